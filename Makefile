@@ -1,0 +1,262 @@
+# VPPS: `make help` lists targets and variables.
+
+MAKEFLAGS += --no-builtin-rules
+
+BUILD   ?= build
+CC      ?= cc
+CFLAGS  ?= -O2 -g
+WERROR  ?= 0
+PREFIX  ?= /usr/local
+SANITIZE ?=
+RUN_ARGS ?=
+FUZZ_SECONDS ?= 20
+V       ?= 0
+ARCH    := $(shell uname -m)
+XSMM    ?= $(if $(filter x86_64,$(ARCH)),1,0)
+export VPPS_DATA ?= ../shared/data
+
+VERSION := $(shell sed -n 's/^\#define VPPS_VERSION "\(.*\)"/\1/p' include/vpps.h)
+SONAME  := libvpps.so.$(firstword $(subst ., ,$(VERSION)))
+Q       := $(if $(filter 1,$(V)),,@)
+
+# ---------------------------------------------------------------- flags
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
+            -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough
+SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+
+# _GNU_SOURCE is defined empty, exactly as a source file would write it.
+ALL_CFLAGS := -std=c11 -D_GNU_SOURCE= -DVPPS_WITH_XSMM=$(XSMM) $(CFLAGS) $(WARNINGS) \
+              $(if $(filter 1,$(WERROR)),-Werror) -fPIC -fvisibility=hidden -pthread $(SANITIZE_FLAGS) -MMD -MP
+INCLUDES   := -Iinclude -Isrc -Imodels -Itests
+
+# libxsmm may call a BLAS for shapes its JIT refuses; VPPS has its own fallback, so the substitute serves.
+XSMM_LIBS := $(if $(filter 1,$(XSMM)),-lxsmm -lxsmmnoblas)
+LIBS      := $(XSMM_LIBS) -ljansson -lpthread -ldl -lm
+SHARED_FLAGS := -shared -Wl,-z,defs -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL
+ALL_LDFLAGS := -pthread $(SANITIZE_FLAGS) -Wl,--as-needed $(LDFLAGS)
+CHECK_LIBS = $(or $(shell pkg-config --libs check 2>/dev/null),-lcheck)
+
+# The CPU kernels are compiled once an instruction set and chosen between at run time.
+KERNEL_FLAGS  := -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -fopenmp-simd
+KERNEL_ISAS   := generic $(if $(filter x86_64,$(ARCH)),avx2 avx512)
+FLAGS_avx2    := -mavx2 -mfma
+FLAGS_avx512  := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
+
+# ---------------------------------------------------------------- files
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+KERNELS   := src/runtime/cpu_kernels.c
+LIB_SRC   := $(filter-out $(KERNELS),$(foreach d,base graph script runtime io,$(wildcard src/$(d)/*.c)))
+LIB_OBJ   := $(call objects,$(LIB_SRC)) \
+             $(if $(wildcard $(KERNELS)),$(KERNEL_ISAS:%=$(BUILD)/obj/src/runtime/cpu_kernels_%.o))
+MODEL_OBJ := $(call objects,$(wildcard models/*.c))
+CLI_OBJ   := $(call objects,$(wildcard src/cli/*.c))
+
+LIB_A   := $(BUILD)/libvpps.a
+LIB_SO  := $(BUILD)/libvpps.so.$(VERSION)
+COMMAND := $(BUILD)/vpps
+
+# tests/FOLDER/test_NAME.c is a program; the folder's other sources and tests/common are linked into it.
+TEST_SRC   := $(wildcard tests/*/test_*.c)
+TESTS      := $(foreach t,$(TEST_SRC),$(BUILD)/tests/$(subst /,_,$(patsubst tests/%.c,%,$(t))))
+TEST_SH    := $(wildcard tests/*/test_*.sh)
+FUZZERS    := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCHES    := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
+BENCH_OBJ  := $(call objects,$(filter-out $(wildcard bench/bench_*.c),$(wildcard bench/*.c)))
+
+C_FILES    := $(foreach d,src/* models tests/* bench,$(wildcard $(d)/*.c))
+H_FILES    := $(foreach d,include src/* models tests/* bench,$(wildcard $(d)/*.h))
+SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh)
+
+# ---------------------------------------------------------------- build
+
+.PHONY: all help run setup test check sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench \
+        install uninstall format format-check lint clean test-programs fuzz-programs bench-programs FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+.DEFAULT_GOAL := all
+
+all: $(LIB_A) $(LIB_SO) $(COMMAND) ## build the library and the command (the default)
+
+# Objects are built again when the compiler or its flags change.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' > $@
+
+define compile
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  CC    $(@:$(BUILD)/obj/%.o=%)")
+	$(Q)$(CC) $(ALL_CFLAGS) $(1) -c -o $@ $<
+endef
+define link
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS) $(1)
+endef
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	$(call compile,$(INCLUDES))
+
+# The scheduler and encoder are the host's hot path.
+$(BUILD)/obj/src/script/%.o: src/script/%.c $(BUILD)/flags
+	$(call compile,$(INCLUDES) $(subst -O2,-O3,$(filter -O2,$(CFLAGS))))
+
+# The networks see the public headers only.
+$(BUILD)/obj/models/%.o: models/%.c $(BUILD)/flags
+	$(call compile,-Iinclude -Imodels)
+
+$(BUILD)/obj/src/runtime/cpu_kernels_%.o: $(KERNELS) $(BUILD)/flags
+	$(call compile,$(INCLUDES) $(KERNEL_FLAGS) $(FLAGS_$*) -DVPPS_KERNELS_ISA=$*)
+
+$(LIB_A): $(LIB_OBJ)
+	$(if $(Q),@echo "  AR    $@")
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(LIB_SO): $(LIB_OBJ)
+	$(call link,$(SHARED_FLAGS))
+	@ln -sf $(@F) $(BUILD)/$(SONAME)
+	@ln -sf $(SONAME) $(BUILD)/libvpps.so
+
+$(COMMAND): $(CLI_OBJ) $(MODEL_OBJ) $(LIB_A)
+	$(call link,)
+
+define test_rule
+$(BUILD)/tests/$(subst /,_,$(patsubst tests/%.c,%,$(1))): $(call objects,$(1) \
+    $(filter-out $(TEST_SRC),$(wildcard $(dir $(1))*.c)) $(wildcard tests/common/*.c)) $(MODEL_OBJ) $(LIB_A)
+	$$(call link,$$(CHECK_LIBS))
+endef
+$(foreach t,$(TEST_SRC),$(eval $(call test_rule,$(t))))
+
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
+	$(call link,-fsanitize=fuzzer)
+
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BENCH_OBJ) $(MODEL_OBJ) $(LIB_A)
+	$(call link,)
+
+test-programs: $(TESTS)
+fuzz-programs: $(FUZZERS)
+bench-programs: $(BENCHES)
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# ---------------------------------------------------------------- use
+#
+# Targets that install packages first build in a second make, which then sees what was installed. Without -j they
+# use every core.
+
+parallel = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+submake  = +$(Q)$(MAKE) --no-print-directory $(parallel)
+
+setup: ## install the packages that are missing, for all targets (Debian, Ubuntu)
+	$(Q)tools/setup.sh build test lint fuzz valgrind
+
+run: ## install what is missing, build, train a Tree-LSTM (RUN_ARGS="..." passes options)
+	$(Q)tools/setup.sh build
+	$(submake) all
+	$(Q)$(COMMAND) train tree-lstm $(RUN_ARGS)
+
+test: ## install what is missing, build and run every test
+	$(Q)tools/setup.sh build test
+	$(submake) check
+
+check: all test-programs ## build and run every test; installs nothing
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(TESTS) $(TEST_SH)
+
+SANITIZED := WERROR=$(WERROR) CFLAGS="-O1 -g"
+CLI_TESTS := $(wildcard tests/cli/test_*.sh)
+sanitize: ## every test program under the address and undefined, then the thread sanitizer
+	$(Q)$(MAKE) --no-print-directory sanitize-address
+	$(Q)$(MAKE) --no-print-directory sanitize-thread
+
+sanitize-address: ## the first of the two
+	$(Q)tools/setup.sh build test
+	$(submake) BUILD=$(BUILD)-asan SANITIZE=address,undefined $(SANITIZED) sanitized-check
+
+sanitize-thread: ## the second
+	$(Q)tools/setup.sh build test
+	$(submake) BUILD=$(BUILD)-tsan SANITIZE=thread $(SANITIZED) sanitized-check
+
+# Small test sizes and long time limits: a sanitizer costs a factor of 3 to 15.
+sanitized-check: $(COMMAND) test-programs
+	$(Q)VPPS_TEST_SCALE=small CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
+	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 TSAN_OPTIONS=second_deadlock_stack=1 \
+	    UBSAN_OPTIONS=print_stacktrace=1 tools/run_tests.sh $(TESTS) $(CLI_TESTS)
+
+fuzz: ## build every fuzz target with clang and run it for FUZZ_SECONDS
+	$(Q)tools/setup.sh build fuzz
+	$(submake) BUILD=$(BUILD)-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined $(SANITIZED) fuzz-programs
+	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run_fuzzers.sh $(FUZZERS:$(BUILD)/%=$(BUILD)-fuzz/%)
+
+# valgrind knows no AVX-512: plain C kernels, and no code made at run time.
+valgrind: ## one small training run under valgrind
+	$(Q)tools/setup.sh build valgrind
+	$(submake) all
+	$(Q)VPPS_ISA=generic tools/run_valgrind.sh $(COMMAND) train tree-lstm --portable --generate listops \
+	    --trees 16 --batch 4 --epochs 1 --hidden 16 --embed 16 --vps 2 --watchdog-ms 60000 \
+	    --save $(BUILD)/valgrind.safetensors
+
+bench: ## measure, and write the table of results
+	$(Q)tools/setup.sh build
+	$(submake) all bench-programs
+	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) bench/run.sh
+
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+LIBDIR = $(DESTDIR)$(PREFIX)/lib
+INCDIR = $(DESTDIR)$(PREFIX)/include
+MANDIR = $(DESTDIR)$(PREFIX)/share/man/man1
+
+install: all ## install into PREFIX, below DESTDIR when given
+	install -d $(BINDIR) $(LIBDIR)/pkgconfig $(INCDIR) $(MANDIR)
+	install -m 755 $(COMMAND) $(BINDIR)/vpps
+	install -m 644 $(LIB_A) $(LIBDIR)/libvpps.a
+	install -m 755 $(LIB_SO) $(LIBDIR)/libvpps.so.$(VERSION)
+	ln -sf libvpps.so.$(VERSION) $(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(LIBDIR)/libvpps.so
+	install -m 644 include/vpps.h include/vpps_data.h $(INCDIR)
+	install -m 644 doc/vpps.1 $(MANDIR)/vpps.1
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' vpps.pc.in \
+	    > $(LIBDIR)/pkgconfig/vpps.pc
+	chmod 644 $(LIBDIR)/pkgconfig/vpps.pc
+
+uninstall: ## remove what install put there
+	rm -f $(BINDIR)/vpps $(LIBDIR)/libvpps.a $(LIBDIR)/libvpps.so.$(VERSION) $(LIBDIR)/$(SONAME) \
+	    $(LIBDIR)/libvpps.so $(INCDIR)/vpps.h $(INCDIR)/vpps_data.h $(MANDIR)/vpps.1 $(LIBDIR)/pkgconfig/vpps.pc
+
+format: ## format the C sources in place
+	$(Q)clang-format -i $(C_FILES) $(H_FILES)
+
+format-check: ## are the C sources formatted?
+	$(Q)clang-format --dry-run -Werror $(C_FILES) $(H_FILES)
+
+TIDY_FLAGS := -std=c11 -D_GNU_SOURCE= -DVPPS_WITH_XSMM=$(XSMM) -DVPPS_KERNELS_ISA=generic $(INCLUDES)
+lint: ## format-check, clang-tidy, shellcheck, mandoc
+	$(Q)tools/setup.sh build test lint
+	$(submake) format-check
+	$(Q)printf '%s\n' $(filter src/% models/%,$(C_FILES)) | \
+	    FLAGS='$(TIDY_FLAGS)' xargs -P $$(nproc) -n 4 tools/tidy.sh
+	$(Q)shellcheck -x $(SH_FILES)
+	$(Q)mandoc -T lint -W warning doc/vpps.1
+
+clean: ## remove every build folder
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+
+help: ## this text
+	@echo "Targets:"
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 20
+	@echo "Variables (VARIABLE=value):"
+	@printf '  %-18s%s\n' \
+	    BUILD "build folder ($(BUILD))" \
+	    CC "C compiler ($(CC))" \
+	    CFLAGS "optimisation and debugging ($(CFLAGS))" \
+	    DESTDIR "root below which install puts PREFIX" \
+	    FUZZ_SECONDS "time for each fuzz target ($(FUZZ_SECONDS))" \
+	    PREFIX "where install puts things ($(PREFIX))" \
+	    RUN_ARGS "more options for the training of make run" \
+	    V "1: show whole commands" \
+	    VPPS_DATA "folder of data sets for the tests that use them ($(VPPS_DATA))" \
+	    VPPS_TEST_SCALE "small: fewer random cases in the tests" \
+	    WERROR "1: warnings are errors" \
+	    XSMM "0: build without libxsmm ($(XSMM))"

@@ -1,0 +1,417 @@
+/* vpps.h - train dynamic neural networks: the public interface.
+ *
+ * The whole job of a trainer:
+ *
+ *     vpps_model_create(&model, seed);           declare parameters
+ *     vpps_handle_create(&h, model, &options);   specialise the machine, once
+ *     for each batch {
+ *         vpps_graph_clear(g);  ...ops on g...   build this batch's graphs
+ *         vpps_fb(h, g, loss, &stale);           forward, backward, update; the loss of the batch before
+ *     }
+ *     vpps_sync_latest_loss(h, &loss);           wait for the batch in flight
+ *
+ * Conventions
+ *   - Every call that can fail returns a vpps_status; the message of the calling thread's last failure is
+ *     vpps_error_message(). Nothing here prints, exits or aborts.
+ *   - Calls that make a node return the node itself, so that expressions nest. On failure they return
+ *     VPPS_NO_NODE and the graph keeps the *first* error: a VPPS_NO_NODE operand fails silently, and
+ *     vpps_graph_status(), vpps_fb() and vpps_forward() report that first error.
+ *   - A value is rows x cols of float32; a vector has cols 1, a scalar is 1 x 1. A matrix-valued *node* lies
+ *     column after column (each column is a vector); a *parameter* matrix is given and read row after row.
+ *   - A model, its graphs and its handles belong to one thread at a time; different models are independent.
+ *   - Strings and arrays passed in are copied, unless a comment says otherwise.
+ */
+#ifndef VPPS_H
+#define VPPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define VPPS_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define VPPS_API __attribute__((visibility("default")))
+#else
+#define VPPS_API
+#endif
+
+/* ---------------------------------------------------------------- status */
+
+/* X(id, what it means) */
+#define VPPS_STATUS_TABLE(X)                                                                                   \
+    X(OK, "success")                                                                                           \
+    X(ARGUMENT, "an argument is out of its range")                                                             \
+    X(SHAPE, "operand shapes do not fit")                                                                      \
+    X(MEMORY, "the host's memory is exhausted")                                                                \
+    X(POOL, "the batch does not fit the device's pool")                                                        \
+    X(IO, "a file could not be read or written")                                                               \
+    X(FORMAT, "a file's content is not what its format asks for")                                              \
+    X(DEVICE, "the device is missing or failed")                                                               \
+    X(STALL, "a device program stopped making progress")                                                       \
+    X(NONFINITE, "the loss is NaN or infinite")                                                                \
+    X(SCRIPT, "a script failed verification")                                                                  \
+    X(STATE, "the call does not fit the object's state")
+
+typedef enum vpps_status {
+#define X(id, text) VPPS_##id,
+    VPPS_STATUS_TABLE(X)
+#undef X
+} vpps_status;
+
+/* The status's name, e.g. "SHAPE". Never NULL. */
+VPPS_API const char *vpps_status_name(vpps_status status);
+
+/* The message of the calling thread's last failed call: what failed, where, what was expected. Valid until the
+ * thread's next failing call; "" when none failed. */
+VPPS_API const char *vpps_error_message(void);
+
+VPPS_API const char *vpps_version(void);
+
+/* ---------------------------------------------------------------- model */
+
+typedef struct vpps_model vpps_model;
+typedef uint32_t vpps_param; /* index of a parameter in its model, in order of declaration */
+
+typedef enum vpps_init_kind {
+    VPPS_INIT_GLOROT,   /* uniform in +-sqrt(6 / (rows + cols)); a lookup table's row counts as rows x 1 (Glorot and
+                           Bengio 2010, eq. 16); a vector is zero */
+    VPPS_INIT_UNIFORM,  /* uniform in [a, b) */
+    VPPS_INIT_NORMAL,   /* normal with mean a and standard deviation b */
+    VPPS_INIT_CONSTANT, /* a */
+    VPPS_INIT_VALUES    /* copied from `values`, in the parameter's row order */
+} vpps_init_kind;
+
+typedef struct vpps_init {
+    vpps_init_kind kind;
+    float a, b;
+    const float *values;
+} vpps_init;
+
+typedef enum vpps_param_kind { VPPS_MATRIX, VPPS_VECTOR, VPPS_LOOKUP } vpps_param_kind;
+
+typedef struct vpps_param_info {
+    const char *name; /* owned by the model */
+    vpps_param_kind kind;
+    uint32_t count; /* lookup: entries; else 1 */
+    uint32_t rows, cols;
+    bool frozen;
+} vpps_param_info;
+
+/* A model with no parameters. `seed` drives all initialisers: equal seeds and declarations give equal values.
+ * Fails with MEMORY. */
+VPPS_API vpps_status vpps_model_create(vpps_model **out, uint64_t seed);
+
+/* Frees a model; its graphs and handles must be gone. NULL is allowed. */
+VPPS_API void vpps_model_destroy(vpps_model *model);
+
+/* Declare a parameter: a rows x cols matrix, a vector of `rows`, or a lookup table of `count` entries, each a
+ * rows x cols value (column after column, like a node). `init` NULL means Glorot. Names are unique, non-empty, and
+ * hold no control characters. Fails with ARGUMENT (zero or over-large size, bad or duplicate name), STATE (a handle
+ * exists), MEMORY. */
+VPPS_API vpps_status vpps_add_matrix(vpps_model *model, vpps_param *out, const char *name, uint32_t rows, uint32_t cols,
+                                     const vpps_init *init);
+VPPS_API vpps_status vpps_add_vector(vpps_model *model, vpps_param *out, const char *name, uint32_t rows,
+                                     const vpps_init *init);
+VPPS_API vpps_status vpps_add_lookup(vpps_model *model, vpps_param *out, const char *name, uint32_t count,
+                                     uint32_t rows, uint32_t cols, const vpps_init *init);
+
+/* A frozen parameter is used but never updated. Takes effect with the next batch. Fails with ARGUMENT. */
+VPPS_API vpps_status vpps_freeze(vpps_model *model, vpps_param param, bool frozen);
+
+VPPS_API uint32_t vpps_param_count(const vpps_model *model);
+VPPS_API vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_param_info *out);
+VPPS_API vpps_status vpps_param_find(const vpps_model *model, const char *name, vpps_param *out);
+
+/* The model's copy of a parameter's values, count * rows * cols floats; a matrix row after row. While a handle
+ * trains the model this copy is old: call vpps_handle_pull first; after writing, vpps_handle_push. The pointer lives
+ * as long as the model. NULL for an unknown parameter. */
+VPPS_API float *vpps_param_values(vpps_model *model, vpps_param param);
+
+/* ---------------------------------------------------------------- graph */
+
+typedef struct vpps_graph vpps_graph;
+typedef uint32_t vpps_node;
+typedef uint32_t vpps_vertex;
+typedef uint32_t vpps_cell;
+#define VPPS_NO_NODE UINT32_MAX
+#define VPPS_NO_VERTEX UINT32_MAX
+#define VPPS_NO_PARAM UINT32_MAX
+
+/* An empty graph over a model's parameters. Building it allocates only while it grows beyond its largest size. */
+VPPS_API vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model);
+VPPS_API void vpps_graph_destroy(vpps_graph *g);
+
+/* Forget nodes, vertices and the error; keep memory and cells. */
+VPPS_API void vpps_graph_clear(vpps_graph *g);
+
+/* OK, or the first failure since the last clear (its message becomes vpps_error_message()). */
+VPPS_API vpps_status vpps_graph_status(const vpps_graph *g);
+
+/* Nodes so far, those inside applied cells included. */
+VPPS_API uint32_t vpps_graph_size(const vpps_graph *g);
+
+/* Shape of a node. Fails with ARGUMENT. */
+VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols);
+
+/* Leaves. `data` has rows * cols floats, column after column, and is copied. A lookup's index is below the table's
+ * count; inside a cell it may come from vpps_pull_index. */
+VPPS_API vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data);
+VPPS_API vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index);
+VPPS_API vpps_node vpps_parameter(vpps_graph *g, vpps_param vector);
+
+/* bias + sum over i < n of matrices[i] * xs[i]. bias (a vector) may be VPPS_NO_PARAM; it is added to every column.
+ * Each xs[i] is (matrix cols) x c for one common c; the result is (matrix rows) x c. n is at most 32. */
+VPPS_API vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_param *matrices,
+                               const vpps_node *xs);
+VPPS_API vpps_node vpps_matvec(vpps_graph *g, vpps_param matrix, vpps_node x);
+VPPS_API vpps_node vpps_affine1(vpps_graph *g, vpps_param bias, vpps_param w, vpps_node x);
+VPPS_API vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node x0, vpps_param w1,
+                                vpps_node x1);
+
+/* Product of two nodes: (r x k) times (k x c). */
+VPPS_API vpps_node vpps_matmul(vpps_graph *g, vpps_node a, vpps_node b);
+
+/* Elementwise; operands have equal shapes. */
+VPPS_API vpps_node vpps_add(vpps_graph *g, vpps_node a, vpps_node b);
+VPPS_API vpps_node vpps_sub(vpps_graph *g, vpps_node a, vpps_node b);
+VPPS_API vpps_node vpps_mul(vpps_graph *g, vpps_node a, vpps_node b);
+VPPS_API vpps_node vpps_div(vpps_graph *g, vpps_node a, vpps_node b);
+VPPS_API vpps_node vpps_max(vpps_graph *g, vpps_node a, vpps_node b); /* at a tie the gradient goes to a */
+VPPS_API vpps_node vpps_min(vpps_graph *g, vpps_node a, vpps_node b);
+VPPS_API vpps_node vpps_sum(vpps_graph *g, uint32_t n, const vpps_node *xs);
+VPPS_API vpps_node vpps_average(vpps_graph *g, uint32_t n, const vpps_node *xs);
+VPPS_API vpps_node vpps_max_of(vpps_graph *g, uint32_t n, const vpps_node *xs); /* at a tie: the first */
+VPPS_API vpps_node vpps_min_of(vpps_graph *g, uint32_t n, const vpps_node *xs);
+
+VPPS_API vpps_node vpps_negate(vpps_graph *g, vpps_node x);
+VPPS_API vpps_node vpps_scale(vpps_graph *g, vpps_node x, float factor);
+VPPS_API vpps_node vpps_scale_by(vpps_graph *g, vpps_node x, vpps_node scalar);
+VPPS_API vpps_node vpps_sigmoid(vpps_graph *g, vpps_node x);
+VPPS_API vpps_node vpps_tanh(vpps_graph *g, vpps_node x);
+VPPS_API vpps_node vpps_relu(vpps_graph *g, vpps_node x);              /* gradient 0 at 0 */
+VPPS_API vpps_node vpps_elu(vpps_graph *g, vpps_node x, float alpha);  /* x > 0 ? x : alpha (e^x - 1); alpha > 0 */
+VPPS_API vpps_node vpps_gelu(vpps_graph *g, vpps_node x);              /* x Phi(x) in its tanh form (Hendrycks and
+                                                                          Gimpel 2016, section 2) */
+VPPS_API vpps_node vpps_exp(vpps_graph *g, vpps_node x);
+VPPS_API vpps_node vpps_log(vpps_graph *g, vpps_node x);
+VPPS_API vpps_node vpps_square(vpps_graph *g, vpps_node x);
+VPPS_API vpps_node vpps_sqrt(vpps_graph *g, vpps_node x);
+VPPS_API vpps_node vpps_abs(vpps_graph *g, vpps_node x);               /* gradient 0 at 0 */
+
+/* Training: zero with probability p, else x / (1 - p) (0 <= p < 1); the mask follows from the handle's seed, the
+ * batch's number and the element's position in the graph. vpps_forward: the identity. */
+VPPS_API vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p);
+
+/* Stack n nodes with equal cols on top of each other; rows [first, first + rows) of x. */
+VPPS_API vpps_node vpps_concat(vpps_graph *g, uint32_t n, const vpps_node *xs);
+VPPS_API vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows);
+
+VPPS_API vpps_node vpps_dot(vpps_graph *g, vpps_node a, vpps_node b);              /* scalar */
+VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b); /* scalar: |a - b|^2 */
+VPPS_API vpps_node vpps_sum_elements(vpps_graph *g, vpps_node x);                  /* scalar */
+VPPS_API vpps_node vpps_softmax(vpps_graph *g, vpps_node x);                       /* x is a vector */
+VPPS_API vpps_node vpps_log_softmax(vpps_graph *g, vpps_node x);
+
+/* sum over k < n of weights[k] * xs[k]; weights is a vector of n (attention). */
+VPPS_API vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const vpps_node *xs);
+
+/* Losses, each a scalar. `klass` is below x's rows; inside a cell it may come from vpps_pull_index. */
+VPPS_API vpps_node vpps_pick_nll(vpps_graph *g, vpps_node x, uint32_t klass); /* -log softmax(x)[klass] */
+VPPS_API vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t klass, float margin);
+    /* sum over j != klass of max(0, margin - x[klass] + x[j]) (Crammer and Singer 2001 margins, summed) */
+VPPS_API vpps_node vpps_binary_log_loss(vpps_graph *g, vpps_node p, vpps_node target);
+    /* -sum_i target_i log p_i + (1 - target_i) log(1 - p_i), 0 < p < 1 */
+
+/* ---------------------------------------------------------------- cells: vertex functions
+ *
+ * A cell is a subgraph recorded once and applied at many vertices (Xu et al. 2018, "Cavs", section 3). Between
+ * vpps_cell_begin and vpps_cell_end the op calls above record; its four verbs are
+ *     gather   read what a child vertex scattered        pull   read something from outside the vertices
+ *     scatter  offer a value to parent vertices          push   offer a value to the outside
+ * Shapes are checked while recording; applying checks only that children scatter what the cell gathers. */
+
+/* Start recording on g, which must not be recording already. `name` appears in messages and listings. */
+VPPS_API vpps_status vpps_cell_begin(vpps_graph *g, const char *name);
+
+/* Value number `output` that child number `child` scatters. */
+VPPS_API vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t rows, uint32_t cols);
+
+/* Value number `output` of every child, however many a vertex has: a list. An op on a list is mapped over its
+ * members (lists in one op go member by member; other operands are shared); sum, average, max_of and min_of over a
+ * list give one value. A list cannot be scattered or pushed, and at least one child is needed when applied. */
+VPPS_API vpps_node vpps_gather_all(vpps_graph *g, uint32_t output, uint32_t rows, uint32_t cols);
+
+VPPS_API vpps_node vpps_pull(vpps_graph *g, uint32_t rows, uint32_t cols); /* a node given when applied */
+VPPS_API uint32_t vpps_pull_index(vpps_graph *g); /* an integer given when applied: an index for lookup, a klass */
+
+VPPS_API vpps_status vpps_scatter(vpps_graph *g, vpps_node x); /* outputs 0, 1, ... in order of the calls */
+VPPS_API vpps_status vpps_push(vpps_graph *g, vpps_node x);
+
+/* Finish recording. Fails with the recording's first error (and forgets the cell). Cells live as long as the graph;
+ * ids count from 0. Nodes of a cell are not valid outside it. */
+VPPS_API vpps_status vpps_cell_end(vpps_graph *g, vpps_cell *out);
+
+/* The cell at a new vertex: children in order, pulled nodes and indices in the order of their vpps_pull calls. Counts
+ * must be what the cell asks for. VPPS_NO_VERTEX on failure (sticky, as for nodes). Costs one small record. */
+VPPS_API vpps_vertex vpps_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
+                                uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices);
+
+/* A vertex that scatters existing nodes, e.g. a recurrence's initial state. */
+VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes);
+
+/* The node a vertex pushed, or scattered, as number k. */
+VPPS_API vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k);
+VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
+
+/* ---------------------------------------------------------------- handle */
+
+typedef struct vpps_handle vpps_handle;
+
+/* X(id, name on the command line, state arrays a parameter needs) */
+#define VPPS_OPTIMIZER_TABLE(X)                                                                                \
+    X(SGD, "sgd", 0)                                                                                           \
+    X(MOMENTUM, "momentum", 1)                                                                                 \
+    X(ADAGRAD, "adagrad", 1)                                                                                   \
+    X(ADAM, "adam", 2)                                                                                         \
+    X(ADAMW, "adamw", 2)
+
+typedef enum vpps_optimizer_kind {
+#define X(id, name, states) VPPS_##id,
+    VPPS_OPTIMIZER_TABLE(X)
+#undef X
+} vpps_optimizer_kind;
+
+/* The step, for a gradient g of weight w (t counts updates from 1):
+ *   g is first scaled by min(1, clip / |all gradients|_2) when clip > 0 (Pascanu et al. 2013);
+ *   all but adamw then add weight_decay * w to it.
+ *   sgd       w -= lr g
+ *   momentum  s = momentum s + g;  w -= lr s
+ *   adagrad   s += g^2;  w -= lr g / (sqrt(s) + epsilon)                     (Duchi et al. 2011)
+ *   adam      m, v as in Kingma and Ba 2015, algorithm 1, bias-corrected
+ *   adamw     the same, and w -= lr weight_decay w                            (Loshchilov and Hutter 2019)
+ * A lookup table's entries that a batch does not use are not touched, nor is their state. */
+typedef struct vpps_optimizer {
+    vpps_optimizer_kind kind;
+    float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
+} vpps_optimizer;
+
+typedef enum vpps_gradients {
+    VPPS_GRADIENTS_DEFERRED,  /* operands are kept; one product per matrix at the end of the batch */
+    VPPS_GRADIENTS_ACCUMULATE /* the paper's: each level adds its outer products into resident gradients */
+} vpps_gradients;
+
+typedef enum vpps_nonfinite {
+    VPPS_NONFINITE_STOP,  /* no update; the next call fails with NONFINITE and names the batch */
+    VPPS_NONFINITE_SKIP,  /* no update; training goes on, vpps_stats counts it */
+    VPPS_NONFINITE_IGNORE /* update as if nothing had happened */
+} vpps_nonfinite;
+
+typedef enum vpps_caller {
+    VPPS_CALLER_AUTO,  /* works when the VPs take every core the process may use */
+    VPPS_CALLER_WORKS, /* the calling thread is VP 0: vpps_fb returns when its batch is done */
+    VPPS_CALLER_FREE   /* every VP has a thread of its own: vpps_fb returns at once */
+} vpps_caller;
+
+typedef struct vpps_options {
+    const char *device;       /* "cpu" */
+    uint32_t vps;             /* virtual processors; 0: one for every core the process may use */
+    uint64_t pool_bytes;      /* memory for one batch and the parameters; 0: as much as 32-bit word offsets reach,
+                                 touched only when used */
+    vpps_optimizer optimizer;
+    vpps_gradients gradients;
+    vpps_nonfinite nonfinite;
+    vpps_caller caller;
+    uint32_t watchdog_ms;     /* a wait longer than this is a stall; 0 means 10,000 */
+    uint64_t seed;            /* of dropout */
+    bool portable;            /* CPU: plain C instead of libxsmm and wide vectors */
+    bool verify;              /* check every script before it runs (slow) */
+} vpps_options;
+
+/* Defaults: cpu, all cores, SGD with lr 0.1, deferred gradients, stop at a non-finite loss. */
+VPPS_API void vpps_options_default(vpps_options *options);
+
+/* A specialised engine for the model on a device; copies the parameters to it. `options` NULL means the defaults. The
+ * model takes no further parameters while a handle exists. Fails with ARGUMENT, DEVICE, POOL, MEMORY, STATE (the
+ * model has a handle already). */
+VPPS_API vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options);
+
+/* Waits for the batch in flight and frees the handle; the model keeps the values of the last vpps_handle_pull. NULL
+ * is allowed. */
+VPPS_API void vpps_handle_destroy(vpps_handle *h);
+
+/* One training step on the graph: forward, gradients of `loss` (a scalar), update. The graph may be cleared or
+ * changed as soon as the call returns. *stale_loss (may be NULL) receives the loss of the batch before; NaN at the
+ * first. An error of an earlier batch surfaces here, with its number, and the given batch is not run: STALL, DEVICE,
+ * NONFINITE. Also the graph's own error, SHAPE (loss is not a scalar), ARGUMENT, POOL, MEMORY, SCRIPT. */
+VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
+
+/* Has the latest batch finished? Never blocks. *done tells; *loss is set only when it is true. */
+VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
+
+/* Waits for the latest batch; its loss. Fails with STATE when no batch was ever enqueued, or with that batch's error. */
+VPPS_API vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss);
+
+/* Inference: computes the n given nodes and copies their values to outs[i] (rows * cols floats, column after
+ * column). No gradients, no update, dropout off. Waits for the batch in flight first. */
+VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes,
+                                  float *const *outs);
+
+/* Takes effect with the next batch, without re-specialising. Fails with ARGUMENT when negative or not finite. */
+VPPS_API vpps_status vpps_set_learning_rate(vpps_handle *h, float lr);
+
+/* Waits for the batch in flight, then copies parameters and optimiser state from the device to the model, or back. */
+VPPS_API vpps_status vpps_handle_pull(vpps_handle *h);
+VPPS_API vpps_status vpps_handle_push(vpps_handle *h);
+
+typedef struct vpps_stats {
+    uint64_t batches;            /* training batches finished, since the model began (checkpoints carry it on) */
+    uint64_t skipped;            /* of those, batches not applied for a non-finite loss */
+    uint64_t nodes;              /* of the latest batch, and so are those below */
+    uint64_t levels, phases;     /* phase: what runs between two barriers */
+    uint64_t instructions;       /* an instruction shared by all VPs counts once */
+    uint64_t script_bytes;
+    uint64_t pool_bytes;         /* parameters and the batch's tensors */
+    uint64_t host_ns, device_ns; /* making the script; running it */
+    uint64_t total_nodes, total_host_ns, total_device_ns; /* over all training batches of this handle */
+    uint64_t peak_pool_bytes;
+    uint32_t vps;
+    bool caller_works;
+} vpps_stats;
+
+VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
+
+/* Writes the script that vpps_fb would run for this graph as text to `file`, without running it. Fails as vpps_fb
+ * does, and with IO. */
+VPPS_API vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file);
+
+/* ---------------------------------------------------------------- checkpoints (safetensors)
+ *
+ * One file holds parameters (tensor NAME), optimiser state (tensors optimizer.K/NAME) and string metadata, among it
+ * the update count and the dropout seed. Writing is atomic: temporary file, fsync, rename, fsync of the folder. */
+
+typedef struct vpps_metadata {
+    const char *key, *value; /* UTF-8; keys that begin with "vpps." are the library's own */
+} vpps_metadata;
+
+/* Pulls and writes. Fails with IO (message names the path and the system's reason), ARGUMENT. */
+VPPS_API vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n);
+
+/* Reads into the model and pushes. All or nothing: on failure neither changes. Optimiser state is taken when it fits
+ * the handle's optimiser, else it starts at zero. Fails with IO, FORMAT (not safetensors, truncated, a tensor
+ * missing or of another shape), MEMORY. */
+VPPS_API vpps_status vpps_load(vpps_handle *h, const char *path);
+
+/* One metadata value of a checkpoint, as a string the caller frees; *out NULL when the key is absent. Fails with IO,
+ * FORMAT, MEMORY. */
+VPPS_API vpps_status vpps_checkpoint_metadata(const char *path, const char *key, char **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

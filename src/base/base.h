@@ -1,0 +1,64 @@
+/* base.h - what every folder uses: failing with a message, growing arrays, deterministic random numbers, time. */
+#ifndef VPPS_BASE_H
+#define VPPS_BASE_H
+
+#include "vpps.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Sets the thread's message and returns `status`, so that `return vpps_fail(...)` is a whole failure path. */
+vpps_status vpps_fail(vpps_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#ifdef __clang_analyzer__ /* which cannot see what it returns */
+#define vpps_fail(status, ...) (vpps_fail(status, __VA_ARGS__), (status))
+#endif
+
+/* Puts a message back that was copied from vpps_error_message() before (an asynchronous or sticky failure). */
+void vpps_restore_message(const char *text);
+
+#define VPPS_MESSAGE_BYTES 512
+
+/* Return the failure of an expression of type vpps_status. */
+#define VPPS_TRY(expression)                                                                                   \
+    do {                                                                                                       \
+        vpps_status try_status_ = (expression);                                                                \
+        if (try_status_ != VPPS_OK) return try_status_;                                                        \
+    } while (0)
+
+#define VPPS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define VPPS_LIKELY(x) __builtin_expect(!!(x), 1)
+#define VPPS_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+static inline uint32_t vpps_min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static inline uint32_t vpps_max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+/* Makes room for `needed` elements of `element_bytes` in *array (capacity *capacity elements), doubling; keeps the
+ * content. False: out of memory, and nothing has changed. */
+bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes);
+
+/* vpps_grow with the failure spelled out. */
+#define VPPS_RESERVE(array, capacity, needed)                                                                  \
+    ((needed) <= (capacity) || vpps_grow(&(array), &(capacity), (needed), sizeof(*(array))))
+
+static inline uint64_t vpps_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* SplitMix64 (Steele, Lea and Flood 2014): a state is a counter, so streams are reproducible everywhere. */
+static inline uint64_t vpps_mix64(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+static inline uint64_t vpps_random(uint64_t *state) { return vpps_mix64(*state += 0x9e3779b97f4a7c15u); }
+
+/* Uniform in [0, 1), 24 bits; uniform integer below n > 0 (multiply-shift, Lemire 2019, without rejection). */
+static inline float vpps_random_unit(uint64_t *state) { return (float)(vpps_random(state) >> 40) * 0x1p-24f; }
+static inline uint32_t vpps_random_below(uint64_t *state, uint32_t n) {
+    return (uint32_t)(((vpps_random(state) >> 32) * n) >> 32);
+}
+
+#endif

@@ -1,0 +1,159 @@
+/* checkpoint.c - options, vocabulary and position as checkpoint metadata.
+ *
+ *     network                 name
+ *     option.NAME             every saved row of the option table
+ *     classes, vocabulary     the vocabulary's words, a line each
+ *     train.*                 the position
+ */
+#include "checkpoint.h"
+#include "base/base.h"
+
+#include <inttypes.h>
+
+enum { MAX_ENTRIES = OPTIONS_MAX + 16, VALUE_BYTES = 64 };
+
+typedef struct entry_list {
+    vpps_metadata entries[MAX_ENTRIES];
+    uint32_t n;
+    char keys[MAX_ENTRIES][VALUE_BYTES];
+    char values[MAX_ENTRIES][VALUE_BYTES]; /* of the entries that are not long texts */
+} entry_list;
+
+/* Adds an entry; `text` NULL means the list's own room for the value, which is returned. */
+static char *add_entry(entry_list *list, const char *prefix, const char *key, const char *text) {
+    const uint32_t i = list->n++;
+    snprintf(list->keys[i], sizeof list->keys[i], "%s%s", prefix, key);
+    list->entries[i] = (vpps_metadata){list->keys[i], text ? text : list->values[i]};
+    return list->values[i];
+}
+
+vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p) {
+    const settings *s = x->settings;
+    entry_list list = {.n = 0};
+    add_entry(&list, "", "network", s->network->name);
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!(rows[i].flags & OPTION_SAVED)) continue;
+        if (rows[i].row.kind == OPTION_TEXT) { /* --data: as long as it likes, absent without */
+            if (s->data) add_entry(&list, "option.", rows[i].row.name, s->data);
+        } else {
+            options_write(s, &rows[i], add_entry(&list, "option.", rows[i].row.name, NULL), VALUE_BYTES);
+        }
+    }
+    snprintf(add_entry(&list, "", "classes", NULL), VALUE_BYTES, "%" PRIu32, c->classes);
+    snprintf(add_entry(&list, "train.", "epoch", NULL), VALUE_BYTES, "%" PRIu32, p->epoch);
+    snprintf(add_entry(&list, "train.", "batch", NULL), VALUE_BYTES, "%" PRIu32, p->batch);
+    snprintf(add_entry(&list, "train.", "trained", NULL), VALUE_BYTES, "%" PRIu64, p->trained);
+    snprintf(add_entry(&list, "train.", "loss_sum", NULL), VALUE_BYTES, "%.17g", p->loss_sum);
+    snprintf(add_entry(&list, "train.", "n_losses", NULL), VALUE_BYTES, "%" PRIu32, p->n_losses);
+    snprintf(add_entry(&list, "train.", "best_dev", NULL), VALUE_BYTES, "%.17g", p->best_dev);
+    snprintf(add_entry(&list, "train.", "best_epoch", NULL), VALUE_BYTES, "%" PRIu32, p->best_epoch);
+    char *words;
+    VPPS_TRY(vpps_vocab_to_text(c->vocab, &words));
+    add_entry(&list, "", "vocabulary", words);
+    const vpps_status status = vpps_save(x->handle, path, list.entries, list.n);
+    free(words);
+    return status;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* A value that must be there; the caller frees it. */
+static vpps_status need(const char *path, const char *key, char **value) {
+    VPPS_TRY(vpps_checkpoint_metadata(path, key, value));
+    if (*value) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s: no \"%s\" in its metadata: not a checkpoint of `vpps train`", path, key);
+}
+
+/* A number that must be there, in [0, limit]. */
+static vpps_status need_number(const char *path, const char *key, double limit, double *out) {
+    char *text, *end;
+    VPPS_TRY(need(path, key, &text));
+    *out = strtod(text, &end);
+    const bool good = end != text && !*end && *out >= -1 && *out <= limit /* -1: no best yet */;
+    vpps_status status =
+        good ? VPPS_OK : vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.32s\", not a number that fits", path, key, text);
+    free(text);
+    return status;
+}
+
+static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
+    double x;
+    VPPS_TRY(need_number(path, key, UINT32_MAX, &x));
+    if (x < 0) return vpps_fail(VPPS_FORMAT, "%s: \"%s\" is negative", path, key);
+    *out = (uint32_t)x;
+    return VPPS_OK;
+}
+
+/* One saved option. Given on the command line: keep that, and check it where it must be the same. */
+static vpps_status take_option(const char *path, settings *s, corpus *c, const cli_option *o, bool given) {
+    char key[VALUE_BYTES], *value, now[4096], why[160];
+    snprintf(key, sizeof key, "option.%s", o->row.name);
+    VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
+    if (!value) return VPPS_OK; /* --data, or a row newer than the file: the default */
+    vpps_status status = VPPS_OK;
+    if (!given) {
+        if (!options_read(s, o, value, why, sizeof why)) {
+            status = vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.64s\", not %s", path, key, value, why);
+        } else if (o->row.kind == OPTION_TEXT) {
+            c->data = value; /* s->data points to it */
+            return VPPS_OK;
+        }
+    } else if (s->command == COMMAND_TRAIN && (o->flags & OPTION_FIXED)) {
+        options_write(s, o, now, sizeof now);
+        if (strcmp(now, value) != 0) {
+            status = vpps_fail(VPPS_ARGUMENT, "%s was made with --%s %.200s: training cannot resume with %.200s", path,
+                               o->row.name, value, now);
+        }
+    }
+    free(value);
+    return status;
+}
+
+static vpps_status take_options(const char *path, settings *s, corpus *c) {
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    /* Another source of data on the command line replaces the checkpoint's as a whole. */
+    const bool other_data = s->command != COMMAND_TRAIN && options_given(s, "generate");
+    for (size_t i = 0; i < n; i++) {
+        if (!(rows[i].flags & OPTION_SAVED)) continue;
+        if (other_data && strcmp(rows[i].row.name, "data") == 0) continue;
+        VPPS_TRY(take_option(path, s, c, &rows[i], s->given >> i & 1));
+    }
+    if (s->command != COMMAND_TRAIN) return VPPS_OK;
+    char *data; /* made from generated trees, resumed with a file */
+    VPPS_TRY(vpps_checkpoint_metadata(path, "option.data", &data));
+    const bool generated = !data;
+    free(data);
+    if (generated && s->data) {
+        return vpps_fail(VPPS_ARGUMENT, "%s was made with generated trees: training cannot resume with --data", path);
+    }
+    return VPPS_OK;
+}
+
+vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p) {
+    char *text;
+    VPPS_TRY(need(path, "network", &text));
+    const bool same = strcmp(text, s->network->name) == 0;
+    const vpps_status other =
+        same ? VPPS_OK : vpps_fail(VPPS_ARGUMENT, "%s holds the network %.64s, not %s", path, text, s->network->name);
+    free(text);
+    VPPS_TRY(other);
+    VPPS_TRY(take_options(path, s, c));
+    VPPS_TRY(need_u32(path, "classes", &c->classes));
+    VPPS_TRY(need(path, "vocabulary", &text));
+    const vpps_status status = vpps_vocab_from_text(&c->vocab, text);
+    free(text);
+    VPPS_TRY(status);
+
+    double trained;
+    VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
+    VPPS_TRY(need_u32(path, "train.batch", &p->batch));
+    VPPS_TRY(need_number(path, "train.trained", 9e15, &trained));
+    p->trained = (uint64_t)trained;
+    VPPS_TRY(need_number(path, "train.loss_sum", 1e300, &p->loss_sum));
+    VPPS_TRY(need_u32(path, "train.n_losses", &p->n_losses));
+    VPPS_TRY(need_number(path, "train.best_dev", 1, &p->best_dev));
+    return need_u32(path, "train.best_epoch", &p->best_epoch);
+}

@@ -1,0 +1,25 @@
+/* checkpoint.h - what a checkpoint says besides its tensors: options, vocabulary, position. */
+#ifndef VPPS_CLI_CHECKPOINT_H
+#define VPPS_CLI_CHECKPOINT_H
+
+#include "session.h"
+
+/* Where training stands. A checkpoint taken in the middle of an epoch continues with the next batch of it. */
+typedef struct position {
+    uint32_t epoch;   /* epochs finished */
+    uint32_t batch;   /* batches finished in the one begun */
+    uint64_t trained; /* trees, since the network's training began */
+    double loss_sum;  /* over the finite losses of the epoch begun */
+    uint32_t n_losses;
+    double best_dev; /* best accuracy at the roots of dev, -1: none yet; and the epoch it was seen after */
+    uint32_t best_epoch;
+} position;
+
+vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p);
+
+/* Takes options, classes and vocabulary from a checkpoint. An option on the command line wins, unless training is
+ * resumed and it is fixed: then it must say the same. Call before the session is opened; vpps_load afterwards.
+ * Fails with IO, FORMAT (a file without what it takes), ARGUMENT (another network, another fixed option), MEMORY. */
+vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p);
+
+#endif

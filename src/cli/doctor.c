@@ -1,0 +1,186 @@
+/* doctor.c - `vpps doctor`. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getaffinity */
+#endif
+#include "doctor.h"
+#include "base/base.h"
+#include "report.h"
+#include "train.h"
+
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#if __has_include(<libxsmm_version.h>)
+#include <libxsmm_version.h>
+#elif __has_include(<libxsmm_config.h>)
+#include <libxsmm_config.h>
+#endif
+#if defined(LIBXSMM_CONFIG_VERSION)
+#define XSMM_VERSION LIBXSMM_CONFIG_VERSION
+#elif defined(LIBXSMM_VERSION)
+#define XSMM_VERSION LIBXSMM_VERSION
+#else
+#define XSMM_VERSION "not built"
+#endif
+
+static json_t *devices(void) {
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    const char *cuda = driver ? "not built; this machine has a driver" : "not built; this machine has no driver";
+    json_t *list = json_pack("[{ss ss} {ss ss}]", "name", "cpu", "state", "ready", "name", "cuda", "state", cuda);
+    if (driver) dlclose(driver);
+    return list;
+}
+
+/* The value of the first "KEY : VALUE" line of a file under /proc; "unknown" without. */
+static void proc_value(const char *path, const char *key, char *value, size_t n) {
+    snprintf(value, n, "unknown");
+    FILE *f = fopen(path, "r");
+    if (!f) return;
+    char line[512];
+    while (fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, key, strlen(key)) != 0) continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        snprintf(value, n, "%.*s", (int)strcspn(colon, "\n"), colon);
+        break;
+    }
+    fclose(f);
+}
+
+/* The first line of a small file; false without. */
+static bool first_line(const char *path, char *text, size_t n) {
+    FILE *f = fopen(path, "r");
+    if (!f) return false;
+    const bool got = fgets(text, (int)n, f) != NULL;
+    fclose(f);
+    if (got) text[strcspn(text, "\n")] = '\0';
+    return got;
+}
+
+static json_t *processor(void) {
+    char name[128];
+    proc_value("/proc/cpuinfo", "model name", name, sizeof name);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+    json_t *features = json_array();
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+#define FEATURE(f)                                                                                                     \
+    if (__builtin_cpu_supports(f)) json_array_append_new(features, json_string(f))
+    FEATURE("sse4.2");
+    FEATURE("avx");
+    FEATURE("avx2");
+    FEATURE("fma");
+    FEATURE("avx512f");
+    FEATURE("avx512bw");
+    FEATURE("avx512vl");
+    FEATURE("avx512vnni");
+    FEATURE("avx512bf16");
+#undef FEATURE
+#endif
+    struct utsname system = {0};
+    uname(&system);
+    json_t *o = json_pack("{ss ss si si so}", "name", name, "architecture", system.machine, "cores",
+                          (int)sysconf(_SC_NPROCESSORS_ONLN), "cores_allowed", allowed, "features", features);
+    char quota[64]; /* cgroup v2: "max 100000", or microseconds of processor time a period */
+    if (first_line("/sys/fs/cgroup/cpu.max", quota, sizeof quota) && strncmp(quota, "max", 3) != 0) {
+        double time, period;
+        if (sscanf(quota, "%lf %lf", &time, &period) == 2 && period > 0) {
+            json_object_set_new(o, "cores_quota", report_number(time / period));
+        }
+    }
+    return o;
+}
+
+static json_t *caches(void) {
+    const long line = sysconf(_SC_LEVEL1_DCACHE_LINESIZE), l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+    const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE), l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return json_pack("{sI sI sI sI}", "line_bytes", (json_int_t)line, "l1d_bytes", (json_int_t)l1, "l2_bytes",
+                     (json_int_t)l2, "l3_bytes", (json_int_t)l3);
+}
+
+static json_t *memory(void) {
+    const json_int_t page = sysconf(_SC_PAGESIZE);
+    json_t *o = json_pack("{sI sI}", "physical_bytes", page * sysconf(_SC_PHYS_PAGES), "available_bytes",
+                          page * sysconf(_SC_AVPHYS_PAGES));
+    char limit[64];
+    if (first_line("/sys/fs/cgroup/memory.max", limit, sizeof limit) && strcmp(limit, "max") != 0) {
+        json_object_set_new(o, "limit_bytes", json_integer(strtoll(limit, NULL, 10)));
+    }
+    return o;
+}
+
+static json_t *libraries(void) {
+    return json_pack("{ss ss ss ss}", "vpps", vpps_version(), "libxsmm", XSMM_VERSION, "jansson", jansson_version_str(),
+                     "glibc", gnu_get_libc_version());
+}
+
+json_t *doctor_examine(void) {
+    return json_pack("{so so so so so}", "devices", devices(), "processor", processor(), "caches", caches(), "memory",
+                     memory(), "libraries", libraries());
+}
+
+/* ---------------------------------------------------------------- as text */
+
+/* Bytes people can read; 0 is what sysconf says when it does not know. */
+static void print_bytes(const char *name, const json_t *value) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double x = (double)json_integer_value(value);
+    size_t unit = 0;
+    for (; x >= 1024 && unit + 1 < VPPS_COUNT(units); unit++) x /= 1024;
+    if (x > 0) printf("    %-16s %.4g %s\n", name, x, units[unit]);
+}
+
+static void print_value(const char *key, const json_t *value) {
+    const size_t len = strlen(key);
+    const char *suffix = len > 6 ? key + len - 6 : "";
+    if (strcmp(suffix, "_bytes") == 0) {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)(len - 6), key);
+        print_bytes(name, value);
+    } else if (json_is_string(value)) {
+        printf("    %-16s %s\n", key, json_string_value(value));
+    } else if (json_is_number(value)) {
+        printf("    %-16s %g\n", key, json_number_value(value));
+    } else if (json_is_array(value)) {
+        printf("    %-16s", key);
+        for (size_t i = 0; i < json_array_size(value); i++) printf(" %s", json_string_value(json_array_get(value, i)));
+        putchar('\n');
+    }
+}
+
+static void print_machine(json_t *machine) {
+    const char *section, *key;
+    json_t *members, *value;
+    json_object_foreach(machine, section, members) {
+        printf("%s\n", section);
+        for (size_t i = 0; i < json_array_size(members); i++) {
+            const json_t *device = json_array_get(members, i);
+            printf("    %-16s %s\n", json_string_value(json_object_get(device, "name")),
+                   json_string_value(json_object_get(device, "state")));
+        }
+        if (json_is_object(members)) { json_object_foreach(members, key, value) print_value(key, value); }
+    }
+}
+
+int command_doctor(settings *s) {
+    json_t *machine = doctor_examine();
+    if (!machine) {
+        fputs("vpps: no memory\n", stderr);
+        return EXIT_RUNTIME;
+    }
+    vpps_status status = VPPS_OK;
+    if (s->json) {
+        status = report_json_line(machine, stdout);
+    } else {
+        print_machine(machine);
+        json_decref(machine);
+        if (fflush(stdout) != 0) status = vpps_fail(VPPS_IO, "stdout cannot be written");
+    }
+    if (status != VPPS_OK) report_failure(status);
+    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+}

@@ -1,0 +1,61 @@
+/* log.c - JSON lines. Every object has "event" and "time", the seconds since the run began. */
+#include "log.h"
+#include "base/base.h"
+
+#include <errno.h>
+
+vpps_status log_open(run_log *log, const char *path, bool append) {
+    *log = (run_log){.path = path, .begin_ns = vpps_now_ns()};
+    if (!path) return VPPS_OK;
+    log->file = fopen(path, append ? "a" : "w");
+    return log->file ? VPPS_OK : vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
+}
+
+void log_close(run_log *log) {
+    if (log->file) fclose(log->file);
+    log->file = NULL;
+}
+
+/* Writes an object, which it takes, with the common members in it. */
+static vpps_status write_event(run_log *log, const char *event, json_t *object) {
+    json_object_set_new(object, "event", json_string(event));
+    json_object_set_new(object, "time", report_number((double)(vpps_now_ns() - log->begin_ns) * 1e-9));
+    if (report_json_line(object, log->file) == VPPS_OK) return VPPS_OK;
+    return vpps_fail(VPPS_IO, "%s: %s", log->path, strerror(errno));
+}
+
+vpps_status log_start(run_log *log, const settings *s, uint32_t train_trees) {
+    if (!log->file) return VPPS_OK;
+    json_t *options = json_object();
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!rows[i].row.name || !(rows[i].commands & COMMAND_TRAIN)) continue;
+        char text[4096];
+        options_write(s, &rows[i], text, sizeof text);
+        json_object_set_new(options, rows[i].row.name, json_string(text));
+    }
+    return write_event(log, "start",
+                       json_pack("{ss ss si so}", "version", vpps_version(), "model", s->network->name, "trees",
+                                 (int)train_trees, "options", options));
+}
+
+vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss) {
+    if (!log->file) return VPPS_OK;
+    return write_event(
+        log, "batch",
+        json_pack("{si sI so}", "epoch", (int)epoch, "batch", (json_int_t)batch, "loss", report_number(loss)));
+}
+
+vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double sentences_per_s, const accuracy *dev,
+                      const accuracy *test) {
+    if (!log->file) return VPPS_OK;
+    return write_event(log, "epoch",
+                       json_pack("{si so so so so}", "epoch", (int)epoch, "loss", report_number(loss),
+                                 "sentences_per_s", report_number(sentences_per_s), "dev", report_accuracy(dev), "test",
+                                 report_accuracy(test)));
+}
+
+vpps_status log_end(run_log *log, const train_summary *t) {
+    return log->file ? write_event(log, "end", report_train_json(t)) : VPPS_OK;
+}

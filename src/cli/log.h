@@ -1,0 +1,22 @@
+/* log.h - the run as JSON lines: objects whose "event" is start, batch, epoch or end. */
+#ifndef VPPS_CLI_LOG_H
+#define VPPS_CLI_LOG_H
+
+#include "report.h"
+
+/* NULL path: a log that keeps nothing. `append` continues an existing file. Fails with IO. */
+typedef struct run_log {
+    FILE *file;
+    const char *path;
+    uint64_t begin_ns;
+} run_log;
+
+vpps_status log_open(run_log *log, const char *path, bool append);
+vpps_status log_start(run_log *log, const settings *s, uint32_t train_trees);
+vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss);
+vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double sentences_per_s, const accuracy *dev,
+                      const accuracy *test);
+vpps_status log_end(run_log *log, const train_summary *t);
+void log_close(run_log *log);
+
+#endif

@@ -1,0 +1,209 @@
+/* option_table.c - the table of options, and argp made from it. */
+#include "base/base.h"
+#include "options.h"
+
+#include <argp.h>
+#include <math.h>
+
+#define TRAIN COMMAND_TRAIN
+#define DATA (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_SCRIPT)
+#define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_SCRIPT)
+#define RUNS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT)
+#define FROM_FILE (COMMAND_EVAL | COMMAND_PREDICT | COMMAND_SCRIPT)
+#define SAVED OPTION_SAVED
+#define FIXED (OPTION_SAVED | OPTION_FIXED)
+#define U32_MAX 4294967295.0
+
+/* Optimizers on the command line, in the order of vpps_optimizer_kind. */
+#define X(id, name, states) "|" name
+static const char optimizer_names[] = VPPS_OPTIMIZER_TABLE(X);
+#undef X
+
+#define HEADING(text)                                                                                                  \
+    { {NULL, NULL, text, OPTION_FLAG, 0, 0, 0, false}, 0, 0, 0, false }
+#define ROW(kind, name, field, argument, low, high, key, commands, flags, help)                                        \
+    { {name, argument, help, kind, offsetof(settings, field), low, high, false}, key, commands, flags, false }
+#define COUNT(name, field, low, high, key, commands, flags, help)                                                      \
+    ROW(OPTION_U32, name, field, "N", low, high, key, commands, flags, help)
+#define REAL(name, field, low, high, commands, flags, help)                                                            \
+    ROW(OPTION_F32, name, field, "X", low, high, 0, commands, flags, help)
+#define CHOICE(name, field, words, key, commands, flags, help)                                                         \
+    ROW(OPTION_CHOICE, name, field, words, 0, 0, key, commands, flags, help)
+#define TEXT(name, field, argument, key, commands, flags, help)                                                        \
+    ROW(OPTION_TEXT, name, field, argument, 0, 0, key, commands, flags, help)
+#define FLAG(name, field, key, commands, help) ROW(OPTION_FLAG, name, field, NULL, 0, 0, key, commands, 0, help)
+
+/* clang-format off */
+static const cli_option table[] = {
+    HEADING("Data:"),
+    TEXT("data", data, "PATH", 0, DATA, FIXED,
+         "Folder with train.txt, dev.txt and test.txt, or one file of bracketed trees"),
+    CHOICE("generate", generate, "listops", 0, DATA, FIXED, "Generate ListOps trees (the default without --data)"),
+    COUNT("trees", trees, 1, 1e8, 0, DATA, FIXED,
+          "Generated training trees; dev and test get a tenth of that each, at least 100"),
+    COUNT("min-count", min_count, 1, U32_MAX, 0, TRAIN | COMMAND_SCRIPT, FIXED,
+          "Words seen fewer than N times in training become <unk>"),
+    ROW(OPTION_U64, "seed", seed, "N", 0, 0, 0, DATA, FIXED, "Seed of data, initial values, order and dropout"),
+    CHOICE("split", split, "train|dev|test", 0, COMMAND_EVAL, 0, "The part of the data to measure"),
+
+    HEADING("Training:"),
+    COUNT("batch", batch, 1, 1 << 20, 'b', ENGINE, FIXED, "Trees a batch"),
+    COUNT("epochs", epochs, 0, 1e6, 'e', TRAIN, SAVED, "Passes over the training trees, resumed ones included"),
+    COUNT("max-batches", max_batches, 0, U32_MAX, 0, TRAIN, 0, "Stop after N batches of this run; 0: no limit"),
+    COUNT("eval-every", eval_every, 0, U32_MAX, 0, TRAIN, SAVED,
+          "Evaluate dev and test every N epochs and at the end; 0: never"),
+    CHOICE("optimizer", optimizer, optimizer_names + 1, 0, TRAIN, SAVED, "The rule of the update"),
+    REAL("lr", lr, 0, 1e6, TRAIN, SAVED,
+         "Learning rate (default: 0.002 for adam and adamw, 0.05 for adagrad, else 0.1)"),
+    REAL("momentum", momentum, 0, 1, TRAIN, SAVED, "Factor of the momentum optimizer"),
+    REAL("weight-decay", weight_decay, 0, 1e6, TRAIN, SAVED, "L2 penalty; decoupled for adamw"),
+    REAL("clip", clip, 0, 1e9, TRAIN, SAVED, "Largest norm of all gradients together; 0: no limit"),
+    CHOICE("gradients", gradients, "deferred|accumulate", 0, TRAIN | COMMAND_SCRIPT, SAVED,
+           "One product a matrix at the end of the batch, or one a level"),
+    CHOICE("nonfinite", nonfinite, "stop|skip|ignore", 0, TRAIN, SAVED,
+           "What to do about a batch whose loss is NaN or infinite"),
+
+    HEADING("Files:"),
+    TEXT("model", model, "FILE", 'm', FROM_FILE, 0, "The checkpoint to use"),
+    TEXT("save", save, "FILE", 's', TRAIN, 0, "Write a checkpoint after every epoch and when interrupted"),
+    COUNT("save-every", save_every, 0, U32_MAX, 0, TRAIN, 0, "Write it after every N batches, too; 0: do not"),
+    TEXT("resume", resume, "FILE", 'r', TRAIN, 0,
+         "Continue from a checkpoint, with its options; --save is FILE unless given"),
+    TEXT("log", log, "FILE.jsonl", 0, TRAIN, 0, "Write one JSON object a line: batches, epochs, the summary"),
+    COUNT("log-every", log_every, 1, U32_MAX, 0, TRAIN, 0, "Log every Nth batch"),
+    TEXT("plot", plot, "FILE.svg", 0, TRAIN, 0, "Draw loss and accuracy after every epoch"),
+
+    HEADING("Output:"),
+    CHOICE("output", output, "tree|label", 'o', COMMAND_PREDICT, 0,
+           "Print the tree with predicted labels, or the root's label alone"),
+    FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR, "The last line on stdout is one JSON object"),
+    FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, "Print nothing but errors and what --json asks for"),
+
+    HEADING("Engine:"),
+    TEXT("device", device, "NAME", 'd', ENGINE, 0, "The device"),
+    COUNT("vps", vps, 0, 4096, 0, ENGINE, 0, "Virtual processors; 0: one for every core allowed"),
+    CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
+    FLAG("portable", portable, 0, ENGINE, "Plain C instead of libxsmm and wide vectors"),
+    FLAG("verify", verify, 0, ENGINE, "Check every script before it runs (slow)"),
+    ROW(OPTION_BYTES, "pool-bytes", pool_bytes, "BYTES", 0, 0, 0, ENGINE, 0,
+        "Memory for parameters and one batch, as 512M; 0: as much as offsets reach"),
+    ROW(OPTION_U32, "watchdog-ms", watchdog_ms, "MS", 0, U32_MAX, 0, RUNS, 0,
+        "A wait longer than this is an error; 0: 10000"),
+};
+/* clang-format on */
+
+const cli_option *options_rows(const settings *s, size_t *n) {
+    static cli_option rows[OPTIONS_MAX];
+    size_t count = 0;
+    if (s->network) {
+        rows[count++] = (cli_option)HEADING("Network:");
+        /* eval and predict take the network's own options from a checkpoint only. */
+        for (const option_row *r = s->network->options; r->name && count < OPTIONS_MAX; r++) {
+            rows[count++] = (cli_option){*r, 0, TRAIN | COMMAND_SCRIPT, r->fixed ? FIXED : SAVED, true};
+        }
+    }
+    for (size_t i = 0; i < VPPS_COUNT(table) && count < OPTIONS_MAX; i++) rows[count++] = table[i];
+    for (size_t i = 0; i < count; i++) {
+        if (!rows[i].key) rows[i].key = 0x100 + (int)i; /* beyond any character: no short form */
+    }
+    *n = count;
+    return rows;
+}
+
+static error_t parse_one(int key, char *arg, struct argp_state *state) {
+    settings *s = state->input;
+    if (key == ARGP_KEY_ARG) argp_error(state, "'%s': too many arguments", arg);
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].key != key || !(rows[i].commands & s->command)) continue;
+        char why[160];
+        if (!options_read(s, &rows[i], arg ? arg : "yes", why, sizeof why)) {
+            argp_error(state, "--%s: '%s' is not %s", rows[i].row.name, arg, why);
+        }
+        s->given |= UINT64_C(1) << i;
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+/* What --help shows as the default; NULL: nothing. */
+static const char *default_text(const settings *s, const cli_option *o, char *text, size_t n) {
+    if (o->row.kind == OPTION_FLAG || strstr(o->row.help, "default")) return NULL;
+    options_write(s, o, text, n);
+    return *text ? text : NULL;
+}
+
+static const struct {
+    command_bit command;
+    const char *arguments, *text;
+} commands[] = {
+    {COMMAND_TRAIN, "", "Train a network. With no options: on generated ListOps trees, with every core allowed."},
+    {COMMAND_EVAL, "--model FILE", "Measure a checkpoint's accuracy on the data it was trained with, or on --data."},
+    {COMMAND_PREDICT, "--model FILE <TREES",
+     "Read bracketed trees from stdin, one a line (a label may be -1), and "
+     "print them with the labels that a checkpoint's network gives."},
+    {COMMAND_SCRIPT, "", "Print the device script of the first training batch."},
+    {COMMAND_DOCTOR, "", "Show the machine: devices, processor, memory, libraries."},
+};
+
+static const char ending[] =
+    "\vExit status: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted (SIGINT or SIGTERM: the batch is "
+    "finished, --save written and the summary printed; a second signal ends at once).";
+
+void options_parse(settings *s, int argc, char **argv) {
+    *s = (settings){.command = s->command,
+                    .network = s->network,
+                    .trees = 8000,
+                    .min_count = 2,
+                    .seed = 1,
+                    .split = SPLIT_TEST,
+                    .batch = 32,
+                    .epochs = 8,
+                    .eval_every = 1,
+                    .optimizer = VPPS_ADAM,
+                    .lr = NAN,
+                    .momentum = 0.9f,
+                    .clip = 5,
+                    .device = "cpu",
+                    .log_every = 1};
+    if (s->network) s->net = s->network->defaults;
+
+    size_t n, shown = 0;
+    const cli_option *rows = options_rows(s, &n);
+    struct argp_option list[2 * OPTIONS_MAX + 1] = {0};
+    static char docs[OPTIONS_MAX][256];
+    const char *group = "", *heading = "";
+    for (size_t i = 0; i < n; i++) {
+        const cli_option *o = &rows[i];
+        if (!o->row.name) group = o->row.help;
+        if (!(o->commands & s->command)) continue;
+        if (strcmp(group, heading) != 0) list[shown++].doc = heading = group;
+        char text[128];
+        const char *value = default_text(s, o, text, sizeof text);
+        snprintf(docs[i], sizeof docs[i], value ? "%s (default: %s)" : "%s", o->row.help, value);
+        list[shown++] = (struct argp_option){o->row.name, o->key, o->row.argument, 0, docs[i], 0};
+    }
+
+    static char usage[64], doc[1024];
+    for (size_t i = 0; i < VPPS_COUNT(commands); i++) {
+        if (commands[i].command != s->command) continue;
+        snprintf(usage, sizeof usage, "%s", commands[i].arguments);
+        snprintf(doc, sizeof doc, "%s%s", commands[i].text, ending);
+    }
+    for (size_t i = 0, headings = 0; i < shown; i++) { /* argp sorts within a group, and a group begins at a heading */
+        if (!list[i].name) headings++;
+        list[i].group = (int)headings;
+    }
+    const struct argp argp = {list, parse_one, usage, doc, NULL, NULL, NULL};
+    argp_err_exit_status = EXIT_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, s);
+}
+
+void options_complete(settings *s) {
+    if (isnan(s->lr)) {
+        const bool adaptive = s->optimizer == VPPS_ADAM || s->optimizer == VPPS_ADAMW;
+        s->lr = adaptive ? 0.002f : s->optimizer == VPPS_ADAGRAD ? 0.05f : 0.1f;
+    }
+    if (s->resume && !s->save) s->save = s->resume;
+}

@@ -1,0 +1,83 @@
+/* options.h - the command line: one table of options, parsed by argp, kept in checkpoints. */
+#ifndef VPPS_CLI_OPTIONS_H
+#define VPPS_CLI_OPTIONS_H
+
+#include "models.h"
+
+/* Exit codes of every command. */
+enum { EXIT_RUNTIME = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+typedef enum command_bit {
+    COMMAND_TRAIN = 1,
+    COMMAND_EVAL = 2,
+    COMMAND_PREDICT = 4,
+    COMMAND_SCRIPT = 8,
+    COMMAND_DOCTOR = 16
+} command_bit;
+
+enum { SPLIT_TRAIN, SPLIT_DEV, SPLIT_TEST, N_SPLITS };
+enum { CALLER_AUTO, CALLER_WORKS, CALLER_FREE };
+
+#define OPTIONS_MAX 64
+
+/* Everything the options say, with the defaults filled in. */
+typedef struct settings {
+    command_bit command;
+    const network *network; /* NULL for a command without one */
+    net_config net;
+
+    const char *data;  /* a folder or a file; NULL: generate */
+    uint32_t generate; /* which generator; 0: listops */
+    uint32_t trees, min_count;
+    uint64_t seed;
+    uint32_t split;
+
+    uint32_t batch, epochs, max_batches, eval_every, save_every;
+    uint32_t optimizer; /* a vpps_optimizer_kind */
+    float lr, momentum, weight_decay, clip;
+    uint32_t gradients, nonfinite;
+
+    const char *device;
+    uint32_t vps, caller, watchdog_ms;
+    uint64_t pool_bytes;
+    bool portable, verify;
+
+    const char *model, *save, *resume, *log, *plot;
+    uint32_t log_every, output;
+    bool quiet, json;
+
+    uint64_t given; /* bit i: row i of options_rows() was on the command line */
+} settings;
+
+/* Parses the arguments after `vpps COMMAND [NETWORK]` into *s, whose command and network are set. argv[0] is how
+ * messages name the program. Ends the process after --help (0) or a mistake (2, with a message on stderr). */
+void options_parse(settings *s, int argc, char **argv);
+
+/* After parsing and after a checkpoint: fills in the defaults that depend on other options. */
+void options_complete(settings *s);
+
+/* A row without a name is a heading in --help. */
+typedef struct cli_option {
+    option_row row;
+    int key;
+    unsigned commands; /* command_bit set */
+    unsigned flags;
+    bool of_network; /* the offset is into settings.net */
+} cli_option;
+
+/* Flags: SAVED is kept in checkpoints; FIXED cannot change when training is resumed (the network's shape, and what
+ * the position in the epoch counts). */
+enum { OPTION_SAVED = 1, OPTION_FIXED = 2 };
+
+/* The rows of s's network and of all commands, in a fixed order; *n of them, at most OPTIONS_MAX. */
+const cli_option *options_rows(const settings *s, size_t *n);
+
+/* Was --NAME on the command line? */
+bool options_given(const settings *s, const char *name);
+
+/* The row's value as text, or back. options_read gives false when the text is not a value of the row; `why`
+ * (of why_bytes) then says what is expected. Text values keep the pointer. */
+void options_write(const settings *s, const cli_option *o, char *text, size_t n);
+bool options_read(settings *s, const cli_option *o, const char *text, char *why, size_t why_bytes);
+
+#endif

@@ -1,0 +1,232 @@
+/* plot.c - two panels over the epochs: the loss on top, the accuracies below. */
+#include "plot.h"
+#include "base/base.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* Pixels. */
+enum { WIDTH = 800, HEIGHT = 620, LEFT = 72, RIGHT = 24, TOP = 56, GAP = 44, BOTTOM = 56, MAX_COLUMNS = 700 };
+
+/* Colours of Okabe and Ito's palette, which people with any colour vision can tell apart. */
+static const struct {
+    const char *name, *colour, *dash;
+} accuracy_styles[N_PLOT_ACCURACIES] = {
+    [PLOT_DEV_ROOT] = {"dev, root", "#0072b2", ""},
+    [PLOT_DEV_NODES] = {"dev, all nodes", "#0072b2", " stroke-dasharray='5 4'"},
+    [PLOT_TEST_ROOT] = {"test, root", "#d55e00", ""},
+    [PLOT_TEST_NODES] = {"test, all nodes", "#d55e00", " stroke-dasharray='5 4'"},
+};
+static const char loss_colour[] = "#009e73";
+
+/* ---------------------------------------------------------------- points */
+
+static vpps_status add_point(plot_curve *curve, double x, double y) {
+    if (!isfinite(y)) return VPPS_OK;
+    if (!VPPS_RESERVE(curve->points, curve->capacity, curve->n + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %zu points of a curve", curve->n + 1);
+    }
+    curve->points[curve->n++] = (plot_point){x, y};
+    return VPPS_OK;
+}
+
+vpps_status plot_loss(plot *p, double epoch, double loss) { return add_point(&p->loss, epoch, loss); }
+
+vpps_status plot_accuracy(plot *p, int split, double epoch, const accuracy *a) {
+    if (!a->known) return VPPS_OK;
+    const int root = split == SPLIT_DEV ? PLOT_DEV_ROOT : PLOT_TEST_ROOT;
+    VPPS_TRY(add_point(&p->accuracy[root], epoch, 100 * accuracy_root(a)));
+    return add_point(&p->accuracy[root + 1], epoch, 100 * accuracy_nodes(a));
+}
+
+void plot_free(plot *p) {
+    free(p->loss.points);
+    for (int i = 0; i < N_PLOT_ACCURACIES; i++) free(p->accuracy[i].points);
+    memset(p, 0, sizeof *p);
+}
+
+/* ---------------------------------------------------------------- axes */
+
+/* A rectangle of pixels and the data it shows. */
+typedef struct panel {
+    double left, top, width, height;
+    double x_low, x_high, y_low, y_high;
+} panel;
+
+static double pixel_x(const panel *a, double x) { return a->left + a->width * (x - a->x_low) / (a->x_high - a->x_low); }
+static double pixel_y(const panel *a, double y) {
+    return a->top + a->height * (1 - (y - a->y_low) / (a->y_high - a->y_low));
+}
+
+/* The least of 1, 2 and 5 times a power of ten that parts `range` into no more than `count` steps. */
+static double tick_step(double range, int count) {
+    const double power = pow(10, floor(log10(range / count)));
+    const double factors[] = {1, 2, 5, 10};
+    for (size_t i = 0; i < VPPS_COUNT(factors); i++) {
+        if (range / (factors[i] * power) <= count + 1e-9) return factors[i] * power;
+    }
+    return 10 * power;
+}
+
+static void widen(const plot_curve *curve, double *x_low, double *x_high, double *y_low, double *y_high) {
+    for (size_t i = 0; i < curve->n; i++) {
+        *x_low = fmin(*x_low, curve->points[i].x);
+        *x_high = fmax(*x_high, curve->points[i].x);
+        *y_low = fmin(*y_low, curve->points[i].y);
+        *y_high = fmax(*y_high, curve->points[i].y);
+    }
+}
+
+static void escape(FILE *f, const char *text) {
+    for (; *text; text++) {
+        switch (*text) {
+        case '<': fputs("&lt;", f); break;
+        case '>': fputs("&gt;", f); break;
+        case '&': fputs("&amp;", f); break;
+        default: fputc((unsigned char)*text < 0x20 ? ' ' : *text, f);
+        }
+    }
+}
+
+static void draw_axes(FILE *f, const panel *a, const char *y_title, bool x_labels) {
+    const double step_y = tick_step(a->y_high - a->y_low, 6);
+    const double step_x = fmax(tick_step(a->x_high - a->x_low, 12), a->x_high - a->x_low > 1.5 ? 1 : 0);
+    for (double t = ceil(a->y_low / step_y - 1e-9); t * step_y <= a->y_high + 1e-9 * step_y; t++) {
+        const double y = pixel_y(a, t * step_y);
+        fprintf(f, "<path d='M%.1f %.1fh%.1f' stroke='#ddd'/>", a->left, y, a->width);
+        fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='end'>%.10g</text>\n", a->left - 8, y + 4, t * step_y + 0.0);
+    }
+    for (double t = ceil(a->x_low / step_x - 1e-9); t * step_x <= a->x_high + 1e-9 * step_x; t++) {
+        const double x = pixel_x(a, t * step_x);
+        fprintf(f, "<path d='M%.1f %.1fv5' stroke='#444'/>", x, a->top + a->height);
+        if (x_labels) {
+            fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%.10g</text>\n", x, a->top + a->height + 20,
+                    t * step_x + 0.0);
+        }
+    }
+    fprintf(f, "<path d='M%.1f %.1fv%.1fh%.1f' fill='none' stroke='#444'/>\n", a->left, a->top, a->height, a->width);
+    fprintf(f, "<text transform='translate(%.1f %.1f) rotate(-90)' text-anchor='middle'>%s</text>\n", a->left - 50,
+            a->top + a->height / 2, y_title);
+}
+
+/* ---------------------------------------------------------------- curves */
+
+static void draw_curve(FILE *f, const panel *a, const plot_curve *curve, const char *style) {
+    if (!curve->n) return;
+    fprintf(f, "<polyline fill='none' %s points='", style);
+    for (size_t i = 0; i < curve->n; i++) {
+        fprintf(f, "%s%.1f,%.1f", i ? " " : "", pixel_x(a, curve->points[i].x), pixel_y(a, curve->points[i].y));
+    }
+    fputs("'/>\n", f);
+}
+
+/* Means of neighbouring points, at most `n_max` of them: what the picture can resolve. */
+static size_t thin_out(const plot_curve *curve, size_t n_max, plot_point *out) {
+    size_t n = 0;
+    const size_t bucket = (curve->n + n_max - 1) / n_max;
+    for (size_t i = 0; i < curve->n; i += bucket) {
+        plot_point sum = {0, 0};
+        size_t k = 0;
+        for (; k < bucket && i + k < curve->n; k++) {
+            sum.x += curve->points[i + k].x;
+            sum.y += curve->points[i + k].y;
+        }
+        out[n++] = (plot_point){sum.x / (double)k, sum.y / (double)k};
+    }
+    return n;
+}
+
+/* The loss as it was, pale, and on top a running mean over a thirtieth of the run. */
+static void draw_loss(FILE *f, const panel *a, const plot_curve *loss) {
+    plot_point raw[MAX_COLUMNS], smooth[MAX_COLUMNS];
+    const size_t n = thin_out(loss, MAX_COLUMNS, raw), reach = n / 60;
+    for (size_t i = 0; i < n; i++) {
+        const size_t r = i < reach ? i : n - 1 - i < reach ? n - 1 - i : reach; /* symmetric, so never shifted */
+        double sum = 0;
+        for (size_t k = i - r; k <= i + r; k++) sum += raw[k].y;
+        smooth[i] = (plot_point){raw[i].x, sum / (double)(2 * r + 1)};
+    }
+    char style[96];
+    snprintf(style, sizeof style, "stroke='%s' stroke-opacity='0.35'", loss_colour);
+    draw_curve(f, a, &(plot_curve){raw, n, n}, style);
+    snprintf(style, sizeof style, "stroke='%s' stroke-width='2'", loss_colour);
+    draw_curve(f, a, &(plot_curve){smooth, n, n}, style);
+}
+
+static void draw_accuracy(FILE *f, const panel *a, const plot *p) {
+    for (int i = 0; i < N_PLOT_ACCURACIES; i++) {
+        const plot_curve *curve = &p->accuracy[i];
+        char style[96];
+        snprintf(style, sizeof style, "stroke='%s' stroke-width='2'%s", accuracy_styles[i].colour,
+                 accuracy_styles[i].dash);
+        draw_curve(f, a, curve, style);
+        for (size_t k = 0; k < curve->n && curve->n <= 60; k++) {
+            fprintf(f, "<circle cx='%.1f' cy='%.1f' r='2.6' fill='%s'/>\n", pixel_x(a, curve->points[k].x),
+                    pixel_y(a, curve->points[k].y), accuracy_styles[i].colour);
+        }
+    }
+}
+
+/* One row above a panel, at its right end: a stroke, a name and the last value for every curve that has points. */
+static void draw_legend(FILE *f, const panel *a, const plot *p) {
+    double x = a->left + a->width;
+    const double y = a->top - 12;
+    for (int i = N_PLOT_ACCURACIES - 1; i >= 0; i--) {
+        const plot_curve *curve = &p->accuracy[i];
+        if (!curve->n) continue;
+        char text[64];
+        const int len = snprintf(text, sizeof text, "%s %.1f", accuracy_styles[i].name, curve->points[curve->n - 1].y);
+        const double text_width = 6.6 * len;
+        fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='end'>%s</text>", x, y + 4, text);
+        fprintf(f, "<path d='M%.1f %.1fh22' stroke='%s' stroke-width='2'%s/>\n", x - text_width - 26, y,
+                accuracy_styles[i].colour, accuracy_styles[i].dash);
+        x -= text_width + 44;
+    }
+}
+
+static void draw(FILE *f, const plot *p) {
+    const double height = (HEIGHT - TOP - GAP - BOTTOM) / 2.0, width = WIDTH - LEFT - RIGHT;
+    panel top = {LEFT, TOP, width, height, 0, 0, 0, 0}, below = {LEFT, TOP + height + GAP, width, height, 0, 0, 0, 100};
+
+    double low = INFINITY, high = 0, y_low = INFINITY, y_high = -INFINITY, best_low = 100, best_high = 0;
+    for (int i = 0; i < N_PLOT_ACCURACIES; i++) widen(&p->accuracy[i], &low, &high, &best_low, &best_high);
+    widen(&p->loss, &low, &high, &y_low, &y_high);
+    low = isfinite(low) ? floor(low) : 0; /* from the beginning of an epoch, the first or a resumed one */
+    if (high <= low) high = low + 1;
+    top.x_low = below.x_low = low;
+    top.x_high = below.x_high = high;
+    /* Accuracy keeps its zero unless everything happens far from it; the loss has its zero always. */
+    if (best_high > best_low && best_low > 50) below.y_low = floor(best_low / 10) * 10 - 10;
+    top.y_low = fmin(0, isfinite(y_low) ? y_low : 0);
+    top.y_high = isfinite(y_high) && y_high > top.y_low ? y_high * 1.05 : top.y_low + 1;
+
+    fprintf(f,
+            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' viewBox='0 0 %d %d' "
+            "font-family='Helvetica, Arial, sans-serif' font-size='12' fill='#222'>\n",
+            WIDTH, HEIGHT, WIDTH, HEIGHT);
+    fprintf(f, "<rect width='%d' height='%d' fill='white'/>\n<text x='%d' y='26' font-size='15' font-weight='bold'>",
+            WIDTH, HEIGHT, LEFT);
+    escape(f, p->title);
+    fputs("</text>\n", f);
+    draw_axes(f, &top, "training loss", false);
+    draw_loss(f, &top, &p->loss);
+    draw_axes(f, &below, "accuracy (%)", true);
+    draw_accuracy(f, &below, p);
+    draw_legend(f, &below, p);
+    fprintf(f, "<text x='%.1f' y='%d' text-anchor='middle'>epoch</text>\n</svg>\n", LEFT + width / 2, HEIGHT - 14);
+}
+
+vpps_status plot_write(const plot *p, const char *path) {
+    char temporary[4096];
+    const int len = snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    if (len < 0 || (size_t)len >= sizeof temporary) return vpps_fail(VPPS_IO, "%s: the path is too long", path);
+    FILE *f = fopen(temporary, "w");
+    if (!f) return vpps_fail(VPPS_IO, "%s: %s", temporary, strerror(errno));
+    draw(f, p);
+    bool good = !ferror(f);
+    good = fclose(f) == 0 && good;
+    if (good && rename(temporary, path) == 0) return VPPS_OK;
+    const vpps_status status = vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
+    remove(temporary);
+    return status;
+}

@@ -1,0 +1,83 @@
+/* progress.c - the progress bar. */
+#include "progress.h"
+#include "base/base.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define DRAW_EVERY_NS UINT64_C(100000000)
+#define LINE_EVERY_NS UINT64_C(10000000000)
+
+void progress_open(progress *p, FILE *file, bool quiet) {
+    *p = (progress){.file = file, .quiet = quiet, .terminal = isatty(fileno(file)) == 1};
+}
+
+void progress_begin(progress *p, const char *label, uint64_t done, uint64_t total) {
+    progress_end(p);
+    snprintf(p->label, sizeof p->label, "%s", label);
+    p->total = total;
+    p->first = done;
+    p->begin_ns = p->shown_ns = vpps_now_ns();
+}
+
+static int columns(const progress *p) {
+    struct winsize size;
+    return ioctl(fileno(p->file), TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+}
+
+/* "1:02:03", "2:03" */
+static void clock_text(double seconds, char *text, size_t n) {
+    const unsigned s = seconds > 359999 ? 359999 : (unsigned)seconds;
+    if (s >= 3600) {
+        snprintf(text, n, "%u:%02u:%02u", s / 3600, s / 60 % 60, s % 60);
+    } else {
+        snprintf(text, n, "%u:%02u", s / 60, s % 60);
+    }
+}
+
+void progress_update(progress *p, uint64_t done, double loss) {
+    if (p->quiet) return;
+    const uint64_t now = vpps_now_ns();
+    if (now - p->shown_ns < (p->terminal ? DRAW_EVERY_NS : LINE_EVERY_NS)) return;
+    p->shown_ns = now;
+
+    const double rate = (double)(done - p->first) / ((double)(now - p->begin_ns) * 1e-9);
+    const double part = p->total ? (double)done / (double)p->total : 1;
+    char left[16], loss_text[32] = "", tail[96];
+    clock_text(rate > 0 ? (double)(p->total - done) / rate : 0, left, sizeof left);
+    if (!isnan(loss)) snprintf(loss_text, sizeof loss_text, "  loss %.4f", loss);
+    snprintf(tail, sizeof tail, "%3.0f%%  %.0f trees/s  %s left%s", 100 * part, rate, left, loss_text);
+    if (!p->terminal) {
+        fprintf(p->file, "%s  %s\n", p->label, tail);
+        return;
+    }
+    static const char full[] = "########################################";
+    static const char empty[] = "........................................";
+    int width = columns(p) - (int)strlen(p->label) - (int)strlen(tail) - 6;
+    if (width > 40) width = 40;
+    if (width < 0) width = 0;
+    const int filled = (int)(part * width);
+    fprintf(p->file, "\r\033[K%s [%.*s%.*s] %.*s", p->label, filled, full, width - filled, empty, columns(p) - 1, tail);
+    fflush(p->file);
+    p->drawn = true;
+}
+
+void progress_end(progress *p) {
+    if (!p->drawn) return;
+    fputs("\r\033[K", p->file);
+    fflush(p->file);
+    p->drawn = false;
+}
+
+void progress_line(progress *p, const char *format, ...) {
+    if (p->quiet) return;
+    progress_end(p);
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(p->file, format, arguments);
+    va_end(arguments);
+    fputc('\n', p->file);
+    fflush(p->file);
+}

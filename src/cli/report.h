@@ -1,0 +1,49 @@
+/* report.h - what a command says at its end: results as text or JSON, failures. */
+#ifndef VPPS_CLI_REPORT_H
+#define VPPS_CLI_REPORT_H
+
+#include "evaluate.h"
+
+#include <jansson.h>
+
+/* What a training run did. Means are over the batches of this run. */
+typedef struct train_summary {
+    const settings *settings;
+    const char *checkpoint; /* where the network was saved; NULL: nowhere */
+    uint64_t sentences, batches, nodes, skipped;
+    uint32_t epoch; /* finished since training began */
+    double seconds; /* of training, without evaluation and files */
+    double loss;    /* mean of the last epoch's batches */
+    accuracy split[N_SPLITS];
+    double best_dev;
+    uint32_t best_epoch;
+    double host_ms_per_batch, device_ms_per_batch;
+    double script_bytes_per_batch, levels_per_batch, instructions_per_batch;
+    uint64_t pool_bytes;
+    uint32_t vps;
+    bool interrupted;
+} train_summary;
+
+/* A JSON number; null when it is not finite. */
+json_t *report_number(double x);
+
+/* {"root": ..., "nodes": ...}; null when not known. */
+json_t *report_accuracy(const accuracy *a);
+
+/* The object that `vpps train --json` ends with. */
+json_t *report_train_json(const train_summary *t);
+
+/* The summary on stdout: text, or the object. Fails with IO when stdout cannot be written. */
+vpps_status report_train(const train_summary *t);
+vpps_status report_eval(session *x, const corpus_split *split, const accuracy *a, double seconds);
+
+/* One JSON object as a line; takes the object. Fails with IO, MEMORY. */
+vpps_status report_json_line(json_t *object, FILE *file);
+
+/* `vpps: MESSAGE` on stderr. */
+void report_failure(vpps_status status);
+
+/* `vpps COMMAND: MESSAGE` and where help is, on stderr; EXIT_USAGE. NULL command: vpps itself. */
+int report_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

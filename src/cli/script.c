@@ -1,0 +1,39 @@
+/* script.c - `vpps script`: the device script of the first training batch, as text. */
+#include "base/base.h"
+#include "checkpoint.h"
+#include "report.h"
+#include "train.h"
+
+static vpps_status script(settings *s, session *x, corpus *c) {
+    position p = {0};
+    if (s->model) VPPS_TRY(checkpoint_describe(s->model, s, c, &p));
+    options_complete(s);
+    VPPS_TRY(corpus_open(c, s));
+    s->net.classes = c->classes;
+    s->net.words = vpps_vocab_size(c->vocab);
+    VPPS_TRY(session_open(x, s)); /* a script depends on shapes only: no parameters are loaded */
+
+    const corpus_split *train = &c->split[SPLIT_TRAIN];
+    uint32_t *order = malloc(train->n_trees * sizeof *order);
+    if (!order) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u trees", train->n_trees);
+    corpus_shuffle(train, s->seed, 0, order);
+    vpps_node loss;
+    vpps_status status = session_add_batch(x, train, order, vpps_min_u32(s->batch, train->n_trees), &loss);
+    free(order);
+    VPPS_TRY(status);
+    VPPS_TRY(vpps_disassemble(x->handle, x->graph, loss, stdout));
+    return fflush(stdout) == 0 ? VPPS_OK : vpps_fail(VPPS_IO, "stdout cannot be written");
+}
+
+int command_script(settings *s) {
+    if (options_given(s, "data") && options_given(s, "generate")) {
+        return report_usage("script", "--data and --generate exclude each other");
+    }
+    session x = {0};
+    corpus c = {0};
+    const vpps_status status = script(s, &x, &c);
+    if (status != VPPS_OK) report_failure(status);
+    session_close(&x);
+    corpus_close(&c);
+    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+}

@@ -1,0 +1,30 @@
+/* session.h - a network on a model, on a handle, with the graph that batches are built on. */
+#ifndef VPPS_CLI_SESSION_H
+#define VPPS_CLI_SESSION_H
+
+#include "corpus.h"
+
+typedef struct session {
+    const settings *settings;
+    vpps_model *model;
+    vpps_handle *handle;
+    vpps_graph *graph;
+    void *net;
+    net_scores scores; /* of the batch on the graph: one after the other, in order of its trees' nodes */
+    size_t logits_capacity, nll_capacity;
+} session;
+
+/* Declares the network of s (whose net.words and net.classes are set), makes the handle and records the cells. s must
+ * outlive the session. Free with session_close in any case. */
+vpps_status session_open(session *x, const settings *s);
+void session_close(session *x);
+
+/* Clears the graph and adds n trees of a split; x->scores then holds *n_nodes entries. */
+vpps_status session_add_trees(session *x, const corpus_split *split, const uint32_t *trees, uint32_t n, net_heads heads,
+                              uint32_t *n_nodes);
+
+/* The same for training: *loss is the sum over the nodes that count, divided by the number of trees. */
+vpps_status session_add_batch(session *x, const corpus_split *split, const uint32_t *trees, uint32_t n,
+                              vpps_node *loss);
+
+#endif

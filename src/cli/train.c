@@ -1,0 +1,300 @@
+/* train.c - `vpps train`: epochs over shuffled trees, with evaluation, checkpoints, log and plot.
+ *
+ * vpps_fb only starts a batch, and returns the loss of the batch before: so the graph of one batch is built while the
+ * device runs another. Only the end of an epoch, a checkpoint and an evaluation wait.
+ */
+#include "train.h"
+#include "base/base.h"
+#include "checkpoint.h"
+#include "interrupt.h"
+#include "log.h"
+#include "plot.h"
+#include "progress.h"
+
+#include <errno.h>
+#include <math.h>
+#include <unistd.h>
+
+typedef struct trainer {
+    settings *s;
+    corpus corpus;
+    session session;
+    position position;
+    progress progress;
+    run_log log;
+    plot plot;
+    uint32_t *order;                             /* the epoch's permutation of the training trees */
+    uint64_t batches;                            /* of this run */
+    bool in_flight;                              /* the latest batch's loss has not been taken yet */
+    uint32_t flight_batch;                       /* its number in the epoch, from 1 */
+    uint64_t levels, instructions, script_bytes; /* summed over batches */
+    uint64_t eval_ns;                            /* spent on evaluation and files, to leave out of the rate */
+    train_summary summary;
+} trainer;
+
+static uint32_t batches_per_epoch(const trainer *t) {
+    const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_trees;
+    return n / t->s->batch + (n % t->s->batch != 0);
+}
+
+/* ---------------------------------------------------------------- set-up */
+
+/* A path that cannot be written must fail before an hour of training, not after: what saving does is tried. */
+static vpps_status check_writable(const char *path) {
+    if (!path) return VPPS_OK;
+    char probe[4096];
+    const int len = snprintf(probe, sizeof probe, "%s.XXXXXX", path);
+    if (len < 0 || (size_t)len >= sizeof probe) return vpps_fail(VPPS_IO, "%s: the path is too long", path);
+    const int fd = mkstemp(probe);
+    if (fd < 0) return vpps_fail(VPPS_IO, "%s: cannot be written: %s", path, strerror(errno));
+    close(fd);
+    unlink(probe);
+    char inside[4096]; /* "PATH/." exists only for a folder, which rename would not replace */
+    snprintf(inside, sizeof inside, "%s/.", path);
+    if (access(inside, F_OK) == 0) return vpps_fail(VPPS_IO, "%s: cannot be written: it is a folder", path);
+    return VPPS_OK;
+}
+
+static vpps_status open_trainer(trainer *t) {
+    settings *s = t->s;
+    t->position.best_dev = -1;
+    if (s->resume) VPPS_TRY(checkpoint_describe(s->resume, s, &t->corpus, &t->position));
+    options_complete(s);
+    VPPS_TRY(check_writable(s->save));
+    VPPS_TRY(check_writable(s->plot));
+    VPPS_TRY(log_open(&t->log, s->log, s->resume != NULL));
+
+    VPPS_TRY(corpus_open(&t->corpus, s));
+    s->net.classes = t->corpus.classes;
+    s->net.words = vpps_vocab_size(t->corpus.vocab);
+    VPPS_TRY(session_open(&t->session, s));
+    if (s->resume) VPPS_TRY(vpps_load(t->session.handle, s->resume));
+    if (t->position.batch > batches_per_epoch(t)) {
+        return vpps_fail(VPPS_FORMAT, "%s stands at batch %u of an epoch, but the data has %u: other data?", s->resume,
+                         t->position.batch, batches_per_epoch(t));
+    }
+    const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_trees;
+    t->order = malloc(n * sizeof *t->order);
+    if (!t->order) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u trees", n);
+
+    const char *data = s->data ? s->data : "listops";
+    snprintf(t->plot.title, sizeof t->plot.title, "%s on %.80s", s->network->name, data);
+    progress_open(&t->progress, stderr, s->quiet);
+    vpps_stats stats;
+    VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
+    progress_line(&t->progress, "%s on %s: %u trees, %u words, %u classes; %s with %u VPs", s->network->name, data, n,
+                  s->net.words, s->net.classes, s->device, stats.vps);
+    if (t->position.epoch || t->position.batch) {
+        progress_line(&t->progress, "resumed from %s after epoch %u, batch %u", s->resume, t->position.epoch,
+                      t->position.batch);
+    }
+    return log_start(&t->log, s, n);
+}
+
+static void close_trainer(trainer *t) {
+    progress_end(&t->progress);
+    log_close(&t->log);
+    plot_free(&t->plot);
+    free(t->order);
+    session_close(&t->session);
+    corpus_close(&t->corpus);
+}
+
+/* ---------------------------------------------------------------- batches */
+
+static double mean_loss(const trainer *t) {
+    return t->position.n_losses ? t->position.loss_sum / t->position.n_losses : NAN;
+}
+
+/* A batch's loss has come: into the mean, the log and the plot. */
+static vpps_status take_loss(trainer *t, float loss) {
+    const uint32_t batch = t->flight_batch;
+    t->in_flight = false;
+    if (isfinite(loss)) {
+        t->position.loss_sum += (double)loss;
+        t->position.n_losses++;
+    }
+    VPPS_TRY(plot_loss(&t->plot, t->position.epoch + (double)batch / batches_per_epoch(t), (double)loss));
+    if (batch % t->s->log_every != 0) return VPPS_OK;
+    return log_batch(&t->log, t->position.epoch + 1, batch, (double)loss);
+}
+
+/* Waits for the batch in flight, if there is one. */
+static vpps_status settle(trainer *t) {
+    if (!t->in_flight) return VPPS_OK;
+    float loss;
+    VPPS_TRY(vpps_sync_latest_loss(t->session.handle, &loss));
+    return take_loss(t, loss);
+}
+
+static vpps_status save(trainer *t) {
+    if (!t->s->save) return VPPS_OK;
+    const uint64_t begin = vpps_now_ns();
+    VPPS_TRY(checkpoint_save(&t->session, t->s->save, &t->corpus, &t->position));
+    t->summary.checkpoint = t->s->save;
+    t->eval_ns += vpps_now_ns() - begin;
+    return VPPS_OK;
+}
+
+static vpps_status train_batch(trainer *t) {
+    const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
+    const uint32_t first = t->position.batch * t->s->batch;
+    const uint32_t n = vpps_min_u32(t->s->batch, train->n_trees - first);
+    vpps_node loss;
+    float stale;
+    VPPS_TRY(session_add_batch(&t->session, train, t->order + first, n, &loss));
+    VPPS_TRY(vpps_fb(t->session.handle, t->session.graph, loss, &stale));
+    if (t->in_flight) VPPS_TRY(take_loss(t, stale));
+    t->in_flight = true;
+    t->flight_batch = ++t->position.batch;
+    t->position.trained += n;
+    t->summary.sentences += n;
+    t->batches++;
+
+    vpps_stats stats;
+    VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
+    t->levels += stats.levels;
+    t->instructions += stats.instructions;
+    t->script_bytes += stats.script_bytes;
+    return VPPS_OK;
+}
+
+static bool at_limit(const trainer *t) { return t->s->max_batches && t->batches >= t->s->max_batches; }
+
+/* The rest of an epoch, or as much of it as the limits and signals leave. */
+static vpps_status train_epoch(trainer *t) {
+    const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
+    char label[32];
+    snprintf(label, sizeof label, "epoch %u/%u", t->position.epoch + 1, t->s->epochs);
+    progress_begin(&t->progress, label, (uint64_t)t->position.batch * t->s->batch, train->n_trees);
+    corpus_shuffle(train, t->s->seed, t->position.epoch, t->order);
+    while (t->position.batch < batches_per_epoch(t) && !interrupted && !at_limit(t)) {
+        VPPS_TRY(train_batch(t));
+        const uint64_t done = (uint64_t)t->position.batch * t->s->batch;
+        progress_update(&t->progress, done < train->n_trees ? done : train->n_trees, mean_loss(t));
+        if (t->s->save_every && t->batches % t->s->save_every == 0) {
+            VPPS_TRY(settle(t));
+            VPPS_TRY(save(t));
+        }
+    }
+    return settle(t);
+}
+
+/* ---------------------------------------------------------------- evaluation */
+
+static vpps_status evaluate(trainer *t) {
+    const uint64_t begin = vpps_now_ns();
+    for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
+        accuracy *a = &t->summary.split[i];
+        if (!t->corpus.split[i].bank) continue;
+        VPPS_TRY(evaluate_split(&t->session, &t->corpus.split[i], &interrupted, a));
+        const double epoch = t->position.epoch + (double)t->position.batch / batches_per_epoch(t);
+        VPPS_TRY(plot_accuracy(&t->plot, i, epoch, a));
+    }
+    t->eval_ns += vpps_now_ns() - begin;
+    return VPPS_OK;
+}
+
+static void print_epoch(trainer *t, double loss, double rate) {
+    char text[2][64] = {"", ""};
+    for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
+        const accuracy *a = &t->summary.split[i];
+        if (!a->known) continue;
+        snprintf(text[i - SPLIT_DEV], sizeof text[0], "  %s root %.1f%% nodes %.1f%%", split_names[i],
+                 100 * accuracy_root(a), 100 * accuracy_nodes(a));
+    }
+    progress_line(&t->progress, "epoch %u/%u  loss %.4f%s%s  %.0f trees/s", t->position.epoch, t->s->epochs, loss,
+                  text[0], text[1], rate);
+}
+
+/* After the last batch of an epoch: the position moves to the next one, which a checkpoint then names. */
+static vpps_status finish_epoch(trainer *t, double rate) {
+    const double loss = mean_loss(t);
+    position *p = &t->position;
+    p->epoch++;
+    p->batch = 0;
+    p->loss_sum = 0;
+    p->n_losses = 0;
+    for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
+    const bool last = p->epoch == t->s->epochs;
+    if (t->s->eval_every && (p->epoch % t->s->eval_every == 0 || last)) VPPS_TRY(evaluate(t));
+    const accuracy *dev = &t->summary.split[SPLIT_DEV];
+    if (dev->known && accuracy_root(dev) > p->best_dev) {
+        p->best_dev = accuracy_root(dev);
+        p->best_epoch = p->epoch;
+    }
+    t->summary.loss = loss;
+    print_epoch(t, loss, rate);
+    VPPS_TRY(log_epoch(&t->log, p->epoch, loss, rate, dev, &t->summary.split[SPLIT_TEST]));
+    if (t->s->plot) VPPS_TRY(plot_write(&t->plot, t->s->plot));
+    return save(t);
+}
+
+/* ---------------------------------------------------------------- the run */
+
+static vpps_status summarize(trainer *t) {
+    train_summary *u = &t->summary;
+    vpps_stats stats;
+    VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
+    const double batches = t->batches ? (double)t->batches : 1;
+    u->settings = t->s;
+    u->batches = t->batches;
+    u->nodes = stats.total_nodes;
+    u->skipped = stats.skipped;
+    u->epoch = t->position.epoch;
+    u->best_dev = t->position.best_dev;
+    u->best_epoch = t->position.best_epoch;
+    u->host_ms_per_batch = (double)stats.total_host_ns * 1e-6 / batches;
+    u->device_ms_per_batch = (double)stats.total_device_ns * 1e-6 / batches;
+    u->script_bytes_per_batch = (double)t->script_bytes / batches;
+    u->levels_per_batch = (double)t->levels / batches;
+    u->instructions_per_batch = (double)t->instructions / batches;
+    u->pool_bytes = stats.peak_pool_bytes;
+    u->vps = stats.vps;
+    u->interrupted = interrupted;
+    progress_end(&t->progress);
+    VPPS_TRY(log_end(&t->log, u));
+    return report_train(u);
+}
+
+static vpps_status train(trainer *t) {
+    VPPS_TRY(open_trainer(t));
+    const uint64_t begin = vpps_now_ns();
+    t->summary.loss = NAN;
+    while (t->position.epoch < t->s->epochs && !interrupted && !at_limit(t)) {
+        const uint64_t epoch_begin = vpps_now_ns(), trees_before = t->summary.sentences;
+        VPPS_TRY(train_epoch(t));
+        const double seconds = (double)(vpps_now_ns() - epoch_begin) * 1e-9;
+        if (t->position.batch < batches_per_epoch(t)) break;
+        VPPS_TRY(finish_epoch(t, (double)(t->summary.sentences - trees_before) / seconds));
+    }
+    const bool in_epoch = t->position.batch > 0;
+    if (in_epoch) {
+        t->summary.loss = mean_loss(t);
+        VPPS_TRY(save(t));
+    }
+    t->summary.seconds = (double)(vpps_now_ns() - begin - t->eval_ns) * 1e-9;
+    /* The network as it is now has not been measured when training stopped within an epoch, or did nothing. */
+    const bool measured = t->summary.split[SPLIT_DEV].known || t->summary.split[SPLIT_TEST].known;
+    if (t->s->eval_every && !interrupted && (in_epoch || !measured)) {
+        for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
+        VPPS_TRY(evaluate(t));
+    }
+    if (t->s->plot) VPPS_TRY(plot_write(&t->plot, t->s->plot));
+    return summarize(t);
+}
+
+int command_train(settings *s) {
+    if (options_given(s, "data") && options_given(s, "generate")) {
+        return report_usage("train", "--data and --generate exclude each other");
+    }
+    interrupt_install();
+    trainer t = {.s = s};
+    const vpps_status status = train(&t);
+    if (status != VPPS_OK) {
+        progress_end(&t.progress);
+        report_failure(status);
+    }
+    close_trainer(&t);
+    return status != VPPS_OK ? EXIT_RUNTIME : interrupted ? EXIT_INTERRUPTED : 0;
+}

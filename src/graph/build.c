@@ -1,0 +1,347 @@
+/* build.c - the op calls: each checks its operands' shapes by the rule of its row in ops.def and makes one node. */
+#include "graph/graph.h"
+
+#include <inttypes.h>
+
+/* ---------------------------------------------------------------- shape rules */
+
+static bool equal(const vpps_signature *a, const vpps_signature *b) { return a->rows == b->rows && a->cols == b->cols; }
+
+static vpps_node shape_error(vpps_graph *g, vpps_op op, uint32_t i, const vpps_signature *a, const char *expected) {
+    return vpps_graph_fail(g, VPPS_SHAPE, "%s: argument %u is %u x %u; expected %s", vpps_ops[op].name, i, a->rows,
+                           a->cols, expected);
+}
+
+static vpps_node unequal_error(vpps_graph *g, vpps_op op, uint32_t i, const vpps_signature *a,
+                               const vpps_signature *first) {
+    return vpps_graph_fail(g, VPPS_SHAPE, "%s: argument %u is %u x %u, argument %u is %u x %u; expected equal shapes",
+                           vpps_ops[op].name, i, a->rows, a->cols, op == VPPS_OP_WEIGHTED_SUM, first->rows,
+                           first->cols);
+}
+
+/* One argument more for the result's shape in *s, by the op's rule. False: the graph has failed. */
+static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint32_t i, const vpps_signature *a,
+                             vpps_signature *first) {
+    vpps_op op = (vpps_op)s->op;
+    if (i == 0) *first = *a;
+    switch (vpps_ops[op].shape) {
+    case VPPS_SHAPE_GIVEN: return true;
+    case VPPS_SHAPE_EQUAL:
+    case VPPS_SHAPE_SCALAR:
+        if (!equal(a, first)) return unequal_error(g, op, i, a, first), false;
+        if ((op == VPPS_OP_PICK_NLL || op == VPPS_OP_HINGE) && a->cols != 1) {
+            return shape_error(g, op, i, a, "a vector"), false;
+        }
+        s->rows = vpps_ops[op].shape == VPPS_SHAPE_EQUAL ? a->rows : 1;
+        s->cols = vpps_ops[op].shape == VPPS_SHAPE_EQUAL ? a->cols : 1;
+        return true;
+    case VPPS_SHAPE_PRODUCT:
+        if (i == 0) {
+            s->rows = a->rows;
+        } else if (a->rows != first->cols) {
+            vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u times %u x %u; expected %u rows on the right",
+                            vpps_ops[op].name, first->rows, first->cols, a->rows, a->cols, first->cols);
+            return false;
+        } else {
+            s->cols = a->cols;
+        }
+        return true;
+    case VPPS_SHAPE_SCALED:
+        if (i == 1 && (a->rows != 1 || a->cols != 1)) return shape_error(g, op, i, a, "a scalar"), false;
+        if (i == 0) s->rows = a->rows, s->cols = a->cols;
+        return true;
+    case VPPS_SHAPE_STACKED:
+        if (a->cols != first->cols) {
+            vpps_graph_fail(g, VPPS_SHAPE, "%s: argument %u is %u x %u; expected %u columns, as argument 0 has",
+                            vpps_ops[op].name, i, a->rows, a->cols, first->cols);
+            return false;
+        }
+        if (s->rows > UINT32_MAX - a->rows) return shape_error(g, op, i, a, "fewer rows in all"), false;
+        s->rows += a->rows;
+        s->cols = a->cols;
+        return true;
+    case VPPS_SHAPE_VECTOR:
+        if (a->cols != 1) return shape_error(g, op, i, a, "a vector"), false;
+        s->rows = a->rows;
+        s->cols = 1;
+        return true;
+    case VPPS_SHAPE_WEIGHTED:
+        if (i == 0) {
+            if (a->cols == 1 && a->rows == n - 1) return true;
+            vpps_graph_fail(g, VPPS_SHAPE, "%s: the weights are %u x %u; expected %u x 1, one for each node",
+                            vpps_ops[op].name, a->rows, a->cols, n - 1);
+            return false;
+        }
+        if (i == 1) {
+            *first = *a;
+            s->rows = a->rows;
+            s->cols = a->cols;
+        }
+        if (!equal(a, first)) return unequal_error(g, op, i, a, first), false;
+        return true;
+    }
+    return false;
+}
+
+/* An instruction's length has 22 bits. */
+static bool check_size(vpps_graph *g, const vpps_signature *s) {
+    if ((uint64_t)s->rows * s->cols < 1u << 22) return true;
+    vpps_graph_fail(g, VPPS_SHAPE, "%s: the result would be %u x %u; expected fewer than 2^22 elements",
+                    vpps_ops[s->op].name, s->rows, s->cols);
+    return false;
+}
+
+/* Arguments' shapes into *s; false when an argument is missing or does not fit. */
+static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args) {
+    const vpps_op_row *row = &vpps_ops[s->op];
+    if (g->status != VPPS_OK) return false;
+    if (n < row->min_args || n > row->max_args) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u arguments; expected %s%u", row->name, n,
+                        n < row->min_args ? "at least " : "at most ", n < row->min_args ? row->min_args : row->max_args);
+        return false;
+    }
+    vpps_signature first = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        vpps_signature a;
+        bool list;
+        if (!vpps_node_signature(g, row->name, args[i], &a, &list)) return false;
+        if (!apply_shape_rule(g, s, n, i, &a, &first)) return false;
+    }
+    return row->shape == VPPS_SHAPE_GIVEN || check_size(g, s);
+}
+
+static vpps_signature signature_of(vpps_op op) { return (vpps_signature){.op = (uint8_t)op, .param = VPPS_NO_PARAM}; }
+
+static vpps_node make(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t imm, float p) {
+    vpps_signature s = signature_of(op);
+    s.p = p;
+    if (!take_arguments(g, &s, n, args)) return VPPS_NO_NODE;
+    return vpps_make_node(g, &s, NULL, n, args, imm, false);
+}
+
+/* ---------------------------------------------------------------- leaves */
+
+static const vpps_parameter_data *find_parameter(vpps_graph *g, const char *what, vpps_param param,
+                                                 vpps_param_kind kind) {
+    static const char *const kinds[] = {"matrix", "vector", "lookup table"};
+    if (g->status != VPPS_OK) return NULL;
+    if (param >= g->model->n_params) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "%s: parameter %u; the model has %zu", what, param, g->model->n_params);
+        return NULL;
+    }
+    const vpps_parameter_data *p = &g->model->params[param];
+    if (p->kind != kind) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "%s: parameter %s is a %s; expected a %s", what, p->name, kinds[p->kind],
+                        kinds[kind]);
+        return NULL;
+    }
+    return p;
+}
+
+vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data) {
+    vpps_signature s = signature_of(VPPS_OP_INPUT);
+    if (g->status != VPPS_OK) return VPPS_NO_NODE;
+    uint64_t n = (uint64_t)rows * cols;
+    if (!n || n >= 1u << 22 || !data) {
+        return vpps_graph_fail(g, VPPS_ARGUMENT, "input: %u x %u%s; expected 1 to 2^22 - 1 elements and their values",
+                               rows, cols, data ? "" : " without data");
+    }
+    if (g->recording) return vpps_graph_fail(g, VPPS_STATE, "input: a cell takes data by vpps_pull, not by vpps_input");
+    if (g->n_data + n > UINT32_MAX || !VPPS_RESERVE(g->data, g->data_capacity, g->n_data + n)) {
+        return vpps_graph_fail(g, VPPS_MEMORY, "input: out of memory");
+    }
+    memcpy(g->data + g->n_data, data, n * sizeof *data);
+    uint32_t at = (uint32_t)g->n_data;
+    g->n_data += n;
+    s.rows = rows;
+    s.cols = cols;
+    return vpps_make_node(g, &s, NULL, 0, NULL, at, false);
+}
+
+/* An index below `limit`, or one pulled by the cell being recorded (which apply checks). */
+static bool check_index(vpps_graph *g, const char *what, uint32_t *index, uint32_t limit, bool *pulled) {
+    *pulled = g->recording && vpps_is_pulled_index(g, *index, index);
+    if (*pulled || *index < limit) return true;
+    vpps_graph_fail(g, VPPS_ARGUMENT, "%s: index %u; expected below %u", what, *index, limit);
+    return false;
+}
+
+vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index) {
+    const vpps_parameter_data *p = find_parameter(g, "lookup", table, VPPS_LOOKUP);
+    bool pulled;
+    if (!p || !check_index(g, "lookup", &index, p->count, &pulled)) return VPPS_NO_NODE;
+    vpps_signature s = signature_of(VPPS_OP_LOOKUP);
+    s.param = table;
+    s.rows = p->rows;
+    s.cols = p->cols;
+    if (!check_size(g, &s)) return VPPS_NO_NODE;
+    return vpps_make_node(g, &s, NULL, 0, NULL, index, pulled);
+}
+
+vpps_node vpps_parameter(vpps_graph *g, vpps_param vector) {
+    const vpps_parameter_data *p = find_parameter(g, "parameter", vector, VPPS_VECTOR);
+    if (!p) return VPPS_NO_NODE;
+    vpps_signature s = signature_of(VPPS_OP_PARAMETER);
+    s.param = vector;
+    s.rows = p->rows;
+    s.cols = 1;
+    if (!check_size(g, &s)) return VPPS_NO_NODE;
+    return vpps_make_node(g, &s, NULL, 0, NULL, 0, false);
+}
+
+/* ---------------------------------------------------------------- affine */
+
+vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_param *matrices, const vpps_node *xs) {
+    vpps_signature s = signature_of(VPPS_OP_AFFINE);
+    s.param = bias;
+    s.n_matrices = n;
+    if (!take_arguments(g, &s, n, xs)) return VPPS_NO_NODE;
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_parameter_data *m = find_parameter(g, "affine", matrices[i], VPPS_MATRIX);
+        vpps_signature x;
+        bool list;
+        if (!m || !vpps_node_signature(g, "affine", xs[i], &x, &list)) return VPPS_NO_NODE;
+        if (i == 0) s.rows = m->rows, s.cols = x.cols;
+        if (m->cols != x.rows) {
+            return vpps_graph_fail(g, VPPS_SHAPE, "affine: matrix %s is %u x %u, argument %u is %u x %u; expected %u rows",
+                                   m->name, m->rows, m->cols, i, x.rows, x.cols, m->cols);
+        }
+        if (m->rows != s.rows || x.cols != s.cols) {
+            return vpps_graph_fail(g, VPPS_SHAPE, "affine: product %u (%s) is %u x %u; expected %u x %u, as product 0 is",
+                                   i, m->name, m->rows, x.cols, s.rows, s.cols);
+        }
+    }
+    if (bias != VPPS_NO_PARAM) {
+        const vpps_parameter_data *b = find_parameter(g, "affine", bias, VPPS_VECTOR);
+        if (!b) return VPPS_NO_NODE;
+        if (b->rows != s.rows) {
+            return vpps_graph_fail(g, VPPS_SHAPE, "affine: bias %s has %u rows; expected %u, as the products have",
+                                   b->name, b->rows, s.rows);
+        }
+    }
+    if (!check_size(g, &s)) return VPPS_NO_NODE;
+    return vpps_make_node(g, &s, matrices, n, xs, 0, false);
+}
+
+vpps_node vpps_matvec(vpps_graph *g, vpps_param matrix, vpps_node x) {
+    return vpps_affine(g, VPPS_NO_PARAM, 1, &matrix, &x);
+}
+vpps_node vpps_affine1(vpps_graph *g, vpps_param bias, vpps_param w, vpps_node x) {
+    return vpps_affine(g, bias, 1, &w, &x);
+}
+vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node x0, vpps_param w1, vpps_node x1) {
+    return vpps_affine(g, bias, 2, (vpps_param[]){w0, w1}, (vpps_node[]){x0, x1});
+}
+
+/* ---------------------------------------------------------------- ops that their row describes wholly */
+
+#define UNARY(function, op)                                                                                    \
+    vpps_node vpps_##function(vpps_graph *g, vpps_node x) { return make(g, VPPS_OP_##op, 1, &x, 0, 0); }
+#define BINARY(function, op)                                                                                   \
+    vpps_node vpps_##function(vpps_graph *g, vpps_node a, vpps_node b) {                                       \
+        return make(g, VPPS_OP_##op, 2, (vpps_node[]){a, b}, 0, 0);                                            \
+    }
+#define NARY(function, op)                                                                                     \
+    vpps_node vpps_##function(vpps_graph *g, uint32_t n, const vpps_node *xs) {                                \
+        return make(g, VPPS_OP_##op, n, xs, 0, 0);                                                             \
+    }
+
+UNARY(negate, NEGATE)
+UNARY(sigmoid, SIGMOID)
+UNARY(tanh, TANH)
+UNARY(relu, RELU)
+UNARY(gelu, GELU)
+UNARY(exp, EXP)
+UNARY(log, LOG)
+UNARY(square, SQUARE)
+UNARY(sqrt, SQRT)
+UNARY(abs, ABS)
+UNARY(sum_elements, SUM_ELEMENTS)
+UNARY(softmax, SOFTMAX)
+UNARY(log_softmax, LOG_SOFTMAX)
+BINARY(matmul, MATMUL)
+BINARY(add, ADD)
+BINARY(sub, SUB)
+BINARY(mul, MUL)
+BINARY(div, DIV)
+BINARY(max, MAX)
+BINARY(min, MIN)
+BINARY(scale_by, SCALE_BY)
+BINARY(dot, DOT)
+BINARY(squared_distance, SQUARED_DISTANCE)
+BINARY(binary_log_loss, BINARY_LOG_LOSS)
+NARY(sum, SUM)
+NARY(average, AVERAGE)
+NARY(max_of, MAX_OF)
+NARY(min_of, MIN_OF)
+NARY(concat, CONCAT)
+
+/* ---------------------------------------------------------------- ops with a number of their own */
+
+static uint32_t float_bits(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+vpps_node vpps_scale(vpps_graph *g, vpps_node x, float factor) {
+    return make(g, VPPS_OP_SCALE, 1, &x, float_bits(factor), 0);
+}
+
+vpps_node vpps_elu(vpps_graph *g, vpps_node x, float alpha) {
+    if (!(alpha > 0)) return vpps_graph_fail(g, VPPS_ARGUMENT, "elu: alpha is %g; expected above 0", (double)alpha);
+    return make(g, VPPS_OP_ELU, 1, &x, float_bits(alpha), 0);
+}
+
+vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p) {
+    if (!(p >= 0 && p < 1)) {
+        return vpps_graph_fail(g, VPPS_ARGUMENT, "dropout: p is %g; expected 0 <= p < 1", (double)p);
+    }
+    return make(g, VPPS_OP_DROPOUT, 1, &x, 0, p);
+}
+
+vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows) {
+    vpps_signature s = signature_of(VPPS_OP_SLICE), a;
+    bool list;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "slice", x, &a, &list)) return VPPS_NO_NODE;
+    if (!rows || first >= a.rows || rows > a.rows - first) {
+        return vpps_graph_fail(g, VPPS_SHAPE, "slice: rows %u to %" PRIu64 " of a node that is %u x %u", first,
+                               (uint64_t)first + rows, a.rows, a.cols);
+    }
+    s.rows = rows;
+    s.cols = a.cols;
+    return vpps_make_node(g, &s, NULL, 1, &x, first, false);
+}
+
+vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const vpps_node *xs) {
+    vpps_signature s = signature_of(VPPS_OP_WEIGHTED_SUM);
+    if (g->status != VPPS_OK) return VPPS_NO_NODE;
+    if (!n || n >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "weighted_sum: %u nodes", n);
+    /* the arguments side by side: in the graph's word store's spare room, which is not in use yet */
+    if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + 2 * ((size_t)n + 1))) {
+        return vpps_graph_fail(g, VPPS_MEMORY, "weighted_sum: out of memory");
+    }
+    vpps_node *args = g->words + g->n_words + n + 1;
+    args[0] = weights;
+    memcpy(args + 1, xs, n * sizeof *xs);
+    if (!take_arguments(g, &s, n + 1, args)) return VPPS_NO_NODE;
+    return vpps_make_node(g, &s, NULL, n + 1, args, 0, false);
+}
+
+static vpps_node make_classified(vpps_graph *g, vpps_op op, vpps_node x, uint32_t klass, float margin) {
+    vpps_signature s = signature_of(op), a;
+    bool list, pulled;
+    s.p = margin;
+    if (!take_arguments(g, &s, 1, &x) || !vpps_node_signature(g, vpps_ops[op].name, x, &a, &list) ||
+        !check_index(g, vpps_ops[op].name, &klass, a.rows, &pulled)) {
+        return VPPS_NO_NODE;
+    }
+    return vpps_make_node(g, &s, NULL, 1, &x, klass, pulled);
+}
+
+vpps_node vpps_pick_nll(vpps_graph *g, vpps_node x, uint32_t klass) {
+    return make_classified(g, VPPS_OP_PICK_NLL, x, klass, 0);
+}
+vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t klass, float margin) {
+    return make_classified(g, VPPS_OP_HINGE, x, klass, margin);
+}

@@ -1,0 +1,306 @@
+/* cell.c - vertex functions: recording a subgraph once, applying it at vertices (Xu et al. 2018, section 3). */
+#include "graph/graph.h"
+
+static vpps_status need_recording(const vpps_graph *g, const char *what) {
+    if (g->recording) return VPPS_OK;
+    return vpps_fail(VPPS_STATE, "%s: no cell is being recorded; call vpps_cell_begin first", what);
+}
+
+vpps_status vpps_cell_begin(vpps_graph *g, const char *name) {
+    VPPS_TRY(vpps_graph_status(g));
+    if (g->recording) {
+        return vpps_fail(VPPS_STATE, "cell_begin: the cell %s is being recorded; end it first", g->recording->name);
+    }
+    if (!name || !*name) return vpps_fail(VPPS_ARGUMENT, "cell_begin: the name is empty");
+    vpps_cell_data *c = calloc(1, sizeof *c);
+    if (c) c->name = strdup(name);
+    if (!c || !c->name) {
+        free(c);
+        return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", name);
+    }
+    g->recording = c;
+    return VPPS_OK;
+}
+
+static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input input) {
+    if (g->status != VPPS_OK) return VPPS_NO_NODE;
+    if (need_recording(g, what) != VPPS_OK) return vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
+    vpps_cell_data *c = g->recording;
+    if (!input.rows || !input.cols) {
+        return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s", what, input.rows, input.cols, c->name);
+    }
+    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* gathered twice: the same node */
+        const vpps_cell_input *known = &c->inputs[i];
+        if (known->pulled || known->child != input.child || known->output != input.output) continue;
+        if (known->rows == input.rows && known->cols == input.cols) return VPPS_CELL_INPUT | i;
+        return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s, where the same was %u x %u", what, input.rows,
+                               input.cols, c->name, known->rows, known->cols);
+    }
+    if (!VPPS_RESERVE(c->inputs, c->inputs_capacity, c->n_inputs + 1u)) {
+        return vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
+    }
+    c->inputs[c->n_inputs] = input;
+    return VPPS_CELL_INPUT | c->n_inputs++;
+}
+
+vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t rows, uint32_t cols) {
+    if (child >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "gather: child %u", child);
+    vpps_node x = add_input(g, "gather", (vpps_cell_input){rows, cols, child, output, false});
+    if (x != VPPS_NO_NODE) g->recording->min_children = vpps_max_u32(g->recording->min_children, child + 1);
+    return x;
+}
+
+vpps_node vpps_gather_all(vpps_graph *g, uint32_t output, uint32_t rows, uint32_t cols) {
+    vpps_node x = add_input(g, "gather_all", (vpps_cell_input){rows, cols, VPPS_ALL_CHILDREN, output, false});
+    if (x != VPPS_NO_NODE) {
+        g->recording->min_children = vpps_max_u32(g->recording->min_children, 1);
+        g->recording->variable = true;
+    }
+    return x;
+}
+
+vpps_node vpps_pull(vpps_graph *g, uint32_t rows, uint32_t cols) {
+    uint32_t number = g->recording ? g->recording->n_pulls : 0;
+    vpps_node x = add_input(g, "pull", (vpps_cell_input){rows, cols, number, 0, true});
+    if (x != VPPS_NO_NODE) g->recording->n_pulls++;
+    return x;
+}
+
+uint32_t vpps_pull_index(vpps_graph *g) {
+    if (g->status != VPPS_OK) return VPPS_NO_NODE;
+    if (need_recording(g, "pull_index") != VPPS_OK) return vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
+    return VPPS_PULLED_INDEX | g->recording->n_indices++;
+}
+
+bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number) {
+    if ((value & VPPS_PULLED_INDEX) != VPPS_PULLED_INDEX) return false;
+    uint32_t n = value & ~VPPS_PULLED_INDEX;
+    if (n >= g->recording->n_indices) return false;
+    *number = n;
+    return true;
+}
+
+static vpps_status add_output(vpps_graph *g, const char *what, vpps_node x, uint32_t **outputs, uint32_t *n,
+                              size_t *capacity) {
+    vpps_signature s;
+    bool list;
+    if (!vpps_node_signature(g, what, x, &s, &list)) return vpps_graph_status(g);
+    if (list) {
+        vpps_graph_fail(g, VPPS_SHAPE, "%s: a list in cell %s; expected one value (sum, average, max_of or min_of it)",
+                        what, g->recording->name);
+        return vpps_graph_status(g);
+    }
+    if (*n + 1u > *capacity && !vpps_grow(outputs, capacity, *n + 1u, sizeof **outputs)) {
+        return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", g->recording->name);
+    }
+    (*outputs)[(*n)++] = x;
+    return VPPS_OK;
+}
+
+vpps_status vpps_scatter(vpps_graph *g, vpps_node x) {
+    VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(need_recording(g, "scatter"));
+    vpps_cell_data *c = g->recording;
+    return add_output(g, "scatter", x, &c->scattered, &c->n_scattered, &c->scattered_capacity);
+}
+
+vpps_status vpps_push(vpps_graph *g, vpps_node x) {
+    VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(need_recording(g, "push"));
+    vpps_cell_data *c = g->recording;
+    return add_output(g, "push", x, &c->pushed, &c->n_pushed, &c->pushed_capacity);
+}
+
+vpps_status vpps_cell_end(vpps_graph *g, vpps_cell *out) {
+    *out = UINT32_MAX;
+    if (!g->recording) {
+        VPPS_TRY(vpps_graph_status(g));
+        return need_recording(g, "cell_end");
+    }
+    vpps_cell_data *c = g->recording;
+    vpps_status status = vpps_graph_status(g);
+    if (status == VPPS_OK && !VPPS_RESERVE(g->cells, g->cells_capacity, g->n_cells + 1)) {
+        status = vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
+    }
+    if (status == VPPS_OK) {
+        *out = (vpps_cell)g->n_cells;
+        g->cells[g->n_cells++] = *c;
+        g->kept_signatures = g->n_signatures;
+        g->kept_matrices = g->n_matrices;
+    } else { /* the recording's failure ends with it */
+        void *parts[] = {c->name, c->nodes, c->mapped, c->imm_pulled, c->args, c->inputs, c->scattered, c->pushed};
+        for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+        g->status = VPPS_OK;
+    }
+    free(c);
+    g->recording = NULL;
+    return status;
+}
+
+/* ---------------------------------------------------------------- vertices */
+
+static uint32_t fail_vertex(vpps_graph *g, vpps_status status, const char *what) {
+    vpps_graph_fail(g, status, "%s", what);
+    return VPPS_NO_VERTEX;
+}
+
+/* Node of a vertex's output, given as template node or cell input. */
+static vpps_node output_node(const vpps_graph *g, const vpps_vertex_data *v, uint32_t output) {
+    const vpps_cell_data *c = &g->cells[v->cell];
+    const uint32_t *record = g->words + v->at;
+    uint32_t n_children = record[0], at = 0;
+    if (output & VPPS_CELL_INPUT) {
+        uint32_t input = output & ~VPPS_CELL_INPUT;
+        for (uint32_t i = 0; i < input; i++) {
+            bool list = !c->inputs[i].pulled && c->inputs[i].child == VPPS_ALL_CHILDREN;
+            at += list ? n_children : 1;
+        }
+        return record[1 + at];
+    }
+    if (!c->n_mapped) return v->first + output;
+    for (uint32_t t = 0; t < output; t++) at += c->mapped[t] ? n_children : 1;
+    return v->first + at;
+}
+
+static vpps_node vertex_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k, bool pushed) {
+    if (g->status != VPPS_OK) return VPPS_NO_NODE;
+    if (v >= g->n_vertices) {
+        return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u is not a vertex; the graph has %zu", what, v, g->n_vertices);
+    }
+    const vpps_vertex_data *d = &g->vertices[v];
+    bool source = d->cell == VPPS_SOURCE_VERTEX;
+    const vpps_cell_data *c = source ? NULL : &g->cells[d->cell];
+    uint32_t n = source ? (pushed ? 0 : g->words[d->at]) : pushed ? c->n_pushed : c->n_scattered;
+    if (k >= n) {
+        return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: output %u of vertex %u (%s), which has %u", what, k, v,
+                               source ? "source" : c->name, n);
+    }
+    if (source) return g->words[d->at + 1 + k];
+    return output_node(g, d, pushed ? c->pushed[k] : c->scattered[k]);
+}
+
+vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k) { return vertex_output(g, "pushed", v, k, true); }
+vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k) {
+    return vertex_output(g, "scattered", v, k, false);
+}
+
+static vpps_vertex add_vertex(vpps_graph *g, vpps_vertex_data v) {
+    if (!VPPS_RESERVE(g->vertices, g->vertices_capacity, g->n_vertices + 1)) {
+        return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
+    }
+    g->vertices[g->n_vertices] = v;
+    return (vpps_vertex)g->n_vertices++;
+}
+
+vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes) {
+    if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
+    if (g->recording) return fail_vertex(g, VPPS_STATE, "source: a cell is being recorded");
+    if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + n + 1)) {
+        return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (nodes[i] >= g->n_nodes) {
+            vpps_graph_fail(g, VPPS_ARGUMENT, "source: %u is not a node; the graph has %u", nodes[i], g->n_nodes);
+            return VPPS_NO_VERTEX;
+        }
+    }
+    uint32_t at = (uint32_t)g->n_words;
+    g->words[g->n_words++] = n;
+    for (uint32_t i = 0; i < n; i++) g->words[g->n_words++] = nodes[i];
+    return add_vertex(g, (vpps_vertex_data){VPPS_SOURCE_VERTEX, at, g->n_nodes});
+}
+
+/* Appends the node that an input of the cell reads, its shape checked against what the cell was recorded with. */
+static bool take_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_node x,
+                       const char *from, uint32_t number) {
+    vpps_signature s;
+    bool list;
+    if (x == VPPS_NO_NODE || !vpps_node_signature(g, "apply", x, &s, &list)) return false;
+    if (s.rows != in->rows || s.cols != in->cols) {
+        vpps_graph_fail(g, VPPS_SHAPE, "apply %s: %s %u gives %u x %u; expected %u x %u", c->name, from, number, s.rows,
+                        s.cols, in->rows, in->cols);
+        return false;
+    }
+    g->words[g->n_words++] = x;
+    return true;
+}
+
+static bool take_inputs(vpps_graph *g, const vpps_cell_data *c, uint32_t n_children, const vpps_vertex *children,
+                        const vpps_node *pulls) {
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        const vpps_cell_input *in = &c->inputs[i];
+        if (in->pulled) {
+            if (!take_input(g, c, in, pulls[in->child], "pulled node", in->child)) return false;
+            continue;
+        }
+        uint32_t first = in->child == VPPS_ALL_CHILDREN ? 0 : in->child;
+        uint32_t end = in->child == VPPS_ALL_CHILDREN ? n_children : in->child + 1;
+        for (uint32_t k = first; k < end; k++) {
+            vpps_node x = vertex_output(g, "apply", children[k], in->output, false);
+            if (!take_input(g, c, in, x, "child", k)) return false;
+        }
+    }
+    return true;
+}
+
+/* Pulled indices are checked where the template uses them: a lookup's row, a loss's class. */
+static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t *indices) {
+    for (uint32_t t = 0; t < c->n_nodes && c->n_indices; t++) {
+        if (!c->imm_pulled[t]) continue;
+        const vpps_signature *s = &g->signatures[c->nodes[t].signature];
+        uint32_t limit;
+        if (s->op == VPPS_OP_LOOKUP) {
+            limit = g->model->params[s->param].count;
+        } else {
+            vpps_node x = c->args[c->nodes[t].args];
+            limit = x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows
+                                        : g->signatures[c->nodes[x].signature].rows;
+        }
+        uint32_t index = indices[c->nodes[t].imm];
+        if (index >= limit) {
+            vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: index %u for %s; expected below %u", c->name, index,
+                            vpps_ops[s->op].name, limit);
+            return false;
+        }
+    }
+    return true;
+}
+
+vpps_vertex vpps_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
+                       uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices) {
+    if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
+    if (g->recording) return fail_vertex(g, VPPS_STATE, "apply: a cell is being recorded");
+    if (cell >= g->n_cells) return fail_vertex(g, VPPS_ARGUMENT, "apply: no such cell");
+    const vpps_cell_data *c = &g->cells[cell];
+    if (n_children < c->min_children || (n_children > c->min_children && !c->variable) || n_pulls != c->n_pulls ||
+        n_indices != c->n_indices) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u children, %u nodes, %u indices; expected %s%u, %u, %u", c->name,
+                        n_children, n_pulls, n_indices, c->variable ? "at least " : "", c->min_children, c->n_pulls,
+                        c->n_indices);
+        return VPPS_NO_VERTEX;
+    }
+    if (!check_indices(g, c, indices)) return VPPS_NO_VERTEX;
+    size_t inputs = c->variable ? (size_t)c->n_inputs * n_children : c->n_inputs;
+    uint64_t n_nodes = (uint64_t)c->n_nodes - c->n_mapped + (uint64_t)c->n_mapped * n_children;
+    if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + 1 + inputs + n_indices) ||
+        !VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1)) {
+        return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
+    }
+    if (g->n_nodes + n_nodes >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
+    uint32_t at = (uint32_t)g->n_words;
+    g->words[g->n_words++] = n_children;
+    if (!take_inputs(g, c, n_children, children, pulls)) {
+        g->n_words = at;
+        return VPPS_NO_VERTEX;
+    }
+    if (n_indices) memcpy(g->words + g->n_words, indices, n_indices * sizeof *indices);
+    g->n_words += n_indices;
+    vpps_vertex v = add_vertex(g, (vpps_vertex_data){cell, at, g->n_nodes});
+    if (v == VPPS_NO_VERTEX) return v;
+    if (c->n_nodes) { /* a cell without nodes only hands on its inputs */
+        g->records[g->n_records++] = (vpps_record){cell, g->n_nodes, at};
+        g->n_nodes += (uint32_t)n_nodes;
+    }
+    g->flattened = false;
+    return v;
+}

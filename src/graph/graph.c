@@ -1,0 +1,396 @@
+/* graph.c - records, signatures and the flat form. */
+#include "graph/graph.h"
+
+#include "script/isa.h"
+
+#include <stdarg.h>
+
+const vpps_op_row vpps_ops[VPPS_OP_COUNT] = {
+#define OP(id, name, min, max, shape, klass, forward, operands, backward0, operands0, backward1, operands1)     \
+    [VPPS_OP_##id] = {name,           min, VPPS_##max, VPPS_SHAPE_##shape, VPPS_CLASS_##klass, VPPS_I_##forward,  \
+                      {VPPS_I_##backward0, VPPS_I_##backward1}, operands, {operands0, operands1}},
+#define VPPS_0 0
+#define VPPS_1 1
+#define VPPS_2 2
+#include "graph/ops.def"
+#undef OP
+};
+
+vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
+    *out = NULL;
+    if (!model) return vpps_fail(VPPS_ARGUMENT, "graph: no model given");
+    vpps_graph *g = calloc(1, sizeof *g);
+    if (!g) return vpps_fail(VPPS_MEMORY, "graph: out of memory");
+    g->model = model;
+    *out = g;
+    return VPPS_OK;
+}
+
+static void free_cell(vpps_cell_data *c) {
+    void *parts[] = {c->name, c->nodes, c->mapped, c->imm_pulled, c->args, c->inputs, c->scattered, c->pushed};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+}
+
+void vpps_graph_destroy(vpps_graph *g) {
+    if (!g) return;
+    for (size_t i = 0; i < g->n_cells; i++) free_cell(&g->cells[i]);
+    if (g->recording) free_cell(g->recording);
+    void *parts[] = {g->signatures, g->signature_table, g->matrices,   g->records, g->record_nodes,
+                     g->words,      g->vertices,        g->data,       g->cells,   g->flat.nodes,
+                     g->flat.args,  g->recording};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    free(g);
+}
+
+vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format, ...) {
+    if (g->status == VPPS_OK) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(g->message, sizeof g->message, format, arguments);
+        va_end(arguments);
+        g->status = status;
+        vpps_restore_message(g->message);
+    }
+    return VPPS_NO_NODE;
+}
+
+vpps_status vpps_graph_status(const vpps_graph *g) {
+    if (g->status != VPPS_OK) vpps_restore_message(g->message);
+    return g->status;
+}
+
+uint32_t vpps_graph_size(const vpps_graph *g) { return g->n_nodes; }
+
+/* ---------------------------------------------------------------- signatures */
+
+static uint64_t hash_signature(const vpps_graph *g, const vpps_signature *s, const vpps_param *matrices) {
+    uint32_t p_bits;
+    memcpy(&p_bits, &s->p, sizeof p_bits);
+    uint64_t h = vpps_mix64((uint64_t)s->op << 56 ^ (uint64_t)s->rows << 24 ^ s->cols);
+    h = vpps_mix64(h ^ ((uint64_t)s->param << 32 | p_bits));
+    h = vpps_mix64(h ^ ((uint64_t)s->kin << 32 | s->n_matrices));
+    for (uint32_t i = 0; i < s->n_matrices; i++) h = vpps_mix64(h ^ matrices[i]);
+    (void)g;
+    return h;
+}
+
+static bool same_signature(const vpps_graph *g, const vpps_signature *a, const vpps_signature *b,
+                           const vpps_param *b_matrices) {
+    return a->op == b->op && a->rows == b->rows && a->cols == b->cols && a->param == b->param &&
+           a->n_matrices == b->n_matrices && !memcmp(&a->p, &b->p, sizeof a->p) && a->kin == b->kin &&
+           (!a->n_matrices || !memcmp(g->matrices + a->first_matrix, b_matrices, a->n_matrices * sizeof *b_matrices));
+}
+
+static void insert_signature(vpps_graph *g, uint32_t index) {
+    const vpps_signature *s = &g->signatures[index];
+    uint32_t mask = g->signature_table_size - 1;
+    uint32_t at = (uint32_t)hash_signature(g, s, g->matrices + s->first_matrix) & mask;
+    while (g->signature_table[at]) at = (at + 1) & mask;
+    g->signature_table[at] = index + 1;
+}
+
+static bool rebuild_signature_table(vpps_graph *g, uint32_t size) {
+    if (size != g->signature_table_size) {
+        uint32_t *table = realloc(g->signature_table, size * sizeof *table);
+        if (!table) return false;
+        g->signature_table = table;
+        g->signature_table_size = size;
+    }
+    memset(g->signature_table, 0, size * sizeof *g->signature_table);
+    for (uint32_t i = 0; i < g->n_signatures; i++) insert_signature(g, i);
+    return true;
+}
+
+uint32_t vpps_intern(vpps_graph *g, vpps_signature *s, const vpps_param *matrices) {
+    if (g->n_signatures * 2 >= g->signature_table_size) {
+        uint32_t size = g->signature_table_size ? g->signature_table_size * 2 : 128;
+        if (!rebuild_signature_table(g, size)) goto out_of_memory;
+    }
+    uint32_t mask = g->signature_table_size - 1;
+    for (uint32_t at = (uint32_t)hash_signature(g, s, matrices) & mask; g->signature_table[at]; at = (at + 1) & mask) {
+        uint32_t index = g->signature_table[at] - 1;
+        if (same_signature(g, &g->signatures[index], s, matrices)) return index;
+    }
+    if (!VPPS_RESERVE(g->signatures, g->signatures_capacity, g->n_signatures + 1u) ||
+        !VPPS_RESERVE(g->matrices, g->matrices_capacity, g->n_matrices + s->n_matrices)) {
+        goto out_of_memory;
+    }
+    s->first_matrix = (uint32_t)g->n_matrices;
+    if (s->n_matrices) memcpy(g->matrices + g->n_matrices, matrices, s->n_matrices * sizeof *matrices);
+    g->n_matrices += s->n_matrices;
+    g->signatures[g->n_signatures] = *s;
+    insert_signature(g, g->n_signatures);
+    return g->n_signatures++;
+out_of_memory:
+    vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
+    return UINT32_MAX;
+}
+
+/* A program that keeps inventing shapes must not grow the table for ever. */
+enum { SPARE_SIGNATURES = 4096 };
+
+void vpps_graph_clear(vpps_graph *g) {
+    g->status = VPPS_OK;
+    g->n_nodes = 0;
+    g->n_records = g->n_record_nodes = g->n_words = g->n_vertices = g->n_data = 0;
+    g->dropout_elems = 0;
+    g->flattened = false;
+    if (g->recording) {
+        free_cell(g->recording);
+        free(g->recording);
+        g->recording = NULL;
+    }
+    if (g->n_signatures > g->kept_signatures + SPARE_SIGNATURES) {
+        g->n_signatures = g->kept_signatures;
+        g->n_matrices = g->kept_matrices;
+        rebuild_signature_table(g, g->signature_table_size);
+    }
+}
+
+/* ---------------------------------------------------------------- nodes */
+
+/* The record that holds a node id. Mostly the last ones are asked for. */
+static const vpps_record *find_record(const vpps_graph *g, vpps_node x) {
+    size_t low = 0, high = g->n_records;
+    if (high && g->records[high - 1].first <= x) return &g->records[high - 1];
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (g->records[middle].first <= x) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return &g->records[low];
+}
+
+/* The template node of an applied cell that became node `offset` of its record. */
+static uint32_t template_of(const vpps_cell_data *c, uint32_t offset, uint32_t n_children) {
+    if (!c->n_mapped) return offset;
+    uint32_t t = 0;
+    for (uint32_t first = 0; t + 1 < c->n_nodes; t++) {
+        first += c->mapped[t] ? n_children : 1;
+        if (first > offset) break;
+    }
+    return t;
+}
+
+/* False: x is not a node (of the cell, while one is recorded). */
+static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, bool *list) {
+    *list = false;
+    if (g->recording) {
+        const vpps_cell_data *c = g->recording;
+        uint32_t input = x & ~VPPS_CELL_INPUT;
+        if ((x & VPPS_CELL_INPUT) && input < c->n_inputs) {
+            const vpps_cell_input *in = &c->inputs[input];
+            *out = (vpps_signature){.op = VPPS_OP_GATHERED, .rows = in->rows, .cols = in->cols};
+            *list = !in->pulled && in->child == VPPS_ALL_CHILDREN;
+            return true;
+        }
+        if (x >= c->n_nodes) return false;
+        *out = g->signatures[c->nodes[x].signature];
+        *list = c->mapped[x];
+        return true;
+    }
+    if (x >= g->n_nodes) return false;
+    const vpps_record *r = find_record(g, x);
+    const vpps_flat_node *node;
+    if (r->cell == VPPS_NODE_RECORD) {
+        node = &g->record_nodes[r->at];
+    } else {
+        const vpps_cell_data *c = &g->cells[r->cell];
+        node = &c->nodes[template_of(c, x - r->first, g->words[r->at])];
+    }
+    *out = g->signatures[node->signature];
+    return true;
+}
+
+bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, bool *list) {
+    if (find_signature(g, x, out, list)) return true;
+    if (g->recording) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u is not a node of the cell %s, which is being recorded", what, x,
+                        g->recording->name);
+    } else {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u is not a node; the graph has %u", what, x, g->n_nodes);
+    }
+    return false;
+}
+
+vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols) {
+    vpps_signature s;
+    bool list;
+    if (!find_signature(g, x, &s, &list)) {
+        return vpps_fail(VPPS_ARGUMENT, "node_shape: %u is not a node; the graph has %u", x, g->n_nodes);
+    }
+    *rows = s.rows;
+    *cols = s.cols;
+    return VPPS_OK;
+}
+
+static vpps_node add_template_node(vpps_graph *g, uint32_t signature, uint32_t n, const vpps_node *args, uint32_t imm,
+                                   bool imm_pulled, bool mapped) {
+    vpps_cell_data *c = g->recording;
+    if (!VPPS_RESERVE(c->nodes, c->nodes_capacity, c->n_nodes + 1u) ||
+        !VPPS_RESERVE(c->mapped, c->mapped_capacity, c->n_nodes + 1u) ||
+        !VPPS_RESERVE(c->imm_pulled, c->imm_pulled_capacity, c->n_nodes + 1u) ||
+        !VPPS_RESERVE(c->args, c->args_capacity, (size_t)c->n_args + n)) {
+        return vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
+    }
+    c->nodes[c->n_nodes] = (vpps_flat_node){signature, c->n_args, n, imm};
+    c->mapped[c->n_nodes] = mapped;
+    c->imm_pulled[c->n_nodes] = imm_pulled;
+    c->n_mapped += mapped;
+    if (n) memcpy(c->args + c->n_args, args, n * sizeof *args);
+    c->n_args += n;
+    return c->n_nodes++;
+}
+
+vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
+                         const vpps_node *args, uint32_t imm, bool imm_pulled) {
+    bool mapped = false;
+    s->kin = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        vpps_signature argument;
+        bool list;
+        if (!vpps_node_signature(g, vpps_ops[s->op].name, args[i], &argument, &list)) return VPPS_NO_NODE;
+        mapped |= list;
+        if (vpps_ops[s->op].klass == VPPS_CLASS_EW && i < 2) {
+            uint32_t kin = argument.op == VPPS_OP_AFFINE ? 64 + argument.first_matrix : argument.op;
+            s->kin = s->kin * 8191 + kin + 1;
+        }
+    }
+    bool gathers_list = s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE || s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF;
+    if (gathers_list) mapped = false;
+    uint32_t signature = vpps_intern(g, s, matrices);
+    if (signature == UINT32_MAX) return VPPS_NO_NODE;
+    if (g->recording) return add_template_node(g, signature, n, args, imm, imm_pulled, mapped);
+    if (g->n_nodes >= VPPS_CELL_INPUT - 1) return vpps_graph_fail(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
+    if (!VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
+        !VPPS_RESERVE(g->record_nodes, g->record_nodes_capacity, g->n_record_nodes + 1) ||
+        !VPPS_RESERVE(g->words, g->words_capacity, g->n_words + n)) {
+        return vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
+    }
+    g->records[g->n_records++] = (vpps_record){VPPS_NODE_RECORD, g->n_nodes, (uint32_t)g->n_record_nodes};
+    g->record_nodes[g->n_record_nodes++] = (vpps_flat_node){signature, (uint32_t)g->n_words, n, imm};
+    if (n) memcpy(g->words + g->n_words, args, n * sizeof *args);
+    g->n_words += n;
+    g->flattened = false;
+    return g->n_nodes++;
+}
+
+/* ---------------------------------------------------------------- flat form */
+
+/* Dropout elements are numbered in node order, so that a node's mask does not depend on how work is scheduled. */
+static void number_dropout(const vpps_graph *g, vpps_flat_node *node, uint64_t *elems) {
+    const vpps_signature *s = &g->signatures[node->signature];
+    if (s->op != VPPS_OP_DROPOUT) return;
+    node->imm = (uint32_t)*elems;
+    *elems += vpps_words(s);
+}
+
+/* A cell without lists: node t of the template is node first + t, so arguments are moved by addition. */
+static void expand_plain(const vpps_graph *g, const vpps_record *r, vpps_flat *flat, uint64_t *dropout) {
+    const vpps_cell_data *c = &g->cells[r->cell];
+    const uint32_t *inputs = g->words + r->at + 1, *indices = inputs + c->n_inputs;
+    uint32_t first_arg = (uint32_t)flat->n_args, first = flat->n_nodes;
+    for (uint32_t t = 0; t < c->n_nodes; t++) {
+        vpps_flat_node *node = &flat->nodes[first + t];
+        *node = c->nodes[t];
+        node->args += first_arg;
+        if (c->imm_pulled[t]) node->imm = indices[node->imm];
+        number_dropout(g, node, dropout);
+    }
+    for (uint32_t i = 0; i < c->n_args; i++) {
+        uint32_t a = c->args[i];
+        flat->args[first_arg + i] = a & VPPS_CELL_INPUT ? inputs[a & ~VPPS_CELL_INPUT] : first + a;
+    }
+    flat->n_nodes += c->n_nodes;
+    flat->n_args += c->n_args;
+}
+
+/* Where a template argument's value (member `child` of it, when it is a list) is. */
+typedef struct expansion {
+    const vpps_cell_data *cell;
+    const uint32_t *inputs;
+    uint32_t n_children, first;
+} expansion;
+
+static uint32_t members(const expansion *e, uint32_t a) {
+    if (!(a & VPPS_CELL_INPUT)) return e->cell->mapped[a] ? e->n_children : 1;
+    const vpps_cell_input *in = &e->cell->inputs[a & ~VPPS_CELL_INPUT];
+    return !in->pulled && in->child == VPPS_ALL_CHILDREN ? e->n_children : 1;
+}
+
+static uint32_t resolve(const expansion *e, uint32_t a, uint32_t child) {
+    uint32_t at = 0, n = a & ~VPPS_CELL_INPUT;
+    uint32_t origin = a & VPPS_CELL_INPUT;
+    for (uint32_t i = 0; i < n; i++) at += members(e, origin | i);
+    if (members(e, a) > 1) at += child;
+    return origin ? e->inputs[at] : e->first + at;
+}
+
+static void expand_mapped(const vpps_graph *g, const vpps_record *r, vpps_flat *flat, uint64_t *dropout) {
+    const vpps_cell_data *c = &g->cells[r->cell];
+    expansion e = {c, g->words + r->at + 1, g->words[r->at], r->first};
+    uint32_t n_inputs = 0;
+    for (uint32_t i = 0; i < c->n_inputs; i++) n_inputs += members(&e, VPPS_CELL_INPUT | i);
+    const uint32_t *indices = e.inputs + n_inputs;
+    for (uint32_t t = 0; t < c->n_nodes; t++) {
+        uint32_t copies = c->mapped[t] ? e.n_children : 1;
+        for (uint32_t child = 0; child < copies; child++) {
+            vpps_flat_node *node = &flat->nodes[flat->n_nodes++];
+            *node = c->nodes[t];
+            node->args = (uint32_t)flat->n_args;
+            if (c->imm_pulled[t]) node->imm = indices[node->imm];
+            number_dropout(g, node, dropout);
+            for (uint32_t i = 0; i < c->nodes[t].n_args; i++) {
+                uint32_t a = c->args[c->nodes[t].args + i];
+                uint32_t n = c->mapped[t] ? 1 : members(&e, a); /* an n-ary op takes the whole list */
+                for (uint32_t j = 0; j < n; j++) flat->args[flat->n_args++] = resolve(&e, a, c->mapped[t] ? child : j);
+            }
+            node->n_args = (uint32_t)flat->n_args - node->args;
+        }
+    }
+}
+
+/* An upper bound of the arguments a record's nodes have. */
+static size_t args_of(const vpps_graph *g, const vpps_record *r) {
+    if (r->cell == VPPS_NODE_RECORD) return g->record_nodes[r->at].n_args;
+    const vpps_cell_data *c = &g->cells[r->cell];
+    return (size_t)c->n_args * (c->variable ? g->words[r->at] : 1);
+}
+
+vpps_status vpps_graph_flatten(vpps_graph *g) {
+    if (g->status != VPPS_OK) return vpps_graph_status(g);
+    if (g->recording) return vpps_fail(VPPS_STATE, "graph: the cell %s is still being recorded", g->recording->name);
+    if (g->flattened) return VPPS_OK;
+    vpps_flat *flat = &g->flat;
+    size_t n_args = 0;
+    for (size_t i = 0; i < g->n_records; i++) n_args += args_of(g, &g->records[i]);
+    flat->n_nodes = 0;
+    flat->n_args = 0;
+    if (n_args > UINT32_MAX || !VPPS_RESERVE(flat->nodes, flat->nodes_capacity, g->n_nodes) ||
+        !VPPS_RESERVE(flat->args, flat->args_capacity, n_args)) {
+        return vpps_fail(VPPS_MEMORY, "graph: out of memory for %u nodes and %zu arguments", g->n_nodes, n_args);
+    }
+    uint64_t dropout = 0;
+    for (size_t i = 0; i < g->n_records; i++) {
+        const vpps_record *r = &g->records[i];
+        if (r->cell == VPPS_NODE_RECORD) {
+            vpps_flat_node *node = &flat->nodes[flat->n_nodes++];
+            *node = g->record_nodes[r->at];
+            uint32_t args = node->args;
+            node->args = (uint32_t)flat->n_args;
+            for (uint32_t k = 0; k < node->n_args; k++) flat->args[flat->n_args++] = g->words[args + k];
+            number_dropout(g, node, &dropout);
+        } else if (g->cells[r->cell].variable) {
+            expand_mapped(g, r, flat, &dropout);
+        } else {
+            expand_plain(g, r, flat, &dropout);
+        }
+    }
+    g->dropout_elems = dropout;
+    if (dropout > UINT32_MAX) return vpps_fail(VPPS_ARGUMENT, "graph: more than 2^32 elements under dropout");
+    g->flattened = true;
+    return VPPS_OK;
+}

@@ -1,0 +1,204 @@
+/* graph.h - the expression graph: records made by the op calls, cells, and their expansion into flat nodes.
+ *
+ * A graph holds records: a node, or one applied cell. Node ids number the nodes of the expanded graph, so a record's
+ * first node id is known when it is made. vpps_graph_flatten writes the flat arrays that everything downstream reads;
+ * the nodes of an applied cell come out exactly as if its ops had been called by hand at that place.
+ */
+#ifndef VPPS_GRAPH_H
+#define VPPS_GRAPH_H
+
+#include "base/base.h"
+#include "graph/model.h"
+
+/* ---- the table of operations */
+
+typedef enum vpps_op {
+#define OP(id, ...) VPPS_OP_##id,
+#include "graph/ops.def"
+#undef OP
+    VPPS_OP_COUNT,
+    VPPS_OP_GATHERED = VPPS_OP_COUNT /* stands for a cell's input while recording; never in a flat graph */
+} vpps_op;
+
+typedef enum vpps_op_class { VPPS_CLASS_SOURCE, VPPS_CLASS_EW, VPPS_CLASS_WHOLE, VPPS_CLASS_PARTS, VPPS_CLASS_AFFINE } vpps_op_class;
+
+typedef enum vpps_shape_rule {
+    VPPS_SHAPE_GIVEN,   /* the op call works it out */
+    VPPS_SHAPE_EQUAL,   /* all arguments and the result are equal */
+    VPPS_SHAPE_PRODUCT, /* (r x k), (k x c) -> r x c */
+    VPPS_SHAPE_SCALED,  /* any, scalar -> the first */
+    VPPS_SHAPE_STACKED, /* equal cols -> sum of rows */
+    VPPS_SHAPE_SCALAR,  /* all arguments equal -> 1 x 1 */
+    VPPS_SHAPE_VECTOR,  /* r x 1 -> r x 1 */
+    VPPS_SHAPE_WEIGHTED /* n x 1, then n equal ones -> like those */
+} vpps_shape_rule;
+
+enum { VPPS_MANY = 1 << 20, VPPS_MANY_PAIRS = 32 /* of one affine node */ };
+
+typedef struct vpps_op_row {
+    const char *name;
+    uint32_t min_args, max_args;
+    vpps_shape_rule shape;
+    vpps_op_class klass;
+    uint8_t forward, backward[2]; /* instructions, vpps_opcode of isa.h */
+    const char *forward_operands, *backward_operands[2];
+} vpps_op_row;
+
+extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
+
+/* ---- signatures: everything about a node that many nodes share. Interned: equal content, equal index. */
+
+typedef struct vpps_signature {
+    uint8_t op;             /* vpps_op */
+    uint32_t rows, cols;    /* of the value */
+    vpps_param param;       /* lookup: table; parameter: vector; affine: bias; else VPPS_NO_PARAM */
+    uint32_t n_matrices;    /* affine: first_matrix.. in graph->matrices, one an argument */
+    uint32_t first_matrix;
+    float p;                /* dropout: probability; hinge: margin */
+    uint32_t kin;           /* what made the first arguments: keeps, say, the sigmoids of different matrices apart, so
+                               that neighbours in memory come from neighbours */
+} vpps_signature;
+
+typedef struct vpps_flat_node {
+    uint32_t signature; /* index into graph->signatures */
+    uint32_t args;      /* first argument in flat->args */
+    uint32_t n_args;
+    uint32_t imm;       /* lookup: row; pick_nll, hinge: class; slice: first row; scale, elu: float bits;
+                           input: first element in graph->data; dropout: number of its first element */
+} vpps_flat_node;
+
+/* What scheduling reads: valid until the graph changes. args are node ids; an argument is always smaller than its
+ * user. */
+typedef struct vpps_flat {
+    vpps_flat_node *nodes;
+    uint32_t n_nodes;
+    uint32_t *args;
+    size_t n_args;
+    size_t nodes_capacity, args_capacity;
+} vpps_flat;
+
+/* ---- cells */
+
+#define VPPS_CELL_INPUT 0x80000000u /* in a template's args: input number in the low bits, else template node */
+
+typedef struct vpps_cell_input {
+    uint32_t rows, cols;
+    uint32_t child, output; /* gathered; child VPPS_ALL_CHILDREN: a list */
+    bool pulled;            /* then `child` is the pull's number */
+} vpps_cell_input;
+
+#define VPPS_ALL_CHILDREN UINT32_MAX
+
+typedef struct vpps_cell_data {
+    char *name;
+    vpps_flat_node *nodes; /* args point into `args`; imm of lookup, pick_nll, hinge may be a pulled index */
+    uint8_t *mapped;       /* is this node a list: one node for each child */
+    uint8_t *imm_pulled;   /* is imm the number of a pulled index */
+    uint32_t *args;
+    vpps_cell_input *inputs;
+    uint32_t *scattered, *pushed; /* template nodes, or VPPS_CELL_INPUT | input */
+    uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_pulls, n_indices;
+    uint32_t n_mapped;     /* nodes that are lists */
+    uint32_t min_children; /* largest gathered child + 1; 1 when a list is gathered */
+    bool variable;         /* gathers a list: any number of children from min_children on */
+    size_t nodes_capacity, mapped_capacity, imm_pulled_capacity, args_capacity, inputs_capacity, scattered_capacity,
+        pushed_capacity; /* while recording */
+} vpps_cell_data;
+
+/* ---- records */
+
+typedef struct vpps_record {
+    uint32_t cell;  /* VPPS_NODE_RECORD, or the cell applied */
+    uint32_t first; /* id of its first node */
+    uint32_t at;    /* node record: in record_nodes; else in `words`: n_children, inputs (node ids; each list's members
+                       in a row), indices */
+} vpps_record;
+
+#define VPPS_NODE_RECORD UINT32_MAX
+#define VPPS_SOURCE_VERTEX UINT32_MAX
+
+typedef struct vpps_vertex_data {
+    uint32_t cell;  /* or VPPS_SOURCE_VERTEX */
+    uint32_t at;    /* in `words`: of a cell, its record's; of a source, n and its nodes */
+    uint32_t first; /* id of its first node */
+} vpps_vertex_data;
+
+struct vpps_graph {
+    vpps_model *model;
+    vpps_status status; /* sticky */
+    char message[VPPS_MESSAGE_BYTES];
+    uint32_t n_nodes; /* expanded */
+
+    vpps_signature *signatures;
+    uint32_t n_signatures;
+    uint32_t kept_signatures; /* those that cells use; the others may go at a clear */
+    uint32_t *signature_table; /* hash table of indices + 1 */
+    uint32_t signature_table_size;
+    vpps_param *matrices;
+    size_t n_matrices, kept_matrices;
+
+    vpps_record *records;
+    size_t n_records;
+    vpps_flat_node *record_nodes;
+    size_t n_record_nodes;
+    uint32_t *words; /* arguments of node records, inputs of applied cells */
+    size_t n_words;
+    vpps_vertex_data *vertices;
+    size_t n_vertices;
+    float *data; /* of input nodes */
+    size_t n_data;
+    uint64_t dropout_elems;
+
+    vpps_cell_data *cells;
+    size_t n_cells;
+    vpps_cell_data *recording; /* the cell being recorded, or NULL */
+
+    vpps_flat flat;
+    bool flattened;
+
+    size_t signatures_capacity, matrices_capacity, records_capacity, record_nodes_capacity, words_capacity,
+        vertices_capacity, data_capacity, cells_capacity;
+};
+
+/* Records the failure unless there is one already; VPPS_NO_NODE. */
+vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The signature's index, new or known; UINT32_MAX (and the graph fails) when out of memory. `matrices` has
+ * s->n_matrices members; s->first_matrix is set here. */
+uint32_t vpps_intern(vpps_graph *g, vpps_signature *s, const vpps_param *matrices);
+
+/* Makes a node of a signature, in the graph or in the cell being recorded. `imm_pulled`: imm is a pulled index. */
+vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
+                         const vpps_node *args, uint32_t imm, bool imm_pulled);
+
+/* Signature of an existing node or cell input (rows, cols and op are valid; op may be VPPS_OP_GATHERED), and whether
+ * it is a list. False, and the graph fails, when x is not a node of this graph. `what` names the op that asks. */
+bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, bool *list);
+
+/* Integers from vpps_pull_index are marked by these bits; false when `value` is a plain integer. */
+#define VPPS_PULLED_INDEX 0xffff0000u
+bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number);
+
+/* Writes g->flat; nothing to do when it is current. Fails with MEMORY, or the graph's error. */
+vpps_status vpps_graph_flatten(vpps_graph *g);
+
+static inline uint32_t vpps_words(const vpps_signature *s) { return s->rows * s->cols; }
+
+/* Is element number e of batch `batch` kept by dropout with probability p of being zeroed? (SplitMix64 of a counter:
+ * independent of how work is cut up.) The kernels compute the same. */
+static inline uint64_t vpps_dropout_key(uint64_t seed, uint64_t batch) {
+    return vpps_mix64(seed ^ vpps_mix64(batch + 0x9e3779b97f4a7c15u));
+}
+static inline bool vpps_dropout_keeps(uint64_t key, uint32_t e, float p) {
+    /* a 32-bit mix (Wellons 2018, "lowbias32"), so that wide vectors and GPUs do it at full speed */
+    uint32_t x = e ^ (uint32_t)key;
+    x = (x ^ (x >> 16)) * 0x7feb352du;
+    x = (x ^ (x >> 15)) * 0x846ca68bu;
+    x = (x ^ (x >> 16)) + (uint32_t)(key >> 32);
+    x = (x ^ (x >> 16)) * 0x7feb352du;
+    x = x ^ (x >> 15);
+    return (float)(x >> 8) * 0x1p-24f >= p;
+}
+
+#endif

@@ -1,0 +1,147 @@
+/* model.c - parameters and their initial values. */
+#include "graph/model.h"
+
+#include <math.h>
+
+static const uint64_t max_param_elems = (uint64_t)1 << 31; /* offsets have 32 bits, and state lies beside values */
+
+vpps_status vpps_model_create(vpps_model **out, uint64_t seed) {
+    *out = NULL;
+    vpps_model *model = calloc(1, sizeof *model);
+    if (!model) return vpps_fail(VPPS_MEMORY, "model: out of memory");
+    model->random = vpps_mix64(seed + 1);
+    *out = model;
+    return VPPS_OK;
+}
+
+void vpps_model_destroy(vpps_model *model) {
+    if (!model) return;
+    for (size_t i = 0; i < model->n_params; i++) {
+        free(model->params[i].name);
+        free(model->params[i].values);
+        for (int s = 0; s < VPPS_MAX_STATES; s++) free(model->params[i].states[s]);
+    }
+    free(model->params);
+    free(model);
+}
+
+/* Standard normal by Box and Muller (1958); one of the pair is enough here. */
+static float random_normal(uint64_t *state) {
+    double u = 1.0 - vpps_random_unit(state), v = vpps_random_unit(state);
+    return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
+}
+
+static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *random) {
+    size_t n = vpps_param_elems(p);
+    float bound = sqrtf(6.0f / ((float)p->rows + (float)p->cols));
+    switch (init->kind) {
+    case VPPS_INIT_GLOROT:
+        for (size_t i = 0; i < n; i++) {
+            p->values[i] = p->kind == VPPS_VECTOR ? 0.0f : bound * (2.0f * vpps_random_unit(random) - 1.0f);
+        }
+        break;
+    case VPPS_INIT_UNIFORM:
+        for (size_t i = 0; i < n; i++) p->values[i] = init->a + (init->b - init->a) * vpps_random_unit(random);
+        break;
+    case VPPS_INIT_NORMAL:
+        for (size_t i = 0; i < n; i++) p->values[i] = init->a + init->b * random_normal(random);
+        break;
+    case VPPS_INIT_CONSTANT:
+        for (size_t i = 0; i < n; i++) p->values[i] = init->a;
+        break;
+    case VPPS_INIT_VALUES: memcpy(p->values, init->values, n * sizeof(float)); break;
+    }
+}
+
+static vpps_status check_name(const vpps_model *model, const char *name) {
+    if (!name || !*name) return vpps_fail(VPPS_ARGUMENT, "parameter: the name is empty");
+    for (const char *c = name; *c; c++) {
+        if ((unsigned char)*c < 0x20) return vpps_fail(VPPS_ARGUMENT, "parameter: the name holds a control character");
+    }
+    vpps_param same;
+    if (vpps_param_find(model, name, &same) == VPPS_OK) {
+        return vpps_fail(VPPS_ARGUMENT, "parameter %s: there is one of this name already", name);
+    }
+    return VPPS_OK;
+}
+
+static vpps_status add(vpps_model *model, vpps_param *out, const char *name, vpps_parameter_data p,
+                       const vpps_init *init) {
+    static const vpps_init glorot = {VPPS_INIT_GLOROT, 0, 0, NULL};
+    if (!init) init = &glorot;
+    *out = VPPS_NO_PARAM;
+    VPPS_TRY(check_name(model, name));
+    if (model->handles) return vpps_fail(VPPS_STATE, "parameter %s: the model has a handle; add it before", name);
+    uint64_t entry = (uint64_t)p.rows * p.cols;
+    if (!p.count || !entry || entry >= max_param_elems || entry * p.count >= max_param_elems) {
+        return vpps_fail(VPPS_ARGUMENT, "parameter %s: %u x %u x %u elements; expected between 1 and 2^31", name,
+                         p.count, p.rows, p.cols);
+    }
+    if ((unsigned)init->kind > VPPS_INIT_VALUES || (init->kind == VPPS_INIT_VALUES && !init->values)) {
+        return vpps_fail(VPPS_ARGUMENT, "parameter %s: unknown initialiser, or no values given", name);
+    }
+    if (!VPPS_RESERVE(model->params, model->capacity, model->n_params + 1)) goto out_of_memory;
+    p.values = malloc(vpps_param_elems(&p) * sizeof(float));
+    p.name = strdup(name);
+    if (!p.values || !p.name) goto out_of_memory;
+    initialise(&p, init, &model->random);
+    model->params[model->n_params] = p;
+    *out = (vpps_param)model->n_params++;
+    return VPPS_OK;
+out_of_memory:
+    free(p.values);
+    free(p.name);
+    return vpps_fail(VPPS_MEMORY, "parameter %s: out of memory", name);
+}
+
+vpps_status vpps_add_matrix(vpps_model *model, vpps_param *out, const char *name, uint32_t rows, uint32_t cols,
+                            const vpps_init *init) {
+    return add(model, out, name, (vpps_parameter_data){.kind = VPPS_MATRIX, .count = 1, .rows = rows, .cols = cols},
+               init);
+}
+
+vpps_status vpps_add_vector(vpps_model *model, vpps_param *out, const char *name, uint32_t rows,
+                            const vpps_init *init) {
+    return add(model, out, name, (vpps_parameter_data){.kind = VPPS_VECTOR, .count = 1, .rows = rows, .cols = 1}, init);
+}
+
+vpps_status vpps_add_lookup(vpps_model *model, vpps_param *out, const char *name, uint32_t count, uint32_t rows,
+                            uint32_t cols, const vpps_init *init) {
+    return add(model, out, name,
+               (vpps_parameter_data){.kind = VPPS_LOOKUP, .count = count, .rows = rows, .cols = cols}, init);
+}
+
+static vpps_status check_param(const vpps_model *model, vpps_param param) {
+    if (param < model->n_params) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "parameter %u: the model has %zu", param, model->n_params);
+}
+
+vpps_status vpps_freeze(vpps_model *model, vpps_param param, bool frozen) {
+    VPPS_TRY(check_param(model, param));
+    model->params[param].frozen = frozen;
+    return VPPS_OK;
+}
+
+uint32_t vpps_param_count(const vpps_model *model) { return (uint32_t)model->n_params; }
+
+vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_param_info *out) {
+    VPPS_TRY(check_param(model, param));
+    const vpps_parameter_data *p = &model->params[param];
+    *out = (vpps_param_info){p->name, p->kind, p->count, p->rows, p->cols, p->frozen};
+    return VPPS_OK;
+}
+
+vpps_status vpps_param_find(const vpps_model *model, const char *name, vpps_param *out) {
+    for (size_t i = 0; i < model->n_params; i++) {
+        if (!strcmp(model->params[i].name, name)) {
+            *out = (vpps_param)i;
+            return VPPS_OK;
+        }
+    }
+    *out = VPPS_NO_PARAM;
+    return vpps_fail(VPPS_ARGUMENT, "parameter %s: the model has none of this name", name);
+}
+
+float *vpps_param_values(vpps_model *model, vpps_param param) {
+    return check_param(model, param) == VPPS_OK ? model->params[param].values : NULL;
+}

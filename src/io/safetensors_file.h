@@ -1,0 +1,39 @@
+/* safetensors_file.h - an open safetensors file's inside, shared by what reads it. */
+#ifndef VPPS_SAFETENSORS_FILE_H
+#define VPPS_SAFETENSORS_FILE_H
+
+#include "safetensors.h"
+
+#include <endian.h>
+#include <jansson.h>
+
+_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "tensors are copied between file and memory as they are");
+
+struct vpps_safetensors {
+    char *path;
+    json_t *header;                  /* owns all strings */
+    vpps_safetensors_info *infos;    /* in the order of their data */
+    vpps_safetensors_info **by_name; /* in ascending order of names */
+    size_t n_infos;
+    vpps_metadata *metadata; /* in ascending order of keys */
+    size_t n_metadata;
+    unsigned char *data; /* the bytes behind the header */
+};
+
+/* The header's length from the file's first 8 bytes, checked against how long the whole file is. Fails with FORMAT. */
+vpps_status vpps_safetensors_header_length(const char *path, const unsigned char first[8], uint64_t file_bytes,
+                                           uint64_t *header_bytes);
+
+/* Fills all but path and data from the header, given how many bytes follow it: then the tensors tile exactly these,
+ * in the order of infos; their `bytes` are still NULL. Fails with FORMAT, MEMORY. */
+vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *header, size_t header_bytes,
+                                          uint64_t data_bytes);
+
+/* A FORMAT failure that names the file. */
+#define VPPS_FAIL_SAFETENSORS(path, format, ...)                                                                       \
+    vpps_fail(VPPS_FORMAT, "%s%s: not a valid safetensors file: " format, VPPS_PATH_ARGS(path), __VA_ARGS__)
+
+/* For printf's "%.*s": a name from a file, cut so that it leaves room in the message. */
+#define VPPS_NAME_ARGS(name) (int)(strlen(name) > 100 ? 100 : strlen(name)), (name)
+
+#endif

@@ -1,0 +1,217 @@
+/* safetensors_header.c - the header: nothing in it is believed before it is checked against the file's own size. */
+#include "safetensors_file.h"
+
+#include "base/base.h"
+#include "file.h"
+
+/* The format's dtypes and their widths (safetensors/src/tensor.rs, enum Dtype and Dtype::bitsize). */
+static const struct dtype {
+    const char *name;
+    uint32_t bits;
+} dtypes[] = {{"BOOL", 8},    {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"U8", 8},          {"I8", 8},
+              {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16},
+              {"U16", 16},    {"F16", 16},    {"BF16", 16},   {"I32", 32},        {"U32", 32},        {"F32", 32},
+              {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64}};
+
+static uint64_t load_u64(const unsigned char bytes[8]) {
+    uint64_t value;
+    memcpy(&value, bytes, 8);
+    return value;
+}
+
+vpps_status vpps_safetensors_header_length(const char *path, const unsigned char first[8], uint64_t file_bytes,
+                                           uint64_t *header_bytes) {
+    if (file_bytes < 8) {
+        return VPPS_FAIL_SAFETENSORS(path, "expected at least 8 bytes, found %llu", (unsigned long long)file_bytes);
+    }
+    *header_bytes = load_u64(first);
+    if (*header_bytes > VPPS_SAFETENSORS_HEADER_BYTES) {
+        return VPPS_FAIL_SAFETENSORS(path, "expected a header of at most %u bytes, found %llu",
+                                     VPPS_SAFETENSORS_HEADER_BYTES, (unsigned long long)*header_bytes);
+    }
+    if (*header_bytes > file_bytes - 8) {
+        return VPPS_FAIL_SAFETENSORS(path, "expected a header of %llu bytes, found the end of the file after %llu",
+                                     (unsigned long long)*header_bytes, (unsigned long long)(file_bytes - 8));
+    }
+    return VPPS_OK;
+}
+
+/* A tensor's shape: dims, n_dims, n_elems. */
+static vpps_status read_shape(const char *path, const json_t *shape, vpps_safetensors_info *info) {
+    size_t n_dims = json_array_size(shape);
+    if (!json_is_array(shape) || n_dims > VPPS_SAFETENSORS_DIMS) {
+        return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected a shape of at most %d dimensions",
+                                     VPPS_NAME_ARGS(info->name), VPPS_SAFETENSORS_DIMS);
+    }
+    info->n_dims = (uint32_t)n_dims;
+    info->n_elems = 1;
+    for (size_t i = 0; i < VPPS_SAFETENSORS_DIMS; i++) {
+        const json_t *dim = i < n_dims ? json_array_get(shape, i) : NULL;
+        if (i < n_dims && (!json_is_integer(dim) || json_integer_value(dim) < 0)) {
+            return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected dimension %zu to be an integer of at least 0",
+                                         VPPS_NAME_ARGS(info->name), i);
+        }
+        info->dims[i] = dim ? (uint64_t)json_integer_value(dim) : 1;
+        if (__builtin_mul_overflow(info->n_elems, info->dims[i], &info->n_elems)) {
+            return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected fewer than 2^64 elements",
+                                         VPPS_NAME_ARGS(info->name));
+        }
+    }
+    return VPPS_OK;
+}
+
+/* The bytes that dtype and shape ask for. */
+static vpps_status count_bytes(const char *path, const char *dtype, const vpps_safetensors_info *info,
+                               uint64_t *n_bytes) {
+    for (size_t i = 0; i < VPPS_COUNT(dtypes); i++) {
+        if (strcmp(dtypes[i].name, dtype) != 0) continue;
+        uint64_t bits;
+        if (__builtin_mul_overflow(info->n_elems, (uint64_t)dtypes[i].bits, &bits) || bits % 8) {
+            return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected a whole number of bytes below 2^61",
+                                         VPPS_NAME_ARGS(info->name));
+        }
+        *n_bytes = bits / 8;
+        return VPPS_OK;
+    }
+    return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected a known dtype, found '%.*s'",
+                                 VPPS_NAME_ARGS(info->name), VPPS_NAME_ARGS(dtype));
+}
+
+/* One entry of the header; *begin is the offset of its data. */
+static vpps_status read_entry(const char *path, const char *name, const json_t *entry, uint64_t data_bytes,
+                              vpps_safetensors_info *info, uint64_t *begin) {
+    info->name = name;
+    info->dtype = json_string_value(json_object_get(entry, "dtype"));
+    if (!info->dtype)
+        return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected a dtype string", VPPS_NAME_ARGS(name));
+    VPPS_TRY(read_shape(path, json_object_get(entry, "shape"), info));
+    VPPS_TRY(count_bytes(path, info->dtype, info, &info->n_bytes));
+    const json_t *offsets = json_object_get(entry, "data_offsets");
+    const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
+    if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(last)) {
+        return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected data_offsets of two integers",
+                                     VPPS_NAME_ARGS(name));
+    }
+    json_int_t from = json_integer_value(first), to = json_integer_value(last);
+    if (from < 0 || to < from || (uint64_t)to > data_bytes) {
+        return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected data_offsets within %llu bytes, found [%lld, %lld]",
+                                     VPPS_NAME_ARGS(name), (unsigned long long)data_bytes, (long long)from,
+                                     (long long)to);
+    }
+    if ((uint64_t)(to - from) != info->n_bytes) {
+        return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected %llu bytes by its shape, found %lld",
+                                     VPPS_NAME_ARGS(name), (unsigned long long)info->n_bytes, (long long)(to - from));
+    }
+    *begin = (uint64_t)from;
+    return VPPS_OK;
+}
+
+static int compare_pairs(const void *a, const void *b) {
+    return strcmp(((const vpps_metadata *)a)->key, ((const vpps_metadata *)b)->key);
+}
+
+static vpps_status read_metadata(vpps_safetensors *file, json_t *object) {
+    const char *key;
+    json_t *value;
+    if (!object) return VPPS_OK;
+    if (!json_is_object(object))
+        return VPPS_FAIL_SAFETENSORS(file->path, "expected __metadata__ to be an %s", "object");
+    file->metadata = calloc(json_object_size(object) + 1, sizeof *file->metadata);
+    if (!file->metadata) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
+    json_object_foreach(object, key, value) {
+        if (!json_is_string(value)) {
+            return VPPS_FAIL_SAFETENSORS(file->path, "expected metadata '%.*s' to be a string", VPPS_NAME_ARGS(key));
+        }
+        file->metadata[file->n_metadata++] = (vpps_metadata){key, json_string_value(value)};
+    }
+    qsort(file->metadata, file->n_metadata, sizeof *file->metadata, compare_pairs);
+    return VPPS_OK;
+}
+
+/* A tensor and where its data begins: sorted, these tell whether the ranges tile the data. */
+typedef struct placed {
+    uint64_t begin;
+    vpps_safetensors_info info;
+} placed;
+
+static int compare_placed(const void *a, const void *b) {
+    const placed *p = a, *q = b;
+    if (p->begin != q->begin) return p->begin < q->begin ? -1 : 1;
+    if (p->info.n_bytes != q->info.n_bytes) return p->info.n_bytes < q->info.n_bytes ? -1 : 1;
+    return strcmp(p->info.name, q->info.name);
+}
+
+/* Sorts the tensors by place and checks that they cover the data without hole or overlap. */
+static vpps_status check_tiling(const char *path, placed *tensors, size_t n, uint64_t data_bytes) {
+    uint64_t end = 0;
+    qsort(tensors, n, sizeof *tensors, compare_placed);
+    for (size_t i = 0; i < n; i++) {
+        if (tensors[i].begin != end) {
+            return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected its data to begin at %llu, found %llu",
+                                         VPPS_NAME_ARGS(tensors[i].info.name), (unsigned long long)end,
+                                         (unsigned long long)tensors[i].begin);
+        }
+        end += tensors[i].info.n_bytes;
+    }
+    if (end == data_bytes) return VPPS_OK;
+    return VPPS_FAIL_SAFETENSORS(path, "expected %llu bytes of data, found %llu", (unsigned long long)end,
+                                 (unsigned long long)data_bytes);
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp((*(vpps_safetensors_info *const *)a)->name, (*(vpps_safetensors_info *const *)b)->name);
+}
+
+/* Fills infos and by_name from the checked tensors. */
+static vpps_status keep_tensors(vpps_safetensors *file, const placed *tensors, size_t n) {
+    file->infos = calloc(n + 1, sizeof *file->infos);
+    file->by_name = calloc(n + 1, sizeof *file->by_name);
+    if (!file->infos || !file->by_name) {
+        return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for %zu tensors", VPPS_PATH_ARGS(file->path), n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        file->infos[i] = tensors[i].info;
+        file->by_name[i] = &file->infos[i];
+    }
+    file->n_infos = n;
+    qsort(file->by_name, n, sizeof *file->by_name, compare_names);
+    return VPPS_OK;
+}
+
+static vpps_status read_tensors(vpps_safetensors *file, uint64_t data_bytes) {
+    const char *name;
+    json_t *entry;
+    size_t n = 0;
+    placed *tensors = calloc(json_object_size(file->header) + 1, sizeof *tensors);
+    if (!tensors) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
+    vpps_status status = VPPS_OK;
+    json_object_foreach(file->header, name, entry) {
+        if (strcmp(name, "__metadata__") == 0) continue;
+        status = read_entry(file->path, name, entry, data_bytes, &tensors[n].info, &tensors[n].begin);
+        if (status != VPPS_OK) break;
+        n++;
+    }
+    if (status == VPPS_OK) status = check_tiling(file->path, tensors, n, data_bytes);
+    if (status == VPPS_OK) status = keep_tensors(file, tensors, n);
+    free(tensors);
+    return status;
+}
+
+vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *header, size_t header_bytes,
+                                          uint64_t data_bytes) {
+    json_error_t error;
+    if (header_bytes == 0 || header[0] != '{') {
+        return VPPS_FAIL_SAFETENSORS(file->path, "expected the header to begin with '%c'", '{');
+    }
+    /* jansson refuses nesting beyond 2,048 levels, so a hostile header cannot exhaust the stack. */
+    file->header = json_loadb(header, header_bytes, JSON_REJECT_DUPLICATES, &error);
+    if (!file->header && json_error_code(&error) == json_error_out_of_memory) {
+        return vpps_fail(VPPS_MEMORY, "%s%s: out of memory in the header", VPPS_PATH_ARGS(file->path));
+    }
+    if (!file->header) {
+        return VPPS_FAIL_SAFETENSORS(file->path, "expected a header in JSON; line %d, column %d: %s", error.line,
+                                     error.column, error.text);
+    }
+    VPPS_TRY(read_metadata(file, json_object_get(file->header, "__metadata__")));
+    return read_tensors(file, data_bytes);
+}

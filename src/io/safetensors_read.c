@@ -1,0 +1,203 @@
+/* safetensors_read.c - opening a safetensors file and looking tensors and metadata up in it. */
+#include "safetensors_file.h"
+
+#include "base/base.h"
+#include "file.h"
+
+#include <sys/stat.h>
+
+/* Takes over `data` and points every tensor into it. */
+static void bind_data(vpps_safetensors *file, unsigned char *data) {
+    file->data = data;
+    for (size_t i = 0; i < file->n_infos; i++) {
+        file->infos[i].bytes = data;
+        data += file->infos[i].n_bytes;
+    }
+}
+
+static vpps_status create(vpps_safetensors **out, const char *path) {
+    vpps_safetensors *file = calloc(1, sizeof *file);
+    *out = NULL;
+    if (file) file->path = strdup(path);
+    if (!file || !file->path) {
+        free(file);
+        return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(path));
+    }
+    *out = file;
+    return VPPS_OK;
+}
+
+void vpps_safetensors_close(vpps_safetensors *file) {
+    if (!file) return;
+    json_decref(file->header);
+    free(file->path);
+    free(file->infos);
+    free(file->by_name);
+    free(file->metadata);
+    free(file->data);
+    free(file);
+}
+
+vpps_status vpps_safetensors_parse(vpps_safetensors **out, const char *name, const void *bytes, size_t n_bytes) {
+    const unsigned char *all = bytes;
+    uint64_t header_bytes = 0;
+    vpps_safetensors *file;
+    *out = NULL;
+    VPPS_TRY(vpps_safetensors_header_length(name, all, n_bytes, &header_bytes));
+    size_t data_bytes = n_bytes - 8 - (size_t)header_bytes;
+    VPPS_TRY(create(&file, name));
+    vpps_status status = vpps_safetensors_parse_header(file, (const char *)all + 8, (size_t)header_bytes, data_bytes);
+    unsigned char *data = NULL;
+    if (status == VPPS_OK && !(data = malloc(data_bytes + 1))) {
+        status = vpps_fail(VPPS_MEMORY, "%s%s: out of memory for %zu bytes", VPPS_PATH_ARGS(name), data_bytes);
+    }
+    if (status != VPPS_OK) {
+        vpps_safetensors_close(file);
+        return status;
+    }
+    memcpy(data, all + 8 + header_bytes, data_bytes);
+    bind_data(file, data);
+    *out = file;
+    return VPPS_OK;
+}
+
+/* `n_bytes` of the file in new memory; fewer in the file (which has shrunk since its size was asked) is FORMAT. */
+static vpps_status read_block(int fd, const char *path, uint64_t n_bytes, void *out) {
+    size_t got;
+    void *bytes = n_bytes < SIZE_MAX ? malloc((size_t)n_bytes + 1) : NULL;
+    if (!bytes) {
+        return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for %llu bytes", VPPS_PATH_ARGS(path),
+                         (unsigned long long)n_bytes);
+    }
+    vpps_status status = vpps_file_read(fd, path, bytes, (size_t)n_bytes, &got);
+    if (status == VPPS_OK && got != n_bytes) {
+        status = VPPS_FAIL_SAFETENSORS(path, "expected %llu more bytes, found %zu", (unsigned long long)n_bytes, got);
+    }
+    if (status != VPPS_OK) {
+        free(bytes);
+        return status;
+    }
+    memcpy(out, &bytes, sizeof bytes);
+    return VPPS_OK;
+}
+
+/* Reads and checks the header of an open file; *data_bytes tells what follows it. */
+static vpps_status read_header(int fd, const char *path, vpps_safetensors *file, uint64_t *data_bytes) {
+    struct stat info;
+    unsigned char first[8] = {0};
+    size_t got;
+    uint64_t header_bytes = 0;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        return vpps_fail(VPPS_IO, "%s%s: cannot be read: not a regular file", VPPS_PATH_ARGS(path));
+    }
+    VPPS_TRY(vpps_file_read(fd, path, first, sizeof first, &got));
+    VPPS_TRY(vpps_safetensors_header_length(path, first, got < 8 ? got : (uint64_t)info.st_size, &header_bytes));
+    *data_bytes = (uint64_t)info.st_size - 8 - header_bytes;
+    char *header;
+    VPPS_TRY(read_block(fd, path, header_bytes, &header));
+    vpps_status status = vpps_safetensors_parse_header(file, header, (size_t)header_bytes, *data_bytes);
+    free(header);
+    return status;
+}
+
+/* Opens a file, with its tensors' bytes or, for a look at the metadata, without. */
+static vpps_status open_file(vpps_safetensors **out, const char *path, bool with_data) {
+    int fd;
+    vpps_safetensors *file;
+    uint64_t data_bytes = 0;
+    unsigned char *data;
+    *out = NULL;
+    VPPS_TRY(vpps_file_open(&fd, path));
+    vpps_status status = create(&file, path);
+    if (status == VPPS_OK) status = read_header(fd, path, file, &data_bytes);
+    if (status == VPPS_OK && with_data) {
+        status = read_block(fd, path, data_bytes, &data);
+        if (status == VPPS_OK) bind_data(file, data);
+    }
+    close(fd);
+    if (status != VPPS_OK) {
+        vpps_safetensors_close(file);
+        return status;
+    }
+    *out = file;
+    return VPPS_OK;
+}
+
+vpps_status vpps_safetensors_open(vpps_safetensors **out, const char *path) { return open_file(out, path, true); }
+
+size_t vpps_safetensors_count(const vpps_safetensors *file) { return file->n_infos; }
+
+const vpps_safetensors_info *vpps_safetensors_at(const vpps_safetensors *file, size_t i) {
+    return i < file->n_infos ? &file->infos[i] : NULL;
+}
+
+const vpps_safetensors_info *vpps_safetensors_find(const vpps_safetensors *file, const char *name) {
+    size_t low = 0, high = file->n_infos;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const vpps_safetensors_info *info = file->by_name[middle];
+        int order = strcmp(name, info->name);
+        if (order == 0) return info;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+/* "[3, 4]" */
+static void print_shape(char *text, size_t bytes, uint32_t n_dims, const uint64_t *dims) {
+    size_t at = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < n_dims && at < bytes; i++) {
+        int n = snprintf(text + at, bytes - at, "%s%llu", i ? ", " : "", (unsigned long long)dims[i]);
+        at += n > 0 ? (size_t)n : 0;
+    }
+}
+
+vpps_status vpps_safetensors_read_f32(const vpps_safetensors *file, const char *name, uint32_t n_dims,
+                                      const uint64_t *dims, float *out) {
+    const vpps_safetensors_info *info = vpps_safetensors_find(file, name);
+    if (!info) {
+        return vpps_fail(VPPS_FORMAT, "%s%s: expected a tensor '%.*s', found none", VPPS_PATH_ARGS(file->path),
+                         VPPS_NAME_ARGS(name));
+    }
+    if (strcmp(info->dtype, "F32") != 0) {
+        return vpps_fail(VPPS_FORMAT, "%s%s: tensor '%.*s': expected dtype F32, found %s", VPPS_PATH_ARGS(file->path),
+                         VPPS_NAME_ARGS(name), info->dtype);
+    }
+    if (info->n_dims != n_dims || (n_dims && memcmp(info->dims, dims, n_dims * sizeof *dims) != 0)) {
+        char expected[64], found[64];
+        print_shape(expected, sizeof expected, n_dims, dims);
+        print_shape(found, sizeof found, info->n_dims, info->dims);
+        return vpps_fail(VPPS_FORMAT, "%s%s: tensor '%.*s': expected shape [%s], found [%s]",
+                         VPPS_PATH_ARGS(file->path), VPPS_NAME_ARGS(name), expected, found);
+    }
+    if (info->n_bytes) memcpy(out, info->bytes, (size_t)info->n_bytes);
+    return VPPS_OK;
+}
+
+const char *vpps_safetensors_metadata(const vpps_safetensors *file, const char *key) {
+    for (size_t i = 0; i < file->n_metadata; i++) {
+        if (strcmp(file->metadata[i].key, key) == 0) return file->metadata[i].value;
+    }
+    return NULL;
+}
+
+size_t vpps_safetensors_metadata_count(const vpps_safetensors *file) { return file->n_metadata; }
+
+vpps_metadata vpps_safetensors_metadata_at(const vpps_safetensors *file, size_t i) {
+    return i < file->n_metadata ? file->metadata[i] : (vpps_metadata){NULL, NULL};
+}
+
+vpps_status vpps_checkpoint_metadata(const char *path, const char *key, char **out) {
+    vpps_safetensors *file;
+    *out = NULL;
+    VPPS_TRY(open_file(&file, path, false));
+    const char *value = vpps_safetensors_metadata(file, key);
+    if (value) *out = strdup(value);
+    vpps_safetensors_close(file);
+    if (value && !*out) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(path));
+    return VPPS_OK;
+}

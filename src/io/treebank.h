@@ -1,0 +1,36 @@
+/* treebank.h - the treebank's inside, for what fills it: the reader and the generators. */
+#ifndef VPPS_TREEBANK_H
+#define VPPS_TREEBANK_H
+
+#include "vocab.h"
+
+struct vpps_treebank {
+    vpps_vocab *vocab;
+    vpps_tree_node *nodes; /* of all trees, one after the other */
+    size_t nodes_capacity, n_nodes;
+    struct vpps_tree_range {
+        size_t first_node;
+        uint32_t n_nodes, n_leaves;
+    } * trees;
+    size_t trees_capacity;
+    uint32_t n_trees;
+    uint32_t classes;
+};
+
+/* A treebank's extent: what a failed reader or generator puts back. */
+typedef struct vpps_treebank_mark {
+    size_t n_nodes;
+    uint32_t n_trees, n_words, classes;
+} vpps_treebank_mark;
+
+vpps_treebank_mark vpps_treebank_extent(const vpps_treebank *tb);
+void vpps_treebank_restore(vpps_treebank *tb, vpps_treebank_mark mark);
+
+/* Appends a node to the tree that is being built, the one that starts at node `first`; *index is its number in that
+ * tree. Inner nodes give word VPPS_NO_WORD. Fails with MEMORY. */
+vpps_status vpps_treebank_add_node(vpps_treebank *tb, size_t first, vpps_tree_node node, int32_t *index);
+
+/* Makes the nodes from `first` on a tree; their count is odd, a binary tree's. Fails with MEMORY. */
+vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first);
+
+#endif

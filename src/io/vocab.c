@@ -1,0 +1,213 @@
+/* vocab.c - words to dense ids: a hash table with open addressing over words that never move. */
+#include "vocab.h"
+
+#include "base/base.h"
+
+#define BLOCK_BYTES 65536u
+
+typedef struct block {
+    struct block *next;
+    char text[];
+} block;
+
+typedef struct entry {
+    const char *text; /* NUL-terminated, in a block */
+    size_t len;
+    uint64_t hash;
+} entry;
+
+/* The hash's other half is kept beside the id, so that a slot of another word is passed without touching that word. */
+typedef struct slot {
+    uint32_t tag;     /* upper half of the word's hash; the lower half chose the slot */
+    uint32_t id_plus; /* id + 1; 0: empty */
+} slot;
+
+struct vpps_vocab {
+    entry *words; /* by id */
+    size_t words_capacity;
+    uint32_t n_words;
+    slot *slots;      /* linear probing, at most half full */
+    uint32_t n_slots; /* 0, or a power of two */
+    block *blocks;
+    char *free_text; /* the rest of the newest block */
+    size_t free_bytes;
+};
+
+/* Eight bytes at a time; a word's tail is read by two pieces that may overlap, not byte by byte: words are short. */
+static uint64_t hash_word(const char *text, size_t len) {
+    uint64_t h = len * 0x9e3779b97f4a7c15u, tail = 0;
+    for (; len > 8; text += 8, len -= 8) {
+        uint64_t piece;
+        memcpy(&piece, text, 8);
+        h = vpps_mix64(h ^ piece);
+    }
+    if (len >= 4) {
+        uint32_t first, last;
+        memcpy(&first, text, 4);
+        memcpy(&last, text + len - 4, 4);
+        tail = (uint64_t)first << 32 | last;
+    } else if (len > 0) {
+        tail = (uint64_t)(unsigned char)text[0] << 16 | (uint64_t)(unsigned char)text[len / 2] << 8 |
+               (unsigned char)text[len - 1];
+    }
+    return vpps_mix64(h ^ tail);
+}
+
+vpps_status vpps_vocab_create(vpps_vocab **out) {
+    *out = calloc(1, sizeof **out);
+    return *out ? VPPS_OK : vpps_fail(VPPS_MEMORY, "vocabulary: out of memory");
+}
+
+void vpps_vocab_destroy(vpps_vocab *v) {
+    if (!v) return;
+    for (block *b = v->blocks, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    free(v->words);
+    free(v->slots);
+    free(v);
+}
+
+/* The slot of a word: the one that holds it, or the empty one where it belongs. n_slots is not 0. */
+static slot *find_slot(const vpps_vocab *v, const char *text, size_t len, uint64_t hash) {
+    uint32_t mask = v->n_slots - 1, at = (uint32_t)hash & mask, tag = (uint32_t)(hash >> 32);
+    for (; v->slots[at].id_plus; at = (at + 1) & mask) {
+        if (v->slots[at].tag != tag) continue;
+        const entry *w = &v->words[v->slots[at].id_plus - 1];
+        if (w->len == len && memcmp(w->text, text, len) == 0) break;
+    }
+    return &v->slots[at];
+}
+
+/* Fills the (cleared) slots from the words. */
+static void index_words(vpps_vocab *v) {
+    uint32_t mask = v->n_slots - 1;
+    for (uint32_t id = 0; id < v->n_words; id++) {
+        uint64_t hash = v->words[id].hash;
+        uint32_t at = (uint32_t)hash & mask;
+        while (v->slots[at].id_plus) at = (at + 1) & mask;
+        v->slots[at] = (slot){(uint32_t)(hash >> 32), id + 1};
+    }
+}
+
+static bool grow_slots(vpps_vocab *v) {
+    if (v->n_slots > UINT32_MAX / 2) return false;
+    uint32_t wanted = v->n_slots ? v->n_slots * 2 : 64;
+    slot *slots = calloc(wanted, sizeof *slots);
+    if (!slots) return false;
+    free(v->slots);
+    v->slots = slots;
+    v->n_slots = wanted;
+    index_words(v);
+    return true;
+}
+
+/* A NUL-terminated copy that stays where it is for the vocabulary's life; NULL: out of memory. */
+static const char *keep_text(vpps_vocab *v, const char *text, size_t len) {
+    if (len >= v->free_bytes) {
+        size_t bytes = len + 1 > BLOCK_BYTES ? len + 1 : BLOCK_BYTES;
+        block *b = malloc(sizeof *b + bytes);
+        if (!b) return NULL;
+        b->next = v->blocks;
+        v->blocks = b;
+        v->free_text = b->text;
+        v->free_bytes = bytes;
+    }
+    char *kept = v->free_text;
+    memcpy(kept, text, len);
+    kept[len] = '\0';
+    v->free_text += len + 1;
+    v->free_bytes -= len + 1;
+    return kept;
+}
+
+vpps_status vpps_vocab_add_unchecked(vpps_vocab *v, const char *word, size_t len, uint32_t *id) {
+    uint64_t hash = hash_word(word, len);
+    if (VPPS_LIKELY(v->n_slots)) {
+        const slot *found = find_slot(v, word, len, hash);
+        if (VPPS_LIKELY(found->id_plus)) {
+            *id = found->id_plus - 1;
+            return VPPS_OK;
+        }
+    }
+    const char *kept = NULL;
+    if ((v->n_words < v->n_slots / 2 || grow_slots(v)) &&
+        VPPS_RESERVE(v->words, v->words_capacity, (size_t)v->n_words + 1)) {
+        kept = keep_text(v, word, len);
+    }
+    if (!kept) return vpps_fail(VPPS_MEMORY, "vocabulary: out of memory at %u words", v->n_words);
+    *id = v->n_words++;
+    v->words[*id] = (entry){kept, len, hash};
+    *find_slot(v, word, len, hash) = (slot){(uint32_t)(hash >> 32), *id + 1};
+    return VPPS_OK;
+}
+
+vpps_status vpps_vocab_add(vpps_vocab *v, const char *word, size_t len, uint32_t *id) {
+    if (len == 0) return vpps_fail(VPPS_ARGUMENT, "vocabulary: expected a word, found an empty string");
+    if (memchr(word, '\0', len) || memchr(word, '\n', len)) {
+        return vpps_fail(VPPS_ARGUMENT, "vocabulary: expected a word without NUL and line feed bytes");
+    }
+    return vpps_vocab_add_unchecked(v, word, len, id);
+}
+
+void vpps_vocab_truncate(vpps_vocab *v, uint32_t size) {
+    if (size >= v->n_words) return;
+    v->n_words = size; /* the text of forgotten words stays in its block until the vocabulary goes */
+    memset(v->slots, 0, v->n_slots * sizeof *v->slots);
+    index_words(v);
+}
+
+uint32_t vpps_vocab_find(const vpps_vocab *v, const char *word, size_t len) {
+    if (!v->n_slots) return VPPS_NO_WORD;
+    const slot *found = find_slot(v, word, len, hash_word(word, len));
+    return found->id_plus ? found->id_plus - 1 : VPPS_NO_WORD;
+}
+
+uint32_t vpps_vocab_size(const vpps_vocab *v) { return v->n_words; }
+
+const char *vpps_vocab_word(const vpps_vocab *v, uint32_t id) { return id < v->n_words ? v->words[id].text : NULL; }
+
+vpps_status vpps_vocab_to_text(const vpps_vocab *v, char **out) {
+    *out = NULL;
+    size_t bytes = 1;
+    for (uint32_t id = 0; id < v->n_words; id++) bytes += v->words[id].len + 1;
+    char *text = malloc(bytes), *end = text;
+    if (!text) return vpps_fail(VPPS_MEMORY, "vocabulary: out of memory for %zu bytes of text", bytes);
+    for (uint32_t id = 0; id < v->n_words; id++) {
+        if (id) *end++ = '\n';
+        memcpy(end, v->words[id].text, v->words[id].len);
+        end += v->words[id].len;
+    }
+    *end = '\0';
+    *out = text;
+    return VPPS_OK;
+}
+
+static vpps_status add_lines(vpps_vocab *v, const char *text) {
+    for (uint32_t line = 1;; line++) {
+        size_t len = strcspn(text, "\n");
+        if (len == 0) return vpps_fail(VPPS_FORMAT, "vocabulary:%u:1: expected a word, found an empty line", line);
+        uint32_t id;
+        VPPS_TRY(vpps_vocab_add_unchecked(v, text, len, &id));
+        if (id + 1 != line) {
+            return vpps_fail(VPPS_FORMAT, "vocabulary:%u:1: expected a new word, found '%.*s' of line %u", line,
+                             len < 80 ? (int)len : 80, text, id + 1);
+        }
+        if (text[len] == '\0') return VPPS_OK;
+        text += len + 1;
+    }
+}
+
+vpps_status vpps_vocab_from_text(vpps_vocab **out, const char *text) {
+    vpps_vocab *v;
+    *out = NULL;
+    VPPS_TRY(vpps_vocab_create(&v));
+    vpps_status status = *text ? add_lines(v, text) : VPPS_OK;
+    if (status != VPPS_OK) {
+        vpps_vocab_destroy(v);
+        return status;
+    }
+    *out = v;
+    return VPPS_OK;
+}

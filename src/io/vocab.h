@@ -1,0 +1,13 @@
+/* vocab.h - what the readers need of a vocabulary beyond vpps_data.h. */
+#ifndef VPPS_VOCAB_H
+#define VPPS_VOCAB_H
+
+#include "vpps_data.h"
+
+/* vpps_vocab_add for a word that is known to be non-empty and free of NUL and line feeds. */
+vpps_status vpps_vocab_add_unchecked(vpps_vocab *v, const char *word, size_t len, uint32_t *id);
+
+/* Forgets the words with ids from `size` on: how a failed reader puts the vocabulary back. Never fails. */
+void vpps_vocab_truncate(vpps_vocab *v, uint32_t size);
+
+#endif

@@ -1,0 +1,180 @@
+/* checkpoint.c - a training run's state to and from one safetensors file.
+ *
+ * Tensors: every parameter under its name (a matrix rows x cols; a vector rows; a table count x cols x rows, since an
+ * entry lies column after column), and state K of the optimiser as optimizer.K/NAME. Metadata: vpps.version,
+ * vpps.optimizer, vpps.batches (numbers the optimiser's steps and the dropout masks), vpps.seed (of dropout) and
+ * vpps.random (of initialisers), so that a resumed run goes on to the same bits.
+ */
+#include "io/safetensors.h"
+#include "runtime/handle.h"
+
+#include <inttypes.h>
+
+static const char *const optimizer_names[] = {
+#define X(id, name, states) name,
+    VPPS_OPTIMIZER_TABLE(X)
+#undef X
+};
+
+
+static uint32_t dims_of(const vpps_parameter_data *p, uint64_t *dims) {
+    switch (p->kind) {
+    case VPPS_VECTOR: dims[0] = p->rows; return 1;
+    case VPPS_MATRIX: dims[0] = p->rows, dims[1] = p->cols; return 2;
+    default: break;
+    }
+    dims[0] = p->count;
+    if (p->cols == 1) return dims[1] = p->rows, 2;
+    dims[1] = p->cols;
+    dims[2] = p->rows;
+    return 3;
+}
+
+static char *state_name(const vpps_parameter_data *p, int state) {
+    char *name = malloc(strlen(p->name) + 16);
+    if (name) sprintf(name, "optimizer.%d/%s", state, p->name);
+    return name;
+}
+
+/* Every tensor of the model, at most 1 + VPPS_MAX_STATES a parameter. Names of states are the caller's to free. */
+static size_t list_tensors(const vpps_model *model, vpps_safetensors_tensor *tensors) {
+    size_t n = 0;
+    for (size_t i = 0; i < model->n_params; i++) {
+        const vpps_parameter_data *p = &model->params[i];
+        for (int s = -1; s < VPPS_MAX_STATES; s++) {
+            if (s >= 0 && !p->states[s]) continue;
+            vpps_safetensors_tensor *t = &tensors[n++];
+            *t = (vpps_safetensors_tensor){.name = s < 0 ? p->name : state_name(p, s),
+                                           .data = s < 0 ? p->values : p->states[s]};
+            t->n_dims = dims_of(p, t->dims);
+        }
+    }
+    return n;
+}
+
+vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
+    enum { OWN = 5 };
+    VPPS_TRY(vpps_handle_pull(h));
+    const vpps_model *model = h->model;
+    vpps_safetensors_tensor *tensors = calloc((1 + VPPS_MAX_STATES) * model->n_params + 1, sizeof *tensors);
+    vpps_metadata *all = malloc((n + OWN) * sizeof *all);
+    size_t n_tensors = tensors ? list_tensors(model, tensors) : 0;
+    vpps_status status = tensors && all ? VPPS_OK : VPPS_MEMORY;
+    for (size_t i = 0; i < n_tensors; i++) {
+        if (!tensors[i].name) status = VPPS_MEMORY;
+    }
+    if (status != VPPS_OK) {
+        vpps_fail(status, "save %s: out of memory", path);
+    } else {
+        char batches[24], seed[24], random[24];
+        snprintf(batches, sizeof batches, "%" PRIu64, model->batches);
+        snprintf(seed, sizeof seed, "%" PRIu64, h->options.seed);
+        snprintf(random, sizeof random, "%" PRIu64, model->random);
+        const vpps_metadata own[OWN] = {{"vpps.version", VPPS_VERSION},
+                                        {"vpps.optimizer", optimizer_names[h->options.optimizer.kind]},
+                                        {"vpps.batches", batches},
+                                        {"vpps.seed", seed},
+                                        {"vpps.random", random}};
+        memcpy(all, own, sizeof own);
+        if (n) memcpy(all + OWN, metadata, n * sizeof *metadata);
+        status = vpps_safetensors_write(path, tensors, n_tensors, all, n + OWN);
+    }
+    for (size_t i = 0; i < n_tensors; i++) {
+        bool of_state = true;
+        for (size_t p = 0; p < model->n_params; p++) of_state &= tensors[i].name != model->params[p].name;
+        if (of_state) free((char *)(uintptr_t)tensors[i].name);
+    }
+    free(tensors);
+    free(all);
+    return status;
+}
+
+/* ---------------------------------------------------------------- loading */
+
+/* What a file holds for the model, read in full before anything changes. */
+typedef struct contents {
+    float *values[1 + VPPS_MAX_STATES];
+} contents;
+
+static vpps_status read_tensor(const vpps_safetensors *file, const vpps_parameter_data *p, const char *name,
+                               float **out) {
+    uint64_t dims[3];
+    uint32_t n_dims = dims_of(p, dims);
+    *out = malloc(vpps_param_elems(p) * sizeof **out);
+    if (!*out) return vpps_fail(VPPS_MEMORY, "load: out of memory for %s", name);
+    return vpps_safetensors_read_f32(file, name, n_dims, dims, *out);
+}
+
+static vpps_status read_parameter(const vpps_safetensors *file, const vpps_parameter_data *p, bool states, contents *c) {
+    VPPS_TRY(read_tensor(file, p, p->name, &c->values[0]));
+    for (int s = 0; states && s < VPPS_MAX_STATES; s++) {
+        char *name = state_name(p, s);
+        if (!name) return vpps_fail(VPPS_MEMORY, "load: out of memory");
+        vpps_status status = VPPS_OK;
+        if (vpps_safetensors_find(file, name)) status = read_tensor(file, p, name, &c->values[1 + s]);
+        free(name);
+        VPPS_TRY(status);
+    }
+    return VPPS_OK;
+}
+
+static vpps_status read_number(const vpps_safetensors *file, const char *path, const char *key, uint64_t *out) {
+    const char *text = vpps_safetensors_metadata(file, key);
+    if (!text) return VPPS_OK; /* weights from elsewhere */
+    char *end;
+    *out = strtoull(text, &end, 10);
+    if (end != text && !*end) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s: metadata %s is \"%.40s\"; expected a number", path, key, text);
+}
+
+static vpps_status read_all(const vpps_safetensors *file, const char *path, vpps_handle *h, contents *c,
+                            uint64_t *numbers) {
+    const char *optimizer = vpps_safetensors_metadata(file, "vpps.optimizer");
+    bool states = optimizer && !strcmp(optimizer, optimizer_names[h->options.optimizer.kind]);
+    VPPS_TRY(read_number(file, path, "vpps.batches", &numbers[0]));
+    VPPS_TRY(read_number(file, path, "vpps.seed", &numbers[1]));
+    VPPS_TRY(read_number(file, path, "vpps.random", &numbers[2]));
+    for (size_t i = 0; i < h->model->n_params; i++) {
+        VPPS_TRY(read_parameter(file, &h->model->params[i], states, &c[i]));
+    }
+    return VPPS_OK;
+}
+
+/* State that the file does not have begins at zero, also where an earlier run left some. */
+static void adopt(vpps_parameter_data *p, contents *c) {
+    size_t bytes = vpps_param_elems(p) * sizeof(float);
+    memcpy(p->values, c->values[0], bytes);
+    for (int s = 0; s < VPPS_MAX_STATES; s++) {
+        if (!c->values[1 + s]) {
+            if (p->states[s]) memset(p->states[s], 0, bytes);
+            continue;
+        }
+        free(p->states[s]);
+        p->states[s] = c->values[1 + s];
+        c->values[1 + s] = NULL;
+    }
+}
+
+vpps_status vpps_load(vpps_handle *h, const char *path) {
+    vpps_model *model = h->model;
+    vpps_handle_settle(h);
+    vpps_safetensors *file;
+    VPPS_TRY(vpps_handle_pull(h)); /* so that state without a counterpart in the file has memory to be cleared */
+    VPPS_TRY(vpps_safetensors_open(&file, path));
+    contents *c = calloc(model->n_params + 1, sizeof *c);
+    uint64_t numbers[3] = {0, h->options.seed, model->random};
+    vpps_status status = c ? read_all(file, path, h, c, numbers) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);
+    if (status == VPPS_OK) {
+        for (size_t i = 0; i < model->n_params; i++) adopt(&model->params[i], &c[i]);
+        model->batches = numbers[0];
+        h->options.seed = numbers[1];
+        model->random = numbers[2];
+        status = vpps_handle_push(h);
+    }
+    for (size_t i = 0; c && i < model->n_params; i++) {
+        for (int s = 0; s <= VPPS_MAX_STATES; s++) free(c[i].values[s]);
+    }
+    free(c);
+    vpps_safetensors_close(file);
+    return status;
+}

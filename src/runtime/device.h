@@ -1,0 +1,44 @@
+/* device.h - what a handle asks of a device: a small table of functions. One batch is in flight at a time. */
+#ifndef VPPS_DEVICE_H
+#define VPPS_DEVICE_H
+
+#include "graph/model.h"
+#include "script/isa.h"
+
+typedef struct vpps_device vpps_device;
+
+/* How a batch ended. The message says what went wrong, without the batch's number. */
+typedef struct vpps_outcome {
+    vpps_status status;
+    char message[VPPS_MESSAGE_BYTES];
+    float loss;
+    uint64_t device_ns;
+} vpps_outcome;
+
+typedef struct vpps_device_table {
+    const char *name;
+
+    /* A device for the model's parameters, which are copied to it. plan is filled in; its arrays are the device's. */
+    vpps_status (*create)(vpps_device **out, const vpps_model *model, const vpps_options *options, vpps_plan *plan);
+    void (*destroy)(vpps_device *d);
+
+    /* Starts a script, which must stay as it is until the batch is finished. Where the calling
+     * thread works as a VP, it is finished on return. */
+    vpps_status (*launch)(vpps_device *d, const uint32_t *script);
+    bool (*finished)(vpps_device *d);                  /* never blocks; true when nothing was launched */
+    void (*wait)(vpps_device *d, vpps_outcome *out);   /* of the latest launch */
+
+    /* These want the device to be idle. */
+    void (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);
+    vpps_status (*pull)(vpps_device *d, vpps_model *model); /* parameters and optimiser state to the model */
+    vpps_status (*push)(vpps_device *d, const vpps_model *model);
+    bool (*caller_works)(const vpps_device *d);
+} vpps_device_table;
+
+struct vpps_device {
+    const vpps_device_table *table;
+};
+
+extern const vpps_device_table vpps_device_cpu;
+
+#endif

@@ -1,0 +1,246 @@
+/* handle.c - vpps_fb and its kin: schedule, launch, and take outcomes one batch later. */
+#include "runtime/handle.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static const vpps_device_table *const devices[] = {&vpps_device_cpu};
+
+void vpps_options_default(vpps_options *options) {
+    *options = (vpps_options){
+        .device = "cpu",
+        .optimizer = {VPPS_SGD, 0.1f, 0.9f, 0.9f, 0.999f, 1e-8f, 0, 0},
+        .gradients = VPPS_GRADIENTS_DEFERRED,
+        .nonfinite = VPPS_NONFINITE_STOP,
+        .caller = VPPS_CALLER_AUTO,
+        .watchdog_ms = 10000,
+        .seed = 1,
+    };
+}
+
+static bool in_range(float x, float low, float high) { return x >= low && x <= high; }
+
+static vpps_status check_options(const vpps_options *o) {
+    const vpps_optimizer *p = &o->optimizer;
+    if ((unsigned)p->kind > VPPS_ADAMW || (unsigned)o->gradients > VPPS_GRADIENTS_ACCUMULATE ||
+        (unsigned)o->nonfinite > VPPS_NONFINITE_IGNORE || (unsigned)o->caller > VPPS_CALLER_FREE) {
+        return vpps_fail(VPPS_ARGUMENT, "options: an enumeration holds a value that it does not have");
+    }
+    if (!in_range(p->lr, 0, 1e30f) || !in_range(p->weight_decay, 0, 1e30f) || !in_range(p->clip, 0, 1e30f) ||
+        !in_range(p->epsilon, 0, 1e30f)) {
+        return vpps_fail(VPPS_ARGUMENT, "options: lr %g, weight decay %g, clip %g, epsilon %g; expected none negative",
+                         (double)p->lr, (double)p->weight_decay, (double)p->clip, (double)p->epsilon);
+    }
+    if (!in_range(p->momentum, 0, 1) || !in_range(p->beta1, 0, 1) || !in_range(p->beta2, 0, 1) || p->beta1 == 1 ||
+        p->beta2 == 1) {
+        return vpps_fail(VPPS_ARGUMENT, "options: momentum %g, beta1 %g, beta2 %g; expected 0 to 1, betas below 1",
+                         (double)p->momentum, (double)p->beta1, (double)p->beta2);
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options) {
+    vpps_options defaults;
+    vpps_options_default(&defaults);
+    if (!options) options = &defaults;
+    *out = NULL;
+    if (!model) return vpps_fail(VPPS_ARGUMENT, "handle: no model given");
+    VPPS_TRY(check_options(options));
+    if (model->handles) return vpps_fail(VPPS_STATE, "handle: the model has one already");
+    const char *name = options->device ? options->device : "cpu";
+    const vpps_device_table *table = NULL;
+    for (size_t i = 0; i < VPPS_COUNT(devices); i++) {
+        if (!strcmp(devices[i]->name, name)) table = devices[i];
+    }
+    if (!table) return vpps_fail(VPPS_DEVICE, "device %s: unknown; there is: cpu", name);
+    vpps_handle *h = calloc(1, sizeof *h);
+    if (!h) return vpps_fail(VPPS_MEMORY, "handle: out of memory");
+    h->model = model;
+    h->options = *options;
+    h->options.device = table->name;
+    h->latest.loss = NAN;
+    model->handles++;
+    vpps_status status = vpps_scheduler_create(&h->schedulers[0]);
+    if (status == VPPS_OK) status = vpps_scheduler_create(&h->schedulers[1]);
+    if (status == VPPS_OK) status = table->create(&h->device, model, &h->options, &h->plan);
+    if (status != VPPS_OK) {
+        vpps_handle_destroy(h);
+        return status;
+    }
+    h->stats.vps = h->plan.n_vps;
+    h->stats.caller_works = table->caller_works(h->device);
+    *out = h;
+    return VPPS_OK;
+}
+
+void vpps_handle_destroy(vpps_handle *h) {
+    if (!h) return;
+    if (h->in_flight) vpps_handle_settle(h);
+    if (h->device) h->device->table->destroy(h->device);
+    vpps_scheduler_destroy(h->schedulers[0]);
+    vpps_scheduler_destroy(h->schedulers[1]);
+    h->model->handles--;
+    free(h);
+}
+
+/* ---------------------------------------------------------------- outcomes */
+
+void vpps_handle_settle(vpps_handle *h) {
+    if (!h->in_flight) return;
+    h->device->table->wait(h->device, &h->latest);
+    h->in_flight = false;
+    h->stats.device_ns = h->latest.device_ns;
+    h->stats.total_device_ns += h->latest.device_ns;
+    h->stats.batches++;
+    if (h->latest.status != VPPS_OK) {
+        h->broken = true;
+        h->pending = h->latest.status;
+    } else if (!isfinite(h->latest.loss) && h->options.nonfinite != VPPS_NONFINITE_IGNORE) {
+        h->stats.skipped++;
+        if (h->options.nonfinite == VPPS_NONFINITE_STOP) {
+            h->pending = h->latest.status = VPPS_NONFINITE;
+            snprintf(h->latest.message, sizeof h->latest.message,
+                     "the loss is %g; parameters are as before this batch", (double)h->latest.loss);
+        }
+    }
+}
+
+static vpps_status latest_failure(const vpps_handle *h) {
+    return vpps_fail(h->latest.status, "batch %" PRIu64 ": %s", h->latest_number, h->latest.message);
+}
+
+vpps_status vpps_handle_report(vpps_handle *h) {
+    if (h->pending == VPPS_OK && !h->broken) return VPPS_OK;
+    h->pending = VPPS_OK;
+    return latest_failure(h);
+}
+
+/* ---------------------------------------------------------------- scripts */
+
+static vpps_status make_script(vpps_handle *h, vpps_graph *g, const vpps_request *request, uint64_t *host_ns) {
+    uint64_t start = vpps_now_ns();
+    vpps_scheduler *s = h->schedulers[h->next];
+    if (g->model != h->model) return vpps_fail(VPPS_ARGUMENT, "the graph belongs to another model than the handle");
+    VPPS_TRY(vpps_schedule(s, &h->plan, g, request));
+    *host_ns = vpps_now_ns() - start;
+    if (!h->options.verify) return VPPS_OK;
+    return vpps_verify(s->script, s->script_words, &h->plan, g, request, s->values, s->gradients);
+}
+
+static vpps_request training_request(const vpps_handle *h, vpps_node loss) {
+    uint64_t batch = h->model->batches + 1;
+    return (vpps_request){
+        .loss = loss,
+        .optimizer = &h->options.optimizer,
+        .gradients = h->options.gradients,
+        .guard = h->options.nonfinite != VPPS_NONFINITE_IGNORE,
+        .step = (uint32_t)batch,
+        .dropout_key = vpps_dropout_key(h->options.seed, batch),
+    };
+}
+
+static void count_script(vpps_handle *h, const vpps_scheduler *s, const vpps_graph *g, uint64_t host_ns) {
+    vpps_stats *stats = &h->stats;
+    stats->nodes = g->n_nodes;
+    stats->levels = s->n_levels;
+    stats->phases = s->n_phases;
+    stats->instructions = s->n_instructions;
+    stats->script_bytes = s->script_words * 4;
+    stats->pool_bytes = (uint64_t)s->pool_words * 4;
+    stats->host_ns = host_ns;
+    stats->total_nodes += g->n_nodes;
+    stats->total_host_ns += host_ns;
+    if (stats->pool_bytes > stats->peak_pool_bytes) stats->peak_pool_bytes = stats->pool_bytes;
+}
+
+vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss) {
+    if (stale_loss) *stale_loss = NAN;
+    VPPS_TRY(vpps_graph_status(g));
+    if (h->broken) return latest_failure(h);
+    if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "fb: no loss given");
+    vpps_request request = training_request(h, loss);
+    uint64_t host_ns;
+    VPPS_TRY(make_script(h, g, &request, &host_ns));
+    vpps_handle_settle(h);
+    VPPS_TRY(vpps_handle_report(h));
+    if (stale_loss) *stale_loss = h->latest.loss;
+    VPPS_TRY(h->device->table->launch(h->device, h->schedulers[h->next]->script));
+    count_script(h, h->schedulers[h->next], g, host_ns);
+    h->latest_number = ++h->model->batches;
+    h->in_flight = true;
+    h->next ^= 1;
+    return VPPS_OK;
+}
+
+vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss) {
+    *done = false;
+    if (!h->latest_number) return vpps_fail(VPPS_STATE, "poll: no batch was run yet");
+    if (h->in_flight && !h->device->table->finished(h->device)) return VPPS_OK;
+    return *done = true, vpps_sync_latest_loss(h, loss);
+}
+
+vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss) {
+    if (!h->latest_number) return vpps_fail(VPPS_STATE, "sync: no batch was run yet");
+    vpps_handle_settle(h);
+    VPPS_TRY(vpps_handle_report(h));
+    if (loss) *loss = h->latest.loss;
+    return VPPS_OK;
+}
+
+vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes, float *const *outs) {
+    VPPS_TRY(vpps_graph_status(g));
+    if (h->broken) return latest_failure(h);
+    if (!n || !nodes || !outs) return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given");
+    vpps_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
+    uint64_t host_ns;
+    VPPS_TRY(make_script(h, g, &request, &host_ns));
+    vpps_handle_settle(h);
+    VPPS_TRY(vpps_handle_report(h));
+    vpps_scheduler *s = h->schedulers[h->next];
+    VPPS_TRY(h->device->table->launch(h->device, s->script));
+    vpps_outcome outcome;
+    h->device->table->wait(h->device, &outcome);
+    if (outcome.status != VPPS_OK) {
+        h->broken = true;
+        h->latest = outcome;
+        return vpps_fail(outcome.status, "forward: %s", outcome.message);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_signature *signature = &g->signatures[g->flat.nodes[nodes[i]].signature];
+        h->device->table->read(h->device, s->values[nodes[i]], vpps_words(signature), outs[i]);
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file) {
+    VPPS_TRY(vpps_graph_status(g));
+    if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "disassemble: no loss given");
+    vpps_request request = training_request(h, loss);
+    uint64_t host_ns;
+    VPPS_TRY(make_script(h, g, &request, &host_ns));
+    vpps_scheduler *s = h->schedulers[h->next];
+    return vpps_print_script(s->script, s->script_words, g, file);
+}
+
+/* ---------------------------------------------------------------- settings and state */
+
+vpps_status vpps_set_learning_rate(vpps_handle *h, float lr) {
+    if (!in_range(lr, 0, 1e30f)) return vpps_fail(VPPS_ARGUMENT, "learning rate %g; expected 0 or more", (double)lr);
+    h->options.optimizer.lr = lr;
+    return VPPS_OK;
+}
+
+vpps_status vpps_handle_pull(vpps_handle *h) {
+    vpps_handle_settle(h);
+    return h->device->table->pull(h->device, h->model);
+}
+
+vpps_status vpps_handle_push(vpps_handle *h) {
+    vpps_handle_settle(h);
+    return h->device->table->push(h->device, h->model);
+}
+
+vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
+    *out = h->stats;
+    return VPPS_OK;
+}

@@ -1,0 +1,543 @@
+/* encode.c - items to words: shared work once into segments of the common part, the rest to the least loaded VP. */
+#include "script/work.h"
+
+/* ---------------------------------------------------------------- streams */
+
+static uint32_t *stream_append(vpps_schedule_work *w, uint32_t vp, size_t n) {
+    struct vpps_stream *stream = &w->streams[vp];
+    if (!VPPS_RESERVE(stream->words, stream->capacity, stream->n + n)) {
+        w->status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+        return NULL;
+    }
+    uint32_t *at = stream->words + stream->n;
+    stream->n += n;
+    return at;
+}
+
+/* The previous phase's barrier, and how many VPs signal it: whoever works in this phase waits for all of them. */
+typedef struct boundary {
+    uint32_t barrier, signals;
+} boundary;
+
+typedef struct encoder {
+    vpps_scheduler *s;
+    vpps_schedule_work *w;
+    boundary before;
+    uint32_t item; /* number of the current one, from 1 */
+} encoder;
+
+static void activate(encoder *e, uint32_t vp) {
+    if (e->w->streams[vp].active) return;
+    e->w->streams[vp].active = true;
+    if (!e->before.signals) return;
+    uint32_t *at = stream_append(e->w, vp, 3);
+    if (!at) return;
+    at[0] = VPPS_I_WAIT;
+    at[1] = e->before.barrier;
+    at[2] = e->before.signals;
+}
+
+/* Room for an instruction of n words that VP vp runs and that takes about `cost` ns. */
+static uint32_t *deal(encoder *e, uint32_t vp, size_t n, uint64_t cost) {
+    activate(e, vp);
+    e->w->streams[vp].load += cost;
+    e->s->n_instructions++;
+    return stream_append(e->w, vp, n);
+}
+
+static uint32_t least_loaded(const vpps_schedule_work *w) {
+    uint32_t best = 0;
+    for (uint32_t vp = 1; vp < w->n_streams; vp++) {
+        if (w->streams[vp].load < w->streams[best].load) best = vp;
+    }
+    return best;
+}
+
+enum { DISPATCH_NS = 8 }; /* of an instruction, beside its elements */
+
+static uint64_t cost_of(uint32_t opcode, uint64_t elems) {
+    return DISPATCH_NS + elems * vpps_instructions[opcode].cost / 64;
+}
+
+/* ---------------------------------------------------------------- elementwise runs */
+
+static bool advances(char type) { return type == 't' || type == 'i' || type == 'e'; }
+
+/* Writes the run to all VPs, or in pieces to the least loaded. */
+static void flush_run(encoder *e, bool shared) {
+    vpps_schedule_work *w = e->w;
+    struct vpps_run *run = &w->run;
+    uint32_t n_nodes = run->n_nodes, rows = run->rows;
+    run->n_nodes = 0;
+    if (!n_nodes || w->status != VPPS_OK) return;
+    if (shared) {
+        uint32_t *at = vpps_append(e->s, 2 + run->n_words);
+        if (!at) return;
+        at[0] = vpps_word(run->opcode & 0xff, VPPS_WORD_SPLIT | (run->opcode & VPPS_WORD_ACC), rows);
+        at[1] = n_nodes * (run->length / rows);
+        memcpy(at + 2, run->words, run->n_words * sizeof *at);
+        e->s->n_instructions++;
+        return;
+    }
+    uint32_t opcode = run->opcode & 0xff, total = n_nodes * run->length;
+    bool whole = (run->opcode & VPPS_WORD_ACC) || vpps_instructions[opcode].form != VPPS_FORM_EW;
+    uint32_t pieces = whole ? 1 : vpps_max_u32(1, vpps_min_u32(w->n_streams, total / w->plan->ew_grain));
+    uint32_t length = pieces == 1 ? total : (total / pieces + 15) / 16 * 16;
+    for (uint32_t first = 0; first < total; first += length) {
+        uint32_t n = vpps_min_u32(length, total - first);
+        uint32_t *at = deal(e, least_loaded(w), 1 + run->n_words, cost_of(opcode, n));
+        if (!at) return;
+        at[0] = vpps_word(opcode, run->opcode & VPPS_WORD_ACC, n);
+        memcpy(at + 1, run->words, run->n_words * sizeof *at);
+        for (uint32_t i = 0; first && i < run->n_words; i++) {
+            if (run->next[i] != run->words[i]) at[1 + i] += first; /* an operand that advances */
+        }
+    }
+}
+
+/* One node's instruction: continues the run when every operand lies right behind its predecessor's. words[0] is the
+ * destination; next[] is what the following node's words must be. */
+static void run_node(encoder *e, bool shared, uint32_t rows, uint32_t opcode, uint32_t length, const uint32_t *words,
+                     const uint32_t *next, uint32_t n_words) {
+    struct vpps_run *run = &e->w->run;
+    bool fits = run->n_nodes && run->opcode == opcode && run->length == length && run->rows == rows &&
+                run->n_words == n_words &&
+                (uint64_t)(run->n_nodes + 1) * length <= VPPS_MAX_LENGTH;
+    for (uint32_t i = 0; fits && i < n_words; i++) {
+        fits = words[i] == run->words[i] + run->n_nodes * (run->next[i] - run->words[i]);
+    }
+    if (fits) {
+        run->n_nodes++;
+        return;
+    }
+    flush_run(e, shared);
+    if (!VPPS_RESERVE(run->words, run->words_capacity, n_words) ||
+        !VPPS_RESERVE(run->next, run->next_capacity, n_words)) {
+        e->w->status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+        return;
+    }
+    memcpy(run->words, words, n_words * sizeof *words);
+    memcpy(run->next, next, n_words * sizeof *next);
+    run->opcode = opcode;
+    run->length = length;
+    run->rows = rows;
+    run->n_words = n_words;
+    run->n_nodes = 1;
+}
+
+/* ---------------------------------------------------------------- operands */
+
+static uint32_t float_bits(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+/* The words r, k, c of a product, for the product itself and for the gradients of its two arguments. */
+static void product_words(const vpps_schedule_work *w, const vpps_flat_node *node, uint32_t opcode, uint32_t *out) {
+    const vpps_signature *a = &w->g->signatures[w->flat->nodes[w->flat->args[node->args]].signature];
+    const vpps_signature *b = &w->g->signatures[w->flat->nodes[w->flat->args[node->args + 1]].signature];
+    const uint32_t forward[3] = {a->rows, a->cols, b->cols}, nt[3] = {a->rows, b->cols, a->cols};
+    const uint32_t tn[3] = {a->cols, a->rows, b->cols};
+    memcpy(out, opcode == VPPS_I_MATMUL ? forward : opcode == VPPS_I_MATMUL_NT ? nt : tn, sizeof forward);
+}
+
+/* One operand's word. */
+static uint32_t operand_word(const vpps_scheduler *s, uint32_t id, const vpps_flat_node *node, char letter, uint32_t k) {
+    const vpps_schedule_work *w = s->work;
+    const uint32_t *args = w->flat->args + node->args;
+    switch (letter) {
+    case 'a':
+    case 'v': return s->values[args[0]];
+    case 'b': return s->values[args[1]];
+    case 'w': return s->values[args[0]] + k - 1;
+    case 'y': return s->values[id];
+    case 'd': return s->gradients[id];
+    case 'i': return s->values[id] + vpps_words(&w->g->signatures[node->signature]);
+    case 'k': return k;
+    case 'n': return float_bits(1.0f / (float)node->n_args);
+    case 'o': return float_bits(1.0f);
+    case 'p': return float_bits(w->g->signatures[node->signature].p);
+    default: return node->imm; /* f u e */
+    }
+}
+
+enum { MAX_WORDS = 16 };
+
+/* A node's operands into words, and what its neighbour's would be into next. Returns their number; operands that need
+ * more than MAX_WORDS go to *large, grown as needed. */
+static uint32_t operand_words(vpps_scheduler *s, uint32_t id, const char *letters, uint32_t opcode, uint32_t k,
+                              uint32_t length, uint32_t *words, uint32_t *next) {
+    vpps_schedule_work *w = s->work;
+    const vpps_flat_node *node = &w->flat->nodes[id];
+    const char *types = vpps_instructions[opcode].operands;
+    uint32_t n = 0;
+    for (uint32_t i = 0; letters[i]; i++) {
+        if (letters[i] == '*') {
+            uint32_t first = types[0] == 'v';
+            words[n] = next[n] = node->n_args - first;
+            n++;
+            for (uint32_t j = first; j < node->n_args; j++, n++) {
+                words[n] = s->values[w->flat->args[node->args + j]];
+                next[n] = words[n] + length;
+            }
+        } else if (letters[i] == 'r') {
+            product_words(w, node, opcode, words + n);
+            memcpy(next + n, words + n, 3 * sizeof *next);
+            n += 3;
+        } else {
+            words[n] = operand_word(s, id, node, letters[i], k);
+            next[n] = words[n] + (advances(types[i]) ? length : 0);
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Which VP adds to the gradient of x in this item: the same one for all additions, so that they need no barrier. */
+static uint32_t owner_of(encoder *e, vpps_node x) {
+    vpps_schedule_work *w = e->w;
+    const vpps_flat_node *node = &w->flat->nodes[x];
+    const vpps_signature *s = &w->g->signatures[node->signature];
+    if (s->op == VPPS_OP_LOOKUP || s->op == VPPS_OP_PARAMETER) x = w->representatives[s->param][node->imm];
+    if (w->owner_item[x] != e->item) {
+        w->owner_item[x] = e->item;
+        w->owner[x] = least_loaded(w);
+    }
+    return w->owner[x];
+}
+
+/* An instruction that adds to, or writes, a part of a node as one piece. */
+static void place_whole(encoder *e, vpps_node owner, uint32_t word, uint32_t elems, const uint32_t *words, uint32_t n) {
+    uint32_t opcode = vpps_word_opcode(word);
+    uint32_t vp = word & VPPS_WORD_ACC ? owner_of(e, owner) : least_loaded(e->w);
+    uint32_t *at = deal(e, vp, 1 + n, cost_of(opcode, elems));
+    if (!at) return;
+    at[0] = word;
+    memcpy(at + 1, words, n * sizeof *words);
+}
+
+/* ---------------------------------------------------------------- items */
+
+static const vpps_signature *signature_of(const vpps_schedule_work *w, vpps_node x) {
+    return &w->g->signatures[w->flat->nodes[x].signature];
+}
+
+/* Buffers for a node's operands: on the stack, or, for a node of many arguments, from the heap. */
+typedef struct operand_buffer {
+    uint32_t small[2 * MAX_WORDS];
+    uint32_t *words, *next, *heap;
+} operand_buffer;
+
+static bool prepare(encoder *e, operand_buffer *b, uint32_t n_args) {
+    uint32_t n = n_args + MAX_WORDS / 2;
+    if (b->heap) free(b->heap);
+    b->heap = n > MAX_WORDS ? malloc(2 * (size_t)n * sizeof(uint32_t)) : NULL;
+    if (n > MAX_WORDS && !b->heap) e->w->status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+    b->words = b->heap ? b->heap : b->small;
+    b->next = b->words + (b->heap ? n : MAX_WORDS);
+    return e->w->status == VPPS_OK;
+}
+
+/* Concatenation and slices: column by column, one copy a part. */
+static void copy_parts(encoder *e, vpps_node y, uint32_t k, bool backward) {
+    vpps_schedule_work *w = e->w;
+    const vpps_flat_node *node = &w->flat->nodes[y];
+    vpps_node x = w->flat->args[node->args + k];
+    const vpps_signature *sx = signature_of(w, x), *sy = signature_of(w, y);
+    bool slice = sy->op == VPPS_OP_SLICE;
+    uint32_t in_x = slice ? node->imm : 0, in_y = 0, rows = slice ? sy->rows : sx->rows;
+    for (uint32_t j = 0; j < k; j++) in_y += signature_of(w, w->flat->args[node->args + j])->rows;
+    uint32_t flags = backward && (w->flags[x] & VPPS_ZEROED) ? VPPS_WORD_ACC : 0;
+    const uint32_t *offsets = backward ? e->s->gradients : e->s->values;
+    for (uint32_t c = 0; c < sy->cols; c++) {
+        uint32_t at_x = offsets[x] + c * sx->rows + in_x, at_y = offsets[y] + c * sy->rows + in_y;
+        uint32_t words[2] = {backward ? at_x : at_y, backward ? at_y : at_x};
+        place_whole(e, x, vpps_word(VPPS_I_COPY, flags, rows), rows, words, 2);
+    }
+}
+
+static uint32_t forward_length(const vpps_schedule_work *w, vpps_node y, vpps_form form) {
+    if (form != VPPS_FORM_REDUCE) return vpps_words(signature_of(w, y));
+    return vpps_words(signature_of(w, w->flat->args[w->flat->nodes[y].args]));
+}
+
+static void encode_forward(encoder *e, const vpps_item *item) {
+    vpps_schedule_work *w = e->w;
+    const vpps_group *group = &w->groups[item->what];
+    const vpps_signature *s = &w->g->signatures[group->signature];
+    const vpps_op_row *op = &vpps_ops[s->op];
+    vpps_form form = vpps_instructions[op->forward].form;
+    operand_buffer b = {.heap = NULL};
+    for (uint32_t j = 0; j < group->n && w->status == VPPS_OK; j++) {
+        vpps_node y = w->order[group->first + j];
+        uint32_t n_args = w->flat->nodes[y].n_args;
+        if (op->klass == VPPS_CLASS_PARTS) {
+            for (uint32_t k = 0; k < n_args; k++) copy_parts(e, y, k, false);
+            continue;
+        }
+        if ((j == 0 || n_args + MAX_WORDS / 2 > MAX_WORDS) && !prepare(e, &b, n_args)) break;
+        uint32_t length = forward_length(w, y, form);
+        b.words[0] = e->s->values[y];
+        b.next[0] = b.words[0] + length;
+        uint32_t n = 1 + operand_words(e->s, y, op->forward_operands, op->forward, 0, length, b.words + 1, b.next + 1);
+        if (form == VPPS_FORM_EW) {
+            run_node(e, item->shared, s->rows, op->forward, length, b.words, b.next, n);
+        } else {
+            place_whole(e, y, vpps_word(op->forward, 0, length), length, b.words, n);
+        }
+    }
+    flush_run(e, item->shared);
+    free(b.heap);
+}
+
+/* d(weight k) = d . x(k), one element each */
+static void encode_weights_backward(encoder *e, vpps_node y) {
+    vpps_schedule_work *w = e->w;
+    const uint32_t *args = w->flat->args + w->flat->nodes[y].args;
+    uint32_t flags = w->flags[args[0]] & VPPS_ZEROED ? VPPS_WORD_ACC : 0;
+    uint32_t length = vpps_words(signature_of(w, y));
+    for (uint32_t k = 1; k < w->flat->nodes[y].n_args; k++) {
+        uint32_t words[3] = {e->s->gradients[args[0]] + k - 1, e->s->gradients[y], e->s->values[args[k]]};
+        place_whole(e, args[0], vpps_word(VPPS_I_DOT, flags, length), length, words, 3);
+    }
+}
+
+static void encode_backward(encoder *e, const vpps_item *item) {
+    vpps_schedule_work *w = e->w;
+    const vpps_group *group = &w->groups[item->what];
+    const vpps_signature *s = &w->g->signatures[group->signature];
+    const vpps_op_row *op = &vpps_ops[s->op];
+    uint32_t k = item->argument;
+    bool weights = s->op == VPPS_OP_WEIGHTED_SUM;
+    const char *letters = op->backward_operands[op->max_args == VPPS_MANY ? 0 : k];
+    vpps_form form = vpps_instructions[item->opcode].form;
+    uint32_t words[MAX_WORDS], next[MAX_WORDS];
+    for (uint32_t j = 0; j < group->n && w->status == VPPS_OK; j++) {
+        vpps_node y = w->order[group->first + j];
+        if (k >= w->flat->nodes[y].n_args) continue;
+        vpps_node x = w->flat->args[w->flat->nodes[y].args + k];
+        if (e->s->gradients[x] == VPPS_NO_OFFSET || e->s->gradients[x] == e->s->gradients[y]) continue;
+        if (op->klass == VPPS_CLASS_PARTS) {
+            copy_parts(e, y, k, true);
+            continue;
+        }
+        if (weights && k == 0) {
+            encode_weights_backward(e, y);
+            continue;
+        }
+        uint32_t rows = signature_of(w, x)->rows;
+        uint32_t length = vpps_words(signature_of(w, form == VPPS_FORM_REDUCE ? y : x));
+        uint32_t flags = w->flags[x] & VPPS_ZEROED ? VPPS_WORD_ACC : 0;
+        words[0] = e->s->gradients[x];
+        next[0] = words[0] + length;
+        uint32_t n = 1 + operand_words(e->s, y, letters, item->opcode, k, length, words + 1, next + 1);
+        if (form == VPPS_FORM_EW && (item->shared || !flags)) {
+            run_node(e, item->shared, rows, item->opcode | flags, length, words, next, n);
+        } else {
+            place_whole(e, x, vpps_word(item->opcode, flags, length), length, words, n);
+        }
+    }
+    flush_run(e, item->shared);
+}
+
+static void encode_fill(encoder *e, const vpps_item *item) {
+    vpps_schedule_work *w = e->w;
+    const vpps_group *group = &w->groups[item->what];
+    const vpps_signature *s = &w->g->signatures[group->signature];
+    uint32_t length = vpps_words(s);
+    for (uint32_t j = 0; j < group->n; j++) {
+        vpps_node x = w->order[group->first + j];
+        bool is_loss = x == w->request->loss;
+        bool zeroed = (w->flags[x] & VPPS_ZEROED) && !(w->flags[x] & VPPS_ALIAS);
+        if (e->s->gradients[x] == VPPS_NO_OFFSET || (!zeroed && !is_loss)) continue;
+        uint32_t words[2] = {e->s->gradients[x], float_bits(is_loss ? 1.0f : 0.0f)};
+        uint32_t next[2] = {words[0] + length, words[1]};
+        run_node(e, item->shared, s->rows, VPPS_I_FILL, length, words, next, 2);
+    }
+    flush_run(e, item->shared);
+}
+
+static void encode_load(encoder *e, const vpps_item *item) {
+    vpps_schedule_work *w = e->w;
+    const vpps_group *group = &w->groups[item->what];
+    uint32_t length = vpps_words(&w->g->signatures[group->signature]);
+    for (uint32_t j = 0; j < group->n; j++) {
+        vpps_node x = w->order[group->first + j];
+        uint32_t *data = vpps_append(e->s, length);
+        if (!data) return;
+        memcpy(data, w->g->data + w->flat->nodes[x].imm, length * sizeof *data);
+        uint32_t words[2] = {e->s->values[x], (uint32_t)(data - e->s->script)};
+        place_whole(e, x, vpps_word(VPPS_I_LOAD, 0, length), length, words, 2);
+    }
+}
+
+static void encode_shared(encoder *e, uint32_t word, uint32_t a, uint32_t b, uint32_t n_operands) {
+    uint32_t *at = vpps_append(e->s, 1 + n_operands);
+    if (!at) return;
+    at[0] = word;
+    if (n_operands > 0) at[1] = a;
+    if (n_operands > 1) at[2] = b;
+    e->s->n_instructions++;
+}
+
+static void encode_item(encoder *e, const vpps_item *item) {
+    uint32_t list = item->kind == VPPS_ITEM_ROWS ? e->w->row_lists[item->what] : 0;
+    switch (item->kind) {
+    case VPPS_ITEM_LOAD: encode_load(e, item); break;
+    case VPPS_ITEM_FORWARD: encode_forward(e, item); break;
+    case VPPS_ITEM_BACKWARD: encode_backward(e, item); break;
+    case VPPS_ITEM_FILL: encode_fill(e, item); break;
+    case VPPS_ITEM_BUNDLE:
+        encode_shared(e, vpps_word(item->opcode, 0, item->count), item->argument, e->w->bundles[item->what].address, 2);
+        break;
+    case VPPS_ITEM_PARAMETER: encode_shared(e, item->opcode, item->what, 0, 1); break;
+    case VPPS_ITEM_ROWS:
+        encode_shared(e, vpps_word(item->opcode, 0, e->s->script[list - 1]), item->what, list, 2);
+        break;
+    case VPPS_ITEM_NORM_END: encode_shared(e, item->opcode, 0, 0, 0); break;
+    }
+}
+
+/* Does VP vp have rows in a shared item? Elementwise items are shared only where all have. */
+static bool takes_part(const vpps_schedule_work *w, const vpps_item *item, uint32_t vp) {
+    uint32_t n = w->plan->n_vps;
+    vpps_rows r = {0, 1};
+    if (item->kind == VPPS_ITEM_PARAMETER || item->kind == VPPS_ITEM_ROWS) {
+        const vpps_parameter_data *p = &w->g->model->params[item->what];
+        bool by_cols = item->opcode == VPPS_I_TRANSPOSE;
+        r = vpps_rows_of(by_cols ? p->cols : item->kind == VPPS_ITEM_ROWS ? p->rows * p->cols : p->rows, n, vp);
+    }
+    if (item->kind != VPPS_ITEM_BUNDLE || item->opcode == VPPS_I_AFFINE_P) return r.first < r.end;
+    const vpps_bundle *b = &w->bundles[item->what];
+    bool by_lists = item->opcode == VPPS_I_AFFINE_T || item->opcode == VPPS_I_REDUCE_P;
+    for (uint32_t i = 0; by_lists && i < b->n_lists; i++) {
+        r = vpps_rows_of(w->lists[b->lists[i]].elems, n, vp);
+        if (r.first < r.end) return true;
+    }
+    for (uint32_t i = b->first_signature; !by_lists && i != VPPS_NO_OFFSET; i = w->signatures[i].next) {
+        r = vpps_rows_of(w->g->signatures[i].rows, n, vp);
+        if (r.first < r.end) return true;
+    }
+    return false;
+}
+
+/* The shared items of a phase as one segment that every VP with rows in any of them calls. */
+static void encode_segment(encoder *e, const uint32_t *items, uint32_t n) {
+    vpps_schedule_work *w = e->w;
+    size_t start = e->s->script_words;
+    for (uint32_t i = 0; i < n && w->status == VPPS_OK; i++) {
+        if (w->items[items[i]].shared) encode_item(e, &w->items[items[i]]);
+    }
+    size_t words = e->s->script_words - start;
+    if (!words) return;
+    for (uint32_t vp = 0; vp < w->n_streams; vp++) {
+        bool any = false;
+        for (uint32_t i = 0; i < n && !any; i++) {
+            any = w->items[items[i]].shared && takes_part(w, &w->items[items[i]], vp);
+        }
+        if (!any) continue;
+        activate(e, vp);
+        uint32_t *at = stream_append(w, vp, 2);
+        if (!at) return;
+        at[0] = vpps_word(VPPS_I_CALL, 0, (uint32_t)words);
+        at[1] = (uint32_t)start;
+    }
+    if (words > VPPS_MAX_LENGTH) w->status = vpps_fail(VPPS_POOL, "schedule: a phase has more than 2^22 shared words");
+}
+
+static void encode_phase(encoder *e, const uint32_t *items, uint32_t n, bool last) {
+    vpps_schedule_work *w = e->w;
+    for (uint32_t vp = 0; vp < w->n_streams; vp++) {
+        w->streams[vp].active = false;
+        w->streams[vp].load = 0;
+    }
+    encode_segment(e, items, n);
+    for (uint32_t i = 0; i < n && w->status == VPPS_OK; i++) {
+        e->item = items[i] + 1;
+        if (!w->items[items[i]].shared) encode_item(e, &w->items[items[i]]);
+    }
+    uint32_t signals = 0;
+    for (uint32_t vp = 0; vp < w->n_streams; vp++) {
+        if (!w->streams[vp].active) continue;
+        signals++;
+        uint32_t *at = last ? NULL : stream_append(w, vp, 2);
+        if (!at) continue;
+        at[0] = VPPS_I_SIGNAL;
+        at[1] = e->s->n_phases;
+    }
+    if (!signals) return;
+    e->before = (boundary){e->s->n_phases, signals};
+    e->s->n_phases++;
+}
+
+/* For each trained table: which entries, and where their gradients are. */
+static void write_row_lists(encoder *e) {
+    vpps_schedule_work *w = e->w;
+    for (uint32_t i = 0; i < w->n_groups; i++) {
+        const vpps_group *group = &w->groups[i];
+        const vpps_signature *s = &w->g->signatures[group->signature];
+        if (s->op != VPPS_OP_LOOKUP || w->g->model->params[s->param].frozen) continue;
+        uint32_t *at = vpps_append(e->s, 1 + 2 * (size_t)group->n);
+        if (!at) return;
+        uint32_t n = 0;
+        for (uint32_t j = 0; j < group->n; j++) {
+            vpps_node x = w->order[group->first + j];
+            if (w->flags[x] & VPPS_ALIAS) continue;
+            at[1 + 2 * n] = w->flat->nodes[x].imm;
+            at[2 + 2 * n] = e->s->gradients[x];
+            n++;
+        }
+        at[0] = n;
+        w->row_lists[s->param] = (uint32_t)(at + 1 - e->s->script);
+        e->s->script_words -= 2 * (size_t)(group->n - n);
+    }
+}
+
+static bool prepare_encoding(vpps_schedule_work *w) {
+    uint32_t n = w->flat->n_nodes, n_params = (uint32_t)w->g->model->n_params;
+    if (w->n_streams < w->plan->n_vps) {
+        struct vpps_stream *streams = realloc(w->streams, w->plan->n_vps * sizeof *streams);
+        if (!streams) return false;
+        w->streams = streams;
+        memset(streams + w->n_streams, 0, (w->plan->n_vps - w->n_streams) * sizeof *streams);
+        w->n_streams = w->plan->n_vps;
+    }
+    for (uint32_t vp = 0; vp < w->n_streams; vp++) w->streams[vp].n = 0;
+    if (!VPPS_RESERVE(w->owner, w->owner_capacity, n) || !VPPS_RESERVE(w->owner_item, w->owner_item_capacity, n) ||
+        !VPPS_RESERVE(w->row_lists, w->row_lists_capacity, n_params)) {
+        return false;
+    }
+    memset(w->owner_item, 0, n * sizeof *w->owner_item);
+    return true;
+}
+
+/* Appends the VPs' streams to the common part and fills in the prefix sums. */
+static void join_streams(encoder *e) {
+    vpps_schedule_work *w = e->w;
+    for (uint32_t vp = 0; vp < w->n_streams && w->status == VPPS_OK; vp++) {
+        uint32_t start = (uint32_t)e->s->script_words;
+        uint32_t *end = stream_append(w, vp, 1);
+        uint32_t *at = end ? vpps_append(e->s, w->streams[vp].n) : NULL;
+        if (!at) return;
+        w->streams[vp].words[w->streams[vp].n - 1] = VPPS_I_END;
+        memcpy(at, w->streams[vp].words, w->streams[vp].n * sizeof *at);
+        e->s->script[VPPS_HEADER_WORDS + vp] = start;
+        e->s->script[VPPS_HEADER_WORDS + vp + 1] = (uint32_t)e->s->script_words;
+    }
+}
+
+vpps_status vpps_encode(vpps_scheduler *s) {
+    vpps_schedule_work *w = s->work;
+    encoder e = {.s = s, .w = w};
+    if (!prepare_encoding(w)) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+    s->n_phases = s->n_instructions = 0;
+    w->run.n_nodes = 0;
+    if (w->training) write_row_lists(&e);
+    for (uint32_t p = 0; p < w->n_phases && w->status == VPPS_OK; p++) {
+        uint32_t start = w->phase_start[p], end = w->phase_start[p + 1];
+        encode_phase(&e, w->item_order + start, end - start, p + 1 == w->n_phases);
+    }
+    join_streams(&e);
+    return w->status;
+}

@@ -1,0 +1,129 @@
+/* isa.h - opcodes, the script's layout, bundles. The instructions' operands are in isa.def.
+ *
+ * A script is one buffer of 32-bit words; addresses are word indices into it.
+ *
+ *     header (vpps_script_header)
+ *     n_vps + 1 prefix sums: VP v's instructions are at [starts[v], starts[v + 1])
+ *     common part: segments that CALL runs, bundles, lists, data of input nodes
+ *     the VPs' instructions
+ *
+ * SHARED instructions: word 0 (length: vectors, or list members), then
+ *     AFFINE, AFFINE_T, AFFINE_P, REDUCE_P, OUTER    first, bundle
+ *     TRANSPOSE, NORM, UPDATE                         parameter
+ *     NORM_ROWS, UPDATE_ROWS                          table, list address
+ *     NORM_END                                        -
+ * They work on vectors first .. first + length - 1 of every list and output of a bundle. All gradients of parameters
+ * are zero when a script starts; OUTER adds to them.
+ *
+ * A bundle is a group of affine operations with the same arguments. Its words:
+ *     n_lists, n_outputs
+ *     for each list:   address of the values' offsets, address of the gradients' offsets or 0, offset of the partial
+ *                      sums (or 0), elements of a vector
+ *     for each output: offset of the values, offset of the gradients, bias or VPPS_NO_PARAM, rows, n_pairs,
+ *                      n_pairs x (matrix, number of its list)
+ * Output vectors lie one after the other. output = bias + sum over pairs of matrix * list member. Partial sums: VP v's
+ * share of vector j of a list lies at partial + (v * members + j) * elements, members being the list's whole length,
+ * which is the word before the list.
+ *
+ * Barriers are counters, zero at the start. SIGNAL b adds one to counter b after everything the VP did before;
+ * WAIT b n goes on once counter b is at least n.
+ */
+#ifndef VPPS_ISA_H
+#define VPPS_ISA_H
+
+#include "base/base.h"
+
+typedef enum vpps_opcode {
+#define INSTR(id, ...) VPPS_I_##id,
+#include "script/isa.def"
+#undef INSTR
+    VPPS_I_COUNT
+} vpps_opcode;
+
+typedef enum vpps_form {
+    VPPS_FORM_EW,
+    VPPS_FORM_REDUCE,
+    VPPS_FORM_ROW,
+    VPPS_FORM_MATMUL,
+    VPPS_FORM_SHARED,
+    VPPS_FORM_CONTROL
+} vpps_form;
+
+typedef struct vpps_instruction_row {
+    const char *name;
+    vpps_form form;
+    const char *operands;
+    uint32_t cost;
+} vpps_instruction_row;
+
+extern const vpps_instruction_row vpps_instructions[VPPS_I_COUNT];
+
+enum {
+    VPPS_WORD_ACC = 1u << 8,
+    VPPS_WORD_SPLIT = 1u << 9,
+    VPPS_LENGTH_SHIFT = 10,
+    VPPS_MAX_LENGTH = (1u << 22) - 1
+};
+
+static inline uint32_t vpps_word(uint32_t opcode, uint32_t flags, uint32_t length) {
+    return opcode | flags | length << VPPS_LENGTH_SHIFT;
+}
+static inline uint32_t vpps_word_opcode(uint32_t word) { return word & 0xffu; }
+static inline uint32_t vpps_word_length(uint32_t word) { return word >> VPPS_LENGTH_SHIFT; }
+
+/* Words of the instruction at `at`, word 0 included; 0 when the opcode is unknown or the words end before `end`. */
+uint32_t vpps_instruction_words(const uint32_t *at, const uint32_t *end);
+
+typedef struct vpps_script_header {
+    uint32_t magic; /* VPPS_SCRIPT_MAGIC */
+    uint32_t words; /* of the whole script */
+    uint32_t n_vps;
+    uint32_t n_barriers;
+    uint32_t pool_words;   /* highest offset used, + 1 */
+    uint32_t loss;         /* offset; VPPS_NO_OFFSET: inference */
+    uint32_t update;       /* optimiser kind + 1; 0: no update */
+    uint32_t guard;        /* non-zero: no update when the loss is not finite */
+    uint32_t step;         /* number of this update, from 1 */
+    uint32_t dropout_key[2]; /* low, high word */
+    float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
+} vpps_script_header;
+
+#define VPPS_SCRIPT_MAGIC 0x53505056u
+#define VPPS_NO_OFFSET UINT32_MAX
+enum { VPPS_HEADER_WORDS = sizeof(vpps_script_header) / 4 };
+
+static inline const uint32_t *vpps_script_starts(const uint32_t *script) { return script + VPPS_HEADER_WORDS; }
+
+/* ---- who owns which rows
+ *
+ * Rows of a matrix, of a vector, and of every value with as many rows, are owned alike: blocks of 16 rows are dealt
+ * out in order. So what reads and writes only its own rows needs no barrier against the same VP's other work. */
+
+enum { VPPS_ROW_BLOCK = 16 };
+
+typedef struct vpps_rows {
+    uint32_t first, end;
+} vpps_rows;
+
+static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t n_vps, uint32_t vp) {
+    uint64_t blocks = ((uint64_t)rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
+    uint64_t first = blocks * vp / n_vps * VPPS_ROW_BLOCK, end = blocks * (vp + 1) / n_vps * VPPS_ROW_BLOCK;
+    vpps_rows r = {(uint32_t)(first < rows ? first : rows), (uint32_t)(end < rows ? end : rows)};
+    return r;
+}
+
+/* Where parameters lie: what the scheduler and a device agree on. Matrices are the device's own business; vectors and
+ * lookup tables lie in the pool, so that nodes can point at them. */
+typedef struct vpps_plan {
+    uint32_t n_vps;
+    uint32_t n_params;
+    uint32_t *values;    /* vector, lookup: offset of the values; matrix: unused */
+    uint32_t *gradients; /* vector: offset of the gradient; else unused */
+    uint32_t *states[2]; /* vector, lookup: offset of the optimiser's state */
+    uint32_t norms;      /* offset of n_vps words: the VPs' sums of squares */
+    uint32_t batch;      /* first offset of a batch's tensors */
+    uint32_t pool_words; /* there are */
+    uint32_t ew_grain;   /* elements under which elementwise work is not cut further */
+} vpps_plan;
+
+#endif

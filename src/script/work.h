@@ -1,0 +1,168 @@
+/* work.h - the scheduler's workspace: what its steps hand to each other.
+ *
+ *   analyse.c   levels, what is needed, groups
+ *   memory.c    where values and gradients lie
+ *   bundle.c    affine nodes: lists of operands, bundles
+ *   phase.c     items (what runs together) and their phases
+ *   encode.c    items to words
+ */
+#ifndef VPPS_WORK_H
+#define VPPS_WORK_H
+
+#include "script/script.h"
+
+/* Nodes of one level and one signature: they do the same to different operands, so they are handled as one. */
+typedef struct vpps_group {
+    uint32_t signature, level;
+    uint32_t n;     /* nodes */
+    uint32_t first; /* in order[]; groups of one signature follow each other, by level */
+    uint32_t value, gradient; /* tracks: when the group's tensors are ready */
+} vpps_group;
+
+/* When a tensor is ready, and whether rows were written by the VPs that own them: then an instruction in which every VP
+ * does its own rows may follow in the same phase. */
+typedef struct vpps_track {
+    int32_t phase; /* -1: from the start */
+    bool owned;
+} vpps_track;
+
+typedef enum vpps_item_kind {
+    VPPS_ITEM_LOAD,      /* group of inputs */
+    VPPS_ITEM_FORWARD,   /* group */
+    VPPS_ITEM_BACKWARD,  /* group, argument */
+    VPPS_ITEM_FILL,      /* group: gradients to zero; the loss's to one */
+    VPPS_ITEM_BUNDLE,    /* opcode; slice of a bundle */
+    VPPS_ITEM_PARAMETER, /* opcode; parameter */
+    VPPS_ITEM_ROWS,      /* opcode; table */
+    VPPS_ITEM_NORM_END
+} vpps_item_kind;
+
+/* Work with one phase. `shared`: every VP does its own rows; else it is dealt out to the least loaded VPs. */
+typedef struct vpps_item {
+    uint8_t kind, opcode;
+    bool shared;
+    uint32_t phase;
+    uint32_t what;     /* group, bundle, parameter */
+    uint32_t argument; /* of a backward item; first vector of a bundle's slice */
+    uint32_t count;    /* vectors of a bundle's slice */
+} vpps_item;
+
+/* Operand lists of affine nodes: the same argument of all nodes of a signature, in order. */
+typedef struct vpps_list {
+    uint32_t values, gradients; /* addresses in the script; gradients 0: none wanted */
+    uint32_t n;                 /* members: vectors */
+    uint32_t elems;             /* of a vector */
+    uint64_t hash;
+    uint32_t partial; /* offset of partial sums, or 0 */
+} vpps_list;
+
+typedef struct vpps_bundle {
+    uint32_t address;           /* of its words in the script */
+    uint32_t first_signature;   /* the others follow by signature_work.next */
+    uint32_t n_signatures;
+    uint32_t lists[VPPS_MANY_PAIRS], n_lists;
+    uint32_t n;                 /* vectors */
+    bool wants_gradients;       /* of some list */
+    uint32_t forward_phase;     /* of the latest slice */
+} vpps_bundle;
+
+typedef struct vpps_signature_work {
+    uint32_t first_group, n_groups; /* in signature_groups, by level */
+    uint32_t n_nodes;
+    uint32_t base; /* offset of the first node's value, of affine: all contiguous */
+    uint32_t gradient_base;
+    uint32_t first_list; /* affine: in pair_lists, one an argument */
+    uint32_t bundle;     /* affine: its bundle, and the bundle's next signature, or VPPS_NO_OFFSET */
+    uint32_t next;
+} vpps_signature_work;
+
+enum { VPPS_NEEDED = 1, VPPS_GRADIENT = 2, VPPS_SLOT = 4, VPPS_ZEROED = 8, VPPS_INPLACE = 16, VPPS_ALIAS = 32, VPPS_KEPT = 64 };
+
+typedef struct vpps_schedule_work {
+    const vpps_plan *plan;
+    const vpps_graph *g;
+    const vpps_request *request;
+    const vpps_flat *flat;
+    bool training, transposed;
+
+    /* per node */
+    uint32_t *level, *uses, *consumer, *group, *order;
+    uint8_t *flags;
+    size_t level_capacity, uses_capacity, consumer_capacity, group_capacity, order_capacity, flags_capacity,
+        values_capacity, gradients_capacity;
+
+    vpps_group *groups;
+    uint32_t n_groups, n_levels;
+    uint32_t *by_level; /* groups in the order they run forward */
+    uint32_t *level_start;
+    uint32_t *table; /* hash of (level, signature) to group + 1 */
+    uint32_t table_size;
+    vpps_signature_work *signatures;
+    uint32_t *signature_groups;
+    uint32_t *signature_order; /* signatures in use, by first appearance */
+    uint32_t n_signatures;
+    size_t groups_capacity, by_level_capacity, level_start_capacity, signatures_capacity, signature_groups_capacity,
+        signature_order_capacity;
+
+    uint32_t **representatives; /* lookup tables: [param][row] -> first node of that row in this batch */
+    uint32_t **stamps;
+    uint32_t n_tables, stamp;
+
+    vpps_track *tracks; /* parameters' gradients first (index: parameter), then groups' values and gradients */
+    uint32_t n_tracks;
+    uint32_t *parameter_used; /* latest phase that uses a parameter, + 1; 0: unused in this batch */
+    size_t tracks_capacity, parameter_used_capacity;
+
+    vpps_list *lists;
+    uint32_t n_lists;
+    uint32_t *pair_lists;
+    uint32_t n_pair_lists;
+    vpps_bundle *bundles;
+    uint32_t n_bundles;
+    size_t lists_capacity, pair_lists_capacity, bundles_capacity;
+
+    vpps_item *items;
+    uint32_t *item_order, *phase_start;
+    uint32_t n_items, n_phases;
+    size_t items_capacity, item_order_capacity, phase_start_capacity;
+
+    uint64_t next_word; /* first free offset of the pool */
+
+    /* encoding */
+    struct vpps_stream {
+        uint32_t *words;
+        size_t n, capacity;
+        uint64_t load; /* in this phase */
+        bool active;
+    } * streams;
+    uint32_t n_streams;
+    uint32_t *owner, *owner_item; /* per node: VP that adds to its gradient in this item */
+    size_t owner_capacity, owner_item_capacity;
+    uint32_t *row_lists;          /* per lookup table: address of the entries to update, their number before it */
+    size_t row_lists_capacity;
+    struct vpps_run { /* neighbouring nodes' instructions, merged */
+        uint32_t *words, *next; /* operands of the first node, and what the next one's must be */
+        size_t words_capacity, next_capacity;
+        uint32_t n_words, opcode, length, rows, n_nodes;
+    } run;
+    vpps_status status; /* sticky, of emission */
+} vpps_schedule_work;
+
+/* Are rows dealt out to all VPs, so that a piece of work on them is worth sharing? */
+static inline bool vpps_is_shareable(const vpps_schedule_work *w, uint32_t rows) {
+    return rows >= w->plan->n_vps * VPPS_ROW_BLOCK;
+}
+
+vpps_status vpps_analyse(vpps_scheduler *s);
+vpps_status vpps_plan_memory(vpps_scheduler *s);
+vpps_status vpps_make_bundles(vpps_scheduler *s);
+vpps_status vpps_make_items(vpps_scheduler *s);
+vpps_status vpps_encode(vpps_scheduler *s);
+
+/* Takes `words` words of the pool, aligned to 64 bytes. */
+uint32_t vpps_take_pool(vpps_schedule_work *w, uint64_t words);
+
+/* Room for n more words at the end of the script; NULL (and w->status is set) when out of memory. */
+uint32_t *vpps_append(vpps_scheduler *s, size_t n);
+
+#endif

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# make install and uninstall: the files are there, a program compiles against them, nothing stays behind.
+# shellcheck source=tests/build/stage.sh
+. "$(dirname "$0")/stage.sh"
+
+stage
+version=$(sed -n 's/^#define VPPS_VERSION "\(.*\)"/\1/p' include/vpps.h)
+for file in bin/vpps lib/libvpps.a lib/libvpps.so lib/libvpps.so.0 "lib/libvpps.so.$version" include/vpps.h \
+    include/vpps_data.h lib/pkgconfig/vpps.pc share/man/man1/vpps.1; do
+    check "$file is installed" test -s "$prefix/$file"
+done
+
+check "the installed command runs" "$prefix/bin/vpps" --version
+check "pkg-config knows the version" test "$(pc --modversion)" = "$version"
+check "the package file names the prefix, not the stage" \
+    grep -qx 'prefix=/opt/vpps' "$prefix/lib/pkgconfig/vpps.pc"
+
+exports=$(nm -D --defined-only "$prefix/lib/libvpps.so" | awk '{ print $3 }')
+check "the shared library exports vpps_version" grep -qx vpps_version <<< "$exports"
+check "the shared library exports vpps_ names only" test -z "$(grep -v '^vpps_' <<< "$exports")"
+
+# Every function of the headers is taken, so an undefined one fails to link.
+{
+    printf '#include <vpps_data.h>\n#include <stdio.h>\n\ntypedef void function(void);\n'
+    printf 'static function *const functions[] = {\n'
+    sed -nE 's/^VPPS_API [^(]*[ *](vpps_[a-z0-9_]+)\(.*/    (function *)\1,/p' include/vpps.h include/vpps_data.h
+    printf '};\n\nint main(void) {\n    size_t n = 0;\n'
+    printf '    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) n += functions[i] != 0;\n'
+    printf '    printf("%%s %%zu\\n", vpps_version(), n);\n    return 0;\n}\n'
+} > "$work/user.c"
+functions=$(grep -c '(function \*)' "$work/user.c")
+check "the headers declare functions" test "$functions" -gt 50
+
+check "compiles and links, shared" compile_shared "$work/shared" "$work/user.c"
+check "runs, shared" env LD_LIBRARY_PATH="$prefix/lib" "$work/shared"
+check "prints version and functions, shared" \
+    test "$(LD_LIBRARY_PATH=$prefix/lib "$work/shared")" = "$version $functions"
+check "compiles and links, static" compile_static "$work/static" "$work/user.c"
+check "prints version and functions, static" test "$("$work/static")" = "$version $functions"
+check "the static program needs no libvpps.so" sh -c "! ldd '$work/static' | grep -q libvpps"
+for header in vpps vpps_data; do
+    printf '#include <%s.h>\n' "$header" > "$work/alone.c"
+    check "$header.h stands alone" "$CC" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only \
+        "$work/alone.c"
+done
+if command -v c++ > /dev/null; then
+    check "the headers are C++, too" c++ -x c++ -std=c++11 -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only \
+        "$work/alone.c"
+fi
+
+check "make uninstall" make_here uninstall
+check "uninstall leaves no file" test -z "$(find "$root" ! -type d)"
+finish

@@ -1,0 +1,342 @@
+#!/bin/bash
+# test_cli.sh - the `vpps` command from the outside. VPPS names the program (default: build/vpps).
+# Prints a line for every failure; the last line is "N passed, N failed".
+
+vpps=$(realpath "${VPPS:-build/vpps}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+passed=0
+failed=0
+
+# check WHAT COMMAND...: the command must succeed.
+check() {
+    local what=$1
+    shift
+    if "$@" >check.out 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $what"
+        sed 's/^/    /' check.out | head -n 8
+    fi
+}
+
+# exits CODE COMMAND...: the command ends with that code; its output goes to out and err.
+exits() {
+    local code=$1
+    shift
+    "$@" >out 2>err </dev/null
+    local rc=$?
+    [ $rc -eq "$code" ] || { echo "exit code $rc, expected $code: $*"; cat err; return 1; }
+}
+
+# says FILE TEXT: FILE contains TEXT.
+says() { grep -qF -e "$2" "$1" || { echo "no \"$2\" in $1:"; cat "$1"; return 1; }; }
+empty() { [ ! -s "$1" ] || { echo "$1 is not empty:"; cat "$1"; return 1; }; }
+
+# fails_with CODE TEXT COMMAND...: exit code, one message on stderr that contains TEXT, nothing on stdout.
+fails_with() {
+    local code=$1 text=$2
+    shift 2
+    exits "$code" "$@" && says err "$text" && empty out
+}
+
+# json FILE EXPRESSION: the Python expression is true of o, the last line of FILE as JSON.
+json() {
+    python3 - "$1" "$2" <<'PY'
+import json, sys
+o = json.loads(open(sys.argv[1]).read().splitlines()[-1])
+if not eval(sys.argv[2]):
+    print("not true:", sys.argv[2], "of", o)
+    sys.exit(1)
+PY
+}
+
+tiny=(--trees 160 --hidden 12 --embed 8 --batch 16 --vps 2)
+train=("$vpps" train tree-lstm "${tiny[@]}")
+
+# ---------------------------------------------------------------- help and usage
+
+want=
+helps() { exits 0 "$vpps" "$@" --help && says out "$want" && empty err; }
+want="Usage: vpps COMMAND" check "vpps --help" helps
+for command in train eval predict script; do
+    want="Usage: vpps $command tree-lstm [OPTION...]" check "vpps $command --help" helps $command tree-lstm
+    want="Exit status:" check "vpps $command --help without a network" helps $command
+done
+want="Usage: vpps doctor" check "vpps doctor --help" helps doctor
+check "--version" exits 0 "$vpps" --version
+check "--version prints a version" grep -qE '^vpps [0-9]+\.[0-9]+' out
+
+every_option() { # what the manual promises
+    local o
+    "$vpps" train tree-lstm --help >out
+    for o in data generate device vps batch epochs max-batches hidden embed optimizer lr weight-decay clip dropout \
+        seed save resume log plot quiet json loss momentum gradients nonfinite caller portable verify pool-bytes \
+        watchdog-ms eval-every trees min-count; do
+        says out "--$o" || return 1
+    done
+}
+check "train --help names every option" every_option
+
+check "no command" fails_with 2 "command is missing" "$vpps"
+check "unknown command" fails_with 2 "'fly' is not a command" "$vpps" fly
+check "no network" fails_with 2 "network's name must follow" "$vpps" train
+check "option in the network's place" fails_with 2 "network's name must follow" "$vpps" train --epochs 1
+check "unknown network" fails_with 2 "'bush-lstm' is not a network" "$vpps" train bush-lstm
+check "unknown network lists the known" says err "tree-lstm"
+check "unknown option" fails_with 2 "unrecognized option" "${train[@]}" --bogus
+check "argument too many" fails_with 2 "too many arguments" "${train[@]}" more
+check "eval without --model" fails_with 2 "--model FILE is missing" "$vpps" eval tree-lstm
+check "predict without --model" fails_with 2 "--model FILE is missing" "$vpps" predict tree-lstm
+check "--data and --generate" fails_with 2 "exclude each other" "${train[@]}" --data x --generate listops
+
+while read -r option value; do
+    check "--$option $value is refused" fails_with 2 "--$option: '$value' is not" "$vpps" train tree-lstm \
+        "--$option=$value"
+done <<'LIST'
+hidden 0
+hidden 1e3
+hidden -1
+hidden 99999999999999999999999
+embed 12x
+batch 0
+epochs -1
+lr abc
+lr nan
+lr inf
+lr -0.1
+dropout 1
+clip -1
+momentum 1.5
+optimizer sdg
+generate list
+loss root|nodes
+gradients both
+pool-bytes 5Q
+pool-bytes 99999999999999999G
+seed -3
+LIST
+check "empty value" fails_with 2 "--save: '' is not" "$vpps" train tree-lstm --save=
+
+# ---------------------------------------------------------------- failures found before training
+
+check "unwritable --save" fails_with 1 "cannot be written" "${train[@]}" --save "$work/none/x.ckpt"
+check "--save is a folder" fails_with 1 "it is a folder" "${train[@]}" --save "$work"
+check "unwritable --plot" fails_with 1 "cannot be written" "${train[@]}" --plot "$work/none/x.svg"
+check "unwritable --log" fails_with 1 "No such file" "${train[@]}" --log "$work/none/x.jsonl"
+check "missing --data" fails_with 1 "No such file" "${train[@]}" --data "$work/none"
+check "unknown device" fails_with 1 "abacus" "${train[@]}" --device abacus
+check "missing --resume" fails_with 1 "none.ckpt" "${train[@]}" --resume none.ckpt
+check "missing --model" fails_with 1 "none.ckpt" "$vpps" eval tree-lstm --model none.ckpt
+printf '(1 (0 a) (1 b))\n(1 (0 a)\n' >broken.txt
+check "malformed tree names its place" fails_with 1 "broken.txt:2:" "${train[@]}" --data broken.txt
+printf '(-1 (-1 a) (-1 b))\n' >unlabelled.txt
+check "no labels" fails_with 1 "class" "${train[@]}" --data unlabelled.txt
+printf '(0 (-1 a) (-1 b))\n' >one.txt
+check "one class" fails_with 1 "needs 2" "${train[@]}" --data one.txt
+: >empty.txt
+check "empty data" fails_with 1 "class" "${train[@]}" --data empty.txt
+
+# ---------------------------------------------------------------- training, its files and its reports
+
+run_whole() {
+    exits 0 "${train[@]}" --epochs 2 --save whole.ckpt --log whole.jsonl --plot whole.svg --json
+}
+check "train 2 epochs" run_whole
+cp out whole.json
+check "nothing but JSON on stdout" test "$(wc -l <whole.json)" = 1
+keys="model device vps batch hidden embed sentences seconds sentences_per_s batches nodes loss accuracy \
+host_ms_per_batch device_ms_per_batch script_bytes_per_batch levels_per_batch instructions_per_batch pool_bytes"
+check "all keys" json whole.json "all(k in o for k in '$keys'.split())"
+check "accuracies" json whole.json "0 <= o['accuracy']['root'] <= 1 and 0 <= o['accuracy']['nodes'] <= 1"
+check "counts" json whole.json "o['sentences'] == 320 and o['batches'] == 20 and o['vps'] == 2 and o['hidden'] == 12"
+check "measures" json whole.json "min(o[k] for k in ('seconds', 'nodes', 'loss', 'host_ms_per_batch', \
+'device_ms_per_batch', 'script_bytes_per_batch', 'levels_per_batch', 'instructions_per_batch', 'pool_bytes')) > 0"
+check "plain lines on stderr" says err "epoch 2/2  loss"
+no_escapes() { ! grep -q $'[\r\033]' err; }
+check "no bar without a terminal" no_escapes
+check "checkpoint exists" test -s whole.ckpt
+leftovers() { [ "$(find . -name 'whole.*' | wc -l)" = 4 ]; } # ckpt, jsonl, svg, json
+check "no temporary files" leftovers
+
+log_lines() {
+    python3 - <<'PY'
+import json, collections
+lines = [json.loads(l) for l in open('whole.jsonl')]
+n = collections.Counter(l['event'] for l in lines)
+assert n == {'start': 1, 'batch': 20, 'epoch': 2, 'end': 1}, n
+assert [l['batch'] for l in lines if l['event'] == 'batch'] == list(range(1, 11)) * 2
+assert all(l['loss'] > 0 for l in lines if l['event'] == 'batch')
+assert lines[0]['options']['hidden'] == '12'
+PY
+}
+check "log: a JSON object a line" log_lines
+check "plot is well-formed, with its six curves" python3 -c "
+import xml.dom.minidom as x
+d = x.parse('whole.svg')
+assert d.documentElement.tagName == 'svg'
+assert len(d.getElementsByTagName('polyline')) == 6"
+
+check "text summary" exits 0 "${train[@]}" --epochs 1
+check "text summary has the test accuracy" grep -qE '^test +root +[0-9.]+ %' out
+quiet() { exits 0 "${train[@]}" --epochs 1 --quiet && empty out && empty err; }
+check "--quiet is quiet" quiet
+check "--quiet --json" exits 0 "${train[@]}" --epochs 1 --quiet --json --optimizer sgd --loss root --dropout 0.2
+check "--quiet --json: no stderr" empty err
+check "--quiet --json: the object" json out "o['batches'] == 10"
+check "--eval-every 0" exits 0 "${train[@]}" --epochs 1 --eval-every 0 --json
+check "--eval-every 0: no accuracy" json out "o['accuracy'] is None"
+check "--epochs 0 only measures" exits 0 "${train[@]}" --epochs 0 --json
+check "--epochs 0: no batch" json out "o['batches'] == 0 and o['loss'] is None and o['accuracy']['root'] >= 0"
+
+for option in "--optimizer momentum" "--optimizer adagrad" "--optimizer adamw --weight-decay 0.01" \
+    "--gradients accumulate" "--portable" "--verify" "--caller free" "--caller works" "--clip 0" "--pool-bytes 64M"; do
+    read -r -a words <<<"$option"
+    check "train $option" exits 0 "${train[@]}" --max-batches 3 --eval-every 0 "${words[@]}"
+done
+
+# ---------------------------------------------------------------- resuming
+
+check "first epoch" exits 0 "${train[@]}" --epochs 1 --save parts.ckpt
+check "resume for the second" exits 0 "$vpps" train tree-lstm --vps 2 --resume parts.ckpt --epochs 2
+check "resumed after an epoch: the same file" cmp whole.ckpt parts.ckpt
+check "stop within an epoch" exits 0 "${train[@]}" --epochs 2 --max-batches 13 --save middle.ckpt
+check "resume there" exits 0 "$vpps" train tree-lstm --vps 2 --resume middle.ckpt --save rest.ckpt --json
+check "resumed run did the rest" json out "o['batches'] == 7 and o['sentences'] == 112"
+check "resumed within an epoch: the same file" cmp whole.ckpt rest.ckpt
+check "--save-every" exits 0 "${train[@]}" --epochs 2 --save every.ckpt --save-every 3
+check "--save-every changes nothing" cmp whole.ckpt every.ckpt
+check "resume with another shape" fails_with 1 "--hidden 12" "$vpps" train tree-lstm --resume whole.ckpt --hidden 13
+check "resume with another batch" fails_with 1 "--batch 16" "$vpps" train tree-lstm --resume whole.ckpt --batch 8
+check "resume with other data" fails_with 1 "--data" "$vpps" train tree-lstm --resume whole.ckpt --data broken.txt
+check "resume a finished run" exits 0 "$vpps" train tree-lstm --vps 2 --resume whole.ckpt --save again.ckpt --json
+check "nothing was left to do" json out "o['batches'] == 0"
+
+# A signal finishes the batch and saves; what it leaves can be resumed to the same end.
+interrupt() {
+    local signal=$1
+    rm -f stopped.ckpt stopped.jsonl
+    "$vpps" train tree-lstm --trees 4000 --hidden 32 --embed 16 --batch 16 --vps 2 --epochs 50 --save stopped.ckpt \
+        --log stopped.jsonl --json >out 2>err &
+    local pid=$!
+    for _ in $(seq 100); do
+        [ "$(grep -c '"batch"' stopped.jsonl 2>/dev/null)" -ge 5 ] 2>/dev/null && break
+        sleep 0.05
+    done
+    kill "-$signal" $pid
+    wait $pid
+    local rc=$?
+    [ $rc -eq 130 ] || { echo "exit code $rc after SIG$signal"; cat err; return 1; }
+    json out "o['interrupted'] and o['batches'] >= 4 and o['save'] == 'stopped.ckpt'"
+}
+# A shell without job control starts background processes with SIGINT ignored; `set -m` gives them the default.
+set -m
+check "SIGINT" interrupt INT
+check "SIGINT left a checkpoint" exits 0 "$vpps" eval tree-lstm --model stopped.ckpt
+check "it resumes" exits 0 "$vpps" train tree-lstm --resume stopped.ckpt --max-batches 2 --eval-every 0
+check "SIGTERM" interrupt TERM
+set +m
+
+# ---------------------------------------------------------------- eval, predict, script, doctor
+
+check "eval" exits 0 "$vpps" eval tree-lstm --model whole.ckpt --vps 2 --json
+check "eval agrees with training's end" python3 -c "
+import json
+a, b = (json.loads(open(f).read().splitlines()[-1])['accuracy'] for f in ('whole.json', 'out'))
+assert a == b, (a, b)"
+check "eval --split dev" exits 0 "$vpps" eval tree-lstm --model whole.ckpt --split dev
+check "eval --split dev prints dev" grep -q '^dev ' out
+check "eval --data FILE" exits 0 "$vpps" eval tree-lstm --model whole.ckpt --data one.txt --json
+check "eval --data FILE: its size" json out "o['sentences'] == 1"
+printf '(11 (-1 a) (-1 b))\n' >foreign.txt
+check "eval with unknown labels" fails_with 1 "label 11" "$vpps" eval tree-lstm --model whole.ckpt --data foreign.txt
+
+cat >trees.txt <<'TREES'
+(-1 (-1 (-1 (-1 [MAX) (3 3)) (7 7)) (-1 ]))
+
+(5 unseen)
+(-1 (-1 [MIN) (-1 (2 2) (9 9)))
+TREES
+predict() { "$vpps" predict tree-lstm --model whole.ckpt --vps 2 "$@" >out 2>err; }
+round_trip() { # same words and brackets, every label in 0 .. 9; reading the output again changes nothing
+    predict <trees.txt || return 1
+    diff <(sed '/^$/d; s/(-\?[0-9]* /(/g' trees.txt) <(sed 's/([0-9] /(/g' out) || return 1
+    cp out once
+    predict <once && cmp out once
+}
+check "predict round trip" round_trip
+labels() { predict -o label <trees.txt && [ "$(grep -cE '^[0-9]$' out)" = 3 ] && [ "$(wc -l <out)" = 3 ] &&
+    diff <(sed 's/^(\([0-9]\) .*/\1/' once) out; }
+check "predict -o label" labels
+nothing() { predict </dev/null && empty out && empty err; }
+check "predict nothing" nothing
+malformed() {
+    printf '%b' "$1" | "$vpps" predict tree-lstm --model whole.ckpt >out 2>err
+    [ $? -eq 1 ] && says err "$2" && empty out
+}
+check "malformed: no closing bracket" malformed '(1 (2 a) (3 b))\n(1 a' "vpps: stdin:2:"
+check "malformed: no label" malformed '(a b)\n' "stdin:1:2"
+check "malformed: three children" malformed '(1 (2 a) (3 b) (4 c))\n' "stdin:1:"
+check "malformed: text behind" malformed '(1 a) x\n' "stdin:1:"
+full() {
+    "$vpps" predict tree-lstm --model whole.ckpt <trees.txt >/dev/full 2>err
+    [ $? -eq 1 ] && says err "No space"
+}
+check "stdout is full" full
+
+head -c 3000 whole.ckpt >short.ckpt
+check "truncated checkpoint: eval" fails_with 1 "short.ckpt" "$vpps" eval tree-lstm --model short.ckpt
+check "truncated checkpoint: resume" fails_with 1 "short.ckpt" "$vpps" train tree-lstm --resume short.ckpt
+echo "this is no checkpoint" >text.ckpt
+check "no checkpoint at all" fails_with 1 "text.ckpt" "$vpps" predict tree-lstm --model text.ckpt
+
+check "script" exits 0 "$vpps" script tree-lstm "${tiny[@]}"
+check "script prints a script" test "$(wc -l <out)" -gt 10
+check "script of a checkpoint's network" exits 0 "$vpps" script tree-lstm --model whole.ckpt --vps 2
+check "doctor" exits 0 "$vpps" doctor
+check "doctor names the device" grep -qE '^ +cpu +ready' out
+check "doctor --json" exits 0 "$vpps" doctor --json
+check "doctor --json: the object" json out "o['processor']['cores_allowed'] >= 1 and o['devices'][0]['name'] == 'cpu' \
+and all(k in o['libraries'] for k in ('vpps', 'libxsmm', 'jansson', 'glibc'))"
+
+# ---------------------------------------------------------------- data in files
+
+mkdir data
+listops() { # N trees of one operator and two digits, labelled at root and digits
+    python3 - "$1" "$2" <<'PY'
+import random, sys
+r = random.Random(int(sys.argv[2]))
+for _ in range(int(sys.argv[1])):
+    a, b = r.randrange(5), r.randrange(5)
+    print(f"({max(a, b)} (-1 max) (-1 ({a} {a}) ({b} {b})))")
+PY
+}
+listops 60 1 >data/train.txt
+listops 20 2 >data/dev.txt
+small=(--hidden 8 --embed 8 --vps 2 --epochs 1 --batch 10)
+check "train --data DIR" exits 0 "$vpps" train tree-lstm --data data "${small[@]}" --save data.ckpt --json
+check "train --data DIR: dev, no test" json out "o['dev']['root'] >= 0 and o['test'] is None and o['sentences'] == 60"
+check "eval takes the checkpoint's data" exits 0 "$vpps" eval tree-lstm --model data.ckpt --split dev
+check "a part that is not there" fails_with 1 "test.txt" "$vpps" eval tree-lstm --model data.ckpt
+check "train --data FILE" exits 0 "$vpps" train tree-lstm --data data/train.txt "${small[@]}" --json
+check "train --data FILE: no evaluation" json out "o['accuracy'] is None"
+check "train --data FILE --loss root" exits 0 "$vpps" train tree-lstm --data data/train.txt "${small[@]}" --loss root
+
+# ---------------------------------------------------------------- on a terminal
+
+on_terminal() { script -qec "$*" typescript </dev/null >/dev/null 2>&1; }
+bar() {
+    on_terminal "$vpps train tree-lstm --trees 2000 --epochs 2 --hidden 32 --vps 2" &&
+        grep -q $'\033\[K.*left' typescript
+}
+if command -v script >/dev/null; then
+    check "a bar on a terminal" bar
+    no_bar() { on_terminal "${train[*]} --epochs 1 --quiet" && ! grep -q $'\033' typescript; }
+    check "no bar with --quiet" no_bar
+fi
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,639 @@
+/* random_graph.c - builds a case: every step finds or makes its operands. */
+#include "random_graph.h"
+
+#include <math.h>
+#include <stdarg.h>
+
+/* A node with what the builder knows of it. `size`: an estimate of its largest element's magnitude. */
+typedef struct item {
+    vpps_node node;
+    uint32_t rows, cols;
+    double size;
+    bool list, used;
+} item;
+
+enum { MAX_ITEMS = 4096, MAX_PARAMS = 256, MAX_VERTICES = 512, MAX_PULLS = 16, MAX_OUTPUTS = 3 };
+
+typedef struct made_param {
+    vpps_param param;
+    vpps_param_kind kind;
+    uint32_t rows, cols, variant;
+} made_param;
+
+typedef struct pulled {
+    uint32_t rows, cols; /* a node's shape; cols 0: an index below rows */
+} pulled;
+
+typedef struct made_cell {
+    vpps_cell cell;
+    pulled pulls[MAX_PULLS], indices[MAX_PULLS];
+    uint32_t n_pulls, n_indices, n_pushed;
+    item pushed[MAX_OUTPUTS];
+} made_cell;
+
+typedef struct builder {
+    const rg_case *c;
+    vpps_model *model;
+    vpps_graph *g;
+    FILE *print;
+    uint64_t values; /* stream of inputs' values */
+    made_param params[MAX_PARAMS];
+    uint32_t n_params;
+    made_cell cells[RG_CELLS];
+    made_cell *recording;
+    vpps_vertex vertices[MAX_VERTICES];
+    uint32_t n_vertices;
+    item *items, *outer; /* in a cell: the cell's items, and the graph's */
+    uint32_t n_items, n_outer;
+} builder;
+
+static void say(const builder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(const builder *b, const char *format, ...) {
+    if (!b->print) return;
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(b->print, format, arguments);
+    va_end(arguments);
+}
+
+/* How a node is printed: n12, or in12 for a cell's input. */
+typedef struct node_text {
+    char text[24];
+} node_text;
+static node_text text_of(vpps_node x) {
+    node_text t;
+    const bool input = x != VPPS_NO_NODE && (x & VPPS_CELL_INPUT);
+    snprintf(t.text, sizeof t.text, input ? "in%u" : "n%u", x & ~VPPS_CELL_INPUT);
+    return t;
+}
+
+/* ---------------------------------------------------------------- making nodes */
+
+/* Keeps a new node; returns its number among the items. */
+static uint32_t keep(builder *b, vpps_node node, double size, bool list) {
+    uint32_t rows = 1, cols = 1;
+    vpps_signature s;
+    bool is_list;
+    if (node != VPPS_NO_NODE && vpps_node_signature(b->g, "test", node, &s, &is_list)) {
+        rows = s.rows;
+        cols = s.cols;
+        list = is_list;
+    }
+    say(b, "    // %u x %u%s\n", rows, cols, list ? ", a list" : "");
+    if (b->n_items == MAX_ITEMS) b->n_items--; /* more than a case makes */
+    b->items[b->n_items] = (item){node, rows, cols, size, list, false};
+    return b->n_items++;
+}
+
+static vpps_node node_of(builder *b, uint32_t i) {
+    b->items[i].used = true;
+    return b->items[i].node;
+}
+static double size_of(const builder *b, uint32_t i) { return b->items[i].size; }
+
+static uint32_t unary(builder *b, const char *name, vpps_node (*f)(vpps_graph *, vpps_node), uint32_t x, double size) {
+    const vpps_node a = node_of(b, x), y = f(b->g, a);
+    say(b, "%s = vpps_%s(g, %s);", text_of(y).text, name, text_of(a).text);
+    return keep(b, y, size, false);
+}
+
+static uint32_t binary(builder *b, const char *name, vpps_node (*f)(vpps_graph *, vpps_node, vpps_node), uint32_t x,
+                       uint32_t y, double size) {
+    const vpps_node p = node_of(b, x), q = node_of(b, y), z = f(b->g, p, q);
+    say(b, "%s = vpps_%s(g, %s, %s);", text_of(z).text, name, text_of(p).text, text_of(q).text);
+    return keep(b, z, size, false);
+}
+
+static uint32_t many(builder *b, const char *name, vpps_node (*f)(vpps_graph *, uint32_t, const vpps_node *),
+                     uint32_t n, const uint32_t *xs, double size) {
+    vpps_node nodes[RG_STEPS * 8];
+    for (uint32_t i = 0; i < n; i++) nodes[i] = node_of(b, xs[i]);
+    const vpps_node y = f(b->g, n, nodes);
+    say(b, "%s = vpps_%s(g, %u, {", text_of(y).text, name, n);
+    for (uint32_t i = 0; i < n; i++) say(b, "%s%s", i ? ", " : "", text_of(nodes[i]).text);
+    say(b, "});");
+    return keep(b, y, size, false);
+}
+
+static uint32_t with_number(builder *b, const char *name, vpps_node (*f)(vpps_graph *, vpps_node, float), uint32_t x,
+                            float number, double size) {
+    const vpps_node a = node_of(b, x), y = f(b->g, a, number);
+    say(b, "%s = vpps_%s(g, %s, %.9g);", text_of(y).text, name, text_of(a).text, (double)number);
+    return keep(b, y, size, false);
+}
+
+/* ---------------------------------------------------------------- parameters and leaves */
+
+static vpps_param find_param(builder *b, vpps_param_kind kind, uint32_t rows, uint32_t cols, uint32_t variant) {
+    for (uint32_t i = 0; i < b->n_params; i++) {
+        const made_param *p = &b->params[i];
+        if (p->kind == kind && p->rows == rows && p->cols == cols && p->variant == variant) return p->param;
+    }
+    if (b->n_params == MAX_PARAMS) return VPPS_NO_PARAM;
+    static const char letters[] = {'W', 'b', 'E'};
+    char name[48];
+    snprintf(name, sizeof name, "%c%ux%u.%u", letters[kind], rows, cols, variant);
+    const float spread = kind == VPPS_MATRIX ? 1.5f / sqrtf((float)cols) : 1.0f;
+    const vpps_init init = {.kind = VPPS_INIT_UNIFORM, .a = -spread, .b = spread};
+    vpps_param p = VPPS_NO_PARAM;
+    const uint32_t count = 3 + (rows + variant) % 4;
+    if (kind == VPPS_MATRIX) vpps_add_matrix(b->model, &p, name, rows, cols, &init);
+    if (kind == VPPS_VECTOR) vpps_add_vector(b->model, &p, name, rows, &init);
+    if (kind == VPPS_LOOKUP) vpps_add_lookup(b->model, &p, name, count, rows, cols, &init);
+    if (p == VPPS_NO_PARAM) {
+        vpps_graph_fail(b->g, VPPS_STATE, "%s", vpps_error_message());
+        return p;
+    }
+    const bool frozen = b->c->frozen && vpps_mix64(b->c->seed + p) % 6 == 0;
+    vpps_freeze(b->model, p, frozen);
+    if (kind == VPPS_LOOKUP) say(b, "    // new table %s of %u%s\n", name, count, frozen ? ", frozen" : "");
+    if (kind != VPPS_LOOKUP) say(b, "    // new %s%s\n", name, frozen ? ", frozen" : "");
+    b->params[b->n_params++] = (made_param){p, kind, rows, cols, variant};
+    return p;
+}
+
+static const char *param_name(const builder *b, vpps_param p) {
+    return p == VPPS_NO_PARAM ? "none" : b->model->params[p].name;
+}
+
+static uint32_t input(builder *b, uint32_t rows, uint32_t cols, float low, float high) {
+    const size_t n = (size_t)rows * cols;
+    float *data = malloc(n * sizeof *data);
+    if (!data) abort();
+    for (size_t i = 0; i < n; i++) data[i] = low + (high - low) * vpps_random_unit(&b->values);
+    const vpps_node x = vpps_input(b->g, rows, cols, data);
+    free(data);
+    say(b, "%s = vpps_input(g, %u, %u, uniform(%g, %g));", text_of(x).text, rows, cols, (double)low, (double)high);
+    return keep(b, x, fmax(fabs((double)low), fabs((double)high)), false);
+}
+
+static uint32_t lookup(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) {
+    const vpps_param table = find_param(b, VPPS_LOOKUP, rows, cols, pick % 2);
+    if (table == VPPS_NO_PARAM) return input(b, rows, cols, -1, 1);
+    uint32_t index = pick / 2 % b->model->params[table].count;
+    made_cell *cell = b->recording;
+    if (cell && pick / 16 % 2 && cell->n_indices < MAX_PULLS) {
+        cell->indices[cell->n_indices++] = (pulled){b->model->params[table].count, 0};
+        index = vpps_pull_index(b->g);
+    }
+    const vpps_node x = vpps_lookup(b->g, table, index);
+    say(b, "%s = vpps_lookup(g, %s, %#x);", text_of(x).text, param_name(b, table), index);
+    return keep(b, x, 1, false);
+}
+
+static uint32_t parameter(builder *b, uint32_t rows, uint32_t pick) {
+    const vpps_param p = find_param(b, VPPS_VECTOR, rows, 1, pick % 2);
+    const vpps_node x = vpps_parameter(b->g, p);
+    say(b, "%s = vpps_parameter(g, %s);", text_of(x).text, param_name(b, p));
+    return keep(b, x, 1, false);
+}
+
+static uint32_t pull(builder *b, uint32_t rows, uint32_t cols) {
+    made_cell *cell = b->recording;
+    cell->pulls[cell->n_pulls++] = (pulled){rows, cols};
+    const vpps_node x = vpps_pull(b->g, rows, cols);
+    say(b, "%s = vpps_pull(g, %u, %u);", text_of(x).text, rows, cols);
+    return keep(b, x, 4, false);
+}
+
+static uint32_t leaf(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) {
+    const uint32_t way = pick % 4;
+    pick /= 4;
+    if (way == 0 && cols == 1) return parameter(b, rows, pick);
+    if (b->recording) return way == 1 && b->recording->n_pulls < MAX_PULLS ? pull(b, rows, cols) : lookup(b, rows, cols, pick);
+    return way == 1 ? input(b, rows, cols, -1.5f, 1.5f) : lookup(b, rows, cols, pick);
+}
+
+/* Values near 1, for keeping arguments away from 0. */
+static uint32_t ones(builder *b, uint32_t rows, uint32_t cols) {
+    if (!b->recording) return input(b, rows, cols, 0.5f, 1.5f);
+    return unary(b, "exp", vpps_exp, unary(b, "tanh", vpps_tanh, leaf(b, rows, cols, 2), 1), 3);
+}
+
+/* ---------------------------------------------------------------- operands */
+
+static uint32_t tame(builder *b, uint32_t x, double limit) {
+    const double size = size_of(b, x);
+    if (size <= limit) return x;
+    if (limit >= 1 && b->items[x].node % 3) return unary(b, "tanh", vpps_tanh, x, 1);
+    return with_number(b, "scale", vpps_scale, x, (float)(limit / size), limit);
+}
+
+/* An item of this shape: one that exists (recent ones more often), or a new leaf. */
+static uint32_t operand(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) {
+    uint32_t matches[64], n = 0;
+    for (uint32_t i = b->n_items; i-- > 0 && n < VPPS_COUNT(matches);) {
+        if (b->items[i].rows == rows && b->items[i].cols == cols) matches[n++] = i;
+    }
+    const uint32_t way = pick % 8;
+    pick /= 8;
+    if (!n || way == 7) return leaf(b, rows, cols, pick);
+    const uint32_t chosen = matches[way < 4 ? pick % (n < 3 ? n : 3) : pick % n];
+    return tame(b, chosen, 4);
+}
+
+/* sigmoid, so inside (0, 1). */
+static uint32_t probability(builder *b, uint32_t x) { return unary(b, "sigmoid", vpps_sigmoid, tame(b, x, 2), 1); }
+
+static uint32_t affine(builder *b, uint32_t rows, uint32_t n, const uint32_t *xs, uint32_t pick) {
+    vpps_param matrices[4], bias = VPPS_NO_PARAM;
+    vpps_node nodes[4];
+    double size = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        matrices[k] = find_param(b, VPPS_MATRIX, rows, b->items[xs[k]].rows, (pick >> k) % 2);
+        nodes[k] = node_of(b, xs[k]);
+        size += 1.5 * size_of(b, xs[k]);
+    }
+    if (pick / 16 % 3) bias = find_param(b, VPPS_VECTOR, rows, 1, pick / 64 % 2);
+    const vpps_node y = vpps_affine(b->g, bias, n, matrices, nodes);
+    say(b, "%s = vpps_affine(g, %s, %u, {", text_of(y).text, param_name(b, bias), n);
+    for (uint32_t k = 0; k < n; k++) say(b, "%s%s", k ? ", " : "", param_name(b, matrices[k]));
+    say(b, "}, {");
+    for (uint32_t k = 0; k < n; k++) say(b, "%s%s", k ? ", " : "", text_of(nodes[k]).text);
+    say(b, "});");
+    return keep(b, y, size + 1, false);
+}
+
+static uint32_t slice(builder *b, uint32_t x, uint32_t rows, uint32_t pick) {
+    const uint32_t first = pick % (b->items[x].rows - rows + 1);
+    const double size = size_of(b, x);
+    const vpps_node a = node_of(b, x), y = vpps_slice(b->g, a, first, rows);
+    say(b, "%s = vpps_slice(g, %s, %u, %u);", text_of(y).text, text_of(a).text, first, rows);
+    return keep(b, y, size, false);
+}
+
+/* The class of a loss: fixed, or pulled. */
+static uint32_t klass(builder *b, uint32_t rows, uint32_t pick) {
+    made_cell *cell = b->recording;
+    if (!cell || pick % 2 == 0 || cell->n_indices == MAX_PULLS) return pick / 2 % rows;
+    cell->indices[cell->n_indices++] = (pulled){rows, 0};
+    return vpps_pull_index(b->g);
+}
+
+static uint32_t classified(builder *b, bool hinge, uint32_t x, uint32_t pick) {
+    const uint32_t k = klass(b, b->items[x].rows, pick);
+    const double rows = b->items[x].rows, size = size_of(b, x);
+    const float margin = 0.25f * (float)(pick / 64 % 8);
+    const vpps_node a = node_of(b, x), y = hinge ? vpps_hinge(b->g, a, k, margin) : vpps_pick_nll(b->g, a, k);
+    if (hinge) say(b, "%s = vpps_hinge(g, %s, %#x, %g);", text_of(y).text, text_of(a).text, k, (double)margin);
+    if (!hinge) say(b, "%s = vpps_pick_nll(g, %s, %#x);", text_of(y).text, text_of(a).text, k);
+    return keep(b, y, hinge ? rows * (size + (double)margin) : 2 * size + log(rows), false);
+}
+
+static uint32_t weighted_sum(builder *b, uint32_t rows, uint32_t cols, uint32_t n, uint32_t pick) {
+    uint32_t weights = operand(b, n, 1, pick);
+    if (pick & 64) weights = unary(b, "softmax", vpps_softmax, weights, 1);
+    vpps_node xs[8];
+    double size = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t x = operand(b, rows, cols, pick >> (3 * k));
+        xs[k] = node_of(b, x);
+        size += size_of(b, x);
+    }
+    size *= size_of(b, weights);
+    const vpps_node w = node_of(b, weights), y = vpps_weighted_sum(b->g, w, n, xs);
+    say(b, "%s = vpps_weighted_sum(g, %s, %u, {", text_of(y).text, text_of(w).text, n);
+    for (uint32_t k = 0; k < n; k++) say(b, "%s%s", k ? ", " : "", text_of(xs[k]).text);
+    say(b, "});");
+    return keep(b, y, size, false);
+}
+
+/* ---------------------------------------------------------------- steps */
+
+static void deep(builder *b, uint32_t rows, uint32_t inner, const rg_step *s) {
+    uint32_t h = operand(b, rows, 1, s->pick[0]);
+    for (uint32_t k = 0; k < 2 + s->pick[1] % 12; k++) {
+        const uint32_t xs[2] = {h, operand(b, inner, 1, s->pick[2] >> k)};
+        h = unary(b, "tanh", vpps_tanh, affine(b, rows, 2, xs, s->pick[1]), 1);
+    }
+}
+
+static void wide(builder *b, uint32_t rows, uint32_t inner, uint32_t cols, const rg_step *s) {
+    for (uint32_t k = 0; k < 2 + s->pick[1] % 12; k++) {
+        const uint32_t x = b->recording ? operand(b, inner, cols, s->pick[0] * (k + 1))
+                                        : lookup(b, inner, cols, s->pick[0] >> k);
+        const uint32_t y = affine(b, rows, 1, &x, s->pick[2]);
+        if (k % 3) unary(b, "sigmoid", vpps_sigmoid, y, 1);
+    }
+}
+
+/* Every vertex with outputs scatters a vector of sizes[0] and one of sizes[1]. */
+static void source(builder *b, const rg_step *s) {
+    if (b->n_vertices == MAX_VERTICES) return;
+    vpps_node nodes[2];
+    for (uint32_t k = 0; k < 2; k++) nodes[k] = node_of(b, operand(b, b->c->sizes[k], 1, s->pick[k]));
+    const vpps_vertex v = vpps_source(b->g, 2, nodes);
+    say(b, "    v%u = vpps_source(g, 2, {%s, %s});\n", v, text_of(nodes[0]).text, text_of(nodes[1]).text);
+    b->vertices[b->n_vertices++] = v;
+}
+
+static void apply(builder *b, const rg_step *s) {
+    if (!b->c->n_cells || b->n_vertices + 8 > MAX_VERTICES) return;
+    const uint32_t which = s->pick[0] % b->c->n_cells;
+    const rg_cell *c = &b->c->cells[which];
+    const made_cell *cell = &b->cells[which];
+    vpps_vertex children[8];
+    const uint32_t least = c->variable && !c->n_children ? 1 : c->n_children;
+    const uint32_t n = c->head ? 0 : c->variable ? least + s->pick[1] / 8 % 4 : least;
+    for (uint32_t k = 0; k < n; k++) {
+        if (!b->n_vertices || (s->pick[1] >> k) % 4 == 0) source(b, s);
+        children[k] = b->vertices[b->n_vertices - 1 - (s->pick[1] >> (2 * k)) % (b->n_vertices < 4 ? b->n_vertices : 4)];
+    }
+    vpps_node pulls[MAX_PULLS];
+    uint32_t indices[MAX_PULLS];
+    for (uint32_t k = 0; k < cell->n_pulls; k++) {
+        pulls[k] = node_of(b, operand(b, cell->pulls[k].rows, cell->pulls[k].cols, s->pick[2] >> k));
+    }
+    for (uint32_t k = 0; k < cell->n_indices; k++) indices[k] = (s->pick[2] >> k) % cell->indices[k].rows;
+    const vpps_vertex v = vpps_apply(b->g, cell->cell, n, children, cell->n_pulls, pulls, cell->n_indices, indices);
+    say(b, "    v%u = vpps_apply(g, cell%u, %u, {", v, which, n);
+    for (uint32_t k = 0; k < n; k++) say(b, "%sv%u", k ? ", " : "", children[k]);
+    say(b, "}, %u, {", cell->n_pulls);
+    for (uint32_t k = 0; k < cell->n_pulls; k++) say(b, "%s%s", k ? ", " : "", text_of(pulls[k]).text);
+    say(b, "}, %u, {", cell->n_indices);
+    for (uint32_t k = 0; k < cell->n_indices; k++) say(b, "%s%u", k ? ", " : "", indices[k]);
+    say(b, "});\n");
+    for (uint32_t k = 0; k < 2 && !c->head; k++) {
+        const vpps_node x = vpps_scattered(b->g, v, k);
+        say(b, "%s = vpps_scattered(g, v%u, %u);", text_of(x).text, v, k);
+        keep(b, x, 1, false);
+    }
+    for (uint32_t k = 0; k < cell->n_pushed; k++) {
+        const vpps_node x = vpps_pushed(b->g, v, k);
+        say(b, "%s = vpps_pushed(g, v%u, %u);", text_of(x).text, v, k);
+        keep(b, x, cell->pushed[k].size, false);
+    }
+    if (!c->head) b->vertices[b->n_vertices++] = v;
+}
+
+static void step(builder *b, const rg_step *s) {
+    const uint32_t rows = b->c->sizes[s->rows % RG_SIZES], inner = b->c->sizes[s->cols % RG_SIZES];
+    const uint32_t cols = s->cols / RG_SIZES % 4 == 3 ? b->c->columns : 1;
+    const uint32_t *pick = s->pick;
+    const uint32_t some = 1 + pick[2] % 4;
+    uint32_t xs[4];
+    double total = 0;
+
+#define X operand(b, rows, cols, pick[0])
+#define TWO const uint32_t x = X, y = pick[2] % 8 == 0 ? x : operand(b, rows, cols, pick[1])
+#define SOME(n)                                                                                                \
+    for (uint32_t k = 0; k < (n); k++) {                                                                       \
+        xs[k] = operand(b, rows, cols, pick[k % 2] >> (4 * (k / 2)));                                          \
+        total += size_of(b, xs[k]);                                                                            \
+    }
+#define UNARY(name, size_expression)                                                                           \
+    {                                                                                                          \
+        const uint32_t x = X;                                                                                  \
+        const double a = size_of(b, x);                                                                        \
+        (void)a;                                                                                               \
+        unary(b, #name, vpps_##name, x, size_expression);                                                      \
+        break;                                                                                                 \
+    }
+#define BINARY(name, size_expression)                                                                          \
+    {                                                                                                          \
+        TWO;                                                                                                   \
+        const double p = size_of(b, x), q = size_of(b, y);                                                     \
+        binary(b, #name, vpps_##name, x, y, size_expression);                                                  \
+        break;                                                                                                 \
+    }
+    switch ((int)s->what) {
+    case VPPS_OP_INPUT:
+    case VPPS_OP_LOOKUP:
+    case VPPS_OP_PARAMETER: leaf(b, rows, cols, pick[0]); break;
+    case VPPS_OP_AFFINE:
+        for (uint32_t k = 0; k < 1 + pick[2] % 3; k++) {
+            xs[k] = operand(b, b->c->sizes[(s->cols + k) % RG_SIZES], cols, pick[k % 2] >> (4 * (k / 2)));
+        }
+        affine(b, rows, 1 + pick[2] % 3, xs, pick[2] / 4);
+        break;
+    case VPPS_OP_MATMUL: {
+        const uint32_t x = operand(b, rows, b->c->columns, pick[0]);
+        const uint32_t y = operand(b, b->c->columns, pick[2] % 2 ? 1 : b->c->columns, pick[1]);
+        binary(b, "matmul", vpps_matmul, x, y, sqrt(b->c->columns) * size_of(b, x) * size_of(b, y));
+        break;
+    }
+    case VPPS_OP_ADD: BINARY(add, p + q)
+    case VPPS_OP_SUB: BINARY(sub, p + q)
+    case VPPS_OP_MUL: BINARY(mul, p * q)
+    case VPPS_OP_MAX: BINARY(max, fmax(p, q))
+    case VPPS_OP_MIN: BINARY(min, fmax(p, q))
+    case VPPS_OP_DOT: BINARY(dot, sqrt(rows * cols) * p * q)
+    case VPPS_OP_SQUARED_DISTANCE: BINARY(squared_distance, rows * cols * (p * p + q * q))
+    case VPPS_OP_DIV: {
+        const uint32_t x = X, y = unary(b, "square", vpps_square, operand(b, rows, cols, pick[1]), 16);
+        binary(b, "div", vpps_div, x, binary(b, "add", vpps_add, y, ones(b, rows, cols), 18), 2 * size_of(b, x));
+        break;
+    }
+    case VPPS_OP_SUM:
+        SOME(some)
+        many(b, "sum", vpps_sum, some, xs, total);
+        break;
+    case VPPS_OP_AVERAGE:
+        SOME(some)
+        many(b, "average", vpps_average, some, xs, total / some);
+        break;
+    case VPPS_OP_MAX_OF:
+        SOME(some)
+        many(b, "max_of", vpps_max_of, some, xs, total);
+        break;
+    case VPPS_OP_MIN_OF:
+        SOME(some)
+        many(b, "min_of", vpps_min_of, some, xs, total);
+        break;
+    case VPPS_OP_CONCAT:
+        SOME(some)
+        many(b, "concat", vpps_concat, some, xs, total);
+        break;
+    case VPPS_OP_NEGATE: UNARY(negate, a)
+    case VPPS_OP_SIGMOID: UNARY(sigmoid, 1)
+    case VPPS_OP_TANH: UNARY(tanh, 1)
+    case VPPS_OP_RELU: UNARY(relu, a)
+    case VPPS_OP_GELU: UNARY(gelu, a)
+    case VPPS_OP_SQUARE: UNARY(square, a *a)
+    case VPPS_OP_ABS: UNARY(abs, a)
+    case VPPS_OP_SUM_ELEMENTS: UNARY(sum_elements, sqrt(rows * cols) * a)
+    case VPPS_OP_SOFTMAX: unary(b, "softmax", vpps_softmax, operand(b, rows, 1, pick[0]), 1); break;
+    case VPPS_OP_LOG_SOFTMAX: {
+        const uint32_t x = operand(b, rows, 1, pick[0]);
+        unary(b, "log_softmax", vpps_log_softmax, x, 2 * size_of(b, x) + log(rows));
+        break;
+    }
+    case VPPS_OP_EXP: unary(b, "exp", vpps_exp, tame(b, X, 2), 7); break;
+    case VPPS_OP_LOG:
+    case VPPS_OP_SQRT: {
+        const uint32_t x = unary(b, "square", vpps_square, X, 16);
+        const uint32_t y = binary(b, "add", vpps_add, x, ones(b, rows, cols), 18);
+        if (s->what == VPPS_OP_LOG) unary(b, "log", vpps_log, y, 3);
+        if (s->what == VPPS_OP_SQRT) unary(b, "sqrt", vpps_sqrt, y, 4.3);
+        break;
+    }
+    case VPPS_OP_SCALE: {
+        const uint32_t x = X;
+        with_number(b, "scale", vpps_scale, x, (float)((int)(pick[1] % 9) - 4) / 3, 1.4 * size_of(b, x));
+        break;
+    }
+    case VPPS_OP_ELU: {
+        const uint32_t x = X;
+        with_number(b, "elu", vpps_elu, x, 0.25f * (float)(1 + pick[1] % 6), fmax(1.5, size_of(b, x)));
+        break;
+    }
+    case VPPS_OP_DROPOUT: {
+        const uint32_t x = X;
+        with_number(b, "dropout", vpps_dropout, x, 0.25f * (float)(pick[1] % 4), 4 * size_of(b, x));
+        break;
+    }
+    case VPPS_OP_SCALE_BY: {
+        const uint32_t x = X, y = operand(b, 1, 1, pick[1]);
+        binary(b, "scale_by", vpps_scale_by, x, y, size_of(b, x) * size_of(b, y));
+        break;
+    }
+    case VPPS_OP_SLICE:
+        for (uint32_t k = 0, i = pick[0]; k < b->n_items; k++, i++) { /* the first that is large enough */
+            const item *x = &b->items[i % b->n_items];
+            if (x->rows < rows || x->cols != cols) continue;
+            slice(b, i % b->n_items, rows, pick[1]);
+            break;
+        }
+        break;
+    case VPPS_OP_WEIGHTED_SUM: weighted_sum(b, rows, cols, some, pick[0]); break;
+    case VPPS_OP_PICK_NLL: classified(b, false, operand(b, rows, 1, pick[0]), pick[1]); break;
+    case VPPS_OP_HINGE: classified(b, true, operand(b, rows, 1, pick[0]), pick[1]); break;
+    case VPPS_OP_BINARY_LOG_LOSS: {
+        const uint32_t x = probability(b, X), y = probability(b, operand(b, rows, cols, pick[1]));
+        binary(b, "binary_log_loss", vpps_binary_log_loss, x, y, 2.0 * rows * cols);
+        break;
+    }
+    case RG_CHAIN: deep(b, rows, inner, s); break;
+    case RG_WIDE: wide(b, rows, inner, cols, s); break;
+    case RG_SOURCE:
+        if (!b->recording) source(b, s);
+        break;
+    case RG_APPLY:
+        if (!b->recording) apply(b, s);
+        break;
+    default: break;
+    }
+}
+
+/* ---------------------------------------------------------------- cells */
+
+/* An item that is one value, of this shape: a sum of a list, or new. */
+static uint32_t single(builder *b, uint32_t rows, uint32_t pick) {
+    const uint32_t x = operand(b, rows, 1, pick);
+    return b->items[x].list ? many(b, "sum", vpps_sum, 1, &x, 1) : x;
+}
+
+static void record_cell(builder *b, uint32_t which) {
+    const rg_cell *c = &b->c->cells[which];
+    made_cell *cell = &b->cells[which];
+    *cell = (made_cell){0};
+    b->outer = b->items;
+    b->n_outer = b->n_items;
+    b->items += b->n_items;
+    b->n_items = 0;
+    b->recording = cell;
+    char name[16];
+    snprintf(name, sizeof name, "cell%u", which);
+    say(b, "vpps_cell_begin(g, \"%s\");\n", name);
+    vpps_cell_begin(b->g, name);
+    for (uint32_t k = 0; k < c->n_children && !c->head; k++) {
+        for (uint32_t output = 0; output < 2; output++) {
+            const vpps_node x = vpps_gather(b->g, k, output, b->c->sizes[output], 1);
+            say(b, "%s = vpps_gather(g, %u, %u, %u, 1);", text_of(x).text, k, output, b->c->sizes[output]);
+            keep(b, x, 4, false);
+        }
+    }
+    for (uint32_t output = 0; output < 2 && c->variable && !c->head; output++) {
+        const vpps_node x = vpps_gather_all(b->g, output, b->c->sizes[output], 1);
+        say(b, "%s = vpps_gather_all(g, %u, %u, 1);", text_of(x).text, output, b->c->sizes[output]);
+        keep(b, x, 4, true);
+    }
+    if (c->head) pull(b, b->c->sizes[0], 1);
+    for (uint32_t i = 0; i < c->n_steps; i++) step(b, &c->steps[i]);
+    for (uint32_t k = 0; k < 2 && !c->head; k++) {
+        const uint32_t x = unary(b, "tanh", vpps_tanh, single(b, b->c->sizes[k], (uint32_t)b->c->seed % 4 * 8), 1);
+        say(b, "vpps_scatter(g, %s);\n", text_of(b->items[x].node).text);
+        vpps_scatter(b->g, node_of(b, x));
+    }
+    for (uint32_t i = b->n_items; i-- > 0 && cell->n_pushed < MAX_OUTPUTS;) {
+        if (b->items[i].used || b->items[i].list) continue;
+        say(b, "vpps_push(g, %s);\n", text_of(b->items[i].node).text);
+        vpps_push(b->g, node_of(b, i));
+        cell->pushed[cell->n_pushed++] = b->items[i];
+    }
+    const vpps_status status = vpps_cell_end(b->g, &cell->cell);
+    say(b, "vpps_cell_end(g, &%s);\n", name);
+    b->recording = NULL;
+    b->items = b->outer;
+    b->n_items = b->n_outer;
+    if (status != VPPS_OK) vpps_graph_fail(b->g, status, "%s: %s", name, vpps_error_message());
+}
+
+/* ---------------------------------------------------------------- a whole case */
+
+/* A scalar that every element of x matters for. */
+static uint32_t to_scalar(builder *b, uint32_t x, uint32_t way) {
+    const uint32_t rows = b->items[x].rows, cols = b->items[x].cols;
+    if (rows == 1 && cols == 1) return tame(b, x, 4);
+    x = tame(b, x, 4);
+    switch (way % 4) {
+    case 0: return unary(b, "sum_elements", vpps_sum_elements, x, rows * cols);
+    case 1: return binary(b, "squared_distance", vpps_squared_distance, x, input(b, rows, cols, -1, 1), rows * cols);
+    case 2:
+        if (cols == 1) return classified(b, false, x, way / 4);
+        /* fall through */
+    default: return binary(b, "dot", vpps_dot, x, input(b, rows, cols, -1, 1), rows * cols);
+    }
+}
+
+/* The loss: of most nodes that nobody uses, and of some others; the rest stay dangling. */
+static vpps_node make_loss(builder *b) {
+    uint32_t terms[RG_STEPS * 6], n = 0;
+    const uint32_t n_items = b->n_items;
+    uint64_t random = b->c->seed + 99;
+    for (uint32_t i = 0; i < n_items && n < VPPS_COUNT(terms); i++) {
+        const uint64_t r = vpps_random(&random);
+        if (b->items[i].used ? r % 8 != 0 : r % 8 == 0) continue;
+        terms[n++] = to_scalar(b, i, (uint32_t)(r >> 8));
+    }
+    if (!n) terms[n++] = to_scalar(b, operand(b, b->c->sizes[0], 1, 0), 3);
+    uint32_t loss = b->c->seed % 2 ? many(b, "average", vpps_average, n, terms, 1)
+                                   : many(b, "sum", vpps_sum, n, terms, 1);
+    if (b->c->seed % 5 == 0) loss = with_number(b, "scale", vpps_scale, loss, 0.5f, 1);
+    return node_of(b, loss);
+}
+
+vpps_status rg_build(rg_built *out, const rg_case *c, FILE *print) {
+    *out = (rg_built){0};
+    builder *b = calloc(1, sizeof *b);
+    item *items = calloc(MAX_ITEMS * 2, sizeof *items);
+    if (!b || !items) abort();
+    b->c = c;
+    b->print = print;
+    vpps_status status = vpps_model_create(&b->model, c->seed);
+    out->model = b->model;
+    for (uint32_t k = 0; k < c->batches && status == VPPS_OK; k++) {
+        status = vpps_graph_create(&b->g, b->model);
+        if (status != VPPS_OK) break;
+        out->g[k] = b->g;
+        say(b, "---- batch %u\n", k + 1);
+        b->items = items;
+        b->n_items = b->n_vertices = 0;
+        b->values = vpps_mix64(c->seed * 2 + k);
+        for (uint32_t i = 0; i < c->n_cells; i++) record_cell(b, i);
+        for (uint32_t i = 0; i < c->n_steps; i++) step(b, &c->steps[k ? c->n_steps - 1 - i : i]);
+        out->loss[k] = make_loss(b);
+        say(b, "vpps_fb(h, g, %s, NULL);\n", text_of(out->loss[k]).text);
+        status = vpps_graph_status(b->g);
+    }
+    free(items);
+    free(b);
+    return status;
+}
+
+void rg_destroy(rg_built *built) {
+    vpps_graph_destroy(built->g[0]);
+    vpps_graph_destroy(built->g[1]);
+    vpps_model_destroy(built->model);
+    *built = (rg_built){0};
+}

@@ -1,0 +1,67 @@
+/* random_graph.h - random models and graphs over all operations, described by a list of choices.
+ *
+ * A case is a list of steps, and any list of steps is a valid case: a step that needs an operand of some shape takes
+ * one that exists or makes one. So a case that shows a failure can be made smaller by dropping steps, making sizes
+ * smaller and choices simpler while it still fails (as in MacIver's Hypothesis, 2019), and then printed as a program.
+ *
+ * Numbers stay tame: every node carries an estimate of its size, an operand that is too large goes through a tanh or
+ * a scaling first, and logarithms, roots and quotients get arguments away from 0.
+ */
+#ifndef VPPS_TESTS_RANDOM_GRAPH_H
+#define VPPS_TESTS_RANDOM_GRAPH_H
+
+#include "graph/graph.h"
+
+enum { RG_SIZES = 4, RG_CELLS = 3, RG_CELL_STEPS = 12, RG_STEPS = 80 };
+
+/* What a step does: an operation of ops.def, or one of these. */
+enum {
+    RG_CHAIN = VPPS_OP_COUNT, /* h = tanh(W h + U x), many times: deep */
+    RG_WIDE,                  /* many vectors through the same matrices: wide */
+    RG_SOURCE,                /* a vertex from nodes */
+    RG_APPLY,                 /* a cell at a vertex */
+    RG_WHATS
+};
+
+typedef struct rg_step {
+    uint8_t what;
+    uint8_t rows, cols; /* numbers of the case's sizes */
+    uint32_t pick[3];   /* which operands, how many, ... */
+} rg_step;
+
+typedef struct rg_cell {
+    uint8_t n_children; /* gathered by number */
+    bool variable;      /* also gathers lists */
+    bool head;          /* pulls and pushes only */
+    uint32_t n_steps;
+    rg_step steps[RG_CELL_STEPS];
+} rg_cell;
+
+typedef struct rg_case {
+    uint64_t seed;             /* of values */
+    uint32_t sizes[RG_SIZES];  /* rows of vectors */
+    uint32_t columns;          /* of matrix-valued nodes */
+    uint32_t n_cells, n_steps;
+    uint32_t batches;          /* 1 or 2; the second runs the steps backwards */
+    bool frozen;               /* freeze some parameters */
+    rg_cell cells[RG_CELLS];
+    rg_step steps[RG_STEPS];
+} rg_case;
+
+/* A case of about n_steps steps. Equal arguments, equal cases. */
+void rg_draw(rg_case *c, uint64_t seed, uint32_t n_steps);
+
+typedef struct rg_built {
+    vpps_model *model;
+    vpps_graph *g[2]; /* one a batch; [1] is NULL when there is one batch */
+    vpps_node loss[2];
+} rg_built;
+
+/* Builds a case; prints it as a program to `print` unless NULL. Fails with the library's error. */
+vpps_status rg_build(rg_built *out, const rg_case *c, FILE *print);
+void rg_destroy(rg_built *built);
+
+/* Makes *c smaller while fails(c, context) is true, for at most `tries` trials. */
+void rg_shrink(rg_case *c, bool (*fails)(const rg_case *c, void *context), void *context, uint32_t tries);
+
+#endif

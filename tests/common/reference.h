@@ -1,0 +1,71 @@
+/* reference.h - what a training step must give: a plain double-precision evaluator of flat graphs, reverse-mode
+ * gradients, and the optimisers. It reads the graph's structures and shares nothing else with the engine.
+ *
+ * Tolerance. How far may single precision be off? That depends on the graph: a sum that cancels, a division by
+ * something small, Adam's division by the size of a gradient. So it is measured, by stochastic arithmetic (Vignes 1993,
+ * "A stochastic arithmetic for reliable scientific computation"): the same evaluation is repeated with `noise` > 0,
+ * where every element that an operation reads or writes is off by a random relative error of up to noise units in the
+ * last place of single precision. A value's spread over some of these runs is what rounding does to it, kinks and
+ * cancellation included; an engine that is right stays within a small multiple of it.
+ */
+#ifndef VPPS_TESTS_REFERENCE_H
+#define VPPS_TESTS_REFERENCE_H
+
+#include "graph/graph.h"
+
+/* A model's parameters and their optimiser state, all one after the other. */
+typedef struct ref_model {
+    const vpps_model *model;
+    uint32_t n;
+    size_t *first; /* n + 1: parameter p is [first[p], first[p + 1]), in the order of vpps_param_values */
+    double *values, *states[2];
+} ref_model;
+
+ref_model *ref_model_create(vpps_model *model);
+ref_model *ref_model_copy(const ref_model *from);
+void ref_model_destroy(ref_model *m);
+
+typedef struct ref_mode {
+    bool training;        /* dropout on, with `dropout_key` */
+    uint64_t dropout_key; /* vpps_dropout_key(seed, batch) */
+    double noise;         /* units in the last place of single precision; 0: exact */
+    uint64_t noise_seed;
+} ref_mode;
+
+/* One evaluation of a graph: node x's elements are [first[x], first[x + 1]) of values and grads, column after column;
+ * param_grads and used go by ref_model's numbering. */
+typedef struct ref_run {
+    const vpps_graph *g;
+    ref_mode mode;
+    size_t *first;
+    double *values, *grads;
+    double *param_grads;
+    uint8_t *used; /* does the loss depend on this element (of a lookup table: on its row)? */
+    size_t n_param_elems;
+    /* scratch: one node's arguments, their gradients, its value and gradient */
+    double *scratch;
+    size_t scratch_elems;
+    uint64_t random;
+} ref_run;
+
+/* Values of all nodes. The graph is flattened if it is not. NULL: the graph has an error. */
+ref_run *ref_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode);
+/* Gradients of the scalar `loss` with respect to all nodes and parameters. */
+void ref_backward(ref_run *r, const ref_model *m, vpps_node loss);
+void ref_run_destroy(ref_run *r);
+
+/* The optimiser's step number t (from 1), with the noise of the run. */
+void ref_step(ref_model *m, ref_run *r, const vpps_optimizer *o, uint64_t t);
+
+/* deviation[i] = max(deviation[i], |noisy[i] - exact[i]|) */
+void ref_widen(double *deviation, const double *exact, const double *noisy, size_t n);
+
+/* The first of n elements that is further from `want` than rounding explains, or n. The bound, also in *bound when
+ * it is exceeded, is some times the element's own spread, plus the tensor's mean spread (a few samples may be small
+ * by accident), plus the rounding of the result. */
+size_t ref_compare(const float *got, const double *want, const double *deviation, size_t n, double *bound);
+
+enum { REF_NOISE_RUNS = 3 };
+#define REF_NOISE 4.0
+
+#endif

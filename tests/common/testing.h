@@ -1,0 +1,48 @@
+/* testing.h - what the Check suites share: statuses with their messages, size and seed from the environment. */
+#ifndef VPPS_TESTS_TESTING_H
+#define VPPS_TESTS_TESTING_H
+
+#include "vpps.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEST_OK(call)                                                                                          \
+    do {                                                                                                       \
+        const vpps_status test_status_ = (call);                                                               \
+        ck_assert_msg(test_status_ == VPPS_OK, "%s: %s: %s", #call, vpps_status_name(test_status_),            \
+                      vpps_error_message());                                                                   \
+    } while (0)
+
+/* The call fails with this status, and its message holds this text. */
+#define TEST_FAILS(call, status, text)                                                                         \
+    do {                                                                                                       \
+        const vpps_status test_status_ = (call);                                                               \
+        ck_assert_msg(test_status_ == (status), "%s: %s instead of %s: %s", #call,                             \
+                      vpps_status_name(test_status_), vpps_status_name(status), vpps_error_message());         \
+        ck_assert_msg(strstr(vpps_error_message(), text), "%s: the message \"%s\" lacks \"%s\"", #call,        \
+                      vpps_error_message(), text);                                                             \
+    } while (0)
+
+/* VPPS_TEST_SCALE=small divides a number of cases by 10. */
+static inline uint32_t test_scaled(uint32_t n) {
+    const char *scale = getenv("VPPS_TEST_SCALE");
+    return scale && strcmp(scale, "small") == 0 ? (n + 9) / 10 : n;
+}
+
+/* VPPS_TEST_SEED draws other cases. */
+static inline uint64_t test_seed(void) {
+    const char *seed = getenv("VPPS_TEST_SEED");
+    return seed ? strtoull(seed, NULL, 0) : 1;
+}
+
+static inline int test_main(Suite *suite) {
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif

@@ -1,0 +1,483 @@
+/* test_cells.c - applied cells against the same nodes written by hand: the flat graphs are equal, and so are the
+ * engine's losses and parameters, to the last bit. And the errors of recording and applying. */
+#include "common/testing.h"
+#include "graph/graph.h"
+
+enum { HIDDEN = 33, EMBED = 17, WORDS = 9, CLASSES = 5 };
+
+typedef struct network {
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_param E, W, U_l, U_r, V_l, V_r, U_f, b, b_f, C, b_c;
+} network;
+
+static network open_network(void) {
+    network n;
+    TEST_OK(vpps_model_create(&n.model, 3));
+    TEST_OK(vpps_add_lookup(n.model, &n.E, "E", WORDS, EMBED, 1, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.W, "W", HIDDEN, EMBED, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.U_l, "U_l", HIDDEN, HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.U_r, "U_r", HIDDEN, HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.V_l, "V_l", HIDDEN, HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.V_r, "V_r", HIDDEN, HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.U_f, "U_f", HIDDEN, HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(n.model, &n.b, "b", HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(n.model, &n.b_f, "b_f", HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.C, "C", CLASSES, HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(n.model, &n.b_c, "b_c", CLASSES, NULL));
+    TEST_OK(vpps_graph_create(&n.g, n.model));
+    return n;
+}
+
+static void close_network(network *n) {
+    vpps_graph_destroy(n->g);
+    vpps_model_destroy(n->model);
+}
+
+/* ---------------------------------------------------------------- bodies, for cells and for hand-written nodes */
+
+typedef struct state {
+    vpps_node h, c;
+} state;
+
+static state leaf_body(const network *n, uint32_t word) {
+    vpps_graph *g = n->g;
+    const vpps_node x = vpps_affine1(g, n->b, n->W, vpps_lookup(g, n->E, word));
+    const vpps_node c = vpps_mul(g, vpps_sigmoid(g, x), vpps_tanh(g, x));
+    return (state){vpps_tanh(g, vpps_dropout(g, c, 0.25f)), c};
+}
+
+static state inner_body(const network *n, state l, state r) {
+    vpps_graph *g = n->g;
+    const vpps_node i = vpps_sigmoid(g, vpps_affine2(g, n->b, n->U_l, l.h, n->U_r, r.h));
+    const vpps_node f = vpps_sigmoid(g, vpps_affine2(g, n->b_f, n->V_l, l.h, n->V_r, r.h));
+    const vpps_node u = vpps_tanh(g, vpps_affine2(g, VPPS_NO_PARAM, n->V_r, l.h, n->U_l, r.h));
+    const vpps_node products[] = {vpps_mul(g, i, u), vpps_mul(g, f, l.c), vpps_mul(g, i, r.c)};
+    const vpps_node c = vpps_sum(g, 3, products);
+    return (state){vpps_mul(g, f, vpps_tanh(g, c)), c};
+}
+
+static vpps_node head_body(const network *n, vpps_node h, uint32_t label, vpps_node *logits) {
+    *logits = vpps_affine1(n->g, n->b_c, n->C, h);
+    return vpps_pick_nll(n->g, *logits, label);
+}
+
+typedef struct cells {
+    vpps_cell leaf, inner, head, child_sum, step;
+} cells;
+
+static cells record_cells(const network *n) {
+    cells c;
+    vpps_graph *g = n->g;
+    TEST_OK(vpps_cell_begin(g, "leaf"));
+    state s = leaf_body(n, vpps_pull_index(g));
+    TEST_OK(vpps_scatter(g, s.h));
+    TEST_OK(vpps_scatter(g, s.c));
+    TEST_OK(vpps_cell_end(g, &c.leaf));
+
+    TEST_OK(vpps_cell_begin(g, "inner"));
+    const state l = {vpps_gather(g, 0, 0, HIDDEN, 1), vpps_gather(g, 0, 1, HIDDEN, 1)};
+    const state r = {vpps_gather(g, 1, 0, HIDDEN, 1), vpps_gather(g, 1, 1, HIDDEN, 1)};
+    s = inner_body(n, l, r);
+    TEST_OK(vpps_scatter(g, s.h));
+    TEST_OK(vpps_scatter(g, s.c));
+    TEST_OK(vpps_cell_end(g, &c.inner));
+
+    TEST_OK(vpps_cell_begin(g, "head"));
+    const vpps_node h = vpps_pull(g, HIDDEN, 1);
+    vpps_node logits;
+    const vpps_node nll = head_body(n, h, vpps_pull_index(g), &logits);
+    TEST_OK(vpps_push(g, logits));
+    TEST_OK(vpps_push(g, nll));
+    TEST_OK(vpps_cell_end(g, &c.head));
+
+    /* Child-Sum Tree-LSTM (Tai et al. 2015, section 3.1), somewhat shortened */
+    TEST_OK(vpps_cell_begin(g, "child-sum"));
+    const vpps_node hs = vpps_gather_all(g, 0, HIDDEN, 1), cs = vpps_gather_all(g, 1, HIDDEN, 1);
+    const vpps_node x = vpps_lookup(g, n->E, vpps_pull_index(g));
+    const vpps_node sum = vpps_sum(g, 1, &hs);
+    const vpps_node f = vpps_sigmoid(g, vpps_affine2(g, n->b_f, n->W, x, n->U_f, hs)); /* a list */
+    const vpps_node i = vpps_sigmoid(g, vpps_affine2(g, n->b, n->W, x, n->U_l, sum));
+    const vpps_node kept = vpps_mul(g, f, cs);
+    const vpps_node ic = vpps_mul(g, i, vpps_tanh(g, sum));
+    const vpps_node child_sum_c = vpps_sum(g, 2, (const vpps_node[]){ic, kept}); /* one value, then the list's */
+    const vpps_node pool = vpps_max_of(g, 1, &cs), mean = vpps_average(g, 1, &kept);
+    TEST_OK(vpps_scatter(g, vpps_add(g, vpps_tanh(g, child_sum_c), mean)));
+    TEST_OK(vpps_scatter(g, child_sum_c));
+    TEST_OK(vpps_push(g, pool));
+    TEST_OK(vpps_cell_end(g, &c.child_sum));
+
+    TEST_OK(vpps_cell_begin(g, "step"));
+    const vpps_node before = vpps_gather(g, 0, 0, HIDDEN, 1), input = vpps_pull(g, EMBED, 1);
+    TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, n->b, n->W, input, n->U_l, before))));
+    TEST_OK(vpps_scatter(g, before)); /* hands on what it gathered */
+    TEST_OK(vpps_cell_end(g, &c.step));
+    return c;
+}
+
+/* ---------------------------------------------------------------- the same network twice */
+
+/* A vertex by hand is a state. */
+typedef struct vertex {
+    vpps_vertex v;
+    state s;
+} vertex;
+
+static state state_of(const network *n, const cells *c, vertex v) {
+    return c ? (state){vpps_scattered(n->g, v.v, 0), vpps_scattered(n->g, v.v, 1)} : v.s;
+}
+
+static vertex add_leaf(const network *n, const cells *c, uint32_t word) {
+    if (!c) return (vertex){.s = leaf_body(n, word)};
+    return (vertex){.v = vpps_apply(n->g, c->leaf, 0, NULL, 0, NULL, 1, &word)};
+}
+
+static vertex add_inner(const network *n, const cells *c, vertex l, vertex r) {
+    if (!c) return (vertex){.s = inner_body(n, l.s, r.s)};
+    return (vertex){.v = vpps_apply(n->g, c->inner, 2, (vpps_vertex[]){l.v, r.v}, 0, NULL, 0, NULL)};
+}
+
+static vpps_node add_head(const network *n, const cells *c, vertex v, uint32_t label) {
+    const vpps_node h = state_of(n, c, v).h;
+    vpps_node logits;
+    if (!c) return head_body(n, h, label, &logits);
+    return vpps_pushed(n->g, vpps_apply(n->g, c->head, 0, NULL, 1, &h, 1, &label), 1);
+}
+
+static vpps_node map(const network *n, vpps_node (*f)(vpps_graph *, vpps_node), vpps_node *xs, uint32_t k) {
+    for (uint32_t i = 0; i < k; i++) xs[i] = f(n->g, xs[i]);
+    return xs[0];
+}
+
+static vertex add_child_sum(const network *n, const cells *c, uint32_t k, const vertex *children, uint32_t word,
+                            vpps_node *pool) {
+    vpps_graph *g = n->g;
+    if (c) {
+        vpps_vertex vs[8];
+        for (uint32_t i = 0; i < k; i++) vs[i] = children[i].v;
+        const vertex v = {.v = vpps_apply(g, c->child_sum, k, vs, 0, NULL, 1, &word)};
+        *pool = vpps_pushed(g, v.v, 0);
+        return v;
+    }
+    vpps_node hs[8], cs[8], f[8], terms[9];
+    for (uint32_t i = 0; i < k; i++) hs[i] = children[i].s.h, cs[i] = children[i].s.c;
+    const vpps_node x = vpps_lookup(g, n->E, word), sum = vpps_sum(g, k, hs);
+    for (uint32_t i = 0; i < k; i++) f[i] = vpps_affine2(g, n->b_f, n->W, x, n->U_f, hs[i]);
+    map(n, vpps_sigmoid, f, k);
+    const vpps_node gate = vpps_sigmoid(g, vpps_affine2(g, n->b, n->W, x, n->U_l, sum));
+    for (uint32_t i = 0; i < k; i++) terms[i + 1] = vpps_mul(g, f[i], cs[i]);
+    terms[0] = vpps_tanh(g, sum);
+    terms[0] = vpps_mul(g, gate, terms[0]);
+    const vpps_node total = vpps_sum(g, k + 1, terms);
+    *pool = vpps_max_of(g, k, cs);
+    const vpps_node mean = vpps_average(g, k, terms + 1);
+    return (vertex){.s = {vpps_add(g, vpps_tanh(g, total), mean), total}};
+}
+
+static vertex add_start(const network *n, const cells *c, vpps_node h, vpps_node other) {
+    if (!c) return (vertex){.s = {h, other}};
+    return (vertex){.v = vpps_source(n->g, 2, (vpps_node[]){h, other})};
+}
+
+static vertex add_step(const network *n, const cells *c, vertex v, vpps_node x) {
+    if (c) return (vertex){.v = vpps_apply(n->g, c->step, 1, &v.v, 1, &x, 0, NULL)};
+    return (vertex){.s = {vpps_tanh(n->g, vpps_affine2(n->g, n->b, n->W, x, n->U_l, v.s.h)), v.s.h}};
+}
+
+enum { MAX_TERMS = 64 };
+
+/* A random binary tree with classified vertices, a tree with any number of children, and a chain. */
+static vpps_node build(const network *n, const cells *c, uint64_t seed) {
+    vpps_graph *g = n->g;
+    uint64_t random = seed;
+    vpps_node terms[MAX_TERMS];
+    uint32_t n_terms = 0;
+    vpps_graph_clear(g);
+
+    vertex stack[16];
+    const uint32_t leaves = 2 + vpps_random_below(&random, 8);
+    for (uint32_t i = 0; i < leaves; i++) stack[i] = add_leaf(n, c, vpps_random_below(&random, WORDS));
+    for (uint32_t k = leaves; k > 1; k--) {
+        const uint32_t at = vpps_random_below(&random, k - 1);
+        stack[at] = add_inner(n, c, stack[at], stack[at + 1]);
+        for (uint32_t i = at + 1; i + 1 < k; i++) stack[i] = stack[i + 1];
+        terms[n_terms++] = add_head(n, c, stack[at], vpps_random_below(&random, CLASSES));
+    }
+
+    vertex root = stack[0];
+    for (uint32_t i = 0; i < 4; i++) {
+        vertex children[8];
+        const uint32_t k = 1 + vpps_random_below(&random, 5);
+        for (uint32_t j = 0; j < k; j++) {
+            children[j] = j == k / 2 ? root : add_leaf(n, c, vpps_random_below(&random, WORDS));
+        }
+        if (k > 2) children[0] = root; /* one vertex as two children */
+        vpps_node pool;
+        root = add_child_sum(n, c, k, children, vpps_random_below(&random, WORDS), &pool);
+        terms[n_terms++] = vpps_sum_elements(g, vpps_square(g, pool));
+    }
+
+    vertex state_vertex = add_start(n, c, state_of(n, c, root).h, vpps_parameter(g, n->b_f));
+    const uint32_t steps = 1 + vpps_random_below(&random, 6);
+    for (uint32_t i = 0; i < steps; i++) {
+        state_vertex = add_step(n, c, state_vertex, vpps_lookup(g, n->E, vpps_random_below(&random, WORDS)));
+    }
+    const state last = state_of(n, c, state_vertex);
+    terms[n_terms++] = vpps_dot(g, last.h, last.c);
+    terms[n_terms++] = add_head(n, c, state_vertex, 0);
+    return vpps_average(g, n_terms, terms);
+}
+
+START_TEST(flat_graphs_are_equal) {
+    network a = open_network(), b = open_network();
+    const cells c = record_cells(&a);
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        const vpps_node x = build(&a, &c, seed), y = build(&b, NULL, seed);
+        TEST_OK(vpps_graph_status(a.g));
+        TEST_OK(vpps_graph_status(b.g));
+        ck_assert_uint_eq(x, y);
+        TEST_OK(vpps_graph_flatten(a.g));
+        TEST_OK(vpps_graph_flatten(b.g));
+        const vpps_flat *p = &a.g->flat, *q = &b.g->flat;
+        ck_assert_uint_eq(p->n_nodes, q->n_nodes);
+        ck_assert_uint_eq(vpps_graph_size(a.g), vpps_graph_size(b.g));
+        ck_assert_uint_eq(p->n_args, q->n_args);
+        for (uint32_t i = 0; i < p->n_nodes; i++) {
+            const vpps_flat_node *m = &p->nodes[i], *n = &q->nodes[i];
+            const vpps_signature *s = &a.g->signatures[m->signature], *t = &b.g->signatures[n->signature];
+            ck_assert_msg(s->op == t->op && s->rows == t->rows && s->cols == t->cols && s->param == t->param &&
+                              s->n_matrices == t->n_matrices && s->p == t->p,
+                          "seed %u, node %u: %s %u x %u by cell, %s %u x %u by hand", (unsigned)seed, i,
+                          vpps_ops[s->op].name, s->rows, s->cols, vpps_ops[t->op].name, t->rows, t->cols);
+            ck_assert_msg(m->n_args == n->n_args && m->imm == n->imm, "seed %u, node %u (%s): %u, %u against %u, %u",
+                          (unsigned)seed, i, vpps_ops[s->op].name, m->n_args, m->imm, n->n_args, n->imm);
+            ck_assert(!memcmp(p->args + m->args, q->args + n->args, m->n_args * sizeof *p->args));
+            ck_assert(!memcmp(a.g->matrices + s->first_matrix, b.g->matrices + t->first_matrix,
+                              s->n_matrices * sizeof *a.g->matrices));
+            uint32_t rows, cols;
+            TEST_OK(vpps_node_shape(a.g, i, &rows, &cols)); /* shapes are known without expanding */
+            ck_assert(rows == s->rows && cols == s->cols);
+        }
+        ck_assert_uint_eq(a.g->dropout_elems, b.g->dropout_elems);
+    }
+    close_network(&a);
+    close_network(&b);
+}
+END_TEST
+
+START_TEST(training_gives_equal_bits) {
+    static const uint32_t vps[] = {1, 2, 3, 8};
+    for (uint32_t k = 0; k < 8; k++) {
+        network n[2] = {open_network(), open_network()};
+        const cells c = record_cells(&n[0]);
+        vpps_options o;
+        vpps_options_default(&o);
+        o.vps = vps[k % 4];
+        o.gradients = k < 4 ? VPPS_GRADIENTS_DEFERRED : VPPS_GRADIENTS_ACCUMULATE;
+        o.optimizer.kind = VPPS_ADAGRAD;
+        o.optimizer.epsilon = 1e-8f;
+        o.verify = true;
+        vpps_handle *h[2];
+        for (int i = 0; i < 2; i++) TEST_OK(vpps_handle_create(&h[i], n[i].model, &o));
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            float loss[2];
+            for (int i = 0; i < 2; i++) {
+                const vpps_node x = build(&n[i], i ? NULL : &c, seed + k * 100);
+                TEST_OK(vpps_fb(h[i], n[i].g, x, NULL));
+                TEST_OK(vpps_sync_latest_loss(h[i], &loss[i]));
+            }
+            ck_assert_msg(!memcmp(&loss[0], &loss[1], sizeof loss[0]), "batch %u, %u VPs: loss %.9g by cells, %.9g by hand",
+                          (unsigned)seed, o.vps, (double)loss[0], (double)loss[1]);
+        }
+        for (int i = 0; i < 2; i++) TEST_OK(vpps_handle_pull(h[i]));
+        for (uint32_t p = 0; p < vpps_param_count(n[0].model); p++) {
+            ck_assert_msg(!memcmp(vpps_param_values(n[0].model, p), vpps_param_values(n[1].model, p),
+                                  vpps_param_elems(&n[0].model->params[p]) * sizeof(float)),
+                          "%u VPs: parameter %s differs", o.vps, n[0].model->params[p].name);
+        }
+        for (int i = 0; i < 2; i++) {
+            vpps_handle_destroy(h[i]);
+            close_network(&n[i]);
+        }
+    }
+}
+END_TEST
+
+/* ---------------------------------------------------------------- errors */
+
+static void fails_sticky(vpps_graph *g, bool failed, vpps_status status, const char *what, const char *a, const char *b) {
+    ck_assert_msg(failed, "%s: succeeded", what);
+    TEST_FAILS(vpps_graph_status(g), status, a);
+    ck_assert_msg(strstr(vpps_error_message(), b), "%s: the message \"%s\" lacks \"%s\"", what, vpps_error_message(), b);
+    vpps_graph_clear(g);
+}
+
+START_TEST(applying_checks_counts_and_shapes) {
+    network n = open_network();
+    vpps_graph *g = n.g;
+    const cells c = record_cells(&n);
+    const uint32_t word = 1, far = WORDS;
+    vpps_vertex v, two[2];
+#define FRESH                                                                                                  \
+    vpps_graph_clear(g);                                                                                       \
+    v = vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 1, &word);                                                     \
+    two[0] = two[1] = v;                                                                                       \
+    TEST_OK(vpps_graph_status(g))
+#define BAD(call, status, a, b) fails_sticky(g, (call) == VPPS_NO_VERTEX, VPPS_##status, #call, a, b)
+    FRESH;
+    BAD(vpps_apply(g, c.inner, 1, &v, 0, NULL, 0, NULL), ARGUMENT, "inner", "1 children");
+    FRESH;
+    BAD(vpps_apply(g, c.leaf, 1, &v, 0, NULL, 1, &word), ARGUMENT, "leaf", "1 children");
+    FRESH;
+    BAD(vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 0, NULL), ARGUMENT, "leaf", "0 indices");
+    FRESH;
+    BAD(vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 1, &far), ARGUMENT, "leaf", "lookup");
+    FRESH;
+    BAD(vpps_apply(g, c.child_sum, 0, NULL, 0, NULL, 1, &word), ARGUMENT, "child-sum", "at least 1");
+    FRESH;
+    BAD(vpps_apply(g, c.head, 0, NULL, 0, NULL, 1, &word), ARGUMENT, "head", "0 nodes");
+    FRESH;
+    vpps_node h = vpps_scattered(g, v, 0);
+    const uint32_t klass = CLASSES;
+    BAD(vpps_apply(g, c.head, 0, NULL, 1, &h, 1, &klass), ARGUMENT, "head", "pick_nll");
+    FRESH;
+    h = vpps_lookup(g, n.E, 0);
+    BAD(vpps_apply(g, c.head, 0, NULL, 1, &h, 1, &word), SHAPE, "head", "17 x 1");
+    FRESH;
+    two[1] = 77;
+    BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), ARGUMENT, "apply", "77");
+    FRESH;
+    two[1] = vpps_source(g, 1, &(vpps_node){vpps_scattered(g, v, 0)});
+    BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), ARGUMENT, "source", "output 1");
+    FRESH;
+    h = vpps_lookup(g, n.E, 0);
+    two[1] = vpps_source(g, 2, (vpps_node[]){h, h});
+    BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), SHAPE, "inner", "17 x 1");
+    FRESH;
+    BAD(vpps_apply(g, 99, 0, NULL, 0, NULL, 0, NULL), ARGUMENT, "apply", "cell");
+    FRESH;
+    BAD(vpps_pushed(g, v, 0), ARGUMENT, "leaf", "0");
+    FRESH;
+    BAD(vpps_scattered(g, v, 2), ARGUMENT, "leaf", "2");
+    /* a failed apply leaves nothing behind, and what was not made propagates */
+    FRESH;
+    const uint32_t size = vpps_graph_size(g);
+    v = vpps_apply(g, c.inner, 1, two, 0, NULL, 0, NULL);
+    ck_assert_uint_eq(v, VPPS_NO_VERTEX);
+    ck_assert_uint_eq(vpps_scattered(g, v, 0), VPPS_NO_NODE);
+    ck_assert_uint_eq(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "1 children");
+    ck_assert_uint_eq(vpps_graph_size(g), size);
+    close_network(&n);
+}
+END_TEST
+
+START_TEST(recording_errors) {
+    network n = open_network();
+    vpps_graph *g = n.g;
+    vpps_cell c;
+    TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin");
+    TEST_FAILS(vpps_cell_begin(g, ""), VPPS_ARGUMENT, "name");
+    TEST_FAILS(vpps_cell_begin(g, NULL), VPPS_ARGUMENT, "name");
+    TEST_FAILS(vpps_scatter(g, 0), VPPS_STATE, "scatter");
+    TEST_FAILS(vpps_push(g, 0), VPPS_STATE, "push");
+    TEST_OK(vpps_graph_status(g));
+
+    TEST_OK(vpps_cell_begin(g, "outer"));
+    TEST_FAILS(vpps_cell_begin(g, "nested"), VPPS_STATE, "outer"); /* and the recording goes on */
+    vpps_scatter(g, vpps_tanh(g, vpps_gather(g, 0, 0, 4, 1)));
+    TEST_OK(vpps_cell_end(g, &c));
+    ck_assert_uint_eq(c, 0);
+
+    /* an operation's error ends the recording, is told by cell_end and then forgotten */
+    TEST_OK(vpps_cell_begin(g, "wrong shapes"));
+    const vpps_node bad = vpps_add(g, vpps_gather(g, 0, 0, 4, 1), vpps_gather(g, 0, 1, 5, 1));
+    ck_assert_uint_eq(bad, VPPS_NO_NODE);
+    ck_assert_int_ne(vpps_scatter(g, bad), VPPS_OK);
+    TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "add");
+    ck_assert_msg(strstr(vpps_error_message(), "4 x 1") && strstr(vpps_error_message(), "5 x 1"), "%s",
+                  vpps_error_message());
+    TEST_OK(vpps_graph_status(g));
+
+    TEST_OK(vpps_cell_begin(g, "list out"));
+    const vpps_node list = vpps_gather_all(g, 0, 4, 1);
+    ck_assert_int_ne(vpps_scatter(g, vpps_tanh(g, list)), VPPS_OK);
+    TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "list");
+    TEST_OK(vpps_cell_begin(g, "list pushed"));
+    ck_assert_int_ne(vpps_push(g, vpps_gather_all(g, 0, 4, 1)), VPPS_OK);
+    TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "list");
+
+    TEST_OK(vpps_cell_begin(g, "two shapes for one output"));
+    vpps_gather(g, 0, 0, 4, 1);
+    ck_assert_uint_eq(vpps_gather(g, 0, 0, 5, 1), VPPS_NO_NODE);
+    TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "gather");
+
+    TEST_OK(vpps_cell_begin(g, "data"));
+    const float data[4] = {0};
+    ck_assert_uint_eq(vpps_input(g, 4, 1, data), VPPS_NO_NODE);
+    TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "pull");
+
+    TEST_OK(vpps_cell_begin(g, "apply inside"));
+    ck_assert_uint_eq(vpps_apply(g, 0, 0, NULL, 0, NULL, 0, NULL), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "apply");
+
+    TEST_OK(vpps_cell_begin(g, "unfinished"));
+    TEST_FAILS(vpps_graph_flatten(g), VPPS_STATE, "unfinished");
+    vpps_graph_clear(g); /* drops the recording */
+    TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin");
+    TEST_OK(vpps_graph_status(g));
+    close_network(&n);
+}
+END_TEST
+
+START_TEST(nodes_of_a_cell_stay_inside) {
+    network n = open_network();
+    vpps_graph *g = n.g;
+    vpps_cell c;
+    vpps_node outside[20];
+    for (uint32_t i = 0; i < 20; i++) outside[i] = vpps_lookup(g, n.E, i % WORDS);
+    TEST_OK(vpps_cell_begin(g, "cell"));
+    const vpps_node gathered = vpps_gather(g, 0, 0, EMBED, 1);
+    const vpps_node inside = vpps_tanh(g, gathered);
+    TEST_OK(vpps_scatter(g, inside));
+    TEST_OK(vpps_cell_end(g, &c));
+    fails_sticky(g, vpps_tanh(g, gathered) == VPPS_NO_NODE, VPPS_ARGUMENT, "a cell's input outside", "tanh", "node");
+    for (uint32_t i = 0; i < 20; i++) outside[i] = vpps_lookup(g, n.E, i % WORDS);
+    TEST_OK(vpps_cell_begin(g, "takes from outside"));
+    vpps_tanh(g, outside[19]);
+    TEST_FAILS(vpps_cell_end(g, &c), VPPS_ARGUMENT, "tanh");
+    TEST_OK(vpps_graph_status(g)); /* the nodes made before are still good */
+    ck_assert_uint_eq(vpps_tanh(g, outside[19]), 20);
+    close_network(&n);
+}
+END_TEST
+
+/* Cells live as long as the graph, through clears and through recording more of them. */
+START_TEST(cells_outlive_a_clear) {
+    network n = open_network();
+    const cells c = record_cells(&n);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        const vpps_node before = build(&n, &c, seed);
+        const uint32_t size = vpps_graph_size(n.g);
+        if (seed % 5 == 0) (void)record_cells(&n); /* while a graph is there */
+        TEST_OK(vpps_graph_flatten(n.g));
+        ck_assert_uint_eq(n.g->flat.n_nodes, size);
+        ck_assert_uint_eq(build(&n, &c, seed), before);
+        TEST_OK(vpps_graph_status(n.g));
+    }
+    close_network(&n);
+}
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("cells");
+    TCase *t = tcase_create("cells");
+    tcase_add_test(t, flat_graphs_are_equal);
+    tcase_add_test(t, training_gives_equal_bits);
+    tcase_add_test(t, applying_checks_counts_and_shapes);
+    tcase_add_test(t, recording_errors);
+    tcase_add_test(t, nodes_of_a_cell_stay_inside);
+    tcase_add_test(t, cells_outlive_a_clear);
+    suite_add_tcase(s, t);
+    return test_main(s);
+}

@@ -1,0 +1,565 @@
+/* test_ops.c - every operation of ops.def: forward against the double-precision reference, the reference's gradient
+ * against central differences, the engine's gradient against the reference's.
+ *
+ * An operation's arguments are made from parameters, so all of them have gradients; the loss is the dot product of the
+ * result with random numbers, so every element of it matters. */
+#include "common/reference.h"
+#include "common/testing.h"
+
+#include <math.h>
+
+/* ---------------------------------------------------------------- where arguments come from */
+
+/* What an operation's argument may be: for finite differences it keeps away from kinks and poles. */
+typedef enum domain {
+    ANY,      /* [-1.5, 1.5] */
+    AWAY,     /* 0.2 <= |x| <= 1.5 */
+    POSITIVE, /* [0.3, 2] */
+    INSIDE,   /* [0.1, 0.9] */
+    GRID      /* multiples of 0.4, and argument k 0.1 k further: two arguments are never near each other */
+} domain;
+
+typedef struct builder {
+    vpps_model *model;
+    vpps_graph *g;
+    uint64_t random;
+    uint32_t n_params, n_leaves;
+    vpps_node results[64], terms[64];
+    uint32_t n_results;
+} builder;
+
+static float draw(builder *b, domain d, uint32_t k) {
+    const float u = vpps_random_unit(&b->random), sign = vpps_random_below(&b->random, 2) ? 1.0f : -1.0f;
+    switch (d) {
+    case ANY: return 3 * u - 1.5f;
+    case AWAY: return sign * (0.2f + 1.3f * u);
+    case POSITIVE: return 0.3f + 1.7f * u;
+    case INSIDE: return 0.1f + 0.8f * u;
+    case GRID: return 0.4f * (float)((int)vpps_random_below(&b->random, 7) - 3) + 0.1f * (float)(k % 4);
+    }
+    return 0;
+}
+
+static vpps_param make_param(builder *b, vpps_param_kind kind, uint32_t count, uint32_t rows, uint32_t cols, domain d,
+                             uint32_t k, float factor) {
+    char name[32];
+    snprintf(name, sizeof name, "p%u", b->n_params++);
+    const size_t n = (size_t)count * rows * cols;
+    float *values = malloc(n * sizeof *values);
+    ck_assert_ptr_nonnull(values);
+    for (size_t i = 0; i < n; i++) values[i] = factor * draw(b, d, k);
+    const vpps_init init = {.kind = VPPS_INIT_VALUES, .values = values};
+    vpps_param p = VPPS_NO_PARAM;
+    if (kind == VPPS_MATRIX) TEST_OK(vpps_add_matrix(b->model, &p, name, rows, cols, &init));
+    if (kind == VPPS_VECTOR) TEST_OK(vpps_add_vector(b->model, &p, name, rows, &init));
+    if (kind == VPPS_LOOKUP) TEST_OK(vpps_add_lookup(b->model, &p, name, count, rows, cols, &init));
+    free(values);
+    return p;
+}
+
+static vpps_node constant(builder *b, uint32_t rows, uint32_t cols, float factor) {
+    float *data = malloc((size_t)rows * cols * sizeof *data);
+    ck_assert_ptr_nonnull(data);
+    for (size_t i = 0; i < (size_t)rows * cols; i++) data[i] = factor * draw(b, AWAY, 0);
+    const vpps_node x = vpps_input(b->g, rows, cols, data);
+    free(data);
+    return x;
+}
+
+/* Argument k of an operation: in turn a parameter (or a row of a table), and bias + W x with a small W x. */
+static vpps_node leaf(builder *b, uint32_t rows, uint32_t cols, domain d, uint32_t k) {
+    const uint32_t way = b->n_leaves++ % 3;
+    if (way == 0 && cols == 1) return vpps_parameter(b->g, make_param(b, VPPS_VECTOR, 1, rows, 1, d, k, 1));
+    if (way == 1) {
+        const vpps_param bias = make_param(b, VPPS_VECTOR, 1, rows, 1, d, k, 1);
+        const vpps_param w = make_param(b, VPPS_MATRIX, 1, rows, 5, ANY, 0, 0.01f);
+        return vpps_affine1(b->g, bias, w, constant(b, 5, cols, 0.2f));
+    }
+    const vpps_param table = make_param(b, VPPS_LOOKUP, 3, rows, cols, d, k, 1);
+    return vpps_lookup(b->g, table, vpps_random_below(&b->random, 3));
+}
+
+/* ---------------------------------------------------------------- the table */
+
+enum { VECTORS = 1, MATRICES = 2 };
+
+typedef struct op_case {
+    vpps_node (*unary)(vpps_graph *, vpps_node);
+    vpps_node (*binary)(vpps_graph *, vpps_node, vpps_node);
+    vpps_node (*many)(vpps_graph *, uint32_t, const vpps_node *);
+    vpps_node (*build)(builder *, uint32_t rows, uint32_t cols);
+    domain a, b;
+    int shapes;
+    double tolerance; /* units in the last place, of the element and of its tensor's root mean square */
+} op_case;
+
+static vpps_node build_input(builder *b, uint32_t rows, uint32_t cols) { return constant(b, rows, cols, 1); }
+static vpps_node build_lookup(builder *b, uint32_t rows, uint32_t cols) {
+    const vpps_param table = make_param(b, VPPS_LOOKUP, 4, rows, cols, ANY, 0, 1);
+    return vpps_lookup(b->g, table, vpps_random_below(&b->random, 4));
+}
+static vpps_node build_parameter(builder *b, uint32_t rows, uint32_t cols) {
+    (void)cols;
+    return vpps_parameter(b->g, make_param(b, VPPS_VECTOR, 1, rows, 1, ANY, 0, 1));
+}
+static const uint32_t edges[] = {1, 31, 32, 33, 257};
+
+static vpps_node build_affine(builder *b, uint32_t rows, uint32_t cols) {
+    vpps_param matrices[3];
+    vpps_node xs[3];
+    const uint32_t n = 1 + vpps_random_below(&b->random, 3);
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t inner = k ? 1 + vpps_random_below(&b->random, 20) : edges[vpps_random_below(&b->random, 5)];
+        matrices[k] = make_param(b, VPPS_MATRIX, 1, rows, inner, ANY, 0, 0.3f);
+        xs[k] = leaf(b, inner, cols, ANY, k);
+    }
+    const bool biased = vpps_random_below(&b->random, 2);
+    const vpps_param bias = biased ? make_param(b, VPPS_VECTOR, 1, rows, 1, ANY, 0, 1) : VPPS_NO_PARAM;
+    return vpps_affine(b->g, bias, n, matrices, xs);
+}
+static vpps_node build_matmul(builder *b, uint32_t rows, uint32_t cols) {
+    const uint32_t inner = 1 + vpps_random_below(&b->random, 40);
+    const vpps_node x = leaf(b, rows, inner, ANY, 0);
+    return vpps_matmul(b->g, x, leaf(b, inner, cols, ANY, 1));
+}
+static vpps_node build_scale(builder *b, uint32_t rows, uint32_t cols) {
+    const float factor = draw(b, AWAY, 0);
+    return vpps_scale(b->g, leaf(b, rows, cols, ANY, 0), factor);
+}
+static vpps_node build_scale_by(builder *b, uint32_t rows, uint32_t cols) {
+    const vpps_node x = leaf(b, rows, cols, ANY, 0);
+    return vpps_scale_by(b->g, x, leaf(b, 1, 1, ANY, 1));
+}
+static vpps_node build_elu(builder *b, uint32_t rows, uint32_t cols) {
+    const float alpha = draw(b, POSITIVE, 0);
+    return vpps_elu(b->g, leaf(b, rows, cols, AWAY, 0), alpha);
+}
+static vpps_node build_dropout(builder *b, uint32_t rows, uint32_t cols) {
+    static const float rates[] = {0, 0.1f, 0.5f, 0.9f};
+    return vpps_dropout(b->g, leaf(b, rows, cols, ANY, 0), rates[vpps_random_below(&b->random, 4)]);
+}
+static vpps_node build_concat(builder *b, uint32_t rows, uint32_t cols) {
+    vpps_node xs[4];
+    const uint32_t n = 1 + vpps_random_below(&b->random, 3);
+    xs[0] = leaf(b, rows, cols, ANY, 0);
+    for (uint32_t k = 1; k < n; k++) xs[k] = leaf(b, 1 + vpps_random_below(&b->random, 40), cols, ANY, k);
+    if (n == 3) xs[2] = xs[0]; /* one node twice */
+    return vpps_concat(b->g, n, xs);
+}
+static vpps_node build_slice(builder *b, uint32_t rows, uint32_t cols) {
+    const uint32_t first = vpps_random_below(&b->random, 40), after = vpps_random_below(&b->random, 40);
+    return vpps_slice(b->g, leaf(b, first + rows + after, cols, ANY, 0), first, rows);
+}
+static vpps_node build_weighted_sum(builder *b, uint32_t rows, uint32_t cols) {
+    vpps_node xs[5];
+    const uint32_t n = 1 + vpps_random_below(&b->random, 5);
+    for (uint32_t k = 0; k < n; k++) xs[k] = leaf(b, rows, cols, ANY, k);
+    const vpps_node weights = leaf(b, n, 1, ANY, 0);
+    return vpps_weighted_sum(b->g, weights, n, xs);
+}
+static vpps_node build_pick_nll(builder *b, uint32_t rows, uint32_t cols) {
+    const vpps_node x = leaf(b, rows, cols, ANY, 0);
+    return vpps_pick_nll(b->g, x, vpps_random_below(&b->random, rows));
+}
+static vpps_node build_hinge(builder *b, uint32_t rows, uint32_t cols) {
+    const vpps_node x = leaf(b, rows, cols, GRID, 0);
+    return vpps_hinge(b->g, x, vpps_random_below(&b->random, rows), 0.7f);
+}
+
+static const op_case
+    case_INPUT = {.build = build_input, .shapes = MATRICES, .tolerance = 1},
+    case_LOOKUP = {.build = build_lookup, .shapes = MATRICES, .tolerance = 4},
+    case_PARAMETER = {.build = build_parameter, .shapes = VECTORS, .tolerance = 4},
+    case_AFFINE = {.build = build_affine, .shapes = MATRICES, .tolerance = 32},
+    case_MATMUL = {.build = build_matmul, .shapes = MATRICES, .tolerance = 32},
+    case_ADD = {.binary = vpps_add, .shapes = MATRICES, .tolerance = 8},
+    case_SUB = {.binary = vpps_sub, .shapes = MATRICES, .tolerance = 8},
+    case_MUL = {.binary = vpps_mul, .shapes = MATRICES, .tolerance = 8},
+    case_DIV = {.binary = vpps_div, .b = POSITIVE, .shapes = MATRICES, .tolerance = 16},
+    case_MAX = {.binary = vpps_max, .a = GRID, .b = GRID, .shapes = MATRICES, .tolerance = 8},
+    case_MIN = {.binary = vpps_min, .a = GRID, .b = GRID, .shapes = MATRICES, .tolerance = 8},
+    case_SUM = {.many = vpps_sum, .shapes = MATRICES, .tolerance = 8},
+    case_AVERAGE = {.many = vpps_average, .shapes = MATRICES, .tolerance = 8},
+    case_MAX_OF = {.many = vpps_max_of, .a = GRID, .shapes = MATRICES, .tolerance = 8},
+    case_MIN_OF = {.many = vpps_min_of, .a = GRID, .shapes = MATRICES, .tolerance = 8},
+    case_NEGATE = {.unary = vpps_negate, .shapes = MATRICES, .tolerance = 8},
+    case_SCALE = {.build = build_scale, .shapes = MATRICES, .tolerance = 8},
+    case_SCALE_BY = {.build = build_scale_by, .shapes = MATRICES, .tolerance = 32},
+    case_SIGMOID = {.unary = vpps_sigmoid, .shapes = MATRICES, .tolerance = 16},
+    case_TANH = {.unary = vpps_tanh, .shapes = MATRICES, .tolerance = 16},
+    case_RELU = {.unary = vpps_relu, .a = AWAY, .shapes = MATRICES, .tolerance = 8},
+    case_ELU = {.build = build_elu, .shapes = MATRICES, .tolerance = 16},
+    case_GELU = {.unary = vpps_gelu, .shapes = MATRICES, .tolerance = 16},
+    case_EXP = {.unary = vpps_exp, .shapes = MATRICES, .tolerance = 16},
+    case_LOG = {.unary = vpps_log, .a = POSITIVE, .shapes = MATRICES, .tolerance = 16},
+    case_SQUARE = {.unary = vpps_square, .shapes = MATRICES, .tolerance = 8},
+    case_SQRT = {.unary = vpps_sqrt, .a = POSITIVE, .shapes = MATRICES, .tolerance = 8},
+    case_ABS = {.unary = vpps_abs, .a = AWAY, .shapes = MATRICES, .tolerance = 8},
+    case_DROPOUT = {.build = build_dropout, .shapes = MATRICES, .tolerance = 8},
+    case_CONCAT = {.build = build_concat, .shapes = MATRICES, .tolerance = 8},
+    case_SLICE = {.build = build_slice, .shapes = MATRICES, .tolerance = 8},
+    case_DOT = {.binary = vpps_dot, .shapes = MATRICES, .tolerance = 64},
+    case_SQUARED_DISTANCE = {.binary = vpps_squared_distance, .shapes = MATRICES, .tolerance = 64},
+    case_SUM_ELEMENTS = {.unary = vpps_sum_elements, .a = POSITIVE, .shapes = MATRICES, .tolerance = 64},
+    case_SOFTMAX = {.unary = vpps_softmax, .shapes = VECTORS, .tolerance = 32},
+    case_LOG_SOFTMAX = {.unary = vpps_log_softmax, .shapes = VECTORS, .tolerance = 64},
+    case_WEIGHTED_SUM = {.build = build_weighted_sum, .shapes = MATRICES, .tolerance = 32},
+    case_PICK_NLL = {.build = build_pick_nll, .shapes = VECTORS, .tolerance = 64},
+    case_HINGE = {.build = build_hinge, .shapes = VECTORS, .tolerance = 64},
+    case_BINARY_LOG_LOSS = {.binary = vpps_binary_log_loss, .a = INSIDE, .b = INSIDE, .shapes = MATRICES,
+                            .tolerance = 64};
+
+/* An operation without its case does not compile. */
+static const op_case *const cases[VPPS_OP_COUNT] = {
+#define OP(id, ...) [VPPS_OP_##id] = &case_##id,
+#include "graph/ops.def"
+#undef OP
+};
+
+/* ---------------------------------------------------------------- graphs */
+
+/* Adds one instance of the operation and its term of the loss. */
+static void add_instance(builder *b, vpps_op op, uint32_t rows, uint32_t cols) {
+    const op_case *c = cases[op];
+    vpps_node x;
+    if (c->unary) {
+        x = c->unary(b->g, leaf(b, rows, cols, c->a, 0));
+    } else if (c->binary) {
+        const vpps_node first = leaf(b, rows, cols, c->a, 0);
+        x = c->binary(b->g, first, leaf(b, rows, cols, c->b, 1));
+    } else if (c->many) {
+        vpps_node xs[4];
+        const uint32_t n = 1 + vpps_random_below(&b->random, 4);
+        for (uint32_t k = 0; k < n; k++) xs[k] = leaf(b, rows, cols, c->a, k);
+        x = c->many(b->g, n, xs);
+    } else {
+        x = c->build(b, rows, cols);
+    }
+    ck_assert_msg(x != VPPS_NO_NODE, "%s %ux%u: %s", vpps_ops[op].name, rows, cols, vpps_error_message());
+    uint32_t its_rows, its_cols;
+    TEST_OK(vpps_node_shape(b->g, x, &its_rows, &its_cols));
+    b->results[b->n_results] = x;
+    b->terms[b->n_results++] = vpps_dot(b->g, x, constant(b, its_rows, its_cols, 1));
+}
+
+static void builder_open(builder *b, uint64_t seed) {
+    *b = (builder){.random = seed};
+    TEST_OK(vpps_model_create(&b->model, seed));
+    TEST_OK(vpps_graph_create(&b->g, b->model));
+}
+
+static void builder_close(builder *b) {
+    vpps_graph_destroy(b->g);
+    vpps_model_destroy(b->model);
+}
+
+/* `rows` 0: all edge sizes side by side, as vectors and matrices. Returns the loss. */
+static vpps_node build_graph(builder *b, vpps_op op, uint64_t seed, uint32_t rows, uint32_t cols) {
+    builder_open(b, seed);
+    if (rows) {
+        add_instance(b, op, rows, cols);
+    } else {
+        for (size_t i = 0; i < VPPS_COUNT(edges); i++) add_instance(b, op, edges[i], 1);
+        add_instance(b, op, 2 + vpps_random_below(&b->random, 200), 1);
+        add_instance(b, op, edges[vpps_random_below(&b->random, 4)], 1);
+        if (cases[op]->shapes == MATRICES) {
+            add_instance(b, op, 1, 3);
+            add_instance(b, op, 33, 2);
+            add_instance(b, op, 2 + vpps_random_below(&b->random, 20), 2 + vpps_random_below(&b->random, 20));
+        }
+    }
+    const vpps_node loss = vpps_sum(b->g, b->n_results, b->terms);
+    TEST_OK(vpps_graph_status(b->g));
+    TEST_OK(vpps_graph_flatten(b->g));
+    for (uint32_t i = 0; i < b->n_results; i++) {
+        const vpps_op got = (vpps_op)b->g->signatures[b->g->flat.nodes[b->results[i]].signature].op;
+        ck_assert_msg(got == op, "the call for %s made %s", vpps_ops[op].name, vpps_ops[got].name);
+    }
+    return loss;
+}
+
+static const uint64_t dropout_seed = 77;
+static ref_mode training(const builder *b) {
+    return (ref_mode){.training = true, .dropout_key = vpps_dropout_key(dropout_seed, b->model->batches)};
+}
+
+/* ---------------------------------------------------------------- reference against central differences */
+
+static double loss_value(builder *b, const ref_model *m, vpps_node loss) {
+    const ref_mode mode = training(b);
+    ref_run *r = ref_forward(b->g, m, &mode);
+    ck_assert_ptr_nonnull(r);
+    const double value = r->values[r->first[loss]];
+    ref_run_destroy(r);
+    return value;
+}
+
+START_TEST(reference_gradient_is_the_slope) {
+    const vpps_op op = (vpps_op)_i;
+    builder b;
+    const vpps_node loss = build_graph(&b, op, test_seed() * 1000 + op, 0, 0);
+    ref_model *m = ref_model_create(b.model);
+    const ref_mode mode = training(&b);
+    ref_run *r = ref_forward(b.g, m, &mode);
+    ck_assert_ptr_nonnull(r);
+    ref_backward(r, m, loss);
+    uint64_t random = 5;
+    for (uint32_t p = 0; p < m->n; p++) {
+        const uint32_t elems = (uint32_t)(m->first[p + 1] - m->first[p]);
+        for (uint32_t k = 0; k < 6; k++) {
+            const uint32_t e = k == 0 ? 0 : k == 1 ? elems - 1 : vpps_random_below(&random, elems);
+            double *w = &m->values[m->first[p] + e];
+            const double old = *w, h = 1e-5;
+            *w = old + h;
+            const double above = loss_value(&b, m, loss);
+            *w = old - h;
+            const double below = loss_value(&b, m, loss);
+            *w = old;
+            /* error of the difference: h^2 of the third derivative, and rounding of the loss over h */
+            const double slope = (above - below) / (2 * h), got = r->param_grads[m->first[p] + e];
+            ck_assert_msg(fabs(slope - got) <= 1e-6 * (1 + fabs(slope)) + 1e-9 * fabs(above),
+                          "%s: gradient of %s[%u] is %.9g, the slope is %.9g", vpps_ops[op].name,
+                          b.model->params[p].name, e, got, slope);
+        }
+    }
+    ref_run_destroy(r);
+    ref_model_destroy(m);
+    builder_close(&b);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- engine against reference */
+
+typedef struct configuration {
+    uint32_t vps;
+    vpps_gradients gradients;
+    bool portable;
+} configuration;
+
+static const char *describe(const configuration *c, char *to, size_t size) {
+    snprintf(to, size, "%u VPs, %s%s", c->vps, c->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate",
+             c->portable ? ", portable" : "");
+    return to;
+}
+
+static vpps_options options_of(const configuration *c) {
+    vpps_options o;
+    vpps_options_default(&o);
+    o.vps = c->vps;
+    o.gradients = c->gradients;
+    o.portable = c->portable;
+    o.verify = true;
+    o.seed = dropout_seed;
+    o.pool_bytes = 64u << 20;
+    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
+    return o;
+}
+
+/* Compares a tensor; `rounding` is the size of numbers that were subtracted to get `got`. */
+static void compare(const char *what, uint32_t number, const double *got, const double *want, const double *rounding,
+                    size_t n, double tolerance, const char *context) {
+    double square = 0;
+    for (size_t i = 0; i < n; i++) square += want[i] * want[i] / (double)n;
+    const double rms = sqrt(square);
+    for (size_t i = 0; i < n; i++) {
+        const double bound = 0x1p-23 * (tolerance * (fabs(want[i]) + rms) + (rounding ? 2 * fabs(rounding[i]) : 0));
+        ck_assert_msg(fabs(got[i] - want[i]) <= bound + 1e-30,
+                      "%s: %s %u, element %zu of %zu: %.9g instead of %.9g (off by %.3g, allowed %.3g)", context, what,
+                      number, i, n, got[i], want[i], fabs(got[i] - want[i]), bound);
+    }
+}
+
+static void check_forward(builder *b, vpps_handle *h, const ref_model *m, vpps_node loss, vpps_op op,
+                          const char *context) {
+    const ref_mode inference = {.training = false};
+    ref_run *r = ref_forward(b->g, m, &inference);
+    ck_assert_ptr_nonnull(r);
+    vpps_node nodes[65];
+    float *outs[65];
+    const uint32_t n = b->n_results + 1;
+    for (uint32_t i = 0; i < n; i++) {
+        nodes[i] = i + 1 < n ? b->results[i] : loss;
+        outs[i] = malloc((r->first[nodes[i] + 1] - r->first[nodes[i]]) * sizeof(float));
+        ck_assert_ptr_nonnull(outs[i]);
+    }
+    TEST_OK(vpps_forward(h, b->g, n, nodes, outs));
+    for (uint32_t i = 0; i < n; i++) {
+        const size_t elems = r->first[nodes[i] + 1] - r->first[nodes[i]];
+        double *got = malloc(elems * sizeof *got);
+        ck_assert_ptr_nonnull(got);
+        for (size_t e = 0; e < elems; e++) got[e] = (double)outs[i][e];
+        /* the loss sums the terms of many elements, some of which cancel */
+        const double tolerance = nodes[i] == loss ? 1000 : cases[op]->tolerance;
+        compare("value of node", nodes[i], got, r->values + r->first[nodes[i]], NULL, elems, tolerance, context);
+        free(got);
+        free(outs[i]);
+    }
+    ref_run_destroy(r);
+}
+
+static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32_t cols, const configuration *c) {
+    char context[128], text[64];
+    snprintf(context, sizeof context, "%s (%s, seed %llu, rows %u, cols %u)", vpps_ops[op].name,
+             describe(c, text, sizeof text), (unsigned long long)seed, rows, cols);
+    builder b;
+    const vpps_node loss = build_graph(&b, op, seed, rows, cols);
+    ref_model *m = ref_model_create(b.model);
+    const vpps_options options = options_of(c);
+    vpps_handle *h;
+    TEST_OK(vpps_handle_create(&h, b.model, &options));
+    check_forward(&b, h, m, loss, op, context);
+
+    const ref_mode mode = training(&b);
+    ref_run *r = ref_forward(b.g, m, &mode);
+    ck_assert_ptr_nonnull(r);
+    ref_backward(r, m, loss);
+    const vpps_status status = vpps_fb(h, b.g, loss, NULL);
+    ck_assert_msg(status == VPPS_OK, "%s: %s", context, vpps_error_message());
+    float value;
+    TEST_OK(vpps_sync_latest_loss(h, &value));
+    TEST_OK(vpps_handle_pull(h));
+    double *got = malloc((m->first[m->n] + 1) * sizeof *got);
+    ck_assert_ptr_nonnull(got);
+    for (uint32_t p = 0; p < m->n; p++) {
+        const float *after = vpps_param_values(b.model, p);
+        const size_t at = m->first[p], n = m->first[p + 1] - at;
+        for (size_t i = 0; i < n; i++) got[at + i] = m->values[at + i] - (double)after[i];
+        snprintf(text, sizeof text, "gradient of parameter %s, number", b.model->params[p].name);
+        compare(text, p, got + at, r->param_grads + at, m->values + at, n, cases[op]->tolerance, context);
+    }
+    free(got);
+    ref_run_destroy(r);
+    ref_model_destroy(m);
+    vpps_handle_destroy(h);
+    builder_close(&b);
+}
+
+START_TEST(engine_is_the_reference) {
+    const vpps_op op = (vpps_op)_i;
+    static const uint32_t vps[] = {1, 2, 3, 8};
+    uint64_t random = test_seed() * 77 + op;
+    for (uint32_t k = 0; k < 16; k++) {
+        const configuration c = {vps[k % 4], k & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED, k & 8};
+        check_configuration(op, vpps_random(&random) % 1000000, 0, 0, &c);
+        const uint32_t rows = 1 + vpps_random_below(&random, 64);
+        const bool matrix = cases[op]->shapes == MATRICES && vpps_random_below(&random, 2);
+        check_configuration(op, vpps_random(&random) % 1000000, rows,
+                            matrix ? 2 + vpps_random_below(&random, 8) : 1, &c);
+    }
+}
+END_TEST
+
+/* ---------------------------------------------------------------- ties and corners, as documented in vpps.h */
+
+/* One step of SGD with lr 1 on sum of elements of f(a, b): what is taken from a and from b. */
+static void slopes(vpps_node (*f)(vpps_graph *, vpps_node, vpps_node), float a, float b, float *da, float *db) {
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    vpps_param pa, pb;
+    const vpps_init ia = {.kind = VPPS_INIT_CONSTANT, .a = a}, ib = {.kind = VPPS_INIT_CONSTANT, .a = b};
+    TEST_OK(vpps_model_create(&model, 1));
+    TEST_OK(vpps_add_vector(model, &pa, "a", 40, &ia));
+    TEST_OK(vpps_add_vector(model, &pb, "b", 40, &ib));
+    TEST_OK(vpps_graph_create(&g, model));
+    const configuration c = {2, VPPS_GRADIENTS_DEFERRED, false};
+    const vpps_options options = options_of(&c);
+    TEST_OK(vpps_handle_create(&h, model, &options));
+    const vpps_node y = f(g, vpps_parameter(g, pa), vpps_parameter(g, pb));
+    TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, y), NULL));
+    TEST_OK(vpps_handle_pull(h));
+    *da = a - vpps_param_values(model, pa)[39];
+    *db = b - vpps_param_values(model, pb)[39];
+    for (int i = 0; i < 40; i++) {
+        ck_assert_float_eq(vpps_param_values(model, pa)[i], vpps_param_values(model, pa)[39]);
+        ck_assert_float_eq(vpps_param_values(model, pb)[i], vpps_param_values(model, pb)[39]);
+    }
+    vpps_handle_destroy(h);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+}
+
+static vpps_node max_of_two(vpps_graph *g, vpps_node a, vpps_node b) {
+    return vpps_max_of(g, 2, (const vpps_node[]){a, b});
+}
+static vpps_node min_of_two(vpps_graph *g, vpps_node a, vpps_node b) {
+    return vpps_min_of(g, 2, (const vpps_node[]){a, b});
+}
+static vpps_node relu_first(vpps_graph *g, vpps_node a, vpps_node b) { return vpps_add(g, vpps_relu(g, a), b); }
+static vpps_node abs_first(vpps_graph *g, vpps_node a, vpps_node b) { return vpps_add(g, vpps_abs(g, a), b); }
+
+START_TEST(ties_go_where_documented) {
+    static const struct {
+        const char *name;
+        vpps_node (*f)(vpps_graph *, vpps_node, vpps_node);
+        float a, b, da, db;
+    } rows[] = {
+        {"max", vpps_max, 0.5f, 0.5f, 1, 0},
+        {"min", vpps_min, 0.5f, 0.5f, 1, 0},
+        {"max_of", max_of_two, 0.5f, 0.5f, 1, 0},
+        {"min_of", min_of_two, 0.5f, 0.5f, 1, 0},
+        {"max of -0 and 0", vpps_max, -0.0f, 0.0f, 1, 0},
+        {"max_of -0 and 0", max_of_two, -0.0f, 0.0f, 1, 0},
+        {"relu at 0", relu_first, 0, 1, 0, 1},
+        {"relu at -0", relu_first, -0.0f, 1, 0, 1},
+        {"abs at 0", abs_first, 0, 1, 0, 1},
+        {"abs below 0", abs_first, -0.5f, 1, -1, 1},
+    };
+    for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+        float da, db;
+        slopes(rows[i].f, rows[i].a, rows[i].b, &da, &db);
+        ck_assert_msg(da == rows[i].da && db == rows[i].db, "%s: gradients %g and %g instead of %g and %g",
+                      rows[i].name, (double)da, (double)db, (double)rows[i].da, (double)rows[i].db);
+    }
+}
+END_TEST
+
+/* Functions far out: no NaN, no overflow where the result is representable. */
+START_TEST(large_arguments) {
+    static const struct {
+        const char *name;
+        vpps_node (*f)(vpps_graph *, vpps_node);
+        float x, y;
+    } rows[] = {
+        {"sigmoid", vpps_sigmoid, 100, 1},        {"sigmoid", vpps_sigmoid, -100, 0}, {"tanh", vpps_tanh, 100, 1},
+        {"tanh", vpps_tanh, -100, -1},            {"gelu", vpps_gelu, 100, 100},      {"gelu", vpps_gelu, -100, 0},
+        {"softmax", vpps_softmax, 1000, 1.0f / 40}, {"exp", vpps_exp, -200, 0},
+    };
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    TEST_OK(vpps_model_create(&model, 1));
+    TEST_OK(vpps_graph_create(&g, model));
+    for (int portable = 0; portable < 2; portable++) {
+        const configuration c = {1, VPPS_GRADIENTS_DEFERRED, portable};
+        const vpps_options options = options_of(&c);
+        TEST_OK(vpps_handle_create(&h, model, &options));
+        for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+            float x[40], y[40], *outs[] = {y};
+            for (int k = 0; k < 40; k++) x[k] = rows[i].x;
+            vpps_graph_clear(g);
+            const vpps_node node = rows[i].f(g, vpps_input(g, 40, 1, x));
+            TEST_OK(vpps_forward(h, g, 1, &node, outs));
+            for (int k = 0; k < 40; k++) {
+                ck_assert_msg(fabsf(y[k] - rows[i].y) <= 1e-6f * (1 + fabsf(rows[i].y)), "%s(%g) = %.9g at %d%s",
+                              rows[i].name, (double)rows[i].x, (double)y[k], k, portable ? " (portable)" : "");
+            }
+        }
+        vpps_handle_destroy(h);
+    }
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+}
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("ops");
+    TCase *t = tcase_create("ops");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, reference_gradient_is_the_slope, 0, VPPS_OP_COUNT);
+    tcase_add_loop_test(t, engine_is_the_reference, 0, VPPS_OP_COUNT);
+    tcase_add_test(t, ties_go_where_documented);
+    tcase_add_test(t, large_arguments);
+    suite_add_tcase(s, t);
+    return test_main(s);
+}

@@ -1,0 +1,232 @@
+/* atomic_tests.c - a checkpoint file is the old one or the new one: without space, without permission, and when the
+ * process is killed while it saves. */
+#include "io_tests.h"
+
+#include "io/safetensors.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ELEMS 65536
+
+/* Version v of a checkpoint: every element is v, and so says the metadata. */
+static vpps_status save_version(const char *path, int version) {
+    static float values[ELEMS];
+    char text[16];
+    snprintf(text, sizeof text, "%d", version);
+    for (int i = 0; i < ELEMS; i++) values[i] = (float)version;
+    const vpps_safetensors_tensor tensors[] = {{"first", 1, {100}, values}, {"second", 1, {ELEMS}, values}};
+    return vpps_safetensors_write(path, tensors, 2, &(vpps_metadata){"version", text}, 1);
+}
+
+/* One check for all elements: each check of the framework writes to a file. */
+static void check_all(const float *values, int n, float wanted) {
+    int wrong = 0;
+    for (int i = 0; i < n; i++) wrong += values[i] != wanted;
+    ck_assert_int_eq(wrong, 0);
+}
+
+/* The version that the file holds; it must hold one, whole. */
+static int check_version(const char *path) {
+    static float values[ELEMS];
+    vpps_safetensors *file;
+    CHECK_OK(vpps_safetensors_open(&file, path));
+    int version = atoi(vpps_safetensors_metadata(file, "version"));
+    CHECK_OK(vpps_safetensors_read_f32(file, "first", 1, (const uint64_t[]){100}, values));
+    check_all(values, 100, (float)version);
+    CHECK_OK(vpps_safetensors_read_f32(file, "second", 1, (const uint64_t[]){ELEMS}, values));
+    check_all(values, ELEMS, (float)version);
+    vpps_safetensors_close(file);
+    return version;
+}
+
+static int count_files(const char *folder) {
+    int n = 0;
+    DIR *dir = opendir(folder);
+    ck_assert(dir != NULL);
+    for (struct dirent *entry; (entry = readdir(dir));) n += entry->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+START_TEST(unwritable_paths)
+    {
+        char path[600], long_name[300];
+        const char *folder = make_folder();
+        CHECK_STATUS(save_version(in_folder("absent/f"), 1), VPPS_IO);
+        CHECK_MESSAGE("absent/f: its folder cannot be opened: No such file or directory");
+        write_file(in_folder("plain"), "x", 1);
+        CHECK_STATUS(save_version(in_folder("plain/f"), 1), VPPS_IO);
+        CHECK_MESSAGE("plain/f: its folder cannot be opened: Not a directory");
+        CHECK_STATUS(save_version("", 1), VPPS_IO);
+        CHECK_STATUS(save_version("/proc/f", 1), VPPS_IO);
+        ck_assert_int_eq(mkdir(in_folder("sub"), 0777), 0);
+        CHECK_STATUS(save_version(in_folder("sub"), 1), VPPS_IO);
+        CHECK_MESSAGE("sub: cannot be replaced: Is a directory");
+        snprintf(path, sizeof path, "%s/sub/", folder);
+        CHECK_STATUS(save_version(path, 1), VPPS_IO);
+        ck_assert_int_eq(count_files(folder), 2);
+        ck_assert_int_eq(count_files(in_folder("sub")), 0);
+        memset(long_name, 'n', 255); /* the longest name that a file can have; the temporary name has to be cut */
+        long_name[255] = '\0';
+        CHECK_OK(save_version(in_folder(long_name), 3));
+        ck_assert_int_eq(check_version(in_folder(long_name)), 3);
+        memset(long_name, 'n', 256);
+        long_name[256] = '\0';
+        CHECK_STATUS(save_version(in_folder(long_name), 1), VPPS_IO);
+        ck_assert_int_eq(count_files(folder), 3);
+        cleanup_folder();
+    }
+END_TEST
+
+START_TEST(mode_and_links)
+    {
+        struct stat info;
+        const char *folder = make_folder();
+        mode_t before = umask(027);
+        CHECK_OK(save_version(in_folder("f"), 1));
+        umask(before);
+        ck_assert_int_eq(stat(in_folder("f"), &info), 0);
+        ck_assert_int_eq(info.st_mode & 07777, 0640);
+        write_file(in_folder("target"), "x", 1);
+        ck_assert_int_eq(symlink("target", in_folder("link")), 0);
+        CHECK_OK(save_version(in_folder("link"), 2)); /* the link is replaced, its target is not touched */
+        ck_assert_int_eq(lstat(in_folder("link"), &info), 0);
+        ck_assert(S_ISREG(info.st_mode));
+        ck_assert_int_eq(stat(in_folder("target"), &info), 0);
+        ck_assert_int_eq((int)info.st_size, 1);
+        ck_assert_int_eq(check_version(in_folder("link")), 2);
+        ck_assert_int_eq(chdir(folder), 0);
+        CHECK_OK(save_version("here", 4)); /* a path without a folder */
+        ck_assert_int_eq(check_version("here"), 4);
+        ck_assert_int_eq(count_files("."), 4);
+        cleanup_folder();
+    }
+END_TEST
+
+/* A temporary name that a killed process left is passed over, and never overwritten. */
+START_TEST(left_over_temporary_files)
+    {
+        make_folder();
+        for (int i = 0; i < 8; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "f.tmp-%ld-%d", (long)getpid(), i);
+            write_file(in_folder(name), "left", 4);
+        }
+        CHECK_OK(save_version(in_folder("f"), 5));
+        ck_assert_int_eq(check_version(in_folder("f")), 5);
+        cleanup_folder();
+    }
+END_TEST
+
+/* A limit on file sizes fails write() in the middle of a file, as a full disk does; wherever it lies, the old file
+ * stays and no other is left. */
+START_TEST(no_space_by_limit)
+    {
+        static const rlim_t limits[] = {0, 1, 7, 8, 100, 255, 256, 1000, 4096, 100000, 262143};
+        struct rlimit before, limit;
+        const char *folder = make_folder();
+        CHECK_OK(save_version(in_folder("f"), 1));
+        signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+        for (size_t i = 0; i < VPPS_COUNT(limits); i++) {
+            limit = (struct rlimit){limits[i], before.rlim_max};
+            ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+            vpps_status status = save_version(in_folder("f"), 2);
+            setrlimit(RLIMIT_FSIZE, &before); /* before any check: its report is a file, too */
+            CHECK_STATUS(status, VPPS_IO);
+            CHECK_MESSAGE("/f: cannot be written: File too large");
+            ck_assert_int_eq(check_version(in_folder("f")), 1);
+            ck_assert_int_eq(count_files(folder), 1);
+        }
+        CHECK_OK(save_version(in_folder("f"), 3));
+        ck_assert_int_eq(check_version(in_folder("f")), 3);
+        cleanup_folder();
+    }
+END_TEST
+
+/* A file system of 128 KiB, in a mount namespace of a child's own. Exit status: 0 fine, 1 not, 2 may not mount. */
+static int fill_small_disk(const char *folder) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("tmpfs", folder, "tmpfs", 0, "size=128k") != 0) {
+        return 2;
+    }
+    static const float small[64];
+    const vpps_safetensors_tensor tensor = {"a", 1, {64}, small};
+    char path[600];
+    snprintf(path, sizeof path, "%s/f", folder);
+    if (vpps_safetensors_write(path, &tensor, 1, NULL, 0) != VPPS_OK || count_files(folder) != 1) return 1;
+    if (save_version(path, 1) != VPPS_IO || !strstr(vpps_error_message(), "No space left on device")) return 1;
+    vpps_safetensors *file;
+    if (count_files(folder) != 1 || vpps_safetensors_open(&file, path) != VPPS_OK) return 1;
+    bool kept = vpps_safetensors_find(file, "a") != NULL;
+    vpps_safetensors_close(file);
+    return kept ? 0 : 1;
+}
+
+START_TEST(no_space_on_disk)
+    {
+        int status = 0;
+        const char *folder = make_folder();
+        fflush(NULL);
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) _exit(fill_small_disk(folder));
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert(WIFEXITED(status));
+        if (WEXITSTATUS(status) == 2) printf("skipped: no_space_on_disk: this user may not mount a file system\n");
+        ck_assert_int_ne(WEXITSTATUS(status), 1);
+        cleanup_folder();
+    }
+END_TEST
+
+/* Kills a process that saves one version after the other, at any instant of it, again and again. */
+START_TEST(killed_while_saving)
+    {
+        uint64_t random = 1;
+        int last = 1, kills = 100 / test_divisor(), advanced = 0;
+        make_folder();
+        const char *path = in_folder("f");
+        CHECK_OK(save_version(path, last));
+        for (int i = 0; i < kills; i++) {
+            fflush(NULL);
+            pid_t child = fork();
+            ck_assert_int_ge(child, 0);
+            if (child == 0) {
+                for (int version = last + 1;; version++) {
+                    if (save_version(path, version) != VPPS_OK) _exit(1);
+                }
+            }
+            usleep(500 + vpps_random_below(&random, 20000));
+            ck_assert_int_eq(kill(child, SIGKILL), 0);
+            int status = 0;
+            ck_assert_int_eq(waitpid(child, &status, 0), child);
+            ck_assert(WIFSIGNALED(status)); /* not an exit: no save failed */
+            int version = check_version(path);
+            ck_assert_int_ge(version, last);
+            advanced += version > last;
+            last = version;
+        }
+        ck_assert_int_gt(advanced, 0); /* the children did save */
+        cleanup_folder();
+    }
+END_TEST
+
+TCase *atomic_tests(void) {
+    TCase *tests = tcase_create("atomic files");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, unwritable_paths);
+    tcase_add_test(tests, mode_and_links);
+    tcase_add_test(tests, left_over_temporary_files);
+    tcase_add_test(tests, no_space_by_limit);
+    tcase_add_test(tests, no_space_on_disk);
+    tcase_add_test(tests, killed_while_saving);
+    return tests;
+}

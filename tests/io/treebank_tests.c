@@ -1,0 +1,347 @@
+/* treebank_tests.c - bracketed trees and vocabularies: what is accepted, what is refused and with which words. */
+#include "io_tests.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NBSP "\xc2\xa0" /* U+00A0: part of a word, three leaves of the Stanford Sentiment Treebank hold it */
+
+static vpps_treebank *new_treebank(void) {
+    vpps_treebank *tb;
+    CHECK_OK(vpps_treebank_create(&tb));
+    return tb;
+}
+
+static vpps_status read_string(vpps_treebank *tb, const char *text) {
+    return vpps_treebank_read_text(tb, "t", text, strlen(text));
+}
+
+START_TEST(vocab_gives_dense_ids)
+    {
+        vpps_vocab *v;
+        CHECK_OK(vpps_vocab_create(&v));
+        ck_assert_uint_eq(vpps_vocab_find(v, "w0", 2), VPPS_NO_WORD);
+        for (int round = 0; round < 2; round++) {
+            for (uint32_t i = 0; i < 20000; i++) {
+                char word[32];
+                uint32_t id;
+                int len = snprintf(word, sizeof word, "%.*sw%u", (int)(i % 12), "aaaaaaaaaaaa", i);
+                CHECK_OK(vpps_vocab_add(v, word, (size_t)len, &id));
+                ck_assert_uint_eq(id, i);
+                ck_assert_uint_eq(vpps_vocab_find(v, word, (size_t)len), i);
+                ck_assert_str_eq(vpps_vocab_word(v, i), word);
+            }
+        }
+        ck_assert_uint_eq(vpps_vocab_size(v), 20000);
+        ck_assert_uint_eq(vpps_vocab_find(v, "w", 1), VPPS_NO_WORD);
+        ck_assert_ptr_null(vpps_vocab_word(v, 20000));
+        vpps_vocab_destroy(v);
+    }
+END_TEST
+
+START_TEST(vocab_refuses_words_that_text_cannot_hold)
+    {
+        vpps_vocab *v;
+        uint32_t id;
+        CHECK_OK(vpps_vocab_create(&v));
+        CHECK_STATUS(vpps_vocab_add(v, "", 0, &id), VPPS_ARGUMENT);
+        CHECK_STATUS(vpps_vocab_add(v, "a\nb", 3, &id), VPPS_ARGUMENT);
+        CHECK_STATUS(vpps_vocab_add(v, "a\0b", 3, &id), VPPS_ARGUMENT);
+        ck_assert_uint_eq(vpps_vocab_size(v), 0);
+        vpps_vocab_destroy(v);
+    }
+END_TEST
+
+START_TEST(vocab_text_round_trip)
+    {
+        static const char *const good[] = {"", "a", "a\nb", "the\n" NBSP "\n[MAX\n]\nlonger than eight bytes"};
+        static const struct {
+            const char *text, *message;
+        } bad[] = {{"\n", "vocabulary:1:1: expected a word, found an empty line"},
+                   {"a\n", "vocabulary:2:1: expected a word, found an empty line"},
+                   {"a\n\nb", "vocabulary:2:1: expected a word, found an empty line"},
+                   {"a\nb\na", "vocabulary:3:1: expected a new word, found 'a' of line 1"}};
+        vpps_vocab *v;
+        for (size_t i = 0; i < VPPS_COUNT(good); i++) {
+            char *text;
+            CHECK_OK(vpps_vocab_from_text(&v, good[i]));
+            CHECK_OK(vpps_vocab_to_text(v, &text));
+            ck_assert_str_eq(text, good[i]);
+            free(text);
+            vpps_vocab_destroy(v);
+        }
+        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
+            CHECK_STATUS(vpps_vocab_from_text(&v, bad[i].text), VPPS_FORMAT);
+            ck_assert_str_eq(vpps_error_message(), bad[i].message);
+            ck_assert_ptr_null(v);
+        }
+    }
+END_TEST
+
+START_TEST(nodes_are_in_post_order)
+    {
+        vpps_treebank *tb = new_treebank();
+        CHECK_OK(read_string(tb, "(3 (2 It) (4 (-1 's) (12 It)))\n"));
+        ck_assert_uint_eq(vpps_treebank_size(tb), 1);
+        ck_assert_uint_eq(vpps_treebank_classes(tb), 13);
+        static const vpps_tree_node wanted[] = {
+            {2, -1, -1, 0}, {-1, -1, -1, 1}, {12, -1, -1, 0}, {4, 1, 2, VPPS_NO_WORD}, {3, 0, 3, VPPS_NO_WORD}};
+        vpps_tree tree = vpps_treebank_tree(tb, 0);
+        ck_assert_uint_eq(tree.n_nodes, 5);
+        ck_assert_uint_eq(tree.n_leaves, 3);
+        ck_assert_mem_eq(tree.nodes, wanted, sizeof wanted);
+        ck_assert_ptr_null(vpps_treebank_tree(tb, 1).nodes);
+        CHECK_STATUS(vpps_treebank_write(tb, 1, stderr), VPPS_ARGUMENT);
+        vpps_treebank_destroy(tb);
+    }
+END_TEST
+
+static const struct good_text {
+    const char *text;
+    uint32_t trees;
+    const char *written; /* NULL: as read */
+} good_texts[] = {
+    {"", 0, NULL},
+    {"\n\r\n\n", 0, ""},
+    {"(0 a)", 1, "(0 a)\n"},
+    {"(0 a)\n", 1, NULL},
+    {"(0 a)\r\n\r\n(-1 b)\r\n", 2, "(0 a)\n(-1 b)\n"},
+    {"(999 (0 -LRB-) (10 -RRB-))\n", 1, NULL},
+    {"(2 8" NBSP "1\\/2)\n", 1, NULL},
+    {"(2 \xff\x01\t)\n", 1, NULL},
+    {"(7 (-1 (-1 (-1 [MAX) (3 3)) (7 7)) (-1 ]))\n", 1, NULL},
+    {"(1 (1 1) (-1 -1))\n\n\n(2 2)", 2, "(1 (1 1) (-1 -1))\n(2 2)\n"},
+};
+
+START_TEST(good_text)
+    {
+        const struct good_text *c = &good_texts[_i];
+        vpps_treebank *tb = new_treebank();
+        size_t n;
+        CHECK_OK(read_string(tb, c->text));
+        ck_assert_uint_eq(vpps_treebank_size(tb), c->trees);
+        char *text = treebank_text(tb, &n);
+        ck_assert_str_eq(text, c->written ? c->written : c->text);
+        free(text);
+        vpps_treebank_destroy(tb);
+    }
+END_TEST
+
+static const struct bad_text {
+    const char *text, *message;
+} bad_texts[] = {
+    {"x", "t:1:1: expected '(', found 'x'"},
+    {"\xef\xbb\xbf(0 a)", "t:1:1: expected '(', found byte 0xEF"},
+    {" (0 a)", "t:1:1: expected '(', found a space"},
+    {"(", "t:1:2: expected a label from -1 to 999, found end of file"},
+    {"()", "t:1:2: expected a label from -1 to 999, found ')'"},
+    {"( 0 a)", "t:1:2: expected a label from -1 to 999, found a space"},
+    {"(x a)", "t:1:2: expected a label from -1 to 999, found 'x'"},
+    {"(-2 a)", "t:1:2: expected a label from -1 to 999, found '-2'"},
+    {"(-10 a)", "t:1:2: expected a label from -1 to 999, found '-10'"},
+    {"(- a)", "t:1:2: expected a label from -1 to 999, found '-'"},
+    {"(1000 a)", "t:1:2: expected a label from -1 to 999, found '1000'"},
+    {"(99999999999999999999 a)", "t:1:2: expected a label from -1 to 999, found '99999999999999999999'"},
+    {"(007 a)", "t:1:2: expected a label from -1 to 999, found '007'"},
+    {"(3", "t:1:3: expected a space after the label, found end of file"},
+    {"(3a b)", "t:1:3: expected a space after the label, found 'a'"},
+    {"(3\ta)", "t:1:3: expected a space after the label, found byte 0x09"},
+    {"(3 ", "t:1:4: expected a word or '(', found end of file"},
+    {"(3 )", "t:1:4: expected a word or '(', found ')'"},
+    {"(3  a)", "t:1:4: expected a word or '(', found a space"},
+    {"(3 \r\n", "t:1:4: expected a word or '(', found end of line"},
+    {"(3 a", "t:1:5: expected ')' after the word, found end of file"},
+    {"(3 a b)", "t:1:5: expected ')' after the word, found a space"},
+    {"(3 a\n)", "t:1:5: expected ')' after the word, found end of line"},
+    {"(3 a(2 b))", "t:1:5: expected ')' after the word, found '('"},
+    {"(3 a\r)", "t:1:5: expected ')' after the word, found byte 0x0D"},
+    {"(3 (2 a))", "t:1:9: expected a space and a second subtree, found ')'"},
+    {"(3 (2 a)(2 b))", "t:1:9: expected a space and a second subtree, found '('"},
+    {"(3 (2 a) b)", "t:1:10: expected '(', found 'b'"},
+    {"(3 (2 a)  (2 b))", "t:1:10: expected '(', found a space"},
+    {"(3 (2 a) (2 b)", "t:1:15: expected ')' after the second subtree, found end of file"},
+    {"(3 (2 a) (2 b) (2 c))", "t:1:15: expected ')' after the second subtree, found a space"},
+    {"(0 a))", "t:1:6: expected end of line after the tree, found ')'"},
+    {"(0 a) ", "t:1:6: expected end of line after the tree, found a space"},
+    {"(0 a)\r", "t:1:6: expected end of line after the tree, found byte 0x0D"},
+    {"(0 a) (0 b)", "t:1:6: expected end of line after the tree, found a space"},
+    {"(0 a)\n\n(1 b)\r\n(2 c\n", "t:4:5: expected ')' after the word, found end of line"},
+    {"(0 8" NBSP "1)\n(1 caf\xc3\xa9 x)", "t:2:9: expected ')' after the word, found a space"},
+};
+
+START_TEST(bad_text)
+    {
+        const struct bad_text *c = &bad_texts[_i];
+        vpps_treebank *tb = new_treebank();
+        CHECK_STATUS(read_string(tb, c->text), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), c->message);
+        ck_assert_uint_eq(vpps_treebank_size(tb), 0);
+        ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), 0);
+        vpps_treebank_destroy(tb);
+    }
+END_TEST
+
+START_TEST(nul_byte_is_refused)
+    {
+        vpps_treebank *tb = new_treebank();
+        CHECK_STATUS(vpps_treebank_read_text(tb, "t", "(0 a\0b)", 7), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), "t:1:5: expected ')' after the word, found byte 0x00");
+        vpps_treebank_destroy(tb);
+    }
+END_TEST
+
+START_TEST(failure_changes_nothing)
+    {
+        vpps_treebank *tb = new_treebank();
+        const vpps_vocab *v = vpps_treebank_vocab(tb);
+        CHECK_OK(read_string(tb, "(1 (0 a) (2 b))\n"));
+        CHECK_STATUS(read_string(tb, "(7 (6 c) (0 a))\n(8 (1 d) (2 e) "), VPPS_FORMAT);
+        ck_assert_uint_eq(vpps_treebank_size(tb), 1);
+        ck_assert_uint_eq(vpps_treebank_classes(tb), 3);
+        ck_assert_uint_eq(vpps_vocab_size(v), 2);
+        ck_assert_uint_eq(vpps_vocab_find(v, "c", 1), VPPS_NO_WORD);
+        ck_assert_uint_eq(vpps_vocab_find(v, "b", 1), 1);
+        CHECK_OK(read_string(tb, "(1 (0 e) (2 a))\n"));
+        ck_assert_uint_eq(vpps_vocab_find(v, "e", 1), 2);
+        size_t n;
+        char *text = treebank_text(tb, &n);
+        ck_assert_str_eq(text, "(1 (0 a) (2 b))\n(1 (0 e) (2 a))\n");
+        free(text);
+        vpps_treebank_destroy(tb);
+    }
+END_TEST
+
+#define DEEP 100000
+
+/* A tree of DEEP levels, the deep side on the left (0) or on the right (1); its text comes back unchanged. */
+START_TEST(depth_is_limited_by_memory_only)
+    {
+        size_t n;
+        char *text = NULL;
+        FILE *file = open_memstream(&text, &n);
+        for (int i = 0; i < DEEP; i++) fputs(_i == 0 ? "(1 " : "(1 (0 a) ", file);
+        fputs("(2 b)", file);
+        for (int i = 0; i < DEEP; i++) fputs(_i == 0 ? " (0 a))" : ")", file);
+        fputc('\n', file);
+        ck_assert_int_eq(fclose(file), 0);
+        vpps_treebank *tb = new_treebank();
+        CHECK_OK(vpps_treebank_read_text(tb, "deep", text, n));
+        ck_assert_uint_eq(vpps_treebank_tree(tb, 0).n_leaves, DEEP + 1);
+        size_t written_bytes;
+        char *written = treebank_text(tb, &written_bytes);
+        ck_assert_uint_eq(written_bytes, n);
+        ck_assert(memcmp(written, text, n) == 0);
+        CHECK_STATUS(vpps_treebank_read_text(tb, "deep", text, n - 2), VPPS_FORMAT);
+        ck_assert_uint_eq(vpps_treebank_size(tb), 1);
+        free(written);
+        free(text);
+        vpps_treebank_destroy(tb);
+    }
+END_TEST
+
+START_TEST(files)
+    {
+        vpps_treebank *tb = new_treebank();
+        const char *folder = make_folder(), *path = in_folder("trees.txt");
+        CHECK_STATUS(vpps_treebank_read_file(tb, in_folder("absent")), VPPS_IO);
+        CHECK_MESSAGE("absent: cannot be opened: No such file or directory");
+        CHECK_STATUS(vpps_treebank_read_file(tb, folder), VPPS_IO);
+        CHECK_MESSAGE("cannot be read: Is a directory");
+        write_file(path, "", 0);
+        CHECK_OK(vpps_treebank_read_file(tb, path));
+        write_file(path, "(1 a)\n(2 b", 10);
+        CHECK_STATUS(vpps_treebank_read_file(tb, path), VPPS_FORMAT);
+        CHECK_MESSAGE("trees.txt:2:5: expected ')' after the word, found end of file");
+        ck_assert_uint_eq(vpps_treebank_size(tb), 0);
+        write_file(path, "(1 a)\n(2 b)", 11);
+        CHECK_OK(vpps_treebank_read_file(tb, path));
+        ck_assert_uint_eq(vpps_treebank_size(tb), 2);
+        FILE *full = fopen("/dev/full", "w"); /* a full disk */
+        if (full) {
+            setvbuf(full, NULL, _IONBF, 0);
+            CHECK_STATUS(vpps_treebank_write(tb, 0, full), VPPS_IO);
+            fclose(full);
+        }
+        vpps_treebank_destroy(tb);
+        cleanup_folder();
+    }
+END_TEST
+
+/* The table of the data set's own description: trees, leaves, nodes and word types of each file. */
+static const struct sst_file {
+    const char *name;
+    uint32_t trees, leaves, nodes, types;
+} sst_files[] = {{"train.txt", 8544, 163563, 318582, 18280},
+                 {"dev.txt", 1101, 21274, 41447, 5374},
+                 {"test.txt", 2210, 42405, 82600, 8547}};
+
+START_TEST(stanford_sentiment_treebank)
+    {
+        const char *data = getenv("VPPS_DATA");
+        uint32_t trees = 0;
+        vpps_treebank *all = new_treebank();
+        for (size_t f = 0; f < VPPS_COUNT(sst_files); f++) {
+            const struct sst_file *wanted = &sst_files[f];
+            char path[1024];
+            snprintf(path, sizeof path, "%s/sst/%s", data && *data ? data : "../shared/data", wanted->name);
+            if (access(path, R_OK) != 0) {
+                printf("skipped: stanford_sentiment_treebank: no %s (set VPPS_DATA to the folder of data sets)\n",
+                       path);
+                vpps_treebank_destroy(all);
+                return;
+            }
+            vpps_treebank *tb = new_treebank(), *again = new_treebank();
+            CHECK_OK(vpps_treebank_read_file(tb, path));
+            CHECK_OK(vpps_treebank_read_file(all, path));
+            uint32_t leaves = 0, nodes = 0;
+            for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
+                leaves += vpps_treebank_tree(tb, i).n_leaves;
+                nodes += vpps_treebank_tree(tb, i).n_nodes;
+            }
+            ck_assert_uint_eq(vpps_treebank_size(tb), wanted->trees);
+            ck_assert_uint_eq(leaves, wanted->leaves);
+            ck_assert_uint_eq(nodes, wanted->nodes);
+            ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), wanted->types);
+            ck_assert_uint_eq(vpps_treebank_classes(tb), 5);
+            size_t n, n_again;
+            char *text = treebank_text(tb, &n);
+            CHECK_OK(vpps_treebank_read_text(again, path, text, n));
+            char *text_again = treebank_text(again, &n_again);
+            ck_assert_uint_eq(n, n_again);
+            ck_assert(memcmp(text, text_again, n) == 0);
+            struct stat info;
+            ck_assert_int_eq(stat(path, &info), 0);
+            ck_assert_uint_eq(n, (size_t)info.st_size); /* the file is in canonical form */
+            free(text);
+            free(text_again);
+            vpps_treebank_destroy(tb);
+            vpps_treebank_destroy(again);
+            trees += wanted->trees;
+        }
+        ck_assert_uint_eq(vpps_treebank_size(all), trees);
+        ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(all)), 21701);
+        vpps_treebank_destroy(all);
+    }
+END_TEST
+
+TCase *vocab_tests(void) {
+    TCase *tests = tcase_create("vocab");
+    tcase_add_test(tests, vocab_gives_dense_ids);
+    tcase_add_test(tests, vocab_refuses_words_that_text_cannot_hold);
+    tcase_add_test(tests, vocab_text_round_trip);
+    return tests;
+}
+
+TCase *treebank_tests(void) {
+    TCase *tests = tcase_create("treebank");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, nodes_are_in_post_order);
+    tcase_add_loop_test(tests, good_text, 0, (int)VPPS_COUNT(good_texts));
+    tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_texts));
+    tcase_add_test(tests, nul_byte_is_refused);
+    tcase_add_test(tests, failure_changes_nothing);
+    tcase_add_loop_test(tests, depth_is_limited_by_memory_only, 0, 2);
+    tcase_add_test(tests, files);
+    tcase_add_test(tests, stanford_sentiment_treebank);
+    return tests;
+}

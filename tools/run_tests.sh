@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Runs test programs (Check suites) and test scripts one after another, a line each; a failed one's whole output
+# follows its line. The last line is the sum: N passed, N failed.
+#
+#     tools/run_tests.sh PROGRAM|SCRIPT.sh ...
+#
+# A Check suite ends with "N%: Checks: N, Failures: N, Errors: N", a script with "N passed, N failed". One that ends
+# otherwise, exits badly or checks nothing counts as a failure. TEST_LIMIT is the time limit of each, in seconds.
+set -uo pipefail
+
+limit=${TEST_LIMIT:-600}
+export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-60}
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+passed=0 failed=0
+
+for test in "$@"; do
+    case $test in
+    *.sh) command=(bash "$test") ;;
+    *) command=("$test") ;;
+    esac
+    start=$(date +%s%N)
+    timeout --kill-after=10 "$limit" "${command[@]}" > "$output" 2>&1 < /dev/null
+    code=$?
+    elapsed=$((($(date +%s%N) - start) / 1000000))
+
+    good=0 bad=0
+    if [[ $test == *.sh ]]; then
+        summary=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$output" | tail -n 1)
+        [[ $summary =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]] && good=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]}
+    else
+        # A program may run several suites; each prints a summary.
+        while read -r line; do
+            [[ $line =~ Checks:\ ([0-9]+),\ Failures:\ ([0-9]+),\ Errors:\ ([0-9]+) ]] || continue
+            bad=$((bad + BASH_REMATCH[2] + BASH_REMATCH[3]))
+            good=$((good + BASH_REMATCH[1] - BASH_REMATCH[2] - BASH_REMATCH[3]))
+        done < <(grep -E '^[0-9]+%: Checks: ' "$output")
+    fi
+
+    note=
+    if [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; then
+        note="  stopped after $limit s" bad=$((bad + 1))
+    elif [ "$code" -ne 0 ] && [ "$bad" -eq 0 ]; then
+        note="  exit status $code" bad=1
+    elif [ $((good + bad)) -eq 0 ]; then
+        note="  checked nothing" bad=1
+    fi
+    word=ok
+    [ "$bad" -eq 0 ] || word=FAILED
+    printf '%-6s %-44s %4d passed, %d failed  %3d.%03d s%s\n' "$word" "${test#"${BUILD:-build}"/}" "$good" "$bad" \
+        $((elapsed / 1000)) $((elapsed % 1000)) "$note"
+    [ "$bad" -eq 0 ] || sed 's/^/    /' "$output"
+    passed=$((passed + good)) failed=$((failed + bad))
+done
+
+[ $((passed + failed)) -gt 0 ] || { echo "no test was run" >&2; failed=1; }
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
