@@ -58,11 +58,11 @@ enum { CHAINS = 12, STEPS = 256 };
 
 /* By hand, so that the compiler neither drops nor reorders it: 12 chains of multiply-adds. */
 #define FMA12(r)                                                                                                       \
-    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm1\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm2\n"                     \
-    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm3\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm4\n"                     \
-    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm5\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm6\n"                     \
-    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm7\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm8\n"                     \
-    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm9\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm10\n"                    \
+    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm1\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm2\n"                    \
+    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm3\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm4\n"                    \
+    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm5\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm6\n"                    \
+    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm7\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm8\n"                    \
+    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm9\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm10\n"                   \
     "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm11\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm12\n"
 #define CLOBBERS                                                                                                       \
     "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12"
@@ -142,7 +142,8 @@ static void print_instructions(const vpps_kernels *kernels) {
     for (uint32_t i = 0; i < VPPS_I_COUNT; i++) {
         const vpps_instruction_row *row = &vpps_instructions[i];
         if (!kernels->run[i]) continue;
-        call c = {kernels->run[i], ELEMS, dst, {.t = {list[0], list[1], list[2]}, .s = {0.5f, 0.25f}, .f = 0.5f, .u = 1}};
+        call c = {
+            kernels->run[i], ELEMS, dst, {.t = {list[0], list[1], list[2]}, .s = {0.5f, 0.25f}, .f = 0.5f, .u = 1}};
         c.o.indices = (uint32_t *)(void *)buffer(ELEMS, 0, 1);
         c.o.weights = list[3];
         c.o.list = members, c.o.n_list = 2;

@@ -287,7 +287,7 @@ typedef enum vpps_optimizer_kind {
 #undef X
 } vpps_optimizer_kind;
 
-/* The step, for a gradient g of weight w (t counts updates from 1):
+/* The step, for a gradient g of weight w (t, for the bias correction, counts training batches from 1):
  *   g is first scaled by min(1, clip / |all gradients|_2) when clip > 0 (Pascanu et al. 2013);
  *   all but adamw then add weight_decay * w to it.
  *   sgd       w -= lr g
@@ -295,7 +295,7 @@ typedef enum vpps_optimizer_kind {
  *   adagrad   s += g^2;  w -= lr g / (sqrt(s) + epsilon)                     (Duchi et al. 2011)
  *   adam      m, v as in Kingma and Ba 2015, algorithm 1, bias-corrected
  *   adamw     the same, and w -= lr weight_decay w                            (Loshchilov and Hutter 2019)
- * A lookup table's entries that a batch does not use are not touched, nor is their state. */
+ * A parameter, or an entry of a lookup table, that a batch does not use is not touched, nor is its state. */
 typedef struct vpps_optimizer {
     vpps_optimizer_kind kind;
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
@@ -347,8 +347,8 @@ VPPS_API void vpps_handle_destroy(vpps_handle *h);
 
 /* One training step on the graph: forward, gradients of `loss` (a scalar), update. The graph may be cleared or
  * changed as soon as the call returns. *stale_loss (may be NULL) receives the loss of the batch before; NaN at the
- * first. An error of an earlier batch surfaces here, with its number, and the given batch is not run: STALL, DEVICE,
- * NONFINITE. Also the graph's own error, SHAPE (loss is not a scalar), ARGUMENT, POOL, MEMORY, SCRIPT. */
+ * first. An error of an earlier batch surfaces here, with its number, and the given batch is not run: NONFINITE (training
+ * may go on with the next call); STALL, DEVICE (the handle is of no further use). Also the graph's own error, SHAPE (loss is not a scalar), ARGUMENT, POOL, MEMORY, SCRIPT. */
 VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
 
 /* Has the latest batch finished? Never blocks. *done tells; *loss is set only when it is true. */
@@ -370,7 +370,7 @@ VPPS_API vpps_status vpps_handle_pull(vpps_handle *h);
 VPPS_API vpps_status vpps_handle_push(vpps_handle *h);
 
 typedef struct vpps_stats {
-    uint64_t batches;            /* training batches finished, since the model began (checkpoints carry it on) */
+    uint64_t batches;            /* training batches of this handle that have finished */
     uint64_t skipped;            /* of those, batches not applied for a non-finite loss */
     uint64_t nodes;              /* of the latest batch, and so are those below */
     uint64_t levels, phases;     /* phase: what runs between two barriers */
@@ -384,6 +384,7 @@ typedef struct vpps_stats {
     bool caller_works;
 } vpps_stats;
 
+/* Never waits: what is counted of a batch in flight is its script. */
 VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
 
 /* Writes the script that vpps_fb would run for this graph as text to `file`, without running it. Fails as vpps_fb

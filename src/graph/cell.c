@@ -210,12 +210,26 @@ vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes) {
     return add_vertex(g, (vpps_vertex_data){VPPS_SOURCE_VERTEX, at, g->n_nodes});
 }
 
+/* Shape of output k of a vertex, from its cell: no search for the node. False: only the node knows. */
+static bool scattered_shape(const vpps_graph *g, vpps_vertex v, uint32_t k, vpps_signature *out) {
+    const vpps_vertex_data *d = &g->vertices[v];
+    if (d->cell == VPPS_SOURCE_VERTEX) return false;
+    const vpps_cell_data *c = &g->cells[d->cell];
+    if (c->scattered[k] & VPPS_CELL_INPUT) return false;
+    *out = g->signatures[c->nodes[c->scattered[k]].signature];
+    return true;
+}
+
 /* Appends the node that an input of the cell reads, its shape checked against what the cell was recorded with. */
 static bool take_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_node x,
-                       const char *from, uint32_t number) {
+                       const vpps_vertex *child, uint32_t number) {
+    const char *from = child ? "child" : "pulled node";
     vpps_signature s;
     bool list;
-    if (x == VPPS_NO_NODE || !vpps_node_signature(g, "apply", x, &s, &list)) return false;
+    if (x == VPPS_NO_NODE) return false;
+    if (!(child && scattered_shape(g, *child, in->output, &s)) && !vpps_node_signature(g, "apply", x, &s, &list)) {
+        return false;
+    }
     if (s.rows != in->rows || s.cols != in->cols) {
         vpps_graph_fail(g, VPPS_SHAPE, "apply %s: %s %u gives %u x %u; expected %u x %u", c->name, from, number, s.rows,
                         s.cols, in->rows, in->cols);
@@ -230,14 +244,14 @@ static bool take_inputs(vpps_graph *g, const vpps_cell_data *c, uint32_t n_child
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const vpps_cell_input *in = &c->inputs[i];
         if (in->pulled) {
-            if (!take_input(g, c, in, pulls[in->child], "pulled node", in->child)) return false;
+            if (!take_input(g, c, in, pulls[in->child], NULL, in->child)) return false;
             continue;
         }
         uint32_t first = in->child == VPPS_ALL_CHILDREN ? 0 : in->child;
         uint32_t end = in->child == VPPS_ALL_CHILDREN ? n_children : in->child + 1;
         for (uint32_t k = first; k < end; k++) {
             vpps_node x = vertex_output(g, "apply", children[k], in->output, false);
-            if (!take_input(g, c, in, x, "child", k)) return false;
+            if (!take_input(g, c, in, x, &children[k], k)) return false;
         }
     }
     return true;

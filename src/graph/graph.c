@@ -152,7 +152,9 @@ void vpps_graph_clear(vpps_graph *g) {
 /* The record that holds a node id. Mostly the last ones are asked for. */
 static const vpps_record *find_record(const vpps_graph *g, vpps_node x) {
     size_t low = 0, high = g->n_records;
-    if (high && g->records[high - 1].first <= x) return &g->records[high - 1];
+    for (size_t i = high; i > 0 && i + 4 > high; i--) {
+        if (g->records[i - 1].first <= x) return &g->records[i - 1];
+    }
     while (high - low > 1) {
         size_t middle = (low + high) / 2;
         if (g->records[middle].first <= x) {
@@ -248,7 +250,7 @@ static vpps_node add_template_node(vpps_graph *g, uint32_t signature, uint32_t n
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled) {
     bool mapped = false;
-    s->kin = 0;
+    s->kin = s->shallow_kin = 0;
     for (uint32_t i = 0; i < n; i++) {
         vpps_signature argument;
         bool list;
@@ -256,7 +258,8 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
         mapped |= list;
         if (vpps_ops[s->op].klass == VPPS_CLASS_EW && i < 2) {
             uint32_t kin = argument.op == VPPS_OP_AFFINE ? 64 + argument.first_matrix : argument.op;
-            s->kin = s->kin * 8191 + kin + 1;
+            s->shallow_kin = s->shallow_kin * 8191 + kin + 1;
+            s->kin = (s->kin * 8191 + kin + 1) * 131071 + argument.shallow_kin;
         }
     }
     bool gathers_list = s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE || s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF;

@@ -9,6 +9,12 @@
 
 #include "runtime/cpu_math.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__ARM_FEATURE_FMA)
+#include <arm_neon.h>
+#endif
+
 #if defined(__AVX512F__)
 enum { VECTOR = 16 };
 #elif defined(__AVX2__)
@@ -21,7 +27,29 @@ typedef float vector __attribute__((vector_size(VECTOR * sizeof(float))));
 typedef float vector_in_memory __attribute__((vector_size(VECTOR * sizeof(float)), aligned(sizeof(float)), may_alias));
 
 VPPS_INLINE vector vector_load(const float *x) { return *(const vector_in_memory *)x; }
+VPPS_INLINE vector vector_multiply_add(vector a, vector b, vector c) {
+#if defined(__AVX512F__)
+    return _mm512_fmadd_ps(a, b, c);
+#elif defined(__AVX2__)
+    return _mm256_fmadd_ps(a, b, c);
+#elif defined(__ARM_FEATURE_FMA)
+    return (vector)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    return a * b + c;
+#endif
+}
+VPPS_INLINE vector vector_of(float x) { return x - (vector){0}; }
 VPPS_INLINE void vector_store(float *x, vector v) { *(vector_in_memory *)x = v; }
+
+/* The same value, which compilers take to be made here, and so do not load anew for each use. */
+VPPS_INLINE vector vector_held(vector v) {
+#if defined(__AVX512F__)
+    __asm__("" : "+v"(v));
+#elif defined(__x86_64__)
+    __asm__("" : "+x"(v));
+#endif
+    return v;
+}
 
 /* ---------------------------------------------------------------- C = A B, C = A B^T
  *
@@ -50,17 +78,18 @@ VPPS_INLINE void tile(const uint32_t height, const uint32_t columns, uint32_t k,
     for (uint32_t p = 0; p < k; p++, a += lda, b += b_k) {
         if (height > columns) { /* the order that keeps fewer operands in registers */
             vector other[MAX_COLUMNS];
-            for (uint32_t j = 0; j < columns; j++) other[j] = (vector){0} + b[j * b_n];
+            for (uint32_t j = 0; j < columns; j++) other[j] = vector_of(b[j * b_n]);
             for (uint32_t i = 0; i < height; i++) {
-                const vector part = vector_load(a + i * VECTOR);
-                for (uint32_t j = 0; j < columns; j++) sum[j][i] += part * other[j];
+                const vector part = vector_held(vector_load(a + i * VECTOR));
+                for (uint32_t j = 0; j < columns; j++) sum[j][i] = vector_multiply_add(part, other[j], sum[j][i]);
             }
             continue;
         }
         vector column[TALLEST];
         for (uint32_t i = 0; i < height; i++) column[i] = vector_load(a + i * VECTOR);
         for (uint32_t j = 0; j < columns; j++)
-            for (uint32_t i = 0; i < height; i++) sum[j][i] += column[i] * b[j * b_n];
+            for (uint32_t i = 0; i < height; i++)
+                sum[j][i] = vector_multiply_add(column[i], vector_of(b[j * b_n]), sum[j][i]);
     }
     for (uint32_t j = 0; j < columns; j++)
         for (uint32_t i = 0; i < height; i++) vector_store(c + i * VECTOR + j * ldc, sum[j][i]);
@@ -69,11 +98,14 @@ VPPS_INLINE void tile(const uint32_t height, const uint32_t columns, uint32_t k,
 VPPS_INLINE void tile_of(uint32_t height, uint32_t columns, uint32_t k, const float *a, size_t lda, const float *b,
                          size_t b_k, size_t b_n, float *c, size_t ldc, bool accumulate) {
 #define TILE(h, n)                                                                                                     \
-    case (h) * 8 + (n):                                                                                                \
+    case n:                                                                                                            \
         if ((h) <= tile_height(n)) tile(h, n, k, a, lda, b, b_k, b_n, c, ldc, accumulate);                             \
         break;
-#define TILES(h) TILE(h, 1) TILE(h, 2) TILE(h, 3) TILE(h, 4) TILE(h, 5) TILE(h, 6)
-    switch (height * 8 + columns) { TILES(1) TILES(2) TILES(4) TILES(8) }
+#define TILES(h)                                                                                                       \
+    case h:                                                                                                            \
+        switch (columns) { TILE(h, 1) TILE(h, 2) TILE(h, 3) TILE(h, 4) TILE(h, 5) TILE(h, 6) }                         \
+        break;
+    switch (height) { TILES(1) TILES(2) TILES(4) TILES(8) }
 #undef TILES
 #undef TILE
 }
@@ -82,8 +114,9 @@ VPPS_INLINE void gemm(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t
                       size_t b_n, float *c, size_t ldc, bool accumulate) {
     if (k == 0 && !accumulate)
         for (uint32_t j = 0; j < n; j++) memset(c + j * ldc, 0, m * sizeof(*c));
-    /* columns in groups of almost equal width, so that none is left with a single column */
-    const uint32_t groups = (n + MAX_COLUMNS - 1) / MAX_COLUMNS, whole = m - m % VECTOR;
+    /* columns in groups of almost equal width, so that none is left with a single column; for small k, where C is what
+     * takes time, in few, so that tiles are tall and C is passed in long runs */
+    const uint32_t widest = k <= 8 ? 2 : MAX_COLUMNS, groups = (n + widest - 1) / widest, whole = m - m % VECTOR;
     for (uint32_t p = 0, step; p < k; p += step) {
         step = groups > 1 || m > whole ? vpps_min_u32(k - p, K_CHUNK) : k;
         const bool add_to = accumulate || p > 0;
@@ -199,14 +232,15 @@ VPPS_INLINE void products(const uint32_t width, const bool ragged, uint32_t n, u
     for (uint32_t j = 0; j < others; j++) bs[j] = b + vpps_min_u32(j, n - 1) * ldb;
 #define COLUMN(p) (a + (ragged ? vpps_min_u32(p, k - 1) : (p)) * lda)
     const uint32_t whole = m - m % VECTOR;
-    const uint32_t streams = width < STREAMS ? width : STREAMS;
+    const uint32_t streams = width < 4 ? width : 4; /* columns read side by side: more is slower from L2 */
     for (uint32_t first = 0; first < width; first += streams)
         for (uint32_t r = 0; r < whole; r += VECTOR) {
             vector other[VECTOR];
             for (uint32_t j = 0; j < others; j++) other[j] = vector_load(bs[j] + r);
             for (uint32_t p = first; p < first + streams; p++) {
-                const vector column = vector_load(COLUMN(p) + r);
-                for (uint32_t j = 0; j < others; j++) sum[j * width + p] += column * other[j];
+                const vector column = vector_load(COLUMN(p) + r), once = others > 1 ? vector_held(column) : column;
+                for (uint32_t j = 0; j < others; j++)
+                    sum[j * width + p] = vector_multiply_add(once, other[j], sum[j * width + p]);
             }
         }
     if (ragged && whole < m) {
@@ -214,7 +248,8 @@ VPPS_INLINE void products(const uint32_t width, const bool ragged, uint32_t n, u
         for (uint32_t p = 0; p < width; p++) memcpy(pads[p], COLUMN(p) + whole, (m - whole) * sizeof(*a));
         for (uint32_t j = 0; j < others; j++) {
             memcpy(pad, bs[j] + whole, (m - whole) * sizeof(*b));
-            for (uint32_t p = 0; p < width; p++) sum[j * width + p] += vector_load(pads[p]) * vector_load(pad);
+            for (uint32_t p = 0; p < width; p++)
+                sum[j * width + p] = vector_multiply_add(vector_load(pads[p]), vector_load(pad), sum[j * width + p]);
         }
     }
 #undef COLUMN

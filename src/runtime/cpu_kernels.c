@@ -2,7 +2,8 @@
  * an instruction without a kernel does not compile.
  *
  * Loops are over blocks of 16 elements whose bodies are vector code of a fixed shape, whatever the instruction set; a
- * last, partial block is copied to the stack and back. So an element's bits do not depend on where it lies in a call.
+ * last, partial block is copied to the stack and back. So an element's bits do not depend on where it lies in a call;
+ * see cpu_math.h on multiply-adds.
  */
 #include "runtime/cpu_kernels.h"
 
@@ -88,8 +89,8 @@ EW2(MUL, x *y)
 EW2(DIV, x / y)
 EW2(MAX, y > x || y != y ? y : x) /* either's NaN */
 EW2(MIN, y < x || y != y ? y : x)
-EW1(SCALE, x *o->f)
-EW1(SCALE_BY, x *o->s[0])
+EW1(SCALE, x * o->f)
+EW1(SCALE_BY, x * o->s[0])
 ELEMENTWISE(DROPOUT, 1, o.s[0] = 1.0f / (1.0f - o.f), vpps_dropout_keeps(o->key, o->e + i, o->f) ? x * o->s[0] : 0.0f)
 
 EW1(SIGMOID, sigmoid_of(x))
@@ -103,15 +104,15 @@ EW1(SQUARE, x *x)
 EW1(SQRT, sqrtf(x))
 EW1(ABS, fabsf(x))
 
-EW2(SIGMOID_B, x *y * (1.0f - y))
-EW2(TANH_B, x * (1.0f - y * y))
+EW2(SIGMOID_B, x *y *(1.0f - y))
+EW2(TANH_B, x *(1.0f - y * y))
 EW2(RELU_B, y > 0.0f ? x : 0.0f)
 EW2(ELU_B, y > 0.0f ? x : x * (y + o->f))
 EW2(GELU_B, x *gelu_derivative(y))
 EW2(SQUARE_B, 2.0f * x * y)
 EW2(SQRT_B, 0.5f * x / y)
 EW2(ABS_B, y > 0.0f ? x : y < 0.0f ? -x : 0.0f)
-EW3(DIV_B, -(x * y) / z)
+EW3(DIV_B, -(x *y) / z)
 EW3(MAX_B0, y >= z ? x : 0.0f)
 EW3(MAX_B1, y >= z ? 0.0f : x)
 EW3(MIN_B0, y <= z ? x : 0.0f)
@@ -165,35 +166,29 @@ OVER_LIST(WEIGHTED_SUM, 0.0f, a[j] + o->weights[m] * x, a[j])
 
 /* The extreme of a list and the first member that has it; a NaN is the extreme. */
 #define EXTREME_OF(ID, BEATS)                                                                                          \
-    VPPS_INLINE void ID##_block(uint32_t count, bool accumulate, uint32_t first, float *dst, const vpps_operands *o) { \
-        float best[BLOCK], pad[BLOCK];                                                                                 \
-        uint32_t at[BLOCK] = {0};                                                                                      \
+    VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, bool accumulate, uint32_t first, float *dst,           \
+                                const vpps_operands *o) {                                                              \
+        float best[LANES] = {0}, pad[BLOCK];                                                                           \
+        uint32_t at[LANES] = {0};                                                                                      \
         for (uint32_t m = 0; m < o->n_list; m++) {                                                                     \
-            const float *xs = count < BLOCK ? padded(pad, o->list[m] + first, count) : o->list[m] + first;             \
-            if (m == 0) memcpy(best, xs, sizeof(best));                                                                \
-            _Pragma("omp simd") for (uint32_t j = 0; j < BLOCK; j++) {                                                 \
+            const float *xs = count < width ? padded(pad, o->list[m] + first, count) : o->list[m] + first;             \
+            _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) {                                                 \
                 const float x = xs[j], b = best[j];                                                                    \
-                const bool better = (x BEATS b) | ((x != x) & (b == b));                                               \
+                const bool better = (m == 0) | (x BEATS b) | ((x != x) & (b == b));                                    \
                 best[j] = better ? x : b;                                                                              \
                 at[j] = better ? m : at[j];                                                                            \
             }                                                                                                          \
         }                                                                                                              \
-        if (count == BLOCK) {                                                                                          \
-            _Pragma("omp simd") for (uint32_t j = 0; j < BLOCK; j++) best[j] = accumulate ? dst[j] + best[j] : best[j]; \
-            memcpy(dst, best, sizeof(best));                                                                           \
-            memcpy(o->indices + first, at, sizeof(at));                                                                \
-            return;                                                                                                    \
-        }                                                                                                              \
-        for (uint32_t j = 0; j < count; j++) {                                                                         \
-            dst[j] = accumulate ? dst[j] + best[j] : best[j];                                                          \
-            o->indices[first + j] = at[j];                                                                             \
-        }                                                                                                              \
+        for (uint32_t j = 0; accumulate && j < count; j++) best[j] += dst[j];                                          \
+        memcpy(dst, best, count * sizeof(*best));                                                                      \
+        memcpy(o->indices + first, at, count * sizeof(*at));                                                           \
     }                                                                                                                  \
     static void ID##_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *operands) {                  \
         const vpps_operands o = *operands;                                                                             \
         uint32_t first = 0;                                                                                            \
-        for (; first + BLOCK <= n; first += BLOCK) ID##_block(BLOCK, accumulate, first, dst + first, &o);              \
-        if (first < n) ID##_block(n - first, accumulate, first, dst + first, &o);                                              \
+        for (; first + LANES <= n; first += LANES) ID##_block(LANES, LANES, accumulate, first, dst + first, &o);       \
+        for (; first + BLOCK <= n; first += BLOCK) ID##_block(BLOCK, BLOCK, accumulate, first, dst + first, &o);       \
+        if (first < n) ID##_block(BLOCK, n - first, accumulate, first, dst + first, &o);                               \
     }
 
 EXTREME_OF(MAX_OF, >)
@@ -204,11 +199,12 @@ EXTREME_OF(MIN_OF, <)
  * Element i is added to lane i % LANES, and the lanes are folded in halves: an order of its own, but a fixed one. */
 
 static float fold(float *lanes) {
-#define HALVE(width)                                                                                                   \
-    _Pragma("omp simd") for (uint32_t j = 0; j < (width); j++) lanes[j] += lanes[j + (width)];
-    HALVE(32) HALVE(16) HALVE(8) HALVE(4) HALVE(2) HALVE(1)
+#define HALVE(width) _Pragma("omp simd") for (uint32_t j = 0; j < (width); j++) lanes[j] += lanes[j + (width)];
+    HALVE(32)
+    HALVE(16)
+    HALVE(8) HALVE(4) HALVE(2) HALVE(1)
 #undef HALVE
-    return lanes[0];
+        return lanes[0];
 }
 
 #define SUM_OVER(RESULT, N, XS, YS, VALUE)                                                                             \
@@ -295,7 +291,7 @@ static void prepare_hinge(uint32_t n, vpps_operands *o) {
     o->f = p;
 }
 
-static void prepare_dot(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[1], x *y); }
+static void prepare_dot(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[1], x * y); }
 static void prepare_sum(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[0], x); }
 
 ELEMENTWISE(SOFTMAX, 1, (prepare_softmax(n, &o), o.s[1] = 1.0f / o.s[1]), exp_of(x - o->s[0]) * o->s[1])
@@ -303,10 +299,11 @@ ELEMENTWISE(LOG_SOFTMAX, 1, (prepare_softmax(n, &o), o.s[1] = log_of(o.s[1])), (
 ELEMENTWISE(SOFTMAX_B, 2, prepare_dot(n, &o), y *(x - o->s[0]))
 ELEMENTWISE(LOG_SOFTMAX_B, 2, prepare_sum(n, &o), x - exp_of(y) * o->s[0])
 /* softmax(x) = e^((x - x[klass]) - loss), where subtracting in this order loses least */
-ELEMENTWISE(PICK_NLL_B, 1, o.f = o.t[0][o.u],
-            o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))
+ELEMENTWISE(PICK_NLL_B, 1, o.f = o.t[0][o.u], o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))
 ELEMENTWISE(HINGE_B, 1, (o.s[0] = -o.s[0], prepare_hinge(n, &o), o.s[1] *= o.s[0]),
-            i == o->u ? o->s[1] : o->f + x > 0.0f ? -o->s[0] : 0.0f)
+            i == o->u         ? o->s[1]
+            : o->f + x > 0.0f ? -o->s[0]
+                              : 0.0f)
 
 static void MATMUL_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
     (void)n;

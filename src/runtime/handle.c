@@ -117,10 +117,11 @@ vpps_status vpps_handle_report(vpps_handle *h) {
 
 /* ---------------------------------------------------------------- scripts */
 
-static vpps_status make_script(vpps_handle *h, vpps_graph *g, const vpps_request *request, uint64_t *host_ns) {
+static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *request, uint64_t *host_ns) {
     uint64_t start = vpps_now_ns();
     vpps_scheduler *s = h->schedulers[h->next];
     if (g->model != h->model) return vpps_fail(VPPS_ARGUMENT, "the graph belongs to another model than the handle");
+    request->layout = h->options.verify;
     VPPS_TRY(vpps_schedule(s, &h->plan, g, request));
     *host_ns = vpps_now_ns() - start;
     if (!h->options.verify) return VPPS_OK;
@@ -207,7 +208,7 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     }
     for (uint32_t i = 0; i < n; i++) {
         const vpps_signature *signature = &g->signatures[g->flat.nodes[nodes[i]].signature];
-        h->device->table->read(h->device, s->values[nodes[i]], vpps_words(signature), outs[i]);
+        h->device->table->read(h->device, vpps_scheduled_value(s, nodes[i]), vpps_words(signature), outs[i]);
     }
     return VPPS_OK;
 }

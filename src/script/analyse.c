@@ -1,4 +1,7 @@
-/* analyse.c - what a batch needs: levels, needed nodes, uses, and groups of alike nodes. */
+/* analyse.c - what a batch needs: levels, needed nodes, uses, and groups of alike nodes.
+ *
+ * These are the only passes that look at every node; all later steps work on groups wherever operands are aligned.
+ */
 #include "script/work.h"
 
 /* A node's level is one more than its arguments' highest; sources have level 0. A node has a gradient when a
@@ -8,6 +11,7 @@ static void set_levels(vpps_schedule_work *w) {
     const vpps_flat *flat = w->flat;
     const vpps_signature *signatures = w->g->signatures;
     const vpps_parameter_data *params = w->g->model->params;
+    const uint8_t mask = w->training ? 0xff : 0;
     for (uint32_t i = 0; i < flat->n_nodes; i++) {
         const vpps_flat_node *node = &flat->nodes[i];
         const vpps_signature *s = &signatures[node->signature];
@@ -23,49 +27,69 @@ static void set_levels(vpps_schedule_work *w) {
             flags = params[s->param].frozen ? 0 : VPPS_GRADIENT;
         }
         w->level[i] = level;
-        w->flags[i] = w->training ? flags : 0;
-        w->uses[i] = 0;
+        w->flags[i] = flags & mask;
     }
 }
 
-static void need(vpps_schedule_work *w, vpps_node x) {
-    w->flags[x] |= VPPS_NEEDED | VPPS_KEPT;
-    w->uses[x]++;
+/* One more use: the first sets ONCE, a second clears it, and then the gradient has several parts to add. */
+static inline uint8_t use(uint8_t flags, uint8_t mark) {
+    uint8_t again = flags & VPPS_USED ? VPPS_ZEROED : VPPS_ONCE;
+    return (uint8_t)(((flags & ~VPPS_ONCE) | VPPS_USED | VPPS_NEEDED | again | mark));
 }
 
 /* Marks what the loss or the outputs need, counts uses, and decides which gradients must begin at zero. */
 static void mark_needed(vpps_schedule_work *w) {
     const vpps_flat *flat = w->flat;
-    if (w->training) need(w, w->request->loss);
-    for (uint32_t i = 0; i < w->request->n_outputs; i++) need(w, w->request->outputs[i]);
+    const vpps_signature *signatures = w->g->signatures;
+    w->mixed = false;
+    if (w->training) w->flags[w->request->loss] = use(w->flags[w->request->loss], VPPS_KEPT);
+    for (uint32_t i = 0; i < w->request->n_outputs; i++) {
+        w->flags[w->request->outputs[i]] = use(w->flags[w->request->outputs[i]], VPPS_KEPT);
+    }
     for (uint32_t i = flat->n_nodes; i-- > 0;) {
         if (!(w->flags[i] & VPPS_NEEDED)) continue;
         const vpps_flat_node *node = &flat->nodes[i];
-        uint8_t op = w->g->signatures[node->signature].op;
-        /* these add to what is there, or write a part only */
-        uint8_t mark = VPPS_NEEDED;
-        if (op == VPPS_OP_AFFINE || op == VPPS_OP_SLICE) mark |= VPPS_ZEROED;
+        uint8_t op = signatures[node->signature].op;
+        bool affine = op == VPPS_OP_AFFINE;
+        uint8_t mark = affine || op == VPPS_OP_SLICE ? VPPS_ZEROED : 0; /* these add, or write a part only */
         const uint32_t *args = flat->args + node->args;
         for (uint32_t k = 0; k < node->n_args; k++) {
-            w->flags[args[k]] |= mark;
-            w->uses[args[k]]++;
-            w->consumer[args[k]] = i;
+            uint8_t flags = w->flags[args[k]];
+            w->mixed |= affine && !(flags & VPPS_GRADIENT);
+            w->flags[args[k]] = use(flags, mark);
         }
     }
 }
 
-static uint32_t find_group(vpps_schedule_work *w, uint32_t level, uint32_t signature) {
-    uint64_t key = (uint64_t)level << 32 | signature;
-    uint32_t mask = w->table_size - 1;
-    uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 32) & mask;
-    for (; w->table[at]; at = (at + 1) & mask) {
-        const vpps_group *group = &w->groups[w->table[at] - 1];
-        if (group->signature == signature && group->level == level) return w->table[at] - 1;
+/* Where some member of an affine argument's list has a gradient, all must have a place for one. */
+static bool give_slots(vpps_schedule_work *w) {
+    const vpps_flat *flat = w->flat;
+    if (!VPPS_RESERVE(w->some_gradient, w->some_gradient_capacity, w->g->n_matrices)) return false;
+    memset(w->some_gradient, 0, w->g->n_matrices * sizeof *w->some_gradient);
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < flat->n_nodes; i++) {
+            const vpps_flat_node *node = &flat->nodes[i];
+            const vpps_signature *s = &w->g->signatures[node->signature];
+            if (s->op != VPPS_OP_AFFINE || !(w->flags[i] & VPPS_NEEDED)) continue;
+            for (uint32_t k = 0; k < node->n_args; k++) {
+                uint8_t *flags = &w->flags[flat->args[node->args + k]];
+                bool *some = &w->some_gradient[s->first_matrix + k];
+                if (pass == 0) {
+                    *some |= (*flags & VPPS_GRADIENT) != 0;
+                } else if (*some && !(*flags & VPPS_GRADIENT)) {
+                    *flags |= VPPS_SLOT;
+                }
+            }
+        }
     }
-    if (!VPPS_RESERVE(w->groups, w->groups_capacity, w->n_groups + 1u)) return UINT32_MAX;
-    w->groups[w->n_groups] = (vpps_group){.signature = signature, .level = level};
-    w->table[at] = ++w->n_groups;
-    return w->n_groups - 1;
+    return true;
+}
+
+/* ---------------------------------------------------------------- groups */
+
+static uint32_t hash_key(uint32_t level, uint32_t signature, uint8_t key_flags) {
+    uint64_t key = (uint64_t)level << 32 | (signature << 6 ^ key_flags);
+    return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 32);
 }
 
 static bool grow_table(vpps_schedule_work *w) {
@@ -76,29 +100,104 @@ static bool grow_table(vpps_schedule_work *w) {
     w->table = table;
     w->table_size = size;
     for (uint32_t i = 0; i < w->n_groups; i++) {
-        uint64_t key = (uint64_t)w->groups[i].level << 32 | w->groups[i].signature;
-        uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 32) & (size - 1);
+        const vpps_group *group = &w->groups[i];
+        uint32_t at = hash_key(group->level, group->signature, group->key) & (size - 1);
         while (table[at]) at = (at + 1) & (size - 1);
         table[at] = i + 1;
     }
     return true;
 }
 
+/* The node's group, a new one when it is the first of its kind; UINT32_MAX when out of memory. */
+static uint32_t find_group(vpps_schedule_work *w, uint32_t level, uint8_t key, const vpps_flat_node *node) {
+    uint32_t mask = w->table_size - 1;
+    uint32_t at = hash_key(level, node->signature, key) & mask;
+    for (; w->table[at]; at = (at + 1) & mask) {
+        const vpps_group *group = &w->groups[w->table[at] - 1];
+        if (group->signature == node->signature && group->level == level && group->key == key) return w->table[at] - 1;
+    }
+    if (w->n_groups * 2 >= w->table_size) {
+        if (!grow_table(w)) return UINT32_MAX;
+        return find_group(w, level, key, node);
+    }
+    if (!VPPS_RESERVE(w->groups, w->groups_capacity, w->n_groups + 1u) ||
+        !VPPS_RESERVE(w->links, w->links_capacity, w->n_links + node->n_args)) {
+        return UINT32_MAX;
+    }
+    w->groups[w->n_groups] = (vpps_group){.signature = node->signature, .level = level, .key = key,
+                                          .flags = key | VPPS_ONCE, .links = (uint32_t)w->n_links, .n_links = node->n_args,
+                                          .user = VPPS_NO_OFFSET,
+                                          .counted_by = VPPS_NO_OFFSET};
+    w->n_links += node->n_args;
+    w->table[at] = ++w->n_groups;
+    return w->n_groups - 1;
+}
+
+/* Keeps the group's links true as node number `rank` joins. */
+static inline void link_arguments(vpps_schedule_work *w, vpps_group *group, const vpps_flat_node *node, uint32_t rank) {
+    const uint32_t *args = w->flat->args + node->args;
+    vpps_link *links = w->links + group->links;
+    if (VPPS_UNLIKELY(node->n_args != group->n_links)) group->n_links = 0;
+    for (uint32_t k = 0; k < group->n_links; k++) {
+        uint32_t g = w->group[args[k]], shift = w->rank[args[k]] - rank;
+        if (rank == 0) {
+            links[k] = (vpps_link){g, shift, true};
+        } else if (links[k].group != g || links[k].shift != shift) {
+            links[k].aligned = false;
+        }
+    }
+}
+
 static bool make_groups(vpps_schedule_work *w) {
     const vpps_flat *flat = w->flat;
-    w->n_groups = 0;
-    w->n_levels = 0;
-    if (w->table) memset(w->table, 0, w->table_size * sizeof *w->table);
+    const vpps_signature *signatures = w->g->signatures;
+    w->n_groups = w->n_levels = 0;
+    w->n_links = 0;
+    if (!w->table_size && !grow_table(w)) return false;
+    memset(w->table, 0, w->table_size * sizeof *w->table);
     for (uint32_t i = 0; i < flat->n_nodes; i++) {
         if (!(w->flags[i] & VPPS_NEEDED)) continue;
-        if (w->n_groups * 2 >= w->table_size && !grow_table(w)) return false;
-        uint32_t group = find_group(w, w->level[i], flat->nodes[i].signature);
-        if (group == UINT32_MAX) return false;
-        w->groups[group].n++;
-        w->group[i] = group;
+        const vpps_flat_node *node = &flat->nodes[i];
+        /* uses of one entry share a gradient, so lookups of any number of uses are alike */
+        bool source = vpps_ops[signatures[node->signature].op].klass == VPPS_CLASS_SOURCE;
+        uint8_t key = w->flags[i] & (source ? VPPS_GRADIENT | VPPS_SLOT : VPPS_GRADIENT | VPPS_SLOT | VPPS_KEPT);
+        uint32_t index = find_group(w, w->level[i], key, node);
+        if (index == UINT32_MAX) return false;
+        vpps_group *group = &w->groups[index];
+        uint32_t rank = group->n++;
+        if (source || !(w->flags[i] & VPPS_ONCE)) group->flags = (group->flags & ~VPPS_ONCE) | VPPS_ZEROED;
+        group->flags |= w->flags[i] & VPPS_ZEROED;
+        w->group[i] = index;
+        w->rank[i] = rank;
+        link_arguments(w, group, node, rank);
         if (w->level[i] >= w->n_levels) w->n_levels = w->level[i] + 1;
     }
     return true;
+}
+
+/* Parameters' values lie where the entries are, not side by side. And a group whose nodes are used once, by one group in
+ * the same order or all by one node (losses by their sum), knows its user. */
+static void finish_links(vpps_schedule_work *w) {
+    for (uint32_t i = 0; i < w->n_groups; i++) {
+        const vpps_group *group = &w->groups[i];
+        for (uint32_t k = 0; k < group->n_links; k++) {
+            vpps_link *l = &w->links[group->links + k];
+            vpps_group *of = &w->groups[l->group];
+            uint8_t op = w->g->signatures[of->signature].op;
+            if (op == VPPS_OP_LOOKUP || op == VPPS_OP_PARAMETER) l->aligned = false;
+            if (!l->aligned || !(of->flags & VPPS_ONCE)) continue;
+            if (!l->shift && of->n == group->n) {
+                of->user = i;
+                of->user_argument = k;
+            } else if (group->n == 1) {
+                of->count = of->counted_by == i ? of->count + 1 : 1;
+                of->counted_by = i;
+                if (of->count < of->n) continue;
+                of->user = i;
+                of->user_argument = VPPS_NO_OFFSET;
+            }
+        }
+    }
 }
 
 /* Orders groups by level (stable: first appearance within a level). */
@@ -146,51 +245,28 @@ static bool sort_nodes_by_signature(vpps_schedule_work *w) {
         group->first = next;
         next += group->n;
         w->signatures[group->signature].n_nodes += group->n;
-        group->n = 0;
     }
     for (uint32_t i = 0; i < w->flat->n_nodes; i++) {
-        if (!(w->flags[i] & VPPS_NEEDED)) continue;
-        vpps_group *group = &w->groups[w->group[i]];
-        w->order[group->first + group->n++] = i;
+        if (w->flags[i] & VPPS_NEEDED) w->order[w->groups[w->group[i]].first + w->rank[i]] = i;
     }
     return true;
-}
-
-/* Where some member of an affine argument's list has a gradient, all must have a place for one. */
-static void give_slots(vpps_schedule_work *w) {
-    for (uint32_t i = 0; i < w->n_signatures; i++) {
-        const vpps_signature *s = &w->g->signatures[w->signature_order[i]];
-        if (s->op != VPPS_OP_AFFINE) continue;
-        const vpps_signature_work *sw = &w->signatures[w->signature_order[i]];
-        const uint32_t *nodes = w->order + w->groups[w->signature_groups[sw->first_group]].first;
-        for (uint32_t k = 0; k < s->n_matrices; k++) {
-            bool some = false, all = true;
-            for (uint32_t j = 0; j < sw->n_nodes; j++) {
-                bool has = w->flags[w->flat->args[w->flat->nodes[nodes[j]].args + k]] & VPPS_GRADIENT;
-                some |= has;
-                all &= has;
-            }
-            for (uint32_t j = 0; some && !all && j < sw->n_nodes; j++) {
-                w->flags[w->flat->args[w->flat->nodes[nodes[j]].args + k]] |= VPPS_SLOT;
-            }
-        }
-    }
 }
 
 vpps_status vpps_analyse(vpps_scheduler *s) {
     vpps_schedule_work *w = s->work;
     uint32_t n = w->flat->n_nodes;
-    if (!VPPS_RESERVE(w->level, w->level_capacity, n) || !VPPS_RESERVE(w->uses, w->uses_capacity, n) ||
-        !VPPS_RESERVE(w->consumer, w->consumer_capacity, n) || !VPPS_RESERVE(w->group, w->group_capacity, n) ||
-        !VPPS_RESERVE(w->order, w->order_capacity, n) || !VPPS_RESERVE(w->flags, w->flags_capacity, n)) {
+    if (!VPPS_RESERVE(w->level, w->level_capacity, n) || !VPPS_RESERVE(w->rank, w->rank_capacity, n) ||
+        !VPPS_RESERVE(w->group, w->group_capacity, n) || !VPPS_RESERVE(w->order, w->order_capacity, n) ||
+        !VPPS_RESERVE(w->flags, w->flags_capacity, n)) {
         return vpps_fail(VPPS_MEMORY, "schedule: out of memory for %u nodes", n);
     }
     set_levels(w);
     mark_needed(w);
-    if (!make_groups(w) || !sort_groups_by_level(w) || !sort_nodes_by_signature(w)) {
+    bool done = !w->training || !w->mixed || give_slots(w);
+    if (!done || !make_groups(w) || !sort_groups_by_level(w) || !sort_nodes_by_signature(w)) {
         return vpps_fail(VPPS_MEMORY, "schedule: out of memory for %u nodes", n);
     }
-    if (w->training) give_slots(w);
+    finish_links(w);
     s->n_levels = w->n_levels;
     s->n_computed = 0;
     for (uint32_t i = 0; i < w->n_groups; i++) s->n_computed += w->groups[i].n;

@@ -15,40 +15,56 @@ uint32_t *vpps_append(vpps_scheduler *s, size_t n) {
     return at;
 }
 
-/* Writes argument k of a signature's nodes as a list at the end of the script: its length, the values' offsets and,
- * where wanted, the gradients'. */
-static bool write_list(vpps_scheduler *s, const vpps_signature_work *sw, uint32_t cols, uint32_t k, vpps_list *list) {
-    vpps_schedule_work *w = s->work;
-    const uint32_t *nodes = w->order + w->groups[w->signature_groups[sw->first_group]].first;
-    list->n = sw->n_nodes * cols;
-    uint32_t *words = vpps_append(s, 1 + (size_t)list->n * 2);
-    if (!words) return false;
-    uint32_t *values = words + 1, *gradients = words + 1 + list->n;
-    bool wanted = false;
-    uint64_t hash = list->n;
-    words[0] = list->n;
-    for (uint32_t j = 0; j < sw->n_nodes; j++) {
-        uint32_t x = w->flat->args[w->flat->nodes[nodes[j]].args + k];
-        wanted |= w->training && (w->flags[x] & VPPS_GRADIENT);
-        for (uint32_t c = 0; c < cols; c++) {
-            values[j * cols + c] = s->values[x] + c * list->elems;
-            gradients[j * cols + c] = s->gradients[x] + c * list->elems;
-        }
-        hash = (hash ^ s->values[x]) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 29;
-    }
-    list->values = (uint32_t)(values - s->script);
-    list->gradients = wanted ? (uint32_t)(gradients - s->script) : 0;
-    list->hash = hash;
-    if (!wanted) s->script_words -= list->n;
-    return true;
+/* Argument k of node number j of a signature. */
+static vpps_node argument(const vpps_schedule_work *w, const uint32_t *nodes, uint32_t j, uint32_t k) {
+    return w->flat->args[w->flat->nodes[nodes[j]].args + k];
 }
 
-static bool same_list(const vpps_scheduler *s, const vpps_list *a, const vpps_list *b) {
-    return a->hash == b->hash && a->n == b->n && a->elems == b->elems && !a->gradients == !b->gradients &&
-           !memcmp(s->script + a->values, s->script + b->values, a->n * sizeof *s->script) &&
-           (!a->gradients ||
-            !memcmp(s->script + a->gradients, s->script + b->gradients, a->n * sizeof *s->script));
+static const uint32_t *nodes_of(const vpps_schedule_work *w, const vpps_signature_work *sw) {
+    return w->order + w->groups[w->signature_groups[sw->first_group]].first;
+}
+
+/* A list with the same members, or UINT32_MAX. Lists that differ mostly do so at once. */
+static uint32_t find_list(const vpps_schedule_work *w, const vpps_signature_work *sw, uint32_t cols, uint32_t k) {
+    const uint32_t *nodes = nodes_of(w, sw);
+    for (uint32_t i = 0; i < w->n_lists; i++) {
+        const vpps_list *list = &w->lists[i];
+        if (list->n != sw->n_nodes * cols || w->g->signatures[list->signature].cols != cols) continue;
+        const uint32_t *others = nodes_of(w, &w->signatures[list->signature]);
+        uint32_t j = 0;
+        while (j < sw->n_nodes && argument(w, nodes, j, k) == argument(w, others, j, list->argument)) j++;
+        if (j == sw->n_nodes) return i;
+    }
+    return UINT32_MAX;
+}
+
+/* Writes argument k of a signature's nodes as a list at the end of the script: its length, the values' offsets and,
+ * where wanted, the gradients'. */
+static bool write_list(vpps_scheduler *s, const vpps_signature_work *sw, uint32_t cols, vpps_list *list) {
+    vpps_schedule_work *w = s->work;
+    const uint32_t *nodes = nodes_of(w, sw);
+    list->n = sw->n_nodes * cols;
+    uint32_t *values = vpps_append(s, 1 + (size_t)list->n * 2);
+    if (!values) return false;
+    *values++ = list->n;
+    uint32_t *gradients = values + list->n;
+    bool wanted = false;
+    for (uint32_t j = 0; j < sw->n_nodes; j++) {
+        vpps_node x = argument(w, nodes, j, list->argument);
+        uint32_t value = vpps_value_of(w, x), gradient = vpps_gradient_of(w, x);
+        wanted |= w->flags[x] & VPPS_GRADIENT;
+        for (uint32_t c = 0; c < cols; c++) {
+            *values++ = value + c * list->elems;
+            *gradients++ = gradient + c * list->elems;
+        }
+    }
+    list->values = (uint32_t)(values - list->n - s->script);
+    list->gradients = wanted ? list->values + list->n : 0;
+    if (!wanted) s->script_words -= list->n;
+    if (wanted && !w->transposed) {
+        list->partial = vpps_take_pool(w, (uint64_t)w->plan->n_vps * list->n * list->elems);
+    }
+    return true;
 }
 
 static bool make_lists(vpps_scheduler *s, uint32_t signature) {
@@ -61,19 +77,12 @@ static bool make_lists(vpps_scheduler *s, uint32_t signature) {
     }
     sw->first_list = w->n_pair_lists;
     for (uint32_t k = 0; k < sig->n_matrices; k++) {
-        vpps_list *list = &w->lists[w->n_lists];
-        size_t before = s->script_words;
-        *list = (vpps_list){.elems = w->g->model->params[w->g->matrices[sig->first_matrix + k]].cols};
-        if (!write_list(s, sw, sig->cols, k, list)) return false;
-        uint32_t found = 0;
-        while (found < w->n_lists && !same_list(s, &w->lists[found], list)) found++;
-        if (found < w->n_lists) {
-            s->script_words = before;
-        } else {
-            if (list->gradients && !w->transposed) {
-                list->partial = vpps_take_pool(w, (uint64_t)w->plan->n_vps * list->n * list->elems);
-            }
-            w->n_lists++;
+        uint32_t found = find_list(w, sw, sig->cols, k);
+        if (found == UINT32_MAX) {
+            found = w->n_lists++;
+            uint32_t elems = w->g->model->params[w->g->matrices[sig->first_matrix + k]].cols;
+            w->lists[found] = (vpps_list){.elems = elems, .signature = signature, .argument = k};
+            if (!write_list(s, sw, sig->cols, &w->lists[found])) return false;
         }
         w->pair_lists[w->n_pair_lists++] = found;
     }
@@ -153,8 +162,9 @@ static bool write_bundle(vpps_scheduler *s, vpps_bundle *b) {
     for (uint32_t i = b->first_signature; i != VPPS_NO_OFFSET; i = w->signatures[i].next) {
         const vpps_signature *sig = &w->g->signatures[i];
         const vpps_signature_work *sw = &w->signatures[i];
-        *at++ = sw->base;
-        *at++ = w->training ? sw->gradient_base : VPPS_NO_OFFSET;
+        const vpps_group *first = &w->groups[w->signature_groups[sw->first_group]];
+        *at++ = first->value_base;
+        *at++ = first->gradient_base;
         *at++ = sig->param;
         *at++ = sig->rows;
         *at++ = sig->n_matrices;

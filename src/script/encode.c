@@ -95,19 +95,19 @@ static void flush_run(encoder *e, bool shared) {
     }
 }
 
-/* One node's instruction: continues the run when every operand lies right behind its predecessor's. words[0] is the
- * destination; next[] is what the following node's words must be. */
-static void run_node(encoder *e, bool shared, uint32_t rows, uint32_t opcode, uint32_t length, const uint32_t *words,
-                     const uint32_t *next, uint32_t n_words) {
+/* An instruction for n neighbouring nodes: continues the run when every operand lies right behind its predecessor's.
+ * words[0] is the destination; next[] is what the second node's words must be. */
+static void run_nodes(encoder *e, bool shared, uint32_t rows, uint32_t opcode, uint32_t length, const uint32_t *words,
+                      const uint32_t *next, uint32_t n_words, uint32_t n) {
     struct vpps_run *run = &e->w->run;
     bool fits = run->n_nodes && run->opcode == opcode && run->length == length && run->rows == rows &&
                 run->n_words == n_words &&
-                (uint64_t)(run->n_nodes + 1) * length <= VPPS_MAX_LENGTH;
+                (shared || (uint64_t)(run->n_nodes + n) * length <= VPPS_MAX_LENGTH);
     for (uint32_t i = 0; fits && i < n_words; i++) {
         fits = words[i] == run->words[i] + run->n_nodes * (run->next[i] - run->words[i]);
     }
     if (fits) {
-        run->n_nodes++;
+        run->n_nodes += n;
         return;
     }
     flush_run(e, shared);
@@ -122,7 +122,7 @@ static void run_node(encoder *e, bool shared, uint32_t rows, uint32_t opcode, ui
     run->length = length;
     run->rows = rows;
     run->n_words = n_words;
-    run->n_nodes = 1;
+    run->n_nodes = n;
 }
 
 /* ---------------------------------------------------------------- operands */
@@ -142,75 +142,155 @@ static void product_words(const vpps_schedule_work *w, const vpps_flat_node *nod
     memcpy(out, opcode == VPPS_I_MATMUL ? forward : opcode == VPPS_I_MATMUL_NT ? nt : tn, sizeof forward);
 }
 
-/* One operand's word. */
-static uint32_t operand_word(const vpps_scheduler *s, uint32_t id, const vpps_flat_node *node, char letter, uint32_t k) {
-    const vpps_schedule_work *w = s->work;
-    const uint32_t *args = w->flat->args + node->args;
+enum { MAX_CODES = 8, MAX_WORDS = 24 };
+
+/* How an operand's word comes from a node of the group: prepared once, used for each. */
+typedef struct operand_code {
+    enum { CODE_REGULAR, CODE_VALUE, CODE_GRADIENT, CODE_IMM, CODE_PRODUCT, CODE_LIST } kind;
+    uint32_t base, stride; /* REGULAR: of node j, base + j * stride. Else `base` is added */
+    uint32_t argument;     /* VALUE, GRADIENT: of this argument; LIST: of this and the following */
+    bool advances;         /* goes with the elements */
+} operand_code;
+
+/* The value of argument k of the group's nodes, plus `extra`. */
+static operand_code value_code(const vpps_schedule_work *w, const vpps_group *group, uint32_t k, uint32_t extra) {
+    const vpps_link *l = vpps_aligned(w, group, k);
+    if (!l) return (operand_code){.kind = CODE_VALUE, .base = extra, .argument = k};
+    const vpps_group *x = &w->groups[l->group];
+    return (operand_code){.base = x->value_base + l->shift * x->value_stride + extra, .stride = x->value_stride};
+}
+
+static operand_code gradient_code(const vpps_schedule_work *w, const vpps_group *group, uint32_t k) {
+    const vpps_link *l = vpps_aligned(w, group, k);
+    if (!l) return (operand_code){.kind = CODE_GRADIENT, .argument = k};
+    const vpps_group *x = &w->groups[l->group];
+    return (operand_code){.base = x->gradient_base + l->shift * x->gradient_stride, .stride = x->gradient_stride};
+}
+
+/* One letter of ops.def for the group, in an instruction for argument k. */
+static operand_code letter_code(const vpps_schedule_work *w, const vpps_group *group, char letter, uint32_t k) {
+    const vpps_signature *s = &w->g->signatures[group->signature];
+    uint32_t n_args = w->flat->nodes[w->order[group->first]].n_args;
     switch (letter) {
     case 'a':
-    case 'v': return s->values[args[0]];
-    case 'b': return s->values[args[1]];
-    case 'w': return s->values[args[0]] + k - 1;
-    case 'y': return s->values[id];
-    case 'd': return s->gradients[id];
-    case 'i': return s->values[id] + vpps_words(&w->g->signatures[node->signature]);
-    case 'k': return k;
-    case 'n': return float_bits(1.0f / (float)node->n_args);
-    case 'o': return float_bits(1.0f);
-    case 'p': return float_bits(w->g->signatures[node->signature].p);
-    default: return node->imm; /* f u e */
+    case 'v': return value_code(w, group, 0, 0);
+    case 'b': return value_code(w, group, 1, 0);
+    case 'w': return value_code(w, group, 0, k - 1);
+    case 'y': return (operand_code){.base = group->value_base, .stride = group->value_stride};
+    case 'i': return (operand_code){.base = group->value_base + vpps_words(s), .stride = group->value_stride};
+    case 'd': return (operand_code){.base = group->gradient_base, .stride = group->gradient_stride};
+    case 'k': return (operand_code){.base = k};
+    case 'n': return (operand_code){.base = float_bits(1.0f / (float)n_args)}; /* see n_args_differ */
+    case 'o': return (operand_code){.base = float_bits(1.0f)};
+    case 'p': return (operand_code){.base = float_bits(s->p)};
+    case 'r': return (operand_code){.kind = CODE_PRODUCT};
+    default: return (operand_code){.kind = CODE_IMM}; /* f u e */
     }
 }
 
-enum { MAX_WORDS = 16 };
+/* An instruction's operands for a group: the destination, then the letters. */
+typedef struct operand_codes {
+    operand_code codes[MAX_CODES];
+    uint32_t n;
+    bool regular; /* all follow from the first node's */
+} operand_codes;
 
-/* A node's operands into words, and what its neighbour's would be into next. Returns their number; operands that need
- * more than MAX_WORDS go to *large, grown as needed. */
-static uint32_t operand_words(vpps_scheduler *s, uint32_t id, const char *letters, uint32_t opcode, uint32_t k,
-                              uint32_t length, uint32_t *words, uint32_t *next) {
-    vpps_schedule_work *w = s->work;
-    const vpps_flat_node *node = &w->flat->nodes[id];
+static operand_codes make_codes(const vpps_schedule_work *w, const vpps_group *group, const char *letters,
+                                uint32_t opcode, uint32_t k, operand_code destination) {
     const char *types = vpps_instructions[opcode].operands;
-    uint32_t n = 0;
+    uint32_t length = vpps_words(&w->g->signatures[group->signature]);
+    operand_codes c = {.n = 1, .regular = group->n_links > 0};
+    c.codes[0] = destination;
+    c.codes[0].advances = true;
     for (uint32_t i = 0; letters[i]; i++) {
-        if (letters[i] == '*') {
-            uint32_t first = types[0] == 'v';
-            words[n] = next[n] = node->n_args - first;
-            n++;
-            for (uint32_t j = first; j < node->n_args; j++, n++) {
-                words[n] = s->values[w->flat->args[node->args + j]];
-                next[n] = words[n] + length;
+        uint32_t first = letters[i] == '*' && types[0] == 'v';
+        if (letters[i] == '*') { /* of equal nodes, each argument an operand; else a list node by node */
+            bool spread = group->n_links && group->n_links - first + c.n + 1 <= MAX_CODES;
+            if (!spread) c.codes[c.n++] = (operand_code){.kind = CODE_LIST, .argument = first};
+            if (spread) c.codes[c.n++] = (operand_code){.base = group->n_links - first};
+            for (uint32_t j = first; spread && j < group->n_links; j++) {
+                c.codes[c.n] = value_code(w, group, j, 0);
+                c.codes[c.n++].advances = true;
             }
-        } else if (letters[i] == 'r') {
+        } else {
+            c.codes[c.n] = letter_code(w, group, letters[i], k);
+            c.codes[c.n++].advances = types[i] && advances(types[i]);
+        }
+    }
+    for (uint32_t i = 0; i < c.n; i++) {
+        const operand_code *code = &c.codes[i];
+        c.regular = c.regular && code->kind == CODE_REGULAR && code->stride == (code->advances ? length : 0);
+    }
+    return c;
+}
+
+/* Words of node number j of the group, and what its neighbour's would be; returns their number. */
+static uint32_t operand_words(const vpps_schedule_work *w, const vpps_group *group, const operand_codes *c, uint32_t j,
+                              uint32_t opcode, uint32_t length, uint32_t *words, uint32_t *next) {
+    const vpps_flat_node *node = &w->flat->nodes[w->order[group->first + j]];
+    const uint32_t *args = w->flat->args + node->args;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        const operand_code *code = &c->codes[i];
+        switch (code->kind) {
+        case CODE_REGULAR: words[n] = code->base + j * code->stride; break;
+        case CODE_VALUE: words[n] = vpps_value_of(w, args[code->argument]) + code->base; break;
+        case CODE_GRADIENT: words[n] = vpps_gradient_of(w, args[code->argument]); break;
+        case CODE_IMM: words[n] = node->imm; break;
+        case CODE_PRODUCT:
             product_words(w, node, opcode, words + n);
             memcpy(next + n, words + n, 3 * sizeof *next);
             n += 3;
-        } else {
-            words[n] = operand_word(s, id, node, letters[i], k);
-            next[n] = words[n] + (advances(types[i]) ? length : 0);
+            continue;
+        case CODE_LIST:
+            words[n] = next[n] = node->n_args - code->argument;
             n++;
+            for (uint32_t k = code->argument; k < node->n_args; k++, n++) {
+                words[n] = vpps_value_of(w, args[k]);
+                next[n] = words[n] + length;
+            }
+            continue;
         }
+        next[n] = words[n] + (code->advances ? length : 0);
+        n++;
     }
     return n;
 }
 
-/* Which VP adds to the gradient of x in this item: the same one for all additions, so that they need no barrier. */
-static uint32_t owner_of(encoder *e, vpps_node x) {
+/* Which VP adds to the gradient at `offset` in this item: the same one for all additions, so that they need no
+ * barrier. */
+static uint32_t owner_of(encoder *e, uint32_t offset) {
     vpps_schedule_work *w = e->w;
-    const vpps_flat_node *node = &w->flat->nodes[x];
-    const vpps_signature *s = &w->g->signatures[node->signature];
-    if (s->op == VPPS_OP_LOOKUP || s->op == VPPS_OP_PARAMETER) x = w->representatives[s->param][node->imm];
-    if (w->owner_item[x] != e->item) {
-        w->owner_item[x] = e->item;
-        w->owner[x] = least_loaded(w);
+    if (w->n_owners * 2 >= w->owners_size) {
+        uint32_t size = w->owners_size ? w->owners_size * 2 : 256;
+        struct vpps_owner *owners = calloc(size, sizeof *owners);
+        if (!owners) {
+            w->status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+            return 0;
+        }
+        for (uint32_t i = 0; i < w->owners_size; i++) {
+            if (w->owners[i].item != e->item) continue; /* of an earlier item: no longer of interest */
+            uint32_t at = (w->owners[i].offset * 0x9e3779b9u >> 8) & (size - 1);
+            while (owners[at].item) at = (at + 1) & (size - 1);
+            owners[at] = w->owners[i];
+        }
+        free(w->owners);
+        w->owners = owners;
+        w->owners_size = size;
     }
-    return w->owner[x];
+    uint32_t at = (offset * 0x9e3779b9u >> 8) & (w->owners_size - 1);
+    for (; w->owners[at].item == e->item; at = (at + 1) & (w->owners_size - 1)) { /* older items' entries are free */
+        if (w->owners[at].offset == offset) return w->owners[at].vp;
+    }
+    w->owners[at] = (struct vpps_owner){offset, e->item, least_loaded(w)};
+    w->n_owners++;
+    return w->owners[at].vp;
 }
 
-/* An instruction that adds to, or writes, a part of a node as one piece. */
-static void place_whole(encoder *e, vpps_node owner, uint32_t word, uint32_t elems, const uint32_t *words, uint32_t n) {
+/* An instruction as one piece. `tensor`: what it writes a part of. */
+static void place_whole(encoder *e, uint32_t tensor, uint32_t word, uint32_t elems, const uint32_t *words, uint32_t n) {
     uint32_t opcode = vpps_word_opcode(word);
-    uint32_t vp = word & VPPS_WORD_ACC ? owner_of(e, owner) : least_loaded(e->w);
+    uint32_t vp = word & VPPS_WORD_ACC ? owner_of(e, tensor) : least_loaded(e->w);
     uint32_t *at = deal(e, vp, 1 + n, cost_of(opcode, elems));
     if (!at) return;
     at[0] = word;
@@ -223,20 +303,33 @@ static const vpps_signature *signature_of(const vpps_schedule_work *w, vpps_node
     return &w->g->signatures[w->flat->nodes[x].signature];
 }
 
+/* The flag of instructions that write to the gradient of x. */
+static uint32_t accumulates(const vpps_schedule_work *w, vpps_node x) {
+    return w->groups[w->group[x]].flags & VPPS_ZEROED ? VPPS_WORD_ACC : 0;
+}
+
 /* Buffers for a node's operands: on the stack, or, for a node of many arguments, from the heap. */
 typedef struct operand_buffer {
     uint32_t small[2 * MAX_WORDS];
     uint32_t *words, *next, *heap;
+    uint32_t capacity;
 } operand_buffer;
 
 static bool prepare(encoder *e, operand_buffer *b, uint32_t n_args) {
-    uint32_t n = n_args + MAX_WORDS / 2;
-    if (b->heap) free(b->heap);
-    b->heap = n > MAX_WORDS ? malloc(2 * (size_t)n * sizeof(uint32_t)) : NULL;
-    if (n > MAX_WORDS && !b->heap) e->w->status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");
-    b->words = b->heap ? b->heap : b->small;
-    b->next = b->words + (b->heap ? n : MAX_WORDS);
-    return e->w->status == VPPS_OK;
+    uint32_t needed = n_args + MAX_CODES;
+    if (!b->capacity) {
+        b->capacity = MAX_WORDS;
+        b->words = b->small;
+        b->next = b->small + MAX_WORDS;
+    }
+    if (needed <= b->capacity) return true;
+    free(b->heap);
+    b->heap = malloc(2 * (size_t)needed * sizeof(uint32_t));
+    if (!b->heap) e->w->status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+    b->capacity = needed;
+    b->words = b->heap;
+    b->next = b->heap + needed;
+    return b->heap != NULL;
 }
 
 /* Concatenation and slices: column by column, one copy a part. */
@@ -248,12 +341,13 @@ static void copy_parts(encoder *e, vpps_node y, uint32_t k, bool backward) {
     bool slice = sy->op == VPPS_OP_SLICE;
     uint32_t in_x = slice ? node->imm : 0, in_y = 0, rows = slice ? sy->rows : sx->rows;
     for (uint32_t j = 0; j < k; j++) in_y += signature_of(w, w->flat->args[node->args + j])->rows;
-    uint32_t flags = backward && (w->flags[x] & VPPS_ZEROED) ? VPPS_WORD_ACC : 0;
-    const uint32_t *offsets = backward ? e->s->gradients : e->s->values;
+    uint32_t flags = backward ? accumulates(w, x) : 0;
+    uint32_t base_x = backward ? vpps_gradient_of(w, x) : vpps_value_of(w, x);
+    uint32_t base_y = backward ? vpps_gradient_of(w, y) : vpps_value_of(w, y);
     for (uint32_t c = 0; c < sy->cols; c++) {
-        uint32_t at_x = offsets[x] + c * sx->rows + in_x, at_y = offsets[y] + c * sy->rows + in_y;
+        uint32_t at_x = base_x + c * sx->rows + in_x, at_y = base_y + c * sy->rows + in_y;
         uint32_t words[2] = {backward ? at_x : at_y, backward ? at_y : at_x};
-        place_whole(e, x, vpps_word(VPPS_I_COPY, flags, rows), rows, words, 2);
+        place_whole(e, base_x, vpps_word(VPPS_I_COPY, flags, rows), rows, words, 2);
     }
 }
 
@@ -262,29 +356,38 @@ static uint32_t forward_length(const vpps_schedule_work *w, vpps_node y, vpps_fo
     return vpps_words(signature_of(w, w->flat->args[w->flat->nodes[y].args]));
 }
 
+/* An average's factor is in its words, so nodes with other numbers of arguments need codes of their own. */
+static void fix_average(const vpps_schedule_work *w, vpps_node y, const char *letters, operand_codes *c) {
+    const char *at = strchr(letters, 'n');
+    if (at) c->codes[1 + (at - letters)].base = float_bits(1.0f / (float)w->flat->nodes[y].n_args);
+}
+
 static void encode_forward(encoder *e, const vpps_item *item) {
     vpps_schedule_work *w = e->w;
     const vpps_group *group = &w->groups[item->what];
     const vpps_signature *s = &w->g->signatures[group->signature];
     const vpps_op_row *op = &vpps_ops[s->op];
     vpps_form form = vpps_instructions[op->forward].form;
-    operand_buffer b = {.heap = NULL};
-    for (uint32_t j = 0; j < group->n && w->status == VPPS_OK; j++) {
+    operand_buffer b = {.capacity = 0, .heap = NULL};
+    operand_codes c = make_codes(w, group, op->forward_operands, op->forward, 0,
+                                 letter_code(w, group, 'y', 0));
+    bool fits = (uint64_t)group->n * vpps_words(s) <= VPPS_MAX_LENGTH || item->shared;
+    uint32_t n_together = form == VPPS_FORM_EW && op->klass == VPPS_CLASS_EW && c.regular && fits ? group->n : 1;
+    for (uint32_t j = 0; j < group->n && w->status == VPPS_OK; j += n_together) {
         vpps_node y = w->order[group->first + j];
         uint32_t n_args = w->flat->nodes[y].n_args;
         if (op->klass == VPPS_CLASS_PARTS) {
             for (uint32_t k = 0; k < n_args; k++) copy_parts(e, y, k, false);
             continue;
         }
-        if ((j == 0 || n_args + MAX_WORDS / 2 > MAX_WORDS) && !prepare(e, &b, n_args)) break;
+        if (!prepare(e, &b, n_args)) break;
+        if (!group->n_links) fix_average(w, y, op->forward_operands, &c);
         uint32_t length = forward_length(w, y, form);
-        b.words[0] = e->s->values[y];
-        b.next[0] = b.words[0] + length;
-        uint32_t n = 1 + operand_words(e->s, y, op->forward_operands, op->forward, 0, length, b.words + 1, b.next + 1);
+        uint32_t n = operand_words(w, group, &c, j, op->forward, length, b.words, b.next);
         if (form == VPPS_FORM_EW) {
-            run_node(e, item->shared, s->rows, op->forward, length, b.words, b.next, n);
+            run_nodes(e, item->shared, s->rows, op->forward, length, b.words, b.next, n, n_together);
         } else {
-            place_whole(e, y, vpps_word(op->forward, 0, length), length, b.words, n);
+            place_whole(e, b.words[0], vpps_word(op->forward, 0, length), length, b.words, n);
         }
     }
     flush_run(e, item->shared);
@@ -295,11 +398,10 @@ static void encode_forward(encoder *e, const vpps_item *item) {
 static void encode_weights_backward(encoder *e, vpps_node y) {
     vpps_schedule_work *w = e->w;
     const uint32_t *args = w->flat->args + w->flat->nodes[y].args;
-    uint32_t flags = w->flags[args[0]] & VPPS_ZEROED ? VPPS_WORD_ACC : 0;
-    uint32_t length = vpps_words(signature_of(w, y));
+    uint32_t length = vpps_words(signature_of(w, y)), weights = vpps_gradient_of(w, args[0]);
     for (uint32_t k = 1; k < w->flat->nodes[y].n_args; k++) {
-        uint32_t words[3] = {e->s->gradients[args[0]] + k - 1, e->s->gradients[y], e->s->values[args[k]]};
-        place_whole(e, args[0], vpps_word(VPPS_I_DOT, flags, length), length, words, 3);
+        uint32_t words[3] = {weights + k - 1, vpps_gradient_of(w, y), vpps_value_of(w, args[k])};
+        place_whole(e, weights, vpps_word(VPPS_I_DOT, accumulates(w, args[0]), length), length, words, 3);
     }
 }
 
@@ -313,11 +415,19 @@ static void encode_backward(encoder *e, const vpps_item *item) {
     const char *letters = op->backward_operands[op->max_args == VPPS_MANY ? 0 : k];
     vpps_form form = vpps_instructions[item->opcode].form;
     uint32_t words[MAX_WORDS], next[MAX_WORDS];
-    for (uint32_t j = 0; j < group->n && w->status == VPPS_OK; j++) {
+    const vpps_link *link = vpps_aligned(w, group, k);
+    operand_codes c = make_codes(w, group, letters, item->opcode, k, gradient_code(w, group, k));
+    bool together = link && form == VPPS_FORM_EW && op->klass == VPPS_CLASS_EW && !weights && c.regular;
+    if (together && !item->shared) { /* additions are placed one by one */
+        together = !(w->groups[link->group].flags & VPPS_ZEROED) && (uint64_t)group->n * vpps_words(s) <= VPPS_MAX_LENGTH;
+    }
+    uint32_t n_together = together ? group->n : 1;
+    for (uint32_t j = 0; j < group->n && w->status == VPPS_OK; j += n_together) {
         vpps_node y = w->order[group->first + j];
         if (k >= w->flat->nodes[y].n_args) continue;
         vpps_node x = w->flat->args[w->flat->nodes[y].args + k];
-        if (e->s->gradients[x] == VPPS_NO_OFFSET || e->s->gradients[x] == e->s->gradients[y]) continue;
+        const vpps_group *of = &w->groups[w->group[x]];
+        if (of->gradient_base == VPPS_NO_OFFSET || of->gradient_base == group->gradient_base) continue;
         if (op->klass == VPPS_CLASS_PARTS) {
             copy_parts(e, y, k, true);
             continue;
@@ -326,16 +436,14 @@ static void encode_backward(encoder *e, const vpps_item *item) {
             encode_weights_backward(e, y);
             continue;
         }
-        uint32_t rows = signature_of(w, x)->rows;
         uint32_t length = vpps_words(signature_of(w, form == VPPS_FORM_REDUCE ? y : x));
-        uint32_t flags = w->flags[x] & VPPS_ZEROED ? VPPS_WORD_ACC : 0;
-        words[0] = e->s->gradients[x];
-        next[0] = words[0] + length;
-        uint32_t n = 1 + operand_words(e->s, y, letters, item->opcode, k, length, words + 1, next + 1);
+        uint32_t flags = accumulates(w, x);
+        if (!group->n_links) fix_average(w, y, letters, &c);
+        uint32_t n = operand_words(w, group, &c, j, item->opcode, length, words, next);
         if (form == VPPS_FORM_EW && (item->shared || !flags)) {
-            run_node(e, item->shared, rows, item->opcode | flags, length, words, next, n);
+            run_nodes(e, item->shared, signature_of(w, x)->rows, item->opcode | flags, length, words, next, n, n_together);
         } else {
-            place_whole(e, x, vpps_word(item->opcode, flags, length), length, words, n);
+            place_whole(e, words[0], vpps_word(item->opcode, flags, length), length, words, n);
         }
     }
     flush_run(e, item->shared);
@@ -345,15 +453,14 @@ static void encode_fill(encoder *e, const vpps_item *item) {
     vpps_schedule_work *w = e->w;
     const vpps_group *group = &w->groups[item->what];
     const vpps_signature *s = &w->g->signatures[group->signature];
-    uint32_t length = vpps_words(s);
-    for (uint32_t j = 0; j < group->n; j++) {
-        vpps_node x = w->order[group->first + j];
-        bool is_loss = x == w->request->loss;
-        bool zeroed = (w->flags[x] & VPPS_ZEROED) && !(w->flags[x] & VPPS_ALIAS);
-        if (e->s->gradients[x] == VPPS_NO_OFFSET || (!zeroed && !is_loss)) continue;
-        uint32_t words[2] = {e->s->gradients[x], float_bits(is_loss ? 1.0f : 0.0f)};
+    uint32_t length = vpps_words(s), n = group->n;
+    float value = item->what == w->group[w->request->loss] ? 1.0f : 0.0f; /* the loss is kept: alone in its group */
+    if (s->op == VPPS_OP_LOOKUP) n = group->n_entries;
+    bool together = item->shared || (uint64_t)n * length <= VPPS_MAX_LENGTH;
+    for (uint32_t j = 0; j < n; j += together ? n : 1) {
+        uint32_t words[2] = {group->gradient_base + j * length, float_bits(value)};
         uint32_t next[2] = {words[0] + length, words[1]};
-        run_node(e, item->shared, s->rows, VPPS_I_FILL, length, words, next, 2);
+        run_nodes(e, item->shared, s->rows, VPPS_I_FILL, length, words, next, 2, together ? n : 1);
     }
     flush_run(e, item->shared);
 }
@@ -367,8 +474,8 @@ static void encode_load(encoder *e, const vpps_item *item) {
         uint32_t *data = vpps_append(e->s, length);
         if (!data) return;
         memcpy(data, w->g->data + w->flat->nodes[x].imm, length * sizeof *data);
-        uint32_t words[2] = {e->s->values[x], (uint32_t)(data - e->s->script)};
-        place_whole(e, x, vpps_word(VPPS_I_LOAD, 0, length), length, words, 2);
+        uint32_t words[2] = {vpps_value_of(w, x), (uint32_t)(data - e->s->script)};
+        place_whole(e, words[0], vpps_word(VPPS_I_LOAD, 0, length), length, words, 2);
     }
 }
 
@@ -455,6 +562,7 @@ static void encode_phase(encoder *e, const uint32_t *items, uint32_t n, bool las
     encode_segment(e, items, n);
     for (uint32_t i = 0; i < n && w->status == VPPS_OK; i++) {
         e->item = items[i] + 1;
+        w->n_owners = 0;
         if (!w->items[items[i]].shared) encode_item(e, &w->items[items[i]]);
     }
     uint32_t signals = 0;
@@ -481,11 +589,11 @@ static void write_row_lists(encoder *e) {
         uint32_t *at = vpps_append(e->s, 1 + 2 * (size_t)group->n);
         if (!at) return;
         uint32_t n = 0;
-        for (uint32_t j = 0; j < group->n; j++) {
-            vpps_node x = w->order[group->first + j];
-            if (w->flags[x] & VPPS_ALIAS) continue;
-            at[1 + 2 * n] = w->flat->nodes[x].imm;
-            at[2 + 2 * n] = e->s->gradients[x];
+        for (uint32_t j = 0; j < group->n; j++) { /* slots were given out in this order: a new entry has the next one */
+            uint32_t row = w->flat->nodes[w->order[group->first + j]].imm;
+            if (w->slots[s->param][row] != group->gradient_base + n * vpps_words(s)) continue;
+            at[1 + 2 * n] = row;
+            at[2 + 2 * n] = w->slots[s->param][row];
             n++;
         }
         at[0] = n;
@@ -495,7 +603,7 @@ static void write_row_lists(encoder *e) {
 }
 
 static bool prepare_encoding(vpps_schedule_work *w) {
-    uint32_t n = w->flat->n_nodes, n_params = (uint32_t)w->g->model->n_params;
+    uint32_t n_params = (uint32_t)w->g->model->n_params;
     if (w->n_streams < w->plan->n_vps) {
         struct vpps_stream *streams = realloc(w->streams, w->plan->n_vps * sizeof *streams);
         if (!streams) return false;
@@ -504,12 +612,9 @@ static bool prepare_encoding(vpps_schedule_work *w) {
         w->n_streams = w->plan->n_vps;
     }
     for (uint32_t vp = 0; vp < w->n_streams; vp++) w->streams[vp].n = 0;
-    if (!VPPS_RESERVE(w->owner, w->owner_capacity, n) || !VPPS_RESERVE(w->owner_item, w->owner_item_capacity, n) ||
-        !VPPS_RESERVE(w->row_lists, w->row_lists_capacity, n_params)) {
-        return false;
-    }
-    memset(w->owner_item, 0, n * sizeof *w->owner_item);
-    return true;
+    memset(w->owners, 0, w->owners_size * sizeof *w->owners);
+    w->n_owners = 0;
+    return VPPS_RESERVE(w->row_lists, w->row_lists_capacity, n_params);
 }
 
 /* Appends the VPs' streams to the common part and fills in the prefix sums. */

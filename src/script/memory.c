@@ -15,176 +15,150 @@ uint32_t vpps_take_pool(vpps_schedule_work *w, uint64_t words) {
     return (uint32_t)at; /* an overflow is found at the end, where both numbers are known */
 }
 
-
 static bool names(const char *operands, char letter) { return strchr(operands, letter) != NULL; }
 
-/* May nodes of this signature overwrite their argument, as far as the operation goes? */
-static bool may_overwrite(const vpps_op_row *op, bool training) {
-    return op->klass == VPPS_CLASS_EW && op->max_args == 1 && !(training && names(op->backward_operands[0], 'a'));
+/* May a group overwrite its argument? Its own gradient must not read the argument's value, nor the argument's gradient
+ * that value, and nobody else may. */
+static bool is_inplace(const vpps_schedule_work *w, const vpps_group *group) {
+    const vpps_op_row *op = &vpps_ops[w->g->signatures[group->signature].op];
+    if (op->klass != VPPS_CLASS_EW || op->max_args != 1) return false;
+    const vpps_link *l = vpps_aligned(w, group, 0);
+    if (!l) return false;
+    const vpps_group *x = &w->groups[l->group];
+    const vpps_op_row *producer = &vpps_ops[w->g->signatures[x->signature].op];
+    if (x->user == VPPS_NO_OFFSET || &w->groups[x->user] != group || (x->flags & VPPS_KEPT)) return false;
+    if (producer->klass == VPPS_CLASS_SOURCE || x->value_stride != vpps_words(&w->g->signatures[x->signature])) return false;
+    return !w->training || !(names(op->backward_operands[0], 'a') || names(producer->backward_operands[0], 'y') ||
+                             names(producer->backward_operands[1], 'y'));
 }
 
-/* May a node of this operation be overwritten by its user? */
-static bool may_be_overwritten(const vpps_op_row *op, bool training) {
-    if (op->klass == VPPS_CLASS_SOURCE) return false;
-    return !training || !(names(op->backward_operands[0], 'y') || names(op->backward_operands[1], 'y'));
-}
-
-static void choose_inplace(vpps_schedule_work *w, const vpps_signature_work *sw, const vpps_op_row *op) {
-    if (!may_overwrite(op, w->training)) return;
-    const uint32_t *nodes = w->order + w->groups[w->signature_groups[sw->first_group]].first;
-    for (uint32_t j = 0; j < sw->n_nodes; j++) {
-        uint32_t x = w->flat->args[w->flat->nodes[nodes[j]].args];
-        const vpps_op_row *producer = &vpps_ops[w->g->signatures[w->flat->nodes[x].signature].op];
-        if (w->uses[x] == 1 && !(w->flags[x] & VPPS_KEPT) && may_be_overwritten(producer, w->training)) {
-            w->flags[nodes[j]] |= VPPS_INPLACE;
+static void place_values(vpps_schedule_work *w) {
+    for (uint32_t i = 0; i < w->n_groups; i++) {
+        vpps_group *group = &w->groups[i];
+        const vpps_signature *s = &w->g->signatures[group->signature];
+        group->value_stride = vpps_words(s) * (names(vpps_ops[s->op].forward_operands, 'i') ? 2 : 1);
+    }
+    for (uint32_t i = 0; i < w->n_signatures; i++) {
+        const vpps_signature_work *sw = &w->signatures[w->signature_order[i]];
+        uint8_t op = w->g->signatures[w->signature_order[i]].op;
+        uint32_t at = vpps_take_pool(w, 0);
+        for (uint32_t j = 0; j < sw->n_groups; j++) {
+            vpps_group *group = &w->groups[w->signature_groups[sw->first_group + j]];
+            group->value_base = VPPS_NO_OFFSET;
+            if (op == VPPS_OP_LOOKUP || op == VPPS_OP_PARAMETER || is_inplace(w, group)) continue;
+            group->value_base = at;
+            uint64_t words = (uint64_t)group->n * group->value_stride;
+            w->next_word += words;
+            at += (uint32_t)words;
         }
     }
-}
-
-static void place_values(vpps_scheduler *s) {
-    vpps_schedule_work *w = s->work;
-    for (uint32_t i = 0; i < w->n_signatures; i++) {
-        vpps_signature_work *sw = &w->signatures[w->signature_order[i]];
-        const vpps_signature *signature = &w->g->signatures[w->signature_order[i]];
-        const vpps_op_row *op = &vpps_ops[signature->op];
-        const uint32_t *nodes = w->order + w->groups[w->signature_groups[sw->first_group]].first;
-        uint32_t words = vpps_words(signature);
-        if (signature->op == VPPS_OP_LOOKUP || signature->op == VPPS_OP_PARAMETER) {
-            for (uint32_t j = 0; j < sw->n_nodes; j++) {
-                s->values[nodes[j]] = w->plan->values[signature->param] + w->flat->nodes[nodes[j]].imm * words;
-            }
+    for (uint32_t i = 0; i < w->n_groups; i++) { /* arguments before their users */
+        vpps_group *group = &w->groups[w->by_level[i]];
+        if (group->value_base != VPPS_NO_OFFSET || vpps_ops[w->g->signatures[group->signature].op].klass != VPPS_CLASS_EW) {
             continue;
         }
-        choose_inplace(w, sw, op);
-        if (names(op->forward_operands, 'i')) words *= 2; /* the indices, behind the value */
-        uint32_t n = 0;
-        for (uint32_t j = 0; j < sw->n_nodes; j++) n += !(w->flags[nodes[j]] & VPPS_INPLACE);
-        sw->base = vpps_take_pool(w, (uint64_t)n * words);
-        uint32_t at = sw->base;
-        for (uint32_t j = 0; j < sw->n_nodes; j++) {
-            if (w->flags[nodes[j]] & VPPS_INPLACE) continue;
-            s->values[nodes[j]] = at;
-            at += words;
-        }
-    }
-    for (uint32_t i = 0; i < w->flat->n_nodes; i++) {
-        if (!(w->flags[i] & VPPS_NEEDED)) {
-            s->values[i] = VPPS_NO_OFFSET;
-        } else if (w->flags[i] & VPPS_INPLACE) {
-            s->values[i] = s->values[w->flat->args[w->flat->nodes[i].args]];
-        }
+        group->value_base = w->groups[w->links[group->links].group].value_base;
     }
 }
 
 /* ---------------------------------------------------------------- gradients */
 
-/* The first lookup of a table's entry in this batch stands for all; every other use makes its gradient shared. */
-static vpps_status find_representatives(vpps_scheduler *s) {
-    vpps_schedule_work *w = s->work;
-    const vpps_model *model = w->g->model;
-    if (w->n_tables < model->n_params) {
-        uint32_t **r = realloc(w->representatives, model->n_params * sizeof *r);
-        if (r) w->representatives = r;
-        uint32_t **t = realloc(w->stamps, model->n_params * sizeof *t);
-        if (t) w->stamps = t;
-        if (!r || !t) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
-        for (; w->n_tables < model->n_params; w->n_tables++) w->representatives[w->n_tables] = w->stamps[w->n_tables] = NULL;
-    }
+static bool prepare_tables(vpps_schedule_work *w) {
+    uint32_t n = (uint32_t)w->g->model->n_params;
     w->stamp++;
+    if (w->n_tables >= n) return true;
+    uint32_t **slots = realloc(w->slots, n * sizeof *slots);
+    if (slots) w->slots = slots;
+    uint32_t **stamps = realloc(w->stamps, n * sizeof *stamps);
+    if (stamps) w->stamps = stamps;
+    if (!slots || !stamps) return false;
+    for (; w->n_tables < n; w->n_tables++) slots[w->n_tables] = stamps[w->n_tables] = NULL;
+    return true;
+}
+
+/* Slots for the entries that a group of lookups uses. Lookups of one table may be two groups (with and without
+ * gradient); the slots are common. */
+static bool place_entries(vpps_schedule_work *w, vpps_group *group) {
+    const vpps_signature *s = &w->g->signatures[group->signature];
+    uint32_t p = s->param, count = w->g->model->params[p].count, words = vpps_words(s);
+    if (!w->stamps[p]) {
+        w->stamps[p] = calloc(count, sizeof **w->stamps);
+        w->slots[p] = malloc(count * sizeof **w->slots);
+        if (!w->stamps[p] || !w->slots[p]) return false;
+    }
+    group->gradient_base = vpps_take_pool(w, 0);
+    for (uint32_t j = 0; j < group->n; j++) {
+        uint32_t row = w->flat->nodes[w->order[group->first + j]].imm;
+        if (w->stamps[p][row] == w->stamp) continue;
+        w->stamps[p][row] = w->stamp;
+        w->slots[p][row] = (uint32_t)w->next_word;
+        w->next_word += words;
+        group->n_entries++;
+    }
+    return true;
+}
+
+/* Has the group the gradient of its only user for its own? Affine nodes do not: their gradients stay one block. */
+static bool shares_gradient(const vpps_schedule_work *w, const vpps_group *group) {
+    if (group->user == VPPS_NO_OFFSET || (group->flags & (VPPS_KEPT | VPPS_ZEROED))) return false;
+    const vpps_op_row *op = &vpps_ops[w->g->signatures[group->signature].op];
+    const vpps_op_row *user = &vpps_ops[w->g->signatures[w->groups[group->user].signature].op];
+    if (op->klass == VPPS_CLASS_AFFINE || op->klass == VPPS_CLASS_SOURCE || user->klass != VPPS_CLASS_EW) return false;
+    if (user->max_args == VPPS_MANY) return user->backward[0] == VPPS_I_COPY;
+    return group->user_argument < 2 && user->backward[group->user_argument] == VPPS_I_COPY;
+}
+
+static bool place_gradients(vpps_schedule_work *w) {
+    if (!prepare_tables(w)) return false;
     for (uint32_t i = 0; i < w->n_signatures; i++) {
-        const vpps_signature *signature = &w->g->signatures[w->signature_order[i]];
-        if (signature->op != VPPS_OP_LOOKUP && signature->op != VPPS_OP_PARAMETER) continue;
-        uint32_t p = signature->param, count = model->params[p].count;
-        if (!w->stamps[p]) {
-            w->stamps[p] = calloc(count, sizeof **w->stamps);
-            w->representatives[p] = malloc(count * sizeof **w->representatives);
-            if (!w->stamps[p] || !w->representatives[p]) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
-        }
         const vpps_signature_work *sw = &w->signatures[w->signature_order[i]];
-        const uint32_t *nodes = w->order + w->groups[w->signature_groups[sw->first_group]].first;
-        for (uint32_t j = 0; j < sw->n_nodes; j++) {
-            uint32_t row = w->flat->nodes[nodes[j]].imm;
-            if (w->stamps[p][row] != w->stamp) {
-                w->stamps[p][row] = w->stamp;
-                w->representatives[p][row] = nodes[j];
-            } else {
-                w->flags[nodes[j]] |= VPPS_ALIAS;
-                w->flags[w->representatives[p][row]] |= w->flags[nodes[j]] & VPPS_SLOT;
+        const vpps_signature *s = &w->g->signatures[w->signature_order[i]];
+        uint32_t at = vpps_take_pool(w, 0);
+        for (uint32_t j = 0; j < sw->n_groups; j++) {
+            vpps_group *group = &w->groups[w->signature_groups[sw->first_group + j]];
+            group->gradient_base = VPPS_NO_OFFSET;
+            group->gradient_stride = vpps_words(s);
+            if (!(group->flags & (VPPS_GRADIENT | VPPS_SLOT))) continue;
+            if (s->op == VPPS_OP_LOOKUP) {
+                if (!place_entries(w, group)) return false;
+                at = (uint32_t)w->next_word;
+            } else if (s->op == VPPS_OP_PARAMETER) {
+                group->gradient_base = w->plan->gradients[s->param];
+            } else if (!shares_gradient(w, group)) {
+                uint64_t words = (uint64_t)group->n * vpps_words(s);
+                group->gradient_base = at;
+                w->next_word += words;
+                at += (uint32_t)words;
             }
-            w->flags[nodes[j]] |= VPPS_ZEROED; /* others may come, and affine adds anyway */
         }
     }
-    return VPPS_OK;
-}
-
-/* Has x the gradient of its only user y for its own? Affine nodes do not: their gradients stay one block. */
-static bool shares_gradient(const vpps_schedule_work *w, vpps_node x) {
-    if (w->uses[x] != 1 || (w->flags[x] & VPPS_KEPT)) return false;
-    vpps_node y = w->consumer[x];
-    uint8_t op = w->g->signatures[w->flat->nodes[x].signature].op;
-    const vpps_op_row *user = &vpps_ops[w->g->signatures[w->flat->nodes[y].signature].op];
-    if (op == VPPS_OP_AFFINE || vpps_ops[op].klass == VPPS_CLASS_SOURCE || user->klass != VPPS_CLASS_EW) return false;
-    uint32_t k = user->max_args == VPPS_MANY ? 0 : w->flat->args[w->flat->nodes[y].args] != x;
-    return user->backward[k] == VPPS_I_COPY;
-}
-
-static void place_gradients(vpps_scheduler *s) {
-    vpps_schedule_work *w = s->work;
-    for (uint32_t i = 0; i < w->flat->n_nodes; i++) {
-        s->gradients[i] = VPPS_NO_OFFSET;
-        if (!(w->flags[i] & VPPS_NEEDED) || !(w->flags[i] & (VPPS_GRADIENT | VPPS_SLOT))) continue;
-        if (shares_gradient(w, i)) w->flags[i] |= VPPS_ALIAS;
-        if (w->uses[i] > 1) w->flags[i] |= VPPS_ZEROED;
-    }
-    for (uint32_t i = 0; i < w->n_signatures; i++) {
-        vpps_signature_work *sw = &w->signatures[w->signature_order[i]];
-        const vpps_signature *signature = &w->g->signatures[w->signature_order[i]];
-        const uint32_t *nodes = w->order + w->groups[w->signature_groups[sw->first_group]].first;
-        uint32_t words = vpps_words(signature), n = 0;
-        if (signature->op == VPPS_OP_PARAMETER) {
-            for (uint32_t j = 0; j < sw->n_nodes; j++) {
-                if (w->flags[nodes[j]] & (VPPS_GRADIENT | VPPS_SLOT)) {
-                    s->gradients[nodes[j]] = w->plan->gradients[signature->param];
-                }
-            }
-            continue;
-        }
-        for (uint32_t j = 0; j < sw->n_nodes; j++) {
-            n += (w->flags[nodes[j]] & (VPPS_GRADIENT | VPPS_SLOT)) && !(w->flags[nodes[j]] & VPPS_ALIAS);
-        }
-        sw->gradient_base = vpps_take_pool(w, (uint64_t)n * words);
-        uint32_t at = sw->gradient_base;
-        for (uint32_t j = 0; j < sw->n_nodes; j++) {
-            if (!(w->flags[nodes[j]] & (VPPS_GRADIENT | VPPS_SLOT)) || (w->flags[nodes[j]] & VPPS_ALIAS)) continue;
-            s->gradients[nodes[j]] = at;
-            at += words;
+    for (uint32_t i = w->n_groups; i-- > 0;) { /* users before what they use */
+        vpps_group *group = &w->groups[w->by_level[i]];
+        if ((group->flags & (VPPS_GRADIENT | VPPS_SLOT)) && group->gradient_base == VPPS_NO_OFFSET) {
+            group->gradient_base = w->groups[group->user].gradient_base;
+            if (group->user_argument == VPPS_NO_OFFSET) group->gradient_stride = 0;
         }
     }
-    for (uint32_t i = w->flat->n_nodes; i-- > 0;) { /* users before what they use */
-        if (!(w->flags[i] & VPPS_NEEDED) || !(w->flags[i] & VPPS_ALIAS)) continue;
-        const vpps_signature *signature = &w->g->signatures[w->flat->nodes[i].signature];
-        if (signature->op == VPPS_OP_LOOKUP) {
-            if (!(w->flags[i] & (VPPS_GRADIENT | VPPS_SLOT))) continue;
-            s->gradients[i] = s->gradients[w->representatives[signature->param][w->flat->nodes[i].imm]];
-        } else if (signature->op != VPPS_OP_PARAMETER) {
-            s->gradients[i] = s->gradients[w->consumer[i]];
-        }
-    }
+    return true;
 }
 
 vpps_status vpps_plan_memory(vpps_scheduler *s) {
     vpps_schedule_work *w = s->work;
     uint32_t n = w->flat->n_nodes;
+    w->next_word = w->plan->batch;
+    place_values(w);
+    for (uint32_t i = 0; i < w->n_groups; i++) w->groups[i].gradient_base = VPPS_NO_OFFSET;
+    if (w->training && !place_gradients(w)) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+    if (!w->request->layout) return VPPS_OK;
     if (!VPPS_RESERVE(s->values, w->values_capacity, n) || !VPPS_RESERVE(s->gradients, w->gradients_capacity, n)) {
         return vpps_fail(VPPS_MEMORY, "schedule: out of memory for %u nodes", n);
     }
-    w->next_word = w->plan->batch;
-    place_values(s);
-    if (w->training) {
-        VPPS_TRY(find_representatives(s));
-        place_gradients(s);
-    } else {
-        memset(s->gradients, 0xff, n * sizeof *s->gradients);
+    for (uint32_t i = 0; i < n; i++) {
+        bool needed = w->flags[i] & VPPS_NEEDED;
+        s->values[i] = needed ? vpps_value_of(w, i) : VPPS_NO_OFFSET;
+        s->gradients[i] = needed ? vpps_gradient_of(w, i) : VPPS_NO_OFFSET;
     }
     return VPPS_OK;
 }
+
+uint32_t vpps_scheduled_value(const vpps_scheduler *s, vpps_node x) { return vpps_value_of(s->work, x); }

@@ -66,17 +66,35 @@ static int argument_of(char letter) {
     }
 }
 
+/* Calls `body` with g = the group of argument k, for every such group of the group's nodes (perhaps repeatedly). */
+#define FOR_ARGUMENT_GROUPS(w, group, k, g, body)                                                              \
+    do {                                                                                                       \
+        const vpps_link *link_ = vpps_aligned(w, group, k);                                                    \
+        uint32_t last_ = UINT32_MAX, n_ = link_ ? 1 : (group)->n;                                              \
+        for (uint32_t j_ = 0; j_ < n_; j_++) {                                                                 \
+            const vpps_flat_node *node_ = &(w)->flat->nodes[(w)->order[(group)->first + j_]];                  \
+            if ((k) >= node_->n_args) continue;                                                                \
+            uint32_t g = link_ ? link_->group : (w)->group[(w)->flat->args[node_->args + (k)]];                \
+            if (g == last_) continue;                                                                          \
+            last_ = g;                                                                                         \
+            body                                                                                               \
+        }                                                                                                      \
+    } while (0)
+
 /* The earliest phase after argument k of every node of the group. */
 static uint32_t after_arguments(const vpps_schedule_work *w, const vpps_group *group, uint32_t k, bool owned) {
-    const uint32_t *nodes = w->order + group->first;
-    uint32_t phase = 0, last = UINT32_MAX;
-    for (uint32_t j = 0; j < group->n; j++) {
-        uint32_t g = w->group[w->flat->args[w->flat->nodes[nodes[j]].args + k]];
-        if (g == last) continue;
-        last = g;
-        phase = vpps_max_u32(phase, after(&w->tracks[w->groups[g].value], owned));
-    }
+    uint32_t phase = 0;
+    FOR_ARGUMENT_GROUPS(w, group, k, g, phase = vpps_max_u32(phase, after(&w->tracks[w->groups[g].value], owned)););
     return phase;
+}
+
+/* The most arguments that a node of the group has. */
+static uint32_t most_arguments(const vpps_schedule_work *w, const vpps_group *group) {
+    uint32_t most = group->n_links;
+    for (uint32_t j = 0; j < group->n && !group->n_links; j++) {
+        most = vpps_max_u32(most, w->flat->nodes[w->order[group->first + j]].n_args);
+    }
+    return most;
 }
 
 /* The earliest phase after everything an instruction reads. `operands`: the letters of ops.def. */
@@ -91,15 +109,8 @@ static uint32_t after_operands(const vpps_schedule_work *w, const vpps_group *gr
         if (operands[i] == 'y') phase = vpps_max_u32(phase, after(&w->tracks[group->value], owned));
         if (operands[i] == 'i' && types[i] == 't') phase = vpps_max_u32(phase, after(&w->tracks[group->value], owned));
         if (argument >= 0) phase = vpps_max_u32(phase, after_arguments(w, group, (uint32_t)argument, owned));
-        if (argument == -2) {
-            for (uint32_t j = 0; j < group->n; j++) {
-                const vpps_flat_node *node = &w->flat->nodes[w->order[group->first + j]];
-                for (uint32_t k = types[0] == 'v'; k < node->n_args; k++) {
-                    const vpps_group *of = &w->groups[w->group[w->flat->args[node->args + k]]];
-                    phase = vpps_max_u32(phase, after(&w->tracks[of->value], owned));
-                }
-            }
-        }
+        uint32_t n = argument == -2 ? most_arguments(w, group) : 0;
+        for (uint32_t k = types[0] == 'v'; k < n; k++) phase = vpps_max_u32(phase, after_arguments(w, group, k, owned));
     }
     return phase;
 }
@@ -131,8 +142,13 @@ static int backward_of(const vpps_op_row *op, uint8_t id, uint32_t k) {
     return op->max_args == VPPS_MANY ? 0 : (int)k;
 }
 
+/* Does the group's gradient instruction write to argument group x: has x a gradient, and one of its own? */
+static bool writes_gradient(const vpps_group *group, const vpps_group *x) {
+    return x->gradient_base != VPPS_NO_OFFSET && x->gradient_base != group->gradient_base;
+}
+
 /* Adds the gradients of argument k of the group's nodes, if any of them is wanted. */
-static void backward_argument(vpps_schedule_work *w, const vpps_scheduler *s, uint32_t index, uint32_t k) {
+static void backward_argument(vpps_schedule_work *w, uint32_t index, uint32_t k) {
     vpps_group *group = &w->groups[index];
     const vpps_signature *signature = signature_of(w, group);
     const vpps_op_row *op = &vpps_ops[signature->op];
@@ -140,81 +156,54 @@ static void backward_argument(vpps_schedule_work *w, const vpps_scheduler *s, ui
     vpps_opcode opcode = which < 0 ? VPPS_I_DOT : (vpps_opcode)op->backward[which];
     bool parts = op->klass == VPPS_CLASS_PARTS, wanted = false;
     bool shared = !parts && vpps_instructions[opcode].form == VPPS_FORM_EW;
-    uint32_t phase = 0, last = UINT32_MAX;
-    for (uint32_t j = 0; j < group->n; j++) { /* after what others wrote there */
-        const vpps_flat_node *node = &w->flat->nodes[w->order[group->first + j]];
-        if (k >= node->n_args) continue;
-        uint32_t x = w->flat->args[node->args + k], g = w->group[x];
-        if (s->gradients[x] == VPPS_NO_OFFSET || s->gradients[x] == s->gradients[w->order[group->first + j]]) continue;
+    FOR_ARGUMENT_GROUPS(w, group, k, g, {
+        const vpps_group *x = &w->groups[g];
+        if (!writes_gradient(group, x)) continue;
         wanted = true;
-        if (g == last) continue;
-        last = g;
-        shared = shared && vpps_is_shareable(w, signature_of(w, &w->groups[g])->rows);
-    }
+        shared = shared && vpps_is_shareable(w, signature_of(w, x)->rows);
+    });
     if (!wanted) return;
     const char *operands = which < 0 ? "d*" : parts ? "d" : op->backward_operands[which];
-    phase = after_operands(w, group, operands, which < 0 ? VPPS_I_ADD : opcode, shared);
-    last = UINT32_MAX;
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        for (uint32_t j = 0; j < group->n; j++) {
-            const vpps_flat_node *node = &w->flat->nodes[w->order[group->first + j]];
-            if (k >= node->n_args) continue;
-            uint32_t x = w->flat->args[node->args + k], g = w->group[x];
-            if (s->gradients[x] == VPPS_NO_OFFSET || g == last) continue;
-            last = g;
-            vpps_track *t = &w->tracks[w->groups[g].gradient];
-            if (s->gradients[x] == s->gradients[w->order[group->first + j]]) {
-                last = UINT32_MAX; /* nothing is written: shared below */
-            } else if (pass == 0) {
-                phase = vpps_max_u32(phase, after(t, shared));
-            } else {
-                wrote(t, phase, shared);
-            }
-        }
-        last = UINT32_MAX;
-    }
+    uint32_t phase = after_operands(w, group, operands, which < 0 ? VPPS_I_ADD : opcode, shared);
+    FOR_ARGUMENT_GROUPS(w, group, k, g, { /* after what others wrote there */
+        const vpps_group *x = &w->groups[g];
+        if (writes_gradient(group, x)) phase = vpps_max_u32(phase, after(&w->tracks[x->gradient], shared));
+    });
+    FOR_ARGUMENT_GROUPS(w, group, k, g, {
+        const vpps_group *x = &w->groups[g];
+        if (writes_gradient(group, x)) wrote(&w->tracks[x->gradient], phase, shared);
+    });
     add_item(w, (vpps_item){VPPS_ITEM_BACKWARD, (uint8_t)opcode, shared, phase, index, k, 0});
 }
 
 /* Arguments that share this group's gradient are ready when it is. */
-static void hand_on_gradient(vpps_schedule_work *w, const vpps_scheduler *s, const vpps_group *group) {
+static void hand_on_gradient(vpps_schedule_work *w, const vpps_group *group) {
     const vpps_track *from = &w->tracks[group->gradient];
-    const vpps_op_row *op = &vpps_ops[signature_of(w, group)->op];
-    if (from->phase < 0 || (op->backward[0] != VPPS_I_COPY && op->backward[1] != VPPS_I_COPY)) return;
-    for (uint32_t j = 0; j < group->n; j++) {
-        uint32_t y = w->order[group->first + j];
-        const vpps_flat_node *node = &w->flat->nodes[y];
-        for (uint32_t k = 0; k < node->n_args; k++) {
-            uint32_t x = w->flat->args[node->args + k];
-            if (s->gradients[x] == VPPS_NO_OFFSET || s->gradients[x] != s->gradients[y]) continue;
-            wrote(&w->tracks[w->groups[w->group[x]].gradient], (uint32_t)from->phase, from->owned);
-        }
+    for (uint32_t k = 0; k < group->n_links && from->phase >= 0; k++) {
+        const vpps_link *l = vpps_aligned(w, group, k);
+        const vpps_group *x = l ? &w->groups[l->group] : NULL;
+        if (!x || x->gradient_base == VPPS_NO_OFFSET || x->gradient_base != group->gradient_base) continue;
+        wrote(&w->tracks[x->gradient], (uint32_t)from->phase, from->owned);
     }
 }
 
-static void backward_group(vpps_schedule_work *w, const vpps_scheduler *s, uint32_t index) {
+static void backward_group(vpps_schedule_work *w, uint32_t index) {
     const vpps_group *group = &w->groups[index];
     const vpps_op_row *op = &vpps_ops[signature_of(w, group)->op];
-    if (op->klass == VPPS_CLASS_SOURCE) return;
-    uint32_t most = 0;
-    for (uint32_t j = 0; j < group->n; j++) {
-        most = vpps_max_u32(most, w->flat->nodes[w->order[group->first + j]].n_args);
-    }
-    for (uint32_t k = 0; k < most; k++) backward_argument(w, s, index, k);
-    hand_on_gradient(w, s, group);
+    if (op->klass == VPPS_CLASS_SOURCE || !(group->flags & VPPS_GRADIENT)) return;
+    uint32_t most = most_arguments(w, group);
+    for (uint32_t k = 0; k < most; k++) backward_argument(w, index, k);
+    hand_on_gradient(w, group);
 }
 
 /* Gradients that are added to begin at zero; the loss's at one. */
-static void fill_gradients(vpps_schedule_work *w, const vpps_scheduler *s) {
+static void fill_gradients(vpps_schedule_work *w) {
     for (uint32_t i = 0; i < w->n_groups; i++) {
         vpps_group *group = &w->groups[i];
         const vpps_signature *signature = signature_of(w, group);
-        bool any = false, holds_loss = i == w->group[w->request->loss];
-        for (uint32_t j = 0; j < group->n; j++) {
-            uint32_t x = w->order[group->first + j];
-            any |= s->gradients[x] != VPPS_NO_OFFSET && (w->flags[x] & VPPS_ZEROED) && !(w->flags[x] & VPPS_ALIAS);
-        }
-        if ((!any && !holds_loss) || signature->op == VPPS_OP_PARAMETER) continue;
+        bool holds_loss = i == w->group[w->request->loss];
+        if (group->gradient_base == VPPS_NO_OFFSET || signature->op == VPPS_OP_PARAMETER) continue;
+        if (!(group->flags & VPPS_ZEROED) && !holds_loss) continue;
         bool shared = !holds_loss && vpps_is_shareable(w, signature->rows);
         add_item(w, (vpps_item){VPPS_ITEM_FILL, VPPS_I_FILL, shared, 0, i, 0, 0});
         wrote(&w->tracks[group->gradient], 0, shared);
@@ -304,18 +293,14 @@ static uint32_t order_argument_gradients(vpps_schedule_work *w, const vpps_bundl
         const vpps_signature *s = &w->g->signatures[sig];
         for (uint32_t k = 0; k < s->n_matrices; k++) {
             if (!w->lists[w->pair_lists[w->signatures[sig].first_list + k]].gradients) continue;
-            uint32_t last = UINT32_MAX;
-            for (uint32_t j = 0; j < group->n; j++) {
-                uint32_t g = w->group[w->flat->args[w->flat->nodes[w->order[group->first + j]].args + k]];
-                if (g == last) continue;
-                last = g;
+            FOR_ARGUMENT_GROUPS(w, group, k, g, {
                 vpps_track *t = &w->tracks[w->groups[g].gradient];
                 if (write) {
                     wrote(t, phase, true);
                 } else {
                     phase = vpps_max_u32(phase, after(t, true));
                 }
-            }
+            });
         }
     }
     return phase;
@@ -451,7 +436,7 @@ vpps_status vpps_make_items(vpps_scheduler *s) {
     if (!make_tracks(w)) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
     if (w->training) {
         if (w->transposed) transpose_items(w);
-        fill_gradients(w, s);
+        fill_gradients(w);
     }
     for (uint32_t i = 0; i < w->n_groups; i++) {
         uint32_t index = w->by_level[i];
@@ -466,7 +451,7 @@ vpps_status vpps_make_items(vpps_scheduler *s) {
         for (uint32_t i = w->n_groups; i-- > 0;) {
             uint32_t index = w->by_level[i];
             if (signature_of(w, &w->groups[index])->op != VPPS_OP_AFFINE) {
-                backward_group(w, s, index);
+                backward_group(w, index);
             } else {
                 int ordinal = slice_of(w, index);
                 if (ordinal >= 0) backward_slice(w, w->signatures[w->groups[index].signature].bundle, (uint32_t)ordinal);

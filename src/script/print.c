@@ -25,9 +25,12 @@ static void put(vpps_text *t, const char *format, ...) {
 }
 
 static void put_parameter(vpps_text *t, const vpps_graph *g, uint32_t param) {
-    if (param == VPPS_NO_PARAM) put(t, " -");
-    else if (g && param < g->model->n_params) put(t, " %s", g->model->params[param].name);
-    else put(t, " parameter %u", param);
+    if (param == VPPS_NO_PARAM)
+        put(t, " -");
+    else if (g && param < g->model->n_params)
+        put(t, " %s", g->model->params[param].name);
+    else
+        put(t, " parameter %u", param);
 }
 
 static float as_float(uint32_t bits) {
@@ -107,8 +110,10 @@ void vpps_format_instruction(const uint32_t *at, const uint32_t *end, const vpps
     if (row->form != VPPS_FORM_CONTROL || opcode == VPPS_I_LOAD || opcode == VPPS_I_CALL) {
         put(&t, " %u", vpps_word_length(at[0]));
     }
-    if (row->form == VPPS_FORM_SHARED || row->form == VPPS_FORM_CONTROL) put_special(&t, at, g);
-    else put_plain(&t, at, row);
+    if (row->form == VPPS_FORM_SHARED || row->form == VPPS_FORM_CONTROL)
+        put_special(&t, at, g);
+    else
+        put_plain(&t, at, row);
 }
 
 /* ---------------------------------------------------------------- bundles */
@@ -128,8 +133,10 @@ static bool seen_before(vpps_listing *l, uint32_t address) {
     for (size_t i = 0; i < l->n_seen; i++) {
         if (l->seen[i] == address) return true;
     }
-    if (VPPS_RESERVE(l->seen, l->seen_capacity, l->n_seen + 1)) l->seen[l->n_seen++] = address;
-    else l->memory = true;
+    if (VPPS_RESERVE(l->seen, l->seen_capacity, l->n_seen + 1))
+        l->seen[l->n_seen++] = address;
+    else
+        l->memory = true;
     return l->memory;
 }
 
@@ -248,5 +255,6 @@ vpps_status vpps_print_script(const uint32_t *script, size_t words, const vpps_g
     free(l.seen);
     if (ferror(file)) return vpps_fail(VPPS_IO, "print: the script could not be written: %s", strerror(errno));
     if (l.memory) return vpps_fail(VPPS_MEMORY, "print: out of memory");
-    return l.malformed ? vpps_fail(VPPS_SCRIPT, "print: the script is malformed; it is printed as far as it goes") : VPPS_OK;
+    return l.malformed ? vpps_fail(VPPS_SCRIPT, "print: the script is malformed; it is printed as far as it goes")
+                       : VPPS_OK;
 }

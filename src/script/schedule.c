@@ -17,16 +17,16 @@ void vpps_scheduler_destroy(vpps_scheduler *s) {
     vpps_schedule_work *w = s->work;
     for (uint32_t i = 0; i < w->n_streams; i++) free(w->streams[i].words);
     for (uint32_t i = 0; i < w->n_tables; i++) {
-        free(w->representatives[i]);
+        free(w->slots[i]);
         free(w->stamps[i]);
     }
-    void *parts[] = {w->level,       w->uses,         w->consumer,    w->group,          w->order,
-                     w->flags,       w->groups,       w->by_level,    w->level_start,    w->table,
-                     w->signatures,  w->lists,        w->pair_lists,  w->signature_groups, w->signature_order,
-                     w->tracks,      w->items,        w->item_order,  w->parameter_used, w->representatives,
-                     w->stamps,      w->bundles,      w->phase_start, w->streams,        w->owner,
-                     w->owner_item,  w->row_lists,    w->run.words,   w->run.next,       w,
-                     s->script,      s->values,       s->gradients,   s};
+    void *parts[] = {w->level,      w->group,         w->rank,        w->order,            w->flags,
+                     w->links,      w->some_gradient, w->groups,      w->by_level,         w->level_start,
+                     w->table,      w->signatures,    w->lists,       w->signature_groups, w->signature_order,
+                     w->pair_lists, w->tracks,        w->items,       w->item_order,       w->parameter_used,
+                     w->slots,      w->stamps,        w->bundles,     w->phase_start,      w->streams,
+                     w->owners,     w->row_lists,     w->run.words,   w->run.next,         w,
+                     s->script,     s->values,        s->gradients,   s};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
@@ -43,6 +43,9 @@ static vpps_status check_request(const vpps_graph *g, const vpps_request *reques
         return vpps_fail(VPPS_ARGUMENT, "fb: the loss, %u, is not a node; the graph has %u", request->loss, g->n_nodes);
     }
     const vpps_signature *s = &g->signatures[g->flat.nodes[request->loss].signature];
+    if (vpps_ops[s->op].klass == VPPS_CLASS_SOURCE) {
+        return vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", vpps_ops[s->op].name);
+    }
     if (s->rows == 1 && s->cols == 1) return VPPS_OK;
     return vpps_fail(VPPS_SHAPE, "fb: the loss is %s, %u x %u; expected a scalar", vpps_ops[s->op].name, s->rows, s->cols);
 }
@@ -55,7 +58,7 @@ static void write_header(vpps_scheduler *s, const vpps_plan *plan, const vpps_re
         .n_vps = plan->n_vps,
         .n_barriers = s->n_phases,
         .pool_words = s->pool_words,
-        .loss = training ? s->values[request->loss] : VPPS_NO_OFFSET,
+        .loss = training ? vpps_value_of(s->work, request->loss) : VPPS_NO_OFFSET,
         .step = request->step,
         .dropout_key = {(uint32_t)request->dropout_key, (uint32_t)(request->dropout_key >> 32)},
     };

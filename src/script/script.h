@@ -24,13 +24,14 @@ typedef struct vpps_request {
     bool guard;               /* no update when the loss is not finite */
     uint32_t step;            /* number of this update, from 1 */
     uint64_t dropout_key;
+    bool layout;              /* fill in the scheduler's `values` and `gradients`, for vpps_verify */
 } vpps_request;
 
 typedef struct vpps_scheduler {
     uint32_t *script; /* the result */
     size_t script_words, script_capacity;
 
-    /* where things lie; per node of the flat graph, VPPS_NO_OFFSET where there is none */
+    /* where things lie, if the request asked; per node of the flat graph, VPPS_NO_OFFSET where there is none */
     uint32_t *values;    /* a node's auxiliary indices follow its value */
     uint32_t *gradients; /* lookups of one row share one; arguments of sums may share the sum's */
 
@@ -45,6 +46,9 @@ void vpps_scheduler_destroy(vpps_scheduler *s);
 /* Makes s->script for the graph, which is flattened first. Fails with the graph's error, SHAPE, ARGUMENT, MEMORY, POOL
  * (message: words asked for and words there are). */
 vpps_status vpps_schedule(vpps_scheduler *s, const vpps_plan *plan, vpps_graph *g, const vpps_request *request);
+
+/* Offset of the value of a needed node, after vpps_schedule. */
+uint32_t vpps_scheduled_value(const vpps_scheduler *s, vpps_node x);
 
 /* Checks a script against the graph it came from, independently of how it was made: it computes what the graph says
  * (every value, every gradient with all its contributions, each once), each read comes after the write it needs by

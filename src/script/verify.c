@@ -4,20 +4,21 @@
 
 #include <stdarg.h>
 
-bool vpps_verify_refuse(vpps_verifier *v, const char *format, ...) {
-    if (v->status != VPPS_OK) return false;
+void vpps_verify_record(vpps_verifier *v, const char *format, ...) {
+    if (v->status != VPPS_OK) return;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(v->reason, sizeof v->reason, format, arguments);
     va_end(arguments);
     v->status = VPPS_SCRIPT;
-    return false;
 }
 
 void *vpps_verify_zeros(vpps_verifier *v, uint64_t n, size_t bytes) {
     void *block = n < SIZE_MAX / bytes && v->n_blocks < VPPS_COUNT(v->blocks) ? calloc(n ? n : 1, bytes) : NULL;
-    if (block) v->blocks[v->n_blocks++] = block;
-    else v->status = VPPS_MEMORY;
+    if (block)
+        v->blocks[v->n_blocks++] = block;
+    else
+        v->status = VPPS_MEMORY;
     return block;
 }
 
@@ -29,7 +30,7 @@ static bool same_float(float a, float b) { return memcmp(&a, &b, sizeof a) == 0;
 static bool check_optimizer(vpps_verifier *v) {
     const vpps_script_header *h = v->header;
     const vpps_optimizer *o = v->request->optimizer;
-    if (!o) return h->update == 0 || vpps_verify_refuse(v, "the header asks for an update");
+    if (!o) return h->update == 0 || VPPS_REFUSE(v, "the header asks for an update");
     const bool adam = o->kind == VPPS_ADAM || o->kind == VPPS_ADAMW;
     bool same = h->update == (uint32_t)o->kind + 1 && same_float(h->lr, o->lr) &&
                 same_float(h->weight_decay, o->weight_decay) && same_float(h->clip, o->clip);
@@ -37,24 +38,24 @@ static bool check_optimizer(vpps_verifier *v) {
     if (o->kind == VPPS_ADAGRAD || adam) same = same && same_float(h->epsilon, o->epsilon);
     if (adam) same = same && same_float(h->beta1, o->beta1) && same_float(h->beta2, o->beta2);
     if (adam) same = same && h->step == v->request->step;
-    if (!same) return vpps_verify_refuse(v, "the header's optimiser is not the one asked for");
-    return !h->guard == !v->request->guard || vpps_verify_refuse(v, "the header's guard is not as asked for");
+    if (!same) return VPPS_REFUSE(v, "the header's optimiser is not the one asked for");
+    return !h->guard == !v->request->guard || VPPS_REFUSE(v, "the header's guard is not as asked for");
 }
 
 static bool check_request(vpps_verifier *v) {
     const vpps_script_header *h = v->header;
     if (!v->training) {
-        if (h->update) return vpps_verify_refuse(v, "the header asks for an update");
-        return h->loss == VPPS_NO_OFFSET || vpps_verify_refuse(v, "the header has a loss");
+        if (h->update) return VPPS_REFUSE(v, "the header asks for an update");
+        return h->loss == VPPS_NO_OFFSET || VPPS_REFUSE(v, "the header has a loss");
     }
-    if (vpps_verify_words(v, v->request->loss) != 1) return vpps_verify_refuse(v, "the loss is not a scalar");
+    if (vpps_verify_words(v, v->request->loss) != 1) return VPPS_REFUSE(v, "the loss is not a scalar");
     if (h->loss != v->values[v->request->loss]) {
-        return vpps_verify_refuse(v, "the header's loss is at %u, the node's value at %u", h->loss,
-                                  v->values[v->request->loss]);
+        return VPPS_REFUSE(v, "the header's loss is at %u, the node's value at %u", h->loss,
+                           v->values[v->request->loss]);
     }
     if (h->dropout_key[0] != (uint32_t)v->request->dropout_key ||
         h->dropout_key[1] != (uint32_t)(v->request->dropout_key >> 32)) {
-        return vpps_verify_refuse(v, "the header's dropout key is not the one asked for");
+        return VPPS_REFUSE(v, "the header's dropout key is not the one asked for");
     }
     return check_optimizer(v);
 }
@@ -62,19 +63,19 @@ static bool check_request(vpps_verifier *v) {
 static bool check_layout(vpps_verifier *v, size_t words) {
     const vpps_script_header *h = v->header;
     const uint32_t *starts = vpps_script_starts(v->script);
-    if (h->magic != VPPS_SCRIPT_MAGIC) return vpps_verify_refuse(v, "the magic word is wrong");
-    if (h->words != words) return vpps_verify_refuse(v, "the header says %u words, there are %zu", h->words, words);
+    if (h->magic != VPPS_SCRIPT_MAGIC) return VPPS_REFUSE(v, "the magic word is wrong");
+    if (h->words != words) return VPPS_REFUSE(v, "the header says %u words, there are %zu", h->words, words);
     if (h->n_vps != v->plan->n_vps || h->n_vps == 0 || h->n_vps >= VPPS_MAX_VPS) {
-        return vpps_verify_refuse(v, "it is for %u VPs, the plan for %u", h->n_vps, v->plan->n_vps);
+        return VPPS_REFUSE(v, "it is for %u VPs, the plan for %u", h->n_vps, v->plan->n_vps);
     }
-    if (words < VPPS_HEADER_WORDS + (size_t)h->n_vps + 1) return vpps_verify_refuse(v, "it ends before its instructions");
+    if (words < VPPS_HEADER_WORDS + (size_t)h->n_vps + 1) return VPPS_REFUSE(v, "it ends before its instructions");
     for (uint32_t i = 0; i <= h->n_vps; i++) {
         const uint32_t least = i ? starts[i - 1] : VPPS_HEADER_WORDS + h->n_vps + 1;
-        if (starts[i] < least || starts[i] > words) return vpps_verify_refuse(v, "start %u is at word %u", i, starts[i]);
+        if (starts[i] < least || starts[i] > words) return VPPS_REFUSE(v, "start %u is at word %u", i, starts[i]);
     }
-    if (h->n_barriers > words) return vpps_verify_refuse(v, "it has more barriers than words");
+    if (h->n_barriers > words) return VPPS_REFUSE(v, "it has more barriers than words");
     if (h->pool_words > v->plan->pool_words) {
-        return vpps_verify_refuse(v, "it uses %u words of a pool of %u", h->pool_words, v->plan->pool_words);
+        return VPPS_REFUSE(v, "it uses %u words of a pool of %u", h->pool_words, v->plan->pool_words);
     }
     return true;
 }
@@ -91,16 +92,17 @@ static bool count_signals(vpps_verifier *v) {
         while (at < end && vpps_word_opcode(*at) != VPPS_I_END) {
             uint32_t n = vpps_instruction_words(at, end);
             v->at = (uint32_t)(at - v->script);
-            if (!n) return vpps_verify_refuse(v, "it is not an instruction");
+            if (!n) return VPPS_REFUSE(v, "it is not an instruction");
             if (vpps_word_opcode(*at) == VPPS_I_SIGNAL) {
-                if (at[1] >= v->header->n_barriers) return vpps_verify_refuse(v, "there is no barrier %u", at[1]);
+                if (at[1] >= v->header->n_barriers) return VPPS_REFUSE(v, "there is no barrier %u", at[1]);
                 v->barrier_total[at[1]]++;
-                if (++signals >> (VPPS_CLOCK_BITS - 1)) return vpps_verify_refuse(v, "the VP signals too often to be verified");
+                if (++signals >> (VPPS_CLOCK_BITS - 1))
+                    return VPPS_REFUSE(v, "the VP signals too often to be verified");
             }
             at += n;
         }
         v->at = (uint32_t)(at - v->script);
-        if (at == end) return vpps_verify_refuse(v, "the VP's instructions do not end");
+        if (at == end) return VPPS_REFUSE(v, "the VP's instructions do not end");
     }
     v->at = 0;
     return true;
@@ -108,10 +110,10 @@ static bool count_signals(vpps_verifier *v) {
 
 /* Passes a WAIT if it can be passed. What only some signals satisfy orders nothing: which of them came is luck. */
 static bool pass_wait(vpps_verifier *v, uint32_t barrier, uint32_t signals, bool *passed) {
-    if (barrier >= v->header->n_barriers) return vpps_verify_refuse(v, "there is no barrier %u", barrier);
+    if (barrier >= v->header->n_barriers) return VPPS_REFUSE(v, "there is no barrier %u", barrier);
     if (signals > v->barrier_total[barrier]) {
-        return vpps_verify_refuse(v, "it waits for %u signals, barrier %u gets %u", signals, barrier,
-                                  v->barrier_total[barrier]);
+        return VPPS_REFUSE(v, "it waits for %u signals, barrier %u gets %u", signals, barrier,
+                           v->barrier_total[barrier]);
     }
     *passed = v->barrier_count[barrier] >= signals;
     if (*passed && signals == v->barrier_total[barrier]) vpps_verify_acquire(v, barrier);
@@ -121,10 +123,13 @@ static bool pass_wait(vpps_verifier *v, uint32_t barrier, uint32_t signals, bool
 /* ---------------------------------------------------------------- running */
 
 static bool run_plain(vpps_verifier *v, const uint32_t *at) {
-    vpps_decoded in = {.opcode = vpps_word_opcode(at[0]), .length = vpps_word_length(at[0]),
-                       .acc = at[0] & VPPS_WORD_ACC, .split = at[0] & VPPS_WORD_SPLIT, .vectors = 1};
+    vpps_decoded in = {.opcode = vpps_word_opcode(at[0]),
+                       .length = vpps_word_length(at[0]),
+                       .acc = at[0] & VPPS_WORD_ACC,
+                       .split = at[0] & VPPS_WORD_SPLIT,
+                       .vectors = 1};
     in.row = &vpps_instructions[in.opcode];
-    if (in.split && in.row->form != VPPS_FORM_EW) return vpps_verify_refuse(v, "SPLIT is for elementwise instructions");
+    if (in.split && in.row->form != VPPS_FORM_EW) return VPPS_REFUSE(v, "SPLIT is for elementwise instructions");
     if (in.split) in.vectors = *++at;
     in.destination = at[1];
     in.operands = at + 2;
@@ -133,9 +138,9 @@ static bool run_plain(vpps_verifier *v, const uint32_t *at) {
 }
 
 static bool run_call(vpps_verifier *v, vpps_vp_state *vp, uint32_t address, uint32_t n) {
-    if (vp->calling) return vpps_verify_refuse(v, "a segment calls");
+    if (vp->calling) return VPPS_REFUSE(v, "a segment calls");
     if (address < VPPS_HEADER_WORDS || address > v->words || n > v->words - address) {
-        return vpps_verify_refuse(v, "the segment lies outside the script");
+        return VPPS_REFUSE(v, "the segment lies outside the script");
     }
     vp->return_pc = vp->pc;
     vp->return_end = vp->end;
@@ -151,8 +156,8 @@ static bool run_instruction(vpps_verifier *v, vpps_vp_state *vp, const uint32_t 
     const vpps_form form = vpps_instructions[opcode].form;
     if (form != VPPS_FORM_SHARED && form != VPPS_FORM_CONTROL) return run_plain(v, at);
     if (opcode == VPPS_I_NOP) return true;
-    if (at[0] & (VPPS_WORD_ACC | VPPS_WORD_SPLIT)) return vpps_verify_refuse(v, "it takes no flags");
-    if (form == VPPS_FORM_CONTROL && vp->calling) return vpps_verify_refuse(v, "a segment holds a control instruction");
+    if (at[0] & (VPPS_WORD_ACC | VPPS_WORD_SPLIT)) return VPPS_REFUSE(v, "it takes no flags");
+    if (form == VPPS_FORM_CONTROL && vp->calling) return VPPS_REFUSE(v, "a segment holds a control instruction");
     switch (opcode) {
     case VPPS_I_AFFINE:
     case VPPS_I_AFFINE_T:
@@ -189,7 +194,7 @@ static bool run_vp(vpps_verifier *v, uint32_t number, bool *progress) {
         uint32_t n = vpps_instruction_words(at, v->script + vp->end);
         bool blocked = false;
         v->at = vp->pc;
-        if (!n) return vpps_verify_refuse(v, "it is not an instruction");
+        if (!n) return VPPS_REFUSE(v, "it is not an instruction");
         vp->pc += n;
         if (!run_instruction(v, vp, at, &blocked)) return false;
         if (blocked) {
@@ -213,7 +218,7 @@ static bool run_all(vpps_verifier *v) {
         if (v->vps[vp].done) continue;
         v->vp = vp;
         v->at = v->vps[vp].waiting;
-        return vpps_verify_refuse(v, "deadlock: the signals it waits for never come");
+        return VPPS_REFUSE(v, "deadlock: the signals it waits for never come");
     }
     v->at = 0;
     return true;
@@ -227,7 +232,7 @@ static bool check_updates(vpps_verifier *v) {
         for (uint32_t vp = 0; v->updated_param[p] && vp < v->n_vps; vp++) {
             vpps_rows rows = vpps_rows_of(v->params[p].rows, v->n_vps, vp);
             if (rows.first == rows.end || v->updated[(size_t)p * v->n_vps + vp]) continue;
-            return vpps_verify_refuse(v, "VP %u never updates its rows of %s", vp, v->params[p].name);
+            return VPPS_REFUSE(v, "VP %u never updates its rows of %s", vp, v->params[p].name);
         }
     }
     for (uint32_t i = 0; i < v->row_table_size; i++) {
@@ -237,8 +242,8 @@ static bool check_updates(vpps_verifier *v) {
             vpps_rows rows = vpps_rows_of(v->slots[entry->slot].words, v->n_vps, vp);
             int64_t bit = v->row_updated + (int64_t)v->slots[entry->slot].row * v->n_vps + vp;
             if (rows.first == rows.end || vpps_verify_bit(v, bit)) continue;
-            return vpps_verify_refuse(v, "VP %u never updates its rows of entry %u of %s", vp, entry->row,
-                                      v->params[entry->table].name);
+            return VPPS_REFUSE(v, "VP %u never updates its rows of entry %u of %s", vp, entry->row,
+                               v->params[entry->table].name);
         }
     }
     return true;
@@ -253,8 +258,8 @@ static bool check_result(vpps_verifier *v, uint32_t node) {
         uint32_t token = v->pool[v->values[node] + i].token;
         char text[96];
         if (token == (VPPS_HOLDS_VALUE | same)) continue;
-        return vpps_verify_refuse(v, "at the end element %u of node %u holds %s", i, node,
-                                  vpps_verify_describe(v, token, text, sizeof text));
+        return VPPS_REFUSE(v, "at the end element %u of node %u holds %s", i, node,
+                           vpps_verify_describe(v, token, text, sizeof text));
     }
     return true;
 }
@@ -318,10 +323,20 @@ vpps_status vpps_verify(const uint32_t *script, size_t words, const vpps_plan *p
     }
     vpps_script_header header;
     memcpy(&header, script, sizeof header);
-    vpps_verifier v = {.script = script, .words = (uint32_t)words, .header = &header, .plan = plan, .g = g,
-                       .request = request, .values = values, .gradients = gradients, .nodes = g->flat.nodes,
-                       .signatures = g->signatures, .params = g->model->params, .n_nodes = g->flat.n_nodes,
-                       .n_params = (uint32_t)g->model->n_params, .n_vps = plan->n_vps,
+    vpps_verifier v = {.script = script,
+                       .words = (uint32_t)words,
+                       .header = &header,
+                       .plan = plan,
+                       .g = g,
+                       .request = request,
+                       .values = values,
+                       .gradients = gradients,
+                       .nodes = g->flat.nodes,
+                       .signatures = g->signatures,
+                       .params = g->model->params,
+                       .n_nodes = g->flat.n_nodes,
+                       .n_params = (uint32_t)g->model->n_params,
+                       .n_vps = plan->n_vps,
                        .training = request->loss != VPPS_NO_NODE,
                        .pool_words = vpps_max_u32(plan->batch, header.pool_words)};
     (void)(check_layout(&v, words) && vpps_verify_demands(&v) && check_request(&v) && make_machine(&v) &&

@@ -2,7 +2,7 @@
  *
  * Every word of the pool has a shadow that says what it holds ("element of the value of node 7", "gradient of node 3,
  * 2 contributions missing") and who touched it when. An instruction is accepted when its operands are those the
- * graph prescribes for what it writes (verify_match.c, verify_shared.c), when what it reads is there, and when
+ * graph prescribes for what it writes (verify_match.c, verify_bundle.c, verify_update.c), when what it reads is there, and when
  * everything it touches is ordered by barriers (verify_shadow.c). Orders that depend on luck do not count: a WAIT
  * orders only when it needs every signal its barrier ever gets. So one run speaks for every run.
  *
@@ -12,6 +12,8 @@
 #define VPPS_VERIFY_H
 
 #include "script/script.h"
+
+#include <inttypes.h>
 
 /* ---- what a word holds: a kind in the upper bits, and whose */
 
@@ -62,8 +64,8 @@ enum { VPPS_NO_BITS = -1 };
 /* A stretch of memory that belongs to nodes. Several nodes may own the same stretch, one after the other. */
 typedef struct vpps_region {
     uint32_t start, words;
-    uint32_t first, n;   /* members of region_nodes */
-    uint32_t reach;      /* largest end of this and all earlier regions */
+    uint32_t first, n; /* members of region_nodes */
+    uint32_t reach;    /* largest end of this and all earlier regions */
 } vpps_region;
 
 typedef struct vpps_regions {
@@ -75,13 +77,13 @@ typedef struct vpps_regions {
 /* A slot is where a gradient is summed up: slot x for node x, slot n_nodes + p for vector p. Slots of lookups of one
  * row are one, that of the first; a slot whose only contribution is an unchanged copy may be the copied one's. */
 typedef struct vpps_slot {
-    uint32_t root;   /* the slot whose memory it shares, or itself */
+    uint32_t root; /* the slot whose memory it shares, or itself */
     uint32_t start, words;
     uint32_t expected; /* contributions that every element gets */
     uint32_t slices;   /* first of the edges from slices, which reach some elements only; + 1, 0: none */
     uint32_t uses;     /* required edges */
     uint32_t row;      /* lookups: number of the row among the rows used */
-    bool required; /* else nothing depends on it: what is in it, and how often it is added to, does not matter */
+    bool required;     /* else nothing depends on it: what is in it, and how often it is added to, does not matter */
 } vpps_slot;
 
 /* An edge is (node, argument): one contribution to a gradient. The bias of an affine node is one more argument. */
@@ -132,7 +134,7 @@ typedef struct vpps_verifier {
     bool *updated_param;      /* by parameter: must be updated (not lookups) */
     vpps_row_entry *rows;
     uint32_t row_table_size, n_rows;
-    int64_t row_normed, row_updated; /* bits (row, VP) */
+    int64_t row_normed, row_updated;        /* bits (row, VP) */
     uint8_t gradient_operand[VPPS_I_COUNT]; /* bit i: operand i may be the gradient that goes back */
     vpps_regions value_regions, gradient_regions;
 
@@ -147,7 +149,7 @@ typedef struct vpps_verifier {
     vpps_reader_sets sets;
     uint32_t epoch;
     uint32_t seen_set, seen_result, clear_set, clear_write; /* results that hold until the clocks change */
-    uint32_t *pair_args; /* affine: which argument each pair is */
+    uint32_t *pair_args;                                    /* affine: which argument each pair is */
     size_t pair_args_capacity;
 
     void *blocks[48];
@@ -158,17 +160,19 @@ typedef struct vpps_verifier {
 typedef struct vpps_decoded {
     uint32_t opcode, length;
     bool acc, split;
-    uint32_t vectors;          /* 1 without SPLIT */
+    uint32_t vectors; /* 1 without SPLIT */
     uint32_t destination;
-    const uint32_t *operands;  /* the word after the destination */
+    const uint32_t *operands; /* the word after the destination */
     const vpps_instruction_row *row;
     uint64_t extent; /* elements the whole instruction spans */
 } vpps_decoded;
 
 /* ---- verify.c */
 
-/* Sets the reason (the first stays); false. */
-bool vpps_verify_refuse(vpps_verifier *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Sets the reason (the first stays). */
+void vpps_verify_record(vpps_verifier *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same as an expression that is false, so that `return VPPS_REFUSE(...)` is a whole failure path. */
+#define VPPS_REFUSE(...) (vpps_verify_record(__VA_ARGS__), false)
 /* Zeroed memory that lives as long as the verifier; NULL, and MEMORY, when there is none. */
 void *vpps_verify_zeros(vpps_verifier *v, uint64_t n, size_t bytes);
 
@@ -227,13 +231,54 @@ bool vpps_verify_seed(vpps_verifier *v, bool acc);
 /* What the word at an offset holds, in words. */
 const char *vpps_verify_describe(const vpps_verifier *v, uint32_t token, char *text, size_t size);
 
-/* ---- verify_match.c, verify_shared.c: run one instruction for v->vp */
+/* ---- verify_operands.c: does an instruction do a piece of the graph's work? */
+
+/* One piece: elements [at, at + n) of the destination's region, displacement `shift` in the instruction. */
+typedef struct vpps_piece {
+    const vpps_decoded *in;
+    uint32_t node, edge; /* edge: its number + 1; 0: forward */
+    uint32_t argument;
+    const char *letters;
+    uint64_t shift;
+    uint32_t at, n;
+} vpps_piece;
+
+typedef enum vpps_pass {
+    VPPS_PASS_PLACES, /* do offsets and immediates fit? */
+    VPPS_PASS_PEEK,   /* does the first element of each operand hold the right thing? */
+    VPPS_PASS_READ    /* read them */
+} vpps_pass;
+
+bool vpps_verify_is_parts(const vpps_verifier *v, uint32_t node);
+/* Are the operands those of this piece's work (and, in the last pass, is everything there)? */
+bool vpps_verify_operands(vpps_verifier *v, const vpps_piece *piece, vpps_pass pass);
+/* The same for copies of parts, which are clipped to one column; with `run` the copy is carried out. */
+bool vpps_verify_parts(vpps_verifier *v, vpps_piece *piece, bool run);
+
+static inline uint32_t vpps_verify_float_bits(float f) {
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+
+/* ---- verify_match.c, verify_bundle.c, verify_update.c: run one instruction for v->vp */
 
 bool vpps_verify_plain(vpps_verifier *v, const vpps_decoded *in);
 bool vpps_verify_load(vpps_verifier *v, uint32_t destination, uint32_t address, uint32_t n);
 bool vpps_verify_bundle(vpps_verifier *v, uint32_t opcode, uint32_t first, uint32_t n, uint32_t bundle);
 bool vpps_verify_parameter(vpps_verifier *v, uint32_t opcode, const uint32_t *operands, uint32_t n);
 bool vpps_verify_norm_end(vpps_verifier *v);
+/* n words of the script, or NULL and refused. */
+const uint32_t *vpps_verify_script(vpps_verifier *v, uint64_t address, uint64_t n);
+/* Reads the rows of a matrix that a VP owns, which must not be updated yet. */
+bool vpps_verify_read_matrix(vpps_verifier *v, uint32_t matrix, uint32_t owner);
+
+static inline size_t vpps_verify_owner(const vpps_verifier *v, uint32_t param, uint32_t vp) {
+    return (size_t)param * v->n_vps + vp;
+}
+static inline vpps_rows vpps_verify_own(const vpps_verifier *v, uint32_t rows) {
+    return vpps_rows_of(rows, v->n_vps, v->vp);
+}
 
 /* ---- print.c */
 

@@ -16,11 +16,11 @@ static bool mark_nodes(vpps_verifier *v) {
     bool *reached = vpps_verify_zeros(v, v->n_nodes, sizeof *reached);
     if (!reached) return false;
     if (v->training) {
-        if (!is_own_node(v, v->request->loss)) return vpps_verify_refuse(v, "the loss is not a node of the graph");
+        if (!is_own_node(v, v->request->loss)) return VPPS_REFUSE(v, "the loss is not a node of the graph");
         v->needed[v->request->loss] = reached[v->request->loss] = true;
     }
     for (uint32_t i = 0; i < v->request->n_outputs; i++) {
-        if (!is_own_node(v, v->request->outputs[i])) return vpps_verify_refuse(v, "an output is not a node of the graph");
+        if (!is_own_node(v, v->request->outputs[i])) return VPPS_REFUSE(v, "an output is not a node of the graph");
         v->needed[v->request->outputs[i]] = true;
     }
     for (uint32_t x = v->n_nodes; x-- > 0;) {
@@ -32,7 +32,8 @@ static bool mark_nodes(vpps_verifier *v) {
     for (uint32_t x = 0; x < v->n_nodes; x++) {
         const vpps_signature *s = vpps_verify_signature(v, x);
         bool trainable = s->param != VPPS_NO_PARAM && !v->params[s->param].frozen;
-        for (uint32_t i = 0; i < s->n_matrices; i++) trainable |= !v->params[v->g->matrices[s->first_matrix + i]].frozen;
+        for (uint32_t i = 0; i < s->n_matrices; i++)
+            trainable |= !v->params[v->g->matrices[s->first_matrix + i]].frozen;
         for (uint32_t i = 0; i < v->nodes[x].n_args; i++) trainable |= v->trainable[vpps_verify_arg(v, x, i)];
         v->trainable[x] = trainable;
         /* what needs none may have one all the same, as its neighbours in a list do; nothing depends on it */
@@ -58,12 +59,12 @@ static bool check_value_place(vpps_verifier *v, uint32_t x) {
         uint32_t row = s->op == VPPS_OP_LOOKUP ? v->nodes[x].imm : 0;
         uint64_t place = v->plan->values[s->param] + (uint64_t)row * vpps_verify_words(v, x);
         if (row >= v->params[s->param].count || v->values[x] != place) {
-            return vpps_verify_refuse(v, "value of node %u (%s) lies at %u, its parameter at %llu", x, op_name(v, x),
-                                      v->values[x], (unsigned long long)place);
+            return VPPS_REFUSE(v, "value of node %u (%s) lies at %u, its parameter at %" PRIu64, x, op_name(v, x),
+                               v->values[x], place);
         }
     } else if (v->same_value[x] == x && !in_batch(v, v->values[x], value_extent(v, x))) {
-        return vpps_verify_refuse(v, "value of node %u (%s) at %u lies outside the batch's words %u to %u", x,
-                                  op_name(v, x), v->values[x], v->plan->batch, v->pool_words);
+        return VPPS_REFUSE(v, "value of node %u (%s) at %u lies outside the batch's words %u to %u", x, op_name(v, x),
+                           v->values[x], v->plan->batch, v->pool_words);
     }
     return true;
 }
@@ -115,7 +116,9 @@ static bool make_slots(vpps_verifier *v) {
     for (uint32_t p = 0; p < v->n_params; p++) {
         vpps_slot *slot = &v->slots[v->n_nodes + p];
         if (v->params[p].kind != VPPS_VECTOR) continue;
-        *slot = (vpps_slot){.root = v->n_nodes + p, .start = v->plan->gradients[p], .words = v->params[p].rows,
+        *slot = (vpps_slot){.root = v->n_nodes + p,
+                            .start = v->plan->gradients[p],
+                            .words = v->params[p].rows,
                             .required = v->training && !v->params[p].frozen};
     }
     for (uint32_t x = 0; x < v->n_nodes; x++) {
@@ -124,15 +127,18 @@ static bool make_slots(vpps_verifier *v) {
         uint32_t slot = v->slot_of[x] = slot_for(v, x);
         if (slot == x) {
             uint32_t row = v->slots[x].row;
-            v->slots[x] = (vpps_slot){.root = x, .start = v->gradients[x], .words = vpps_verify_words(v, x), .row = row,
+            v->slots[x] = (vpps_slot){.root = x,
+                                      .start = v->gradients[x],
+                                      .words = vpps_verify_words(v, x),
+                                      .row = row,
                                       .required = v->trainable[x]};
             if (!in_batch(v, v->gradients[x], v->slots[x].words)) {
-                return vpps_verify_refuse(v, "gradient of node %u (%s) at %u lies outside the batch's words %u to %u", x,
-                                          op_name(v, x), v->gradients[x], v->plan->batch, v->pool_words);
+                return VPPS_REFUSE(v, "gradient of node %u (%s) at %u lies outside the batch's words %u to %u", x,
+                                   op_name(v, x), v->gradients[x], v->plan->batch, v->pool_words);
             }
         } else if (v->gradients[x] != v->slots[slot].start) {
-            return vpps_verify_refuse(v, "gradient of node %u (%s) lies at %u, that of its parameter at %u", x,
-                                      op_name(v, x), v->gradients[x], v->slots[slot].start);
+            return VPPS_REFUSE(v, "gradient of node %u (%s) lies at %u, that of its parameter at %u", x, op_name(v, x),
+                               v->gradients[x], v->slots[slot].start);
         }
     }
     return true;
@@ -174,7 +180,7 @@ static bool count_edges(vpps_verifier *v) {
         v->edge_first[x] = (uint32_t)n;
         n += v->nodes[x].n_args + (vpps_verify_signature(v, x)->op == VPPS_OP_AFFINE);
     }
-    if (n >= VPPS_TOKEN_LIMIT) return vpps_verify_refuse(v, "the graph has too many arguments to be verified");
+    if (n >= VPPS_TOKEN_LIMIT) return VPPS_REFUSE(v, "the graph has too many arguments to be verified");
     v->edge_first[v->n_nodes] = v->n_edges = (uint32_t)n;
     v->edge_table_size = 16;
     while (v->edge_table_size < n) v->edge_table_size *= 2;
@@ -305,8 +311,7 @@ static bool make_regions(vpps_verifier *v, vpps_regions *regions, vpps_place *pl
             continue;
         }
         uint32_t end = places[i].start + places[i].words, reach = last ? last->reach : 0;
-        regions->at[regions->n++] =
-            (vpps_region){places[i].start, places[i].words, i, 1, vpps_max_u32(end, reach)};
+        regions->at[regions->n++] = (vpps_region){places[i].start, places[i].words, i, 1, vpps_max_u32(end, reach)};
     }
     return true;
 }
@@ -317,8 +322,10 @@ bool vpps_verify_region(const vpps_regions *regions, uint32_t offset, uint32_t *
         uint32_t low = 0, high = regions->n;
         while (low < high) {
             uint32_t middle = low + (high - low) / 2;
-            if (regions->at[middle].start <= offset) low = middle + 1;
-            else high = middle;
+            if (regions->at[middle].start <= offset)
+                low = middle + 1;
+            else
+                high = middle;
         }
         i = low;
     }

@@ -11,9 +11,7 @@
 static uint32_t *clock_of(const vpps_verifier *v, uint32_t vp) { return v->clocks + (size_t)vp * v->n_vps; }
 
 /* Results remembered for runs of equal words hold until the clocks change. */
-static void forget_results(vpps_verifier *v) {
-    v->seen_set = v->clear_set = v->clear_write = UINT32_MAX;
-}
+static void forget_results(vpps_verifier *v) { v->seen_set = v->clear_set = v->clear_write = UINT32_MAX; }
 
 void vpps_verify_switch(vpps_verifier *v, uint32_t vp) {
     v->vp = vp;
@@ -115,8 +113,8 @@ static uint32_t add_reader(vpps_verifier *v, uint32_t set) {
 bool vpps_verify_touch_read(vpps_verifier *v, vpps_shadow *s, const char *what, uint32_t offset) {
     if (s->write != v->clear_write) {
         if (!is_before(v, s->write)) {
-            return vpps_verify_refuse(v, "reads %s %u, which VP %u writes without a barrier between", what, offset,
-                                      epoch_vp(s->write));
+            return VPPS_REFUSE(v, "reads %s %u, which VP %u writes without a barrier between", what, offset,
+                               epoch_vp(s->write));
         }
         v->clear_write = s->write;
     }
@@ -127,16 +125,16 @@ bool vpps_verify_touch_read(vpps_verifier *v, vpps_shadow *s, const char *what, 
 bool vpps_verify_touch_write(vpps_verifier *v, vpps_shadow *s, const char *what, uint32_t offset) {
     if (s->write != v->clear_write) {
         if (!is_before(v, s->write)) {
-            return vpps_verify_refuse(v, "writes %s %u, which VP %u writes without a barrier between", what, offset,
-                                      epoch_vp(s->write));
+            return VPPS_REFUSE(v, "writes %s %u, which VP %u writes without a barrier between", what, offset,
+                               epoch_vp(s->write));
         }
         v->clear_write = s->write;
     }
     if (s->read && s->read != v->clear_set) {
         for (uint32_t i = v->sets.first[s->read]; i < v->sets.first[s->read + 1]; i++) {
             if (is_before(v, v->sets.epochs[i])) continue;
-            return vpps_verify_refuse(v, "writes %s %u, which VP %u reads without a barrier between", what, offset,
-                                      epoch_vp(v->sets.epochs[i]));
+            return VPPS_REFUSE(v, "writes %s %u, which VP %u reads without a barrier between", what, offset,
+                               epoch_vp(v->sets.epochs[i]));
         }
         v->clear_set = s->read;
     }
@@ -147,8 +145,8 @@ bool vpps_verify_touch_write(vpps_verifier *v, vpps_shadow *s, const char *what,
 
 bool vpps_verify_inside(vpps_verifier *v, uint64_t offset, uint64_t n) {
     if (offset <= v->pool_words && n <= v->pool_words - offset) return true;
-    return vpps_verify_refuse(v, "words %llu to %llu lie outside the pool's %u words", (unsigned long long)offset,
-                              (unsigned long long)(offset + n), v->pool_words);
+    return VPPS_REFUSE(v, "words %" PRIu64 " to %" PRIu64 " lie outside the pool's %u words", offset, offset + n,
+                       v->pool_words);
 }
 
 const char *vpps_verify_describe(const vpps_verifier *v, uint32_t token, char *text, size_t size) {
@@ -158,8 +156,10 @@ const char *vpps_verify_describe(const vpps_verifier *v, uint32_t token, char *t
     case VPPS_HOLDS_VALUE: snprintf(text, size, "the value of node %u (%s)", who, name); break;
     case VPPS_HOLDS_INDEX: snprintf(text, size, "the indices of node %u (%s)", who, name); break;
     case VPPS_HOLDS_GRADIENT:
-        if (who < v->n_nodes) snprintf(text, size, "the gradient of node %u (%s)", who, name);
-        else snprintf(text, size, "the gradient of vector %s", v->params[who - v->n_nodes].name);
+        if (who < v->n_nodes)
+            snprintf(text, size, "the gradient of node %u (%s)", who, name);
+        else
+            snprintf(text, size, "the gradient of vector %s", v->params[who - v->n_nodes].name);
         break;
     case VPPS_HOLDS_ZERO: snprintf(text, size, "zero"); break;
     case VPPS_HOLDS_PARTIAL: snprintf(text, size, "partial sums of the list at %u", who); break;
@@ -172,9 +172,9 @@ const char *vpps_verify_describe(const vpps_verifier *v, uint32_t token, char *t
 
 static bool refuse_token(vpps_verifier *v, uint32_t offset, uint32_t wanted) {
     char holds[96], wants[96];
-    return vpps_verify_refuse(v, "word %u holds %s, not %s", offset,
-                              vpps_verify_describe(v, v->pool[offset].token, holds, sizeof holds),
-                              vpps_verify_describe(v, wanted, wants, sizeof wants));
+    return VPPS_REFUSE(v, "word %u holds %s, not %s", offset,
+                       vpps_verify_describe(v, v->pool[offset].token, holds, sizeof holds),
+                       vpps_verify_describe(v, wanted, wants, sizeof wants));
 }
 
 bool vpps_verify_read(vpps_verifier *v, uint32_t offset, uint32_t n, uint32_t token) {
@@ -207,8 +207,8 @@ bool vpps_verify_read_value(vpps_verifier *v, uint32_t node, uint32_t from, uint
 bool vpps_verify_write_value(vpps_verifier *v, uint32_t node, uint32_t from, uint32_t n) {
     for (uint32_t i = from; i < from + n; i++) {
         if (vpps_verify_bit(v, v->value_bits[node] + i)) {
-            return vpps_verify_refuse(v, "element %u of node %u (%s) is computed a second time", i, node,
-                                      vpps_ops[vpps_verify_signature(v, node)->op].name);
+            return VPPS_REFUSE(v, "element %u of node %u (%s) is computed a second time", i, node,
+                               vpps_ops[vpps_verify_signature(v, node)->op].name);
         }
         vpps_verify_set_bit(v, v->value_bits[node] + i);
     }
@@ -234,8 +234,8 @@ bool vpps_verify_read_gradient(vpps_verifier *v, uint32_t slot, uint32_t from, u
         if (s->token != token && !untouched) return refuse_token(v, start + i, token);
         if (s->token == token && s->count) {
             char text[96];
-            return vpps_verify_refuse(v, "element %u of %s lacks %u contributions", i,
-                                      vpps_verify_describe(v, token, text, sizeof text), s->count);
+            return VPPS_REFUSE(v, "element %u of %s lacks %u contributions", i,
+                               vpps_verify_describe(v, token, text, sizeof text), s->count);
         }
         if (!vpps_verify_touch_read(v, s, "word", start + i)) return false;
     }
@@ -256,13 +256,13 @@ static bool contribute_element(vpps_verifier *v, uint32_t root, uint32_t element
         uint32_t expected = vpps_verify_expected(v, root, element);
         if (acc && !is_zero(v, root, s->token)) return refuse_token(v, offset, VPPS_HOLDS_ZERO);
         if (counted && s->count < expected) {
-            return vpps_verify_refuse(v, "word %u is overwritten, %u contributions to it are lost", offset,
-                                      expected - s->count);
+            return VPPS_REFUSE(v, "word %u is overwritten, %u contributions to it are lost", offset,
+                               expected - s->count);
         }
         s->token = token;
         s->count = expected;
     }
-    if (!s->count) return vpps_verify_refuse(v, "word %u gets more contributions than the graph has", offset);
+    if (!s->count) return VPPS_REFUSE(v, "word %u gets more contributions than the graph has", offset);
     s->count--;
     return true;
 }
@@ -272,8 +272,8 @@ bool vpps_verify_contribute(vpps_verifier *v, uint32_t edge, uint32_t from, uint
     if (!vpps_verify_inside(v, (uint64_t)v->slots[root].start + from, n)) return false;
     for (uint32_t i = 0; i < n; i++) {
         if (vpps_verify_bit(v, bit + i) && v->slots[root].required) {
-            return vpps_verify_refuse(v, "node %u contributes to element %u of word %u's gradient a second time",
-                                      v->edges[edge].node, from + i, v->slots[root].start + from + i);
+            return VPPS_REFUSE(v, "node %u contributes to element %u of word %u's gradient a second time",
+                               v->edges[edge].node, from + i, v->slots[root].start + from + i);
         }
         vpps_verify_set_bit(v, bit + i);
         if (!contribute_element(v, root, from + i, acc)) return false;

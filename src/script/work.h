@@ -11,12 +11,28 @@
 
 #include "script/script.h"
 
-/* Nodes of one level and one signature: they do the same to different operands, so they are handled as one. */
+/* Argument number k of a group's nodes. Aligned: of node j it is node j + shift of one group, so that operands of the
+ * group are one block and nothing needs to look at single nodes. In a cell's inner nodes all arguments are. */
+typedef struct vpps_link {
+    uint32_t group, shift;
+    bool aligned;
+} vpps_link;
+
+/* Nodes of one level, one signature and one treatment (flags): they do the same to different operands, so they are
+ * handled as one. */
 typedef struct vpps_group {
     uint32_t signature, level;
-    uint32_t n;     /* nodes */
-    uint32_t first; /* in order[]; groups of one signature follow each other, by level */
+    uint8_t key, flags; /* treatment: bits of the nodes' flags that must agree; all, with ONCE if all, ZEROED if any */
+    uint32_t n;      /* nodes */
+    uint32_t first;  /* in order[]; groups of one signature follow each other, by level */
+    uint32_t links, n_links; /* in links[]; none where nodes have different numbers of arguments */
+    uint32_t value_base, value_stride; /* offset of node j: value_base + j * value_stride; not of parameters' values */
+    uint32_t gradient_base, gradient_stride; /* base VPPS_NO_OFFSET: none; stride 0: one gradient for all */
+    uint32_t n_entries;                /* lookups: slots from gradient_base on */
     uint32_t value, gradient; /* tracks: when the group's tensors are ready */
+    uint32_t user, user_argument; /* the only use of all its nodes: by one group, aligned without shift, or by one
+                                     node (user_argument VPPS_NO_OFFSET); user VPPS_NO_OFFSET: no such */
+    uint32_t counted_by, count;   /* links from the group, of one node, that was looked at last */
 } vpps_group;
 
 /* When a tensor is ready, and whether rows were written by the VPs that own them: then an instruction in which every VP
@@ -52,8 +68,8 @@ typedef struct vpps_list {
     uint32_t values, gradients; /* addresses in the script; gradients 0: none wanted */
     uint32_t n;                 /* members: vectors */
     uint32_t elems;             /* of a vector */
-    uint64_t hash;
     uint32_t partial; /* offset of partial sums, or 0 */
+    uint32_t signature, argument; /* whose argument it is */
 } vpps_list;
 
 typedef struct vpps_bundle {
@@ -69,14 +85,14 @@ typedef struct vpps_bundle {
 typedef struct vpps_signature_work {
     uint32_t first_group, n_groups; /* in signature_groups, by level */
     uint32_t n_nodes;
-    uint32_t base; /* offset of the first node's value, of affine: all contiguous */
-    uint32_t gradient_base;
     uint32_t first_list; /* affine: in pair_lists, one an argument */
     uint32_t bundle;     /* affine: its bundle, and the bundle's next signature, or VPPS_NO_OFFSET */
     uint32_t next;
 } vpps_signature_work;
 
-enum { VPPS_NEEDED = 1, VPPS_GRADIENT = 2, VPPS_SLOT = 4, VPPS_ZEROED = 8, VPPS_INPLACE = 16, VPPS_ALIAS = 32, VPPS_KEPT = 64 };
+/* Of nodes and groups. GRADIENT: depends on a trained parameter; SLOT: has room for a gradient all the same; ZEROED: its
+ * gradient is added to, so it begins at zero; ONCE: used once; KEPT: read after the batch. */
+enum { VPPS_NEEDED = 1, VPPS_GRADIENT = 2, VPPS_SLOT = 4, VPPS_ZEROED = 8, VPPS_ONCE = 16, VPPS_KEPT = 32, VPPS_USED = 64 };
 
 typedef struct vpps_schedule_work {
     const vpps_plan *plan;
@@ -86,11 +102,16 @@ typedef struct vpps_schedule_work {
     bool training, transposed;
 
     /* per node */
-    uint32_t *level, *uses, *consumer, *group, *order;
+    uint32_t *level, *group, *rank, *order;
     uint8_t *flags;
-    size_t level_capacity, uses_capacity, consumer_capacity, group_capacity, order_capacity, flags_capacity,
-        values_capacity, gradients_capacity;
+    size_t level_capacity, group_capacity, rank_capacity, order_capacity, flags_capacity, values_capacity,
+        gradients_capacity;
 
+    vpps_link *links;
+    size_t n_links, links_capacity;
+    bool *some_gradient; /* per matrix use: has any argument a gradient */
+    size_t some_gradient_capacity;
+    bool mixed; /* an affine argument without gradient is needed */
     vpps_group *groups;
     uint32_t n_groups, n_levels;
     uint32_t *by_level; /* groups in the order they run forward */
@@ -104,8 +125,8 @@ typedef struct vpps_schedule_work {
     size_t groups_capacity, by_level_capacity, level_start_capacity, signatures_capacity, signature_groups_capacity,
         signature_order_capacity;
 
-    uint32_t **representatives; /* lookup tables: [param][row] -> first node of that row in this batch */
-    uint32_t **stamps;
+    uint32_t **slots;  /* lookup tables: [param][row] -> offset of the gradient that this batch's uses share */
+    uint32_t **stamps; /* which batch the slot is of */
     uint32_t n_tables, stamp;
 
     vpps_track *tracks; /* parameters' gradients first (index: parameter), then groups' values and gradients */
@@ -136,8 +157,10 @@ typedef struct vpps_schedule_work {
         bool active;
     } * streams;
     uint32_t n_streams;
-    uint32_t *owner, *owner_item; /* per node: VP that adds to its gradient in this item */
-    size_t owner_capacity, owner_item_capacity;
+    struct vpps_owner { /* hash table: VP that adds to a gradient in this item */
+        uint32_t offset, item, vp;
+    } * owners;
+    uint32_t owners_size, n_owners;
     uint32_t *row_lists;          /* per lookup table: address of the entries to update, their number before it */
     size_t row_lists_capacity;
     struct vpps_run { /* neighbouring nodes' instructions, merged */
@@ -151,6 +174,28 @@ typedef struct vpps_schedule_work {
 /* Are rows dealt out to all VPs, so that a piece of work on them is worth sharing? */
 static inline bool vpps_is_shareable(const vpps_schedule_work *w, uint32_t rows) {
     return rows >= w->plan->n_vps * VPPS_ROW_BLOCK;
+}
+
+/* Links of a group's argument k; NULL when nodes must be looked at one by one. */
+static inline const vpps_link *vpps_aligned(const vpps_schedule_work *w, const vpps_group *group, uint32_t k) {
+    const vpps_link *l = &w->links[group->links + k];
+    return k < group->n_links && l->aligned ? l : NULL;
+}
+
+static inline uint32_t vpps_value_of(const vpps_schedule_work *w, vpps_node x) {
+    const vpps_group *group = &w->groups[w->group[x]];
+    if (VPPS_LIKELY(group->value_base != VPPS_NO_OFFSET)) return group->value_base + w->rank[x] * group->value_stride;
+    const vpps_signature *s = &w->g->signatures[group->signature]; /* a parameter's own memory */
+    return w->plan->values[s->param] + w->flat->nodes[x].imm * vpps_words(s);
+}
+
+static inline uint32_t vpps_gradient_of(const vpps_schedule_work *w, vpps_node x) {
+    const vpps_group *group = &w->groups[w->group[x]];
+    const vpps_signature *s = &w->g->signatures[group->signature];
+    if (group->gradient_base == VPPS_NO_OFFSET) return VPPS_NO_OFFSET;
+    if (VPPS_UNLIKELY(s->op == VPPS_OP_LOOKUP)) return w->slots[s->param][w->flat->nodes[x].imm];
+    if (VPPS_UNLIKELY(s->op == VPPS_OP_PARAMETER)) return w->plan->gradients[s->param];
+    return group->gradient_base + w->rank[x] * group->gradient_stride;
 }
 
 vpps_status vpps_analyse(vpps_scheduler *s);

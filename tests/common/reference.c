@@ -526,7 +526,8 @@ void ref_backward(ref_run *r, const ref_model *m, vpps_node loss) {
 
 /* ---------------------------------------------------------------- optimisers: the formulas of vpps.h */
 
-static void step_element(ref_model *m, size_t i, double g, const vpps_optimizer *o, double t) {
+/* `left1`, `left2`: 1 - beta^t. */
+static void step_element(ref_model *m, size_t i, double g, const vpps_optimizer *o, double left1, double left2) {
     const double lr = (double)o->lr, decay = (double)o->weight_decay, epsilon = (double)o->epsilon;
     const double beta1 = (double)o->beta1, beta2 = (double)o->beta2;
     double *w = &m->values[i], *s = &m->states[0][i], *s2 = &m->states[1][i];
@@ -545,7 +546,7 @@ static void step_element(ref_model *m, size_t i, double g, const vpps_optimizer 
     case VPPS_ADAMW: {
         *s = beta1 * *s + (1 - beta1) * g;
         *s2 = beta2 * *s2 + (1 - beta2) * g * g;
-        const double mean = *s / (1 - pow(beta1, t)), square = *s2 / (1 - pow(beta2, t));
+        const double mean = *s / left1, square = *s2 / left2;
         const double before = *w;
         *w -= lr * mean / (sqrt(square) + epsilon);
         if (o->kind == VPPS_ADAMW) *w -= lr * decay * before;
@@ -564,12 +565,14 @@ void ref_step(ref_model *m, ref_run *r, const vpps_optimizer *o, uint64_t t) {
     }
     if (o->clip > 0 && sqrt(squares) > (double)o->clip) factor = (double)o->clip / sqrt(squares);
     factor = noisy(r, factor);
+    const double left1 = 1 - pow((double)o->beta1, (double)t), left2 = 1 - pow((double)o->beta2, (double)t);
     for (uint32_t p = 0; p < m->n; p++) {
         if (m->model->params[p].frozen) continue;
         for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
             if (!r->used[i]) continue;
-            step_element(m, i, noisy(r, factor * r->param_grads[i]), o, (double)t);
-            m->values[i] = noisy(r, m->values[i]);
+            const double before = m->values[i];
+            step_element(m, i, noisy(r, factor * r->param_grads[i]), o, left1, left2);
+            m->values[i] = noisy(r, before + noisy(r, m->values[i] - before));
             m->states[0][i] = noisy(r, m->states[0][i]);
             m->states[1][i] = noisy(r, m->states[1][i]);
         }

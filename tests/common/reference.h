@@ -66,6 +66,6 @@ void ref_widen(double *deviation, const double *exact, const double *noisy, size
 size_t ref_compare(const float *got, const double *want, const double *deviation, size_t n, double *bound);
 
 enum { REF_NOISE_RUNS = 3 };
-#define REF_NOISE 4.0
+#define REF_NOISE 8.0
 
 #endif

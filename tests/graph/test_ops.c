@@ -90,7 +90,7 @@ typedef struct op_case {
     vpps_node (*build)(builder *, uint32_t rows, uint32_t cols);
     domain a, b;
     int shapes;
-    double tolerance; /* units in the last place, of the element and of its tensor's root mean square */
+    double noise; /* rounding to be explained, in units in the last place of what the operation reads and writes */
 } op_case;
 
 static vpps_node build_input(builder *b, uint32_t rows, uint32_t cols) { return constant(b, rows, cols, 1); }
@@ -167,47 +167,47 @@ static vpps_node build_hinge(builder *b, uint32_t rows, uint32_t cols) {
 }
 
 static const op_case
-    case_INPUT = {.build = build_input, .shapes = MATRICES, .tolerance = 1},
-    case_LOOKUP = {.build = build_lookup, .shapes = MATRICES, .tolerance = 4},
-    case_PARAMETER = {.build = build_parameter, .shapes = VECTORS, .tolerance = 4},
-    case_AFFINE = {.build = build_affine, .shapes = MATRICES, .tolerance = 32},
-    case_MATMUL = {.build = build_matmul, .shapes = MATRICES, .tolerance = 32},
-    case_ADD = {.binary = vpps_add, .shapes = MATRICES, .tolerance = 8},
-    case_SUB = {.binary = vpps_sub, .shapes = MATRICES, .tolerance = 8},
-    case_MUL = {.binary = vpps_mul, .shapes = MATRICES, .tolerance = 8},
-    case_DIV = {.binary = vpps_div, .b = POSITIVE, .shapes = MATRICES, .tolerance = 16},
-    case_MAX = {.binary = vpps_max, .a = GRID, .b = GRID, .shapes = MATRICES, .tolerance = 8},
-    case_MIN = {.binary = vpps_min, .a = GRID, .b = GRID, .shapes = MATRICES, .tolerance = 8},
-    case_SUM = {.many = vpps_sum, .shapes = MATRICES, .tolerance = 8},
-    case_AVERAGE = {.many = vpps_average, .shapes = MATRICES, .tolerance = 8},
-    case_MAX_OF = {.many = vpps_max_of, .a = GRID, .shapes = MATRICES, .tolerance = 8},
-    case_MIN_OF = {.many = vpps_min_of, .a = GRID, .shapes = MATRICES, .tolerance = 8},
-    case_NEGATE = {.unary = vpps_negate, .shapes = MATRICES, .tolerance = 8},
-    case_SCALE = {.build = build_scale, .shapes = MATRICES, .tolerance = 8},
-    case_SCALE_BY = {.build = build_scale_by, .shapes = MATRICES, .tolerance = 32},
-    case_SIGMOID = {.unary = vpps_sigmoid, .shapes = MATRICES, .tolerance = 16},
-    case_TANH = {.unary = vpps_tanh, .shapes = MATRICES, .tolerance = 16},
-    case_RELU = {.unary = vpps_relu, .a = AWAY, .shapes = MATRICES, .tolerance = 8},
-    case_ELU = {.build = build_elu, .shapes = MATRICES, .tolerance = 16},
-    case_GELU = {.unary = vpps_gelu, .shapes = MATRICES, .tolerance = 16},
-    case_EXP = {.unary = vpps_exp, .shapes = MATRICES, .tolerance = 16},
-    case_LOG = {.unary = vpps_log, .a = POSITIVE, .shapes = MATRICES, .tolerance = 16},
-    case_SQUARE = {.unary = vpps_square, .shapes = MATRICES, .tolerance = 8},
-    case_SQRT = {.unary = vpps_sqrt, .a = POSITIVE, .shapes = MATRICES, .tolerance = 8},
-    case_ABS = {.unary = vpps_abs, .a = AWAY, .shapes = MATRICES, .tolerance = 8},
-    case_DROPOUT = {.build = build_dropout, .shapes = MATRICES, .tolerance = 8},
-    case_CONCAT = {.build = build_concat, .shapes = MATRICES, .tolerance = 8},
-    case_SLICE = {.build = build_slice, .shapes = MATRICES, .tolerance = 8},
-    case_DOT = {.binary = vpps_dot, .shapes = MATRICES, .tolerance = 64},
-    case_SQUARED_DISTANCE = {.binary = vpps_squared_distance, .shapes = MATRICES, .tolerance = 64},
-    case_SUM_ELEMENTS = {.unary = vpps_sum_elements, .a = POSITIVE, .shapes = MATRICES, .tolerance = 64},
-    case_SOFTMAX = {.unary = vpps_softmax, .shapes = VECTORS, .tolerance = 32},
-    case_LOG_SOFTMAX = {.unary = vpps_log_softmax, .shapes = VECTORS, .tolerance = 64},
-    case_WEIGHTED_SUM = {.build = build_weighted_sum, .shapes = MATRICES, .tolerance = 32},
-    case_PICK_NLL = {.build = build_pick_nll, .shapes = VECTORS, .tolerance = 64},
-    case_HINGE = {.build = build_hinge, .shapes = VECTORS, .tolerance = 64},
+    case_INPUT = {.build = build_input, .shapes = MATRICES, .noise = 1},
+    case_LOOKUP = {.build = build_lookup, .shapes = MATRICES, .noise = 1},
+    case_PARAMETER = {.build = build_parameter, .shapes = VECTORS, .noise = 1},
+    case_AFFINE = {.build = build_affine, .shapes = MATRICES, .noise = 2},
+    case_MATMUL = {.build = build_matmul, .shapes = MATRICES, .noise = 2},
+    case_ADD = {.binary = vpps_add, .shapes = MATRICES, .noise = 1},
+    case_SUB = {.binary = vpps_sub, .shapes = MATRICES, .noise = 1},
+    case_MUL = {.binary = vpps_mul, .shapes = MATRICES, .noise = 1},
+    case_DIV = {.binary = vpps_div, .b = POSITIVE, .shapes = MATRICES, .noise = 2},
+    case_MAX = {.binary = vpps_max, .a = GRID, .b = GRID, .shapes = MATRICES, .noise = 1},
+    case_MIN = {.binary = vpps_min, .a = GRID, .b = GRID, .shapes = MATRICES, .noise = 1},
+    case_SUM = {.many = vpps_sum, .shapes = MATRICES, .noise = 1},
+    case_AVERAGE = {.many = vpps_average, .shapes = MATRICES, .noise = 1},
+    case_MAX_OF = {.many = vpps_max_of, .a = GRID, .shapes = MATRICES, .noise = 1},
+    case_MIN_OF = {.many = vpps_min_of, .a = GRID, .shapes = MATRICES, .noise = 1},
+    case_NEGATE = {.unary = vpps_negate, .shapes = MATRICES, .noise = 1},
+    case_SCALE = {.build = build_scale, .shapes = MATRICES, .noise = 1},
+    case_SCALE_BY = {.build = build_scale_by, .shapes = MATRICES, .noise = 2},
+    case_SIGMOID = {.unary = vpps_sigmoid, .shapes = MATRICES, .noise = 2},
+    case_TANH = {.unary = vpps_tanh, .shapes = MATRICES, .noise = 2},
+    case_RELU = {.unary = vpps_relu, .a = AWAY, .shapes = MATRICES, .noise = 1},
+    case_ELU = {.build = build_elu, .shapes = MATRICES, .noise = 2},
+    case_GELU = {.unary = vpps_gelu, .shapes = MATRICES, .noise = 2},
+    case_EXP = {.unary = vpps_exp, .shapes = MATRICES, .noise = 2},
+    case_LOG = {.unary = vpps_log, .a = POSITIVE, .shapes = MATRICES, .noise = 2},
+    case_SQUARE = {.unary = vpps_square, .shapes = MATRICES, .noise = 1},
+    case_SQRT = {.unary = vpps_sqrt, .a = POSITIVE, .shapes = MATRICES, .noise = 1},
+    case_ABS = {.unary = vpps_abs, .a = AWAY, .shapes = MATRICES, .noise = 1},
+    case_DROPOUT = {.build = build_dropout, .shapes = MATRICES, .noise = 1},
+    case_CONCAT = {.build = build_concat, .shapes = MATRICES, .noise = 1},
+    case_SLICE = {.build = build_slice, .shapes = MATRICES, .noise = 1},
+    case_DOT = {.binary = vpps_dot, .shapes = MATRICES, .noise = 2},
+    case_SQUARED_DISTANCE = {.binary = vpps_squared_distance, .shapes = MATRICES, .noise = 2},
+    case_SUM_ELEMENTS = {.unary = vpps_sum_elements, .a = POSITIVE, .shapes = MATRICES, .noise = 2},
+    case_SOFTMAX = {.unary = vpps_softmax, .shapes = VECTORS, .noise = 2},
+    case_LOG_SOFTMAX = {.unary = vpps_log_softmax, .shapes = VECTORS, .noise = 2},
+    case_WEIGHTED_SUM = {.build = build_weighted_sum, .shapes = MATRICES, .noise = 2},
+    case_PICK_NLL = {.build = build_pick_nll, .shapes = VECTORS, .noise = 2},
+    case_HINGE = {.build = build_hinge, .shapes = VECTORS, .noise = 2},
     case_BINARY_LOG_LOSS = {.binary = vpps_binary_log_loss, .a = INSIDE, .b = INSIDE, .shapes = MATRICES,
-                            .tolerance = 64};
+                            .noise = 2};
 
 /* An operation without its case does not compile. */
 static const op_case *const cases[VPPS_OP_COUNT] = {
@@ -280,7 +280,7 @@ static vpps_node build_graph(builder *b, vpps_op op, uint64_t seed, uint32_t row
 
 static const uint64_t dropout_seed = 77;
 static ref_mode training(const builder *b) {
-    return (ref_mode){.training = true, .dropout_key = vpps_dropout_key(dropout_seed, b->model->batches)};
+    return (ref_mode){.training = true, .dropout_key = vpps_dropout_key(dropout_seed, b->model->batches + 1)};
 }
 
 /* ---------------------------------------------------------------- reference against central differences */
@@ -355,46 +355,82 @@ static vpps_options options_of(const configuration *c) {
     return o;
 }
 
-/* Compares a tensor; `rounding` is the size of numbers that were subtracted to get `got`. */
-static void compare(const char *what, uint32_t number, const double *got, const double *want, const double *rounding,
-                    size_t n, double tolerance, const char *context) {
-    double square = 0;
-    for (size_t i = 0; i < n; i++) square += want[i] * want[i] / (double)n;
-    const double rms = sqrt(square);
-    for (size_t i = 0; i < n; i++) {
-        const double bound = 0x1p-23 * (tolerance * (fabs(want[i]) + rms) + (rounding ? 2 * fabs(rounding[i]) : 0));
-        ck_assert_msg(fabs(got[i] - want[i]) <= bound + 1e-30,
-                      "%s: %s %u, element %zu of %zu: %.9g instead of %.9g (off by %.3g, allowed %.3g)", context, what,
-                      number, i, n, got[i], want[i], fabs(got[i] - want[i]), bound);
+/* A run of the reference, and some with noise: what rounding may do to each number (reference.h). */
+typedef struct expectation {
+    ref_run *exact, *noisy[REF_NOISE_RUNS];
+} expectation;
+
+static expectation expect(builder *b, const ref_model *m, ref_mode mode, vpps_node loss, vpps_op op) {
+    expectation e;
+    for (int k = -1; k < REF_NOISE_RUNS; k++) {
+        mode.noise = k < 0 ? 0 : cases[op]->noise;
+        mode.noise_seed = (uint64_t)(k + 2);
+        ref_run *r = ref_forward(b->g, m, &mode);
+        ck_assert_ptr_nonnull(r);
+        if (mode.training) ref_backward(r, m, loss);
+        *(k < 0 ? &e.exact : &e.noisy[k]) = r;
     }
+    return e;
+}
+
+static void forget(expectation *e) {
+    ref_run_destroy(e->exact);
+    for (int k = 0; k < REF_NOISE_RUNS; k++) ref_run_destroy(e->noisy[k]);
+}
+
+/* Compares n numbers; `rounding`: of what size were numbers whose difference they are. */
+static void compare(const char *what, const char *context, const float *got, const double *want,
+                    const double *const *noisy, const double *rounding, size_t n) {
+    double *deviation = calloc(n, sizeof *deviation), bound = 0;
+    ck_assert_ptr_nonnull(deviation);
+    for (int k = 0; k < REF_NOISE_RUNS; k++) ref_widen(deviation, want, noisy[k], n);
+    for (size_t i = 0; i < n && rounding; i++) deviation[i] += 0x1p-24 * fabs(rounding[i]);
+    const size_t i = ref_compare(got, want, deviation, n, &bound);
+    ck_assert_msg(i == n, "%s: %s, element %zu of %zu: %.9g instead of %.9g (off by %.3g, allowed %.3g)", context, what, i,
+                  n, (double)got[i % n], want[i % n], fabs((double)got[i % n] - want[i % n]), bound);
+    free(deviation);
 }
 
 static void check_forward(builder *b, vpps_handle *h, const ref_model *m, vpps_node loss, vpps_op op,
                           const char *context) {
-    const ref_mode inference = {.training = false};
-    ref_run *r = ref_forward(b->g, m, &inference);
-    ck_assert_ptr_nonnull(r);
+    expectation e = expect(b, m, (ref_mode){.training = false}, loss, op);
     vpps_node nodes[65];
     float *outs[65];
     const uint32_t n = b->n_results + 1;
     for (uint32_t i = 0; i < n; i++) {
         nodes[i] = i + 1 < n ? b->results[i] : loss;
-        outs[i] = malloc((r->first[nodes[i] + 1] - r->first[nodes[i]]) * sizeof(float));
+        outs[i] = malloc((e.exact->first[nodes[i] + 1] - e.exact->first[nodes[i]]) * sizeof(float));
         ck_assert_ptr_nonnull(outs[i]);
     }
-    TEST_OK(vpps_forward(h, b->g, n, nodes, outs));
+    const vpps_status status = vpps_forward(h, b->g, n, nodes, outs);
+    ck_assert_msg(status == VPPS_OK, "%s: forward: %s", context, vpps_error_message());
     for (uint32_t i = 0; i < n; i++) {
-        const size_t elems = r->first[nodes[i] + 1] - r->first[nodes[i]];
-        double *got = malloc(elems * sizeof *got);
-        ck_assert_ptr_nonnull(got);
-        for (size_t e = 0; e < elems; e++) got[e] = (double)outs[i][e];
-        /* the loss sums the terms of many elements, some of which cancel */
-        const double tolerance = nodes[i] == loss ? 1000 : cases[op]->tolerance;
-        compare("value of node", nodes[i], got, r->values + r->first[nodes[i]], NULL, elems, tolerance, context);
-        free(got);
+        const size_t at = e.exact->first[nodes[i]], elems = e.exact->first[nodes[i] + 1] - at;
+        const double *noisy[REF_NOISE_RUNS];
+        for (int k = 0; k < REF_NOISE_RUNS; k++) noisy[k] = e.noisy[k]->values + at;
+        char what[32];
+        snprintf(what, sizeof what, "value of node %u", nodes[i]);
+        compare(what, context, outs[i], e.exact->values + at, noisy, NULL, elems);
         free(outs[i]);
     }
-    ref_run_destroy(r);
+    forget(&e);
+}
+
+/* SGD with rate 1 and nothing else: the gradient is what has been taken away. */
+static void check_gradients(builder *b, const ref_model *m, const expectation *e, const char *context) {
+    for (uint32_t p = 0; p < m->n; p++) {
+        const size_t at = m->first[p], n = m->first[p + 1] - at;
+        const double *noisy[REF_NOISE_RUNS];
+        for (int k = 0; k < REF_NOISE_RUNS; k++) noisy[k] = e->noisy[k]->param_grads + at;
+        float *got = malloc(n * sizeof *got);
+        ck_assert_ptr_nonnull(got);
+        const float *after = vpps_param_values(b->model, p);
+        for (size_t i = 0; i < n; i++) got[i] = (float)(m->values[at + i] - (double)after[i]);
+        char what[64];
+        snprintf(what, sizeof what, "gradient of parameter %s", b->model->params[p].name);
+        compare(what, context, got, e->exact->param_grads + at, noisy, m->values + at, n);
+        free(got);
+    }
 }
 
 static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32_t cols, const configuration *c) {
@@ -409,26 +445,14 @@ static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32
     TEST_OK(vpps_handle_create(&h, b.model, &options));
     check_forward(&b, h, m, loss, op, context);
 
-    const ref_mode mode = training(&b);
-    ref_run *r = ref_forward(b.g, m, &mode);
-    ck_assert_ptr_nonnull(r);
-    ref_backward(r, m, loss);
+    expectation e = expect(&b, m, training(&b), loss, op);
     const vpps_status status = vpps_fb(h, b.g, loss, NULL);
     ck_assert_msg(status == VPPS_OK, "%s: %s", context, vpps_error_message());
     float value;
     TEST_OK(vpps_sync_latest_loss(h, &value));
     TEST_OK(vpps_handle_pull(h));
-    double *got = malloc((m->first[m->n] + 1) * sizeof *got);
-    ck_assert_ptr_nonnull(got);
-    for (uint32_t p = 0; p < m->n; p++) {
-        const float *after = vpps_param_values(b.model, p);
-        const size_t at = m->first[p], n = m->first[p + 1] - at;
-        for (size_t i = 0; i < n; i++) got[at + i] = m->values[at + i] - (double)after[i];
-        snprintf(text, sizeof text, "gradient of parameter %s, number", b.model->params[p].name);
-        compare(text, p, got + at, r->param_grads + at, m->values + at, n, cases[op]->tolerance, context);
-    }
-    free(got);
-    ref_run_destroy(r);
+    check_gradients(&b, m, &e, context);
+    forget(&e);
     ref_model_destroy(m);
     vpps_handle_destroy(h);
     builder_close(&b);

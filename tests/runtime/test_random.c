@@ -1,7 +1,8 @@
 /* test_random.c - random graphs over all operations: the engine against the double-precision reference, for several
  * numbers of virtual processors and both gradient strategies. A failing case is made smaller and printed.
  *
- * VPPS_TEST_SEED draws other cases; VPPS_TEST_CASES=first:end runs only those. */
+ * VPPS_TEST_SEED draws other cases; VPPS_TEST_CASES=FIRST:END runs only those; VPPS_TEST_UNVERIFIED=1 runs scripts that
+ * `verify` might refuse. */
 #include "common/random_graph.h"
 #include "common/reference.h"
 #include "common/testing.h"
@@ -32,7 +33,7 @@ static vpps_optimizer draw_optimizer(uint64_t *random) {
     return o;
 }
 
-/* Configuration number k of a case: four give each number of VPs, eight each with both strategies. */
+/* Configuration number k of a case: four in a row give each number of VPs, eight each with both strategies. */
 static configuration configuration_of(const rg_case *c, uint32_t k) {
     static const uint32_t vps[] = {1, 2, 3, 8};
     uint64_t random = vpps_mix64(c->seed + 5);
@@ -41,7 +42,7 @@ static configuration configuration_of(const rg_case *c, uint32_t k) {
     f.vps = vps[k % 4];
     f.gradients = (k / 4 + k + (bits >> 40)) % 2 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
     f.portable = bits % 3 == 0;
-    f.verify = true;
+    f.verify = !getenv("VPPS_TEST_UNVERIFIED");
     f.forward = bits / 4 % 2;
     f.caller = bits / 16 % 2 ? VPPS_CALLER_WORKS : VPPS_CALLER_FREE;
     return f;
@@ -91,7 +92,7 @@ static bool train(ref_model *m, const rg_built *built, const configuration *f, d
                   double *loss) {
     for (uint32_t k = 0; k < 2 && built->g[k]; k++) {
         const ref_mode mode = {.training = true,
-                               .dropout_key = vpps_dropout_key(dropout_seed, built->model->batches + k),
+                               .dropout_key = vpps_dropout_key(dropout_seed, built->model->batches + k + 1),
                                .noise = noise,
                                .noise_seed = noise_seed + k};
         ref_run *r = ref_forward(built->g[k], m, &mode);
@@ -100,11 +101,21 @@ static bool train(ref_model *m, const rg_built *built, const configuration *f, d
         loss[k] = r->values[r->first[built->loss[k]]];
         const size_t n = r->first[r->g->flat.n_nodes];
         const bool good = moderate(r->values, n) && moderate(r->grads, n) && moderate(r->param_grads, r->n_param_elems);
-        ref_step(m, r, &f->optimizer, built->model->updates + k + 1);
+        ref_step(m, r, &f->optimizer, built->model->batches + k + 1);
         ref_run_destroy(r);
         if (!good) return false;
     }
     return true;
+}
+
+/* Adagrad and Adam divide a gradient by its own size. Where it is mostly rounding, so is the step's sign, which few runs
+ * with noise may miss: any two steps are then as good. */
+static void allow_uncertain_steps(expectation *e, const vpps_optimizer *o) {
+    if (o->kind == VPPS_SGD || o->kind == VPPS_MOMENTUM) return;
+    for (size_t i = 0; i < e->model->first[e->model->n]; i++) {
+        if (e->state_deviation[0][i] <= 0.01 * fabs(e->model->states[0][i])) continue;
+        e->deviation[i] = fmax(e->deviation[i], (double)o->lr);
+    }
 }
 
 static void expect(expectation *e, const rg_built *built, const configuration *f) {
@@ -138,6 +149,7 @@ static void expect(expectation *e, const rg_built *built, const configuration *f
         ref_widen(e->loss_deviation, e->loss, loss, 2);
         ref_model_destroy(noisy[k]);
     }
+    allow_uncertain_steps(e, &f->optimizer);
 }
 
 static void forget(expectation *e) {
@@ -267,12 +279,23 @@ static bool check_case(const rg_case *c, const configuration *f) {
     return good;
 }
 
-static bool fails(const rg_case *c, void *context) { return !check_case(c, context); }
+/* Shrinking keeps to one failure: a wrong number must not turn into a refused script on the way. */
+typedef struct failure {
+    const configuration *f;
+    char kind[12];
+} failure;
+
+static bool fails(const rg_case *c, void *context) {
+    const failure *failed = context;
+    return !check_case(c, failed->f) && !strncmp(finding, failed->kind, sizeof failed->kind);
+}
 
 static void report(const rg_case *c, const configuration *f) {
     rg_case small = *c;
+    failure failed = {.f = f};
+    memcpy(failed.kind, finding, sizeof failed.kind);
     fprintf(stderr, "\ncase of seed %llu fails: %s\n", (unsigned long long)c->seed, finding);
-    rg_shrink(&small, fails, (void *)(uintptr_t)f, 400);
+    rg_shrink(&small, fails, &failed, 400);
     rg_built built;
     check_case(&small, f);
     fprintf(stderr, "%u VPs, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s; a smaller case, which fails by\n    %s\n",
@@ -286,12 +309,12 @@ static void report(const rg_case *c, const configuration *f) {
 
 static rg_case draw_case(uint64_t number) {
     rg_case c;
-    rg_draw(&c, test_seed() * 1000003 + number, 4 + (uint32_t)(number % 36));
+    rg_draw(&c, test_seed() * 1000003 + number, 4 + (uint32_t)(number % 24));
     return c;
 }
 
 /* Cases run in CHUNKS tests, so that each stays within Check's time limit. */
-enum { CASES = 2000, CHUNKS = 20 };
+enum { CASES = 2000, CHUNKS = 20, RUNS = 3 };
 
 START_TEST(engine_is_the_reference) {
     uint64_t first = (uint64_t)_i * test_scaled(CASES) / CHUNKS, end = (uint64_t)(_i + 1) * test_scaled(CASES) / CHUNKS;
@@ -312,8 +335,8 @@ START_TEST(engine_is_the_reference) {
         expect(&e, &built, &f);
         n_graphs++;
         n_unusable += !e.usable;
-        for (uint32_t k = 0; k < (i % 2 ? 8u : 4u) && e.usable; k++) {
-            f = configuration_of(&c, k);
+        for (uint32_t k = 0; k < RUNS && e.usable; k++) {
+            f = configuration_of(&c, (uint32_t)(i * RUNS % 8) + k);
             n_engine_runs++;
             if (run_engine(&c, &f, &e)) continue;
             report(&c, &f);
