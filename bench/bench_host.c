@@ -5,22 +5,15 @@
  * Thread CPU time of each step, ns a node of the expanded graph: median, and 10th and 90th percentile, of many batches
  * after warm-up. The limit it is held against is 60 ns a node for both together at batch 128.
  */
-#include "models.h"
 #include "script/script.h"
+#include "workload.h"
 
-#include <inttypes.h>
-
-enum { EMBED = 256, HIDDEN = 256, REPEATS = 40, CLASSES = 10, VPS = 2 };
+enum { EMBED = 256, HIDDEN = 256, REPEATS = 40, VPS = 2, MAX_PARAMS = 64 };
 
 static uint64_t thread_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* As the CPU device lays parameters out, near enough: offsets differ, work does not. */
@@ -36,113 +29,58 @@ static vpps_plan make_plan(const vpps_model *model, uint32_t *arrays) {
     return plan;
 }
 
-typedef struct bench {
-    const network *net;
-    void *instance;
-    vpps_graph *g;
-    vpps_scheduler *scheduler;
-    vpps_plan plan;
-    const vpps_treebank *trees;
-    const uint32_t *words;
-    vpps_node *logits, *nll, *losses;
-} bench;
-
-/* One batch from tree `first` on; the two steps' ns. False: it failed. */
-static bool run_batch(bench *b, uint32_t first, uint32_t batch, double *build_ns, double *schedule_ns) {
-    uint64_t t0 = thread_ns();
-    uint32_t n = 0;
-    vpps_graph_clear(b->g);
-    for (uint32_t i = 0; i < batch; i++) {
-        vpps_tree tree = vpps_treebank_tree(b->trees, (first + i) % vpps_treebank_size(b->trees));
-        const net_scores scores = {b->logits, b->nll};
-        if (b->net->add_tree(b->instance, b->g, &tree, b->words, NET_HEADS_LABELLED, &scores) != VPPS_OK) return false;
-        for (uint32_t k = 0; k < tree.n_nodes; k++) {
-            if (b->nll[k] != VPPS_NO_NODE) b->losses[n++] = b->nll[k];
-        }
-    }
-    vpps_node loss = vpps_scale(b->g, vpps_sum(b->g, n, b->losses), 1.0f / (float)batch);
-    uint64_t t1 = thread_ns();
+/* One batch; the two steps' ns a node. */
+static vpps_status run_batch(workload *w, vpps_scheduler *s, const vpps_plan *plan, uint32_t batch, double *build_ns,
+                             double *schedule_ns) {
     vpps_options defaults;
     vpps_options_default(&defaults);
-    vpps_request request = {.loss = loss, .optimizer = &defaults.optimizer, .step = 1};
-    if (vpps_schedule(b->scheduler, &b->plan, b->g, &request) != VPPS_OK) return false;
+    vpps_request request = {.optimizer = &defaults.optimizer, .step = 1};
+    uint64_t t0 = thread_ns();
+    VPPS_TRY(workload_batch(w, batch, &request.loss));
+    uint64_t t1 = thread_ns();
+    VPPS_TRY(vpps_schedule(s, plan, w->g, &request));
     uint64_t t2 = thread_ns();
-    *build_ns = (double)(t1 - t0) / vpps_graph_size(b->g);
-    *schedule_ns = (double)(t2 - t1) / vpps_graph_size(b->g);
-    return true;
+    *build_ns = (double)(t1 - t0) / vpps_graph_size(w->g);
+    *schedule_ns = (double)(t2 - t1) / vpps_graph_size(w->g);
+    return VPPS_OK;
 }
 
-static bool measure(bench *b, uint32_t batch) {
+static vpps_status measure(workload *w, vpps_scheduler *s, const vpps_plan *plan, uint32_t batch) {
+    enum { WARM_UP = 3 };
     double build[REPEATS], schedule[REPEATS], both[REPEATS];
-    uint32_t repeats = batch < 16 ? REPEATS : REPEATS / 2;
-    for (uint32_t i = 0; i < repeats + 3; i++) {
-        double x, y;
-        if (!run_batch(b, i * batch, batch, &x, &y)) return false;
-        if (i < 3) continue;
-        build[i - 3] = x;
-        schedule[i - 3] = y;
-        both[i - 3] = x + y;
+    for (uint32_t i = 0; i < REPEATS + WARM_UP; i++) {
+        double x = 0, y = 0;
+        VPPS_TRY(run_batch(w, s, plan, batch, &x, &y));
+        if (i < WARM_UP) continue;
+        build[i - WARM_UP] = x;
+        schedule[i - WARM_UP] = y;
+        both[i - WARM_UP] = x + y;
     }
-    qsort(build, repeats, sizeof *build, compare);
-    qsort(schedule, repeats, sizeof *schedule, compare);
-    qsort(both, repeats, sizeof *both, compare);
-    printf("%6u %9u %9.1f %10.1f %8.1f %8.1f %8.1f %10zu\n", batch, vpps_graph_size(b->g), build[repeats / 2],
-           schedule[repeats / 2], both[repeats / 2], both[repeats / 10], both[repeats * 9 / 10],
-           b->scheduler->script_words * 4);
-    return true;
-}
-
-static bool set_up(bench *b, vpps_model *model, vpps_treebank *trees, const char *path) {
-    const vpps_listops listops = {.seed = 1};
-    vpps_status s = path ? vpps_treebank_read_file(trees, path) : vpps_treebank_generate_listops(trees, &listops, 2000);
-    if (s != VPPS_OK) return false;
-    uint32_t n_words = vpps_vocab_size(vpps_treebank_vocab(trees)), most = 1;
-    uint64_t total = 0;
-    for (uint32_t i = 0; i < vpps_treebank_size(trees); i++) {
-        most = vpps_max_u32(most, vpps_treebank_tree(trees, i).n_nodes);
-        total += vpps_treebank_tree(trees, i).n_nodes;
-    }
-    uint32_t *words = malloc(n_words * sizeof *words);
-    for (uint32_t i = 0; words && i < n_words; i++) words[i] = i;
-    b->words = words;
-    b->trees = trees;
-    b->logits = malloc(most * sizeof *b->logits);
-    b->nll = malloc(most * sizeof *b->nll);
-    b->losses = malloc(total * sizeof *b->losses);
-    const net_config config = {.words = n_words, .classes = CLASSES, .embed = EMBED, .hidden = HIDDEN};
-    return words && b->logits && b->nll && b->losses && b->net->create(&b->instance, model, &config) == VPPS_OK &&
-           vpps_graph_create(&b->g, model) == VPPS_OK && b->net->record(b->instance, b->g) == VPPS_OK &&
-           vpps_scheduler_create(&b->scheduler) == VPPS_OK;
+    sort_doubles(build, REPEATS);
+    sort_doubles(schedule, REPEATS);
+    sort_doubles(both, REPEATS);
+    printf("| %5u | %7u | %5.1f | %8.1f | %6.1f (%.1f - %.1f) | %7zu |\n", batch, vpps_graph_size(w->g),
+           build[REPEATS / 2], schedule[REPEATS / 2], both[REPEATS / 2], both[REPEATS / 10],
+           both[REPEATS - 1 - REPEATS / 10], s->script_words * 4);
+    return VPPS_OK;
 }
 
 int main(int argc, char **argv) {
     static const uint32_t batches[] = {1, 4, 16, 64, 128};
-    uint32_t arrays[4 * 64];
-    bench b = {.net = network_find("tree-lstm")};
-    vpps_model *model = NULL;
-    vpps_treebank *trees = NULL;
-    if (vpps_model_create(&model, 1) != VPPS_OK || vpps_treebank_create(&trees) != VPPS_OK ||
-        !set_up(&b, model, trees, argc > 1 ? argv[1] : NULL) || model->n_params > 64) {
-        fprintf(stderr, "bench_host: %s\n", vpps_error_message());
-        return 1;
+    uint32_t arrays[4 * MAX_PARAMS];
+    workload w;
+    vpps_scheduler *scheduler = NULL;
+    vpps_status s = workload_create(&w, argc > 1 ? argv[1] : NULL, EMBED, HIDDEN);
+    if (s == VPPS_OK) s = vpps_scheduler_create(&scheduler);
+    if (s == VPPS_OK && w.model->n_params <= MAX_PARAMS) {
+        vpps_plan plan = make_plan(w.model, arrays);
+        printf("Host cost, ns a node: median (10 %% - 90 %%) of %d batches; limit 60 at batch 128\n\n", REPEATS);
+        printf("| batch |   nodes | build | schedule | both (10 %% - 90 %%) | script bytes |\n");
+        printf("| ---: | ---: | ---: | ---: | ---: | ---: |\n");
+        for (size_t i = 0; i < VPPS_COUNT(batches) && s == VPPS_OK; i++) s = measure(&w, scheduler, &plan, batches[i]);
     }
-    b.plan = make_plan(model, arrays);
-    printf("host, ns a node (%s; median, 10 and 90 %%)\n", argc > 1 ? argv[1] : "generated ListOps");
-    printf(" batch     nodes     build   schedule     both      10%%      90%%      bytes\n");
-    for (size_t i = 0; i < VPPS_COUNT(batches); i++) {
-        if (!measure(&b, batches[i])) {
-            fprintf(stderr, "bench_host: %s\n", vpps_error_message());
-            return 1;
-        }
-    }
-    vpps_scheduler_destroy(b.scheduler);
-    vpps_graph_destroy(b.g);
-    b.net->destroy(b.instance);
-    vpps_treebank_destroy(trees);
-    vpps_model_destroy(model);
-    free((void *)(uintptr_t)b.words);
-    free(b.logits);
-    free(b.nll);
-    free(b.losses);
-    return 0;
+    if (s != VPPS_OK) fprintf(stderr, "bench_host: %s\n", vpps_error_message());
+    vpps_scheduler_destroy(scheduler);
+    workload_destroy(&w);
+    return s != VPPS_OK;
 }

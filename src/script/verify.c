@@ -318,6 +318,7 @@ static vpps_status report(const vpps_verifier *v) {
 vpps_status vpps_verify(const uint32_t *script, size_t words, const vpps_plan *plan, const vpps_graph *g,
                         const vpps_request *request, const uint32_t *values, const uint32_t *gradients) {
     if (!g->flattened) return vpps_fail(VPPS_STATE, "verify: the graph is not flattened");
+    if (!values || !gradients) return vpps_fail(VPPS_ARGUMENT, "verify: the layout is missing");
     if (words < VPPS_HEADER_WORDS || words >= VPPS_TOKEN_LIMIT || g->flat.n_nodes >= VPPS_TOKEN_LIMIT / 2) {
         return vpps_fail(VPPS_SCRIPT, "script: %zu words for %u nodes cannot be verified", words, g->flat.n_nodes);
     }

@@ -123,6 +123,12 @@ static bool run_piece(vpps_verifier *v, vpps_piece *piece) {
     return vpps_verify_write_value(v, piece->node, piece->at, n);
 }
 
+/* Dropout in inference, in its argument's place. */
+static bool changes_nothing(const vpps_verifier *v, const vpps_decoded *in) {
+    const bool copies = in->opcode == VPPS_I_COPY || (in->opcode == VPPS_I_DROPOUT && in->operands[2] == 0);
+    return copies && !v->training && !in->acc && in->operands[0] == in->destination;
+}
+
 /* Runs the work at displacement `shift`, at most n elements of it; the number done, 0: refused. */
 static uint32_t run_at(vpps_verifier *v, const vpps_decoded *in, uint64_t shift, uint32_t n) {
     vpps_choice choice = {.near = UINT32_MAX};
@@ -130,10 +136,7 @@ static uint32_t run_at(vpps_verifier *v, const vpps_decoded *in, uint64_t shift,
     if (choice.fit < 3) consider_gradients(v, &choice, in, shift, n);
     if (choice.fit) return run_piece(v, &choice.piece) ? choice.piece.n : 0;
     const uint32_t offset = (uint32_t)(in->destination + shift);
-    if (in->opcode == VPPS_I_COPY && !in->acc && !v->training && in->operands[0] == in->destination) {
-        /* dropout in inference, in its argument's place: changes nothing */
-        return vpps_verify_write(v, offset, 1, v->pool[offset].token) ? 1 : 0;
-    }
+    if (changes_nothing(v, in)) return vpps_verify_write(v, offset, 1, v->pool[offset].token) ? 1 : 0;
     if (choice.near != UINT32_MAX) {
         vpps_verify_record(v, "word %u: the operands are not those of node %u (%s)", offset, choice.near,
                            vpps_ops[vpps_verify_signature(v, choice.near)->op].name);

@@ -34,7 +34,8 @@ static void job_open(job *j, const rg_built *built, uint32_t batch, uint32_t n_v
                              .weight_decay = 0.01f,
                              .clip = seed % 2 ? 5.0f : 0.0f}};
     ck_assert(plan_create(&j->plan, built->model, n_vps, POOL_WORDS));
-    j->request = (vpps_request){.loss = built->loss[batch],
+    j->request = (vpps_request){.layout = true,
+                                .loss = built->loss[batch],
                                 .optimizer = &j->optimizer,
                                 .gradients = (vpps_gradients)(mode % 2),
                                 .transposed = (vpps_transposed)(mode / 2 % 3),
@@ -43,7 +44,7 @@ static void job_open(job *j, const rg_built *built, uint32_t batch, uint32_t n_v
                                 .dropout_key = vpps_dropout_key(seed, 1)};
     if (mode == MODES - 1) {
         for (uint32_t i = 0; i < 3; i++) j->outputs[i] = (uint32_t)(vpps_mix64(seed + i) % g->n_nodes);
-        j->request = (vpps_request){.loss = VPPS_NO_NODE, .outputs = j->outputs, .n_outputs = 3};
+        j->request = (vpps_request){.layout = true, .loss = VPPS_NO_NODE, .outputs = j->outputs, .n_outputs = 3};
     }
     TEST_OK(vpps_scheduler_create(&j->scheduler));
     TEST_OK(vpps_schedule(j->scheduler, &j->plan, g, &j->request));
@@ -57,6 +58,9 @@ static void job_close(job *j) {
 }
 
 /* ---------------------------------------------------------------- correct scripts */
+
+/* Small enough for the interpreter to run it some thousand times. */
+static bool is_small(const job *j) { return j->scheduler->pool_words < 20000 && j->scheduler->script_words < 6000; }
 
 START_TEST(correct_scripts_are_accepted)
     {
@@ -76,6 +80,34 @@ START_TEST(correct_scripts_are_accepted)
                                   vpps_error_message());
                     job_close(&j);
                 }
+            }
+            rg_destroy(&built);
+        }
+    }
+END_TEST
+
+/* The same batch gives the same result however it is scheduled. Exact arithmetic makes that literal. */
+START_TEST(all_schedules_agree)
+    {
+        const uint64_t first = test_seed() * 100000;
+        for (uint64_t seed = first; seed < first + test_scaled(150); seed++) {
+            rg_case c;
+            rg_built built;
+            symbolic_result one = {SYMBOLIC_FAULT, 0};
+            rg_draw(&c, seed, 3 + (uint32_t)(seed % 12));
+            TEST_OK(rg_build(&built, &c, NULL));
+            for (uint32_t k = 0; k < VPPS_COUNT(vp_counts) * MODES; k++) {
+                job j;
+                if (k % MODES == MODES - 1) continue;
+                job_open(&j, &built, 0, vp_counts[k / MODES], k % MODES, seed);
+                if (is_small(&j)) {
+                    const symbolic_result r = symbolic_run(&j.subject, (symbolic_order){0, false, k});
+                    if (one.outcome == SYMBOLIC_FAULT) one = r;
+                    ck_assert_int_eq(r.outcome, SYMBOLIC_DONE);
+                    ck_assert_msg(r.hash == one.hash, "seed %llu: %u VPs in mode %u give another result",
+                                  (unsigned long long)seed, vp_counts[k / MODES], k % MODES);
+                }
+                job_close(&j);
             }
             rg_destroy(&built);
         }
@@ -123,9 +155,6 @@ static void try_mutation(const subject *s, const symbolic_result *expected, uint
     }
     editor_close(&e);
 }
-
-/* Small enough for the interpreter to run it some thousand times. */
-static bool is_small(const job *j) { return j->scheduler->pool_words < 20000 && j->scheduler->script_words < 6000; }
 
 static void mutate_job(const job *j, uint64_t seed, tally *tallies) {
     const symbolic_result expected = symbolic_run(&j->subject, (symbolic_order){0, false, 1});
@@ -374,6 +403,7 @@ int main(void) {
     tcase_add_test(t, places_must_be_right);
     tcase_add_test(t, scripts_are_printed);
     tcase_add_test(t, correct_scripts_are_accepted);
+    tcase_add_test(t, all_schedules_agree);
     tcase_add_test(t, wrong_scripts_are_refused);
     suite_add_tcase(suite, t);
     return test_main(suite);

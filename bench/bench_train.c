@@ -1,0 +1,125 @@
+/* bench_train.c - training speed: sentences a second by batch size, beside the bound.
+ *
+ *     bench_train [--peak GFLOPS] [--vps N] [--hidden N] [--embed N] [--rounds N] [TREES.txt]
+ *
+ * SGD, fp32, loss at every labelled node, one handle. Batch sizes take turns, round by round, so that a change of the
+ * machine's speed hits all alike; every round times about half a second of batches from building the graph to the
+ * loss. Reported: median (lowest - highest) of the rounds. The bound is the products' floating-point operations at the
+ * cores' measured multiply-add speed (--peak, of one core).
+ */
+#include "base/base.h"
+#include "workload.h"
+
+#include <getopt.h>
+#include <sys/resource.h>
+
+enum { MAX_ROUNDS = 101 };
+static const uint32_t batches[] = {1, 2, 4, 8, 16, 32, 64, 128};
+enum { N_BATCHES = VPPS_COUNT(batches) };
+
+typedef struct settings {
+    double peak;
+    uint32_t vps, hidden, embed, rounds;
+    const char *path;
+} settings;
+
+typedef struct results {
+    double rate[MAX_ROUNDS], host_ns[MAX_ROUNDS], device_ms[MAX_ROUNDS];
+    vpps_stats stats;
+} results;
+
+/* Sentences a second over about `seconds` of batches. */
+static vpps_status run_round(vpps_handle *h, workload *w, uint32_t batch, double seconds, results *r, uint32_t round) {
+    vpps_stats before;
+    VPPS_TRY(vpps_handle_stats(h, &before));
+    uint64_t start = vpps_now_ns(), n = 0, build_ns = 0;
+    do {
+        vpps_node loss;
+        uint64_t t = vpps_now_ns();
+        VPPS_TRY(workload_batch(w, batch, &loss));
+        build_ns += vpps_now_ns() - t;
+        VPPS_TRY(vpps_fb(h, w->g, loss, NULL));
+        n++;
+    } while ((double)(vpps_now_ns() - start) < seconds * 1e9);
+    float last;
+    VPPS_TRY(vpps_sync_latest_loss(h, &last));
+    double spent = (double)(vpps_now_ns() - start);
+    VPPS_TRY(vpps_handle_stats(h, &r->stats));
+    r->rate[round] = (double)(n * batch) * 1e9 / spent;
+    r->host_ns[round] = (double)(build_ns + r->stats.total_host_ns - before.total_host_ns) /
+                        (double)(r->stats.total_nodes - before.total_nodes);
+    r->device_ms[round] = (double)(r->stats.total_device_ns - before.total_device_ns) * 1e-6 / (double)n;
+    return VPPS_OK;
+}
+
+static void print_results(const settings *o, const workload *w, results *all, uint32_t vps) {
+    double bound = o->peak > 0 ? o->peak * 1e9 * vps / w->flops_a_tree : 0;
+    printf("\nTraining, sentences a second: median (lowest - highest) of %u rounds\n", o->rounds);
+    printf("embedding %u, hidden %u, %u VPs, %.1f MFLOP a sentence, bound %.0f sentences/s (%.0f GFLOP/s a core)\n\n",
+           o->embed, o->hidden, vps, w->flops_a_tree * 1e-6, bound, o->peak);
+    printf("| batch | sentences/s | of the bound | host ns a node | device ms a batch | phases | script KB | pool MB |\n");
+    printf("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+    for (uint32_t i = 0; i < N_BATCHES; i++) {
+        results *r = &all[i];
+        uint32_t mid = o->rounds / 2;
+        sort_doubles(r->rate, o->rounds);
+        sort_doubles(r->host_ns, o->rounds);
+        sort_doubles(r->device_ms, o->rounds);
+        printf("| %u | %.0f (%.0f - %.0f) | %.0f %% | %.0f | %.2f | %llu | %.1f | %.1f |\n", batches[i], r->rate[mid],
+               r->rate[0], r->rate[o->rounds - 1], bound > 0 ? 100 * r->rate[mid] / bound : 0, r->host_ns[mid],
+               r->device_ms[mid], (unsigned long long)r->stats.phases, (double)r->stats.script_bytes * 1e-3,
+               (double)r->stats.pool_bytes * 1e-6);
+    }
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf("\nPeak memory %.1f MB\n", (double)usage.ru_maxrss / 1024);
+}
+
+static vpps_status run(const settings *o, workload *w, results *all) {
+    vpps_options options;
+    vpps_options_default(&options);
+    options.vps = o->vps;
+    options.optimizer.lr = 0.01f;
+    vpps_handle *h;
+    VPPS_TRY(vpps_handle_create(&h, w->model, &options));
+    vpps_status s = VPPS_OK;
+    for (uint32_t i = 0; i < N_BATCHES && s == VPPS_OK; i++) s = run_round(h, w, batches[i], 0.5, &all[i], 0); /* warm up */
+    for (uint32_t round = 0; round < o->rounds && s == VPPS_OK; round++) {
+        for (uint32_t i = 0; i < N_BATCHES && s == VPPS_OK; i++) s = run_round(h, w, batches[i], 0.5, &all[i], round);
+    }
+    vpps_stats stats = {0};
+    if (s == VPPS_OK) s = vpps_handle_stats(h, &stats);
+    if (s == VPPS_OK) print_results(o, w, all, stats.vps);
+    vpps_handle_destroy(h);
+    return s;
+}
+
+static bool read_options(int argc, char **argv, settings *o) {
+    static const struct option options[] = {{"peak", 1, 0, 'p'},   {"vps", 1, 0, 'v'},    {"hidden", 1, 0, 'h'},
+                                            {"embed", 1, 0, 'e'},  {"rounds", 1, 0, 'r'}, {0, 0, 0, 0}};
+    *o = (settings){.hidden = 256, .embed = 256, .rounds = 7};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (c) {
+        case 'p': o->peak = atof(optarg); break;
+        case 'v': o->vps = (uint32_t)atoi(optarg); break;
+        case 'h': o->hidden = (uint32_t)atoi(optarg); break;
+        case 'e': o->embed = (uint32_t)atoi(optarg); break;
+        case 'r': o->rounds = vpps_max_u32(1, vpps_min_u32(MAX_ROUNDS, (uint32_t)atoi(optarg))); break;
+        default: return false;
+        }
+    }
+    o->path = optind < argc ? argv[optind] : NULL;
+    return true;
+}
+
+int main(int argc, char **argv) {
+    static results all[N_BATCHES];
+    settings o;
+    workload w = {0};
+    if (!read_options(argc, argv, &o)) return 2;
+    vpps_status s = workload_create(&w, o.path, o.embed, o.hidden);
+    if (s == VPPS_OK) s = run(&o, &w, all);
+    if (s != VPPS_OK) fprintf(stderr, "bench_train: %s\n", vpps_error_message());
+    workload_destroy(&w);
+    return s != VPPS_OK;
+}

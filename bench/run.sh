@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Runs all benchmarks and writes their tables to $BUILD/bench/results.md as well.
+#
+#   VPPS_DATA   folder with sst/train.txt (default ../shared/data); without it, generated ListOps
+#   ROUNDS      of the training benchmark (default 7)
+set -euo pipefail
+build=${BUILD:-build}
+trees=${VPPS_DATA:-../shared/data}/sst/train.txt
+[ -r "$trees" ] || trees=
+out=$build/bench/results.md
+{
+    echo "# Benchmarks, $(date -u +%Y-%m-%d)"
+    echo
+    echo "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), $(nproc) cores;" \
+        "$([ -n "$trees" ] && echo "Stanford Sentiment Treebank, training trees" || echo "generated ListOps")"
+    echo
+    limits=$("$build/bench/bench_kernels" limits)
+    echo "$limits" | sed 's/^/    /'
+    echo
+    peak=$(echo "$limits" | awk '/multiply-adds/ { print $2 }')
+    "$build/bench/bench_host" ${trees:+"$trees"}
+    "$build/bench/bench_train" --peak "${peak:-0}" --rounds "${ROUNDS:-7}" ${trees:+"$trees"}
+    echo
+    "$build/bench/bench_kernels" instructions products | sed 's/^/    /'
+} | tee "$out"
+echo "written to $out" >&2
