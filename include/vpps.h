@@ -370,7 +370,7 @@ VPPS_API vpps_status vpps_handle_pull(vpps_handle *h);
 VPPS_API vpps_status vpps_handle_push(vpps_handle *h);
 
 typedef struct vpps_stats {
-    uint64_t batches;            /* training batches of this handle that have finished */
+    uint64_t batches;            /* training batches finished, since the model began (checkpoints carry it on) */
     uint64_t skipped;            /* of those, batches not applied for a non-finite loss */
     uint64_t nodes;              /* of the latest batch, and so are those below */
     uint64_t levels, phases;     /* phase: what runs between two barriers */

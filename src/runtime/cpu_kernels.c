@@ -85,7 +85,7 @@ EW1(COPY, x)
 EW1(NEG, -x)
 EW2(ADD, x + y)
 EW2(SUB, x - y)
-EW2(MUL, x *y)
+EW2(MUL, (x * y))
 EW2(DIV, x / y)
 EW2(MAX, y > x || y != y ? y : x) /* either's NaN */
 EW2(MIN, y < x || y != y ? y : x)
@@ -97,10 +97,10 @@ EW1(SIGMOID, sigmoid_of(x))
 EW1(TANH, tanh_of(x))
 EW1(RELU, x < 0.0f ? 0.0f : x)
 EW1(ELU, x > 0.0f ? x : o->f * expm1_of(x))
-EW1(GELU, x *gelu_gate(x))
+EW1(GELU, (x * gelu_gate(x)))
 EW1(EXP, exp_of(x))
 EW1(LOG, log_of(x))
-EW1(SQUARE, x *x)
+EW1(SQUARE, (x * x))
 EW1(SQRT, sqrtf(x))
 EW1(ABS, fabsf(x))
 
@@ -108,7 +108,7 @@ EW2(SIGMOID_B, x *y *(1.0f - y))
 EW2(TANH_B, x *(1.0f - y * y))
 EW2(RELU_B, y > 0.0f ? x : 0.0f)
 EW2(ELU_B, y > 0.0f ? x : x * (y + o->f))
-EW2(GELU_B, x *gelu_derivative(y))
+EW2(GELU_B, (x * gelu_derivative(y)))
 EW2(SQUARE_B, 2.0f * x * y)
 EW2(SQRT_B, 0.5f * x / y)
 EW2(ABS_B, y > 0.0f ? x : y < 0.0f ? -x : 0.0f)
@@ -168,18 +168,23 @@ OVER_LIST(WEIGHTED_SUM, 0.0f, a[j] + o->weights[m] * x, a[j])
 #define EXTREME_OF(ID, BEATS)                                                                                          \
     VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, bool accumulate, uint32_t first, float *dst,           \
                                 const vpps_operands *o) {                                                              \
-        float best[LANES] = {0}, pad[BLOCK];                                                                           \
-        uint32_t at[LANES] = {0};                                                                                      \
-        for (uint32_t m = 0; m < o->n_list; m++) {                                                                     \
-            const float *xs = count < width ? padded(pad, o->list[m] + first, count) : o->list[m] + first;             \
+        float best[LANES], pad[BLOCK];                                                                                 \
+        uint32_t at[LANES];                                                                                            \
+        const float *xs = count < width ? padded(pad, o->list[0] + first, count) : o->list[0] + first;                 \
+        _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) best[j] = xs[j], at[j] = 0;                           \
+        for (uint32_t m = 1; m < o->n_list; m++) {                                                                     \
+            xs = count < width ? padded(pad, o->list[m] + first, count) : o->list[m] + first;                          \
             _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) {                                                 \
                 const float x = xs[j], b = best[j];                                                                    \
-                const bool better = (m == 0) | (x BEATS b) | ((x != x) & (b == b));                                    \
+                const bool better = (x BEATS b) | ((x != x) & (b == b));                                               \
                 best[j] = better ? x : b;                                                                              \
                 at[j] = better ? m : at[j];                                                                            \
             }                                                                                                          \
         }                                                                                                              \
-        for (uint32_t j = 0; accumulate && j < count; j++) best[j] += dst[j];                                          \
+        if (accumulate) {                                                                                              \
+            xs = count < width ? padded(pad, dst, count) : dst;                                                        \
+            _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) best[j] += xs[j];                                 \
+        }                                                                                                              \
         memcpy(dst, best, count * sizeof(*best));                                                                      \
         memcpy(o->indices + first, at, count * sizeof(*at));                                                           \
     }                                                                                                                  \
@@ -202,7 +207,8 @@ static float fold(float *lanes) {
 #define HALVE(width) _Pragma("omp simd") for (uint32_t j = 0; j < (width); j++) lanes[j] += lanes[j + (width)];
     HALVE(32)
     HALVE(16)
-    HALVE(8) HALVE(4) HALVE(2) HALVE(1)
+    HALVE(8)
+    HALVE(4) HALVE(2) HALVE(1)
 #undef HALVE
         return lanes[0];
 }
@@ -266,7 +272,7 @@ static float greatest(uint32_t n, const float *x) {
     return best;
 }
 
-REDUCTION(DOT, 2, 0.0f, x *y, sum)
+REDUCTION(DOT, 2, 0.0f, (x * y), sum)
 REDUCTION(SQUARED_DISTANCE, 2, 0.0f, (x - y) * (x - y), sum)
 REDUCTION(SUM_ELEMENTS, 1, 0.0f, x, sum)
 REDUCTION(PICK_NLL, 1, greatest(n, o->t[0]), exp_of(x - p), (p - o->t[0][u]) + log_of(sum))
@@ -296,7 +302,7 @@ static void prepare_sum(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->
 
 ELEMENTWISE(SOFTMAX, 1, (prepare_softmax(n, &o), o.s[1] = 1.0f / o.s[1]), exp_of(x - o->s[0]) * o->s[1])
 ELEMENTWISE(LOG_SOFTMAX, 1, (prepare_softmax(n, &o), o.s[1] = log_of(o.s[1])), (x - o->s[0]) - o->s[1])
-ELEMENTWISE(SOFTMAX_B, 2, prepare_dot(n, &o), y *(x - o->s[0]))
+ELEMENTWISE(SOFTMAX_B, 2, prepare_dot(n, &o), (y * (x - o->s[0])))
 ELEMENTWISE(LOG_SOFTMAX_B, 2, prepare_sum(n, &o), x - exp_of(y) * o->s[0])
 /* softmax(x) = e^((x - x[klass]) - loss), where subtracting in this order loses least */
 ELEMENTWISE(PICK_NLL_B, 1, o.f = o.t[0][o.u], o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))

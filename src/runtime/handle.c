@@ -91,7 +91,6 @@ void vpps_handle_settle(vpps_handle *h) {
     h->in_flight = false;
     h->stats.device_ns = h->latest.device_ns;
     h->stats.total_device_ns += h->latest.device_ns;
-    h->stats.batches++;
     if (h->latest.status != VPPS_OK) {
         h->broken = true;
         h->pending = h->latest.status;
@@ -243,5 +242,6 @@ vpps_status vpps_handle_push(vpps_handle *h) {
 
 vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
     *out = h->stats;
+    out->batches = h->model->batches - h->in_flight;
     return VPPS_OK;
 }

@@ -61,9 +61,6 @@ static bool write_list(vpps_scheduler *s, const vpps_signature_work *sw, uint32_
     list->values = (uint32_t)(values - list->n - s->script);
     list->gradients = wanted ? list->values + list->n : 0;
     if (!wanted) s->script_words -= list->n;
-    if (wanted && !w->transposed) {
-        list->partial = vpps_take_pool(w, (uint64_t)w->plan->n_vps * list->n * list->elems);
-    }
     return true;
 }
 
@@ -153,9 +150,10 @@ static bool write_bundle(vpps_scheduler *s, vpps_bundle *b) {
     *at++ = b->n_signatures;
     for (uint32_t i = 0; i < b->n_lists; i++) {
         const vpps_list *list = &w->lists[b->lists[i]];
+        bool partial = list->gradients && !w->transposed; /* the bundle's own: others may share the list */
         *at++ = list->values;
         *at++ = list->gradients;
-        *at++ = list->partial;
+        *at++ = partial ? vpps_take_pool(w, (uint64_t)w->plan->n_vps * list->n * list->elems) : 0;
         *at++ = list->elems;
         b->wants_gradients |= list->gradients != 0;
     }

@@ -182,7 +182,8 @@ static operand_code letter_code(const vpps_schedule_work *w, const vpps_group *g
     case 'k': return (operand_code){.base = k};
     case 'n': return (operand_code){.base = float_bits(1.0f / (float)n_args)}; /* see n_args_differ */
     case 'o': return (operand_code){.base = float_bits(1.0f)};
-    case 'p': return (operand_code){.base = float_bits(s->p)};
+    case 'p': /* inference drops nothing out */
+        return (operand_code){.base = float_bits(s->op == VPPS_OP_DROPOUT && !w->training ? 0 : s->p)};
     case 'r': return (operand_code){.kind = CODE_PRODUCT};
     default: return (operand_code){.kind = CODE_IMM}; /* f u e */
     }

@@ -136,7 +136,7 @@ static bool place_gradients(vpps_schedule_work *w) {
         vpps_group *group = &w->groups[w->by_level[i]];
         if ((group->flags & (VPPS_GRADIENT | VPPS_SLOT)) && group->gradient_base == VPPS_NO_OFFSET) {
             group->gradient_base = w->groups[group->user].gradient_base;
-            if (group->user_argument == VPPS_NO_OFFSET) group->gradient_stride = 0;
+            group->gradient_stride = group->user_argument == VPPS_NO_OFFSET ? 0 : w->groups[group->user].gradient_stride;
         }
     }
     return true;

@@ -43,11 +43,12 @@ static vpps_status check_request(const vpps_graph *g, const vpps_request *reques
         return vpps_fail(VPPS_ARGUMENT, "fb: the loss, %u, is not a node; the graph has %u", request->loss, g->n_nodes);
     }
     const vpps_signature *s = &g->signatures[g->flat.nodes[request->loss].signature];
-    if (vpps_ops[s->op].klass == VPPS_CLASS_SOURCE) {
-        return vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", vpps_ops[s->op].name);
+    if (s->rows != 1 || s->cols != 1) {
+        return vpps_fail(VPPS_SHAPE, "fb: the loss is %s, %u x %u; expected a scalar", vpps_ops[s->op].name, s->rows,
+                         s->cols);
     }
-    if (s->rows == 1 && s->cols == 1) return VPPS_OK;
-    return vpps_fail(VPPS_SHAPE, "fb: the loss is %s, %u x %u; expected a scalar", vpps_ops[s->op].name, s->rows, s->cols);
+    if (vpps_ops[s->op].klass != VPPS_CLASS_SOURCE) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", vpps_ops[s->op].name);
 }
 
 static void write_header(vpps_scheduler *s, const vpps_plan *plan, const vpps_request *request) {
@@ -94,9 +95,9 @@ vpps_status vpps_schedule(vpps_scheduler *s, const vpps_plan *plan, vpps_graph *
     VPPS_TRY(vpps_make_bundles(s));
     if (w->next_word > plan->pool_words) {
         return vpps_fail(VPPS_POOL,
-                         "the batch needs %" PRIu64 " MiB of the pool, parameters included; there are %" PRIu64
-                         " MiB. Use smaller batches, or a larger pool_bytes",
-                         (w->next_word * 4 + (1 << 20) - 1) >> 20, (uint64_t)plan->pool_words * 4 >> 20);
+                         "the batch needs %" PRIu64 " bytes of the pool, parameters included; there are %" PRIu64
+                         ". Use smaller batches, or a larger pool_bytes",
+                         w->next_word * 4, (uint64_t)plan->pool_words * 4);
     }
     s->pool_words = (uint32_t)w->next_word;
     VPPS_TRY(vpps_make_items(s));

@@ -68,7 +68,6 @@ typedef struct vpps_list {
     uint32_t values, gradients; /* addresses in the script; gradients 0: none wanted */
     uint32_t n;                 /* members: vectors */
     uint32_t elems;             /* of a vector */
-    uint32_t partial; /* offset of partial sums, or 0 */
     uint32_t signature, argument; /* whose argument it is */
 } vpps_list;
 

@@ -6,7 +6,7 @@ static rg_step draw_step(uint64_t *random, bool in_cell) {
     const uint32_t way = vpps_random_below(random, 10);
     const uint32_t extra = RG_WHATS - VPPS_OP_COUNT;
     /* a third are what networks are mostly made of */
-    static const uint8_t common[] = {VPPS_OP_AFFINE, VPPS_OP_AFFINE, VPPS_OP_MUL,  VPPS_OP_TANH,
+    static const uint8_t common[] = {VPPS_OP_AFFINE, VPPS_OP_AFFINE,  VPPS_OP_MUL, VPPS_OP_TANH,
                                      VPPS_OP_ADD,    VPPS_OP_SIGMOID, VPPS_OP_SUM, VPPS_OP_CONCAT};
     if (way < 3) {
         s.what = common[vpps_random_below(random, (uint32_t)VPPS_COUNT(common))];

@@ -106,7 +106,7 @@ static uint32_t binary(builder *b, const char *name, vpps_node (*f)(vpps_graph *
 
 static uint32_t many(builder *b, const char *name, vpps_node (*f)(vpps_graph *, uint32_t, const vpps_node *),
                      uint32_t n, const uint32_t *xs, double size) {
-    vpps_node nodes[RG_STEPS * 8];
+    vpps_node nodes[RG_STEPS * 8] = {0};
     for (uint32_t i = 0; i < n; i++) nodes[i] = node_of(b, xs[i]);
     const vpps_node y = f(b->g, n, nodes);
     say(b, "%s = vpps_%s(g, %u, {", text_of(y).text, name, n);
@@ -200,7 +200,8 @@ static uint32_t leaf(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) {
     const uint32_t way = pick % 4;
     pick /= 4;
     if (way == 0 && cols == 1) return parameter(b, rows, pick);
-    if (b->recording) return way == 1 && b->recording->n_pulls < MAX_PULLS ? pull(b, rows, cols) : lookup(b, rows, cols, pick);
+    if (b->recording)
+        return way == 1 && b->recording->n_pulls < MAX_PULLS ? pull(b, rows, cols) : lookup(b, rows, cols, pick);
     return way == 1 ? input(b, rows, cols, -1.5f, 1.5f) : lookup(b, rows, cols, pick);
 }
 
@@ -310,8 +311,8 @@ static void deep(builder *b, uint32_t rows, uint32_t inner, const rg_step *s) {
 
 static void wide(builder *b, uint32_t rows, uint32_t inner, uint32_t cols, const rg_step *s) {
     for (uint32_t k = 0; k < 2 + s->pick[1] % 12; k++) {
-        const uint32_t x = b->recording ? operand(b, inner, cols, s->pick[0] * (k + 1))
-                                        : lookup(b, inner, cols, s->pick[0] >> k);
+        const uint32_t x =
+            b->recording ? operand(b, inner, cols, s->pick[0] * (k + 1)) : lookup(b, inner, cols, s->pick[0] >> k);
         const uint32_t y = affine(b, rows, 1, &x, s->pick[2]);
         if (k % 3) unary(b, "sigmoid", vpps_sigmoid, y, 1);
     }
@@ -337,7 +338,8 @@ static void apply(builder *b, const rg_step *s) {
     const uint32_t n = c->head ? 0 : c->variable ? least + s->pick[1] / 8 % 4 : least;
     for (uint32_t k = 0; k < n; k++) {
         if (!b->n_vertices || (s->pick[1] >> k) % 4 == 0) source(b, s);
-        children[k] = b->vertices[b->n_vertices - 1 - (s->pick[1] >> (2 * k)) % (b->n_vertices < 4 ? b->n_vertices : 4)];
+        children[k] =
+            b->vertices[b->n_vertices - 1 - (s->pick[1] >> (2 * k)) % (b->n_vertices < 4 ? b->n_vertices : 4)];
     }
     vpps_node pulls[MAX_PULLS];
     uint32_t indices[MAX_PULLS];
@@ -376,25 +378,25 @@ static void step(builder *b, const rg_step *s) {
 
 #define X operand(b, rows, cols, pick[0])
 #define TWO const uint32_t x = X, y = pick[2] % 8 == 0 ? x : operand(b, rows, cols, pick[1])
-#define SOME(n)                                                                                                \
-    for (uint32_t k = 0; k < (n); k++) {                                                                       \
-        xs[k] = operand(b, rows, cols, pick[k % 2] >> (4 * (k / 2)));                                          \
-        total += size_of(b, xs[k]);                                                                            \
+#define SOME(n)                                                                                                        \
+    for (uint32_t k = 0; k < (n); k++) {                                                                               \
+        xs[k] = operand(b, rows, cols, pick[k % 2] >> (4 * (k / 2)));                                                  \
+        total += size_of(b, xs[k]);                                                                                    \
     }
-#define UNARY(name, size_expression)                                                                           \
-    {                                                                                                          \
-        const uint32_t x = X;                                                                                  \
-        const double a = size_of(b, x);                                                                        \
-        (void)a;                                                                                               \
-        unary(b, #name, vpps_##name, x, size_expression);                                                      \
-        break;                                                                                                 \
+#define UNARY(name, size_expression)                                                                                   \
+    {                                                                                                                  \
+        const uint32_t x = X;                                                                                          \
+        const double a = size_of(b, x);                                                                                \
+        (void)a;                                                                                                       \
+        unary(b, #name, vpps_##name, x, size_expression);                                                              \
+        break;                                                                                                         \
     }
-#define BINARY(name, size_expression)                                                                          \
-    {                                                                                                          \
-        TWO;                                                                                                   \
-        const double p = size_of(b, x), q = size_of(b, y);                                                     \
-        binary(b, #name, vpps_##name, x, y, size_expression);                                                  \
-        break;                                                                                                 \
+#define BINARY(name, size_expression)                                                                                  \
+    {                                                                                                                  \
+        TWO;                                                                                                           \
+        const double p = size_of(b, x), q = size_of(b, y);                                                             \
+        binary(b, #name, vpps_##name, x, y, size_expression);                                                          \
+        break;                                                                                                         \
     }
     switch ((int)s->what) {
     case VPPS_OP_INPUT:
@@ -449,7 +451,7 @@ static void step(builder *b, const rg_step *s) {
     case VPPS_OP_TANH: UNARY(tanh, 1)
     case VPPS_OP_RELU: UNARY(relu, a)
     case VPPS_OP_GELU: UNARY(gelu, a)
-    case VPPS_OP_SQUARE: UNARY(square, a *a)
+    case VPPS_OP_SQUARE: UNARY(square, a * a)
     case VPPS_OP_ABS: UNARY(abs, a)
     case VPPS_OP_SUM_ELEMENTS: UNARY(sum_elements, sqrt(rows * cols) * a)
     case VPPS_OP_SOFTMAX: unary(b, "softmax", vpps_softmax, operand(b, rows, 1, pick[0]), 1); break;
@@ -597,8 +599,8 @@ static vpps_node make_loss(builder *b) {
         terms[n++] = to_scalar(b, i, (uint32_t)(r >> 8));
     }
     if (!n) terms[n++] = to_scalar(b, operand(b, b->c->sizes[0], 1, 0), 3);
-    uint32_t loss = b->c->seed % 2 ? many(b, "average", vpps_average, n, terms, 1)
-                                   : many(b, "sum", vpps_sum, n, terms, 1);
+    uint32_t loss =
+        b->c->seed % 2 ? many(b, "average", vpps_average, n, terms, 1) : many(b, "sum", vpps_sum, n, terms, 1);
     if (b->c->seed % 5 == 0) loss = with_number(b, "scale", vpps_scale, loss, 0.5f, 1);
     return node_of(b, loss);
 }

@@ -38,12 +38,12 @@ typedef struct rg_cell {
 } rg_cell;
 
 typedef struct rg_case {
-    uint64_t seed;             /* of values */
-    uint32_t sizes[RG_SIZES];  /* rows of vectors */
-    uint32_t columns;          /* of matrix-valued nodes */
+    uint64_t seed;            /* of values */
+    uint32_t sizes[RG_SIZES]; /* rows of vectors */
+    uint32_t columns;         /* of matrix-valued nodes */
     uint32_t n_cells, n_steps;
-    uint32_t batches;          /* 1 or 2; the second runs the steps backwards */
-    bool frozen;               /* freeze some parameters */
+    uint32_t batches; /* 1 or 2; the second runs the steps backwards */
+    bool frozen;      /* freeze some parameters */
     rg_cell cells[RG_CELLS];
     rg_step steps[RG_STEPS];
 } rg_case;

@@ -176,8 +176,8 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     const double *b = a + na;
     const double keep = 1 - (double)v.s->p;
 
-#define EACH(expression)                                                                                       \
-    for (size_t i = 0; i < n; i++) y[i] = (expression);                                                        \
+#define EACH(expression)                                                                                               \
+    for (size_t i = 0; i < n; i++) y[i] = (expression);                                                                \
     break
     switch (v.op) {
     case VPPS_OP_INPUT: /* exact: the data is single precision */
@@ -366,14 +366,14 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
     for (size_t i = 0; i < n; i++) d[i] = noisy(r, r->grads[r->first[x] + i]);
     const double keep = 1 - (double)v.s->p;
 
-#define EACH(expression)                                                                                       \
-    for (size_t i = 0; i < na; i++) da[i] = (expression);                                                      \
+#define EACH(expression)                                                                                               \
+    for (size_t i = 0; i < na; i++) da[i] = (expression);                                                              \
     break
-#define BOTH(first, second)                                                                                    \
-    for (size_t i = 0; i < na; i++) {                                                                          \
-        da[i] = (first);                                                                                       \
-        db[i] = (second);                                                                                      \
-    }                                                                                                          \
+#define BOTH(first, second)                                                                                            \
+    for (size_t i = 0; i < na; i++) {                                                                                  \
+        da[i] = (first);                                                                                               \
+        db[i] = (second);                                                                                              \
+    }                                                                                                                  \
     break
     switch (v.op) {
     case VPPS_OP_AFFINE: affine_backward(r, m, &v, a, d, da); break;
@@ -422,9 +422,9 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
     case VPPS_OP_SQRT: EACH(d[i] / (2 * y[i]));
     case VPPS_OP_ABS: EACH(a[i] > 0 ? d[i] : a[i] < 0 ? -d[i] : 0);
     case VPPS_OP_DROPOUT:
-        EACH(!r->mode.training                                                           ? d[i]
+        EACH(!r->mode.training                                                         ? d[i]
              : vpps_dropout_keeps(r->mode.dropout_key, v.n->imm + (uint32_t)i, v.s->p) ? d[i] / keep
-                                                                                         : 0);
+                                                                                       : 0);
     case VPPS_OP_CONCAT: {
         uint32_t row = 0;
         for (uint32_t k = 0; k < v.n_args; k++) {
@@ -472,8 +472,7 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
             da[v.n->imm] -= d[0];
         }
         break;
-    case VPPS_OP_BINARY_LOG_LOSS:
-        BOTH(d[0] * (a[i] - b[i]) / (a[i] * (1 - a[i])), d[0] * (log1p(-a[i]) - log(a[i])));
+    case VPPS_OP_BINARY_LOG_LOSS: BOTH(d[0] * (a[i] - b[i]) / (a[i] * (1 - a[i])), d[0] * (log1p(-a[i]) - log(a[i])));
     case VPPS_OP_INPUT:
     case VPPS_OP_LOOKUP:
     case VPPS_OP_PARAMETER:

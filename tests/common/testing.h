@@ -8,21 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEST_OK(call)                                                                                          \
-    do {                                                                                                       \
-        const vpps_status test_status_ = (call);                                                               \
-        ck_assert_msg(test_status_ == VPPS_OK, "%s: %s: %s", #call, vpps_status_name(test_status_),            \
-                      vpps_error_message());                                                                   \
+#define TEST_OK(call)                                                                                                  \
+    do {                                                                                                               \
+        const vpps_status test_status_ = (call);                                                                       \
+        ck_assert_msg(test_status_ == VPPS_OK, "%s: %s: %s", #call, vpps_status_name(test_status_),                    \
+                      vpps_error_message());                                                                           \
     } while (0)
 
 /* The call fails with this status, and its message holds this text. */
-#define TEST_FAILS(call, status, text)                                                                         \
-    do {                                                                                                       \
-        const vpps_status test_status_ = (call);                                                               \
-        ck_assert_msg(test_status_ == (status), "%s: %s instead of %s: %s", #call,                             \
-                      vpps_status_name(test_status_), vpps_status_name(status), vpps_error_message());         \
-        ck_assert_msg(strstr(vpps_error_message(), text), "%s: the message \"%s\" lacks \"%s\"", #call,        \
-                      vpps_error_message(), text);                                                             \
+#define TEST_FAILS(call, status, text)                                                                                 \
+    do {                                                                                                               \
+        const vpps_status test_status_ = (call);                                                                       \
+        ck_assert_msg(test_status_ == (status), "%s: %s instead of %s: %s", #call, vpps_status_name(test_status_),     \
+                      vpps_status_name(status), vpps_error_message());                                                 \
+        ck_assert_msg(strstr(vpps_error_message(), text), "%s: the message \"%s\" lacks \"%s\"", #call,                \
+                      vpps_error_message(), text);                                                                     \
     } while (0)
 
 /* VPPS_TEST_SCALE=small divides a number of cases by 10. */

@@ -9,8 +9,28 @@
 enum { H = GOLDEN_HIDDEN, D = GOLDEN_EMBED, N_TENSORS = 20 };
 
 /* In tree_lstm.py's order. */
-enum { E, W_I, W_O, W_U, U_I_L, U_I_R, U_O_L, U_O_R, U_U_L, U_U_R, U_F_LL, U_F_LR, U_F_RL, U_F_RR, B_I, B_O, B_U, B_F,
-       V, B_S };
+enum {
+    E,
+    W_I,
+    W_O,
+    W_U,
+    U_I_L,
+    U_I_R,
+    U_O_L,
+    U_O_R,
+    U_U_L,
+    U_U_R,
+    U_F_LL,
+    U_F_LR,
+    U_F_RL,
+    U_F_RR,
+    B_I,
+    B_O,
+    B_U,
+    B_F,
+    V,
+    B_S
+};
 
 static const struct {
     const char *name;
@@ -19,12 +39,23 @@ static const struct {
     double scale;
 } tensors[N_TENSORS] = {
     {"E", VPPS_LOOKUP, GOLDEN_WORDS, D, 1, 0.5},
-    {"W_i", VPPS_MATRIX, 1, H, D, 0.3},    {"W_o", VPPS_MATRIX, 1, H, D, 0.3},    {"W_u", VPPS_MATRIX, 1, H, D, 0.3},
-    {"U_i_l", VPPS_MATRIX, 1, H, H, 0.3},  {"U_i_r", VPPS_MATRIX, 1, H, H, 0.3},  {"U_o_l", VPPS_MATRIX, 1, H, H, 0.3},
-    {"U_o_r", VPPS_MATRIX, 1, H, H, 0.3},  {"U_u_l", VPPS_MATRIX, 1, H, H, 0.3},  {"U_u_r", VPPS_MATRIX, 1, H, H, 0.3},
-    {"U_f_ll", VPPS_MATRIX, 1, H, H, 0.3}, {"U_f_lr", VPPS_MATRIX, 1, H, H, 0.3}, {"U_f_rl", VPPS_MATRIX, 1, H, H, 0.3},
-    {"U_f_rr", VPPS_MATRIX, 1, H, H, 0.3}, {"b_i", VPPS_VECTOR, 1, H, 1, 0.1},    {"b_o", VPPS_VECTOR, 1, H, 1, 0.1},
-    {"b_u", VPPS_VECTOR, 1, H, 1, 0.1},    {"b_f", VPPS_VECTOR, 1, H, 1, 0.1},
+    {"W_i", VPPS_MATRIX, 1, H, D, 0.3},
+    {"W_o", VPPS_MATRIX, 1, H, D, 0.3},
+    {"W_u", VPPS_MATRIX, 1, H, D, 0.3},
+    {"U_i_l", VPPS_MATRIX, 1, H, H, 0.3},
+    {"U_i_r", VPPS_MATRIX, 1, H, H, 0.3},
+    {"U_o_l", VPPS_MATRIX, 1, H, H, 0.3},
+    {"U_o_r", VPPS_MATRIX, 1, H, H, 0.3},
+    {"U_u_l", VPPS_MATRIX, 1, H, H, 0.3},
+    {"U_u_r", VPPS_MATRIX, 1, H, H, 0.3},
+    {"U_f_ll", VPPS_MATRIX, 1, H, H, 0.3},
+    {"U_f_lr", VPPS_MATRIX, 1, H, H, 0.3},
+    {"U_f_rl", VPPS_MATRIX, 1, H, H, 0.3},
+    {"U_f_rr", VPPS_MATRIX, 1, H, H, 0.3},
+    {"b_i", VPPS_VECTOR, 1, H, 1, 0.1},
+    {"b_o", VPPS_VECTOR, 1, H, 1, 0.1},
+    {"b_u", VPPS_VECTOR, 1, H, 1, 0.1},
+    {"b_f", VPPS_VECTOR, 1, H, 1, 0.1},
     {"V", VPPS_MATRIX, 1, GOLDEN_CLASSES, H, 0.3},
     {"b_s", VPPS_VECTOR, 1, GOLDEN_CLASSES, 1, 0.1},
 };
@@ -130,8 +161,9 @@ static void check_losses(const vpps_options *o, const double *golden, const char
         TEST_OK(vpps_fb(h, n.g, loss, &stale));
         if (batch) { /* the stale loss is that of the batch before */
             const double before = golden[batch - 1];
-            ck_assert_msg(fabs((double)stale - before) <= 1e-4 * before, "%s, %u VPs, batch %u: stale loss %.8g, not %.8g",
-                          name, o->vps, batch, (double)stale, before);
+            ck_assert_msg(fabs((double)stale - before) <= 1e-4 * before,
+                          "%s, %u VPs, batch %u: stale loss %.8g, not %.8g", name, o->vps, batch, (double)stale,
+                          before);
         }
         if (batch % 3 != 0 && batch + 1 < GOLDEN_BATCHES) continue;
         TEST_OK(vpps_sync_latest_loss(h, &latest));
@@ -143,19 +175,21 @@ static void check_losses(const vpps_options *o, const double *golden, const char
     vpps_model_destroy(n.model);
 }
 
-START_TEST(tree_lstm_losses) {
-    static const uint32_t vps[] = {1, 2, 3, 8};
-    vpps_options o;
-    vpps_options_default(&o);
-    o.vps = vps[_i % 4];
-    o.gradients = _i & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
-    o.portable = _i & 1;
-    o.pool_bytes = 64u << 20;
-    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 0.2f};
-    check_losses(&o, golden_sgd, "sgd");
-    o.optimizer = (vpps_optimizer){.kind = VPPS_ADAM, .lr = 0.03f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
-    check_losses(&o, golden_adam, "adam");
-}
+START_TEST(tree_lstm_losses)
+    {
+        static const uint32_t vps[] = {1, 2, 3, 8};
+        vpps_options o;
+        vpps_options_default(&o);
+        o.vps = vps[_i % 4];
+        o.gradients = _i & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
+        o.portable = _i & 1;
+        o.pool_bytes = 64u << 20;
+        o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 0.2f};
+        check_losses(&o, golden_sgd, "sgd");
+        o.optimizer =
+            (vpps_optimizer){.kind = VPPS_ADAM, .lr = 0.03f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
+        check_losses(&o, golden_adam, "adam");
+    }
 END_TEST
 
 int main(void) {

@@ -228,245 +228,256 @@ static vpps_node build(const network *n, const cells *c, uint64_t seed) {
     return vpps_average(g, n_terms, terms);
 }
 
-START_TEST(flat_graphs_are_equal) {
-    network a = open_network(), b = open_network();
-    const cells c = record_cells(&a);
-    for (uint64_t seed = 0; seed < 50; seed++) {
-        const vpps_node x = build(&a, &c, seed), y = build(&b, NULL, seed);
-        TEST_OK(vpps_graph_status(a.g));
-        TEST_OK(vpps_graph_status(b.g));
-        ck_assert_uint_eq(x, y);
-        TEST_OK(vpps_graph_flatten(a.g));
-        TEST_OK(vpps_graph_flatten(b.g));
-        const vpps_flat *p = &a.g->flat, *q = &b.g->flat;
-        ck_assert_uint_eq(p->n_nodes, q->n_nodes);
-        ck_assert_uint_eq(vpps_graph_size(a.g), vpps_graph_size(b.g));
-        ck_assert_uint_eq(p->n_args, q->n_args);
-        for (uint32_t i = 0; i < p->n_nodes; i++) {
-            const vpps_flat_node *m = &p->nodes[i], *n = &q->nodes[i];
-            const vpps_signature *s = &a.g->signatures[m->signature], *t = &b.g->signatures[n->signature];
-            ck_assert_msg(s->op == t->op && s->rows == t->rows && s->cols == t->cols && s->param == t->param &&
-                              s->n_matrices == t->n_matrices && s->p == t->p,
-                          "seed %u, node %u: %s %u x %u by cell, %s %u x %u by hand", (unsigned)seed, i,
-                          vpps_ops[s->op].name, s->rows, s->cols, vpps_ops[t->op].name, t->rows, t->cols);
-            ck_assert_msg(m->n_args == n->n_args && m->imm == n->imm, "seed %u, node %u (%s): %u, %u against %u, %u",
-                          (unsigned)seed, i, vpps_ops[s->op].name, m->n_args, m->imm, n->n_args, n->imm);
-            ck_assert(!memcmp(p->args + m->args, q->args + n->args, m->n_args * sizeof *p->args));
-            ck_assert(!memcmp(a.g->matrices + s->first_matrix, b.g->matrices + t->first_matrix,
-                              s->n_matrices * sizeof *a.g->matrices));
-            uint32_t rows, cols;
-            TEST_OK(vpps_node_shape(a.g, i, &rows, &cols)); /* shapes are known without expanding */
-            ck_assert(rows == s->rows && cols == s->cols);
+START_TEST(flat_graphs_are_equal)
+    {
+        network a = open_network(), b = open_network();
+        const cells c = record_cells(&a);
+        for (uint64_t seed = 0; seed < 50; seed++) {
+            const vpps_node x = build(&a, &c, seed), y = build(&b, NULL, seed);
+            TEST_OK(vpps_graph_status(a.g));
+            TEST_OK(vpps_graph_status(b.g));
+            ck_assert_uint_eq(x, y);
+            TEST_OK(vpps_graph_flatten(a.g));
+            TEST_OK(vpps_graph_flatten(b.g));
+            const vpps_flat *p = &a.g->flat, *q = &b.g->flat;
+            ck_assert_uint_eq(p->n_nodes, q->n_nodes);
+            ck_assert_uint_eq(vpps_graph_size(a.g), vpps_graph_size(b.g));
+            ck_assert_uint_eq(p->n_args, q->n_args);
+            for (uint32_t i = 0; i < p->n_nodes; i++) {
+                const vpps_flat_node *m = &p->nodes[i], *n = &q->nodes[i];
+                const vpps_signature *s = &a.g->signatures[m->signature], *t = &b.g->signatures[n->signature];
+                ck_assert_msg(s->op == t->op && s->rows == t->rows && s->cols == t->cols && s->param == t->param &&
+                                  s->n_matrices == t->n_matrices && s->p == t->p,
+                              "seed %u, node %u: %s %u x %u by cell, %s %u x %u by hand", (unsigned)seed, i,
+                              vpps_ops[s->op].name, s->rows, s->cols, vpps_ops[t->op].name, t->rows, t->cols);
+                ck_assert_msg(m->n_args == n->n_args && m->imm == n->imm,
+                              "seed %u, node %u (%s): %u, %u against %u, %u", (unsigned)seed, i, vpps_ops[s->op].name,
+                              m->n_args, m->imm, n->n_args, n->imm);
+                ck_assert(!memcmp(p->args + m->args, q->args + n->args, m->n_args * sizeof *p->args));
+                ck_assert(!memcmp(a.g->matrices + s->first_matrix, b.g->matrices + t->first_matrix,
+                                  s->n_matrices * sizeof *a.g->matrices));
+                uint32_t rows, cols;
+                TEST_OK(vpps_node_shape(a.g, i, &rows, &cols)); /* shapes are known without expanding */
+                ck_assert(rows == s->rows && cols == s->cols);
+            }
+            ck_assert_uint_eq(a.g->dropout_elems, b.g->dropout_elems);
         }
-        ck_assert_uint_eq(a.g->dropout_elems, b.g->dropout_elems);
+        close_network(&a);
+        close_network(&b);
     }
-    close_network(&a);
-    close_network(&b);
-}
 END_TEST
 
-START_TEST(training_gives_equal_bits) {
-    static const uint32_t vps[] = {1, 2, 3, 8};
-    for (uint32_t k = 0; k < 8; k++) {
-        network n[2] = {open_network(), open_network()};
-        const cells c = record_cells(&n[0]);
-        vpps_options o;
-        vpps_options_default(&o);
-        o.vps = vps[k % 4];
-        o.gradients = k < 4 ? VPPS_GRADIENTS_DEFERRED : VPPS_GRADIENTS_ACCUMULATE;
-        o.optimizer.kind = VPPS_ADAGRAD;
-        o.optimizer.epsilon = 1e-8f;
-        o.verify = true;
-        vpps_handle *h[2];
-        for (int i = 0; i < 2; i++) TEST_OK(vpps_handle_create(&h[i], n[i].model, &o));
-        for (uint64_t seed = 0; seed < 8; seed++) {
-            float loss[2];
-            for (int i = 0; i < 2; i++) {
-                const vpps_node x = build(&n[i], i ? NULL : &c, seed + k * 100);
-                TEST_OK(vpps_fb(h[i], n[i].g, x, NULL));
-                TEST_OK(vpps_sync_latest_loss(h[i], &loss[i]));
+START_TEST(training_gives_equal_bits)
+    {
+        static const uint32_t vps[] = {1, 2, 3, 8};
+        for (uint32_t k = 0; k < 8; k++) {
+            network n[2] = {open_network(), open_network()};
+            const cells c = record_cells(&n[0]);
+            vpps_options o;
+            vpps_options_default(&o);
+            o.vps = vps[k % 4];
+            o.gradients = k < 4 ? VPPS_GRADIENTS_DEFERRED : VPPS_GRADIENTS_ACCUMULATE;
+            o.optimizer.kind = VPPS_ADAGRAD;
+            o.optimizer.epsilon = 1e-8f;
+            o.verify = true;
+            vpps_handle *h[2];
+            for (int i = 0; i < 2; i++) TEST_OK(vpps_handle_create(&h[i], n[i].model, &o));
+            for (uint64_t seed = 0; seed < 8; seed++) {
+                float loss[2];
+                for (int i = 0; i < 2; i++) {
+                    const vpps_node x = build(&n[i], i ? NULL : &c, seed + k * 100);
+                    TEST_OK(vpps_fb(h[i], n[i].g, x, NULL));
+                    TEST_OK(vpps_sync_latest_loss(h[i], &loss[i]));
+                }
+                ck_assert_msg(!memcmp(&loss[0], &loss[1], sizeof loss[0]),
+                              "batch %u, %u VPs: loss %.9g by cells, %.9g by hand", (unsigned)seed, o.vps,
+                              (double)loss[0], (double)loss[1]);
             }
-            ck_assert_msg(!memcmp(&loss[0], &loss[1], sizeof loss[0]), "batch %u, %u VPs: loss %.9g by cells, %.9g by hand",
-                          (unsigned)seed, o.vps, (double)loss[0], (double)loss[1]);
-        }
-        for (int i = 0; i < 2; i++) TEST_OK(vpps_handle_pull(h[i]));
-        for (uint32_t p = 0; p < vpps_param_count(n[0].model); p++) {
-            ck_assert_msg(!memcmp(vpps_param_values(n[0].model, p), vpps_param_values(n[1].model, p),
-                                  vpps_param_elems(&n[0].model->params[p]) * sizeof(float)),
-                          "%u VPs: parameter %s differs", o.vps, n[0].model->params[p].name);
-        }
-        for (int i = 0; i < 2; i++) {
-            vpps_handle_destroy(h[i]);
-            close_network(&n[i]);
+            for (int i = 0; i < 2; i++) TEST_OK(vpps_handle_pull(h[i]));
+            for (uint32_t p = 0; p < vpps_param_count(n[0].model); p++) {
+                ck_assert_msg(!memcmp(vpps_param_values(n[0].model, p), vpps_param_values(n[1].model, p),
+                                      vpps_param_elems(&n[0].model->params[p]) * sizeof(float)),
+                              "%u VPs: parameter %s differs", o.vps, n[0].model->params[p].name);
+            }
+            for (int i = 0; i < 2; i++) {
+                vpps_handle_destroy(h[i]);
+                close_network(&n[i]);
+            }
         }
     }
-}
 END_TEST
 
 /* ---------------------------------------------------------------- errors */
 
-static void fails_sticky(vpps_graph *g, bool failed, vpps_status status, const char *what, const char *a, const char *b) {
+static void fails_sticky(vpps_graph *g, bool failed, vpps_status status, const char *what, const char *a,
+                         const char *b) {
     ck_assert_msg(failed, "%s: succeeded", what);
     TEST_FAILS(vpps_graph_status(g), status, a);
-    ck_assert_msg(strstr(vpps_error_message(), b), "%s: the message \"%s\" lacks \"%s\"", what, vpps_error_message(), b);
+    ck_assert_msg(strstr(vpps_error_message(), b), "%s: the message \"%s\" lacks \"%s\"", what, vpps_error_message(),
+                  b);
     vpps_graph_clear(g);
 }
 
-START_TEST(applying_checks_counts_and_shapes) {
-    network n = open_network();
-    vpps_graph *g = n.g;
-    const cells c = record_cells(&n);
-    const uint32_t word = 1, far = WORDS;
-    vpps_vertex v, two[2];
-#define FRESH                                                                                                  \
-    vpps_graph_clear(g);                                                                                       \
-    v = vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 1, &word);                                                     \
-    two[0] = two[1] = v;                                                                                       \
+START_TEST(applying_checks_counts_and_shapes)
+    {
+        network n = open_network();
+        vpps_graph *g = n.g;
+        const cells c = record_cells(&n);
+        const uint32_t word = 1, far = WORDS;
+        vpps_vertex v, two[2];
+#define FRESH                                                                                                          \
+    vpps_graph_clear(g);                                                                                               \
+    v = vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 1, &word);                                                             \
+    two[0] = two[1] = v;                                                                                               \
     TEST_OK(vpps_graph_status(g))
 #define BAD(call, status, a, b) fails_sticky(g, (call) == VPPS_NO_VERTEX, VPPS_##status, #call, a, b)
-    FRESH;
-    BAD(vpps_apply(g, c.inner, 1, &v, 0, NULL, 0, NULL), ARGUMENT, "inner", "1 children");
-    FRESH;
-    BAD(vpps_apply(g, c.leaf, 1, &v, 0, NULL, 1, &word), ARGUMENT, "leaf", "1 children");
-    FRESH;
-    BAD(vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 0, NULL), ARGUMENT, "leaf", "0 indices");
-    FRESH;
-    BAD(vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 1, &far), ARGUMENT, "leaf", "lookup");
-    FRESH;
-    BAD(vpps_apply(g, c.child_sum, 0, NULL, 0, NULL, 1, &word), ARGUMENT, "child-sum", "at least 1");
-    FRESH;
-    BAD(vpps_apply(g, c.head, 0, NULL, 0, NULL, 1, &word), ARGUMENT, "head", "0 nodes");
-    FRESH;
-    vpps_node h = vpps_scattered(g, v, 0);
-    const uint32_t klass = CLASSES;
-    BAD(vpps_apply(g, c.head, 0, NULL, 1, &h, 1, &klass), ARGUMENT, "head", "pick_nll");
-    FRESH;
-    h = vpps_lookup(g, n.E, 0);
-    BAD(vpps_apply(g, c.head, 0, NULL, 1, &h, 1, &word), SHAPE, "head", "17 x 1");
-    FRESH;
-    two[1] = 77;
-    BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), ARGUMENT, "apply", "77");
-    FRESH;
-    two[1] = vpps_source(g, 1, &(vpps_node){vpps_scattered(g, v, 0)});
-    BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), ARGUMENT, "source", "output 1");
-    FRESH;
-    h = vpps_lookup(g, n.E, 0);
-    two[1] = vpps_source(g, 2, (vpps_node[]){h, h});
-    BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), SHAPE, "inner", "17 x 1");
-    FRESH;
-    BAD(vpps_apply(g, 99, 0, NULL, 0, NULL, 0, NULL), ARGUMENT, "apply", "cell");
-    FRESH;
-    BAD(vpps_pushed(g, v, 0), ARGUMENT, "leaf", "0");
-    FRESH;
-    BAD(vpps_scattered(g, v, 2), ARGUMENT, "leaf", "2");
-    /* a failed apply leaves nothing behind, and what was not made propagates */
-    FRESH;
-    const uint32_t size = vpps_graph_size(g);
-    v = vpps_apply(g, c.inner, 1, two, 0, NULL, 0, NULL);
-    ck_assert_uint_eq(v, VPPS_NO_VERTEX);
-    ck_assert_uint_eq(vpps_scattered(g, v, 0), VPPS_NO_NODE);
-    ck_assert_uint_eq(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), VPPS_NO_VERTEX);
-    TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "1 children");
-    ck_assert_uint_eq(vpps_graph_size(g), size);
-    close_network(&n);
-}
+        FRESH;
+        BAD(vpps_apply(g, c.inner, 1, &v, 0, NULL, 0, NULL), ARGUMENT, "inner", "1 children");
+        FRESH;
+        BAD(vpps_apply(g, c.leaf, 1, &v, 0, NULL, 1, &word), ARGUMENT, "leaf", "1 children");
+        FRESH;
+        BAD(vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 0, NULL), ARGUMENT, "leaf", "0 indices");
+        FRESH;
+        BAD(vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 1, &far), ARGUMENT, "leaf", "lookup");
+        FRESH;
+        BAD(vpps_apply(g, c.child_sum, 0, NULL, 0, NULL, 1, &word), ARGUMENT, "child-sum", "at least 1");
+        FRESH;
+        BAD(vpps_apply(g, c.head, 0, NULL, 0, NULL, 1, &word), ARGUMENT, "head", "0 nodes");
+        FRESH;
+        vpps_node h = vpps_scattered(g, v, 0);
+        const uint32_t klass = CLASSES;
+        BAD(vpps_apply(g, c.head, 0, NULL, 1, &h, 1, &klass), ARGUMENT, "head", "pick_nll");
+        FRESH;
+        h = vpps_lookup(g, n.E, 0);
+        BAD(vpps_apply(g, c.head, 0, NULL, 1, &h, 1, &word), SHAPE, "head", "17 x 1");
+        FRESH;
+        two[1] = 77;
+        BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), ARGUMENT, "apply", "77");
+        FRESH;
+        two[1] = vpps_source(g, 1, &(vpps_node){vpps_scattered(g, v, 0)});
+        BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), ARGUMENT, "source", "output 1");
+        FRESH;
+        h = vpps_lookup(g, n.E, 0);
+        two[1] = vpps_source(g, 2, (vpps_node[]){h, h});
+        BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), SHAPE, "inner", "17 x 1");
+        FRESH;
+        BAD(vpps_apply(g, 99, 0, NULL, 0, NULL, 0, NULL), ARGUMENT, "apply", "cell");
+        FRESH;
+        BAD(vpps_pushed(g, v, 0), ARGUMENT, "leaf", "0");
+        FRESH;
+        BAD(vpps_scattered(g, v, 2), ARGUMENT, "leaf", "2");
+        /* a failed apply leaves nothing behind, and what was not made propagates */
+        FRESH;
+        const uint32_t size = vpps_graph_size(g);
+        v = vpps_apply(g, c.inner, 1, two, 0, NULL, 0, NULL);
+        ck_assert_uint_eq(v, VPPS_NO_VERTEX);
+        ck_assert_uint_eq(vpps_scattered(g, v, 0), VPPS_NO_NODE);
+        ck_assert_uint_eq(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), VPPS_NO_VERTEX);
+        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "1 children");
+        ck_assert_uint_eq(vpps_graph_size(g), size);
+        close_network(&n);
+    }
 END_TEST
 
-START_TEST(recording_errors) {
-    network n = open_network();
-    vpps_graph *g = n.g;
-    vpps_cell c;
-    TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin");
-    TEST_FAILS(vpps_cell_begin(g, ""), VPPS_ARGUMENT, "name");
-    TEST_FAILS(vpps_cell_begin(g, NULL), VPPS_ARGUMENT, "name");
-    TEST_FAILS(vpps_scatter(g, 0), VPPS_STATE, "scatter");
-    TEST_FAILS(vpps_push(g, 0), VPPS_STATE, "push");
-    TEST_OK(vpps_graph_status(g));
+START_TEST(recording_errors)
+    {
+        network n = open_network();
+        vpps_graph *g = n.g;
+        vpps_cell c;
+        TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin");
+        TEST_FAILS(vpps_cell_begin(g, ""), VPPS_ARGUMENT, "name");
+        TEST_FAILS(vpps_cell_begin(g, NULL), VPPS_ARGUMENT, "name");
+        TEST_FAILS(vpps_scatter(g, 0), VPPS_STATE, "scatter");
+        TEST_FAILS(vpps_push(g, 0), VPPS_STATE, "push");
+        TEST_OK(vpps_graph_status(g));
 
-    TEST_OK(vpps_cell_begin(g, "outer"));
-    TEST_FAILS(vpps_cell_begin(g, "nested"), VPPS_STATE, "outer"); /* and the recording goes on */
-    vpps_scatter(g, vpps_tanh(g, vpps_gather(g, 0, 0, 4, 1)));
-    TEST_OK(vpps_cell_end(g, &c));
-    ck_assert_uint_eq(c, 0);
+        TEST_OK(vpps_cell_begin(g, "outer"));
+        TEST_FAILS(vpps_cell_begin(g, "nested"), VPPS_STATE, "outer"); /* and the recording goes on */
+        vpps_scatter(g, vpps_tanh(g, vpps_gather(g, 0, 0, 4, 1)));
+        TEST_OK(vpps_cell_end(g, &c));
+        ck_assert_uint_eq(c, 0);
 
-    /* an operation's error ends the recording, is told by cell_end and then forgotten */
-    TEST_OK(vpps_cell_begin(g, "wrong shapes"));
-    const vpps_node bad = vpps_add(g, vpps_gather(g, 0, 0, 4, 1), vpps_gather(g, 0, 1, 5, 1));
-    ck_assert_uint_eq(bad, VPPS_NO_NODE);
-    ck_assert_int_ne(vpps_scatter(g, bad), VPPS_OK);
-    TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "add");
-    ck_assert_msg(strstr(vpps_error_message(), "4 x 1") && strstr(vpps_error_message(), "5 x 1"), "%s",
-                  vpps_error_message());
-    TEST_OK(vpps_graph_status(g));
+        /* an operation's error ends the recording, is told by cell_end and then forgotten */
+        TEST_OK(vpps_cell_begin(g, "wrong shapes"));
+        const vpps_node bad = vpps_add(g, vpps_gather(g, 0, 0, 4, 1), vpps_gather(g, 0, 1, 5, 1));
+        ck_assert_uint_eq(bad, VPPS_NO_NODE);
+        ck_assert_int_ne(vpps_scatter(g, bad), VPPS_OK);
+        TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "add");
+        ck_assert_msg(strstr(vpps_error_message(), "4 x 1") && strstr(vpps_error_message(), "5 x 1"), "%s",
+                      vpps_error_message());
+        TEST_OK(vpps_graph_status(g));
 
-    TEST_OK(vpps_cell_begin(g, "list out"));
-    const vpps_node list = vpps_gather_all(g, 0, 4, 1);
-    ck_assert_int_ne(vpps_scatter(g, vpps_tanh(g, list)), VPPS_OK);
-    TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "list");
-    TEST_OK(vpps_cell_begin(g, "list pushed"));
-    ck_assert_int_ne(vpps_push(g, vpps_gather_all(g, 0, 4, 1)), VPPS_OK);
-    TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "list");
+        TEST_OK(vpps_cell_begin(g, "list out"));
+        const vpps_node list = vpps_gather_all(g, 0, 4, 1);
+        ck_assert_int_ne(vpps_scatter(g, vpps_tanh(g, list)), VPPS_OK);
+        TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "list");
+        TEST_OK(vpps_cell_begin(g, "list pushed"));
+        ck_assert_int_ne(vpps_push(g, vpps_gather_all(g, 0, 4, 1)), VPPS_OK);
+        TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "list");
 
-    TEST_OK(vpps_cell_begin(g, "two shapes for one output"));
-    vpps_gather(g, 0, 0, 4, 1);
-    ck_assert_uint_eq(vpps_gather(g, 0, 0, 5, 1), VPPS_NO_NODE);
-    TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "gather");
+        TEST_OK(vpps_cell_begin(g, "two shapes for one output"));
+        vpps_gather(g, 0, 0, 4, 1);
+        ck_assert_uint_eq(vpps_gather(g, 0, 0, 5, 1), VPPS_NO_NODE);
+        TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "gather");
 
-    TEST_OK(vpps_cell_begin(g, "data"));
-    const float data[4] = {0};
-    ck_assert_uint_eq(vpps_input(g, 4, 1, data), VPPS_NO_NODE);
-    TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "pull");
+        TEST_OK(vpps_cell_begin(g, "data"));
+        const float data[4] = {0};
+        ck_assert_uint_eq(vpps_input(g, 4, 1, data), VPPS_NO_NODE);
+        TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "pull");
 
-    TEST_OK(vpps_cell_begin(g, "apply inside"));
-    ck_assert_uint_eq(vpps_apply(g, 0, 0, NULL, 0, NULL, 0, NULL), VPPS_NO_VERTEX);
-    TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "apply");
+        TEST_OK(vpps_cell_begin(g, "apply inside"));
+        ck_assert_uint_eq(vpps_apply(g, 0, 0, NULL, 0, NULL, 0, NULL), VPPS_NO_VERTEX);
+        TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "apply");
 
-    TEST_OK(vpps_cell_begin(g, "unfinished"));
-    TEST_FAILS(vpps_graph_flatten(g), VPPS_STATE, "unfinished");
-    vpps_graph_clear(g); /* drops the recording */
-    TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin");
-    TEST_OK(vpps_graph_status(g));
-    close_network(&n);
-}
+        TEST_OK(vpps_cell_begin(g, "unfinished"));
+        TEST_FAILS(vpps_graph_flatten(g), VPPS_STATE, "unfinished");
+        vpps_graph_clear(g); /* drops the recording */
+        TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin");
+        TEST_OK(vpps_graph_status(g));
+        close_network(&n);
+    }
 END_TEST
 
-START_TEST(nodes_of_a_cell_stay_inside) {
-    network n = open_network();
-    vpps_graph *g = n.g;
-    vpps_cell c;
-    vpps_node outside[20];
-    for (uint32_t i = 0; i < 20; i++) outside[i] = vpps_lookup(g, n.E, i % WORDS);
-    TEST_OK(vpps_cell_begin(g, "cell"));
-    const vpps_node gathered = vpps_gather(g, 0, 0, EMBED, 1);
-    const vpps_node inside = vpps_tanh(g, gathered);
-    TEST_OK(vpps_scatter(g, inside));
-    TEST_OK(vpps_cell_end(g, &c));
-    fails_sticky(g, vpps_tanh(g, gathered) == VPPS_NO_NODE, VPPS_ARGUMENT, "a cell's input outside", "tanh", "node");
-    for (uint32_t i = 0; i < 20; i++) outside[i] = vpps_lookup(g, n.E, i % WORDS);
-    TEST_OK(vpps_cell_begin(g, "takes from outside"));
-    vpps_tanh(g, outside[19]);
-    TEST_FAILS(vpps_cell_end(g, &c), VPPS_ARGUMENT, "tanh");
-    TEST_OK(vpps_graph_status(g)); /* the nodes made before are still good */
-    ck_assert_uint_eq(vpps_tanh(g, outside[19]), 20);
-    close_network(&n);
-}
+START_TEST(nodes_of_a_cell_stay_inside)
+    {
+        network n = open_network();
+        vpps_graph *g = n.g;
+        vpps_cell c;
+        vpps_node outside[20];
+        for (uint32_t i = 0; i < 20; i++) outside[i] = vpps_lookup(g, n.E, i % WORDS);
+        TEST_OK(vpps_cell_begin(g, "cell"));
+        const vpps_node gathered = vpps_gather(g, 0, 0, EMBED, 1);
+        const vpps_node inside = vpps_tanh(g, gathered);
+        TEST_OK(vpps_scatter(g, inside));
+        TEST_OK(vpps_cell_end(g, &c));
+        fails_sticky(g, vpps_tanh(g, gathered) == VPPS_NO_NODE, VPPS_ARGUMENT, "a cell's input outside", "tanh",
+                     "node");
+        for (uint32_t i = 0; i < 20; i++) outside[i] = vpps_lookup(g, n.E, i % WORDS);
+        TEST_OK(vpps_cell_begin(g, "takes from outside"));
+        vpps_tanh(g, outside[19]);
+        TEST_FAILS(vpps_cell_end(g, &c), VPPS_ARGUMENT, "tanh");
+        TEST_OK(vpps_graph_status(g)); /* the nodes made before are still good */
+        ck_assert_uint_eq(vpps_tanh(g, outside[19]), 20);
+        close_network(&n);
+    }
 END_TEST
 
 /* Cells live as long as the graph, through clears and through recording more of them. */
-START_TEST(cells_outlive_a_clear) {
-    network n = open_network();
-    const cells c = record_cells(&n);
-    for (uint64_t seed = 0; seed < 20; seed++) {
-        const vpps_node before = build(&n, &c, seed);
-        const uint32_t size = vpps_graph_size(n.g);
-        if (seed % 5 == 0) (void)record_cells(&n); /* while a graph is there */
-        TEST_OK(vpps_graph_flatten(n.g));
-        ck_assert_uint_eq(n.g->flat.n_nodes, size);
-        ck_assert_uint_eq(build(&n, &c, seed), before);
-        TEST_OK(vpps_graph_status(n.g));
+START_TEST(cells_outlive_a_clear)
+    {
+        network n = open_network();
+        const cells c = record_cells(&n);
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            const vpps_node before = build(&n, &c, seed);
+            const uint32_t size = vpps_graph_size(n.g);
+            if (seed % 5 == 0) (void)record_cells(&n); /* while a graph is there */
+            TEST_OK(vpps_graph_flatten(n.g));
+            ck_assert_uint_eq(n.g->flat.n_nodes, size);
+            ck_assert_uint_eq(build(&n, &c, seed), before);
+            TEST_OK(vpps_graph_status(n.g));
+        }
+        close_network(&n);
     }
-    close_network(&n);
-}
 END_TEST
 
 int main(void) {

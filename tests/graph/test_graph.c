@@ -45,203 +45,208 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
 /* ---------------------------------------------------------------- errors */
 
 /* `call` is made with these nodes at hand: s 1x1, v3 and u3 3x1, v4 4x1, m 3x2, n 2x5. */
-#define EACH_ERROR(X)                                                                                          \
-    X(vpps_add(g, v3, v4), SHAPE, "add|3 x 1|4 x 1")                                                           \
-    X(vpps_sub(g, v3, m), SHAPE, "sub|3 x 1|3 x 2")                                                            \
-    X(vpps_mul(g, v3, v4), SHAPE, "mul|3 x 1|4 x 1")                                                           \
-    X(vpps_div(g, v3, s), SHAPE, "div|3 x 1|1 x 1")                                                            \
-    X(vpps_max(g, v3, v4), SHAPE, "max|3 x 1|4 x 1")                                                           \
-    X(vpps_min(g, v3, v4), SHAPE, "min|3 x 1|4 x 1")                                                           \
-    X(vpps_sum(g, 3, ((vpps_node[]){v3, u3, v4})), SHAPE, "sum|3 x 1|4 x 1")                                   \
-    X(vpps_average(g, 2, ((vpps_node[]){v3, v4})), SHAPE, "average|3 x 1|4 x 1")                               \
-    X(vpps_max_of(g, 2, ((vpps_node[]){v3, v4})), SHAPE, "max_of|3 x 1|4 x 1")                                 \
-    X(vpps_min_of(g, 2, ((vpps_node[]){v3, v4})), SHAPE, "min_of|3 x 1|4 x 1")                                 \
-    X(vpps_sum(g, 0, NULL), ARGUMENT, "sum|0")                                                                 \
-    X(vpps_concat(g, 0, NULL), ARGUMENT, "concat|0")                                                           \
-    X(vpps_matmul(g, m, v3), SHAPE, "matmul|3 x 2|3 x 1")                                                      \
-    X(vpps_matmul(g, v3, v4), SHAPE, "matmul|3 x 1|4 x 1")                                                     \
-    X(vpps_matvec(g, f.W, v4), SHAPE, "affine|W|4 x 3|4 x 1")                                                  \
-    X(vpps_affine1(g, f.b9, f.W, v3), SHAPE, "affine|b9|9|4")                                                  \
-    X(vpps_affine2(g, f.b, f.W, v3, f.W2, v3), SHAPE, "affine|W2|5 x 1|4 x 1")                                 \
-    X(vpps_affine2(g, f.b, f.W, v3, f.W, m), SHAPE, "affine|4 x 2|4 x 1")                                      \
-    X(vpps_affine(g, f.b, 0, NULL, NULL), ARGUMENT, "affine|0")                                                \
-    X(vpps_scale_by(g, v3, v4), SHAPE, "scale_by|4 x 1|scalar")                                                \
-    X(vpps_concat(g, 2, ((vpps_node[]){v3, m})), SHAPE, "concat|3 x 2|1 column")                               \
-    X(vpps_slice(g, v3, 2, 2), SHAPE, "slice|3 x 1")                                                           \
-    X(vpps_slice(g, v3, 0, 0), SHAPE, "slice|3 x 1")                                                           \
-    X(vpps_slice(g, v3, UINT32_MAX, 2), SHAPE, "slice|3 x 1")                                                  \
-    X(vpps_slice(g, v3, 1, UINT32_MAX), SHAPE, "slice|3 x 1")                                                  \
-    X(vpps_dot(g, v3, v4), SHAPE, "dot|3 x 1|4 x 1")                                                           \
-    X(vpps_squared_distance(g, v3, m), SHAPE, "squared_distance|3 x 1|3 x 2")                                  \
-    X(vpps_softmax(g, m), SHAPE, "softmax|3 x 2|vector")                                                       \
-    X(vpps_log_softmax(g, m), SHAPE, "log_softmax|3 x 2|vector")                                               \
-    X(vpps_weighted_sum(g, v3, 2, ((vpps_node[]){v4, v4})), SHAPE, "weighted_sum|3 x 1|2 x 1")                 \
-    X(vpps_weighted_sum(g, v3, 3, ((vpps_node[]){v4, v4, v3})), SHAPE, "weighted_sum|4 x 1|3 x 1")             \
-    X(vpps_weighted_sum(g, v3, 0, NULL), ARGUMENT, "weighted_sum|0")                                           \
-    X(vpps_pick_nll(g, m, 0), SHAPE, "pick_nll|3 x 2|vector")                                                  \
-    X(vpps_pick_nll(g, v3, 3), ARGUMENT, "pick_nll|3")                                                         \
-    X(vpps_hinge(g, v3, 7, 1), ARGUMENT, "hinge|7|3")                                                          \
-    X(vpps_binary_log_loss(g, v3, v4), SHAPE, "binary_log_loss|3 x 1|4 x 1")                                   \
-    X(vpps_lookup(g, f.E, 6), ARGUMENT, "lookup|6")                                                            \
-    X(vpps_lookup(g, f.W, 0), ARGUMENT, "lookup|W|matrix|lookup table")                                        \
-    X(vpps_lookup(g, 99, 0), ARGUMENT, "lookup|99|6")                                                          \
-    X(vpps_parameter(g, f.E), ARGUMENT, "parameter|E|lookup table|vector")                                     \
-    X(vpps_parameter(g, f.W), ARGUMENT, "parameter|W|matrix|vector")                                           \
-    X(vpps_parameter(g, VPPS_NO_PARAM), ARGUMENT, "parameter")                                                 \
-    X(vpps_matvec(g, f.b, s), ARGUMENT, "affine|b|vector|matrix")                                              \
-    X(vpps_affine1(g, f.W, f.W, v3), ARGUMENT, "affine|W|matrix|vector")                                       \
-    X(vpps_elu(g, v3, 0), ARGUMENT, "elu|0")                                                                   \
-    X(vpps_elu(g, v3, -1), ARGUMENT, "elu|-1")                                                                 \
-    X(vpps_elu(g, v3, NAN), ARGUMENT, "elu|nan")                                                               \
-    X(vpps_dropout(g, v3, 1), ARGUMENT, "dropout|1")                                                           \
-    X(vpps_dropout(g, v3, -0.1f), ARGUMENT, "dropout|-0.1")                                                    \
-    X(vpps_dropout(g, v3, NAN), ARGUMENT, "dropout|nan")                                                       \
-    X(vpps_input(g, 0, 1, data), ARGUMENT, "input|0 x 1")                                                      \
-    X(vpps_input(g, 1, 0, data), ARGUMENT, "input|1 x 0")                                                      \
-    X(vpps_input(g, 65536, 65536, data), ARGUMENT, "input|65536 x 65536")                                      \
-    X(vpps_input(g, 3, 1, NULL), ARGUMENT, "input|3 x 1|data")                                                 \
-    X(vpps_tanh(g, 1000), ARGUMENT, "tanh|1000")                                                               \
-    X(vpps_pushed(g, 0, 0), ARGUMENT, "pushed|vertex")                                                         \
-    X(vpps_scattered(g, 5, 0), ARGUMENT, "scattered|vertex")                                                   \
-    X(vpps_gather(g, 0, 0, 3, 1), STATE, "gather|cell")                                                        \
-    X(vpps_gather_all(g, 0, 3, 1), STATE, "gather_all|cell")                                                   \
-    X(vpps_pull(g, 3, 1), STATE, "pull|cell")                                                                  \
-    X(vpps_pull_index(g), STATE, "pull_index|cell")                                                            \
-    X(vpps_source(g, 1, ((vpps_node[]){77})), ARGUMENT, "source|77")                                           \
+#define EACH_ERROR(X)                                                                                                  \
+    X(vpps_add(g, v3, v4), SHAPE, "add|3 x 1|4 x 1")                                                                   \
+    X(vpps_sub(g, v3, m), SHAPE, "sub|3 x 1|3 x 2")                                                                    \
+    X(vpps_mul(g, v3, v4), SHAPE, "mul|3 x 1|4 x 1")                                                                   \
+    X(vpps_div(g, v3, s), SHAPE, "div|3 x 1|1 x 1")                                                                    \
+    X(vpps_max(g, v3, v4), SHAPE, "max|3 x 1|4 x 1")                                                                   \
+    X(vpps_min(g, v3, v4), SHAPE, "min|3 x 1|4 x 1")                                                                   \
+    X(vpps_sum(g, 3, ((vpps_node[]){v3, u3, v4})), SHAPE, "sum|3 x 1|4 x 1")                                           \
+    X(vpps_average(g, 2, ((vpps_node[]){v3, v4})), SHAPE, "average|3 x 1|4 x 1")                                       \
+    X(vpps_max_of(g, 2, ((vpps_node[]){v3, v4})), SHAPE, "max_of|3 x 1|4 x 1")                                         \
+    X(vpps_min_of(g, 2, ((vpps_node[]){v3, v4})), SHAPE, "min_of|3 x 1|4 x 1")                                         \
+    X(vpps_sum(g, 0, NULL), ARGUMENT, "sum|0")                                                                         \
+    X(vpps_concat(g, 0, NULL), ARGUMENT, "concat|0")                                                                   \
+    X(vpps_matmul(g, m, v3), SHAPE, "matmul|3 x 2|3 x 1")                                                              \
+    X(vpps_matmul(g, v3, v4), SHAPE, "matmul|3 x 1|4 x 1")                                                             \
+    X(vpps_matvec(g, f.W, v4), SHAPE, "affine|W|4 x 3|4 x 1")                                                          \
+    X(vpps_affine1(g, f.b9, f.W, v3), SHAPE, "affine|b9|9|4")                                                          \
+    X(vpps_affine2(g, f.b, f.W, v3, f.W2, v3), SHAPE, "affine|W2|5 x 1|4 x 1")                                         \
+    X(vpps_affine2(g, f.b, f.W, v3, f.W, m), SHAPE, "affine|4 x 2|4 x 1")                                              \
+    X(vpps_affine(g, f.b, 0, NULL, NULL), ARGUMENT, "affine|0")                                                        \
+    X(vpps_scale_by(g, v3, v4), SHAPE, "scale_by|4 x 1|scalar")                                                        \
+    X(vpps_concat(g, 2, ((vpps_node[]){v3, m})), SHAPE, "concat|3 x 2|1 column")                                       \
+    X(vpps_slice(g, v3, 2, 2), SHAPE, "slice|3 x 1")                                                                   \
+    X(vpps_slice(g, v3, 0, 0), SHAPE, "slice|3 x 1")                                                                   \
+    X(vpps_slice(g, v3, UINT32_MAX, 2), SHAPE, "slice|3 x 1")                                                          \
+    X(vpps_slice(g, v3, 1, UINT32_MAX), SHAPE, "slice|3 x 1")                                                          \
+    X(vpps_dot(g, v3, v4), SHAPE, "dot|3 x 1|4 x 1")                                                                   \
+    X(vpps_squared_distance(g, v3, m), SHAPE, "squared_distance|3 x 1|3 x 2")                                          \
+    X(vpps_softmax(g, m), SHAPE, "softmax|3 x 2|vector")                                                               \
+    X(vpps_log_softmax(g, m), SHAPE, "log_softmax|3 x 2|vector")                                                       \
+    X(vpps_weighted_sum(g, v3, 2, ((vpps_node[]){v4, v4})), SHAPE, "weighted_sum|3 x 1|2 x 1")                         \
+    X(vpps_weighted_sum(g, v3, 3, ((vpps_node[]){v4, v4, v3})), SHAPE, "weighted_sum|4 x 1|3 x 1")                     \
+    X(vpps_weighted_sum(g, v3, 0, NULL), ARGUMENT, "weighted_sum|0")                                                   \
+    X(vpps_pick_nll(g, m, 0), SHAPE, "pick_nll|3 x 2|vector")                                                          \
+    X(vpps_pick_nll(g, v3, 3), ARGUMENT, "pick_nll|3")                                                                 \
+    X(vpps_hinge(g, v3, 7, 1), ARGUMENT, "hinge|7|3")                                                                  \
+    X(vpps_binary_log_loss(g, v3, v4), SHAPE, "binary_log_loss|3 x 1|4 x 1")                                           \
+    X(vpps_lookup(g, f.E, 6), ARGUMENT, "lookup|6")                                                                    \
+    X(vpps_lookup(g, f.W, 0), ARGUMENT, "lookup|W|matrix|lookup table")                                                \
+    X(vpps_lookup(g, 99, 0), ARGUMENT, "lookup|99|6")                                                                  \
+    X(vpps_parameter(g, f.E), ARGUMENT, "parameter|E|lookup table|vector")                                             \
+    X(vpps_parameter(g, f.W), ARGUMENT, "parameter|W|matrix|vector")                                                   \
+    X(vpps_parameter(g, VPPS_NO_PARAM), ARGUMENT, "parameter")                                                         \
+    X(vpps_matvec(g, f.b, s), ARGUMENT, "affine|b|vector|matrix")                                                      \
+    X(vpps_affine1(g, f.W, f.W, v3), ARGUMENT, "affine|W|matrix|vector")                                               \
+    X(vpps_elu(g, v3, 0), ARGUMENT, "elu|0")                                                                           \
+    X(vpps_elu(g, v3, -1), ARGUMENT, "elu|-1")                                                                         \
+    X(vpps_elu(g, v3, NAN), ARGUMENT, "elu|nan")                                                                       \
+    X(vpps_dropout(g, v3, 1), ARGUMENT, "dropout|1")                                                                   \
+    X(vpps_dropout(g, v3, -0.1f), ARGUMENT, "dropout|-0.1")                                                            \
+    X(vpps_dropout(g, v3, NAN), ARGUMENT, "dropout|nan")                                                               \
+    X(vpps_input(g, 0, 1, data), ARGUMENT, "input|0 x 1")                                                              \
+    X(vpps_input(g, 1, 0, data), ARGUMENT, "input|1 x 0")                                                              \
+    X(vpps_input(g, 65536, 65536, data), ARGUMENT, "input|65536 x 65536")                                              \
+    X(vpps_input(g, 3, 1, NULL), ARGUMENT, "input|3 x 1|data")                                                         \
+    X(vpps_tanh(g, 1000), ARGUMENT, "tanh|1000")                                                                       \
+    X(vpps_pushed(g, 0, 0), ARGUMENT, "pushed|vertex")                                                                 \
+    X(vpps_scattered(g, 5, 0), ARGUMENT, "scattered|vertex")                                                           \
+    X(vpps_gather(g, 0, 0, 3, 1), STATE, "gather|cell")                                                                \
+    X(vpps_gather_all(g, 0, 3, 1), STATE, "gather_all|cell")                                                           \
+    X(vpps_pull(g, 3, 1), STATE, "pull|cell")                                                                          \
+    X(vpps_pull_index(g), STATE, "pull_index|cell")                                                                    \
+    X(vpps_source(g, 1, ((vpps_node[]){77})), ARGUMENT, "source|77")                                                   \
     X(vpps_apply(g, 0, 0, NULL, 0, NULL, 0, NULL), ARGUMENT, "apply|cell")
 
-START_TEST(errors_name_operation_and_shapes) {
-    fixture f = open_fixture();
-    vpps_graph *g = f.g;
-    static const float data[10] = {0};
-#define X(call, status, words)                                                                                 \
-    {                                                                                                          \
-        vpps_graph_clear(g);                                                                                   \
-        const vpps_node s = vpps_input(g, 1, 1, data), v3 = vpps_lookup(g, f.E, 0), u3 = vpps_lookup(g, f.E, 1); \
-        const vpps_node v4 = vpps_parameter(g, f.b), m = vpps_lookup(g, f.M, 1), n = vpps_input(g, 2, 5, data); \
-        (void)s, (void)v3, (void)u3, (void)v4, (void)m, (void)n;                                               \
-        TEST_OK(vpps_graph_status(g));                                                                         \
-        const uint32_t size = vpps_graph_size(g);                                                              \
-        ck_assert_msg((call) == VPPS_NO_NODE, "%s gave a node", #call);                                        \
-        expect_failure(g, #call, VPPS_##status, words);                                                        \
-        ck_assert_uint_eq(vpps_graph_size(g), size);                                                           \
+START_TEST(errors_name_operation_and_shapes)
+    {
+        fixture f = open_fixture();
+        vpps_graph *g = f.g;
+        static const float data[10] = {0};
+#define X(call, status, words)                                                                                         \
+    {                                                                                                                  \
+        vpps_graph_clear(g);                                                                                           \
+        const vpps_node s = vpps_input(g, 1, 1, data), v3 = vpps_lookup(g, f.E, 0), u3 = vpps_lookup(g, f.E, 1);       \
+        const vpps_node v4 = vpps_parameter(g, f.b), m = vpps_lookup(g, f.M, 1), n = vpps_input(g, 2, 5, data);        \
+        (void)s, (void)v3, (void)u3, (void)v4, (void)m, (void)n;                                                       \
+        TEST_OK(vpps_graph_status(g));                                                                                 \
+        const uint32_t size = vpps_graph_size(g);                                                                      \
+        ck_assert_msg((call) == VPPS_NO_NODE, "%s gave a node", #call);                                                \
+        expect_failure(g, #call, VPPS_##status, words);                                                                \
+        ck_assert_uint_eq(vpps_graph_size(g), size);                                                                   \
     }
-    EACH_ERROR(X)
+        EACH_ERROR(X)
 #undef X
-    close_fixture(&f);
-}
-END_TEST
-
-START_TEST(shapes_of_results) {
-    fixture f = open_fixture();
-    vpps_graph *g = f.g;
-    static const float data[10] = {0};
-    const vpps_node s = vpps_input(g, 1, 1, data), v3 = vpps_lookup(g, f.E, 0), m = vpps_lookup(g, f.M, 1);
-    const vpps_node n = vpps_input(g, 2, 5, data);
-    const struct {
-        const char *what;
-        vpps_node x;
-        uint32_t rows, cols;
-    } rows[] = {
-        {"W v3", vpps_matvec(g, f.W, v3), 4, 1},
-        {"W m", vpps_affine1(g, f.b, f.W, m), 4, 2},
-        {"m n", vpps_matmul(g, m, n), 3, 5},
-        {"concat", vpps_concat(g, 3, (vpps_node[]){v3, v3, s}), 7, 1},
-        {"concat of matrices", vpps_concat(g, 2, (vpps_node[]){m, vpps_matmul(g, m, vpps_slice(g, m, 1, 2))}), 6, 2},
-        {"slice", vpps_slice(g, m, 1, 2), 2, 2},
-        {"dot", vpps_dot(g, m, m), 1, 1},
-        {"sum_elements", vpps_sum_elements(g, n), 1, 1},
-        {"weighted_sum", vpps_weighted_sum(g, v3, 3, (vpps_node[]){n, n, n}), 2, 5},
-        {"pick_nll", vpps_pick_nll(g, v3, 2), 1, 1},
-        {"binary_log_loss", vpps_binary_log_loss(g, m, m), 1, 1},
-        {"scale_by", vpps_scale_by(g, m, s), 3, 2},
-        {"sum of one", vpps_sum(g, 1, &m), 3, 2},
-    };
-    TEST_OK(vpps_graph_status(g));
-    for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
-        uint32_t r, c;
-        TEST_OK(vpps_node_shape(g, rows[i].x, &r, &c));
-        ck_assert_msg(r == rows[i].rows && c == rows[i].cols, "%s: %u x %u", rows[i].what, r, c);
+        close_fixture(&f);
     }
-    uint32_t r, c;
-    TEST_FAILS(vpps_node_shape(g, 1000, &r, &c), VPPS_ARGUMENT, "1000");
-    TEST_FAILS(vpps_node_shape(g, VPPS_NO_NODE, &r, &c), VPPS_ARGUMENT, "");
-    TEST_OK(vpps_graph_status(g)); /* asking is not building */
-    close_fixture(&f);
-}
 END_TEST
 
-START_TEST(first_error_stays) {
-    fixture f = open_fixture();
-    vpps_graph *g = f.g;
-    const vpps_node v = vpps_lookup(g, f.E, 0);
-    const vpps_node wrong = vpps_add(g, v, vpps_parameter(g, f.b));
-    ck_assert_uint_eq(wrong, VPPS_NO_NODE);
-    char first[VPPS_MESSAGE_BYTES];
-    snprintf(first, sizeof first, "%s", vpps_error_message());
-    /* whatever is made of it, and even a good call, fails silently */
-    ck_assert_uint_eq(vpps_tanh(g, wrong), VPPS_NO_NODE);
-    ck_assert_uint_eq(vpps_sum(g, 2, (vpps_node[]){v, wrong}), VPPS_NO_NODE);
-    ck_assert_uint_eq(vpps_affine1(g, f.b, f.W, wrong), VPPS_NO_NODE);
-    ck_assert_uint_eq(vpps_lookup(g, f.E, 1000), VPPS_NO_NODE);
-    ck_assert_uint_eq(vpps_source(g, 1, &v), VPPS_NO_VERTEX);
-    vpps_param p;
-    ck_assert_int_eq(vpps_param_find(f.model, "none", &p), VPPS_ARGUMENT); /* another message meanwhile */
-    TEST_FAILS(vpps_graph_status(g), VPPS_SHAPE, "add");
-    ck_assert_str_eq(vpps_error_message(), first);
-    TEST_FAILS(vpps_cell_begin(g, "cell"), VPPS_SHAPE, "add");
-    TEST_FAILS(vpps_graph_flatten(g), VPPS_SHAPE, "add");
-    vpps_graph_clear(g);
-    TEST_OK(vpps_graph_status(g));
-    ck_assert_uint_eq(vpps_graph_size(g), 0);
-    ck_assert_uint_eq(vpps_lookup(g, f.E, 5), 0);
-    close_fixture(&f);
-}
+START_TEST(shapes_of_results)
+    {
+        fixture f = open_fixture();
+        vpps_graph *g = f.g;
+        static const float data[10] = {0};
+        const vpps_node s = vpps_input(g, 1, 1, data), v3 = vpps_lookup(g, f.E, 0), m = vpps_lookup(g, f.M, 1);
+        const vpps_node n = vpps_input(g, 2, 5, data);
+        const struct {
+            const char *what;
+            vpps_node x;
+            uint32_t rows, cols;
+        } rows[] = {
+            {"W v3", vpps_matvec(g, f.W, v3), 4, 1},
+            {"W m", vpps_affine1(g, f.b, f.W, m), 4, 2},
+            {"m n", vpps_matmul(g, m, n), 3, 5},
+            {"concat", vpps_concat(g, 3, (vpps_node[]){v3, v3, s}), 7, 1},
+            {"concat of matrices", vpps_concat(g, 2, (vpps_node[]){m, vpps_matmul(g, m, vpps_slice(g, m, 1, 2))}), 6,
+             2},
+            {"slice", vpps_slice(g, m, 1, 2), 2, 2},
+            {"dot", vpps_dot(g, m, m), 1, 1},
+            {"sum_elements", vpps_sum_elements(g, n), 1, 1},
+            {"weighted_sum", vpps_weighted_sum(g, v3, 3, (vpps_node[]){n, n, n}), 2, 5},
+            {"pick_nll", vpps_pick_nll(g, v3, 2), 1, 1},
+            {"binary_log_loss", vpps_binary_log_loss(g, m, m), 1, 1},
+            {"scale_by", vpps_scale_by(g, m, s), 3, 2},
+            {"sum of one", vpps_sum(g, 1, &m), 3, 2},
+        };
+        TEST_OK(vpps_graph_status(g));
+        for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+            uint32_t r, c;
+            TEST_OK(vpps_node_shape(g, rows[i].x, &r, &c));
+            ck_assert_msg(r == rows[i].rows && c == rows[i].cols, "%s: %u x %u", rows[i].what, r, c);
+        }
+        uint32_t r, c;
+        TEST_FAILS(vpps_node_shape(g, 1000, &r, &c), VPPS_ARGUMENT, "1000");
+        TEST_FAILS(vpps_node_shape(g, VPPS_NO_NODE, &r, &c), VPPS_ARGUMENT, "");
+        TEST_OK(vpps_graph_status(g)); /* asking is not building */
+        close_fixture(&f);
+    }
+END_TEST
+
+START_TEST(first_error_stays)
+    {
+        fixture f = open_fixture();
+        vpps_graph *g = f.g;
+        const vpps_node v = vpps_lookup(g, f.E, 0);
+        const vpps_node wrong = vpps_add(g, v, vpps_parameter(g, f.b));
+        ck_assert_uint_eq(wrong, VPPS_NO_NODE);
+        char first[VPPS_MESSAGE_BYTES];
+        snprintf(first, sizeof first, "%s", vpps_error_message());
+        /* whatever is made of it, and even a good call, fails silently */
+        ck_assert_uint_eq(vpps_tanh(g, wrong), VPPS_NO_NODE);
+        ck_assert_uint_eq(vpps_sum(g, 2, (vpps_node[]){v, wrong}), VPPS_NO_NODE);
+        ck_assert_uint_eq(vpps_affine1(g, f.b, f.W, wrong), VPPS_NO_NODE);
+        ck_assert_uint_eq(vpps_lookup(g, f.E, 1000), VPPS_NO_NODE);
+        ck_assert_uint_eq(vpps_source(g, 1, &v), VPPS_NO_VERTEX);
+        vpps_param p;
+        ck_assert_int_eq(vpps_param_find(f.model, "none", &p), VPPS_ARGUMENT); /* another message meanwhile */
+        TEST_FAILS(vpps_graph_status(g), VPPS_SHAPE, "add");
+        ck_assert_str_eq(vpps_error_message(), first);
+        TEST_FAILS(vpps_cell_begin(g, "cell"), VPPS_SHAPE, "add");
+        TEST_FAILS(vpps_graph_flatten(g), VPPS_SHAPE, "add");
+        vpps_graph_clear(g);
+        TEST_OK(vpps_graph_status(g));
+        ck_assert_uint_eq(vpps_graph_size(g), 0);
+        ck_assert_uint_eq(vpps_lookup(g, f.E, 5), 0);
+        close_fixture(&f);
+    }
 END_TEST
 
 /* ---------------------------------------------------------------- the model */
 
-START_TEST(model_errors) {
-    fixture f = open_fixture();
-    vpps_param p;
-    vpps_model *m = f.model;
-    TEST_FAILS(vpps_add_vector(m, &p, "W", 3, NULL), VPPS_ARGUMENT, "W");
-    ck_assert_uint_eq(p, VPPS_NO_PARAM);
-    TEST_FAILS(vpps_add_vector(m, &p, "", 3, NULL), VPPS_ARGUMENT, "name");
-    TEST_FAILS(vpps_add_vector(m, &p, NULL, 3, NULL), VPPS_ARGUMENT, "name");
-    TEST_FAILS(vpps_add_vector(m, &p, "a\nb", 3, NULL), VPPS_ARGUMENT, "control");
-    TEST_FAILS(vpps_add_vector(m, &p, "z", 0, NULL), VPPS_ARGUMENT, "z");
-    TEST_FAILS(vpps_add_matrix(m, &p, "z", 3, 0, NULL), VPPS_ARGUMENT, "z");
-    TEST_FAILS(vpps_add_lookup(m, &p, "z", 0, 3, 1, NULL), VPPS_ARGUMENT, "z");
-    TEST_FAILS(vpps_add_matrix(m, &p, "z", 65536, 65536, NULL), VPPS_ARGUMENT, "65536");
-    TEST_FAILS(vpps_add_lookup(m, &p, "z", UINT32_MAX, UINT32_MAX, UINT32_MAX, NULL), VPPS_ARGUMENT, "z");
-    const vpps_init none = {.kind = VPPS_INIT_VALUES};
-    TEST_FAILS(vpps_add_vector(m, &p, "z", 3, &none), VPPS_ARGUMENT, "z");
-    TEST_FAILS(vpps_freeze(m, 99, true), VPPS_ARGUMENT, "99");
-    vpps_param_info info;
-    TEST_FAILS(vpps_param_describe(m, 99, &info), VPPS_ARGUMENT, "99");
-    TEST_FAILS(vpps_param_find(m, "absent", &p), VPPS_ARGUMENT, "absent");
-    ck_assert_ptr_null(vpps_param_values(m, 99));
-    ck_assert_uint_eq(vpps_param_count(m), 6);
+START_TEST(model_errors)
+    {
+        fixture f = open_fixture();
+        vpps_param p;
+        vpps_model *m = f.model;
+        TEST_FAILS(vpps_add_vector(m, &p, "W", 3, NULL), VPPS_ARGUMENT, "W");
+        ck_assert_uint_eq(p, VPPS_NO_PARAM);
+        TEST_FAILS(vpps_add_vector(m, &p, "", 3, NULL), VPPS_ARGUMENT, "name");
+        TEST_FAILS(vpps_add_vector(m, &p, NULL, 3, NULL), VPPS_ARGUMENT, "name");
+        TEST_FAILS(vpps_add_vector(m, &p, "a\nb", 3, NULL), VPPS_ARGUMENT, "control");
+        TEST_FAILS(vpps_add_vector(m, &p, "z", 0, NULL), VPPS_ARGUMENT, "z");
+        TEST_FAILS(vpps_add_matrix(m, &p, "z", 3, 0, NULL), VPPS_ARGUMENT, "z");
+        TEST_FAILS(vpps_add_lookup(m, &p, "z", 0, 3, 1, NULL), VPPS_ARGUMENT, "z");
+        TEST_FAILS(vpps_add_matrix(m, &p, "z", 65536, 65536, NULL), VPPS_ARGUMENT, "65536");
+        TEST_FAILS(vpps_add_lookup(m, &p, "z", UINT32_MAX, UINT32_MAX, UINT32_MAX, NULL), VPPS_ARGUMENT, "z");
+        const vpps_init none = {.kind = VPPS_INIT_VALUES};
+        TEST_FAILS(vpps_add_vector(m, &p, "z", 3, &none), VPPS_ARGUMENT, "z");
+        TEST_FAILS(vpps_freeze(m, 99, true), VPPS_ARGUMENT, "99");
+        vpps_param_info info;
+        TEST_FAILS(vpps_param_describe(m, 99, &info), VPPS_ARGUMENT, "99");
+        TEST_FAILS(vpps_param_find(m, "absent", &p), VPPS_ARGUMENT, "absent");
+        ck_assert_ptr_null(vpps_param_values(m, 99));
+        ck_assert_uint_eq(vpps_param_count(m), 6);
 
-    TEST_OK(vpps_freeze(m, f.M, true));
-    TEST_OK(vpps_param_find(m, "M", &p));
-    ck_assert_uint_eq(p, f.M);
-    TEST_OK(vpps_param_describe(m, p, &info));
-    ck_assert_str_eq(info.name, "M");
-    ck_assert_int_eq(info.kind, VPPS_LOOKUP);
-    ck_assert(info.count == 2 && info.rows == 3 && info.cols == 2 && info.frozen);
+        TEST_OK(vpps_freeze(m, f.M, true));
+        TEST_OK(vpps_param_find(m, "M", &p));
+        ck_assert_uint_eq(p, f.M);
+        TEST_OK(vpps_param_describe(m, p, &info));
+        ck_assert_str_eq(info.name, "M");
+        ck_assert_int_eq(info.kind, VPPS_LOOKUP);
+        ck_assert(info.count == 2 && info.rows == 3 && info.cols == 2 && info.frozen);
 
-    vpps_handle *h;
-    vpps_options o;
-    vpps_options_default(&o);
-    o.vps = 1;
-    TEST_OK(vpps_handle_create(&h, m, &o));
-    TEST_FAILS(vpps_add_vector(m, &p, "late", 3, NULL), VPPS_STATE, "late");
-    vpps_handle_destroy(h);
-    TEST_OK(vpps_add_vector(m, &p, "late", 3, NULL));
-    close_fixture(&f);
-}
+        vpps_handle *h;
+        vpps_options o;
+        vpps_options_default(&o);
+        o.vps = 1;
+        TEST_OK(vpps_handle_create(&h, m, &o));
+        TEST_FAILS(vpps_add_vector(m, &p, "late", 3, NULL), VPPS_STATE, "late");
+        vpps_handle_destroy(h);
+        TEST_OK(vpps_add_vector(m, &p, "late", 3, NULL));
+        close_fixture(&f);
+    }
 END_TEST
 
 static void moments(const float *x, size_t n, double *mean, double *deviation, double *low, double *high) {
@@ -257,57 +262,59 @@ static void moments(const float *x, size_t n, double *mean, double *deviation, d
     *deviation = sqrt(squares / (double)n - *mean * *mean);
 }
 
-START_TEST(initialisers) {
-    enum { ROWS = 200, COLS = 300, N = ROWS * COLS };
-    vpps_model *a, *b, *other;
-    TEST_OK(vpps_model_create(&a, 7));
-    TEST_OK(vpps_model_create(&b, 7));
-    TEST_OK(vpps_model_create(&other, 8));
-    static float given[N];
-    for (int i = 0; i < N; i++) given[i] = (float)i;
-    const vpps_init uniform = {.kind = VPPS_INIT_UNIFORM, .a = -2, .b = 3};
-    const vpps_init normal = {.kind = VPPS_INIT_NORMAL, .a = 1.5f, .b = 0.25f};
-    const vpps_init constant = {.kind = VPPS_INIT_CONSTANT, .a = 4};
-    const vpps_init values = {.kind = VPPS_INIT_VALUES, .values = given};
-    const double glorot = sqrt(6.0 / (ROWS + COLS)), row = sqrt(6.0 / (ROWS + 1));
-    vpps_model *models[] = {a, b, other};
-    for (int k = 0; k < 3; k++) {
-        vpps_param p;
-        TEST_OK(vpps_add_matrix(models[k], &p, "glorot", ROWS, COLS, NULL));
-        TEST_OK(vpps_add_lookup(models[k], &p, "glorot table", COLS, ROWS, 1, NULL));
-        TEST_OK(vpps_add_matrix(models[k], &p, "uniform", ROWS, COLS, &uniform));
-        TEST_OK(vpps_add_lookup(models[k], &p, "normal", COLS, ROWS, 1, &normal));
-        TEST_OK(vpps_add_vector(models[k], &p, "bias", ROWS, NULL));
-        TEST_OK(vpps_add_vector(models[k], &p, "constant", ROWS, &constant));
-        TEST_OK(vpps_add_matrix(models[k], &p, "values", ROWS, COLS, &values));
+START_TEST(initialisers)
+    {
+        enum { ROWS = 200, COLS = 300, N = ROWS * COLS };
+        vpps_model *a, *b, *other;
+        TEST_OK(vpps_model_create(&a, 7));
+        TEST_OK(vpps_model_create(&b, 7));
+        TEST_OK(vpps_model_create(&other, 8));
+        static float given[N];
+        for (int i = 0; i < N; i++) given[i] = (float)i;
+        const vpps_init uniform = {.kind = VPPS_INIT_UNIFORM, .a = -2, .b = 3};
+        const vpps_init normal = {.kind = VPPS_INIT_NORMAL, .a = 1.5f, .b = 0.25f};
+        const vpps_init constant = {.kind = VPPS_INIT_CONSTANT, .a = 4};
+        const vpps_init values = {.kind = VPPS_INIT_VALUES, .values = given};
+        const double glorot = sqrt(6.0 / (ROWS + COLS)), row = sqrt(6.0 / (ROWS + 1));
+        vpps_model *models[] = {a, b, other};
+        for (int k = 0; k < 3; k++) {
+            vpps_param p;
+            TEST_OK(vpps_add_matrix(models[k], &p, "glorot", ROWS, COLS, NULL));
+            TEST_OK(vpps_add_lookup(models[k], &p, "glorot table", COLS, ROWS, 1, NULL));
+            TEST_OK(vpps_add_matrix(models[k], &p, "uniform", ROWS, COLS, &uniform));
+            TEST_OK(vpps_add_lookup(models[k], &p, "normal", COLS, ROWS, 1, &normal));
+            TEST_OK(vpps_add_vector(models[k], &p, "bias", ROWS, NULL));
+            TEST_OK(vpps_add_vector(models[k], &p, "constant", ROWS, &constant));
+            TEST_OK(vpps_add_matrix(models[k], &p, "values", ROWS, COLS, &values));
+        }
+        const struct {
+            double mean, deviation, low, high;
+        } expected[] = {{0, glorot / sqrt(3), -glorot, glorot},
+                        {0, row / sqrt(3), -row, row},
+                        {0.5, 5 / sqrt(12), -2, 3},
+                        {1.5, 0.25, 0, 3}};
+        for (uint32_t p = 0; p < 4; p++) {
+            double mean, deviation, low, high;
+            moments(vpps_param_values(a, p), N, &mean, &deviation, &low, &high);
+            const double sigma = expected[p].deviation, error = 5 * sigma / sqrt(N); /* five standard errors */
+            ck_assert_msg(fabs(mean - expected[p].mean) < error, "parameter %u: mean %g", p, mean);
+            ck_assert_msg(fabs(deviation - sigma) < error, "parameter %u: deviation %g instead of %g", p, deviation,
+                          sigma);
+            ck_assert_msg(low >= expected[p].low - 1e-6 && high <= expected[p].high + 1e-6, "parameter %u: %g to %g", p,
+                          low, high);
+        }
+        for (int i = 0; i < ROWS; i++) {
+            ck_assert_float_eq(vpps_param_values(a, 4)[i], 0);
+            ck_assert_float_eq(vpps_param_values(a, 5)[i], 4);
+        }
+        ck_assert_int_eq(memcmp(vpps_param_values(a, 6), given, sizeof given), 0);
+        for (uint32_t p = 0; p < 4; p++) { /* equal seeds, equal values; other seeds, others */
+            ck_assert_int_eq(memcmp(vpps_param_values(a, p), vpps_param_values(b, p), N * sizeof(float)), 0);
+            ck_assert_int_ne(memcmp(vpps_param_values(a, p), vpps_param_values(other, p), N * sizeof(float)), 0);
+        }
+        ck_assert_int_ne(memcmp(vpps_param_values(a, 0), vpps_param_values(a, 1), N * sizeof(float)), 0);
+        for (int k = 0; k < 3; k++) vpps_model_destroy(models[k]);
     }
-    const struct {
-        double mean, deviation, low, high;
-    } expected[] = {{0, glorot / sqrt(3), -glorot, glorot},
-                    {0, row / sqrt(3), -row, row},
-                    {0.5, 5 / sqrt(12), -2, 3},
-                    {1.5, 0.25, 0, 3}};
-    for (uint32_t p = 0; p < 4; p++) {
-        double mean, deviation, low, high;
-        moments(vpps_param_values(a, p), N, &mean, &deviation, &low, &high);
-        const double sigma = expected[p].deviation, error = 5 * sigma / sqrt(N); /* five standard errors */
-        ck_assert_msg(fabs(mean - expected[p].mean) < error, "parameter %u: mean %g", p, mean);
-        ck_assert_msg(fabs(deviation - sigma) < error, "parameter %u: deviation %g instead of %g", p, deviation, sigma);
-        ck_assert_msg(low >= expected[p].low - 1e-6 && high <= expected[p].high + 1e-6, "parameter %u: %g to %g", p, low,
-                      high);
-    }
-    for (int i = 0; i < ROWS; i++) {
-        ck_assert_float_eq(vpps_param_values(a, 4)[i], 0);
-        ck_assert_float_eq(vpps_param_values(a, 5)[i], 4);
-    }
-    ck_assert_int_eq(memcmp(vpps_param_values(a, 6), given, sizeof given), 0);
-    for (uint32_t p = 0; p < 4; p++) { /* equal seeds, equal values; other seeds, others */
-        ck_assert_int_eq(memcmp(vpps_param_values(a, p), vpps_param_values(b, p), N * sizeof(float)), 0);
-        ck_assert_int_ne(memcmp(vpps_param_values(a, p), vpps_param_values(other, p), N * sizeof(float)), 0);
-    }
-    ck_assert_int_ne(memcmp(vpps_param_values(a, 0), vpps_param_values(a, 1), N * sizeof(float)), 0);
-    for (int k = 0; k < 3; k++) vpps_model_destroy(models[k]);
-}
 END_TEST
 
 /* ---------------------------------------------------------------- memory */
@@ -331,72 +338,78 @@ static vpps_node rebuild(fixture *f, vpps_cell cell, uint32_t n) {
     return loss;
 }
 
-START_TEST(no_allocation_once_warm) {
-    fixture f = open_fixture();
-    vpps_cell cell;
-    TEST_OK(vpps_cell_begin(f.g, "step"));
-    const vpps_node h = vpps_gather(f.g, 0, 0, 3, 1), x = vpps_pull(f.g, 3, 1);
-    const vpps_node y = vpps_tanh(f.g, vpps_add(f.g, h, vpps_mul(f.g, x, vpps_lookup(f.g, f.E, vpps_pull_index(f.g)))));
-    vpps_scatter(f.g, y);
-    vpps_push(f.g, vpps_dot(f.g, y, x));
-    TEST_OK(vpps_cell_end(f.g, &cell));
-    rebuild(&f, cell, 500);
-    const struct mallinfo2 before = mallinfo2();
-    const void *const arrays[] = {f.g->records, f.g->record_nodes, f.g->words,    f.g->vertices,  f.g->data,
-                                  f.g->signatures, f.g->matrices,  f.g->flat.nodes, f.g->flat.args, f.g->signature_table};
-    for (int i = 0; i < 50; i++) rebuild(&f, cell, 10 * (uint32_t)i + 10);
-    const struct mallinfo2 after = mallinfo2();
-    const void *const now[] = {f.g->records, f.g->record_nodes, f.g->words,    f.g->vertices,  f.g->data,
-                               f.g->signatures, f.g->matrices,  f.g->flat.nodes, f.g->flat.args, f.g->signature_table};
-    ck_assert_msg(!memcmp(arrays, now, sizeof now), "an array of the graph was allocated again");
-    ck_assert_uint_eq(after.uordblks, before.uordblks);
-    close_fixture(&f);
-}
+START_TEST(no_allocation_once_warm)
+    {
+        fixture f = open_fixture();
+        vpps_cell cell;
+        TEST_OK(vpps_cell_begin(f.g, "step"));
+        const vpps_node h = vpps_gather(f.g, 0, 0, 3, 1), x = vpps_pull(f.g, 3, 1);
+        const vpps_node y =
+            vpps_tanh(f.g, vpps_add(f.g, h, vpps_mul(f.g, x, vpps_lookup(f.g, f.E, vpps_pull_index(f.g)))));
+        vpps_scatter(f.g, y);
+        vpps_push(f.g, vpps_dot(f.g, y, x));
+        TEST_OK(vpps_cell_end(f.g, &cell));
+        rebuild(&f, cell, 500);
+        const struct mallinfo2 before = mallinfo2();
+        const void *const arrays[] = {f.g->records,   f.g->record_nodes,   f.g->words,    f.g->vertices,
+                                      f.g->data,      f.g->signatures,     f.g->matrices, f.g->flat.nodes,
+                                      f.g->flat.args, f.g->signature_table};
+        for (int i = 0; i < 50; i++) rebuild(&f, cell, 10 * (uint32_t)i + 10);
+        const struct mallinfo2 after = mallinfo2();
+        const void *const now[] = {f.g->records,   f.g->record_nodes,   f.g->words,    f.g->vertices,
+                                   f.g->data,      f.g->signatures,     f.g->matrices, f.g->flat.nodes,
+                                   f.g->flat.args, f.g->signature_table};
+        ck_assert_msg(!memcmp(arrays, now, sizeof now), "an array of the graph was allocated again");
+        ck_assert_uint_eq(after.uordblks, before.uordblks);
+        close_fixture(&f);
+    }
 END_TEST
 
 /* Signatures that no cell uses must not pile up when every batch has shapes of its own. */
-START_TEST(ever_new_shapes_do_not_grow) {
-    fixture f = open_fixture();
-    static const float data[70000] = {0};
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < 3000; i++) {
-        vpps_graph_clear(f.g);
-        for (uint32_t k = 0; k < 20; k++) vpps_tanh(f.g, vpps_input(f.g, 1 + i * 20 + k, 1, data));
-        TEST_OK(vpps_graph_flatten(f.g));
-        if (i == 500) bytes = f.g->signatures_capacity;
+START_TEST(ever_new_shapes_do_not_grow)
+    {
+        fixture f = open_fixture();
+        static const float data[70000] = {0};
+        size_t bytes = 0;
+        for (uint32_t i = 0; i < 3000; i++) {
+            vpps_graph_clear(f.g);
+            for (uint32_t k = 0; k < 20; k++) vpps_tanh(f.g, vpps_input(f.g, 1 + i * 20 + k, 1, data));
+            TEST_OK(vpps_graph_flatten(f.g));
+            if (i == 500) bytes = f.g->signatures_capacity;
+        }
+        ck_assert_uint_eq(f.g->signatures_capacity, bytes);
+        close_fixture(&f);
     }
-    ck_assert_uint_eq(f.g->signatures_capacity, bytes);
-    close_fixture(&f);
-}
 END_TEST
 
-START_TEST(rebuilding_gives_the_same_graph) {
-    fixture f = open_fixture();
-    vpps_cell cell;
-    TEST_OK(vpps_cell_begin(f.g, "step"));
-    const vpps_node h = vpps_gather(f.g, 0, 0, 3, 1), x = vpps_pull(f.g, 3, 1);
-    vpps_scatter(f.g, vpps_add(f.g, h, x));
-    vpps_push(f.g, vpps_sum_elements(f.g, vpps_lookup(f.g, f.E, vpps_pull_index(f.g))));
-    TEST_OK(vpps_cell_end(f.g, &cell));
-    rebuild(&f, cell, 100);
-    const uint32_t n = f.g->flat.n_nodes;
-    const size_t n_args = f.g->flat.n_args;
-    vpps_flat_node *nodes = malloc(n * sizeof *nodes);
-    uint32_t *args = malloc(n_args * sizeof *args);
-    ck_assert(nodes && args);
-    memcpy(nodes, f.g->flat.nodes, n * sizeof *nodes);
-    memcpy(args, f.g->flat.args, n_args * sizeof *args);
-    rebuild(&f, cell, 37);
-    rebuild(&f, cell, 100);
-    ck_assert_uint_eq(f.g->flat.n_nodes, n);
-    ck_assert_uint_eq(vpps_graph_size(f.g), n);
-    ck_assert_uint_eq(f.g->flat.n_args, n_args);
-    ck_assert_int_eq(memcmp(nodes, f.g->flat.nodes, n * sizeof *nodes), 0);
-    ck_assert_int_eq(memcmp(args, f.g->flat.args, n_args * sizeof *args), 0);
-    free(nodes);
-    free(args);
-    close_fixture(&f);
-}
+START_TEST(rebuilding_gives_the_same_graph)
+    {
+        fixture f = open_fixture();
+        vpps_cell cell;
+        TEST_OK(vpps_cell_begin(f.g, "step"));
+        const vpps_node h = vpps_gather(f.g, 0, 0, 3, 1), x = vpps_pull(f.g, 3, 1);
+        vpps_scatter(f.g, vpps_add(f.g, h, x));
+        vpps_push(f.g, vpps_sum_elements(f.g, vpps_lookup(f.g, f.E, vpps_pull_index(f.g))));
+        TEST_OK(vpps_cell_end(f.g, &cell));
+        rebuild(&f, cell, 100);
+        const uint32_t n = f.g->flat.n_nodes;
+        const size_t n_args = f.g->flat.n_args;
+        vpps_flat_node *nodes = malloc(n * sizeof *nodes);
+        uint32_t *args = malloc(n_args * sizeof *args);
+        ck_assert(nodes && args);
+        memcpy(nodes, f.g->flat.nodes, n * sizeof *nodes);
+        memcpy(args, f.g->flat.args, n_args * sizeof *args);
+        rebuild(&f, cell, 37);
+        rebuild(&f, cell, 100);
+        ck_assert_uint_eq(f.g->flat.n_nodes, n);
+        ck_assert_uint_eq(vpps_graph_size(f.g), n);
+        ck_assert_uint_eq(f.g->flat.n_args, n_args);
+        ck_assert_int_eq(memcmp(nodes, f.g->flat.nodes, n * sizeof *nodes), 0);
+        ck_assert_int_eq(memcmp(args, f.g->flat.args, n_args * sizeof *args), 0);
+        free(nodes);
+        free(args);
+        close_fixture(&f);
+    }
 END_TEST
 
 int main(void) {

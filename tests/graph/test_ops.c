@@ -166,48 +166,47 @@ static vpps_node build_hinge(builder *b, uint32_t rows, uint32_t cols) {
     return vpps_hinge(b->g, x, vpps_random_below(&b->random, rows), 0.7f);
 }
 
-static const op_case
-    case_INPUT = {.build = build_input, .shapes = MATRICES, .noise = 1},
-    case_LOOKUP = {.build = build_lookup, .shapes = MATRICES, .noise = 1},
-    case_PARAMETER = {.build = build_parameter, .shapes = VECTORS, .noise = 1},
-    case_AFFINE = {.build = build_affine, .shapes = MATRICES, .noise = 2},
-    case_MATMUL = {.build = build_matmul, .shapes = MATRICES, .noise = 2},
-    case_ADD = {.binary = vpps_add, .shapes = MATRICES, .noise = 1},
-    case_SUB = {.binary = vpps_sub, .shapes = MATRICES, .noise = 1},
-    case_MUL = {.binary = vpps_mul, .shapes = MATRICES, .noise = 1},
-    case_DIV = {.binary = vpps_div, .b = POSITIVE, .shapes = MATRICES, .noise = 2},
-    case_MAX = {.binary = vpps_max, .a = GRID, .b = GRID, .shapes = MATRICES, .noise = 1},
-    case_MIN = {.binary = vpps_min, .a = GRID, .b = GRID, .shapes = MATRICES, .noise = 1},
-    case_SUM = {.many = vpps_sum, .shapes = MATRICES, .noise = 1},
-    case_AVERAGE = {.many = vpps_average, .shapes = MATRICES, .noise = 1},
-    case_MAX_OF = {.many = vpps_max_of, .a = GRID, .shapes = MATRICES, .noise = 1},
-    case_MIN_OF = {.many = vpps_min_of, .a = GRID, .shapes = MATRICES, .noise = 1},
-    case_NEGATE = {.unary = vpps_negate, .shapes = MATRICES, .noise = 1},
-    case_SCALE = {.build = build_scale, .shapes = MATRICES, .noise = 1},
-    case_SCALE_BY = {.build = build_scale_by, .shapes = MATRICES, .noise = 2},
-    case_SIGMOID = {.unary = vpps_sigmoid, .shapes = MATRICES, .noise = 2},
-    case_TANH = {.unary = vpps_tanh, .shapes = MATRICES, .noise = 2},
-    case_RELU = {.unary = vpps_relu, .a = AWAY, .shapes = MATRICES, .noise = 1},
-    case_ELU = {.build = build_elu, .shapes = MATRICES, .noise = 2},
-    case_GELU = {.unary = vpps_gelu, .shapes = MATRICES, .noise = 2},
-    case_EXP = {.unary = vpps_exp, .shapes = MATRICES, .noise = 2},
-    case_LOG = {.unary = vpps_log, .a = POSITIVE, .shapes = MATRICES, .noise = 2},
-    case_SQUARE = {.unary = vpps_square, .shapes = MATRICES, .noise = 1},
-    case_SQRT = {.unary = vpps_sqrt, .a = POSITIVE, .shapes = MATRICES, .noise = 1},
-    case_ABS = {.unary = vpps_abs, .a = AWAY, .shapes = MATRICES, .noise = 1},
-    case_DROPOUT = {.build = build_dropout, .shapes = MATRICES, .noise = 1},
-    case_CONCAT = {.build = build_concat, .shapes = MATRICES, .noise = 1},
-    case_SLICE = {.build = build_slice, .shapes = MATRICES, .noise = 1},
-    case_DOT = {.binary = vpps_dot, .shapes = MATRICES, .noise = 2},
-    case_SQUARED_DISTANCE = {.binary = vpps_squared_distance, .shapes = MATRICES, .noise = 2},
-    case_SUM_ELEMENTS = {.unary = vpps_sum_elements, .a = POSITIVE, .shapes = MATRICES, .noise = 2},
-    case_SOFTMAX = {.unary = vpps_softmax, .shapes = VECTORS, .noise = 2},
-    case_LOG_SOFTMAX = {.unary = vpps_log_softmax, .shapes = VECTORS, .noise = 2},
-    case_WEIGHTED_SUM = {.build = build_weighted_sum, .shapes = MATRICES, .noise = 2},
-    case_PICK_NLL = {.build = build_pick_nll, .shapes = VECTORS, .noise = 2},
-    case_HINGE = {.build = build_hinge, .shapes = VECTORS, .noise = 2},
-    case_BINARY_LOG_LOSS = {.binary = vpps_binary_log_loss, .a = INSIDE, .b = INSIDE, .shapes = MATRICES,
-                            .noise = 2};
+static const op_case case_INPUT = {.build = build_input, .shapes = MATRICES, .noise = 1},
+                     case_LOOKUP = {.build = build_lookup, .shapes = MATRICES, .noise = 1},
+                     case_PARAMETER = {.build = build_parameter, .shapes = VECTORS, .noise = 1},
+                     case_AFFINE = {.build = build_affine, .shapes = MATRICES, .noise = 2},
+                     case_MATMUL = {.build = build_matmul, .shapes = MATRICES, .noise = 2},
+                     case_ADD = {.binary = vpps_add, .shapes = MATRICES, .noise = 1},
+                     case_SUB = {.binary = vpps_sub, .shapes = MATRICES, .noise = 1},
+                     case_MUL = {.binary = vpps_mul, .shapes = MATRICES, .noise = 1},
+                     case_DIV = {.binary = vpps_div, .b = POSITIVE, .shapes = MATRICES, .noise = 2},
+                     case_MAX = {.binary = vpps_max, .a = GRID, .b = GRID, .shapes = MATRICES, .noise = 1},
+                     case_MIN = {.binary = vpps_min, .a = GRID, .b = GRID, .shapes = MATRICES, .noise = 1},
+                     case_SUM = {.many = vpps_sum, .shapes = MATRICES, .noise = 1},
+                     case_AVERAGE = {.many = vpps_average, .shapes = MATRICES, .noise = 1},
+                     case_MAX_OF = {.many = vpps_max_of, .a = GRID, .shapes = MATRICES, .noise = 1},
+                     case_MIN_OF = {.many = vpps_min_of, .a = GRID, .shapes = MATRICES, .noise = 1},
+                     case_NEGATE = {.unary = vpps_negate, .shapes = MATRICES, .noise = 1},
+                     case_SCALE = {.build = build_scale, .shapes = MATRICES, .noise = 1},
+                     case_SCALE_BY = {.build = build_scale_by, .shapes = MATRICES, .noise = 2},
+                     case_SIGMOID = {.unary = vpps_sigmoid, .shapes = MATRICES, .noise = 2},
+                     case_TANH = {.unary = vpps_tanh, .shapes = MATRICES, .noise = 2},
+                     case_RELU = {.unary = vpps_relu, .a = AWAY, .shapes = MATRICES, .noise = 1},
+                     case_ELU = {.build = build_elu, .shapes = MATRICES, .noise = 2},
+                     case_GELU = {.unary = vpps_gelu, .shapes = MATRICES, .noise = 2},
+                     case_EXP = {.unary = vpps_exp, .shapes = MATRICES, .noise = 2},
+                     case_LOG = {.unary = vpps_log, .a = POSITIVE, .shapes = MATRICES, .noise = 2},
+                     case_SQUARE = {.unary = vpps_square, .shapes = MATRICES, .noise = 1},
+                     case_SQRT = {.unary = vpps_sqrt, .a = POSITIVE, .shapes = MATRICES, .noise = 1},
+                     case_ABS = {.unary = vpps_abs, .a = AWAY, .shapes = MATRICES, .noise = 1},
+                     case_DROPOUT = {.build = build_dropout, .shapes = MATRICES, .noise = 1},
+                     case_CONCAT = {.build = build_concat, .shapes = MATRICES, .noise = 1},
+                     case_SLICE = {.build = build_slice, .shapes = MATRICES, .noise = 1},
+                     case_DOT = {.binary = vpps_dot, .shapes = MATRICES, .noise = 2},
+                     case_SQUARED_DISTANCE = {.binary = vpps_squared_distance, .shapes = MATRICES, .noise = 2},
+                     case_SUM_ELEMENTS = {.unary = vpps_sum_elements, .a = POSITIVE, .shapes = MATRICES, .noise = 2},
+                     case_SOFTMAX = {.unary = vpps_softmax, .shapes = VECTORS, .noise = 2},
+                     case_LOG_SOFTMAX = {.unary = vpps_log_softmax, .shapes = VECTORS, .noise = 2},
+                     case_WEIGHTED_SUM = {.build = build_weighted_sum, .shapes = MATRICES, .noise = 2},
+                     case_PICK_NLL = {.build = build_pick_nll, .shapes = VECTORS, .noise = 2},
+                     case_HINGE = {.build = build_hinge, .shapes = VECTORS, .noise = 2},
+                     case_BINARY_LOG_LOSS = {
+                         .binary = vpps_binary_log_loss, .a = INSIDE, .b = INSIDE, .shapes = MATRICES, .noise = 2};
 
 /* An operation without its case does not compile. */
 static const op_case *const cases[VPPS_OP_COUNT] = {
@@ -294,38 +293,39 @@ static double loss_value(builder *b, const ref_model *m, vpps_node loss) {
     return value;
 }
 
-START_TEST(reference_gradient_is_the_slope) {
-    const vpps_op op = (vpps_op)_i;
-    builder b;
-    const vpps_node loss = build_graph(&b, op, test_seed() * 1000 + op, 0, 0);
-    ref_model *m = ref_model_create(b.model);
-    const ref_mode mode = training(&b);
-    ref_run *r = ref_forward(b.g, m, &mode);
-    ck_assert_ptr_nonnull(r);
-    ref_backward(r, m, loss);
-    uint64_t random = 5;
-    for (uint32_t p = 0; p < m->n; p++) {
-        const uint32_t elems = (uint32_t)(m->first[p + 1] - m->first[p]);
-        for (uint32_t k = 0; k < 6; k++) {
-            const uint32_t e = k == 0 ? 0 : k == 1 ? elems - 1 : vpps_random_below(&random, elems);
-            double *w = &m->values[m->first[p] + e];
-            const double old = *w, h = 1e-5;
-            *w = old + h;
-            const double above = loss_value(&b, m, loss);
-            *w = old - h;
-            const double below = loss_value(&b, m, loss);
-            *w = old;
-            /* error of the difference: h^2 of the third derivative, and rounding of the loss over h */
-            const double slope = (above - below) / (2 * h), got = r->param_grads[m->first[p] + e];
-            ck_assert_msg(fabs(slope - got) <= 1e-6 * (1 + fabs(slope)) + 1e-9 * fabs(above),
-                          "%s: gradient of %s[%u] is %.9g, the slope is %.9g", vpps_ops[op].name,
-                          b.model->params[p].name, e, got, slope);
+START_TEST(reference_gradient_is_the_slope)
+    {
+        const vpps_op op = (vpps_op)_i;
+        builder b;
+        const vpps_node loss = build_graph(&b, op, test_seed() * 1000 + op, 0, 0);
+        ref_model *m = ref_model_create(b.model);
+        const ref_mode mode = training(&b);
+        ref_run *r = ref_forward(b.g, m, &mode);
+        ck_assert_ptr_nonnull(r);
+        ref_backward(r, m, loss);
+        uint64_t random = 5;
+        for (uint32_t p = 0; p < m->n; p++) {
+            const uint32_t elems = (uint32_t)(m->first[p + 1] - m->first[p]);
+            for (uint32_t k = 0; k < 6; k++) {
+                const uint32_t e = k == 0 ? 0 : k == 1 ? elems - 1 : vpps_random_below(&random, elems);
+                double *w = &m->values[m->first[p] + e];
+                const double old = *w, h = 1e-5;
+                *w = old + h;
+                const double above = loss_value(&b, m, loss);
+                *w = old - h;
+                const double below = loss_value(&b, m, loss);
+                *w = old;
+                /* error of the difference: h^2 of the third derivative, and rounding of the loss over h */
+                const double slope = (above - below) / (2 * h), got = r->param_grads[m->first[p] + e];
+                ck_assert_msg(fabs(slope - got) <= 1e-6 * (1 + fabs(slope)) + 1e-9 * fabs(above),
+                              "%s: gradient of %s[%u] is %.9g, the slope is %.9g", vpps_ops[op].name,
+                              b.model->params[p].name, e, got, slope);
+            }
         }
+        ref_run_destroy(r);
+        ref_model_destroy(m);
+        builder_close(&b);
     }
-    ref_run_destroy(r);
-    ref_model_destroy(m);
-    builder_close(&b);
-}
 END_TEST
 
 /* ---------------------------------------------------------------- engine against reference */
@@ -386,8 +386,8 @@ static void compare(const char *what, const char *context, const float *got, con
     for (int k = 0; k < REF_NOISE_RUNS; k++) ref_widen(deviation, want, noisy[k], n);
     for (size_t i = 0; i < n && rounding; i++) deviation[i] += 0x1p-24 * fabs(rounding[i]);
     const size_t i = ref_compare(got, want, deviation, n, &bound);
-    ck_assert_msg(i == n, "%s: %s, element %zu of %zu: %.9g instead of %.9g (off by %.3g, allowed %.3g)", context, what, i,
-                  n, (double)got[i % n], want[i % n], fabs((double)got[i % n] - want[i % n]), bound);
+    ck_assert_msg(i == n, "%s: %s, element %zu of %zu: %.9g instead of %.9g (off by %.3g, allowed %.3g)", context, what,
+                  i, n, (double)got[i % n], want[i % n], fabs((double)got[i % n] - want[i % n]), bound);
     free(deviation);
 }
 
@@ -458,19 +458,20 @@ static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32
     builder_close(&b);
 }
 
-START_TEST(engine_is_the_reference) {
-    const vpps_op op = (vpps_op)_i;
-    static const uint32_t vps[] = {1, 2, 3, 8};
-    uint64_t random = test_seed() * 77 + op;
-    for (uint32_t k = 0; k < 16; k++) {
-        const configuration c = {vps[k % 4], k & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED, k & 8};
-        check_configuration(op, vpps_random(&random) % 1000000, 0, 0, &c);
-        const uint32_t rows = 1 + vpps_random_below(&random, 64);
-        const bool matrix = cases[op]->shapes == MATRICES && vpps_random_below(&random, 2);
-        check_configuration(op, vpps_random(&random) % 1000000, rows,
-                            matrix ? 2 + vpps_random_below(&random, 8) : 1, &c);
+START_TEST(engine_is_the_reference)
+    {
+        const vpps_op op = (vpps_op)_i;
+        static const uint32_t vps[] = {1, 2, 3, 8};
+        uint64_t random = test_seed() * 77 + op;
+        for (uint32_t k = 0; k < 16; k++) {
+            const configuration c = {vps[k % 4], k & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED, k & 8};
+            check_configuration(op, vpps_random(&random) % 1000000, 0, 0, &c);
+            const uint32_t rows = 1 + vpps_random_below(&random, 64);
+            const bool matrix = cases[op]->shapes == MATRICES && vpps_random_below(&random, 2);
+            check_configuration(op, vpps_random(&random) % 1000000, rows,
+                                matrix ? 2 + vpps_random_below(&random, 8) : 1, &c);
+        }
     }
-}
 END_TEST
 
 /* ---------------------------------------------------------------- ties and corners, as documented in vpps.h */
@@ -512,68 +513,75 @@ static vpps_node min_of_two(vpps_graph *g, vpps_node a, vpps_node b) {
 static vpps_node relu_first(vpps_graph *g, vpps_node a, vpps_node b) { return vpps_add(g, vpps_relu(g, a), b); }
 static vpps_node abs_first(vpps_graph *g, vpps_node a, vpps_node b) { return vpps_add(g, vpps_abs(g, a), b); }
 
-START_TEST(ties_go_where_documented) {
-    static const struct {
-        const char *name;
-        vpps_node (*f)(vpps_graph *, vpps_node, vpps_node);
-        float a, b, da, db;
-    } rows[] = {
-        {"max", vpps_max, 0.5f, 0.5f, 1, 0},
-        {"min", vpps_min, 0.5f, 0.5f, 1, 0},
-        {"max_of", max_of_two, 0.5f, 0.5f, 1, 0},
-        {"min_of", min_of_two, 0.5f, 0.5f, 1, 0},
-        {"max of -0 and 0", vpps_max, -0.0f, 0.0f, 1, 0},
-        {"max_of -0 and 0", max_of_two, -0.0f, 0.0f, 1, 0},
-        {"relu at 0", relu_first, 0, 1, 0, 1},
-        {"relu at -0", relu_first, -0.0f, 1, 0, 1},
-        {"abs at 0", abs_first, 0, 1, 0, 1},
-        {"abs below 0", abs_first, -0.5f, 1, -1, 1},
-    };
-    for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
-        float da, db;
-        slopes(rows[i].f, rows[i].a, rows[i].b, &da, &db);
-        ck_assert_msg(da == rows[i].da && db == rows[i].db, "%s: gradients %g and %g instead of %g and %g",
-                      rows[i].name, (double)da, (double)db, (double)rows[i].da, (double)rows[i].db);
+START_TEST(ties_go_where_documented)
+    {
+        static const struct {
+            const char *name;
+            vpps_node (*f)(vpps_graph *, vpps_node, vpps_node);
+            float a, b, da, db;
+        } rows[] = {
+            {"max", vpps_max, 0.5f, 0.5f, 1, 0},
+            {"min", vpps_min, 0.5f, 0.5f, 1, 0},
+            {"max_of", max_of_two, 0.5f, 0.5f, 1, 0},
+            {"min_of", min_of_two, 0.5f, 0.5f, 1, 0},
+            {"max of -0 and 0", vpps_max, -0.0f, 0.0f, 1, 0},
+            {"max_of -0 and 0", max_of_two, -0.0f, 0.0f, 1, 0},
+            {"relu at 0", relu_first, 0, 1, 0, 1},
+            {"relu at -0", relu_first, -0.0f, 1, 0, 1},
+            {"abs at 0", abs_first, 0, 1, 0, 1},
+            {"abs below 0", abs_first, -0.5f, 1, -1, 1},
+        };
+        for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+            float da, db;
+            slopes(rows[i].f, rows[i].a, rows[i].b, &da, &db);
+            ck_assert_msg(da == rows[i].da && db == rows[i].db, "%s: gradients %g and %g instead of %g and %g",
+                          rows[i].name, (double)da, (double)db, (double)rows[i].da, (double)rows[i].db);
+        }
     }
-}
 END_TEST
 
 /* Functions far out: no NaN, no overflow where the result is representable. */
-START_TEST(large_arguments) {
-    static const struct {
-        const char *name;
-        vpps_node (*f)(vpps_graph *, vpps_node);
-        float x, y;
-    } rows[] = {
-        {"sigmoid", vpps_sigmoid, 100, 1},        {"sigmoid", vpps_sigmoid, -100, 0}, {"tanh", vpps_tanh, 100, 1},
-        {"tanh", vpps_tanh, -100, -1},            {"gelu", vpps_gelu, 100, 100},      {"gelu", vpps_gelu, -100, 0},
-        {"softmax", vpps_softmax, 1000, 1.0f / 40}, {"exp", vpps_exp, -200, 0},
-    };
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_handle *h;
-    TEST_OK(vpps_model_create(&model, 1));
-    TEST_OK(vpps_graph_create(&g, model));
-    for (int portable = 0; portable < 2; portable++) {
-        const configuration c = {1, VPPS_GRADIENTS_DEFERRED, portable};
-        const vpps_options options = options_of(&c);
-        TEST_OK(vpps_handle_create(&h, model, &options));
-        for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
-            float x[40], y[40], *outs[] = {y};
-            for (int k = 0; k < 40; k++) x[k] = rows[i].x;
-            vpps_graph_clear(g);
-            const vpps_node node = rows[i].f(g, vpps_input(g, 40, 1, x));
-            TEST_OK(vpps_forward(h, g, 1, &node, outs));
-            for (int k = 0; k < 40; k++) {
-                ck_assert_msg(fabsf(y[k] - rows[i].y) <= 1e-6f * (1 + fabsf(rows[i].y)), "%s(%g) = %.9g at %d%s",
-                              rows[i].name, (double)rows[i].x, (double)y[k], k, portable ? " (portable)" : "");
+START_TEST(large_arguments)
+    {
+        static const struct {
+            const char *name;
+            vpps_node (*f)(vpps_graph *, vpps_node);
+            float x, y;
+        } rows[] = {
+            {"sigmoid", vpps_sigmoid, 100, 1},
+            {"sigmoid", vpps_sigmoid, -100, 0},
+            {"tanh", vpps_tanh, 100, 1},
+            {"tanh", vpps_tanh, -100, -1},
+            {"gelu", vpps_gelu, 100, 100},
+            {"gelu", vpps_gelu, -100, 0},
+            {"softmax", vpps_softmax, 1000, 1.0f / 40},
+            {"exp", vpps_exp, -200, 0},
+        };
+        vpps_model *model;
+        vpps_graph *g;
+        vpps_handle *h;
+        TEST_OK(vpps_model_create(&model, 1));
+        TEST_OK(vpps_graph_create(&g, model));
+        for (int portable = 0; portable < 2; portable++) {
+            const configuration c = {1, VPPS_GRADIENTS_DEFERRED, portable};
+            const vpps_options options = options_of(&c);
+            TEST_OK(vpps_handle_create(&h, model, &options));
+            for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+                float x[40], y[40], *outs[] = {y};
+                for (int k = 0; k < 40; k++) x[k] = rows[i].x;
+                vpps_graph_clear(g);
+                const vpps_node node = rows[i].f(g, vpps_input(g, 40, 1, x));
+                TEST_OK(vpps_forward(h, g, 1, &node, outs));
+                for (int k = 0; k < 40; k++) {
+                    ck_assert_msg(fabsf(y[k] - rows[i].y) <= 1e-6f * (1 + fabsf(rows[i].y)), "%s(%g) = %.9g at %d%s",
+                                  rows[i].name, (double)rows[i].x, (double)y[k], k, portable ? " (portable)" : "");
+                }
             }
+            vpps_handle_destroy(h);
         }
-        vpps_handle_destroy(h);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(model);
     }
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
-}
 END_TEST
 
 int main(void) {

@@ -26,7 +26,8 @@ vpps_node sn_build(const small_network *n, uint32_t batch, float factor) {
     const uint32_t chains = 1 + batch % 4;
     vpps_graph_clear(g);
     for (uint32_t i = 0; i < chains; i++) {
-        vpps_node h = vpps_tanh(g, vpps_affine1(g, n->b, n->W, vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS))));
+        vpps_node h =
+            vpps_tanh(g, vpps_affine1(g, n->b, n->W, vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS))));
         for (uint32_t length = vpps_random_below(&random, 6); length > 0; length--) {
             const vpps_node x = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
             h = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, h));

@@ -83,73 +83,77 @@ static void break_script(fixture *f, int kind) {
     }
 }
 
-START_TEST(stalls_are_reported) {
-    fixture f;
-    open_fixture(&f, _i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS);
-    break_script(&f, _i / 2);
-    expect(&f, VPPS_STALL, "barrier");
-    close_fixture(&f);
-}
+START_TEST(stalls_are_reported)
+    {
+        fixture f;
+        open_fixture(&f, _i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS);
+        break_script(&f, _i / 2);
+        expect(&f, VPPS_STALL, "barrier");
+        close_fixture(&f);
+    }
 END_TEST
 
-START_TEST(wild_scripts_are_refused) {
-    fixture f;
-    open_fixture(&f, _i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS);
-    uint32_t *at = find(&f, VPPS_I_WAIT, 0);
-    ck_assert_ptr_nonnull(at);
-    switch (_i / 2) {
-    case 0:
-        at[0] = 255;
-        expect(&f, VPPS_SCRIPT, "opcode 255");
-        break;
-    case 1:
-        at[1] = 1u << 30;
-        expect(&f, VPPS_SCRIPT, "barrier 1073741824");
-        break;
-    default: /* the last word of a stream begins an instruction that is longer */
-        f.scheduler->script[vpps_script_starts(f.scheduler->script)[VPS] - 1] = VPPS_I_WAIT;
-        expect(&f, VPPS_SCRIPT, "cut short");
-        break;
+START_TEST(wild_scripts_are_refused)
+    {
+        fixture f;
+        open_fixture(&f, _i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS);
+        uint32_t *at = find(&f, VPPS_I_WAIT, 0);
+        ck_assert_ptr_nonnull(at);
+        switch (_i / 2) {
+        case 0:
+            at[0] = 255;
+            expect(&f, VPPS_SCRIPT, "opcode 255");
+            break;
+        case 1:
+            at[1] = 1u << 30;
+            expect(&f, VPPS_SCRIPT, "barrier 1073741824");
+            break;
+        default: /* the last word of a stream begins an instruction that is longer */
+            f.scheduler->script[vpps_script_starts(f.scheduler->script)[VPS] - 1] = VPPS_I_WAIT;
+            expect(&f, VPPS_SCRIPT, "cut short");
+            break;
+        }
+        close_fixture(&f);
     }
-    close_fixture(&f);
-}
 END_TEST
 
 /* After a failure the device still runs correct scripts and ends cleanly. */
-START_TEST(device_survives_a_stall) {
-    fixture f;
-    open_fixture(&f, VPPS_CALLER_FREE);
-    uint32_t *at = find(&f, VPPS_I_WAIT, 0);
-    at[2]++;
-    expect(&f, VPPS_STALL, "barrier");
-    at[2]--;
-    const vpps_outcome out = run(&f);
-    ck_assert_msg(out.status == VPPS_OK, "%s", out.message);
-    ck_assert(isfinite(out.loss) && out.loss > 0);
-    close_fixture(&f);
-}
+START_TEST(device_survives_a_stall)
+    {
+        fixture f;
+        open_fixture(&f, VPPS_CALLER_FREE);
+        uint32_t *at = find(&f, VPPS_I_WAIT, 0);
+        at[2]++;
+        expect(&f, VPPS_STALL, "barrier");
+        at[2]--;
+        const vpps_outcome out = run(&f);
+        ck_assert_msg(out.status == VPPS_OK, "%s", out.message);
+        ck_assert(isfinite(out.loss) && out.loss > 0);
+        close_fixture(&f);
+    }
 END_TEST
 
 /* Who calls does not change a bit; more VPs than cores, or than rows, work. */
-START_TEST(callers_agree) {
-    static const uint32_t vps[] = {1, 2, 3, 8, 40};
-    float losses[2][6];
-    for (int caller = 0; caller < 2; caller++) {
-        small_network net;
-        sn_open(&net, 5);
-        vpps_options options = sn_options(vps[_i], VPPS_ADAM);
-        options.caller = caller ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
-        vpps_handle *h;
-        TEST_OK(vpps_handle_create(&h, net.model, &options));
-        for (uint32_t b = 0; b < 6; b++) {
-            TEST_OK(vpps_fb(h, net.g, sn_build(&net, b, 1), NULL));
-            TEST_OK(vpps_sync_latest_loss(h, &losses[caller][b]));
+START_TEST(callers_agree)
+    {
+        static const uint32_t vps[] = {1, 2, 3, 8, 40};
+        float losses[2][6];
+        for (int caller = 0; caller < 2; caller++) {
+            small_network net;
+            sn_open(&net, 5);
+            vpps_options options = sn_options(vps[_i], VPPS_ADAM);
+            options.caller = caller ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
+            vpps_handle *h;
+            TEST_OK(vpps_handle_create(&h, net.model, &options));
+            for (uint32_t b = 0; b < 6; b++) {
+                TEST_OK(vpps_fb(h, net.g, sn_build(&net, b, 1), NULL));
+                TEST_OK(vpps_sync_latest_loss(h, &losses[caller][b]));
+            }
+            vpps_handle_destroy(h);
+            sn_close(&net);
         }
-        vpps_handle_destroy(h);
-        sn_close(&net);
+        ck_assert_int_eq(memcmp(losses[0], losses[1], sizeof losses[0]), 0);
     }
-    ck_assert_int_eq(memcmp(losses[0], losses[1], sizeof losses[0]), 0);
-}
 END_TEST
 
 int main(void) {

@@ -95,7 +95,7 @@ static void compare_all(const reference *ref, const network *n, uint32_t t) {
         for (int s = 0; s < VPPS_MAX_STATES; s++) {
             for (int k = 0; k < REF_NOISE_RUNS; k++) noisy[k] = ref->noisy[k]->states[s] + at;
             if (!data->states[s]) continue;
-            char what[16];
+            char what[32];
             snprintf(what, sizeof what, "state %d", s);
             compare(what, data->name, t, data->states[s], ref->exact->states[s] + at, noisy, elems);
         }
@@ -123,125 +123,129 @@ static vpps_options options_for(const vpps_optimizer *o, uint32_t variant) {
     return options;
 }
 
-START_TEST(steps_are_the_formulas) {
-    for (uint32_t variant = 0; variant < 8; variant++) {
-        vpps_optimizer o = kinds[_i % 5];
-        if (_i / 5 & 1) o.weight_decay = 0.03f;
-        if (_i / 5 & 2) o.clip = variant & 2 ? 0.3f : 1000; /* always, and never */
-        network n = open_network();
-        vpps_handle *h;
-        const vpps_options options = options_for(&o, variant);
-        TEST_OK(vpps_handle_create(&h, n.model, &options));
-        reference ref = {.exact = ref_model_create(n.model)};
-        for (int k = 0; k < REF_NOISE_RUNS; k++) ref.noisy[k] = ref_model_create(n.model);
-        for (uint32_t t = 1; t <= STEPS; t++) {
-            const vpps_node loss = build(&n, t);
-            if (t == 3) { /* from the next batch on */
-                o.lr *= 0.5f;
-                TEST_OK(vpps_set_learning_rate(h, o.lr));
+START_TEST(steps_are_the_formulas)
+    {
+        for (uint32_t variant = 0; variant < 8; variant++) {
+            vpps_optimizer o = kinds[_i % 5];
+            if (_i / 5 & 1) o.weight_decay = 0.03f;
+            if (_i / 5 & 2) o.clip = variant & 2 ? 0.3f : 1000; /* always, and never */
+            network n = open_network();
+            vpps_handle *h;
+            const vpps_options options = options_for(&o, variant);
+            TEST_OK(vpps_handle_create(&h, n.model, &options));
+            reference ref = {.exact = ref_model_create(n.model)};
+            for (int k = 0; k < REF_NOISE_RUNS; k++) ref.noisy[k] = ref_model_create(n.model);
+            for (uint32_t t = 1; t <= STEPS; t++) {
+                const vpps_node loss = build(&n, t);
+                if (t == 3) { /* from the next batch on */
+                    o.lr *= 0.5f;
+                    TEST_OK(vpps_set_learning_rate(h, o.lr));
+                }
+                if (t == 4 || t == 6) TEST_OK(vpps_freeze(n.model, n.W, t == 4));
+                TEST_OK(vpps_fb(h, n.g, loss, NULL));
+                advance(&ref, &n, loss, &o, t);
+                if (t % 2 && t != STEPS) continue; /* steps without a pull between them, too */
+                TEST_OK(vpps_handle_pull(h));
+                compare_all(&ref, &n, t);
             }
-            if (t == 4 || t == 6) TEST_OK(vpps_freeze(n.model, n.W, t == 4));
-            TEST_OK(vpps_fb(h, n.g, loss, NULL));
-            advance(&ref, &n, loss, &o, t);
-            if (t % 2 && t != STEPS) continue; /* steps without a pull between them, too */
-            TEST_OK(vpps_handle_pull(h));
-            compare_all(&ref, &n, t);
+            vpps_handle_destroy(h);
+            ref_model_destroy(ref.exact);
+            for (int k = 0; k < REF_NOISE_RUNS; k++) ref_model_destroy(ref.noisy[k]);
+            close_network(&n);
         }
-        vpps_handle_destroy(h);
-        ref_model_destroy(ref.exact);
-        for (int k = 0; k < REF_NOISE_RUNS; k++) ref_model_destroy(ref.noisy[k]);
-        close_network(&n);
     }
-}
 END_TEST
 
 static bool same(const float *a, const float *b, size_t n) { return !memcmp(a, b, n * sizeof *a); }
 
 /* What the loss does not depend on keeps its bits, in spite of weight decay and momentum. */
-START_TEST(what_is_not_used_is_not_touched) {
-    vpps_optimizer o = kinds[_i];
-    o.weight_decay = 0.1f;
-    o.clip = 0.5f;
-    network n = open_network();
-    vpps_handle *h;
-    const vpps_options options = options_for(&o, (uint32_t)_i + 1);
-    ref_model *start = ref_model_create(n.model);
-    TEST_OK(vpps_handle_create(&h, n.model, &options));
-    float *before[10] = {0};
-    for (uint32_t t = 1; t <= 4; t++) {
-        TEST_OK(vpps_fb(h, n.g, build(&n, t), NULL));
-        TEST_OK(vpps_handle_pull(h));
-        const vpps_param still[] = {n.frozen, n.frozen_table, n.unused, n.unused_bias, n.dangling};
-        for (size_t i = 0; i < VPPS_COUNT(still); i++) {
-            const vpps_parameter_data *p = &n.model->params[still[i]];
-            for (size_t e = 0; e < vpps_param_elems(p); e++) {
-                ck_assert_msg((double)p->values[e] == start->values[start->first[still[i]] + e], "%s[%zu] has moved",
-                              p->name, e);
-                for (int s = 0; s < VPPS_MAX_STATES; s++) {
-                    ck_assert_msg(!p->states[s] || p->states[s][e] == 0, "state %d of %s[%zu] is %g", s, p->name, e,
-                                  (double)p->states[s][e]);
+START_TEST(what_is_not_used_is_not_touched)
+    {
+        vpps_optimizer o = kinds[_i];
+        o.weight_decay = 0.1f;
+        o.clip = 0.5f;
+        network n = open_network();
+        vpps_handle *h;
+        const vpps_options options = options_for(&o, (uint32_t)_i + 1);
+        ref_model *start = ref_model_create(n.model);
+        TEST_OK(vpps_handle_create(&h, n.model, &options));
+        float *before[10] = {0};
+        for (uint32_t t = 1; t <= 4; t++) {
+            TEST_OK(vpps_fb(h, n.g, build(&n, t), NULL));
+            TEST_OK(vpps_handle_pull(h));
+            const vpps_param still[] = {n.frozen, n.frozen_table, n.unused, n.unused_bias, n.dangling};
+            for (size_t i = 0; i < VPPS_COUNT(still); i++) {
+                const vpps_parameter_data *p = &n.model->params[still[i]];
+                for (size_t e = 0; e < vpps_param_elems(p); e++) {
+                    ck_assert_msg((double)p->values[e] == start->values[start->first[still[i]] + e],
+                                  "%s[%zu] has moved", p->name, e);
+                    for (int s = 0; s < VPPS_MAX_STATES; s++) {
+                        ck_assert_msg(!p->states[s] || p->states[s][e] == 0, "state %d of %s[%zu] is %g", s, p->name, e,
+                                      (double)p->states[s][e]);
+                    }
                 }
             }
-        }
-        /* rows of E, and `odd`, against the batch before */
-        const vpps_parameter_data *E = &n.model->params[n.E], *odd = &n.model->params[n.odd];
-        const float *now[] = {E->values, E->states[0], E->states[1], odd->values, odd->states[0], odd->states[1]};
-        for (int k = 0; k < 6; k++) {
-            const size_t size = (k < 3 ? ROWS * IN : OUT) * sizeof(float);
-            if (!now[k]) continue;
-            for (uint32_t row = 0; row < ROWS && before[k] && k < 3; row++) {
-                bool used = false;
-                for (uint32_t i = 0; i < 3; i++) used |= row_of(t, i) == row;
-                const bool kept = same(before[k] + row * IN, now[k] + row * IN, IN);
-                ck_assert_msg(kept != used, "batch %u: row %u of E (%s) has %schanged", t, row,
-                              k ? "state" : "values", kept ? "not " : "");
+            /* rows of E, and `odd`, against the batch before */
+            const vpps_parameter_data *E = &n.model->params[n.E], *odd = &n.model->params[n.odd];
+            const float *now[] = {E->values, E->states[0], E->states[1], odd->values, odd->states[0], odd->states[1]};
+            for (int k = 0; k < 6; k++) {
+                const size_t size = (k < 3 ? ROWS * IN : OUT) * sizeof(float);
+                if (!now[k]) continue;
+                for (uint32_t row = 0; row < ROWS && before[k] && k < 3; row++) {
+                    bool used = false;
+                    for (uint32_t i = 0; i < 3; i++) used |= row_of(t, i) == row;
+                    const bool kept = same(before[k] + row * IN, now[k] + row * IN, IN);
+                    ck_assert_msg(kept != used, "batch %u: row %u of E (%s) has %schanged", t, row,
+                                  k ? "state" : "values", kept ? "not " : "");
+                }
+                if (before[k] && k >= 3) {
+                    const bool kept = same(before[k], now[k], OUT);
+                    ck_assert_msg(kept == (t % 2 == 0), "batch %u: odd (%s) has %schanged", t,
+                                  k > 3 ? "state" : "values", kept ? "not " : "");
+                }
+                free(before[k]);
+                before[k] = malloc(size);
+                ck_assert_ptr_nonnull(before[k]);
+                memcpy(before[k], now[k], size);
             }
-            if (before[k] && k >= 3) {
-                const bool kept = same(before[k], now[k], OUT);
-                ck_assert_msg(kept == (t % 2 == 0), "batch %u: odd (%s) has %schanged", t, k > 3 ? "state" : "values",
-                              kept ? "not " : "");
-            }
-            free(before[k]);
-            before[k] = malloc(size);
-            ck_assert_ptr_nonnull(before[k]);
-            memcpy(before[k], now[k], size);
         }
+        for (int k = 0; k < 10; k++) free(before[k]);
+        vpps_handle_destroy(h);
+        ref_model_destroy(start);
+        close_network(&n);
     }
-    for (int k = 0; k < 10; k++) free(before[k]);
-    vpps_handle_destroy(h);
-    ref_model_destroy(start);
-    close_network(&n);
-}
 END_TEST
 
 /* A gradient of norm 5 by construction: clipping is exact where it can be seen. */
-START_TEST(clipping_is_by_the_global_norm) {
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_handle *h;
-    vpps_param a, E;
-    const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
-    for (int clipped = 0; clipped < 2; clipped++) {
-        vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = clipped ? 2.5f : 5.5f}, 2);
-        TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(vpps_add_vector(model, &a, "a", 1, &zero));
-        TEST_OK(vpps_add_lookup(model, &E, "E", 3, 1, 1, &zero));
-        TEST_OK(vpps_graph_create(&g, model));
-        TEST_OK(vpps_handle_create(&h, model, &o));
-        /* 3 a + 2 E[1] + 2 E[1]: one row, looked up twice, counts once */
-        const vpps_node terms[] = {vpps_scale(g, vpps_parameter(g, a), 3), vpps_scale(g, vpps_lookup(g, E, 1), 2),
-                                   vpps_scale(g, vpps_lookup(g, E, 1), 2)};
-        TEST_OK(vpps_fb(h, g, vpps_sum(g, 3, terms), NULL));
-        TEST_OK(vpps_handle_pull(h));
-        const float factor = clipped ? 0.5f : 1;
-        ck_assert_float_eq_tol(vpps_param_values(model, a)[0], -3 * factor, 1e-6f);
-        ck_assert_float_eq_tol(vpps_param_values(model, E)[1], -4 * factor, 1e-6f);
-        ck_assert_float_eq(vpps_param_values(model, E)[0], 0);
-        vpps_handle_destroy(h);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(model);
+START_TEST(clipping_is_by_the_global_norm)
+    {
+        vpps_model *model;
+        vpps_graph *g;
+        vpps_handle *h;
+        vpps_param a, E;
+        const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
+        for (int clipped = 0; clipped < 2; clipped++) {
+            vpps_options o =
+                options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = clipped ? 2.5f : 5.5f}, 2);
+            TEST_OK(vpps_model_create(&model, 1));
+            TEST_OK(vpps_add_vector(model, &a, "a", 1, &zero));
+            TEST_OK(vpps_add_lookup(model, &E, "E", 3, 1, 1, &zero));
+            TEST_OK(vpps_graph_create(&g, model));
+            TEST_OK(vpps_handle_create(&h, model, &o));
+            /* 3 a + 2 E[1] + 2 E[1]: one row, looked up twice, counts once */
+            const vpps_node terms[] = {vpps_scale(g, vpps_parameter(g, a), 3), vpps_scale(g, vpps_lookup(g, E, 1), 2),
+                                       vpps_scale(g, vpps_lookup(g, E, 1), 2)};
+            TEST_OK(vpps_fb(h, g, vpps_sum(g, 3, terms), NULL));
+            TEST_OK(vpps_handle_pull(h));
+            const float factor = clipped ? 0.5f : 1;
+            ck_assert_float_eq_tol(vpps_param_values(model, a)[0], -3 * factor, 1e-6f);
+            ck_assert_float_eq_tol(vpps_param_values(model, E)[1], -4 * factor, 1e-6f);
+            ck_assert_float_eq(vpps_param_values(model, E)[0], 0);
+            vpps_handle_destroy(h);
+            vpps_graph_destroy(g);
+            vpps_model_destroy(model);
+        }
     }
-}
 END_TEST
 
 int main(void) {

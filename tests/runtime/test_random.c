@@ -23,11 +23,15 @@ typedef struct configuration {
 static const uint64_t dropout_seed = 1234;
 
 static vpps_optimizer draw_optimizer(uint64_t *random) {
-    static const float rates[] = {[VPPS_SGD] = 0.1f, [VPPS_MOMENTUM] = 0.05f, [VPPS_ADAGRAD] = 0.05f,
-                                  [VPPS_ADAM] = 0.01f, [VPPS_ADAMW] = 0.01f};
+    static const float rates[] = {
+        [VPPS_SGD] = 0.1f, [VPPS_MOMENTUM] = 0.05f, [VPPS_ADAGRAD] = 0.05f, [VPPS_ADAM] = 0.01f, [VPPS_ADAMW] = 0.01f};
     const uint32_t kind = vpps_random_below(random, VPPS_ADAMW + 1);
-    vpps_optimizer o = {.kind = (vpps_optimizer_kind)kind, .lr = rates[kind], .momentum = 0.9f, .beta1 = 0.9f,
-                        .beta2 = 0.999f, .epsilon = kind == VPPS_ADAGRAD ? 1e-6f : 1e-8f};
+    vpps_optimizer o = {.kind = (vpps_optimizer_kind)kind,
+                        .lr = rates[kind],
+                        .momentum = 0.9f,
+                        .beta1 = 0.9f,
+                        .beta2 = 0.999f,
+                        .epsilon = kind == VPPS_ADAGRAD ? 1e-6f : 1e-8f};
     if (vpps_random_below(random, 3) == 0) o.weight_decay = 0.02f;
     if (vpps_random_below(random, 3) == 0) o.clip = 0.5f;
     return o;
@@ -298,7 +302,8 @@ static void report(const rg_case *c, const configuration *f) {
     rg_shrink(&small, fails, &failed, 400);
     rg_built built;
     check_case(&small, f);
-    fprintf(stderr, "%u VPs, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s; a smaller case, which fails by\n    %s\n",
+    fprintf(stderr,
+            "%u VPs, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s; a smaller case, which fails by\n    %s\n",
             f->vps, f->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate",
             f->portable ? ", portable" : "", f->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free",
             (int)f->optimizer.kind, (double)f->optimizer.lr, (double)f->optimizer.weight_decay,
@@ -316,37 +321,40 @@ static rg_case draw_case(uint64_t number) {
 /* Cases run in CHUNKS tests, so that each stays within Check's time limit. */
 enum { CASES = 2000, CHUNKS = 20, RUNS = 3 };
 
-START_TEST(engine_is_the_reference) {
-    uint64_t first = (uint64_t)_i * test_scaled(CASES) / CHUNKS, end = (uint64_t)(_i + 1) * test_scaled(CASES) / CHUNKS;
-    const char *only = getenv("VPPS_TEST_CASES");
-    if (only) {
-        unsigned long long a, b;
-        if (sscanf(only, "%llu:%llu", &a, &b) != 2) ck_abort_msg("VPPS_TEST_CASES is FIRST:END");
-        first = _i ? 0 : a;
-        end = _i ? 0 : b;
-    }
-    for (uint64_t i = first; i < end; i++) {
-        const rg_case c = draw_case(i);
-        configuration f = configuration_of(&c, 0);
-        rg_built built;
-        finding[0] = 0;
-        ck_assert_msg(fine(rg_build(&built, &c, NULL), "building"), "case %llu: %s", (unsigned long long)i, finding);
-        expectation e;
-        expect(&e, &built, &f);
-        n_graphs++;
-        n_unusable += !e.usable;
-        for (uint32_t k = 0; k < RUNS && e.usable; k++) {
-            f = configuration_of(&c, (uint32_t)(i * RUNS % 8) + k);
-            n_engine_runs++;
-            if (run_engine(&c, &f, &e)) continue;
-            report(&c, &f);
-            ck_abort_msg("case %llu: %s", (unsigned long long)i, finding);
+START_TEST(engine_is_the_reference)
+    {
+        uint64_t first = (uint64_t)_i * test_scaled(CASES) / CHUNKS,
+                 end = (uint64_t)(_i + 1) * test_scaled(CASES) / CHUNKS;
+        const char *only = getenv("VPPS_TEST_CASES");
+        if (only) {
+            unsigned long long a, b;
+            if (sscanf(only, "%llu:%llu", &a, &b) != 2) ck_abort_msg("VPPS_TEST_CASES is FIRST:END");
+            first = _i ? 0 : a;
+            end = _i ? 0 : b;
         }
-        forget(&e);
-        rg_destroy(&built);
+        for (uint64_t i = first; i < end; i++) {
+            const rg_case c = draw_case(i);
+            configuration f = configuration_of(&c, 0);
+            rg_built built;
+            finding[0] = 0;
+            ck_assert_msg(fine(rg_build(&built, &c, NULL), "building"), "case %llu: %s", (unsigned long long)i,
+                          finding);
+            expectation e;
+            expect(&e, &built, &f);
+            n_graphs++;
+            n_unusable += !e.usable;
+            for (uint32_t k = 0; k < RUNS && e.usable; k++) {
+                f = configuration_of(&c, (uint32_t)(i * RUNS % 8) + k);
+                n_engine_runs++;
+                if (run_engine(&c, &f, &e)) continue;
+                report(&c, &f);
+                ck_abort_msg("case %llu: %s", (unsigned long long)i, finding);
+            }
+            forget(&e);
+            rg_destroy(&built);
+        }
+        ck_assert_msg(n_unusable * 20 <= n_graphs, "%u of %u cases have numbers out of range", n_unusable, n_graphs);
     }
-    ck_assert_msg(n_unusable * 20 <= n_graphs, "%u of %u cases have numbers out of range", n_unusable, n_graphs);
-}
 END_TEST
 
 /* ---------------------------------------------------------------- the same bits every time */
@@ -376,23 +384,25 @@ static void train_to(const rg_case *c, const configuration *f, float *losses, fl
     rg_destroy(&built);
 }
 
-START_TEST(equal_runs_give_equal_bits) {
-    for (uint32_t i = 0; i < test_scaled(100); i++) {
-        const rg_case c = draw_case(100000 + i);
-        configuration f = configuration_of(&c, i);
-        float *a, *b, losses[2][2] = {{0}};
-        size_t n, m;
-        train_to(&c, &f, losses[0], &a, &n);
-        f.caller = i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS; /* who runs a VP does not matter */
-        train_to(&c, &f, losses[1], &b, &m);
-        ck_assert_uint_eq(n, m);
-        ck_assert_msg(!memcmp(losses[0], losses[1], sizeof losses[0]), "case %u, %u VPs: losses %.9g and %.9g", i, f.vps,
-                      (double)losses[0][0], (double)losses[1][0]);
-        ck_assert_msg(!memcmp(a, b, n * sizeof *a), "case %u, %u VPs: parameters differ between equal runs", i, f.vps);
-        free(a);
-        free(b);
+START_TEST(equal_runs_give_equal_bits)
+    {
+        for (uint32_t i = 0; i < test_scaled(100); i++) {
+            const rg_case c = draw_case(100000 + i);
+            configuration f = configuration_of(&c, i);
+            float *a, *b, losses[2][2] = {{0}};
+            size_t n, m;
+            train_to(&c, &f, losses[0], &a, &n);
+            f.caller = i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS; /* who runs a VP does not matter */
+            train_to(&c, &f, losses[1], &b, &m);
+            ck_assert_uint_eq(n, m);
+            ck_assert_msg(!memcmp(losses[0], losses[1], sizeof losses[0]), "case %u, %u VPs: losses %.9g and %.9g", i,
+                          f.vps, (double)losses[0][0], (double)losses[1][0]);
+            ck_assert_msg(!memcmp(a, b, n * sizeof *a), "case %u, %u VPs: parameters differ between equal runs", i,
+                          f.vps);
+            free(a);
+            free(b);
+        }
     }
-}
 END_TEST
 
 int main(void) {

@@ -26,13 +26,17 @@ static bool step(symbolic_machine *m, uint32_t vp) {
     }
     m->pc[vp] += n;
     switch (op) {
-    case VPPS_I_WAIT:
     case VPPS_I_NOP: break;
+    case VPPS_I_WAIT:
+        if (m->log && !m->fault) race_log_wait(m->log, vp, at[1], at[2]);
+        break;
     case VPPS_I_SIGNAL:
-        if (at[1] >= m->h->n_barriers)
+        if (at[1] >= m->h->n_barriers) {
             m->fault = true;
-        else
-            m->counters[at[1]]++;
+            break;
+        }
+        m->counters[at[1]]++;
+        if (m->log) race_log_signal(m->log, vp, at[1]);
         break;
     case VPPS_I_END: m->done[vp] = 1; break;
     case VPPS_I_CALL:
@@ -216,7 +220,7 @@ static void release(symbolic_machine *m) {
     for (size_t i = 0; i < VPPS_COUNT(blocks); i++) free(blocks[i]);
 }
 
-symbolic_result symbolic_run(const subject *s, symbolic_order order) {
+static symbolic_result run(const subject *s, symbolic_order order, struct race_log *log) {
     vpps_script_header h;
     memcpy(&h, s->script, sizeof h);
     if (!header_is_usable(s, &h)) return (symbolic_result){SYMBOLIC_FAULT, 0};
@@ -224,16 +228,31 @@ symbolic_result symbolic_run(const subject *s, symbolic_order order) {
                           .h = &h,
                           .limit = vpps_max_u32(h.pool_words, s->plan->batch),
                           .salt = order.salt,
+                          .log = log,
                           .key = symbolic_mix(h.dropout_key[0], h.dropout_key[1])};
     prepare_memory(&m);
     prepare_vps(&m);
     symbolic_result result = {order.starve ? run_starving(&m, order.vp) : run_favouring(&m, order.vp), 0};
+    m.log = NULL; /* what the host reads is no VP's access */
     if (result.outcome == SYMBOLIC_DONE) {
         result.hash = result_hash(&m);
         if (m.fault) result.outcome = SYMBOLIC_FAULT;
     }
     release(&m);
     return result;
+}
+
+symbolic_result symbolic_run(const subject *s, symbolic_order order) { return run(s, order, NULL); }
+
+bool symbolic_races(const subject *s) {
+    vpps_script_header h;
+    memcpy(&h, s->script, sizeof h);
+    if (!header_is_usable(s, &h)) return false;
+    struct race_log *log = race_log_create(s);
+    (void)run(s, (symbolic_order){0, false, 1}, log);
+    const bool found = race_log_found(log);
+    race_log_destroy(log);
+    return found;
 }
 
 bool symbolic_differs(const subject *s, const symbolic_result *expected) {

@@ -31,4 +31,8 @@ symbolic_result symbolic_run(const subject *s, symbolic_order order);
  * starved.) */
 bool symbolic_differs(const subject *s, const symbolic_result *expected);
 
+/* Does a pair of accesses to one place, one of them a write, lack an order? Every access is compared with every
+ * earlier one. A wait orders when it needs all signals that its barrier gets; otherwise which came is luck. */
+bool symbolic_races(const subject *s);
+
 #endif

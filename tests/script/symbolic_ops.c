@@ -11,9 +11,17 @@ static uint64_t *word(symbolic_machine *m, uint64_t offset) {
     nowhere = 0;
     return &nowhere;
 }
-uint64_t symbolic_get(symbolic_machine *m, uint64_t offset) { return *word(m, offset); }
+static void note_read(symbolic_machine *m, const uint64_t *at) {
+    if (m->log && !m->fault) race_log_access(m->log, m->vp, at, false);
+}
+uint64_t symbolic_get(symbolic_machine *m, uint64_t offset) {
+    const uint64_t *at = word(m, offset);
+    note_read(m, at);
+    return *at;
+}
 
 static void later(symbolic_machine *m, uint64_t *at, uint64_t value, bool add) {
+    if (m->log && !m->fault) race_log_access(m->log, m->vp, at, true);
     if (!VPPS_RESERVE(m->pending, m->pending_capacity, m->n_pending + 1)) abort();
     m->pending[m->n_pending++] = (struct pending){at, value, add};
 }
@@ -198,8 +206,10 @@ static void vector(symbolic_machine *m, uint32_t op, uint32_t bundle, uint64_t a
             list l = list_of(m, bundle, script_at(m, at + 6 + 2 * q));
             uint64_t *a = matrix(m, m->matrices, script_at(m, at + 5 + 2 * q), rows, l.elements);
             uint64_t x = script_at(m, (uint64_t)l.values + j);
-            for (uint32_t k = 0; k < l.elements && !m->fault; k++)
+            for (uint32_t k = 0; k < l.elements && !m->fault; k++) {
+                note_read(m, &a[(size_t)r * l.elements + k]);
                 sum += a[(size_t)r * l.elements + k] * symbolic_get(m, x + k);
+            }
         }
         put(m, y + r, sum, false);
     }
@@ -229,7 +239,10 @@ static void vector(symbolic_machine *m, uint32_t op, uint32_t bundle, uint64_t a
         if (op == VPPS_I_AFFINE_P) {
             for (uint32_t k = 0; k < n && !m->fault; k++) {
                 uint64_t sum = 0;
-                for (uint32_t r = own.first; r < own.end; r++) sum += a[(size_t)r * n + k] * symbolic_get(m, dy + r);
+                for (uint32_t r = own.first; r < own.end; r++) {
+                    note_read(m, &a[(size_t)r * n + k]);
+                    sum += a[(size_t)r * n + k] * symbolic_get(m, dy + r);
+                }
                 later(m, word(m, share + k), sum, true);
             }
         } else if (op == VPPS_I_AFFINE_T) {
@@ -324,7 +337,10 @@ static void parameter(symbolic_machine *m, uint32_t op, uint32_t param) {
     if (op == VPPS_I_TRANSPOSE) {
         uint64_t *t = is_matrix ? m->transposed[(size_t)param * m->h->n_vps + m->vp] : NULL;
         m->fault |= !is_matrix;
-        for (size_t i = 0; is_matrix && i < all; i++) later(m, &t[i], m->matrices[param][i], false);
+        for (size_t i = 0; is_matrix && i < all; i++) {
+            note_read(m, &m->matrices[param][i]);
+            later(m, &t[i], m->matrices[param][i], false);
+        }
         return;
     }
     for (size_t i = (size_t)own.first * p->cols; i < (size_t)own.end * p->cols && !m->fault; i++) {
