@@ -226,7 +226,7 @@ static bool take_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_i
     const char *from = child ? "child" : "pulled node";
     vpps_signature s;
     bool list;
-    if (x == VPPS_NO_NODE) return false;
+    if (g->status != VPPS_OK) return false;
     if (!(child && scattered_shape(g, *child, in->output, &s)) && !vpps_node_signature(g, "apply", x, &s, &list)) {
         return false;
     }

@@ -36,16 +36,18 @@ static char *state_name(const vpps_parameter_data *p, int state) {
     return name;
 }
 
-/* Every tensor of the model, at most 1 + VPPS_MAX_STATES a parameter. Names of states are the caller's to free. */
-static size_t list_tensors(const vpps_model *model, vpps_safetensors_tensor *tensors) {
+/* Every tensor of the model, at most 1 + VPPS_MAX_STATES a parameter; names[] receives those made here (or NULL), to be
+ * freed. */
+static size_t list_tensors(const vpps_model *model, vpps_safetensors_tensor *tensors, char **names) {
     size_t n = 0;
     for (size_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *p = &model->params[i];
         for (int s = -1; s < VPPS_MAX_STATES; s++) {
             if (s >= 0 && !p->states[s]) continue;
-            vpps_safetensors_tensor *t = &tensors[n++];
-            *t = (vpps_safetensors_tensor){.name = s < 0 ? p->name : state_name(p, s),
-                                           .data = s < 0 ? p->values : p->states[s]};
+            names[n] = s < 0 ? NULL : state_name(p, s);
+            vpps_safetensors_tensor *t = &tensors[n];
+            *t = (vpps_safetensors_tensor){.name = s < 0 ? p->name : names[n], .data = s < 0 ? p->values : p->states[s]};
+            n++;
             t->n_dims = dims_of(p, t->dims);
         }
     }
@@ -56,10 +58,12 @@ vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *met
     enum { OWN = 5 };
     VPPS_TRY(vpps_handle_pull(h));
     const vpps_model *model = h->model;
-    vpps_safetensors_tensor *tensors = calloc((1 + VPPS_MAX_STATES) * model->n_params + 1, sizeof *tensors);
+    const size_t most = (1 + VPPS_MAX_STATES) * model->n_params + 1;
+    vpps_safetensors_tensor *tensors = calloc(most, sizeof *tensors);
+    char **names = calloc(most, sizeof *names);
     vpps_metadata *all = malloc((n + OWN) * sizeof *all);
-    size_t n_tensors = tensors ? list_tensors(model, tensors) : 0;
-    vpps_status status = tensors && all ? VPPS_OK : VPPS_MEMORY;
+    size_t n_tensors = tensors && names ? list_tensors(model, tensors, names) : 0;
+    vpps_status status = tensors && names && all ? VPPS_OK : VPPS_MEMORY;
     for (size_t i = 0; i < n_tensors; i++) {
         if (!tensors[i].name) status = VPPS_MEMORY;
     }
@@ -79,11 +83,8 @@ vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *met
         if (n) memcpy(all + OWN, metadata, n * sizeof *metadata);
         status = vpps_safetensors_write(path, tensors, n_tensors, all, n + OWN);
     }
-    for (size_t i = 0; i < n_tensors; i++) {
-        bool of_state = true;
-        for (size_t p = 0; p < model->n_params; p++) of_state &= tensors[i].name != model->params[p].name;
-        if (of_state) free((char *)(uintptr_t)tensors[i].name);
-    }
+    for (size_t i = 0; i < n_tensors; i++) free(names[i]);
+    free(names);
     free(tensors);
     free(all);
     return status;
@@ -159,11 +160,11 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     vpps_model *model = h->model;
     vpps_handle_settle(h);
     vpps_safetensors *file;
-    VPPS_TRY(vpps_handle_pull(h)); /* so that state without a counterpart in the file has memory to be cleared */
     VPPS_TRY(vpps_safetensors_open(&file, path));
     contents *c = calloc(model->n_params + 1, sizeof *c);
     uint64_t numbers[3] = {0, h->options.seed, model->random};
     vpps_status status = c ? read_all(file, path, h, c, numbers) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);
+    if (status == VPPS_OK) status = vpps_handle_pull(h); /* gives all state memory, also what the file does not have */
     if (status == VPPS_OK) {
         for (size_t i = 0; i < model->n_params; i++) adopt(&model->params[i], &c[i]);
         model->batches = numbers[0];

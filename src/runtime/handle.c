@@ -182,9 +182,9 @@ vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss) {
 vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss) {
     if (!h->latest_number) return vpps_fail(VPPS_STATE, "sync: no batch was run yet");
     vpps_handle_settle(h);
-    VPPS_TRY(vpps_handle_report(h));
+    h->pending = VPPS_OK;
     if (loss) *loss = h->latest.loss;
-    return VPPS_OK;
+    return h->latest.status == VPPS_OK ? VPPS_OK : latest_failure(h);
 }
 
 vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes, float *const *outs) {

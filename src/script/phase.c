@@ -39,7 +39,7 @@ static bool make_tracks(vpps_schedule_work *w) {
     uint32_t n_params = (uint32_t)w->g->model->n_params;
     w->n_tracks = n_params + 2 * w->n_groups;
     if (!VPPS_RESERVE(w->tracks, w->tracks_capacity, w->n_tracks) ||
-        !VPPS_RESERVE(w->parameter_used, w->parameter_used_capacity, n_params)) {
+        !VPPS_RESERVE(w->parameter_used, w->parameter_used_capacity, n_params + 1u)) {
         return false;
     }
     for (uint32_t i = 0; i < w->n_tracks; i++) w->tracks[i] = (vpps_track){-1, true};
