@@ -11,6 +11,10 @@
  * beside the matrix. OUTER takes more, since each pass reads and writes the whole gradient. */
 enum { VECTORS = 64, OUTER_VECTORS = 128 };
 
+/* Up to so many vectors, a product waits for the matrix: our own kernel reads it in one sweep, libxsmm's in strips,
+ * which costs a fifth once the matrices are too many for L2. */
+enum { FEW_VECTORS = 3 };
+
 /* ---------------------------------------------------------------- products */
 
 #if VPPS_WITH_XSMM
@@ -78,7 +82,7 @@ static void multiply(vpps_vp *vp, uint32_t m, uint32_t n, uint32_t k, operand a,
                      uint32_t ldc, bool accumulate) {
     if (!m || !n) return;
 #if VPPS_WITH_XSMM
-    if (vp->cpu->use_xsmm) {
+    if (vp->cpu->use_xsmm && (n > FEW_VECTORS || transposed_b)) {
         const vpps_product_key key = {m, n, k, a.ld, b.ld, ldc, transposed_b, accumulate};
         const vpps_product *p = find_product(vp, &key);
         if (p) {

@@ -613,7 +613,7 @@ static bool prepare_encoding(vpps_schedule_work *w) {
         w->n_streams = w->plan->n_vps;
     }
     for (uint32_t vp = 0; vp < w->n_streams; vp++) w->streams[vp].n = 0;
-    memset(w->owners, 0, w->owners_size * sizeof *w->owners);
+    if (w->owners_size) memset(w->owners, 0, w->owners_size * sizeof *w->owners);
     w->n_owners = 0;
     return VPPS_RESERVE(w->row_lists, w->row_lists_capacity, n_params);
 }
