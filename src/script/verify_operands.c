@@ -163,6 +163,7 @@ static bool parts_source(const vpps_verifier *v, vpps_piece *piece, uint32_t *ar
 bool vpps_verify_parts(vpps_verifier *v, vpps_piece *piece, bool run) {
     uint32_t argument, from;
     if (!parts_source(v, piece, &argument, &from)) return false;
+    piece->from = from;
     uint64_t source = piece->in->operands[0] + piece->shift;
     if (piece->edge) {
         uint32_t slot = v->slot_of[piece->node];
