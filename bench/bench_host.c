@@ -19,8 +19,13 @@ static uint64_t thread_ns(void) {
 /* As the CPU device lays parameters out, near enough: offsets differ, work does not. */
 static vpps_plan make_plan(const vpps_model *model, uint32_t *arrays) {
     uint32_t n = (uint32_t)model->n_params, next = 0;
-    vpps_plan plan = {.n_vps = VPS, .n_params = n, .values = arrays, .gradients = arrays + n,
-                      .states = {arrays + 2 * n, arrays + 3 * n}, .pool_words = UINT32_MAX, .ew_grain = 128};
+    vpps_plan plan = {.n_vps = VPS,
+                      .n_params = n,
+                      .values = arrays,
+                      .gradients = arrays + n,
+                      .states = {arrays + 2 * n, arrays + 3 * n},
+                      .pool_words = UINT32_MAX,
+                      .ew_grain = 128};
     for (uint32_t i = 0; i < n; i++) {
         arrays[i] = arrays[n + i] = next;
         next += model->params[i].kind == VPPS_MATRIX ? 0 : 2 * (uint32_t)vpps_param_elems(&model->params[i]);

@@ -14,12 +14,10 @@ out=$build/bench/results.md
     echo "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), $(nproc) cores;" \
         "$([ -n "$trees" ] && echo "Stanford Sentiment Treebank, training trees" || echo "generated ListOps")"
     echo
-    limits=$("$build/bench/bench_kernels" limits)
-    echo "$limits" | sed 's/^/    /'
+    "$build/bench/bench_kernels" limits | sed 's/^/    /'
     echo
-    peak=$(echo "$limits" | awk '/multiply-adds/ { print $2 }')
     "$build/bench/bench_host" ${trees:+"$trees"}
-    "$build/bench/bench_train" --peak "${peak:-0}" --rounds "${ROUNDS:-7}" ${trees:+"$trees"}
+    "$build/bench/bench_train" --rounds "${ROUNDS:-7}" ${trees:+"$trees"}
     echo
     "$build/bench/bench_kernels" instructions products | sed 's/^/    /'
 } | tee "$out"

@@ -12,8 +12,8 @@ typedef struct workload {
     vpps_treebank *trees;
     uint32_t *words;
     vpps_node *logits, *nll, *losses;
-    uint32_t next;        /* tree */
-    double flops_a_tree;  /* of training: products only, forward and twice that backward */
+    uint32_t next;       /* tree */
+    double flops_a_tree; /* of training: products only, forward and twice that backward */
 } workload;
 
 /* `path` NULL: ListOps. Fails with a message. */

@@ -44,18 +44,18 @@ extern "C" {
 /* ---------------------------------------------------------------- status */
 
 /* X(id, what it means) */
-#define VPPS_STATUS_TABLE(X)                                                                                   \
-    X(OK, "success")                                                                                           \
-    X(ARGUMENT, "an argument is out of its range")                                                             \
-    X(SHAPE, "operand shapes do not fit")                                                                      \
-    X(MEMORY, "the host's memory is exhausted")                                                                \
-    X(POOL, "the batch does not fit the device's pool")                                                        \
-    X(IO, "a file could not be read or written")                                                               \
-    X(FORMAT, "a file's content is not what its format asks for")                                              \
-    X(DEVICE, "the device is missing or failed")                                                               \
-    X(STALL, "a device program stopped making progress")                                                       \
-    X(NONFINITE, "the loss is NaN or infinite")                                                                \
-    X(SCRIPT, "a script failed verification")                                                                  \
+#define VPPS_STATUS_TABLE(X)                                                                                           \
+    X(OK, "success")                                                                                                   \
+    X(ARGUMENT, "an argument is out of its range")                                                                     \
+    X(SHAPE, "operand shapes do not fit")                                                                              \
+    X(MEMORY, "the host's memory is exhausted")                                                                        \
+    X(POOL, "the batch does not fit the device's pool")                                                                \
+    X(IO, "a file could not be read or written")                                                                       \
+    X(FORMAT, "a file's content is not what its format asks for")                                                      \
+    X(DEVICE, "the device is missing or failed")                                                                       \
+    X(STALL, "a device program stopped making progress")                                                               \
+    X(NONFINITE, "the loss is NaN or infinite")                                                                        \
+    X(SCRIPT, "a script failed verification")                                                                          \
     X(STATE, "the call does not fit the object's state")
 
 typedef enum vpps_status {
@@ -194,15 +194,15 @@ VPPS_API vpps_node vpps_scale(vpps_graph *g, vpps_node x, float factor);
 VPPS_API vpps_node vpps_scale_by(vpps_graph *g, vpps_node x, vpps_node scalar);
 VPPS_API vpps_node vpps_sigmoid(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_tanh(vpps_graph *g, vpps_node x);
-VPPS_API vpps_node vpps_relu(vpps_graph *g, vpps_node x);              /* gradient 0 at 0 */
-VPPS_API vpps_node vpps_elu(vpps_graph *g, vpps_node x, float alpha);  /* x > 0 ? x : alpha (e^x - 1); alpha > 0 */
-VPPS_API vpps_node vpps_gelu(vpps_graph *g, vpps_node x);              /* x Phi(x) in its tanh form (Hendrycks and
+VPPS_API vpps_node vpps_relu(vpps_graph *g, vpps_node x);             /* gradient 0 at 0 */
+VPPS_API vpps_node vpps_elu(vpps_graph *g, vpps_node x, float alpha); /* x > 0 ? x : alpha (e^x - 1); alpha > 0 */
+VPPS_API vpps_node vpps_gelu(vpps_graph *g, vpps_node x);             /* x Phi(x) in its tanh form (Hendrycks and
                                                                           Gimpel 2016, section 2) */
 VPPS_API vpps_node vpps_exp(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_log(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_square(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_sqrt(vpps_graph *g, vpps_node x);
-VPPS_API vpps_node vpps_abs(vpps_graph *g, vpps_node x);               /* gradient 0 at 0 */
+VPPS_API vpps_node vpps_abs(vpps_graph *g, vpps_node x); /* gradient 0 at 0 */
 
 /* Training: zero with probability p, else x / (1 - p) (0 <= p < 1); the mask follows from the handle's seed, the
  * batch's number and the element's position in the graph. vpps_forward: the identity. */
@@ -224,9 +224,9 @@ VPPS_API vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t 
 /* Losses, each a scalar. `klass` is below x's rows; inside a cell it may come from vpps_pull_index. */
 VPPS_API vpps_node vpps_pick_nll(vpps_graph *g, vpps_node x, uint32_t klass); /* -log softmax(x)[klass] */
 VPPS_API vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t klass, float margin);
-    /* sum over j != klass of max(0, margin - x[klass] + x[j]) (Crammer and Singer 2001 margins, summed) */
+/* sum over j != klass of max(0, margin - x[klass] + x[j]) (Crammer and Singer 2001 margins, summed) */
 VPPS_API vpps_node vpps_binary_log_loss(vpps_graph *g, vpps_node p, vpps_node target);
-    /* -sum_i target_i log p_i + (1 - target_i) log(1 - p_i), 0 < p < 1 */
+/* -sum_i target_i log p_i + (1 - target_i) log(1 - p_i), 0 < p < 1 */
 
 /* ---------------------------------------------------------------- cells: vertex functions
  *
@@ -274,11 +274,11 @@ VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
 typedef struct vpps_handle vpps_handle;
 
 /* X(id, name on the command line, state arrays a parameter needs) */
-#define VPPS_OPTIMIZER_TABLE(X)                                                                                \
-    X(SGD, "sgd", 0)                                                                                           \
-    X(MOMENTUM, "momentum", 1)                                                                                 \
-    X(ADAGRAD, "adagrad", 1)                                                                                   \
-    X(ADAM, "adam", 2)                                                                                         \
+#define VPPS_OPTIMIZER_TABLE(X)                                                                                        \
+    X(SGD, "sgd", 0)                                                                                                   \
+    X(MOMENTUM, "momentum", 1)                                                                                         \
+    X(ADAGRAD, "adagrad", 1)                                                                                           \
+    X(ADAM, "adam", 2)                                                                                                 \
     X(ADAMW, "adamw", 2)
 
 typedef enum vpps_optimizer_kind {
@@ -319,18 +319,18 @@ typedef enum vpps_caller {
 } vpps_caller;
 
 typedef struct vpps_options {
-    const char *device;       /* "cpu" */
-    uint32_t vps;             /* virtual processors; 0: one for every core the process may use */
-    uint64_t pool_bytes;      /* memory for one batch and the parameters; 0: as much as 32-bit word offsets reach,
+    const char *device;  /* "cpu" */
+    uint32_t vps;        /* virtual processors; 0: one for every core the process may use */
+    uint64_t pool_bytes; /* memory for one batch and the parameters; 0: as much as 32-bit word offsets reach,
                                  touched only when used */
     vpps_optimizer optimizer;
     vpps_gradients gradients;
     vpps_nonfinite nonfinite;
     vpps_caller caller;
-    uint32_t watchdog_ms;     /* a wait longer than this is a stall; 0 means 10,000 */
-    uint64_t seed;            /* of dropout */
-    bool portable;            /* CPU: plain C instead of libxsmm and wide vectors */
-    bool verify;              /* check every script before it runs (slow) */
+    uint32_t watchdog_ms; /* a wait longer than this is a stall; 0 means 10,000 */
+    uint64_t seed;        /* of dropout */
+    bool portable;        /* CPU: plain C instead of libxsmm and wide vectors */
+    bool verify;          /* check every script before it runs (slow) */
 } vpps_options;
 
 /* Defaults: cpu, all cores, SGD with lr 0.1, deferred gradients, stop at a non-finite loss. */
@@ -370,14 +370,14 @@ VPPS_API vpps_status vpps_handle_pull(vpps_handle *h);
 VPPS_API vpps_status vpps_handle_push(vpps_handle *h);
 
 typedef struct vpps_stats {
-    uint64_t batches;            /* training batches finished, since the model began (checkpoints carry it on) */
-    uint64_t skipped;            /* of those, batches not applied for a non-finite loss */
-    uint64_t nodes;              /* of the latest batch, and so are those below */
-    uint64_t levels, phases;     /* phase: what runs between two barriers */
-    uint64_t instructions;       /* an instruction shared by all VPs counts once */
+    uint64_t batches;        /* training batches finished, since the model began (checkpoints carry it on) */
+    uint64_t skipped;        /* of those, batches not applied for a non-finite loss */
+    uint64_t nodes;          /* of the latest batch, and so are those below */
+    uint64_t levels, phases; /* phase: what runs between two barriers */
+    uint64_t instructions;   /* an instruction shared by all VPs counts once */
     uint64_t script_bytes;
-    uint64_t pool_bytes;         /* parameters and the batch's tensors */
-    uint64_t host_ns, device_ns; /* making the script; running it */
+    uint64_t pool_bytes;                                  /* parameters and the batch's tensors */
+    uint64_t host_ns, device_ns;                          /* making the script; running it */
     uint64_t total_nodes, total_host_ns, total_device_ns; /* over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;

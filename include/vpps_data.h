@@ -77,8 +77,8 @@ VPPS_API vpps_status vpps_treebank_write(const vpps_treebank *tb, uint32_t i, FI
  * label -1 (written -1 in text, which the reader accepts). */
 typedef struct vpps_listops {
     uint64_t seed;
-    uint32_t max_depth;     /* of nested lists, at most 1,000; 0: 4 */
-    uint32_t max_arguments; /* of a list, at least 2; 0: 5 */
+    uint32_t max_depth;              /* of nested lists, at most 1,000; 0: 4 */
+    uint32_t max_arguments;          /* of a list, at least 2; 0: 5 */
     uint32_t min_leaves, max_leaves; /* trees outside are drawn again; at most 1,000,000; 0: 2 and 64 */
 } vpps_listops;
 

@@ -20,10 +20,10 @@ void vpps_restore_message(const char *text);
 #define VPPS_MESSAGE_BYTES 512
 
 /* Return the failure of an expression of type vpps_status. */
-#define VPPS_TRY(expression)                                                                                   \
-    do {                                                                                                       \
-        vpps_status try_status_ = (expression);                                                                \
-        if (try_status_ != VPPS_OK) return try_status_;                                                        \
+#define VPPS_TRY(expression)                                                                                           \
+    do {                                                                                                               \
+        vpps_status try_status_ = (expression);                                                                        \
+        if (try_status_ != VPPS_OK) return try_status_;                                                                \
     } while (0)
 
 #define VPPS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -38,7 +38,7 @@ static inline uint32_t vpps_max_u32(uint32_t a, uint32_t b) { return a > b ? a :
 bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes);
 
 /* vpps_grow with the failure spelled out. */
-#define VPPS_RESERVE(array, capacity, needed)                                                                  \
+#define VPPS_RESERVE(array, capacity, needed)                                                                          \
     ((needed) <= (capacity) || vpps_grow(&(array), &(capacity), (needed), sizeof(*(array))))
 
 static inline uint64_t vpps_now_ns(void) {

@@ -97,7 +97,8 @@ static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const v
     if (g->status != VPPS_OK) return false;
     if (n < row->min_args || n > row->max_args) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u arguments; expected %s%u", row->name, n,
-                        n < row->min_args ? "at least " : "at most ", n < row->min_args ? row->min_args : row->max_args);
+                        n < row->min_args ? "at least " : "at most ",
+                        n < row->min_args ? row->min_args : row->max_args);
         return false;
     }
     vpps_signature first = {0};
@@ -203,12 +204,14 @@ vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_par
         if (!m || !vpps_node_signature(g, "affine", xs[i], &x, &list)) return VPPS_NO_NODE;
         if (i == 0) s.rows = m->rows, s.cols = x.cols;
         if (m->cols != x.rows) {
-            return vpps_graph_fail(g, VPPS_SHAPE, "affine: matrix %s is %u x %u, argument %u is %u x %u; expected %u rows",
-                                   m->name, m->rows, m->cols, i, x.rows, x.cols, m->cols);
+            return vpps_graph_fail(g, VPPS_SHAPE,
+                                   "affine: matrix %s is %u x %u, argument %u is %u x %u; expected %u rows", m->name,
+                                   m->rows, m->cols, i, x.rows, x.cols, m->cols);
         }
         if (m->rows != s.rows || x.cols != s.cols) {
-            return vpps_graph_fail(g, VPPS_SHAPE, "affine: product %u (%s) is %u x %u; expected %u x %u, as product 0 is",
-                                   i, m->name, m->rows, x.cols, s.rows, s.cols);
+            return vpps_graph_fail(g, VPPS_SHAPE,
+                                   "affine: product %u (%s) is %u x %u; expected %u x %u, as product 0 is", i, m->name,
+                                   m->rows, x.cols, s.rows, s.cols);
         }
     }
     if (bias != VPPS_NO_PARAM) {
@@ -235,15 +238,15 @@ vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node 
 
 /* ---------------------------------------------------------------- ops that their row describes wholly */
 
-#define UNARY(function, op)                                                                                    \
+#define UNARY(function, op)                                                                                            \
     vpps_node vpps_##function(vpps_graph *g, vpps_node x) { return make(g, VPPS_OP_##op, 1, &x, 0, 0); }
-#define BINARY(function, op)                                                                                   \
-    vpps_node vpps_##function(vpps_graph *g, vpps_node a, vpps_node b) {                                       \
-        return make(g, VPPS_OP_##op, 2, (vpps_node[]){a, b}, 0, 0);                                            \
+#define BINARY(function, op)                                                                                           \
+    vpps_node vpps_##function(vpps_graph *g, vpps_node a, vpps_node b) {                                               \
+        return make(g, VPPS_OP_##op, 2, (vpps_node[]){a, b}, 0, 0);                                                    \
     }
-#define NARY(function, op)                                                                                     \
-    vpps_node vpps_##function(vpps_graph *g, uint32_t n, const vpps_node *xs) {                                \
-        return make(g, VPPS_OP_##op, n, xs, 0, 0);                                                             \
+#define NARY(function, op)                                                                                             \
+    vpps_node vpps_##function(vpps_graph *g, uint32_t n, const vpps_node *xs) {                                        \
+        return make(g, VPPS_OP_##op, n, xs, 0, 0);                                                                     \
     }
 
 UNARY(negate, NEGATE)

@@ -267,8 +267,8 @@ static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t
             limit = g->model->params[s->param].count;
         } else {
             vpps_node x = c->args[c->nodes[t].args];
-            limit = x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows
-                                        : g->signatures[c->nodes[x].signature].rows;
+            limit =
+                x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : g->signatures[c->nodes[x].signature].rows;
         }
         uint32_t index = indices[c->nodes[t].imm];
         if (index >= limit) {

@@ -6,9 +6,16 @@
 #include <stdarg.h>
 
 const vpps_op_row vpps_ops[VPPS_OP_COUNT] = {
-#define OP(id, name, min, max, shape, klass, forward, operands, backward0, operands0, backward1, operands1)     \
-    [VPPS_OP_##id] = {name,           min, VPPS_##max, VPPS_SHAPE_##shape, VPPS_CLASS_##klass, VPPS_I_##forward,  \
-                      {VPPS_I_##backward0, VPPS_I_##backward1}, operands, {operands0, operands1}},
+#define OP(id, name, min, max, shape, klass, forward, operands, backward0, operands0, backward1, operands1)            \
+    [VPPS_OP_##id] = {name,                                                                                            \
+                      min,                                                                                             \
+                      VPPS_##max,                                                                                      \
+                      VPPS_SHAPE_##shape,                                                                              \
+                      VPPS_CLASS_##klass,                                                                              \
+                      VPPS_I_##forward,                                                                                \
+                      {VPPS_I_##backward0, VPPS_I_##backward1},                                                        \
+                      operands,                                                                                        \
+                      {operands0, operands1}},
 #define VPPS_0 0
 #define VPPS_1 1
 #define VPPS_2 2
@@ -35,9 +42,9 @@ void vpps_graph_destroy(vpps_graph *g) {
     if (!g) return;
     for (size_t i = 0; i < g->n_cells; i++) free_cell(&g->cells[i]);
     if (g->recording) free_cell(g->recording);
-    void *parts[] = {g->signatures, g->signature_table, g->matrices,   g->records, g->record_nodes,
-                     g->words,      g->vertices,        g->data,       g->cells,   g->flat.nodes,
-                     g->flat.args,  g->recording};
+    void *parts[] = {g->signatures,   g->signature_table, g->matrices,  g->records,
+                     g->record_nodes, g->words,           g->vertices,  g->data,
+                     g->cells,        g->flat.nodes,      g->flat.args, g->recording};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     free(g);
 }
@@ -262,7 +269,8 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
             s->kin = (s->kin * 8191 + kin + 1) * 131071 + argument.shallow_kin;
         }
     }
-    bool gathers_list = s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE || s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF;
+    bool gathers_list =
+        s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE || s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF;
     if (gathers_list) mapped = false;
     uint32_t signature = vpps_intern(g, s, matrices);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;

@@ -20,7 +20,13 @@ typedef enum vpps_op {
     VPPS_OP_GATHERED = VPPS_OP_COUNT /* stands for a cell's input while recording; never in a flat graph */
 } vpps_op;
 
-typedef enum vpps_op_class { VPPS_CLASS_SOURCE, VPPS_CLASS_EW, VPPS_CLASS_WHOLE, VPPS_CLASS_PARTS, VPPS_CLASS_AFFINE } vpps_op_class;
+typedef enum vpps_op_class {
+    VPPS_CLASS_SOURCE,
+    VPPS_CLASS_EW,
+    VPPS_CLASS_WHOLE,
+    VPPS_CLASS_PARTS,
+    VPPS_CLASS_AFFINE
+} vpps_op_class;
 
 typedef enum vpps_shape_rule {
     VPPS_SHAPE_GIVEN,   /* the op call works it out */
@@ -49,22 +55,22 @@ extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
 /* ---- signatures: everything about a node that many nodes share. Interned: equal content, equal index. */
 
 typedef struct vpps_signature {
-    uint8_t op;             /* vpps_op */
-    uint32_t rows, cols;    /* of the value */
-    vpps_param param;       /* lookup: table; parameter: vector; affine: bias; else VPPS_NO_PARAM */
-    uint32_t n_matrices;    /* affine: first_matrix.. in graph->matrices, one an argument */
+    uint8_t op;          /* vpps_op */
+    uint32_t rows, cols; /* of the value */
+    vpps_param param;    /* lookup: table; parameter: vector; affine: bias; else VPPS_NO_PARAM */
+    uint32_t n_matrices; /* affine: first_matrix.. in graph->matrices, one an argument */
     uint32_t first_matrix;
-    float p;                /* dropout: probability; hinge: margin */
-    uint32_t kin;           /* what made the first two arguments, and theirs: keeps, say, the sigmoids of different
+    float p;              /* dropout: probability; hinge: margin */
+    uint32_t kin;         /* what made the first two arguments, and theirs: keeps, say, the sigmoids of different
                                matrices apart, so that neighbours in memory come from neighbours */
-    uint32_t shallow_kin;   /* the same without theirs: two generations are enough, and keep signatures few */
+    uint32_t shallow_kin; /* the same without theirs: two generations are enough, and keep signatures few */
 } vpps_signature;
 
 typedef struct vpps_flat_node {
     uint32_t signature; /* index into graph->signatures */
     uint32_t args;      /* first argument in flat->args */
     uint32_t n_args;
-    uint32_t imm;       /* lookup: row; pick_nll, hinge: class; slice: first row; scale, elu: float bits;
+    uint32_t imm; /* lookup: row; pick_nll, hinge: class; slice: first row; scale, elu: float bits;
                            input: first element in graph->data; dropout: number of its first element */
 } vpps_flat_node;
 
@@ -132,7 +138,7 @@ struct vpps_graph {
 
     vpps_signature *signatures;
     uint32_t n_signatures;
-    uint32_t kept_signatures; /* those that cells use; the others may go at a clear */
+    uint32_t kept_signatures;  /* those that cells use; the others may go at a clear */
     uint32_t *signature_table; /* hash table of indices + 1 */
     uint32_t signature_table_size;
     vpps_param *matrices;

@@ -107,8 +107,8 @@ vpps_status vpps_add_vector(vpps_model *model, vpps_param *out, const char *name
 
 vpps_status vpps_add_lookup(vpps_model *model, vpps_param *out, const char *name, uint32_t count, uint32_t rows,
                             uint32_t cols, const vpps_init *init) {
-    return add(model, out, name,
-               (vpps_parameter_data){.kind = VPPS_LOOKUP, .count = count, .rows = rows, .cols = cols}, init);
+    return add(model, out, name, (vpps_parameter_data){.kind = VPPS_LOOKUP, .count = count, .rows = rows, .cols = cols},
+               init);
 }
 
 static vpps_status check_param(const vpps_model *model, vpps_param param) {

@@ -11,7 +11,7 @@ typedef struct vpps_parameter_data {
     vpps_param_kind kind;
     uint32_t count, rows, cols;
     bool frozen;
-    float *values;                  /* count * rows * cols; a matrix row after row, a lookup entry column after column */
+    float *values; /* count * rows * cols; a matrix row after row, a lookup entry column after column */
     float *states[VPPS_MAX_STATES]; /* optimiser state in the same order; NULL until pulled or loaded */
 } vpps_parameter_data;
 
@@ -23,8 +23,6 @@ struct vpps_model {
     uint32_t handles; /* alive */
 };
 
-static inline size_t vpps_param_elems(const vpps_parameter_data *p) {
-    return (size_t)p->count * p->rows * p->cols;
-}
+static inline size_t vpps_param_elems(const vpps_parameter_data *p) { return (size_t)p->count * p->rows * p->cols; }
 
 #endif

@@ -16,7 +16,6 @@ static const char *const optimizer_names[] = {
 #undef X
 };
 
-
 static uint32_t dims_of(const vpps_parameter_data *p, uint64_t *dims) {
     switch (p->kind) {
     case VPPS_VECTOR: dims[0] = p->rows; return 1;
@@ -46,7 +45,8 @@ static size_t list_tensors(const vpps_model *model, vpps_safetensors_tensor *ten
             if (s >= 0 && !p->states[s]) continue;
             names[n] = s < 0 ? NULL : state_name(p, s);
             vpps_safetensors_tensor *t = &tensors[n];
-            *t = (vpps_safetensors_tensor){.name = s < 0 ? p->name : names[n], .data = s < 0 ? p->values : p->states[s]};
+            *t =
+                (vpps_safetensors_tensor){.name = s < 0 ? p->name : names[n], .data = s < 0 ? p->values : p->states[s]};
             n++;
             t->n_dims = dims_of(p, t->dims);
         }
@@ -106,7 +106,8 @@ static vpps_status read_tensor(const vpps_safetensors *file, const vpps_paramete
     return vpps_safetensors_read_f32(file, name, n_dims, dims, *out);
 }
 
-static vpps_status read_parameter(const vpps_safetensors *file, const vpps_parameter_data *p, bool states, contents *c) {
+static vpps_status read_parameter(const vpps_safetensors *file, const vpps_parameter_data *p, bool states,
+                                  contents *c) {
     VPPS_TRY(read_tensor(file, p, p->name, &c->values[0]));
     for (int s = 0; states && s < VPPS_MAX_STATES; s++) {
         char *name = state_name(p, s);
@@ -163,7 +164,8 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     VPPS_TRY(vpps_safetensors_open(&file, path));
     contents *c = calloc(model->n_params + 1, sizeof *c);
     uint64_t numbers[3] = {0, h->options.seed, model->random};
-    vpps_status status = c ? read_all(file, path, h, c, numbers) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);
+    vpps_status status =
+        c ? read_all(file, path, h, c, numbers) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);
     if (status == VPPS_OK) status = vpps_handle_pull(h); /* gives all state memory, also what the file does not have */
     if (status == VPPS_OK) {
         for (size_t i = 0; i < model->n_params; i++) adopt(&model->params[i], &c[i]);

@@ -17,9 +17,9 @@
  * core's own cache. */
 typedef struct vpps_panel {
     float *values, *gradient, *states[VPPS_MAX_STATES];
-    float *transposed;  /* the VP's columns of the whole matrix: element (c, r) at r * n_cols + c - first column */
+    float *transposed; /* the VP's columns of the whole matrix: element (c, r) at r * n_cols + c - first column */
     uint32_t n_rows, first_row, n_cols, first_col;
-    uint32_t touched;   /* launch that last added to the gradient: what an older one left counts as zero */
+    uint32_t touched; /* launch that last added to the gradient: what an older one left counts as zero */
 } vpps_panel;
 
 /* JIT-compiled products by shape. */
@@ -39,15 +39,15 @@ typedef struct vpps_vp {
     uint32_t index;
     pthread_t thread;
     bool has_thread;
-    vpps_panel *panels;    /* one a parameter; only matrices' are used */
+    vpps_panel *panels; /* one a parameter; only matrices' are used */
     float *panel_memory;
-    float *scratch;        /* gathered vectors */
+    float *scratch; /* gathered vectors */
     size_t scratch_floats;
     const float **pointers; /* of a list's members */
     size_t pointers_capacity;
     vpps_product *products;
     size_t n_products, products_capacity;
-    double norm;           /* sum of squares of this batch's gradients */
+    double norm; /* sum of squares of this batch's gradients */
 } vpps_vp;
 
 typedef struct vpps_counter {

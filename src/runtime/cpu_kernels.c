@@ -208,9 +208,11 @@ static float fold(float *lanes) {
     HALVE(32)
     HALVE(16)
     HALVE(8)
-    HALVE(4) HALVE(2) HALVE(1)
+    HALVE(4)
+    HALVE(2)
+    HALVE(1)
 #undef HALVE
-        return lanes[0];
+    return lanes[0];
 }
 
 #define SUM_OVER(RESULT, N, XS, YS, VALUE)                                                                             \

@@ -11,16 +11,16 @@
 
 /* Decoded operands, in the letters of isa.def. Tensors may be equal to the destination, but not overlap otherwise. */
 typedef struct vpps_operands {
-    const float *t[3];        /* t, in order */
-    float s[2];               /* s, in order */
-    float f;                  /* the last f */
+    const float *t[3]; /* t, in order */
+    float s[2];        /* s, in order */
+    float f;           /* the last f */
     uint32_t u, e;
     uint32_t *indices;        /* i */
     const float *weights;     /* v */
     const float *const *list; /* * */
     uint32_t n_list;
-    uint32_t r, k, c;         /* MATMUL forms */
-    uint64_t key;             /* dropout */
+    uint32_t r, k, c; /* MATMUL forms */
+    uint64_t key;     /* dropout */
 } vpps_operands;
 
 /* dst (+)= instruction over n elements; for REDUCE dst is one element, for MATMUL forms n is r * c. */
@@ -35,8 +35,8 @@ typedef struct vpps_step {
 } vpps_step;
 
 typedef struct vpps_kernels {
-    const char *isa;                        /* "generic", "avx2", "avx512" */
-    vpps_kernel run[VPPS_I_COUNT];          /* EW, REDUCE, ROW and MATMUL forms; else NULL */
+    const char *isa;               /* "generic", "avx2", "avx512" */
+    vpps_kernel run[VPPS_I_COUNT]; /* EW, REDUCE, ROW and MATMUL forms; else NULL */
 
     /* Matrices column after column with leading dimensions. C (m x n) = or += A (m x k) B (k x n); nt: B is n x k. */
     void (*gemm_nn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
@@ -47,11 +47,11 @@ typedef struct vpps_kernels {
     void (*gemm_tn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
                     float *c, size_t ldc, bool accumulate);
 
-    void (*add)(uint32_t n, float *dst, const float *x);            /* dst += x */
+    void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
     double (*sum_squares)(uint32_t n, const float *x);
     void (*update)(uint32_t n, const vpps_step *step, float *w, const float *g, float *s0, float *s1);
     void (*transpose)(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb);
-        /* b (cols x rows) = a^T, both column after column */
+    /* b (cols x rows) = a^T, both column after column */
 } vpps_kernels;
 
 /* The best of those compiled in that this CPU runs; `generic` when portable is true. The environment's VPPS_ISA may

@@ -333,8 +333,14 @@ static void norm(vpps_vp *vp, uint32_t param) {
 static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
     const vpps_script_header *h = &cpu->header;
     if (h->guard && !isfinite(cpu->pool[h->loss])) return false;
-    *step = (vpps_step){.kind = h->update - 1, .scale = 1, .lr = h->lr, .momentum = h->momentum, .beta1 = h->beta1,
-                        .beta2 = h->beta2, .epsilon = h->epsilon, .weight_decay = h->weight_decay};
+    *step = (vpps_step){.kind = h->update - 1,
+                        .scale = 1,
+                        .lr = h->lr,
+                        .momentum = h->momentum,
+                        .beta1 = h->beta1,
+                        .beta2 = h->beta2,
+                        .epsilon = h->epsilon,
+                        .weight_decay = h->weight_decay};
     step->correction1 = (float)(1 / (1 - pow(h->beta1, h->step)));
     step->correction2 = (float)(1 / (1 - pow(h->beta2, h->step)));
     if (h->clip > 0) {

@@ -66,13 +66,15 @@ static bool wait_for_barrier(vpps_vp *vp, uint32_t address, uint32_t barrier, ui
 /* ---------------------------------------------------------------- elementwise and whole-vector instructions */
 
 static bool need_pointers(vpps_vp *vp, uint32_t address, uint32_t n) {
-    if (n <= vp->pointers_capacity || vpps_grow(&vp->pointers, &vp->pointers_capacity, n, sizeof *vp->pointers)) return true;
+    if (n <= vp->pointers_capacity || vpps_grow(&vp->pointers, &vp->pointers_capacity, n, sizeof *vp->pointers))
+        return true;
     vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for %u operands", n);
     return false;
 }
 
 /* Operands behind the destination, as the letters of isa.def say. */
-static bool decode(vpps_vp *vp, const vpps_instruction_row *row, uint32_t address, const uint32_t *at, vpps_operands *o) {
+static bool decode(vpps_vp *vp, const vpps_instruction_row *row, uint32_t address, const uint32_t *at,
+                   vpps_operands *o) {
     const float *pool = vp->cpu->pool;
     uint32_t n_tensors = 0, n_scalars = 0;
     for (const char *type = row->operands; *type; type++) {
@@ -154,9 +156,7 @@ static bool run_range(vpps_vp *vp, const uint32_t *at, const uint32_t *end, bool
             compute(vp, address, at);
         } else {
             switch (opcode) {
-            case VPPS_I_LOAD:
-                memcpy(cpu->pool + at[1], script + at[2], vpps_word_length(*at) * sizeof(float));
-                break;
+            case VPPS_I_LOAD: memcpy(cpu->pool + at[1], script + at[2], vpps_word_length(*at) * sizeof(float)); break;
             case VPPS_I_CALL:
                 if (in_segment) {
                     vpps_vp_fail(vp, VPPS_SCRIPT, address, "a call inside a segment");
@@ -164,9 +164,7 @@ static bool run_range(vpps_vp *vp, const uint32_t *at, const uint32_t *end, bool
                 }
                 if (!run_range(vp, script + at[1], script + at[1] + vpps_word_length(*at), true)) return false;
                 break;
-            case VPPS_I_SIGNAL:
-                atomic_fetch_add_explicit(&cpu->counters[at[1]].value, 1, memory_order_release);
-                break;
+            case VPPS_I_SIGNAL: atomic_fetch_add_explicit(&cpu->counters[at[1]].value, 1, memory_order_release); break;
             case VPPS_I_WAIT:
                 if (!wait_for_barrier(vp, address, at[1], at[2])) return false;
                 break;

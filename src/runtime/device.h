@@ -25,8 +25,8 @@ typedef struct vpps_device_table {
     /* Starts a script, which must stay as it is until the batch is finished. Where the calling
      * thread works as a VP, it is finished on return. */
     vpps_status (*launch)(vpps_device *d, const uint32_t *script);
-    bool (*finished)(vpps_device *d);                  /* never blocks; true when nothing was launched */
-    void (*wait)(vpps_device *d, vpps_outcome *out);   /* of the latest launch */
+    bool (*finished)(vpps_device *d);                /* never blocks; true when nothing was launched */
+    void (*wait)(vpps_device *d, vpps_outcome *out); /* of the latest launch */
 
     /* These want the device to be idle. */
     void (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);

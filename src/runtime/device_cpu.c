@@ -157,8 +157,10 @@ static vpps_status make_panels(vpps_vp *vp, const vpps_model *model, uint32_t st
             if (data->kind != VPPS_MATRIX) continue;
             vpps_rows rows = vpps_rows_of(data->rows, cpu->n_vps, vp->index);
             vpps_rows cols = vpps_rows_of(data->cols, cpu->n_vps, vp->index);
-            *p = (vpps_panel){.n_rows = rows.end - rows.first, .first_row = rows.first,
-                              .n_cols = cols.end - cols.first, .first_col = cols.first};
+            *p = (vpps_panel){.n_rows = rows.end - rows.first,
+                              .first_row = rows.first,
+                              .n_cols = cols.end - cols.first,
+                              .first_col = cols.first};
             size_t elems = ((size_t)p->n_rows * data->cols + 15) & ~(size_t)15;
             float **parts[] = {&p->values, &p->gradient, &p->states[0], &p->states[1]};
             for (uint32_t k = 0; k < 2 + states; k++, next += elems) {
@@ -382,5 +384,5 @@ static void cpu_read(vpps_device *d, uint32_t offset, uint32_t words, float *out
 
 static bool cpu_caller_works(const vpps_device *d) { return ((const vpps_cpu *)d)->caller_works; }
 
-const vpps_device_table vpps_device_cpu = {"cpu",    cpu_create, cpu_destroy, cpu_launch,      cpu_finished,
-                                           cpu_wait, cpu_read,   cpu_pull,    cpu_push, cpu_caller_works};
+const vpps_device_table vpps_device_cpu = {"cpu",    cpu_create, cpu_destroy, cpu_launch, cpu_finished,
+                                           cpu_wait, cpu_read,   cpu_pull,    cpu_push,   cpu_caller_works};

@@ -98,8 +98,8 @@ void vpps_handle_settle(vpps_handle *h) {
         h->stats.skipped++;
         if (h->options.nonfinite == VPPS_NONFINITE_STOP) {
             h->pending = h->latest.status = VPPS_NONFINITE;
-            snprintf(h->latest.message, sizeof h->latest.message,
-                     "the loss is %g; parameters are as before this batch", (double)h->latest.loss);
+            snprintf(h->latest.message, sizeof h->latest.message, "the loss is %g; parameters are as before this batch",
+                     (double)h->latest.loss);
         }
     }
 }

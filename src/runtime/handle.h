@@ -11,9 +11,9 @@ struct vpps_handle {
     vpps_device *device;
     vpps_plan plan;
     vpps_scheduler *schedulers[2];
-    uint32_t next; /* scheduler for the next script; the other's may be in flight */
-    bool in_flight; /* a training batch was launched and its outcome is not taken yet */
-    bool broken;    /* the device failed: nothing more runs */
+    uint32_t next;       /* scheduler for the next script; the other's may be in flight */
+    bool in_flight;      /* a training batch was launched and its outcome is not taken yet */
+    bool broken;         /* the device failed: nothing more runs */
     vpps_outcome latest; /* of the latest training batch taken */
     uint64_t latest_number;
     vpps_status pending; /* a failed batch's, not reported yet; its message is in latest */

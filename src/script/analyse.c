@@ -124,8 +124,12 @@ static uint32_t find_group(vpps_schedule_work *w, uint32_t level, uint8_t key, c
         !VPPS_RESERVE(w->links, w->links_capacity, w->n_links + node->n_args)) {
         return UINT32_MAX;
     }
-    w->groups[w->n_groups] = (vpps_group){.signature = node->signature, .level = level, .key = key,
-                                          .flags = key | VPPS_ONCE, .links = (uint32_t)w->n_links, .n_links = node->n_args,
+    w->groups[w->n_groups] = (vpps_group){.signature = node->signature,
+                                          .level = level,
+                                          .key = key,
+                                          .flags = key | VPPS_ONCE,
+                                          .links = (uint32_t)w->n_links,
+                                          .n_links = node->n_args,
                                           .user = VPPS_NO_OFFSET,
                                           .counted_by = VPPS_NO_OFFSET};
     w->n_links += node->n_args;

@@ -7,7 +7,8 @@
 
 uint32_t *vpps_append(vpps_scheduler *s, size_t n) {
     if (!VPPS_RESERVE(s->script, s->script_capacity, s->script_words + n)) {
-        s->work->status = vpps_fail(VPPS_MEMORY, "schedule: out of memory for a script of %zu words", s->script_words + n);
+        s->work->status =
+            vpps_fail(VPPS_MEMORY, "schedule: out of memory for a script of %zu words", s->script_words + n);
         return NULL;
     }
     uint32_t *at = s->script + s->script_words;

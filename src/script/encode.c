@@ -101,8 +101,7 @@ static void run_nodes(encoder *e, bool shared, uint32_t rows, uint32_t opcode, u
                       const uint32_t *next, uint32_t n_words, uint32_t n) {
     struct vpps_run *run = &e->w->run;
     bool fits = run->n_nodes && run->opcode == opcode && run->length == length && run->rows == rows &&
-                run->n_words == n_words &&
-                (shared || (uint64_t)(run->n_nodes + n) * length <= VPPS_MAX_LENGTH);
+                run->n_words == n_words && (shared || (uint64_t)(run->n_nodes + n) * length <= VPPS_MAX_LENGTH);
     for (uint32_t i = 0; fits && i < n_words; i++) {
         fits = words[i] == run->words[i] + run->n_nodes * (run->next[i] - run->words[i]);
     }
@@ -370,8 +369,7 @@ static void encode_forward(encoder *e, const vpps_item *item) {
     const vpps_op_row *op = &vpps_ops[s->op];
     vpps_form form = vpps_instructions[op->forward].form;
     operand_buffer b = {.capacity = 0, .heap = NULL};
-    operand_codes c = make_codes(w, group, op->forward_operands, op->forward, 0,
-                                 letter_code(w, group, 'y', 0));
+    operand_codes c = make_codes(w, group, op->forward_operands, op->forward, 0, letter_code(w, group, 'y', 0));
     bool fits = (uint64_t)group->n * vpps_words(s) <= VPPS_MAX_LENGTH || item->shared;
     uint32_t n_together = form == VPPS_FORM_EW && op->klass == VPPS_CLASS_EW && c.regular && fits ? group->n : 1;
     for (uint32_t j = 0; j < group->n && w->status == VPPS_OK; j += n_together) {
@@ -420,7 +418,8 @@ static void encode_backward(encoder *e, const vpps_item *item) {
     operand_codes c = make_codes(w, group, letters, item->opcode, k, gradient_code(w, group, k));
     bool together = link && form == VPPS_FORM_EW && op->klass == VPPS_CLASS_EW && !weights && c.regular;
     if (together && !item->shared) { /* additions are placed one by one */
-        together = !(w->groups[link->group].flags & VPPS_ZEROED) && (uint64_t)group->n * vpps_words(s) <= VPPS_MAX_LENGTH;
+        together =
+            !(w->groups[link->group].flags & VPPS_ZEROED) && (uint64_t)group->n * vpps_words(s) <= VPPS_MAX_LENGTH;
     }
     uint32_t n_together = together ? group->n : 1;
     for (uint32_t j = 0; j < group->n && w->status == VPPS_OK; j += n_together) {
@@ -442,7 +441,8 @@ static void encode_backward(encoder *e, const vpps_item *item) {
         if (!group->n_links) fix_average(w, y, letters, &c);
         uint32_t n = operand_words(w, group, &c, j, item->opcode, length, words, next);
         if (form == VPPS_FORM_EW && (item->shared || !flags)) {
-            run_nodes(e, item->shared, signature_of(w, x)->rows, item->opcode | flags, length, words, next, n, n_together);
+            run_nodes(e, item->shared, signature_of(w, x)->rows, item->opcode | flags, length, words, next, n,
+                      n_together);
         } else {
             place_whole(e, words[0], vpps_word(item->opcode, flags, length), length, words, n);
         }

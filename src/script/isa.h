@@ -58,12 +58,7 @@ typedef struct vpps_instruction_row {
 
 extern const vpps_instruction_row vpps_instructions[VPPS_I_COUNT];
 
-enum {
-    VPPS_WORD_ACC = 1u << 8,
-    VPPS_WORD_SPLIT = 1u << 9,
-    VPPS_LENGTH_SHIFT = 10,
-    VPPS_MAX_LENGTH = (1u << 22) - 1
-};
+enum { VPPS_WORD_ACC = 1u << 8, VPPS_WORD_SPLIT = 1u << 9, VPPS_LENGTH_SHIFT = 10, VPPS_MAX_LENGTH = (1u << 22) - 1 };
 
 static inline uint32_t vpps_word(uint32_t opcode, uint32_t flags, uint32_t length) {
     return opcode | flags | length << VPPS_LENGTH_SHIFT;
@@ -79,11 +74,11 @@ typedef struct vpps_script_header {
     uint32_t words; /* of the whole script */
     uint32_t n_vps;
     uint32_t n_barriers;
-    uint32_t pool_words;   /* highest offset used, + 1 */
-    uint32_t loss;         /* offset; VPPS_NO_OFFSET: inference */
-    uint32_t update;       /* optimiser kind + 1; 0: no update */
-    uint32_t guard;        /* non-zero: no update when the loss is not finite */
-    uint32_t step;         /* number of this update, from 1 */
+    uint32_t pool_words;     /* highest offset used, + 1 */
+    uint32_t loss;           /* offset; VPPS_NO_OFFSET: inference */
+    uint32_t update;         /* optimiser kind + 1; 0: no update */
+    uint32_t guard;          /* non-zero: no update when the loss is not finite */
+    uint32_t step;           /* number of this update, from 1 */
     uint32_t dropout_key[2]; /* low, high word */
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
 } vpps_script_header;

@@ -27,7 +27,8 @@ static bool is_inplace(const vpps_schedule_work *w, const vpps_group *group) {
     const vpps_group *x = &w->groups[l->group];
     const vpps_op_row *producer = &vpps_ops[w->g->signatures[x->signature].op];
     if (x->user == VPPS_NO_OFFSET || &w->groups[x->user] != group || (x->flags & VPPS_KEPT)) return false;
-    if (producer->klass == VPPS_CLASS_SOURCE || x->value_stride != vpps_words(&w->g->signatures[x->signature])) return false;
+    if (producer->klass == VPPS_CLASS_SOURCE || x->value_stride != vpps_words(&w->g->signatures[x->signature]))
+        return false;
     return !w->training || !(names(op->backward_operands[0], 'a') || names(producer->backward_operands[0], 'y') ||
                              names(producer->backward_operands[1], 'y'));
 }
@@ -54,7 +55,8 @@ static void place_values(vpps_schedule_work *w) {
     }
     for (uint32_t i = 0; i < w->n_groups; i++) { /* arguments before their users */
         vpps_group *group = &w->groups[w->by_level[i]];
-        if (group->value_base != VPPS_NO_OFFSET || vpps_ops[w->g->signatures[group->signature].op].klass != VPPS_CLASS_EW) {
+        if (group->value_base != VPPS_NO_OFFSET ||
+            vpps_ops[w->g->signatures[group->signature].op].klass != VPPS_CLASS_EW) {
             continue;
         }
         group->value_base = w->groups[w->links[group->links].group].value_base;
@@ -136,7 +138,8 @@ static bool place_gradients(vpps_schedule_work *w) {
         vpps_group *group = &w->groups[w->by_level[i]];
         if ((group->flags & (VPPS_GRADIENT | VPPS_SLOT)) && group->gradient_base == VPPS_NO_OFFSET) {
             group->gradient_base = w->groups[group->user].gradient_base;
-            group->gradient_stride = group->user_argument == VPPS_NO_OFFSET ? 0 : w->groups[group->user].gradient_stride;
+            group->gradient_stride =
+                group->user_argument == VPPS_NO_OFFSET ? 0 : w->groups[group->user].gradient_stride;
         }
     }
     return true;

@@ -67,18 +67,18 @@ static int argument_of(char letter) {
 }
 
 /* Calls `body` with g = the group of argument k, for every such group of the group's nodes (perhaps repeatedly). */
-#define FOR_ARGUMENT_GROUPS(w, group, k, g, body)                                                              \
-    do {                                                                                                       \
-        const vpps_link *link_ = vpps_aligned(w, group, k);                                                    \
-        uint32_t last_ = UINT32_MAX, n_ = link_ ? 1 : (group)->n;                                              \
-        for (uint32_t j_ = 0; j_ < n_; j_++) {                                                                 \
-            const vpps_flat_node *node_ = &(w)->flat->nodes[(w)->order[(group)->first + j_]];                  \
-            if ((k) >= node_->n_args) continue;                                                                \
-            uint32_t g = link_ ? link_->group : (w)->group[(w)->flat->args[node_->args + (k)]];                \
-            if (g == last_) continue;                                                                          \
-            last_ = g;                                                                                         \
-            body                                                                                               \
-        }                                                                                                      \
+#define FOR_ARGUMENT_GROUPS(w, group, k, g, body)                                                                      \
+    do {                                                                                                               \
+        const vpps_link *link_ = vpps_aligned(w, group, k);                                                            \
+        uint32_t last_ = UINT32_MAX, n_ = link_ ? 1 : (group)->n;                                                      \
+        for (uint32_t j_ = 0; j_ < n_; j_++) {                                                                         \
+            const vpps_flat_node *node_ = &(w)->flat->nodes[(w)->order[(group)->first + j_]];                          \
+            if ((k) >= node_->n_args) continue;                                                                        \
+            uint32_t g = link_ ? link_->group : (w)->group[(w)->flat->args[node_->args + (k)]];                        \
+            if (g == last_) continue;                                                                                  \
+            last_ = g;                                                                                                 \
+            body                                                                                                       \
+        }                                                                                                              \
     } while (0)
 
 /* The earliest phase after argument k of every node of the group. */
@@ -129,9 +129,9 @@ static void forward_group(vpps_schedule_work *w, uint32_t index) {
         return;
     }
     bool shared = op->klass == VPPS_CLASS_EW && vpps_is_shareable(w, s->rows);
-    uint32_t phase = op->klass == VPPS_CLASS_PARTS ? after_operands(w, group, "*", VPPS_I_COPY, false)
-                                                   : after_operands(w, group, op->forward_operands,
-                                                                    (vpps_opcode)op->forward, shared);
+    uint32_t phase = op->klass == VPPS_CLASS_PARTS
+                         ? after_operands(w, group, "*", VPPS_I_COPY, false)
+                         : after_operands(w, group, op->forward_operands, (vpps_opcode)op->forward, shared);
     add_item(w, (vpps_item){VPPS_ITEM_FORWARD, op->forward, shared, phase, index, 0, 0});
     wrote(&w->tracks[group->value], phase, shared);
 }
@@ -166,8 +166,9 @@ static void backward_argument(vpps_schedule_work *w, uint32_t index, uint32_t k)
     const char *operands = which < 0 ? "d*" : parts ? "d" : op->backward_operands[which];
     uint32_t phase = after_operands(w, group, operands, which < 0 ? VPPS_I_ADD : opcode, shared);
     FOR_ARGUMENT_GROUPS(w, group, k, g, { /* after what others wrote there */
-        const vpps_group *x = &w->groups[g];
-        if (writes_gradient(group, x)) phase = vpps_max_u32(phase, after(&w->tracks[x->gradient], shared));
+                                          const vpps_group *x = &w->groups[g];
+                                          if (writes_gradient(group, x))
+                                              phase = vpps_max_u32(phase, after(&w->tracks[x->gradient], shared));
     });
     FOR_ARGUMENT_GROUPS(w, group, k, g, {
         const vpps_group *x = &w->groups[g];
@@ -218,8 +219,12 @@ static vpps_item slice_item(const vpps_schedule_work *w, uint32_t bundle, uint32
     const vpps_group *group = &w->groups[w->signature_groups[first->first_group + ordinal]];
     uint32_t cols = w->g->signatures[w->bundles[bundle].first_signature].cols;
     uint32_t start = w->groups[w->signature_groups[first->first_group]].first;
-    return (vpps_item){.kind = VPPS_ITEM_BUNDLE, .opcode = (uint8_t)opcode, .shared = true, .what = bundle,
-                       .argument = (group->first - start) * cols, .count = group->n * cols};
+    return (vpps_item){.kind = VPPS_ITEM_BUNDLE,
+                       .opcode = (uint8_t)opcode,
+                       .shared = true,
+                       .what = bundle,
+                       .argument = (group->first - start) * cols,
+                       .count = group->n * cols};
 }
 
 /* Ordinal of a group among its signature's, or -1 when its signature is not the first of its bundle. */
@@ -233,7 +238,7 @@ static int slice_of(const vpps_schedule_work *w, uint32_t index) {
     return -1;
 }
 
-#define FOR_SIGNATURES(w, b, sig)                                                                              \
+#define FOR_SIGNATURES(w, b, sig)                                                                                      \
     for (uint32_t sig = (b)->first_signature; sig != VPPS_NO_OFFSET; sig = (w)->signatures[sig].next)
 
 static vpps_group *slice_group(const vpps_schedule_work *w, uint32_t signature, uint32_t ordinal) {
@@ -386,7 +391,8 @@ static void update_items(vpps_schedule_work *w) {
     for (vpps_param p = 0; p < w->g->model->n_params; p++) {
         if (!is_trained(w, p)) continue;
         const vpps_parameter_data *param = &w->g->model->params[p];
-        vpps_item item = {.kind = VPPS_ITEM_PARAMETER, .opcode = VPPS_I_UPDATE, .shared = true, .phase = others, .what = p};
+        vpps_item item = {
+            .kind = VPPS_ITEM_PARAMETER, .opcode = VPPS_I_UPDATE, .shared = true, .phase = others, .what = p};
         if (param->kind == VPPS_MATRIX) item.phase = vpps_max_u32(matrices, w->parameter_used[p] - 1);
         if (param->kind == VPPS_LOOKUP) {
             item.kind = VPPS_ITEM_ROWS;
@@ -407,9 +413,11 @@ static void transpose_items(vpps_schedule_work *w) {
             const vpps_signature *s = &w->g->signatures[sig];
             for (uint32_t k = 0; k < s->n_matrices; k++) {
                 vpps_param p = w->g->matrices[s->first_matrix + k];
-                if (w->parameter_used[p] || !w->lists[w->pair_lists[w->signatures[sig].first_list + k]].gradients) continue;
+                if (w->parameter_used[p] || !w->lists[w->pair_lists[w->signatures[sig].first_list + k]].gradients)
+                    continue;
                 w->parameter_used[p] = 1;
-                add_item(w, (vpps_item){.kind = VPPS_ITEM_PARAMETER, .opcode = VPPS_I_TRANSPOSE, .shared = true, .what = p});
+                add_item(
+                    w, (vpps_item){.kind = VPPS_ITEM_PARAMETER, .opcode = VPPS_I_TRANSPOSE, .shared = true, .what = p});
             }
         }
     }
@@ -454,7 +462,8 @@ vpps_status vpps_make_items(vpps_scheduler *s) {
                 backward_group(w, index);
             } else {
                 int ordinal = slice_of(w, index);
-                if (ordinal >= 0) backward_slice(w, w->signatures[w->groups[index].signature].bundle, (uint32_t)ordinal);
+                if (ordinal >= 0)
+                    backward_slice(w, w->signatures[w->groups[index].signature].bundle, (uint32_t)ordinal);
             }
         }
         if (w->request->gradients == VPPS_GRADIENTS_DEFERRED) deferred_outer(w);

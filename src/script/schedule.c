@@ -20,13 +20,40 @@ void vpps_scheduler_destroy(vpps_scheduler *s) {
         free(w->slots[i]);
         free(w->stamps[i]);
     }
-    void *parts[] = {w->level,      w->group,         w->rank,        w->order,            w->flags,
-                     w->links,      w->some_gradient, w->groups,      w->by_level,         w->level_start,
-                     w->table,      w->signatures,    w->lists,       w->signature_groups, w->signature_order,
-                     w->pair_lists, w->tracks,        w->items,       w->item_order,       w->parameter_used,
-                     w->slots,      w->stamps,        w->bundles,     w->phase_start,      w->streams,
-                     w->owners,     w->row_lists,     w->run.words,   w->run.next,         w,
-                     s->script,     s->values,        s->gradients,   s};
+    void *parts[] = {w->level,
+                     w->group,
+                     w->rank,
+                     w->order,
+                     w->flags,
+                     w->links,
+                     w->some_gradient,
+                     w->groups,
+                     w->by_level,
+                     w->level_start,
+                     w->table,
+                     w->signatures,
+                     w->lists,
+                     w->signature_groups,
+                     w->signature_order,
+                     w->pair_lists,
+                     w->tracks,
+                     w->items,
+                     w->item_order,
+                     w->parameter_used,
+                     w->slots,
+                     w->stamps,
+                     w->bundles,
+                     w->phase_start,
+                     w->streams,
+                     w->owners,
+                     w->row_lists,
+                     w->run.words,
+                     w->run.next,
+                     w,
+                     s->script,
+                     s->values,
+                     s->gradients,
+                     s};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 

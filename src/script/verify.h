@@ -241,7 +241,7 @@ typedef struct vpps_piece {
     const char *letters;
     uint64_t shift;
     uint32_t at, n;
-    uint32_t from;        /* concat, slice: first element of the source; set by vpps_verify_parts */
+    uint32_t from; /* concat, slice: first element of the source; set by vpps_verify_parts */
 } vpps_piece;
 
 typedef enum vpps_pass {

@@ -18,7 +18,8 @@ typedef struct vpps_choice {
 
 static bool is_done(const vpps_verifier *v, const vpps_piece *piece) {
     if (!piece->edge) return vpps_verify_bit(v, v->value_bits[piece->node] + piece->at);
-    const bool slice = vpps_verify_signature(v, piece->node)->op == VPPS_OP_SLICE; /* one bit for each of its elements */
+    const bool slice =
+        vpps_verify_signature(v, piece->node)->op == VPPS_OP_SLICE; /* one bit for each of its elements */
     return vpps_verify_bit(v, v->edges[piece->edge - 1].bits + (slice ? piece->from : piece->at));
 }
 
@@ -61,7 +62,8 @@ static void consider_values(vpps_verifier *v, vpps_choice *choice, const vpps_de
             uint32_t node = v->value_regions.nodes[region->first + i];
             const char *letters = forward_letters(v, node, in);
             if (!letters) continue;
-            consider(v, choice, (vpps_piece){in, node, 0, 0, letters, shift, offset - region->start, n, 0}, region->words);
+            consider(v, choice, (vpps_piece){in, node, 0, 0, letters, shift, offset - region->start, n, 0},
+                     region->words);
         }
     }
 }

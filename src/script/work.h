@@ -23,13 +23,13 @@ typedef struct vpps_link {
 typedef struct vpps_group {
     uint32_t signature, level;
     uint8_t key, flags; /* treatment: bits of the nodes' flags that must agree; all, with ONCE if all, ZEROED if any */
-    uint32_t n;      /* nodes */
-    uint32_t first;  /* in order[]; groups of one signature follow each other, by level */
-    uint32_t links, n_links; /* in links[]; none where nodes have different numbers of arguments */
+    uint32_t n;         /* nodes */
+    uint32_t first;     /* in order[]; groups of one signature follow each other, by level */
+    uint32_t links, n_links;           /* in links[]; none where nodes have different numbers of arguments */
     uint32_t value_base, value_stride; /* offset of node j: value_base + j * value_stride; not of parameters' values */
     uint32_t gradient_base, gradient_stride; /* base VPPS_NO_OFFSET: none; stride 0: one gradient for all */
-    uint32_t n_entries;                /* lookups: slots from gradient_base on */
-    uint32_t value, gradient; /* tracks: when the group's tensors are ready */
+    uint32_t n_entries;                      /* lookups: slots from gradient_base on */
+    uint32_t value, gradient;                /* tracks: when the group's tensors are ready */
     uint32_t user, user_argument; /* the only use of all its nodes: by one group, aligned without shift, or by one
                                      node (user_argument VPPS_NO_OFFSET); user VPPS_NO_OFFSET: no such */
     uint32_t counted_by, count;   /* links from the group, of one node, that was looked at last */
@@ -65,20 +65,20 @@ typedef struct vpps_item {
 
 /* Operand lists of affine nodes: the same argument of all nodes of a signature, in order. */
 typedef struct vpps_list {
-    uint32_t values, gradients; /* addresses in the script; gradients 0: none wanted */
-    uint32_t n;                 /* members: vectors */
-    uint32_t elems;             /* of a vector */
+    uint32_t values, gradients;   /* addresses in the script; gradients 0: none wanted */
+    uint32_t n;                   /* members: vectors */
+    uint32_t elems;               /* of a vector */
     uint32_t signature, argument; /* whose argument it is */
 } vpps_list;
 
 typedef struct vpps_bundle {
-    uint32_t address;           /* of its words in the script */
-    uint32_t first_signature;   /* the others follow by signature_work.next */
+    uint32_t address;         /* of its words in the script */
+    uint32_t first_signature; /* the others follow by signature_work.next */
     uint32_t n_signatures;
     uint32_t lists[VPPS_MANY_PAIRS], n_lists;
-    uint32_t n;                 /* vectors */
-    bool wants_gradients;       /* of some list */
-    uint32_t forward_phase;     /* of the latest slice */
+    uint32_t n;             /* vectors */
+    bool wants_gradients;   /* of some list */
+    uint32_t forward_phase; /* of the latest slice */
 } vpps_bundle;
 
 typedef struct vpps_signature_work {
@@ -91,7 +91,15 @@ typedef struct vpps_signature_work {
 
 /* Of nodes and groups. GRADIENT: depends on a trained parameter; SLOT: has room for a gradient all the same; ZEROED: its
  * gradient is added to, so it begins at zero; ONCE: used once; KEPT: read after the batch. */
-enum { VPPS_NEEDED = 1, VPPS_GRADIENT = 2, VPPS_SLOT = 4, VPPS_ZEROED = 8, VPPS_ONCE = 16, VPPS_KEPT = 32, VPPS_USED = 64 };
+enum {
+    VPPS_NEEDED = 1,
+    VPPS_GRADIENT = 2,
+    VPPS_SLOT = 4,
+    VPPS_ZEROED = 8,
+    VPPS_ONCE = 16,
+    VPPS_KEPT = 32,
+    VPPS_USED = 64
+};
 
 typedef struct vpps_schedule_work {
     const vpps_plan *plan;
@@ -160,9 +168,9 @@ typedef struct vpps_schedule_work {
         uint32_t offset, item, vp;
     } * owners;
     uint32_t owners_size, n_owners;
-    uint32_t *row_lists;          /* per lookup table: address of the entries to update, their number before it */
+    uint32_t *row_lists; /* per lookup table: address of the entries to update, their number before it */
     size_t row_lists_capacity;
-    struct vpps_run { /* neighbouring nodes' instructions, merged */
+    struct vpps_run {           /* neighbouring nodes' instructions, merged */
         uint32_t *words, *next; /* operands of the first node, and what the next one's must be */
         size_t words_capacity, next_capacity;
         uint32_t n_words, opcode, length, rows, n_nodes;
