@@ -145,7 +145,7 @@ static vpps_status read_all(const vpps_safetensors *file, const char *path, vpps
 /* State that the file does not have begins at zero, also where an earlier run left some. */
 static void adopt(vpps_parameter_data *p, contents *c) {
     size_t bytes = vpps_param_elems(p) * sizeof(float);
-    memcpy(p->values, c->values[0], bytes);
+    if (c->values[0]) memcpy(p->values, c->values[0], bytes);
     for (int s = 0; s < VPPS_MAX_STATES; s++) {
         if (!c->values[1 + s]) {
             if (p->states[s]) memset(p->states[s], 0, bytes);

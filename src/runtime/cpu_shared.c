@@ -144,16 +144,16 @@ static const float *gather(const vpps_vp *vp, const uint32_t *offsets, uint32_t 
 }
 
 /* Room for VECTORS members of every list, and where each list's begins. */
-static float *list_room(vpps_vp *vp, const bundle *b, uint32_t vectors, uint32_t address, float **rooms) {
+static bool list_room(vpps_vp *vp, const bundle *b, uint32_t vectors, uint32_t address, float **rooms) {
     size_t floats = 0;
     for (uint32_t i = 0; i < b->n_lists; i++) floats += (size_t)vectors * ((b->lists[4 * i + 3] + 15) / 16 * 16);
     float *room = scratch(vp, floats, address);
-    if (!room) return NULL;
+    if (!room) return false;
     for (uint32_t i = 0; i < b->n_lists; i++) {
         rooms[i] = room;
         room += (size_t)vectors * ((b->lists[4 * i + 3] + 15) / 16 * 16);
     }
-    return rooms[0];
+    return true;
 }
 
 enum { MAX_LISTS = 32 };

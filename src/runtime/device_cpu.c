@@ -114,7 +114,8 @@ static vpps_status plan_pool(vpps_cpu *cpu, const vpps_model *model, const vpps_
         if (data->kind == VPPS_MATRIX) continue;
         plan->values[p] = take(&next, vpps_param_elems(data));
         if (data->kind == VPPS_VECTOR) plan->gradients[p] = take(&next, data->rows);
-        for (uint32_t i = 0; i < n_states(options); i++) plan->states[i][p] = take(&next, vpps_param_elems(data));
+        for (uint32_t i = 0; i < VPPS_MAX_STATES && i < n_states(options); i++)
+            plan->states[i][p] = take(&next, vpps_param_elems(data));
     }
     plan->batch = take(&next, 0);
     uint64_t most = UINT32_MAX & ~(uint64_t)15, wanted = options->pool_bytes / 4;

@@ -324,7 +324,7 @@ static bool prepare(encoder *e, operand_buffer *b, uint32_t n_args) {
     }
     if (needed <= b->capacity) return true;
     free(b->heap);
-    b->heap = malloc(2 * (size_t)needed * sizeof(uint32_t));
+    b->heap = calloc(2 * (size_t)needed, sizeof(uint32_t));
     if (!b->heap) e->w->status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");
     b->capacity = needed;
     b->words = b->heap;
@@ -413,7 +413,7 @@ static void encode_backward(encoder *e, const vpps_item *item) {
     bool weights = s->op == VPPS_OP_WEIGHTED_SUM;
     const char *letters = op->backward_operands[op->max_args == VPPS_MANY ? 0 : k];
     vpps_form form = vpps_instructions[item->opcode].form;
-    uint32_t words[MAX_WORDS], next[MAX_WORDS];
+    uint32_t words[MAX_WORDS] = {0}, next[MAX_WORDS];
     const vpps_link *link = vpps_aligned(w, group, k);
     operand_codes c = make_codes(w, group, letters, item->opcode, k, gradient_code(w, group, k));
     bool together = link && form == VPPS_FORM_EW && op->klass == VPPS_CLASS_EW && !weights && c.regular;
