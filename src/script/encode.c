@@ -179,7 +179,7 @@ static operand_code letter_code(const vpps_schedule_work *w, const vpps_group *g
     case 'i': return (operand_code){.base = group->value_base + vpps_words(s), .stride = group->value_stride};
     case 'd': return (operand_code){.base = group->gradient_base, .stride = group->gradient_stride};
     case 'k': return (operand_code){.base = k};
-    case 'n': return (operand_code){.base = float_bits(1.0f / (float)n_args)}; /* see n_args_differ */
+    case 'n': return (operand_code){.base = float_bits(1.0f / (float)n_args)}; /* see fix_average */
     case 'o': return (operand_code){.base = float_bits(1.0f)};
     case 'p': /* inference drops nothing out */
         return (operand_code){.base = float_bits(s->op == VPPS_OP_DROPOUT && !w->training ? 0 : s->p)};
