@@ -156,21 +156,34 @@ void vpps_graph_clear(vpps_graph *g) {
 
 /* ---------------------------------------------------------------- nodes */
 
-/* The record that holds a node id. Mostly the last ones are asked for. */
-static const vpps_record *find_record(const vpps_graph *g, vpps_node x) {
-    size_t low = 0, high = g->n_records;
-    for (size_t i = high; i > 0 && i + 4 > high; i--) {
-        if (g->records[i - 1].first <= x) return &g->records[i - 1];
+/* The record that holds a node id. Callers ask for one node after the other, so the search begins where the last one
+ * ended (*hint) and doubles its steps. */
+static const vpps_record *find_record(const vpps_graph *g, vpps_node x, size_t *hint) {
+    const vpps_record *records = g->records;
+    size_t low = *hint < g->n_records ? *hint : 0, high = low + 1, step = 1;
+    if (records[low].first <= x) {
+        for (; high < g->n_records && records[high].first <= x; step *= 2) {
+            low = high;
+            high = low + step;
+        }
+        if (high > g->n_records) high = g->n_records;
+    } else {
+        high = low;
+        for (low -= 1; records[low].first > x; step *= 2) { /* record 0 begins with node 0 */
+            high = low;
+            low = low > step ? low - step : 0;
+        }
     }
     while (high - low > 1) {
         size_t middle = (low + high) / 2;
-        if (g->records[middle].first <= x) {
+        if (records[middle].first <= x) {
             low = middle;
         } else {
             high = middle;
         }
     }
-    return &g->records[low];
+    *hint = low;
+    return &records[low];
 }
 
 /* The template node of an applied cell that became node `offset` of its record. */
@@ -185,7 +198,7 @@ static uint32_t template_of(const vpps_cell_data *c, uint32_t offset, uint32_t n
 }
 
 /* False: x is not a node (of the cell, while one is recorded). */
-static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, bool *list) {
+static bool find_signature(const vpps_graph *g, vpps_node x, size_t *hint, vpps_signature *out, bool *list) {
     *list = false;
     if (g->recording) {
         const vpps_cell_data *c = g->recording;
@@ -202,7 +215,7 @@ static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out
         return true;
     }
     if (x >= g->n_nodes) return false;
-    const vpps_record *r = find_record(g, x);
+    const vpps_record *r = find_record(g, x, hint);
     const vpps_flat_node *node;
     if (r->cell == VPPS_NODE_RECORD) {
         node = &g->record_nodes[r->at];
@@ -215,7 +228,7 @@ static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out
 }
 
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, bool *list) {
-    if (find_signature(g, x, out, list)) return true;
+    if (find_signature(g, x, &g->record_hint, out, list)) return true;
     if (g->recording) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u is not a node of the cell %s, which is being recorded", what, x,
                         g->recording->name);
@@ -228,7 +241,8 @@ bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_sign
 vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols) {
     vpps_signature s;
     bool list;
-    if (!find_signature(g, x, &s, &list)) {
+    size_t hint = g->record_hint;
+    if (!find_signature(g, x, &hint, &s, &list)) {
         return vpps_fail(VPPS_ARGUMENT, "node_shape: %u is not a node; the graph has %u", x, g->n_nodes);
     }
     *rows = s.rows;
@@ -258,7 +272,7 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
                          const vpps_node *args, uint32_t imm, bool imm_pulled) {
     bool mapped = false;
     s->kin = s->shallow_kin = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && (i < 2 || g->recording); i++) { /* only a cell has lists */
         vpps_signature argument;
         bool list;
         if (!vpps_node_signature(g, vpps_ops[s->op].name, args[i], &argument, &list)) return VPPS_NO_NODE;

@@ -145,7 +145,7 @@ struct vpps_graph {
     size_t n_matrices, kept_matrices;
 
     vpps_record *records;
-    size_t n_records;
+    size_t n_records, record_hint; /* hint: where the last search for a node's record ended */
     vpps_flat_node *record_nodes;
     size_t n_record_nodes;
     uint32_t *words; /* arguments of node records, inputs of applied cells */
