@@ -1,5 +1,5 @@
 /* encode.c - items to words: shared work once into segments of the common part, the rest to the least loaded VP. */
-#include "script/work.h"
+#include "script/operands.h"
 
 /* ---------------------------------------------------------------- streams */
 
@@ -61,8 +61,6 @@ static uint64_t cost_of(uint32_t opcode, uint64_t elems) {
 
 /* ---------------------------------------------------------------- elementwise runs */
 
-static bool advances(char type) { return type == 't' || type == 'i' || type == 'e'; }
-
 /* Writes the run to all VPs, or in pieces to the least loaded. */
 static void flush_run(encoder *e, bool shared) {
     vpps_schedule_work *w = e->w;
@@ -122,139 +120,6 @@ static void run_nodes(encoder *e, bool shared, uint32_t rows, uint32_t opcode, u
     run->rows = rows;
     run->n_words = n_words;
     run->n_nodes = n;
-}
-
-/* ---------------------------------------------------------------- operands */
-
-static uint32_t float_bits(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
-/* The words r, k, c of a product, for the product itself and for the gradients of its two arguments. */
-static void product_words(const vpps_schedule_work *w, const vpps_flat_node *node, uint32_t opcode, uint32_t *out) {
-    const vpps_signature *a = &w->g->signatures[w->flat->nodes[w->flat->args[node->args]].signature];
-    const vpps_signature *b = &w->g->signatures[w->flat->nodes[w->flat->args[node->args + 1]].signature];
-    const uint32_t forward[3] = {a->rows, a->cols, b->cols}, nt[3] = {a->rows, b->cols, a->cols};
-    const uint32_t tn[3] = {a->cols, a->rows, b->cols};
-    memcpy(out, opcode == VPPS_I_MATMUL ? forward : opcode == VPPS_I_MATMUL_NT ? nt : tn, sizeof forward);
-}
-
-enum { MAX_CODES = 8, MAX_WORDS = 24 };
-
-/* How an operand's word comes from a node of the group: prepared once, used for each. */
-typedef struct operand_code {
-    enum { CODE_REGULAR, CODE_VALUE, CODE_GRADIENT, CODE_IMM, CODE_PRODUCT, CODE_LIST } kind;
-    uint32_t base, stride; /* REGULAR: of node j, base + j * stride. Else `base` is added */
-    uint32_t argument;     /* VALUE, GRADIENT: of this argument; LIST: of this and the following */
-    bool advances;         /* goes with the elements */
-} operand_code;
-
-/* The value of argument k of the group's nodes, plus `extra`. */
-static operand_code value_code(const vpps_schedule_work *w, const vpps_group *group, uint32_t k, uint32_t extra) {
-    const vpps_link *l = vpps_aligned(w, group, k);
-    if (!l) return (operand_code){.kind = CODE_VALUE, .base = extra, .argument = k};
-    const vpps_group *x = &w->groups[l->group];
-    return (operand_code){.base = x->value_base + l->shift * x->value_stride + extra, .stride = x->value_stride};
-}
-
-static operand_code gradient_code(const vpps_schedule_work *w, const vpps_group *group, uint32_t k) {
-    const vpps_link *l = vpps_aligned(w, group, k);
-    if (!l) return (operand_code){.kind = CODE_GRADIENT, .argument = k};
-    const vpps_group *x = &w->groups[l->group];
-    return (operand_code){.base = x->gradient_base + l->shift * x->gradient_stride, .stride = x->gradient_stride};
-}
-
-/* One letter of ops.def for the group, in an instruction for argument k. */
-static operand_code letter_code(const vpps_schedule_work *w, const vpps_group *group, char letter, uint32_t k) {
-    const vpps_signature *s = &w->g->signatures[group->signature];
-    uint32_t n_args = w->flat->nodes[w->order[group->first]].n_args;
-    switch (letter) {
-    case 'a':
-    case 'v': return value_code(w, group, 0, 0);
-    case 'b': return value_code(w, group, 1, 0);
-    case 'w': return value_code(w, group, 0, k - 1);
-    case 'y': return (operand_code){.base = group->value_base, .stride = group->value_stride};
-    case 'i': return (operand_code){.base = group->value_base + vpps_words(s), .stride = group->value_stride};
-    case 'd': return (operand_code){.base = group->gradient_base, .stride = group->gradient_stride};
-    case 'k': return (operand_code){.base = k};
-    case 'n': return (operand_code){.base = float_bits(1.0f / (float)n_args)}; /* see fix_average */
-    case 'o': return (operand_code){.base = float_bits(1.0f)};
-    case 'p': /* inference drops nothing out */
-        return (operand_code){.base = float_bits(s->op == VPPS_OP_DROPOUT && !w->training ? 0 : s->p)};
-    case 'r': return (operand_code){.kind = CODE_PRODUCT};
-    default: return (operand_code){.kind = CODE_IMM}; /* f u e */
-    }
-}
-
-/* An instruction's operands for a group: the destination, then the letters. */
-typedef struct operand_codes {
-    operand_code codes[MAX_CODES];
-    uint32_t n;
-    bool regular; /* all follow from the first node's */
-} operand_codes;
-
-static operand_codes make_codes(const vpps_schedule_work *w, const vpps_group *group, const char *letters,
-                                uint32_t opcode, uint32_t k, operand_code destination) {
-    const char *types = vpps_instructions[opcode].operands;
-    uint32_t length = vpps_words(&w->g->signatures[group->signature]);
-    operand_codes c = {.n = 1, .regular = group->n_links > 0};
-    c.codes[0] = destination;
-    c.codes[0].advances = true;
-    for (uint32_t i = 0; letters[i]; i++) {
-        uint32_t first = letters[i] == '*' && types[0] == 'v';
-        if (letters[i] == '*') { /* of equal nodes, each argument an operand; else a list node by node */
-            bool spread = group->n_links && group->n_links - first + c.n + 1 <= MAX_CODES;
-            if (!spread) c.codes[c.n++] = (operand_code){.kind = CODE_LIST, .argument = first};
-            if (spread) c.codes[c.n++] = (operand_code){.base = group->n_links - first};
-            for (uint32_t j = first; spread && j < group->n_links; j++) {
-                c.codes[c.n] = value_code(w, group, j, 0);
-                c.codes[c.n++].advances = true;
-            }
-        } else {
-            c.codes[c.n] = letter_code(w, group, letters[i], k);
-            c.codes[c.n++].advances = types[i] && advances(types[i]);
-        }
-    }
-    for (uint32_t i = 0; i < c.n; i++) {
-        const operand_code *code = &c.codes[i];
-        c.regular = c.regular && code->kind == CODE_REGULAR && code->stride == (code->advances ? length : 0);
-    }
-    return c;
-}
-
-/* Words of node number j of the group, and what its neighbour's would be; returns their number. */
-static uint32_t operand_words(const vpps_schedule_work *w, const vpps_group *group, const operand_codes *c, uint32_t j,
-                              uint32_t opcode, uint32_t length, uint32_t *words, uint32_t *next) {
-    const vpps_flat_node *node = &w->flat->nodes[w->order[group->first + j]];
-    const uint32_t *args = w->flat->args + node->args;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < c->n; i++) {
-        const operand_code *code = &c->codes[i];
-        switch (code->kind) {
-        case CODE_REGULAR: words[n] = code->base + j * code->stride; break;
-        case CODE_VALUE: words[n] = vpps_value_of(w, args[code->argument]) + code->base; break;
-        case CODE_GRADIENT: words[n] = vpps_gradient_of(w, args[code->argument]); break;
-        case CODE_IMM: words[n] = node->imm; break;
-        case CODE_PRODUCT:
-            product_words(w, node, opcode, words + n);
-            memcpy(next + n, words + n, 3 * sizeof *next);
-            n += 3;
-            continue;
-        case CODE_LIST:
-            words[n] = next[n] = node->n_args - code->argument;
-            n++;
-            for (uint32_t k = code->argument; k < node->n_args; k++, n++) {
-                words[n] = vpps_value_of(w, args[k]);
-                next[n] = words[n] + length;
-            }
-            continue;
-        }
-        next[n] = words[n] + (code->advances ? length : 0);
-        n++;
-    }
-    return n;
 }
 
 /* Which VP adds to the gradient at `offset` in this item: the same one for all additions, so that they need no
@@ -356,12 +221,6 @@ static uint32_t forward_length(const vpps_schedule_work *w, vpps_node y, vpps_fo
     return vpps_words(signature_of(w, w->flat->args[w->flat->nodes[y].args]));
 }
 
-/* An average's factor is in its words, so nodes with other numbers of arguments need codes of their own. */
-static void fix_average(const vpps_schedule_work *w, vpps_node y, const char *letters, operand_codes *c) {
-    const char *at = strchr(letters, 'n');
-    if (at) c->codes[1 + (at - letters)].base = float_bits(1.0f / (float)w->flat->nodes[y].n_args);
-}
-
 static void encode_forward(encoder *e, const vpps_item *item) {
     vpps_schedule_work *w = e->w;
     const vpps_group *group = &w->groups[item->what];
@@ -369,7 +228,8 @@ static void encode_forward(encoder *e, const vpps_item *item) {
     const vpps_op_row *op = &vpps_ops[s->op];
     vpps_form form = vpps_instructions[op->forward].form;
     operand_buffer b = {.capacity = 0, .heap = NULL};
-    operand_codes c = make_codes(w, group, op->forward_operands, op->forward, 0, letter_code(w, group, 'y', 0));
+    vpps_operand_codes c =
+        vpps_make_codes(w, group, op->forward_operands, op->forward, 0, vpps_letter_code(w, group, 'y', 0));
     bool fits = (uint64_t)group->n * vpps_words(s) <= VPPS_MAX_LENGTH || item->shared;
     uint32_t n_together = form == VPPS_FORM_EW && op->klass == VPPS_CLASS_EW && c.regular && fits ? group->n : 1;
     for (uint32_t j = 0; j < group->n && w->status == VPPS_OK; j += n_together) {
@@ -380,9 +240,9 @@ static void encode_forward(encoder *e, const vpps_item *item) {
             continue;
         }
         if (!prepare(e, &b, n_args)) break;
-        if (!group->n_links) fix_average(w, y, op->forward_operands, &c);
+        if (!group->n_links) vpps_fix_average(w, y, op->forward_operands, &c);
         uint32_t length = forward_length(w, y, form);
-        uint32_t n = operand_words(w, group, &c, j, op->forward, length, b.words, b.next);
+        uint32_t n = vpps_operand_words(w, group, &c, j, op->forward, length, b.words, b.next);
         if (form == VPPS_FORM_EW) {
             run_nodes(e, item->shared, s->rows, op->forward, length, b.words, b.next, n, n_together);
         } else {
@@ -415,7 +275,7 @@ static void encode_backward(encoder *e, const vpps_item *item) {
     vpps_form form = vpps_instructions[item->opcode].form;
     uint32_t words[MAX_WORDS] = {0}, next[MAX_WORDS];
     const vpps_link *link = vpps_aligned(w, group, k);
-    operand_codes c = make_codes(w, group, letters, item->opcode, k, gradient_code(w, group, k));
+    vpps_operand_codes c = vpps_make_codes(w, group, letters, item->opcode, k, vpps_gradient_code(w, group, k));
     bool together = link && form == VPPS_FORM_EW && op->klass == VPPS_CLASS_EW && !weights && c.regular;
     if (together && !item->shared) { /* additions are placed one by one */
         together =
@@ -438,8 +298,8 @@ static void encode_backward(encoder *e, const vpps_item *item) {
         }
         uint32_t length = vpps_words(signature_of(w, form == VPPS_FORM_REDUCE ? y : x));
         uint32_t flags = accumulates(w, x);
-        if (!group->n_links) fix_average(w, y, letters, &c);
-        uint32_t n = operand_words(w, group, &c, j, item->opcode, length, words, next);
+        if (!group->n_links) vpps_fix_average(w, y, letters, &c);
+        uint32_t n = vpps_operand_words(w, group, &c, j, item->opcode, length, words, next);
         if (form == VPPS_FORM_EW && (item->shared || !flags)) {
             run_nodes(e, item->shared, signature_of(w, x)->rows, item->opcode | flags, length, words, next, n,
                       n_together);
@@ -459,7 +319,7 @@ static void encode_fill(encoder *e, const vpps_item *item) {
     if (s->op == VPPS_OP_LOOKUP) n = group->n_entries;
     bool together = item->shared || (uint64_t)n * length <= VPPS_MAX_LENGTH;
     for (uint32_t j = 0; j < n; j += together ? n : 1) {
-        uint32_t words[2] = {group->gradient_base + j * length, float_bits(value)};
+        uint32_t words[2] = {group->gradient_base + j * length, vpps_float_bits(value)};
         uint32_t next[2] = {words[0] + length, words[1]};
         run_nodes(e, item->shared, s->rows, VPPS_I_FILL, length, words, next, 2, together ? n : 1);
     }

@@ -4,6 +4,7 @@
  *   memory.c    where values and gradients lie
  *   bundle.c    affine nodes: lists of operands, bundles
  *   phase.c     items (what runs together) and their phases
+ *   operands.c  an instruction's operands, from the letters of ops.def
  *   encode.c    items to words
  */
 #ifndef VPPS_WORK_H
