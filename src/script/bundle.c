@@ -177,8 +177,8 @@ static bool write_bundle(vpps_scheduler *s, vpps_bundle *b) {
     return true;
 }
 
-/* Vectors that one instruction multiplies, on the average, from where the transposed copy pays: below, making the copy
- * costs more than the partial sums and the barrier do. Measured with bench/bench_train, batch 1 to 8. */
+/* Vectors that one instruction multiplies, on the average, from where the transposed copy should pay: below, making the
+ * copy costs more than the partial sums and the barrier do. An estimate from the bytes moved, not tuned. */
 enum { TRANSPOSED_FROM = 4 };
 
 static bool choose_transposed(const vpps_schedule_work *w) {
