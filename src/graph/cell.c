@@ -128,8 +128,7 @@ vpps_status vpps_cell_end(vpps_graph *g, vpps_cell *out) {
         g->kept_signatures = g->n_signatures;
         g->kept_matrices = g->n_matrices;
     } else { /* the recording's failure ends with it */
-        void *parts[] = {c->name, c->nodes, c->mapped, c->imm_pulled, c->args, c->inputs, c->scattered, c->pushed};
-        for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+        vpps_free_cell(c);
         g->status = VPPS_OK;
     }
     free(c);

@@ -33,15 +33,15 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
     return VPPS_OK;
 }
 
-static void free_cell(vpps_cell_data *c) {
+void vpps_free_cell(vpps_cell_data *c) {
     void *parts[] = {c->name, c->nodes, c->mapped, c->imm_pulled, c->args, c->inputs, c->scattered, c->pushed};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
 void vpps_graph_destroy(vpps_graph *g) {
     if (!g) return;
-    for (size_t i = 0; i < g->n_cells; i++) free_cell(&g->cells[i]);
-    if (g->recording) free_cell(g->recording);
+    for (size_t i = 0; i < g->n_cells; i++) vpps_free_cell(&g->cells[i]);
+    if (g->recording) vpps_free_cell(g->recording);
     void *parts[] = {g->signatures,   g->signature_table, g->matrices,  g->records,
                      g->record_nodes, g->words,           g->vertices,  g->data,
                      g->cells,        g->flat.nodes,      g->flat.args, g->recording};
@@ -70,14 +70,13 @@ uint32_t vpps_graph_size(const vpps_graph *g) { return g->n_nodes; }
 
 /* ---------------------------------------------------------------- signatures */
 
-static uint64_t hash_signature(const vpps_graph *g, const vpps_signature *s, const vpps_param *matrices) {
+static uint64_t hash_signature(const vpps_signature *s, const vpps_param *matrices) {
     uint32_t p_bits;
     memcpy(&p_bits, &s->p, sizeof p_bits);
     uint64_t h = vpps_mix64((uint64_t)s->op << 56 ^ (uint64_t)s->rows << 24 ^ s->cols);
     h = vpps_mix64(h ^ ((uint64_t)s->param << 32 | p_bits));
     h = vpps_mix64(h ^ ((uint64_t)s->kin << 32 | s->n_matrices));
     for (uint32_t i = 0; i < s->n_matrices; i++) h = vpps_mix64(h ^ matrices[i]);
-    (void)g;
     return h;
 }
 
@@ -91,7 +90,7 @@ static bool same_signature(const vpps_graph *g, const vpps_signature *a, const v
 static void insert_signature(vpps_graph *g, uint32_t index) {
     const vpps_signature *s = &g->signatures[index];
     uint32_t mask = g->signature_table_size - 1;
-    uint32_t at = (uint32_t)hash_signature(g, s, g->matrices + s->first_matrix) & mask;
+    uint32_t at = (uint32_t)hash_signature(s, g->matrices + s->first_matrix) & mask;
     while (g->signature_table[at]) at = (at + 1) & mask;
     g->signature_table[at] = index + 1;
 }
@@ -114,7 +113,7 @@ uint32_t vpps_intern(vpps_graph *g, vpps_signature *s, const vpps_param *matrice
         if (!rebuild_signature_table(g, size)) goto out_of_memory;
     }
     uint32_t mask = g->signature_table_size - 1;
-    for (uint32_t at = (uint32_t)hash_signature(g, s, matrices) & mask; g->signature_table[at]; at = (at + 1) & mask) {
+    for (uint32_t at = (uint32_t)hash_signature(s, matrices) & mask; g->signature_table[at]; at = (at + 1) & mask) {
         uint32_t index = g->signature_table[at] - 1;
         if (same_signature(g, &g->signatures[index], s, matrices)) return index;
     }
@@ -140,10 +139,9 @@ void vpps_graph_clear(vpps_graph *g) {
     g->status = VPPS_OK;
     g->n_nodes = 0;
     g->n_records = g->n_record_nodes = g->n_words = g->n_vertices = g->n_data = 0;
-    g->dropout_elems = 0;
     g->flattened = false;
     if (g->recording) {
-        free_cell(g->recording);
+        vpps_free_cell(g->recording);
         free(g->recording);
         g->recording = NULL;
     }

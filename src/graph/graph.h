@@ -154,7 +154,8 @@ struct vpps_graph {
     size_t n_vertices;
     float *data; /* of input nodes */
     size_t n_data;
-    uint64_t dropout_elems;
+
+    uint64_t dropout_elems; /* in the flat form */
 
     vpps_cell_data *cells;
     size_t n_cells;
@@ -166,6 +167,9 @@ struct vpps_graph {
     size_t signatures_capacity, matrices_capacity, records_capacity, record_nodes_capacity, words_capacity,
         vertices_capacity, data_capacity, cells_capacity;
 };
+
+/* Frees what a cell holds, not the cell itself. */
+void vpps_free_cell(vpps_cell_data *c);
 
 /* Records the failure unless there is one already; VPPS_NO_NODE. */
 vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format, ...)

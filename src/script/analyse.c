@@ -272,7 +272,5 @@ vpps_status vpps_analyse(vpps_scheduler *s) {
     }
     finish_links(w);
     s->n_levels = w->n_levels;
-    s->n_computed = 0;
-    for (uint32_t i = 0; i < w->n_groups; i++) s->n_computed += w->groups[i].n;
     return VPPS_OK;
 }

@@ -35,7 +35,7 @@ typedef struct vpps_scheduler {
     uint32_t *values;    /* a node's auxiliary indices follow its value */
     uint32_t *gradients; /* lookups of one row share one; arguments of sums may share the sum's */
 
-    uint32_t n_levels, n_phases, n_instructions, pool_words, n_computed;
+    uint32_t n_levels, n_phases, n_instructions, pool_words;
 
     struct vpps_schedule_work *work; /* schedule.c */
 } vpps_scheduler;
