@@ -25,6 +25,7 @@ static vpps_plan make_plan(const vpps_model *model, uint32_t *arrays) {
                       .gradients = arrays + n,
                       .states = {arrays + 2 * n, arrays + 3 * n},
                       .pool_words = UINT32_MAX,
+                      .row_block = 16,
                       .ew_grain = 128};
     for (uint32_t i = 0; i < n; i++) {
         arrays[i] = arrays[n + i] = next;

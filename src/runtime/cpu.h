@@ -9,6 +9,7 @@
 
 #include "runtime/cpu_kernels.h"
 #include "runtime/device.h"
+#include "runtime/layout.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -62,6 +63,7 @@ typedef struct vpps_cpu {
     uint32_t n_vps;
     uint64_t watchdog_ns;
     vpps_plan plan;
+    vpps_rows gradients; /* of vectors, in the pool */
     float *pool;
     size_t pool_bytes;
     vpps_vp *vps;
@@ -85,6 +87,11 @@ typedef struct vpps_cpu {
     pthread_mutex_t lock;
     pthread_cond_t changed;
 } vpps_cpu;
+
+/* Rows it owns of something with so many. */
+static inline vpps_rows vpps_vp_rows(const vpps_vp *vp, uint32_t rows) {
+    return vpps_rows_of(rows, vp->cpu->plan.row_block, vp->cpu->n_vps, vp->index);
+}
 
 /* Runs the VP's part of the script. */
 void vpps_vp_run(vpps_vp *vp);

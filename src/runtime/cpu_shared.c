@@ -168,7 +168,7 @@ static void affine(vpps_vp *vp, uint32_t address, const bundle *b, uint32_t firs
         const uint32_t *at = b->outputs;
         for (uint32_t i = 0; i < b->n_outputs; i++) {
             output o = next_output(&at);
-            vpps_rows rows = vpps_rows_of(o.rows, cpu->n_vps, vp->index);
+            vpps_rows rows = vpps_vp_rows(vp, o.rows);
             if (rows.first == rows.end) continue;
             float *y = cpu->pool + o.value + (size_t)start * o.rows + rows.first;
             uint32_t n_rows = rows.end - rows.first;
@@ -193,7 +193,7 @@ static void affine_transposed(vpps_vp *vp, uint32_t address, const bundle *b, ui
     vpps_cpu *cpu = vp->cpu;
     for (uint32_t list = 0; list < b->n_lists; list++) {
         const uint32_t *l = b->lists + 4 * (size_t)list;
-        vpps_rows cols = vpps_rows_of(l[3], cpu->n_vps, vp->index);
+        vpps_rows cols = vpps_vp_rows(vp, l[3]);
         uint32_t n_cols = cols.end - cols.first;
         if (!l[1] || !n_cols) continue;
         float *sum = scratch(vp, (size_t)VECTORS * n_cols, address);
@@ -233,7 +233,7 @@ static void affine_partial(vpps_vp *vp, const bundle *b, uint32_t first, uint32_
         bool begun = false;
         for (uint32_t i = 0; i < b->n_outputs; i++) {
             output o = next_output(&at);
-            vpps_rows rows = vpps_rows_of(o.rows, cpu->n_vps, vp->index);
+            vpps_rows rows = vpps_vp_rows(vp, o.rows);
             if (rows.first == rows.end) continue;
             const float *dy = cpu->pool + o.gradient + (size_t)first * o.rows + rows.first;
             for (uint32_t p = 0; p < o.n_pairs; p++) {
@@ -251,7 +251,7 @@ static void reduce_partial(vpps_vp *vp, const bundle *b, uint32_t first, uint32_
     vpps_cpu *cpu = vp->cpu;
     for (uint32_t list = 0; list < b->n_lists; list++) {
         const uint32_t *l = b->lists + 4 * (size_t)list;
-        vpps_rows rows = vpps_rows_of(l[3], cpu->n_vps, vp->index);
+        vpps_rows rows = vpps_vp_rows(vp, l[3]);
         if (!l[1] || rows.first == rows.end) continue;
         uint32_t members = cpu->script[l[0] - 1];
         for (uint32_t j = first; j < first + count; j++) {
@@ -275,7 +275,7 @@ static void outer(vpps_vp *vp, uint32_t address, const bundle *b, uint32_t first
         const uint32_t *at = b->outputs;
         for (uint32_t i = 0; i < b->n_outputs; i++) {
             output o = next_output(&at);
-            vpps_rows rows = vpps_rows_of(o.rows, cpu->n_vps, vp->index);
+            vpps_rows rows = vpps_vp_rows(vp, o.rows);
             if (rows.first == rows.end) continue;
             uint32_t n_rows = rows.end - rows.first;
             const float *dy = cpu->pool + o.gradient + (size_t)start * o.rows + rows.first;
@@ -321,7 +321,7 @@ static float *panel_gradient(const vpps_vp *vp, uint32_t param, size_t elems) {
 static void norm(vpps_vp *vp, uint32_t param) {
     vpps_cpu *cpu = vp->cpu;
     const vpps_parameter_data *data = &cpu->model->params[param];
-    vpps_rows rows = vpps_rows_of(data->rows, cpu->n_vps, vp->index);
+    vpps_rows rows = vpps_vp_rows(vp, data->rows);
     uint32_t elems = (rows.end - rows.first) * data->cols;
     if (!elems) return;
     const float *g = data->kind == VPPS_MATRIX ? panel_gradient(vp, param, elems)
@@ -361,7 +361,7 @@ static float *state_at(const vpps_cpu *cpu, uint32_t param, uint32_t state, size
 static void update(vpps_vp *vp, uint32_t param) {
     vpps_cpu *cpu = vp->cpu;
     const vpps_parameter_data *data = &cpu->model->params[param];
-    vpps_rows rows = vpps_rows_of(data->rows, cpu->n_vps, vp->index);
+    vpps_rows rows = vpps_vp_rows(vp, data->rows);
     uint32_t elems = (rows.end - rows.first) * data->cols;
     vpps_step step;
     if (!elems || !prepare_step(cpu, &step)) return;
@@ -380,7 +380,7 @@ static void rows_of_table(vpps_vp *vp, uint32_t table, const uint32_t *pairs, ui
     vpps_cpu *cpu = vp->cpu;
     const vpps_parameter_data *data = &cpu->model->params[table];
     uint32_t entry = data->rows * data->cols;
-    vpps_rows rows = vpps_rows_of(entry, cpu->n_vps, vp->index);
+    vpps_rows rows = vpps_vp_rows(vp, entry);
     uint32_t elems = rows.end - rows.first;
     vpps_step step;
     if (!elems || (updating && !prepare_step(cpu, &step))) return;

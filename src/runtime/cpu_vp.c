@@ -123,7 +123,7 @@ static void compute(vpps_vp *vp, uint32_t address, const uint32_t *at) {
         run(length, accumulate, destination, &o);
         return;
     }
-    vpps_rows rows = vpps_rows_of(length, cpu->n_vps, vp->index);
+    vpps_rows rows = vpps_vp_rows(vp, length);
     if (rows.first == rows.end) return;
     if (rows.end - rows.first == length && (uint64_t)length * n_vectors <= UINT32_MAX) {
         run(length * n_vectors, accumulate, destination, &o); /* all rows: the vectors are one */

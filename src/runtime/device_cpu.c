@@ -78,55 +78,6 @@ static vpps_status start_threads(vpps_cpu *cpu, const cpu_set_t *allowed, uint32
 
 /* ---------------------------------------------------------------- memory */
 
-static uint32_t n_states(const vpps_options *options) {
-    static const uint32_t states[] = {
-#define X(id, name, n) n,
-        VPPS_OPTIMIZER_TABLE(X)
-#undef X
-    };
-    return states[options->optimizer.kind];
-}
-
-static uint32_t take(uint64_t *next, uint64_t words) {
-    uint64_t at = (*next + 15) & ~(uint64_t)15;
-    *next = at + words;
-    return (uint32_t)at;
-}
-
-/* Vectors and tables, their state, gradients of vectors, norms; the batch's tensors come behind. */
-static vpps_status plan_pool(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
-    vpps_plan *plan = &cpu->plan;
-    uint32_t n = (uint32_t)model->n_params;
-    uint32_t *arrays = malloc((4 * (size_t)n + 1) * sizeof *arrays);
-    if (!arrays) return vpps_fail(VPPS_MEMORY, "cpu: out of memory");
-    memset(arrays, 0xff, (4 * (size_t)n + 1) * sizeof *arrays);
-    plan->values = arrays;
-    plan->gradients = arrays + n;
-    plan->states[0] = arrays + 2 * (size_t)n;
-    plan->states[1] = arrays + 3 * (size_t)n;
-    plan->n_vps = cpu->n_vps;
-    plan->n_params = n;
-    plan->ew_grain = 128;
-    uint64_t next = 0;
-    plan->norms = take(&next, cpu->n_vps);
-    for (uint32_t p = 0; p < n; p++) {
-        const vpps_parameter_data *data = &model->params[p];
-        if (data->kind == VPPS_MATRIX) continue;
-        plan->values[p] = take(&next, vpps_param_elems(data));
-        if (data->kind == VPPS_VECTOR) plan->gradients[p] = take(&next, data->rows);
-        for (uint32_t i = 0; i < VPPS_MAX_STATES && i < n_states(options); i++)
-            plan->states[i][p] = take(&next, vpps_param_elems(data));
-    }
-    plan->batch = take(&next, 0);
-    uint64_t most = UINT32_MAX & ~(uint64_t)15, wanted = options->pool_bytes / 4;
-    if (next >= most || (wanted && wanted <= next)) {
-        return vpps_fail(VPPS_POOL, "cpu: vectors and lookup tables take %llu bytes of the pool; pool_bytes is %llu",
-                         (unsigned long long)next * 4, (unsigned long long)(wanted ? wanted : most) * 4);
-    }
-    plan->pool_words = (uint32_t)(wanted && wanted < most ? wanted : most);
-    return VPPS_OK;
-}
-
 /* Address space only: pages come when they are touched. Where even that is limited, as much as there is. */
 static vpps_status map_pool(vpps_cpu *cpu, bool chosen) {
     for (;;) {
@@ -147,7 +98,6 @@ static vpps_status map_pool(vpps_cpu *cpu, bool chosen) {
 
 /* The VP's panels, one block. */
 static vpps_status make_panels(vpps_vp *vp, const vpps_model *model, uint32_t states) {
-    vpps_cpu *cpu = vp->cpu;
     vp->panels = calloc(model->n_params + 1, sizeof *vp->panels);
     if (!vp->panels) return vpps_fail(VPPS_MEMORY, "cpu: out of memory");
     for (int pass = 0; pass < 2; pass++) {
@@ -156,8 +106,8 @@ static vpps_status make_panels(vpps_vp *vp, const vpps_model *model, uint32_t st
             const vpps_parameter_data *data = &model->params[i];
             vpps_panel *p = &vp->panels[i];
             if (data->kind != VPPS_MATRIX) continue;
-            vpps_rows rows = vpps_rows_of(data->rows, cpu->n_vps, vp->index);
-            vpps_rows cols = vpps_rows_of(data->cols, cpu->n_vps, vp->index);
+            vpps_rows rows = vpps_vp_rows(vp, data->rows);
+            vpps_rows cols = vpps_vp_rows(vp, data->cols);
             *p = (vpps_panel){.n_rows = rows.end - rows.first,
                               .first_row = rows.first,
                               .n_cols = cols.end - cols.first,
@@ -297,7 +247,10 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     cpu->use_xsmm = !options->portable;
     if (cpu->use_xsmm) libxsmm_init();
 #endif
-    VPPS_TRY(plan_pool(cpu, model, options));
+    cpu->plan.n_vps = cpu->n_vps;
+    cpu->plan.row_block = 16; /* a vector register, and a cache line, of floats */
+    cpu->plan.ew_grain = 128;
+    VPPS_TRY(vpps_lay_out_pool(&cpu->plan, model, options, cpu->n_vps, "cpu", &cpu->gradients));
     VPPS_TRY(map_pool(cpu, options->pool_bytes != 0));
     void *vps = NULL;
     if (!(vps = calloc(cpu->n_vps, sizeof *cpu->vps))) return vpps_fail(VPPS_MEMORY, "cpu: out of memory");
@@ -305,7 +258,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     for (uint32_t v = 0; v < cpu->n_vps; v++) {
         cpu->vps[v].cpu = cpu;
         cpu->vps[v].index = v;
-        VPPS_TRY(make_panels(&cpu->vps[v], model, n_states(options)));
+        VPPS_TRY(make_panels(&cpu->vps[v], model, vpps_optimizer_states(options->optimizer.kind)));
     }
     cpu_push(&cpu->device, model);
     return start_threads(cpu, &allowed, n_allowed);
@@ -349,10 +302,8 @@ static vpps_status cpu_launch(vpps_device *d, const uint32_t *script) {
         cpu->n_counters = 2 * (size_t)n;
     }
     for (uint32_t i = 0; i < n; i++) atomic_store_explicit(&cpu->counters[i].value, 0, memory_order_relaxed);
-    for (uint32_t p = 0; cpu->header.update && p < cpu->plan.n_params; p++) { /* of vectors; panels know by `touched` */
-        if (cpu->plan.gradients[p] == VPPS_NO_OFFSET) continue;
-        memset(cpu->pool + cpu->plan.gradients[p], 0, cpu->model->params[p].rows * sizeof(float));
-    }
+    const vpps_rows gradients = cpu->gradients; /* of vectors; panels know by `touched` */
+    if (cpu->header.update) memset(cpu->pool + gradients.first, 0, (gradients.end - gradients.first) * sizeof(float));
     cpu->launch++;
     cpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
     atomic_store(&cpu->failed, false);

@@ -45,8 +45,10 @@ static bool write_list(vpps_scheduler *s, const vpps_signature_work *sw, uint32_
     vpps_schedule_work *w = s->work;
     const uint32_t *nodes = nodes_of(w, sw);
     list->n = sw->n_nodes * cols;
-    uint32_t *values = vpps_append(s, 1 + (size_t)list->n * 2);
+    uint32_t *values = vpps_append(s, 2 + (size_t)list->n * 2);
     if (!values) return false;
+    bool gathers = w->plan->host_products && w->training;
+    *values++ = gathers ? vpps_take_pool(w, (uint64_t)list->n * list->elems) : 0;
     *values++ = list->n;
     uint32_t *gradients = values + list->n;
     bool wanted = false;
@@ -144,9 +146,10 @@ static bool write_bundle(vpps_scheduler *s, vpps_bundle *b) {
     for (uint32_t i = b->first_signature; i != VPPS_NO_OFFSET; i = w->signatures[i].next) {
         n += 5 + 2 * (size_t)w->g->signatures[i].n_matrices;
     }
-    b->address = (uint32_t)s->script_words;
-    uint32_t *at = vpps_append(s, n);
+    b->address = (uint32_t)s->script_words + 1;
+    uint32_t *at = vpps_append(s, 1 + n);
     if (!at) return false;
+    *at++ = (uint32_t)n;
     *at++ = b->n_lists;
     *at++ = b->n_signatures;
     for (uint32_t i = 0; i < b->n_lists; i++) {
@@ -182,9 +185,9 @@ static bool write_bundle(vpps_scheduler *s, vpps_bundle *b) {
 enum { TRANSPOSED_FROM = 4 };
 
 static bool choose_transposed(const vpps_schedule_work *w) {
-    if (!w->training || w->request->transposed != VPPS_TRANSPOSED_AUTO) {
-        return w->training && w->request->transposed == VPPS_TRANSPOSED_ALWAYS;
-    }
+    vpps_transposed asked = w->request->transposed;
+    if (asked == VPPS_TRANSPOSED_AUTO) asked = w->plan->transposed;
+    if (!w->training || asked != VPPS_TRANSPOSED_AUTO) return w->training && asked == VPPS_TRANSPOSED_ALWAYS;
     uint64_t vectors = 0, slices = 0;
     for (uint32_t i = 0; i < w->n_groups; i++) {
         const vpps_signature *sig = &w->g->signatures[w->groups[i].signature];
@@ -193,6 +196,21 @@ static bool choose_transposed(const vpps_schedule_work *w) {
         slices++;
     }
     return vectors >= TRANSPOSED_FROM * slices;
+}
+
+/* What the host multiplies at HOST. */
+static bool write_host_list(vpps_scheduler *s) {
+    vpps_schedule_work *w = s->work;
+    w->host_list = 0;
+    if (!w->training || !w->plan->host_products || !w->n_bundles) return true;
+    uint32_t *at = vpps_append(s, 2 * (size_t)w->n_bundles);
+    if (!at) return false;
+    w->host_list = (uint32_t)(at - s->script);
+    for (uint32_t i = 0; i < w->n_bundles; i++) {
+        *at++ = w->bundles[i].address;
+        *at++ = w->bundles[i].n;
+    }
+    return true;
 }
 
 vpps_status vpps_make_bundles(vpps_scheduler *s) {
@@ -209,5 +227,5 @@ vpps_status vpps_make_bundles(vpps_scheduler *s) {
     for (uint32_t i = 0; i < w->n_bundles; i++) {
         if (!write_bundle(s, &w->bundles[i])) return w->status;
     }
-    return VPPS_OK;
+    return write_host_list(s) ? VPPS_OK : w->status;
 }

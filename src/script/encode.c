@@ -349,6 +349,17 @@ static void encode_shared(encoder *e, uint32_t word, uint32_t a, uint32_t b, uin
     e->s->n_instructions++;
 }
 
+/* Every VP stops. */
+static void encode_host(encoder *e) {
+    for (uint32_t vp = 0; vp < e->w->n_streams; vp++) {
+        activate(e, vp);
+        uint32_t *at = stream_append(e->w, vp, 1);
+        if (!at) return;
+        at[0] = VPPS_I_HOST;
+        e->s->n_instructions++;
+    }
+}
+
 static void encode_item(encoder *e, const vpps_item *item) {
     uint32_t list = item->kind == VPPS_ITEM_ROWS ? e->w->row_lists[item->what] : 0;
     switch (item->kind) {
@@ -364,27 +375,28 @@ static void encode_item(encoder *e, const vpps_item *item) {
         encode_shared(e, vpps_word(item->opcode, 0, e->s->script[list - 1]), item->what, list, 2);
         break;
     case VPPS_ITEM_NORM_END: encode_shared(e, item->opcode, 0, 0, 0); break;
+    case VPPS_ITEM_HOST: encode_host(e); break;
     }
 }
 
 /* Does VP vp have rows in a shared item? Elementwise items are shared only where all have. */
 static bool takes_part(const vpps_schedule_work *w, const vpps_item *item, uint32_t vp) {
-    uint32_t n = w->plan->n_vps;
+    uint32_t n = w->plan->n_vps, block = w->plan->row_block;
     vpps_rows r = {0, 1};
     if (item->kind == VPPS_ITEM_PARAMETER || item->kind == VPPS_ITEM_ROWS) {
         const vpps_parameter_data *p = &w->g->model->params[item->what];
         bool by_cols = item->opcode == VPPS_I_TRANSPOSE;
-        r = vpps_rows_of(by_cols ? p->cols : item->kind == VPPS_ITEM_ROWS ? p->rows * p->cols : p->rows, n, vp);
+        r = vpps_rows_of(by_cols ? p->cols : item->kind == VPPS_ITEM_ROWS ? p->rows * p->cols : p->rows, block, n, vp);
     }
     if (item->kind != VPPS_ITEM_BUNDLE || item->opcode == VPPS_I_AFFINE_P) return r.first < r.end;
     const vpps_bundle *b = &w->bundles[item->what];
     bool by_lists = item->opcode == VPPS_I_AFFINE_T || item->opcode == VPPS_I_REDUCE_P;
     for (uint32_t i = 0; by_lists && i < b->n_lists; i++) {
-        r = vpps_rows_of(w->lists[b->lists[i]].elems, n, vp);
+        r = vpps_rows_of(w->lists[b->lists[i]].elems, block, n, vp);
         if (r.first < r.end) return true;
     }
     for (uint32_t i = b->first_signature; !by_lists && i != VPPS_NO_OFFSET; i = w->signatures[i].next) {
-        r = vpps_rows_of(w->g->signatures[i].rows, n, vp);
+        r = vpps_rows_of(w->g->signatures[i].rows, block, n, vp);
         if (r.first < r.end) return true;
     }
     return false;

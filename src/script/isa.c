@@ -24,7 +24,7 @@ static uint32_t fixed_words(uint32_t opcode) {
     case VPPS_I_UPDATE:
     case VPPS_I_CALL:
     case VPPS_I_SIGNAL: return 1;
-    default: return 0; /* NORM_END, NOP, END */
+    default: return 0; /* NORM_END, NOP, HOST, END */
     }
 }
 

@@ -15,7 +15,7 @@
  * They work on vectors first .. first + length - 1 of every list and output of a bundle. All gradients of parameters
  * are zero when a script starts; OUTER adds to them.
  *
- * A bundle is a group of affine operations with the same arguments. Its words:
+ * A bundle is a group of affine operations with the same arguments. Before it stands the number of its words:
  *     n_lists, n_outputs
  *     for each list:   address of the values' offsets, address of the gradients' offsets or 0, offset of the partial
  *                      sums (or 0), elements of a vector
@@ -23,7 +23,11 @@
  *                      n_pairs x (matrix, number of its list)
  * Output vectors lie one after the other. output = bias + sum over pairs of matrix * list member. Partial sums: VP v's
  * share of vector j of a list lies at partial + (v * members + j) * elements, members being the list's whole length,
- * which is the word before the list.
+ * which is the word before the list; the word before that is the offset of the list's gathered copy, or 0.
+ *
+ * In a plan with host_products, OUTER only prepares what the host multiplies: it adds the gradients of biases and gathers
+ * the lists' vectors, one after the other, into their copies. When all VPs have reached HOST, the host adds the products,
+ * bundle after bundle as the header's list of bundles names them. On a device that does everything itself, HOST is nothing.
  *
  * Barriers are counters, zero at the start. SIGNAL b adds one to counter b after everything the VP did before;
  * WAIT b n goes on once counter b is at least n.
@@ -73,6 +77,7 @@ typedef struct vpps_script_header {
     uint32_t magic; /* VPPS_SCRIPT_MAGIC */
     uint32_t words; /* of the whole script */
     uint32_t n_vps;
+    uint32_t row_block; /* see vpps_rows_of */
     uint32_t n_barriers;
     uint32_t pool_words;     /* highest offset used, + 1 */
     uint32_t loss;           /* offset; VPPS_NO_OFFSET: inference */
@@ -80,6 +85,8 @@ typedef struct vpps_script_header {
     uint32_t guard;          /* non-zero: no update when the loss is not finite */
     uint32_t step;           /* number of this update, from 1 */
     uint32_t dropout_key[2]; /* low, high word */
+    uint32_t bundles;        /* address of the pairs (bundle, vectors) that HOST is about */
+    uint32_t n_bundles;      /* 0: there is no HOST */
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
 } vpps_script_header;
 
@@ -91,26 +98,30 @@ static inline const uint32_t *vpps_script_starts(const uint32_t *script) { retur
 
 /* ---- who owns which rows
  *
- * Rows of a matrix, of a vector, and of every value with as many rows, are owned alike: blocks of 16 rows are dealt
- * out in order. So what reads and writes only its own rows needs no barrier against the same VP's other work. */
-
-enum { VPPS_ROW_BLOCK = 16 };
+ * Rows of a matrix, of a vector, and of every value with as many rows, are owned alike: blocks of row_block rows are
+ * dealt out in order. So what reads and writes only its own rows needs no barrier against the same VP's other work. */
 
 typedef struct vpps_rows {
     uint32_t first, end;
 } vpps_rows;
 
-static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t n_vps, uint32_t vp) {
-    uint64_t blocks = ((uint64_t)rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
-    uint64_t first = blocks * vp / n_vps * VPPS_ROW_BLOCK, end = blocks * (vp + 1) / n_vps * VPPS_ROW_BLOCK;
+static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t n_vps, uint32_t vp) {
+    uint64_t blocks = ((uint64_t)rows + row_block - 1) / row_block;
+    uint64_t first = blocks * vp / n_vps * row_block, end = blocks * (vp + 1) / n_vps * row_block;
     vpps_rows r = {(uint32_t)(first < rows ? first : rows), (uint32_t)(end < rows ? end : rows)};
     return r;
 }
+
+/* How gradients of affine arguments are made: by rows (each VP multiplies with the rows it owns anyhow, partial sums
+ * are added after a barrier) or by columns (each VP owns columns of a transposed copy, made anew in every batch). The
+ * copy pays once a matrix is used by some vectors at a time. */
+typedef enum vpps_transposed { VPPS_TRANSPOSED_AUTO, VPPS_TRANSPOSED_NEVER, VPPS_TRANSPOSED_ALWAYS } vpps_transposed;
 
 /* Where parameters lie: what the scheduler and a device agree on. Matrices are the device's own business; vectors and
  * lookup tables lie in the pool, so that nodes can point at them. */
 typedef struct vpps_plan {
     uint32_t n_vps;
+    uint32_t row_block;
     uint32_t n_params;
     uint32_t *values;    /* vector, lookup: offset of the values; matrix: unused */
     uint32_t *gradients; /* vector: offset of the gradient; else unused */
@@ -119,6 +130,8 @@ typedef struct vpps_plan {
     uint32_t batch;      /* first offset of a batch's tensors */
     uint32_t pool_words; /* there are */
     uint32_t ew_grain;   /* elements under which elementwise work is not cut further */
+    vpps_transposed transposed; /* AUTO: the scheduler chooses */
+    bool host_products;         /* gradients of matrices are products made by the host, see HOST */
 } vpps_plan;
 
 #endif

@@ -311,6 +311,11 @@ static uint32_t order_argument_gradients(vpps_schedule_work *w, const vpps_bundl
     return phase;
 }
 
+/* Does each level add its outer products? The host's products are one a bundle. */
+static bool accumulates(const vpps_schedule_work *w) {
+    return w->request->gradients == VPPS_GRADIENTS_ACCUMULATE && !w->plan->host_products;
+}
+
 static void backward_slice(vpps_schedule_work *w, uint32_t bundle, uint32_t ordinal) {
     vpps_bundle *b = &w->bundles[bundle];
     if (b->wants_gradients) {
@@ -330,7 +335,7 @@ static void backward_slice(vpps_schedule_work *w, uint32_t bundle, uint32_t ordi
         order_argument_gradients(w, b, ordinal, item.phase, true);
         add_item(w, item);
     }
-    if (w->request->gradients == VPPS_GRADIENTS_ACCUMULATE) {
+    if (accumulates(w)) {
         outer_item(w, slice_item(w, bundle, ordinal, VPPS_I_OUTER), ordinal, 1);
     }
 }
@@ -359,9 +364,18 @@ static vpps_group *lookups_of(const vpps_schedule_work *w, vpps_param table) {
     return NULL;
 }
 
+/* All VPs stop for the host's products. Returns the first phase after. */
+static uint32_t host_item(vpps_schedule_work *w) {
+    if (!w->host_list) return 0;
+    uint32_t phase = 0;
+    for (uint32_t i = 0; i < w->n_items; i++) phase = vpps_max_u32(phase, w->items[i].phase + 1);
+    add_item(w, (vpps_item){.kind = VPPS_ITEM_HOST, .opcode = VPPS_I_HOST, .phase = phase});
+    return phase + 1;
+}
+
 /* With clipping: every VP's sum of squares, then a phase boundary. Returns the first phase of updates. */
-static uint32_t norm_items(vpps_schedule_work *w) {
-    uint32_t end = 0;
+static uint32_t norm_items(vpps_schedule_work *w, uint32_t first) {
+    uint32_t end = first;
     for (vpps_param p = 0; p < w->g->model->n_params; p++) {
         if (!is_trained(w, p)) continue;
         const vpps_parameter_data *param = &w->g->model->params[p];
@@ -372,6 +386,7 @@ static uint32_t norm_items(vpps_schedule_work *w) {
             item.opcode = VPPS_I_NORM_ROWS;
             item.phase = after(&w->tracks[lookups_of(w, p)->gradient], param->cols == 1);
         }
+        item.phase = vpps_max_u32(first, item.phase);
         end = vpps_max_u32(end, item.phase);
         add_item(w, item);
     }
@@ -383,9 +398,9 @@ static uint32_t norm_items(vpps_schedule_work *w) {
  * anyone may read, once everything else is done. */
 static void update_items(vpps_schedule_work *w) {
     uint32_t guarded = w->request->guard ? after(&w->tracks[w->groups[w->group[w->request->loss]].value], false) : 0;
-    uint32_t matrices = guarded;
+    uint32_t first = host_item(w), matrices = vpps_max_u32(guarded, first);
     if (w->transposed) matrices = vpps_max_u32(matrices, 1); /* TRANSPOSE reads everybody's rows in phase 0 */
-    if (w->request->optimizer->clip > 0) matrices = vpps_max_u32(matrices, norm_items(w));
+    if (w->request->optimizer->clip > 0) matrices = vpps_max_u32(matrices, norm_items(w, first));
     uint32_t others = matrices;
     for (uint32_t i = 0; i < w->n_items; i++) others = vpps_max_u32(others, w->items[i].phase + 1);
     for (vpps_param p = 0; p < w->g->model->n_params; p++) {
@@ -466,7 +481,7 @@ vpps_status vpps_make_items(vpps_scheduler *s) {
                     backward_slice(w, w->signatures[w->groups[index].signature].bundle, (uint32_t)ordinal);
             }
         }
-        if (w->request->gradients == VPPS_GRADIENTS_DEFERRED) deferred_outer(w);
+        if (!accumulates(w)) deferred_outer(w);
         update_items(w);
     }
     if (w->status == VPPS_OK && !sort_items(w)) w->status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");

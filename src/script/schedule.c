@@ -84,10 +84,13 @@ static void write_header(vpps_scheduler *s, const vpps_plan *plan, const vpps_re
         .magic = VPPS_SCRIPT_MAGIC,
         .words = (uint32_t)s->script_words,
         .n_vps = plan->n_vps,
+        .row_block = plan->row_block,
         .n_barriers = s->n_phases,
         .pool_words = s->pool_words,
         .loss = training ? vpps_value_of(s->work, request->loss) : VPPS_NO_OFFSET,
         .step = request->step,
+        .bundles = s->work->host_list,
+        .n_bundles = s->work->host_list ? s->work->n_bundles : 0,
         .dropout_key = {(uint32_t)request->dropout_key, (uint32_t)(request->dropout_key >> 32)},
     };
     if (training) {

@@ -8,11 +8,6 @@
 #include "graph/graph.h"
 #include "script/isa.h"
 
-/* How gradients of affine arguments are made: by rows (each VP multiplies with the rows it owns anyhow, partial sums
- * are added after a barrier) or by columns (each VP owns columns of a transposed copy, made anew in every batch). The
- * copy pays once a matrix is used by some vectors at a time. */
-typedef enum vpps_transposed { VPPS_TRANSPOSED_AUTO, VPPS_TRANSPOSED_NEVER, VPPS_TRANSPOSED_ALWAYS } vpps_transposed;
-
 /* What a script is to do. */
 typedef struct vpps_request {
     vpps_node loss;           /* training; VPPS_NO_NODE: inference of `outputs` */
@@ -20,7 +15,7 @@ typedef struct vpps_request {
     uint32_t n_outputs;
     const vpps_optimizer *optimizer; /* training */
     vpps_gradients gradients;
-    vpps_transposed transposed;
+    vpps_transposed transposed; /* AUTO: as the plan says */
     bool guard;    /* no update when the loss is not finite */
     uint32_t step; /* number of this update, from 1 */
     uint64_t dropout_key;

@@ -68,6 +68,9 @@ static bool check_layout(vpps_verifier *v, size_t words) {
     if (h->n_vps != v->plan->n_vps || h->n_vps == 0 || h->n_vps >= VPPS_MAX_VPS) {
         return VPPS_REFUSE(v, "it is for %u VPs, the plan for %u", h->n_vps, v->plan->n_vps);
     }
+    if (h->row_block != v->plan->row_block || h->row_block == 0) {
+        return VPPS_REFUSE(v, "it is for blocks of %u rows, the plan for %u", h->row_block, v->plan->row_block);
+    }
     if (words < VPPS_HEADER_WORDS + (size_t)h->n_vps + 1) return VPPS_REFUSE(v, "it ends before its instructions");
     for (uint32_t i = 0; i <= h->n_vps; i++) {
         const uint32_t least = i ? starts[i - 1] : VPPS_HEADER_WORDS + h->n_vps + 1;
@@ -155,7 +158,7 @@ static bool run_instruction(vpps_verifier *v, vpps_vp_state *vp, const uint32_t 
     const uint32_t opcode = vpps_word_opcode(at[0]), length = vpps_word_length(at[0]);
     const vpps_form form = vpps_instructions[opcode].form;
     if (form != VPPS_FORM_SHARED && form != VPPS_FORM_CONTROL) return run_plain(v, at);
-    if (opcode == VPPS_I_NOP) return true;
+    if (opcode == VPPS_I_NOP || opcode == VPPS_I_HOST) return true;
     if (at[0] & (VPPS_WORD_ACC | VPPS_WORD_SPLIT)) return VPPS_REFUSE(v, "it takes no flags");
     if (form == VPPS_FORM_CONTROL && vp->calling) return VPPS_REFUSE(v, "a segment holds a control instruction");
     switch (opcode) {
@@ -230,7 +233,7 @@ static bool run_all(vpps_verifier *v) {
 static bool check_updates(vpps_verifier *v) {
     for (uint32_t p = 0; p < v->n_params; p++) {
         for (uint32_t vp = 0; v->updated_param[p] && vp < v->n_vps; vp++) {
-            vpps_rows rows = vpps_rows_of(v->params[p].rows, v->n_vps, vp);
+            vpps_rows rows = vpps_rows_of(v->params[p].rows, v->plan->row_block, v->n_vps, vp);
             if (rows.first == rows.end || v->updated[(size_t)p * v->n_vps + vp]) continue;
             return VPPS_REFUSE(v, "VP %u never updates its rows of %s", vp, v->params[p].name);
         }
@@ -239,7 +242,7 @@ static bool check_updates(vpps_verifier *v) {
         const vpps_row_entry *entry = &v->rows[i];
         if (entry->slot == UINT32_MAX) continue;
         for (uint32_t vp = 0; vp < v->n_vps; vp++) {
-            vpps_rows rows = vpps_rows_of(v->slots[entry->slot].words, v->n_vps, vp);
+            vpps_rows rows = vpps_rows_of(v->slots[entry->slot].words, v->plan->row_block, v->n_vps, vp);
             int64_t bit = v->row_updated + (int64_t)v->slots[entry->slot].row * v->n_vps + vp;
             if (rows.first == rows.end || vpps_verify_bit(v, bit)) continue;
             return VPPS_REFUSE(v, "VP %u never updates its rows of entry %u of %s", vp, entry->row,

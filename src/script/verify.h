@@ -278,7 +278,7 @@ static inline size_t vpps_verify_owner(const vpps_verifier *v, uint32_t param, u
     return (size_t)param * v->n_vps + vp;
 }
 static inline vpps_rows vpps_verify_own(const vpps_verifier *v, uint32_t rows) {
-    return vpps_rows_of(rows, v->n_vps, v->vp);
+    return vpps_rows_of(rows, v->plan->row_block, v->n_vps, v->vp);
 }
 
 /* ---- print.c */

@@ -202,7 +202,7 @@ bool vpps_verify_plain(vpps_verifier *v, const vpps_decoded *in) {
     bool (*run)(vpps_verifier *, const vpps_decoded *, uint64_t, uint64_t) =
         in->opcode == VPPS_I_FILL ? fill_range : run_range;
     if (!in->split) return run(v, in, 0, in->extent);
-    vpps_rows rows = vpps_rows_of(in->length, v->n_vps, v->vp);
+    vpps_rows rows = vpps_rows_of(in->length, v->plan->row_block, v->n_vps, v->vp);
     for (uint32_t i = 0; i < in->vectors && rows.first < rows.end; i++) {
         if (!run(v, in, (uint64_t)i * in->length + rows.first, rows.end - rows.first)) return false;
     }

@@ -51,7 +51,8 @@ typedef enum vpps_item_kind {
     VPPS_ITEM_BUNDLE,    /* opcode; slice of a bundle */
     VPPS_ITEM_PARAMETER, /* opcode; parameter */
     VPPS_ITEM_ROWS,      /* opcode; table */
-    VPPS_ITEM_NORM_END
+    VPPS_ITEM_NORM_END,
+    VPPS_ITEM_HOST
 } vpps_item_kind;
 
 /* Work with one phase. `shared`: every VP does its own rows; else it is dealt out to the least loaded VPs. */
@@ -148,6 +149,7 @@ typedef struct vpps_schedule_work {
     uint32_t n_pair_lists;
     vpps_bundle *bundles;
     uint32_t n_bundles;
+    uint32_t host_list; /* address of the header's list of bundles; 0: there is no HOST */
     size_t lists_capacity, pair_lists_capacity, bundles_capacity;
 
     vpps_item *items;
@@ -181,7 +183,7 @@ typedef struct vpps_schedule_work {
 
 /* Are rows dealt out to all VPs, so that a piece of work on them is worth sharing? */
 static inline bool vpps_is_shareable(const vpps_schedule_work *w, uint32_t rows) {
-    return rows >= w->plan->n_vps * VPPS_ROW_BLOCK;
+    return rows >= w->plan->n_vps * w->plan->row_block;
 }
 
 /* Links of a group's argument k; NULL when nodes must be looked at one by one. */

@@ -3,7 +3,13 @@
 
 bool plan_create(vpps_plan *plan, const vpps_model *model, uint32_t n_vps, uint32_t pool_words) {
     uint32_t n = (uint32_t)model->n_params, at = 16;
-    *plan = (vpps_plan){.n_vps = n_vps, .n_params = n, .pool_words = pool_words, .ew_grain = 32};
+    /* Plans as different devices make them: which one follows from the number of VPs. */
+    *plan = (vpps_plan){.n_vps = n_vps,
+                        .row_block = n_vps % 3 == 0 ? 1 : n_vps % 5 == 0 ? 4 : 16,
+                        .n_params = n,
+                        .pool_words = pool_words,
+                        .ew_grain = 32,
+                        .host_products = n_vps % 3 == 0};
     uint32_t **arrays[] = {&plan->values, &plan->gradients, &plan->states[0], &plan->states[1]};
     for (size_t i = 0; i < VPPS_COUNT(arrays); i++) {
         if (!(*arrays[i] = malloc((n + 1) * sizeof **arrays[i]))) return false;

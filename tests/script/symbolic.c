@@ -26,7 +26,8 @@ static bool step(symbolic_machine *m, uint32_t vp) {
     }
     m->pc[vp] += n;
     switch (op) {
-    case VPPS_I_NOP: break;
+    case VPPS_I_NOP:
+    case VPPS_I_HOST: break;
     case VPPS_I_WAIT:
         if (m->log && !m->fault) race_log_wait(m->log, vp, at[1], at[2]);
         break;

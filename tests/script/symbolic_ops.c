@@ -155,7 +155,7 @@ static void plain(symbolic_machine *m, const uint32_t *at) {
     const vpps_form form = vpps_instructions[op].form;
     const uint32_t *w = at + 1;
     if (form == VPPS_FORM_EW && (at[0] & VPPS_WORD_SPLIT)) {
-        vpps_rows rows = vpps_rows_of(length, m->h->n_vps, m->vp);
+        vpps_rows rows = vpps_rows_of(length, m->h->row_block, m->h->n_vps, m->vp);
         for (uint64_t j = 0; j < at[1] && !m->fault && rows.first < rows.end; j++) {
             range(m, at, op, at + 2, j * length + rows.first, rows.end - rows.first);
         }
@@ -196,7 +196,7 @@ static uint64_t *matrix(symbolic_machine *m, uint64_t **of, uint32_t param, uint
 static void vector(symbolic_machine *m, uint32_t op, uint32_t bundle, uint64_t at, uint32_t j) {
     uint32_t rows = script_at(m, at + 3), n_pairs = script_at(m, at + 4), bias = script_at(m, at + 2);
     uint64_t y = script_at(m, at) + (uint64_t)j * rows, dy = script_at(m, at + 1) + (uint64_t)j * rows;
-    vpps_rows own = vpps_rows_of(rows, m->h->n_vps, m->vp);
+    vpps_rows own = vpps_rows_of(rows, m->h->row_block, m->h->n_vps, m->vp);
     if (bias != VPPS_NO_PARAM && (bias >= m->s->plan->n_params || m->s->g->model->params[bias].kind != VPPS_VECTOR)) {
         m->fault = true;
     }
@@ -235,7 +235,7 @@ static void vector(symbolic_machine *m, uint32_t op, uint32_t bundle, uint64_t a
         if (!l.gradients) continue;
         uint64_t members = script_at(m, (uint64_t)l.values - 1);
         uint64_t share = l.partial + (m->vp * members + j) * n, dx = script_at(m, (uint64_t)l.gradients + j);
-        vpps_rows mine = vpps_rows_of(n, m->h->n_vps, m->vp);
+        vpps_rows mine = vpps_rows_of(n, m->h->row_block, m->h->n_vps, m->vp);
         if (op == VPPS_I_AFFINE_P) {
             for (uint32_t k = 0; k < n && !m->fault; k++) {
                 uint64_t sum = 0;
@@ -262,7 +262,7 @@ static void partials(symbolic_machine *m, uint32_t op, uint32_t bundle, uint32_t
         list l = list_of(m, bundle, i);
         if (!l.gradients) continue;
         uint64_t members = script_at(m, (uint64_t)l.values - 1), dx = script_at(m, (uint64_t)l.gradients + j);
-        vpps_rows mine = vpps_rows_of(l.elements, m->h->n_vps, m->vp);
+        vpps_rows mine = vpps_rows_of(l.elements, m->h->row_block, m->h->n_vps, m->vp);
         for (uint32_t k = 0; k < l.elements && !m->fault && op == VPPS_I_AFFINE_P; k++) {
             later(m, word(m, l.partial + (m->vp * members + j) * l.elements + k), 0, false);
         }
@@ -331,7 +331,7 @@ static void parameter(symbolic_machine *m, uint32_t op, uint32_t param) {
     }
     const vpps_parameter_data *p = &model->params[param];
     const bool is_matrix = p->kind == VPPS_MATRIX;
-    vpps_rows own = vpps_rows_of(p->rows, m->h->n_vps, m->vp);
+    vpps_rows own = vpps_rows_of(p->rows, m->h->row_block, m->h->n_vps, m->vp);
     uint64_t context = op == VPPS_I_UPDATE && own.first < own.end ? update_context(m) : 0;
     size_t all = (size_t)p->rows * p->cols;
     if (op == VPPS_I_TRANSPOSE) {
@@ -363,7 +363,7 @@ static void table_rows(symbolic_machine *m, uint32_t op, uint32_t n, uint32_t ta
     }
     const vpps_parameter_data *p = &model->params[table];
     uint32_t words = p->rows * p->cols;
-    vpps_rows own = vpps_rows_of(words, m->h->n_vps, m->vp);
+    vpps_rows own = vpps_rows_of(words, m->h->row_block, m->h->n_vps, m->vp);
     uint64_t context = op == VPPS_I_UPDATE_ROWS && own.first < own.end ? update_context(m) : 0;
     for (uint32_t k = 0; k < n && !m->fault; k++) {
         uint32_t entry = script_at(m, (uint64_t)address + 2 * k),

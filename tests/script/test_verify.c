@@ -246,6 +246,7 @@ static void hand_close(hand_made *h) {
 static void hand_write(hand_made *h, uint32_t waits, uint32_t needed) {
     vpps_script_header header = {.magic = VPPS_SCRIPT_MAGIC,
                                  .n_vps = 2,
+                                 .row_block = 16,
                                  .n_barriers = 2,
                                  .pool_words = h->plan.batch + 65,
                                  .loss = VPPS_NO_OFFSET};

@@ -1,0 +1,52 @@
+/* layout.c - see layout.h. */
+#include "runtime/layout.h"
+
+uint32_t vpps_optimizer_states(vpps_optimizer_kind kind) {
+    static const uint32_t states[] = {
+#define X(id, name, n) n,
+        VPPS_OPTIMIZER_TABLE(X)
+#undef X
+    };
+    return states[kind];
+}
+
+static uint32_t take(uint64_t *next, uint64_t words) {
+    uint64_t at = (*next + 15) & ~(uint64_t)15;
+    *next = at + words;
+    return (uint32_t)at;
+}
+
+vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vpps_options *options, uint32_t max_vps,
+                              const char *device, vpps_rows *gradients) {
+    uint32_t n = (uint32_t)model->n_params;
+    uint32_t *arrays = malloc((4 * (size_t)n + 1) * sizeof *arrays);
+    if (!arrays) return vpps_fail(VPPS_MEMORY, "%s: out of memory", device);
+    memset(arrays, 0xff, (4 * (size_t)n + 1) * sizeof *arrays);
+    plan->values = arrays;
+    plan->gradients = arrays + n;
+    plan->states[0] = arrays + 2 * (size_t)n;
+    plan->states[1] = arrays + 3 * (size_t)n;
+    plan->n_params = n;
+    uint64_t next = 0;
+    plan->norms = take(&next, max_vps);
+    gradients->first = take(&next, 0);
+    for (uint32_t p = 0; p < n; p++) {
+        if (model->params[p].kind == VPPS_VECTOR) plan->gradients[p] = take(&next, model->params[p].rows);
+    }
+    gradients->end = take(&next, 0);
+    for (uint32_t p = 0; p < n; p++) {
+        const vpps_parameter_data *data = &model->params[p];
+        if (data->kind == VPPS_MATRIX) continue;
+        plan->values[p] = take(&next, vpps_param_elems(data));
+        for (uint32_t i = 0; i < VPPS_MAX_STATES && i < vpps_optimizer_states(options->optimizer.kind); i++)
+            plan->states[i][p] = take(&next, vpps_param_elems(data));
+    }
+    plan->batch = take(&next, 0);
+    uint64_t most = UINT32_MAX & ~(uint64_t)15, wanted = options->pool_bytes / 4;
+    if (next >= most || (wanted && wanted <= next)) {
+        return vpps_fail(VPPS_POOL, "%s: vectors and lookup tables take %llu bytes of the pool; pool_bytes is %llu",
+                         device, (unsigned long long)next * 4, (unsigned long long)(wanted ? wanted : most) * 4);
+    }
+    plan->pool_words = (uint32_t)(wanted && wanted < most ? wanted : most);
+    return VPPS_OK;
+}
