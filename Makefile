@@ -32,7 +32,7 @@ INCLUDES   := -Iinclude -Isrc -Imodels -Itests
 
 # libxsmm may call a BLAS for shapes its JIT refuses; VPPS has its own fallback, so the substitute serves.
 XSMM_LIBS := $(if $(filter 1,$(XSMM)),-lxsmm -lxsmmnoblas)
-LIBS      := $(XSMM_LIBS) -ljansson -lpthread -ldl -lm
+LIBS      := $(XSMM_LIBS) -ljansson -lxxhash -lpthread -ldl -lm
 SHARED_FLAGS := -shared -Wl,-z,defs -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL
 ALL_LDFLAGS := -pthread $(SANITIZE_FLAGS) -Wl,--as-needed $(LDFLAGS)
 CHECK_LIBS = $(or $(shell pkg-config --libs check 2>/dev/null),-lcheck)
@@ -49,8 +49,9 @@ FLAGS_avx512  := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vecto
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 KERNELS   := src/runtime/cpu_kernels.c
-LIB_SRC   := $(filter-out $(KERNELS),$(foreach d,base graph script runtime io,$(wildcard src/$(d)/*.c)))
-LIB_OBJ   := $(call objects,$(LIB_SRC)) \
+LIB_SRC   := $(filter-out $(KERNELS),$(foreach d,base graph script codegen runtime io,$(wildcard src/$(d)/*.c)))
+TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h
+LIB_OBJ   := $(call objects,$(LIB_SRC)) $(BUILD)/obj/src/codegen/templates.o \
              $(if $(wildcard $(KERNELS)),$(KERNEL_ISAS:%=$(BUILD)/obj/src/runtime/cpu_kernels_%.o))
 MODEL_OBJ := $(call objects,$(wildcard models/*.c))
 CLI_OBJ   := $(call objects,$(wildcard src/cli/*.c))
@@ -99,6 +100,12 @@ endef
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(call compile,$(INCLUDES))
+
+# The kernel's static parts, embedded.
+$(BUILD)/obj/src/codegen/templates.o: src/codegen/templates.S $(TEMPLATES) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  AS    $(@:$(BUILD)/obj/%.o=%)")
+	$(Q)$(CC) -c -o $@ $<
 
 # The scheduler and encoder are the host's hot path.
 $(BUILD)/obj/src/script/%.o: src/script/%.c $(BUILD)/flags

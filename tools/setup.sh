@@ -6,10 +6,10 @@ set -euo pipefail
 
 packages_of() {
     case $1 in
-    build) echo gcc libc6-dev make pkg-config libjansson-dev
+    build) echo gcc libc6-dev make pkg-config libjansson-dev libxxhash-dev
            # libxsmm makes code for x86-64 only; elsewhere the portable kernels serve.
            if [ "$(uname -m)" = x86_64 ]; then echo libxsmm-dev; fi ;;
-    test) echo check libsubunit-dev python3 ;;
+    test) echo check libsubunit-dev python3 g++ ;;
     lint) echo clang-format clang-tidy shellcheck mandoc ;;
     fuzz) echo clang libclang-rt-dev ;;
     valgrind) echo valgrind libc6-dbg ;;

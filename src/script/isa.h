@@ -36,6 +36,7 @@
 #define VPPS_ISA_H
 
 #include "base/base.h"
+#include "script/header.h"
 
 typedef enum vpps_opcode {
 #define INSTR(id, ...) VPPS_I_##id,
@@ -73,23 +74,6 @@ static inline uint32_t vpps_word_length(uint32_t word) { return word >> VPPS_LEN
 /* Words of the instruction at `at`, word 0 included; 0 when the opcode is unknown or the words end before `end`. */
 uint32_t vpps_instruction_words(const uint32_t *at, const uint32_t *end);
 
-typedef struct vpps_script_header {
-    uint32_t magic; /* VPPS_SCRIPT_MAGIC */
-    uint32_t words; /* of the whole script */
-    uint32_t n_vps;
-    uint32_t row_block; /* see vpps_rows_of */
-    uint32_t n_barriers;
-    uint32_t pool_words;     /* highest offset used, + 1 */
-    uint32_t loss;           /* offset; VPPS_NO_OFFSET: inference */
-    uint32_t update;         /* optimiser kind + 1; 0: no update */
-    uint32_t guard;          /* non-zero: no update when the loss is not finite */
-    uint32_t step;           /* number of this update, from 1 */
-    uint32_t dropout_key[2]; /* low, high word */
-    uint32_t bundles;        /* address of the pairs (bundle, vectors) that HOST is about */
-    uint32_t n_bundles;      /* 0: there is no HOST */
-    float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
-} vpps_script_header;
-
 #define VPPS_SCRIPT_MAGIC 0x53505056u
 #define VPPS_NO_OFFSET UINT32_MAX
 enum { VPPS_HEADER_WORDS = sizeof(vpps_script_header) / 4 };
@@ -123,13 +107,13 @@ typedef struct vpps_plan {
     uint32_t n_vps;
     uint32_t row_block;
     uint32_t n_params;
-    uint32_t *values;    /* vector, lookup: offset of the values; matrix: unused */
-    uint32_t *gradients; /* vector: offset of the gradient; else unused */
-    uint32_t *states[2]; /* vector, lookup: offset of the optimiser's state */
-    uint32_t norms;      /* offset of n_vps words: the VPs' sums of squares */
-    uint32_t batch;      /* first offset of a batch's tensors */
-    uint32_t pool_words; /* there are */
-    uint32_t ew_grain;   /* elements under which elementwise work is not cut further */
+    uint32_t *values;           /* vector, lookup: offset of the values; matrix: unused */
+    uint32_t *gradients;        /* vector: offset of the gradient; else unused */
+    uint32_t *states[2];        /* vector, lookup: offset of the optimiser's state */
+    uint32_t norms;             /* offset of n_vps words: the VPs' sums of squares */
+    uint32_t batch;             /* first offset of a batch's tensors */
+    uint32_t pool_words;        /* there are */
+    uint32_t ew_grain;          /* elements under which elementwise work is not cut further */
     vpps_transposed transposed; /* AUTO: the scheduler chooses */
     bool host_products;         /* gradients of matrices are products made by the host, see HOST */
 } vpps_plan;

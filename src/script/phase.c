@@ -335,9 +335,7 @@ static void backward_slice(vpps_schedule_work *w, uint32_t bundle, uint32_t ordi
         order_argument_gradients(w, b, ordinal, item.phase, true);
         add_item(w, item);
     }
-    if (accumulates(w)) {
-        outer_item(w, slice_item(w, bundle, ordinal, VPPS_I_OUTER), ordinal, 1);
-    }
+    if (accumulates(w)) { outer_item(w, slice_item(w, bundle, ordinal, VPPS_I_OUTER), ordinal, 1); }
 }
 
 static void deferred_outer(vpps_schedule_work *w) {

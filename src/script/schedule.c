@@ -2,6 +2,7 @@
 #include "script/work.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 vpps_status vpps_scheduler_create(vpps_scheduler **out) {
     *out = calloc(1, sizeof **out);
@@ -88,6 +89,7 @@ static void write_header(vpps_scheduler *s, const vpps_plan *plan, const vpps_re
         .n_barriers = s->n_phases,
         .pool_words = s->pool_words,
         .loss = training ? vpps_value_of(s->work, request->loss) : VPPS_NO_OFFSET,
+        .nodes = s->work->flat->n_nodes,
         .step = request->step,
         .bundles = s->work->host_list,
         .n_bundles = s->work->host_list ? s->work->n_bundles : 0,
@@ -102,6 +104,8 @@ static void write_header(vpps_scheduler *s, const vpps_plan *plan, const vpps_re
         h.beta1 = o->beta1;
         h.beta2 = o->beta2;
         h.epsilon = o->epsilon;
+        h.corrections[0] = (float)(1 / (1 - pow(o->beta1, request->step)));
+        h.corrections[1] = (float)(1 / (1 - pow(o->beta2, request->step)));
         h.weight_decay = o->weight_decay;
         h.clip = o->clip;
     }

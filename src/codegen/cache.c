@@ -1,0 +1,357 @@
+/* cache.c - the folder of compiled kernels: finding it, reading and writing entries, keeping it small.
+ *
+ * Processes share the folder without locks. A reader has an open file, which stays whole when its name goes to another
+ * entry or to none; a writer's file has its final name only when it is complete. Entries are told apart by their names
+ * alone, so that other files are never touched. */
+#include "codegen/cache.h"
+
+#include "codegen/cache_entry.h"
+#include "io/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+enum { DEFAULT_MIB = 512, TEMPORARY_TRIES = 100, STALE_SECONDS = 3600 };
+
+/* ---------------------------------------------------------------- folder */
+
+static const char *variable(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static vpps_status name_folder(char path[PATH_MAX]) {
+    const char *own = variable("VPPS_CACHE_DIR"), *base = variable("XDG_CACHE_HOME"), *home = variable("HOME");
+    int n;
+    if (own) {
+        n = snprintf(path, PATH_MAX, "%s", own);
+    } else if (base && *base == '/') { /* XDG Base Directory Specification: a relative path is to be ignored */
+        n = snprintf(path, PATH_MAX, "%s/vpps", base);
+    } else if (home) {
+        n = snprintf(path, PATH_MAX, "%s/.cache/vpps", home);
+    } else {
+        return vpps_fail(VPPS_IO, "the kernel cache has no folder: set VPPS_CACHE_DIR, XDG_CACHE_HOME or HOME");
+    }
+    if (n < PATH_MAX) return VPPS_OK;
+    return vpps_fail(VPPS_IO, "the path of the kernel cache's folder is longer than %d bytes", PATH_MAX - 1);
+}
+
+static vpps_status fail_io(const char *path, const char *step) {
+    const int error = errno;
+    return vpps_fail(VPPS_IO, "kernel cache %s%s: %s: %s", VPPS_PATH_ARGS(path), step, strerror(error));
+}
+
+/* The folder and those above it; others need not look into the user's (XDG Base Directory Specification: 0700). */
+static vpps_status make_folder(const char *path) {
+    char part[PATH_MAX];
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(part, 0700) != 0 && errno != EEXIST) return fail_io(part, "cannot be made");
+        *slash = '/';
+    }
+    if (mkdir(part, 0700) != 0 && errno != EEXIST) return fail_io(part, "cannot be made");
+    return VPPS_OK;
+}
+
+/* *fd is -1 when there is no folder yet. */
+static vpps_status open_folder(const char *path, int *fd) {
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *fd >= 0 || errno == ENOENT ? VPPS_OK : fail_io(path, "cannot be opened");
+}
+
+/* ---------------------------------------------------------------- files in it */
+
+typedef struct cached_file {
+    char name[VPPS_ENTRY_NAME_BYTES];
+    uint64_t bytes;
+    struct timespec used;
+} cached_file;
+
+typedef struct file_list {
+    cached_file *files;
+    size_t n, capacity;
+} file_list;
+
+/* Last used first; names decide where clocks are too coarse. */
+static int compare_files(const void *left, const void *right) {
+    const cached_file *a = left, *b = right;
+    if (a->used.tv_sec != b->used.tv_sec) return a->used.tv_sec > b->used.tv_sec ? -1 : 1;
+    if (a->used.tv_nsec != b->used.tv_nsec) return a->used.tv_nsec > b->used.tv_nsec ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static vpps_status see_file(file_list *list, int folder, const char *name, bool tidy) {
+    struct stat info;
+    const bool temporary = vpps_entry_is_temporary_name(name);
+    if (!temporary && !vpps_entry_is_name(name)) return VPPS_OK;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) return VPPS_OK;
+    if (temporary) { /* of a writer that is at work, or of one that was killed */
+        if (tidy && time(NULL) - info.st_mtim.tv_sec > STALE_SECONDS) unlinkat(folder, name, 0);
+        return VPPS_OK;
+    }
+    if (!VPPS_RESERVE(list->files, list->capacity, list->n + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for a list of the kernel cache");
+    }
+    cached_file *file = &list->files[list->n++];
+    *file = (cached_file){.bytes = (uint64_t)info.st_size, .used = info.st_mtim};
+    snprintf(file->name, sizeof file->name, "%.*s", (int)sizeof file->name - 1, name);
+    return VPPS_OK;
+}
+
+/* All entries, last used first; `tidy`: temporary files that nobody writes any more go. Free list->files in any case. */
+static vpps_status list_files(file_list *list, int folder, const char *path, bool tidy) {
+    *list = (file_list){0};
+    const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
+    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!dir) {
+        const vpps_status status = fail_io(path, "cannot be listed");
+        if (copy >= 0) close(copy);
+        return status;
+    }
+    vpps_status status = VPPS_OK;
+    for (const struct dirent *item; status == VPPS_OK && (item = readdir(dir));) {
+        status = see_file(list, folder, item->d_name, tidy);
+    }
+    closedir(dir);
+    if (status == VPPS_OK && list->n > 0) qsort(list->files, list->n, sizeof *list->files, compare_files);
+    return status;
+}
+
+/* A whole file; *bytes NULL and *damage set when it cannot be read, both NULL when it is not there. *fd stays open
+ * unless it is -1. */
+static vpps_status load_file(int folder, const char *name, int *fd, char **bytes, size_t *n, const char **damage) {
+    struct stat info;
+    *bytes = NULL;
+    *damage = NULL;
+    *fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (*fd < 0) {
+        if (errno != ENOENT) *damage = strerror(errno);
+        return VPPS_OK;
+    }
+    if (fstat(*fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        *damage = "it is no regular file";
+        return VPPS_OK;
+    }
+    *bytes = malloc((size_t)info.st_size + 1);
+    if (!*bytes) return vpps_fail(VPPS_MEMORY, "no memory for %lld bytes of the kernel cache", (long long)info.st_size);
+    if (vpps_file_read(*fd, name, *bytes, (size_t)info.st_size, n) == VPPS_OK) return VPPS_OK;
+    *damage = "it cannot be read";
+    free(*bytes);
+    *bytes = NULL;
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- read */
+
+static vpps_status read_entry(int folder, const char *digits, void **bytes, size_t *size, const char **damage) {
+    char name[VPPS_ENTRY_NAME_BYTES], *file;
+    size_t n = 0;
+    int fd;
+    vpps_entry entry;
+    snprintf(name, sizeof name, "%s.vpps", digits);
+    vpps_status status = load_file(folder, name, &fd, &file, &n, damage);
+    if (status == VPPS_OK && file) status = vpps_entry_decode(file, n, &entry, damage);
+    if (status == VPPS_OK && file && !*damage && strcmp(entry.key, digits) != 0) *damage = "it is another key's";
+    if (status == VPPS_OK && file && !*damage) {
+        memmove(file, entry.payload, entry.payload_bytes);
+        *bytes = file;
+        *size = entry.payload_bytes;
+        futimens(fd, NULL); /* a reader who may not is none the worse */
+    } else {
+        free(file);
+    }
+    if (fd >= 0) close(fd);
+    return status;
+}
+
+vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *size, char *why) {
+    char path[PATH_MAX], digits[VPPS_ENTRY_DIGITS + 1];
+    const char *damage = NULL;
+    int folder = -1;
+    *bytes = NULL;
+    *size = 0;
+    if (why) *why = '\0';
+    VPPS_TRY(vpps_entry_hash_key(key, digits));
+    if (name_folder(path) != VPPS_OK || open_folder(path, &folder) != VPPS_OK) {
+        if (why) snprintf(why, VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
+        return VPPS_OK;
+    }
+    if (folder < 0) return VPPS_OK;
+    const vpps_status status = read_entry(folder, digits, bytes, size, &damage);
+    close(folder);
+    if (status == VPPS_OK && damage && why) {
+        snprintf(why, VPPS_MESSAGE_BYTES, "kernel cache %.3s%.240s/%s.vpps: %.100s", VPPS_PATH_ARGS(path), digits,
+                 damage);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- write */
+
+static vpps_status size_limit(uint64_t *limit) {
+    const char *text = variable("VPPS_CACHE_BYTES");
+    char *end;
+    *limit = (uint64_t)DEFAULT_MIB << 20;
+    if (!text) return VPPS_OK;
+    errno = 0;
+    *limit = strtoull(text, &end, 10);
+    if (errno == 0 && *end == '\0' && *text >= '0' && *text <= '9') return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "VPPS_CACHE_BYTES: expected a number of bytes, found '%.40s'", text);
+}
+
+static bool write_all(int fd, const void *bytes, size_t n) {
+    const char *at = bytes;
+    while (n > 0) {
+        const ssize_t written = write(fd, at, n);
+        if (written < 0 && errno == EINTR) continue;
+        if (written == 0) errno = ENOSPC; /* a file that takes nothing: retrying may go on forever */
+        if (written <= 0) return false;
+        at += written;
+        n -= (size_t)written;
+    }
+    return true;
+}
+
+static int open_temporary(int folder, const char *digits, char *name, size_t name_bytes) {
+    static atomic_uint counter;
+    for (int i = 0; i < TEMPORARY_TRIES; i++) {
+        snprintf(name, name_bytes, ".%s.%ld-%u.tmp", digits, (long)getpid(), atomic_fetch_add(&counter, 1));
+        const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || (errno != EEXIST && errno != EINTR)) return fd;
+    }
+    return -1;
+}
+
+static vpps_status write_entry(int folder, const char *path, const char *digits, const char *header,
+                               size_t header_bytes, const void *payload, size_t payload_bytes) {
+    char name[VPPS_ENTRY_NAME_BYTES], temporary[VPPS_ENTRY_NAME_BYTES + 48];
+    snprintf(name, sizeof name, "%s.vpps", digits);
+    const int fd = open_temporary(folder, digits, temporary, sizeof temporary);
+    if (fd < 0) return fail_io(path, "no file can be made in it");
+    const bool filled = write_all(fd, header, header_bytes) && write_all(fd, payload, payload_bytes) && fsync(fd) == 0;
+    vpps_status status = filled ? VPPS_OK : fail_io(path, "a file in it cannot be written");
+    if (close(fd) != 0 && status == VPPS_OK && errno != EINTR) status = fail_io(path, "a file in it cannot be closed");
+    if (status == VPPS_OK && renameat(folder, temporary, folder, name) != 0) {
+        status = fail_io(path, "an entry cannot be replaced");
+    }
+    if (status != VPPS_OK) unlinkat(folder, temporary, 0);
+    return status;
+}
+
+/* Removes what was used longest ago, until at most `limit` bytes are left. */
+static vpps_status prune(int folder, const char *path, uint64_t limit) {
+    file_list list;
+    vpps_status status = list_files(&list, folder, path, true);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < list.n && status == VPPS_OK; i++) {
+        bytes += list.files[i].bytes;
+        if (bytes <= limit) continue;
+        if (unlinkat(folder, list.files[i].name, 0) != 0 && errno != ENOENT) {
+            status = fail_io(path, "an old entry cannot be removed");
+        }
+    }
+    free(list.files);
+    return status;
+}
+
+vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_t size) {
+    char path[PATH_MAX], digits[VPPS_ENTRY_DIGITS + 1], *header = NULL;
+    size_t header_bytes = 0;
+    uint64_t limit;
+    int folder = -1;
+    VPPS_TRY(size_limit(&limit));
+    VPPS_TRY(name_folder(path));
+    VPPS_TRY(vpps_entry_hash_key(key, digits));
+    VPPS_TRY(vpps_entry_encode(key, digits, bytes, size, &header, &header_bytes));
+    vpps_status status = VPPS_OK;
+    if (header_bytes > limit || size > limit - header_bytes) {
+        status = vpps_fail(VPPS_IO, "kernel cache %s%s: an entry of %zu bytes is more than its limit of %llu",
+                           VPPS_PATH_ARGS(path), header_bytes + size, (unsigned long long)limit);
+    }
+    if (status == VPPS_OK) status = make_folder(path);
+    if (status == VPPS_OK) status = open_folder(path, &folder);
+    if (status == VPPS_OK && folder < 0)
+        status = vpps_fail(VPPS_IO, "kernel cache %s%s: is gone", VPPS_PATH_ARGS(path));
+    if (status == VPPS_OK) status = write_entry(folder, path, digits, header, header_bytes, bytes, size);
+    if (status == VPPS_OK) status = prune(folder, path, limit);
+    if (folder >= 0) close(folder);
+    free(header);
+    return status;
+}
+
+/* ---------------------------------------------------------------- list, clear */
+
+/* One entry for see(); *more is its answer. */
+static vpps_status show_file(int folder, const cached_file *file, bool (*see)(const vpps_cache_entry *, void *),
+                             void *context, bool *more) {
+    vpps_cache_entry shown = {
+        .kind = "", .description = "", .toolchain = "", .bytes = file->bytes, .used = file->used.tv_sec};
+    vpps_entry entry;
+    const char *damage;
+    char *bytes;
+    size_t n = 0;
+    int fd;
+    vpps_status status = load_file(folder, file->name, &fd, &bytes, &n, &damage);
+    if (fd >= 0) close(fd);
+    if (status == VPPS_OK && bytes) status = vpps_entry_decode(bytes, n, &entry, &damage);
+    if (status == VPPS_OK && (bytes || damage)) { /* else it was removed meanwhile */
+        shown.damaged = damage || strncmp(entry.key, file->name, VPPS_ENTRY_DIGITS) != 0;
+        if (!shown.damaged) {
+            shown.kind = entry.kind;
+            shown.description = entry.description;
+            shown.toolchain = entry.toolchain;
+        }
+        snprintf(shown.file, sizeof shown.file, "%s", file->name);
+        *more = see(&shown, context);
+    }
+    free(bytes);
+    return status;
+}
+
+vpps_status vpps_cache_list(bool (*see)(const vpps_cache_entry *entry, void *context), void *context,
+                            const char **folder) {
+    static _Thread_local char path[PATH_MAX];
+    int fd;
+    VPPS_TRY(name_folder(path));
+    if (folder) *folder = path;
+    if (!see) return VPPS_OK;
+    VPPS_TRY(open_folder(path, &fd));
+    if (fd < 0) return VPPS_OK;
+    file_list list;
+    bool more = true;
+    vpps_status status = list_files(&list, fd, path, false);
+    for (size_t i = 0; i < list.n && status == VPPS_OK && more; i++) {
+        status = show_file(fd, &list.files[i], see, context, &more);
+    }
+    free(list.files);
+    close(fd);
+    return status;
+}
+
+vpps_status vpps_cache_clear(uint32_t *removed, uint64_t *bytes) {
+    char path[PATH_MAX];
+    int fd;
+    *removed = 0;
+    *bytes = 0;
+    VPPS_TRY(name_folder(path));
+    VPPS_TRY(open_folder(path, &fd));
+    if (fd < 0) return VPPS_OK;
+    file_list list;
+    vpps_status status = list_files(&list, fd, path, true);
+    for (size_t i = 0; i < list.n && status == VPPS_OK; i++) {
+        if (unlinkat(fd, list.files[i].name, 0) == 0) {
+            ++*removed;
+            *bytes += list.files[i].bytes;
+        } else if (errno != ENOENT) {
+            status = fail_io(path, "an entry cannot be removed");
+        }
+    }
+    free(list.files);
+    close(fd);
+    return status;
+}

@@ -1,0 +1,149 @@
+/* cache_entry.c - see cache_entry.h. */
+#include "codegen/cache_entry.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <xxhash.h>
+
+enum { KIND = 1, DESCRIPTION, TOOLCHAIN, KEY, SOURCE_BYTES, PAYLOAD_BYTES, CHECKSUM, N_LINES };
+
+static const char *const words[N_LINES] = {"vpps-cache ", "kind ",         "description ",   "toolchain ",
+                                           "key ",        "source-bytes ", "payload-bytes ", "checksum "};
+#define VERSION "1"
+
+static vpps_status no_memory(void) { return vpps_fail(VPPS_MEMORY, "no memory for an entry of the kernel cache"); }
+
+/* ---------------------------------------------------------------- hashes */
+
+static void write_digits(XXH128_hash_t hash, char digits[VPPS_ENTRY_DIGITS + 1]) {
+    snprintf(digits, VPPS_ENTRY_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, (uint64_t)hash.high64, (uint64_t)hash.low64);
+}
+
+/* The length goes first, so that no two keys are the same bytes. */
+static void hash_member(XXH3_state_t *state, const void *bytes, size_t n) {
+    const uint64_t length = n;
+    XXH3_128bits_update(state, &length, sizeof length);
+    XXH3_128bits_update(state, bytes, n);
+}
+
+vpps_status vpps_entry_hash_key(const vpps_cache_key *key, char digits[VPPS_ENTRY_DIGITS + 1]) {
+    XXH3_state_t *state = XXH3_createState();
+    if (!state) return no_memory();
+    XXH3_128bits_reset(state);
+    hash_member(state, key->kind, strlen(key->kind));
+    hash_member(state, key->description, strlen(key->description));
+    hash_member(state, key->toolchain, strlen(key->toolchain));
+    hash_member(state, key->source, key->source_bytes);
+    write_digits(XXH3_128bits_digest(state), digits);
+    XXH3_freeState(state);
+    return VPPS_OK;
+}
+
+static vpps_status hash_content(const void *lines, size_t lines_bytes, const void *payload, size_t payload_bytes,
+                                char digits[VPPS_ENTRY_DIGITS + 1]) {
+    XXH3_state_t *state = XXH3_createState();
+    if (!state) return no_memory();
+    XXH3_128bits_reset(state);
+    XXH3_128bits_update(state, lines, lines_bytes);
+    XXH3_128bits_update(state, payload, payload_bytes);
+    write_digits(XXH3_128bits_digest(state), digits);
+    XXH3_freeState(state);
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static void write_line(FILE *f, int line, const char *value) {
+    fputs(words[line], f);
+    for (const char *c = value; *c; c++) putc((unsigned char)*c < ' ' ? ' ' : *c, f);
+    putc('\n', f);
+}
+
+static void write_number(FILE *f, int line, uint64_t value) { fprintf(f, "%s%" PRIu64 "\n", words[line], value); }
+
+vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, const void *payload, size_t payload_bytes,
+                              char **header, size_t *header_bytes) {
+    char checksum[VPPS_ENTRY_DIGITS + 1];
+    *header = NULL;
+    FILE *f = open_memstream(header, header_bytes);
+    if (!f) return no_memory();
+    write_line(f, 0, VERSION);
+    write_line(f, KIND, key->kind);
+    write_line(f, DESCRIPTION, key->description);
+    write_line(f, TOOLCHAIN, key->toolchain);
+    write_line(f, KEY, digits);
+    write_number(f, SOURCE_BYTES, key->source_bytes);
+    write_number(f, PAYLOAD_BYTES, payload_bytes);
+    vpps_status status = fflush(f) == 0 ? VPPS_OK : no_memory();
+    if (status == VPPS_OK) status = hash_content(*header, *header_bytes, payload, payload_bytes, checksum);
+    if (status == VPPS_OK) write_line(f, CHECKSUM, checksum);
+    if (fclose(f) != 0 && status == VPPS_OK) status = no_memory();
+    if (status != VPPS_OK) {
+        free(*header);
+        *header = NULL;
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* The value of each line, and its bytes. Gives what is behind the last line, NULL when the lines are not these. */
+static char *split_lines(char *file, size_t n, char *values[N_LINES], size_t lengths[N_LINES]) {
+    char *at = file;
+    const char *end = file + n;
+    for (int i = 0; i < N_LINES; i++) {
+        const size_t word = strlen(words[i]);
+        char *line_end = memchr(at, '\n', (size_t)(end - at));
+        if (!line_end || (size_t)(line_end - at) < word || memcmp(at, words[i], word) != 0) return NULL;
+        values[i] = at + word;
+        lengths[i] = (size_t)(line_end - values[i]);
+        at = line_end + 1;
+    }
+    return at;
+}
+
+vpps_status vpps_entry_decode(char *file, size_t n, vpps_entry *out, const char **damage) {
+    char *values[N_LINES], checksum[VPPS_ENTRY_DIGITS + 1], payload_bytes[24];
+    size_t lengths[N_LINES];
+    const char *payload = split_lines(file, n, values, lengths);
+    *damage = NULL;
+    if (!payload) {
+        *damage = "its first lines are not those of an entry";
+        return VPPS_OK;
+    }
+    *out = (vpps_entry){.payload = payload, .payload_bytes = n - (size_t)(payload - file)};
+    if (lengths[0] != strlen(VERSION) || memcmp(values[0], VERSION, lengths[0]) != 0) {
+        *damage = "it is of another version";
+        return VPPS_OK;
+    }
+    const int digits = snprintf(payload_bytes, sizeof payload_bytes, "%zu", out->payload_bytes);
+    if (lengths[PAYLOAD_BYTES] != (size_t)digits || memcmp(values[PAYLOAD_BYTES], payload_bytes, (size_t)digits) != 0) {
+        *damage = "it is longer or shorter than it says";
+        return VPPS_OK;
+    }
+    const size_t lines = (size_t)(values[CHECKSUM] - file) - strlen(words[CHECKSUM]);
+    VPPS_TRY(hash_content(file, lines, payload, out->payload_bytes, checksum));
+    if (lengths[CHECKSUM] != VPPS_ENTRY_DIGITS || memcmp(values[CHECKSUM], checksum, VPPS_ENTRY_DIGITS) != 0) {
+        *damage = "its checksum is wrong";
+        return VPPS_OK;
+    }
+    for (int i = 0; i < N_LINES; i++) values[i][lengths[i]] = '\0';
+    out->kind = values[KIND];
+    out->description = values[DESCRIPTION];
+    out->toolchain = values[TOOLCHAIN];
+    out->key = values[KEY];
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- names */
+
+static bool begins_with_key(const char *name) { return strspn(name, "0123456789abcdef") == VPPS_ENTRY_DIGITS; }
+
+bool vpps_entry_is_name(const char *name) {
+    return begins_with_key(name) && strcmp(name + VPPS_ENTRY_DIGITS, ".vpps") == 0;
+}
+
+bool vpps_entry_is_temporary_name(const char *name) {
+    const size_t n = strlen(name);
+    return name[0] == '.' && begins_with_key(name + 1) && n > 4 && strcmp(name + n - 4, ".tmp") == 0;
+}

@@ -1,0 +1,201 @@
+/* compile.c - kernel source to CUBIN, by way of the disk cache.
+ *
+ * A cached payload is one line, "spill-bytes N", and the CUBIN: what the compiler's log said is not in the CUBIN itself.
+ * Whatever comes from the cache is inspected like what comes from the compiler. */
+#include "codegen/compile.h"
+
+#include "codegen/cache.h"
+#include "codegen/nvrtc.h"
+
+#include <stdio.h>
+
+/* A real architecture (sm_, not compute_), since only that yields a CUBIN. -v makes the log count registers and spills.
+ * Not here: -G and --Ofast-compile, which put register arrays into local memory. */
+static const char *const common_options[] = {"-std=c++17", "--fmad=true", "-Xptxas", "-v"};
+enum { N_COMMON = VPPS_COUNT(common_options), N_OPTIONS = N_COMMON + 1 };
+
+typedef struct compile_job {
+    const vpps_nvrtc *nvrtc;
+    const char *source, *entry;
+    char arch_option[40];
+    const char *options[N_OPTIONS];
+    vpps_cache_key key;
+    char toolchain[256];
+} compile_job;
+
+/* ---------------------------------------------------------------- the compiler */
+
+static vpps_status fail_nvrtc(const compile_job *job, const char *step, int result) {
+    return vpps_fail(VPPS_DEVICE, "NVRTC: %s: %s", step, job->nvrtc->nvrtcGetErrorString(result));
+}
+
+/* The log, malloc'd; NULL: none, or no memory. */
+static char *read_log(const vpps_nvrtc *nvrtc, vpps_nvrtc_program program) {
+    size_t bytes;
+    if (nvrtc->nvrtcGetProgramLogSize(program, &bytes) != VPPS_NVRTC_SUCCESS) return NULL;
+    char *log = calloc(1, bytes + 1);
+    if (log && nvrtc->nvrtcGetProgramLog(program, log) == VPPS_NVRTC_SUCCESS) return log;
+    free(log);
+    return NULL;
+}
+
+/* The line that begins the first error: the compiler writes "kernel.cu(3): error: ...", ptxas "ptxas error   : ...",
+ * NVRTC itself "nvrtc: error: ...". */
+static vpps_status fail_refused(const compile_job *job, const char *log, int result) {
+    static const char *const marks[] = {"error", "fatal"};
+    const char *first = NULL;
+    for (size_t i = 0; log && i < VPPS_COUNT(marks); i++) {
+        const char *at = strstr(log, marks[i]);
+        if (at && (!first || at < first)) first = at;
+    }
+    if (!first) return fail_nvrtc(job, "the source was refused", result);
+    while (first > log && first[-1] != '\n') first--;
+    return vpps_fail(VPPS_DEVICE, "NVRTC: the source was refused: %.*s", (int)strcspn(first, "\n"), first);
+}
+
+/* The sum over all functions: "... 808 bytes spill stores, 824 bytes spill loads". */
+static uint32_t count_spills(const char *log) {
+    static const char *const marks[] = {" bytes spill stores", " bytes spill loads"};
+    uint64_t spills = 0;
+    for (size_t i = 0; log && i < VPPS_COUNT(marks); i++) {
+        for (const char *at = log; (at = strstr(at, marks[i])); at++) {
+            const char *digit = at;
+            while (digit > log && digit[-1] >= '0' && digit[-1] <= '9') digit--;
+            spills += strtoull(digit, NULL, 10);
+        }
+    }
+    return spills > UINT32_MAX ? UINT32_MAX : (uint32_t)spills;
+}
+
+static vpps_status fetch_cubin(const compile_job *job, vpps_nvrtc_program program, void **cubin, size_t *bytes) {
+    const vpps_nvrtc *nvrtc = job->nvrtc;
+    int result = nvrtc->nvrtcGetCUBINSize(program, bytes);
+    if (result == VPPS_NVRTC_SUCCESS && *bytes == 0) return vpps_fail(VPPS_DEVICE, "NVRTC: made no CUBIN");
+    if (result != VPPS_NVRTC_SUCCESS) return fail_nvrtc(job, "no CUBIN", result);
+    char *memory = malloc(*bytes);
+    if (!memory) return vpps_fail(VPPS_MEMORY, "no memory for a CUBIN of %zu bytes", *bytes);
+    result = nvrtc->nvrtcGetCUBIN(program, memory);
+    if (result != VPPS_NVRTC_SUCCESS) {
+        free(memory);
+        return fail_nvrtc(job, "no CUBIN", result);
+    }
+    *cubin = memory;
+    return VPPS_OK;
+}
+
+static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *bytes, vpps_cubin_report *report) {
+    const vpps_nvrtc *nvrtc = job->nvrtc;
+    vpps_nvrtc_program program;
+    const uint64_t start = vpps_now_ns();
+    int result = nvrtc->nvrtcCreateProgram(&program, job->source, "kernel.cu", 0, NULL, NULL);
+    if (result != VPPS_NVRTC_SUCCESS) return fail_nvrtc(job, "no program", result);
+    result = nvrtc->nvrtcCompileProgram(program, N_OPTIONS, job->options);
+    char *log = read_log(nvrtc, program);
+    vpps_status status =
+        result == VPPS_NVRTC_SUCCESS ? fetch_cubin(job, program, cubin, bytes) : fail_refused(job, log, result);
+    report->spill_bytes = count_spills(log);
+    report->seconds = (double)(vpps_now_ns() - start) * 1e-9;
+    free(log);
+    nvrtc->nvrtcDestroyProgram(&program);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the cache */
+
+#define SPILL_WORD "spill-bytes "
+
+/* Takes the line off the payload; false when it has none. */
+static bool unwrap(char *payload, size_t *bytes, uint32_t *spill_bytes) {
+    const size_t word = strlen(SPILL_WORD);
+    const char *line_end = memchr(payload, '\n', *bytes);
+    uint64_t spills = 0;
+    if (!line_end || (size_t)(line_end - payload) <= word || memcmp(payload, SPILL_WORD, word) != 0) return false;
+    for (const char *digit = payload + word; digit < line_end; digit++) {
+        if (*digit < '0' || *digit > '9' || spills > UINT32_MAX / 10) return false;
+        spills = spills * 10 + (uint64_t)(*digit - '0');
+    }
+    *spill_bytes = (uint32_t)spills;
+    *bytes -= (size_t)(line_end + 1 - payload);
+    memmove(payload, line_end + 1, *bytes);
+    return true;
+}
+
+/* *cubin stays NULL when the cache has none that is good. */
+static vpps_status take_from_cache(const compile_job *job, void **cubin, size_t *bytes, vpps_cubin_report *report) {
+    void *payload;
+    VPPS_TRY(vpps_cache_read(&job->key, &payload, bytes, NULL));
+    if (!payload) return VPPS_OK;
+    if (unwrap(payload, bytes, &report->spill_bytes) &&
+        vpps_cubin_inspect(payload, *bytes, job->entry, report) == VPPS_OK) {
+        report->cached = true;
+        *cubin = payload;
+    } else {
+        free(payload);
+    }
+    return VPPS_OK;
+}
+
+/* A kernel that cannot be kept is as good as one that can: it is made again next time. */
+static void put_into_cache(const compile_job *job, const void *cubin, size_t bytes, uint32_t spill_bytes) {
+    char line[sizeof SPILL_WORD + 16];
+    const size_t line_bytes = (size_t)snprintf(line, sizeof line, SPILL_WORD "%u\n", spill_bytes);
+    char *payload = malloc(line_bytes + bytes);
+    if (!payload) return;
+    memcpy(payload, line, line_bytes);
+    memcpy(payload + line_bytes, cubin, bytes);
+    vpps_cache_write(&job->key, payload, line_bytes + bytes);
+    free(payload);
+}
+
+/* ---------------------------------------------------------------- both */
+
+static vpps_status check_arch(const vpps_nvrtc *nvrtc, uint32_t arch) {
+    char list[VPPS_COUNT(nvrtc->architectures) * 6] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < nvrtc->n_architectures; i++) {
+        if (nvrtc->architectures[i] == arch) return VPPS_OK;
+        if (used < sizeof list) {
+            used += (size_t)snprintf(list + used, sizeof list - used, " %u", nvrtc->architectures[i]);
+        }
+    }
+    return vpps_fail(VPPS_DEVICE, "NVRTC %d.%d does not compile for sm_%u; it knows%s", nvrtc->major, nvrtc->minor,
+                     arch, list);
+}
+
+static void describe(compile_job *job, uint32_t arch, const char *description) {
+    snprintf(job->arch_option, sizeof job->arch_option, "--gpu-architecture=sm_%u", arch);
+    memcpy(job->options, common_options, sizeof common_options);
+    job->options[N_COMMON] = job->arch_option;
+    size_t used =
+        (size_t)snprintf(job->toolchain, sizeof job->toolchain, "NVRTC %d.%d", job->nvrtc->major, job->nvrtc->minor);
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        used += (size_t)snprintf(job->toolchain + used, sizeof job->toolchain - used, " %s", job->options[i]);
+    }
+    job->key = (vpps_cache_key){.kind = "cubin",
+                                .description = description,
+                                .toolchain = job->toolchain,
+                                .source = job->source,
+                                .source_bytes = strlen(job->source)};
+}
+
+vpps_status vpps_compile(const char *source, const char *entry, uint32_t arch, const char *description, bool use_cache,
+                         void **cubin, size_t *cubin_bytes, vpps_cubin_report *report) {
+    compile_job job = {.source = source, .entry = entry};
+    *cubin = NULL;
+    *cubin_bytes = 0;
+    *report = (vpps_cubin_report){0};
+    VPPS_TRY(vpps_nvrtc_open(&job.nvrtc));
+    VPPS_TRY(check_arch(job.nvrtc, arch));
+    describe(&job, arch, description);
+    if (use_cache) VPPS_TRY(take_from_cache(&job, cubin, cubin_bytes, report));
+    if (*cubin) return VPPS_OK;
+    vpps_status status = run_compiler(&job, cubin, cubin_bytes, report);
+    if (status == VPPS_OK) status = vpps_cubin_inspect(*cubin, *cubin_bytes, entry, report);
+    if (status == VPPS_OK && use_cache) put_into_cache(&job, *cubin, *cubin_bytes, report->spill_bytes);
+    if (status != VPPS_OK) {
+        free(*cubin);
+        *cubin = NULL;
+        *cubin_bytes = 0;
+    }
+    return status;
+}

@@ -1,0 +1,110 @@
+/* nvrtc.c - see nvrtc.h. The library stays open: it holds threads and memory that outlive a program. */
+#include "codegen/nvrtc.h"
+
+#include "codegen/compile.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+
+static const char *const names[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"};
+
+/* What the first call found, for all that follow. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static vpps_nvrtc library;
+static vpps_status found;
+static char message[VPPS_MESSAGE_BYTES];
+
+/* ---------------------------------------------------------------- finding */
+
+/* Tries all names in a folder; NULL: where the loader looks. */
+static void *open_in(const char *folder) {
+    void *handle = NULL;
+    for (size_t i = 0; i < VPPS_COUNT(names) && !handle; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s%s%s", folder ? folder : "", folder ? "/lib64/" : "", names[i]);
+        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    return handle;
+}
+
+static vpps_status find_library(void **handle) {
+    const char *own = getenv("VPPS_NVRTC"), *home = getenv("CUDA_HOME"), *path = getenv("CUDA_PATH");
+    if (own && *own) {
+        *handle = dlopen(own, RTLD_NOW | RTLD_LOCAL);
+        if (*handle) return VPPS_OK;
+        const char *why = dlerror();
+        return vpps_fail(VPPS_DEVICE, "NVRTC: %.200s, which VPPS_NVRTC names, cannot be opened: %.200s", own,
+                         why ? why : "");
+    }
+    *handle = open_in(NULL);
+    if (!*handle && home && *home) *handle = open_in(home);
+    if (!*handle && path && *path) *handle = open_in(path);
+    if (!*handle) *handle = open_in("/usr/local/cuda");
+    if (*handle) return VPPS_OK;
+    return vpps_fail(VPPS_DEVICE,
+                     "NVRTC: found no libnvrtc.so, libnvrtc.so.13 or libnvrtc.so.12 where the loader looks, in "
+                     "$CUDA_HOME/lib64, $CUDA_PATH/lib64 or /usr/local/cuda/lib64; VPPS_NVRTC can name it");
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static vpps_status find_functions(void *handle) {
+    void *address;
+    /* POSIX has function pointers that fit into void *; ISO C has no conversion. */
+#define X(result, name, parameters)                                                                                    \
+    address = dlsym(handle, #name);                                                                                    \
+    if (!address) return vpps_fail(VPPS_DEVICE, "NVRTC: its library has no function " #name);                          \
+    memcpy(&library.name, &address, sizeof address);
+    VPPS_NVRTC_TABLE(X)
+#undef X
+    return VPPS_OK;
+}
+
+static int compare_ints(const void *left, const void *right) {
+    const int a = *(const int *)left, b = *(const int *)right;
+    return (a > b) - (a < b);
+}
+
+static vpps_status ask(void) {
+    int architectures[VPPS_COUNT(library.architectures)], n = 0;
+    int result = library.nvrtcVersion(&library.major, &library.minor);
+    if (result == VPPS_NVRTC_SUCCESS) result = library.nvrtcGetNumSupportedArchs(&n);
+    if (result == VPPS_NVRTC_SUCCESS && (n < 1 || n > (int)VPPS_COUNT(architectures))) {
+        return vpps_fail(VPPS_DEVICE, "NVRTC: says that it knows %d architectures", n);
+    }
+    if (result == VPPS_NVRTC_SUCCESS) result = library.nvrtcGetSupportedArchs(architectures);
+    if (result != VPPS_NVRTC_SUCCESS) {
+        return vpps_fail(VPPS_DEVICE, "NVRTC: does not say what it is: %s", library.nvrtcGetErrorString(result));
+    }
+    qsort(architectures, (size_t)n, sizeof *architectures, compare_ints);
+    library.n_architectures = (uint32_t)n;
+    for (int i = 0; i < n; i++) library.architectures[i] = (uint32_t)architectures[i];
+    return VPPS_OK;
+}
+
+static void open_once(void) {
+    void *handle = NULL;
+    found = find_library(&handle);
+    if (found == VPPS_OK) found = find_functions(handle);
+    if (found == VPPS_OK) found = ask();
+    if (found != VPPS_OK) snprintf(message, sizeof message, "%s", vpps_error_message());
+}
+
+vpps_status vpps_nvrtc_open(const vpps_nvrtc **out) {
+    pthread_once(&once, open_once);
+    *out = &library;
+    if (found != VPPS_OK) vpps_restore_message(message);
+    return found;
+}
+
+vpps_status vpps_nvrtc_version(int *major, int *minor, uint32_t *architectures, uint32_t *n) {
+    const vpps_nvrtc *nvrtc;
+    VPPS_TRY(vpps_nvrtc_open(&nvrtc));
+    *major = nvrtc->major;
+    *minor = nvrtc->minor;
+    *n = vpps_min_u32(*n, nvrtc->n_architectures);
+    memcpy(architectures, nvrtc->architectures, *n * sizeof *architectures);
+    return VPPS_OK;
+}

@@ -1,0 +1,42 @@
+/* nvrtc.h - NVIDIA's run-time compiler, opened when it is first asked for. Its header is not needed to build: the
+ * functions' types are written down here, as NVRTC's documentation, chapter "User Interface", has them. */
+#ifndef VPPS_NVRTC_H
+#define VPPS_NVRTC_H
+
+#include "base/base.h"
+
+typedef struct vpps_nvrtc_program *vpps_nvrtc_program; /* nvrtcProgram */
+
+enum { VPPS_NVRTC_SUCCESS = 0, VPPS_NVRTC_INVALID_OPTION = 5, VPPS_NVRTC_COMPILATION = 6 }; /* nvrtcResult */
+
+/* X(result, name, parameters) */
+#define VPPS_NVRTC_TABLE(X)                                                                                            \
+    X(const char *, nvrtcGetErrorString, (int result))                                                                 \
+    X(int, nvrtcVersion, (int *major, int *minor))                                                                     \
+    X(int, nvrtcGetNumSupportedArchs, (int *n))                                                                        \
+    X(int, nvrtcGetSupportedArchs, (int *architectures))                                                               \
+    X(int, nvrtcCreateProgram,                                                                                         \
+      (vpps_nvrtc_program * program, const char *source, const char *name, int n_headers, const char *const *headers,  \
+       const char *const *include_names))                                                                              \
+    X(int, nvrtcDestroyProgram, (vpps_nvrtc_program * program))                                                        \
+    X(int, nvrtcCompileProgram, (vpps_nvrtc_program program, int n_options, const char *const *options))               \
+    X(int, nvrtcGetCUBINSize, (vpps_nvrtc_program program, size_t * bytes))                                            \
+    X(int, nvrtcGetCUBIN, (vpps_nvrtc_program program, char *cubin))                                                   \
+    X(int, nvrtcGetProgramLogSize, (vpps_nvrtc_program program, size_t * bytes))                                       \
+    X(int, nvrtcGetProgramLog, (vpps_nvrtc_program program, char *log))
+
+typedef struct vpps_nvrtc {
+#define X(result, name, parameters) result(*name) parameters;
+    VPPS_NVRTC_TABLE(X)
+#undef X
+    int major, minor;
+    uint32_t n_architectures;
+    uint32_t architectures[64]; /* ascending */
+} vpps_nvrtc;
+
+/* The library, opened by the process's first call. $VPPS_NVRTC names it; else it is libnvrtc.so, .so.13 or .so.12 where
+ * the loader finds it, in lib64 of $CUDA_HOME, of $CUDA_PATH, of /usr/local/cuda. Thread-safe. Fails with DEVICE; the
+ * message says which library was looked for. */
+vpps_status vpps_nvrtc_open(const vpps_nvrtc **out);
+
+#endif

@@ -1,0 +1,148 @@
+/* ops_whole.cuh - instructions that need a sum over whole vectors: to a scalar, or to a vector again. */
+
+/* The greatest element (NaNs are passed over, as what is computed from it comes upon them again) and the sum. */
+struct vpps_totals {
+    float top, sum;
+};
+
+/* Operand u: is this element the class, and the class's element. */
+struct vpps_pick {
+    bool here;
+    float value;
+};
+
+/* TERM is summed up over the elements; FINISH is what becomes of the sum, and the result for instructions to a scalar;
+ * VALUE is an element of the result, with t.sum what FINISH made. */
+#define VPPS_REDUCE(ID, ARGUMENTS, TERM, FINISH)                                                                       \
+    __device__ __forceinline__ float vpps_term_##ID ARGUMENTS { return TERM; }                                         \
+    __device__ __forceinline__ float vpps_finish_##ID ARGUMENTS { return FINISH; }
+#define VPPS_ROW(ID, ARGUMENTS, TERM, FINISH, VALUE)                                                                   \
+    VPPS_REDUCE(ID, ARGUMENTS, TERM, FINISH)                                                                           \
+    __device__ __forceinline__ float vpps_value_##ID ARGUMENTS { return VALUE; }
+
+VPPS_REDUCE(DOT, (vpps_totals t, float x, float y), x * y, t.sum)
+VPPS_REDUCE(SQUARED_DISTANCE, (vpps_totals t, float x, float y), (x - y) * (x - y), t.sum)
+VPPS_REDUCE(SUM_ELEMENTS, (vpps_totals t, float x), x, t.sum)
+VPPS_REDUCE(PICK_NLL, (vpps_totals t, float x, vpps_pick u), expf(x - t.top), (t.top - u.value) + logf(t.sum))
+VPPS_REDUCE(HINGE, (vpps_totals t, float x, vpps_pick u, float margin),
+            u.here || (margin - u.value) + x < 0.0f ? 0.0f : (margin - u.value) + x, t.sum)
+VPPS_REDUCE(BINARY_LOG_LOSS, (vpps_totals t, float p, float target),
+            vpps_times_log(target, p) + vpps_times_log(1.0f - target, 1.0f - p), -t.sum)
+
+VPPS_ROW(SOFTMAX, (vpps_totals t, float x), expf(x - t.top), 1.0f / t.sum, expf(x - t.top) * t.sum)
+VPPS_ROW(LOG_SOFTMAX, (vpps_totals t, float x), expf(x - t.top), logf(t.sum), (x - t.top) - t.sum)
+VPPS_ROW(SOFTMAX_B, (vpps_totals t, float d, float y), d * y, t.sum, y *(d - t.sum))
+VPPS_ROW(LOG_SOFTMAX_B, (vpps_totals t, float d, float y), d, t.sum, d - expf(y) * t.sum)
+/* softmax(x) = e^((x - x[klass]) - loss), where subtracting in this order loses least; there is nothing to sum up */
+VPPS_ROW(PICK_NLL_B, (vpps_totals t, float x, float loss, float d, vpps_pick u), 0.0f, 0.0f,
+         d *(expf((x - u.value) - loss) - (u.here ? 1.0f : 0.0f)))
+VPPS_ROW(HINGE_B, (vpps_totals t, float x, float d, vpps_pick u, float margin),
+         !u.here && (margin - u.value) + x > 0.0f ? 1.0f : 0.0f, -d * t.sum,
+         u.here                          ? t.sum
+         : (margin - u.value) + x > 0.0f ? d
+                                         : 0.0f)
+
+__device__ __forceinline__ bool vpps_needs_top(unsigned opcode) {
+    return opcode == VPPS_I_PICK_NLL || opcode == VPPS_I_SOFTMAX || opcode == VPPS_I_LOG_SOFTMAX;
+}
+__device__ __forceinline__ bool vpps_needs_sum(unsigned opcode) { return opcode != VPPS_I_PICK_NLL_B; }
+
+/* What all elements have in common. */
+struct vpps_common {
+    unsigned opcode, p0, p1, p2;
+    unsigned klass; /* operand u */
+    float picked;   /* the first tensor's element there */
+};
+
+#define VPPS_FLOAT(k) __uint_as_float(v.p##k)
+#define VPPS_PICK(k) (vpps_pick{i == v.klass, v.picked})
+#define VPPS_DISPATCH(NAME, CASES)                                                                                     \
+    __device__ __forceinline__ float vpps_##NAME##_of(const vpps_common &v, vpps_totals totals, unsigned i, float x,   \
+                                                      float y) {                                                       \
+        switch (v.opcode) {                                                                                            \
+            CASES                                                                                                      \
+        default: return 0.0f;                                                                                          \
+        }                                                                                                              \
+    }
+#define VPPS_TERM(ID, ARGUMENTS)                                                                                       \
+    case VPPS_I_##ID: return vpps_term_##ID ARGUMENTS;
+#define VPPS_FINISH(ID, ARGUMENTS)                                                                                     \
+    case VPPS_I_##ID: return vpps_finish_##ID ARGUMENTS;
+#define VPPS_VALUE(ID, ARGUMENTS)                                                                                      \
+    case VPPS_I_##ID: return vpps_value_##ID ARGUMENTS;
+VPPS_DISPATCH(term, VPPS_REDUCE_CASES(VPPS_TERM) VPPS_ROW_CASES(VPPS_TERM))
+VPPS_DISPATCH(finish, VPPS_REDUCE_CASES(VPPS_FINISH) VPPS_ROW_CASES(VPPS_FINISH))
+VPPS_DISPATCH(value, VPPS_ROW_CASES(VPPS_VALUE))
+#undef VPPS_VALUE
+#undef VPPS_FINISH
+#undef VPPS_TERM
+#undef VPPS_DISPATCH
+#undef VPPS_PICK
+#undef VPPS_FLOAT
+
+/* Vectors of at most so many elements are one warp's work, without barriers; the other warps go on to the caller's. An
+ * estimate: a lane's second load, after its first, costs about what a CTA-wide sum costs more than a warp's. */
+enum { VPPS_WARP_ELEMENTS = 64 };
+
+/* One row for the maxima and one for the sums, so that neither waits for the other's readers. */
+__shared__ float vpps_scratch[2][32];
+
+/* Sum (or maximum) over the warp, or, if wide, the CTA; every thread that takes part gets it, in an order that depends
+ * on nothing but the number of threads. */
+template <bool MAXIMUM> __device__ __forceinline__ float vpps_total(float x, bool wide) {
+    constexpr unsigned LANES = VPPS_WARPS > 16 ? 32 : VPPS_WARPS > 8 ? 16 : VPPS_WARPS > 4 ? 8 : 4;
+    x = MAXIMUM ? vpps_warp_max(x) : vpps_warp_sum(x);
+    if (wide) {
+        if (vpps_thread() % 32 == 0) vpps_scratch[MAXIMUM][vpps_thread() / 32] = x;
+        __syncthreads();
+        const unsigned warp = vpps_thread() % LANES;
+        x = warp < VPPS_WARPS ? vpps_scratch[MAXIMUM][warp] : MAXIMUM ? __uint_as_float(0xff800000u) : 0.0f;
+        x = MAXIMUM ? vpps_warp_max(x, LANES) : vpps_warp_sum(x, LANES);
+    }
+    return x;
+}
+
+__device__ __forceinline__ void vpps_whole_vector(const unsigned *at, unsigned traits, float *pool) {
+    const unsigned word = at[0], length = word >> VPPS_LENGTH_SHIFT;
+    const bool accumulate = word & VPPS_WORD_ACC, wide = length > VPPS_WARP_ELEMENTS;
+    if (!wide && vpps_thread() >= 32) return;
+    const unsigned step = wide ? VPPS_THREADS : 32, *operands = at + 1;
+    const unsigned tensors = VPPS_TRAIT_TENSORS(traits), params = VPPS_TRAIT_PARAMS(traits);
+    const unsigned picked = VPPS_TRAIT_PICKED(traits), destination = operands[0], a = operands[1];
+    const unsigned b = tensors > 1 ? operands[2] : a;
+    vpps_common v = {word & 0xff, 0, 0, 0, 0, 0.0f};
+    if (params > 0) v.p0 = vpps_param(operands, traits, 0, pool);
+    if (params > 1) v.p1 = vpps_param(operands, traits, 1, pool);
+    if (params > 2) v.p2 = vpps_param(operands, traits, 2, pool);
+    if (picked != VPPS_NOT_PICKED) {
+        v.klass = picked == 0 ? v.p0 : picked == 1 ? v.p1 : v.p2;
+        v.picked = pool[a + v.klass];
+    }
+    vpps_totals t = {0.0f, 0.0f};
+    if (vpps_needs_top(v.opcode)) {
+        t.top = __uint_as_float(0xff800000u); /* -infinity */
+#pragma unroll 1
+        for (unsigned i = vpps_thread(); i < length; i += step) t.top = fmaxf(t.top, pool[a + i]);
+        t.top = vpps_total<true>(t.top, wide);
+    }
+    if (vpps_needs_sum(v.opcode)) {
+#pragma unroll 1
+        for (unsigned i = vpps_thread(); i < length; i += step)
+            t.sum += vpps_term_of(v, t, i, pool[a + i], pool[b + i]);
+        t.sum = vpps_total<false>(t.sum, wide);
+        t.sum = vpps_finish_of(v, t, 0, 0.0f, 0.0f);
+    } else if (wide) {
+        __syncthreads(); /* all have read x[klass], which may be overwritten now */
+    } else {
+        __syncwarp();
+    }
+    if (VPPS_TRAIT_FORM(traits) == VPPS_FORM_REDUCE) {
+        if (vpps_thread() == 0) pool[destination] = accumulate ? pool[destination] + t.sum : t.sum;
+        return;
+    }
+#pragma unroll 1
+    for (unsigned i = vpps_thread(); i < length; i += step) {
+        const float value = vpps_value_of(v, t, i, pool[a + i], pool[b + i]);
+        pool[destination + i] = accumulate ? pool[destination + i] + value : value;
+    }
+}

@@ -1,0 +1,194 @@
+/* simt_cuda.h - CUDA's built-ins for a kernel that the host's C++ compiler compiles: goes in front of the kernel's text.
+ * Its first half, plain C, is what the kernel's library and the scheduler (runtime/simt.c) know of each other.
+ */
+#ifndef VPPS_SIMT_CUDA_H
+#define VPPS_SIMT_CUDA_H
+
+typedef struct vpps_simt_index {
+    unsigned x, y, z;
+} vpps_simt_index;
+
+/* What a CUDA thread knows of itself. */
+typedef struct vpps_simt_thread {
+    vpps_simt_index thread, block;
+    float *dynamic_shared; /* of its CTA */
+} vpps_simt_thread;
+
+/* What all lanes that a mask names do together. */
+typedef enum vpps_simt_collective { VPPS_SIMT_SHUFFLE, VPPS_SIMT_BALLOT, VPPS_SIMT_SYNCWARP } vpps_simt_collective;
+
+/* The scheduler's part: in these calls, and only there, another thread may run. `line`: of the kernel's text. */
+typedef struct vpps_simt_hooks {
+    void (*barrier)(vpps_simt_thread *self, unsigned line);
+    void (*sleep)(vpps_simt_thread *self, unsigned line);
+    /* SHUFFLE: `value` of the lane `source`; BALLOT: the lanes whose value is not 0; SYNCWARP: nothing. */
+    unsigned (*collective)(vpps_simt_thread *self, vpps_simt_collective kind, unsigned line, unsigned mask,
+                           unsigned value, unsigned source);
+    unsigned long long (*now_ns)(void);
+} vpps_simt_hooks;
+
+/* Lies in the library, so that reading threadIdx costs no call; written by the scheduler. */
+typedef struct vpps_simt_port {
+    vpps_simt_thread *self;      /* that runs now */
+    unsigned long long progress; /* the library counts here: atomics that changed memory */
+    vpps_simt_index threads, ctas;
+    vpps_simt_hooks hooks;
+} vpps_simt_port;
+
+/* The one symbol that the library exports. */
+typedef struct vpps_simt_library {
+    vpps_simt_port *port;
+    char *shared, *shared_end; /* static __shared__ variables, of the CTA whose turn it is */
+    unsigned argument_bytes;
+    void (*enter)(const void *arguments); /* the kernel */
+} vpps_simt_library;
+
+#ifdef __cplusplus
+
+#define VPPS_SIMT 1
+
+/* ---------------------------------------------------------------- declarations */
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+
+/* One section holds all of them, and nothing else: a CTA's turn begins with putting its content there. */
+#define __shared__ static __attribute__((section("vpps_shared"), used))
+#define VPPS_DYNAMIC_SHARED(name) float *const name = vpps_simt_here.self->dynamic_shared
+
+static vpps_simt_port vpps_simt_here;
+__shared__ __align__(128) char vpps_simt_first; /* so that there is such a section, aligned well for copying */
+extern "C" __attribute__((visibility("hidden"))) char __start_vpps_shared[], __stop_vpps_shared[];
+
+template <class A> constexpr unsigned vpps_simt_size(void (*)(A)) { return sizeof(A); }
+template <class A> inline void vpps_simt_call(void (*kernel)(A), const void *arguments) {
+    kernel(*(const A *)arguments);
+}
+
+/* Goes behind the kernel's text. */
+#define VPPS_SIMT_EXPORT(kernel)                                                                                       \
+    static void vpps_simt_enter(const void *arguments) { vpps_simt_call(kernel, arguments); }                          \
+    extern "C" __attribute__((visibility("default"), used)) const vpps_simt_library vpps_simt_exported = {             \
+        &vpps_simt_here, __start_vpps_shared, __stop_vpps_shared, vpps_simt_size(kernel), vpps_simt_enter};
+
+#define threadIdx (vpps_simt_here.self->thread)
+#define blockIdx (vpps_simt_here.self->block)
+#define blockDim (vpps_simt_here.threads)
+#define gridDim (vpps_simt_here.ctas)
+
+/* ---------------------------------------------------------------- meeting other threads */
+
+#define VPPS_SIMT_SELF vpps_simt_here.self, __LINE__
+
+#define __syncthreads() vpps_simt_here.hooks.barrier(VPPS_SIMT_SELF)
+#define __nanosleep(ns) ((void)(ns), vpps_simt_here.hooks.sleep(VPPS_SIMT_SELF))
+#define __syncwarp(...) vpps_simt_sync(__LINE__, ##__VA_ARGS__)
+#define __shfl_sync(...) vpps_simt_shuffle(__LINE__, __VA_ARGS__)
+#define __shfl_xor_sync(...) vpps_simt_shuffle_xor(__LINE__, __VA_ARGS__)
+#define __shfl_down_sync(...) vpps_simt_shuffle_down(__LINE__, __VA_ARGS__)
+#define __ballot_sync(...) vpps_simt_ballot(__LINE__, __VA_ARGS__)
+#define __any_sync(...) (vpps_simt_ballot(__LINE__, __VA_ARGS__) != 0)
+
+static inline unsigned vpps_simt_lane() { return threadIdx.x % 32; }
+
+static inline void vpps_simt_sync(unsigned line, unsigned mask = 0xffffffffu) {
+    vpps_simt_here.hooks.collective(vpps_simt_here.self, VPPS_SIMT_SYNCWARP, line, mask, 0, 0);
+}
+static inline unsigned vpps_simt_ballot(unsigned line, unsigned mask, int predicate) {
+    return vpps_simt_here.hooks.collective(vpps_simt_here.self, VPPS_SIMT_BALLOT, line, mask, predicate != 0, 0);
+}
+template <class T> static inline T vpps_simt_shuffle(unsigned line, unsigned mask, T value, unsigned source) {
+    static_assert(sizeof(T) == 4, "shuffles are of 32 bits here");
+    unsigned bits;
+    __builtin_memcpy(&bits, &value, 4);
+    bits = vpps_simt_here.hooks.collective(vpps_simt_here.self, VPPS_SIMT_SHUFFLE, line, mask, bits, source % 32);
+    __builtin_memcpy(&value, &bits, 4);
+    return value;
+}
+template <class T> static inline T vpps_simt_shuffle_xor(unsigned line, unsigned mask, T value, unsigned lanes) {
+    return vpps_simt_shuffle(line, mask, value, vpps_simt_lane() ^ lanes);
+}
+template <class T> static inline T vpps_simt_shuffle_down(unsigned line, unsigned mask, T value, unsigned lanes) {
+    const unsigned lane = vpps_simt_lane();
+    return vpps_simt_shuffle(line, mask, value, lane + lanes < 32 ? lane + lanes : lane);
+}
+
+/* ---------------------------------------------------------------- memory */
+
+/* All threads of all CTAs are one thread of the host, so nothing else comes between. */
+#define VPPS_SIMT_ATOMIC(T, name, changed)                                                                             \
+    static inline T name(T *at, T value) {                                                                             \
+        const T before = *at;                                                                                          \
+        *at = changed;                                                                                                 \
+        vpps_simt_here.progress += *at != before;                                                                      \
+        return before;                                                                                                 \
+    }
+#define VPPS_SIMT_ATOMICS(T)                                                                                           \
+    VPPS_SIMT_ATOMIC(T, atomicAdd, before + value)                                                                     \
+    VPPS_SIMT_ATOMIC(T, atomicExch, value)                                                                             \
+    VPPS_SIMT_ATOMIC(T, atomicMax, before > value ? before : value)                                                    \
+    static inline T atomicCAS(T *at, T compare, T value) { return *at == compare ? atomicExch(at, value) : *at; }
+VPPS_SIMT_ATOMICS(int)
+VPPS_SIMT_ATOMICS(unsigned)
+VPPS_SIMT_ATOMIC(float, atomicAdd, before + value)
+
+static inline void __threadfence() { __asm__ volatile("" ::: "memory"); }
+static inline void VPPS_RELEASE_ADD(unsigned *at, unsigned value) { atomicAdd(at, value); }
+static inline unsigned VPPS_ACQUIRE_LOAD(const unsigned *at) { return *(const volatile unsigned *)at; }
+static inline unsigned long long VPPS_GLOBAL_TIMER() { return vpps_simt_here.hooks.now_ns(); }
+
+template <class T> struct vpps_simt_same { typedef T type; };
+template <class T> static inline T __ldg(const T *at) { return *at; }
+template <class T> static inline T __ldcg(const T *at) { return *at; }
+template <class T> static inline void __stcg(T *at, typename vpps_simt_same<T>::type value) { *at = value; }
+
+/* ---------------------------------------------------------------- numbers */
+
+/* Declared here: the headers that declare them take as long to compile as a small kernel. */
+extern "C" {
+float expf(float) noexcept;
+float logf(float) noexcept;
+float tanhf(float) noexcept;
+float erff(float) noexcept;
+float sqrtf(float) noexcept;
+float fabsf(float) noexcept;
+float fmaf(float, float, float) noexcept;
+float fmaxf(float, float) noexcept;
+float fminf(float, float) noexcept;
+float copysignf(float, float) noexcept;
+}
+static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+static inline bool isfinite(float x) { return __builtin_isfinite(x); }
+static inline bool isnan(float x) { return __builtin_isnan(x); }
+static inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+static inline float __fdividef(float a, float b) { return a / b; }
+
+static inline float __uint_as_float(unsigned bits) {
+    float x;
+    __builtin_memcpy(&x, &bits, 4);
+    return x;
+}
+static inline unsigned __float_as_uint(float x) {
+    unsigned bits;
+    __builtin_memcpy(&bits, &x, 4);
+    return bits;
+}
+static inline float __int_as_float(int bits) { return __uint_as_float((unsigned)bits); }
+static inline int __float_as_int(float x) { return (int)__float_as_uint(x); }
+
+static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+static inline int min(int a, int b) { return a < b ? a : b; }
+static inline int max(int a, int b) { return a > b ? a : b; }
+static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+static inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
+
+#endif
+#endif
