@@ -318,9 +318,26 @@ typedef enum vpps_caller {
     VPPS_CALLER_FREE   /* every VP has a thread of its own: vpps_fb returns at once */
 } vpps_caller;
 
+/* GPU: how gradients are made. A transposed copy of the weights in registers makes backward as fast as forward, and
+ * without it the VPs' partial sums are added up in the pool; gradients lie in registers, or are deferred: their operands
+ * are kept, and one product a matrix is made after the kernel's first part. X(id, name, transposed copy, deferred) */
+#define VPPS_STRATEGY_TABLE(X)                                                                                         \
+    X(COPY, "copy", true, false)                                                                                       \
+    X(PARTIAL, "partial", false, false)                                                                                \
+    X(COPY_DEFERRED, "copy-deferred", true, true)                                                                      \
+    X(PARTIAL_DEFERRED, "partial-deferred", false, true)
+
+typedef enum vpps_strategy {
+    VPPS_STRATEGY_AUTO, /* what fits, and where more than one does, the fastest */
+#define X(id, name, transposed, deferred) VPPS_STRATEGY_##id,
+    VPPS_STRATEGY_TABLE(X)
+#undef X
+} vpps_strategy;
+
 typedef struct vpps_options {
-    const char *device;  /* "cpu" */
-    uint32_t vps;        /* virtual processors; 0: one for every core the process may use */
+    const char *device;  /* "cpu"; "cuda": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
+                            without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
+    uint32_t vps;        /* cpu: virtual processors; 0: one for every core the process may use */
     uint64_t pool_bytes; /* memory for one batch and the parameters; 0: as much as 32-bit word offsets reach,
                                  touched only when used */
     vpps_optimizer optimizer;
@@ -331,6 +348,14 @@ typedef struct vpps_options {
     uint64_t seed;        /* of dropout */
     bool portable;        /* CPU: plain C instead of libxsmm and wide vectors */
     bool verify;          /* check every script before it runs (slow) */
+    uint32_t rpw;         /* GPU: rows per warp, 1, 2, 4 or 8; 0: by profile, on the batches that are trained */
+    uint32_t threads;     /* GPU: of a CTA; 0: by profile */
+    uint32_t ctas_per_sm; /* GPU: 1 or 2; 0: by profile */
+    vpps_strategy strategy;
+    bool no_tuning; /* GPU: take the first choice that fits for what is 0 or AUTO, and measure nothing */
+    void (*log)(void *context, const char *line); /* may be NULL: what a reader of the run wants to know: why a device was
+                                                     chosen, plans that were rejected, how the profile went */
+    void *log_context;
 } vpps_options;
 
 /* Defaults: cpu, all cores, SGD with lr 0.1, deferred gradients, stop at a non-finite loss. */
@@ -382,7 +407,31 @@ typedef struct vpps_stats {
     uint64_t peak_pool_bytes;
     uint32_t vps;
     bool caller_works;
+    const char *device; /* its name: "cpu", "cuda", "simt" */
 } vpps_stats;
+
+/* GPU: one way to lay the model out, and how fast it was. */
+typedef enum vpps_trial_state {
+    VPPS_TRIAL_WAITING,   /* not tried (yet) */
+    VPPS_TRIAL_REJECTED,  /* its kernel spills registers, or could not be made */
+    VPPS_TRIAL_MEASURED,
+    VPPS_TRIAL_CURRENT,   /* in use: being measured, or chosen */
+    VPPS_TRIAL_REMEMBERED /* in use: chosen by an earlier run */
+} vpps_trial_state;
+
+typedef struct vpps_trial {
+    uint32_t rpw, threads, ctas_per_sm, vectors;
+    vpps_strategy strategy;
+    vpps_trial_state state;
+    uint32_t batches;    /* measured */
+    double ns_per_node;  /* device time, the median of the batches; 0: not measured */
+    uint32_t registers;  /* of a thread */
+    double load_seconds; /* making the kernel, or taking it from the cache */
+} vpps_trial;
+
+/* The trials of the profile, at most *n, in the order of trying; *n is set to how many there are. *done: the choice is
+ * made. A device without choices has none. */
+VPPS_API vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done);
 
 /* Never waits: what is counted of a batch in flight is its script. */
 VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);

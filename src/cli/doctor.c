@@ -4,10 +4,13 @@
 #endif
 #include "doctor.h"
 #include "base/base.h"
+#include "codegen/compile.h"
 #include "report.h"
+#include "runtime/cuda_api.h"
+#include "runtime/driver.h"
+#include "runtime/simt_compiler.h"
 #include "train.h"
 
-#include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <sched.h>
 #include <sys/utsname.h>
@@ -26,13 +29,75 @@
 #define XSMM_VERSION "not built"
 #endif
 
-static json_t *devices(void) {
-    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    const char *cuda = driver ? "not built; this machine has a driver" : "not built; this machine has no driver";
-    json_t *list = json_pack("[{ss ss} {ss ss}]", "name", "cpu", "state", "ready", "name", "cuda", "state", cuda);
-    if (driver) dlclose(driver);
-    return list;
+/* ---------------------------------------------------------------- devices */
+
+/* The message of the latest failure, without the device's name before it. */
+static void set_not_ready(json_t *device) {
+    const char *message = vpps_error_message(), *colon = strstr(message, ": ");
+    json_object_set_new(device, "state", json_sprintf("not ready: %s", colon ? colon + 2 : message));
+    json_object_set_new(device, "ready", json_false());
 }
+
+/* "13.0" of the driver that is there; it has been opened before. */
+static void driver_version(char *text, size_t n) {
+    vpps_cuda api;
+    int version = 0;
+    if (vpps_cuda_open(&api) == VPPS_OK) api.cuDriverGetVersion(&version);
+    vpps_cuda_close(&api);
+    snprintf(text, n, "%d.%d", version / 1000, version % 1000 / 10);
+}
+
+static json_t *examine_cuda(void) {
+    json_t *device = json_pack("{ss}", "name", "cuda");
+    vpps_driver *d;
+    vpps_machine m;
+    if (vpps_driver_cuda.open(&d, &m) != VPPS_OK) {
+        set_not_ready(device);
+        return device;
+    }
+    vpps_driver_cuda.close(d);
+    char driver[32];
+    int major, minor;
+    uint32_t architectures[64], n = VPPS_COUNT(architectures);
+    driver_version(driver, sizeof driver);
+    json_object_set_new(device, "gpu", json_string(m.name));
+    json_object_set_new(device, "arch", json_sprintf("sm_%u", m.arch));
+    json_object_set_new(device, "sms", json_integer(m.sms));
+    json_object_set_new(device, "driver", json_string(driver));
+    if (vpps_nvrtc_version(&major, &minor, architectures, &n) != VPPS_OK) {
+        json_object_set_new(device, "state",
+                            json_sprintf("not ready: %s, but no NVRTC: %s", m.name, vpps_error_message()));
+        json_object_set_new(device, "ready", json_false());
+        return device;
+    }
+    json_object_set_new(device, "nvrtc", json_sprintf("%d.%d", major, minor));
+    json_object_set_new(
+        device, "state",
+        json_sprintf("ready: %s, sm_%u, %u SMs, driver %s, NVRTC %d.%d", m.name, m.arch, m.sms, driver, major, minor));
+    json_object_set_new(device, "ready", json_true());
+    return device;
+}
+
+/* Needs a C++ compiler; its toolchain is "c++: c++ (Debian) 12.2.0 -options". */
+static json_t *examine_simt(void) {
+    json_t *device = json_pack("{ss}", "name", "simt");
+    const char *toolchain;
+    if (vpps_simt_toolchain(&toolchain) != VPPS_OK) {
+        set_not_ready(device);
+        return device;
+    }
+    const char *options = strstr(toolchain, " -");
+    const int length = options ? (int)(options - toolchain) : (int)strlen(toolchain);
+    json_object_set_new(device, "state", json_sprintf("ready: %.*s", length, toolchain));
+    json_object_set_new(device, "ready", json_true());
+    return device;
+}
+
+static json_t *devices(void) {
+    return json_pack("[{ss ss sb} o o]", "name", "cpu", "state", "ready", "ready", 1, examine_cuda(), examine_simt());
+}
+
+/* ---------------------------------------------------------------- the machine */
 
 /* The value of the first "KEY : VALUE" line of a file under /proc; "unknown" without. */
 static void proc_value(const char *path, const char *key, char *value, size_t n) {

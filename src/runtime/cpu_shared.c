@@ -340,9 +340,9 @@ static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
                         .beta1 = h->beta1,
                         .beta2 = h->beta2,
                         .epsilon = h->epsilon,
-                        .weight_decay = h->weight_decay};
-    step->correction1 = (float)(1 / (1 - pow(h->beta1, h->step)));
-    step->correction2 = (float)(1 / (1 - pow(h->beta2, h->step)));
+                        .weight_decay = h->weight_decay,
+                        .correction1 = h->corrections[0],
+                        .correction2 = h->corrections[1]};
     if (h->clip > 0) {
         double sum = 0;
         for (uint32_t v = 0; v < cpu->n_vps; v++) sum += cpu->pool[cpu->plan.norms + v];

@@ -33,12 +33,18 @@ typedef struct vpps_device_table {
     vpps_status (*pull)(vpps_device *d, vpps_model *model); /* parameters and optimiser state to the model */
     vpps_status (*push)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);
+
+    /* Both NULL where there is nothing to choose. tuning: is another plan due, now that a batch was measured? tune: takes
+     * it, with the parameters as they are; the plan is filled in anew. */
+    bool (*tuning)(const vpps_device *d);
+    vpps_status (*tune)(vpps_device *d, vpps_plan *plan);
+    uint32_t (*trials)(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done);
 } vpps_device_table;
 
 struct vpps_device {
     const vpps_device_table *table;
 };
 
-extern const vpps_device_table vpps_device_cpu;
+extern const vpps_device_table vpps_device_cpu, vpps_device_cuda, vpps_device_simt;
 
 #endif

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-static const vpps_device_table *const devices[] = {&vpps_device_cpu};
+static const vpps_device_table *const devices[] = {&vpps_device_cpu, &vpps_device_cuda, &vpps_device_simt};
 
 void vpps_options_default(vpps_options *options) {
     *options = (vpps_options){
@@ -39,6 +39,26 @@ static vpps_status check_options(const vpps_options *o) {
     return VPPS_OK;
 }
 
+/* Creates the device of that name. */
+static vpps_status open_device(vpps_handle *h, const char *name) {
+    for (size_t i = 0; i < VPPS_COUNT(devices); i++) {
+        if (!strcmp(devices[i]->name, name)) return devices[i]->create(&h->device, h->model, &h->options, &h->plan);
+    }
+    return vpps_fail(VPPS_DEVICE, "device %s: unknown; there are: auto, cpu, cuda, simt", name);
+}
+
+/* A GPU if there is one. Only that there is none is no failure: a model that does not fit must be told. */
+static vpps_status open_any_device(vpps_handle *h) {
+    const vpps_status status = open_device(h, "cuda");
+    if (status != VPPS_DEVICE) return status;
+    if (h->options.log) {
+        char line[VPPS_MESSAGE_BYTES + 32];
+        snprintf(line, sizeof line, "using the cpu: %s", vpps_error_message());
+        h->options.log(h->options.log_context, line);
+    }
+    return open_device(h, "cpu");
+}
+
 vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options) {
     vpps_options defaults;
     vpps_options_default(&defaults);
@@ -47,28 +67,23 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     if (!model) return vpps_fail(VPPS_ARGUMENT, "handle: no model given");
     VPPS_TRY(check_options(options));
     if (model->handles) return vpps_fail(VPPS_STATE, "handle: the model has one already");
-    const char *name = options->device ? options->device : "cpu";
-    const vpps_device_table *table = NULL;
-    for (size_t i = 0; i < VPPS_COUNT(devices); i++) {
-        if (!strcmp(devices[i]->name, name)) table = devices[i];
-    }
-    if (!table) return vpps_fail(VPPS_DEVICE, "device %s: unknown; there is: cpu", name);
     vpps_handle *h = calloc(1, sizeof *h);
     if (!h) return vpps_fail(VPPS_MEMORY, "handle: out of memory");
     h->model = model;
     h->options = *options;
-    h->options.device = table->name;
     h->latest.loss = NAN;
     model->handles++;
     vpps_status status = vpps_scheduler_create(&h->schedulers[0]);
     if (status == VPPS_OK) status = vpps_scheduler_create(&h->schedulers[1]);
-    if (status == VPPS_OK) status = table->create(&h->device, model, &h->options, &h->plan);
+    const char *name = options->device ? options->device : "cpu";
+    if (status == VPPS_OK) status = strcmp(name, "auto") ? open_device(h, name) : open_any_device(h);
     if (status != VPPS_OK) {
         vpps_handle_destroy(h);
         return status;
     }
+    h->options.device = h->stats.device = h->device->table->name;
     h->stats.vps = h->plan.n_vps;
-    h->stats.caller_works = table->caller_works(h->device);
+    h->stats.caller_works = h->device->table->caller_works(h->device);
     *out = h;
     return VPPS_OK;
 }
@@ -153,11 +168,23 @@ static void count_script(vpps_handle *h, const vpps_scheduler *s, const vpps_gra
     if (stats->pool_bytes > stats->peak_pool_bytes) stats->peak_pool_bytes = stats->pool_bytes;
 }
 
+/* Between two batches: another plan, where the device looks for the fastest. */
+static vpps_status tune(vpps_handle *h) {
+    const vpps_device_table *table = h->device->table;
+    if (!table->tuning || !table->tuning(h->device)) return VPPS_OK;
+    vpps_handle_settle(h);
+    VPPS_TRY(table->tune(h->device, &h->plan));
+    h->stats.vps = h->plan.n_vps;
+    return VPPS_OK;
+}
+
 vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss) {
     if (stale_loss) *stale_loss = NAN;
     VPPS_TRY(vpps_graph_status(g));
     if (h->broken) return latest_failure(h);
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "fb: no loss given");
+    VPPS_TRY(tune(h));
+    VPPS_TRY(vpps_handle_report(h));
     vpps_request request = training_request(h, loss);
     uint64_t host_ns;
     VPPS_TRY(make_script(h, g, &request, &host_ns));
@@ -243,5 +270,13 @@ vpps_status vpps_handle_push(vpps_handle *h) {
 vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
     *out = h->stats;
     out->batches = h->model->batches - h->in_flight;
+    return VPPS_OK;
+}
+
+vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done) {
+    const vpps_device_table *table = h->device->table;
+    const uint32_t room = *n;
+    *done = true;
+    *n = table->trials ? table->trials(h->device, out, room, done) : 0;
     return VPPS_OK;
 }

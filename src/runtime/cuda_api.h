@@ -1,0 +1,130 @@
+/* cuda_api.h - the functions of the CUDA driver and of cuBLAS that VPPS calls, declared here so that it builds without the
+ * toolkit, and opened at run time so that it starts without a GPU. Types and values: CUDA Driver API and cuBLAS reference
+ * manuals; tests/runtime/cuda_declarations.c compares them with the toolkit's headers where there are any.
+ */
+#ifndef VPPS_CUDA_API_H
+#define VPPS_CUDA_API_H
+
+#include "base/base.h"
+
+/* What the driver calls an enum is an unsigned here: C calls the two compatible. */
+typedef unsigned vpps_cu_result;
+typedef int vpps_cu_device;
+typedef unsigned long long vpps_cu_address;
+typedef struct CUctx_st *vpps_cu_context;
+typedef struct CUmod_st *vpps_cu_module;
+typedef struct CUfunc_st *vpps_cu_function;
+typedef struct CUstream_st *vpps_cu_stream;
+typedef struct CUevent_st *vpps_cu_event;
+
+typedef unsigned vpps_cublas_result;
+typedef struct cublasContext *vpps_cublas_handle;
+
+/* X(name without its prefix VPPS_CU_, the header's name, value) */
+#define VPPS_CUDA_RESULTS(X)                                                                                           \
+    X(SUCCESS, CUDA_SUCCESS, 0)                                                                                        \
+    X(INVALID_VALUE, CUDA_ERROR_INVALID_VALUE, 1)                                                                      \
+    X(OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2)                                                                      \
+    X(STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY, 34)                                                                       \
+    X(NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100)                                                                            \
+    X(NOT_READY, CUDA_ERROR_NOT_READY, 600)
+#define VPPS_CUDA_CONSTANTS(X)                                                                                         \
+    X(DEVICE_SMS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                                                        \
+    X(DEVICE_L2_BYTES, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)                                                          \
+    X(DEVICE_ARCH_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                                             \
+    X(DEVICE_ARCH_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                                             \
+    X(DEVICE_SM_SHARED_BYTES, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 81)                            \
+    X(DEVICE_SM_REGISTERS, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 82)                                   \
+    X(DEVICE_COOPERATIVE, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 95)                                                  \
+    X(DEVICE_CTA_SHARED_BYTES, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                              \
+    X(FUNCTION_DYNAMIC_SHARED_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                               \
+    X(STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                                                  \
+    X(EVENT_DEFAULT, CU_EVENT_DEFAULT, 0)
+#define VPPS_CUBLAS_CONSTANTS(X)                                                                                       \
+    X(BLAS_SUCCESS, CUBLAS_STATUS_SUCCESS, 0)                                                                          \
+    X(BLAS_OP_N, CUBLAS_OP_N, 0)                                                                                       \
+    X(BLAS_OP_T, CUBLAS_OP_T, 1)                                                                                       \
+    X(BLAS_DEFAULT_MATH, CUBLAS_DEFAULT_MATH, 0) /* fp32, without tf32 */
+enum {
+#define X(name, theirs, value) VPPS_CU_##name = (value),
+    VPPS_CUDA_RESULTS(X) VPPS_CUDA_CONSTANTS(X) VPPS_CUBLAS_CONSTANTS(X)
+#undef X
+};
+
+/* Code 35 is the CUDA runtime's "insufficient driver"; the driver's own list lacks it, and yet some stubs return it. */
+#define VPPS_CU_INSUFFICIENT_DRIVER 35u
+
+/* X(symbol, parameters): symbols carry the version whose parameters these are. */
+#define VPPS_CUDA_FUNCTIONS(X)                                                                                         \
+    X(cuInit, (unsigned flags))                                                                                        \
+    X(cuDriverGetVersion, (int *version))                                                                              \
+    X(cuGetErrorName, (vpps_cu_result code, const char **text))                                                        \
+    X(cuGetErrorString, (vpps_cu_result code, const char **text))                                                      \
+    X(cuDeviceGetCount, (int *count))                                                                                  \
+    X(cuDeviceGet, (vpps_cu_device * device, int ordinal))                                                             \
+    X(cuDeviceGetName, (char *name, int bytes, vpps_cu_device device))                                                 \
+    X(cuDeviceGetAttribute, (int *value, unsigned attribute, vpps_cu_device device))                                   \
+    X(cuDevicePrimaryCtxRetain, (vpps_cu_context * context, vpps_cu_device device))                                    \
+    X(cuDevicePrimaryCtxRelease_v2, (vpps_cu_device device))                                                           \
+    X(cuCtxSetCurrent, (vpps_cu_context context))                                                                      \
+    X(cuMemGetInfo_v2, (size_t * free, size_t * total))                                                                \
+    X(cuMemAlloc_v2, (vpps_cu_address * address, size_t bytes))                                                        \
+    X(cuMemFree_v2, (vpps_cu_address address))                                                                         \
+    X(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                                   \
+    X(cuMemFreeHost, (void *memory))                                                                                   \
+    X(cuMemcpyHtoDAsync_v2, (vpps_cu_address to, const void *from, size_t bytes, vpps_cu_stream stream))               \
+    X(cuMemcpyDtoHAsync_v2, (void *to, vpps_cu_address from, size_t bytes, vpps_cu_stream stream))                     \
+    X(cuMemsetD32Async, (vpps_cu_address to, unsigned value, size_t words, vpps_cu_stream stream))                     \
+    X(cuStreamCreate, (vpps_cu_stream * stream, unsigned flags))                                                       \
+    X(cuStreamDestroy_v2, (vpps_cu_stream stream))                                                                     \
+    X(cuStreamSynchronize, (vpps_cu_stream stream))                                                                    \
+    X(cuEventCreate, (vpps_cu_event * event, unsigned flags))                                                          \
+    X(cuEventDestroy_v2, (vpps_cu_event event))                                                                        \
+    X(cuEventRecord, (vpps_cu_event event, vpps_cu_stream stream))                                                     \
+    X(cuEventQuery, (vpps_cu_event event))                                                                             \
+    X(cuEventElapsedTime, (float *milliseconds, vpps_cu_event start, vpps_cu_event stop))                              \
+    X(cuModuleLoadData, (vpps_cu_module * module, const void *image))                                                  \
+    X(cuModuleUnload, (vpps_cu_module module))                                                                         \
+    X(cuModuleGetFunction, (vpps_cu_function * function, vpps_cu_module module, const char *name))                     \
+    X(cuFuncSetAttribute, (vpps_cu_function function, unsigned attribute, int value))                                  \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                                     \
+      (int *ctas, vpps_cu_function function, int threads, size_t dynamic_shared_bytes))                                \
+    X(cuLaunchCooperativeKernel,                                                                                       \
+      (vpps_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                 \
+       unsigned block_y, unsigned block_z, unsigned dynamic_shared_bytes, vpps_cu_stream stream, void **parameters))
+
+#define VPPS_CUBLAS_FUNCTIONS(X)                                                                                       \
+    X(cublasCreate_v2, (vpps_cublas_handle * handle))                                                                  \
+    X(cublasDestroy_v2, (vpps_cublas_handle handle))                                                                   \
+    X(cublasSetStream_v2, (vpps_cublas_handle handle, vpps_cu_stream stream))                                          \
+    X(cublasSetMathMode, (vpps_cublas_handle handle, unsigned mode))                                                   \
+    X(cublasSgemm_v2,                                                                                                  \
+      (vpps_cublas_handle handle, unsigned transpose_a, unsigned transpose_b, int m, int n, int k, const float *alpha, \
+       const float *a, int lda, const float *b, int ldb, const float *beta, float *c, int ldc))
+
+typedef struct vpps_cuda {
+    void *library;
+#define X(symbol, parameters) vpps_cu_result(*symbol) parameters;
+    VPPS_CUDA_FUNCTIONS(X)
+#undef X
+} vpps_cuda;
+
+typedef struct vpps_cublas {
+    void *library; /* NULL: not opened yet */
+#define X(symbol, parameters) vpps_cublas_result(*symbol) parameters;
+    VPPS_CUBLAS_FUNCTIONS(X)
+#undef X
+} vpps_cublas;
+
+/* Opens $VPPS_LIBCUDA, else libcuda.so.1; $VPPS_LIBCUBLAS, else libcublas.so, .13 or .12. Fails with DEVICE; the message
+ * says in one line what is missing, and the table is all zero. Once opened a library stays in the process: the driver keeps
+ * threads of its own. */
+vpps_status vpps_cuda_open(vpps_cuda *out);
+void vpps_cuda_close(vpps_cuda *api);
+vpps_status vpps_cublas_open(vpps_cublas *out);
+void vpps_cublas_close(vpps_cublas *api);
+
+/* Sets the message "cuda: WHAT: CUDA_ERROR_NAME (its text)" and returns DEVICE. */
+vpps_status vpps_cuda_failed(const vpps_cuda *api, const char *what, vpps_cu_result code);
+
+#endif

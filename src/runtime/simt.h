@@ -1,0 +1,48 @@
+/* simt.h - software SIMT: runs CUDA C++ kernel source on the CPU. The source is compiled by the host's C++ compiler
+ * against simt_cuda.h, which supplies the CUDA built-ins; CUDA threads are fibers, CTAs take turns on one thread.
+ *
+ * It catches what a wrong order of instructions or a missing barrier does, barriers that not all threads reach, shuffles
+ * of the wrong lanes, signals that never come, shared and device memory that nobody wrote (it holds NaNs). It does not
+ * see missing atomics and fences, or weak memory ordering: a thread is never interrupted between two places where CUDA
+ * threads meet.
+ *
+ * Stricter than a GPU: a thread that has finished does not count as having reached a CTA barrier; all threads of a CTA
+ * must meet at the same __syncthreads() of the source, and all lanes of a warp at the same shuffle or ballot.
+ *
+ * Not under ThreadSanitizer, which would need megabytes for each CUDA thread: vpps_simt_load fails with DEVICE.
+ */
+#ifndef VPPS_SIMT_H
+#define VPPS_SIMT_H
+
+#include "base/base.h"
+
+typedef struct vpps_simt_kernel vpps_simt_kernel;
+
+/* Compiles the source with the C++ compiler $VPPS_CXX (a program's name, no options), else c++, or takes the library from
+ * the disk cache. The kernel is `extern "C" __global__ void vpps_kernel(const vpps_arguments a)`, its one parameter
+ * passed by value. Fails with DEVICE: no compiler (the message says what was looked for), or it refused the source (its
+ * first error line, where the file `kernel` is the source). *seconds: of compiling, 0 when cached. Thread-safe. */
+vpps_status vpps_simt_load(vpps_simt_kernel **out, const char *source, const char *description, double *seconds);
+void vpps_simt_unload(vpps_simt_kernel *kernel);
+
+/* Runs all CTAs, of a multiple of 32 threads up to 1024, to the end. `seed` other than 0 shuffles the order in which CTAs
+ * and warps take their turns. One run of a kernel at a time. Fails with ARGUMENT: a shape CUDA does not have, or `bytes`
+ * is not the size of the kernel's parameter; with STALL when no thread of any CTA can go on (a barrier that not all
+ * threads of a CTA reach; all CTAs spinning), naming CTA, threads at the barrier and threads alive, and lines of the
+ * source; with DEVICE: lanes that do not fit the mask of a shuffle, ballot or warp barrier. After a failure the kernel
+ * may be run again. */
+vpps_status vpps_simt_run(vpps_simt_kernel *kernel, uint32_t ctas, uint32_t threads, uint32_t dynamic_shared_bytes,
+                          const void *arguments, size_t bytes, uint32_t seed);
+
+/* All CTAs count as spinning when for so long (2 s unless set) every turn of every CTA ended in __nanosleep, and meanwhile
+ * no atomic changed memory and no thread finished. For tests; of the whole process. */
+void vpps_simt_set_patience(uint64_t ns);
+
+/* Fiber switches of the calling thread so far: what running costs. */
+uint64_t vpps_simt_switches(void);
+
+/* Device and pinned memory that vpps_driver_simt has allocated and not yet released, in the whole process: how many
+ * pieces. For tests that look for leaks. */
+uint32_t vpps_simt_live_allocations(void);
+
+#endif

@@ -1,0 +1,231 @@
+/* context.c - the fake driver's device, its primary context, streams and events. */
+#include "fake_cuda/state.h"
+
+struct CUctx_st {
+    uint32_t retained;
+};
+struct CUstream_st {
+    unsigned flags;
+};
+struct CUevent_st {
+    pthread_mutex_t lock;
+    uint32_t records, pending; /* how often recorded; of these not reached yet */
+    uint64_t ns;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool initialised;
+static struct CUctx_st primary;
+static _Thread_local vpps_cu_context current;
+
+vpps_cu_result fake_check(bool context) {
+    pthread_mutex_lock(&lock);
+    const bool ready = initialised, retained = primary.retained > 0;
+    pthread_mutex_unlock(&lock);
+    if (!ready) return CODE_NOT_INITIALIZED;
+    if (!context) return VPPS_CU_SUCCESS;
+    return current && retained ? fake_error() : CODE_INVALID_CONTEXT;
+}
+
+vpps_cu_result fake_check_release(void) {
+    const vpps_cu_result code = fake_check(true);
+    return code == CODE_NOT_INITIALIZED || code == CODE_INVALID_CONTEXT ? code : VPPS_CU_SUCCESS;
+}
+
+/* ---------------------------------------------------------------- driver and device */
+
+vpps_cu_result cuInit(unsigned flags) {
+    const vpps_cu_result code = fake_fault("cuInit");
+    if (code != VPPS_CU_SUCCESS) return code;
+    pthread_mutex_lock(&lock);
+    initialised = true;
+    pthread_mutex_unlock(&lock);
+    return flags == 0 ? VPPS_CU_SUCCESS : VPPS_CU_INVALID_VALUE;
+}
+
+vpps_cu_result cuDriverGetVersion(int *version) {
+    *version = 13000;
+    return fake_fault("cuDriverGetVersion");
+}
+
+static const struct {
+    vpps_cu_result code;
+    const char *name, *text;
+} errors[] = {
+    {VPPS_CU_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {VPPS_CU_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {CODE_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+    {CODE_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {CODE_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU",
+     "no kernel image is available for execution on the device"},
+    {CODE_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {CODE_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {CODE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"},
+};
+
+vpps_cu_result cuGetErrorName(vpps_cu_result code, const char **text) {
+    *text = NULL;
+    for (size_t i = 0; i < VPPS_COUNT(errors); i++)
+        if (errors[i].code == code) *text = errors[i].name;
+    return *text ? VPPS_CU_SUCCESS : VPPS_CU_INVALID_VALUE;
+}
+
+vpps_cu_result cuGetErrorString(vpps_cu_result code, const char **text) {
+    *text = NULL;
+    for (size_t i = 0; i < VPPS_COUNT(errors); i++)
+        if (errors[i].code == code) *text = errors[i].text;
+    return *text ? VPPS_CU_SUCCESS : VPPS_CU_INVALID_VALUE;
+}
+
+vpps_cu_result cuDeviceGetCount(int *count) {
+    ENTER(cuDeviceGetCount, false);
+    *count = fake_device.count;
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuDeviceGet(vpps_cu_device *device, int ordinal) {
+    ENTER(cuDeviceGet, false);
+    if (ordinal < 0 || ordinal >= fake_device.count) return CODE_INVALID_DEVICE;
+    *device = ordinal;
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuDeviceGetName(char *name, int bytes, vpps_cu_device device) {
+    ENTER(cuDeviceGetName, false);
+    if (device != 0 || bytes < 1) return VPPS_CU_INVALID_VALUE;
+    snprintf(name, (size_t)bytes, "%s", fake_device.name);
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuDeviceGetAttribute(int *value, unsigned attribute, vpps_cu_device device) {
+    ENTER(cuDeviceGetAttribute, false);
+    if (device != 0) return CODE_INVALID_DEVICE;
+    switch (attribute) {
+    case VPPS_CU_DEVICE_SMS: *value = fake_device.sms; break;
+    case VPPS_CU_DEVICE_L2_BYTES: *value = fake_device.l2_bytes; break;
+    case VPPS_CU_DEVICE_ARCH_MAJOR: *value = fake_device.arch_major; break;
+    case VPPS_CU_DEVICE_ARCH_MINOR: *value = fake_device.arch_minor; break;
+    case VPPS_CU_DEVICE_SM_SHARED_BYTES: *value = fake_device.sm_shared_bytes; break;
+    case VPPS_CU_DEVICE_SM_REGISTERS: *value = fake_device.sm_registers; break;
+    case VPPS_CU_DEVICE_COOPERATIVE: *value = fake_device.cooperative; break;
+    case VPPS_CU_DEVICE_CTA_SHARED_BYTES: *value = fake_device.cta_shared_bytes; break;
+    default: return VPPS_CU_INVALID_VALUE;
+    }
+    return VPPS_CU_SUCCESS;
+}
+
+/* ---------------------------------------------------------------- context */
+
+vpps_cu_result cuDevicePrimaryCtxRetain(vpps_cu_context *context, vpps_cu_device device) {
+    ENTER(cuDevicePrimaryCtxRetain, false);
+    if (device != 0) return CODE_INVALID_DEVICE;
+    pthread_mutex_lock(&lock);
+    primary.retained++;
+    pthread_mutex_unlock(&lock);
+    COUNT(contexts, 1);
+    *context = &primary;
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuDevicePrimaryCtxRelease_v2(vpps_cu_device device) {
+    ENTER(cuDevicePrimaryCtxRelease_v2, false);
+    pthread_mutex_lock(&lock);
+    const bool held = device == 0 && primary.retained > 0;
+    const bool gone = held && --primary.retained == 0;
+    pthread_mutex_unlock(&lock);
+    if (!held) return CODE_INVALID_CONTEXT;
+    COUNT(contexts, -1);
+    if (gone) fake_stop();
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuCtxSetCurrent(vpps_cu_context context) {
+    ENTER(cuCtxSetCurrent, false);
+    current = context;
+    return VPPS_CU_SUCCESS;
+}
+
+/* ---------------------------------------------------------------- streams and events */
+
+vpps_cu_result cuStreamCreate(vpps_cu_stream *stream, unsigned flags) {
+    ENTER(cuStreamCreate, true);
+    vpps_cu_stream s = malloc(sizeof *s);
+    if (!s) return VPPS_CU_OUT_OF_MEMORY;
+    s->flags = flags;
+    COUNT(streams, 1);
+    *stream = s;
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuStreamDestroy_v2(vpps_cu_stream stream) {
+    ENTER_RELEASE(cuStreamDestroy_v2);
+    free(stream);
+    COUNT(streams, -1);
+    return fake_error();
+}
+
+vpps_cu_result cuStreamSynchronize(vpps_cu_stream stream) {
+    (void)stream;
+    ENTER(cuStreamSynchronize, true);
+    fake_drain();
+    return fake_error();
+}
+
+vpps_cu_result cuEventCreate(vpps_cu_event *event, unsigned flags) {
+    ENTER(cuEventCreate, true);
+    if (flags != VPPS_CU_EVENT_DEFAULT) return VPPS_CU_INVALID_VALUE;
+    vpps_cu_event e = calloc(1, sizeof *e);
+    if (!e) return VPPS_CU_OUT_OF_MEMORY;
+    pthread_mutex_init(&e->lock, NULL);
+    COUNT(events, 1);
+    *event = e;
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuEventDestroy_v2(vpps_cu_event event) {
+    ENTER_RELEASE(cuEventDestroy_v2);
+    pthread_mutex_destroy(&event->lock);
+    free(event);
+    COUNT(events, -1);
+    return fake_error();
+}
+
+static vpps_cu_result reach(void *payload) {
+    vpps_cu_event e = *(vpps_cu_event *)payload;
+    pthread_mutex_lock(&e->lock);
+    e->pending--;
+    e->ns = vpps_now_ns();
+    pthread_mutex_unlock(&e->lock);
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuEventRecord(vpps_cu_event event, vpps_cu_stream stream) {
+    (void)stream;
+    ENTER(cuEventRecord, true);
+    pthread_mutex_lock(&event->lock);
+    event->records++;
+    event->pending++;
+    pthread_mutex_unlock(&event->lock);
+    fake_enqueue(reach, &event, sizeof event);
+    return VPPS_CU_SUCCESS;
+}
+
+static bool is_pending(vpps_cu_event event) {
+    pthread_mutex_lock(&event->lock);
+    const bool pending = event->pending > 0;
+    pthread_mutex_unlock(&event->lock);
+    return pending;
+}
+
+vpps_cu_result cuEventQuery(vpps_cu_event event) {
+    ENTER(cuEventQuery, true);
+    return is_pending(event) ? VPPS_CU_NOT_READY : VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuEventElapsedTime(float *milliseconds, vpps_cu_event start, vpps_cu_event stop) {
+    ENTER(cuEventElapsedTime, true);
+    if (start->records == 0 || stop->records == 0) return CODE_INVALID_HANDLE;
+    if (is_pending(start) || is_pending(stop)) return VPPS_CU_NOT_READY;
+    *milliseconds = (float)((double)(int64_t)(stop->ns - start->ns) * 1e-6);
+    return VPPS_CU_SUCCESS;
+}

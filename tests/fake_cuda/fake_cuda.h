@@ -1,0 +1,45 @@
+/* fake_cuda.h - a CUDA driver and a cuBLAS that are none: the functions of runtime/cuda_api.h on the CPU, for tests on
+ * machines without a GPU. It checks our use of the API as its manuals describe it (contexts current, ranges allocated,
+ * order, asynchrony, nothing leaked); it says nothing about a GPU. No kernel is executed: a launch calls a hook.
+ *
+ * Work of all streams goes through one queue that a worker thread takes up a millisecond later, or when somebody waits.
+ * Device addresses are not host addresses: dereferencing one crashes.
+ */
+#ifndef VPPS_TESTS_FAKE_CUDA_H
+#define VPPS_TESTS_FAKE_CUDA_H
+
+#include "runtime/cuda_api.h"
+
+/* What is there now, and what has happened since the library was loaded. */
+typedef struct fake_cuda_counts {
+    uint32_t contexts, streams, events, modules, device_blocks, pinned_blocks, blas_handles;
+    uint32_t launches;
+    uint32_t damaged; /* blocks freed after something was written just outside of them */
+    uint32_t refused; /* blocks to free that were none */
+} fake_cuda_counts;
+
+/* The GPU. Tests may change it before they open it. */
+typedef struct fake_cuda_device {
+    const char *name;
+    int count; /* of GPUs */
+    int arch_major, arch_minor, sms, sm_registers, sm_shared_bytes, cta_shared_bytes, l2_bytes, cooperative;
+    int kernel_registers; /* of a thread, for the occupancy */
+    size_t memory_bytes;
+} fake_cuda_device;
+
+/* Runs in a launch's place, on the worker's thread. Anything but 0 is the error the kernel ends with. */
+typedef vpps_cu_result (*fake_cuda_kernel)(const void *arguments, unsigned ctas, unsigned threads,
+                                           unsigned dynamic_shared_bytes);
+
+/* What a test does to it: the library exports one of these, named fake_cuda. */
+typedef struct fake_cuda_controls {
+    fake_cuda_device *device;
+    fake_cuda_counts (*counts)(void);
+    void (*set_kernel)(fake_cuda_kernel kernel, size_t argument_bytes); /* the size of its one parameter */
+    /* The nth call of a function from now on (1: the next) does nothing and returns the code. */
+    void (*break_call)(const char *function, uint32_t nth, vpps_cu_result code);
+    void (*hold)(bool held);                       /* while held, work waits until somebody waits for it */
+    void *(*host)(uint64_t address, size_t bytes); /* where device memory lies; NULL: not allocated as a whole */
+} fake_cuda_controls;
+
+#endif

@@ -1,0 +1,109 @@
+/* queue.c - the fake driver's one queue of work and the thread that does it, late on purpose. */
+#include "fake_cuda/state.h"
+
+typedef struct work_item {
+    struct work_item *next;
+    fake_work work;
+    max_align_t payload[];
+} work_item;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static work_item *first, **last = &first; /* an item stays in the list while it is worked on */
+static uint32_t waiting;                  /* threads that drain */
+static bool held, stopping, running;
+static vpps_cu_result error;
+static pthread_t worker;
+
+/* Lets a millisecond pass, unless somebody waits; with the lock held. */
+static void be_late(void) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    while (waiting == 0 && pthread_cond_timedwait(&changed, &lock, &until) == 0) {}
+}
+
+static void *run_worker(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    while (!stopping || first) {
+        if (!first || (held && waiting == 0)) {
+            pthread_cond_wait(&changed, &lock);
+            continue;
+        }
+        if (waiting == 0) {
+            be_late();
+            if (held && waiting == 0) continue;
+        }
+        work_item *item = first;
+        vpps_cu_result code = error;
+        if (code == VPPS_CU_SUCCESS) {
+            pthread_mutex_unlock(&lock);
+            code = item->work(item->payload);
+            pthread_mutex_lock(&lock);
+        }
+        error = code;
+        first = item->next;
+        if (!first) last = &first;
+        free(item);
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+void fake_enqueue(fake_work work, const void *payload, size_t bytes) {
+    work_item *item = malloc(sizeof *item + bytes);
+    if (!item) abort(); /* a test's process: there is nothing to save */
+    item->next = NULL;
+    item->work = work;
+    memcpy(item->payload, payload, bytes);
+    pthread_mutex_lock(&lock);
+    *last = item;
+    last = &item->next;
+    if (!running && pthread_create(&worker, NULL, run_worker, NULL) != 0) abort();
+    running = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+void fake_drain(void) {
+    pthread_mutex_lock(&lock);
+    waiting++;
+    pthread_cond_broadcast(&changed);
+    while (first) pthread_cond_wait(&changed, &lock);
+    waiting--;
+    pthread_mutex_unlock(&lock);
+}
+
+void fake_hold(bool on) {
+    pthread_mutex_lock(&lock);
+    held = on;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+vpps_cu_result fake_error(void) {
+    pthread_mutex_lock(&lock);
+    const vpps_cu_result code = error;
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+void fake_stop(void) {
+    fake_drain();
+    pthread_mutex_lock(&lock);
+    const bool join = running;
+    stopping = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    if (join) pthread_join(worker, NULL);
+    pthread_mutex_lock(&lock);
+    stopping = running = false;
+    error = VPPS_CU_SUCCESS;
+    pthread_mutex_unlock(&lock);
+}

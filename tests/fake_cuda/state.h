@@ -1,0 +1,73 @@
+/* state.h - what the parts of the fake driver share. */
+#ifndef VPPS_TESTS_FAKE_CUDA_STATE_H
+#define VPPS_TESTS_FAKE_CUDA_STATE_H
+
+#include "fake_cuda/fake_cuda.h"
+
+#include <pthread.h>
+
+/* Codes that only the fake gives. */
+enum {
+    CODE_NOT_INITIALIZED = 3,
+    CODE_INVALID_DEVICE = 101,
+    CODE_INVALID_IMAGE = 200,
+    CODE_INVALID_CONTEXT = 201,
+    CODE_NO_BINARY_FOR_GPU = 209,
+    CODE_INVALID_HANDLE = 400,
+    CODE_NOT_FOUND = 500,
+    CODE_ILLEGAL_ADDRESS = 700,
+    CODE_LAUNCH_TOO_LARGE = 720,
+};
+
+#define X(symbol, parameters) VPPS_API vpps_cu_result symbol parameters;
+VPPS_CUDA_FUNCTIONS(X)
+VPPS_CUBLAS_FUNCTIONS(X)
+#undef X
+
+extern fake_cuda_device fake_device;
+
+/* faults.c: the counts, behind a lock, and the failures asked for. */
+void fake_count(size_t offset, int change); /* a member's offset in fake_cuda_counts */
+#define COUNT(member, change) fake_count(offsetof(fake_cuda_counts, member), change)
+fake_cuda_counts fake_counts(void);
+void fake_break_call(const char *function, uint32_t nth, vpps_cu_result code);
+vpps_cu_result fake_fault(const char *function); /* notes a call; the code that it was told to fail with, or 0 */
+
+/* context.c: is the driver initialised, and the context current in this thread? Also a kernel's error, which stays. */
+vpps_cu_result fake_check(bool context);
+
+/* The first lines of every function. */
+#define ENTER(function, context)                                                                                       \
+    do {                                                                                                               \
+        vpps_cu_result code_ = fake_fault(#function);                                                                  \
+        if (code_ == VPPS_CU_SUCCESS) code_ = fake_check(context);                                                     \
+        if (code_ != VPPS_CU_SUCCESS) return code_;                                                                    \
+    } while (0)
+
+/* The same where something is given back, which happens in a failed context, too: the caller may ignore the code. */
+vpps_cu_result fake_check_release(void);
+#define ENTER_RELEASE(function)                                                                                        \
+    do {                                                                                                               \
+        vpps_cu_result code_ = fake_fault(#function);                                                                  \
+        if (code_ == VPPS_CU_SUCCESS) code_ = fake_check_release();                                                    \
+        if (code_ != VPPS_CU_SUCCESS) return code_;                                                                    \
+        fake_drain(); /* for work that may use it */                                                                   \
+    } while (0)
+
+/* queue.c: work in order, later. A code other than 0 becomes the context's error, and no more work is done. */
+typedef vpps_cu_result (*fake_work)(void *payload);
+void fake_enqueue(fake_work work, const void *payload, size_t bytes); /* the payload is copied */
+void fake_drain(void);
+void fake_hold(bool held);
+vpps_cu_result fake_error(void);
+void fake_stop(void); /* drains, ends the worker, forgets the error */
+
+/* memory.c */
+void *fake_host(uint64_t address, size_t bytes);
+bool fake_is_pinned(const void *memory);                  /* does it begin in a pinned block? */
+bool fake_pinned_range(const void *memory, size_t bytes); /* is it all in one? */
+
+/* module.c */
+void fake_set_kernel(fake_cuda_kernel kernel, size_t argument_bytes);
+
+#endif
