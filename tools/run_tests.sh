@@ -10,7 +10,7 @@ set -uo pipefail
 
 limit=${TEST_LIMIT:-600}
 export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-60}
-export VPPS_CACHE_DIR=${VPPS_CACHE_DIR:-$PWD/${BUILD:-build}/cache}
+export VPPS_CACHE_DIR=${VPPS_CACHE_DIR:-$(realpath -m "${BUILD:-build}")/cache}
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 passed=0 failed=0

@@ -29,6 +29,7 @@ static const library_entry cublas_entries[] = {
 typedef struct library_kind {
     const char *variable; /* of the environment: another file */
     bool in_toolkit;
+    const char *missing; /* what a machine without the library lacks */
     const char *const *names;
     size_t n_names;
     const library_entry *entries;
@@ -36,18 +37,19 @@ typedef struct library_kind {
     size_t table_bytes;
 } library_kind;
 
-#define KIND(what, own_variable, toolkit)                                                                              \
+#define KIND(what, own_variable, toolkit, lacks)                                                                       \
     static const library_kind what##_kind = {                                                                          \
         .variable = (own_variable),                                                                                    \
         .in_toolkit = (toolkit),                                                                                       \
+        .missing = (lacks),                                                                                            \
         .names = what##_names,                                                                                         \
         .n_names = VPPS_COUNT(what##_names),                                                                           \
         .entries = what##_entries,                                                                                     \
         .n_entries = VPPS_COUNT(what##_entries),                                                                       \
         .table_bytes = sizeof(vpps_##what),                                                                            \
     }
-KIND(cuda, "VPPS_LIBCUDA", false);
-KIND(cublas, "VPPS_LIBCUBLAS", true);
+KIND(cuda, "VPPS_LIBCUDA", false, "no GPU driver");
+KIND(cublas, "VPPS_LIBCUBLAS", true, "no cuBLAS");
 
 /* Tries a library's names in a folder; NULL: where the loader looks. */
 static void *open_in(const char *folder, const library_kind *kind) {
@@ -71,12 +73,12 @@ static void *open_library(const library_kind *kind) {
     if (library) return library;
     if (kind->in_toolkit && !given) {
         vpps_fail(VPPS_DEVICE,
-                  "cuda: found no %s where the loader looks, in $CUDA_HOME/lib64, $CUDA_PATH/lib64 or "
+                  "cuda: %s: looked for %s where the loader does, in $CUDA_HOME/lib64, $CUDA_PATH/lib64 and "
                   "/usr/local/cuda/lib64; %s can name it",
-                  kind->names[0], kind->variable);
+                  kind->missing, kind->names[0], kind->variable);
     } else {
         const char *why = dlerror();
-        vpps_fail(VPPS_DEVICE, "cuda: %s", why ? why : kind->names[0]);
+        vpps_fail(VPPS_DEVICE, "cuda: %s: %s", kind->missing, why ? why : kind->names[0]);
     }
     return NULL;
 }

@@ -209,6 +209,7 @@ static uint32_t gpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room,
 static void gpu_destroy(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu) return;
+    vpps_gpu_end_profile(gpu);
     if (gpu->driver) {
         if (gpu->in_flight) vpps_gpu_settle(gpu);
         vpps_gpu_close_plan(gpu, &gpu->now);
@@ -219,7 +220,6 @@ static void gpu_destroy(vpps_device *d) {
         }
         gpu->table->close(gpu->driver);
     }
-    vpps_gpu_free_trials(gpu);
     free(gpu->plan.values);
     free(gpu->touched);
     free(gpu);

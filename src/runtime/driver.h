@@ -21,6 +21,7 @@ typedef struct vpps_launch_shape {
 
 typedef struct vpps_driver_table {
     const char *name; /* of the device, as in --device */
+    bool by_nvrtc;    /* `load` compiles with vpps_compile: kernels can be made ready in its cache by other threads */
 
     /* Opens the machine and describes it. Fails with DEVICE: there is none (the message says why in one line). */
     vpps_status (*open)(vpps_driver **out, vpps_machine *machine);

@@ -406,6 +406,7 @@ static vpps_status cuda_wait(vpps_driver *base, uint64_t *device_ns) {
 
 const vpps_driver_table vpps_driver_cuda = {
     .name = "cuda",
+    .by_nvrtc = true,
     .open = cuda_open,
     .close = cuda_close,
     .allocate = cuda_allocate,

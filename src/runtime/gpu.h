@@ -59,6 +59,8 @@ typedef struct vpps_gpu {
     vpps_gpu_trial *trials;
     uint32_t n_trials, current; /* the trial in use */
     bool chosen, due;           /* the profile is over; another trial's turn has come */
+    struct vpps_gpu_precompiler *precompilers;
+    uint32_t n_precompilers;
 } vpps_gpu;
 
 /* ---- gpu_plan.c */
@@ -94,6 +96,6 @@ void vpps_gpu_measure(vpps_gpu *gpu, uint64_t device_ns, uint32_t nodes);
 
 /* The next trial, or the choice. */
 vpps_status vpps_gpu_next_trial(vpps_gpu *gpu);
-void vpps_gpu_free_trials(vpps_gpu *gpu);
+void vpps_gpu_end_profile(vpps_gpu *gpu);
 
 #endif

@@ -6,6 +6,8 @@
 #include "codegen/cache.h"
 #include "codegen/emit.h"
 
+#include <pthread.h>
+
 /* The first batch after a change is not counted: caches are cold. */
 enum { SKIPPED_BATCHES = 1, MEASURED_BATCHES = 5 };
 
@@ -36,6 +38,13 @@ static void describe(const vpps_gpu_trial *t, char *text, size_t bytes) {
              t->choice.ctas_per_sm, strategy_name(t->result.strategy));
 }
 
+/* Does the trial differ from the best in just this: rows per warp, strategy, shape (0, 1, 2)? */
+static bool differs_in(const vpps_trial *t, const vpps_trial *best, int what) {
+    const bool rpw = t->rpw != best->rpw, strategy = t->strategy != best->strategy;
+    const bool shape = t->threads != best->threads || t->ctas_per_sm != best->ctas_per_sm;
+    return rpw == (what == 0) && strategy == (what == 1) && shape == (what == 2);
+}
+
 /* ---------------------------------------------------------------- the list */
 
 static vpps_status list_trials(vpps_gpu *gpu) {
@@ -64,7 +73,57 @@ static vpps_status list_trials(vpps_gpu *gpu) {
                      gpu->table->name, o->rpw, o->threads, o->ctas_per_sm, strategy_name(o->strategy));
 }
 
-void vpps_gpu_free_trials(vpps_gpu *gpu) {
+/* ---------------------------------------------------------------- compiling ahead
+ *
+ * Kernels for other rows per warp are compiled by threads while the first one is made and measured; they wait in the disk
+ * cache. A failure shows when the trial's turn comes. */
+
+typedef struct vpps_gpu_precompiler {
+    pthread_t thread;
+    const vpps_model *model;
+    vpps_machine machine;
+    vpps_optimizer_kind optimizer;
+    vpps_partition_choice choice;
+} vpps_gpu_precompiler;
+
+static vpps_status compile_ahead(void *context, const vpps_partition *p, const char *source, const char *description,
+                                 vpps_cubin_report *report) {
+    (void)context;
+    void *cubin = NULL;
+    size_t bytes;
+    VPPS_TRY(vpps_compile(source, "vpps_kernel", p->machine.arch, description, true, &cubin, &bytes, report));
+    free(cubin);
+    return VPPS_OK;
+}
+
+static void *precompile(void *argument) {
+    vpps_gpu_precompiler *c = argument;
+    const vpps_specialiser s = {c->model, &c->machine, c->optimizer, compile_ahead, NULL, c};
+    vpps_partition p;
+    vpps_cubin_report report;
+    vpps_specialise(&s, &c->choice, &p, NULL, &report);
+    vpps_partition_destroy(&p);
+    return NULL;
+}
+
+static void start_precompilers(vpps_gpu *gpu) {
+    if (!gpu->table->by_nvrtc || gpu->chosen) return;
+    gpu->precompilers = calloc(gpu->n_trials, sizeof *gpu->precompilers);
+    for (uint32_t i = 1; i < gpu->n_trials && gpu->precompilers; i++) {
+        vpps_gpu_precompiler *c = &gpu->precompilers[gpu->n_precompilers];
+        if (!differs_in(&gpu->trials[i].result, &gpu->trials[0].result, 0)) continue;
+        *c = (vpps_gpu_precompiler){.model = gpu->model,
+                                    .machine = gpu->machine,
+                                    .optimizer = gpu->options.optimizer.kind,
+                                    .choice = gpu->trials[i].choice};
+        if (pthread_create(&c->thread, NULL, precompile, c)) return; /* then it is compiled when its turn comes */
+        gpu->n_precompilers++;
+    }
+}
+
+void vpps_gpu_end_profile(vpps_gpu *gpu) {
+    for (uint32_t i = 0; i < gpu->n_precompilers; i++) pthread_join(gpu->precompilers[i].thread, NULL);
+    free(gpu->precompilers);
     for (uint32_t i = 0; i < gpu->n_trials; i++) free(gpu->trials[i].ns_per_node);
     free(gpu->trials);
 }
@@ -172,13 +231,6 @@ static uint32_t best_trial(const vpps_gpu *gpu) {
     return best;
 }
 
-/* Does the trial differ from the best in just this: rows per warp, strategy, shape (0, 1, 2)? */
-static bool differs_in(const vpps_trial *t, const vpps_trial *best, int what) {
-    const bool rpw = t->rpw != best->rpw, strategy = t->strategy != best->strategy;
-    const bool shape = t->threads != best->threads || t->ctas_per_sm != best->ctas_per_sm;
-    return rpw == (what == 0) && strategy == (what == 1) && shape == (what == 2);
-}
-
 /* The trial to try next, or n_trials: rows per warp only upwards, and only while they get faster. */
 static uint32_t next_trial(const vpps_gpu *gpu) {
     const uint32_t best_index = best_trial(gpu);
@@ -227,6 +279,7 @@ vpps_status vpps_gpu_start_profile(vpps_gpu *gpu) {
         gpu->chosen = true;
         return VPPS_OK;
     }
+    start_precompilers(gpu);
     for (uint32_t i = 0; i < gpu->n_trials; i++) {
         if (try_trial(gpu, i)) return VPPS_OK;
     }

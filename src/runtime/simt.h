@@ -18,8 +18,9 @@
 
 typedef struct vpps_simt_kernel vpps_simt_kernel;
 
-/* Compiles the source with the C++ compiler $VPPS_CXX (a program's name, no options), else c++, or takes the library from
- * the disk cache. The kernel is `extern "C" __global__ void vpps_kernel(const vpps_arguments a)`, its one parameter
+/* Compiles the source with the C++ compiler $VPPS_CXX (a program's name), else c++, or takes the library from the disk
+ * cache. It is not optimised, for compiling takes longer than most runs; options in $VPPS_CXXFLAGS are added (-O1 where
+ * runs are long, -g for a debugger). The kernel is `extern "C" __global__ void vpps_kernel(const vpps_arguments a)`, its one parameter
  * passed by value. Fails with DEVICE: no compiler (the message says what was looked for), or it refused the source (its
  * first error line, where the file `kernel` is the source). *seconds: of compiling, 0 when cached. Thread-safe. */
 vpps_status vpps_simt_load(vpps_simt_kernel **out, const char *source, const char *description, double *seconds);

@@ -4,9 +4,9 @@
 
 #include "base/base.h"
 
-/* The compiler's version and the options it will be called with, one line; of static memory of the thread. Fails with
- * DEVICE: it cannot be run. */
-vpps_status vpps_simt_toolchain(const char **out);
+/* Writes the compiler's version and the options it will be called with, one line. Fails with DEVICE: it cannot be run;
+ * ARGUMENT: $VPPS_CXX or $VPPS_CXXFLAGS is too long. */
+vpps_status vpps_simt_toolchain(char *out, size_t room);
 
 /* Compiles `text` to a shared library of *size bytes, malloc'd, the caller's. Fails with DEVICE: the compiler refused it
  * (the message has its first error line); IO: no temporary files. */

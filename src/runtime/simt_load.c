@@ -55,12 +55,12 @@ static vpps_status load(vpps_simt_kernel *kernel, const vpps_cache_key *key, boo
 
 vpps_status vpps_simt_load(vpps_simt_kernel **out, const char *source, const char *description, double *seconds) {
     if (VPPS_SIMT_TSAN) return vpps_fail(VPPS_DEVICE, "software SIMT cannot run under ThreadSanitizer");
-    char *text = NULL;
-    vpps_cache_key key = {.kind = "simt", .description = description};
+    char *text = NULL, toolchain[2048];
+    vpps_cache_key key = {.kind = "simt", .description = description, .toolchain = toolchain};
     vpps_simt_kernel *kernel = calloc(1, sizeof *kernel);
     vpps_status status = kernel ? VPPS_OK : vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
     if (status == VPPS_OK) status = make_text(source, &text, &key.source_bytes);
-    if (status == VPPS_OK) status = vpps_simt_toolchain(&key.toolchain);
+    if (status == VPPS_OK) status = vpps_simt_toolchain(toolchain, sizeof toolchain);
     if (status == VPPS_OK) {
         key.source = text;
         bool cached = true;

@@ -477,13 +477,14 @@ static void write_row_lists(encoder *e) {
 
 static bool prepare_encoding(vpps_schedule_work *w) {
     uint32_t n_params = (uint32_t)w->g->model->n_params;
-    if (w->n_streams < w->plan->n_vps) {
+    if (w->streams_made < w->plan->n_vps) {
         struct vpps_stream *streams = realloc(w->streams, w->plan->n_vps * sizeof *streams);
         if (!streams) return false;
         w->streams = streams;
-        memset(streams + w->n_streams, 0, (w->plan->n_vps - w->n_streams) * sizeof *streams);
-        w->n_streams = w->plan->n_vps;
+        memset(streams + w->streams_made, 0, (w->plan->n_vps - w->streams_made) * sizeof *streams);
+        w->streams_made = w->plan->n_vps;
     }
+    w->n_streams = w->plan->n_vps;
     for (uint32_t vp = 0; vp < w->n_streams; vp++) w->streams[vp].n = 0;
     if (w->owners_size) memset(w->owners, 0, w->owners_size * sizeof *w->owners);
     w->n_owners = 0;

@@ -16,7 +16,7 @@ vpps_status vpps_scheduler_create(vpps_scheduler **out) {
 void vpps_scheduler_destroy(vpps_scheduler *s) {
     if (!s) return;
     vpps_schedule_work *w = s->work;
-    for (uint32_t i = 0; i < w->n_streams; i++) free(w->streams[i].words);
+    for (uint32_t i = 0; i < w->streams_made; i++) free(w->streams[i].words);
     for (uint32_t i = 0; i < w->n_tables; i++) {
         free(w->slots[i]);
         free(w->stamps[i]);

@@ -166,7 +166,7 @@ typedef struct vpps_schedule_work {
         uint64_t load; /* in this phase */
         bool active;
     } * streams;
-    uint32_t n_streams;
+    uint32_t n_streams, streams_made; /* of this plan; of the largest so far */
     struct vpps_owner { /* hash table: VP that adds to a gradient in this item */
         uint32_t offset, item, vp;
     } * owners;
