@@ -74,7 +74,7 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh)
 
 # ---------------------------------------------------------------- build
 
-.PHONY: all help run setup test check sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench \
+.PHONY: all help run setup test check sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench gpu-check gpu-prepare \
         install uninstall format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -137,6 +137,16 @@ $(BUILD)/tests/$(subst /,_,$(patsubst tests/%.c,%,$(1))): $(call objects,$(1) \
 	$$(call link,$$(CHECK_LIBS))
 endef
 $(foreach t,$(TEST_SRC),$(eval $(call test_rule,$(t))))
+
+# The fake GPU driver, which test_driver_cuda and test_doctor.sh open at run time.
+FAKE_CUDA := $(BUILD)/tests/fake_cuda.so
+$(FAKE_CUDA): $(call objects,$(wildcard tests/fake_cuda/*.c))
+	$(call link,-shared)
+$(BUILD)/tests/runtime_test_driver_cuda: | $(FAKE_CUDA)
+
+# With the CUDA toolkit's headers at hand, this file compares our declarations with them.
+CUDA_HOME ?= /usr/local/cuda
+$(BUILD)/obj/tests/runtime/cuda_declarations.o: INCLUDES += $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
 	$(call link,-fsanitize=fuzzer)
@@ -211,6 +221,12 @@ bench: ## measure, and write the table of results
 	$(submake) all bench-programs
 	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) bench/run.sh
 
+gpu-check: ## on a machine with an NVIDIA GPU: check VPPS there; see tools/gpu_check.sh
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) tools/gpu_check.sh
+
+gpu-prepare: ## programs for gpu-check on a machine that cannot build, in build-gpu/
+	+$(Q)MAKE='$(MAKE)' tools/gpu_check.sh prepare
+
 BINDIR = $(DESTDIR)$(PREFIX)/bin
 LIBDIR = $(DESTDIR)$(PREFIX)/lib
 INCDIR = $(DESTDIR)$(PREFIX)/include
@@ -249,7 +265,7 @@ lint: ## format-check, clang-tidy, shellcheck, mandoc
 	$(Q)mandoc -T lint -W warning doc/vpps.1
 
 clean: ## remove every build folder
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz build-gpu build-gpu-objects
 
 help: ## this text
 	@echo "Targets:"

@@ -78,16 +78,16 @@ static json_t *examine_cuda(void) {
     return device;
 }
 
-/* Needs a C++ compiler; its toolchain is "c++: c++ (Debian) 12.2.0 -options". */
+/* Needs a C++ compiler. The toolchain is "c++ (Debian) 12.2.0: " and the options. */
 static json_t *examine_simt(void) {
     json_t *device = json_pack("{ss}", "name", "simt");
-    const char *toolchain;
-    if (vpps_simt_toolchain(&toolchain) != VPPS_OK) {
+    char toolchain[1024];
+    if (vpps_simt_toolchain(toolchain, sizeof toolchain) != VPPS_OK) {
         set_not_ready(device);
         return device;
     }
-    const char *options = strstr(toolchain, " -");
-    const int length = options ? (int)(options - toolchain) : (int)strlen(toolchain);
+    const char *colon = strstr(toolchain, ": ");
+    const int length = (int)(colon ? (size_t)(colon - toolchain) : strlen(toolchain));
     json_object_set_new(device, "state", json_sprintf("ready: %.*s", length, toolchain));
     json_object_set_new(device, "ready", json_true());
     return device;

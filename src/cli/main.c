@@ -1,22 +1,34 @@
 /* main.c - `vpps COMMAND [NETWORK] [OPTION...]`. */
+#include "cache.h"
 #include "evaluate.h"
+#include "plan.h"
 #include "report.h"
 #include "train.h"
 
 #include <string.h>
 
+static int run_cache(settings *s) { return command_cache(s->action, s->json); }
+
+/* What must follow a command. */
+typedef enum operand_kind { OPERAND_NONE, OPERAND_NETWORK, OPERAND_ACTION } operand_kind;
+static const char *const operand_names[] = {"", "NETWORK", "ACTION"};
+
 static const struct command {
     const char *name;
     command_bit bit;
-    bool takes_network;
+    operand_kind operand;
     int (*run)(settings *s);
     const char *summary;
 } commands[] = {
-    {"train", COMMAND_TRAIN, true, command_train, "train a network"},
-    {"eval", COMMAND_EVAL, true, command_eval, "measure a checkpoint's accuracy"},
-    {"predict", COMMAND_PREDICT, true, command_predict, "label trees from stdin"},
-    {"script", COMMAND_SCRIPT, true, command_script, "print the device script of the first batch"},
-    {"doctor", COMMAND_DOCTOR, false, command_doctor, "show devices, processor, memory and libraries"},
+    {"train", COMMAND_TRAIN, OPERAND_NETWORK, command_train, "train a network"},
+    {"eval", COMMAND_EVAL, OPERAND_NETWORK, command_eval, "measure a checkpoint's accuracy"},
+    {"predict", COMMAND_PREDICT, OPERAND_NETWORK, command_predict, "label trees from stdin"},
+    {"script", COMMAND_SCRIPT, OPERAND_NETWORK, command_script, "print the device script of the first batch"},
+    {"plan", COMMAND_PLAN, OPERAND_NETWORK, command_plan, "show how a network's matrices lie in a GPU's registers"},
+    {"kernel", COMMAND_KERNEL, OPERAND_NETWORK, command_kernel,
+     "print a network's GPU kernel, or what the compiler says of it"},
+    {"cache", COMMAND_CACHE, OPERAND_ACTION, run_cache, "list, clear or path: compiled kernels on disk"},
+    {"doctor", COMMAND_DOCTOR, OPERAND_NONE, command_doctor, "show devices, processor, memory and libraries"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -32,8 +44,7 @@ static int print_help(void) {
          "Train dynamic neural networks with virtual persistent processors.\n\n"
          "Commands:");
     for (int i = 0; i < N_COMMANDS; i++) {
-        printf("  %-8s%s  %s\n", commands[i].name, commands[i].takes_network ? " NETWORK" : "        ",
-               commands[i].summary);
+        printf("  %-8s %-7s  %s\n", commands[i].name, operand_names[commands[i].operand], commands[i].summary);
     }
     putchar('\n');
     print_networks(stdout);
@@ -47,6 +58,18 @@ static const struct command *find_command(const char *name) {
         if (strcmp(commands[i].name, name) == 0) return &commands[i];
     }
     return NULL;
+}
+
+static bool asks_for_help(int argc, char **argv) {
+    return argc > 2 &&
+           (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-?") == 0 || strcmp(argv[2], "--usage") == 0);
+}
+
+static int network_missing(const struct command *command) {
+    fprintf(stderr, "vpps %s: the network's name must follow: vpps %s NETWORK [OPTION...]\n", command->name,
+            command->name);
+    print_networks(stderr);
+    return EXIT_USAGE;
 }
 
 int main(int argc, char **argv) {
@@ -63,24 +86,18 @@ int main(int argc, char **argv) {
 
     settings s = {.command = command->bit};
     int used = 2;
-    if (command->takes_network) {
-        const bool named = argc > 2 && argv[2][0] != '-';
-        const bool help = argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-?") == 0 ||
-                                       strcmp(argv[2], "--usage") == 0);
-        if (!named && !help) {
-            fprintf(stderr, "vpps %s: the network's name must follow: vpps %s NETWORK [OPTION...]\n", command->name,
-                    command->name);
-            print_networks(stderr);
-            return EXIT_USAGE;
-        }
-        s.network = named ? network_find(argv[2]) : networks[0]; /* help without a name: the first one's options */
+    const char *word = argc > 2 && argv[2][0] != '-' ? argv[2] : NULL;
+    if (command->operand == OPERAND_NETWORK) {
+        if (!word && !asks_for_help(argc, argv)) return network_missing(command);
+        s.network = word ? network_find(word) : networks[0]; /* help without a name: the first one's options */
         if (!s.network) {
-            fprintf(stderr, "vpps %s: '%s' is not a network\n", command->name, argv[2]);
+            fprintf(stderr, "vpps %s: '%s' is not a network\n", command->name, word);
             print_networks(stderr);
             return EXIT_USAGE;
         }
-        if (named) used = 3;
     }
+    if (command->operand == OPERAND_ACTION) s.action = word;
+    if (command->operand != OPERAND_NONE && word) used = 3;
     /* argp names the program by argv[0]; what it parses begins after it. */
     static char name[96];
     snprintf(name, sizeof name, "vpps %s%s%s", command->name, s.network ? " " : "", s.network ? s.network->name : "");

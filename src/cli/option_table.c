@@ -6,10 +6,12 @@
 #include <math.h>
 
 #define TRAIN COMMAND_TRAIN
-#define DATA (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_SCRIPT)
-#define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_SCRIPT)
-#define RUNS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT)
-#define FROM_FILE (COMMAND_EVAL | COMMAND_PREDICT | COMMAND_SCRIPT)
+#define PLANS (COMMAND_PLAN | COMMAND_KERNEL)
+#define DATA (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_SCRIPT | COMMAND_TUNE | PLANS)
+#define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_SCRIPT | COMMAND_TUNE)
+#define RUNS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_TUNE)
+#define FROM_FILE (COMMAND_EVAL | COMMAND_PREDICT | COMMAND_SCRIPT | PLANS)
+#define SHAPED (COMMAND_TRAIN | COMMAND_SCRIPT | COMMAND_TUNE | PLANS)
 #define SAVED OPTION_SAVED
 #define FIXED (OPTION_SAVED | OPTION_FIXED)
 #define U32_MAX 4294967295.0
@@ -17,6 +19,11 @@
 /* Optimizers on the command line, in the order of vpps_optimizer_kind. */
 #define X(id, name, states) "|" name
 static const char optimizer_names[] = VPPS_OPTIMIZER_TABLE(X);
+#undef X
+
+/* Strategies in the order of vpps_strategy. */
+#define X(id, name, transposed, deferred) "|" name
+static const char strategy_names[] = "auto" VPPS_STRATEGY_TABLE(X);
 #undef X
 
 #define HEADING(text)                                                                                                  \
@@ -41,7 +48,7 @@ static const cli_option table[] = {
     CHOICE("generate", generate, "listops", 0, DATA, FIXED, "Generate ListOps trees (the default without --data)"),
     COUNT("trees", trees, 1, 1e8, 0, DATA, FIXED,
           "Generated training trees; dev and test get a tenth of that each, at least 100"),
-    COUNT("min-count", min_count, 1, U32_MAX, 0, TRAIN | COMMAND_SCRIPT, FIXED,
+    COUNT("min-count", min_count, 1, U32_MAX, 0, SHAPED, FIXED,
           "Words seen fewer than N times in training become <unk>"),
     ROW(OPTION_U64, "seed", seed, "N", 0, 0, 0, DATA, FIXED, "Seed of data, initial values, order and dropout"),
     CHOICE("split", split, "train|dev|test", 0, COMMAND_EVAL, 0, "The part of the data to measure"),
@@ -52,7 +59,8 @@ static const cli_option table[] = {
     COUNT("max-batches", max_batches, 0, U32_MAX, 0, TRAIN, 0, "Stop after N batches of this run; 0: no limit"),
     COUNT("eval-every", eval_every, 0, U32_MAX, 0, TRAIN, SAVED,
           "Evaluate dev and test every N epochs and at the end; 0: never"),
-    CHOICE("optimizer", optimizer, optimizer_names + 1, 0, TRAIN, SAVED, "The rule of the update"),
+    CHOICE("optimizer", optimizer, optimizer_names + 1, 0, TRAIN | COMMAND_KERNEL | COMMAND_TUNE, SAVED,
+           "The rule of the update"),
     REAL("lr", lr, 0, 1e6, TRAIN, SAVED,
          "Learning rate (default: 0.002 for adam and adamw, 0.05 for adagrad, else 0.1)"),
     REAL("momentum", momentum, 0, 1, TRAIN, SAVED, "Factor of the momentum optimizer"),
@@ -76,11 +84,32 @@ static const cli_option table[] = {
     HEADING("Output:"),
     CHOICE("output", output, "tree|label", 'o', COMMAND_PREDICT, 0,
            "Print the tree with predicted labels, or the root's label alone"),
-    FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR, "The last line on stdout is one JSON object"),
+    FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | PLANS,
+         "The last line on stdout is one JSON object"),
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, "Print nothing but errors and what --json asks for"),
+    FLAG("all", all, 'a', COMMAND_PLAN, "List every plan that fits, the most promising first, a line each"),
+    COUNT("vps-shown", vps_shown, 0, U32_MAX, 0, COMMAND_PLAN, 0, "Virtual processors in the last table; 0: all"),
+    TEXT("svg", svg, "FILE.svg", 0, COMMAND_PLAN, 0, "Draw the register files"),
+    FLAG("report", report, 0, COMMAND_KERNEL,
+         "Compile it, and print what the compiler says of it instead of the source"),
+
+    HEADING("GPU:"),
+    TEXT("arch", arch, "sm_90", 0, PLANS, 0,
+         "The GPU's architecture; all: with --report, every one that can be compiled for (default: that of the GPU "
+         "here, else sm_90)"),
+    COUNT("sms", sms, 0, 4096, 0, PLANS, 0, "Streaming multiprocessors; 0: as many as the machine has"),
+    CHOICE("rpw", rpw, "profile|1|2|4|8", 0, ENGINE | PLANS, 0,
+           "Rows of a matrix that a warp keeps together; profile: measured while training"),
+    CHOICE("threads", threads, "auto|256|384|512", 0, ENGINE | PLANS, 0, "Threads of a virtual processor"),
+    CHOICE("ctas", ctas, "auto|1|2", 0, ENGINE | PLANS, 0, "Virtual processors on a multiprocessor"),
+    CHOICE("strategy", strategy, strategy_names, 0, ENGINE | PLANS, 0,
+           "Backward by a transposed copy in registers or by partial sums; gradients in registers or deferred"),
+    FLAG("no-tuning", no_tuning, 0, ENGINE & ~COMMAND_TUNE, "Take the first plan that fits, and measure nothing"),
+    FLAG("no-cache", no_cache, 0, COMMAND_KERNEL, "With --report: compile anew, and keep nothing on disk"),
 
     HEADING("Engine:"),
-    TEXT("device", device, "NAME", 'd', ENGINE, 0, "The device"),
+    TEXT("device", device, "NAME", 'd', ENGINE, 0,
+         "The device: auto, cpu, cuda, or simt, which runs a GPU's kernel on the CPU, slowly"),
     COUNT("vps", vps, 0, 4096, 0, ENGINE, 0, "Virtual processors; 0: one for every core allowed"),
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
     FLAG("portable", portable, 0, ENGINE, "Plain C instead of libxsmm and wide vectors"),
@@ -99,7 +128,7 @@ const cli_option *options_rows(const settings *s, size_t *n) {
         rows[count++] = (cli_option)HEADING("Network:");
         /* eval and predict take the network's own options from a checkpoint only. */
         for (const option_row *r = s->network->options; r->name && count < OPTIONS_MAX; r++) {
-            rows[count++] = (cli_option){*r, 0, TRAIN | COMMAND_SCRIPT, r->fixed ? FIXED : SAVED, true};
+            rows[count++] = (cli_option){*r, 0, SHAPED, r->fixed ? FIXED : SAVED, true};
         }
     }
     for (size_t i = 0; i < VPPS_COUNT(table) && count < OPTIONS_MAX; i++) rows[count++] = table[i];
@@ -144,6 +173,14 @@ static const struct {
      "Read bracketed trees from stdin, one a line (a label may be -1), and "
      "print them with the labels that a checkpoint's network gives."},
     {COMMAND_SCRIPT, "", "Print the device script of the first training batch."},
+    {COMMAND_PLAN, "",
+     "Show which rows of which matrix would lie in the registers of a GPU: the most promising plan, or all that fit. "
+     "Needs no GPU. Without --model, --data and --generate the network has 1000 words and 5 classes."},
+    {COMMAND_KERNEL, "",
+     "Print the CUDA C++ source of the network's kernel for its most promising plan; or compile it and report. Needs "
+     "no GPU. Without --model, --data and --generate the network has 1000 words and 5 classes."},
+    {COMMAND_CACHE, "list|clear|path", "List the compiled kernels on disk, remove them, or print where they are."},
+    {COMMAND_TUNE, "", "Measure the plans that fit on batches of the training data."},
     {COMMAND_DOCTOR, "", "Show the machine: devices, processor, memory, libraries."},
 };
 
@@ -154,6 +191,7 @@ static const char ending[] =
 void options_parse(settings *s, int argc, char **argv) {
     *s = (settings){.command = s->command,
                     .network = s->network,
+                    .action = s->action,
                     .trees = 20000,
                     .min_count = 2,
                     .seed = 1,
@@ -166,6 +204,7 @@ void options_parse(settings *s, int argc, char **argv) {
                     .momentum = 0.9f,
                     .clip = 5,
                     .device = "cpu",
+                    .vps_shown = 16,
                     .log_every = 1};
     if (s->network) s->net = s->network->defaults;
 

@@ -12,7 +12,11 @@ typedef enum command_bit {
     COMMAND_EVAL = 2,
     COMMAND_PREDICT = 4,
     COMMAND_SCRIPT = 8,
-    COMMAND_DOCTOR = 16
+    COMMAND_DOCTOR = 16,
+    COMMAND_PLAN = 32,
+    COMMAND_KERNEL = 64,
+    COMMAND_CACHE = 128,
+    COMMAND_TUNE = 256
 } command_bit;
 
 enum { SPLIT_TRAIN, SPLIT_DEV, SPLIT_TEST, N_SPLITS };
@@ -24,6 +28,7 @@ enum { CALLER_AUTO, CALLER_WORKS, CALLER_FREE };
 typedef struct settings {
     command_bit command;
     const network *network; /* NULL for a command without one */
+    const char *action;     /* of `vpps cache` */
     net_config net;
 
     const char *data;  /* a folder or a file; NULL: generate */
@@ -42,6 +47,13 @@ typedef struct settings {
     uint64_t pool_bytes;
     bool portable, verify;
 
+    const char *arch; /* NULL: the GPU that is here, else sm_90 */
+    uint32_t sms;
+    uint32_t rpw, threads, ctas, strategy; /* numbers of words in the option's list; 0: not said */
+    bool all, report, no_cache, no_tuning;
+    const char *svg;
+    uint32_t vps_shown;
+
     const char *model, *save, *resume, *log, *plot;
     uint32_t log_every, output;
     bool quiet, json;
@@ -55,6 +67,10 @@ void options_parse(settings *s, int argc, char **argv);
 
 /* After parsing and after a checkpoint: fills in the defaults that depend on other options. */
 void options_complete(settings *s);
+
+/* --rpw and --threads as numbers; 0: not said. */
+static inline uint32_t options_rpw(const settings *s) { return s->rpw ? 1u << (s->rpw - 1) : 0; }
+static inline uint32_t options_threads(const settings *s) { return s->threads ? 128 * (s->threads + 1) : 0; }
 
 /* A row without a name is a heading in --help. */
 typedef struct cli_option {

@@ -20,6 +20,11 @@ static vpps_options engine_options(const settings *s) {
     o.seed = s->seed;
     o.portable = s->portable;
     o.verify = s->verify;
+    o.rpw = options_rpw(s);
+    o.threads = options_threads(s);
+    o.ctas_per_sm = s->ctas;
+    o.strategy = (vpps_strategy)s->strategy;
+    o.no_tuning = s->no_tuning;
     return o;
 }
 

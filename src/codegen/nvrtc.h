@@ -7,7 +7,7 @@
 
 typedef struct vpps_nvrtc_program *vpps_nvrtc_program; /* nvrtcProgram */
 
-enum { VPPS_NVRTC_SUCCESS = 0, VPPS_NVRTC_INVALID_OPTION = 5, VPPS_NVRTC_COMPILATION = 6 }; /* nvrtcResult */
+enum { VPPS_NVRTC_SUCCESS = 0 }; /* of nvrtcResult; other values mean what nvrtcGetErrorString says */
 
 /* X(result, name, parameters) */
 #define VPPS_NVRTC_TABLE(X)                                                                                            \

@@ -14,8 +14,9 @@ static const struct shape *find_shape(uint32_t threads, uint32_t ctas_per_sm) {
     return NULL;
 }
 
-/* Shared memory that the interpreter itself may take: script, staged vectors, tables; the rest may hold weights. */
-enum { INTERPRETER_SHARED_BYTES = 48 << 10 };
+/* Shared memory that a CTA takes beside weights: static variables (script, staged vectors, tables: at most 48 KiB) and
+ * what the system keeps for itself (1 KiB; CUDA C++ Programming Guide, "Compute Capability 8.x", shared memory). */
+enum { INTERPRETER_SHARED_BYTES = 49 << 10 };
 
 static uint32_t steps_of(uint32_t elems) { return (elems + VPPS_LANES - 1) / VPPS_LANES; }
 
@@ -141,7 +142,7 @@ static uint32_t budget_of(const vpps_partition_choice *c) {
 
 static bool is_power_of_two(uint32_t x) { return x && !(x & (x - 1)); }
 
-static vpps_status check_choice(const vpps_partition_choice *c) {
+static vpps_status check_choice(const vpps_partition_choice *c, const vpps_machine *machine) {
     if (!find_shape(c->threads, c->ctas_per_sm) || !is_power_of_two(c->rpw) || c->rpw > VPPS_MAX_RPW ||
         !is_power_of_two(c->vectors) || c->vectors > 4) {
         return vpps_fail(
@@ -150,11 +151,15 @@ static vpps_status check_choice(const vpps_partition_choice *c) {
             "or 512 threads, or 2 CTAs of 256; 1, 2 or 4 vectors",
             c->rpw, c->threads, c->ctas_per_sm, c->vectors);
     }
+    if (c->ctas_per_sm * INTERPRETER_SHARED_BYTES > machine->sm_shared_bytes) {
+        return vpps_fail(VPPS_POOL, "partition: %u CTAs need %u bytes of an SM's shared memory; there are %u",
+                         c->ctas_per_sm, c->ctas_per_sm * INTERPRETER_SHARED_BYTES, machine->sm_shared_bytes);
+    }
     return VPPS_OK;
 }
 
 static vpps_status make(vpps_partition *p, const vpps_model *model) {
-    VPPS_TRY(check_choice(&p->choice));
+    VPPS_TRY(check_choice(&p->choice, &p->machine));
     VPPS_TRY(collect_matrices(p, model));
     p->warps = p->choice.threads / VPPS_LANES;
     p->n_vps = count_vps(p);
@@ -235,7 +240,8 @@ uint32_t vpps_partition_choices(const vpps_model *model, const vpps_machine *mac
         for (size_t i = 0; i < VPPS_COUNT(shapes); i++) {
             if (fixed->threads && shapes[i].threads != fixed->threads) continue;
             if (fixed->ctas_per_sm && shapes[i].ctas_per_sm != fixed->ctas_per_sm) continue;
-            vpps_partition_choice c = {.rpw = rpw, .threads = shapes[i].threads, .ctas_per_sm = shapes[i].ctas_per_sm};
+            vpps_partition_choice c = {
+                .rpw = rpw, .threads = shapes[i].threads, .ctas_per_sm = shapes[i].ctas_per_sm, .spare = fixed->spare};
             n += add_strategies(model, machine, c, fixed, keep_strategy, out + n, room - n);
         }
     }

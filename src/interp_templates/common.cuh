@@ -4,7 +4,6 @@
 /* PTX ISA 8.0, "Memory Consistency Model": the release makes visible at device scope what the CTA did before its barrier;
  * the acquire, before the CTA's next barrier, lets the whole CTA see what was released. Software SIMT has its own. */
 __device__ __forceinline__ void VPPS_RELEASE_ADD(unsigned *at, unsigned value) {
-    __threadfence();
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
 __device__ __forceinline__ unsigned VPPS_ACQUIRE_LOAD(const unsigned *at) {

@@ -186,31 +186,20 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, VPPS_CTAS_PER_SM) vpp
             break;
         case VPPS_I_REDUCE_P: vpps_reduce(a, at[1], length, at[2]); break;
         case VPPS_I_NORM:
-        case VPPS_I_UPDATE: {
-            const vpps_param_entry *p = vpps_param_of(a, at[1]);
-            const bool is_matrix = p->matrix != VPPS_NONE, updates = opcode == VPPS_I_UPDATE;
-            if (is_matrix && !VPPS_HOST_PRODUCTS && (!updates || vpps_header.clip <= 0.0f)) {
-                vpps_take_gradient(a, g, p->matrix);
-            }
-            if (!updates) {
-                vpps_norm[vpps_thread()] += is_matrix ? vpps_norm_matrix(a, p->matrix) : vpps_norm_vector(a, p);
-            } else if (vpps_prepare_step(a, &vpps_header)) {
-                if (is_matrix) {
-                    vpps_update_matrix(a, &vpps_header, p->matrix);
-                } else {
-                    vpps_update_vector(a, &vpps_header, p);
-                }
-            }
+        case VPPS_I_UPDATE:
+        case VPPS_I_NORM_ROWS:
+        case VPPS_I_UPDATE_ROWS: {
+            const bool updates = opcode == VPPS_I_UPDATE || opcode == VPPS_I_UPDATE_ROWS;
+            const bool has_pairs = opcode == VPPS_I_NORM_ROWS || opcode == VPPS_I_UPDATE_ROWS;
+            if (vpps_thread() == 0) vpps_describe(a, at[1], updates, has_pairs ? at[2] : 0, length);
+            /* the first of NORM and UPDATE takes a gradient out of registers */
+            const bool takes = !VPPS_HOST_PRODUCTS && !has_pairs && (!updates || vpps_header.clip <= 0.0f);
+            const unsigned matrix = vpps_param_of(a, at[1])->matrix;
+            if (takes && matrix != VPPS_NONE) vpps_take_gradient(a, g, matrix);
+            __syncthreads();
+            if (!updates || vpps_prepare_step(a, &vpps_header)) vpps_run_elements(a, &vpps_header);
             break;
         }
-        case VPPS_I_NORM_ROWS:
-        case VPPS_I_UPDATE_ROWS:
-            if (opcode == VPPS_I_NORM_ROWS || vpps_prepare_step(a, &vpps_header)) {
-                vpps_norm[vpps_thread()] += vpps_table_rows(a, &vpps_header, vpps_param_of(a, at[1]),
-                                                            (const unsigned *)a.script + at[2], length,
-                                                            opcode == VPPS_I_UPDATE_ROWS);
-            }
-            break;
         case VPPS_I_NORM_END: vpps_publish_norm(a); break;
         case VPPS_I_LOAD:
 #pragma unroll 1

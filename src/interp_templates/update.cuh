@@ -80,89 +80,74 @@ __device__ __forceinline__ void vpps_take_gradient(const vpps_arguments &a, cons
     __syncthreads();
 }
 
-/* ---------------------------------------------------------------- matrices, vectors */
+/* ---------------------------------------------------------------- own elements
+ *
+ * Norms and updates of matrices, vectors and rows of tables are one loop over the elements that the VP owns. Element i is
+ * number i % width of row i / width. What the loop needs is in shared memory, as registers are short. */
 
-/* Calls body with `row`, `column` of every element of the VP's own rows, dealt to the threads. */
-#define VPPS_EACH_OWN(rows, cols, body)                                                                                \
-    do {                                                                                                               \
-        const vpps_rows own_ = vpps_rows_of(rows);                                                                     \
-        const unsigned steps_ = ((cols) + 31) / 32, n_ = (own_.end - own_.first) * steps_;                             \
-        _Pragma("unroll 1") for (unsigned i_ = vpps_thread() / 32; i_ < n_; i_ += VPPS_WARPS) {                                              \
-            const unsigned row = own_.first + i_ / steps_, column = i_ % steps_ * 32 + vpps_thread() % 32;               \
-            if (column < (cols)) body                                                                                  \
-        }                                                                                                              \
-    } while (0)
+struct vpps_elements {
+    unsigned is_matrix, updates;
+    unsigned n, width, first; /* own elements; in a row; the first own row of a matrix, the first own element of others */
+    unsigned rows;            /* matrix: its row words, in the tables; table: the pairs (entry, gradient), in the script */
+    unsigned entry;           /* elements of a table's entry; 0: a vector */
+    unsigned values, gradient, states[2]; /* where the parameter's arrays begin: in the pool; matrix: 0, and where its
+                                             gradient begins if the host made it */
+};
+__shared__ vpps_elements vpps_own;
 
-/* A gradient's element: as the host's product left it, row after row, or as it was taken out of registers. */
-__device__ __forceinline__ float vpps_gradient_at(const vpps_arguments &a, const vpps_matrix_entry *m, unsigned row,
-                                                  unsigned column, unsigned at) {
-    return ((const float *)a.gradients)[VPPS_HOST_PRODUCTS ? m->gradient + row * m->cols + column : at];
+/* Says what the elements are. One thread. */
+__device__ __forceinline__ void vpps_describe(const vpps_arguments &a, unsigned param, bool updates, unsigned pairs,
+                                              unsigned n_pairs) {
+    const vpps_param_entry *p = vpps_param_of(a, param);
+    vpps_own.is_matrix = p->matrix != VPPS_NONE;
+    vpps_own.updates = updates;
+    vpps_own.rows = pairs;
+    vpps_own.entry = pairs ? p->rows * p->cols : 0;
+    vpps_own.values = p->values;
+    vpps_own.gradient = p->gradient;
+    vpps_own.states[0] = p->states[0];
+    vpps_own.states[1] = p->states[1];
+    const vpps_rows own = vpps_rows_of(pairs ? vpps_own.entry : p->rows);
+    vpps_own.first = own.first;
+    vpps_own.width = own.end - own.first;
+    vpps_own.n = vpps_own.width * (pairs ? n_pairs : 1);
+    if (!vpps_own.is_matrix) return;
+    const vpps_matrix_entry *m = vpps_matrix_of(a, p->matrix);
+    vpps_own.width = m->cols;
+    vpps_own.n = (own.end - own.first) * m->cols;
+    vpps_own.rows = m->row_words;
+    vpps_own.gradient = m->gradient;
+    vpps_own.values = vpps_own.states[0] = vpps_own.states[1] = 0;
 }
 
-__device__ __forceinline__ float vpps_norm_matrix(const vpps_arguments &a, unsigned matrix) {
-    const vpps_matrix_entry *m = vpps_matrix_of(a, matrix);
-    const unsigned *row_words = (const unsigned *)a.tables + m->row_words;
-    float sum = 0.0f;
-    VPPS_EACH_OWN(m->rows, m->cols, {
-        const float x = vpps_gradient_at(a, m, row, column, row_words[row] + column);
-        sum += x * x;
-    });
-    return sum;
-}
-
-__device__ __forceinline__ void vpps_update_matrix(const vpps_arguments &a, const vpps_script_header *h,
-                                                   unsigned matrix) {
-    const vpps_matrix_entry *m = vpps_matrix_of(a, matrix);
-    const unsigned *row_words = (const unsigned *)a.tables + m->row_words;
-    VPPS_EACH_OWN(m->rows, m->cols, {
-        const unsigned at = row_words[row] + column;
-        vpps_step_element(h, (float *)a.master + at, vpps_gradient_at(a, m, row, column, at), (float *)a.states[0] + at,
-                          (float *)a.states[1] + at);
-    });
-}
-
-__device__ __forceinline__ float vpps_norm_vector(const vpps_arguments &a, const vpps_param_entry *p) {
-    const float *g = (const float *)a.pool + p->gradient;
-    const vpps_rows own = vpps_rows_of(p->rows);
-    float sum = 0.0f;
+/* Adds to the thread's sum of squares, or makes the step. */
+__device__ __forceinline__ void vpps_run_elements(const vpps_arguments &a, const vpps_script_header *h) {
+    volatile vpps_elements *own = &vpps_own;
 #pragma unroll 1
-    for (unsigned i = own.first + vpps_thread(); i < own.end; i += VPPS_THREADS) sum += g[i] * g[i];
-    return sum;
-}
-
-__device__ __forceinline__ void vpps_update_vector(const vpps_arguments &a, const vpps_script_header *h,
-                                                   const vpps_param_entry *p) {
-    float *pool = (float *)a.pool;
-    const vpps_rows own = vpps_rows_of(p->rows);
-#pragma unroll 1
-    for (unsigned i = own.first + vpps_thread(); i < own.end; i += VPPS_THREADS) {
-        vpps_step_element(h, pool + p->values + i, pool[p->gradient + i], pool + p->states[0] + i,
-                          pool + p->states[1] + i);
-    }
-}
-
-/* ---------------------------------------------------------------- rows of lookup tables */
-
-/* Own elements of n entries, given as pairs (entry, offset of its gradient): their part of the norm, or the step. */
-__device__ __forceinline__ float vpps_table_rows(const vpps_arguments &a, const vpps_script_header *h,
-                                                 const vpps_param_entry *p, const unsigned *pairs, unsigned n,
-                                                 bool updating) {
-    float *pool = (float *)a.pool, sum = 0.0f;
-    const unsigned entry = p->rows * p->cols;
-    const vpps_rows own = vpps_rows_of(entry);
-    const unsigned width = own.end - own.first;
-#pragma unroll 1
-    for (unsigned i = vpps_thread(); i < n * width; i += VPPS_THREADS) {
-        const unsigned pair = i / width, element = own.first + i % width;
-        const float g = pool[pairs[2 * pair + 1] + element];
-        const unsigned long long at = (unsigned long long)pairs[2 * pair] * entry + element;
-        if (updating) {
-            vpps_step_element(h, pool + p->values + at, g, pool + p->states[0] + at, pool + p->states[1] + at);
+    for (unsigned i = vpps_thread(); i < own->n; i += VPPS_THREADS) {
+        const unsigned row = i / own->width;
+        unsigned element = i - row * own->width; /* of the parameter */
+        float g;
+        if (own->is_matrix) {
+            const unsigned product = own->gradient + (own->first + row) * own->width + element;
+            element += ((const unsigned *)a.tables)[own->rows + own->first + row];
+            g = ((const float *)a.gradients)[VPPS_HOST_PRODUCTS ? product : element];
         } else {
-            sum += g * g;
+            unsigned gradient = own->gradient;
+            element += own->first;
+            if (own->entry) gradient = ((const unsigned *)a.script)[own->rows + 2 * row + 1];
+            g = ((const float *)a.pool)[gradient + element];
+            if (own->entry) element += ((const unsigned *)a.script)[own->rows + 2 * row] * own->entry;
+        }
+        if (own->updates) {
+            float *w = (float *)(own->is_matrix ? a.master : a.pool) + own->values + element;
+            float *s0 = (float *)(own->is_matrix ? a.states[0] : a.pool) + own->states[0] + element;
+            float *s1 = (float *)(own->is_matrix ? a.states[1] : a.pool) + own->states[1] + element;
+            vpps_step_element(h, w, g, s0, s1);
+        } else {
+            vpps_norm[vpps_thread()] += g * g;
         }
     }
-    return sum;
 }
 
 /* The threads' sums to the VP's place. */

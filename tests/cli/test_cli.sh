@@ -338,5 +338,123 @@ if command -v script >/dev/null; then
     check "no bar with --quiet" no_bar
 fi
 
+# ---------------------------------------------------------------- plan, kernel, cache
+
+export VPPS_CACHE_DIR=$work/cache
+want="Usage: vpps plan tree-lstm [OPTION...]" check "vpps plan --help" helps plan tree-lstm
+want="Usage: vpps kernel tree-lstm [OPTION...]" check "vpps kernel --help" helps kernel tree-lstm
+plan=("$vpps" plan tree-lstm --arch sm_90 --sms 132)
+check "plan" exits 0 "${plan[@]}"
+check "plan: the machine" says out "132 SMs of 65536 registers"
+check "plan: 16 of 96 VPs" says out "... 80 more VPs"
+check "plan: all VPs" exits 0 "${plan[@]}" --vps-shown 0
+check "plan: a line a VP" test "$(grep -cE '^ *[0-9]+ +[0-9]+ .* %$' out)" = 96
+check "plan --json" exits 0 "${plan[@]}" --hidden 512 --embed 512 --json
+check "plan --json: hidden 512 fills the registers" json out "len(o['plans']) == 1 and o['plans'][0]['sms'] == 132 \
+and not o['plans'][0]['choice']['deferred'] and 0.85 <= o['plans'][0]['register_share'] <= 1"
+check "plan --all --json" exits 0 "${plan[@]}" --all --rpw 2 --ctas 1 --threads 256 --strategy partial-deferred --json
+check "plan: options are kept" json out "[p['choice'] for p in o['plans']] == [{'rpw': 2, 'threads': 256, \
+'ctas_per_sm': 1, 'vectors': 4, 'transposed': False, 'deferred': True}]"
+check "plan --all" exits 0 "${plan[@]}" --all
+check "plan --all: a line a plan" test "$(grep -cE '^ +[1248] .* %$' out)" -ge 16
+check "plan of a checkpoint's network" exits 0 "${plan[@]}" --model whole.ckpt --json
+check "plan of a checkpoint: its shape" json out "{'name': 'W_s', 'rows': 10, 'cols': 12} in o['plans'][0]['matrices']"
+check "plan of data" exits 0 "${plan[@]}" --data data --json
+check "plan of data: its classes" json out "any(m['name'] == 'W_s' and m['rows'] == 5 for m in o['plans'][0]['matrices'])"
+check "plan --svg" exits 0 "${plan[@]}" --svg plan.svg
+check "plan --svg: a well-formed picture" python3 -c "
+import xml.dom.minidom as x
+d = x.parse('plan.svg')
+assert d.documentElement.tagName == 'svg'
+titles = [t.firstChild.data for t in d.getElementsByTagName('title')]
+assert sum(t.endswith(', weights') for t in titles) == 14, titles"
+check "plan --svg again" exits 0 "${plan[@]}" --svg plan2.svg
+check "the same picture" cmp plan.svg plan2.svg
+check "plan: unwritable --svg" fails_with 1 "none/x.svg: cannot be written" "${plan[@]}" --svg "$work/none/x.svg"
+check "plan: --svg is a folder" fails_with 1 "data: cannot be written" "${plan[@]}" --svg data
+check "plan: no temporary file" test ! -e data.tmp
+check "plan: unknown architecture" fails_with 1 "sm_90" "$vpps" plan tree-lstm --arch sm_17
+check "plan: nothing fits" fails_with 1 "no plan with these options fits" "${plan[@]}" --hidden 1024 --strategy copy
+for wrong in "--rpw 3" "--threads 128" "--ctas 3" "--strategy both" "--sms x"; do
+    read -r -a words <<<"$wrong"
+    check "plan $wrong is refused" fails_with 2 "${words[0]}: '${words[1]}' is not" "${plan[@]}" "${words[@]}"
+done
+plan_full() {
+    "${plan[@]}" >/dev/full 2>err
+    [ $? -eq 1 ] && says err "No space"
+}
+check "plan: stdout is full" plan_full
+
+kernel=("$vpps" kernel tree-lstm --arch sm_90 --sms 132)
+check "kernel" exits 0 "${kernel[@]}"
+check "kernel: its entry" grep -qE '\bvpps_kernel\(' out
+check "kernel: no headers" test "$(grep -cE '^ *# *include' out)" = 0
+cp out kernel.cu
+check "kernel again" exits 0 "${kernel[@]}"
+check "the same source" cmp kernel.cu out
+check "kernel of another optimizer" exits 0 "${kernel[@]}" --optimizer sgd
+another_source() { ! cmp -s kernel.cu out; }
+check "another source" another_source
+check "kernel: unknown architecture" fails_with 1 "sm_90" "$vpps" kernel tree-lstm --arch sm_17
+check "kernel --json without --report" fails_with 2 "--json is for --report" "${kernel[@]}" --json
+check "kernel --arch all without --report" fails_with 2 "--arch all is for --report" "$vpps" kernel tree-lstm --arch all
+
+gpu_options() { # where a network runs
+    local o
+    "$vpps" train tree-lstm --help >out
+    for o in rpw threads ctas strategy no-tuning; do says out "--$o" || return 1; done
+}
+check "train --help names the options for GPUs" gpu_options
+check "train takes them" exits 0 "${train[@]}" --max-batches 1 --eval-every 0 --rpw 2 --threads 256 --ctas 1 \
+    --strategy partial-deferred --no-tuning
+
+# Reports need NVRTC: where it can be opened they must succeed, elsewhere the message must say what is missing.
+nvrtc() {
+    python3 - <<'PY'
+import ctypes
+for name in "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so":
+    try:
+        ctypes.CDLL(name)
+        raise SystemExit(0)
+    except OSError:
+        pass
+raise SystemExit(1)
+PY
+}
+report=("${kernel[@]}" --hidden 64 --embed 32 --report --json)
+if nvrtc; then
+    check "kernel --report" exits 0 "${report[@]}"
+    check "kernel --report: no spills" json out "len(o['kernels']) == 1 and all(k['frame_bytes'] == 0 == \
+k['spill_bytes'] and 0 < k['registers'] < k['kernel_registers'] <= 255 and k['code_bytes'] > 0 and not k['cached'] and \
+k['compile_seconds'] > 0 for k in o['kernels'])"
+    check "kernel --report again" exits 0 "${report[@]}"
+    check "from the cache" json out "o['kernels'][0]['cached'] and o['kernels'][0]['compile_seconds'] == 0"
+    check "kernel --report --no-cache" exits 0 "${report[@]}" --no-cache
+    check "not from the cache" json out "not o['kernels'][0]['cached']"
+    check "kernel --report as text" exits 0 "${kernel[@]}" --hidden 64 --embed 32 --report
+    check "registers and frame" grep -qE '^registers +[0-9]+ a thread, frame of 0 bytes' out
+    check "kernel --arch all" exits 0 "$vpps" kernel tree-lstm --hidden 32 --embed 32 --sms 4 --report --arch all \
+        --no-cache --json
+    check "kernel --arch all: some, without spills" json out "len(set(k['arch'] for k in o['kernels'])) >= 2 and \
+all(k['frame_bytes'] == 0 and k['sms'] == 4 for k in o['kernels'])"
+    check "cache list" exits 0 "$vpps" cache list --json
+    check "cache list: the kernel" json out "len(o['entries']) == 1 and o['entries'][0]['kind'] == 'cubin' and \
+o['folder'] == '$VPPS_CACHE_DIR' and o['bytes'] > 0"
+    check "cache clear" exits 0 "$vpps" cache clear
+    check "cache clear: one" says out "removed 1 entry"
+else
+    check "kernel --report without NVRTC" fails_with 1 "nvrtc" "${report[@]}"
+fi
+
+want="Usage: vpps cache [OPTION...]" check "vpps cache --help" helps cache
+check "cache path" exits 0 "$vpps" cache path
+check "cache path prints it" test "$(cat out)" = "$VPPS_CACHE_DIR"
+check "cache list of nothing" exits 0 "$vpps" cache list
+check "cache list of nothing says so" says out "0 entries"
+check "cache without an action" fails_with 2 "list, clear or path" "$vpps" cache
+check "cache fly" fails_with 2 "found 'fly'" "$vpps" cache fly
+check "cache clear --json" fails_with 2 "--json is for list" "$vpps" cache clear --json
+check "cache list more" fails_with 2 "too many arguments" "$vpps" cache list more
+
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

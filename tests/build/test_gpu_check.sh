@@ -1,0 +1,115 @@
+#!/bin/bash
+# test_gpu_check.sh - tools/gpu_check.sh with substitutes for the programs, compute-sanitizer and make: when it runs them,
+# what it writes, and that it writes nothing without a GPU. No GPU is involved.
+# Prints a line for every failure; the last line is "N passed, N failed".
+
+root=$(realpath "$(dirname "$0")/../..")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0
+failed=0
+
+# check WHAT COMMAND...: the command must succeed.
+check() {
+    local what=$1
+    shift
+    if "$@" > "$work/check.out" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $what"
+        sed 's/^/    /' "$work/check.out" "$work/out" | head -n 20
+    fi
+}
+
+# A tree with sources of a line; DOCTOR is what the command's doctor says of cuda, AGREEMENT the suite's exit status.
+mkdir -p "$work"/tree/{tools,include,src,models,tests,bench} "$work/bin" "$work/programs"/{tests,bench}
+cd "$work/tree" || exit 1
+cp "$root/tools/gpu_check.sh" tools/
+echo 'all:' > Makefile
+echo 'int x;' > src/x.c
+cat > "$work/programs/vpps" << 'SH'
+#!/bin/bash
+case $* in
+"doctor --json") echo "{\"devices\":[{\"name\":\"cuda\",$DOCTOR_JSON\"state\":\"$DOCTOR\"}]}" ;;
+doctor) printf 'devices\n    cpu   ready\n    cuda  %s\n' "$DOCTOR" ;;
+*) echo "$*"; [ "$VPPS_TEST_DEVICE" = cuda ] ;;
+esac
+SH
+cat > "$work/programs/tests/runtime_test_gpu_agreement" << 'SH'
+#!/bin/bash
+printf 'a "quoted" line\\ of\ttext, ä\n%s\n' "$VPPS_TEST_DEVICE $VPPS_TEST_SCALE" >&2
+exit "${AGREEMENT:-0}"
+SH
+printf '#!/bin/bash\necho "a heading"\necho "{\\"n\\": 1}"\necho "{\\"n\\": 2}"\n' > "$work/programs/bench/bench_gpu"
+cat > "$work/bin/compute-sanitizer" << 'SH'
+#!/bin/bash
+echo "sanitizer $*"
+while [ "$1" != 99 ]; do shift; done
+shift
+exec "$@"
+SH
+cat > "$work/bin/make" << 'SH'
+#!/bin/bash
+echo "$@" >> ../made
+[ -n "$BUILDS" ] || { echo "no compiler"; exit 2; }
+[[ $* =~ BUILD=([a-z-]+) ]]
+mkdir -p "${BASH_REMATCH[1]}" && cp -r ../programs/. "${BASH_REMATCH[1]}/"
+SH
+cat > "$work/bin/strip" << 'SH'
+#!/bin/bash
+cp "$3" "$2"
+SH
+chmod +x "$work"/bin/* "$work"/programs/vpps "$work"/programs/*/*
+export PATH=$work/bin:$PATH MAKE=make BUILDS=1
+unset BUILD OUT
+none='not ready: no GPU driver: libcuda.so.1: cannot open shared object file'
+gpu='"gpu":"NVIDIA H200 (1)",'
+
+run() { # STATUS VARIABLE=VALUE...
+    local want=$1 status
+    shift
+    env "$@" tools/gpu_check.sh > "$work/out" 2>&1
+    status=$?
+    [ "$status" -eq "$want" ] || { echo "exit status $status instead of $want"; return 1; }
+}
+json() { python3 -c "import json; o = json.load(open('$1')); s = {x['step']: x for x in o['steps']}; assert $2, o"; }
+
+check "no GPU" run 0 DOCTOR="$none"
+check "no GPU: one line" test "$(cat "$work/out")" = "No GPU here ($none); nothing was checked."
+check "no GPU: nothing is written" test ! -e bench/results
+check "no GPU: only the command is built" test "$(grep -c bench_gpu "$work/made")" -eq 0
+check "a GPU without NVRTC fails" run 1 DOCTOR="not ready: X, but no NVRTC" DOCTOR_JSON="$gpu"
+check "nothing to run fails" run 1 BUILDS=
+check "and says what to do" grep -q 'gpu_check.sh prepare' "$work/out"
+
+check "a GPU" run 0 DOCTOR="ready: NVIDIA H200" DOCTOR_JSON="$gpu"
+file=bench/results/nvidia-h200-1/check.json
+check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['devices'][0]['name'] == 'cuda'"
+check "its steps" json $file "list(s) == ['agreement', 'train', 'memcheck', 'racecheck', 'bench'] \
+    and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
+check "its benchmark" json $file "o['bench'] == [{'n': 1}, {'n': 2}]"
+check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda ' in s['agreement']['last_lines']"
+check "small cases for the sanitizer" json $file "'cuda small' in s['racecheck']['last_lines'] \
+    and '--tool racecheck' in s['racecheck']['command']"
+
+check "a failing step" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" AGREEMENT=3 OUT="$work/elsewhere"
+check "is recorded, and the others run" json "$work/elsewhere/check.json" "s['agreement']['exit_status'] == 3 \
+    and s['memcheck']['exit_status'] == 3 and s['train']['exit_status'] == 0 and s['bench']['exit_status'] == 0"
+
+rm "$work/bin/compute-sanitizer"
+check "no compute-sanitizer" run 0 DOCTOR="ready: X" DOCTOR_JSON="$gpu" OUT="$work/less" CUDA_HOME=/nowhere
+check "is recorded" json "$work/less/check.json" "s['memcheck']['exit_status'] is None \
+    and 'not installed' in s['racecheck']['last_lines']"
+
+# Prepared programs are used when they are of these sources, and then nothing is built.
+check "prepare" env tools/gpu_check.sh prepare
+echo abc > build-gpu/commit
+check "links other libraries in" grep -q -e '-l:libjansson.a' "$work/made"
+check "prepared programs" run 0 BUILDS= DOCTOR="ready: X" DOCTOR_JSON="$gpu" OUT="$work/prepared" CUDA_HOME=/nowhere
+check "their commit" json "$work/prepared/check.json" "o['commit'] == 'abc' and 'build-gpu/' in s['bench']['command']"
+echo 'int y;' > src/x.c
+check "programs of other sources are not used" run 1 BUILDS= DOCTOR="ready: X"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,561 @@
+/* test_driver_cuda.c - driver_cuda.c against a fake driver (tests/fake_cuda), on any machine: that it uses the CUDA driver
+ * and cuBLAS as their manuals say, in order, without leaks, and that it says what went wrong. No GPU is involved, and no
+ * kernel runs here.
+ */
+#include "common/testing.h"
+#include "fake_cuda/fake_cuda.h"
+#include "runtime/driver.h"
+
+#include <dlfcn.h>
+#include <libgen.h>
+#include <math.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static const vpps_driver_table *const cuda = &vpps_driver_cuda;
+static const fake_cuda_controls *fake;
+
+/* Everything in its own process, as Check does it: the fake is loaded anew for every test. */
+static void load_fake(void) {
+    char program[4000] = {0}, path[4096];
+    ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
+    const char *folder = dirname(program);
+    snprintf(path, sizeof path, "%s/fake_cuda.so", folder);
+    setenv("VPPS_LIBCUDA", path, 1);
+    setenv("VPPS_LIBCUBLAS", path, 1);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(library != NULL, "%s", dlerror());
+    fake = dlsym(library, "fake_cuda");
+    ck_assert_ptr_nonnull(fake);
+    snprintf(path, sizeof path, "%s/kernels_of_test_driver_cuda", folder);
+    setenv("VPPS_CACHE_DIR", path, 1);
+}
+
+static void expect_nothing_left(void) {
+    const fake_cuda_counts n = fake->counts();
+    ck_assert_msg(
+        n.contexts + n.streams + n.events + n.modules + n.device_blocks + n.pinned_blocks + n.blas_handles == 0,
+        "left: %u contexts, %u streams, %u events, %u modules, %u blocks, %u pinned blocks, %u cuBLAS handles",
+        n.contexts, n.streams, n.events, n.modules, n.device_blocks, n.pinned_blocks, n.blas_handles);
+    ck_assert_uint_eq(n.damaged + n.refused, 0);
+}
+
+static vpps_driver *open_driver(void) {
+    vpps_driver *d;
+    vpps_machine machine;
+    TEST_OK(cuda->open(&d, &machine));
+    return d;
+}
+
+static void close_driver(vpps_driver *d) {
+    cuda->close(d);
+    expect_nothing_left();
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static void expect_no_gpu(const char *text) {
+    vpps_machine machine;
+    vpps_driver *d = (vpps_driver *)&machine;
+    TEST_FAILS(cuda->open(&d, &machine), VPPS_DEVICE, text);
+    ck_assert_ptr_null(d);
+    ck_assert_msg(strncmp(vpps_error_message(), "cuda: ", 6) == 0, "%s", vpps_error_message());
+    ck_assert_msg(!strchr(vpps_error_message(), '\n'), "more than a line: %s", vpps_error_message());
+    expect_nothing_left();
+}
+
+START_TEST(machines_without_a_driver)
+    {
+        setenv("VPPS_LIBCUDA", "/nowhere/libcuda.so.1", 1);
+        expect_no_gpu("no GPU driver: /nowhere/libcuda.so.1: ");
+        setenv("VPPS_LIBCUDA", "libm.so.6", 1);
+        expect_no_gpu("lacks cuInit");
+    }
+END_TEST
+
+static const struct {
+    vpps_cu_result code;
+    const char *text;
+} no_gpu[] = {
+    {34, "no GPU: libcuda is the toolkit's stub"},
+    {35, "no GPU: the driver is missing or too old"},
+    {100, "no GPU: the driver sees none"},
+    {2, "the driver does not start: CUDA_ERROR_OUT_OF_MEMORY (2, out of memory)"},
+    {9999, "the driver does not start: a code without a name (9999"},
+};
+
+START_TEST(drivers_without_a_gpu)
+    {
+        fake->break_call("cuInit", 1, no_gpu[_i].code);
+        expect_no_gpu(no_gpu[_i].text);
+        close_driver(open_driver()); /* the next time it is there */
+    }
+END_TEST
+
+START_TEST(gpus_that_will_not_do)
+    {
+        fake->device->count = 0;
+        expect_no_gpu("no GPU: the driver sees none");
+        fake->device->count = 1;
+        fake->device->cooperative = 0;
+        expect_no_gpu("Fake GPU cannot launch cooperatively");
+    }
+END_TEST
+
+START_TEST(open_cleans_up_after_any_failure)
+    {
+        static const char *const functions[] = {"cuDeviceGetCount", "cuDeviceGet",     "cuDeviceGetAttribute",
+                                                "cuDeviceGetName",  "cuStreamCreate",  "cuDevicePrimaryCtxRetain",
+                                                "cuEventCreate",    "cuCtxSetCurrent", "cuEventCreate"};
+        for (uint32_t i = 0; i < VPPS_COUNT(functions); i++) {
+            fake->break_call(functions[i], i == VPPS_COUNT(functions) - 1 ? 2 : 1, 2); /* the second event, too */
+            expect_no_gpu("CUDA_ERROR_OUT_OF_MEMORY (2, out of memory)");
+        }
+        close_driver(open_driver());
+    }
+END_TEST
+
+START_TEST(machine_is_described)
+    {
+        *fake->device = (fake_cuda_device){"Some GPU", 2, 10, 3, 148, 65537, 233473, 232449, 60 << 20, 1, 128, 1 << 20};
+        vpps_driver *d;
+        vpps_machine m;
+        TEST_OK(cuda->open(&d, &m));
+        ck_assert_str_eq(m.name, "Some GPU");
+        ck_assert_uint_eq(m.arch, 103);
+        ck_assert_uint_eq(m.sms, 148);
+        ck_assert_uint_eq(m.sm_registers, 65537);
+        ck_assert_uint_eq(m.sm_shared_bytes, 233473);
+        ck_assert_uint_eq(m.cta_shared_bytes, 232449);
+        ck_assert_uint_eq(m.l2_bytes, 60 << 20);
+        ck_assert_ptr_eq(d->table, cuda);
+        ck_assert_str_eq(cuda->name, "cuda");
+        ck_assert_uint_eq(cuda->free_bytes(d), 1 << 20);
+        close_driver(d);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- memory and order */
+
+START_TEST(copies_happen_in_order_and_later)
+    {
+        vpps_driver *d = open_driver();
+        uint64_t at;
+        uint32_t *pinned, pageable[4] = {11, 12, 13, 14}, back[8];
+        TEST_OK(cuda->allocate(d, sizeof back, &at));
+        TEST_OK(cuda->allocate_host(d, 16, (void **)&pinned));
+        fake->hold(true);
+        for (uint32_t i = 0; i < 4; i++) pinned[i] = i;
+        TEST_OK(cuda->clear(d, at, 32));
+        TEST_OK(cuda->write(d, at + 8, pinned, 16));
+        TEST_OK(cuda->write(d, at + 16, pageable, 16)); /* over the second half of what came before */
+        TEST_OK(cuda->clear(d, at + 28, 4));
+        pinned[0] = 77;   /* still to be copied */
+        pageable[0] = 88; /* copied already */
+        TEST_OK(cuda->read(d, back, at, sizeof back));
+        const uint32_t want[] = {0, 0, 77, 1, 11, 12, 13, 0};
+        ck_assert_mem_eq(back, want, sizeof want);
+        TEST_OK(cuda->write(d, at, pageable, 0));
+        TEST_OK(cuda->read(d, back, at, 0));
+        TEST_OK(cuda->clear(d, at, 0));
+        cuda->release_host(d, pinned);
+        cuda->release(d, at);
+        ck_assert_uint_eq(fake->counts().device_blocks + fake->counts().pinned_blocks, 0);
+        close_driver(d);
+    }
+END_TEST
+
+START_TEST(memory_can_be_exhausted)
+    {
+        fake->device->memory_bytes = 1000;
+        vpps_driver *d = open_driver();
+        uint64_t a, b, empty;
+        void *host;
+        TEST_OK(cuda->allocate(d, 600, &a));
+        ck_assert_uint_eq(cuda->free_bytes(d), 400);
+        TEST_FAILS(cuda->allocate(d, 401, &b), VPPS_DEVICE, "401 bytes of device memory: CUDA_ERROR_OUT_OF_MEMORY");
+        cuda->release(d, a);
+        TEST_OK(cuda->allocate(d, 900, &b));
+        TEST_OK(cuda->allocate(d, 0, &empty));
+        ck_assert_uint_ne(empty, b);
+        fake->break_call("cuMemHostAlloc", 1, 2);
+        TEST_FAILS(cuda->allocate_host(d, 64, &host), VPPS_MEMORY, "64 bytes of pinned memory");
+        close_driver(d);
+    }
+END_TEST
+
+START_TEST(finished_never_blocks)
+    {
+        vpps_driver *d = open_driver();
+        uint64_t at, ns;
+        TEST_OK(cuda->allocate(d, 64, &at));
+        ck_assert(cuda->finished(d)); /* nothing was begun */
+        TEST_OK(cuda->wait(d, &ns));
+        ck_assert_uint_eq(ns, 0);
+        for (uint32_t round = 0; round < 3; round++) {
+            fake->hold(true);
+            TEST_OK(cuda->start_clock(d));
+            TEST_OK(cuda->clear(d, at, 64));
+            TEST_OK(cuda->stop_clock(d));
+            ck_assert(!cuda->finished(d));
+            if (round == 0) {
+                fake->hold(false);
+                while (!cuda->finished(d)) usleep(100);
+            }
+            const uint64_t before = vpps_now_ns();
+            TEST_OK(cuda->wait(d, &ns));
+            ck_assert(cuda->finished(d));
+            ck_assert_msg(ns > 0 && (round == 0 || ns <= vpps_now_ns() - before), "%llu ns", (unsigned long long)ns);
+        }
+        TEST_OK(cuda->start_clock(d)); /* one without the other */
+        TEST_OK(cuda->wait(d, &ns));
+        ck_assert_uint_eq(ns, 0);
+        TEST_OK(cuda->stop_clock(d));
+        TEST_OK(cuda->wait(d, &ns));
+        ck_assert_uint_eq(ns, 0);
+        close_driver(d);
+    }
+END_TEST
+
+static void *use_elsewhere(void *d) {
+    uint64_t at;
+    uint32_t value = 5, back = 0;
+    const bool good = cuda->allocate(d, 4, &at) == VPPS_OK && cuda->write(d, at, &value, 4) == VPPS_OK &&
+                      cuda->read(d, &back, at, 4) == VPPS_OK && back == 5;
+    cuda->release(d, at);
+    return good ? d : NULL;
+}
+
+START_TEST(any_thread_may_call)
+    {
+        vpps_driver *d = open_driver();
+        pthread_t thread;
+        void *good;
+        ck_assert_int_eq(pthread_create(&thread, NULL, use_elsewhere, d), 0);
+        pthread_join(thread, &good);
+        ck_assert_ptr_eq(good, d);
+        close_driver(d);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- products */
+
+/* A matrix on the device; values in [-1, 1). */
+static uint64_t put_matrix(vpps_driver *d, float *values, uint32_t elems, uint64_t *random) {
+    uint64_t at;
+    for (uint32_t i = 0; i < elems; i++) values[i] = 2 * vpps_random_unit(random) - 1;
+    TEST_OK(cuda->allocate(d, 4 * (size_t)elems, &at));
+    TEST_OK(cuda->write(d, at, values, 4 * (size_t)elems));
+    return at;
+}
+
+static void check_product(vpps_driver *d, uint32_t m, uint32_t n, uint32_t k, bool accumulate, uint64_t *random) {
+    enum { ROOM = 64 * 64 };
+    static float a[ROOM], b[ROOM], c[ROOM], got[ROOM];
+    const uint64_t at_a = put_matrix(d, a, k * m, random), at_b = put_matrix(d, b, k * n, random);
+    const uint64_t at_c = put_matrix(d, c, m * n, random);
+    if (!accumulate) { /* and must not be read */
+        for (uint32_t i = 0; i < m * n; i++) got[i] = NAN;
+        TEST_OK(cuda->write(d, at_c, got, (size_t)4 * m * n));
+    }
+    TEST_OK(cuda->multiply(d, m, n, k, at_a, at_b, at_c, accumulate));
+    TEST_OK(cuda->read(d, got, at_c, (size_t)4 * m * n));
+    for (uint32_t i = 0; i < m; i++)
+        for (uint32_t j = 0; j < n; j++) {
+            double want = accumulate ? c[i * n + j] : 0;
+            for (uint32_t l = 0; l < k; l++) want += (double)a[l * m + i] * b[l * n + j];
+            ck_assert_msg(fabs(got[i * n + j] - want) < 1e-5, "m %u n %u k %u: c[%u][%u] is %g, not %g", m, n, k, i, j,
+                          (double)got[i * n + j], want);
+        }
+    cuda->release(d, at_a);
+    cuda->release(d, at_b);
+    cuda->release(d, at_c);
+}
+
+START_TEST(products_agree_with_a_plain_loop)
+    {
+        vpps_driver *d = open_driver();
+        uint64_t random = test_seed();
+        const uint32_t sizes[][3] = {{1, 1, 1}, {3, 5, 2}, {5, 3, 7}, {1, 64, 9}, {64, 1, 0}, {33, 31, 17}};
+        for (uint32_t i = 0; i < VPPS_COUNT(sizes); i++)
+            for (uint32_t accumulate = 0; accumulate < 2; accumulate++)
+                check_product(d, sizes[i][0], sizes[i][1], sizes[i][2], accumulate, &random);
+        for (uint32_t i = 0; i < 20; i++)
+            check_product(d, 1 + vpps_random_below(&random, 40), 1 + vpps_random_below(&random, 40),
+                          1 + vpps_random_below(&random, 40), i % 2, &random);
+        close_driver(d);
+    }
+END_TEST
+
+START_TEST(cublas_may_be_missing_or_refuse)
+    {
+        char path[4096];
+        uint64_t at;
+        snprintf(path, sizeof path, "%s", getenv("VPPS_LIBCUBLAS"));
+        vpps_driver *d = open_driver();
+        TEST_OK(cuda->allocate(d, 4, &at));
+        setenv("VPPS_LIBCUBLAS", "/nowhere/libcublas.so", 1);
+        TEST_FAILS(cuda->multiply(d, 1, 1, 1, at, at, at, true), VPPS_DEVICE, "no cuBLAS: /nowhere/libcublas.so: ");
+        setenv("VPPS_LIBCUBLAS", path, 1);
+        fake->break_call("cublasCreate_v2", 1, 3);
+        TEST_FAILS(cuda->multiply(d, 1, 1, 1, at, at, at, true), VPPS_DEVICE, "cuBLAS does not start: status 3");
+        fake->break_call("cublasSetStream_v2", 1, 7);
+        TEST_FAILS(cuda->multiply(d, 1, 1, 1, at, at, at, true), VPPS_DEVICE, "cuBLAS cannot be set up: status 7");
+        fake->break_call("cublasSgemm_v2", 1, 13);
+        TEST_FAILS(cuda->multiply(d, 2, 3, 4, at, at, at, true), VPPS_DEVICE, "product of 2 x 4 and 4 x 3: status 13");
+        TEST_OK(cuda->multiply(d, 1, 1, 1, at, at, at, true));
+        close_driver(d);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- kernels */
+
+typedef struct arguments {
+    uint64_t at;
+    uint32_t value;
+} arguments;
+
+static const char source[] = "struct arguments { unsigned long long at; unsigned value; };\n"
+                             "extern \"C\" __global__ void vpps_kernel(const arguments a) {\n"
+                             "    if (threadIdx.x == 0 && blockIdx.x == 0) *(unsigned *)a.at = a.value;\n"
+                             "}\n";
+static const vpps_launch_shape plain = {132, 256, 0};
+
+/* In place of the kernel above; what it is launched with goes behind its word. */
+static vpps_cu_result store(const void *given, unsigned ctas, unsigned threads, unsigned shared) {
+    const arguments *a = given;
+    uint32_t *to = fake->host(a->at, 16);
+    if (!to) return 700;
+    to[0] = a->value, to[1] = ctas, to[2] = threads, to[3] = shared;
+    return 0;
+}
+
+/* A driver with the kernel loaded. NULL: no NVRTC, which load has said. */
+static vpps_driver *open_kernel(vpps_kernel **kernel) {
+    vpps_driver *d = open_driver();
+    vpps_cubin_report report = {0};
+    int major, minor;
+    uint32_t architectures[64], n = VPPS_COUNT(architectures);
+    fake->set_kernel(store, sizeof(arguments));
+    if (vpps_nvrtc_version(&major, &minor, architectures, &n) != VPPS_OK) {
+        TEST_FAILS(cuda->load(d, source, "a test", &plain, kernel, &report), VPPS_DEVICE, "NVRTC");
+        close_driver(d);
+        return NULL;
+    }
+    TEST_OK(cuda->load(d, source, "a test", &plain, kernel, &report));
+    ck_assert_uint_gt(report.registers, 0);
+    ck_assert_uint_eq(report.frame_bytes, 0);
+    return d;
+}
+
+START_TEST(launches_pass_their_argument)
+    {
+        vpps_kernel *kernel;
+        vpps_driver *d = open_kernel(&kernel);
+        if (!d) return;
+        uint64_t ns;
+        uint32_t back[4];
+        arguments a = {0, 42};
+        const vpps_launch_shape shape = {7, 384, 60000};
+        TEST_OK(cuda->allocate(d, sizeof back, &a.at));
+        fake->hold(true);
+        TEST_OK(cuda->clear(d, a.at, sizeof back));
+        TEST_OK(cuda->launch(d, kernel, &shape, &a, sizeof a));
+        a.value = 43; /* the launch has its own copy */
+        TEST_OK(cuda->read(d, back, a.at, sizeof back));
+        ck_assert_uint_eq(back[0], 42);
+        ck_assert_uint_eq(back[1], 7);
+        ck_assert_uint_eq(back[2], 384);
+        ck_assert_uint_eq(back[3], 60000);
+        TEST_OK(cuda->wait(d, &ns));
+        cuda->unload(d, kernel);
+        ck_assert_uint_eq(fake->counts().modules, 0);
+        close_driver(d);
+    }
+END_TEST
+
+START_TEST(too_many_ctas_are_refused)
+    {
+        vpps_kernel *kernel;
+        vpps_cubin_report report;
+        fake->device->kernel_registers = 255; /* one CTA of 256 threads on an SM */
+        vpps_driver *d = open_kernel(&kernel);
+        if (!d) return;
+        arguments a = {0, 0};
+        TEST_OK(cuda->allocate(d, 16, &a.at));
+        const vpps_launch_shape more = {133, 256, 0}, wide = {132, 512, 0}, large = {1, 256, 240000};
+        TEST_FAILS(
+            cuda->launch(d, kernel, &more, &a, sizeof a), VPPS_DEVICE,
+            "133 CTAs of 256 threads and 0 bytes of dynamic shared memory are not resident at once: 1 fit on each "
+            "of 132 SMs");
+        TEST_FAILS(cuda->launch(d, kernel, &wide, &a, sizeof a), VPPS_DEVICE, "0 fit on each of 132 SMs");
+        TEST_FAILS(cuda->launch(d, kernel, &large, &a, sizeof a), VPPS_DEVICE, "dynamic shared memory: CUDA_ERROR_INV");
+        TEST_OK(cuda->launch(d, kernel, &plain, &a, sizeof a));
+        ck_assert_uint_eq(fake->counts().launches, 1);
+        vpps_kernel *second;
+        TEST_FAILS(cuda->load(d, source, "a test", &more, &second, &report), VPPS_DEVICE, "133 CTAs");
+        ck_assert_uint_eq(fake->counts().modules, 1);
+        close_driver(d);
+    }
+END_TEST
+
+/* The real NVRTC: a GPU that it does not know gets the newest code that can run there; one of an unknown generation
+ * none. The fake refuses code that cannot. */
+START_TEST(architectures_that_nvrtc_lacks)
+    {
+        vpps_kernel *kernel;
+        vpps_cubin_report report;
+        vpps_driver *d;
+        const int between[][2] = {{8, 8}, {9, 9}};
+        for (uint32_t i = 0; i < VPPS_COUNT(between); i++) {
+            fake->device->arch_major = between[i][0];
+            fake->device->arch_minor = between[i][1];
+            d = open_kernel(&kernel);
+            if (!d) return;
+            close_driver(d);
+        }
+        fake->device->arch_major = 99;
+        d = open_driver();
+        TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "the GPU is sm_999; NVRTC ");
+        close_driver(d);
+    }
+END_TEST
+
+START_TEST(nvrtc_may_be_missing)
+    {
+        vpps_kernel *kernel;
+        vpps_cubin_report report;
+        setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so", 1);
+        vpps_driver *d = open_driver();
+        TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "/nowhere/libnvrtc.so");
+        close_driver(d);
+    }
+END_TEST
+
+START_TEST(failing_loads_leave_nothing)
+    {
+        vpps_kernel *kernel;
+        vpps_cubin_report report;
+        vpps_driver *d = open_kernel(&kernel);
+        if (!d) return;
+        TEST_FAILS(cuda->load(d, "not C++", "a test", &plain, &kernel, &report), VPPS_DEVICE, "error");
+        static const char *const functions[] = {"cuModuleLoadData", "cuModuleGetFunction",
+                                                "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
+        for (uint32_t i = 0; i < VPPS_COUNT(functions); i++) {
+            fake->break_call(functions[i], 1, 1);
+            TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "INVALID_VALUE");
+            ck_assert_uint_eq(fake->counts().modules, 1);
+        }
+        close_driver(d);
+    }
+END_TEST
+
+/* A failed kernel spoils its context; opened again, the driver works. */
+START_TEST(failed_kernels_are_reported_by_wait)
+    {
+        vpps_kernel *kernel;
+        vpps_driver *d = open_kernel(&kernel);
+        if (!d) return;
+        uint64_t ns;
+        const arguments a = {64, 0}; /* nowhere */
+        TEST_OK(cuda->start_clock(d));
+        TEST_OK(cuda->launch(d, kernel, &plain, &a, sizeof a));
+        TEST_OK(cuda->stop_clock(d));
+        TEST_FAILS(cuda->wait(d, &ns), VPPS_DEVICE,
+                   "cuda: the kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS (700, an illegal memory access");
+        ck_assert(cuda->finished(d));
+        TEST_FAILS(cuda->launch(d, kernel, &plain, &a, sizeof a), VPPS_DEVICE,
+                   "the launch: CUDA_ERROR_ILLEGAL_ADDRESS");
+        close_driver(d);
+        d = open_driver();
+        TEST_OK(cuda->wait(d, &ns));
+        close_driver(d);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- failing calls, leaks */
+
+START_TEST(failing_calls_are_named)
+    {
+        vpps_driver *d = open_driver();
+        uint64_t at, ns;
+        uint32_t word = 0;
+        TEST_OK(cuda->allocate(d, 4, &at));
+#define FAILS(function, call, text)                                                                                    \
+    fake->break_call(function, 1, 1);                                                                                  \
+    TEST_FAILS(call, VPPS_DEVICE, text ": CUDA_ERROR_INVALID_VALUE (1, invalid argument)")
+        FAILS("cuCtxSetCurrent", cuda->clear(d, at, 4), "the context");
+        FAILS("cuMemcpyHtoDAsync_v2", cuda->write(d, at, &word, 4), "a copy to the device");
+        FAILS("cuMemcpyDtoHAsync_v2", cuda->read(d, &word, at, 4), "a copy from the device");
+        FAILS("cuStreamSynchronize", cuda->read(d, &word, at, 4), "a copy from the device");
+        FAILS("cuMemsetD32Async", cuda->clear(d, at, 4), "clearing device memory");
+        FAILS("cuEventRecord", cuda->start_clock(d), "the clock");
+        FAILS("cuEventRecord", cuda->stop_clock(d), "the clock");
+        FAILS("cuStreamSynchronize", cuda->wait(d, &ns), "the kernel failed");
+#undef FAILS
+        TEST_FAILS(cuda->write(d, at, &word, 5), VPPS_DEVICE, "a copy to the device"); /* one byte too many */
+        close_driver(d);
+    }
+END_TEST
+
+START_TEST(nothing_leaks)
+    {
+        for (uint32_t cycle = 0; cycle < 20; cycle++) {
+            vpps_driver *d = open_driver();
+            uint64_t random = cycle + 1, at = 0;
+            void *pinned;
+            for (uint32_t i = vpps_random_below(&random, 20); i > 0; i--) {
+                TEST_OK(cuda->allocate(d, 1 + vpps_random_below(&random, 1000), &at));
+                TEST_OK(cuda->allocate_host(d, 1 + vpps_random_below(&random, 1000), &pinned));
+                if (i % 3 == 0) cuda->release(d, at);
+                if (i % 4 == 0) cuda->release_host(d, pinned);
+            }
+            TEST_OK(cuda->allocate(d, 64, &at));
+            if (cycle % 2) TEST_OK(cuda->multiply(d, 2, 2, 2, at, at, at, true));
+            TEST_OK(cuda->allocate_host(d, 64, &pinned));
+            fake->hold(cycle % 3 == 0);
+            TEST_OK(cuda->write(d, at, pinned, 64)); /* in flight when the driver closes */
+            close_driver(d);
+        }
+        for (uint32_t cycle = 0; cycle < 20; cycle++) {
+            vpps_kernel *kernels[2];
+            vpps_cubin_report report;
+            vpps_driver *d = open_kernel(&kernels[0]);
+            if (!d) return;
+            TEST_OK(cuda->load(d, source, "a test", &plain, &kernels[1], &report));
+            if (cycle % 3) cuda->unload(d, kernels[cycle % 3 - 1]);
+            close_driver(d);
+        }
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("driver_cuda");
+    TCase *opening = tcase_create("opening"), *memory = tcase_create("memory"), *kernels = tcase_create("kernels");
+    tcase_add_checked_fixture(opening, load_fake, NULL);
+    tcase_add_test(opening, machines_without_a_driver);
+    tcase_add_loop_test(opening, drivers_without_a_gpu, 0, VPPS_COUNT(no_gpu));
+    tcase_add_test(opening, gpus_that_will_not_do);
+    tcase_add_test(opening, open_cleans_up_after_any_failure);
+    tcase_add_test(opening, machine_is_described);
+    suite_add_tcase(suite, opening);
+    tcase_add_checked_fixture(memory, load_fake, NULL);
+    tcase_add_test(memory, copies_happen_in_order_and_later);
+    tcase_add_test(memory, memory_can_be_exhausted);
+    tcase_add_test(memory, finished_never_blocks);
+    tcase_add_test(memory, any_thread_may_call);
+    tcase_add_test(memory, products_agree_with_a_plain_loop);
+    tcase_add_test(memory, cublas_may_be_missing_or_refuse);
+    suite_add_tcase(suite, memory);
+    tcase_add_checked_fixture(kernels, load_fake, NULL);
+    tcase_add_test(kernels, launches_pass_their_argument);
+    tcase_add_test(kernels, too_many_ctas_are_refused);
+    tcase_add_test(kernels, architectures_that_nvrtc_lacks);
+    tcase_add_test(kernels, nvrtc_may_be_missing);
+    tcase_add_test(kernels, failing_loads_leave_nothing);
+    tcase_add_test(kernels, failed_kernels_are_reported_by_wait);
+    tcase_add_test(kernels, failing_calls_are_named);
+    tcase_add_test(kernels, nothing_leaks);
+    suite_add_tcase(suite, kernels);
+    return test_main(suite);
+}
