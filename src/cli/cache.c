@@ -12,6 +12,7 @@ typedef struct listing {
     json_t *entries; /* NULL: a table on stdout */
     uint32_t n, damaged;
     uint64_t bytes;
+    bool failed;
 } listing;
 
 static vpps_status flush_stdout(void) {
@@ -34,10 +35,11 @@ static void print_row(const vpps_cache_entry *entry, bool first) {
 static bool list_entry(const vpps_cache_entry *entry, void *context) {
     listing *l = context;
     if (l->entries) {
-        json_array_append_new(l->entries, json_pack("{ss ss ss ss sI sI sb}", "file", entry->file, "kind", entry->kind,
-                                                    "description", entry->description, "toolchain", entry->toolchain,
-                                                    "bytes", (json_int_t)entry->bytes, "used", (json_int_t)entry->used,
-                                                    "damaged", entry->damaged));
+        json_t *row = json_pack("{ss ss ss ss sI sI sb}", "file", entry->file, "kind", entry->kind, "description",
+                                entry->description, "toolchain", entry->toolchain, "bytes", (json_int_t)entry->bytes,
+                                "used", (json_int_t)entry->used, "damaged", entry->damaged);
+        if (json_array_append_new(l->entries, row) != 0) l->failed = true; /* no memory, or no UTF-8 */
+        if (l->failed) return false;
     } else {
         print_row(entry, l->n == 0);
     }
@@ -51,7 +53,8 @@ static vpps_status list(bool json) {
     const char *folder;
     listing l = {.entries = json ? json_array() : NULL};
     if (json && !l.entries) return vpps_fail(VPPS_MEMORY, "no memory for a list of the kernel cache");
-    const vpps_status status = vpps_cache_list(list_entry, &l, &folder);
+    vpps_status status = vpps_cache_list(list_entry, &l, &folder);
+    if (status == VPPS_OK && l.failed) status = vpps_fail(VPPS_MEMORY, "an entry cannot be written as JSON");
     if (status != VPPS_OK) {
         json_decref(l.entries);
         return status;

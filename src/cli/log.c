@@ -40,6 +40,10 @@ vpps_status log_start(run_log *log, const settings *s, uint32_t train_trees) {
                                  (int)train_trees, "options", options));
 }
 
+vpps_status log_engine(run_log *log, const char *line) {
+    return log->file ? write_event(log, "engine", json_pack("{ss}", "line", line)) : VPPS_OK;
+}
+
 vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss) {
     if (!log->file) return VPPS_OK;
     return write_event(

@@ -13,6 +13,9 @@ typedef struct run_log {
 
 vpps_status log_open(run_log *log, const char *path, bool append);
 vpps_status log_start(run_log *log, const settings *s, uint32_t train_trees);
+/* What the engine tells of itself. */
+vpps_status log_engine(run_log *log, const char *line);
+
 vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss);
 vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double sentences_per_s, const accuracy *dev,
                       const accuracy *test);

@@ -27,6 +27,7 @@ static const struct command {
     {"plan", COMMAND_PLAN, OPERAND_NETWORK, command_plan, "show how a network's matrices lie in a GPU's registers"},
     {"kernel", COMMAND_KERNEL, OPERAND_NETWORK, command_kernel,
      "print a network's GPU kernel, or what the compiler says of it"},
+    {"tune", COMMAND_TUNE, OPERAND_NETWORK, command_tune, "find the fastest plan for a GPU, by training with each"},
     {"cache", COMMAND_CACHE, OPERAND_ACTION, run_cache, "list, clear or path: compiled kernels on disk"},
     {"doctor", COMMAND_DOCTOR, OPERAND_NONE, command_doctor, "show devices, processor, memory and libraries"},
 };

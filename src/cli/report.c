@@ -1,6 +1,7 @@
 /* report.c - results and failures, for people and for programs. */
 #include "report.h"
 #include "base/base.h"
+#include "trials.h"
 
 #include <errno.h>
 #include <math.h>
@@ -38,7 +39,7 @@ static const accuracy *final_accuracy(const train_summary *t) {
 
 json_t *report_train_json(const train_summary *t) {
     const settings *s = t->settings;
-    json_t *o = json_pack("{ss ss si si si si}", "model", s->network->name, "device", s->device, "vps", (int)t->vps,
+    json_t *o = json_pack("{ss ss si si si si}", "model", s->network->name, "device", t->device, "vps", (int)t->vps,
                           "batch", (int)s->batch, "hidden", (int)s->net.hidden, "embed", (int)s->net.embed);
     json_object_set_new(o, "data", json_string(s->data ? s->data : "listops"));
     json_object_set_new(o, "epochs", json_integer(t->epoch));
@@ -60,6 +61,7 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "levels_per_batch", report_number(t->levels_per_batch));
     json_object_set_new(o, "instructions_per_batch", report_number(t->instructions_per_batch));
     json_object_set_new(o, "pool_bytes", json_integer((json_int_t)t->pool_bytes));
+    json_object_set_new(o, "plans", trials_json(t->handle));
     json_object_set_new(o, "save", t->checkpoint ? json_string(t->checkpoint) : json_null());
     json_object_set_new(o, "interrupted", json_boolean(t->interrupted));
     return o;
@@ -100,8 +102,9 @@ vpps_status report_eval(session *x, const corpus_split *split, const accuracy *a
     }
     vpps_stats stats;
     VPPS_TRY(vpps_handle_stats(x->handle, &stats));
-    json_t *o = json_pack("{ss ss si ss ss ss}", "model", s->network->name, "device", s->device, "vps", (int)stats.vps,
-                          "file", s->model, "data", s->data ? s->data : "listops", "split", split_names[s->split]);
+    json_t *o =
+        json_pack("{ss ss si ss ss ss}", "model", s->network->name, "device", stats.device, "vps", (int)stats.vps,
+                  "file", s->model, "data", s->data ? s->data : "listops", "split", split_names[s->split]);
     json_object_set_new(o, "sentences", json_integer(split->n_trees));
     json_object_set_new(o, "seconds", report_number(seconds));
     json_object_set_new(o, "sentences_per_s", report_number(seconds > 0 ? split->n_trees / seconds : 0));

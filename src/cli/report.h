@@ -21,6 +21,8 @@ typedef struct train_summary {
     double script_bytes_per_batch, levels_per_batch, instructions_per_batch;
     uint64_t pool_bytes;
     uint32_t vps;
+    const char *device;
+    vpps_handle *handle; /* asked for the plans it measured */
     bool interrupted;
 } train_summary;
 

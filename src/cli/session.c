@@ -2,6 +2,11 @@
 #include "session.h"
 #include "base/base.h"
 
+static void tell_stderr(void *context, const char *line) {
+    const settings *s = context;
+    if (!s->quiet) fprintf(stderr, "vpps: %s\n", line);
+}
+
 static vpps_options engine_options(const settings *s) {
     vpps_options o;
     vpps_options_default(&o);
@@ -24,7 +29,9 @@ static vpps_options engine_options(const settings *s) {
     o.threads = options_threads(s);
     o.ctas_per_sm = s->ctas;
     o.strategy = (vpps_strategy)s->strategy;
-    o.no_tuning = s->no_tuning;
+    /* software SIMT's times say nothing of a GPU: it is tuned only when asked */
+    const bool asked = s->command == COMMAND_TUNE || options_given(s, "rpw");
+    o.no_tuning = s->no_tuning || (strcmp(s->device, "simt") == 0 && !asked);
     return o;
 }
 
@@ -32,7 +39,9 @@ vpps_status session_open(session *x, const settings *s) {
     x->settings = s;
     VPPS_TRY(vpps_model_create(&x->model, s->seed));
     VPPS_TRY(s->network->create(&x->net, x->model, &s->net));
-    const vpps_options options = engine_options(s);
+    vpps_options options = engine_options(s);
+    options.log = x->log ? x->log : tell_stderr;
+    options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* it is only read */
     VPPS_TRY(vpps_handle_create(&x->handle, x->model, &options));
     VPPS_TRY(vpps_graph_create(&x->graph, x->model));
     return s->network->record(x->net, x->graph);

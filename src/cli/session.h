@@ -9,6 +9,8 @@ typedef struct session {
     vpps_model *model;
     vpps_handle *handle;
     vpps_graph *graph;
+    void (*log)(void *context, const char *line); /* what the engine tells; set before opening, else stderr is told */
+    void *log_context;
     void *net;
     net_scores scores; /* of the batch on the graph: one after the other, in order of its trees' nodes */
     size_t logits_capacity, nll_capacity;

@@ -55,6 +55,13 @@ static vpps_status check_writable(const char *path) {
     return VPPS_OK;
 }
 
+/* The engine's own lines: above the progress bar, and in the log. */
+static void tell(void *context, const char *line) {
+    trainer *t = context;
+    progress_line(&t->progress, "%s", line);
+    log_engine(&t->log, line); /* a log that cannot be written shows at the next batch */
+}
+
 static vpps_status open_trainer(trainer *t) {
     settings *s = t->s;
     t->position.best_dev = -1;
@@ -67,6 +74,9 @@ static vpps_status open_trainer(trainer *t) {
     VPPS_TRY(corpus_open(&t->corpus, s));
     s->net.classes = t->corpus.classes;
     s->net.words = vpps_vocab_size(t->corpus.vocab);
+    progress_open(&t->progress, stderr, s->quiet);
+    t->session.log = tell;
+    t->session.log_context = t;
     VPPS_TRY(session_open(&t->session, s));
     if (s->resume) VPPS_TRY(vpps_load(t->session.handle, s->resume));
     if (t->position.batch > batches_per_epoch(t)) {
@@ -79,11 +89,10 @@ static vpps_status open_trainer(trainer *t) {
 
     const char *data = s->data ? s->data : "listops";
     snprintf(t->plot.title, sizeof t->plot.title, "%s on %.80s", s->network->name, data);
-    progress_open(&t->progress, stderr, s->quiet);
     vpps_stats stats;
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
     progress_line(&t->progress, "%s on %s: %u trees, %u words, %u classes; %s with %u VPs", s->network->name, data, n,
-                  s->net.words, s->net.classes, s->device, stats.vps);
+                  s->net.words, s->net.classes, stats.device, stats.vps);
     if (t->position.epoch || t->position.batch) {
         progress_line(&t->progress, "resumed from %s after epoch %u, batch %u", s->resume, t->position.epoch,
                       t->position.batch);
@@ -251,6 +260,8 @@ static vpps_status summarize(trainer *t) {
     u->instructions_per_batch = (double)t->instructions / batches;
     u->pool_bytes = stats.peak_pool_bytes;
     u->vps = stats.vps;
+    u->device = stats.device;
+    u->handle = t->session.handle;
     u->interrupted = interrupted;
     progress_end(&t->progress);
     VPPS_TRY(log_end(&t->log, u));

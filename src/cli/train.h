@@ -8,6 +8,7 @@
 int command_train(settings *s);
 int command_script(settings *s);
 int command_predict(settings *s);
+int command_tune(settings *s);
 int command_doctor(settings *s);
 
 #endif

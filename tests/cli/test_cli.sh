@@ -408,6 +408,24 @@ check "train --help names the options for GPUs" gpu_options
 check "train takes them" exits 0 "${train[@]}" --max-batches 1 --eval-every 0 --rpw 2 --threads 256 --ctas 1 \
     --strategy partial-deferred --no-tuning
 
+# tune on software SIMT (its times mean nothing, but all the steps are taken), and what train then says.
+tune=(env "VPPS_CACHE_DIR=$PWD/tune-cache" "$vpps" tune tree-lstm --hidden 16 --embed 16 --trees 40 --batch 2 --device simt)
+remembered() { # without a compiler for software SIMT: the reason
+    if ! command -v "${VPPS_CXX:-c++}" >/dev/null; then exits 1 "${tune[@]}" && says err "compiler"; return; fi
+    exits 0 "${tune[@]}" --rpw 2 --threads 256 --ctas 1 --json || return 1
+    json out "o['done'] and [t['strategy'] for t in o['trials'] if t['state'] == 'current' and t['ns_per_node'] > 0] and \
+len(o['trials']) == 4 and all(t['rpw'] == 2 and t['state'] != 'waiting' for t in o['trials'])" || return 1
+    exits 0 "${tune[@]}" --rpw 2 --threads 256 --ctas 1 || return 1
+    says out "chosen by an earlier run"
+}
+not_instrumented() { ! nm -D "$vpps" 2>/dev/null | grep -q __tsan; }
+if not_instrumented; then check "tune finds a plan, and remembers it" remembered; fi
+check "tune without a GPU" exits 1 env VPPS_LIBCUDA=/nowhere "$vpps" tune tree-lstm --trees 40
+check "tune without a GPU: the reason" says err "/nowhere"
+check "tune on the cpu has nothing to do" exits 0 "$vpps" tune tree-lstm --trees 40 --device cpu
+check "auto falls back" exits 0 env VPPS_LIBCUDA=/nowhere "${train[@]}" --max-batches 1 --eval-every 0 --device auto
+check "auto falls back: one line says why" says err "using the cpu: "
+
 # Reports need NVRTC: where it can be opened they must succeed, elsewhere the message must say what is missing.
 nvrtc() {
     python3 - <<'PY'

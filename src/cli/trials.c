@@ -1,0 +1,57 @@
+/* trials.c - see trials.h. */
+#include "trials.h"
+#include "base/base.h"
+
+enum { MAX_TRIALS = 64 };
+
+static const char *const strategies[] = {"auto",
+#define X(id, name, transposed, deferred) name,
+                                         VPPS_STRATEGY_TABLE(X)
+#undef X
+};
+static const char *const states[] = {"waiting", "rejected", "measured", "current", "remembered"};
+
+json_t *trials_json(vpps_handle *h) {
+    vpps_trial trials[MAX_TRIALS];
+    uint32_t n = MAX_TRIALS;
+    bool done;
+    if (vpps_handle_trials(h, trials, &n, &done) != VPPS_OK || n == 0) return json_null();
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n && i < MAX_TRIALS; i++) {
+        const vpps_trial *t = &trials[i];
+        json_t *ns = t->ns_per_node > 0 ? json_real(t->ns_per_node) : json_null();
+        json_array_append_new(list, json_pack("{ss si si si si ss so si si so}", "state", states[t->state], "rpw",
+                                              (int)t->rpw, "threads", (int)t->threads, "ctas", (int)t->ctas_per_sm,
+                                              "vectors", (int)t->vectors, "strategy", strategies[t->strategy],
+                                              "ns_per_node", ns, "batches", (int)t->batches, "registers",
+                                              (int)t->registers, "load_seconds", report_number(t->load_seconds)));
+    }
+    return json_pack("{sb so}", "done", (int)done, "trials", list);
+}
+
+void trials_print(vpps_handle *h, FILE *file) {
+    vpps_trial trials[MAX_TRIALS];
+    uint32_t n = MAX_TRIALS, waiting = 0;
+    bool done, remembered = false;
+    if (vpps_handle_trials(h, trials, &n, &done) != VPPS_OK) return;
+    fprintf(file, "%4s %8s %5s  %-17s %12s %10s %8s  %s\n", "rpw", "threads", "ctas", "strategy", "ns a node",
+            "registers", "ready s", "");
+    for (uint32_t i = 0; i < n && i < MAX_TRIALS; i++) {
+        const vpps_trial *t = &trials[i];
+        char ns[32] = "-";
+        if (t->state == VPPS_TRIAL_WAITING) {
+            waiting++;
+            continue;
+        }
+        if (t->ns_per_node > 0) snprintf(ns, sizeof ns, "%.0f", t->ns_per_node);
+        remembered |= t->state == VPPS_TRIAL_REMEMBERED;
+        const bool chosen = t->state == VPPS_TRIAL_CURRENT || t->state == VPPS_TRIAL_REMEMBERED;
+        const char *note = t->state == VPPS_TRIAL_REMEMBERED ? "chosen by an earlier run" : done ? "chosen" : "in use";
+        fprintf(file, "%4u %8u %5u  %-17s %12s %10u %8.2f  %s\n", t->rpw, t->threads, t->ctas_per_sm,
+                strategies[t->strategy], ns, t->registers, t->load_seconds,
+                chosen                            ? note
+                : t->state == VPPS_TRIAL_REJECTED ? "rejected"
+                                                  : "");
+    }
+    if (waiting && !remembered) fprintf(file, "%u other plans were not tried\n", waiting);
+}

@@ -1,0 +1,13 @@
+/* trials.h - the plans that a GPU device measured: as JSON, and as a table. */
+#ifndef VPPS_CLI_TRIALS_H
+#define VPPS_CLI_TRIALS_H
+
+#include "report.h"
+
+/* {"done": ..., "trials": [...]}; null where the device has nothing to choose. */
+json_t *trials_json(vpps_handle *h);
+
+/* A line a trial that was tried; plans that were not are counted. */
+void trials_print(vpps_handle *h, FILE *file);
+
+#endif
