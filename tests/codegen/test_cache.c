@@ -1,0 +1,545 @@
+/* test_cache.c - the kernel cache on disk: what goes in comes out, damage is seen, size is bounded, processes share it. */
+#include "cache_folder.h"
+#include "codegen/cache.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static vpps_cache_key make_key(const char *source) {
+    return (vpps_cache_key){.kind = "cubin",
+                            .description = "a network",
+                            .toolchain = "a compiler 1.0",
+                            .source = source,
+                            .source_bytes = strlen(source)};
+}
+
+/* The entry is there and holds these bytes. */
+static void check_entry(const vpps_cache_key *key, const void *wanted, size_t n) {
+    char why[VPPS_MESSAGE_BYTES] = "?";
+    void *bytes;
+    size_t size;
+    TEST_OK(vpps_cache_read(key, &bytes, &size, why));
+    ck_assert_msg(bytes != NULL, "no entry: %s", why);
+    ck_assert_str_eq(why, "");
+    ck_assert_uint_eq(size, n);
+    if (n > 0) ck_assert_mem_eq(bytes, wanted, n);
+    free(bytes);
+}
+
+/* There is none, and the reason holds this text ("": there is no reason, either). */
+static void check_none(const vpps_cache_key *key, const char *reason) {
+    char why[VPPS_MESSAGE_BYTES] = "?";
+    void *bytes = &why;
+    size_t size;
+    TEST_OK(vpps_cache_read(key, &bytes, &size, why));
+    ck_assert_ptr_null(bytes);
+    if (*reason) {
+        ck_assert_msg(strstr(why, reason), "\"%s\" lacks \"%s\"", why, reason);
+    } else {
+        ck_assert_str_eq(why, "");
+    }
+    TEST_OK(vpps_cache_read(key, &bytes, &size, NULL));
+    ck_assert_ptr_null(bytes);
+}
+
+static bool count_entry(const vpps_cache_entry *entry, void *context) {
+    uint32_t *counts = context; /* good, damaged */
+    counts[entry->damaged]++;
+    return true;
+}
+
+static void check_counts(uint32_t good, uint32_t damaged) {
+    uint32_t counts[2] = {0};
+    TEST_OK(vpps_cache_list(count_entry, counts, NULL));
+    ck_assert_uint_eq(counts[0], good);
+    ck_assert_uint_eq(counts[1], damaged);
+}
+
+/* ---------------------------------------------------------------- entries */
+
+START_TEST(round_trip)
+    {
+        static const size_t sizes[] = {1, 0, 7, 100000, 3};
+        static char payload[100000];
+        const vpps_cache_key key = make_key("source");
+        cache_folder_make();
+        for (size_t i = 0; i < sizeof payload; i++) payload[i] = (char)(i * 7 + i / 256);
+        check_none(&key, "");
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            TEST_OK(vpps_cache_write(&key, payload, sizes[i]));
+            check_entry(&key, payload, sizes[i]);
+        }
+        ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
+        cache_folder_remove();
+    }
+END_TEST
+
+/* Every member tells keys apart, and bytes cannot move from one member to the next. */
+START_TEST(keys_apart)
+    {
+        const vpps_cache_key keys[] = {{"cubin", "ab", "c", "s", 1}, {"simt", "ab", "c", "s", 1},
+                                       {"cubin", "a", "bc", "s", 1}, {"cubin", "ab", "cs", "", 0},
+                                       {"cubin", "ab", "c", "t", 1}, {"cubin", "ab", "c", "s\0", 2},
+                                       {"cubin", "ab", "c", "", 0},  {"cubin", "ab", "", "cs", 2}};
+        enum { N = sizeof keys / sizeof *keys };
+        cache_folder_make();
+        for (int i = 0; i < N; i++) {
+            check_none(&keys[i], "");
+            TEST_OK(vpps_cache_write(&keys[i], &i, sizeof i));
+        }
+        for (int i = 0; i < N; i++) check_entry(&keys[i], &i, sizeof i);
+        check_counts(N, 0);
+        cache_folder_remove();
+    }
+END_TEST
+
+START_TEST(text_with_line_breaks)
+    {
+        cache_folder_make();
+        const vpps_cache_key key = {"cubin", "two\nlines\r", "key 0\nchecksum 0\n", "s", 1};
+        TEST_OK(vpps_cache_write(&key, "payload", 7));
+        check_entry(&key, "payload", 7);
+        check_counts(1, 0);
+        cache_folder_remove();
+    }
+END_TEST
+
+/* Each byte changed in turn, each shorter file, and a longer one: none is trusted, each is replaced. */
+START_TEST(damaged_entries)
+    {
+        char path[600];
+        size_t n;
+        const vpps_cache_key key = make_key("source"), other = make_key("other");
+        cache_folder_make();
+        TEST_OK(vpps_cache_write(&key, "payload", 7));
+        ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
+        char *file = cache_folder_load(path, &n);
+        ck_assert_uint_gt(n, 150);
+        for (size_t i = 0; i < n; i++) {
+            file[i] ^= (char)(1 << (i % 8));
+            cache_folder_store(path, file, n);
+            check_none(&key, path);
+            file[i] ^= (char)(1 << (i % 8));
+            cache_folder_store(path, file, i);
+            check_none(&key, path);
+        }
+        check_counts(0, 1);
+        file[n] = 'x';
+        cache_folder_store(path, file, n + 1);
+        check_none(&key, "longer or shorter");
+        TEST_OK(vpps_cache_write(&key, "payload", 7));
+        check_entry(&key, "payload", 7);
+        check_counts(1, 0);
+
+        unlink(path); /* a whole entry under another one's name */
+        TEST_OK(vpps_cache_write(&other, "other", 5));
+        char misplaced[600];
+        ck_assert_int_eq(cache_folder_count(misplaced, sizeof misplaced), 1);
+        ck_assert_int_eq(rename(misplaced, path), 0);
+        check_none(&key, "it is another key's");
+        check_none(&other, "");
+        check_counts(0, 1);
+
+        unlink(path);
+        ck_assert_int_eq(mkdir(path, 0777), 0);
+        check_none(&key, "it is no regular file");
+        TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "cannot be replaced");
+        ck_assert_int_eq(cache_folder_count(NULL, 0), 1); /* no temporary file */
+        free(file);
+        cache_folder_remove();
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- folder */
+
+START_TEST(folders)
+    {
+        char path[600];
+        const char *folder;
+        const vpps_cache_key key = make_key("source");
+        const char *cache = cache_folder_make();
+        TEST_OK(vpps_cache_list(NULL, NULL, &folder));
+        ck_assert_str_eq(folder, cache);
+        setenv("HOME", cache_folder_path("home"), 1);
+        setenv("XDG_CACHE_HOME", cache_folder_path("xdg"), 1);
+        setenv("VPPS_CACHE_DIR", "", 1);
+        TEST_OK(vpps_cache_list(NULL, NULL, &folder));
+        ck_assert_str_eq(folder, cache_folder_path("xdg/vpps"));
+        setenv("XDG_CACHE_HOME", "relative", 1);
+        TEST_OK(vpps_cache_list(NULL, NULL, &folder));
+        ck_assert_str_eq(folder, cache_folder_path("home/.cache/vpps"));
+        check_counts(0, 0); /* no folder: no entries, and no failure */
+        TEST_OK(vpps_cache_write(&key, "payload", 7));
+        check_entry(&key, "payload", 7);
+        snprintf(path, sizeof path, "%s", cache_folder_path("home/.cache"));
+        struct stat info;
+        ck_assert_int_eq(stat(path, &info), 0);
+        ck_assert_int_eq(info.st_mode & 077, 0);
+        unsetenv("VPPS_CACHE_DIR");
+        unsetenv("XDG_CACHE_HOME");
+        check_entry(&key, "payload", 7);
+        unsetenv("HOME");
+        check_none(&key, "VPPS_CACHE_DIR");
+        TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "VPPS_CACHE_DIR");
+        TEST_FAILS(vpps_cache_list(count_entry, NULL, NULL), VPPS_IO, "VPPS_CACHE_DIR");
+        cache_folder_remove();
+    }
+END_TEST
+
+START_TEST(impossible_folders)
+    {
+        static char long_path[8192];
+        uint32_t removed;
+        uint64_t bytes;
+        const vpps_cache_key key = make_key("source");
+        const char *cache = cache_folder_make();
+        cache_folder_store(cache, "a file", 6);
+        check_none(&key, "Not a directory");
+        TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, cache);
+        TEST_FAILS(vpps_cache_clear(&removed, &bytes), VPPS_IO, cache);
+        setenv("VPPS_CACHE_DIR", cache_folder_path("below"), 1);
+        TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, cache);
+        memset(long_path, 'n', sizeof long_path - 1);
+        setenv("VPPS_CACHE_DIR", long_path, 1);
+        check_none(&key, "longer than");
+        TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "longer than");
+        cache_folder_remove();
+    }
+END_TEST
+
+/* Exit status of the child: 0 fine. It is no test of root, which may write anywhere. */
+static int use_as_reader(const char *cache) {
+    const vpps_cache_key key = make_key("source"), other = make_key("other");
+    void *bytes;
+    size_t size;
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) return 1;
+    if (vpps_cache_read(&key, &bytes, &size, NULL) != VPPS_OK || !bytes || size != 7) return 2;
+    free(bytes);
+    if (vpps_cache_write(&other, "payload", 7) != VPPS_IO) return 3;
+    if (!strstr(vpps_error_message(), cache) || !strstr(vpps_error_message(), "Permission denied")) return 4;
+    return 0;
+}
+
+START_TEST(read_only_folder)
+    {
+        char path[600];
+        int status = -1;
+        const vpps_cache_key key = make_key("source");
+        const char *cache = cache_folder_make();
+        TEST_OK(vpps_cache_write(&key, "payload", 7));
+        ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
+        snprintf(path, sizeof path, "%s", cache);
+        ck_assert_int_eq(chmod(path, 0555), 0);
+        *strrchr(path, '/') = '\0';
+        ck_assert_int_eq(chmod(path, 0755), 0);
+        const pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) _exit(use_as_reader(cache));
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_int_eq(chmod(cache, 0755), 0);
+        ck_assert(WIFEXITED(status));
+        ck_assert_int_eq(WEXITSTATUS(status), 0);
+        cache_folder_remove();
+    }
+END_TEST
+
+/* A limit on file sizes fails a write in the middle, as a full disk does: the old entry stays, no other file is left. */
+START_TEST(no_space)
+    {
+        static char payload[5000];
+        struct rlimit before, limit;
+        const vpps_cache_key key = make_key("source");
+        cache_folder_make();
+        TEST_OK(vpps_cache_write(&key, "old", 3));
+        signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+        for (rlim_t bytes = 0; bytes < sizeof payload; bytes += 499) {
+            limit = (struct rlimit){bytes, before.rlim_max};
+            const int limited = setrlimit(RLIMIT_FSIZE, &limit);
+            const vpps_status status = vpps_cache_write(&key, payload, sizeof payload);
+            setrlimit(RLIMIT_FSIZE, &before); /* before any check: its report is a file, too */
+            ck_assert_int_eq(limited, 0);
+            ck_assert_int_eq(status, VPPS_IO);
+            check_entry(&key, "old", 3);
+            ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
+        }
+        cache_folder_remove();
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- size */
+
+/* Says that the file was used so long ago. */
+static void age(const char *path, int seconds) {
+    const struct timespec then = {time(NULL) - seconds, 0};
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, (const struct timespec[]){then, then}, 0), 0);
+}
+
+/* The entry described as "N" was used 100 - N seconds ago. */
+static bool age_as_described(const vpps_cache_entry *entry, void *context) {
+    (void)context;
+    age(cache_folder_path(entry->file), 100 - atoi(entry->description));
+    return true;
+}
+
+static bool append_description(const vpps_cache_entry *entry, void *context) {
+    strcat(context, entry->description);
+    return true;
+}
+
+static void check_order(const char *wanted) {
+    char order[64] = "";
+    TEST_OK(vpps_cache_list(append_description, order, NULL));
+    ck_assert_str_eq(order, wanted);
+}
+
+START_TEST(bounded_size)
+    {
+        static const char *const names[] = {"0", "1", "2", "3", "4", "5"};
+        static char payload[1000];
+        char path[600], limit[32];
+        size_t entry_bytes;
+        cache_folder_make();
+        vpps_cache_key key = make_key("source");
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            key.description = names[i];
+            TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
+        }
+        TEST_OK(vpps_cache_list(age_as_described, NULL, NULL));
+        check_order("543210");
+        key.description = "1"; /* reading is using */
+        check_entry(&key, payload, sizeof payload);
+        check_order("154320");
+
+        cache_folder_count(path, sizeof path);
+        free(cache_folder_load(path, &entry_bytes));
+        snprintf(limit, sizeof limit, "%zu", 4 * entry_bytes - 1);
+        setenv("VPPS_CACHE_BYTES", limit, 1); /* room for three: the new one, 1 and 5 */
+        key.description = "6";
+        TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
+        TEST_OK(vpps_cache_list(age_as_described, NULL, NULL));
+        check_order("651");
+        snprintf(limit, sizeof limit, "%zu", 3 * entry_bytes);
+        setenv("VPPS_CACHE_BYTES", limit, 1); /* exactly these */
+        TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
+        check_order("651");
+        cache_folder_remove();
+    }
+END_TEST
+
+START_TEST(limits)
+    {
+        static const char *const no_numbers[] = {"1M", "-1", " 1", "x", "99999999999999999999"};
+        static char payload[1000];
+        char path[600], limit[32];
+        size_t entry_bytes;
+        const vpps_cache_key key = make_key("source"), other = make_key("other");
+        cache_folder_make();
+        TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
+        cache_folder_count(path, sizeof path);
+        free(cache_folder_load(path, &entry_bytes));
+        snprintf(limit, sizeof limit, "%zu", entry_bytes - 1);
+        setenv("VPPS_CACHE_BYTES", limit, 1);
+        TEST_FAILS(vpps_cache_write(&other, payload, sizeof payload), VPPS_IO, limit);
+        check_none(&other, "");
+        check_entry(&key, payload, sizeof payload); /* nothing was removed for what did not come */
+        setenv("VPPS_CACHE_BYTES", "0", 1);
+        TEST_FAILS(vpps_cache_write(&other, payload, 0), VPPS_IO, "limit of 0");
+        for (size_t i = 0; i < sizeof no_numbers / sizeof *no_numbers; i++) {
+            setenv("VPPS_CACHE_BYTES", no_numbers[i], 1);
+            TEST_FAILS(vpps_cache_write(&other, payload, sizeof payload), VPPS_ARGUMENT, no_numbers[i]);
+        }
+        cache_folder_remove();
+    }
+END_TEST
+
+/* What a killed writer left goes after an hour; what another is writing, and foreign files, stay. */
+START_TEST(left_over_files)
+    {
+        enum { HOUR = 3600 };
+        char stale[600], fresh[600];
+        uint32_t removed;
+        uint64_t bytes;
+        const vpps_cache_key key = make_key("source");
+        cache_folder_make();
+        TEST_OK(vpps_cache_write(&key, "payload", 7));
+        snprintf(stale, sizeof stale, "%s", cache_folder_path(".0123456789abcdef0123456789abcdef.17-0.tmp"));
+        snprintf(fresh, sizeof fresh, "%s", cache_folder_path(".0123456789abcdef0123456789abcdef.17-1.tmp"));
+        static const char *const foreign[] = {"notes", "0123.vpps", ".0123.tmp",
+                                              "0123456789abcdef0123456789abcdef0.vpps",
+                                              "0123456789ABCDEF0123456789abcdef.vpps"};
+        enum { FOREIGN = sizeof foreign / sizeof *foreign };
+        for (int i = 0; i < FOREIGN; i++) {
+            cache_folder_store(cache_folder_path(foreign[i]), "x", 1);
+            age(cache_folder_path(foreign[i]), 10 * HOUR);
+        }
+        cache_folder_store(stale, "x", 1);
+        age(stale, HOUR + 60);
+        cache_folder_store(fresh, "x", 1);
+        age(fresh, HOUR - 60);
+        check_entry(&key, "payload", 7);
+        check_counts(1, 0);
+        ck_assert_int_eq(access(stale, F_OK), 0); /* reading and listing remove nothing */
+        TEST_OK(vpps_cache_write(&key, "payload", 7));
+        ck_assert_int_ne(access(stale, F_OK), 0);
+        ck_assert_int_eq(access(fresh, F_OK), 0);
+        ck_assert_int_eq(cache_folder_count(NULL, 0), FOREIGN + 2);
+        TEST_OK(vpps_cache_clear(&removed, &bytes));
+        ck_assert_uint_eq(removed, 1);
+        ck_assert_uint_gt(bytes, 7);
+        ck_assert_int_eq(cache_folder_count(NULL, 0), FOREIGN + 1);
+        TEST_OK(vpps_cache_clear(&removed, &bytes));
+        ck_assert_uint_eq(removed, 0);
+        ck_assert_uint_eq(bytes, 0);
+        cache_folder_remove();
+    }
+END_TEST
+
+/* Names that a killed process with this one's number took are passed over, and nothing is written into its files. */
+START_TEST(taken_names)
+    {
+        char digits[33] = "", path[600];
+        const vpps_cache_key key = make_key("source");
+        cache_folder_make();
+        TEST_OK(vpps_cache_write(&key, "old", 3));
+        cache_folder_count(path, sizeof path);
+        memcpy(digits, strrchr(path, '/') + 1, 32);
+        for (int i = 0; i < 8; i++) {
+            char name[128];
+            snprintf(name, sizeof name, ".%s.%ld-%d.tmp", digits, (long)getpid(), i);
+            cache_folder_store(cache_folder_path(name), "left", 4);
+        }
+        TEST_OK(vpps_cache_write(&key, "payload", 7));
+        check_entry(&key, "payload", 7);
+        ck_assert_int_eq(cache_folder_count(NULL, 0), 9);
+        cache_folder_remove();
+    }
+END_TEST
+
+static bool see_first(const vpps_cache_entry *entry, void *context) {
+    int *calls = context;
+    ++*calls;
+    ck_assert_str_eq(entry->kind, "simt");
+    ck_assert_str_eq(entry->description, "a plan");
+    ck_assert_str_eq(entry->toolchain, "c++ -O2");
+    ck_assert_uint_gt(entry->bytes, 1234);
+    ck_assert_int_le(entry->used, time(NULL));
+    ck_assert_int_ge(entry->used, time(NULL) - 60);
+    ck_assert_uint_eq(strspn(entry->file, "0123456789abcdef"), 32);
+    ck_assert_str_eq(entry->file + 32, ".vpps");
+    ck_assert(!entry->damaged);
+    return false;
+}
+
+START_TEST(listed)
+    {
+        static char payload[1234];
+        char path[600];
+        int calls = 0;
+        const vpps_cache_key old = make_key("old"), new = {"simt", "a plan", "c++ -O2", "s", 1};
+        cache_folder_make();
+        TEST_OK(vpps_cache_write(&old, "payload", 7));
+        cache_folder_count(path, sizeof path);
+        age(path, 100);
+        TEST_OK(vpps_cache_write(&new, payload, sizeof payload));
+        TEST_OK(vpps_cache_list(see_first, &calls, NULL));
+        ck_assert_int_eq(calls, 1);
+        cache_folder_remove();
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- processes */
+
+enum { LONGEST = 20000, SHARED_KEYS = 2 };
+static const char *const shared_sources[SHARED_KEYS] = {"shared 0", "shared 1"};
+
+/* Writes entries whose bytes are all equal, and whose length says which byte; 0 fine. */
+static int write_many(uint64_t seed, uint32_t n) {
+    static char payload[LONGEST];
+    for (uint32_t i = 0; i < n; i++) {
+        const size_t bytes = vpps_random_below(&seed, LONGEST);
+        const vpps_cache_key key = make_key(shared_sources[vpps_random_below(&seed, SHARED_KEYS)]);
+        memset(payload, (int)(bytes % 251), bytes);
+        if (vpps_cache_write(&key, payload, bytes) != VPPS_OK) return 1;
+    }
+    return 0;
+}
+
+/* Reads as long as the file "stop" is not there. Entries may be there or not, but are whole; 0 fine, with some seen. */
+static int read_many(const char *stop) {
+    uint32_t seen = 0;
+    do {
+        for (int k = 0; k < SHARED_KEYS; k++) {
+            char why[VPPS_MESSAGE_BYTES];
+            const vpps_cache_key key = make_key(shared_sources[k]);
+            void *bytes;
+            size_t size;
+            if (vpps_cache_read(&key, &bytes, &size, why) != VPPS_OK || *why) return 1;
+            if (!bytes) continue;
+            seen++;
+            for (size_t i = 0; i < size; i++) {
+                if (((const unsigned char *)bytes)[i] != size % 251) return 2;
+            }
+            free(bytes);
+        }
+        uint32_t counts[2] = {0};
+        if (vpps_cache_list(count_entry, counts, NULL) != VPPS_OK || counts[1] > 0) return 3;
+    } while (access(stop, F_OK) != 0);
+    return seen > 0 ? 0 : 4;
+}
+
+START_TEST(concurrent_processes)
+    {
+        enum { WRITERS = 3, READERS = 2 };
+        pid_t children[WRITERS + READERS];
+        char stop[600];
+        cache_folder_make();
+        snprintf(stop, sizeof stop, "%s", cache_folder_path("stop"));
+        setenv("VPPS_CACHE_BYTES", "25000", 1); /* less than both entries may have: they evict each other */
+        fflush(NULL);
+        for (int i = 0; i < WRITERS + READERS; i++) {
+            children[i] = fork();
+            ck_assert_int_ge(children[i], 0);
+            if (children[i] == 0) {
+                _exit(i < WRITERS ? write_many(test_seed() * 100 + (uint64_t)i, test_scaled(80)) : read_many(stop));
+            }
+        }
+        for (int i = 0; i < WRITERS + READERS; i++) {
+            int status = -1;
+            if (i == WRITERS) cache_folder_store(stop, "x", 1);
+            ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
+            ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %d: %x", i, (unsigned)status);
+        }
+        unlink(stop);
+        const int files = cache_folder_count(NULL, 0); /* no temporary file is left */
+        ck_assert_int_ge(files, 1);
+        ck_assert_int_le(files, SHARED_KEYS);
+        cache_folder_remove();
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("cache");
+    TCase *tests = tcase_create("cache");
+    tcase_add_test(tests, round_trip);
+    tcase_add_test(tests, keys_apart);
+    tcase_add_test(tests, text_with_line_breaks);
+    tcase_add_test(tests, damaged_entries);
+    tcase_add_test(tests, folders);
+    tcase_add_test(tests, impossible_folders);
+    tcase_add_test(tests, read_only_folder);
+    tcase_add_test(tests, no_space);
+    tcase_add_test(tests, bounded_size);
+    tcase_add_test(tests, limits);
+    tcase_add_test(tests, left_over_files);
+    tcase_add_test(tests, taken_names);
+    tcase_add_test(tests, listed);
+    tcase_add_test(tests, concurrent_processes);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}

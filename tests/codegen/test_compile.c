@@ -1,0 +1,556 @@
+/* test_compile.c - NVRTC, what a CUBIN says of itself, and compiled kernels in the cache.
+ *
+ * Without NVRTC, the tests that compile check that its absence is reported, and say that they did not compile. Each
+ * test is a process of its own, so each finds the library anew. */
+#include "cache_folder.h"
+#include "codegen/cache.h"
+#include "codegen/compile.h"
+#include "codegen/machine.h"
+#include "compile_elf.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Needs 128 bytes of static shared memory, and dynamic besides. */
+static const char *const small_source = "extern \"C\" __global__ void __launch_bounds__(64) small(float *x, int n) {\n"
+                                        "    __shared__ float s[32];\n"
+                                        "    extern __shared__ float more[];\n"
+                                        "    s[threadIdx.x & 31] = x[threadIdx.x];\n"
+                                        "    more[threadIdx.x] = 2;\n"
+                                        "    __syncthreads();\n"
+                                        "    x[n] = s[(threadIdx.x + n) & 31] * more[n];\n"
+                                        "}\n";
+
+/* 96 values for the 64 registers that 1024 threads leave each. */
+static const char *const spilling_source =
+    "extern \"C\" __global__ void __launch_bounds__(1024) spilling(float *x, int n) {\n"
+    "    float r[96];\n"
+    "    #pragma unroll\n"
+    "    for (int i = 0; i < 96; i++) r[i] = x[threadIdx.x + i * 1024];\n"
+    "    for (int k = 0; k < n; k++) {\n"
+    "        #pragma unroll\n"
+    "        for (int i = 0; i < 96; i++) r[i] = r[i] * x[k] + r[(i + 7) % 96];\n"
+    "    }\n"
+    "    #pragma unroll\n"
+    "    for (int i = 0; i < 96; i++) x[threadIdx.x + i * 1024] = r[i];\n"
+    "}\n";
+
+/* An array with indices of run time lies in local memory, and nothing is spilled. */
+static const char *const indexed_source = "extern \"C\" __global__ void indexed(float *x, const int *at, int n) {\n"
+                                          "    float r[16];\n"
+                                          "    for (int i = 0; i < n; i++) r[at[i]] = x[i];\n"
+                                          "    for (int i = 0; i < n; i++) x[i] = r[at[n - i]];\n"
+                                          "}\n";
+
+/* False without NVRTC, after checking that both calls say so. */
+static bool have_nvrtc(const char *test) {
+    int major, minor;
+    uint32_t architectures[64], n = 64;
+    void *cubin;
+    size_t bytes;
+    vpps_cubin_report report;
+    const char *own = getenv("VPPS_NVRTC"), *name = own && *own ? own : "libnvrtc.so";
+    if (vpps_nvrtc_version(&major, &minor, architectures, &n) == VPPS_OK) return true;
+    TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, name);
+    TEST_FAILS(vpps_compile(small_source, "small", 90, "", true, &cubin, &bytes, &report), VPPS_DEVICE, name);
+    ck_assert_ptr_null(cubin);
+    printf("no NVRTC here: %s compiled nothing\n", test);
+    return false;
+}
+
+/* ---------------------------------------------------------------- the library */
+
+START_TEST(library_by_name)
+    {
+        int major, minor;
+        uint32_t architectures[64], n = 64;
+        void *cubin;
+        size_t bytes;
+        vpps_cubin_report report;
+        setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so.99", 1);
+        TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, "/nowhere/libnvrtc.so.99");
+        vpps_fail(VPPS_OK, "x");
+        setenv("VPPS_NVRTC", "", 1); /* too late: a process looks once */
+        TEST_FAILS(vpps_compile(small_source, "small", 90, "", true, &cubin, &bytes, &report), VPPS_DEVICE,
+                   "/nowhere/libnvrtc.so.99");
+        ck_assert_ptr_null(cubin);
+        ck_assert_uint_eq(bytes, 0);
+    }
+END_TEST
+
+START_TEST(another_library)
+    {
+        int major, minor;
+        uint32_t architectures[64], n = 64;
+        setenv("VPPS_NVRTC", "libm.so.6", 1);
+        TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, "no function nvrtc");
+    }
+END_TEST
+
+START_TEST(version)
+    {
+        int major, minor;
+        uint32_t architectures[64], few[64] = {0}, n = 64, two = 2;
+        if (!have_nvrtc("version")) return;
+        TEST_OK(vpps_nvrtc_version(&major, &minor, architectures, &n));
+        ck_assert_int_ge(major, 11);
+        ck_assert_int_ge(minor, 0);
+        ck_assert_uint_ge(n, 3);
+        for (uint32_t i = 1; i < n; i++) ck_assert_uint_lt(architectures[i - 1], architectures[i]);
+        TEST_OK(vpps_nvrtc_version(&major, &minor, few, &two));
+        ck_assert_uint_eq(two, 2);
+        ck_assert_uint_eq(few[1], architectures[1]);
+        ck_assert_uint_eq(few[2], 0);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- compiling */
+
+static void compile_for(uint32_t arch, void *context) {
+    const char *source = context;
+    int major, minor;
+    uint32_t known[64], n = 64;
+    bool supported = false;
+    void *cubin;
+    size_t bytes;
+    vpps_cubin_report r;
+    TEST_OK(vpps_nvrtc_version(&major, &minor, known, &n));
+    for (uint32_t i = 0; i < n; i++) supported |= known[i] == arch;
+    if (!supported) return;
+    TEST_OK(vpps_compile(source, "small", arch, "small", false, &cubin, &bytes, &r));
+    ck_assert_uint_gt(bytes, 1000);
+    ck_assert_mem_eq(cubin, "\177ELF", 4);
+    ck_assert_uint_ge(r.registers, 4);
+    ck_assert_uint_le(r.registers, 32);
+    ck_assert_uint_eq(r.frame_bytes, 0);
+    ck_assert_uint_eq(r.spill_bytes, 0);
+    ck_assert_uint_eq(r.shared_bytes, 128);
+    ck_assert_uint_ge(r.code_bytes, 128);
+    ck_assert_uint_lt(r.code_bytes, bytes);
+    ck_assert(r.seconds > 0 && !r.cached);
+    free(cubin);
+}
+
+START_TEST(every_architecture)
+    {
+        char source[1024];
+        if (!have_nvrtc("every_architecture")) return;
+        cache_folder_make();
+        snprintf(source, sizeof source, "%s", small_source);
+        vpps_machine_architectures(compile_for, source);
+        ck_assert_int_eq(cache_folder_count(NULL, 0), 0); /* use_cache was false */
+        cache_folder_remove();
+    }
+END_TEST
+
+START_TEST(spills_and_frames)
+    {
+        void *cubin;
+        size_t bytes;
+        vpps_cubin_report r, again;
+        if (!have_nvrtc("spills_and_frames")) return;
+        cache_folder_make();
+        TEST_OK(vpps_compile(spilling_source, "spilling", 90, "", true, &cubin, &bytes, &r));
+        free(cubin);
+        ck_assert_uint_le(r.registers, 64);
+        ck_assert_uint_ge(r.frame_bytes, 64 * 4);
+        ck_assert_uint_ge(r.spill_bytes, r.frame_bytes);
+        TEST_OK(vpps_compile(spilling_source, "spilling", 90, "", true, &cubin, &bytes, &again));
+        free(cubin);
+        ck_assert(again.cached);
+        ck_assert_uint_eq(again.spill_bytes, r.spill_bytes);
+        ck_assert_uint_eq(again.frame_bytes, r.frame_bytes);
+        TEST_OK(vpps_compile(indexed_source, "indexed", 90, "", true, &cubin, &bytes, &r));
+        free(cubin);
+        ck_assert_uint_eq(r.frame_bytes, 16 * 4);
+        ck_assert_uint_eq(r.spill_bytes, 0);
+        cache_folder_remove();
+    }
+END_TEST
+
+START_TEST(refused_sources)
+    {
+        void *cubin;
+        size_t bytes;
+        vpps_cubin_report r;
+        if (!have_nvrtc("refused_sources")) return;
+        cache_folder_make();
+        TEST_FAILS(vpps_compile("__device__ int a;\n__device__ int b = c;\n__device__ int d = e;\n", "small", 90, "",
+                                true, &cubin, &bytes, &r),
+                   VPPS_DEVICE, "kernel.cu(2): error: identifier \"c\" is undefined");
+        ck_assert_ptr_null(strchr(vpps_error_message(), '\n'));
+        ck_assert_ptr_null(cubin);
+        TEST_FAILS(vpps_compile(small_source, "small", 70, "", true, &cubin, &bytes, &r), VPPS_DEVICE, "sm_70");
+        TEST_FAILS(vpps_compile(small_source, "smaller", 90, "", true, &cubin, &bytes, &r), VPPS_FORMAT, "'smaller'");
+        ck_assert_ptr_null(cubin);
+        /* ptxas refuses what the front end lets through: 1 MiB of shared memory. */
+        TEST_FAILS(vpps_compile("extern \"C\" __global__ void small(float *x, int n) {\n"
+                                "    __shared__ float s[262144];\n"
+                                "    s[threadIdx.x] = x[n]; __syncthreads(); x[n] = s[n];\n"
+                                "}\n",
+                                "small", 90, "", true, &cubin, &bytes, &r),
+                   VPPS_DEVICE, "'small' uses too much shared data");
+        TEST_FAILS(vpps_compile("extern \"C\" __global__ void small() { asm volatile(\"nonsense;\"); }", "small", 90,
+                                "", true, &cubin, &bytes, &r),
+                   VPPS_DEVICE, "'nonsense'");
+        ck_assert_int_eq(cache_folder_count(NULL, 0), 0);
+        cache_folder_remove();
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- cache */
+
+typedef struct compiled {
+    void *cubin;
+    size_t bytes;
+    vpps_cubin_report report;
+} compiled;
+
+static compiled compile_small(bool cached) {
+    compiled c;
+    TEST_OK(vpps_compile(small_source, "small", 90, "a small kernel", true, &c.cubin, &c.bytes, &c.report));
+    ck_assert_int_eq(c.report.cached, cached);
+    ck_assert(cached ? c.report.seconds == 0 : c.report.seconds > 0);
+    ck_assert_uint_eq(c.report.shared_bytes, 128);
+    return c;
+}
+
+/* It is as good as the first: the compiler makes the same bytes of the same source. */
+static void check_same(compiled c, const compiled *first) {
+    ck_assert_uint_eq(c.bytes, first->bytes);
+    ck_assert_mem_eq(c.cubin, first->cubin, first->bytes);
+    ck_assert_uint_eq(c.report.registers, first->report.registers);
+    ck_assert_uint_eq(c.report.code_bytes, first->report.code_bytes);
+    free(c.cubin);
+}
+
+START_TEST(cached)
+    {
+        char path[600];
+        size_t n;
+        if (!have_nvrtc("cached")) return;
+        cache_folder_make();
+        const compiled first = compile_small(false);
+        check_same(compile_small(true), &first);
+        ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
+        char *file = cache_folder_load(path, &n);
+        const size_t places[] = {0, 40, n / 2, n - 1};
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            file[places[i]] ^= 1;
+            cache_folder_store(path, file, n);
+            file[places[i]] ^= 1;
+            check_same(compile_small(false), &first);
+            check_same(compile_small(true), &first);
+        }
+        free(file);
+        free(first.cubin);
+        cache_folder_remove();
+    }
+END_TEST
+
+typedef struct known_entry {
+    char toolchain[512];
+} known_entry;
+
+static bool copy_toolchain(const vpps_cache_entry *entry, void *context) {
+    known_entry *k = context;
+    ck_assert_str_eq(entry->kind, "cubin");
+    ck_assert_str_eq(entry->description, "a small kernel");
+    snprintf(k->toolchain, sizeof k->toolchain, "%s", entry->toolchain);
+    return true;
+}
+
+/* Entries whose checksums are right, under the right key, with content that is no kernel. */
+START_TEST(cached_nonsense)
+    {
+        static const char *const payloads[] = {"",
+                                               "nonsense",
+                                               "spill-bytes 1\nnonsense",
+                                               "spill-bytes 1",
+                                               "spill-bytes \n",
+                                               "spill-bytes 99999999999\n",
+                                               "spill-bytes x\n"};
+        known_entry known;
+        if (!have_nvrtc("cached_nonsense")) return;
+        cache_folder_make();
+        const compiled first = compile_small(false);
+        TEST_OK(vpps_cache_list(copy_toolchain, &known, NULL));
+        ck_assert_ptr_nonnull(strstr(known.toolchain, "NVRTC "));
+        ck_assert_ptr_nonnull(strstr(known.toolchain, "sm_90"));
+        const vpps_cache_key key = {"cubin", "a small kernel", known.toolchain, small_source, strlen(small_source)};
+        for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
+            TEST_OK(vpps_cache_write(&key, payloads[i], strlen(payloads[i])));
+            check_same(compile_small(false), &first);
+            check_same(compile_small(true), &first);
+        }
+        ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
+        free(first.cubin);
+        cache_folder_remove();
+    }
+END_TEST
+
+START_TEST(cache_out_of_order)
+    {
+        if (!have_nvrtc("cache_out_of_order")) return;
+        const char *cache = cache_folder_make();
+        cache_folder_store(cache, "a file", 6);
+        const compiled first = compile_small(false);
+        check_same(compile_small(false), &first);
+        free(first.cubin);
+        cache_folder_remove();
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- threads */
+
+enum { ROUNDS = 3 };
+
+typedef struct worker {
+    char source[ROUNDS][128];
+    compiled made[ROUNDS];
+    vpps_status status;
+    char message[VPPS_MESSAGE_BYTES];
+} worker;
+
+static void *compile_sources(void *argument) {
+    worker *w = argument;
+    for (int i = 0; i < ROUNDS && w->status == VPPS_OK; i++) {
+        compiled *c = &w->made[i];
+        w->status = vpps_compile(w->source[i], "k", 90, "", true, &c->cubin, &c->bytes, &c->report);
+        snprintf(w->message, sizeof w->message, "%s", vpps_error_message());
+    }
+    return NULL;
+}
+
+START_TEST(two_threads)
+    {
+        static worker workers[2];
+        pthread_t threads[2];
+        cache_folder_make();
+        for (int w = 0; w < 2; w++) {
+            for (int i = 0; i < ROUNDS; i++) {
+                snprintf(workers[w].source[i], sizeof workers[w].source[i],
+                         "extern \"C\" __global__ void k(float *x) { x[threadIdx.x] = %d; }", 10 * w + i);
+            }
+        }
+        /* Neither has the library open: the two race for that, too. */
+        for (int w = 0; w < 2; w++)
+            ck_assert_int_eq(pthread_create(&threads[w], NULL, compile_sources, &workers[w]), 0);
+        for (int w = 0; w < 2; w++) ck_assert_int_eq(pthread_join(threads[w], NULL), 0);
+        if (!have_nvrtc("two_threads")) {
+            for (int w = 0; w < 2; w++) ck_assert_int_eq(workers[w].status, VPPS_DEVICE);
+            cache_folder_remove();
+            return;
+        }
+        for (int w = 0; w < 2; w++) {
+            ck_assert_msg(workers[w].status == VPPS_OK, "%s", workers[w].message);
+            for (int i = 0; i < ROUNDS; i++) {
+                const compiled *c = &workers[w].made[i];
+                compiled alone;
+                TEST_OK(
+                    vpps_compile(workers[w].source[i], "k", 90, "", false, &alone.cubin, &alone.bytes, &alone.report));
+                check_same(alone, c);
+                free(c->cubin);
+            }
+        }
+        ck_assert_int_eq(cache_folder_count(NULL, 0), 2 * ROUNDS);
+        cache_folder_remove();
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- the file */
+
+static const compile_elf plain_elf = {"k", 77, 0, 0, 512, 128, false, 0, false};
+
+static size_t write_elf(unsigned char bytes[COMPILE_ELF_BYTES]) { return compile_elf_write(&plain_elf, bytes); }
+
+START_TEST(crafted_files)
+    {
+        unsigned char bytes[COMPILE_ELF_BYTES];
+        vpps_cubin_report r = {.spill_bytes = 5, .seconds = 2, .cached = true};
+        TEST_OK(vpps_cubin_inspect(bytes, write_elf(bytes), "k", &r));
+        ck_assert_uint_eq(r.registers, 77);
+        ck_assert_uint_eq(r.frame_bytes, 0);
+        ck_assert_uint_eq(r.shared_bytes, 128);
+        ck_assert_uint_eq(r.code_bytes, 512);
+        ck_assert(r.spill_bytes == 5 && r.seconds == 2 && r.cached); /* not the file's to say */
+        TEST_OK(vpps_cubin_inspect(bytes, write_elf(bytes), "other", &r));
+        ck_assert_uint_eq(r.registers, 99);
+
+        const compile_elf framed = {"k", 1, 24, 16, 0, 2048, true, 0, false},
+                          deep = {"k", 1, 16, 24, 0, 1023, true, 0, false};
+        TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&framed, bytes), "k", &r));
+        ck_assert_uint_eq(r.frame_bytes, 24);
+        ck_assert_uint_eq(r.shared_bytes, 1024);
+        ck_assert_uint_eq(r.code_bytes, 0);
+        TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&deep, bytes), "k", &r));
+        ck_assert_uint_eq(r.frame_bytes, 24);
+        ck_assert_uint_eq(r.shared_bytes, 1023);
+        const compile_elf bare = {"k", 3, UINT32_MAX, UINT32_MAX, 16, UINT32_MAX, true, 0, false};
+        TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&bare, bytes), "k", &r));
+        ck_assert_uint_eq(r.registers, 3);
+        ck_assert_uint_eq(r.frame_bytes, 0);
+        ck_assert_uint_eq(r.shared_bytes, 0);
+    }
+END_TEST
+
+START_TEST(crafted_mistakes)
+    {
+        unsigned char bytes[COMPILE_ELF_BYTES];
+        vpps_cubin_report r = {.registers = 11, .frame_bytes = 12};
+        const compile_elf uncounted = {"k", UINT32_MAX, 0, 0, 512, 128, false, 0, false};
+        TEST_FAILS(vpps_cubin_inspect(bytes, compile_elf_write(&uncounted, bytes), "k", &r), VPPS_FORMAT, "registers");
+        for (uint32_t cut = 1; cut < 12; cut++) { /* the last record has 12 bytes */
+            compile_elf e = plain_elf;
+            e.info_cut = cut;
+            TEST_FAILS(vpps_cubin_inspect(bytes, compile_elf_write(&e, bytes), "k", &r), VPPS_FORMAT,
+                       ".nv.info is cut");
+        }
+        const size_t n = write_elf(bytes);
+        TEST_FAILS(vpps_cubin_inspect(bytes, n, "kk", &r), VPPS_FORMAT, "'kk'");
+        TEST_FAILS(vpps_cubin_inspect(bytes, n, "othe", &r), VPPS_FORMAT, "'othe'");
+        TEST_FAILS(vpps_cubin_inspect(bytes, n - 1, "k", &r), VPPS_FORMAT, "table of sections");
+        TEST_FAILS(vpps_cubin_inspect(bytes, 0, "k", &r), VPPS_FORMAT, "shorter");
+        TEST_FAILS(vpps_cubin_inspect("text", 4, "k", &r), VPPS_FORMAT, "shorter");
+        bytes[18] = 62; /* x86-64 */
+        TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, "CUDA ELF");
+        ck_assert_uint_eq(r.registers, 11); /* a failure changes nothing */
+        ck_assert_uint_eq(r.frame_bytes, 12);
+    }
+END_TEST
+
+/* Sets a member of a section's header; sh_offset is its byte 24, sh_size its byte 32. */
+static void patch_section(unsigned char *file, uint32_t section, size_t member, uint64_t value) {
+    uint64_t table;
+    memcpy(&table, file + 40, sizeof table); /* e_shoff */
+    memcpy(file + table + section * 64 + member, &value, sizeof value);
+}
+
+/* Offsets and sizes whose sum is small because it does not fit into 64 bits. */
+START_TEST(overflowing_offsets)
+    {
+        static const struct {
+            uint32_t section;
+            const char *message;
+        } cases[] = {{1, "no table of symbols"},
+                     {2, "code"},
+                     {3, "no table of symbols"},
+                     {4, "no section .nv.info"},
+                     {6, "names"}};
+        unsigned char bytes[COMPILE_ELF_BYTES];
+        vpps_cubin_report r = {0};
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            const size_t n = write_elf(bytes);
+            patch_section(bytes, cases[i].section, 24, UINT64_MAX - 63);
+            patch_section(bytes, cases[i].section, 32, 128);
+            TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, cases[i].message);
+        }
+        const size_t n = write_elf(bytes);
+        patch_section(bytes, 5, 32, (uint64_t)1 << 32);
+        TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, "shared memory");
+    }
+END_TEST
+
+/* Memory whose last byte is followed by a page that may not be read: a read too far ends the test. */
+static unsigned char *guarded_end(size_t bytes) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;
+    unsigned char *memory = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert(memory != MAP_FAILED);
+    ck_assert_int_eq(mprotect(memory + whole, page, PROT_NONE), 0);
+    return memory + whole;
+}
+
+/* Every shorter file, and every byte changed in several ways. Only FORMAT may come of it, or a report. */
+static void damage_file(const unsigned char *file, size_t n, const char *entry) {
+    unsigned char *end = guarded_end(n);
+    uint64_t random = test_seed();
+    uint32_t refused = 0, wrong = 0;
+    vpps_cubin_report r = {0};
+    for (size_t bytes = 0; bytes < n; bytes++) {
+        memcpy(end - bytes, file, bytes);
+        const vpps_status status = vpps_cubin_inspect(end - bytes, bytes, entry, &r);
+        refused += status == VPPS_FORMAT;
+        wrong += status != VPPS_OK && status != VPPS_FORMAT;
+    }
+    ck_assert_uint_ge(refused, n - 1024); /* at most what lies behind the table of sections is not missed */
+    memcpy(end - n, file, n);
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t changes[] = {0x01, 0x80, 0xff, (uint8_t)(1 + vpps_random_below(&random, 255)),
+                                   (uint8_t)(1 + vpps_random_below(&random, 255))};
+        for (size_t c = 0; c < sizeof changes; c++) {
+            (end - n)[i] ^= changes[c];
+            const vpps_status status = vpps_cubin_inspect(end - n, n, entry, &r);
+            refused += status == VPPS_FORMAT;
+            wrong += status != VPPS_OK && status != VPPS_FORMAT;
+            (end - n)[i] ^= changes[c];
+        }
+    }
+    for (uint32_t i = 0; i < test_scaled(2000); i++) { /* many bytes at once */
+        for (int k = 0; k < 8; k++) (end - n)[vpps_random_below(&random, (uint32_t)n)] = (uint8_t)vpps_random(&random);
+        const vpps_status status = vpps_cubin_inspect(end - n, n, entry, &r);
+        wrong += status != VPPS_OK && status != VPPS_FORMAT;
+        if (i % 8 == 7) memcpy(end - n, file, n);
+    }
+    ck_assert_uint_eq(wrong, 0);
+    memcpy(end - n, file, n);
+    TEST_OK(vpps_cubin_inspect(end - n, n, entry, &r));
+}
+
+/* All values of every byte: names then begin at every place near the end of the file, too. */
+static void change_every_byte(const unsigned char *file, size_t n, const char *entry) {
+    unsigned char *bytes = guarded_end(n) - n;
+    uint32_t wrong = 0;
+    vpps_cubin_report r = {0};
+    memcpy(bytes, file, n);
+    for (size_t i = 0; i < n; i++) {
+        for (int value = 0; value < 256; value++) {
+            bytes[i] = (uint8_t)value;
+            const vpps_status status = vpps_cubin_inspect(bytes, n, entry, &r);
+            wrong += status != VPPS_OK && status != VPPS_FORMAT;
+        }
+        bytes[i] = file[i];
+    }
+    ck_assert_uint_eq(wrong, 0);
+}
+
+START_TEST(damaged_files)
+    {
+        unsigned char bytes[COMPILE_ELF_BYTES];
+        void *cubin;
+        size_t n;
+        vpps_cubin_report r;
+        compile_elf e = plain_elf;
+        damage_file(bytes, write_elf(bytes), "k");
+        e.names_last = true;
+        const size_t small_bytes = compile_elf_write(&e, bytes);
+        damage_file(bytes, small_bytes, "k");
+        change_every_byte(bytes, small_bytes, "k");
+        if (!have_nvrtc("damaged_files")) return;
+        TEST_OK(vpps_compile(small_source, "small", 90, "", false, &cubin, &n, &r));
+        damage_file(cubin, n, "small");
+        free(cubin);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("compile");
+    TCase *tests = tcase_create("compile");
+    tcase_add_test(tests, library_by_name);
+    tcase_add_test(tests, another_library);
+    tcase_add_test(tests, version);
+    tcase_add_test(tests, every_architecture);
+    tcase_add_test(tests, spills_and_frames);
+    tcase_add_test(tests, refused_sources);
+    tcase_add_test(tests, cached);
+    tcase_add_test(tests, cached_nonsense);
+    tcase_add_test(tests, cache_out_of_order);
+    tcase_add_test(tests, two_threads);
+    tcase_add_test(tests, crafted_files);
+    tcase_add_test(tests, crafted_mistakes);
+    tcase_add_test(tests, overflowing_offsets);
+    tcase_add_test(tests, damaged_files);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}

@@ -1,0 +1,87 @@
+/* test_machine.c - machines by name: what any GPU must satisfy, and names that are none. */
+#include "codegen/machine.h"
+#include "common/testing.h"
+
+typedef struct seen {
+    uint32_t n, last;
+} seen;
+
+static void check_machine(uint32_t arch, void *context) {
+    seen *s = context;
+    vpps_machine full, bare, small;
+    char name[16];
+    ck_assert_uint_gt(arch, s->last);
+    s->last = arch;
+    s->n++;
+    snprintf(name, sizeof name, "sm_%u", arch);
+    TEST_OK(vpps_machine_named(&full, name, 0));
+    TEST_OK(vpps_machine_named(&bare, name + 3, 0));
+    ck_assert_mem_eq(&full, &bare, sizeof full);
+    ck_assert_str_eq(full.name, name);
+    ck_assert_uint_eq(full.arch, arch);
+    ck_assert_uint_ge(full.sms, 64);
+    ck_assert_uint_eq(full.sm_registers, 65536);
+    ck_assert_uint_ge(full.cta_shared_bytes, 64 * 1024);
+    /* From sm_80 on the system keeps 1 KiB of every CTA. */
+    ck_assert_uint_eq(full.sm_shared_bytes - full.cta_shared_bytes, arch < 80 ? 0 : 1024);
+    ck_assert_uint_ge(full.l2_bytes, (uint64_t)4 << 20);
+    TEST_OK(vpps_machine_named(&small, name, 3));
+    ck_assert_uint_eq(small.sms, 3);
+    small.sms = full.sms;
+    ck_assert_mem_eq(&full, &small, sizeof full);
+}
+
+START_TEST(every_architecture)
+    {
+        seen s = {0};
+        vpps_machine_architectures(check_machine, &s);
+        ck_assert_uint_eq(s.n, 8);
+        ck_assert_uint_eq(s.last, 120);
+    }
+END_TEST
+
+START_TEST(hopper)
+    {
+        vpps_machine m;
+        TEST_OK(vpps_machine_named(&m, "sm_90", 0));
+        ck_assert_uint_eq(m.sms, 132);
+        ck_assert_uint_eq(m.sm_shared_bytes, 233472); /* as the driver says of an H100 */
+        ck_assert_uint_eq(m.cta_shared_bytes, 232448);
+        ck_assert_uint_eq(m.l2_bytes, 52428800);
+    }
+END_TEST
+
+START_TEST(no_architecture)
+    {
+        static const char *const names[] = {"",
+                                            "sm_",
+                                            "70",
+                                            "sm_70",
+                                            "sm_90a",
+                                            "SM_90",
+                                            "-90",
+                                            "+90",
+                                            " 90",
+                                            "90 ",
+                                            "0",
+                                            "4294967386",
+                                            "99999999999999999999"};
+        vpps_machine m = {.sms = 7};
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            TEST_FAILS(vpps_machine_named(&m, names[i], 0), VPPS_ARGUMENT,
+                       "sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_103, sm_120");
+            ck_assert_ptr_nonnull(strstr(vpps_error_message(), names[i]));
+        }
+        ck_assert_uint_eq(m.sms, 7);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("machine");
+    TCase *tests = tcase_create("machine");
+    tcase_add_test(tests, every_architecture);
+    tcase_add_test(tests, hopper);
+    tcase_add_test(tests, no_architecture);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
