@@ -5,7 +5,7 @@
 #     tools/gpu_check.sh             make gpu-check: check
 #     tools/gpu_check.sh prepare     make gpu-prepare: programs for a machine that can neither build nor download
 #
-# The check needs the driver, NVRTC, and three programs: the command, tests/runtime/test_gpu_agreement.c and
+# The check needs the driver, NVRTC, and three programs: the command, tests/gpu/test_gpu_agreement.c and
 # bench/bench_gpu.c. It takes them from build-gpu/ when `prepare` made them there from the very same sources, else it
 # builds them (make, a C compiler and the packages of `tools/setup.sh build test`). What `prepare` makes needs nothing but
 # glibc, no older than here: the other libraries are linked in. build-gpu/ is to be copied along with the sources.
@@ -25,7 +25,7 @@ cd "$(dirname "$0")/.."
 make=${MAKE:-make}
 build=${BUILD:-build}
 prepared="build-gpu"
-programs=(vpps tests/runtime_test_gpu_agreement bench/bench_gpu)
+programs=(vpps tests/gpu_test_gpu_agreement bench/bench_gpu)
 
 sum_of_sources() {
     find Makefile include src models tests bench \( -name '*.[chS]' -o -name '*.cuh' -o -name '*.def' -o -name Makefile \) \
@@ -155,7 +155,7 @@ slug=$(tr '[:upper:]' '[:lower:]' <<< "$gpu" | tr -cs 'a-z0-9\n' '-' | sed 's/^-
 out=${OUT:-bench/results/$slug}
 export VPPS_CACHE_DIR=$work/cache # kernels are compiled anew
 export VPPS_TEST_DEVICE=cuda CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-120}
-agreement=$from/tests/runtime_test_gpu_agreement
+agreement=$from/tests/gpu_test_gpu_agreement
 
 step agreement 600 "$agreement"
 step train 300 "$from/vpps" train tree-lstm --device cuda --generate listops --trees 1000 --epochs 1 --quiet --json

@@ -337,4 +337,5 @@ static void cpu_read(vpps_device *d, uint32_t offset, uint32_t words, float *out
 static bool cpu_caller_works(const vpps_device *d) { return ((const vpps_cpu *)d)->caller_works; }
 
 const vpps_device_table vpps_device_cpu = {"cpu",    cpu_create, cpu_destroy, cpu_launch, cpu_finished,
-                                           cpu_wait, cpu_read,   cpu_pull,    cpu_push,   cpu_caller_works, NULL, NULL, NULL};
+                                           cpu_wait, cpu_read,   cpu_pull,    cpu_push,   cpu_caller_works,
+                                           NULL,     NULL,       NULL};

@@ -29,7 +29,8 @@ typedef struct vpps_driver_table {
 
     vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address);
     void (*release)(vpps_driver *d, uint64_t address);
-    vpps_status (*allocate_host)(vpps_driver *d, size_t bytes, void **out); /* pinned: `write` from it is asynchronous */
+    vpps_status (*allocate_host)(vpps_driver *d, size_t bytes,
+                                 void **out); /* pinned: `write` from it is asynchronous */
     void (*release_host)(vpps_driver *d, void *memory);
     size_t (*free_bytes)(vpps_driver *d); /* device memory left */
 

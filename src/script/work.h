@@ -167,7 +167,7 @@ typedef struct vpps_schedule_work {
         bool active;
     } * streams;
     uint32_t n_streams, streams_made; /* of this plan; of the largest so far */
-    struct vpps_owner { /* hash table: VP that adds to a gradient in this item */
+    struct vpps_owner {               /* hash table: VP that adds to a gradient in this item */
         uint32_t offset, item, vp;
     } * owners;
     uint32_t owners_size, n_owners;

@@ -36,7 +36,7 @@ doctor) printf 'devices\n    cpu   ready\n    cuda  %s\n' "$DOCTOR" ;;
 *) echo "$*"; [ "$VPPS_TEST_DEVICE" = cuda ] ;;
 esac
 SH
-cat > "$work/programs/tests/runtime_test_gpu_agreement" << 'SH'
+cat > "$work/programs/tests/gpu_test_gpu_agreement" << 'SH'
 #!/bin/bash
 printf 'a "quoted" line\\ of\ttext, ä\n%s\n' "$VPPS_TEST_DEVICE $VPPS_TEST_SCALE" >&2
 exit "${AGREEMENT:-0}"
