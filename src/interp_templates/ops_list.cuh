@@ -30,8 +30,8 @@ __device__ __forceinline__ vpps_list_rule vpps_list_rule_of(unsigned opcode, uns
 #undef VPPS_UINT
 }
 
-/* Members are loaded four at a time, those beyond the last as nothing, so that a short list waits for memory once. */
-enum { VPPS_AT_A_TIME = 4 };
+/* Members are loaded two at a time, those beyond the last as nothing, so that a short list waits for memory once. */
+enum { VPPS_AT_A_TIME = 2 };
 
 /* Sum over members first, first + step ... of element i. */
 __device__ __forceinline__ float vpps_list_sum(const unsigned *list, unsigned members, unsigned i, unsigned first,

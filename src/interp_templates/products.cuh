@@ -292,7 +292,7 @@ __device__ __forceinline__ bool vpps_stage_next(const vpps_arguments &a, bool st
     __syncthreads();
     if (source >= n_sources) return false;
     unsigned end = source, used = 0;
-    while (end < n_sources) {
+    while (end < n_sources && (end == source || from == 0)) { /* the last part of a source is staged alone */
         const unsigned left = VPPS_PAD(vpps_source_elems(a, end)) - from;
         const unsigned length = left < VPPS_STAGE_PIECE ? left : VPPS_STAGE_PIECE;
         if (used + VPPS_VECTORS * length > VPPS_STAGE || (end > source && left > length)) break;
@@ -451,50 +451,80 @@ __device__ __forceinline__ void vpps_run_items(const vpps_arguments &a, const fl
     }
 }
 
-/* Adds up the terms of every group, and writes or adds them to the pool. */
-__device__ __forceinline__ void vpps_finish_groups(const vpps_arguments &a) {
+/* Adds up the terms of a group's value, `part` being the first of them. */
+__device__ __forceinline__ float vpps_add_terms(float sum, const float *part, unsigned n_terms) {
+#pragma unroll 1
+    for (unsigned q = 0; q < n_terms; q++) sum += part[q * VPPS_VALUES];
+    return sum;
+}
+
+/* AFFINE: outputs are the bias and the terms of every group. */
+__device__ __forceinline__ void vpps_finish_outputs(const vpps_arguments &a) {
     float *pool = (float *)a.pool;
-    const bool columns = vpps_by_columns();
     const unsigned vector = vpps_b.vector, n = vpps_vectors_now();
 #pragma unroll 1
     for (unsigned i = vpps_thread(); i < vpps_b.n_groups * VPPS_VALUES; i += VPPS_THREADS) {
         const unsigned group = i / VPPS_VALUES, value = i % VPPS_VALUES, v = value / VPPS_RPW, r = value % VPPS_RPW;
         const vpps_groups *span = &vpps_b.span[vpps_b.group_span[group]];
-        const unsigned *words = columns ? vpps_list_of(a, span->destination) : vpps_output_of(a, span->destination);
-        const vpps_rows own = vpps_rows_of(words[3]);
-        const unsigned row = own.first + (span->piece + group - span->group) * VPPS_RPW + r;
-        if (v >= n || row >= own.end) continue;
-        const float *part = vpps_parts + (span->item + (group - span->group) * span->n_terms) * VPPS_VALUES + value;
-        float *y = pool + row;
-        float sum = 0.0f;
-        if (columns) {
-            y += ((const unsigned *)a.script)[words[1] + vector + v];
-            sum = *y;
-        } else {
-            y += words[0] + (vector + v) * words[3];
-            if (words[2] != VPPS_NONE) sum = pool[vpps_param_of(a, words[2])->values + row];
-        }
-#pragma unroll 1
-        for (unsigned q = 0; q < span->n_terms; q++) sum += part[q * VPPS_VALUES];
-        *y = sum;
-    }
-}
-
-/* Gradients of biases: own rows, one thread each. */
-__device__ __forceinline__ void vpps_add_biases(const vpps_arguments &a) {
-    float *pool = (float *)a.pool;
-#pragma unroll 1
-    for (unsigned i = vpps_thread(); i < vpps_b.n_groups * VPPS_RPW; i += VPPS_THREADS) {
-        const unsigned group = i / VPPS_RPW, r = i % VPPS_RPW;
-        const vpps_groups *span = &vpps_b.span[vpps_b.group_span[group]];
         const unsigned *output = vpps_output_of(a, span->destination);
         const vpps_rows own = vpps_rows_of(output[3]);
         const unsigned row = own.first + (span->piece + group - span->group) * VPPS_RPW + r;
-        if (output[2] == VPPS_NONE || row >= own.end) continue;
-        float sum = 0.0f;
+        if (v >= n || row >= own.end) continue;
+        const float *part = vpps_parts + (span->item + (group - span->group) * span->n_terms) * VPPS_VALUES + value;
+        const float bias = output[2] != VPPS_NONE ? pool[vpps_param_of(a, output[2])->values + row] : 0.0f;
+        pool[output[0] + (vector + v) * output[3] + row] = vpps_add_terms(bias, part, span->n_terms);
+    }
+}
+
+/* AFFINE_T: adds the terms of every group to the lists' gradients. Members of a list may share one gradient (a word that
+ * occurs twice), so the first of them adds for all; so may members of two lists, so the lists take turns. */
+__device__ __forceinline__ void vpps_finish_gradients(const vpps_arguments &a) {
+    const unsigned vector = vpps_b.vector, n = vpps_vectors_now();
+#pragma unroll 1
+    for (unsigned s = 0; s < vpps_b.n_spans; s++) {
+        const vpps_groups *span = &vpps_b.span[s];
+        const unsigned *list = vpps_list_of(a, span->destination);
+        const unsigned *offsets = (const unsigned *)a.script + list[1] + vector;
+        const vpps_rows own = vpps_rows_of(list[3]);
+#pragma unroll 1
+        for (unsigned i = vpps_thread(); i < span->n_pieces * VPPS_VALUES; i += VPPS_THREADS) {
+            const unsigned group = i / VPPS_VALUES, v = i % VPPS_VALUES / VPPS_RPW, r = i % VPPS_RPW;
+            const unsigned row = own.first + (span->piece + group) * VPPS_RPW + r;
+            bool adds = v < n && row < own.end;
+#pragma unroll 1
+            for (unsigned u = 0; u < v && adds; u++) adds = offsets[u] != offsets[v];
+            if (!adds) continue;
+            const float *part = vpps_parts + (span->item + group * span->n_terms) * VPPS_VALUES + r;
+            float *y = (float *)a.pool + offsets[v] + row, sum = *y;
+#pragma unroll 1
+            for (unsigned u = v; u < n; u++) {
+                if (offsets[u] == offsets[v]) sum = vpps_add_terms(sum, part + u * VPPS_RPW, span->n_terms);
+            }
+            *y = sum;
+        }
+        __syncthreads();
+    }
+}
+
+/* Gradients of biases: own rows. Outputs may share a bias: a row is the same thread's in all of them. */
+__device__ __forceinline__ void vpps_add_biases(const vpps_arguments &a) {
+    float *pool = (float *)a.pool;
+#pragma unroll 1
+    for (unsigned s = 0; s < vpps_b.n_spans; s++) {
+        const vpps_groups *span = &vpps_b.span[s];
+        const unsigned *output = vpps_output_of(a, span->destination);
+        const vpps_rows own = vpps_rows_of(output[3]);
+        const unsigned first = span->piece * VPPS_RPW, end = first + span->n_pieces * VPPS_RPW;
+        if (output[2] == VPPS_NONE) continue;
+#pragma unroll 1
+        for (unsigned i = vpps_thread(); i < end && own.first + i < own.end; i += VPPS_THREADS) {
+            if (i < first) continue;
+            const float *part = vpps_parts + (span->group + (i - first) / VPPS_RPW) * VPPS_VALUES + i % VPPS_RPW;
+            float sum = 0.0f;
 #pragma unroll
-        for (int v = 0; v < VPPS_VECTORS; v++) sum += vpps_parts[group * VPPS_VALUES + v * VPPS_RPW + r];
-        pool[vpps_param_of(a, output[2])->gradient + row] += sum;
+            for (int v = 0; v < VPPS_VECTORS; v++) sum += part[v * VPPS_RPW];
+            atomicAdd(pool + vpps_param_of(a, output[2])->gradient + own.first + i, sum); /* does not wait for it */
+        }
     }
 }
 
@@ -609,7 +639,8 @@ __device__ __forceinline__ void vpps_run_bundle(const vpps_arguments &a, const f
             } else {
 #pragma unroll 1
                 for (bool start = true; vpps_stage_next(a, start); start = false) vpps_run_items(a, w, g, t);
-                if (vpps_b.opcode != VPPS_I_OUTER) vpps_finish_groups(a);
+                if (vpps_b.opcode == VPPS_I_AFFINE) vpps_finish_outputs(a);
+                if (vpps_b.opcode == VPPS_I_AFFINE_T) vpps_finish_gradients(a);
             }
             __syncthreads();
             if (vpps_thread() == 0) vpps_b.vector += VPPS_VECTORS;
@@ -655,7 +686,8 @@ __device__ __forceinline__ void vpps_gather(const vpps_arguments &a, unsigned fi
     }
 }
 
-/* A warp for every own row of every vector; its lanes take the VPs' shares. */
+/* Lanes take the VPs' shares of an element. Members of lists may share one gradient, so what a gradient is added to by is
+ * the same warp each time; the lanes look for a warp's members together. */
 __device__ __forceinline__ void vpps_reduce(const vpps_arguments &a, unsigned first, unsigned count, unsigned bundle) {
     float *pool = (float *)a.pool;
     const unsigned *script = (const unsigned *)a.script, *words = script + bundle;
@@ -664,18 +696,29 @@ __device__ __forceinline__ void vpps_reduce(const vpps_arguments &a, unsigned fi
     for (unsigned l = 0; l < words[0]; l++) {
         const unsigned *list = words + 2 + 4 * l, elems = list[3], members = script[list[0] - 1];
         const vpps_rows own = vpps_rows_of(elems);
-        const unsigned n = own.end - own.first;
-        if (!list[1]) continue;
+        if (!list[1] || own.first == own.end) continue;
 #pragma unroll 1
-        for (unsigned i = warp; i < n * count; i += VPPS_WARPS) {
-            const unsigned j = first + i / n, row = own.first + i % n;
-            const float *share = pool + list[2] + (unsigned long long)j * elems + row;
-            float sum = 0.0f;
+        for (unsigned start = 0; start < count; start += 32) {
+            const bool there = start + lane < count;
+            const unsigned gradient = there ? script[list[1] + first + start + lane] : 0;
+            unsigned mine = __ballot_sync(0xffffffffu, there && gradient / elems % VPPS_WARPS == warp);
 #pragma unroll 1
-            for (unsigned vp = lane; vp < VPPS_VPS; vp += 32) sum += share[(unsigned long long)vp * members * elems];
+            for (; mine; mine &= mine - 1) {
+                const unsigned k = __ffs(mine) - 1, j = first + start + k;
+                float *to = pool + __shfl_sync(0xffffffffu, gradient, k);
+#pragma unroll 1
+                for (unsigned row = own.first; row < own.end; row++) {
+                    const float *share = pool + list[2] + (unsigned long long)j * elems + row;
+                    float sum = 0.0f;
+#pragma unroll 1
+                    for (unsigned vp = lane; vp < VPPS_VPS; vp += 32) {
+                        sum += share[(unsigned long long)vp * members * elems];
+                    }
 #pragma unroll
-            for (unsigned offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
-            if (lane == 0) pool[script[list[1] + j] + row] += sum;
+                    for (unsigned offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+                    if (lane == 0) to[row] += sum;
+                }
+            }
         }
     }
 }

@@ -1,0 +1,40 @@
+/* gpu.h - the parts of bench_gpu. Every measurement is a line of JSON on stdout; tables for people go to stderr. */
+#ifndef VPPS_BENCH_GPU_H
+#define VPPS_BENCH_GPU_H
+
+#include "base/base.h"
+#include "runtime/driver.h"
+
+#include <jansson.h>
+
+typedef struct gpu_settings {
+    const char *device; /* "cuda", "simt" */
+    const char *trees;  /* file; NULL: generated ListOps */
+    double seconds;     /* of training, for every batch size and round */
+} gpu_settings;
+
+/* Median, lowest and highest of n > 0 figures, which are sorted. */
+typedef struct gpu_figure {
+    double median, low, high;
+} gpu_figure;
+gpu_figure gpu_figure_of(double *x, size_t n);
+
+/* [median, low, high] */
+json_t *gpu_figure_json(gpu_figure f);
+
+/* Writes the object, which it frees, as a line. Fails with IO, or MEMORY where object is NULL. */
+vpps_status gpu_emit(json_t *object);
+
+/* The driver of a device's name. */
+const vpps_driver_table *gpu_driver_of(const char *device);
+
+vpps_status gpu_bench_kernels(const gpu_settings *settings);  /* gpu_kernels.c: no GPU needed, nor are the next */
+vpps_status gpu_bench_scripts(const gpu_settings *settings);  /* gpu_scripts.c */
+vpps_status gpu_bench_latency(const gpu_settings *settings);  /* gpu_latency.c */
+vpps_status gpu_bench_training(const gpu_settings *settings); /* gpu_training.c */
+vpps_status gpu_bench_split(const gpu_settings *settings);    /* gpu_split.c */
+
+/* The sizes of the Tree-LSTM that are looked at without a GPU; the last is 0. */
+extern const uint32_t gpu_sizes[];
+
+#endif

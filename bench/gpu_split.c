@@ -1,0 +1,118 @@
+/* gpu_split.c - where a batch's time on the device goes, by scripts that stop early.
+ *
+ *     load       a script that computes one word's embedding: the launch, filling the registers, the end
+ *     forward    a script that computes the losses and nothing else, less load
+ *     update     a training script for the smallest tree there is, less load; its own few phases are left in
+ *     backward   the training script, less load, forward and update
+ *
+ * So the parts are estimates; of one batch their sum is a measurement, of the medians it need not be. The device is used
+ * without a handle: what is timed is one script at a time, waited for.
+ */
+#include "gpu.h"
+#include "runtime/device.h"
+#include "script/script.h"
+#include "workload.h"
+
+enum { REPEATS = 31, WARM_UP = 3 };
+
+typedef struct bench {
+    workload w;
+    vpps_device *device;
+    vpps_plan plan;
+    vpps_scheduler *scheduler;
+    vpps_options options;
+    uint32_t step;
+} bench;
+
+/* Runs the script of the graph as it is; device ns. loss NO_NODE: inference of the outputs. */
+static vpps_status run_script(bench *b, vpps_node loss, const vpps_node *outputs, uint32_t n, double *ns) {
+    const vpps_request request = {.loss = loss,
+                                  .outputs = outputs,
+                                  .n_outputs = n,
+                                  .optimizer = &b->options.optimizer,
+                                  .guard = true,
+                                  .step = ++b->step};
+    vpps_outcome outcome;
+    VPPS_TRY(vpps_schedule(b->scheduler, &b->plan, b->w.g, &request));
+    VPPS_TRY(b->device->table->launch(b->device, b->scheduler->script));
+    b->device->table->wait(b->device, &outcome);
+    if (outcome.status != VPPS_OK) return vpps_fail(outcome.status, "%s", outcome.message);
+    *ns = (double)outcome.device_ns;
+    return VPPS_OK;
+}
+
+static vpps_status time_load(bench *b, double *ns) {
+    vpps_param embedding;
+    VPPS_TRY(vpps_param_find(b->w.model, "embedding", &embedding));
+    vpps_graph_clear(b->w.g);
+    const vpps_node word = vpps_lookup(b->w.g, embedding, 0);
+    return run_script(b, VPPS_NO_NODE, &word, 1, ns);
+}
+
+/* Training, and before it the forward part, of `batch` trees from tree `first` on. */
+static vpps_status time_trees(bench *b, uint32_t first, uint32_t batch, double *forward_ns, double *train_ns) {
+    vpps_node loss;
+    b->w.next = first;
+    VPPS_TRY(workload_batch(&b->w, batch, &loss));
+    VPPS_TRY(run_script(b, VPPS_NO_NODE, &loss, 1, forward_ns));
+    return run_script(b, loss, NULL, 0, train_ns);
+}
+
+/* The smallest tree that uses every matrix: one with two children. */
+static uint32_t smallest_tree(const workload *w) {
+    uint32_t best = 0, nodes = UINT32_MAX;
+    for (uint32_t i = 0; i < vpps_treebank_size(w->trees); i++) {
+        const uint32_t n = vpps_treebank_tree(w->trees, i).n_nodes;
+        if (n < 3 || n >= nodes) continue;
+        nodes = n;
+        best = i;
+    }
+    return best;
+}
+
+static vpps_status measure(bench *b, uint32_t batch) {
+    double load[REPEATS], forward[REPEATS], backward[REPEATS], update[REPEATS], total[REPEATS];
+    const uint32_t smallest = smallest_tree(&b->w);
+    for (int i = -WARM_UP; i < REPEATS; i++) {
+        double small_forward, small_train, at_load, to_loss, all;
+        VPPS_TRY(time_load(b, &at_load));
+        VPPS_TRY(time_trees(b, smallest, 1, &small_forward, &small_train));
+        VPPS_TRY(time_trees(b, (uint32_t)(i + WARM_UP) * batch, batch, &to_loss, &all));
+        if (i < 0) continue;
+        load[i] = at_load * 1e-3;
+        forward[i] = (to_loss - at_load) * 1e-3;
+        update[i] = (small_train - at_load) * 1e-3;
+        backward[i] = (all - to_loss - small_train + at_load) * 1e-3;
+        total[i] = all * 1e-3;
+    }
+    const gpu_figure parts[] = {gpu_figure_of(load, REPEATS), gpu_figure_of(forward, REPEATS),
+                                gpu_figure_of(backward, REPEATS), gpu_figure_of(update, REPEATS),
+                                gpu_figure_of(total, REPEATS)};
+    fprintf(stderr, "| %u | %.1f | %.1f | %.1f | %.1f | %.1f |\n", batch, parts[0].median, parts[1].median,
+            parts[2].median, parts[3].median, parts[4].median);
+    return gpu_emit(json_pack("{ss si so so so so so}", "bench", "split", "batch", (int)batch, "load_us",
+                              gpu_figure_json(parts[0]), "forward_us", gpu_figure_json(parts[1]), "backward_us",
+                              gpu_figure_json(parts[2]), "update_us", gpu_figure_json(parts[3]), "total_us",
+                              gpu_figure_json(parts[4])));
+}
+
+vpps_status gpu_bench_split(const gpu_settings *settings) {
+    static const uint32_t batches[] = {1, 16, 128};
+    const bool simt = strcmp(settings->device, "simt") == 0;
+    const uint32_t size = simt ? 16 : 256;
+    const vpps_device_table *table = simt ? &vpps_device_simt : &vpps_device_cuda;
+    bench b = {0};
+    vpps_options_default(&b.options);
+    b.options.no_tuning = simt; /* the profile of the training before is remembered */
+    fprintf(stderr, "\nDevice time, us a batch, medians of %d; see gpu_split.c for how it is taken apart\n\n", REPEATS);
+    fprintf(stderr, "| batch | load | forward | backward | update | together |\n");
+    fprintf(stderr, "| ---: | ---: | ---: | ---: | ---: | ---: |\n");
+    vpps_status status = workload_create(&b.w, settings->trees, size, size);
+    if (status == VPPS_OK) status = vpps_scheduler_create(&b.scheduler);
+    if (status == VPPS_OK) status = table->create(&b.device, b.w.model, &b.options, &b.plan);
+    for (size_t i = 0; i < (simt ? 1 : VPPS_COUNT(batches)) && status == VPPS_OK; i++) status = measure(&b, batches[i]);
+    if (b.device) table->destroy(b.device);
+    vpps_scheduler_destroy(b.scheduler);
+    workload_destroy(&b.w);
+    return status;
+}
