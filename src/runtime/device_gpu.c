@@ -244,13 +244,13 @@ static vpps_status set_up(vpps_gpu *gpu) {
     return vpps_gpu_push(gpu, gpu->model);
 }
 
-static vpps_status create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *table,
-                          const vpps_model *model, const vpps_options *options, vpps_plan *plan) {
+vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
+                            const vpps_model *model, const vpps_options *options, vpps_plan *plan) {
     *out = NULL;
     vpps_gpu *gpu = calloc(1, sizeof *gpu);
-    if (!gpu) return vpps_fail(VPPS_MEMORY, "%s: out of memory", table->name);
+    if (!gpu) return vpps_fail(VPPS_MEMORY, "%s: out of memory", driver->name);
     gpu->device.table = device;
-    gpu->table = table;
+    gpu->table = driver;
     gpu->model = model;
     gpu->options = *options;
     const vpps_status status = set_up(gpu);
@@ -265,12 +265,12 @@ static vpps_status create(vpps_device **out, const vpps_device_table *device, co
 
 static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const vpps_options *options,
                                vpps_plan *plan) {
-    return create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan);
+    return vpps_gpu_create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan);
 }
 
 static vpps_status create_simt(vpps_device **out, const vpps_model *model, const vpps_options *options,
                                vpps_plan *plan) {
-    return create(out, &vpps_device_simt, &vpps_driver_simt, model, options, plan);
+    return vpps_gpu_create(out, &vpps_device_simt, &vpps_driver_simt, model, options, plan);
 }
 
 #define GPU_DEVICE(name, create)                                                                                       \

@@ -389,6 +389,7 @@ static bool takes_part(const vpps_schedule_work *w, const vpps_item *item, uint3
         r = vpps_rows_of(by_cols ? p->cols : item->kind == VPPS_ITEM_ROWS ? p->rows * p->cols : p->rows, block, n, vp);
     }
     if (item->kind != VPPS_ITEM_BUNDLE || item->opcode == VPPS_I_AFFINE_P) return r.first < r.end;
+    if (item->opcode == VPPS_I_OUTER && w->plan->host_products) return true; /* the lists are gathered by all */
     const vpps_bundle *b = &w->bundles[item->what];
     bool by_lists = item->opcode == VPPS_I_AFFINE_T || item->opcode == VPPS_I_REDUCE_P;
     for (uint32_t i = 0; by_lists && i < b->n_lists; i++) {

@@ -229,11 +229,16 @@ static bool run_all(vpps_verifier *v) {
 
 /* ---------------------------------------------------------------- the end */
 
-/* Everything an update reads was checked as it was read, so the updates stand for all gradients. */
+/* Everything an update reads was checked as it was read, so the updates stand for all gradients; but the host's products
+ * read what all VPs gathered. */
 static bool check_updates(vpps_verifier *v) {
     for (uint32_t p = 0; p < v->n_params; p++) {
+        const bool gathered = v->plan->host_products && v->params[p].kind == VPPS_MATRIX;
         for (uint32_t vp = 0; v->updated_param[p] && vp < v->n_vps; vp++) {
             vpps_rows rows = vpps_rows_of(v->params[p].rows, v->plan->row_block, v->n_vps, vp);
+            if (gathered && v->matrix_gradients[vpps_verify_owner(v, p, vp)].count != v->outer_expected[p]) {
+                return VPPS_REFUSE(v, "VP %u does not gather its part for matrix %s", vp, v->params[p].name);
+            }
             if (rows.first == rows.end || v->updated[(size_t)p * v->n_vps + vp]) continue;
             return VPPS_REFUSE(v, "VP %u never updates its rows of %s", vp, v->params[p].name);
         }

@@ -573,6 +573,24 @@ static void record_cell(builder *b, uint32_t which) {
 
 /* ---------------------------------------------------------------- a whole case */
 
+/* Weights of weighted_sum are short vectors, factors of matmul have few columns. */
+static void declare_all(builder *b) {
+    enum { SHORT = 4 };
+    const rg_case *c = b->c;
+    uint32_t sizes[RG_SIZES + SHORT];
+    for (uint32_t i = 0; i < RG_SIZES + SHORT; i++) sizes[i] = i < RG_SIZES ? c->sizes[i] : i - RG_SIZES + 1;
+    for (uint32_t i = 0; i < RG_SIZES + SHORT; i++) {
+        for (uint32_t variant = 0; variant < 2; variant++) {
+            find_param(b, VPPS_VECTOR, sizes[i], 1, variant);
+            find_param(b, VPPS_LOOKUP, sizes[i], 1, variant);
+            find_param(b, VPPS_LOOKUP, sizes[i], c->columns, variant);
+            for (uint32_t k = 0; k < RG_SIZES && i < RG_SIZES; k++) {
+                find_param(b, VPPS_MATRIX, sizes[i], sizes[k], variant);
+            }
+        }
+    }
+}
+
 /* A scalar that every element of x matters for. */
 static uint32_t to_scalar(builder *b, uint32_t x, uint32_t way) {
     const uint32_t rows = b->items[x].rows, cols = b->items[x].cols;
@@ -622,6 +640,7 @@ vpps_status rg_build(rg_built *out, const rg_case *c, FILE *print) {
         b->items = items;
         b->n_items = b->n_vertices = 0;
         b->values = vpps_mix64(c->seed * 2 + k);
+        if (c->alike && k == 0) declare_all(b);
         for (uint32_t i = 0; i < c->n_cells; i++) record_cell(b, i);
         for (uint32_t i = 0; i < c->n_steps; i++) step(b, &c->steps[k ? c->n_steps - 1 - i : i]);
         out->loss[k] = make_loss(b);

@@ -44,6 +44,7 @@ typedef struct rg_case {
     uint32_t n_cells, n_steps;
     uint32_t batches; /* 1 or 2; the second runs the steps backwards */
     bool frozen;      /* freeze some parameters */
+    bool alike;       /* declare every parameter that a case of these sizes may use: then equal sizes, equal models */
     rg_cell cells[RG_CELLS];
     rg_step steps[RG_STEPS];
 } rg_case;
