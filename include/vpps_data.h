@@ -1,4 +1,4 @@
-/* vpps_data.h - data sets for dynamic networks: labelled binary trees and vocabularies.
+/* vpps_data.h - data sets for dynamic networks: vocabularies, trees, sentences, lattices; and what measures results.
  *
  * Independent of the engine; conventions (status, messages, ownership) are those of vpps.h.
  */
@@ -56,7 +56,8 @@ VPPS_API uint32_t vpps_treebank_size(const vpps_treebank *tb);
 /* Valid until the treebank grows; all zero for an i that is out of range. */
 VPPS_API vpps_tree vpps_treebank_tree(const vpps_treebank *tb, uint32_t i);
 VPPS_API const vpps_vocab *vpps_treebank_vocab(const vpps_treebank *tb);
-VPPS_API uint32_t vpps_treebank_classes(const vpps_treebank *tb); /* 1 + the largest label; 0 when empty */
+/* 1 + the largest label, or as many labels as a generator gives; 0 when empty. */
+VPPS_API uint32_t vpps_treebank_classes(const vpps_treebank *tb);
 
 /* Append trees in the bracket format of the Stanford Sentiment Treebank (Socher et al. 2013), one a line:
  *     tree := '(' label ' ' word ')' | '(' label ' ' tree ' ' tree ')'       label := -1 .. 999
@@ -86,6 +87,282 @@ typedef struct vpps_listops {
  * with ARGUMENT (an option out of its range, or no tree of such size found in 100,000 draws or 100 million leaves),
  * MEMORY; the treebank is then as before. */
 VPPS_API vpps_status vpps_treebank_generate_listops(vpps_treebank *tb, const vpps_listops *options, uint32_t n);
+
+/* Complete binary trees, all of one shape, as Tree-FC is measured on (Xu et al. 2018, "Cavs": 256 leaves). Levels fill
+ * from the left, so any number of leaves makes one. Leaves are the words a to e, of which each tree prefers one by a
+ * degree of its own; the root's label is the number of the word that occurs most often, at a tie the first of them: 5
+ * classes. All other labels are -1. */
+typedef struct vpps_complete_trees {
+    uint64_t seed;
+    uint32_t leaves; /* of each tree, at most 1,000,000; 0: 256 */
+} vpps_complete_trees;
+
+/* Append n of them: equal options give equal trees on every machine. `options` NULL means all defaults. Fails with
+ * ARGUMENT (leaves), MEMORY; the treebank is then as before. */
+VPPS_API vpps_status vpps_treebank_generate_complete(vpps_treebank *tb, const vpps_complete_trees *options, uint32_t n);
+
+/* ---------------------------------------------------------------- the words a network knows
+ *
+ * A reader's vocabulary holds all words of its text. A network's vocabulary is made of the training text's: <unk>, then
+ * the words that are frequent enough. Between the two lies a map of ids. */
+
+/* How often each word occurs: counts[id] for all ids of the vocabulary; freed by the caller. Fails with MEMORY. */
+VPPS_API vpps_status vpps_treebank_counts(const vpps_treebank *tb, uint32_t **counts);
+
+/* A new vocabulary: <unk> (id 0), then the words of `all` with counts[id] >= min_count, in order of their ids there. A
+ * word "<unk>" of `all` is id 0. counts NULL: all words. Fails with MEMORY. */
+VPPS_API vpps_status vpps_vocab_cut(vpps_vocab **out, const vpps_vocab *all, const uint32_t *counts,
+                                    uint32_t min_count);
+
+/* ids[id of a word in `from`] = its id in `to`, or `missing` (0 for <unk>, VPPS_NO_WORD); freed by the caller. Fails
+ * with MEMORY. */
+VPPS_API vpps_status vpps_vocab_map(const vpps_vocab *from, const vpps_vocab *to, uint32_t missing, uint32_t **ids);
+
+/* How many bytes, 1 to 4, the first character of text[0 .. len) has, len > 0: those of one UTF-8 code point (RFC 3629:
+ * no surrogates, no overlong forms, nothing above U+10FFFF); a byte that begins no whole one is a character by itself.
+ * So any bytes split into characters, always in the same way, and joined they are what they were. */
+VPPS_API uint32_t vpps_utf8_character(const char *text, size_t len);
+
+/* The characters of each word of a vocabulary, for networks that spell. */
+typedef struct vpps_spellings vpps_spellings;
+
+/* Spells all words that `words` has now. Fails with MEMORY. */
+VPPS_API vpps_status vpps_spellings_create(vpps_spellings **out, const vpps_vocab *words);
+VPPS_API void vpps_spellings_destroy(vpps_spellings *s);
+/* The *n ids (in the vocabulary of characters) of the characters of a word, in order; NULL and 0 for an unknown word.
+ * Lives as long as s. */
+VPPS_API const uint32_t *vpps_spellings_word(const vpps_spellings *s, uint32_t word, uint32_t *n);
+/* Characters by first occurrence. */
+VPPS_API const vpps_vocab *vpps_spellings_vocab(const vpps_spellings *s);
+
+/* ---------------------------------------------------------------- sentences: sequences of words, with tags or without
+ *
+ * The readers append. They share these rules: lines end with LF or CR LF, the last one need not; a NUL, or a CR that no
+ * LF follows, is an error; all other bytes that do not separate belong to words (a no-break space does, for one). All
+ * fail with IO (a file cannot be opened or read), FORMAT (message: file:line:column, the column in bytes from 1, what
+ * was expected, what was found), STATE (tagged text for untagged sentences, or the other way round), MEMORY; the
+ * sentences and vocabularies are then as before. `name` stands for the file in messages. */
+
+typedef struct vpps_sentences vpps_sentences;
+
+typedef struct vpps_sentence {
+    const uint32_t *words; /* n_words ids in the vocabulary of words */
+    const uint32_t *tags;  /* n_words ids in the vocabulary of tags; NULL when the text has no tags */
+    uint32_t n_words;
+} vpps_sentence;
+
+VPPS_API vpps_status vpps_sentences_create(vpps_sentences **out);
+VPPS_API void vpps_sentences_destroy(vpps_sentences *s);
+VPPS_API uint32_t vpps_sentences_size(const vpps_sentences *s);
+VPPS_API uint64_t vpps_sentences_total_words(const vpps_sentences *s);
+/* Valid until the sentences grow; all zero for an empty one and for an i that is out of range. */
+VPPS_API vpps_sentence vpps_sentences_get(const vpps_sentences *s, uint32_t i);
+VPPS_API const vpps_vocab *vpps_sentences_vocab(const vpps_sentences *s);
+VPPS_API const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s); /* empty without tags */
+/* As vpps_treebank_counts; a vocabulary's words that no sentence has count 0. */
+VPPS_API vpps_status vpps_sentences_counts(const vpps_sentences *s, uint32_t **counts);
+
+/* word|TAG (WikiNER): a sentence a line, tokens separated by spaces (one or more; at the ends of a line too), a token
+ * split at its last '|'. Lines without tokens are skipped. */
+VPPS_API vpps_status vpps_sentences_read_tagged_file(vpps_sentences *s, const char *path);
+VPPS_API vpps_status vpps_sentences_read_tagged_text(vpps_sentences *s, const char *name, const char *text, size_t len);
+
+/* The columns of the CoNLL shared tasks: a token a line, one or more blank lines between sentences. Every line has as
+ * many columns as the first. */
+typedef struct vpps_columns {
+    uint32_t word; /* which column holds the word, from 1; 0: the first */
+    uint32_t tag;  /* which the tag, from 1; 0: the last */
+    bool tabs;     /* columns end at each single tab, and words may hold spaces; else at runs of tabs and spaces */
+    bool comments; /* lines that begin with '#' are left out; else they are tokens like others */
+} vpps_columns;
+
+/* `columns` NULL: all zero. Fails with ARGUMENT too (word and tag in the same column). */
+VPPS_API vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns);
+VPPS_API vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,
+                                                      const vpps_columns *columns);
+
+/* Plain text: a sentence a line, words separated by spaces (one or more; at the ends of a line too). */
+typedef struct vpps_lines {
+    const char *end_word; /* appended to every sentence, e.g. "<eos>"; NULL: nothing */
+    bool keep_empty;      /* a line without words is a sentence (of 0 words, or the end word); else it is skipped */
+} vpps_lines;
+
+/* `lines` NULL: all zero. Fails with ARGUMENT too (an end word that is empty or holds a space or line end). */
+VPPS_API vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, const vpps_lines *lines);
+VPPS_API vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, const char *text, size_t len,
+                                                    const vpps_lines *lines);
+
+/* Parallel text, two files of plain text: sentence i of `source` and of `target` are a pair. */
+typedef struct vpps_parallel {
+    const char *end_word; /* appended to every sentence of the target; NULL: nothing */
+    bool skip_empty;      /* pairs with a line that has no words are left out; else the first one is FORMAT */
+} vpps_parallel;
+
+/* `parallel` NULL: all zero. Fails as vpps_sentences_read_lines_file does, with FORMAT when one file has more lines
+ * (the message gives both counts), with STATE unless both have equally many sentences before, with ARGUMENT when they
+ * are the same. */
+VPPS_API vpps_status vpps_sentences_read_parallel_files(vpps_sentences *source, vpps_sentences *target,
+                                                        const char *source_path, const char *target_path,
+                                                        const vpps_parallel *parallel);
+VPPS_API vpps_status vpps_sentences_read_parallel_texts(vpps_sentences *source, vpps_sentences *target,
+                                                        const char *source_name, const char *source_text,
+                                                        size_t source_len, const char *target_name,
+                                                        const char *target_text, size_t target_len,
+                                                        const vpps_parallel *parallel);
+
+/* ---------------------------------------------------------------- lattices of characters and words
+ *
+ * For a sentence of n characters: node 0 is its start, node i stands behind character i, with that character's tag. An
+ * arc into node i is character i, from node i - 1, or a word, from a node before that: the characters in between. */
+
+typedef struct vpps_lattice_arc {
+    uint32_t from;     /* a node before the arc's */
+    uint32_t id;       /* of the character, or of the word */
+    bool is_character; /* whether from is the node just before */
+} vpps_lattice_arc;
+
+typedef struct vpps_lattice {
+    uint32_t n_nodes;             /* at least 1 */
+    const uint32_t *tags;         /* n_nodes; that of node 0 means nothing */
+    const uint32_t *first_arc;    /* n_nodes + 1: arcs[first_arc[i] .. first_arc[i + 1]) go into node i */
+    const vpps_lattice_arc *arcs; /* none into node 0; into each other one character, first, then words */
+} vpps_lattice;
+
+typedef struct vpps_lattices vpps_lattices;
+
+VPPS_API vpps_status vpps_lattices_create(vpps_lattices **out);
+VPPS_API void vpps_lattices_destroy(vpps_lattices *l);
+VPPS_API uint32_t vpps_lattices_size(const vpps_lattices *l);
+/* Valid until the lattices grow; all zero for an i that is out of range. */
+VPPS_API vpps_lattice vpps_lattices_get(const vpps_lattices *l, uint32_t i);
+/* 1 + the largest id, what a table of embeddings or a classifier needs; 0: none. */
+VPPS_API uint32_t vpps_lattices_tags(const vpps_lattices *l);
+VPPS_API uint32_t vpps_lattices_characters(const vpps_lattices *l);
+VPPS_API uint32_t vpps_lattices_words(const vpps_lattices *l);
+
+/* Append lattices of ids, as the ED-Batch benchmark (Chen et al. 2023) ships them: whole numbers between white space
+ *     number of lattices, then for each: number of nodes n, n tags, then for each node: number of arcs k, k times: from id
+ * Numbers are below 2^32 - 1. Fails with IO, FORMAT (also what breaks a promise of vpps_lattice), MEMORY; the lattices
+ * are then as before. */
+VPPS_API vpps_status vpps_lattices_read_file(vpps_lattices *l, const char *path);
+VPPS_API vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const char *text, size_t len);
+
+/* Adds the words of a lexicon, lines "word frequency POS" with one space between (jieba's dictionaries; only the word
+ * is used, the rest of the line may be missing), to a vocabulary. Fails with IO, FORMAT (no word, NUL, a CR without
+ * LF), MEMORY; the vocabulary is then as before. */
+VPPS_API vpps_status vpps_lexicon_read_file(vpps_vocab *words, const char *path);
+VPPS_API vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name, const char *text, size_t len);
+
+/* Words of a built lattice span so many characters. */
+#define VPPS_LATTICE_WORD_MIN 2
+#define VPPS_LATTICE_WORD_MAX 8
+
+/* Append the lattice of each sentence, whose words are single characters (or other pieces): every word of the lexicon
+ * that some of them joined make is an arc. Ids are those of the sentences' vocabularies (characters, tags; without tags
+ * all are 0) and of `lexicon`; arcs into a node begin with the character, then words from short to long. Fails with
+ * MEMORY; the lattices are then as before. */
+VPPS_API vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences *characters, const vpps_vocab *lexicon);
+
+/* ---------------------------------------------------------------- constituents: n-ary trees */
+
+typedef struct vpps_constituent {
+    uint32_t label;      /* id in the vocabulary of labels: phrase, or part of speech */
+    uint32_t n_children; /* 0: a leaf, a part of speech with its word */
+    uint32_t n_nodes;    /* of the subtree, this node included */
+    uint32_t word;       /* leaf: id in the vocabulary of words; else VPPS_NO_WORD */
+} vpps_constituent;
+
+/* Nodes in post-order. The last child of node i is c = i - 1, the one before a child c is c - nodes[c].n_nodes. */
+typedef struct vpps_constituent_tree {
+    const vpps_constituent *nodes;
+    uint32_t n_nodes, n_leaves;
+} vpps_constituent_tree;
+
+typedef struct vpps_constituents vpps_constituents;
+
+/* cut_labels: labels end before their first '-' or '=' that is not their first character, so that NP-SBJ-1 is NP (and
+ * -LRB- is -LRB). */
+VPPS_API vpps_status vpps_constituents_create(vpps_constituents **out, bool cut_labels);
+VPPS_API void vpps_constituents_destroy(vpps_constituents *c);
+VPPS_API uint32_t vpps_constituents_size(const vpps_constituents *c);
+/* Valid until the constituents grow; all zero for an i that is out of range. */
+VPPS_API vpps_constituent_tree vpps_constituents_tree(const vpps_constituents *c, uint32_t i);
+VPPS_API const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c);  /* words */
+VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c); /* phrases and parts of speech */
+
+/* Append trees in the brackets of the Penn Treebank, one a line:
+ *     tree := '(' label tree tree... ')' | '(' label word ')'
+ * with spaces between (also more than one, or none beside a bracket). Labels and words are any bytes but space, round
+ * brackets, CR, LF and NUL. Empty lines are skipped, CR LF is accepted. Fails with IO, FORMAT (message as that of
+ * vpps_treebank_read_file), MEMORY; all is then as before. Nesting is limited by memory only. */
+VPPS_API vpps_status vpps_constituents_read_file(vpps_constituents *c, const char *path);
+VPPS_API vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, const char *text, size_t len);
+
+typedef enum vpps_branching {
+    VPPS_LEFT_BRANCHING, /* (X a b c) is (X (X* a b) c) */
+    VPPS_RIGHT_BRANCHING /* (X a b c) is (X a (X* b c)) */
+} vpps_branching;
+
+/* Append all trees as binary ones to `tb`. A chain of nodes with one child is one node, its label joined by '+' from
+ * the top (ROOT+S); inner nodes that are new are marked with '*' (no memory of siblings: Markov order 0). Labels are ids
+ * in `labels`, which grows; give the same vocabulary for all parts of the data. Fails with MEMORY; both are then as
+ * before. Written as text, trees with more than 1,000 classes cannot be read back. */
+VPPS_API vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps_branching branching,
+                                                vpps_vocab *labels, vpps_treebank *tb);
+
+/* ---------------------------------------------------------------- metrics */
+
+/* Precision and recall of chunks (entities), as conlleval, the script of the CoNLL shared tasks, counts them (Tjong Kim
+ * Sang and Buchholz 2000). Tags are O, or B, I, E, S with a type behind '-' ("I-PER"; a tag "I" has the type ""): IOB1,
+ * IOB2, BIOES. A chunk ends behind E or S, before B, S or O, and where the type changes; it starts at B or S, behind E,
+ * S or O, and where the type changes. It is found when both its ends and its type are. */
+typedef struct vpps_f1 vpps_f1;
+
+typedef struct vpps_f1_counts {
+    uint64_t gold, predicted, correct; /* chunks */
+} vpps_f1_counts;
+
+/* The tags' words are used as long as the vpps_f1 lives; ids that `tags` gets later are unknown to it. Fails with
+ * ARGUMENT (a tag that is not such a one), MEMORY. */
+VPPS_API vpps_status vpps_f1_create(vpps_f1 **out, const vpps_vocab *tags);
+VPPS_API void vpps_f1_destroy(vpps_f1 *f);
+/* Counts a sentence: n tag ids each. Fails with ARGUMENT (an id out of range); nothing is counted then. */
+VPPS_API vpps_status vpps_f1_add(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uint32_t *predicted);
+VPPS_API uint32_t vpps_f1_types(const vpps_f1 *f);
+/* The name of a type, below vpps_f1_types, in order of their first tag; NULL out of range. */
+VPPS_API const char *vpps_f1_type(const vpps_f1 *f, uint32_t type);
+/* The counts of one type (all zero out of range); of all types together. */
+VPPS_API vpps_f1_counts vpps_f1_type_counts(const vpps_f1 *f, uint32_t type);
+VPPS_API vpps_f1_counts vpps_f1_all_counts(const vpps_f1 *f);
+/* How many tags were counted, and how many of them were right. */
+VPPS_API uint64_t vpps_f1_tokens(const vpps_f1 *f, uint64_t *right);
+/* 0 to 1; 0 where nothing is to be divided by. */
+VPPS_API double vpps_f1_precision(vpps_f1_counts counts);
+VPPS_API double vpps_f1_recall(vpps_f1_counts counts);
+VPPS_API double vpps_f1_score(vpps_f1_counts counts);
+
+/* Corpus BLEU (Papineni et al. 2002): n-grams up to 4, brevity penalty, one reference a sentence. Words are compared by
+ * id, as they are: no tokenisation, no change of case. Start from all zero, add every sentence. */
+typedef struct vpps_bleu {
+    uint64_t matches[4], possible[4]; /* n-grams of the hypotheses: found in the reference (clipped), and all */
+    uint64_t hypothesis_words, reference_words;
+} vpps_bleu;
+
+/* Ids are of one vocabulary that tells all words of the reference apart (a network's <unk> would match rare words);
+ * VPPS_NO_WORD, for the hypothesis' words that are not in it, matches nothing. Time grows with the product of the two
+ * lengths. Fails with MEMORY; nothing is counted then. */
+VPPS_API vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const uint32_t *hypothesis,
+                                   uint32_t n_reference, const uint32_t *reference);
+
+typedef enum vpps_bleu_smoothing {
+    VPPS_BLEU_NONE, /* 0 as soon as one of the four precisions is */
+    VPPS_BLEU_EXP /* the k-th length without a match counts 1 / 2^k matches (NIST's mteval 13a, sacreBLEU's default) */
+} vpps_bleu_smoothing;
+
+/* 0 to 100. 0 without any match, and when no hypothesis has 4 words. */
+VPPS_API double vpps_bleu_score(const vpps_bleu *b, vpps_bleu_smoothing smoothing);
+/* How a score was made, for beside it (Post 2018), e.g. "BLEU|tok:none|case:as-is|refs:1|smooth:none". */
+VPPS_API const char *vpps_bleu_signature(vpps_bleu_smoothing smoothing);
 
 #ifdef __cplusplus
 }

@@ -16,6 +16,9 @@ typedef enum net_heads {
     NET_HEADS_ALL       /* every node, labelled or not: for prediction */
 } net_heads;
 
+/* What a network is trained on when no data is given: a generator, in the order of --generate's words. */
+typedef enum net_generator { NET_LISTOPS, NET_COMPLETE_TREES, NET_GENERATORS } net_generator;
+
 /* What shapes a network. `words` and `classes` follow from the data, the rest are options. */
 typedef struct net_config {
     uint32_t words, classes;
@@ -60,6 +63,7 @@ typedef struct network {
     const char *source;        /* where the equations come from */
     const option_row *options; /* offsets into net_config; ends with a NULL name */
     net_config defaults;
+    net_generator generator;
 
     /* Declares the parameters on `model`; *net is freed with destroy. */
     vpps_status (*create)(void **net, vpps_model *model, const net_config *config);

@@ -119,7 +119,7 @@ static vpps_status take_options(const char *path, settings *s, corpus *c) {
     for (size_t i = 0; i < n; i++) {
         if (!(rows[i].flags & OPTION_SAVED)) continue;
         if (other_data && strcmp(rows[i].row.name, "data") == 0) continue;
-        VPPS_TRY(take_option(path, s, c, &rows[i], s->given >> i & 1));
+        VPPS_TRY(take_option(path, s, c, &rows[i], s->given[i]));
     }
     if (s->command != COMMAND_TRAIN) return VPPS_OK;
     char *data; /* made from generated trees, resumed with a file */

@@ -7,8 +7,6 @@
 
 const char *const split_names[N_SPLITS] = {"train", "dev", "test"};
 
-static const char unknown_word[] = "<unk>";
-
 /* ---------------------------------------------------------------- sources */
 
 static vpps_status read_trees(corpus_split *split, const char *path) {
@@ -29,53 +27,39 @@ static vpps_status read_split(corpus *c, const char *path, int which, bool neede
     return read_trees(&c->split[which], file);
 }
 
+const char *corpus_name(const settings *s) {
+    if (s->data) return s->data;
+    return s->generate == NET_COMPLETE_TREES ? "complete trees" : "listops";
+}
+
 /* Every split has its own seed; the others are drawn in the same way as the training trees, so that short expressions
  * come again (exclude_training_trees). */
 static vpps_status generate_split(corpus *c, const settings *s, int which) {
-    const uint32_t tenth = vpps_max_u32(s->trees / 10, 100);
-    const vpps_listops listops = {.seed = vpps_mix64(s->seed * N_SPLITS + (uint64_t)which)};
+    const uint64_t seed = vpps_mix64(s->seed * N_SPLITS + (uint64_t)which);
+    const uint32_t n = which == SPLIT_TRAIN ? s->trees : vpps_max_u32(s->trees / 10, 100);
     VPPS_TRY(vpps_treebank_create(&c->split[which].bank));
-    return vpps_treebank_generate_listops(c->split[which].bank, &listops, which == SPLIT_TRAIN ? s->trees : tenth);
+    if (s->generate == NET_COMPLETE_TREES) {
+        const vpps_complete_trees complete = {.seed = seed, .leaves = s->leaves};
+        return vpps_treebank_generate_complete(c->split[which].bank, &complete, n);
+    }
+    const vpps_listops listops = {.seed = seed};
+    return vpps_treebank_generate_listops(c->split[which].bank, &listops, n);
 }
 
 /* ---------------------------------------------------------------- vocabulary */
 
-/* <unk>, then the words that occur at least min_count times, in order of their first occurrence. The rarer words are
- * what <unk>'s embedding is trained on. */
+/* The rarer words of the training trees are what <unk>'s embedding is trained on. */
 static vpps_status make_vocab(corpus *c, uint32_t min_count) {
     const vpps_treebank *bank = c->split[SPLIT_TRAIN].bank;
-    const vpps_vocab *all = vpps_treebank_vocab(bank);
-    const uint32_t n = vpps_vocab_size(all);
-    uint32_t *counts = calloc(n ? n : 1, sizeof *counts);
-    if (!counts) return vpps_fail(VPPS_MEMORY, "no memory for counting %u words", n);
-    for (uint32_t i = 0; i < vpps_treebank_size(bank); i++) {
-        const vpps_tree tree = vpps_treebank_tree(bank, i);
-        for (uint32_t k = 0; k < tree.n_nodes; k++) {
-            if (tree.nodes[k].left < 0) counts[tree.nodes[k].word]++;
-        }
-    }
-    uint32_t id;
-    vpps_status status = vpps_vocab_create(&c->vocab);
-    if (status == VPPS_OK) status = vpps_vocab_add(c->vocab, unknown_word, sizeof unknown_word - 1, &id);
-    for (uint32_t w = 0; w < n && status == VPPS_OK; w++) {
-        const char *word = vpps_vocab_word(all, w);
-        if (counts[w] >= min_count) status = vpps_vocab_add(c->vocab, word, strlen(word), &id);
-    }
+    uint32_t *counts;
+    VPPS_TRY(vpps_treebank_counts(bank, &counts));
+    const vpps_status status = vpps_vocab_cut(&c->vocab, vpps_treebank_vocab(bank), counts, min_count);
     free(counts);
     return status;
 }
 
 vpps_status corpus_map_words(const vpps_treebank *bank, const vpps_vocab *v, uint32_t **words) {
-    const vpps_vocab *all = vpps_treebank_vocab(bank);
-    const uint32_t n = vpps_vocab_size(all);
-    *words = malloc((n ? n : 1) * sizeof **words);
-    if (!*words) return vpps_fail(VPPS_MEMORY, "no memory for mapping %u words", n);
-    for (uint32_t w = 0; w < n; w++) {
-        const char *word = vpps_vocab_word(all, w);
-        const uint32_t id = vpps_vocab_find(v, word, strlen(word));
-        (*words)[w] = id == VPPS_NO_WORD ? 0 : id;
-    }
-    return VPPS_OK;
+    return vpps_vocab_map(vpps_treebank_vocab(bank), v, 0, words);
 }
 
 /* ---------------------------------------------------------------- the trees that can be used */

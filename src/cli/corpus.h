@@ -21,6 +21,9 @@ typedef struct corpus {
 
 extern const char *const split_names[N_SPLITS];
 
+/* What s trains on or measures, for people: --data or the generator. */
+const char *corpus_name(const settings *s);
+
 /* Reads or generates what s asks for: for training all parts there are, for the other commands one part (train for
  * script). Generated dev and test trees that occur in training are left out. The vocabulary and classes come from the
  * training part, unless c->vocab and c->classes are set already (from a checkpoint). Fails with IO, FORMAT, MEMORY;

@@ -7,7 +7,9 @@
 #include <math.h>
 
 double accuracy_root(const accuracy *a) { return a->roots ? (double)a->roots_right / (double)a->roots : NAN; }
-double accuracy_nodes(const accuracy *a) { return a->nodes ? (double)a->nodes_right / (double)a->nodes : NAN; }
+double accuracy_nodes(const accuracy *a) {
+    return a->nodes > a->roots ? (double)a->nodes_right / (double)a->nodes : NAN;
+}
 
 static int32_t argmax(const float *x, uint32_t n) {
     uint32_t best = 0;
@@ -46,9 +48,10 @@ vpps_status evaluate_predict(session *x, const corpus_split *split, const uint32
     return status;
 }
 
+/* Labelled nodes that the network gave a class: some classify roots only. */
 static void count(accuracy *a, vpps_tree tree, const int32_t *predicted) {
     for (uint32_t k = 0; k < tree.n_nodes; k++) {
-        if (tree.nodes[k].label < 0) continue;
+        if (tree.nodes[k].label < 0 || predicted[k] < 0) continue;
         const bool right = predicted[k] == tree.nodes[k].label;
         a->nodes++;
         a->nodes_right += right;

@@ -7,10 +7,10 @@
 typedef struct accuracy {
     bool known; /* false: nothing was evaluated */
     uint64_t roots, roots_right;
-    uint64_t nodes, nodes_right; /* all labelled nodes, roots among them */
+    uint64_t nodes, nodes_right; /* all labelled nodes that the network classifies, roots among them */
 } accuracy;
 
-/* Fractions, NaN where there is nothing to count. */
+/* Fractions, NaN where there is nothing to count, or for all nodes nothing but roots. */
 double accuracy_root(const accuracy *a);
 double accuracy_nodes(const accuracy *a);
 

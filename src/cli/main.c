@@ -36,7 +36,7 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 static void print_networks(FILE *f) {
     fputs("Networks:\n", f);
     for (const network *const *n = networks; *n; n++) {
-        fprintf(f, "  %-10s %s (%s)\n", (*n)->name, (*n)->summary, (*n)->source);
+        fprintf(f, "  %-15s %s (%s)\n", (*n)->name, (*n)->summary, (*n)->source);
     }
 }
 

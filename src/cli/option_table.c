@@ -26,6 +26,9 @@ static const char optimizer_names[] = VPPS_OPTIMIZER_TABLE(X);
 static const char strategy_names[] = "auto" VPPS_STRATEGY_TABLE(X);
 #undef X
 
+static const char generator_names[] = "listops|complete";
+static const uint32_t generated_trees[NET_GENERATORS] = {20000, 2000}; /* that train in a minute or so */
+
 #define HEADING(text)                                                                                                  \
     { {NULL, NULL, text, OPTION_FLAG, 0, 0, 0, false}, 0, 0, 0, false }
 #define ROW(kind, name, field, argument, low, high, key, commands, flags, help)                                        \
@@ -45,9 +48,11 @@ static const cli_option table[] = {
     HEADING("Data:"),
     TEXT("data", data, "PATH", 0, DATA, FIXED,
          "Folder with train.txt, dev.txt and test.txt, or one file of bracketed trees"),
-    CHOICE("generate", generate, "listops", 0, DATA, FIXED, "Generate ListOps trees (the default without --data)"),
+    CHOICE("generate", generate, generator_names, 0, DATA, FIXED,
+           "Without --data: ListOps trees, or complete trees with their most frequent word as the label"),
     COUNT("trees", trees, 1, 1e8, 0, DATA, FIXED,
           "Generated training trees; dev and test get a tenth of that each, at least 100"),
+    COUNT("leaves", leaves, 1, 1e6, 0, DATA, FIXED, "Leaves of a generated complete tree"),
     COUNT("min-count", min_count, 1, U32_MAX, 0, SHAPED, FIXED,
           "Words seen fewer than N times in training become <unk>"),
     ROW(OPTION_U64, "seed", seed, "N", 0, 0, 0, DATA, FIXED, "Seed of data, initial values, order and dropout"),
@@ -150,7 +155,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state) {
         if (!options_read(s, &rows[i], arg ? arg : "yes", why, sizeof why)) {
             argp_error(state, "--%s: '%s' is not %s", rows[i].row.name, arg, why);
         }
-        s->given |= UINT64_C(1) << i;
+        s->given[i] = true;
         return 0;
     }
     return ARGP_ERR_UNKNOWN;
@@ -167,7 +172,7 @@ static const struct {
     command_bit command;
     const char *arguments, *text;
 } commands[] = {
-    {COMMAND_TRAIN, "", "Train a network. With no options: on generated ListOps trees, with every core allowed."},
+    {COMMAND_TRAIN, "", "Train a network. With no options: on generated trees, with every core allowed."},
     {COMMAND_EVAL, "--model FILE", "Measure a checkpoint's accuracy on the data it was trained with, or on --data."},
     {COMMAND_PREDICT, "--model FILE <TREES",
      "Read bracketed trees from stdin, one a line (a label may be -1), and "
@@ -192,7 +197,7 @@ void options_parse(settings *s, int argc, char **argv) {
     *s = (settings){.command = s->command,
                     .network = s->network,
                     .action = s->action,
-                    .trees = 20000,
+                    .leaves = 256,
                     .min_count = 2,
                     .seed = 1,
                     .split = SPLIT_TEST,
@@ -206,7 +211,11 @@ void options_parse(settings *s, int argc, char **argv) {
                     .device = "cpu",
                     .vps_shown = 16,
                     .log_every = 1};
-    if (s->network) s->net = s->network->defaults;
+    if (s->network) {
+        s->net = s->network->defaults;
+        s->generate = s->network->generator;
+    }
+    s->trees = generated_trees[s->generate];
 
     size_t n, shown = 0;
     const cli_option *rows = options_rows(s, &n);
@@ -237,6 +246,7 @@ void options_parse(settings *s, int argc, char **argv) {
     const struct argp argp = {list, parse_one, usage, doc, NULL, NULL, NULL};
     argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, s);
+    if (!options_given(s, "trees")) s->trees = generated_trees[s->generate];
 }
 
 void options_complete(settings *s) {

@@ -11,7 +11,7 @@ bool options_given(const settings *s, const char *name) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
-        if (rows[i].row.name && strcmp(rows[i].row.name, name) == 0) return s->given >> i & 1;
+        if (rows[i].row.name && strcmp(rows[i].row.name, name) == 0) return s->given[i];
     }
     return false;
 }

@@ -22,7 +22,7 @@ typedef enum command_bit {
 enum { SPLIT_TRAIN, SPLIT_DEV, SPLIT_TEST, N_SPLITS };
 enum { CALLER_AUTO, CALLER_WORKS, CALLER_FREE };
 
-#define OPTIONS_MAX 64
+#define OPTIONS_MAX 128 /* twice what there are */
 
 /* Everything the options say, with the defaults filled in. */
 typedef struct settings {
@@ -32,8 +32,8 @@ typedef struct settings {
     net_config net;
 
     const char *data;  /* a folder or a file; NULL: generate */
-    uint32_t generate; /* which generator; 0: listops */
-    uint32_t trees, min_count;
+    uint32_t generate; /* a net_generator */
+    uint32_t trees, leaves, min_count;
     uint64_t seed;
     uint32_t split;
 
@@ -58,7 +58,7 @@ typedef struct settings {
     uint32_t log_every, output;
     bool quiet, json;
 
-    uint64_t given; /* bit i: row i of options_rows() was on the command line */
+    bool given[OPTIONS_MAX]; /* row i of options_rows() was on the command line */
 } settings;
 
 /* Parses the arguments after `vpps COMMAND [NETWORK]` into *s, whose command and network are set. argv[0] is how

@@ -39,9 +39,10 @@ static const accuracy *final_accuracy(const train_summary *t) {
 
 json_t *report_train_json(const train_summary *t) {
     const settings *s = t->settings;
-    json_t *o = json_pack("{ss ss si si si si}", "model", s->network->name, "device", t->device, "vps", (int)t->vps,
-                          "batch", (int)s->batch, "hidden", (int)s->net.hidden, "embed", (int)s->net.embed);
-    json_object_set_new(o, "data", json_string(s->data ? s->data : "listops"));
+    json_t *o = json_pack("{ss ss si si si}", "model", s->network->name, "device", t->device, "vps", (int)t->vps,
+                          "batch", (int)s->batch, "hidden", (int)s->net.hidden);
+    json_object_set_new(o, "embed", s->net.embed ? json_integer(s->net.embed) : json_null()); /* null: hidden */
+    json_object_set_new(o, "data", json_string(corpus_name(s)));
     json_object_set_new(o, "epochs", json_integer(t->epoch));
     json_object_set_new(o, "sentences", json_integer((json_int_t)t->sentences));
     json_object_set_new(o, "seconds", report_number(t->seconds));
@@ -69,8 +70,11 @@ json_t *report_train_json(const train_summary *t) {
 
 static void print_accuracy(const char *name, const accuracy *a) {
     if (!a->known) return;
-    printf("%-9s  root %5.1f %%   all nodes %5.1f %%   (%llu trees, %llu labelled nodes)\n", name,
-           100 * accuracy_root(a), 100 * accuracy_nodes(a), (unsigned long long)a->roots, (unsigned long long)a->nodes);
+    printf("%-9s  root %5.1f %%", name, 100 * accuracy_root(a));
+    if (a->nodes > a->roots) printf("   all nodes %5.1f %%", 100 * accuracy_nodes(a));
+    printf("   (%llu trees", (unsigned long long)a->roots);
+    if (a->nodes > a->roots) printf(", %llu labelled nodes", (unsigned long long)a->nodes);
+    puts(")");
 }
 
 vpps_status report_train(const train_summary *t) {
@@ -102,9 +106,8 @@ vpps_status report_eval(session *x, const corpus_split *split, const accuracy *a
     }
     vpps_stats stats;
     VPPS_TRY(vpps_handle_stats(x->handle, &stats));
-    json_t *o =
-        json_pack("{ss ss si ss ss ss}", "model", s->network->name, "device", stats.device, "vps", (int)stats.vps,
-                  "file", s->model, "data", s->data ? s->data : "listops", "split", split_names[s->split]);
+    json_t *o = json_pack("{ss ss si ss ss ss}", "model", s->network->name, "device", stats.device, "vps",
+                          (int)stats.vps, "file", s->model, "data", corpus_name(s), "split", split_names[s->split]);
     json_object_set_new(o, "sentences", json_integer(split->n_trees));
     json_object_set_new(o, "seconds", report_number(seconds));
     json_object_set_new(o, "sentences_per_s", report_number(seconds > 0 ? split->n_trees / seconds : 0));

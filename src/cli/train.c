@@ -87,7 +87,7 @@ static vpps_status open_trainer(trainer *t) {
     t->order = malloc(n * sizeof *t->order);
     if (!t->order) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u trees", n);
 
-    const char *data = s->data ? s->data : "listops";
+    const char *data = corpus_name(s);
     snprintf(t->plot.title, sizeof t->plot.title, "%s on %.80s", s->network->name, data);
     vpps_stats stats;
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
@@ -205,12 +205,14 @@ static vpps_status evaluate(trainer *t) {
 }
 
 static void print_epoch(trainer *t, double loss, double rate) {
-    char text[2][64] = {"", ""};
+    char text[2][64] = {"", ""}, nodes[24];
     for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
         const accuracy *a = &t->summary.split[i];
         if (!a->known) continue;
-        snprintf(text[i - SPLIT_DEV], sizeof text[0], "  %s root %.1f%% nodes %.1f%%", split_names[i],
-                 100 * accuracy_root(a), 100 * accuracy_nodes(a));
+        *nodes = '\0';
+        if (a->nodes > a->roots) snprintf(nodes, sizeof nodes, " nodes %.1f%%", 100 * accuracy_nodes(a));
+        snprintf(text[i - SPLIT_DEV], sizeof text[0], "  %s root %.1f%%%s", split_names[i], 100 * accuracy_root(a),
+                 nodes);
     }
     progress_line(&t->progress, "epoch %u/%u  loss %.4f%s%s  %.0f trees/s", t->position.epoch, t->s->epochs, loss,
                   text[0], text[1], rate);

@@ -287,6 +287,26 @@ full() {
 }
 check "stdout is full" full
 
+# A network's own generator, and a network that classifies roots only.
+complete=("$vpps" train tree-fc --leaves 20 --hidden 8 --vps 2)
+check "complete trees" exits 0 "${complete[@]}" --trees 80 --epochs 1 --save complete.ckpt --json
+check "complete trees: named, roots only" json out \
+    "o['data'] == 'complete trees' and o['sentences'] == 80 and o['test']['root'] >= 0 and o['test']['nodes'] is None"
+check "complete trees: resumed" exits 0 "$vpps" train tree-fc --resume complete.ckpt --epochs 2 --json
+check "complete trees: the same again" json out "o['data'] == 'complete trees' and o['sentences'] == 80"
+check "complete trees: other leaves" fails_with 1 "with --leaves 20" "${complete[@]}" --leaves 21 --resume complete.ckpt
+check "complete trees: another generator" fails_with 1 "--generate complete" "$vpps" train tree-fc \
+    --resume complete.ckpt --generate listops
+check "complete trees for another network" exits 0 "$vpps" train tree-lstm --generate complete --leaves 5 "${tiny[@]}" \
+    --epochs 1 --quiet
+check "roots only" exits 0 "$vpps" train td-rnn --trees 160 --hidden 8 --vps 2 --epochs 1 --save roots.ckpt
+check "roots only: no other accuracy" test -z "$(grep nodes out err)"
+roots() { # the root has a class, no other node
+    "$vpps" predict td-rnn --model roots.ckpt <trees.txt >out 2>err && [ "$(grep -cE '^\([0-9] ' out)" = 3 ] &&
+        ! grep -qE ' \([0-9] ' out
+}
+check "roots only: predict" roots
+
 head -c 3000 whole.ckpt >short.ckpt
 check "truncated checkpoint: eval" fails_with 1 "short.ckpt" "$vpps" eval tree-lstm --model short.ckpt
 check "truncated checkpoint: resume" fails_with 1 "short.ckpt" "$vpps" train tree-lstm --resume short.ckpt

@@ -1,7 +1,10 @@
-/* test_golden.c - the losses of a small Tree-LSTM against those of an independent implementation: tree_lstm.py, which
- * wrote tree_lstm_golden.h. */
+/* test_golden.c - the losses of small networks against those of independent implementations: tree_lstm.py and
+ * tree_gru.py, which wrote the headers. The Tree-LSTM is recorded here, the Tree-GRU is that of models/. */
 #include "common/testing.h"
 #include "golden/tree_lstm_golden.h"
+/* whose trees and sizes also are the other's */
+#include "golden/tree_gru_golden.h"
+#include "models.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -60,16 +63,16 @@ static const struct {
     {"b_s", VPPS_VECTOR, 1, GOLDEN_CLASSES, 1, 0.1},
 };
 
-typedef struct network {
+typedef struct recorded {
     vpps_model *model;
     vpps_graph *g;
     vpps_param p[N_TENSORS];
     vpps_cell leaf, inner, head;
     vpps_node terms[GOLDEN_BATCH * 64];
     uint32_t n_terms;
-} network;
+} recorded;
 
-static void declare(network *n) {
+static void declare(recorded *n) {
     TEST_OK(vpps_model_create(&n->model, 1));
     for (uint32_t t = 0; t < N_TENSORS; t++) {
         static float values[GOLDEN_WORDS * D + H * H];
@@ -89,7 +92,7 @@ static void declare(network *n) {
     }
 }
 
-static void record(network *n) {
+static void record(recorded *n) {
     vpps_graph *g = n->g;
     const vpps_param *p = n->p;
     TEST_OK(vpps_cell_begin(g, "leaf"));
@@ -122,7 +125,7 @@ static void record(network *n) {
 }
 
 /* Reads one vertex: (label word) or (label left right). */
-static vpps_vertex add_vertex(network *n, const char **text) {
+static vpps_vertex add_vertex(recorded *n, const char **text) {
     int used = 0;
     uint32_t label, word;
     ck_assert_msg(sscanf(*text, " (%u%n", &label, &used) == 1, "not a tree: %s", *text);
@@ -143,7 +146,7 @@ static vpps_vertex add_vertex(network *n, const char **text) {
 }
 
 static void check_losses(const vpps_options *o, const double *golden, const char *name) {
-    network n = {0};
+    recorded n = {0};
     vpps_handle *h;
     declare(&n);
     TEST_OK(vpps_graph_create(&n.g, n.model));
@@ -175,20 +178,110 @@ static void check_losses(const vpps_options *o, const double *golden, const char
     vpps_model_destroy(n.model);
 }
 
+/* ---------------------------------------------------------------- the Tree-GRU of models/ */
+
+enum { N_GRU_TENSORS = sizeof golden_gru_tensors / sizeof *golden_gru_tensors, MOST_NODES = 64 };
+
+/* The trees, and for each word of the treebank the number that stands for it in the golden trees. */
+static vpps_treebank *read_trees(uint32_t words[GOLDEN_WORDS]) {
+    vpps_treebank *bank;
+    TEST_OK(vpps_treebank_create(&bank));
+    for (uint32_t i = 0; i < GOLDEN_TREES; i++) {
+        TEST_OK(vpps_treebank_read_text(bank, "golden", golden_trees[i], strlen(golden_trees[i])));
+    }
+    const vpps_vocab *vocab = vpps_treebank_vocab(bank);
+    ck_assert_uint_le(vpps_vocab_size(vocab), GOLDEN_WORDS);
+    for (uint32_t w = 0; w < vpps_vocab_size(vocab); w++) words[w] = (uint32_t)atoi(vpps_vocab_word(vocab, w));
+    return bank;
+}
+
+static void set_parameters(vpps_model *model) {
+    ck_assert_uint_eq(vpps_param_count(model), N_GRU_TENSORS);
+    for (uint32_t t = 0; t < N_GRU_TENSORS; t++) {
+        vpps_param p;
+        vpps_param_info info;
+        TEST_OK(vpps_param_find(model, golden_gru_tensors[t].name, &p));
+        TEST_OK(vpps_param_describe(model, p, &info));
+        float *values = vpps_param_values(model, p);
+        for (uint32_t i = 0; i < info.count * info.rows * info.cols; i++) {
+            values[i] = (float)(golden_gru_tensors[t].scale * sin(0.37 * i + 0.0011 * i * i + t));
+        }
+    }
+}
+
+static void check_gru(const vpps_options *o, const double *golden, const char *name) {
+    const network *gru = network_find("tree-gru");
+    const net_config config = {
+        .words = GOLDEN_WORDS, .classes = GOLDEN_CLASSES, .embed = GOLDEN_EMBED, .hidden = GOLDEN_HIDDEN};
+    uint32_t words[GOLDEN_WORDS] = {0};
+    vpps_treebank *bank = read_trees(words);
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    void *net;
+    TEST_OK(vpps_model_create(&model, 1));
+    TEST_OK(gru->create(&net, model, &config));
+    set_parameters(model);
+    TEST_OK(vpps_graph_create(&g, model));
+    TEST_OK(gru->record(net, g));
+    TEST_OK(vpps_handle_create(&h, model, o));
+    for (uint32_t batch = 0; batch < GOLDEN_BATCHES; batch++) {
+        vpps_node logits[MOST_NODES], nll[MOST_NODES], terms[GOLDEN_BATCH * MOST_NODES];
+        uint32_t n_terms = 0;
+        float loss;
+        vpps_graph_clear(g);
+        for (uint32_t k = 0; k < GOLDEN_BATCH; k++) {
+            const vpps_tree tree = vpps_treebank_tree(bank, (batch * GOLDEN_BATCH + k) % GOLDEN_TREES);
+            ck_assert_uint_le(tree.n_nodes, MOST_NODES);
+            TEST_OK(gru->add_tree(net, g, &tree, words, NET_HEADS_LABELLED, &(net_scores){logits, nll}));
+            for (uint32_t i = 0; i < tree.n_nodes; i++) terms[n_terms++] = nll[i]; /* all have labels */
+        }
+        TEST_OK(vpps_fb(h, g, vpps_scale(g, vpps_sum(g, n_terms, terms), 1.0f / GOLDEN_BATCH), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        ck_assert_msg(fabs((double)loss - golden[batch]) <= 1e-5 * golden[batch],
+                      "%s, %u VPs, batch %u: loss %.8g, not %.8g", name, o->vps, batch, (double)loss, golden[batch]);
+    }
+    gru->destroy(net);
+    vpps_handle_destroy(h);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+    vpps_treebank_destroy(bank);
+}
+
+/* ---------------------------------------------------------------- the suite */
+
+static const vpps_optimizer sgd = {.kind = VPPS_SGD, .lr = 0.2f};
+static const vpps_optimizer adam = {.kind = VPPS_ADAM, .lr = 0.03f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
+
+static vpps_options options_of(int i) {
+    static const uint32_t vps[] = {1, 2, 3, 8};
+    vpps_options o;
+    vpps_options_default(&o);
+    o.vps = vps[i % 4];
+    o.gradients = i & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
+    o.portable = i & 1;
+    o.pool_bytes = 64u << 20;
+    return o;
+}
+
 START_TEST(tree_lstm_losses)
     {
-        static const uint32_t vps[] = {1, 2, 3, 8};
-        vpps_options o;
-        vpps_options_default(&o);
-        o.vps = vps[_i % 4];
-        o.gradients = _i & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
-        o.portable = _i & 1;
-        o.pool_bytes = 64u << 20;
-        o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 0.2f};
+        vpps_options o = options_of(_i);
+        o.optimizer = sgd;
         check_losses(&o, golden_sgd, "sgd");
-        o.optimizer =
-            (vpps_optimizer){.kind = VPPS_ADAM, .lr = 0.03f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
+        o.optimizer = adam;
         check_losses(&o, golden_adam, "adam");
+    }
+END_TEST
+
+START_TEST(tree_gru_losses)
+    {
+        vpps_options o =
+            options_of(5 * _i); /* the first test is about the engine's options, this one about equations */
+        o.optimizer = sgd;
+        check_gru(&o, golden_gru_sgd, "sgd");
+        o.optimizer = adam;
+        check_gru(&o, golden_gru_adam, "adam");
     }
 END_TEST
 
@@ -196,6 +289,7 @@ int main(void) {
     Suite *s = suite_create("golden losses");
     TCase *t = tcase_create("golden losses");
     tcase_add_loop_test(t, tree_lstm_losses, 0, 8);
+    tcase_add_loop_test(t, tree_gru_losses, 0, 2);
     suite_add_tcase(s, t);
     return test_main(s);
 }

@@ -10,6 +10,14 @@
 TCase *treebank_tests(void);
 TCase *vocab_tests(void);
 TCase *listops_tests(void);
+TCase *complete_trees_tests(void);
+TCase *sentences_tests(void);
+TCase *sentences_data_tests(void);
+TCase *words_tests(void);
+TCase *lattices_tests(void);
+TCase *constituents_tests(void);
+TCase *f1_tests(void);
+TCase *bleu_tests(void);
 TCase *safetensors_tests(void);
 TCase *hostile_tests(void);
 TCase *atomic_tests(void);
@@ -38,6 +46,9 @@ void cleanup_folder(void);
 const char *in_folder(const char *name);
 
 void write_file(const char *path, const void *bytes, size_t n);
+
+/* The path of a file of the data sets, in a static buffer; NULL when it is not there, which is said. */
+const char *data_file(const char *test, const char *name);
 
 /* All trees as text, freed by the caller. */
 char *treebank_text(const vpps_treebank *tb, size_t *n);

@@ -45,6 +45,15 @@ void write_file(const char *path, const void *bytes, size_t n) {
     ck_assert_int_eq(fclose(file), 0);
 }
 
+const char *data_file(const char *test, const char *name) {
+    static char path[1024];
+    const char *data = getenv("VPPS_DATA");
+    snprintf(path, sizeof path, "%s/%s", data && *data ? data : "../shared/data", name);
+    if (access(path, R_OK) == 0) return path;
+    printf("skipped: %s: no %s (set VPPS_DATA to the folder of data sets)\n", test, path);
+    return NULL;
+}
+
 char *treebank_text(const vpps_treebank *tb, size_t *n) {
     char *text = NULL;
     FILE *file = open_memstream(&text, n);
@@ -59,6 +68,14 @@ int main(void) {
     suite_add_tcase(suite, vocab_tests());
     suite_add_tcase(suite, treebank_tests());
     suite_add_tcase(suite, listops_tests());
+    suite_add_tcase(suite, complete_trees_tests());
+    suite_add_tcase(suite, sentences_tests());
+    suite_add_tcase(suite, sentences_data_tests());
+    suite_add_tcase(suite, words_tests());
+    suite_add_tcase(suite, lattices_tests());
+    suite_add_tcase(suite, constituents_tests());
+    suite_add_tcase(suite, f1_tests());
+    suite_add_tcase(suite, bleu_tests());
     suite_add_tcase(suite, safetensors_tests());
     suite_add_tcase(suite, hostile_tests());
     suite_add_tcase(suite, atomic_tests());

@@ -1,0 +1,120 @@
+/* mv_rnn.c - the matrix-vector recursive network (MV-RNN) of Socher, Huval, Manning and Ng, "Semantic Compositionality
+ * through Recursive Matrix-Vector Spaces" (EMNLP 2012): every word and every phrase is a vector, which says what it
+ * means, and a matrix, which says how it changes the meaning of its neighbour.
+ *
+ * Equations (2) and (3) of section 2.2 compose, a softmax classifies every phrase's vector (section 2.4). W of eq. (2)
+ * and W_M of eq. (3) act on two stacked operands; they are declared as halves, W_l beside W_r. Words have full
+ * matrices, not the low-rank ones of section 2.6.
+ *
+ * Parameters, with V words, C classes, n = hidden: V (n + n^2) + 4 n^2 + C (n + 1).
+ */
+#include "parts.h"
+
+typedef struct mv_rnn_net {
+    part_net base;
+    vpps_param vectors, matrices;      /* words: n, n x n */
+    vpps_param W_l, W_r, W_M_l, W_M_r; /* n x n */
+    vpps_cell leaf, inner;
+} mv_rnn_net;
+
+/* ---------------------------------------------------------------- parameters */
+
+/* Adds `factor` to the diagonal of each of n_matrices n x n matrices. */
+static void add_identity(vpps_model *model, vpps_param param, uint32_t n_matrices, uint32_t n, float factor) {
+    float *values = vpps_param_values(model, param);
+    for (uint32_t m = 0; m < n_matrices; m++, values += (size_t)n * n) {
+        for (uint32_t i = 0; i < n; i++) values[i * (n + 1)] += factor;
+    }
+}
+
+static vpps_status declare(void *net, vpps_model *model) {
+    mv_rnn_net *t = net;
+    const uint32_t n = t->base.config.hidden, words = t->base.config.words;
+    const vpps_init noise = {.kind = VPPS_INIT_NORMAL, .a = 0, .b = 0.01f};
+    const part_parameter parameters[] = {
+        {&t->vectors, "vectors", words, n, 1, NULL},
+        {&t->matrices, "matrices", words, n, n, &noise},
+        {&t->W_l, "W_l", 0, n, n, NULL},
+        {&t->W_r, "W_r", 0, n, n, NULL},
+        {&t->W_M_l, "W_M_l", 0, n, n, &noise},
+        {&t->W_M_r, "W_M_r", 0, n, n, &noise},
+    };
+    vpps_status s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
+    if (s != VPPS_OK) return s;
+    /* Section 2.1: a word's matrix begins as the identity and a little noise, so that at first it changes nothing. A
+     * phrase's matrix begins as the mean of its children's; the paper does not say how W_M begins. */
+    add_identity(model, t->matrices, words, n, 1);
+    add_identity(model, t->W_M_l, 1, n, 0.5f);
+    add_identity(model, t->W_M_r, 1, n, 0.5f);
+    return part_classifier_declare(&t->base.classifier, model, &t->base.config, false);
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(mv_rnn_net), model, config, declare);
+}
+
+/* ---------------------------------------------------------------- cells */
+
+static vpps_status record_leaf(mv_rnn_net *t, vpps_graph *g) {
+    vpps_status s = vpps_cell_begin(g, "mv-rnn leaf");
+    if (s != VPPS_OK) return s;
+    const uint32_t word = vpps_pull_index(g);
+    vpps_scatter(g, part_dropout(&t->base.config, g, vpps_lookup(g, t->vectors, word)));
+    vpps_scatter(g, vpps_lookup(g, t->matrices, word));
+    return vpps_cell_end(g, &t->leaf);
+}
+
+static vpps_status record_inner(mv_rnn_net *t, vpps_graph *g) {
+    const uint32_t n = t->base.config.hidden;
+    vpps_status s = vpps_cell_begin(g, "mv-rnn inner");
+    if (s != VPPS_OK) return s;
+    vpps_node a = vpps_gather(g, 0, 0, n, 1), A = vpps_gather(g, 0, 1, n, n);
+    vpps_node b = vpps_gather(g, 1, 0, n, 1), B = vpps_gather(g, 1, 1, n, n);
+
+    /* (2) p = tanh(W [B a; A b]) */
+    vpps_node Ba = vpps_matmul(g, B, a), Ab = vpps_matmul(g, A, b);
+    vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, VPPS_NO_PARAM, t->W_l, Ba, t->W_r, Ab)));
+    /* (3) P = W_M [A; B] */
+    vpps_scatter(g, vpps_affine2(g, VPPS_NO_PARAM, t->W_M_l, A, t->W_M_r, B));
+    return vpps_cell_end(g, &t->inner);
+}
+
+static vpps_status record(void *net, vpps_graph *g) {
+    mv_rnn_net *t = net;
+    vpps_status s = record_leaf(t, g);
+    if (s == VPPS_OK) s = record_inner(t, g);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    return s;
+}
+
+static vpps_status add_tree(void *net, vpps_graph *g, const vpps_tree *tree, const uint32_t *words, net_heads heads,
+                            const net_scores *scores) {
+    mv_rnn_net *t = net;
+    return part_add_tree(g, tree, words, t->leaf, &t->inner, 1, NULL, &t->base.classifier, heads, scores,
+                         &t->base.scratch);
+}
+
+/* ---------------------------------------------------------------- the table row */
+
+static const option_row options[] = {
+    {"hidden", "N", "Size of a vector; a matrix has its square", OPTION_U32, offsetof(net_config, hidden), 1, 4096,
+     true},
+    {"dropout", "P", "Dropout on words' vectors and before the classifier", OPTION_F32, offsetof(net_config, dropout),
+     0, 0.99, false},
+    {"loss", "nodes|root", "Train on every labelled node, or on the root alone", OPTION_CHOICE,
+     offsetof(net_config, loss), 0, 0, false},
+    {0},
+};
+
+extern const network mv_rnn;
+const network mv_rnn = {
+    .name = "mv-rnn",
+    .summary = "recursive network of vectors and matrices, a classifier of trees and their nodes",
+    .source = "Socher, Huval, Manning and Ng 2012, section 2",
+    .options = options,
+    .defaults = {.hidden = 25, .loss = NET_HEADS_LABELLED},
+    .create = create,
+    .record = record,
+    .add_tree = add_tree,
+    .destroy = part_destroy,
+};

@@ -1,0 +1,143 @@
+/* parts.c - see parts.h. */
+#include "parts.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- parameters */
+
+const vpps_init part_small = {.kind = VPPS_INIT_UNIFORM, .a = -0.05f, .b = 0.05f};
+const vpps_init part_one = {.kind = VPPS_INIT_CONSTANT, .a = 1.0f};
+
+vpps_status parts_declare(vpps_model *model, const part_parameter *parameters, size_t n) {
+    vpps_status s = VPPS_OK;
+    for (const part_parameter *p = parameters; s == VPPS_OK && p < parameters + n; p++) {
+        if (p->count) {
+            s = vpps_add_lookup(model, p->param, p->name, p->count, p->rows, p->cols ? p->cols : 1, p->init);
+        } else if (p->cols) {
+            s = vpps_add_matrix(model, p->param, p->name, p->rows, p->cols, p->init);
+        } else {
+            s = vpps_add_vector(model, p->param, p->name, p->rows, p->init);
+        }
+    }
+    return s;
+}
+
+vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x) {
+    return c->dropout > 0 ? vpps_dropout(g, x, c->dropout) : x;
+}
+
+/* ---------------------------------------------------------------- the classifier */
+
+vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const net_config *config, bool mlp) {
+    const uint32_t d = config->hidden, classes = config->classes;
+    const part_parameter all[] = {
+        {&c->W_h, "W_h", 0, d, d, NULL},
+        {&c->b_h, "b_h", 0, d, 0, NULL},
+        {&c->W_s, "W_s", 0, classes, d, NULL},
+        {&c->b_s, "b_s", 0, classes, 0, NULL},
+    };
+    c->config = config;
+    c->mlp = mlp;
+    return mlp ? parts_declare(model, all, 4) : parts_declare(model, all + 2, 2);
+}
+
+vpps_status part_classifier_record(part_classifier *c, vpps_graph *g) {
+    const vpps_status s = vpps_cell_begin(g, "classifier");
+    if (s != VPPS_OK) return s;
+    vpps_node h = vpps_pull(g, c->config->hidden, 1);
+    const uint32_t label = vpps_pull_index(g);
+
+    if (c->mlp) h = vpps_tanh(g, vpps_affine1(g, c->b_h, c->W_h, h));
+    const vpps_node logits = vpps_affine1(g, c->b_s, c->W_s, part_dropout(c->config, g, h));
+    vpps_push(g, logits);
+    vpps_push(g, vpps_pick_nll(g, logits, label));
+    return vpps_cell_end(g, &c->cell);
+}
+
+void part_classify(const part_classifier *c, vpps_graph *g, const vpps_tree *tree, uint32_t k, vpps_node h,
+                   net_heads heads, const net_scores *scores) {
+    const int32_t given = tree->nodes[k].label;
+    /* A label the classifier does not know (other data than the training's) counts as none. */
+    const bool labelled = given >= 0 && (uint32_t)given < c->config->classes;
+    const bool is_root = k + 1 == tree->n_nodes;
+    scores->logits[k] = scores->nll[k] = VPPS_NO_NODE;
+    if (heads != NET_HEADS_ALL && !(labelled && (is_root || heads == NET_HEADS_LABELLED))) return;
+
+    const uint32_t label = labelled ? (uint32_t)given : 0; /* without a label the nll is not used */
+    const vpps_vertex head = vpps_apply(g, c->cell, 0, NULL, 1, &h, 1, &label);
+    scores->logits[k] = vpps_pushed(g, head, 0);
+    if (labelled) scores->nll[k] = vpps_pushed(g, head, 1);
+}
+
+/* ---------------------------------------------------------------- a tree */
+
+vpps_vertex *part_reserve_vertices(part_vertices *v, uint32_t n) {
+    if (n > v->n) {
+        vpps_vertex *grown = realloc(v->at, n * sizeof *grown);
+        if (!grown) return NULL;
+        v->at = grown;
+        v->n = n;
+    }
+    return v->at;
+}
+
+vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, const uint32_t *words, vpps_cell leaf,
+                          const vpps_cell *inner, uint32_t n_inner,
+                          uint32_t (*choose)(const vpps_tree *, uint32_t node), const part_classifier *classifier,
+                          net_heads heads, const net_scores *scores, part_vertices *scratch) {
+    vpps_vertex *at = part_reserve_vertices(scratch, tree->n_nodes);
+    if (!at) return VPPS_MEMORY;
+    for (uint32_t k = 0; k < tree->n_nodes; k++) { /* children come before parents */
+        const vpps_tree_node *node = &tree->nodes[k];
+        if (node->left < 0) {
+            at[k] = vpps_apply(g, leaf, 0, NULL, 0, NULL, 1, &words[node->word]);
+        } else {
+            const vpps_vertex children[] = {at[node->left], at[node->right]};
+            const vpps_cell cell = inner[choose ? choose(tree, k) % n_inner : 0];
+            at[k] = vpps_apply(g, cell, 2, children, 0, NULL, 0, NULL);
+        }
+        part_classify(classifier, g, tree, k, vpps_scattered(g, at[k], 0), heads, scores);
+    }
+    return vpps_graph_status(g);
+}
+
+/* ---------------------------------------------------------------- a network's memory */
+
+vpps_status part_create(void **net, size_t bytes, vpps_model *model, const net_config *config,
+                        vpps_status (*declare)(void *net, vpps_model *model)) {
+    part_net *n = calloc(1, bytes);
+    if (!n) return VPPS_MEMORY;
+    n->config = *config;
+    const vpps_status s = declare(n, model);
+    if (s != VPPS_OK) {
+        part_destroy(n);
+        return s;
+    }
+    *net = n;
+    return VPPS_OK;
+}
+
+void part_destroy(void *net) {
+    part_net *n = net;
+    if (!n) return;
+    free(n->scratch.at);
+    free(n);
+}
+
+/* ---------------------------------------------------------------- options */
+
+#define SHAPE_OPTIONS                                                                                                  \
+    {"hidden", "N", "Size of a vertex's representation", OPTION_U32, offsetof(net_config, hidden), 1, 65536, true},    \
+        {"embed", "N", "Size of a word's embedding", OPTION_U32, offsetof(net_config, embed), 1, 65536, true}, {       \
+        "dropout", "P", "Dropout on embeddings and before the classifier", OPTION_F32, offsetof(net_config, dropout),  \
+            0, 0.99, false                                                                                             \
+    }
+
+const option_row part_options[] = {
+    SHAPE_OPTIONS,
+    {"loss", "nodes|root", "Train on every labelled node, or on the root alone", OPTION_CHOICE,
+     offsetof(net_config, loss), 0, 0, false},
+    {0},
+};
+
+const option_row part_root_options[] = {SHAPE_OPTIONS, {0}};

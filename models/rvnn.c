@@ -1,0 +1,93 @@
+/* rvnn.c - the recursive network: Socher, Lin, Ng and Manning, "Parsing Natural Scenes and Natural Language with
+ * Recursive Neural Networks" (ICML 2011), section 3, whose leaves have a matrix of their own. VPPS (MICRO 2018) is
+ * measured with it at 512.
+ *
+ *     leaf    h = tanh(W_leaf x + b_leaf)
+ *     inner   h = tanh(W_l h_l + W_r h_r + b)        W [h_l; h_r] in the paper
+ *
+ * What differs: the paper's f is the logistic function; tanh, symmetric about 0, is what its authors' later networks on
+ * words have (Socher et al. 2013, "Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank",
+ * section 4). Irsoy and Cardie 2014, "Deep Recursive Neural Networks for Compositionality in Language", untie leaves and
+ * inner vertices, too; their leaves' matrices are in the parent, one for either side, where here the leaf has one, and so
+ * a representation that the classifier takes. The classifier is that of Tree-LSTMs (Tai, Socher and Manning 2015,
+ * section 4.1).
+ *
+ * Parameters, with V words, C classes, d = hidden, e = embed: V e + d e + 2 d^2 + 2 d + C d + C.
+ */
+#include "parts.h"
+
+typedef struct rvnn_net {
+    part_net base;
+    vpps_param embedding;
+    vpps_param W_leaf;   /* hidden x embed */
+    vpps_param W_l, W_r; /* hidden x hidden */
+    vpps_param b_leaf, b;
+    vpps_cell leaf, inner;
+} rvnn_net;
+
+static vpps_status declare(void *net, vpps_model *model) {
+    rvnn_net *r = net;
+    const net_config *c = &r->base.config;
+    const uint32_t d = c->hidden, e = c->embed;
+    const part_parameter parameters[] = {
+        {&r->embedding, "embedding", c->words, e, 1, &part_small},
+        {&r->W_leaf, "W_leaf", 0, d, e, NULL},
+        {&r->W_l, "W_l", 0, d, d, NULL},
+        {&r->W_r, "W_r", 0, d, d, NULL},
+        {&r->b_leaf, "b_leaf", 0, d, 0, NULL},
+        {&r->b, "b", 0, d, 0, NULL},
+    };
+    const vpps_status s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
+    return s == VPPS_OK ? part_classifier_declare(&r->base.classifier, model, c, false) : s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(rvnn_net), model, config, declare);
+}
+
+/* ---------------------------------------------------------------- cells */
+
+static vpps_status record_leaf(rvnn_net *r, vpps_graph *g) {
+    const vpps_status s = vpps_cell_begin(g, "rvnn leaf");
+    if (s != VPPS_OK) return s;
+    vpps_node x = part_dropout(&r->base.config, g, vpps_lookup(g, r->embedding, vpps_pull_index(g)));
+    vpps_scatter(g, vpps_tanh(g, vpps_affine1(g, r->b_leaf, r->W_leaf, x)));
+    return vpps_cell_end(g, &r->leaf);
+}
+
+static vpps_status record_inner(rvnn_net *r, vpps_graph *g) {
+    const uint32_t d = r->base.config.hidden;
+    const vpps_status s = vpps_cell_begin(g, "rvnn inner");
+    if (s != VPPS_OK) return s;
+    vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
+    vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, r->b, r->W_l, h_l, r->W_r, h_r)));
+    return vpps_cell_end(g, &r->inner);
+}
+
+static vpps_status record(void *net, vpps_graph *g) {
+    rvnn_net *r = net;
+    vpps_status s = record_leaf(r, g);
+    if (s == VPPS_OK) s = record_inner(r, g);
+    if (s == VPPS_OK) s = part_classifier_record(&r->base.classifier, g);
+    return s;
+}
+
+static vpps_status add_tree(void *net, vpps_graph *g, const vpps_tree *tree, const uint32_t *words, net_heads heads,
+                            const net_scores *scores) {
+    rvnn_net *r = net;
+    return part_add_tree(g, tree, words, r->leaf, &r->inner, 1, NULL, &r->base.classifier, heads, scores,
+                         &r->base.scratch);
+}
+
+extern const network rvnn;
+const network rvnn = {
+    .name = "rvnn",
+    .summary = "recursive network: one tanh layer at leaves, another at inner vertices",
+    .source = "Socher, Lin, Ng and Manning 2011; Irsoy and Cardie 2014",
+    .options = part_options,
+    .defaults = {.embed = 64, .hidden = 96, .loss = NET_HEADS_LABELLED},
+    .create = create,
+    .record = record,
+    .add_tree = add_tree,
+    .destroy = part_destroy,
+};
