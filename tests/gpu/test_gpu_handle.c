@@ -1,0 +1,360 @@
+/* test_gpu_handle.c - handles on the GPU device: life, pipeline, profile, memory, and moving between devices. */
+#include "common/testing.h"
+#include "gpu_tests.h"
+#include "gpu_trees.h"
+#include "runtime/simt.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HIDDEN = 16, LINES = 64 };
+
+/* What the engine told. */
+typedef struct story {
+    char lines[LINES][256];
+    uint32_t n;
+} story;
+
+static void note(void *context, const char *line) {
+    story *s = context;
+    if (s->n < LINES) snprintf(s->lines[s->n++], sizeof s->lines[0], "%s", line);
+}
+
+static vpps_options options_for(const char *device, bool tuning) {
+    vpps_options o;
+    vpps_options_default(&o);
+    o.device = device;
+    o.vps = strcmp(device, "cpu") ? 0 : 2;
+    o.no_tuning = !tuning;
+    o.pool_bytes = 32 << 20;
+    o.verify = true;
+    return o;
+}
+
+static vpps_handle *open_handle(gpu_trees *t, const vpps_options *o) {
+    vpps_handle *h = NULL;
+    TEST_OK(vpps_handle_create(&h, t->model, o));
+    return h;
+}
+
+static float step(vpps_handle *h, gpu_trees *t, uint32_t batch) {
+    float loss;
+    TEST_OK(vpps_fb(h, t->g, trees_build(t, batch), NULL));
+    TEST_OK(vpps_sync_latest_loss(h, &loss));
+    return loss;
+}
+
+/* A cache of this test's own, away from the others'. */
+static void fresh_cache(char *folder) {
+    strcpy(folder, "/tmp/vpps-gpu-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    setenv("VPPS_CACHE_DIR", folder, 1);
+}
+
+/* Calls see(path) for every file in the folder. */
+static void each_file(const char *folder, void (*see)(const char *path)) {
+    DIR *d = opendir(folder);
+    ck_assert_ptr_nonnull(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        if (e->d_name[0] != '.') see(path);
+    }
+    closedir(d);
+}
+
+static void remove_file(const char *path) { ck_assert_int_eq(unlink(path), 0); }
+static void remove_folder(const char *folder) {
+    each_file(folder, remove_file);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* A byte in the middle of every small file, which tuning entries are. */
+static void damage_small(const char *path) {
+    struct stat s;
+    ck_assert_int_eq(stat(path, &s), 0);
+    if (s.st_size > 4096) return;
+    FILE *f = fopen(path, "r+b");
+    ck_assert_ptr_nonnull(f);
+    fseek(f, -1, SEEK_END);
+    const int last = fgetc(f);
+    fseek(f, -1, SEEK_END);
+    fputc(last ^ 1, f);
+    fclose(f);
+}
+
+/* ---------------------------------------------------------------- life */
+
+START_TEST(creating_and_destroying_leaks_nothing)
+    {
+        gpu_trees t;
+        const vpps_options o = options_for(gpu_device(), false);
+        trees_open(&t, HIDDEN, HIDDEN);
+        const uint32_t before = gpu_is_simulated() ? vpps_simt_live_allocations() : 0;
+        for (uint32_t i = 0; i < 20; i++) {
+            vpps_handle *h = open_handle(&t, &o);
+            if (i % 3) step(h, &t, i);
+            if (i % 3 == 2) TEST_OK(vpps_fb(h, t.g, trees_build(&t, 1), NULL)); /* destroyed in flight */
+            vpps_handle_destroy(h);
+        }
+        if (gpu_is_simulated()) ck_assert_uint_eq(vpps_simt_live_allocations(), before);
+        trees_close(&t);
+    }
+END_TEST
+
+START_TEST(two_handles_at_once)
+    {
+        gpu_trees t[2];
+        vpps_handle *h[2];
+        float alone[2][3];
+        const vpps_options o = options_for(gpu_device(), false);
+        for (int pass = 0; pass < 2; pass++) { /* first one after the other, then in turns */
+            for (uint32_t i = 0; i < 2; i++) {
+                trees_open(&t[i], i ? 40 : HIDDEN, HIDDEN);
+                h[i] = open_handle(&t[i], &o);
+                for (uint32_t b = 0; b < 3 && !pass; b++) alone[i][b] = step(h[i], &t[i], b);
+            }
+            for (uint32_t b = 0; b < 3 && pass; b++) {
+                for (uint32_t i = 0; i < 2; i++) ck_assert_float_eq(step(h[i], &t[i], b), alone[i][b]);
+            }
+            for (uint32_t i = 0; i < 2; i++) {
+                vpps_handle_destroy(h[i]);
+                trees_close(&t[i]);
+            }
+        }
+    }
+END_TEST
+
+START_TEST(losses_come_one_batch_late)
+    {
+        gpu_trees t;
+        const vpps_options o = options_for(gpu_device(), false);
+        float losses[4], stale, loss;
+        bool done = false;
+        trees_open(&t, HIDDEN, HIDDEN);
+        vpps_handle *h = open_handle(&t, &o);
+        for (uint32_t b = 0; b < 4; b++) losses[b] = step(h, &t, b);
+        vpps_handle_destroy(h);
+        trees_close(&t);
+        trees_open(&t, HIDDEN, HIDDEN);
+        h = open_handle(&t, &o);
+        TEST_FAILS(vpps_sync_latest_loss(h, &loss), VPPS_STATE, "no batch");
+        for (uint32_t b = 0; b < 4; b++) {
+            TEST_OK(vpps_fb(h, t.g, trees_build(&t, b), &stale));
+            if (b) ck_assert_float_eq(stale, losses[b - 1]);
+            if (!b) ck_assert(isnan(stale));
+        }
+        while (!done) TEST_OK(vpps_poll_loss(h, &done, &loss));
+        ck_assert_float_eq(loss, losses[3]);
+        vpps_stats stats;
+        TEST_OK(vpps_handle_stats(h, &stats));
+        ck_assert_str_eq(stats.device, gpu_device());
+        ck_assert(stats.device_ns > 0 && stats.vps > 0 && !stats.caller_works);
+        vpps_handle_destroy(h);
+        trees_close(&t);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- the profile */
+
+static uint32_t count_state(const vpps_trial *trials, uint32_t n, vpps_trial_state state) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++) found += trials[i].state == state;
+    return found;
+}
+
+/* Trains until the choice is made; the trials. The losses must be the CPU's all the while. */
+static uint32_t tune(story *s, vpps_trial *trials, uint32_t room, uint32_t *batches) {
+    gpu_trees t, same;
+    vpps_options o = options_for(gpu_device(), true), cpu = options_for("cpu", false);
+    o.log = note;
+    o.log_context = s;
+    o.threads = 256; /* fewer kernels to compile */
+    trees_open(&t, HIDDEN, HIDDEN);
+    trees_open(&same, HIDDEN, HIDDEN);
+    vpps_handle *h = open_handle(&t, &o), *reference = open_handle(&same, &cpu);
+    bool done = false;
+    uint32_t n;
+    for (*batches = 0; *batches < 200; (*batches)++) {
+        n = room;
+        TEST_OK(vpps_handle_trials(h, trials, &n, &done));
+        if (done) break;
+        const float loss = step(h, &t, *batches), expected = step(reference, &same, *batches);
+        ck_assert_msg(fabsf(loss - expected) < 1e-4f, "batch %u: %g, not %g", *batches, (double)loss, (double)expected);
+    }
+    ck_assert(done);
+    const float loss = step(h, &t, *batches), expected = step(reference, &same, *batches);
+    ck_assert_float_eq_tol(loss, expected, 1e-4f);
+    vpps_handle_destroy(h);
+    vpps_handle_destroy(reference);
+    trees_close(&t);
+    trees_close(&same);
+    return n;
+}
+
+START_TEST(the_profile_finds_the_fastest_and_remembers_it)
+    {
+        char folder[64];
+        vpps_trial trials[64];
+        story *s = calloc(1, sizeof *s);
+        uint32_t batches;
+        ck_assert_ptr_nonnull(s);
+        fresh_cache(folder);
+        uint32_t n = tune(s, trials, 64, &batches);
+        ck_assert_uint_ge(n, 8);
+        ck_assert_uint_eq(count_state(trials, n, VPPS_TRIAL_CURRENT), 1);
+        ck_assert_uint_ge(count_state(trials, n, VPPS_TRIAL_MEASURED), 3);
+        ck_assert_uint_gt(trials[0].batches, 0); /* begins with the first */
+        uint32_t chosen = 0;
+        while (trials[chosen].state != VPPS_TRIAL_CURRENT) chosen++;
+        for (uint32_t i = 0; i < n; i++) {
+            if (trials[i].state == VPPS_TRIAL_MEASURED) ck_assert(trials[chosen].ns_per_node <= trials[i].ns_per_node);
+            if (trials[i].state == VPPS_TRIAL_WAITING) ck_assert(trials[i].batches == 0 && trials[i].ns_per_node == 0);
+        }
+        ck_assert_msg(strstr(s->lines[s->n - 1], "chosen: rpw"), "%s", s->lines[s->n - 1]);
+
+        vpps_trial again[64]; /* another handle takes it at once */
+        n = tune(s, again, 64, &batches);
+        ck_assert_uint_eq(batches, 0);
+        ck_assert_int_eq(again[chosen].state, VPPS_TRIAL_REMEMBERED);
+
+        each_file(folder, damage_small);
+        n = tune(s, again, 64, &batches);
+        ck_assert_uint_gt(batches, 0);
+        ck_assert_uint_eq(count_state(again, n, VPPS_TRIAL_REMEMBERED), 0);
+        remove_folder(folder);
+        free(s);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- memory, devices */
+
+START_TEST(the_pool_grows_with_the_batch)
+    {
+        gpu_trees t;
+        vpps_options o = options_for(gpu_device(), false);
+        o.pool_bytes = 0;
+        trees_open(&t, HIDDEN, HIDDEN);
+        vpps_handle *h = open_handle(&t, &o);
+        step(h, &t, 0);
+        vpps_stats small, large;
+        TEST_OK(vpps_handle_stats(h, &small));
+        static float zeros[20000];
+        vpps_graph_clear(t.g);
+        vpps_node x = vpps_input(t.g, 20000, 1, zeros), y = vpps_exp(t.g, x);
+        float sum;
+        float *const outs[] = {&sum};
+        const vpps_node total = vpps_sum_elements(t.g, y);
+        TEST_OK(vpps_forward(h, t.g, 1, &total, outs));
+        ck_assert_float_eq_tol(sum, 20000, 1);
+        const float loss = step(h, &t, 1); /* parameters moved along */
+        TEST_OK(vpps_handle_stats(h, &large));
+        vpps_handle_destroy(h);
+        trees_close(&t);
+        trees_open(&t, HIDDEN, HIDDEN);
+        o.pool_bytes = 32 << 20;
+        h = open_handle(&t, &o);
+        step(h, &t, 0);
+        ck_assert_float_eq(step(h, &t, 1), loss);
+        vpps_handle_destroy(h);
+        trees_close(&t);
+    }
+END_TEST
+
+START_TEST(too_small_a_pool_is_told)
+    {
+        gpu_trees t;
+        vpps_options o = options_for(gpu_device(), false);
+        vpps_handle *h;
+        trees_open(&t, HIDDEN, HIDDEN);
+        o.pool_bytes = 64;
+        TEST_FAILS(vpps_handle_create(&h, t.model, &o), VPPS_POOL, "pool_bytes");
+        o.pool_bytes = 16384;
+        h = open_handle(&t, &o);
+        TEST_FAILS(vpps_fb(h, t.g, trees_build(&t, 0), NULL), VPPS_POOL, "pool");
+        vpps_handle_destroy(h);
+        trees_close(&t);
+    }
+END_TEST
+
+/* Trains on one device, saves, and goes on with another; the losses are those of one device all the way. */
+START_TEST(a_checkpoint_moves_between_devices)
+    {
+        char path[] = "/tmp/vpps-gpu-XXXXXX";
+        close(mkstemp(path));
+        float losses[2][4];
+        for (int moves = 0; moves < 2; moves++) {
+            gpu_trees t;
+            vpps_options first = options_for("cpu", false), second = options_for(moves ? gpu_device() : "cpu", false);
+            if (moves && _i) first = options_for(gpu_device(), false), second = options_for("cpu", false);
+            first.optimizer.kind = second.optimizer.kind = VPPS_MOMENTUM;
+            trees_open(&t, HIDDEN, HIDDEN);
+            vpps_handle *h = open_handle(&t, &first);
+            for (uint32_t b = 0; b < 2; b++) losses[moves][b] = step(h, &t, b);
+            TEST_OK(vpps_save(h, path, NULL, 0));
+            vpps_handle_destroy(h);
+            h = open_handle(&t, &second);
+            TEST_OK(vpps_load(h, path));
+            for (uint32_t b = 2; b < 4; b++) losses[moves][b] = step(h, &t, b);
+            vpps_handle_destroy(h);
+            trees_close(&t);
+        }
+        for (uint32_t b = 0; b < 4; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);
+        unlink(path);
+    }
+END_TEST
+
+START_TEST(without_a_gpu_there_is_a_reason)
+    {
+        gpu_trees t;
+        story *s = calloc(1, sizeof *s);
+        vpps_options o = options_for("cuda", false);
+        vpps_handle *h;
+        ck_assert_ptr_nonnull(s);
+        setenv("VPPS_LIBCUDA", "/nowhere/libcuda.so", 1);
+        trees_open(&t, HIDDEN, HIDDEN);
+        TEST_FAILS(vpps_handle_create(&h, t.model, &o), VPPS_DEVICE, "/nowhere/libcuda.so");
+        o.device = "abacus";
+        TEST_FAILS(vpps_handle_create(&h, t.model, &o), VPPS_DEVICE, "abacus");
+        o.device = "auto";
+        o.log = note;
+        o.log_context = s;
+        h = open_handle(&t, &o);
+        ck_assert_uint_eq(s->n, 1);
+        ck_assert_msg(strstr(s->lines[0], "using the cpu: cuda: ") && strstr(s->lines[0], "/nowhere"), "%s",
+                      s->lines[0]);
+        vpps_stats stats;
+        TEST_OK(vpps_handle_stats(h, &stats));
+        ck_assert_str_eq(stats.device, "cpu");
+        vpps_trial trial;
+        uint32_t n = 1;
+        bool done;
+        TEST_OK(vpps_handle_trials(h, &trial, &n, &done));
+        ck_assert(n == 0 && done); /* nothing to choose */
+        step(h, &t, 0);
+        vpps_handle_destroy(h);
+        trees_close(&t);
+        free(s);
+    }
+END_TEST
+
+static Suite *make_suite(void) {
+    Suite *suite = suite_create("gpu handle");
+    TCase *t = tcase_create("handle");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, creating_and_destroying_leaks_nothing);
+    tcase_add_test(t, two_handles_at_once);
+    tcase_add_test(t, losses_come_one_batch_late);
+    tcase_add_test(t, the_profile_finds_the_fastest_and_remembers_it);
+    tcase_add_test(t, the_pool_grows_with_the_batch);
+    tcase_add_test(t, too_small_a_pool_is_told);
+    tcase_add_loop_test(t, a_checkpoint_moves_between_devices, 0, 2);
+    tcase_add_test(t, without_a_gpu_there_is_a_reason);
+    suite_add_tcase(suite, t);
+    return suite;
+}
+
+int main(void) { return gpu_main(make_suite); }
