@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Runs test programs (Check suites) and test scripts one after another, a line each; a failed one's whole output
-# follows its line. The last line is the sum: N passed, N failed.
+# Runs test programs (Check suites) and test scripts, as many at a time as there are cores, and prints a line for each as
+# it ends; a failed one's whole output follows its line. The last line is the sum: N passed, N failed.
 #
 #     tools/run_tests.sh PROGRAM|SCRIPT.sh ...
 #
 # A Check suite ends with "N%: Checks: N, Failures: N, Errors: N", a script with "N passed, N failed". One that ends
-# otherwise, exits badly or checks nothing counts as a failure. TEST_LIMIT is the time limit of each, in seconds.
+# otherwise, exits badly or checks nothing counts as a failure. TEST_LIMIT is the time limit of each, in seconds;
+# TEST_JOBS how many run at a time.
 set -uo pipefail
 
 limit=${TEST_LIMIT:-600}
 export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-60}
 export VPPS_CACHE_DIR=${VPPS_CACHE_DIR:-$(realpath -m "${BUILD:-build}")/cache}
-output=$(mktemp)
-trap 'rm -f "$output"' EXIT
-passed=0 failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
-for test in "$@"; do
+# Runs test number $1, $2. Writes $1.line, and "passed failed" to $1.counts; $1.output is what it printed.
+run_one() {
+    local test=$2 output=$work/$1.output command good=0 bad=0 code start elapsed summary note='' word=ok
     case $test in
     *.sh) command=(bash "$test") ;;
     *) command=("$test") ;;
@@ -25,7 +27,6 @@ for test in "$@"; do
     code=$?
     elapsed=$((($(date +%s%N) - start) / 1000000))
 
-    good=0 bad=0
     if [[ $test == *.sh ]]; then
         summary=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$output" | tail -n 1)
         [[ $summary =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]] && good=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]}
@@ -38,7 +39,6 @@ for test in "$@"; do
         done < <(grep -E '^[0-9]+%: Checks: ' "$output")
     fi
 
-    note=
     if [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; then
         note="  stopped after $limit s" bad=$((bad + 1))
     elif [ "$code" -ne 0 ] && [ "$bad" -eq 0 ]; then
@@ -46,13 +46,38 @@ for test in "$@"; do
     elif [ $((good + bad)) -eq 0 ]; then
         note="  checked nothing" bad=1
     fi
-    word=ok
     [ "$bad" -eq 0 ] || word=FAILED
     printf '%-6s %-44s %4d passed, %d failed  %3d.%03d s%s\n' "$word" "${test#"${BUILD:-build}"/}" "$good" "$bad" \
-        $((elapsed / 1000)) $((elapsed % 1000)) "$note"
-    [ "$bad" -eq 0 ] || sed 's/^/    /' "$output"
-    passed=$((passed + good)) failed=$((failed + bad))
+        $((elapsed / 1000)) $((elapsed % 1000)) "$note" > "$work/$1.line"
+    echo "$good $bad" > "$work/$1.counts"
+}
+
+passed=0 failed=0
+
+# Prints and counts the tests that have ended since.
+report() {
+    local counts good bad
+    for counts in "$work"/*.counts; do
+        [ -e "$counts" ] || continue
+        read -r good bad < "$counts"
+        cat "${counts%.counts}.line"
+        [ "$bad" -eq 0 ] || sed 's/^/    /' "${counts%.counts}.output"
+        passed=$((passed + good)) failed=$((failed + bad))
+        rm "$counts"
+    done
+}
+
+jobs=${TEST_JOBS:-$(nproc)} number=0
+for test in "$@"; do
+    number=$((number + 1))
+    run_one "$number" "$test" &
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
+        wait -n
+        report
+    done
 done
+wait
+report
 
 [ $((passed + failed)) -gt 0 ] || { echo "no test was run" >&2; failed=1; }
 echo "$passed passed, $failed failed"
