@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "file.h"
+#include "text.h"
 
 #define LABEL_MAX 999
 
@@ -27,36 +28,10 @@ static bool ends_word(unsigned char c) {
     return c == ' ' || c == '(' || c == ')' || c == '\r' || c == '\n' || c == '\0';
 }
 
-static bool is_printable(unsigned char c) { return c > 0x20 && c < 0x7f; }
-
-/* What stands at r->at, in words: a whole token where there is one, since `'film'` tells more than `'f'`. */
-static void describe_found(const reader *r, char *text, size_t bytes) {
-    if (r->at == r->end) {
-        snprintf(text, bytes, "end of file");
-        return;
-    }
-    unsigned char c = (unsigned char)*r->at;
-    if (c == '\n' || (c == '\r' && r->end - r->at > 1 && r->at[1] == '\n')) {
-        snprintf(text, bytes, "end of line");
-    } else if (c == ' ') {
-        snprintf(text, bytes, "a space");
-    } else if (!is_printable(c)) {
-        snprintf(text, bytes, "byte 0x%02X", c);
-    } else {
-        int len = 1;
-        if (!ends_word(c)) {
-            while (len < 40 && r->at + len < r->end && !ends_word((unsigned char)r->at[len]) &&
-                   is_printable((unsigned char)r->at[len])) {
-                len++;
-            }
-        }
-        snprintf(text, bytes, "'%.*s'", len, r->at);
-    }
-}
-
 static vpps_status fail_expected(const reader *r, const char *expected) {
+    const vpps_text text = {r->name, NULL, r->end, "()"};
     char found[64];
-    describe_found(r, found, sizeof found);
+    vpps_text_found(&text, r->at, found, sizeof found);
     return vpps_fail(VPPS_FORMAT, "%s%s:%zu:%zu: expected %s, found %s", VPPS_PATH_ARGS(r->name), r->line,
                      (size_t)(r->at - r->line_start) + 1, expected, found);
 }

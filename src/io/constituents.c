@@ -1,0 +1,40 @@
+/* constituents.c - n-ary trees in memory. */
+#include "constituents.h"
+
+#include "base/base.h"
+
+vpps_status vpps_constituents_create(vpps_constituents **out, bool cut_labels) {
+    *out = NULL;
+    vpps_constituents *c = calloc(1, sizeof *c);
+    if (!c) return vpps_fail(VPPS_MEMORY, "constituents: out of memory");
+    c->cut_labels = cut_labels;
+    vpps_status status = vpps_vocab_create(&c->vocab);
+    if (status == VPPS_OK) status = vpps_vocab_create(&c->labels);
+    if (status == VPPS_OK) {
+        *out = c;
+    } else {
+        vpps_constituents_destroy(c);
+    }
+    return status;
+}
+
+void vpps_constituents_destroy(vpps_constituents *c) {
+    if (!c) return;
+    vpps_vocab_destroy(c->vocab);
+    vpps_vocab_destroy(c->labels);
+    free(c->nodes);
+    free(c->trees);
+    free(c);
+}
+
+uint32_t vpps_constituents_size(const vpps_constituents *c) { return c->n_trees; }
+
+vpps_constituent_tree vpps_constituents_tree(const vpps_constituents *c, uint32_t i) {
+    if (i >= c->n_trees) return (vpps_constituent_tree){0};
+    const struct vpps_constituent_range *t = &c->trees[i];
+    return (vpps_constituent_tree){c->nodes + t->first_node, t->n_nodes, t->n_leaves};
+}
+
+const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c) { return c->vocab; }
+
+const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c) { return c->labels; }

@@ -1,0 +1,20 @@
+/* constituents.h - the inside of n-ary trees, for their reader. */
+#ifndef VPPS_CONSTITUENTS_H
+#define VPPS_CONSTITUENTS_H
+
+#include "vocab.h"
+
+struct vpps_constituents {
+    vpps_vocab *vocab, *labels;
+    bool cut_labels;
+    vpps_constituent *nodes; /* of all trees, one after the other */
+    size_t nodes_capacity, n_nodes;
+    struct vpps_constituent_range {
+        size_t first_node;
+        uint32_t n_nodes, n_leaves;
+    } * trees;
+    size_t trees_capacity;
+    uint32_t n_trees;
+};
+
+#endif

@@ -1,0 +1,105 @@
+/* lattices_build.c - a lexicon, and lattices of the words of it that are found in sentences of characters. */
+#include "lattices.h"
+
+#include "base/base.h"
+#include "file.h"
+#include "text.h"
+#include "vocab.h"
+
+/* ---------------------------------------------------------------- lexicon */
+
+static vpps_status read_lexicon(vpps_vocab *words, const vpps_text *t) {
+    const char *at = t->begin, *line, *end;
+    VPPS_TRY(vpps_text_check(t));
+    while (vpps_text_next_line(t, &at, &line, &end)) {
+        const char *space = memchr(line, ' ', (size_t)(end - line));
+        const size_t len = (size_t)((space ? space : end) - line);
+        uint32_t id;
+        if (len == 0) return vpps_text_fail(t, line, "a word", NULL);
+        VPPS_TRY(vpps_vocab_add_unchecked(words, line, len, &id));
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name, const char *text, size_t len) {
+    const vpps_text t = vpps_text_of(name, text, len, "");
+    const uint32_t before = vpps_vocab_size(words);
+    vpps_status status = read_lexicon(words, &t);
+    if (status != VPPS_OK) vpps_vocab_truncate(words, before);
+    return status;
+}
+
+vpps_status vpps_lexicon_read_file(vpps_vocab *words, const char *path) {
+    char *text;
+    size_t len;
+    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    vpps_status status = vpps_lexicon_read_text(words, path, text, len);
+    free(text);
+    return status;
+}
+
+/* ---------------------------------------------------------------- lattices
+ *
+ * A sentence's characters are joined in one text; a word candidate is then a piece of it, looked up by its hash: seven
+ * look-ups a character. */
+
+typedef struct builder {
+    vpps_lattices *l;
+    const vpps_vocab *characters, *lexicon;
+    char *text; /* of the sentence */
+    size_t text_capacity;
+    size_t *starts; /* starts[i]: where character i begins in text; one more for its end */
+    size_t starts_capacity;
+} builder;
+
+static vpps_status join_characters(builder *b, vpps_sentence s) {
+    size_t bytes = 0;
+    if (!VPPS_RESERVE(b->starts, b->starts_capacity, (size_t)s.n_words + 1))
+        return vpps_fail(VPPS_MEMORY, "lattices: out of memory for a sentence of %u characters", s.n_words);
+    for (uint32_t i = 0; i < s.n_words; i++) {
+        const char *character = vpps_vocab_word(b->characters, s.words[i]);
+        const size_t len = strlen(character);
+        if (!VPPS_RESERVE(b->text, b->text_capacity, bytes + len))
+            return vpps_fail(VPPS_MEMORY, "lattices: out of memory at %zu bytes of a sentence", bytes);
+        memcpy(b->text + bytes, character, len);
+        b->starts[i] = bytes;
+        bytes += len;
+    }
+    b->starts[s.n_words] = bytes;
+    return VPPS_OK;
+}
+
+/* The character and the words that end at node `node`. */
+static vpps_status add_arcs(builder *b, vpps_sentence s, uint32_t node) {
+    if (node > 0) VPPS_TRY(vpps_lattices_add_arc(b->l, node, node - 1, s.words[node - 1]));
+    for (uint32_t n = VPPS_LATTICE_WORD_MIN; n <= VPPS_LATTICE_WORD_MAX && n <= node; n++) {
+        const size_t begin = b->starts[node - n];
+        const uint32_t word = vpps_vocab_find(b->lexicon, b->text + begin, b->starts[node] - begin);
+        if (word != VPPS_NO_WORD) VPPS_TRY(vpps_lattices_add_arc(b->l, node, node - n, word));
+    }
+    return vpps_lattices_end_node(b->l, node);
+}
+
+static vpps_status build_lattice(builder *b, vpps_sentence s) {
+    if (s.n_words == UINT32_MAX) return vpps_fail(VPPS_MEMORY, "lattices: a sentence has too many characters");
+    VPPS_TRY(join_characters(b, s));
+    VPPS_TRY(vpps_lattices_begin(b->l));
+    VPPS_TRY(vpps_lattices_add_tag(b->l, 0));
+    for (uint32_t i = 0; i < s.n_words; i++) VPPS_TRY(vpps_lattices_add_tag(b->l, s.tags ? s.tags[i] : 0));
+    for (uint32_t node = 0; node <= s.n_words; node++) VPPS_TRY(add_arcs(b, s, node));
+    vpps_lattices_end(b->l);
+    return VPPS_OK;
+}
+
+vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences *characters, const vpps_vocab *lexicon) {
+    builder b = {.l = l, .characters = vpps_sentences_vocab(characters), .lexicon = lexicon};
+    const vpps_lattices_mark before = vpps_lattices_extent(l);
+    vpps_status status = VPPS_OK;
+    for (uint32_t i = 0; i < vpps_sentences_size(characters) && status == VPPS_OK; i++) {
+        status = build_lattice(&b, vpps_sentences_get(characters, i));
+    }
+    free(b.text);
+    free(b.starts);
+    if (status != VPPS_OK) vpps_lattices_restore(l, before);
+    return status;
+}

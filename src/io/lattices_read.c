@@ -1,0 +1,94 @@
+/* lattices_read.c - lattices from whole numbers between white space. */
+#include "lattices.h"
+
+#include "base/base.h"
+#include "file.h"
+#include "text.h"
+
+typedef struct number_reader {
+    vpps_lattices *l;
+    vpps_text text;
+    const char *at;
+    const char *number; /* where the last one began */
+} number_reader;
+
+static bool is_white(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+/* The next number; numbers are below UINT32_MAX, so that 1 + an id is one too. `what` is expected. */
+static vpps_status read_number(number_reader *r, const char *what, uint32_t *value) {
+    const char *p = r->at;
+    while (p < r->text.end && is_white(*p)) p++;
+    r->number = p;
+    uint64_t v = 0;
+    while (p < r->text.end && *p >= '0' && *p <= '9' && v < UINT32_MAX) v = v * 10 + (uint64_t)(*p++ - '0');
+    if (p == r->number || v >= UINT32_MAX || (p < r->text.end && !is_white(*p))) {
+        return vpps_text_fail(&r->text, r->number, what, NULL);
+    }
+    *value = (uint32_t)v;
+    r->at = p;
+    return VPPS_OK;
+}
+
+/* Arcs into node i: none at the start; else the character first, then words, all from nodes before. */
+static vpps_status read_arcs(number_reader *r, uint32_t i) {
+    uint32_t k, from, id;
+    VPPS_TRY(read_number(r, "the number of arcs into the node", &k));
+    if (i == 0 && k > 0) return vpps_text_fail(&r->text, r->number, "0 arcs into node 0", NULL);
+    if (i > 0 && k == 0) return vpps_text_fail(&r->text, r->number, "an arc into every node but node 0", NULL);
+    for (uint32_t a = 0; a < k; a++) {
+        VPPS_TRY(read_number(r, "the node an arc is from", &from));
+        const bool fits = a == 0 ? from == i - 1 : from < i - 1;
+        if (!fits) {
+            char expected[80];
+            snprintf(expected, sizeof expected,
+                     a == 0 ? "the character's arc, from node %u" : "a word's arc, from a node below %u", i - 1);
+            return vpps_text_fail(&r->text, r->number, expected, NULL);
+        }
+        VPPS_TRY(read_number(r, "the id of an arc", &id));
+        VPPS_TRY(vpps_lattices_add_arc(r->l, i, from, id));
+    }
+    return vpps_lattices_end_node(r->l, i);
+}
+
+static vpps_status read_lattice(number_reader *r) {
+    uint32_t n, tag;
+    VPPS_TRY(read_number(r, "the number of nodes", &n));
+    if (n == 0) return vpps_text_fail(&r->text, r->number, "at least 1 node", NULL);
+    VPPS_TRY(vpps_lattices_begin(r->l));
+    for (uint32_t i = 0; i < n; i++) {
+        VPPS_TRY(read_number(r, "the tag of a node", &tag));
+        VPPS_TRY(vpps_lattices_add_tag(r->l, tag));
+    }
+    for (uint32_t i = 0; i < n; i++) VPPS_TRY(read_arcs(r, i));
+    vpps_lattices_end(r->l);
+    return VPPS_OK;
+}
+
+static vpps_status read_lattices(number_reader *r) {
+    uint32_t n;
+    VPPS_TRY(read_number(r, "the number of lattices", &n));
+    for (uint32_t i = 0; i < n; i++) VPPS_TRY(read_lattice(r));
+    while (r->at < r->text.end && is_white(*r->at)) r->at++;
+    if (r->at == r->text.end) return VPPS_OK;
+    char expected[64];
+    snprintf(expected, sizeof expected, "the end after %u lattice%s", n, n == 1 ? "" : "s");
+    return vpps_text_fail(&r->text, r->at, expected, NULL);
+}
+
+vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const char *text, size_t len) {
+    number_reader r = {.l = l, .text = vpps_text_of(name, text, len, "")};
+    r.at = r.text.begin;
+    const vpps_lattices_mark before = vpps_lattices_extent(l);
+    vpps_status status = read_lattices(&r);
+    if (status != VPPS_OK) vpps_lattices_restore(l, before);
+    return status;
+}
+
+vpps_status vpps_lattices_read_file(vpps_lattices *l, const char *path) {
+    char *text;
+    size_t len;
+    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    vpps_status status = vpps_lattices_read_text(l, path, text, len);
+    free(text);
+    return status;
+}

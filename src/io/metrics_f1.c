@@ -1,0 +1,166 @@
+/* metrics_f1.c - chunks of tagged sentences, counted as conlleval counts them. */
+#include "vpps_data.h"
+
+#include "base/base.h"
+
+#define NO_TYPE UINT32_MAX
+
+/* A tag taken apart. */
+typedef struct tag_parts {
+    char prefix;   /* 'O', 'B', 'I', 'E' or 'S' */
+    uint32_t type; /* NO_TYPE for O */
+} tag_parts;
+
+struct vpps_f1 {
+    tag_parts *tags; /* by id */
+    uint32_t n_tags;
+    const char **types; /* names, inside the words of the vocabulary */
+    size_t types_capacity;
+    vpps_f1_counts *counts; /* by type */
+    size_t counts_capacity;
+    uint32_t n_types;
+    uint64_t tokens, right;
+};
+
+/* ---------------------------------------------------------------- tags */
+
+static vpps_status find_type(vpps_f1 *f, const char *name, uint32_t *type) {
+    for (*type = 0; *type < f->n_types; (*type)++) {
+        if (strcmp(f->types[*type], name) == 0) return VPPS_OK;
+    }
+    if (!VPPS_RESERVE(f->types, f->types_capacity, (size_t)f->n_types + 1) ||
+        !VPPS_RESERVE(f->counts, f->counts_capacity, (size_t)f->n_types + 1)) {
+        return vpps_fail(VPPS_MEMORY, "F1: out of memory at %u types", f->n_types);
+    }
+    f->types[f->n_types] = name;
+    f->counts[f->n_types++] = (vpps_f1_counts){0};
+    return VPPS_OK;
+}
+
+static vpps_status take_apart(vpps_f1 *f, const char *tag, tag_parts *parts) {
+    *parts = (tag_parts){tag[0], NO_TYPE};
+    if (strcmp(tag, "O") == 0) return VPPS_OK;
+    if (!strchr("BIES", tag[0]) || (tag[1] != '\0' && tag[1] != '-')) {
+        return vpps_fail(VPPS_ARGUMENT, "F1: expected a tag O, or B, I, E, S with '-' and a type, found '%.80s'", tag);
+    }
+    return find_type(f, tag[1] ? tag + 2 : tag + 1, &parts->type);
+}
+
+static vpps_status take_all_apart(vpps_f1 *f, const vpps_vocab *tags) {
+    const uint32_t n = vpps_vocab_size(tags);
+    f->tags = malloc((n ? n : 1) * sizeof *f->tags);
+    if (!f->tags) return vpps_fail(VPPS_MEMORY, "F1: out of memory for %u tags", n);
+    for (; f->n_tags < n; f->n_tags++) VPPS_TRY(take_apart(f, vpps_vocab_word(tags, f->n_tags), &f->tags[f->n_tags]));
+    return VPPS_OK;
+}
+
+vpps_status vpps_f1_create(vpps_f1 **out, const vpps_vocab *tags) {
+    *out = NULL;
+    vpps_f1 *f = calloc(1, sizeof *f);
+    if (!f) return vpps_fail(VPPS_MEMORY, "F1: out of memory");
+    vpps_status status = take_all_apart(f, tags);
+    if (status == VPPS_OK) {
+        *out = f;
+    } else {
+        vpps_f1_destroy(f);
+    }
+    return status;
+}
+
+void vpps_f1_destroy(vpps_f1 *f) {
+    if (!f) return;
+    free(f->tags);
+    free(f->types);
+    free(f->counts);
+    free(f);
+}
+
+/* ---------------------------------------------------------------- chunks */
+
+typedef struct chunk {
+    uint32_t begin, end, type; /* words begin .. end */
+} chunk;
+
+/* Whether a chunk goes on from a tag to the next one: neither ends behind the first nor starts at the second. The
+ * header's two rules agree on that between tags that are both inside. */
+static bool goes_on(tag_parts before, tag_parts tag) {
+    return tag.type == before.type && (before.prefix == 'B' || before.prefix == 'I') &&
+           (tag.prefix == 'I' || tag.prefix == 'E');
+}
+
+/* The first chunk that begins at *at or behind it; *at goes to its end. False: there is none. */
+static bool next_chunk(const vpps_f1 *f, uint32_t n, const uint32_t *ids, uint32_t *at, chunk *c) {
+    while (*at < n && f->tags[ids[*at]].prefix == 'O') (*at)++;
+    if (*at == n) return false;
+    c->begin = *at;
+    c->type = f->tags[ids[*at]].type;
+    do { (*at)++; } while (*at < n && goes_on(f->tags[ids[*at - 1]], f->tags[ids[*at]]));
+    c->end = *at;
+    return true;
+}
+
+/* Chunks of one sequence do not overlap, so both lists are gone through side by side. */
+static void count_chunks(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uint32_t *predicted) {
+    uint32_t gold_at = 0, predicted_at = 0;
+    chunk g, p;
+    bool has_g = next_chunk(f, n, gold, &gold_at, &g), has_p = next_chunk(f, n, predicted, &predicted_at, &p);
+    while (has_g || has_p) {
+        const bool take_g = has_g && (!has_p || g.begin <= p.begin), take_p = has_p && (!has_g || p.begin <= g.begin);
+        if (take_g && take_p && g.end == p.end && g.type == p.type) f->counts[g.type].correct++;
+        if (take_g) {
+            f->counts[g.type].gold++;
+            has_g = next_chunk(f, n, gold, &gold_at, &g);
+        }
+        if (take_p) {
+            f->counts[p.type].predicted++;
+            has_p = next_chunk(f, n, predicted, &predicted_at, &p);
+        }
+    }
+}
+
+vpps_status vpps_f1_add(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uint32_t *predicted) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (gold[i] >= f->n_tags || predicted[i] >= f->n_tags) {
+            return vpps_fail(VPPS_ARGUMENT, "F1: expected tags below %u, found %u (gold) and %u (predicted) at word %u",
+                             f->n_tags, gold[i], predicted[i], i);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) f->right += gold[i] == predicted[i];
+    f->tokens += n;
+    count_chunks(f, n, gold, predicted);
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- results */
+
+uint32_t vpps_f1_types(const vpps_f1 *f) { return f->n_types; }
+
+const char *vpps_f1_type(const vpps_f1 *f, uint32_t type) { return type < f->n_types ? f->types[type] : NULL; }
+
+vpps_f1_counts vpps_f1_all_counts(const vpps_f1 *f) {
+    vpps_f1_counts all = {0};
+    for (uint32_t t = 0; t < f->n_types; t++) {
+        all.gold += f->counts[t].gold;
+        all.predicted += f->counts[t].predicted;
+        all.correct += f->counts[t].correct;
+    }
+    return all;
+}
+
+vpps_f1_counts vpps_f1_type_counts(const vpps_f1 *f, uint32_t type) {
+    return type < f->n_types ? f->counts[type] : (vpps_f1_counts){0};
+}
+
+uint64_t vpps_f1_tokens(const vpps_f1 *f, uint64_t *right) {
+    if (right) *right = f->right;
+    return f->tokens;
+}
+
+static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+double vpps_f1_precision(vpps_f1_counts c) { return ratio((double)c.correct, (double)c.predicted); }
+
+double vpps_f1_recall(vpps_f1_counts c) { return ratio((double)c.correct, (double)c.gold); }
+
+/* The harmonic mean of both. */
+double vpps_f1_score(vpps_f1_counts c) { return ratio(2 * (double)c.correct, (double)c.gold + (double)c.predicted); }

@@ -1,0 +1,87 @@
+/* sequences.c - sentences in memory: words of all of them in one array, and where each ends. */
+#include "sequences.h"
+
+#include "base/base.h"
+
+vpps_status vpps_sentences_create(vpps_sentences **out) {
+    *out = NULL;
+    vpps_sentences *s = calloc(1, sizeof *s);
+    if (!s) return vpps_fail(VPPS_MEMORY, "sentences: out of memory");
+    vpps_status status = vpps_vocab_create(&s->vocab);
+    if (status == VPPS_OK) status = vpps_vocab_create(&s->tag_vocab);
+    if (status == VPPS_OK) {
+        *out = s;
+    } else {
+        vpps_sentences_destroy(s);
+    }
+    return status;
+}
+
+void vpps_sentences_destroy(vpps_sentences *s) {
+    if (!s) return;
+    vpps_vocab_destroy(s->vocab);
+    vpps_vocab_destroy(s->tag_vocab);
+    free(s->words);
+    free(s->tags);
+    free(s->ends);
+    free(s);
+}
+
+uint32_t vpps_sentences_size(const vpps_sentences *s) { return s->n_sentences; }
+
+uint64_t vpps_sentences_total_words(const vpps_sentences *s) { return s->n_words; }
+
+/* The first word of sentence i, or behind the last sentence. */
+static size_t first_word(const vpps_sentences *s, uint32_t i) { return i ? s->ends[i - 1] : 0; }
+
+vpps_sentence vpps_sentences_get(const vpps_sentences *s, uint32_t i) {
+    if (i >= s->n_sentences) return (vpps_sentence){0};
+    const size_t first = first_word(s, i);
+    if (s->ends[i] == first) return (vpps_sentence){0}; /* there may be no array to point into */
+    return (vpps_sentence){s->words + first, s->tagged ? s->tags + first : NULL, (uint32_t)(s->ends[i] - first)};
+}
+
+const vpps_vocab *vpps_sentences_vocab(const vpps_sentences *s) { return s->vocab; }
+
+const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s) { return s->tag_vocab; }
+
+vpps_sentences_mark vpps_sentences_extent(const vpps_sentences *s) {
+    return (vpps_sentences_mark){s->n_words, s->n_sentences, vpps_vocab_size(s->vocab), vpps_vocab_size(s->tag_vocab)};
+}
+
+void vpps_sentences_restore(vpps_sentences *s, vpps_sentences_mark mark) {
+    s->n_words = mark.n_words;
+    s->n_sentences = mark.n_sentences;
+    vpps_vocab_truncate(s->vocab, mark.vocab);
+    vpps_vocab_truncate(s->tag_vocab, mark.tag_vocab);
+}
+
+vpps_status vpps_sentences_begin(vpps_sentences *s, bool tagged) {
+    if (s->n_sentences && s->tagged != tagged) {
+        return vpps_fail(VPPS_STATE,
+                         "sentences: expected text with%s tags, as the %u sentences before, found text with%s",
+                         s->tagged ? "" : "out", s->n_sentences, tagged ? "" : "out");
+    }
+    s->tagged = tagged;
+    return VPPS_OK;
+}
+
+vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t len, const char *tag, size_t tag_len) {
+    if (!VPPS_RESERVE(s->words, s->words_capacity, s->n_words + 1) ||
+        (s->tagged && !VPPS_RESERVE(s->tags, s->tags_capacity, s->n_words + 1))) {
+        return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %zu words", s->n_words);
+    }
+    VPPS_TRY(vpps_vocab_add_unchecked(s->vocab, word, len, &s->words[s->n_words]));
+    if (s->tagged) VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, tag, tag_len, &s->tags[s->n_words]));
+    s->n_words++;
+    return VPPS_OK;
+}
+
+vpps_status vpps_sentences_end(vpps_sentences *s) {
+    if (s->n_sentences == UINT32_MAX || s->n_words - first_word(s, s->n_sentences) > UINT32_MAX ||
+        !VPPS_RESERVE(s->ends, s->ends_capacity, (size_t)s->n_sentences + 1)) {
+        return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %u sentences", s->n_sentences);
+    }
+    s->ends[s->n_sentences++] = s->n_words;
+    return VPPS_OK;
+}

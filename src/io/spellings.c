@@ -1,0 +1,92 @@
+/* spellings.c - words as sequences of characters. */
+#include "vocab.h"
+
+#include "base/base.h"
+
+struct vpps_spellings {
+    vpps_vocab *vocab;
+    uint32_t *characters; /* of all words, one after the other */
+    size_t capacity, n_characters;
+    size_t *ends; /* of each word, in characters */
+    uint32_t n_words;
+};
+
+/* RFC 3629, section 4: the ranges of the second byte keep out overlong forms, surrogates and what is too large. */
+uint32_t vpps_utf8_character(const char *text, size_t len) {
+    const unsigned char first = (unsigned char)text[0];
+    uint32_t n;
+    unsigned char low = 0x80, high = 0xbf;
+    if (first >= 0xc2 && first <= 0xdf) {
+        n = 2;
+    } else if (first >= 0xe0 && first <= 0xef) {
+        n = 3;
+        if (first == 0xe0) low = 0xa0;
+        if (first == 0xed) high = 0x9f;
+    } else if (first >= 0xf0 && first <= 0xf4) {
+        n = 4;
+        if (first == 0xf0) low = 0x90;
+        if (first == 0xf4) high = 0x8f;
+    } else {
+        return 1;
+    }
+    if (len < n || (unsigned char)text[1] < low || (unsigned char)text[1] > high) return 1;
+    for (uint32_t i = 2; i < n; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80) return 1;
+    }
+    return n;
+}
+
+static vpps_status spell(vpps_spellings *s, const char *word) {
+    for (size_t left = strlen(word), n; left > 0; word += n, left -= n) {
+        n = vpps_utf8_character(word, left);
+        if (!VPPS_RESERVE(s->characters, s->capacity, s->n_characters + 1)) {
+            return vpps_fail(VPPS_MEMORY, "spellings: out of memory at %zu characters", s->n_characters);
+        }
+        VPPS_TRY(vpps_vocab_add_unchecked(s->vocab, word, n, &s->characters[s->n_characters]));
+        s->n_characters++;
+    }
+    return VPPS_OK;
+}
+
+static vpps_status spell_all(vpps_spellings *s, const vpps_vocab *words) {
+    const uint32_t n = vpps_vocab_size(words);
+    s->ends = malloc((n ? n : 1) * sizeof *s->ends);
+    if (!s->ends) return vpps_fail(VPPS_MEMORY, "spellings: out of memory for %u words", n);
+    for (; s->n_words < n; s->n_words++) {
+        VPPS_TRY(spell(s, vpps_vocab_word(words, s->n_words)));
+        s->ends[s->n_words] = s->n_characters;
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_spellings_create(vpps_spellings **out, const vpps_vocab *words) {
+    *out = NULL;
+    vpps_spellings *s = calloc(1, sizeof *s);
+    if (!s) return vpps_fail(VPPS_MEMORY, "spellings: out of memory");
+    vpps_status status = vpps_vocab_create(&s->vocab);
+    if (status == VPPS_OK) status = spell_all(s, words);
+    if (status == VPPS_OK) {
+        *out = s;
+    } else {
+        vpps_spellings_destroy(s);
+    }
+    return status;
+}
+
+void vpps_spellings_destroy(vpps_spellings *s) {
+    if (!s) return;
+    vpps_vocab_destroy(s->vocab);
+    free(s->characters);
+    free(s->ends);
+    free(s);
+}
+
+const uint32_t *vpps_spellings_word(const vpps_spellings *s, uint32_t word, uint32_t *n) {
+    *n = 0;
+    if (word >= s->n_words) return NULL;
+    const size_t first = word ? s->ends[word - 1] : 0;
+    *n = (uint32_t)(s->ends[word] - first);
+    return s->characters + first;
+}
+
+const vpps_vocab *vpps_spellings_vocab(const vpps_spellings *s) { return s->vocab; }

@@ -1,0 +1,80 @@
+/* text.c - lines of a text, and failures in it. Positions are counted only when something fails. */
+#include "text.h"
+
+#include "base/base.h"
+#include "file.h"
+
+static bool in_token(const vpps_text *t, char c) { return c > 0x20 && c < 0x7f && !strchr(t->stops, c); }
+
+void vpps_text_found(const vpps_text *t, const char *at, char *found, size_t bytes) {
+    if (at == t->end) {
+        snprintf(found, bytes, "end of file");
+        return;
+    }
+    const unsigned char c = (unsigned char)*at;
+    if (c == '\n' || (c == '\r' && t->end - at > 1 && at[1] == '\n')) {
+        snprintf(found, bytes, "end of line");
+    } else if (c == ' ') {
+        snprintf(found, bytes, "a space");
+    } else if (c < 0x20 || c >= 0x7f) {
+        snprintf(found, bytes, "byte 0x%02X", c);
+    } else {
+        int len = 1;
+        if (in_token(t, *at)) {
+            while (len < 40 && at + len < t->end && in_token(t, at[len])) len++;
+        }
+        snprintf(found, bytes, "'%.*s'", len, at);
+    }
+}
+
+static const char *line_begin(const vpps_text *t, const char *at) {
+    while (at > t->begin && at[-1] != '\n') at--;
+    return at;
+}
+
+size_t vpps_text_line(const vpps_text *t, const char *at) {
+    size_t line = 1;
+    for (const char *p = t->begin; p < at && (p = memchr(p, '\n', (size_t)(at - p))); p++) line++;
+    return line;
+}
+
+#undef vpps_text_fail
+vpps_status vpps_text_fail(const vpps_text *t, const char *at, const char *expected, const char *found) {
+    char text[64];
+    if (!found) {
+        vpps_text_found(t, at, text, sizeof text);
+        found = text;
+    }
+    return vpps_fail(VPPS_FORMAT, "%s%s:%zu:%zu: expected %s, found %s", VPPS_PATH_ARGS(t->name), vpps_text_line(t, at),
+                     (size_t)(at - line_begin(t, at)) + 1, expected, found);
+}
+
+vpps_status vpps_text_check(const vpps_text *t) {
+    if (t->begin == t->end) return VPPS_OK;
+    const char *nul = memchr(t->begin, '\0', (size_t)(t->end - t->begin));
+    const char *end = nul ? nul : t->end;
+    for (const char *cr = t->begin; cr < end && (cr = memchr(cr, '\r', (size_t)(end - cr))); cr++) {
+        if (cr + 1 == t->end || cr[1] != '\n') return vpps_text_fail(t, cr, "LF behind CR", "CR alone");
+    }
+    return nul ? vpps_text_fail(t, nul, "text", NULL) : VPPS_OK;
+}
+
+bool vpps_text_next_line(const vpps_text *t, const char **at, const char **line, const char **line_end) {
+    if (*at == t->end) return false;
+    *line = *at;
+    const char *lf = memchr(*at, '\n', (size_t)(t->end - *at));
+    *at = lf ? lf + 1 : t->end;
+    *line_end = lf ? lf : t->end;
+    if (lf && lf > *line && lf[-1] == '\r') (*line_end)--;
+    return true;
+}
+
+bool vpps_text_next_word(const char **at, const char *end, const char **word, size_t *len) {
+    const char *p = *at;
+    while (p < end && *p == ' ') p++;
+    *word = p;
+    while (p < end && *p != ' ') p++;
+    *len = (size_t)(p - *word);
+    *at = p;
+    return *len > 0;
+}

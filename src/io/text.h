@@ -1,0 +1,39 @@
+/* text.h - what the readers of text share: lines, and failures that say where, what was expected and what was found. */
+#ifndef VPPS_TEXT_H
+#define VPPS_TEXT_H
+
+#include "vpps.h"
+
+/* A whole text. `stops` are the bytes, besides white space and what is not printable, that end a token in a message. */
+typedef struct vpps_text {
+    const char *name, *begin, *end, *stops;
+} vpps_text;
+
+/* A text of no bytes may be NULL. */
+static inline vpps_text vpps_text_of(const char *name, const char *text, size_t len, const char *stops) {
+    if (len == 0) text = "";
+    return (vpps_text){name, text, text + len, stops};
+}
+
+/* What stands at `at`, in words: a whole token where there is one, since `'film'` tells more than `'f'`. */
+void vpps_text_found(const vpps_text *t, const char *at, char *found, size_t bytes);
+
+/* Fails with FORMAT: "name:line:column: expected ..., found ...". `found` NULL: what vpps_text_found says. */
+vpps_status vpps_text_fail(const vpps_text *t, const char *at, const char *expected, const char *found);
+#ifdef __clang_analyzer__ /* which cannot see what it returns */
+#define vpps_text_fail(...) (vpps_text_fail(__VA_ARGS__), VPPS_FORMAT)
+#endif
+
+/* The line a byte is in, from 1. */
+size_t vpps_text_line(const vpps_text *t, const char *at);
+
+/* Fails at the first NUL, or CR that no LF follows: then lines end where vpps_text_next_line says. */
+vpps_status vpps_text_check(const vpps_text *t);
+
+/* The line that begins at *at, without LF or CR LF; *at goes to the next one. False at the end of the text. */
+bool vpps_text_next_line(const vpps_text *t, const char **at, const char **line, const char **line_end);
+
+/* The next run of bytes that are not spaces in *at .. end; *at goes behind it. False: there is none. */
+bool vpps_text_next_word(const char **at, const char *end, const char **word, size_t *len);
+
+#endif

@@ -1,0 +1,128 @@
+/* fuzz_sequences.c - any bytes as sentences, in a format that the first byte chooses: what is read holds the header's
+ * promises and, written again, is read the same; what is refused leaves the sentences as they were. */
+#include "base/base.h"
+#include "vpps_data.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void require(bool condition) {
+    if (!condition) abort();
+}
+
+enum { TAGGED, COLUMNS, TABS, LINES, KEPT_LINES, N_FORMATS };
+
+static vpps_status read_as(int format, vpps_sentences *s, const char *text, size_t n) {
+    static const vpps_columns tabs = {.tabs = true, .comments = true}, blanks = {.word = 2, .tag = 1};
+    static const vpps_lines lines = {.end_word = "</s>"}, kept = {.keep_empty = true};
+    switch (format) {
+    case TAGGED: return vpps_sentences_read_tagged_text(s, "fuzz", text, n);
+    case COLUMNS: return vpps_sentences_read_columns_text(s, "fuzz", text, n, &blanks);
+    case TABS: return vpps_sentences_read_columns_text(s, "fuzz", text, n, &tabs);
+    case LINES: return vpps_sentences_read_lines_text(s, "fuzz", text, n, &lines);
+    default: return vpps_sentences_read_lines_text(s, "fuzz", text, n, &kept);
+    }
+}
+
+/* Text that says the same in the same format; an end word is not written, it comes again by reading. */
+static void write_sentence(int format, const vpps_sentences *s, vpps_sentence sentence, FILE *file) {
+    const uint32_t n = format == LINES ? sentence.n_words - 1 : sentence.n_words;
+    for (uint32_t k = 0; k < n; k++) {
+        const char *word = vpps_vocab_word(vpps_sentences_vocab(s), sentence.words[k]);
+        require(word != NULL && *word != '\0');
+        if (format >= LINES) {
+            require(sentence.tags == NULL);
+            fprintf(file, "%s ", word);
+            continue;
+        }
+        const char *tag = vpps_vocab_word(vpps_sentences_tag_vocab(s), sentence.tags[k]);
+        require(tag != NULL && *tag != '\0');
+        if (format == TAGGED) fprintf(file, "%s|%s ", word, tag);
+        if (format == COLUMNS) fprintf(file, "%s %s\n", tag, word);
+        if (format == TABS) fprintf(file, "%s\t%s\n", word, tag);
+    }
+    fputc('\n', file);
+}
+
+static void check_same(const vpps_sentences *a, const vpps_sentences *b) {
+    require(vpps_sentences_size(a) == vpps_sentences_size(b));
+    require(vpps_sentences_total_words(a) == vpps_sentences_total_words(b));
+    require(vpps_vocab_size(vpps_sentences_vocab(a)) == vpps_vocab_size(vpps_sentences_vocab(b)));
+    for (uint32_t i = 0; i < vpps_sentences_size(a); i++) {
+        const vpps_sentence x = vpps_sentences_get(a, i), y = vpps_sentences_get(b, i);
+        require(x.n_words == y.n_words && (x.tags == NULL) == (y.tags == NULL));
+        for (uint32_t k = 0; k < x.n_words; k++) {
+            require(x.words[k] == y.words[k] && (!x.tags || x.tags[k] == y.tags[k]));
+        }
+    }
+}
+
+static void check_round_trip(int format, const vpps_sentences *s) {
+    char *text = NULL;
+    size_t n;
+    vpps_sentences *again;
+    FILE *file = open_memstream(&text, &n);
+    require(file != NULL);
+    require(vpps_sentences_create(&again) == VPPS_OK);
+    for (uint32_t i = 0; i < vpps_sentences_size(s); i++) write_sentence(format, s, vpps_sentences_get(s, i), file);
+    require(fclose(file) == 0);
+    require(read_as(format, again, text, n) == VPPS_OK);
+    check_same(s, again);
+    vpps_sentences_destroy(again);
+    free(text);
+}
+
+/* The characters of a word, joined, are the word. */
+static void check_spellings(const vpps_sentences *s) {
+    vpps_spellings *spellings;
+    require(vpps_spellings_create(&spellings, vpps_sentences_vocab(s)) == VPPS_OK);
+    for (uint32_t w = 0; w < vpps_vocab_size(vpps_sentences_vocab(s)); w++) {
+        const char *at = vpps_vocab_word(vpps_sentences_vocab(s), w);
+        uint32_t n;
+        const uint32_t *ids = vpps_spellings_word(spellings, w, &n);
+        for (uint32_t i = 0; i < n; i++) {
+            const char *character = vpps_vocab_word(vpps_spellings_vocab(spellings), ids[i]);
+            const size_t len = strlen(character);
+            require(len >= 1 && len <= 4 && strncmp(at, character, len) == 0);
+            at += len;
+        }
+        require(*at == '\0');
+    }
+    vpps_spellings_destroy(spellings);
+}
+
+/* The bytes as both sides of parallel text, cut in the middle. */
+static void check_parallel(const char *text, size_t n) {
+    static const vpps_parallel skip = {.skip_empty = true, .end_word = "</s>"};
+    vpps_sentences *source, *target;
+    require(vpps_sentences_create(&source) == VPPS_OK);
+    require(vpps_sentences_create(&target) == VPPS_OK);
+    vpps_status status = vpps_sentences_read_parallel_texts(source, target, "a", text, n / 2, "b", text + n / 2,
+                                                            n - n / 2, text[0] % 2 ? &skip : NULL);
+    require(status == VPPS_OK || status == VPPS_FORMAT);
+    require(vpps_sentences_size(source) == vpps_sentences_size(target));
+    require(status == VPPS_OK || vpps_sentences_size(source) == 0);
+    vpps_sentences_destroy(source);
+    vpps_sentences_destroy(target);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+    if (n == 0) return 0;
+    const int format = data[0] % (N_FORMATS + 1);
+    const char *text = (const char *)data + 1;
+    vpps_sentences *s;
+    if (format == N_FORMATS) {
+        if (n > 1) check_parallel(text, n - 1);
+        return 0;
+    }
+    require(vpps_sentences_create(&s) == VPPS_OK);
+    if (read_as(format, s, text, n - 1) == VPPS_OK) {
+        check_round_trip(format, s);
+        check_spellings(s);
+    } else {
+        require(vpps_sentences_size(s) == 0 && vpps_sentences_total_words(s) == 0);
+        require(vpps_vocab_size(vpps_sentences_vocab(s)) == 0 && vpps_vocab_size(vpps_sentences_tag_vocab(s)) == 0);
+        require(strncmp(vpps_error_message(), "fuzz:", 5) == 0);
+    }
+    vpps_sentences_destroy(s);
+    return 0;
+}

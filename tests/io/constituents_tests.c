@@ -1,0 +1,359 @@
+/* constituents_tests.c - n-ary trees: reading them, and making them binary so that nothing is lost. */
+#include "io_tests.h"
+
+static vpps_constituents *new_constituents(bool cut_labels) {
+    vpps_constituents *c;
+    CHECK_OK(vpps_constituents_create(&c, cut_labels));
+    return c;
+}
+
+static vpps_status read_string(vpps_constituents *c, const char *text) {
+    return vpps_constituents_read_text(c, "t", text, strlen(text));
+}
+
+/* ---------------------------------------------------------------- trees as text */
+
+static void print_constituent(const vpps_constituents *c, vpps_constituent_tree tree, uint32_t i, FILE *file) {
+    const vpps_constituent *node = &tree.nodes[i];
+    fprintf(file, "(%s", vpps_vocab_word(vpps_constituents_labels(c), node->label));
+    if (node->n_children == 0) fprintf(file, " %s", vpps_vocab_word(vpps_constituents_vocab(c), node->word));
+    uint32_t children[1024], child = i - 1;
+    ck_assert_uint_le(node->n_children, VPPS_COUNT(children));
+    for (uint32_t k = node->n_children; k-- > 0; child -= tree.nodes[child].n_nodes) children[k] = child;
+    for (uint32_t k = 0; k < node->n_children; k++) {
+        fputc(' ', file);
+        print_constituent(c, tree, children[k], file);
+    }
+    fputc(')', file);
+}
+
+static char *constituents_text(const vpps_constituents *c, size_t *n) {
+    char *text;
+    FILE *file = open_memstream(&text, n);
+    for (uint32_t i = 0; i < vpps_constituents_size(c); i++) {
+        const vpps_constituent_tree tree = vpps_constituents_tree(c, i);
+        print_constituent(c, tree, tree.n_nodes - 1, file);
+        fputc('\n', file);
+    }
+    ck_assert_int_eq(fclose(file), 0);
+    return text;
+}
+
+/* A binary tree with its labels; or, with `undone`, the n-ary tree it was made of: a label A+B is two brackets, and a
+ * node whose label ends in '*' is none. */
+static void print_binary(const vpps_treebank *tb, const vpps_vocab *labels, vpps_tree tree, int32_t i, bool undone,
+                         FILE *file) {
+    const vpps_tree_node *node = &tree.nodes[i];
+    const char *label = vpps_vocab_word(labels, (uint32_t)node->label);
+    const bool hidden = undone && label[strlen(label) - 1] == '*' && node->left >= 0;
+    uint32_t brackets = hidden ? 0 : 1;
+    if (!hidden) fputc('(', file);
+    for (const char *p = label; *p && !hidden; p++) {
+        if (undone && *p == '+') {
+            fputs(" (", file);
+            brackets++;
+        } else {
+            fputc(*p, file);
+        }
+    }
+    if (node->left < 0) fprintf(file, " %s", vpps_vocab_word(vpps_treebank_vocab(tb), node->word));
+    for (int side = 0; side < 2 && node->left >= 0; side++) {
+        if (!hidden || side) fputc(' ', file);
+        print_binary(tb, labels, tree, side ? node->right : node->left, undone, file);
+    }
+    while (brackets-- > 0) fputc(')', file);
+}
+
+static char *binary_text(const vpps_treebank *tb, const vpps_vocab *labels, bool undone, size_t *n) {
+    char *text;
+    FILE *file = open_memstream(&text, n);
+    for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
+        const vpps_tree tree = vpps_treebank_tree(tb, i);
+        print_binary(tb, labels, tree, (int32_t)tree.n_nodes - 1, undone, file);
+        fputc('\n', file);
+    }
+    ck_assert_int_eq(fclose(file), 0);
+    return text;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static const struct good_text {
+    const char *text;
+    uint32_t trees;
+    const char *written; /* NULL: as read */
+} good_texts[] = {
+    {"", 0, NULL},
+    {"\n\r\n  \n", 0, ""},
+    {"(A a)", 1, "(A a)\n"},
+    {"(ROOT (S (NP (DT The) (NN dog)) (VP (VBZ barks)) (. .)))\n", 1, NULL},
+    {"( A  ( B b )(C c) ( D\xc2\xa0 d ) ) \r\n\n(-LRB- [)\r\n", 2, "(A (B b) (C c) (D\xc2\xa0 d))\n(-LRB- [)\n"},
+    {"(A (A (A (A a))) (A (A a)))\n", 1, NULL},
+    {"(\xff \x01)\n(A\tB c)\n", 2, NULL},
+};
+
+START_TEST(good_text)
+    {
+        const struct good_text *g = &good_texts[_i];
+        vpps_constituents *c = new_constituents(false);
+        size_t n;
+        CHECK_OK(read_string(c, g->text));
+        ck_assert_uint_eq(vpps_constituents_size(c), g->trees);
+        char *text = constituents_text(c, &n);
+        ck_assert_str_eq(text, g->written ? g->written : g->text);
+        free(text);
+        vpps_constituents_destroy(c);
+    }
+END_TEST
+
+static const struct bad_text {
+    const char *text, *message;
+} bad_texts[] = {
+    {"x", "t:1:1: expected '(', found 'x'"},
+    {"(", "t:1:2: expected a label, found end of file"},
+    {"( (S a))", "t:1:3: expected a label, found '('"},
+    {"()", "t:1:2: expected a label, found ')'"},
+    {"(A", "t:1:3: expected a word or '(', found end of file"},
+    {"(A)", "t:1:3: expected a word or '(', found ')'"},
+    {"(A \r\n", "t:1:4: expected a word or '(', found end of line"},
+    {"(A a", "t:1:5: expected ')' after the word, found end of file"},
+    {"(A a b)", "t:1:6: expected ')' after the word, found 'b'"},
+    {"(A a (B b))", "t:1:6: expected ')' after the word, found '('"},
+    {"(A (B b) c)", "t:1:10: expected '(' or ')', found 'c'"},
+    {"(A (B b)", "t:1:9: expected '(' or ')', found end of file"},
+    {"(A (B b)\n(C c))", "t:1:9: expected '(' or ')', found end of line"},
+    {"(A a))", "t:1:6: expected end of line after the tree, found ')'"},
+    {"(A a) (B b)", "t:1:7: expected end of line after the tree, found '('"},
+    {"(A a)\n\n(B b\rc)", "t:3:5: expected LF behind CR, found CR alone"},
+};
+
+START_TEST(bad_text)
+    {
+        vpps_constituents *c = new_constituents(false);
+        CHECK_OK(read_string(c, "(X (Y x) (Z y))"));
+        CHECK_STATUS(read_string(c, bad_texts[_i].text), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
+        CHECK_STATUS(vpps_constituents_read_text(c, "t", "(A b)\n(A \0)", 11), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), "t:2:4: expected text, found byte 0x00");
+        ck_assert_uint_eq(vpps_constituents_size(c), 1);
+        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), 2);
+        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 3);
+        ck_assert_ptr_null(vpps_constituents_tree(c, 1).nodes);
+        vpps_constituents_destroy(c);
+    }
+END_TEST
+
+START_TEST(labels_are_cut)
+    {
+        static const char text[] = "(S-TPC-1 (NP=2 (NN a)) (-LRB- [) (=X b) (A- c))\n";
+        vpps_constituents *c = new_constituents(true);
+        size_t n;
+        CHECK_OK(read_string(c, text));
+        char *written = constituents_text(c, &n);
+        ck_assert_str_eq(written, "(S (NP (NN a)) (-LRB [) (=X b) (A c))\n");
+        free(written);
+        vpps_constituents_destroy(c);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- binary trees */
+
+static const struct binary_case {
+    const char *text, *left, *right;
+} binary_cases[] = {
+    {"(A a)", "(A a)\n", "(A a)\n"},
+    {"(R (S (N a)))", "(R+S+N a)\n", "(R+S+N a)\n"},
+    {"(A (B b) (C c))", "(A (B b) (C c))\n", "(A (B b) (C c))\n"},
+    {"(A (B b) (C c) (D d))", "(A (A* (B b) (C c)) (D d))\n", "(A (B b) (A* (C c) (D d)))\n"},
+    {"(A (B b) (C c) (D d) (E e))", "(A (A* (A* (B b) (C c)) (D d)) (E e))\n",
+     "(A (B b) (A* (C c) (A* (D d) (E e))))\n"},
+    {"(R (S (N (D a) (J b) (N c)) (V (V d)) (. .)))", "(R+S (S* (N (N* (D a) (J b)) (N c)) (V+V d)) (. .))\n",
+     "(R+S (N (D a) (N* (J b) (N c))) (S* (V+V d) (. .)))\n"},
+    {"(A (B (C (D d) (E e) (F f))) (G g) (H (I i)))", "(A (A* (B+C (C* (D d) (E e)) (F f)) (G g)) (H+I i))\n",
+     "(A (B+C (D d) (C* (E e) (F f))) (A* (G g) (H+I i)))\n"},
+};
+
+/* Children before parents, the right one just before: post-order. */
+static void check_post_order(vpps_tree tree, uint32_t classes) {
+    uint32_t leaves = 0;
+    for (uint32_t i = 0; i < tree.n_nodes; i++) {
+        const vpps_tree_node *node = &tree.nodes[i];
+        if (node->label < 0 || node->label >= (int32_t)classes) ck_abort_msg("label %d", node->label);
+        leaves += node->left < 0;
+        if (node->left >= 0 && !(node->left < node->right && node->right == (int32_t)i - 1)) ck_abort_msg("node %u", i);
+    }
+    ck_assert_uint_eq(leaves, tree.n_leaves);
+    ck_assert_uint_eq(tree.n_nodes, 2 * leaves - 1);
+}
+
+/* Both branchings of c: in post-order, and undone they are c's own text. */
+static void check_binarised(const vpps_constituents *c, const char *const wanted[2]) {
+    size_t n, n_undone, n_shown;
+    char *text = constituents_text(c, &n);
+    for (int right = 0; right < 2; right++) {
+        vpps_treebank *tb;
+        vpps_vocab *labels;
+        CHECK_OK(vpps_treebank_create(&tb));
+        CHECK_OK(vpps_vocab_create(&labels));
+        CHECK_OK(vpps_constituents_binarise(c, right ? VPPS_RIGHT_BRANCHING : VPPS_LEFT_BRANCHING, labels, tb));
+        ck_assert_uint_eq(vpps_treebank_classes(tb), vpps_vocab_size(labels));
+        ck_assert_uint_eq(vpps_treebank_size(tb), vpps_constituents_size(c));
+        for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
+            check_post_order(vpps_treebank_tree(tb, i), vpps_treebank_classes(tb));
+            ck_assert_uint_eq(vpps_treebank_tree(tb, i).n_leaves, vpps_constituents_tree(c, i).n_leaves);
+        }
+        char *undone = binary_text(tb, labels, true, &n_undone);
+        ck_assert_uint_eq(n, n_undone);
+        ck_assert(memcmp(undone, text, n) == 0);
+        if (wanted) {
+            char *shown = binary_text(tb, labels, false, &n_shown);
+            ck_assert_str_eq(shown, wanted[right]);
+            free(shown);
+        }
+        free(undone);
+        vpps_vocab_destroy(labels);
+        vpps_treebank_destroy(tb);
+    }
+    free(text);
+}
+
+START_TEST(binarised)
+    {
+        const struct binary_case *b = &binary_cases[_i];
+        vpps_constituents *c = new_constituents(false);
+        CHECK_OK(read_string(c, b->text));
+        check_binarised(c, (const char *const[2]){b->left, b->right});
+        vpps_constituents_destroy(c);
+    }
+END_TEST
+
+/* The labels' ids are those the vocabulary has already; the treebank keeps what it held. */
+START_TEST(binarised_parts_share_labels)
+    {
+        vpps_constituents *train = new_constituents(false), *dev = new_constituents(false);
+        vpps_treebank *tb;
+        vpps_vocab *labels;
+        CHECK_OK(vpps_treebank_create(&tb));
+        CHECK_OK(vpps_vocab_create(&labels));
+        CHECK_OK(read_string(train, "(A (B b) (C c))\n(D b)"));
+        CHECK_OK(read_string(dev, "(C (A a) (B c))"));
+        CHECK_OK(vpps_constituents_binarise(train, VPPS_LEFT_BRANCHING, labels, tb));
+        CHECK_OK(vpps_constituents_binarise(dev, VPPS_LEFT_BRANCHING, labels, tb));
+        size_t n;
+        char *text = treebank_text(tb, &n);
+        ck_assert_str_eq(text, "(2 (0 b) (1 c))\n(3 b)\n(1 (2 a) (0 c))\n");
+        free(text);
+        vpps_vocab_destroy(labels);
+        vpps_treebank_destroy(tb);
+        vpps_constituents_destroy(train);
+        vpps_constituents_destroy(dev);
+    }
+END_TEST
+
+#define DEEP 100000
+
+/* Depth without recursion: a chain, and a comb to either side. */
+START_TEST(depth_is_limited_by_memory_only)
+    {
+        size_t n;
+        char *text = NULL;
+        FILE *file = open_memstream(&text, &n);
+        for (int i = 0; i < DEEP; i++) fputs(_i == 2 ? "(A (B a) " : "(A ", file);
+        fputs("(C c)", file);
+        for (int i = 0; i < DEEP; i++) fputs(_i == 1 ? " (B b))" : ")", file);
+        ck_assert_int_eq(fclose(file), 0);
+        vpps_constituents *c = new_constituents(false);
+        vpps_treebank *tb;
+        vpps_vocab *labels;
+        CHECK_OK(vpps_constituents_read_text(c, "deep", text, n));
+        CHECK_OK(vpps_treebank_create(&tb));
+        CHECK_OK(vpps_vocab_create(&labels));
+        CHECK_OK(vpps_constituents_binarise(c, VPPS_RIGHT_BRANCHING, labels, tb));
+        CHECK_OK(vpps_constituents_binarise(c, VPPS_LEFT_BRANCHING, labels, tb));
+        ck_assert_uint_eq(vpps_treebank_tree(tb, 1).n_leaves, _i == 0 ? 1 : DEEP + 1);
+        check_post_order(vpps_treebank_tree(tb, 0), vpps_treebank_classes(tb));
+        check_post_order(vpps_treebank_tree(tb, 1), vpps_treebank_classes(tb));
+        free(text);
+        vpps_vocab_destroy(labels);
+        vpps_treebank_destroy(tb);
+        vpps_constituents_destroy(c);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- real data */
+
+static const struct treebank_file {
+    const char *name;
+    uint32_t trees, leaves, nodes, shortest, longest, depth, arity, labels, words;
+    double binary, unary; /* percent of the inner nodes, to more digits than the description has; 0: it says nothing */
+} treebank_files[] = {{"treebank/wsj_sample.txt", 3914, 94084, 171459, 1, 249, 30, 32, 682, 11968, 51.45, 23.53},
+                      {"treebank/gum.train.txt", 10224, 177410, 334569, 1, 110, 34, 39, 108, 17954, 46.75, 30.63},
+                      {"treebank/gum.dev.txt", 1575, 28119, 53459, 1, 90, 32, 19, 102, 5127, 0, 0},
+                      {"treebank/gum.test.txt", 1464, 28397, 53231, 1, 134, 33, 19, 103, 5630, 0, 0}};
+
+/* Nodes on the longest way down from the root, from the depth of each subtree. */
+static uint32_t tree_depth(vpps_constituent_tree tree) {
+    uint32_t *depth = calloc(tree.n_nodes, sizeof *depth);
+    for (uint32_t i = 0; i < tree.n_nodes; i++) {
+        uint32_t child = i - 1;
+        for (uint32_t k = 0; k < tree.nodes[i].n_children; k++, child -= tree.nodes[child].n_nodes) {
+            depth[i] = vpps_max_u32(depth[i], depth[child]);
+        }
+        depth[i]++;
+    }
+    const uint32_t deepest = depth[tree.n_nodes - 1];
+    free(depth);
+    return deepest;
+}
+
+START_TEST(treebanks)
+    {
+        const struct treebank_file *f = &treebank_files[_i];
+        const char *path = data_file("treebanks", f->name);
+        if (!path) return;
+        vpps_constituents *c = new_constituents(false);
+        CHECK_OK(vpps_constituents_read_file(c, path));
+        uint32_t leaves = 0, nodes = 0, shortest = UINT32_MAX, longest = 0, depth = 0, arity = 0, binary = 0, unary = 0;
+        for (uint32_t i = 0; i < vpps_constituents_size(c); i++) {
+            const vpps_constituent_tree tree = vpps_constituents_tree(c, i);
+            leaves += tree.n_leaves;
+            nodes += tree.n_nodes;
+            shortest = vpps_min_u32(shortest, tree.n_leaves);
+            longest = vpps_max_u32(longest, tree.n_leaves);
+            depth = vpps_max_u32(depth, tree_depth(tree));
+            for (uint32_t k = 0; k < tree.n_nodes; k++) {
+                arity = vpps_max_u32(arity, tree.nodes[k].n_children);
+                binary += tree.nodes[k].n_children == 2;
+                unary += tree.nodes[k].n_children == 1;
+            }
+        }
+        ck_assert_uint_eq(vpps_constituents_size(c), f->trees);
+        ck_assert_uint_eq(leaves, f->leaves);
+        ck_assert_uint_eq(nodes, f->nodes);
+        ck_assert_uint_eq(shortest, f->shortest);
+        ck_assert_uint_eq(longest, f->longest);
+        ck_assert_uint_eq(depth, f->depth);
+        ck_assert_uint_eq(arity, f->arity);
+        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), f->labels);
+        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), f->words);
+        if (f->binary > 0) {
+            ck_assert_double_eq_tol(100.0 * binary / (nodes - leaves), f->binary, 0.005);
+            ck_assert_double_eq_tol(100.0 * unary / (nodes - leaves), f->unary, 0.005);
+        }
+        check_binarised(c, NULL);
+        vpps_constituents_destroy(c);
+    }
+END_TEST
+
+TCase *constituents_tests(void) {
+    TCase *tests = tcase_create("constituents");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, good_text, 0, (int)VPPS_COUNT(good_texts));
+    tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_texts));
+    tcase_add_test(tests, labels_are_cut);
+    tcase_add_loop_test(tests, binarised, 0, (int)VPPS_COUNT(binary_cases));
+    tcase_add_test(tests, binarised_parts_share_labels);
+    tcase_add_loop_test(tests, depth_is_limited_by_memory_only, 0, 3);
+    tcase_add_loop_test(tests, treebanks, 0, (int)VPPS_COUNT(treebank_files));
+    return tests;
+}

@@ -1,0 +1,286 @@
+/* f1_tests.c - chunks: every transition by hand, conlleval's own procedure beside ours, and another implementation's
+ * numbers (metrics_golden.py). */
+#include "io_tests.h"
+
+static const char *const tags[] = {"O", "B-X", "I-X", "B-Y", "I-Y", "E-X", "S-X", "E-Y", "S-Y"};
+enum { N_TAGS = 9 };
+
+static vpps_vocab *vocab_of(size_t n, const char *const *words) {
+    vpps_vocab *v;
+    uint32_t id;
+    CHECK_OK(vpps_vocab_create(&v));
+    for (size_t i = 0; i < n; i++) CHECK_OK(vpps_vocab_add(v, words[i], strlen(words[i]), &id));
+    return v;
+}
+
+static void check_counts(vpps_f1_counts found, uint64_t gold, uint64_t predicted, uint64_t correct) {
+    ck_assert_uint_eq(found.gold, gold);
+    ck_assert_uint_eq(found.predicted, predicted);
+    ck_assert_uint_eq(found.correct, correct);
+}
+
+/* ---------------------------------------------------------------- by hand */
+
+/* Tag ids of words separated by spaces. */
+static uint32_t parse(vpps_vocab *v, const char *text, uint32_t *ids) {
+    uint32_t n = 0;
+    for (size_t len; *text; text += len + (text[len] == ' ')) {
+        len = strcspn(text, " ");
+        CHECK_OK(vpps_vocab_add(v, text, len, &ids[n++]));
+    }
+    return n;
+}
+
+/* The number of chunks in two tags: rows and columns O, B, I, E, S. Of different types, two tags that are not O are
+ * always two. */
+static const uint32_t chunks_of_two[5][5] = {
+    {0, 1, 1, 1, 1}, {1, 2, 1, 1, 2}, {1, 2, 1, 1, 2}, {1, 2, 2, 2, 2}, {1, 2, 2, 2, 2}};
+
+START_TEST(every_transition)
+    {
+        static const char prefixes[] = "OBIES";
+        for (int same = 0; same < 2; same++) {
+            for (int a = 0; a < 5; a++) {
+                for (int b = 0; b < 5; b++) {
+                    char text[16];
+                    uint32_t ids[2];
+                    vpps_vocab *v = vocab_of(0, NULL);
+                    vpps_f1 *f;
+                    snprintf(text, sizeof text, "%c%s %c%s", prefixes[a], a ? "-X" : "", prefixes[b],
+                             b ? same ? "-X" : "-Y" : "");
+                    ck_assert_uint_eq(parse(v, text, ids), 2);
+                    CHECK_OK(vpps_f1_create(&f, v));
+                    CHECK_OK(vpps_f1_add(f, 2, ids, ids));
+                    const uint32_t wanted = !same && a && b ? 2 : chunks_of_two[a][b];
+                    const vpps_f1_counts found = vpps_f1_all_counts(f);
+                    ck_assert_msg(found.gold == wanted, "%s: %u chunks, not %u", text, (unsigned)found.gold, wanted);
+                    check_counts(found, wanted, wanted, wanted);
+                    vpps_f1_destroy(f);
+                    vpps_vocab_destroy(v);
+                }
+            }
+        }
+    }
+END_TEST
+
+static const struct hand_case {
+    const char *gold, *predicted;
+    uint64_t n_gold, n_predicted, n_correct;
+} hand_cases[] = {
+    {"", "", 0, 0, 0},
+    {"O O", "O O", 0, 0, 0},
+    {"I-X I-X O I-Y", "I-X I-X O I-Y", 2, 2, 2},         /* IOB1 */
+    {"I-X B-X I-X", "I-X I-X I-X", 2, 1, 0},             /* IOB1: B only between alike neighbours */
+    {"B-X I-X O B-Y", "I-X I-X O I-Y", 2, 2, 2},         /* IOB2 and IOB1 of the same chunks */
+    {"B-X I-X E-X O S-Y", "B-X I-X I-X O B-Y", 2, 2, 2}, /* BIOES and IOB2 */
+    {"B-X I-X O", "B-X I-X I-X", 1, 1, 0},               /* one end too far */
+    {"B-X I-X O", "B-X O O", 1, 1, 0},
+    {"O B-X I-X", "B-X I-X I-X", 1, 1, 0},
+    {"B-X I-X", "B-Y I-Y", 1, 1, 0}, /* the other type */
+    {"B-X I-Y", "B-X I-X", 2, 1, 0}, /* an I of another type begins a chunk */
+    {"O I-X O", "O B-X O", 1, 1, 1}, /* and so does one behind O */
+    {"B-X I-X B-X I-X", "B-X I-X I-X I-X", 2, 1, 0},
+    {"B-X B-X B-X", "B-X O B-X", 3, 2, 2},
+    {"B I I O S", "B I E O B", 2, 2, 2}, /* no types */
+    {"B-A-B I-A-B", "B-A I-A", 1, 1, 0}, /* a type ends with the tag, not at the next '-' */
+    {"B- O", "B O", 1, 1, 1},
+};
+
+START_TEST(by_hand)
+    {
+        const struct hand_case *c = &hand_cases[_i];
+        uint32_t gold[16], predicted[16];
+        uint64_t right;
+        vpps_vocab *v = vocab_of(0, NULL);
+        vpps_f1 *f;
+        const uint32_t n = parse(v, c->gold, gold);
+        ck_assert_uint_eq(parse(v, c->predicted, predicted), n);
+        CHECK_OK(vpps_f1_create(&f, v));
+        CHECK_OK(vpps_f1_add(f, n, gold, predicted));
+        check_counts(vpps_f1_all_counts(f), c->n_gold, c->n_predicted, c->n_correct);
+        ck_assert_uint_eq(vpps_f1_tokens(f, &right), n);
+        ck_assert_uint_le(right, n);
+        vpps_f1_destroy(f);
+        vpps_vocab_destroy(v);
+    }
+END_TEST
+
+START_TEST(types_and_ratios)
+    {
+        uint32_t gold[8], predicted[8];
+        uint64_t right;
+        vpps_vocab *v = vocab_of(0, NULL);
+        vpps_f1 *f;
+        const uint32_t n = parse(v, "O B-LOC I-LOC B-PER B-PER O B-LOC O", gold);
+        parse(v, "O B-LOC I-LOC B-PER O O B-PER B-ORG", predicted);
+        CHECK_OK(vpps_f1_create(&f, v));
+        check_counts(vpps_f1_all_counts(f), 0, 0, 0);
+        ck_assert_double_eq(vpps_f1_score(vpps_f1_all_counts(f)), 0);
+        CHECK_OK(vpps_f1_add(f, n, gold, predicted));
+        ck_assert_uint_eq(vpps_f1_types(f), 3);
+        ck_assert_str_eq(vpps_f1_type(f, 0), "LOC");
+        ck_assert_str_eq(vpps_f1_type(f, 1), "PER");
+        ck_assert_str_eq(vpps_f1_type(f, 2), "ORG");
+        ck_assert_ptr_null(vpps_f1_type(f, 3));
+        check_counts(vpps_f1_type_counts(f, 0), 2, 1, 1);
+        check_counts(vpps_f1_type_counts(f, 1), 2, 2, 1);
+        check_counts(vpps_f1_type_counts(f, 2), 0, 1, 0);
+        check_counts(vpps_f1_type_counts(f, 3), 0, 0, 0);
+        const vpps_f1_counts all = vpps_f1_all_counts(f);
+        check_counts(all, 4, 4, 2);
+        ck_assert_double_eq(vpps_f1_precision(vpps_f1_type_counts(f, 0)), 1);
+        ck_assert_double_eq(vpps_f1_recall(vpps_f1_type_counts(f, 0)), 0.5);
+        ck_assert_double_eq_tol(vpps_f1_score(vpps_f1_type_counts(f, 0)), 2.0 / 3, 1e-15);
+        ck_assert_double_eq(vpps_f1_score(all), 0.5);
+        ck_assert_double_eq(vpps_f1_recall(vpps_f1_type_counts(f, 2)), 0);
+        ck_assert_uint_eq(vpps_f1_tokens(f, &right), 8);
+        ck_assert_uint_eq(right, 5);
+        static const uint32_t out_of_range[] = {0, 99};
+        CHECK_STATUS(vpps_f1_add(f, 2, gold, out_of_range), VPPS_ARGUMENT);
+        CHECK_STATUS(vpps_f1_add(f, 2, out_of_range, gold), VPPS_ARGUMENT);
+        ck_assert_uint_eq(vpps_f1_tokens(f, NULL), 8);
+        vpps_f1_destroy(f);
+        vpps_vocab_destroy(v);
+    }
+END_TEST
+
+START_TEST(tags_that_are_none)
+    {
+        static const char *const bad[] = {"NNP", "BX", "b-X", "o", "OO", "O-X", "-X", "M-X", "Bx-X"};
+        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
+            vpps_f1 *f;
+            vpps_vocab *v = vocab_of(1, &bad[i]);
+            CHECK_STATUS(vpps_f1_create(&f, v), VPPS_ARGUMENT);
+            ck_assert_ptr_null(f);
+            CHECK_MESSAGE("F1: expected a tag O, or B, I, E, S with '-' and a type, found '");
+            CHECK_MESSAGE(bad[i]);
+            vpps_vocab_destroy(v);
+        }
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- conlleval's procedure
+ *
+ * It walks over the words once, asks at each whether a chunk has ended before it and whether one starts, in the gold
+ * tags and in the predicted ones, and remembers whether both are inside an equal chunk. */
+
+static bool listed(const char *transitions, char before, char now) {
+    for (; *transitions; transitions += 3) {
+        if (transitions[0] == before && transitions[1] == now) return true;
+    }
+    return false;
+}
+
+static char type_of(const char *tag) { return tag[0] == 'O' ? '\0' : tag[2]; }
+
+static bool chunk_ends(const char *before, const char *now) {
+    return listed("BB BS BO IB IS IO EB EI EO EE ES SB SI SO SE SS ", before[0], now[0]) ||
+           (before[0] != 'O' && type_of(before) != type_of(now));
+}
+
+static bool chunk_starts(const char *before, const char *now) {
+    return listed("BB BS IB IS OB OI OE OS EB EI EE ES SB SI SE SS ", before[0], now[0]) ||
+           (now[0] != 'O' && type_of(before) != type_of(now));
+}
+
+static void reference_counts(uint32_t n, const uint32_t *gold, const uint32_t *predicted, vpps_f1_counts *by_type) {
+    const char *last_g = "O", *last_p = "O";
+    bool inside = false;
+    for (uint32_t i = 0; i <= n; i++) { /* a sentence's end is an O */
+        const char *g = i < n ? tags[gold[i]] : "O", *p = i < n ? tags[predicted[i]] : "O";
+        const bool end_g = chunk_ends(last_g, g), end_p = chunk_ends(last_p, p);
+        if (inside && end_g && end_p) by_type[type_of(last_g) - 'X'].correct++;
+        if (end_g || end_p) inside = false;
+        const bool start_g = chunk_starts(last_g, g), start_p = chunk_starts(last_p, p);
+        if (start_g) by_type[type_of(g) - 'X'].gold++;
+        if (start_p) by_type[type_of(p) - 'X'].predicted++;
+        if (start_g && start_p && type_of(g) == type_of(p)) inside = true;
+        last_g = g;
+        last_p = p;
+    }
+}
+
+static void compare_with_reference(vpps_vocab *v, uint32_t n, const uint32_t *gold, const uint32_t *predicted) {
+    vpps_f1 *f;
+    vpps_f1_counts wanted[2] = {{0}, {0}};
+    CHECK_OK(vpps_f1_create(&f, v));
+    CHECK_OK(vpps_f1_add(f, n, gold, predicted));
+    reference_counts(n, gold, predicted, wanted);
+    for (uint32_t t = 0; t < 2; t++) {
+        const vpps_f1_counts found = vpps_f1_type_counts(f, t);
+        if (memcmp(&found, &wanted[t], sizeof found) != 0)
+            check_counts(found, wanted[t].gold, wanted[t].predicted, wanted[t].correct);
+    }
+    vpps_f1_destroy(f);
+}
+
+START_TEST(as_conlleval)
+    {
+        vpps_vocab *v = vocab_of(N_TAGS, tags);
+        uint32_t gold[30], predicted[30];
+        for (uint32_t code = 0; code < N_TAGS * N_TAGS * N_TAGS * N_TAGS; code++) { /* all pairs of two words */
+            uint32_t rest = code;
+            for (uint32_t i = 0; i < 4; i++, rest /= N_TAGS) (i < 2 ? gold : predicted)[i % 2] = rest % N_TAGS;
+            compare_with_reference(v, 2, gold, predicted);
+        }
+        uint64_t random = 17;
+        for (int round = 0; round < 20000 / test_divisor(); round++) {
+            const uint32_t n = vpps_random_below(&random, 31), wrong = vpps_random_below(&random, 100);
+            for (uint32_t i = 0; i < n; i++) {
+                gold[i] = vpps_random_below(&random, N_TAGS);
+                predicted[i] = vpps_random_below(&random, 100) < wrong ? vpps_random_below(&random, N_TAGS) : gold[i];
+            }
+            compare_with_reference(v, n, gold, predicted);
+        }
+        vpps_vocab_destroy(v);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- golden numbers */
+
+static const struct golden {
+    uint64_t seed;
+    uint32_t n_tags, sentences, wrong;
+    vpps_f1_counts x, y;
+} goldens[] = {
+    {1, 5, 200, 20, {445, 456, 358}, {436, 422, 355}},
+    {2, 9, 200, 20, {483, 472, 407}, {468, 473, 393}},
+    {3, 3, 50, 60, {130, 136, 67}, {0, 0, 0}},
+    {4, 9, 1000, 5, {2643, 2635, 2519}, {2650, 2648, 2532}},
+};
+
+START_TEST(as_seqeval)
+    {
+        const struct golden *c = &goldens[_i];
+        vpps_vocab *v = vocab_of(N_TAGS, tags);
+        vpps_f1 *f;
+        uint64_t random = c->seed;
+        CHECK_OK(vpps_f1_create(&f, v));
+        for (uint32_t s = 0; s < c->sentences; s++) {
+            uint32_t gold[12], predicted[12];
+            const uint32_t n = 1 + vpps_random_below(&random, 12);
+            for (uint32_t i = 0; i < n; i++) gold[i] = vpps_random_below(&random, c->n_tags);
+            for (uint32_t i = 0; i < n; i++) {
+                predicted[i] =
+                    vpps_random_below(&random, 100) < c->wrong ? vpps_random_below(&random, c->n_tags) : gold[i];
+            }
+            CHECK_OK(vpps_f1_add(f, n, gold, predicted));
+        }
+        check_counts(vpps_f1_type_counts(f, 0), c->x.gold, c->x.predicted, c->x.correct);
+        check_counts(vpps_f1_type_counts(f, 1), c->y.gold, c->y.predicted, c->y.correct);
+        vpps_f1_destroy(f);
+        vpps_vocab_destroy(v);
+    }
+END_TEST
+
+TCase *f1_tests(void) {
+    TCase *tests = tcase_create("f1");
+    tcase_set_timeout(tests, 30);
+    tcase_add_test(tests, every_transition);
+    tcase_add_loop_test(tests, by_hand, 0, (int)VPPS_COUNT(hand_cases));
+    tcase_add_test(tests, types_and_ratios);
+    tcase_add_test(tests, tags_that_are_none);
+    tcase_add_test(tests, as_conlleval);
+    tcase_add_loop_test(tests, as_seqeval, 0, (int)VPPS_COUNT(goldens));
+    return tests;
+}

@@ -1,0 +1,272 @@
+/* sentences_tests.c - readers of sentences: what is accepted, what is refused and with which words. */
+#include "io_tests.h"
+
+#define NBSP "\xc2\xa0" /* U+00A0: part of a word */
+
+static vpps_sentences *new_sentences(void) {
+    vpps_sentences *s;
+    CHECK_OK(vpps_sentences_create(&s));
+    return s;
+}
+
+/* All sentences as text: words in square brackets, with their tags; a line each. */
+static const char *show(const vpps_sentences *s) {
+    static char text[4096];
+    FILE *file = fmemopen(text, sizeof text, "w");
+    for (uint32_t i = 0; i < vpps_sentences_size(s); i++) {
+        const vpps_sentence sentence = vpps_sentences_get(s, i);
+        for (uint32_t k = 0; k < sentence.n_words; k++) {
+            fprintf(file, "[%s", vpps_vocab_word(vpps_sentences_vocab(s), sentence.words[k]));
+            if (sentence.tags) fprintf(file, "]%s ", vpps_vocab_word(vpps_sentences_tag_vocab(s), sentence.tags[k]));
+            if (!sentence.tags) fputs("] ", file);
+        }
+        fputc('\n', file);
+    }
+    ck_assert_int_eq(fclose(file), 0);
+    return text;
+}
+
+/* ---------------------------------------------------------------- word|TAG and columns */
+
+enum { TAGGED, COLUMNS, LINES };
+
+static vpps_status read_as(vpps_sentences *s, int format, const void *options, const char *text, size_t len) {
+    if (format == TAGGED) return vpps_sentences_read_tagged_text(s, "t", text, len);
+    if (format == COLUMNS) return vpps_sentences_read_columns_text(s, "t", text, len, options);
+    return vpps_sentences_read_lines_text(s, "t", text, len, options);
+}
+
+static const vpps_columns tabs = {.tabs = true}, comments = {.comments = true}, second = {.word = 2, .tag = 1},
+                          tabs_3 = {.tabs = true, .word = 1, .tag = 3};
+static const vpps_lines keep = {.keep_empty = true}, eos = {.end_word = "<eos>"},
+                        keep_eos = {.end_word = "<eos>", .keep_empty = true};
+
+static const struct good_case {
+    int format;
+    const void *options;
+    const char *text, *shown;
+} good_cases[] = {
+    {TAGGED, NULL, "", ""},
+    {TAGGED, NULL, "\n\r\n  \n", ""},
+    {TAGGED, NULL, "a|X b|O\r\nc|O", "[a]X [b]O \n[c]O \n"},
+    {TAGGED, NULL, "  a|X   b|O  \n\n", "[a]X [b]O \n"},
+    {TAGGED, NULL, "||O a|b|I-X\n", "[|]O [a|b]I-X \n"},
+    {TAGGED, NULL, "8" NBSP "1|O \xff\t|O\n", "[8" NBSP "1]O [\xff\t]O \n"},
+    {COLUMNS, NULL, "", ""},
+    {COLUMNS, NULL, "\n\n \t\n\n", ""},
+    {COLUMNS, NULL, "a X\nb\t O\r\n\r\n\n\nc O", "[a]X [b]O \n[c]O \n"},
+    {COLUMNS, NULL, "a NN X \n  b VB  O\n", "[a]X [b]O \n"},
+    {COLUMNS, NULL, "# X\n#a O\n", "[#]X [#a]O \n"},
+    {COLUMNS, &comments, "# sent 1\na X\n#\n# sent 2\nb O\n\n#c\n", "[a]X [b]O \n"},
+    {COLUMNS, &second, "1 a z\n2 b z\n", "[a]1 [b]2 \n"},
+    {COLUMNS, &tabs, "a b\tX\n \tO\n\nc" NBSP "\tO\n", "[a b]X [ ]O \n[c" NBSP "]O \n"},
+    {COLUMNS, &tabs_3, "a\t\tX\t\nb\t1\tO\t\n", "[a]X [b]O \n"},
+    {LINES, NULL, "", ""},
+    {LINES, NULL, " a b \n\n   \nc\r\n\r\nd", "[a] [b] \n[c] \n[d] \n"},
+    {LINES, NULL, "a\tb" NBSP "c \xff|\n", "[a\tb" NBSP "c] [\xff|] \n"},
+    {LINES, &keep, "\na\n  \n\nb", "\n[a] \n\n\n[b] \n"},
+    {LINES, &keep, "\n", "\n"},
+    {LINES, &eos, " a b \n\nc\n", "[a] [b] [<eos>] \n[c] [<eos>] \n"},
+    {LINES, &keep_eos, "a\n\n", "[a] [<eos>] \n[<eos>] \n"},
+};
+
+START_TEST(good_text)
+    {
+        const struct good_case *c = &good_cases[_i];
+        vpps_sentences *s = new_sentences();
+        CHECK_OK(read_as(s, c->format, c->options, c->text, strlen(c->text)));
+        ck_assert_str_eq(show(s), c->shown);
+        vpps_sentences_destroy(s);
+    }
+END_TEST
+
+static const struct bad_case {
+    int format;
+    const void *options;
+    const char *text;
+    size_t len; /* 0: up to the NUL */
+    const char *message;
+} bad_cases[] = {
+    {TAGGED, NULL, "a|O b\n", 0, "t:1:5: expected word|TAG, found 'b'"},
+    {TAGGED, NULL, "a|O\n\nb|O  |X\n", 0, "t:3:6: expected a word before '|', found '|X'"},
+    {TAGGED, NULL, "a|O b| c|O\n", 0, "t:1:7: expected a tag behind '|', found a space"},
+    {TAGGED, NULL, "a|O\r\nb|\r\n", 0, "t:2:3: expected a tag behind '|', found end of line"},
+    {TAGGED, NULL, "a|O\nb|", 0, "t:2:3: expected a tag behind '|', found end of file"},
+    {TAGGED, NULL, "\xe4\xb8\xad|O x", 0, "t:1:7: expected word|TAG, found 'x'"},
+    {TAGGED, NULL, "\xe4\xb8\xad", 0, "t:1:1: expected word|TAG, found byte 0xE4"},
+    {TAGGED, NULL, "a|O\nb\0|O\n", 9, "t:2:2: expected text, found byte 0x00"},
+    {TAGGED, NULL, "a|O\rb|O\n", 0, "t:1:4: expected LF behind CR, found CR alone"},
+    {TAGGED, NULL, "a|O\r", 0, "t:1:4: expected LF behind CR, found CR alone"},
+    {TAGGED, NULL, "a\r\r\nb\0", 6, "t:1:2: expected LF behind CR, found CR alone"},
+    {COLUMNS, NULL, "a\n", 0, "t:1:1: expected at least 2 columns, found 1"},
+    {COLUMNS, NULL, "\na X\nb\n", 0, "t:3:1: expected 2 columns as in line 2, found 1"},
+    {COLUMNS, NULL, "a X\n\nb Y O\n", 0, "t:3:1: expected 2 columns as in line 1, found 3"},
+    {COLUMNS, &comments, "# a\na X\n #b\n", 0, "t:3:1: expected 2 columns as in line 2, found 1"},
+    {COLUMNS, &second, "a\n", 0, "t:1:1: expected at least 2 columns, found 1"},
+    {COLUMNS, &tabs, "a X\n", 0, "t:1:1: expected at least 2 columns, found 1"},
+    {COLUMNS, &tabs, "a\tX\n\tO\n", 0, "t:2:1: expected a word, found byte 0x09"},
+    {COLUMNS, &tabs, "a\tX\nb\t\n", 0, "t:2:3: expected a tag, found end of line"},
+    {COLUMNS, &tabs, "a\tX\n \n", 0, "t:2:1: expected 2 columns as in line 1, found 1"},
+    {COLUMNS, &tabs_3, "a\t0\n", 0, "t:1:1: expected at least 3 columns, found 2"},
+    {COLUMNS, NULL, "a X\n\0", 5, "t:2:1: expected text, found byte 0x00"},
+    {LINES, NULL, "a b\nc \0d\n", 9, "t:2:3: expected text, found byte 0x00"},
+    {LINES, NULL, "a\n b\r c", 0, "t:2:3: expected LF behind CR, found CR alone"},
+};
+
+START_TEST(bad_text)
+    {
+        const struct bad_case *c = &bad_cases[_i];
+        vpps_sentences *s = new_sentences();
+        CHECK_STATUS(read_as(s, c->format, c->options, c->text, c->len ? c->len : strlen(c->text)), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), c->message);
+        ck_assert_uint_eq(vpps_sentences_size(s), 0);
+        ck_assert_uint_eq(vpps_sentences_total_words(s), 0);
+        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 0);
+        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), 0);
+        vpps_sentences_destroy(s);
+    }
+END_TEST
+
+START_TEST(bad_options)
+    {
+        static const char *const end_words[] = {"", "a b", "a\n", "\r"};
+        static const vpps_columns same[] = {{.tag = 1}, {.word = 3, .tag = 3}};
+        vpps_sentences *s = new_sentences();
+        for (size_t i = 0; i < VPPS_COUNT(end_words); i++) {
+            const vpps_lines lines = {.end_word = end_words[i]};
+            CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a", 1, &lines), VPPS_ARGUMENT);
+            CHECK_MESSAGE("expected an end word without spaces and line ends");
+        }
+        for (size_t i = 0; i < VPPS_COUNT(same); i++) {
+            CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "a b c", 5, &same[i]), VPPS_ARGUMENT);
+            CHECK_MESSAGE("expected word and tag in different columns");
+        }
+        ck_assert_uint_eq(vpps_sentences_size(s), 0);
+        vpps_sentences_destroy(s);
+    }
+END_TEST
+
+START_TEST(failure_changes_nothing)
+    {
+        vpps_sentences *s = new_sentences();
+        CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|X b|Y\n", 8));
+        CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|Z c|X\nd|V e", 13), VPPS_FORMAT);
+        CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "f W\ng", 5, NULL), VPPS_FORMAT);
+        ck_assert_str_eq(show(s), "[a]X [b]Y \n");
+        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 2);
+        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), 2);
+        CHECK_OK(vpps_sentences_read_columns_text(s, "t", "c Z\n", 4, NULL));
+        ck_assert_str_eq(show(s), "[a]X [b]Y \n[c]Z \n");
+        ck_assert_ptr_null(vpps_sentences_get(s, 2).words);
+        vpps_sentences_destroy(s);
+    }
+END_TEST
+
+START_TEST(tags_for_all_or_none)
+    {
+        vpps_sentences *s = new_sentences();
+        CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a", 1), VPPS_FORMAT);
+        CHECK_OK(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL)); /* nothing was decided before */
+        CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|X", 3), VPPS_STATE);
+        CHECK_MESSAGE("expected text without tags, as the 1 sentences before, found text with");
+        ck_assert_ptr_null(vpps_sentences_get(s, 0).tags);
+        vpps_sentences_destroy(s);
+        s = new_sentences();
+        CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|X", 3));
+        CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL), VPPS_STATE);
+        ck_assert_str_eq(show(s), "[a]X \n");
+        vpps_sentences_destroy(s);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- parallel text */
+
+static vpps_status read_pair(vpps_sentences *a, vpps_sentences *b, const char *x, const char *y,
+                             const vpps_parallel *options) {
+    return vpps_sentences_read_parallel_texts(a, b, "x", x, strlen(x), "y", y, strlen(y), options);
+}
+
+START_TEST(parallel_text)
+    {
+        static const vpps_parallel skip = {.skip_empty = true}, end = {.end_word = "</s>"};
+        static const struct {
+            const char *x, *y;
+            const vpps_parallel *options;
+            const char *message;
+        } bad[] = {
+            {"a\nb\n", "c\n", NULL, "expected as many lines in both files, found 2 in x and 1 in y"},
+            {"a", "c\nd", &skip, "expected as many lines in both files, found 1 in x and 2 in y"},
+            {"", "\n", &skip, "expected as many lines in both files, found 0 in x and 1 in y"},
+            {"a\n \nb\n", "c\nd\ne\n", NULL,
+             "x:2:1: expected a sentence (its line in the other file), found a line without words"},
+            {"a\nb\n", "c\n\r\n", NULL,
+             "y:2:1: expected a sentence (its line in the other file), found a line without words"},
+            {"\n", "\n", NULL, "x:1:1: expected a sentence (its line in the other file), found a line without words"},
+            {"a\rb", "c", NULL, "x:1:2: expected LF behind CR, found CR alone"},
+            {"a", "c\r", NULL, "y:1:2: expected LF behind CR, found CR alone"},
+        };
+        vpps_sentences *a = new_sentences(), *b = new_sentences();
+        CHECK_OK(read_pair(a, b, "", "", NULL));
+        CHECK_OK(read_pair(a, b, "a b\nc", "d\r\ne f\r\n", &end));
+        ck_assert_str_eq(show(a), "[a] [b] \n[c] \n");
+        ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n");
+        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
+            CHECK_STATUS(read_pair(a, b, bad[i].x, bad[i].y, bad[i].options), VPPS_FORMAT);
+            ck_assert_str_eq(vpps_error_message(), bad[i].message);
+        }
+        CHECK_OK(read_pair(a, b, "g\n\nh\ni\n", "j\nk\n \nl\n", &skip));
+        ck_assert_str_eq(show(a), "[a] [b] \n[c] \n[g] \n[i] \n");
+        ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n[j] \n[l] \n");
+        ck_assert_uint_eq(vpps_vocab_find(vpps_sentences_vocab(a), "h", 1), VPPS_NO_WORD);
+        CHECK_STATUS(read_pair(a, a, "a", "b", NULL), VPPS_ARGUMENT);
+        CHECK_STATUS(read_pair(a, b, "a", "b", &(vpps_parallel){.end_word = ""}), VPPS_ARGUMENT);
+        CHECK_OK(vpps_sentences_read_lines_text(a, "t", "m\n", 2, NULL));
+        CHECK_STATUS(read_pair(a, b, "a", "b", NULL), VPPS_STATE);
+        CHECK_MESSAGE("expected as many sentences before on both sides, found 5 and 4");
+        vpps_sentences_destroy(a);
+        vpps_sentences_destroy(b);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- files */
+
+START_TEST(files)
+    {
+        vpps_sentences *s = new_sentences(), *t = new_sentences();
+        make_folder();
+        const char *one = in_folder("one.txt"), *two = in_folder("two.txt"), *absent = in_folder("absent");
+        write_file(one, "a|O b", 5);
+        write_file(two, "", 0);
+        CHECK_STATUS(vpps_sentences_read_tagged_file(s, absent), VPPS_IO);
+        CHECK_MESSAGE("absent: cannot be opened: No such file or directory");
+        CHECK_STATUS(vpps_sentences_read_columns_file(s, absent, NULL), VPPS_IO);
+        CHECK_STATUS(vpps_sentences_read_lines_file(s, absent, NULL), VPPS_IO);
+        CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, absent, two, NULL), VPPS_IO);
+        CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, two, absent, NULL), VPPS_IO);
+        CHECK_STATUS(vpps_sentences_read_tagged_file(s, one), VPPS_FORMAT);
+        CHECK_MESSAGE("one.txt:1:5: expected word|TAG, found 'b'");
+        CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, one, two, NULL), VPPS_FORMAT);
+        CHECK_MESSAGE("one.txt and 0 in ");
+        CHECK_MESSAGE("two.txt");
+        CHECK_OK(vpps_sentences_read_tagged_file(s, two));
+        CHECK_OK(vpps_sentences_read_columns_file(s, one, NULL));
+        ck_assert_str_eq(show(s), "[a|O]b \n");
+        CHECK_OK(vpps_sentences_read_lines_file(t, one, NULL));
+        ck_assert_str_eq(show(t), "[a|O] [b] \n");
+        vpps_sentences_destroy(s);
+        vpps_sentences_destroy(t);
+        cleanup_folder();
+    }
+END_TEST
+
+TCase *sentences_tests(void) {
+    TCase *tests = tcase_create("sentences");
+    tcase_add_loop_test(tests, good_text, 0, (int)VPPS_COUNT(good_cases));
+    tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_cases));
+    tcase_add_test(tests, bad_options);
+    tcase_add_test(tests, failure_changes_nothing);
+    tcase_add_test(tests, tags_for_all_or_none);
+    tcase_add_test(tests, parallel_text);
+    tcase_add_test(tests, files);
+    return tests;
+}
