@@ -67,12 +67,6 @@ typedef struct vpps_gpu {
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_plan *plan);
 
-/* ---- device_gpu.c */
-
-/* A device of that table, on that driver's machine; else as vpps_device_table's create. */
-vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *table,
-                            const vpps_model *model, const vpps_options *options, vpps_plan *plan);
-
 /* ---- gpu_plan.c */
 
 /* Makes `bytes` of room; the content is lost when it grows. */

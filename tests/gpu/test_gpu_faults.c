@@ -28,6 +28,18 @@ static const struct fault {
     {"rows owned one off", "(unsigned)((unsigned long long)blocks * vp / VPPS_VPS) * VPPS_ROW_BLOCK;",
      "(unsigned)((unsigned long long)blocks * vp / VPPS_VPS) * VPPS_ROW_BLOCK + 1;"},
     {"gradients that are not cleared", "g[i] = 0.0f;", "g[i] = 1.0f;"},
+    {"the barrier before staging removed", "    __syncthreads();\n    if (source >= n_sources) return false;",
+     "    if (source >= n_sources) return false;"},
+    {"the barrier behind a round removed",
+     "            __syncthreads();\n            if (vpps_thread() == 0) vpps_b.vector += VPPS_VECTORS;",
+     "            if (vpps_thread() == 0) vpps_b.vector += VPPS_VECTORS;"},
+    {"the barrier before the window is filled removed",
+     "left < VPPS_WINDOW ? left : VPPS_WINDOW;\n    __syncthreads();\n", "left < VPPS_WINDOW ? left : VPPS_WINDOW;\n"},
+    {"half of the lanes in a shuffle's mask", "__shfl_xor_sync(0xffffffffu, give, offset)",
+     "__shfl_xor_sync(0x0000ffffu, give, offset)"},
+    {"the copy's columns one off", "[row_words[32 * j] + column + r];", "[row_words[32 * j] + column + r + 1];"},
+    {"the first vector taken for all", "? x[v][from + i]", "? x[0][from + i]"},
+    {"a bundle's round taken for another's", " && vpps_b.address == vpps_b.wanted;", ";"},
 };
 
 static const struct fault *planted; /* NULL: none */

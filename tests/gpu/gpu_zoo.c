@@ -1,0 +1,117 @@
+/* gpu_zoo.c - see gpu_zoo.h. */
+#include "gpu_zoo.h"
+
+#include "graph/graph.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static vpps_param matrix(const gpu_zoo *zoo, const char *name, uint32_t number, uint32_t rows, uint32_t cols) {
+    const float spread = 1.5f / sqrtf((float)cols);
+    const vpps_init init = {.kind = VPPS_INIT_UNIFORM, .a = -spread, .b = spread};
+    vpps_param p;
+    char text[16];
+    snprintf(text, sizeof text, "%s%u", name, number);
+    TEST_OK(vpps_add_matrix(zoo->model, &p, text, rows, cols, &init));
+    return p;
+}
+
+static vpps_param vector(const gpu_zoo *zoo, const char *name, uint32_t number, uint32_t rows) {
+    const vpps_init init = {.kind = VPPS_INIT_UNIFORM, .a = -0.5f, .b = 0.5f};
+    vpps_param p;
+    char text[16];
+    snprintf(text, sizeof text, "%s%u", name, number);
+    TEST_OK(vpps_add_vector(zoo->model, &p, text, rows, &init));
+    return p;
+}
+
+void zoo_open(gpu_zoo *zoo, const uint32_t size[ZOO_SIZES], uint64_t seed) {
+    const uint32_t x = size[0], a = size[1], b = size[2], c = size[3];
+    memcpy(zoo->size, size, sizeof zoo->size);
+    TEST_OK(vpps_model_create(&zoo->model, seed));
+    TEST_OK(vpps_add_lookup(zoo->model, &zoo->E, "E", ZOO_WORDS, x, 1, NULL));
+    for (uint32_t i = 0; i < 3; i++) zoo->A[i] = matrix(zoo, "A", i, a, x);
+    zoo->B[0] = matrix(zoo, "B", 0, b, a);
+    zoo->B[1] = matrix(zoo, "B", 1, b, x);
+    zoo->C[0] = matrix(zoo, "C", 0, c, b);
+    zoo->C[1] = matrix(zoo, "C", 1, c, a);
+    zoo->C[2] = matrix(zoo, "C", 2, c, x);
+    zoo->D = matrix(zoo, "D", 0, x, c);
+    for (uint32_t i = 0; i < 3; i++) zoo->U[i] = matrix(zoo, "U", i, a, b);
+    for (uint32_t i = 0; i < ZOO_SIZES; i++) zoo->b[i] = vector(zoo, "b", i, size[i]);
+    for (uint32_t i = 0; i < ZOO_OUTPUTS; i++) {
+        const vpps_param p = vector(zoo, "u", i, a);
+        if (i == 0) zoo->first_bias = p;
+    }
+}
+
+void zoo_close(gpu_zoo *zoo) { vpps_model_destroy(zoo->model); }
+
+/* Three outputs of one list; then two pairs, three pairs, and back to where the chain goes on. */
+static vpps_node step(const gpu_zoo *zoo, vpps_graph *g, vpps_node x) {
+    const vpps_node p = vpps_tanh(g, vpps_affine1(g, zoo->b[1], zoo->A[0], x)),
+                    q = vpps_sigmoid(g, vpps_affine1(g, zoo->b[1], zoo->A[1], x)),
+                    r = vpps_tanh(g, vpps_matvec(g, zoo->A[2], x));
+    const vpps_node a = vpps_add(g, vpps_mul(g, p, q), r);
+    const vpps_node b = vpps_tanh(g, vpps_affine2(g, zoo->b[2], zoo->B[0], a, zoo->B[1], x));
+    const vpps_node args[] = {b, a, x};
+    const vpps_node c = vpps_tanh(g, vpps_affine(g, zoo->b[3], 3, zoo->C, args));
+    return vpps_tanh(g, vpps_affine1(g, zoo->b[0], zoo->D, c));
+}
+
+/* Many outputs of one list: more than the kernel looks at together, with a bias each or none. */
+static vpps_node many_outputs(const gpu_zoo *zoo, vpps_graph *g, vpps_node x) {
+    vpps_node outputs[ZOO_OUTPUTS];
+    const vpps_node b = vpps_tanh(g, vpps_matvec(g, zoo->B[1], x));
+    for (uint32_t i = 0; i < ZOO_OUTPUTS; i++) {
+        const vpps_param bias = i % 7 == 3 ? VPPS_NO_PARAM : zoo->first_bias + i;
+        outputs[i] = vpps_tanh(g, i % 5 == 2 ? vpps_affine2(g, bias, zoo->U[i % 3], b, zoo->A[i % 2], x)
+                                             : vpps_affine1(g, bias, zoo->U[i % 3], b));
+    }
+    return vpps_average(g, ZOO_OUTPUTS, outputs);
+}
+
+/* Several columns at once. */
+static vpps_node columns(const gpu_zoo *zoo, vpps_graph *g, uint64_t *random) {
+    enum { COLUMNS = 5 };
+    const size_t n = (size_t)zoo->size[0] * COLUMNS;
+    float *data = malloc(n * sizeof *data);
+    ck_assert_ptr_nonnull(data);
+    for (size_t i = 0; i < n; i++) data[i] = 2 * vpps_random_unit(random) - 1;
+    const vpps_node x = vpps_input(g, zoo->size[0], COLUMNS, data);
+    free(data);
+    const vpps_node a = vpps_tanh(g, vpps_affine1(g, zoo->b[1], zoo->A[0], x));
+    return vpps_sum_elements(g, vpps_tanh(g, vpps_affine2(g, VPPS_NO_PARAM, zoo->B[0], a, zoo->B[1], x)));
+}
+
+vpps_node zoo_build(const gpu_zoo *zoo, vpps_graph *g, uint32_t chains, uint64_t seed, float factor) {
+    enum { MOST = 32 };
+    uint64_t random = seed;
+    vpps_node terms[MOST + 2];
+    ck_assert_uint_le(chains, MOST);
+    vpps_graph_clear(g);
+    for (uint32_t i = 0; i < chains; i++) {
+        vpps_node x = vpps_lookup(g, zoo->E, vpps_random_below(&random, ZOO_WORDS));
+        for (uint32_t steps = 1 + vpps_random_below(&random, 2); steps > 0; steps--) x = step(zoo, g, x);
+        terms[i] = vpps_pick_nll(g, x, vpps_random_below(&random, zoo->size[0]));
+        if (zoo->size[0] == 1) terms[i] = vpps_sum_elements(g, vpps_square(g, x));
+    }
+    const vpps_node x = vpps_lookup(g, zoo->E, vpps_random_below(&random, ZOO_WORDS));
+    terms[chains] = vpps_sum_elements(g, many_outputs(zoo, g, x));
+    terms[chains + 1] = columns(zoo, g, &random);
+    return vpps_scale_by(g, vpps_sum(g, chains + 2, terms), vpps_input(g, 1, 1, &factor));
+}
+
+void zoo_episode(const gpu_zoo *zoo, gpu_episode *episode, vpps_optimizer_kind optimizer, const uint32_t *chains,
+                 uint32_t n_batches) {
+    *episode = (gpu_episode){.model = zoo->model, .n_batches = n_batches, .optimizer = gpu_optimizer(optimizer)};
+    for (uint32_t k = 0; k < n_batches; k++) {
+        TEST_OK(vpps_graph_create(&episode->g[k], zoo->model));
+        episode->loss[k] = zoo_build(zoo, episode->g[k], chains[k], test_seed() * 100 + k, 0.1f);
+        TEST_OK(vpps_graph_status(episode->g[k]));
+    }
+}
+
+void zoo_forget(gpu_episode *episode) {
+    for (uint32_t k = 0; k < GPU_BATCHES; k++) vpps_graph_destroy(episode->g[k]);
+}

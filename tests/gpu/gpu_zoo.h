@@ -1,0 +1,31 @@
+/* gpu_zoo.h - a model whose products have every shape that the kernel treats apart: bundles of several outputs and of
+ * more outputs than are looked at together, sums of several pairs, values of several columns, levels of one vector and
+ * of many; and graphs that use them. */
+#ifndef VPPS_TESTS_GPU_ZOO_H
+#define VPPS_TESTS_GPU_ZOO_H
+
+#include "gpu_tests.h"
+
+enum { ZOO_SIZES = 4, ZOO_WORDS = 7, ZOO_OUTPUTS = 40 };
+
+typedef struct gpu_zoo {
+    vpps_model *model;
+    uint32_t size[ZOO_SIZES];
+    vpps_param E, A[3], B[2], C[3], D, U[3], first_bias;
+    vpps_param b[ZOO_SIZES];
+} gpu_zoo;
+
+/* Sizes of the values x, a, b, c: matrices A are a x x, B are b x a and b x x, C are c x b, c x a and c x x, D is x x c,
+ * U are a x b. */
+void zoo_open(gpu_zoo *zoo, const uint32_t size[ZOO_SIZES], uint64_t seed);
+void zoo_close(gpu_zoo *zoo);
+
+/* Adds a batch of so many chains, each of some steps, to g; returns the loss, scaled by `factor`. */
+vpps_node zoo_build(const gpu_zoo *zoo, vpps_graph *g, uint32_t chains, uint64_t seed, float factor);
+
+/* Some batches of different widths. Free with zoo_forget. */
+void zoo_episode(const gpu_zoo *zoo, gpu_episode *episode, vpps_optimizer_kind optimizer, const uint32_t *chains,
+                 uint32_t n_batches);
+void zoo_forget(gpu_episode *episode);
+
+#endif
