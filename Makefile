@@ -180,8 +180,13 @@ test: ## install what is missing, build and run every test
 	$(Q)tools/setup.sh build test
 	$(submake) check
 
+# Programs that work on one core run beside each other; those whose virtual processors take every core do not.
+ALONE = graph golden models runtime
+TESTS_ALONE    = $(foreach f,$(ALONE),$(filter $(BUILD)/tests/$(f)_%,$(TESTS)))
+TESTS_TOGETHER = $(filter-out $(TESTS_ALONE),$(TESTS))
+
 check: all test-programs ## build and run every test; installs nothing
-	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(TESTS) $(TEST_SH)
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(TESTS_TOGETHER) -- $(TESTS_ALONE) $(TEST_SH)
 
 SANITIZED := WERROR=$(WERROR) CFLAGS="-O1 -g"
 CLI_TESTS := $(wildcard tests/cli/test_*.sh)
@@ -199,7 +204,8 @@ sanitize-thread: ## the second
 
 # Small test sizes and long time limits: a sanitizer costs a factor of 3 to 15.
 # Software SIMT has stacks of its own, which the thread sanitizer cannot follow.
-SANITIZED_TESTS = $(if $(filter thread,$(SANITIZE)),$(filter-out $(BUILD)/tests/gpu_%,$(TESTS)),$(TESTS))
+SANITIZED_TESTS = $(if $(filter thread,$(SANITIZE)),$(filter-out $(BUILD)/tests/gpu_%,$(TESTS_TOGETHER)),$(TESTS_TOGETHER)) \
+                  -- $(TESTS_ALONE)
 sanitized-check: $(COMMAND) test-programs
 	$(Q)VPPS_TEST_SCALE=small CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 TSAN_OPTIONS=second_deadlock_stack=1 \

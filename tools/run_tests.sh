@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs test programs (Check suites) and test scripts, as many at a time as there are cores, and prints a line for each as
-# it ends; a failed one's whole output follows its line. The last line is the sum: N passed, N failed.
+# Runs test programs (Check suites) and test scripts, those before -- as many at a time as there are cores, those behind it
+# one after another, and prints a line for each as it ends; a failed one's whole output follows its line. The last line is
+# the sum: N passed, N failed.
 #
-#     tools/run_tests.sh PROGRAM|SCRIPT.sh ...
+#     tools/run_tests.sh [PROGRAM|SCRIPT.sh ...] [-- PROGRAM|SCRIPT.sh ...]
 #
 # A Check suite ends with "N%: Checks: N, Failures: N, Errors: N", a script with "N passed, N failed". One that ends
-# otherwise, exits badly or checks nothing counts as a failure. TEST_LIMIT is the time limit of each, in seconds;
-# TEST_JOBS how many run at a time.
+# otherwise, exits badly or checks nothing counts as a failure. TEST_LIMIT is the time limit of each, in seconds.
 set -uo pipefail
 
 limit=${TEST_LIMIT:-600}
@@ -67,9 +67,15 @@ report() {
     done
 }
 
-jobs=${TEST_JOBS:-$(nproc)} number=0
+jobs=$(nproc) number=0
 for test in "$@"; do
     number=$((number + 1))
+    if [ "$test" = -- ]; then
+        jobs=1
+        wait
+        report
+        continue
+    fi
     run_one "$number" "$test" &
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
         wait -n
