@@ -178,6 +178,17 @@ static vpps_status tune(vpps_handle *h) {
     return VPPS_OK;
 }
 
+/* Starts the batch whose script was made. A launch that fails leaves the device as unknown as a batch that does. */
+static vpps_status launch_batch(vpps_handle *h) {
+    const vpps_status status = h->device->table->launch(h->device, h->schedulers[h->next]->script);
+    if (status == VPPS_OK) return VPPS_OK;
+    h->broken = true;
+    h->latest = (vpps_outcome){.status = status, .loss = NAN};
+    snprintf(h->latest.message, sizeof h->latest.message, "%s", vpps_error_message());
+    h->latest_number = h->model->batches + 1;
+    return latest_failure(h);
+}
+
 vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss) {
     if (stale_loss) *stale_loss = NAN;
     VPPS_TRY(vpps_graph_status(g));
@@ -191,7 +202,7 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
     vpps_handle_settle(h);
     VPPS_TRY(vpps_handle_report(h));
     if (stale_loss) *stale_loss = h->latest.loss;
-    VPPS_TRY(h->device->table->launch(h->device, h->schedulers[h->next]->script));
+    VPPS_TRY(launch_batch(h));
     count_script(h, h->schedulers[h->next], g, host_ns);
     h->latest_number = ++h->model->batches;
     h->in_flight = true;
