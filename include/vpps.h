@@ -353,7 +353,8 @@ typedef struct vpps_options {
     uint32_t ctas_per_sm; /* GPU: 1 or 2; 0: by profile */
     vpps_strategy strategy;
     bool no_tuning; /* GPU: take the first choice that fits for what is 0 or AUTO, and measure nothing */
-    void (*log)(void *context, const char *line); /* may be NULL: what a reader of the run wants to know: why a device was
+    void (*log)(void *context,
+                const char *line); /* may be NULL: what a reader of the run wants to know: why a device was
                                                      chosen, plans that were rejected, how the profile went */
     void *log_context;
 } vpps_options;
@@ -412,8 +413,8 @@ typedef struct vpps_stats {
 
 /* GPU: one way to lay the model out, and how fast it was. */
 typedef enum vpps_trial_state {
-    VPPS_TRIAL_WAITING,   /* not tried (yet) */
-    VPPS_TRIAL_REJECTED,  /* its kernel spills registers, or could not be made */
+    VPPS_TRIAL_WAITING,  /* not tried (yet) */
+    VPPS_TRIAL_REJECTED, /* its kernel spills registers, or could not be made */
     VPPS_TRIAL_MEASURED,
     VPPS_TRIAL_CURRENT,   /* in use: being measured, or chosen */
     VPPS_TRIAL_REMEMBERED /* in use: chosen by an earlier run */

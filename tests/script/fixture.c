@@ -5,7 +5,9 @@ bool plan_create(vpps_plan *plan, const vpps_model *model, uint32_t n_vps, uint3
     uint32_t n = (uint32_t)model->n_params, at = 16;
     /* Plans as different devices make them: which one follows from the number of VPs. */
     *plan = (vpps_plan){.n_vps = n_vps,
-                        .row_block = n_vps % 3 == 0 ? 1 : n_vps % 5 == 0 ? 4 : 16,
+                        .row_block = n_vps % 3 == 0   ? 1
+                                     : n_vps % 5 == 0 ? 4
+                                                      : 16,
                         .n_params = n,
                         .pool_words = pool_words,
                         .ew_grain = 32,
