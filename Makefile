@@ -185,7 +185,7 @@ ALONE = graph golden models runtime
 TESTS_ALONE    = $(foreach f,$(ALONE),$(filter $(BUILD)/tests/$(f)_%,$(TESTS)))
 TESTS_TOGETHER = $(filter-out $(TESTS_ALONE),$(TESTS))
 
-check: all test-programs ## build and run every test; installs nothing
+check: all test-programs bench-programs ## build and run every test; installs nothing
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(TESTS_TOGETHER) -- $(TESTS_ALONE) $(TEST_SH)
 
 SANITIZED := WERROR=$(WERROR) CFLAGS="-O1 -g"
