@@ -2,9 +2,8 @@
  * a frame. What a kernel computes is not looked at here.
  *
  * Everything is compiled before the first test, by a thread a core, and kept in the kernel cache; every kernel is a test
- * then. A kernel takes the compiler more than a second, so not all are compiled for all architectures: matrices of mixed
- * shapes and hidden 256 are; other sizes for sm_75, sm_90 and sm_120; strategies, Adam and matrices beyond the registers
- * for sm_90. Without NVRTC nothing is compiled, and a line says so.
+ * then: Tree-LSTMs up to hidden 512 and matrices of mixed shapes for all architectures; strategies, Adam and matrices
+ * beyond the registers for sm_90. Without NVRTC nothing is compiled, and a line says so.
  */
 #include "codegen/emit.h"
 #include "codegen/specialise.h"
@@ -195,12 +194,9 @@ static void want_all(void) {
     vpps_machine_architectures(see_architecture, NULL);
     for (uint32_t i = 0; i < n_architectures; i++) {
         const uint32_t arch = architectures[i];
-        const bool all_sizes = arch == 75 || arch == 90 || arch == 120;
         if (is_small() && arch != 90) continue;
         for (size_t k = 0; k < VPPS_COUNT(sizes) && sizes[k] <= 512; k++) {
-            if (all_sizes || sizes[k] == MIXED || sizes[k] == 256) {
-                want(sizes[k], arch, VPPS_SGD, VPPS_STRATEGY_AUTO);
-            }
+            want(sizes[k], arch, VPPS_SGD, VPPS_STRATEGY_AUTO);
         }
     }
     for (vpps_strategy s = VPPS_STRATEGY_COPY; s < VPPS_COUNT(strategies) && !is_small(); s++) {
