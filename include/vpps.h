@@ -412,12 +412,17 @@ typedef struct vpps_stats {
 } vpps_stats;
 
 /* GPU: one way to lay the model out, and how fast it was. */
+#define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
+    X(WAITING, "waiting")   /* not tried (yet) */                                                                      \
+    X(REJECTED, "rejected") /* its kernel spills registers, or could not be made */                                    \
+    X(MEASURED, "measured")                                                                                            \
+    X(CURRENT, "current")       /* in use: being measured, or chosen */                                                \
+    X(REMEMBERED, "remembered") /* in use: chosen by an earlier run */
+
 typedef enum vpps_trial_state {
-    VPPS_TRIAL_WAITING,  /* not tried (yet) */
-    VPPS_TRIAL_REJECTED, /* its kernel spills registers, or could not be made */
-    VPPS_TRIAL_MEASURED,
-    VPPS_TRIAL_CURRENT,   /* in use: being measured, or chosen */
-    VPPS_TRIAL_REMEMBERED /* in use: chosen by an earlier run */
+#define X(id, name) VPPS_TRIAL_##id,
+    VPPS_TRIAL_STATE_TABLE(X)
+#undef X
 } vpps_trial_state;
 
 typedef struct vpps_trial {

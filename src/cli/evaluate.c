@@ -87,10 +87,7 @@ static vpps_status eval(settings *s, session *x, corpus *c) {
     position p = {0};
     VPPS_TRY(checkpoint_describe(s->model, s, c, &p));
     options_complete(s);
-    VPPS_TRY(corpus_open(c, s));
-    s->net.classes = c->classes;
-    s->net.words = vpps_vocab_size(c->vocab);
-    VPPS_TRY(session_open(x, s));
+    VPPS_TRY(session_open_on(x, s, c));
     VPPS_TRY(vpps_load(x->handle, s->model));
 
     accuracy a;

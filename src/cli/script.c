@@ -8,10 +8,7 @@ static vpps_status script(settings *s, session *x, corpus *c) {
     position p = {0};
     if (s->model) VPPS_TRY(checkpoint_describe(s->model, s, c, &p));
     options_complete(s);
-    VPPS_TRY(corpus_open(c, s));
-    s->net.classes = c->classes;
-    s->net.words = vpps_vocab_size(c->vocab);
-    VPPS_TRY(session_open(x, s)); /* a script depends on shapes only: no parameters are loaded */
+    VPPS_TRY(session_open_on(x, s, c)); /* a script depends on shapes only: no parameters are loaded */
 
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     uint32_t *order = malloc(train->n_trees * sizeof *order);

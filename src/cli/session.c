@@ -47,6 +47,13 @@ vpps_status session_open(session *x, const settings *s) {
     return s->network->record(x->net, x->graph);
 }
 
+vpps_status session_open_on(session *x, settings *s, corpus *c) {
+    VPPS_TRY(corpus_open(c, s));
+    s->net.classes = c->classes;
+    s->net.words = vpps_vocab_size(c->vocab);
+    return session_open(x, s);
+}
+
 void session_close(session *x) {
     if (x->settings) x->settings->network->destroy(x->net);
     vpps_handle_destroy(x->handle);

@@ -19,6 +19,9 @@ typedef struct session {
 /* Declares the network of s (whose net.words and net.classes are set), makes the handle and records the cells. s must
  * outlive the session. Free with session_close in any case. */
 vpps_status session_open(session *x, const settings *s);
+
+/* Opens the data that s asks for, then the session with the network that fits it. Free both in any case. */
+vpps_status session_open_on(session *x, settings *s, corpus *c);
 void session_close(session *x);
 
 /* Clears the graph and adds n trees of a split; x->scores then holds *n_nodes entries. */

@@ -71,13 +71,10 @@ static vpps_status open_trainer(trainer *t) {
     VPPS_TRY(check_writable(s->plot));
     VPPS_TRY(log_open(&t->log, s->log, s->resume != NULL));
 
-    VPPS_TRY(corpus_open(&t->corpus, s));
-    s->net.classes = t->corpus.classes;
-    s->net.words = vpps_vocab_size(t->corpus.vocab);
     progress_open(&t->progress, stderr, s->quiet);
     t->session.log = tell;
     t->session.log_context = t;
-    VPPS_TRY(session_open(&t->session, s));
+    VPPS_TRY(session_open_on(&t->session, s, &t->corpus));
     if (s->resume) VPPS_TRY(vpps_load(t->session.handle, s->resume));
     if (t->position.batch > batches_per_epoch(t)) {
         return vpps_fail(VPPS_FORMAT, "%s stands at batch %u of an epoch, but the data has %u: other data?", s->resume,

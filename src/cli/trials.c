@@ -9,7 +9,11 @@ static const char *const strategies[] = {"auto",
                                          VPPS_STRATEGY_TABLE(X)
 #undef X
 };
-static const char *const states[] = {"waiting", "rejected", "measured", "current", "remembered"};
+static const char *const states[] = {
+#define X(id, name) name,
+    VPPS_TRIAL_STATE_TABLE(X)
+#undef X
+};
 
 json_t *trials_json(vpps_handle *h) {
     vpps_trial trials[MAX_TRIALS];

@@ -40,13 +40,10 @@ static vpps_status find_plan(tuner *t) {
 
 static vpps_status tune(tuner *t, settings *s) {
     options_complete(s);
-    VPPS_TRY(corpus_open(&t->corpus, s));
-    s->net.classes = t->corpus.classes;
-    s->net.words = vpps_vocab_size(t->corpus.vocab);
     progress_open(&t->progress, stderr, s->quiet);
     t->session.log = tell;
     t->session.log_context = t;
-    VPPS_TRY(session_open(&t->session, s));
+    VPPS_TRY(session_open_on(&t->session, s, &t->corpus));
     t->order = malloc(t->corpus.split[SPLIT_TRAIN].n_trees * sizeof *t->order);
     if (!t->order) return vpps_fail(VPPS_MEMORY, "no memory for the order of the trees");
     VPPS_TRY(find_plan(t));

@@ -8,7 +8,7 @@
  * are dealt to its warps round-robin: piece i to warp i % warps as that warp's slot i / warps. A slot is a partition of
  * the register file: rpw x steps registers of every thread, element l + 32 j of a row in lane l's register j. Since code
  * names registers by literal numbers, slot s has as many steps in every warp of every VP: those of the longest row there.
- * A gradient's piece lies beside its weights' (same warp, same slot, other registers), so an update moves nothing.
+ * A gradient's piece lies beside its weights' (same warp, same slot, other registers); it leaves them once, for the update.
  *
  * The transposed copy, where there is one, holds columns as if they were rows: pieces of rpw columns.
  */

@@ -121,7 +121,9 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, VPPS_CTAS_PER_SM) vpp
 
     if (((const vpps_failure *)a.failure)->failed) return; /* the first part did */
 #pragma unroll 1
-    for (unsigned i = vpps_thread(); i < sizeof vpps_header / 4; i += VPPS_THREADS) ((unsigned *)&vpps_header)[i] = ((const unsigned *)a.script)[i];
+    for (unsigned i = vpps_thread(); i < sizeof vpps_header / 4; i += VPPS_THREADS) {
+        ((unsigned *)&vpps_header)[i] = ((const unsigned *)a.script)[i];
+    }
     if (vpps_thread() == 0) {
         vpps_window_first[0] = vpps_window_end[0] = vpps_window_first[1] = vpps_window_end[1] = 0;
         vpps_b.columns = VPPS_NONE;

@@ -679,8 +679,7 @@ __device__ __forceinline__ void vpps_gather(const vpps_arguments &a, unsigned fi
             float sum = 0.0f;
 #pragma unroll 1
             for (unsigned j = first + lane; j < first + count; j += 32) sum += pool[output[1] + j * output[3] + row];
-#pragma unroll
-            for (unsigned offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+            sum = vpps_warp_sum(sum);
             if (lane == 0) pool[vpps_param_of(a, output[2])->gradient + row] += sum;
         }
     }
@@ -714,8 +713,7 @@ __device__ __forceinline__ void vpps_reduce(const vpps_arguments &a, unsigned fi
                     for (unsigned vp = lane; vp < VPPS_VPS; vp += 32) {
                         sum += share[(unsigned long long)vp * members * elems];
                     }
-#pragma unroll
-                    for (unsigned offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+                    sum = vpps_warp_sum(sum);
                     if (lane == 0) to[row] += sum;
                 }
             }

@@ -153,9 +153,7 @@ __device__ __forceinline__ void vpps_run_elements(const vpps_arguments &a, const
 /* The threads' sums to the VP's place. */
 __device__ __forceinline__ void vpps_publish_norm(const vpps_arguments &a) {
     const unsigned warp = vpps_thread() / 32, lane = vpps_thread() % 32;
-    float sum = vpps_norm[vpps_thread()];
-#pragma unroll
-    for (unsigned offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    float sum = vpps_warp_sum(vpps_norm[vpps_thread()]);
     if (lane == 0) vpps_norm_parts[warp] = sum;
     __syncthreads();
     if (vpps_thread() != 0) return;
