@@ -210,6 +210,30 @@ VPPS_API vpps_status vpps_sentences_read_parallel_texts(vpps_sentences *source, 
                                                         const char *target_text, size_t target_len,
                                                         const vpps_parallel *parallel);
 
+/* ---------------------------------------------------------------- a small language, generated
+ *
+ * Sentences of 3 to 25 words with names in them, for networks to learn when no data is at hand: 227 common words, and
+ * some 1,700 names of persons, places and organisations, most of them rare, whose endings and neighbours on both sides
+ * tell what they are. Words have 2 to 7 small letters. Tags are B- and I- with PER, LOC or ORG behind them, and O. The
+ * language is always the same; `seed` draws sentences. The translation has other words, one for each common word (the
+ * others stay as they are), in another order: adjectives behind nouns, verbs at the end of their clause. */
+typedef struct vpps_language {
+    uint64_t seed;
+    bool characters; /* sentences (not translations) are written without spaces: every word is a character, tags are
+                        those of characters */
+    bool tags;       /* sentences are tagged */
+    const char
+        *end_word; /* appended to every translation, or where none is asked for, to every sentence; may be NULL */
+} vpps_language;
+
+/* Append n sentences to s, and, unless NULL, their translations (without tags) to `translation`, and all words of the
+ * language, names among them, to `lexicon`. Equal options give equal sentences on every machine; a larger n goes on
+ * where a smaller one ends. `options` NULL: all zero. Fails with STATE as the readers do (parallel ones with a
+ * translation), with ARGUMENT (an end word that is empty or holds a space or line end; tags with an end word in s; s and
+ * `translation` are the same), MEMORY; all three are then as before. */
+VPPS_API vpps_status vpps_sentences_generate(vpps_sentences *s, vpps_sentences *translation, vpps_vocab *lexicon,
+                                             const vpps_language *options, uint32_t n);
+
 /* ---------------------------------------------------------------- lattices of characters and words
  *
  * For a sentence of n characters: node 0 is its start, node i stands behind character i, with that character's tag. An

@@ -14,6 +14,8 @@ TCase *complete_trees_tests(void);
 TCase *sentences_tests(void);
 TCase *sentences_data_tests(void);
 TCase *words_tests(void);
+TCase *language_tests(void);
+TCase *language_meaning_tests(void);
 TCase *lattices_tests(void);
 TCase *constituents_tests(void);
 TCase *f1_tests(void);

@@ -72,6 +72,8 @@ int main(void) {
     suite_add_tcase(suite, sentences_tests());
     suite_add_tcase(suite, sentences_data_tests());
     suite_add_tcase(suite, words_tests());
+    suite_add_tcase(suite, language_tests());
+    suite_add_tcase(suite, language_meaning_tests());
     suite_add_tcase(suite, lattices_tests());
     suite_add_tcase(suite, constituents_tests());
     suite_add_tcase(suite, f1_tests());

@@ -1,0 +1,236 @@
+/* language.c - a small language: sentences with names in them, and their translations.
+ *
+ * A table of rules makes phrases of phrases and of words; each rule also says which of its parts goes to the end in the
+ * translation, so adjectives stand behind nouns there and verbs at the end of what belongs to them, a whole clause
+ * sometimes:
+ *     dr balen said that the old clerk went to barton
+ *     (the same words, other ones) dr balen that the clerk old to barton went said
+ * A name's kind is told by its ending (barton, balson, baltex), by what it goes with (lake, ltd, dr, a first name), or,
+ * for endings that all kinds have (balen), by a word on one of its sides: "in balen" and "balen froze" are about a
+ * place, "met balen" and "balen wept" about a person; an adverb may stand between. Where neighbours leave the kind open,
+ * names show it.
+ *
+ * Measured over 100,000 sentences of seed 1: they have 3 to 25 words, 8.1 on the average, of 4.0 letters; 20 % of the
+ * words are in names. Among 1,000 of them 9 % of the words are such that occur fewer than 5 times. (tests/io checks 5 to
+ * 20 %, and which side tells the kind.) A neighbour alone tells the kind of 9 in 10 names that have a shared ending; the
+ * left one, or the right one, that of half of them.
+ */
+#include "language.h"
+
+#include "base/base.h"
+#include "sequences.h"
+#include "text.h"
+
+#define MIN_WORDS 3
+#define MAX_WORDS 25
+#define LONGEST_WORD 16
+#define COINED_LETTERS 4
+#define NAME_STRIDE 179 /* a prime that divides no class's size */
+
+/* ---------------------------------------------------------------- the language's words */
+
+typedef struct token {
+    uint32_t word;
+    uint8_t tag;
+} token;
+
+typedef struct generator {
+    vpps_vocab *words; /* of the language: common ones, then names */
+    uint32_t n_common;
+    uint32_t *ids; /* of all classes, one after the other */
+    size_t ids_capacity, class_ends[N_CLASSES];
+    uint64_t random;
+    uint32_t n; /* words of the sentence; more than MAX_WORDS: it is not to be used */
+    token tokens[MAX_WORDS + 1];
+    uint32_t translated[MAX_WORDS + 1]; /* its words in the translation's order */
+} generator;
+
+/* Adds the words that begin with word[0 .. len) and go on with the pieces of a class from `piece` on. */
+static vpps_status add_words(generator *g, symbol kind, uint32_t piece, char word[LONGEST_WORD], size_t len) {
+    const char *list = piece < VPPS_COUNT(classes[kind]) ? classes[kind][piece] : NULL;
+    if (!list) {
+        size_t *n = &g->class_ends[kind];
+        if (!VPPS_RESERVE(g->ids, g->ids_capacity, *n + 1)) return vpps_fail(VPPS_MEMORY, "language: out of memory");
+        return vpps_vocab_add(g->words, word, len, &g->ids[(*n)++]);
+    }
+    const char *end = list + strlen(list), *text;
+    size_t text_len;
+    while (vpps_text_next_word(&list, end, &text, &text_len)) {
+        memcpy(word + len, text, text_len);
+        VPPS_TRY(add_words(g, kind, piece + 1, word, len + text_len));
+    }
+    return VPPS_OK;
+}
+
+static vpps_status add_classes(generator *g) {
+    char word[LONGEST_WORD];
+    for (symbol kind = NONE + 1; kind < N_CLASSES; kind++) {
+        if (kind == FIRST_NAME) g->n_common = vpps_vocab_size(g->words);
+        g->class_ends[kind] = g->class_ends[kind - 1];
+        VPPS_TRY(add_words(g, kind, 0, word, 0));
+    }
+    return VPPS_OK;
+}
+
+/* The translation of a common word, three letters and u: a different one for each of 16 * 5 * 16 words, since that has
+ * no divisor in common with 397; and those of neighbours are not alike. */
+static void coin(uint32_t word, char text[COINED_LETTERS]) {
+    static const char consonants[] = "bdfghjklmnprstvz", vowels[] = "aeiou";
+    const uint32_t number = word * 397 % (16 * 5 * 16);
+    text[0] = consonants[number / 80];
+    text[1] = vowels[number / 16 % 5];
+    text[2] = consonants[number % 16];
+    text[3] = 'u';
+}
+
+/* ---------------------------------------------------------------- a sentence */
+
+/* Words at the front of their class are drawn more often, by far among names. Names whose beginnings are alike are not
+ * equally frequent. */
+static uint32_t draw_word(generator *g, symbol kind) {
+    const size_t first = g->class_ends[kind - 1];
+    const uint32_t n = (uint32_t)(g->class_ends[kind] - first);
+    uint32_t rank = vpps_random_below(&g->random, vpps_random_below(&g->random, n) + 1);
+    if (kind >= FIRST_NAME) rank = vpps_random_below(&g->random, rank + 1) * NAME_STRIDE % n;
+    return g->ids[first + rank];
+}
+
+static const rule *draw_rule(generator *g, symbol phrase) {
+    const rule *r = rules;
+    uint32_t sum = 0;
+    while (r->symbol != phrase) r++;
+    for (const rule *i = r; i < rules + VPPS_COUNT(rules) && i->symbol == phrase; i++) sum += i->weight;
+    for (uint32_t at = vpps_random_below(&g->random, sum); at >= r->weight; r++) at -= r->weight;
+    return r;
+}
+
+/* In the translation so far, words begin .. end go behind all that follow. */
+static void move_to_end(generator *g, uint32_t begin, uint32_t end) {
+    uint32_t moved[MAX_WORDS + 1];
+    const uint32_t n = end - begin, rest = g->n - end;
+    memcpy(moved, g->translated + begin, n * sizeof *moved);
+    memmove(g->translated + begin, g->translated + end, rest * sizeof *moved);
+    memcpy(g->translated + begin + rest, moved, n * sizeof *moved);
+}
+
+/* Appends a word of a class, or a phrase; nothing to a sentence that is too long. */
+static void expand(generator *g, symbol what) {
+    const uint32_t begin = g->n;
+    if (g->n > MAX_WORDS) return;
+    if (what < N_CLASSES) {
+        const uint32_t word = draw_word(g, what);
+        g->tokens[g->n] = (token){word, 0};
+        g->translated[g->n++] = word;
+        return;
+    }
+    const rule *r = draw_rule(g, what);
+    uint32_t moved_begin = begin, moved_end = begin;
+    for (uint32_t i = 0; i < MAX_PARTS && r->parts[i]; i++) {
+        const uint32_t part_begin = g->n;
+        expand(g, r->parts[i]);
+        if (i + 1 == r->last) moved_begin = part_begin, moved_end = g->n;
+    }
+    move_to_end(g, moved_begin, moved_end);
+    if (!entity_tags[what]) return;
+    for (uint32_t i = begin; i < g->n; i++) g->tokens[i].tag = (uint8_t)(entity_tags[what] + (i > begin));
+}
+
+static void draw_sentence(generator *g) {
+    do {
+        g->n = 0;
+        expand(g, SENTENCE);
+    } while (g->n < MIN_WORDS || g->n > MAX_WORDS);
+}
+
+static vpps_status add_text(vpps_sentences *s, const char *text, size_t len, uint32_t tag) {
+    return vpps_sentences_add_word(s, text, len, tag_names[tag], strlen(tag_names[tag]));
+}
+
+static vpps_status add_token(const generator *g, vpps_sentences *s, token t, bool characters) {
+    const char *text = vpps_vocab_word(g->words, t.word);
+    const size_t len = strlen(text);
+    if (!characters) return add_text(s, text, len, t.tag);
+    const uint32_t inside = t.tag + t.tag % 2; /* I- of either */
+    for (size_t i = 0; i < len; i++) VPPS_TRY(add_text(s, text + i, 1, i == 0 ? t.tag : inside));
+    return VPPS_OK;
+}
+
+static vpps_status end_sentence(vpps_sentences *s, const char *end_word) {
+    if (end_word) VPPS_TRY(add_text(s, end_word, strlen(end_word), 0));
+    return vpps_sentences_end(s);
+}
+
+static vpps_status add_translated(const generator *g, vpps_sentences *translation, uint32_t word) {
+    char coined[COINED_LETTERS];
+    if (word < g->n_common) {
+        coin(word, coined);
+        return add_text(translation, coined, sizeof coined, 0);
+    }
+    const char *name = vpps_vocab_word(g->words, word);
+    return add_text(translation, name, strlen(name), 0);
+}
+
+static vpps_status add_translation(const generator *g, vpps_sentences *translation, const char *end_word) {
+    for (uint32_t i = 0; i < g->n; i++) VPPS_TRY(add_translated(g, translation, g->translated[i]));
+    return end_sentence(translation, end_word);
+}
+
+/* ---------------------------------------------------------------- the call */
+
+static vpps_status check_call(vpps_sentences *s, vpps_sentences *translation, const vpps_language *o) {
+    if (s == translation) return vpps_fail(VPPS_ARGUMENT, "language: expected two different vpps_sentences");
+    VPPS_TRY(vpps_sentences_check_end_word(o->end_word));
+    if (o->tags && o->end_word && !translation) {
+        return vpps_fail(VPPS_ARGUMENT, "language: expected no end word in tagged sentences, found '%.80s'",
+                         o->end_word);
+    }
+    if (translation && s->n_sentences != translation->n_sentences) {
+        return vpps_fail(VPPS_STATE, "language: expected as many sentences before on both sides, found %u and %u",
+                         s->n_sentences, translation->n_sentences);
+    }
+    VPPS_TRY(vpps_sentences_begin(s, o->tags));
+    return translation ? vpps_sentences_begin(translation, false) : VPPS_OK;
+}
+
+static vpps_status copy_words(vpps_vocab *lexicon, const vpps_vocab *words) {
+    for (uint32_t i = 0; i < vpps_vocab_size(words); i++) {
+        const char *word = vpps_vocab_word(words, i);
+        uint32_t id;
+        VPPS_TRY(vpps_vocab_add(lexicon, word, strlen(word), &id));
+    }
+    return VPPS_OK;
+}
+
+static vpps_status generate(generator *g, vpps_sentences *s, vpps_sentences *translation, vpps_vocab *lexicon,
+                            const vpps_language *o, uint32_t n) {
+    VPPS_TRY(add_classes(g));
+    if (lexicon) VPPS_TRY(copy_words(lexicon, g->words));
+    for (uint32_t i = 0; i < n; i++) {
+        draw_sentence(g);
+        for (uint32_t k = 0; k < g->n; k++) VPPS_TRY(add_token(g, s, g->tokens[k], o->characters));
+        VPPS_TRY(end_sentence(s, translation ? NULL : o->end_word));
+        if (translation) VPPS_TRY(add_translation(g, translation, o->end_word));
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_sentences_generate(vpps_sentences *s, vpps_sentences *translation, vpps_vocab *lexicon,
+                                    const vpps_language *options, uint32_t n) {
+    static const vpps_language defaults = {0};
+    const vpps_language *o = options ? options : &defaults;
+    generator g = {.random = vpps_mix64(o->seed)};
+    VPPS_TRY(check_call(s, translation, o));
+    VPPS_TRY(vpps_vocab_create(&g.words));
+    const vpps_sentences_mark before = vpps_sentences_extent(s);
+    const vpps_sentences_mark translation_before = translation ? vpps_sentences_extent(translation) : before;
+    const uint32_t lexicon_before = lexicon ? vpps_vocab_size(lexicon) : 0;
+    vpps_status status = generate(&g, s, translation, lexicon, o, n);
+    if (status != VPPS_OK) {
+        vpps_sentences_restore(s, before);
+        if (translation) vpps_sentences_restore(translation, translation_before);
+        if (lexicon) vpps_vocab_truncate(lexicon, lexicon_before);
+    }
+    vpps_vocab_destroy(g.words);
+    free(g.ids);
+    return status;
+}
