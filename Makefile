@@ -70,7 +70,7 @@ BENCH_OBJ  := $(call objects,$(filter-out $(wildcard bench/bench_*.c),$(wildcard
 
 C_FILES    := $(foreach d,src/* models tests/* bench,$(wildcard $(d)/*.c))
 H_FILES    := $(foreach d,include src/* models tests/* bench,$(wildcard $(d)/*.h))
-SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh)
+SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh bench/recipes/*.sh)
 
 # ---------------------------------------------------------------- build
 
@@ -130,6 +130,9 @@ $(LIB_SO): $(LIB_OBJ)
 
 $(COMMAND): $(CLI_OBJ) $(MODEL_OBJ) $(LIB_A)
 	$(call link,)
+
+# A part of the command that a test program links; in front of the library, whose parts it asks for.
+$(BUILD)/tests/decode_test_decode: $(call objects,src/cli/decode.c)
 
 define test_rule
 $(BUILD)/tests/$(subst /,_,$(patsubst tests/%.c,%,$(1))): $(call objects,$(1) \
@@ -221,7 +224,7 @@ valgrind: ## one small training run under valgrind
 	$(Q)tools/setup.sh build valgrind
 	$(submake) all
 	$(Q)VPPS_ISA=generic tools/run_valgrind.sh $(COMMAND) train tree-lstm --portable --generate listops \
-	    --trees 16 --batch 4 --epochs 1 --hidden 16 --embed 16 --vps 2 --watchdog-ms 60000 \
+	    --examples 16 --batch 4 --epochs 1 --hidden 16 --embed 16 --vps 2 --watchdog-ms 60000 \
 	    --save $(BUILD)/valgrind.safetensors
 
 bench: ## measure, and write the table of results

@@ -7,7 +7,6 @@ void workload_destroy(workload *w) {
     vpps_graph_destroy(w->g);
     vpps_treebank_destroy(w->trees);
     vpps_model_destroy(w->model);
-    free(w->words);
     free(w->logits);
     free(w->nll);
     free(w->losses);
@@ -41,9 +40,7 @@ vpps_status workload_create(workload *w, const char *path, uint32_t embed, uint3
     if (s != VPPS_OK) return s;
     uint32_t n_words = vpps_vocab_size(vpps_treebank_vocab(w->trees)), classes = vpps_treebank_classes(w->trees);
     s = count(w, classes, embed, hidden);
-    w->words = malloc(n_words * sizeof *w->words);
-    if (s != VPPS_OK || !w->words) return VPPS_MEMORY;
-    for (uint32_t i = 0; i < n_words; i++) w->words[i] = i;
+    if (s != VPPS_OK) return s;
     const net_config config = {.words = n_words, .classes = classes, .embed = embed, .hidden = hidden};
     s = w->net->create(&w->instance, w->model, &config);
     if (s == VPPS_OK) s = vpps_graph_create(&w->g, w->model);
@@ -54,9 +51,10 @@ vpps_status workload_batch(workload *w, uint32_t n_trees, vpps_node *loss) {
     uint32_t n = 0;
     vpps_graph_clear(w->g);
     for (uint32_t i = 0; i < n_trees; i++) {
-        vpps_tree tree = vpps_treebank_tree(w->trees, w->next++ % vpps_treebank_size(w->trees));
+        /* The treebank's own ids are the network's. */
+        const vpps_tree tree = vpps_treebank_tree(w->trees, w->next++ % vpps_treebank_size(w->trees));
         const net_scores scores = {w->logits, w->nll};
-        vpps_status s = w->net->add_tree(w->instance, w->g, &tree, w->words, NET_HEADS_LABELLED, &scores);
+        vpps_status s = w->net->add(w->instance, w->g, &(net_example){.tree = &tree}, NET_HEADS_LABELLED, &scores);
         if (s != VPPS_OK) return s;
         for (uint32_t k = 0; k < tree.n_nodes; k++) {
             if (w->nll[k] != VPPS_NO_NODE) w->losses[n++] = w->nll[k];

@@ -10,7 +10,6 @@ typedef struct workload {
     vpps_model *model;
     vpps_graph *g;
     vpps_treebank *trees;
-    uint32_t *words;
     vpps_node *logits, *nll, *losses;
     uint32_t next;       /* tree */
     double flops_a_tree; /* of training: products only, forward and twice that backward */

@@ -3,14 +3,31 @@
 
 #include <string.h>
 
-extern const network tree_lstm, tree_lstm_2type, tree_gru, rvnn, mv_rnn, td_rnn, td_lstm, tree_fc;
+#define NETWORKS(X) X(tree_lstm) X(tree_lstm_2type) X(tree_gru) X(rvnn) X(mv_rnn) X(td_rnn) X(td_lstm) X(tree_fc)
 
-const network *const networks[] = {&tree_lstm, &tree_lstm_2type, &tree_gru, &rvnn, &mv_rnn,
-                                   &td_rnn,    &td_lstm,         &tree_fc,  NULL};
+#define X(name) extern const network name;
+NETWORKS(X)
+#undef X
+
+#define X(name) &name,
+const network *const networks[] = {NETWORKS(X) NULL};
+#undef X
 
 const network *network_find(const char *name) {
     for (const network *const *n = networks; *n; n++) {
         if (strcmp((*n)->name, name) == 0) return *n;
     }
     return NULL;
+}
+
+uint32_t net_positions(net_kind kind, const net_example *x) {
+    switch (kind) {
+    case NET_TREES: return x->tree->n_nodes;
+    case NET_TAGGING: return x->sentence.n_words;
+    case NET_TEXT: return x->sentence.n_words - 1;
+    case NET_LATTICES: return x->lattice->n_nodes - 1;
+    case NET_PAIRS:
+    case NET_LATTICE_PAIRS: return x->target.n_words - 1;
+    }
+    return 0;
 }

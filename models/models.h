@@ -1,7 +1,7 @@
 /* models.h - the networks, as a trainer sees them: a table with one row a network.
  *
  * A network is written against vpps.h and vpps_data.h alone. It declares its parameters on a model, records its cells
- * on a graph, and then adds one input after the other to that graph. To add a network: write models/NAME.c with a
+ * on a graph, and then adds one example after the other to that graph. To add a network: write models/NAME.c with a
  * `const network`, and name it in models.c.
  */
 #ifndef VPPS_MODELS_H
@@ -9,22 +9,75 @@
 
 #include "vpps_data.h"
 
-/* Which nodes of a tree the classifier is applied to. */
+/* ---------------------------------------------------------------- examples */
+
+/* The data a network learns from, and what its positions are: the places where it says something, in order. */
+typedef enum net_kind {
+    NET_TREES,        /* a labelled binary tree; its nodes */
+    NET_TAGGING,      /* a sentence with a tag for every word; its words */
+    NET_TEXT,         /* a sentence; its words but the first, each said from those before it */
+    NET_LATTICES,     /* a lattice with a tag for every character; its nodes but the first */
+    NET_PAIRS,        /* a sentence and its translation; the target's words but the first */
+    NET_LATTICE_PAIRS /* a lattice and its translation; the same */
+} net_kind;
+
+/* The characters of a word. */
+typedef struct net_spelling {
+    const uint32_t *characters;
+    uint32_t n;
+} net_spelling;
+
+/* One input with what is to be learned from it. All ids are the network's: words below net_config.words, and so on;
+ * VPPS_NO_WORD stands for a tag that is not known. What a kind does not name is zero. */
+typedef struct net_example {
+    const vpps_tree *tree;         /* TREES */
+    vpps_sentence sentence;        /* TAGGING, TEXT, PAIRS: the source */
+    const net_spelling *spellings; /* TAGGING: of each word; n is 0 for a word that has an embedding of its own */
+    const vpps_lattice *lattice;   /* LATTICES, LATTICE_PAIRS; the characters' ids are those of net_config.characters */
+    vpps_sentence target;          /* PAIRS, LATTICE_PAIRS: ids are classes. It begins and ends with the end word. */
+} net_example;
+
+/* Where an example's losses are taken, or what it is to say. */
 typedef enum net_heads {
-    NET_HEADS_LABELLED, /* every node whose label is not -1 */
-    NET_HEADS_ROOT,     /* the root, if it has a label */
-    NET_HEADS_ALL       /* every node, labelled or not: for prediction */
+    NET_HEADS_LABELLED, /* every position whose label is known */
+    NET_HEADS_ROOT,     /* TREES: the root, if it has a label; else as LABELLED */
+    NET_HEADS_ALL       /* every position, labelled or not: for prediction */
 } net_heads;
 
-/* What a network is trained on when no data is given: a generator, in the order of --generate's words. */
+/* The nodes an example's positions made (arrays of net_positions(), the caller's); VPPS_NO_NODE where none was asked
+ * for. */
+typedef struct net_scores {
+    vpps_node *logits; /* classes x 1 */
+    vpps_node *nll;    /* scalar: -log softmax(logits)[label]; only where the label is known */
+} net_scores;
+
+uint32_t net_positions(net_kind kind, const net_example *x);
+
+/* What a network of pairs keeps while it makes a target, word by word. */
+#define NET_STATES 4
+typedef struct net_decoding {
+    vpps_node states[NET_STATES]; /* vectors that change with every word */
+    uint32_t n_states;
+    const vpps_node *memory; /* vectors that do not: what attention reads */
+    uint32_t n_memory;
+    vpps_node logits; /* of the next word */
+} net_decoding;
+
+/* ---------------------------------------------------------------- configuration */
+
+/* What a network on trees is trained on when no data is given, in the order of --generate's words. */
 typedef enum net_generator { NET_LISTOPS, NET_COMPLETE_TREES, NET_GENERATORS } net_generator;
 
-/* What shapes a network. `words` and `classes` follow from the data, the rest are options. */
+/* What shapes a network. The first line follows from the data, the rest are options. */
 typedef struct net_config {
-    uint32_t words, classes;
+    uint32_t words, characters, classes;
     uint32_t embed, hidden;
+    uint32_t character_embed; /* of a character; a spelled word is as large as the others' embeddings */
+    uint32_t mlp;             /* of the classifier's hidden layer; 0: none */
+    uint32_t steps;           /* TEXT: words of an example; 0: a sentence */
+    bool attention;
     float dropout;
-    uint32_t loss; /* a net_heads, LABELLED or ROOT: where the training loss is taken */
+    uint32_t loss; /* TREES: a net_heads, LABELLED or ROOT: where the training loss is taken */
 } net_config;
 
 /* ---------------------------------------------------------------- options: a table row each */
@@ -48,30 +101,29 @@ typedef struct option_row {
     bool fixed; /* shapes parameters: cannot change once they exist */
 } option_row;
 
-/* ---------------------------------------------------------------- networks on trees */
-
-/* The nodes that a tree's classifiers made, one of each a tree node (arrays of n_nodes, the caller's);
- * VPPS_NO_NODE where no classifier was applied. */
-typedef struct net_scores {
-    vpps_node *logits; /* classes x 1 */
-    vpps_node *nll;    /* scalar: -log softmax(logits)[label]; only at labelled nodes */
-} net_scores;
+/* ---------------------------------------------------------------- networks */
 
 typedef struct network {
     const char *name;          /* on the command line */
     const char *summary;       /* one line */
     const char *source;        /* where the equations come from */
     const option_row *options; /* offsets into net_config; ends with a NULL name */
+    net_kind kind;
     net_config defaults;
-    net_generator generator;
+    net_generator generator; /* TREES */
+    bool spells;             /* TAGGING: takes the spellings of rare words */
 
     /* Declares the parameters on `model`; *net is freed with destroy. */
     vpps_status (*create)(void **net, vpps_model *model, const net_config *config);
-    /* Records the cells on g; trees can be added to that graph from now on. */
+    /* Records the cells on g; examples can be added to that graph from now on. */
     vpps_status (*record)(void *net, vpps_graph *g);
-    /* Adds a tree; words[w] is the embedding's index of the treebank's word w. */
-    vpps_status (*add_tree)(void *net, vpps_graph *g, const vpps_tree *tree, const uint32_t *words, net_heads heads,
-                            const net_scores *scores);
+    /* Adds an example. */
+    vpps_status (*add)(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
+    /* PAIRS, LATTICE_PAIRS, else NULL. encode adds what comes before the first word: d's states and memory (which lives
+     * until the next encode). decode adds the step that reads `word` (first the end word), from d's states and memory,
+     * given as nodes of g: it replaces the states, and sets the logits of the word that follows. */
+    vpps_status (*encode)(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
+    vpps_status (*decode)(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
     void (*destroy)(void *net);
 } network;
 

@@ -46,7 +46,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     add_identity(model, t->matrices, words, n, 1);
     add_identity(model, t->W_M_l, 1, n, 0.5f);
     add_identity(model, t->W_M_r, 1, n, 0.5f);
-    return part_classifier_declare(&t->base.classifier, model, &t->base.config, false);
+    return part_classifier_declare(&t->base.classifier, model, &t->base.config, t->base.config.hidden, 0);
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {
@@ -87,11 +87,9 @@ static vpps_status record(void *net, vpps_graph *g) {
     return s;
 }
 
-static vpps_status add_tree(void *net, vpps_graph *g, const vpps_tree *tree, const uint32_t *words, net_heads heads,
-                            const net_scores *scores) {
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     mv_rnn_net *t = net;
-    return part_add_tree(g, tree, words, t->leaf, &t->inner, 1, NULL, &t->base.classifier, heads, scores,
-                         &t->base.scratch);
+    return part_add_tree(g, x->tree, t->leaf, &t->inner, 1, NULL, &t->base.classifier, heads, scores, &t->base.scratch);
 }
 
 /* ---------------------------------------------------------------- the table row */
@@ -115,6 +113,6 @@ const network mv_rnn = {
     .defaults = {.hidden = 25, .loss = NET_HEADS_LABELLED},
     .create = create,
     .record = record,
-    .add_tree = add_tree,
+    .add = add,
     .destroy = part_destroy,
 };

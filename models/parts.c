@@ -28,23 +28,33 @@ vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x) {
 
 /* ---------------------------------------------------------------- the classifier */
 
-vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const net_config *config, bool mlp) {
-    const uint32_t d = config->hidden, classes = config->classes;
+vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const net_config *config, uint32_t inputs,
+                                    uint32_t mlp) {
+    const uint32_t last = mlp ? mlp : inputs, classes = config->classes;
     const part_parameter all[] = {
-        {&c->W_h, "W_h", 0, d, d, NULL},
-        {&c->b_h, "b_h", 0, d, 0, NULL},
-        {&c->W_s, "W_s", 0, classes, d, NULL},
+        {&c->W_h, "W_h", 0, mlp, inputs, NULL},
+        {&c->b_h, "b_h", 0, mlp, 0, NULL},
+        {&c->W_s, "W_s", 0, classes, last, NULL},
         {&c->b_s, "b_s", 0, classes, 0, NULL},
     };
     c->config = config;
+    c->inputs = inputs;
     c->mlp = mlp;
     return mlp ? parts_declare(model, all, 4) : parts_declare(model, all + 2, 2);
+}
+
+static vpps_node pull_input(const part_classifier *c, vpps_graph *g) {
+    enum { MOST = 4 };
+    vpps_node pulled[MOST];
+    const uint32_t n = c->n_pulls ? c->n_pulls : 1;
+    for (uint32_t i = 0; i < n && i < MOST; i++) pulled[i] = vpps_pull(g, c->inputs / n, 1);
+    return n > 1 ? vpps_concat(g, n, pulled) : pulled[0];
 }
 
 vpps_status part_classifier_record(part_classifier *c, vpps_graph *g) {
     const vpps_status s = vpps_cell_begin(g, "classifier");
     if (s != VPPS_OK) return s;
-    vpps_node h = vpps_pull(g, c->config->hidden, 1);
+    vpps_node h = pull_input(c, g);
     const uint32_t label = vpps_pull_index(g);
 
     if (c->mlp) h = vpps_tanh(g, vpps_affine1(g, c->b_h, c->W_h, h));
@@ -54,22 +64,26 @@ vpps_status part_classifier_record(part_classifier *c, vpps_graph *g) {
     return vpps_cell_end(g, &c->cell);
 }
 
-void part_classify(const part_classifier *c, vpps_graph *g, const vpps_tree *tree, uint32_t k, vpps_node h,
+void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,
                    net_heads heads, const net_scores *scores) {
-    const int32_t given = tree->nodes[k].label;
-    /* A label the classifier does not know (other data than the training's) counts as none. */
-    const bool labelled = given >= 0 && (uint32_t)given < c->config->classes;
-    const bool is_root = k + 1 == tree->n_nodes;
+    const bool labelled = label < c->config->classes;
     scores->logits[k] = scores->nll[k] = VPPS_NO_NODE;
-    if (heads != NET_HEADS_ALL && !(labelled && (is_root || heads == NET_HEADS_LABELLED))) return;
+    if (heads != NET_HEADS_ALL && !labelled) return;
 
-    const uint32_t label = labelled ? (uint32_t)given : 0; /* without a label the nll is not used */
-    const vpps_vertex head = vpps_apply(g, c->cell, 0, NULL, 1, &h, 1, &label);
+    const uint32_t index = labelled ? label : 0; /* without a label the nll is not used */
+    const vpps_vertex head = vpps_apply(g, c->cell, 0, NULL, c->n_pulls ? c->n_pulls : 1, h, 1, &index);
     scores->logits[k] = vpps_pushed(g, head, 0);
     if (labelled) scores->nll[k] = vpps_pushed(g, head, 1);
 }
 
-/* ---------------------------------------------------------------- a tree */
+void part_classify_node(const part_classifier *c, vpps_graph *g, const vpps_tree *tree, uint32_t k, vpps_node h,
+                        net_heads heads, const net_scores *scores) {
+    const bool counts = heads != NET_HEADS_ROOT || k + 1 == tree->n_nodes;
+    /* A label the classifier does not know (none, or other data than the training's) is beyond the classes. */
+    part_classify(c, g, k, &h, counts ? (uint32_t)tree->nodes[k].label : VPPS_NO_WORD, heads, scores);
+}
+
+/* ---------------------------------------------------------------- vertices */
 
 vpps_vertex *part_reserve_vertices(part_vertices *v, uint32_t n) {
     if (n > v->n) {
@@ -81,22 +95,24 @@ vpps_vertex *part_reserve_vertices(part_vertices *v, uint32_t n) {
     return v->at;
 }
 
-vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, const uint32_t *words, vpps_cell leaf,
-                          const vpps_cell *inner, uint32_t n_inner,
-                          uint32_t (*choose)(const vpps_tree *, uint32_t node), const part_classifier *classifier,
-                          net_heads heads, const net_scores *scores, part_vertices *scratch) {
+/* ---------------------------------------------------------------- a tree */
+
+vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, const vpps_cell *inner,
+                          uint32_t n_inner, uint32_t (*choose)(const vpps_tree *, uint32_t node),
+                          const part_classifier *classifier, net_heads heads, const net_scores *scores,
+                          part_vertices *scratch) {
     vpps_vertex *at = part_reserve_vertices(scratch, tree->n_nodes);
     if (!at) return VPPS_MEMORY;
     for (uint32_t k = 0; k < tree->n_nodes; k++) { /* children come before parents */
         const vpps_tree_node *node = &tree->nodes[k];
         if (node->left < 0) {
-            at[k] = vpps_apply(g, leaf, 0, NULL, 0, NULL, 1, &words[node->word]);
+            at[k] = vpps_apply(g, leaf, 0, NULL, 0, NULL, 1, &node->word);
         } else {
             const vpps_vertex children[] = {at[node->left], at[node->right]};
             const vpps_cell cell = inner[choose ? choose(tree, k) % n_inner : 0];
             at[k] = vpps_apply(g, cell, 2, children, 0, NULL, 0, NULL);
         }
-        part_classify(classifier, g, tree, k, vpps_scattered(g, at[k], 0), heads, scores);
+        part_classify_node(classifier, g, tree, k, vpps_scattered(g, at[k], 0), heads, scores);
     }
     return vpps_graph_status(g);
 }
@@ -127,11 +143,8 @@ void part_destroy(void *net) {
 /* ---------------------------------------------------------------- options */
 
 #define SHAPE_OPTIONS                                                                                                  \
-    {"hidden", "N", "Size of a vertex's representation", OPTION_U32, offsetof(net_config, hidden), 1, 65536, true},    \
-        {"embed", "N", "Size of a word's embedding", OPTION_U32, offsetof(net_config, embed), 1, 65536, true}, {       \
-        "dropout", "P", "Dropout on embeddings and before the classifier", OPTION_F32, offsetof(net_config, dropout),  \
-            0, 0.99, false                                                                                             \
-    }
+    PART_HIDDEN("Size of a vertex's representation"), PART_EMBED("Size of a word's embedding"),                        \
+        PART_DROPOUT("Dropout on embeddings and before the classifier")
 
 const option_row part_options[] = {
     SHAPE_OPTIONS,

@@ -1,4 +1,4 @@
-/* parts.h - what networks on trees share: declaring parameters, the classifier, walking a tree, memory, options. */
+/* parts.h - what networks share: declaring parameters, the classifier, walking a tree, memory, options. */
 #ifndef VPPS_PARTS_H
 #define VPPS_PARTS_H
 
@@ -26,25 +26,33 @@ vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x);
 
 /* ---------------------------------------------------------------- the classifier */
 
-/* p(y | vertex) = softmax(W_s h + b_s): logits and -log p(label), as a cell applied at the vertices that count. With
- * `mlp` a hidden layer comes first: h' = tanh(W_h h + b_h). */
+/* p(y | position) = softmax(W_s h + b_s): logits and -log p(label), as a cell applied at the positions that count. With
+ * `mlp` a hidden layer of so many units comes first: h' = tanh(W_h h + b_h). h is what the cell pulls: one vector, or
+ * several that are put together. */
 typedef struct part_classifier {
     const net_config *config;
-    bool mlp;
+    uint32_t inputs, mlp; /* sizes of h (of all vectors together) and h' */
+    uint32_t n_pulls;     /* vectors of equal size that make h; 0: one */
     vpps_param W_h, b_h, W_s, b_s;
     vpps_cell cell;
 } part_classifier;
 
 /* Declares all of its parameters. A network may declare them itself instead, where it wants others between them; it
- * then sets `config` and `mlp`. */
-vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const net_config *config, bool mlp);
+ * then sets `config`, `inputs` and `mlp`. More than one vector: set n_pulls. */
+vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const net_config *config, uint32_t inputs,
+                                    uint32_t mlp);
 vpps_status part_classifier_record(part_classifier *c, vpps_graph *g);
 
-/* Applies it to tree node k, whose representation is h, if `heads` asks for that node; fills in scores' entry k. */
-void part_classify(const part_classifier *c, vpps_graph *g, const vpps_tree *tree, uint32_t k, vpps_node h,
+/* Applies it to position k, represented by the n_pulls vectors h, if its label is one of the classes, or if all
+ * positions are asked for; fills in scores' entry k. */
+void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,
                    net_heads heads, const net_scores *scores);
 
-/* ---------------------------------------------------------------- a tree */
+/* The same for node k of a tree, where NET_HEADS_ROOT asks for the root alone. */
+void part_classify_node(const part_classifier *c, vpps_graph *g, const vpps_tree *tree, uint32_t k, vpps_node h,
+                        net_heads heads, const net_scores *scores);
+
+/* ---------------------------------------------------------------- vertices */
 
 /* Scratch: a vertex for each of n places. NULL: out of memory. */
 typedef struct part_vertices {
@@ -55,10 +63,10 @@ vpps_vertex *part_reserve_vertices(part_vertices *v, uint32_t n);
 
 /* Walks a tree bottom-up: leaf(word) at leaves, inner(left, right) at inner nodes, the classifier where it is asked for;
  * the vertex's first scattered value is its representation. `choose` (may be NULL) picks the inner cell of a node. */
-vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, const uint32_t *words, vpps_cell leaf,
-                          const vpps_cell *inner, uint32_t n_inner,
-                          uint32_t (*choose)(const vpps_tree *, uint32_t node), const part_classifier *classifier,
-                          net_heads heads, const net_scores *scores, part_vertices *scratch);
+vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, const vpps_cell *inner,
+                          uint32_t n_inner, uint32_t (*choose)(const vpps_tree *, uint32_t node),
+                          const part_classifier *classifier, net_heads heads, const net_scores *scores,
+                          part_vertices *scratch);
 
 /* ---------------------------------------------------------------- a network's memory */
 
@@ -77,8 +85,17 @@ void part_destroy(void *net);
 
 /* ---------------------------------------------------------------- options */
 
-/* The options that all of these networks have: hidden, embed, dropout, loss. Ends with a NULL name. */
+/* The options that networks on trees have: hidden, embed, dropout, loss. Ends with a NULL name. */
 extern const option_row part_options[];
 extern const option_row part_root_options[]; /* without loss: networks that represent whole sentences only */
+
+/* The rows that are the same in many networks, for tables of their own. */
+#define PART_MOST_HIDDEN 65536
+#define PART_HIDDEN(help)                                                                                              \
+    { "hidden", "N", help, OPTION_U32, offsetof(net_config, hidden), 1, PART_MOST_HIDDEN, true }
+#define PART_EMBED(help)                                                                                               \
+    { "embed", "N", help, OPTION_U32, offsetof(net_config, embed), 1, 65536, true }
+#define PART_DROPOUT(help)                                                                                             \
+    { "dropout", "P", help, OPTION_F32, offsetof(net_config, dropout), 0, 0.99, false }
 
 #endif

@@ -1,7 +1,7 @@
 /* pyramid.c - the vertices of a sentence, level by level. */
 #include "pyramid.h"
 
-vpps_status pyramid_add(vpps_graph *g, const vpps_tree *tree, const uint32_t *words, vpps_cell leaf, vpps_cell inner,
+vpps_status pyramid_add(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, vpps_cell inner,
                         const part_classifier *classifier, net_heads heads, const net_scores *scores,
                         part_vertices *scratch) {
     vpps_vertex *at = part_reserve_vertices(scratch, tree->n_leaves);
@@ -10,11 +10,11 @@ vpps_status pyramid_add(vpps_graph *g, const vpps_tree *tree, const uint32_t *wo
     for (uint32_t k = 0; k < tree->n_nodes; k++) {
         const vpps_tree_node *node = &tree->nodes[k];
         scores->logits[k] = scores->nll[k] = VPPS_NO_NODE;
-        if (node->left < 0) at[n++] = vpps_apply(g, leaf, 0, NULL, 0, NULL, 1, &words[node->word]);
+        if (node->left < 0) at[n++] = vpps_apply(g, leaf, 0, NULL, 0, NULL, 1, &node->word);
     }
     for (; n > 1; n--) { /* in place: at[i] is the left one of its last pair when it is replaced */
         for (uint32_t i = 0; i + 1 < n; i++) at[i] = vpps_apply(g, inner, 2, &at[i], 0, NULL, 0, NULL);
     }
-    part_classify(classifier, g, tree, tree->n_nodes - 1, vpps_scattered(g, at[0], 0), heads, scores);
+    part_classify_node(classifier, g, tree, tree->n_nodes - 1, vpps_scattered(g, at[0], 0), heads, scores);
     return vpps_graph_status(g);
 }

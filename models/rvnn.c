@@ -38,7 +38,7 @@ static vpps_status declare(void *net, vpps_model *model) {
         {&r->b, "b", 0, d, 0, NULL},
     };
     const vpps_status s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
-    return s == VPPS_OK ? part_classifier_declare(&r->base.classifier, model, c, false) : s;
+    return s == VPPS_OK ? part_classifier_declare(&r->base.classifier, model, c, c->hidden, 0) : s;
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {
@@ -72,11 +72,9 @@ static vpps_status record(void *net, vpps_graph *g) {
     return s;
 }
 
-static vpps_status add_tree(void *net, vpps_graph *g, const vpps_tree *tree, const uint32_t *words, net_heads heads,
-                            const net_scores *scores) {
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     rvnn_net *r = net;
-    return part_add_tree(g, tree, words, r->leaf, &r->inner, 1, NULL, &r->base.classifier, heads, scores,
-                         &r->base.scratch);
+    return part_add_tree(g, x->tree, r->leaf, &r->inner, 1, NULL, &r->base.classifier, heads, scores, &r->base.scratch);
 }
 
 extern const network rvnn;
@@ -85,9 +83,9 @@ const network rvnn = {
     .summary = "recursive network: one tanh layer at leaves, another at inner vertices",
     .source = "Socher, Lin, Ng and Manning 2011; Irsoy and Cardie 2014",
     .options = part_options,
-    .defaults = {.embed = 64, .hidden = 96, .loss = NET_HEADS_LABELLED},
+    .defaults = {.embed = 512, .hidden = 512, .loss = NET_HEADS_LABELLED},
     .create = create,
     .record = record,
-    .add_tree = add_tree,
+    .add = add,
     .destroy = part_destroy,
 };

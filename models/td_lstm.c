@@ -48,7 +48,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     leaf->b_i = inner->b_i;
     leaf->b_o = inner->b_o;
     leaf->b_u = inner->b_u;
-    return part_classifier_declare(&t->base.classifier, model, c, true);
+    return part_classifier_declare(&t->base.classifier, model, c, c->hidden, c->hidden);
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {
@@ -64,11 +64,9 @@ static vpps_status record(void *net, vpps_graph *g) {
     return s;
 }
 
-static vpps_status add_tree(void *net, vpps_graph *g, const vpps_tree *tree, const uint32_t *words, net_heads heads,
-                            const net_scores *scores) {
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     td_lstm_net *t = net;
-    return pyramid_add(g, tree, words, t->leaf_cell, t->inner_cell, &t->base.classifier, heads, scores,
-                       &t->base.scratch);
+    return pyramid_add(g, x->tree, t->leaf_cell, t->inner_cell, &t->base.classifier, heads, scores, &t->base.scratch);
 }
 
 extern const network td_lstm;
@@ -77,9 +75,9 @@ const network td_lstm = {
     .summary = "time-delay network with LSTM transformations, a classifier of sentences",
     .source = "VPPS 2018; Tai, Socher and Manning 2015, section 3.2",
     .options = part_root_options,
-    .defaults = {.embed = 32, .hidden = 32, .loss = NET_HEADS_ROOT},
+    .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_ROOT},
     .create = create,
     .record = record,
-    .add_tree = add_tree,
+    .add = add,
     .destroy = part_destroy,
 };

@@ -32,7 +32,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     };
     vpps_status s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
     if (s != VPPS_OK) return s;
-    return part_classifier_declare(&t->base.classifier, model, &t->base.config, true);
+    return part_classifier_declare(&t->base.classifier, model, &t->base.config, d, d);
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {
@@ -65,10 +65,9 @@ static vpps_status record(void *net, vpps_graph *g) {
     return s;
 }
 
-static vpps_status add_tree(void *net, vpps_graph *g, const vpps_tree *tree, const uint32_t *words, net_heads heads,
-                            const net_scores *scores) {
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     td_rnn_net *t = net;
-    return pyramid_add(g, tree, words, t->leaf, t->inner, &t->base.classifier, heads, scores, &t->base.scratch);
+    return pyramid_add(g, x->tree, t->leaf, t->inner, &t->base.classifier, heads, scores, &t->base.scratch);
 }
 
 /* ---------------------------------------------------------------- the table row */
@@ -86,9 +85,9 @@ const network td_rnn = {
     .summary = "time-delay network: neighbours combined level by level, a classifier of sentences",
     .source = "VPPS 2018; Peddinti, Povey and Khudanpur 2015; Socher et al. 2013",
     .options = options,
-    .defaults = {.hidden = 64, .loss = NET_HEADS_ROOT},
+    .defaults = {.hidden = 512, .loss = NET_HEADS_ROOT},
     .create = create,
     .record = record,
-    .add_tree = add_tree,
+    .add = add,
     .destroy = part_destroy,
 };

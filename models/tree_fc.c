@@ -28,7 +28,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     };
     vpps_status s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
     if (s != VPPS_OK) return s;
-    return part_classifier_declare(&t->base.classifier, model, &t->base.config, false);
+    return part_classifier_declare(&t->base.classifier, model, &t->base.config, d, 0);
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {
@@ -61,11 +61,9 @@ static vpps_status record(void *net, vpps_graph *g) {
     return s;
 }
 
-static vpps_status add_tree(void *net, vpps_graph *g, const vpps_tree *tree, const uint32_t *words, net_heads heads,
-                            const net_scores *scores) {
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     tree_fc_net *t = net;
-    return part_add_tree(g, tree, words, t->leaf, &t->inner, 1, NULL, &t->base.classifier, heads, scores,
-                         &t->base.scratch);
+    return part_add_tree(g, x->tree, t->leaf, &t->inner, 1, NULL, &t->base.classifier, heads, scores, &t->base.scratch);
 }
 
 /* ---------------------------------------------------------------- the table row */
@@ -85,10 +83,10 @@ const network tree_fc = {
     .summary = "one fully connected layer at every inner vertex, a classifier of complete binary trees",
     .source = "Looks, Herreshoff, Hutchins and Norvig 2017; Xu et al. 2018",
     .options = options,
-    .defaults = {.hidden = 64, .loss = NET_HEADS_LABELLED},
+    .defaults = {.hidden = 256, .loss = NET_HEADS_LABELLED},
     .generator = NET_COMPLETE_TREES,
     .create = create,
     .record = record,
-    .add_tree = add_tree,
+    .add = add,
     .destroy = part_destroy,
 };

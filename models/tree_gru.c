@@ -59,7 +59,7 @@ static vpps_status declare(void *net, vpps_model *model) {
         {&t->b_u, "b_u", 0, d, 0, NULL},
     };
     const vpps_status s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
-    return s == VPPS_OK ? part_classifier_declare(&t->base.classifier, model, c, false) : s;
+    return s == VPPS_OK ? part_classifier_declare(&t->base.classifier, model, c, c->hidden, 0) : s;
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {
@@ -107,11 +107,9 @@ static vpps_status record(void *net, vpps_graph *g) {
     return s;
 }
 
-static vpps_status add_tree(void *net, vpps_graph *g, const vpps_tree *tree, const uint32_t *words, net_heads heads,
-                            const net_scores *scores) {
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     tree_gru_net *t = net;
-    return part_add_tree(g, tree, words, t->leaf, &t->inner, 1, NULL, &t->base.classifier, heads, scores,
-                         &t->base.scratch);
+    return part_add_tree(g, x->tree, t->leaf, &t->inner, 1, NULL, &t->base.classifier, heads, scores, &t->base.scratch);
 }
 
 extern const network tree_gru;
@@ -120,9 +118,9 @@ const network tree_gru = {
     .summary = "binary Tree-GRU with a reset and an update gate for each child",
     .source = "Chen, Huang, Chiang and Chen 2017, section 3.2",
     .options = part_options,
-    .defaults = {.embed = 64, .hidden = 96, .loss = NET_HEADS_LABELLED},
+    .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_LABELLED},
     .create = create,
     .record = record,
-    .add_tree = add_tree,
+    .add = add,
     .destroy = part_destroy,
 };

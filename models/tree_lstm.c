@@ -51,6 +51,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     };
     const vpps_status s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
     classifier->config = c;
+    classifier->inputs = d;
     leaf->b_i = inner->b_i;
     leaf->b_o = inner->b_o;
     leaf->b_u = inner->b_u;
@@ -120,10 +121,9 @@ static vpps_status record(void *net, vpps_graph *g) {
     return s;
 }
 
-static vpps_status add_tree(void *net, vpps_graph *g, const vpps_tree *tree, const uint32_t *words, net_heads heads,
-                            const net_scores *scores) {
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     tree_lstm_net *t = net;
-    return part_add_tree(g, tree, words, t->leaf_cell, &t->inner_cell, 1, NULL, &t->base.classifier, heads, scores,
+    return part_add_tree(g, x->tree, t->leaf_cell, &t->inner_cell, 1, NULL, &t->base.classifier, heads, scores,
                          &t->base.scratch);
 }
 
@@ -133,9 +133,9 @@ const network tree_lstm = {
     .summary = "binary N-ary Tree-LSTM, a classifier of trees and their nodes",
     .source = "Tai, Socher and Manning 2015, section 3.2",
     .options = part_options,
-    .defaults = {.embed = 64, .hidden = 96, .loss = NET_HEADS_LABELLED},
+    .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_LABELLED},
     .create = create,
     .record = record,
-    .add_tree = add_tree,
+    .add = add,
     .destroy = part_destroy,
 };

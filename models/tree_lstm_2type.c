@@ -61,7 +61,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     for (uint32_t kind = 0; s == VPPS_OK && kind < KINDS; kind++) {
         s = declare_inner(&t->inner[kind], model, d, kind);
     }
-    if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, false);
+    if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, c->hidden, 0);
     return s;
 }
 
@@ -95,11 +95,10 @@ static uint32_t kind_of(const vpps_tree *tree, uint32_t node) {
     return (uint32_t)(mix(mix(tree->n_nodes) + place) >> 63);
 }
 
-static vpps_status add_tree(void *net, vpps_graph *g, const vpps_tree *tree, const uint32_t *words, net_heads heads,
-                            const net_scores *scores) {
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     two_type_net *t = net;
-    return part_add_tree(g, tree, words, t->leaf_cell, t->inner_cells, KINDS, kind_of, &t->base.classifier, heads,
-                         scores, &t->base.scratch);
+    return part_add_tree(g, x->tree, t->leaf_cell, t->inner_cells, KINDS, kind_of, &t->base.classifier, heads, scores,
+                         &t->base.scratch);
 }
 
 extern const network tree_lstm_2type;
@@ -108,9 +107,9 @@ const network tree_lstm_2type = {
     .summary = "Tree-LSTM with two kinds of inner cell, each at half of the vertices",
     .source = "Chen, Fegade, Chen, Gibbons and Mowry 2023 (ED-Batch)",
     .options = part_options,
-    .defaults = {.embed = 64, .hidden = 96, .loss = NET_HEADS_LABELLED},
+    .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_LABELLED},
     .create = create,
     .record = record,
-    .add_tree = add_tree,
+    .add = add,
     .destroy = part_destroy,
 };

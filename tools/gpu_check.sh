@@ -158,7 +158,7 @@ export VPPS_TEST_DEVICE=cuda CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-120}
 agreement=$from/tests/gpu_test_gpu_agreement
 
 step agreement 600 "$agreement"
-step train 300 "$from/vpps" train tree-lstm --device cuda --generate listops --trees 1000 --epochs 1 --quiet --json
+step train 300 "$from/vpps" train tree-lstm --device cuda --generate listops --examples 1000 --epochs 1 --quiet --json
 if sanitizer=$(find_sanitizer); then
     # One process: its children would each start the GPU again.
     for tool in memcheck racecheck; do

@@ -1,8 +1,10 @@
-/* checkpoint.c - options, vocabulary and position as checkpoint metadata.
+/* checkpoint.c - options, vocabularies and position as checkpoint metadata.
  *
  *     network                 name
  *     option.NAME             every saved row of the option table
- *     classes, vocabulary     the vocabulary's words, a line each
+ *     classes                 how many
+ *     vocabulary, characters, class_names, lexicon
+ *                             words, a line each; a network has some of them
  *     train.*                 the position
  */
 #include "checkpoint.h"
@@ -35,8 +37,9 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
         if (!(rows[i].flags & OPTION_SAVED)) continue;
-        if (rows[i].row.kind == OPTION_TEXT) { /* --data: as long as it likes, absent without */
-            if (s->data) add_entry(&list, "option.", rows[i].row.name, s->data);
+        if (rows[i].row.kind == OPTION_TEXT) { /* as long as it likes, absent without */
+            const char *text = options_text(s, &rows[i]);
+            if (text) add_entry(&list, "option.", rows[i].row.name, text);
         } else {
             options_write(s, &rows[i], add_entry(&list, "option.", rows[i].row.name, NULL), VALUE_BYTES);
         }
@@ -49,11 +52,15 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     snprintf(add_entry(&list, "train.", "n_losses", NULL), VALUE_BYTES, "%" PRIu32, p->n_losses);
     snprintf(add_entry(&list, "train.", "best_dev", NULL), VALUE_BYTES, "%.17g", p->best_dev);
     snprintf(add_entry(&list, "train.", "best_epoch", NULL), VALUE_BYTES, "%" PRIu32, p->best_epoch);
-    char *words;
-    VPPS_TRY(vpps_vocab_to_text(c->vocab, &words));
-    add_entry(&list, "", "vocabulary", words);
-    const vpps_status status = vpps_save(x->handle, path, list.entries, list.n);
-    free(words);
+    char *words[N_VOCABS] = {NULL};
+    vpps_status status = VPPS_OK;
+    for (int k = 0; k < N_VOCABS && status == VPPS_OK; k++) {
+        if (!c->vocab[k]) continue;
+        status = vpps_vocab_to_text(c->vocab[k], &words[k]);
+        add_entry(&list, "", vocab_names[k], words[k]);
+    }
+    if (status == VPPS_OK) status = vpps_save(x->handle, path, list.entries, list.n);
+    for (int k = 0; k < N_VOCABS; k++) free(words[k]);
     return status;
 }
 
@@ -91,13 +98,16 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
     char key[VALUE_BYTES], *value, now[4096], why[160];
     snprintf(key, sizeof key, "option.%s", o->row.name);
     VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
-    if (!value) return VPPS_OK; /* --data, or a row newer than the file: the default */
+    if (!value) { /* a text that was not given, or a row newer than the file: the default */
+        if (!given || s->command != COMMAND_TRAIN || o->row.kind != OPTION_TEXT) return VPPS_OK;
+        return vpps_fail(VPPS_ARGUMENT, "%s was made without --%s: training cannot resume with it", path, o->row.name);
+    }
     vpps_status status = VPPS_OK;
     if (!given) {
         if (!options_read(s, o, value, why, sizeof why)) {
             status = vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.64s\", not %s", path, key, value, why);
         } else if (o->row.kind == OPTION_TEXT) {
-            c->data = value; /* s->data points to it */
+            c->texts[c->n_texts++] = value; /* the settings point to it */
             return VPPS_OK;
         }
     } else if (s->command == COMMAND_TRAIN && (o->flags & OPTION_FIXED)) {
@@ -111,23 +121,29 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
     return status;
 }
 
+/* Another source of examples on the command line replaces the checkpoint's files as a whole. */
 static vpps_status take_options(const char *path, settings *s, corpus *c) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
-    /* Another source of data on the command line replaces the checkpoint's as a whole. */
-    const bool other_data = s->command != COMMAND_TRAIN && options_given(s, "generate");
+    bool other_data = false;
+    for (size_t i = 0; i < n; i++) other_data |= (rows[i].flags & OPTION_DATA) && s->given[i];
+    other_data = other_data && s->command != COMMAND_TRAIN;
     for (size_t i = 0; i < n; i++) {
         if (!(rows[i].flags & OPTION_SAVED)) continue;
-        if (other_data && strcmp(rows[i].row.name, "data") == 0) continue;
+        if (other_data && (rows[i].flags & OPTION_DATA) && rows[i].row.kind == OPTION_TEXT) continue;
         VPPS_TRY(take_option(path, s, c, &rows[i], s->given[i]));
     }
-    if (s->command != COMMAND_TRAIN) return VPPS_OK;
-    char *data; /* made from generated trees, resumed with a file */
-    VPPS_TRY(vpps_checkpoint_metadata(path, "option.data", &data));
-    const bool generated = !data;
-    free(data);
-    if (generated && s->data) {
-        return vpps_fail(VPPS_ARGUMENT, "%s was made with generated trees: training cannot resume with --data", path);
+    return VPPS_OK;
+}
+
+static vpps_status take_vocabularies(const char *path, corpus *c) {
+    for (int k = 0; k < N_VOCABS; k++) {
+        char *text;
+        VPPS_TRY(vpps_checkpoint_metadata(path, vocab_names[k], &text));
+        if (!text) continue; /* the words must be there: checkpoint_describe */
+        const vpps_status status = vpps_vocab_from_text(&c->vocab[k], text);
+        free(text);
+        VPPS_TRY(status);
     }
     return VPPS_OK;
 }
@@ -143,9 +159,9 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
     VPPS_TRY(take_options(path, s, c));
     VPPS_TRY(need_u32(path, "classes", &c->classes));
     VPPS_TRY(need(path, "vocabulary", &text));
-    const vpps_status status = vpps_vocab_from_text(&c->vocab, text);
     free(text);
-    VPPS_TRY(status);
+    VPPS_TRY(take_vocabularies(path, c));
+    corpus_set_sizes(c, s);
 
     double trained;
     VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
@@ -154,6 +170,6 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
     p->trained = (uint64_t)trained;
     VPPS_TRY(need_number(path, "train.loss_sum", 1e300, &p->loss_sum));
     VPPS_TRY(need_u32(path, "train.n_losses", &p->n_losses));
-    VPPS_TRY(need_number(path, "train.best_dev", 1, &p->best_dev));
+    VPPS_TRY(need_number(path, "train.best_dev", 1e300, &p->best_dev));
     return need_u32(path, "train.best_epoch", &p->best_epoch);
 }

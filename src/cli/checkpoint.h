@@ -1,4 +1,4 @@
-/* checkpoint.h - what a checkpoint says besides its tensors: options, vocabulary, position. */
+/* checkpoint.h - what a checkpoint says besides its tensors: options, vocabularies, position. */
 #ifndef VPPS_CLI_CHECKPOINT_H
 #define VPPS_CLI_CHECKPOINT_H
 
@@ -8,16 +8,16 @@
 typedef struct position {
     uint32_t epoch;   /* epochs finished */
     uint32_t batch;   /* batches finished in the one begun */
-    uint64_t trained; /* trees, since the network's training began */
+    uint64_t trained; /* examples, since the network's training began */
     double loss_sum;  /* over the finite losses of the epoch begun */
     uint32_t n_losses;
-    double best_dev; /* best accuracy at the roots of dev, -1: none yet; and the epoch it was seen after */
+    double best_dev; /* best first metric of dev, -1: none yet; and the epoch it was seen after */
     uint32_t best_epoch;
 } position;
 
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p);
 
-/* Takes options, classes and vocabulary from a checkpoint. An option on the command line wins, unless training is
+/* Takes options, classes and vocabularies from a checkpoint. An option on the command line wins, unless training is
  * resumed and it is fixed: then it must say the same. Call before the session is opened; vpps_load afterwards.
  * Fails with IO, FORMAT (a file without what it takes), ARGUMENT (another network, another fixed option), MEMORY. */
 vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p);

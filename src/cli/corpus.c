@@ -1,83 +1,137 @@
-/* corpus.c - reading or generating the data, and the vocabulary with its frequency cut. */
+/* corpus.c - the parts of the data, whatever their kind; what a kind means is in its task. */
 #include "corpus.h"
 #include "base/base.h"
-
-#include <errno.h>
-#include <sys/stat.h>
+#include "data_files.h"
+#include "io/file.h"
+#include "task.h"
 
 const char *const split_names[N_SPLITS] = {"train", "dev", "test"};
+const char *const vocab_names[N_VOCABS] = {"vocabulary", "characters", "class_names", "lexicon"};
+
+static const task *const tasks[] = {
+    [NET_TREES] = &task_trees,       [NET_TAGGING] = &task_tagging, [NET_TEXT] = &task_text_model,
+    [NET_LATTICES] = &task_lattices, [NET_PAIRS] = &task_pairs,     [NET_LATTICE_PAIRS] = &task_lattice_pairs,
+};
+
+const task *task_of(net_kind kind) { return tasks[kind]; }
 
 /* ---------------------------------------------------------------- sources */
 
-static vpps_status read_trees(corpus_split *split, const char *path) {
-    VPPS_TRY(vpps_treebank_create(&split->bank));
-    return vpps_treebank_read_file(split->bank, path);
-}
-
-/* A folder has the parts train.txt, dev.txt and test.txt, of which only the wanted must exist; a file is the wanted
- * part itself. */
-static vpps_status read_split(corpus *c, const char *path, int which, bool needed) {
-    struct stat st;
-    if (stat(path, &st) != 0) return vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
-    if (!S_ISDIR(st.st_mode)) return needed ? read_trees(&c->split[which], path) : VPPS_OK;
-    char file[4096];
-    const int len = snprintf(file, sizeof file, "%s/%s.txt", path, split_names[which]);
-    if (len < 0 || (size_t)len >= sizeof file) return vpps_fail(VPPS_IO, "%s: the path is too long", path);
-    if (!needed && stat(file, &st) != 0 && errno == ENOENT) return VPPS_OK;
-    return read_trees(&c->split[which], file);
+bool corpus_from_files(const settings *s) {
+    bool any = s->data != NULL;
+    for (int i = 0; i < N_SPLITS; i++) any |= s->parts[i] != NULL;
+    return any;
 }
 
 const char *corpus_name(const settings *s) {
     if (s->data) return s->data;
-    return s->generate == NET_COMPLETE_TREES ? "complete trees" : "listops";
-}
-
-/* Every split has its own seed; the others are drawn in the same way as the training trees, so that short expressions
- * come again (exclude_training_trees). */
-static vpps_status generate_split(corpus *c, const settings *s, int which) {
-    const uint64_t seed = vpps_mix64(s->seed * N_SPLITS + (uint64_t)which);
-    const uint32_t n = which == SPLIT_TRAIN ? s->trees : vpps_max_u32(s->trees / 10, 100);
-    VPPS_TRY(vpps_treebank_create(&c->split[which].bank));
-    if (s->generate == NET_COMPLETE_TREES) {
-        const vpps_complete_trees complete = {.seed = seed, .leaves = s->leaves};
-        return vpps_treebank_generate_complete(c->split[which].bank, &complete, n);
+    for (int i = 0; i < N_SPLITS; i++) {
+        if (s->parts[i]) return s->parts[i];
     }
-    const vpps_listops listops = {.seed = seed};
-    return vpps_treebank_generate_listops(c->split[which].bank, &listops, n);
+    const task *t = task_for(s);
+    return t->generated ? t->generated : s->generate == NET_COMPLETE_TREES ? "complete trees" : "listops";
 }
 
-/* ---------------------------------------------------------------- vocabulary */
+static vpps_status read_text(const char *path, const char *ending, char *name, size_t n, task_text *text) {
+    char *bytes;
+    const int len = snprintf(name, n, "%s%s", path, ending);
+    if (len < 0 || (size_t)len >= n) return vpps_fail(VPPS_IO, "%s%s: the path is too long", path, ending);
+    VPPS_TRY(vpps_file_read_all(name, &bytes, &text->len));
+    if (!bytes) bytes = calloc(1, 1); /* an empty file */
+    if (!bytes) return vpps_fail(VPPS_MEMORY, "no memory for %s", name);
+    text->name = name;
+    text->text = bytes;
+    return VPPS_OK;
+}
 
-/* The rarer words of the training trees are what <unk>'s embedding is trained on. */
-static vpps_status make_vocab(corpus *c, uint32_t min_count) {
-    const vpps_treebank *bank = c->split[SPLIT_TRAIN].bank;
-    uint32_t *counts;
-    VPPS_TRY(vpps_treebank_counts(bank, &counts));
-    const vpps_status status = vpps_vocab_cut(&c->vocab, vpps_treebank_vocab(bank), counts, min_count);
-    free(counts);
+static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); } /* its tasks only read it */
+
+static vpps_status read_split(corpus *c, const settings *s, int which, int wanted) {
+    const task *t = task_for(s);
+    char path[4096], names[2][4096], endings[2][64] = {"", ""};
+    if (t->paired) {
+        if (!s->source || !s->target) {
+            return vpps_fail(VPPS_ARGUMENT,
+                             "--source and --target must tell how the files of a pair end, as --source de --target en");
+        }
+        snprintf(endings[0], sizeof endings[0], ".%s", s->source);
+        snprintf(endings[1], sizeof endings[1], ".%s", s->target);
+    }
+    VPPS_TRY(data_file(s, which, wanted, endings[0], path, sizeof path));
+    if (!*path) return VPPS_OK;
+    task_text texts[2] = {{0}};
+    vpps_status status = read_text(path, endings[0], names[0], sizeof names[0], &texts[0]);
+    if (status == VPPS_OK && t->paired) status = read_text(path, endings[1], names[1], sizeof names[1], &texts[1]);
+    if (status == VPPS_OK) status = t->read(c, s, &c->split[which], &texts[0], t->paired ? &texts[1] : NULL);
+    c->split[which].present = status == VPPS_OK;
+    free_text(&texts[0]);
+    free_text(&texts[1]);
     return status;
 }
 
-vpps_status corpus_map_words(const vpps_treebank *bank, const vpps_vocab *v, uint32_t **words) {
-    return vpps_vocab_map(vpps_treebank_vocab(bank), v, 0, words);
+/* Every part has its own seed; the others are drawn in the same way as the training examples, so that short ones come
+ * again (exclude_training_examples). */
+static vpps_status generate_split(corpus *c, const settings *s, int which) {
+    const uint64_t seed = vpps_mix64(s->seed * N_SPLITS + (uint64_t)which);
+    const uint32_t n = which == SPLIT_TRAIN ? s->examples : vpps_max_u32(s->examples / 10, 100);
+    c->split[which].present = true;
+    return task_for(s)->generate(c, s, &c->split[which], seed, n);
 }
 
-/* ---------------------------------------------------------------- the trees that can be used */
+/* ---------------------------------------------------------------- ids */
 
-static bool has_label(vpps_tree tree, bool at_root) {
-    if (at_root) return tree.nodes[tree.n_nodes - 1].label >= 0;
-    for (uint32_t k = 0; k < tree.n_nodes; k++) {
-        if (tree.nodes[k].label >= 0) return true;
+vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
+                         uint32_t missing) {
+    return vpps_vocab_map(from, to, missing, &split->ids[which]);
+}
+
+vpps_status task_copy_ids(uint32_t **out, size_t *capacity, const uint32_t *ids, uint32_t n, const uint32_t *map) {
+    if (!VPPS_RESERVE(*out, *capacity, (size_t)n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %u words", n);
+    for (uint32_t i = 0; i < n; i++) (*out)[i] = map ? map[ids[i]] : ids[i];
+    return VPPS_OK;
+}
+
+vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x) {
+    memset(x, 0, sizeof *x);
+    return task_of(kind)->example(c, split, i, x);
+}
+
+/* ---------------------------------------------------------------- the examples that can be used */
+
+static vpps_status list_usable(corpus *c, const settings *s, int which) {
+    corpus_split *split = &c->split[which];
+    const task *t = task_for(s);
+    const bool training = which == SPLIT_TRAIN && s->command != COMMAND_EVAL;
+    split->examples = calloc((size_t)split->n_all + 1, sizeof *split->examples);
+    if (!split->examples) return vpps_fail(VPPS_MEMORY, "no memory for %u %s", split->n_all, t->examples);
+    for (uint32_t i = 0; i < split->n_all; i++) {
+        net_example x;
+        if (t->usable) VPPS_TRY(corpus_example(c, s->network->kind, split, i, &x));
+        if (!t->usable || t->usable(&x, s, training)) split->examples[split->n_examples++] = i;
     }
-    return false;
+    if (split->n_examples) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "none of the %u %s %s has %s", split->n_all, split_names[which], t->examples,
+                     t->lacks ? t->lacks : "any content");
 }
 
-/* Equal trees have equal hashes; at 64 bits, unequal ones do not meet. */
-static uint64_t hash_tree(vpps_tree tree, const uint32_t *words) {
-    uint64_t h = tree.n_nodes;
-    for (uint32_t k = 0; k < tree.n_nodes; k++) {
-        const vpps_tree_node *node = &tree.nodes[k];
-        h = vpps_mix64(h + (node->left < 0 ? 2 * (uint64_t)words[node->word] + 1 : 2 * (uint64_t)node->left));
+static uint64_t hash_ids(uint64_t h, const uint32_t *ids, uint32_t n) {
+    h = vpps_mix64(h + n);
+    for (uint32_t i = 0; ids && i < n; i++) h = vpps_mix64(h + ids[i]);
+    return h;
+}
+
+/* Equal inputs have equal hashes; at 64 bits, unequal ones do not meet. */
+static uint64_t hash_example(const net_example *x) {
+    uint64_t h = hash_ids(0, x->sentence.words, x->sentence.n_words);
+    for (uint32_t k = 0; x->tree && k < x->tree->n_nodes; k++) {
+        const vpps_tree_node *node = &x->tree->nodes[k];
+        h = vpps_mix64(h + (node->left < 0 ? 2 * (uint64_t)node->word + 1 : 2 * (uint64_t)node->left));
+    }
+    if (x->lattice) {
+        const vpps_lattice *l = x->lattice;
+        for (uint32_t a = 0; a < l->first_arc[l->n_nodes]; a++) {
+            h = vpps_mix64(h + ((uint64_t)l->arcs[a].from << 32 | l->arcs[a].id));
+        }
     }
     return h;
 }
@@ -89,72 +143,93 @@ static int compare_u64(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Takes from a generated split the trees that were trained on: what is measured there has not been seen. */
-static vpps_status exclude_training_trees(const corpus_split *train, corpus_split *split) {
-    uint64_t *seen = malloc(train->n_trees * sizeof *seen);
-    if (!seen) return vpps_fail(VPPS_MEMORY, "no memory for %u trees", train->n_trees);
-    for (uint32_t i = 0; i < train->n_trees; i++) {
-        seen[i] = hash_tree(vpps_treebank_tree(train->bank, train->trees[i]), train->words);
+static vpps_status hash_split(corpus *c, net_kind kind, const corpus_split *split, uint64_t *hashes) {
+    for (uint32_t i = 0; i < split->n_examples; i++) {
+        net_example x;
+        VPPS_TRY(corpus_example(c, kind, split, split->examples[i], &x));
+        hashes[i] = hash_example(&x);
     }
-    qsort(seen, train->n_trees, sizeof *seen, compare_u64);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < split->n_trees; i++) {
-        const uint64_t h = hash_tree(vpps_treebank_tree(split->bank, split->trees[i]), split->words);
-        if (!bsearch(&h, seen, train->n_trees, sizeof h, compare_u64)) split->trees[kept++] = split->trees[i];
+    return VPPS_OK;
+}
+
+/* Takes from generated splits the examples that were trained on: what is measured there has not been seen. */
+static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
+    const corpus_split *train = &c->split[SPLIT_TRAIN];
+    uint64_t *seen = malloc((size_t)train->n_examples * sizeof *seen), *hashes = NULL;
+    vpps_status status = seen ? hash_split(c, kind, train, seen) : vpps_fail(VPPS_MEMORY, "no memory for hashes");
+    if (status == VPPS_OK) qsort(seen, train->n_examples, sizeof *seen, compare_u64);
+    for (int which = SPLIT_DEV; which < N_SPLITS && status == VPPS_OK; which++) {
+        corpus_split *split = &c->split[which];
+        if (!split->present) continue;
+        free(hashes);
+        hashes = malloc((size_t)split->n_examples * sizeof *hashes);
+        status = hashes ? hash_split(c, kind, split, hashes) : vpps_fail(VPPS_MEMORY, "no memory for hashes");
+        uint32_t kept = 0;
+        for (uint32_t i = 0; status == VPPS_OK && i < split->n_examples; i++) {
+            const bool known = bsearch(&hashes[i], seen, train->n_examples, sizeof *seen, compare_u64) != NULL;
+            if (!known) split->examples[kept++] = split->examples[i];
+        }
+        split->n_examples = kept;
     }
-    split->n_trees = kept;
+    free(hashes);
     free(seen);
-    return VPPS_OK;
+    return status;
 }
 
-static vpps_status finish_split(corpus *c, const settings *s, int which) {
-    corpus_split *split = &c->split[which];
-    if (!split->bank) return VPPS_OK;
-    const uint32_t n = vpps_treebank_size(split->bank), classes = vpps_treebank_classes(split->bank);
-    if (classes > c->classes) {
-        return vpps_fail(VPPS_FORMAT, "the %s trees have label %u, but the network was made for the labels 0 to %u",
-                         split_names[which], classes - 1, c->classes - 1);
-    }
-    VPPS_TRY(corpus_map_words(split->bank, c->vocab, &split->words));
-    split->trees = calloc(n ? n : 1, sizeof *split->trees);
-    if (!split->trees) return vpps_fail(VPPS_MEMORY, "no memory for %u trees", n);
-    const bool at_root = which == SPLIT_TRAIN && s->command != COMMAND_EVAL && s->net.loss == NET_HEADS_ROOT;
-    for (uint32_t i = 0; i < n; i++) {
-        if (has_label(vpps_treebank_tree(split->bank, i), at_root)) split->trees[split->n_trees++] = i;
-    }
-    if (!split->n_trees) {
-        return vpps_fail(VPPS_FORMAT, "none of the %u %s trees has a label%s", n, split_names[which],
-                         at_root ? " at its root" : "");
-    }
-    return VPPS_OK;
+/* ---------------------------------------------------------------- the whole */
+
+static uint32_t vocab_size(const corpus *c, int which) {
+    return c->vocab[which] ? vpps_vocab_size(c->vocab[which]) : 0;
 }
 
-vpps_status corpus_open(corpus *c, const settings *s) {
+vpps_status corpus_open(corpus *c, settings *s) {
+    const task *t = task_for(s);
+    const bool files = corpus_from_files(s);
     const int wanted = s->command == COMMAND_EVAL ? (int)s->split : SPLIT_TRAIN;
     for (int i = 0; i < N_SPLITS; i++) {
-        const bool needed = s->command == COMMAND_TRAIN || i == wanted || (!s->data && i == SPLIT_TRAIN);
+        const bool needed = s->command == COMMAND_TRAIN || i == wanted || (!files && i == SPLIT_TRAIN);
         if (!needed) continue;
-        VPPS_TRY(s->data ? read_split(c, s->data, i, i == wanted) : generate_split(c, s, i));
+        VPPS_TRY(files ? read_split(c, s, i, wanted) : generate_split(c, s, i));
     }
-    if (!c->vocab) {
-        VPPS_TRY(make_vocab(c, s->min_count));
-        c->classes = vpps_treebank_classes(c->split[SPLIT_TRAIN].bank);
+    if (!c->vocab[VOCAB_WORDS]) {
+        VPPS_TRY(t->learn(c, s));
         if (c->classes < 2) {
-            return vpps_fail(VPPS_FORMAT, "the training trees have %u class%s, a classifier needs 2 at least",
+            return vpps_fail(VPPS_FORMAT, "the training %s have %u class%s, a classifier needs 2 at least", t->examples,
                              c->classes, c->classes == 1 ? "" : "es");
         }
     }
-    for (int i = 0; i < N_SPLITS; i++) VPPS_TRY(finish_split(c, s, i));
-    for (int i = SPLIT_DEV; i < N_SPLITS && !s->data; i++) {
-        if (c->split[i].bank) VPPS_TRY(exclude_training_trees(&c->split[SPLIT_TRAIN], &c->split[i]));
+    corpus_set_sizes(c, s);
+    for (int i = 0; i < N_SPLITS; i++) {
+        if (!c->split[i].present) continue;
+        VPPS_TRY(t->map(c, s, &c->split[i]));
+        VPPS_TRY(list_usable(c, s, i));
     }
+    return files ? VPPS_OK : exclude_training_examples(c, s->network->kind);
+}
+
+void corpus_set_sizes(const corpus *c, settings *s) {
+    s->net.words = vocab_size(c, VOCAB_WORDS);
+    s->net.characters = vocab_size(c, VOCAB_CHARACTERS);
+    s->net.classes = c->classes;
+}
+
+vpps_status corpus_read_input(corpus *c, const settings *s, const char *name, const char *text, size_t len) {
+    const task_text input = {name, text, len};
+    corpus_split *split = &c->split[SPLIT_TEST];
+    VPPS_TRY(task_for(s)->read(c, s, split, &input, NULL));
+    split->present = true;
+    VPPS_TRY(task_for(s)->map(c, s, split));
+    split->n_examples = split->n_all;
+    split->examples = malloc(((size_t)split->n_all + 1) * sizeof *split->examples);
+    if (!split->examples) return vpps_fail(VPPS_MEMORY, "no memory for %u %s", split->n_all, task_for(s)->examples);
+    for (uint32_t i = 0; i < split->n_all; i++) split->examples[i] = i;
     return VPPS_OK;
 }
 
 void corpus_shuffle(const corpus_split *split, uint64_t seed, uint32_t epoch, uint32_t *order) {
     uint64_t state = vpps_mix64(vpps_mix64(seed) + epoch);
-    memcpy(order, split->trees, split->n_trees * sizeof *order);
-    for (uint32_t i = split->n_trees; i > 1; i--) { /* Fisher and Yates */
+    memcpy(order, split->examples, split->n_examples * sizeof *order);
+    for (uint32_t i = split->n_examples; i > 1; i--) { /* Fisher and Yates */
         const uint32_t j = vpps_random_below(&state, i), last = order[i - 1];
         order[i - 1] = order[j];
         order[j] = last;
@@ -163,11 +238,26 @@ void corpus_shuffle(const corpus_split *split, uint64_t seed, uint32_t epoch, ui
 
 void corpus_close(corpus *c) {
     for (int i = 0; i < N_SPLITS; i++) {
-        free(c->split[i].words);
-        free(c->split[i].trees);
-        vpps_treebank_destroy(c->split[i].bank);
+        corpus_split *split = &c->split[i];
+        for (int k = 0; k < N_VOCABS; k++) free(split->ids[k]);
+        free(split->stream);
+        free(split->starts);
+        free(split->examples);
+        vpps_treebank_destroy(split->bank);
+        vpps_sentences_destroy(split->sentences);
+        vpps_sentences_destroy(split->target);
+        vpps_lattices_destroy(split->lattices);
+        vpps_spellings_destroy(split->spellings);
     }
-    vpps_vocab_destroy(c->vocab);
-    free(c->data);
+    for (int k = 0; k < N_VOCABS; k++) vpps_vocab_destroy(c->vocab[k]);
+    corpus_scratch *x = &c->scratch;
+    free(x->nodes);
+    free(x->arcs);
+    free(x->words);
+    free(x->tags);
+    free(x->target);
+    free(x->characters);
+    free(x->spellings);
+    for (uint32_t i = 0; i < c->n_texts; i++) free(c->texts[i]);
     memset(c, 0, sizeof *c);
 }

@@ -1,41 +1,84 @@
-/* corpus.h - the trees a command works on, their words mapped to the network's vocabulary. */
+/* corpus.h - the data a command works on: its parts as they were read, and their ids in the network's vocabularies. */
 #ifndef VPPS_CLI_CORPUS_H
 #define VPPS_CLI_CORPUS_H
 
 #include "options.h"
 
-/* One part of the data; bank is NULL when there is none. */
+/* The network's vocabularies; a kind of data has some of them. */
+enum {
+    VOCAB_WORDS,
+    VOCAB_CHARACTERS,
+    VOCAB_CLASSES, /* tags, target words, labels; without it classes are numbers */
+    VOCAB_LEXICON, /* all words a lattice is built with; their ids are not the network's */
+    N_VOCABS
+};
+
+/* One part of the data. What its kind does not have is NULL. */
 typedef struct corpus_split {
+    bool present;
     vpps_treebank *bank;
-    uint32_t *words; /* the treebank's word id -> the vocabulary's */
-    uint32_t *trees; /* the trees to use, n_trees indices into bank: those with a label where one is needed */
-    uint32_t n_trees;
+    vpps_sentences *sentences, *target;
+    vpps_lattices *lattices;
+    vpps_spellings *spellings;
+    uint32_t *stream; /* TEXT: all words in the network's ids, one example behind the other */
+    uint32_t *starts; /* TEXT: example i is stream[starts[i]] to stream[starts[i + 1]], which it shares with the next */
+    uint32_t *ids[N_VOCABS]; /* what was read -> the network's vocabulary; NULL: the same ids */
+    uint32_t n_all;          /* examples read */
+    uint32_t *examples;      /* those to use, n_examples numbers below n_all */
+    uint32_t n_examples;
 } corpus_split;
+
+/* Room for one example in the network's ids. */
+typedef struct corpus_scratch {
+    vpps_tree tree;
+    vpps_lattice lattice;
+    vpps_tree_node *nodes;
+    vpps_lattice_arc *arcs;
+    uint32_t *words, *tags, *target, *characters;
+    net_spelling *spellings;
+    size_t nodes_capacity, arcs_capacity, words_capacity, tags_capacity, target_capacity, characters_capacity,
+        spellings_capacity;
+} corpus_scratch;
 
 typedef struct corpus {
     corpus_split split[N_SPLITS];
-    vpps_vocab *vocab; /* id 0 is <unk> */
+    vpps_vocab *vocab[N_VOCABS];
     uint32_t classes;
-    char *data; /* --data as a checkpoint has it, or NULL */
+    corpus_scratch scratch;
+    char *texts[OPTIONS_MAX]; /* options that a checkpoint gave as text; settings point to them */
+    uint32_t n_texts;
 } corpus;
 
 extern const char *const split_names[N_SPLITS];
+extern const char *const vocab_names[N_VOCABS]; /* in a checkpoint's metadata */
 
-/* What s trains on or measures, for people: --data or the generator. */
+/* What marks the end of a sentence that is to be said, and stands before its first word. */
+#define END_WORD "<eos>"
+
+/* What s trains on or measures, for people: a path or the generator. */
 const char *corpus_name(const settings *s);
 
+/* Does s name files, rather than have data generated? */
+bool corpus_from_files(const settings *s);
+
 /* Reads or generates what s asks for: for training all parts there are, for the other commands one part (train for
- * script). Generated dev and test trees that occur in training are left out. The vocabulary and classes come from the
- * training part, unless c->vocab and c->classes are set already (from a checkpoint). Fails with IO, FORMAT, MEMORY;
- * free with corpus_close in any case. */
-vpps_status corpus_open(corpus *c, const settings *s);
+ * script). Generated dev and test examples that occur in training are left out. Vocabularies and classes come from the
+ * training part, unless c has them already (from a checkpoint); corpus_set_sizes follows. Fails with IO,
+ * FORMAT, MEMORY, ARGUMENT; free with corpus_close in any case. */
+vpps_status corpus_open(corpus *c, settings *s);
 void corpus_close(corpus *c);
 
-/* The order of an epoch, into order[0 .. n_trees): it follows from seed and epoch alone, so that a resumed epoch has
+/* Sets s->net's sizes that follow from the vocabularies. */
+void corpus_set_sizes(const corpus *c, settings *s);
+
+/* Takes a text as the test part, for prediction: nothing in it needs a label, and all its examples are used. */
+vpps_status corpus_read_input(corpus *c, const settings *s, const char *name, const char *text, size_t len);
+
+/* Example number i of those read, valid until the next one is asked for. Fails with MEMORY. */
+vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x);
+
+/* The order of an epoch, into order[0 .. n_examples): it follows from seed and epoch alone, so that a resumed epoch has
  * the same one. */
 void corpus_shuffle(const corpus_split *split, uint64_t seed, uint32_t epoch, uint32_t *order);
-
-/* Maps the words of a treebank to v: what v does not know is 0. The caller frees *words. */
-vpps_status corpus_map_words(const vpps_treebank *bank, const vpps_vocab *v, uint32_t **words);
 
 #endif

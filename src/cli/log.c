@@ -24,20 +24,20 @@ static vpps_status write_event(run_log *log, const char *event, json_t *object) 
     return vpps_fail(VPPS_IO, "%s: %s", log->path, strerror(errno));
 }
 
-vpps_status log_start(run_log *log, const settings *s, uint32_t train_trees) {
+vpps_status log_start(run_log *log, const settings *s, uint32_t train_examples) {
     if (!log->file) return VPPS_OK;
     json_t *options = json_object();
     size_t n;
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
-        if (!rows[i].row.name || !(rows[i].commands & COMMAND_TRAIN)) continue;
+        if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
         char text[4096];
         options_write(s, &rows[i], text, sizeof text);
         json_object_set_new(options, rows[i].row.name, json_string(text));
     }
     return write_event(log, "start",
-                       json_pack("{ss ss si so}", "version", vpps_version(), "model", s->network->name, "trees",
-                                 (int)train_trees, "options", options));
+                       json_pack("{ss ss si so}", "version", vpps_version(), "model", s->network->name, "examples",
+                                 (int)train_examples, "options", options));
 }
 
 vpps_status log_engine(run_log *log, const char *line) {
@@ -51,13 +51,13 @@ vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss)
         json_pack("{si sI so}", "epoch", (int)epoch, "batch", (json_int_t)batch, "loss", report_number(loss)));
 }
 
-vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double sentences_per_s, const accuracy *dev,
-                      const accuracy *test) {
+vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double sentences_per_s, const task *t,
+                      const measures *dev, const measures *test) {
     if (!log->file) return VPPS_OK;
     return write_event(log, "epoch",
                        json_pack("{si so so so so}", "epoch", (int)epoch, "loss", report_number(loss),
-                                 "sentences_per_s", report_number(sentences_per_s), "dev", report_accuracy(dev), "test",
-                                 report_accuracy(test)));
+                                 "sentences_per_s", report_number(sentences_per_s), "dev", report_measures(t, dev),
+                                 "test", report_measures(t, test)));
 }
 
 vpps_status log_end(run_log *log, const train_summary *t) {

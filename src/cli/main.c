@@ -21,8 +21,8 @@ static const struct command {
     const char *summary;
 } commands[] = {
     {"train", COMMAND_TRAIN, OPERAND_NETWORK, command_train, "train a network"},
-    {"eval", COMMAND_EVAL, OPERAND_NETWORK, command_eval, "measure a checkpoint's accuracy"},
-    {"predict", COMMAND_PREDICT, OPERAND_NETWORK, command_predict, "label trees from stdin"},
+    {"eval", COMMAND_EVAL, OPERAND_NETWORK, command_eval, "measure a checkpoint"},
+    {"predict", COMMAND_PREDICT, OPERAND_NETWORK, command_predict, "label, tag or translate what comes on stdin"},
     {"script", COMMAND_SCRIPT, OPERAND_NETWORK, command_script, "print the device script of the first batch"},
     {"plan", COMMAND_PLAN, OPERAND_NETWORK, command_plan, "show how a network's matrices lie in a GPU's registers"},
     {"kernel", COMMAND_KERNEL, OPERAND_NETWORK, command_kernel,

@@ -1,6 +1,8 @@
 /* option_table.c - the table of options, and argp made from it. */
 #include "base/base.h"
 #include "options.h"
+#include "report.h"
+#include "task.h"
 
 #include <argp.h>
 #include <math.h>
@@ -10,10 +12,15 @@
 #define DATA (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_SCRIPT | COMMAND_TUNE | PLANS)
 #define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_SCRIPT | COMMAND_TUNE)
 #define RUNS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_TUNE)
+#define RESULTS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT)
 #define FROM_FILE (COMMAND_EVAL | COMMAND_PREDICT | COMMAND_SCRIPT | PLANS)
 #define SHAPED (COMMAND_TRAIN | COMMAND_SCRIPT | COMMAND_TUNE | PLANS)
 #define SAVED OPTION_SAVED
 #define FIXED (OPTION_SAVED | OPTION_FIXED)
+#define SOURCE (FIXED | OPTION_DATA)
+#define TREES (1u << NET_TREES)
+#define LATTICES (1u << NET_LATTICES)
+#define PAIRS (1u << NET_PAIRS | 1u << NET_LATTICE_PAIRS)
 #define U32_MAX 4294967295.0
 
 /* Optimizers on the command line, in the order of vpps_optimizer_kind. */
@@ -27,12 +34,12 @@ static const char strategy_names[] = "auto" VPPS_STRATEGY_TABLE(X);
 #undef X
 
 static const char generator_names[] = "listops|complete";
-static const uint32_t generated_trees[NET_GENERATORS] = {20000, 2000}; /* that train in a minute or so */
 
 #define HEADING(text)                                                                                                  \
-    { {NULL, NULL, text, OPTION_FLAG, 0, 0, 0, false}, 0, 0, 0, false }
-#define ROW(kind, name, field, argument, low, high, key, commands, flags, help)                                        \
-    { {name, argument, help, kind, offsetof(settings, field), low, high, false}, key, commands, flags, false }
+    { {NULL, NULL, text, OPTION_FLAG, 0, 0, 0, false}, 0, 0, 0, false, 0 }
+#define ROW_FOR(kinds, kind, name, field, argument, low, high, key, commands, flags, help)                             \
+    { {name, argument, help, kind, offsetof(settings, field), low, high, false}, key, commands, flags, false, kinds }
+#define ROW(...) ROW_FOR(0, __VA_ARGS__)
 #define COUNT(name, field, low, high, key, commands, flags, help)                                                      \
     ROW(OPTION_U32, name, field, "N", low, high, key, commands, flags, help)
 #define REAL(name, field, low, high, commands, flags, help)                                                            \
@@ -46,21 +53,30 @@ static const uint32_t generated_trees[NET_GENERATORS] = {20000, 2000}; /* that t
 /* clang-format off */
 static const cli_option table[] = {
     HEADING("Data:"),
-    TEXT("data", data, "PATH", 0, DATA, FIXED,
-         "Folder with train.txt, dev.txt and test.txt, or one file of bracketed trees"),
-    CHOICE("generate", generate, generator_names, 0, DATA, FIXED,
-           "Without --data: ListOps trees, or complete trees with their most frequent word as the label"),
-    COUNT("trees", trees, 1, 1e8, 0, DATA, FIXED,
-          "Generated training trees; dev and test get a tenth of that each, at least 100"),
-    COUNT("leaves", leaves, 1, 1e6, 0, DATA, FIXED, "Leaves of a generated complete tree"),
+    TEXT("data", data, "PATH", 0, DATA, SOURCE,
+         "A file, or a folder with files that have train, dev (or val) and test in their names"),
+    TEXT("train", parts[SPLIT_TRAIN], "FILE", 0, DATA, SOURCE, "The training part"),
+    TEXT("dev", parts[SPLIT_DEV], "FILE", 0, DATA, SOURCE, "The part that is measured while training"),
+    TEXT("test", parts[SPLIT_TEST], "FILE", 0, DATA, SOURCE, "The part that is measured, too"),
+    ROW_FOR(LATTICES, OPTION_TEXT, "lexicon", lexicon, "FILE", 0, 0, 0, DATA, FIXED,
+            "Words, one a line, that make lattices of sentences; without it files hold lattices of ids"),
+    ROW_FOR(PAIRS, OPTION_TEXT, "source", source, "ENDING", 0, 0, 0, DATA, FIXED,
+            "Files of sources end in .ENDING, as de"),
+    ROW_FOR(PAIRS, OPTION_TEXT, "target", target, "ENDING", 0, 0, 0, DATA, FIXED,
+            "Files of translations end in .ENDING, as en"),
+    ROW_FOR(TREES, OPTION_CHOICE, "generate", generate, generator_names, 0, 0, 0, DATA, SOURCE,
+            "Without data: ListOps trees, or complete trees with their most frequent word as the label"),
+    COUNT("examples", examples, 1, 1e8, 0, DATA, SOURCE,
+          "Generated training examples; dev and test get a tenth of that each, at least 100"),
+    ROW_FOR(TREES, OPTION_U32, "leaves", leaves, "N", 1, 1e6, 0, DATA, FIXED, "Leaves of a generated complete tree"),
     COUNT("min-count", min_count, 1, U32_MAX, 0, SHAPED, FIXED,
-          "Words seen fewer than N times in training become <unk>"),
+          "Words seen fewer than N times in training become <unk>, or are spelled"),
     ROW(OPTION_U64, "seed", seed, "N", 0, 0, 0, DATA, FIXED, "Seed of data, initial values, order and dropout"),
     CHOICE("split", split, "train|dev|test", 0, COMMAND_EVAL, 0, "The part of the data to measure"),
 
     HEADING("Training:"),
-    COUNT("batch", batch, 1, 1 << 20, 'b', ENGINE, FIXED, "Trees a batch"),
-    COUNT("epochs", epochs, 0, 1e6, 'e', TRAIN, SAVED, "Passes over the training trees, resumed ones included"),
+    COUNT("batch", batch, 1, 1 << 20, 'b', ENGINE, FIXED, "Examples a batch"),
+    COUNT("epochs", epochs, 0, 1e6, 'e', TRAIN, SAVED, "Passes over the training part, resumed ones included"),
     COUNT("max-batches", max_batches, 0, U32_MAX, 0, TRAIN, 0, "Stop after N batches of this run; 0: no limit"),
     COUNT("eval-every", eval_every, 0, U32_MAX, 0, TRAIN, SAVED,
           "Evaluate dev and test every N epochs and at the end; 0: never"),
@@ -68,6 +84,7 @@ static const cli_option table[] = {
            "The rule of the update"),
     REAL("lr", lr, 0, 1e6, TRAIN, SAVED,
          "Learning rate (default: 0.002 for adam and adamw, 0.05 for adagrad, else 0.1)"),
+    REAL("lr-decay", lr_decay, 0.001, 1, TRAIN, SAVED, "Factor on the learning rate after every epoch"),
     REAL("momentum", momentum, 0, 1, TRAIN, SAVED, "Factor of the momentum optimizer"),
     REAL("weight-decay", weight_decay, 0, 1e6, TRAIN, SAVED, "L2 penalty; decoupled for adamw"),
     REAL("clip", clip, 0, 1e9, TRAIN, SAVED, "Largest norm of all gradients together; 0: no limit"),
@@ -87,8 +104,14 @@ static const cli_option table[] = {
     TEXT("plot", plot, "FILE.svg", 0, TRAIN, 0, "Draw loss and accuracy after every epoch"),
 
     HEADING("Output:"),
-    CHOICE("output", output, "tree|label", 'o', COMMAND_PREDICT, 0,
-           "Print the tree with predicted labels, or the root's label alone"),
+    ROW_FOR(TREES, OPTION_CHOICE, "output", output, "tree|label", 0, 0, 'o', COMMAND_PREDICT, 0,
+            "Print the tree with predicted labels, or the root's label alone"),
+    ROW_FOR(PAIRS, OPTION_U32, "beam", beam, "N", 1, 1000, 0, RESULTS, 0,
+            "Hypotheses kept while translating; 1: greedy search"),
+    ROW_FOR(PAIRS, OPTION_U32, "max-words", max_words, "N", 0, 1e6, 0, RESULTS, 0,
+            "Words of a translation at most; 0: 10 and twice the source's length"),
+    ROW_FOR(PAIRS, OPTION_F32, "length-penalty", length_penalty, "X", 0, 10, 0, RESULTS, 0,
+            "With --beam: exponent of the length that log-probabilities are divided by"),
     FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | PLANS,
          "The last line on stdout is one JSON object"),
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, "Print nothing but errors and what --json asks for"),
@@ -133,7 +156,7 @@ const cli_option *options_rows(const settings *s, size_t *n) {
         rows[count++] = (cli_option)HEADING("Network:");
         /* eval and predict take the network's own options from a checkpoint only. */
         for (const option_row *r = s->network->options; r->name && count < OPTIONS_MAX; r++) {
-            rows[count++] = (cli_option){*r, 0, SHAPED, r->fixed ? FIXED : SAVED, true};
+            rows[count++] = (cli_option){*r, 0, SHAPED, r->fixed ? FIXED : SAVED, true, 0};
         }
     }
     for (size_t i = 0; i < VPPS_COUNT(table) && count < OPTIONS_MAX; i++) rows[count++] = table[i];
@@ -150,7 +173,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
-        if (rows[i].key != key || !(rows[i].commands & s->command)) continue;
+        if (rows[i].key != key || !options_apply(s, &rows[i])) continue;
         char why[160];
         if (!options_read(s, &rows[i], arg ? arg : "yes", why, sizeof why)) {
             argp_error(state, "--%s: '%s' is not %s", rows[i].row.name, arg, why);
@@ -172,18 +195,19 @@ static const struct {
     command_bit command;
     const char *arguments, *text;
 } commands[] = {
-    {COMMAND_TRAIN, "", "Train a network. With no options: on generated trees, with every core allowed."},
-    {COMMAND_EVAL, "--model FILE", "Measure a checkpoint's accuracy on the data it was trained with, or on --data."},
-    {COMMAND_PREDICT, "--model FILE <TREES",
-     "Read bracketed trees from stdin, one a line (a label may be -1), and "
-     "print them with the labels that a checkpoint's network gives."},
+    {COMMAND_TRAIN, "", "Train a network. With no options: on generated data, with every core allowed."},
+    {COMMAND_EVAL, "--model FILE", "Measure a checkpoint on the data it was trained with, or on other data."},
+    {COMMAND_PREDICT, "--model FILE <INPUT",
+     "Read examples from stdin, one a line, and print what a checkpoint's network says of them: bracketed trees (a "
+     "label "
+     "may be -1) with labels, sentences with tags, perplexities of sentences, translations."},
     {COMMAND_SCRIPT, "", "Print the device script of the first training batch."},
     {COMMAND_PLAN, "",
      "Show which rows of which matrix would lie in the registers of a GPU: the most promising plan, or all that fit. "
-     "Needs no GPU. Without --model, --data and --generate the network has 1000 words and 5 classes."},
+     "Needs no GPU. Without --model and data the network has 1000 words and 5 classes."},
     {COMMAND_KERNEL, "",
      "Print the CUDA C++ source of the network's kernel for its most promising plan; or compile it and report. Needs "
-     "no GPU. Without --model, --data and --generate the network has 1000 words and 5 classes."},
+     "no GPU. Without --model and data the network has 1000 words and 5 classes."},
     {COMMAND_CACHE, "list|clear|path", "List the compiled kernels on disk, remove them, or print where they are."},
     {COMMAND_TUNE, "", "Measure the plans that fit on batches of the training data."},
     {COMMAND_DOCTOR, "", "Show the machine: devices, processor, memory, libraries."},
@@ -193,12 +217,20 @@ static const char ending[] =
     "\vExit status: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted (SIGINT or SIGTERM: the batch is "
     "finished, --save written and the summary printed; a second signal ends at once).";
 
+/* So many that a run takes a minute or so. */
+static uint32_t default_examples(const settings *s) {
+    enum { COMPLETE_TREES = 2000 }; /* with many leaves */
+    if (!s->network) return 0;
+    const bool complete = s->network->kind == NET_TREES && s->generate == NET_COMPLETE_TREES;
+    return complete ? COMPLETE_TREES : task_for(s)->n_generated;
+}
+
 void options_parse(settings *s, int argc, char **argv) {
     *s = (settings){.command = s->command,
                     .network = s->network,
                     .action = s->action,
                     .leaves = 256,
-                    .min_count = 2,
+                    .min_count = s->network && s->network->spells ? 5 : 2,
                     .seed = 1,
                     .split = SPLIT_TEST,
                     .batch = 32,
@@ -206,16 +238,19 @@ void options_parse(settings *s, int argc, char **argv) {
                     .eval_every = 1,
                     .optimizer = VPPS_ADAM,
                     .lr = NAN,
+                    .lr_decay = 1,
                     .momentum = 0.9f,
                     .clip = 5,
                     .device = "cpu",
                     .vps_shown = 16,
-                    .log_every = 1};
+                    .log_every = 1,
+                    .beam = 1,
+                    .length_penalty = 0.6f};
     if (s->network) {
         s->net = s->network->defaults;
         s->generate = s->network->generator;
     }
-    s->trees = generated_trees[s->generate];
+    s->examples = default_examples(s);
 
     size_t n, shown = 0;
     const cli_option *rows = options_rows(s, &n);
@@ -225,7 +260,7 @@ void options_parse(settings *s, int argc, char **argv) {
     for (size_t i = 0; i < n; i++) {
         const cli_option *o = &rows[i];
         if (!o->row.name) group = o->row.help;
-        if (!(o->commands & s->command)) continue;
+        if (!options_apply(s, o)) continue;
         if (strcmp(group, heading) != 0) list[shown++].doc = heading = group;
         char text[128];
         const char *value = default_text(s, o, text, sizeof text);
@@ -246,7 +281,10 @@ void options_parse(settings *s, int argc, char **argv) {
     const struct argp argp = {list, parse_one, usage, doc, NULL, NULL, NULL};
     argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, s);
-    if (!options_given(s, "trees")) s->trees = generated_trees[s->generate];
+    if (options_given(s, "generate") && corpus_from_files(s)) {
+        exit(report_usage(argv[0] + strlen("vpps "), "--generate and --data (or --train, --dev, --test) exclude each other"));
+    }
+    if (!options_given(s, "examples")) s->examples = default_examples(s);
 }
 
 void options_complete(settings *s) {

@@ -20,6 +20,14 @@ static void *value_of(settings *s, const cli_option *o) {
     return (o->of_network ? (char *)&s->net : (char *)s) + o->row.offset;
 }
 
+bool options_apply(const settings *s, const cli_option *o) {
+    return (o->commands & s->command) && (!o->kinds || (s->network && (o->kinds >> s->network->kind & 1)));
+}
+
+const char *options_text(const settings *s, const cli_option *o) {
+    return *(const char *const *)value_of((settings *)(uintptr_t)s, o);
+}
+
 /* ---------------------------------------------------------------- values and text */
 
 /* The word number `index` of "a|b|c" as (start, length); false when there are fewer. */
@@ -51,7 +59,7 @@ void options_write(const settings *s, const cli_option *o, char *text, size_t n)
         choice_word(o->row.argument, *(const uint32_t *)v, &word, &len);
         snprintf(text, n, "%.*s", len, word);
         break;
-    case OPTION_TEXT: snprintf(text, n, "%s", *(const char *const *)v ? *(const char *const *)v : ""); break;
+    case OPTION_TEXT: snprintf(text, n, "%s", options_text(s, o) ? options_text(s, o) : ""); break;
     case OPTION_FLAG: snprintf(text, n, "%s", *(const bool *)v ? "yes" : "no"); break;
     }
 }

@@ -31,15 +31,17 @@ typedef struct settings {
     const char *action;     /* of `vpps cache` */
     net_config net;
 
-    const char *data;  /* a folder or a file; NULL: generate */
+    const char *data;            /* a folder or a file */
+    const char *parts[N_SPLITS]; /* files; without them and data: generate */
+    const char *lexicon, *source, *target;
     uint32_t generate; /* a net_generator */
-    uint32_t trees, leaves, min_count;
+    uint32_t examples, leaves, min_count;
     uint64_t seed;
     uint32_t split;
 
     uint32_t batch, epochs, max_batches, eval_every, save_every;
     uint32_t optimizer; /* a vpps_optimizer_kind */
-    float lr, momentum, weight_decay, clip;
+    float lr, lr_decay, momentum, weight_decay, clip;
     uint32_t gradients, nonfinite;
 
     const char *device;
@@ -56,6 +58,8 @@ typedef struct settings {
 
     const char *model, *save, *resume, *log, *plot;
     uint32_t log_every, output;
+    uint32_t beam, max_words;
+    float length_penalty;
     bool quiet, json;
 
     bool given[OPTIONS_MAX]; /* row i of options_rows() was on the command line */
@@ -79,17 +83,24 @@ typedef struct cli_option {
     unsigned commands; /* command_bit set */
     unsigned flags;
     bool of_network; /* the offset is into settings.net */
+    unsigned kinds;  /* 1 << net_kind, of the networks that have it; 0: all */
 } cli_option;
 
 /* Flags: SAVED is kept in checkpoints; FIXED cannot change when training is resumed (the network's shape, and what
- * the position in the epoch counts). */
-enum { OPTION_SAVED = 1, OPTION_FIXED = 2 };
+ * the position in the epoch counts); DATA says where examples come from. */
+enum { OPTION_SAVED = 1, OPTION_FIXED = 2, OPTION_DATA = 4 };
 
 /* The rows of s's network and of all commands, in a fixed order; *n of them, at most OPTIONS_MAX. */
 const cli_option *options_rows(const settings *s, size_t *n);
 
 /* Was --NAME on the command line? */
 bool options_given(const settings *s, const char *name);
+
+/* Does s's command and network have the row? */
+bool options_apply(const settings *s, const cli_option *o);
+
+/* A text option's value, NULL when it has none. */
+const char *options_text(const settings *s, const cli_option *o);
 
 /* The row's value as text, or back. options_read gives false when the text is not a value of the row; `why`
  * (of why_bytes) then says what is expected. Text values keep the pointer. */

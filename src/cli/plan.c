@@ -9,22 +9,19 @@
 
 /* ---------------------------------------------------------------- network and machine */
 
-/* Words and classes: what a network's shape takes from data. */
+/* Words, characters and classes: what a network's shape takes from data. */
 static vpps_status find_shape(planner *x) {
     enum { WORDS = 1000, CLASSES = 5 };
     settings *s = x->settings;
     position p = {0};
     if (s->model) {
         VPPS_TRY(checkpoint_describe(s->model, s, &x->corpus, &p));
-    } else if (s->data || options_given(s, "generate")) {
+    } else if (corpus_from_files(s) || options_given(s, "generate") || options_given(s, "examples")) {
         VPPS_TRY(corpus_open(&x->corpus, s));
     } else {
-        s->net.words = WORDS;
+        s->net.words = s->net.characters = WORDS;
         s->net.classes = CLASSES;
-        return VPPS_OK;
     }
-    s->net.words = vpps_vocab_size(x->corpus.vocab);
-    s->net.classes = x->corpus.classes;
     return VPPS_OK;
 }
 

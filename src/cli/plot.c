@@ -1,4 +1,4 @@
-/* plot.c - two panels over the epochs: the loss on top, the accuracies below. */
+/* plot.c - two panels over the epochs: the loss on top, what is measured below. */
 #include "plot.h"
 #include "base/base.h"
 
@@ -8,15 +8,11 @@
 /* Pixels. */
 enum { WIDTH = 800, HEIGHT = 620, LEFT = 72, RIGHT = 24, TOP = 56, GAP = 44, BOTTOM = 56, MAX_COLUMNS = 700 };
 
-/* Colours of Okabe and Ito's palette, which people with any colour vision can tell apart. */
-static const struct {
-    const char *name, *colour, *dash;
-} accuracy_styles[N_PLOT_ACCURACIES] = {
-    [PLOT_DEV_ROOT] = {"dev, root", "#0072b2", ""},
-    [PLOT_DEV_NODES] = {"dev, all nodes", "#0072b2", " stroke-dasharray='5 4'"},
-    [PLOT_TEST_ROOT] = {"test, root", "#d55e00", ""},
-    [PLOT_TEST_NODES] = {"test, all nodes", "#d55e00", " stroke-dasharray='5 4'"},
-};
+/* Colours of Okabe and Ito's palette, which people with any colour vision can tell apart: dev, test; and dashes for all
+ * metrics but the first. */
+static const char *const split_colours[] = {"#0072b2", "#d55e00"};
+static const char *const metric_dashes[PLOT_METRICS] = {"", " stroke-dasharray='5 4'"};
+static const char *const split_labels[] = {"dev", "test"};
 static const char loss_colour[] = "#009e73";
 
 /* ---------------------------------------------------------------- points */
@@ -32,16 +28,29 @@ static vpps_status add_point(plot_curve *curve, double x, double y) {
 
 vpps_status plot_loss(plot *p, double epoch, double loss) { return add_point(&p->loss, epoch, loss); }
 
-vpps_status plot_accuracy(plot *p, int split, double epoch, const accuracy *a) {
-    if (!a->known) return VPPS_OK;
-    const int root = split == SPLIT_DEV ? PLOT_DEV_ROOT : PLOT_TEST_ROOT;
-    VPPS_TRY(add_point(&p->accuracy[root], epoch, 100 * accuracy_root(a)));
-    return add_point(&p->accuracy[root + 1], epoch, 100 * accuracy_nodes(a));
+void plot_open(plot *p, const char *name, const char *data, const task *t) {
+    snprintf(p->title, sizeof p->title, "%s on %.80s", name, data);
+    p->task = t;
+}
+
+/* Metrics share an axis: shares do, others stand alone. */
+static int n_metrics(const task *t) {
+    int n = 1;
+    while (n < PLOT_METRICS && t->metrics[0].share && t->metrics[n].name && t->metrics[n].share) n++;
+    return n;
+}
+
+vpps_status plot_measures(plot *p, int split, double epoch, const measures *m) {
+    for (int i = 0; i < n_metrics(p->task) && m->known; i++) {
+        const double y = p->task->metrics[i].share ? 100 * m->value[i] : m->value[i];
+        VPPS_TRY(add_point(&p->measures[(split - SPLIT_DEV) * PLOT_METRICS + i], epoch, y));
+    }
+    return VPPS_OK;
 }
 
 void plot_free(plot *p) {
     free(p->loss.points);
-    for (int i = 0; i < N_PLOT_ACCURACIES; i++) free(p->accuracy[i].points);
+    for (int i = 0; i < PLOT_CURVES; i++) free(p->measures[i].points);
     memset(p, 0, sizeof *p);
 }
 
@@ -153,16 +162,16 @@ static void draw_loss(FILE *f, const panel *a, const plot_curve *loss) {
     draw_curve(f, a, &(plot_curve){smooth, n, n}, style);
 }
 
-static void draw_accuracy(FILE *f, const panel *a, const plot *p) {
-    for (int i = 0; i < N_PLOT_ACCURACIES; i++) {
-        const plot_curve *curve = &p->accuracy[i];
+static void draw_measures(FILE *f, const panel *a, const plot *p) {
+    for (int i = 0; i < PLOT_CURVES; i++) {
+        const plot_curve *curve = &p->measures[i];
+        const char *colour = split_colours[i / PLOT_METRICS];
         char style[96];
-        snprintf(style, sizeof style, "stroke='%s' stroke-width='2'%s", accuracy_styles[i].colour,
-                 accuracy_styles[i].dash);
+        snprintf(style, sizeof style, "stroke='%s' stroke-width='2'%s", colour, metric_dashes[i % PLOT_METRICS]);
         draw_curve(f, a, curve, style);
         for (size_t k = 0; k < curve->n && curve->n <= 60; k++) {
             fprintf(f, "<circle cx='%.1f' cy='%.1f' r='2.6' fill='%s'/>\n", pixel_x(a, curve->points[k].x),
-                    pixel_y(a, curve->points[k].y), accuracy_styles[i].colour);
+                    pixel_y(a, curve->points[k].y), colour);
         }
     }
 }
@@ -171,15 +180,16 @@ static void draw_accuracy(FILE *f, const panel *a, const plot *p) {
 static void draw_legend(FILE *f, const panel *a, const plot *p) {
     double x = a->left + a->width;
     const double y = a->top - 12;
-    for (int i = N_PLOT_ACCURACIES - 1; i >= 0; i--) {
-        const plot_curve *curve = &p->accuracy[i];
+    for (int i = PLOT_CURVES - 1; i >= 0; i--) {
+        const plot_curve *curve = &p->measures[i];
         if (!curve->n) continue;
         char text[64];
-        const int len = snprintf(text, sizeof text, "%s %.1f", accuracy_styles[i].name, curve->points[curve->n - 1].y);
+        const int len = snprintf(text, sizeof text, "%s, %s %.1f", split_labels[i / PLOT_METRICS],
+                                 p->task->metrics[i % PLOT_METRICS].text, curve->points[curve->n - 1].y);
         const double text_width = 6.6 * len;
         fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='end'>%s</text>", x, y + 4, text);
         fprintf(f, "<path d='M%.1f %.1fh22' stroke='%s' stroke-width='2'%s/>\n", x - text_width - 26, y,
-                accuracy_styles[i].colour, accuracy_styles[i].dash);
+                split_colours[i / PLOT_METRICS], metric_dashes[i % PLOT_METRICS]);
         x -= text_width + 44;
     }
 }
@@ -188,15 +198,17 @@ static void draw(FILE *f, const plot *p) {
     const double height = (HEIGHT - TOP - GAP - BOTTOM) / 2.0, width = WIDTH - LEFT - RIGHT;
     panel top = {LEFT, TOP, width, height, 0, 0, 0, 0}, below = {LEFT, TOP + height + GAP, width, height, 0, 0, 0, 100};
 
-    double low = INFINITY, high = 0, y_low = INFINITY, y_high = -INFINITY, best_low = 100, best_high = 0;
-    for (int i = 0; i < N_PLOT_ACCURACIES; i++) widen(&p->accuracy[i], &low, &high, &best_low, &best_high);
+    double low = INFINITY, high = 0, y_low = INFINITY, y_high = -INFINITY, least = INFINITY, most = -INFINITY;
+    for (int i = 0; i < PLOT_CURVES; i++) widen(&p->measures[i], &low, &high, &least, &most);
     widen(&p->loss, &low, &high, &y_low, &y_high);
     low = isfinite(low) ? floor(low) : 0; /* from the beginning of an epoch, the first or a resumed one */
     if (high <= low) high = low + 1;
     top.x_low = below.x_low = low;
     top.x_high = below.x_high = high;
-    /* Accuracy keeps its zero unless everything happens far from it; the loss has its zero always. */
-    if (best_high > best_low && best_low > 50) below.y_low = floor(best_low / 10) * 10 - 10;
+    const metric *first = &p->task->metrics[0];
+    if (!first->share && most > 0) below.y_high = 1.05 * most;
+    /* Shares keep their zero unless everything happens far from it; the loss has its zero always. */
+    if (first->share && most > least && least > 50) below.y_low = floor(least / 10) * 10 - 10;
     top.y_low = fmin(0, isfinite(y_low) ? y_low : 0);
     top.y_high = isfinite(y_high) && y_high > top.y_low ? y_high * 1.05 : top.y_low + 1;
 
@@ -210,8 +222,10 @@ static void draw(FILE *f, const plot *p) {
     fputs("</text>\n", f);
     draw_axes(f, &top, "training loss", false);
     draw_loss(f, &top, &p->loss);
-    draw_axes(f, &below, "accuracy (%)", true);
-    draw_accuracy(f, &below, p);
+    char axis[64];
+    snprintf(axis, sizeof axis, first->share ? "%s (%%)" : "%s", first->share ? "share right" : first->text);
+    draw_axes(f, &below, axis, true);
+    draw_measures(f, &below, p);
     draw_legend(f, &below, p);
     fprintf(f, "<text x='%.1f' y='%d' text-anchor='middle'>epoch</text>\n</svg>\n", LEFT + width / 2, HEIGHT - 14);
 }

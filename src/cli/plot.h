@@ -13,16 +13,20 @@ typedef struct plot_curve {
     size_t n, capacity;
 } plot_curve;
 
-/* The curves of a run: the training loss of every batch; accuracy in percent of root and nodes on dev and test. */
-enum { PLOT_DEV_ROOT, PLOT_DEV_NODES, PLOT_TEST_ROOT, PLOT_TEST_NODES, N_PLOT_ACCURACIES };
+/* The curves of a run: the training loss of every batch; the task's first metrics on dev and test, those that are shares
+ * in percent, or, where the first is none, that one alone. */
+enum { PLOT_METRICS = 2, PLOT_CURVES = 2 * PLOT_METRICS };
 typedef struct plot {
     char title[160];
-    plot_curve loss, accuracy[N_PLOT_ACCURACIES];
+    const task *task;
+    plot_curve loss, measures[PLOT_CURVES]; /* dev's, then test's */
 } plot;
+
+void plot_open(plot *p, const char *name, const char *data, const task *t);
 
 /* Adds a point; points that are not finite are left out. Fails with MEMORY. */
 vpps_status plot_loss(plot *p, double epoch, double loss);
-vpps_status plot_accuracy(plot *p, int split, double epoch, const accuracy *a);
+vpps_status plot_measures(plot *p, int split, double epoch, const measures *m);
 
 /* Writes the picture, whole or not at all (a temporary file, renamed). Fails with IO. */
 vpps_status plot_write(const plot *p, const char *path);

@@ -14,8 +14,9 @@ void progress_open(progress *p, FILE *file, bool quiet) {
     *p = (progress){.file = file, .quiet = quiet, .terminal = isatty(fileno(file)) == 1};
 }
 
-void progress_begin(progress *p, const char *label, uint64_t done, uint64_t total) {
+void progress_begin(progress *p, const char *label, const char *unit, uint64_t done, uint64_t total) {
     progress_end(p);
+    p->unit = unit;
     snprintf(p->label, sizeof p->label, "%s", label);
     p->total = total;
     p->first = done;
@@ -48,7 +49,7 @@ void progress_update(progress *p, uint64_t done, double loss) {
     char left[16], loss_text[32] = "", tail[96];
     clock_text(rate > 0 ? (double)(p->total - done) / rate : 0, left, sizeof left);
     if (!isnan(loss)) snprintf(loss_text, sizeof loss_text, "  loss %.4f", loss);
-    snprintf(tail, sizeof tail, "%3.0f%%  %.0f trees/s  %s left%s", 100 * part, rate, left, loss_text);
+    snprintf(tail, sizeof tail, "%3.0f%%  %.0f %s/s  %s left%s", 100 * part, rate, p->unit, left, loss_text);
     if (!p->terminal) {
         fprintf(p->file, "%s  %s\n", p->label, tail);
         return;

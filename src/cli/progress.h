@@ -11,6 +11,7 @@ typedef struct progress {
     bool quiet, terminal;
     bool drawn; /* a bar is on the screen */
     char label[32];
+    const char *unit;
     uint64_t total, first; /* units of the whole, and done when the clock started */
     uint64_t begin_ns, shown_ns;
 } progress;
@@ -18,8 +19,8 @@ typedef struct progress {
 /* Writes to `file`; quiet writes nothing. */
 void progress_open(progress *p, FILE *file, bool quiet);
 
-/* A new stretch of `total` units, `done` of them done before. */
-void progress_begin(progress *p, const char *label, uint64_t done, uint64_t total);
+/* A new stretch of `total` units (what they are, in the plural), `done` of them done before. */
+void progress_begin(progress *p, const char *label, const char *unit, uint64_t done, uint64_t total);
 
 /* `done` units are done; loss may be NaN. Cheap: draws at most ten times a second, and elsewhere than on a terminal
  * prints a line every ten seconds. */

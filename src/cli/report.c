@@ -4,14 +4,24 @@
 #include "trials.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 
 json_t *report_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
-json_t *report_accuracy(const accuracy *a) {
-    if (!a->known) return json_null();
-    return json_pack("{so so}", "root", report_number(accuracy_root(a)), "nodes", report_number(accuracy_nodes(a)));
+json_t *report_measures(const task *t, const measures *m) {
+    if (!m->known) return json_null();
+    json_t *o = json_object();
+    for (int i = 0; i < MAX_METRICS && t->metrics[i].name; i++) {
+        json_object_set_new(o, t->metrics[i].name, report_number(m->value[i]));
+    }
+    return o;
+}
+
+void report_metric(const metric *kind, double value, char *text, size_t n) {
+    const double shown = kind->share ? 100 * value : value;
+    snprintf(text, n, kind->share ? "%s %.1f%%" : fabs(shown) < 1000 ? "%s %.2f" : "%s %.0f", kind->text, shown);
 }
 
 vpps_status report_json_line(json_t *object, FILE *file) {
@@ -33,8 +43,15 @@ static vpps_status flush_stdout(void) {
 static double sentences_per_s(const train_summary *t) { return t->seconds > 0 ? (double)t->sentences / t->seconds : 0; }
 
 /* test where there is one, else dev */
-static const accuracy *final_accuracy(const train_summary *t) {
+static const measures *final_measures(const train_summary *t) {
     return t->split[SPLIT_TEST].known ? &t->split[SPLIT_TEST] : &t->split[SPLIT_DEV];
+}
+
+/* What the network is worth, and how the field states its way of measuring. */
+static void set_result(json_t *o, const task *t, const measures *m) {
+    json_object_set_new(o, "metrics", report_measures(t, m));
+    if (t->metrics[0].share) json_object_set_new(o, "accuracy", report_measures(t, m));
+    if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 
 json_t *report_train_json(const train_summary *t) {
@@ -51,10 +68,10 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "skipped", json_integer((json_int_t)t->skipped));
     json_object_set_new(o, "nodes", json_integer((json_int_t)t->nodes));
     json_object_set_new(o, "loss", report_number(t->loss));
-    json_object_set_new(o, "accuracy", report_accuracy(final_accuracy(t)));
-    json_object_set_new(o, "dev", report_accuracy(&t->split[SPLIT_DEV]));
-    json_object_set_new(o, "test", report_accuracy(&t->split[SPLIT_TEST]));
-    json_object_set_new(o, "best_dev_root", t->best_dev < 0 ? json_null() : report_number(t->best_dev));
+    set_result(o, task_for(s), final_measures(t));
+    json_object_set_new(o, "dev", report_measures(task_for(s), &t->split[SPLIT_DEV]));
+    json_object_set_new(o, "test", report_measures(task_for(s), &t->split[SPLIT_TEST]));
+    json_object_set_new(o, "best_dev", t->best_dev < 0 ? json_null() : report_number(t->best_dev));
     json_object_set_new(o, "best_dev_epoch", t->best_dev < 0 ? json_null() : json_integer(t->best_epoch));
     json_object_set_new(o, "host_ms_per_batch", report_number(t->host_ms_per_batch));
     json_object_set_new(o, "device_ms_per_batch", report_number(t->device_ms_per_batch));
@@ -68,24 +85,46 @@ json_t *report_train_json(const train_summary *t) {
     return o;
 }
 
-static void print_accuracy(const char *name, const accuracy *a) {
-    if (!a->known) return;
-    printf("%-9s  root %5.1f %%", name, 100 * accuracy_root(a));
-    if (a->nodes > a->roots) printf("   all nodes %5.1f %%", 100 * accuracy_nodes(a));
-    printf("   (%llu trees", (unsigned long long)a->roots);
-    if (a->nodes > a->roots) printf(", %llu labelled nodes", (unsigned long long)a->nodes);
-    puts(")");
+/* `test       root  44.1 %   all nodes  80.2 %   (2210 trees, 82600 labelled nodes)` */
+static void print_measures(const char *name, const task *t, const measures *m) {
+    if (!m->known) return;
+    const char *separator = "(";
+    printf("%-9s", name);
+    for (int i = 0; i < MAX_METRICS && t->metrics[i].name; i++) {
+        if (isnan(m->value[i])) continue;
+        if (t->metrics[i].share) {
+            printf("%s%s %5.1f %%", i ? "   " : "  ", t->metrics[i].text, 100 * m->value[i]);
+        } else {
+            printf("%s%s %.2f", i ? "   " : "  ", t->metrics[i].text, m->value[i]);
+        }
+    }
+    fputs("   ", stdout);
+    for (int i = 0; i < MAX_METRICS && t->metrics[i].name; i++) {
+        if (isnan(m->value[i]) || !t->metrics[i].of) continue;
+        printf("%s%" PRIu64 " %s", separator, m->counted[i], t->metrics[i].of);
+        separator = ", ";
+    }
+    puts(*separator == ',' ? ")" : "");
+}
+
+static void print_best(const task *t, const train_summary *u) {
+    if (u->best_dev < 0) return;
+    char text[64];
+    report_metric(&t->metrics[measures_first(&u->split[SPLIT_DEV])], u->best_dev, text, sizeof text);
+    printf("best dev   %s   after epoch %u\n", text, u->best_epoch);
 }
 
 vpps_status report_train(const train_summary *t) {
     if (t->settings->json) return report_json_line(report_train_json(t), stdout);
     if (t->settings->quiet) return VPPS_OK;
-    printf("%-9s  %llu trees in %.1f s: %.0f trees/s\n", t->interrupted ? "stopped" : "trained",
-           (unsigned long long)t->sentences, t->seconds, sentences_per_s(t));
-    if (isfinite(t->loss)) printf("loss       %.4f a tree\n", t->loss);
-    print_accuracy("dev", &t->split[SPLIT_DEV]);
-    print_accuracy("test", &t->split[SPLIT_TEST]);
-    if (t->best_dev >= 0) printf("best dev   root %5.1f %%   after epoch %u\n", 100 * t->best_dev, t->best_epoch);
+    const task *kind = task_for(t->settings);
+    printf("%-9s  %llu %s in %.1f s: %.0f a second\n", t->interrupted ? "stopped" : "trained",
+           (unsigned long long)t->sentences, kind->examples, t->seconds, sentences_per_s(t));
+    if (isfinite(t->loss)) printf("loss       %.4f\n", t->loss);
+    print_measures("dev", kind, &t->split[SPLIT_DEV]);
+    print_measures("test", kind, &t->split[SPLIT_TEST]);
+    print_best(kind, t);
+    if (kind->signature) printf("signature  %s\n", kind->signature());
     if (t->skipped) printf("skipped    %llu batches with a loss that is not finite\n", (unsigned long long)t->skipped);
     if (t->batches) {
         printf("a batch    host %.2f ms   device %.2f ms   script %.1f KB   %.0f levels   %.0f instructions\n",
@@ -98,20 +137,22 @@ vpps_status report_train(const train_summary *t) {
 
 /* ---------------------------------------------------------------- eval */
 
-vpps_status report_eval(session *x, const corpus_split *split, const accuracy *a, double seconds) {
+vpps_status report_eval(session *x, const measures *m, double seconds) {
     const settings *s = x->settings;
+    const task *t = task_for(s);
     if (!s->json) {
-        if (!s->quiet) print_accuracy(split_names[s->split], a);
+        if (!s->quiet) print_measures(split_names[s->split], t, m);
+        if (!s->quiet && t->signature) printf("signature  %s\n", t->signature());
         return flush_stdout();
     }
     vpps_stats stats;
     VPPS_TRY(vpps_handle_stats(x->handle, &stats));
     json_t *o = json_pack("{ss ss si ss ss ss}", "model", s->network->name, "device", stats.device, "vps",
                           (int)stats.vps, "file", s->model, "data", corpus_name(s), "split", split_names[s->split]);
-    json_object_set_new(o, "sentences", json_integer(split->n_trees));
+    json_object_set_new(o, "sentences", json_integer(m->examples));
     json_object_set_new(o, "seconds", report_number(seconds));
-    json_object_set_new(o, "sentences_per_s", report_number(seconds > 0 ? split->n_trees / seconds : 0));
-    json_object_set_new(o, "accuracy", report_accuracy(a));
+    json_object_set_new(o, "sentences_per_s", report_number(seconds > 0 ? m->examples / seconds : 0));
+    set_result(o, t, m);
     return report_json_line(o, stdout);
 }
 

@@ -14,7 +14,7 @@ typedef struct train_summary {
     uint32_t epoch; /* finished since training began */
     double seconds; /* of training, without evaluation and files */
     double loss;    /* mean of the last epoch's batches */
-    accuracy split[N_SPLITS];
+    measures split[N_SPLITS];
     double best_dev;
     uint32_t best_epoch;
     double host_ms_per_batch, device_ms_per_batch;
@@ -29,15 +29,18 @@ typedef struct train_summary {
 /* A JSON number; null when it is not finite. */
 json_t *report_number(double x);
 
-/* {"root": ..., "nodes": ...}; null when not known. */
-json_t *report_accuracy(const accuracy *a);
+/* An object with the metrics' names, e.g. {"root": ..., "nodes": ...}; null when not known. */
+json_t *report_measures(const task *t, const measures *m);
+
+/* A metric's value for people, e.g. "root 44.1%". */
+void report_metric(const metric *kind, double value, char *text, size_t n);
 
 /* The object that `vpps train --json` ends with. */
 json_t *report_train_json(const train_summary *t);
 
 /* The summary on stdout: text, or the object. Fails with IO when stdout cannot be written. */
 vpps_status report_train(const train_summary *t);
-vpps_status report_eval(session *x, const corpus_split *split, const accuracy *a, double seconds);
+vpps_status report_eval(session *x, const measures *m, double seconds);
 
 /* One JSON object as a line; takes the object. Fails with IO, MEMORY. */
 vpps_status report_json_line(json_t *object, FILE *file);

@@ -11,11 +11,11 @@ static vpps_status script(settings *s, session *x, corpus *c) {
     VPPS_TRY(session_open_on(x, s, c)); /* a script depends on shapes only: no parameters are loaded */
 
     const corpus_split *train = &c->split[SPLIT_TRAIN];
-    uint32_t *order = malloc(train->n_trees * sizeof *order);
-    if (!order) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u trees", train->n_trees);
+    uint32_t *order = malloc(train->n_examples * sizeof *order);
+    if (!order) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", train->n_examples);
     corpus_shuffle(train, s->seed, 0, order);
     vpps_node loss;
-    vpps_status status = session_add_batch(x, train, order, vpps_min_u32(s->batch, train->n_trees), &loss);
+    vpps_status status = session_add_batch(x, c, train, order, vpps_min_u32(s->batch, train->n_examples), &loss);
     free(order);
     VPPS_TRY(status);
     VPPS_TRY(vpps_disassemble(x->handle, x->graph, loss, stdout));
@@ -23,9 +23,6 @@ static vpps_status script(settings *s, session *x, corpus *c) {
 }
 
 int command_script(settings *s) {
-    if (options_given(s, "data") && options_given(s, "generate")) {
-        return report_usage("script", "--data and --generate exclude each other");
-    }
     session x = {0};
     corpus c = {0};
     const vpps_status status = script(s, &x, &c);

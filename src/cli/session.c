@@ -1,4 +1,4 @@
-/* session.c - from settings to a specialised engine, and from trees to a batch's graph. */
+/* session.c - from settings to a specialised engine, and from examples to a batch's graph. */
 #include "session.h"
 #include "base/base.h"
 
@@ -49,8 +49,6 @@ vpps_status session_open(session *x, const settings *s) {
 
 vpps_status session_open_on(session *x, settings *s, corpus *c) {
     VPPS_TRY(corpus_open(c, s));
-    s->net.classes = c->classes;
-    s->net.words = vpps_vocab_size(c->vocab);
     return session_open(x, s);
 }
 
@@ -64,32 +62,90 @@ void session_close(session *x) {
     memset(x, 0, sizeof *x);
 }
 
-vpps_status session_add_trees(session *x, const corpus_split *split, const uint32_t *trees, uint32_t n, net_heads heads,
-                              uint32_t *n_nodes) {
-    vpps_graph_clear(x->graph);
+vpps_status session_add(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                        net_heads heads, uint32_t *n_positions) {
+    const network *net = x->settings->network;
     size_t at = 0;
+    vpps_graph_clear(x->graph);
     for (uint32_t i = 0; i < n; i++) {
-        const vpps_tree tree = vpps_treebank_tree(split->bank, trees[i]);
-        if (!VPPS_RESERVE(x->scores.logits, x->logits_capacity, at + tree.n_nodes) ||
-            !VPPS_RESERVE(x->scores.nll, x->nll_capacity, at + tree.n_nodes)) {
-            return vpps_fail(VPPS_MEMORY, "no memory for a batch of %zu tree nodes", at + tree.n_nodes);
+        net_example example;
+        VPPS_TRY(corpus_example(c, net->kind, split, examples[i], &example));
+        const uint32_t positions = net_positions(net->kind, &example);
+        if (!VPPS_RESERVE(x->scores.logits, x->logits_capacity, at + positions) ||
+            !VPPS_RESERVE(x->scores.nll, x->nll_capacity, at + positions)) {
+            return vpps_fail(VPPS_MEMORY, "no memory for a batch of %zu positions", at + positions);
         }
         const net_scores scores = {x->scores.logits + at, x->scores.nll + at};
-        VPPS_TRY(x->settings->network->add_tree(x->net, x->graph, &tree, split->words, heads, &scores));
-        at += tree.n_nodes;
+        VPPS_TRY(net->add(x->net, x->graph, &example, heads, &scores));
+        at += positions;
     }
-    *n_nodes = (uint32_t)at;
+    *n_positions = (uint32_t)at;
     return VPPS_OK;
 }
 
-vpps_status session_add_batch(session *x, const corpus_split *split, const uint32_t *trees, uint32_t n,
-                              vpps_node *loss) {
-    uint32_t n_nodes, n_losses = 0;
-    VPPS_TRY(session_add_trees(x, split, trees, n, (net_heads)x->settings->net.loss, &n_nodes));
+/* The sum of the losses on the graph; VPPS_NO_NODE: there are none. */
+static vpps_node sum_losses(session *x, uint32_t n_positions, uint32_t *counted) {
     vpps_node *losses = x->scores.nll; /* closed up in place */
-    for (uint32_t k = 0; k < n_nodes; k++) {
-        if (losses[k] != VPPS_NO_NODE) losses[n_losses++] = losses[k];
+    *counted = 0;
+    for (uint32_t k = 0; k < n_positions; k++) {
+        if (losses[k] != VPPS_NO_NODE) losses[(*counted)++] = losses[k];
     }
-    *loss = vpps_scale(x->graph, vpps_sum(x->graph, n_losses, losses), 1.0f / (float)n);
+    return *counted ? vpps_sum(x->graph, *counted, losses) : VPPS_NO_NODE;
+}
+
+vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                              vpps_node *loss) {
+    uint32_t n_positions, counted;
+    VPPS_TRY(session_add(x, c, split, examples, n, (net_heads)x->settings->net.loss, &n_positions));
+    *loss = vpps_scale(x->graph, sum_losses(x, n_positions, &counted), 1.0f / (float)n);
     return vpps_graph_status(x->graph);
+}
+
+vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                        double *nll, uint64_t *counted) {
+    uint32_t n_positions, n_losses;
+    float sum = 0, *out = &sum;
+    VPPS_TRY(session_add(x, c, split, examples, n, NET_HEADS_LABELLED, &n_positions));
+    const vpps_node node = sum_losses(x, n_positions, &n_losses);
+    if (n_losses) VPPS_TRY(vpps_forward(x->handle, x->graph, 1, &node, &out));
+    *nll = (double)sum;
+    *counted = n_losses;
+    return VPPS_OK;
+}
+
+static int32_t argmax(const float *x, uint32_t n) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        if (x[i] > x[best]) best = i;
+    }
+    return (int32_t)best;
+}
+
+vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                            net_heads heads, int32_t **predicted, size_t *capacity) {
+    const uint32_t classes = x->settings->net.classes;
+    uint32_t n_positions, n_heads = 0;
+    VPPS_TRY(session_add(x, c, split, examples, n, heads, &n_positions));
+    if (!VPPS_RESERVE(*predicted, *capacity, n_positions)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %u predictions", n_positions);
+    }
+    vpps_node *nodes = x->scores.logits; /* closed up in place */
+    for (uint32_t k = 0; k < n_positions; k++) {
+        const bool asked = nodes[k] != VPPS_NO_NODE;
+        (*predicted)[k] = asked ? 0 : -1;
+        if (asked) nodes[n_heads++] = nodes[k];
+    }
+    if (!n_heads) return VPPS_OK;
+    float *values = malloc((size_t)n_heads * classes * sizeof *values);
+    float **outs = malloc(n_heads * sizeof *outs);
+    vpps_status status = VPPS_OK;
+    if (!values || !outs) status = vpps_fail(VPPS_MEMORY, "no memory for the scores of %u positions", n_heads);
+    for (uint32_t j = 0; status == VPPS_OK && j < n_heads; j++) outs[j] = values + (size_t)j * classes;
+    if (status == VPPS_OK) status = vpps_forward(x->handle, x->graph, n_heads, nodes, outs);
+    for (uint32_t k = 0, j = 0; status == VPPS_OK && k < n_positions; k++) {
+        if ((*predicted)[k] == 0) (*predicted)[k] = argmax(outs[j++], classes);
+    }
+    free(outs);
+    free(values);
+    return status;
 }

@@ -12,24 +12,33 @@ typedef struct session {
     void (*log)(void *context, const char *line); /* what the engine tells; set before opening, else stderr is told */
     void *log_context;
     void *net;
-    net_scores scores; /* of the batch on the graph: one after the other, in order of its trees' nodes */
+    net_scores scores; /* of the batch on the graph: one after the other, in order of its examples' positions */
     size_t logits_capacity, nll_capacity;
 } session;
 
-/* Declares the network of s (whose net.words and net.classes are set), makes the handle and records the cells. s must
- * outlive the session. Free with session_close in any case. */
+/* Declares the network of s (whose net's sizes are set), makes the handle and records the cells. s must outlive the
+ * session. Free with session_close in any case. */
 vpps_status session_open(session *x, const settings *s);
 
 /* Opens the data that s asks for, then the session with the network that fits it. Free both in any case. */
 vpps_status session_open_on(session *x, settings *s, corpus *c);
 void session_close(session *x);
 
-/* Clears the graph and adds n trees of a split; x->scores then holds *n_nodes entries. */
-vpps_status session_add_trees(session *x, const corpus_split *split, const uint32_t *trees, uint32_t n, net_heads heads,
-                              uint32_t *n_nodes);
+/* Clears the graph and adds n examples of a split; x->scores then holds *n_positions entries. */
+vpps_status session_add(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                        net_heads heads, uint32_t *n_positions);
 
-/* The same for training: *loss is the sum over the nodes that count, divided by the number of trees. */
-vpps_status session_add_batch(session *x, const corpus_split *split, const uint32_t *trees, uint32_t n,
+/* The same for training: *loss is the sum over the positions that count, divided by the number of examples. */
+vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               vpps_node *loss);
+
+/* The same, and then: *nll is the sum over the positions that count, of which there are *counted. */
+vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                        double *nll, uint64_t *counted);
+
+/* The same, and then: the class of every position where `heads` asks for one (elsewhere -1), one example after the
+ * other in *predicted, which is made to fit (*capacity) and freed by the caller. */
+vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                            net_heads heads, int32_t **predicted, size_t *capacity);
 
 #endif

@@ -1,4 +1,4 @@
-/* train.c - `vpps train`: epochs over shuffled trees, with evaluation, checkpoints, log and plot.
+/* train.c - `vpps train`: epochs over shuffled examples, with evaluation, checkpoints, log and plot.
  *
  * vpps_fb only starts a batch, and returns the loss of the batch before: so the graph of one batch is built while the
  * device runs another. Only the end of an epoch, a checkpoint and an evaluation wait.
@@ -23,7 +23,7 @@ typedef struct trainer {
     progress progress;
     run_log log;
     plot plot;
-    uint32_t *order;                             /* the epoch's permutation of the training trees */
+    uint32_t *order;                             /* the epoch's permutation of the training part */
     uint64_t batches;                            /* of this run */
     bool in_flight;                              /* the latest batch's loss has not been taken yet */
     uint32_t flight_batch;                       /* its number in the epoch, from 1 */
@@ -33,7 +33,7 @@ typedef struct trainer {
 } trainer;
 
 static uint32_t batches_per_epoch(const trainer *t) {
-    const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_trees;
+    const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples;
     return n / t->s->batch + (n % t->s->batch != 0);
 }
 
@@ -80,16 +80,16 @@ static vpps_status open_trainer(trainer *t) {
         return vpps_fail(VPPS_FORMAT, "%s stands at batch %u of an epoch, but the data has %u: other data?", s->resume,
                          t->position.batch, batches_per_epoch(t));
     }
-    const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_trees;
+    const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples;
     t->order = malloc(n * sizeof *t->order);
-    if (!t->order) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u trees", n);
+    if (!t->order) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", n);
 
     const char *data = corpus_name(s);
-    snprintf(t->plot.title, sizeof t->plot.title, "%s on %.80s", s->network->name, data);
+    plot_open(&t->plot, s->network->name, data, task_for(s));
     vpps_stats stats;
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
-    progress_line(&t->progress, "%s on %s: %u trees, %u words, %u classes; %s with %u VPs", s->network->name, data, n,
-                  s->net.words, s->net.classes, stats.device, stats.vps);
+    progress_line(&t->progress, "%s on %s: %u %s, %u words, %u classes; %s with %u VPs", s->network->name, data, n,
+                  task_for(s)->examples, s->net.words, s->net.classes, stats.device, stats.vps);
     if (t->position.epoch || t->position.batch) {
         progress_line(&t->progress, "resumed from %s after epoch %u, batch %u", s->resume, t->position.epoch,
                       t->position.batch);
@@ -145,10 +145,10 @@ static vpps_status save(trainer *t) {
 static vpps_status train_batch(trainer *t) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
     const uint32_t first = t->position.batch * t->s->batch;
-    const uint32_t n = vpps_min_u32(t->s->batch, train->n_trees - first);
+    const uint32_t n = vpps_min_u32(t->s->batch, train->n_examples - first);
     vpps_node loss;
     float stale;
-    VPPS_TRY(session_add_batch(&t->session, train, t->order + first, n, &loss));
+    VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->order + first, n, &loss));
     VPPS_TRY(vpps_fb(t->session.handle, t->session.graph, loss, &stale));
     if (t->in_flight) VPPS_TRY(take_loss(t, stale));
     t->in_flight = true;
@@ -167,17 +167,25 @@ static vpps_status train_batch(trainer *t) {
 
 static bool at_limit(const trainer *t) { return t->s->max_batches && t->batches >= t->s->max_batches; }
 
+/* It follows from the epoch alone, so that a resumed one has the same. */
+static vpps_status set_learning_rate(trainer *t) {
+    const double lr = (double)t->s->lr * pow((double)t->s->lr_decay, t->position.epoch);
+    return t->s->lr_decay < 1 ? vpps_set_learning_rate(t->session.handle, (float)lr) : VPPS_OK;
+}
+
 /* The rest of an epoch, or as much of it as the limits and signals leave. */
 static vpps_status train_epoch(trainer *t) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
     char label[32];
     snprintf(label, sizeof label, "epoch %u/%u", t->position.epoch + 1, t->s->epochs);
-    progress_begin(&t->progress, label, (uint64_t)t->position.batch * t->s->batch, train->n_trees);
+    progress_begin(&t->progress, label, task_for(t->s)->examples, (uint64_t)t->position.batch * t->s->batch,
+                   train->n_examples);
     corpus_shuffle(train, t->s->seed, t->position.epoch, t->order);
+    VPPS_TRY(set_learning_rate(t));
     while (t->position.batch < batches_per_epoch(t) && !interrupted && !at_limit(t)) {
         VPPS_TRY(train_batch(t));
         const uint64_t done = (uint64_t)t->position.batch * t->s->batch;
-        progress_update(&t->progress, done < train->n_trees ? done : train->n_trees, mean_loss(t));
+        progress_update(&t->progress, done < train->n_examples ? done : train->n_examples, mean_loss(t));
         if (t->s->save_every && t->batches % t->s->save_every == 0) {
             VPPS_TRY(settle(t));
             VPPS_TRY(save(t));
@@ -191,28 +199,32 @@ static vpps_status train_epoch(trainer *t) {
 static vpps_status evaluate(trainer *t) {
     const uint64_t begin = vpps_now_ns();
     for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
-        accuracy *a = &t->summary.split[i];
-        if (!t->corpus.split[i].bank) continue;
-        VPPS_TRY(evaluate_split(&t->session, &t->corpus.split[i], &interrupted, a));
+        measures *m = &t->summary.split[i];
+        if (!t->corpus.split[i].present) continue;
+        VPPS_TRY(task_for(t->s)->measure(&t->session, &t->corpus, &t->corpus.split[i], &interrupted, m));
         const double epoch = t->position.epoch + (double)t->position.batch / batches_per_epoch(t);
-        VPPS_TRY(plot_accuracy(&t->plot, i, epoch, a));
+        VPPS_TRY(plot_measures(&t->plot, i, epoch, m));
     }
     t->eval_ns += vpps_now_ns() - begin;
     return VPPS_OK;
 }
 
 static void print_epoch(trainer *t, double loss, double rate) {
-    char text[2][64] = {"", ""}, nodes[24];
+    const task *kind = task_for(t->s);
+    char text[256] = "", value[64];
+    size_t len = 0;
     for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
-        const accuracy *a = &t->summary.split[i];
-        if (!a->known) continue;
-        *nodes = '\0';
-        if (a->nodes > a->roots) snprintf(nodes, sizeof nodes, " nodes %.1f%%", 100 * accuracy_nodes(a));
-        snprintf(text[i - SPLIT_DEV], sizeof text[0], "  %s root %.1f%%%s", split_names[i], 100 * accuracy_root(a),
-                 nodes);
+        const measures *m = &t->summary.split[i];
+        for (int k = 0; k < MAX_METRICS && kind->metrics[k].name && m->known; k++) {
+            if (isnan(m->value[k])) continue;
+            report_metric(&kind->metrics[k], m->value[k], value, sizeof value);
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %s", k ? "" : "  ", k ? "" : split_names[i],
+                                    value);
+            if (len >= sizeof text) len = sizeof text - 1;
+        }
     }
-    progress_line(&t->progress, "epoch %u/%u  loss %.4f%s%s  %.0f trees/s", t->position.epoch, t->s->epochs, loss,
-                  text[0], text[1], rate);
+    progress_line(&t->progress, "epoch %u/%u  loss %.4f%s  %.0f %s/s", t->position.epoch, t->s->epochs, loss, text,
+                  rate, kind->examples);
 }
 
 /* After the last batch of an epoch: the position moves to the next one, which a checkpoint then names. */
@@ -226,14 +238,16 @@ static vpps_status finish_epoch(trainer *t, double rate) {
     for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
     const bool last = p->epoch == t->s->epochs;
     if (t->s->eval_every && (p->epoch % t->s->eval_every == 0 || last)) VPPS_TRY(evaluate(t));
-    const accuracy *dev = &t->summary.split[SPLIT_DEV];
-    if (dev->known && accuracy_root(dev) > p->best_dev) {
-        p->best_dev = accuracy_root(dev);
+    const measures *dev = &t->summary.split[SPLIT_DEV];
+    const uint32_t first = measures_first(dev);
+    const metric *decides = &task_for(t->s)->metrics[first];
+    if (dev->known && (p->best_dev < 0 || metric_better(decides, dev->value[first], p->best_dev))) {
+        p->best_dev = dev->value[first];
         p->best_epoch = p->epoch;
     }
     t->summary.loss = loss;
     print_epoch(t, loss, rate);
-    VPPS_TRY(log_epoch(&t->log, p->epoch, loss, rate, dev, &t->summary.split[SPLIT_TEST]));
+    VPPS_TRY(log_epoch(&t->log, p->epoch, loss, rate, task_for(t->s), dev, &t->summary.split[SPLIT_TEST]));
     if (t->s->plot) VPPS_TRY(plot_write(&t->plot, t->s->plot));
     return save(t);
 }
@@ -272,11 +286,11 @@ static vpps_status train(trainer *t) {
     const uint64_t begin = vpps_now_ns();
     t->summary.loss = NAN;
     while (t->position.epoch < t->s->epochs && !interrupted && !at_limit(t)) {
-        const uint64_t epoch_begin = vpps_now_ns(), trees_before = t->summary.sentences;
+        const uint64_t epoch_begin = vpps_now_ns(), examples_before = t->summary.sentences;
         VPPS_TRY(train_epoch(t));
         const double seconds = (double)(vpps_now_ns() - epoch_begin) * 1e-9;
         if (t->position.batch < batches_per_epoch(t)) break;
-        VPPS_TRY(finish_epoch(t, (double)(t->summary.sentences - trees_before) / seconds));
+        VPPS_TRY(finish_epoch(t, (double)(t->summary.sentences - examples_before) / seconds));
     }
     const bool in_epoch = t->position.batch > 0;
     if (in_epoch) {
@@ -295,9 +309,6 @@ static vpps_status train(trainer *t) {
 }
 
 int command_train(settings *s) {
-    if (options_given(s, "data") && options_given(s, "generate")) {
-        return report_usage("train", "--data and --generate exclude each other");
-    }
     interrupt_install();
     trainer t = {.s = s};
     const vpps_status status = train(&t);

@@ -18,10 +18,10 @@ static void tell(void *context, const char *line) { progress_line(&((tuner *)con
 static vpps_status run_batch(tuner *t, uint64_t batch) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
     const settings *s = t->session.settings;
-    const uint32_t n = vpps_min_u32(s->batch, train->n_trees), batches = train->n_trees / n;
+    const uint32_t n = vpps_min_u32(s->batch, train->n_examples), batches = train->n_examples / n;
     if (batch % batches == 0) corpus_shuffle(train, s->seed, (uint32_t)(batch / batches), t->order);
     vpps_node loss;
-    VPPS_TRY(session_add_batch(&t->session, train, t->order + batch % batches * n, n, &loss));
+    VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->order + batch % batches * n, n, &loss));
     return vpps_fb(t->session.handle, t->session.graph, loss, NULL);
 }
 
@@ -44,8 +44,8 @@ static vpps_status tune(tuner *t, settings *s) {
     t->session.log = tell;
     t->session.log_context = t;
     VPPS_TRY(session_open_on(&t->session, s, &t->corpus));
-    t->order = malloc(t->corpus.split[SPLIT_TRAIN].n_trees * sizeof *t->order);
-    if (!t->order) return vpps_fail(VPPS_MEMORY, "no memory for the order of the trees");
+    t->order = malloc(t->corpus.split[SPLIT_TRAIN].n_examples * sizeof *t->order);
+    if (!t->order) return vpps_fail(VPPS_MEMORY, "no memory for the order of the examples");
     VPPS_TRY(find_plan(t));
     progress_end(&t->progress);
     if (s->json) return report_json_line(trials_json(t->session.handle), stdout);
@@ -58,9 +58,6 @@ static vpps_status tune(tuner *t, settings *s) {
 }
 
 int command_tune(settings *s) {
-    if (options_given(s, "data") && options_given(s, "generate")) {
-        return report_usage("tune", "--data and --generate exclude each other");
-    }
     if (!options_given(s, "device")) s->device = "cuda";
     interrupt_install();
     tuner t = {0};

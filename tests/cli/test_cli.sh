@@ -54,7 +54,7 @@ if not eval(sys.argv[2]):
 PY
 }
 
-tiny=(--trees 160 --hidden 12 --embed 8 --batch 16 --vps 2)
+tiny=(--examples 160 --hidden 12 --embed 8 --batch 16 --vps 2)
 train=("$vpps" train tree-lstm "${tiny[@]}")
 
 # ---------------------------------------------------------------- help and usage
@@ -75,7 +75,7 @@ every_option() { # what the manual promises
     "$vpps" train tree-lstm --help >out
     for o in data generate device vps batch epochs max-batches hidden embed optimizer lr weight-decay clip dropout \
         seed save resume log plot quiet json loss momentum gradients nonfinite caller portable verify pool-bytes \
-        watchdog-ms eval-every trees min-count; do
+        watchdog-ms eval-every examples min-count train dev test generate leaves lr-decay; do
         says out "--$o" || return 1
     done
 }
@@ -219,7 +219,7 @@ check "nothing was left to do" json out "o['batches'] == 0"
 interrupt() {
     local signal=$1
     rm -f stopped.ckpt stopped.jsonl
-    "$vpps" train tree-lstm --trees 4000 --hidden 32 --embed 16 --batch 16 --vps 2 --epochs 50 --save stopped.ckpt \
+    "$vpps" train tree-lstm --examples 4000 --hidden 32 --embed 16 --batch 16 --vps 2 --epochs 50 --save stopped.ckpt \
         --log stopped.jsonl --json >out 2>err &
     local pid=$!
     for _ in $(seq 100); do
@@ -289,7 +289,7 @@ check "stdout is full" full
 
 # A network's own generator, and a network that classifies roots only.
 complete=("$vpps" train tree-fc --leaves 20 --hidden 8 --vps 2)
-check "complete trees" exits 0 "${complete[@]}" --trees 80 --epochs 1 --save complete.ckpt --json
+check "complete trees" exits 0 "${complete[@]}" --examples 80 --epochs 1 --save complete.ckpt --json
 check "complete trees: named, roots only" json out \
     "o['data'] == 'complete trees' and o['sentences'] == 80 and o['test']['root'] >= 0 and o['test']['nodes'] is None"
 check "complete trees: resumed" exits 0 "$vpps" train tree-fc --resume complete.ckpt --epochs 2 --json
@@ -299,7 +299,7 @@ check "complete trees: another generator" fails_with 1 "--generate complete" "$v
     --resume complete.ckpt --generate listops
 check "complete trees for another network" exits 0 "$vpps" train tree-lstm --generate complete --leaves 5 "${tiny[@]}" \
     --epochs 1 --quiet
-check "roots only" exits 0 "$vpps" train td-rnn --trees 160 --hidden 8 --vps 2 --epochs 1 --save roots.ckpt
+check "roots only" exits 0 "$vpps" train td-rnn --examples 160 --hidden 8 --vps 2 --epochs 1 --save roots.ckpt
 check "roots only: no other accuracy" test -z "$(grep nodes out err)"
 roots() { # the root has a class, no other node
     "$vpps" predict td-rnn --model roots.ckpt <trees.txt >out 2>err && [ "$(grep -cE '^\([0-9] ' out)" = 3 ] &&
@@ -340,7 +340,7 @@ small=(--hidden 8 --embed 8 --vps 2 --epochs 1 --batch 10)
 check "train --data DIR" exits 0 "$vpps" train tree-lstm --data data "${small[@]}" --save data.ckpt --json
 check "train --data DIR: dev, no test" json out "o['dev']['root'] >= 0 and o['test'] is None and o['sentences'] == 60"
 check "eval takes the checkpoint's data" exits 0 "$vpps" eval tree-lstm --model data.ckpt --split dev
-check "a part that is not there" fails_with 1 "test.txt" "$vpps" eval tree-lstm --model data.ckpt
+check "a part that is not there" fails_with 1 "the test part is missing" "$vpps" eval tree-lstm --model data.ckpt
 check "train --data FILE" exits 0 "$vpps" train tree-lstm --data data/train.txt "${small[@]}" --json
 check "train --data FILE: no evaluation" json out "o['accuracy'] is None"
 check "train --data FILE --loss root" exits 0 "$vpps" train tree-lstm --data data/train.txt "${small[@]}" --loss root
@@ -349,7 +349,7 @@ check "train --data FILE --loss root" exits 0 "$vpps" train tree-lstm --data dat
 
 on_terminal() { script -qec "$*" typescript </dev/null >/dev/null 2>&1; }
 bar() {
-    on_terminal "$vpps train tree-lstm --trees 2000 --epochs 2 --hidden 32 --vps 2" &&
+    on_terminal "$vpps train tree-lstm --examples 2000 --epochs 2 --hidden 32 --vps 2" &&
         grep -q $'\033\[K.*left' typescript
 }
 if command -v script >/dev/null; then
@@ -364,10 +364,10 @@ export VPPS_CACHE_DIR=$work/cache
 want="Usage: vpps plan tree-lstm [OPTION...]" check "vpps plan --help" helps plan tree-lstm
 want="Usage: vpps kernel tree-lstm [OPTION...]" check "vpps kernel --help" helps kernel tree-lstm
 plan=("$vpps" plan tree-lstm --arch sm_90 --sms 132)
-check "plan" exits 0 "${plan[@]}"
+check "plan" exits 0 "${plan[@]}" --hidden 96
 check "plan: the machine" says out "132 SMs of 65536 registers"
 check "plan: 16 of 96 VPs" says out "... 80 more VPs"
-check "plan: all VPs" exits 0 "${plan[@]}" --vps-shown 0
+check "plan: all VPs" exits 0 "${plan[@]}" --hidden 96 --vps-shown 0
 check "plan: a line a VP" test "$(grep -cE '^ *[0-9]+ +[0-9]+ .* %$' out)" = 96
 check "plan --json" exits 0 "${plan[@]}" --hidden 512 --embed 512 --json
 check "plan --json: hidden 512 fills the registers" json out "len(o['plans']) == 1 and o['plans'][0]['sms'] == 132 \
@@ -429,7 +429,7 @@ check "train takes them" exits 0 "${train[@]}" --max-batches 1 --eval-every 0 --
     --strategy partial-deferred --no-tuning
 
 # tune on software SIMT (its times mean nothing, but all the steps are taken), and what train then says.
-tune=(env "VPPS_CACHE_DIR=$PWD/tune-cache" "$vpps" tune tree-lstm --hidden 16 --embed 16 --trees 40 --batch 2 --device simt)
+tune=(env "VPPS_CACHE_DIR=$PWD/tune-cache" "$vpps" tune tree-lstm --hidden 16 --embed 16 --examples 40 --batch 2 --device simt)
 remembered() { # without a compiler for software SIMT: the reason
     if ! command -v "${VPPS_CXX:-c++}" >/dev/null; then exits 1 "${tune[@]}" && says err "compiler"; return; fi
     exits 0 "${tune[@]}" --rpw 2 --threads 256 --ctas 1 --json || return 1
@@ -440,9 +440,9 @@ len(o['trials']) == 4 and all(t['rpw'] == 2 and t['state'] != 'waiting' for t in
 }
 not_instrumented() { ! nm -D "$vpps" 2>/dev/null | grep -q __tsan; }
 if not_instrumented; then check "tune finds a plan, and remembers it" remembered; fi
-check "tune without a GPU" exits 1 env VPPS_LIBCUDA=/nowhere "$vpps" tune tree-lstm --trees 40
+check "tune without a GPU" exits 1 env VPPS_LIBCUDA=/nowhere "$vpps" tune tree-lstm --examples 40
 check "tune without a GPU: the reason" says err "/nowhere"
-check "tune on the cpu has nothing to do" exits 0 "$vpps" tune tree-lstm --trees 40 --device cpu
+check "tune on the cpu has nothing to do" exits 0 "$vpps" tune tree-lstm --examples 40 --device cpu
 check "auto falls back" exits 0 env VPPS_LIBCUDA=/nowhere "${train[@]}" --max-batches 1 --eval-every 0 --device auto
 check "auto falls back: one line says why" says err "using the cpu: "
 

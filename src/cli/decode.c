@@ -1,0 +1,356 @@
+/* decode.c - see decode.h. */
+#include "decode.h"
+#include "base/base.h"
+
+#include <math.h>
+
+/* ---------------------------------------------------------------- what is kept */
+
+/* Nodes of a forward pass, and their values on the host. */
+typedef struct value {
+    uint32_t rows, cols;
+    size_t at; /* in `values` */
+} value;
+
+typedef struct fetched {
+    value *list;
+    vpps_node *nodes;
+    float **outs;
+    float *values;
+    size_t n, n_values;
+    size_t list_capacity, nodes_capacity, outs_capacity, values_capacity;
+} fetched;
+
+/* Hypotheses share their beginnings: each word knows the one before it. */
+typedef struct link {
+    size_t before; /* NO_LINK: it is the first */
+    uint32_t word;
+} link;
+
+#define NO_LINK SIZE_MAX
+
+typedef struct hypothesis {
+    double sum;    /* log-probability of its words */
+    size_t states; /* the first of its states among the fetched values */
+    size_t last;   /* link */
+} hypothesis;
+
+/* A hypothesis with one word more. */
+typedef struct candidate {
+    hypothesis from; /* its sum has the word */
+    uint32_t word;
+} candidate;
+
+typedef struct source {
+    uint64_t max_words;
+    uint32_t n_states, n_memory;
+    size_t memory;    /* the first of its memory among the encoders' values */
+    hypothesis *live; /* from good to bad */
+    uint32_t n_live;
+    bool ended; /* is there a best one? */
+    double score;
+    size_t best; /* its last link */
+} source;
+
+typedef struct batch {
+    const decoder *d;
+    uint32_t n;
+    source *sources;
+    hypothesis *live;   /* all sources' */
+    fetched encoded;    /* of each source its states, then its memory */
+    fetched made[2];    /* of each hypothesis its states, then its logits; of this step and of the one before */
+    vpps_node *memory;  /* one source's */
+    candidate *choices; /* one source's, from good to bad */
+    link *links;
+    size_t n_links, memory_capacity, links_capacity;
+} batch;
+
+static void free_fetched(fetched *f) {
+    free(f->list);
+    free(f->nodes);
+    free(f->outs);
+    free(f->values);
+}
+
+static void close_batch(batch *b) {
+    free_fetched(&b->encoded);
+    free_fetched(&b->made[0]);
+    free_fetched(&b->made[1]);
+    free(b->sources);
+    free(b->live);
+    free(b->memory);
+    free(b->choices);
+    free(b->links);
+}
+
+static vpps_status open_batch(batch *b) {
+    const size_t beam = b->d->options.beam;
+    b->sources = calloc(b->n, sizeof *b->sources);
+    b->live = calloc(b->n * beam, sizeof *b->live);
+    b->choices = calloc(2 * beam, sizeof *b->choices);
+    if (!b->sources || !b->live || !b->choices) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %u beams of %zu hypotheses", b->n, beam);
+    }
+    for (uint32_t i = 0; i < b->n; i++) b->sources[i].live = b->live + i * beam;
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- values between the device and the host */
+
+static vpps_status want(fetched *f, const vpps_graph *g, vpps_node x) {
+    value v = {.at = f->n_values};
+    VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(vpps_node_shape(g, x, &v.rows, &v.cols));
+    if (!VPPS_RESERVE(f->list, f->list_capacity, f->n + 1) || !VPPS_RESERVE(f->nodes, f->nodes_capacity, f->n + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %zu values of a decoder", f->n + 1);
+    }
+    f->nodes[f->n] = x;
+    f->list[f->n++] = v;
+    f->n_values += (size_t)v.rows * v.cols;
+    return VPPS_OK;
+}
+
+static vpps_status fetch(fetched *f, const decoder *d) {
+    if (!f->n) return VPPS_OK; /* encoders of nothing */
+    if (!VPPS_RESERVE(f->values, f->values_capacity, f->n_values) || !VPPS_RESERVE(f->outs, f->outs_capacity, f->n)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %zu numbers of a decoder", f->n_values);
+    }
+    for (size_t i = 0; i < f->n; i++) f->outs[i] = f->values + f->list[i].at;
+    return vpps_forward(d->handle, d->graph, (uint32_t)f->n, f->nodes, f->outs);
+}
+
+static vpps_node give_back(const fetched *f, size_t i, vpps_graph *g) {
+    const value *v = &f->list[i];
+    return vpps_input(g, v->rows, v->cols, f->values + v->at);
+}
+
+/* ---------------------------------------------------------------- before the first word */
+
+static uint64_t most_words(const decoder *d, const net_example *x) {
+    if (d->options.max_words) return d->options.max_words;
+    const uint64_t positions = d->net->kind == NET_PAIRS ? x->sentence.n_words : x->lattice->n_nodes - 1;
+    return 2 * positions + 10;
+}
+
+static vpps_status encode(batch *b, decode_example *example, void *context) {
+    const decoder *d = b->d;
+    fetched *to = &b->encoded;
+    vpps_graph_clear(d->graph);
+    for (uint32_t i = 0; i < b->n; i++) {
+        source *s = &b->sources[i];
+        net_example x = {0};
+        net_decoding step = {0};
+        VPPS_TRY(example(context, i, &x));
+        VPPS_TRY(d->net->encode(d->instance, d->graph, &x, &step));
+        s->max_words = most_words(d, &x);
+        s->n_states = step.n_states;
+        s->n_memory = step.n_memory;
+        s->live[0] = (hypothesis){.states = to->n, .last = NO_LINK};
+        s->n_live = 1;
+        for (uint32_t k = 0; k < step.n_states; k++) VPPS_TRY(want(to, d->graph, step.states[k]));
+        s->memory = to->n;
+        for (uint32_t k = 0; k < step.n_memory; k++) VPPS_TRY(want(to, d->graph, step.memory[k]));
+    }
+    return fetch(to, d);
+}
+
+/* ---------------------------------------------------------------- a step of the network, for all hypotheses */
+
+static vpps_status add_step(const batch *b, const source *s, const hypothesis *h, const fetched *from, fetched *to) {
+    const decoder *d = b->d;
+    net_decoding step = {.n_states = s->n_states, .memory = b->memory, .n_memory = s->n_memory};
+    for (uint32_t k = 0; k < s->n_states; k++) step.states[k] = give_back(from, h->states + k, d->graph);
+    const uint32_t word = h->last == NO_LINK ? d->end_word : b->links[h->last].word;
+    VPPS_TRY(d->net->decode(d->instance, d->graph, word, &step));
+
+    for (uint32_t k = 0; k < s->n_states; k++) VPPS_TRY(want(to, d->graph, step.states[k]));
+    VPPS_TRY(want(to, d->graph, step.logits));
+    const value *logits = &to->list[to->n - 1];
+    if (logits->rows == d->classes && logits->cols == 1) return VPPS_OK;
+    return vpps_fail(VPPS_SHAPE, "%s says %u x %u logits; expected %u x 1", d->net->name, logits->rows, logits->cols,
+                     d->classes);
+}
+
+static vpps_status add_steps(batch *b, const fetched *from, fetched *to) {
+    vpps_graph_clear(b->d->graph);
+    to->n = to->n_values = 0;
+    for (const source *s = b->sources; s < b->sources + b->n; s++) {
+        if (!s->n_live) continue;
+        if (!VPPS_RESERVE(b->memory, b->memory_capacity, s->n_memory)) {
+            return vpps_fail(VPPS_MEMORY, "no memory for the %u vectors of a source", s->n_memory);
+        }
+        for (uint32_t k = 0; k < s->n_memory; k++) b->memory[k] = give_back(&b->encoded, s->memory + k, b->d->graph);
+        for (uint32_t j = 0; j < s->n_live; j++) VPPS_TRY(add_step(b, s, &s->live[j], from, to));
+    }
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- which hypotheses go on */
+
+static double score(const decoder *d, double sum, uint64_t length) {
+    const double alpha = d->options.beam > 1 ? d->options.length_penalty : 0;
+    return sum / pow((5 + (double)length) / 6, alpha);
+}
+
+/* Adds c to the `most` best. Of equals, the first to come stays in front. */
+static void choose(candidate *best, size_t *n, size_t most, candidate c) {
+    if (*n == most && c.from.sum <= best[most - 1].from.sum) return;
+    size_t i = *n < most ? (*n)++ : most - 1;
+    for (; i > 0 && best[i - 1].from.sum < c.from.sum; i--) best[i] = best[i - 1];
+    best[i] = c;
+}
+
+/* log sum over j of exp(x[j]); not finite if there is no such thing. */
+static double log_sum(const float *x, uint32_t n) {
+    double most = -INFINITY, sum = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        if (x[j] > most) most = x[j];
+    }
+    for (uint32_t j = 0; j < n; j++) sum += exp(x[j] - most);
+    return most + log(sum);
+}
+
+/* The best continuations of a source's hypotheses, whose states and logits begin at values[at]. */
+static vpps_status continue_all(batch *b, const source *s, const fetched *made, size_t at, size_t *n) {
+    const decoder *d = b->d;
+    *n = 0;
+    for (uint32_t k = 0; k < s->n_live; k++, at += s->n_states + 1) {
+        const float *logits = made->values + made->list[at + s->n_states].at;
+        const double all = log_sum(logits, d->classes);
+        if (!isfinite(all)) return vpps_fail(VPPS_NONFINITE, "%s: logits are not finite", d->net->name);
+        for (uint32_t word = 0; word < d->classes; word++) {
+            const hypothesis h = {s->live[k].sum + (logits[word] - all), at, s->live[k].last};
+            choose(b->choices, n, 2 * (size_t)d->options.beam, (candidate){h, word});
+        }
+    }
+    return VPPS_OK;
+}
+
+static void end(const decoder *d, source *s, const hypothesis *h, uint64_t length) {
+    const double points = score(d, h->sum, length);
+    if (s->ended && points <= s->score) return;
+    s->ended = true;
+    s->score = points;
+    s->best = h->last;
+}
+
+static vpps_status keep(batch *b, source *s, const candidate *c) {
+    if (!VPPS_RESERVE(b->links, b->links_capacity, b->n_links + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for the words of hypotheses");
+    }
+    b->links[b->n_links] = (link){c->from.last, c->word};
+    s->live[s->n_live] = c->from;
+    s->live[s->n_live++].last = b->n_links++;
+    return VPPS_OK;
+}
+
+/* What all words that may still come can do for a hypothesis is to be certain, and many. */
+static bool has_lost(const decoder *d, const source *s, const hypothesis *h) {
+    return s->ended && s->score >= score(d, h->sum, s->max_words);
+}
+
+/* The next hypotheses of a source, which then have `length` words. */
+static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, uint64_t length) {
+    const decoder *d = b->d;
+    size_t n;
+    VPPS_TRY(continue_all(b, s, made, at, &n));
+    s->n_live = 0;
+    /* A hypothesis ends in one way only: of twice as many, at least `beam` go on, where there are so many. */
+    for (size_t rank = 0; rank < n; rank++) {
+        const candidate *c = &b->choices[rank];
+        if (c->word != d->end_word) {
+            if (s->n_live < d->options.beam) VPPS_TRY(keep(b, s, c));
+        } else if (rank < d->options.beam) {
+            end(d, s, &c->from, length);
+        }
+    }
+    while (s->n_live && has_lost(d, s, &s->live[s->n_live - 1])) s->n_live--;
+    if (length == s->max_words) {
+        if (!s->ended) end(d, s, &s->live[0], length);
+        s->n_live = 0;
+    }
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- all steps */
+
+static bool any_live(const batch *b) {
+    for (const source *s = b->sources; s < b->sources + b->n; s++) {
+        if (s->n_live) return true;
+    }
+    return false;
+}
+
+static vpps_status search(batch *b) {
+    const fetched *from = &b->encoded;
+    for (uint64_t length = 1; any_live(b); length++) {
+        fetched *to = &b->made[length % 2];
+        VPPS_TRY(add_steps(b, from, to));
+        VPPS_TRY(fetch(to, b->d));
+        size_t at = 0;
+        for (source *s = b->sources; s < b->sources + b->n; s++) {
+            const size_t next = at + (size_t)s->n_live * (s->n_states + 1);
+            if (s->n_live) VPPS_TRY(advance(b, s, to, at, length));
+            at = next;
+        }
+        from = to;
+    }
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- the result */
+
+static size_t count_words(const batch *b, size_t last) {
+    size_t n = 0;
+    for (; last != NO_LINK; last = b->links[last].before) n++;
+    return n;
+}
+
+static vpps_status collect(const batch *b, decoded *out) {
+    out->n = b->n;
+    out->first = calloc((size_t)b->n + 1, sizeof *out->first);
+    out->scores = calloc((size_t)b->n + 1, sizeof *out->scores);
+    for (uint32_t i = 0; out->first && i < b->n; i++) {
+        out->first[i + 1] = out->first[i] + count_words(b, b->sources[i].best);
+    }
+    if (out->first) out->words = calloc(out->first[b->n] + 1, sizeof *out->words);
+    if (!out->first || !out->scores || !out->words) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %u translations", b->n);
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        size_t at = out->first[i + 1];
+        for (size_t k = b->sources[i].best; k != NO_LINK; k = b->links[k].before) out->words[--at] = b->links[k].word;
+        out->scores[i] = b->sources[i].score;
+    }
+    return VPPS_OK;
+}
+
+void decoded_destroy(decoded *out) {
+    free(out->first);
+    free(out->words);
+    free(out->scores);
+    memset(out, 0, sizeof *out);
+}
+
+static vpps_status check(const decoder *d) {
+    if (!d->net->encode || !d->net->decode) return vpps_fail(VPPS_ARGUMENT, "%s does not translate", d->net->name);
+    if (!d->options.beam) return vpps_fail(VPPS_ARGUMENT, "a beam of 0; expected 1 or more");
+    if (d->end_word >= d->classes) {
+        return vpps_fail(VPPS_ARGUMENT, "end word %u; expected less than %u classes", d->end_word, d->classes);
+    }
+    if (d->options.length_penalty >= 0 && isfinite(d->options.length_penalty)) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "length penalty %g; expected 0 or more", (double)d->options.length_penalty);
+}
+
+vpps_status decode_batch(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out) {
+    memset(out, 0, sizeof *out);
+    VPPS_TRY(check(d));
+    batch b = {.d = d, .n = n};
+    vpps_status status = n ? open_batch(&b) : VPPS_OK;
+    if (status == VPPS_OK && n) status = encode(&b, example, context);
+    if (status == VPPS_OK) status = search(&b);
+    if (status == VPPS_OK) status = collect(&b, out);
+    if (status != VPPS_OK) decoded_destroy(out);
+    close_batch(&b);
+    return status;
+}

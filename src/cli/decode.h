@@ -1,0 +1,48 @@
+/* decode.h - what a network of pairs says to a source: greedy search and beam search. */
+#ifndef VPPS_CLI_DECODE_H
+#define VPPS_CLI_DECODE_H
+
+#include "models.h"
+
+typedef struct decoder_options {
+    uint32_t beam;        /* hypotheses of a source that are kept; 1: greedy search */
+    uint32_t max_words;   /* of a translation, its end word counted; 0: 10 and twice the source's words or characters */
+    float length_penalty; /* alpha below; 0: none. Greedy search has none */
+} decoder_options;
+
+/* Whose translations: a network, as it was recorded on a graph, and the handle of its model. */
+typedef struct decoder {
+    vpps_handle *handle;
+    vpps_graph *graph; /* is cleared */
+    const network *net;
+    void *instance;
+    uint32_t classes, end_word;
+    decoder_options options;
+} decoder;
+
+typedef struct decoded {
+    uint32_t n;
+    size_t *first;   /* n + 1: translation i is words[first[i] .. first[i + 1]), without the end word */
+    uint32_t *words; /* ids of classes */
+    double *scores;  /* n: what translations are ranked by */
+} decoded;
+
+/* Makes *x source number i; what it points to needs to live until the next call. */
+typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
+
+/* Translates n sources together: one forward pass for all encoders, then one for each word of all hypotheses.
+ *
+ * A hypothesis Y with log-probability log P(Y) has the score log P(Y) / lp(Y), lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha,
+ * of Wu et al. 2016 ("Google's Neural Machine Translation System", eq. 14 without the coverage of sources); |Y| counts
+ * the end word. At every step a source keeps the `beam` best hypotheses that go on; one that ends counts if it is among
+ * the `beam` best of the step. A hypothesis that goes on is dropped once its score cannot become better than the best
+ * ended one's; a source is done when it has none left, or max_words. What has not ended by then counts only if nothing
+ * has. Of equals the hypothesis that was the better one before wins, then the word with the lower id, and an ended one
+ * against later ones.
+ *
+ * Frees with decoded_destroy. Fails with ARGUMENT (options, the network's kind), NONFINITE (logits), SHAPE (their
+ * number), MEMORY, and as `example`, the network and vpps_forward do; *out is then empty. */
+vpps_status decode_batch(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);
+void decoded_destroy(decoded *out);
+
+#endif

@@ -1,0 +1,20 @@
+/* lattice_data.h - what the tasks on lattices share: the ids of characters and of the words on arcs. */
+#ifndef VPPS_CLI_LATTICE_DATA_H
+#define VPPS_CLI_LATTICE_DATA_H
+
+#include "task.h"
+
+/* Makes split->lattices of split->sentences, whose words are characters, and the corpus' lexicon. */
+vpps_status lattice_build(const corpus *c, corpus_split *split);
+
+/* The vocabularies of characters and of words, by how often arcs of the training part have them. */
+vpps_status lattice_learn(corpus *c, const settings *s);
+vpps_status lattice_map(const corpus *c, corpus_split *split);
+
+/* The lattice of an example; its tags are as they were read. */
+vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
+
+/* A vocabulary of "0" to "n - 1", for data that has numbers only. */
+vpps_status lattice_numbers(vpps_vocab **out, uint32_t n);
+
+#endif

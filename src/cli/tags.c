@@ -1,0 +1,123 @@
+/* tags.c - tags as classes, and how they are measured: see task.h. */
+#include "base/base.h"
+#include "task.h"
+
+#include <math.h>
+
+enum { F1, ACCURACY, PRECISION, RECALL };
+
+/* Columns at tabs; without tabs, at spaces, where the first token of the text has no '|'. */
+vpps_status tags_read(vpps_sentences *s, const task_text *text) {
+    const char *begin = text->text, *end = begin + text->len;
+    while (begin < end && (*begin == '\n' || *begin == '\r' || *begin == ' ')) begin++;
+    const char *line_end = memchr(begin, '\n', (size_t)(end - begin));
+    if (line_end) end = line_end;
+    const bool tabs = memchr(begin, '\t', (size_t)(end - begin)) != NULL;
+    const char *token_end = memchr(begin, ' ', (size_t)(end - begin));
+    const bool bar = memchr(begin, '|', (size_t)((token_end ? token_end : end) - begin)) != NULL;
+    if (bar && !tabs) return vpps_sentences_read_tagged_text(s, text->name, text->text, text->len);
+    const vpps_columns columns = {.tabs = tabs};
+    return vpps_sentences_read_columns_text(s, text->name, text->text, text->len, &columns);
+}
+
+static vpps_status copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
+    char *text;
+    VPPS_TRY(vpps_vocab_to_text(from, &text));
+    const vpps_status status = vpps_vocab_from_text(out, text);
+    free(text);
+    return status;
+}
+
+vpps_status tags_learn(corpus *c, const vpps_vocab *tags) {
+    VPPS_TRY(copy_vocab(&c->vocab[VOCAB_CLASSES], tags));
+    c->classes = vpps_vocab_size(tags);
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- measuring */
+
+/* The network's tags, and behind them those that only this split has. ids: the split's -> these. */
+static vpps_status all_tags(const corpus *c, const vpps_vocab *split_tags, vpps_vocab **out, uint32_t **ids) {
+    VPPS_TRY(copy_vocab(out, c->vocab[VOCAB_CLASSES]));
+    for (uint32_t i = 0; i < vpps_vocab_size(split_tags); i++) {
+        const char *tag = vpps_vocab_word(split_tags, i);
+        uint32_t id;
+        VPPS_TRY(vpps_vocab_add(*out, tag, strlen(tag), &id));
+    }
+    return vpps_vocab_map(split_tags, *out, VPPS_NO_WORD, ids);
+}
+
+typedef struct tag_counter {
+    vpps_vocab *tags;
+    uint32_t *ids;
+    vpps_f1 *f1; /* NULL: the tags are no chunks */
+    uint32_t *gold, *predicted;
+    size_t gold_capacity, predicted_capacity;
+    uint64_t n, right;
+} tag_counter;
+
+static vpps_status open_counter(tag_counter *t, const corpus *c, const vpps_vocab *split_tags) {
+    VPPS_TRY(all_tags(c, split_tags, &t->tags, &t->ids));
+    const vpps_status status = vpps_f1_create(&t->f1, t->tags);
+    return status == VPPS_ARGUMENT ? VPPS_OK : status;
+}
+
+static void close_counter(tag_counter *t) {
+    vpps_f1_destroy(t->f1);
+    vpps_vocab_destroy(t->tags);
+    free(t->ids);
+    free(t->gold);
+    free(t->predicted);
+}
+
+static vpps_status count(tag_counter *t, const uint32_t *gold, const int32_t *predicted, uint32_t n) {
+    VPPS_TRY(task_copy_ids(&t->gold, &t->gold_capacity, gold, n, t->ids));
+    if (!VPPS_RESERVE(t->predicted, t->predicted_capacity, (size_t)n + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %u tags", n);
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        t->predicted[k] = (uint32_t)predicted[k];
+        t->right += t->gold[k] == t->predicted[k];
+    }
+    t->n += n;
+    return t->f1 ? vpps_f1_add(t->f1, n, t->gold, t->predicted) : VPPS_OK;
+}
+
+static void take_measures(const tag_counter *t, measures *m) {
+    for (int i = 0; i < MAX_METRICS; i++) m->value[i] = NAN;
+    m->counted[ACCURACY] = t->n;
+    m->value[ACCURACY] = t->n ? (double)t->right / (double)t->n : NAN;
+    if (!t->f1) return;
+    const vpps_f1_counts all = vpps_f1_all_counts(t->f1);
+    m->counted[F1] = all.gold;
+    m->value[F1] = vpps_f1_score(all);
+    m->value[PRECISION] = vpps_f1_precision(all);
+    m->value[RECALL] = vpps_f1_recall(all);
+}
+
+vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
+                         const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
+                         const volatile int *stop, measures *m) {
+    const uint32_t batch = x->settings->batch;
+    int32_t *predicted = NULL;
+    size_t capacity = 0;
+    tag_counter t = {0};
+    vpps_status status = open_counter(&t, c, all);
+    *m = (measures){.examples = split->n_examples};
+    for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
+        const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
+        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted, &capacity);
+        size_t at = 0;
+        for (uint32_t j = i; status == VPPS_OK && j < i + n; j++) {
+            uint32_t positions;
+            const uint32_t *tags = gold(split, split->examples[j], &positions);
+            status = count(&t, tags, predicted + at, positions);
+            at += positions;
+        }
+    }
+    take_measures(&t, m);
+    m->known = status == VPPS_OK && !(stop && *stop);
+    close_counter(&t);
+    free(predicted);
+    return status;
+}

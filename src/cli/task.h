@@ -1,0 +1,99 @@
+/* task.h - what commands need to know of a kind of data: reading it, its vocabularies, what is measured, what is printed.
+ *
+ * A row of the table for every net_kind. Each lies in a file of its own: task_NAME.c.
+ */
+#ifndef VPPS_CLI_TASK_H
+#define VPPS_CLI_TASK_H
+
+#include "session.h"
+
+/* A measure of a network on data. */
+typedef struct metric {
+    const char *name; /* in JSON */
+    const char *text; /* for people */
+    bool share;       /* of 1, shown in percent; else a number */
+    bool falls;       /* less is better */
+    const char *of;   /* what is counted, for people: "labelled nodes"; NULL: not said */
+} metric;
+
+#define MAX_METRICS 4
+
+typedef struct measures {
+    bool known; /* false: nothing was measured */
+    uint32_t examples;
+    double value[MAX_METRICS];     /* NaN: there was nothing to measure */
+    uint64_t counted[MAX_METRICS]; /* of how many */
+} measures;
+
+/* A file's text. */
+typedef struct task_text {
+    const char *name, *text;
+    size_t len;
+} task_text;
+
+typedef struct task {
+    const char *examples;           /* in the plural */
+    const char *generated;          /* the name of generated data; NULL: by s->generate */
+    uint32_t n_generated;           /* how many to train on, when not said */
+    metric metrics[MAX_METRICS];    /* the first one tells which epoch was best; ends with a NULL name */
+    const char *(*signature)(void); /* how the first one is computed, as the field states it; or NULL */
+    bool paired;                    /* a part is two files, of source and target */
+
+    /* Reads a part; targets only where paired, and not for prediction (NULL then). */
+    vpps_status (*read)(corpus *c, const settings *s, corpus_split *split, const task_text *text,
+                        const task_text *target);
+    vpps_status (*generate)(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
+    /* Makes the vocabularies, and classes, from the training part. */
+    vpps_status (*learn)(corpus *c, const settings *s);
+    /* Makes split->ids, and n_all. */
+    vpps_status (*map)(corpus *c, const settings *s, corpus_split *split);
+    /* Can example x be trained on and measured? NULL: all can. `training`: as this run trains. Otherwise `lacks` says
+     * what is missing. */
+    bool (*usable)(const net_example *x, const settings *s, bool training);
+    const char *lacks;
+    vpps_status (*example)(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
+
+    /* Measures a split; ends early once *stop is not 0 (stop may be NULL): m is then not known. */
+    vpps_status (*measure)(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
+    /* Prints what the network says of n examples, from number `first` on. */
+    vpps_status (*predict)(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n);
+} task;
+
+const task *task_of(net_kind kind);
+static inline const task *task_for(const settings *s) { return task_of(s->network->kind); }
+
+extern const task task_trees, task_tagging, task_text_model, task_lattices, task_pairs, task_lattice_pairs;
+
+/* ---------------------------------------------------------------- shared by tasks */
+
+/* Reads sentences with tags: word|TAG lines, or columns, whichever the first line looks like. */
+vpps_status tags_read(vpps_sentences *s, const task_text *text);
+
+/* A network's tags, its classes: those of the training part. */
+vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
+
+/* Measures tags: entities' F1 (NaN where tags are not of the kind that conlleval knows) and accuracy. `all` is the
+ * split's vocabulary of tags, gold(split, i) an example's, n of them, in it. */
+vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
+                         const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
+                         const volatile int *stop, measures *m);
+#define TAGS_METRICS                                                                                                   \
+    {                                                                                                                  \
+        {"f1", "F1", true, false, "entities"}, {"accuracy", "accuracy", true, false, "tags"},                          \
+            {"precision", "precision", true, false, NULL}, {                                                           \
+            "recall", "recall", true, false, NULL                                                                      \
+        }                                                                                                              \
+    }
+
+/* exp of the mean loss of a split's positions, as far as *stop lets it; and how many there are. */
+vpps_status text_measure(session *x, corpus *c, const corpus_split *split, const volatile int *stop, double *perplexity,
+                         uint64_t *words);
+
+/* Ids of `from` in `to`, into split->ids[which]; VPPS_NO_WORD or 0 for what `to` does not know. */
+vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
+                         uint32_t missing);
+
+/* n ids by a map (NULL: as they are) into *out, which grows. Fails with MEMORY. */
+vpps_status task_copy_ids(uint32_t **out, size_t *capacity, const uint32_t *ids, uint32_t n, const uint32_t *map);
+
+#endif

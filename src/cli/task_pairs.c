@@ -1,0 +1,281 @@
+/* task_pairs.c - sentences and their translations, of words or (task_lattice_pairs) of lattices: BLEU.
+ *
+ * A lattice is made of a source sentence's characters; the words of the training part's sources are its lexicon.
+ */
+#include "base/base.h"
+#include "decode.h"
+#include "lattice_data.h"
+
+/* ---------------------------------------------------------------- reading */
+
+/* The same sentences, every character a word. */
+static vpps_status spell_out(const vpps_sentences *words, const char *name, vpps_sentences *characters) {
+    char *text = NULL;
+    size_t n = 0, capacity = 0;
+    vpps_status status = VPPS_OK;
+    for (uint32_t i = 0; i < vpps_sentences_size(words) && status == VPPS_OK; i++) {
+        const vpps_sentence sentence = vpps_sentences_get(words, i);
+        for (uint32_t k = 0; k < sentence.n_words && status == VPPS_OK; k++) {
+            const char *word = vpps_vocab_word(vpps_sentences_vocab(words), sentence.words[k]);
+            const size_t len = strlen(word);
+            if (!VPPS_RESERVE(text, capacity, n + 2 * len + 2)) {
+                status = vpps_fail(VPPS_MEMORY, "no memory for the characters of %s", name);
+                break;
+            }
+            for (size_t at = 0; at < len;) {
+                const uint32_t bytes = vpps_utf8_character(word + at, len - at);
+                memcpy(text + n, word + at, bytes);
+                text[n + bytes] = ' ';
+                n += bytes + 1;
+                at += bytes;
+            }
+        }
+        if (status == VPPS_OK && n) text[n++] = '\n';
+    }
+    if (status == VPPS_OK) status = vpps_sentences_read_lines_text(characters, name, text, n, NULL);
+    free(text);
+    return status;
+}
+
+static vpps_status take_lexicon(corpus *c, const vpps_sentences *source) {
+    char *text;
+    if (c->vocab[VOCAB_LEXICON]) return VPPS_OK;
+    VPPS_TRY(vpps_vocab_to_text(vpps_sentences_vocab(source), &text));
+    const vpps_status status = vpps_vocab_from_text(&c->vocab[VOCAB_LEXICON], text);
+    free(text);
+    return status;
+}
+
+static vpps_status read_words(corpus_split *split, vpps_sentences *source, const task_text *text,
+                              const task_text *target) {
+    const vpps_parallel parallel = {.end_word = END_WORD, .skip_empty = true};
+    if (!target) return vpps_sentences_read_lines_text(source, text->name, text->text, text->len, NULL);
+    return vpps_sentences_read_parallel_texts(source, split->target, text->name, text->text, text->len, target->name,
+                                              target->text, target->len, &parallel);
+}
+
+static vpps_status read_pairs(corpus *c, const settings *s, corpus_split *split, const task_text *text,
+                              const task_text *target) {
+    (void)c;
+    (void)s;
+    VPPS_TRY(vpps_sentences_create(&split->sentences));
+    VPPS_TRY(vpps_sentences_create(&split->target));
+    return read_words(split, split->sentences, text, target);
+}
+
+/* The training part is read first, so that the lexicon is its. */
+static vpps_status read_lattice_pairs(corpus *c, const settings *s, corpus_split *split, const task_text *text,
+                                      const task_text *target) {
+    vpps_sentences *words;
+    (void)s;
+    VPPS_TRY(vpps_sentences_create(&split->sentences));
+    VPPS_TRY(vpps_sentences_create(&split->target));
+    VPPS_TRY(vpps_sentences_create(&words));
+    vpps_status status = read_words(split, words, text, target);
+    if (status == VPPS_OK) status = take_lexicon(c, words);
+    if (status == VPPS_OK) status = spell_out(words, text->name, split->sentences);
+    vpps_sentences_destroy(words);
+    return status == VPPS_OK ? lattice_build(c, split) : status;
+}
+
+static vpps_status generate_pairs(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
+    const vpps_language language = {.seed = seed, .end_word = END_WORD};
+    (void)c;
+    (void)s;
+    VPPS_TRY(vpps_sentences_create(&split->sentences));
+    VPPS_TRY(vpps_sentences_create(&split->target));
+    return vpps_sentences_generate(split->sentences, split->target, NULL, &language, n);
+}
+
+static vpps_status generate_lattice_pairs(corpus *c, const settings *s, corpus_split *split, uint64_t seed,
+                                          uint32_t n) {
+    const vpps_language language = {.seed = seed, .characters = true, .end_word = END_WORD};
+    const bool first = !c->vocab[VOCAB_LEXICON];
+    (void)s;
+    if (first) VPPS_TRY(vpps_vocab_create(&c->vocab[VOCAB_LEXICON]));
+    VPPS_TRY(vpps_sentences_create(&split->sentences));
+    VPPS_TRY(vpps_sentences_create(&split->target));
+    VPPS_TRY(
+        vpps_sentences_generate(split->sentences, split->target, first ? c->vocab[VOCAB_LEXICON] : NULL, &language, n));
+    return lattice_build(c, split);
+}
+
+/* ---------------------------------------------------------------- ids */
+
+static vpps_status cut(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count) {
+    uint32_t *counts;
+    VPPS_TRY(vpps_sentences_counts(sentences, &counts));
+    const vpps_status status = vpps_vocab_cut(out, vpps_sentences_vocab(sentences), counts, min_count);
+    free(counts);
+    return status;
+}
+
+static vpps_status learn(corpus *c, const settings *s) {
+    const corpus_split *train = &c->split[SPLIT_TRAIN];
+    VPPS_TRY(cut(&c->vocab[VOCAB_CLASSES], train->target, s->min_count));
+    c->classes = vpps_vocab_size(c->vocab[VOCAB_CLASSES]);
+    if (train->lattices) return lattice_learn(c, s);
+    return cut(&c->vocab[VOCAB_WORDS], train->sentences, s->min_count);
+}
+
+static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
+    (void)s;
+    VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, vpps_sentences_vocab(split->target), c->vocab[VOCAB_CLASSES], 0));
+    if (split->lattices) return lattice_map(c, split);
+    split->n_all = vpps_sentences_size(split->sentences);
+    return task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0);
+}
+
+static uint32_t end_word(const corpus *c) {
+    const uint32_t id = vpps_vocab_find(c->vocab[VOCAB_CLASSES], END_WORD, sizeof END_WORD - 1);
+    return id == VPPS_NO_WORD ? 0 : id;
+}
+
+static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
+    const vpps_sentence target = vpps_sentences_get(split->target, i);
+    corpus_scratch *scratch = &c->scratch;
+    if (split->lattices) {
+        VPPS_TRY(lattice_example(c, split, i, x));
+    } else {
+        const vpps_sentence source = vpps_sentences_get(split->sentences, i);
+        VPPS_TRY(task_copy_ids(&scratch->words, &scratch->words_capacity, source.words, source.n_words,
+                               split->ids[VOCAB_WORDS]));
+        x->sentence = (vpps_sentence){.words = scratch->words, .n_words = source.n_words};
+    }
+    if (!VPPS_RESERVE(scratch->target, scratch->target_capacity, (size_t)target.n_words + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for a translation of %u words", target.n_words);
+    }
+    scratch->target[0] = end_word(c);
+    for (uint32_t k = 0; k < target.n_words; k++) {
+        scratch->target[k + 1] = split->ids[VOCAB_CLASSES][target.words[k]];
+    }
+    x->target = (vpps_sentence){.words = scratch->target, .n_words = target.n_words + 1};
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- translation */
+
+typedef struct source_list {
+    corpus *corpus;
+    net_kind kind;
+    const corpus_split *split;
+    const uint32_t *examples;
+} source_list;
+
+static vpps_status source(void *context, uint32_t i, net_example *x) {
+    const source_list *list = context;
+    return corpus_example(list->corpus, list->kind, list->split, list->examples[i], x);
+}
+
+static vpps_status translate(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                             decoded *out) {
+    const settings *s = x->settings;
+    const decoder d = {.handle = x->handle,
+                       .graph = x->graph,
+                       .net = s->network,
+                       .instance = x->net,
+                       .classes = c->classes,
+                       .end_word = end_word(c),
+                       .options = {s->beam, s->max_words, s->beam > 1 ? s->length_penalty : 0}};
+    source_list list = {c, s->network->kind, split, examples};
+    return decode_batch(&d, n, source, &list, out);
+}
+
+/* Compared as words of the reference's text, so that a word the network does not know never matches. */
+static vpps_status add_to_bleu(vpps_bleu *b, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                               const decoded *d, const uint32_t *ids, uint32_t *hypothesis) {
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_sentence reference = vpps_sentences_get(split->target, examples[i]);
+        const uint32_t words = (uint32_t)(d->first[i + 1] - d->first[i]);
+        for (uint32_t k = 0; k < words; k++) hypothesis[k] = ids[d->words[d->first[i] + k]];
+        VPPS_TRY(vpps_bleu_add(b, words, hypothesis, reference.n_words - 1, reference.words));
+    }
+    return VPPS_OK;
+}
+
+static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, const volatile int *stop, vpps_bleu *b) {
+    const uint32_t batch = x->settings->batch;
+    uint32_t *ids, *hypothesis = NULL;
+    size_t capacity = 0;
+    VPPS_TRY(vpps_vocab_map(c->vocab[VOCAB_CLASSES], vpps_sentences_vocab(split->target), VPPS_NO_WORD, &ids));
+    ids[0] = VPPS_NO_WORD; /* <unk> */
+    vpps_status status = VPPS_OK;
+    for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
+        const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
+        decoded d = {0};
+        status = translate(x, c, split, split->examples + i, n, &d);
+        if (status == VPPS_OK && !VPPS_RESERVE(hypothesis, capacity, d.first[n] + 1)) {
+            status = vpps_fail(VPPS_MEMORY, "no memory for %zu words", d.first[n]);
+        }
+        if (status == VPPS_OK) status = add_to_bleu(b, split, split->examples + i, n, &d, ids, hypothesis);
+        decoded_destroy(&d);
+    }
+    free(hypothesis);
+    free(ids);
+    return status;
+}
+
+enum { BLEU, PERPLEXITY };
+
+static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
+    vpps_bleu b = {0};
+    *m = (measures){.examples = split->n_examples};
+    VPPS_TRY(text_measure(x, c, split, stop, &m->value[PERPLEXITY], &m->counted[PERPLEXITY]));
+    VPPS_TRY(measure_bleu(x, c, split, stop, &b));
+    m->value[BLEU] = vpps_bleu_score(&b, VPPS_BLEU_NONE);
+    m->counted[BLEU] = split->n_examples;
+    m->known = !(stop && *stop);
+    return VPPS_OK;
+}
+
+static const char *signature(void) { return vpps_bleu_signature(VPPS_BLEU_NONE); }
+
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n) {
+    decoded d = {0};
+    VPPS_TRY(translate(x, c, split, split->examples + first, n, &d));
+    for (uint32_t i = 0; i < n; i++) {
+        for (size_t k = d.first[i]; k < d.first[i + 1]; k++) {
+            printf("%s%s", k > d.first[i] ? " " : "", vpps_vocab_word(c->vocab[VOCAB_CLASSES], d.words[k]));
+        }
+        putchar('\n');
+    }
+    decoded_destroy(&d);
+    return VPPS_OK;
+}
+
+#define PAIRS_METRICS                                                                                                  \
+    {                                                                                                                  \
+        {"bleu", "BLEU", false, false, "sentences"}, { "perplexity", "perplexity", false, true, "words" }              \
+    }
+
+const task task_pairs = {
+    .examples = "pairs",
+    .generated = "generated pairs",
+    .n_generated = 5000,
+    .metrics = PAIRS_METRICS,
+    .signature = signature,
+    .paired = true,
+    .read = read_pairs,
+    .generate = generate_pairs,
+    .learn = learn,
+    .map = map,
+    .example = example,
+    .measure = measure,
+    .predict = predict,
+};
+
+const task task_lattice_pairs = {
+    .examples = "pairs",
+    .generated = "generated pairs of lattices",
+    .n_generated = 5000,
+    .metrics = PAIRS_METRICS,
+    .signature = signature,
+    .paired = true,
+    .read = read_lattice_pairs,
+    .generate = generate_lattice_pairs,
+    .learn = learn,
+    .map = map,
+    .example = example,
+    .measure = measure,
+    .predict = predict,
+};

@@ -1,0 +1,153 @@
+/* task_tagging.c - sentences with a tag for every word: entities' F1.
+ *
+ * Files hold word|TAG lines (WikiNER), or the columns of the CoNLL shared tasks: what the first line looks like.
+ */
+#include "base/base.h"
+#include "task.h"
+
+/* ---------------------------------------------------------------- reading */
+
+static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
+                             const task_text *target) {
+    (void)c;
+    (void)target;
+    VPPS_TRY(vpps_sentences_create(&split->sentences));
+    if (s->command == COMMAND_PREDICT) {
+        return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, NULL);
+    }
+    return tags_read(split->sentences, text);
+}
+
+static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
+    const vpps_language language = {.seed = seed, .tags = true};
+    (void)c;
+    (void)s;
+    VPPS_TRY(vpps_sentences_create(&split->sentences));
+    return vpps_sentences_generate(split->sentences, NULL, NULL, &language, n);
+}
+
+/* ---------------------------------------------------------------- ids */
+
+/* The characters of the training part's words; those of one word only are what <unk>'s embedding is trained on. */
+static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
+    vpps_spellings *spellings;
+    VPPS_TRY(vpps_spellings_create(&spellings, words));
+    const vpps_vocab *characters = vpps_spellings_vocab(spellings);
+    uint32_t *counts = calloc((size_t)vpps_vocab_size(characters) + 1, sizeof *counts);
+    for (uint32_t w = 0; counts && w < vpps_vocab_size(words); w++) {
+        uint32_t n;
+        const uint32_t *ids = vpps_spellings_word(spellings, w, &n);
+        for (uint32_t i = 0; i < n; i++) counts[ids[i]]++;
+    }
+    const vpps_status status = counts ? vpps_vocab_cut(&c->vocab[VOCAB_CHARACTERS], characters, counts, 2)
+                                      : vpps_fail(VPPS_MEMORY, "no memory for the characters");
+    free(counts);
+    vpps_spellings_destroy(spellings);
+    return status;
+}
+
+static vpps_status learn(corpus *c, const settings *s) {
+    const vpps_sentences *train = c->split[SPLIT_TRAIN].sentences;
+    uint32_t *counts;
+    VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(train)));
+    VPPS_TRY(vpps_sentences_counts(train, &counts));
+    const vpps_status status =
+        vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_sentences_vocab(train), counts, s->min_count);
+    free(counts);
+    VPPS_TRY(status);
+    return s->network->spells ? learn_characters(c, vpps_sentences_vocab(train)) : VPPS_OK;
+}
+
+static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
+    const vpps_vocab *words = vpps_sentences_vocab(split->sentences);
+    split->n_all = vpps_sentences_size(split->sentences);
+    VPPS_TRY(task_map_ids(split, VOCAB_WORDS, words, c->vocab[VOCAB_WORDS], 0));
+    VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, vpps_sentences_tag_vocab(split->sentences), c->vocab[VOCAB_CLASSES],
+                          VPPS_NO_WORD));
+    if (!s->network->spells) return VPPS_OK;
+    VPPS_TRY(vpps_spellings_create(&split->spellings, words));
+    return task_map_ids(split, VOCAB_CHARACTERS, vpps_spellings_vocab(split->spellings), c->vocab[VOCAB_CHARACTERS], 0);
+}
+
+/* The words that the vocabulary does not have are spelled. */
+static vpps_status spell(corpus *c, const corpus_split *split, const vpps_sentence *sentence, net_example *x) {
+    corpus_scratch *scratch = &c->scratch;
+    size_t n_characters = 0;
+    uint32_t n;
+    if (!split->spellings) return VPPS_OK;
+    for (uint32_t k = 0; k < sentence->n_words; k++) {
+        vpps_spellings_word(split->spellings, sentence->words[k], &n);
+        n_characters += n;
+    }
+    if (!VPPS_RESERVE(scratch->characters, scratch->characters_capacity, n_characters + 1) ||
+        !VPPS_RESERVE(scratch->spellings, scratch->spellings_capacity, (size_t)sentence->n_words + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %zu characters", n_characters);
+    }
+    uint32_t *at = scratch->characters;
+    for (uint32_t k = 0; k < sentence->n_words; k++) {
+        const uint32_t *ids = vpps_spellings_word(split->spellings, sentence->words[k], &n);
+        if (scratch->words[k] != 0) n = 0;
+        scratch->spellings[k] = (net_spelling){at, n};
+        for (uint32_t i = 0; i < n; i++) *at++ = split->ids[VOCAB_CHARACTERS][ids[i]];
+    }
+    x->spellings = scratch->spellings;
+    return VPPS_OK;
+}
+
+static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
+    const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
+    corpus_scratch *scratch = &c->scratch;
+    VPPS_TRY(task_copy_ids(&scratch->words, &scratch->words_capacity, sentence.words, sentence.n_words,
+                           split->ids[VOCAB_WORDS]));
+    x->sentence = (vpps_sentence){.words = scratch->words, .n_words = sentence.n_words};
+    if (sentence.tags) {
+        VPPS_TRY(task_copy_ids(&scratch->tags, &scratch->tags_capacity, sentence.tags, sentence.n_words,
+                               split->ids[VOCAB_CLASSES]));
+        x->sentence.tags = scratch->tags;
+    }
+    return spell(c, split, &sentence, x);
+}
+
+/* ---------------------------------------------------------------- measuring and prediction */
+
+static const uint32_t *gold(const corpus_split *split, uint32_t i, uint32_t *n) {
+    const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
+    *n = sentence.n_words;
+    return sentence.tags;
+}
+
+static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
+    return tags_measure(x, c, split, vpps_sentences_tag_vocab(split->sentences), gold, stop, m);
+}
+
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n) {
+    const vpps_vocab *words = vpps_sentences_vocab(split->sentences);
+    int32_t *predicted = NULL;
+    size_t capacity = 0, at = 0;
+    const vpps_status status =
+        session_predict(x, c, split, split->examples + first, n, NET_HEADS_ALL, &predicted, &capacity);
+    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
+        const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
+        for (uint32_t k = 0; k < sentence.n_words; k++) {
+            printf("%s%s|%s", k ? " " : "", vpps_vocab_word(words, sentence.words[k]),
+                   vpps_vocab_word(c->vocab[VOCAB_CLASSES], (uint32_t)predicted[at++]));
+        }
+        putchar('\n');
+    }
+    free(predicted);
+    return status;
+}
+
+const task task_tagging = {
+    .examples = "sentences",
+    .generated = "generated sentences",
+    .n_generated = 5000,
+    .metrics = TAGS_METRICS,
+    .read = read_part,
+    .generate = generate,
+    .learn = learn,
+    .map = map,
+    .example = example,
+    .measure = measure,
+    .predict = predict,
+};

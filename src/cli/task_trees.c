@@ -1,0 +1,225 @@
+/* task_trees.c - labelled binary trees: the accuracy at roots and at all nodes.
+ *
+ * Files hold trees with numbers as labels (the Stanford Sentiment Treebank's form), or constituents with names (the Penn
+ * Treebank's), which are binarised: a class for every phrase and part of speech.
+ */
+#include "base/base.h"
+#include "task.h"
+
+#include <errno.h>
+#include <math.h>
+
+enum { OUTPUT_TREE, OUTPUT_LABEL };
+enum { ROOT, NODES };
+
+/* ---------------------------------------------------------------- reading */
+
+/* Does the first tree's label look like a name? */
+static bool is_constituents(const task_text *text) {
+    const char *at = memchr(text->text, '(', text->len), *end = text->text + text->len;
+    if (!at) return false;
+    do { at++; } while (at < end && *at == ' ');
+    return at < end && *at != '-' && (*at < '0' || *at > '9');
+}
+
+static vpps_status read_constituents(corpus *c, corpus_split *split, const task_text *text) {
+    vpps_constituents *n_ary;
+    VPPS_TRY(vpps_constituents_create(&n_ary, true));
+    vpps_status status = vpps_constituents_read_text(n_ary, text->name, text->text, text->len);
+    if (status == VPPS_OK && !c->vocab[VOCAB_CLASSES]) status = vpps_vocab_create(&c->vocab[VOCAB_CLASSES]);
+    if (status == VPPS_OK) {
+        status = vpps_constituents_binarise(n_ary, VPPS_LEFT_BRANCHING, c->vocab[VOCAB_CLASSES], split->bank);
+    }
+    vpps_constituents_destroy(n_ary);
+    return status;
+}
+
+static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
+                             const task_text *target) {
+    (void)s;
+    (void)target;
+    VPPS_TRY(vpps_treebank_create(&split->bank));
+    /* What the training part was, the others must be. */
+    const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
+    if (c->vocab[VOCAB_CLASSES] || (training && is_constituents(text))) return read_constituents(c, split, text);
+    return vpps_treebank_read_text(split->bank, text->name, text->text, text->len);
+}
+
+static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
+    (void)c;
+    VPPS_TRY(vpps_treebank_create(&split->bank));
+    if (s->generate == NET_COMPLETE_TREES) {
+        const vpps_complete_trees complete = {.seed = seed, .leaves = s->leaves};
+        return vpps_treebank_generate_complete(split->bank, &complete, n);
+    }
+    const vpps_listops listops = {.seed = seed};
+    return vpps_treebank_generate_listops(split->bank, &listops, n);
+}
+
+/* ---------------------------------------------------------------- ids */
+
+/* The rarer words of the training trees are what <unk>'s embedding is trained on. */
+static vpps_status learn(corpus *c, const settings *s) {
+    const vpps_treebank *bank = c->split[SPLIT_TRAIN].bank;
+    uint32_t *counts;
+    VPPS_TRY(vpps_treebank_counts(bank, &counts));
+    const vpps_status status = vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_treebank_vocab(bank), counts, s->min_count);
+    free(counts);
+    c->classes = vpps_treebank_classes(bank); /* of names, those of dev and test come behind */
+    return status;
+}
+
+static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
+    const uint32_t classes = vpps_treebank_classes(split->bank);
+    (void)s;
+    if (classes > c->classes && !c->vocab[VOCAB_CLASSES]) {
+        return vpps_fail(VPPS_FORMAT, "the %s trees have label %u, but the network was made for the labels 0 to %u",
+                         split_names[split - c->split], classes - 1, c->classes - 1);
+    }
+    split->n_all = vpps_treebank_size(split->bank);
+    return task_map_ids(split, VOCAB_WORDS, vpps_treebank_vocab(split->bank), c->vocab[VOCAB_WORDS], 0);
+}
+
+static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
+    const vpps_tree tree = vpps_treebank_tree(split->bank, i);
+    corpus_scratch *scratch = &c->scratch;
+    if (!VPPS_RESERVE(scratch->nodes, scratch->nodes_capacity, tree.n_nodes)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for a tree of %u nodes", tree.n_nodes);
+    }
+    for (uint32_t k = 0; k < tree.n_nodes; k++) {
+        vpps_tree_node *node = &scratch->nodes[k];
+        *node = tree.nodes[k];
+        if (node->left < 0) node->word = split->ids[VOCAB_WORDS][node->word];
+        if (node->label >= 0 && (uint32_t)node->label >= c->classes) node->label = -1;
+    }
+    scratch->tree = (vpps_tree){scratch->nodes, tree.n_nodes, tree.n_leaves};
+    x->tree = &scratch->tree;
+    return VPPS_OK;
+}
+
+static bool usable(const net_example *x, const settings *s, bool training) {
+    const vpps_tree *tree = x->tree;
+    if (training && s->net.loss == NET_HEADS_ROOT) return tree->nodes[tree->n_nodes - 1].label >= 0;
+    for (uint32_t k = 0; k < tree->n_nodes; k++) {
+        if (tree->nodes[k].label >= 0) return true;
+    }
+    return false;
+}
+
+/* ---------------------------------------------------------------- measuring */
+
+/* Labelled nodes that the network gave a class: some classify roots only. */
+static void count(measures *m, uint64_t *right, const vpps_tree *tree, const int32_t *predicted) {
+    for (uint32_t k = 0; k < tree->n_nodes; k++) {
+        if (tree->nodes[k].label < 0 || predicted[k] < 0) continue;
+        const bool is_right = predicted[k] == tree->nodes[k].label;
+        m->counted[NODES]++;
+        right[NODES] += is_right;
+        if (k + 1 == tree->n_nodes) {
+            m->counted[ROOT]++;
+            right[ROOT] += is_right;
+        }
+    }
+}
+
+static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
+    const uint32_t batch = x->settings->batch;
+    int32_t *predicted = NULL;
+    size_t capacity = 0;
+    uint64_t right[2] = {0};
+    vpps_status status = VPPS_OK;
+    *m = (measures){.examples = split->n_examples};
+    for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
+        const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
+        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_LABELLED, &predicted, &capacity);
+        size_t at = 0;
+        for (uint32_t j = i; status == VPPS_OK && j < i + n; j++) {
+            net_example tree;
+            status = corpus_example(c, NET_TREES, split, split->examples[j], &tree);
+            if (status != VPPS_OK) break;
+            count(m, right, tree.tree, predicted + at);
+            at += tree.tree->n_nodes;
+        }
+    }
+    free(predicted);
+    m->known = status == VPPS_OK && !(stop && *stop);
+    m->value[ROOT] = m->counted[ROOT] ? (double)right[ROOT] / (double)m->counted[ROOT] : NAN;
+    /* nothing but roots: then they are said once */
+    m->value[NODES] = m->counted[NODES] > m->counted[ROOT] ? (double)right[NODES] / (double)m->counted[NODES] : NAN;
+    return status;
+}
+
+/* ---------------------------------------------------------------- prediction */
+
+static void print_label(const corpus *c, int32_t label) {
+    const char *name = c->vocab[VOCAB_CLASSES] ? vpps_vocab_word(c->vocab[VOCAB_CLASSES], (uint32_t)label) : NULL;
+    if (name && label >= 0) {
+        fputs(name, stdout);
+    } else {
+        printf("%d", label);
+    }
+}
+
+/* A tree in brackets with other labels. Nodes lie children first, so the text is made with a stack of what is still to
+ * come: a node, or (negative) a closing bracket. It holds a node and a bracket a level, and one more child. */
+static vpps_status print_tree(const corpus *c, vpps_tree tree, const vpps_vocab *words, const int32_t *labels) {
+    int64_t *stack = malloc((2 * (size_t)tree.n_nodes + 2) * sizeof *stack);
+    if (!stack) return vpps_fail(VPPS_MEMORY, "no memory for printing a tree of %u nodes", tree.n_nodes);
+    size_t n = 0;
+    stack[n++] = tree.n_nodes - 1;
+    bool first = true;
+    while (n) {
+        const int64_t k = stack[--n];
+        if (k < 0) {
+            putchar(')');
+            continue;
+        }
+        const vpps_tree_node *node = &tree.nodes[k];
+        fputs(first ? "(" : " (", stdout);
+        print_label(c, labels[k]);
+        first = false;
+        if (node->left < 0) {
+            printf(" %s)", vpps_vocab_word(words, node->word));
+        } else {
+            stack[n++] = -1;
+            stack[n++] = node->right;
+            stack[n++] = node->left;
+        }
+    }
+    putchar('\n');
+    free(stack);
+    return VPPS_OK;
+}
+
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n) {
+    int32_t *predicted = NULL;
+    size_t capacity = 0, at = 0;
+    vpps_status status = session_predict(x, c, split, split->examples + first, n, NET_HEADS_ALL, &predicted, &capacity);
+    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
+        const vpps_tree tree = vpps_treebank_tree(split->bank, i);
+        if (x->settings->output == OUTPUT_TREE) {
+            status = print_tree(c, tree, vpps_treebank_vocab(split->bank), predicted + at);
+        } else {
+            print_label(c, predicted[at + tree.n_nodes - 1]);
+            putchar('\n');
+        }
+        at += tree.n_nodes;
+    }
+    free(predicted);
+    return status;
+}
+
+const task task_trees = {
+    .examples = "trees",
+    .n_generated = 20000, /* listops: that train in a minute or so */
+    .metrics = {{"root", "root", true, false, "trees"}, {"nodes", "all nodes", true, false, "labelled nodes"}},
+    .read = read_part,
+    .generate = generate,
+    .learn = learn,
+    .map = map,
+    .usable = usable,
+    .lacks = "a label that can be trained on",
+    .example = example,
+    .measure = measure,
+    .predict = predict,
+};

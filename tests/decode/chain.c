@@ -1,0 +1,67 @@
+/* chain.c - see chain.h. */
+#include "chain.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define E 1e-9 /* no word is impossible */
+
+/* probabilities[chain][word before][word]; sentences begin and end with 0. */
+static const double probabilities[][CHAIN_CLASSES][CHAIN_CLASSES] = {
+    [CHAIN_TRAP] = {{E, 0.55, 0.45, E}, {0.4, 0.3, 0.2, 0.1}, {0.9, 0.05, 0.05, E}, {0.7, 0.1, 0.1, 0.1}},
+    [CHAIN_LENGTHS] = {{E, 0.5, 0.5, E}, {0.5, 0.2, 0.2, 0.1}, {0.1, 0.1, 0.1, 0.7}, {0.7, 0.1, 0.1, 0.1}},
+};
+
+/* What is even is so high that its exp overflows. */
+static float logit(int which, int before, int word) {
+    if (which == CHAIN_INFINITE) return 3e38f;
+    if (which == CHAIN_EVEN) return 1000;
+    return (float)log(probabilities[which][before][word]);
+}
+
+/* An entry is a matrix: of the word before, a column for each chain. Logits are that times the chain's unit vector, or
+ * for the infinite one, times 10. */
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    (void)config;
+    chain_net *c = calloc(1, sizeof *c);
+    if (!c) return VPPS_MEMORY;
+    *net = c;
+    const vpps_status s = vpps_add_lookup(model, &c->table, "chains", CHAIN_CLASSES, CHAIN_CLASSES, CHAINS, NULL);
+    if (s != VPPS_OK) return s;
+    float *to = vpps_param_values(model, c->table);
+    for (int before = 0; before < CHAIN_CLASSES; before++) {
+        for (int k = 0; k < CHAINS; k++) {
+            for (int word = 0; word < CHAIN_CLASSES; word++) { *to++ = logit(k, before, word); }
+        }
+    }
+    return VPPS_OK;
+}
+
+static vpps_status record(void *net, vpps_graph *g) {
+    (void)net;
+    (void)g;
+    return VPPS_OK;
+}
+
+static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d) {
+    chain_net *c = net;
+    const uint32_t which = x->lattice ? x->lattice->tags[0] : x->sentence.words[0];
+    float unit[CHAINS] = {0};
+    unit[which] = which == CHAIN_INFINITE ? 10 : 1;
+    c->memory[0] = vpps_input(g, CHAINS, 1, unit);
+    *d = (net_decoding){.memory = c->memory, .n_memory = 1};
+    return vpps_graph_status(g);
+}
+
+static vpps_status decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d) {
+    chain_net *c = net;
+    c->n_decoded++;
+    d->logits = vpps_matmul(g, vpps_lookup(g, c->table, word), d->memory[0]);
+    return vpps_graph_status(g);
+}
+
+static void destroy(void *net) { free(net); }
+
+#define CHAIN_ROWS .create = create, .record = record, .encode = encode, .decode = decode, .destroy = destroy
+const network chain = {.name = "chain", .kind = NET_PAIRS, CHAIN_ROWS};
+const network lattice_chain = {.name = "lattice-chain", .kind = NET_LATTICE_PAIRS, CHAIN_ROWS};

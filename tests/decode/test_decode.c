@@ -1,0 +1,391 @@
+/* test_decode.c - greedy search and beam search: on chains whose best translations are known, and on every network of
+ * pairs against searches that look at all translations.
+ */
+#include "chain.h"
+#include "cli/decode.h"
+#include "common/testing.h"
+#include "oracle.h"
+
+#include "base/base.h"
+
+#include <math.h>
+
+enum { MOST_WORDS = 5, SOURCES = 6, NO_FAILURE = 1000 };
+
+/* ---------------------------------------------------------------- sources */
+
+typedef struct given {
+    net_kind kind;
+    uint32_t n_words[SOURCES], words[SOURCES][MOST_WORDS];
+    uint32_t next, fails_at;
+    /* one example at a time */
+    uint32_t here[MOST_WORDS + 1], tags[MOST_WORDS + 1], first_arc[MOST_WORDS + 2];
+    vpps_lattice_arc arcs[2 * MOST_WORDS];
+    vpps_lattice lattice;
+} given;
+
+/* Characters 1 to n, where every two of them are a word as well. Node 0's tag stands for the first word. */
+static void make_lattice(given *f, uint32_t n) {
+    uint32_t k = 0;
+    f->first_arc[0] = f->first_arc[1] = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        f->arcs[k++] = (vpps_lattice_arc){i, f->here[i], true};
+        if (i) f->arcs[k++] = (vpps_lattice_arc){i - 1, (f->here[i - 1] + f->here[i]) % 4, false};
+        f->first_arc[i + 2] = k;
+    }
+    f->tags[0] = f->here[0];
+    f->lattice = (vpps_lattice){n + 1, f->tags, f->first_arc, f->arcs};
+}
+
+/* In order, once each; the example before is overwritten. */
+static vpps_status give(void *context, uint32_t i, net_example *x) {
+    given *f = context;
+    if (i == f->fails_at) return vpps_fail(VPPS_IO, "no source %u", i);
+    ck_assert_uint_eq(i, f->next++);
+    memset(f->here, 0xff, sizeof f->here);
+    memset(f->arcs, 0xff, sizeof f->arcs);
+    memcpy(f->here, f->words[i], f->n_words[i] * sizeof *f->here);
+    if (f->kind == NET_LATTICE_PAIRS) {
+        make_lattice(f, f->n_words[i]);
+        x->lattice = &f->lattice;
+    } else {
+        x->sentence = (vpps_sentence){.words = f->here, .n_words = f->n_words[i]};
+    }
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- a network */
+
+typedef struct fixture {
+    vpps_model *model;
+    given given;
+    decoder d;
+    decoded out;
+} fixture;
+
+/* Parameters that make some words much likelier than others, if they are to be drawn. */
+static void open(fixture *f, const network *net, const net_config *config, bool draw) {
+    vpps_options options;
+    vpps_options_default(&options);
+    options.vps = 1;
+    memset(f, 0, sizeof *f);
+    f->given.kind = net->kind;
+    f->given.fails_at = NO_FAILURE;
+    f->d = (decoder){.net = net, .classes = config->classes, .options = {.beam = 1}};
+    TEST_OK(vpps_model_create(&f->model, test_seed()));
+    TEST_OK(net->create(&f->d.instance, f->model, config));
+    uint64_t random = test_seed() + 5;
+    for (uint32_t p = 0; draw && p < vpps_param_count(f->model); p++) {
+        vpps_param_info info;
+        TEST_OK(vpps_param_describe(f->model, p, &info));
+        float *values = vpps_param_values(f->model, p);
+        for (uint32_t i = 0; i < info.count * info.rows * info.cols; i++) {
+            values[i] = 3 * vpps_random_unit(&random) - 1.5f;
+        }
+    }
+    TEST_OK(vpps_graph_create(&f->d.graph, f->model));
+    TEST_OK(net->record(f->d.instance, f->d.graph));
+    TEST_OK(vpps_handle_create(&f->d.handle, f->model, &options));
+}
+
+static void close(fixture *f) {
+    decoded_destroy(&f->out);
+    vpps_handle_destroy(f->d.handle);
+    vpps_graph_destroy(f->d.graph);
+    f->d.net->destroy(f->d.instance);
+    vpps_model_destroy(f->model);
+}
+
+static vpps_status search(fixture *f, uint32_t n, uint32_t beam, uint32_t max_words, double alpha) {
+    decoded_destroy(&f->out);
+    f->given.next = 0;
+    f->d.options = (decoder_options){beam, max_words, (float)alpha};
+    return decode_batch(&f->d, n, give, &f->given, &f->out);
+}
+
+static uint32_t n_words(const decoded *d, uint32_t i) { return (uint32_t)(d->first[i + 1] - d->first[i]); }
+
+/* Translation i of the latest search; words end with -1. */
+static void is(const fixture *f, uint32_t i, const int *words, double score) {
+    uint32_t n = 0;
+    for (; words[n] >= 0; n++) {
+        ck_assert_uint_lt(n, n_words(&f->out, i));
+        ck_assert_int_eq((int)f->out.words[f->out.first[i] + n], words[n]);
+    }
+    ck_assert_uint_eq(n_words(&f->out, i), n);
+    ck_assert_double_eq_tol(f->out.scores[i], score, 1e-5);
+}
+
+/* ---------------------------------------------------------------- chains */
+
+static void open_chains(fixture *f, const network *net) {
+    const net_config config = {.classes = CHAIN_CLASSES};
+    static const uint32_t which[SOURCES] = {CHAIN_TRAP, CHAIN_LENGTHS, CHAIN_EVEN, CHAIN_LENGTHS, CHAIN_TRAP};
+    open(f, net, &config, false);
+    for (uint32_t i = 0; i < SOURCES; i++) {
+        f->given.n_words[i] = 1;
+        f->given.words[i][0] = which[i];
+    }
+}
+
+START_TEST(greedy_search_falls_into_the_trap)
+    {
+        fixture f;
+        open_chains(&f, _i ? &lattice_chain : &chain);
+        TEST_OK(search(&f, 1, 1, 9, 0));
+        is(&f, 0, (const int[]){1, -1}, log(0.55 * 0.4));
+        TEST_OK(search(&f, 1, 2, 9, 0));
+        is(&f, 0, (const int[]){2, -1}, log(0.45 * 0.9));
+        close(&f);
+    }
+END_TEST
+
+/* The end word counts: the sentences have 2 and 3 words. Greedy search has no use for lengths. */
+START_TEST(length_penalty_favours_long_sentences)
+    {
+        const double shorter = log(0.5 * 0.5), longer = log(0.5 * 0.7 * 0.7);
+        fixture f;
+        open_chains(&f, &chain);
+        f.given.words[0][0] = CHAIN_LENGTHS;
+        TEST_OK(search(&f, 1, 4, 9, 0));
+        is(&f, 0, (const int[]){1, -1}, shorter);
+        TEST_OK(search(&f, 1, 4, 9, 1));
+        is(&f, 0, (const int[]){2, 3, -1}, longer / (8.0 / 6));
+        TEST_OK(search(&f, 1, 4, 9, 0.6));
+        is(&f, 0, (const int[]){2, 3, -1}, longer / pow(8.0 / 6, 0.6));
+        TEST_OK(search(&f, 1, 4, 9, 0.01));
+        is(&f, 0, (const int[]){1, -1}, shorter / pow(7.0 / 6, 0.01));
+        TEST_OK(search(&f, 1, 1, 9, 1));
+        is(&f, 0, (const int[]){1, -1}, shorter);
+        close(&f);
+    }
+END_TEST
+
+/* The two best of two words end; from those behind them comes the best of three. */
+START_TEST(beams_stay_full)
+    {
+        fixture f;
+        open_chains(&f, &chain);
+        TEST_OK(search(&f, 1, 2, 3, 10));
+        is(&f, 0, (const int[]){1, 2, -1}, log(0.55 * 0.2 * 0.9) / pow(8.0 / 6, 10));
+        close(&f);
+    }
+END_TEST
+
+/* Of equals the word with the lower id, and the hypothesis that was in front. */
+START_TEST(ties)
+    {
+        const double word = log(0.25);
+        fixture f;
+        open_chains(&f, &chain);
+        f.given.words[0][0] = CHAIN_EVEN;
+        for (uint32_t beam = 1; beam <= 3; beam++) { /* the end word comes first */
+            TEST_OK(search(&f, 1, beam, 3, 0));
+            is(&f, 0, (const int[]){-1}, word);
+        }
+        f.d.end_word = 1; /* second */
+        TEST_OK(search(&f, 1, 1, 3, 0));
+        is(&f, 0, (const int[]){0, 0, 0, -1}, 3 * word);
+        TEST_OK(search(&f, 1, 2, 3, 0));
+        is(&f, 0, (const int[]){-1}, word);
+        TEST_OK(search(&f, 1, 8, 2, 10)); /* two words are better than one: 0 and the end, and no other word */
+        is(&f, 0, (const int[]){0, -1}, 2 * word / pow(7.0 / 6, 10));
+        f.d.end_word = 3; /* beyond the beam, until the end */
+        TEST_OK(search(&f, 1, 3, 3, 0));
+        is(&f, 0, (const int[]){0, 0, 0, -1}, 3 * word);
+        close(&f);
+    }
+END_TEST
+
+START_TEST(most_words)
+    {
+        fixture f;
+        open_chains(&f, _i ? &lattice_chain : &chain);
+        f.d.end_word = 3; /* never reached */
+        for (uint32_t i = 0; i < 3; i++) {
+            f.given.n_words[i] = i + 1;
+            f.given.words[i][0] = CHAIN_EVEN;
+        }
+        TEST_OK(search(&f, 3, 1, 0, 0));
+        for (uint32_t i = 0; i < 3; i++) ck_assert_uint_eq(n_words(&f.out, i), 2 * (i + 1) + 10);
+        TEST_OK(search(&f, 3, 2, 7, 1));
+        for (uint32_t i = 0; i < 3; i++) {
+            is(&f, i, (const int[]){0, 0, 0, 0, 0, 0, 0, -1}, 7 * log(0.25) / 2); /* (5 + 7) / 6 */
+        }
+        f.d.end_word = 0; /* in no time for the end, but for the end at once */
+        f.given.words[0][0] = CHAIN_TRAP;
+        TEST_OK(search(&f, 1, 2, 1, 0));
+        is(&f, 0, (const int[]){1, -1}, log(0.55));
+        TEST_OK(search(&f, 1, 3, 1, 0));
+        ck_assert_uint_eq(n_words(&f.out, 0), 0);
+        close(&f);
+    }
+END_TEST
+
+/* Sources that are done, and hypotheses that have lost, cost nothing. */
+START_TEST(no_step_too_many)
+    {
+        fixture f;
+        open_chains(&f, &chain);
+        chain_net *c = f.d.instance;
+        TEST_OK(search(&f, 5, 1, 50, 0));
+        uint32_t words = 0;
+        for (uint32_t i = 0; i < 5; i++) words += n_words(&f.out, i) + 1;
+        ck_assert_uint_eq(words, 2 + 2 + 1 + 2 + 2);
+        ck_assert_uint_eq(c->n_decoded, words);
+
+        c->n_decoded = 0; /* 0, then 1 and 2; then .405 is more than 1, 1 can ever be */
+        TEST_OK(search(&f, 1, 2, 50, 0));
+        ck_assert_uint_eq(c->n_decoded, 3);
+        close(&f);
+    }
+END_TEST
+
+START_TEST(failures)
+    {
+        fixture f;
+        open_chains(&f, &chain);
+        TEST_FAILS(search(&f, 1, 0, 9, 0), VPPS_ARGUMENT, "beam");
+        TEST_FAILS(search(&f, 1, 2, 9, -0.1), VPPS_ARGUMENT, "length penalty");
+        TEST_FAILS(search(&f, 1, 2, 9, NAN), VPPS_ARGUMENT, "length penalty");
+        f.d.end_word = CHAIN_CLASSES;
+        TEST_FAILS(search(&f, 1, 2, 9, 0), VPPS_ARGUMENT, "end word 4");
+        f.d.end_word = 0;
+        f.d.classes = CHAIN_CLASSES + 1;
+        TEST_FAILS(search(&f, 1, 2, 9, 0), VPPS_SHAPE, "4 x 1 logits");
+        f.d.classes = CHAIN_CLASSES;
+        f.d.net = network_find("tree-lstm");
+        TEST_FAILS(search(&f, 1, 2, 9, 0), VPPS_ARGUMENT, "tree-lstm does not translate");
+        f.d.net = &chain;
+        f.given.fails_at = 2;
+        TEST_FAILS(search(&f, 4, 2, 9, 0), VPPS_IO, "no source 2");
+        f.given.fails_at = NO_FAILURE;
+        f.given.words[3][0] = CHAIN_INFINITE;
+        TEST_FAILS(search(&f, 4, 2, 9, 0), VPPS_NONFINITE, "not finite");
+        ck_assert(!f.out.words && !f.out.first && !f.out.scores && !f.out.n);
+
+        TEST_OK(search(&f, 3, 2, 9, 0)); /* and no harm is done */
+        is(&f, 0, (const int[]){2, -1}, log(0.45 * 0.9));
+        TEST_OK(search(&f, 0, 2, 9, 0));
+        ck_assert_uint_eq(f.out.n, 0);
+        close(&f);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- every network of pairs */
+
+/* Row / 2 of the table, with attention if it is odd. Sources of 1 to MOST_WORDS words. */
+static void open_row(fixture *f, int row) {
+    const network *net = networks[row / 2];
+    net_config config = net->defaults;
+    config.words = config.characters = 4;
+    config.classes = ORACLE_CLASSES;
+    config.embed = 3;
+    config.hidden = 5;
+    config.attention = row % 2;
+    open(f, net, &config, true);
+    f->d.end_word = ORACLE_END;
+    uint64_t random = test_seed() + 9;
+    for (uint32_t i = 0; i < SOURCES; i++) {
+        f->given.n_words[i] = 1 + i % MOST_WORDS;
+        for (uint32_t k = 0; k < MOST_WORDS; k++) f->given.words[i][k] = vpps_random_below(&random, 4);
+    }
+}
+
+static void open_oracles(fixture *f, oracle *oracles) {
+    f->given.next = 0;
+    for (uint32_t i = 0; i < SOURCES; i++) {
+        net_example x = {0};
+        TEST_OK(give(&f->given, i, &x));
+        oracle_open(&oracles[i], f->d.handle, f->d.graph, f->d.net, f->d.instance, &x);
+    }
+}
+
+/* Rounding may turn equals round, so what is compared is what the words are worth. */
+static void agrees(const fixture *f, const oracle *o, uint32_t i, double alpha, const oracle_result *want) {
+    const double score = f->out.scores[i];
+    const double worth = oracle_score(o, f->out.words + f->out.first[i], n_words(&f->out, i), alpha);
+    ck_assert_msg(fabs(score - want->score) < 1e-4, "%s, source %u: score %.9g; expected %.9g of %u words",
+                  f->d.net->name, i, score, want->score, want->n);
+    ck_assert_msg(fabs(score - worth) < 1e-4, "%s, source %u: score %.9g of words worth %.9g", f->d.net->name, i, score,
+                  worth);
+}
+
+static const double alphas[] = {0, 0.6, 1.5};
+
+START_TEST(searches_find_what_they_should)
+    {
+        enum { ALL = 400 };
+        fixture f;
+        oracle oracles[SOURCES];
+        open_row(&f, _i);
+        open_oracles(&f, oracles);
+        TEST_OK(search(&f, SOURCES, 1, ORACLE_WORDS, 0.6));
+        for (uint32_t i = 0; i < SOURCES; i++) {
+            const oracle_result want = oracle_greedy(&oracles[i]);
+            agrees(&f, &oracles[i], i, 0, &want);
+        }
+        for (size_t a = 0; a < VPPS_COUNT(alphas); a++) {
+            TEST_OK(search(&f, SOURCES, ALL, ORACLE_WORDS, alphas[a]));
+            for (uint32_t i = 0; i < SOURCES; i++) {
+                const oracle_result want = oracle_exhaustive(&oracles[i], alphas[a]);
+                agrees(&f, &oracles[i], i, alphas[a], &want);
+            }
+            for (uint32_t beam = 2; beam < 6; beam++) {
+                TEST_OK(search(&f, SOURCES, beam, ORACLE_WORDS, alphas[a]));
+                for (uint32_t i = 0; i < SOURCES; i++) {
+                    const oracle_result want = oracle_beam(&oracles[i], beam, alphas[a]);
+                    agrees(&f, &oracles[i], i, alphas[a], &want);
+                }
+            }
+        }
+        close(&f);
+    }
+END_TEST
+
+/* Sources of all lengths together, and each by itself. */
+START_TEST(a_batch_is_its_sources)
+    {
+        fixture f;
+        open_row(&f, _i);
+        const given all = f.given;
+        for (uint32_t beam = 1; beam < 4; beam++) {
+            f.given = all;
+            TEST_OK(search(&f, SOURCES, beam, 0, 0.6));
+            decoded together = f.out;
+            f.out = (decoded){0};
+            for (uint32_t i = 0; i < SOURCES; i++) {
+                f.given.n_words[0] = all.n_words[i];
+                memcpy(f.given.words[0], all.words[i], sizeof all.words[i]);
+                TEST_OK(search(&f, 1, beam, 0, 0.6));
+                ck_assert_uint_eq(n_words(&f.out, 0), n_words(&together, i));
+                ck_assert_mem_eq(f.out.words, together.words + together.first[i],
+                                 n_words(&f.out, 0) * sizeof *f.out.words);
+                ck_assert_double_eq_tol(f.out.scores[0], together.scores[i], 1e-4);
+            }
+            decoded_destroy(&together);
+        }
+        close(&f);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("decode");
+    TCase *chains = tcase_create("chains"), *all = tcase_create("networks");
+    suite_add_tcase(suite, chains);
+    suite_add_tcase(suite, all);
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(chains, greedy_search_falls_into_the_trap, 0, 2);
+    tcase_add_test(chains, length_penalty_favours_long_sentences);
+    tcase_add_test(chains, beams_stay_full);
+    tcase_add_test(chains, ties);
+    tcase_add_loop_test(chains, most_words, 0, 2);
+    tcase_add_test(chains, no_step_too_many);
+    tcase_add_test(chains, failures);
+    for (int row = 0; networks[row]; row++) {
+        if (networks[row]->kind != NET_PAIRS && networks[row]->kind != NET_LATTICE_PAIRS) continue;
+        tcase_add_loop_test(all, searches_find_what_they_should, 2 * row, 2 * row + 2);
+        tcase_add_loop_test(all, a_batch_is_its_sources, 2 * row, 2 * row + 2);
+    }
+    return test_main(suite);
+}

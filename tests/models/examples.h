@@ -1,0 +1,32 @@
+/* examples.h - some small examples of every kind, and what they are made of. */
+#ifndef VPPS_TESTS_EXAMPLES_H
+#define VPPS_TESTS_EXAMPLES_H
+
+#include "models.h"
+
+enum { MOST_EXAMPLES = 16, MOST_POSITIONS = 24, MOST_IDS = 16 };
+
+/* Examples of one kind, and the sizes of the tables that their ids fit. Not every id below a size occurs. */
+typedef struct examples {
+    net_kind kind;
+    uint32_t n;
+    const net_example *x;
+    uint32_t words, characters, classes;
+} examples;
+
+/* Among them are the shortest ones, and labels that are unknown or beyond the classes. Equal inputs have equal labels,
+ * so that all can be learnt. */
+const examples *examples_of(net_kind kind);
+
+/* What is to be said at position k; VPPS_NO_WORD: nothing is known. It may be beyond the classes. */
+uint32_t example_label(net_kind kind, const net_example *x, uint32_t k);
+
+/* Which ids of the three kinds a network reads. */
+typedef struct example_ids {
+    bool words[MOST_IDS], characters[MOST_IDS], classes[MOST_IDS]; /* classes: the words of targets */
+} example_ids;
+
+/* `spells`: the network takes words with a spelling for their characters. */
+void example_read_ids(net_kind kind, const net_example *x, bool spells, example_ids *ids);
+
+#endif

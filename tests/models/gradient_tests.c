@@ -1,0 +1,89 @@
+/* gradient_tests.c - gradients, in double precision, against central differences: so what is checked is the network as it
+ * was recorded. The engine's own gradients are checked through the losses of some steps (learning_tests.c). */
+#include "fixture.h"
+
+#include <math.h>
+
+#define SLOPE_ERROR 1e-6 /* h^2 of the third derivative, rounding of the loss over h */
+
+/* How far a gradient is from the slope of the loss in its element: the central difference over a shorter and shorter
+ * way, because a relu's kink may be near. */
+static double slope_error(const fixture *f, vpps_node loss, const ref_mode *mode, ref_model *m, size_t element,
+                          double got) {
+    const double old = m->values[element];
+    double error = 0, h = 1e-5;
+    for (int way = 0; way < 4; way++, h /= 10) {
+        m->values[element] = old + h;
+        const double above = loss_value(f->g, m, mode, loss);
+        m->values[element] = old - h;
+        const double below = loss_value(f->g, m, mode, loss);
+        m->values[element] = old;
+        const double slope = (above - below) / (2 * h);
+        error = fabs(got - slope) / (1 + fabs(slope));
+        if (error < SLOPE_ERROR) break;
+    }
+    return error;
+}
+
+/* Every element of every parameter; and each parameter is of use. */
+static void check_slopes(int i, float dropout) {
+    const ref_mode mode = {.training = true, .dropout_key = 99};
+    fixture f;
+    fixture_open(&f, i, NULL, 4, 3, dropout);
+    const vpps_node loss = build(&f, NET_HEADS_LABELLED);
+    ref_model *m = scattered_model(f.model);
+    ref_run *r = run_forward(f.g, m, &mode);
+    ref_backward(r, m, loss);
+    for (uint32_t p = 0; p < m->n; p++) {
+        const char *name = f.model->params[p].name;
+        double largest = 0;
+        for (size_t e = m->first[p]; e < m->first[p + 1]; e++) {
+            const double got = r->param_grads[e], error = slope_error(&f, loss, &mode, m, e, got);
+            ck_assert_msg(error < SLOPE_ERROR, "%s: gradient of %s[%zu] is %.9g, which is not the slope: off by %.3g",
+                          f.name, name, e - m->first[p], got, error);
+            largest = fmax(largest, fabs(got));
+        }
+        ck_assert_msg(largest > 1e-6, "%s: the loss does not depend on %s", f.name, name);
+    }
+    ref_run_destroy(r);
+    ref_model_destroy(m);
+    fixture_close(&f);
+}
+
+START_TEST(gradients_are_slopes)
+    { check_slopes(_i, 0); }
+END_TEST
+
+START_TEST(gradients_are_slopes_with_dropout)
+    { check_slopes(_i, 0.3f); }
+END_TEST
+
+START_TEST(dropout_drops)
+    {
+        const net_case c = case_at(_i);
+        if (!HAS_OPTION(c.net, dropout)) return;
+        double losses[2][2];
+        for (int drop = 0; drop < 2; drop++) {
+            fixture f;
+            fixture_open(&f, _i, NULL, 8, 8, drop ? 0.5f : 0);
+            const vpps_node loss = build(&f, NET_HEADS_LABELLED);
+            ref_model *m = scattered_model(f.model);
+            for (int k = 0; k < 2; k++) {
+                const ref_mode mode = {.training = true, .dropout_key = 5 + (uint64_t)k};
+                losses[drop][k] = loss_value(f.g, m, &mode, loss);
+            }
+            ref_model_destroy(m);
+            fixture_close(&f);
+        }
+        ck_assert_msg(losses[0][0] == losses[0][1], "%s: another mask without dropout", c.name);
+        ck_assert_msg(fabs(losses[1][0] - losses[1][1]) > 1e-6, "%s: masks do not matter", c.name);
+    }
+END_TEST
+
+TCase *gradient_tests(void) {
+    TCase *t = tcase_create("gradients");
+    tcase_add_loop_test(t, gradients_are_slopes, 0, case_count());
+    tcase_add_loop_test(t, gradients_are_slopes_with_dropout, 0, case_count());
+    tcase_add_loop_test(t, dropout_drops, 0, case_count());
+    return t;
+}

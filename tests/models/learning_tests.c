@@ -1,0 +1,104 @@
+/* learning_tests.c - networks learn some examples by heart, and train alike on every device. */
+#include "fixture.h"
+
+#include "base/base.h"
+#include "runtime/simt_fiber.h"
+
+#include <math.h>
+
+START_TEST(examples_are_learnt_by_heart)
+    {
+        enum { MOST_STEPS = 400 };
+        fixture f;
+        vpps_handle *h;
+        vpps_options o = options_for("cpu");
+        o.vps = 1;
+        o.verify = false;
+        o.optimizer = (vpps_optimizer){
+            .kind = VPPS_ADAM, .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f, .clip = 5};
+        fixture_open(&f, _i, NULL, 16, 16, 0);
+        TEST_OK(vpps_handle_create(&h, f.model, &o));
+        float first = 0, loss = 0;
+        uint32_t step = 0;
+        for (; step < MOST_STEPS && !(step && loss < 0.01f); step++) {
+            TEST_OK(vpps_fb(h, f.g, build(&f, loss_heads(&f)), NULL));
+            TEST_OK(vpps_sync_latest_loss(h, &loss));
+            if (!step) first = loss;
+        }
+        ck_assert_msg(loss < 0.01f && first > 0.5f, "%s: the loss of an example goes from %g to %g in %u steps", f.name,
+                      (double)first, (double)loss, step);
+        vpps_handle_destroy(h);
+        fixture_close(&f);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- devices */
+
+enum { BATCHES = 3, HIDDEN = 12, EMBED = 10 };
+
+static const vpps_optimizer sgd = {.kind = VPPS_SGD, .lr = 0.1f};
+
+/* The losses in double precision. */
+static void train_reference(int i, double losses[BATCHES]) {
+    fixture f;
+    fixture_open(&f, i, NULL, HIDDEN, EMBED, 0);
+    ref_model *m = ref_model_create(f.model);
+    for (uint32_t k = 0; k < BATCHES; k++) {
+        const vpps_node loss = build(&f, loss_heads(&f));
+        ref_run *r = run_forward(f.g, m, &(ref_mode){.training = true});
+        ref_backward(r, m, loss);
+        losses[k] = r->values[r->first[loss]];
+        ref_step(m, r, &sgd, k + 1);
+        ref_run_destroy(r);
+    }
+    ref_model_destroy(m);
+    fixture_close(&f);
+}
+
+/* Software SIMT has stacks of its own, which ThreadSanitizer cannot follow: then it says so. */
+static bool is_refused(const char *device, vpps_status status) {
+    if (!VPPS_SIMT_TSAN || strcmp(device, "simt") != 0) return false;
+    ck_assert_msg(status == VPPS_DEVICE && strstr(vpps_error_message(), "ThreadSanitizer"), "%s: %s",
+                  vpps_status_name(status), vpps_error_message());
+    return true;
+}
+
+static void train_on(const char *device, int i, const double want[BATCHES]) {
+    fixture f;
+    vpps_handle *h = NULL;
+    vpps_options o = options_for(device);
+    o.optimizer = sgd;
+    fixture_open(&f, i, NULL, HIDDEN, EMBED, 0);
+    const vpps_status status = vpps_handle_create(&h, f.model, &o);
+    const bool refused = is_refused(device, status);
+    if (!refused) ck_assert_msg(status == VPPS_OK, "%s: %s", device, vpps_error_message());
+    for (uint32_t k = 0; !refused && k < BATCHES; k++) {
+        float got;
+        TEST_OK(vpps_fb(h, f.g, build(&f, loss_heads(&f)), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, &got));
+        ck_assert_msg(fabs((double)got - want[k]) <= 1e-5 * want[k], "%s on %s, batch %u: loss %.8g, not %.8g", f.name,
+                      device, k, (double)got, want[k]);
+    }
+    vpps_handle_destroy(h);
+    fixture_close(&f);
+}
+
+/* Software SIMT compiles a kernel each, which takes its time: it runs one case of each network. */
+START_TEST(devices_agree)
+    {
+        double want[BATCHES];
+        train_reference(_i, want);
+        train_on("cpu", _i, want);
+        if (!case_at(_i).fullest) return;
+        setenv("VPPS_SIMT_SMS", "2", 1);
+        train_on("simt", _i, want);
+    }
+END_TEST
+
+TCase *learning_tests(void) {
+    TCase *t = tcase_create("learning");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, examples_are_learnt_by_heart, 0, case_count());
+    tcase_add_loop_test(t, devices_agree, 0, case_count());
+    return t;
+}
