@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-#define NETWORKS(X) X(tree_lstm) X(tree_lstm_2type) X(tree_gru) X(rvnn) X(mv_rnn) X(td_rnn) X(td_lstm) X(tree_fc)
+#define NETWORKS(X)                                                                                                    \
+    X(tree_lstm)                                                                                                       \
+    X(tree_lstm_2type) X(tree_gru) X(rvnn) X(mv_rnn) X(td_rnn) X(td_lstm) X(tree_fc) X(bilstm_tagger)                  \
+        X(bilstm_char_tagger)
 
 #define X(name) extern const network name;
 NETWORKS(X)

@@ -1,0 +1,95 @@
+/* sequence.c - see sequence.h. */
+#include "sequence.h"
+
+/* ---------------------------------------------------------------- embeddings */
+
+vpps_status part_embedding_declare(part_embedding *e, vpps_model *model, const char *name, uint32_t count,
+                                   uint32_t size) {
+    return vpps_add_lookup(model, &e->table, name, count, size, 1, &part_small);
+}
+
+vpps_status part_embedding_record(part_embedding *e, const net_config *config, vpps_graph *g, const char *name) {
+    const vpps_status s = vpps_cell_begin(g, name);
+    if (s != VPPS_OK) return s;
+    vpps_push(g, part_dropout(config, g, vpps_lookup(g, e->table, vpps_pull_index(g))));
+    return vpps_cell_end(g, &e->cell);
+}
+
+vpps_node part_embed(const part_embedding *e, vpps_graph *g, uint32_t index) {
+    return vpps_pushed(g, vpps_apply(g, e->cell, 0, NULL, 0, NULL, 1, &index), 0);
+}
+
+/* ---------------------------------------------------------------- recurrent steps */
+
+enum { I, F, O, LSTM_U }; /* an LSTM's gates */
+enum { R, Z, GRU_U };     /* a GRU's */
+
+static const struct {
+    uint32_t n_gates;
+    const char *gates;
+} units[] = {[PART_LSTM] = {4, "ifou"}, [PART_GRU] = {3, "rzu"}};
+
+vpps_status part_recurrent_declare(part_recurrent *r, part_unit unit, vpps_model *model, const char *name,
+                                   uint32_t inputs, uint32_t hidden) {
+    r->unit = unit;
+    r->inputs = inputs;
+    r->hidden = hidden;
+    vpps_status s = VPPS_OK;
+    for (uint32_t k = 0; k < units[unit].n_gates; k++) {
+        char names[3][64];
+        for (int i = 0; i < 3; i++)
+            snprintf(names[i], sizeof names[i], "%s.%c_%c", name, "WUb"[i], units[unit].gates[k]);
+        const vpps_init *bias = unit == PART_LSTM && k == F ? &part_one : NULL;
+        const part_parameter parameters[] = {
+            {&r->W[k], names[0], 0, hidden, inputs, NULL},
+            {&r->U[k], names[1], 0, hidden, hidden, NULL},
+            {&r->b[k], names[2], 0, hidden, 0, bias},
+        };
+        if (s == VPPS_OK) s = parts_declare(model, parameters, 3);
+    }
+    return s;
+}
+
+static vpps_node gate(const part_recurrent *r, vpps_graph *g, int k, vpps_node x, vpps_node h) {
+    return vpps_affine2(g, r->b[k], r->W[k], x, r->U[k], h);
+}
+
+static void record_lstm(const part_recurrent *p, vpps_graph *g, vpps_node x, vpps_node h) {
+    vpps_node c = vpps_gather(g, 0, 1, p->hidden, 1);
+    vpps_node i = vpps_sigmoid(g, gate(p, g, I, x, h));
+    vpps_node f = vpps_sigmoid(g, gate(p, g, F, x, h));
+    vpps_node o = vpps_sigmoid(g, gate(p, g, O, x, h));
+    vpps_node u = vpps_tanh(g, gate(p, g, LSTM_U, x, h));
+    vpps_node next = vpps_add(g, vpps_mul(g, i, u), vpps_mul(g, f, c));
+    vpps_scatter(g, vpps_mul(g, o, vpps_tanh(g, next)));
+    vpps_scatter(g, next);
+}
+
+static void record_gru(const part_recurrent *p, vpps_graph *g, vpps_node x, vpps_node h) {
+    vpps_node r = vpps_sigmoid(g, gate(p, g, R, x, h));
+    vpps_node z = vpps_sigmoid(g, gate(p, g, Z, x, h));
+    vpps_node u = vpps_tanh(g, gate(p, g, GRU_U, x, vpps_mul(g, r, h)));
+    vpps_scatter(g, vpps_add(g, u, vpps_mul(g, z, vpps_sub(g, h, u)))); /* z h + (1 - z) u */
+}
+
+vpps_status part_recurrent_record(part_recurrent *r, vpps_graph *g, const char *name) {
+    const vpps_status s = vpps_cell_begin(g, name);
+    if (s != VPPS_OK) return s;
+    vpps_node h = vpps_gather(g, 0, 0, r->hidden, 1), x = vpps_pull(g, r->inputs, 1);
+    if (r->unit == PART_LSTM) {
+        record_lstm(r, g, x, h);
+    } else {
+        record_gru(r, g, x, h);
+    }
+    return vpps_cell_end(g, &r->cell);
+}
+
+vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g) {
+    static const float zeros[PART_MOST_HIDDEN];
+    const vpps_node zero = vpps_input(g, r->hidden, 1, zeros), both[] = {zero, zero};
+    return vpps_source(g, r->unit == PART_LSTM ? 2 : 1, both);
+}
+
+vpps_vertex part_recurrent_step(const part_recurrent *r, vpps_graph *g, vpps_vertex before, vpps_node x) {
+    return vpps_apply(g, r->cell, 1, &before, 1, &x, 0, NULL);
+}
