@@ -1,0 +1,16 @@
+/* lstm_lm.h - the LSTM language model, for the networks that differ only in how long their examples are. */
+#ifndef VPPS_LSTM_LM_H
+#define VPPS_LSTM_LM_H
+
+#include "sequence.h"
+
+vpps_status lstm_lm_create(void **net, vpps_model *model, const net_config *config);
+vpps_status lstm_lm_record(void *net, vpps_graph *g);
+vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
+
+/* hidden, embed, dropout: rows for a table. */
+#define LSTM_LM_OPTIONS                                                                                                \
+    PART_HIDDEN("Size of the LSTM's states"), PART_EMBED("Size of a word's embedding"),                                \
+        PART_DROPOUT("Dropout on embeddings and before the output layer")
+
+#endif

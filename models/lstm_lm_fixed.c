@@ -1,0 +1,24 @@
+/* lstm_lm_fixed.c - the LSTM language model on pieces of text that are all equally long: the Fixed-LSTM of Xu et al.,
+ * "Cavs: An Efficient Runtime System for Dynamic Neural Networks" (USENIX ATC 2018), section 5, which has 64 steps. The
+ * text is one sequence, cut into pieces; each piece starts from zero. Network and parameters: lstm_lm.c. */
+#include "lstm_lm.h"
+
+static const option_row options[] = {
+    LSTM_LM_OPTIONS,
+    {"steps", "N", "Words of an example", OPTION_U32, offsetof(net_config, steps), 1, 65536, true},
+    {0},
+};
+
+extern const network lstm_lm_fixed;
+const network lstm_lm_fixed = {
+    .name = "lstm-lm-fixed",
+    .summary = "LSTM language model, as many words an example as asked for",
+    .source = "Zaremba, Sutskever and Vinyals 2014, section 3; Xu et al. 2018 (Fixed-LSTM)",
+    .options = options,
+    .kind = NET_TEXT,
+    .defaults = {.embed = 256, .hidden = 256, .steps = 64},
+    .create = lstm_lm_create,
+    .record = lstm_lm_record,
+    .add = lstm_lm_add,
+    .destroy = part_destroy,
+};
