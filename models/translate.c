@@ -1,0 +1,124 @@
+/* translate.c - the decoder of Sutskever, Vinyals and Le, "Sequence to Sequence Learning with Neural Networks" (NeurIPS
+ * 2014), with the global attention of Luong, Pham and Manning, "Effective Approaches to Attention-based Neural Machine
+ * Translation" (EMNLP 2015), section 3. s_k is the decoder's hidden state after words 0 to k, h_j the encoder's memory:
+ *
+ *     (7) a_j = exp(score(s_k, h_j)) / sum_i exp(score(s_k, h_i))
+ *         ctx = sum_j a_j h_j
+ *     (5) s~  = tanh(W_a [ctx; s_k])                              W_a is the paper's W_c
+ *     (6) p(word k + 1) = softmax(W_s s~ + b_s)                   without attention W_s s_k + b_s
+ *     (8) score(s, h) = s . h ("dot")
+ *
+ * There is no input feeding (section 3.3): s~ is not read by the next step, so that attention at all words is one level
+ * of the graph.
+ *
+ * Parameters, with C target words, d = hidden, e = embed: C e for the table, 4 d (e + d + 1) for an LSTM or
+ * 3 d (e + d + 1) for a GRU, C d + C for the output layer; attention: 2 d^2.
+ */
+#include "translate.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- parameters */
+
+vpps_status translate_declare(translate_net *t, vpps_model *model, part_unit unit) {
+    const net_config *c = &t->base.config;
+    vpps_status s = part_embedding_declare(&t->target, model, "target", c->classes, c->embed);
+    if (s == VPPS_OK) s = part_recurrent_declare(&t->decoder, unit, model, "decoder", c->embed, c->hidden);
+    if (s == VPPS_OK && c->attention) s = vpps_add_matrix(model, &t->W_a, "W_a", c->hidden, 2 * c->hidden, NULL);
+    if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, c->hidden, 0);
+    return s;
+}
+
+void translate_destroy(void *net) {
+    translate_net *t = net;
+    if (t) free(t->remembered);
+    part_destroy(t);
+}
+
+/* ---------------------------------------------------------------- cells */
+
+/* Children: the memory. */
+static vpps_status record_attention(translate_net *t, vpps_graph *g) {
+    const net_config *c = &t->base.config;
+    const vpps_status status = vpps_cell_begin(g, "attention");
+    if (status != VPPS_OK) return status;
+    vpps_node h = vpps_gather_all(g, 0, c->hidden, 1), s = vpps_pull(g, c->hidden, 1);
+
+    vpps_node score = vpps_dot(g, h, s);           /* (8) */
+    vpps_node highest = vpps_max_of(g, 1, &score); /* so that no exp overflows */
+    vpps_node e = vpps_exp(g, vpps_sub(g, score, highest));
+    vpps_node a = vpps_div(g, e, vpps_sum(g, 1, &e)); /* (7) */
+    vpps_node weighted = vpps_scale_by(g, h, a);
+    const vpps_node both[] = {vpps_sum(g, 1, &weighted), s};
+    vpps_push(g, vpps_tanh(g, vpps_matvec(g, t->W_a, vpps_concat(g, 2, both)))); /* (5) */
+    return vpps_cell_end(g, &t->attention);
+}
+
+vpps_status translate_record(translate_net *t, vpps_graph *g) {
+    vpps_status s = part_embedding_record(&t->target, &t->base.config, g, "target");
+    if (s == VPPS_OK) s = part_recurrent_record(&t->decoder, g, "decoder");
+    if (s == VPPS_OK && t->base.config.attention) s = record_attention(t, g);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    return s;
+}
+
+/* ---------------------------------------------------------------- what the encoder leaves */
+
+vpps_node *translate_remember(translate_net *t, uint32_t n) {
+    if (!t->base.config.attention) return NULL;
+    if (n > t->n_remembered) {
+        vpps_node *grown = realloc(t->remembered, n * sizeof *grown);
+        if (!grown) return NULL;
+        t->remembered = grown;
+        t->n_remembered = n;
+    }
+    return t->remembered;
+}
+
+/* ---------------------------------------------------------------- words of the target */
+
+/* The decoder before its first word, or before its next one. */
+typedef struct place {
+    vpps_vertex step;          /* scatters the states */
+    const vpps_vertex *memory; /* scatter a memory vector each */
+    uint32_t n_memory;
+} place;
+
+static vpps_status begin(translate_net *t, vpps_graph *g, const net_decoding *d, place *p) {
+    vpps_vertex *memory = part_reserve_vertices(&t->base.scratch, d->n_memory);
+    if (!memory && d->n_memory) return VPPS_MEMORY;
+    for (uint32_t j = 0; j < d->n_memory; j++) memory[j] = vpps_source(g, 1, &d->memory[j]);
+    *p = (place){vpps_source(g, d->n_states, d->states), memory, d->n_memory};
+    return vpps_graph_status(g);
+}
+
+/* Reads a word; what the output layer is to read: s~, or without attention s. */
+static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word, place *p) {
+    p->step = part_recurrent_step(&t->decoder, g, p->step, part_embed(&t->target, g, word));
+    const vpps_node s = vpps_scattered(g, p->step, 0);
+    if (!t->base.config.attention) return s;
+    return vpps_pushed(g, vpps_apply(g, t->attention, p->n_memory, p->memory, 1, &s, 0, NULL), 0);
+}
+
+vpps_status translate_add(translate_net *t, vpps_graph *g, const net_decoding *d, const vpps_sentence *target,
+                          net_heads heads, const net_scores *scores) {
+    place p;
+    const vpps_status s = begin(t, g, d, &p);
+    for (uint32_t k = 0; s == VPPS_OK && k + 1 < target->n_words; k++) {
+        const vpps_node output = read_word(t, g, target->words[k], &p);
+        part_classify(&t->base.classifier, g, k, &output, target->words[k + 1], heads, scores);
+    }
+    return s == VPPS_OK ? vpps_graph_status(g) : s;
+}
+
+vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d) {
+    translate_net *t = net;
+    place p;
+    const vpps_status s = begin(t, g, d, &p);
+    if (s != VPPS_OK) return s;
+    vpps_node nll;
+    const vpps_node output = read_word(t, g, word, &p);
+    part_classify(&t->base.classifier, g, 0, &output, VPPS_NO_WORD, NET_HEADS_ALL, &(net_scores){&d->logits, &nll});
+    for (uint32_t i = 0; i < d->n_states; i++) d->states[i] = vpps_scattered(g, p.step, i);
+    return vpps_graph_status(g);
+}
