@@ -1,0 +1,139 @@
+/* lattice_gru.c - translation from a lattice of words: Su, Tan, Xiong, Ji, Shi and Liu, "Lattice-Based Recurrent Neural
+ * Network Encoders for Neural Machine Translation" (AAAI 2017), the deep word-lattice GRU (DWL-GRU) with the gating
+ * operation. The source need not be cut into words: arcs offer several ways to do it, and the encoder reads them all.
+ *
+ * Encoder. Every arc k into a node is a GRU step (sequence.h), with the same parameters, from the state of the node where
+ * the arc begins with the embedding of its word or character. The states h_k of a node's arcs make the node's:
+ *     g_k = sigmoid(U_g h_k + b_g)      h = sum_k g_k * h_k / sum_k g_k      (elementwise; of one arc it is h_1)
+ * The paper's other encoders merge before the step (SWL-GRU) or merge by pooling.
+ *
+ * Decoder: translate.c with a GRU, which starts from the last node's state; attention reads those of all nodes.
+ *
+ * What differs: the lattice has an arc for every character besides those of the lexicon's words, where the paper's has
+ * the words of three segmenters; it is read from left to right only, where the paper joins two encoders; the decoder's
+ * attention is simpler.
+ *
+ * Parameters, with A characters, V source words, C target words, e = embed, d = hidden:
+ * (A + V + C) e + 6 d (e + d + 1) + 3 d^2 + d + C d + C.
+ */
+#include "translate.h"
+
+typedef struct lattice_gru_net {
+    translate_net base;
+    part_embedding characters, words;
+    part_recurrent encoder;
+    vpps_param U_g, b_g;
+    vpps_cell merge;
+} lattice_gru_net;
+
+static vpps_status declare(void *net, vpps_model *model) {
+    lattice_gru_net *t = net;
+    const net_config *c = &t->base.base.config;
+    const part_parameter gate[] = {
+        {&t->U_g, "encoder.U_g", 0, c->hidden, c->hidden, NULL},
+        {&t->b_g, "encoder.b_g", 0, c->hidden, 0, NULL},
+    };
+    vpps_status s = part_embedding_declare(&t->characters, model, "characters", c->characters, c->embed);
+    if (s == VPPS_OK) s = part_embedding_declare(&t->words, model, "words", c->words, c->embed);
+    if (s == VPPS_OK) s = part_recurrent_declare(&t->encoder, PART_GRU, model, "encoder", c->embed, c->hidden);
+    if (s == VPPS_OK) s = parts_declare(model, gate, sizeof gate / sizeof *gate);
+    if (s == VPPS_OK) s = translate_declare(&t->base, model, PART_GRU);
+    return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(lattice_gru_net), model, config, declare);
+}
+
+/* ---------------------------------------------------------------- cells */
+
+/* Children: a node's arcs. */
+static vpps_status record_merge(lattice_gru_net *t, vpps_graph *g) {
+    const vpps_status s = vpps_cell_begin(g, "lattice-gru merge");
+    if (s != VPPS_OK) return s;
+    vpps_node h = vpps_gather_all(g, 0, t->base.base.config.hidden, 1);
+
+    vpps_node gate = vpps_sigmoid(g, vpps_affine1(g, t->b_g, t->U_g, h));
+    vpps_node share = vpps_mul(g, gate, h);
+
+    vpps_scatter(g, vpps_div(g, vpps_sum(g, 1, &share), vpps_sum(g, 1, &gate)));
+    return vpps_cell_end(g, &t->merge);
+}
+
+static vpps_status record(void *net, vpps_graph *g) {
+    lattice_gru_net *t = net;
+    const net_config *c = &t->base.base.config;
+    vpps_status s = part_embedding_record(&t->characters, c, g, "characters");
+    if (s == VPPS_OK) s = part_embedding_record(&t->words, c, g, "words");
+    if (s == VPPS_OK) s = part_recurrent_record(&t->encoder, g, "lattice-gru arc");
+    if (s == VPPS_OK) s = record_merge(t, g);
+    if (s == VPPS_OK) s = translate_record(&t->base, g);
+    return s;
+}
+
+/* ---------------------------------------------------------------- a lattice */
+
+/* Node k, from those before it; `steps` has room for as many vertices as arcs go into it. */
+static vpps_vertex add_node(const lattice_gru_net *t, vpps_graph *g, const vpps_lattice *lattice, uint32_t k,
+                            const vpps_vertex *at, vpps_vertex *steps) {
+    const vpps_lattice_arc *arcs = lattice->arcs + lattice->first_arc[k];
+    const uint32_t n = lattice->first_arc[k + 1] - lattice->first_arc[k];
+    for (uint32_t a = 0; a < n; a++) {
+        const vpps_node x = part_embed(arcs[a].is_character ? &t->characters : &t->words, g, arcs[a].id);
+        steps[a] = part_recurrent_step(&t->encoder, g, at[arcs[a].from], x);
+    }
+    return n == 1 ? steps[0] : vpps_apply(g, t->merge, n, steps, 0, NULL, 0, NULL);
+}
+
+static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d) {
+    lattice_gru_net *t = net;
+    const vpps_lattice *lattice = x->lattice;
+    const uint32_t n = lattice->n_nodes;
+    vpps_node *memory = translate_remember(&t->base, n);
+    vpps_vertex *at = part_reserve_vertices(&t->base.base.scratch, n + lattice->first_arc[n]);
+    if (!at || (t->base.base.config.attention && !memory)) return VPPS_MEMORY;
+
+    at[0] = part_recurrent_start(&t->encoder, g);
+    for (uint32_t k = 1; k < n; k++) at[k] = add_node(t, g, lattice, k, at, at + n);
+
+    const uint32_t first = n > 1 ? 1 : 0; /* the start is no part of the source, unless there is nothing else */
+    for (uint32_t k = first; memory && k < n; k++) memory[k - first] = vpps_scattered(g, at[k], 0);
+    *d = (net_decoding){
+        .states = {vpps_scattered(g, at[n - 1], 0)},
+        .n_states = 1,
+        .memory = memory,
+        .n_memory = memory ? n - first : 0,
+        .logits = VPPS_NO_NODE,
+    };
+    return vpps_graph_status(g);
+}
+
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
+    lattice_gru_net *t = net;
+    net_decoding d;
+    const vpps_status s = encode(net, g, x, &d);
+    return s == VPPS_OK ? translate_add(&t->base, g, &d, &x->target, heads, scores) : s;
+}
+
+static const option_row options[] = {
+    PART_HIDDEN("Size of the GRUs' states"),
+    PART_EMBED("Size of the embedding of a character or word"),
+    PART_DROPOUT("Dropout on embeddings and before the output layer"),
+    {0},
+};
+
+extern const network lattice_gru;
+const network lattice_gru = {
+    .name = "lattice-gru",
+    .summary = "GRU encoder of a lattice of characters and words, and a decoder that translates",
+    .source = "Su, Tan, Xiong, Ji, Shi and Liu 2017",
+    .options = options,
+    .kind = NET_LATTICE_PAIRS,
+    .defaults = {.embed = 256, .hidden = 256, .attention = true},
+    .create = create,
+    .record = record,
+    .add = add,
+    .encode = encode,
+    .decode = translate_decode,
+    .destroy = translate_destroy,
+};
