@@ -3,34 +3,31 @@
 
     python3 tests/golden/tree_lstm.py > tests/golden/tree_lstm_golden.h
 
-needs PyTorch (any version; written with 2.x) and no data: the trees are drawn here and go into the header, which
-tests/golden/test_golden.c includes. The network is the N-ary Tree-LSTM with N = 2 of Tai, Socher and Manning,
-"Improved Semantic Representations From Tree-Structured Long Short-Term Memory Networks" (ACL 2015), eqs. 9-14: words
-at the leaves only, children at inner vertices only, one bias b_f for both forget gates. A classifier at every vertex;
-the loss is the sum of their negative log likelihoods over the batch's number of trees.
-
-Everything is computed in double precision from initial values rounded to single precision.
+needs PyTorch (any version; written with 2.x) and no data: the trees are drawn here and go into the header. The network
+is the N-ary Tree-LSTM with N = 2 of Tai, Socher and Manning, "Improved Semantic Representations From Tree-Structured
+Long Short-Term Memory Networks" (ACL 2015), eqs. 9-14: words at the leaves only, children at inner vertices only, one
+bias b_f for both forget gates. A classifier at every vertex; the loss is the sum of their negative log likelihoods over
+the batch's number of trees.
 """
-import math
-
 import torch
 
-HIDDEN, EMBED, WORDS, CLASSES = 24, 20, 30, 5
-TREES, BATCH, BATCHES = 40, 4, 20
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_array, header, matrix, print_examples,
+                    print_golden, table, vector)
 
-
-class Random:
-    """A 32-bit linear congruential generator: the trees do not depend on any library's version."""
-
-    def __init__(self, seed):
-        self.state = seed
-
-    def below(self, n):
-        self.state = (self.state * 1664525 + 1013904223) % 2**32
-        return (self.state >> 8) % n
+# The order numbers the tensors.
+TENSORS = [
+    table("embedding", WORDS, EMBED),
+    *(matrix(f"W_{gate}", HIDDEN, EMBED) for gate in ("i", "o", "u")),
+    *(matrix(f"U_{gate}", HIDDEN, HIDDEN)
+      for gate in ("i_l", "i_r", "o_l", "o_r", "u_l", "u_r", "f_ll", "f_lr", "f_rl", "f_rr")),
+    *(vector(f"b_{gate}", HIDDEN) for gate in ("i", "o", "u", "f")),
+    matrix("W_s", CLASSES, HIDDEN),
+    vector("b_s", CLASSES),
+]
 
 
 def draw_tree(random, leaves):
+    """(label, word) or (label, left, right)."""
     label = random.below(CLASSES)
     if leaves == 1:
         return (label, random.below(WORDS))
@@ -38,33 +35,36 @@ def draw_tree(random, leaves):
     return (label, draw_tree(random, left), draw_tree(random, leaves - left))
 
 
-def brackets(tree):
+def draw_trees():
+    random = Random(2015)
+    return [draw_tree(random, 1 + random.below(12)) for _ in range(EXAMPLES)]
+
+
+def add_nodes(tree, nodes):
+    """Appends the tree's nodes in post-order, each as (label, left, right, word)."""
     if len(tree) == 2:
-        return f"({tree[0]} {tree[1]})"
-    return f"({tree[0]} {brackets(tree[1])} {brackets(tree[2])})"
+        nodes.append((tree[0], -1, -1, tree[1]))
+    else:
+        children = [add_nodes(child, nodes) for child in tree[1:]]
+        nodes.append((tree[0], *children, NO_WORD))
+    return len(nodes) - 1
 
 
-# name, shape, scale of the initial values; the order numbers the tensors
-TENSORS = [
-    ("E", (WORDS, EMBED), 0.5),
-    *((f"W_{gate}", (HIDDEN, EMBED), 0.3) for gate in ("i", "o", "u")),
-    *((f"U_{gate}", (HIDDEN, HIDDEN), 0.3)
-      for gate in ("i_l", "i_r", "o_l", "o_r", "u_l", "u_r", "f_ll", "f_lr", "f_rl", "f_rr")),
-    *((f"b_{gate}", (HIDDEN,), 0.1) for gate in ("i", "o", "u", "f")),
-    ("V", (CLASSES, HIDDEN), 0.3),
-    ("b_s", (CLASSES,), 0.1),
-]
+def c_tree(tree):
+    nodes = []
+    add_nodes(tree, nodes)
+    texts = [f"{{{label}, {left}, {right}, {'VPPS_NO_WORD' if word == NO_WORD else word}}}"
+             for label, left, right, word in nodes]
+    return f".tree = &(const vpps_tree){{{c_array('vpps_tree_node', texts)}, {len(nodes)}, {(len(nodes) + 1) // 2}}}"
 
 
-def initial(number, shape, scale):
-    n = math.prod(shape)
-    values = [scale * math.sin(0.37 * i + 0.0011 * i * i + number) for i in range(n)]
-    return torch.tensor(values, dtype=torch.float32).double().reshape(shape).requires_grad_()
+def classify(p, h, label):
+    return -torch.log_softmax(p["W_s"] @ h + p["b_s"], 0)[label]
 
 
 def vertex(p, tree, losses):
     if len(tree) == 2:
-        x = p["E"][tree[1]]
+        x = p["embedding"][tree[1]]
         i = torch.sigmoid(p["W_i"] @ x + p["b_i"])
         o = torch.sigmoid(p["W_o"] @ x + p["b_o"])
         u = torch.tanh(p["W_u"] @ x + p["b_u"])
@@ -78,79 +78,26 @@ def vertex(p, tree, losses):
         f_r = torch.sigmoid(p["U_f_rl"] @ h_l + p["U_f_rr"] @ h_r + p["b_f"])
         c = i * u + f_l * c_l + f_r * c_r
     h = o * torch.tanh(c)
-    logits = p["V"] @ h + p["b_s"]
-    losses.append(-torch.log_softmax(logits, 0)[tree[0]])
+    losses.append(classify(p, h, tree[0]))
     return h, c
 
 
-class SparseAdam:
-    """Adam (Kingma and Ba 2015, algorithm 1), lr 0.03. Rows of the first tensor, the embedding, that a batch does not
-    use are not touched, nor is their state; the step's number counts all batches."""
+def sum_of_losses(vertex_of):
+    """The loss of a tree, for a function that appends those of all vertices."""
 
-    def __init__(self, parameters):
-        self.parameters = parameters
-        self.m = [torch.zeros_like(p) for p in parameters]
-        self.v = [torch.zeros_like(p) for p in parameters]
-        self.t = 0
-
-    def zero_grad(self):
-        for p in self.parameters:
-            p.grad = None
-
-    @torch.no_grad()
-    def step(self):
-        self.t += 1
-        for k, p in enumerate(self.parameters):
-            if p.grad is None:
-                continue
-            used = slice(None) if k else p.grad.abs().sum(1) > 0
-            g = p.grad[used]
-            self.m[k][used] = 0.9 * self.m[k][used] + 0.1 * g
-            self.v[k][used] = 0.999 * self.v[k][used] + 0.001 * g * g
-            mean = self.m[k][used] / (1 - 0.9**self.t)
-            square = self.v[k][used] / (1 - 0.999**self.t)
-            p[used] -= 0.03 * mean / (square.sqrt() + 1e-8)
-
-
-def train(trees, make_optimizer):
-    p = {name: initial(number, shape, scale) for number, (name, shape, scale) in enumerate(TENSORS)}
-    optimizer = make_optimizer(list(p.values()))
-    result = []
-    for batch in range(BATCHES):
+    def loss(p, tree):
         losses = []
-        for k in range(BATCH):
-            vertex(p, trees[(batch * BATCH + k) % TREES], losses)
-        loss = torch.stack(losses).sum() / BATCH
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        result.append(loss.item())
-    return result
+        vertex_of(p, tree, losses)
+        return torch.stack(losses).sum()
+
+    return loss
 
 
 def main():
-    random = Random(2015)
-    trees = [draw_tree(random, 1 + random.below(12)) for _ in range(TREES)]
-    sgd = train(trees, lambda p: torch.optim.SGD(p, lr=0.2))
-    # torch.optim.Adam would also move the words that a batch does not use.
-    adam = train(trees, SparseAdam)
-    print("/* tree_lstm_golden.h - made by tree_lstm.py: do not edit. */")
-    for name in ("HIDDEN", "EMBED", "WORDS", "CLASSES", "TREES", "BATCH", "BATCHES"):
-        print(f"#define GOLDEN_{name} {globals()[name]}")
-    print("\nstatic const char *const golden_trees[GOLDEN_TREES] = {")
-    for tree in trees:
-        text = brackets(tree)
-        while len(text) > 100:
-            cut = text.rindex(" ", 0, 100) + 1
-            print(f'    "{text[:cut]}"')
-            text = text[cut:]
-        print(f'    "{text}",')
-    print("};")
-    for name, losses in (("sgd", sgd), ("adam", adam)):
-        print(f"\nstatic const double golden_{name}[GOLDEN_BATCHES] = {{")
-        for at in range(0, BATCHES, 4):
-            print("    " + " ".join(f"{x:.12g}," for x in losses[at:at + 4]))
-        print("};")
+    trees = draw_trees()
+    with header("tree_lstm"):
+        print_examples("golden_trees", map(c_tree, trees))
+        print_golden("tree-lstm", TENSORS, sum_of_losses(vertex), trees, "golden_trees")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Golden losses of small taggers, with and without characters, by torch.nn.LSTM.
+
+    python3 tests/golden/bilstm_tagger.py > tests/golden/bilstm_tagger_golden.h
+
+A bidirectional LSTM (Graves and Schmidhuber 2005) on the words' embeddings and a classifier with a hidden layer on both
+directions' h; the tagger with characters spells rare words with two more LSTMs, whose last states together are the
+word's embedding (Ling et al. 2015, section 3). Some words have no tag, and no loss. The loss is the sum of the negative
+log likelihoods over the batch's number of sentences.
+"""
+import torch
+
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_array, c_ids, c_sentence, header,
+                    lstm_tensors, matrix, nll, print_examples, print_golden, run_lstm, table, vector)
+
+MLP, CHARACTERS, CHARACTER_EMBED = 16, 12, 10
+SPELL = EMBED // 2
+
+TENSORS = [
+    table("embedding", WORDS, EMBED),
+    *lstm_tensors("forward", EMBED, HIDDEN),
+    *lstm_tensors("backward", EMBED, HIDDEN),
+    matrix("W_h", MLP, 2 * HIDDEN),
+    vector("b_h", MLP),
+    matrix("W_s", CLASSES, MLP),
+    vector("b_s", CLASSES),
+]
+CHARACTER_TENSORS = [
+    *TENSORS,
+    table("characters", CHARACTERS, CHARACTER_EMBED),
+    *lstm_tensors("spell_forward", CHARACTER_EMBED, EMBED - SPELL),
+    *lstm_tensors("spell_backward", CHARACTER_EMBED, SPELL),
+]
+
+
+def spell(p, characters):
+    x = p["characters"][characters]
+    _, (forward, _) = run_lstm(p, "spell_forward", x)
+    _, (backward, _) = run_lstm(p, "spell_backward", x.flip(0))
+    return torch.cat([forward[0], backward[0]])
+
+
+def loss(p, sentence):
+    words, tags, *spellings = sentence
+    spellings = spellings[0] if spellings else [[]] * len(words)
+    xs = torch.stack([spell(p, s) if s else p["embedding"][word] for word, s in zip(words, spellings)])
+    h, _ = run_lstm(p, "forward", xs, backward="backward")
+    h = torch.tanh(h @ p["W_h"].T + p["b_h"])
+    return nll(h @ p["W_s"].T + p["b_s"], tags)
+
+
+def draw_sentence(random):
+    words = random.ids(1 + random.below(12), WORDS)
+    tags = [NO_WORD if i and random.below(8) == 0 else random.below(CLASSES) for i in range(len(words))]
+    return words, tags
+
+
+def draw_spelling(random):
+    return random.ids(1 + random.below(7), CHARACTERS) if random.below(3) == 0 else []
+
+
+def c_spelling(characters):
+    return f"{{{c_ids(characters)}, {len(characters)}}}" if characters else "{NULL, 0}"
+
+
+def main():
+    random = Random(2005)
+    sentences = [draw_sentence(random) for _ in range(EXAMPLES)]
+    spelled = [(words, tags, [draw_spelling(random) for _ in words]) for words, tags in sentences]
+    with header("bilstm_tagger"):
+        print_examples("golden_tagged", (f".sentence = {c_sentence(words, tags)}" for words, tags in sentences))
+        print_examples("golden_spelled",
+                       (f".sentence = {c_sentence(words, tags)}, "
+                        f".spellings = {c_array('net_spelling', map(c_spelling, spellings))}"
+                        for words, tags, spellings in spelled))
+        print_golden("bilstm-tagger", TENSORS, loss, sentences, "golden_tagged", mlp=MLP)
+        print_golden("bilstm-char-tagger", CHARACTER_TENSORS, loss, spelled, "golden_spelled", mlp=MLP,
+                     characters=CHARACTERS, character_embed=CHARACTER_EMBED)
+
+
+if __name__ == "__main__":
+    main()

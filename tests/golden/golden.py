@@ -1,0 +1,209 @@
+"""What the golden scripts share: data drawn without any library, initial values, training, and the headers' form.
+
+A script describes a network (its tensors and the loss of one example, in PyTorch) and draws examples; golden.py trains
+it twice, with SGD and with Adam, and writes what test_golden.c needs to do the same: a `golden` of golden.h. Everything
+is computed in double precision from initial values rounded to single precision.
+"""
+import contextlib
+import math
+import textwrap
+from typing import NamedTuple
+
+import torch
+
+HIDDEN, EMBED, WORDS, CLASSES = 24, 20, 30, 5
+EXAMPLES = 40
+BATCH, BATCHES = 4, 20  # as in golden.h, like the optimisers' settings
+NO_WORD = 2**32 - 1
+
+
+# ---------------------------------------------------------------- data
+
+
+class Random:
+    """A 32-bit linear congruential generator: the data do not depend on any library's version."""
+
+    def __init__(self, seed):
+        self.state = seed
+
+    def below(self, n):
+        self.state = (self.state * 1664525 + 1013904223) % 2**32
+        return (self.state >> 8) % n
+
+    def ids(self, n, below):
+        return [self.below(below) for _ in range(n)]
+
+
+# ---------------------------------------------------------------- parameters
+
+
+class Tensor(NamedTuple):
+    name: str
+    shape: tuple
+    scale: float  # of the initial values
+    table: bool = False  # each row is a parameter by itself
+
+
+def table(name, count, size):
+    return Tensor(name, (count, size), 0.5, True)
+
+
+def matrix(name, rows, cols):
+    return Tensor(name, (rows, cols), 0.3)
+
+
+def vector(name, size):
+    return Tensor(name, (size,), 0.1)
+
+
+def lstm_tensors(name, inputs, hidden):
+    return [tensor for gate in "ifou" for tensor in (matrix(f"{name}.W_{gate}", hidden, inputs),
+                                                     matrix(f"{name}.U_{gate}", hidden, hidden),
+                                                     vector(f"{name}.b_{gate}", hidden))]
+
+
+def lstm_weights(p, name, suffix):
+    """The tensors of lstm_tensors as torch.nn.LSTM (suffix "_l0") or LSTMCell ("") names and orders them: its gates are
+    i, f, g (our u), o. Of its two biases the second is zero and not trained."""
+
+    def stacked(kind):
+        return torch.cat([p[f"{name}.{kind}_{gate}"] for gate in "ifuo"])
+
+    bias = stacked("b")
+    return {f"weight_ih{suffix}": stacked("W"), f"weight_hh{suffix}": stacked("U"),
+            f"bias_ih{suffix}": bias, f"bias_hh{suffix}": torch.zeros_like(bias)}
+
+
+def run_lstm(p, name, xs, state=None, backward=None):
+    """All h of torch.nn.LSTM on the rows of xs, and its last (h, c); with `backward`, the name of another LSTM, in both
+    directions."""
+    hidden, inputs = p[f"{name}.W_i"].shape
+    net = torch.nn.LSTM(inputs, hidden, bidirectional=backward is not None, dtype=torch.float64)
+    weights = lstm_weights(p, name, "_l0")
+    if backward:
+        weights |= lstm_weights(p, backward, "_l0_reverse")
+    return torch.func.functional_call(net, weights, (xs,) if state is None else (xs, state))
+
+
+def nll(logits, labels):
+    """The sum over rows of -log softmax(logits)[label], where the label is known."""
+    labels = torch.tensor([-100 if label == NO_WORD else label for label in labels])
+    return torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+
+
+# ---------------------------------------------------------------- training
+
+
+def initial(number, tensor):
+    n = math.prod(tensor.shape)
+    values = [tensor.scale * math.sin(0.37 * i + 0.0011 * i * i + number) for i in range(n)]
+    return torch.tensor(values, dtype=torch.float32).double().reshape(tensor.shape).requires_grad_()
+
+
+class SparseAdam:
+    """Adam (Kingma and Ba 2015, algorithm 1), lr 0.03. Rows of tables that a batch does not use are not touched, nor is
+    their state, which torch.optim.Adam would do; the step's number counts all batches."""
+
+    def __init__(self, parameters, tensors):
+        self.parameters = parameters
+        self.tables = [tensor.table for tensor in tensors]
+        self.m = [torch.zeros_like(p) for p in parameters]
+        self.v = [torch.zeros_like(p) for p in parameters]
+        self.t = 0
+
+    def zero_grad(self):
+        for p in self.parameters:
+            p.grad = None
+
+    @torch.no_grad()
+    def step(self):
+        self.t += 1
+        for k, p in enumerate(self.parameters):
+            if p.grad is None:
+                continue
+            used = p.grad.abs().sum(1) > 0 if self.tables[k] else slice(None)
+            g = p.grad[used]
+            self.m[k][used] = 0.9 * self.m[k][used] + 0.1 * g
+            self.v[k][used] = 0.999 * self.v[k][used] + 0.001 * g * g
+            mean = self.m[k][used] / (1 - 0.9**self.t)
+            square = self.v[k][used] / (1 - 0.999**self.t)
+            p[used] -= 0.03 * mean / (square.sqrt() + 1e-8)
+
+
+def train(tensors, loss_of, examples, make_optimizer):
+    p = {tensor.name: initial(number, tensor) for number, tensor in enumerate(tensors)}
+    optimizer = make_optimizer(list(p.values()))
+    result = []
+    for batch in range(BATCHES):
+        losses = [loss_of(p, examples[(batch * BATCH + k) % len(examples)]) for k in range(BATCH)]
+        loss = torch.stack(losses).sum() / BATCH
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        result.append(loss.item())
+    return result
+
+
+# ---------------------------------------------------------------- headers
+
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def c_array(kind, values):
+    """Lines break only between the values."""
+    return f"(const{NO_BREAK}{kind}[]){{{', '.join(str(value).replace(' ', NO_BREAK) for value in values)}}}"
+
+
+def c_ids(ids):
+    return c_array("uint32_t", ["VPPS_NO_WORD" if i == NO_WORD else i for i in ids])
+
+
+def c_sentence(words, tags=None):
+    fields = [f".words = {c_ids(words)}"]
+    if tags:
+        fields.append(f".tags = {c_ids(tags)}")
+    fields.append(f".n_words ={NO_BREAK}{len(words)}")
+    return f"{{{', '.join(fields)}}}"
+
+
+def print_wrapped(text, indent):
+    lines = textwrap.fill(text, 118, initial_indent=indent, subsequent_indent=indent + "    ", break_long_words=False,
+                          break_on_hyphens=False)
+    print(lines.replace(NO_BREAK, " "))
+
+
+@contextlib.contextmanager
+def header(name, include="golden.h"):
+    """What is printed within stands between the header's first and last lines."""
+    guard = f"VPPS_TESTS_{name.upper()}_GOLDEN_H"
+    print(f"/* {name}_golden.h - made by {name}.py: do not edit. */\n/* clang-format off */")
+    print(f"#ifndef {guard}\n#define {guard}\n\n#include \"{include}\"")
+    yield
+    print("\n#endif")
+
+
+def print_examples(name, examples):
+    """examples: the C initializers of a net_example each."""
+    print(f"\nstatic const net_example {name}[] = {{")
+    for example in examples:
+        print_wrapped(f"{{{example}}},", "    ")
+    print("};")
+
+
+def print_golden(network, tensors, loss_of, examples, c_examples, name=None, **config):
+    """Trains, and writes a golden; c_examples is the array that print_examples made of the examples. Without
+    a name it has the network's."""
+    config = {"words": WORDS, "classes": CLASSES, "embed": EMBED, "hidden": HIDDEN} | config
+    name = name or network
+    print(f"\nstatic const golden {name.replace('-', '_')}_golden = {{")
+    print(f'    .name = "{name}",\n    .network = "{network}",')
+    print_wrapped(f".config = {{{', '.join(f'.{key} = {value}' for key, value in config.items())}}},", "    ")
+    print(f"    .n_tensors = {len(tensors)},")
+    names = [f'{{"{tensor.name}", {tensor.scale}}}' for tensor in tensors]
+    print_wrapped(f".tensors = {c_array('golden_tensor', names)},", "    ")
+    print(f"    .n_examples = {len(examples)},\n    .examples = {c_examples},")
+    for field, make in (("sgd", lambda p: torch.optim.SGD(p, lr=0.2)), ("adam", lambda p: SparseAdam(p, tensors))):
+        losses = train(tensors, loss_of, examples, make)
+        print_wrapped(f".{field} = {{{', '.join(f'{x:.12g}' for x in losses)}}},", "    ")
+    print("};")

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Golden losses of small translators, with and without attention, by torch.nn.LSTM.
+
+    python3 tests/golden/lstm_nmt.py > tests/golden/lstm_nmt_golden.h
+
+Sutskever, Vinyals and Le, "Sequence to Sequence Learning with Neural Networks" (2014), section 2, one layer: the
+decoder starts from the encoder's last state and says every word of the target but the first from those before it.
+Attention is that of Luong, Pham and Manning, "Effective Approaches to Attention-based Neural Machine Translation"
+(2015), section 3.1, eqs. 5, 7 and 8 with the score dot, without input feeding. The loss is the sum of the negative log
+likelihoods over the batch's number of pairs.
+"""
+import torch
+
+from golden import (EMBED, EXAMPLES, HIDDEN, WORDS, Random, c_sentence, header, lstm_tensors, matrix, nll,
+                    print_examples, print_golden, run_lstm, table, vector)
+
+TARGET_WORDS, END = 26, 0
+
+TENSORS = [
+    table("source", WORDS, EMBED),
+    table("target", TARGET_WORDS, EMBED),
+    *lstm_tensors("encoder", EMBED, HIDDEN),
+    *lstm_tensors("decoder", EMBED, HIDDEN),
+    matrix("W_s", TARGET_WORDS, HIDDEN),
+    vector("b_s", TARGET_WORDS),
+]
+ATTENTION_TENSORS = [*TENSORS, matrix("W_a", HIDDEN, 2 * HIDDEN)]
+
+
+def loss(p, pair):
+    source, target = pair
+    memory, state = run_lstm(p, "encoder", p["source"][source])
+    h, _ = run_lstm(p, "decoder", p["target"][target[:-1]], state)
+    if "W_a" in p:
+        weights = torch.softmax(h @ memory.T, 1)  # of every source word, at each target word: eqs. 7 and 8
+        h = torch.tanh(torch.cat([weights @ memory, h], 1) @ p["W_a"].T)  # eq. 5
+    return nll(h @ p["W_s"].T + p["b_s"], target[1:])
+
+
+def draw_pair(random):
+    """Words other than END; a target also begins and ends with END."""
+    source = random.ids(1 + random.below(10), WORDS)
+    return source, [END, *(1 + word for word in random.ids(random.below(10), TARGET_WORDS - 1)), END]
+
+
+def main():
+    random = Random(2014)
+    pairs = [draw_pair(random) for _ in range(EXAMPLES)]
+    with header("lstm_nmt"):
+        print_examples("golden_pairs", (f".sentence = {c_sentence(source)}, .target = {c_sentence(target)}"
+                                        for source, target in pairs))
+        print_golden("lstm-nmt", TENSORS, loss, pairs, "golden_pairs", classes=TARGET_WORDS)
+        print_golden("lstm-nmt", ATTENTION_TENSORS, loss, pairs, "golden_pairs", name="lstm-nmt-attention",
+                     classes=TARGET_WORDS, attention="true")
+
+
+if __name__ == "__main__":
+    main()
