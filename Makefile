@@ -177,7 +177,7 @@ setup: ## install the packages that are missing, for all targets (Debian, Ubuntu
 run: ## install what is missing, build, train a Tree-LSTM (RUN_ARGS="..." passes options)
 	$(Q)tools/setup.sh build
 	$(submake) all
-	$(Q)$(COMMAND) train tree-lstm $(RUN_ARGS)
+	$(Q)$(COMMAND) train tree-lstm --hidden 96 --embed 64 $(RUN_ARGS)
 
 test: ## install what is missing, build and run every test
 	$(Q)tools/setup.sh build test

@@ -9,10 +9,10 @@ if [ $# -gt 0 ] && [[ $1 != -* ]]; then
     network=$1
     shift
 fi
-common=(--optimizer adam --lr 0.002 --batch 32 --dropout 0.5 --clip 5 --seed 1)
+common=(--optimizer adam --lr 0.003 --lr-decay 0.7 --batch 32 --clip 5 --epochs 6 --seed 1 --hidden 200 --mlp 200)
 case $network in
-bilstm-tagger) recipe=(--hidden 128 --embed 128 --mlp 128 --min-count 2 --epochs 4) ;;
-bilstm-char-tagger) recipe=(--hidden 128 --embed 64 --mlp 128 --min-count 5 --epochs 6) ;;
+bilstm-tagger) recipe=(--embed 128 --dropout 0.6 --min-count 2) ;;
+bilstm-char-tagger) recipe=(--embed 64 --dropout 0.5 --min-count 5) ;;
 *) echo "wikiner: no recipe for '$network'" >&2; exit 2 ;;
 esac
 exec "${VPPS:-build/vpps}" train "$network" --data "${VPPS_DATA:-../shared/data}/wikiner" "${common[@]}" "${recipe[@]}" "$@"

@@ -204,10 +204,10 @@ static const struct {
     {COMMAND_SCRIPT, "", "Print the device script of the first training batch."},
     {COMMAND_PLAN, "",
      "Show which rows of which matrix would lie in the registers of a GPU: the most promising plan, or all that fit. "
-     "Needs no GPU. Without --model and data the network has 1000 words and 5 classes."},
+     "Needs no GPU. Without --model and data the network has 1000 words and 5 classes, or says one of the words."},
     {COMMAND_KERNEL, "",
      "Print the CUDA C++ source of the network's kernel for its most promising plan; or compile it and report. Needs "
-     "no GPU. Without --model and data the network has 1000 words and 5 classes."},
+     "no GPU. Without --model and data the network has 1000 words and 5 classes, or says one of the words."},
     {COMMAND_CACHE, "list|clear|path", "List the compiled kernels on disk, remove them, or print where they are."},
     {COMMAND_TUNE, "", "Measure the plans that fit on batches of the training data."},
     {COMMAND_DOCTOR, "", "Show the machine: devices, processor, memory, libraries."},

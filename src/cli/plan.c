@@ -20,7 +20,8 @@ static vpps_status find_shape(planner *x) {
         VPPS_TRY(corpus_open(&x->corpus, s));
     } else {
         s->net.words = s->net.characters = WORDS;
-        s->net.classes = CLASSES;
+        const net_kind kind = s->network->kind;
+        s->net.classes = kind == NET_TREES || kind == NET_TAGGING || kind == NET_LATTICES ? CLASSES : WORDS;
     }
     return VPPS_OK;
 }
