@@ -89,23 +89,13 @@ static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_de
     lattice_gru_net *t = net;
     const vpps_lattice *lattice = x->lattice;
     const uint32_t n = lattice->n_nodes;
-    vpps_node *memory = translate_remember(&t->base, n);
     vpps_vertex *at = part_reserve_vertices(&t->base.base.scratch, n + lattice->first_arc[n]);
-    if (!at || (t->base.base.config.attention && !memory)) return VPPS_MEMORY;
+    if (!at) return VPPS_MEMORY;
 
     at[0] = part_recurrent_start(&t->encoder, g);
     for (uint32_t k = 1; k < n; k++) at[k] = add_node(t, g, lattice, k, at, at + n);
 
-    const uint32_t first = n > 1 ? 1 : 0; /* the start is no part of the source, unless there is nothing else */
-    for (uint32_t k = first; memory && k < n; k++) memory[k - first] = vpps_scattered(g, at[k], 0);
-    *d = (net_decoding){
-        .states = {vpps_scattered(g, at[n - 1], 0)},
-        .n_states = 1,
-        .memory = memory,
-        .n_memory = memory ? n - first : 0,
-        .logits = VPPS_NO_NODE,
-    };
-    return vpps_graph_status(g);
+    return translate_encoded(&t->base, g, at, n, d);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {

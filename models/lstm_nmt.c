@@ -41,22 +41,13 @@ static vpps_status record(void *net, vpps_graph *g) {
 static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d) {
     lstm_nmt_net *n = net;
     const uint32_t n_words = x->sentence.n_words;
-    vpps_node *memory = translate_remember(&n->base, n_words);
-    if (n->base.base.config.attention && !memory) return VPPS_MEMORY;
-
-    vpps_vertex step = part_recurrent_start(&n->encoder, g);
+    vpps_vertex *at = part_reserve_vertices(&n->base.base.scratch, n_words + 1);
+    if (!at) return VPPS_MEMORY;
+    at[0] = part_recurrent_start(&n->encoder, g);
     for (uint32_t j = 0; j < n_words; j++) {
-        step = part_recurrent_step(&n->encoder, g, step, part_embed(&n->source, g, x->sentence.words[j]));
-        if (memory) memory[j] = vpps_scattered(g, step, 0);
+        at[j + 1] = part_recurrent_step(&n->encoder, g, at[j], part_embed(&n->source, g, x->sentence.words[j]));
     }
-    *d = (net_decoding){
-        .states = {vpps_scattered(g, step, 0), vpps_scattered(g, step, 1)},
-        .n_states = 2,
-        .memory = memory,
-        .n_memory = memory ? n_words : 0,
-        .logits = VPPS_NO_NODE,
-    };
-    return vpps_graph_status(g);
+    return translate_encoded(&n->base, g, at, n_words + 1, d);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {

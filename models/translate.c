@@ -64,15 +64,27 @@ vpps_status translate_record(translate_net *t, vpps_graph *g) {
 
 /* ---------------------------------------------------------------- what the encoder leaves */
 
-vpps_node *translate_remember(translate_net *t, uint32_t n) {
-    if (!t->base.config.attention) return NULL;
-    if (n > t->n_remembered) {
-        vpps_node *grown = realloc(t->remembered, n * sizeof *grown);
-        if (!grown) return NULL;
-        t->remembered = grown;
-        t->n_remembered = n;
-    }
-    return t->remembered;
+static vpps_status reserve(translate_net *t, uint32_t n) {
+    if (n <= t->n_remembered) return VPPS_OK;
+    vpps_node *grown = realloc(t->remembered, n * sizeof *grown);
+    if (!grown) return VPPS_MEMORY;
+    t->remembered = grown;
+    t->n_remembered = n;
+    return VPPS_OK;
+}
+
+vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n, net_decoding *d) {
+    const uint32_t first = n > 1 ? 1 : 0;
+    *d = (net_decoding){.n_states = t->decoder.unit == PART_LSTM ? 2 : 1, .logits = VPPS_NO_NODE};
+    for (uint32_t i = 0; i < d->n_states; i++) d->states[i] = vpps_scattered(g, at[n - 1], i);
+    if (!t->base.config.attention) return vpps_graph_status(g);
+
+    const vpps_status s = reserve(t, n);
+    if (s != VPPS_OK) return s;
+    d->memory = t->remembered;
+    d->n_memory = n - first;
+    for (uint32_t k = first; k < n; k++) t->remembered[k - first] = vpps_scattered(g, at[k], 0);
+    return vpps_graph_status(g);
 }
 
 /* ---------------------------------------------------------------- words of the target */

@@ -13,7 +13,7 @@ typedef struct translate_net {
     part_recurrent decoder;
     vpps_param W_a; /* with attention */
     vpps_cell attention;
-    vpps_node *remembered; /* for the encoder to fill: see translate_remember */
+    vpps_node *remembered; /* what attention reads of the latest source */
     uint32_t n_remembered;
 } translate_net;
 
@@ -23,10 +23,9 @@ vpps_status translate_declare(translate_net *t, vpps_model *model, part_unit uni
 vpps_status translate_record(translate_net *t, vpps_graph *g);
 void translate_destroy(void *net);
 
-/* For encoders: room for n memory vectors, which live until the next call; without attention, or out of memory, NULL.
- * An encoder sets d's states to what the decoder starts from, `hidden` elements each (an LSTM: h, c; a GRU: h), and
- * with attention d's memory to at least one vector of `hidden` elements. */
-vpps_node *translate_remember(translate_net *t, uint32_t n);
+/* What a network's `encode` ends with: the decoder starts from the last of the n vertices, which scatter an LSTM's h and
+ * c or a GRU's h, and attention reads the h of all but the first, the start (unless there is nothing else). */
+vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n, net_decoding *d);
 
 /* The decoder along the target, word by word as it is: position k says word k + 1. `d` is as encode left it. */
 vpps_status translate_add(translate_net *t, vpps_graph *g, const net_decoding *d, const vpps_sentence *target,

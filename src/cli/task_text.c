@@ -39,20 +39,20 @@ static vpps_status learn(corpus *c, const settings *s) {
 }
 
 /* All sentences behind one end word: each begins with that of the one before. */
-static vpps_status make_stream(corpus *c, corpus_split *split, uint64_t *n) {
+static vpps_status make_stream(const corpus *c, corpus_split *split) {
     const vpps_vocab *vocab = c->vocab[VOCAB_WORDS];
+    size_t n = 0;
     const uint64_t total = vpps_sentences_total_words(split->sentences);
     if (total >= UINT32_MAX)
         return vpps_fail(VPPS_ARGUMENT, "a text of %llu words is too large", (unsigned long long)total);
     split->stream = malloc(((size_t)total + 1) * sizeof *split->stream);
     if (!split->stream) return vpps_fail(VPPS_MEMORY, "no memory for %llu words", (unsigned long long)total);
     const uint32_t end = vpps_vocab_find(vocab, END_WORD, sizeof END_WORD - 1);
-    split->stream[0] = end == VPPS_NO_WORD ? 0 : end;
-    *n = 1;
+    split->stream[n++] = end == VPPS_NO_WORD ? 0 : end;
     for (uint32_t i = 0; i < vpps_sentences_size(split->sentences); i++) {
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
         for (uint32_t k = 0; k < sentence.n_words; k++) {
-            split->stream[(*n)++] = split->ids[VOCAB_WORDS][sentence.words[k]];
+            split->stream[n++] = split->ids[VOCAB_WORDS][sentence.words[k]];
         }
     }
     return VPPS_OK;
@@ -60,12 +60,11 @@ static vpps_status make_stream(corpus *c, corpus_split *split, uint64_t *n) {
 
 /* Where examples begin. The last one has what is left, fewer words than the others perhaps. */
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
-    const uint32_t steps = s->net.steps, sentences = vpps_sentences_size(split->sentences);
-    uint64_t n = 0;
+    const uint32_t steps = s->command == COMMAND_PREDICT ? 0 : s->net.steps; /* what is asked for are sentences */
+    const uint32_t predicted = (uint32_t)vpps_sentences_total_words(split->sentences);
     VPPS_TRY(task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0));
-    VPPS_TRY(make_stream(c, split, &n));
-    const uint32_t predicted = (uint32_t)n - 1;
-    split->n_all = steps ? predicted / steps + (predicted % steps != 0) : sentences;
+    VPPS_TRY(make_stream(c, split));
+    split->n_all = steps ? predicted / steps + (predicted % steps != 0) : vpps_sentences_size(split->sentences);
     split->starts = malloc(((size_t)split->n_all + 1) * sizeof *split->starts);
     if (!split->starts) return vpps_fail(VPPS_MEMORY, "no memory for %u sentences", split->n_all);
     split->starts[0] = 0;
