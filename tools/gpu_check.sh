@@ -25,7 +25,7 @@ cd "$(dirname "$0")/.."
 make=${MAKE:-make}
 build=${BUILD:-build}
 prepared="build-gpu"
-programs=(vpps tests/gpu_test_gpu_agreement bench/bench_gpu)
+programs=(vpps tests/gpu_test_gpu_agreement tests/models_test_networks bench/bench_gpu)
 
 sum_of_sources() {
     find Makefile include src models tests bench \( -name '*.[chS]' -o -name '*.cuh' -o -name '*.def' -o -name Makefile \) \
@@ -158,6 +158,7 @@ export VPPS_TEST_DEVICE=cuda CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-120}
 agreement=$from/tests/gpu_test_gpu_agreement
 
 step agreement 600 "$agreement"
+step networks 600 "$from/tests/models_test_networks"
 step train 300 "$from/vpps" train tree-lstm --device cuda --generate listops --examples 1000 --epochs 1 --quiet --json
 if sanitizer=$(find_sanitizer); then
     # One process: its children would each start the GPU again.

@@ -41,6 +41,7 @@ cat > "$work/programs/tests/gpu_test_gpu_agreement" << 'SH'
 printf 'a "quoted" line\\ of\ttext, ä\n%s\n' "$VPPS_TEST_DEVICE $VPPS_TEST_SCALE" >&2
 exit "${AGREEMENT:-0}"
 SH
+printf '#!/bin/bash\n[ "$VPPS_TEST_DEVICE" = cuda ]\n' > "$work/programs/tests/models_test_networks"
 printf '#!/bin/bash\necho "a heading"\necho "{\\"n\\": 1}"\necho "{\\"n\\": 2}"\n' > "$work/programs/bench/bench_gpu"
 cat > "$work/bin/compute-sanitizer" << 'SH'
 #!/bin/bash
@@ -86,7 +87,7 @@ check "and says what to do" grep -q 'gpu_check.sh prepare' "$work/out"
 check "a GPU" run 0 DOCTOR="ready: NVIDIA H200" DOCTOR_JSON="$gpu"
 file=bench/results/nvidia-h200-1/check.json
 check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['devices'][0]['name'] == 'cuda'"
-check "its steps" json $file "list(s) == ['agreement', 'train', 'memcheck', 'racecheck', 'bench'] \
+check "its steps" json $file "list(s) == ['agreement', 'networks', 'train', 'memcheck', 'racecheck', 'bench'] \
     and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
 check "its benchmark" json $file "o['bench'] == [{'n': 1}, {'n': 2}]"
 check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda ' in s['agreement']['last_lines']"

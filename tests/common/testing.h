@@ -37,6 +37,12 @@ static inline uint64_t test_seed(void) {
     return seed ? strtoull(seed, NULL, 0) : 1;
 }
 
+/* VPPS_TEST_DEVICE: the device that runs the GPU's kernel, "simt" unless said. */
+static inline const char *test_gpu_device(void) {
+    const char *name = getenv("VPPS_TEST_DEVICE");
+    return name && *name ? name : "simt";
+}
+
 static inline int test_main(Suite *suite) {
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -7,12 +7,7 @@
 
 #include <stdio.h>
 
-const char *gpu_device(void) {
-    const char *name = getenv("VPPS_TEST_DEVICE");
-    return name && *name ? name : "simt";
-}
-
-bool gpu_is_simulated(void) { return !strcmp(gpu_device(), "simt"); }
+bool gpu_is_simulated(void) { return !strcmp(test_gpu_device(), "simt"); }
 
 START_TEST(a_sanitizer_is_refused)
     {
@@ -51,7 +46,7 @@ vpps_options gpu_options(const gpu_layout *layout, vpps_optimizer_kind optimizer
     snprintf(sms, sizeof sms, "%u", layout->sms);
     setenv("VPPS_SIMT_SMS", sms, 1);
     vpps_options_default(&o);
-    o.device = gpu_device();
+    o.device = test_gpu_device();
     o.pool_bytes = 64u << 20;
     o.optimizer = gpu_optimizer(optimizer);
     o.seed = 1234;

@@ -10,7 +10,6 @@
 #include "common/reference.h"
 #include "common/testing.h"
 
-const char *gpu_device(void);
 bool gpu_is_simulated(void);
 
 /* Runs the suite that make() makes; under ThreadSanitizer, where software SIMT cannot be, checks that it says so. */

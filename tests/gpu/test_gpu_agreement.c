@@ -316,7 +316,7 @@ START_TEST(dropout_masks_are_the_same_bits)
     {
         enum { N = 1000 };
         static float gpu[N], cpu[N];
-        train_masks(gpu_device(), gpu, N);
+        train_masks(test_gpu_device(), gpu, N);
         train_masks("cpu", cpu, N);
         uint32_t different = 0;
         for (uint32_t i = 0; i < N; i++) {

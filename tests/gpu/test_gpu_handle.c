@@ -91,7 +91,7 @@ static void damage_small(const char *path) {
 START_TEST(creating_and_destroying_leaks_nothing)
     {
         gpu_trees t;
-        const vpps_options o = options_for(gpu_device(), false);
+        const vpps_options o = options_for(test_gpu_device(), false);
         trees_open(&t, HIDDEN, HIDDEN);
         const uint32_t before = gpu_is_simulated() ? vpps_simt_live_allocations() : 0;
         for (uint32_t i = 0; i < 20; i++) {
@@ -110,7 +110,7 @@ START_TEST(two_handles_at_once)
         gpu_trees t[2];
         vpps_handle *h[2];
         float alone[2][3];
-        const vpps_options o = options_for(gpu_device(), false);
+        const vpps_options o = options_for(test_gpu_device(), false);
         for (int pass = 0; pass < 2; pass++) { /* first one after the other, then in turns */
             for (uint32_t i = 0; i < 2; i++) {
                 trees_open(&t[i], i ? 40 : HIDDEN, HIDDEN);
@@ -131,7 +131,7 @@ END_TEST
 START_TEST(losses_come_one_batch_late)
     {
         gpu_trees t;
-        const vpps_options o = options_for(gpu_device(), false);
+        const vpps_options o = options_for(test_gpu_device(), false);
         float losses[4], stale, loss;
         bool done = false;
         trees_open(&t, HIDDEN, HIDDEN);
@@ -151,7 +151,7 @@ START_TEST(losses_come_one_batch_late)
         ck_assert_float_eq(loss, losses[3]);
         vpps_stats stats;
         TEST_OK(vpps_handle_stats(h, &stats));
-        ck_assert_str_eq(stats.device, gpu_device());
+        ck_assert_str_eq(stats.device, test_gpu_device());
         ck_assert(stats.device_ns > 0 && stats.vps > 0 && !stats.caller_works);
         vpps_handle_destroy(h);
         trees_close(&t);
@@ -169,7 +169,7 @@ static uint32_t count_state(const vpps_trial *trials, uint32_t n, vpps_trial_sta
 /* Trains until the choice is made; the trials. The losses must be the CPU's all the while. */
 static uint32_t tune(story *s, vpps_trial *trials, uint32_t room, uint32_t *batches) {
     gpu_trees t, same;
-    vpps_options o = options_for(gpu_device(), true), cpu = options_for("cpu", false);
+    vpps_options o = options_for(test_gpu_device(), true), cpu = options_for("cpu", false);
     o.log = note;
     o.log_context = s;
     o.threads = 256; /* fewer kernels to compile */
@@ -235,7 +235,7 @@ END_TEST
 START_TEST(the_pool_grows_with_the_batch)
     {
         gpu_trees t;
-        vpps_options o = options_for(gpu_device(), false);
+        vpps_options o = options_for(test_gpu_device(), false);
         o.pool_bytes = 0;
         trees_open(&t, HIDDEN, HIDDEN);
         vpps_handle *h = open_handle(&t, &o);
@@ -267,7 +267,7 @@ END_TEST
 START_TEST(too_small_a_pool_is_told)
     {
         gpu_trees t;
-        vpps_options o = options_for(gpu_device(), false);
+        vpps_options o = options_for(test_gpu_device(), false);
         vpps_handle *h;
         trees_open(&t, HIDDEN, HIDDEN);
         o.pool_bytes = 64;
@@ -288,8 +288,9 @@ START_TEST(a_checkpoint_moves_between_devices)
         float losses[2][4];
         for (int moves = 0; moves < 2; moves++) {
             gpu_trees t;
-            vpps_options first = options_for("cpu", false), second = options_for(moves ? gpu_device() : "cpu", false);
-            if (moves && _i) first = options_for(gpu_device(), false), second = options_for("cpu", false);
+            vpps_options first = options_for("cpu", false),
+                         second = options_for(moves ? test_gpu_device() : "cpu", false);
+            if (moves && _i) first = options_for(test_gpu_device(), false), second = options_for("cpu", false);
             first.optimizer.kind = second.optimizer.kind = VPPS_MOMENTUM;
             trees_open(&t, HIDDEN, HIDDEN);
             vpps_handle *h = open_handle(&t, &first);

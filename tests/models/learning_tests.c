@@ -91,7 +91,7 @@ START_TEST(devices_agree)
         train_on("cpu", _i, want);
         if (!case_at(_i).fullest) return;
         setenv("VPPS_SIMT_SMS", "2", 1);
-        train_on("simt", _i, want);
+        train_on(test_gpu_device(), _i, want);
     }
 END_TEST
 
