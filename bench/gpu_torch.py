@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Tree-LSTM of models/tree_lstm.c in PyTorch, as a peer for bench_gpu: sentences a second by batch size.
 
-    python3 bench/gpu_torch.py [--device cuda|cpu] [--seconds S] [--data DIR] [--hidden N] [--examples N] [--batches 1,2,...]
+    python3 bench/gpu_torch.py [--device cuda|cpu] [--seconds S] [--data DIR] [--hidden N] [--trees N] [--batches 1,2,...]
 
 Needs PyTorch; without it, or without a GPU unless --device cpu is given, it says so and ends well. DIR has sst/train.txt
 ($VPPS_DATA). SGD with lr 0.01, fp32 (TF32 off), loss at every node, over the number of trees. Two ways:
@@ -229,7 +229,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--data", default=os.environ.get("VPPS_DATA", "."))
     parser.add_argument("--hidden", type=int, default=256)
-    parser.add_argument("--examples", type=int, default=-1, help="read so many only")
+    parser.add_argument("--trees", type=int, default=-1, help="read so many only")
     parser.add_argument("--batches", default="1,2,4,8,16,32,64,128")
     o = parser.parse_args()
     if torch is None:

@@ -269,6 +269,29 @@ VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nod
 VPPS_API vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k);
 VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
 
+/* ---------------------------------------------------------------- cost
+ *
+ * What one training step on a graph costs at least, by this convention; a roofline is made of it.
+ *   - product_flops: matrix products, of parameters and of nodes. A multiply-add is 2. Forward 2 r k c for r x k times
+ *     k x c, and as much again for the gradient of each factor that has one.
+ *   - other_flops: one for every addition, multiplication, comparison and call of a function (exp, tanh, a root) of an
+ *     element, forward and backward; the table is in src/graph/cost.c. Copies, changes of a sign, random bits, and
+ *     adding up the gradients of a value that is used more than once are free. The update is plain SGD: 2 an element.
+ *   - parameter_bytes: matrices and vectors that are used, and entries of lookup tables that are used: each element
+ *     read once and written once, 8 bytes; a frozen one is only read, 4. State of the optimizer is not counted.
+ *   - value_bytes: the value of a node is written once and read once, 8 bytes an element, and so is its gradient,
+ *     another 8. A lookup and a vpps_parameter are their parameter, and no value beside it.
+ * Every node is taken to be needed. A node has a gradient when a parameter that is not frozen is below it. */
+typedef struct vpps_cost {
+    uint64_t nodes; /* vpps_graph_size */
+    uint64_t product_flops, other_flops;
+    uint64_t parameter_bytes, value_bytes;
+} vpps_cost;
+
+/* Expands the graph, as vpps_fb does (and is free after it), then looks at each node and at each parameter's entries
+ * once. Fails with the graph's error, STATE (a cell is being recorded), MEMORY. */
+VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
+
 /* ---------------------------------------------------------------- handle */
 
 typedef struct vpps_handle vpps_handle;

@@ -75,6 +75,9 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "best_dev_epoch", t->best_dev < 0 ? json_null() : json_integer(t->best_epoch));
     json_object_set_new(o, "host_ms_per_batch", report_number(t->host_ms_per_batch));
     json_object_set_new(o, "device_ms_per_batch", report_number(t->device_ms_per_batch));
+    json_object_set_new(o, "build_ns_per_node", report_number(t->build_ns_per_node));
+    json_object_set_new(o, "flops_per_sentence", report_number(t->flops_per_sentence));
+    json_object_set_new(o, "bytes_per_batch", report_number(t->bytes_per_batch));
     json_object_set_new(o, "script_bytes_per_batch", report_number(t->script_bytes_per_batch));
     json_object_set_new(o, "levels_per_batch", report_number(t->levels_per_batch));
     json_object_set_new(o, "instructions_per_batch", report_number(t->instructions_per_batch));

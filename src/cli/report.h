@@ -18,6 +18,8 @@ typedef struct train_summary {
     double best_dev;
     uint32_t best_epoch;
     double host_ms_per_batch, device_ms_per_batch;
+    double build_ns_per_node;                   /* the graph; host_ms is the script */
+    double flops_per_sentence, bytes_per_batch; /* of the graphs, see vpps_cost; of the run's first batches */
     double script_bytes_per_batch, levels_per_batch, instructions_per_batch;
     uint64_t pool_bytes;
     uint32_t vps;

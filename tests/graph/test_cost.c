@@ -1,0 +1,338 @@
+/* test_cost.c - vpps_graph_cost against counts by hand, against the same graph without cells, and against the
+ * Tree-LSTM's formula. */
+#include "common/testing.h"
+#include "models.h"
+#include "vpps_data.h"
+
+typedef struct fixture {
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_param W, U, b, E, M; /* W 4x3, U 4x4, b 4, E 6 entries of 3x1, M 2 entries of 3x2 */
+} fixture;
+
+static fixture open_fixture(void) {
+    fixture f;
+    TEST_OK(vpps_model_create(&f.model, 1));
+    TEST_OK(vpps_add_lookup(f.model, &f.M, "M", 2, 3, 2, NULL));
+    TEST_OK(vpps_add_matrix(f.model, &f.W, "W", 4, 3, NULL));
+    TEST_OK(vpps_add_lookup(f.model, &f.E, "E", 6, 3, 1, NULL));
+    TEST_OK(vpps_add_matrix(f.model, &f.U, "U", 4, 4, NULL));
+    TEST_OK(vpps_add_vector(f.model, &f.b, "b", 4, NULL));
+    TEST_OK(vpps_graph_create(&f.g, f.model));
+    return f;
+}
+
+static void close_fixture(fixture *f) {
+    vpps_graph_destroy(f->g);
+    vpps_model_destroy(f->model);
+}
+
+static vpps_cost cost_of(vpps_graph *g) {
+    vpps_cost c;
+    TEST_OK(vpps_graph_cost(g, &c));
+    ck_assert_uint_eq(c.nodes, vpps_graph_size(g));
+    return c;
+}
+
+/* The graph's cost since the last clear, then a clear. */
+static void expect(vpps_graph *g, const char *what, vpps_cost wanted) {
+    const vpps_cost c = cost_of(g);
+#define SAME(field)                                                                                                    \
+    ck_assert_msg(c.field == wanted.field, "%s: %s is %llu instead of %llu", what, #field,                             \
+                  (unsigned long long)c.field, (unsigned long long)wanted.field)
+    SAME(nodes);
+    SAME(product_flops);
+    SAME(other_flops);
+    SAME(parameter_bytes);
+    SAME(value_bytes);
+#undef SAME
+    vpps_graph_clear(g);
+}
+
+static const float numbers[16] = {0.5f, 0.25f, 0.5f, 0.25f, 0.5f, 0.25f, 0.5f, 0.25f};
+
+/* ---------------------------------------------------------------- products and parameters */
+
+START_TEST(an_affine_node)
+    {
+        fixture f = open_fixture();
+        vpps_graph *g = f.g;
+        expect(g, "nothing", (vpps_cost){0});
+
+        /* W x and its gradient for W; bias and its gradient; update of 12 + 4 elements. x has no gradient. */
+        vpps_affine1(g, f.b, f.W, vpps_input(g, 3, 1, numbers));
+        expect(g, "of an input", (vpps_cost){2, 2 * 24, 4 + 4 + 2 * 16, 8 * 16, 3 * 8 + 4 * 16});
+
+        /* The entry has a gradient: a third product, an update of 3 elements. It is its parameter, and no value. */
+        vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 5));
+        expect(g, "of an entry", (vpps_cost){2, 3 * 24, 4 + 4 + 2 * 19, 8 * 19, 4 * 16});
+
+        /* What follows a matrix that is trained has a gradient: tanh forward and backward. */
+        vpps_tanh(g, vpps_matvec(g, f.W, vpps_input(g, 3, 1, numbers)));
+        expect(g, "without bias", (vpps_cost){3, 2 * 24, 4 + 3 * 4 + 2 * 12, 8 * 12, 3 * 8 + 2 * 4 * 16});
+
+        /* Two columns; no bias. */
+        vpps_matvec(g, f.W, vpps_lookup(g, f.M, 1));
+        expect(g, "of columns", (vpps_cost){2, 3 * 48, 2 * 18, 8 * 18, 8 * 16});
+
+        /* Two products: of a gradient only the first has all. */
+        vpps_affine2(g, f.b, f.W, vpps_lookup(g, f.E, 0), f.U, vpps_input(g, 4, 1, numbers));
+        expect(g, "of two", (vpps_cost){3, 3 * 24 + 2 * 32, 4 + 4 + 2 * 35, 8 * 35, 4 * 8 + 4 * 16});
+        close_fixture(&f);
+    }
+END_TEST
+
+START_TEST(parameters_count_once)
+    {
+        fixture f = open_fixture();
+        vpps_graph *g = f.g;
+        /* U twice, the first entry twice and the last once: 16 + 4 + 2 x 3 elements, and W's 12. */
+        vpps_node h = vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0));
+        h = vpps_affine1(g, f.b, f.U, h);
+        h = vpps_affine2(g, f.b, f.U, h, f.W, vpps_lookup(g, f.E, 0));
+        vpps_affine2(g, f.b, f.W, vpps_lookup(g, f.E, 5), f.U, h);
+        expect(g, "shared", (vpps_cost){7, 9 * 24 + 9 * 32, 4 * 8 + 2 * 38, 8 * 38, 4 * 4 * 16});
+
+        vpps_parameter(g, f.b);
+        vpps_parameter(g, f.b);
+        expect(g, "a vector", (vpps_cost){2, 0, 2 * 4, 8 * 4, 0});
+        close_fixture(&f);
+    }
+END_TEST
+
+START_TEST(frozen_parameters_are_read)
+    {
+        fixture f = open_fixture();
+        vpps_graph *g = f.g;
+        TEST_OK(vpps_freeze(f.model, f.W, true));
+        TEST_OK(vpps_freeze(f.model, f.b, true));
+        vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0)); /* only the entry has a gradient */
+        expect(g, "frozen matrix", (vpps_cost){2, 2 * 24, 4 + 2 * 3, 4 * 16 + 8 * 3, 4 * 16});
+        TEST_OK(vpps_freeze(f.model, f.E, true));
+        vpps_tanh(g, vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0))); /* nothing has */
+        expect(g, "all frozen", (vpps_cost){3, 24, 4 + 4, 4 * 19, 2 * 4 * 8});
+        close_fixture(&f);
+    }
+END_TEST
+
+START_TEST(products_of_nodes)
+    {
+        fixture f = open_fixture();
+        vpps_graph *g = f.g;
+        /* (3 x 2)(2 x 2): 12 multiply-adds, for each of the three products */
+        vpps_matmul(g, vpps_lookup(g, f.M, 0), vpps_input(g, 2, 2, numbers));
+        expect(g, "one factor trained", (vpps_cost){3, 2 * 24, 2 * 6, 8 * 6, 4 * 8 + 6 * 16});
+        vpps_matmul(g, vpps_input(g, 3, 2, numbers), vpps_input(g, 2, 2, numbers));
+        expect(g, "none trained", (vpps_cost){3, 24, 0, 0, 6 * 8 + 4 * 8 + 6 * 8});
+        vpps_matmul(g, vpps_lookup(g, f.M, 0), vpps_slice(g, vpps_lookup(g, f.M, 1), 0, 2));
+        expect(g, "both trained", (vpps_cost){4, 3 * 24, 2 * 12, 8 * 12, 4 * 16 + 6 * 16});
+        close_fixture(&f);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- the other operations */
+
+/* Each on a (and b, c), forward alone where they are inputs, with backward where they are entries of E. */
+#define EACH_OP(X)                                                                                                     \
+    X(vpps_add(g, a, b), 3, 0)                                                                                         \
+    X(vpps_sub(g, a, b), 3, 0)                                                                                         \
+    X(vpps_mul(g, a, b), 3, 6)                                                                                         \
+    X(vpps_div(g, a, b), 3, 9)                                                                                         \
+    X(vpps_max(g, a, b), 3, 6)                                                                                         \
+    X(vpps_min(g, a, b), 3, 6)                                                                                         \
+    X(vpps_sum(g, 3, ((vpps_node[]){a, b, c})), 9, 0)                                                                  \
+    X(vpps_average(g, 3, ((vpps_node[]){a, b, c})), 9, 9)                                                              \
+    X(vpps_max_of(g, 3, ((vpps_node[]){a, b, c})), 9, 9)                                                               \
+    X(vpps_min_of(g, 3, ((vpps_node[]){a, b, c})), 9, 9)                                                               \
+    X(vpps_negate(g, a), 0, 0)                                                                                         \
+    X(vpps_scale(g, a, 2), 3, 3)                                                                                       \
+    X(vpps_sigmoid(g, a), 3, 9)                                                                                        \
+    X(vpps_tanh(g, a), 3, 9)                                                                                           \
+    X(vpps_relu(g, a), 3, 3)                                                                                           \
+    X(vpps_elu(g, a, 1), 12, 9)                                                                                        \
+    X(vpps_gelu(g, a), 27, 54)                                                                                         \
+    X(vpps_exp(g, a), 3, 3)                                                                                            \
+    X(vpps_log(g, a), 3, 3)                                                                                            \
+    X(vpps_square(g, a), 3, 6)                                                                                         \
+    X(vpps_sqrt(g, a), 3, 6)                                                                                           \
+    X(vpps_abs(g, a), 3, 6)                                                                                            \
+    X(vpps_dropout(g, a, 0.5f), 6, 6)                                                                                  \
+    X(vpps_concat(g, 2, ((vpps_node[]){a, b})), 0, 0)                                                                  \
+    X(vpps_slice(g, a, 1, 2), 0, 0)                                                                                    \
+    X(vpps_dot(g, a, b), 6, 6)                                                                                         \
+    X(vpps_squared_distance(g, a, b), 9, 12)                                                                           \
+    X(vpps_sum_elements(g, a), 3, 0)                                                                                   \
+    X(vpps_softmax(g, a), 15, 12)                                                                                      \
+    X(vpps_log_softmax(g, a), 15, 12)                                                                                  \
+    X(vpps_weighted_sum(g, a, 3, ((vpps_node[]){a, b, c})), 18, 27)                                                    \
+    X(vpps_pick_nll(g, a, 1), 12, 9)                                                                                   \
+    X(vpps_hinge(g, a, 1, 1), 9, 9)                                                                                    \
+    X(vpps_binary_log_loss(g, a, b), 24, 30)
+
+START_TEST(operations)
+    {
+        fixture f = open_fixture();
+        vpps_graph *g = f.g;
+        for (int trained = 0; trained < 2; trained++) {
+            vpps_node a, b, c;
+#define LEAF(i) (trained ? vpps_lookup(g, f.E, i) : vpps_input(g, 3, 1, numbers))
+#define CHECK(call, forward, backward)                                                                                 \
+    a = LEAF(0), b = LEAF(1), c = LEAF(2);                                                                             \
+    {                                                                                                                  \
+        const uint64_t leaves = cost_of(g).other_flops;                                                                \
+        call;                                                                                                          \
+        TEST_OK(vpps_graph_status(g));                                                                                 \
+        const uint64_t flops = cost_of(g).other_flops - leaves;                                                        \
+        ck_assert_msg(flops == (forward) + (trained ? (backward) : 0u), "%s: %llu flops", #call,                       \
+                      (unsigned long long)flops);                                                                      \
+        vpps_graph_clear(g);                                                                                           \
+    }
+            EACH_OP(CHECK)
+            CHECK(vpps_scale_by(g, a, vpps_slice(g, b, 0, 1)), 3, 9)
+#undef CHECK
+#undef LEAF
+        }
+        close_fixture(&f);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- cells */
+
+/* A vertex over any number of children: a list of gates, sums of lists, a word, something pulled. */
+static vpps_node body(const fixture *f, uint32_t n, const vpps_node *hs, vpps_node x, vpps_node pulled,
+                      bool recording) {
+    vpps_graph *g = f->g;
+    vpps_node gates[8], kept[8], all[9];
+    const uint32_t lists = recording ? 1 : n;
+    for (uint32_t i = 0; i < lists; i++) gates[i] = vpps_affine2(g, f->b, f->W, x, f->U, hs[i]);
+    for (uint32_t i = 0; i < lists; i++) gates[i] = vpps_sigmoid(g, gates[i]);
+    for (uint32_t i = 0; i < lists; i++) kept[i] = all[i + 1] = vpps_mul(g, gates[i], hs[i]);
+    all[0] = vpps_mul(g, pulled, vpps_average(g, lists, kept));
+    return vpps_tanh(g, vpps_add(g, vpps_sum(g, lists + 1, all), vpps_max_of(g, lists, hs)));
+}
+
+static vpps_cost cost_of_tree(const fixture *f, bool cells) {
+    vpps_graph *g = f->g;
+    static const struct { uint32_t children, word; } vertices[] = {{1, 2}, {3, 0}, {5, 2}, {2, 5}};
+    vpps_cell cell = 0;
+    if (cells) {
+        TEST_OK(vpps_cell_begin(g, "vertex"));
+        const vpps_node hs = vpps_gather_all(g, 0, 4, 1), x = vpps_lookup(g, f->E, vpps_pull_index(g));
+        TEST_OK(vpps_scatter(g, body(f, 1, &hs, x, vpps_pull(g, 4, 1), true)));
+        vpps_cost c;
+        TEST_FAILS(vpps_graph_cost(g, &c), VPPS_STATE, "vertex");
+        TEST_OK(vpps_cell_end(g, &cell));
+    }
+    vpps_node h = vpps_input(g, 4, 1, numbers);
+    const vpps_node pulled = vpps_parameter(g, f->b);
+    for (size_t i = 0; i < sizeof vertices / sizeof *vertices; i++) {
+        vpps_node hs[8];
+        vpps_vertex children[8];
+        for (uint32_t k = 0; k < vertices[i].children; k++) {
+            hs[k] = h;
+            if (cells) children[k] = vpps_source(g, 1, &h);
+        }
+        if (cells) {
+            const vpps_vertex v = vpps_apply(g, cell, vertices[i].children, children, 1, &pulled, 1, &vertices[i].word);
+            h = vpps_scattered(g, v, 0);
+        } else {
+            h = body(f, vertices[i].children, hs, vpps_lookup(g, f->E, vertices[i].word), pulled, false);
+        }
+    }
+    vpps_pick_nll(g, h, 1);
+    TEST_OK(vpps_graph_status(g));
+    return cost_of(g);
+}
+
+START_TEST(cells_cost_what_they_expand_to)
+    {
+        fixture f = open_fixture();
+        const vpps_cost by_hand = cost_of_tree(&f, false);
+        vpps_graph_clear(f.g);
+        const vpps_cost by_cells = cost_of_tree(&f, true);
+        ck_assert(!memcmp(&by_hand, &by_cells, sizeof by_hand));
+        /* 11 gates, each W x + U h, three times; but the first vertex' child is an input, without a gradient */
+        ck_assert_uint_eq(by_cells.product_flops, 11 * 3 * (24 + 32) - 32);
+        /* 4 vertices with a word: all of W, U, b and three entries of E */
+        ck_assert_uint_eq(by_cells.parameter_bytes, 8 * (12 + 16 + 4 + 3 * 3));
+        /* the input; 3 list nodes a child and 6 others a vertex, of 4; the loss; no gradient of the input's maximum */
+        ck_assert_uint_eq(by_cells.value_bytes, 4 * 8 + (11 * 3 + 4 * 6) * 4 * 16 + 16 - 4 * 8);
+        close_fixture(&f);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- a network */
+
+enum { EMBED = 12, HIDDEN = 20, CLASSES = 10, TREES = 7 };
+
+START_TEST(a_tree_lstm_costs_its_formula)
+    {
+        const network *net = network_find("tree-lstm");
+        vpps_treebank *trees;
+        TEST_OK(vpps_treebank_create(&trees));
+        TEST_OK(vpps_treebank_generate_listops(trees, &(vpps_listops){.seed = 3}, TREES));
+        const uint32_t words = vpps_vocab_size(vpps_treebank_vocab(trees));
+        const net_config config = {.words = words, .classes = CLASSES, .embed = EMBED, .hidden = HIDDEN};
+        vpps_model *model;
+        void *instance;
+        vpps_graph *g;
+        TEST_OK(vpps_model_create(&model, 1));
+        TEST_OK(net->create(&instance, model, &config));
+        TEST_OK(vpps_graph_create(&g, model));
+        TEST_OK(net->record(instance, g));
+
+        uint64_t leaves = 0, inner = 0;
+        bool *seen = calloc(words, 1);
+        for (uint32_t i = 0; i < TREES; i++) {
+            const vpps_tree tree = vpps_treebank_tree(trees, i);
+            vpps_node *scores = malloc(2 * tree.n_nodes * sizeof *scores);
+            ck_assert_ptr_nonnull(scores);
+            TEST_OK(net->add(instance, g, &(net_example){.tree = &tree}, NET_HEADS_ALL,
+                             &(net_scores){scores, scores + tree.n_nodes}));
+            free(scores);
+            leaves += tree.n_leaves;
+            inner += tree.n_nodes - tree.n_leaves;
+            for (uint32_t k = 0; k < tree.n_nodes; k++) {
+                if (tree.nodes[k].left < 0) seen[tree.nodes[k].word] = true;
+            }
+        }
+        uint64_t used = 0;
+        for (uint32_t i = 0; i < words; i++) used += seen[i];
+        const vpps_cost c = cost_of(g);
+        const uint64_t d = HIDDEN, e = EMBED;
+        ck_assert_uint_eq(c.product_flops,
+                          6 * (leaves * 3 * d * e + inner * 10 * d * d + (leaves + inner) * CLASSES * d));
+        ck_assert_uint_eq(c.parameter_bytes, 8 * (used * e + 3 * d * e + 10 * d * d + 4 * d + CLASSES * d + CLASSES));
+        free(seen);
+        vpps_graph_destroy(g);
+        net->destroy(instance);
+        vpps_model_destroy(model);
+        vpps_treebank_destroy(trees);
+    }
+END_TEST
+
+START_TEST(errors)
+    {
+        fixture f = open_fixture();
+        vpps_cost c;
+        vpps_add(f.g, vpps_lookup(f.g, f.E, 0), vpps_parameter(f.g, f.b));
+        TEST_FAILS(vpps_graph_cost(f.g, &c), VPPS_SHAPE, "add");
+        ck_assert_uint_eq(c.nodes, 0);
+        close_fixture(&f);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("graph: cost");
+    TCase *t = tcase_create("cost");
+    tcase_add_test(t, an_affine_node);
+    tcase_add_test(t, parameters_count_once);
+    tcase_add_test(t, frozen_parameters_are_read);
+    tcase_add_test(t, products_of_nodes);
+    tcase_add_test(t, operations);
+    tcase_add_test(t, cells_cost_what_they_expand_to);
+    tcase_add_test(t, a_tree_lstm_costs_its_formula);
+    tcase_add_test(t, errors);
+    suite_add_tcase(suite, t);
+    return test_main(suite);
+}
