@@ -9,6 +9,7 @@ WERROR  ?= 0
 PREFIX  ?= /usr/local
 SANITIZE ?=
 RUN_ARGS ?=
+BENCH_ARGS ?=
 FUZZ_SECONDS ?= 20
 V       ?= 0
 ARCH    := $(shell uname -m)
@@ -74,7 +75,7 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh bench/recipe
 
 # ---------------------------------------------------------------- build
 
-.PHONY: all help run setup test check sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench gpu-check gpu-prepare \
+.PHONY: all help run setup test check sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench bench-models gpu-check gpu-prepare \
         install uninstall format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -232,6 +233,11 @@ bench: ## measure, and write the table of results
 	$(submake) all bench-programs
 	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) bench/run.sh
 
+bench-models: ## every network at batch sizes 1 to 128, beside the roofline (BENCH_ARGS="..." passes options)
+	$(Q)tools/setup.sh build
+	$(submake) all $(BUILD)/bench/bench_peak
+	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/models.py $(BENCH_ARGS)
+
 gpu-check: ## on a machine with an NVIDIA GPU: check VPPS there; see tools/gpu_check.sh
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) tools/gpu_check.sh
 
@@ -283,6 +289,7 @@ help: ## this text
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 20
 	@echo "Variables (VARIABLE=value):"
 	@printf '  %-18s%s\n' \
+	    BENCH_ARGS "options of bench-models, as --quick or --torch PYTHON; bench/models.py --help" \
 	    BUILD "build folder ($(BUILD))" \
 	    CC "C compiler ($(CC))" \
 	    CFLAGS "optimisation and debugging ($(CFLAGS))" \
