@@ -16,9 +16,9 @@ common=(--optimizer adam --lr 0.002 --dropout 0.5 --clip 5 --hidden 128 --embed 
 case $data in
 weibo)
     recipe=(--train "$weibo.train" --dev "$weibo.dev" --test "$weibo.test" --lexicon "$folder/weibo_ner/lexicon.txt"
-        --batch 8 --min-count 2 --epochs 15)
+        --batch 8 --min-count 2 --lr-decay 0.9 --epochs 15)
     ;;
-lattice-ids) recipe=(--data "$folder/lattice_ids" --batch 16 --epochs 8) ;;
+lattice-ids) recipe=(--data "$folder/lattice_ids" --batch 16 --lr-decay 0.8 --epochs 8) ;;
 *) echo "weibo: no recipe for '$data'" >&2; exit 2 ;;
 esac
 exec "${VPPS:-build/vpps}" train lattice-lstm "${common[@]}" "${recipe[@]}" "$@"
