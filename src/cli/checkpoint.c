@@ -9,6 +9,7 @@
  */
 #include "checkpoint.h"
 #include "base/base.h"
+#include "task.h"
 
 #include <inttypes.h>
 
@@ -27,6 +28,29 @@ static char *add_entry(entry_list *list, const char *prefix, const char *key, co
     snprintf(list->keys[i], sizeof list->keys[i], "%s%s", prefix, key);
     list->entries[i] = (vpps_metadata){list->keys[i], text ? text : list->values[i]};
     return list->values[i];
+}
+
+static bool is_utf8(const char *word) {
+    const size_t len = strlen(word);
+    for (size_t at = 0; at < len;) {
+        const uint32_t bytes = vpps_utf8_character(word + at, len - at);
+        if (bytes == 1 && (unsigned char)word[at] >= 0x80) return false;
+        at += bytes;
+    }
+    return true;
+}
+
+vpps_status checkpoint_check(const corpus *c) {
+    for (int k = 0; k < N_VOCABS; k++) {
+        for (uint32_t i = 0; c->vocab[k] && i < vpps_vocab_size(c->vocab[k]); i++) {
+            const char *word = vpps_vocab_word(c->vocab[k], i);
+            if (is_utf8(word)) continue;
+            return vpps_fail(VPPS_FORMAT,
+                             "the word '%.64s' (%s) is not UTF-8, as a checkpoint needs it: convert the data", word,
+                             vocab_names[k]);
+        }
+    }
+    return VPPS_OK;
 }
 
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p) {
@@ -51,6 +75,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     snprintf(add_entry(&list, "train.", "loss_sum", NULL), VALUE_BYTES, "%.17g", p->loss_sum);
     snprintf(add_entry(&list, "train.", "n_losses", NULL), VALUE_BYTES, "%" PRIu32, p->n_losses);
     snprintf(add_entry(&list, "train.", "best_dev", NULL), VALUE_BYTES, "%.17g", p->best_dev);
+    snprintf(add_entry(&list, "train.", "best_metric", NULL), VALUE_BYTES, "%" PRIu32, p->best_metric);
     snprintf(add_entry(&list, "train.", "best_epoch", NULL), VALUE_BYTES, "%" PRIu32, p->best_epoch);
     char *words[N_VOCABS] = {NULL};
     vpps_status status = VPPS_OK;
@@ -133,6 +158,10 @@ static vpps_status take_options(const char *path, settings *s, corpus *c) {
         if (other_data && (rows[i].flags & OPTION_DATA) && rows[i].row.kind == OPTION_TEXT) continue;
         VPPS_TRY(take_option(path, s, c, &rows[i], s->given[i]));
     }
+    if (s->command == COMMAND_TRAIN && options_given(s, "generate") && corpus_from_files(s)) {
+        return vpps_fail(VPPS_ARGUMENT, "%s was made with %s: training cannot resume with --generate", path,
+                         corpus_name(s));
+    }
     return VPPS_OK;
 }
 
@@ -171,5 +200,10 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
     VPPS_TRY(need_number(path, "train.loss_sum", 1e300, &p->loss_sum));
     VPPS_TRY(need_u32(path, "train.n_losses", &p->n_losses));
     VPPS_TRY(need_number(path, "train.best_dev", 1e300, &p->best_dev));
+    VPPS_TRY(need_u32(path, "train.best_metric", &p->best_metric));
+    if (p->best_metric >= MAX_METRICS) {
+        return vpps_fail(VPPS_FORMAT, "%s: \"train.best_metric\" is %u, not below %d", path, p->best_metric,
+                         MAX_METRICS);
+    }
     return need_u32(path, "train.best_epoch", &p->best_epoch);
 }

@@ -11,9 +11,12 @@ typedef struct position {
     uint64_t trained; /* examples, since the network's training began */
     double loss_sum;  /* over the finite losses of the epoch begun */
     uint32_t n_losses;
-    double best_dev; /* best first metric of dev, -1: none yet; and the epoch it was seen after */
-    uint32_t best_epoch;
+    double best_dev; /* best value on dev, -1: none yet; of which metric, and the epoch it was seen after */
+    uint32_t best_metric, best_epoch;
 } position;
+
+/* Can a checkpoint hold the vocabularies? They are metadata, which is UTF-8. Fails with FORMAT. */
+vpps_status checkpoint_check(const corpus *c);
 
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p);
 

@@ -8,13 +8,6 @@
 const char *const split_names[N_SPLITS] = {"train", "dev", "test"};
 const char *const vocab_names[N_VOCABS] = {"vocabulary", "characters", "class_names", "lexicon"};
 
-static const task *const tasks[] = {
-    [NET_TREES] = &task_trees,       [NET_TAGGING] = &task_tagging, [NET_TEXT] = &task_text_model,
-    [NET_LATTICES] = &task_lattices, [NET_PAIRS] = &task_pairs,     [NET_LATTICE_PAIRS] = &task_lattice_pairs,
-};
-
-const task *task_of(net_kind kind) { return tasks[kind]; }
-
 /* ---------------------------------------------------------------- sources */
 
 bool corpus_from_files(const settings *s) {
@@ -24,6 +17,7 @@ bool corpus_from_files(const settings *s) {
 }
 
 const char *corpus_name(const settings *s) {
+    if (s->command == COMMAND_EVAL && s->parts[s->split]) return s->parts[s->split];
     if (s->data) return s->data;
     for (int i = 0; i < N_SPLITS; i++) {
         if (s->parts[i]) return s->parts[i];
@@ -78,19 +72,6 @@ static vpps_status generate_split(corpus *c, const settings *s, int which) {
     return task_for(s)->generate(c, s, &c->split[which], seed, n);
 }
 
-/* ---------------------------------------------------------------- ids */
-
-vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
-                         uint32_t missing) {
-    return vpps_vocab_map(from, to, missing, &split->ids[which]);
-}
-
-vpps_status task_copy_ids(uint32_t **out, size_t *capacity, const uint32_t *ids, uint32_t n, const uint32_t *map) {
-    if (!VPPS_RESERVE(*out, *capacity, (size_t)n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %u words", n);
-    for (uint32_t i = 0; i < n; i++) (*out)[i] = map ? map[ids[i]] : ids[i];
-    return VPPS_OK;
-}
-
 vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x) {
     memset(x, 0, sizeof *x);
     return task_of(kind)->example(c, split, i, x);
@@ -120,7 +101,7 @@ static uint64_t hash_ids(uint64_t h, const uint32_t *ids, uint32_t n) {
     return h;
 }
 
-/* Equal inputs have equal hashes; at 64 bits, unequal ones do not meet. */
+/* Inputs that are equal as the network sees them have equal hashes; at 64 bits, others do not meet. */
 static uint64_t hash_example(const net_example *x) {
     uint64_t h = hash_ids(0, x->sentence.words, x->sentence.n_words);
     for (uint32_t k = 0; x->tree && k < x->tree->n_nodes; k++) {
@@ -170,6 +151,7 @@ static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
             if (!known) split->examples[kept++] = split->examples[i];
         }
         split->n_examples = kept;
+        split->present = kept > 0;
     }
     free(hashes);
     free(seen);
@@ -182,10 +164,36 @@ static uint32_t vocab_size(const corpus *c, int which) {
     return c->vocab[which] ? vpps_vocab_size(c->vocab[which]) : 0;
 }
 
+static bool needs_vocab(const settings *s, int which) {
+    const net_kind kind = s->network->kind;
+    const bool lattices = kind == NET_LATTICES || kind == NET_LATTICE_PAIRS;
+    switch (which) {
+    case VOCAB_CHARACTERS: return lattices || s->network->spells;
+    case VOCAB_CLASSES: return kind != NET_TREES && kind != NET_TEXT;
+    case VOCAB_LEXICON: return kind == NET_LATTICE_PAIRS || (lattices && (s->lexicon || !corpus_from_files(s)));
+    default: return true;
+    }
+}
+
+/* A checkpoint's: has it all that the network needs? */
+static vpps_status check_vocabs(const corpus *c, const settings *s) {
+    for (int k = 0; k < N_VOCABS; k++) {
+        if (c->vocab[k] || !needs_vocab(s, k)) continue;
+        return vpps_fail(VPPS_FORMAT, "no \"%s\" in the checkpoint's metadata, which %s needs", vocab_names[k],
+                         s->network->name);
+    }
+    const net_kind kind = s->network->kind;
+    const uint32_t names = vocab_size(c, kind == NET_TEXT ? VOCAB_WORDS : VOCAB_CLASSES);
+    /* constituents of dev and test may have more labels */
+    if (kind == NET_TREES ? !names || names >= c->classes : names == c->classes) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "the checkpoint's metadata has %u classes, but %u names of them", c->classes, names);
+}
+
 vpps_status corpus_open(corpus *c, settings *s) {
     const task *t = task_for(s);
     const bool files = corpus_from_files(s);
     const int wanted = s->command == COMMAND_EVAL ? (int)s->split : SPLIT_TRAIN;
+    if (c->vocab[VOCAB_WORDS]) VPPS_TRY(check_vocabs(c, s));
     for (int i = 0; i < N_SPLITS; i++) {
         const bool needed = s->command == COMMAND_TRAIN || i == wanted || (!files && i == SPLIT_TRAIN);
         if (!needed) continue;
@@ -204,7 +212,9 @@ vpps_status corpus_open(corpus *c, settings *s) {
         VPPS_TRY(t->map(c, s, &c->split[i]));
         VPPS_TRY(list_usable(c, s, i));
     }
-    return files ? VPPS_OK : exclude_training_examples(c, s->network->kind);
+    if (!files) VPPS_TRY(exclude_training_examples(c, s->network->kind));
+    if (c->split[wanted].present) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "all generated %s %s occur in training, too", split_names[wanted], t->examples);
 }
 
 void corpus_set_sizes(const corpus *c, settings *s) {
@@ -216,6 +226,7 @@ void corpus_set_sizes(const corpus *c, settings *s) {
 vpps_status corpus_read_input(corpus *c, const settings *s, const char *name, const char *text, size_t len) {
     const task_text input = {name, text, len};
     corpus_split *split = &c->split[SPLIT_TEST];
+    VPPS_TRY(check_vocabs(c, s));
     VPPS_TRY(task_for(s)->read(c, s, split, &input, NULL));
     split->present = true;
     VPPS_TRY(task_for(s)->map(c, s, split));
@@ -239,7 +250,10 @@ void corpus_shuffle(const corpus_split *split, uint64_t seed, uint32_t epoch, ui
 void corpus_close(corpus *c) {
     for (int i = 0; i < N_SPLITS; i++) {
         corpus_split *split = &c->split[i];
-        for (int k = 0; k < N_VOCABS; k++) free(split->ids[k]);
+        for (int k = 0; k < N_VOCABS; k++) {
+            free(split->ids[k]);
+            vpps_vocab_destroy(split->numbers[k]);
+        }
         free(split->stream);
         free(split->starts);
         free(split->examples);

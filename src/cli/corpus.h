@@ -8,7 +8,7 @@
 enum {
     VOCAB_WORDS,
     VOCAB_CHARACTERS,
-    VOCAB_CLASSES, /* tags, target words, labels; without it classes are numbers */
+    VOCAB_CLASSES, /* tags, target words, labels (behind those of the training part, more); without it numbers */
     VOCAB_LEXICON, /* all words a lattice is built with; their ids are not the network's */
     N_VOCABS
 };
@@ -20,7 +20,8 @@ typedef struct corpus_split {
     vpps_sentences *sentences, *target;
     vpps_lattices *lattices;
     vpps_spellings *spellings;
-    uint32_t *stream; /* TEXT: all words in the network's ids, one example behind the other */
+    vpps_vocab *numbers[N_VOCABS]; /* of data without names, "0" and so on: the names of its ids */
+    uint32_t *stream;              /* TEXT: all words in the network's ids, one example behind the other */
     uint32_t *starts; /* TEXT: example i is stream[starts[i]] to stream[starts[i + 1]], which it shares with the next */
     uint32_t *ids[N_VOCABS]; /* what was read -> the network's vocabulary; NULL: the same ids */
     uint32_t n_all;          /* examples read */

@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "corpus.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
@@ -28,31 +27,33 @@ static bool ends_with(const char *name, const char *ending) {
 
 static vpps_status too_long(const char *path) { return vpps_fail(VPPS_IO, "%s: the path is too long", path); }
 
-static bool join(char *path, size_t n, const char *folder, const char *name, size_t name_bytes) {
-    const int len = snprintf(path, n, "%s/%.*s", folder, (int)name_bytes, name);
-    return len >= 0 && (size_t)len < n;
+/* A file of the folder that could be the part, with its path. */
+static bool is_candidate(const char *folder, const char *name, int part, const char *ending, char *path, size_t n) {
+    struct stat st;
+    if (*name == '.' || !is_part(name, part) || !ends_with(name, ending)) return false;
+    const int len = snprintf(path, n, "%s/%s", folder, name);
+    return len >= 0 && (size_t)len < n && stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
 static vpps_status find_in_folder(const char *folder, int part, bool needed, const char *ending, char *path, size_t n) {
     DIR *dir = opendir(folder);
     if (!dir) return vpps_fail(VPPS_IO, "%s: %s", folder, strerror(errno));
     vpps_status status = VPPS_OK;
-    char first[256] = "";
+    char found[4096], first[256] = "";
     for (const struct dirent *e = readdir(dir); e && status == VPPS_OK; e = readdir(dir)) {
-        const char *name = e->d_name;
-        if (*name == '.' || !is_part(name, part) || !ends_with(name, ending)) continue;
+        if (!is_candidate(folder, e->d_name, part, ending, found, sizeof found)) continue;
         if (*first) {
             status = vpps_fail(VPPS_ARGUMENT, "%s: %s and %s could both be the %s part: name one by --%s", folder,
-                               first, name, split_names[part], split_names[part]);
-        } else if (!join(path, n, folder, name, strlen(name) - strlen(ending))) {
-            status = too_long(folder);
+                               first, e->d_name, split_names[part], split_names[part]);
         }
-        snprintf(first, sizeof first, "%s", name);
+        snprintf(path, n, "%.*s", (int)(strlen(found) - strlen(ending)), found);
+        snprintf(first, sizeof first, "%s", e->d_name);
     }
     closedir(dir);
     if (status == VPPS_OK && !*first && needed) {
-        status = vpps_fail(VPPS_IO, "%s: no file with \"%s\" in its name%s%s: the %s part is missing", folder,
-                           part_words[part][0], *ending ? " that ends in " : "", ending, split_names[part]);
+        status =
+            vpps_fail(VPPS_IO, "%s: no file has a word in its name that begins with %s%s%s: the %s part is missing",
+                      folder, part_words[part][0], *ending ? " and ends in " : "", ending, split_names[part]);
     }
     return status;
 }
@@ -65,10 +66,12 @@ vpps_status data_file(const settings *s, int part, int wanted, const char *endin
         if (stat(s->data, &st) == 0 && S_ISDIR(st.st_mode)) {
             return find_in_folder(s->data, part, part == wanted, ending, path, n);
         }
-        if (part == wanted) given = s->data;
+        /* A checkpoint's file is what it was trained on. */
+        if (part == (options_given(s, "data") ? wanted : SPLIT_TRAIN)) given = s->data;
     }
-    if (!given && part == wanted)
+    if (!given && part == wanted) {
         return vpps_fail(VPPS_ARGUMENT, "no %s data: --%s FILE", split_names[part], split_names[part]);
+    }
     const int len = snprintf(path, n, "%s", given ? given : "");
     if (len < 0 || (size_t)len >= n) return too_long(given);
     /* train.de and train name the same pair of files */

@@ -7,10 +7,11 @@
 
 #include <math.h>
 
-uint32_t measures_first(const measures *m) {
-    uint32_t first = 0;
-    while (first + 1 < MAX_METRICS && isnan(m->value[first])) first++;
-    return first;
+uint32_t measures_first(const task *t, const measures *m) {
+    for (uint32_t i = 0; i < MAX_METRICS && t->metrics[i].name && m->known; i++) {
+        if (isfinite(m->value[i])) return i;
+    }
+    return MAX_METRICS;
 }
 
 bool metric_better(const metric *kind, double a, double b) { return kind->falls ? a < b : a > b; }

@@ -4,8 +4,8 @@
 
 #include "task.h"
 
-/* The metric that tells which network is better: the first one with a value. */
-uint32_t measures_first(const measures *m);
+/* The metric that tells which network is better: the first one with a value; MAX_METRICS: none has one. */
+uint32_t measures_first(const task *t, const measures *m);
 
 /* Is a better than b in a metric? */
 bool metric_better(const metric *kind, double a, double b);

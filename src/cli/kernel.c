@@ -206,9 +206,6 @@ static vpps_status print_report(planner *x) {
 /* ---------------------------------------------------------------- command */
 
 int command_kernel(settings *s) {
-    if (options_given(s, "data") && options_given(s, "generate")) {
-        return report_usage("kernel", "--data and --generate exclude each other");
-    }
     if (s->json && !s->report) return report_usage("kernel", "--json is for --report");
     if (all_architectures(s) && !s->report) return report_usage("kernel", "--arch all is for --report");
     planner x = {0};

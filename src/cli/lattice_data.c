@@ -2,7 +2,7 @@
 #include "lattice_data.h"
 #include "base/base.h"
 
-vpps_status lattice_numbers(vpps_vocab **out, uint32_t n) {
+static vpps_status name_numbers(vpps_vocab **out, uint32_t n) {
     VPPS_TRY(vpps_vocab_create(out));
     for (uint32_t i = 0; i < n; i++) {
         char text[16];
@@ -13,63 +13,53 @@ vpps_status lattice_numbers(vpps_vocab **out, uint32_t n) {
     return VPPS_OK;
 }
 
+vpps_status lattice_number(corpus_split *split) {
+    VPPS_TRY(name_numbers(&split->numbers[VOCAB_CHARACTERS], vpps_lattices_characters(split->lattices)));
+    VPPS_TRY(name_numbers(&split->numbers[VOCAB_WORDS], vpps_lattices_words(split->lattices)));
+    return name_numbers(&split->numbers[VOCAB_CLASSES], vpps_lattices_tags(split->lattices));
+}
+
+const vpps_vocab *lattice_names(const corpus *c, const corpus_split *split, int which) {
+    if (split->numbers[which]) return split->numbers[which];
+    if (which == VOCAB_WORDS) return c->vocab[VOCAB_LEXICON];
+    return which == VOCAB_CLASSES ? vpps_sentences_tag_vocab(split->sentences) : vpps_sentences_vocab(split->sentences);
+}
+
 vpps_status lattice_build(const corpus *c, corpus_split *split) {
     VPPS_TRY(vpps_lattices_create(&split->lattices));
     return vpps_lattices_build(split->lattices, split->sentences, c->vocab[VOCAB_LEXICON]);
 }
 
-/* The names of a split's ids: of its sentences' characters and the lexicon, or (NULL) numbers. */
-static const vpps_vocab *names_of(const corpus *c, const corpus_split *split, bool characters) {
-    if (!split->sentences) return NULL;
-    return characters ? vpps_sentences_vocab(split->sentences) : c->vocab[VOCAB_LEXICON];
-}
-
-static uint32_t count_ids(const corpus_split *split, bool characters) {
-    return characters ? vpps_lattices_characters(split->lattices) : vpps_lattices_words(split->lattices);
-}
-
-/* How many arcs of the training part have each id below n. */
-static vpps_status learn_vocab(corpus *c, const settings *s, bool characters) {
+/* By how many arcs of the training part have each id. */
+static vpps_status learn_vocab(corpus *c, const settings *s, int which) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
-    const vpps_vocab *names = names_of(c, train, characters);
-    vpps_vocab *numbers = NULL;
-    if (!names) VPPS_TRY(lattice_numbers(&numbers, count_ids(train, characters)));
-    if (!names) names = numbers;
+    const vpps_vocab *names = lattice_names(c, train, which);
     uint32_t *counts = calloc((size_t)vpps_vocab_size(names) + 1, sizeof *counts);
-    for (uint32_t i = 0; counts && i < vpps_lattices_size(train->lattices); i++) {
+    if (!counts) return vpps_fail(VPPS_MEMORY, "no memory for the words of lattices");
+    for (uint32_t i = 0; i < vpps_lattices_size(train->lattices); i++) {
         const vpps_lattice l = vpps_lattices_get(train->lattices, i);
         for (uint32_t a = 0; a < l.first_arc[l.n_nodes]; a++) {
-            if (l.arcs[a].is_character == characters) counts[l.arcs[a].id]++;
+            if (l.arcs[a].is_character == (which == VOCAB_CHARACTERS)) counts[l.arcs[a].id]++;
         }
     }
-    const int which = characters ? VOCAB_CHARACTERS : VOCAB_WORDS;
-    const vpps_status status = counts ? vpps_vocab_cut(&c->vocab[which], names, counts, s->min_count)
-                                      : vpps_fail(VPPS_MEMORY, "no memory for the words of lattices");
+    const vpps_status status = vpps_vocab_cut(&c->vocab[which], names, counts, s->min_count);
     free(counts);
-    vpps_vocab_destroy(numbers);
     return status;
 }
 
 vpps_status lattice_learn(corpus *c, const settings *s) {
-    VPPS_TRY(learn_vocab(c, s, true));
-    return learn_vocab(c, s, false);
-}
-
-static vpps_status map_vocab(const corpus *c, corpus_split *split, bool characters) {
-    const int which = characters ? VOCAB_CHARACTERS : VOCAB_WORDS;
-    const vpps_vocab *names = names_of(c, split, characters);
-    if (names) return task_map_ids(split, which, names, c->vocab[which], 0);
-    vpps_vocab *numbers;
-    VPPS_TRY(lattice_numbers(&numbers, count_ids(split, characters)));
-    const vpps_status status = task_map_ids(split, which, numbers, c->vocab[which], 0);
-    vpps_vocab_destroy(numbers);
-    return status;
+    VPPS_TRY(learn_vocab(c, s, VOCAB_CHARACTERS));
+    return learn_vocab(c, s, VOCAB_WORDS);
 }
 
 vpps_status lattice_map(const corpus *c, corpus_split *split) {
+    static const int vocabs[] = {VOCAB_CHARACTERS, VOCAB_WORDS};
     split->n_all = vpps_lattices_size(split->lattices);
-    VPPS_TRY(map_vocab(c, split, true));
-    return map_vocab(c, split, false);
+    for (size_t i = 0; i < VPPS_COUNT(vocabs); i++) {
+        const int which = vocabs[i];
+        VPPS_TRY(task_map_ids(split, which, lattice_names(c, split, which), c->vocab[which], 0));
+    }
+    return VPPS_OK;
 }
 
 vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {

@@ -14,7 +14,10 @@ vpps_status lattice_map(const corpus *c, corpus_split *split);
 /* The lattice of an example; its tags are as they were read. */
 vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
 
-/* A vocabulary of "0" to "n - 1", for data that has numbers only. */
-vpps_status lattice_numbers(vpps_vocab **out, uint32_t n);
+/* Names the ids of lattices that were read as numbers: makes split->numbers. */
+vpps_status lattice_number(corpus_split *split);
+
+/* What the ids of characters, of words on arcs, or of tags stand for. */
+const vpps_vocab *lattice_names(const corpus *c, const corpus_split *split, int which);
 
 #endif

@@ -58,7 +58,7 @@ static const cli_option table[] = {
     TEXT("train", parts[SPLIT_TRAIN], "FILE", 0, DATA, SOURCE, "The training part"),
     TEXT("dev", parts[SPLIT_DEV], "FILE", 0, DATA, SOURCE, "The part that is measured while training"),
     TEXT("test", parts[SPLIT_TEST], "FILE", 0, DATA, SOURCE, "The part that is measured, too"),
-    ROW_FOR(LATTICES, OPTION_TEXT, "lexicon", lexicon, "FILE", 0, 0, 0, DATA, FIXED,
+    ROW_FOR(LATTICES, OPTION_TEXT, "lexicon", lexicon, "FILE", 0, 0, 0, SHAPED, FIXED,
             "Words, one a line, that make lattices of sentences; without it files hold lattices of ids"),
     ROW_FOR(PAIRS, OPTION_TEXT, "source", source, "ENDING", 0, 0, 0, DATA, FIXED,
             "Files of sources end in .ENDING, as de"),
@@ -101,16 +101,16 @@ static const cli_option table[] = {
          "Continue from a checkpoint, with its options; --save is FILE unless given"),
     TEXT("log", log, "FILE.jsonl", 0, TRAIN, 0, "Write one JSON object a line: batches, epochs, the summary"),
     COUNT("log-every", log_every, 1, U32_MAX, 0, TRAIN, 0, "Log every Nth batch"),
-    TEXT("plot", plot, "FILE.svg", 0, TRAIN, 0, "Draw loss and accuracy after every epoch"),
+    TEXT("plot", plot, "FILE.svg", 0, TRAIN, 0, "Draw the loss and what is measured, after every epoch"),
 
     HEADING("Output:"),
     ROW_FOR(TREES, OPTION_CHOICE, "output", output, "tree|label", 0, 0, 'o', COMMAND_PREDICT, 0,
             "Print the tree with predicted labels, or the root's label alone"),
-    ROW_FOR(PAIRS, OPTION_U32, "beam", beam, "N", 1, 1000, 0, RESULTS, 0,
+    ROW_FOR(PAIRS, OPTION_U32, "beam", beam, "N", 1, 1000, 0, RESULTS, SAVED,
             "Hypotheses kept while translating; 1: greedy search"),
-    ROW_FOR(PAIRS, OPTION_U32, "max-words", max_words, "N", 0, 1e6, 0, RESULTS, 0,
+    ROW_FOR(PAIRS, OPTION_U32, "max-words", max_words, "N", 0, 1e6, 0, RESULTS, SAVED,
             "Words of a translation at most; 0: 10 and twice the source's length"),
-    ROW_FOR(PAIRS, OPTION_F32, "length-penalty", length_penalty, "X", 0, 10, 0, RESULTS, 0,
+    ROW_FOR(PAIRS, OPTION_F32, "length-penalty", length_penalty, "X", 0, 10, 0, RESULTS, SAVED,
             "With --beam: exponent of the length that log-probabilities are divided by"),
     FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | PLANS,
          "The last line on stdout is one JSON object"),
@@ -282,7 +282,13 @@ void options_parse(settings *s, int argc, char **argv) {
     argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, s);
     if (options_given(s, "generate") && corpus_from_files(s)) {
-        exit(report_usage(argv[0] + strlen("vpps "), "--generate and --data (or --train, --dev, --test) exclude each other"));
+        exit(report_usage(argv[0] + strlen("vpps "),
+                          "--generate and --data (or --train, --dev, --test) exclude each other"));
+    }
+    static const char *const of_files[] = {"lexicon", "source", "target"};
+    for (size_t i = 0; i < VPPS_COUNT(of_files); i++) {
+        if (!options_given(s, of_files[i]) || corpus_from_files(s) || s->model || s->resume) continue;
+        exit(report_usage(argv[0] + strlen("vpps "), "--%s goes with --data or --train", of_files[i]));
     }
     if (!options_given(s, "examples")) s->examples = default_examples(s);
 }

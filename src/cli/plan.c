@@ -196,9 +196,6 @@ static vpps_status plan(planner *x, settings *s) {
 }
 
 int command_plan(settings *s) {
-    if (options_given(s, "data") && options_given(s, "generate")) {
-        return report_usage("plan", "--data and --generate exclude each other");
-    }
     planner x = {0};
     const vpps_status status = plan(&x, s);
     if (status != VPPS_OK) report_failure(status);

@@ -18,7 +18,7 @@ typedef struct planner {
     uint32_t n_choices;
 } planner;
 
-/* Declares the network on a model: words and classes are a checkpoint's, or the data's, or 1000 and 5. Free with
+/* Declares the network on a model: words and classes are a checkpoint's, or the data's, or 1000 and 5 (1000 where words are said). Free with
  * planner_close in any case. */
 vpps_status planner_open(planner *x, settings *s);
 void planner_close(planner *x);

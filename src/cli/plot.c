@@ -223,7 +223,7 @@ static void draw(FILE *f, const plot *p) {
     draw_axes(f, &top, "training loss", false);
     draw_loss(f, &top, &p->loss);
     char axis[64];
-    snprintf(axis, sizeof axis, first->share ? "%s (%%)" : "%s", first->share ? "share right" : first->text);
+    snprintf(axis, sizeof axis, first->share ? "%s (%%)" : "%s", first->share ? "measured" : first->text);
     draw_axes(f, &below, axis, true);
     draw_measures(f, &below, p);
     draw_legend(f, &below, p);

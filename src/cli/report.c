@@ -50,7 +50,7 @@ static const measures *final_measures(const train_summary *t) {
 /* What the network is worth, and how the field states its way of measuring. */
 static void set_result(json_t *o, const task *t, const measures *m) {
     json_object_set_new(o, "metrics", report_measures(t, m));
-    if (t->metrics[0].share) json_object_set_new(o, "accuracy", report_measures(t, m));
+    if (t == &task_trees) json_object_set_new(o, "accuracy", report_measures(t, m)); /* what it was called */
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 
@@ -113,7 +113,7 @@ static void print_measures(const char *name, const task *t, const measures *m) {
 static void print_best(const task *t, const train_summary *u) {
     if (u->best_dev < 0) return;
     char text[64];
-    report_metric(&t->metrics[measures_first(&u->split[SPLIT_DEV])], u->best_dev, text, sizeof text);
+    report_metric(&t->metrics[u->best_metric], u->best_dev, text, sizeof text);
     printf("best dev   %s   after epoch %u\n", text, u->best_epoch);
 }
 

@@ -16,7 +16,7 @@ typedef struct train_summary {
     double loss;    /* mean of the last epoch's batches */
     measures split[N_SPLITS];
     double best_dev;
-    uint32_t best_epoch;
+    uint32_t best_metric, best_epoch;
     double host_ms_per_batch, device_ms_per_batch;
     double build_ns_per_node;                   /* the graph; host_ms is the script */
     double flops_per_sentence, bytes_per_batch; /* of the graphs, see vpps_cost; of the run's first batches */

@@ -66,6 +66,14 @@ extern const task task_trees, task_tagging, task_text_model, task_lattices, task
 
 /* ---------------------------------------------------------------- shared by tasks */
 
+/* Reads text, a sentence a line, every character a word; spaces do not count. */
+vpps_status task_read_characters(vpps_sentences *out, const task_text *text);
+
+vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
+
+/* The words that sentences have min_count times at least, behind <unk>. */
+vpps_status task_cut_words(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count);
+
 /* Reads sentences with tags: word|TAG lines, or columns, whichever the first line looks like. */
 vpps_status tags_read(vpps_sentences *s, const task_text *text);
 

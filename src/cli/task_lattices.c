@@ -4,7 +4,6 @@
  * ids, whose tags are numbers.
  */
 #include "base/base.h"
-#include "io/file.h"
 #include "lattice_data.h"
 
 /* ---------------------------------------------------------------- reading */
@@ -16,33 +15,25 @@ static vpps_status read_lexicon(corpus *c, const char *path) {
     return vpps_lexicon_read_file(c->vocab[VOCAB_LEXICON], path);
 }
 
-/* Plain text for prediction: a sentence a line, whose characters are parted by spaces or not. */
-static vpps_status read_characters(corpus_split *split, const task_text *text) {
-    char *spaced = malloc(2 * text->len + 1);
-    if (!spaced) return vpps_fail(VPPS_MEMORY, "no memory for %zu bytes of text", text->len);
-    size_t n = 0;
-    for (size_t at = 0; at < text->len;) {
-        const uint32_t bytes = vpps_utf8_character(text->text + at, text->len - at);
-        memcpy(spaced + n, text->text + at, bytes);
-        n += bytes;
-        at += bytes;
-        if (text->text[at - 1] != '\n' && text->text[at - 1] != '\r') spaced[n++] = ' ';
-    }
-    const vpps_status status = vpps_sentences_read_lines_text(split->sentences, text->name, spaced, n, NULL);
-    free(spaced);
-    return status;
+/* Ids are rows of tables, up to the largest one: a damaged file must not take all memory. */
+static vpps_status read_ids(corpus_split *split, const task_text *text) {
+    const uint32_t limit = 1u << 22;
+    VPPS_TRY(vpps_lattices_create(&split->lattices));
+    VPPS_TRY(vpps_lattices_read_text(split->lattices, text->name, text->text, text->len));
+    const uint32_t arcs = vpps_max_u32(vpps_lattices_characters(split->lattices), vpps_lattices_words(split->lattices));
+    const uint32_t n = vpps_max_u32(arcs, vpps_lattices_tags(split->lattices));
+    if (n <= limit) return lattice_number(split);
+    return vpps_fail(VPPS_FORMAT, "%s: expected ids below %u, found %u", text->name, limit, n - 1);
 }
 
 static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                              const task_text *target) {
     (void)target;
-    if (!s->lexicon && !c->vocab[VOCAB_LEXICON]) {
-        VPPS_TRY(vpps_lattices_create(&split->lattices));
-        return vpps_lattices_read_text(split->lattices, text->name, text->text, text->len);
-    }
+    if (!s->lexicon && !c->vocab[VOCAB_LEXICON]) return read_ids(split, text);
     VPPS_TRY(read_lexicon(c, s->lexicon));
     VPPS_TRY(vpps_sentences_create(&split->sentences));
-    VPPS_TRY(s->command == COMMAND_PREDICT ? read_characters(split, text) : tags_read(split->sentences, text));
+    VPPS_TRY(s->command == COMMAND_PREDICT ? task_read_characters(split->sentences, text)
+                                           : tags_read(split->sentences, text));
     return lattice_build(c, split);
 }
 
@@ -58,34 +49,17 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-/* Tags as words: the sentences', or numbers, which the caller frees (*numbers). */
-static vpps_status tag_names(const corpus_split *split, vpps_vocab **numbers, const vpps_vocab **names) {
-    *numbers = NULL;
-    if (!split->sentences) VPPS_TRY(lattice_numbers(numbers, vpps_lattices_tags(split->lattices)));
-    *names = split->sentences ? vpps_sentences_tag_vocab(split->sentences) : *numbers;
-    return VPPS_OK;
-}
-
 static vpps_status learn(corpus *c, const settings *s) {
-    vpps_vocab *numbers;
-    const vpps_vocab *names;
-    VPPS_TRY(tag_names(&c->split[SPLIT_TRAIN], &numbers, &names));
-    const vpps_status status = tags_learn(c, names);
-    vpps_vocab_destroy(numbers);
-    VPPS_TRY(status);
+    VPPS_TRY(tags_learn(c, lattice_names(c, &c->split[SPLIT_TRAIN], VOCAB_CLASSES)));
     return lattice_learn(c, s);
 }
 
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
-    vpps_vocab *numbers;
-    const vpps_vocab *names;
+    const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
     (void)s;
-    VPPS_TRY(tag_names(split, &numbers, &names));
-    const bool tagged = vpps_vocab_size(names) > 0; /* plain text has none */
-    const vpps_status status =
-        tagged ? task_map_ids(split, VOCAB_CLASSES, names, c->vocab[VOCAB_CLASSES], VPPS_NO_WORD) : VPPS_OK;
-    vpps_vocab_destroy(numbers);
-    VPPS_TRY(status);
+    if (vpps_vocab_size(tags) > 0) { /* plain text has none */
+        VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, tags, c->vocab[VOCAB_CLASSES], VPPS_NO_WORD));
+    }
     return lattice_map(c, split);
 }
 
@@ -104,6 +78,13 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     return VPPS_OK;
 }
 
+/* A file may hold a lattice of no characters. */
+static bool usable(const net_example *x, const settings *s, bool training) {
+    (void)s;
+    (void)training;
+    return x->lattice->n_nodes > 1;
+}
+
 /* ---------------------------------------------------------------- measuring and prediction */
 
 static const uint32_t *gold(const corpus_split *split, uint32_t i, uint32_t *n) {
@@ -113,12 +94,7 @@ static const uint32_t *gold(const corpus_split *split, uint32_t i, uint32_t *n) 
 }
 
 static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
-    vpps_vocab *numbers;
-    const vpps_vocab *names;
-    VPPS_TRY(tag_names(split, &numbers, &names));
-    const vpps_status status = tags_measure(x, c, split, names, gold, stop, m);
-    vpps_vocab_destroy(numbers);
-    return status;
+    return tags_measure(x, c, split, lattice_names(c, split, VOCAB_CLASSES), gold, stop, m);
 }
 
 /* A character and its tag a line, as columns, and a blank line behind a sentence. Of ids there is only the tag. */
@@ -151,6 +127,8 @@ const task task_lattices = {
     .generate = generate,
     .learn = learn,
     .map = map,
+    .usable = usable,
+    .lacks = "a character",
     .example = example,
     .measure = measure,
     .predict = predict,

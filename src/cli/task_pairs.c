@@ -18,30 +18,16 @@ static vpps_status spell_out(const vpps_sentences *words, const char *name, vpps
         for (uint32_t k = 0; k < sentence.n_words && status == VPPS_OK; k++) {
             const char *word = vpps_vocab_word(vpps_sentences_vocab(words), sentence.words[k]);
             const size_t len = strlen(word);
-            if (!VPPS_RESERVE(text, capacity, n + 2 * len + 2)) {
+            if (!VPPS_RESERVE(text, capacity, n + len + 1)) {
                 status = vpps_fail(VPPS_MEMORY, "no memory for the characters of %s", name);
                 break;
             }
-            for (size_t at = 0; at < len;) {
-                const uint32_t bytes = vpps_utf8_character(word + at, len - at);
-                memcpy(text + n, word + at, bytes);
-                text[n + bytes] = ' ';
-                n += bytes + 1;
-                at += bytes;
-            }
+            memcpy(text + n, word, len);
+            n += len;
         }
-        if (status == VPPS_OK && n) text[n++] = '\n';
+        if (status == VPPS_OK) text[n++] = '\n'; /* no sentence is empty */
     }
-    if (status == VPPS_OK) status = vpps_sentences_read_lines_text(characters, name, text, n, NULL);
-    free(text);
-    return status;
-}
-
-static vpps_status take_lexicon(corpus *c, const vpps_sentences *source) {
-    char *text;
-    if (c->vocab[VOCAB_LEXICON]) return VPPS_OK;
-    VPPS_TRY(vpps_vocab_to_text(vpps_sentences_vocab(source), &text));
-    const vpps_status status = vpps_vocab_from_text(&c->vocab[VOCAB_LEXICON], text);
+    if (status == VPPS_OK) status = task_read_characters(characters, &(task_text){name, text ? text : "", n});
     free(text);
     return status;
 }
@@ -72,7 +58,9 @@ static vpps_status read_lattice_pairs(corpus *c, const settings *s, corpus_split
     VPPS_TRY(vpps_sentences_create(&split->target));
     VPPS_TRY(vpps_sentences_create(&words));
     vpps_status status = read_words(split, words, text, target);
-    if (status == VPPS_OK) status = take_lexicon(c, words);
+    if (status == VPPS_OK && !c->vocab[VOCAB_LEXICON]) {
+        status = task_copy_vocab(&c->vocab[VOCAB_LEXICON], vpps_sentences_vocab(words));
+    }
     if (status == VPPS_OK) status = spell_out(words, text->name, split->sentences);
     vpps_sentences_destroy(words);
     return status == VPPS_OK ? lattice_build(c, split) : status;
@@ -102,20 +90,12 @@ static vpps_status generate_lattice_pairs(corpus *c, const settings *s, corpus_s
 
 /* ---------------------------------------------------------------- ids */
 
-static vpps_status cut(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count) {
-    uint32_t *counts;
-    VPPS_TRY(vpps_sentences_counts(sentences, &counts));
-    const vpps_status status = vpps_vocab_cut(out, vpps_sentences_vocab(sentences), counts, min_count);
-    free(counts);
-    return status;
-}
-
 static vpps_status learn(corpus *c, const settings *s) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
-    VPPS_TRY(cut(&c->vocab[VOCAB_CLASSES], train->target, s->min_count));
+    VPPS_TRY(task_cut_words(&c->vocab[VOCAB_CLASSES], train->target, s->min_count));
     c->classes = vpps_vocab_size(c->vocab[VOCAB_CLASSES]);
     if (train->lattices) return lattice_learn(c, s);
-    return cut(&c->vocab[VOCAB_WORDS], train->sentences, s->min_count);
+    return task_cut_words(&c->vocab[VOCAB_WORDS], train->sentences, s->min_count);
 }
 
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
@@ -176,7 +156,7 @@ static vpps_status translate(session *x, corpus *c, const corpus_split *split, c
                        .instance = x->net,
                        .classes = c->classes,
                        .end_word = end_word(c),
-                       .options = {s->beam, s->max_words, s->beam > 1 ? s->length_penalty : 0}};
+                       .options = {s->beam, s->max_words, s->length_penalty}};
     source_list list = {c, s->network->kind, split, examples};
     return decode_batch(&d, n, source, &list, out);
 }

@@ -28,7 +28,7 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-/* The characters of the training part's words; those of one word only are what <unk>'s embedding is trained on. */
+/* The characters of the training part's words; what occurs once is what <unk>'s embedding is trained on. */
 static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
     vpps_spellings *spellings;
     VPPS_TRY(vpps_spellings_create(&spellings, words));
@@ -48,13 +48,8 @@ static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
 
 static vpps_status learn(corpus *c, const settings *s) {
     const vpps_sentences *train = c->split[SPLIT_TRAIN].sentences;
-    uint32_t *counts;
     VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(train)));
-    VPPS_TRY(vpps_sentences_counts(train, &counts));
-    const vpps_status status =
-        vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_sentences_vocab(train), counts, s->min_count);
-    free(counts);
-    VPPS_TRY(status);
+    VPPS_TRY(task_cut_words(&c->vocab[VOCAB_WORDS], train, s->min_count));
     return s->network->spells ? learn_characters(c, vpps_sentences_vocab(train)) : VPPS_OK;
 }
 

@@ -27,13 +27,7 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 /* ---------------------------------------------------------------- ids */
 
 static vpps_status learn(corpus *c, const settings *s) {
-    const vpps_sentences *train = c->split[SPLIT_TRAIN].sentences;
-    uint32_t *counts;
-    VPPS_TRY(vpps_sentences_counts(train, &counts));
-    const vpps_status status =
-        vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_sentences_vocab(train), counts, s->min_count);
-    free(counts);
-    VPPS_TRY(status);
+    VPPS_TRY(task_cut_words(&c->vocab[VOCAB_WORDS], c->split[SPLIT_TRAIN].sentences, s->min_count));
     c->classes = vpps_vocab_size(c->vocab[VOCAB_WORDS]);
     return VPPS_OK;
 }

@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "task.h"
 
-#include <errno.h>
 #include <math.h>
 
 enum { OUTPUT_TREE, OUTPUT_LABEL };
@@ -71,8 +70,7 @@ static vpps_status learn(corpus *c, const settings *s) {
 
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     const uint32_t classes = vpps_treebank_classes(split->bank);
-    (void)s;
-    if (classes > c->classes && !c->vocab[VOCAB_CLASSES]) {
+    if (classes > c->classes && !c->vocab[VOCAB_CLASSES] && s->command != COMMAND_PREDICT) {
         return vpps_fail(VPPS_FORMAT, "the %s trees have label %u, but the network was made for the labels 0 to %u",
                          split_names[split - c->split], classes - 1, c->classes - 1);
     }
@@ -108,14 +106,15 @@ static bool usable(const net_example *x, const settings *s, bool training) {
 
 /* ---------------------------------------------------------------- measuring */
 
-/* Labelled nodes that the network gave a class: some classify roots only. */
-static void count(measures *m, uint64_t *right, const vpps_tree *tree, const int32_t *predicted) {
-    for (uint32_t k = 0; k < tree->n_nodes; k++) {
-        if (tree->nodes[k].label < 0 || predicted[k] < 0) continue;
-        const bool is_right = predicted[k] == tree->nodes[k].label;
+/* Labelled nodes that the network gave a class: some classify roots only. A label that training did not have is never
+ * right. */
+static void count(measures *m, uint64_t *right, vpps_tree tree, const int32_t *predicted) {
+    for (uint32_t k = 0; k < tree.n_nodes; k++) {
+        if (tree.nodes[k].label < 0 || predicted[k] < 0) continue;
+        const bool is_right = predicted[k] == tree.nodes[k].label;
         m->counted[NODES]++;
         right[NODES] += is_right;
-        if (k + 1 == tree->n_nodes) {
+        if (k + 1 == tree.n_nodes) {
             m->counted[ROOT]++;
             right[ROOT] += is_right;
         }
@@ -131,14 +130,12 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     *m = (measures){.examples = split->n_examples};
     for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
         const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
-        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_LABELLED, &predicted, &capacity);
+        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted, &capacity);
         size_t at = 0;
         for (uint32_t j = i; status == VPPS_OK && j < i + n; j++) {
-            net_example tree;
-            status = corpus_example(c, NET_TREES, split, split->examples[j], &tree);
-            if (status != VPPS_OK) break;
-            count(m, right, tree.tree, predicted + at);
-            at += tree.tree->n_nodes;
+            const vpps_tree tree = vpps_treebank_tree(split->bank, split->examples[j]);
+            count(m, right, tree, predicted + at);
+            at += tree.n_nodes;
         }
     }
     free(predicted);

@@ -86,6 +86,7 @@ static vpps_status open_trainer(trainer *t) {
     t->session.log = tell;
     t->session.log_context = t;
     VPPS_TRY(session_open_on(&t->session, s, &t->corpus));
+    if (s->save) VPPS_TRY(checkpoint_check(&t->corpus));
     if (s->resume) VPPS_TRY(vpps_load(t->session.handle, s->resume));
     if (t->position.batch > batches_per_epoch(t)) {
         return vpps_fail(VPPS_FORMAT, "%s stands at batch %u of an epoch, but the data has %u: other data?", s->resume,
@@ -243,16 +244,27 @@ static void print_epoch(trainer *t, double loss, double rate) {
     size_t len = 0;
     for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
         const measures *m = &t->summary.split[i];
+        bool named = false;
         for (int k = 0; k < MAX_METRICS && kind->metrics[k].name && m->known; k++) {
             if (isnan(m->value[k])) continue;
             report_metric(&kind->metrics[k], m->value[k], value, sizeof value);
-            len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %s", k ? "" : "  ", k ? "" : split_names[i],
-                                    value);
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %s", named ? "" : "  ",
+                                    named ? "" : split_names[i], value);
+            named = true;
             if (len >= sizeof text) len = sizeof text - 1;
         }
     }
     progress_line(&t->progress, "epoch %u/%u  loss %.4f%s  %.0f %s/s", t->position.epoch, t->s->epochs, loss, text,
                   rate, kind->examples);
+}
+
+static void note_best(position *p, const task *kind, const measures *dev) {
+    const uint32_t i = measures_first(kind, dev);
+    if (i == MAX_METRICS) return;
+    if (p->best_dev >= 0 && !metric_better(&kind->metrics[i], dev->value[i], p->best_dev)) return;
+    p->best_dev = dev->value[i];
+    p->best_metric = i;
+    p->best_epoch = p->epoch;
 }
 
 /* After the last batch of an epoch: the position moves to the next one, which a checkpoint then names. */
@@ -267,12 +279,7 @@ static vpps_status finish_epoch(trainer *t, double rate) {
     const bool last = p->epoch == t->s->epochs;
     if (t->s->eval_every && (p->epoch % t->s->eval_every == 0 || last)) VPPS_TRY(evaluate(t));
     const measures *dev = &t->summary.split[SPLIT_DEV];
-    const uint32_t first = measures_first(dev);
-    const metric *decides = &task_for(t->s)->metrics[first];
-    if (dev->known && (p->best_dev < 0 || metric_better(decides, dev->value[first], p->best_dev))) {
-        p->best_dev = dev->value[first];
-        p->best_epoch = p->epoch;
-    }
+    note_best(p, task_for(t->s), dev);
     t->summary.loss = loss;
     print_epoch(t, loss, rate);
     VPPS_TRY(log_epoch(&t->log, p->epoch, loss, rate, task_for(t->s), dev, &t->summary.split[SPLIT_TEST]));
@@ -293,6 +300,7 @@ static vpps_status summarize(trainer *t) {
     u->skipped = stats.skipped;
     u->epoch = t->position.epoch;
     u->best_dev = t->position.best_dev;
+    u->best_metric = t->position.best_metric;
     u->best_epoch = t->position.best_epoch;
     u->host_ms_per_batch = (double)stats.total_host_ns * 1e-6 / batches;
     u->device_ms_per_batch = (double)stats.total_device_ns * 1e-6 / batches;

@@ -2,57 +2,8 @@
 # test_cli.sh - the `vpps` command from the outside. VPPS names the program (default: build/vpps).
 # Prints a line for every failure; the last line is "N passed, N failed".
 
-vpps=$(realpath "${VPPS:-build/vpps}")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-passed=0
-failed=0
-
-# check WHAT COMMAND...: the command must succeed.
-check() {
-    local what=$1
-    shift
-    if "$@" >check.out 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $what"
-        sed 's/^/    /' check.out | head -n 8
-    fi
-}
-
-# exits CODE COMMAND...: the command ends with that code; its output goes to out and err.
-exits() {
-    local code=$1
-    shift
-    "$@" >out 2>err </dev/null
-    local rc=$?
-    [ $rc -eq "$code" ] || { echo "exit code $rc, expected $code: $*"; cat err; return 1; }
-}
-
-# says FILE TEXT: FILE contains TEXT.
-says() { grep -qF -e "$2" "$1" || { echo "no \"$2\" in $1:"; cat "$1"; return 1; }; }
-empty() { [ ! -s "$1" ] || { echo "$1 is not empty:"; cat "$1"; return 1; }; }
-
-# fails_with CODE TEXT COMMAND...: exit code, one message on stderr that contains TEXT, nothing on stdout.
-fails_with() {
-    local code=$1 text=$2
-    shift 2
-    exits "$code" "$@" && says err "$text" && empty out
-}
-
-# json FILE EXPRESSION: the Python expression is true of o, the last line of FILE as JSON.
-json() {
-    python3 - "$1" "$2" <<'PY'
-import json, sys
-o = json.loads(open(sys.argv[1]).read().splitlines()[-1])
-if not eval(sys.argv[2]):
-    print("not true:", sys.argv[2], "of", o)
-    sys.exit(1)
-PY
-}
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
 
 tiny=(--examples 160 --hidden 12 --embed 8 --batch 16 --vps 2)
 train=("$vpps" train tree-lstm "${tiny[@]}")
@@ -494,5 +445,4 @@ check "cache fly" fails_with 2 "found 'fly'" "$vpps" cache fly
 check "cache clear --json" fails_with 2 "--json is for list" "$vpps" cache clear --json
 check "cache list more" fails_with 2 "too many arguments" "$vpps" cache list more
 
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+summary

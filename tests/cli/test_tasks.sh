@@ -1,0 +1,609 @@
+#!/bin/bash
+# test_tasks.sh - the `vpps` command on every kind of data it trains networks on: trees, tagged sentences, text, lattices,
+# pairs, pairs of lattices; generated and from files. VPPS names the program (default: build/vpps).
+# Prints a line for every failure; the last line is "N passed, N failed".
+
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
+
+# ---------------------------------------------------------------- helpers
+
+small=(--vps 1 --quiet --json --hidden 16 --embed 8 --batch 8 --lr 0.01)
+
+# fit NAME NETWORK OPTION...: trains; leaves NAME.json, NAME.jsonl, NAME.ckpt.
+fit() {
+    local name=$1
+    shift
+    rm -f "$name.jsonl"
+    exits 0 "$vpps" train "$1" "${small[@]}" --log "$name.jsonl" --save "$name.ckpt" "${@:2}" && cp out "$name.json"
+}
+
+# learns NAME EXPRESSION: the loss of NAME's last epoch is below 0.9 of the first, and the Python expression is true of
+# its summary o, whose measures are m.
+learns() {
+    python3 - "$1" "$2" <<'PY'
+import json, sys
+o = json.loads(open(sys.argv[1] + '.json').read().splitlines()[-1])
+m = o.get('metrics')
+losses = [l['loss'] for l in map(json.loads, open(sys.argv[1] + '.jsonl')) if l['event'] == 'epoch']
+assert losses[-1] < 0.9 * losses[0], losses
+assert o['loss'] == losses[-1], (o['loss'], losses)
+assert eval(sys.argv[2]), (sys.argv[2], o)
+PY
+}
+
+# same_metrics A.json B.json: the measures are equal, to the last digit.
+same_metrics() {
+    python3 - "$@" <<'PY'
+import json, sys
+a, b = (json.loads(open(f).read().splitlines()[-1]) for f in sys.argv[1:3])
+assert a['metrics'] and a['metrics'] == b['metrics'] and a.get('signature') == b.get('signature'), (a, b)
+PY
+}
+
+# evaluates NAME NETWORK OPTION...: `eval` measures what the end of training did.
+evaluates() {
+    exits 0 "$vpps" eval "$2" --model "$1.ckpt" --vps 1 --json "${@:3}" && same_metrics "$1.json" out
+}
+
+# predict NAME NETWORK OPTION... <INPUT: prints to said.
+predict() { "$vpps" predict "$2" --model "$1.ckpt" --vps 1 "${@:3}" >said 2>err; }
+
+# answers INPUT EXPECTED NAME NETWORK OPTION...: both with printf's escapes.
+answers() {
+    # shellcheck disable=SC2059
+    printf "$1" | predict "${@:3}" || { echo "failed: ${*:3}"; cat err; return 1; }
+    # shellcheck disable=SC2059
+    printf "$2" | diff - said && empty err
+}
+
+# refuses INPUT TEXT NAME NETWORK: exit code 1, TEXT on stderr, nothing on stdout.
+refuses() {
+    # shellcheck disable=SC2059
+    printf "$1" | predict "${@:3}"
+    [ $? -eq 1 ] && says err "$2" && empty said
+}
+
+# resumes NAME NETWORK OPTION...: two epochs at once, one and one more, and a stop amid the second one, end in the same
+# checkpoint and the same measures.
+resumes() {
+    local name=$1 network=$2
+    shift 2
+    fit "$name-whole" "$network" --epochs 2 "$@" && fit "$name-half" "$network" --epochs 1 "$@" &&
+        exits 0 "$vpps" train "$network" --vps 1 --quiet --json --resume "$name-half.ckpt" --epochs 2 &&
+        cmp "$name-whole.ckpt" "$name-half.ckpt" && same_metrics "$name-whole.json" out || return 1
+    local batches
+    batches=$(python3 -c "import json; print(json.load(open('$name-whole.json'))['batches'] * 3 // 4)")
+    fit "$name-middle" "$network" --epochs 2 --max-batches "$batches" "$@" &&
+        exits 0 "$vpps" train "$network" --vps 1 --quiet --json --resume "$name-middle.ckpt" --save "$name-rest.ckpt" &&
+        cmp "$name-whole.ckpt" "$name-rest.ckpt" && same_metrics "$name-whole.json" out &&
+        json out "0 < o['batches'] < $batches"
+}
+
+# strip FROM.ckpt TO.ckpt KEY [VALUE]: without an entry of its metadata, or with another value.
+strip() {
+    python3 - "$@" <<'PY'
+import json, struct, sys
+source, target, key = sys.argv[1:4]
+bytes = open(source, 'rb').read()
+n = struct.unpack('<Q', bytes[:8])[0]
+header = json.loads(bytes[8:8 + n])
+del header['__metadata__'][key]
+if len(sys.argv) > 4: header['__metadata__'][key] = sys.argv[4]
+text = json.dumps(header).encode()
+text += b' ' * (-len(text) % 8)
+open(target, 'wb').write(struct.pack('<Q', len(text)) + text + bytes[8 + n:])
+PY
+}
+
+# ---------------------------------------------------------------- data in files
+
+# Small languages that a small network learns at once. train has 240 examples, dev and test 40 (others where noted).
+python3 - <<'PY' || exit 1
+import os, random
+r = random.Random(7)
+
+def write(path, lines):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, 'w').write(''.join(line + '\n' for line in lines))
+
+def names(): # persons, some with the name of a family, and places
+    s = [('the', 'O'), ('old', 'O'), ('man', 'O')] if r.random() < 0.3 else [(r.choice(['ada', 'bob', 'eve']), 'B-PER')]
+    if s[0][1] != 'O' and r.random() < 0.5: s.append((r.choice(['ng', 'li']), 'I-PER'))
+    return s + [(r.choice(['sees', 'visits']), 'O'), r.choice([('oslo', 'B-LOC'), ('rome', 'B-LOC'), ('rain', 'O')])]
+
+def characters(): # the word "ab" is an entity, whose tag stands at its end
+    s = ''.join(r.choice(['ab', 'a', 'b', 'c', 'cd', 'd']) for _ in range(5))
+    return [(c, 'B-X' if s[i - 1:i + 1] == 'ab' else 'O') for i, c in enumerate(s)]
+
+def lattice(s): # its ids: tags are 0 and 1, words 7 and 3
+    lines = [' '.join(map(str, [len(s) + 1, 0] + [int(t != 'O') for _, t in s])), '0']
+    for i, (c, _) in enumerate(s):
+        words = [f' {i - 1} {k}' for w, k in (('ab', 7), ('cd', 3)) if i and s[i - 1][0] + c == w]
+        lines.append(f'{1 + len(words)} {i} {ord(c) - 90}' + ''.join(words))
+    return '\n'.join(lines)
+
+def columns(sentences, pattern):
+    return [line for s in sentences for line in [pattern.format(w, t) for w, t in s] + ['']]
+
+def noun(): return r.choice(['(NP (DT the) (NN cat))', '(NP-SBJ (NNP Bob))', '(NP (DT a) (JJ red) (NN fox))'])
+def clause(): return f'(S {noun()} (VP (VBZ sees) {noun()}))' if r.random() < 0.5 else f'(S {noun()} (VP (VBZ sits)))'
+
+for part, n in (('train', 240), ('dev', 40), ('test', 40)):
+    s = [names() for _ in range(n)]
+    write(f'bars/ner.{part}.txt', [' '.join(f'{w}|{t}' for w, t in x) for x in s])
+    write(f'tabs/{part}.tsv', columns(s, '{}\tx\t{}'))
+    write(f'spaces/{part}_ner', columns(s, '{} x  y {}'))
+    # an ending tells the tag of a word that was hardly ever seen
+    s = [[''.join(r.choices('abcdefg', k=4)) + r.choice('xo') for _ in range(4)] for _ in range(n)]
+    write(f'endings/{part}', [' '.join(f'{w}|{"B-X" if w[-1] == "x" else "O"}' for w in x) for x in s])
+    # each word follows from the one before
+    s = [(r.randrange(6), r.randint(2, 6)) for _ in range(n)]
+    write(f'text/{part}', [' '.join('zero one two three four five'.split()[(k + i) % 6] for i in range(m)) for k, m in s])
+    # word by word
+    s = [[r.randrange(6) for _ in range(r.randint(2, 4))] for _ in range(n)]
+    write(f'pairs/{part}.de', [' '.join('ab cd efg ba dc gfe'.split()[i] for i in x) for x in s])
+    write(f'pairs/{part}.en', [' '.join('North South East West Up Down'.split()[i] for i in x) for x in s])
+    s = [characters() for _ in range(n)]
+    write(f'characters/{part}', columns(s, '{} {}'))
+    write(f'ids/{part}', [str(n)] + [lattice(x) for x in s])
+    write(f'trees/{part}.mrg', [clause() for _ in range(n // 4)])
+write('./lexicon', ['ab 12 n', 'cd 3 v', 'abc'])
+PY
+pairs=(--source de --target en)
+
+# ---------------------------------------------------------------- help: an option belongs to its kind
+
+belongs() { # NETWORK OPTION...: these and no other kind's are in --help
+    local network=$1 o
+    shift
+    for o in generate leaves output lexicon source target beam max-words length-penalty attention steps character-embed \
+        mlp loss; do
+        if [[ " $* " == *" $o "* ]]; then
+            says out "--$o" || return 1
+        elif grep -q -e "--$o\b" out; then
+            echo "--$o is in the help of $network"
+            return 1
+        fi
+    done
+}
+translate=(beam max-words length-penalty)
+while read -r network options; do
+    read -r -a words <<<"$options"
+    check "train $network --help" exits 0 "$vpps" train "$network" --help
+    check "train $network --help: its options" belongs "$network" "${words[@]}"
+done <<'LIST'
+tree-gru generate leaves loss
+bilstm-tagger mlp
+bilstm-char-tagger mlp character-embed
+lstm-lm
+lstm-lm-fixed steps
+lattice-lstm lexicon mlp
+lstm-nmt source target beam max-words length-penalty attention
+lattice-gru source target beam max-words length-penalty
+LIST
+check "predict tree-gru --help" exits 0 "$vpps" predict tree-gru --help
+check "predict tree-gru --help: its options" belongs tree-gru output
+check "predict lstm-nmt --help" exits 0 "$vpps" predict lstm-nmt --help
+check "predict lstm-nmt --help: its options" belongs lstm-nmt "${translate[@]}"
+check "predict lstm-lm --help" exits 0 "$vpps" predict lstm-lm --help
+check "predict lstm-lm --help: its options" belongs lstm-lm
+
+while read -r command network option; do
+    check "$command $network $option" fails_with 2 "unrecognized option '$option'" "$vpps" "$command" "$network" \
+        "$option"
+done <<'LIST'
+train bilstm-tagger --beam=4
+train lstm-lm --source=de
+train tree-gru --lexicon=x
+train tree-gru --beam=4
+train lattice-lstm --target=en
+train lstm-nmt --generate=listops
+train lstm-nmt --lexicon=x
+train lattice-gru --leaves=4
+train lstm-lm --steps=4
+predict bilstm-tagger --output=label
+predict lattice-lstm --beam=4
+eval lstm-lm-fixed --beam=4
+eval lstm-nmt --attention
+LIST
+check "--beam 0" fails_with 2 "--beam: '0' is not" "$vpps" train lstm-nmt --beam 0
+check "--length-penalty -1" fails_with 2 "--length-penalty: '-1' is not" "$vpps" train lstm-nmt --length-penalty=-1
+
+# ---------------------------------------------------------------- generated data: each kind learns, and is measured again
+
+tags="set(m) == {'f1', 'accuracy', 'precision', 'recall'} and all(0 <= m[k] <= 1 for k in m) and o['dev'] and o['test'] == m \
+and 'signature' not in o"
+perplexity="set(m) == {'perplexity'} and o['test'] == m and o['best_dev'] == o['dev']['perplexity']"
+bleu="set(m) == {'bleu', 'perplexity'} and 0 <= m['bleu'] <= 100 and o['signature'].startswith('BLEU|')"
+while IFS='|' read -r name command expression; do
+    read -r -a words <<<"$command"
+    check "$name" fit "$name" "${words[@]}"
+    check "$name learns" learns "$name" "$expression"
+    check "$name is measured again" evaluates "$name" "${words[0]}"
+done <<LIST
+trees|tree-gru --examples 600 --epochs 3|set(m) == {'root', 'nodes'} and m['root'] > 0.3 and m['nodes'] > 0.7
+tagger|bilstm-tagger --examples 500 --epochs 4 --mlp 8|$tags and m['f1'] > 0.3 and m['accuracy'] > 0.85
+speller|bilstm-char-tagger --examples 500 --epochs 4 --mlp 8 --character-embed 8|$tags and m['f1'] > 0.3
+lm|lstm-lm --examples 300 --epochs 4|$perplexity and m['perplexity'] < 75
+fixed|lstm-lm-fixed --examples 300 --epochs 4 --steps 16|$perplexity and m['perplexity'] < 90
+lattices|lattice-lstm --examples 300 --epochs 4|$tags and m['accuracy'] > 0.75
+nmt|lstm-nmt --examples 300 --epochs 3|$bleu and m['perplexity'] < 75
+attention|lstm-nmt --examples 300 --epochs 3 --attention|$bleu and m['perplexity'] < 75
+gru|lattice-gru --examples 150 --epochs 3|$bleu and m['perplexity'] < 110
+LIST
+
+check "text summary: tags" exits 0 "$vpps" eval bilstm-tagger --model tagger.ckpt --vps 1
+check "text summary: tags' words" grep -qE '^test +F1 +[0-9.]+ % +accuracy.*precision.*recall.* entities, [0-9]+ tags\)$' out
+check "text summary: BLEU" exits 0 "$vpps" eval lstm-nmt --model nmt.ckpt --vps 1 --split dev --beam 2 --max-words 5
+check "text summary: BLEU's words" grep -qE '^dev +BLEU [0-9.]+ +perplexity [0-9.]+ +\([0-9]+ sentences, [0-9]+ words\)$' out
+check "text summary: BLEU's signature" grep -qE '^signature +BLEU\|' out
+check "all of a generated part was trained on" fit few tree-gru --generate complete --leaves 2 --examples 300 \
+    --epochs 1
+check "then nothing is measured" json few.json "o['dev'] is None and o['test'] is None and o['best_dev'] is None"
+check "nor later" fails_with 1 "all generated test trees occur in training" "$vpps" eval tree-gru --model few.ckpt
+
+for network in bilstm-tagger bilstm-char-tagger lstm-lm lstm-lm-fixed lattice-lstm lstm-nmt lattice-gru; do
+    check "script $network" exits 0 "$vpps" script "$network" --examples 30 --batch 2 --hidden 8 --embed 8 --vps 1
+    check "script $network prints one" test "$(wc -l <out)" -gt 20
+    check "plan $network" exits 0 "$vpps" plan "$network" --arch sm_90 --sms 132 --hidden 64 --json
+    check "plan $network: its matrices" json out "len(o['plans'][0]['matrices']) >= 2"
+    check "kernel $network" exits 0 "$vpps" kernel "$network" --arch sm_90 --sms 132 --hidden 64
+    check "kernel $network: its entry" grep -qE '\bvpps_kernel\(' out
+done
+check "plan of a checkpoint" exits 0 "$vpps" plan lattice-lstm --arch sm_90 --sms 132 --model lattices.ckpt --json
+check "plan of a checkpoint: its classes" json out "any(m['name'] == 'W_s' and m['rows'] == 7 \
+for m in o['plans'][0]['matrices'])"
+check "script of a checkpoint" exits 0 "$vpps" script lstm-nmt --model attention.ckpt --vps 1
+
+# ---------------------------------------------------------------- logs and plots
+
+log_lines() { # NAME METRIC...
+    python3 - "$@" <<'PY'
+import json, sys
+lines = [json.loads(l) for l in open(sys.argv[1] + '.jsonl')]
+assert [l['event'] for l in lines if l['event'] != 'batch'] == ['start', 'epoch', 'epoch', 'epoch', 'end'], lines
+assert all(set(l[p]) == set(sys.argv[2:]) for l in lines if l['event'] == 'epoch' for p in ('dev', 'test')), lines
+assert all('time' in l for l in lines) and lines[-1]['metrics']
+PY
+}
+check "log of trees" log_lines trees root nodes
+check "log of pairs" log_lines nmt bleu perplexity
+plotted() { # FILE CURVES AXIS: two of the curves are the loss
+    python3 - "$@" <<'PY'
+import sys, xml.dom.minidom
+d = xml.dom.minidom.parse(sys.argv[1])
+texts = [t.firstChild.data for t in d.getElementsByTagName('text') if t.firstChild]
+assert d.documentElement.tagName == 'svg' and sys.argv[3] in texts and 'training loss' in texts, texts
+assert len(d.getElementsByTagName('polyline')) == int(sys.argv[2])
+for p in d.getElementsByTagName('polyline'):
+    points = [tuple(map(float, q.split(','))) for q in p.getAttribute('points').split()]
+    assert all(0 <= x <= 800 and 0 <= y <= 620 for x, y in points), points
+PY
+}
+check "train with a plot of shares" fit p bilstm-tagger --data bars --epochs 2 --plot shares.svg
+check "plot of shares" plotted shares.svg 6 "measured (%)"
+check "train with a plot of a perplexity" fit p lstm-lm --data text --epochs 2 --plot perplexity.svg
+check "plot of a perplexity" plotted perplexity.svg 4 "perplexity"
+check "train with a plot of BLEU" fit p lstm-nmt --data pairs "${pairs[@]}" --epochs 2 --plot bleu.svg
+check "plot of BLEU" plotted bleu.svg 4 "BLEU"
+mkdir 'a<b&c'
+cp text/* 'a<b&c'
+check "train on a folder with a strange name" fit p lstm-lm --data 'a<b&c' --epochs 1 --plot strange.svg
+check "its plot" plotted strange.svg 4 "lstm-lm on a<b&c"
+
+# ---------------------------------------------------------------- resuming
+
+check "resumed: a speller, with dropout" resumes speller bilstm-char-tagger --examples 160 --mlp 8 --dropout 0.2
+check "resumed: a translator" resumes nmt lstm-nmt --data pairs "${pairs[@]}" --attention
+check "resumed: lattices of a lexicon" resumes lattice lattice-lstm --data characters --lexicon lexicon --lr-decay 0.5
+check "resumed: pairs of lattices" resumes gru lattice-gru --examples 40 --batch 4
+check "resume with another ending" fails_with 1 "with --source de" "$vpps" train lstm-nmt --resume nmt-whole.ckpt \
+    --source fr
+check "resume with another lexicon" fails_with 1 "with --lexicon lexicon" "$vpps" train lattice-lstm \
+    --resume lattice-whole.ckpt --lexicon other
+check "resume generated data from files" fails_with 1 "without --data" "$vpps" train bilstm-char-tagger \
+    --resume speller-whole.ckpt --data endings
+
+# ---------------------------------------------------------------- tagged sentences
+
+losses() { sed -n 's/.*"loss":\([0-9.]*\).*/\1/p' "$1.jsonl"; }
+check "word|TAG" fit bars bilstm-tagger --data bars --epochs 3
+check "word|TAG learns" learns bars "$tags and m['f1'] > 0.9 and o['sentences'] == 720"
+for format in tabs spaces; do
+    check "columns with $format" fit $format bilstm-tagger --data $format --epochs 3
+    check "columns with $format: the same words and tags" same_metrics bars.json $format.json
+    check "columns with $format: the same losses" diff <(losses bars) <(losses $format)
+done
+check "eval takes the checkpoint's files" evaluates bars bilstm-tagger
+check "eval of another file" evaluates bars bilstm-tagger --data tabs/test.tsv
+check "eval --test" evaluates bars bilstm-tagger --test spaces/test_ner
+
+# The measures of what predict prints are those of eval.
+scores() { # NAME NETWORK GOLD: in word|TAG lines
+    sed 's/|[^ ]*//g' "$3" | predict "$1" "$2" || return 1
+    python3 - "$1.json" said "$3" <<'PY'
+import json, sys
+def read(path): return [[t.rsplit('|', 1) for t in line.split()] for line in open(path)]
+def chunks(s):
+    found, begin = set(), None
+    for i, tag in enumerate([t for _, t in s] + ['O']):
+        if begin is not None and (tag[0] in 'BO' or tag[2:] != s[begin][1][2:]):
+            found.add((begin, i, s[begin][1][2:]))
+            begin = None
+        if tag != 'O' and begin is None: begin = i
+    return found
+said, gold = read(sys.argv[2]), read(sys.argv[3])
+assert [[w for w, _ in s] for s in said] == [[w for w, _ in s] for s in gold]
+pairs = [(a[1], b[1]) for x, y in zip(said, gold) for a, b in zip(x, y)]
+both = [(chunks(x), chunks(y)) for x, y in zip(said, gold)]
+right, predicted, wanted = (sum(map(len, n)) for n in ([x & y for x, y in both], [x for x, _ in both], [y for _, y in both]))
+m = json.load(open(sys.argv[1]))['metrics']
+for name, value in (('accuracy', sum(a == b for a, b in pairs) / len(pairs)), ('precision', right / predicted),
+                    ('recall', right / wanted), ('f1', 2 * right / (predicted + wanted))):
+    assert abs(m[name] - value) < 1e-6, (name, m, value)
+assert 0 < m['f1'] < 1, m
+PY
+}
+check "a tagger that errs" fit some bilstm-tagger --data bars --epochs 1 --lr 0.005
+check "F1 and accuracy of what is printed" scores some bilstm-tagger bars/ner.test.txt
+check "tags, empty lines, CR LF, no line end" answers '\nada ng sees oslo\n\n  the old   man visits rome \r\n\nbob sees rain' \
+    'ada|B-PER ng|I-PER sees|O oslo|B-LOC\nthe|O old|O man|O visits|O rome|B-LOC\nbob|B-PER sees|O rain|O\n' \
+    bars bilstm-tagger
+unseen() { # words never seen are alike
+    printf 'xyz sees qqq\n|| sees <unk>\n' | predict bars bilstm-tagger && [ "$(sed 's/^[^ ]*|/|/; s/ [^ ]*|/ |/g' said |
+        sort -u | wc -l)" = 1 ] && says said '|||' && says said '<unk>|'
+}
+check "words never seen" unseen
+check "nothing on stdin" answers '' '' bars bilstm-tagger
+check "empty lines on stdin" answers '\n\r\n  \n' '' bars bilstm-tagger
+check "NUL on stdin" refuses 'a b\nc \0 d\n' "stdin:2:3" bars bilstm-tagger
+
+check "words with endings" fit endings bilstm-char-tagger --data endings --epochs 3 --mlp 8 --character-embed 8
+check "words with endings: learns" learns endings "$tags and m['f1'] > 0.9"
+check "words never seen are spelled" answers 'qqqqx\nZ\303\274rich-o gggx zo\n' 'qqqqx|B-X\nZ\303\274rich-o|O gggx|B-X zo|O\n' \
+    endings bilstm-char-tagger
+strange() { printf '\342\202\254\n' | predict endings bilstm-char-tagger && grep -qxE $'\342\202\254\\|(O|B-X)' said; }
+check "characters never seen" strange
+
+# Tags that training has not: of its kind they are missed entities, of another kind there is no F1.
+mkdir foreign
+cp bars/ner.train.txt foreign/train
+sed 's/B-LOC/B-NEW/' bars/ner.test.txt >foreign/test
+sed '1s/|O/|odd/' bars/ner.test.txt >foreign/dev
+check "tags unknown in training" fit foreign bilstm-tagger --data foreign --epochs 3
+check "tags unknown in training: measured" json foreign.json "0.3 < o['test']['f1'] < 0.9 and o['test']['accuracy'] < 0.95 \
+and o['dev']['f1'] is None and o['dev']['accuracy'] > 0.9"
+
+# ---------------------------------------------------------------- text
+
+check "text" fit text lstm-lm --data text --epochs 4
+check "text learns" learns text "$perplexity and 1 < m['perplexity'] < 4"
+perplexities() { # the words' mean of what predict prints is what eval measures
+    predict text lstm-lm <text/test && cut -f 2 said | diff - text/test || return 1
+    python3 - <<'PY'
+import json, math
+lines = [line.rstrip('\n').split('\t') for line in open('said')]
+words = [len(text.split()) + 1 for _, text in lines]
+mean = sum(n * math.log(float(p)) for n, (p, _) in zip(words, lines)) / sum(words)
+wanted = json.load(open('text.json'))['metrics']['perplexity']
+assert abs(math.exp(mean) / wanted - 1) < 1e-3, (math.exp(mean), wanted)
+PY
+}
+check "perplexities of what is printed" perplexities
+order() { # a text like those of training is less surprising than another
+    printf 'one two three\n\n  three  one unseen\r\n' | predict text lstm-lm && grep -qE $'^[0-9]+\\.[0-9]{4}\tone two three$' said &&
+        python3 -c "
+a, b = (l.rstrip('\n').split('\t') for l in open('said'))
+assert b[1] == 'three one unseen' and 2 * float(a[0]) < float(b[0]), (a, b)"
+}
+check "a likely text and an unlikely one" order
+check "text, nothing on stdin" answers '\n\n' '' text lstm-lm
+check "pieces of text" fit pieces lstm-lm-fixed --data text --epochs 4 --steps 8
+check "pieces of text: learns" learns pieces "$perplexity and 1 < m['perplexity'] < 4.5"
+check "pieces of text: how many" json pieces.json "o['sentences'] == 4 * -(-$(sed 's/$/ end/' text/train | wc -w) // 8)"
+lines() { # a line a sentence, although it was trained on pieces
+    predict pieces lstm-lm-fixed <text/test && cut -f 2 said | diff - text/test
+}
+check "pieces of text: perplexities of sentences" lines
+
+# ---------------------------------------------------------------- lattices
+
+check "lattices of ids" fit ids lattice-lstm --data ids --epochs 3
+check "lattices of ids learn" learns ids "m['accuracy'] > 0.95 and m['f1'] is None and m['recall'] is None"
+check "lattices of ids are measured again" evaluates ids lattice-lstm
+check "tags of ids" answers '2\n3 0 0 0 0 1 0 7 2 1 8 0 7 2 0 0 0 1 0 8\n' '0\n1\n\n0\n\n' ids lattice-lstm
+check "a lattice without characters" answers '2\n1 0 0\n2 0 0 0 1 0 8\n' '\n0\n\n' ids lattice-lstm
+check "lattices of a lexicon" fit lexicon lattice-lstm --data characters --lexicon lexicon --epochs 3
+check "lattices of a lexicon learn" learns lexicon "$tags and m['f1'] > 0.9"
+check "the checkpoint has the lexicon" mv lexicon lexicon.gone
+check "lattices of a lexicon are measured again" evaluates lexicon lattice-lstm
+check "characters with tags" answers 'cab\n\n a b  d\r\nb' 'c\tO\na\tO\nb\tB-X\n\na\tO\nb\tB-X\nd\tO\n\nb\tO\n\n' \
+    lexicon lattice-lstm
+mv lexicon.gone lexicon
+check "a character of several bytes, and one never seen" answers '\303\274ab\n' '\303\274\tO\na\tO\nb\tB-X\n\n' \
+    lexicon lattice-lstm
+check "lattices, nothing on stdin" answers '\n' '' lexicon lattice-lstm
+
+# A lattice of no characters has nothing to learn from.
+printf '3\n2 0 1\n0\n1 0 5\n1 0\n0\n3 0 0 1\n0\n1 0 4\n2 1 3 0 2\n' >nothing.txt
+check "a lattice of no characters is left out" fit nothing lattice-lstm --data nothing.txt --batch 1 --epochs 1
+check "a lattice of no characters: the others" json nothing.json "o['sentences'] == 2"
+
+# ---------------------------------------------------------------- pairs
+
+nmt=(lstm-nmt --data pairs "${pairs[@]}" --epochs 8 --lr 0.02)
+check "pairs" fit pairs "${nmt[@]}"
+check "pairs learn" learns pairs "$bleu and m['bleu'] > 40 and o['best_dev'] >= o['dev']['bleu']"
+check "pairs are measured again" evaluates pairs lstm-nmt
+own_bleu() { # BLEU of what is printed, as Papineni et al. define it
+    predict pairs lstm-nmt "$@" <pairs/test.de && exits 0 "$vpps" eval lstm-nmt --model pairs.ckpt --vps 1 --json "$@" || return 1
+    python3 - <<'PY'
+import collections, json, math
+said, wanted = ([line.split() for line in open(f)] for f in ('said', 'pairs/test.en'))
+assert len(said) == len(wanted)
+def grams(s, n): return collections.Counter(tuple(s[i:i + n]) for i in range(len(s) - n + 1))
+def part(n):
+    found = sum(sum((grams(a, n) & grams(b, n)).values()) for a, b in zip(said, wanted))
+    return found / sum(sum(grams(a, n).values()) for a in said)
+c, r = sum(map(len, said)), sum(map(len, wanted))
+bleu = 100 * min(1, math.exp(1 - r / c)) * math.exp(sum(math.log(part(n)) for n in range(1, 5)) / 4)
+o = json.load(open('out'))
+assert abs(o['metrics']['bleu'] - bleu) < 1e-6, (o, bleu)
+PY
+}
+check "BLEU of what is printed" own_bleu
+check "BLEU of what is printed, --beam 4" own_bleu --beam 4
+check "translations" answers 'ab cd\n\n dc  ba\r\n' 'North South\nUp West\n' pairs lstm-nmt
+check "translations, --beam 4" answers 'ab cd\n\n dc  ba\r\n' 'North South\nUp West\n' pairs lstm-nmt --beam 4
+check "translations, --beam 1" answers 'ab cd\n' 'North South\n' pairs lstm-nmt --beam 1 --length-penalty 2
+check "translations, --max-words 1" answers 'ab cd\ncd\n' 'North\nSouth\n' pairs lstm-nmt --max-words 1
+check "translations, nothing on stdin" answers '\n\n' '' pairs lstm-nmt
+unknown() { printf 'unseen words <eos>\n' | predict pairs lstm-nmt --beam 4 && [ "$(wc -l <said)" = 1 ]; }
+check "translations of words never seen" unknown
+for stem in pairs/train pairs/train.de; do
+    check "--train $stem" fit stem "${nmt[@]:0:1}" --train $stem --dev pairs/dev --test pairs/test.de "${nmt[@]:3}"
+    check "--train $stem: the same" same_metrics stem.json pairs.json
+done
+check "--data STEM" evaluates pairs lstm-nmt --data pairs/test
+printf 'ab\n\ncd\nef\n' >gaps.de
+printf 'North\nlost\nSouth\n\n' >gaps.en
+check "pairs with an empty line are left out" fit gaps lstm-nmt --data gaps "${pairs[@]}" --epochs 1 --min-count 1
+check "pairs with an empty line are left out: how many" json gaps.json "o['sentences'] == 2"
+check "pairs of lattices" fit lattice-pairs lattice-gru --data pairs "${pairs[@]}" --epochs 6 --lr 0.02
+check "pairs of lattices learn" learns lattice-pairs "$bleu and m['perplexity'] < 3"
+check "pairs of lattices are measured again" evaluates lattice-pairs lattice-gru
+joined() { # words are parted by the lexicon, so spaces say nothing
+    printf 'ab cd\nabcd\na b c d\n' | predict lattice-pairs lattice-gru --beam 4 && [ "$(wc -l <said)" = 3 ] &&
+        [ "$(sort -u said | wc -l)" = 1 ] && grep -qE '^(North|South|East|West|Up|Down)' said
+}
+check "pairs of lattices: translations" joined
+
+# ---------------------------------------------------------------- trees
+
+check "constituents" fit constituents tree-gru --data trees --epochs 6
+check "constituents learn" learns constituents "m['root'] > 0.9 and m['nodes'] > 0.9"
+check "constituents are measured again" evaluates constituents tree-gru
+check "trees with the names of labels" answers '(S (NP (DT the) (NN cat)) (VP (VBZ sees) (NP-SBJ (NNP Bob))))\n' \
+    '(S (NP (DT the) (NN cat)) (VP (VBZ sees) (NP+NNP Bob)))\n' constituents tree-gru
+check "names of roots" answers '(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n\n(X (Y the) (Z cat))\n' 'S\nNP\n' \
+    constituents tree-gru --output label
+check "numbers are no names" refuses '(1 (0 a) b)\n' "stdin:1:" constituents tree-gru
+mkdir labels
+cp trees/train.mrg labels/train
+sed 's/NP/XP/g' trees/test.mrg >labels/test
+check "labels unknown in training" fit labels tree-gru --data labels --epochs 6
+check "labels unknown in training are never right" json labels.json "0.5 < o['test']['nodes'] < 0.8"
+check "labels unknown in training: resumed" exits 0 "$vpps" train tree-gru --vps 1 --resume labels.ckpt --epochs 7
+
+# ---------------------------------------------------------------- which file is which part
+
+folder() { # NAME FILE...: a folder with empty files of these names
+    local name=$1
+    rm -rf "$name"
+    mkdir "$name"
+    shift
+    local file
+    for file; do cp bars/ner.dev.txt "$name/$file"; done
+}
+train=("$vpps" train bilstm-tagger "${small[@]}" --epochs 1)
+folder f wiki-train.v2 wiki-validation.v2 wiki-test.v2 README .train
+check "parts by a word of their names" exits 0 "${train[@]}" --data f
+check "parts by a word of their names: all three" json out "o['dev'] and o['test'] and o['sentences'] == 40"
+folder f train_a b-train
+check "two candidates" fails_with 1 "could both be the train part: name one by --train" "${train[@]}" --data f
+check "two candidates: the one" says err train_a
+check "two candidates: the other" says err b-train
+check "two candidates, one named" exits 0 "${train[@]}" --data f --train f/train_a
+folder f train dev val
+check "dev and val" fails_with 1 "could both be the dev part: name one by --dev" "${train[@]}" --data f
+folder f constrain test
+check "no training part" fails_with 1 "f: no file has a word in its name that begins with train: the train part is missing" "${train[@]}" --data f
+check "only --test" fails_with 1 "no train data: --train FILE" "${train[@]}" --test f/test
+folder f train
+check "no dev and test part" exits 0 "${train[@]}" --data f --save f.ckpt
+check "no dev and test part: no measures" json out "o['metrics'] is None and o['best_dev'] is None"
+check "no test part to eval" fails_with 1 "the test part is missing" "$vpps" eval bilstm-tagger --model f.ckpt
+folder f train.de train.fr dev.en
+check "no pair" fails_with 1 "train.en: cannot be opened" "$vpps" train lstm-nmt --data f "${pairs[@]}"
+folder f train.fr
+check "no source" fails_with 1 "begins with train and ends in .de: the train part is missing" "$vpps" train lstm-nmt --data f "${pairs[@]}"
+
+# ---------------------------------------------------------------- failures
+
+for given in "" "--source de" "--target en"; do
+    read -r -a words <<<"$given"
+    check "pairs with '$given'" fails_with 1 "--source and --target must tell" "$vpps" train lstm-nmt --data pairs "${words[@]}"
+done
+malformed() { # NETWORK TEXT MESSAGE OPTION...
+    # shellcheck disable=SC2059
+    printf "$2" >bad.txt
+    fails_with 1 "$3" "$vpps" train "$1" --data bad.txt "${@:4}"
+}
+check "malformed word|TAG" malformed bilstm-tagger 'a|O b|B-X\na|O b\n' "bad.txt:2:5: expected word|TAG"
+check "malformed word|TAG: no word" malformed bilstm-tagger 'a|O |O\n' "bad.txt:1:5: expected a word"
+check "malformed columns with tabs" malformed bilstm-tagger 'a\tx\tO\n\nb\tO\n' "bad.txt:3:1: expected 3 columns"
+check "malformed columns with spaces" malformed bilstm-tagger 'a x O\nb O\n' "bad.txt:2:1: expected 3 columns"
+check "one column" malformed bilstm-tagger 'a\nb\n' "bad.txt:1:1: expected at least 2 columns"
+check "malformed text" malformed lstm-lm 'a b\nc d\0\n' "bad.txt:2:4: expected text"
+check "malformed text: CR" malformed lstm-lm-fixed 'a\rb\n' "bad.txt:1:2: expected LF behind CR"
+check "malformed lattices" malformed lattice-lstm '1\n2 0 1\n0\n1 1 5\n' "bad.txt:4:3: expected the character's arc"
+check "lattices, cut" malformed lattice-lstm '1\n2 0 1\n0\n1' "bad.txt:4:2: expected"
+check "lattices with an enormous id" malformed lattice-lstm '1\n2 0 4000000000\n0\n1 0 5\n' "bad.txt: expected ids below"
+check "malformed constituents" malformed tree-gru '(S (NP a) (VP b))\n(S (NP a)\n' "bad.txt:2:10: expected"
+check "constituents behind labels" malformed tree-gru '(1 (0 a) (0 b))\n(S (NP a) (VP b))\n' "bad.txt:2:2: expected a label"
+check "malformed columns for lattices" malformed lattice-lstm 'a O\nb\n' "bad.txt:2:1: expected 2 columns" --lexicon lexicon
+check "sentences as lattices, no lexicon" malformed lattice-lstm 'a O\nb O\n' "bad.txt:1:1: expected the number of lattices"
+printf 'ab\n cd\n' >bad-lexicon
+check "malformed lexicon" fails_with 1 "bad-lexicon:2:1: expected a word" "$vpps" train lattice-lstm --data characters \
+    --lexicon bad-lexicon
+check "missing lexicon" fails_with 1 "none: cannot be opened" "$vpps" train lattice-lstm --data characters --lexicon none
+printf 'a b\nc\n' >more.de
+printf 'x y\n' >more.en
+check "more lines in one file" fails_with 1 "found 2 in more.de and 1 in more.en" "$vpps" train lstm-nmt --data more \
+    "${pairs[@]}"
+check "more lines in one file: lattices" fails_with 1 "found 2 in more.de and 1 in more.en" "$vpps" train lattice-gru \
+    --data more "${pairs[@]}"
+printf 'x\0\ny\n' >more.en
+check "malformed translation" fails_with 1 "more.en:1:2: expected text" "$vpps" train lstm-nmt --data more "${pairs[@]}"
+: >bad.txt
+for network in bilstm-tagger lstm-lm tree-gru; do
+    check "$network: empty data" fails_with 1 "a classifier needs 2" "$vpps" train $network --data bad.txt
+done
+check "lattice-lstm: empty data" malformed lattice-lstm '' "bad.txt:1:1: expected the number of lattices"
+check "data is no file" fails_with 1 "nowhere: cannot be opened" "$vpps" train lstm-lm --data nowhere
+check "unwritable --save" fails_with 1 "cannot be written" "$vpps" train lstm-lm --data text --save none/x.ckpt
+check "unwritable --log" fails_with 1 "No such file" "$vpps" train lstm-nmt --data pairs "${pairs[@]}" --log none/x.jsonl
+
+check "another network's model" fails_with 1 "bars.ckpt holds the network bilstm-tagger, not lstm-lm" "$vpps" eval lstm-lm \
+    --model bars.ckpt
+check "another network's model of the same kind" fails_with 1 "not bilstm-char-tagger" "$vpps" predict bilstm-char-tagger \
+    --model bars.ckpt
+check "another network's model to resume" fails_with 1 "not lstm-lm-fixed" "$vpps" train lstm-lm-fixed --resume text.ckpt
+check "a model for a word of its own" fails_with 1 "nothing.json" "$vpps" eval lstm-lm --model nothing.json
+
+# Vocabularies are a checkpoint's metadata.
+while read -r name network key; do
+    check "$name without $key" strip "$name.ckpt" stripped.ckpt "$key"
+    check "$name without $key: eval" fails_with 1 "no \"$key\" in" "$vpps" eval "$network" --model stripped.ckpt
+    check "$name without $key: resume" fails_with 1 "no \"$key\" in" "$vpps" train "$network" --quiet --epochs 99 \
+        --max-batches 1 --resume stripped.ckpt
+    check "$name without $key: predict" fails_with 1 "$key" "$vpps" predict "$network" --model stripped.ckpt
+done <<'LIST'
+text lstm-lm vocabulary
+text lstm-lm classes
+text lstm-lm train.batch
+bars bilstm-tagger class_names
+endings bilstm-char-tagger characters
+lexicon lattice-lstm class_names
+lexicon lattice-lstm characters
+lexicon lattice-lstm lexicon
+pairs lstm-nmt class_names
+lattice-pairs lattice-gru lexicon
+LIST
+check "another number of classes" strip bars.ckpt stripped.ckpt classes 3
+check "another number of classes: eval" fails_with 1 "3 classes, but 4 names" "$vpps" eval bilstm-tagger --model stripped.ckpt
+check "another vocabulary" strip bars.ckpt stripped.ckpt vocabulary $'<unk>\nada'
+check "another vocabulary: predict" fails_with 1 "embedding" "$vpps" predict bilstm-tagger --model stripped.ckpt
+
+summary
