@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_tasks.sh - the `vpps` command on every kind of data it trains networks on: trees, tagged sentences, text, lattices,
-# pairs, pairs of lattices; generated and from files. VPPS names the program (default: build/vpps).
+# test_tasks.sh - the `vpps` command on every kind of data it trains networks on: trees, tagged sentences, text,
+# lattices, pairs, pairs of lattices; generated and from files. VPPS names the program (default: build/vpps).
 # Prints a line for every failure; the last line is "N passed, N failed".
 
 # shellcheck source=SCRIPTDIR/common.sh
@@ -138,8 +138,8 @@ for part, n in (('train', 240), ('dev', 40), ('test', 40)):
     s = [[''.join(r.choices('abcdefg', k=4)) + r.choice('xo') for _ in range(4)] for _ in range(n)]
     write(f'endings/{part}', [' '.join(f'{w}|{"B-X" if w[-1] == "x" else "O"}' for w in x) for x in s])
     # each word follows from the one before
-    s = [(r.randrange(6), r.randint(2, 6)) for _ in range(n)]
-    write(f'text/{part}', [' '.join('zero one two three four five'.split()[(k + i) % 6] for i in range(m)) for k, m in s])
+    s, words = [(r.randrange(6), r.randint(2, 6)) for _ in range(n)], 'zero one two three four five'.split()
+    write(f'text/{part}', [' '.join(words[(k + i) % 6] for i in range(m)) for k, m in s])
     # word by word
     s = [[r.randrange(6) for _ in range(r.randint(2, 4))] for _ in range(n)]
     write(f'pairs/{part}.de', [' '.join('ab cd efg ba dc gfe'.split()[i] for i in x) for x in s])
@@ -157,8 +157,8 @@ pairs=(--source de --target en)
 belongs() { # NETWORK OPTION...: these and no other kind's are in --help
     local network=$1 o
     shift
-    for o in generate leaves output lexicon source target beam max-words length-penalty attention steps character-embed \
-        mlp loss; do
+    for o in generate leaves output lexicon source target beam max-words length-penalty attention steps \
+        character-embed mlp loss; do
         if [[ " $* " == *" $o "* ]]; then
             says out "--$o" || return 1
         elif grep -q -e "--$o\b" out; then
@@ -210,10 +210,10 @@ LIST
 check "--beam 0" fails_with 2 "--beam: '0' is not" "$vpps" train lstm-nmt --beam 0
 check "--length-penalty -1" fails_with 2 "--length-penalty: '-1' is not" "$vpps" train lstm-nmt --length-penalty=-1
 
-# ---------------------------------------------------------------- generated data: each kind learns, and is measured again
+# ---------------------------------------------------------------- generated data: all kinds learn
 
-tags="set(m) == {'f1', 'accuracy', 'precision', 'recall'} and all(0 <= m[k] <= 1 for k in m) and o['dev'] and o['test'] == m \
-and 'signature' not in o"
+tags="set(m) == {'f1', 'accuracy', 'precision', 'recall'} and all(0 <= m[k] <= 1 for k in m) and o['dev'] \
+and o['test'] == m and 'signature' not in o"
 perplexity="set(m) == {'perplexity'} and o['test'] == m and o['best_dev'] == o['dev']['perplexity']"
 bleu="set(m) == {'bleu', 'perplexity'} and 0 <= m['bleu'] <= 100 and o['signature'].startswith('BLEU|')"
 while IFS='|' read -r name command expression; do
@@ -234,9 +234,11 @@ gru|lattice-gru --examples 150 --epochs 3|$bleu and m['perplexity'] < 110
 LIST
 
 check "text summary: tags" exits 0 "$vpps" eval bilstm-tagger --model tagger.ckpt --vps 1
-check "text summary: tags' words" grep -qE '^test +F1 +[0-9.]+ % +accuracy.*precision.*recall.* entities, [0-9]+ tags\)$' out
+check "text summary: tags' words" grep -qE \
+    '^test +F1 +[0-9.]+ % +accuracy.*precision.*recall.* entities, [0-9]+ tags\)$' out
 check "text summary: BLEU" exits 0 "$vpps" eval lstm-nmt --model nmt.ckpt --vps 1 --split dev --beam 2 --max-words 5
-check "text summary: BLEU's words" grep -qE '^dev +BLEU [0-9.]+ +perplexity [0-9.]+ +\([0-9]+ sentences, [0-9]+ words\)$' out
+check "text summary: BLEU's words" grep -qE \
+    '^dev +BLEU [0-9.]+ +perplexity [0-9.]+ +\([0-9]+ sentences, [0-9]+ words\)$' out
 check "text summary: BLEU's signature" grep -qE '^signature +BLEU\|' out
 check "all of a generated part was trained on" fit few tree-gru --generate complete --leaves 2 --examples 300 \
     --epochs 1
@@ -307,6 +309,7 @@ check "resume generated data from files" fails_with 1 "without --data" "$vpps" t
 
 # ---------------------------------------------------------------- tagged sentences
 
+train=("$vpps" train bilstm-tagger "${small[@]}" --epochs 1)
 losses() { sed -n 's/.*"loss":\([0-9.]*\).*/\1/p' "$1.jsonl"; }
 check "word|TAG" fit bars bilstm-tagger --data bars --epochs 3
 check "word|TAG learns" learns bars "$tags and m['f1'] > 0.9 and o['sentences'] == 720"
@@ -337,7 +340,7 @@ said, gold = read(sys.argv[2]), read(sys.argv[3])
 assert [[w for w, _ in s] for s in said] == [[w for w, _ in s] for s in gold]
 pairs = [(a[1], b[1]) for x, y in zip(said, gold) for a, b in zip(x, y)]
 both = [(chunks(x), chunks(y)) for x, y in zip(said, gold)]
-right, predicted, wanted = (sum(map(len, n)) for n in ([x & y for x, y in both], [x for x, _ in both], [y for _, y in both]))
+right, predicted, wanted = (sum(n) for n in zip(*((len(x & y), len(x), len(y)) for x, y in both)))
 m = json.load(open(sys.argv[1]))['metrics']
 for name, value in (('accuracy', sum(a == b for a, b in pairs) / len(pairs)), ('precision', right / predicted),
                     ('recall', right / wanted), ('f1', 2 * right / (predicted + wanted))):
@@ -347,12 +350,13 @@ PY
 }
 check "a tagger that errs" fit some bilstm-tagger --data bars --epochs 1 --lr 0.005
 check "F1 and accuracy of what is printed" scores some bilstm-tagger bars/ner.test.txt
-check "tags, empty lines, CR LF, no line end" answers '\nada ng sees oslo\n\n  the old   man visits rome \r\n\nbob sees rain' \
+check "tags, empty lines, CR LF, no line end" answers \
+    '\nada ng sees oslo\n\n  the old   man visits rome \r\n\nbob sees rain' \
     'ada|B-PER ng|I-PER sees|O oslo|B-LOC\nthe|O old|O man|O visits|O rome|B-LOC\nbob|B-PER sees|O rain|O\n' \
     bars bilstm-tagger
 unseen() { # words never seen are alike
-    printf 'xyz sees qqq\n|| sees <unk>\n' | predict bars bilstm-tagger && [ "$(sed 's/^[^ ]*|/|/; s/ [^ ]*|/ |/g' said |
-        sort -u | wc -l)" = 1 ] && says said '|||' && says said '<unk>|'
+    printf 'xyz sees qqq\n|| sees <unk>\n' | predict bars bilstm-tagger &&
+        [ "$(sed 's/^[^ ]*|/|/; s/ [^ ]*|/ |/g' said | sort -u | wc -l)" = 1 ] && says said '|||' && says said '<unk>|'
 }
 check "words never seen" unseen
 check "nothing on stdin" answers '' '' bars bilstm-tagger
@@ -361,10 +365,16 @@ check "NUL on stdin" refuses 'a b\nc \0 d\n' "stdin:2:3" bars bilstm-tagger
 
 check "words with endings" fit endings bilstm-char-tagger --data endings --epochs 3 --mlp 8 --character-embed 8
 check "words with endings: learns" learns endings "$tags and m['f1'] > 0.9"
-check "words never seen are spelled" answers 'qqqqx\nZ\303\274rich-o gggx zo\n' 'qqqqx|B-X\nZ\303\274rich-o|O gggx|B-X zo|O\n' \
+check "words never seen are spelled" answers \
+    'qqqqx\nZ\303\274rich-o gggx zo\n' \
+    'qqqqx|B-X\nZ\303\274rich-o|O gggx|B-X zo|O\n' \
     endings bilstm-char-tagger
 strange() { printf '\342\202\254\n' | predict endings bilstm-char-tagger && grep -qxE $'\342\202\254\\|(O|B-X)' said; }
 check "characters never seen" strange
+
+printf 'caf\351|O ada|B-PER\n' >latin1.txt
+check "words that are not UTF-8" fails_with 1 "is not UTF-8" "${train[@]}" --data latin1.txt --min-count 1 --save l.ckpt
+check "words that are not UTF-8, nothing saved" exits 0 "${train[@]}" --data latin1.txt --min-count 1
 
 # Tags that training has not: of its kind they are missed entities, of another kind there is no F1.
 mkdir foreign
@@ -372,8 +382,8 @@ cp bars/ner.train.txt foreign/train
 sed 's/B-LOC/B-NEW/' bars/ner.test.txt >foreign/test
 sed '1s/|O/|odd/' bars/ner.test.txt >foreign/dev
 check "tags unknown in training" fit foreign bilstm-tagger --data foreign --epochs 3
-check "tags unknown in training: measured" json foreign.json "0.3 < o['test']['f1'] < 0.9 and o['test']['accuracy'] < 0.95 \
-and o['dev']['f1'] is None and o['dev']['accuracy'] > 0.9"
+check "tags unknown in training: measured" json foreign.json "0.3 < o['test']['f1'] < 0.9 \
+and o['test']['accuracy'] < 0.95 and o['dev']['f1'] is None and o['dev']['accuracy'] > 0.9"
 
 # ---------------------------------------------------------------- text
 
@@ -392,7 +402,8 @@ PY
 }
 check "perplexities of what is printed" perplexities
 order() { # a text like those of training is less surprising than another
-    printf 'one two three\n\n  three  one unseen\r\n' | predict text lstm-lm && grep -qE $'^[0-9]+\\.[0-9]{4}\tone two three$' said &&
+    printf 'one two three\n\n  three  one unseen\r\n' | predict text lstm-lm &&
+        grep -qE $'^[0-9]+\\.[0-9]{4}\tone two three$' said &&
         python3 -c "
 a, b = (l.rstrip('\n').split('\t') for l in open('said'))
 assert b[1] == 'three one unseen' and 2 * float(a[0]) < float(b[0]), (a, b)"
@@ -411,6 +422,10 @@ check "pieces of text: perplexities of sentences" lines
 
 check "lattices of ids" fit ids lattice-lstm --data ids --epochs 3
 check "lattices of ids learn" learns ids "m['accuracy'] > 0.95 and m['f1'] is None and m['recall'] is None"
+check "lattices of ids: the lines of epochs" exits 0 "$vpps" train lattice-lstm --data ids --hidden 8 \
+    --embed 8 --vps 1 --epochs 1
+check "lattices of ids: what is measured" grep -qE '^epoch 1/1 .* dev accuracy [0-9.]+%  test accuracy [0-9.]+%  ' err
+check "lattices of ids: the summary" grep -qE '^test +accuracy +[0-9.]+ % +\([0-9]+ tags\)$' out
 check "lattices of ids are measured again" evaluates ids lattice-lstm
 check "tags of ids" answers '2\n3 0 0 0 0 1 0 7 2 1 8 0 7 2 0 0 0 1 0 8\n' '0\n1\n\n0\n\n' ids lattice-lstm
 check "a lattice without characters" answers '2\n1 0 0\n2 0 0 0 1 0 8\n' '\n0\n\n' ids lattice-lstm
@@ -437,7 +452,8 @@ check "pairs" fit pairs "${nmt[@]}"
 check "pairs learn" learns pairs "$bleu and m['bleu'] > 40 and o['best_dev'] >= o['dev']['bleu']"
 check "pairs are measured again" evaluates pairs lstm-nmt
 own_bleu() { # BLEU of what is printed, as Papineni et al. define it
-    predict pairs lstm-nmt "$@" <pairs/test.de && exits 0 "$vpps" eval lstm-nmt --model pairs.ckpt --vps 1 --json "$@" || return 1
+    predict pairs lstm-nmt "$@" <pairs/test.de &&
+        exits 0 "$vpps" eval lstm-nmt --model pairs.ckpt --vps 1 --json "$@" || return 1
     python3 - <<'PY'
 import collections, json, math
 said, wanted = ([line.split() for line in open(f)] for f in ('said', 'pairs/test.en'))
@@ -456,6 +472,12 @@ check "BLEU of what is printed" own_bleu
 check "BLEU of what is printed, --beam 4" own_bleu --beam 4
 check "translations" answers 'ab cd\n\n dc  ba\r\n' 'North South\nUp West\n' pairs lstm-nmt
 check "translations, --beam 4" answers 'ab cd\n\n dc  ba\r\n' 'North South\nUp West\n' pairs lstm-nmt --beam 4
+check "pairs, --max-words 1" fit word lstm-nmt --data pairs "${pairs[@]}" --epochs 4 --lr 0.02 --beam 2 --max-words 1
+check "pairs, --max-words 1: no BLEU" json word.json "o['metrics']['bleu'] == 0"
+check "pairs, --max-words 1: eval remembers it" evaluates word lstm-nmt
+check "pairs, --max-words 1: eval with more" exits 0 "$vpps" eval lstm-nmt --model word.ckpt --vps 1 --json \
+    --max-words 0
+check "pairs, --max-words 1: eval with more has a BLEU" json out "o['metrics']['bleu'] > 0"
 check "translations, --beam 1" answers 'ab cd\n' 'North South\n' pairs lstm-nmt --beam 1 --length-penalty 2
 check "translations, --max-words 1" answers 'ab cd\ncd\n' 'North\nSouth\n' pairs lstm-nmt --max-words 1
 check "translations, nothing on stdin" answers '\n\n' '' pairs lstm-nmt
@@ -506,7 +528,6 @@ folder() { # NAME FILE...: a folder with empty files of these names
     local file
     for file; do cp bars/ner.dev.txt "$name/$file"; done
 }
-train=("$vpps" train bilstm-tagger "${small[@]}" --epochs 1)
 folder f wiki-train.v2 wiki-validation.v2 wiki-test.v2 README .train
 check "parts by a word of their names" exits 0 "${train[@]}" --data f
 check "parts by a word of their names: all three" json out "o['dev'] and o['test'] and o['sentences'] == 40"
@@ -518,7 +539,8 @@ check "two candidates, one named" exits 0 "${train[@]}" --data f --train f/train
 folder f train dev val
 check "dev and val" fails_with 1 "could both be the dev part: name one by --dev" "${train[@]}" --data f
 folder f constrain test
-check "no training part" fails_with 1 "f: no file has a word in its name that begins with train: the train part is missing" "${train[@]}" --data f
+check "no training part" fails_with 1 \
+    "f: no file has a word in its name that begins with train: the train part is missing" "${train[@]}" --data f
 check "only --test" fails_with 1 "no train data: --train FILE" "${train[@]}" --test f/test
 folder f train
 check "no dev and test part" exits 0 "${train[@]}" --data f --save f.ckpt
@@ -527,13 +549,15 @@ check "no test part to eval" fails_with 1 "the test part is missing" "$vpps" eva
 folder f train.de train.fr dev.en
 check "no pair" fails_with 1 "train.en: cannot be opened" "$vpps" train lstm-nmt --data f "${pairs[@]}"
 folder f train.fr
-check "no source" fails_with 1 "begins with train and ends in .de: the train part is missing" "$vpps" train lstm-nmt --data f "${pairs[@]}"
+check "no source" fails_with 1 \
+    "begins with train and ends in .de: the train part is missing" "$vpps" train lstm-nmt --data f "${pairs[@]}"
 
 # ---------------------------------------------------------------- failures
 
 for given in "" "--source de" "--target en"; do
     read -r -a words <<<"$given"
-    check "pairs with '$given'" fails_with 1 "--source and --target must tell" "$vpps" train lstm-nmt --data pairs "${words[@]}"
+    check "pairs with '$given'" fails_with 1 "--source and --target must tell" "$vpps" train lstm-nmt --data pairs \
+        "${words[@]}"
 done
 malformed() { # NETWORK TEXT MESSAGE OPTION...
     # shellcheck disable=SC2059
@@ -549,15 +573,22 @@ check "malformed text" malformed lstm-lm 'a b\nc d\0\n' "bad.txt:2:4: expected t
 check "malformed text: CR" malformed lstm-lm-fixed 'a\rb\n' "bad.txt:1:2: expected LF behind CR"
 check "malformed lattices" malformed lattice-lstm '1\n2 0 1\n0\n1 1 5\n' "bad.txt:4:3: expected the character's arc"
 check "lattices, cut" malformed lattice-lstm '1\n2 0 1\n0\n1' "bad.txt:4:2: expected"
-check "lattices with an enormous id" malformed lattice-lstm '1\n2 0 4000000000\n0\n1 0 5\n' "bad.txt: expected ids below"
+check "lattices with an enormous id" malformed lattice-lstm '1\n2 0 4000000000\n0\n1 0 5\n' \
+    "bad.txt: expected ids below"
 check "malformed constituents" malformed tree-gru '(S (NP a) (VP b))\n(S (NP a)\n' "bad.txt:2:10: expected"
-check "constituents behind labels" malformed tree-gru '(1 (0 a) (0 b))\n(S (NP a) (VP b))\n' "bad.txt:2:2: expected a label"
-check "malformed columns for lattices" malformed lattice-lstm 'a O\nb\n' "bad.txt:2:1: expected 2 columns" --lexicon lexicon
-check "sentences as lattices, no lexicon" malformed lattice-lstm 'a O\nb O\n' "bad.txt:1:1: expected the number of lattices"
+check "constituents behind labels" malformed tree-gru '(1 (0 a) (0 b))\n(S (NP a) (VP b))\n' \
+    "bad.txt:2:2: expected a label"
+check "malformed columns for lattices" malformed lattice-lstm 'a O\nb\n' "bad.txt:2:1: expected 2 columns" \
+    --lexicon lexicon
+check "sentences as lattices, no lexicon" malformed lattice-lstm 'a O\nb O\n' \
+    "bad.txt:1:1: expected the number of lattices"
 printf 'ab\n cd\n' >bad-lexicon
 check "malformed lexicon" fails_with 1 "bad-lexicon:2:1: expected a word" "$vpps" train lattice-lstm --data characters \
     --lexicon bad-lexicon
-check "missing lexicon" fails_with 1 "none: cannot be opened" "$vpps" train lattice-lstm --data characters --lexicon none
+check "lexicon for generated data" fails_with 2 "--lexicon goes with --data" "$vpps" train lattice-lstm \
+    --lexicon lexicon
+check "missing lexicon" fails_with 1 "none: cannot be opened" "$vpps" train lattice-lstm --data characters \
+    --lexicon none
 printf 'a b\nc\n' >more.de
 printf 'x y\n' >more.en
 check "more lines in one file" fails_with 1 "found 2 in more.de and 1 in more.en" "$vpps" train lstm-nmt --data more \
@@ -573,13 +604,17 @@ done
 check "lattice-lstm: empty data" malformed lattice-lstm '' "bad.txt:1:1: expected the number of lattices"
 check "data is no file" fails_with 1 "nowhere: cannot be opened" "$vpps" train lstm-lm --data nowhere
 check "unwritable --save" fails_with 1 "cannot be written" "$vpps" train lstm-lm --data text --save none/x.ckpt
-check "unwritable --log" fails_with 1 "No such file" "$vpps" train lstm-nmt --data pairs "${pairs[@]}" --log none/x.jsonl
+check "unwritable --log" fails_with 1 "No such file" "$vpps" train lstm-nmt --data pairs "${pairs[@]}" \
+    --log none/x.jsonl
 
-check "another network's model" fails_with 1 "bars.ckpt holds the network bilstm-tagger, not lstm-lm" "$vpps" eval lstm-lm \
+check "another network's model" fails_with 1 "bars.ckpt holds the network bilstm-tagger, not lstm-lm" \
+    "$vpps" eval lstm-lm \
     --model bars.ckpt
-check "another network's model of the same kind" fails_with 1 "not bilstm-char-tagger" "$vpps" predict bilstm-char-tagger \
+check "another network's model of the same kind" fails_with 1 "not bilstm-char-tagger" \
+    "$vpps" predict bilstm-char-tagger \
     --model bars.ckpt
-check "another network's model to resume" fails_with 1 "not lstm-lm-fixed" "$vpps" train lstm-lm-fixed --resume text.ckpt
+check "another network's model to resume" fails_with 1 "not lstm-lm-fixed" "$vpps" train lstm-lm-fixed \
+    --resume text.ckpt
 check "a model for a word of its own" fails_with 1 "nothing.json" "$vpps" eval lstm-lm --model nothing.json
 
 # Vocabularies are a checkpoint's metadata.
@@ -602,7 +637,8 @@ pairs lstm-nmt class_names
 lattice-pairs lattice-gru lexicon
 LIST
 check "another number of classes" strip bars.ckpt stripped.ckpt classes 3
-check "another number of classes: eval" fails_with 1 "3 classes, but 4 names" "$vpps" eval bilstm-tagger --model stripped.ckpt
+check "another number of classes: eval" fails_with 1 "3 classes, but 4 names" "$vpps" eval bilstm-tagger \
+    --model stripped.ckpt
 check "another vocabulary" strip bars.ckpt stripped.ckpt vocabulary $'<unk>\nada'
 check "another vocabulary: predict" fails_with 1 "embedding" "$vpps" predict bilstm-tagger --model stripped.ckpt
 
