@@ -8,7 +8,7 @@
  *     (g_f(j), .) = LSTM_sf(Z[z_j], g_f(j - 1), .)      from left to right, of embed - embed / 2 elements
  *     (g_b(j), .) = LSTM_sb(Z[z_j], g_b(j + 1), .)      from right to left, of embed / 2 elements (rounded down)
  *     x = [g_f(l); g_b(1)]
- * For any other word x = E[w]. What x becomes is in bilstm_tagger.c. Dropout applies to x, not to characters.
+ * For any other word x = E[w]. What x becomes is in bilstm_tagger.c. Dropout applies to x and to characters.
  *
  * Parameters, with V words, A characters, C classes, e = embed, a = character_embed, d = hidden, m = mlp, and
  * q = floor(e / 2), p = e - q: those of bilstm_tagger.c and A a + 4 p (a + p + 1) + 4 q (a + q + 1), together
@@ -66,10 +66,9 @@ static vpps_status record_join(bilstm_char_tagger_net *t, vpps_graph *g) {
 }
 
 static vpps_status record(void *net, vpps_graph *g) {
-    static const net_config no_dropout = {0};
     bilstm_char_tagger_net *t = net;
     vpps_status s = part_embedding_record(&t->words, &t->base.config, g, "bilstm-char-tagger word");
-    if (s == VPPS_OK) s = part_embedding_record(&t->characters, &no_dropout, g, "bilstm-char-tagger character");
+    if (s == VPPS_OK) s = part_embedding_record(&t->characters, &t->base.config, g, "bilstm-char-tagger character");
     if (s == VPPS_OK) {
         s = bilstm_record(&t->spelling, g, "bilstm-char-tagger spell forward", "bilstm-char-tagger spell backward");
     }

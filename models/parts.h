@@ -27,8 +27,8 @@ vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x);
 /* ---------------------------------------------------------------- the classifier */
 
 /* p(y | position) = softmax(W_s h + b_s): logits and -log p(label), as a cell applied at the positions that count. With
- * `mlp` a hidden layer of so many units comes first: h' = tanh(W_h h + b_h). h is what the cell pulls: one vector, or
- * several that are put together. */
+ * `mlp` a hidden layer of so many units comes first: h' = tanh(W_h h + b_h). Dropout applies to what
+ * each layer reads. h is what the cell pulls: one vector, or several that are put together. */
 typedef struct part_classifier {
     const net_config *config;
     uint32_t inputs, mlp; /* sizes of h (of all vectors together) and h' */

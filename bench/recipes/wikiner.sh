@@ -9,7 +9,7 @@ if [ $# -gt 0 ] && [[ $1 != -* ]]; then
     network=$1
     shift
 fi
-common=(--optimizer adam --lr 0.003 --lr-decay 0.7 --batch 32 --clip 5 --epochs 6 --seed 1 --hidden 200 --mlp 200)
+common=(--optimizer adam --lr 0.003 --lr-decay 0.7 --batch 32 --clip 5 --epochs 4 --seed 1 --hidden 200 --mlp 200)
 case $network in
 bilstm-tagger) recipe=(--embed 128 --dropout 0.6 --min-count 2) ;;
 bilstm-char-tagger) recipe=(--embed 64 --dropout 0.5 --min-count 5) ;;

@@ -40,15 +40,22 @@ static bool is_utf8(const char *word) {
     return true;
 }
 
-vpps_status checkpoint_check(const corpus *c) {
+static vpps_status check_text(const char *text, const char *what) {
+    if (is_utf8(text)) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "'%.64s' (%s) is not UTF-8, as a checkpoint needs it", text, what);
+}
+
+vpps_status checkpoint_check(const settings *s, const corpus *c) {
     for (int k = 0; k < N_VOCABS; k++) {
         for (uint32_t i = 0; c->vocab[k] && i < vpps_vocab_size(c->vocab[k]); i++) {
-            const char *word = vpps_vocab_word(c->vocab[k], i);
-            if (is_utf8(word)) continue;
-            return vpps_fail(VPPS_FORMAT,
-                             "the word '%.64s' (%s) is not UTF-8, as a checkpoint needs it: convert the data", word,
-                             vocab_names[k]);
+            VPPS_TRY(check_text(vpps_vocab_word(c->vocab[k], i), vocab_names[k]));
         }
+    }
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!(rows[i].flags & OPTION_SAVED) || rows[i].row.kind != OPTION_TEXT) continue;
+        if (options_text(s, &rows[i])) VPPS_TRY(check_text(options_text(s, &rows[i]), rows[i].row.name));
     }
     return VPPS_OK;
 }
@@ -190,6 +197,7 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
     VPPS_TRY(need(path, "vocabulary", &text));
     free(text);
     VPPS_TRY(take_vocabularies(path, c));
+    VPPS_TRY(corpus_check(c, s, path));
     corpus_set_sizes(c, s);
 
     double trained;

@@ -15,8 +15,8 @@ typedef struct position {
     uint32_t best_metric, best_epoch;
 } position;
 
-/* Can a checkpoint hold the vocabularies? They are metadata, which is UTF-8. Fails with FORMAT. */
-vpps_status checkpoint_check(const corpus *c);
+/* Can a checkpoint hold the vocabularies and the names of files? They are metadata, which is UTF-8. Fails with FORMAT. */
+vpps_status checkpoint_check(const settings *s, const corpus *c);
 
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p);
 

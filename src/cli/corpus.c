@@ -175,25 +175,23 @@ static bool needs_vocab(const settings *s, int which) {
     }
 }
 
-/* A checkpoint's: has it all that the network needs? */
-static vpps_status check_vocabs(const corpus *c, const settings *s) {
+vpps_status corpus_check(const corpus *c, const settings *s, const char *path) {
     for (int k = 0; k < N_VOCABS; k++) {
         if (c->vocab[k] || !needs_vocab(s, k)) continue;
-        return vpps_fail(VPPS_FORMAT, "no \"%s\" in the checkpoint's metadata, which %s needs", vocab_names[k],
+        return vpps_fail(VPPS_FORMAT, "%s: no \"%s\" in its metadata, which %s needs", path, vocab_names[k],
                          s->network->name);
     }
     const net_kind kind = s->network->kind;
     const uint32_t names = vocab_size(c, kind == NET_TEXT ? VOCAB_WORDS : VOCAB_CLASSES);
     /* constituents of dev and test may have more labels */
     if (kind == NET_TREES ? !names || names >= c->classes : names == c->classes) return VPPS_OK;
-    return vpps_fail(VPPS_FORMAT, "the checkpoint's metadata has %u classes, but %u names of them", c->classes, names);
+    return vpps_fail(VPPS_FORMAT, "%s: its metadata has %u classes, but %u names of them", path, c->classes, names);
 }
 
 vpps_status corpus_open(corpus *c, settings *s) {
     const task *t = task_for(s);
     const bool files = corpus_from_files(s);
     const int wanted = s->command == COMMAND_EVAL ? (int)s->split : SPLIT_TRAIN;
-    if (c->vocab[VOCAB_WORDS]) VPPS_TRY(check_vocabs(c, s));
     for (int i = 0; i < N_SPLITS; i++) {
         const bool needed = s->command == COMMAND_TRAIN || i == wanted || (!files && i == SPLIT_TRAIN);
         if (!needed) continue;
@@ -226,7 +224,6 @@ void corpus_set_sizes(const corpus *c, settings *s) {
 vpps_status corpus_read_input(corpus *c, const settings *s, const char *name, const char *text, size_t len) {
     const task_text input = {name, text, len};
     corpus_split *split = &c->split[SPLIT_TEST];
-    VPPS_TRY(check_vocabs(c, s));
     VPPS_TRY(task_for(s)->read(c, s, split, &input, NULL));
     split->present = true;
     VPPS_TRY(task_for(s)->map(c, s, split));

@@ -69,6 +69,9 @@ bool corpus_from_files(const settings *s);
 vpps_status corpus_open(corpus *c, settings *s);
 void corpus_close(corpus *c);
 
+/* Has what came from the checkpoint at `path` all that the network needs? Fails with FORMAT. */
+vpps_status corpus_check(const corpus *c, const settings *s, const char *path);
+
 /* Sets s->net's sizes that follow from the vocabularies. */
 void corpus_set_sizes(const corpus *c, settings *s);
 

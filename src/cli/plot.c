@@ -86,13 +86,21 @@ static void widen(const plot_curve *curve, double *x_low, double *x_high, double
     }
 }
 
+/* As XML. A title may be cut within a character: what is not UTF-8 becomes a question mark. */
 static void escape(FILE *f, const char *text) {
-    for (; *text; text++) {
-        switch (*text) {
+    for (uint32_t bytes; *text; text += bytes) {
+        bytes = vpps_utf8_character(text, strlen(text));
+        const unsigned char c = (unsigned char)*text;
+        switch (c) {
         case '<': fputs("&lt;", f); break;
         case '>': fputs("&gt;", f); break;
         case '&': fputs("&amp;", f); break;
-        default: fputc((unsigned char)*text < 0x20 ? ' ' : *text, f);
+        default:
+            if (bytes > 1) {
+                fprintf(f, "%.*s", (int)bytes, text);
+            } else {
+                fputc(c < 0x20 ? ' ' : c < 0x80 ? c : '?', f);
+            }
         }
     }
 }

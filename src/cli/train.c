@@ -86,7 +86,7 @@ static vpps_status open_trainer(trainer *t) {
     t->session.log = tell;
     t->session.log_context = t;
     VPPS_TRY(session_open_on(&t->session, s, &t->corpus));
-    if (s->save) VPPS_TRY(checkpoint_check(&t->corpus));
+    if (s->save) VPPS_TRY(checkpoint_check(s, &t->corpus));
     if (s->resume) VPPS_TRY(vpps_load(t->session.handle, s->resume));
     if (t->position.batch > batches_per_epoch(t)) {
         return vpps_fail(VPPS_FORMAT, "%s stands at batch %u of an epoch, but the data has %u: other data?", s->resume,

