@@ -5,9 +5,14 @@
 
 Each recipe leaves NAME.svg and NAME.jsonl in DIR (default bench/results/recipes); results.md is made of all logs there.
 """
-import argparse, json, pathlib, subprocess, sys
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(os.path.relpath(os.path.dirname(__file__)))
 RECIPES = {  # name: script and arguments
     **{f"sst-{n}": ["sst.sh", n] for n in
        ("tree-lstm", "tree-gru", "tree-lstm-2type", "rvnn", "mv-rnn", "td-rnn", "td-lstm")},
