@@ -8,26 +8,24 @@
 
 /* ---------------------------------------------------------------- reading */
 
-/* The same sentences, every character a word. */
+static const char *word_at(const vpps_sentences *s, uint32_t i, uint32_t k) {
+    return vpps_vocab_word(vpps_sentences_vocab(s), vpps_sentences_get(s, i).words[k]);
+}
+
+/* The same sentences, every character a word. No sentence is empty. */
 static vpps_status spell_out(const vpps_sentences *words, const char *name, vpps_sentences *characters) {
-    char *text = NULL;
-    size_t n = 0, capacity = 0;
-    vpps_status status = VPPS_OK;
-    for (uint32_t i = 0; i < vpps_sentences_size(words) && status == VPPS_OK; i++) {
-        const vpps_sentence sentence = vpps_sentences_get(words, i);
-        for (uint32_t k = 0; k < sentence.n_words && status == VPPS_OK; k++) {
-            const char *word = vpps_vocab_word(vpps_sentences_vocab(words), sentence.words[k]);
-            const size_t len = strlen(word);
-            if (!VPPS_RESERVE(text, capacity, n + len + 1)) {
-                status = vpps_fail(VPPS_MEMORY, "no memory for the characters of %s", name);
-                break;
-            }
-            memcpy(text + n, word, len);
-            n += len;
-        }
-        if (status == VPPS_OK) text[n++] = '\n'; /* no sentence is empty */
+    const uint32_t n = vpps_sentences_size(words);
+    size_t bytes = n + 1;
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = 0; k < vpps_sentences_get(words, i).n_words; k++) bytes += strlen(word_at(words, i, k));
     }
-    if (status == VPPS_OK) status = task_read_characters(characters, &(task_text){name, text ? text : "", n});
+    char *text = malloc(bytes), *at = text;
+    if (!text) return vpps_fail(VPPS_MEMORY, "no memory for the characters of %s", name);
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = 0; k < vpps_sentences_get(words, i).n_words; k++) at = stpcpy(at, word_at(words, i, k));
+        *at++ = '\n';
+    }
+    const vpps_status status = task_read_characters(characters, &(task_text){name, text, (size_t)(at - text)});
     free(text);
     return status;
 }
@@ -187,7 +185,8 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
         if (status == VPPS_OK && !VPPS_RESERVE(hypothesis, capacity, d.first[n] + 1)) {
             status = vpps_fail(VPPS_MEMORY, "no memory for %zu words", d.first[n]);
         }
-        if (status == VPPS_OK) status = add_to_bleu(b, split, split->examples + i, n, &d, ids, hypothesis);
+        if (status == VPPS_OK && hypothesis)
+            status = add_to_bleu(b, split, split->examples + i, n, &d, ids, hypothesis);
         decoded_destroy(&d);
     }
     free(hypothesis);

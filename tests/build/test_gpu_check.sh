@@ -41,7 +41,10 @@ cat > "$work/programs/tests/gpu_test_gpu_agreement" << 'SH'
 printf 'a "quoted" line\\ of\ttext, ä\n%s\n' "$VPPS_TEST_DEVICE $VPPS_TEST_SCALE" >&2
 exit "${AGREEMENT:-0}"
 SH
-printf '#!/bin/bash\n[ "$VPPS_TEST_DEVICE" = cuda ]\n' > "$work/programs/tests/models_test_networks"
+cat > "$work/programs/tests/models_test_networks" << 'SH'
+#!/bin/bash
+[ "$VPPS_TEST_DEVICE" = cuda ]
+SH
 printf '#!/bin/bash\necho "a heading"\necho "{\\"n\\": 1}"\necho "{\\"n\\": 2}"\n' > "$work/programs/bench/bench_gpu"
 cat > "$work/bin/compute-sanitizer" << 'SH'
 #!/bin/bash
