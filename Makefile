@@ -75,7 +75,7 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh bench/recipe
 
 # ---------------------------------------------------------------- build
 
-.PHONY: all help run setup test check sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench bench-models gpu-check gpu-prepare \
+.PHONY: all help run setup test check check-kernels sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench bench-models gpu-check gpu-prepare \
         install uninstall format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -215,6 +215,10 @@ sanitized-check: $(COMMAND) test-programs
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 TSAN_OPTIONS=second_deadlock_stack=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 tools/run_tests.sh $(SANITIZED_TESTS) $(CLI_TESTS)
 
+check-kernels: ## kernels of many models for every architecture there is, which takes a minute more than make test
+	$(submake) test-programs
+	$(Q)VPPS_TEST_SCALE=full BUILD=$(BUILD) tools/run_tests.sh $(BUILD)/tests/codegen_test_kernels
+
 fuzz: ## build every fuzz target with clang and run it for FUZZ_SECONDS
 	$(Q)tools/setup.sh build fuzz
 	$(submake) BUILD=$(BUILD)-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined $(SANITIZED) fuzz-programs
@@ -299,6 +303,6 @@ help: ## this text
 	    RUN_ARGS "more options for the training of make run" \
 	    V "1: show whole commands" \
 	    VPPS_DATA "folder of data sets for the tests that use them ($(VPPS_DATA))" \
-	    VPPS_TEST_SCALE "small: fewer random cases in the tests" \
+	    VPPS_TEST_SCALE "small: fewer random cases in the tests; full: more kernels" \
 	    WERROR "1: warnings are errors" \
 	    XSMM "0: build without libxsmm ($(XSMM))"

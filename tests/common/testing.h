@@ -31,6 +31,12 @@ static inline uint32_t test_scaled(uint32_t n) {
     return scale && strcmp(scale, "small") == 0 ? (n + 9) / 10 : n;
 }
 
+/* VPPS_TEST_SCALE=full: also what everyday tests leave out. */
+static inline bool test_full(void) {
+    const char *scale = getenv("VPPS_TEST_SCALE");
+    return scale && strcmp(scale, "full") == 0;
+}
+
 /* VPPS_TEST_SEED draws other cases. */
 static inline uint64_t test_seed(void) {
     const char *seed = getenv("VPPS_TEST_SEED");
