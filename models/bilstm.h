@@ -41,6 +41,6 @@ vpps_status bilstm_tag(bilstm *b, const part_classifier *c, vpps_graph *g, const
     PART_HIDDEN("Size of the state of each of the two LSTMs"),                                                         \
         {"mlp", "N", "Units of the classifier's hidden layer; 0: none", OPTION_U32, offsetof(net_config, mlp), 0,      \
          65536, true},                                                                                                 \
-        PART_DROPOUT("Dropout on words' embeddings and before the classifier's last layer")
+        PART_DROPOUT("Dropout on embeddings and before each layer of the classifier")
 
 #endif

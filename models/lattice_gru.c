@@ -99,10 +99,7 @@ static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_de
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
-    lattice_gru_net *t = net;
-    net_decoding d;
-    const vpps_status s = encode(net, g, x, &d);
-    return s == VPPS_OK ? translate_add(&t->base, g, &d, &x->target, heads, scores) : s;
+    return translate_add(net, g, x, encode, heads, scores);
 }
 
 static const option_row options[] = {

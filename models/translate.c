@@ -112,10 +112,14 @@ static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word,
     return vpps_pushed(g, vpps_apply(g, t->attention, p->n_memory, p->memory, 1, &s, 0, NULL), 0);
 }
 
-vpps_status translate_add(translate_net *t, vpps_graph *g, const net_decoding *d, const vpps_sentence *target,
-                          net_heads heads, const net_scores *scores) {
+vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, translate_encode *encode, net_heads heads,
+                          const net_scores *scores) {
+    translate_net *t = net;
+    const vpps_sentence *target = &x->target;
+    net_decoding d;
     place p;
-    const vpps_status s = begin(t, g, d, &p);
+    vpps_status s = encode(net, g, x, &d);
+    if (s == VPPS_OK) s = begin(t, g, &d, &p);
     for (uint32_t k = 0; s == VPPS_OK && k + 1 < target->n_words; k++) {
         const vpps_node output = read_word(t, g, target->words[k], &p);
         part_classify(&t->base.classifier, g, k, &output, target->words[k + 1], heads, scores);

@@ -27,9 +27,12 @@ void translate_destroy(void *net);
  * c or a GRU's h, and attention reads the h of all but the first, the start (unless there is nothing else). */
 vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n, net_decoding *d);
 
-/* The decoder along the target, word by word as it is: position k says word k + 1. `d` is as encode left it. */
-vpps_status translate_add(translate_net *t, vpps_graph *g, const net_decoding *d, const vpps_sentence *target,
-                          net_heads heads, const net_scores *scores);
+typedef vpps_status translate_encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
+
+/* A network's `add`, given its `encode`: then the decoder along the target, word by word as it is; position k says word
+ * k + 1. */
+vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, translate_encode *encode, net_heads heads,
+                          const net_scores *scores);
 /* A network's `decode`. */
 vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Networks on the Stanford Sentiment Treebank, five classes, no pretrained vectors: the recipes of the README's accuracy
-# figures. Each takes 5 to 30 s on two cores. VPPS_DATA: folder with sst/ (default ../shared/data).
+# figures. Each takes 5 to 30 s on two quiet cores, td-lstm some minutes. VPPS_DATA: folder with sst/ (default ../shared/data).
 #
 #     bench/recipes/sst.sh [NETWORK] [OPTION...]      NETWORK: tree-lstm (the default), tree-gru, tree-lstm-2type, rvnn, mv-rnn,
 #                                                    td-rnn, td-lstm

@@ -52,14 +52,14 @@ vpps_status lattice_learn(corpus *c, const settings *s) {
     return learn_vocab(c, s, VOCAB_WORDS);
 }
 
+static vpps_status map_vocab(const corpus *c, corpus_split *split, int which) {
+    return task_map_ids(split, which, lattice_names(c, split, which), c->vocab[which], 0);
+}
+
 vpps_status lattice_map(const corpus *c, corpus_split *split) {
-    static const int vocabs[] = {VOCAB_CHARACTERS, VOCAB_WORDS};
     split->n_all = vpps_lattices_size(split->lattices);
-    for (size_t i = 0; i < VPPS_COUNT(vocabs); i++) {
-        const int which = vocabs[i];
-        VPPS_TRY(task_map_ids(split, which, lattice_names(c, split, which), c->vocab[which], 0));
-    }
-    return VPPS_OK;
+    VPPS_TRY(map_vocab(c, split, VOCAB_CHARACTERS));
+    return map_vocab(c, split, VOCAB_WORDS);
 }
 
 vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {

@@ -199,8 +199,7 @@ static const struct {
     {COMMAND_EVAL, "--model FILE", "Measure a checkpoint on the data it was trained with, or on other data."},
     {COMMAND_PREDICT, "--model FILE <INPUT",
      "Read examples from stdin, one a line, and print what a checkpoint's network says of them: bracketed trees (a "
-     "label "
-     "may be -1) with labels, sentences with tags, perplexities of sentences, translations."},
+     "label may be -1) with labels, sentences with tags, perplexities of sentences, translations."},
     {COMMAND_SCRIPT, "", "Print the device script of the first training batch."},
     {COMMAND_PLAN, "",
      "Show which rows of which matrix would lie in the registers of a GPU: the most promising plan, or all that fit. "

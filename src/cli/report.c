@@ -50,7 +50,8 @@ static const measures *final_measures(const train_summary *t) {
 /* What the network is worth, and how the field states its way of measuring. */
 static void set_result(json_t *o, const task *t, const measures *m) {
     json_object_set_new(o, "metrics", report_measures(t, m));
-    if (t == &task_trees) json_object_set_new(o, "accuracy", report_measures(t, m)); /* what it was called */
+    if (t == &task_trees)
+        json_object_set_new(o, "accuracy", report_measures(t, m)); /* before there were other kinds, its only name */
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 
