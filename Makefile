@@ -49,13 +49,15 @@ FLAGS_avx512  := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vecto
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
+SRC       := $(sort $(shell find src -name '*.c'))
 KERNELS   := src/runtime/cpu_kernels.c
-LIB_SRC   := $(filter-out $(KERNELS),$(foreach d,base graph script codegen runtime io,$(wildcard src/$(d)/*.c)))
-TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h
+LIB_SRC   := $(filter-out $(KERNELS) src/cli/%,$(SRC))
+HOT       := $(filter src/cell/% src/nodes/% src/script/%,$(LIB_SRC))
+TEMPLATES := $(wildcard src/interp_templates/*) src/nodes/header.h
 LIB_OBJ   := $(call objects,$(LIB_SRC)) $(BUILD)/obj/src/codegen/templates.o \
-             $(if $(wildcard $(KERNELS)),$(KERNEL_ISAS:%=$(BUILD)/obj/src/runtime/cpu_kernels_%.o))
+             $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(BUILD)/obj/%_$(isa).o))
 MODEL_OBJ := $(call objects,$(wildcard models/*.c))
-CLI_OBJ   := $(call objects,$(wildcard src/cli/*.c))
+CLI_OBJ   := $(call objects,$(filter src/cli/%,$(SRC)))
 
 LIB_A   := $(BUILD)/libvpps.a
 LIB_SO  := $(BUILD)/libvpps.so.$(VERSION)
@@ -69,8 +71,8 @@ FUZZERS    := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fu
 BENCHES    := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 BENCH_OBJ  := $(call objects,$(filter-out $(wildcard bench/bench_*.c),$(wildcard bench/*.c)))
 
-C_FILES    := $(foreach d,src/* models tests/* bench,$(wildcard $(d)/*.c))
-H_FILES    := $(foreach d,include src/* models tests/* bench,$(wildcard $(d)/*.h))
+C_FILES    := $(SRC) $(sort $(shell find models tests bench -name '*.c'))
+H_FILES    := $(sort $(shell find include src models tests bench -name '*.h'))
 SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh bench/recipes/*.sh)
 
 # ---------------------------------------------------------------- build
@@ -109,15 +111,18 @@ $(BUILD)/obj/src/codegen/templates.o: src/codegen/templates.S $(TEMPLATES) $(BUI
 	$(Q)$(CC) -c -o $@ $<
 
 # The scheduler and encoder are the host's hot path.
-$(BUILD)/obj/src/script/%.o: src/script/%.c $(BUILD)/flags
+$(call objects,$(HOT)): $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(call compile,$(INCLUDES) $(subst -O2,-O3,$(filter -O2,$(CFLAGS))))
 
 # The networks see the public headers only.
 $(BUILD)/obj/models/%.o: models/%.c $(BUILD)/flags
 	$(call compile,-Iinclude -Imodels)
 
-$(BUILD)/obj/src/runtime/cpu_kernels_%.o: $(KERNELS) $(BUILD)/flags
-	$(call compile,$(INCLUDES) $(KERNEL_FLAGS) $(FLAGS_$*) -DVPPS_KERNELS_ISA=$*)
+define kernel_rule
+$(KERNELS:%.c=$(BUILD)/obj/%_$(1).o): $(BUILD)/obj/%_$(1).o: %.c $(BUILD)/flags
+	$$(call compile,$(INCLUDES) $(KERNEL_FLAGS) $(FLAGS_$(1)) -DVPPS_KERNELS_ISA=$(1))
+endef
+$(foreach isa,$(KERNEL_ISAS),$(eval $(call kernel_rule,$(isa))))
 
 $(LIB_A): $(LIB_OBJ)
 	$(if $(Q),@echo "  AR    $@")

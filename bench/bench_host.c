@@ -5,7 +5,7 @@
  * Thread CPU time of each step, ns a node of the expanded graph: median, and 10th and 90th percentile, of many batches
  * after warm-up. The limit it is held against is 60 ns a node for both together at batch 128.
  */
-#include "script/script.h"
+#include "nodes/script.h"
 #include "workload.h"
 
 enum { EMBED = 256, HIDDEN = 256, REPEATS = 40, VPS = 2, MAX_PARAMS = 64 };

@@ -1,8 +1,8 @@
 /* gpu_scripts.c - the Tree-LSTM's scripts for a GPU with 132 SMs, and what making them costs the host. */
 #include "codegen/partition.h"
 #include "gpu.h"
+#include "nodes/script.h"
 #include "runtime/layout.h"
-#include "script/script.h"
 #include "workload.h"
 
 enum { REPEATS = 20, WARM_UP = 2 };

@@ -9,8 +9,8 @@
  * without a handle: what is timed is one script at a time, waited for.
  */
 #include "gpu.h"
+#include "nodes/script.h"
 #include "runtime/device.h"
-#include "script/script.h"
 #include "workload.h"
 
 enum { REPEATS = 31, WARM_UP = 3 };

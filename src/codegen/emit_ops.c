@@ -1,7 +1,7 @@
 /* emit_ops.c - see emit_ops.h. */
 #include "codegen/emit_ops.h"
 
-#include "script/isa.h"
+#include "nodes/isa.h"
 
 /* An instruction's traits, packed into one word. The kernel gets these numbers by name. `words` is the number of words
  * when the list, if there is one, is empty and SPLIT is not set; `picked` is which of the operands behind the tensors

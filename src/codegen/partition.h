@@ -17,7 +17,7 @@
 
 #include "codegen/machine.h"
 #include "graph/model.h"
-#include "script/isa.h"
+#include "nodes/isa.h"
 
 /* Column steps that one switch over slots multiplies: operands take so many registers, however long rows are. */
 enum { VPPS_CHUNK_STEPS = 8, VPPS_LANES = 32, VPPS_MAX_RPW = 8 };

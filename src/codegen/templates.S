@@ -9,7 +9,7 @@ vpps_template_\name:
 
     .section .rodata
     template arguments, "src/interp_templates/arguments.cuh"
-    template header, "src/script/header.h"
+    template header, "src/nodes/header.h"
     template common, "src/interp_templates/common.cuh"
     template math, "src/interp_templates/math.cuh"
     template ops_traits, "src/interp_templates/ops_traits.cuh"

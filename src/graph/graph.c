@@ -1,7 +1,7 @@
 /* graph.c - records, signatures and the flat form. */
 #include "graph/graph.h"
 
-#include "script/isa.h"
+#include "nodes/isa.h"
 
 #include <stdarg.h>
 

@@ -3,7 +3,7 @@
 #define VPPS_DEVICE_H
 
 #include "graph/model.h"
-#include "script/isa.h"
+#include "nodes/isa.h"
 
 typedef struct vpps_device vpps_device;
 

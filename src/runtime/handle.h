@@ -2,8 +2,8 @@
 #ifndef VPPS_HANDLE_H
 #define VPPS_HANDLE_H
 
+#include "nodes/script.h"
 #include "runtime/device.h"
-#include "script/script.h"
 
 struct vpps_handle {
     vpps_model *model;

@@ -3,9 +3,9 @@
 #include "common/testing.h"
 #include "gpu_tests.h"
 #include "gpu_trees.h"
+#include "nodes/script.h"
 #include "runtime/gpu.h"
 #include "runtime/simt.h"
-#include "script/script.h"
 
 enum { HIDDEN = 24, BATCH = 3, BATCHES = 2, WATCHDOG_MS = 200, SEEDS = 6 };
 

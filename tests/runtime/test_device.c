@@ -1,8 +1,8 @@
 /* test_device.c - the CPU device on scripts that are broken on purpose: an error that names VP, barrier and
  * instruction; never a hang, never a crash. And what follows from its threads: any number of VPs, either caller. */
 #include "common/testing.h"
+#include "nodes/script.h"
 #include "runtime/device.h"
-#include "script/script.h"
 #include "small_network.h"
 
 #include <math.h>

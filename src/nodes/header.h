@@ -1,6 +1,6 @@
 /* header.h - what a script begins with. Host and kernel read this file, so it includes nothing. */
-#ifndef VPPS_SCRIPT_HEADER_H
-#define VPPS_SCRIPT_HEADER_H
+#ifndef VPPS_NODES_HEADER_H
+#define VPPS_NODES_HEADER_H
 
 typedef struct vpps_script_header {
     unsigned magic; /* VPPS_SCRIPT_MAGIC */

@@ -2,7 +2,7 @@
  *
  * These are the only passes that look at every node; all later steps work on groups wherever operands are aligned.
  */
-#include "script/work.h"
+#include "nodes/work.h"
 
 /* A node's level is one more than its arguments' highest; sources have level 0. A node has a gradient when a
  * trainable parameter is below it. Affine nodes always have one: their matrices may be trained or not, but a bundle is

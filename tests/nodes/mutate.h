@@ -1,6 +1,6 @@
 /* mutate.h - small changes to correct scripts: what a bug in a scheduler would look like. */
-#ifndef VPPS_TESTS_SCRIPT_MUTATE_H
-#define VPPS_TESTS_SCRIPT_MUTATE_H
+#ifndef VPPS_TESTS_NODES_MUTATE_H
+#define VPPS_TESTS_NODES_MUTATE_H
 
 #include "fixture.h"
 

@@ -1,6 +1,6 @@
 /* verify_graph.c - what graph and request demand: which nodes, which gradients from which contributions, which
  * updates; and whether the layout gives them room. Nothing here looks at the script's instructions. */
-#include "script/verify.h"
+#include "nodes/verify/verify.h"
 
 static const char *op_name(const vpps_verifier *v, uint32_t node) {
     return vpps_ops[vpps_verify_signature(v, node)->op].name;

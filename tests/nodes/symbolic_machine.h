@@ -1,6 +1,6 @@
 /* symbolic_machine.h - inside symbolic.h: the machine's memory, and its instructions. */
-#ifndef VPPS_TESTS_SCRIPT_SYMBOLIC_MACHINE_H
-#define VPPS_TESTS_SCRIPT_SYMBOLIC_MACHINE_H
+#ifndef VPPS_TESTS_NODES_SYMBOLIC_MACHINE_H
+#define VPPS_TESTS_NODES_SYMBOLIC_MACHINE_H
 
 #include "symbolic.h"
 

@@ -2,11 +2,11 @@
  *
  * One workspace serves all batches of a handle; its memory grows to the largest and stays.
  */
-#ifndef VPPS_SCRIPT_H
-#define VPPS_SCRIPT_H
+#ifndef VPPS_NODES_SCRIPT_H
+#define VPPS_NODES_SCRIPT_H
 
 #include "graph/graph.h"
-#include "script/isa.h"
+#include "nodes/isa.h"
 
 /* What a script is to do. */
 typedef struct vpps_request {

@@ -1,5 +1,5 @@
 /* encode.c - items to words: shared work once into segments of the common part, the rest to the least loaded VP. */
-#include "script/operands.h"
+#include "nodes/operands.h"
 
 /* ---------------------------------------------------------------- streams */
 

@@ -1,8 +1,8 @@
 /* operands.h - operands of a group's instructions: the letters of ops.def, prepared once, then read for each node. */
-#ifndef VPPS_OPERANDS_H
-#define VPPS_OPERANDS_H
+#ifndef VPPS_NODES_OPERANDS_H
+#define VPPS_NODES_OPERANDS_H
 
-#include "script/work.h"
+#include "nodes/work.h"
 
 enum { MAX_CODES = 8, MAX_WORDS = 24 };
 

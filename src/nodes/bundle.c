@@ -3,7 +3,7 @@
  * The five products of a Tree-LSTM's inner vertex read the same two children. Their signatures have the same lists, so
  * they become one bundle: one instruction a level gathers each vector once and multiplies it with all the matrices.
  */
-#include "script/work.h"
+#include "nodes/work.h"
 
 uint32_t *vpps_append(vpps_scheduler *s, size_t n) {
     if (!VPPS_RESERVE(s->script, s->script_capacity, s->script_words + n)) {

@@ -4,7 +4,7 @@
  * (Flanagan and Freund 2009, "FastTrack", with read sets interned instead of inflated word by word: whole vectors are
  * read alike). Barriers are the only edges between VPs, so if all accesses are ordered in one run, they are in all.
  */
-#include "script/verify.h"
+#include "nodes/verify/verify.h"
 
 /* ---------------------------------------------------------------- clocks */
 

@@ -8,10 +8,10 @@
  *
  * What a word holds needs no element number: the node's place and the word's offset say it.
  */
-#ifndef VPPS_VERIFY_H
-#define VPPS_VERIFY_H
+#ifndef VPPS_NODES_VERIFY_H
+#define VPPS_NODES_VERIFY_H
 
-#include "script/script.h"
+#include "nodes/script.h"
 
 #include <inttypes.h>
 

@@ -7,10 +7,10 @@
  *   operands.c  an instruction's operands, from the letters of ops.def
  *   encode.c    items to words
  */
-#ifndef VPPS_WORK_H
-#define VPPS_WORK_H
+#ifndef VPPS_NODES_WORK_H
+#define VPPS_NODES_WORK_H
 
-#include "script/script.h"
+#include "nodes/script.h"
 
 /* Argument number k of a group's nodes. Aligned: of node j it is node j + shift of one group, so that operands of the
  * group are one block and nothing needs to look at single nodes. In a cell's inner nodes all arguments are. */

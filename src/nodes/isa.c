@@ -1,9 +1,9 @@
 /* isa.c - the instruction table, made from isa.def, and the lengths of instructions. */
-#include "script/isa.h"
+#include "nodes/isa.h"
 
 const vpps_instruction_row vpps_instructions[VPPS_I_COUNT] = {
 #define INSTR(id, form, operands, cost) {#id, VPPS_FORM_##form, operands, cost},
-#include "script/isa.def"
+#include "nodes/isa.def"
 #undef INSTR
 };
 

@@ -1,5 +1,5 @@
 /* verify_update.c - parameters: TRANSPOSE, norms, updates. Each VP does the rows it owns. */
-#include "script/verify.h"
+#include "nodes/verify/verify.h"
 
 const uint32_t *vpps_verify_script(vpps_verifier *v, uint64_t address, uint64_t n) {
     if (address >= VPPS_HEADER_WORDS && address + n <= v->words) return v->script + address;

@@ -1,5 +1,5 @@
 /* operands.c - where an instruction's operand words come from, for all the nodes of a group. */
-#include "script/operands.h"
+#include "nodes/operands.h"
 
 static bool advances(char type) { return type == 't' || type == 'i' || type == 'e'; }
 

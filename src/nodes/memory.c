@@ -7,7 +7,7 @@
  *   - all lookups of one entry share a gradient, as all uses of a vector share the vector's;
  *   - an argument of a sum whose only use this is has the sum's gradient for its own.
  */
-#include "script/work.h"
+#include "nodes/work.h"
 
 uint32_t vpps_take_pool(vpps_schedule_work *w, uint64_t words) {
     uint64_t at = (w->next_word + 15) & ~(uint64_t)15;

@@ -1,6 +1,6 @@
 /* verify.c - vpps_verify: checks the header, runs the VPs turn by turn on the symbolic machine (verify.h), and looks
  * at what is left at the end. */
-#include "script/verify.h"
+#include "nodes/verify/verify.h"
 
 #include <stdarg.h>
 

@@ -5,7 +5,7 @@
  * nodes can own the same words one after the other, so places alone may fit more than one piece of work; then what the
  * operands hold decides.
  */
-#include "script/verify.h"
+#include "nodes/verify/verify.h"
 
 /* ---------------------------------------------------------------- candidates */
 

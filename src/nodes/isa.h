@@ -32,15 +32,15 @@
  * Barriers are counters, zero at the start. SIGNAL b adds one to counter b after everything the VP did before;
  * WAIT b n goes on once counter b is at least n.
  */
-#ifndef VPPS_ISA_H
-#define VPPS_ISA_H
+#ifndef VPPS_NODES_ISA_H
+#define VPPS_NODES_ISA_H
 
 #include "base/base.h"
-#include "script/header.h"
+#include "nodes/header.h"
 
 typedef enum vpps_opcode {
 #define INSTR(id, ...) VPPS_I_##id,
-#include "script/isa.def"
+#include "nodes/isa.def"
 #undef INSTR
     VPPS_I_COUNT
 } vpps_opcode;

@@ -1,8 +1,8 @@
 /* fixture.h - what the script tests share: a plan for a model, and a script with what it was made from. */
-#ifndef VPPS_TESTS_SCRIPT_FIXTURE_H
-#define VPPS_TESTS_SCRIPT_FIXTURE_H
+#ifndef VPPS_TESTS_NODES_FIXTURE_H
+#define VPPS_TESTS_NODES_FIXTURE_H
 
-#include "script/script.h"
+#include "nodes/script.h"
 
 /* Lays out a model's vectors and tables for n_vps VPs, as a device does. False: out of memory. */
 bool plan_create(vpps_plan *plan, const vpps_model *model, uint32_t n_vps, uint32_t pool_words);

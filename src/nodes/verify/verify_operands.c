@@ -1,5 +1,5 @@
 /* verify_operands.c - a piece of work and the operands that ops.def prescribes for it. */
-#include "script/verify.h"
+#include "nodes/verify/verify.h"
 
 /* ---------------------------------------------------------------- operands */
 

@@ -6,8 +6,8 @@
  * a random number. One VP is favoured or starved, and a starved one is held between reading and writing: a missing
  * barrier then shows as a different result.
  */
-#ifndef VPPS_TESTS_SCRIPT_SYMBOLIC_H
-#define VPPS_TESTS_SCRIPT_SYMBOLIC_H
+#ifndef VPPS_TESTS_NODES_SYMBOLIC_H
+#define VPPS_TESTS_NODES_SYMBOLIC_H
 
 #include "fixture.h"
 

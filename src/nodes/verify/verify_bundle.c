@@ -1,6 +1,6 @@
 /* verify_bundle.c - affine nodes: AFFINE, its gradients, OUTER. Each VP does the rows it owns. Matrices are not in the
  * pool; a matrix's values and its gradient have one shadow for each owner's rows. */
-#include "script/verify.h"
+#include "nodes/verify/verify.h"
 
 typedef struct vpps_bundle_list {
     const uint32_t *values, *gradients; /* offsets of the vectors; gradients NULL: none */

@@ -1,5 +1,5 @@
 /* schedule.c - the steps from a graph to a script, and the script's header. */
-#include "script/work.h"
+#include "nodes/work.h"
 
 #include <inttypes.h>
 #include <math.h>

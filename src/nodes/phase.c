@@ -5,7 +5,7 @@
  * both maker and user do every VP's own rows. So a cell's elementwise tail runs in the phase of its products, and a
  * tree costs one phase forward and one or two backward for each of its levels.
  */
-#include "script/work.h"
+#include "nodes/work.h"
 
 /* The earliest phase for work on a tensor. The same rule orders a read after writes and a write after writes. */
 static uint32_t after(const vpps_track *t, bool owned) {
