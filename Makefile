@@ -50,7 +50,7 @@ FLAGS_avx512  := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vecto
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 SRC       := $(sort $(shell find src -name '*.c'))
-KERNELS   := src/runtime/cpu_kernels.c
+KERNELS   := src/runtime/cpu/kernels.c
 LIB_SRC   := $(filter-out $(KERNELS) src/cli/%,$(SRC))
 HOT       := $(filter src/cell/% src/nodes/% src/script/%,$(LIB_SRC))
 TEMPLATES := $(wildcard src/interp_templates/*) src/nodes/header.h

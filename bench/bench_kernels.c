@@ -5,7 +5,7 @@
  *
  * Every figure is the median of short trials, with the best and the 90th percentile.
  */
-#include "runtime/cpu_kernels.h"
+#include "runtime/cpu/kernels.h"
 
 #include <stdio.h>
 

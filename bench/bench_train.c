@@ -7,7 +7,7 @@
  * loss. Reported: median (lowest - highest) of the rounds. The bound is the products' floating-point operations at the
  * speed of products whose operands are in L2, on all the VPs' cores at once, measured anew in every round.
  */
-#include "runtime/cpu_kernels.h"
+#include "runtime/cpu/kernels.h"
 #include "workload.h"
 
 #include <getopt.h>

@@ -3,7 +3,7 @@
 #define VPPS_BENCH_GPU_H
 
 #include "base/base.h"
-#include "runtime/driver.h"
+#include "runtime/gpu/driver.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* gpu_scripts.c - the Tree-LSTM's scripts for a GPU with 132 SMs, and what making them costs the host. */
-#include "codegen/partition.h"
 #include "gpu.h"
 #include "nodes/script.h"
+#include "plan/partition.h"
 #include "runtime/layout.h"
 #include "workload.h"
 

@@ -6,9 +6,9 @@
 #include "base/base.h"
 #include "codegen/compile.h"
 #include "report.h"
-#include "runtime/cuda_api.h"
-#include "runtime/driver.h"
-#include "runtime/simt_compiler.h"
+#include "runtime/gpu/cuda_api.h"
+#include "runtime/gpu/driver.h"
+#include "runtime/simt/compiler.h"
 #include "train.h"
 
 #include <gnu/libc-version.h>

@@ -3,7 +3,7 @@
 #include "base/base.h"
 #include "checkpoint.h"
 #include "report.h"
-#include "runtime/driver.h"
+#include "runtime/gpu/driver.h"
 
 #include <errno.h>
 

@@ -2,8 +2,8 @@
 #ifndef VPPS_CLI_PLAN_H
 #define VPPS_CLI_PLAN_H
 
-#include "codegen/partition.h"
 #include "corpus.h"
+#include "plan/partition.h"
 
 #include <jansson.h>
 

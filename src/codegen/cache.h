@@ -8,16 +8,7 @@
 #ifndef VPPS_CACHE_H
 #define VPPS_CACHE_H
 
-#include "base/base.h"
-
-/* What identifies an entry. All text and bytes are hashed; `description` is kept readable in the entry. */
-typedef struct vpps_cache_key {
-    const char *kind;        /* "cubin", "simt", "tuning" */
-    const char *description; /* one line for people: network shapes, plan */
-    const char *toolchain;   /* compiler, version, architecture, options */
-    const void *source;
-    size_t source_bytes;
-} vpps_cache_key;
+#include "codegen/cache_key.h"
 
 /* Reads an entry into *bytes (malloc'd, the caller's; *size bytes). OK with *bytes NULL: there is none, or it is
  * damaged (then `why`, of at least VPPS_MESSAGE_BYTES if not NULL, says how; else it is empty). Marks it as used. Fails

@@ -17,7 +17,7 @@
 #ifndef VPPS_CACHE_ENTRY_H
 #define VPPS_CACHE_ENTRY_H
 
-#include "codegen/cache.h"
+#include "codegen/cache_key.h"
 
 enum { VPPS_ENTRY_DIGITS = 32, VPPS_ENTRY_NAME_BYTES = VPPS_ENTRY_DIGITS + sizeof ".vpps" };
 

@@ -3,7 +3,7 @@
 #ifndef VPPS_EMIT_H
 #define VPPS_EMIT_H
 
-#include "codegen/partition.h"
+#include "plan/partition.h"
 
 /* The whole source, header-free CUDA C++, zero-terminated, the caller's to free. Fails with MEMORY. */
 vpps_status vpps_emit_kernel(const vpps_partition *p, vpps_optimizer_kind optimizer, char **source);

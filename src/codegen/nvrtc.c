@@ -1,8 +1,6 @@
 /* nvrtc.c - see nvrtc.h. The library stays open: it holds threads and memory that outlive a program. */
 #include "codegen/nvrtc.h"
 
-#include "codegen/compile.h"
-
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -97,14 +95,4 @@ vpps_status vpps_nvrtc_open(const vpps_nvrtc **out) {
     *out = &library;
     if (found != VPPS_OK) vpps_restore_message(message);
     return found;
-}
-
-vpps_status vpps_nvrtc_version(int *major, int *minor, uint32_t *architectures, uint32_t *n) {
-    const vpps_nvrtc *nvrtc;
-    VPPS_TRY(vpps_nvrtc_open(&nvrtc));
-    *major = nvrtc->major;
-    *minor = nvrtc->minor;
-    *n = vpps_min_u32(*n, nvrtc->n_architectures);
-    memcpy(architectures, nvrtc->architectures, *n * sizeof *architectures);
-    return VPPS_OK;
 }

@@ -3,7 +3,7 @@
 #define VPPS_SPECIALISE_H
 
 #include "codegen/compile.h"
-#include "codegen/partition.h"
+#include "plan/partition.h"
 
 /* How it is done: a compiler (a driver's, or NVRTC alone) and where the story goes. */
 typedef struct vpps_specialiser {

@@ -3,7 +3,7 @@
 #ifndef VPPS_TABLES_H
 #define VPPS_TABLES_H
 
-#include "codegen/partition.h"
+#include "plan/partition.h"
 
 /* Word offsets into the tables. */
 typedef struct vpps_tables_layout {

@@ -1,5 +1,5 @@
 /* math.cuh - functions of one element that CUDA lacks or that the CPU device defines; accurate to a few units in the
- * last place, NaN gives NaN. The formulas are those of cpu_kernels.c. */
+ * last place, NaN gives NaN. The formulas are those of runtime/cpu/kernels.c. */
 
 /* e^-x may be infinite: then the quotient is 0, as it should. The fast division is 2 units off and has no slow path; it
  * gives 0 for divisors beyond 2^126, where the true quotient is next to nothing. */

@@ -1,5 +1,5 @@
 /* simt_cuda.h - CUDA's built-ins for a kernel that the host's C++ compiler compiles: goes in front of the kernel's text.
- * Its first half, plain C, is what the kernel's library and the scheduler (runtime/simt.c) know of each other.
+ * Its first half, plain C, is what the kernel's library and the scheduler (runtime/simt/run.c) know of each other.
  */
 #ifndef VPPS_SIMT_CUDA_H
 #define VPPS_SIMT_CUDA_H

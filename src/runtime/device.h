@@ -3,7 +3,7 @@
 #define VPPS_DEVICE_H
 
 #include "graph/model.h"
-#include "nodes/isa.h"
+#include "plan/plan.h"
 
 typedef struct vpps_device vpps_device;
 

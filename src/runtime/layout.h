@@ -3,7 +3,7 @@
 #define VPPS_LAYOUT_H
 
 #include "graph/model.h"
-#include "nodes/isa.h"
+#include "plan/plan.h"
 
 /* Fills in everything of a plan but how rows are dealt: vectors and tables, their state, norms of at most max_vps VPs.
  * The vectors' gradients are one block, from *gradients on. `device` names it in messages. Fails with MEMORY, POOL. The

@@ -3,7 +3,7 @@
 #define VPPS_TESTS_OPS_HARNESS_H
 
 #include "interp_templates/arguments.cuh" /* the kernel's parameter: it is C, too */
-#include "runtime/simt.h"
+#include "runtime/simt/simt.h"
 
 typedef struct ops_machine {
     uint32_t n_vps, row_block, threads;

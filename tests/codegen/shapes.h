@@ -2,8 +2,8 @@
 #ifndef VPPS_TESTS_SHAPES_H
 #define VPPS_TESTS_SHAPES_H
 
-#include "codegen/partition.h"
 #include "common/testing.h"
+#include "plan/partition.h"
 
 enum { SHAPES_MAX_PARAMS = 24 };
 

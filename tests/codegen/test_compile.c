@@ -5,8 +5,8 @@
 #include "cache_folder.h"
 #include "codegen/cache.h"
 #include "codegen/compile.h"
-#include "codegen/machine.h"
 #include "compile_elf.h"
+#include "plan/machine.h"
 
 #include <pthread.h>
 #include <stdio.h>

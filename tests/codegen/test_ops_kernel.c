@@ -5,7 +5,7 @@
  */
 #include "codegen/ops_harness.h"
 #include "common/testing.h"
-#include "runtime/cpu_kernels.h"
+#include "runtime/cpu/kernels.h"
 
 #include <math.h>
 

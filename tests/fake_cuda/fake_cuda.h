@@ -1,4 +1,4 @@
-/* fake_cuda.h - a CUDA driver and a cuBLAS that are none: the functions of runtime/cuda_api.h on the CPU, for tests on
+/* fake_cuda.h - a CUDA driver and a cuBLAS that are none: the functions of runtime/gpu/cuda_api.h on the CPU, for tests on
  * machines without a GPU. It checks our use of the API as its manuals describe it (contexts current, ranges allocated,
  * order, asynchrony, nothing leaked); it says nothing about a GPU. No kernel is executed: a launch calls a hook.
  *
@@ -8,7 +8,7 @@
 #ifndef VPPS_TESTS_FAKE_CUDA_H
 #define VPPS_TESTS_FAKE_CUDA_H
 
-#include "runtime/cuda_api.h"
+#include "runtime/gpu/cuda_api.h"
 
 /* What is there now, and what has happened since the library was loaded. */
 typedef struct fake_cuda_counts {

@@ -2,8 +2,8 @@
 #include "gpu_tests.h"
 
 #include "graph/graph.h"
-#include "runtime/simt.h"
-#include "runtime/simt_fiber.h"
+#include "runtime/simt/fiber.h"
+#include "runtime/simt/simt.h"
 
 #include <stdio.h>
 

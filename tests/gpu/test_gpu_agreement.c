@@ -7,7 +7,7 @@
 #include "gpu_trees.h"
 #include "gpu_zoo.h"
 
-#include "codegen/partition.h"
+#include "plan/partition.h"
 
 #include <math.h>
 #include <stdio.h>

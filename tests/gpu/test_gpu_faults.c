@@ -4,8 +4,8 @@
 #include "gpu_tests.h"
 #include "gpu_trees.h"
 #include "nodes/script.h"
-#include "runtime/gpu.h"
-#include "runtime/simt.h"
+#include "runtime/gpu/gpu.h"
+#include "runtime/simt/simt.h"
 
 enum { HIDDEN = 24, BATCH = 3, BATCHES = 2, WATCHDOG_MS = 200, SEEDS = 6 };
 

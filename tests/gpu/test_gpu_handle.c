@@ -2,7 +2,7 @@
 #include "common/testing.h"
 #include "gpu_tests.h"
 #include "gpu_trees.h"
-#include "runtime/simt.h"
+#include "runtime/simt/simt.h"
 
 #include <dirent.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/base.h"
-#include "runtime/simt_fiber.h"
+#include "runtime/simt/fiber.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
-/* cuda_declarations.c - compares runtime/cuda_api.h with the CUDA toolkit's headers, when this file is compiled and finds
+/* cuda_declarations.c - compares runtime/gpu/cuda_api.h with the CUDA toolkit's headers, when this file is compiled and finds
  * them: every value, and the whole type of every function.
  */
-#include "runtime/cuda_api.h"
+#include "runtime/gpu/cuda_api.h"
 
 #if __has_include(<cuda.h>) && __has_include(<cublas_v2.h>)
 #include <cublas_v2.h>

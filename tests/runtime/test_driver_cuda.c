@@ -4,7 +4,7 @@
  */
 #include "common/testing.h"
 #include "fake_cuda/fake_cuda.h"
-#include "runtime/driver.h"
+#include "runtime/gpu/driver.h"
 
 #include <dlfcn.h>
 #include <libgen.h>

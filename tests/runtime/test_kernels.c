@@ -3,7 +3,7 @@
  * writing past the end faults.
  */
 #include "graph/graph.h"
-#include "runtime/cpu_kernels.h"
+#include "runtime/cpu/kernels.h"
 
 #include <check.h>
 #include <math.h>

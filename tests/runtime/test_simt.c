@@ -2,9 +2,9 @@
  * whose mistakes must be named.
  */
 #include "common/testing.h"
-#include "runtime/driver.h"
-#include "runtime/simt.h"
-#include "runtime/simt_fiber.h"
+#include "runtime/gpu/driver.h"
+#include "runtime/simt/fiber.h"
+#include "runtime/simt/simt.h"
 #include "simt_kernels.h"
 
 #include <math.h>

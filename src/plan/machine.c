@@ -1,0 +1,69 @@
+/* machine.c - the architectures that kernels are generated for, and what their GPUs have. */
+#include "plan/machine.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* X(arch, SMs, KiB of shared memory an SM, of it a CTA's, KiB of L2). SMs and L2 are a product's, the rest holds for the
+ * architecture: TITAN RTX, A100, RTX A6000, RTX 6000 Ada, H100 SXM, B200, B300, RTX PRO 6000. The B300's 160 SMs are
+ * those of its whole chip. Registers are the same in all. */
+#define ARCHITECTURES(X)                                                                                               \
+    X(75, 72, 64, 64, 6144)                                                                                            \
+    X(80, 108, 164, 163, 40960)                                                                                        \
+    X(86, 84, 100, 99, 6144)                                                                                           \
+    X(89, 142, 100, 99, 98304)                                                                                         \
+    X(90, 132, 228, 227, 51200)                                                                                        \
+    X(100, 148, 228, 227, 129024)                                                                                      \
+    X(103, 160, 228, 227, 129024)                                                                                      \
+    X(120, 188, 100, 99, 131072)
+
+enum { SM_REGISTERS = 65536 };
+
+static const struct architecture {
+    uint32_t arch, sms, sm_shared_kib, cta_shared_kib, l2_kib;
+} architectures[] = {
+#define X(...) {__VA_ARGS__},
+    ARCHITECTURES(X)
+#undef X
+};
+
+/* The number in "sm_90" or "90"; 0, which no architecture has, for anything else. */
+static uint32_t parse_arch(const char *text) {
+    char *end;
+    if (strncmp(text, "sm_", 3) == 0) text += 3;
+    if (*text < '0' || *text > '9') return 0;
+    errno = 0;
+    const unsigned long arch = strtoul(text, &end, 10);
+    return errno || *end || arch > UINT32_MAX ? 0 : (uint32_t)arch;
+}
+
+static vpps_status fail_unknown(const char *text) {
+    char list[VPPS_COUNT(architectures) * 16];
+    size_t used = 0;
+    for (size_t i = 0; i < VPPS_COUNT(architectures); i++) {
+        used += (size_t)snprintf(list + used, sizeof list - used, "%ssm_%u", i ? ", " : "", architectures[i].arch);
+    }
+    return vpps_fail(VPPS_ARGUMENT, "'%.40s' is not an architecture that kernels are made for; these are: %s", text,
+                     list);
+}
+
+vpps_status vpps_machine_named(vpps_machine *out, const char *arch, uint32_t sms) {
+    const uint32_t wanted = parse_arch(arch);
+    for (size_t i = 0; i < VPPS_COUNT(architectures); i++) {
+        const struct architecture *a = &architectures[i];
+        if (a->arch != wanted) continue;
+        *out = (vpps_machine){.arch = a->arch,
+                              .sms = sms ? sms : a->sms,
+                              .sm_registers = SM_REGISTERS,
+                              .sm_shared_bytes = a->sm_shared_kib * 1024,
+                              .cta_shared_bytes = a->cta_shared_kib * 1024,
+                              .l2_bytes = (uint64_t)a->l2_kib * 1024};
+        snprintf(out->name, sizeof out->name, "sm_%u", a->arch);
+        return VPPS_OK;
+    }
+    return fail_unknown(arch);
+}
+
+void vpps_machine_architectures(void (*see)(uint32_t arch, void *context), void *context) {
+    for (size_t i = 0; i < VPPS_COUNT(architectures); i++) see(architectures[i].arch, context);
+}

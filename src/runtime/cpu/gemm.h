@@ -1,0 +1,310 @@
+/* gemm.h - matrix products and transposition for kernels.c, on vectors of the instruction set's width through
+ * the compiler's vector types. Matrices lie column after column.
+ *
+ * An element of a product is one chain of multiply-adds over k in rising order, whatever the number of columns and
+ * wherever it lies, so how the scheduler groups vectors does not change a bit.
+ */
+#ifndef VPPS_CPU_GEMM_H
+#define VPPS_CPU_GEMM_H
+
+#include "runtime/cpu/math.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__ARM_FEATURE_FMA)
+#include <arm_neon.h>
+#endif
+
+#if defined(__AVX512F__)
+enum { VECTOR = 16 };
+#elif defined(__AVX2__)
+enum { VECTOR = 8 };
+#else
+enum { VECTOR = 4 };
+#endif
+
+typedef float vector __attribute__((vector_size(VECTOR * sizeof(float))));
+typedef float vector_in_memory __attribute__((vector_size(VECTOR * sizeof(float)), aligned(sizeof(float)), may_alias));
+
+VPPS_INLINE vector vector_load(const float *x) { return *(const vector_in_memory *)x; }
+VPPS_INLINE vector vector_multiply_add(vector a, vector b, vector c) {
+#if defined(__AVX512F__)
+    return _mm512_fmadd_ps(a, b, c);
+#elif defined(__AVX2__)
+    return _mm256_fmadd_ps(a, b, c);
+#elif defined(__ARM_FEATURE_FMA)
+    return (vector)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    return a * b + c;
+#endif
+}
+VPPS_INLINE vector vector_of(float x) { return x - (vector){0}; }
+VPPS_INLINE void vector_store(float *x, vector v) { *(vector_in_memory *)x = v; }
+
+/* The same value, which compilers take to be made here, and so do not load anew for each use. */
+VPPS_INLINE vector vector_held(vector v) {
+#if defined(__AVX512F__)
+    __asm__("" : "+v"(v));
+#elif defined(__x86_64__)
+    __asm__("" : "+x"(v));
+#endif
+    return v;
+}
+
+/* ---------------------------------------------------------------- C = A B, C = A B^T
+ *
+ * A tile of C, some vectors high and some columns wide, stays in registers while k runs. The heights that fit depend
+ * on the width: a single column needs many vectors to hide the multiply-adds' latency and to read long runs of A. */
+
+enum {
+    MAX_COLUMNS = 6,
+    /* k is cut so that a tile's part of A stays in L1 while all columns of B pass */
+    K_CHUNK = 96,
+    TALLEST = 8
+};
+
+VPPS_INLINE uint32_t tile_height(uint32_t columns) {
+    if (VECTOR == 16) return columns <= 3 ? 8 : 4; /* 32 registers, else 16 */
+    return columns == 1 ? 8 : columns <= 3 ? 4 : 2;
+}
+
+/* Element (p, j) of B is b[p * b_k + j * b_n]. height and columns are constants where this is inlined. */
+VPPS_INLINE void tile(const uint32_t height, const uint32_t columns, uint32_t k, const float *a, size_t lda,
+                      const float *b, size_t b_k, size_t b_n, float *c, size_t ldc, bool accumulate) {
+    vector sum[MAX_COLUMNS][TALLEST];
+    for (uint32_t j = 0; j < columns; j++)
+        for (uint32_t i = 0; i < height; i++)
+            sum[j][i] = accumulate ? vector_load(c + i * VECTOR + j * ldc) : (vector){0};
+    for (uint32_t p = 0; p < k; p++, a += lda, b += b_k) {
+        if (height > columns) { /* the order that keeps fewer operands in registers */
+            vector other[MAX_COLUMNS];
+            for (uint32_t j = 0; j < columns; j++) other[j] = vector_of(b[j * b_n]);
+            for (uint32_t i = 0; i < height; i++) {
+                const vector part = vector_held(vector_load(a + i * VECTOR));
+                for (uint32_t j = 0; j < columns; j++) sum[j][i] = vector_multiply_add(part, other[j], sum[j][i]);
+            }
+            continue;
+        }
+        vector column[TALLEST];
+        for (uint32_t i = 0; i < height; i++) column[i] = vector_load(a + i * VECTOR);
+        for (uint32_t j = 0; j < columns; j++)
+            for (uint32_t i = 0; i < height; i++)
+                sum[j][i] = vector_multiply_add(column[i], vector_of(b[j * b_n]), sum[j][i]);
+    }
+    for (uint32_t j = 0; j < columns; j++)
+        for (uint32_t i = 0; i < height; i++) vector_store(c + i * VECTOR + j * ldc, sum[j][i]);
+}
+
+VPPS_INLINE void tile_of(uint32_t height, uint32_t columns, uint32_t k, const float *a, size_t lda, const float *b,
+                         size_t b_k, size_t b_n, float *c, size_t ldc, bool accumulate) {
+#define TILE(h, n)                                                                                                     \
+    case n:                                                                                                            \
+        if ((h) <= tile_height(n)) tile(h, n, k, a, lda, b, b_k, b_n, c, ldc, accumulate);                             \
+        break;
+#define TILES(h)                                                                                                       \
+    case h:                                                                                                            \
+        switch (columns) { TILE(h, 1) TILE(h, 2) TILE(h, 3) TILE(h, 4) TILE(h, 5) TILE(h, 6) }                         \
+        break;
+    switch (height) { TILES(1) TILES(2) TILES(4) TILES(8) }
+#undef TILES
+#undef TILE
+}
+
+VPPS_INLINE void gemm(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t b_k,
+                      size_t b_n, float *c, size_t ldc, bool accumulate) {
+    if (k == 0 && !accumulate)
+        for (uint32_t j = 0; j < n; j++) memset(c + j * ldc, 0, m * sizeof(*c));
+    /* columns in groups of almost equal width, so that none is left with a single column; for small k, where C is what
+     * takes time, in few, so that tiles are tall and C is passed in long runs */
+    const uint32_t widest = k <= 8 ? 2 : MAX_COLUMNS, groups = (n + widest - 1) / widest, whole = m - m % VECTOR;
+    for (uint32_t p = 0, step; p < k; p += step) {
+        step = groups > 1 || m > whole ? vpps_min_u32(k - p, K_CHUNK) : k;
+        const bool add_to = accumulate || p > 0;
+        const float *a_p = a + p * lda, *b_p = b + p * b_k;
+        for (uint32_t i = 0, height = tile_height((n + groups - 1) / groups); i < whole; i += height * VECTOR) {
+            while (height * VECTOR > whole - i) height /= 2;
+            for (uint32_t group = 0, j = 0, columns; group < groups; group++, j += columns) {
+                columns = n / groups + (group < n % groups);
+                tile_of(height, columns, step, a_p + i, lda, b_p + j * b_n, b_k, b_n, c + i + j * ldc, ldc, add_to);
+            }
+        }
+        if (whole == m) continue;
+        /* the last rows, fewer than a vector: the same with copies of A's and C's */
+        float rows_a[K_CHUNK * VECTOR], rows_c[MAX_COLUMNS * VECTOR];
+        const uint32_t rest = m - whole;
+        for (uint32_t q = 0; q < step; q++)
+            for (uint32_t i = 0; i < VECTOR; i++) rows_a[q * VECTOR + i] = i < rest ? a_p[whole + i + q * lda] : 0.0f;
+        for (uint32_t group = 0, j = 0, columns; group < groups; group++, j += columns) {
+            columns = n / groups + (group < n % groups);
+            float *c_j = c + whole + j * ldc;
+            for (uint32_t q = 0; q < columns; q++)
+                for (uint32_t i = 0; i < VECTOR; i++)
+                    rows_c[q * VECTOR + i] = i < rest && add_to ? c_j[i + q * ldc] : 0.0f;
+            tile_of(1, columns, step, rows_a, VECTOR, b_p + j * b_n, b_k, b_n, rows_c, VECTOR, add_to);
+            for (uint32_t q = 0; q < columns; q++) memcpy(c_j + q * ldc, rows_c + q * VECTOR, rest * sizeof(*c));
+        }
+    }
+}
+
+static void gemm_nn(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
+                    float *c, size_t ldc, bool accumulate) {
+    gemm(m, n, k, a, lda, b, 1, ldb, c, ldc, accumulate);
+}
+
+static void gemm_nt(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
+                    float *c, size_t ldc, bool accumulate) {
+    gemm(m, n, k, a, lda, b, ldb, 1, c, ldc, accumulate);
+}
+
+/* ---------------------------------------------------------------- lanes against vectors
+ *
+ * With d a power of two, SHUFFLE_LOW takes lane i from x where i has bit d clear, else lane i - d of y;
+ * SHUFFLE_HIGH takes lane i + d of x, or lane i of y. Doing so for pairs of vectors d apart and every d transposes;
+ * adding the two halves up instead leaves the sum of vector i in lane i. */
+
+#define LOW(d, i) (((i) & (d)) ? VECTOR + (i) - (d) : (i))
+#define HIGH(d, i) (((i) & (d)) ? VECTOR + (i) : (i) + (d))
+#define LANES4(F, d, i) F(d, i), F(d, (i) + 1), F(d, (i) + 2), F(d, (i) + 3)
+#if defined(__AVX512F__)
+#define ALL_LANES(F, d) LANES4(F, d, 0), LANES4(F, d, 4), LANES4(F, d, 8), LANES4(F, d, 12)
+#elif defined(__AVX2__)
+#define ALL_LANES(F, d) LANES4(F, d, 0), LANES4(F, d, 4)
+#else
+#define ALL_LANES(F, d) LANES4(F, d, 0)
+#endif
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE_LOW(x, y, d) __builtin_shufflevector(x, y, ALL_LANES(LOW, d))
+#define SHUFFLE_HIGH(x, y, d) __builtin_shufflevector(x, y, ALL_LANES(HIGH, d))
+#else
+typedef int32_t lane_numbers __attribute__((vector_size(VECTOR * sizeof(int32_t))));
+#define SHUFFLE_LOW(x, y, d) __builtin_shuffle(x, y, (lane_numbers){ALL_LANES(LOW, d)})
+#define SHUFFLE_HIGH(x, y, d) __builtin_shuffle(x, y, (lane_numbers){ALL_LANES(HIGH, d)})
+#endif
+
+/* Lane i of the result: the sum of v[i]'s lanes. v is used up. */
+VPPS_INLINE vector lane_sums(vector *v) {
+#define HALVE(d)                                                                                                       \
+    for (uint32_t i = 0; i < VECTOR / 2 / (d); i++)                                                                    \
+        v[i] = SHUFFLE_LOW(v[2 * i], v[2 * i + 1], d) + SHUFFLE_HIGH(v[2 * i], v[2 * i + 1], d);
+    HALVE(1)
+    HALVE(2)
+#if defined(__AVX2__)
+    HALVE(4)
+#endif
+#if defined(__AVX512F__)
+    HALVE(8)
+#endif
+#undef HALVE
+    return v[0];
+}
+
+VPPS_INLINE void transpose_square(vector *v) {
+#define EXCHANGE(d)                                                                                                    \
+    for (uint32_t i = 0; i < VECTOR; i++)                                                                              \
+        if (!(i & (d))) {                                                                                              \
+            const vector low = SHUFFLE_LOW(v[i], v[i + (d)], d), high = SHUFFLE_HIGH(v[i], v[i + (d)], d);             \
+            v[i] = low;                                                                                                \
+            v[i + (d)] = high;                                                                                         \
+        }
+    EXCHANGE(1)
+    EXCHANGE(2)
+#if defined(__AVX2__)
+    EXCHANGE(4)
+#endif
+#if defined(__AVX512F__)
+    EXCHANGE(8)
+#endif
+#undef EXCHANGE
+}
+
+/* ---------------------------------------------------------------- C = A^T B, transposition */
+
+/* VECTOR products at once: `width` columns of A with VECTOR / width columns of B; sums of one column of B lie side by
+ * side. Beyond the last columns the last one is taken again, and not stored. Unless `ragged`, A has all those columns
+ * and m is a multiple of VECTOR: that code alone keeps the sums in registers. width and ragged are constants where
+ * this is inlined. */
+VPPS_INLINE void products(const uint32_t width, const bool ragged, uint32_t n, uint32_t k, uint32_t m, const float *a,
+                          size_t lda, const float *b, size_t ldb, float *c, size_t ldc, bool accumulate) {
+    const uint32_t others = VECTOR / width;
+    const float *bs[VECTOR];
+    vector sum[VECTOR];
+    for (uint32_t i = 0; i < VECTOR; i++) sum[i] = (vector){0};
+    for (uint32_t j = 0; j < others; j++) bs[j] = b + vpps_min_u32(j, n - 1) * ldb;
+#define COLUMN(p) (a + (ragged ? vpps_min_u32(p, k - 1) : (p)) * lda)
+    const uint32_t whole = m - m % VECTOR;
+    const uint32_t streams = width < 4 ? width : 4; /* columns read side by side: more is slower from L2 */
+    for (uint32_t first = 0; first < width; first += streams)
+        for (uint32_t r = 0; r < whole; r += VECTOR) {
+            vector other[VECTOR];
+            for (uint32_t j = 0; j < others; j++) other[j] = vector_load(bs[j] + r);
+            for (uint32_t p = first; p < first + streams; p++) {
+                const vector column = vector_load(COLUMN(p) + r), once = others > 1 ? vector_held(column) : column;
+                for (uint32_t j = 0; j < others; j++)
+                    sum[j * width + p] = vector_multiply_add(once, other[j], sum[j * width + p]);
+            }
+        }
+    if (ragged && whole < m) {
+        float pads[VECTOR][VECTOR] = {{0}}, pad[VECTOR] = {0};
+        for (uint32_t p = 0; p < width; p++) memcpy(pads[p], COLUMN(p) + whole, (m - whole) * sizeof(*a));
+        for (uint32_t j = 0; j < others; j++) {
+            memcpy(pad, bs[j] + whole, (m - whole) * sizeof(*b));
+            for (uint32_t p = 0; p < width; p++)
+                sum[j * width + p] = vector_multiply_add(vector_load(pads[p]), vector_load(pad), sum[j * width + p]);
+        }
+    }
+#undef COLUMN
+    const vector totals = lane_sums(sum);
+    if (width == VECTOR && !ragged) {
+        vector_store(c, accumulate ? vector_load(c) + totals : totals);
+        return;
+    }
+    float sums[VECTOR];
+    vector_store(sums, totals);
+    const uint32_t count = ragged ? vpps_min_u32(width, k) : width;
+    for (uint32_t j = 0; j < others && j < n; j++)
+        for (uint32_t p = 0; p < count; p++) {
+            float *to = c + p + j * ldc;
+            *to = accumulate ? *to + sums[j * width + p] : sums[j * width + p];
+        }
+}
+
+VPPS_INLINE void all_products(const uint32_t width, uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda,
+                              const float *b, size_t ldb, float *c, size_t ldc, bool accumulate) {
+    for (uint32_t p = 0; p < k; p += width, a += width * lda, c += width) {
+        const float *b_j = b;
+        float *c_j = c;
+        for (uint32_t j = 0; j < n; j += VECTOR / width, b_j += VECTOR / width * ldb, c_j += VECTOR / width * ldc) {
+            if (k - p < width || m % VECTOR)
+                products(width, true, n - j, k - p, m, a, lda, b_j, ldb, c_j, ldc, accumulate);
+            else
+                products(width, false, n - j, k - p, m, a, lda, b_j, ldb, c_j, ldc, accumulate);
+        }
+    }
+}
+
+static void gemm_tn(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
+                    float *c, size_t ldc, bool accumulate) {
+    if (n == 1)
+        all_products(VECTOR, m, n, k, a, lda, b, ldb, c, ldc, accumulate);
+    else if (n == 2 || VECTOR < 16)
+        all_products(VECTOR / 2, m, n, k, a, lda, b, ldb, c, ldc, accumulate);
+    else
+        all_products(VECTOR / 4, m, n, k, a, lda, b, ldb, c, ldc, accumulate);
+}
+
+static void transpose(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb) {
+    for (uint32_t i = 0; i < rows; i += VECTOR)
+        for (uint32_t j = 0; j < cols; j += VECTOR) {
+            if (i + VECTOR <= rows && j + VECTOR <= cols) {
+                vector v[VECTOR];
+                for (uint32_t q = 0; q < VECTOR; q++) v[q] = vector_load(a + i + (j + q) * lda);
+                transpose_square(v);
+                for (uint32_t q = 0; q < VECTOR; q++) vector_store(b + j + (i + q) * ldb, v[q]);
+                continue;
+            }
+            for (uint32_t q = j; q < cols && q < j + VECTOR; q++)
+                for (uint32_t r = i; r < rows && r < i + VECTOR; r++) b[q + r * ldb] = a[r + q * lda];
+        }
+}
+
+#endif

@@ -1,0 +1,442 @@
+/* kernels.c - see kernels.h. One macro call an instruction; the table at the end is made from isa.def, so that
+ * an instruction without a kernel does not compile.
+ *
+ * Loops are over blocks of 16 elements whose bodies are vector code of a fixed shape, whatever the instruction set; a
+ * last, partial block is copied to the stack and back. So an element's bits do not depend on where it lies in a call;
+ * see math.h on multiply-adds.
+ */
+#include "runtime/cpu/kernels.h"
+
+#include "graph/graph.h" /* vpps_dropout_keeps */
+#include "runtime/cpu/math.h"
+
+#include "runtime/cpu/gemm.h"
+
+enum { BLOCK = 16, LANES = 64 };
+
+static const float nothing[BLOCK]; /* what instructions without a tensor read */
+
+/* The first n < BLOCK elements of x, and ones, which no function minds. */
+static const float *padded(float *buffer, const float *x, uint32_t n) {
+    for (uint32_t i = 0; i < BLOCK; i++) buffer[i] = 1.0f;
+    memcpy(buffer, x, n * sizeof(*x));
+    return buffer;
+}
+
+/* ---------------------------------------------------------------- element by element
+ *
+ * In VALUE: x, y, z are the tensors' elements, o the operands, i the element's number. PREPARE runs once a call, and
+ * may put what it computes into `o`, a copy. The destination may be one of the tensors, so all else is read before. */
+
+#define ELEMENTWISE(ID, TENSORS, PREPARE, VALUE)                                                                       \
+    VPPS_INLINE void ID##_block(bool accumulate, uint32_t first, float *dst, const float *xs, const float *ys,         \
+                                const float *zs, const vpps_operands *o) {                                             \
+        (void)o;                                                                                                       \
+        _Pragma("omp simd") for (uint32_t j = 0; j < BLOCK; j++) {                                                     \
+            const uint32_t i = first + j;                                                                              \
+            const float x = xs[j], y = ys[j], z = zs[j];                                                               \
+            (void)i, (void)x, (void)y, (void)z;                                                                        \
+            const float value = VALUE;                                                                                 \
+            dst[j] = accumulate ? dst[j] + value : value;                                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+    VPPS_INLINE void ID##_blocks(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {                    \
+        const float *xs = TENSORS > 0 ? o->t[0] : nothing, *ys = TENSORS > 1 ? o->t[1] : nothing;                      \
+        const float *zs = TENSORS > 2 ? o->t[2] : nothing;                                                             \
+        uint32_t first = 0;                                                                                            \
+        for (; first + BLOCK <= n; first += BLOCK)                                                                     \
+            ID##_block(accumulate, first, dst + first, TENSORS > 0 ? xs + first : xs, TENSORS > 1 ? ys + first : ys,   \
+                       TENSORS > 2 ? zs + first : zs, o);                                                              \
+        if (first == n) return;                                                                                        \
+        float x[BLOCK], y[BLOCK], z[BLOCK], d[BLOCK];                                                                  \
+        if (TENSORS > 0) xs = padded(x, xs + first, n - first);                                                        \
+        if (TENSORS > 1) ys = padded(y, ys + first, n - first);                                                        \
+        if (TENSORS > 2) zs = padded(z, zs + first, n - first);                                                        \
+        if (accumulate) padded(d, dst + first, n - first);                                                             \
+        ID##_block(accumulate, first, d, xs, ys, zs, o);                                                               \
+        memcpy(dst + first, d, (n - first) * sizeof(*d));                                                              \
+    }                                                                                                                  \
+    static void ID##_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *operands) {                  \
+        vpps_operands o = *operands;                                                                                   \
+        PREPARE;                                                                                                       \
+        if (accumulate)                                                                                                \
+            ID##_blocks(n, true, dst, &o);                                                                             \
+        else                                                                                                           \
+            ID##_blocks(n, false, dst, &o);                                                                            \
+    }
+
+#define EW0(ID, VALUE) ELEMENTWISE(ID, 0, (void)0, VALUE)
+#define EW1(ID, VALUE) ELEMENTWISE(ID, 1, (void)0, VALUE)
+#define EW2(ID, VALUE) ELEMENTWISE(ID, 2, (void)0, VALUE)
+#define EW3(ID, VALUE) ELEMENTWISE(ID, 3, (void)0, VALUE)
+
+/* x Phi(x) in its tanh form is x sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3). */
+VPPS_INLINE float gelu_gate(float x) { return sigmoid_of(1.5957691216f * (x + 0.044715f * (x * x * x))); }
+
+/* Beyond 16 the derivative is 0 or 1, but its cubes would overflow. */
+VPPS_INLINE float gelu_derivative(float x) {
+    const float t = clamp(x, -16.0f, 16.0f), gate = gelu_gate(t);
+    return gate + t * gate * (1.0f - gate) * (1.5957691216f * (1.0f + 0.134145f * (t * t)));
+}
+
+EW0(FILL, o->f)
+EW0(BROADCAST, o->s[0])
+EW1(COPY, x)
+EW1(NEG, -x)
+EW2(ADD, x + y)
+EW2(SUB, x - y)
+EW2(MUL, (x * y))
+EW2(DIV, x / y)
+EW2(MAX, y > x || y != y ? y : x) /* either's NaN */
+EW2(MIN, y < x || y != y ? y : x)
+EW1(SCALE, x * o->f)
+EW1(SCALE_BY, x * o->s[0])
+ELEMENTWISE(DROPOUT, 1, o.s[0] = 1.0f / (1.0f - o.f), vpps_dropout_keeps(o->key, o->e + i, o->f) ? x * o->s[0] : 0.0f)
+
+EW1(SIGMOID, sigmoid_of(x))
+EW1(TANH, tanh_of(x))
+EW1(RELU, x < 0.0f ? 0.0f : x)
+EW1(ELU, x > 0.0f ? x : o->f * expm1_of(x))
+EW1(GELU, (x * gelu_gate(x)))
+EW1(EXP, exp_of(x))
+EW1(LOG, log_of(x))
+EW1(SQUARE, (x * x))
+EW1(SQRT, sqrtf(x))
+EW1(ABS, fabsf(x))
+
+EW2(SIGMOID_B, x *y *(1.0f - y))
+EW2(TANH_B, x *(1.0f - y * y))
+EW2(RELU_B, y > 0.0f ? x : 0.0f)
+EW2(ELU_B, y > 0.0f ? x : x * (y + o->f))
+EW2(GELU_B, (x * gelu_derivative(y)))
+EW2(SQUARE_B, 2.0f * x * y)
+EW2(SQRT_B, 0.5f * x / y)
+EW2(ABS_B, y > 0.0f ? x : y < 0.0f ? -x : 0.0f)
+EW3(DIV_B, -(x *y) / z)
+EW3(MAX_B0, y >= z ? x : 0.0f)
+EW3(MAX_B1, y >= z ? 0.0f : x)
+EW3(MIN_B0, y <= z ? x : 0.0f)
+EW3(MIN_B1, y <= z ? 0.0f : x)
+EW2(INDEX_B, bits_of_float(y) == o->u ? x : 0.0f)
+EW2(SQUARED_DISTANCE_B, 2.0f * o->s[0] * (x - y))
+
+/* A term whose factor is 0 counts as 0 even where p has been rounded to 0 or 1 and the other factor is infinite. */
+EW2(BINARY_LOG_LOSS_BP, o->s[0] * ((y == 1.0f ? 0.0f : (1.0f - y) / (1.0f - x)) - (y == 0.0f ? 0.0f : y / x)))
+EW1(BINARY_LOG_LOSS_BT, o->s[0] * (log_of(1.0f - x) - log_of(x)))
+
+/* ---------------------------------------------------------------- over a list of tensors
+ *
+ * START and STEP make `a` from the members, of which x is an element and m the number; VALUE is the result. WIDTH
+ * elements at a time while there are so many, then BLOCK: a longer run of each member in turn. */
+
+#define OVER_LIST(ID, START, STEP, VALUE)                                                                              \
+    VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, bool accumulate, uint32_t first, float *dst,           \
+                                const vpps_operands *o) {                                                              \
+        float a[LANES], pad[BLOCK];                                                                                    \
+        _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) a[j] = START;                                         \
+        for (uint32_t m = 0; m < o->n_list; m++) {                                                                     \
+            const float *xs = count < width ? padded(pad, o->list[m] + first, count) : o->list[m] + first;             \
+            _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) {                                                 \
+                const float x = xs[j];                                                                                 \
+                a[j] = STEP;                                                                                           \
+            }                                                                                                          \
+        }                                                                                                              \
+        float *out = count < width ? pad : dst + first;                                                                \
+        if (accumulate && count < width) padded(pad, dst + first, count);                                              \
+        _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) {                                                     \
+            const float value = VALUE;                                                                                 \
+            out[j] = accumulate ? out[j] + value : value;                                                              \
+        }                                                                                                              \
+        if (count < width) memcpy(dst + first, pad, count * sizeof(*pad));                                             \
+    }                                                                                                                  \
+    static void ID##_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *operands) {                  \
+        const vpps_operands o = *operands;                                                                             \
+        uint32_t first = 0;                                                                                            \
+        for (; first + LANES <= n; first += LANES)                                                                     \
+            if (accumulate)                                                                                            \
+                ID##_block(LANES, LANES, true, first, dst, &o);                                                        \
+            else                                                                                                       \
+                ID##_block(LANES, LANES, false, first, dst, &o);                                                       \
+        for (; first + BLOCK <= n; first += BLOCK) ID##_block(BLOCK, BLOCK, accumulate, first, dst, &o);               \
+        if (first < n) ID##_block(BLOCK, n - first, accumulate, first, dst, &o);                                       \
+    }
+
+OVER_LIST(SUM, 0.0f, a[j] + x, o->f *a[j])
+OVER_LIST(WEIGHTED_SUM, 0.0f, a[j] + o->weights[m] * x, a[j])
+
+/* The extreme of a list and the first member that has it; a NaN is the extreme. */
+#define EXTREME_OF(ID, BEATS)                                                                                          \
+    VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, bool accumulate, uint32_t first, float *dst,           \
+                                const vpps_operands *o) {                                                              \
+        float best[LANES], pad[BLOCK];                                                                                 \
+        uint32_t at[LANES];                                                                                            \
+        const float *xs = count < width ? padded(pad, o->list[0] + first, count) : o->list[0] + first;                 \
+        _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) best[j] = xs[j], at[j] = 0;                           \
+        for (uint32_t m = 1; m < o->n_list; m++) {                                                                     \
+            xs = count < width ? padded(pad, o->list[m] + first, count) : o->list[m] + first;                          \
+            _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) {                                                 \
+                const float x = xs[j], b = best[j];                                                                    \
+                const bool better = (x BEATS b) | ((x != x) & (b == b));                                               \
+                best[j] = better ? x : b;                                                                              \
+                at[j] = better ? m : at[j];                                                                            \
+            }                                                                                                          \
+        }                                                                                                              \
+        if (accumulate) {                                                                                              \
+            xs = count < width ? padded(pad, dst, count) : dst;                                                        \
+            _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) best[j] += xs[j];                                 \
+        }                                                                                                              \
+        memcpy(dst, best, count * sizeof(*best));                                                                      \
+        memcpy(o->indices + first, at, count * sizeof(*at));                                                           \
+    }                                                                                                                  \
+    static void ID##_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *operands) {                  \
+        const vpps_operands o = *operands;                                                                             \
+        uint32_t first = 0;                                                                                            \
+        for (; first + LANES <= n; first += LANES) ID##_block(LANES, LANES, accumulate, first, dst + first, &o);       \
+        for (; first + BLOCK <= n; first += BLOCK) ID##_block(BLOCK, BLOCK, accumulate, first, dst + first, &o);       \
+        if (first < n) ID##_block(BLOCK, n - first, accumulate, first, dst + first, &o);                               \
+    }
+
+EXTREME_OF(MAX_OF, >)
+EXTREME_OF(MIN_OF, <)
+
+/* ---------------------------------------------------------------- to a scalar
+ *
+ * Element i is added to lane i % LANES, and the lanes are folded in halves: an order of its own, but a fixed one. */
+
+static float fold(float *lanes) {
+#define HALVE(width) _Pragma("omp simd") for (uint32_t j = 0; j < (width); j++) lanes[j] += lanes[j + (width)];
+    HALVE(32)
+    HALVE(16)
+    HALVE(8)
+    HALVE(4)
+    HALVE(2)
+    HALVE(1)
+#undef HALVE
+    return lanes[0];
+}
+
+#define SUM_OVER(RESULT, N, XS, YS, VALUE)                                                                             \
+    do {                                                                                                               \
+        const float *xs_ = (XS), *ys_ = (YS);                                                                          \
+        const uint32_t n_ = (N);                                                                                       \
+        float lanes_[LANES] = {0}, x_[BLOCK], y_[BLOCK];                                                               \
+        uint32_t first_ = 0;                                                                                           \
+        for (; first_ + BLOCK <= n_; first_ += BLOCK) {                                                                \
+            float *lane_ = lanes_ + first_ % LANES;                                                                    \
+            const float *x_block_ = xs_ + first_, *y_block_ = ys_ + first_;                                            \
+            _Pragma("omp simd") for (uint32_t j = 0; j < BLOCK; j++) {                                                 \
+                const float x = x_block_[j], y = y_block_[j];                                                          \
+                const uint32_t i = first_ + j;                                                                         \
+                (void)y, (void)i;                                                                                      \
+                lane_[j] += VALUE;                                                                                     \
+            }                                                                                                          \
+        }                                                                                                              \
+        if (first_ < n_) {                                                                                             \
+            float *lane_ = lanes_ + first_ % LANES;                                                                    \
+            padded(x_, xs_ + first_, n_ - first_);                                                                     \
+            padded(y_, ys_ + first_, n_ - first_);                                                                     \
+            _Pragma("omp simd") for (uint32_t j = 0; j < BLOCK; j++) {                                                 \
+                const float x = x_[j], y = y_[j];                                                                      \
+                const uint32_t i = first_ + j;                                                                         \
+                (void)y;                                                                                               \
+                const float value = VALUE;                                                                             \
+                lane_[j] += i < n_ ? value : 0.0f;                                                                     \
+            }                                                                                                          \
+        }                                                                                                              \
+        (RESULT) = fold(lanes_);                                                                                       \
+    } while (0)
+
+/* In VALUE: x and y are the tensors' elements, i their number, p what PARAMETER is; in RESULT: sum. */
+#define REDUCTION(ID, TENSORS, PARAMETER, VALUE, RESULT)                                                               \
+    static void ID##_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {                         \
+        const float p = PARAMETER;                                                                                     \
+        const uint32_t u = o->u;                                                                                       \
+        (void)p, (void)u;                                                                                              \
+        float sum;                                                                                                     \
+        SUM_OVER(sum, n, o->t[0], o->t[TENSORS - 1], VALUE);                                                           \
+        const float result = RESULT;                                                                                   \
+        *dst = accumulate ? *dst + result : result;                                                                    \
+    }
+
+/* The greatest element; NaNs are passed over, as what is computed from it comes upon them again. */
+static float greatest(uint32_t n, const float *x) {
+    float lanes[BLOCK];
+    for (uint32_t j = 0; j < BLOCK; j++) lanes[j] = -INFINITY;
+    uint32_t first = 0;
+    for (; first + BLOCK <= n; first += BLOCK) {
+        const float *xs = x + first;
+#pragma omp simd
+        for (uint32_t j = 0; j < BLOCK; j++) lanes[j] = xs[j] > lanes[j] ? xs[j] : lanes[j];
+    }
+    for (uint32_t j = 0; first + j < n; j++) lanes[j] = x[first + j] > lanes[j] ? x[first + j] : lanes[j];
+    float best = lanes[0];
+    for (uint32_t j = 1; j < BLOCK; j++) best = lanes[j] > best ? lanes[j] : best;
+    return best;
+}
+
+REDUCTION(DOT, 2, 0.0f, (x * y), sum)
+REDUCTION(SQUARED_DISTANCE, 2, 0.0f, (x - y) * (x - y), sum)
+REDUCTION(SUM_ELEMENTS, 1, 0.0f, x, sum)
+REDUCTION(PICK_NLL, 1, greatest(n, o->t[0]), exp_of(x - p), (p - o->t[0][u]) + log_of(sum))
+REDUCTION(HINGE, 1, o->f - o->t[0][o->u], i == u || p + x < 0.0f ? 0.0f : p + x, sum)
+REDUCTION(BINARY_LOG_LOSS, 2, 0.0f,
+          (y == 0.0f ? 0.0f : y * log_of(x)) + (y == 1.0f ? 0.0f : (1.0f - y) * log_of(1.0f - x)), -sum)
+
+/* ---------------------------------------------------------------- whole vectors: a sum, then element by element */
+
+/* s[0]: the greatest element; s[1]: the sum of e^(x - greatest). */
+static void prepare_softmax(uint32_t n, vpps_operands *o) {
+    const float top = greatest(n, o->t[0]);
+    SUM_OVER(o->s[1], n, o->t[0], o->t[0], exp_of(x - top));
+    o->s[0] = top;
+}
+
+/* s[0]: how many classes are too near; f: margin - x[klass]. */
+static void prepare_hinge(uint32_t n, vpps_operands *o) {
+    const float p = o->f - o->t[0][o->u];
+    const uint32_t u = o->u;
+    SUM_OVER(o->s[1], n, o->t[0], o->t[0], i != u && p + x > 0.0f ? 1.0f : 0.0f);
+    o->f = p;
+}
+
+static void prepare_dot(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[1], x * y); }
+static void prepare_sum(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[0], x); }
+
+ELEMENTWISE(SOFTMAX, 1, (prepare_softmax(n, &o), o.s[1] = 1.0f / o.s[1]), exp_of(x - o->s[0]) * o->s[1])
+ELEMENTWISE(LOG_SOFTMAX, 1, (prepare_softmax(n, &o), o.s[1] = log_of(o.s[1])), (x - o->s[0]) - o->s[1])
+ELEMENTWISE(SOFTMAX_B, 2, prepare_dot(n, &o), (y * (x - o->s[0])))
+ELEMENTWISE(LOG_SOFTMAX_B, 2, prepare_sum(n, &o), x - exp_of(y) * o->s[0])
+/* softmax(x) = e^((x - x[klass]) - loss), where subtracting in this order loses least */
+ELEMENTWISE(PICK_NLL_B, 1, o.f = o.t[0][o.u], o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))
+ELEMENTWISE(HINGE_B, 1, (o.s[0] = -o.s[0], prepare_hinge(n, &o), o.s[1] *= o.s[0]),
+            i == o->u         ? o->s[1]
+            : o->f + x > 0.0f ? -o->s[0]
+                              : 0.0f)
+
+static void MATMUL_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
+    (void)n;
+    gemm_nn(o->r, o->c, o->k, o->t[0], o->r, o->t[1], o->k, dst, o->r, accumulate);
+}
+static void MATMUL_NT_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
+    (void)n;
+    gemm_nt(o->r, o->c, o->k, o->t[0], o->r, o->t[1], o->c, dst, o->r, accumulate);
+}
+static void MATMUL_TN_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
+    (void)n;
+    gemm_tn(o->k, o->c, o->r, o->t[0], o->k, o->t[1], o->k, dst, o->r, accumulate);
+}
+
+/* ---------------------------------------------------------------- parameters */
+
+static void add(uint32_t n, float *dst, const float *x) {
+    const vpps_operands o = {.t = {x}};
+    COPY_blocks(n, true, dst, &o);
+}
+
+static double sum_squares(uint32_t n, const float *x) {
+    double lanes[BLOCK] = {0};
+    float pad[BLOCK];
+    for (uint32_t first = 0; first < n; first += BLOCK) {
+        const float *xs = x + first;
+        if (n - first < BLOCK) {
+            memset(pad, 0, sizeof(pad));
+            memcpy(pad, xs, (n - first) * sizeof(*pad));
+            xs = pad;
+        }
+#pragma omp simd
+        for (uint32_t j = 0; j < BLOCK; j++) lanes[j] += (double)xs[j] * (double)xs[j];
+    }
+    for (uint32_t width = BLOCK / 2; width > 0; width /= 2)
+        for (uint32_t j = 0; j < width; j++) lanes[j] += lanes[j + width];
+    return lanes[0];
+}
+
+/* One block's step; `kind` is constant where this is inlined, and s0 and s1 are not touched unless it has them. */
+VPPS_INLINE void update_block(uint32_t kind, const vpps_step *step, float *w, const float *gradient, float *s0,
+                              float *s1) {
+    const float lr = step->lr, decay = step->weight_decay;
+#pragma omp simd
+    for (uint32_t j = 0; j < BLOCK; j++) {
+        const float g = kind == VPPS_ADAMW ? step->scale * gradient[j] : step->scale * gradient[j] + decay * w[j];
+        if (kind == VPPS_SGD) {
+            w[j] -= lr * g;
+        } else if (kind == VPPS_MOMENTUM) {
+            s0[j] = step->momentum * s0[j] + g;
+            w[j] -= lr * s0[j];
+        } else if (kind == VPPS_ADAGRAD) {
+            s0[j] += g * g;
+            w[j] -= lr * g / (sqrtf(s0[j]) + step->epsilon);
+        } else {
+            s0[j] = step->beta1 * s0[j] + (1.0f - step->beta1) * g;
+            s1[j] = step->beta2 * s1[j] + (1.0f - step->beta2) * (g * g);
+            const float move = s0[j] * step->correction1 / (sqrtf(s1[j] * step->correction2) + step->epsilon);
+            w[j] -= kind == VPPS_ADAMW ? lr * (move + decay * w[j]) : lr * move;
+        }
+    }
+}
+
+VPPS_INLINE void update_blocks(uint32_t kind, uint32_t n, const vpps_step *given, float *w, const float *g, float *s0,
+                               float *s1) {
+    static const uint32_t states_of[] = {
+#define X(id, name, states) states,
+        VPPS_OPTIMIZER_TABLE(X)
+#undef X
+    };
+    const uint32_t states = states_of[kind];
+    const vpps_step step = *given; /* a copy, as the stores below might change the original for all C knows */
+    uint32_t first = 0;
+    for (; first + BLOCK <= n; first += BLOCK)
+        update_block(kind, &step, w + first, g + first, states > 0 ? s0 + first : s0, states > 1 ? s1 + first : s1);
+    if (first == n) return;
+    float pad[4][BLOCK];
+    const size_t bytes = (n - first) * sizeof(*w);
+    padded(pad[0], w + first, n - first);
+    padded(pad[1], g + first, n - first);
+    if (states > 0) padded(pad[2], s0 + first, n - first);
+    if (states > 1) padded(pad[3], s1 + first, n - first);
+    update_block(kind, &step, pad[0], pad[1], pad[2], pad[3]);
+    memcpy(w + first, pad[0], bytes);
+    if (states > 0) memcpy(s0 + first, pad[2], bytes);
+    if (states > 1) memcpy(s1 + first, pad[3], bytes);
+}
+
+static void update(uint32_t n, const vpps_step *step, float *w, const float *g, float *s0, float *s1) {
+    switch (step->kind) {
+#define X(id, name, states)                                                                                            \
+    case VPPS_##id: update_blocks(VPPS_##id, n, step, w, g, s0, s1); break;
+        VPPS_OPTIMIZER_TABLE(X)
+#undef X
+    }
+}
+
+/* ---------------------------------------------------------------- the table */
+
+#define KERNEL_EW(id) id##_kernel
+#define KERNEL_REDUCE(id) id##_kernel
+#define KERNEL_ROW(id) id##_kernel
+#define KERNEL_MATMUL(id) id##_kernel
+#define KERNEL_SHARED(id) NULL
+#define KERNEL_CONTROL(id) NULL
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define TEXT_(a) #a
+#define TEXT(a) TEXT_(a)
+
+extern const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA);
+const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
+    .isa = TEXT(VPPS_KERNELS_ISA),
+    .run =
+        {
+#define INSTR(id, form, ...) [VPPS_I_##id] = KERNEL_##form(id),
+#include "nodes/isa.def"
+#undef INSTR
+        },
+    .gemm_nn = gemm_nn,
+    .gemm_nt = gemm_nt,
+    .gemm_tn = gemm_tn,
+    .add = add,
+    .sum_squares = sum_squares,
+    .update = update,
+    .transpose = transpose,
+};

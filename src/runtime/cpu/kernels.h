@@ -1,0 +1,61 @@
+/* kernels.h - the CPU's arithmetic: plain C written so that compilers vectorise it, built once for each
+ * instruction-set extension and chosen at run time.
+ *
+ * Results do not depend on how work is cut: an element comes out the same wherever it lies in a call (blocks of 16, the
+ * last one padded), so the same graph gives the same bits however the scheduler merges or splits.
+ */
+#ifndef VPPS_CPU_KERNELS_H
+#define VPPS_CPU_KERNELS_H
+
+#include "nodes/isa.h"
+
+/* Decoded operands, in the letters of isa.def. Tensors may be equal to the destination, but not overlap otherwise. */
+typedef struct vpps_operands {
+    const float *t[3]; /* t, in order */
+    float s[2];        /* s, in order */
+    float f;           /* the last f */
+    uint32_t u, e;
+    uint32_t *indices;        /* i */
+    const float *weights;     /* v */
+    const float *const *list; /* * */
+    uint32_t n_list;
+    uint32_t r, k, c; /* MATMUL forms */
+    uint64_t key;     /* dropout */
+} vpps_operands;
+
+/* dst (+)= instruction over n elements; for REDUCE dst is one element, for MATMUL forms n is r * c. */
+typedef void (*vpps_kernel)(uint32_t n, bool accumulate, float *dst, const vpps_operands *o);
+
+/* What an optimiser step needs besides w and g; the script's header with the clip factor and step worked in. */
+typedef struct vpps_step {
+    uint32_t kind; /* vpps_optimizer_kind */
+    float scale;   /* of the gradient: clipping */
+    float lr, momentum, beta1, beta2, epsilon, weight_decay;
+    float correction1, correction2; /* 1 / (1 - beta^step) */
+} vpps_step;
+
+typedef struct vpps_kernels {
+    const char *isa;               /* "generic", "avx2", "avx512" */
+    vpps_kernel run[VPPS_I_COUNT]; /* EW, REDUCE, ROW and MATMUL forms; else NULL */
+
+    /* Matrices column after column with leading dimensions. C (m x n) = or += A (m x k) B (k x n); nt: B is n x k. */
+    void (*gemm_nn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
+                    float *c, size_t ldc, bool accumulate);
+    void (*gemm_nt)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
+                    float *c, size_t ldc, bool accumulate);
+    /* C (k x n) = or += A^T B with A m x k, B m x n: for few columns, where A is read from a distant cache once. */
+    void (*gemm_tn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
+                    float *c, size_t ldc, bool accumulate);
+
+    void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
+    double (*sum_squares)(uint32_t n, const float *x);
+    void (*update)(uint32_t n, const vpps_step *step, float *w, const float *g, float *s0, float *s1);
+    void (*transpose)(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb);
+    /* b (cols x rows) = a^T, both column after column */
+} vpps_kernels;
+
+/* The best of those compiled in that this CPU runs; `generic` when portable is true. The environment's VPPS_ISA may
+ * ask for one by name (an unknown or unsupported one is ignored). Never NULL. */
+const vpps_kernels *vpps_kernels_choose(bool portable);
+
+#endif

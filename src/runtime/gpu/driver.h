@@ -1,0 +1,68 @@
+/* driver.h - what the GPU device asks of a machine: memory, copies, a kernel, time. Two machines answer: a GPU by way of
+ * the CUDA driver (driver_cuda.c), and software SIMT (driver_simt.c), which runs the same kernel source on the CPU. So
+ * all of device.c runs in every test.
+ *
+ * Addresses are numbers in the machine's own address space. Copies, clears, products and launches happen in the order
+ * of their calls; only `read`, `wait` and what says so wait for them. One thread at a time uses a driver.
+ */
+#ifndef VPPS_DRIVER_H
+#define VPPS_DRIVER_H
+
+#include "codegen/compile.h"
+#include "plan/machine.h"
+
+typedef struct vpps_driver vpps_driver;
+typedef struct vpps_kernel vpps_kernel;
+
+typedef struct vpps_launch_shape {
+    uint32_t ctas, threads; /* all CTAs must be resident at once */
+    uint32_t dynamic_shared_bytes;
+} vpps_launch_shape;
+
+typedef struct vpps_driver_table {
+    const char *name; /* of the device, as in --device */
+    bool by_nvrtc;    /* `load` compiles with vpps_compile: kernels can be made ready in its cache by other threads */
+
+    /* Opens the machine and describes it. Fails with DEVICE: there is none (the message says why in one line). */
+    vpps_status (*open)(vpps_driver **out, vpps_machine *machine);
+    void (*close)(vpps_driver *d); /* frees everything still allocated or loaded */
+
+    vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address);
+    void (*release)(vpps_driver *d, uint64_t address);
+    vpps_status (*allocate_host)(vpps_driver *d, size_t bytes,
+                                 void **out); /* pinned: `write` from it is asynchronous */
+    void (*release_host)(vpps_driver *d, void *memory);
+    size_t (*free_bytes)(vpps_driver *d); /* device memory left */
+
+    vpps_status (*write)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
+    vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes); /* waits */
+    vpps_status (*clear)(vpps_driver *d, uint64_t address, size_t bytes);       /* to zero; multiples of 4 */
+
+    /* Compiles the source (whose function is vpps_kernel) or takes it from the cache. `shape` is how it will be launched.
+     * The report's frame and spills are for the caller to judge. */
+    vpps_status (*load)(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
+                        vpps_kernel **out, vpps_cubin_report *report);
+    void (*unload)(vpps_driver *d, vpps_kernel *kernel);
+
+    /* A cooperative launch; `arguments` is the kernel's one parameter, by value. */
+    vpps_status (*launch)(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
+                          size_t bytes);
+
+    /* c (m x n, rows of n) += or = a^T b: a is k x m, b is k x n, each row after row without gaps. */
+    vpps_status (*multiply)(vpps_driver *d, uint32_t m, uint32_t n, uint32_t k, uint64_t a, uint64_t b, uint64_t c,
+                            bool accumulate);
+
+    vpps_status (*start_clock)(vpps_driver *d); /* in order with the launches */
+    vpps_status (*stop_clock)(vpps_driver *d);
+    bool (*finished)(vpps_driver *d); /* has everything up to the latest stop_clock happened? never blocks */
+    /* Waits for everything; the time between the clocks. Fails with DEVICE when anything since the last wait failed. */
+    vpps_status (*wait)(vpps_driver *d, uint64_t *device_ns);
+} vpps_driver_table;
+
+struct vpps_driver {
+    const vpps_driver_table *table;
+};
+
+extern const vpps_driver_table vpps_driver_cuda, vpps_driver_simt;
+
+#endif

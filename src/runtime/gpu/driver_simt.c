@@ -1,0 +1,272 @@
+/* driver_simt.c - the machine of driver.h that software SIMT is. Device memory is the host's; everything has happened when
+ * a call returns. $VPPS_SIMT_SMS (4) says how many SMs it has, $VPPS_SIMT_SEED (0) in which order CTAs and warps take
+ * their turns.
+ */
+#include "runtime/gpu/driver.h"
+#include "runtime/simt/simt.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { ALIGNMENT = 256, DEFAULT_SMS = 4, MAX_SMS = 1024 };
+
+/* Memory that nobody wrote holds NaNs, as floats, and as indices numbers that lead nowhere. */
+enum { UNWRITTEN = 0xff };
+
+typedef struct piece {
+    struct piece *next;
+    char *memory;
+    size_t bytes;
+} piece;
+
+struct vpps_kernel {
+    struct vpps_kernel *next;
+    vpps_simt_kernel *simt;
+};
+
+typedef struct machine {
+    vpps_driver driver;
+    piece *device, *pinned;
+    vpps_kernel *kernels;
+    uint32_t seed;
+    uint64_t started_ns, stopped_ns;
+} machine;
+
+static atomic_uint live_allocations;
+
+uint32_t vpps_simt_live_allocations(void) { return atomic_load(&live_allocations); }
+
+static machine *machine_of(vpps_driver *d) { return (machine *)(void *)d; }
+
+/* ---------------------------------------------------------------- memory */
+
+static vpps_status take_piece(piece **list, size_t bytes, char **out) {
+    const size_t padded = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; /* 0 bytes have an address, too */
+    piece *p = malloc(sizeof *p);
+    char *memory = padded > bytes ? aligned_alloc(ALIGNMENT, padded) : NULL;
+    if (!p || !memory) {
+        free(p);
+        free(memory);
+        return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory: %zu bytes", bytes);
+    }
+    memset(memory, UNWRITTEN, padded);
+    *p = (piece){*list, memory, bytes};
+    *list = p;
+    atomic_fetch_add(&live_allocations, 1);
+    *out = memory;
+    return VPPS_OK;
+}
+
+static void give_piece(piece **list, const void *memory) {
+    for (piece **at = list; *at; at = &(*at)->next) {
+        piece *p = *at;
+        if (p->memory != memory) continue;
+        *at = p->next;
+        free(p->memory);
+        free(p);
+        atomic_fetch_sub(&live_allocations, 1);
+        return;
+    }
+}
+
+/* Device memory of a copy or a product: all of it must be of one allocation. */
+static vpps_status find(const machine *m, uint64_t address, size_t bytes, char **out) {
+    *out = (char *)(uintptr_t)address;
+    for (const piece *p = m->device; p; p = p->next) {
+        const uint64_t first = (uintptr_t)p->memory;
+        if (address >= first && address - first <= p->bytes && bytes <= p->bytes - (address - first)) return VPPS_OK;
+    }
+    return vpps_fail(VPPS_DEVICE, "software SIMT: %zu bytes at %#llx are not device memory", bytes,
+                     (unsigned long long)address);
+}
+
+static vpps_status allocate(vpps_driver *d, size_t bytes, uint64_t *address) {
+    char *memory;
+    VPPS_TRY(take_piece(&machine_of(d)->device, bytes, &memory));
+    *address = (uintptr_t)memory;
+    return VPPS_OK;
+}
+
+static void release(vpps_driver *d, uint64_t address) {
+    give_piece(&machine_of(d)->device, (const void *)(uintptr_t)address);
+}
+
+static vpps_status allocate_host(vpps_driver *d, size_t bytes, void **out) {
+    char *memory;
+    VPPS_TRY(take_piece(&machine_of(d)->pinned, bytes, &memory));
+    *out = memory;
+    return VPPS_OK;
+}
+
+static void release_host(vpps_driver *d, void *memory) { give_piece(&machine_of(d)->pinned, memory); }
+
+static size_t free_bytes(vpps_driver *d) {
+    (void)d;
+    return (size_t)8 << 30;
+}
+
+static vpps_status write_memory(vpps_driver *d, uint64_t to, const void *from, size_t bytes) {
+    char *memory;
+    VPPS_TRY(find(machine_of(d), to, bytes, &memory));
+    memcpy(memory, from, bytes);
+    return VPPS_OK;
+}
+
+static vpps_status read_memory(vpps_driver *d, void *to, uint64_t from, size_t bytes) {
+    char *memory;
+    VPPS_TRY(find(machine_of(d), from, bytes, &memory));
+    memcpy(to, memory, bytes);
+    return VPPS_OK;
+}
+
+static vpps_status clear(vpps_driver *d, uint64_t address, size_t bytes) {
+    char *memory;
+    VPPS_TRY(find(machine_of(d), address, bytes, &memory));
+    memset(memory, 0, bytes);
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- kernels */
+
+static vpps_status load(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
+                        vpps_kernel **out, vpps_cubin_report *report) {
+    (void)shape;
+    machine *m = machine_of(d);
+    vpps_kernel *kernel = calloc(1, sizeof *kernel);
+    if (!kernel) return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
+    *report = (vpps_cubin_report){0};
+    vpps_status status = vpps_simt_load(&kernel->simt, source, description, &report->seconds);
+    if (status != VPPS_OK) {
+        free(kernel);
+        return status;
+    }
+    report->cached = report->seconds == 0;
+    kernel->next = m->kernels;
+    m->kernels = kernel;
+    *out = kernel;
+    return VPPS_OK;
+}
+
+static void unload(vpps_driver *d, vpps_kernel *kernel) {
+    for (vpps_kernel **at = &machine_of(d)->kernels; *at; at = &(*at)->next) {
+        if (*at != kernel) continue;
+        *at = kernel->next;
+        vpps_simt_unload(kernel->simt);
+        free(kernel);
+        return;
+    }
+}
+
+static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
+                          size_t bytes) {
+    return vpps_simt_run(kernel->simt, shape->ctas, shape->threads, shape->dynamic_shared_bytes, arguments, bytes,
+                         machine_of(d)->seed);
+}
+
+/* Products of two floats are exact in double precision, so this is a reference for faster ones. */
+static vpps_status multiply(vpps_driver *d, uint32_t m, uint32_t n, uint32_t k, uint64_t a, uint64_t b, uint64_t c,
+                            bool accumulate) {
+    char *memory[3];
+    VPPS_TRY(find(machine_of(d), a, (size_t)k * m * sizeof(float), &memory[0]));
+    VPPS_TRY(find(machine_of(d), b, (size_t)k * n * sizeof(float), &memory[1]));
+    VPPS_TRY(find(machine_of(d), c, (size_t)m * n * sizeof(float), &memory[2]));
+    const float *left = (const float *)(const void *)memory[0], *right = (const float *)(const void *)memory[1];
+    double *sums = malloc(((size_t)n + 1) * sizeof *sums);
+    if (!sums) return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
+    for (uint32_t i = 0; i < m; i++) {
+        float *row = (float *)(void *)memory[2] + (size_t)i * n;
+        for (uint32_t j = 0; j < n; j++) sums[j] = accumulate ? (double)row[j] : 0.0;
+        for (uint32_t p = 0; p < k; p++) {
+            const double factor = (double)left[(size_t)p * m + i];
+            for (uint32_t j = 0; j < n; j++) sums[j] += factor * (double)right[(size_t)p * n + j];
+        }
+        for (uint32_t j = 0; j < n; j++) row[j] = (float)sums[j];
+    }
+    free(sums);
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- time */
+
+static vpps_status start_clock(vpps_driver *d) {
+    machine_of(d)->started_ns = vpps_now_ns();
+    return VPPS_OK;
+}
+
+static vpps_status stop_clock(vpps_driver *d) {
+    machine_of(d)->stopped_ns = vpps_now_ns();
+    return VPPS_OK;
+}
+
+static bool finished(vpps_driver *d) {
+    (void)d;
+    return true;
+}
+
+static vpps_status wait_for_all(vpps_driver *d, uint64_t *device_ns) {
+    *device_ns = machine_of(d)->stopped_ns - machine_of(d)->started_ns;
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- the machine */
+
+/* A number from the environment. Fails with ARGUMENT. */
+static vpps_status number_from(const char *name, uint32_t otherwise, uint32_t most, uint32_t *out) {
+    const char *text = getenv(name);
+    *out = otherwise;
+    if (!text || !*text) return VPPS_OK;
+    char *end;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (errno || *end || text[0] == '-' || value > most) {
+        return vpps_fail(VPPS_ARGUMENT, "%s is \"%.40s\", not a number up to %u", name, text, most);
+    }
+    *out = (uint32_t)value;
+    return VPPS_OK;
+}
+
+static vpps_status open_machine(vpps_driver **out, vpps_machine *description) {
+    uint32_t sms, seed;
+    VPPS_TRY(number_from("VPPS_SIMT_SMS", DEFAULT_SMS, MAX_SMS, &sms));
+    VPPS_TRY(number_from("VPPS_SIMT_SEED", 0, UINT32_MAX, &seed));
+    VPPS_TRY(vpps_machine_named(description, "sm_90", sms ? sms : DEFAULT_SMS));
+    snprintf(description->name, sizeof description->name, "software SIMT");
+    machine *m = calloc(1, sizeof *m);
+    if (!m) return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
+    m->driver.table = &vpps_driver_simt;
+    m->seed = seed;
+    *out = &m->driver;
+    return VPPS_OK;
+}
+
+static void close_machine(vpps_driver *d) {
+    if (!d) return;
+    machine *m = machine_of(d);
+    while (m->kernels) unload(d, m->kernels);
+    while (m->device) give_piece(&m->device, m->device->memory);
+    while (m->pinned) give_piece(&m->pinned, m->pinned->memory);
+    free(m);
+}
+
+const vpps_driver_table vpps_driver_simt = {
+    .name = "simt",
+    .open = open_machine,
+    .close = close_machine,
+    .allocate = allocate,
+    .release = release,
+    .allocate_host = allocate_host,
+    .release_host = release_host,
+    .free_bytes = free_bytes,
+    .write = write_memory,
+    .read = read_memory,
+    .clear = clear,
+    .load = load,
+    .unload = unload,
+    .launch = launch,
+    .multiply = multiply,
+    .start_clock = start_clock,
+    .stop_clock = stop_clock,
+    .finished = finished,
+    .wait = wait_for_all,
+};

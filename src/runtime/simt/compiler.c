@@ -1,0 +1,233 @@
+/* compiler.c - see compiler.h. No shell is involved. */
+#include "runtime/simt/compiler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* -O0, because kernels in tests are many and run shortly: of a Tree-LSTM's kernel (hidden 256), compiling takes 0.3 s, with
+ * -Og 0.55 s, -O1 1 s, -O2 2.5 s; running takes twice the time of -O1. $VPPS_CXXFLAGS says otherwise. No contraction: what
+ * a kernel computes is then the same with and without FMA instructions. */
+#define OPTIONS                                                                                                        \
+    "-O0", "-std=gnu++17", "-w", "-fPIC", "-shared", "-pipe", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",   \
+        "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-nostdlib"
+
+/* Else fmaf is a call. */
+static bool has_fma(void) {
+#ifdef __x86_64__
+    return __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
+static const char *compiler(void) {
+    const char *name = getenv("VPPS_CXX");
+    return name && *name ? name : "c++";
+}
+
+/* How it is called. */
+typedef struct command {
+    uint32_t n;
+    const char *arguments[64]; /* ends with NULL */
+    char flags[512];           /* $VPPS_CXXFLAGS, cut at its spaces */
+} command;
+
+static vpps_status make_command(command *c, const char *source, const char *library) {
+    const char *const fixed[] = {compiler(), OPTIONS, "-o", library, source, "-lm", "-lc"};
+    memcpy(c->arguments, fixed, sizeof fixed);
+    c->n = VPPS_COUNT(fixed);
+    if (has_fma()) c->arguments[c->n++] = "-mfma";
+    const char *flags = getenv("VPPS_CXXFLAGS");
+    bool fits = snprintf(c->flags, sizeof c->flags, "%s", flags ? flags : "") < (int)sizeof c->flags;
+    char *rest = NULL;
+    for (char *flag = strtok_r(c->flags, " ", &rest); flag && fits; flag = strtok_r(NULL, " ", &rest)) {
+        c->arguments[c->n++] = flag;
+        fits = c->n < VPPS_COUNT(c->arguments);
+    }
+    if (!fits) return vpps_fail(VPPS_ARGUMENT, "software SIMT: VPPS_CXXFLAGS is too long");
+    c->arguments[c->n] = NULL;
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- processes */
+
+enum { MAX_ENVIRONMENT = 4096 };
+
+/* The environment with messages in English, so that an error line can be told from others. */
+static void english(char **out) {
+    size_t n = 0;
+    for (char **e = environ; *e && n < MAX_ENVIRONMENT - 2; e++) {
+        if (strncmp(*e, "LC_ALL=", 7) != 0 && strncmp(*e, "LANGUAGE=", 9) != 0) out[n++] = *e;
+    }
+    static char c_locale[] = "LC_ALL=C";
+    out[n++] = c_locale;
+    out[n] = NULL;
+}
+
+/* Reads to the end; keeps what fits, as text. */
+static void read_text(int fd, char *text, size_t room) {
+    size_t n = 0;
+    char rest[1024];
+    for (;;) {
+        const bool fits = n + 1 < room;
+        const ssize_t got = read(fd, fits ? text + n : rest, fits ? room - 1 - n : sizeof rest);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        if (fits) n += (size_t)got;
+    }
+    text[n] = 0;
+}
+
+/* Starts a program (found in PATH) whose output, of both kinds, goes to the pipe's end `to`. Returns an errno. */
+static int spawn(pid_t *process, const char *const *arguments, int to) {
+    char *environment[MAX_ENVIRONMENT];
+    english(environment);
+    posix_spawn_file_actions_t actions;
+    if (posix_spawn_file_actions_init(&actions)) return ENOMEM;
+    int error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (!error) error = posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
+    if (!error) error = posix_spawn_file_actions_adddup2(&actions, to, STDERR_FILENO);
+    if (!error) {
+        error = posix_spawnp(process, arguments[0], &actions, NULL, (char *const *)(uintptr_t)arguments, environment);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+/* Runs a program to its end. *good: it returned 0. `text` gets what it printed. Fails with DEVICE: it cannot be run. */
+static vpps_status run(const char *const *arguments, char *text, size_t room, bool *good) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC)) return vpps_fail(VPPS_IO, "software SIMT: pipe: %s", strerror(errno));
+    pid_t process;
+    const int error = spawn(&process, arguments, ends[1]);
+    close(ends[1]);
+    if (error) {
+        close(ends[0]);
+        return vpps_fail(VPPS_DEVICE, "software SIMT: no C++ compiler: looked for \"%s\" (VPPS_CXX names another): %s",
+                         arguments[0], strerror(error));
+    }
+    read_text(ends[0], text, room);
+    close(ends[0]);
+    int code = 0;
+    pid_t waited;
+    do waited = waitpid(process, &code, 0);
+    while (waited < 0 && errno == EINTR);
+    if (waited < 0) {
+        return vpps_fail(VPPS_DEVICE, "software SIMT: how \"%s\" ended is not known: %s", arguments[0],
+                         strerror(errno));
+    }
+    *good = WIFEXITED(code) && WEXITSTATUS(code) == 0;
+    return VPPS_OK;
+}
+
+/* The first line with an error in it, else the first. */
+static vpps_status refused(char *text) {
+    char *error = strstr(text, "error: ");
+    char *line = error ? error : text;
+    while (line > text && line[-1] != '\n') line--;
+    line[strcspn(line, "\n")] = 0;
+    return vpps_fail(VPPS_DEVICE, "software SIMT: %s: %s", compiler(), *line ? line : "failed without a word");
+}
+
+/* The first line that the compiler says of itself; asked again only when it is another one. */
+static vpps_status version(const char **out) {
+    static _Thread_local char name[256], text[1024];
+    *out = text;
+    if (*name && strcmp(name, compiler()) == 0) return VPPS_OK;
+    *name = 0;
+    const char *const arguments[] = {compiler(), "--version", NULL};
+    bool good = false;
+    VPPS_TRY(run(arguments, text, sizeof text, &good));
+    if (!good) return refused(text);
+    text[strcspn(text, "\n")] = 0;
+    snprintf(name, sizeof name, "%s", compiler());
+    return VPPS_OK;
+}
+
+vpps_status vpps_simt_toolchain(char *out, size_t room) {
+    const char *text;
+    VPPS_TRY(version(&text));
+    command c;
+    VPPS_TRY(make_command(&c, "", ""));
+    int n = snprintf(out, room, "%s:", text);
+    for (uint32_t i = 0; i < c.n && n < (int)room; i++) {
+        n += snprintf(out + n, room - (size_t)n, " %s", c.arguments[i]);
+    }
+    return n < (int)room ? VPPS_OK : vpps_fail(VPPS_ARGUMENT, "software SIMT: VPPS_CXX is too long");
+}
+
+/* ---------------------------------------------------------------- files */
+
+static vpps_status write_file(const char *path, const void *bytes, size_t size) {
+    FILE *f = fopen(path, "wbxe");
+    if (!f) return vpps_fail(VPPS_IO, "software SIMT: %s: %s", path, strerror(errno));
+    const bool written = fwrite(bytes, 1, size, f) == size;
+    if (fclose(f) || !written) return vpps_fail(VPPS_IO, "software SIMT: %s: %s", path, strerror(errno));
+    return VPPS_OK;
+}
+
+vpps_status vpps_simt_with_file(const char *name, const void *bytes, size_t size,
+                                vpps_status (*use)(const char *path, void *context), void *context) {
+    const char *temporary = getenv("TMPDIR");
+    char folder[PATH_MAX - 64], path[PATH_MAX];
+    const int n = snprintf(folder, sizeof folder, "%s/vpps-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+    if (n >= (int)sizeof folder || !mkdtemp(folder)) {
+        return vpps_fail(VPPS_IO, "software SIMT: no temporary folder %.200s: %s", folder, strerror(errno));
+    }
+    snprintf(path, sizeof path, "%s/%.32s", folder, name);
+    vpps_status status = write_file(path, bytes, size);
+    if (status == VPPS_OK) status = use(path, context);
+    unlink(path);
+    rmdir(folder);
+    return status;
+}
+
+static vpps_status read_file(const char *path, void **bytes, size_t *size) {
+    FILE *f = fopen(path, "rbe");
+    if (!f) return vpps_fail(VPPS_IO, "software SIMT: %s: %s", path, strerror(errno));
+    size_t room = 0;
+    char *content = NULL;
+    bool enough = true;
+    *size = 0;
+    do {
+        enough = VPPS_RESERVE(content, room, *size + 65536);
+        if (enough) *size += fread(content + *size, 1, room - *size, f);
+    } while (enough && !feof(f) && !ferror(f));
+    const bool failed = ferror(f);
+    fclose(f);
+    if (enough && !failed) {
+        *bytes = content;
+        return VPPS_OK;
+    }
+    free(content);
+    return failed ? vpps_fail(VPPS_IO, "software SIMT: cannot read %s", path)
+                  : vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
+}
+
+struct compiled {
+    void **library;
+    size_t *size;
+};
+
+static vpps_status compile_file(const char *path, void *context) {
+    const struct compiled *c = context;
+    char library[PATH_MAX + 8], text[16384];
+    snprintf(library, sizeof library, "%s.so", path);
+    command to;
+    VPPS_TRY(make_command(&to, path, library));
+    bool good = false;
+    vpps_status status = run(to.arguments, text, sizeof text, &good);
+    if (status == VPPS_OK) status = good ? read_file(library, c->library, c->size) : refused(text);
+    unlink(library);
+    return status;
+}
+
+vpps_status vpps_simt_compile(const char *text, size_t text_bytes, void **library, size_t *size) {
+    struct compiled c = {library, size};
+    return vpps_simt_with_file("kernel.cc", text, text_bytes, compile_file, &c);
+}

@@ -1,0 +1,74 @@
+/* fiber.h - fibers: stacks that take turns on one thread, for software SIMT. A switch is a dozen instructions of
+ * x86-64; elsewhere, or built with -DVPPS_SIMT_UCONTEXT=1, it is POSIX's swapcontext, which is ten times slower.
+ * Floating-point modes and signal masks are not switched: kernels change neither.
+ */
+#ifndef VPPS_SIMT_FIBER_H
+#define VPPS_SIMT_FIBER_H
+
+#include "base/base.h"
+
+#if !defined(VPPS_SIMT_UCONTEXT) && !(defined(__x86_64__) && defined(__LP64__))
+#define VPPS_SIMT_UCONTEXT 1
+#elif !defined(VPPS_SIMT_UCONTEXT)
+#define VPPS_SIMT_UCONTEXT 0
+#endif
+
+#if VPPS_SIMT_UCONTEXT
+#include <ucontext.h>
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define VPPS_SIMT_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define VPPS_SIMT_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define VPPS_SIMT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define VPPS_SIMT_TSAN 1
+#endif
+#endif
+#ifndef VPPS_SIMT_ASAN
+#define VPPS_SIMT_ASAN 0
+#endif
+#ifndef VPPS_SIMT_TSAN
+#define VPPS_SIMT_TSAN 0
+#endif
+
+typedef struct vpps_fiber {
+#if VPPS_SIMT_UCONTEXT
+    ucontext_t context;
+#else
+    void *stack; /* its pointer, while another fiber runs */
+#endif
+#if VPPS_SIMT_ASAN
+    const void *bottom; /* what AddressSanitizer wants to know */
+    size_t bytes;
+    void *fake_stack;
+#endif
+} vpps_fiber;
+
+/* Stacks of many fibers, in one mapping; a page is only there once it was touched. */
+typedef struct vpps_fiber_stacks {
+    char *memory;
+    size_t n;
+} vpps_fiber_stacks;
+
+vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n);
+void vpps_fiber_stacks_destroy(vpps_fiber_stacks *stacks);
+
+/* Makes `fiber` one that will call start(argument) on stack number `i`. What ran on that stack before is forgotten.
+ * start() must not return: its last act is vpps_fiber_leave. */
+void vpps_fiber_prepare(vpps_fiber *fiber, const vpps_fiber_stacks *stacks, size_t i, void (*start)(void *),
+                        void *argument);
+
+/* Goes on with `to`; returns when some fiber goes on with `from`. A thread's own stack needs no preparing to be `from`. */
+void vpps_fiber_switch(vpps_fiber *from, vpps_fiber *to);
+
+/* As above, but `from` will never be gone on with. */
+_Noreturn void vpps_fiber_leave(vpps_fiber *from, vpps_fiber *to);
+
+#endif

@@ -1,0 +1,87 @@
+/* load.c - makes a kernel's source a library of this process: text, compiler or disk cache, dlopen. */
+#include "codegen/cache.h"
+#include "runtime/simt/compiler.h"
+#include "runtime/simt/fiber.h"
+#include "runtime/simt/kernel.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+extern const char vpps_template_simt_cuda[]; /* interp_templates/simt_cuda.h */
+
+/* Built-ins, the source, and behind it what lets the kernel be found. The source is in a namespace without a name: else
+ * inline functions are of other sections than the rest, and so are the __shared__ variables in them, which all must share
+ * one. *text is malloc'd. */
+static vpps_status make_text(const char *source, char **text, size_t *bytes) {
+    static const char before[] = "namespace {\n#line 1 \"kernel\"\n", after[] = "\n}\nVPPS_SIMT_EXPORT(vpps_kernel)\n";
+    const size_t room = strlen(vpps_template_simt_cuda) + strlen(before) + strlen(source) + strlen(after) + 1;
+    *text = malloc(room);
+    if (!*text) return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
+    *bytes = (size_t)snprintf(*text, room, "%s%s%s%s", vpps_template_simt_cuda, before, source, after);
+    return VPPS_OK;
+}
+
+static vpps_status open_file(const char *path, void *context) {
+    vpps_simt_kernel *kernel = context;
+    kernel->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!kernel->handle) return vpps_fail(VPPS_DEVICE, "software SIMT: %s", dlerror());
+    kernel->library = dlsym(kernel->handle, "vpps_simt_exported");
+    return kernel->library ? VPPS_OK : vpps_fail(VPPS_DEVICE, "software SIMT: %s", dlerror());
+}
+
+/* *library, malloc'd: from the cache where *cached, else compiled; *cached says which it was. A cache that cannot be
+ * written is no failure. */
+static vpps_status make_library(const vpps_cache_key *key, void **library, size_t *size, bool *cached,
+                                double *seconds) {
+    *library = NULL;
+    *seconds = 0;
+    *cached = *cached && vpps_cache_read(key, library, size, NULL) == VPPS_OK && *library;
+    if (*cached) return VPPS_OK;
+    const uint64_t start = vpps_now_ns();
+    VPPS_TRY(vpps_simt_compile(key->source, key->source_bytes, library, size));
+    *seconds = (double)(vpps_now_ns() - start) * 1e-9;
+    (void)vpps_cache_write(key, *library, *size);
+    return VPPS_OK;
+}
+
+static vpps_status load(vpps_simt_kernel *kernel, const vpps_cache_key *key, bool *cached, double *seconds) {
+    void *library;
+    size_t size;
+    VPPS_TRY(make_library(key, &library, &size, cached, seconds));
+    vpps_status status = vpps_simt_with_file("kernel.so", library, size, open_file, kernel);
+    free(library);
+    return status;
+}
+
+vpps_status vpps_simt_load(vpps_simt_kernel **out, const char *source, const char *description, double *seconds) {
+    if (VPPS_SIMT_TSAN) return vpps_fail(VPPS_DEVICE, "software SIMT cannot run under ThreadSanitizer");
+    char *text = NULL, toolchain[2048];
+    vpps_cache_key key = {.kind = "simt", .description = description, .toolchain = toolchain};
+    vpps_simt_kernel *kernel = calloc(1, sizeof *kernel);
+    vpps_status status = kernel ? VPPS_OK : vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
+    if (status == VPPS_OK) status = make_text(source, &text, &key.source_bytes);
+    if (status == VPPS_OK) status = vpps_simt_toolchain(toolchain, sizeof toolchain);
+    if (status == VPPS_OK) {
+        key.source = text;
+        bool cached = true;
+        status = load(kernel, &key, &cached, seconds);
+        if (status != VPPS_OK && cached) { /* it may need another C library: compiled anew */
+            cached = false;
+            status = load(kernel, &key, &cached, seconds);
+        }
+    }
+    free(text);
+    if (status == VPPS_OK) {
+        *out = kernel;
+    } else {
+        vpps_simt_unload(kernel);
+    }
+    return status;
+}
+
+void vpps_simt_unload(vpps_simt_kernel *kernel) {
+    if (!kernel) return;
+    vpps_simt_grid_destroy(kernel->grid);
+    if (kernel->handle) dlclose(kernel->handle);
+    free(kernel);
+}
