@@ -53,16 +53,21 @@ static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *
     }
 }
 
+/* The parameter of this name, or VPPS_NO_PARAM. Sets no message. */
+static vpps_param find_name(const vpps_model *model, const char *name) {
+    for (size_t i = 0; i < model->n_params; i++) {
+        if (!strcmp(model->params[i].name, name)) return (vpps_param)i;
+    }
+    return VPPS_NO_PARAM;
+}
+
 static vpps_status check_name(const vpps_model *model, const char *name) {
     if (!name || !*name) return vpps_fail(VPPS_ARGUMENT, "parameter: the name is empty");
     for (const char *c = name; *c; c++) {
         if ((unsigned char)*c < 0x20) return vpps_fail(VPPS_ARGUMENT, "parameter: the name holds a control character");
     }
-    vpps_param same;
-    if (vpps_param_find(model, name, &same) == VPPS_OK) {
-        return vpps_fail(VPPS_ARGUMENT, "parameter %s: there is one of this name already", name);
-    }
-    return VPPS_OK;
+    if (find_name(model, name) == VPPS_NO_PARAM) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "parameter %s: there is one of this name already", name);
 }
 
 static vpps_status add(vpps_model *model, vpps_param *out, const char *name, vpps_parameter_data p,
@@ -132,13 +137,8 @@ vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_
 }
 
 vpps_status vpps_param_find(const vpps_model *model, const char *name, vpps_param *out) {
-    for (size_t i = 0; i < model->n_params; i++) {
-        if (!strcmp(model->params[i].name, name)) {
-            *out = (vpps_param)i;
-            return VPPS_OK;
-        }
-    }
-    *out = VPPS_NO_PARAM;
+    *out = find_name(model, name);
+    if (*out != VPPS_NO_PARAM) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "parameter %s: the model has none of this name", name);
 }
 

@@ -249,6 +249,24 @@ START_TEST(model_errors)
     }
 END_TEST
 
+/* A message is a failure's: what succeeds leaves the last one as it is. */
+START_TEST(success_leaves_the_message)
+    {
+        vpps_model *m;
+        vpps_param p;
+        TEST_OK(vpps_model_create(&m, 1));
+        TEST_OK(vpps_add_matrix(m, &p, "W", 4, 3, NULL));
+        TEST_OK(vpps_add_vector(m, &p, "b", 4, NULL));
+        TEST_OK(vpps_add_lookup(m, &p, "E", 6, 3, 1, NULL));
+        TEST_OK(vpps_param_find(m, "b", &p));
+        ck_assert_str_eq(vpps_error_message(), "");
+        TEST_FAILS(vpps_param_find(m, "absent", &p), VPPS_ARGUMENT, "absent");
+        TEST_OK(vpps_add_vector(m, &p, "c", 4, NULL));
+        ck_assert_msg(strstr(vpps_error_message(), "absent"), "%s", vpps_error_message());
+        vpps_model_destroy(m);
+    }
+END_TEST
+
 static void moments(const float *x, size_t n, double *mean, double *deviation, double *low, double *high) {
     double sum = 0, squares = 0;
     *low = *high = (double)x[0];
@@ -419,6 +437,7 @@ int main(void) {
     tcase_add_test(t, shapes_of_results);
     tcase_add_test(t, first_error_stays);
     tcase_add_test(t, model_errors);
+    tcase_add_test(t, success_leaves_the_message);
     tcase_add_test(t, initialisers);
     tcase_add_test(t, no_allocation_once_warm);
     tcase_add_test(t, ever_new_shapes_do_not_grow);
