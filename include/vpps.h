@@ -248,7 +248,8 @@ VPPS_API vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, u
 VPPS_API vpps_node vpps_gather_all(vpps_graph *g, uint32_t output, uint32_t rows, uint32_t cols);
 
 VPPS_API vpps_node vpps_pull(vpps_graph *g, uint32_t rows, uint32_t cols); /* a node given when applied */
-VPPS_API uint32_t vpps_pull_index(vpps_graph *g); /* an integer given when applied: an index for lookup, a klass */
+/* An integer given when applied: an index for lookup, a klass. At most 65,535 a cell. */
+VPPS_API uint32_t vpps_pull_index(vpps_graph *g);
 
 VPPS_API vpps_status vpps_scatter(vpps_graph *g, vpps_node x); /* outputs 0, 1, ... in order of the calls */
 VPPS_API vpps_status vpps_push(vpps_graph *g, vpps_node x);

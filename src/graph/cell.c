@@ -69,7 +69,12 @@ vpps_node vpps_pull(vpps_graph *g, uint32_t rows, uint32_t cols) {
 uint32_t vpps_pull_index(vpps_graph *g) {
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     if (need_recording(g, "pull_index") != VPPS_OK) return vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
-    return VPPS_PULLED_INDEX | g->recording->n_indices++;
+    vpps_cell_data *c = g->recording;
+    if (c->n_indices == VPPS_MAX_PULLED_INDICES) {
+        return vpps_graph_fail(g, VPPS_ARGUMENT, "pull_index: cell %s pulls %u indices already; expected no more",
+                               c->name, c->n_indices);
+    }
+    return VPPS_PULLED_INDEX | c->n_indices++;
 }
 
 bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number) {

@@ -187,8 +187,10 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
  * it is a list. False, and the graph fails, when x is not a node of this graph. `what` names the op that asks. */
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, bool *list);
 
-/* Integers from vpps_pull_index are marked by these bits; false when `value` is a plain integer. */
+/* Integers from vpps_pull_index are marked by these bits; false when `value` is a plain integer. One number is missing:
+ * marked, it would be VPPS_NO_NODE. */
 #define VPPS_PULLED_INDEX 0xffff0000u
+#define VPPS_MAX_PULLED_INDICES 0xffffu
 bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number);
 
 /* Writes g->flat; nothing to do when it is current. Fails with MEMORY, or the graph's error. */

@@ -438,6 +438,39 @@ START_TEST(recording_errors)
     }
 END_TEST
 
+/* One index more than can be told apart was once taken for the first. */
+START_TEST(pulled_indices_are_limited)
+    {
+        enum { MOST = 65535 };
+        network n = open_network();
+        vpps_graph *g = n.g;
+        vpps_cell c;
+        for (uint32_t more = 0; more < 2; more++) {
+            TEST_OK(vpps_cell_begin(g, "many"));
+            uint32_t last = 0;
+            for (uint32_t i = 0; i < MOST; i++) last = vpps_pull_index(g);
+            TEST_OK(vpps_graph_status(g));
+            if (more) ck_assert_uint_eq(vpps_pull_index(g), VPPS_NO_NODE);
+            vpps_push(g, vpps_sum_elements(g, vpps_lookup(g, n.E, last)));
+            if (!more) TEST_OK(vpps_cell_end(g, &c));
+            if (more) TEST_FAILS(vpps_cell_end(g, &c), VPPS_ARGUMENT, "pull_index: cell many pulls 65535 indices");
+        }
+        uint32_t *indices = calloc(MOST, sizeof *indices); /* the last is the one that is looked up */
+        ck_assert_ptr_nonnull(indices);
+        indices[MOST - 1] = WORDS - 1;
+        const vpps_node by_cell = vpps_pushed(g, vpps_apply(g, 0, 0, NULL, 0, NULL, MOST, indices), 0);
+        const vpps_node nodes[] = {by_cell, vpps_sum_elements(g, vpps_lookup(g, n.E, WORDS - 1))};
+        float values[2];
+        vpps_handle *h;
+        TEST_OK(vpps_handle_create(&h, n.model, NULL));
+        TEST_OK(vpps_forward(h, g, 2, nodes, (float *[]){&values[0], &values[1]}));
+        ck_assert_float_eq(values[0], values[1]);
+        vpps_handle_destroy(h);
+        free(indices);
+        close_network(&n);
+    }
+END_TEST
+
 START_TEST(nodes_of_a_cell_stay_inside)
     {
         network n = open_network();
@@ -487,6 +520,7 @@ int main(void) {
     tcase_add_test(t, training_gives_equal_bits);
     tcase_add_test(t, applying_checks_counts_and_shapes);
     tcase_add_test(t, recording_errors);
+    tcase_add_test(t, pulled_indices_are_limited);
     tcase_add_test(t, nodes_of_a_cell_stay_inside);
     tcase_add_test(t, cells_outlive_a_clear);
     suite_add_tcase(s, t);
