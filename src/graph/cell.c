@@ -96,7 +96,8 @@ static vpps_status add_output(vpps_graph *g, const char *what, vpps_node x, uint
         return vpps_graph_status(g);
     }
     if (*n + 1u > *capacity && !vpps_grow(outputs, capacity, *n + 1u, sizeof **outputs)) {
-        return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", g->recording->name);
+        vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", g->recording->name);
+        return vpps_graph_status(g);
     }
     (*outputs)[(*n)++] = x;
     return VPPS_OK;

@@ -1,0 +1,82 @@
+/* test_memory.c - every allocation of the calling thread refused in turn: the call says MEMORY, and the next one works.
+ *
+ * malloc, calloc and realloc are replaced for that, as glibc allows; a sanitizer has its own. */
+#include "common/testing.h"
+#include "graph/model.h"
+#include "runtime/small_network.h"
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define CAN_REFUSE 1
+#else
+#define CAN_REFUSE 0
+#endif
+
+static _Thread_local uint32_t left; /* allocations until one is refused, that one counted; 0: none will be */
+
+#if CAN_REFUSE
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t n, size_t bytes);
+void *__libc_realloc(void *old, size_t bytes);
+
+static bool refused(void) { return left > 0 && --left == 0; }
+
+void *malloc(size_t bytes) { return refused() ? NULL : __libc_malloc(bytes); }
+void *calloc(size_t n, size_t bytes) { return refused() ? NULL : __libc_calloc(n, bytes); }
+void *realloc(void *old, size_t bytes) { return refused() ? NULL : __libc_realloc(old, bytes); }
+#endif
+
+/* Makes the call with allocation number k refused; false: it made fewer. A call that was refused one says MEMORY. */
+#define REFUSING(k, call)                                                                                              \
+    (left = (k), refusing_status = (call), refusing_came = left == 0, left = 0, check_refused(k, #call))
+static vpps_status refusing_status;
+static bool refusing_came;
+
+static bool check_refused(uint32_t k, const char *call) {
+    const vpps_status expected = refusing_came ? VPPS_MEMORY : VPPS_OK;
+    ck_assert_msg(refusing_status == expected, "%s, allocation %u %s: %s: %s", call, k,
+                  refusing_came ? "refused" : "not reached", vpps_status_name(refusing_status), vpps_error_message());
+    return refusing_came;
+}
+
+/* ---------------------------------------------------------------- recording */
+
+/* Looks at no status but the last one. */
+static vpps_status record(const small_network *n, vpps_cell *cell) {
+    vpps_graph *g = n->g;
+    VPPS_TRY(vpps_cell_begin(g, "cell"));
+    const vpps_node h = vpps_gather(g, 0, 0, SN_HIDDEN, 1), x = vpps_lookup(g, n->E, vpps_pull_index(g));
+    const vpps_node next = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, h));
+    vpps_scatter(g, next);
+    vpps_push(g, vpps_add(g, next, vpps_pull(g, SN_HIDDEN, 1)));
+    return vpps_cell_end(g, cell);
+}
+
+START_TEST(a_cell_is_recorded_whole_or_not_at_all)
+    {
+        bool more = true;
+        for (uint32_t k = 1; more; k++) {
+            small_network n;
+            vpps_cell cell;
+            const uint32_t word = 3;
+            sn_open(&n, 1);
+            more = REFUSING(k, record(&n, &cell));
+            if (more) TEST_OK(record(&n, &cell));
+            const vpps_node start = vpps_parameter(n.g, n.b);
+            const vpps_vertex child = vpps_source(n.g, 1, &start);
+            const vpps_vertex v = vpps_apply(n.g, cell, 1, &child, 1, &start, 1, &word);
+            ck_assert_uint_ne(vpps_scattered(n.g, v, 0), VPPS_NO_NODE);
+            ck_assert_uint_ne(vpps_pushed(n.g, v, 0), VPPS_NO_NODE);
+            TEST_OK(vpps_graph_status(n.g));
+            sn_close(&n);
+        }
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("memory");
+    TCase *t = tcase_create("memory");
+    tcase_set_timeout(t, 60);
+    if (CAN_REFUSE) tcase_add_test(t, a_cell_is_recorded_whole_or_not_at_all);
+    suite_add_tcase(suite, t);
+    return test_main(suite);
+}
