@@ -83,11 +83,9 @@ static bool prepare_tables(vpps_schedule_work *w) {
 static bool place_entries(vpps_schedule_work *w, vpps_group *group) {
     const vpps_signature *s = &w->g->signatures[group->signature];
     uint32_t p = s->param, count = w->g->model->params[p].count, words = vpps_words(s);
-    if (!w->stamps[p]) {
-        w->stamps[p] = calloc(count, sizeof **w->stamps);
-        w->slots[p] = malloc(count * sizeof **w->slots);
-        if (!w->stamps[p] || !w->slots[p]) return false;
-    }
+    if (!w->slots[p]) w->slots[p] = malloc(count * sizeof **w->slots);
+    if (!w->stamps[p]) w->stamps[p] = calloc(count, sizeof **w->stamps);
+    if (!w->slots[p] || !w->stamps[p]) return false;
     group->gradient_base = vpps_take_pool(w, 0);
     for (uint32_t j = 0; j < group->n; j++) {
         uint32_t row = w->flat->nodes[w->order[group->first + j]].imm;

@@ -72,11 +72,64 @@ START_TEST(a_cell_is_recorded_whole_or_not_at_all)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- batches */
+
+typedef struct trained {
+    float loss, inferred, *values;
+    size_t n_values;
+} trained;
+
+/* One batch and one inference; allocation k of one of them (0: of none) is refused and the call made again. */
+static bool train(trained *t, uint32_t k, bool inferring) {
+    small_network n;
+    vpps_handle *h;
+    vpps_options o = sn_options(2, VPPS_ADAM);
+    o.caller = VPPS_CALLER_FREE;
+    sn_open(&n, 1);
+    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    const vpps_node loss = sn_build(&n, 3, 1);
+    bool came = false;
+    if (k && !inferring) came = REFUSING(k, vpps_fb(h, n.g, loss, NULL));
+    if (inferring || came || !k) TEST_OK(vpps_fb(h, n.g, loss, NULL));
+    TEST_OK(vpps_sync_latest_loss(h, &t->loss));
+    float *const outs[] = {&t->inferred};
+    const vpps_node other = sn_build(&n, 6, 1);
+    if (k && inferring) came = REFUSING(k, vpps_forward(h, n.g, 1, &other, outs));
+    if (!inferring || came || !k) TEST_OK(vpps_forward(h, n.g, 1, &other, outs));
+    TEST_OK(vpps_handle_pull(h));
+    t->values = sn_values(&n, &t->n_values);
+    vpps_handle_destroy(h);
+    sn_close(&n);
+    return came;
+}
+
+START_TEST(a_batch_that_found_no_memory_can_be_run_again)
+    {
+        trained right, t;
+        train(&right, 0, false);
+        bool more = true;
+        uint32_t k = 1;
+        for (; more; k++) {
+            more = train(&t, k, _i);
+            ck_assert_float_eq(t.loss, right.loss);
+            ck_assert_float_eq(t.inferred, right.inferred);
+            ck_assert_msg(!memcmp(t.values, right.values, right.n_values * sizeof(float)),
+                          "other parameters after allocation %u was refused", k);
+            free(t.values);
+        }
+        ck_assert_uint_gt(k, 10);
+        free(right.values);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("memory");
     TCase *t = tcase_create("memory");
     tcase_set_timeout(t, 60);
-    if (CAN_REFUSE) tcase_add_test(t, a_cell_is_recorded_whole_or_not_at_all);
+    if (CAN_REFUSE) {
+        tcase_add_test(t, a_cell_is_recorded_whole_or_not_at_all);
+        tcase_add_loop_test(t, a_batch_that_found_no_memory_can_be_run_again, 0, 2);
+    }
     suite_add_tcase(suite, t);
     return test_main(suite);
 }

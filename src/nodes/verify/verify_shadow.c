@@ -92,7 +92,10 @@ static uint32_t add_reader(vpps_verifier *v, uint32_t set) {
     vpps_reader_sets *s = &v->sets;
     uint32_t n = 0;
     bool placed = false;
-    if (!s->n_sets && intern_set(s, s->scratch, 0) == UINT32_MAX) return UINT32_MAX;
+    if (!s->n_sets && intern_set(s, s->scratch, 0) == UINT32_MAX) {
+        v->status = VPPS_MEMORY;
+        return UINT32_MAX;
+    }
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
         if (is_before(v, s->epochs[i])) continue;
         if (!placed && s->epochs[i] > v->epoch) {
