@@ -1,9 +1,10 @@
 /* cache.c - `vpps cache`: the compiled kernels on disk, listed, removed, or where they are. */
-#include "cache.h"
+#include "cli/cache.h"
 
 #include "base/base.h"
+#include "cli/failure.h"
+#include "cli/json.h"
 #include "codegen/cache.h"
-#include "report.h"
 
 #include <errno.h>
 #include <inttypes.h>

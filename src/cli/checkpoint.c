@@ -7,9 +7,10 @@
  *                             words, a line each; a network has some of them
  *     train.*                 the position
  */
-#include "checkpoint.h"
+#include "cli/checkpoint.h"
 #include "base/base.h"
-#include "task.h"
+#include "cli/corpus_read.h"
+#include "cli/task.h"
 
 #include <inttypes.h>
 
@@ -165,7 +166,7 @@ static vpps_status take_options(const char *path, settings *s, corpus *c) {
         if (other_data && (rows[i].flags & OPTION_DATA) && rows[i].row.kind == OPTION_TEXT) continue;
         VPPS_TRY(take_option(path, s, c, &rows[i], s->given[i]));
     }
-    if (s->command == COMMAND_TRAIN && options_given(s, "generate") && corpus_from_files(s)) {
+    if (s->command == COMMAND_TRAIN && options_given(s, "generate") && options_name_files(s)) {
         return vpps_fail(VPPS_ARGUMENT, "%s was made with %s: training cannot resume with --generate", path,
                          corpus_name(s));
     }

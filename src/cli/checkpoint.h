@@ -2,7 +2,7 @@
 #ifndef VPPS_CLI_CHECKPOINT_H
 #define VPPS_CLI_CHECKPOINT_H
 
-#include "session.h"
+#include "cli/session.h"
 
 /* Where training stands. A checkpoint taken in the middle of an epoch continues with the next batch of it. */
 typedef struct position {

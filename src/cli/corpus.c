@@ -1,164 +1,8 @@
-/* corpus.c - the parts of the data, whatever their kind; what a kind means is in its task. */
-#include "corpus.h"
+/* corpus.c - the parts of the data, whatever their kind. */
+#include "cli/corpus.h"
 #include "base/base.h"
-#include "data_files.h"
-#include "io/file.h"
-#include "task.h"
 
-const char *const split_names[N_SPLITS] = {"train", "dev", "test"};
 const char *const vocab_names[N_VOCABS] = {"vocabulary", "characters", "class_names", "lexicon"};
-
-/* ---------------------------------------------------------------- sources */
-
-bool corpus_from_files(const settings *s) {
-    bool any = s->data != NULL;
-    for (int i = 0; i < N_SPLITS; i++) any |= s->parts[i] != NULL;
-    return any;
-}
-
-const char *corpus_name(const settings *s) {
-    if (s->command == COMMAND_EVAL && s->parts[s->split]) return s->parts[s->split];
-    if (s->data) return s->data;
-    for (int i = 0; i < N_SPLITS; i++) {
-        if (s->parts[i]) return s->parts[i];
-    }
-    const task *t = task_for(s);
-    return t->generated ? t->generated : s->generate == NET_COMPLETE_TREES ? "complete trees" : "listops";
-}
-
-static vpps_status read_text(const char *path, const char *ending, char *name, size_t n, task_text *text) {
-    char *bytes;
-    const int len = snprintf(name, n, "%s%s", path, ending);
-    if (len < 0 || (size_t)len >= n) return vpps_fail(VPPS_IO, "%s%s: the path is too long", path, ending);
-    VPPS_TRY(vpps_file_read_all(name, &bytes, &text->len));
-    if (!bytes) bytes = calloc(1, 1); /* an empty file */
-    if (!bytes) return vpps_fail(VPPS_MEMORY, "no memory for %s", name);
-    text->name = name;
-    text->text = bytes;
-    return VPPS_OK;
-}
-
-static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); } /* its tasks only read it */
-
-static vpps_status read_split(corpus *c, const settings *s, int which, int wanted) {
-    const task *t = task_for(s);
-    char path[4096], names[2][4096], endings[2][64] = {"", ""};
-    if (t->paired) {
-        if (!s->source || !s->target) {
-            return vpps_fail(VPPS_ARGUMENT,
-                             "--source and --target must tell how the files of a pair end, as --source de --target en");
-        }
-        snprintf(endings[0], sizeof endings[0], ".%s", s->source);
-        snprintf(endings[1], sizeof endings[1], ".%s", s->target);
-    }
-    VPPS_TRY(data_file(s, which, wanted, endings[0], path, sizeof path));
-    if (!*path) return VPPS_OK;
-    task_text texts[2] = {{0}};
-    vpps_status status = read_text(path, endings[0], names[0], sizeof names[0], &texts[0]);
-    if (status == VPPS_OK && t->paired) status = read_text(path, endings[1], names[1], sizeof names[1], &texts[1]);
-    if (status == VPPS_OK) status = t->read(c, s, &c->split[which], &texts[0], t->paired ? &texts[1] : NULL);
-    c->split[which].present = status == VPPS_OK;
-    free_text(&texts[0]);
-    free_text(&texts[1]);
-    return status;
-}
-
-/* Every part has its own seed; the others are drawn in the same way as the training examples, so that short ones come
- * again (exclude_training_examples). */
-static vpps_status generate_split(corpus *c, const settings *s, int which) {
-    const uint64_t seed = vpps_mix64(s->seed * N_SPLITS + (uint64_t)which);
-    const uint32_t n = which == SPLIT_TRAIN ? s->examples : vpps_max_u32(s->examples / 10, 100);
-    c->split[which].present = true;
-    return task_for(s)->generate(c, s, &c->split[which], seed, n);
-}
-
-vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x) {
-    memset(x, 0, sizeof *x);
-    return task_of(kind)->example(c, split, i, x);
-}
-
-/* ---------------------------------------------------------------- the examples that can be used */
-
-static vpps_status list_usable(corpus *c, const settings *s, int which) {
-    corpus_split *split = &c->split[which];
-    const task *t = task_for(s);
-    const bool training = which == SPLIT_TRAIN && s->command != COMMAND_EVAL;
-    split->examples = calloc((size_t)split->n_all + 1, sizeof *split->examples);
-    if (!split->examples) return vpps_fail(VPPS_MEMORY, "no memory for %u %s", split->n_all, t->examples);
-    for (uint32_t i = 0; i < split->n_all; i++) {
-        net_example x;
-        if (t->usable) VPPS_TRY(corpus_example(c, s->network->kind, split, i, &x));
-        if (!t->usable || t->usable(&x, s, training)) split->examples[split->n_examples++] = i;
-    }
-    if (split->n_examples) return VPPS_OK;
-    return vpps_fail(VPPS_FORMAT, "none of the %u %s %s has %s", split->n_all, split_names[which], t->examples,
-                     t->lacks ? t->lacks : "any content");
-}
-
-static uint64_t hash_ids(uint64_t h, const uint32_t *ids, uint32_t n) {
-    h = vpps_mix64(h + n);
-    for (uint32_t i = 0; ids && i < n; i++) h = vpps_mix64(h + ids[i]);
-    return h;
-}
-
-/* Inputs that are equal as the network sees them have equal hashes; at 64 bits, others do not meet. */
-static uint64_t hash_example(const net_example *x) {
-    uint64_t h = hash_ids(0, x->sentence.words, x->sentence.n_words);
-    for (uint32_t k = 0; x->tree && k < x->tree->n_nodes; k++) {
-        const vpps_tree_node *node = &x->tree->nodes[k];
-        h = vpps_mix64(h + (node->left < 0 ? 2 * (uint64_t)node->word + 1 : 2 * (uint64_t)node->left));
-    }
-    if (x->lattice) {
-        const vpps_lattice *l = x->lattice;
-        for (uint32_t a = 0; a < l->first_arc[l->n_nodes]; a++) {
-            h = vpps_mix64(h + ((uint64_t)l->arcs[a].from << 32 | l->arcs[a].id));
-        }
-    }
-    return h;
-}
-
-static int compare_u64(const void *a, const void *b) {
-    uint64_t x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
-static vpps_status hash_split(corpus *c, net_kind kind, const corpus_split *split, uint64_t *hashes) {
-    for (uint32_t i = 0; i < split->n_examples; i++) {
-        net_example x;
-        VPPS_TRY(corpus_example(c, kind, split, split->examples[i], &x));
-        hashes[i] = hash_example(&x);
-    }
-    return VPPS_OK;
-}
-
-/* Takes from generated splits the examples that were trained on: what is measured there has not been seen. */
-static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
-    const corpus_split *train = &c->split[SPLIT_TRAIN];
-    uint64_t *seen = malloc((size_t)train->n_examples * sizeof *seen), *hashes = NULL;
-    vpps_status status = seen ? hash_split(c, kind, train, seen) : vpps_fail(VPPS_MEMORY, "no memory for hashes");
-    if (status == VPPS_OK) qsort(seen, train->n_examples, sizeof *seen, compare_u64);
-    for (int which = SPLIT_DEV; which < N_SPLITS && status == VPPS_OK; which++) {
-        corpus_split *split = &c->split[which];
-        if (!split->present) continue;
-        free(hashes);
-        hashes = malloc((size_t)split->n_examples * sizeof *hashes);
-        status = hashes ? hash_split(c, kind, split, hashes) : vpps_fail(VPPS_MEMORY, "no memory for hashes");
-        uint32_t kept = 0;
-        for (uint32_t i = 0; status == VPPS_OK && i < split->n_examples; i++) {
-            const bool known = bsearch(&hashes[i], seen, train->n_examples, sizeof *seen, compare_u64) != NULL;
-            if (!known) split->examples[kept++] = split->examples[i];
-        }
-        split->n_examples = kept;
-        split->present = kept > 0;
-    }
-    free(hashes);
-    free(seen);
-    return status;
-}
-
-/* ---------------------------------------------------------------- the whole */
 
 static uint32_t vocab_size(const corpus *c, int which) {
     return c->vocab[which] ? vpps_vocab_size(c->vocab[which]) : 0;
@@ -170,7 +14,7 @@ static bool needs_vocab(const settings *s, int which) {
     switch (which) {
     case VOCAB_CHARACTERS: return lattices || s->network->spells;
     case VOCAB_CLASSES: return kind != NET_TREES && kind != NET_TEXT;
-    case VOCAB_LEXICON: return kind == NET_LATTICE_PAIRS || (lattices && (s->lexicon || !corpus_from_files(s)));
+    case VOCAB_LEXICON: return kind == NET_LATTICE_PAIRS || (lattices && (s->lexicon || !options_name_files(s)));
     default: return true;
     }
 }
@@ -188,50 +32,10 @@ vpps_status corpus_check(const corpus *c, const settings *s, const char *path) {
     return vpps_fail(VPPS_FORMAT, "%s: its metadata has %u classes, but %u names of them", path, c->classes, names);
 }
 
-vpps_status corpus_open(corpus *c, settings *s) {
-    const task *t = task_for(s);
-    const bool files = corpus_from_files(s);
-    const int wanted = s->command == COMMAND_EVAL ? (int)s->split : SPLIT_TRAIN;
-    for (int i = 0; i < N_SPLITS; i++) {
-        const bool needed = s->command == COMMAND_TRAIN || i == wanted || (!files && i == SPLIT_TRAIN);
-        if (!needed) continue;
-        VPPS_TRY(files ? read_split(c, s, i, wanted) : generate_split(c, s, i));
-    }
-    if (!c->vocab[VOCAB_WORDS]) {
-        VPPS_TRY(t->learn(c, s));
-        if (c->classes < 2) {
-            return vpps_fail(VPPS_FORMAT, "the training %s have %u class%s, a classifier needs 2 at least", t->examples,
-                             c->classes, c->classes == 1 ? "" : "es");
-        }
-    }
-    corpus_set_sizes(c, s);
-    for (int i = 0; i < N_SPLITS; i++) {
-        if (!c->split[i].present) continue;
-        VPPS_TRY(t->map(c, s, &c->split[i]));
-        VPPS_TRY(list_usable(c, s, i));
-    }
-    if (!files) VPPS_TRY(exclude_training_examples(c, s->network->kind));
-    if (c->split[wanted].present) return VPPS_OK;
-    return vpps_fail(VPPS_FORMAT, "all generated %s %s occur in training, too", split_names[wanted], t->examples);
-}
-
 void corpus_set_sizes(const corpus *c, settings *s) {
     s->net.words = vocab_size(c, VOCAB_WORDS);
     s->net.characters = vocab_size(c, VOCAB_CHARACTERS);
     s->net.classes = c->classes;
-}
-
-vpps_status corpus_read_input(corpus *c, const settings *s, const char *name, const char *text, size_t len) {
-    const task_text input = {name, text, len};
-    corpus_split *split = &c->split[SPLIT_TEST];
-    VPPS_TRY(task_for(s)->read(c, s, split, &input, NULL));
-    split->present = true;
-    VPPS_TRY(task_for(s)->map(c, s, split));
-    split->n_examples = split->n_all;
-    split->examples = malloc(((size_t)split->n_all + 1) * sizeof *split->examples);
-    if (!split->examples) return vpps_fail(VPPS_MEMORY, "no memory for %u %s", split->n_all, task_for(s)->examples);
-    for (uint32_t i = 0; i < split->n_all; i++) split->examples[i] = i;
-    return VPPS_OK;
 }
 
 void corpus_shuffle(const corpus_split *split, uint64_t seed, uint32_t epoch, uint32_t *order) {

@@ -2,7 +2,7 @@
 #ifndef VPPS_CLI_CORPUS_H
 #define VPPS_CLI_CORPUS_H
 
-#include "options.h"
+#include "cli/options.h"
 
 /* The network's vocabularies; a kind of data has some of them. */
 enum {
@@ -50,23 +50,12 @@ typedef struct corpus {
     uint32_t n_texts;
 } corpus;
 
-extern const char *const split_names[N_SPLITS];
 extern const char *const vocab_names[N_VOCABS]; /* in a checkpoint's metadata */
 
 /* What marks the end of a sentence that is to be said, and stands before its first word. */
 #define END_WORD "<eos>"
 
-/* What s trains on or measures, for people: a path or the generator. */
-const char *corpus_name(const settings *s);
-
-/* Does s name files, rather than have data generated? */
-bool corpus_from_files(const settings *s);
-
-/* Reads or generates what s asks for: for training all parts there are, for the other commands one part (train for
- * script). Generated dev and test examples that occur in training are left out. Vocabularies and classes come from the
- * training part, unless c has them already (from a checkpoint); corpus_set_sizes follows. Fails with IO,
- * FORMAT, MEMORY, ARGUMENT; free with corpus_close in any case. */
-vpps_status corpus_open(corpus *c, settings *s);
+/* Frees all that c holds, and clears it. */
 void corpus_close(corpus *c);
 
 /* Has what came from the checkpoint at `path` all that the network needs? Fails with FORMAT. */
@@ -74,12 +63,6 @@ vpps_status corpus_check(const corpus *c, const settings *s, const char *path);
 
 /* Sets s->net's sizes that follow from the vocabularies. */
 void corpus_set_sizes(const corpus *c, settings *s);
-
-/* Takes a text as the test part, for prediction: nothing in it needs a label, and all its examples are used. */
-vpps_status corpus_read_input(corpus *c, const settings *s, const char *name, const char *text, size_t len);
-
-/* Example number i of those read, valid until the next one is asked for. Fails with MEMORY. */
-vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x);
 
 /* The order of an epoch, into order[0 .. n_examples): it follows from seed and epoch alone, so that a resumed epoch has
  * the same one. */

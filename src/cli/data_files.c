@@ -1,7 +1,6 @@
 /* data_files.c - see data_files.h. */
-#include "data_files.h"
+#include "cli/data_files.h"
 #include "base/base.h"
-#include "corpus.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef VPPS_CLI_DATA_FILES_H
 #define VPPS_CLI_DATA_FILES_H
 
-#include "options.h"
+#include "cli/options.h"
 
 /* The path of a part: --train, --dev and --test name theirs; --data names a file, which is the part `wanted`, or a folder
  * whose files tell by their names which part they are. `ending` (".de"; "" for none) must follow and is not in the

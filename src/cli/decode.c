@@ -1,5 +1,5 @@
 /* decode.c - see decode.h. */
-#include "decode.h"
+#include "cli/decode.h"
 #include "base/base.h"
 
 #include <math.h>

@@ -2,14 +2,15 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
-#include "doctor.h"
+#include "cli/doctor.h"
 #include "base/base.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/json.h"
 #include "codegen/compile.h"
-#include "report.h"
 #include "runtime/gpu/cuda_api.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/compiler.h"
-#include "train.h"
 
 #include <gnu/libc-version.h>
 #include <sched.h>

@@ -1,20 +1,8 @@
-/* evaluate.c - `vpps eval`, and the measures of a network. */
-#include "evaluate.h"
+/* evaluate.c - `vpps eval`. */
 #include "base/base.h"
-#include "checkpoint.h"
-#include "report.h"
-#include "train.h"
-
-#include <math.h>
-
-uint32_t measures_first(const task *t, const measures *m) {
-    for (uint32_t i = 0; i < MAX_METRICS && t->metrics[i].name && m->known; i++) {
-        if (isfinite(m->value[i])) return i;
-    }
-    return MAX_METRICS;
-}
-
-bool metric_better(const metric *kind, double a, double b) { return kind->falls ? a < b : a > b; }
+#include "cli/checkpoint.h"
+#include "cli/commands.h"
+#include "cli/report.h"
 
 static vpps_status eval(settings *s, session *x, corpus *c) {
     position p = {0};

@@ -1,5 +1,5 @@
 /* interrupt.c - the handler sets a flag that the training loop reads between batches. */
-#include "interrupt.h"
+#include "cli/interrupt.h"
 
 #include <signal.h>
 #include <string.h>

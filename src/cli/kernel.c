@@ -1,9 +1,11 @@
 /* kernel.c - `vpps kernel`: the source of a network's kernel, or what the compiler says of it. */
 #include "base/base.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/json.h"
+#include "cli/plan.h"
 #include "codegen/emit.h"
 #include "codegen/specialise.h"
-#include "plan.h"
-#include "report.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* log.c - JSON lines. Every object has "event" and "time", the seconds since the run began. */
-#include "log.h"
+#include "cli/log.h"
 #include "base/base.h"
 
 #include <errno.h>

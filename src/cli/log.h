@@ -2,7 +2,7 @@
 #ifndef VPPS_CLI_LOG_H
 #define VPPS_CLI_LOG_H
 
-#include "report.h"
+#include "cli/report.h"
 
 /* NULL path: a log that keeps nothing. `append` continues an existing file. Fails with IO. */
 typedef struct run_log {

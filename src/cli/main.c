@@ -1,9 +1,8 @@
 /* main.c - `vpps COMMAND [NETWORK] [OPTION...]`. */
-#include "cache.h"
-#include "evaluate.h"
-#include "plan.h"
-#include "report.h"
-#include "train.h"
+#include "cli/cache.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/parse.h"
 
 #include <string.h>
 

@@ -1,11 +1,19 @@
-/* options.c - values of options as text, and argp made from the table. */
-#include "options.h"
+/* options.c - what was said, and values of options as text. */
+#include "cli/options.h"
 #include "base/base.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+
+const char *const split_names[N_SPLITS] = {"train", "dev", "test"};
+
+bool options_name_files(const settings *s) {
+    bool any = s->data != NULL;
+    for (int i = 0; i < N_SPLITS; i++) any |= s->parts[i] != NULL;
+    return any;
+}
 
 bool options_given(const settings *s, const char *name) {
     size_t n;
@@ -26,6 +34,14 @@ bool options_apply(const settings *s, const cli_option *o) {
 
 const char *options_text(const settings *s, const cli_option *o) {
     return *(const char *const *)value_of((settings *)(uintptr_t)s, o);
+}
+
+void options_complete(settings *s) {
+    if (isnan(s->lr)) {
+        const bool adaptive = s->optimizer == VPPS_ADAM || s->optimizer == VPPS_ADAMW;
+        s->lr = adaptive ? 0.002f : s->optimizer == VPPS_ADAGRAD ? 0.05f : 0.1f;
+    }
+    if (s->resume && !s->save) s->save = s->resume;
 }
 
 /* ---------------------------------------------------------------- values and text */

@@ -1,11 +1,8 @@
-/* options.h - the command line: one table of options, parsed by argp, kept in checkpoints. */
+/* options.h - the options: one table, from which the command line is parsed (parse.h) and checkpoints are described. */
 #ifndef VPPS_CLI_OPTIONS_H
 #define VPPS_CLI_OPTIONS_H
 
 #include "models.h"
-
-/* Exit codes of every command. */
-enum { EXIT_RUNTIME = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
 typedef enum command_bit {
     COMMAND_TRAIN = 1,
@@ -20,6 +17,7 @@ typedef enum command_bit {
 } command_bit;
 
 enum { SPLIT_TRAIN, SPLIT_DEV, SPLIT_TEST, N_SPLITS };
+extern const char *const split_names[N_SPLITS];
 enum { CALLER_AUTO, CALLER_WORKS, CALLER_FREE };
 
 #define OPTIONS_MAX 128 /* twice what there are */
@@ -65,10 +63,6 @@ typedef struct settings {
     bool given[OPTIONS_MAX]; /* row i of options_rows() was on the command line */
 } settings;
 
-/* Parses the arguments after `vpps COMMAND [NETWORK]` into *s, whose command and network are set. argv[0] is how
- * messages name the program. Ends the process after --help (0) or a mistake (2, with a message on stderr). */
-void options_parse(settings *s, int argc, char **argv);
-
 /* After parsing and after a checkpoint: fills in the defaults that depend on other options. */
 void options_complete(settings *s);
 
@@ -92,6 +86,9 @@ enum { OPTION_SAVED = 1, OPTION_FIXED = 2, OPTION_DATA = 4 };
 
 /* The rows of s's network and of all commands, in a fixed order; *n of them, at most OPTIONS_MAX. */
 const cli_option *options_rows(const settings *s, size_t *n);
+
+/* Does s name files, rather than have data generated? */
+bool options_name_files(const settings *s);
 
 /* Was --NAME on the command line? */
 bool options_given(const settings *s, const char *name);

@@ -1,8 +1,11 @@
 /* plan.c - `vpps plan`: which rows of which matrix would lie in which registers. */
-#include "plan.h"
+#include "cli/plan.h"
 #include "base/base.h"
-#include "checkpoint.h"
-#include "report.h"
+#include "cli/checkpoint.h"
+#include "cli/commands.h"
+#include "cli/corpus_read.h"
+#include "cli/failure.h"
+#include "cli/json.h"
 #include "runtime/gpu/driver.h"
 
 #include <errno.h>
@@ -16,7 +19,7 @@ static vpps_status find_shape(planner *x) {
     position p = {0};
     if (s->model) {
         VPPS_TRY(checkpoint_describe(s->model, s, &x->corpus, &p));
-    } else if (corpus_from_files(s) || options_given(s, "generate") || options_given(s, "examples")) {
+    } else if (options_name_files(s) || options_given(s, "generate") || options_given(s, "examples")) {
         VPPS_TRY(corpus_open(&x->corpus, s));
     } else {
         s->net.words = s->net.characters = WORDS;

@@ -1,8 +1,8 @@
-/* plan.h - `vpps plan` and `vpps kernel`: how a network's matrices lie on a GPU, and the kernel made for that. */
+/* plan.h - what `vpps plan` and `vpps kernel` share: how a network's matrices lie on a GPU, and the kernel made for that. */
 #ifndef VPPS_CLI_PLAN_H
 #define VPPS_CLI_PLAN_H
 
-#include "corpus.h"
+#include "cli/corpus.h"
 #include "plan/partition.h"
 
 #include <jansson.h>
@@ -31,8 +31,5 @@ vpps_status planner_choose(planner *x);
 
 /* A plan as JSON; NULL: out of memory. */
 json_t *plan_json(const vpps_partition *p, const vpps_model *model);
-
-int command_plan(settings *s);
-int command_kernel(settings *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* plot.c - two panels over the epochs: the loss on top, what is measured below. */
-#include "plot.h"
+#include "cli/plot.h"
 #include "base/base.h"
 
 #include <errno.h>

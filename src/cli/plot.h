@@ -2,7 +2,7 @@
 #ifndef VPPS_CLI_PLOT_H
 #define VPPS_CLI_PLOT_H
 
-#include "evaluate.h"
+#include "cli/task.h"
 
 typedef struct plot_point {
     double x, y; /* x in epochs */

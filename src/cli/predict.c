@@ -1,9 +1,10 @@
 /* predict.c - `vpps predict`: what a checkpoint's network says of examples from stdin. */
 #include "base/base.h"
-#include "checkpoint.h"
-#include "report.h"
-#include "task.h"
-#include "train.h"
+#include "cli/checkpoint.h"
+#include "cli/commands.h"
+#include "cli/corpus_read.h"
+#include "cli/failure.h"
+#include "cli/task.h"
 
 #include <errno.h>
 

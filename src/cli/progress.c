@@ -1,5 +1,5 @@
 /* progress.c - the progress bar. */
-#include "progress.h"
+#include "cli/progress.h"
 #include "base/base.h"
 
 #include <math.h>

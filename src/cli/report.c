@@ -1,14 +1,12 @@
-/* report.c - results and failures, for people and for programs. */
-#include "report.h"
+/* report.c - results, for people and for programs. */
+#include "cli/report.h"
 #include "base/base.h"
-#include "trials.h"
+#include "cli/corpus_read.h"
+#include "cli/trials.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-
-json_t *report_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
 json_t *report_measures(const task *t, const measures *m) {
     if (!m->known) return json_null();
@@ -22,15 +20,6 @@ json_t *report_measures(const task *t, const measures *m) {
 void report_metric(const metric *kind, double value, char *text, size_t n) {
     const double shown = kind->share ? 100 * value : value;
     snprintf(text, n, kind->share ? "%s %.1f%%" : fabs(shown) < 1000 ? "%s %.2f" : "%s %.0f", kind->text, shown);
-}
-
-vpps_status report_json_line(json_t *object, FILE *file) {
-    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-    json_decref(object);
-    if (!text) return vpps_fail(VPPS_MEMORY, "no memory for a line of JSON");
-    const bool written = fprintf(file, "%s\n", text) > 0 && fflush(file) == 0;
-    free(text);
-    return written ? VPPS_OK : vpps_fail(VPPS_IO, "cannot write a line of JSON: %s", strerror(errno));
 }
 
 static vpps_status flush_stdout(void) {
@@ -50,7 +39,7 @@ static const measures *final_measures(const train_summary *t) {
 /* What the network is worth, and how the field states its way of measuring. */
 static void set_result(json_t *o, const task *t, const measures *m) {
     json_object_set_new(o, "metrics", report_measures(t, m));
-    if (t == &task_trees)
+    if (t == task_of(NET_TREES))
         json_object_set_new(o, "accuracy", report_measures(t, m)); /* before there were other kinds, its only name */
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
@@ -158,23 +147,4 @@ vpps_status report_eval(session *x, const measures *m, double seconds) {
     json_object_set_new(o, "sentences_per_s", report_number(seconds > 0 ? m->examples / seconds : 0));
     set_result(o, t, m);
     return report_json_line(o, stdout);
-}
-
-/* ---------------------------------------------------------------- failures */
-
-void report_failure(vpps_status status) {
-    const char *message = vpps_error_message();
-    fprintf(stderr, "vpps: %s\n", *message ? message : vpps_status_name(status));
-}
-
-int report_usage(const char *command, const char *format, ...) {
-    va_list arguments;
-    const char *space = command ? " " : "";
-    if (!command) command = "";
-    fprintf(stderr, "vpps%s%s: ", space, command);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "\nTry `vpps%s%s --help'.\n", space, command);
-    return EXIT_USAGE;
 }

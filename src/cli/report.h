@@ -1,10 +1,11 @@
-/* report.h - what a command says at its end: results as text or JSON, failures. */
+/* report.h - what a command says at its end: results as text or JSON. */
 #ifndef VPPS_CLI_REPORT_H
 #define VPPS_CLI_REPORT_H
 
-#include "evaluate.h"
-
-#include <jansson.h>
+#include "cli/failure.h"
+#include "cli/json.h"
+#include "cli/session.h"
+#include "cli/task.h"
 
 /* What a training run did. Means are over the batches of this run. */
 typedef struct train_summary {
@@ -28,9 +29,6 @@ typedef struct train_summary {
     bool interrupted;
 } train_summary;
 
-/* A JSON number; null when it is not finite. */
-json_t *report_number(double x);
-
 /* An object with the metrics' names, e.g. {"root": ..., "nodes": ...}; null when not known. */
 json_t *report_measures(const task *t, const measures *m);
 
@@ -43,14 +41,5 @@ json_t *report_train_json(const train_summary *t);
 /* The summary on stdout: text, or the object. Fails with IO when stdout cannot be written. */
 vpps_status report_train(const train_summary *t);
 vpps_status report_eval(session *x, const measures *m, double seconds);
-
-/* One JSON object as a line; takes the object. Fails with IO, MEMORY. */
-vpps_status report_json_line(json_t *object, FILE *file);
-
-/* `vpps: MESSAGE` on stderr. */
-void report_failure(vpps_status status);
-
-/* `vpps COMMAND: MESSAGE` and where help is, on stderr; EXIT_USAGE. NULL command: vpps itself. */
-int report_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,8 +1,8 @@
 /* script.c - `vpps script`: the device script of the first training batch, as text. */
 #include "base/base.h"
-#include "checkpoint.h"
-#include "report.h"
-#include "train.h"
+#include "cli/checkpoint.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
 
 static vpps_status script(settings *s, session *x, corpus *c) {
     position p = {0};

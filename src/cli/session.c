@@ -1,6 +1,7 @@
 /* session.c - from settings to a specialised engine, and from examples to a batch's graph. */
-#include "session.h"
+#include "cli/session.h"
 #include "base/base.h"
+#include "cli/corpus_read.h"
 
 static void tell_stderr(void *context, const char *line) {
     const settings *s = context;

@@ -2,7 +2,7 @@
 #ifndef VPPS_CLI_SESSION_H
 #define VPPS_CLI_SESSION_H
 
-#include "corpus.h"
+#include "cli/corpus.h"
 
 typedef struct session {
     const settings *settings;

@@ -1,6 +1,8 @@
-/* task.c - the table of kinds, and what several of them do. */
-#include "task.h"
+/* task.c - the table of kinds, and which of two networks is better. */
+#include "cli/task.h"
 #include "base/base.h"
+
+#include <math.h>
 
 static const task *const tasks[] = {
     [NET_TREES] = &task_trees,       [NET_TAGGING] = &task_tagging, [NET_TEXT] = &task_text_model,
@@ -9,49 +11,11 @@ static const task *const tasks[] = {
 
 const task *task_of(net_kind kind) { return tasks[kind]; }
 
-/* ---------------------------------------------------------------- reading */
-
-vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
-    char *spaced = malloc(2 * text->len + 1);
-    if (!spaced) return vpps_fail(VPPS_MEMORY, "no memory for the characters of %s", text->name);
-    size_t n = 0;
-    for (size_t at = 0; at < text->len;) {
-        const uint32_t bytes = vpps_utf8_character(text->text + at, text->len - at);
-        memcpy(spaced + n, text->text + at, bytes);
-        n += bytes;
-        at += bytes;
-        if (text->text[at - 1] != '\n' && text->text[at - 1] != '\r') spaced[n++] = ' ';
+uint32_t measures_first(const task *t, const measures *m) {
+    for (uint32_t i = 0; i < MAX_METRICS && t->metrics[i].name && m->known; i++) {
+        if (isfinite(m->value[i])) return i;
     }
-    const vpps_status status = vpps_sentences_read_lines_text(out, text->name, spaced, n, NULL);
-    free(spaced);
-    return status;
+    return MAX_METRICS;
 }
 
-/* ---------------------------------------------------------------- vocabularies */
-
-vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
-    char *text;
-    VPPS_TRY(vpps_vocab_to_text(from, &text));
-    const vpps_status status = vpps_vocab_from_text(out, text);
-    free(text);
-    return status;
-}
-
-vpps_status task_cut_words(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count) {
-    uint32_t *counts;
-    VPPS_TRY(vpps_sentences_counts(sentences, &counts));
-    const vpps_status status = vpps_vocab_cut(out, vpps_sentences_vocab(sentences), counts, min_count);
-    free(counts);
-    return status;
-}
-
-vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
-                         uint32_t missing) {
-    return vpps_vocab_map(from, to, missing, &split->ids[which]);
-}
-
-vpps_status task_copy_ids(uint32_t **out, size_t *capacity, const uint32_t *ids, uint32_t n, const uint32_t *map) {
-    if (!VPPS_RESERVE(*out, *capacity, (size_t)n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %u words", n);
-    for (uint32_t i = 0; i < n; i++) (*out)[i] = map ? map[ids[i]] : ids[i];
-    return VPPS_OK;
-}
+bool metric_better(const metric *kind, double a, double b) { return kind->falls ? a < b : a > b; }

@@ -1,11 +1,13 @@
 /* task.h - what commands need to know of a kind of data: reading it, its vocabularies, what is measured, what is printed.
  *
- * A row of the table for every net_kind. Each lies in a file of its own: task_NAME.c.
+ * A row of the table for every net_kind. Each lies in a file of its own: tasks/NAME.c.
  */
 #ifndef VPPS_CLI_TASK_H
 #define VPPS_CLI_TASK_H
 
-#include "session.h"
+#include "cli/corpus.h"
+
+typedef struct session session; /* session.h */
 
 /* A measure of a network on data. */
 typedef struct metric {
@@ -64,44 +66,10 @@ static inline const task *task_for(const settings *s) { return task_of(s->networ
 
 extern const task task_trees, task_tagging, task_text_model, task_lattices, task_pairs, task_lattice_pairs;
 
-/* ---------------------------------------------------------------- shared by tasks */
+/* The metric that tells which network is better: the first one with a value; MAX_METRICS: none has one. */
+uint32_t measures_first(const task *t, const measures *m);
 
-/* Reads text, a sentence a line, every character a word; spaces do not count. */
-vpps_status task_read_characters(vpps_sentences *out, const task_text *text);
-
-vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
-
-/* The words that sentences have min_count times at least, behind <unk>. */
-vpps_status task_cut_words(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count);
-
-/* Reads sentences with tags: word|TAG lines, or columns, whichever the first line looks like. */
-vpps_status tags_read(vpps_sentences *s, const task_text *text);
-
-/* A network's tags, its classes: those of the training part. */
-vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
-
-/* Measures tags: entities' F1 (NaN where tags are not of the kind that conlleval knows) and accuracy. `all` is the
- * split's vocabulary of tags, gold(split, i) an example's, n of them, in it. */
-vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
-                         const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
-                         const volatile int *stop, measures *m);
-#define TAGS_METRICS                                                                                                   \
-    {                                                                                                                  \
-        {"f1", "F1", true, false, "entities"}, {"accuracy", "accuracy", true, false, "tags"},                          \
-            {"precision", "precision", true, false, NULL}, {                                                           \
-            "recall", "recall", true, false, NULL                                                                      \
-        }                                                                                                              \
-    }
-
-/* exp of the mean loss of a split's positions, as far as *stop lets it; and how many there are. */
-vpps_status text_measure(session *x, corpus *c, const corpus_split *split, const volatile int *stop, double *perplexity,
-                         uint64_t *words);
-
-/* Ids of `from` in `to`, into split->ids[which]; VPPS_NO_WORD or 0 for what `to` does not know. */
-vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
-                         uint32_t missing);
-
-/* n ids by a map (NULL: as they are) into *out, which grows. Fails with MEMORY. */
-vpps_status task_copy_ids(uint32_t **out, size_t *capacity, const uint32_t *ids, uint32_t n, const uint32_t *map);
+/* Is a better than b in a metric? */
+bool metric_better(const metric *kind, double a, double b);
 
 #endif

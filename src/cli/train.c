@@ -3,13 +3,14 @@
  * vpps_fb only starts a batch, and returns the loss of the batch before: so the graph of one batch is built while the
  * device runs another. Only the end of an epoch, a checkpoint and an evaluation wait.
  */
-#include "train.h"
 #include "base/base.h"
-#include "checkpoint.h"
-#include "interrupt.h"
-#include "log.h"
-#include "plot.h"
-#include "progress.h"
+#include "cli/checkpoint.h"
+#include "cli/commands.h"
+#include "cli/corpus_read.h"
+#include "cli/interrupt.h"
+#include "cli/log.h"
+#include "cli/plot.h"
+#include "cli/progress.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* trials.c - see trials.h. */
-#include "trials.h"
+#include "cli/trials.h"
 #include "base/base.h"
 
 enum { MAX_TRIALS = 64 };

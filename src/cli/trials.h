@@ -2,7 +2,7 @@
 #ifndef VPPS_CLI_TRIALS_H
 #define VPPS_CLI_TRIALS_H
 
-#include "report.h"
+#include "cli/json.h"
 
 /* {"done": ..., "trials": [...]}; null where the device has nothing to choose. */
 json_t *trials_json(vpps_handle *h);

@@ -1,10 +1,11 @@
 /* tune.c - `vpps tune`: trains, on batches of the training data, until the fastest plan is found; keeps it for later runs. */
 #include "base/base.h"
-#include "interrupt.h"
-#include "progress.h"
-#include "session.h"
-#include "train.h"
-#include "trials.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "cli/trials.h"
 
 typedef struct tuner {
     session session;

@@ -1,8 +1,8 @@
 /* lattice_data.h - what the tasks on lattices share: the ids of characters and of the words on arcs. */
-#ifndef VPPS_CLI_LATTICE_DATA_H
-#define VPPS_CLI_LATTICE_DATA_H
+#ifndef VPPS_CLI_TASKS_LATTICE_DATA_H
+#define VPPS_CLI_TASKS_LATTICE_DATA_H
 
-#include "task.h"
+#include "cli/task.h"
 
 /* Makes split->lattices of split->sentences, whose words are characters, and the corpus' lexicon. */
 vpps_status lattice_build(const corpus *c, corpus_split *split);

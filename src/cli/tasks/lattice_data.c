@@ -1,6 +1,7 @@
 /* lattice_data.c - see lattice_data.h. */
-#include "lattice_data.h"
+#include "cli/tasks/lattice_data.h"
 #include "base/base.h"
+#include "cli/tasks/words.h"
 
 static vpps_status name_numbers(vpps_vocab **out, uint32_t n) {
     VPPS_TRY(vpps_vocab_create(out));

@@ -1,6 +1,8 @@
-/* task_text.c - text for language models: perplexity. A sentence a line, or (--steps) pieces of equal length. */
+/* text.c - text for language models: perplexity. A sentence a line, or (--steps) pieces of equal length. */
+#include "cli/tasks/text.h"
 #include "base/base.h"
-#include "task.h"
+#include "cli/session.h"
+#include "cli/tasks/words.h"
 
 #include <math.h>
 

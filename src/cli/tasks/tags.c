@@ -1,6 +1,8 @@
-/* tags.c - tags as classes, and how they are measured: see task.h. */
+/* tags.c - tags as classes, and how they are measured: see tags.h. */
+#include "cli/tasks/tags.h"
 #include "base/base.h"
-#include "task.h"
+#include "cli/session.h"
+#include "cli/tasks/words.h"
 
 #include <math.h>
 

@@ -1,9 +1,11 @@
-/* task_tagging.c - sentences with a tag for every word: entities' F1.
+/* tagging.c - sentences with a tag for every word: entities' F1.
  *
  * Files hold word|TAG lines (WikiNER), or the columns of the CoNLL shared tasks: what the first line looks like.
  */
 #include "base/base.h"
-#include "task.h"
+#include "cli/session.h"
+#include "cli/tasks/tags.h"
+#include "cli/tasks/words.h"
 
 /* ---------------------------------------------------------------- reading */
 

@@ -1,10 +1,14 @@
-/* task_pairs.c - sentences and their translations, of words or (task_lattice_pairs) of lattices: BLEU.
+/* pairs.c - sentences and their translations, of words or (task_lattice_pairs) of lattices: BLEU.
  *
  * A lattice is made of a source sentence's characters; the words of the training part's sources are its lexicon.
  */
 #include "base/base.h"
-#include "decode.h"
-#include "lattice_data.h"
+#include "cli/corpus_read.h"
+#include "cli/decode.h"
+#include "cli/session.h"
+#include "cli/tasks/lattice_data.h"
+#include "cli/tasks/text.h"
+#include "cli/tasks/words.h"
 
 /* ---------------------------------------------------------------- reading */
 

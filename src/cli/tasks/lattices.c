@@ -1,10 +1,13 @@
-/* task_lattices.c - lattices with a tag for every character: entities' F1.
+/* lattices.c - lattices with a tag for every character: entities' F1.
  *
  * Files hold sentences of tagged characters, from which a lexicon (--lexicon) makes lattices; or, without one, lattices of
  * ids, whose tags are numbers.
  */
 #include "base/base.h"
-#include "lattice_data.h"
+#include "cli/session.h"
+#include "cli/tasks/lattice_data.h"
+#include "cli/tasks/tags.h"
+#include "cli/tasks/words.h"
 
 /* ---------------------------------------------------------------- reading */
 

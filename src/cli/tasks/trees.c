@@ -1,10 +1,11 @@
-/* task_trees.c - labelled binary trees: the accuracy at roots and at all nodes.
+/* trees.c - labelled binary trees: the accuracy at roots and at all nodes.
  *
  * Files hold trees with numbers as labels (the Stanford Sentiment Treebank's form), or constituents with names (the Penn
  * Treebank's), which are binarised: a class for every phrase and part of speech.
  */
 #include "base/base.h"
-#include "task.h"
+#include "cli/session.h"
+#include "cli/tasks/words.h"
 
 #include <math.h>
 

@@ -1,0 +1,22 @@
+/* corpus_read.h - filling a corpus as its kind of data asks (task.h). */
+#ifndef VPPS_CLI_CORPUS_READ_H
+#define VPPS_CLI_CORPUS_READ_H
+
+#include "cli/corpus.h"
+
+/* What s trains on or measures, for people: a path or the generator. */
+const char *corpus_name(const settings *s);
+
+/* Reads or generates what s asks for: for training all parts there are, for the other commands one part (train for
+ * script). Generated dev and test examples that occur in training are left out. Vocabularies and classes come from the
+ * training part, unless c has them already (from a checkpoint); corpus_set_sizes follows. Fails with IO,
+ * FORMAT, MEMORY, ARGUMENT; free with corpus_close in any case. */
+vpps_status corpus_open(corpus *c, settings *s);
+
+/* Takes a text as the test part, for prediction: nothing in it needs a label, and all its examples are used. */
+vpps_status corpus_read_input(corpus *c, const settings *s, const char *name, const char *text, size_t len);
+
+/* Example number i of those read, valid until the next one is asked for. Fails with MEMORY. */
+vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x);
+
+#endif

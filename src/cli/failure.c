@@ -1,0 +1,23 @@
+/* failure.c - see failure.h. */
+#include "cli/failure.h"
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void report_failure(vpps_status status) {
+    const char *message = vpps_error_message();
+    fprintf(stderr, "vpps: %s\n", *message ? message : vpps_status_name(status));
+}
+
+int report_usage(const char *command, const char *format, ...) {
+    va_list arguments;
+    const char *space = command ? " " : "";
+    if (!command) command = "";
+    fprintf(stderr, "vpps%s%s: ", space, command);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\nTry `vpps%s%s --help'.\n", space, command);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,16 @@
+/* failure.h - how a command that fails ends. */
+#ifndef VPPS_CLI_FAILURE_H
+#define VPPS_CLI_FAILURE_H
+
+#include "vpps.h"
+
+/* Exit codes of every command. */
+enum { EXIT_RUNTIME = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+/* `vpps: MESSAGE` on stderr. */
+void report_failure(vpps_status status);
+
+/* `vpps COMMAND: MESSAGE` and where help is, on stderr; EXIT_USAGE. NULL command: vpps itself. */
+int report_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,15 @@
+/* json.h - values and lines of JSON. */
+#ifndef VPPS_CLI_JSON_H
+#define VPPS_CLI_JSON_H
+
+#include "vpps.h"
+
+#include <jansson.h>
+
+/* A JSON number; null when it is not finite. */
+json_t *report_number(double x);
+
+/* One JSON object as a line; takes the object. Fails with IO, MEMORY. */
+vpps_status report_json_line(json_t *object, FILE *file);
+
+#endif

@@ -1,0 +1,26 @@
+/* tags.h - tags as classes, and how they are measured. */
+#ifndef VPPS_CLI_TASKS_TAGS_H
+#define VPPS_CLI_TASKS_TAGS_H
+
+#include "cli/task.h"
+
+/* Reads sentences with tags: word|TAG lines, or columns, whichever the first line looks like. */
+vpps_status tags_read(vpps_sentences *s, const task_text *text);
+
+/* A network's tags, its classes: those of the training part. */
+vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
+
+/* Measures tags: entities' F1 (NaN where tags are not of the kind that conlleval knows) and accuracy. `all` is the
+ * split's vocabulary of tags, gold(split, i) an example's, n of them, in it. */
+vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
+                         const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
+                         const volatile int *stop, measures *m);
+#define TAGS_METRICS                                                                                                   \
+    {                                                                                                                  \
+        {"f1", "F1", true, false, "entities"}, {"accuracy", "accuracy", true, false, "tags"},                          \
+            {"precision", "precision", true, false, NULL}, {                                                           \
+            "recall", "recall", true, false, NULL                                                                      \
+        }                                                                                                              \
+    }
+
+#endif

@@ -1,0 +1,50 @@
+/* words.c - see words.h. */
+#include "cli/tasks/words.h"
+#include "base/base.h"
+
+/* ---------------------------------------------------------------- reading */
+
+vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
+    char *spaced = malloc(2 * text->len + 1);
+    if (!spaced) return vpps_fail(VPPS_MEMORY, "no memory for the characters of %s", text->name);
+    size_t n = 0;
+    for (size_t at = 0; at < text->len;) {
+        const uint32_t bytes = vpps_utf8_character(text->text + at, text->len - at);
+        memcpy(spaced + n, text->text + at, bytes);
+        n += bytes;
+        at += bytes;
+        if (text->text[at - 1] != '\n' && text->text[at - 1] != '\r') spaced[n++] = ' ';
+    }
+    const vpps_status status = vpps_sentences_read_lines_text(out, text->name, spaced, n, NULL);
+    free(spaced);
+    return status;
+}
+
+/* ---------------------------------------------------------------- vocabularies */
+
+vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
+    char *text;
+    VPPS_TRY(vpps_vocab_to_text(from, &text));
+    const vpps_status status = vpps_vocab_from_text(out, text);
+    free(text);
+    return status;
+}
+
+vpps_status task_cut_words(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count) {
+    uint32_t *counts;
+    VPPS_TRY(vpps_sentences_counts(sentences, &counts));
+    const vpps_status status = vpps_vocab_cut(out, vpps_sentences_vocab(sentences), counts, min_count);
+    free(counts);
+    return status;
+}
+
+vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
+                         uint32_t missing) {
+    return vpps_vocab_map(from, to, missing, &split->ids[which]);
+}
+
+vpps_status task_copy_ids(uint32_t **out, size_t *capacity, const uint32_t *ids, uint32_t n, const uint32_t *map) {
+    if (!VPPS_RESERVE(*out, *capacity, (size_t)n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %u words", n);
+    for (uint32_t i = 0; i < n; i++) (*out)[i] = map ? map[ids[i]] : ids[i];
+    return VPPS_OK;
+}

@@ -1,0 +1,22 @@
+/* words.h - words and their ids, as several tasks read and map them. */
+#ifndef VPPS_CLI_TASKS_WORDS_H
+#define VPPS_CLI_TASKS_WORDS_H
+
+#include "cli/task.h"
+
+/* Reads text, a sentence a line, every character a word; spaces do not count. */
+vpps_status task_read_characters(vpps_sentences *out, const task_text *text);
+
+vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
+
+/* The words that sentences have min_count times at least, behind <unk>. */
+vpps_status task_cut_words(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count);
+
+/* Ids of `from` in `to`, into split->ids[which]; VPPS_NO_WORD or 0 for what `to` does not know. */
+vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
+                         uint32_t missing);
+
+/* n ids by a map (NULL: as they are) into *out, which grows. Fails with MEMORY. */
+vpps_status task_copy_ids(uint32_t **out, size_t *capacity, const uint32_t *ids, uint32_t n, const uint32_t *map);
+
+#endif
