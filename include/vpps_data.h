@@ -1,6 +1,9 @@
 /* vpps_data.h - data sets for dynamic networks: vocabularies, trees, sentences, lattices; and what measures results.
  *
  * Independent of the engine; conventions (status, messages, ownership) are those of vpps.h.
+ *
+ * Text, of whatever form, is UTF-8 or at least a superset of ASCII. A byte order mark before it does not count (nor in the
+ * columns of messages), lines end with LF or CR LF; UTF-16 is FORMAT.
  */
 #ifndef VPPS_DATA_H
 #define VPPS_DATA_H

@@ -79,6 +79,7 @@ vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const ch
     number_reader r = {.l = l, .text = vpps_text_of(name, text, len, "")};
     r.at = r.text.begin;
     const vpps_lattices_mark before = vpps_lattices_extent(l);
+    VPPS_TRY(vpps_text_check_encoding(&r.text));
     vpps_status status = read_lattices(&r);
     if (status != VPPS_OK) vpps_lattices_restore(l, before);
     return status;

@@ -49,8 +49,15 @@ vpps_status vpps_text_fail(const vpps_text *t, const char *at, const char *expec
                      (size_t)(at - line_begin(t, at)) + 1, expected, found);
 }
 
+vpps_status vpps_text_check_encoding(const vpps_text *t) {
+    if (t->end - t->begin < 2) return VPPS_OK;
+    if (memcmp(t->begin, "\xff\xfe", 2) != 0 && memcmp(t->begin, "\xfe\xff", 2) != 0) return VPPS_OK;
+    return vpps_text_fail(t, t->begin, "UTF-8 text", "the byte order mark of UTF-16");
+}
+
 vpps_status vpps_text_check(const vpps_text *t) {
     if (t->begin == t->end) return VPPS_OK;
+    VPPS_TRY(vpps_text_check_encoding(t));
     const char *nul = memchr(t->begin, '\0', (size_t)(t->end - t->begin));
     const char *end = nul ? nul : t->end;
     for (const char *cr = t->begin; cr < end && (cr = memchr(cr, '\r', (size_t)(end - cr))); cr++) {

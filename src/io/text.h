@@ -4,15 +4,23 @@
 
 #include "vpps.h"
 
+#include <string.h>
+
 /* A whole text. `stops` are the bytes, besides white space and what is not printable, that end a token in a message. */
 typedef struct vpps_text {
     const char *name, *begin, *end, *stops;
 } vpps_text;
 
-/* A text of no bytes may be NULL. */
+/* What some editors put before UTF-8 text. */
+#define VPPS_BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+/* The text behind its byte order mark, when it has one: columns are counted from there. A text of no bytes may be NULL. */
 static inline vpps_text vpps_text_of(const char *name, const char *text, size_t len, const char *stops) {
+    const size_t mark = sizeof VPPS_BYTE_ORDER_MARK - 1;
     if (len == 0) text = "";
-    return (vpps_text){name, text, text + len, stops};
+    const char *end = text + len;
+    if (len >= mark && memcmp(text, VPPS_BYTE_ORDER_MARK, mark) == 0) text += mark;
+    return (vpps_text){name, text, end, stops};
 }
 
 /* What stands at `at`, in words: a whole token where there is one, since `'film'` tells more than `'f'`. */
@@ -27,7 +35,10 @@ vpps_status vpps_text_fail(const vpps_text *t, const char *at, const char *expec
 /* The line a byte is in, from 1. */
 size_t vpps_text_line(const vpps_text *t, const char *at);
 
-/* Fails at the first NUL, or CR that no LF follows: then lines end where vpps_text_next_line says. */
+/* Fails when the text begins as UTF-16 does, whose every line would be an error that says less. */
+vpps_status vpps_text_check_encoding(const vpps_text *t);
+
+/* Fails as vpps_text_check_encoding, and at the first NUL, or CR that no LF follows: then lines end where vpps_text_next_line says. */
 vpps_status vpps_text_check(const vpps_text *t);
 
 /* The line that begins at *at, without LF or CR LF; *at goes to the next one. False at the end of the text. */

@@ -131,9 +131,10 @@ static vpps_status read_lines(reader *r) {
 }
 
 vpps_status vpps_treebank_read_text(vpps_treebank *tb, const char *name, const char *text, size_t len) {
-    if (len == 0) return VPPS_OK;
-    reader r = {.tb = tb, .name = name, .at = text, .end = text + len, .line_start = text, .line = 1};
+    const vpps_text t = vpps_text_of(name, text, len, "()");
+    reader r = {.tb = tb, .name = name, .at = t.begin, .end = t.end, .line_start = t.begin, .line = 1};
     vpps_treebank_mark before = vpps_treebank_extent(tb);
+    VPPS_TRY(vpps_text_check_encoding(&t));
     vpps_status status = read_lines(&r);
     free(r.stack);
     if (status != VPPS_OK) vpps_treebank_restore(tb, before);

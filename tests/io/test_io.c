@@ -66,6 +66,7 @@ char *treebank_text(const vpps_treebank *tb, size_t *n) {
 int main(void) {
     Suite *suite = suite_create("io");
     suite_add_tcase(suite, vocab_tests());
+    suite_add_tcase(suite, encoding_tests());
     suite_add_tcase(suite, treebank_tests());
     suite_add_tcase(suite, listops_tests());
     suite_add_tcase(suite, complete_trees_tests());

@@ -131,7 +131,7 @@ static const struct bad_text {
     const char *text, *message;
 } bad_texts[] = {
     {"x", "t:1:1: expected '(', found 'x'"},
-    {"\xef\xbb\xbf(0 a)", "t:1:1: expected '(', found byte 0xEF"},
+    {"(0 a)\n\xef\xbb\xbf(0 a)", "t:2:1: expected '(', found byte 0xEF"}, /* a mark is at the beginning only */
     {" (0 a)", "t:1:1: expected '(', found a space"},
     {"(", "t:1:2: expected a label from -1 to 999, found end of file"},
     {"()", "t:1:2: expected a label from -1 to 999, found ')'"},

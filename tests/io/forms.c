@@ -1,0 +1,169 @@
+/* forms.c - see forms.h. */
+#include "forms.h"
+
+static void show_sentences(const vpps_sentences *s, FILE *out) {
+    for (uint32_t i = 0; i < vpps_sentences_size(s); i++) {
+        const vpps_sentence sentence = vpps_sentences_get(s, i);
+        for (uint32_t k = 0; k < sentence.n_words; k++) {
+            fprintf(out, "[%s]", vpps_vocab_word(vpps_sentences_vocab(s), sentence.words[k]));
+            if (sentence.tags) fputs(vpps_vocab_word(vpps_sentences_tag_vocab(s), sentence.tags[k]), out);
+        }
+        fputc('\n', out);
+    }
+}
+
+/* Creates, reads, shows and destroys. */
+static vpps_status read_sentences(vpps_status (*read)(vpps_sentences *, const char *, const char *, size_t),
+                                  const char *path, const char *text, size_t n, FILE *out) {
+    vpps_sentences *s;
+    CHECK_OK(vpps_sentences_create(&s));
+    const vpps_status status = read(s, path, text, n);
+    if (status == VPPS_OK) show_sentences(s, out);
+    vpps_sentences_destroy(s);
+    return status;
+}
+
+static vpps_status read_tagged(vpps_sentences *s, const char *path, const char *text, size_t n) {
+    return path ? vpps_sentences_read_tagged_file(s, path) : vpps_sentences_read_tagged_text(s, "t", text, n);
+}
+static vpps_status tagged(const char *path, const char *text, size_t n, FILE *out) {
+    return read_sentences(read_tagged, path, text, n, out);
+}
+
+static vpps_status read_blanks(vpps_sentences *s, const char *path, const char *text, size_t n) {
+    return path ? vpps_sentences_read_columns_file(s, path, NULL)
+                : vpps_sentences_read_columns_text(s, "t", text, n, NULL);
+}
+static vpps_status blanks(const char *path, const char *text, size_t n, FILE *out) {
+    return read_sentences(read_blanks, path, text, n, out);
+}
+
+static vpps_status read_tabs(vpps_sentences *s, const char *path, const char *text, size_t n) {
+    static const vpps_columns tabs = {.tabs = true};
+    return path ? vpps_sentences_read_columns_file(s, path, &tabs)
+                : vpps_sentences_read_columns_text(s, "t", text, n, &tabs);
+}
+static vpps_status tabs(const char *path, const char *text, size_t n, FILE *out) {
+    return read_sentences(read_tabs, path, text, n, out);
+}
+
+static vpps_status read_plain(vpps_sentences *s, const char *path, const char *text, size_t n) {
+    static const vpps_lines lines = {.end_word = "<eos>", .keep_empty = true};
+    return path ? vpps_sentences_read_lines_file(s, path, &lines)
+                : vpps_sentences_read_lines_text(s, "t", text, n, &lines);
+}
+static vpps_status plain(const char *path, const char *text, size_t n, FILE *out) {
+    return read_sentences(read_plain, path, text, n, out);
+}
+
+/* The same text on both sides. */
+static vpps_status parallel(const char *path, const char *text, size_t n, FILE *out) {
+    static const vpps_parallel skip = {.skip_empty = true};
+    vpps_sentences *a, *b;
+    CHECK_OK(vpps_sentences_create(&a));
+    CHECK_OK(vpps_sentences_create(&b));
+    const vpps_status status = path ? vpps_sentences_read_parallel_files(a, b, path, path, &skip)
+                                    : vpps_sentences_read_parallel_texts(a, b, "t", text, n, "t", text, n, &skip);
+    if (status == VPPS_OK) {
+        show_sentences(a, out);
+        show_sentences(b, out);
+    }
+    vpps_sentences_destroy(a);
+    vpps_sentences_destroy(b);
+    return status;
+}
+
+static vpps_status sentiment(const char *path, const char *text, size_t n, FILE *out) {
+    vpps_treebank *tb;
+    CHECK_OK(vpps_treebank_create(&tb));
+    const vpps_status status = path ? vpps_treebank_read_file(tb, path) : vpps_treebank_read_text(tb, "t", text, n);
+    for (uint32_t i = 0; status == VPPS_OK && i < vpps_treebank_size(tb); i++)
+        CHECK_OK(vpps_treebank_write(tb, i, out));
+    vpps_treebank_destroy(tb);
+    return status;
+}
+
+static vpps_status constituents(const char *path, const char *text, size_t n, FILE *out) {
+    vpps_constituents *c;
+    CHECK_OK(vpps_constituents_create(&c, true));
+    const vpps_status status =
+        path ? vpps_constituents_read_file(c, path) : vpps_constituents_read_text(c, "t", text, n);
+    for (uint32_t i = 0; status == VPPS_OK && i < vpps_constituents_size(c); i++) {
+        const vpps_constituent_tree tree = vpps_constituents_tree(c, i);
+        for (uint32_t k = 0; k < tree.n_nodes; k++) { /* in post-order */
+            const vpps_constituent *node = &tree.nodes[k];
+            const char *word = vpps_vocab_word(vpps_constituents_vocab(c), node->word);
+            fprintf(out, "%s %u %s\n", vpps_vocab_word(vpps_constituents_labels(c), node->label), node->n_children,
+                    word ? word : "");
+        }
+    }
+    vpps_constituents_destroy(c);
+    return status;
+}
+
+static vpps_status lattices(const char *path, const char *text, size_t n, FILE *out) {
+    vpps_lattices *l;
+    CHECK_OK(vpps_lattices_create(&l));
+    const vpps_status status = path ? vpps_lattices_read_file(l, path) : vpps_lattices_read_text(l, "t", text, n);
+    for (uint32_t i = 0; status == VPPS_OK && i < vpps_lattices_size(l); i++) {
+        const vpps_lattice lattice = vpps_lattices_get(l, i);
+        for (uint32_t k = 0; k < lattice.n_nodes; k++) {
+            fprintf(out, "%u:", lattice.tags[k]);
+            for (uint32_t a = lattice.first_arc[k]; a < lattice.first_arc[k + 1]; a++) {
+                fprintf(out, " %u-%u", lattice.arcs[a].from, lattice.arcs[a].id);
+            }
+            fputc('\n', out);
+        }
+    }
+    vpps_lattices_destroy(l);
+    return status;
+}
+
+static vpps_status lexicon(const char *path, const char *text, size_t n, FILE *out) {
+    vpps_vocab *v;
+    char *words;
+    CHECK_OK(vpps_vocab_create(&v));
+    const vpps_status status = path ? vpps_lexicon_read_file(v, path) : vpps_lexicon_read_text(v, "t", text, n);
+    CHECK_OK(vpps_vocab_to_text(v, &words));
+    fputs(words, out);
+    free(words);
+    vpps_vocab_destroy(v);
+    return status;
+}
+
+const form forms[] = {
+    {"word|TAG", "a|X b|O\n\nc|O\n", "wikiner/dev.txt", tagged},
+    {"columns of blanks", "a x X\nb x O\n\nc x O\n", "weibo_ner/weiboNER.conll.dev", blanks},
+    {"columns of tabs", "a b\tX\nc\tO\n\nd\tO\n", "weibo_ner/weiboNER_2nd_conll.test", tabs},
+    {"lines", "a b\n\nc d\n", "ptb_lm/ptb.valid.txt", plain},
+    {"parallel lines", "a b\n\nc d\n", "iwslt15_envi/tst2013.vi", parallel},
+    {"trees with numbers", "(1 (0 a) (2 b))\n\n(0 a)\n", "sst/dev.txt", sentiment},
+    {"trees with names", "(S (NP a) (VP b))\n\n(X a)\n", "treebank/gum.dev.txt", constituents},
+    {"lattices", "2\n2 0 1\n0\n1 0 5\n1 3\n0\n", "lattice_ids/dev.txt", lattices},
+    {"a lexicon", "ab 1 n\ncd\nef 2 v\n", "weibo_ner/lexicon.txt", lexicon},
+};
+const int n_forms = (int)VPPS_COUNT(forms);
+
+char *form_shown(const form *f, const char *path, const char *text, size_t n) {
+    char *shown;
+    size_t bytes;
+    FILE *out = open_memstream(&shown, &bytes);
+    ck_assert(out != NULL);
+    const vpps_status status = f->read(path, text, n, out);
+    ck_assert_msg(status == VPPS_OK, "%s: %s", f->name, vpps_error_message());
+    ck_assert_int_eq(fclose(out), 0);
+    ck_assert_uint_gt(bytes, 0);
+    return shown;
+}
+
+char *file_bytes(const char *path, size_t *n) {
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "%s cannot be opened", path);
+    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
+    *n = (size_t)ftell(file);
+    char *bytes = malloc(*n + 1);
+    rewind(file);
+    ck_assert_uint_eq(fread(bytes, 1, *n, file), *n);
+    ck_assert_int_eq(fclose(file), 0);
+    return bytes;
+}
