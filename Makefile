@@ -33,7 +33,7 @@ INCLUDES   := -Iinclude -Isrc -Imodels -Itests
 
 # libxsmm may call a BLAS for shapes its JIT refuses; VPPS has its own fallback, so the substitute serves.
 XSMM_LIBS := $(if $(filter 1,$(XSMM)),-lxsmm -lxsmmnoblas)
-LIBS      := $(XSMM_LIBS) -ljansson -lxxhash -lpthread -ldl -lm
+LIBS      := $(XSMM_LIBS) -ljansson -lxxhash -lz -lzstd -lpthread -ldl -lm
 SHARED_FLAGS := -shared -Wl,-z,defs -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL
 ALL_LDFLAGS := -pthread $(SANITIZE_FLAGS) -Wl,--as-needed $(LDFLAGS)
 CHECK_LIBS = $(or $(shell pkg-config --libs check 2>/dev/null),-lcheck)

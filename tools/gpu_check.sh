@@ -46,7 +46,7 @@ prepare() {
     local objects=$prepared-objects program xsmm=""
     [ "$(uname -m)" != x86_64 ] || xsmm="-l:libxsmm.a -l:libxsmmnoblas.a"
     "$make" --no-print-directory -j"$(nproc)" BUILD="$objects" \
-        LIBS="$xsmm -l:libjansson.a -l:libxxhash.a -lpthread -ldl -lm" \
+        LIBS="$xsmm -l:libjansson.a -l:libxxhash.a -l:libz.a -l:libzstd.a -lpthread -ldl -lm" \
         CHECK_LIBS="-l:libcheck.a -l:libsubunit.a -lpthread -lrt -lm" "${programs[@]/#/$objects/}"
     rm -rf "$prepared"
     for program in "${programs[@]}"; do

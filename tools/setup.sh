@@ -6,7 +6,7 @@ set -euo pipefail
 
 packages_of() {
     case $1 in
-    build) echo gcc libc6-dev make pkg-config libjansson-dev libxxhash-dev
+    build) echo gcc libc6-dev make pkg-config libjansson-dev libxxhash-dev zlib1g-dev libzstd-dev
            # libxsmm makes code for x86-64 only; elsewhere the portable kernels serve.
            if [ "$(uname -m)" = x86_64 ]; then echo libxsmm-dev; fi ;;
     test) echo check libsubunit-dev python3 g++ ;;

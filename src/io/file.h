@@ -14,7 +14,8 @@ vpps_status vpps_file_open(int *fd, const char *path);
 /* Reads `n_bytes` or up to the end, whichever is first; *got tells how many. Fails with IO. */
 vpps_status vpps_file_read(int fd, const char *path, void *bytes, size_t n_bytes, size_t *got);
 
-/* The whole file in memory that the caller frees. Fails with IO, MEMORY. */
+/* The whole file, decompressed if it was compressed (stream.h), in memory that the caller frees. Fails with IO, FORMAT,
+ * MEMORY. */
 vpps_status vpps_file_read_all(const char *path, char **bytes, size_t *n_bytes);
 
 /* For printf's "%s%s": a path's end, so that a long one does not push the rest out of the message. */

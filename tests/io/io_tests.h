@@ -8,6 +8,7 @@
 #include <check.h>
 
 TCase *encoding_tests(void);
+TCase *compressed_tests(void);
 TCase *treebank_tests(void);
 TCase *vocab_tests(void);
 TCase *listops_tests(void);

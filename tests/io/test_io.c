@@ -67,6 +67,7 @@ int main(void) {
     Suite *suite = suite_create("io");
     suite_add_tcase(suite, vocab_tests());
     suite_add_tcase(suite, encoding_tests());
+    suite_add_tcase(suite, compressed_tests());
     suite_add_tcase(suite, treebank_tests());
     suite_add_tcase(suite, listops_tests());
     suite_add_tcase(suite, complete_trees_tests());

@@ -1,0 +1,202 @@
+/* stream.c - see stream.h. Bytes go from the source (a file's are read in pieces) through a codec, when they are
+ * compressed, to who reads, or into a buffer for who wants to look first. */
+#include "stream.h"
+
+#include "base/base.h"
+#include "decompress.h"
+#include "file.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#define PIECE_BYTES 65536u
+
+struct vpps_stream {
+    const char *name;
+    int fd; /* -1: memory */
+    size_t size;
+    const unsigned char *in, *in_end; /* of the source, not taken yet */
+    bool in_ended;                    /* behind that the source has nothing */
+    const vpps_codec *codec;          /* NULL: as it is */
+    void *state;
+    bool inside; /* compressed data, which must go on */
+    char *shown; /* by peek, the bytes from shown_at on */
+    size_t shown_capacity, shown_at, shown_end;
+    unsigned char piece[]; /* a file's */
+};
+
+/* ---------------------------------------------------------------- the source */
+
+/* Makes sure that something is in, unless the source ended. */
+static vpps_status fill_in(vpps_stream *s) {
+    size_t got;
+    if (s->in < s->in_end || s->in_ended) return VPPS_OK;
+    VPPS_TRY(vpps_file_read(s->fd, s->name, s->piece, PIECE_BYTES, &got));
+    s->in = s->piece;
+    s->in_end = s->piece + got;
+    s->in_ended = got < PIECE_BYTES;
+    return VPPS_OK;
+}
+
+/* Bytes of a source that is not compressed, without a stay in the piece where that can be. */
+static vpps_status copy(vpps_stream *s, char *bytes, size_t n, size_t *got) {
+    const size_t there = (size_t)(s->in_end - s->in);
+    *got = n < there ? n : there;
+    if (*got) memcpy(bytes, s->in, *got);
+    s->in += *got;
+    if (*got == n || s->in_ended) return VPPS_OK;
+    size_t more;
+    VPPS_TRY(vpps_file_read(s->fd, s->name, bytes + *got, n - *got, &more));
+    s->in_ended = more < n - *got;
+    *got += more;
+    return VPPS_OK;
+}
+
+static vpps_status decompress(vpps_stream *s, char *bytes, size_t n, size_t *got) {
+    vpps_pieces p = {.out = bytes, .out_end = bytes + n};
+    while (p.out < p.out_end) {
+        VPPS_TRY(fill_in(s));
+        const bool last = s->in == s->in_end;
+        const char *before = p.out;
+        p.in = s->in;
+        p.in_end = s->in_end;
+        VPPS_TRY(s->codec->step(s->state, s->name, &p, &s->inside));
+        s->in = p.in;
+        if (!last || p.out > before) continue;
+        if (!s->inside) break;
+        return vpps_fail(VPPS_FORMAT, "%s%s: expected the rest of its %s data, found end of file",
+                         VPPS_PATH_ARGS(s->name), s->codec->name);
+    }
+    *got = (size_t)(p.out - bytes);
+    return VPPS_OK;
+}
+
+static vpps_status take(vpps_stream *s, char *bytes, size_t n, size_t *got) {
+    *got = 0;
+    if (n == 0) return VPPS_OK;
+    return s->codec ? decompress(s, bytes, n, got) : copy(s, bytes, n, got);
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static vpps_status find_codec(vpps_stream *s) {
+    VPPS_TRY(fill_in(s));
+    VPPS_TRY(vpps_codec_of(s->name, s->in, (size_t)(s->in_end - s->in), &s->codec));
+    if (!s->codec) return VPPS_OK;
+    s->size = 0;
+    s->state = s->codec->open();
+    return s->state ? VPPS_OK : vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(s->name));
+}
+
+static vpps_status begin(vpps_stream **out, vpps_stream *s) {
+    const vpps_status status = find_codec(s);
+    if (status == VPPS_OK) {
+        *out = s;
+    } else {
+        vpps_stream_close(s);
+    }
+    return status;
+}
+
+static vpps_stream *new_stream(const char *name, int fd) {
+    vpps_stream *s = calloc(1, sizeof *s + (fd >= 0 ? PIECE_BYTES : 0));
+    if (s) {
+        s->name = name;
+        s->fd = fd;
+    }
+    return s;
+}
+
+vpps_status vpps_stream_open(vpps_stream **out, const char *path) {
+    struct stat info;
+    int fd;
+    *out = NULL;
+    VPPS_TRY(vpps_file_open(&fd, path));
+    if (fcntl(fd, F_SETFL, 0) < 0) { /* reading from a pipe may wait for its writer */
+        const vpps_status status =
+            vpps_fail(VPPS_IO, "%s%s: cannot be read: %s", VPPS_PATH_ARGS(path), strerror(errno));
+        close(fd);
+        return status;
+    }
+    vpps_stream *s = new_stream(path, fd);
+    if (!s) {
+        close(fd);
+        return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(path));
+    }
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) s->size = (size_t)info.st_size;
+    return begin(out, s);
+}
+
+vpps_status vpps_stream_of(vpps_stream **out, const char *name, const void *bytes, size_t n_bytes) {
+    *out = NULL;
+    vpps_stream *s = new_stream(name, -1);
+    if (!s) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(name));
+    s->size = n_bytes;
+    s->in_ended = true;
+    if (n_bytes) {
+        s->in = bytes;
+        s->in_end = s->in + n_bytes;
+    }
+    return begin(out, s);
+}
+
+void vpps_stream_close(vpps_stream *s) {
+    if (!s) return;
+    if (s->state) s->codec->close(s->state);
+    if (s->fd >= 0) close(s->fd); /* nothing was written: its result says nothing */
+    free(s->shown);
+    free(s);
+}
+
+const char *vpps_stream_name(const vpps_stream *s) { return s->name; }
+
+size_t vpps_stream_size(const vpps_stream *s) { return s->size; }
+
+/* ---------------------------------------------------------------- reading */
+
+vpps_status vpps_stream_read(vpps_stream *s, void *bytes, size_t n, size_t *got) {
+    const size_t there = s->shown_end - s->shown_at, first = n < there ? n : there;
+    if (first) memcpy(bytes, s->shown + s->shown_at, first);
+    s->shown_at += first;
+    const vpps_status status = take(s, (char *)bytes + first, n - first, got);
+    *got += first;
+    return status;
+}
+
+vpps_status vpps_stream_peek(vpps_stream *s, size_t n, const char **bytes, size_t *got) {
+    const size_t there = s->shown_end - s->shown_at;
+    if (there < n) {
+        if (there) memmove(s->shown, s->shown + s->shown_at, there);
+        s->shown_at = 0;
+        s->shown_end = there;
+        size_t more = n - there;
+        if (more < PIECE_BYTES) more = PIECE_BYTES;
+        if (!VPPS_RESERVE(s->shown, s->shown_capacity, there + more)) {
+            return vpps_fail(VPPS_MEMORY, "%s%s: out of memory at %zu bytes", VPPS_PATH_ARGS(s->name), n);
+        }
+        VPPS_TRY(take(s, s->shown + there, more, &more));
+        s->shown_end += more;
+    }
+    *bytes = s->shown + s->shown_at;
+    *got = s->shown_end - s->shown_at;
+    return VPPS_OK;
+}
+
+void vpps_stream_skip(vpps_stream *s, size_t n) { s->shown_at += n; }
+
+vpps_status vpps_stream_line(vpps_stream *s, const char **line, size_t *len) {
+    const char *bytes = NULL, *lf = NULL;
+    size_t got = 0, searched = 0, wanted = 1;
+    do {
+        VPPS_TRY(vpps_stream_peek(s, wanted, &bytes, &got));
+        if (got > searched) lf = memchr(bytes + searched, '\n', got - searched);
+        if (got < wanted) break;
+        searched = got;
+        wanted = got + 1;
+    } while (!lf);
+    *line = got ? bytes : NULL;
+    *len = lf ? (size_t)(lf - bytes) : got;
+    vpps_stream_skip(s, lf ? *len + 1 : got);
+    if (lf && *len && bytes[*len - 1] == '\r') (*len)--;
+    return VPPS_OK;
+}

@@ -1,0 +1,347 @@
+/* compressed_tests.c - files compressed by gzip or zstd are read as what they hold; damaged ones are refused. */
+#include "forms.h"
+#include "io/file.h"
+#include "io/stream.h"
+
+#include <unistd.h>
+#define ZLIB_CONST
+#include <zlib.h>
+#include <zstd.h>
+
+enum { GZIP, ZSTD, N_CODECS };
+static const char *const endings[] = {"gz", "zst"};
+
+/* Compressed bytes in memory that the caller frees. */
+static unsigned char *compressed(int codec, const char *text, size_t n, size_t *out_n) {
+    size_t room = ZSTD_compressBound(n) + compressBound(n) + 64;
+    unsigned char *out = malloc(room);
+    if (codec == ZSTD) {
+        ZSTD_CCtx *context = ZSTD_createCCtx();
+        ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1); /* as its command does */
+        *out_n = ZSTD_compress2(context, out, room, text, n);
+        ck_assert(!ZSTD_isError(*out_n));
+        ZSTD_freeCCtx(context);
+        return out;
+    }
+    z_stream z = {.next_in = (const Bytef *)text, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)room};
+    ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    *out_n = z.total_out;
+    deflateEnd(&z);
+    return out;
+}
+
+/* The text in two parts, each compressed by itself, one behind the other. */
+static unsigned char *compressed_parts(int codec, const char *text, size_t n, size_t *out_n) {
+    size_t n_a, n_b;
+    unsigned char *a = compressed(codec, text, n / 2, &n_a), *b = compressed(codec, text + n / 2, n - n / 2, &n_b);
+    a = realloc(a, n_a + n_b);
+    memcpy(a + n_a, b, n_b);
+    free(b);
+    *out_n = n_a + n_b;
+    return a;
+}
+
+static void check_compressed(const form *f, const char *text, size_t n, bool whole_too) {
+    char *wanted = form_shown(f, NULL, text, n);
+    for (int codec = 0; codec < N_CODECS; codec++) {
+        for (int parts = whole_too ? 0 : 1; parts < 2; parts++) {
+            size_t packed_n;
+            unsigned char *packed = (parts ? compressed_parts : compressed)(codec, text, n, &packed_n);
+            const char *path = in_folder(endings[codec]);
+            write_file(path, packed, packed_n);
+            char *shown = form_shown(f, path, NULL, 0);
+            ck_assert_msg(strcmp(shown, wanted) == 0, "%s, %s: other data", f->name, endings[codec]);
+            free(shown);
+            free(packed);
+        }
+    }
+    free(wanted);
+}
+
+START_TEST(every_form_is_decompressed)
+    {
+        const form *f = &forms[_i];
+        check_compressed(f, f->text, strlen(f->text), true);
+        const char *path = data_file("every_form_is_decompressed", f->file);
+        if (!path) return;
+        size_t n;
+        char *text = file_bytes(path, &n);
+        check_compressed(f, text, n, false);
+        free(text);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- streams */
+
+/* A text of lines without a pattern, of more than one piece. */
+static char *long_text(size_t n) {
+    uint64_t random = 3;
+    char *text = malloc(n + 1);
+    for (size_t i = 0; i < n; i++)
+        text[i] = vpps_random_below(&random, 40) ? (char)(33 + vpps_random_below(&random, 90)) : '\n';
+    text[n] = '\0';
+    return text;
+}
+
+/* All of it, by reads of sizes drawn. */
+static void check_reads(vpps_stream *s, const char *text, size_t n, uint64_t seed) {
+    size_t at = 0, got;
+    char *bytes = malloc(n + 1);
+    do {
+        const size_t wanted = 1 + vpps_random_below(&seed, 100000);
+        const char *shown;
+        if (vpps_random_below(&seed, 2)) {
+            CHECK_OK(vpps_stream_peek(s, wanted, &shown, &got));
+            ck_assert_uint_eq(got < wanted, got < wanted && at + got == n);
+            ck_assert_uint_le(at + got, n);
+            ck_assert(memcmp(shown, text + at, got) == 0);
+            got = got < wanted / 2 ? got : wanted / 2;
+            vpps_stream_skip(s, got);
+            at += got;
+        }
+        CHECK_OK(vpps_stream_read(s, bytes, wanted < n ? wanted : n, &got));
+        ck_assert_uint_le(at + got, n);
+        ck_assert(memcmp(bytes, text + at, got) == 0);
+        at += got;
+    } while (got);
+    ck_assert_uint_eq(at, n);
+    free(bytes);
+}
+
+START_TEST(streams_give_every_byte)
+    {
+        const size_t n = 700000;
+        char *text = long_text(n);
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            size_t packed_n = n;
+            unsigned char *packed = NULL;
+            if (_i < 2) packed = compressed_parts(_i, text, n, &packed_n);
+            const void *bytes = packed ? (const void *)packed : text;
+            vpps_stream *s;
+            CHECK_OK(vpps_stream_of(&s, "t", bytes, packed_n));
+            check_reads(s, text, n, seed);
+            vpps_stream_close(s);
+            write_file(in_folder("bytes"), bytes, packed_n);
+            CHECK_OK(vpps_stream_open(&s, in_folder("bytes")));
+            check_reads(s, text, n, seed + 100);
+            vpps_stream_close(s);
+            free(packed);
+        }
+        free(text);
+    }
+END_TEST
+
+START_TEST(streams_give_every_line)
+    {
+        static const char text[] = "a\n\nb\r\n\r\nc\rd\n\r\r\nend";
+        static const char *const wanted[] = {"a", "", "b", "", "c\rd", "\r", "end"};
+        const char *line;
+        size_t len;
+        vpps_stream *s;
+        CHECK_OK(vpps_stream_of(&s, "t", text, sizeof text - 1));
+        for (size_t i = 0; i < VPPS_COUNT(wanted); i++) {
+            CHECK_OK(vpps_stream_line(s, &line, &len));
+            ck_assert(line != NULL && len == strlen(wanted[i]) && memcmp(line, wanted[i], len) == 0);
+        }
+        CHECK_OK(vpps_stream_line(s, &line, &len));
+        ck_assert_ptr_null(line);
+        vpps_stream_close(s);
+        const size_t n = 300000;
+        char *many = long_text(n);
+        many[150000] = '\n';
+        for (size_t i = 150001; i < n; i++) many[i] = 'x'; /* one that goes over several pieces */
+        CHECK_OK(vpps_stream_of(&s, "t", many, n));
+        for (const char *at = many; at < many + n; at += len + 1) {
+            CHECK_OK(vpps_stream_line(s, &line, &len));
+            const char *lf = memchr(at, '\n', (size_t)(many + n - at));
+            ck_assert_uint_eq(len, (size_t)((lf ? lf : many + n) - at));
+            ck_assert(memcmp(line, at, len) == 0);
+        }
+        vpps_stream_close(s);
+        free(many);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- damage */
+
+/* The status of reading all of it. */
+static vpps_status read_through(const void *bytes, size_t n) {
+    vpps_stream *s;
+    char piece[1000];
+    size_t got = 1;
+    vpps_status status = vpps_stream_of(&s, "t", bytes, n);
+    while (status == VPPS_OK && got) status = vpps_stream_read(s, piece, sizeof piece, &got);
+    vpps_stream_close(s);
+    return status;
+}
+
+START_TEST(cut_data_are_refused)
+    {
+        static const char text[] = "a text that is cut off somewhere; a text that is cut off somewhere else\n";
+        char expected[80];
+        size_t n;
+        unsigned char *packed = compressed(_i, text, sizeof text, &n);
+        CHECK_OK(read_through(packed, n));
+        snprintf(expected, sizeof expected, "t: expected the rest of its %s data, found end of file",
+                 _i == GZIP ? "gzip" : "zstd");
+        for (size_t cut = 4; cut < n; cut++) {
+            CHECK_STATUS(read_through(packed, cut), VPPS_FORMAT);
+            ck_assert_str_eq(vpps_error_message(), expected);
+        }
+        free(packed);
+    }
+END_TEST
+
+START_TEST(damaged_data_are_refused)
+    {
+        const size_t text_n = 20000;
+        char *text = long_text(text_n);
+        size_t n, refused = 0;
+        unsigned char *packed = compressed(_i, text, text_n, &n);
+        for (size_t at = 10; at < n; at += 97) {
+            packed[at] ^= 0x55;
+            refused += read_through(packed, n) == VPPS_FORMAT;
+            packed[at] ^= 0x55;
+        }
+        ck_assert_uint_eq(refused, (n - 10 + 96) / 97);
+        packed[20] ^= 0xff;
+        packed[21] ^= 0xff;
+        write_file(in_folder("damaged"), packed, n);
+        char *bytes;
+        vpps_sentences *s;
+        CHECK_STATUS(vpps_file_read_all(in_folder("damaged"), &bytes, &n), VPPS_FORMAT);
+        CHECK_MESSAGE(_i == GZIP ? "damaged: expected whole gzip data, found damaged ones ("
+                                 : "damaged: expected whole zstd data, found damaged ones (");
+        ck_assert_ptr_null(bytes);
+        CHECK_OK(vpps_sentences_create(&s));
+        CHECK_STATUS(vpps_sentences_read_lines_file(s, in_folder("damaged"), NULL), VPPS_FORMAT);
+        ck_assert_uint_eq(vpps_sentences_size(s), 0);
+        vpps_sentences_destroy(s);
+        free(packed);
+        free(text);
+    }
+END_TEST
+
+START_TEST(what_follows_compressed_data)
+    {
+        size_t n;
+        unsigned char *packed = compressed(GZIP, "a\n", 2, &n), more[128] = {0};
+        memcpy(more, packed, n);
+        CHECK_OK(read_through(more, n + 40)); /* zeros */
+        more[n + 5] = 'x';
+        CHECK_STATUS(read_through(more, n + 40), VPPS_FORMAT);
+        CHECK_MESSAGE("t: expected whole gzip data, found damaged ones (incorrect header check)");
+        free(packed);
+        packed = compressed(ZSTD, "a\n", 2, &n);
+        memcpy(more, packed, n);
+        more[n] = 'x';
+        CHECK_STATUS(read_through(more, n + 8), VPPS_FORMAT);
+        CHECK_MESSAGE("t: expected whole zstd data");
+        free(packed);
+    }
+END_TEST
+
+/* A frame to be skipped comes first where zstd worked in parallel. */
+START_TEST(frames_are_skipped)
+    {
+        static const unsigned char skipped[] = {0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4};
+        size_t n;
+        unsigned char bytes[128], *packed = compressed(ZSTD, "a b\n", 4, &n);
+        vpps_sentences *s;
+        memcpy(bytes, skipped, sizeof skipped);
+        memcpy(bytes + sizeof skipped, packed, n);
+        write_file(in_folder("skipped"), bytes, sizeof skipped + n);
+        CHECK_OK(vpps_sentences_create(&s));
+        CHECK_OK(vpps_sentences_read_lines_file(s, in_folder("skipped"), NULL));
+        ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
+        vpps_sentences_destroy(s);
+        free(packed);
+    }
+END_TEST
+
+START_TEST(other_compressions_are_named)
+    {
+        static const struct {
+            const char *bytes, *message;
+            size_t n;
+        } others[] = {{"\xfd"
+                       "7zXZ\0\0\4",
+                       "found an xz file", 8},
+                      {"BZh91AY&SY...", "found a bzip2 file", 13},
+                      {"PK\3\4\24\0", "found a zip archive", 6},
+                      {"7z\xbc\xaf\x27\x1c\0\4", "found a 7z archive", 8}};
+        for (size_t i = 0; i < VPPS_COUNT(others); i++) {
+            char *bytes;
+            size_t n;
+            write_file(in_folder("other"), others[i].bytes, others[i].n);
+            CHECK_STATUS(vpps_file_read_all(in_folder("other"), &bytes, &n), VPPS_FORMAT);
+            CHECK_MESSAGE("other: expected data as they are, or compressed by gzip or zstd, ");
+            CHECK_MESSAGE(others[i].message);
+            CHECK_OK(read_through(others[i].bytes, 2)); /* a text may begin so */
+        }
+    }
+END_TEST
+
+START_TEST(nothing_compressed)
+    {
+        for (int codec = 0; codec < N_CODECS; codec++) {
+            size_t n;
+            unsigned char *packed = compressed(codec, "", 0, &n);
+            char *bytes;
+            write_file(in_folder("nothing"), packed, n);
+            CHECK_OK(vpps_file_read_all(in_folder("nothing"), &bytes, &n));
+            ck_assert_uint_eq(n, 0);
+            free(bytes);
+            free(packed);
+        }
+    }
+END_TEST
+
+/* A pipe's data are decompressed, too. */
+START_TEST(a_pipe_is_decompressed)
+    {
+        const size_t text_n = 300000;
+        char *text = long_text(text_n), *bytes;
+        size_t n;
+        unsigned char *packed = compressed(_i, text, text_n, &n);
+        int ends[2];
+        char path[32];
+        ck_assert_int_eq(pipe(ends), 0);
+        const pid_t writer = fork();
+        if (writer == 0) {
+            for (size_t at = 0; at < n;) {
+                const ssize_t sent = write(ends[1], packed + at, n - at < 5000 ? n - at : 5000);
+                if (sent <= 0) _exit(1);
+                at += (size_t)sent;
+            }
+            _exit(0);
+        }
+        close(ends[1]);
+        snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+        CHECK_OK(vpps_file_read_all(path, &bytes, &n));
+        ck_assert_uint_eq(n, text_n);
+        ck_assert(memcmp(bytes, text, n) == 0);
+        close(ends[0]);
+        free(bytes);
+        free(packed);
+        free(text);
+    }
+END_TEST
+
+TCase *compressed_tests(void) {
+    TCase *tests = tcase_create("compressed");
+    tcase_add_checked_fixture(tests, (SFun)make_folder, cleanup_folder);
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, every_form_is_decompressed, 0, n_forms);
+    tcase_add_loop_test(tests, streams_give_every_byte, 0, 3);
+    tcase_add_test(tests, streams_give_every_line);
+    tcase_add_loop_test(tests, cut_data_are_refused, 0, N_CODECS);
+    tcase_add_loop_test(tests, damaged_data_are_refused, 0, N_CODECS);
+    tcase_add_test(tests, what_follows_compressed_data);
+    tcase_add_test(tests, frames_are_skipped);
+    tcase_add_test(tests, other_compressions_are_named);
+    tcase_add_test(tests, nothing_compressed);
+    tcase_add_loop_test(tests, a_pipe_is_decompressed, 0, N_CODECS);
+    return tests;
+}
