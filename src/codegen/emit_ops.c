@@ -1,7 +1,7 @@
 /* emit_ops.c - see emit_ops.h. */
 #include "codegen/emit_ops.h"
 
-#include "nodes/isa.h"
+#include "nodes/format.h"
 
 /* An instruction's traits, packed into one word. The kernel gets these numbers by name. `words` is the number of words
  * when the list, if there is one, is empty and SPLIT is not set; `picked` is which of the operands behind the tensors
@@ -23,7 +23,7 @@ typedef struct traits {
 #undef X
 } traits;
 
-/* Words, as isa.c counts them. */
+/* Words, as nodes/format.c counts them. */
 static uint32_t words_of(uint32_t opcode) {
     uint32_t example[16] = {vpps_word(opcode, 0, 1)};
     return vpps_instruction_words(example, example + VPPS_COUNT(example));

@@ -1,21 +1,11 @@
 /* graph.c - records, signatures and the flat form. */
 #include "graph/graph.h"
 
-#include "nodes/isa.h"
-
 #include <stdarg.h>
 
 const vpps_op_row vpps_ops[VPPS_OP_COUNT] = {
-#define OP(id, name, min, max, shape, klass, forward, operands, backward0, operands0, backward1, operands1)            \
-    [VPPS_OP_##id] = {name,                                                                                            \
-                      min,                                                                                             \
-                      VPPS_##max,                                                                                      \
-                      VPPS_SHAPE_##shape,                                                                              \
-                      VPPS_CLASS_##klass,                                                                              \
-                      VPPS_I_##forward,                                                                                \
-                      {VPPS_I_##backward0, VPPS_I_##backward1},                                                        \
-                      operands,                                                                                        \
-                      {operands0, operands1}},
+#define OP(id, name, min, max, shape, klass, ...)                                                                      \
+    [VPPS_OP_##id] = {name, min, VPPS_##max, VPPS_SHAPE_##shape, VPPS_CLASS_##klass},
 #define VPPS_0 0
 #define VPPS_1 1
 #define VPPS_2 2

@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "graph/model.h"
 
-/* ---- the table of operations */
+/* ---- the table of operations; its columns of instructions are in isa/isa.h */
 
 typedef enum vpps_op {
 #define OP(id, ...) VPPS_OP_##id,
@@ -46,8 +46,6 @@ typedef struct vpps_op_row {
     uint32_t min_args, max_args;
     vpps_shape_rule shape;
     vpps_op_class klass;
-    uint8_t forward, backward[2]; /* instructions, vpps_opcode of isa.h */
-    const char *forward_operands, *backward_operands[2];
 } vpps_op_row;
 
 extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];

@@ -42,7 +42,7 @@ struct vpps_rows {
     unsigned first, end;
 };
 
-/* Rows that this VP owns of something with so many; isa.h, vpps_rows_of. */
+/* Rows that this VP owns of something with so many; plan/plan.h, vpps_rows_of. */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK, vp = vpps_vp();
     const unsigned first = (unsigned)((unsigned long long)blocks * vp / VPPS_VPS) * VPPS_ROW_BLOCK;

@@ -1,5 +1,5 @@
-/* products.cuh - instructions on bundles: matrices times vectors, their gradients. See isa.h for what a bundle is, and
- * plan/partition.h for pieces and slots.
+/* products.cuh - instructions on bundles: matrices times vectors, their gradients. See nodes/format.h for what a bundle
+ * is, and plan/partition.h for pieces and slots.
  *
  * A bundle is done in rounds. A round is a set of groups; a group is one piece's rows of one destination, and has a term
  * for every matrix that is summed into them. A term of a group is an item: the work of one warp, the one whose registers

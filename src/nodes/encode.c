@@ -226,10 +226,11 @@ static void encode_forward(encoder *e, const vpps_item *item) {
     const vpps_group *group = &w->groups[item->what];
     const vpps_signature *s = &w->g->signatures[group->signature];
     const vpps_op_row *op = &vpps_ops[s->op];
-    vpps_form form = vpps_instructions[op->forward].form;
+    const vpps_op_instruction_row *how = &vpps_op_instructions[s->op];
+    vpps_form form = vpps_instructions[how->forward].form;
     operand_buffer b = {.capacity = 0, .heap = NULL};
     vpps_operand_codes c =
-        vpps_make_codes(w, group, op->forward_operands, op->forward, 0, vpps_letter_code(w, group, 'y', 0));
+        vpps_make_codes(w, group, how->forward_operands, how->forward, 0, vpps_letter_code(w, group, 'y', 0));
     bool fits = (uint64_t)group->n * vpps_words(s) <= VPPS_MAX_LENGTH || item->shared;
     uint32_t n_together = form == VPPS_FORM_EW && op->klass == VPPS_CLASS_EW && c.regular && fits ? group->n : 1;
     for (uint32_t j = 0; j < group->n && w->status == VPPS_OK; j += n_together) {
@@ -240,13 +241,13 @@ static void encode_forward(encoder *e, const vpps_item *item) {
             continue;
         }
         if (!prepare(e, &b, n_args)) break;
-        if (!group->n_links) vpps_fix_average(w, y, op->forward_operands, &c);
+        if (!group->n_links) vpps_fix_average(w, y, how->forward_operands, &c);
         uint32_t length = forward_length(w, y, form);
-        uint32_t n = vpps_operand_words(w, group, &c, j, op->forward, length, b.words, b.next);
+        uint32_t n = vpps_operand_words(w, group, &c, j, how->forward, length, b.words, b.next);
         if (form == VPPS_FORM_EW) {
-            run_nodes(e, item->shared, s->rows, op->forward, length, b.words, b.next, n, n_together);
+            run_nodes(e, item->shared, s->rows, how->forward, length, b.words, b.next, n, n_together);
         } else {
-            place_whole(e, b.words[0], vpps_word(op->forward, 0, length), length, b.words, n);
+            place_whole(e, b.words[0], vpps_word(how->forward, 0, length), length, b.words, n);
         }
     }
     flush_run(e, item->shared);
@@ -269,9 +270,10 @@ static void encode_backward(encoder *e, const vpps_item *item) {
     const vpps_group *group = &w->groups[item->what];
     const vpps_signature *s = &w->g->signatures[group->signature];
     const vpps_op_row *op = &vpps_ops[s->op];
+    const vpps_op_instruction_row *how = &vpps_op_instructions[s->op];
     uint32_t k = item->argument;
     bool weights = s->op == VPPS_OP_WEIGHTED_SUM;
-    const char *letters = op->backward_operands[op->max_args == VPPS_MANY ? 0 : k];
+    const char *letters = how->backward_operands[op->max_args == VPPS_MANY ? 0 : k];
     vpps_form form = vpps_instructions[item->opcode].form;
     uint32_t words[MAX_WORDS] = {0}, next[MAX_WORDS];
     const vpps_link *link = vpps_aligned(w, group, k);

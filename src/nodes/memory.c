@@ -29,15 +29,17 @@ static bool is_inplace(const vpps_schedule_work *w, const vpps_group *group) {
     if (x->user == VPPS_NO_OFFSET || &w->groups[x->user] != group || (x->flags & VPPS_KEPT)) return false;
     if (producer->klass == VPPS_CLASS_SOURCE || x->value_stride != vpps_words(&w->g->signatures[x->signature]))
         return false;
-    return !w->training || !(names(op->backward_operands[0], 'a') || names(producer->backward_operands[0], 'y') ||
-                             names(producer->backward_operands[1], 'y'));
+    const vpps_op_instruction_row *own = &vpps_op_instructions[w->g->signatures[group->signature].op];
+    const vpps_op_instruction_row *made = &vpps_op_instructions[w->g->signatures[x->signature].op];
+    return !w->training || !(names(own->backward_operands[0], 'a') || names(made->backward_operands[0], 'y') ||
+                             names(made->backward_operands[1], 'y'));
 }
 
 static void place_values(vpps_schedule_work *w) {
     for (uint32_t i = 0; i < w->n_groups; i++) {
         vpps_group *group = &w->groups[i];
         const vpps_signature *s = &w->g->signatures[group->signature];
-        group->value_stride = vpps_words(s) * (names(vpps_ops[s->op].forward_operands, 'i') ? 2 : 1);
+        group->value_stride = vpps_words(s) * (names(vpps_op_instructions[s->op].forward_operands, 'i') ? 2 : 1);
     }
     for (uint32_t i = 0; i < w->n_signatures; i++) {
         const vpps_signature_work *sw = &w->signatures[w->signature_order[i]];
@@ -102,10 +104,12 @@ static bool place_entries(vpps_schedule_work *w, vpps_group *group) {
 static bool shares_gradient(const vpps_schedule_work *w, const vpps_group *group) {
     if (group->user == VPPS_NO_OFFSET || (group->flags & (VPPS_KEPT | VPPS_ZEROED))) return false;
     const vpps_op_row *op = &vpps_ops[w->g->signatures[group->signature].op];
-    const vpps_op_row *user = &vpps_ops[w->g->signatures[w->groups[group->user].signature].op];
+    const uint8_t user_op = w->g->signatures[w->groups[group->user].signature].op;
+    const vpps_op_row *user = &vpps_ops[user_op];
+    const uint8_t *backward = vpps_op_instructions[user_op].backward;
     if (op->klass == VPPS_CLASS_AFFINE || op->klass == VPPS_CLASS_SOURCE || user->klass != VPPS_CLASS_EW) return false;
-    if (user->max_args == VPPS_MANY) return user->backward[0] == VPPS_I_COPY;
-    return group->user_argument < 2 && user->backward[group->user_argument] == VPPS_I_COPY;
+    if (user->max_args == VPPS_MANY) return backward[0] == VPPS_I_COPY;
+    return group->user_argument < 2 && backward[group->user_argument] == VPPS_I_COPY;
 }
 
 static bool place_gradients(vpps_schedule_work *w) {

@@ -119,6 +119,7 @@ static void forward_group(vpps_schedule_work *w, uint32_t index) {
     vpps_group *group = &w->groups[index];
     const vpps_signature *s = signature_of(w, group);
     const vpps_op_row *op = &vpps_ops[s->op];
+    const vpps_op_instruction_row *how = &vpps_op_instructions[s->op];
     if (s->op == VPPS_OP_INPUT) {
         add_item(w, (vpps_item){.kind = VPPS_ITEM_LOAD, .opcode = VPPS_I_LOAD, .what = index});
         wrote(&w->tracks[group->value], 0, false);
@@ -131,8 +132,8 @@ static void forward_group(vpps_schedule_work *w, uint32_t index) {
     bool shared = op->klass == VPPS_CLASS_EW && vpps_is_shareable(w, s->rows);
     uint32_t phase = op->klass == VPPS_CLASS_PARTS
                          ? after_operands(w, group, "*", VPPS_I_COPY, false)
-                         : after_operands(w, group, op->forward_operands, (vpps_opcode)op->forward, shared);
-    add_item(w, (vpps_item){VPPS_ITEM_FORWARD, op->forward, shared, phase, index, 0, 0});
+                         : after_operands(w, group, how->forward_operands, (vpps_opcode)how->forward, shared);
+    add_item(w, (vpps_item){VPPS_ITEM_FORWARD, how->forward, shared, phase, index, 0, 0});
     wrote(&w->tracks[group->value], phase, shared);
 }
 
@@ -152,8 +153,9 @@ static void backward_argument(vpps_schedule_work *w, uint32_t index, uint32_t k)
     vpps_group *group = &w->groups[index];
     const vpps_signature *signature = signature_of(w, group);
     const vpps_op_row *op = &vpps_ops[signature->op];
+    const vpps_op_instruction_row *how = &vpps_op_instructions[signature->op];
     int which = backward_of(op, signature->op, k);
-    vpps_opcode opcode = which < 0 ? VPPS_I_DOT : (vpps_opcode)op->backward[which];
+    vpps_opcode opcode = which < 0 ? VPPS_I_DOT : (vpps_opcode)how->backward[which];
     bool parts = op->klass == VPPS_CLASS_PARTS, wanted = false;
     bool shared = !parts && vpps_instructions[opcode].form == VPPS_FORM_EW;
     FOR_ARGUMENT_GROUPS(w, group, k, g, {
@@ -163,7 +165,7 @@ static void backward_argument(vpps_schedule_work *w, uint32_t index, uint32_t k)
         shared = shared && vpps_is_shareable(w, signature_of(w, x)->rows);
     });
     if (!wanted) return;
-    const char *operands = which < 0 ? "d*" : parts ? "d" : op->backward_operands[which];
+    const char *operands = which < 0 ? "d*" : parts ? "d" : how->backward_operands[which];
     uint32_t phase = after_operands(w, group, operands, which < 0 ? VPPS_I_ADD : opcode, shared);
     FOR_ARGUMENT_GROUPS(w, group, k, g, { /* after what others wrote there */
                                           const vpps_group *x = &w->groups[g];

@@ -1,5 +1,5 @@
 /* test_ops_kernel.c - the kernel's routine of every instruction of the forms EW, REDUCE, ROW and MATMUL, executed by
- * software SIMT, against the CPU device's kernels; instruction lengths against isa.c. Cases are made from isa.def, so
+ * software SIMT, against the CPU device's kernels; instruction lengths against format.c. Cases are made from isa.def, so
  * none is left out. A pool holds the tensors of many cases; after a run all of it is compared, so a write beside a
  * result shows. VPPS_TEST_SEED draws other inputs.
  */

@@ -1,4 +1,4 @@
-/* symbolic_ops.c - each instruction written down plainly, from isa.def and isa.h, over integers modulo 2^64. */
+/* symbolic_ops.c - each instruction written down plainly, from isa.def and format.h, over integers modulo 2^64. */
 #include "symbolic_machine.h"
 
 /* ---------------------------------------------------------------- memory */

@@ -45,7 +45,7 @@ static bool mark_nodes(vpps_verifier *v) {
 /* ---------------------------------------------------------------- where values lie */
 
 static uint64_t value_extent(const vpps_verifier *v, uint32_t x) {
-    bool indexed = strchr(vpps_ops[vpps_verify_signature(v, x)->op].forward_operands, 'i') != NULL;
+    bool indexed = strchr(vpps_op_instructions[vpps_verify_signature(v, x)->op].forward_operands, 'i') != NULL;
     return (uint64_t)vpps_verify_words(v, x) * (indexed ? 2 : 1);
 }
 
@@ -148,13 +148,14 @@ static bool make_slots(vpps_verifier *v) {
 
 uint32_t vpps_verify_backward(const vpps_verifier *v, uint32_t node, uint32_t i, const char **operands) {
     const vpps_op_row *row = &vpps_ops[vpps_verify_signature(v, node)->op];
+    const vpps_op_instruction_row *how = &vpps_op_instructions[vpps_verify_signature(v, node)->op];
     if (row->shape == VPPS_SHAPE_WEIGHTED && i == 0) { /* one product for each weight */
         *operands = "dX";
         return VPPS_I_DOT;
     }
     uint32_t which = row->max_args == VPPS_MANY ? 0 : i & 1;
-    *operands = row->backward_operands[which];
-    return row->backward[which];
+    *operands = how->backward_operands[which];
+    return how->backward[which];
 }
 
 uint32_t vpps_verify_expected(const vpps_verifier *v, uint32_t slot, uint32_t e) {
@@ -382,8 +383,9 @@ static bool take_tables(vpps_verifier *v) {
 static void find_gradient_operands(vpps_verifier *v) {
     for (uint32_t op = 0; op < VPPS_OP_COUNT; op++) {
         for (uint32_t i = 0; i < 2; i++) {
-            const char *d = strchr(vpps_ops[op].backward_operands[i], 'd');
-            if (d) v->gradient_operand[vpps_ops[op].backward[i]] |= 1u << (d - vpps_ops[op].backward_operands[i]);
+            const vpps_op_instruction_row *how = &vpps_op_instructions[op];
+            const char *d = strchr(how->backward_operands[i], 'd');
+            if (d) v->gradient_operand[how->backward[i]] |= 1u << (d - how->backward_operands[i]);
         }
     }
     v->gradient_operand[VPPS_I_DOT] |= 1; /* of a weighted sum's weights */

@@ -47,11 +47,12 @@ static void consider(vpps_verifier *v, vpps_choice *choice, vpps_piece piece, ui
 /* The operands of a node's forward instruction; NULL: it is not this opcode. */
 static const char *forward_letters(const vpps_verifier *v, uint32_t node, const vpps_decoded *in) {
     const vpps_op_row *row = &vpps_ops[vpps_verify_signature(v, node)->op];
+    const vpps_op_instruction_row *how = &vpps_op_instructions[vpps_verify_signature(v, node)->op];
     if (row->klass == VPPS_CLASS_SOURCE || row->klass == VPPS_CLASS_AFFINE) return NULL;
-    if (row->forward == VPPS_I_DROPOUT && !v->training) { /* the identity */
+    if (how->forward == VPPS_I_DROPOUT && !v->training) { /* the identity */
         return in->opcode == VPPS_I_COPY ? "a" : in->opcode == VPPS_I_DROPOUT ? "aez" : NULL;
     }
-    return row->forward == in->opcode ? row->forward_operands : NULL;
+    return how->forward == in->opcode ? how->forward_operands : NULL;
 }
 
 static void consider_values(vpps_verifier *v, vpps_choice *choice, const vpps_decoded *in, uint64_t shift, uint32_t n) {

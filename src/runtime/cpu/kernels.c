@@ -429,7 +429,7 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .run =
         {
 #define INSTR(id, form, ...) [VPPS_I_##id] = KERNEL_##form(id),
-#include "nodes/isa.def"
+#include "isa/isa.def"
 #undef INSTR
         },
     .gemm_nn = gemm_nn,

@@ -7,7 +7,7 @@
 #ifndef VPPS_CPU_KERNELS_H
 #define VPPS_CPU_KERNELS_H
 
-#include "nodes/isa.h"
+#include "nodes/format.h"
 
 /* Decoded operands, in the letters of isa.def. Tensors may be equal to the destination, but not overlap otherwise. */
 typedef struct vpps_operands {

@@ -95,7 +95,7 @@ static void multiply(vpps_vp *vp, uint32_t m, uint32_t n, uint32_t k, operand a,
     (transposed_b ? kernels->gemm_nt : kernels->gemm_nn)(m, n, k, a.at, a.ld, b.at, b.ld, c, ldc, accumulate);
 }
 
-/* ---------------------------------------------------------------- bundles, see isa.h */
+/* ---------------------------------------------------------------- bundles, see nodes/format.h */
 
 typedef struct bundle {
     uint32_t n_lists, n_outputs;

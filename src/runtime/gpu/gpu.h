@@ -9,7 +9,7 @@
 
 #include "codegen/specialise.h"
 #include "interp_templates/arguments.cuh"
-#include "nodes/isa.h"
+#include "nodes/format.h"
 #include "runtime/device.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/layout.h"

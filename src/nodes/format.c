@@ -1,11 +1,5 @@
-/* isa.c - the instruction table, made from isa.def, and the lengths of instructions. */
-#include "nodes/isa.h"
-
-const vpps_instruction_row vpps_instructions[VPPS_I_COUNT] = {
-#define INSTR(id, form, operands, cost) {#id, VPPS_FORM_##form, operands, cost},
-#include "nodes/isa.def"
-#undef INSTR
-};
+/* format.c - the lengths of instructions. */
+#include "nodes/format.h"
 
 /* Words after word 0 of the instructions whose table row does not say it: SHARED and CONTROL. */
 static uint32_t fixed_words(uint32_t opcode) {

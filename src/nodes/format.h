@@ -1,4 +1,4 @@
-/* isa.h - opcodes, the script's layout, bundles. The instructions' operands are in isa.def.
+/* format.h - the words of a script: its layout, instructions, bundles. The instructions are those of isa.def.
  *
  * A script is one buffer of 32-bit words; addresses are word indices into it.
  *
@@ -32,37 +32,12 @@
  * Barriers are counters, zero at the start. SIGNAL b adds one to counter b after everything the VP did before;
  * WAIT b n goes on once counter b is at least n.
  */
-#ifndef VPPS_NODES_ISA_H
-#define VPPS_NODES_ISA_H
+#ifndef VPPS_NODES_FORMAT_H
+#define VPPS_NODES_FORMAT_H
 
-#include "base/base.h"
+#include "isa/isa.h"
 #include "nodes/header.h"
 #include "plan/plan.h"
-
-typedef enum vpps_opcode {
-#define INSTR(id, ...) VPPS_I_##id,
-#include "nodes/isa.def"
-#undef INSTR
-    VPPS_I_COUNT
-} vpps_opcode;
-
-typedef enum vpps_form {
-    VPPS_FORM_EW,
-    VPPS_FORM_REDUCE,
-    VPPS_FORM_ROW,
-    VPPS_FORM_MATMUL,
-    VPPS_FORM_SHARED,
-    VPPS_FORM_CONTROL
-} vpps_form;
-
-typedef struct vpps_instruction_row {
-    const char *name;
-    vpps_form form;
-    const char *operands;
-    uint32_t cost;
-} vpps_instruction_row;
-
-extern const vpps_instruction_row vpps_instructions[VPPS_I_COUNT];
 
 enum { VPPS_WORD_ACC = 1u << 8, VPPS_WORD_SPLIT = 1u << 9, VPPS_LENGTH_SHIFT = 10, VPPS_MAX_LENGTH = (1u << 22) - 1 };
 

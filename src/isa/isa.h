@@ -1,0 +1,40 @@
+/* isa.h - the instructions: what each does is in isa.def, and which of them do a graph's operations in ops.def. */
+#ifndef VPPS_ISA_ISA_H
+#define VPPS_ISA_ISA_H
+
+#include "graph/graph.h"
+
+typedef enum vpps_opcode {
+#define INSTR(id, ...) VPPS_I_##id,
+#include "isa/isa.def"
+#undef INSTR
+    VPPS_I_COUNT
+} vpps_opcode;
+
+typedef enum vpps_form {
+    VPPS_FORM_EW,
+    VPPS_FORM_REDUCE,
+    VPPS_FORM_ROW,
+    VPPS_FORM_MATMUL,
+    VPPS_FORM_SHARED,
+    VPPS_FORM_CONTROL
+} vpps_form;
+
+typedef struct vpps_instruction_row {
+    const char *name;
+    vpps_form form;
+    const char *operands;
+    uint32_t cost;
+} vpps_instruction_row;
+
+extern const vpps_instruction_row vpps_instructions[VPPS_I_COUNT];
+
+/* How an operation runs. The letters of operands are those of ops.def. */
+typedef struct vpps_op_instruction_row {
+    uint8_t forward, backward[2]; /* vpps_opcode; backward: the gradients of argument 0 and 1 */
+    const char *forward_operands, *backward_operands[2];
+} vpps_op_instruction_row;
+
+extern const vpps_op_instruction_row vpps_op_instructions[VPPS_OP_COUNT];
+
+#endif
