@@ -282,8 +282,9 @@ format-check: ## are the C sources formatted?
 	$(Q)clang-format --dry-run -Werror $(C_FILES) $(H_FILES)
 
 TIDY_FLAGS := -std=c11 -D_GNU_SOURCE= -DVPPS_WITH_XSMM=$(XSMM) -DVPPS_KERNELS_ISA=generic $(INCLUDES)
-lint: ## format-check, clang-tidy, shellcheck, mandoc
+lint: ## the order of includes, format-check, clang-tidy, shellcheck, mandoc
 	$(Q)tools/setup.sh build test lint
+	$(Q)tools/check_includes.py
 	$(submake) format-check
 	$(Q)printf '%s\n' $(filter src/% models/%,$(C_FILES)) | \
 	    FLAGS='$(TIDY_FLAGS)' xargs -P $$(nproc) -n 4 tools/tidy.sh

@@ -10,7 +10,7 @@ packages_of() {
            # libxsmm makes code for x86-64 only; elsewhere the portable kernels serve.
            if [ "$(uname -m)" = x86_64 ]; then echo libxsmm-dev; fi ;;
     test) echo check libsubunit-dev python3 g++ ;;
-    lint) echo clang-format clang-tidy shellcheck mandoc ;;
+    lint) echo clang-format clang-tidy shellcheck mandoc python3 ;;
     fuzz) echo clang libclang-rt-dev ;;
     valgrind) echo valgrind libc6-dbg ;;
     *) echo "setup: unknown group '$1' (build, test, lint, fuzz, valgrind)" >&2; return 2 ;;

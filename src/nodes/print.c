@@ -1,5 +1,5 @@
 /* print.c - scripts as text: one instruction a line, with its address; offsets in the pool as @hex. */
-#include "nodes/verify/verify.h"
+#include "nodes/script.h"
 
 #include <ctype.h>
 #include <errno.h>

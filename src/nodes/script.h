@@ -6,7 +6,7 @@
 #define VPPS_NODES_SCRIPT_H
 
 #include "graph/graph.h"
-#include "nodes/isa.h"
+#include "nodes/format.h"
 
 /* What a script is to do. */
 typedef struct vpps_request {
@@ -55,5 +55,8 @@ vpps_status vpps_verify(const uint32_t *script, size_t words, const vpps_plan *p
 /* Prints a script so that a person can read it. `g` may be NULL; else parameters are named. Malformed scripts print
  * as far as they go. Fails with IO, SCRIPT. */
 vpps_status vpps_print_script(const uint32_t *script, size_t words, const vpps_graph *g, FILE *file);
+
+/* One instruction as text: opcode, length, flags, operands. */
+void vpps_format_instruction(const uint32_t *at, const uint32_t *end, const vpps_graph *g, char *text, size_t size);
 
 #endif

@@ -281,9 +281,4 @@ static inline vpps_rows vpps_verify_own(const vpps_verifier *v, uint32_t rows) {
     return vpps_rows_of(rows, v->plan->row_block, v->n_vps, v->vp);
 }
 
-/* ---- print.c */
-
-/* One instruction as text: opcode, length, flags, operands. */
-void vpps_format_instruction(const uint32_t *at, const uint32_t *end, const vpps_graph *g, char *text, size_t size);
-
 #endif

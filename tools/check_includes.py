@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Fails when a file includes against the order of folders, or when files include each other in a circle.
+
+    tools/check_includes.py [FOLDER]     the folder that holds src, include and models; without it this repository
+
+What depends on what is declared here, and nowhere else. A file is its .c and its .h together: a circle is a chain of
+includes that comes back to where it began. System headers do not count.
+"""
+
+import os
+import re
+import sys
+
+# What the files of a folder may include, besides each other; the lowest folder first.
+MAY_INCLUDE = {
+    "include": [],
+    "models": ["include"],
+    "src/base": ["include"],
+    "src/interp_templates": [],  # is compiled by NVRTC, too, which sees no headers
+    "src/io": ["include", "src/base"],
+    "src/graph": ["include", "src/base"],
+    "src/isa": ["include", "src/base", "src/graph"],
+    "src/cell": ["include", "src/base", "src/graph", "src/isa"],
+    "src/plan": ["include", "src/base", "src/graph", "src/isa", "src/cell"],
+    "src/nodes": ["include", "src/base", "src/graph", "src/isa", "src/cell", "src/plan"],
+    "src/nodes/verify": ["include", "src/base", "src/graph", "src/isa", "src/plan", "src/nodes"],
+    "src/script": ["include", "src/base", "src/graph", "src/isa", "src/cell", "src/plan"],
+    "src/script/verify": ["include", "src/base", "src/graph", "src/isa", "src/cell", "src/plan", "src/script"],
+    "src/codegen": ["include", "src/base", "src/io", "src/interp_templates", "src/graph", "src/isa", "src/cell",
+                    "src/plan", "src/nodes", "src/script"],
+    "src/runtime": ["include", "src/base", "src/io", "src/graph", "src/isa", "src/cell", "src/plan", "src/nodes",
+                    "src/script", "src/codegen"],
+    "src/runtime/cpu": ["include", "src/base", "src/graph", "src/isa", "src/cell", "src/plan", "src/nodes",
+                        "src/script", "src/runtime"],
+    "src/runtime/simt": ["include", "src/base", "src/interp_templates", "src/codegen"],
+    "src/runtime/gpu": ["include", "src/base", "src/interp_templates", "src/graph", "src/isa", "src/cell", "src/plan",
+                        "src/nodes", "src/script", "src/codegen", "src/runtime", "src/runtime/simt"],
+    "src/cli": ["include", "models", "src"],  # "src": every folder in it
+    "src/cli/tasks": ["include", "models", "src"],
+}
+
+# Where names between quotes are looked for, besides the file's own folder.
+ROOTS = ["include", "src", "models"]
+
+SUFFIXES = (".c", ".h", ".def", ".cuh")
+INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
+
+
+def sources():
+    for top in ("include", "models", "src"):
+        for folder, _, names in sorted(os.walk(top)):
+            yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(SUFFIXES))
+
+
+def includes(path):
+    """(line, included file) for every include of a file of this repository; None for one that is nowhere."""
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            places = [os.path.normpath(os.path.join(root, match[1])) for root in [os.path.dirname(path), *ROOTS]]
+            yield number, match[1], next((place for place in places if os.path.isfile(place)), None)
+
+
+def allowed(folder, other):
+    declared = MAY_INCLUDE[folder]
+    inside_src = other.startswith("src/") and not (other.startswith("src/cli/") and other != folder)
+    return other == folder or other in declared or ("src" in declared and inside_src)
+
+
+def circles(graph):
+    """The strongly connected parts of more than one file (Tarjan), each as a list."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in graph.get(node, {}):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            part = stack[stack.index(node):]
+            del stack[stack.index(node):]
+            if len(part) > 1:
+                found.append(sorted(part))
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def check():
+    wrong, graph = [], {}
+    for path in sources():
+        folder = os.path.dirname(path)
+        if folder not in MAY_INCLUDE:
+            wrong.append(f"{path}:1: {folder} has no place in the order of folders (MAY_INCLUDE)")
+            continue
+        for line, name, other in includes(path):
+            if other is None:
+                wrong.append(f'{path}:{line}: "{name}" is no file of this repository')
+                continue
+            if not allowed(folder, os.path.dirname(other)):
+                wrong.append(f"{path}:{line}: {folder} may not include {other}")
+            here, there = os.path.splitext(path)[0], os.path.splitext(other)[0]
+            if here != there:
+                graph.setdefault(here, {}).setdefault(there, f"{path}:{line}")
+    for part in circles(graph):
+        wrong.append(f"a circle of includes: {', '.join(part)}")
+        for here in part:
+            wrong += [f"    {where}: {there}" for there, where in graph[here].items() if there in part]
+    return wrong
+
+
+if __name__ == "__main__":
+    os.chdir(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    sys.setrecursionlimit(10000)
+    problems = check()
+    print("\n".join(problems), end="\n" if problems else "")
+    sys.exit(1 if problems else 0)
