@@ -2,7 +2,7 @@
 #include "decompress.h"
 
 #include "base/base.h"
-#include "file.h"
+#include "descriptor.h"
 
 #define ZLIB_CONST /* its next_in is const then */
 #include <zlib.h>

@@ -1,30 +1,8 @@
-/* file.c - reading with every result checked. */
+/* file.c - see file.h. */
 #include "file.h"
 
 #include "base/base.h"
 #include "stream.h"
-
-#include <errno.h>
-
-vpps_status vpps_file_open(int *fd, const char *path) {
-    do { *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); } while (*fd < 0 && errno == EINTR);
-    if (*fd >= 0) return VPPS_OK;
-    return vpps_fail(VPPS_IO, "%s%s: cannot be opened: %s", VPPS_PATH_ARGS(path), strerror(errno));
-}
-
-vpps_status vpps_file_read(int fd, const char *path, void *bytes, size_t n_bytes, size_t *got) {
-    *got = 0;
-    while (*got < n_bytes) {
-        ssize_t n = read(fd, (char *)bytes + *got, n_bytes - *got);
-        if (n == 0) break;
-        if (n > 0) {
-            *got += (size_t)n;
-        } else if (errno != EINTR) {
-            return vpps_fail(VPPS_IO, "%s%s: cannot be read: %s", VPPS_PATH_ARGS(path), strerror(errno));
-        }
-    }
-    return VPPS_OK;
-}
 
 /* Where no size is known, the buffer grows until the end is met; a regular file takes two reads. */
 static vpps_status read_to_end(vpps_stream *stream, const char *path, char **bytes, size_t *n_bytes) {

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "decompress.h"
-#include "file.h"
+#include "descriptor.h"
 
 #include <errno.h>
 #include <sys/stat.h>
