@@ -309,7 +309,8 @@ typedef struct vpps_constituent_tree {
 typedef struct vpps_constituents vpps_constituents;
 
 /* cut_labels: labels end before their first '-' or '=' that is not their first character, so that NP-SBJ-1 is NP (and
- * -LRB- is -LRB). */
+ * -LRB- is -LRB); null elements, leaves with the label -NONE-, are left out, and so are the constituents and trees that
+ * have no words then. */
 VPPS_API vpps_status vpps_constituents_create(vpps_constituents **out, bool cut_labels);
 VPPS_API void vpps_constituents_destroy(vpps_constituents *c);
 VPPS_API uint32_t vpps_constituents_size(const vpps_constituents *c);
@@ -318,11 +319,13 @@ VPPS_API vpps_constituent_tree vpps_constituents_tree(const vpps_constituents *c
 VPPS_API const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c);  /* words */
 VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c); /* phrases and parts of speech */
 
-/* Append trees in the brackets of the Penn Treebank, one a line:
+/* Append trees in the brackets of the Penn Treebank:
  *     tree := '(' label tree tree... ')' | '(' label word ')'
  * with spaces between (also more than one, or none beside a bracket). Labels and words are any bytes but space, round
- * brackets, CR, LF and NUL. Empty lines are skipped, CR LF is accepted. Fails with IO, FORMAT (message as that of
- * vpps_treebank_read_file), MEMORY; all is then as before. Nesting is limited by memory only. */
+ * brackets, CR, LF and NUL, and they do not begin with a tab. The outermost bracket's label may be missing: it is ROOT
+ * then. A tree begins a line, and goes on in those that follow unless '(' is their first character. Empty lines are
+ * skipped. Fails with IO, FORMAT (message as that of vpps_treebank_read_file), MEMORY; all is then as before. Nesting is
+ * limited by memory only. */
 VPPS_API vpps_status vpps_constituents_read_file(vpps_constituents *c, const char *path);
 VPPS_API vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, const char *text, size_t len);
 

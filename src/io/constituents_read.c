@@ -1,4 +1,8 @@
-/* constituents_read.c - n-ary trees from brackets, in one pass and without recursion, as treebank_read.c does. */
+/* constituents_read.c - n-ary trees from brackets, in one pass and without recursion, as treebank_read.c does.
+ *
+ * A tree may go on in the lines that follow, as those of the Penn Treebank do, but not in one that has a bracket at its
+ * margin: that begins the next tree, so a bracket that is missing is found where it should be.
+ */
 #include "constituents.h"
 
 #include "base/base.h"
@@ -14,7 +18,8 @@ typedef struct open_node {
 typedef struct bracket_reader {
     vpps_constituents *c;
     vpps_text text;
-    const char *at, *line_end;
+    const char *at, *line_end, *next_line;
+    bool in_tree;
     open_node *stack;
     size_t stack_capacity;
 } bracket_reader;
@@ -23,8 +28,26 @@ static vpps_status fail_expected(const bracket_reader *r, const char *expected) 
     return vpps_text_fail(&r->text, r->at, expected, NULL);
 }
 
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* Goes to the next line that is not blank, if the tree may go on there; else nothing happens. */
+static void go_on_in_next_line(bracket_reader *r) {
+    const char *next = r->next_line, *line, *end;
+    while (vpps_text_next_line(&r->text, &next, &line, &end)) {
+        const char *at = line;
+        while (at < end && is_blank(*at)) at++;
+        if (at == end) continue;
+        if (at == line && *at == '(') return;
+        r->at = at;
+        r->line_end = end;
+        r->next_line = next;
+        return;
+    }
+}
+
 static void skip_spaces(bracket_reader *r) {
-    while (r->at < r->line_end && *r->at == ' ') r->at++;
+    while (r->at < r->line_end && is_blank(*r->at)) r->at++;
+    if (r->at == r->line_end && r->in_tree) go_on_in_next_line(r);
 }
 
 /* A label or a word, with the spaces behind it. */
@@ -46,15 +69,32 @@ static size_t label_length(const bracket_reader *r, const char *label, size_t le
     return len;
 }
 
-/* '(' label, with the spaces between and behind. */
-static vpps_status read_label(bracket_reader *r, uint32_t *label) {
+/* What a node is, before it is known whether it is a leaf. */
+typedef struct new_node {
+    uint32_t label;
+    bool is_null; /* a null element, to be left out */
+} new_node;
+
+/* A trace, or a word that is not said (Bies et al. 1995, section 4). */
+static bool is_null_element(const bracket_reader *r, const char *label, size_t len) {
+    static const char none[] = "-NONE-";
+    return r->c->cut_labels && len == sizeof none - 1 && memcmp(label, none, len) == 0;
+}
+
+/* '(' label, with the spaces between and behind. The outermost bracket of a Penn tree has no label. */
+static vpps_status read_label(bracket_reader *r, bool outermost, new_node *node) {
+    static const char root[] = "ROOT";
     const char *token;
     if (r->at == r->line_end || *r->at != '(') return fail_expected(r, "'('");
     r->at++;
     skip_spaces(r);
-    const size_t len = take_token(r, &token);
+    size_t len = take_token(r, &token);
+    if (len == 0 && outermost && r->at < r->line_end && *r->at == '(') token = root, len = sizeof root - 1;
     if (len == 0) return fail_expected(r, "a label");
-    return vpps_vocab_add_unchecked(r->c->labels, token, label_length(r, token, len), label);
+    node->is_null = is_null_element(r, token, len);
+    if (node->is_null && !(r->at < r->line_end && *r->at == '(')) return VPPS_OK;
+    node->is_null = false;
+    return vpps_vocab_add_unchecked(r->c->labels, token, label_length(r, token, len), &node->label);
 }
 
 /* Appends a node whose subtree begins at node `first`. A tree's nodes are counted in 32 bits. */
@@ -67,15 +107,15 @@ static vpps_status add_node(vpps_constituents *c, vpps_constituent node, size_t 
     return VPPS_OK;
 }
 
-static vpps_status read_leaf(bracket_reader *r, uint32_t label, size_t tree_first) {
+static vpps_status read_leaf(bracket_reader *r, const new_node *node, size_t tree_first) {
     const char *token;
-    vpps_constituent leaf = {.label = label};
+    vpps_constituent leaf = {.label = node->label};
     const size_t len = take_token(r, &token);
     if (len == 0) return fail_expected(r, "a word or '('");
-    VPPS_TRY(vpps_vocab_add_unchecked(r->c->vocab, token, len, &leaf.word));
+    if (!node->is_null) VPPS_TRY(vpps_vocab_add_unchecked(r->c->vocab, token, len, &leaf.word));
     if (r->at == r->line_end || *r->at != ')') return fail_expected(r, "')' after the word");
     r->at++;
-    return add_node(r->c, leaf, r->c->n_nodes, tree_first);
+    return node->is_null ? VPPS_OK : add_node(r->c, leaf, r->c->n_nodes, tree_first);
 }
 
 static vpps_status open_bracket(bracket_reader *r, uint32_t label, size_t *depth) {
@@ -86,17 +126,19 @@ static vpps_status open_bracket(bracket_reader *r, uint32_t label, size_t *depth
     return VPPS_OK;
 }
 
-/* A child is complete: closes every bracket that ends here. *depth 0: the tree is complete; else a child follows. */
-static vpps_status close_brackets(bracket_reader *r, size_t tree_first, size_t *depth) {
+/* A child is complete (or nothing, when it was left out): closes every bracket that ends here. *depth 0: the tree is
+ * complete; else a child follows. What has no children is left out. */
+static vpps_status close_brackets(bracket_reader *r, size_t tree_first, bool child, size_t *depth) {
     while (*depth > 0) {
         open_node *top = &r->stack[*depth - 1];
-        top->n_children++;
+        top->n_children += child;
         skip_spaces(r);
         if (r->at < r->line_end && *r->at == '(') return VPPS_OK;
         if (r->at == r->line_end || *r->at != ')') return fail_expected(r, "'(' or ')'");
         r->at++;
         const vpps_constituent node = {.label = top->label, .n_children = top->n_children, .word = VPPS_NO_WORD};
-        VPPS_TRY(add_node(r->c, node, top->first, tree_first));
+        child = node.n_children > 0;
+        if (child) VPPS_TRY(add_node(r->c, node, top->first, tree_first));
         (*depth)--;
     }
     return VPPS_OK;
@@ -105,17 +147,19 @@ static vpps_status close_brackets(bracket_reader *r, size_t tree_first, size_t *
 static vpps_status read_tree(bracket_reader *r, uint32_t *n_leaves) {
     const size_t first = r->c->n_nodes;
     size_t depth = 0;
+    r->in_tree = true;
     do {
-        uint32_t label;
-        VPPS_TRY(read_label(r, &label));
+        new_node node = {0};
+        VPPS_TRY(read_label(r, depth == 0, &node));
         if (r->at < r->line_end && *r->at == '(') {
-            VPPS_TRY(open_bracket(r, label, &depth));
+            VPPS_TRY(open_bracket(r, node.label, &depth));
             continue;
         }
-        VPPS_TRY(read_leaf(r, label, first));
-        (*n_leaves)++;
-        VPPS_TRY(close_brackets(r, first, &depth));
+        VPPS_TRY(read_leaf(r, &node, first));
+        *n_leaves += !node.is_null;
+        VPPS_TRY(close_brackets(r, first, !node.is_null, &depth));
     } while (depth > 0);
+    r->in_tree = false;
     skip_spaces(r);
     return r->at == r->line_end ? VPPS_OK : fail_expected(r, "end of line after the tree");
 }
@@ -129,15 +173,15 @@ static vpps_status add_tree(vpps_constituents *c, size_t first, uint32_t n_leave
 }
 
 static vpps_status read_lines(bracket_reader *r) {
-    const char *next = r->text.begin;
+    r->next_line = r->text.begin;
     VPPS_TRY(vpps_text_check(&r->text));
-    while (vpps_text_next_line(&r->text, &next, &r->at, &r->line_end)) {
+    while (vpps_text_next_line(&r->text, &r->next_line, &r->at, &r->line_end)) {
         uint32_t n_leaves = 0;
         const size_t first = r->c->n_nodes;
         skip_spaces(r);
         if (r->at == r->line_end) continue;
         VPPS_TRY(read_tree(r, &n_leaves));
-        VPPS_TRY(add_tree(r->c, first, n_leaves));
+        if (n_leaves) VPPS_TRY(add_tree(r->c, first, n_leaves));
     }
     return VPPS_OK;
 }

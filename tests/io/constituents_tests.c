@@ -1,5 +1,5 @@
 /* constituents_tests.c - n-ary trees: reading them, and making them binary so that nothing is lost. */
-#include "io_tests.h"
+#include "forms.h"
 
 static vpps_constituents *new_constituents(bool cut_labels) {
     vpps_constituents *c;
@@ -90,6 +90,11 @@ static const struct good_text {
     {"( A  ( B b )(C c) ( D\xc2\xa0 d ) ) \r\n\n(-LRB- [)\r\n", 2, "(A (B b) (C c) (D\xc2\xa0 d))\n(-LRB- [)\n"},
     {"(A (A (A (A a))) (A (A a)))\n", 1, NULL},
     {"(\xff \x01)\n(A\tB c)\n", 2, NULL},
+    {"( (S (A a) (B b)))\n((S a))\n(\n (A a))", 3, "(ROOT (S (A a) (B b)))\n(ROOT (S a))\n(ROOT (A a))\n"},
+    {"\n( (S \n    (NP-SBJ \n      (NP (NNP A) )\r\n\n\t(, ,) )\n    (. .) ))\n( (X x) )\n", 2,
+     "(ROOT (S (NP-SBJ (NP (NNP A)) (, ,)) (. .)))\n(ROOT (X x))\n"},
+    {"(A\n a\n)\n(B\nb\n )", 2, "(A a)\n(B b)\n"},
+    {"(A (-NONE- *) (B-1 b))\n", 1, NULL}, /* unless labels are cut */
 };
 
 START_TEST(good_text)
@@ -111,7 +116,15 @@ static const struct bad_text {
 } bad_texts[] = {
     {"x", "t:1:1: expected '(', found 'x'"},
     {"(", "t:1:2: expected a label, found end of file"},
-    {"( (S a))", "t:1:3: expected a label, found '('"},
+    {"(A ( (S a)))", "t:1:6: expected a label, found '('"},
+    {"( ( (S a)))", "t:1:5: expected a label, found '('"},
+    {"( )", "t:1:3: expected a label, found ')'"},
+    {"(\n(A a)", "t:1:2: expected a label, found end of line"},
+    {"( (A a)\n  (B b)\n\n( (C c) )\n", "t:2:8: expected '(' or ')', found end of line"},
+    {"( (A a)\n  (B b)\n  \n\n", "t:2:8: expected '(' or ')', found end of line"},
+    {"(A a)\n  (B b) x\n", "t:2:9: expected end of line after the tree, found 'x'"},
+    {"(A (B b)\n c)", "t:2:2: expected '(' or ')', found 'c'"},
+    {"(A\n(B b))", "t:1:3: expected a word or '(', found end of line"},
     {"()", "t:1:2: expected a label, found ')'"},
     {"(A", "t:1:3: expected a word or '(', found end of file"},
     {"(A)", "t:1:3: expected a word or '(', found ')'"},
@@ -152,6 +165,28 @@ START_TEST(labels_are_cut)
         char *written = constituents_text(c, &n);
         ck_assert_str_eq(written, "(S (NP (NN a)) (-LRB [) (=X b) (A c))\n");
         free(written);
+        vpps_constituents_destroy(c);
+    }
+END_TEST
+
+/* What remains has words; no label or word of what is left out stays. */
+START_TEST(null_elements_are_left_out)
+    {
+        static const char text[] = "( (S (NP-SBJ-1 (-NONE- *)) (VP (VBD fell) (S (NP (-NONE- *-1) )\n"
+                                   " (VP (TO to) ))) (-NONE- 0) ))\n"
+                                   "( (X (-NONE- *) (Y (-NONE- 0))))\n"
+                                   "(-NONE- *)\n"
+                                   "(-NONE- (A a))\n"
+                                   "(NONE b)\n";
+        vpps_constituents *c = new_constituents(true);
+        size_t n;
+        CHECK_OK(read_string(c, text));
+        char *written = constituents_text(c, &n);
+        ck_assert_str_eq(written, "(ROOT (S (VP (VBD fell) (S (VP (TO to))))))\n(-NONE (A a))\n(NONE b)\n");
+        free(written);
+        ck_assert_uint_eq(vpps_constituents_size(c), 3);
+        ck_assert_uint_eq(vpps_constituents_tree(c, 0).n_leaves, 2);
+        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), 4);
         vpps_constituents_destroy(c);
     }
 END_TEST
@@ -345,15 +380,62 @@ START_TEST(treebanks)
     }
 END_TEST
 
+/* One tree a line, as the Penn Treebank writes it: the outermost label missing, an indented line for each inner bracket,
+ * and traces. */
+static char *penn_form(const char *text, size_t n, size_t *out_n) {
+    static const char root[] = "(ROOT", trace[] = "(NP-SBJ-1 \n      (-NONE- *T*-2) )";
+    char *out;
+    FILE *file = open_memstream(&out, out_n);
+    int depth = 0;
+    for (size_t i = 0; i < n; i++) {
+        depth += text[i] == '(';
+        depth -= text[i] == ')';
+        if (text[i] == '(' && depth == 1) {
+            fputs("( ", file);
+            ck_assert(n - i > 5 && memcmp(text + i, root, 5) == 0);
+            i += 5;
+        } else if (text[i] == '(') {
+            fprintf(file, " %s\n  %*s(", i % 7 ? "" : trace, depth, "");
+        } else {
+            fprintf(file, text[i] == ')' ? ") " : "%c", text[i]);
+        }
+    }
+    ck_assert_int_eq(fclose(file), 0);
+    return out;
+}
+
+START_TEST(treebanks_in_the_penn_form)
+    {
+        const char *path = data_file("treebanks_in_the_penn_form", treebank_files[_i].name);
+        if (!path) return;
+        size_t n, n_penn, n_wanted, n_got;
+        vpps_constituents *c = new_constituents(true), *penn = new_constituents(true);
+        char *text = file_bytes(path, &n), *rewritten = penn_form(text, n, &n_penn);
+        CHECK_OK(vpps_constituents_read_text(c, path, text, n));
+        CHECK_OK(vpps_constituents_read_text(penn, "penn", rewritten, n_penn));
+        char *wanted = constituents_text(c, &n_wanted), *got = constituents_text(penn, &n_got);
+        ck_assert_uint_eq(n_got, n_wanted);
+        ck_assert(memcmp(got, wanted, n_got) == 0);
+        free(got);
+        free(wanted);
+        free(rewritten);
+        free(text);
+        vpps_constituents_destroy(c);
+        vpps_constituents_destroy(penn);
+    }
+END_TEST
+
 TCase *constituents_tests(void) {
     TCase *tests = tcase_create("constituents");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, good_text, 0, (int)VPPS_COUNT(good_texts));
     tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_texts));
     tcase_add_test(tests, labels_are_cut);
+    tcase_add_test(tests, null_elements_are_left_out);
     tcase_add_loop_test(tests, binarised, 0, (int)VPPS_COUNT(binary_cases));
     tcase_add_test(tests, binarised_parts_share_labels);
     tcase_add_loop_test(tests, depth_is_limited_by_memory_only, 0, 3);
     tcase_add_loop_test(tests, treebanks, 0, (int)VPPS_COUNT(treebank_files));
+    tcase_add_loop_test(tests, treebanks_in_the_penn_form, 0, 3);
     return tests;
 }
