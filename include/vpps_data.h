@@ -59,6 +59,9 @@ VPPS_API void vpps_treebank_destroy(vpps_treebank *tb);
 VPPS_API uint32_t vpps_treebank_size(const vpps_treebank *tb);
 /* Valid until the treebank grows; all zero for an i that is out of range. */
 VPPS_API vpps_tree vpps_treebank_tree(const vpps_treebank *tb, uint32_t i);
+/* The line of its text that a tree begins in, from 1 (a binarised one: the constituents' line); 0 for a generated one,
+ * and out of range. */
+VPPS_API uint32_t vpps_treebank_line(const vpps_treebank *tb, uint32_t i);
 VPPS_API const vpps_vocab *vpps_treebank_vocab(const vpps_treebank *tb);
 /* 1 + the largest label, or as many labels as a generator gives; 0 when empty. */
 VPPS_API uint32_t vpps_treebank_classes(const vpps_treebank *tb);
@@ -139,13 +142,14 @@ VPPS_API const uint32_t *vpps_spellings_word(const vpps_spellings *s, uint32_t w
 /* Characters by first occurrence. */
 VPPS_API const vpps_vocab *vpps_spellings_vocab(const vpps_spellings *s);
 
-/* ---------------------------------------------------------------- sentences: sequences of words, with tags or without
+/* ---------------------------------------------------------------- sentences: sequences of words, with tags or without,
+ * or with a label
  *
  * The readers append. They share these rules: lines end with LF or CR LF, the last one need not; a NUL, or a CR that no
  * LF follows, is an error; all other bytes that do not separate belong to words (a no-break space does, for one). All
  * fail with IO (a file cannot be opened or read), FORMAT (message: file:line:column, the column in bytes from 1, what
- * was expected, what was found), STATE (tagged text for untagged sentences, or the other way round), MEMORY; the
- * sentences and vocabularies are then as before. `name` stands for the file in messages. */
+ * was expected, what was found), STATE (the sentences before are tagged, labelled or neither, and these are not),
+ * MEMORY; the sentences and vocabularies are then as before. `name` stands for the file in messages. */
 
 typedef struct vpps_sentences vpps_sentences;
 
@@ -162,7 +166,11 @@ VPPS_API uint64_t vpps_sentences_total_words(const vpps_sentences *s);
 /* Valid until the sentences grow; all zero for an empty one and for an i that is out of range. */
 VPPS_API vpps_sentence vpps_sentences_get(const vpps_sentences *s, uint32_t i);
 VPPS_API const vpps_vocab *vpps_sentences_vocab(const vpps_sentences *s);
-VPPS_API const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s); /* empty without tags */
+VPPS_API const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s); /* empty without tags and labels */
+/* The label of a sentence, an id in the vocabulary of tags; VPPS_NO_WORD without one, and out of range. */
+VPPS_API uint32_t vpps_sentences_label(const vpps_sentences *s, uint32_t i);
+/* The line of its text that a sentence begins in, from 1; 0 for a generated one, and out of range. */
+VPPS_API uint32_t vpps_sentences_line(const vpps_sentences *s, uint32_t i);
 /* As vpps_treebank_counts; a vocabulary's words that no sentence has count 0. */
 VPPS_API vpps_status vpps_sentences_counts(const vpps_sentences *s, uint32_t **counts);
 
@@ -171,16 +179,26 @@ VPPS_API vpps_status vpps_sentences_counts(const vpps_sentences *s, uint32_t **c
 VPPS_API vpps_status vpps_sentences_read_tagged_file(vpps_sentences *s, const char *path);
 VPPS_API vpps_status vpps_sentences_read_tagged_text(vpps_sentences *s, const char *name, const char *text, size_t len);
 
+/* A label, a tab and a sentence in each line, words separated by spaces (one or more; at the ends of either part, too);
+ * a label may hold spaces. Lines without words are skipped. */
+VPPS_API vpps_status vpps_sentences_read_labelled_file(vpps_sentences *s, const char *path);
+VPPS_API vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const char *name, const char *text,
+                                                       size_t len);
+
 /* The columns of the CoNLL shared tasks: a token a line, one or more blank lines between sentences. Every line has as
- * many columns as the first. */
+ * many columns as the first. Lines whose first column is -DOCSTART- (CoNLL-2003) part sentences, too. */
 typedef struct vpps_columns {
-    uint32_t word; /* which column holds the word, from 1; 0: the first */
-    uint32_t tag;  /* which the tag, from 1; 0: the last */
+    uint32_t word; /* which column holds the word, from 1; 0: the first, in CoNLL-U FORM */
+    uint32_t tag;  /* which the tag, from 1; 0: the last, in CoNLL-U UPOS */
     bool tabs;     /* columns end at each single tab, and words may hold spaces; else at runs of tabs and spaces */
     bool comments; /* lines that begin with '#' are left out; else they are tokens like others */
+    bool conllu;   /* CoNLL-U, which has tabs and comments: the lines of multiword tokens (ID 3-4) and of empty nodes
+                      (5.1) are left out. Its columns are ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or those
+                      that the first line names, as "# global.columns = ID FORM UPOS" (CoNLL-U Plus). */
+    const char *word_name, *tag_name; /* with conllu: a column's name, instead of its number; NULL: none */
 } vpps_columns;
 
-/* `columns` NULL: all zero. Fails with ARGUMENT too (word and tag in the same column). */
+/* `columns` NULL: all zero. Fails with ARGUMENT too (word and tag in the same column, a name without conllu). */
 VPPS_API vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns);
 VPPS_API vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                       const vpps_columns *columns);
@@ -226,6 +244,7 @@ typedef struct vpps_language {
     bool characters; /* sentences (not translations) are written without spaces: every word is a character, tags are
                         those of characters */
     bool tags;       /* sentences are tagged */
+    bool labels;     /* sentences are labelled by what their first name is: PER, LOC or ORG; NONE: they have none */
     const char
         *end_word; /* appended to every translation, or where none is asked for, to every sentence; may be NULL */
 } vpps_language;
@@ -233,8 +252,8 @@ typedef struct vpps_language {
 /* Append n sentences to s, and, unless NULL, their translations (without tags) to `translation`, and all words of the
  * language, names among them, to `lexicon`. Equal options give equal sentences on every machine; a larger n goes on
  * where a smaller one ends. `options` NULL: all zero. Fails with STATE as the readers do (parallel ones with a
- * translation), with ARGUMENT (an end word that is empty or holds a space or line end; tags with an end word in s; s and
- * `translation` are the same), MEMORY; all three are then as before. */
+ * translation), with ARGUMENT (an end word that is empty or holds a space or line end; tags with an end word in s; tags and
+ * labels; s and `translation` are the same), MEMORY; all three are then as before. */
 VPPS_API vpps_status vpps_sentences_generate(vpps_sentences *s, vpps_sentences *translation, vpps_vocab *lexicon,
                                              const vpps_language *options, uint32_t n);
 
@@ -263,6 +282,9 @@ VPPS_API void vpps_lattices_destroy(vpps_lattices *l);
 VPPS_API uint32_t vpps_lattices_size(const vpps_lattices *l);
 /* Valid until the lattices grow; all zero for an i that is out of range. */
 VPPS_API vpps_lattice vpps_lattices_get(const vpps_lattices *l, uint32_t i);
+/* The line of its text that a lattice begins in, from 1 (a built one: the sentence's line); 0 for a generated one, and
+ * out of range. */
+VPPS_API uint32_t vpps_lattices_line(const vpps_lattices *l, uint32_t i);
 /* 1 + the largest id, what a table of embeddings or a classifier needs; 0: none. */
 VPPS_API uint32_t vpps_lattices_tags(const vpps_lattices *l);
 VPPS_API uint32_t vpps_lattices_characters(const vpps_lattices *l);
@@ -316,8 +338,9 @@ VPPS_API void vpps_constituents_destroy(vpps_constituents *c);
 VPPS_API uint32_t vpps_constituents_size(const vpps_constituents *c);
 /* Valid until the constituents grow; all zero for an i that is out of range. */
 VPPS_API vpps_constituent_tree vpps_constituents_tree(const vpps_constituents *c, uint32_t i);
-VPPS_API const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c);  /* words */
-VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c); /* phrases and parts of speech */
+VPPS_API uint32_t vpps_constituents_line(const vpps_constituents *c, uint32_t i); /* as vpps_treebank_line */
+VPPS_API const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c);   /* words */
+VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c);  /* phrases and parts of speech */
 
 /* Append trees in the brackets of the Penn Treebank:
  *     tree := '(' label tree tree... ')' | '(' label word ')'

@@ -60,7 +60,7 @@ static vpps_status generate_tree(generator *g) {
     g->strength = vpps_random_below(&g->random, STRENGTH_UNIT / 2);
     memset(g->counts, 0, sizeof g->counts);
     VPPS_TRY(add_subtree(g, 1, &root));
-    return vpps_treebank_add_tree(g->tb, g->first);
+    return vpps_treebank_add_tree(g->tb, g->first, 0);
 }
 
 vpps_status vpps_treebank_generate_complete(vpps_treebank *tb, const vpps_complete_trees *options, uint32_t n) {

@@ -35,6 +35,10 @@ vpps_constituent_tree vpps_constituents_tree(const vpps_constituents *c, uint32_
     return (vpps_constituent_tree){c->nodes + t->first_node, t->n_nodes, t->n_leaves};
 }
 
+uint32_t vpps_constituents_line(const vpps_constituents *c, uint32_t i) {
+    return i < c->n_trees ? c->trees[i].line : 0;
+}
+
 const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c) { return c->vocab; }
 
 const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c) { return c->labels; }

@@ -11,7 +11,7 @@ struct vpps_constituents {
     size_t nodes_capacity, n_nodes;
     struct vpps_constituent_range {
         size_t first_node;
-        uint32_t n_nodes, n_leaves;
+        uint32_t n_nodes, n_leaves, line;
     } * trees;
     size_t trees_capacity;
     uint32_t n_trees;

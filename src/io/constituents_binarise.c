@@ -105,14 +105,14 @@ static vpps_status add_node(binariser *b, uint32_t i) {
     return join_top(b, marked);
 }
 
-static vpps_status binarise_tree(binariser *b) {
+static vpps_status binarise_tree(binariser *b, uint32_t line) {
     b->first = b->tb->n_nodes;
     b->depth = 0;
     VPPS_TRY(find_parents(b));
     for (uint32_t i = 0; i < b->tree.n_nodes; i++) {
         if (b->tree.nodes[i].n_children != 1) VPPS_TRY(add_node(b, i));
     }
-    return vpps_treebank_add_tree(b->tb, b->first);
+    return vpps_treebank_add_tree(b->tb, b->first, line);
 }
 
 vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps_branching branching, vpps_vocab *labels,
@@ -123,7 +123,7 @@ vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps_branchin
     vpps_status status = VPPS_OK;
     for (uint32_t i = 0; i < c->n_trees && status == VPPS_OK; i++) {
         b.tree = vpps_constituents_tree(c, i);
-        status = binarise_tree(&b);
+        status = binarise_tree(&b, c->trees[i].line);
     }
     free(b.parent);
     free(b.place);

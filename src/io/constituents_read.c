@@ -18,7 +18,8 @@ typedef struct open_node {
 typedef struct bracket_reader {
     vpps_constituents *c;
     vpps_text text;
-    const char *at, *line_end, *next_line;
+    vpps_line line;
+    const char *at; /* in the line */
     bool in_tree;
     open_node *stack;
     size_t stack_capacity;
@@ -32,28 +33,27 @@ static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /* Goes to the next line that is not blank, if the tree may go on there; else nothing happens. */
 static void go_on_in_next_line(bracket_reader *r) {
-    const char *next = r->next_line, *line, *end;
-    while (vpps_text_next_line(&r->text, &next, &line, &end)) {
-        const char *at = line;
-        while (at < end && is_blank(*at)) at++;
-        if (at == end) continue;
-        if (at == line && *at == '(') return;
+    vpps_line line = r->line;
+    while (vpps_text_next_line(&r->text, &line)) {
+        const char *at = line.begin;
+        while (at < line.end && is_blank(*at)) at++;
+        if (at == line.end) continue;
+        if (at == line.begin && *at == '(') return;
         r->at = at;
-        r->line_end = end;
-        r->next_line = next;
+        r->line = line;
         return;
     }
 }
 
 static void skip_spaces(bracket_reader *r) {
-    while (r->at < r->line_end && is_blank(*r->at)) r->at++;
-    if (r->at == r->line_end && r->in_tree) go_on_in_next_line(r);
+    while (r->at < r->line.end && is_blank(*r->at)) r->at++;
+    if (r->at == r->line.end && r->in_tree) go_on_in_next_line(r);
 }
 
 /* A label or a word, with the spaces behind it. */
 static size_t take_token(bracket_reader *r, const char **token) {
     const char *p = r->at;
-    while (p < r->line_end && *p != ' ' && *p != '(' && *p != ')') p++;
+    while (p < r->line.end && *p != ' ' && *p != '(' && *p != ')') p++;
     *token = r->at;
     const size_t len = (size_t)(p - r->at);
     r->at = p;
@@ -85,14 +85,14 @@ static bool is_null_element(const bracket_reader *r, const char *label, size_t l
 static vpps_status read_label(bracket_reader *r, bool outermost, new_node *node) {
     static const char root[] = "ROOT";
     const char *token;
-    if (r->at == r->line_end || *r->at != '(') return fail_expected(r, "'('");
+    if (r->at == r->line.end || *r->at != '(') return fail_expected(r, "'('");
     r->at++;
     skip_spaces(r);
     size_t len = take_token(r, &token);
-    if (len == 0 && outermost && r->at < r->line_end && *r->at == '(') token = root, len = sizeof root - 1;
+    if (len == 0 && outermost && r->at < r->line.end && *r->at == '(') token = root, len = sizeof root - 1;
     if (len == 0) return fail_expected(r, "a label");
     node->is_null = is_null_element(r, token, len);
-    if (node->is_null && !(r->at < r->line_end && *r->at == '(')) return VPPS_OK;
+    if (node->is_null && !(r->at < r->line.end && *r->at == '(')) return VPPS_OK;
     node->is_null = false;
     return vpps_vocab_add_unchecked(r->c->labels, token, label_length(r, token, len), &node->label);
 }
@@ -113,7 +113,7 @@ static vpps_status read_leaf(bracket_reader *r, const new_node *node, size_t tre
     const size_t len = take_token(r, &token);
     if (len == 0) return fail_expected(r, "a word or '('");
     if (!node->is_null) VPPS_TRY(vpps_vocab_add_unchecked(r->c->vocab, token, len, &leaf.word));
-    if (r->at == r->line_end || *r->at != ')') return fail_expected(r, "')' after the word");
+    if (r->at == r->line.end || *r->at != ')') return fail_expected(r, "')' after the word");
     r->at++;
     return node->is_null ? VPPS_OK : add_node(r->c, leaf, r->c->n_nodes, tree_first);
 }
@@ -133,8 +133,8 @@ static vpps_status close_brackets(bracket_reader *r, size_t tree_first, bool chi
         open_node *top = &r->stack[*depth - 1];
         top->n_children += child;
         skip_spaces(r);
-        if (r->at < r->line_end && *r->at == '(') return VPPS_OK;
-        if (r->at == r->line_end || *r->at != ')') return fail_expected(r, "'(' or ')'");
+        if (r->at < r->line.end && *r->at == '(') return VPPS_OK;
+        if (r->at == r->line.end || *r->at != ')') return fail_expected(r, "'(' or ')'");
         r->at++;
         const vpps_constituent node = {.label = top->label, .n_children = top->n_children, .word = VPPS_NO_WORD};
         child = node.n_children > 0;
@@ -151,7 +151,7 @@ static vpps_status read_tree(bracket_reader *r, uint32_t *n_leaves) {
     do {
         new_node node = {0};
         VPPS_TRY(read_label(r, depth == 0, &node));
-        if (r->at < r->line_end && *r->at == '(') {
+        if (r->at < r->line.end && *r->at == '(') {
             VPPS_TRY(open_bracket(r, node.label, &depth));
             continue;
         }
@@ -161,27 +161,28 @@ static vpps_status read_tree(bracket_reader *r, uint32_t *n_leaves) {
     } while (depth > 0);
     r->in_tree = false;
     skip_spaces(r);
-    return r->at == r->line_end ? VPPS_OK : fail_expected(r, "end of line after the tree");
+    return r->at == r->line.end ? VPPS_OK : fail_expected(r, "end of line after the tree");
 }
 
-static vpps_status add_tree(vpps_constituents *c, size_t first, uint32_t n_leaves) {
+static vpps_status add_tree(vpps_constituents *c, size_t first, uint32_t n_leaves, uint32_t line) {
     if (c->n_trees == UINT32_MAX || !VPPS_RESERVE(c->trees, c->trees_capacity, (size_t)c->n_trees + 1)) {
         return vpps_fail(VPPS_MEMORY, "constituents: out of memory at %u trees", c->n_trees);
     }
-    c->trees[c->n_trees++] = (struct vpps_constituent_range){first, (uint32_t)(c->n_nodes - first), n_leaves};
+    c->trees[c->n_trees++] = (struct vpps_constituent_range){first, (uint32_t)(c->n_nodes - first), n_leaves, line};
     return VPPS_OK;
 }
 
 static vpps_status read_lines(bracket_reader *r) {
-    r->next_line = r->text.begin;
     VPPS_TRY(vpps_text_check(&r->text));
-    while (vpps_text_next_line(&r->text, &r->next_line, &r->at, &r->line_end)) {
+    while (vpps_text_next_line(&r->text, &r->line)) {
         uint32_t n_leaves = 0;
         const size_t first = r->c->n_nodes;
+        const uint32_t number = r->line.number;
+        r->at = r->line.begin;
         skip_spaces(r);
-        if (r->at == r->line_end) continue;
+        if (r->at == r->line.end) continue;
         VPPS_TRY(read_tree(r, &n_leaves));
-        if (n_leaves) VPPS_TRY(add_tree(r->c, first, n_leaves));
+        if (n_leaves) VPPS_TRY(add_tree(r->c, first, n_leaves, number));
     }
     return VPPS_OK;
 }

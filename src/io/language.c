@@ -155,9 +155,17 @@ static vpps_status add_token(const generator *g, vpps_sentences *s, token t, boo
     return VPPS_OK;
 }
 
-static vpps_status end_sentence(vpps_sentences *s, const char *end_word) {
+/* What kind of name comes first. */
+static vpps_status add_label(const generator *g, vpps_sentences *s, uint32_t *label) {
+    uint32_t i = 0;
+    while (i < g->n && !g->tokens[i].tag) i++;
+    const char *name = i < g->n ? tag_names[g->tokens[i].tag] + 2 : "NONE"; /* behind B- */
+    return vpps_vocab_add(s->tag_vocab, name, strlen(name), label);
+}
+
+static vpps_status end_sentence(vpps_sentences *s, const char *end_word, uint32_t label) {
     if (end_word) VPPS_TRY(add_text(s, end_word, strlen(end_word), 0));
-    return vpps_sentences_end(s);
+    return vpps_sentences_end(s, 0, label);
 }
 
 static vpps_status add_translated(const generator *g, vpps_sentences *translation, uint32_t word) {
@@ -172,7 +180,7 @@ static vpps_status add_translated(const generator *g, vpps_sentences *translatio
 
 static vpps_status add_translation(const generator *g, vpps_sentences *translation, const char *end_word) {
     for (uint32_t i = 0; i < g->n; i++) VPPS_TRY(add_translated(g, translation, g->translated[i]));
-    return end_sentence(translation, end_word);
+    return end_sentence(translation, end_word, VPPS_NO_WORD);
 }
 
 /* ---------------------------------------------------------------- the call */
@@ -188,8 +196,11 @@ static vpps_status check_call(vpps_sentences *s, vpps_sentences *translation, co
         return vpps_fail(VPPS_STATE, "language: expected as many sentences before on both sides, found %u and %u",
                          s->n_sentences, translation->n_sentences);
     }
-    VPPS_TRY(vpps_sentences_begin(s, o->tags));
-    return translation ? vpps_sentences_begin(translation, false) : VPPS_OK;
+    if (o->tags && o->labels) {
+        return vpps_fail(VPPS_ARGUMENT, "language: expected sentences with tags or with labels, found both");
+    }
+    VPPS_TRY(vpps_sentences_begin(s, o->tags ? VPPS_TAGGED : o->labels ? VPPS_LABELLED : VPPS_PLAIN));
+    return translation ? vpps_sentences_begin(translation, VPPS_PLAIN) : VPPS_OK;
 }
 
 static vpps_status copy_words(vpps_vocab *lexicon, const vpps_vocab *words) {
@@ -208,7 +219,9 @@ static vpps_status generate(generator *g, vpps_sentences *s, vpps_sentences *tra
     for (uint32_t i = 0; i < n; i++) {
         draw_sentence(g);
         for (uint32_t k = 0; k < g->n; k++) VPPS_TRY(add_token(g, s, g->tokens[k], o->characters));
-        VPPS_TRY(end_sentence(s, translation ? NULL : o->end_word));
+        uint32_t label = VPPS_NO_WORD;
+        if (o->labels) VPPS_TRY(add_label(g, s, &label));
+        VPPS_TRY(end_sentence(s, translation ? NULL : o->end_word, label));
         if (translation) VPPS_TRY(add_translation(g, translation, o->end_word));
     }
     return VPPS_OK;

@@ -31,6 +31,8 @@ vpps_lattice vpps_lattices_get(const vpps_lattices *l, uint32_t i) {
                           l->arcs ? l->arcs + r->first_arc : NULL};
 }
 
+uint32_t vpps_lattices_line(const vpps_lattices *l, uint32_t i) { return i < l->n_lattices ? l->ranges[i].line : 0; }
+
 uint32_t vpps_lattices_tags(const vpps_lattices *l) { return l->tag_ids; }
 
 uint32_t vpps_lattices_characters(const vpps_lattices *l) { return l->character_ids; }
@@ -54,11 +56,11 @@ static vpps_status fail_memory(const vpps_lattices *l) {
     return vpps_fail(VPPS_MEMORY, "lattices: out of memory at lattice %u", l->n_lattices);
 }
 
-vpps_status vpps_lattices_begin(vpps_lattices *l) {
+vpps_status vpps_lattices_begin(vpps_lattices *l, uint32_t line) {
     if (l->n_lattices == UINT32_MAX || !VPPS_RESERVE(l->ranges, l->ranges_capacity, (size_t)l->n_lattices + 1)) {
         return fail_memory(l);
     }
-    l->ranges[l->n_lattices] = (struct vpps_lattice_range){l->n_nodes, l->n_arcs, 0};
+    l->ranges[l->n_lattices] = (struct vpps_lattice_range){l->n_nodes, l->n_arcs, 0, line};
     return VPPS_OK;
 }
 

@@ -13,7 +13,7 @@ struct vpps_lattices {
     size_t arcs_capacity, n_arcs;
     struct vpps_lattice_range {
         size_t first_node, first_arc;
-        uint32_t n_nodes;
+        uint32_t n_nodes, line;
     } * ranges;
     size_t ranges_capacity;
     uint32_t n_lattices;
@@ -30,8 +30,8 @@ vpps_lattices_mark vpps_lattices_extent(const vpps_lattices *l);
 void vpps_lattices_restore(vpps_lattices *l, vpps_lattices_mark mark);
 
 /* A lattice is added in this order: begin, all tags, then for each node all arcs into it and the end of the node, end.
- * All fail with MEMORY. */
-vpps_status vpps_lattices_begin(vpps_lattices *l);
+ * `line` is where it begins in its text, 0 without one. All fail with MEMORY. */
+vpps_status vpps_lattices_begin(vpps_lattices *l, uint32_t line);
 vpps_status vpps_lattices_add_tag(vpps_lattices *l, uint32_t tag);
 vpps_status vpps_lattices_add_arc(vpps_lattices *l, uint32_t node, uint32_t from, uint32_t id);
 vpps_status vpps_lattices_end_node(vpps_lattices *l, uint32_t node);

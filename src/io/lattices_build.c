@@ -9,14 +9,14 @@
 /* ---------------------------------------------------------------- lexicon */
 
 static vpps_status read_lexicon(vpps_vocab *words, const vpps_text *t) {
-    const char *at = t->begin, *line, *end;
+    vpps_line line = {0};
     VPPS_TRY(vpps_text_check(t));
-    while (vpps_text_next_line(t, &at, &line, &end)) {
-        const char *space = memchr(line, ' ', (size_t)(end - line));
-        const size_t len = (size_t)((space ? space : end) - line);
+    while (vpps_text_next_line(t, &line)) {
+        const char *space = memchr(line.begin, ' ', (size_t)(line.end - line.begin));
+        const size_t len = (size_t)((space ? space : line.end) - line.begin);
         uint32_t id;
-        if (len == 0) return vpps_text_fail(t, line, "a word", NULL);
-        VPPS_TRY(vpps_vocab_add_unchecked(words, line, len, &id));
+        if (len == 0) return vpps_text_fail(t, line.begin, "a word", NULL);
+        VPPS_TRY(vpps_vocab_add_unchecked(words, line.begin, len, &id));
     }
     return VPPS_OK;
 }
@@ -80,10 +80,10 @@ static vpps_status add_arcs(builder *b, vpps_sentence s, uint32_t node) {
     return vpps_lattices_end_node(b->l, node);
 }
 
-static vpps_status build_lattice(builder *b, vpps_sentence s) {
+static vpps_status build_lattice(builder *b, vpps_sentence s, uint32_t line) {
     if (s.n_words == UINT32_MAX) return vpps_fail(VPPS_MEMORY, "lattices: a sentence has too many characters");
     VPPS_TRY(join_characters(b, s));
-    VPPS_TRY(vpps_lattices_begin(b->l));
+    VPPS_TRY(vpps_lattices_begin(b->l, line));
     VPPS_TRY(vpps_lattices_add_tag(b->l, 0));
     for (uint32_t i = 0; i < s.n_words; i++) VPPS_TRY(vpps_lattices_add_tag(b->l, s.tags ? s.tags[i] : 0));
     for (uint32_t node = 0; node <= s.n_words; node++) VPPS_TRY(add_arcs(b, s, node));
@@ -96,7 +96,7 @@ vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences *characte
     const vpps_lattices_mark before = vpps_lattices_extent(l);
     vpps_status status = VPPS_OK;
     for (uint32_t i = 0; i < vpps_sentences_size(characters) && status == VPPS_OK; i++) {
-        status = build_lattice(&b, vpps_sentences_get(characters, i));
+        status = build_lattice(&b, vpps_sentences_get(characters, i), vpps_sentences_line(characters, i));
     }
     free(b.text);
     free(b.starts);

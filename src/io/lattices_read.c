@@ -9,7 +9,9 @@ typedef struct number_reader {
     vpps_lattices *l;
     vpps_text text;
     const char *at;
-    const char *number; /* where the last one began */
+    const char *number;  /* where the last one began */
+    const char *counted; /* line ends before are counted */
+    uint32_t line;       /* there, from 1 */
 } number_reader;
 
 static bool is_white(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
@@ -50,11 +52,17 @@ static vpps_status read_arcs(number_reader *r, uint32_t i) {
     return vpps_lattices_end_node(r->l, i);
 }
 
+/* The line of the last number, which none before asked for is behind. */
+static uint32_t line_of_number(number_reader *r) {
+    for (; r->counted < r->number; r->counted++) r->line += *r->counted == '\n';
+    return r->line;
+}
+
 static vpps_status read_lattice(number_reader *r) {
     uint32_t n, tag;
     VPPS_TRY(read_number(r, "the number of nodes", &n));
     if (n == 0) return vpps_text_fail(&r->text, r->number, "at least 1 node", NULL);
-    VPPS_TRY(vpps_lattices_begin(r->l));
+    VPPS_TRY(vpps_lattices_begin(r->l, line_of_number(r)));
     for (uint32_t i = 0; i < n; i++) {
         VPPS_TRY(read_number(r, "the tag of a node", &tag));
         VPPS_TRY(vpps_lattices_add_tag(r->l, tag));
@@ -77,7 +85,8 @@ static vpps_status read_lattices(number_reader *r) {
 
 vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const char *text, size_t len) {
     number_reader r = {.l = l, .text = vpps_text_of(name, text, len, "")};
-    r.at = r.text.begin;
+    r.at = r.counted = r.text.begin;
+    r.line = 1;
     const vpps_lattices_mark before = vpps_lattices_extent(l);
     VPPS_TRY(vpps_text_check_encoding(&r.text));
     vpps_status status = read_lattices(&r);

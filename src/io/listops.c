@@ -96,7 +96,7 @@ static vpps_status generate_tree(generator *g) {
         g->n_leaves = 0;
         g->too_large = false;
         VPPS_TRY(draw_list(g, g->max_depth, &value, &root));
-        if (!g->too_large && g->n_leaves >= g->min_leaves) return vpps_treebank_add_tree(g->tb, g->first);
+        if (!g->too_large && g->n_leaves >= g->min_leaves) return vpps_treebank_add_tree(g->tb, g->first, 0);
         work += g->n_leaves;
         g->tb->n_nodes = before.n_nodes;
         g->tb->classes = before.classes;

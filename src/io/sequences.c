@@ -32,14 +32,20 @@ uint32_t vpps_sentences_size(const vpps_sentences *s) { return s->n_sentences; }
 uint64_t vpps_sentences_total_words(const vpps_sentences *s) { return s->n_words; }
 
 /* The first word of sentence i, or behind the last sentence. */
-static size_t first_word(const vpps_sentences *s, uint32_t i) { return i ? s->ends[i - 1] : 0; }
+static size_t first_word(const vpps_sentences *s, uint32_t i) { return i ? s->ends[i - 1].end : 0; }
 
 vpps_sentence vpps_sentences_get(const vpps_sentences *s, uint32_t i) {
     if (i >= s->n_sentences) return (vpps_sentence){0};
-    const size_t first = first_word(s, i);
-    if (s->ends[i] == first) return (vpps_sentence){0}; /* there may be no array to point into */
-    return (vpps_sentence){s->words + first, s->tagged ? s->tags + first : NULL, (uint32_t)(s->ends[i] - first)};
+    const size_t first = first_word(s, i), end = s->ends[i].end;
+    if (end == first) return (vpps_sentence){0}; /* there may be no array to point into */
+    return (vpps_sentence){s->words + first, s->kind == VPPS_TAGGED ? s->tags + first : NULL, (uint32_t)(end - first)};
 }
+
+uint32_t vpps_sentences_label(const vpps_sentences *s, uint32_t i) {
+    return i < s->n_sentences ? s->ends[i].label : VPPS_NO_WORD;
+}
+
+uint32_t vpps_sentences_line(const vpps_sentences *s, uint32_t i) { return i < s->n_sentences ? s->ends[i].line : 0; }
 
 const vpps_vocab *vpps_sentences_vocab(const vpps_sentences *s) { return s->vocab; }
 
@@ -56,32 +62,33 @@ void vpps_sentences_restore(vpps_sentences *s, vpps_sentences_mark mark) {
     vpps_vocab_truncate(s->tag_vocab, mark.tag_vocab);
 }
 
-vpps_status vpps_sentences_begin(vpps_sentences *s, bool tagged) {
-    if (s->n_sentences && s->tagged != tagged) {
-        return vpps_fail(VPPS_STATE,
-                         "sentences: expected text with%s tags, as the %u sentences before, found text with%s",
-                         s->tagged ? "" : "out", s->n_sentences, tagged ? "" : "out");
+vpps_status vpps_sentences_begin(vpps_sentences *s, vpps_sentences_kind kind) {
+    static const char *const kinds[] = {"without tags", "with tags", "with labels"};
+    if (s->n_sentences && s->kind != kind) {
+        return vpps_fail(VPPS_STATE, "sentences: expected text %s, as the %u sentences before, found text %s",
+                         kinds[s->kind], s->n_sentences, kinds[kind]);
     }
-    s->tagged = tagged;
+    s->kind = kind;
     return VPPS_OK;
 }
 
 vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t len, const char *tag, size_t tag_len) {
+    const bool tagged = s->kind == VPPS_TAGGED;
     if (!VPPS_RESERVE(s->words, s->words_capacity, s->n_words + 1) ||
-        (s->tagged && !VPPS_RESERVE(s->tags, s->tags_capacity, s->n_words + 1))) {
+        (tagged && !VPPS_RESERVE(s->tags, s->tags_capacity, s->n_words + 1))) {
         return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %zu words", s->n_words);
     }
     VPPS_TRY(vpps_vocab_add_unchecked(s->vocab, word, len, &s->words[s->n_words]));
-    if (s->tagged) VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, tag, tag_len, &s->tags[s->n_words]));
+    if (tagged) VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, tag, tag_len, &s->tags[s->n_words]));
     s->n_words++;
     return VPPS_OK;
 }
 
-vpps_status vpps_sentences_end(vpps_sentences *s) {
+vpps_status vpps_sentences_end(vpps_sentences *s, uint32_t line, uint32_t label) {
     if (s->n_sentences == UINT32_MAX || s->n_words - first_word(s, s->n_sentences) > UINT32_MAX ||
         !VPPS_RESERVE(s->ends, s->ends_capacity, (size_t)s->n_sentences + 1)) {
         return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %u sentences", s->n_sentences);
     }
-    s->ends[s->n_sentences++] = s->n_words;
+    s->ends[s->n_sentences++] = (struct vpps_sentence_end){s->n_words, line, label};
     return VPPS_OK;
 }

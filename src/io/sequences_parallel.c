@@ -6,9 +6,9 @@
 #include "text.h"
 
 static size_t count_lines(const vpps_text *t) {
-    const char *at = t->begin, *line, *end;
+    vpps_line line = {0};
     size_t n = 0;
-    while (vpps_text_next_line(t, &at, &line, &end)) n++;
+    while (vpps_text_next_line(t, &line)) n++;
     return n;
 }
 
@@ -27,18 +27,17 @@ static vpps_status check_line_counts(const vpps_text *source, const vpps_text *t
 
 static vpps_status read_pairs(vpps_sentences *s, vpps_sentences *t, const vpps_text *source, const vpps_text *target,
                               const vpps_parallel *options) {
-    const char *at[2] = {source->begin, target->begin}, *line[2], *end[2];
+    vpps_line line[2] = {0};
     VPPS_TRY(check_line_counts(source, target));
-    while (vpps_text_next_line(source, &at[0], &line[0], &end[0]) &&
-           vpps_text_next_line(target, &at[1], &line[1], &end[1])) {
-        const bool in_source = vpps_line_has_word(line[0], end[0]);
-        const bool in_target = vpps_line_has_word(line[1], end[1]);
+    while (vpps_text_next_line(source, &line[0]) && vpps_text_next_line(target, &line[1])) {
+        const bool in_source = vpps_line_has_word(&line[0]);
+        const bool in_target = vpps_line_has_word(&line[1]);
         if (in_source && in_target) {
-            VPPS_TRY(vpps_sentences_add_line(s, line[0], end[0], NULL));
-            VPPS_TRY(vpps_sentences_add_line(t, line[1], end[1], options->end_word));
+            VPPS_TRY(vpps_sentences_add_line(s, &line[0], NULL));
+            VPPS_TRY(vpps_sentences_add_line(t, &line[1], options->end_word));
         } else if (!options->skip_empty) {
             const int empty = in_source ? 1 : 0;
-            return vpps_text_fail(empty ? target : source, line[empty], "a sentence (its line in the other file)",
+            return vpps_text_fail(empty ? target : source, line[empty].begin, "a sentence (its line in the other file)",
                                   "a line without words");
         }
     }
@@ -53,8 +52,8 @@ static vpps_status check_call(vpps_sentences *source, vpps_sentences *target, co
                          source->n_sentences, target->n_sentences);
     }
     VPPS_TRY(vpps_sentences_check_end_word(options->end_word));
-    VPPS_TRY(vpps_sentences_begin(source, false));
-    return vpps_sentences_begin(target, false);
+    VPPS_TRY(vpps_sentences_begin(source, VPPS_PLAIN));
+    return vpps_sentences_begin(target, VPPS_PLAIN);
 }
 
 vpps_status vpps_sentences_read_parallel_texts(vpps_sentences *source, vpps_sentences *target, const char *source_name,

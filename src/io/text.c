@@ -66,13 +66,15 @@ vpps_status vpps_text_check(const vpps_text *t) {
     return nul ? vpps_text_fail(t, nul, "text", NULL) : VPPS_OK;
 }
 
-bool vpps_text_next_line(const vpps_text *t, const char **at, const char **line, const char **line_end) {
-    if (*at == t->end) return false;
-    *line = *at;
-    const char *lf = memchr(*at, '\n', (size_t)(t->end - *at));
-    *at = lf ? lf + 1 : t->end;
-    *line_end = lf ? lf : t->end;
-    if (lf && lf > *line && lf[-1] == '\r') (*line_end)--;
+bool vpps_text_next_line(const vpps_text *t, vpps_line *line) {
+    const char *begin = line->number ? line->next : t->begin;
+    if (begin == t->end) return false;
+    const char *lf = memchr(begin, '\n', (size_t)(t->end - begin));
+    line->begin = begin;
+    line->end = lf ? lf : t->end;
+    line->next = lf ? lf + 1 : t->end;
+    if (line->number < UINT32_MAX) line->number++;
+    if (lf && lf > begin && lf[-1] == '\r') line->end--;
     return true;
 }
 

@@ -41,8 +41,14 @@ vpps_status vpps_text_check_encoding(const vpps_text *t);
 /* Fails as vpps_text_check_encoding, and at the first NUL, or CR that no LF follows: then lines end where vpps_text_next_line says. */
 vpps_status vpps_text_check(const vpps_text *t);
 
-/* The line that begins at *at, without LF or CR LF; *at goes to the next one. False at the end of the text. */
-bool vpps_text_next_line(const vpps_text *t, const char **at, const char **line, const char **line_end);
+/* A line, without LF or CR LF. All zero is before the first. */
+typedef struct vpps_line {
+    const char *begin, *end, *next;
+    uint32_t number; /* from 1; lines beyond 2^32 - 1 have that number */
+} vpps_line;
+
+/* Goes to the next line; false at the end of the text. */
+bool vpps_text_next_line(const vpps_text *t, vpps_line *line);
 
 /* The next run of bytes that are not spaces in *at .. end; *at goes behind it. False: there is none. */
 bool vpps_text_next_word(const char **at, const char *end, const char **word, size_t *len);

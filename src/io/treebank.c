@@ -32,6 +32,8 @@ vpps_tree vpps_treebank_tree(const vpps_treebank *tb, uint32_t i) {
     return (vpps_tree){tb->nodes + t->first_node, t->n_nodes, t->n_leaves};
 }
 
+uint32_t vpps_treebank_line(const vpps_treebank *tb, uint32_t i) { return i < tb->n_trees ? tb->trees[i].line : 0; }
+
 const vpps_vocab *vpps_treebank_vocab(const vpps_treebank *tb) { return tb->vocab; }
 
 uint32_t vpps_treebank_classes(const vpps_treebank *tb) { return tb->classes; }
@@ -60,12 +62,12 @@ vpps_status vpps_treebank_add_node(vpps_treebank *tb, size_t first, vpps_tree_no
     return VPPS_OK;
 }
 
-vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first) {
+vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t line) {
     if (tb->n_trees == UINT32_MAX || !VPPS_RESERVE(tb->trees, tb->trees_capacity, (size_t)tb->n_trees + 1)) {
         return vpps_fail(VPPS_MEMORY, "treebank: out of memory at %u trees", tb->n_trees);
     }
     uint32_t n_nodes = (uint32_t)(tb->n_nodes - first);
-    tb->trees[tb->n_trees++] = (struct vpps_tree_range){first, n_nodes, n_nodes / 2 + 1};
+    tb->trees[tb->n_trees++] = (struct vpps_tree_range){first, n_nodes, n_nodes / 2 + 1, line};
     return VPPS_OK;
 }
 

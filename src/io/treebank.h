@@ -10,7 +10,7 @@ struct vpps_treebank {
     size_t nodes_capacity, n_nodes;
     struct vpps_tree_range {
         size_t first_node;
-        uint32_t n_nodes, n_leaves;
+        uint32_t n_nodes, n_leaves, line;
     } * trees;
     size_t trees_capacity;
     uint32_t n_trees;
@@ -30,7 +30,8 @@ void vpps_treebank_restore(vpps_treebank *tb, vpps_treebank_mark mark);
  * tree. Inner nodes give word VPPS_NO_WORD. Fails with MEMORY. */
 vpps_status vpps_treebank_add_node(vpps_treebank *tb, size_t first, vpps_tree_node node, int32_t *index);
 
-/* Makes the nodes from `first` on a tree; their count is odd, a binary tree's. Fails with MEMORY. */
-vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first);
+/* Makes the nodes from `first` on a tree; their count is odd, a binary tree's. `line` is where it begins in its text, 0
+ * without one. Fails with MEMORY. */
+vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t line);
 
 #endif

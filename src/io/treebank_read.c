@@ -107,7 +107,7 @@ static vpps_status read_tree(reader *r) {
         VPPS_TRY(read_leaf(r, first, label, &leaf));
         VPPS_TRY(close_brackets(r, first, leaf, &depth));
     } while (depth > 0);
-    return vpps_treebank_add_tree(r->tb, first);
+    return vpps_treebank_add_tree(r->tb, first, r->line < UINT32_MAX ? (uint32_t)r->line : UINT32_MAX);
 }
 
 /* LF, CR LF, or the end of the file. */

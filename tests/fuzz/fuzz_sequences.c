@@ -9,27 +9,34 @@ static void require(bool condition) {
     if (!condition) abort();
 }
 
-enum { TAGGED, COLUMNS, TABS, LINES, KEPT_LINES, N_FORMATS };
+enum { TAGGED, COLUMNS, TABS, LINES, KEPT_LINES, CONLLU, LABELLED, N_FORMATS };
 
 static vpps_status read_as(int format, vpps_sentences *s, const char *text, size_t n) {
-    static const vpps_columns tabs = {.tabs = true, .comments = true}, blanks = {.word = 2, .tag = 1};
+    static const vpps_columns tabs = {.tabs = true, .comments = true}, blanks = {.word = 2, .tag = 1},
+                              conllu = {.conllu = true};
     static const vpps_lines lines = {.end_word = "</s>"}, kept = {.keep_empty = true};
     switch (format) {
     case TAGGED: return vpps_sentences_read_tagged_text(s, "fuzz", text, n);
     case COLUMNS: return vpps_sentences_read_columns_text(s, "fuzz", text, n, &blanks);
     case TABS: return vpps_sentences_read_columns_text(s, "fuzz", text, n, &tabs);
     case LINES: return vpps_sentences_read_lines_text(s, "fuzz", text, n, &lines);
+    case CONLLU: return vpps_sentences_read_columns_text(s, "fuzz", text, n, &conllu);
+    case LABELLED: return vpps_sentences_read_labelled_text(s, "fuzz", text, n);
     default: return vpps_sentences_read_lines_text(s, "fuzz", text, n, &kept);
     }
 }
 
 /* Text that says the same in the same format; an end word is not written, it comes again by reading. */
-static void write_sentence(int format, const vpps_sentences *s, vpps_sentence sentence, FILE *file) {
+static void write_sentence(int format, const vpps_sentences *s, uint32_t i, FILE *file) {
+    const vpps_sentence sentence = vpps_sentences_get(s, i);
+    const char *label = vpps_vocab_word(vpps_sentences_tag_vocab(s), vpps_sentences_label(s, i));
+    require((label != NULL) == (format == LABELLED));
+    if (label) fprintf(file, "%s\t", label);
     const uint32_t n = format == LINES ? sentence.n_words - 1 : sentence.n_words;
     for (uint32_t k = 0; k < n; k++) {
         const char *word = vpps_vocab_word(vpps_sentences_vocab(s), sentence.words[k]);
         require(word != NULL && *word != '\0');
-        if (format >= LINES) {
+        if (format == LINES || format == KEPT_LINES || format == LABELLED) {
             require(sentence.tags == NULL);
             fprintf(file, "%s ", word);
             continue;
@@ -38,6 +45,7 @@ static void write_sentence(int format, const vpps_sentences *s, vpps_sentence se
         require(tag != NULL && *tag != '\0');
         if (format == TAGGED) fprintf(file, "%s|%s ", word, tag);
         if (format == COLUMNS) fprintf(file, "%s %s\n", tag, word);
+        if (format == CONLLU) fprintf(file, "%u\t%s\t\t%s\t\t\t\t\t\t\n", k + 1, word, tag);
         if (format == TABS) fprintf(file, "%s\t%s\n", word, tag);
     }
     fputc('\n', file);
@@ -49,6 +57,7 @@ static void check_same(const vpps_sentences *a, const vpps_sentences *b) {
     require(vpps_vocab_size(vpps_sentences_vocab(a)) == vpps_vocab_size(vpps_sentences_vocab(b)));
     for (uint32_t i = 0; i < vpps_sentences_size(a); i++) {
         const vpps_sentence x = vpps_sentences_get(a, i), y = vpps_sentences_get(b, i);
+        require(vpps_sentences_line(a, i) > 0 && vpps_sentences_label(a, i) == vpps_sentences_label(b, i));
         require(x.n_words == y.n_words && (x.tags == NULL) == (y.tags == NULL));
         for (uint32_t k = 0; k < x.n_words; k++) {
             require(x.words[k] == y.words[k] && (!x.tags || x.tags[k] == y.tags[k]));
@@ -64,7 +73,7 @@ static void check_round_trip(int format, const vpps_sentences *s) {
     require(file != NULL);
     require(vpps_sentences_create(&again) == VPPS_OK);
     fputs(format == KEPT_LINES ? " " : "\n", file); /* the first word may begin as a text's byte order mark does */
-    for (uint32_t i = 0; i < vpps_sentences_size(s); i++) write_sentence(format, s, vpps_sentences_get(s, i), file);
+    for (uint32_t i = 0; i < vpps_sentences_size(s); i++) write_sentence(format, s, i, file);
     require(fclose(file) == 0);
     require(read_as(format, again, text, n) == VPPS_OK);
     check_same(s, again);

@@ -8,7 +8,8 @@ static void show_sentences(const vpps_sentences *s, FILE *out) {
             fprintf(out, "[%s]", vpps_vocab_word(vpps_sentences_vocab(s), sentence.words[k]));
             if (sentence.tags) fputs(vpps_vocab_word(vpps_sentences_tag_vocab(s), sentence.tags[k]), out);
         }
-        fputc('\n', out);
+        const char *label = vpps_vocab_word(vpps_sentences_tag_vocab(s), vpps_sentences_label(s, i));
+        fprintf(out, "%s\n", label ? label : "");
     }
 }
 
@@ -45,6 +46,22 @@ static vpps_status read_tabs(vpps_sentences *s, const char *path, const char *te
 }
 static vpps_status tabs(const char *path, const char *text, size_t n, FILE *out) {
     return read_sentences(read_tabs, path, text, n, out);
+}
+
+static vpps_status read_conllu(vpps_sentences *s, const char *path, const char *text, size_t n) {
+    static const vpps_columns columns = {.conllu = true};
+    return path ? vpps_sentences_read_columns_file(s, path, &columns)
+                : vpps_sentences_read_columns_text(s, "t", text, n, &columns);
+}
+static vpps_status conllu(const char *path, const char *text, size_t n, FILE *out) {
+    return read_sentences(read_conllu, path, text, n, out);
+}
+
+static vpps_status read_labelled(vpps_sentences *s, const char *path, const char *text, size_t n) {
+    return path ? vpps_sentences_read_labelled_file(s, path) : vpps_sentences_read_labelled_text(s, "t", text, n);
+}
+static vpps_status labelled(const char *path, const char *text, size_t n, FILE *out) {
+    return read_sentences(read_labelled, path, text, n, out);
 }
 
 static vpps_status read_plain(vpps_sentences *s, const char *path, const char *text, size_t n) {
@@ -135,6 +152,8 @@ const form forms[] = {
     {"word|TAG", "a|X b|O\n\nc|O\n", "wikiner/dev.txt", tagged},
     {"columns of blanks", "a x X\nb x O\n\nc x O\n", "weibo_ner/weiboNER.conll.dev", blanks},
     {"columns of tabs", "a b\tX\nc\tO\n\nd\tO\n", "weibo_ner/weiboNER_2nd_conll.test", tabs},
+    {"columns of CoNLL-U", "# a\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n2-3\tbc\t_\t_\t_\t_\t_\t_\t_\t_\n", NULL, conllu},
+    {"labelled lines", "x y\ta b\n\nz\tc d\n", NULL, labelled},
     {"lines", "a b\n\nc d\n", "ptb_lm/ptb.valid.txt", plain},
     {"parallel lines", "a b\n\nc d\n", "iwslt15_envi/tst2013.vi", parallel},
     {"trees with numbers", "(1 (0 a) (2 b))\n\n(0 a)\n", "sst/dev.txt", sentiment},

@@ -8,7 +8,7 @@
 typedef struct form {
     const char *name;
     const char *text; /* lines end with LF */
-    const char *file; /* of the data sets */
+    const char *file; /* of the data sets; NULL: there is none */
     /* Reads a file, or with path NULL a text named "t"; writes all that was read. Fails as the reader does. */
     vpps_status (*read)(const char *path, const char *text, size_t n, FILE *out);
 } form;

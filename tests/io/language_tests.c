@@ -138,6 +138,36 @@ END_TEST
 
 /* ---------------------------------------------------------------- characters */
 
+/* A label says what the first name is; the words are those of tagged sentences. */
+START_TEST(labels_name_the_first_name)
+    {
+        enum { SENTENCES = 500 };
+        const vpps_language options = {.seed = 21, .labels = true};
+        corpus tagged = generate(21, false, SENTENCES), labelled = new_corpus();
+        const vpps_vocab *labels = vpps_sentences_tag_vocab(labelled.s);
+        uint32_t counts[4] = {0};
+        CHECK_OK(vpps_sentences_generate(labelled.s, NULL, NULL, &options, SENTENCES));
+        for (uint32_t i = 0; i < SENTENCES; i++) {
+            const vpps_sentence s = vpps_sentences_get(labelled.s, i);
+            uint32_t k = 0;
+            while (k < s.n_words && strcmp(tag_at(tagged.s, i, k), "O") == 0) k++;
+            const uint32_t label = vpps_sentences_label(labelled.s, i);
+            ck_assert_str_eq(vpps_vocab_word(labels, label), k < s.n_words ? tag_at(tagged.s, i, k) + 2 : "NONE");
+            ck_assert_ptr_null(s.tags);
+            ck_assert_uint_eq(s.n_words, vpps_sentences_get(tagged.s, i).n_words);
+            for (k = 0; k < s.n_words; k++) ck_assert_str_eq(word_at(labelled.s, i, k), word_at(tagged.s, i, k));
+            ck_assert_uint_lt(label, VPPS_COUNT(counts));
+            counts[label]++;
+        }
+        for (size_t k = 0; k < VPPS_COUNT(counts); k++) ck_assert_uint_gt(counts[k], SENTENCES / 20);
+        const vpps_language both = {.tags = true, .labels = true};
+        CHECK_STATUS(vpps_sentences_generate(labelled.s, NULL, NULL, &both, 1), VPPS_ARGUMENT);
+        CHECK_MESSAGE("expected sentences with tags or with labels, found both");
+        destroy(tagged);
+        destroy(labelled);
+    }
+END_TEST
+
 START_TEST(characters_are_those_of_the_words)
     {
         const uint32_t n = 500;
@@ -301,6 +331,7 @@ TCase *language_tests(void) {
     tcase_add_test(tests, defaults_of_the_language);
     tcase_add_test(tests, lengths_and_rare_words);
     tcase_add_test(tests, end_words_are_appended);
+    tcase_add_test(tests, labels_name_the_first_name);
     tcase_add_test(tests, characters_are_those_of_the_words);
     tcase_add_test(tests, the_lexicon_has_all_words);
     tcase_add_test(tests, failures_change_nothing);

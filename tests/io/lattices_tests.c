@@ -266,6 +266,27 @@ START_TEST(lattices_of_weibo)
     }
 END_TEST
 
+/* Where each begins; a built one has its sentence's line. */
+START_TEST(lattices_know_their_lines)
+    {
+        static const char text[] = "3\n2 0 1\n0\n1 0 5\n\n1 0 0 1\n1\n0", sentences[] = "\na X\n\nb X";
+        static const uint32_t lines[] = {2, 6, 6, 2, 4, 0};
+        vpps_lattices *l;
+        vpps_sentences *s;
+        vpps_vocab *words;
+        CHECK_OK(vpps_lattices_create(&l));
+        CHECK_OK(vpps_sentences_create(&s));
+        CHECK_OK(vpps_vocab_create(&words));
+        CHECK_OK(vpps_lattices_read_text(l, "t", text, sizeof text - 1));
+        CHECK_OK(vpps_sentences_read_columns_text(s, "t", sentences, sizeof sentences - 1, NULL));
+        CHECK_OK(vpps_lattices_build(l, s, words));
+        for (uint32_t i = 0; i < VPPS_COUNT(lines); i++) ck_assert_uint_eq(vpps_lattices_line(l, i), lines[i]);
+        vpps_vocab_destroy(words);
+        vpps_sentences_destroy(s);
+        vpps_lattices_destroy(l);
+    }
+END_TEST
+
 TCase *lattices_tests(void) {
     TCase *tests = tcase_create("lattices");
     tcase_set_timeout(tests, 60);
@@ -276,5 +297,6 @@ TCase *lattices_tests(void) {
     tcase_add_test(tests, built_from_characters);
     tcase_add_loop_test(tests, lattices_of_ids, 0, (int)VPPS_COUNT(lattice_files));
     tcase_add_test(tests, lattices_of_weibo);
+    tcase_add_test(tests, lattices_know_their_lines);
     return tests;
 }

@@ -9,9 +9,10 @@ static vpps_sentences *new_sentences(void) {
     return s;
 }
 
-/* All sentences as text: words in square brackets, with their tags; a line each. */
+/* All sentences as text: words in square brackets, with their tags, then the label; a line each. */
 static const char *show(const vpps_sentences *s) {
     static char text[4096];
+    memset(text, 0, sizeof text);
     FILE *file = fmemopen(text, sizeof text, "w");
     for (uint32_t i = 0; i < vpps_sentences_size(s); i++) {
         const vpps_sentence sentence = vpps_sentences_get(s, i);
@@ -20,7 +21,8 @@ static const char *show(const vpps_sentences *s) {
             if (sentence.tags) fprintf(file, "]%s ", vpps_vocab_word(vpps_sentences_tag_vocab(s), sentence.tags[k]));
             if (!sentence.tags) fputs("] ", file);
         }
-        fputc('\n', file);
+        const char *label = vpps_vocab_word(vpps_sentences_tag_vocab(s), vpps_sentences_label(s, i));
+        fprintf(file, "%s\n", label ? label : "");
     }
     ck_assert_int_eq(fclose(file), 0);
     return text;
@@ -28,16 +30,21 @@ static const char *show(const vpps_sentences *s) {
 
 /* ---------------------------------------------------------------- word|TAG and columns */
 
-enum { TAGGED, COLUMNS, LINES };
+enum { TAGGED, COLUMNS, LINES, LABELLED };
 
 static vpps_status read_as(vpps_sentences *s, int format, const void *options, const char *text, size_t len) {
     if (format == TAGGED) return vpps_sentences_read_tagged_text(s, "t", text, len);
+    if (format == LABELLED) return vpps_sentences_read_labelled_text(s, "t", text, len);
     if (format == COLUMNS) return vpps_sentences_read_columns_text(s, "t", text, len, options);
     return vpps_sentences_read_lines_text(s, "t", text, len, options);
 }
 
 static const vpps_columns tabs = {.tabs = true}, comments = {.comments = true}, second = {.word = 2, .tag = 1},
-                          tabs_3 = {.tabs = true, .word = 1, .tag = 3};
+                          tabs_3 = {.tabs = true, .word = 1, .tag = 3}, conllu = {.conllu = true},
+                          lemma_xpos = {.conllu = true, .word_name = "lemma", .tag_name = "XPOS"},
+                          form_deprel = {.conllu = true, .word = 2, .tag_name = "DEPREL"},
+                          no_such = {.conllu = true, .tag_name = "POS"}, same = {.conllu = true, .tag_name = "FORM"};
+#define U(id, form, lemma, upos, xpos) id "\t" form "\t" lemma "\t" upos "\t" xpos "\t_\t0\troot\t_\t_\n"
 static const vpps_lines keep = {.keep_empty = true}, eos = {.end_word = "<eos>"},
                         keep_eos = {.end_word = "<eos>", .keep_empty = true};
 
@@ -61,6 +68,22 @@ static const struct good_case {
     {COLUMNS, &second, "1 a z\n2 b z\n", "[a]1 [b]2 \n"},
     {COLUMNS, &tabs, "a b\tX\n \tO\n\nc" NBSP "\tO\n", "[a b]X [ ]O \n[c" NBSP "]O \n"},
     {COLUMNS, &tabs_3, "a\t\tX\t\nb\t1\tO\t\n", "[a]X [b]O \n"},
+    {COLUMNS, NULL, "-DOCSTART- -X- O\n\na X\nb O\n-DOCSTART-\nc O\n", "[a]X [b]O \n[c]O \n"},
+    {COLUMNS, &tabs, "-DOCSTART-\tO\n\na b\tX\n", "[a b]X \n"},
+    {COLUMNS, NULL, "a -DOCSTART-\n-DOCSTART O\n", "[a]-DOCSTART- [-DOCSTART]O \n"},
+    {COLUMNS, &conllu, "", ""},
+    {COLUMNS, &conllu,
+     "# text = al mar\n" U("1-2", "al", "_", "_", "_") U("1", "a", "a", "ADP", "E") U("2", "el", "el", "DET", "RD")
+         U("2.1", "va", "ir", "VERB", "V") U("3", "10 000", "x", "NUM", "N") "\n# c\r\n\n" U("0.1", "e", "e", "X", "X")
+             U("1", "#", "#", "SYM", "S"),
+     "[a]ADP [el]DET [10 000]NUM \n[#]SYM \n"},
+    {COLUMNS, &lemma_xpos, U("1", "goes", "go", "VERB", "VBZ"), "[go]VBZ \n"},
+    {COLUMNS, &form_deprel, U("1", "goes", "go", "VERB", "VBZ"), "[goes]root \n"},
+    {COLUMNS, &conllu, "# global.columns = UPOS ID FORM\nX\t1\ta\nY\t2-3\tbc\nZ\t2\tb\n", "[a]X [b]Z \n"},
+    {COLUMNS, &conllu, "# global.columns = FORM UPOS\n1-2\tX\n", "[1-2]X \n"},
+    {LABELLED, NULL, "", ""},
+    {LABELLED, NULL, "\n  \n4\ta b\r\nvery good \t c  a \n\xff\tx", "[a] [b] 4\n[c] [a] very good\n[x] \xff\n"},
+    {LABELLED, NULL, "a\ta\n", "[a] a\n"},
     {LINES, NULL, "", ""},
     {LINES, NULL, " a b \n\n   \nc\r\n\r\nd", "[a] [b] \n[c] \n[d] \n"},
     {LINES, NULL, "a\tb" NBSP "c \xff|\n", "[a\tb" NBSP "c] [\xff|] \n"},
@@ -109,6 +132,28 @@ static const struct bad_case {
     {COLUMNS, &tabs, "a\tX\n \n", 0, "t:2:1: expected 2 columns as in line 1, found 1"},
     {COLUMNS, &tabs_3, "a\t0\n", 0, "t:1:1: expected at least 3 columns, found 2"},
     {COLUMNS, NULL, "a X\n\0", 5, "t:2:1: expected text, found byte 0x00"},
+    {COLUMNS, NULL, "-DOCSTART- -X- O\n\na X\nb X O\n", 0, "t:4:1: expected 2 columns as in line 3, found 3"},
+    {COLUMNS, &conllu, "1\ta\tX\n", 0, "t:1:1: expected the 10 columns of CoNLL-U, with tabs between, found 3"},
+    {COLUMNS, &conllu, "1 a a X X _ 0 root _ _\n", 0,
+     "t:1:1: expected the 10 columns of CoNLL-U, with tabs between, found 1"},
+    {COLUMNS, &conllu, U("1", "a", "a", "X", "X") "\n" U("a", "a", "a", "X", "X"), 0,
+     "t:3:1: expected a word's number, a range as 3-4, or an empty node as 5.1, found 'a'"},
+    {COLUMNS, &conllu, U("1-", "a", "a", "X", "X"), 0,
+     "t:1:1: expected a word's number, a range as 3-4, or an empty node as 5.1, found '1-'"},
+    {COLUMNS, &conllu, U("1.2.3", "a", "a", "X", "X"), 0,
+     "t:1:1: expected a word's number, a range as 3-4, or an empty node as 5.1, found '1.2.3'"},
+    {COLUMNS, &conllu, U("", "a", "a", "X", "X"), 0,
+     "t:1:1: expected a word's number, a range as 3-4, or an empty node as 5.1, found byte 0x09"},
+    {COLUMNS, &conllu, U("1", "", "a", "X", "X"), 0, "t:1:3: expected a word, found byte 0x09"},
+    {COLUMNS, &no_such, U("1", "a", "a", "X", "X"), 0,
+     "t:1:1: expected a column POS, found ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"},
+    {COLUMNS, &conllu, "# global.columns = ID FORM XPOS\n", 0, "t:1:1: expected a column UPOS, found ID FORM XPOS"},
+    {COLUMNS, &conllu, "# global.columns = ID FORM UPOS\n1\ta\n", 0, "t:2:1: expected 3 columns as in line 1, found 2"},
+    {LABELLED, NULL, "4\ta\nx y\n", 0, "t:2:1: expected a label, a tab and a sentence, found no tab in the line"},
+    {LABELLED, NULL, "4\ta\n  \tb\n", 0, "t:2:3: expected a label before the tab, found none"},
+    {LABELLED, NULL, "4\ta\n4\t \n", 0, "t:2:4: expected a sentence behind the tab, found end of line"},
+    {LABELLED, NULL, "4\t", 0, "t:1:3: expected a sentence behind the tab, found end of file"},
+    {LABELLED, NULL, "4\ta b\tc\n", 0, "t:1:6: expected spaces between words, found a second tab"},
     {LINES, NULL, "a b\nc \0d\n", 9, "t:2:3: expected text, found byte 0x00"},
     {LINES, NULL, "a\n b\r c", 0, "t:2:3: expected LF behind CR, found CR alone"},
 };
@@ -130,17 +175,22 @@ END_TEST
 START_TEST(bad_options)
     {
         static const char *const end_words[] = {"", "a b", "a\n", "\r"};
-        static const vpps_columns same[] = {{.tag = 1}, {.word = 3, .tag = 3}};
+        static const vpps_columns equal[] = {{.tag = 1}, {.word = 3, .tag = 3}};
         vpps_sentences *s = new_sentences();
         for (size_t i = 0; i < VPPS_COUNT(end_words); i++) {
             const vpps_lines lines = {.end_word = end_words[i]};
             CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a", 1, &lines), VPPS_ARGUMENT);
             CHECK_MESSAGE("expected an end word without spaces and line ends");
         }
-        for (size_t i = 0; i < VPPS_COUNT(same); i++) {
-            CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "a b c", 5, &same[i]), VPPS_ARGUMENT);
+        for (size_t i = 0; i < VPPS_COUNT(equal); i++) {
+            CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "a b c", 5, &equal[i]), VPPS_ARGUMENT);
             CHECK_MESSAGE("expected word and tag in different columns");
         }
+        CHECK_STATUS(read_as(s, COLUMNS, &same, "", 0), VPPS_ARGUMENT);
+        CHECK_MESSAGE("expected word and tag in different columns, found 2 for both");
+        const vpps_columns named = {.tag_name = "NER"};
+        CHECK_STATUS(read_as(s, COLUMNS, &named, "a b\n", 4), VPPS_ARGUMENT);
+        CHECK_MESSAGE("expected a column's number, found 'NER': CoNLL-U's have names");
         ck_assert_uint_eq(vpps_sentences_size(s), 0);
         vpps_sentences_destroy(s);
     }
@@ -162,6 +212,37 @@ START_TEST(failure_changes_nothing)
     }
 END_TEST
 
+/* Where each begins; a generated one has no line. */
+START_TEST(sentences_know_their_lines)
+    {
+        static const struct {
+            int format;
+            const void *options;
+            const char *text;
+            uint32_t lines[4];
+        } texts[] = {{TAGGED, NULL, "\na|X\r\n\n b|O c|O\n", {2, 4}},
+                     {COLUMNS, NULL, "\n-DOCSTART- O\n\na X\nb O\n\n\nc O\n", {4, 8}},
+                     {COLUMNS,
+                      &conllu,
+                      "# 1\n" U("1-2", "a", "_", "_", "_")
+                          U("1", "a", "a", "X", "X") "\n#\n" U("1", "a", "a", "X", "X"),
+                      {3, 6}},
+                     {LINES, &keep, "a\n\nb", {1, 2, 3}},
+                     {LABELLED, NULL, "\nx\ta\n \ny\tb\n", {2, 4}}};
+        for (size_t i = 0; i < VPPS_COUNT(texts); i++) {
+            vpps_sentences *s = new_sentences();
+            CHECK_OK(read_as(s, texts[i].format, texts[i].options, texts[i].text, strlen(texts[i].text)));
+            for (uint32_t k = 0; k < 4; k++) ck_assert_uint_eq(vpps_sentences_line(s, k), texts[i].lines[k]);
+            vpps_sentences_destroy(s);
+        }
+        vpps_sentences *s = new_sentences();
+        CHECK_OK(vpps_sentences_generate(s, NULL, NULL, NULL, 1));
+        ck_assert_uint_eq(vpps_sentences_line(s, 0), 0);
+        ck_assert_uint_eq(vpps_sentences_label(s, 0), VPPS_NO_WORD);
+        vpps_sentences_destroy(s);
+    }
+END_TEST
+
 START_TEST(tags_for_all_or_none)
     {
         vpps_sentences *s = new_sentences();
@@ -174,6 +255,8 @@ START_TEST(tags_for_all_or_none)
         s = new_sentences();
         CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|X", 3));
         CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL), VPPS_STATE);
+        CHECK_STATUS(vpps_sentences_read_labelled_text(s, "t", "x\ta\n", 4), VPPS_STATE);
+        CHECK_MESSAGE("expected text with tags, as the 1 sentences before, found text with labels");
         ck_assert_str_eq(show(s), "[a]X \n");
         vpps_sentences_destroy(s);
     }
@@ -265,6 +348,7 @@ TCase *sentences_tests(void) {
     tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_cases));
     tcase_add_test(tests, bad_options);
     tcase_add_test(tests, failure_changes_nothing);
+    tcase_add_test(tests, sentences_know_their_lines);
     tcase_add_test(tests, tags_for_all_or_none);
     tcase_add_test(tests, parallel_text);
     tcase_add_test(tests, files);

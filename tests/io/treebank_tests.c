@@ -324,6 +324,32 @@ START_TEST(stanford_sentiment_treebank)
     }
 END_TEST
 
+/* Where each begins, in a form with numbers, with names, and made binary; a generated one has no line. */
+START_TEST(trees_know_their_lines)
+    {
+        static const char text[] = "(0 a)\r\n\n(0 b)", names[] = "\n( (S\n (A a)\n (B b) (C c)))\n\n(A a)";
+        vpps_treebank *tb = new_treebank(), *binary = new_treebank();
+        vpps_constituents *c;
+        vpps_vocab *labels;
+        CHECK_OK(vpps_vocab_create(&labels));
+        CHECK_OK(vpps_constituents_create(&c, true));
+        CHECK_OK(read_string(tb, text));
+        CHECK_OK(vpps_treebank_generate_listops(tb, NULL, 1));
+        CHECK_OK(vpps_constituents_read_text(c, "t", names, sizeof names - 1));
+        CHECK_OK(vpps_constituents_binarise(c, VPPS_LEFT_BRANCHING, labels, binary));
+        static const uint32_t lines[] = {1, 3, 0, 0}, lines_of_names[] = {2, 6, 0};
+        for (uint32_t i = 0; i < 4; i++) ck_assert_uint_eq(vpps_treebank_line(tb, i), lines[i]);
+        for (uint32_t i = 0; i < 3; i++) {
+            ck_assert_uint_eq(vpps_constituents_line(c, i), lines_of_names[i]);
+            ck_assert_uint_eq(vpps_treebank_line(binary, i), lines_of_names[i]);
+        }
+        vpps_vocab_destroy(labels);
+        vpps_constituents_destroy(c);
+        vpps_treebank_destroy(binary);
+        vpps_treebank_destroy(tb);
+    }
+END_TEST
+
 TCase *vocab_tests(void) {
     TCase *tests = tcase_create("vocab");
     tcase_add_test(tests, vocab_gives_dense_ids);
@@ -343,5 +369,6 @@ TCase *treebank_tests(void) {
     tcase_add_loop_test(tests, depth_is_limited_by_memory_only, 0, 2);
     tcase_add_test(tests, files);
     tcase_add_test(tests, stanford_sentiment_treebank);
+    tcase_add_test(tests, trees_know_their_lines);
     return tests;
 }
