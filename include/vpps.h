@@ -398,7 +398,8 @@ VPPS_API void vpps_handle_destroy(vpps_handle *h);
 /* One training step on the graph: forward, gradients of `loss` (a scalar), update. The graph may be cleared or
  * changed as soon as the call returns. *stale_loss (may be NULL) receives the loss of the batch before; NaN at the
  * first. An error of an earlier batch surfaces here, with its number, and the given batch is not run: NONFINITE (training
- * may go on with the next call); STALL, DEVICE (the handle is of no further use). Also the graph's own error, SHAPE (loss is not a scalar), ARGUMENT, POOL, MEMORY, SCRIPT. */
+ * may go on with the next call); STALL, DEVICE (the handle is of no further use: whatever needs the device fails with that
+ * error from then on). Also the graph's own error, SHAPE (loss is not a scalar), ARGUMENT, POOL, MEMORY, SCRIPT. */
 VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
 
 /* Has the latest batch finished? Never blocks. *done tells; *loss is set only when it is true. */
@@ -408,14 +409,15 @@ VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
 VPPS_API vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss);
 
 /* Inference: computes the n given nodes and copies their values to outs[i] (rows * cols floats, column after
- * column). No gradients, no update, dropout off. Waits for the batch in flight first. */
+ * column). No gradients, no update, dropout off. Waits for the batch in flight first. Fails as vpps_fb does. */
 VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes,
                                   float *const *outs);
 
 /* Takes effect with the next batch, without re-specialising. Fails with ARGUMENT when negative or not finite. */
 VPPS_API vpps_status vpps_set_learning_rate(vpps_handle *h, float lr);
 
-/* Waits for the batch in flight, then copies parameters and optimiser state from the device to the model, or back. */
+/* Waits for the batch in flight, then copies parameters and optimiser state from the device to the model, or back. Fails
+ * with what made the handle useless (then the model is as it was), DEVICE, MEMORY. */
 VPPS_API vpps_status vpps_handle_pull(vpps_handle *h);
 VPPS_API vpps_status vpps_handle_push(vpps_handle *h);
 

@@ -28,8 +28,8 @@ typedef struct vpps_device_table {
     bool (*finished)(vpps_device *d);                /* never blocks; true when nothing was launched */
     void (*wait)(vpps_device *d, vpps_outcome *out); /* of the latest launch */
 
-    /* These want the device to be idle. */
-    void (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);
+    /* These want the device to be idle. read: `words` words of the pool from `offset` on. */
+    vpps_status (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);
     vpps_status (*pull)(vpps_device *d, vpps_model *model); /* parameters and optimiser state to the model */
     vpps_status (*push)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);

@@ -100,6 +100,20 @@ void vpps_handle_destroy(vpps_handle *h) {
 
 /* ---------------------------------------------------------------- outcomes */
 
+/* OK, or what broke the handle. */
+static vpps_status check_whole(const vpps_handle *h) {
+    return h->broken == VPPS_OK ? VPPS_OK : vpps_fail(h->broken, "%s", h->failure);
+}
+
+/* What the device holds is unknown from now on, so nothing more runs. `batch`: number of the training batch that failed;
+ * 0: vpps_forward did. */
+static void break_handle(vpps_handle *h, vpps_status status, uint64_t batch, const char *message) {
+    char what[32] = "forward";
+    if (batch) snprintf(what, sizeof what, "batch %" PRIu64, batch);
+    h->broken = status;
+    snprintf(h->failure, sizeof h->failure, "%s: %s", what, message);
+}
+
 void vpps_handle_settle(vpps_handle *h) {
     if (!h->in_flight) return;
     h->device->table->wait(h->device, &h->latest);
@@ -107,12 +121,12 @@ void vpps_handle_settle(vpps_handle *h) {
     h->stats.device_ns = h->latest.device_ns;
     h->stats.total_device_ns += h->latest.device_ns;
     if (h->latest.status != VPPS_OK) {
-        h->broken = true;
-        h->pending = h->latest.status;
+        break_handle(h, h->latest.status, h->latest_number, h->latest.message);
     } else if (!isfinite(h->latest.loss) && h->options.nonfinite != VPPS_NONFINITE_IGNORE) {
         h->stats.skipped++;
         if (h->options.nonfinite == VPPS_NONFINITE_STOP) {
-            h->pending = h->latest.status = VPPS_NONFINITE;
+            h->pending = true;
+            h->latest.status = VPPS_NONFINITE;
             snprintf(h->latest.message, sizeof h->latest.message, "the loss is %g; parameters are as before this batch",
                      (double)h->latest.loss);
         }
@@ -123,9 +137,11 @@ static vpps_status latest_failure(const vpps_handle *h) {
     return vpps_fail(h->latest.status, "batch %" PRIu64 ": %s", h->latest_number, h->latest.message);
 }
 
-vpps_status vpps_handle_report(vpps_handle *h) {
-    if (h->pending == VPPS_OK && !h->broken) return VPPS_OK;
-    h->pending = VPPS_OK;
+/* OK, what broke the handle, or the failure that an earlier batch left, once. */
+static vpps_status report(vpps_handle *h) {
+    VPPS_TRY(check_whole(h));
+    if (!h->pending) return VPPS_OK;
+    h->pending = false;
     return latest_failure(h);
 }
 
@@ -178,31 +194,28 @@ static vpps_status tune(vpps_handle *h) {
     return VPPS_OK;
 }
 
-/* Starts the batch whose script was made. A launch that fails leaves the device as unknown as a batch that does. */
-static vpps_status launch_batch(vpps_handle *h) {
+/* Starts the script that was made, of training batch number `batch`, or 0: of vpps_forward. A launch that fails leaves the
+ * device as unknown as a batch that does. */
+static vpps_status launch(vpps_handle *h, uint64_t batch) {
     const vpps_status status = h->device->table->launch(h->device, h->schedulers[h->next]->script);
-    if (status == VPPS_OK) return VPPS_OK;
-    h->broken = true;
-    h->latest = (vpps_outcome){.status = status, .loss = NAN};
-    snprintf(h->latest.message, sizeof h->latest.message, "%s", vpps_error_message());
-    h->latest_number = h->model->batches + 1;
-    return latest_failure(h);
+    if (status != VPPS_OK) break_handle(h, status, batch, vpps_error_message());
+    return check_whole(h);
 }
 
 vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss) {
     if (stale_loss) *stale_loss = NAN;
     VPPS_TRY(vpps_graph_status(g));
-    if (h->broken) return latest_failure(h);
+    VPPS_TRY(check_whole(h));
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "fb: no loss given");
     VPPS_TRY(tune(h));
-    VPPS_TRY(vpps_handle_report(h));
+    VPPS_TRY(report(h));
     vpps_request request = training_request(h, loss);
     uint64_t host_ns;
     VPPS_TRY(make_script(h, g, &request, &host_ns));
     vpps_handle_settle(h);
-    VPPS_TRY(vpps_handle_report(h));
+    VPPS_TRY(report(h));
     if (stale_loss) *stale_loss = h->latest.loss;
-    VPPS_TRY(launch_batch(h));
+    VPPS_TRY(launch(h, h->model->batches + 1));
     count_script(h, h->schedulers[h->next], g, host_ns);
     h->latest_number = ++h->model->batches;
     h->in_flight = true;
@@ -212,42 +225,42 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
 
 vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss) {
     *done = false;
+    VPPS_TRY(check_whole(h));
     if (!h->latest_number) return vpps_fail(VPPS_STATE, "poll: no batch was run yet");
     if (h->in_flight && !h->device->table->finished(h->device)) return VPPS_OK;
     return *done = true, vpps_sync_latest_loss(h, loss);
 }
 
 vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss) {
-    if (!h->latest_number) return vpps_fail(VPPS_STATE, "sync: no batch was run yet");
     vpps_handle_settle(h);
-    h->pending = VPPS_OK;
+    VPPS_TRY(check_whole(h));
+    if (!h->latest_number) return vpps_fail(VPPS_STATE, "sync: no batch was run yet");
+    h->pending = false;
     if (loss) *loss = h->latest.loss;
     return h->latest.status == VPPS_OK ? VPPS_OK : latest_failure(h);
 }
 
 vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes, float *const *outs) {
     VPPS_TRY(vpps_graph_status(g));
-    if (h->broken) return latest_failure(h);
+    VPPS_TRY(check_whole(h));
     if (!n || !nodes || !outs) return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given");
     vpps_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
     uint64_t host_ns;
     VPPS_TRY(make_script(h, g, &request, &host_ns));
     vpps_handle_settle(h);
-    VPPS_TRY(vpps_handle_report(h));
+    VPPS_TRY(report(h));
     vpps_scheduler *s = h->schedulers[h->next];
-    VPPS_TRY(h->device->table->launch(h->device, s->script));
+    VPPS_TRY(launch(h, 0));
     vpps_outcome outcome;
     h->device->table->wait(h->device, &outcome);
-    if (outcome.status != VPPS_OK) {
-        h->broken = true;
-        h->latest = outcome;
-        return vpps_fail(outcome.status, "forward: %s", outcome.message);
-    }
-    for (uint32_t i = 0; i < n; i++) {
+    if (outcome.status != VPPS_OK) break_handle(h, outcome.status, 0, outcome.message);
+    for (uint32_t i = 0; i < n && h->broken == VPPS_OK; i++) {
         const vpps_signature *signature = &g->signatures[g->flat.nodes[nodes[i]].signature];
-        h->device->table->read(h->device, vpps_scheduled_value(s, nodes[i]), vpps_words(signature), outs[i]);
+        const vpps_status status =
+            h->device->table->read(h->device, vpps_scheduled_value(s, nodes[i]), vpps_words(signature), outs[i]);
+        if (status != VPPS_OK) break_handle(h, status, 0, vpps_error_message());
     }
-    return VPPS_OK;
+    return check_whole(h);
 }
 
 vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file) {
@@ -270,11 +283,13 @@ vpps_status vpps_set_learning_rate(vpps_handle *h, float lr) {
 
 vpps_status vpps_handle_pull(vpps_handle *h) {
     vpps_handle_settle(h);
+    VPPS_TRY(check_whole(h));
     return h->device->table->pull(h->device, h->model);
 }
 
 vpps_status vpps_handle_push(vpps_handle *h) {
     vpps_handle_settle(h);
+    VPPS_TRY(check_whole(h));
     return h->device->table->push(h->device, h->model);
 }
 

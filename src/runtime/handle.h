@@ -13,17 +13,15 @@ struct vpps_handle {
     vpps_scheduler *schedulers[2];
     uint32_t next;       /* scheduler for the next script; the other's may be in flight */
     bool in_flight;      /* a training batch was launched and its outcome is not taken yet */
-    bool broken;         /* the device failed: nothing more runs */
     vpps_outcome latest; /* of the latest training batch taken */
     uint64_t latest_number;
-    vpps_status pending; /* a failed batch's, not reported yet; its message is in latest */
+    bool pending;       /* the latest batch failed, and nobody was told yet */
+    vpps_status broken; /* not OK: the device failed, and nothing more runs; the message is in `failure` */
+    char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
 };
 
 /* Takes the outcome of the batch in flight, waiting for it. */
 void vpps_handle_settle(vpps_handle *h);
-
-/* OK, or the failure that an earlier batch left, once. */
-vpps_status vpps_handle_report(vpps_handle *h);
 
 #endif

@@ -330,8 +330,9 @@ static void cpu_wait(vpps_device *d, vpps_outcome *out) {
     *out = cpu->outcome;
 }
 
-static void cpu_read(vpps_device *d, uint32_t offset, uint32_t words, float *out) {
+static vpps_status cpu_read(vpps_device *d, uint32_t offset, uint32_t words, float *out) {
     memcpy(out, ((vpps_cpu *)d)->pool + offset, words * sizeof *out);
+    return VPPS_OK;
 }
 
 static bool cpu_caller_works(const vpps_device *d) { return ((const vpps_cpu *)d)->caller_works; }

@@ -167,11 +167,9 @@ static void gpu_wait(vpps_device *d, vpps_outcome *out) {
     *out = gpu->outcome;
 }
 
-static void gpu_read(vpps_device *d, uint32_t offset, uint32_t words, float *out) {
+static vpps_status gpu_read(vpps_device *d, uint32_t offset, uint32_t words, float *out) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    const vpps_status status =
-        gpu->table->read(gpu->driver, out, gpu->pool.address + 4 * (uint64_t)offset, words * sizeof *out);
-    for (uint32_t i = 0; status != VPPS_OK && i < words; i++) out[i] = NAN; /* the next call fails with the reason */
+    return gpu->table->read(gpu->driver, out, gpu->pool.address + 4 * (uint64_t)offset, words * sizeof *out);
 }
 
 static vpps_status gpu_pull(vpps_device *d, vpps_model *model) { return vpps_gpu_pull((vpps_gpu *)d, model); }
