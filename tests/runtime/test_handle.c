@@ -548,6 +548,31 @@ START_TEST(statistics_are_plausible)
     }
 END_TEST
 
+/* VPs that end at the same moment: small batches, many of them. */
+START_TEST(every_batch_took_some_time)
+    {
+        small_network n;
+        vpps_handle *h;
+        vpps_options o = sn_options(2, VPPS_SGD);
+        uint64_t total = 0;
+        o.caller = callers[_i];
+        o.verify = false;
+        sn_open(&n, 1);
+        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        for (uint32_t k = 1; k <= test_scaled(5000); k++) {
+            vpps_stats s;
+            TEST_OK(vpps_fb(h, n.g, known_loss(&n, 1), NULL));
+            TEST_OK(vpps_sync_latest_loss(h, NULL));
+            TEST_OK(vpps_handle_stats(h, &s));
+            total += s.device_ns;
+            ck_assert_msg(s.device_ns > 0, "batch %u took no time", k);
+            ck_assert_uint_eq(s.total_device_ns, total);
+        }
+        vpps_handle_destroy(h);
+        sn_close(&n);
+    }
+END_TEST
+
 START_TEST(disassembly_is_text_and_runs_nothing)
     {
         small_network n;
@@ -673,6 +698,7 @@ int main(void) {
     tcase_add_test(t, models_in_threads_are_independent);
     tcase_add_test(t, handles_leave_nothing_behind);
     tcase_add_test(t, statistics_are_plausible);
+    tcase_add_loop_test(t, every_batch_took_some_time, 0, 2);
     tcase_add_test(t, disassembly_is_text_and_runs_nothing);
     tcase_add_test(t, forward_reads_every_node);
     tcase_add_loop_test(t, forward_leaves_training_alone, 0, 2);

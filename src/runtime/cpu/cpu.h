@@ -49,7 +49,8 @@ typedef struct vpps_vp {
     size_t pointers_capacity;
     vpps_product *products;
     size_t n_products, products_capacity;
-    double norm; /* sum of squares of this batch's gradients */
+    double norm;     /* sum of squares of this batch's gradients */
+    uint64_t end_ns; /* when its part of the latest batch was done */
 } vpps_vp;
 
 typedef struct vpps_counter {

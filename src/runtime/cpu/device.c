@@ -38,7 +38,7 @@ static void wake(vpps_cpu *cpu) {
 
 static void finish_part(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
-    if (atomic_load(&cpu->running) == 1) cpu->outcome.device_ns = vpps_now_ns() - cpu->start_ns;
+    vp->end_ns = vpps_now_ns();
     atomic_fetch_sub(&cpu->running, 1);
     wake(cpu);
 }
@@ -324,6 +324,10 @@ static bool cpu_finished(vpps_device *d) { return atomic_load(&((vpps_cpu *)d)->
 static void cpu_wait(vpps_device *d, vpps_outcome *out) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     for (uint32_t left; (left = atomic_load(&cpu->running));) wait_while_equal(cpu, &cpu->running, left);
+    for (uint32_t v = 0; v < cpu->n_vps; v++) { /* the last one's end is the batch's */
+        const uint64_t ns = cpu->vps[v].end_ns - cpu->start_ns;
+        if (ns > cpu->outcome.device_ns) cpu->outcome.device_ns = ns;
+    }
     if (cpu->outcome.status == VPPS_OK && cpu->header.loss != VPPS_NO_OFFSET) {
         cpu->outcome.loss = cpu->pool[cpu->header.loss];
     }
