@@ -188,8 +188,9 @@ static inline bool vpps_is_shareable(const vpps_schedule_work *w, uint32_t rows)
 
 /* Links of a group's argument k; NULL when nodes must be looked at one by one. */
 static inline const vpps_link *vpps_aligned(const vpps_schedule_work *w, const vpps_group *group, uint32_t k) {
+    if (k >= group->n_links) return NULL; /* nor is there a link to look at */
     const vpps_link *l = &w->links[group->links + k];
-    return k < group->n_links && l->aligned ? l : NULL;
+    return l->aligned ? l : NULL;
 }
 
 static inline uint32_t vpps_value_of(const vpps_schedule_work *w, vpps_node x) {
