@@ -6,6 +6,11 @@
 #include "nodes/work.h"
 
 uint32_t *vpps_append(vpps_scheduler *s, size_t n) {
+    if (s->script_words + n > UINT32_MAX) {
+        s->work->status = vpps_fail(VPPS_POOL, "schedule: a script of %zu words or more; expected fewer than 2^32",
+                                    s->script_words + n);
+        return NULL;
+    }
     if (!VPPS_RESERVE(s->script, s->script_capacity, s->script_words + n)) {
         s->work->status =
             vpps_fail(VPPS_MEMORY, "schedule: out of memory for a script of %zu words", s->script_words + n);

@@ -1,6 +1,17 @@
 /* encode.c - items to words: shared work once into segments of the common part, the rest to the least loaded VP. */
 #include "nodes/operands.h"
 
+#include <inttypes.h>
+
+/* Word 0 of an instruction; every one is made here. A length that its field cannot hold ends the schedule. */
+static uint32_t word_of(vpps_schedule_work *w, uint32_t opcode, uint32_t flags, uint64_t length) {
+    if (length > VPPS_MAX_LENGTH && w->status == VPPS_OK) {
+        w->status = vpps_fail(VPPS_POOL, "schedule: an instruction %s of %" PRIu64 "; expected at most %d",
+                              vpps_instructions[opcode].name, length, VPPS_MAX_LENGTH);
+    }
+    return vpps_word(opcode, flags, (uint32_t)length);
+}
+
 /* ---------------------------------------------------------------- streams */
 
 static uint32_t *stream_append(vpps_schedule_work *w, uint32_t vp, size_t n) {
@@ -71,7 +82,7 @@ static void flush_run(encoder *e, bool shared) {
     if (shared) {
         uint32_t *at = vpps_append(e->s, 2 + run->n_words);
         if (!at) return;
-        at[0] = vpps_word(run->opcode & 0xff, VPPS_WORD_SPLIT | (run->opcode & VPPS_WORD_ACC), rows);
+        at[0] = word_of(w, run->opcode & 0xff, VPPS_WORD_SPLIT | (run->opcode & VPPS_WORD_ACC), rows);
         at[1] = n_nodes * (run->length / rows);
         memcpy(at + 2, run->words, run->n_words * sizeof *at);
         e->s->n_instructions++;
@@ -85,7 +96,7 @@ static void flush_run(encoder *e, bool shared) {
         uint32_t n = vpps_min_u32(length, total - first);
         uint32_t *at = deal(e, least_loaded(w), 1 + run->n_words, cost_of(opcode, n));
         if (!at) return;
-        at[0] = vpps_word(opcode, run->opcode & VPPS_WORD_ACC, n);
+        at[0] = word_of(w, opcode, run->opcode & VPPS_WORD_ACC, n);
         memcpy(at + 1, run->words, run->n_words * sizeof *at);
         for (uint32_t i = 0; first && i < run->n_words; i++) {
             if (run->next[i] != run->words[i]) at[1 + i] += first; /* an operand that advances */
@@ -212,7 +223,7 @@ static void copy_parts(encoder *e, vpps_node y, uint32_t k, bool backward) {
     for (uint32_t c = 0; c < sy->cols; c++) {
         uint32_t at_x = base_x + c * sx->rows + in_x, at_y = base_y + c * sy->rows + in_y;
         uint32_t words[2] = {backward ? at_x : at_y, backward ? at_y : at_x};
-        place_whole(e, base_x, vpps_word(VPPS_I_COPY, flags, rows), rows, words, 2);
+        place_whole(e, base_x, word_of(w, VPPS_I_COPY, flags, rows), rows, words, 2);
     }
 }
 
@@ -247,7 +258,7 @@ static void encode_forward(encoder *e, const vpps_item *item) {
         if (form == VPPS_FORM_EW) {
             run_nodes(e, item->shared, s->rows, how->forward, length, b.words, b.next, n, n_together);
         } else {
-            place_whole(e, b.words[0], vpps_word(how->forward, 0, length), length, b.words, n);
+            place_whole(e, b.words[0], word_of(w, how->forward, 0, length), length, b.words, n);
         }
     }
     flush_run(e, item->shared);
@@ -261,7 +272,7 @@ static void encode_weights_backward(encoder *e, vpps_node y) {
     uint32_t length = vpps_words(signature_of(w, y)), weights = vpps_gradient_of(w, args[0]);
     for (uint32_t k = 1; k < w->flat->nodes[y].n_args; k++) {
         uint32_t words[3] = {weights + k - 1, vpps_gradient_of(w, y), vpps_value_of(w, args[k])};
-        place_whole(e, weights, vpps_word(VPPS_I_DOT, accumulates(w, args[0]), length), length, words, 3);
+        place_whole(e, weights, word_of(w, VPPS_I_DOT, accumulates(w, args[0]), length), length, words, 3);
     }
 }
 
@@ -306,7 +317,7 @@ static void encode_backward(encoder *e, const vpps_item *item) {
             run_nodes(e, item->shared, signature_of(w, x)->rows, item->opcode | flags, length, words, next, n,
                       n_together);
         } else {
-            place_whole(e, words[0], vpps_word(item->opcode, flags, length), length, words, n);
+            place_whole(e, words[0], word_of(w, item->opcode, flags, length), length, words, n);
         }
     }
     flush_run(e, item->shared);
@@ -338,7 +349,7 @@ static void encode_load(encoder *e, const vpps_item *item) {
         if (!data) return;
         memcpy(data, w->g->data + w->flat->nodes[x].imm, length * sizeof *data);
         uint32_t words[2] = {vpps_value_of(w, x), (uint32_t)(data - e->s->script)};
-        place_whole(e, words[0], vpps_word(VPPS_I_LOAD, 0, length), length, words, 2);
+        place_whole(e, words[0], word_of(w, VPPS_I_LOAD, 0, length), length, words, 2);
     }
 }
 
@@ -349,6 +360,18 @@ static void encode_shared(encoder *e, uint32_t word, uint32_t a, uint32_t b, uin
     if (n_operands > 0) at[1] = a;
     if (n_operands > 1) at[2] = b;
     e->s->n_instructions++;
+}
+
+/* An instruction over `count` vectors or pairs of a list, as several where it cannot count so many. Operand `which` (0, 1)
+ * moves on by `step` for each that is done. */
+static void encode_counted(encoder *e, uint32_t opcode, uint32_t a, uint32_t b, uint32_t count, uint32_t which,
+                           uint32_t step) {
+    uint32_t operands[2] = {a, b};
+    for (uint32_t done = 0, n; done < count; done += n) {
+        n = vpps_min_u32(count - done, VPPS_MAX_LENGTH);
+        encode_shared(e, word_of(e->w, opcode, 0, n), operands[0], operands[1], 2);
+        operands[which] += n * step;
+    }
 }
 
 /* Every VP stops. */
@@ -370,12 +393,10 @@ static void encode_item(encoder *e, const vpps_item *item) {
     case VPPS_ITEM_BACKWARD: encode_backward(e, item); break;
     case VPPS_ITEM_FILL: encode_fill(e, item); break;
     case VPPS_ITEM_BUNDLE:
-        encode_shared(e, vpps_word(item->opcode, 0, item->count), item->argument, e->w->bundles[item->what].address, 2);
+        encode_counted(e, item->opcode, item->argument, e->w->bundles[item->what].address, item->count, 0, 1);
         break;
     case VPPS_ITEM_PARAMETER: encode_shared(e, item->opcode, item->what, 0, 1); break;
-    case VPPS_ITEM_ROWS:
-        encode_shared(e, vpps_word(item->opcode, 0, e->s->script[list - 1]), item->what, list, 2);
-        break;
+    case VPPS_ITEM_ROWS: encode_counted(e, item->opcode, item->what, list, e->s->script[list - 1], 1, 2); break;
     case VPPS_ITEM_NORM_END: encode_shared(e, item->opcode, 0, 0, 0); break;
     case VPPS_ITEM_HOST: encode_host(e); break;
     }
@@ -405,6 +426,29 @@ static bool takes_part(const vpps_schedule_work *w, const vpps_item *item, uint3
     return false;
 }
 
+/* Where a call from `start` on must end: as many instructions as it can count the words of, but at least one. */
+static uint32_t end_of_call(const uint32_t *script, uint32_t start, uint32_t end) {
+    if (end - start <= VPPS_MAX_LENGTH) return end;
+    uint32_t to = start, n = 0;
+    do {
+        to += n;
+        n = vpps_instruction_words(script + to, script + end);
+    } while (n && (to == start || to + n - start <= VPPS_MAX_LENGTH));
+    return to;
+}
+
+/* Has VP vp run the segment [start, end). */
+static void encode_calls(encoder *e, uint32_t vp, uint32_t start, uint32_t end) {
+    while (start < end && e->w->status == VPPS_OK) {
+        uint32_t to = end_of_call(e->s->script, start, end);
+        uint32_t *at = stream_append(e->w, vp, 2);
+        if (!at) return;
+        at[0] = word_of(e->w, VPPS_I_CALL, 0, to - start);
+        at[1] = start;
+        start = to;
+    }
+}
+
 /* The shared items of a phase as one segment that every VP with rows in any of them calls. */
 static void encode_segment(encoder *e, const uint32_t *items, uint32_t n) {
     vpps_schedule_work *w = e->w;
@@ -412,8 +456,7 @@ static void encode_segment(encoder *e, const uint32_t *items, uint32_t n) {
     for (uint32_t i = 0; i < n && w->status == VPPS_OK; i++) {
         if (w->items[items[i]].shared) encode_item(e, &w->items[items[i]]);
     }
-    size_t words = e->s->script_words - start;
-    if (!words) return;
+    if (e->s->script_words == start || w->status != VPPS_OK) return;
     for (uint32_t vp = 0; vp < w->n_streams; vp++) {
         bool any = false;
         for (uint32_t i = 0; i < n && !any; i++) {
@@ -421,12 +464,8 @@ static void encode_segment(encoder *e, const uint32_t *items, uint32_t n) {
         }
         if (!any) continue;
         activate(e, vp);
-        uint32_t *at = stream_append(w, vp, 2);
-        if (!at) return;
-        at[0] = vpps_word(VPPS_I_CALL, 0, (uint32_t)words);
-        at[1] = (uint32_t)start;
+        encode_calls(e, vp, (uint32_t)start, (uint32_t)e->s->script_words);
     }
-    if (words > VPPS_MAX_LENGTH) w->status = vpps_fail(VPPS_POOL, "schedule: a phase has more than 2^22 shared words");
 }
 
 static void encode_phase(encoder *e, const uint32_t *items, uint32_t n, bool last) {

@@ -112,6 +112,14 @@ static void write_header(vpps_scheduler *s, const vpps_plan *plan, const vpps_re
     memcpy(s->script, &h, sizeof h);
 }
 
+static vpps_status check_pool(const vpps_schedule_work *w, uint32_t most_words) {
+    if (w->next_word <= most_words) return VPPS_OK;
+    return vpps_fail(VPPS_POOL,
+                     "the batch needs %" PRIu64 " bytes of the pool, parameters included; there are %" PRIu64
+                     ". Use smaller batches, or a larger pool_bytes",
+                     w->next_word * 4, (uint64_t)w->plan->pool_words * 4);
+}
+
 vpps_status vpps_schedule(vpps_scheduler *s, const vpps_plan *plan, vpps_graph *g, const vpps_request *request) {
     vpps_schedule_work *w = s->work;
     VPPS_TRY(vpps_graph_flatten(g));
@@ -126,17 +134,12 @@ vpps_status vpps_schedule(vpps_scheduler *s, const vpps_plan *plan, vpps_graph *
     if (!vpps_append(s, VPPS_HEADER_WORDS + plan->n_vps + 1)) return w->status;
     VPPS_TRY(vpps_analyse(s));
     VPPS_TRY(vpps_plan_memory(s));
+    VPPS_TRY(check_pool(w, UINT32_MAX)); /* so that counts of what was placed fit */
     VPPS_TRY(vpps_make_bundles(s));
-    if (w->next_word > plan->pool_words) {
-        return vpps_fail(VPPS_POOL,
-                         "the batch needs %" PRIu64 " bytes of the pool, parameters included; there are %" PRIu64
-                         ". Use smaller batches, or a larger pool_bytes",
-                         w->next_word * 4, (uint64_t)plan->pool_words * 4);
-    }
+    VPPS_TRY(check_pool(w, plan->pool_words));
     s->pool_words = (uint32_t)w->next_word;
     VPPS_TRY(vpps_make_items(s));
     VPPS_TRY(vpps_encode(s));
-    if (s->script_words > UINT32_MAX) return vpps_fail(VPPS_POOL, "the batch's script is longer than 2^32 words");
     write_header(s, plan, request);
     return VPPS_OK;
 }

@@ -218,7 +218,7 @@ vpps_status vpps_encode(vpps_scheduler *s);
 /* Takes `words` words of the pool, aligned to 64 bytes. */
 uint32_t vpps_take_pool(vpps_schedule_work *w, uint64_t words);
 
-/* Room for n more words at the end of the script; NULL (and w->status is set) when out of memory. */
+/* Room for n more words at the end of the script; NULL (and w->status is set) when out of memory, or of addresses. */
 uint32_t *vpps_append(vpps_scheduler *s, size_t n);
 
 #endif
