@@ -24,7 +24,8 @@ static vpps_status find_shape(planner *x) {
     } else {
         s->net.words = s->net.characters = WORDS;
         const net_kind kind = s->network->kind;
-        s->net.classes = kind == NET_TREES || kind == NET_TAGGING || kind == NET_LATTICES ? CLASSES : WORDS;
+        const bool says_words = kind == NET_TEXT || kind == NET_PAIRS || kind == NET_LATTICE_PAIRS;
+        s->net.classes = says_words ? WORDS : CLASSES;
     }
     return VPPS_OK;
 }

@@ -5,8 +5,13 @@
 #include <math.h>
 
 static const task *const tasks[] = {
-    [NET_TREES] = &task_trees,       [NET_TAGGING] = &task_tagging, [NET_TEXT] = &task_text_model,
-    [NET_LATTICES] = &task_lattices, [NET_PAIRS] = &task_pairs,     [NET_LATTICE_PAIRS] = &task_lattice_pairs,
+    [NET_TREES] = &task_trees,
+    [NET_TAGGING] = &task_tagging,
+    [NET_SENTENCES] = &task_sentences,
+    [NET_TEXT] = &task_text_model,
+    [NET_LATTICES] = &task_lattices,
+    [NET_PAIRS] = &task_pairs,
+    [NET_LATTICE_PAIRS] = &task_lattice_pairs,
 };
 
 const task *task_of(net_kind kind) { return tasks[kind]; }

@@ -64,7 +64,8 @@ typedef struct task {
 const task *task_of(net_kind kind);
 static inline const task *task_for(const settings *s) { return task_of(s->network->kind); }
 
-extern const task task_trees, task_tagging, task_text_model, task_lattices, task_pairs, task_lattice_pairs;
+extern const task task_trees, task_tagging, task_sentences, task_text_model, task_lattices, task_pairs,
+    task_lattice_pairs;
 
 /* The metric that tells which network is better: the first one with a value; MAX_METRICS: none has one. */
 uint32_t measures_first(const task *t, const measures *m);

@@ -101,7 +101,7 @@ PY
 # Small languages that a small network learns at once. train has 240 examples, dev and test 40 (others where noted).
 python3 - <<'PY' || exit 1
 import os, random
-r = random.Random(7)
+r, labels = random.Random(7), random.Random(8)
 
 def write(path, lines):
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -123,6 +123,8 @@ def lattice(s): # its ids: tags are 0 and 1, words 7 and 3
         lines.append(f'{1 + len(words)} {i} {ord(c) - 90}' + ''.join(words))
     return '\n'.join(lines)
 
+def random_words(): return ' '.join(labels.choices(['a', 'b', 'c', 'd', 'film', 'this'], k=labels.randint(1, 6)))
+
 def columns(sentences, pattern):
     return [line for s in sentences for line in [pattern.format(w, t) for w, t in s] + ['']]
 
@@ -137,6 +139,9 @@ for part, n in (('train', 240), ('dev', 40), ('test', 40)):
     # an ending tells the tag of a word that was hardly ever seen
     s = [[''.join(r.choices('abcdefg', k=4)) + r.choice('xo') for _ in range(4)] for _ in range(n)]
     write(f'endings/{part}', [' '.join(f'{w}|{"B-X" if w[-1] == "x" else "O"}' for w in x) for x in s])
+    # the label is told by one of the words
+    s = [(k, random_words(), random_words()) for k in labels.choices(['very good', 'bad', 'so'], k=n)]
+    write(f'labelled/{part}', [f'{k}\t{a} {dict(so="fair").get(k, k[-3:])} {b}' for k, a, b in s])
     # each word follows from the one before
     s, words = [(r.randrange(6), r.randint(2, 6)) for _ in range(n)], 'zero one two three four five'.split()
     write(f'text/{part}', [' '.join(words[(k + i) % 6] for i in range(m)) for k, m in s])
@@ -176,6 +181,7 @@ done <<'LIST'
 tree-gru generate leaves loss
 bilstm-tagger mlp
 bilstm-char-tagger mlp character-embed
+bilstm-classifier mlp
 lstm-lm
 lstm-lm-fixed steps
 lattice-lstm lexicon mlp
@@ -214,6 +220,7 @@ check "--length-penalty -1" fails_with 2 "--length-penalty: '-1' is not" "$vpps"
 
 tags="set(m) == {'f1', 'accuracy', 'precision', 'recall'} and all(0 <= m[k] <= 1 for k in m) and o['dev'] \
 and o['test'] == m and 'signature' not in o"
+accuracy="set(m) == {'accuracy'} and o['test'] == m and o['best_dev'] == o['dev']['accuracy'] and 'signature' not in o"
 perplexity="set(m) == {'perplexity'} and o['test'] == m and o['best_dev'] == o['dev']['perplexity']"
 bleu="set(m) == {'bleu', 'perplexity'} and 0 <= m['bleu'] <= 100 and o['signature'].startswith('BLEU|')"
 while IFS='|' read -r name command expression; do
@@ -225,6 +232,7 @@ done <<LIST
 trees|tree-gru --examples 600 --epochs 3|set(m) == {'root', 'nodes'} and m['root'] > 0.3 and m['nodes'] > 0.7
 tagger|bilstm-tagger --examples 500 --epochs 4 --mlp 8|$tags and m['f1'] > 0.3 and m['accuracy'] > 0.85
 speller|bilstm-char-tagger --examples 500 --epochs 4 --mlp 8 --character-embed 8|$tags and m['f1'] > 0.3
+classifier|bilstm-classifier --examples 500 --epochs 5|$accuracy and m['accuracy'] > 0.6
 lm|lstm-lm --examples 300 --epochs 4|$perplexity and m['perplexity'] < 75
 fixed|lstm-lm-fixed --examples 300 --epochs 4 --steps 16|$perplexity and m['perplexity'] < 90
 lattices|lattice-lstm --examples 300 --epochs 4|$tags and m['accuracy'] > 0.75
@@ -245,7 +253,7 @@ check "all of a generated part was trained on" fit few tree-gru --generate compl
 check "then nothing is measured" json few.json "o['dev'] is None and o['test'] is None and o['best_dev'] is None"
 check "nor later" fails_with 1 "all generated test trees occur in training" "$vpps" eval tree-gru --model few.ckpt
 
-for network in bilstm-tagger bilstm-char-tagger lstm-lm lstm-lm-fixed lattice-lstm lstm-nmt lattice-gru; do
+for network in bilstm-tagger bilstm-char-tagger bilstm-classifier lstm-lm lstm-lm-fixed lattice-lstm lstm-nmt lattice-gru; do
     check "script $network" exits 0 "$vpps" script "$network" --examples 30 --batch 2 --hidden 8 --embed 8 --vps 1
     check "script $network prints one" test "$(wc -l <out)" -gt 20
     check "plan $network" exits 0 "$vpps" plan "$network" --arch sm_90 --sms 132 --hidden 64 --json
@@ -298,6 +306,7 @@ check "its plot" plotted strange.svg 4 "lstm-lm on a<b&c"
 
 check "resumed: a speller, with dropout" resumes speller bilstm-char-tagger --examples 160 --mlp 8 --dropout 0.2
 check "resumed: a translator" resumes nmt lstm-nmt --data pairs "${pairs[@]}" --attention
+check "resumed: a classifier" resumes classify bilstm-classifier --data labelled --dropout 0.3 --mlp 8
 check "resumed: lattices of a lexicon" resumes lattice lattice-lstm --data characters --lexicon lexicon --lr-decay 0.5
 check "resumed: pairs of lattices" resumes gru lattice-gru --examples 40 --batch 4
 check "resume with another ending" fails_with 1 "with --source de" "$vpps" train lstm-nmt --resume nmt-whole.ckpt \
@@ -393,6 +402,27 @@ sed '1s/|O/|odd/' bars/ner.test.txt >foreign/dev
 check "tags unknown in training" fit foreign bilstm-tagger --data foreign --epochs 3
 check "tags unknown in training: measured" json foreign.json "0.3 < o['test']['f1'] < 0.9 \
 and o['test']['accuracy'] < 0.95 and o['dev']['f1'] is None and o['dev']['accuracy'] > 0.9"
+
+# ---------------------------------------------------------------- labelled sentences
+
+check "labelled sentences" fit labelled bilstm-classifier --data labelled --epochs 3
+check "labelled sentences: learns" learns labelled "$accuracy and m['accuracy'] > 0.95 and o['sentences'] == 720"
+check "labelled sentences are measured again" evaluates labelled bilstm-classifier
+check "labels of sentences" answers 'a b  good c\n\nfilm fair d\r\na bad unseen' \
+    'very good\ta b good c\nso\tfilm fair d\nbad\ta bad unseen\n' labelled bilstm-classifier
+right_labels() { # what predict prints is read again, and its labels are as right as eval says
+    cut -f 2 labelled/test | predict labelled bilstm-classifier && cut -f 2 said | diff - <(cut -f 2 labelled/test) &&
+        python3 - <<'PY'
+import json
+said, gold = ([line.split('\t')[0] for line in open(f)] for f in ('said', 'labelled/test'))
+right = sum(a == b for a, b in zip(said, gold)) / len(gold)
+assert abs(json.load(open('labelled.json'))['metrics']['accuracy'] - right) < 1e-9, right
+PY
+}
+check "labels of what is printed" right_labels
+
+check "text summary: labels" exits 0 "$vpps" eval bilstm-classifier --model labelled.ckpt --vps 1
+check "text summary: labels' words" grep -qE '^test +accuracy +[0-9.]+ % +\([0-9]+ sentences\)$' out
 
 # ---------------------------------------------------------------- text
 
@@ -578,6 +608,7 @@ check "malformed word|TAG: no word" malformed bilstm-tagger 'a|O |O\n' "bad.txt:
 check "malformed columns with tabs" malformed bilstm-tagger 'a\tx\tO\n\nb\tO\n' "bad.txt:3:1: expected 3 columns"
 check "malformed columns with spaces" malformed bilstm-tagger 'a x O\nb O\n' "bad.txt:2:1: expected 3 columns"
 check "one column" malformed bilstm-tagger 'a\nb\n' "bad.txt:1:1: expected at least 2 columns"
+check "malformed labels" malformed bilstm-classifier 'x\ta\ny b\n' "bad.txt:2:1: expected a label, a tab and a sentence"
 check "malformed text" malformed lstm-lm 'a b\nc d\0\n' "bad.txt:2:4: expected text"
 check "malformed text: CR" malformed lstm-lm-fixed 'a\rb\n' "bad.txt:1:2: expected LF behind CR"
 check "malformed lattices" malformed lattice-lstm '1\n2 0 1\n0\n1 1 5\n' "bad.txt:4:3: expected the character's arc"

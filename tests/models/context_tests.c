@@ -162,6 +162,7 @@ static void replace_everything(subject *s) {
         each_source_word(s);
         each_character(s);
         break;
+    case NET_SENTENCES: each_source_word(s); break;
     case NET_TEXT: each_text_word(s); break;
     case NET_LATTICES: each_arc(s); break;
     case NET_PAIRS:

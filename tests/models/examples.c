@@ -58,6 +58,21 @@ static const net_example tagging[] = {
     {.sentence = {WORDS(0, 4)}, SPELLINGS(KNOWN, KNOWN)},
 };
 
+/* ---------------------------------------------------------------- labelled sentences
+ *
+ * Labels that are unknown, or beyond the 4 classes; a sentence of one word. The words that tell the label stand at either
+ * end, or in the middle. */
+
+static const net_example sentences[] = {
+    {.sentence = {WORDS(0, 3, 8, 5, 4)}, .label = 0}, /* */
+    {.sentence = {WORDS(4, 5, 8, 3, 0)}, .label = 1}, /* */
+    {.sentence = {WORDS(8)}, .label = 2},             /* */
+    {.sentence = {WORDS(0, 3, 2, 5, 4)}, .label = 3}, /* */
+    {.sentence = {WORDS(3, 5)}, .label = NO},         /* */
+    {.sentence = {WORDS(4, 0, 3, 3)}, .label = 7},    /* */
+    {.sentence = {WORDS(5, 5)}, .label = 0},
+};
+
 /* ---------------------------------------------------------------- text
  *
  * What follows the same beginning is always the same; a sentence of one word says nothing. Word 3 is only said, word 6 is
@@ -131,6 +146,7 @@ static const net_example lattice_pairs[] = {
 static const examples kinds[] = {
     [NET_TREES] = {NET_TREES, VPPS_COUNT(trees), trees, .words = TREE_WORDS + 1, .classes = 4},
     [NET_TAGGING] = {NET_TAGGING, VPPS_COUNT(tagging), tagging, .words = 9, .characters = 7, .classes = 4},
+    [NET_SENTENCES] = {NET_SENTENCES, VPPS_COUNT(sentences), sentences, .words = 9, .classes = 4},
     [NET_TEXT] = {NET_TEXT, VPPS_COUNT(text), text, .words = 9, .classes = 9},
     [NET_LATTICES] = {NET_LATTICES, VPPS_COUNT(lattices), lattices, .words = 6, .characters = 7, .classes = 3},
     [NET_PAIRS] = {NET_PAIRS, VPPS_COUNT(pairs), pairs, .words = 7, .classes = 6},
@@ -144,6 +160,7 @@ uint32_t example_label(net_kind kind, const net_example *x, uint32_t k) {
     switch (kind) {
     case NET_TREES: return (uint32_t)x->tree->nodes[k].label; /* -1 is VPPS_NO_WORD */
     case NET_TAGGING: return x->sentence.tags ? x->sentence.tags[k] : VPPS_NO_WORD;
+    case NET_SENTENCES: return x->label;
     case NET_TEXT: return x->sentence.words[k + 1];
     case NET_LATTICES: return x->lattice->tags[k + 1];
     case NET_PAIRS:
@@ -186,6 +203,7 @@ void example_read_ids(net_kind kind, const net_example *x, bool spells, example_
             read_words(&x->sentence, x->sentence.n_words, ids->words);
         }
         break;
+    case NET_SENTENCES: read_words(&x->sentence, x->sentence.n_words, ids->words); break;
     case NET_TEXT: read_words(&x->sentence, x->sentence.n_words - 1, ids->words); break;
     case NET_LATTICES: read_arcs(x->lattice, ids); break;
     case NET_PAIRS: read_words(&x->sentence, x->sentence.n_words, ids->words); break;

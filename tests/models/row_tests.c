@@ -64,6 +64,7 @@ static uint64_t documented(const char *name, const net_config *c) {
         {"tree-fc", V * d + 2 * d * d + d + classifier},
         {"bilstm-tagger", tagger},
         {"bilstm-char-tagger", tagger + A * a + lstm(a, e - e / 2) + lstm(a, e / 2)},
+        {"bilstm-classifier", tagger},
         {"lstm-lm", language},
         {"lstm-lm-fixed", language},
         {"lstm-nmt", V * e + C * e + 2 * lstm(e, d) + classifier + attention * 2 * d * d},

@@ -1,0 +1,79 @@
+/* bilstm_classifier.c - a bidirectional LSTM (Graves and Schmidhuber, "Framewise Phoneme Classification with
+ * Bidirectional LSTM", 2005) that classifies whole sentences by what both LSTMs end with, the baseline of Tai, Socher and
+ * Manning, "Improved Semantic Representations From Tree-Structured Long Short-Term Memory Networks" (2015), table 2. As
+ * an option, the classifier has a hidden layer.
+ *
+ * For the words w_1 .. w_n, with the embeddings E:
+ *     x_k = D(E[w_k])                                             D: dropout
+ *     (h_f(k), c_f(k)) = LSTM_f(x_k, h_f(k - 1), c_f(k - 1))      from left to right
+ *     (h_b(k), c_b(k)) = LSTM_b(x_k, h_b(k + 1), c_b(k + 1))      from right to left
+ *     s = tanh(W_h D([h_f(n); h_b(1)]) + b_h)                     with --mlp 0: s = [h_f(n); h_b(1)]
+ *     p(label) = softmax(W_s D(s) + b_s)
+ * Both LSTMs begin with zeros. Their equations are in sequence.h; each has weights of its own.
+ *
+ * Parameters, with V words, C classes, e = embed, d = hidden, m = mlp:
+ *     V e + 8 d (e + d + 1) + m (2 d + 1) + C (m + 1);
+ * without the hidden layer the last two terms are C (2 d + 1).
+ */
+#include "bilstm.h"
+
+typedef struct bilstm_classifier_net {
+    part_net base;
+    part_embedding words;
+    bilstm sentence;
+} bilstm_classifier_net;
+
+static vpps_status declare(void *net, vpps_model *model) {
+    bilstm_classifier_net *n = net;
+    const net_config *c = &n->base.config;
+    const vpps_status s = part_embedding_declare(&n->words, model, "embedding", c->words, c->embed);
+    return s == VPPS_OK ? bilstm_declare_tagger(&n->sentence, &n->base.classifier, model, c) : s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(bilstm_classifier_net), model, config, declare);
+}
+
+static void destroy(void *net) {
+    bilstm_classifier_net *n = net;
+    if (n) bilstm_free(&n->sentence);
+    part_destroy(net);
+}
+
+static vpps_status record(void *net, vpps_graph *g) {
+    bilstm_classifier_net *n = net;
+    vpps_status s = part_embedding_record(&n->words, &n->base.config, g, "bilstm-classifier word");
+    if (s == VPPS_OK) s = bilstm_record(&n->sentence, g, "bilstm-classifier forward", "bilstm-classifier backward");
+    if (s == VPPS_OK) s = part_classifier_record(&n->base.classifier, g);
+    return s;
+}
+
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
+    bilstm_classifier_net *n = net;
+    const vpps_sentence *sentence = &x->sentence;
+    const uint32_t n_words = sentence->n_words;
+    const vpps_status s = bilstm_reserve(&n->sentence, n_words);
+    if (s != VPPS_OK) return s;
+    for (uint32_t k = 0; k < n_words; k++) n->sentence.x[k] = part_embed(&n->words, g, sentence->words[k]);
+    bilstm_run(&n->sentence, g, n_words);
+    const vpps_node h[] = {vpps_scattered(g, n->sentence.forward_at[n_words - 1], 0),
+                           vpps_scattered(g, n->sentence.backward_at[0], 0)};
+    part_classify(&n->base.classifier, g, 0, h, x->label, heads, scores);
+    return vpps_graph_status(g);
+}
+
+static const option_row options[] = {PART_EMBED("Size of a word's embedding"), BILSTM_OPTIONS, {0}};
+
+extern const network bilstm_classifier;
+const network bilstm_classifier = {
+    .name = "bilstm-classifier",
+    .summary = "bidirectional LSTM, a label for a sentence",
+    .source = "Graves and Schmidhuber 2005; Tai, Socher and Manning 2015, table 2",
+    .options = options,
+    .kind = NET_SENTENCES,
+    .defaults = {.embed = 256, .hidden = 256},
+    .create = create,
+    .record = record,
+    .add = add,
+    .destroy = destroy,
+};

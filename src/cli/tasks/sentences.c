@@ -1,0 +1,115 @@
+/* sentences.c - sentences with a label each: accuracy. A file's lines are a label, a tab and a sentence. */
+#include "base/base.h"
+#include "cli/session.h"
+#include "cli/task.h"
+#include "cli/tasks/tags.h"
+#include "cli/tasks/words.h"
+
+#include <math.h>
+
+/* ---------------------------------------------------------------- reading */
+
+static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
+                             const task_text *target) {
+    (void)c;
+    (void)target;
+    VPPS_TRY(vpps_sentences_create(&split->sentences));
+    if (s->command == COMMAND_PREDICT) {
+        return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, NULL);
+    }
+    return vpps_sentences_read_labelled_text(split->sentences, text->name, text->text, text->len);
+}
+
+static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
+    const vpps_language language = {.seed = seed, .labels = true};
+    (void)c;
+    (void)s;
+    VPPS_TRY(vpps_sentences_create(&split->sentences));
+    return vpps_sentences_generate(split->sentences, NULL, NULL, &language, n);
+}
+
+/* ---------------------------------------------------------------- ids */
+
+static vpps_status learn(corpus *c, const settings *s) {
+    const vpps_sentences *train = c->split[SPLIT_TRAIN].sentences;
+    VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(train)));
+    return task_cut_words(&c->vocab[VOCAB_WORDS], train, s->min_count);
+}
+
+static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
+    (void)s;
+    split->n_all = vpps_sentences_size(split->sentences);
+    VPPS_TRY(task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0));
+    return task_map_ids(split, VOCAB_CLASSES, vpps_sentences_tag_vocab(split->sentences), c->vocab[VOCAB_CLASSES],
+                        VPPS_NO_WORD);
+}
+
+/* The network's label of sentence i; VPPS_NO_WORD: it has none, or one that training did not have. */
+static uint32_t label_of(const corpus_split *split, uint32_t i) {
+    const uint32_t label = vpps_sentences_label(split->sentences, i);
+    return label == VPPS_NO_WORD ? label : split->ids[VOCAB_CLASSES][label];
+}
+
+static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
+    const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
+    corpus_scratch *scratch = &c->scratch;
+    VPPS_TRY(task_copy_ids(&scratch->words, &scratch->words_capacity, sentence.words, sentence.n_words,
+                           split->ids[VOCAB_WORDS]));
+    x->sentence = (vpps_sentence){.words = scratch->words, .n_words = sentence.n_words};
+    x->label = label_of(split, i);
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- measuring and prediction */
+
+static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
+    const uint32_t batch = x->settings->batch;
+    int32_t *predicted = NULL;
+    size_t capacity = 0;
+    uint64_t right = 0;
+    vpps_status status = VPPS_OK;
+    *m = (measures){.examples = split->n_examples};
+    for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
+        const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
+        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted, &capacity);
+        if (status != VPPS_OK) break;
+        for (uint32_t j = 0; j < n; j++) right += (uint32_t)predicted[j] == label_of(split, split->examples[i + j]);
+        m->counted[0] += n;
+    }
+    free(predicted);
+    m->known = status == VPPS_OK && !(stop && *stop);
+    m->value[0] = m->counted[0] ? (double)right / (double)m->counted[0] : NAN;
+    return status;
+}
+
+/* In the form that is read: the label, a tab, the sentence. */
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n) {
+    int32_t *predicted = NULL;
+    size_t capacity = 0;
+    const vpps_status status =
+        session_predict(x, c, split, split->examples + first, n, NET_HEADS_ALL, &predicted, &capacity);
+    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) {
+        const vpps_sentence sentence = vpps_sentences_get(split->sentences, first + i);
+        fputs(vpps_vocab_word(c->vocab[VOCAB_CLASSES], (uint32_t)predicted[i]), stdout);
+        for (uint32_t k = 0; k < sentence.n_words; k++) {
+            printf("%c%s", k ? ' ' : '\t', vpps_vocab_word(vpps_sentences_vocab(split->sentences), sentence.words[k]));
+        }
+        putchar('\n');
+    }
+    free(predicted);
+    return status;
+}
+
+const task task_sentences = {
+    .examples = "sentences",
+    .generated = "generated sentences",
+    .n_generated = 5000,
+    .metrics = {{"accuracy", "accuracy", true, false, "sentences"}},
+    .read = read_part,
+    .generate = generate,
+    .learn = learn,
+    .map = map,
+    .example = example,
+    .measure = measure,
+    .predict = predict,
+};
