@@ -18,6 +18,23 @@ typedef struct examples {
  * so that all can be learnt. */
 const examples *examples_of(net_kind kind);
 
+/* The same with examples of random shape, size, ids and labels: equal seeds, equal examples. They point into *d. */
+enum { DRAWN_EXAMPLES = 8 };
+typedef struct drawn_examples {
+    examples e;
+    net_example x[DRAWN_EXAMPLES];
+    struct {
+        vpps_tree tree;
+        vpps_tree_node nodes[MOST_POSITIONS];
+        vpps_lattice lattice;
+        vpps_lattice_arc arcs[MOST_POSITIONS];
+        net_spelling spellings[MOST_POSITIONS];
+        uint32_t words[MOST_POSITIONS], tags[MOST_POSITIONS], targets[MOST_POSITIONS], first_arc[MOST_POSITIONS],
+            characters[4 * MOST_POSITIONS];
+    } of[DRAWN_EXAMPLES];
+} drawn_examples;
+void draw_examples(drawn_examples *d, net_kind kind, uint64_t seed);
+
 /* What is to be said at position k; VPPS_NO_WORD: nothing is known. It may be beyond the classes. */
 uint32_t example_label(net_kind kind, const net_example *x, uint32_t k);
 

@@ -76,6 +76,8 @@ vpps_options options_for(const char *device);
 /* ---------------------------------------------------------------- the suites */
 
 TCase *row_tests(void);
+TCase *initial_tests(void);
+TCase *equation_tests(void);
 TCase *position_tests(void);
 TCase *gradient_tests(void);
 TCase *learning_tests(void);

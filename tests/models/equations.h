@@ -1,0 +1,42 @@
+/* equations.h - the equations of every network in scalar loops: what the recorded cells have to compute. They are written
+ * from the head comments of models/ and the papers cited there, not from the cells. */
+#ifndef VPPS_TESTS_EQUATIONS_H
+#define VPPS_TESTS_EQUATIONS_H
+
+#include "examples.h"
+#include "scalar.h"
+
+/* A network with its parameters' values. */
+typedef struct subject {
+    const net_config *config;
+    const weights *w;
+} subject;
+
+/* Sets the logits of each position; where the network says nothing, they stay as they are. */
+typedef void equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]);
+
+/* Those of the network with this name; the check fails where there are none. */
+equations *equations_of(const char *name);
+
+equations tree_lstm_equations, tree_lstm_2type_equations, tree_gru_equations, rvnn_equations, mv_rnn_equations,
+    td_rnn_equations, td_lstm_equations, tree_fc_equations;
+equations bilstm_tagger_equations, bilstm_char_tagger_equations, lattice_lstm_equations;
+equations lstm_lm_equations, lstm_nmt_equations, lattice_gru_equations;
+
+/* ---------------------------------------------------------------- what several networks have */
+
+/* A vertex's h, and its c where the network has one. */
+typedef struct vertex_state {
+    vec h, c;
+} vertex_state;
+
+vertex_state start(uint32_t n); /* zeros */
+
+/* A step of the LSTM, or GRU, whose parameters are NAME.W_i and so on. */
+vertex_state lstm(const weights *w, const char *name, vec x, vertex_state before);
+vertex_state gru(const weights *w, const char *name, vec x, vertex_state before);
+
+vec hidden_layer(const weights *w, vec h); /* tanh(W_h h + b_h) */
+vec output_layer(const weights *w, vec h); /* W_s h + b_s */
+
+#endif

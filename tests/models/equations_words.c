@@ -1,0 +1,77 @@
+/* equations_words.c - the equations of the networks that say words: language models and translations. */
+#include "equations.h"
+
+#include "common/testing.h"
+
+#include <math.h>
+
+/* ---------------------------------------------------------------- lstm-lm: Zaremba, Sutskever and Vinyals 2014, 3 */
+
+void lstm_lm_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
+    vertex_state at = start(s->config->hidden);
+    for (uint32_t t = 0; t + 1 < x->sentence.n_words; t++) {
+        at = lstm(s->w, "lstm", entry(s->w, "embedding", x->sentence.words[t]), at);
+        logits[t] = output_layer(s->w, at.h);
+    }
+}
+
+/* ---------------------------------------------------------------- decoders: Sutskever et al. 2014; Luong et al. 2015, 3 */
+
+typedef vertex_state step_equations(const weights *w, const char *name, vec x, vertex_state before);
+
+/* (5), (7), (8): tanh(W_a [sum_j a_j h_j; s]), a = softmax of the h_j . s */
+static vec attended(const weights *w, const vertex_state *memory, uint32_t n, vec s) {
+    double total = 0;
+    vec context = zeros(s.n);
+    for (uint32_t j = 0; j < n; j++) total += exp(inner_product(memory[j].h, s));
+    for (uint32_t j = 0; j < n; j++) {
+        const double a = exp(inner_product(memory[j].h, s)) / total;
+        for (uint32_t i = 0; i < s.n; i++) context.at[i] += a * memory[j].h.at[i];
+    }
+    return tanh_of(times(w, "W_a", concatenation(context, s)));
+}
+
+/* at[0 .. n): the encoder's states; the first is the start, which attention reads only where there is no other. */
+static void say_target(const subject *s, step_equations *step, const vertex_state *at, uint32_t n,
+                       const vpps_sentence *target, vec logits[MOST_POSITIONS]) {
+    const vertex_state *memory = n > 1 ? at + 1 : at;
+    vertex_state now = at[n - 1];
+    for (uint32_t k = 0; k + 1 < target->n_words; k++) {
+        now = step(s->w, "decoder", entry(s->w, "target", target->words[k]), now);
+        logits[k] = output_layer(s->w, s->config->attention ? attended(s->w, memory, n > 1 ? n - 1 : 1, now.h) : now.h);
+    }
+}
+
+/* ---------------------------------------------------------------- lstm-nmt */
+
+void lstm_nmt_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
+    const vpps_sentence *source = &x->sentence;
+    vertex_state at[MOST_POSITIONS] = {start(s->config->hidden)};
+    for (uint32_t j = 0; j < source->n_words; j++) {
+        at[j + 1] = lstm(s->w, "encoder", entry(s->w, "source", source->words[j]), at[j]);
+    }
+    say_target(s, lstm, at, source->n_words + 1, &x->target, logits);
+}
+
+/* ---------------------------------------------------------------- lattice-gru: Su et al. 2017 */
+
+/* Node e: h = sum_k g_k * h_k / sum_k g_k, g_k = sigmoid(U_g h_k + b_g), h_k a step along arc k from where it begins. */
+static vertex_state merged(const subject *s, const vpps_lattice *l, uint32_t e, const vertex_state *at) {
+    vec gates = zeros(s->config->hidden), shares = gates;
+    for (uint32_t a = l->first_arc[e]; a < l->first_arc[e + 1]; a++) {
+        const vpps_lattice_arc *arc = &l->arcs[a];
+        const vec x = entry(s->w, arc->is_character ? "characters" : "words", arc->id);
+        const vec h = gru(s->w, "encoder", x, at[arc->from]).h,
+                  g = sigmoid_of(affine(s->w, "encoder.b_g", "encoder.U_g", h));
+        gates = sum_of(gates, g);
+        shares = sum_of(shares, product_of(g, h));
+    }
+    return (vertex_state){.h = quotient_of(shares, gates)};
+}
+
+void lattice_gru_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
+    const vpps_lattice *l = x->lattice;
+    vertex_state at[MOST_POSITIONS] = {start(s->config->hidden)};
+    for (uint32_t e = 1; e < l->n_nodes; e++) at[e] = merged(s, l, e, at);
+    say_target(s, gru, at, l->n_nodes, &x->target, logits);
+}

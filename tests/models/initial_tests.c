@@ -1,0 +1,191 @@
+/* initial_tests.c - the values that parameters begin with. */
+#include "fixture.h"
+
+#include "base/base.h"
+
+#include <math.h>
+
+/* ---------------------------------------------------------------- what is documented */
+
+/* How a parameter begins that a row names; all others as vpps.h has it where no initialiser is given: vectors are zero, and
+ * the rest is Glorot's. */
+typedef enum beginning {
+    BY_DEFAULT,
+    SMALL,        /* uniform in +-0.05 */
+    OPEN,         /* one: an open forget gate */
+    NEAR_WHOLE_I, /* the identity, and normal noise of 0.01 */
+    NEAR_HALF_I,  /* half of it, and the same */
+} beginning;
+
+static const struct {
+    const char *network, *parameter;
+    beginning how;
+} rows[] = {
+    {"tree-lstm", "embedding", SMALL},
+    {"tree-lstm", "b_f", OPEN},
+    {"tree-lstm-2type", "embedding", SMALL},
+    {"tree-lstm-2type", "b_f_1", OPEN},
+    {"tree-lstm-2type", "b_f_2", OPEN},
+    {"tree-gru", "embedding", SMALL},
+    {"rvnn", "embedding", SMALL},
+    {"mv-rnn", "vectors", BY_DEFAULT},
+    {"mv-rnn", "matrices", NEAR_WHOLE_I},
+    {"mv-rnn", "W_M_l", NEAR_HALF_I},
+    {"mv-rnn", "W_M_r", NEAR_HALF_I},
+    {"td-rnn", "embedding", BY_DEFAULT},
+    {"td-lstm", "embedding", BY_DEFAULT},
+    {"td-lstm", "b_f", BY_DEFAULT}, /* half open: a cell is the mean of its neighbours', not their sum */
+    {"tree-fc", "embedding", BY_DEFAULT},
+    {"bilstm-tagger", "embedding", SMALL},
+    {"bilstm-tagger", "forward.b_f", OPEN},
+    {"bilstm-tagger", "backward.b_f", OPEN},
+    {"bilstm-char-tagger", "embedding", SMALL},
+    {"bilstm-char-tagger", "characters", SMALL},
+    {"bilstm-char-tagger", "forward.b_f", OPEN},
+    {"bilstm-char-tagger", "backward.b_f", OPEN},
+    {"bilstm-char-tagger", "spell_forward.b_f", OPEN},
+    {"bilstm-char-tagger", "spell_backward.b_f", OPEN},
+    {"lstm-lm", "embedding", SMALL},
+    {"lstm-lm", "lstm.b_f", OPEN},
+    {"lstm-lm-fixed", "embedding", SMALL},
+    {"lstm-lm-fixed", "lstm.b_f", OPEN},
+    {"lstm-nmt", "source", SMALL},
+    {"lstm-nmt", "target", SMALL},
+    {"lstm-nmt", "encoder.b_f", OPEN},
+    {"lstm-nmt", "decoder.b_f", OPEN},
+    {"lattice-lstm", "characters", SMALL},
+    {"lattice-lstm", "words", SMALL},
+    {"lattice-lstm", "char.b_f", OPEN},
+    {"lattice-lstm", "word.b_f", OPEN},
+    {"lattice-gru", "characters", SMALL},
+    {"lattice-gru", "words", SMALL},
+    {"lattice-gru", "target", SMALL},
+};
+
+static beginning beginning_of(const network *n, const vpps_param_info *info) {
+    for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+        if (strcmp(rows[i].network, n->name) == 0 && strcmp(rows[i].parameter, info->name) == 0) return rows[i].how;
+    }
+    ck_assert_msg(info->kind != VPPS_LOOKUP, "%s: how does %s begin? Say so here", n->name, info->name);
+    return BY_DEFAULT;
+}
+
+/* ---------------------------------------------------------------- samples
+ *
+ * A right sample fails by accident once in some 100,000 times. */
+
+static double power_mean(const double *x, size_t n, int power) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += pow(x[i], power);
+    return sum / (double)n;
+}
+
+static bool is_constant(const double *x, size_t n, double value) {
+    for (size_t i = 0; i < n; i++) {
+        if (x[i] != value) return false;
+    }
+    return true;
+}
+
+/* Uniform in +-bound, whose powers 2 and 4 have means bound^2 / 3 and bound^4 / 5: all inside, some close to either end. */
+static bool is_uniform(const double *x, size_t n, double bound) {
+    const double root = sqrt((double)n), near = bound * (1 - 30 / (double)n);
+    double lowest = x[0], highest = x[0];
+    for (size_t i = 0; i < n; i++) {
+        lowest = fmin(lowest, x[i]);
+        highest = fmax(highest, x[i]);
+    }
+    return highest <= bound * (1 + 1e-6) && highest >= near && lowest >= -bound * (1 + 1e-6) && lowest <= -near &&
+           fabs(power_mean(x, n, 1)) < 5 * bound / sqrt(3) / root &&
+           fabs(power_mean(x, n, 2) / pow(bound, 2) - 1.0 / 3) < 5 * sqrt(4.0 / 45) / root;
+}
+
+/* Normal with this deviation, whose powers 2 and 4 have means deviation^2 and 3 deviation^4. */
+static bool is_normal(const double *x, size_t n, double deviation) {
+    const double root = sqrt((double)n);
+    return fabs(power_mean(x, n, 1)) < 5 * deviation / root &&
+           fabs(power_mean(x, n, 2) / pow(deviation, 2) - 1) < 5 * sqrt(2) / root &&
+           fabs(power_mean(x, n, 4) / pow(deviation, 4) - 3) < 5 * sqrt(96) / root;
+}
+
+/* `share` of the identity, n x n, as often as it fits, and normal noise. */
+static bool is_near_identity(double *x, size_t elements, size_t n, double share) {
+    double diagonal = 0;
+    for (size_t i = 0; i < elements; i += n * n) {
+        for (size_t j = 0; j < n; j++) {
+            x[i + j * (n + 1)] -= share;
+            diagonal += x[i + j * (n + 1)] / ((double)elements / (double)n);
+        }
+    }
+    return is_normal(x, elements, 0.01) && fabs(diagonal) < 5 * 0.01 / sqrt((double)elements / (double)n);
+}
+
+static bool begins(double *x, size_t n, const vpps_param_info *info, beginning how) {
+    switch (how) {
+    case BY_DEFAULT: /* a table's entries, each a vector here, are as matrices of one column */
+        return info->kind == VPPS_VECTOR ? is_constant(x, n, 0)
+                                         : is_uniform(x, n, sqrt(6.0 / (info->rows + info->cols)));
+    case SMALL: return is_uniform(x, n, 0.05);
+    case OPEN: return is_constant(x, n, 1);
+    case NEAR_WHOLE_I: return is_near_identity(x, n, info->rows, 1);
+    case NEAR_HALF_I: return is_near_identity(x, n, info->rows, 0.5);
+    }
+    return false;
+}
+
+/* ---------------------------------------------------------------- the networks */
+
+/* Sizes that give samples enough, all different, so that bounds are. */
+static const examples none = {.words = 101, .characters = 83, .classes = 37};
+enum { WIDE_HIDDEN = 52, WIDE_EMBED = 44 };
+
+START_TEST(parameters_begin_as_documented)
+    {
+        fixture f;
+        double first[64];
+        uint32_t n_drawn = 0;
+        fixture_open(&f, _i, &none, WIDE_HIDDEN, WIDE_EMBED, 0);
+        for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
+            vpps_param_info info;
+            TEST_OK(vpps_param_describe(f.model, p, &info));
+            const size_t n = (size_t)info.count * info.rows * info.cols;
+            const float *values = vpps_param_values(f.model, p);
+            double *x = malloc(n * sizeof *x);
+            ck_assert_ptr_nonnull(x);
+            for (size_t i = 0; i < n; i++) x[i] = (double)values[i];
+            if (info.kind != VPPS_VECTOR) { /* each from draws of its own */
+                for (uint32_t k = 0; k < n_drawn; k++) ck_assert_msg(first[k] != x[1], "%s: %s", f.name, info.name);
+                ck_assert_uint_lt(n_drawn, VPPS_COUNT(first));
+                first[n_drawn++] = x[1];
+            }
+            ck_assert_msg(begins(x, n, &info, beginning_of(f.net, &info)),
+                          "%s: %s does not begin as it is documented: from %g, with a mean of %g, of its squares %g",
+                          f.name, info.name, x[0], power_mean(x, n, 1), power_mean(x, n, 2));
+            free(x);
+        }
+        fixture_close(&f);
+    }
+END_TEST
+
+/* No row is of a network or parameter that is gone. */
+START_TEST(rows_are_of_parameters)
+    {
+        for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+            vpps_param p;
+            fixture f;
+            int k = 0;
+            while (k < case_count() && strcmp(case_at(k).net->name, rows[i].network) != 0) k++;
+            ck_assert_msg(k < case_count(), "no network %s", rows[i].network);
+            fixture_open(&f, k, NULL, 4, 4, 0);
+            TEST_OK(vpps_param_find(f.model, rows[i].parameter, &p));
+            fixture_close(&f);
+        }
+    }
+END_TEST
+
+TCase *initial_tests(void) {
+    TCase *t = tcase_create("initial values");
+    tcase_add_loop_test(t, parameters_begin_as_documented, 0, case_count());
+    tcase_add_test(t, rows_are_of_parameters);
+    return t;
+}

@@ -1,0 +1,101 @@
+/* random_examples.c - examples drawn; see examples.h. */
+#include "examples.h"
+
+#include "base/base.h"
+
+enum { MOST_LEAVES = 8, MOST_WORDS = 7, MOST_CHARACTERS = 4, MOST_NODES = 7, MOST_ARCS = 3 };
+
+/* The sizes that ids are drawn below, and what draws them. */
+typedef struct draw {
+    const examples *sizes;
+    uint64_t random;
+} draw;
+
+static uint32_t below(draw *d, uint32_t n) { return vpps_random_below(&d->random, n); }
+
+/* One of the classes, and sometimes unknown or beyond them. */
+static uint32_t draw_label(draw *d) {
+    const uint32_t classes = d->sizes->classes, label = below(d, classes + 2);
+    return label > classes ? VPPS_NO_WORD : label;
+}
+
+static void draw_ids(draw *d, uint32_t *ids, uint32_t n, uint32_t size) {
+    for (uint32_t k = 0; k < n; k++) ids[k] = below(d, size);
+}
+
+/* ---------------------------------------------------------------- trees */
+
+/* A tree of so many leaves behind the *n nodes that are there; the number of its root. */
+static int32_t draw_nodes(draw *d, vpps_tree_node *nodes, uint32_t *n, uint32_t leaves) {
+    vpps_tree_node node = {(int32_t)draw_label(d), -1, -1, VPPS_NO_WORD};
+    if (leaves == 1) {
+        node.word = below(d, d->sizes->words);
+    } else {
+        const uint32_t left = 1 + below(d, leaves - 1);
+        node.left = draw_nodes(d, nodes, n, left);
+        node.right = draw_nodes(d, nodes, n, leaves - left);
+    }
+    nodes[*n] = node;
+    return (int32_t)(*n)++;
+}
+
+/* ---------------------------------------------------------------- lattices */
+
+/* Into each node a character, then as often as not words, each from a node before that. */
+static uint32_t draw_arcs(draw *d, uint32_t n_nodes, uint32_t *first_arc, vpps_lattice_arc *arcs) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        const uint32_t words = i < 2 ? 0 : below(d, MOST_ARCS);
+        first_arc[i] = n;
+        if (i > 0) arcs[n++] = (vpps_lattice_arc){i - 1, below(d, d->sizes->characters), true};
+        for (uint32_t k = 0; k < words; k++) {
+            arcs[n++] = (vpps_lattice_arc){below(d, i - 1), below(d, d->sizes->words), false};
+        }
+    }
+    first_arc[n_nodes] = n;
+    return n;
+}
+
+/* ---------------------------------------------------------------- any kind */
+
+static void draw_spellings(draw *d, net_spelling *spellings, uint32_t n, uint32_t *characters) {
+    for (uint32_t k = 0; k < n; k++, characters += MOST_CHARACTERS) {
+        spellings[k] = (net_spelling){characters, below(d, 2) ? 0 : 1 + below(d, MOST_CHARACTERS)};
+        draw_ids(d, characters, spellings[k].n, d->sizes->characters);
+    }
+}
+
+static void draw_example(draw *d, net_kind kind, drawn_examples *to, uint32_t i) {
+    const examples *sizes = d->sizes;
+    const uint32_t leaves = 1 + below(d, MOST_LEAVES), words = 1 + below(d, MOST_WORDS),
+                   nodes = 1 + below(d, MOST_NODES), targets = 2 + below(d, MOST_WORDS);
+    uint32_t n = 0;
+    draw_nodes(d, to->of[i].nodes, &n, leaves);
+    to->of[i].tree = (vpps_tree){to->of[i].nodes, n, leaves};
+    draw_ids(d, to->of[i].words, words, sizes->words);
+    for (uint32_t k = 0; k < MOST_POSITIONS; k++) to->of[i].tags[k] = draw_label(d);
+    draw_spellings(d, to->of[i].spellings, words, to->of[i].characters);
+    draw_arcs(d, nodes, to->of[i].first_arc, to->of[i].arcs);
+    to->of[i].lattice = (vpps_lattice){nodes, to->of[i].tags, to->of[i].first_arc, to->of[i].arcs};
+    draw_ids(d, to->of[i].targets, targets, sizes->classes);
+
+    const vpps_sentence sentence = {to->of[i].words, kind == NET_TAGGING ? to->of[i].tags : NULL, words};
+    const vpps_sentence target = {.words = to->of[i].targets, .n_words = targets};
+    const net_example all[] = {
+        [NET_TREES] = {.tree = &to->of[i].tree},
+        [NET_TAGGING] = {.sentence = sentence, .spellings = to->of[i].spellings},
+        [NET_TEXT] = {.sentence = sentence},
+        [NET_LATTICES] = {.lattice = &to->of[i].lattice},
+        [NET_PAIRS] = {.sentence = sentence, .target = target},
+        [NET_LATTICE_PAIRS] = {.lattice = &to->of[i].lattice, .target = target},
+    };
+    to->x[i] = all[kind];
+}
+
+void draw_examples(drawn_examples *d, net_kind kind, uint64_t seed) {
+    draw how = {examples_of(kind), seed};
+    d->e = *how.sizes;
+    d->e.n = DRAWN_EXAMPLES;
+    d->e.x = d->x;
+    for (uint32_t i = 0; i < DRAWN_EXAMPLES; i++) draw_example(&how, kind, d, i);
+}
