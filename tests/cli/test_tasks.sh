@@ -440,6 +440,17 @@ assert abs(math.exp(mean) / wanted - 1) < 1e-3, (math.exp(mean), wanted)
 PY
 }
 check "perplexities of what is printed" perplexities
+averaged() { # BATCH: where nothing is learnt, the loss is the sum over a sentence's words, averaged over the sentences
+    fit still lstm-lm --train text/train --dev text/train --epochs 1 --lr 0 --batch "$1" || return 1
+    python3 - <<'PY'
+import json, math
+o = json.loads(open('still.json').read().splitlines()[-1])
+lengths = [len(line.split()) + 1 for line in open('text/train')]
+wanted = math.log(o['dev']['perplexity']) * sum(lengths) / len(lengths)
+assert abs(o['loss'] / wanted - 1) < 1e-5, (o['loss'], wanted)
+PY
+}
+for batch in 1 8 240; do check "the loss at batch $batch" averaged $batch; done
 order() { # a text like those of training is less surprising than another
     printf 'one two three\n\n  three  one unseen\r\n' | predict text lstm-lm &&
         grep -qE $'^[0-9]+\\.[0-9]{4}\tone two three$' said &&
