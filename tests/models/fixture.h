@@ -78,6 +78,7 @@ vpps_options options_for(const char *device);
 TCase *row_tests(void);
 TCase *initial_tests(void);
 TCase *equation_tests(void);
+TCase *dropout_tests(void);
 TCase *position_tests(void);
 TCase *gradient_tests(void);
 TCase *learning_tests(void);

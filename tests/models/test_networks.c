@@ -1,7 +1,7 @@
 /* test_networks.c - every network of the table, by its row: how many parameters it has and how they begin, its equations,
- * where it classifies, what it reads, gradients, what it learns, that the devices agree, and that targets can be made
- * word by word. A new network is covered by its row, but for the formula of its parameters (row_tests.c), what they begin
- * with (initial_tests.c), and its equations (equations.c). */
+ * where its dropout is, where it classifies, what it reads, gradients, what it learns, that the devices agree, and that
+ * targets can be made word by word. A new network is covered by its row, but for the formula of its parameters
+ * (row_tests.c), what they begin with (initial_tests.c), and its equations (equations.c). */
 #include "fixture.h"
 
 int main(void) {
@@ -9,6 +9,7 @@ int main(void) {
     suite_add_tcase(s, row_tests());
     suite_add_tcase(s, initial_tests());
     suite_add_tcase(s, equation_tests());
+    suite_add_tcase(s, dropout_tests());
     suite_add_tcase(s, position_tests());
     suite_add_tcase(s, gradient_tests());
     suite_add_tcase(s, context_tests());

@@ -1,0 +1,125 @@
+/* dropout_tests.c - where dropout is: on every embedding, and on what each layer of the classifier reads; nowhere else.
+ * What is dropped shows in a step of training: an element of an embedding that is 0 gets no gradient, and no gradient gets
+ * the column that it is multiplied with. */
+#include "fixture.h"
+
+#include "base/base.h"
+
+/* ---------------------------------------------------------------- examples of one word to three
+ *
+ * So few that some elements are dropped at every place where a parameter is used. */
+
+#define SENTENCE(...)                                                                                                  \
+    { .words = (const uint32_t[]){__VA_ARGS__}, .n_words = sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t) }
+
+/* Two characters, which are a word. */
+static const vpps_lattice lattice = {3, (const uint32_t[]){0, 1, 0}, (const uint32_t[]){0, 0, 1, 3},
+                                     (const vpps_lattice_arc[]){{0, 1, true}, {1, 2, true}, {0, 1, false}}};
+
+/* (1 (-1 (-1 2) (-1 0)) (-1 3)) */
+static const vpps_tree tree = {
+    (const vpps_tree_node[]){
+        {-1, -1, -1, 2}, {-1, -1, -1, 0}, {-1, 0, 1, VPPS_NO_WORD}, {-1, -1, -1, 3}, {1, 2, 3, VPPS_NO_WORD}},
+    5, 3};
+
+static const net_example shortest[] = {
+    [NET_TREES] = {.tree = &tree},
+    [NET_TAGGING] = {.sentence = {(const uint32_t[]){0, 2}, (const uint32_t[]){1, 0}, 2},
+                     .spellings = (const net_spelling[]){{NULL, 0}, {(const uint32_t[]){1}, 1}}},
+    [NET_TEXT] = {.sentence = SENTENCE(1, 2)},
+    [NET_LATTICES] = {.lattice = &lattice},
+    [NET_PAIRS] = {.sentence = SENTENCE(1, 2), .target = SENTENCE(0, 2)},
+    [NET_LATTICE_PAIRS] = {.lattice = &lattice, .target = SENTENCE(0, 2)},
+};
+
+/* ---------------------------------------------------------------- what a step changes */
+
+/* Of a table's entries that are used, the elements; of a matrix, the columns. */
+typedef struct changes {
+    uint32_t changed, unchanged;
+} changes;
+
+static void count_table(changes *c, const vpps_param_info *info, const float *before, const float *after) {
+    const uint32_t n = info->rows * info->cols;
+    for (uint32_t id = 0; id < info->count; id++, before += n, after += n) {
+        if (memcmp(before, after, n * sizeof *before) == 0) continue;
+        for (uint32_t i = 0; i < n; i++) ++*(before[i] != after[i] ? &c->changed : &c->unchanged);
+    }
+}
+
+static void count_columns(changes *c, const vpps_param_info *info, const float *before, const float *after) {
+    for (uint32_t j = 0; j < info->cols; j++) {
+        bool changed = false;
+        for (uint32_t i = 0; i < info->rows; i++) changed |= before[i * info->cols + j] != after[i * info->cols + j];
+        ++*(changed ? &c->changed : &c->unchanged);
+    }
+}
+
+/* What a matrix is multiplied with: states, nothing of which is dropped; or embeddings, or what the classifier reads. */
+typedef enum operand { DROPPED, NOT_DROPPED, BOTH } operand;
+
+static operand operand_of(const network *n, const char *matrix) {
+    const bool at_words = strcmp(n->name, "td-rnn") == 0 || strcmp(n->name, "tree-fc") == 0;
+    if (strcmp(matrix, "W_l") == 0 || strcmp(matrix, "W_r") == 0) return at_words ? BOTH : NOT_DROPPED;
+    if (strncmp(matrix, "U_", 2) == 0 || strstr(matrix, ".U_")) return NOT_DROPPED;
+    if (strncmp(matrix, "W_M", 3) == 0 || strcmp(matrix, "W_a") == 0) return NOT_DROPPED;
+    return DROPPED;
+}
+
+static void check_changes(const fixture *f, vpps_param p, const float *before) {
+    vpps_param_info info;
+    changes c = {0};
+    const float *after = vpps_param_values(f->model, p);
+    TEST_OK(vpps_param_describe(f->model, p, &info));
+    if (info.kind == VPPS_VECTOR) return;
+    (info.kind == VPPS_LOOKUP ? count_table : count_columns)(&c, &info, before, after);
+    const operand o = info.kind == VPPS_LOOKUP ? DROPPED : operand_of(f->net, info.name);
+    const bool reached = info.kind == VPPS_LOOKUP || strcmp(info.name, "W_s") == 0 || strcmp(info.name, "W_h") == 0;
+    ck_assert_msg(c.changed || !reached, "%s: %s has no gradient", f->name, info.name);
+    if (!c.changed || o == BOTH) return;
+    /* now and then a change is lost in rounding */
+    const bool dropped = c.unchanged > (c.changed + c.unchanged) / 20;
+    ck_assert_msg(dropped == (o == DROPPED), "%s: %u of what %s is used with are dropped, %u are not", f->name,
+                  c.unchanged, info.name, c.changed);
+}
+
+START_TEST(dropout_is_where_it_is_documented)
+    {
+        enum { HIDDEN = 128, EMBED = 257 }; /* wide enough that chance does not empty or fill a vector */
+        vpps_options o = options_for("cpu");
+        fixture f;
+        vpps_handle *h;
+        float *before[64];
+        const net_case c = case_at(_i);
+        examples e = *examples_of(c.net->kind);
+        e.n = 1;
+        e.x = &shortest[c.net->kind];
+        o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
+        o.seed = test_seed();
+        fixture_open(&f, _i, &e, HIDDEN, EMBED, 0.6f);
+        ck_assert_uint_le(vpps_param_count(f.model), VPPS_COUNT(before));
+        for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
+            vpps_param_info info;
+            TEST_OK(vpps_param_describe(f.model, p, &info));
+            const size_t bytes = (size_t)info.count * info.rows * info.cols * sizeof *before[p];
+            before[p] = malloc(bytes);
+            ck_assert_ptr_nonnull(before[p]);
+            memcpy(before[p], vpps_param_values(f.model, p), bytes);
+        }
+        TEST_OK(vpps_handle_create(&h, f.model, &o));
+        TEST_OK(vpps_fb(h, f.g, build(&f, NET_HEADS_LABELLED), NULL));
+        TEST_OK(vpps_handle_pull(h));
+        for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
+            check_changes(&f, p, before[p]);
+            free(before[p]);
+        }
+        vpps_handle_destroy(h);
+        fixture_close(&f);
+    }
+END_TEST
+
+TCase *dropout_tests(void) {
+    TCase *t = tcase_create("dropout");
+    tcase_add_loop_test(t, dropout_is_where_it_is_documented, 0, case_count());
+    return t;
+}
