@@ -26,6 +26,7 @@ static const net_example shortest[] = {
     [NET_TREES] = {.tree = &tree},
     [NET_TAGGING] = {.sentence = {(const uint32_t[]){0, 2}, (const uint32_t[]){1, 0}, 2},
                      .spellings = (const net_spelling[]){{NULL, 0}, {(const uint32_t[]){1}, 1}}},
+    [NET_SENTENCES] = {.sentence = SENTENCE(1, 2), .label = 3},
     [NET_TEXT] = {.sentence = SENTENCE(1, 2)},
     [NET_LATTICES] = {.lattice = &lattice},
     [NET_PAIRS] = {.sentence = SENTENCE(1, 2), .target = SENTENCE(0, 2)},

@@ -19,6 +19,7 @@ static const struct {
     {"tree-fc", tree_fc_equations},
     {"bilstm-tagger", bilstm_tagger_equations},
     {"bilstm-char-tagger", bilstm_char_tagger_equations},
+    {"bilstm-classifier", bilstm_classifier_equations},
     {"lstm-lm", lstm_lm_equations},
     {"lstm-lm-fixed", lstm_lm_equations},
     {"lstm-nmt", lstm_nmt_equations},

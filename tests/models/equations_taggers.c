@@ -1,4 +1,5 @@
-/* equations_taggers.c - the equations of the networks that tag the words of sentences and the characters of lattices. */
+/* equations_taggers.c - the equations of the networks that tag words of sentences and characters of lattices, and that
+ * classify sentences. */
 #include "equations.h"
 
 #include "common/testing.h"
@@ -9,23 +10,42 @@ static vec tag_layers(const subject *s, vec h) {
     return output_layer(s->w, s->config->mlp ? hidden_layer(s->w, h) : h);
 }
 
-static void tag(const subject *s, const vec *x, uint32_t n, vec logits[MOST_POSITIONS]) {
+/* h_f(k) and h_b(k) of x_1 .. x_n. */
+static void both_ways(const subject *s, const vec *x, uint32_t n, vec *h_f, vec *h_b) {
     vertex_state forward = start(s->config->hidden), backward = forward;
-    vec h_f[MOST_POSITIONS];
     for (uint32_t k = 0; k < n; k++) {
         forward = lstm(s->w, "forward", x[k], forward);
         h_f[k] = forward.h;
     }
     for (uint32_t k = n; k-- > 0;) {
         backward = lstm(s->w, "backward", x[k], backward);
-        logits[k] = tag_layers(s, concatenation(h_f[k], backward.h));
+        h_b[k] = backward.h;
     }
+}
+
+static void tag(const subject *s, const vec *x, uint32_t n, vec logits[MOST_POSITIONS]) {
+    vec h_f[MOST_POSITIONS], h_b[MOST_POSITIONS];
+    both_ways(s, x, n, h_f, h_b);
+    for (uint32_t k = 0; k < n; k++) logits[k] = tag_layers(s, concatenation(h_f[k], h_b[k]));
+}
+
+static void embed_words(const subject *s, const vpps_sentence *sentence, vec words[MOST_POSITIONS]) {
+    for (uint32_t k = 0; k < sentence->n_words; k++) words[k] = entry(s->w, "embedding", sentence->words[k]);
 }
 
 void bilstm_tagger_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
     vec words[MOST_POSITIONS];
-    for (uint32_t k = 0; k < x->sentence.n_words; k++) words[k] = entry(s->w, "embedding", x->sentence.words[k]);
+    embed_words(s, &x->sentence, words);
     tag(s, words, x->sentence.n_words, logits);
+}
+
+/* ---------------------------------------------------------------- bilstm-classifier: Graves and Schmidhuber 2005 */
+
+void bilstm_classifier_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
+    vec words[MOST_POSITIONS], h_f[MOST_POSITIONS], h_b[MOST_POSITIONS];
+    embed_words(s, &x->sentence, words);
+    both_ways(s, words, x->sentence.n_words, h_f, h_b);
+    logits[0] = tag_layers(s, concatenation(h_f[x->sentence.n_words - 1], h_b[0]));
 }
 
 /* ---------------------------------------------------------------- bilstm-char-tagger: Ling et al. 2015 */

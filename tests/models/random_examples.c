@@ -84,6 +84,7 @@ static void draw_example(draw *d, net_kind kind, drawn_examples *to, uint32_t i)
     const net_example all[] = {
         [NET_TREES] = {.tree = &to->of[i].tree},
         [NET_TAGGING] = {.sentence = sentence, .spellings = to->of[i].spellings},
+        [NET_SENTENCES] = {.sentence = sentence, .label = draw_label(d)},
         [NET_TEXT] = {.sentence = sentence},
         [NET_LATTICES] = {.lattice = &to->of[i].lattice},
         [NET_PAIRS] = {.sentence = sentence, .target = target},
