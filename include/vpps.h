@@ -54,7 +54,7 @@ extern "C" {
     X(FORMAT, "a file's content is not what its format asks for")                                                      \
     X(DEVICE, "the device is missing or failed")                                                                       \
     X(STALL, "a device program stopped making progress")                                                               \
-    X(NONFINITE, "the loss is NaN or infinite")                                                                        \
+    X(NONFINITE, "the loss or its gradient is not finite")                                                             \
     X(SCRIPT, "a script failed verification")                                                                          \
     X(STATE, "the call does not fit the object's state")
 
@@ -330,6 +330,8 @@ typedef enum vpps_gradients {
     VPPS_GRADIENTS_ACCUMULATE /* the paper's: each level adds its outer products into resident gradients */
 } vpps_gradients;
 
+/* About a batch whose loss is NaN or infinite, or the norm of all its gradients is (taken in float32: from about 1.8e19 on
+ * its square is). Parameters and the optimiser's state stay as they are where it says no update. */
 typedef enum vpps_nonfinite {
     VPPS_NONFINITE_STOP,  /* no update; the next call fails with NONFINITE and names the batch */
     VPPS_NONFINITE_SKIP,  /* no update; training goes on, vpps_stats counts it */
@@ -383,7 +385,7 @@ typedef struct vpps_options {
     void *log_context;
 } vpps_options;
 
-/* Defaults: cpu, all cores, SGD with lr 0.1, deferred gradients, stop at a non-finite loss. */
+/* Defaults: cpu, all cores, SGD with lr 0.1, deferred gradients, stop at a loss or gradient that is not finite. */
 VPPS_API void vpps_options_default(vpps_options *options);
 
 /* A specialised engine for the model on a device; copies the parameters to it. `options` NULL means the defaults. The
@@ -423,7 +425,7 @@ VPPS_API vpps_status vpps_handle_push(vpps_handle *h);
 
 typedef struct vpps_stats {
     uint64_t batches;        /* training batches finished, since the model began (checkpoints carry it on) */
-    uint64_t skipped;        /* of those, batches not applied for a non-finite loss */
+    uint64_t skipped;        /* of those, batches not applied since loss or gradient was not finite */
     uint64_t nodes;          /* of the latest batch, and so are those below */
     uint64_t levels, phases; /* phase: what runs between two barriers */
     uint64_t instructions;   /* an instruction shared by all VPs counts once */

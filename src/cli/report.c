@@ -118,7 +118,8 @@ vpps_status report_train(const train_summary *t) {
     print_measures("test", kind, &t->split[SPLIT_TEST]);
     print_best(kind, t);
     if (kind->signature) printf("signature  %s\n", kind->signature());
-    if (t->skipped) printf("skipped    %llu batches with a loss that is not finite\n", (unsigned long long)t->skipped);
+    if (t->skipped)
+        printf("skipped    %llu batches with a loss or gradient that is not finite\n", (unsigned long long)t->skipped);
     if (t->batches) {
         printf("a batch    host %.2f ms   device %.2f ms   script %.1f KB   %.0f levels   %.0f instructions\n",
                t->host_ms_per_batch, t->device_ms_per_batch, t->script_bytes_per_batch / 1e3, t->levels_per_batch,

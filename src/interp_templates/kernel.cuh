@@ -195,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, VPPS_CTAS_PER_SM) vpp
             const bool has_pairs = opcode == VPPS_I_NORM_ROWS || opcode == VPPS_I_UPDATE_ROWS;
             if (vpps_thread() == 0) vpps_describe(a, at[1], updates, has_pairs ? at[2] : 0, length);
             /* the first of NORM and UPDATE takes a gradient out of registers */
-            const bool takes = !VPPS_HOST_PRODUCTS && !has_pairs && (!updates || vpps_header.clip <= 0.0f);
+            const bool takes = !VPPS_HOST_PRODUCTS && !has_pairs && (!updates || !VPPS_TAKES_NORM(&vpps_header));
             const unsigned matrix = vpps_param_of(a, at[1])->matrix;
             if (takes && matrix != VPPS_NONE) vpps_take_gradient(a, g, matrix);
             __syncthreads();

@@ -18,16 +18,15 @@ __device__ __forceinline__ bool vpps_prepare_step(const vpps_arguments &a, const
     if (!vpps_this_step.ready) {
         __syncthreads();
         if (vpps_thread() == 0) {
-            float scale = 1.0f;
-            if (h->clip > 0.0f) {
-                float sum = 0.0f;
+            float norm = 0.0f;
+            if (VPPS_TAKES_NORM(h)) {
 #pragma unroll 1
-                for (unsigned vp = 0; vp < VPPS_VPS; vp++) sum += pool[a.norms + vp];
-                const float length = sqrtf(sum);
-                if (length > h->clip) scale = h->clip / length;
+                for (unsigned vp = 0; vp < VPPS_VPS; vp++) norm += pool[a.norms + vp];
+                norm = sqrtf(norm);
+                ((vpps_failure *)a.failure)->norm = norm;
             }
-            vpps_this_step.scale = scale;
-            vpps_this_step.go = !h->guard || vpps_is_finite(pool[h->loss]);
+            vpps_this_step.scale = h->clip > 0.0f && norm > h->clip ? h->clip / norm : 1.0f;
+            vpps_this_step.go = !h->guard || (vpps_is_finite(pool[h->loss]) && vpps_is_finite(norm));
             vpps_this_step.ready = 1;
         }
     }

@@ -11,7 +11,7 @@ typedef struct vpps_script_header {
     unsigned pool_words;     /* highest offset used, + 1 */
     unsigned loss;           /* offset; VPPS_NO_OFFSET: inference */
     unsigned update;         /* optimiser kind + 1; 0: no update */
-    unsigned guard;          /* non-zero: no update when the loss is not finite */
+    unsigned guard;          /* non-zero: no update when the loss or the gradient's norm is not finite */
     unsigned nodes;          /* of the batch's graph */
     unsigned step;           /* number of this update, from 1 */
     unsigned dropout_key[2]; /* low, high word */
@@ -20,5 +20,8 @@ typedef struct vpps_script_header {
     float corrections[2];    /* 1 / (1 - beta^step) of both betas */
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
 } vpps_script_header;
+
+/* Does an update ask for the norm of the gradient? */
+#define VPPS_TAKES_NORM(h) ((h)->guard || (h)->clip > 0.0f)
 
 #endif

@@ -373,7 +373,8 @@ static uint32_t host_item(vpps_schedule_work *w) {
     return phase + 1;
 }
 
-/* With clipping: every VP's sum of squares, then a phase boundary. Returns the first phase of updates. */
+/* Every VP's sum of squares, then a phase boundary: for clipping, and to see that all gradients are finite. Returns the
+ * first phase of updates. */
 static uint32_t norm_items(vpps_schedule_work *w, uint32_t first) {
     uint32_t end = first;
     for (vpps_param p = 0; p < w->g->model->n_params; p++) {
@@ -400,7 +401,7 @@ static void update_items(vpps_schedule_work *w) {
     uint32_t guarded = w->request->guard ? after(&w->tracks[w->groups[w->group[w->request->loss]].value], false) : 0;
     uint32_t first = host_item(w), matrices = vpps_max_u32(guarded, first);
     if (w->transposed) matrices = vpps_max_u32(matrices, 1); /* TRANSPOSE reads everybody's rows in phase 0 */
-    if (w->request->optimizer->clip > 0) matrices = vpps_max_u32(matrices, norm_items(w, first));
+    if (w->request->guard || w->request->optimizer->clip > 0) matrices = vpps_max_u32(matrices, norm_items(w, first));
     uint32_t others = matrices;
     for (uint32_t i = 0; i < w->n_items; i++) others = vpps_max_u32(others, w->items[i].phase + 1);
     for (vpps_param p = 0; p < w->g->model->n_params; p++) {

@@ -235,7 +235,7 @@ static void print_header(const vpps_listing *l, const vpps_script_header *h) {
     fprintf(l->file, "update %u by %s, lr %g, momentum %g, betas %g %g, epsilon %g, weight decay %g, clip %g%s\n",
             h->step, h->update <= VPPS_COUNT(names) ? names[h->update - 1] : "an unknown optimiser", (double)h->lr,
             (double)h->momentum, (double)h->beta1, (double)h->beta2, (double)h->epsilon, (double)h->weight_decay,
-            (double)h->clip, h->guard ? ", unless the loss is not finite" : "");
+            (double)h->clip, h->guard ? ", unless the loss or the norm is not finite" : "");
 }
 
 vpps_status vpps_print_script(const uint32_t *script, size_t words, const vpps_graph *g, FILE *file) {

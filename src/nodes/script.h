@@ -16,7 +16,7 @@ typedef struct vpps_request {
     const vpps_optimizer *optimizer; /* training */
     vpps_gradients gradients;
     vpps_transposed transposed; /* AUTO: as the plan says */
-    bool guard;                 /* no update when the loss is not finite */
+    bool guard;                 /* no update when the loss or the gradient's norm is not finite */
     uint32_t step;              /* number of this update, from 1 */
     uint64_t dropout_key;
     bool layout; /* fill in the scheduler's `values` and `gradients`, for vpps_verify */

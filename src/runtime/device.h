@@ -11,7 +11,7 @@ typedef struct vpps_device vpps_device;
 typedef struct vpps_outcome {
     vpps_status status;
     char message[VPPS_MESSAGE_BYTES];
-    float loss;
+    float loss, norm; /* norm: of the gradient, where the script takes it; else 0 */
     uint64_t device_ns;
 } vpps_outcome;
 

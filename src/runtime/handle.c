@@ -114,6 +114,18 @@ static void break_handle(vpps_handle *h, vpps_status status, uint64_t batch, con
     snprintf(h->failure, sizeof h->failure, "%s: %s", what, message);
 }
 
+/* The device has not applied the latest batch where its loss or the norm of its gradient is not finite. */
+static void check_finite(vpps_handle *h) {
+    const bool loss = !isfinite(h->latest.loss);
+    if (!loss && isfinite(h->latest.norm)) return;
+    h->stats.skipped++;
+    if (h->options.nonfinite != VPPS_NONFINITE_STOP) return;
+    h->pending = true;
+    h->latest.status = VPPS_NONFINITE;
+    snprintf(h->latest.message, sizeof h->latest.message, "%s is %g; parameters are as before this batch",
+             loss ? "the loss" : "the gradient's norm", (double)(loss ? h->latest.loss : h->latest.norm));
+}
+
 void vpps_handle_settle(vpps_handle *h) {
     if (!h->in_flight) return;
     h->device->table->wait(h->device, &h->latest);
@@ -122,14 +134,8 @@ void vpps_handle_settle(vpps_handle *h) {
     h->stats.total_device_ns += h->latest.device_ns;
     if (h->latest.status != VPPS_OK) {
         break_handle(h, h->latest.status, h->latest_number, h->latest.message);
-    } else if (!isfinite(h->latest.loss) && h->options.nonfinite != VPPS_NONFINITE_IGNORE) {
-        h->stats.skipped++;
-        if (h->options.nonfinite == VPPS_NONFINITE_STOP) {
-            h->pending = true;
-            h->latest.status = VPPS_NONFINITE;
-            snprintf(h->latest.message, sizeof h->latest.message, "the loss is %g; parameters are as before this batch",
-                     (double)h->latest.loss);
-        }
+    } else if (h->options.nonfinite != VPPS_NONFINITE_IGNORE) {
+        check_finite(h);
     }
 }
 

@@ -328,14 +328,22 @@ START_TEST(dropout_masks_are_the_same_bits)
     }
 END_TEST
 
-/* ---------------------------------------------------------------- losses that are not finite */
+/* ---------------------------------------------------------------- losses and gradients that are not finite */
 
-START_TEST(a_nonfinite_loss_changes_nothing)
+/* A batch of which something is not finite: the loss, or only its gradient, since the root has none at 0. */
+static vpps_node build_bad(const gpu_zoo *zoo, vpps_graph *g, float bad, bool gradient) {
+    const vpps_node loss = zoo_build(zoo, g, 2, 2, gradient ? 0.1f : bad);
+    const vpps_node x = vpps_matvec(g, zoo->A[0], vpps_lookup(g, zoo->E, 0));
+    return gradient ? vpps_add(g, loss, vpps_sum_elements(g, vpps_sqrt(g, vpps_scale(g, x, 0)))) : loss;
+}
+
+START_TEST(what_is_not_finite_changes_nothing)
     {
         static const uint32_t size[] = {31, 33, 40, 7};
         const gpu_layout *layout = &each_strategy[_i];
         const float bad[] = {NAN, INFINITY};
-        for (int skip = 0; skip < 2; skip++) {
+        for (int way = 0; way < 4; way++) {
+            const bool skip = way % 2, gradient = way / 2;
             gpu_zoo zoo;
             vpps_graph *g;
             vpps_options o = gpu_options(layout, VPPS_SGD);
@@ -350,16 +358,17 @@ START_TEST(a_nonfinite_loss_changes_nothing)
                 TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 2, 1, 0.1f), NULL));
                 TEST_OK(vpps_handle_pull(h));
                 before = gpu_values(zoo.model, &n);
-                TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 2, 2, bad[skip]), NULL));
+                TEST_OK(vpps_fb(h, g, build_bad(&zoo, g, bad[skip], gradient), NULL));
                 const vpps_node next = zoo_build(&zoo, g, 2, 3, 0.1f);
                 if (skip) {
                     vpps_stats stats;
                     TEST_OK(vpps_sync_latest_loss(h, &loss));
-                    ck_assert(!isfinite(loss));
+                    ck_assert(!isfinite(loss) == !gradient);
                     TEST_OK(vpps_handle_stats(h, &stats));
                     ck_assert_uint_eq(stats.skipped, 1);
                 } else {
-                    TEST_FAILS(vpps_fb(h, g, next, NULL), VPPS_NONFINITE, "batch 2");
+                    TEST_FAILS(vpps_fb(h, g, next, NULL), VPPS_NONFINITE,
+                               gradient ? "batch 2: the gradient" : "batch 2: the loss");
                 }
                 TEST_OK(vpps_handle_pull(h));
                 after = gpu_values(zoo.model, &n);
@@ -471,7 +480,7 @@ static Suite *suite(void) {
                             {"long", long_scripts_agree, N_STRATEGIES},
                             {"optimizers", optimizers_agree, VPPS_ADAMW + 1},
                             {"dropout", dropout_masks_are_the_same_bits, 1},
-                            {"nonfinite", a_nonfinite_loss_changes_nothing, N_STRATEGIES},
+                            {"nonfinite", what_is_not_finite_changes_nothing, N_STRATEGIES},
                             {"trees", tree_lstms_agree, N_STRATEGIES},
                             {"same bits", the_order_of_turns_does_not_matter, N_STRATEGIES}};
     Suite *s = suite_create("agreement");

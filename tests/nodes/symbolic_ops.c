@@ -310,7 +310,7 @@ static uint64_t header_hash(const symbolic_machine *m) {
 
 static uint64_t update_context(symbolic_machine *m) {
     uint64_t norm = 0, loss = 0;
-    for (uint32_t vp = 0; m->h->clip > 0 && vp < m->h->n_vps; vp++)
+    for (uint32_t vp = 0; VPPS_TAKES_NORM(m->h) && vp < m->h->n_vps; vp++)
         norm += symbolic_get(m, (uint64_t)m->s->plan->norms + vp);
     if (m->h->guard) loss = symbolic_get(m, m->h->loss);
     return symbolic_mix(symbolic_mix(norm, loss), header_hash(m));

@@ -229,6 +229,69 @@ START_TEST(skips_a_nonfinite_loss)
     }
 END_TEST
 
+/* Batch number k, whose loss is finite; its gradient of one parameter is not: the root has none at 0. */
+static vpps_node poisoned(const small_network *n, uint32_t k, vpps_param p) {
+    vpps_graph *g = n->g;
+    const vpps_node loss = sn_build(n, k, 1), x = vpps_lookup(g, n->E, 0);
+    const vpps_node y = p == n->b ? vpps_parameter(g, n->b) : p == n->E ? x : vpps_matvec(g, n->W, x);
+    return vpps_add(g, loss, vpps_sum_elements(g, vpps_sqrt(g, vpps_scale(g, y, 0))));
+}
+
+static void expect_same_states(const small_network *a, const small_network *b) {
+    for (uint32_t p = 0; p < SN_PARAMS; p++) {
+        const vpps_parameter_data *x = &a->model->params[p], *y = &b->model->params[p];
+        for (int s = 0; s < VPPS_MAX_STATES; s++) {
+            ck_assert_int_eq(!x->states[s], !y->states[s]);
+            ck_assert_msg(!x->states[s] || !memcmp(x->states[s], y->states[s], vpps_param_elems(x) * sizeof(float)),
+                          "state %d of %s differs", s, x->name);
+        }
+    }
+}
+
+/* Every optimiser, every kind of parameter, with and without clipping. */
+START_TEST(gradients_that_are_not_finite)
+    {
+        for (uint32_t way = 0; way < 12; way++) {
+            small_network n, witness;
+            vpps_handle *h, *hw;
+            vpps_options o = sn_options(1 + way % 3, (vpps_optimizer_kind)_i);
+            const bool stops = way % 2;
+            o.caller = callers[way / 2 % 2];
+            o.nonfinite = stops ? VPPS_NONFINITE_STOP : VPPS_NONFINITE_SKIP;
+            o.optimizer.clip = way < 6 ? 0 : 1;
+            sn_open(&n, 1);
+            sn_open(&witness, 1);
+            TEST_OK(vpps_handle_create(&h, n.model, &o));
+            TEST_OK(vpps_handle_create(&hw, witness.model, &o));
+            for (uint32_t k = 1; k <= 2; k++) {
+                TEST_OK(vpps_fb(h, n.g, sn_build(&n, k, 1), NULL));
+                TEST_OK(vpps_fb(hw, witness.g, sn_build(&witness, k, 1), NULL));
+            }
+            const vpps_param which[] = {n.b, n.E, n.W};
+            float loss = 0;
+            TEST_OK(vpps_fb(h, n.g, poisoned(&n, 3, which[way % 3]), NULL));
+            if (stops) TEST_FAILS(vpps_fb(h, n.g, sn_build(&n, 4, 1), NULL), VPPS_NONFINITE, "batch 3: the gradient");
+            if (!stops) TEST_OK(vpps_sync_latest_loss(h, &loss));
+            ck_assert(isfinite(loss));
+            vpps_stats stats;
+            TEST_OK(vpps_handle_stats(h, &stats));
+            ck_assert_uint_eq(stats.skipped, 1);
+            TEST_OK(vpps_handle_pull(h));
+            TEST_OK(vpps_handle_pull(hw));
+            expect_same(&n, &witness, true, "a batch that was not applied");
+            expect_same_states(&n, &witness);
+            TEST_OK(vpps_fb(h, n.g, sn_build(&n, 5, 1), NULL)); /* training goes on */
+            TEST_OK(vpps_sync_latest_loss(h, &loss));
+            TEST_OK(vpps_handle_pull(h));
+            expect_same(&n, &witness, false, "a good batch");
+            vpps_handle_destroy(h);
+            vpps_handle_destroy(hw);
+            sn_close(&n);
+            sn_close(&witness);
+        }
+    }
+END_TEST
+
 START_TEST(ignores_a_nonfinite_loss_when_told)
     {
         small_network n;
@@ -690,6 +753,7 @@ int main(void) {
     tcase_add_test(t, pipelined_is_synchronous);
     tcase_add_loop_test(t, stops_at_a_nonfinite_loss, 0, 2);
     tcase_add_loop_test(t, skips_a_nonfinite_loss, 0, 2);
+    tcase_add_loop_test(t, gradients_that_are_not_finite, VPPS_SGD, VPPS_ADAMW + 1);
     tcase_add_test(t, ignores_a_nonfinite_loss_when_told);
     tcase_add_test(t, wrong_calls);
     tcase_add_test(t, wrong_options);

@@ -14,10 +14,10 @@ bool vpps_verify_read_matrix(vpps_verifier *v, uint32_t matrix, uint32_t owner) 
     return vpps_verify_touch_read(v, s, "matrix", matrix);
 }
 
-/* Before an update the VP reads the loss (is it finite?) and all VPs' norms (by how much to clip?). */
+/* Before an update the VP reads the loss (is it finite?) and all VPs' norms (are they, and by how much to clip?). */
 static bool read_guards(vpps_verifier *v) {
     if (v->request->guard && !vpps_verify_read_value(v, v->request->loss, 0, 1)) return false;
-    for (uint32_t vp = 0; v->header->clip > 0 && vp < v->n_vps; vp++) {
+    for (uint32_t vp = 0; VPPS_TAKES_NORM(v->header) && vp < v->n_vps; vp++) {
         if (!vpps_verify_read(v, v->plan->norms + vp, 1, VPPS_HOLDS_NORM | vp)) return false;
     }
     return true;
@@ -136,8 +136,8 @@ static bool run_rows(vpps_verifier *v, uint32_t opcode, uint32_t table, uint32_t
 bool vpps_verify_parameter(vpps_verifier *v, uint32_t opcode, const uint32_t *operands, uint32_t n) {
     if (!v->training) return VPPS_REFUSE(v, "gradients were not asked for");
     if (opcode != VPPS_I_TRANSPOSE && !v->request->optimizer) return VPPS_REFUSE(v, "no update was asked for");
-    if ((opcode == VPPS_I_NORM || opcode == VPPS_I_NORM_ROWS) && !(v->header->clip > 0)) {
-        return VPPS_REFUSE(v, "no clipping was asked for");
+    if ((opcode == VPPS_I_NORM || opcode == VPPS_I_NORM_ROWS) && !VPPS_TAKES_NORM(v->header)) {
+        return VPPS_REFUSE(v, "no norm was asked for");
     }
     if (opcode == VPPS_I_NORM_ROWS || opcode == VPPS_I_UPDATE_ROWS)
         return run_rows(v, opcode, operands[0], operands[1], n);
@@ -161,7 +161,7 @@ static uint32_t norms_due(const vpps_verifier *v) {
 
 bool vpps_verify_norm_end(vpps_verifier *v) {
     vpps_vp_state *vp = &v->vps[v->vp];
-    if (!v->training || !(v->header->clip > 0)) return VPPS_REFUSE(v, "no clipping was asked for");
+    if (!v->training || !VPPS_TAKES_NORM(v->header)) return VPPS_REFUSE(v, "no norm was asked for");
     if (vp->norm_published) return VPPS_REFUSE(v, "the VP's norm is published already");
     uint32_t due = norms_due(v);
     if (vp->normed != due) return VPPS_REFUSE(v, "the VP's norm is of %u gradients, not of %u", vp->normed, due);

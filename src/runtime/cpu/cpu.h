@@ -101,6 +101,9 @@ void vpps_vp_run(vpps_vp *vp);
 /* One SHARED instruction. `at` is its word 0. */
 void vpps_vp_shared(vpps_vp *vp, const uint32_t *at);
 
+/* The norm of the gradient, whose parts the VPs have published in their order; 0 where the script takes none. */
+double vpps_cpu_norm(const vpps_cpu *cpu);
+
 /* Reports a failure, unless another VP was first, and stops the batch. `address`: of the instruction. */
 void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

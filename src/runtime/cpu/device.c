@@ -330,6 +330,7 @@ static void cpu_wait(vpps_device *d, vpps_outcome *out) {
     }
     if (cpu->outcome.status == VPPS_OK && cpu->header.loss != VPPS_NO_OFFSET) {
         cpu->outcome.loss = cpu->pool[cpu->header.loss];
+        cpu->outcome.norm = (float)vpps_cpu_norm(cpu);
     }
     *out = cpu->outcome;
 }

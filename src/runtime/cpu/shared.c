@@ -329,10 +329,19 @@ static void norm(vpps_vp *vp, uint32_t param) {
     vp->norm += cpu->kernels->sum_squares(elems, g);
 }
 
-/* The step, or false when this batch must not update. The norms are added in the VPs' order, by every VP alike. */
+double vpps_cpu_norm(const vpps_cpu *cpu) {
+    double sum = 0;
+    for (uint32_t v = 0; v < cpu->n_vps && cpu->header.update && VPPS_TAKES_NORM(&cpu->header); v++) {
+        sum += cpu->pool[cpu->plan.norms + v];
+    }
+    return sqrt(sum);
+}
+
+/* The step, or false when this batch must not update. */
 static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
     const vpps_script_header *h = &cpu->header;
-    if (h->guard && !isfinite(cpu->pool[h->loss])) return false;
+    const double norm = vpps_cpu_norm(cpu);
+    if (h->guard && !(isfinite(cpu->pool[h->loss]) && isfinite(norm))) return false;
     *step = (vpps_step){.kind = h->update - 1,
                         .scale = 1,
                         .lr = h->lr,
@@ -343,12 +352,7 @@ static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
                         .weight_decay = h->weight_decay,
                         .correction1 = h->corrections[0],
                         .correction2 = h->corrections[1]};
-    if (h->clip > 0) {
-        double sum = 0;
-        for (uint32_t v = 0; v < cpu->n_vps; v++) sum += cpu->pool[cpu->plan.norms + v];
-        double length = sqrt(sum);
-        if (length > h->clip) step->scale = (float)(h->clip / length);
-    }
+    if (h->clip > 0 && norm > h->clip) step->scale = (float)(h->clip / norm);
     return true;
 }
 

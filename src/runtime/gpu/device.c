@@ -149,6 +149,7 @@ static vpps_status take_outcome(vpps_gpu *gpu, vpps_outcome *out) {
     if (gpu->header.loss == VPPS_NO_OFFSET) return VPPS_OK;
     const uint64_t loss = gpu->pool.address + 4 * (uint64_t)gpu->header.loss;
     VPPS_TRY(gpu->table->read(gpu->driver, &out->loss, loss, sizeof out->loss));
+    out->norm = failure.norm;
     vpps_gpu_measure(gpu, out->device_ns, gpu->header.nodes);
     return VPPS_OK;
 }
