@@ -142,6 +142,40 @@ VPPS_API const uint32_t *vpps_spellings_word(const vpps_spellings *s, uint32_t w
 /* Characters by first occurrence. */
 VPPS_API const vpps_vocab *vpps_spellings_vocab(const vpps_spellings *s);
 
+/* ---------------------------------------------------------------- pretrained vectors of words */
+
+typedef enum vpps_vectors_form {
+    VPPS_VECTORS_TEXT,  /* text of word2vec and fastText (.vec): a line "words size", then a word and numbers a line */
+    VPPS_VECTORS_GLOVE, /* text of GloVe: the same without the first line */
+    VPPS_VECTORS_WORD2VEC, /* word2vec's binary form: the same first line, then each word, a space and its floats */
+    VPPS_VECTORS_FASTTEXT  /* a model of fastText (.bin) that is not quantised */
+} vpps_vectors_form;
+
+typedef struct vpps_vectors_info {
+    vpps_vectors_form form;
+    uint64_t words; /* that have a vector; 0: the form does not say */
+    uint32_t size;  /* elements of a vector, at most 65,536 */
+} vpps_vectors_info;
+
+/* What a file of vectors holds; its form is told by its beginning. Fails with IO, FORMAT, MEMORY. */
+VPPS_API vpps_status vpps_vectors_describe(const char *path, vpps_vectors_info *info);
+
+typedef struct vpps_vectors_found {
+    uint32_t words;    /* of the vocabulary; those with a vector are found + composed */
+    uint32_t found;    /* in the file */
+    uint32_t composed; /* of n-grams of characters alone: words that a fastText model has not seen */
+} vpps_vectors_found;
+
+/* For each word of the vocabulary that the file has a vector for, values[id * size .. ] = the vector; the others stay as
+ * they are. So a network begins with them (declare it, read, then create the handle):
+ *     vpps_vectors_read("glove.txt", words, 300, vpps_param_values(model, embeddings), &found)
+ * Words are compared byte by byte; of a word that is in the file twice, the first vector counts. A fastText model makes
+ * a vector of a word's n-grams, too, except for "<unk>". The file is read once and never held whole. `found` may be NULL.
+ * Fails with IO, ARGUMENT (vectors of another size), FORMAT (message: file:line:column for text, else which word or
+ * part), MEMORY; some values may then be set. */
+VPPS_API vpps_status vpps_vectors_read(const char *path, const vpps_vocab *words, uint32_t size, float *values,
+                                       vpps_vectors_found *found);
+
 /* ---------------------------------------------------------------- sentences: sequences of words, with tags or without,
  * or with a label
  *

@@ -103,6 +103,7 @@ static vpps_stream *new_stream(const char *name, int fd) {
     if (s) {
         s->name = name;
         s->fd = fd;
+        s->in = s->in_end = s->piece;
     }
     return s;
 }
@@ -184,16 +185,25 @@ vpps_status vpps_stream_peek(vpps_stream *s, size_t n, const char **bytes, size_
 
 void vpps_stream_skip(vpps_stream *s, size_t n) { s->shown_at += n; }
 
+vpps_status vpps_stream_find(vpps_stream *s, char stop, size_t most, const char **bytes, size_t *got,
+                             const char **found) {
+    size_t searched = 0, wanted = 1;
+    *found = NULL;
+    while (!*found && searched < most) {
+        VPPS_TRY(vpps_stream_peek(s, wanted, bytes, got));
+        if (*got > searched) *found = memchr(*bytes + searched, stop, *got - searched);
+        if (*got < wanted) break;
+        searched = *got;
+        wanted = *got + 1;
+    }
+    if (*found && (size_t)(*found - *bytes) >= most) *found = NULL;
+    return VPPS_OK;
+}
+
 vpps_status vpps_stream_line(vpps_stream *s, const char **line, size_t *len) {
-    const char *bytes = NULL, *lf = NULL;
-    size_t got = 0, searched = 0, wanted = 1;
-    do {
-        VPPS_TRY(vpps_stream_peek(s, wanted, &bytes, &got));
-        if (got > searched) lf = memchr(bytes + searched, '\n', got - searched);
-        if (got < wanted) break;
-        searched = got;
-        wanted = got + 1;
-    } while (!lf);
+    const char *bytes = NULL, *lf;
+    size_t got = 0;
+    VPPS_TRY(vpps_stream_find(s, '\n', SIZE_MAX, &bytes, &got, &lf));
     *line = got ? bytes : NULL;
     *len = lf ? (size_t)(lf - bytes) : got;
     vpps_stream_skip(s, lf ? *len + 1 : got);

@@ -27,6 +27,11 @@ vpps_status vpps_stream_peek(vpps_stream *s, size_t n, const char **bytes, size_
 /* Takes n bytes that a peek has shown. */
 void vpps_stream_skip(vpps_stream *s, size_t n);
 
+/* Shows the next bytes up to the first `stop`, and maybe more; *found is there, or NULL: the first `most` bytes, or all up
+ * to the end, have none. */
+vpps_status vpps_stream_find(vpps_stream *s, char stop, size_t most, const char **bytes, size_t *got,
+                             const char **found);
+
 /* The next line, without LF or CR LF, which stays until the next call; *line is NULL at the end. */
 vpps_status vpps_stream_line(vpps_stream *s, const char **line, size_t *len);
 

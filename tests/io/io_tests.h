@@ -20,6 +20,7 @@ TCase *language_tests(void);
 TCase *language_meaning_tests(void);
 TCase *lattices_tests(void);
 TCase *constituents_tests(void);
+TCase *vectors_tests(void);
 TCase *f1_tests(void);
 TCase *bleu_tests(void);
 TCase *safetensors_tests(void);

@@ -1,0 +1,158 @@
+/* vectors_text.c - vectors as text: a word and its numbers a line, as word2vec (Mikolov et al. 2013) and fastText
+ * (Bojanowski et al. 2017) write them behind a line that says how many, and GloVe (Pennington et al. 2014) without it.
+ *
+ * Some words of GloVe's hold spaces, so the numbers are counted from the end of the line. */
+#include "vectors.h"
+
+#include "base/base.h"
+#include "file.h"
+#include "text.h"
+
+#include <math.h>
+
+bool vpps_vectors_number(const char *at, const char *end, float *value) {
+    enum { MOST_DIGITS = 18, MOST_EXPONENT = 400 };
+    uint64_t digits = 0;
+    int exponent = 0, n_digits = 0;
+    bool any = false;
+    const bool negative = at < end && *at == '-';
+    if (at < end && (*at == '-' || *at == '+')) at++;
+    for (bool fraction = false; at < end && ((*at >= '0' && *at <= '9') || (*at == '.' && !fraction)); at++) {
+        if (*at == '.') {
+            fraction = true;
+            continue;
+        }
+        any = true;
+        if (n_digits < MOST_DIGITS) {
+            digits = digits * 10 + (uint64_t)(*at - '0');
+            n_digits += digits > 0;
+            exponent -= fraction;
+        } else {
+            exponent += !fraction;
+        }
+    }
+    if (!any) return false;
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        int written = 0;
+        const bool below = ++at < end && *at == '-';
+        if (at < end && (*at == '-' || *at == '+')) at++;
+        if (at == end) return false;
+        for (; at < end && *at >= '0' && *at <= '9'; at++) {
+            if (written < MOST_EXPONENT) written = written * 10 + (*at - '0');
+        }
+        exponent += below ? -written : written;
+    }
+    if (at < end) return false;
+    /* one rounding where the power of ten is a double, as it is for what people write */
+    const double power = pow(10, fabs((double)exponent)), x = (double)digits;
+    const double result = digits == 0 ? 0 : exponent < 0 ? x / power : x * power;
+    *value = (float)(negative ? -result : result);
+    return isfinite(*value);
+}
+
+static bool next_whole_number(const char **at, const char *end, uint64_t limit, uint64_t *value) {
+    const char *word;
+    size_t len;
+    *value = 0;
+    if (!vpps_text_next_word(at, end, &word, &len)) return false;
+    for (size_t i = 0; i < len; i++) {
+        if (word[i] < '0' || word[i] > '9') return false;
+        *value = *value * 10 + (uint64_t)(word[i] - '0');
+        if (*value > limit) return false;
+    }
+    return true;
+}
+
+bool vpps_vectors_header(const char *line, size_t len, vpps_vectors_info *info) {
+    const char *end = line + len, *word;
+    size_t rest;
+    uint64_t words, size;
+    if (!next_whole_number(&line, end, UINT64_MAX / 32, &words)) return false;
+    if (!next_whole_number(&line, end, UINT32_MAX, &size)) return false;
+    if (vpps_text_next_word(&line, end, &word, &rest)) return false;
+    *info = (vpps_vectors_info){VPPS_VECTORS_TEXT, words, (uint32_t)size};
+    return true;
+}
+
+/* ---------------------------------------------------------------- lines */
+
+typedef struct line_reader {
+    const char *name;
+    vpps_vectors_target *t;
+    const char *line, *end;
+    uint64_t number; /* of the line, from 1 */
+} line_reader;
+
+static bool is_separator(char c) { return c == ' ' || c == '\t'; }
+
+static vpps_status fail_at(const line_reader *r, const char *at, const char *expected, const char *found) {
+    return vpps_fail(VPPS_FORMAT, "%s%s:%llu:%zu: expected %s, found %s", VPPS_PATH_ARGS(r->name),
+                     (unsigned long long)r->number, (size_t)(at - r->line) + 1, expected, found);
+}
+
+/* Where the word ends: as many numbers as a vector has follow. */
+static vpps_status find_numbers(const line_reader *r, const char **numbers) {
+    uint32_t n = 0;
+    for (const char *p = r->end; p > r->line;) {
+        if (!is_separator(*--p)) continue;
+        *numbers = p;
+        if (++n == r->t->size && p > r->line) return VPPS_OK;
+    }
+    char expected[64], found[32];
+    snprintf(expected, sizeof expected, "a word and %u numbers", r->t->size);
+    snprintf(found, sizeof found, "%u number%s", n, n == 1 ? "" : "s");
+    return fail_at(r, r->line, expected, found);
+}
+
+static vpps_status read_numbers(const line_reader *r, const char *at, float *values) {
+    for (uint32_t i = 0; i < r->t->size; i++) {
+        const char *begin = ++at;
+        while (at < r->end && !is_separator(*at)) at++;
+        if (vpps_vectors_number(begin, at, &values[i])) continue;
+        const vpps_text text = {r->name, r->line, r->end, ""};
+        char found[64];
+        vpps_text_found(&text, begin, found, sizeof found);
+        return fail_at(r, begin, "a number", begin == r->end ? "end of line" : found);
+    }
+    return VPPS_OK;
+}
+
+static vpps_status read_line(line_reader *r) {
+    const char *numbers = r->line;
+    while (r->end > r->line && is_separator(r->end[-1])) r->end--;
+    VPPS_TRY(find_numbers(r, &numbers));
+    const uint32_t id = vpps_vectors_wanted(r->t, r->line, (size_t)(numbers - r->line));
+    if (id == VPPS_NO_WORD) return VPPS_OK;
+    r->t->has[id] = true;
+    r->t->found.found++;
+    return read_numbers(r, numbers, r->t->values + (size_t)id * r->t->size);
+}
+
+/* The next line into r; r->line NULL: there is none. */
+static vpps_status next_line(vpps_stream *s, line_reader *r) {
+    const size_t mark = sizeof VPPS_BYTE_ORDER_MARK - 1;
+    size_t len;
+    VPPS_TRY(vpps_stream_line(s, &r->line, &len));
+    if (!r->line) return VPPS_OK;
+    if (r->number++ == 0 && len >= mark && memcmp(r->line, VPPS_BYTE_ORDER_MARK, mark) == 0)
+        r->line += mark, len -= mark;
+    r->end = r->line + len;
+    return VPPS_OK;
+}
+
+vpps_status vpps_vectors_read_text(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t) {
+    line_reader r = {.name = vpps_stream_name(s), .t = t};
+    uint64_t n = 0;
+    const bool counted = info->form == VPPS_VECTORS_TEXT;
+    if (counted) VPPS_TRY(next_line(s, &r));
+    VPPS_TRY(next_line(s, &r));
+    for (; r.line; n++) {
+        if (r.line == r.end) return fail_at(&r, r.line, "a word and its numbers", "an empty line");
+        if (counted && n == info->words) return fail_at(&r, r.line, "as many words as line 1 says", "more");
+        VPPS_TRY(read_line(&r));
+        VPPS_TRY(next_line(s, &r));
+    }
+    if (!counted || n == info->words) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s%s:1:1: expected as many words as follow, %llu, found %llu",
+                     VPPS_PATH_ARGS(r.name), (unsigned long long)n, (unsigned long long)info->words);
+}

@@ -1,0 +1,70 @@
+/* fuzz_vectors.c - any bytes as a file of vectors, compressed or not: what is read is finite and counted, and goes to the
+ * vocabulary's words alone; what is refused is refused in so many words. */
+#include "base/base.h"
+#include "io/vectors.h"
+
+#include <math.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void require(bool condition) {
+    if (!condition) abort();
+}
+
+static vpps_vocab *make_words(void) {
+    static const char *const words[] = {"the", "cat", "<unk>", "h\xc3\xa4user", "unseen", "a"};
+    vpps_vocab *v;
+    uint32_t id;
+    require(vpps_vocab_create(&v) == VPPS_OK);
+    for (size_t i = 0; i < VPPS_COUNT(words); i++) {
+        require(vpps_vocab_add(v, words[i], strlen(words[i]), &id) == VPPS_OK);
+    }
+    return v;
+}
+
+static void read_vectors(const uint8_t *data, size_t n, const vpps_vocab *words, uint32_t size) {
+    const uint32_t n_words = vpps_vocab_size(words);
+    float *values = malloc((size_t)n_words * size * sizeof *values);
+    vpps_vectors_found found = {0};
+    vpps_stream *s;
+    require(values != NULL && vpps_stream_of(&s, "fuzz", data, n) == VPPS_OK);
+    for (size_t i = 0; i < (size_t)n_words * size; i++) values[i] = -7;
+    if (vpps_vectors_read_stream(s, words, size, values, &found) == VPPS_OK) {
+        uint32_t set = 0;
+        for (uint32_t w = 0; w < n_words; w++) {
+            bool changed = false;
+            for (uint32_t k = 0; k < size; k++) {
+                const float x = values[(size_t)w * size + k];
+                require(isfinite(x));
+                changed |= x < -7 || x > -7;
+            }
+            set += changed;
+        }
+        require(found.words == n_words && found.found + found.composed <= n_words);
+        require(set <= found.found + found.composed);
+    } else {
+        require(strncmp(vpps_error_message(), "fuzz:", 5) == 0);
+    }
+    vpps_stream_close(s);
+    free(values);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+    vpps_vectors_info info = {0};
+    vpps_stream *s;
+    if (vpps_stream_of(&s, "fuzz", data, n) != VPPS_OK) {
+        require(strncmp(vpps_error_message(), "fuzz:", 5) == 0);
+        return 0;
+    }
+    const vpps_status status = vpps_vectors_look(s, &info);
+    vpps_stream_close(s);
+    if (status == VPPS_OK) {
+        require(info.size >= 1 && info.size <= VPPS_VECTORS_MOST);
+        vpps_vocab *words = make_words();
+        read_vectors(data, n, words, info.size);
+        vpps_vocab_destroy(words);
+    } else {
+        require(strncmp(vpps_error_message(), "fuzz:", 5) == 0);
+    }
+    return 0;
+}

@@ -1,0 +1,374 @@
+/* vectors_tests.c - pretrained vectors: all forms give the same, fastText's models what its own program gives; and what is
+ * refused. */
+#include "forms.h"
+#include "io/vectors.h"
+#include "vectors_golden.h"
+
+#include <math.h>
+
+#define NOTHING (-7.0f) /* what values are before */
+
+static vpps_vocab *vocab_of(uint32_t n, const char *const *words) {
+    vpps_vocab *v;
+    uint32_t id;
+    CHECK_OK(vpps_vocab_create(&v));
+    for (uint32_t i = 0; i < n; i++) CHECK_OK(vpps_vocab_add(v, words[i], strlen(words[i]), &id));
+    return v;
+}
+
+/* Reads bytes into n vectors of `size`, which were NOTHING. */
+static vpps_status read_bytes(const void *bytes, size_t n_bytes, const vpps_vocab *words, uint32_t size, float *values,
+                              vpps_vectors_found *found) {
+    vpps_stream *s;
+    for (size_t i = 0; i < (size_t)vpps_vocab_size(words) * size; i++) values[i] = NOTHING;
+    vpps_status status = vpps_stream_of(&s, "t", bytes, n_bytes);
+    if (status != VPPS_OK) return status;
+    status = vpps_vectors_read_stream(s, words, size, values, found);
+    vpps_stream_close(s);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the forms, on the same vectors */
+
+static const char *const asked[] = {"cat", "<unk>", "at home", "\xe4\xb8\xad", "dog", "2"};
+enum { ASKED = 6, SIZE = 3, IN_FILE = 5 };
+
+static const struct in_file {
+    const char *word;
+    float vector[SIZE];
+} in_file[IN_FILE] = {{"dog", {1, -2.5f, 1e-5f}},
+                      {"mouse", {0, 0, 0}},
+                      {"2", {3, 4, 5}},
+                      {"\xe4\xb8\xad", {-0.25f, 1e10f, 0.1f}},
+                      {"dog", {9, 9, 9}}}; /* again: the first one counts */
+
+static void check_asked(const char *name, const float *values, vpps_vectors_found found) {
+    ck_assert_msg(found.words == ASKED && found.found == 3 && found.composed == 0, "%s: %u of %u, %u composed", name,
+                  found.found, found.words, found.composed);
+    for (int w = 0; w < ASKED; w++) {
+        const float *wanted = NULL;
+        for (int i = IN_FILE; i-- > 0;) {
+            if (strcmp(in_file[i].word, asked[w]) == 0) wanted = in_file[i].vector;
+        }
+        for (int k = 0; k < SIZE; k++) {
+            const float want = wanted ? wanted[k] : NOTHING, got = values[w * SIZE + k];
+            ck_assert_msg(got == want, "%s: %s[%d] is %g, not %g", name, asked[w], k, (double)got, (double)want);
+        }
+    }
+}
+
+enum { TEXT, TEXT_TRAILING, TEXT_CR, TEXT_MARK, TEXT_TABS, GLOVE, GLOVE_CR, WORD2VEC, WORD2VEC_LINES, N_FORMS };
+static const char *const form_names[N_FORMS] = {"text",
+                                                "text with spaces at line ends",
+                                                "text with CR LF",
+                                                "text behind a mark",
+                                                "text with tabs",
+                                                "GloVe",
+                                                "GloVe with CR LF",
+                                                "word2vec",
+                                                "word2vec with line ends"};
+
+static char *written(int way, size_t *n) {
+    char *bytes;
+    FILE *file = open_memstream(&bytes, n);
+    const bool binary = way >= WORD2VEC, cr = way == TEXT_CR || way == GLOVE_CR;
+    if (way == TEXT_MARK) fputs("\xef\xbb\xbf", file);
+    if (way < GLOVE || binary) fprintf(file, "%d %d%s\n", IN_FILE, SIZE, cr ? "\r" : "");
+    for (int i = 0; i < IN_FILE; i++) {
+        fputs(in_file[i].word, file);
+        if (binary) {
+            fputc(' ', file);
+            fwrite(in_file[i].vector, sizeof(float), SIZE, file);
+        }
+        for (int k = 0; k < SIZE && !binary; k++) {
+            fprintf(file, "%c%.9g", way == TEXT_TABS ? '\t' : ' ', (double)in_file[i].vector[k]);
+        }
+        if (way == TEXT_TRAILING) fputc(' ', file);
+        if (cr) fputc('\r', file);
+        if (way != WORD2VEC) fputc('\n', file);
+    }
+    ck_assert_int_eq(fclose(file), 0);
+    return bytes;
+}
+
+START_TEST(all_forms_give_the_same)
+    {
+        static const vpps_vectors_form forms_told[N_FORMS] = {
+            VPPS_VECTORS_TEXT,  VPPS_VECTORS_TEXT,  VPPS_VECTORS_TEXT,     VPPS_VECTORS_TEXT,    VPPS_VECTORS_TEXT,
+            VPPS_VECTORS_GLOVE, VPPS_VECTORS_GLOVE, VPPS_VECTORS_WORD2VEC, VPPS_VECTORS_WORD2VEC};
+        vpps_vocab *words = vocab_of(ASKED, asked);
+        vpps_vectors_found found = {0};
+        vpps_vectors_info info;
+        float values[ASKED * SIZE];
+        size_t n;
+        char *bytes = written(_i, &n);
+        CHECK_OK(read_bytes(bytes, n, words, SIZE, values, &found));
+        check_asked(form_names[_i], values, found);
+        make_folder();
+        write_file(in_folder("vectors"), bytes, n);
+        CHECK_OK(vpps_vectors_describe(in_folder("vectors"), &info));
+        ck_assert_int_eq(info.form, forms_told[_i]);
+        ck_assert_uint_eq(info.size, SIZE);
+        ck_assert_uint_eq(info.words, info.form == VPPS_VECTORS_GLOVE ? 0 : IN_FILE);
+        for (int i = 0; i < ASKED * SIZE; i++) values[i] = NOTHING;
+        CHECK_OK(vpps_vectors_read(in_folder("vectors"), words, SIZE, values, NULL));
+        check_asked(form_names[_i], values, found);
+        cleanup_folder();
+        CHECK_STATUS(read_bytes(bytes, n, words, SIZE - 1, values, NULL), VPPS_ARGUMENT);
+        ck_assert_str_eq(vpps_error_message(), "t: expected vectors of 2 elements, found some of 3");
+        free(bytes);
+        vpps_vocab_destroy(words);
+    }
+END_TEST
+
+/* Some of GloVe's words hold spaces; of other words neither the numbers nor the spaces matter. */
+START_TEST(words_with_spaces)
+    {
+        static const char text[] = "the 0.5 -1\nat home 2 3\n. . . 4 5\nx 1e3 +.25\nbad not numbers\n";
+        static const char *const words[] = {"at home", ". .", ". . .", "x", "at", "."};
+        vpps_vocab *v = vocab_of(VPPS_COUNT(words), words);
+        float values[VPPS_COUNT(words) * 2];
+        vpps_vectors_found found;
+        CHECK_OK(read_bytes(text, sizeof text - 1, v, 2, values, &found));
+        ck_assert_uint_eq(found.found, 3);
+        static const float wanted[] = {2, 3, NOTHING, NOTHING, 4, 5, 1000, 0.25f, NOTHING, NOTHING, NOTHING, NOTHING};
+        ck_assert_mem_eq(values, wanted, sizeof wanted);
+        vpps_vocab_destroy(v);
+    }
+END_TEST
+
+START_TEST(numbers_are_those_of_c)
+    {
+        static const char *const good[] = {"0",
+                                           "-0",
+                                           "1",
+                                           "+1.5",
+                                           ".5",
+                                           "5.",
+                                           "1e5",
+                                           "1E-5",
+                                           "-1.e+2",
+                                           "00012",
+                                           "123456789012345678901234567890",
+                                           "0.000000000000000000000000012345",
+                                           "3.4e38",
+                                           "1e-60",
+                                           "0e999",
+                                           "0.1",
+                                           "1.17549435e-38"};
+        static const char *const bad[] = {"",    "-",   ".",   "e5",   "1e",  "1e+", "1.5.5", "1,5",
+                                          "nan", "inf", "0x1", "1e39", "--1", " 1",  "1 ",    "1e99999999999999999"};
+        uint64_t random = 11;
+        float value;
+        for (size_t i = 0; i < VPPS_COUNT(good); i++) {
+            ck_assert_msg(vpps_vectors_number(good[i], good[i] + strlen(good[i]), &value), "%s", good[i]);
+            ck_assert_msg(value == strtof(good[i], NULL), "%s: %.9g", good[i], (double)value);
+        }
+        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
+            ck_assert_msg(!vpps_vectors_number(bad[i], bad[i] + strlen(bad[i]), &value), "%s", bad[i]);
+        }
+        for (int i = 0; i < 100000 / test_divisor(); i++) { /* written with 9 digits, floats come back */
+            char text[64];
+            const uint32_t bits = (uint32_t)vpps_random(&random);
+            float x;
+            memcpy(&x, &bits, sizeof x);
+            if (!isnormal(x)) continue;
+            const int len = snprintf(text, sizeof text, "%.9g", (double)x);
+            ck_assert(vpps_vectors_number(text, text + len, &value));
+            ck_assert_msg(value == x, "%s: %.9g", text, (double)value);
+        }
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- fastText */
+
+START_TEST(models_of_fasttext)
+    {
+        const struct golden_model *m = &golden_models[_i];
+        enum { WORDS = VPPS_COUNT(golden_asked) };
+        vpps_vocab *words = vocab_of(WORDS, golden_asked);
+        float values[(WORDS + 1) * GOLDEN_SIZE];
+        vpps_vectors_found found;
+        vpps_vectors_info info;
+        vpps_stream *s;
+        uint32_t id, composed = 0;
+        CHECK_OK(vpps_vocab_add(words, "<unk>", 5, &id)); /* is no word to make of its characters */
+        CHECK_OK(vpps_stream_of(&s, "t", m->bytes, m->n));
+        CHECK_OK(vpps_vectors_look(s, &info));
+        vpps_stream_close(s);
+        ck_assert_int_eq(info.form, VPPS_VECTORS_FASTTEXT);
+        ck_assert_uint_eq(info.size, GOLDEN_SIZE);
+        ck_assert_uint_gt(info.words, m->known);
+        CHECK_OK(read_bytes(m->bytes, m->n, words, GOLDEN_SIZE, values, &found));
+        for (uint32_t w = 0; w < WORDS; w++) {
+            const float *got = values + (size_t)w * GOLDEN_SIZE, *wanted = m->vectors[w];
+            float sum = 0;
+            for (int k = 0; k < GOLDEN_SIZE; k++) sum += fabsf(wanted[k]);
+            composed += sum > 0;
+            for (int k = 0; k < GOLDEN_SIZE; k++) {
+                const float want = sum > 0 ? wanted[k] : NOTHING; /* fastText gives zeros where it has nothing */
+                ck_assert_msg(fabsf(got[k] - want) < 1e-6f, "%s: %s[%d] is %g, not %g", m->name, golden_asked[w], k,
+                              (double)got[k], (double)want);
+            }
+        }
+        ck_assert_float_eq(values[WORDS * GOLDEN_SIZE], NOTHING);
+        ck_assert_uint_eq(found.words, WORDS + 1);
+        ck_assert_uint_eq(found.found, m->known);
+        ck_assert_uint_eq(found.composed, composed - m->known);
+        vpps_vocab_destroy(words);
+    }
+END_TEST
+
+/* Cut anywhere before the rows that are needed end, it is refused; what is behind them does not matter. */
+START_TEST(cut_models_are_refused)
+    {
+        const struct golden_model *m = &golden_models[_i];
+        vpps_vocab *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
+        float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
+        size_t first_good = m->n;
+        for (size_t n = m->n; n-- > 4;) {
+            const vpps_status status = read_bytes(m->bytes, n, words, GOLDEN_SIZE, values, NULL);
+            if (status == VPPS_OK) {
+                ck_assert_uint_eq(n + 1, first_good);
+                first_good = n;
+            } else {
+                CHECK_STATUS(status, VPPS_FORMAT);
+                CHECK_MESSAGE("found end of file");
+            }
+        }
+        ck_assert_uint_gt(first_good, m->n / 3);
+        vpps_vocab_destroy(words);
+    }
+END_TEST
+
+static const struct {
+    size_t at; /* of the skip-gram model's bytes */
+    int32_t value;
+    const char *message;
+} spoilt[] = {{4, 10, "t: expected a fastText model of version 11 or 12, found version 10"},
+              {8, 0, "t: expected the arguments of a fastText model, found numbers that make no sense"},
+              {8, -3, "t: expected the arguments of a fastText model, found numbers that make no sense"},
+              {40, -1, "t: expected the arguments of a fastText model, found numbers that make no sense"},
+              {64, 1, "t: expected the size of a dictionary, found numbers that make no sense"},
+              {68, -1, "t: expected the size of a dictionary, found numbers that make no sense"},
+              {84, 0, "t: expected a fastText model as it was trained, found a quantised one"},
+              {40, 1 << 30, "t: expected a matrix with a row for every word and n-gram, found another shape"},
+              {64, 1 << 30, "t: expected the rest of the dictionary, found end of file"}};
+
+START_TEST(spoilt_models_are_refused)
+    {
+        vpps_vocab *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
+        float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
+        unsigned char bytes[sizeof golden_skipgram];
+        memcpy(bytes, golden_skipgram, sizeof bytes);
+        memcpy(bytes + spoilt[_i].at, &spoilt[_i].value, sizeof spoilt[_i].value);
+        if (spoilt[_i].at == 84) memset(bytes + 84, 0, 8);
+        CHECK_STATUS(read_bytes(bytes, sizeof bytes, words, GOLDEN_SIZE, values, NULL), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), spoilt[_i].message);
+        vpps_vocab_destroy(words);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- what is refused */
+
+static const struct bad_vectors {
+    const char *text, *message;
+    size_t n; /* 0: up to the NUL */
+} bad_vectors[] = {
+    {"", "t:1:1: expected vectors: how many there are and their size, or a word and its numbers, found end of file", 0},
+    {"cat\n", "t:1:1: expected vectors: how many there are and their size, or a word and its numbers, found 'cat'", 0},
+    {"(3 (2 It) (1 is))\n",
+     "t:1:1: expected vectors: how many there are and their size, or a word and its numbers, found '(3'", 0},
+    {"1 0\ncat\n", "t:1:1: expected vectors of 1 to 65536 elements, found 0", 0},
+    {"1 65537\ncat\n", "t:1:1: expected vectors of 1 to 65536 elements, found 65537", 0},
+    {"dog 1 2\ncat 1 x\n", "t:2:7: expected a number, found 'x'", 0},
+    {"dog 1 2\ncat 1\n", "t:2:1: expected a word and 2 numbers, found 1 number", 0},
+    {"dog 1 2\n\ncat 1 2\n", "t:2:1: expected a word and its numbers, found an empty line", 0},
+    {"dog 1 2\ncat 1 nan\n", "t:2:7: expected a number, found 'nan'", 0},
+    {"dog 1 2\n 1 2\n", "t:2:1: expected a word and 2 numbers, found 2 numbers", 0},
+    {"2 2\r\ncat 1 2\n", "t:1:1: expected as many words as follow, 1, found 2", 0},
+    {"1 2\ncat 1 2\ndog 1 2\n", "t:3:1: expected as many words as line 1 says, found more", 0},
+    {"2 2\ncat \0\0\x80?\0\0\x80?dog \0\0\x80?\0\0\x80", "t: word 2: expected all of its vector, found end of file",
+     27},
+    {"2 2\ncat \0\0\x80?\0\0\x80?", "t: word 2: expected a word and its vector, found end of file", 16},
+    {"2 2\ncat \0\0\x80?\0\0\x80?\n", "t: word 2: expected a word and its vector, found end of file", 17},
+    {"2 2\ncat \0\0\x80?\0\0\x80?dog", "t: word 2: expected a space behind the word, found none", 19},
+    {"2 2\ncat \0\0\x80?\0\0\x80? x", "t: word 2: expected a word, found a space", 18},
+    {"1 2\ncat \0\0\x80?\0\0\x80\x7f", "t: word 1: expected finite numbers, found others", 16},
+    {"1 2\ncat \0\0\x80?\0\0\x80?\ndog", "t: word 2: expected no more words than the first line says, found more", 20},
+    {"\xba\x16\x4f\x2f\x0c\0\0\0", "t: expected a fastText model, found end of file", 8},
+};
+
+START_TEST(bad_vectors_are_refused)
+    {
+        const struct bad_vectors *b = &bad_vectors[_i];
+        static const char *const words[] = {"cat"};
+        vpps_vocab *v = vocab_of(1, words);
+        float values[2];
+        CHECK_STATUS(read_bytes(b->text, b->n ? b->n : strlen(b->text), v, 2, values, NULL), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), b->message);
+        vpps_vocab_destroy(v);
+    }
+END_TEST
+
+START_TEST(missing_files_are_named)
+    {
+        vpps_vectors_info info;
+        vpps_vocab *v = vocab_of(0, NULL);
+        CHECK_STATUS(vpps_vectors_describe("no/such/file", &info), VPPS_IO);
+        CHECK_MESSAGE("no/such/file: cannot be opened");
+        CHECK_STATUS(vpps_vectors_read("no/such/file", v, 2, NULL, NULL), VPPS_IO);
+        vpps_vocab_destroy(v);
+    }
+END_TEST
+
+/* More than a stream's buffers hold, in both forms. */
+START_TEST(many_vectors)
+    {
+        enum { MANY = 5000, WIDE = 60 };
+        uint64_t random = 5;
+        size_t n;
+        char *bytes;
+        vpps_vocab *words;
+        float *wanted = malloc(MANY * WIDE * sizeof *wanted), *values = malloc(MANY * WIDE * sizeof *values);
+        CHECK_OK(vpps_vocab_create(&words));
+        FILE *file = open_memstream(&bytes, &n);
+        fprintf(file, "%d %d\n", MANY, WIDE);
+        for (int i = 0; i < MANY; i++) {
+            float *vector = wanted + (size_t)i * WIDE;
+            uint32_t id;
+            char word[16];
+            const int len = snprintf(word, sizeof word, "w%d", i);
+            CHECK_OK(vpps_vocab_add(words, word, (size_t)len, &id));
+            for (int k = 0; k < WIDE; k++) vector[k] = vpps_random_unit(&random) - 0.5f;
+            fputs(word, file);
+            if (_i) fputc(' ', file);
+            if (_i) fwrite(vector, sizeof *vector, WIDE, file);
+            for (int k = 0; k < WIDE && !_i; k++) fprintf(file, " %.9g", (double)vector[k]);
+            fputc('\n', file);
+        }
+        ck_assert_int_eq(fclose(file), 0);
+        vpps_vectors_found found;
+        CHECK_OK(read_bytes(bytes, n, words, WIDE, values, &found));
+        ck_assert_uint_eq(found.found, MANY);
+        ck_assert(memcmp(values, wanted, MANY * WIDE * sizeof *values) == 0);
+        free(values);
+        free(wanted);
+        free(bytes);
+        vpps_vocab_destroy(words);
+    }
+END_TEST
+
+TCase *vectors_tests(void) {
+    TCase *tests = tcase_create("vectors");
+    tcase_add_loop_test(tests, all_forms_give_the_same, 0, N_FORMS);
+    tcase_add_test(tests, words_with_spaces);
+    tcase_add_test(tests, numbers_are_those_of_c);
+    tcase_add_loop_test(tests, models_of_fasttext, 0, (int)VPPS_COUNT(golden_models));
+    tcase_add_loop_test(tests, cut_models_are_refused, 0, (int)VPPS_COUNT(golden_models));
+    tcase_add_loop_test(tests, spoilt_models_are_refused, 0, (int)VPPS_COUNT(spoilt));
+    tcase_add_loop_test(tests, bad_vectors_are_refused, 0, (int)VPPS_COUNT(bad_vectors));
+    tcase_add_test(tests, missing_files_are_named);
+    tcase_add_loop_test(tests, many_vectors, 0, 2);
+    return tests;
+}
