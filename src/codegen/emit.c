@@ -3,6 +3,7 @@
 
 #include "codegen/emit_ops.h"
 #include "codegen/tables.h"
+#include "graph/graph.h"
 
 #include <stdio.h>
 
@@ -32,6 +33,8 @@ static void emit_constants(FILE *f, const vpps_partition *p, vpps_optimizer_kind
         {"VPPS_HOST_PRODUCTS", p->choice.deferred},
         {"VPPS_OPTIMIZER", optimizer},
         {"VPPS_MATRICES", p->n_matrices},
+        {"VPPS_LISTS", VPPS_MANY_PAIRS},
+        {"VPPS_CHUNK_STEPS", VPPS_CHUNK_STEPS},
         {"VPPS_SLOT_COUNT", p->rows.n_slots},
         {"VPPS_COLUMN_SLOT_COUNT", p->columns.n_slots},
         {"VPPS_SLOTS_ELSEWHERE", elsewhere},

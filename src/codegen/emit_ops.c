@@ -67,6 +67,7 @@ static void emit_constants(FILE *out) {
         [VPPS_FORM_EW] = "EW",         [VPPS_FORM_REDUCE] = "REDUCE", [VPPS_FORM_ROW] = "ROW",
         [VPPS_FORM_MATMUL] = "MATMUL", [VPPS_FORM_SHARED] = "SHARED", [VPPS_FORM_CONTROL] = "CONTROL",
     };
+    _Static_assert(VPPS_COUNT(forms) == VPPS_FORM_CONTROL + 1, "every form has a name");
     for (uint32_t i = 0; i < VPPS_COUNT(forms); i++) fprintf(out, "#define VPPS_FORM_%s %uu\n", forms[i], i);
     fprintf(out, "#define VPPS_WORD_ACC %uu\n#define VPPS_WORD_SPLIT %uu\n#define VPPS_LENGTH_SHIFT %u\n",
             VPPS_WORD_ACC, VPPS_WORD_SPLIT, VPPS_LENGTH_SHIFT);

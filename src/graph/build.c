@@ -83,9 +83,8 @@ static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint3
     return false;
 }
 
-/* An instruction's length has 22 bits. */
 static bool check_size(vpps_graph *g, const vpps_signature *s) {
-    if ((uint64_t)s->rows * s->cols < 1u << 22) return true;
+    if ((uint64_t)s->rows * s->cols < VPPS_MANY_ELEMS) return true;
     vpps_graph_fail(g, VPPS_SHAPE, "%s: the result would be %u x %u; expected fewer than 2^22 elements",
                     vpps_ops[s->op].name, s->rows, s->cols);
     return false;
@@ -124,7 +123,8 @@ static vpps_node make(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *ar
 
 static const vpps_parameter_data *find_parameter(vpps_graph *g, const char *what, vpps_param param,
                                                  vpps_param_kind kind) {
-    static const char *const kinds[] = {"matrix", "vector", "lookup table"};
+    static const char *const kinds[] = {
+        [VPPS_MATRIX] = "matrix", [VPPS_VECTOR] = "vector", [VPPS_LOOKUP] = "lookup table"};
     if (g->status != VPPS_OK) return NULL;
     if (param >= g->model->n_params) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "%s: parameter %u; the model has %zu", what, param, g->model->n_params);
@@ -143,7 +143,7 @@ vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *d
     vpps_signature s = signature_of(VPPS_OP_INPUT);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     uint64_t n = (uint64_t)rows * cols;
-    if (!n || n >= 1u << 22 || !data) {
+    if (!n || n >= VPPS_MANY_ELEMS || !data) {
         return vpps_graph_fail(g, VPPS_ARGUMENT, "input: %u x %u%s; expected 1 to 2^22 - 1 elements and their values",
                                rows, cols, data ? "" : " without data");
     }

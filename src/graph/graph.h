@@ -39,7 +39,11 @@ typedef enum vpps_shape_rule {
     VPPS_SHAPE_WEIGHTED /* n x 1, then n equal ones -> like those */
 } vpps_shape_rule;
 
-enum { VPPS_MANY = 1 << 20, VPPS_MANY_PAIRS = 32 /* of one affine node */ };
+enum {
+    VPPS_MANY = 1 << 20,
+    VPPS_MANY_PAIRS = 32,     /* of one affine node */
+    VPPS_MANY_ELEMS = 1 << 22 /* a value has fewer: what an instruction's length can count */
+};
 
 typedef struct vpps_op_row {
     const char *name;

@@ -20,8 +20,13 @@
 #define VPPS_SPANS 64
 #define VPPS_TERMS 128
 #define VPPS_OUTPUTS 32       /* of a bundle, looked at together */
-#define VPPS_LISTS 32         /* of a bundle, at most: VPPS_MANY_PAIRS */
 #define VPPS_BUNDLE_WORDS 512 /* kept in shared memory */
+#define VPPS_CHUNK (32 * VPPS_CHUNK_STEPS) /* elements of a row that one switch over slots multiplies */
+
+static_assert(VPPS_ITEMS <= 256 && VPPS_SPANS <= 256, "a group's number and its span's are bytes");
+static_assert(VPPS_OUTPUTS <= 256 && VPPS_LISTS <= 256, "a source's number is a byte of an item");
+static_assert(VPPS_SLOT_COUNT <= 65536 && VPPS_COLUMN_SLOT_COUNT <= 65536, "a slot's number is half of an item");
+static_assert(VPPS_LISTS <= VPPS_TERMS, "the terms of one output fit");
 
 /* Consecutive pieces of one destination, with the same terms. */
 struct vpps_groups {
@@ -247,8 +252,8 @@ __device__ __forceinline__ bool vpps_more_rounds(const vpps_arguments &a) {
 
 /* ---------------------------------------------------------------- staging */
 
-#define VPPS_PAD(elems) (((elems) + 255) / 256 * 256) /* whole chunks of 8 steps */
-#define VPPS_STAGE_PIECE (VPPS_STAGE / VPPS_VECTORS / 256 * 256)
+#define VPPS_PAD(elems) (((elems) + VPPS_CHUNK - 1) / VPPS_CHUNK * VPPS_CHUNK) /* whole chunks */
+#define VPPS_STAGE_PIECE (VPPS_STAGE / VPPS_VECTORS / VPPS_CHUNK * VPPS_CHUNK)
 
 __device__ __forceinline__ unsigned vpps_source_elems(const vpps_arguments &a, unsigned source) {
     return vpps_by_columns() ? vpps_output_of(a, source)[3] : vpps_list_of(a, source)[3];
@@ -385,11 +390,11 @@ __device__ __forceinline__ bool vpps_is_elsewhere(unsigned slot) {
 
 /* Chunk c of an item, where it is staged: loads the vectors' elements that belong to this lane, then the slot's part. */
 #define VPPS_ITEM_CHUNK(c)                                                                                             \
-    if (256 * (c) >= from && 256 * (c) < from + length) {                                                              \
-        float x[VPPS_VECTORS][8];                                                                                      \
+    if (VPPS_CHUNK * (c) >= from && VPPS_CHUNK * (c) < from + length) {                                                \
+        float x[VPPS_VECTORS][VPPS_CHUNK_STEPS];                                                                       \
         _Pragma("unroll") for (int v = 0; v < VPPS_VECTORS; v++) {                                                     \
-            _Pragma("unroll") for (int j = 0; j < 8; j++) {                                                            \
-                x[v][j] = stage[v * length + 256 * (c) - from + 32 * j + lane];                                        \
+            _Pragma("unroll") for (int j = 0; j < VPPS_CHUNK_STEPS; j++) {                                             \
+                x[v][j] = stage[v * length + VPPS_CHUNK * (c) - from + 32 * j + lane];                                 \
             }                                                                                                          \
         }                                                                                                              \
         if (opcode == VPPS_I_AFFINE) {                                                                                 \
@@ -530,7 +535,7 @@ __device__ __forceinline__ void vpps_add_biases(const vpps_arguments &a) {
 
 /* ---------------------------------------------------------------- AFFINE_P: columns added up */
 
-#define VPPS_WARP_PIECE (VPPS_STAGE / VPPS_WARPS / 256 * 256) /* columns that every warp adds up at a time */
+#define VPPS_WARP_PIECE (VPPS_STAGE / VPPS_WARPS / VPPS_CHUNK * VPPS_CHUNK) /* columns that every warp adds up at a time */
 
 #define VPPS_PARTIAL_CASE(slot, word, steps, stride)                                                                   \
     case slot:                                                                                                         \
@@ -539,11 +544,11 @@ __device__ __forceinline__ void vpps_add_biases(const vpps_arguments &a) {
         }                                                                                                              \
         break;
 #define VPPS_PARTIAL_CHUNK(c)                                                                                          \
-    if (256 * (c) >= from && 256 * (c) < from + VPPS_WARP_PIECE) {                                                     \
-        float s[8], *to = sums + 256 * (c) - from + lane;                                                              \
-        _Pragma("unroll") for (int j = 0; j < 8; j++) s[j] = to[32 * j];                                               \
+    if (VPPS_CHUNK * (c) >= from && VPPS_CHUNK * (c) < from + VPPS_WARP_PIECE) {                                       \
+        float s[VPPS_CHUNK_STEPS], *to = sums + VPPS_CHUNK * (c) - from + lane;                                        \
+        _Pragma("unroll") for (int j = 0; j < VPPS_CHUNK_STEPS; j++) s[j] = to[32 * j];                                \
         switch (slot) { VPPS_SLOTS_##c(VPPS_PARTIAL_CASE) default : break; }                                           \
-        _Pragma("unroll") for (int j = 0; j < 8; j++) to[32 * j] = s[j];                                               \
+        _Pragma("unroll") for (int j = 0; j < VPPS_CHUNK_STEPS; j++) to[32 * j] = s[j];                                \
     }
 
 /* This warp's share of VPPS_WARP_PIECE columns of a list's vector: its items' rows times gradients. */

@@ -41,6 +41,10 @@
 
 enum { VPPS_WORD_ACC = 1u << 8, VPPS_WORD_SPLIT = 1u << 9, VPPS_LENGTH_SHIFT = 10, VPPS_MAX_LENGTH = (1u << 22) - 1 };
 
+_Static_assert((uint32_t)VPPS_I_COUNT <= VPPS_WORD_ACC, "opcodes lie below the flags");
+_Static_assert((uint64_t)VPPS_MAX_LENGTH << VPPS_LENGTH_SHIFT <= UINT32_MAX, "lengths lie above the flags");
+_Static_assert(VPPS_MANY_ELEMS == VPPS_MAX_LENGTH + 1, "an instruction's length counts the elements of any value");
+
 static inline uint32_t vpps_word(uint32_t opcode, uint32_t flags, uint32_t length) {
     return opcode | flags | length << VPPS_LENGTH_SHIFT;
 }
@@ -53,6 +57,7 @@ uint32_t vpps_instruction_words(const uint32_t *at, const uint32_t *end);
 #define VPPS_SCRIPT_MAGIC 0x53505056u
 #define VPPS_NO_OFFSET UINT32_MAX
 enum { VPPS_HEADER_WORDS = sizeof(vpps_script_header) / 4 };
+_Static_assert(sizeof(vpps_script_header) % 4 == 0, "a header is words");
 
 static inline const uint32_t *vpps_script_starts(const uint32_t *script) { return script + VPPS_HEADER_WORDS; }
 

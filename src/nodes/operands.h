@@ -6,6 +6,14 @@
 
 enum { MAX_CODES = 8, MAX_WORDS = 24 };
 
+/* A code for the destination and for each letter; a product's letter is three words. */
+#define OP(id, name, min, max, shape, klass, forward, operands, backward0, operands0, backward1, operands1)            \
+    _Static_assert(sizeof(operands) <= MAX_CODES && sizeof(operands0) <= MAX_CODES && sizeof(operands1) <= MAX_CODES,  \
+                   "operation " #id ": more operands than codes");
+#include "graph/ops.def"
+#undef OP
+_Static_assert(MAX_CODES + 2 <= MAX_WORDS, "words of an instruction without a list");
+
 /* How an operand's word comes from a node of the group: prepared once, used for each. */
 typedef struct vpps_operand_code {
     enum { CODE_REGULAR, CODE_VALUE, CODE_GRADIENT, CODE_IMM, CODE_PRODUCT, CODE_LIST } kind;

@@ -1,6 +1,11 @@
 /* layout.c - see layout.h. */
 #include "runtime/layout.h"
 
+#define X(id, name, n) _Static_assert((n) <= VPPS_MAX_STATES, "optimizer " name ": more states than there is room for");
+VPPS_OPTIMIZER_TABLE(X)
+#undef X
+_Static_assert(VPPS_COUNT(((vpps_plan *)NULL)->states) == VPPS_MAX_STATES, "a plan places every state");
+
 uint32_t vpps_optimizer_states(vpps_optimizer_kind kind) {
     static const uint32_t states[] = {
 #define X(id, name, n) n,
@@ -19,13 +24,13 @@ static uint32_t take(uint64_t *next, uint64_t words) {
 vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vpps_options *options, uint32_t max_vps,
                               const char *device, vpps_rows *gradients) {
     uint32_t n = (uint32_t)model->n_params;
-    uint32_t *arrays = malloc((4 * (size_t)n + 1) * sizeof *arrays);
+    const size_t words = (2 + VPPS_MAX_STATES) * (size_t)n + 1;
+    uint32_t *arrays = malloc(words * sizeof *arrays);
     if (!arrays) return vpps_fail(VPPS_MEMORY, "%s: out of memory", device);
-    memset(arrays, 0xff, (4 * (size_t)n + 1) * sizeof *arrays);
+    memset(arrays, 0xff, words * sizeof *arrays);
     plan->values = arrays;
     plan->gradients = arrays + n;
-    plan->states[0] = arrays + 2 * (size_t)n;
-    plan->states[1] = arrays + 3 * (size_t)n;
+    for (uint32_t i = 0; i < VPPS_MAX_STATES; i++) plan->states[i] = arrays + (2 + i) * (size_t)n;
     plan->n_params = n;
     uint64_t next = 0;
     plan->norms = take(&next, max_vps);
@@ -38,7 +43,7 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
         const vpps_parameter_data *data = &model->params[p];
         if (data->kind == VPPS_MATRIX) continue;
         plan->values[p] = take(&next, vpps_param_elems(data));
-        for (uint32_t i = 0; i < VPPS_MAX_STATES && i < vpps_optimizer_states(options->optimizer.kind); i++)
+        for (uint32_t i = 0; i < vpps_optimizer_states(options->optimizer.kind); i++)
             plan->states[i][p] = take(&next, vpps_param_elems(data));
     }
     plan->batch = take(&next, 0);

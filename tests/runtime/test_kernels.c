@@ -316,6 +316,22 @@ static void check_in_place(const vpps_kernels *kernels, const problem *p, bool a
     }
 }
 
+/* Whoever decodes an instruction has so many places for operands of a kind. */
+START_TEST(operands_have_places)
+    {
+        const vpps_operands o = {.n_list = 0};
+        const vpps_instruction_row *row = &vpps_instructions[_i];
+        size_t tensors = 0, scalars = 0, others = 0;
+        for (const char *letter = row->operands; *letter; letter++) {
+            tensors += *letter == 't';
+            scalars += *letter == 's';
+            others += *letter != 't' && *letter != 's' && strchr(letter + 1, *letter) != NULL;
+        }
+        ck_assert_msg(tensors <= VPPS_COUNT(o.t) && scalars <= VPPS_COUNT(o.s) && !others,
+                      "%s: no place for all operands of \"%s\"", row->name, row->operands);
+    }
+END_TEST
+
 START_TEST(instruction_matches_its_definition)
     {
         const vpps_opcode opcode = (vpps_opcode)_i;
@@ -601,6 +617,7 @@ int main(void) {
     Suite *suite = suite_create("kernels");
     TCase *tests = tcase_create("kernels");
     tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, operands_have_places, 0, VPPS_I_COUNT);
     tcase_add_loop_test(tests, instruction_matches_its_definition, 0, VPPS_I_COUNT);
     tcase_add_loop_test(tests, elementwise_takes_extreme_inputs, 0, VPPS_I_COUNT);
     tcase_add_test(tests, functions_are_accurate_to_the_last_places);

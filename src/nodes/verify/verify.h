@@ -33,6 +33,7 @@ enum {
     VPPS_CLOCK_BITS = 20,       /* an epoch is VP << 20 | clock, clock >= 1; epoch 0 is before the script */
     VPPS_MAX_VPS = 1 << 12
 };
+_Static_assert((uint64_t)VPPS_MAX_VPS << VPPS_CLOCK_BITS == UINT64_C(1) << 32, "VP and clock fill an epoch");
 
 typedef struct vpps_shadow {
     uint32_t token, count;

@@ -114,6 +114,7 @@ static vpps_status make_panels(vpps_vp *vp, const vpps_model *model, uint32_t st
                               .first_col = cols.first};
             size_t elems = ((size_t)p->n_rows * data->cols + 15) & ~(size_t)15;
             float **parts[] = {&p->values, &p->gradient, &p->states[0], &p->states[1]};
+            _Static_assert(VPPS_COUNT(parts) == 2 + VPPS_MAX_STATES, "a panel has a place for every state");
             for (uint32_t k = 0; k < 2 + states; k++, next += elems) {
                 if (pass) *parts[k] = vp->panel_memory + next;
             }

@@ -156,7 +156,7 @@ static bool list_room(vpps_vp *vp, const bundle *b, uint32_t vectors, uint32_t a
     return true;
 }
 
-enum { MAX_LISTS = 32 };
+enum { MAX_LISTS = VPPS_MANY_PAIRS };
 
 static void affine(vpps_vp *vp, uint32_t address, const bundle *b, uint32_t first, uint32_t count) {
     vpps_cpu *cpu = vp->cpu;

@@ -4,6 +4,12 @@
 
 #include <math.h>
 
+/* What the kernel's templates, which no C compiler reads, take for granted. */
+_Static_assert(sizeof(vpps_failure) <= VPPS_COUNTER_WORDS * sizeof(uint32_t),
+               "a failure takes the first counter's place");
+_Static_assert(VPPS_COUNT(((vpps_arguments *)NULL)->states) == VPPS_MAX_STATES, "an address for every state");
+_Static_assert(VPPS_COUNT(((vpps_param_entry *)NULL)->states) == VPPS_MAX_STATES, "an offset for every state");
+
 /* ---------------------------------------------------------------- launching */
 
 /* The pool grows with the batches; parameters move along. */
