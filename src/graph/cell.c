@@ -302,7 +302,8 @@ vpps_vertex vpps_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const
     size_t inputs = c->variable ? (size_t)c->n_inputs * n_children : c->n_inputs;
     uint64_t n_nodes = (uint64_t)c->n_nodes - c->n_mapped + (uint64_t)c->n_mapped * n_children;
     if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + 1 + inputs + n_indices) ||
-        !VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1)) {
+        !VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
+        !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + n_nodes)) {
         return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
     }
     if (g->n_nodes + n_nodes >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
@@ -317,6 +318,7 @@ vpps_vertex vpps_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const
     vpps_vertex v = add_vertex(g, (vpps_vertex_data){cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
     if (c->n_nodes) { /* a cell without nodes only hands on its inputs */
+        for (uint64_t i = 0; i < n_nodes; i++) g->node_record[g->n_nodes + i] = (uint32_t)g->n_records;
         g->records[g->n_records++] = (vpps_record){cell, g->n_nodes, at};
         g->n_nodes += (uint32_t)n_nodes;
     }

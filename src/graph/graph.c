@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 
 const vpps_op_row vpps_ops[VPPS_OP_COUNT] = {
 #define OP(id, name, min, max, shape, klass, ...)                                                                      \
@@ -18,7 +19,9 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
     if (!model) return vpps_fail(VPPS_ARGUMENT, "graph: no model given");
     vpps_graph *g = calloc(1, sizeof *g);
     if (!g) return vpps_fail(VPPS_MEMORY, "graph: out of memory");
+    static atomic_ullong graphs;
     g->model = model;
+    g->serial = atomic_fetch_add(&graphs, 1) + 1;
     *out = g;
     return VPPS_OK;
 }
@@ -32,9 +35,9 @@ void vpps_graph_destroy(vpps_graph *g) {
     if (!g) return;
     for (size_t i = 0; i < g->n_cells; i++) vpps_free_cell(&g->cells[i]);
     if (g->recording) vpps_free_cell(g->recording);
-    void *parts[] = {g->signatures,   g->signature_table, g->matrices,  g->records,
-                     g->record_nodes, g->words,           g->vertices,  g->data,
-                     g->cells,        g->flat.nodes,      g->flat.args, g->recording};
+    void *parts[] = {g->signatures, g->signature_table, g->matrices,   g->records, g->record_nodes,
+                     g->words,      g->vertices,        g->data,       g->cells,   g->flat.nodes,
+                     g->flat.args,  g->recording,       g->node_record};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     free(g);
 }
@@ -280,9 +283,11 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
     if (g->n_nodes >= VPPS_CELL_INPUT - 1) return vpps_graph_fail(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     if (!VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
         !VPPS_RESERVE(g->record_nodes, g->record_nodes_capacity, g->n_record_nodes + 1) ||
+        !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + 1u) ||
         !VPPS_RESERVE(g->words, g->words_capacity, g->n_words + n)) {
         return vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
     }
+    g->node_record[g->n_nodes] = (uint32_t)g->n_records;
     g->records[g->n_records++] = (vpps_record){VPPS_NODE_RECORD, g->n_nodes, (uint32_t)g->n_record_nodes};
     g->record_nodes[g->n_record_nodes++] = (vpps_flat_node){signature, (uint32_t)g->n_words, n, imm};
     if (n) memcpy(g->words + g->n_words, args, n * sizeof *args);

@@ -134,7 +134,9 @@ typedef struct vpps_vertex_data {
 
 struct vpps_graph {
     vpps_model *model;
-    vpps_status status; /* sticky */
+    uint64_t serial;       /* of all graphs of the process: what was compiled for its cells is found by it */
+    uint32_t *node_record; /* of each node, the record that it belongs to */
+    vpps_status status;    /* sticky */
     char message[VPPS_MESSAGE_BYTES];
     uint32_t n_nodes; /* expanded */
 
@@ -167,7 +169,7 @@ struct vpps_graph {
     bool flattened;
 
     size_t signatures_capacity, matrices_capacity, records_capacity, record_nodes_capacity, words_capacity,
-        vertices_capacity, data_capacity, cells_capacity;
+        vertices_capacity, data_capacity, cells_capacity, node_record_capacity;
 };
 
 /* Frees what a cell holds, not the cell itself. */

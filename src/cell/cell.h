@@ -1,0 +1,197 @@
+/* cell.h - compiled cells: what a vertex function becomes before any batch is seen.
+ *
+ *   lower.c          a recorded cell, or a single op, as values and the operations that make them
+ *   differentiate.c  the backward operations; gather and scatter, pull and push change places (Cavs, section 3.1)
+ *   simplify.c       equal values once, constants folded, what nobody reads dropped
+ *   split.c          parts (eager, main, lazy: Cavs, section 3.4), stages, what is kept, where it lies
+ *
+ * A compiled cell is the same for all devices. It knows nothing of batches: a value of a vertex lies at an offset in
+ * the vertex's record of kept values, an input is where the batch's records say.
+ */
+#ifndef VPPS_CELL_H
+#define VPPS_CELL_H
+
+#include "graph/graph.h"
+#include "isa/isa.h"
+
+#define VPPS_NONE UINT32_MAX
+
+/* What makes a value. */
+typedef enum vpps_cell_kind {
+    VPPS_VALUE_INPUT,     /* input `index`: gathered or pulled, where the record says */
+    VPPS_VALUE_LOOKUP,    /* entry of a table, as lookup `index` of the record says */
+    VPPS_VALUE_DATA,      /* data of an input op, in the script */
+    VPPS_VALUE_PARAMETER, /* vector `param`, where it lies */
+    VPPS_VALUE_GRADIENT,  /* of output `index`: the sum of what its users contributed */
+    VPPS_VALUE_RUN,       /* instruction `opcode` of isa.def (forms EW, REDUCE, ROW, MATMUL) */
+    VPPS_VALUE_PRODUCT,   /* sum of matrices times values, plus a bias or a value made before */
+    VPPS_VALUE_PRODUCT_T, /* sum of transposed matrices times values; made by rows, it is a partial sum */
+    VPPS_VALUE_SLICE,     /* rows from `first` on of its argument */
+    VPPS_VALUE_PLACE,     /* the argument as rows from `first` on, zero elsewhere: the gradient of a slice */
+    VPPS_VALUE_STACK,     /* the arguments on top of each other */
+    VPPS_VALUE_POSITIONS  /* the positions that its argument, a MAX_OF or MIN_OF, found */
+} vpps_cell_kind;
+
+/* How a stage's work is shared out inside a group of VPs. */
+typedef enum vpps_split {
+    VPPS_SPLIT_ANY,      /* while compiling: either will do */
+    VPPS_SPLIT_ROWS,     /* every VP does the rows it owns, for all vertices */
+    VPPS_SPLIT_VERTICES, /* every VP does whole vertices */
+    VPPS_SPLIT_OFF       /* of a value that no stage makes */
+} vpps_split;
+
+/* In the order in which they run. The two main parts run level by level, the others once, over all vertices of the cell
+ * in the component's strongly connected part. */
+typedef enum vpps_part {
+    VPPS_PART_EAGER, /* forward, needs no child */
+    VPPS_PART_MAIN,
+    VPPS_PART_LAZY, /* forward, no parent needs it */
+    VPPS_PART_BACK_EAGER,
+    VPPS_PART_BACK_MAIN,
+    VPPS_PART_BACK_LAZY,
+    VPPS_PARTS
+} vpps_part;
+
+/* An operand: a value, or one element of it where the instruction wants a scalar. */
+typedef struct vpps_cell_arg {
+    uint32_t value;
+    uint32_t element;  /* for s: element of the value; for list weights: 0 */
+    vpps_param matrix; /* PRODUCT, PRODUCT_T: what multiplies the value; VPPS_NO_PARAM: a value to start from */
+} vpps_cell_arg;
+
+typedef struct vpps_cell_value {
+    uint8_t kind, opcode;
+    uint8_t domain; /* 0: one for each vertex; 1: one for each member of the vertex's list */
+    bool kept;      /* lies in the record of kept values: another stage, vertex or the host's request reads it */
+    uint8_t split;  /* vpps_split */
+    uint8_t part;   /* vpps_part */
+    uint32_t rows, cols;
+    uint32_t first_arg, n_args; /* in args: for RUN in the order of the tensor operands t s v i * of its instruction */
+    uint32_t index;             /* INPUT, LOOKUP, GRADIENT; SLICE, PLACE: first row */
+    vpps_param param;           /* PARAMETER; PRODUCT: bias */
+    float f;                    /* RUN: operand f, where f_word is VPPS_NONE */
+    uint32_t u;                 /* RUN: operand u, where u_word is VPPS_NONE */
+    uint32_t f_word, u_word, e_word; /* RUN: word of the vertex's record that f, u, e is; e: plus e_add elements */
+    uint32_t e_add, e_list;          /* e: elements before it in the vertex, and for each member */
+    uint8_t op;                      /* RUN in forward: vpps_op */
+    bool average;  /* SUM over lists: f is 1 / number of operands; SCALE: 1 / (e_list * members + u) */
+    bool position; /* u is an operand's position: plus e_list * members, plus the member's own number */
+    bool again;    /* backward makes it a second time, so that it need not be kept */
+    uint32_t stage;
+    uint32_t offset; /* kept: word in the record */
+} vpps_cell_value;
+
+/* A gradient that a vertex contributes to what it read: an input, or a table's entry. */
+typedef struct vpps_cell_contribution {
+    bool lookup;
+    uint32_t index; /* of the input or lookup */
+    uint32_t value;
+    bool partial; /* one share for every VP of the group */
+    uint32_t
+        offset; /* words in the record of contributions before it, partial shares counted once; see script/blocks */
+} vpps_cell_contribution;
+
+/* A parameter's gradient, made when the vertices are done: matrix += dy x^T; a vector += dy (x VPPS_NONE). */
+typedef struct vpps_cell_outer {
+    vpps_param param;
+    uint32_t dy, x;
+} vpps_cell_outer;
+
+typedef struct vpps_cell_stage {
+    uint8_t part, split;
+    bool backward;
+    uint32_t first, n; /* in order[] */
+} vpps_cell_stage;
+
+/* What the batch's types of vertices say about a cell: the key of a compiled one beside the cell itself. */
+typedef struct vpps_cell_needs {
+    bool training;
+    uint64_t frozen;       /* hash of which of its parameters are */
+    uint64_t gradient_in;  /* bit i: input i's producer can use a gradient */
+    uint64_t gradient_out; /* bit k: output k has users that contribute */
+    uint64_t recurrent_in; /* bit i: input i comes from a cell that this one leads to */
+    uint64_t recurrent_out;
+    uint32_t group;       /* VPs of a group: one owns all rows */
+    uint32_t split_elems; /* elements of matrices from which on rows are shared out, not vertices */
+} vpps_cell_needs;
+
+enum { VPPS_CELL_MOST = 64 /* inputs, and outputs, of a compiled cell */ };
+
+/* Words of a vertex's record beside the places of what it reads. */
+typedef enum vpps_word_kind {
+    VPPS_WORD_INDEX,  /* pulled index number `value` */
+    VPPS_WORD_IMM,    /* of a vertex of one op: its own number (a factor, a class) */
+    VPPS_WORD_DROPOUT /* number of its first element under dropout */
+} vpps_word_kind;
+
+typedef struct vpps_cell_word {
+    uint8_t kind;
+    uint32_t value;
+} vpps_cell_word;
+
+typedef struct vpps_cell_lookup {
+    vpps_param table;
+    uint8_t kind; /* VPPS_WORD_INDEX, VPPS_WORD_IMM; VPPS_WORD_DROPOUT: the row is `value` always */
+    uint32_t value;
+} vpps_cell_lookup;
+
+/* An output: which of a vertex's nodes it is, counted from its first: `node` plus `mapped` for each member of its list
+ * beyond the first. */
+typedef struct vpps_cell_output {
+    uint32_t value, node, mapped;
+} vpps_cell_output;
+
+typedef struct vpps_compiled_cell {
+    char *name; /* of the cell, or of the op */
+    vpps_cell_needs needs;
+    vpps_cell_value *values;
+    uint32_t n_values;
+    vpps_cell_arg *args;
+    uint32_t n_args;
+    uint32_t n_forward; /* values before this one are forward's */
+    /* outputs: a template's nodes that others may read */
+    vpps_cell_output outputs[VPPS_CELL_MOST];
+    vpps_cell_lookup lookups[VPPS_CELL_MOST];
+    vpps_cell_word words[VPPS_CELL_MOST];
+    bool input_is_list[VPPS_CELL_MOST];
+    uint32_t n_outputs, n_inputs, n_lookups, n_words;
+    uint32_t list_inputs;                       /* inputs that are lists; all have the same members */
+    bool is_data;                               /* an input op: its one value is given with the batch */
+    uint64_t dropout_elems, dropout_list_elems; /* of a vertex, and for each of its members */
+    vpps_cell_contribution *contributions;
+    uint32_t n_contributions;
+    vpps_cell_outer *outers;
+    uint32_t n_outers;
+    vpps_cell_stage *stages;
+    uint32_t n_stages;
+    uint32_t *order;        /* values by stage */
+    uint32_t kept_words[2]; /* of a vertex, of a member */
+    bool trains;            /* it has a parameter that is trained */
+    size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
+    void *device_program; /* what the device made of it; freed by device_free */
+    void (*device_free)(void *program);
+} vpps_compiled_cell;
+
+static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
+
+/* The forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs rows, cols).
+ * `as_list`: its arguments are the members of one list. */
+vpps_status vpps_lower_cell(const vpps_graph *g, const vpps_cell_data *cell, bool training, vpps_compiled_cell **out);
+vpps_status vpps_lower_op(const vpps_graph *g, const vpps_signature *s, uint32_t n, const uint32_t *shapes,
+                          bool as_list, uint32_t imm, bool training, vpps_compiled_cell **out);
+
+/* Compiles what was lowered, in place. */
+vpps_status vpps_compile_cell(const vpps_graph *g, vpps_compiled_cell *c, const vpps_cell_needs *needs);
+void vpps_compiled_cell_free(vpps_compiled_cell *c);
+
+/* ---- between the passes */
+
+/* Appends a value; its arguments are appended after it by vpps_cell_add_arg. VPPS_NONE: out of memory. */
+uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v);
+bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix);
+vpps_status vpps_separate_eager(vpps_compiled_cell *c);
+vpps_status vpps_differentiate(const vpps_graph *g, vpps_compiled_cell *c);
+vpps_status vpps_simplify(vpps_compiled_cell *c);
+vpps_status vpps_split_cell(const vpps_graph *g, vpps_compiled_cell *c);
+
+#endif

@@ -1,0 +1,341 @@
+/* differentiate.c - the backward operations of a lowered cell, by the rows of ops.def. What a vertex reads gets a
+ * contribution, what others read of it begins with the sum of theirs: gather and scatter, pull and push have changed
+ * places (Cavs, section 3.1). Parameters' gradients are deferred: only their factors are named. */
+#include "cell/cell.h"
+
+/* A part of a value's gradient. */
+typedef struct part {
+    uint32_t of, value, next;
+    vpps_param matrix; /* the part is matrix^T value; VPPS_NO_PARAM: value itself */
+} part;
+
+typedef struct work {
+    const vpps_graph *g;
+    vpps_compiled_cell *c;
+    bool *needs;     /* forward values with a parameter that is trained, or an input with a gradient, below */
+    uint32_t *first; /* parts of each forward value's gradient, the newest first */
+    uint32_t *again; /* a second making of a forward value, or VPPS_NONE */
+    part *parts;
+    uint32_t n_parts;
+    size_t parts_capacity;
+    bool ok;
+} work;
+
+static bool trained(const work *w, vpps_param p) { return p != VPPS_NO_PARAM && !w->g->model->params[p].frozen; }
+
+static void add_part(work *w, uint32_t of, uint32_t value, vpps_param matrix) {
+    if (!w->needs[of]) return;
+    w->ok = w->ok && value != VPPS_NONE && VPPS_RESERVE(w->parts, w->parts_capacity, w->n_parts + 1u);
+    if (!w->ok) return;
+    w->parts[w->n_parts] = (part){of, value, w->first[of], matrix};
+    w->first[of] = w->n_parts++;
+}
+
+static void mark_needs(work *w) {
+    vpps_compiled_cell *c = w->c;
+    for (uint32_t v = 0; v < c->n_forward; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        bool needs = false;
+        if (x->kind == VPPS_VALUE_INPUT) needs = c->needs.gradient_in >> x->index & 1;
+        if (x->kind == VPPS_VALUE_LOOKUP) needs = trained(w, c->lookups[x->index].table);
+        if (x->kind == VPPS_VALUE_PARAMETER || x->kind == VPPS_VALUE_PRODUCT) needs = trained(w, x->param);
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            const vpps_cell_arg *a = &c->args[x->first_arg + i];
+            needs |= w->needs[a->value] || trained(w, a->matrix);
+        }
+        w->needs[v] = needs && x->kind != VPPS_VALUE_POSITIONS;
+    }
+}
+
+static vpps_cell_value like(const vpps_cell_value *shape, vpps_cell_kind kind, uint32_t opcode) {
+    return (vpps_cell_value){.kind = (uint8_t)kind,
+                             .opcode = (uint8_t)opcode,
+                             .domain = shape->domain,
+                             .rows = shape->rows,
+                             .cols = shape->cols,
+                             .param = VPPS_NO_PARAM,
+                             .f_word = VPPS_NONE,
+                             .u_word = VPPS_NONE,
+                             .e_word = VPPS_NONE};
+}
+
+static uint32_t add_value(work *w, vpps_cell_value v) {
+    const uint32_t at = w->ok ? vpps_cell_add(w->c, v) : VPPS_NONE;
+    w->ok = at != VPPS_NONE;
+    return at;
+}
+
+static void add_arg(work *w, uint32_t value, uint32_t element, vpps_param matrix) {
+    w->ok = w->ok && vpps_cell_add_arg(w->c, value, element, matrix);
+}
+
+/* ---------------------------------------------------------------- sums of parts */
+
+static uint32_t add_up(work *w, const vpps_cell_value *shape, const uint32_t *values, uint32_t n) {
+    if (n == 1) return values[0];
+    vpps_cell_value v = like(shape, VPPS_VALUE_RUN, n == 2 ? VPPS_I_ADD : VPPS_I_SUM);
+    v.f = 1;
+    const uint32_t sum = add_value(w, v);
+    for (uint32_t i = 0; i < n; i++) add_arg(w, values[i], 0, VPPS_NO_PARAM);
+    return sum;
+}
+
+/* The parts of v's gradient as values: products with transposed matrices, all in one, and the sum of the others.
+ * VPPS_NONE where there is none. */
+static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
+    vpps_compiled_cell *c = w->c;
+    const vpps_cell_value shape = c->values[v];
+    uint32_t n = 0, n_products = 0;
+    *product = *rest = VPPS_NONE;
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        if (c->outputs[k].value != v || !(c->needs.gradient_out >> k & 1)) continue;
+        vpps_cell_value seed = like(&shape, VPPS_VALUE_GRADIENT, 0);
+        seed.index = k;
+        add_part(w, v, add_value(w, seed), VPPS_NO_PARAM);
+    }
+    for (uint32_t p = w->first[v]; p != VPPS_NONE; p = w->parts[p].next) {
+        n_products += w->parts[p].matrix != VPPS_NO_PARAM;
+        n++;
+    }
+    uint32_t *values = malloc((n + 1u) * sizeof *values);
+    w->ok = w->ok && values;
+    if (w->ok && n > n_products) {
+        uint32_t at = n - n_products;
+        for (uint32_t p = w->first[v]; p != VPPS_NONE; p = w->parts[p].next) /* the oldest comes first */
+            if (w->parts[p].matrix == VPPS_NO_PARAM) values[--at] = w->parts[p].value;
+        *rest = add_up(w, &shape, values, n - n_products);
+    }
+    free(values);
+    if (!w->ok || !n_products) return;
+    *product = add_value(w, like(&shape, VPPS_VALUE_PRODUCT_T, 0));
+    for (uint32_t p = w->first[v]; p != VPPS_NONE; p = w->parts[p].next)
+        if (w->parts[p].matrix != VPPS_NO_PARAM) add_arg(w, w->parts[p].value, 0, w->parts[p].matrix);
+}
+
+static void contribute(work *w, const vpps_cell_value *to, uint32_t value) {
+    vpps_compiled_cell *c = w->c;
+    if (value == VPPS_NONE) return;
+    w->ok = w->ok && VPPS_RESERVE(c->contributions, c->contributions_capacity, c->n_contributions + 1u);
+    if (!w->ok) return;
+    c->contributions[c->n_contributions++] =
+        (vpps_cell_contribution){.lookup = to->kind == VPPS_VALUE_LOOKUP, .index = to->index, .value = value};
+}
+
+static void add_outer(work *w, vpps_param param, uint32_t dy, uint32_t x) {
+    vpps_compiled_cell *c = w->c;
+    if (!trained(w, param)) return;
+    w->ok = w->ok && VPPS_RESERVE(c->outers, c->outers_capacity, c->n_outers + 1u);
+    if (w->ok) c->outers[c->n_outers++] = (vpps_cell_outer){param, dy, x};
+}
+
+/* ---------------------------------------------------------------- operations */
+
+/* What reads y in backward: y, or a second making of it, where that costs less than keeping it: an elementwise function
+ * of values that are there anyhow. */
+static uint32_t kept_or_again(work *w, uint32_t y) {
+    vpps_compiled_cell *c = w->c;
+    const vpps_cell_value v = c->values[y];
+    if (y >= c->n_forward || v.kind != VPPS_VALUE_RUN || v.n_args != 1 || v.e_word != VPPS_NONE ||
+        vpps_instructions[v.opcode].form != VPPS_FORM_EW || strcmp(vpps_instructions[v.opcode].operands, "t") != 0) {
+        return y;
+    }
+    const vpps_cell_arg a = c->args[v.first_arg];
+    bool there = c->values[a.value].kind <= VPPS_VALUE_LOOKUP;
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        if (c->outputs[k].value == y) return y;
+        there |= c->outputs[k].value == a.value;
+    }
+    if (!there || c->values[a.value].domain != v.domain) return y;
+    if (w->again[y] == VPPS_NONE) {
+        vpps_cell_value copy = v;
+        copy.n_args = 0;
+        copy.again = true;
+        w->again[y] = add_value(w, copy);
+        add_arg(w, a.value, a.element, a.matrix);
+    }
+    return w->again[y];
+}
+
+/* The gradient of argument k of v, an instruction of form RUN with operands by the letters of its row. */
+static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32_t opcode, const char *letters) {
+    vpps_compiled_cell *c = w->c;
+    const vpps_cell_value v = c->values[y];
+    const vpps_cell_arg *args = &c->args[v.first_arg];
+    const uint32_t n_args = v.n_args, arg = args[k].value;
+    const uint32_t a = args[0].value, b = n_args > 1 ? args[1].value : VPPS_NONE;
+    vpps_cell_value dx = like(&c->values[arg], VPPS_VALUE_RUN, opcode);
+    const bool list = c->values[arg].domain && !v.domain; /* v is made of a list's members */
+    dx.domain = v.domain || list;
+    uint32_t operands[8], elements[8] = {0}, n = 0;
+    for (const char *letter = letters; *letter; letter++) {
+        switch (*letter) {
+        case 'a': operands[n++] = kept_or_again(w, a); break;
+        case 'b': operands[n++] = kept_or_again(w, b); break;
+        case 'y': operands[n++] = kept_or_again(w, y); break;
+        case 'd': operands[n++] = d; break;
+        case 'i': operands[n++] = y + 1; break; /* its positions come right behind it */
+        case 'w':
+            elements[n] = k - 1;
+            operands[n++] = a;
+            break;
+        case 'k':
+            dx.position = true;
+            for (uint32_t i = 0; i < k; i++) /* operands before it */
+                if (c->values[args[i].value].domain && !v.domain)
+                    dx.e_list++;
+                else
+                    dx.u++;
+            break;
+        case 'n':
+            dx.f = v.f;
+            dx.average = v.average;
+            for (uint32_t i = 0; i < n_args; i++) /* operands that are lists, and others */
+                if (c->values[args[i].value].domain)
+                    dx.e_list++;
+                else
+                    dx.u++;
+            break;
+        case 'f':
+        case 'p':
+            dx.f = v.f;
+            dx.f_word = v.f_word;
+            break;
+        case 'u':
+            dx.u = v.u;
+            dx.u_word = v.u_word;
+            break;
+        case 'e':
+            dx.e_word = v.e_word;
+            dx.e_add = v.e_add;
+            dx.e_list = v.e_list;
+            break;
+        default: break; /* r: from the shapes */
+        }
+    }
+    const uint32_t at = add_value(w, dx);
+    for (uint32_t i = 0; i < n; i++) add_arg(w, operands[i], elements[i], VPPS_NO_PARAM);
+    return at;
+}
+
+/* A gradient made for every member of what the vertex has once is added up. */
+static uint32_t for_domain(work *w, uint32_t dx, uint32_t arg) {
+    if (!w->ok || w->c->values[dx].domain == w->c->values[arg].domain) return dx;
+    vpps_cell_value sum = like(&w->c->values[arg], VPPS_VALUE_RUN, VPPS_I_SUM);
+    sum.f = 1;
+    const uint32_t at = add_value(w, sum);
+    add_arg(w, dx, 0, VPPS_NO_PARAM);
+    return at;
+}
+
+/* The weights of a weighted sum: element by element. */
+static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
+    vpps_compiled_cell *c = w->c;
+    const uint32_t n = c->values[y].n_args - 1, first = c->values[y].first_arg;
+    uint32_t *dots = malloc((n + 1u) * sizeof *dots);
+    w->ok = w->ok && dots;
+    vpps_cell_value scalar = like(&c->values[y], VPPS_VALUE_RUN, VPPS_I_DOT);
+    scalar.rows = scalar.cols = 1;
+    for (uint32_t i = 0; w->ok && i < n; i++) {
+        dots[i] = add_value(w, scalar);
+        add_arg(w, d, 0, VPPS_NO_PARAM);
+        add_arg(w, c->args[first + 1 + i].value, 0, VPPS_NO_PARAM);
+    }
+    const uint32_t weights = c->args[first].value;
+    vpps_cell_value stack = like(&c->values[weights], VPPS_VALUE_STACK, 0);
+    stack.domain = c->values[y].domain;
+    const uint32_t at = n == 1 && w->ok ? dots[0] : add_value(w, stack);
+    for (uint32_t i = 0; n > 1 && w->ok && i < n; i++) add_arg(w, dots[i], 0, VPPS_NO_PARAM);
+    free(dots);
+    return at;
+}
+
+static void run_parts(work *w, uint32_t y, uint32_t d) {
+    vpps_compiled_cell *c = w->c;
+    const vpps_op_instruction_row *op = &vpps_op_instructions[c->values[y].op];
+    for (uint32_t k = 0; w->ok && k < c->values[y].n_args; k++) {
+        const uint32_t arg = c->args[c->values[y].first_arg + k].value;
+        if (!w->needs[arg]) continue;
+        const uint32_t which = vpps_ops[c->values[y].op].max_args == VPPS_MANY ? 0 : k;
+        uint32_t dx;
+        if (c->values[y].op == VPPS_OP_WEIGHTED_SUM && k == 0) {
+            dx = weights_backward(w, y, d);
+        } else {
+            dx = run_backward(w, y, d, k, op->backward[which], op->backward_operands[which]);
+        }
+        add_part(w, arg, for_domain(w, dx, arg), VPPS_NO_PARAM);
+    }
+}
+
+static void product_parts(work *w, uint32_t y, uint32_t d) {
+    vpps_compiled_cell *c = w->c;
+    add_outer(w, c->values[y].param, d, VPPS_NONE);
+    for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
+        const vpps_cell_arg a = c->args[c->values[y].first_arg + i];
+        if (a.matrix != VPPS_NO_PARAM) add_outer(w, a.matrix, d, a.value);
+        add_part(w, a.value, d, a.matrix);
+    }
+}
+
+static void slice_parts(work *w, uint32_t y, uint32_t d) {
+    vpps_compiled_cell *c = w->c;
+    const bool slice = c->values[y].kind == VPPS_VALUE_SLICE;
+    uint32_t row = slice ? c->values[y].index : 0;
+    for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
+        const uint32_t arg = c->args[c->values[y].first_arg + i].value;
+        vpps_cell_value v = like(&c->values[arg], slice ? VPPS_VALUE_PLACE : VPPS_VALUE_SLICE, 0);
+        v.index = row;
+        v.domain = c->values[y].domain;
+        row += c->values[arg].rows;
+        if (!w->needs[arg]) continue;
+        const uint32_t dx = add_value(w, v);
+        add_arg(w, d, 0, VPPS_NO_PARAM);
+        add_part(w, arg, for_domain(w, dx, arg), VPPS_NO_PARAM);
+    }
+}
+
+static void backward_of(work *w, uint32_t v) {
+    vpps_compiled_cell *c = w->c;
+    const vpps_cell_value value = c->values[v];
+    uint32_t product, rest;
+    collect(w, v, &product, &rest);
+    if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
+    if (value.kind <= VPPS_VALUE_LOOKUP && c->needs.group > 1) { /* shares of rows are added by who takes them */
+        contribute(w, &value, product);
+        contribute(w, &value, rest);
+        return;
+    }
+    const uint32_t both[] = {product, rest};
+    uint32_t d = product == VPPS_NONE ? rest : product;
+    if (product != VPPS_NONE && rest != VPPS_NONE) d = add_up(w, &value, both, 2);
+    switch (value.kind) {
+    case VPPS_VALUE_INPUT:
+    case VPPS_VALUE_LOOKUP: contribute(w, &value, d); break;
+    case VPPS_VALUE_PARAMETER: add_outer(w, value.param, d, VPPS_NONE); break;
+    case VPPS_VALUE_RUN: run_parts(w, v, d); break;
+    case VPPS_VALUE_PRODUCT: product_parts(w, v, d); break;
+    case VPPS_VALUE_SLICE:
+    case VPPS_VALUE_STACK: slice_parts(w, v, d); break;
+    default: break;
+    }
+}
+
+vpps_status vpps_differentiate(const vpps_graph *g, vpps_compiled_cell *c) {
+    work w = {.g = g, .c = c, .ok = true};
+    const size_t n = c->n_forward + 1u;
+    w.needs = calloc(n, sizeof *w.needs);
+    w.first = malloc(n * sizeof *w.first);
+    w.again = malloc(n * sizeof *w.again);
+    w.ok = w.needs && w.first && w.again;
+    if (w.ok) {
+        memset(w.first, 0xff, n * sizeof *w.first);
+        memset(w.again, 0xff, n * sizeof *w.again);
+        mark_needs(&w);
+        for (uint32_t v = c->n_forward; w.ok && v-- > 0;)
+            if (w.needs[v]) backward_of(&w, v);
+    }
+    free(w.needs);
+    free(w.first);
+    free(w.again);
+    free(w.parts);
+    return w.ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
+}

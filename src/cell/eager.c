@@ -1,0 +1,62 @@
+/* eager.c - products with what needs no child are separated from the others, so that they are made for all vertices at
+ * once before the recurrence (Cavs, section 3.4; W x of a whole sequence is one product). */
+#include "cell/cell.h"
+
+/* Forward values that need a child of the recurrence. */
+static void mark_recurrent(const vpps_compiled_cell *c, uint8_t *recurrent) {
+    for (uint32_t v = 0; v < c->n_forward; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        recurrent[v] = x->kind == VPPS_VALUE_INPUT && (c->needs.recurrent_in >> x->index & 1);
+        for (uint32_t i = 0; i < x->n_args; i++) recurrent[v] |= recurrent[c->args[x->first_arg + i].value];
+    }
+}
+
+vpps_status vpps_separate_eager(vpps_compiled_cell *c) {
+    if (!c->needs.recurrent_in) return VPPS_OK;
+    vpps_compiled_cell to = {0};
+    const size_t n = c->n_values + 1u;
+    uint8_t *recurrent = malloc(n);
+    uint32_t *map = malloc(n * sizeof *map);
+    bool ok = recurrent && map;
+    if (ok) mark_recurrent(c, recurrent);
+    for (uint32_t v = 0; ok && v < c->n_values; v++) {
+        vpps_cell_value x = c->values[v];
+        const vpps_cell_arg *args = &c->args[x.first_arg];
+        const uint32_t n_args = x.n_args;
+        uint32_t n_eager = 0, before = VPPS_NONE;
+        for (uint32_t i = 0; i < n_args && x.kind == VPPS_VALUE_PRODUCT && recurrent[v]; i++)
+            n_eager += !recurrent[args[i].value];
+        x.n_args = 0;
+        if (n_eager) {
+            before = vpps_cell_add(&to, x);
+            ok = before != VPPS_NONE;
+            for (uint32_t i = 0; ok && i < n_args; i++)
+                if (!recurrent[args[i].value])
+                    ok = vpps_cell_add_arg(&to, map[args[i].value], args[i].element, args[i].matrix);
+            x.param = VPPS_NO_PARAM;
+        }
+        map[v] = ok ? vpps_cell_add(&to, x) : VPPS_NONE;
+        ok = map[v] != VPPS_NONE;
+        if (ok && n_eager) ok = vpps_cell_add_arg(&to, before, 0, VPPS_NO_PARAM);
+        for (uint32_t i = 0; ok && i < n_args; i++)
+            if (!n_eager || recurrent[args[i].value])
+                ok = vpps_cell_add_arg(&to, map[args[i].value], args[i].element, args[i].matrix);
+    }
+    if (ok) {
+        free(c->values);
+        free(c->args);
+        c->values = to.values;
+        c->args = to.args;
+        c->n_forward = c->n_values = to.n_values;
+        c->n_args = to.n_args;
+        c->values_capacity = to.values_capacity;
+        c->args_capacity = to.args_capacity;
+        for (uint32_t k = 0; k < c->n_outputs; k++) c->outputs[k].value = map[c->outputs[k].value];
+    } else {
+        free(to.values);
+        free(to.args);
+    }
+    free(recurrent);
+    free(map);
+    return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
+}

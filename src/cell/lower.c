@@ -1,0 +1,301 @@
+/* lower.c - a recorded cell, or a single op, as forward values. See cell.h. */
+#include "cell/cell.h"
+
+uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v) {
+    if (!VPPS_RESERVE(c->values, c->values_capacity, c->n_values + 1u)) return VPPS_NONE;
+    v.first_arg = c->n_args;
+    c->values[c->n_values] = v;
+    return c->n_values++;
+}
+
+bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix) {
+    if (!VPPS_RESERVE(c->args, c->args_capacity, c->n_args + 1u)) return false;
+    c->args[c->n_args++] = (vpps_cell_arg){value, element, matrix};
+    c->values[c->n_values - 1].n_args++;
+    return true;
+}
+
+void vpps_compiled_cell_free(vpps_compiled_cell *c) {
+    if (!c) return;
+    if (c->device_free) c->device_free(c->device_program);
+    void *parts[] = {c->name, c->values, c->args, c->contributions, c->outers, c->stages, c->order, c};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+}
+
+/* ---------------------------------------------------------------- one op */
+
+/* The op to lower: what it is applied to, and where its own number comes from. */
+typedef struct lowering {
+    const vpps_graph *g;
+    vpps_compiled_cell *c;
+    const vpps_signature *s;
+    const uint32_t *args; /* values; lists count once */
+    uint32_t n_args;
+    bool mapped, training;
+    uint32_t imm;
+    enum {
+        IMM_STATIC,
+        IMM_PULLED,
+        IMM_OWN
+    } imm_kind; /* a constant; pulled index number imm; the vertex's own number */
+} lowering;
+
+static const vpps_cell_value blank = {
+    .f_word = VPPS_NONE, .u_word = VPPS_NONE, .e_word = VPPS_NONE, .param = VPPS_NO_PARAM};
+
+static vpps_cell_value value_of(const lowering *l, vpps_cell_kind kind, uint32_t opcode) {
+    vpps_cell_value v = blank;
+    v.kind = (uint8_t)kind;
+    v.opcode = (uint8_t)opcode;
+    v.domain = l->mapped;
+    v.rows = l->s->rows;
+    v.cols = l->s->cols;
+    return v;
+}
+
+static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t value) {
+    for (uint32_t i = 0; i < c->n_words; i++)
+        if (c->words[i].kind == kind && c->words[i].value == value) return i;
+    if (c->n_words == VPPS_CELL_MOST) return VPPS_NONE;
+    c->words[c->n_words] = (vpps_cell_word){(uint8_t)kind, value};
+    return c->n_words++;
+}
+
+static float bits_float(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* Products of members with what belongs to the vertex alone are made once for the vertex, and added. */
+static uint32_t lower_affine(const lowering *l) {
+    const vpps_param *matrices = l->g->matrices + l->s->first_matrix;
+    uint32_t n_shared = 0, shared = VPPS_NONE;
+    for (uint32_t i = 0; i < l->n_args; i++) n_shared += l->mapped && !l->c->values[l->args[i]].domain;
+    if (n_shared) {
+        vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT, 0);
+        v.domain = 0;
+        v.param = l->s->param;
+        shared = vpps_cell_add(l->c, v);
+        if (shared == VPPS_NONE) return shared;
+        for (uint32_t i = 0; i < l->n_args; i++)
+            if (!l->c->values[l->args[i]].domain && !vpps_cell_add_arg(l->c, l->args[i], 0, matrices[i]))
+                return VPPS_NONE;
+    }
+    vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT, 0);
+    v.param = n_shared ? VPPS_NO_PARAM : l->s->param;
+    const uint32_t product = vpps_cell_add(l->c, v);
+    if (product == VPPS_NONE) return product;
+    for (uint32_t i = 0; i < l->n_args; i++)
+        if ((!n_shared || l->c->values[l->args[i]].domain) && !vpps_cell_add_arg(l->c, l->args[i], 0, matrices[i]))
+            return VPPS_NONE;
+    if (!n_shared) return product;
+    vpps_cell_value add = value_of(l, VPPS_VALUE_RUN, VPPS_I_ADD);
+    add.op = VPPS_OP_ADD;
+    const uint32_t sum = vpps_cell_add(l->c, add);
+    if (sum == VPPS_NONE || !vpps_cell_add_arg(l->c, product, 0, VPPS_NO_PARAM) ||
+        !vpps_cell_add_arg(l->c, shared, 0, VPPS_NO_PARAM)) {
+        return VPPS_NONE;
+    }
+    return sum;
+}
+
+/* An op that is one instruction: operands by the letters of its row in ops.def. */
+static uint32_t lower_run(const lowering *l) {
+    vpps_compiled_cell *c = l->c;
+    const vpps_op_instruction_row *op = &vpps_op_instructions[l->s->op];
+    vpps_cell_value v = value_of(l, VPPS_VALUE_RUN, op->forward);
+    v.op = l->s->op;
+    for (const char *letter = op->forward_operands; *letter; letter++) {
+        switch (*letter) {
+        case 'f':
+            if (l->imm_kind == IMM_OWN) {
+                v.f_word = word_of(c, VPPS_WORD_IMM, 0);
+            } else {
+                v.f = bits_float(l->imm);
+            }
+            break;
+        case 'p': v.f = l->s->op == VPPS_OP_DROPOUT && !l->training ? 0 : l->s->p; break;
+        case 'o': v.f = 1; break;
+        case 'n':
+            v.f = 1.0f / (float)l->n_args;
+            for (uint32_t i = 0; i < l->n_args; i++) v.average |= c->values[l->args[i]].domain;
+            break;
+        case 'u':
+            v.u = l->imm;
+            if (l->imm_kind == IMM_PULLED) v.u_word = word_of(c, VPPS_WORD_INDEX, l->imm);
+            if (l->imm_kind == IMM_OWN) v.u_word = word_of(c, VPPS_WORD_IMM, 0);
+            break;
+        case 'e':
+            v.e_word = word_of(c, VPPS_WORD_DROPOUT, 0);
+            v.e_add = (uint32_t)c->dropout_elems;
+            v.e_list = (uint32_t)c->dropout_list_elems;
+            if (l->mapped) {
+                c->dropout_list_elems += vpps_words(l->s);
+            } else {
+                c->dropout_elems += vpps_words(l->s);
+            }
+            break;
+        default: break;
+        }
+    }
+    const uint32_t y = vpps_cell_add(c, v);
+    if (y == VPPS_NONE) return y;
+    for (const char *letter = op->forward_operands; *letter; letter++) {
+        bool ok = true;
+        if (*letter == 'a' || *letter == 'v') ok = vpps_cell_add_arg(c, l->args[0], 0, VPPS_NO_PARAM);
+        if (*letter == 'b') ok = vpps_cell_add_arg(c, l->args[1], 0, VPPS_NO_PARAM);
+        for (uint32_t i = l->s->op == VPPS_OP_WEIGHTED_SUM; ok && *letter == '*' && i < l->n_args; i++)
+            ok = vpps_cell_add_arg(c, l->args[i], 0, VPPS_NO_PARAM);
+        if (!ok) return VPPS_NONE;
+    }
+    if (!strchr(op->forward_operands, 'i')) return y;
+    const uint32_t positions = vpps_cell_add(c, value_of(l, VPPS_VALUE_POSITIONS, 0));
+    return positions == VPPS_NONE || !vpps_cell_add_arg(c, y, 0, VPPS_NO_PARAM) ? VPPS_NONE : y;
+}
+
+static uint32_t lower_parts(const lowering *l) {
+    vpps_cell_value v = value_of(l, l->s->op == VPPS_OP_SLICE ? VPPS_VALUE_SLICE : VPPS_VALUE_STACK, 0);
+    v.index = l->imm;
+    const uint32_t y = vpps_cell_add(l->c, v);
+    for (uint32_t i = 0; y != VPPS_NONE && i < l->n_args; i++)
+        if (!vpps_cell_add_arg(l->c, l->args[i], 0, VPPS_NO_PARAM)) return VPPS_NONE;
+    return y;
+}
+
+static uint32_t lower_source(const lowering *l) {
+    vpps_compiled_cell *c = l->c;
+    vpps_cell_value v = value_of(l, VPPS_VALUE_PARAMETER, 0);
+    v.param = l->s->param;
+    if (l->s->op == VPPS_OP_LOOKUP) {
+        static const uint8_t kinds[] = {
+            [IMM_STATIC] = VPPS_WORD_DROPOUT, [IMM_PULLED] = VPPS_WORD_INDEX, [IMM_OWN] = VPPS_WORD_IMM};
+        if (c->n_lookups == VPPS_CELL_MOST) return VPPS_NONE;
+        v.kind = VPPS_VALUE_LOOKUP;
+        v.param = VPPS_NO_PARAM;
+        v.index = c->n_lookups;
+        c->lookups[c->n_lookups++] = (vpps_cell_lookup){l->s->param, kinds[l->imm_kind], l->imm};
+    } else if (l->s->op == VPPS_OP_INPUT) {
+        v.kind = VPPS_VALUE_DATA;
+        c->is_data = true;
+    }
+    return vpps_cell_add(c, v);
+}
+
+static uint32_t lower(const lowering *l) {
+    switch (vpps_ops[l->s->op].klass) {
+    case VPPS_CLASS_SOURCE: return lower_source(l);
+    case VPPS_CLASS_AFFINE: return lower_affine(l);
+    case VPPS_CLASS_PARTS: return lower_parts(l);
+    default: return lower_run(l);
+    }
+}
+
+/* ---------------------------------------------------------------- whole cells */
+
+static vpps_status begin(vpps_compiled_cell **out, const char *name) {
+    vpps_compiled_cell *c = calloc(1, sizeof *c);
+    *out = c;
+    if (c) c->name = strdup(name);
+    return c && c->name ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", name);
+}
+
+static vpps_status give_up(vpps_compiled_cell **out, vpps_status status, const char *what) {
+    char name[64];
+    snprintf(name, sizeof name, "%s", *out ? (*out)->name : "");
+    vpps_compiled_cell_free(*out);
+    *out = NULL;
+    return vpps_fail(status, "cell %s: %s", name, what);
+}
+
+static bool add_input(vpps_compiled_cell *c, uint32_t rows, uint32_t cols, bool list) {
+    vpps_cell_value v = blank;
+    v.kind = VPPS_VALUE_INPUT;
+    v.index = c->n_inputs;
+    v.domain = list;
+    v.rows = rows;
+    v.cols = cols;
+    c->input_is_list[c->n_inputs++] = list;
+    c->list_inputs += list;
+    return vpps_cell_add(c, v) != VPPS_NONE;
+}
+
+vpps_status vpps_lower_cell(const vpps_graph *g, const vpps_cell_data *cell, bool training, vpps_compiled_cell **out) {
+    vpps_status status = begin(out, cell->name);
+    if (status != VPPS_OK) return status;
+    vpps_compiled_cell *c = *out;
+    if (cell->n_inputs > VPPS_CELL_MOST) { return give_up(out, VPPS_ARGUMENT, "more than 64 inputs"); }
+    uint32_t *of_node = malloc(((size_t)cell->n_nodes + 1) * sizeof *of_node);
+    uint32_t *args = malloc(((size_t)cell->n_args + 1) * sizeof *args);
+    bool ok = of_node && args;
+    for (uint32_t i = 0; ok && i < cell->n_inputs; i++) {
+        const vpps_cell_input *in = &cell->inputs[i];
+        ok = add_input(c, in->rows, in->cols, !in->pulled && in->child == VPPS_ALL_CHILDREN);
+    }
+    for (uint32_t t = 0; ok && t < cell->n_nodes; t++) {
+        const vpps_flat_node *node = &cell->nodes[t];
+        lowering l = {.g = g,
+                      .c = c,
+                      .s = &g->signatures[node->signature],
+                      .args = args,
+                      .n_args = node->n_args,
+                      .mapped = cell->mapped[t],
+                      .training = training,
+                      .imm = node->imm,
+                      .imm_kind = cell->imm_pulled[t] ? IMM_PULLED : IMM_STATIC};
+        for (uint32_t i = 0; i < node->n_args; i++) { /* inputs are the first values, in order */
+            const uint32_t a = cell->args[node->args + i];
+            args[i] = a & VPPS_CELL_INPUT ? a & ~VPPS_CELL_INPUT : of_node[a];
+        }
+        of_node[t] = lower(&l);
+        ok = of_node[t] != VPPS_NONE;
+    }
+    for (uint32_t k = 0; ok && k < cell->n_scattered + cell->n_pushed; k++) {
+        const uint32_t t = k < cell->n_scattered ? cell->scattered[k] : cell->pushed[k - cell->n_scattered];
+        if (t & VPPS_CELL_INPUT) continue; /* whoever reads it reads what the input reads */
+        bool known = false;
+        for (uint32_t i = 0; i < c->n_outputs; i++) known |= c->outputs[i].value == of_node[t];
+        if (known) continue;
+        if (c->n_outputs == VPPS_CELL_MOST) {
+            free(of_node);
+            free(args);
+            return give_up(out, VPPS_ARGUMENT, "more than 64 outputs");
+        }
+        vpps_cell_output o = {.value = of_node[t], .node = t};
+        for (uint32_t i = 0; i < t; i++) o.mapped += cell->mapped[i];
+        c->outputs[c->n_outputs++] = o;
+    }
+    free(of_node);
+    free(args);
+    c->n_forward = c->n_values;
+    if (!ok) return give_up(out, VPPS_MEMORY, "out of memory, or more than 64 lookups or indices");
+    return VPPS_OK;
+}
+
+vpps_status vpps_lower_op(const vpps_graph *g, const vpps_signature *s, uint32_t n, const uint32_t *shapes,
+                          bool as_list, uint32_t imm, bool training, vpps_compiled_cell **out) {
+    vpps_status status = begin(out, vpps_ops[s->op].name);
+    if (status != VPPS_OK) return status;
+    vpps_compiled_cell *c = *out;
+    bool ok = true;
+    const uint32_t n_args = as_list && n ? 1 : n;
+    if (n_args > VPPS_CELL_MOST) return give_up(out, VPPS_ARGUMENT, "more than 64 arguments; apply it in steps");
+    uint32_t args[VPPS_CELL_MOST];
+    for (uint32_t i = 0; ok && i < n_args; i++) {
+        ok = add_input(c, shapes[2 * i], shapes[2 * i + 1], as_list);
+        args[i] = i;
+    }
+    lowering l = {.g = g,
+                  .c = c,
+                  .s = s,
+                  .args = args,
+                  .n_args = n_args,
+                  .training = training,
+                  .imm = imm,
+                  .imm_kind = s->op == VPPS_OP_SLICE ? IMM_STATIC : IMM_OWN};
+    const uint32_t y = ok ? lower(&l) : VPPS_NONE;
+    if (y == VPPS_NONE) return give_up(out, VPPS_MEMORY, "out of memory");
+    c->outputs[c->n_outputs++] = (vpps_cell_output){.value = y};
+    c->n_forward = c->n_values;
+    return VPPS_OK;
+}

@@ -1,0 +1,350 @@
+/* split.c - where and when a cell's values are made: parts (Cavs, section 3.4), stages, what is kept and where.
+ *
+ * A stage is what a VP does without a result that another VP makes meanwhile. Where rows are shared out, a product wants
+ * whole vectors, of which the VP has made its rows only: it begins a stage, and a product with a transposed matrix,
+ * which leaves a share for every VP to add up, ends one. Where vertices are shared out a part is one stage.
+ */
+#include "cell/cell.h"
+
+typedef struct work {
+    const vpps_graph *g;
+    vpps_compiled_cell *c;
+    uint8_t *recurrent; /* depends on a child of the recurrence (backward: on a gradient that comes through it) */
+    uint8_t *leads;     /* leads to one */
+    uint32_t *last;     /* kept values: last stage that reads them */
+} work;
+
+static bool made(const vpps_cell_value *v) { return v->kind > VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER; }
+
+static bool backward(const vpps_compiled_cell *c, uint32_t v) { return v >= c->n_forward; }
+
+/* ---------------------------------------------------------------- parts */
+
+static void mark_recurrence(work *w) {
+    vpps_compiled_cell *c = w->c;
+    const vpps_cell_needs *needs = &c->needs;
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        bool r = (x->kind == VPPS_VALUE_INPUT && (needs->recurrent_in >> x->index & 1)) ||
+                 (x->kind == VPPS_VALUE_GRADIENT && (needs->recurrent_out >> x->index & 1));
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            const uint32_t a = c->args[x->first_arg + i].value;
+            if (backward(c, v) == backward(c, a)) r |= w->recurrent[a];
+        }
+        w->recurrent[v] = r;
+    }
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (needs->recurrent_out >> k & 1) w->leads[c->outputs[k].value] = 1;
+    for (uint32_t i = 0; i < c->n_contributions; i++) {
+        const vpps_cell_contribution *to = &c->contributions[i];
+        if (!to->lookup && (needs->recurrent_in >> to->index & 1)) w->leads[to->value] = 1;
+    }
+    for (uint32_t v = c->n_values; v-- > 0;) {
+        const vpps_cell_value *x = &c->values[v];
+        if (!w->leads[v]) continue;
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            const uint32_t a = c->args[x->first_arg + i].value;
+            if (backward(c, v) == backward(c, a)) w->leads[a] = 1;
+        }
+    }
+}
+
+/* Eager are products and what they are made of; elementwise work that needs no child stays with what reads it. */
+static void choose_parts(work *w) {
+    vpps_compiled_cell *c = w->c;
+    const bool recurrent = c->needs.recurrent_in != 0;
+    mark_recurrence(w);
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        vpps_cell_value *x = &c->values[v];
+        vpps_part part = VPPS_PART_MAIN;
+        if (recurrent) {
+            if (!w->leads[v])
+                part = VPPS_PART_LAZY;
+            else if (!w->recurrent[v] && x->kind == VPPS_VALUE_PRODUCT)
+                part = VPPS_PART_EAGER;
+            if (backward(c, v) && w->leads[v] && !w->recurrent[v]) part = VPPS_PART_EAGER;
+        }
+        x->part = (uint8_t)(part + (backward(c, v) ? VPPS_PART_BACK_EAGER : 0));
+    }
+    for (uint32_t v = c->n_values; v-- > 0;) {
+        const vpps_cell_value *x = &c->values[v];
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
+            const bool same = (a->part < VPPS_PART_BACK_EAGER) == (x->part < VPPS_PART_BACK_EAGER);
+            if (same && a->part > x->part) a->part = x->part;
+        }
+    }
+    for (uint32_t v = 1; v < c->n_values; v++) /* what found positions stores them */
+        if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].part = c->values[v - 1].part;
+}
+
+/* ---------------------------------------------------------------- rows or vertices */
+
+static uint64_t matrix_elems(const work *w) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < w->c->n_args; i++) {
+        const vpps_param p = w->c->args[i].matrix;
+        if (p != VPPS_NO_PARAM) n += vpps_param_elems(&w->g->model->params[p]);
+    }
+    return n;
+}
+
+static bool rows_enough(const work *w, uint32_t rows) { return rows >= 16 * w->c->needs.group; }
+
+static vpps_split product_split(const work *w, const vpps_cell_value *x) {
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const vpps_param p = w->c->args[x->first_arg + i].matrix;
+        if (p == VPPS_NO_PARAM) continue;
+        if (!rows_enough(w, w->g->model->params[p].rows)) return VPPS_SPLIT_VERTICES;
+    }
+    return VPPS_SPLIT_ROWS;
+}
+
+/* An elementwise instruction whose operands are rows alike, or scalars. */
+static bool by_rows(const work *w, const vpps_cell_value *x) {
+    const char *types = vpps_instructions[x->opcode].operands;
+    if (vpps_instructions[x->opcode].form != VPPS_FORM_EW || !rows_enough(w, x->rows) || strchr(types, 'v'))
+        return false;
+    for (uint32_t i = 0; types[i] && i < x->n_args; i++)
+        if (types[i] == 's' && w->c->values[w->c->args[x->first_arg + i].value].rows > 1) return false;
+    return true;
+}
+
+static vpps_split wanted_split(const work *w, const vpps_cell_value *x) {
+    switch (x->kind) {
+    case VPPS_VALUE_PRODUCT:
+    case VPPS_VALUE_PRODUCT_T: return product_split(w, x);
+    case VPPS_VALUE_GRADIENT:
+    case VPPS_VALUE_POSITIONS: return rows_enough(w, x->rows) ? VPPS_SPLIT_ANY : VPPS_SPLIT_VERTICES;
+    case VPPS_VALUE_RUN: return by_rows(w, x) ? VPPS_SPLIT_ANY : VPPS_SPLIT_VERTICES;
+    default: return VPPS_SPLIT_VERTICES;
+    }
+}
+
+static void choose_splits(work *w) {
+    vpps_compiled_cell *c = w->c;
+    bool rows = c->needs.group > 1 && matrix_elems(w) >= c->needs.split_elems;
+    for (uint32_t v = 0; v < c->n_values; v++) rows = rows && c->values[v].cols == 1;
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        vpps_cell_value *x = &c->values[v];
+        x->split = (uint8_t)(!made(x) ? VPPS_SPLIT_OFF : rows ? wanted_split(w, x) : VPPS_SPLIT_VERTICES);
+        if (x->split != VPPS_SPLIT_ANY) continue;
+        for (uint32_t i = 0; i < x->n_args; i++) { /* as what it reads was made last */
+            const vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
+            if (a->part == x->part &&
+                (a->split == VPPS_SPLIT_ROWS || (a->split == VPPS_SPLIT_VERTICES && x->split == VPPS_SPLIT_ANY)))
+                x->split = a->split;
+        }
+    }
+    for (uint32_t v = c->n_values; v-- > 0;) { /* or as what reads it */
+        const vpps_cell_value *x = &c->values[v];
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
+            if (a->split == VPPS_SPLIT_ANY && a->part == x->part && x->split != VPPS_SPLIT_ANY) a->split = x->split;
+        }
+    }
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        if (c->values[v].split == VPPS_SPLIT_ANY)
+            c->values[v].split = (uint8_t)(rows ? VPPS_SPLIT_ROWS : VPPS_SPLIT_VERTICES);
+        if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].split = c->values[v - 1].split;
+    }
+}
+
+/* ---------------------------------------------------------------- stages */
+
+/* Does x read argument i whole, though it makes rows? */
+static bool reads_whole(const vpps_cell_value *x, const vpps_cell_arg *a, uint32_t i) {
+    if (x->kind == VPPS_VALUE_PRODUCT) return a->matrix != VPPS_NO_PARAM;
+    if (x->kind != VPPS_VALUE_RUN) return false;
+    const char *types = vpps_instructions[x->opcode].operands;
+    uint32_t at = 0;
+    for (; *types; types++) {
+        if (*types == '*') return false; /* and so are all that follow */
+        if (strchr("tsv", *types) && at++ == i) return *types != 't';
+    }
+    return false;
+}
+
+static void number_stages(work *w) {
+    vpps_compiled_cell *c = w->c;
+    enum { MOST = 32 };
+    uint8_t split_of[VPPS_PARTS][MOST] = {{0}};
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        vpps_cell_value *x = &c->values[v];
+        x->stage = VPPS_NONE;
+        if (x->split == VPPS_SPLIT_OFF) continue;
+        uint32_t stage = 0;
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            const vpps_cell_arg *arg = &c->args[x->first_arg + i];
+            const vpps_cell_value *a = &c->values[arg->value];
+            if (a->split == VPPS_SPLIT_OFF || a->part != x->part) continue;
+            bool later = a->split != x->split;
+            if (x->split == VPPS_SPLIT_ROWS) later |= a->kind == VPPS_VALUE_PRODUCT_T || reads_whole(x, arg, i);
+            stage = vpps_max_u32(stage, a->stage + later);
+        }
+        while (stage < MOST - 1 && split_of[x->part][stage] && split_of[x->part][stage] != x->split) stage++;
+        split_of[x->part][stage] = x->split;
+        if (x->kind == VPPS_VALUE_POSITIONS) stage = c->values[v - 1].stage;
+        x->stage = stage;
+    }
+}
+
+/* Stages in the order of their running; values get the index of theirs. */
+static bool list_stages(work *w) {
+    vpps_compiled_cell *c = w->c;
+    if (!VPPS_RESERVE(c->order, c->order_capacity, c->n_values + 1u)) return false;
+    uint32_t at = 0;
+    c->n_stages = 0;
+    for (uint32_t part = 0; part < VPPS_PARTS; part++) {
+        uint32_t most = 0;
+        for (uint32_t v = 0; v < c->n_values; v++)
+            if (c->values[v].part == part && c->values[v].stage != VPPS_NONE)
+                most = vpps_max_u32(most, (c->values[v].stage & 0xffffu) + 1);
+        for (uint32_t s = 0; s < most; s++) {
+            vpps_cell_stage stage = {.part = (uint8_t)part, .backward = part >= VPPS_PART_BACK_EAGER, .first = at};
+            for (uint32_t v = 0; v < c->n_values; v++) {
+                if (c->values[v].part != part || c->values[v].stage != s) continue;
+                stage.split = c->values[v].split;
+                c->order[at++] = v;
+            }
+            stage.n = at - stage.first;
+            if (!stage.n) continue;
+            if (!VPPS_RESERVE(c->stages, c->stages_capacity, c->n_stages + 1u)) return false;
+            for (uint32_t i = 0; i < stage.n; i++) c->values[c->order[stage.first + i]].stage = 0x10000u | c->n_stages;
+            c->stages[c->n_stages++] = stage;
+        }
+    }
+    for (uint32_t v = 0; v < c->n_values; v++)
+        if (c->values[v].stage != VPPS_NONE) c->values[v].stage &= 0xffffu;
+    return true;
+}
+
+/* ---------------------------------------------------------------- what is kept, and where */
+
+static void keep(work *w, uint32_t v, uint32_t last) {
+    vpps_cell_value *x = &w->c->values[v];
+    if (!made(x)) return;
+    w->last[v] = x->kept ? vpps_max_u32(w->last[v], last) : last;
+    x->kept = true;
+}
+
+static void choose_kept(work *w) {
+    vpps_compiled_cell *c = w->c;
+    enum { FOREVER = UINT32_MAX };
+    for (uint32_t k = 0; k < c->n_outputs; k++) keep(w, c->outputs[k].value, FOREVER);
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        keep(w, c->outers[i].dy, FOREVER);
+        if (c->outers[i].x != VPPS_NONE) keep(w, c->outers[i].x, FOREVER);
+    }
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            const uint32_t a = c->args[x->first_arg + i].value;
+            if (c->values[a].stage != VPPS_NONE && c->values[a].stage != x->stage) keep(w, a, x->stage);
+        }
+    }
+    for (uint32_t i = 0; i < c->n_contributions; i++) {
+        vpps_cell_contribution *to = &c->contributions[i];
+        const vpps_cell_value *x = &c->values[to->value];
+        to->partial = x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS;
+    }
+}
+
+static uint32_t aligned(uint32_t words) { return words < 16 ? words : (words + 15) & ~15u; }
+
+static uint32_t place_words(const vpps_compiled_cell *c, const vpps_cell_value *x) {
+    const bool shares = x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS;
+    return aligned(vpps_value_words(x)) * (shares ? c->needs.group : 1);
+}
+
+/* First place in order of the stage where v is read there. */
+static uint32_t first_read(const vpps_compiled_cell *c, uint32_t v, uint32_t stage) {
+    const vpps_cell_stage *s = &c->stages[stage];
+    for (uint32_t i = 0; i < s->n; i++) {
+        const vpps_cell_value *x = &c->values[c->order[s->first + i]];
+        for (uint32_t k = 0; k < x->n_args; k++)
+            if (c->args[x->first_arg + k].value == v) return i;
+    }
+    return s->n;
+}
+
+static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
+    const vpps_cell_stage *s = &c->stages[c->values[v].stage];
+    uint32_t i = 0;
+    while (c->order[s->first + i] != v) i++;
+    return i;
+}
+
+/* May v, made later, lie where u lies? u must have been read for the last time: in an earlier stage, or in v's own by the
+ * same VP before v is stored. */
+static bool may_follow(const work *w, uint32_t u, uint32_t v) {
+    const vpps_compiled_cell *c = w->c;
+    const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
+    if (w->last[u] == VPPS_NONE || place_words(c, a) != place_words(c, b) || a->domain != b->domain) return false;
+    if (w->last[u] < b->stage) return true;
+    return w->last[u] == b->stage && a->split == b->split && a->kind != VPPS_VALUE_PRODUCT_T &&
+           b->kind != VPPS_VALUE_PRODUCT_T && first_read(c, u, b->stage) < place_in_stage(c, v);
+}
+
+static bool place_kept(work *w) {
+    vpps_compiled_cell *c = w->c;
+    uint32_t *follower = malloc((c->n_values + 1u) * sizeof *follower); /* who lies in a value's place now */
+    if (!follower) return false;
+    memset(follower, 0xff, (c->n_values + 1u) * sizeof *follower);
+    for (uint32_t i = 0; i < c->n_stages; i++) {
+        for (uint32_t j = 0; j < c->stages[i].n; j++) {
+            const uint32_t v = c->order[c->stages[i].first + j];
+            vpps_cell_value *x = &c->values[v];
+            if (!x->kept) continue;
+            uint32_t u = 0;
+            while (u < c->n_values &&
+                   !(u != v && c->values[u].kept && c->values[u].stage <= i && u < v && follower[u] == VPPS_NONE &&
+                     c->values[u].offset != VPPS_NONE && may_follow(w, u, v)))
+                u++;
+            if (u < c->n_values) {
+                follower[u] = v;
+                x->offset = c->values[u].offset;
+            } else {
+                const uint32_t words = place_words(c, x);
+                if (words >= 16) c->kept_words[x->domain] = (c->kept_words[x->domain] + 15) & ~15u;
+                x->offset = c->kept_words[x->domain];
+                c->kept_words[x->domain] += words;
+            }
+        }
+    }
+    for (uint32_t d = 0; d < 2; d++) c->kept_words[d] = (c->kept_words[d] + 15) & ~15u;
+    free(follower);
+    return true;
+}
+
+vpps_status vpps_split_cell(const vpps_graph *g, vpps_compiled_cell *c) {
+    work w = {.g = g, .c = c};
+    const size_t n = c->n_values + 1u;
+    w.recurrent = calloc(n, 1);
+    w.leads = calloc(n, 1);
+    w.last = calloc(n, sizeof *w.last);
+    bool ok = w.recurrent && w.leads && w.last;
+    if (ok) {
+        for (uint32_t v = 0; v < c->n_values; v++) c->values[v].offset = VPPS_NONE;
+        choose_parts(&w);
+        choose_splits(&w);
+        number_stages(&w);
+        ok = list_stages(&w);
+    }
+    if (ok) {
+        choose_kept(&w);
+        ok = place_kept(&w);
+    }
+    free(w.recurrent);
+    free(w.leads);
+    free(w.last);
+    return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
+}
+
+vpps_status vpps_compile_cell(const vpps_graph *g, vpps_compiled_cell *c, const vpps_cell_needs *needs) {
+    c->needs = *needs;
+    VPPS_TRY(vpps_separate_eager(c));
+    if (needs->training) VPPS_TRY(vpps_differentiate(g, c));
+    VPPS_TRY(vpps_simplify(c));
+    return vpps_split_cell(g, c);
+}
