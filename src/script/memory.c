@@ -1,0 +1,123 @@
+/* memory.c - where blocks lie in the pool. A tensor lives from the phase that first writes it to the last that reads it;
+ * two lie in the same words only if their lives do not meet. The largest are placed first, each as low as it fits. */
+#include "script/work.h"
+
+typedef struct tensor {
+    uint64_t words, at;
+    uint32_t first, last, group;
+    uint32_t *offset;
+} tensor;
+
+static int larger_first(const void *a, const void *b) {
+    const tensor *x = a, *y = b;
+    if (x->words != y->words) return x->words < y->words ? 1 : -1;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Groups have phases of their own: what two of them use may meet at any time. */
+static bool meet(const tensor *a, const tensor *b) {
+    return a->group != b->group || (a->first <= b->last && b->first <= a->last);
+}
+
+static uint64_t place(const tensor *all, uint32_t n, uint64_t base, tensor *t) {
+    uint64_t at = base;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (uint32_t i = 0; i < n; i++) {
+            const tensor *o = &all[i];
+            if (at < o->at + o->words && o->at < at + t->words && meet(o, t)) {
+                at = o->at + o->words;
+                moved = true;
+            }
+        }
+    }
+    t->at = at;
+    return at + t->words;
+}
+
+static uint32_t last_phase(const vpps_batch_work *w, uint32_t block, bool backward) {
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < w->n_tasks; i++) {
+        const vpps_task_work *t = &w->tasks[i];
+        if (t->block != block) continue;
+        if (w->used[w->blocks[block].type].cell->stages[t->stage].backward == backward)
+            last = vpps_max_u32(last, t->phase);
+    }
+    return last;
+}
+
+/* Lives of a block's tensors: of its kept values, and of what it contributes. */
+static void set_lives(const vpps_batch_work *w, const uint32_t *forward, const uint32_t *backward, uint32_t i,
+                      tensor *kept, tensor *contributions) {
+    const vpps_block_work *b = &w->blocks[i];
+    *kept = (tensor){.first = b->first_phase, .last = UINT32_MAX, .group = b->group};
+    *contributions = (tensor){.first = b->back_phase, .last = backward[i], .group = b->group};
+    if (b->first_phase == VPPS_NONE) kept->first = 0; /* it has no stages, and keeps nothing */
+    bool lookups = false;
+    const vpps_compiled_cell *c = w->used[b->type].cell;
+    for (uint32_t j = 0; j < c->n_contributions; j++) lookups |= c->contributions[j].lookup;
+    if (!w->training) kept->last = forward[i];
+    for (uint32_t t = 0; t < w->n_used; t++) {
+        if (w->used[t].first_block == VPPS_NONE) continue;
+        const uint32_t other = w->used[t].first_block + b->group;
+        if (vpps_reads(w, b->type, t)) contributions->last = vpps_max_u32(contributions->last, backward[other]);
+        if (vpps_reads(w, t, b->type) && !w->training) kept->last = vpps_max_u32(kept->last, forward[other]);
+    }
+    if (lookups) contributions->last = UINT32_MAX;
+}
+
+static bool keeps_request(const vpps_batch_work *w, uint32_t block) {
+    for (uint32_t i = 0; i < w->request->n_outputs && !w->training; i++)
+        if (w->vertices[w->output_vertex[w->requested[i]]].block == block) return true;
+    return false;
+}
+
+static uint64_t rounded(uint64_t words) { return (words + 15) & ~(uint64_t)15; }
+
+vpps_status vpps_place_blocks(vpps_batch_work *w) {
+    const uint32_t n = w->n_blocks;
+    tensor *tensors = malloc((3 * (size_t)n + 1) * sizeof *tensors);
+    uint32_t *forward = malloc((2 * (size_t)n + 1) * sizeof *forward), *backward = forward + n;
+    if (!tensors || !forward) {
+        free(tensors);
+        free(forward);
+        return vpps_no_memory();
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        forward[i] = last_phase(w, i, false);
+        backward[i] = last_phase(w, i, true);
+    }
+    uint32_t n_tensors = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        vpps_block_work *b = &w->blocks[i];
+        const vpps_compiled_cell *c = w->used[b->type].cell;
+        const vpps_block view = {.n = b->n, .members = b->members};
+        tensor kept, contributions;
+        set_lives(w, forward, backward, i, &kept, &contributions);
+        if (keeps_request(w, i)) kept.last = UINT32_MAX;
+        contributions.words = 0;
+        for (uint32_t j = 0; j < c->n_contributions; j++) contributions.words += vpps_contribution_words(c, &view, j);
+        contributions.offset = &b->contributions;
+        b->contributions = 0;
+        if (contributions.words) tensors[n_tensors++] = contributions;
+        for (uint32_t d = 0; d < 2; d++) {
+            kept.words = rounded((uint64_t)vpps_items(&view, d) * c->kept_words[d]);
+            kept.offset = &b->kept[d];
+            b->kept[d] = 0;
+            if (kept.words) tensors[n_tensors++] = kept;
+        }
+    }
+    qsort(tensors, n_tensors, sizeof *tensors, larger_first);
+    const uint64_t base = w->next_word;
+    uint64_t end = base;
+    for (uint32_t i = 0; i < n_tensors; i++) {
+        const uint64_t next = place(tensors, i, base, &tensors[i]);
+        if (next > end) end = next;
+    }
+    if (end <= UINT32_MAX)
+        for (uint32_t i = 0; i < n_tensors; i++) *tensors[i].offset = (uint32_t)tensors[i].at;
+    w->next_word = end;
+    free(tensors);
+    free(forward);
+    return VPPS_OK;
+}

@@ -1,0 +1,142 @@
+/* phases.c - tasks: which stage runs over which vertices, and between which two barriers of its group.
+ *
+ * Forward goes through the strongly connected parts in order, backward in reverse. A part's work may begin in the phase
+ * after the last one that writes what it reads; parts that do not read each other share phases. Inside a recurrence a
+ * level's stages take a phase each.
+ */
+#include "script/work.h"
+
+static bool add_task(vpps_batch_work *w, uint32_t block, uint32_t stage, uint32_t phase, uint32_t first, uint32_t n) {
+    if (!n) return true;
+    if (!VPPS_RESERVE(w->tasks, w->tasks_capacity, w->n_tasks + 1u)) return false;
+    w->tasks[w->n_tasks++] = (vpps_task_work){w->blocks[block].group, phase, block, stage, first, n};
+    uint32_t *phases = &w->group_phases[w->blocks[block].group];
+    *phases = vpps_max_u32(*phases, phase + 1);
+    return true;
+}
+
+/* A part of a block's cell over [first, first + n), from `phase` on; the phase after its last one. */
+static uint32_t add_part(vpps_batch_work *w, uint32_t block, vpps_part part, uint32_t phase, uint32_t first, uint32_t n,
+                         bool *ok) {
+    const vpps_compiled_cell *c = w->used[w->blocks[block].type].cell;
+    for (uint32_t s = 0; s < c->n_stages; s++) {
+        if (c->stages[s].part != part || !n) continue;
+        *ok = *ok && add_task(w, block, s, phase, first, n);
+        phase++;
+    }
+    return phase;
+}
+
+static bool has_type(const vpps_batch_work *w, uint32_t t, uint32_t part) {
+    return w->used[t].part == part && w->used[t].first_block != VPPS_NONE;
+}
+
+static uint32_t last_level(const vpps_batch_work *w, uint32_t part, uint32_t group) {
+    uint32_t levels = 0;
+    for (uint32_t t = 0; t < w->n_used; t++)
+        if (has_type(w, t, part)) levels = vpps_max_u32(levels, w->blocks[w->used[t].first_block + group].n_levels);
+    return levels;
+}
+
+static uint32_t level_start(const vpps_batch_work *w, const vpps_block_work *b, uint32_t level) {
+    return level >= b->n_levels ? b->n : w->level_starts[b->levels + level];
+}
+
+/* One of the two passes over a strongly connected part for a group. `start`: earliest phase. */
+static uint32_t add_pass(vpps_batch_work *w, uint32_t part, uint32_t group, bool backward, uint32_t start, bool *ok) {
+    const vpps_part eager = backward ? VPPS_PART_BACK_EAGER : VPPS_PART_EAGER;
+    const uint32_t levels = last_level(w, part, group);
+    uint32_t phase = start, end = start;
+    for (uint32_t t = 0; t < w->n_used; t++) {
+        if (!has_type(w, t, part)) continue;
+        const uint32_t block = w->used[t].first_block + group;
+        end = vpps_max_u32(end, add_part(w, block, eager, start, 0, w->blocks[block].n, ok));
+    }
+    phase = end;
+    for (uint32_t i = 0; i < levels; i++) {
+        const uint32_t level = backward ? levels - 1 - i : i;
+        end = phase;
+        for (uint32_t t = 0; t < w->n_used; t++) {
+            if (!has_type(w, t, part)) continue;
+            const uint32_t block = w->used[t].first_block + group;
+            const vpps_block_work *b = &w->blocks[block];
+            const uint32_t first = level_start(w, b, level), next = level_start(w, b, level + 1);
+            end = vpps_max_u32(end, add_part(w, block, (vpps_part)(eager + 1), phase, first, next - first, ok));
+        }
+        phase = end;
+    }
+    for (uint32_t t = 0; t < w->n_used; t++) {
+        if (!has_type(w, t, part)) continue;
+        const uint32_t block = w->used[t].first_block + group;
+        end = vpps_max_u32(end, add_part(w, block, (vpps_part)(eager + 2), phase, 0, w->blocks[block].n, ok));
+    }
+    return end;
+}
+
+/* Where a part's forward, and backward, have ended: phases, by part, for one group. */
+typedef struct ends {
+    uint32_t *forward, *backward;
+} ends;
+
+static uint32_t start_of(const vpps_batch_work *w, uint32_t part, bool backward, const ends *e) {
+    uint32_t start = backward ? vpps_max_u32(e->forward[part], 1) : 0; /* the loss's factors are stored in phase 0 */
+    for (uint32_t t = 0; t < w->n_used; t++) {
+        for (uint32_t u = 0; u < w->n_used; u++) {
+            if (w->used[t].part == w->used[u].part || !vpps_reads(w, t, u)) continue;
+            if (!backward && w->used[t].part == part) start = vpps_max_u32(start, e->forward[w->used[u].part]);
+            if (backward && w->used[u].part == part) start = vpps_max_u32(start, e->backward[w->used[t].part]);
+        }
+    }
+    return start;
+}
+
+/* Tasks by group and phase. The order inside a phase is that of the parts. */
+static bool sort_tasks(vpps_batch_work *w) {
+    uint32_t slots = 1;
+    for (uint32_t g = 0; g < w->n_groups; g++) slots += w->group_phases[g];
+    uint32_t *starts = calloc(slots + 1u, sizeof *starts);
+    vpps_task_work *sorted = malloc((w->n_tasks + 1u) * sizeof *sorted);
+    uint32_t *base = malloc((w->n_groups + 1u) * sizeof *base);
+    const bool ok = starts && sorted && base;
+    if (ok) {
+        base[0] = 0;
+        for (uint32_t g = 0; g < w->n_groups; g++) base[g + 1] = base[g] + w->group_phases[g];
+        for (uint32_t i = 0; i < w->n_tasks; i++) starts[base[w->tasks[i].group] + w->tasks[i].phase + 1]++;
+        for (uint32_t i = 1; i <= slots; i++) starts[i] += starts[i - 1];
+        for (uint32_t i = 0; i < w->n_tasks; i++)
+            sorted[starts[base[w->tasks[i].group] + w->tasks[i].phase]++] = w->tasks[i];
+        memcpy(w->tasks, sorted, w->n_tasks * sizeof *sorted);
+    }
+    free(starts);
+    free(sorted);
+    free(base);
+    return ok;
+}
+
+vpps_status vpps_choose_phases(vpps_batch_work *w) {
+    w->n_tasks = 0;
+    w->n_phases = 0;
+    if (!VPPS_RESERVE(w->group_phases, w->group_phases_capacity, w->n_groups)) return vpps_no_memory();
+    memset(w->group_phases, 0, w->n_groups * sizeof *w->group_phases);
+    uint32_t *memory = calloc(2 * (size_t)w->n_parts + 1, sizeof *memory);
+    if (!memory) return vpps_no_memory();
+    bool ok = true;
+    for (uint32_t g = 0; ok && g < w->n_groups; g++) {
+        ends e = {memory, memory + w->n_parts};
+        for (uint32_t part = 0; part < w->n_parts; part++)
+            e.forward[part] = add_pass(w, part, g, false, start_of(w, part, false, &e), &ok);
+        for (uint32_t part = w->n_parts; w->training && part-- > 0;)
+            e.backward[part] = add_pass(w, part, g, true, start_of(w, part, true, &e), &ok);
+        w->n_phases = vpps_max_u32(w->n_phases, w->group_phases[g]);
+    }
+    free(memory);
+    for (uint32_t i = 0; i < w->n_blocks; i++) w->blocks[i].first_phase = w->blocks[i].back_phase = VPPS_NONE;
+    for (uint32_t i = 0; i < w->n_tasks; i++) {
+        vpps_block_work *b = &w->blocks[w->tasks[i].block];
+        const uint32_t phase = w->tasks[i].phase;
+        b->first_phase = vpps_min_u32(b->first_phase, phase);
+        if (w->used[b->type].cell->stages[w->tasks[i].stage].backward)
+            b->back_phase = vpps_min_u32(b->back_phase, phase);
+    }
+    return ok && sort_tasks(w) ? VPPS_OK : vpps_no_memory();
+}

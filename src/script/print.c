@@ -1,0 +1,59 @@
+/* print.c - a script as text: header, blocks, then each group's instructions, phase by phase. */
+#include "script/work.h"
+
+static const char *const part_names[] = {"eager", "main", "lazy", "eager", "main", "lazy"};
+
+static void print_blocks(const vpps_batch *b, FILE *file) {
+    const vpps_task_header *h = vpps_task_header_of(b->script);
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
+        const vpps_block *block = vpps_block_at(b->script, i);
+        const vpps_compiled_cell *c = b->cells[block->cell];
+        fprintf(file, "block %u: %s, group %u, %u vertices", i, c->name, block->group, block->n);
+        if (c->list_inputs) fprintf(file, ", %u members", block->members);
+        fprintf(file, ", kept at %u (%u words each)", block->kept[0], c->kept_words[0]);
+        if (c->n_contributions) fprintf(file, ", contributions at %u", block->contributions);
+        fputc('\n', file);
+    }
+}
+
+static void print_stage(const vpps_batch *b, const uint32_t *o, FILE *file) {
+    const vpps_compiled_cell *c = b->cells[vpps_block_at(b->script, o[0])->cell];
+    const vpps_cell_stage *s = &c->stages[o[1]];
+    fprintf(file, "STAGE      block %u (%s), stage %u (%s%s, by %s), vertices %u to %u\n", o[0], c->name, o[1],
+            s->backward ? "backward " : "", part_names[s->part], s->split == VPPS_SPLIT_ROWS ? "rows" : "vertices",
+            o[2], o[2] + o[3] - 1);
+}
+
+vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file) {
+    const vpps_task_header *h = vpps_task_header_of(b->script);
+    fprintf(file, "script: %u words, %u VPs in %u groups, %u barriers, %u words of the pool\n", h->words, h->n_vps,
+            h->n_groups, h->n_barriers, h->pool_words);
+    print_blocks(b, file);
+    for (uint32_t i = 0; i < h->n_tables; i++) {
+        const vpps_table *t = vpps_table_at(b->script, i);
+        if (g) {
+            fprintf(file, "table %u: %s, %u entries, gradients at %u\n", i, g->model->params[t->param].name, t->n,
+                    t->gradients);
+        } else {
+            fprintf(file, "table %u: parameter %u, %u entries, gradients at %u\n", i, t->param, t->n, t->gradients);
+        }
+    }
+    for (uint32_t group = 0; group < h->n_groups; group++) {
+        const uint32_t *starts = b->script + VPPS_TASK_HEADER_WORDS;
+        fprintf(file, "group %u:\n", group);
+        for (uint32_t at = starts[group]; at < starts[group + 1];) {
+            const uint32_t task = b->script[at], *o = b->script + at + 1;
+            if (task >= VPPS_TASK_COUNT) return vpps_fail(VPPS_SCRIPT, "word %u: opcode %u is unknown", at, task);
+            fprintf(file, "%8u  ", at);
+            if (task == VPPS_TASK_STAGE) {
+                print_stage(b, o, file);
+            } else {
+                fprintf(file, "%-10s", vpps_tasks[task].name);
+                for (uint32_t i = 0; i < vpps_tasks[task].words; i++) fprintf(file, " %u", o[i]);
+                fputc('\n', file);
+            }
+            at += 1 + vpps_tasks[task].words;
+        }
+    }
+    return ferror(file) ? vpps_fail(VPPS_IO, "script: it cannot be written") : VPPS_OK;
+}

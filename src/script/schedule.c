@@ -1,0 +1,73 @@
+/* schedule.c - the steps from a graph to a script, one after the other. */
+#include "script/work.h"
+
+vpps_status vpps_batch_create(vpps_batch **out) {
+    *out = calloc(1, sizeof **out);
+    if (*out) (*out)->work = calloc(1, sizeof *(*out)->work);
+    if (*out && (*out)->work) return VPPS_OK;
+    free(*out);
+    *out = NULL;
+    return vpps_no_memory();
+}
+
+void vpps_batch_destroy(vpps_batch *b) {
+    if (!b) return;
+    vpps_batch_work *w = b->work;
+    for (uint32_t i = 0; i < w->n_tables; i++) {
+        free(w->entry_of_row[i]);
+        free(w->row_stamp[i]);
+    }
+    void *parts[] = {w->vertices,
+                     w->sources,
+                     w->output_vertex,
+                     w->seeds,
+                     w->requested,
+                     w->used,
+                     w->used_of_type,
+                     w->edges,
+                     w->component,
+                     w->blocks,
+                     w->order,
+                     w->level_starts,
+                     w->tasks,
+                     w->users,
+                     w->group_phases,
+                     w->entry_of_row,
+                     w->row_stamp,
+                     w->entries,
+                     w->stack,
+                     w,
+                     b->script,
+                     b->cells,
+                     b};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+}
+
+static vpps_status check_graph(const vpps_graph *g) {
+    VPPS_TRY(vpps_graph_status(g));
+    if (g->recording) return vpps_fail(VPPS_STATE, "graph: the cell %s is still being recorded", g->recording->name);
+    return VPPS_OK;
+}
+
+vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
+                                const vpps_batch_request *request) {
+    vpps_batch_work *w = b->work;
+    VPPS_TRY(check_graph(g));
+    w->machine = machine;
+    w->request = request;
+    w->g = g;
+    w->types = types;
+    w->training = request->loss != VPPS_NO_NODE;
+    w->next_word = machine->batch;
+    VPPS_TRY(vpps_read_graph(w));
+    VPPS_TRY(vpps_choose_steps(w, b));
+    VPPS_TRY(vpps_choose_phases(w));
+    VPPS_TRY(vpps_place_blocks(w));
+    VPPS_TRY(vpps_encode_batch(b));
+    b->n_levels = w->n_levels;
+    b->n_phases = w->n_phases;
+    b->n_steps = w->n_tasks;
+    b->n_groups = w->n_groups;
+    b->n_vertices = w->n_vertices;
+    return VPPS_OK;
+}

@@ -1,0 +1,69 @@
+/* script.h - from a graph to a script: one batch's program for the machine.
+ *
+ *   read.c      what each vertex reads, what the loss is made of, what is needed
+ *   policy.c    strongly connected parts of the cells' graph, levels, blocks, compiled cells
+ *   phases.c    tasks: which stage of which block runs over which vertices, and in which phase
+ *   memory.c    where blocks lie in the pool
+ *   encode.c    the words: records, lists, instructions
+ *   schedule.c  one after the other
+ *
+ * Each hands its result to the next ones, which only read it.
+ */
+#ifndef VPPS_SCRIPT_H
+#define VPPS_SCRIPT_H
+
+#include "script/types.h"
+
+/* What a script is to do. */
+typedef struct vpps_batch_request {
+    vpps_node loss;           /* training; VPPS_NO_NODE: inference of `outputs` */
+    const vpps_node *outputs; /* nodes whose values are read afterwards */
+    uint32_t n_outputs;
+    const vpps_optimizer *optimizer; /* training */
+    vpps_gradients gradients;
+    bool guard;    /* no update when the loss or a gradient is not finite */
+    uint32_t step; /* number of this update, from 1 */
+    uint64_t dropout_key;
+    uint32_t groups; /* 0: by cost */
+} vpps_batch_request;
+
+/* What the scheduler and a device agree on beside the script. */
+typedef struct vpps_task_plan {
+    uint32_t n_vps;
+    uint32_t n_params;
+    const uint32_t *values; /* vector, lookup: offset of the values */
+    uint32_t batch;         /* first offset of a batch's tensors */
+    uint32_t pool_words;    /* there are */
+    uint32_t split_elems;   /* see vpps_cell_needs */
+    uint64_t close_elems;   /* elements of matrices that stay close to one VP: then groups are of one */
+} vpps_task_plan;
+
+struct vpps_batch_work;
+
+typedef struct vpps_batch {
+    uint32_t *script; /* the result */
+    size_t script_words, script_capacity;
+    vpps_compiled_cell **cells; /* of the script's blocks, by number */
+    uint32_t n_cells;
+    size_t cells_capacity;
+    uint32_t n_levels, n_phases, n_steps, n_instructions, n_groups, pool_words;
+    uint32_t n_vertices;
+    uint64_t gathered_words;
+    struct vpps_batch_work *work; /* work.h */
+} vpps_batch;
+
+vpps_status vpps_batch_create(vpps_batch **out);
+void vpps_batch_destroy(vpps_batch *b);
+
+/* Makes b->script for the graph. `types` is where compiled cells are kept; it outlives the script. Fails with the graph's
+ * error, SHAPE, ARGUMENT, MEMORY, POOL (message: words asked for and words there are). */
+vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
+                                const vpps_batch_request *request);
+
+/* Offset where output number i of the request lies when the script has run. */
+uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
+
+/* Prints a script so that a person can read it. `g` may be NULL; else parameters are named. Fails with IO. */
+vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file);
+
+#endif

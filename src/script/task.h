@@ -1,0 +1,127 @@
+/* task.h - the layout of a script: header, instructions, blocks, tables. One decoder for devices, printing and checks.
+ *
+ * A script is one buffer of 32-bit words; an address is an index into it, an offset one into the pool.
+ *
+ *   header (vpps_task_header)
+ *   n_groups + 1 addresses: the instructions of group g are [starts[g], starts[g + 1])
+ *   blocks, tables, lists
+ *
+ * A block is the vertices of one cell that one group runs: of one strongly connected part of the cells' graph, sorted by
+ * level. They are numbered from 0; members of their lists are numbered through. Word arrays of a block follow each other:
+ *
+ *   vertices[n]                      the record of the graph that each is, for printing and checking
+ *   for each input that is no list:  offsets[n] of what it reads
+ *   for each lookup:                 offsets[n] of the entry
+ *   for each word of the cell:       words[n]
+ *   data:                            addresses[n] of an input op's data
+ *   with lists:                      starts[n + 1] in members, then for each list input offsets[members]
+ *   for each output with a gradient: starts[n + 1] relative to what follows: offsets of contributions
+ */
+#ifndef VPPS_TASK_H
+#define VPPS_TASK_H
+
+#include "cell/cell.h"
+
+typedef enum vpps_task {
+#define TASK(id, words, text) VPPS_TASK_##id,
+#include "script/tasks.def"
+#undef TASK
+    VPPS_TASK_COUNT
+} vpps_task;
+
+typedef struct vpps_task_row {
+    const char *name;
+    uint32_t words;
+    const char *text;
+} vpps_task_row;
+
+extern const vpps_task_row vpps_tasks[VPPS_TASK_COUNT];
+
+#define VPPS_TASK_MAGIC 0x544b5356u
+
+typedef struct vpps_task_header {
+    uint32_t magic, words;
+    uint32_t n_vps, n_groups; /* equal groups of consecutive VPs */
+    uint32_t n_barriers;
+    uint32_t pool_words;       /* highest offset used, + 1 */
+    uint32_t blocks, n_blocks; /* addresses of the blocks' descriptions (vpps_block) */
+    uint32_t tables, n_tables; /* likewise (vpps_table) */
+    uint32_t update;           /* optimiser kind + 1; 0: inference */
+    uint32_t guard;            /* non-zero: no update when the loss or a gradient is not finite */
+    uint32_t step;             /* number of this update, from 1 */
+    uint32_t dropout_key[2];   /* low, high word */
+    float corrections[2];      /* 1 / (1 - beta^step) of both betas */
+    float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
+} vpps_task_header;
+
+typedef struct vpps_block {
+    uint32_t cell; /* number in the batch's list of compiled cells */
+    uint32_t group;
+    uint32_t n, members;
+    uint32_t kept[2];       /* offsets of the kept values, of vertices and of members: item i at + i * kept_words */
+    uint32_t contributions; /* offset */
+    uint32_t arrays;        /* address */
+} vpps_block;
+
+/* Entries of a lookup table that the batch uses and trains. */
+typedef struct vpps_table {
+    vpps_param param;
+    uint32_t n;         /* entries */
+    uint32_t gradients; /* offset: entry after entry */
+    uint32_t rows;      /* address: rows[n], starts[n + 1] relative to what follows: offsets of contributions */
+    uint32_t group;     /* UINT32_MAX: of all */
+} vpps_table;
+
+/* A block with its arrays found. */
+typedef struct vpps_block_view {
+    const vpps_block *block;
+    const vpps_compiled_cell *cell;
+    const uint32_t *vertices;
+    const uint32_t *inputs[VPPS_CELL_MOST]; /* of list inputs: one offset a member */
+    const uint32_t *lookups[VPPS_CELL_MOST];
+    const uint32_t *words[VPPS_CELL_MOST];
+    const uint32_t *data;
+    const uint32_t *list;                            /* starts */
+    const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* of outputs */
+    const uint32_t *gradients[VPPS_CELL_MOST];
+    uint64_t end; /* address after the arrays */
+} vpps_block_view;
+
+static inline const vpps_task_header *vpps_task_header_of(const uint32_t *script) {
+    return (const vpps_task_header *)(const void *)script;
+}
+
+enum { VPPS_TASK_HEADER_WORDS = sizeof(vpps_task_header) / 4, VPPS_BLOCK_WORDS = sizeof(vpps_block) / 4 };
+
+static inline const vpps_block *vpps_block_at(const uint32_t *script, uint32_t i) {
+    return (const vpps_block *)(const void *)(script + vpps_task_header_of(script)->blocks) + i;
+}
+static inline const vpps_table *vpps_table_at(const uint32_t *script, uint32_t i) {
+    return (const vpps_table *)(const void *)(script + vpps_task_header_of(script)->tables) + i;
+}
+
+void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
+                     vpps_block_view *out);
+
+/* Items (vertices or members) of a block's domain. */
+static inline uint32_t vpps_items(const vpps_block *b, uint32_t domain) { return domain ? b->members : b->n; }
+
+/* Words of contribution j of a block: its items' values, as often as there are VPs in a group where shares of rows are
+ * added up. */
+static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, const vpps_block *b, uint32_t j) {
+    const vpps_cell_contribution *to = &c->contributions[j];
+    const vpps_cell_value *v = &c->values[to->value];
+    const uint64_t words = (uint64_t)vpps_items(b, v->domain) * vpps_value_words(v);
+    return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
+}
+
+/* Offset of contribution j's first item; of share `member` where it is partial. */
+static inline uint32_t vpps_contribution_at(const vpps_compiled_cell *c, const vpps_block *b, uint32_t j,
+                                            uint32_t member) {
+    uint64_t at = b->contributions;
+    for (uint32_t i = 0; i < j; i++) at += vpps_contribution_words(c, b, i);
+    if (c->contributions[j].partial) at += vpps_contribution_words(c, b, j) / c->needs.group * member;
+    return (uint32_t)at;
+}
+
+#endif

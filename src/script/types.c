@@ -1,0 +1,228 @@
+/* types.c - see types.h. */
+#include "script/types.h"
+
+enum { FEW_ARGUMENTS = 8 /* sums of more are compiled once, for any number */ };
+
+static void free_type(vpps_type *type) {
+    if (!type) return;
+    for (uint32_t i = 0; i < type->n_compiled; i++) vpps_compiled_cell_free(type->compiled[i]);
+    vpps_compiled_cell_free(type->base);
+    void *parts[] = {type->key, type->output_of_node, type->params, type->compiled, type};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+}
+
+void vpps_types_free(vpps_types *t) {
+    for (uint32_t i = 0; i < t->n_types; i++) free_type(t->types[i]);
+    void *parts[] = {t->types, t->table, t->of_cell, t->key};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    *t = (vpps_types){0};
+}
+
+/* ---------------------------------------------------------------- keys */
+
+static uint64_t hash_words(const uint32_t *words, uint32_t n) {
+    uint64_t h = n;
+    for (uint32_t i = 0; i < n; i++) h = vpps_mix64(h ^ words[i]) + i;
+    return h;
+}
+
+static uint32_t find(const vpps_types *t, uint64_t hash, const uint32_t *key, uint32_t words) {
+    const uint32_t mask = t->table_size - 1;
+    for (uint32_t at = (uint32_t)hash & mask; t->table_size && t->table[at]; at = (at + 1) & mask) {
+        const vpps_type *type = t->types[t->table[at] - 1];
+        if (type->hash == hash && type->key_words == words && !memcmp(type->key, key, words * sizeof *key))
+            return t->table[at] - 1;
+    }
+    return VPPS_NONE;
+}
+
+static bool insert(vpps_types *t, vpps_type *type) {
+    if (!VPPS_RESERVE(t->types, t->types_capacity, t->n_types + 1u)) return false;
+    if (2 * (t->n_types + 1) > t->table_size) {
+        const uint32_t size = t->table_size ? 2 * t->table_size : 64;
+        uint32_t *table = calloc(size, sizeof *table);
+        if (!table) return false;
+        for (uint32_t i = 0; i < t->n_types; i++) {
+            uint32_t at = (uint32_t)t->types[i]->hash & (size - 1);
+            while (table[at]) at = (at + 1) & (size - 1);
+            table[at] = i + 1;
+        }
+        free(t->table);
+        t->table = table;
+        t->table_size = size;
+    }
+    uint32_t at = (uint32_t)type->hash & (t->table_size - 1);
+    while (t->table[at]) at = (at + 1) & (t->table_size - 1);
+    t->types[t->n_types] = type;
+    t->table[at] = ++t->n_types;
+    return true;
+}
+
+/* ---------------------------------------------------------------- making a type */
+
+static bool note_param(vpps_type *type, vpps_param p) {
+    if (p == VPPS_NO_PARAM) return true;
+    for (uint32_t i = 0; i < type->n_params; i++)
+        if (type->params[i] == p) return true;
+    if (!VPPS_RESERVE(type->params, type->params_capacity, type->n_params + 1u)) return false;
+    type->params[type->n_params++] = p;
+    return true;
+}
+
+static bool note_params(vpps_type *type) {
+    const vpps_compiled_cell *c = type->base;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < c->n_lookups; i++) ok = note_param(type, c->lookups[i].table);
+    for (uint32_t i = 0; ok && i < c->n_values; i++) ok = note_param(type, c->values[i].param);
+    for (uint32_t i = 0; ok && i < c->n_args; i++) ok = note_param(type, c->args[i].matrix);
+    return ok;
+}
+
+/* Which inputs and lookups each output is made of. */
+static bool find_reads(vpps_type *type) {
+    const vpps_compiled_cell *c = type->base;
+    uint64_t *inputs = calloc(2 * (size_t)c->n_values + 1, sizeof *inputs), *lookups = inputs + c->n_values;
+    if (!inputs) return false;
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        if (x->kind == VPPS_VALUE_INPUT) inputs[v] = (uint64_t)1 << x->index;
+        if (x->kind == VPPS_VALUE_LOOKUP) lookups[v] = (uint64_t)1 << x->index;
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            inputs[v] |= inputs[c->args[x->first_arg + i].value];
+            lookups[v] |= lookups[c->args[x->first_arg + i].value];
+        }
+    }
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        type->reads_inputs[k] = inputs[c->outputs[k].value];
+        type->reads_lookups[k] = lookups[c->outputs[k].value];
+    }
+    free(inputs);
+    return true;
+}
+
+/* Takes over `base`. */
+static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_cell_data *cell, const uint32_t *key,
+                            uint32_t words, uint32_t *out) {
+    vpps_type *type = calloc(1, sizeof *type);
+    if (!type) {
+        vpps_compiled_cell_free(base);
+        return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+    }
+    type->base = base;
+    type->cell = cell;
+    type->hash = hash_words(key, words);
+    type->key_words = words;
+    type->key = malloc(words * sizeof *key);
+    type->n_nodes = cell ? cell->n_nodes : 1;
+    type->n_mapped = cell ? cell->n_mapped : 0;
+    bool ok = type->key && note_params(type) && find_reads(type);
+    if (ok) {
+        memcpy(type->key, key, words * sizeof *key);
+        type->output_of_node = malloc((type->n_nodes + 1u) * sizeof *type->output_of_node);
+        ok = type->output_of_node != NULL;
+    }
+    if (ok) {
+        memset(type->output_of_node, 0xff, type->n_nodes * sizeof *type->output_of_node);
+        for (uint32_t k = 0; k < base->n_outputs; k++) type->output_of_node[base->outputs[k].node] = k;
+        ok = insert(t, type);
+    }
+    *out = t->n_types - 1;
+    if (ok) return VPPS_OK;
+    free_type(type);
+    return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+}
+
+vpps_status vpps_type_of_cell(vpps_types *t, const vpps_graph *g, uint32_t cell, uint32_t *out) {
+    if (t->serial != g->serial) {
+        if (t->of_cell) memset(t->of_cell, 0xff, t->of_cell_capacity * sizeof *t->of_cell);
+        t->serial = g->serial;
+    }
+    *out = cell < t->of_cell_capacity ? t->of_cell[cell] : VPPS_NONE;
+    if (*out != VPPS_NONE) return VPPS_OK;
+    const size_t before = t->of_cell_capacity;
+    if (!VPPS_RESERVE(t->of_cell, t->of_cell_capacity, g->n_cells)) {
+        return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+    }
+    for (size_t i = before; i < t->of_cell_capacity; i++) t->of_cell[i] = VPPS_NONE;
+    const uint32_t key[] = {1, (uint32_t)g->serial, (uint32_t)(g->serial >> 32), cell};
+    *out = find(t, hash_words(key, VPPS_COUNT(key)), key, VPPS_COUNT(key));
+    if (*out == VPPS_NONE) {
+        vpps_compiled_cell *base;
+        VPPS_TRY(vpps_lower_cell(g, &g->cells[cell], false, &base));
+        VPPS_TRY(add_type(t, base, &g->cells[cell], key, VPPS_COUNT(key), out));
+    }
+    t->types[*out]->cell = &g->cells[cell];
+    t->of_cell[cell] = *out;
+    return VPPS_OK;
+}
+
+static bool as_list(const vpps_signature *s, uint32_t n) {
+    return n > FEW_ARGUMENTS &&
+           (s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE || s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF);
+}
+
+vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_flat_node *node, const uint32_t *shapes,
+                            uint32_t *out) {
+    const vpps_signature *s = &g->signatures[node->signature];
+    const bool list = as_list(s, node->n_args);
+    const uint32_t n_shapes = 2 * (list ? 1 : node->n_args), imm = s->op == VPPS_OP_SLICE ? node->imm : 0;
+    const uint32_t words = 8 + n_shapes + s->n_matrices;
+    if (!VPPS_RESERVE(t->key, t->key_capacity, words)) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+    uint32_t *key = t->key;
+    key[0] = 2;
+    key[1] = s->op | (uint32_t)list << 8;
+    key[2] = s->rows;
+    key[3] = s->cols;
+    key[4] = s->param;
+    memcpy(&key[5], &s->p, sizeof s->p);
+    key[6] = list ? 0 : node->n_args;
+    key[7] = imm;
+    memcpy(key + 8, shapes, n_shapes * sizeof *key);
+    if (s->n_matrices) memcpy(key + 8 + n_shapes, g->matrices + s->first_matrix, s->n_matrices * sizeof *key);
+    *out = find(t, hash_words(key, words), key, words);
+    if (*out != VPPS_NONE) return VPPS_OK;
+    vpps_compiled_cell *base;
+    VPPS_TRY(vpps_lower_op(g, s, node->n_args, shapes, list, imm, false, &base));
+    return add_type(t, base, NULL, key, words, out);
+}
+
+/* ---------------------------------------------------------------- compiling */
+
+static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
+    return a->training == b->training && a->gradient_in == b->gradient_in && a->gradient_out == b->gradient_out &&
+           a->recurrent_in == b->recurrent_in && a->recurrent_out == b->recurrent_out && a->group == b->group &&
+           a->split_elems == b->split_elems && a->frozen == b->frozen;
+}
+
+/* The op that a type's key describes, lowered again. */
+static vpps_status lower_again(const vpps_graph *g, const vpps_type *type, bool training, vpps_compiled_cell **out) {
+    if (type->cell) return vpps_lower_cell(g, type->cell, training, out);
+    const uint32_t *key = type->key;
+    vpps_signature s = {.op = (uint8_t)key[1], .rows = key[2], .cols = key[3], .param = key[4]};
+    memcpy(&s.p, &key[5], sizeof s.p);
+    const bool list = key[1] >> 8;
+    const uint32_t n = list ? 1 : key[6], n_shapes = 2 * n;
+    /* the matrices lie in the key: a graph view whose list of matrices they are */
+    s.n_matrices = type->key_words - 8 - n_shapes;
+    vpps_graph view = {.model = g->model, .matrices = type->key + 8 + n_shapes};
+    return vpps_lower_op(&view, &s, n, key + 8, list, key[7], training, out);
+}
+
+vpps_status vpps_compiled_for(vpps_types *t, const vpps_graph *g, vpps_type *type, const vpps_cell_needs *needs,
+                              vpps_compiled_cell **out) {
+    for (uint32_t i = 0; i < type->n_compiled; i++)
+        if (same_needs(&type->compiled[i]->needs, needs)) return *out = type->compiled[i], VPPS_OK;
+    const uint64_t start = vpps_now_ns();
+    vpps_compiled_cell *c;
+    VPPS_TRY(lower_again(g, type, needs->training, &c));
+    vpps_status status = vpps_compile_cell(g, c, needs);
+    if (status == VPPS_OK && !VPPS_RESERVE(type->compiled, type->compiled_capacity, type->n_compiled + 1u))
+        status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+    if (status != VPPS_OK) {
+        vpps_compiled_cell_free(c);
+        return status;
+    }
+    t->compile_ns += vpps_now_ns() - start;
+    *out = type->compiled[type->n_compiled++] = c;
+    return VPPS_OK;
+}

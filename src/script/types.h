@@ -1,0 +1,51 @@
+/* types.h - the types of a graph's vertices: applied cells, and ops called outside cells, by what they do; with the
+ * compiled cells of each. Kept from batch to batch. */
+#ifndef VPPS_TYPES_H
+#define VPPS_TYPES_H
+
+#include "cell/cell.h"
+
+typedef struct vpps_type {
+    uint64_t hash;
+    uint32_t *key; /* what it is, in words */
+    uint32_t key_words;
+    vpps_compiled_cell *base; /* lowered, not compiled: inputs and outputs */
+    uint32_t *output_of_node; /* of a cell without lists: output number of each of its nodes, or VPPS_NONE */
+    uint32_t n_nodes;         /* of a vertex; with lists, of a vertex with one member */
+    uint32_t n_mapped;        /* nodes more for every further member */
+    uint64_t reads_inputs[VPPS_CELL_MOST],
+        reads_lookups[VPPS_CELL_MOST]; /* of each output: what its value is made of */
+    const vpps_cell_data *cell;        /* valid while scheduling a graph that has it */
+    vpps_param *params;                /* that it reads, tables included */
+    uint32_t n_params;
+    vpps_compiled_cell **compiled;
+    uint32_t n_compiled;
+    size_t params_capacity, compiled_capacity;
+} vpps_type;
+
+typedef struct vpps_types {
+    vpps_type **types;
+    uint32_t n_types;
+    uint32_t *table; /* hash table of indices + 1 */
+    uint32_t table_size;
+    uint64_t serial;   /* of the graph whose cells were looked up last */
+    uint32_t *of_cell; /* its cells' types, or VPPS_NONE */
+    size_t types_capacity, of_cell_capacity;
+    uint32_t *key;
+    size_t key_capacity;
+    uint64_t compile_ns;
+} vpps_types;
+
+void vpps_types_free(vpps_types *t);
+
+/* The type of a record. `shapes` are pairs of the record's arguments. Fail with MEMORY, ARGUMENT (more inputs, outputs or
+ * indices than a compiled cell can have). */
+vpps_status vpps_type_of_cell(vpps_types *t, const vpps_graph *g, uint32_t cell, uint32_t *out);
+vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_flat_node *node, const uint32_t *shapes,
+                            uint32_t *out);
+
+/* The type compiled for these needs, made when it is not there yet. Fails with MEMORY. */
+vpps_status vpps_compiled_for(vpps_types *t, const vpps_graph *g, vpps_type *type, const vpps_cell_needs *needs,
+                              vpps_compiled_cell **out);
+
+#endif
