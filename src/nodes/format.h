@@ -55,7 +55,6 @@ static inline uint32_t vpps_word_length(uint32_t word) { return word >> VPPS_LEN
 uint32_t vpps_instruction_words(const uint32_t *at, const uint32_t *end);
 
 #define VPPS_SCRIPT_MAGIC 0x53505056u
-#define VPPS_NO_OFFSET UINT32_MAX
 enum { VPPS_HEADER_WORDS = sizeof(vpps_script_header) / 4 };
 _Static_assert(sizeof(vpps_script_header) % 4 == 0, "a header is words");
 

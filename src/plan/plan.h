@@ -4,6 +4,8 @@
 
 #include "base/base.h"
 
+#define VPPS_NO_OFFSET UINT32_MAX
+
 /* Rows of a matrix, of a vector, and of every value with as many rows, are owned alike: blocks of row_block rows are
  * dealt out in order. So what reads and writes only its own rows needs no barrier against the same VP's other work. */
 typedef struct vpps_rows {

@@ -4,6 +4,7 @@
 
 #include "graph/model.h"
 #include "plan/plan.h"
+#include "script/script.h"
 
 typedef struct vpps_device vpps_device;
 
@@ -25,6 +26,11 @@ typedef struct vpps_device_table {
     /* Starts a script, which must stay as it is until the batch is finished. Where the calling
      * thread works as a VP, it is finished on return. */
     vpps_status (*launch)(vpps_device *d, const uint32_t *script);
+
+    /* A device runs either these, scripts of tasks (then machine says what they are made for), or, by `launch`, scripts of
+     * nodes. launch_batch fails with MEMORY when nothing was started and the device is as before. */
+    const vpps_task_plan *(*machine)(const vpps_device *d);
+    vpps_status (*launch_batch)(vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d);                /* never blocks; true when nothing was launched */
     void (*wait)(vpps_device *d, vpps_outcome *out); /* of the latest launch */
 

@@ -73,14 +73,18 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     h->options = *options;
     h->latest.loss = NAN;
     model->handles++;
-    vpps_status status = vpps_scheduler_create(&h->schedulers[0]);
-    if (status == VPPS_OK) status = vpps_scheduler_create(&h->schedulers[1]);
+    vpps_status status = VPPS_OK;
+    for (int i = 0; i < 2; i++) {
+        if (status == VPPS_OK) status = vpps_batch_create(&h->programs[i].batch);
+        if (status == VPPS_OK) status = vpps_scheduler_create(&h->programs[i].nodes);
+    }
     const char *name = options->device ? options->device : "cpu";
     if (status == VPPS_OK) status = strcmp(name, "auto") ? open_device(h, name) : open_any_device(h);
     if (status != VPPS_OK) {
         vpps_handle_destroy(h);
         return status;
     }
+    if (h->device->table->machine) h->machine = h->device->table->machine(h->device);
     h->options.device = h->stats.device = h->device->table->name;
     h->stats.vps = h->plan.n_vps;
     h->stats.caller_works = h->device->table->caller_works(h->device);
@@ -92,8 +96,11 @@ void vpps_handle_destroy(vpps_handle *h) {
     if (!h) return;
     if (h->in_flight) vpps_handle_settle(h);
     if (h->device) h->device->table->destroy(h->device);
-    vpps_scheduler_destroy(h->schedulers[0]);
-    vpps_scheduler_destroy(h->schedulers[1]);
+    for (int i = 0; i < 2; i++) {
+        vpps_batch_destroy(h->programs[i].batch);
+        vpps_scheduler_destroy(h->programs[i].nodes);
+    }
+    vpps_types_free(&h->types);
     h->model->handles--;
     free(h);
 }
@@ -154,14 +161,28 @@ static vpps_status report(vpps_handle *h) {
 /* ---------------------------------------------------------------- scripts */
 
 static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *request, uint64_t *host_ns) {
-    uint64_t start = vpps_now_ns();
-    vpps_scheduler *s = h->schedulers[h->next];
+    const uint64_t start = vpps_now_ns();
+    const vpps_program *p = &h->programs[h->next];
     if (g->model != h->model) return vpps_fail(VPPS_ARGUMENT, "the graph belongs to another model than the handle");
     request->layout = h->options.verify;
-    VPPS_TRY(vpps_schedule(s, &h->plan, g, request));
+    if (h->machine) {
+        const vpps_batch_request batch = {.loss = request->loss,
+                                          .outputs = request->outputs,
+                                          .n_outputs = request->n_outputs,
+                                          .optimizer = request->optimizer,
+                                          .gradients = request->gradients,
+                                          .guard = request->guard,
+                                          .step = request->step,
+                                          .dropout_key = request->dropout_key};
+        VPPS_TRY(vpps_schedule_batch(p->batch, &h->types, h->machine, g, &batch));
+        *host_ns = vpps_now_ns() - start;
+        return VPPS_OK;
+    }
+    VPPS_TRY(vpps_schedule(p->nodes, &h->plan, g, request));
     *host_ns = vpps_now_ns() - start;
     if (!h->options.verify) return VPPS_OK;
-    return vpps_verify(s->script, s->script_words, &h->plan, g, request, s->values, s->gradients);
+    return vpps_verify(p->nodes->script, p->nodes->script_words, &h->plan, g, request, p->nodes->values,
+                       p->nodes->gradients);
 }
 
 static vpps_request training_request(const vpps_handle *h, vpps_node loss) {
@@ -176,14 +197,17 @@ static vpps_request training_request(const vpps_handle *h, vpps_node loss) {
     };
 }
 
-static void count_script(vpps_handle *h, const vpps_scheduler *s, const vpps_graph *g, uint64_t host_ns) {
+static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) {
     vpps_stats *stats = &h->stats;
+    const vpps_batch *b = h->programs[h->next].batch;
+    const vpps_scheduler *s = h->programs[h->next].nodes;
+    const bool tasks = h->machine != NULL;
     stats->nodes = g->n_nodes;
-    stats->levels = s->n_levels;
-    stats->phases = s->n_phases;
-    stats->instructions = s->n_instructions;
-    stats->script_bytes = s->script_words * 4;
-    stats->pool_bytes = (uint64_t)s->pool_words * 4;
+    stats->levels = tasks ? b->n_levels : s->n_levels;
+    stats->phases = tasks ? b->n_phases : s->n_phases;
+    stats->instructions = tasks ? b->n_instructions : s->n_instructions;
+    stats->script_bytes = (tasks ? b->script_words : s->script_words) * 4;
+    stats->pool_bytes = (uint64_t)(tasks ? b->pool_words : s->pool_words) * 4;
     stats->host_ns = host_ns;
     stats->total_nodes += g->n_nodes;
     stats->total_host_ns += host_ns;
@@ -203,7 +227,11 @@ static vpps_status tune(vpps_handle *h) {
 /* Starts the script that was made, of training batch number `batch`, or 0: of vpps_forward. A launch that fails leaves the
  * device as unknown as a batch that does. */
 static vpps_status launch(vpps_handle *h, uint64_t batch) {
-    const vpps_status status = h->device->table->launch(h->device, h->schedulers[h->next]->script);
+    const vpps_program *p = &h->programs[h->next];
+    const vpps_device_table *table = h->device->table;
+    const vpps_status status =
+        h->machine ? table->launch_batch(h->device, p->batch) : table->launch(h->device, p->nodes->script);
+    if (h->machine && status == VPPS_MEMORY) return status; /* nothing was started */
     if (status != VPPS_OK) break_handle(h, status, batch, vpps_error_message());
     return check_whole(h);
 }
@@ -222,7 +250,7 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
     VPPS_TRY(report(h));
     if (stale_loss) *stale_loss = h->latest.loss;
     VPPS_TRY(launch(h, h->model->batches + 1));
-    count_script(h, h->schedulers[h->next], g, host_ns);
+    count_script(h, g, host_ns);
     h->latest_number = ++h->model->batches;
     h->in_flight = true;
     h->next ^= 1;
@@ -255,15 +283,16 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     VPPS_TRY(make_script(h, g, &request, &host_ns));
     vpps_handle_settle(h);
     VPPS_TRY(report(h));
-    vpps_scheduler *s = h->schedulers[h->next];
+    const vpps_program *p = &h->programs[h->next];
     VPPS_TRY(launch(h, 0));
     vpps_outcome outcome;
     h->device->table->wait(h->device, &outcome);
     if (outcome.status != VPPS_OK) break_handle(h, outcome.status, 0, outcome.message);
     for (uint32_t i = 0; i < n && h->broken == VPPS_OK; i++) {
-        const vpps_signature *signature = &g->signatures[g->flat.nodes[nodes[i]].signature];
-        const vpps_status status =
-            h->device->table->read(h->device, vpps_scheduled_value(s, nodes[i]), vpps_words(signature), outs[i]);
+        uint32_t rows, cols;
+        VPPS_TRY(vpps_node_shape(g, nodes[i], &rows, &cols));
+        const uint32_t at = h->machine ? vpps_batch_output(p->batch, i) : vpps_scheduled_value(p->nodes, nodes[i]);
+        const vpps_status status = h->device->table->read(h->device, at, rows * cols, outs[i]);
         if (status != VPPS_OK) break_handle(h, status, 0, vpps_error_message());
     }
     return check_whole(h);
@@ -275,8 +304,9 @@ vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE
     vpps_request request = training_request(h, loss);
     uint64_t host_ns;
     VPPS_TRY(make_script(h, g, &request, &host_ns));
-    vpps_scheduler *s = h->schedulers[h->next];
-    return vpps_print_script(s->script, s->script_words, g, file);
+    const vpps_program *p = &h->programs[h->next];
+    if (h->machine) return vpps_print_batch(p->batch, g, file);
+    return vpps_print_script(p->nodes->script, p->nodes->script_words, g, file);
 }
 
 /* ---------------------------------------------------------------- settings and state */

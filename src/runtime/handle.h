@@ -1,17 +1,25 @@
-/* handle.h - a model, a device, and two schedulers: one makes the next script while the other's runs. */
+/* handle.h - a model, a device, and two programs: one is made while the other runs. */
 #ifndef VPPS_HANDLE_H
 #define VPPS_HANDLE_H
 
 #include "nodes/script.h"
 #include "runtime/device.h"
 
+/* What was made of a batch, in the form that the device runs: tasks, or nodes. */
+typedef struct vpps_program {
+    vpps_batch *batch;
+    vpps_scheduler *nodes;
+} vpps_program;
+
 struct vpps_handle {
     vpps_model *model;
     vpps_options options;
     vpps_device *device;
     vpps_plan plan;
-    vpps_scheduler *schedulers[2];
-    uint32_t next;       /* scheduler for the next script; the other's may be in flight */
+    const vpps_task_plan *machine; /* NULL: the device runs scripts of nodes */
+    vpps_types types;              /* compiled cells */
+    vpps_program programs[2];
+    uint32_t next;       /* program for the next batch; the other may be in flight */
     bool in_flight;      /* a training batch was launched and its outcome is not taken yet */
     vpps_outcome latest; /* of the latest training batch taken */
     uint64_t latest_number;

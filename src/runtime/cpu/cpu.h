@@ -1,56 +1,65 @@
 /* cpu.h - the CPU device: virtual processors are threads, each with its own rows of every matrix.
  *
- *   device.c   memory, threads, launching
- *   vp.c       the interpreter's loop: control and elementwise instructions
- *   shared.c   instructions on matrices and parameters
+ *   device.c   memory, launching, parameters to and from the model
+ *   threads.c  waiting and waking
+ *   vp.c       the interpreter's loop
+ *   tile.c     stages of cells as programs over tiles
+ *   stage.c    running them
+ *   params.c   parameters: their gradients and updates
  *   failure.c  how a batch that cannot go on ends
  */
 #ifndef VPPS_CPU_H
 #define VPPS_CPU_H
 
 #include "runtime/cpu/kernels.h"
+#include "runtime/cpu/tile.h"
 #include "runtime/device.h"
 #include "runtime/layout.h"
+#include "script/script.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A VP's rows of a matrix, column after column (element (r, p) at p * n_rows + r - first row), so that they lie in its
- * core's own cache. */
-typedef struct vpps_panel {
+/* At most so many rows of a matrix, owned by one VP: column after column, padded with zero rows to a multiple of 16, so that
+ * a product's operands follow each other in memory. Element (r, k) at k * ld + r - first_row. */
+enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
+
+typedef struct vpps_matrix_block {
+    uint32_t first_row, rows;
+    size_t ld;
     float *values, *gradient, *states[VPPS_MAX_STATES];
-    float *transposed; /* the VP's columns of the whole matrix: element (c, r) at r * n_cols + c - first column */
-    uint32_t n_rows, first_row, n_cols, first_col;
-    uint32_t touched; /* launch that last added to the gradient: what an older one left counts as zero */
-} vpps_panel;
+    float *
+        transposed; /* parts of 64 columns, each row after row: element (r, k) at k / 64 * 64 * rows + r * 64 + k % 64; or
+                          NULL while no batch is large enough to want it */
+} vpps_matrix_block;
 
-/* JIT-compiled products by shape. */
-typedef struct vpps_product_key {
-    uint32_t m, n, k, lda, ldb, ldc;
-    bool transposed_b, accumulate;
-} vpps_product_key;
+typedef struct vpps_cpu_matrix {
+    vpps_matrix_block *blocks; /* by row; NULL: the parameter is no matrix */
+    uint32_t n_blocks;
+    uint32_t *first_block; /* of each VP, n_vps + 1 */
+    float *memory, *transposed_memory;
+    bool transposed; /* the copies are wanted, and made anew with every update */
+} vpps_cpu_matrix;
 
-typedef struct vpps_product {
-    vpps_product_key key;
-    void (*run)(const float *a, const float *b, float *c); /* NULL: none could be made */
-    bool used;
-} vpps_product;
+/* Blocks of a VP, or of consecutive ones. */
+typedef struct vpps_blocks {
+    const vpps_matrix_block *blocks;
+    uint32_t n;
+} vpps_blocks;
 
 typedef struct vpps_vp {
     struct vpps_cpu *cpu;
     uint32_t index;
     pthread_t thread;
     bool has_thread;
-    vpps_panel *panels; /* one a parameter; only matrices' are used */
-    float *panel_memory;
-    float *scratch; /* gathered vectors */
+    float *scratch; /* tiles */
     size_t scratch_floats;
-    const float **pointers; /* of a list's members */
+    const float **pointers; /* vectors of products, members of lists */
     size_t pointers_capacity;
-    vpps_product *products;
-    size_t n_products, products_capacity;
-    double norm;     /* sum of squares of this batch's gradients */
-    uint64_t end_ns; /* when its part of the latest batch was done */
+    vpps_product_term *terms;
+    size_t terms_capacity;
+    uint32_t *touched; /* of each parameter: launch that last added to the VP's part of its gradient */
+    double norm;       /* sum of squares of this batch's gradients, of what the VP owns */
 } vpps_vp;
 
 typedef struct vpps_counter {
@@ -61,45 +70,70 @@ typedef struct vpps_cpu {
     vpps_device device;
     const vpps_model *model;
     const vpps_kernels *kernels;
-    bool use_xsmm, caller_works, oversubscribed;
-    uint32_t n_vps;
+    bool caller_works;
+    uint32_t n_vps, n_states;
     uint64_t watchdog_ns;
     vpps_plan plan;
+    vpps_task_plan machine;
     vpps_rows gradients; /* of vectors, in the pool */
     float *pool;
     size_t pool_bytes;
     vpps_vp *vps;
+    vpps_cpu_matrix *matrices; /* of every parameter */
     vpps_counter *counters;
     size_t n_counters;
+    double *norms; /* published by the VPs */
 
     /* the batch in flight */
+    const vpps_batch *batch;
     const uint32_t *script;
-    vpps_script_header header;
+    vpps_task_header task_header;
+    vpps_block_view *views;
+    size_t views_capacity;
     uint32_t launch; /* number of launches so far */
     uint64_t start_ns;
+    double loss;
     atomic_bool failed; /* set by the first VP that fails; all others stop */
     pthread_mutex_t failure_lock;
     vpps_outcome outcome;
+    _Atomic uint64_t end_ns; /* when the last VP was done */
 
-    /* starting and finishing: workers wait for `epoch` to change, the caller for `running` to be zero */
+    /* starting and finishing: workers wait for `epoch` to change, the caller for `done` */
     _Alignas(64) atomic_uint epoch;
-    _Alignas(64) atomic_uint running;
-    atomic_uint sleepers;
+    _Alignas(64) atomic_uint done; /* VPs, counted through; the batch is done when it is `wanted` */
+    uint32_t wanted;
+    _Alignas(64) atomic_uint sleepers;
     atomic_bool quit;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
 } vpps_cpu;
-
-/* Rows it owns of something with so many. */
-static inline vpps_rows vpps_vp_rows(const vpps_vp *vp, uint32_t rows) {
-    return vpps_rows_of(rows, vp->cpu->plan.row_block, vp->cpu->n_vps, vp->index);
-}
 
 /* Runs the VP's part of the script. */
 void vpps_vp_run(vpps_vp *vp);
 
-/* One SHARED instruction. `at` is its word 0. */
-void vpps_vp_shared(vpps_vp *vp, const uint32_t *at);
+/* A stage of a block over vertices [first, first + n), the VP's share of it. */
+void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t stage, uint32_t first, uint32_t n);
+
+/* The instructions on parameters. */
+void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t first, uint32_t n);
+void vpps_vp_entries(vpps_vp *vp, uint32_t table);
+void vpps_vp_norm(vpps_vp *vp);
+void vpps_vp_update(vpps_vp *vp);
+
+/* Blocks of part `member` of `group` equal parts of the VPs. */
+static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, uint32_t member, uint32_t group) {
+    const vpps_cpu_matrix *m = &cpu->matrices[param];
+    const uint32_t share = cpu->n_vps / group, first = m->first_block[member * share];
+    return (vpps_blocks){m->blocks + first, m->first_block[(member + 1) * share] - first};
+}
+
+/* Makes blocks for every matrix, with room for so many states. */
+vpps_status vpps_make_matrices(vpps_cpu *cpu, uint32_t states);
+void vpps_free_matrices(vpps_cpu *cpu);
+
+/* Copies a matrix's values (state < 0) or states between the blocks and rows lying one after the other. */
+void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, bool to_rows);
+
+/* Makes the transposed copies of a matrix if `cpu` wants some, of the blocks of all VPs. False: out of memory. */
+bool vpps_want_transposed(vpps_cpu *cpu, uint32_t param);
 
 /* The norm of the gradient, whose parts the VPs have published in their order; 0 where the script takes none. */
 double vpps_cpu_norm(const vpps_cpu *cpu);
@@ -108,7 +142,12 @@ double vpps_cpu_norm(const vpps_cpu *cpu);
 void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Between two looks at a shared variable, the i-th time. */
-void vpps_relax(const vpps_cpu *cpu, uint32_t i);
+/* Waits, spinning for a moment, then asleep, until *word is at least `least` (modulo 2^32). False: the batch has failed, or the
+ * time is up, if there is a limit; time in which the process was stopped does not count. */
+typedef enum vpps_wait_end { VPPS_WAIT_REACHED, VPPS_WAIT_FAILED, VPPS_WAIT_TIMEOUT } vpps_wait_end;
+vpps_wait_end vpps_wait_for(vpps_cpu *cpu, atomic_uint *word, uint32_t least, uint64_t limit_ns, bool until_failure);
+
+/* After a change of *word: wakes who sleeps on it. */
+void vpps_wake(vpps_cpu *cpu, atomic_uint *word);
 
 #endif

@@ -11,6 +11,7 @@
 #include "runtime/cpu/math.h"
 
 #include "runtime/cpu/gemm.h"
+#include "runtime/cpu/products.h"
 
 enum { BLOCK = 16, LANES = 64 };
 
@@ -435,6 +436,9 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .gemm_nn = gemm_nn,
     .gemm_nt = gemm_nt,
     .gemm_tn = gemm_tn,
+    .product = product,
+    .product_t = product_t,
+    .outer = outer,
     .add = add,
     .sum_squares = sum_squares,
     .update = update,

@@ -34,6 +34,16 @@ typedef struct vpps_step {
     float correction1, correction2; /* 1 / (1 - beta^step) */
 } vpps_step;
 
+/* A block of a matrix's rows, column after column, padded with zero rows to a multiple of 16: element (r, k) at a[k * ld + r]; and
+ * what it is multiplied with: vector j from x[j] + skip on. */
+typedef struct vpps_product_term {
+    const float *a;
+    size_t ld;
+    uint32_t m; /* rows */
+    uint32_t skip;
+    const float *const *x;
+} vpps_product_term;
+
 typedef struct vpps_kernels {
     const char *isa;               /* "generic", "avx2", "avx512" */
     vpps_kernel run[VPPS_I_COUNT]; /* EW, REDUCE, ROW and MATMUL forms; else NULL */
@@ -46,6 +56,15 @@ typedef struct vpps_kernels {
     /* C (k x n) = or += A^T B with A m x k, B m x n: for few columns, where A is read from a distant cache once. */
     void (*gemm_tn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
                     float *c, size_t ldc, bool accumulate);
+
+    /* Blocks times vectors: see products.h. product: c[j] (m rows) = or += block x[j]; product_t: c[j] (k elements) = or += sum
+     * of the terms' block^T x[j]; outer: block = or += sum over v of d[v] x[v]^T. */
+    void (*product)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
+                    float *c, size_t ldc, bool add);
+    void (*product_t)(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
+                      bool add);
+    void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *const *x,
+                  float *a, size_t ld, bool add);
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
     double (*sum_squares)(uint32_t n, const float *x);

@@ -278,10 +278,11 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
     return vpps_gpu_create(out, &vpps_device_simt, &vpps_driver_simt, model, options, plan);
 }
 
-#define GPU_DEVICE(name, create)                                                                                       \
+#define GPU_DEVICE(device_name, create_device)                                                                         \
     {                                                                                                                  \
-        name, create, gpu_destroy, gpu_launch, gpu_finished, gpu_wait, gpu_read, gpu_pull, gpu_push, gpu_caller_works, \
-            gpu_tuning, gpu_tune, gpu_trials                                                                           \
+        .name = device_name, .create = create_device, .destroy = gpu_destroy, .launch = gpu_launch,                    \
+        .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read, .pull = gpu_pull, .push = gpu_push,              \
+        .caller_works = gpu_caller_works, .tuning = gpu_tuning, .tune = gpu_tune, .trials = gpu_trials                 \
     }
 
 const vpps_device_table vpps_device_cuda = GPU_DEVICE("cuda", create_cuda);

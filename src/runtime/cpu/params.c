@@ -1,0 +1,325 @@
+/* params.c - matrices in blocks; gradients of parameters and the optimiser's step, each VP for the rows and entries that it
+ * owns. */
+#include "runtime/cpu/cpu.h"
+
+#include <math.h>
+
+static vpps_rows own_rows(const vpps_vp *vp, uint32_t rows) {
+    return vpps_rows_of(rows, VPPS_ROW_UNIT, vp->cpu->n_vps, vp->index);
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+static bool make_matrix(vpps_cpu *cpu, uint32_t param, uint32_t states) {
+    const vpps_parameter_data *data = &cpu->model->params[param];
+    vpps_cpu_matrix *m = &cpu->matrices[param];
+    uint32_t n = 0;
+    m->first_block = calloc(cpu->n_vps + 1u, sizeof *m->first_block);
+    if (!m->first_block) return false;
+    for (uint32_t v = 0; v < cpu->n_vps; v++) {
+        const vpps_rows rows = vpps_rows_of(data->rows, VPPS_ROW_UNIT, cpu->n_vps, v);
+        m->first_block[v] = n;
+        n += (rows.end - rows.first + VPPS_BLOCK_ROWS - 1) / VPPS_BLOCK_ROWS;
+    }
+    m->first_block[cpu->n_vps] = m->n_blocks = n;
+    m->blocks = calloc(n, sizeof *m->blocks);
+    if (!m->blocks) return false;
+    size_t elems = 0;
+    for (uint32_t v = 0, b = 0; v < cpu->n_vps; v++) {
+        const vpps_rows rows = vpps_rows_of(data->rows, VPPS_ROW_UNIT, cpu->n_vps, v);
+        for (uint32_t row = rows.first; row < rows.end; row += VPPS_BLOCK_ROWS, b++) {
+            vpps_matrix_block *block = &m->blocks[b];
+            block->first_row = row;
+            block->rows = vpps_min_u32(rows.end - row, VPPS_BLOCK_ROWS);
+            block->ld = (block->rows + 15u) & ~15u;
+            elems += block->ld * data->cols;
+        }
+    }
+    void *memory = NULL;
+    const size_t bytes = elems * (2 + states) * sizeof(float);
+    if (posix_memalign(&memory, 64, bytes + 64)) return false;
+    memset(memory, 0, bytes + 64);
+    m->memory = memory;
+    size_t at = 0;
+    for (uint32_t part = 0; part < 2 + states; part++) { /* of one VP, values and gradients each lie side by side */
+        for (uint32_t b = 0; b < n; b++) {
+            vpps_matrix_block *block = &m->blocks[b];
+            float **to = part == 0 ? &block->values : part == 1 ? &block->gradient : &block->states[part - 2];
+            *to = m->memory + at;
+            at += block->ld * data->cols;
+        }
+    }
+    return true;
+}
+
+vpps_status vpps_make_matrices(vpps_cpu *cpu, uint32_t states) {
+    cpu->matrices = calloc(cpu->model->n_params + 1, sizeof *cpu->matrices);
+    bool ok = cpu->matrices != NULL;
+    for (uint32_t p = 0; ok && p < cpu->model->n_params; p++)
+        if (cpu->model->params[p].kind == VPPS_MATRIX) ok = make_matrix(cpu, p, states);
+    return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cpu: out of memory for the model's matrices");
+}
+
+void vpps_free_matrices(vpps_cpu *cpu) {
+    for (uint32_t p = 0; cpu->matrices && p < cpu->model->n_params; p++) {
+        free(cpu->matrices[p].blocks);
+        free(cpu->matrices[p].first_block);
+        free(cpu->matrices[p].memory);
+        free(cpu->matrices[p].transposed_memory);
+    }
+    free(cpu->matrices);
+}
+
+static void transpose_block(const vpps_cpu *cpu, const vpps_matrix_block *b, uint32_t cols) {
+    for (uint32_t k = 0; k < cols; k += VPPS_BLOCK_ROWS)
+        cpu->kernels->transpose(b->rows, vpps_min_u32(cols - k, VPPS_BLOCK_ROWS), b->values + k * b->ld, b->ld,
+                                b->transposed + (size_t)k * b->rows, VPPS_BLOCK_ROWS);
+}
+
+static void transpose_all(const vpps_cpu *cpu, uint32_t param) {
+    const vpps_cpu_matrix *m = &cpu->matrices[param];
+    for (uint32_t b = 0; b < m->n_blocks; b++) transpose_block(cpu, &m->blocks[b], cpu->model->params[param].cols);
+}
+
+bool vpps_want_transposed(vpps_cpu *cpu, uint32_t param) {
+    vpps_cpu_matrix *m = &cpu->matrices[param];
+    if (m->transposed) return true;
+    const uint32_t cols = cpu->model->params[param].cols, parts = (cols + VPPS_BLOCK_ROWS - 1) / VPPS_BLOCK_ROWS;
+    size_t elems = 0;
+    for (uint32_t b = 0; b < m->n_blocks; b++) elems += (size_t)parts * VPPS_BLOCK_ROWS * m->blocks[b].rows;
+    void *memory = NULL;
+    if (posix_memalign(&memory, 64, (elems + 16) * sizeof(float))) return false;
+    m->transposed_memory = memset(memory, 0, (elems + 16) * sizeof(float));
+    elems = 0;
+    for (uint32_t b = 0; b < m->n_blocks; b++) {
+        m->blocks[b].transposed = m->transposed_memory + elems;
+        elems += (size_t)parts * VPPS_BLOCK_ROWS * m->blocks[b].rows;
+    }
+    m->transposed = true;
+    transpose_all(cpu, param);
+    return true;
+}
+
+void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, bool to_rows) {
+    const uint32_t cols = cpu->model->params[param].cols;
+    const vpps_cpu_matrix *m = &cpu->matrices[param];
+    for (uint32_t b = 0; b < m->n_blocks; b++) {
+        const vpps_matrix_block *block = &m->blocks[b];
+        float *values = state < 0 ? block->values : block->states[state];
+        for (uint32_t r = 0; r < block->rows; r++) {
+            float *row = rows + (size_t)(block->first_row + r) * cols;
+            for (uint32_t k = 0; k < cols; k++) {
+                if (to_rows) {
+                    row[k] = values[k * block->ld + r];
+                } else {
+                    values[k * block->ld + r] = row[k];
+                }
+            }
+        }
+    }
+    if (!to_rows && state < 0 && m->transposed) transpose_all(cpu, param);
+}
+
+/* ---------------------------------------------------------------- gradients */
+
+/* Pointers to a value of the block's vertices or members, or columns of it. */
+static void point(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t value, uint32_t first, uint32_t n,
+                  const float **out) {
+    const vpps_compiled_cell *c = view->cell;
+    const vpps_cell_value *x = &c->values[value];
+    for (uint32_t i = first; i < first + n; i++) {
+        const float *at;
+        switch (x->kind) {
+        case VPPS_VALUE_INPUT: at = cpu->pool + view->inputs[x->index][i]; break;
+        case VPPS_VALUE_LOOKUP: at = cpu->pool + view->lookups[x->index][i]; break;
+        case VPPS_VALUE_PARAMETER: at = cpu->pool + cpu->plan.values[x->param]; break;
+        default:
+            at = cpu->pool + view->block->kept[x->domain] + (size_t)i * c->kept_words[x->domain] + x->offset;
+            break;
+        }
+        for (uint32_t k = 0; k < x->cols; k++) *out++ = at + (size_t)k * x->rows;
+    }
+}
+
+static void add_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first, uint32_t n,
+                       bool fresh) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
+    if (!blocks.n) return;
+    const uint32_t vectors = n * view->cell->values[o->dy].cols, cols = cpu->model->params[o->param].cols;
+    const float **d = vp->pointers, **x = vp->pointers + vectors;
+    point(cpu, view, o->dy, first, n, d);
+    point(cpu, view, o->x, first, n, x);
+    for (uint32_t b = 0; b < blocks.n; b++) {
+        const vpps_matrix_block *block = &blocks.blocks[b];
+        cpu->kernels->outer(block->rows, vectors, cols, d, block->first_row, x, block->gradient, block->ld, !fresh);
+    }
+}
+
+static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first, uint32_t n) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_rows rows = own_rows(vp, cpu->model->params[o->param].rows);
+    if (rows.first == rows.end) return;
+    const uint32_t vectors = n * view->cell->values[o->dy].cols;
+    point(cpu, view, o->dy, first, n, vp->pointers);
+    float *to = cpu->pool + cpu->plan.gradients[o->param] + rows.first;
+    for (uint32_t i = 0; i < vectors; i++) cpu->kernels->add(rows.end - rows.first, to, vp->pointers[i] + rows.first);
+}
+
+void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_t first, uint32_t n) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_block_view *view = &cpu->views[block_number];
+    const vpps_compiled_cell *c = view->cell;
+    enum { VECTORS = 64 }; /* their operands stay in L2 while all rows pass */
+    for (uint32_t at = first; at < first + n; at += VECTORS) {
+        const uint32_t count = vpps_min_u32(first + n - at, VECTORS);
+        for (uint32_t i = 0; i < c->n_outers; i++) {
+            const vpps_cell_outer *o = &c->outers[i];
+            const vpps_cell_value *dy = &c->values[o->dy];
+            uint32_t item = at, items = count;
+            if (dy->domain) {
+                item = view->list[at];
+                items = view->list[at + count] - item;
+            }
+            if (!items) continue;
+            if (!VPPS_RESERVE(vp->pointers, vp->pointers_capacity, 2 * (size_t)items * dy->cols)) {
+                vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for pointers");
+                return;
+            }
+            const bool fresh = vp->touched[o->param] != cpu->launch;
+            vp->touched[o->param] = cpu->launch;
+            if (o->x == VPPS_NONE) {
+                add_vector(vp, view, o, item, items);
+            } else {
+                add_matrix(vp, view, o, item, items, fresh);
+            }
+        }
+    }
+}
+
+/* Entries of a table that are the VP's. */
+static vpps_rows own_entries(const vpps_vp *vp, uint32_t n) {
+    const uint64_t n_vps = vp->cpu->n_vps;
+    return (vpps_rows){(uint32_t)(n * (uint64_t)vp->index / n_vps), (uint32_t)(n * (vp->index + (uint64_t)1) / n_vps)};
+}
+
+void vpps_vp_entries(vpps_vp *vp, uint32_t number) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_table *t = vpps_table_at(cpu->script, number);
+    const vpps_parameter_data *data = &cpu->model->params[t->param];
+    const uint32_t words = data->rows * data->cols;
+    const uint32_t *starts = cpu->script + t->rows + t->n, *lists = starts + t->n + 1;
+    const vpps_rows own = own_entries(vp, t->n);
+    for (uint32_t i = own.first; i < own.end; i++) {
+        float *to = cpu->pool + t->gradients + (size_t)i * words;
+        const uint32_t *list = lists + starts[i], n = starts[i + 1] - starts[i];
+        memcpy(to, cpu->pool + list[0], words * sizeof *to);
+        for (uint32_t k = 1; k < n; k++) cpu->kernels->add(words, to, cpu->pool + list[k]);
+    }
+}
+
+/* ---------------------------------------------------------------- norms and updates */
+
+/* The VP's values, gradient and states of a parameter as runs of floats. */
+typedef struct run {
+    float *w, *g, *s[VPPS_MAX_STATES];
+    size_t n;
+} run;
+
+static float *in_pool(const vpps_cpu *cpu, uint32_t at, size_t elems) {
+    return at == VPPS_NO_OFFSET ? NULL : cpu->pool + at + elems;
+}
+
+static run run_of(const vpps_vp *vp, uint32_t param) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_parameter_data *data = &cpu->model->params[param];
+    if (data->kind == VPPS_MATRIX) { /* blocks of a VP lie side by side */
+        const vpps_blocks blocks = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
+        if (!blocks.n) return (run){0};
+        const vpps_matrix_block *b = blocks.blocks, *last = b + blocks.n - 1;
+        return (run){b->values,
+                     b->gradient,
+                     {b->states[0], b->states[1]},
+                     (size_t)(last->values - b->values) + last->ld * data->cols};
+    }
+    const vpps_rows rows = own_rows(vp, data->rows);
+    return (run){
+        cpu->pool + cpu->plan.values[param] + rows.first,
+        cpu->pool + cpu->plan.gradients[param] + rows.first,
+        {in_pool(cpu, cpu->plan.states[0][param], rows.first), in_pool(cpu, cpu->plan.states[1][param], rows.first)},
+        rows.end - rows.first};
+}
+
+void vpps_vp_norm(vpps_vp *vp) {
+    vpps_cpu *cpu = vp->cpu;
+    double sum = 0;
+    for (uint32_t p = 0; p < cpu->model->n_params; p++) {
+        if (vp->touched[p] != cpu->launch) continue;
+        const run r = run_of(vp, p);
+        for (size_t at = 0; at < r.n; at += 1u << 20)
+            sum += cpu->kernels->sum_squares(r.n - at < 1u << 20 ? (uint32_t)(r.n - at) : 1u << 20, r.g + at);
+    }
+    for (uint32_t i = 0; i < cpu->task_header.n_tables; i++) {
+        const vpps_table *t = vpps_table_at(cpu->script, i);
+        const uint32_t words = cpu->model->params[t->param].rows * cpu->model->params[t->param].cols;
+        const vpps_rows own = own_entries(vp, t->n);
+        for (uint32_t k = own.first; k < own.end; k++)
+            sum += cpu->kernels->sum_squares(words, cpu->pool + t->gradients + (size_t)k * words);
+    }
+    cpu->norms[vp->index] = sum;
+}
+
+/* The step, or false when this batch must not update. Every VP adds the norms in the same order. */
+static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
+    const vpps_task_header *h = &cpu->task_header;
+    double sum = 0;
+    if (h->guard || h->clip > 0)
+        for (uint32_t v = 0; v < cpu->n_vps; v++) sum += cpu->norms[v];
+    if (h->guard && (!isfinite(cpu->loss) || !isfinite(sum))) return false;
+    *step = (vpps_step){.kind = h->update - 1,
+                        .scale = 1,
+                        .lr = h->lr,
+                        .momentum = h->momentum,
+                        .beta1 = h->beta1,
+                        .beta2 = h->beta2,
+                        .epsilon = h->epsilon,
+                        .weight_decay = h->weight_decay,
+                        .correction1 = h->corrections[0],
+                        .correction2 = h->corrections[1]};
+    if (h->clip > 0 && sqrt(sum) > h->clip) step->scale = (float)(h->clip / sqrt(sum));
+    return true;
+}
+
+static void update_run(const vpps_cpu *cpu, const vpps_step *step, const run *r) {
+    for (size_t at = 0; at < r->n; at += 1u << 20)
+        cpu->kernels->update(r->n - at < 1u << 20 ? (uint32_t)(r->n - at) : 1u << 20, step, r->w + at, r->g + at,
+                             r->s[0] ? r->s[0] + at : NULL, r->s[1] ? r->s[1] + at : NULL);
+}
+
+void vpps_vp_update(vpps_vp *vp) {
+    vpps_cpu *cpu = vp->cpu;
+    vpps_step step;
+    if (!prepare_step(cpu, &step)) return;
+    for (uint32_t p = 0; p < cpu->model->n_params; p++) {
+        if (vp->touched[p] != cpu->launch) continue;
+        const run r = run_of(vp, p);
+        update_run(cpu, &step, &r);
+        if (!cpu->matrices[p].transposed) continue;
+        const vpps_blocks blocks = vpps_blocks_of(cpu, p, vp->index, cpu->n_vps);
+        for (uint32_t b = 0; b < blocks.n; b++) transpose_block(cpu, &blocks.blocks[b], cpu->model->params[p].cols);
+    }
+    for (uint32_t i = 0; i < cpu->task_header.n_tables; i++) {
+        const vpps_table *t = vpps_table_at(cpu->script, i);
+        const uint32_t words = cpu->model->params[t->param].rows * cpu->model->params[t->param].cols;
+        const vpps_rows own = own_entries(vp, t->n);
+        for (uint32_t k = own.first; k < own.end; k++) {
+            const size_t at = (size_t)cpu->script[t->rows + k] * words;
+            const run r = {
+                cpu->pool + cpu->plan.values[t->param] + at,
+                cpu->pool + t->gradients + (size_t)k * words,
+                {in_pool(cpu, cpu->plan.states[0][t->param], at), in_pool(cpu, cpu->plan.states[1][t->param], at)},
+                words};
+            update_run(cpu, &step, &r);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+/* products.h - products of a matrix's blocks with vectors that lie anywhere, for kernels.c.
+ *
+ * A block is some rows (at most BLOCK_ROWS) of a matrix, column after column, padded with zero rows to whole vectors: element
+ * (r, k) at a[k * ld + r]. Vectors are given by pointers, so what a product reads need not be gathered first.
+ *
+ * An element of a result is one chain of multiply-adds in a fixed order, whatever the number of vectors.
+ */
+#ifndef VPPS_CPU_PRODUCTS_H
+#define VPPS_CPU_PRODUCTS_H
+
+#include "runtime/cpu/gemm.h"
+
+enum { PRODUCT_COLUMNS = 6, PRODUCT_HEIGHT = VECTOR == 16 ? 4 : 2, CHUNK = 128 };
+
+/* ---------------------------------------------------------------- C (+)= A X */
+
+/* `height` vectors of rows, `columns` vectors x, elements [first, end) of them. The last vector of rows has `tail` rows
+ * that are stored. height, columns and ragged are constants where this is inlined. */
+VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, const bool ragged, uint32_t first,
+                              uint32_t end, const float *a, size_t ld, const float *const *x, uint32_t skip, float *c,
+                              size_t ldc, bool add, uint32_t tail) {
+    vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
+    const float *xs[PRODUCT_COLUMNS];
+    for (uint32_t j = 0; j < columns; j++) {
+        xs[j] = x[j] + skip;
+        for (uint32_t i = 0; i < height; i++) {
+            if (!add) {
+                sum[j][i] = (vector){0};
+            } else if (ragged && i + 1 == height) {
+                float pad[VECTOR] = {0};
+                memcpy(pad, c + j * ldc + (size_t)i * VECTOR, tail * sizeof *c);
+                sum[j][i] = vector_load(pad);
+            } else {
+                sum[j][i] = vector_load(c + j * ldc + (size_t)i * VECTOR);
+            }
+        }
+    }
+    const float *column = a + first * ld;
+    for (uint32_t k = first; k < end; k++, column += ld) {
+        vector rows[PRODUCT_HEIGHT];
+        for (uint32_t i = 0; i < height; i++) rows[i] = vector_held(vector_load(column + (size_t)i * VECTOR));
+        for (uint32_t j = 0; j < columns; j++) {
+            const vector element = vector_of(xs[j][k]);
+            for (uint32_t i = 0; i < height; i++) sum[j][i] = vector_multiply_add(rows[i], element, sum[j][i]);
+        }
+    }
+    for (uint32_t j = 0; j < columns; j++) {
+        for (uint32_t i = 0; i < height; i++) {
+            if (ragged && i + 1 == height) {
+                float pad[VECTOR];
+                vector_store(pad, sum[j][i]);
+                memcpy(c + j * ldc + (size_t)i * VECTOR, pad, tail * sizeof *c);
+            } else {
+                vector_store(c + j * ldc + (size_t)i * VECTOR, sum[j][i]);
+            }
+        }
+    }
+}
+
+VPPS_INLINE void product_columns(const uint32_t height, uint32_t columns, bool ragged, uint32_t first, uint32_t end,
+                                 const float *a, size_t ld, const float *const *x, uint32_t skip, float *c, size_t ldc,
+                                 bool add, uint32_t tail) {
+#define TILE(n)                                                                                                        \
+    case n:                                                                                                            \
+        if (ragged)                                                                                                    \
+            product_tile(height, n, true, first, end, a, ld, x, skip, c, ldc, add, tail);                              \
+        else                                                                                                           \
+            product_tile(height, n, false, first, end, a, ld, x, skip, c, ldc, add, tail);                             \
+        break;
+    switch (columns) { TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) }
+#undef TILE
+}
+
+/* c[j] (m rows) = or += block (m x k) times x[j][skip ...], for n vectors. */
+static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
+                    float *c, size_t ldc, bool add) {
+    const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS;
+    for (uint32_t row = 0; row < m; row += PRODUCT_HEIGHT * VECTOR) {
+        const uint32_t rows = vpps_min_u32(m - row, PRODUCT_HEIGHT * VECTOR);
+        const uint32_t height = (rows + VECTOR - 1) / VECTOR, tail = rows - (height - 1) * VECTOR;
+        const bool ragged = tail < VECTOR;
+        for (uint32_t first = 0; first < k; first += CHUNK) {
+            const uint32_t end = groups > 1 ? vpps_min_u32(k, first + CHUNK) : k;
+            for (uint32_t group = 0, j = 0, columns; group < groups; group++, j += columns) {
+                columns = n / groups + (group < n % groups);
+                float *to = c + j * ldc + row;
+                switch (height) {
+                case 1:
+                    product_columns(1, columns, ragged, first, end, a + row, ld, x + j, skip, to, ldc, add || first,
+                                    tail);
+                    break;
+                case 2:
+                    product_columns(2, columns, ragged, first, end, a + row, ld, x + j, skip, to, ldc, add || first,
+                                    tail);
+                    break;
+#if defined(__AVX512F__)
+                case 3:
+                    product_columns(3, columns, ragged, first, end, a + row, ld, x + j, skip, to, ldc, add || first,
+                                    tail);
+                    break;
+                case 4:
+                    product_columns(4, columns, ragged, first, end, a + row, ld, x + j, skip, to, ldc, add || first,
+                                    tail);
+                    break;
+#endif
+                }
+            }
+            if (groups <= 1) break;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- C (+)= sum of A^T D
+ *
+ * VECTOR sums at once: `width` columns of the blocks, VECTOR / width vectors d; the lanes are added up at the end. */
+
+VPPS_INLINE void product_t_tile(const uint32_t width, uint32_t n, uint32_t k_first, uint32_t k, uint32_t n_terms,
+                                const vpps_product_term *terms, uint32_t j0, float *c, size_t ldc, bool add) {
+    const uint32_t others = VECTOR / width;
+    vector sum[VECTOR];
+    for (uint32_t i = 0; i < VECTOR; i++) sum[i] = (vector){0};
+    const bool few = k - k_first < width;
+    for (uint32_t t = 0; t < n_terms; t++) {
+        const vpps_product_term *term = &terms[t];
+        const float *columns[VECTOR], *ds[VECTOR];
+        for (uint32_t p = 0; p < width; p++)
+            columns[p] = term->a + (size_t)(few ? vpps_min_u32(k_first + p, k - 1) : k_first + p) * term->ld;
+        for (uint32_t j = 0; j < others; j++) ds[j] = term->x[j0 + vpps_min_u32(j, n - 1)] + term->skip;
+        const uint32_t whole = term->m - term->m % VECTOR;
+        for (uint32_t r = 0; r < whole; r += VECTOR) {
+            vector d[VECTOR];
+            for (uint32_t j = 0; j < others; j++) d[j] = vector_load(ds[j] + r);
+            for (uint32_t p = 0; p < width; p++) {
+                const vector column = vector_held(vector_load(columns[p] + r));
+                for (uint32_t j = 0; j < others; j++)
+                    sum[j * width + p] = vector_multiply_add(column, d[j], sum[j * width + p]);
+            }
+        }
+        if (whole == term->m) continue;
+        for (uint32_t j = 0; j < others; j++) {
+            float pad[VECTOR] = {0};
+            memcpy(pad, ds[j] + whole, (term->m - whole) * sizeof *pad);
+            const vector d = vector_load(pad);
+            for (uint32_t p = 0; p < width; p++)
+                sum[j * width + p] = vector_multiply_add(vector_load(columns[p] + whole), d, sum[j * width + p]);
+        }
+    }
+    const vector totals = lane_sums(sum);
+    if (width == VECTOR && !few) {
+        float *to = c + k_first + j0 * ldc;
+        vector_store(to, add ? vector_load(to) + totals : totals);
+        return;
+    }
+    float sums[VECTOR];
+    vector_store(sums, totals);
+    const uint32_t count = vpps_min_u32(width, k - k_first);
+    for (uint32_t j = 0; j < others && j < n; j++) {
+        for (uint32_t p = 0; p < count; p++) {
+            float *to = c + k_first + p + (j0 + j) * ldc;
+            *to = add ? *to + sums[j * width + p] : sums[j * width + p];
+        }
+    }
+}
+
+VPPS_INLINE void product_t_all(const uint32_t width, uint32_t n, uint32_t k, uint32_t n_terms,
+                               const vpps_product_term *terms, float *c, size_t ldc, bool add) {
+    for (uint32_t p = 0; p < k; p += width)
+        for (uint32_t j = 0; j < n; j += VECTOR / width)
+            product_t_tile(width, n - j, p, k, n_terms, terms, j, c, ldc, add);
+}
+
+/* c[j] (k elements) = or += sum over terms of block^T times x[j][skip ...], for n vectors. */
+static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
+                      bool add) {
+    if (n == 1)
+        product_t_all(VECTOR, n, k, n_terms, terms, c, ldc, add);
+    else if (n == 2 || VECTOR < 16)
+        product_t_all(VECTOR / 2, n, k, n_terms, terms, c, ldc, add);
+    else
+        product_t_all(VECTOR / 4, n, k, n_terms, terms, c, ldc, add);
+}
+
+/* ---------------------------------------------------------------- A (+)= sum of d x^T */
+
+VPPS_INLINE void outer_tile(const uint32_t height, const uint32_t columns, uint32_t n, const float *const *d,
+                            uint32_t d_skip, const float *const *x, uint32_t k, float *a, size_t ld, bool add,
+                            uint32_t tail) {
+    vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
+    for (uint32_t j = 0; j < columns; j++)
+        for (uint32_t i = 0; i < height; i++)
+            sum[j][i] = add ? vector_load(a + (size_t)(k + j) * ld + (size_t)i * VECTOR) : (vector){0};
+    for (uint32_t v = 0; v < n; v++) {
+        const float *dv = d[v] + d_skip, *xv = x[v] + k;
+        vector rows[PRODUCT_HEIGHT];
+        for (uint32_t i = 0; i < height; i++) {
+            if (tail && i + 1 == height) {
+                float pad[VECTOR] = {0};
+                memcpy(pad, dv + (size_t)i * VECTOR, tail * sizeof *pad);
+                rows[i] = vector_load(pad);
+            } else {
+                rows[i] = vector_held(vector_load(dv + (size_t)i * VECTOR));
+            }
+        }
+        for (uint32_t j = 0; j < columns; j++) {
+            const vector element = vector_of(xv[j]);
+            for (uint32_t i = 0; i < height; i++) sum[j][i] = vector_multiply_add(rows[i], element, sum[j][i]);
+        }
+    }
+    for (uint32_t j = 0; j < columns; j++)
+        for (uint32_t i = 0; i < height; i++) vector_store(a + (size_t)(k + j) * ld + (size_t)i * VECTOR, sum[j][i]);
+}
+
+VPPS_INLINE void outer_columns(const uint32_t height, uint32_t columns, uint32_t n, const float *const *d,
+                               uint32_t d_skip, const float *const *x, uint32_t k, float *a, size_t ld, bool add,
+                               uint32_t tail) {
+#define TILE(c)                                                                                                        \
+    case c:                                                                                                            \
+        if (tail)                                                                                                      \
+            outer_tile(height, c, n, d, d_skip, x, k, a, ld, add, tail);                                               \
+        else                                                                                                           \
+            outer_tile(height, c, n, d, d_skip, x, k, a, ld, add, 0);                                                  \
+        break;
+    switch (columns) { TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) }
+#undef TILE
+}
+
+/* block (m x k) = or += sum over n vectors of d[v][d_skip ...] x[v]^T. */
+static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *const *x,
+                  float *a, size_t ld, bool add) {
+    enum { VECTORS = 64 };
+    for (uint32_t v = 0; v < n; v += VECTORS) { /* so many that their x stay in L2 while the rows of d pass */
+        const uint32_t count = vpps_min_u32(n - v, VECTORS);
+        const bool to = add || v;
+        for (uint32_t row = 0; row < m; row += PRODUCT_HEIGHT * VECTOR) {
+            const uint32_t rows = vpps_min_u32(m - row, PRODUCT_HEIGHT * VECTOR);
+            const uint32_t height = (rows + VECTOR - 1) / VECTOR, tail = rows % VECTOR;
+            for (uint32_t p = 0, columns; p < k; p += columns) {
+                columns = vpps_min_u32(k - p, PRODUCT_COLUMNS);
+                switch (height) {
+                case 1: outer_columns(1, columns, count, d + v, d_skip + row, x + v, p, a + row, ld, to, tail); break;
+                case 2: outer_columns(2, columns, count, d + v, d_skip + row, x + v, p, a + row, ld, to, tail); break;
+#if defined(__AVX512F__)
+                case 3: outer_columns(3, columns, count, d + v, d_skip + row, x + v, p, a + row, ld, to, tail); break;
+                case 4: outer_columns(4, columns, count, d + v, d_skip + row, x + v, p, a + row, ld, to, tail); break;
+#endif
+                }
+            }
+        }
+    }
+}
+
+#endif

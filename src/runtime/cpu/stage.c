@@ -1,0 +1,439 @@
+/* stage.c - a stage of a cell over some vertices: tile after tile, the program of tile.h. */
+#include "runtime/cpu/cpu.h"
+
+/* The tile at hand. */
+typedef struct tile {
+    vpps_vp *vp;
+    const vpps_kernels *kernels;
+    const vpps_compiled_cell *c;
+    const vpps_tile_program *p;
+    const vpps_block_view *view;
+    const vpps_cell_stage *stage;
+    const uint32_t *script;
+    float *pool;
+    uint32_t stage_index;
+    uint32_t member;
+    bool rows;               /* rows are shared out, else vertices */
+    uint32_t first[2], n[2]; /* vertices, members */
+    float *region[2];        /* slots of vertices, of members */
+} tile;
+
+static float *slot_of(const tile *t, uint32_t v) {
+    const uint32_t domain = t->c->values[v].domain;
+    return t->region[domain] + (size_t)t->p->slots[v].at * t->n[domain];
+}
+
+/* The vertex, counted in the tile, that member i of the tile belongs to. */
+static uint32_t vertex_of(const tile *t, uint32_t i) {
+    const uint32_t *starts = t->view->list + t->first[0];
+    const uint32_t at = t->first[1] + i;
+    uint32_t low = 0, high = t->n[0];
+    while (high - low > 1) {
+        const uint32_t middle = (low + high) / 2;
+        if (starts[middle] <= at) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    while (starts[low + 1] <= at) low++;
+    return low;
+}
+
+/* ---------------------------------------------------------------- memory */
+
+/* Where item i of a value lies in the pool. */
+static float *in_memory(const tile *t, uint32_t v, uint32_t i) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const uint32_t item = t->first[x->domain] + i;
+    switch (x->kind) {
+    case VPPS_VALUE_INPUT: return t->pool + t->view->inputs[x->index][item];
+    case VPPS_VALUE_LOOKUP: return t->pool + t->view->lookups[x->index][item];
+    case VPPS_VALUE_PARAMETER: return t->pool + t->vp->cpu->plan.values[x->param];
+    default: return t->pool + t->view->block->kept[x->domain] + (size_t)item * t->c->kept_words[x->domain] + x->offset;
+    }
+}
+
+static void load(const tile *t, uint32_t v) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_tile_slot *slot = &t->p->slots[v];
+    float *to = slot_of(t, v);
+    for (uint32_t i = 0; i < t->n[x->domain]; i++, to += slot->width) {
+        const float *from;
+        if (x->kind == VPPS_VALUE_DATA) {
+            from = (const float *)(const void *)(t->script + t->view->data[t->first[0] + i]);
+        } else {
+            from = in_memory(t, v, i);
+        }
+        memcpy(to, from + slot->first, slot->width * sizeof *to);
+    }
+}
+
+/* The VP's rows of what all VPs of the group made shares of. */
+static void add_shares(const tile *t, uint32_t v) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_tile_slot *slot = &t->p->slots[v];
+    float *to = slot_of(t, v);
+    const uint32_t share = (vpps_value_words(x) + 15) & ~15u;
+    const uint32_t words = vpps_value_words(x) < 16 ? vpps_value_words(x) : share;
+    for (uint32_t i = 0; i < t->n[x->domain]; i++, to += slot->width) {
+        const float *from = in_memory(t, v, i) + slot->first;
+        memcpy(to, from, slot->width * sizeof *to);
+        for (uint32_t m = 1; m < t->c->needs.group; m++) t->kernels->add(slot->width, to, from + (size_t)m * words);
+    }
+}
+
+/* The sum of what users contributed, in the order of the list. */
+static void add_gradients(const tile *t, uint32_t v) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_tile_slot *slot = &t->p->slots[v];
+    const uint32_t *starts = t->view->gradient_starts[x->index] + t->first[0];
+    const uint32_t *entries = t->view->gradients[x->index];
+    float *to = slot_of(t, v);
+    for (uint32_t i = 0; i < t->n[0]; i++, to += slot->width) {
+        const uint32_t n = starts[i + 1] - starts[i], *list = entries + starts[i];
+        if (!n) {
+            memset(to, 0, slot->width * sizeof *to);
+            continue;
+        }
+        memcpy(to, t->pool + list[0] + slot->first, slot->width * sizeof *to);
+        for (uint32_t k = 1; k < n; k++) t->kernels->add(slot->width, to, t->pool + list[k] + slot->first);
+    }
+}
+
+static void store(const tile *t, uint32_t v) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_tile_slot *slot = &t->p->slots[v];
+    const float *from = slot_of(t, v);
+    const bool shares = x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS;
+    const uint32_t words = vpps_value_words(x), share = words < 16 ? words : (words + 15) & ~15u;
+    const size_t skip = slot->first + (shares ? (size_t)t->member * share : 0);
+    for (uint32_t i = 0; i < t->n[x->domain]; i++, from += slot->width)
+        memcpy(in_memory(t, v, i) + skip, from, slot->width * sizeof *from);
+}
+
+static void contribute(const tile *t, uint32_t v, uint32_t j) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_tile_slot *slot = &t->p->slots[v];
+    const uint32_t words = vpps_value_words(x);
+    const float *from = slot_of(t, v);
+    float *to = t->pool + vpps_contribution_at(t->c, t->view->block, j, t->member) +
+                (size_t)t->first[x->domain] * words + slot->first;
+    if (slot->width == words) {
+        memcpy(to, from, (size_t)t->n[x->domain] * words * sizeof *to);
+        return;
+    }
+    for (uint32_t i = 0; i < t->n[x->domain]; i++, from += slot->width, to += words)
+        memcpy(to, from, slot->width * sizeof *to);
+}
+
+/* ---------------------------------------------------------------- instructions */
+
+/* Item i of a value, for an item of another value's domain. */
+static const float *operand(const tile *t, const vpps_cell_arg *a, uint32_t domain, uint32_t i) {
+    const vpps_cell_value *x = &t->c->values[a->value];
+    const uint32_t item = x->domain == domain ? i : vertex_of(t, i);
+    return slot_of(t, a->value) + (size_t)item * t->p->slots[a->value].width + a->element;
+}
+
+static bool need_pointers(vpps_vp *vp, size_t n) { return VPPS_RESERVE(vp->pointers, vp->pointers_capacity, n); }
+
+/* Operands of item i of value v. */
+static bool gather_operands(const tile *t, uint32_t v, uint32_t i, vpps_operands *o) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_cell_arg *args = &t->c->args[x->first_arg];
+    const char *types = vpps_instructions[x->opcode].operands;
+    const uint32_t item = t->first[x->domain] + i;
+    const uint32_t vertex = x->domain ? t->first[0] + vertex_of(t, i) : item;
+    uint32_t n = 0, n_t = 0, n_s = 0;
+    o->f = x->f;
+    o->u = x->u;
+    if (x->f_word != VPPS_NONE) memcpy(&o->f, &t->view->words[x->f_word][vertex], sizeof o->f);
+    if (x->u_word != VPPS_NONE) o->u = t->view->words[x->u_word][vertex];
+    uint32_t members = 0;
+    if (t->view->list) members = t->view->list[vertex + 1] - t->view->list[vertex];
+    if (x->position) o->u += x->e_list * members + (x->domain ? item - t->view->list[vertex] : 0);
+    if (x->e_word != VPPS_NONE) {
+        o->e = t->view->words[x->e_word][vertex] + x->e_add + x->e_list * members + t->p->slots[v].first;
+        if (x->domain) o->e += (item - t->view->list[vertex]) * vpps_value_words(x);
+    }
+    for (; *types; types++) {
+        if (*types == 't') o->t[n_t++] = operand(t, &args[n++], x->domain, i);
+        if (*types == 's') o->s[n_s++] = *operand(t, &args[n++], x->domain, i);
+        if (*types == 'v') o->weights = operand(t, &args[n++], x->domain, i);
+        if (*types == 'i') o->indices = (uint32_t *)(void *)(slot_of(t, v + 1) + (size_t)i * t->p->slots[v + 1].width);
+        if (*types != '*') continue;
+        uint32_t count = 0;
+        for (uint32_t k = n; k < x->n_args; k++)
+            count += t->c->values[args[k].value].domain && !x->domain ? members : 1;
+        if (!need_pointers(t->vp, count + 1u)) return false;
+        const float **list = t->vp->pointers;
+        for (o->n_list = 0; n < x->n_args; n++) {
+            const bool all = t->c->values[args[n].value].domain && !x->domain;
+            const uint32_t first = all ? t->view->list[vertex] - t->first[1] : i;
+            for (uint32_t m = 0; m < (all ? members : 1); m++) {
+                if (all) {
+                    list[o->n_list++] =
+                        slot_of(t, args[n].value) + (size_t)(first + m) * t->p->slots[args[n].value].width;
+                } else {
+                    list[o->n_list++] = operand(t, &args[n], x->domain, i);
+                }
+            }
+        }
+        o->list = list;
+        if (x->average) o->f = 1.0f / (float)o->n_list;
+    }
+    if (x->average && x->opcode == VPPS_I_SCALE) o->f = 1.0f / (float)(x->e_list * members + x->u);
+    return true;
+}
+
+/* May the whole tile be one call? Nothing may differ between items, and all operands lie side by side. */
+static bool uniform(const tile *t, const vpps_cell_value *x) {
+    const vpps_instruction_row *row = &vpps_instructions[x->opcode];
+    if (row->form != VPPS_FORM_EW || x->f_word != VPPS_NONE || x->u_word != VPPS_NONE || x->e_word != VPPS_NONE ||
+        x->average || (x->position && (x->domain || x->e_list))) {
+        return false;
+    }
+    for (const char *type = row->operands; *type; type++)
+        if (*type == 's' || *type == 'v') return false;
+    for (uint32_t k = 0; k < x->n_args; k++)
+        if (t->c->values[t->c->args[x->first_arg + k].value].domain != x->domain) return false;
+    return true;
+}
+
+static bool run(const tile *t, uint32_t v) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_tile_slot *slot = &t->p->slots[v];
+    const vpps_kernel kernel = t->kernels->run[x->opcode];
+    const uint32_t n = t->n[x->domain], *key = t->vp->cpu->task_header.dropout_key;
+    vpps_operands o = {.key = key[0] | (uint64_t)key[1] << 32};
+    if (!n || !slot->width) return true;
+    if (vpps_instructions[x->opcode].form == VPPS_FORM_MATMUL) {
+        const vpps_cell_value *a = &t->c->values[t->c->args[x->first_arg].value];
+        o.r = x->rows;
+        o.c = x->cols;
+        o.k = x->opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+    }
+    float *to = slot_of(t, v);
+    if (uniform(t, x)) {
+        if (!gather_operands(t, v, 0, &o)) return false;
+        kernel(n * slot->width, false, to, &o);
+        return true;
+    }
+    const bool whole = vpps_instructions[x->opcode].form == VPPS_FORM_REDUCE;
+    uint32_t length = slot->width;
+    if (whole) length = vpps_value_words(&t->c->values[t->c->args[x->first_arg].value]);
+    for (uint32_t i = 0; i < n; i++, to += slot->width) {
+        if (!gather_operands(t, v, i, &o)) return false;
+        kernel(length, false, to, &o);
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- products */
+
+/* Pointers to the vectors of an argument: items times columns. *skip: its first element in them that is read. */
+static void point(const tile *t, uint32_t v, bool own_rows, const float **x, uint32_t *skip) {
+    const vpps_cell_value *value = &t->c->values[v];
+    const vpps_tile_slot *slot = &t->p->slots[v];
+    const bool in_slot = value->stage == t->stage_index && slot->at != VPPS_NO_SLOT;
+    const uint32_t n = t->n[value->domain], cols = value->cols;
+    const float *base = in_slot ? slot_of(t, v) : NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const float *item = in_slot ? base + (size_t)i * slot->width : in_memory(t, v, i);
+        for (uint32_t k = 0; k < cols; k++) x[(size_t)i * cols + k] = item + (size_t)k * value->rows;
+    }
+    *skip = in_slot || !own_rows ? 0 : slot->first;
+}
+
+static bool multiply(const tile *t, uint32_t v) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_tile_slot *slot = &t->p->slots[v];
+    vpps_cpu *cpu = t->vp->cpu;
+    float *c = slot_of(t, v);
+    const uint32_t n = t->n[x->domain] * x->cols, width = slot->width / x->cols;
+    if (!n || !width) return true;
+    bool add = false;
+    if (x->param != VPPS_NO_PARAM) {
+        const float *bias = t->pool + cpu->plan.values[x->param] + slot->first;
+        for (uint32_t i = 0; i < n; i++) memcpy(c + (size_t)i * width, bias, width * sizeof *c);
+        add = true;
+    }
+    if (!need_pointers(t->vp, n)) return false;
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
+        if (a->matrix == VPPS_NO_PARAM) { /* what was made before */
+            memcpy(c, slot_of(t, a->value), (size_t)n * width * sizeof *c);
+            add = true;
+        }
+    }
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
+        if (a->matrix == VPPS_NO_PARAM) continue;
+        uint32_t skip;
+        point(t, a->value, false, t->vp->pointers, &skip);
+        const uint32_t cols = cpu->model->params[a->matrix].cols;
+        const vpps_blocks blocks =
+            vpps_blocks_of(cpu, a->matrix, t->rows ? t->member : 0, t->rows ? t->c->needs.group : 1);
+        for (uint32_t b = 0; b < blocks.n; b++) {
+            const vpps_matrix_block *block = &blocks.blocks[b];
+            t->kernels->product(block->rows, n, cols, block->values, block->ld, t->vp->pointers, skip,
+                                c + (block->first_row - slot->first), width, add);
+        }
+        add = true;
+    }
+    return true;
+}
+
+static bool multiply_transposed(const tile *t, uint32_t v) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_tile_slot *slot = &t->p->slots[v];
+    vpps_cpu *cpu = t->vp->cpu;
+    float *c = slot_of(t, v);
+    const uint32_t n = t->n[x->domain] * x->cols, k = x->rows, group = t->rows ? t->c->needs.group : 1;
+    const uint32_t member = t->rows ? t->member : 0;
+    if (!n) return true;
+    (void)slot;
+    uint32_t n_terms = 0;
+    for (uint32_t i = 0; i < x->n_args; i++)
+        n_terms += vpps_blocks_of(cpu, t->c->args[x->first_arg + i].matrix, member, group).n;
+    if (!need_pointers(t->vp, (size_t)n * x->n_args) ||
+        !VPPS_RESERVE(t->vp->terms, t->vp->terms_capacity, n_terms + 1u)) {
+        return false;
+    }
+    bool transposed = n >= 4;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const vpps_cell_arg *a = &t->c->args[x->first_arg + i];
+        const float **pointers = t->vp->pointers + (size_t)i * n;
+        uint32_t skip;
+        point(t, a->value, true, pointers, &skip);
+        const vpps_blocks blocks = vpps_blocks_of(cpu, a->matrix, member, group);
+        const uint32_t first = blocks.n ? blocks.blocks[0].first_row : 0;
+        for (uint32_t b = 0; b < blocks.n; b++) {
+            const vpps_matrix_block *block = &blocks.blocks[b];
+            t->vp->terms[at++] =
+                (vpps_product_term){block->values, block->ld, block->rows, skip + block->first_row - first, pointers};
+            transposed = transposed && block->transposed;
+        }
+    }
+    if (!at) {
+        memset(c, 0, (size_t)n * k * sizeof *c);
+    } else if (!transposed) {
+        t->kernels->product_t(n, k, at, t->vp->terms, c, k, false);
+    } else {
+        at = 0;
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            const vpps_blocks blocks = vpps_blocks_of(cpu, t->c->args[x->first_arg + i].matrix, member, group);
+            for (uint32_t b = 0; b < blocks.n; b++, at++) {
+                const vpps_product_term *term = &t->vp->terms[at];
+                for (uint32_t p = 0; p < k; p += VPPS_BLOCK_ROWS)
+                    t->kernels->product(vpps_min_u32(k - p, VPPS_BLOCK_ROWS), n, term->m,
+                                        blocks.blocks[b].transposed + (size_t)p * term->m, VPPS_BLOCK_ROWS, term->x,
+                                        term->skip, c + p, k, at > 0);
+            }
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- parts of values */
+
+static void copy_parts(const tile *t, uint32_t v) {
+    const vpps_cell_value *x = &t->c->values[v];
+    float *to = slot_of(t, v);
+    const uint32_t n = t->n[x->domain], words = vpps_value_words(x);
+    for (uint32_t i = 0; i < n; i++, to += words) {
+        uint32_t row = 0;
+        if (x->kind == VPPS_VALUE_PLACE) memset(to, 0, words * sizeof *to);
+        for (uint32_t k = 0; k < x->n_args; k++) {
+            const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
+            const vpps_cell_value *y = &t->c->values[a->value];
+            const float *from = operand(t, a, x->domain, i);
+            for (uint32_t col = 0; col < x->cols; col++) {
+                float *out = to + (size_t)col * x->rows;
+                const float *in = from + (size_t)col * y->rows;
+                if (x->kind == VPPS_VALUE_SLICE) memcpy(out, in + x->index, x->rows * sizeof *to);
+                if (x->kind == VPPS_VALUE_PLACE) memcpy(out + x->index, in, y->rows * sizeof *to);
+                if (x->kind == VPPS_VALUE_STACK) memcpy(out + row, in, y->rows * sizeof *to);
+            }
+            row += y->rows;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- tiles */
+
+static bool run_tile(tile *t) {
+    for (uint32_t i = 0; i < t->p->n_ops; i++) {
+        const vpps_tile_op *op = &t->p->ops[i];
+        bool ok = true;
+        switch (op->kind) {
+        case VPPS_TILE_LOAD: load(t, op->value); break;
+        case VPPS_TILE_GRADIENT: add_gradients(t, op->value); break;
+        case VPPS_TILE_RUN: ok = run(t, op->value); break;
+        case VPPS_TILE_PRODUCT: ok = multiply(t, op->value); break;
+        case VPPS_TILE_PRODUCT_T: ok = multiply_transposed(t, op->value); break;
+        case VPPS_TILE_PARTS: copy_parts(t, op->value); break;
+        case VPPS_TILE_STORE: store(t, op->value); break;
+        case VPPS_TILE_CONTRIBUTE: contribute(t, op->value, op->index); break;
+        default: add_shares(t, op->value); break;
+        }
+        if (!ok) return false;
+    }
+    return true;
+}
+
+static bool need_scratch(vpps_vp *vp, size_t floats) {
+    if (floats <= vp->scratch_floats) return true;
+    void *memory = NULL;
+    floats += floats / 2;
+    if (posix_memalign(&memory, 64, floats * sizeof(float))) return false;
+    free(vp->scratch);
+    vp->scratch = memory;
+    vp->scratch_floats = floats;
+    return true;
+}
+
+void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_t stage, uint32_t first, uint32_t n) {
+    vpps_cpu *cpu = vp->cpu;
+    const vpps_block_view *view = &cpu->views[block_number];
+    const vpps_compiled_cell *c = view->cell;
+    tile t = {.vp = vp,
+              .kernels = cpu->kernels,
+              .c = c,
+              .view = view,
+              .stage = &c->stages[stage],
+              .script = cpu->script,
+              .pool = cpu->pool,
+              .stage_index = stage,
+              .member = vp->index % c->needs.group,
+              .rows = c->stages[stage].split == VPPS_SPLIT_ROWS};
+    t.p = vpps_tiles_of(c, stage, t.member);
+    uint32_t end = first + n;
+    if (!t.rows) {
+        const uint32_t group = c->needs.group;
+        end = first + (uint32_t)((uint64_t)n * (t.member + 1) / group);
+        first += (uint32_t)((uint64_t)n * t.member / group);
+    }
+    for (uint32_t at = first, count; at < end; at += count) {
+        count = vpps_min_u32(end - at, t.p->tile);
+        t.first[0] = at;
+        t.n[0] = count;
+        if (view->list) {
+            t.first[1] = view->list[at];
+            t.n[1] = view->list[at + count] - view->list[at];
+        }
+        const size_t vertices = ((size_t)t.p->floats[0] * t.n[0] + 15) & ~(size_t)15;
+        if (!need_scratch(vp, vertices + (size_t)t.p->floats[1] * t.n[1] + 64)) {
+            vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for a tile");
+            return;
+        }
+        t.region[0] = vp->scratch;
+        t.region[1] = vp->scratch + vertices;
+        if (!run_tile(&t)) {
+            vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for pointers");
+            return;
+        }
+    }
+}

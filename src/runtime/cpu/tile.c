@@ -1,0 +1,193 @@
+/* tile.c - see tile.h. Slots are given out as registers are: a value's slot is free after its last reader. */
+#include "runtime/cpu/tile.h"
+
+typedef struct work {
+    const vpps_compiled_cell *c;
+    const vpps_cell_stage *stage;
+    vpps_tile_program *p;
+    uint32_t member, stage_index;
+    uint32_t *last;    /* last place in the stage's order where a value is read from a slot */
+    uint32_t *free_at; /* free ranges of slots, by width: pairs (at, width, domain) */
+    uint32_t n_free;
+    bool ok;
+} work;
+
+static bool add_op(work *w, vpps_tile_kind kind, uint32_t value, uint32_t index) {
+    vpps_tile_program *p = w->p;
+    w->ok = w->ok && VPPS_RESERVE(p->ops, p->ops_capacity, p->n_ops + 1u);
+    if (w->ok) p->ops[p->n_ops++] = (vpps_tile_op){(uint8_t)kind, value, index};
+    return w->ok;
+}
+
+/* What of a value the VP has in a tile of this stage. */
+static void set_width(const work *w, uint32_t v) {
+    const vpps_cell_value *x = &w->c->values[v];
+    vpps_tile_slot *slot = &w->p->slots[v];
+    *slot = (vpps_tile_slot){VPPS_NO_SLOT, vpps_value_words(x), 0};
+    if (w->stage->split != VPPS_SPLIT_ROWS || (x->kind == VPPS_VALUE_PRODUCT_T && x->stage == w->stage_index)) return;
+    if (x->rows < 16 * w->c->needs.group) return; /* scalars, which every VP reads */
+    const vpps_rows rows = vpps_rows_of(x->rows, 16, w->c->needs.group, w->member);
+    slot->first = rows.first;
+    slot->width = rows.end - rows.first;
+}
+
+static void take_slot(work *w, uint32_t v) {
+    const uint32_t domain = w->c->values[v].domain;
+    vpps_tile_slot *slot = &w->p->slots[v];
+    if (slot->at != VPPS_NO_SLOT) return;
+    for (uint32_t i = 0; i < w->n_free; i++) {
+        uint32_t *f = w->free_at + 3 * (size_t)i;
+        if (f[1] != slot->width || f[2] != domain) continue;
+        slot->at = f[0];
+        w->n_free--;
+        memmove(f, f + 3, 3 * (size_t)(w->n_free - i) * sizeof *f);
+        return;
+    }
+    slot->at = w->p->floats[domain];
+    w->p->floats[domain] += slot->width;
+}
+
+static void release(work *w, uint32_t v, uint32_t place) {
+    vpps_tile_slot *slot = &w->p->slots[v];
+    if (slot->at == VPPS_NO_SLOT || w->last[v] > place || w->last[v] == VPPS_NONE) return;
+    uint32_t *f = w->free_at + 3 * (size_t)w->n_free++;
+    f[0] = slot->at;
+    f[1] = slot->width;
+    f[2] = w->c->values[v].domain;
+    w->last[v] = VPPS_NONE; /* once */
+}
+
+/* Does the operation read this argument through pointers, wherever it is? */
+static bool by_pointer(const vpps_cell_value *x, const vpps_cell_arg *a) {
+    (void)a;
+    return x->kind == VPPS_VALUE_PRODUCT ? a->matrix != VPPS_NO_PARAM : x->kind == VPPS_VALUE_PRODUCT_T;
+}
+
+static bool made_here(const work *w, uint32_t v) { return w->c->values[v].stage == w->stage_index; }
+
+static void load(work *w, uint32_t v) {
+    if (w->p->slots[v].at != VPPS_NO_SLOT || made_here(w, v)) return;
+    const vpps_cell_value *x = &w->c->values[v];
+    take_slot(w, v);
+    const bool shares = x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS;
+    add_op(w, shares ? VPPS_TILE_ADD_SHARES : VPPS_TILE_LOAD, v, 0);
+}
+
+static void mark_last(work *w) {
+    for (uint32_t v = 0; v < w->c->n_values; v++) w->last[v] = 0;
+    for (uint32_t i = 0; i < w->stage->n; i++) {
+        const uint32_t v = w->c->order[w->stage->first + i];
+        const vpps_cell_value *x = &w->c->values[v];
+        w->last[v] = vpps_max_u32(w->last[v], i);
+        for (uint32_t k = 0; k < x->n_args; k++) w->last[w->c->args[x->first_arg + k].value] = i;
+        if (x->kind == VPPS_VALUE_POSITIONS) w->last[v] = vpps_max_u32(w->last[v], i);
+    }
+}
+
+static uint32_t direct_contribution(const work *w, uint32_t v) {
+    const vpps_compiled_cell *c = w->c;
+    uint32_t found = VPPS_NO_SLOT;
+    for (uint32_t j = 0; j < c->n_contributions; j++)
+        if (c->contributions[j].value == v) found = found == VPPS_NO_SLOT ? j : found;
+    return found;
+}
+
+static void add_value(work *w, uint32_t place) {
+    const vpps_compiled_cell *c = w->c;
+    const uint32_t v = c->order[w->stage->first + place];
+    const vpps_cell_value *x = &c->values[v];
+    if (x->kind == VPPS_VALUE_POSITIONS) { /* made by what comes before it, which has taken its slot */
+        if (x->kept) add_op(w, VPPS_TILE_STORE, v, 0);
+        release(w, v, place);
+        return;
+    }
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = &c->args[x->first_arg + k];
+        if (!by_pointer(x, a)) load(w, a->value);
+    }
+    if (x->kind == VPPS_VALUE_RUN && !made_here(w, v)) w->ok = false;
+    take_slot(w, v);
+    const bool positions = v + 1 < c->n_values && c->values[v + 1].kind == VPPS_VALUE_POSITIONS;
+    if (positions) take_slot(w, v + 1);
+    static const uint8_t kinds[] = {
+        [VPPS_VALUE_DATA] = VPPS_TILE_LOAD,
+        [VPPS_VALUE_GRADIENT] = VPPS_TILE_GRADIENT,
+        [VPPS_VALUE_RUN] = VPPS_TILE_RUN,
+        [VPPS_VALUE_PRODUCT] = VPPS_TILE_PRODUCT,
+        [VPPS_VALUE_PRODUCT_T] = VPPS_TILE_PRODUCT_T,
+        [VPPS_VALUE_SLICE] = VPPS_TILE_PARTS,
+        [VPPS_VALUE_PLACE] = VPPS_TILE_PARTS,
+        [VPPS_VALUE_STACK] = VPPS_TILE_PARTS,
+    };
+    w->p->products |= x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T;
+    add_op(w, kinds[x->kind], v, 0);
+    if (x->kept) add_op(w, VPPS_TILE_STORE, v, 0);
+    for (uint32_t j = direct_contribution(w, v); j < c->n_contributions; j++)
+        if (c->contributions[j].value == v) add_op(w, VPPS_TILE_CONTRIBUTE, v, j);
+    for (uint32_t k = 0; k < x->n_args; k++) release(w, c->args[x->first_arg + k].value, place);
+    release(w, v, place);
+}
+
+/* Contributions of values that this stage does not make (a value handed on as it is): by the first stage of their part,
+ * or, where they are made in another, by that one. Values that no stage makes are never contributed. */
+static void make(work *w) {
+    vpps_tile_program *p = w->p;
+    for (uint32_t v = 0; v < w->c->n_values; v++) set_width(w, v);
+    mark_last(w);
+    for (uint32_t i = 0; i < w->stage->n && w->ok; i++) add_value(w, i);
+    enum { FLOATS = 48 * 1024, MOST = 96 };
+    const uint32_t floats = p->floats[0] + 4 * p->floats[1] + 1;
+    p->tile = FLOATS / floats;
+    if (p->tile > MOST) p->tile = MOST;
+    if (p->tile > 6) p->tile -= p->tile % 6;
+    if (!p->tile) p->tile = 1;
+}
+
+static void free_tiles(void *program) {
+    vpps_tile_cell *t = program;
+    if (!t) return;
+    for (uint32_t i = 0; i < t->n; i++) {
+        free(t->programs[i].ops);
+        free(t->programs[i].slots);
+    }
+    free(t->programs);
+    free(t);
+}
+
+vpps_status vpps_make_tiles(vpps_compiled_cell *c) {
+    if (c->device_program) return VPPS_OK;
+    vpps_tile_cell *t = calloc(1, sizeof *t);
+    const size_t n = (size_t)c->n_stages * c->needs.group;
+    uint32_t *last = malloc((c->n_values + 1u) * sizeof *last);
+    uint32_t *free_at = malloc(3 * (2 * (size_t)c->n_values + 2) * sizeof *free_at);
+    bool ok = t && last && free_at;
+    if (ok) {
+        t->programs = calloc(n + 1, sizeof *t->programs);
+        ok = t->programs != NULL;
+    }
+    for (uint32_t s = 0; ok && s < c->n_stages; s++) {
+        for (uint32_t m = 0; ok && m < c->needs.group; m++) {
+            vpps_tile_program *p = &t->programs[t->n++];
+            p->slots = malloc((c->n_values + 1u) * sizeof *p->slots);
+            work w = {.c = c,
+                      .stage = &c->stages[s],
+                      .p = p,
+                      .member = m,
+                      .stage_index = s,
+                      .last = last,
+                      .free_at = free_at,
+                      .ok = p->slots != NULL};
+            if (w.ok) make(&w);
+            ok = w.ok;
+        }
+    }
+    free(last);
+    free(free_at);
+    if (!ok) {
+        free_tiles(t);
+        return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
+    }
+    c->device_program = t;
+    c->device_free = free_tiles;
+    return VPPS_OK;
+}
