@@ -32,6 +32,22 @@ vpps_status corpus_check(const corpus *c, const settings *s, const char *path) {
     return vpps_fail(VPPS_FORMAT, "%s: its metadata has %u classes, but %u names of them", path, c->classes, names);
 }
 
+uint32_t corpus_read_so_far(const corpus_split *split) {
+    if (split->words) return vpps_sentences_size(split->words);
+    if (split->sentences) return vpps_sentences_size(split->sentences);
+    if (split->bank) return vpps_treebank_size(split->bank);
+    return split->lattices ? vpps_lattices_size(split->lattices) : 0;
+}
+
+void corpus_place(const corpus_split *split, uint32_t i, char *text, size_t n) {
+    const corpus_file *file = split->files;
+    for (size_t k = 0; k < split->n_files && split->files[k].first <= i; k++) file = &split->files[k];
+    const uint32_t line = split->sentences ? vpps_sentences_line(split->sentences, i)
+                          : split->bank    ? vpps_treebank_line(split->bank, i)
+                                           : vpps_lattices_line(split->lattices, i);
+    snprintf(text, n, "%s:%u", file ? file->name : "generated", line);
+}
+
 void corpus_set_sizes(const corpus *c, settings *s) {
     s->net.words = vocab_size(c, VOCAB_WORDS);
     s->net.characters = vocab_size(c, VOCAB_CHARACTERS);
@@ -55,12 +71,15 @@ void corpus_close(corpus *c) {
             free(split->ids[k]);
             vpps_vocab_destroy(split->numbers[k]);
         }
+        for (size_t k = 0; k < split->n_files; k++) free(split->files[k].name);
+        free(split->files);
         free(split->stream);
         free(split->starts);
         free(split->examples);
         vpps_treebank_destroy(split->bank);
         vpps_sentences_destroy(split->sentences);
         vpps_sentences_destroy(split->target);
+        vpps_sentences_destroy(split->words);
         vpps_lattices_destroy(split->lattices);
         vpps_spellings_destroy(split->spellings);
     }

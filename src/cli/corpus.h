@@ -13,11 +13,20 @@ enum {
     N_VOCABS
 };
 
+/* A file that examples came from, and the number of its first one. */
+typedef struct corpus_file {
+    char *name;
+    uint32_t first;
+} corpus_file;
+
 /* One part of the data. What its kind does not have is NULL. */
 typedef struct corpus_split {
     bool present;
+    corpus_file *files; /* none: generated */
+    size_t files_capacity, n_files;
     vpps_treebank *bank;
     vpps_sentences *sentences, *target;
+    vpps_sentences *words; /* LATTICE_PAIRS: the sources, until all files are read */
     vpps_lattices *lattices;
     vpps_spellings *spellings;
     vpps_vocab *numbers[N_VOCABS]; /* of data without names, "0" and so on: the names of its ids */
@@ -54,6 +63,12 @@ extern const char *const vocab_names[N_VOCABS]; /* in a checkpoint's metadata */
 
 /* What marks the end of a sentence that is to be said, and stands before its first word. */
 #define END_WORD "<eos>"
+
+/* How many sentences, trees or lattices were read, not counting the target's. */
+uint32_t corpus_read_so_far(const corpus_split *split);
+
+/* Where number i of them stands: "FILE:LINE". */
+void corpus_place(const corpus_split *split, uint32_t i, char *text, size_t n);
 
 /* Frees all that c holds, and clears it. */
 void corpus_close(corpus *c);

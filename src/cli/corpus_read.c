@@ -19,8 +19,7 @@ const char *corpus_name(const settings *s) {
 
 static vpps_status read_text(const char *path, const char *ending, char *name, size_t n, task_text *text) {
     char *bytes;
-    const int len = snprintf(name, n, "%s%s", path, ending);
-    if (len < 0 || (size_t)len >= n) return vpps_fail(VPPS_IO, "%s%s: the path is too long", path, ending);
+    VPPS_TRY(data_name(path, ending, name, n));
     VPPS_TRY(vpps_file_read_all(name, &bytes, &text->len));
     if (!bytes) bytes = calloc(1, 1); /* an empty file */
     if (!bytes) return vpps_fail(VPPS_MEMORY, "no memory for %s", name);
@@ -31,27 +30,66 @@ static vpps_status read_text(const char *path, const char *ending, char *name, s
 
 static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); } /* its tasks only read it */
 
+static vpps_status add_file(corpus_split *split, const char *name) {
+    char *copy = strdup(name);
+    if (!copy || !VPPS_RESERVE(split->files, split->files_capacity, split->n_files + 1)) {
+        free(copy);
+        return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
+    }
+    split->files[split->n_files++] = (corpus_file){copy, corpus_read_so_far(split)};
+    return VPPS_OK;
+}
+
+/* What the names of a pair's files end in; empty: nothing. */
+typedef struct endings {
+    char source[64], target[64];
+} endings;
+
+/* A file of a part, or two where they are paired. */
+static vpps_status read_file(corpus *c, const settings *s, corpus_split *split, const char *path, const endings *e) {
+    const task *t = task_for(s);
+    char names[2][4096];
+    task_text texts[2] = {{0}};
+    vpps_status status = read_text(path, e->source, names[0], sizeof names[0], &texts[0]);
+    if (status == VPPS_OK && t->paired) status = read_text(path, e->target, names[1], sizeof names[1], &texts[1]);
+    if (status == VPPS_OK) status = add_file(split, names[0]);
+    if (status == VPPS_OK) status = t->read(c, s, split, &texts[0], t->paired ? &texts[1] : NULL);
+    free_text(&texts[0]);
+    free_text(&texts[1]);
+    return status;
+}
+
+static vpps_status read_files(corpus *c, const settings *s, corpus_split *split, const char *path, const endings *e) {
+    const task *t = task_for(s);
+    data_list list;
+    vpps_status status = data_list_open(&list, path, e->source);
+    for (size_t i = 0; i < list.n && status == VPPS_OK; i++) status = read_file(c, s, split, list.paths[i], e);
+    data_list_close(&list);
+    if (status != VPPS_OK) return status;
+    if (corpus_read_so_far(split) == 0) {
+        return vpps_fail(VPPS_FORMAT, "%s: expected %s, found none", split->n_files == 1 ? split->files[0].name : path,
+                         t->examples);
+    }
+    return t->finish ? t->finish(c, split) : VPPS_OK;
+}
+
 static vpps_status read_split(corpus *c, const settings *s, int which, int wanted) {
     const task *t = task_for(s);
-    char path[4096], names[2][4096], endings[2][64] = {"", ""};
+    char path[4096];
+    endings e = {"", ""};
     if (t->paired) {
         if (!s->source || !s->target) {
             return vpps_fail(VPPS_ARGUMENT,
                              "--source and --target must tell how the files of a pair end, as --source de --target en");
         }
-        snprintf(endings[0], sizeof endings[0], ".%s", s->source);
-        snprintf(endings[1], sizeof endings[1], ".%s", s->target);
+        snprintf(e.source, sizeof e.source, ".%s", s->source);
+        snprintf(e.target, sizeof e.target, ".%s", s->target);
     }
-    VPPS_TRY(data_file(s, which, wanted, endings[0], path, sizeof path));
+    VPPS_TRY(data_file(s, which, wanted, e.source, path, sizeof path));
     if (!*path) return VPPS_OK;
-    task_text texts[2] = {{0}};
-    vpps_status status = read_text(path, endings[0], names[0], sizeof names[0], &texts[0]);
-    if (status == VPPS_OK && t->paired) status = read_text(path, endings[1], names[1], sizeof names[1], &texts[1]);
-    if (status == VPPS_OK) status = t->read(c, s, &c->split[which], &texts[0], t->paired ? &texts[1] : NULL);
-    c->split[which].present = status == VPPS_OK;
-    free_text(&texts[0]);
-    free_text(&texts[1]);
-    return status;
+    VPPS_TRY(read_files(c, s, &c->split[which], path, &e));
+    c->split[which].present = true;
+    return VPPS_OK;
 }
 
 /* Every part has its own seed; the others are drawn in the same way as the training examples, so that short ones come
@@ -182,6 +220,7 @@ vpps_status corpus_read_input(corpus *c, const settings *s, const char *name, co
     const task_text input = {name, text, len};
     corpus_split *split = &c->split[SPLIT_TEST];
     VPPS_TRY(task_for(s)->read(c, s, split, &input, NULL));
+    if (task_for(s)->finish) VPPS_TRY(task_for(s)->finish(c, split));
     split->present = true;
     VPPS_TRY(task_for(s)->map(c, s, split));
     split->n_examples = split->n_all;

@@ -41,9 +41,11 @@ typedef struct task {
     const char *(*signature)(void); /* how the first one is computed, as the field states it; or NULL */
     bool paired;                    /* a part is two files, of source and target */
 
-    /* Reads a part; targets only where paired, and not for prediction (NULL then). */
+    /* Reads a file of a part, behind those before; targets only where paired, and not for prediction (NULL then). */
     vpps_status (*read)(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                         const task_text *target);
+    /* Makes what all files of a part together make; may be NULL. */
+    vpps_status (*finish)(corpus *c, corpus_split *split);
     vpps_status (*generate)(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
     /* Makes the vocabularies, and classes, from the training part. */
     vpps_status (*learn)(corpus *c, const settings *s);

@@ -602,6 +602,66 @@ folder f train.fr
 check "no source" fails_with 1 \
     "begins with train and ends in .de: the train part is missing" "$vpps" train lstm-nmt --data f "${pairs[@]}"
 
+# ---------------------------------------------------------------- several files, compressed files
+
+mkdir -p many/train/b many/dev many/.hidden packed
+split -l 60 bars/ner.train.txt many/train/b/part.
+mv many/train/b/part.aa many/train/a
+cp bars/ner.dev.txt many/dev/x
+gzip many/train/b/part.ab many/dev/x
+echo junk >many/train/.hidden
+cp bars/ner.test.txt many/a-test
+check "parts are folders" fit many bilstm-tagger --data many --epochs 3
+check "parts are folders: the same data" same_metrics many.json bars.json
+check "parts are folders: the same losses" diff <(losses bars) <(losses many)
+check "a part is a folder" fit many bilstm-tagger --train many/train --dev bars/ner.dev.txt --test many/a-test --epochs 3
+check "a part is a folder: the same data" same_metrics many.json bars.json
+mkdir many/empty
+check "a folder without files" fails_with 1 "many/empty: expected sentences, found none" "${train[@]}" \
+    --train many/empty
+printf 'a|O b\n' >many/train/b/part.ac
+check "a bad file of several" fails_with 1 "many/train/b/part.ac:1:5: expected word|TAG" "${train[@]}" --data many
+mkdir two-trees && head -n 30 trees/train.mrg >two-trees/a && tail -n +31 trees/train.mrg >two-trees/b
+check "trees in several files" fit two-trees tree-gru --train two-trees --dev trees/dev.mrg --test trees/test.mrg \
+    --epochs 6
+check "trees in several files: the same data" same_metrics two-trees.json constituents.json
+mkdir ids/all && cp ids/train ids/all/1 && cp ids/dev ids/all/2
+check "lattices in several files" fit all-ids lattice-lstm --train ids/all --epochs 1
+check "lattices in several files: how many" json all-ids.json "o['sentences'] == 280"
+mkdir -p pairs/parts
+for language in de en; do
+    head -n 100 pairs/train.$language >pairs/parts/1.$language
+    tail -n +101 pairs/train.$language | gzip >pairs/parts/2.$language.gz
+done
+pairs_of_parts=(--train pairs/parts --dev pairs/dev --test pairs/test "${pairs[@]}")
+check "pairs in several files" fit parts lstm-nmt "${pairs_of_parts[@]}" --epochs 8 --lr 0.02
+check "pairs in several files: the same data" same_metrics parts.json pairs.json
+check "pairs of lattices in several files" fit parts lattice-gru "${pairs_of_parts[@]}" --epochs 6 --lr 0.02
+check "pairs of lattices in several files: the same data" same_metrics parts.json lattice-pairs.json
+for language in de en; do gzip -c pairs/train.$language >packed/train.$language.gz; done
+check "compressed pairs in a folder" fit packed lstm-nmt --data packed "${pairs[@]}" --epochs 1
+check "compressed pairs" fit packed lstm-nmt --train packed/train.de.gz "${pairs[@]}" --epochs 1
+check "compressed pairs: how many" json packed.json "o['sentences'] == 240"
+gzip -c text/train | head -c 300 >cut.gz
+check "a compressed file, cut" fails_with 1 "cut.gz: expected the rest of its gzip data" "$vpps" train lstm-lm \
+    --train cut.gz
+xz -c text/train >text.xz 2>/dev/null || printf '\3757zXZ\0' >text.xz
+check "another compression" fails_with 1 "text.xz: expected data as they are, or compressed by gzip or zstd" \
+    "$vpps" train lstm-lm --train text.xz
+
+# Byte order marks, CR LF, and trees as the Penn Treebank has them.
+mkdir windows
+for part in train dev test; do
+    { printf '\357\273\277'; sed 's/$/\r/' "bars/ner.$part.txt"; } >windows/$part
+    sed 's/^(S/( (S/; s/ (VP/\r\n  (VP/; s/$/)\r/' trees/$part.mrg >windows/$part.mrg
+done
+check "a mark and CR LF" fit windows bilstm-tagger --train windows/train --dev windows/dev --test windows/test --epochs 3
+check "a mark and CR LF: the same data" same_metrics windows.json bars.json
+check "trees over several lines" fit windows tree-gru --train windows/train.mrg --dev windows/dev.mrg \
+    --test windows/test.mrg --epochs 6
+check "trees over several lines: their roots" json windows.json \
+    "o['metrics']['root'] > 0.9 and o['metrics']['nodes'] > 0.9"
+
 # ---------------------------------------------------------------- failures
 
 for given in "" "--source de" "--target en"; do
@@ -649,9 +709,16 @@ check "more lines in one file: lattices" fails_with 1 "found 2 in more.de and 1 
 printf 'x\0\ny\n' >more.en
 check "malformed translation" fails_with 1 "more.en:1:2: expected text" "$vpps" train lstm-nmt --data more "${pairs[@]}"
 : >bad.txt
-for network in bilstm-tagger lstm-lm tree-gru; do
-    check "$network: empty data" fails_with 1 "a classifier needs 2" "$vpps" train $network --data bad.txt
+check "one class" malformed bilstm-tagger 'a|O b|O\n' "a classifier needs 2"
+for lines in '' '\n\r\n' '\357\273\277'; do
+    for network in bilstm-tagger bilstm-classifier lstm-lm tree-gru; do
+        check "$network: nothing in the data" malformed $network "$lines" "bad.txt: expected "
+        check "$network: nothing in the data: what" grep -qE 'expected (sentences|trees), found none$' err
+    done
 done
+: >empty.txt
+check "nothing in dev" fails_with 1 "empty.txt: expected sentences, found none" "$vpps" train bilstm-tagger \
+    --train bars/ner.train.txt --dev empty.txt
 check "lattice-lstm: empty data" malformed lattice-lstm '' "bad.txt:1:1: expected the number of lattices"
 check "data is no file" fails_with 1 "nowhere: cannot be opened" "$vpps" train lstm-lm --data nowhere
 check "unwritable --save" fails_with 1 "cannot be written" "$vpps" train lstm-lm --data text --save none/x.ckpt

@@ -21,11 +21,11 @@ static vpps_status read_lexicon(corpus *c, const char *path) {
 /* Ids are rows of tables, up to the largest one: a damaged file must not take all memory. */
 static vpps_status read_ids(corpus_split *split, const task_text *text) {
     const uint32_t limit = 1u << 22;
-    VPPS_TRY(vpps_lattices_create(&split->lattices));
+    if (!split->lattices) VPPS_TRY(vpps_lattices_create(&split->lattices));
     VPPS_TRY(vpps_lattices_read_text(split->lattices, text->name, text->text, text->len));
     const uint32_t arcs = vpps_max_u32(vpps_lattices_characters(split->lattices), vpps_lattices_words(split->lattices));
     const uint32_t n = vpps_max_u32(arcs, vpps_lattices_tags(split->lattices));
-    if (n <= limit) return lattice_number(split);
+    if (n <= limit) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%s: expected ids below %u, found %u", text->name, limit, n - 1);
 }
 
@@ -34,10 +34,13 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     (void)target;
     if (!s->lexicon && !c->vocab[VOCAB_LEXICON]) return read_ids(split, text);
     VPPS_TRY(read_lexicon(c, s->lexicon));
-    VPPS_TRY(vpps_sentences_create(&split->sentences));
-    VPPS_TRY(s->command == COMMAND_PREDICT ? task_read_characters(split->sentences, text)
-                                           : tags_read(split->sentences, text));
-    return lattice_build(c, split);
+    VPPS_TRY(task_need_sentences(&split->sentences));
+    if (s->command == COMMAND_PREDICT) return task_read_characters(split->sentences, text);
+    return tags_read(split->sentences, text);
+}
+
+static vpps_status finish(corpus *c, corpus_split *split) {
+    return split->sentences ? lattice_build(c, split) : lattice_number(split);
 }
 
 static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
@@ -127,6 +130,7 @@ const task task_lattices = {
     .n_generated = 3000,
     .metrics = TAGS_METRICS,
     .read = read_part,
+    .finish = finish,
     .generate = generate,
     .learn = learn,
     .map = map,

@@ -17,19 +17,19 @@ static const char *word_at(const vpps_sentences *s, uint32_t i, uint32_t k) {
 }
 
 /* The same sentences, every character a word. No sentence is empty. */
-static vpps_status spell_out(const vpps_sentences *words, const char *name, vpps_sentences *characters) {
+static vpps_status spell_out(const vpps_sentences *words, vpps_sentences *characters) {
     const uint32_t n = vpps_sentences_size(words);
     size_t bytes = n + 1;
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t k = 0; k < vpps_sentences_get(words, i).n_words; k++) bytes += strlen(word_at(words, i, k));
     }
     char *text = malloc(bytes), *at = text;
-    if (!text) return vpps_fail(VPPS_MEMORY, "no memory for the characters of %s", name);
+    if (!text) return vpps_fail(VPPS_MEMORY, "no memory for the characters of %u sentences", n);
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t k = 0; k < vpps_sentences_get(words, i).n_words; k++) at = stpcpy(at, word_at(words, i, k));
         *at++ = '\n';
     }
-    const vpps_status status = task_read_characters(characters, &(task_text){name, text, (size_t)(at - text)});
+    const vpps_status status = task_read_characters(characters, &(task_text){"source", text, (size_t)(at - text)});
     free(text);
     return status;
 }
@@ -46,26 +46,40 @@ static vpps_status read_pairs(corpus *c, const settings *s, corpus_split *split,
                               const task_text *target) {
     (void)c;
     (void)s;
-    VPPS_TRY(vpps_sentences_create(&split->sentences));
-    VPPS_TRY(vpps_sentences_create(&split->target));
+    VPPS_TRY(task_need_sentences(&split->sentences));
+    VPPS_TRY(task_need_sentences(&split->target));
     return read_words(split, split->sentences, text, target);
 }
 
-/* The training part is read first, so that the lexicon is its. */
+/* Words for the lexicon. */
+static vpps_status add_words(vpps_vocab **lexicon, const vpps_vocab *words) {
+    if (!*lexicon) VPPS_TRY(vpps_vocab_create(lexicon));
+    for (uint32_t i = 0; i < vpps_vocab_size(words); i++) {
+        const char *word = vpps_vocab_word(words, i);
+        uint32_t id;
+        VPPS_TRY(vpps_vocab_add(*lexicon, word, strlen(word), &id));
+    }
+    return VPPS_OK;
+}
+
 static vpps_status read_lattice_pairs(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                                       const task_text *target) {
-    vpps_sentences *words;
+    (void)c;
     (void)s;
-    VPPS_TRY(vpps_sentences_create(&split->sentences));
-    VPPS_TRY(vpps_sentences_create(&split->target));
-    VPPS_TRY(vpps_sentences_create(&words));
-    vpps_status status = read_words(split, words, text, target);
-    if (status == VPPS_OK && !c->vocab[VOCAB_LEXICON]) {
-        status = task_copy_vocab(&c->vocab[VOCAB_LEXICON], vpps_sentences_vocab(words));
-    }
-    if (status == VPPS_OK) status = spell_out(words, text->name, split->sentences);
-    vpps_sentences_destroy(words);
-    return status == VPPS_OK ? lattice_build(c, split) : status;
+    VPPS_TRY(task_need_sentences(&split->words));
+    VPPS_TRY(task_need_sentences(&split->target));
+    return read_words(split, split->words, text, target);
+}
+
+/* The training part is read first, so that the lexicon is its. */
+static vpps_status finish_lattice_pairs(corpus *c, corpus_split *split) {
+    const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
+    if (training) VPPS_TRY(add_words(&c->vocab[VOCAB_LEXICON], vpps_sentences_vocab(split->words)));
+    VPPS_TRY(task_need_sentences(&split->sentences));
+    VPPS_TRY(spell_out(split->words, split->sentences));
+    vpps_sentences_destroy(split->words);
+    split->words = NULL;
+    return lattice_build(c, split);
 }
 
 static vpps_status generate_pairs(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
@@ -255,6 +269,7 @@ const task task_lattice_pairs = {
     .signature = signature,
     .paired = true,
     .read = read_lattice_pairs,
+    .finish = finish_lattice_pairs,
     .generate = generate_lattice_pairs,
     .learn = learn,
     .map = map,

@@ -13,7 +13,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
                              const task_text *target) {
     (void)c;
     (void)target;
-    VPPS_TRY(vpps_sentences_create(&split->sentences));
+    VPPS_TRY(task_need_sentences(&split->sentences));
     if (s->command == COMMAND_PREDICT) {
         return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, NULL);
     }

@@ -38,9 +38,9 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
                              const task_text *target) {
     (void)s;
     (void)target;
-    VPPS_TRY(vpps_treebank_create(&split->bank));
-    /* What the training part was, the others must be. */
-    const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
+    /* What the training part's first file was, the others must be. */
+    const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS] && !split->bank;
+    if (!split->bank) VPPS_TRY(vpps_treebank_create(&split->bank));
     if (c->vocab[VOCAB_CLASSES] || (training && is_constituents(text))) return read_constituents(c, split, text);
     return vpps_treebank_read_text(split->bank, text->name, text->text, text->len);
 }

@@ -22,6 +22,8 @@ vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
 
 /* ---------------------------------------------------------------- vocabularies */
 
+vpps_status task_need_sentences(vpps_sentences **s) { return *s ? VPPS_OK : vpps_sentences_create(s); }
+
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
     char *text;
     VPPS_TRY(vpps_vocab_to_text(from, &text));

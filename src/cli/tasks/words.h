@@ -7,6 +7,9 @@
 /* Reads text, a sentence a line, every character a word; spaces do not count. */
 vpps_status task_read_characters(vpps_sentences *out, const task_text *text);
 
+/* Makes *s unless it is there already. */
+vpps_status task_need_sentences(vpps_sentences **s);
+
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
 /* The words that sentences have min_count times at least, behind <unk>. */
