@@ -9,6 +9,7 @@
  */
 #include "cli/checkpoint.h"
 #include "base/base.h"
+#include "cli/corpus_notes.h"
 #include "cli/corpus_read.h"
 #include "cli/task.h"
 
@@ -41,22 +42,26 @@ static bool is_utf8(const char *word) {
     return true;
 }
 
-static vpps_status check_text(const char *text, const char *what) {
-    if (is_utf8(text)) return VPPS_OK;
-    return vpps_fail(VPPS_FORMAT, "'%.64s' (%s) is not UTF-8, as a checkpoint needs it", text, what);
+static vpps_status fail_text(const char *place, const char *text, const char *what) {
+    return vpps_fail(VPPS_FORMAT, "%s'%.64s' (%s) is not UTF-8, as a checkpoint needs it", place, text, what);
 }
 
 vpps_status checkpoint_check(const settings *s, const corpus *c) {
     for (int k = 0; k < N_VOCABS; k++) {
         for (uint32_t i = 0; c->vocab[k] && i < vpps_vocab_size(c->vocab[k]); i++) {
-            VPPS_TRY(check_text(vpps_vocab_word(c->vocab[k], i), vocab_names[k]));
+            const char *word = vpps_vocab_word(c->vocab[k], i);
+            if (is_utf8(word)) continue;
+            char place[300];
+            corpus_find_word(c, word, place, sizeof place);
+            return fail_text(place, word, vocab_names[k]);
         }
     }
     size_t n;
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
         if (!(rows[i].flags & OPTION_SAVED) || rows[i].row.kind != OPTION_TEXT) continue;
-        if (options_text(s, &rows[i])) VPPS_TRY(check_text(options_text(s, &rows[i]), rows[i].row.name));
+        const char *text = options_text(s, &rows[i]);
+        if (text && !is_utf8(text)) return fail_text("", text, rows[i].row.name);
     }
     return VPPS_OK;
 }

@@ -71,7 +71,10 @@ void corpus_close(corpus *c) {
             free(split->ids[k]);
             vpps_vocab_destroy(split->numbers[k]);
         }
-        for (size_t k = 0; k < split->n_files; k++) free(split->files[k].name);
+        for (size_t k = 0; k < split->n_files; k++) {
+            free(split->files[k].name);
+            free(split->files[k].target);
+        }
         free(split->files);
         free(split->stream);
         free(split->starts);
@@ -93,5 +96,6 @@ void corpus_close(corpus *c) {
     free(x->characters);
     free(x->spellings);
     for (uint32_t i = 0; i < c->n_texts; i++) free(c->texts[i]);
+    for (uint32_t i = 0; i < c->n_notes; i++) free(c->notes[i]);
     memset(c, 0, sizeof *c);
 }

@@ -15,7 +15,7 @@ enum {
 
 /* A file that examples came from, and the number of its first one. */
 typedef struct corpus_file {
-    char *name;
+    char *name, *target; /* target: of a pair; else NULL */
     uint32_t first;
 } corpus_file;
 
@@ -57,6 +57,8 @@ typedef struct corpus {
     corpus_scratch scratch;
     char *texts[OPTIONS_MAX]; /* options that a checkpoint gave as text; settings point to them */
     uint32_t n_texts;
+    char *notes[16]; /* corpus_notes.h */
+    uint32_t n_notes;
 } corpus;
 
 extern const char *const vocab_names[N_VOCABS]; /* in a checkpoint's metadata */

@@ -1,6 +1,7 @@
 /* corpus_read.c - reading and generating, whatever the kind; what a kind means is in its task. */
 #include "cli/corpus_read.h"
 #include "base/base.h"
+#include "cli/corpus_notes.h"
 #include "cli/data_files.h"
 #include "cli/task.h"
 #include "io/file.h"
@@ -30,14 +31,14 @@ static vpps_status read_text(const char *path, const char *ending, char *name, s
 
 static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); } /* its tasks only read it */
 
-static vpps_status add_file(corpus_split *split, const char *name) {
-    char *copy = strdup(name);
-    if (!copy || !VPPS_RESERVE(split->files, split->files_capacity, split->n_files + 1)) {
-        free(copy);
+static vpps_status add_file(corpus_split *split, const char *name, const char *target) {
+    if (!VPPS_RESERVE(split->files, split->files_capacity, split->n_files + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
     }
-    split->files[split->n_files++] = (corpus_file){copy, corpus_read_so_far(split)};
-    return VPPS_OK;
+    corpus_file *file = &split->files[split->n_files++];
+    *file = (corpus_file){strdup(name), target ? strdup(target) : NULL, corpus_read_so_far(split)};
+    return file->name && (file->target || !target) ? VPPS_OK
+                                                   : vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
 }
 
 /* What the names of a pair's files end in; empty: nothing. */
@@ -52,7 +53,10 @@ static vpps_status read_file(corpus *c, const settings *s, corpus_split *split, 
     task_text texts[2] = {{0}};
     vpps_status status = read_text(path, e->source, names[0], sizeof names[0], &texts[0]);
     if (status == VPPS_OK && t->paired) status = read_text(path, e->target, names[1], sizeof names[1], &texts[1]);
-    if (status == VPPS_OK) status = add_file(split, names[0]);
+    if (status == VPPS_OK) status = add_file(split, names[0], t->paired ? names[1] : NULL);
+    for (int i = 0; i < 2 && status == VPPS_OK && texts[i].text; i++) {
+        corpus_note_encoding(c, names[i], texts[i].text, texts[i].len);
+    }
     if (status == VPPS_OK) status = t->read(c, s, split, &texts[0], t->paired ? &texts[1] : NULL);
     free_text(&texts[0]);
     free_text(&texts[1]);
@@ -210,6 +214,7 @@ vpps_status corpus_open(corpus *c, settings *s) {
         if (!c->split[i].present) continue;
         VPPS_TRY(t->map(c, s, &c->split[i]));
         VPPS_TRY(list_usable(c, s, i));
+        if (files && i != SPLIT_TRAIN) corpus_note_labels(c, i);
     }
     if (!files) VPPS_TRY(exclude_training_examples(c, s->network->kind));
     if (c->split[wanted].present) return VPPS_OK;

@@ -8,6 +8,14 @@ static void tell_stderr(void *context, const char *line) {
     if (!s->quiet) fprintf(stderr, "vpps: %s\n", line);
 }
 
+static void tell(const session *x, const settings *s, const char *line) {
+    if (x->log) {
+        x->log(x->log_context, line);
+    } else {
+        tell_stderr((void *)(uintptr_t)s, line); /* it is only read */
+    }
+}
+
 static vpps_options engine_options(const settings *s) {
     vpps_options o;
     vpps_options_default(&o);
@@ -50,6 +58,7 @@ vpps_status session_open(session *x, const settings *s) {
 
 vpps_status session_open_on(session *x, settings *s, corpus *c) {
     VPPS_TRY(corpus_open(c, s));
+    for (uint32_t i = 0; i < c->n_notes; i++) tell(x, s, c->notes[i]);
     return session_open(x, s);
 }
 

@@ -221,8 +221,9 @@ check "--length-penalty -1" fails_with 2 "--length-penalty: '-1' is not" "$vpps"
 tags="set(m) == {'f1', 'accuracy', 'precision', 'recall'} and all(0 <= m[k] <= 1 for k in m) and o['dev'] \
 and o['test'] == m and 'signature' not in o"
 accuracy="set(m) == {'accuracy'} and o['test'] == m and o['best_dev'] == o['dev']['accuracy'] and 'signature' not in o"
-perplexity="set(m) == {'perplexity'} and o['test'] == m and o['best_dev'] == o['dev']['perplexity']"
-bleu="set(m) == {'bleu', 'perplexity'} and 0 <= m['bleu'] <= 100 and o['signature'].startswith('BLEU|')"
+perplexity="set(m) == {'perplexity', 'unknown'} and 0 <= m['unknown'] < 1 and o['test'] == m \
+and o['best_dev'] == o['dev']['perplexity']"
+bleu="set(m) == {'bleu', 'perplexity', 'unknown'} and 0 <= m['unknown'] < 1 and 0 <= m['bleu'] <= 100 and o['signature'].startswith('BLEU|')"
 while IFS='|' read -r name command expression; do
     read -r -a words <<<"$command"
     check "$name" fit "$name" "${words[@]}"
@@ -246,7 +247,7 @@ check "text summary: tags' words" grep -qE \
     '^test +F1 +[0-9.]+ % +accuracy.*precision.*recall.* entities, [0-9]+ tags\)$' out
 check "text summary: BLEU" exits 0 "$vpps" eval lstm-nmt --model nmt.ckpt --vps 1 --split dev --beam 2 --max-words 5
 check "text summary: BLEU's words" grep -qE \
-    '^dev +BLEU [0-9.]+ +perplexity [0-9.]+ +\([0-9]+ sentences, [0-9]+ words\)$' out
+    '^dev +BLEU [0-9.]+ +perplexity [0-9.]+ +unknown words +[0-9.]+ % +\([0-9]+ sentences, [0-9]+ words\)$' out
 check "text summary: BLEU's signature" grep -qE '^signature +BLEU\|' out
 check "all of a generated part was trained on" fit few tree-gru --generate complete --leaves 2 --examples 300 \
     --epochs 1
@@ -278,7 +279,7 @@ assert all('time' in l for l in lines) and lines[-1]['metrics']
 PY
 }
 check "log of trees" log_lines trees root nodes
-check "log of pairs" log_lines nmt bleu perplexity
+check "log of pairs" log_lines nmt bleu perplexity unknown
 plotted() { # FILE CURVES AXIS: two of the curves are the loss
     python3 - "$@" <<'PY'
 import sys, xml.dom.minidom
@@ -383,6 +384,12 @@ check "characters never seen" strange
 
 printf 'caf\351|O ada|B-PER\n' >latin1.txt
 check "words that are not UTF-8" fails_with 1 "is not UTF-8" "${train[@]}" --data latin1.txt --min-count 1 --save l.ckpt
+check "words that are not UTF-8: where" says err "latin1.txt:1:1: 'caf"
+printf 'a|O\nb|B-PER\nna\357ve|O\n\351|O\n' >>latin1.txt
+check "words that are not UTF-8, told" exits 0 "$vpps" train bilstm-tagger --vps 1 --hidden 8 --embed 8 --epochs 1 \
+    --data latin1.txt
+check "words that are not UTF-8, told: where" says err \
+    "latin1.txt:1:4: byte 0xE9 is not UTF-8, nor are those of 2 more lines: words are taken as bytes"
 check "words that are not UTF-8, nothing saved" exits 0 "${train[@]}" --data latin1.txt --min-count 1
 latin1=$(printf 'caf\xe9.txt')
 cp bars/ner.train.txt "$latin1"
@@ -400,6 +407,35 @@ cp bars/ner.train.txt foreign/train
 sed 's/B-LOC/B-NEW/' bars/ner.test.txt >foreign/test
 sed '1s/|O/|odd/' bars/ner.test.txt >foreign/dev
 check "tags unknown in training" fit foreign bilstm-tagger --data foreign --epochs 3
+told() { # NETWORK TEXT OPTION...: trains one epoch, and says the text on stderr
+    exits 0 "$vpps" train "$1" --vps 1 --hidden 8 --embed 8 --epochs 1 --log told.jsonl "${@:3}" && says err "$2" &&
+        says told.jsonl "$2"
+}
+line=$(grep -nm1 B-LOC bars/ner.test.txt | cut -d : -f 1)
+check "tags unknown in training: told" told bilstm-tagger \
+    "foreign/test:$line: the training part has no label B-NEW: it is never right" --data foreign
+check "tags unknown in training: the other part" says err "foreign/dev:1: the training part has no label odd: it is"
+sed '3s/^/x\n/; 4s/^[^\t]*/odd/; 7s/^[^\t]*/odder/' <(sed 2d labelled/dev) | sed '/^x$/d' >labelled.dev
+check "labels unknown in training: told" told bilstm-classifier \
+    "labelled.dev:4: the training part has no label odd, nor 1 more: it is never right" --train labelled/train \
+    --dev labelled.dev
+sed 's/(NP-SBJ/(XP/' trees/dev.mrg >xp.dev
+line=$(grep -nm1 XP xp.dev | cut -d : -f 1)
+check "names of trees unknown in training: told" told tree-gru \
+    "xp.dev:$line: the training part has no label XP" --train trees/train.mrg --dev xp.dev
+printf '(0 (0 a) (2 b))\n(2 (0 b) (2 a))\n' >numbers.train
+printf '(0 (0 a) (2 b))\n\n(0 (1 b) (2 a))\n' >numbers.dev
+check "numbers of trees unknown in training: told" told tree-gru \
+    "numbers.dev:3: the training part has no label 1: it is never right" --train numbers.train --dev numbers.dev
+printf '(0 (0 a) (2 b))\n\n\n(0 (4 b) (2 a))\n' >numbers.dev
+check "a number beyond those of training" fails_with 1 \
+    "numbers.dev:4: expected labels 0 to 2, which the network was made for, found 4" "$vpps" train tree-gru \
+    --train numbers.train --dev numbers.dev
+printf '1\n3 0 9 1\n0\n1 0 5\n1 1 5\n' >nine.dev
+check "tags of lattices unknown in training: told" told lattice-lstm \
+    "nine.dev:2: the training part has no label 9: it is never right" --train ids/train --dev nine.dev
+check "nothing is told of labels that training has" exits 0 "$vpps" train tree-gru --vps 1 --epochs 1 --data trees
+check "nothing is told of labels that training has: so" bash -c "! grep -q 'has no label' err"
 check "tags unknown in training: measured" json foreign.json "0.3 < o['test']['f1'] < 0.9 \
 and o['test']['accuracy'] < 0.95 and o['dev']['f1'] is None and o['dev']['accuracy'] > 0.9"
 
@@ -460,6 +496,20 @@ assert b[1] == 'three one unseen' and 2 * float(a[0]) < float(b[0]), (a, b)"
 }
 check "a likely text and an unlikely one" order
 check "text, nothing on stdin" answers '\n\n' '' text lstm-lm
+unknown_words() { # words that training has fewer than --min-count times, and the end of a sentence counts, too
+    sed 's/zero/new/' text/test >unknown.txt
+    exits 0 "$vpps" eval lstm-lm --model text.ckpt --vps 1 --test unknown.txt --json && python3 - <<'PY'
+import json
+lines = [line.split() + ['end'] for line in open('unknown.txt')]
+words = [w for line in lines for w in line]
+share = json.loads(open('out').read().splitlines()[-1])['metrics']['unknown']
+assert abs(share - words.count('new') / len(words)) < 1e-9 and share > 0, share
+PY
+}
+check "the share of unknown words" unknown_words
+check "the share of unknown words as text" exits 0 "$vpps" eval lstm-lm --model text.ckpt --vps 1 --test unknown.txt
+check "the share of unknown words as text: its line" \
+    grep -qE '^test +perplexity [0-9.]+ +unknown words +[0-9.]+ % +\([0-9]+ words\)$' out
 check "pieces of text" fit pieces lstm-lm-fixed --data text --epochs 4 --steps 8
 check "pieces of text: learns" learns pieces "$perplexity and 1 < m['perplexity'] < 4.5"
 check "pieces of text: how many" json pieces.json "o['sentences'] == 4 * -(-$(sed 's/$/ end/' text/train | wc -w) // 8)"

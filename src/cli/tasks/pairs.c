@@ -217,7 +217,7 @@ enum { BLEU, PERPLEXITY };
 static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
     vpps_bleu b = {0};
     *m = (measures){.examples = split->n_examples};
-    VPPS_TRY(text_measure(x, c, split, stop, &m->value[PERPLEXITY], &m->counted[PERPLEXITY]));
+    VPPS_TRY(text_measure(x, c, split, stop, PERPLEXITY, m));
     VPPS_TRY(measure_bleu(x, c, split, stop, &b));
     m->value[BLEU] = vpps_bleu_score(&b, VPPS_BLEU_NONE);
     m->counted[BLEU] = split->n_examples;
@@ -241,9 +241,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
 }
 
 #define PAIRS_METRICS                                                                                                  \
-    {                                                                                                                  \
-        {"bleu", "BLEU", false, false, "sentences"}, { "perplexity", "perplexity", false, true, "words" }              \
-    }
+    { {"bleu", "BLEU", false, false, "sentences"}, TEXT_METRICS }
 
 const task task_pairs = {
     .examples = "pairs",

@@ -1,6 +1,7 @@
 /* text.c - text for language models: perplexity. A sentence a line, or (--steps) pieces of equal length. */
 #include "cli/tasks/text.h"
 #include "base/base.h"
+#include "cli/corpus_read.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
 
@@ -81,26 +82,42 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
 
 /* ---------------------------------------------------------------- measuring and prediction */
 
-vpps_status text_measure(session *x, corpus *c, const corpus_split *split, const volatile int *stop, double *perplexity,
-                         uint64_t *words) {
+/* How many of the words that a batch says are <unk>. */
+static vpps_status count_unknown(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                                 uint64_t *unknown) {
+    const net_kind kind = x->settings->network->kind;
+    for (uint32_t i = 0; i < n; i++) {
+        net_example example;
+        VPPS_TRY(corpus_example(c, kind, split, examples[i], &example));
+        const vpps_sentence *said = kind == NET_TEXT ? &example.sentence : &example.target;
+        for (uint32_t k = 1; k < said->n_words; k++) *unknown += said->words[k] == 0;
+    }
+    return VPPS_OK;
+}
+
+vpps_status text_measure(session *x, corpus *c, const corpus_split *split, const volatile int *stop, int first,
+                         measures *m) {
     const uint32_t batch = x->settings->batch;
     double total = 0;
-    *words = 0;
+    uint64_t words = 0, unknown = 0;
     for (uint32_t i = 0; i < split->n_examples && !(stop && *stop); i += batch) {
+        const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
         double nll;
         uint64_t counted;
-        VPPS_TRY(
-            session_nll(x, c, split, split->examples + i, vpps_min_u32(batch, split->n_examples - i), &nll, &counted));
+        VPPS_TRY(session_nll(x, c, split, split->examples + i, n, &nll, &counted));
+        VPPS_TRY(count_unknown(x, c, split, split->examples + i, n, &unknown));
         total += nll;
-        *words += counted;
+        words += counted;
     }
-    *perplexity = *words ? exp(total / (double)*words) : NAN;
+    m->value[first] = words ? exp(total / (double)words) : NAN;
+    m->value[first + 1] = words ? (double)unknown / (double)words : NAN;
+    m->counted[first] = m->counted[first + 1] = words;
     return VPPS_OK;
 }
 
 static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
     *m = (measures){.examples = split->n_examples};
-    VPPS_TRY(text_measure(x, c, split, stop, &m->value[0], &m->counted[0]));
+    VPPS_TRY(text_measure(x, c, split, stop, 0, m));
     m->known = !(stop && *stop);
     return VPPS_OK;
 }
@@ -125,7 +142,7 @@ const task task_text_model = {
     .examples = "sentences",
     .generated = "generated sentences",
     .n_generated = 5000,
-    .metrics = {{"perplexity", "perplexity", false, true, "words"}},
+    .metrics = {TEXT_METRICS},
     .read = read_part,
     .generate = generate,
     .learn = learn,

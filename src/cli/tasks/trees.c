@@ -69,11 +69,23 @@ static vpps_status learn(corpus *c, const settings *s) {
     return status;
 }
 
+/* The first tree that has a label of `classes` or more; there is one. */
+static uint32_t first_beyond(const vpps_treebank *bank, uint32_t classes) {
+    for (uint32_t i = 0;; i++) {
+        const vpps_tree tree = vpps_treebank_tree(bank, i);
+        for (uint32_t k = 0; k < tree.n_nodes; k++) {
+            if (tree.nodes[k].label >= 0 && (uint32_t)tree.nodes[k].label >= classes) return i;
+        }
+    }
+}
+
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     const uint32_t classes = vpps_treebank_classes(split->bank);
     if (classes > c->classes && !c->vocab[VOCAB_CLASSES] && s->command != COMMAND_PREDICT) {
-        return vpps_fail(VPPS_FORMAT, "the %s trees have label %u, but the network was made for the labels 0 to %u",
-                         split_names[split - c->split], classes - 1, c->classes - 1);
+        char place[300];
+        corpus_place(split, first_beyond(split->bank, c->classes), place, sizeof place);
+        return vpps_fail(VPPS_FORMAT, "%s: expected labels 0 to %u, which the network was made for, found %u", place,
+                         c->classes - 1, classes - 1);
     }
     split->n_all = vpps_treebank_size(split->bank);
     return task_map_ids(split, VOCAB_WORDS, vpps_treebank_vocab(split->bank), c->vocab[VOCAB_WORDS], 0);
