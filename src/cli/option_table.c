@@ -15,6 +15,7 @@
 #define SOURCE (FIXED | OPTION_DATA)
 #define TREES (1u << NET_TREES)
 #define LATTICES (1u << NET_LATTICES)
+#define TAGS (1u << NET_TAGGING | 1u << NET_LATTICES)
 #define PAIRS (1u << NET_PAIRS | 1u << NET_LATTICE_PAIRS)
 #define U32_MAX 4294967295.0
 
@@ -55,6 +56,10 @@ static const cli_option table[] = {
     TEXT("test", parts[SPLIT_TEST], "PATH", 0, DATA, SOURCE, "The part that is measured, too"),
     ROW_FOR(LATTICES, OPTION_TEXT, "lexicon", lexicon, "FILE", 0, 0, 0, SHAPED, FIXED,
             "Words, one a line, that make lattices of sentences; without it files hold lattices of ids"),
+    ROW_FOR(TAGS, OPTION_TEXT, "word-column", word_column, "COLUMN", 0, 0, 0, DATA, FIXED,
+            "The column of words: a number from 1, or a name of CoNLL-U's (default: 1, or FORM)"),
+    ROW_FOR(TAGS, OPTION_TEXT, "tag-column", tag_column, "COLUMN", 0, 0, 0, DATA, FIXED,
+            "The column of tags: a number from 1, or a name of CoNLL-U's (default: the last, or UPOS)"),
     ROW_FOR(PAIRS, OPTION_TEXT, "source", source, "ENDING", 0, 0, 0, DATA, FIXED,
             "Files of sources end in .ENDING, as de"),
     ROW_FOR(PAIRS, OPTION_TEXT, "target", target, "ENDING", 0, 0, 0, DATA, FIXED,

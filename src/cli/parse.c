@@ -124,7 +124,7 @@ void options_parse(settings *s, int argc, char **argv) {
         exit(report_usage(argv[0] + strlen("vpps "),
                           "--generate and --data (or --train, --dev, --test) exclude each other"));
     }
-    static const char *const of_files[] = {"lexicon", "source", "target"};
+    static const char *const of_files[] = {"lexicon", "source", "target", "word-column", "tag-column"};
     for (size_t i = 0; i < VPPS_COUNT(of_files); i++) {
         if (!options_given(s, of_files[i]) || options_name_files(s) || s->model || s->resume) continue;
         exit(report_usage(argv[0] + strlen("vpps "), "--%s goes with --data or --train", of_files[i]));

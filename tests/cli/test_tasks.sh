@@ -123,6 +123,14 @@ def lattice(s): # its ids: tags are 0 and 1, words 7 and 3
         lines.append(f'{1 + len(words)} {i} {ord(c) - 90}' + ''.join(words))
     return '\n'.join(lines)
 
+def conllu(s): # with a word of two, which is written as one, and a word that is not written
+    lines = ['# sent_id = x', '# text = ' + ' '.join(w for w, _ in s)]
+    for i, (w, t) in enumerate(s, 1):
+        if i == 2: lines.append('2-3\tboth' + 8 * '\t_')
+        lines.append(f'{i}\t{w}\tlemma-{w}\t{t}\tX{t}\t_\t{i - 1}\tdep\t_\tSpaceAfter=No')
+        if i == 2: lines.append('2.1\tnothing\tnothing\tNOTHING' + 6 * '\t_')
+    return lines + ['']
+
 def random_words(): return ' '.join(labels.choices(['a', 'b', 'c', 'd', 'film', 'this'], k=labels.randint(1, 6)))
 
 def columns(sentences, pattern):
@@ -136,6 +144,11 @@ for part, n in (('train', 240), ('dev', 40), ('test', 40)):
     write(f'bars/ner.{part}.txt', [' '.join(f'{w}|{t}' for w, t in x) for x in s])
     write(f'tabs/{part}.tsv', columns(s, '{}\tx\t{}'))
     write(f'spaces/{part}_ner', columns(s, '{} x  y {}'))
+    write(f'conll2003/eng.{part}', ['-DOCSTART- -X- -X- O', ''] + columns(s, '{} NN B-NP {}'))
+    write(f'swapped/{part}', ['# a comment of these data'] + columns(s, '{1} x {0} y'))
+    write(f'conllu/{part}.conllu', [line for x in s for line in conllu(x)])
+    write(f'plus/{part}', ['# global.columns = NER ID FORM'] + [f'{t}\t{i + 1}\t{w}' if w else '' for x in s
+                                                              for i, (w, t) in enumerate(x + [('', '')])])
     # an ending tells the tag of a word that was hardly ever seen
     s = [[''.join(r.choices('abcdefg', k=4)) + r.choice('xo') for _ in range(4)] for _ in range(n)]
     write(f'endings/{part}', [' '.join(f'{w}|{"B-X" if w[-1] == "x" else "O"}' for w in x) for x in s])
@@ -163,7 +176,7 @@ belongs() { # NETWORK OPTION...: these and no other kind's are in --help
     local network=$1 o
     shift
     for o in generate leaves output lexicon source target beam max-words length-penalty attention steps \
-        character-embed mlp loss; do
+        character-embed mlp loss word-column tag-column; do
         if [[ " $* " == *" $o "* ]]; then
             says out "--$o" || return 1
         elif grep -q -e "--$o\b" out; then
@@ -179,12 +192,12 @@ while read -r network options; do
     check "train $network --help: its options" belongs "$network" "${words[@]}"
 done <<'LIST'
 tree-gru generate leaves loss
-bilstm-tagger mlp
-bilstm-char-tagger mlp character-embed
+bilstm-tagger mlp word-column tag-column
+bilstm-char-tagger mlp character-embed word-column tag-column
 bilstm-classifier mlp
 lstm-lm
 lstm-lm-fixed steps
-lattice-lstm lexicon mlp
+lattice-lstm lexicon mlp word-column tag-column
 lstm-nmt source target beam max-words length-penalty attention
 lattice-gru source target beam max-words length-penalty
 LIST
@@ -328,6 +341,40 @@ for format in tabs spaces; do
     check "columns with $format: the same words and tags" same_metrics bars.json $format.json
     check "columns with $format: the same losses" diff <(losses bars) <(losses $format)
 done
+for format in conll2003 conllu plus; do
+    [ $format = plus ] && column=(--tag-column ner) || column=()
+    check "$format" fit $format bilstm-tagger --data $format --epochs 3 "${column[@]}"
+    check "$format: the same words and tags" same_metrics bars.json $format.json
+    check "$format: the same losses" diff <(losses bars) <(losses $format)
+done
+check "columns of CoNLL-U by name" fit named bilstm-tagger --data conllu --epochs 3 --word-column lemma \
+    --tag-column XPOS
+check "columns of CoNLL-U by name: as good" json named.json "o['sentences'] == 720 and o['metrics']['accuracy'] > 0.9"
+check "columns of CoNLL-U by name: the tags" bash -c \
+    "echo lemma-ada | '$vpps' predict bilstm-tagger --model named.ckpt | grep -q 'lemma-ada|X'"
+check "columns of CoNLL-U by name: eval remembers them" evaluates named bilstm-tagger
+check "columns of CoNLL-U by name: other data" evaluates named bilstm-tagger --test conllu/test.conllu
+check "columns by number" fit swapped bilstm-tagger --data swapped --epochs 3 --word-column 3 --tag-column 1
+check "columns by number: the same words and tags" same_metrics bars.json swapped.json
+check "resume with another column" fails_with 1 "with --tag-column 1" "$vpps" train bilstm-tagger \
+    --resume swapped.ckpt --tag-column 4
+check "no such column" fails_with 1 "expected a column POS, found ID FORM LEMMA UPOS" "${train[@]}" --data conllu \
+    --tag-column POS
+check "no such number" fails_with 1 "expected at least 9 columns, found 3" "${train[@]}" --data tabs --tag-column 9
+for column in 0 3x; do
+    check "--tag-column $column" fails_with 1 "--tag-column: expected a column's number, from 1, or its name" \
+        "${train[@]}" --data tabs --tag-column $column
+done
+check "--tag-column for generated data" fails_with 2 "--tag-column goes with --data" "$vpps" train bilstm-tagger \
+    --tag-column 2
+printf '1\tA\t1\n2\tB\t1\n\n1\tC\t1\n2-3\tD\t1\n' >numbered # is no CoNLL-U: what is said decides
+check "numbers are no CoNLL-U" fit numbered bilstm-tagger --data numbered --epochs 1 --word-column 2 --tag-column 1 \
+    --min-count 1
+check "numbers are no CoNLL-U: all lines are words" python3 -c "
+import json
+bytes = open('numbered.ckpt', 'rb').read()
+header = json.loads(bytes[8:8 + int.from_bytes(bytes[:8], 'little')])
+assert header['__metadata__']['vocabulary'].split('\\n') == ['<unk>', 'A', 'B', 'C', 'D']"
 check "eval takes the checkpoint's files" evaluates bars bilstm-tagger
 check "eval of another file" evaluates bars bilstm-tagger --data tabs/test.tsv
 check "eval --test" evaluates bars bilstm-tagger --test spaces/test_ner

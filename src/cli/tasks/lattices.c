@@ -36,7 +36,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     VPPS_TRY(read_lexicon(c, s->lexicon));
     VPPS_TRY(task_need_sentences(&split->sentences));
     if (s->command == COMMAND_PREDICT) return task_read_characters(split->sentences, text);
-    return tags_read(split->sentences, text);
+    return tags_read(split->sentences, s, text);
 }
 
 static vpps_status finish(corpus *c, corpus_split *split) {

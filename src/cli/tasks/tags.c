@@ -8,20 +8,6 @@
 
 enum { F1, ACCURACY, PRECISION, RECALL };
 
-/* Columns at tabs; without tabs, at spaces, where the first token of the text has no '|'. */
-vpps_status tags_read(vpps_sentences *s, const task_text *text) {
-    const char *begin = text->text, *end = begin + text->len;
-    while (begin < end && (*begin == '\n' || *begin == '\r' || *begin == ' ')) begin++;
-    const char *line_end = memchr(begin, '\n', (size_t)(end - begin));
-    if (line_end) end = line_end;
-    const bool tabs = memchr(begin, '\t', (size_t)(end - begin)) != NULL;
-    const char *token_end = memchr(begin, ' ', (size_t)(end - begin));
-    const bool bar = memchr(begin, '|', (size_t)((token_end ? token_end : end) - begin)) != NULL;
-    if (bar && !tabs) return vpps_sentences_read_tagged_text(s, text->name, text->text, text->len);
-    const vpps_columns columns = {.tabs = tabs};
-    return vpps_sentences_read_columns_text(s, text->name, text->text, text->len, &columns);
-}
-
 vpps_status tags_learn(corpus *c, const vpps_vocab *tags) {
     VPPS_TRY(task_copy_vocab(&c->vocab[VOCAB_CLASSES], tags));
     c->classes = vpps_vocab_size(tags);

@@ -4,8 +4,9 @@
 
 #include "cli/task.h"
 
-/* Reads sentences with tags: word|TAG lines, or columns, whichever the first line looks like. */
-vpps_status tags_read(vpps_sentences *s, const task_text *text);
+/* Reads sentences with tags: word|TAG lines, columns, or CoNLL-U, whichever the text looks like, or what options say of
+ * its columns. */
+vpps_status tags_read(vpps_sentences *s, const settings *options, const task_text *text);
 
 /* A network's tags, its classes: those of the training part. */
 vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
