@@ -218,7 +218,7 @@ SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(TESTS_TOGETHER)) -- $(TESTS_ALO
 sanitized-check: $(COMMAND) test-programs
 	$(Q)VPPS_TEST_SCALE=small CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 TSAN_OPTIONS=second_deadlock_stack=1 \
-	    UBSAN_OPTIONS=print_stacktrace=1 tools/run_tests.sh $(SANITIZED_TESTS)
+	    UBSAN_OPTIONS=print_stacktrace=1 LEFT_OUT='$(filter $(NOT_THREADED),$(TESTS) $(CLI_TESTS))' tools/run_tests.sh $(SANITIZED_TESTS)
 
 check-kernels: ## kernels of many models for every architecture there is, which takes a minute more than make test
 	$(submake) test-programs

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # Runs test programs (Check suites) and test scripts, those before -- as many at a time as there are cores, those behind it
 # one after another, and prints a line for each as it ends; a failed one's whole output follows its line. The last line is
-# the sum: N passed, N failed.
+# the sum: N passed, N failed, N skipped.
 #
 #     tools/run_tests.sh [PROGRAM|SCRIPT.sh ...] [-- PROGRAM|SCRIPT.sh ...]
 #
-# A Check suite ends with "N%: Checks: N, Failures: N, Errors: N", a script with "N passed, N failed". One that ends
-# otherwise, exits badly or checks nothing counts as a failure. TEST_LIMIT is the time limit of each, in seconds.
+# A Check suite ends with "N%: Checks: N, Failures: N, Errors: N", a script with "N passed, N failed, N skipped". One that
+# ends otherwise, exits badly or checks nothing counts as a failure. What a suite did not check here, it says: in a line
+# "skipped: WHY" for each of its checks that did nothing, "left out: WHY" for what is beside them. Both count as skipped,
+# and the reasons follow the test's line. TEST_LIMIT is the time limit of each, in seconds. LEFT_OUT names tests that were
+# not to be run at all; each counts as skipped.
 set -uo pipefail
 
 limit=${TEST_LIMIT:-600}
@@ -15,9 +18,9 @@ export VPPS_CACHE_DIR=${VPPS_CACHE_DIR:-$(realpath -m "${BUILD:-build}")/cache}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Runs test number $1, $2. Writes $1.line, and "passed failed" to $1.counts; $1.output is what it printed.
+# Runs test number $1, $2. Writes $1.line, and "passed failed skipped" to $1.counts; $1.output is what it printed.
 run_one() {
-    local test=$2 output=$work/$1.output command good=0 bad=0 code start elapsed summary note='' word=ok
+    local test=$2 output=$work/$1.output command good=0 bad=0 none=0 code start elapsed summary note='' word=ok
     case $test in
     *.sh) command=(bash "$test") ;;
     *) command=("$test") ;;
@@ -28,8 +31,9 @@ run_one() {
     elapsed=$((($(date +%s%N) - start) / 1000000))
 
     if [[ $test == *.sh ]]; then
-        summary=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$output" | tail -n 1)
-        [[ $summary =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]] && good=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]}
+        summary=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$output" | tail -n 1)
+        [[ $summary =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]] &&
+            good=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]} none=${BASH_REMATCH[3]}
     else
         # A program may run several suites; each prints a summary.
         while read -r line; do
@@ -37,32 +41,38 @@ run_one() {
             bad=$((bad + BASH_REMATCH[2] + BASH_REMATCH[3]))
             good=$((good + BASH_REMATCH[1] - BASH_REMATCH[2] - BASH_REMATCH[3]))
         done < <(grep -E '^[0-9]+%: Checks: ' "$output")
+        none=$(grep -c '^skipped: ' "$output")
+        good=$((good - none)) none=$((none + $(grep -c '^left out: ' "$output")))
     fi
 
     if [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; then
         note="  stopped after $limit s" bad=$((bad + 1))
     elif [ "$code" -ne 0 ] && [ "$bad" -eq 0 ]; then
         note="  exit status $code" bad=1
-    elif [ $((good + bad)) -eq 0 ]; then
+    elif [ $((good + bad + none)) -eq 0 ]; then
         note="  checked nothing" bad=1
     fi
     [ "$bad" -eq 0 ] || word=FAILED
-    printf '%-6s %-44s %4d passed, %d failed  %3d.%03d s%s\n' "$word" "${test#"${BUILD:-build}"/}" "$good" "$bad" \
-        $((elapsed / 1000)) $((elapsed % 1000)) "$note" > "$work/$1.line"
-    echo "$good $bad" > "$work/$1.counts"
+    {
+        printf '%-6s %-44s %4d passed, %d failed, %d skipped  %3d.%03d s%s\n' "$word" "${test#"${BUILD:-build}"/}" "$good" \
+            "$bad" "$none" $((elapsed / 1000)) $((elapsed % 1000)) "$note"
+        sed -nE 's/^(skipped|left out): (.*)/       skipped: \2/p' "$output" | sort | uniq -c |
+            sed -E 's/^ +1 //; s/^ +([0-9]+) (.*)/\2 (\1 times)/'
+    } > "$work/$1.line"
+    echo "$good $bad $none" > "$work/$1.counts"
 }
 
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 
 # Prints and counts the tests that have ended since.
 report() {
-    local counts good bad
+    local counts good bad none
     for counts in "$work"/*.counts; do
         [ -e "$counts" ] || continue
-        read -r good bad < "$counts"
+        read -r good bad none < "$counts"
         cat "${counts%.counts}.line"
         [ "$bad" -eq 0 ] || sed 's/^/    /' "${counts%.counts}.output"
-        passed=$((passed + good)) failed=$((failed + bad))
+        passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + none))
         rm "$counts"
     done
 }
@@ -85,6 +95,11 @@ done
 wait
 report
 
+for test in ${LEFT_OUT:-}; do
+    printf 'skip   %s\n' "${test#"${BUILD:-build}"/}"
+    skipped=$((skipped + 1))
+done
+
 [ $((passed + failed)) -gt 0 ] || { echo "no test was run" >&2; failed=1; }
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

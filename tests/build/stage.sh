@@ -7,7 +7,7 @@ set -uo pipefail
 MAKE=${MAKE:-make}
 BUILD=${BUILD:-build}
 CC=${CC:-cc}
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 
 # check NAME COMMAND...: one check; its output is shown when it fails.
 check() {
@@ -21,8 +21,14 @@ check() {
     fi
 }
 
+# skip NAME WHY: a check that cannot be made here.
+skip() {
+    skipped=$((skipped + 1))
+    echo "skipped: $1: $2"
+}
+
 finish() {
-    echo "$passed passed, $failed failed"
+    echo "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
 }
 

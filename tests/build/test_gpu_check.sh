@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_gpu_check.sh - tools/gpu_check.sh with substitutes for the programs, compute-sanitizer and make: when it runs them,
 # what it writes, and that it writes nothing without a GPU. No GPU is involved.
-# Prints a line for every failure; the last line is "N passed, N failed".
+# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
 root=$(realpath "$(dirname "$0")/../..")
 work=$(mktemp -d)
@@ -115,5 +115,5 @@ check "their commit" json "$work/prepared/check.json" "o['commit'] == 'abc' and 
 echo 'int y;' > src/x.c
 check "programs of other sources are not used" run 1 BUILDS= DOCTOR="ready: X"
 
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

@@ -46,6 +46,8 @@ done
 if command -v c++ > /dev/null; then
     check "the headers are C++, too" c++ -x c++ -std=c++11 -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only \
         "$work/alone.c"
+else
+    skip "the headers are C++, too" "no c++"
 fi
 
 check "make uninstall" make_here uninstall

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_cli.sh - the `vpps` command from the outside. VPPS names the program (default: build/vpps).
-# Prints a line for every failure; the last line is "N passed, N failed".
+# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
@@ -307,6 +307,8 @@ if command -v script >/dev/null; then
     check "a bar on a terminal" bar
     no_bar() { on_terminal "${train[*]} --epochs 1 --quiet" && ! grep -q $'\033' typescript; }
     check "no bar with --quiet" no_bar
+else
+    skip "what is shown on a terminal" "no script, which makes one" 2
 fi
 
 # ---------------------------------------------------------------- plan, kernel, cache
@@ -381,8 +383,7 @@ check "train takes them" exits 0 "${train[@]}" --max-batches 1 --eval-every 0 --
 
 # tune on software SIMT (its times mean nothing, but all the steps are taken), and what train then says.
 tune=(env "VPPS_CACHE_DIR=$PWD/tune-cache" "$vpps" tune tree-lstm --hidden 16 --embed 16 --examples 40 --batch 2 --device simt)
-remembered() { # without a compiler for software SIMT: the reason
-    if ! command -v "${VPPS_CXX:-c++}" >/dev/null; then exits 1 "${tune[@]}" && says err "compiler"; return; fi
+remembered() {
     exits 0 "${tune[@]}" --rpw 2 --threads 256 --ctas 1 --json || return 1
     json out "o['done'] and [t['strategy'] for t in o['trials'] if t['state'] == 'current' and t['ns_per_node'] > 0] and \
 len(o['trials']) == 4 and all(t['rpw'] == 2 and t['state'] != 'waiting' for t in o['trials'])" || return 1
@@ -390,7 +391,14 @@ len(o['trials']) == 4 and all(t['rpw'] == 2 and t['state'] != 'waiting' for t in
     says out "chosen by an earlier run"
 }
 not_instrumented() { ! nm -D "$vpps" 2>/dev/null | grep -q __tsan; }
-if not_instrumented; then check "tune finds a plan, and remembers it" remembered; fi
+if ! not_instrumented; then
+    skip "tune finds a plan, and remembers it" "software SIMT cannot be followed by ThreadSanitizer"
+elif command -v "${VPPS_CXX:-c++}" >/dev/null; then
+    check "tune finds a plan, and remembers it" remembered
+else
+    skip "tune finds a plan, and remembers it" "no compiler for software SIMT"
+    check "tune without a compiler: the reason" fails_with 1 "compiler" "${tune[@]}"
+fi
 check "tune without a GPU" exits 1 env VPPS_LIBCUDA=/nowhere "$vpps" tune tree-lstm --examples 40
 check "tune without a GPU: the reason" says err "/nowhere"
 check "tune on the cpu has nothing to do" exits 0 "$vpps" tune tree-lstm --examples 40 --device cpu
@@ -433,6 +441,7 @@ o['folder'] == '$VPPS_CACHE_DIR' and o['bytes'] > 0"
     check "cache clear: one" says out "removed 1 entry"
 else
     check "kernel --report without NVRTC" fails_with 1 "nvrtc" "${report[@]}"
+    skip "kernel --report, cache" "no NVRTC" 13
 fi
 
 want="Usage: vpps cache [OPTION...]" check "vpps cache --help" helps cache

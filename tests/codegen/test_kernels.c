@@ -334,7 +334,7 @@ int main(void) {
     TCase *compiled = tcase_create("kernels");
     if (nvrtc_status != VPPS_OK) {
         snprintf(missing, sizeof missing, "%s", vpps_error_message());
-        printf("no kernel was compiled: %s\n", missing);
+        TEST_LEFT_OUT("all kernels: %s", missing);
         tcase_add_test(compiled, without_nvrtc_the_reason_is_told);
     } else {
         want_all();

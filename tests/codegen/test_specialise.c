@@ -195,7 +195,7 @@ int main(void) {
     if (vpps_nvrtc_version(&major, &minor, &architecture, &n) == VPPS_OK) {
         tcase_add_test(plans, a_real_spill_is_seen);
     } else {
-        printf("no kernel was compiled: %s\n", vpps_error_message());
+        TEST_LEFT_OUT("a_real_spill_is_seen: %s", vpps_error_message());
     }
     suite_add_tcase(suite, plans);
     return test_main(suite);

@@ -1,10 +1,13 @@
-/* testing.h - what the Check suites share: statuses with their messages, size and seed from the environment. */
+/* testing.h - what the Check suites share: statuses with their messages, checks that cannot be made, size and seed from
+ * the environment. */
 #ifndef VPPS_TESTS_TESTING_H
 #define VPPS_TESTS_TESTING_H
 
 #include "vpps.h"
 
 #include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +26,29 @@
                       vpps_status_name(status), vpps_error_message());                                                 \
         ck_assert_msg(strstr(vpps_error_message(), text), "%s: the message \"%s\" lacks \"%s\"", #call,                \
                       vpps_error_message(), text);                                                                     \
+    } while (0)
+
+/* ---- what cannot be checked here (no data, no compiler, another CPU): a line that tools/run_tests.sh counts
+ *
+ *   skipped: WHY     the whole check: it does not count as passed
+ *   left out: WHY    a part of a check, or a check that no suite has here */
+
+static inline __attribute__((format(printf, 2, 3))) void test_tell(const char *what, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    printf("%s: ", what);
+    vprintf(format, arguments);
+    printf("\n");
+    va_end(arguments);
+    fflush(stdout); /* before Check forks */
+}
+
+#define TEST_LEFT_OUT(...) test_tell("left out", __VA_ARGS__)
+/* Ends the check. */
+#define TEST_SKIP(...)                                                                                                 \
+    do {                                                                                                               \
+        test_tell("skipped", __VA_ARGS__);                                                                             \
+        return;                                                                                                        \
     } while (0)
 
 /* VPPS_TEST_SCALE=small divides a number of cases by 10. */

@@ -64,7 +64,7 @@ START_TEST(every_form_is_decompressed)
         const form *f = &forms[_i];
         check_compressed(f, f->text, strlen(f->text), true);
         if (!f->file) return;
-        const char *path = data_file("every_form_is_decompressed", f->file);
+        const char *path = data_file_as_well("every_form_is_decompressed", f->file);
         if (!path) return;
         size_t n;
         char *text = file_bytes(path, &n);

@@ -34,7 +34,7 @@ START_TEST(marks_and_line_ends_change_nothing)
         const form *f = &forms[_i];
         check_written_otherwise(f, f->text, strlen(f->text));
         if (!f->file) return;
-        const char *path = data_file("marks_and_line_ends_change_nothing", f->file);
+        const char *path = data_file_as_well("marks_and_line_ends_change_nothing", f->file);
         if (!path) return;
         size_t n;
         char *text = file_bytes(path, &n);

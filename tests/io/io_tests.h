@@ -52,8 +52,10 @@ const char *in_folder(const char *name);
 
 void write_file(const char *path, const void *bytes, size_t n);
 
-/* The path of a file of the data sets, in a static buffer; NULL when it is not there, which is said. */
+/* The path of a file of the data sets, in a static buffer. NULL when it is not there: then the test is skipped, or, where
+ * it has checked something already, this is left out. */
 const char *data_file(const char *test, const char *name);
+const char *data_file_as_well(const char *test, const char *name);
 
 /* All trees as text, freed by the caller. */
 char *treebank_text(const vpps_treebank *tb, size_t *n);

@@ -1,6 +1,8 @@
 /* test_io.c - data readers and checkpoint files: the runner and what the suites share. */
 #include "io_tests.h"
 
+#include "common/testing.h"
+
 #include <dirent.h>
 #include <unistd.h>
 
@@ -45,14 +47,17 @@ void write_file(const char *path, const void *bytes, size_t n) {
     ck_assert_int_eq(fclose(file), 0);
 }
 
-const char *data_file(const char *test, const char *name) {
+static const char *find_data(const char *otherwise, const char *test, const char *name) {
     static char path[1024];
     const char *data = getenv("VPPS_DATA");
     snprintf(path, sizeof path, "%s/%s", data && *data ? data : "../shared/data", name);
     if (access(path, R_OK) == 0) return path;
-    printf("skipped: %s: no %s (set VPPS_DATA to the folder of data sets)\n", test, path);
+    test_tell(otherwise, "%s: no %s (set VPPS_DATA to the folder of data sets)", test, path);
     return NULL;
 }
+
+const char *data_file(const char *test, const char *name) { return find_data("skipped", test, name); }
+const char *data_file_as_well(const char *test, const char *name) { return find_data("left out", test, name); }
 
 char *treebank_text(const vpps_treebank *tb, size_t *n) {
     char *text = NULL;

@@ -277,16 +277,14 @@ static const struct sst_file {
 
 START_TEST(stanford_sentiment_treebank)
     {
-        const char *data = getenv("VPPS_DATA");
         uint32_t trees = 0;
         vpps_treebank *all = new_treebank();
         for (size_t f = 0; f < VPPS_COUNT(sst_files); f++) {
             const struct sst_file *wanted = &sst_files[f];
-            char path[1024];
-            snprintf(path, sizeof path, "%s/sst/%s", data && *data ? data : "../shared/data", wanted->name);
-            if (access(path, R_OK) != 0) {
-                printf("skipped: stanford_sentiment_treebank: no %s (set VPPS_DATA to the folder of data sets)\n",
-                       path);
+            char name[64];
+            snprintf(name, sizeof name, "sst/%s", wanted->name);
+            const char *path = data_file("stanford_sentiment_treebank", name);
+            if (!path) {
                 vpps_treebank_destroy(all);
                 return;
             }

@@ -1,6 +1,8 @@
 /* cuda_declarations.c - compares runtime/gpu/cuda_api.h with the CUDA toolkit's headers, when this file is compiled and finds
  * them: every value, and the whole type of every function.
  */
+#include "cuda_declarations.h"
+
 #include "runtime/gpu/cuda_api.h"
 
 #if __has_include(<cuda.h>) && __has_include(<cublas_v2.h>)
@@ -19,4 +21,8 @@ VPPS_CUBLAS_CONSTANTS(X)
 VPPS_CUDA_FUNCTIONS(X)
 VPPS_CUBLAS_FUNCTIONS(X)
 #undef X
+
+const bool cuda_declarations_compared = true;
+#else
+const bool cuda_declarations_compared = false;
 #endif

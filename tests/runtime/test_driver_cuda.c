@@ -3,6 +3,7 @@
  * kernel runs here.
  */
 #include "common/testing.h"
+#include "cuda_declarations.h"
 #include "fake_cuda/fake_cuda.h"
 #include "runtime/gpu/driver.h"
 
@@ -63,6 +64,13 @@ static void expect_no_gpu(const char *text) {
     ck_assert_msg(!strchr(vpps_error_message(), '\n'), "more than a line: %s", vpps_error_message());
     expect_nothing_left();
 }
+
+/* The compiler has compared them, or there was nothing to compare with. */
+START_TEST(declarations_are_the_toolkits)
+    {
+        if (!cuda_declarations_compared) TEST_SKIP("declarations_are_the_toolkits: no headers of the CUDA toolkit");
+    }
+END_TEST
 
 START_TEST(machines_without_a_driver)
     {
@@ -340,6 +348,7 @@ static vpps_driver *open_kernel(vpps_kernel **kernel) {
     if (vpps_nvrtc_version(&major, &minor, architectures, &n) != VPPS_OK) {
         TEST_FAILS(cuda->load(d, source, "a test", &plain, kernel, &report), VPPS_DEVICE, "NVRTC");
         close_driver(d);
+        test_tell("skipped", "launches: no NVRTC");
         return NULL;
     }
     TEST_OK(cuda->load(d, source, "a test", &plain, kernel, &report));
@@ -533,6 +542,7 @@ int main(void) {
     Suite *suite = suite_create("driver_cuda");
     TCase *opening = tcase_create("opening"), *memory = tcase_create("memory"), *kernels = tcase_create("kernels");
     tcase_add_checked_fixture(opening, load_fake, NULL);
+    tcase_add_test(opening, declarations_are_the_toolkits);
     tcase_add_test(opening, machines_without_a_driver);
     tcase_add_loop_test(opening, drivers_without_a_gpu, 0, VPPS_COUNT(no_gpu));
     tcase_add_test(opening, gpus_that_will_not_do);
