@@ -43,7 +43,7 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
         const vpps_parameter_data *data = &model->params[p];
         if (data->kind == VPPS_MATRIX) continue;
         plan->values[p] = take(&next, vpps_param_elems(data));
-        for (uint32_t i = 0; i < vpps_optimizer_states(options->optimizer.kind); i++)
+        for (uint32_t i = 0; i < VPPS_MAX_STATES && i < vpps_optimizer_states(options->optimizer.kind); i++)
             plan->states[i][p] = take(&next, vpps_param_elems(data));
     }
     plan->batch = take(&next, 0);
