@@ -126,6 +126,7 @@ const network bilstm_char_tagger = {
     .summary = "bidirectional LSTM, a tag for every word of a sentence; rare words are spelled",
     .source = "Neubig et al. 2017; Ling et al. 2015",
     .options = options,
+    .embedding = "embedding",
     .kind = NET_TAGGING,
     .defaults = {.embed = 64, .hidden = 256, .character_embed = 64, .mlp = 256},
     .spells = true,

@@ -70,6 +70,7 @@ const network bilstm_classifier = {
     .summary = "bidirectional LSTM, a label for a sentence",
     .source = "Graves and Schmidhuber 2005; Tai, Socher and Manning 2015, table 2",
     .options = options,
+    .embedding = "embedding",
     .kind = NET_SENTENCES,
     .defaults = {.embed = 256, .hidden = 256},
     .create = create,

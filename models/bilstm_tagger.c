@@ -66,6 +66,7 @@ const network bilstm_tagger = {
     .summary = "bidirectional LSTM, a tag for every word of a sentence",
     .source = "Huang, Xu and Yu 2015, section 2.2",
     .options = options,
+    .embedding = "embedding",
     .kind = NET_TAGGING,
     .defaults = {.embed = 256, .hidden = 256, .mlp = 256},
     .create = create,

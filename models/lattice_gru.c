@@ -115,6 +115,7 @@ const network lattice_gru = {
     .summary = "GRU encoder of a lattice of characters and words, and a decoder that translates",
     .source = "Su, Tan, Xiong, Ji, Shi and Liu 2017",
     .options = options,
+    .embedding = "words",
     .kind = NET_LATTICE_PAIRS,
     .defaults = {.embed = 256, .hidden = 256, .attention = true},
     .create = create,

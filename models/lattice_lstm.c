@@ -182,6 +182,7 @@ const network lattice_lstm = {
     .summary = "tagger on a lattice of characters and the lexicon's words",
     .source = "Zhang and Yang 2018, section 3.3",
     .options = options,
+    .embedding = "words",
     .kind = NET_LATTICES,
     .defaults = {.embed = 50, .hidden = 200}, /* the paper's */
     .create = create,

@@ -57,6 +57,7 @@ const network lstm_lm = {
     .summary = "LSTM language model, a sentence an example",
     .source = "Zaremba, Sutskever and Vinyals 2014, section 3; Xu et al. 2018 (Var-LSTM)",
     .options = options,
+    .embedding = "embedding",
     .kind = NET_TEXT,
     .defaults = {.embed = 256, .hidden = 256},
     .create = lstm_lm_create,

@@ -15,6 +15,7 @@ const network lstm_lm_fixed = {
     .summary = "LSTM language model, as many words an example as asked for",
     .source = "Zaremba, Sutskever and Vinyals 2014, section 3; Xu et al. 2018 (Fixed-LSTM)",
     .options = options,
+    .embedding = "embedding",
     .kind = NET_TEXT,
     .defaults = {.embed = 256, .hidden = 256, .steps = 64},
     .create = lstm_lm_create,

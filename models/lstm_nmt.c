@@ -69,6 +69,7 @@ const network lstm_nmt = {
     .summary = "LSTM encoder and decoder that translate, with attention if asked for",
     .source = "Sutskever, Vinyals and Le 2014; Luong, Pham and Manning 2015",
     .options = options,
+    .embedding = "source",
     .kind = NET_PAIRS,
     .defaults = {.embed = 256, .hidden = 256},
     .create = create,

@@ -110,6 +110,7 @@ typedef struct network {
     const char *summary;       /* one line */
     const char *source;        /* where the equations come from */
     const option_row *options; /* offsets into net_config; ends with a NULL name */
+    const char *embedding;     /* the lookup table of words' vectors, which may be pretrained */
     net_kind kind;
     net_config defaults;
     net_generator generator; /* TREES */

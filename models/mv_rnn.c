@@ -110,6 +110,7 @@ const network mv_rnn = {
     .summary = "recursive network of vectors and matrices, a classifier of trees and their nodes",
     .source = "Socher, Huval, Manning and Ng 2012, section 2",
     .options = options,
+    .embedding = "vectors",
     .defaults = {.hidden = 25, .loss = NET_HEADS_LABELLED},
     .create = create,
     .record = record,

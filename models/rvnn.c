@@ -83,6 +83,7 @@ const network rvnn = {
     .summary = "recursive network: one tanh layer at leaves, another at inner vertices",
     .source = "Socher, Lin, Ng and Manning 2011; Irsoy and Cardie 2014",
     .options = part_options,
+    .embedding = "embedding",
     .defaults = {.embed = 512, .hidden = 512, .loss = NET_HEADS_LABELLED},
     .create = create,
     .record = record,

@@ -75,6 +75,7 @@ const network td_lstm = {
     .summary = "time-delay network with LSTM transformations, a classifier of sentences",
     .source = "VPPS 2018; Tai, Socher and Manning 2015, section 3.2",
     .options = part_root_options,
+    .embedding = "embedding",
     .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_ROOT},
     .create = create,
     .record = record,

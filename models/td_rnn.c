@@ -85,6 +85,7 @@ const network td_rnn = {
     .summary = "time-delay network: neighbours combined level by level, a classifier of sentences",
     .source = "VPPS 2018; Peddinti, Povey and Khudanpur 2015; Socher et al. 2013",
     .options = options,
+    .embedding = "embedding",
     .defaults = {.hidden = 512, .loss = NET_HEADS_ROOT},
     .create = create,
     .record = record,

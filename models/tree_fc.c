@@ -83,6 +83,7 @@ const network tree_fc = {
     .summary = "one fully connected layer at every inner vertex, a classifier of complete binary trees",
     .source = "Looks, Herreshoff, Hutchins and Norvig 2017; Xu et al. 2018",
     .options = options,
+    .embedding = "embedding",
     .defaults = {.hidden = 256, .loss = NET_HEADS_LABELLED},
     .generator = NET_COMPLETE_TREES,
     .create = create,

@@ -118,6 +118,7 @@ const network tree_gru = {
     .summary = "binary Tree-GRU with a reset and an update gate for each child",
     .source = "Chen, Huang, Chiang and Chen 2017, section 3.2",
     .options = part_options,
+    .embedding = "embedding",
     .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_LABELLED},
     .create = create,
     .record = record,

@@ -133,6 +133,7 @@ const network tree_lstm = {
     .summary = "binary N-ary Tree-LSTM, a classifier of trees and their nodes",
     .source = "Tai, Socher and Manning 2015, section 3.2",
     .options = part_options,
+    .embedding = "embedding",
     .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_LABELLED},
     .create = create,
     .record = record,

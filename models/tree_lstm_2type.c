@@ -107,6 +107,7 @@ const network tree_lstm_2type = {
     .summary = "Tree-LSTM with two kinds of inner cell, each at half of the vertices",
     .source = "Chen, Fegade, Chen, Gibbons and Mowry 2023 (ED-Batch)",
     .options = part_options,
+    .embedding = "embedding",
     .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_LABELLED},
     .create = create,
     .record = record,

@@ -71,6 +71,10 @@ static const cli_option table[] = {
     ROW_FOR(TREES, OPTION_U32, "leaves", leaves, "N", 1, 1e6, 0, DATA, FIXED, "Leaves of a generated complete tree"),
     COUNT("min-count", min_count, 1, U32_MAX, 0, SHAPED, FIXED,
           "Words seen fewer than N times in training become <unk>, or are spelled"),
+    TEXT("vectors", vectors, "FILE", 0, TRAIN, FIXED,
+         "Begin with pretrained vectors of words, of word2vec, GloVe or fastText; --embed is theirs"),
+    ROW(OPTION_FLAG, "freeze-vectors", freeze_vectors, NULL, 0, 0, 0, TRAIN, FIXED,
+        "Do not train the embeddings that --vectors sets, nor those of other words"),
     ROW(OPTION_U64, "seed", seed, "N", 0, 0, 0, DATA, FIXED, "Seed of data, initial values, order and dropout"),
     CHOICE("split", split, "train|dev|test", 0, COMMAND_EVAL, 0, "The part of the data to measure"),
 

@@ -33,7 +33,9 @@ typedef struct settings {
     const char *parts[N_SPLITS]; /* files; without them and data: generate */
     const char *lexicon, *source, *target;
     const char *word_column, *tag_column; /* numbers from 1, or names */
-    uint32_t generate;                    /* a net_generator */
+    const char *vectors;
+    bool freeze_vectors;
+    uint32_t generate; /* a net_generator */
     uint32_t examples, leaves, min_count;
     uint64_t seed;
     uint32_t split;

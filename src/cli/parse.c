@@ -129,5 +129,8 @@ void options_parse(settings *s, int argc, char **argv) {
         if (!options_given(s, of_files[i]) || options_name_files(s) || s->model || s->resume) continue;
         exit(report_usage(argv[0] + strlen("vpps "), "--%s goes with --data or --train", of_files[i]));
     }
+    if (s->freeze_vectors && !s->vectors && !s->resume) {
+        exit(report_usage(argv[0] + strlen("vpps "), "--freeze-vectors goes with --vectors"));
+    }
     if (!options_given(s, "examples")) s->examples = default_examples(s);
 }

@@ -35,7 +35,7 @@ static vpps_status predict(settings *s, session *x, corpus *c) {
     position p = {0};
     VPPS_TRY(checkpoint_describe(s->model, s, c, &p));
     options_complete(s);
-    VPPS_TRY(session_open(x, s));
+    VPPS_TRY(session_open(x, s, c));
     VPPS_TRY(vpps_load(x->handle, s->model));
     VPPS_TRY(read_stdin(c, s));
     corpus_split *split = &c->split[SPLIT_TEST];

@@ -44,6 +44,14 @@ static void set_result(json_t *o, const task *t, const measures *m) {
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 
+/* Null without --vectors. */
+static json_t *vectors_json(const train_summary *t) {
+    const vpps_vectors_found *f = &t->vectors;
+    if (!f->words) return json_null();
+    return json_pack("{si si si so}", "words", (int)f->words, "found", (int)f->found, "composed", (int)f->composed,
+                     "share", report_number((double)(f->found + f->composed) / f->words));
+}
+
 json_t *report_train_json(const train_summary *t) {
     const settings *s = t->settings;
     json_t *o = json_pack("{ss ss si si si}", "model", s->network->name, "device", t->device, "vps", (int)t->vps,
@@ -73,6 +81,7 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "instructions_per_batch", report_number(t->instructions_per_batch));
     json_object_set_new(o, "pool_bytes", json_integer((json_int_t)t->pool_bytes));
     json_object_set_new(o, "plans", trials_json(t->handle));
+    json_object_set_new(o, "vectors", vectors_json(t));
     json_object_set_new(o, "save", t->checkpoint ? json_string(t->checkpoint) : json_null());
     json_object_set_new(o, "interrupted", json_boolean(t->interrupted));
     return o;
@@ -117,6 +126,10 @@ vpps_status report_train(const train_summary *t) {
     print_measures("dev", kind, &t->split[SPLIT_DEV]);
     print_measures("test", kind, &t->split[SPLIT_TEST]);
     print_best(kind, t);
+    if (t->vectors.words) {
+        const uint32_t have = t->vectors.found + t->vectors.composed;
+        printf("vectors    of %u of %u words (%.1f %%)\n", have, t->vectors.words, 100.0 * have / t->vectors.words);
+    }
     if (kind->signature) printf("signature  %s\n", kind->signature());
     if (t->skipped)
         printf("skipped    %llu batches with a loss or gradient that is not finite\n", (unsigned long long)t->skipped);

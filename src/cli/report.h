@@ -25,7 +25,8 @@ typedef struct train_summary {
     uint64_t pool_bytes;
     uint32_t vps;
     const char *device;
-    vpps_handle *handle; /* asked for the plans it measured */
+    vpps_vectors_found vectors; /* of --vectors; all zero without */
+    vpps_handle *handle;        /* asked for the plans it measured */
     bool interrupted;
 } train_summary;
 

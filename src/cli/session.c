@@ -2,6 +2,7 @@
 #include "cli/session.h"
 #include "base/base.h"
 #include "cli/corpus_read.h"
+#include "cli/vectors.h"
 
 static void tell_stderr(void *context, const char *line) {
     const settings *s = context;
@@ -44,10 +45,11 @@ static vpps_options engine_options(const settings *s) {
     return o;
 }
 
-vpps_status session_open(session *x, const settings *s) {
+vpps_status session_open(session *x, const settings *s, const corpus *c) {
     x->settings = s;
     VPPS_TRY(vpps_model_create(&x->model, s->seed));
     VPPS_TRY(s->network->create(&x->net, x->model, &s->net));
+    VPPS_TRY(vectors_load(x, c));
     vpps_options options = engine_options(s);
     options.log = x->log ? x->log : tell_stderr;
     options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* it is only read */
@@ -59,7 +61,14 @@ vpps_status session_open(session *x, const settings *s) {
 vpps_status session_open_on(session *x, settings *s, corpus *c) {
     VPPS_TRY(corpus_open(c, s));
     for (uint32_t i = 0; i < c->n_notes; i++) tell(x, s, c->notes[i]);
-    return session_open(x, s);
+    if (vectors_wanted(s)) VPPS_TRY(vectors_set_size(s));
+    VPPS_TRY(session_open(x, s, c));
+    if (vectors_wanted(s)) {
+        char line[512];
+        vectors_describe(x, line, sizeof line);
+        tell(x, s, line);
+    }
+    return VPPS_OK;
 }
 
 void session_close(session *x) {

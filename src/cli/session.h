@@ -14,11 +14,12 @@ typedef struct session {
     void *net;
     net_scores scores; /* of the batch on the graph: one after the other, in order of its examples' positions */
     size_t logits_capacity, nll_capacity;
+    vpps_vectors_found vectors; /* which words' embeddings were pretrained; all zero without --vectors */
 } session;
 
-/* Declares the network of s (whose net's sizes are set), makes the handle and records the cells. s must outlive the
- * session. Free with session_close in any case. */
-vpps_status session_open(session *x, const settings *s);
+/* Declares the network of s (whose net's sizes are set), with the vocabularies of c, makes the handle and records the
+ * cells. s must outlive the session. Free with session_close in any case. */
+vpps_status session_open(session *x, const settings *s, const corpus *c);
 
 /* Opens the data that s asks for, then the session with the network that fits it. Free both in any case. */
 vpps_status session_open_on(session *x, settings *s, corpus *c);

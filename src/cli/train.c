@@ -314,6 +314,7 @@ static vpps_status summarize(trainer *t) {
     u->pool_bytes = stats.peak_pool_bytes;
     u->vps = stats.vps;
     u->device = stats.device;
+    u->vectors = t->session.vectors;
     u->handle = t->session.handle;
     u->interrupted = interrupted;
     progress_end(&t->progress);

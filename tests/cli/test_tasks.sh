@@ -699,6 +699,85 @@ folder f train.fr
 check "no source" fails_with 1 \
     "begins with train and ends in .de: the train part is missing" "$vpps" train lstm-nmt --data f "${pairs[@]}"
 
+# ---------------------------------------------------------------- pretrained vectors
+
+# Vectors of 12 elements for 5 of the words of bars/, and for one that no text has, in four forms.
+python3 - <<'PY' || exit 1
+import random, struct
+r = random.Random(3)
+words = {w: [round(r.uniform(-1, 1), 4) for _ in range(12)] for w in ('ada', 'oslo', 'sees', 'absent', 'rome', 'the')}
+lines = [' '.join([w] + [str(x) for x in v]) + '\n' for w, v in words.items()]
+open('glove.txt', 'w').writelines(lines)
+open('vectors.vec', 'w').writelines(['6 12\n'] + lines)
+with open('vectors.bin', 'wb') as f:
+    f.write(b'6 12\n')
+    for w, v in words.items(): f.write(w.encode() + b' ' + struct.pack('<12f', *v) + b'\n')
+PY
+gzip -k glove.txt
+embeddings() { # NAME.ckpt CHANGED: the words' embeddings are those of the file, or (1) have changed since
+    python3 - "$@" <<'PY'
+import json, struct, sys
+bytes = open(sys.argv[1] + '.ckpt', 'rb').read()
+n = struct.unpack('<Q', bytes[:8])[0]
+header = json.loads(bytes[8:8 + n])
+words = header['__metadata__']['vocabulary'].split('\n')
+table = header['embedding']
+assert table['shape'][0] == len(words) and table['shape'][1] == 12, table
+begin, end = table['data_offsets']
+values = struct.unpack(f'<{(end - begin) // 4}f', bytes[8 + n + begin:8 + n + end])
+wanted = {line.split()[0]: [float(x) for x in line.split()[1:]] for line in open('glove.txt')}
+same = [all(abs(a - b) < 1e-6 for a, b in zip(values[12 * i:12 * i + 12], wanted[w]))
+        for i, w in enumerate(words) if w in wanted]
+assert len(same) == 5 and (not any(same) if sys.argv[2] == '1' else all(same)), same
+PY
+}
+pretrained=(--vps 1 --quiet --json --hidden 16 --batch 8 --lr 0.01 --data bars --epochs 1)
+for form in glove.txt vectors.vec vectors.bin glove.txt.gz; do
+    rm -f form.jsonl
+    check "--vectors $form" exits 0 "$vpps" train bilstm-tagger "${pretrained[@]}" --vectors $form --log form.jsonl \
+        --save form.ckpt
+    check "--vectors $form: in the summary" json out "o['vectors']['found'] == 5 and o['vectors']['composed'] == 0 \
+and o['embed'] == 12 and abs(o['vectors']['share'] - 5 / o['vectors']['words']) < 1e-6"
+    check "--vectors $form: in the log" says form.jsonl "$form: vectors of 5 of the "
+    check "--vectors $form: embeddings are trained" embeddings form 1
+    losses form >losses.$form
+    check "--vectors $form: the same losses" cmp losses.$form losses.glove.txt
+done
+check "--vectors before training" exits 0 "$vpps" train bilstm-tagger "${pretrained[@]}" --vectors glove.txt --lr 0 \
+    --save form.ckpt
+check "--vectors before training: the file's" embeddings form 0
+check "--freeze-vectors" exits 0 "$vpps" train bilstm-tagger "${pretrained[@]}" --vectors glove.txt --freeze-vectors \
+    --save frozen.ckpt --epochs 2
+check "--freeze-vectors: embeddings are as they were" embeddings frozen 0
+check "--freeze-vectors: half" exits 0 "$vpps" train bilstm-tagger "${pretrained[@]}" --vectors glove.txt \
+    --freeze-vectors --save half.ckpt
+mv glove.txt glove.gone
+check "--freeze-vectors, resumed without the file" exits 0 "$vpps" train bilstm-tagger --vps 1 --quiet --resume half.ckpt \
+    --epochs 2
+check "--freeze-vectors, resumed: the same" cmp frozen.ckpt half.ckpt
+check "--vectors: eval without the file" exits 0 "$vpps" eval bilstm-tagger --model form.ckpt --vps 1
+mv glove.gone glove.txt
+check "--vectors, resumed with others" fails_with 1 "was made with --vectors glove.txt" "$vpps" train bilstm-tagger \
+    --resume half.ckpt --vectors vectors.vec
+check "--vectors: told" exits 0 "$vpps" train bilstm-tagger --vps 1 --hidden 8 --data bars --epochs 1 --vectors glove.txt \
+    --freeze-vectors
+check "--vectors: told on stderr" grep -qE \
+    'glove.txt: vectors of 5 of the [0-9]+ words \([0-9.]+ %\); embeddings are frozen$' err
+check "--vectors: told in the summary" grep -qE '^vectors +of 5 of [0-9]+ words \([0-9.]+ %\)$' out
+check "--vectors of another size" fails_with 1 "glove.txt: its vectors have 12 elements, but --embed is 16" "$vpps" train \
+    bilstm-tagger --data bars --vectors glove.txt --embed 16
+check "--vectors of no size but the hidden one" exits 0 "$vpps" train td-rnn --vps 1 --examples 40 --epochs 1 \
+    --vectors glove.txt --json
+check "--vectors of no size but the hidden one: it is theirs" json out "o['hidden'] == 12"
+sed '3s/ [^ ]*$//' glove.txt >bad.vec
+check "--vectors, a line too short" fails_with 1 "bad.vec:3:1: expected a word and 12 numbers, found 11 numbers" "$vpps" \
+    train bilstm-tagger --data bars --vectors bad.vec
+check "--vectors, no file" fails_with 1 "none.vec: cannot be opened" "$vpps" train bilstm-tagger --data bars \
+    --vectors none.vec
+check "--freeze-vectors alone" fails_with 2 "--freeze-vectors goes with --vectors" "$vpps" train bilstm-tagger \
+    --freeze-vectors
+check "no --vectors: nothing is said" json bars.json "o['vectors'] is None"
+
 # ---------------------------------------------------------------- several files, compressed files
 
 mkdir -p many/train/b many/dev many/.hidden packed

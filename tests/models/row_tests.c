@@ -29,6 +29,7 @@ START_TEST(a_row_is_complete)
         for (const option_row *o = n->options; o->name; o++) check_option(n, o);
         ck_assert_msg(n->create && n->record && n->add && n->destroy, "%s", n->name);
         ck_assert_msg((n->encode != NULL) == pairs && (n->decode != NULL) == pairs, "%s", n->name);
+        ck_assert_msg(n->embedding != NULL, "%s", n->name);
         ck_assert_msg(!n->spells || n->kind == NET_TAGGING, "%s", n->name);
         ck_assert_uint_le(n->defaults.loss, NET_HEADS_ROOT);
         ck_assert(!roots_only(n) || n->defaults.loss == NET_HEADS_ROOT);
@@ -97,11 +98,28 @@ START_TEST(parameters_are_as_documented)
     }
 END_TEST
 
+/* The table that pretrained vectors go to has a vector for every word, of a size that an option says. */
+START_TEST(embeddings_are_named)
+    {
+        fixture f;
+        vpps_param table;
+        vpps_param_info info;
+        fixture_open(&f, _i, NULL, 5, 3, 0);
+        TEST_OK(vpps_param_find(f.model, f.net->embedding, &table));
+        TEST_OK(vpps_param_describe(f.model, table, &info));
+        ck_assert_int_eq(info.kind, VPPS_LOOKUP);
+        ck_assert_uint_eq(info.count, f.config.words);
+        ck_assert_uint_eq(info.rows * info.cols, HAS_OPTION(f.net, embed) ? f.config.embed : f.config.hidden);
+        fixture_close(&f);
+    }
+END_TEST
+
 TCase *row_tests(void) {
     int n = 0;
     while (networks[n]) n++;
     TCase *t = tcase_create("rows");
     tcase_add_loop_test(t, a_row_is_complete, 0, n);
+    tcase_add_loop_test(t, embeddings_are_named, 0, case_count());
     tcase_add_loop_test(t, parameters_are_as_documented, 0, case_count());
     return t;
 }

@@ -1,0 +1,51 @@
+/* vectors.c - see vectors.h. */
+#include "cli/vectors.h"
+#include "base/base.h"
+#include "io/file.h"
+
+bool vectors_wanted(const settings *s) { return s->vectors && !s->resume && !s->model; }
+
+/* Where the size of a network's embeddings is kept: some have no size but the hidden one. */
+static uint32_t *size_of(settings *s, const char **option) {
+    *option = "hidden";
+    for (const option_row *o = s->network->options; o->name; o++) {
+        if (strcmp(o->name, "embed") == 0) *option = "embed";
+    }
+    return strcmp(*option, "embed") == 0 ? &s->net.embed : &s->net.hidden;
+}
+
+vpps_status vectors_set_size(settings *s) {
+    vpps_vectors_info info;
+    const char *option;
+    uint32_t *size = size_of(s, &option);
+    VPPS_TRY(vpps_vectors_describe(s->vectors, &info));
+    if (options_given(s, option) && *size != info.size) {
+        return vpps_fail(VPPS_ARGUMENT, "%s%s: its vectors have %u elements, but --%s is %u",
+                         VPPS_PATH_ARGS(s->vectors), info.size, option, *size);
+    }
+    *size = info.size;
+    return VPPS_OK;
+}
+
+vpps_status vectors_load(session *x, const corpus *c) {
+    const settings *s = x->settings;
+    vpps_param table;
+    vpps_param_info info;
+    if (!s->vectors) return VPPS_OK;
+    VPPS_TRY(vpps_param_find(x->model, s->network->embedding, &table));
+    VPPS_TRY(vpps_param_describe(x->model, table, &info));
+    if (s->freeze_vectors) VPPS_TRY(vpps_freeze(x->model, table, true));
+    if (!vectors_wanted(s)) return VPPS_OK;
+    return vpps_vectors_read(s->vectors, c->vocab[VOCAB_WORDS], info.rows * info.cols,
+                             vpps_param_values(x->model, table), &x->vectors);
+}
+
+void vectors_describe(const session *x, char *text, size_t n) {
+    const vpps_vectors_found *f = &x->vectors;
+    const uint32_t have = f->found + f->composed;
+    char composed[48] = "";
+    if (f->composed) snprintf(composed, sizeof composed, ", %u of them made of n-grams", f->composed);
+    snprintf(text, n, "%s%s: vectors of %u of the %u words (%.1f %%)%s%s", VPPS_PATH_ARGS(x->settings->vectors), have,
+             f->words, f->words ? 100.0 * have / f->words : 0.0, composed,
+             x->settings->freeze_vectors ? "; embeddings are frozen" : "");
+}
