@@ -276,14 +276,14 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
 }
 
 /* May v, made later, lie where u lies? u must have been read for the last time: in an earlier stage, or in v's own by the
- * same VP before v is stored. */
+ * same VP before v is stored; an operation's operands are read before its result is stored. */
 static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     if (w->last[u] == VPPS_NONE || place_words(c, a) != place_words(c, b) || a->domain != b->domain) return false;
     if (w->last[u] < b->stage) return true;
     return w->last[u] == b->stage && a->split == b->split && a->kind != VPPS_VALUE_PRODUCT_T &&
-           b->kind != VPPS_VALUE_PRODUCT_T && first_read(c, u, b->stage) < place_in_stage(c, v);
+           b->kind != VPPS_VALUE_PRODUCT_T && first_read(c, u, b->stage) <= place_in_stage(c, v);
 }
 
 static bool place_kept(work *w) {

@@ -56,10 +56,11 @@ typedef struct vpps_vp {
     size_t scratch_floats;
     const float **pointers; /* vectors of products, members of lists */
     size_t pointers_capacity;
+    uint32_t *d_at; /* of a cell's outer products: their vectors in `pointers` */
+    size_t d_at_capacity;
     vpps_product_term *terms;
     size_t terms_capacity;
     uint32_t *touched; /* of each parameter: launch that last added to the VP's part of its gradient */
-    double norm;       /* sum of squares of this batch's gradients, of what the VP owns */
 } vpps_vp;
 
 typedef struct vpps_counter {
@@ -111,6 +112,9 @@ void vpps_vp_run(vpps_vp *vp);
 
 /* A stage of a block over vertices [first, first + n), the VP's share of it. */
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t stage, uint32_t first, uint32_t n);
+
+/* Makes room in vp->scratch. False: out of memory. */
+bool vpps_vp_scratch(vpps_vp *vp, size_t floats);
 
 /* The instructions on parameters. */
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t first, uint32_t n);

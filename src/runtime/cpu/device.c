@@ -132,6 +132,7 @@ static void cpu_destroy(vpps_device *d) {
         free(vp->scratch);
         free(vp->pointers);
         free(vp->terms);
+        free(vp->d_at);
         free(vp->touched);
     }
     if (cpu->pool) munmap(cpu->pool, cpu->pool_bytes);

@@ -58,13 +58,16 @@ typedef struct vpps_kernels {
                     float *c, size_t ldc, bool accumulate);
 
     /* Blocks times vectors: see products.h. product: c[j] (m rows) = or += block x[j]; product_t: c[j] (k elements) = or += sum
-     * of the terms' block^T x[j]; outer: block = or += sum over v of d[v] x[v]^T. */
+     * of the terms' block^T x[j]; outer: block = or += sum over v of d[v] x[v]^T, for at most outer_vectors, whose x were
+     * packed before (in k * n floats). */
     void (*product)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
                     float *c, size_t ldc, bool add);
     void (*product_t)(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add);
-    void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *const *x,
-                  float *a, size_t ld, bool add);
+    uint32_t outer_vectors;
+    void (*pack_outer)(uint32_t n, uint32_t k, const float *const *x, float *to);
+    void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
+                  size_t ld, bool add);
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
     double (*sum_squares)(uint32_t n, const float *x);

@@ -141,21 +141,6 @@ static void point(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t val
     }
 }
 
-static void add_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first, uint32_t n,
-                       bool fresh) {
-    const vpps_cpu *cpu = vp->cpu;
-    const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
-    if (!blocks.n) return;
-    const uint32_t vectors = n * view->cell->values[o->dy].cols, cols = cpu->model->params[o->param].cols;
-    const float **d = vp->pointers, **x = vp->pointers + vectors;
-    point(cpu, view, o->dy, first, n, d);
-    point(cpu, view, o->x, first, n, x);
-    for (uint32_t b = 0; b < blocks.n; b++) {
-        const vpps_matrix_block *block = &blocks.blocks[b];
-        cpu->kernels->outer(block->rows, vectors, cols, d, block->first_row, x, block->gradient, block->ld, !fresh);
-    }
-}
-
 static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_rows rows = own_rows(vp, cpu->model->params[o->param].rows);
@@ -166,33 +151,86 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell
     for (uint32_t i = 0; i < vectors; i++) cpu->kernels->add(rows.end - rows.first, to, vp->pointers[i] + rows.first);
 }
 
+/* Gradients of the matrices that are multiplied with value x, of vectors [first, first + n) of it. The packed vectors serve
+ * them all. */
+static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, const float *const *xs, uint32_t first,
+                         uint32_t n) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_compiled_cell *c = view->cell;
+    const uint32_t k = c->values[x].rows;
+    cpu->kernels->pack_outer(n, k, xs + first, vp->scratch);
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        if (o->x != x) continue;
+        const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
+        const bool add = vp->touched[o->param] == cpu->launch;
+        const float *const *d = vp->pointers + (size_t)vp->d_at[i] + first;
+        for (uint32_t b = 0; b < blocks.n; b++) {
+            const vpps_matrix_block *block = &blocks.blocks[b];
+            cpu->kernels->outer(block->rows, n, k, d, block->first_row, vp->scratch, block->gradient, block->ld, add);
+        }
+        vp->touched[o->param] = cpu->launch;
+    }
+}
+
+/* Vectors of a value of vertices [at, at + count). */
+static uint32_t vectors_of(const vpps_block_view *view, uint32_t value, uint32_t at, uint32_t count, uint32_t *first) {
+    const vpps_cell_value *x = &view->cell->values[value];
+    *first = x->domain ? view->list[at] : at;
+    return (x->domain ? view->list[at + count] - *first : count) * x->cols;
+}
+
+static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t floats) {
+    return VPPS_RESERVE(vp->pointers, vp->pointers_capacity, pointers) &&
+           VPPS_RESERVE(vp->d_at, vp->d_at_capacity, outers) && vpps_vp_scratch(vp, floats);
+}
+
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_t first, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_block_view *view = &cpu->views[block_number];
     const vpps_compiled_cell *c = view->cell;
-    enum { VECTORS = 64 }; /* their operands stay in L2 while all rows pass */
-    for (uint32_t at = first; at < first + n; at += VECTORS) {
-        const uint32_t count = vpps_min_u32(first + n - at, VECTORS);
+    const uint32_t most = cpu->kernels->outer_vectors;
+    for (uint32_t at = first, count; at < first + n; at += count) {
+        count = vpps_min_u32(first + n - at, most);
+        size_t pointers = 0, floats = 0;
+        for (uint32_t i = 0; i < c->n_outers; i++) {
+            uint32_t item;
+            const uint32_t x = c->outers[i].x;
+            pointers += 2 * (size_t)vectors_of(view, c->outers[i].dy, at, count, &item);
+            if (x != VPPS_NONE && c->values[x].rows > floats) floats = c->values[x].rows;
+        }
+        if (!need_outer(vp, pointers + 1, c->n_outers, (floats + 16) * most)) {
+            vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
+            return;
+        }
+        for (uint32_t i = 0; i < c->n_outers; i++) { /* vectors, and what is no matrix */
+            const vpps_cell_outer *o = &c->outers[i];
+            uint32_t item;
+            if (o->x != VPPS_NONE || !vectors_of(view, o->dy, at, count, &item)) continue;
+            add_vector(vp, view, o, item, vectors_of(view, o->dy, at, count, &item) / c->values[o->dy].cols);
+            vp->touched[o->param] = cpu->launch;
+        }
+        size_t next = 0;
         for (uint32_t i = 0; i < c->n_outers; i++) {
             const vpps_cell_outer *o = &c->outers[i];
-            const vpps_cell_value *dy = &c->values[o->dy];
-            uint32_t item = at, items = count;
-            if (dy->domain) {
-                item = view->list[at];
-                items = view->list[at + count] - item;
-            }
-            if (!items) continue;
-            if (!VPPS_RESERVE(vp->pointers, vp->pointers_capacity, 2 * (size_t)items * dy->cols)) {
-                vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for pointers");
-                return;
-            }
-            const bool fresh = vp->touched[o->param] != cpu->launch;
-            vp->touched[o->param] = cpu->launch;
-            if (o->x == VPPS_NONE) {
-                add_vector(vp, view, o, item, items);
-            } else {
-                add_matrix(vp, view, o, item, items, fresh);
-            }
+            uint32_t item;
+            if (o->x == VPPS_NONE) continue;
+            vp->d_at[i] = (uint32_t)next;
+            const uint32_t vectors = vectors_of(view, o->dy, at, count, &item);
+            point(cpu, view, o->dy, item, vectors / c->values[o->dy].cols, vp->pointers + next);
+            next += vectors;
+        }
+        for (uint32_t i = 0; i < c->n_outers; i++) {
+            const uint32_t x = c->outers[i].x;
+            bool done = x == VPPS_NONE;
+            for (uint32_t j = 0; j < i && !done; j++) done = c->outers[j].x == x;
+            if (done) continue;
+            uint32_t item;
+            const uint32_t vectors = vectors_of(view, x, at, count, &item);
+            const float **xs = vp->pointers + next;
+            point(cpu, view, x, item, vectors / c->values[x].cols, xs);
+            for (uint32_t v = 0; v < vectors; v += most)
+                add_matrices(vp, view, x, xs, v, vpps_min_u32(vectors - v, most));
         }
     }
 }

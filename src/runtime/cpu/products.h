@@ -127,6 +127,23 @@ VPPS_INLINE void product_t_tile(const uint32_t width, uint32_t n, uint32_t k_fir
             columns[p] = term->a + (size_t)(few ? vpps_min_u32(k_first + p, k - 1) : k_first + p) * term->ld;
         for (uint32_t j = 0; j < others; j++) ds[j] = term->x[j0 + vpps_min_u32(j, n - 1)] + term->skip;
         const uint32_t whole = term->m - term->m % VECTOR;
+        if (others <= 2 && term->m == 4 * VECTOR && !few) { /* column after column, as they lie in memory */
+            vector d[2][4];
+            for (uint32_t j = 0; j < others; j++)
+                for (uint32_t r = 0; r < 4; r++) d[j][r] = vector_load(ds[j] + (size_t)r * VECTOR);
+            const float *column = columns[0];
+#pragma GCC unroll 16
+            for (uint32_t p = 0; p < width; p++, column += term->ld) {
+#pragma GCC unroll 4
+                for (uint32_t r = 0; r < 4; r++) {
+                    const vector part = vector_held(vector_load(column + (size_t)r * VECTOR));
+#pragma GCC unroll 2
+                    for (uint32_t j = 0; j < others; j++)
+                        sum[j * width + p] = vector_multiply_add(part, d[j][r], sum[j * width + p]);
+                }
+            }
+            continue;
+        }
         for (uint32_t r = 0; r < whole; r += VECTOR) {
             vector d[VECTOR];
             for (uint32_t j = 0; j < others; j++) d[j] = vector_load(ds[j] + r);
@@ -180,70 +197,78 @@ static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_produ
         product_t_all(VECTOR / 4, n, k, n_terms, terms, c, ldc, add);
 }
 
-/* ---------------------------------------------------------------- A (+)= sum of d x^T */
+/* ---------------------------------------------------------------- A (+)= sum of d x^T
+ *
+ * Vectors lie anywhere, and often at distances that fall into few sets of a cache. So some of them at a time are copied
+ * side by side first: x in groups of COLUMNS elements, d in rows of a tile. */
 
-VPPS_INLINE void outer_tile(const uint32_t height, const uint32_t columns, uint32_t n, const float *const *d,
-                            uint32_t d_skip, const float *const *x, uint32_t k, float *a, size_t ld, bool add,
-                            uint32_t tail) {
+enum { OUTER_VECTORS = 128 /* whose copies stay in L2 while all rows pass */ };
+
+VPPS_INLINE void outer_tile(const uint32_t height, const uint32_t columns, uint32_t n, const float *d, const float *x,
+                            float *a, size_t ld, bool add) {
     vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
     for (uint32_t j = 0; j < columns; j++)
         for (uint32_t i = 0; i < height; i++)
-            sum[j][i] = add ? vector_load(a + (size_t)(k + j) * ld + (size_t)i * VECTOR) : (vector){0};
-    for (uint32_t v = 0; v < n; v++) {
-        const float *dv = d[v] + d_skip, *xv = x[v] + k;
+            sum[j][i] = add ? vector_load(a + j * ld + (size_t)i * VECTOR) : (vector){0};
+    for (uint32_t v = 0; v < n; v++, d += (size_t)height * VECTOR, x += PRODUCT_COLUMNS) {
         vector rows[PRODUCT_HEIGHT];
-        for (uint32_t i = 0; i < height; i++) {
-            if (tail && i + 1 == height) {
-                float pad[VECTOR] = {0};
-                memcpy(pad, dv + (size_t)i * VECTOR, tail * sizeof *pad);
-                rows[i] = vector_load(pad);
-            } else {
-                rows[i] = vector_held(vector_load(dv + (size_t)i * VECTOR));
-            }
-        }
+        for (uint32_t i = 0; i < height; i++) rows[i] = vector_held(vector_load(d + (size_t)i * VECTOR));
         for (uint32_t j = 0; j < columns; j++) {
-            const vector element = vector_of(xv[j]);
+            const vector element = vector_of(x[j]);
             for (uint32_t i = 0; i < height; i++) sum[j][i] = vector_multiply_add(rows[i], element, sum[j][i]);
         }
     }
     for (uint32_t j = 0; j < columns; j++)
-        for (uint32_t i = 0; i < height; i++) vector_store(a + (size_t)(k + j) * ld + (size_t)i * VECTOR, sum[j][i]);
+        for (uint32_t i = 0; i < height; i++) vector_store(a + j * ld + (size_t)i * VECTOR, sum[j][i]);
 }
 
-VPPS_INLINE void outer_columns(const uint32_t height, uint32_t columns, uint32_t n, const float *const *d,
-                               uint32_t d_skip, const float *const *x, uint32_t k, float *a, size_t ld, bool add,
-                               uint32_t tail) {
+VPPS_INLINE void outer_columns(const uint32_t height, uint32_t columns, uint32_t n, const float *d, const float *x,
+                               float *a, size_t ld, bool add) {
 #define TILE(c)                                                                                                        \
-    case c:                                                                                                            \
-        if (tail)                                                                                                      \
-            outer_tile(height, c, n, d, d_skip, x, k, a, ld, add, tail);                                               \
-        else                                                                                                           \
-            outer_tile(height, c, n, d, d_skip, x, k, a, ld, add, 0);                                                  \
-        break;
+    case c: outer_tile(height, c, n, d, x, a, ld, add); break;
     switch (columns) { TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) }
 #undef TILE
 }
 
-/* block (m x k) = or += sum over n vectors of d[v][d_skip ...] x[v]^T. */
-static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *const *x,
-                  float *a, size_t ld, bool add) {
-    enum { VECTORS = 64 };
-    for (uint32_t v = 0; v < n; v += VECTORS) { /* so many that their x stay in L2 while the rows of d pass */
-        const uint32_t count = vpps_min_u32(n - v, VECTORS);
-        const bool to = add || v;
-        for (uint32_t row = 0; row < m; row += PRODUCT_HEIGHT * VECTOR) {
-            const uint32_t rows = vpps_min_u32(m - row, PRODUCT_HEIGHT * VECTOR);
-            const uint32_t height = (rows + VECTOR - 1) / VECTOR, tail = rows % VECTOR;
-            for (uint32_t p = 0, columns; p < k; p += columns) {
-                columns = vpps_min_u32(k - p, PRODUCT_COLUMNS);
-                switch (height) {
-                case 1: outer_columns(1, columns, count, d + v, d_skip + row, x + v, p, a + row, ld, to, tail); break;
-                case 2: outer_columns(2, columns, count, d + v, d_skip + row, x + v, p, a + row, ld, to, tail); break;
+/* n vectors of k elements, COLUMNS of them at a time: element p of vector v at (p / COLUMNS * n + v) * COLUMNS + p % COLUMNS.
+ * `to` has room for outer_floats(n, k). */
+static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to) {
+    for (uint32_t v = 0; v < n; v++) {
+        const float *from = x[v];
+        float *at = to + (size_t)v * PRODUCT_COLUMNS;
+        uint32_t p = 0;
+        for (; p + PRODUCT_COLUMNS <= k; p += PRODUCT_COLUMNS, at += (size_t)n * PRODUCT_COLUMNS)
+            for (uint32_t j = 0; j < PRODUCT_COLUMNS; j++) at[j] = from[p + j];
+        for (uint32_t j = 0; p + j < k; j++) at[j] = from[p + j];
+    }
+}
+
+/* block (m x k) = or += sum over n <= OUTER_VECTORS vectors of d[v][d_skip ...] x[v]^T, where x is packed. */
+static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
+                  size_t ld, bool add) {
+    float rows_of_d[OUTER_VECTORS * PRODUCT_HEIGHT * VECTOR] __attribute__((aligned(64)));
+    for (uint32_t row = 0; row < m; row += PRODUCT_HEIGHT * VECTOR) {
+        const uint32_t rows = vpps_min_u32(m - row, PRODUCT_HEIGHT * VECTOR), height = (rows + VECTOR - 1) / VECTOR;
+        const uint32_t width = height * VECTOR;
+        for (uint32_t v = 0; v < n; v++) {
+            float *to = rows_of_d + (size_t)v * width;
+            const float *from = d[v] + d_skip + row;
+            uint32_t r = 0;
+            for (; r + VECTOR <= rows; r += VECTOR) vector_store(to + r, vector_load(from + r));
+            for (; r < rows; r++) to[r] = from[r];
+            for (; r < width; r++) to[r] = 0;
+        }
+        for (uint32_t p = 0, columns; p < k; p += columns) {
+            columns = vpps_min_u32(k - p, PRODUCT_COLUMNS);
+            float *to = a + row + p * ld;
+            const float *xs = x + (size_t)p * n;
+            switch (height) {
+            case 1: outer_columns(1, columns, n, rows_of_d, xs, to, ld, add); break;
+            case 2: outer_columns(2, columns, n, rows_of_d, xs, to, ld, add); break;
 #if defined(__AVX512F__)
-                case 3: outer_columns(3, columns, count, d + v, d_skip + row, x + v, p, a + row, ld, to, tail); break;
-                case 4: outer_columns(4, columns, count, d + v, d_skip + row, x + v, p, a + row, ld, to, tail); break;
+            case 3: outer_columns(3, columns, n, rows_of_d, xs, to, ld, add); break;
+            case 4: outer_columns(4, columns, n, rows_of_d, xs, to, ld, add); break;
 #endif
-                }
             }
         }
     }

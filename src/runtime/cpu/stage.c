@@ -384,7 +384,7 @@ static bool run_tile(tile *t) {
     return true;
 }
 
-static bool need_scratch(vpps_vp *vp, size_t floats) {
+bool vpps_vp_scratch(vpps_vp *vp, size_t floats) {
     if (floats <= vp->scratch_floats) return true;
     void *memory = NULL;
     floats += floats / 2;
@@ -425,7 +425,7 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             t.n[1] = view->list[at + count] - view->list[at];
         }
         const size_t vertices = ((size_t)t.p->floats[0] * t.n[0] + 15) & ~(size_t)15;
-        if (!need_scratch(vp, vertices + (size_t)t.p->floats[1] * t.n[1] + 64)) {
+        if (!vpps_vp_scratch(vp, vertices + (size_t)t.p->floats[1] * t.n[1] + 64)) {
             vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for a tile");
             return;
         }

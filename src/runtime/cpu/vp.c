@@ -41,7 +41,6 @@ void vpps_vp_run(vpps_vp *vp) {
     const bool first = vp->index % group_size == 0;
     uint32_t at = script[VPPS_TASK_HEADER_WORDS + group];
     const uint32_t end = script[VPPS_TASK_HEADER_WORDS + group + 1];
-    vp->norm = 0;
     while (at < end && !atomic_load_explicit(&cpu->failed, memory_order_relaxed)) {
         const uint32_t task = script[at], *o = script + at + 1;
         switch (task) {
