@@ -61,6 +61,7 @@ typedef struct vpps_vp {
     vpps_product_term *terms;
     size_t terms_capacity;
     uint32_t *touched; /* of each parameter: launch that last added to the VP's part of its gradient */
+    uint32_t *by_update; /* likewise, or left the gradient to the update */
 } vpps_vp;
 
 typedef struct vpps_counter {
@@ -91,6 +92,7 @@ typedef struct vpps_cpu {
     vpps_task_header task_header;
     vpps_block_view *views;
     size_t views_capacity;
+    uint32_t *uses; /* of each matrix: outer products of the batch that add to its gradient; 1: the update may make it */
     uint32_t launch; /* number of launches so far */
     uint64_t start_ns;
     double loss;
@@ -115,6 +117,9 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t stage
 
 /* Makes room in vp->scratch. False: out of memory. */
 bool vpps_vp_scratch(vpps_vp *vp, size_t floats);
+
+/* Decides which gradients are left to the update. */
+void vpps_choose_updates(vpps_cpu *cpu);
 
 /* The instructions on parameters. */
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t first, uint32_t n);

@@ -134,6 +134,7 @@ static void cpu_destroy(vpps_device *d) {
         free(vp->terms);
         free(vp->d_at);
         free(vp->touched);
+        free(vp->by_update);
     }
     if (cpu->pool) munmap(cpu->pool, cpu->pool_bytes);
     pthread_mutex_destroy(&cpu->failure_lock);
@@ -141,6 +142,7 @@ static void cpu_destroy(vpps_device *d) {
     free(cpu->plan.values);
     free(cpu->counters);
     free(cpu->norms);
+    free(cpu->uses);
     free(cpu->views);
     free(cpu->vps);
     free(cpu);
@@ -149,12 +151,14 @@ static void cpu_destroy(vpps_device *d) {
 static vpps_status make_vps(vpps_cpu *cpu) {
     cpu->vps = calloc(cpu->n_vps, sizeof *cpu->vps);
     cpu->norms = calloc(cpu->n_vps, sizeof *cpu->norms);
-    bool ok = cpu->vps && cpu->norms;
+    cpu->uses = calloc(cpu->model->n_params + 1, sizeof *cpu->uses);
+    bool ok = cpu->vps && cpu->norms && cpu->uses;
     for (uint32_t v = 0; ok && v < cpu->n_vps; v++) {
         cpu->vps[v].cpu = cpu;
         cpu->vps[v].index = v;
         cpu->vps[v].touched = calloc(cpu->model->n_params + 1, sizeof *cpu->vps[v].touched);
-        ok = cpu->vps[v].touched != NULL;
+        cpu->vps[v].by_update = calloc(cpu->model->n_params + 1, sizeof *cpu->vps[v].by_update);
+        ok = cpu->vps[v].touched && cpu->vps[v].by_update;
     }
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cpu: out of memory");
 }
@@ -259,6 +263,7 @@ static vpps_status cpu_launch_batch(vpps_device *d, const vpps_batch *batch) {
         VPPS_TRY(prepare_block(cpu, batch->cells[block->cell], block));
         vpps_view_block(batch->script, block, batch->cells[block->cell], &cpu->views[i]);
     }
+    vpps_choose_updates(cpu);
     const vpps_rows gradients = cpu->gradients; /* of vectors; matrices' are known by `touched` */
     if (cpu->task_header.update)
         memset(cpu->pool + gradients.first, 0, (gradients.end - gradients.first) * sizeof(float));

@@ -2,6 +2,7 @@
  * owns. */
 #include "runtime/cpu/cpu.h"
 
+#include <float.h>
 #include <math.h>
 
 static vpps_rows own_rows(const vpps_vp *vp, uint32_t rows) {
@@ -161,7 +162,7 @@ static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, c
     cpu->kernels->pack_outer(n, k, xs + first, vp->scratch);
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const vpps_cell_outer *o = &c->outers[i];
-        if (o->x != x) continue;
+        if (o->x != x || vp->by_update[o->param] == cpu->launch) continue;
         const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
         const bool add = vp->touched[o->param] == cpu->launch;
         const float *const *d = vp->pointers + (size_t)vp->d_at[i] + first;
@@ -185,8 +186,44 @@ static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t float
            VPPS_RESERVE(vp->d_at, vp->d_at_capacity, outers) && vpps_vp_scratch(vp, floats);
 }
 
+/* Does an outer product read what the update changes: a vector or a table's entry? */
+static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t x) {
+    const vpps_cell_value *value = &view->cell->values[x];
+    if (value->kind == VPPS_VALUE_LOOKUP || value->kind == VPPS_VALUE_PARAMETER) return true;
+    if (value->kind != VPPS_VALUE_INPUT) return false;
+    for (uint32_t i = 0; i < vpps_items(view->block, value->domain); i++)
+        if (view->inputs[value->index][i] < cpu->plan.batch) return true;
+    return false;
+}
+
+/* A matrix's gradient that few vectors of one block make is not written to memory: the update makes it, a block of rows at a
+ * time, while it is in the cache. Clipping wants its norm before. */
+void vpps_choose_updates(vpps_cpu *cpu) {
+    const uint32_t n_params = (uint32_t)cpu->model->n_params, n_blocks = cpu->task_header.n_blocks;
+    memset(cpu->uses, 0, n_params * sizeof *cpu->uses);
+    if (cpu->task_header.clip > 0) return;
+    for (uint32_t b = 0; b < n_blocks; b++)
+        for (uint32_t i = 0; i < cpu->views[b].cell->n_outers && cpu->views[b].block->n; i++)
+            cpu->uses[cpu->views[b].cell->outers[i].param]++;
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        const vpps_block_view *view = &cpu->views[b];
+        for (uint32_t i = 0; i < view->cell->n_outers && view->block->n; i++) {
+            const vpps_cell_outer *o = &view->cell->outers[i];
+            uint32_t first;
+            if (o->x == VPPS_NONE || cpu->uses[o->param] != 1) continue;
+            if (vectors_of(view, o->dy, 0, view->block->n, &first) > cpu->kernels->outer_vectors ||
+                reads_parameters(cpu, view, o->x))
+                cpu->uses[o->param] = 0;
+        }
+    }
+}
+
+static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t n) {
+    return o->x != VPPS_NONE && cpu->uses[o->param] == 1 && n == view->block->n;
+}
+
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_t first, uint32_t n) {
-    const vpps_cpu *cpu = vp->cpu;
+    vpps_cpu *cpu = vp->cpu;
     const vpps_block_view *view = &cpu->views[block_number];
     const vpps_compiled_cell *c = view->cell;
     const uint32_t most = cpu->kernels->outer_vectors;
@@ -199,9 +236,18 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             pointers += 2 * (size_t)vectors_of(view, c->outers[i].dy, at, count, &item);
             if (x != VPPS_NONE && c->values[x].rows > floats) floats = c->values[x].rows;
         }
-        if (!need_outer(vp, pointers + 1, c->n_outers, (floats + 16) * most)) {
+        if (!need_outer(vp, pointers + 1, c->n_outers, (floats + 16) * (most + VPPS_BLOCK_ROWS))) {
             vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
             return;
+        }
+        bool all = true;
+        for (uint32_t i = 0; i < c->n_outers; i++) {
+            const vpps_cell_outer *o = &c->outers[i];
+            if (made_by_update(cpu, view, o, n)) {
+                vp->by_update[o->param] = cpu->launch;
+            } else if (o->x != VPPS_NONE) {
+                all = false;
+            }
         }
         for (uint32_t i = 0; i < c->n_outers; i++) { /* vectors, and what is no matrix */
             const vpps_cell_outer *o = &c->outers[i];
@@ -210,6 +256,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             add_vector(vp, view, o, item, vectors_of(view, o->dy, at, count, &item) / c->values[o->dy].cols);
             vp->touched[o->param] = cpu->launch;
         }
+        if (all) continue;
         size_t next = 0;
         for (uint32_t i = 0; i < c->n_outers; i++) {
             const vpps_cell_outer *o = &c->outers[i];
@@ -288,9 +335,42 @@ static run run_of(const vpps_vp *vp, uint32_t param) {
         rows.end - rows.first};
 }
 
+/* Of a gradient that the update makes: a bound of its norm, the sum of |dy| |x|, is as good to see what is not finite. */
+static double bound_of(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_rows rows = own_rows(vp, cpu->model->params[o->param].rows);
+    const uint32_t cols = cpu->model->params[o->param].cols;
+    uint32_t first;
+    const uint32_t n = vectors_of(view, o->dy, 0, view->block->n, &first);
+    const float **d = vp->pointers, **x = vp->pointers + n;
+    point(cpu, view, o->dy, first, n / view->cell->values[o->dy].cols, d);
+    point(cpu, view, o->x, first, n / view->cell->values[o->x].cols, x);
+    double sum = 0;
+    for (uint32_t i = 0; i < n && rows.first < rows.end; i++)
+        sum += sqrt(cpu->kernels->sum_squares(rows.end - rows.first, d[i] + rows.first) *
+                    cpu->kernels->sum_squares(cols, x[i]));
+    return sum <= (double)FLT_MAX ? sum : INFINITY;
+}
+
+/* Calls for every outer product of every block that the update makes. */
+static double bounds(vpps_vp *vp) {
+    const vpps_cpu *cpu = vp->cpu;
+    double sum = 0;
+    for (uint32_t b = 0; b < cpu->task_header.n_blocks; b++) {
+        const vpps_block_view *view = &cpu->views[b];
+        for (uint32_t i = 0; i < view->cell->n_outers && view->block->n; i++) {
+            const vpps_cell_outer *o = &view->cell->outers[i];
+            if (vp->by_update[o->param] != cpu->launch || o->x == VPPS_NONE) continue;
+            const double bound = bound_of(vp, view, o);
+            sum += bound * bound;
+        }
+    }
+    return sum;
+}
+
 void vpps_vp_norm(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
-    double sum = 0;
+    double sum = bounds(vp);
     for (uint32_t p = 0; p < cpu->model->n_params; p++) {
         if (vp->touched[p] != cpu->launch) continue;
         const run r = run_of(vp, p);
@@ -334,14 +414,51 @@ static void update_run(const vpps_cpu *cpu, const vpps_step *step, const run *r)
                              r->s[0] ? r->s[0] + at : NULL, r->s[1] ? r->s[1] + at : NULL);
 }
 
+/* The gradients that were left to the update, block by block of rows. */
+static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpps_step *step) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_compiled_cell *c = view->cell;
+    uint32_t packed = VPPS_NONE;
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const uint32_t x = c->outers[i].x;
+        bool done = x == VPPS_NONE;
+        for (uint32_t j = 0; j < i && !done; j++) done = c->outers[j].x == x;
+        for (uint32_t j = i; j < c->n_outers && !done; j++) {
+            const vpps_cell_outer *o = &c->outers[j];
+            if (o->x != x || vp->by_update[o->param] != cpu->launch) continue;
+            const uint32_t k = c->values[x].rows;
+            uint32_t first;
+            const uint32_t n = vectors_of(view, o->dy, 0, view->block->n, &first);
+            const float **d = vp->pointers, **xs = vp->pointers + n;
+            float *gradient = vp->scratch + (size_t)(k + 16) * cpu->kernels->outer_vectors;
+            if (packed != x) {
+                point(cpu, view, x, first, n / c->values[x].cols, xs);
+                cpu->kernels->pack_outer(n, k, xs, vp->scratch);
+                packed = x;
+            }
+            point(cpu, view, o->dy, first, n / c->values[o->dy].cols, d);
+            const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
+            for (uint32_t b = 0; b < blocks.n; b++) {
+                const vpps_matrix_block *block = &blocks.blocks[b];
+                cpu->kernels->outer(block->rows, n, k, d, block->first_row, vp->scratch, gradient, block->ld, false);
+                const run r = {block->values, gradient, {block->states[0], block->states[1]}, block->ld * k};
+                update_run(cpu, step, &r);
+            }
+        }
+    }
+}
+
 void vpps_vp_update(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     vpps_step step;
     if (!prepare_step(cpu, &step)) return;
+    for (uint32_t b = 0; b < cpu->task_header.n_blocks; b++)
+        if (cpu->views[b].block->n) update_by_blocks(vp, &cpu->views[b], &step);
     for (uint32_t p = 0; p < cpu->model->n_params; p++) {
-        if (vp->touched[p] != cpu->launch) continue;
+        const bool by_blocks = vp->by_update[p] == cpu->launch;
+        if (vp->touched[p] != cpu->launch && !by_blocks) continue;
         const run r = run_of(vp, p);
-        update_run(cpu, &step, &r);
+        if (!by_blocks) update_run(cpu, &step, &r);
         if (!cpu->matrices[p].transposed) continue;
         const vpps_blocks blocks = vpps_blocks_of(cpu, p, vp->index, cpu->n_vps);
         for (uint32_t b = 0; b < blocks.n; b++) transpose_block(cpu, &blocks.blocks[b], cpu->model->params[p].cols);
