@@ -54,6 +54,29 @@ static uint32_t output_offset(const vpps_batch_work *w, uint32_t output) {
     return w->blocks[v->block].kept[0] + v->position * c->kept_words[0] + x->offset;
 }
 
+/* Every block's outputs, vertex after vertex. */
+static bool place_outputs(vpps_batch_work *w) {
+    if (!VPPS_RESERVE(w->output_at, w->output_at_capacity, w->n_outputs + 1u)) return false;
+    for (uint32_t i = 0; i < w->n_blocks; i++) {
+        const vpps_block_work *b = &w->blocks[i];
+        const vpps_compiled_cell *c = w->used[b->type].cell;
+        for (uint32_t k = 0; k < c->n_outputs; k++) {
+            const vpps_cell_value *x = &c->values[c->outputs[k].value];
+            if (x->kind == VPPS_VALUE_LOOKUP || x->kind == VPPS_VALUE_PARAMETER) {
+                for (uint32_t p = 0; p < b->n; p++) {
+                    const uint32_t output = w->vertices[w->order[b->first + p]].first_output + k;
+                    w->output_at[output] = output_offset(w, output);
+                }
+                continue;
+            }
+            uint32_t at = b->kept[0] + x->offset;
+            for (uint32_t p = 0; p < b->n; p++, at += c->kept_words[0])
+                w->output_at[w->vertices[w->order[b->first + p]].first_output + k] = at;
+        }
+    }
+    return true;
+}
+
 uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i) {
     const vpps_batch_work *w = b->work;
     return output_offset(w, w->requested[i]);
@@ -85,8 +108,7 @@ static uint32_t source_of_input(const vpps_compiled_cell *c, const vpps_vertex_w
     return at;
 }
 
-/* Calls add(w, words, output or entry, offset) for every contribution of every vertex. In the first pass `words` is NULL,
- * and what is counted; in the second they are written. */
+/* Every contribution of every vertex: counted, where `words` is NULL, else written at its reader's cursor. */
 static void each_contribution(vpps_batch_work *w, uint32_t *words) {
     for (uint32_t i = 0; i < w->n_blocks; i++) {
         const vpps_block_work *b = &w->blocks[i];
@@ -101,10 +123,7 @@ static void each_contribution(vpps_batch_work *w, uint32_t *words) {
             for (uint32_t p = 0; p < b->n; p++) {
                 const uint32_t r = w->order[b->first + p];
                 const vpps_vertex_work *v = &w->vertices[r];
-                const vpps_type *type = w->used[v->type].type;
-                if (!(vpps_reached(to->lookup ? type->reads_lookups : type->reads_inputs, v->gradients) >> to->index &
-                      1))
-                    continue;
+                if (!((to->lookup ? v->lookups : v->inputs) >> to->index & 1)) continue;
                 if (to->lookup) {
                     const vpps_cell_lookup *l = &c->lookups[to->index];
                     vpps_entry *e = &w->entries[w->entry_of_row[l->table][row_of(w, r, l)]];
@@ -121,7 +140,7 @@ static void each_contribution(vpps_batch_work *w, uint32_t *words) {
                 const uint32_t n = value->domain ? v->members : 1, first = value->domain ? v->member_position : p;
                 for (uint32_t m = 0; m < n; m++) {
                     const uint32_t output = w->sources[source + m];
-                    if (!has_gradient(w, output)) continue;
+                    if (w->users[output] == VPPS_NONE) continue;
                     for (uint32_t s = 0; s < shares; s++) {
                         if (words) {
                             words[w->users[output]++] = at + s * share_words + (first + m) * stride;
@@ -174,8 +193,7 @@ static bool find_entries(vpps_batch_work *w) {
             }
             for (uint32_t p = 0; p < b->n; p++) {
                 const vpps_vertex_work *v = &w->vertices[w->order[b->first + p]];
-                const uint64_t *reads = w->used[v->type].type->reads_lookups;
-                if (!(vpps_reached(reads, v->gradients) >> c->contributions[j].index & 1)) continue;
+                if (!(v->lookups >> c->contributions[j].index & 1)) continue;
                 const uint32_t row = row_of(w, w->order[b->first + p], l);
                 if (w->row_stamp[t][row] == w->stamp) continue;
                 if (!VPPS_RESERVE(w->entries, w->entries_capacity, w->n_entries + 1u)) return false;
@@ -206,7 +224,7 @@ static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
     for (uint32_t k = 0; k < c->n_inputs; k++) {
         if (c->input_is_list[k]) continue;
         for (uint32_t p = 0; p < n; p++)
-            at[p] = output_offset(w, w->sources[source_of_input(c, &w->vertices[order[p]], k)]);
+            at[p] = w->output_at[w->sources[source_of_input(c, &w->vertices[order[p]], k)]];
         at += n;
     }
     for (uint32_t k = 0; k < c->n_lookups; k++, at += n)
@@ -228,7 +246,7 @@ static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
             const vpps_vertex_work *v = &w->vertices[order[p]];
             const uint32_t source = source_of_input(c, v, k);
             for (uint32_t m = 0; m < v->members; m++)
-                at[v->member_position + m] = output_offset(w, w->sources[source + m]);
+                at[v->member_position + m] = w->output_at[w->sources[source + m]];
         }
         at += block->members;
     }
@@ -259,14 +277,17 @@ static void encode_gradients(vpps_batch *b, uint32_t i, bool *ok) {
     for (uint32_t k = 0; k < u->cell->n_outputs && u->needs.training; k++) {
         if (!(u->needs.gradient_out >> k & 1)) continue;
         uint64_t entries = 0;
-        for (uint32_t p = 0; p < block->n; p++)
-            entries += w->users[w->vertices[w->order[block->first + p]].first_output + k];
+        for (uint32_t p = 0; p < block->n; p++) {
+            const uint32_t users = w->users[w->vertices[w->order[block->first + p]].first_output + k];
+            if (users != VPPS_NONE) entries += users;
+        }
         const uint32_t starts = take_words(b, (uint64_t)block->n + 1 + entries, ok);
         if (!*ok) return;
         uint32_t at = 0;
         for (uint32_t p = 0; p < block->n; p++) {
             uint32_t *users = &w->users[w->vertices[w->order[block->first + p]].first_output + k];
             b->script[starts + p] = at;
+            if (*users == VPPS_NONE) continue;
             at += *users;
             *users = starts + block->n + 1 + at - *users;
         }
@@ -499,9 +520,15 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
     vpps_batch_work *w = b->work;
     bool is_ok = true, *ok = &is_ok;
     if (!VPPS_RESERVE(w->users, w->users_capacity, w->n_outputs + 1u)) return vpps_no_memory();
-    memset(w->users, 0, w->n_outputs * sizeof *w->users);
+    memset(w->users, 0xff, w->n_outputs * sizeof *w->users);
     w->n_entries = 0;
+    if (!place_outputs(w)) return vpps_no_memory();
     if (w->training) {
+        for (uint32_t r = 0; r < w->n_vertices; r++) {
+            const vpps_vertex_work *v = &w->vertices[r];
+            for (uint64_t k = 0, left = v->needed ? v->gradients : 0; left; k++, left >>= 1)
+                if (left & 1) w->users[v->first_output + k] = 0;
+        }
         if (!find_entries(w)) return vpps_no_memory();
         each_contribution(w, NULL);
         for (uint32_t i = 0; i < w->n_seeds; i++)
@@ -533,7 +560,7 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
     }
     const uint32_t loss_list = take_words(b, 2 * (uint64_t)w->n_seeds, ok);
     for (uint32_t i = 0; i < w->n_seeds && is_ok; i++) {
-        b->script[loss_list + 2 * i] = output_offset(w, w->seeds[i].output);
+        b->script[loss_list + 2 * i] = w->output_at[w->seeds[i].output];
         b->script[loss_list + 2 * i + 1] = float_bits(w->seeds[i].factor);
     }
     uint32_t barriers = 0, task = 0;

@@ -110,10 +110,17 @@ static void find_needs(vpps_batch_work *w) {
         if (w->used[v->type].differentiable) v->gradients |= (uint64_t)1 << (out - v->first_output);
     }
     for (uint32_t r = w->n_vertices; r-- > 0;) {
-        const vpps_vertex_work *v = &w->vertices[r];
+        vpps_vertex_work *v = &w->vertices[r];
         if (!v->needed) continue;
         vpps_used_type *reader = &w->used[v->type];
-        const uint64_t reached = vpps_reached(reader->type->reads_inputs, v->gradients);
+        uint64_t reached = 0, lookups = 0;
+        for (uint64_t k = 0, left = v->gradients; left; k++, left >>= 1) {
+            if (!(left & 1)) continue;
+            reached |= reader->type->reads_inputs[k];
+            lookups |= reader->type->reads_lookups[k];
+        }
+        v->inputs = reached;
+        v->lookups = lookups;
         reader->needs.gradient_out |= v->gradients;
         for (uint32_t i = 0; i < v->n_sources; i++) {
             const uint32_t out = w->sources[v->first_source + i];

@@ -18,15 +18,8 @@ typedef struct vpps_vertex_work {
     uint32_t member_position;
     bool needed;
     uint64_t gradients; /* bit k: output k has a gradient */
+    uint64_t inputs, lookups; /* that outputs with a gradient are made of */
 } vpps_vertex_work;
-
-/* Inputs, or lookups, of a vertex that its outputs with a gradient are made of. */
-static inline uint64_t vpps_reached(const uint64_t *reads, uint64_t gradients) {
-    uint64_t reached = 0;
-    for (uint32_t k = 0; gradients; k++, gradients >>= 1)
-        if (gradients & 1) reached |= reads[k];
-    return reached;
-}
 
 /* A type in this batch. */
 typedef struct vpps_used_type {
@@ -109,7 +102,8 @@ typedef struct vpps_batch_work {
 
     uint64_t next_word; /* of the pool */
     uint32_t entry_gradients, seeds_at, outputs_at;
-    uint32_t *users; /* contributions to every output, then cursors */
+    uint32_t *output_at; /* offset of every needed output's value */
+    uint32_t *users;     /* contributions to every output, then cursors; VPPS_NONE: it has no gradient */
     vpps_entry *entries;
     uint32_t n_entries;
     uint32_t **entry_of_row, **row_stamp; /* per parameter */
@@ -118,7 +112,7 @@ typedef struct vpps_batch_work {
 
     size_t vertices_capacity, sources_capacity, output_vertex_capacity, seeds_capacity, requested_capacity,
         used_capacity, used_of_type_capacity, edges_capacity, component_capacity, blocks_capacity, order_capacity,
-        level_starts_capacity, tasks_capacity, group_phases_capacity, users_capacity, entries_capacity, stack_capacity;
+        level_starts_capacity, tasks_capacity, group_phases_capacity, users_capacity, output_at_capacity, entries_capacity, stack_capacity;
 } vpps_batch_work;
 
 vpps_status vpps_read_graph(vpps_batch_work *w);
