@@ -13,7 +13,7 @@ BENCH_ARGS ?=
 FUZZ_SECONDS ?= 20
 V       ?= 0
 ARCH    := $(shell uname -m)
-XSMM    ?= $(if $(filter x86_64,$(ARCH)),1,0)
+XSMM    ?= $(if $(wildcard /usr/include/libxsmm.h),1,0)
 export VPPS_DATA ?= ../shared/data
 
 VERSION := $(shell sed -n 's/^\#define VPPS_VERSION "\(.*\)"/\1/p' include/vpps.h)
@@ -27,13 +27,11 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prot
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 
 # _GNU_SOURCE is defined empty, exactly as a source file would write it.
-ALL_CFLAGS := -std=c11 -D_GNU_SOURCE= -DVPPS_WITH_XSMM=$(XSMM) $(CFLAGS) $(WARNINGS) \
+ALL_CFLAGS := -std=c11 -D_GNU_SOURCE= $(CFLAGS) $(WARNINGS) \
               $(if $(filter 1,$(WERROR)),-Werror) -fPIC -fvisibility=hidden -pthread $(SANITIZE_FLAGS) -MMD -MP
 INCLUDES   := -Iinclude -Isrc -Imodels -Itests
 
-# libxsmm may call a BLAS for shapes its JIT refuses; VPPS has its own fallback, so the substitute serves.
-XSMM_LIBS := $(if $(filter 1,$(XSMM)),-lxsmm -lxsmmnoblas)
-LIBS      := $(XSMM_LIBS) -ljansson -lxxhash -lz -lzstd -lpthread -ldl -lm
+LIBS      := -ljansson -lxxhash -lz -lzstd -lpthread -ldl -lm
 SHARED_FLAGS := -shared -Wl,-z,defs -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL
 ALL_LDFLAGS := -pthread $(SANITIZE_FLAGS) -Wl,--as-needed $(LDFLAGS)
 CHECK_LIBS = $(or $(shell pkg-config --libs check 2>/dev/null),-lcheck)
@@ -160,6 +158,10 @@ $(BUILD)/obj/tests/runtime/cuda_declarations.o: INCLUDES += $(if $(wildcard $(CU
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
 	$(call link,-fsanitize=fuzzer)
 
+# libxsmm is measured beside the kernels where it is installed; its JIT may call a BLAS, for which the substitute serves.
+$(BUILD)/bench/bench_kernels: LIBS += $(if $(filter 1,$(XSMM)),-lxsmm -lxsmmnoblas)
+$(BUILD)/obj/bench/bench_kernels.o: ALL_CFLAGS += -DVPPS_WITH_XSMM=$(XSMM)
+
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BENCH_OBJ) $(MODEL_OBJ) $(LIB_A)
 	$(call link,)
 
@@ -238,7 +240,7 @@ valgrind: ## one small training run under valgrind
 	    --save $(BUILD)/valgrind.safetensors
 
 bench: ## measure, and write the table of results
-	$(Q)tools/setup.sh build
+	$(Q)tools/setup.sh build bench
 	$(submake) all bench-programs
 	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) bench/run.sh
 
@@ -281,7 +283,7 @@ format: ## format the C sources in place
 format-check: ## are the C sources formatted?
 	$(Q)clang-format --dry-run -Werror $(C_FILES) $(H_FILES)
 
-TIDY_FLAGS := -std=c11 -D_GNU_SOURCE= -DVPPS_WITH_XSMM=$(XSMM) -DVPPS_KERNELS_ISA=generic $(INCLUDES)
+TIDY_FLAGS := -std=c11 -D_GNU_SOURCE= -DVPPS_KERNELS_ISA=generic $(INCLUDES)
 lint: ## the order of includes, format-check, clang-tidy, shellcheck, mandoc
 	$(Q)tools/setup.sh build test lint
 	$(Q)tools/check_includes.py
@@ -311,4 +313,4 @@ help: ## this text
 	    VPPS_DATA "folder of data sets for the tests that use them ($(VPPS_DATA))" \
 	    VPPS_TEST_SCALE "small: fewer random cases in the tests; full: more kernels" \
 	    WERROR "1: warnings are errors" \
-	    XSMM "0: build without libxsmm ($(XSMM))"
+	    XSMM "1: bench_kernels measures libxsmm beside the kernels ($(XSMM))"

@@ -83,7 +83,8 @@ int main(int argc, char **argv) {
     if (s == VPPS_OK) s = vpps_batch_create(&m.batch);
     if (s == VPPS_OK && w.model->n_params <= MAX_PARAMS) {
         m.plan = make_plan(w.model, values);
-        printf("Host, us a batch: median (10 %% - 90 %%) of %d batches; asked: 30 at batch 1, 600 at batch 128\n\n", REPEATS);
+        printf("Host, us a batch: median (10 %% - 90 %%) of %d batches; asked: 30 at batch 1, 600 at batch 128\n\n",
+               REPEATS);
         printf("| batch | vertices | build | script | both (10 %% - 90 %%) | ns a vertex | script bytes |\n");
         printf("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
         for (size_t i = 0; i < VPPS_COUNT(batches) && s == VPPS_OK; i++) s = measure(&w, &m, batches[i]);

@@ -43,10 +43,9 @@ commit() {
 # ---------------------------------------------------------------- prepare
 
 prepare() {
-    local objects=$prepared-objects program xsmm=""
-    [ "$(uname -m)" != x86_64 ] || xsmm="-l:libxsmm.a -l:libxsmmnoblas.a"
+    local objects=$prepared-objects program
     "$make" --no-print-directory -j"$(nproc)" BUILD="$objects" \
-        LIBS="$xsmm -l:libjansson.a -l:libxxhash.a -l:libz.a -l:libzstd.a -lpthread -ldl -lm" \
+        LIBS="-l:libjansson.a -l:libxxhash.a -l:libz.a -l:libzstd.a -lpthread -ldl -lm" \
         CHECK_LIBS="-l:libcheck.a -l:libsubunit.a -lpthread -lrt -lm" "${programs[@]/#/$objects/}"
     rm -rf "$prepared"
     for program in "${programs[@]}"; do

@@ -1,19 +1,18 @@
 #!/usr/bin/env bash
 # Installs the packages that the given groups need and the machine lacks; asks nothing when all are there.
 #
-#     tools/setup.sh [build] [test] [lint] [fuzz] [valgrind]
+#     tools/setup.sh [build] [test] [bench] [lint] [fuzz] [valgrind]
 set -euo pipefail
 
 packages_of() {
     case $1 in
-    build) echo gcc libc6-dev make pkg-config libjansson-dev libxxhash-dev zlib1g-dev libzstd-dev
-           # libxsmm makes code for x86-64 only; elsewhere the portable kernels serve.
-           if [ "$(uname -m)" = x86_64 ]; then echo libxsmm-dev; fi ;;
+    build) echo gcc libc6-dev make pkg-config libjansson-dev libxxhash-dev zlib1g-dev libzstd-dev ;;
     test) echo check libsubunit-dev python3 g++ ;;
+    bench) if [ "$(uname -m)" = x86_64 ]; then echo libxsmm-dev; fi ;; # a peer to measure the kernels beside
     lint) echo clang-format clang-tidy shellcheck mandoc python3 ;;
     fuzz) echo clang libclang-rt-dev ;;
     valgrind) echo valgrind libc6-dbg ;;
-    *) echo "setup: unknown group '$1' (build, test, lint, fuzz, valgrind)" >&2; return 2 ;;
+    *) echo "setup: unknown group '$1' (build, test, bench, lint, fuzz, valgrind)" >&2; return 2 ;;
     esac
 }
 

@@ -17,19 +17,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#if __has_include(<libxsmm_version.h>)
-#include <libxsmm_version.h>
-#elif __has_include(<libxsmm_config.h>)
-#include <libxsmm_config.h>
-#endif
-#if defined(LIBXSMM_CONFIG_VERSION)
-#define XSMM_VERSION LIBXSMM_CONFIG_VERSION
-#elif defined(LIBXSMM_VERSION)
-#define XSMM_VERSION LIBXSMM_VERSION
-#else
-#define XSMM_VERSION "not built"
-#endif
-
 /* ---------------------------------------------------------------- devices */
 
 /* The message of the latest failure, without the device's name before it. */
@@ -181,8 +168,8 @@ static json_t *memory(void) {
 }
 
 static json_t *libraries(void) {
-    return json_pack("{ss ss ss ss}", "vpps", vpps_version(), "libxsmm", XSMM_VERSION, "jansson", jansson_version_str(),
-                     "glibc", gnu_get_libc_version());
+    return json_pack("{ss ss ss}", "vpps", vpps_version(), "jansson", jansson_version_str(), "glibc",
+                     gnu_get_libc_version());
 }
 
 json_t *doctor_examine(void) {

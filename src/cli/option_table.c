@@ -144,7 +144,7 @@ static const cli_option table[] = {
          "The device: auto, cpu, cuda, or simt, which runs a GPU's kernel on the CPU, slowly"),
     COUNT("vps", vps, 0, 4096, 0, ENGINE, 0, "Virtual processors; 0: one for every core allowed"),
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
-    FLAG("portable", portable, 0, ENGINE, "Plain C instead of libxsmm and wide vectors"),
+    FLAG("portable", portable, 0, ENGINE, "Plain C instead of wide vectors"),
     FLAG("verify", verify, 0, ENGINE, "Check every script before it runs (slow)"),
     ROW(OPTION_BYTES, "pool-bytes", pool_bytes, "BYTES", 0, 0, 0, ENGINE, 0,
         "Memory for parameters and one batch, as 512M; 0: as much as offsets reach"),

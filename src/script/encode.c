@@ -245,8 +245,7 @@ static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
         for (uint32_t p = 0; p < n; p++) {
             const vpps_vertex_work *v = &w->vertices[order[p]];
             const uint32_t source = source_of_input(c, v, k);
-            for (uint32_t m = 0; m < v->members; m++)
-                at[v->member_position + m] = w->output_at[w->sources[source + m]];
+            for (uint32_t m = 0; m < v->members; m++) at[v->member_position + m] = w->output_at[w->sources[source + m]];
         }
         at += block->members;
     }

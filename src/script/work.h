@@ -17,7 +17,7 @@ typedef struct vpps_vertex_work {
     uint32_t block, position; /* position in its block; member_position: of its first member */
     uint32_t member_position;
     bool needed;
-    uint64_t gradients; /* bit k: output k has a gradient */
+    uint64_t gradients;       /* bit k: output k has a gradient */
     uint64_t inputs, lookups; /* that outputs with a gradient are made of */
 } vpps_vertex_work;
 
@@ -112,7 +112,8 @@ typedef struct vpps_batch_work {
 
     size_t vertices_capacity, sources_capacity, output_vertex_capacity, seeds_capacity, requested_capacity,
         used_capacity, used_of_type_capacity, edges_capacity, component_capacity, blocks_capacity, order_capacity,
-        level_starts_capacity, tasks_capacity, group_phases_capacity, users_capacity, output_at_capacity, entries_capacity, stack_capacity;
+        level_starts_capacity, tasks_capacity, group_phases_capacity, users_capacity, output_at_capacity,
+        entries_capacity, stack_capacity;
 } vpps_batch_work;
 
 vpps_status vpps_read_graph(vpps_batch_work *w);

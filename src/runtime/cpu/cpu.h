@@ -60,7 +60,7 @@ typedef struct vpps_vp {
     size_t d_at_capacity;
     vpps_product_term *terms;
     size_t terms_capacity;
-    uint32_t *touched; /* of each parameter: launch that last added to the VP's part of its gradient */
+    uint32_t *touched;   /* of each parameter: launch that last added to the VP's part of its gradient */
     uint32_t *by_update; /* likewise, or left the gradient to the update */
 } vpps_vp;
 
@@ -92,7 +92,8 @@ typedef struct vpps_cpu {
     vpps_task_header task_header;
     vpps_block_view *views;
     size_t views_capacity;
-    uint32_t *uses; /* of each matrix: outer products of the batch that add to its gradient; 1: the update may make it */
+    uint32_t
+        *uses; /* of each matrix: outer products of the batch that add to its gradient; 1: the update may make it */
     uint32_t launch; /* number of launches so far */
     uint64_t start_ns;
     double loss;
