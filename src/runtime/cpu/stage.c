@@ -112,13 +112,19 @@ static void store(const tile *t, uint32_t v) {
         memcpy(in_memory(t, v, i) + skip, from, slot->width * sizeof *from);
 }
 
+/* Where a contribution of the tile's items lies. */
+static float *contribution(const tile *t, uint32_t v, uint32_t j) {
+    const vpps_cell_value *x = &t->c->values[v];
+    return t->pool + vpps_contribution_at(t->c, t->view->block, j, t->member) +
+           (size_t)t->first[x->domain] * vpps_value_words(x);
+}
+
 static void contribute(const tile *t, uint32_t v, uint32_t j) {
     const vpps_cell_value *x = &t->c->values[v];
     const vpps_tile_slot *slot = &t->p->slots[v];
     const uint32_t words = vpps_value_words(x);
     const float *from = slot_of(t, v);
-    float *to = t->pool + vpps_contribution_at(t->c, t->view->block, j, t->member) +
-                (size_t)t->first[x->domain] * words + slot->first;
+    float *to = contribution(t, v, j) + slot->first;
     if (slot->width == words) {
         memcpy(to, from, (size_t)t->n[x->domain] * words * sizeof *to);
         return;
@@ -285,15 +291,14 @@ static bool multiply(const tile *t, uint32_t v) {
     return true;
 }
 
-static bool multiply_transposed(const tile *t, uint32_t v) {
+/* Into v's slot, or, if there is one, where contribution j lies. */
+static bool multiply_transposed(const tile *t, uint32_t v, uint32_t j) {
     const vpps_cell_value *x = &t->c->values[v];
-    const vpps_tile_slot *slot = &t->p->slots[v];
     vpps_cpu *cpu = t->vp->cpu;
-    float *c = slot_of(t, v);
+    float *c = j == VPPS_NO_SLOT ? slot_of(t, v) : contribution(t, v, j);
     const uint32_t n = t->n[x->domain] * x->cols, k = x->rows, group = t->rows ? t->c->needs.group : 1;
     const uint32_t member = t->rows ? t->member : 0;
     if (!n) return true;
-    (void)slot;
     uint32_t n_terms = 0;
     for (uint32_t i = 0; i < x->n_args; i++)
         n_terms += vpps_blocks_of(cpu, t->c->args[x->first_arg + i].matrix, member, group).n;
@@ -373,7 +378,7 @@ static bool run_tile(tile *t) {
         case VPPS_TILE_GRADIENT: add_gradients(t, op->value); break;
         case VPPS_TILE_RUN: ok = run(t, op->value); break;
         case VPPS_TILE_PRODUCT: ok = multiply(t, op->value); break;
-        case VPPS_TILE_PRODUCT_T: ok = multiply_transposed(t, op->value); break;
+        case VPPS_TILE_PRODUCT_T: ok = multiply_transposed(t, op->value, op->index); break;
         case VPPS_TILE_PARTS: copy_parts(t, op->value); break;
         case VPPS_TILE_STORE: store(t, op->value); break;
         case VPPS_TILE_CONTRIBUTE: contribute(t, op->value, op->index); break;

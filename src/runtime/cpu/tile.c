@@ -92,6 +92,16 @@ static uint32_t direct_contribution(const work *w, uint32_t v) {
     return found;
 }
 
+/* The one contribution that a product with transposed matrices is, and nothing else: it is written where that lies. */
+static uint32_t only_contribution(const work *w, uint32_t v, uint32_t place) {
+    const vpps_cell_value *x = &w->c->values[v];
+    const uint32_t j = direct_contribution(w, v);
+    if (x->kind != VPPS_VALUE_PRODUCT_T || x->kept || j == VPPS_NO_SLOT || w->last[v] > place) return VPPS_NO_SLOT;
+    for (uint32_t i = j + 1; i < w->c->n_contributions; i++)
+        if (w->c->contributions[i].value == v) return VPPS_NO_SLOT;
+    return j;
+}
+
 static void add_value(work *w, uint32_t place) {
     const vpps_compiled_cell *c = w->c;
     const uint32_t v = c->order[w->stage->first + place];
@@ -105,7 +115,13 @@ static void add_value(work *w, uint32_t place) {
         const vpps_cell_arg *a = &c->args[x->first_arg + k];
         if (!by_pointer(x, a)) load(w, a->value);
     }
-    if (x->kind == VPPS_VALUE_RUN && !made_here(w, v)) w->ok = false;
+    const uint32_t only = only_contribution(w, v, place);
+    if (only != VPPS_NO_SLOT) {
+        w->p->products = true;
+        add_op(w, VPPS_TILE_PRODUCT_T, v, only);
+        for (uint32_t k = 0; k < x->n_args; k++) release(w, c->args[x->first_arg + k].value, place);
+        return;
+    }
     take_slot(w, v);
     const bool positions = v + 1 < c->n_values && c->values[v + 1].kind == VPPS_VALUE_POSITIONS;
     if (positions) take_slot(w, v + 1);
@@ -120,7 +136,7 @@ static void add_value(work *w, uint32_t place) {
         [VPPS_VALUE_STACK] = VPPS_TILE_PARTS,
     };
     w->p->products |= x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T;
-    add_op(w, kinds[x->kind], v, 0);
+    add_op(w, kinds[x->kind], v, VPPS_NO_SLOT);
     if (x->kept) add_op(w, VPPS_TILE_STORE, v, 0);
     for (uint32_t j = direct_contribution(w, v); j < c->n_contributions; j++)
         if (c->contributions[j].value == v) add_op(w, VPPS_TILE_CONTRIBUTE, v, j);
