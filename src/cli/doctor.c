@@ -16,6 +16,8 @@
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
 
 /* ---------------------------------------------------------------- devices */
 
@@ -168,8 +170,8 @@ static json_t *memory(void) {
 }
 
 static json_t *libraries(void) {
-    return json_pack("{ss ss ss}", "vpps", vpps_version(), "jansson", jansson_version_str(), "glibc",
-                     gnu_get_libc_version());
+    return json_pack("{ss ss ss ss ss}", "vpps", vpps_version(), "jansson", jansson_version_str(), "zlib",
+                     zlibVersion(), "zstd", ZSTD_versionString(), "glibc", gnu_get_libc_version());
 }
 
 json_t *doctor_examine(void) {

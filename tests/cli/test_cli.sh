@@ -89,7 +89,7 @@ check "no labels" fails_with 1 "class" "${train[@]}" --data unlabelled.txt
 printf '(0 (-1 a) (-1 b))\n' >one.txt
 check "one class" fails_with 1 "needs 2" "${train[@]}" --data one.txt
 : >empty.txt
-check "empty data" fails_with 1 "class" "${train[@]}" --data empty.txt
+check "empty data" fails_with 1 "empty.txt: expected trees, found none" "${train[@]}" --data empty.txt
 
 # ---------------------------------------------------------------- training, its files and its reports
 
@@ -271,7 +271,7 @@ check "doctor" exits 0 "$vpps" doctor
 check "doctor names the device" grep -qE '^ +cpu +ready' out
 check "doctor --json" exits 0 "$vpps" doctor --json
 check "doctor --json: the object" json out "o['processor']['cores_allowed'] >= 1 and o['devices'][0]['name'] == 'cpu' \
-and all(k in o['libraries'] for k in ('vpps', 'jansson', 'glibc'))"
+and all(k in o['libraries'] for k in ('vpps', 'jansson', 'zlib', 'zstd', 'glibc'))"
 
 # ---------------------------------------------------------------- data in files
 

@@ -476,7 +476,7 @@ check "numbers of trees unknown in training: told" told tree-gru \
     "numbers.dev:3: the training part has no label 1: it is never right" --train numbers.train --dev numbers.dev
 printf '(0 (0 a) (2 b))\n\n\n(0 (4 b) (2 a))\n' >numbers.dev
 check "a number beyond those of training" fails_with 1 \
-    "numbers.dev:4: expected labels 0 to 2, which the network was made for, found 4" "$vpps" train tree-gru \
+    "numbers.dev:4: expected labels 0 to 2, which the network was made for, found label 4" "$vpps" train tree-gru \
     --train numbers.train --dev numbers.dev
 printf '1\n3 0 9 1\n0\n1 0 5\n1 1 5\n' >nine.dev
 check "tags of lattices unknown in training: told" told lattice-lstm \

@@ -84,8 +84,8 @@ static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     if (classes > c->classes && !c->vocab[VOCAB_CLASSES] && s->command != COMMAND_PREDICT) {
         char place[300];
         corpus_place(split, first_beyond(split->bank, c->classes), place, sizeof place);
-        return vpps_fail(VPPS_FORMAT, "%s: expected labels 0 to %u, which the network was made for, found %u", place,
-                         c->classes - 1, classes - 1);
+        return vpps_fail(VPPS_FORMAT, "%s: expected labels 0 to %u, which the network was made for, found label %u",
+                         place, c->classes - 1, classes - 1);
     }
     split->n_all = vpps_treebank_size(split->bank);
     return task_map_ids(split, VOCAB_WORDS, vpps_treebank_vocab(split->bank), c->vocab[VOCAB_WORDS], 0);
