@@ -2,6 +2,8 @@
 #include "common/testing.h"
 #include "gpu_tests.h"
 #include "gpu_trees.h"
+#include "runtime/gpu/gpu.h"
+#include "runtime/handle.h"
 #include "runtime/simt/simt.h"
 
 #include <dirent.h>
@@ -230,6 +232,60 @@ START_TEST(the_profile_finds_the_fastest_and_remembers_it)
     }
 END_TEST
 
+/* Bytes of everything that training has changed: values and the optimiser's state. */
+static float *trained(const vpps_model *model, size_t *n) {
+    *n = 0;
+    for (uint32_t p = 0; p < model->n_params; p++) *n += (1 + VPPS_MAX_STATES) * vpps_param_elems(&model->params[p]);
+    float *all = malloc(*n * sizeof *all), *at = all;
+    ck_assert_ptr_nonnull(all);
+    for (uint32_t p = 0; p < model->n_params; p++) {
+        const vpps_parameter_data *data = &model->params[p];
+        const float *const parts[] = {data->values, data->states[0], data->states[1]};
+        for (size_t i = 0; i < VPPS_COUNT(parts); i++, at += vpps_param_elems(data)) {
+            ck_assert_ptr_nonnull(parts[i]);
+            memcpy(at, parts[i], vpps_param_elems(data) * sizeof *at);
+        }
+    }
+    return all;
+}
+
+/* From plan to plan every parameter keeps its values and its optimiser's state, to the bit. */
+START_TEST(a_change_of_plans_moves_everything)
+    {
+        static const vpps_partition_choice to[] = {
+            {.rpw = 2, .threads = 256, .ctas_per_sm = 1, .transposed = true},
+            {.rpw = 1, .threads = 256, .ctas_per_sm = 1, .transposed = false},
+            {.rpw = 1, .threads = 512, .ctas_per_sm = 1, .transposed = true, .deferred = true},
+        };
+        gpu_trees t;
+        vpps_options o = options_for(test_gpu_device(), false);
+        o.optimizer.kind = VPPS_ADAM;
+        o.optimizer.lr = 0.01f;
+        o.threads = 256;
+        trees_open(&t, HIDDEN, HIDDEN);
+        vpps_handle *h = open_handle(&t, &o);
+        vpps_gpu *gpu = (vpps_gpu *)h->device;
+        step(h, &t, 0);
+        for (uint32_t i = 0; i < VPPS_COUNT(to); i++) {
+            size_t n, m;
+            vpps_partition_choice choice = to[i];
+            choice.vectors = gpu->now.partition.choice.vectors;
+            TEST_OK(vpps_handle_pull(h));
+            float *before = trained(t.model, &n);
+            TEST_OK(vpps_gpu_adopt(gpu, &choice));
+            h->plan = gpu->plan;
+            TEST_OK(vpps_handle_pull(h));
+            float *after = trained(t.model, &m);
+            ck_assert_msg(!memcmp(before, after, n * sizeof *before), "move %u changed something", i);
+            free(before);
+            free(after);
+            step(h, &t, i + 1);
+        }
+        vpps_handle_destroy(h);
+        trees_close(&t);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- memory, devices */
 
 START_TEST(the_pool_grows_with_the_batch)
@@ -350,6 +406,7 @@ static Suite *make_suite(void) {
     tcase_add_test(t, two_handles_at_once);
     tcase_add_test(t, losses_come_one_batch_late);
     tcase_add_test(t, the_profile_finds_the_fastest_and_remembers_it);
+    tcase_add_test(t, a_change_of_plans_moves_everything);
     tcase_add_test(t, the_pool_grows_with_the_batch);
     tcase_add_test(t, too_small_a_pool_is_told);
     tcase_add_loop_test(t, a_checkpoint_moves_between_devices, 0, 2);

@@ -329,6 +329,89 @@ START_TEST(a_deadlock_is_found)
     }
 END_TEST
 
+/* VP 0 sums x up while VP 1 puts its tanh in its place; nothing but a barrier keeps the one from the other. */
+START_TEST(a_write_waits_for_who_reads)
+    {
+        for (uint32_t waits = 0; waits < 2; waits++) {
+            hand_made h;
+            hand_open(&h);
+            vpps_graph_clear(h.g);
+            float data[HAND_ROWS] = {1};
+            const vpps_node x = vpps_input(h.g, HAND_ROWS, 1, data), y = vpps_tanh(h.g, x);
+            const vpps_node outputs[] = {y, vpps_sum_elements(h.g, x)};
+            TEST_OK(vpps_graph_flatten(h.g));
+            h.request = (vpps_request){.loss = VPPS_NO_NODE, .outputs = outputs, .n_outputs = 2};
+            const uint32_t at_x = h.values[HAND_X], common = VPPS_HEADER_WORDS + 3, first = common + HAND_ROWS;
+            const uint32_t words[] = {
+                vpps_word(VPPS_I_LOAD, 0, HAND_ROWS), at_x, common, VPPS_I_SIGNAL, 0,
+                vpps_word(VPPS_I_SUM_ELEMENTS, 0, HAND_ROWS), h.values[HAND_LOSS], at_x, VPPS_I_SIGNAL, 1, VPPS_I_END,
+                /* VP 1 */
+                VPPS_I_WAIT, 0, 1, waits ? VPPS_I_WAIT : VPPS_I_NOP, waits ? 1 : VPPS_I_NOP, waits ? 1 : VPPS_I_NOP,
+                vpps_word(VPPS_I_TANH, 0, HAND_ROWS), at_x, at_x, VPPS_I_END};
+            const vpps_script_header header = {.magic = VPPS_SCRIPT_MAGIC,
+                                               .words = first + (uint32_t)VPPS_COUNT(words),
+                                               .n_vps = 2,
+                                               .row_block = 16,
+                                               .n_barriers = 2,
+                                               .pool_words = h.plan.batch + 65,
+                                               .loss = VPPS_NO_OFFSET};
+            const uint32_t starts[] = {first, first + 11, header.words};
+            ck_assert_uint_le(header.words, VPPS_COUNT(h.script));
+            memcpy(h.script, &header, sizeof header);
+            memcpy(h.script + VPPS_HEADER_WORDS, starts, sizeof starts);
+            memcpy(h.script + common, data, sizeof data);
+            memcpy(h.script + first, words, sizeof words);
+            h.subject.words = header.words;
+            if (waits) TEST_OK(verify_subject(&h.subject));
+            if (!waits) TEST_FAILS(verify_subject(&h.subject), VPPS_SCRIPT, "which VP 0 reads without a barrier");
+            hand_close(&h);
+        }
+    }
+END_TEST
+
+/* Where the host makes the products, a VP without rows of a matrix gathers its part of the vectors all the same. */
+START_TEST(every_vp_gathers_for_the_host)
+    {
+        enum { VPS = 3, ROWS = 2 };
+        vpps_model *model;
+        vpps_graph *g;
+        vpps_param W;
+        vpps_plan plan;
+        vpps_scheduler *s;
+        const float data[ROWS] = {1, 2};
+        const vpps_optimizer optimizer = {.kind = VPPS_SGD, .lr = 0.1f};
+        TEST_OK(vpps_model_create(&model, 1));
+        TEST_OK(vpps_add_matrix(model, &W, "W", ROWS, ROWS, NULL));
+        TEST_OK(vpps_graph_create(&g, model));
+        ck_assert(plan_create(&plan, model, VPS, 4096));
+        ck_assert(plan.host_products && plan.row_block == 1);
+        const vpps_request request = {.loss = vpps_sum_elements(g, vpps_matvec(g, W, vpps_input(g, ROWS, 1, data))),
+                                      .optimizer = &optimizer,
+                                      .step = 1,
+                                      .layout = true};
+        TEST_OK(vpps_scheduler_create(&s));
+        TEST_OK(vpps_schedule(s, &plan, g, &request));
+        const subject script = {s->script, s->script_words, &plan, g, &request, s->values, s->gradients};
+        TEST_OK(verify_subject(&script));
+        uint32_t vp = 0; /* the one without rows */
+        for (vpps_rows r; r = vpps_rows_of(ROWS, 1, VPS, vp), r.first < r.end;) vp++;
+        const uint32_t *starts = vpps_script_starts(s->script);
+        uint32_t *call = NULL, *end = s->script + starts[vp + 1];
+        for (uint32_t *at = s->script + starts[vp]; at < end; at += vpps_instruction_words(at, end)) {
+            if (vpps_word_opcode(*at) != VPPS_I_CALL || vpps_word_opcode(s->script[at[1]]) != VPPS_I_OUTER) continue;
+            ck_assert_uint_eq(vpps_word_length(*at), vpps_instruction_words(s->script + at[1], s->script + at[1] + 9));
+            call = at; /* of a segment with nothing else */
+        }
+        ck_assert_ptr_nonnull(call);
+        call[0] = call[1] = VPPS_I_NOP;
+        TEST_FAILS(verify_subject(&script), VPPS_SCRIPT, "does not gather its part for matrix W");
+        vpps_scheduler_destroy(s);
+        plan_destroy(&plan);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(model);
+    }
+END_TEST
+
 START_TEST(places_must_be_right)
     {
         hand_made h;
@@ -402,6 +485,8 @@ int main(void) {
     tcase_set_timeout(t, 300);
     tcase_add_test(t, a_script_by_hand);
     tcase_add_test(t, a_deadlock_is_found);
+    tcase_add_test(t, a_write_waits_for_who_reads);
+    tcase_add_test(t, every_vp_gathers_for_the_host);
     tcase_add_test(t, places_must_be_right);
     tcase_add_test(t, scripts_are_printed);
     tcase_add_test(t, correct_scripts_are_accepted);

@@ -480,6 +480,72 @@ START_TEST(settings_take_effect_with_the_next_batch)
     }
 END_TEST
 
+/* Elements under dropout, one of each table entry's gradient: whatever the mask kept has moved. */
+START_TEST(masks_do_not_overlap)
+    {
+        enum { ROWS = 8, COLS = 8, N = ROWS * COLS, OVERLAP = 24 };
+        const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
+        vpps_model *model;
+        vpps_graph *g;
+        vpps_handle *h;
+        vpps_param E;
+        vpps_options o = sn_options(2, VPPS_SGD);
+        o.seed = test_seed();
+        TEST_OK(vpps_model_create(&model, 1));
+        TEST_OK(vpps_add_lookup(model, &E, "E", 2, ROWS, COLS, &zero));
+        TEST_OK(vpps_graph_create(&g, model));
+        TEST_OK(vpps_handle_create(&h, model, &o));
+        vpps_node sums[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            sums[i] = vpps_sum_elements(g, vpps_dropout(g, vpps_lookup(g, E, i), 0.5f));
+        }
+        TEST_OK(vpps_fb(h, g, vpps_sum(g, 2, sums), NULL));
+        TEST_OK(vpps_handle_pull(h));
+        const float *first = vpps_param_values(model, E), *second = first + N;
+        int kept = 0;
+        for (int i = 0; i < 2 * N; i++) kept += first[i] != 0;
+        ck_assert(kept > N / 2 && kept < 2 * N - N / 2);
+        for (int shift = OVERLAP - N; shift <= N - OVERLAP; shift++) { /* one mask is no part of the other */
+            int same = 0, common = 0;
+            for (int i = 0; i < N; i++) {
+                if (i + shift < 0 || i + shift >= N) continue;
+                same += (first[i + shift] != 0) == (second[i] != 0);
+                common++;
+            }
+            ck_assert_msg(same < common, "the second mask is the first one, %d elements on", shift);
+        }
+        vpps_handle_destroy(h);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(model);
+    }
+END_TEST
+
+/* A batch takes no more than pool_bytes, to the word. */
+START_TEST(the_pool_has_a_limit)
+    {
+        uint64_t needed = 0;
+        for (int k = 0; k < 5; k++) {
+            small_network n;
+            vpps_handle *h;
+            vpps_stats stats;
+            vpps_options o = sn_options(2, VPPS_SGD);
+            const uint64_t limits[] = {o.pool_bytes, needed, needed - 4, needed * 3 / 4, needed / 2 + 64};
+            o.pool_bytes = limits[k];
+            sn_open(&n, 1);
+            TEST_OK(vpps_handle_create(&h, n.model, &o));
+            const vpps_status status = vpps_fb(h, n.g, sn_build(&n, 3, 1), NULL);
+            if (k < 2) TEST_OK(status);
+            if (status != VPPS_OK) ck_assert_int_eq(status, VPPS_POOL);
+            TEST_OK(vpps_handle_stats(h, &stats));
+            ck_assert_msg(stats.pool_bytes <= limits[k], "%llu bytes of %llu", (unsigned long long)stats.pool_bytes,
+                          (unsigned long long)limits[k]);
+            if (k == 0) needed = stats.pool_bytes;
+            vpps_handle_destroy(h);
+            sn_close(&n);
+        }
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- several, and many */
 
 typedef struct trainee {
@@ -759,6 +825,8 @@ int main(void) {
     tcase_add_test(t, wrong_options);
     tcase_add_test(t, pool_too_small_for_a_batch);
     tcase_add_loop_test(t, settings_take_effect_with_the_next_batch, 0, 2);
+    tcase_add_test(t, masks_do_not_overlap);
+    tcase_add_test(t, the_pool_has_a_limit);
     tcase_add_test(t, models_in_threads_are_independent);
     tcase_add_test(t, handles_leave_nothing_behind);
     tcase_add_test(t, statistics_are_plausible);

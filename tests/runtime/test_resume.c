@@ -82,6 +82,36 @@ START_TEST(a_resumed_run_gives_the_same_bits)
     }
 END_TEST
 
+/* Parameters that are added after loading begin as they would have. */
+START_TEST(initialisers_go_on)
+    {
+        small_network whole, again;
+        vpps_handle *h;
+        vpps_param more;
+        const vpps_options o = sn_options(1, VPPS_SGD);
+        float *values[2];
+        sn_open(&whole, 1);
+        TEST_OK(vpps_handle_create(&h, whole.model, &o));
+        train(&whole, h, 0, 1);
+        TEST_OK(vpps_save(h, path_of("a.safetensors"), NULL, 0));
+        vpps_handle_destroy(h);
+        TEST_OK(vpps_add_matrix(whole.model, &more, "more", SN_HIDDEN, SN_EMBED, NULL));
+        values[0] = vpps_param_values(whole.model, more);
+        for (uint64_t seed = 1; seed <= 2; seed++) { /* the model's own seed, and another */
+            sn_open(&again, seed);
+            TEST_OK(vpps_handle_create(&h, again.model, &o));
+            TEST_OK(vpps_load(h, path_of("a.safetensors")));
+            vpps_handle_destroy(h);
+            TEST_OK(vpps_add_matrix(again.model, &more, "more", SN_HIDDEN, SN_EMBED, NULL));
+            values[1] = vpps_param_values(again.model, more);
+            ck_assert_msg(!memcmp(values[0], values[1], (size_t)SN_HIDDEN * SN_EMBED * sizeof(float)),
+                          "seed %u: other values", (unsigned)seed);
+            sn_close(&again);
+        }
+        sn_close(&whole);
+    }
+END_TEST
+
 /* State that does not fit the optimiser starts at zero. */
 START_TEST(another_optimizer_starts_afresh)
     {
@@ -184,6 +214,7 @@ int main(void) {
     TCase *t = tcase_create("resume");
     tcase_add_checked_fixture(t, make_folder, remove_folder);
     tcase_add_loop_test(t, a_resumed_run_gives_the_same_bits, 0, 5);
+    tcase_add_test(t, initialisers_go_on);
     tcase_add_test(t, another_optimizer_starts_afresh);
     tcase_add_test(t, a_failed_load_changes_nothing);
     suite_add_tcase(s, t);
