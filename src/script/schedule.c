@@ -35,7 +35,7 @@ void vpps_batch_destroy(vpps_batch *b) {
                      w->entry_of_row,
                      w->row_stamp,
                      w->entries,
-                     w->stack,
+                     w->stack, w->output_at,
                      w,
                      b->script,
                      b->cells,
