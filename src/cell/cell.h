@@ -153,6 +153,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
+    vpps_cell_input inputs[VPPS_CELL_MOST]; /* as recorded; of an op, `pulled` and `child`: number of its argument */
     bool input_is_list[VPPS_CELL_MOST];
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t list_inputs;                       /* inputs that are lists; all have the same members */
@@ -173,6 +174,12 @@ typedef struct vpps_compiled_cell {
 } vpps_compiled_cell;
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
+
+/* Words of a kept value's place in the record: rounded up, and one share for every VP where each makes one. */
+static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_cell_value *v) {
+    const uint32_t words = vpps_value_words(v), aligned = words < 16 ? words : (words + 15) & ~15u;
+    return aligned * (v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS ? c->needs.group : 1);
+}
 
 /* The forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs rows, cols).
  * `as_list`: its arguments are the members of one list. */

@@ -208,13 +208,14 @@ static vpps_status give_up(vpps_compiled_cell **out, vpps_status status, const c
     return vpps_fail(status, "cell %s: %s", name, what);
 }
 
-static bool add_input(vpps_compiled_cell *c, uint32_t rows, uint32_t cols, bool list) {
+static bool add_input(vpps_compiled_cell *c, const vpps_cell_input *in, bool list) {
     vpps_cell_value v = blank;
     v.kind = VPPS_VALUE_INPUT;
     v.index = c->n_inputs;
     v.domain = list;
-    v.rows = rows;
-    v.cols = cols;
+    v.rows = in->rows;
+    v.cols = in->cols;
+    c->inputs[c->n_inputs] = *in;
     c->input_is_list[c->n_inputs++] = list;
     c->list_inputs += list;
     return vpps_cell_add(c, v) != VPPS_NONE;
@@ -230,7 +231,7 @@ vpps_status vpps_lower_cell(const vpps_graph *g, const vpps_cell_data *cell, boo
     bool ok = of_node && args;
     for (uint32_t i = 0; ok && i < cell->n_inputs; i++) {
         const vpps_cell_input *in = &cell->inputs[i];
-        ok = add_input(c, in->rows, in->cols, !in->pulled && in->child == VPPS_ALL_CHILDREN);
+        ok = add_input(c, in, !in->pulled && in->child == VPPS_ALL_CHILDREN);
     }
     for (uint32_t t = 0; ok && t < cell->n_nodes; t++) {
         const vpps_flat_node *node = &cell->nodes[t];
@@ -282,7 +283,8 @@ vpps_status vpps_lower_op(const vpps_graph *g, const vpps_signature *s, uint32_t
     if (n_args > VPPS_CELL_MOST) return give_up(out, VPPS_ARGUMENT, "more than 64 arguments; apply it in steps");
     uint32_t args[VPPS_CELL_MOST];
     for (uint32_t i = 0; ok && i < n_args; i++) {
-        ok = add_input(c, shapes[2 * i], shapes[2 * i + 1], as_list);
+        const vpps_cell_input in = {.rows = shapes[2 * i], .cols = shapes[2 * i + 1], .child = i, .pulled = true};
+        ok = add_input(c, &in, as_list);
         args[i] = i;
     }
     lowering l = {.g = g,

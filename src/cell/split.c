@@ -250,13 +250,6 @@ static void choose_kept(work *w) {
     }
 }
 
-static uint32_t aligned(uint32_t words) { return words < 16 ? words : (words + 15) & ~15u; }
-
-static uint32_t place_words(const vpps_compiled_cell *c, const vpps_cell_value *x) {
-    const bool shares = x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS;
-    return aligned(vpps_value_words(x)) * (shares ? c->needs.group : 1);
-}
-
 /* First place in order of the stage where v is read there. */
 static uint32_t first_read(const vpps_compiled_cell *c, uint32_t v, uint32_t stage) {
     const vpps_cell_stage *s = &c->stages[stage];
@@ -280,7 +273,8 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
 static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
-    if (w->last[u] == VPPS_NONE || place_words(c, a) != place_words(c, b) || a->domain != b->domain) return false;
+    if (w->last[u] == VPPS_NONE || vpps_place_words(c, a) != vpps_place_words(c, b) || a->domain != b->domain)
+        return false;
     if (w->last[u] < b->stage) return true;
     return w->last[u] == b->stage && a->split == b->split && a->kind != VPPS_VALUE_PRODUCT_T &&
            b->kind != VPPS_VALUE_PRODUCT_T && first_read(c, u, b->stage) <= place_in_stage(c, v);
@@ -305,7 +299,7 @@ static bool place_kept(work *w) {
                 follower[u] = v;
                 x->offset = c->values[u].offset;
             } else {
-                const uint32_t words = place_words(c, x);
+                const uint32_t words = vpps_place_words(c, x);
                 if (words >= 16) c->kept_words[x->domain] = (c->kept_words[x->domain] + 15) & ~15u;
                 x->offset = c->kept_words[x->domain];
                 c->kept_words[x->domain] += words;
