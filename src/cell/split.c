@@ -58,11 +58,11 @@ static void choose_parts(work *w) {
         vpps_cell_value *x = &c->values[v];
         vpps_part part = VPPS_PART_MAIN;
         if (recurrent) {
+            const bool product = x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T;
             if (!w->leads[v])
                 part = VPPS_PART_LAZY;
-            else if (!w->recurrent[v] && x->kind == VPPS_VALUE_PRODUCT)
+            else if (product && !w->recurrent[v])
                 part = VPPS_PART_EAGER;
-            if (backward(c, v) && w->leads[v] && !w->recurrent[v]) part = VPPS_PART_EAGER;
         }
         x->part = (uint8_t)(part + (backward(c, v) ? VPPS_PART_BACK_EAGER : 0));
     }
