@@ -250,22 +250,34 @@ static void choose_kept(work *w) {
     }
 }
 
-/* First place in order of the stage where v is read there. */
-static uint32_t first_read(const vpps_compiled_cell *c, uint32_t v, uint32_t stage) {
-    const vpps_cell_stage *s = &c->stages[stage];
-    for (uint32_t i = 0; i < s->n; i++) {
-        const vpps_cell_value *x = &c->values[c->order[s->first + i]];
-        for (uint32_t k = 0; k < x->n_args; k++)
-            if (c->args[x->first_arg + k].value == v) return i;
-    }
-    return s->n;
-}
-
 static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
     const vpps_cell_stage *s = &c->stages[c->values[v].stage];
     uint32_t i = 0;
     while (c->order[s->first + i] != v) i++;
     return i;
+}
+
+/* Is all that a VP reads of u in v's stage read before it stores v? A product reads memory while it runs, and where rows are
+ * shared out the whole vector, of which another VP may have stored its rows of v by then; what is read otherwise is loaded
+ * once, the VP's own rows. */
+static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
+    const vpps_cell_stage *s = &c->stages[c->values[v].stage];
+    const uint32_t place = place_in_stage(c, v);
+    bool loaded = false;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const vpps_cell_value *x = &c->values[c->order[s->first + i]];
+        for (uint32_t k = 0; k < x->n_args; k++) {
+            const vpps_cell_arg *a = &c->args[x->first_arg + k];
+            if (a->value != u) continue;
+            if (a->matrix != VPPS_NO_PARAM) {
+                if (i > place || (x->kind == VPPS_VALUE_PRODUCT && x->split == VPPS_SPLIT_ROWS)) return false;
+            } else {
+                if (i > place && !loaded) return false;
+                loaded = true;
+            }
+        }
+    }
+    return true;
 }
 
 /* May v, made later, lie where u lies? u must have been read for the last time: in an earlier stage, or in v's own by the
@@ -277,7 +289,7 @@ static bool may_follow(const work *w, uint32_t u, uint32_t v) {
         return false;
     if (w->last[u] < b->stage) return true;
     return w->last[u] == b->stage && a->split == b->split && a->kind != VPPS_VALUE_PRODUCT_T &&
-           b->kind != VPPS_VALUE_PRODUCT_T && first_read(c, u, b->stage) <= place_in_stage(c, v);
+           b->kind != VPPS_VALUE_PRODUCT_T && read_before(c, u, v);
 }
 
 static bool place_kept(work *w) {
