@@ -348,7 +348,7 @@ static uint32_t encode_tables(vpps_batch *b, uint32_t *n_tables, bool *ok) {
         for (uint32_t i = 0; i < w->n_entries && !any; i++) any = w->entries[i].table == p;
         *n_tables += any;
     }
-    const uint32_t tables = take_words(b, (uint64_t)*n_tables * (sizeof(vpps_table) / 4), ok);
+    const uint32_t tables = take_words(b, (uint64_t)*n_tables * VPPS_TABLE_WORDS, ok);
     uint32_t t = 0, gradients = w->entry_gradients;
     for (uint32_t p = 0; p < model->n_params && *ok && t < *n_tables; p++) {
         uint32_t n = 0;
@@ -373,7 +373,7 @@ static uint32_t encode_tables(vpps_batch *b, uint32_t *n_tables, bool *ok) {
         }
         b->script[rows + 2 * n] = at;
         const vpps_table table = {.param = p, .n = n, .gradients = gradients, .rows = rows, .group = UINT32_MAX};
-        memcpy(b->script + tables + (size_t)t * (sizeof table / 4), &table, sizeof table);
+        memcpy(b->script + tables + (size_t)t * VPPS_TABLE_WORDS, &table, sizeof table);
         gradients += n * model->params[p].rows * model->params[p].cols;
         t++;
     }

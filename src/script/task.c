@@ -7,37 +7,32 @@ const vpps_task_row vpps_tasks[VPPS_TASK_COUNT] = {
 #undef TASK
 };
 
+/* The script's next n words; NULL where it has fewer. */
+static const uint32_t *take(const uint32_t *script, uint64_t *at, uint64_t n) {
+    const uint64_t first = *at;
+    *at += n;
+    return *at <= vpps_task_header_of(script)->words ? script + first : NULL;
+}
+
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out) {
-    const uint32_t *at = script + block->arrays;
     const uint32_t n = block->n;
-    *out = (vpps_block_view){.block = block, .cell = cell, .vertices = at};
-    at += n;
-    for (uint32_t i = 0; i < cell->n_inputs; i++) {
-        if (cell->input_is_list[i]) continue;
-        out->inputs[i] = at;
-        at += n;
-    }
-    for (uint32_t i = 0; i < cell->n_lookups; i++, at += n) out->lookups[i] = at;
-    for (uint32_t i = 0; i < cell->n_words; i++, at += n) out->words[i] = at;
-    if (cell->is_data) {
-        out->data = at;
-        at += n;
-    }
+    uint64_t at = block->arrays;
+    *out = (vpps_block_view){.block = block, .cell = cell, .vertices = take(script, &at, n)};
+    for (uint32_t i = 0; i < cell->n_inputs; i++)
+        if (!cell->input_is_list[i]) out->inputs[i] = take(script, &at, n);
+    for (uint32_t i = 0; i < cell->n_lookups; i++) out->lookups[i] = take(script, &at, n);
+    for (uint32_t i = 0; i < cell->n_words; i++) out->words[i] = take(script, &at, n);
+    if (cell->is_data) out->data = take(script, &at, n);
     if (cell->list_inputs) {
-        out->list = at;
-        at += n + 1;
-        for (uint32_t i = 0; i < cell->n_inputs; i++) {
-            if (!cell->input_is_list[i]) continue;
-            out->inputs[i] = at;
-            at += block->members;
-        }
+        out->list = take(script, &at, n + (uint64_t)1);
+        for (uint32_t i = 0; i < cell->n_inputs; i++)
+            if (cell->input_is_list[i]) out->inputs[i] = take(script, &at, block->members);
     }
     for (uint32_t k = 0; k < cell->n_outputs; k++) {
         if (!cell->needs.training || !(cell->needs.gradient_out >> k & 1)) continue;
-        out->gradient_starts[k] = at;
-        out->gradients[k] = at + n + 1;
-        at += n + 1 + at[n];
+        out->gradient_starts[k] = take(script, &at, n + (uint64_t)1);
+        out->gradients[k] = out->gradient_starts[k] ? take(script, &at, out->gradient_starts[k][n]) : NULL;
     }
-    out->end = (uint64_t)(at - script);
+    out->end = at;
 }

@@ -84,14 +84,18 @@ typedef struct vpps_block_view {
     const uint32_t *list;                            /* starts */
     const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* of outputs */
     const uint32_t *gradients[VPPS_CELL_MOST];
-    uint64_t end; /* address after the arrays */
+    uint64_t end; /* address after the arrays; beyond the script's end: arrays are missing */
 } vpps_block_view;
 
 static inline const vpps_task_header *vpps_task_header_of(const uint32_t *script) {
     return (const vpps_task_header *)(const void *)script;
 }
 
-enum { VPPS_TASK_HEADER_WORDS = sizeof(vpps_task_header) / 4, VPPS_BLOCK_WORDS = sizeof(vpps_block) / 4 };
+enum {
+    VPPS_TASK_HEADER_WORDS = sizeof(vpps_task_header) / 4,
+    VPPS_BLOCK_WORDS = sizeof(vpps_block) / 4,
+    VPPS_TABLE_WORDS = sizeof(vpps_table) / 4
+};
 
 static inline const vpps_block *vpps_block_at(const uint32_t *script, uint32_t i) {
     return (const vpps_block *)(const void *)(script + vpps_task_header_of(script)->blocks) + i;
@@ -100,6 +104,7 @@ static inline const vpps_table *vpps_table_at(const uint32_t *script, uint32_t i
     return (const vpps_table *)(const void *)(script + vpps_task_header_of(script)->tables) + i;
 }
 
+/* Finds a block's arrays. It reads nothing behind the words that the header counts: an array that is not there is NULL. */
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out);
 

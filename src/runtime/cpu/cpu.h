@@ -2,6 +2,7 @@
  *
  *   device.c   memory, launching, parameters to and from the model
  *   threads.c  waiting and waking
+ *   check.c    may a script be run here?
  *   vp.c       the interpreter's loop
  *   tile.c     stages of cells as programs over tiles
  *   stage.c    running them
@@ -110,7 +111,17 @@ typedef struct vpps_cpu {
     atomic_bool quit;
 } vpps_cpu;
 
-/* Runs the VP's part of the script. */
+/* Is the script made for this device, and do its parts lie inside it? Then check_block, of each block that a view was made
+ * of: do its arrays, and what it keeps in the pool? Both fail with SCRIPT. */
+vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch);
+vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number);
+
+/* Can the instruction at word `at` run? The group's instructions go on to `end`, where an END is the last. False: the VP has
+ * failed with SCRIPT. */
+bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
+
+/* Runs the VP's part of the script. An instruction that is unknown, cut short, or that names what there is not ends the
+ * batch with SCRIPT; a wait longer than the watchdog's time with STALL. */
 void vpps_vp_run(vpps_vp *vp);
 
 /* A stage of a block over vertices [first, first + n), the VP's share of it. */

@@ -250,6 +250,7 @@ static vpps_status prepare_block(vpps_cpu *cpu, vpps_compiled_cell *c, const vpp
 
 static vpps_status cpu_launch_batch(vpps_device *d, const vpps_batch *batch) {
     vpps_cpu *cpu = (vpps_cpu *)d;
+    VPPS_TRY(vpps_check_script(cpu, batch));
     cpu->batch = batch;
     cpu->script = batch->script;
     cpu->task_header = *vpps_task_header_of(batch->script);
@@ -260,8 +261,9 @@ static vpps_status cpu_launch_batch(vpps_device *d, const vpps_batch *batch) {
     }
     for (uint32_t i = 0; i < n_blocks; i++) {
         const vpps_block *block = vpps_block_at(batch->script, i);
-        VPPS_TRY(prepare_block(cpu, batch->cells[block->cell], block));
         vpps_view_block(batch->script, block, batch->cells[block->cell], &cpu->views[i]);
+        VPPS_TRY(vpps_check_block(&cpu->task_header, &cpu->views[i], i));
+        VPPS_TRY(prepare_block(cpu, batch->cells[block->cell], block));
     }
     vpps_choose_updates(cpu);
     const vpps_rows gradients = cpu->gradients; /* of vectors; matrices' are known by `touched` */

@@ -18,4 +18,5 @@ void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char 
         atomic_store_explicit(&cpu->failed, true, memory_order_release);
     }
     pthread_mutex_unlock(&cpu->failure_lock);
+    for (uint32_t b = 0; b < cpu->task_header.n_barriers; b++) vpps_wake(cpu, &cpu->counters[b].value);
 }

@@ -1,12 +1,10 @@
 /* vp.c - a virtual processor: fetch a task, do its share. */
 #include "runtime/cpu/cpu.h"
 
+/* ---------------------------------------------------------------- barriers */
+
 static bool wait_for_barrier(vpps_vp *vp, uint32_t address, uint32_t barrier, uint32_t signals) {
     vpps_cpu *cpu = vp->cpu;
-    if (barrier >= cpu->task_header.n_barriers) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, address, "barrier %u; the script has %u", barrier, cpu->task_header.n_barriers);
-        return false;
-    }
     atomic_uint *counter = &cpu->counters[barrier].value;
     const vpps_wait_end end = vpps_wait_for(cpu, counter, signals, cpu->watchdog_ns, true);
     if (end == VPPS_WAIT_TIMEOUT) {
@@ -41,7 +39,9 @@ void vpps_vp_run(vpps_vp *vp) {
     const bool first = vp->index % group_size == 0;
     uint32_t at = script[VPPS_TASK_HEADER_WORDS + group];
     const uint32_t end = script[VPPS_TASK_HEADER_WORDS + group + 1];
-    while (at < end && !atomic_load_explicit(&cpu->failed, memory_order_relaxed)) {
+    if (at == end) vpps_vp_fail(vp, VPPS_SCRIPT, at, "group %u has no instructions; expected END", group);
+    while (!atomic_load_explicit(&cpu->failed, memory_order_relaxed)) {
+        if (!vpps_check_task(vp, at, end, group)) return;
         const uint32_t task = script[at], *o = script + at + 1;
         switch (task) {
         case VPPS_TASK_END: return;
@@ -61,7 +61,7 @@ void vpps_vp_run(vpps_vp *vp) {
             break;
         case VPPS_TASK_NORM: vpps_vp_norm(vp); break;
         case VPPS_TASK_UPDATE: vpps_vp_update(vp); break;
-        default: vpps_vp_fail(vp, VPPS_SCRIPT, at, "opcode %u is unknown", task); return;
+        default: return; /* vpps_check_task lets none of these through */
         }
         at += 1 + vpps_tasks[task].words;
     }

@@ -1,0 +1,183 @@
+/* check.c - may a script be run here? Before it starts, a look at every block and table; before each instruction, at its
+ * numbers. That every offset in a block's arrays is the right one is for verify to prove. */
+#include "runtime/cpu/cpu.h"
+
+#include <inttypes.h>
+
+/* Are words [at, at + n) inside the first `end`? */
+static bool inside(uint64_t at, uint64_t n, uint64_t end) { return at <= end && n <= end - at; }
+
+static vpps_status check_machine(const vpps_cpu *cpu, const vpps_task_header *h) {
+    if (h->n_vps != cpu->n_vps || !h->n_groups || h->n_vps % h->n_groups) {
+        return vpps_fail(VPPS_SCRIPT, "script: %u VPs in %u equal groups; the device has %u VPs", h->n_vps, h->n_groups,
+                         cpu->n_vps);
+    }
+    if (h->pool_words > cpu->plan.pool_words) {
+        return vpps_fail(VPPS_SCRIPT, "script: %u words of the pool; there are %u", h->pool_words,
+                         cpu->plan.pool_words);
+    }
+    if (h->update > VPPS_ADAMW + 1u || (h->update && vpps_optimizer_states(h->update - 1) > cpu->n_states)) {
+        return vpps_fail(VPPS_SCRIPT, "script: optimiser %u, which the device was not made for", h->update);
+    }
+    return VPPS_OK;
+}
+
+static vpps_status check_parts(const vpps_task_header *h, const uint32_t *script, size_t words) {
+    if (h->words != words || !inside(VPPS_TASK_HEADER_WORDS, h->n_groups + (uint64_t)1, words) ||
+        !inside(h->blocks, h->n_blocks * (uint64_t)VPPS_BLOCK_WORDS, words) ||
+        !inside(h->tables, h->n_tables * (uint64_t)VPPS_TABLE_WORDS, words)) {
+        return vpps_fail(VPPS_SCRIPT, "script: %u words with %u blocks at %u and %u tables at %u; it has %zu words",
+                         h->words, h->n_blocks, h->blocks, h->n_tables, h->tables, words);
+    }
+    if (h->n_barriers > words) {
+        return vpps_fail(VPPS_SCRIPT, "script: %u barriers in %zu words", h->n_barriers, words);
+    }
+    const uint32_t *starts = script + VPPS_TASK_HEADER_WORDS;
+    for (uint32_t g = 0; g < h->n_groups; g++) {
+        if (starts[g] > starts[g + 1] || starts[g + 1] > words) {
+            return vpps_fail(VPPS_SCRIPT, "script: group %u's instructions are words %u to %u; it has %zu words", g,
+                             starts[g], starts[g + 1], words);
+        }
+    }
+    return VPPS_OK;
+}
+
+static vpps_status check_table(const vpps_cpu *cpu, const vpps_task_header *h, const uint32_t *script, uint32_t i) {
+    const vpps_table *t = vpps_table_at(script, i);
+    if (t->param >= cpu->model->n_params || cpu->model->params[t->param].kind != VPPS_LOOKUP) {
+        return vpps_fail(VPPS_SCRIPT, "script: table %u is parameter %u, which is no lookup table", i, t->param);
+    }
+    const vpps_parameter_data *p = &cpu->model->params[t->param];
+    const uint64_t n = t->n, arrays = t->rows + 2 * n + 1;
+    if (!inside(t->gradients, n * p->rows * p->cols, h->pool_words) || arrays > h->words ||
+        !inside(arrays, script[arrays - 1], h->words)) {
+        return vpps_fail(VPPS_SCRIPT, "script: table %u has %u entries at word %u, gradients at %u: not inside it", i,
+                         t->n, t->rows, t->gradients);
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch) {
+    const uint32_t *script = batch->script;
+    const size_t words = batch->script_words;
+    const vpps_task_header *h = vpps_task_header_of(script);
+    if (words < VPPS_TASK_HEADER_WORDS || h->magic != VPPS_TASK_MAGIC) {
+        return vpps_fail(VPPS_SCRIPT, "script: its %zu words do not begin with a script's header", words);
+    }
+    VPPS_TRY(check_machine(cpu, h));
+    VPPS_TRY(check_parts(h, script, words));
+    for (uint32_t i = 0; i < h->n_tables; i++) VPPS_TRY(check_table(cpu, h, script, i));
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
+        const vpps_block *b = vpps_block_at(script, i);
+        if (b->cell >= batch->n_cells || b->group >= h->n_groups ||
+            batch->cells[b->cell]->needs.group != h->n_vps / h->n_groups) {
+            return vpps_fail(VPPS_SCRIPT, "script: block %u is of cell %u, group %u; there are %u cells, %u groups", i,
+                             b->cell, b->group, batch->n_cells, h->n_groups);
+        }
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number) {
+    const vpps_block *b = view->block;
+    const vpps_compiled_cell *c = view->cell;
+    bool fits = view->end <= h->words;
+    for (uint32_t d = 0; d < 2; d++)
+        fits = fits && inside(b->kept[d], (uint64_t)vpps_items(b, d) * c->kept_words[d], h->pool_words);
+    uint64_t contributed = 0;
+    for (uint32_t j = 0; fits && j < c->n_contributions; j++) contributed += vpps_contribution_words(c, b, j);
+    if (!fits || !inside(b->contributions, contributed, h->pool_words)) {
+        return vpps_fail(VPPS_SCRIPT,
+                         "script: block %u, %u vertices of %s, is not inside the script and its part of the pool",
+                         number, b->n, c->name);
+    }
+    if (!view->list) return VPPS_OK;
+    if (view->list[b->n] != b->members) {
+        return vpps_fail(VPPS_SCRIPT, "script: block %u has lists of %u members; its vertices' have %u", number,
+                         b->members, view->list[b->n]);
+    }
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- instructions as they should be
+ *
+ * A few comparisons a task, none an element. */
+
+/* Vertices [first, first + n) of a block: are they there? */
+static bool check_vertices(vpps_vp *vp, uint32_t at, uint32_t block, uint32_t first, uint32_t n) {
+    const vpps_cpu *cpu = vp->cpu;
+    if (block >= cpu->task_header.n_blocks) {
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "block %u; the script has %u", block, cpu->task_header.n_blocks);
+        return false;
+    }
+    const uint32_t vertices = cpu->views[block].block->n;
+    if (first <= vertices && n <= vertices - first) return true;
+    vpps_vp_fail(vp, VPPS_SCRIPT, at, "%u vertices from %u on; block %u has %u", n, first, block, vertices);
+    return false;
+}
+
+static bool check_stage(vpps_vp *vp, uint32_t at, const uint32_t *o, uint32_t group) {
+    if (!check_vertices(vp, at, o[0], o[2], o[3])) return false;
+    const vpps_block_view *view = &vp->cpu->views[o[0]];
+    if (o[1] >= view->cell->n_stages) {
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "stage %u; cell %s has %u", o[1], view->cell->name, view->cell->n_stages);
+    } else if (view->block->group != group) {
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "block %u is group %u's, not group %u's", o[0], view->block->group, group);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static bool check_number(vpps_vp *vp, uint32_t at, const char *what, uint32_t number, uint32_t count) {
+    if (number < count) return true;
+    vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s %u; the script has %u", what, number, count);
+    return false;
+}
+
+/* Pairs of words in the script. */
+static bool check_pairs(vpps_vp *vp, uint32_t at, const uint32_t *o) {
+    const uint32_t words = vp->cpu->task_header.words;
+    if (o[0] <= words && o[1] <= (words - o[0]) / 2) return true;
+    vpps_vp_fail(vp, VPPS_SCRIPT, at, "%u pairs from word %u on; the script has %u words", o[1], o[0], words);
+    return false;
+}
+
+static bool check_operands(vpps_vp *vp, uint32_t at, uint32_t group) {
+    const vpps_task_header *h = &vp->cpu->task_header;
+    const uint32_t *o = vp->cpu->script + at + 1;
+    switch (o[-1]) {
+    case VPPS_TASK_STAGE: return check_stage(vp, at, o, group);
+    case VPPS_TASK_SIGNAL:
+    case VPPS_TASK_WAIT: return check_number(vp, at, "barrier", o[0], h->n_barriers);
+    case VPPS_TASK_CONSTANTS:
+    case VPPS_TASK_LOSS: return check_pairs(vp, at, o);
+    case VPPS_TASK_OUTER: return check_vertices(vp, at, o[0], o[1], o[2]);
+    case VPPS_TASK_ENTRIES: return check_number(vp, at, "table", o[0], h->n_tables);
+    case VPPS_TASK_UPDATE:
+        if (h->update) return true;
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "UPDATE, but the script has no optimiser");
+        return false;
+    default: return true;
+    }
+}
+
+bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group) {
+    const uint32_t task = vp->cpu->script[at];
+    if (task >= VPPS_TASK_COUNT) {
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "opcode %u is unknown", task);
+        return false;
+    }
+    const uint32_t left = end - at - 1;
+    if (vpps_tasks[task].words > left) {
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s is cut short: %u of its %u operands", vpps_tasks[task].name, left,
+                     vpps_tasks[task].words);
+        return false;
+    }
+    if ((task == VPPS_TASK_END) != (vpps_tasks[task].words == left)) {
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s with %u words to come; expected END as the group's last word",
+                     vpps_tasks[task].name, left - vpps_tasks[task].words);
+        return false;
+    }
+    return check_operands(vp, at, group);
+}
