@@ -1,42 +1,8 @@
 /* test_memory.c - every allocation of the calling thread refused in turn: the call says MEMORY, and the next one works.
- *
- * malloc, calloc and realloc are replaced for that, as glibc allows; a sanitizer has its own. */
-#include "common/testing.h"
+ */
+#include "common/refusing.h"
 #include "graph/model.h"
 #include "runtime/small_network.h"
-
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define CAN_REFUSE 1
-#else
-#define CAN_REFUSE 0
-#endif
-
-static _Thread_local uint32_t left; /* allocations until one is refused, that one counted; 0: none will be */
-
-#if CAN_REFUSE
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t n, size_t bytes);
-void *__libc_realloc(void *old, size_t bytes);
-
-static bool refused(void) { return left > 0 && --left == 0; }
-
-void *malloc(size_t bytes) { return refused() ? NULL : __libc_malloc(bytes); }
-void *calloc(size_t n, size_t bytes) { return refused() ? NULL : __libc_calloc(n, bytes); }
-void *realloc(void *old, size_t bytes) { return refused() ? NULL : __libc_realloc(old, bytes); }
-#endif
-
-/* Makes the call with allocation number k refused; false: it made fewer. A call that was refused one says MEMORY. */
-#define REFUSING(k, call)                                                                                              \
-    (left = (k), refusing_status = (call), refusing_came = left == 0, left = 0, check_refused(k, #call))
-static vpps_status refusing_status;
-static bool refusing_came;
-
-static bool check_refused(uint32_t k, const char *call) {
-    const vpps_status expected = refusing_came ? VPPS_MEMORY : VPPS_OK;
-    ck_assert_msg(refusing_status == expected, "%s, allocation %u %s: %s: %s", call, k,
-                  refusing_came ? "refused" : "not reached", vpps_status_name(refusing_status), vpps_error_message());
-    return refusing_came;
-}
 
 /* ---------------------------------------------------------------- recording */
 
@@ -130,7 +96,7 @@ int main(void) {
         tcase_add_test(t, a_cell_is_recorded_whole_or_not_at_all);
         tcase_add_loop_test(t, a_batch_that_found_no_memory_can_be_run_again, 0, 2);
     } else {
-        TEST_LEFT_OUT("refused allocations: this C library or sanitizer does not let them be replaced");
+        REFUSING_LEFT_OUT();
     }
     suite_add_tcase(suite, t);
     return test_main(suite);
