@@ -17,29 +17,14 @@ void vpps_batch_destroy(vpps_batch *b) {
         free(w->entry_of_row[i]);
         free(w->row_stamp[i]);
     }
-    void *parts[] = {w->vertices,
-                     w->sources,
-                     w->output_vertex,
-                     w->seeds,
-                     w->requested,
-                     w->used,
-                     w->used_of_type,
-                     w->edges,
-                     w->component,
-                     w->blocks,
-                     w->order,
-                     w->level_starts,
-                     w->tasks,
-                     w->users,
-                     w->group_phases,
-                     w->entry_of_row,
-                     w->row_stamp,
-                     w->entries,
-                     w->stack, w->output_at,
-                     w,
-                     b->script,
-                     b->cells,
-                     b};
+    void *parts[] = {w->vertices,     w->sources,   w->output_vertex,
+                     w->seeds,        w->requested, w->used,
+                     w->used_of_type, w->edges,     w->component,
+                     w->blocks,       w->order,     w->level_starts,
+                     w->tasks,        w->users,     w->group_phases,
+                     w->entry_of_row, w->row_stamp, w->entries,
+                     w->stack,        w->output_at, w,
+                     b->script,       b->cells,     b};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 

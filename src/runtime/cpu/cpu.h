@@ -25,6 +25,10 @@
  * a product's operands follow each other in memory. Element (r, k) at k * ld + r - first_row. */
 enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
 
+/* From so many vertices of a block on, and so many vectors at a time, backward multiplies with a transposed copy. It depends on the
+ * batch alone, not on batches before it, so that a resumed run gives the same bits. */
+enum { VPPS_VERTICES_FOR_COPY = 128, VPPS_VECTORS_FOR_COPY = 4 };
+
 typedef struct vpps_matrix_block {
     uint32_t first_row, rows;
     size_t ld;

@@ -235,9 +235,8 @@ static vpps_status need_counters(vpps_cpu *cpu, uint32_t n) {
 
 /* A copy of a matrix's transpose pays where many vectors are multiplied with it at a time. */
 static vpps_status prepare_block(vpps_cpu *cpu, vpps_compiled_cell *c, const vpps_block *block) {
-    enum { VECTORS_FOR_COPY = 128 };
     VPPS_TRY(vpps_make_tiles(c));
-    if (block->n < VECTORS_FOR_COPY) return VPPS_OK;
+    if (block->n < VPPS_VERTICES_FOR_COPY) return VPPS_OK;
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
         if (x->kind != VPPS_VALUE_PRODUCT_T) continue;

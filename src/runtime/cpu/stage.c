@@ -306,7 +306,7 @@ static bool multiply_transposed(const tile *t, uint32_t v, uint32_t j) {
         !VPPS_RESERVE(t->vp->terms, t->vp->terms_capacity, n_terms + 1u)) {
         return false;
     }
-    bool transposed = n >= 4;
+    bool transposed = n >= VPPS_VECTORS_FOR_COPY && t->view->block->n >= VPPS_VERTICES_FOR_COPY;
     uint32_t at = 0;
     for (uint32_t i = 0; i < x->n_args; i++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + i];
