@@ -461,10 +461,9 @@ static void encode_end(vpps_batch *b, uint32_t barrier_number, uint32_t last_pha
         if (w->used[w->blocks[i].type].cell->n_outers && w->blocks[i].n && !accumulates(w, i))
             EMIT(OUTER, i, 0, w->blocks[i].n);
     for (uint32_t i = 0; i < n_tables; i++) EMIT(ENTRIES, i);
-    if (w->request->guard || w->request->optimizer->clip > 0) {
-        EMIT(NORM, 0);
-        barrier(b, barrier_number + 1, n_vps, ok);
-    }
+    if (w->request->guard || w->request->optimizer->clip > 0) EMIT(NORM, 0);
+    /* the norm's parts; and gradients are made of parameters, too: a lookup's entry that a matrix is multiplied with */
+    barrier(b, barrier_number + 1, n_vps, ok);
     EMIT(UPDATE, 0);
     EMIT(END, 0);
 }
