@@ -312,6 +312,31 @@ START_TEST(ignores_a_nonfinite_loss_when_told)
     }
 END_TEST
 
+/* Batches whose numbers are not finite, applied as told, leave nothing on the device once the parameters and the
+ * optimiser's state are written anew. */
+START_TEST(parameters_recover_when_they_are_pushed)
+    {
+        small_network networks[2];
+        for (int k = 0; k < 2; k++) {
+            small_network *n = &networks[k];
+            vpps_handle *h;
+            vpps_options o = sn_options(2, (vpps_optimizer_kind)_i);
+            o.nonfinite = VPPS_NONFINITE_IGNORE;
+            sn_open(n, 2);
+            TEST_OK(vpps_handle_create(&h, n->model, &o));
+            for (uint32_t i = 0; i < 2; i++) TEST_OK(vpps_fb(h, n->g, sn_build(n, i, 1), NULL));
+            TEST_OK(vpps_handle_pull(h));
+            for (uint32_t i = 2; i < 4; i++) TEST_OK(vpps_fb(h, n->g, sn_build(n, i, k ? NAN : 1), NULL));
+            TEST_OK(vpps_handle_push(h));
+            for (uint32_t i = 4; i < 6; i++) TEST_OK(vpps_fb(h, n->g, sn_build(n, i, 1), NULL));
+            TEST_OK(vpps_handle_pull(h));
+            vpps_handle_destroy(h);
+        }
+        expect_same(&networks[0], &networks[1], true, "after NaN");
+        for (int k = 0; k < 2; k++) sn_close(&networks[k]);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- calls that do not fit */
 
 START_TEST(wrong_calls)
@@ -826,6 +851,7 @@ int main(void) {
     tcase_add_loop_test(t, skips_a_nonfinite_loss, 0, 2);
     tcase_add_loop_test(t, gradients_that_are_not_finite, VPPS_SGD, VPPS_ADAMW + 1);
     tcase_add_test(t, ignores_a_nonfinite_loss_when_told);
+    tcase_add_loop_test(t, parameters_recover_when_they_are_pushed, VPPS_SGD, VPPS_ADAMW + 1);
     tcase_add_test(t, wrong_calls);
     tcase_add_test(t, wrong_options);
     tcase_add_test(t, pool_too_small_for_a_batch);

@@ -117,6 +117,9 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, boo
                 }
             }
         }
+        if (to_rows) continue;
+        for (uint32_t k = 0; k < cols; k++) /* the padding too: an update by what is not finite may have changed it */
+            memset(values + k * block->ld + block->rows, 0, (block->ld - block->rows) * sizeof *values);
     }
     if (!to_rows && state < 0 && m->transposed) transpose_all(cpu, param);
 }
