@@ -2,64 +2,11 @@
  * inputs drawn fresh (VPPS_TEST_SEED repeats a run). Tensors end where a page without access begins, so reading or
  * writing past the end faults.
  */
-#include "common/testing.h"
-#include "graph/graph.h"
-#include "runtime/cpu/kernels.h"
+#include "kernel_inputs.h"
 
-#include <math.h>
-#include <sys/mman.h>
-#include <unistd.h>
+enum { LARGEST = 257, MEMBERS = 5, MAX_TENSORS = 3 };
 
-enum { N_ISAS = 3, LARGEST = 257, MEMBERS = 5, MAX_TENSORS = 3 };
-
-static const char *const isas[N_ISAS] = {"generic", "avx2", "avx512"};
 static const uint32_t sizes[] = {1, 15, 16, 17, 31, 33, 64, 100, LARGEST};
-static uint64_t seed, state;
-
-/* The kernels of instruction set number i, NULL where this CPU lacks it. */
-static const vpps_kernels *kernels_of(int i) {
-    setenv("VPPS_ISA", isas[i], 1);
-    const vpps_kernels *kernels = vpps_kernels_choose(false);
-    return strcmp(kernels->isa, isas[i]) == 0 ? kernels : NULL;
-}
-
-/* The same for a test that tries all of them: what is not there is left out. */
-static const vpps_kernels *kernels_to_try(int i) {
-    static bool told[N_ISAS];
-    const vpps_kernels *kernels = kernels_of(i);
-    if (!kernels && !told[i]) TEST_LEFT_OUT("kernels for %s, which this processor lacks", isas[i]);
-    told[i] = true;
-    return kernels;
-}
-
-/* n floats right before a page that faults; never freed, as each test is a process. */
-static float *floats(size_t n) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (n * sizeof(float) + page - 1) / page * page;
-    char *base = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ck_assert(base != MAP_FAILED && mprotect(base + bytes, page, PROT_NONE) == 0);
-    return (float *)(void *)(base + bytes) - n;
-}
-
-static float draw(float low, float high) { return low + (high - low) * vpps_random_unit(&state); }
-
-static float *drawn(size_t n, float low, float high) {
-    float *x = floats(n);
-    for (size_t i = 0; i < n; i++) x[i] = draw(low, high);
-    return x;
-}
-
-static uint32_t bits(float x) {
-    uint32_t u;
-    memcpy(&u, &x, sizeof(u));
-    return u;
-}
-
-static bool close_to(float got, double want, double tolerance) {
-    if (isnan(want)) return isnan(got);
-    if (isinf((float)want)) return (double)got == (double)(float)want;
-    if (fabs(want) > 1e36 && isinf(got)) return (got > 0) == (want > 0); /* a step on the way there may overflow */
-    return fabs(got - want) <= tolerance;
-}
 
 /* ---------------------------------------------------------------- what instructions mean */
 
@@ -621,8 +568,7 @@ START_TEST(portable_choice_is_generic)
 END_TEST
 
 int main(void) {
-    const char *given = getenv("VPPS_TEST_SEED");
-    state = seed = given ? strtoull(given, NULL, 10) : vpps_now_ns();
+    draw_seed();
     Suite *suite = suite_create("kernels");
     TCase *tests = tcase_create("kernels");
     tcase_set_timeout(tests, 60);
@@ -638,9 +584,5 @@ int main(void) {
     tcase_add_test(tests, sums_of_squares_and_addition);
     tcase_add_test(tests, portable_choice_is_generic);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_main(suite);
 }

@@ -59,7 +59,7 @@ typedef struct vpps_kernels {
 
     /* Blocks times vectors: see products.h. product: c[j] (m rows) = or += block x[j]; product_t: c[j] (k elements) = or += sum
      * of the terms' block^T x[j]; outer: block = or += sum over v of d[v] x[v]^T, for at most outer_vectors, whose x were
-     * packed before (in k * n floats). */
+     * packed before, in (k + 5) * n floats. */
     void (*product)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
                     float *c, size_t ldc, bool add);
     void (*product_t)(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,

@@ -231,7 +231,7 @@ VPPS_INLINE void outer_columns(const uint32_t height, uint32_t columns, uint32_t
 }
 
 /* n vectors of k elements, COLUMNS of them at a time: element p of vector v at (p / COLUMNS * n + v) * COLUMNS + p % COLUMNS.
- * `to` has room for outer_floats(n, k). */
+ * `to` has room for (k + COLUMNS - 1) * n. */
 static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to) {
     for (uint32_t v = 0; v < n; v++) {
         const float *from = x[v];

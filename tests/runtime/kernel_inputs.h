@@ -1,0 +1,74 @@
+/* kernel_inputs.h - what tests of kernels share: every instruction set's kernels, numbers drawn fresh (VPPS_TEST_SEED
+ * repeats a run), memory that ends where a page without access begins, so that reading or writing past the end faults. */
+#ifndef VPPS_TESTS_KERNEL_INPUTS_H
+#define VPPS_TESTS_KERNEL_INPUTS_H
+
+#include "common/testing.h"
+#include "graph/graph.h"
+#include "runtime/cpu/kernels.h"
+
+#include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { N_ISAS = 3 };
+
+static const char *const isas[N_ISAS] = {"generic", "avx2", "avx512"};
+static uint64_t seed, state;
+
+static inline void draw_seed(void) {
+    const char *given = getenv("VPPS_TEST_SEED");
+    state = seed = given ? strtoull(given, NULL, 10) : vpps_now_ns();
+}
+
+/* The kernels of instruction set number i, NULL where this CPU lacks it. */
+static inline const vpps_kernels *kernels_of(int i) {
+    setenv("VPPS_ISA", isas[i], 1);
+    const vpps_kernels *kernels = vpps_kernels_choose(false);
+    return strcmp(kernels->isa, isas[i]) == 0 ? kernels : NULL;
+}
+
+/* The same for a test that tries all of them: what is not there is left out. */
+static inline const vpps_kernels *kernels_to_try(int i) {
+    static bool told[N_ISAS];
+    const vpps_kernels *kernels = kernels_of(i);
+    if (!kernels && !told[i]) TEST_LEFT_OUT("kernels for %s, which this processor lacks", isas[i]);
+    told[i] = true;
+    return kernels;
+}
+
+/* n floats right before a page that faults. A test is a process, so they need not be freed; many are, by release. */
+static inline float *floats(size_t n) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (n * sizeof(float) + page - 1) / page * page;
+    char *base = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert(base != MAP_FAILED && mprotect(base + bytes, page, PROT_NONE) == 0);
+    return (float *)(void *)(base + bytes) - n;
+}
+
+static inline void release(float *x, size_t n) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (n * sizeof(float) + page - 1) / page * page;
+    munmap((char *)(void *)(x + n) - bytes, bytes + page);
+}
+
+static inline float draw(float low, float high) { return low + (high - low) * vpps_random_unit(&state); }
+
+static inline float *drawn(size_t n, float low, float high) {
+    float *x = floats(n);
+    for (size_t i = 0; i < n; i++) x[i] = draw(low, high);
+    return x;
+}
+
+static inline uint32_t bits(float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof(u));
+    return u;
+}
+
+static inline bool close_to(float got, double want, double tolerance) {
+    if (isnan(want)) return isnan(got);
+    if (isinf((float)want)) return (double)got == (double)(float)want;
+    if (fabs(want) > 1e36 && isinf(got)) return (got > 0) == (want > 0); /* a step on the way there may overflow */
+    return fabs(got - want) <= tolerance;
+}
+
+#endif
