@@ -93,13 +93,14 @@ static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
         seed.index = k;
         add_part(w, v, add_value(w, seed), VPPS_NO_PARAM);
     }
+    if (!w->ok || !w->parts) return;
     for (uint32_t p = w->first[v]; p != VPPS_NONE; p = w->parts[p].next) {
         n_products += w->parts[p].matrix != VPPS_NO_PARAM;
         n++;
     }
-    uint32_t *values = malloc((n + 1u) * sizeof *values);
+    uint32_t *values = calloc(n + 1u, sizeof *values);
     w->ok = w->ok && values;
-    if (w->ok && n > n_products) {
+    if (values && w->ok && n > n_products) {
         uint32_t at = n - n_products;
         for (uint32_t p = w->first[v]; p != VPPS_NONE; p = w->parts[p].next) /* the oldest comes first */
             if (w->parts[p].matrix == VPPS_NO_PARAM) values[--at] = w->parts[p].value;

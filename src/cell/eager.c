@@ -15,8 +15,8 @@ vpps_status vpps_separate_eager(vpps_compiled_cell *c) {
     if (!c->needs.recurrent_in) return VPPS_OK;
     vpps_compiled_cell to = {0};
     const size_t n = c->n_values + 1u;
-    uint8_t *recurrent = malloc(n);
-    uint32_t *map = malloc(n * sizeof *map);
+    uint8_t *recurrent = calloc(n, 1);
+    uint32_t *map = calloc(n, sizeof *map);
     bool ok = recurrent && map;
     if (ok) mark_recurrent(c, recurrent);
     for (uint32_t v = 0; ok && v < c->n_values; v++) {

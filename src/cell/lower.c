@@ -183,6 +183,7 @@ static uint32_t lower_source(const lowering *l) {
 }
 
 static uint32_t lower(const lowering *l) {
+    if (l->n_args && !l->c->values) return VPPS_NONE; /* the arguments are values */
     switch (vpps_ops[l->s->op].klass) {
     case VPPS_CLASS_SOURCE: return lower_source(l);
     case VPPS_CLASS_AFFINE: return lower_affine(l);
@@ -226,8 +227,8 @@ vpps_status vpps_lower_cell(const vpps_graph *g, const vpps_cell_data *cell, boo
     if (status != VPPS_OK) return status;
     vpps_compiled_cell *c = *out;
     if (cell->n_inputs > VPPS_CELL_MOST) { return give_up(out, VPPS_ARGUMENT, "more than 64 inputs"); }
-    uint32_t *of_node = malloc(((size_t)cell->n_nodes + 1) * sizeof *of_node);
-    uint32_t *args = malloc(((size_t)cell->n_args + 1) * sizeof *args);
+    uint32_t *of_node = calloc((size_t)cell->n_nodes + 1, sizeof *of_node);
+    uint32_t *args = calloc((size_t)cell->n_args + 2, sizeof *args);
     bool ok = of_node && args;
     for (uint32_t i = 0; ok && i < cell->n_inputs; i++) {
         const vpps_cell_input *in = &cell->inputs[i];
@@ -281,7 +282,7 @@ vpps_status vpps_lower_op(const vpps_graph *g, const vpps_signature *s, uint32_t
     bool ok = true;
     const uint32_t n_args = as_list && n ? 1 : n;
     if (n_args > VPPS_CELL_MOST) return give_up(out, VPPS_ARGUMENT, "more than 64 arguments; apply it in steps");
-    uint32_t args[VPPS_CELL_MOST];
+    uint32_t args[VPPS_CELL_MOST] = {0};
     for (uint32_t i = 0; ok && i < n_args; i++) {
         const vpps_cell_input in = {.rows = shapes[2 * i], .cols = shapes[2 * i + 1], .child = i, .pulled = true};
         ok = add_input(c, &in, as_list);

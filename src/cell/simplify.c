@@ -12,11 +12,12 @@ static bool static_scale(const vpps_cell_value *v) {
 
 /* The value that v, whose arguments are simple already, is equal to; VPPS_NONE: none that is there. v may change. */
 static uint32_t same_as(vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args) {
-    const vpps_cell_value *x = v->n_args ? &c->values[args[0].value] : NULL;
+    if (!v->n_args || !c->values) return VPPS_NONE;
+    const vpps_cell_value *x = &c->values[args[0].value];
     if (v->kind == VPPS_VALUE_SLICE && v->index == 0 && x->rows == v->rows && x->domain == v->domain)
         return args[0].value;
     if (v->kind == VPPS_VALUE_STACK && v->n_args == 1 && x->domain == v->domain) return args[0].value;
-    if (v->kind != VPPS_VALUE_RUN || !x || x->domain != v->domain) return VPPS_NONE;
+    if (v->kind != VPPS_VALUE_RUN || x->domain != v->domain) return VPPS_NONE;
     switch (v->opcode) {
     case VPPS_I_COPY: return args[0].value;
     case VPPS_I_NEG:

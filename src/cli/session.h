@@ -2,20 +2,7 @@
 #ifndef VPPS_CLI_SESSION_H
 #define VPPS_CLI_SESSION_H
 
-#include "cli/corpus.h"
-
-typedef struct session {
-    const settings *settings;
-    vpps_model *model;
-    vpps_handle *handle;
-    vpps_graph *graph;
-    void (*log)(void *context, const char *line); /* what the engine tells; set before opening, else stderr is told */
-    void *log_context;
-    void *net;
-    net_scores scores; /* of the batch on the graph: one after the other, in order of its examples' positions */
-    size_t logits_capacity, nll_capacity;
-    vpps_vectors_found vectors; /* which words' embeddings were pretrained; all zero without --vectors */
-} session;
+#include "cli/session_state.h"
 
 /* Declares the network of s (whose net's sizes are set), with the vocabularies of c, makes the handle and records the
  * cells. s must outlive the session. Free with session_close in any case. */

@@ -2,7 +2,7 @@
 #ifndef VPPS_CLI_VECTORS_H
 #define VPPS_CLI_VECTORS_H
 
-#include "cli/session.h"
+#include "cli/session_state.h"
 
 /* Does s begin with vectors of a file? Not where parameters come from a checkpoint. */
 bool vectors_wanted(const settings *s);

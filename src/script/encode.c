@@ -390,7 +390,7 @@ static void emit(vpps_batch *b, bool *ok, vpps_task task, const uint32_t *operan
     b->n_instructions++;
 }
 
-#define EMIT(task, ...) emit(b, ok, VPPS_TASK_##task, (const uint32_t[]){__VA_ARGS__})
+#define EMIT(task, ...) emit(b, ok, VPPS_TASK_##task, (const uint32_t[4]){__VA_ARGS__})
 
 static void barrier(vpps_batch *b, uint32_t number, uint32_t signals, bool *ok) {
     EMIT(SIGNAL, number);

@@ -112,7 +112,7 @@ static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_
     type->cell = cell;
     type->hash = hash_words(key, words);
     type->key_words = words;
-    type->key = malloc(words * sizeof *key);
+    type->key = calloc(words + 1u, sizeof *key);
     type->n_nodes = cell ? cell->n_nodes : 1;
     type->n_mapped = cell ? cell->n_mapped : 0;
     bool ok = type->key && note_params(type) && find_reads(type);
@@ -137,10 +137,10 @@ vpps_status vpps_type_of_cell(vpps_types *t, const vpps_graph *g, uint32_t cell,
         if (t->of_cell) memset(t->of_cell, 0xff, t->of_cell_capacity * sizeof *t->of_cell);
         t->serial = g->serial;
     }
-    *out = cell < t->of_cell_capacity ? t->of_cell[cell] : VPPS_NONE;
+    *out = t->of_cell && cell < t->of_cell_capacity ? t->of_cell[cell] : VPPS_NONE;
     if (*out != VPPS_NONE) return VPPS_OK;
     const size_t before = t->of_cell_capacity;
-    if (!VPPS_RESERVE(t->of_cell, t->of_cell_capacity, g->n_cells)) {
+    if (!VPPS_RESERVE(t->of_cell, t->of_cell_capacity, g->n_cells + 1) || !t->of_cell) {
         return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
     }
     for (size_t i = before; i < t->of_cell_capacity; i++) t->of_cell[i] = VPPS_NONE;

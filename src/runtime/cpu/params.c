@@ -23,7 +23,7 @@ static bool make_matrix(vpps_cpu *cpu, uint32_t param, uint32_t states) {
         n += (rows.end - rows.first + VPPS_BLOCK_ROWS - 1) / VPPS_BLOCK_ROWS;
     }
     m->first_block[cpu->n_vps] = m->n_blocks = n;
-    m->blocks = calloc(n, sizeof *m->blocks);
+    m->blocks = calloc(n + 1u, sizeof *m->blocks);
     if (!m->blocks) return false;
     size_t elems = 0;
     for (uint32_t v = 0, b = 0; v < cpu->n_vps; v++) {

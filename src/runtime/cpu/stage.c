@@ -14,6 +14,7 @@ typedef struct tile {
     uint32_t stage_index;
     uint32_t member;
     bool rows;               /* rows are shared out, else vertices */
+    const uint32_t *list;    /* starts of the vertices' lists; zeros where they have none */
     uint32_t first[2], n[2]; /* vertices, members */
     float *region[2];        /* slots of vertices, of members */
 } tile;
@@ -25,7 +26,7 @@ static float *slot_of(const tile *t, uint32_t v) {
 
 /* The vertex, counted in the tile, that member i of the tile belongs to. */
 static uint32_t vertex_of(const tile *t, uint32_t i) {
-    const uint32_t *starts = t->view->list + t->first[0];
+    const uint32_t *starts = t->list + t->first[0];
     const uint32_t at = t->first[1] + i;
     uint32_t low = 0, high = t->n[0];
     while (high - low > 1) {
@@ -157,11 +158,11 @@ static bool gather_operands(const tile *t, uint32_t v, uint32_t i, vpps_operands
     if (x->f_word != VPPS_NONE) memcpy(&o->f, &t->view->words[x->f_word][vertex], sizeof o->f);
     if (x->u_word != VPPS_NONE) o->u = t->view->words[x->u_word][vertex];
     uint32_t members = 0;
-    if (t->view->list) members = t->view->list[vertex + 1] - t->view->list[vertex];
-    if (x->position) o->u += x->e_list * members + (x->domain ? item - t->view->list[vertex] : 0);
+    if (t->view->list) members = t->list[vertex + 1] - t->list[vertex];
+    if (x->position) o->u += x->e_list * members + (x->domain ? item - t->list[vertex] : 0);
     if (x->e_word != VPPS_NONE) {
         o->e = t->view->words[x->e_word][vertex] + x->e_add + x->e_list * members + t->p->slots[v].first;
-        if (x->domain) o->e += (item - t->view->list[vertex]) * vpps_value_words(x);
+        if (x->domain) o->e += (item - t->list[vertex]) * vpps_value_words(x);
     }
     for (; *types; types++) {
         if (*types == 't') o->t[n_t++] = operand(t, &args[n++], x->domain, i);
@@ -176,7 +177,7 @@ static bool gather_operands(const tile *t, uint32_t v, uint32_t i, vpps_operands
         const float **list = t->vp->pointers;
         for (o->n_list = 0; n < x->n_args; n++) {
             const bool all = t->c->values[args[n].value].domain && !x->domain;
-            const uint32_t first = all ? t->view->list[vertex] - t->first[1] : i;
+            const uint32_t first = all ? t->list[vertex] - t->first[1] : i;
             for (uint32_t m = 0; m < (all ? members : 1); m++) {
                 if (all) {
                     list[o->n_list++] =
@@ -404,6 +405,7 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     vpps_cpu *cpu = vp->cpu;
     const vpps_block_view *view = &cpu->views[block_number];
     const vpps_compiled_cell *c = view->cell;
+    static const uint32_t none[2];
     tile t = {.vp = vp,
               .kernels = cpu->kernels,
               .c = c,
@@ -413,7 +415,8 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
               .pool = cpu->pool,
               .stage_index = stage,
               .member = vp->index % c->needs.group,
-              .rows = c->stages[stage].split == VPPS_SPLIT_ROWS};
+              .rows = c->stages[stage].split == VPPS_SPLIT_ROWS,
+              .list = view->list ? view->list : none};
     t.p = vpps_tiles_of(c, stage, t.member);
     uint32_t end = first + n;
     if (!t.rows) {

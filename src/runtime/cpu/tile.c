@@ -174,8 +174,8 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c) {
     if (c->device_program) return VPPS_OK;
     vpps_tile_cell *t = calloc(1, sizeof *t);
     const size_t n = (size_t)c->n_stages * c->needs.group;
-    uint32_t *last = malloc((c->n_values + 1u) * sizeof *last);
-    uint32_t *free_at = malloc(3 * (2 * (size_t)c->n_values + 2) * sizeof *free_at);
+    uint32_t *last = calloc(c->n_values + 1u, sizeof *last);
+    uint32_t *free_at = calloc(3 * (2 * (size_t)c->n_values + 2), sizeof *free_at);
     bool ok = t && last && free_at;
     if (ok) {
         t->programs = calloc(n + 1, sizeof *t->programs);
@@ -184,7 +184,7 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c) {
     for (uint32_t s = 0; ok && s < c->n_stages; s++) {
         for (uint32_t m = 0; ok && m < c->needs.group; m++) {
             vpps_tile_program *p = &t->programs[t->n++];
-            p->slots = malloc((c->n_values + 1u) * sizeof *p->slots);
+            p->slots = calloc(c->n_values + 1u, sizeof *p->slots);
             work w = {.c = c,
                       .stage = &c->stages[s],
                       .p = p,

@@ -1,0 +1,20 @@
+/* session_state.h - a network at work: what session.c opens, and its parts fill in. */
+#ifndef VPPS_CLI_SESSION_STATE_H
+#define VPPS_CLI_SESSION_STATE_H
+
+#include "cli/corpus.h"
+
+typedef struct session {
+    const settings *settings;
+    vpps_model *model;
+    vpps_handle *handle;
+    vpps_graph *graph;
+    void (*log)(void *context, const char *line); /* what the engine tells; set before opening, else stderr is told */
+    void *log_context;
+    void *net;
+    net_scores scores; /* of the batch on the graph: one after the other, in order of its examples' positions */
+    size_t logits_capacity, nll_capacity;
+    vpps_vectors_found vectors; /* which words' embeddings were pretrained; all zero without --vectors */
+} session;
+
+#endif
