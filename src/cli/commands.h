@@ -9,6 +9,7 @@ int command_train(settings *s);
 int command_eval(settings *s);
 int command_predict(settings *s);
 int command_script(settings *s);
+int command_cell(settings *s);
 int command_plan(settings *s);
 int command_kernel(settings *s);
 int command_tune(settings *s);

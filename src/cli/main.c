@@ -23,6 +23,7 @@ static const struct command {
     {"eval", COMMAND_EVAL, OPERAND_NETWORK, command_eval, "measure a checkpoint"},
     {"predict", COMMAND_PREDICT, OPERAND_NETWORK, command_predict, "label, tag or translate what comes on stdin"},
     {"script", COMMAND_SCRIPT, OPERAND_NETWORK, command_script, "print the device script of the first batch"},
+    {"cell", COMMAND_CELL, OPERAND_NETWORK, command_cell, "print a network's cells as they are compiled"},
     {"plan", COMMAND_PLAN, OPERAND_NETWORK, command_plan, "show how a network's matrices lie in a GPU's registers"},
     {"kernel", COMMAND_KERNEL, OPERAND_NETWORK, command_kernel,
      "print a network's GPU kernel, or what the compiler says of it"},

@@ -4,12 +4,13 @@
 
 #define TRAIN COMMAND_TRAIN
 #define PLANS (COMMAND_PLAN | COMMAND_KERNEL)
-#define DATA (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_SCRIPT | COMMAND_TUNE | PLANS)
-#define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_SCRIPT | COMMAND_TUNE)
+#define SHOWN (COMMAND_SCRIPT | COMMAND_CELL) /* of the first batch */
+#define DATA (COMMAND_TRAIN | COMMAND_EVAL | SHOWN | COMMAND_TUNE | PLANS)
+#define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | SHOWN | COMMAND_TUNE)
 #define RUNS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_TUNE)
 #define RESULTS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT)
-#define FROM_FILE (COMMAND_EVAL | COMMAND_PREDICT | COMMAND_SCRIPT | PLANS)
-#define SHAPED (COMMAND_TRAIN | COMMAND_SCRIPT | COMMAND_TUNE | PLANS)
+#define FROM_FILE (COMMAND_EVAL | COMMAND_PREDICT | SHOWN | PLANS)
+#define SHAPED (COMMAND_TRAIN | SHOWN | COMMAND_TUNE | PLANS)
 #define SAVED OPTION_SAVED
 #define FIXED (OPTION_SAVED | OPTION_FIXED)
 #define SOURCE (FIXED | OPTION_DATA)
@@ -116,7 +117,7 @@ static const cli_option table[] = {
             "Words of a translation at most; 0: 10 and twice the source's length"),
     ROW_FOR(PAIRS, OPTION_F32, "length-penalty", length_penalty, "X", 0, 10, 0, RESULTS, SAVED,
             "With --beam: exponent of the length that log-probabilities are divided by"),
-    FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | PLANS,
+    FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | COMMAND_CELL | PLANS,
          "The last line on stdout is one JSON object"),
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, "Print nothing but errors and what --json asks for"),
     FLAG("all", all, 'a', COMMAND_PLAN, "List every plan that fits, the most promising first, a line each"),

@@ -41,6 +41,9 @@ static const struct {
      "Read examples from stdin, one a line, and print what a checkpoint's network says of them: bracketed trees (a "
      "label may be -1) with labels, sentences with tags, perplexities of sentences, translations."},
     {COMMAND_SCRIPT, "", "Print the device script of the first training batch."},
+    {COMMAND_CELL, "",
+     "Print the cells of the first training batch as they are compiled for the device's virtual processors: stages and "
+     "their operations, what is kept, contributed and deferred, what it costs."},
     {COMMAND_PLAN, "",
      "Show which rows of which matrix would lie in the registers of a GPU: the most promising plan, or all that fit. "
      "Needs no GPU. Without --model and data the network has 1000 words and 5 classes, or says one of the words."},

@@ -309,6 +309,19 @@ vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE
     return vpps_print_script(p->nodes->script, p->nodes->script_words, g, file);
 }
 
+vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out) {
+    VPPS_TRY(vpps_graph_status(g));
+    if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "batch: no loss given");
+    if (!h->machine) {
+        return vpps_fail(VPPS_DEVICE, "device %s: runs nodes, not compiled cells; expected cpu", h->options.device);
+    }
+    vpps_request request = training_request(h, loss);
+    uint64_t host_ns;
+    VPPS_TRY(make_script(h, g, &request, &host_ns));
+    *out = h->programs[h->next].batch;
+    return VPPS_OK;
+}
+
 /* ---------------------------------------------------------------- settings and state */
 
 vpps_status vpps_set_learning_rate(vpps_handle *h, float lr) {

@@ -32,4 +32,8 @@ struct vpps_handle {
 /* Takes the outcome of the batch in flight, waiting for it. */
 void vpps_handle_settle(vpps_handle *h);
 
+/* The training batch of a graph, scheduled and not run: its cells are as the device executes them. Valid until the next
+ * call with the handle. Fails as vpps_fb does, and with DEVICE where the device runs scripts of nodes. */
+vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out);
+
 #endif

@@ -270,6 +270,8 @@ check "nor later" fails_with 1 "all generated test trees occur in training" "$vp
 for network in bilstm-tagger bilstm-char-tagger bilstm-classifier lstm-lm lstm-lm-fixed lattice-lstm lstm-nmt lattice-gru; do
     check "script $network" exits 0 "$vpps" script "$network" --examples 30 --batch 2 --hidden 8 --embed 8 --vps 1
     check "script $network prints one" test "$(wc -l <out)" -gt 20
+    check "cell $network" exits 0 "$vpps" cell "$network" --examples 30 --batch 2 --hidden 8 --embed 8 --vps 1 --json
+    check "cell $network: its cells" json out "all(c['stages'] and c['vertices'] for c in o['cells'])"
     check "plan $network" exits 0 "$vpps" plan "$network" --arch sm_90 --sms 132 --hidden 64 --json
     check "plan $network: its matrices" json out "len(o['plans'][0]['matrices']) >= 2"
     check "kernel $network" exits 0 "$vpps" kernel "$network" --arch sm_90 --sms 132 --hidden 64

@@ -1,0 +1,298 @@
+/* print.c - a compiled cell as tables: what it reads, its stages and their operations, what is kept and contributed, what
+ * it costs. */
+#include "cell/print.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+enum { TEXT_WIDTH = 56 /* formulas longer than this push their shape out of its column */ };
+
+typedef struct printer {
+    const vpps_model *model;
+    const vpps_compiled_cell *c;
+    FILE *file;
+    bool failed; /* no memory for a text */
+} printer;
+
+/* 1310720 as 1,310,720. */
+static const char *grouped(uint64_t n, char *text) {
+    char digits[24];
+    const int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
+    char *to = text;
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0) *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return text;
+}
+
+static void print_text(printer *p, char *text) {
+    p->failed |= !text;
+    if (text) fputs(text, p->file);
+    free(text);
+}
+
+static void print_name(printer *p, uint32_t v) { print_text(p, vpps_value_name(p->model, p->c, v)); }
+
+/* "1,024 a vertex and 256 a member", with the second part where there is a list. */
+static void print_amount(printer *p, uint64_t vertex, uint64_t member, const char *unit) {
+    char a[32], b[32];
+    if (vertex || !member) fprintf(p->file, "%s%s a vertex", grouped(vertex, a), unit);
+    if (vertex && member) fputs(" and ", p->file);
+    if (member) fprintf(p->file, "%s%s a member", grouped(member, b), unit);
+}
+
+static void print_flops(printer *p, const vpps_cell_flops *f) {
+    print_amount(p, f->products[0] + f->other[0], f->products[1] + f->other[1], " flops");
+}
+
+/* ---------------------------------------------------------------- what is read and given */
+
+static const char *gradient_words(uint64_t gradients, uint64_t recurrent, uint32_t i) {
+    const bool gradient = gradients >> i & 1, again = recurrent >> i & 1;
+    return gradient && again ? "gradient, recurrent" : gradient ? "gradient" : again ? "recurrent" : "";
+}
+
+/* Takes the text. */
+static void print_origin(printer *p, char *text, const char *words) {
+    p->failed |= !text;
+    fprintf(p->file, *words ? "%-28s %s\n" : "%s%s\n", text ? text : "", words);
+    free(text);
+}
+
+static void print_reads(printer *p) {
+    const vpps_compiled_cell *c = p->c;
+    if (c->n_inputs + c->n_lookups) fputs("  reads\n", p->file);
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "in%u", i);
+        char *from = vpps_input_text(c, i);
+        fprintf(p->file, "    %-6s %5u x %-5u ", name, c->inputs[i].rows, c->inputs[i].cols);
+        print_origin(p, from, gradient_words(c->needs.gradient_in, c->needs.recurrent_in, i));
+    }
+    for (uint32_t i = 0; i < c->n_lookups; i++) {
+        const vpps_parameter_data *table = &p->model->params[c->lookups[i].table];
+        fprintf(p->file, "    %-6s %5u x %-5u entry of %s%s\n", "lookup", table->rows, table->cols, table->name,
+                table->frozen ? ", frozen" : "");
+    }
+}
+
+static void print_outputs(printer *p) {
+    const vpps_compiled_cell *c = p->c;
+    if (c->n_outputs) fputs("  gives\n", p->file);
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "out%u", k);
+        if (c->outputs[k].value == VPPS_NONE) {
+            fprintf(p->file, "    %-6s nobody reads it\n", name);
+            continue;
+        }
+        const vpps_cell_value *x = &c->values[c->outputs[k].value];
+        fprintf(p->file, "    %-6s %5u x %-5u ", name, x->rows, x->cols);
+        print_origin(p, vpps_value_name(p->model, c, c->outputs[k].value),
+                     gradient_words(c->needs.gradient_out, c->needs.recurrent_out, k));
+    }
+}
+
+/* ---------------------------------------------------------------- stages */
+
+static void print_stack(printer *p, uint32_t v) {
+    const vpps_compiled_cell *c = p->c;
+    const vpps_cell_value *x = &c->values[v];
+    const vpps_cell_stack s = vpps_stack_of(c, v);
+    if (s.first != v) return;
+    fprintf(p->file, "    %s%u x %u%s times [",
+            s.n > 1 ? "stacked: " : "product: ", x->kind == VPPS_VALUE_PRODUCT_T ? s.cols : s.rows,
+            x->kind == VPPS_VALUE_PRODUCT_T ? s.rows : s.cols, x->kind == VPPS_VALUE_PRODUCT_T ? " transposed" : "");
+    const char *between = "";
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = &c->args[x->first_arg + k];
+        if (a->matrix == VPPS_NO_PARAM) continue;
+        fputs(between, p->file);
+        print_name(p, a->value);
+        between = "; ";
+    }
+    fputs("] gives", p->file);
+    for (uint32_t u = v; u < c->n_values; u++) {
+        if (c->values[u].kind != x->kind || vpps_stack_of(c, u).first != v) continue;
+        fputc(' ', p->file);
+        print_name(p, u);
+    }
+    fputc('\n', p->file);
+}
+
+static void print_value(printer *p, uint32_t v, int name_width, int text_width) {
+    const vpps_compiled_cell *c = p->c;
+    const vpps_cell_value *x = &c->values[v];
+    char name[16], shape[32];
+    snprintf(name, sizeof name, "t%u", v);
+    snprintf(shape, sizeof shape, "%u x %u", x->rows, x->cols);
+    char *text = vpps_value_text(p->model, c, v);
+    p->failed |= !text;
+    fprintf(p->file, "    %-*s = %-*s  %s%s", name_width, name, text_width, text ? text : "", shape,
+            x->domain ? " a member" : "");
+    free(text);
+    if (x->kept) fputs(", kept", p->file);
+    if (x->again) fputs(", made again", p->file);
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (c->outputs[k].value == v) fprintf(p->file, ", out%u", k);
+    for (uint32_t i = 0; i < c->n_contributions; i++) {
+        const vpps_cell_contribution *to = &c->contributions[i];
+        if (to->value == v) fprintf(p->file, ", to %s%u", to->lookup ? "lookup " : "in", to->index);
+    }
+    fputc('\n', p->file);
+}
+
+/* Widths of a stage's first two columns. */
+static void measure(printer *p, const vpps_cell_stage *s, int *name_width, int *text_width) {
+    *name_width = *text_width = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint32_t v = p->c->order[s->first + i];
+        char *text = vpps_value_text(p->model, p->c, v);
+        const int width = text ? (int)strlen(text) : 0;
+        free(text);
+        const int digits = snprintf(NULL, 0, "t%u", v);
+        if (digits > *name_width) *name_width = digits;
+        if (width > *text_width && width <= TEXT_WIDTH) *text_width = width;
+    }
+}
+
+static void print_stage(printer *p, uint32_t number) {
+    const vpps_compiled_cell *c = p->c;
+    const vpps_cell_stage *s = &c->stages[number];
+    vpps_cell_flops flops = {{0}, {0}};
+    for (uint32_t i = 0; i < s->n; i++) vpps_add_value_flops(p->model, c, c->order[s->first + i], &flops);
+    fprintf(p->file, "  stage %u: %s %s, by %s, ", number, s->backward ? "backward" : "forward",
+            vpps_part_name(s->part), vpps_split_name(s->split));
+    print_flops(p, &flops);
+    fputc('\n', p->file);
+    int name_width, text_width;
+    measure(p, s, &name_width, &text_width);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint32_t v = c->order[s->first + i];
+        if (c->values[v].kind == VPPS_VALUE_PRODUCT || c->values[v].kind == VPPS_VALUE_PRODUCT_T) print_stack(p, v);
+    }
+    for (uint32_t i = 0; i < s->n; i++) print_value(p, c->order[s->first + i], name_width, text_width);
+}
+
+/* ---------------------------------------------------------------- what lies in memory */
+
+/* The values of one place of the record, in the order of their making. */
+static void print_place(printer *p, uint32_t domain, uint32_t offset) {
+    const vpps_compiled_cell *c = p->c;
+    const char *between = "";
+    for (uint32_t i = 0; i < c->n_stages; i++) {
+        for (uint32_t j = 0; j < c->stages[i].n; j++) {
+            const uint32_t v = c->order[c->stages[i].first + j];
+            const vpps_cell_value *x = &c->values[v];
+            if (!x->kept || x->domain != domain || x->offset != offset) continue;
+            if (!*between)
+                fprintf(p->file, "    %6u %6u words%s  ", offset, vpps_place_words(c, x), domain ? " a member" : "");
+            fputs(between, p->file);
+            print_name(p, v);
+            between = ", then ";
+        }
+    }
+    fputc('\n', p->file);
+}
+
+static bool begins_place(const vpps_compiled_cell *c, uint32_t v) {
+    const vpps_cell_value *x = &c->values[v];
+    for (uint32_t u = 0; u < v; u++)
+        if (c->values[u].kept && c->values[u].domain == x->domain && c->values[u].offset == x->offset) return false;
+    return x->kept;
+}
+
+static void print_kept(printer *p) {
+    const vpps_compiled_cell *c = p->c;
+    fputs("  kept: ", p->file);
+    print_amount(p, c->kept_words[0], c->kept_words[1], " words");
+    fputs(", ", p->file);
+    print_amount(p, 4 * (uint64_t)c->kept_words[0], 4 * (uint64_t)c->kept_words[1], " bytes");
+    fputc('\n', p->file);
+    for (uint32_t domain = 0; domain < 2; domain++) {
+        for (uint32_t at = 0; at < c->kept_words[domain]; at++) {
+            for (uint32_t v = 0; v < c->n_values; v++)
+                if (c->values[v].domain == domain && c->values[v].offset == at && begins_place(c, v))
+                    print_place(p, domain, at);
+        }
+    }
+}
+
+static void print_contributions(printer *p) {
+    const vpps_compiled_cell *c = p->c;
+    if (c->n_contributions) fputs("  contributes\n", p->file);
+    for (uint32_t i = 0; i < c->n_contributions; i++) {
+        const vpps_cell_contribution *to = &c->contributions[i];
+        const vpps_cell_value *x = &c->values[to->value];
+        fputs("    ", p->file);
+        print_name(p, to->value);
+        fputs(" to ", p->file);
+        if (to->lookup) {
+            fprintf(p->file, "the entry of %s", p->model->params[c->lookups[to->index].table].name);
+        } else {
+            fprintf(p->file, "in%u", to->index);
+        }
+        fprintf(p->file, ", %u words%s%s\n", vpps_value_words(x), x->domain ? " a member" : "",
+                to->partial ? ", a share from every VP" : "");
+    }
+}
+
+static void print_outers(printer *p) {
+    const vpps_compiled_cell *c = p->c;
+    if (c->n_outers) fputs("  gradients of parameters, when all vertices are done\n", p->file);
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        char *text = vpps_outer_text(p->model, c, &c->outers[i]);
+        const vpps_parameter_data *param = &p->model->params[c->outers[i].param];
+        p->failed |= !text;
+        fprintf(p->file, "    %-32s %u x %u\n", text ? text : "", param->rows, param->cols);
+        free(text);
+    }
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+static void print_part(printer *p, const char *label, bool (*of)(const vpps_compiled_cell *c, uint32_t v)) {
+    const vpps_compiled_cell *c = p->c;
+    uint32_t n = 0;
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        if (c->values[v].stage == VPPS_NONE || !of(c, v)) continue;
+        if (!n++) fprintf(p->file, "  %s:", label);
+        fputc(' ', p->file);
+        print_name(p, v);
+    }
+    if (n) fputc('\n', p->file);
+}
+
+static uint32_t part_of(const vpps_compiled_cell *c, uint32_t v) { return c->values[v].part % VPPS_PART_BACK_EAGER; }
+static bool is_eager(const vpps_compiled_cell *c, uint32_t v) { return part_of(c, v) == VPPS_PART_EAGER; }
+static bool is_lazy(const vpps_compiled_cell *c, uint32_t v) { return part_of(c, v) == VPPS_PART_LAZY; }
+static bool is_again(const vpps_compiled_cell *c, uint32_t v) { return c->values[v].again; }
+
+static void print_cost(printer *p) {
+    const vpps_cell_cost cost = vpps_cost_of_cell(p->model, p->c);
+    fputs("  forward ", p->file);
+    print_flops(p, &cost.forward);
+    fputs(", backward ", p->file);
+    print_flops(p, &cost.backward);
+    fputs(", parameters ", p->file);
+    print_flops(p, &cost.parameters);
+    fputc('\n', p->file);
+}
+
+vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c, FILE *file) {
+    printer p = {model, c, file, false};
+    print_cost(&p);
+    print_reads(&p);
+    print_outputs(&p);
+    for (uint32_t i = 0; i < c->n_stages; i++) print_stage(&p, i);
+    print_part(&p, "eager", is_eager);
+    print_part(&p, "lazy", is_lazy);
+    print_part(&p, "made again in backward", is_again);
+    print_kept(&p);
+    print_contributions(&p);
+    print_outers(&p);
+    if (p.failed) return vpps_fail(VPPS_MEMORY, "cell %s: out of memory for its text", c->name);
+    return ferror(file) ? vpps_fail(VPPS_IO, "cell %s: cannot be written: %s", c->name, strerror(errno)) : VPPS_OK;
+}

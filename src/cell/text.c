@@ -1,0 +1,310 @@
+/* text.c - values and operations as text. See print.h. */
+#include "cell/print.h"
+
+#include <ctype.h>
+
+/* How instructions read that are no call of a function: $0 to $9 are the operands, $f and $u the numbers. */
+static const char *const formulas[VPPS_I_COUNT] = {
+    [VPPS_I_FILL] = "$f",
+    [VPPS_I_COPY] = "$0",
+    [VPPS_I_NEG] = "-$0",
+    [VPPS_I_ADD] = "$0 + $1",
+    [VPPS_I_SUB] = "$0 - $1",
+    [VPPS_I_MUL] = "$0 * $1",
+    [VPPS_I_DIV] = "$0 / $1",
+    [VPPS_I_SCALE] = "$f * $0",
+    [VPPS_I_SCALE_BY] = "$1 * $0",
+    [VPPS_I_MATMUL] = "$0 $1",
+    [VPPS_I_MATMUL_NT] = "$0 $1^T",
+    [VPPS_I_MATMUL_TN] = "$0^T $1",
+    [VPPS_I_SIGMOID_B] = "$0 * $1 * (1 - $1)",
+    [VPPS_I_TANH_B] = "$0 * (1 - $1^2)",
+    [VPPS_I_RELU_B] = "$1 > 0 ? $0 : 0",
+    [VPPS_I_ELU_B] = "$1 > 0 ? $0 : $0 * ($1 + $f)",
+    [VPPS_I_GELU_B] = "$0 * gelu'($1)",
+    [VPPS_I_SQUARE_B] = "2 * $0 * $1",
+    [VPPS_I_SQRT_B] = "$0 / (2 * $1)",
+    [VPPS_I_ABS_B] = "$0 * sign($1)",
+    [VPPS_I_DIV_B] = "-$0 * $1 / $2",
+    [VPPS_I_MAX_B0] = "$1 >= $2 ? $0 : 0",
+    [VPPS_I_MAX_B1] = "$1 >= $2 ? 0 : $0",
+    [VPPS_I_MIN_B0] = "$1 <= $2 ? $0 : 0",
+    [VPPS_I_MIN_B1] = "$1 <= $2 ? 0 : $0",
+    [VPPS_I_INDEX_B] = "$1 == $u ? $0 : 0",
+    [VPPS_I_SQUARED_DISTANCE_B] = "2 * $2 * ($0 - $1)",
+    [VPPS_I_BINARY_LOG_LOSS_BP] = "$2 * ($0 - $1) / ($0 * (1 - $0))",
+    [VPPS_I_BINARY_LOG_LOSS_BT] = "$1 * (log(1 - $0) - log($0))",
+    [VPPS_I_SOFTMAX_B] = "$1 * ($0 - dot($0, $1))",
+    [VPPS_I_LOG_SOFTMAX_B] = "$0 - exp($1) * sum_elements($0)",
+    [VPPS_I_PICK_NLL_B] = "$2 * (softmax($0) - onehot($u))",
+};
+
+typedef struct writer {
+    const vpps_model *model;
+    const vpps_compiled_cell *c;
+    FILE *out;
+} writer;
+
+static const char *param_name(const writer *w, vpps_param p) { return w->model->params[p].name; }
+
+/* ---------------------------------------------------------------- operands */
+
+static void write_word(const writer *w, uint32_t word) {
+    switch (w->c->words[word].kind) {
+    case VPPS_WORD_INDEX: fprintf(w->out, "index%u", w->c->words[word].value); break;
+    case VPPS_WORD_IMM: fputs("number", w->out); break;
+    default: fputs("element", w->out); break;
+    }
+}
+
+static void write_lookup(const writer *w, const vpps_cell_lookup *l) {
+    fprintf(w->out, "%s[", param_name(w, l->table));
+    if (l->kind == VPPS_WORD_INDEX) fprintf(w->out, "index%u]", l->value);
+    if (l->kind == VPPS_WORD_IMM) fputs("number]", w->out);
+    if (l->kind == VPPS_WORD_DROPOUT) fprintf(w->out, "%u]", l->value);
+}
+
+static void write_name(const writer *w, uint32_t v) {
+    const vpps_cell_value *x = &w->c->values[v];
+    switch (x->kind) {
+    case VPPS_VALUE_INPUT: fprintf(w->out, "in%u", x->index); break;
+    case VPPS_VALUE_LOOKUP: write_lookup(w, &w->c->lookups[x->index]); break;
+    case VPPS_VALUE_PARAMETER: fputs(param_name(w, x->param), w->out); break;
+    default: fprintf(w->out, "t%u", v); break;
+    }
+}
+
+/* All members of a list, where a vertex reads them all: "t3...". */
+static void write_arg(const writer *w, const vpps_cell_value *reader, const vpps_cell_arg *a, bool scalar) {
+    const vpps_cell_value *x = &w->c->values[a->value];
+    write_name(w, a->value);
+    if (scalar && vpps_value_words(x) > 1) fprintf(w->out, "[%u]", a->element);
+    if (x->domain && !reader->domain) fputs("...", w->out);
+}
+
+static const vpps_cell_arg *arg_of(const writer *w, const vpps_cell_value *x, uint32_t k) {
+    return &w->c->args[x->first_arg + k];
+}
+
+static void write_args(const writer *w, const vpps_cell_value *x, const char *between) {
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        if (k) fputs(between, w->out);
+        write_arg(w, x, arg_of(w, x, k), false);
+    }
+}
+
+/* Is operand k of an instruction a scalar? */
+static bool is_scalar(const vpps_cell_value *x, uint32_t k) {
+    uint32_t at = 0;
+    for (const char *type = vpps_instructions[x->opcode].operands; *type && *type != '*'; type++)
+        if (strchr("tsv", *type) && at++ == k) return *type == 's';
+    return false;
+}
+
+static void write_f(const writer *w, const vpps_cell_value *x) {
+    if (x->f_word != VPPS_NONE) {
+        write_word(w, x->f_word);
+    } else {
+        fprintf(w->out, "%g", (double)x->f);
+    }
+}
+
+/* "2 members + 1": what a list and the operands beside it come to. */
+static void write_count(const writer *w, const vpps_cell_value *x, const char *members) {
+    if (x->e_list > 1) fprintf(w->out, "%u ", x->e_list);
+    if (x->e_list) fputs(members, w->out);
+    if (x->e_list && x->u) fputs(" + ", w->out);
+    if (x->u || !x->e_list) fprintf(w->out, "%u", x->u);
+}
+
+static void write_u(const writer *w, const vpps_cell_value *x) {
+    if (x->position) {
+        const bool first = !x->u && !x->e_list;
+        if (!first || !x->domain) write_count(w, x, "members");
+        if (x->domain) fputs(first ? "member" : " + member", w->out);
+    } else if (x->u_word != VPPS_NONE) {
+        write_word(w, x->u_word);
+    } else {
+        fprintf(w->out, "%u", x->u);
+    }
+}
+
+/* ---------------------------------------------------------------- operations */
+
+static void write_formula(const writer *w, const vpps_cell_value *x, const char *formula) {
+    for (const char *at = formula; *at; at++) {
+        if (*at != '$') {
+            fputc(*at, w->out);
+            continue;
+        }
+        at++;
+        if (*at == 'f') write_f(w, x);
+        if (*at == 'u') write_u(w, x);
+        if (isdigit((unsigned char)*at)) {
+            const uint32_t k = (uint32_t)(*at - '0');
+            if (k < x->n_args) write_arg(w, x, arg_of(w, x, k), is_scalar(x, k));
+        }
+    }
+}
+
+/* An instruction by its name: dropout(t3, 0.25). */
+static void write_call(const writer *w, const vpps_cell_value *x) {
+    uint32_t k = 0;
+    const char *between = "";
+    for (const char *name = vpps_instructions[x->opcode].name; *name; name++)
+        fputc(tolower((unsigned char)*name), w->out);
+    fputc('(', w->out);
+    for (const char *type = vpps_instructions[x->opcode].operands; *type; type++) {
+        if (*type == 'i' || *type == 'e') continue;
+        const uint32_t end = strchr("tsv", *type) ? k + 1 : *type == '*' ? x->n_args : k;
+        if (*type == 'f' || *type == 'u') {
+            fputs(between, w->out);
+            if (*type == 'f') write_f(w, x);
+            if (*type == 'u') write_u(w, x);
+        }
+        for (; k < end; k++, between = ", ") {
+            fputs(between, w->out);
+            write_arg(w, x, arg_of(w, x, k), *type == 's');
+        }
+        between = ", ";
+    }
+    fputc(')', w->out);
+}
+
+static void write_sum(const writer *w, const vpps_cell_value *x) {
+    bool list = x->average;
+    for (uint32_t k = 0; k < x->n_args; k++) list |= w->c->values[arg_of(w, x, k)->value].domain > x->domain;
+    if (x->f != 1 && !x->average) fprintf(w->out, "%g * (", (double)x->f);
+    if (list) fputs(x->average ? "average(" : "sum(", w->out);
+    write_args(w, x, list ? ", " : " + ");
+    if (list) fputc(')', w->out);
+    if (x->f != 1 && !x->average) fputc(')', w->out);
+}
+
+static void write_run(const writer *w, const vpps_cell_value *x) {
+    if (x->opcode == VPPS_I_SUM) {
+        write_sum(w, x);
+    } else if (x->opcode == VPPS_I_SCALE && x->average) {
+        write_args(w, x, "");
+        fputs(" / (", w->out);
+        write_count(w, x, "members");
+        fputc(')', w->out);
+    } else if (formulas[x->opcode]) {
+        write_formula(w, x, formulas[x->opcode]);
+    } else {
+        write_call(w, x);
+    }
+}
+
+static void write_product(const writer *w, const vpps_cell_value *x) {
+    const char *between = "";
+    if (x->param != VPPS_NO_PARAM) {
+        fputs(param_name(w, x->param), w->out);
+        between = " + ";
+    }
+    for (uint32_t k = 0; k < x->n_args; k++, between = " + ") {
+        const vpps_cell_arg *a = arg_of(w, x, k);
+        fputs(between, w->out);
+        if (a->matrix != VPPS_NO_PARAM)
+            fprintf(w->out, "%s%s ", param_name(w, a->matrix), x->kind == VPPS_VALUE_PRODUCT_T ? "^T" : "");
+        write_arg(w, x, a, false);
+    }
+}
+
+static void write_value(const writer *w, uint32_t v) {
+    const vpps_cell_value *x = &w->c->values[v];
+    switch (x->kind) {
+    case VPPS_VALUE_DATA: fputs("data", w->out); break;
+    case VPPS_VALUE_GRADIENT: fprintf(w->out, "gradient of out%u", x->index); break;
+    case VPPS_VALUE_RUN: write_run(w, x); break;
+    case VPPS_VALUE_PRODUCT:
+    case VPPS_VALUE_PRODUCT_T: write_product(w, x); break;
+    case VPPS_VALUE_SLICE:
+        write_args(w, x, "");
+        fprintf(w->out, "[%u:%u]", x->index, x->index + x->rows);
+        break;
+    case VPPS_VALUE_PLACE:
+        fputs("0, but ", w->out);
+        write_args(w, x, "");
+        fprintf(w->out, " from row %u on", x->index);
+        break;
+    case VPPS_VALUE_STACK:
+        fputc('[', w->out);
+        write_args(w, x, "; ");
+        fputc(']', w->out);
+        break;
+    case VPPS_VALUE_POSITIONS:
+        fputs("positions of ", w->out);
+        write_args(w, x, "");
+        break;
+    default: write_name(w, v); break;
+    }
+}
+
+/* ---------------------------------------------------------------- */
+
+/* Ends the text of a memory stream; NULL where there was no memory. */
+static char *text_of(FILE *out, char **text) {
+    const bool bad = ferror(out) != 0;
+    if (fclose(out) == 0 && !bad) return *text;
+    free(*text);
+    return NULL;
+}
+
+static writer open_writer(const vpps_model *model, const vpps_compiled_cell *c, char **text, size_t *bytes) {
+    *text = NULL;
+    return (writer){model, c, open_memstream(text, bytes)};
+}
+
+char *vpps_value_name(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v) {
+    char *text;
+    size_t bytes;
+    const writer w = open_writer(model, c, &text, &bytes);
+    if (!w.out) return NULL;
+    write_name(&w, v);
+    return text_of(w.out, &text);
+}
+
+char *vpps_value_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v) {
+    char *text;
+    size_t bytes;
+    const writer w = open_writer(model, c, &text, &bytes);
+    if (!w.out) return NULL;
+    write_value(&w, v);
+    return text_of(w.out, &text);
+}
+
+char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input) {
+    const vpps_cell_input *in = &c->inputs[input];
+    char text[64];
+    if (in->pulled) {
+        snprintf(text, sizeof text, "pulled %u%s", in->child, c->input_is_list[input] ? ", a list" : "");
+    } else if (c->input_is_list[input]) {
+        snprintf(text, sizeof text, "all children, output %u", in->output);
+    } else {
+        snprintf(text, sizeof text, "child %u, output %u", in->child, in->output);
+    }
+    return strdup(text);
+}
+
+char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, const vpps_cell_outer *o) {
+    char *text;
+    size_t bytes;
+    const writer w = open_writer(model, c, &text, &bytes);
+    if (!w.out) return NULL;
+    fprintf(w.out, "%s += ", param_name(&w, o->param));
+    write_name(&w, o->dy);
+    if (o->x != VPPS_NONE) {
+        fputc(' ', w.out);
+        write_name(&w, o->x);
+        fputs("^T", w.out);
+    }
+    return text_of(w.out, &text);
+}
+
+const char *vpps_part_name(uint32_t part) {
+    static const char *const names[] = {"eager", "main", "lazy"};
+    return names[part % VPPS_PART_BACK_EAGER];
+}
+
+const char *vpps_split_name(uint32_t split) { return split == VPPS_SPLIT_ROWS ? "rows" : "vertices"; }

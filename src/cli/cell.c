@@ -1,0 +1,233 @@
+/* cell.c - `vpps cell`: the cells of the first training batch as they are compiled for the device's VPs. */
+#include "base/base.h"
+#include "cell/print.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/first_batch.h"
+#include "cli/json.h"
+#include "runtime/handle.h"
+#include "script/task.h"
+
+#include <errno.h>
+
+/* ---------------------------------------------------------------- as JSON */
+
+/* Takes a text that may be NULL: out of memory. */
+static json_t *text_json(char *text) {
+    json_t *o = text ? json_string(text) : NULL;
+    free(text);
+    return o;
+}
+
+static json_t *flops_json(const vpps_cell_flops *f) {
+    return json_pack("{s{sIsI}s{sIsI}}", "vertex", "products", (json_int_t)f->products[0], "other",
+                     (json_int_t)f->other[0], "member", "products", (json_int_t)f->products[1], "other",
+                     (json_int_t)f->other[1]);
+}
+
+/* What a model and a cell are to the functions below. */
+typedef struct subject {
+    const vpps_model *model;
+    const vpps_compiled_cell *c;
+} subject;
+
+static json_t *name_json(const subject *s, uint32_t v) { return text_json(vpps_value_name(s->model, s->c, v)); }
+
+static json_t *inputs_json(const subject *s) {
+    const vpps_compiled_cell *c = s->c;
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        const vpps_cell_input *in = &c->inputs[i];
+        char name[16];
+        snprintf(name, sizeof name, "in%u", i);
+        json_array_append_new(
+            list, json_pack("{ss so sI sI sb sb sb}", "name", name, "from", text_json(vpps_input_text(c, i)), "rows",
+                            (json_int_t)in->rows, "cols", (json_int_t)in->cols, "list", c->input_is_list[i], "gradient",
+                            (int)(c->needs.gradient_in >> i & 1), "recurrent", (int)(c->needs.recurrent_in >> i & 1)));
+    }
+    return list;
+}
+
+static json_t *lookups_json(const subject *s) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < s->c->n_lookups; i++) {
+        const vpps_parameter_data *table = &s->model->params[s->c->lookups[i].table];
+        json_array_append_new(list, json_pack("{ss sI sI sb}", "table", table->name, "rows", (json_int_t)table->rows,
+                                              "cols", (json_int_t)table->cols, "frozen", table->frozen));
+    }
+    return list;
+}
+
+static json_t *outputs_json(const subject *s) {
+    const vpps_compiled_cell *c = s->c;
+    json_t *list = json_array();
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        const uint32_t v = c->outputs[k].value;
+        const vpps_cell_value *x = v == VPPS_NONE ? NULL : &c->values[v];
+        json_array_append_new(list, json_pack("{so sI sI sb sb}", "value", x ? name_json(s, v) : json_null(), "rows",
+                                              (json_int_t)(x ? x->rows : 0), "cols", (json_int_t)(x ? x->cols : 0),
+                                              "gradient", (int)(c->needs.gradient_out >> k & 1), "recurrent",
+                                              (int)(c->needs.recurrent_out >> k & 1)));
+    }
+    return list;
+}
+
+static json_t *operation_json(const subject *s, uint32_t v) {
+    const vpps_cell_value *x = &s->c->values[v];
+    vpps_cell_flops flops = {{0}, {0}};
+    vpps_add_value_flops(s->model, s->c, v, &flops);
+    return json_pack("{so so sI sI sb sb sb so}", "value", name_json(s, v), "is",
+                     text_json(vpps_value_text(s->model, s->c, v)), "rows", (json_int_t)x->rows, "cols",
+                     (json_int_t)x->cols, "member", x->domain, "kept", x->kept, "again", x->again, "flops",
+                     flops_json(&flops));
+}
+
+/* The stack that begins with product v, or NULL. */
+static json_t *stack_json(const subject *s, uint32_t v) {
+    const vpps_compiled_cell *c = s->c;
+    const vpps_cell_value *x = &c->values[v];
+    if (x->kind != VPPS_VALUE_PRODUCT && x->kind != VPPS_VALUE_PRODUCT_T) return NULL;
+    const vpps_cell_stack stack = vpps_stack_of(c, v);
+    if (stack.first != v) return NULL;
+    json_t *values = json_array(), *operands = json_array();
+    for (uint32_t u = v; u < c->n_values; u++)
+        if (c->values[u].kind == x->kind && vpps_stack_of(c, u).first == v)
+            json_array_append_new(values, name_json(s, u));
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = &c->args[x->first_arg + k];
+        if (a->matrix != VPPS_NO_PARAM) json_array_append_new(operands, name_json(s, a->value));
+    }
+    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
+    return json_pack("{sI sI sb so so}", "rows", (json_int_t)(transposed ? stack.cols : stack.rows), "cols",
+                     (json_int_t)(transposed ? stack.rows : stack.cols), "transposed", transposed, "operands", operands,
+                     "values", values);
+}
+
+static json_t *stages_json(const subject *s) {
+    const vpps_compiled_cell *c = s->c;
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < c->n_stages; i++) {
+        const vpps_cell_stage *stage = &c->stages[i];
+        vpps_cell_flops flops = {{0}, {0}};
+        json_t *operations = json_array(), *products = json_array();
+        for (uint32_t k = 0; k < stage->n; k++) {
+            const uint32_t v = c->order[stage->first + k];
+            vpps_add_value_flops(s->model, c, v, &flops);
+            json_array_append_new(operations, operation_json(s, v));
+            json_t *stack = stack_json(s, v);
+            if (stack) json_array_append_new(products, stack);
+        }
+        json_array_append_new(list,
+                              json_pack("{ss ss ss so so so}", "direction", stage->backward ? "backward" : "forward",
+                                        "part", vpps_part_name(stage->part), "split", vpps_split_name(stage->split),
+                                        "flops", flops_json(&flops), "products", products, "operations", operations));
+    }
+    return list;
+}
+
+static json_t *kept_json(const subject *s) {
+    const vpps_compiled_cell *c = s->c;
+    json_t *values = json_array();
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        if (!x->kept) continue;
+        json_array_append_new(values, json_pack("{so sI sI sb}", "value", name_json(s, v), "at", (json_int_t)x->offset,
+                                                "words", (json_int_t)vpps_place_words(c, x), "member", x->domain));
+    }
+    return json_pack("{sI sI sI sI so}", "words", (json_int_t)c->kept_words[0], "bytes",
+                     4 * (json_int_t)c->kept_words[0], "member_words", (json_int_t)c->kept_words[1], "member_bytes",
+                     4 * (json_int_t)c->kept_words[1], "values", values);
+}
+
+static json_t *contributions_json(const subject *s) {
+    const vpps_compiled_cell *c = s->c;
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < c->n_contributions; i++) {
+        const vpps_cell_contribution *to = &c->contributions[i];
+        char name[32];
+        snprintf(name, sizeof name, "%s%u", to->lookup ? "lookup" : "in", to->index);
+        json_array_append_new(list, json_pack("{so ss sI sb sb}", "value", name_json(s, to->value), "to", name, "words",
+                                              (json_int_t)vpps_value_words(&c->values[to->value]), "member",
+                                              c->values[to->value].domain, "shares", to->partial));
+    }
+    return list;
+}
+
+static json_t *gradients_json(const subject *s) {
+    const vpps_compiled_cell *c = s->c;
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_parameter_data *p = &s->model->params[c->outers[i].param];
+        vpps_cell_flops flops = {{0}, {0}};
+        vpps_add_outer_flops(s->model, c, &c->outers[i], &flops);
+        json_array_append_new(list,
+                              json_pack("{ss so sI sI so}", "parameter", p->name, "is",
+                                        text_json(vpps_outer_text(s->model, c, &c->outers[i])), "rows",
+                                        (json_int_t)p->rows, "cols", (json_int_t)p->cols, "flops", flops_json(&flops)));
+    }
+    return list;
+}
+
+static json_t *cell_json(const subject *s, uint64_t vertices, uint64_t members) {
+    const vpps_cell_cost cost = vpps_cost_of_cell(s->model, s->c);
+    return json_pack("{ss sI sI s{so so so} so so so so so so so}", "name", s->c->name, "vertices",
+                     (json_int_t)vertices, "members", (json_int_t)members, "flops", "forward",
+                     flops_json(&cost.forward), "backward", flops_json(&cost.backward), "parameters",
+                     flops_json(&cost.parameters), "inputs", inputs_json(s), "lookups", lookups_json(s), "outputs",
+                     outputs_json(s), "stages", stages_json(s), "kept", kept_json(s), "contributions",
+                     contributions_json(s), "gradients", gradients_json(s));
+}
+
+/* ---------------------------------------------------------------- the batch */
+
+static vpps_status show(const session *x, const vpps_batch *b) {
+    const settings *s = x->settings;
+    const vpps_task_header *h = vpps_task_header_of(b->script);
+    json_t *cells = s->json ? json_array() : NULL;
+    if (!s->json)
+        printf("%s: %u cells for training, %u VPs in %u groups\n", s->network->name, b->n_cells, h->n_vps, h->n_groups);
+    vpps_status status = VPPS_OK;
+    for (uint32_t i = 0; i < b->n_cells && status == VPPS_OK; i++) {
+        const subject cell = {x->model, b->cells[i]};
+        uint64_t vertices = 0, members = 0;
+        for (uint32_t k = 0; k < h->n_blocks; k++) {
+            const vpps_block *block = vpps_block_at(b->script, k);
+            if (block->cell != i) continue;
+            vertices += block->n;
+            members += block->members;
+        }
+        if (s->json) {
+            json_array_append_new(cells, cell_json(&cell, vertices, members));
+            continue;
+        }
+        printf("\n%s: %llu vertices of the batch", cell.c->name, (unsigned long long)vertices);
+        if (members) printf(" with %llu members", (unsigned long long)members);
+        putchar('\n');
+        status = vpps_print_cell(cell.model, cell.c, stdout);
+    }
+    if (status == VPPS_OK && s->json)
+        return report_json_line(json_pack("{ss sI sI so}", "model", s->network->name, "vps", (json_int_t)h->n_vps,
+                                          "groups", (json_int_t)h->n_groups, "cells", cells),
+                                stdout);
+    json_decref(cells);
+    VPPS_TRY(status);
+    return fflush(stdout) == 0 ? VPPS_OK : vpps_fail(VPPS_IO, "stdout cannot be written: %s", strerror(errno));
+}
+
+static vpps_status cell(settings *s, session *x, corpus *c) {
+    const vpps_batch *b;
+    vpps_node loss;
+    VPPS_TRY(open_first_batch(x, s, c, &loss));
+    VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, &b));
+    return show(x, b);
+}
+
+int command_cell(settings *s) {
+    session x = {0};
+    corpus c = {0};
+    const vpps_status status = cell(s, &x, &c);
+    if (status != VPPS_OK) report_failure(status);
+    session_close(&x);
+    corpus_close(&c);
+    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+}
