@@ -109,6 +109,7 @@ typedef struct vpps_cell_needs {
     uint64_t frozen;       /* hash of which of its parameters are */
     uint64_t gradient_in;  /* bit i: input i's producer can use a gradient */
     uint64_t gradient_out; /* bit k: output k has users that contribute */
+    uint64_t read_out;     /* bit k: output k is read, by a vertex or the loss, or asked for; others are left out */
     uint64_t recurrent_in; /* bit i: input i comes from a cell that this one leads to */
     uint64_t recurrent_out;
     uint32_t group;       /* VPs of a group: one owns all rows */
@@ -136,7 +137,7 @@ typedef struct vpps_cell_lookup {
 } vpps_cell_lookup;
 
 /* An output: which of a vertex's nodes it is, counted from its first: `node` plus `mapped` for each member of its list
- * beyond the first. */
+ * beyond the first. Value VPPS_NONE: nobody reads it. */
 typedef struct vpps_cell_output {
     uint32_t value, node, mapped;
 } vpps_cell_output;

@@ -51,7 +51,8 @@ vpps_status vpps_separate_eager(vpps_compiled_cell *c) {
         c->n_args = to.n_args;
         c->values_capacity = to.values_capacity;
         c->args_capacity = to.args_capacity;
-        for (uint32_t k = 0; k < c->n_outputs; k++) c->outputs[k].value = map[c->outputs[k].value];
+        for (uint32_t k = 0; k < c->n_outputs; k++)
+            if (c->outputs[k].value != VPPS_NONE) c->outputs[k].value = map[c->outputs[k].value];
     } else {
         free(to.values);
         free(to.args);

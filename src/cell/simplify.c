@@ -65,7 +65,8 @@ static bool is_output(const vpps_compiled_cell *c, uint32_t v) {
 
 /* Marks what is read by what is read. */
 static void mark(const vpps_compiled_cell *c, uint8_t *used) {
-    for (uint32_t k = 0; k < c->n_outputs; k++) used[c->outputs[k].value] = 1;
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (c->outputs[k].value != VPPS_NONE) used[c->outputs[k].value] = 1;
     for (uint32_t i = 0; i < c->n_contributions; i++) used[c->contributions[i].value] = 1;
     for (uint32_t i = 0; i < c->n_outers; i++) {
         used[c->outers[i].dy] = 1;
@@ -138,7 +139,8 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
     c->values_capacity = to.values_capacity;
     c->args_capacity = to.args_capacity;
     c->n_forward = n_forward;
-    for (uint32_t k = 0; k < c->n_outputs; k++) c->outputs[k].value = map[c->outputs[k].value];
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (c->outputs[k].value != VPPS_NONE) c->outputs[k].value = map[c->outputs[k].value];
     for (uint32_t i = 0; i < c->n_contributions; i++) c->contributions[i].value = map[c->contributions[i].value];
     for (uint32_t i = 0; i < c->n_outers; i++) {
         c->outers[i].dy = map[c->outers[i].dy];

@@ -34,7 +34,7 @@ static void mark_recurrence(work *w) {
         w->recurrent[v] = r;
     }
     for (uint32_t k = 0; k < c->n_outputs; k++)
-        if (needs->recurrent_out >> k & 1) w->leads[c->outputs[k].value] = 1;
+        if (c->outputs[k].value != VPPS_NONE && (needs->recurrent_out >> k & 1)) w->leads[c->outputs[k].value] = 1;
     for (uint32_t i = 0; i < c->n_contributions; i++) {
         const vpps_cell_contribution *to = &c->contributions[i];
         if (!to->lookup && (needs->recurrent_in >> to->index & 1)) w->leads[to->value] = 1;
@@ -231,7 +231,8 @@ static void keep(work *w, uint32_t v, uint32_t last) {
 static void choose_kept(work *w) {
     vpps_compiled_cell *c = w->c;
     enum { FOREVER = UINT32_MAX };
-    for (uint32_t k = 0; k < c->n_outputs; k++) keep(w, c->outputs[k].value, FOREVER);
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (c->outputs[k].value != VPPS_NONE) keep(w, c->outputs[k].value, FOREVER);
     for (uint32_t i = 0; i < c->n_outers; i++) {
         keep(w, c->outers[i].dy, FOREVER);
         if (c->outers[i].x != VPPS_NONE) keep(w, c->outers[i].x, FOREVER);
@@ -349,6 +350,8 @@ vpps_status vpps_split_cell(const vpps_graph *g, vpps_compiled_cell *c) {
 
 vpps_status vpps_compile_cell(const vpps_graph *g, vpps_compiled_cell *c, const vpps_cell_needs *needs) {
     c->needs = *needs;
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (!(needs->read_out >> k & 1)) c->outputs[k].value = VPPS_NONE;
     VPPS_TRY(vpps_separate_eager(c));
     if (needs->training) VPPS_TRY(vpps_differentiate(g, c));
     VPPS_TRY(vpps_simplify(c));

@@ -61,6 +61,7 @@ static bool place_outputs(vpps_batch_work *w) {
         const vpps_block_work *b = &w->blocks[i];
         const vpps_compiled_cell *c = w->used[b->type].cell;
         for (uint32_t k = 0; k < c->n_outputs; k++) {
+            if (c->outputs[k].value == VPPS_NONE) continue; /* nobody reads it */
             const vpps_cell_value *x = &c->values[c->outputs[k].value];
             if (x->kind == VPPS_VALUE_LOOKUP || x->kind == VPPS_VALUE_PARAMETER) {
                 for (uint32_t p = 0; p < b->n; p++) {

@@ -107,7 +107,12 @@ static void find_needs(vpps_batch_work *w) {
     for (uint32_t i = 0; i < w->n_seeds; i++) {
         const uint32_t out = w->seeds[i].output;
         vpps_vertex_work *v = &w->vertices[w->output_vertex[out]];
+        w->used[v->type].needs.read_out |= (uint64_t)1 << (out - v->first_output);
         if (w->used[v->type].differentiable) v->gradients |= (uint64_t)1 << (out - v->first_output);
+    }
+    for (uint32_t i = 0; i < w->request->n_outputs && !w->training; i++) {
+        const vpps_vertex_work *v = &w->vertices[w->output_vertex[w->requested[i]]];
+        w->used[v->type].needs.read_out |= (uint64_t)1 << (w->requested[i] - v->first_output);
     }
     for (uint32_t r = w->n_vertices; r-- > 0;) {
         vpps_vertex_work *v = &w->vertices[r];
@@ -128,6 +133,7 @@ static void find_needs(vpps_batch_work *w) {
             vpps_used_type *source = &w->used[read->type];
             const uint64_t in = (uint64_t)1 << input_of(reader->type->base, v, i);
             const uint64_t output = (uint64_t)1 << (out - read->first_output);
+            source->needs.read_out |= output;
             if (source->part == reader->part) {
                 reader->needs.recurrent_in |= in;
                 source->needs.recurrent_out |= output;
