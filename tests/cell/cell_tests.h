@@ -1,0 +1,12 @@
+/* cell_tests.h - the cases of test_cell. */
+#ifndef VPPS_TESTS_CELL_TESTS_H
+#define VPPS_TESTS_CELL_TESTS_H
+
+#include <check.h>
+
+TCase *pass_tests(void);     /* every pass keeps values */
+TCase *simplify_tests(void); /* what simplify leaves out */
+TCase *split_tests(void);    /* parts, stages, what is kept */
+TCase *print_tests(void);    /* cells as text */
+
+#endif

@@ -1,0 +1,439 @@
+#include "cells.h"
+#include "common/reference.h"
+#include "common/testing.h"
+
+/* ---------------------------------------------------------------- parameters */
+
+static vpps_param param(const vpps_graph *g, const char *name) {
+    vpps_param p;
+    TEST_OK(vpps_param_find(g->model, name, &p));
+    return p;
+}
+
+vpps_param cells_param(const cells *x, const char *name) { return param(x->g, name); }
+
+static void declare(vpps_model *model) {
+    static const char gates[] = "ifour";
+    const vpps_init small = {.kind = VPPS_INIT_UNIFORM, .a = -0.3f, .b = 0.3f};
+    vpps_param p;
+    char name[16];
+    for (const char *gate = gates; *gate; gate++) {
+        snprintf(name, sizeof name, "W_%c", *gate);
+        TEST_OK(vpps_add_matrix(model, &p, name, HIDDEN, EMBED, NULL));
+        snprintf(name, sizeof name, "U_%c", *gate);
+        TEST_OK(vpps_add_matrix(model, &p, name, HIDDEN, HIDDEN, NULL));
+        snprintf(name, sizeof name, "V_%c", *gate);
+        TEST_OK(vpps_add_matrix(model, &p, name, HIDDEN, HIDDEN, NULL));
+        snprintf(name, sizeof name, "b_%c", *gate);
+        TEST_OK(vpps_add_vector(model, &p, name, HIDDEN, &small));
+    }
+    TEST_OK(vpps_add_matrix(model, &p, "A", HIDDEN, 2 * HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(model, &p, "C", CLASSES, HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(model, &p, "b_C", CLASSES, &small));
+    TEST_OK(vpps_add_matrix(model, &p, "S", SQUARE, SQUARE, NULL));
+    TEST_OK(vpps_add_lookup(model, &p, "words", WORDS, EMBED, 1, NULL));
+    TEST_OK(vpps_add_lookup(model, &p, "squares", WORDS, SQUARE, SQUARE, NULL));
+}
+
+/* ---------------------------------------------------------------- cells */
+
+static vpps_node gate_of(vpps_graph *g, char gate, const char *matrices, uint32_t n, const vpps_node *xs) {
+    vpps_param list[4];
+    char name[8];
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%c_%c", matrices[i], gate);
+        list[i] = param(g, name);
+    }
+    snprintf(name, sizeof name, "b_%c", gate);
+    return vpps_affine(g, param(g, name), n, list, xs);
+}
+
+typedef struct state {
+    vpps_node h, c;
+} state;
+
+static state lstm(vpps_graph *g, vpps_node x, state before) {
+    const vpps_node xs[] = {x, before.h};
+    const vpps_node i = vpps_sigmoid(g, gate_of(g, 'i', "WU", 2, xs)),
+                    f = vpps_sigmoid(g, gate_of(g, 'f', "WU", 2, xs));
+    const vpps_node o = vpps_sigmoid(g, gate_of(g, 'o', "WU", 2, xs)), u = vpps_tanh(g, gate_of(g, 'u', "WU", 2, xs));
+    const vpps_node c = vpps_add(g, vpps_mul(g, i, u), vpps_mul(g, f, before.c));
+    return (state){vpps_mul(g, o, vpps_tanh(g, c)), c};
+}
+
+static state gather_state(vpps_graph *g, uint32_t child) {
+    const vpps_node h = vpps_gather(g, child, 0, HIDDEN, 1), c = vpps_gather(g, child, 1, HIDDEN, 1);
+    return (state){h, c};
+}
+
+static void scatter_state(vpps_graph *g, state s) {
+    TEST_OK(vpps_scatter(g, s.h));
+    TEST_OK(vpps_scatter(g, s.c));
+}
+
+static void record_lstm(vpps_graph *g) {
+    const vpps_node x = vpps_pull(g, EMBED, 1);
+    scatter_state(g, lstm(g, x, gather_state(g, 0)));
+}
+
+static void record_gru(vpps_graph *g) {
+    const vpps_node h = vpps_gather(g, 0, 0, HIDDEN, 1), x = vpps_pull(g, EMBED, 1), xs[] = {x, h};
+    const vpps_node r = vpps_sigmoid(g, gate_of(g, 'r', "WU", 2, xs)),
+                    z = vpps_sigmoid(g, gate_of(g, 'i', "WU", 2, xs));
+    const vpps_node ys[] = {x, vpps_mul(g, r, h)}, u = vpps_tanh(g, gate_of(g, 'u', "WU", 2, ys));
+    TEST_OK(vpps_scatter(g, vpps_add(g, u, vpps_mul(g, z, vpps_sub(g, h, u)))));
+}
+
+static void record_leaf(vpps_graph *g) {
+    const vpps_node x = vpps_lookup(g, param(g, "words"), vpps_pull_index(g));
+    const vpps_node i = vpps_sigmoid(g, gate_of(g, 'i', "W", 1, &x)), o = vpps_sigmoid(g, gate_of(g, 'o', "W", 1, &x));
+    const vpps_node c = vpps_mul(g, i, vpps_tanh(g, gate_of(g, 'u', "W", 1, &x)));
+    scatter_state(g, (state){vpps_mul(g, o, vpps_tanh(g, c)), c});
+}
+
+static void record_inner(vpps_graph *g) {
+    const state l = gather_state(g, 0), r = gather_state(g, 1);
+    const vpps_node both[] = {l.h, r.h};
+    const vpps_node i = vpps_sigmoid(g, gate_of(g, 'i', "UV", 2, both)),
+                    o = vpps_sigmoid(g, gate_of(g, 'o', "UV", 2, both));
+    const vpps_node f_l = vpps_sigmoid(g, gate_of(g, 'f', "UV", 2, both)),
+                    f_r = vpps_sigmoid(g, gate_of(g, 'r', "UV", 2, both));
+    const vpps_node u = vpps_tanh(g, gate_of(g, 'u', "UV", 2, both));
+    const vpps_node sum[] = {vpps_mul(g, i, u), vpps_mul(g, f_l, l.c), vpps_mul(g, f_r, r.c)};
+    const vpps_node c = vpps_sum(g, 3, sum);
+    scatter_state(g, (state){vpps_mul(g, o, vpps_tanh(g, c)), c});
+}
+
+/* Tai et al. (2015), section 3.1: one forget gate a child. */
+static void record_child_sum(vpps_graph *g) {
+    const vpps_node hs = vpps_gather_all(g, 0, HIDDEN, 1), cs = vpps_gather_all(g, 1, HIDDEN, 1);
+    const vpps_node x = vpps_pull(g, EMBED, 1), h = vpps_sum(g, 1, &hs), xs[] = {x, h}, fs[] = {x, hs};
+    const vpps_node i = vpps_sigmoid(g, gate_of(g, 'i', "WU", 2, xs)),
+                    o = vpps_sigmoid(g, gate_of(g, 'o', "WU", 2, xs));
+    const vpps_node u = vpps_tanh(g, gate_of(g, 'u', "WU", 2, xs)), f = vpps_sigmoid(g, gate_of(g, 'f', "WU", 2, fs));
+    const vpps_node forgotten = vpps_mul(g, f, cs);
+    const vpps_node c = vpps_add(g, vpps_mul(g, i, u), vpps_sum(g, 1, &forgotten));
+    scatter_state(g, (state){vpps_mul(g, o, vpps_tanh(g, c)), c});
+}
+
+static void record_attention(vpps_graph *g) {
+    const vpps_node h = vpps_gather_all(g, 0, HIDDEN, 1), s = vpps_pull(g, HIDDEN, 1);
+    const vpps_node score = vpps_dot(g, h, s), highest = vpps_max_of(g, 1, &score);
+    const vpps_node e = vpps_exp(g, vpps_sub(g, score, highest)), a = vpps_div(g, e, vpps_sum(g, 1, &e));
+    const vpps_node weighted = vpps_scale_by(g, h, a), both[] = {vpps_sum(g, 1, &weighted), s};
+    TEST_OK(vpps_push(g, vpps_tanh(g, vpps_matvec(g, param(g, "A"), vpps_concat(g, 2, both)))));
+}
+
+static void record_gated_list(vpps_graph *g) {
+    const vpps_node h = vpps_gather_all(g, 0, HIDDEN, 1);
+    const vpps_node gate = vpps_sigmoid(g, gate_of(g, 'i', "U", 1, &h)), weighted = vpps_mul(g, gate, h);
+    TEST_OK(vpps_scatter(g, vpps_div(g, vpps_sum(g, 1, &weighted), vpps_sum(g, 1, &gate))));
+}
+
+/* Several lists and a vector under one average, a list under another. */
+static void record_average(vpps_graph *g) {
+    const vpps_node h = vpps_gather_all(g, 0, HIDDEN, 1), c = vpps_gather_all(g, 1, HIDDEN, 1);
+    const vpps_node x = vpps_pull(g, HIDDEN, 1), all[] = {vpps_tanh(g, h), x, c};
+    TEST_OK(vpps_scatter(g, vpps_average(g, 3, all)));
+    TEST_OK(vpps_scatter(g, vpps_average(g, 1, &c)));
+    TEST_OK(vpps_scatter(g, vpps_sum(g, 3, all)));
+}
+
+static void record_extremes(vpps_graph *g) {
+    const vpps_node h = vpps_gather_all(g, 0, HIDDEN, 1), x = vpps_pull(g, HIDDEN, 1), scaled = vpps_scale(g, h, 1.5f);
+    const vpps_node all[] = {x, h, scaled}, pair[] = {x, vpps_negate(g, x)};
+    TEST_OK(vpps_scatter(g, vpps_max_of(g, 3, all)));
+    TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_min_of(g, 1, &h))));
+    TEST_OK(vpps_scatter(g, vpps_max_of(g, 2, pair)));
+}
+
+static void record_matrices(vpps_graph *g) {
+    const vpps_node a = vpps_gather(g, 0, 0, SQUARE, 1), A = vpps_gather(g, 0, 1, SQUARE, SQUARE);
+    const vpps_node b = vpps_gather(g, 1, 0, SQUARE, 1), B = vpps_gather(g, 1, 1, SQUARE, SQUARE);
+    const vpps_param S = param(g, "S");
+    TEST_OK(vpps_scatter(
+        g, vpps_tanh(g, vpps_affine2(g, VPPS_NO_PARAM, S, vpps_matmul(g, B, a), S, vpps_matmul(g, A, b)))));
+    TEST_OK(
+        vpps_scatter(g, vpps_matmul(g, vpps_matvec(g, S, A), vpps_add(g, B, vpps_lookup(g, param(g, "squares"), 3)))));
+}
+
+/* Two masks of the vertex, one of each member. */
+static void record_dropout(vpps_graph *g) {
+    const vpps_node x = vpps_dropout(g, vpps_pull(g, HIDDEN, 1), 0.25f), h = vpps_gather_all(g, 0, HIDDEN, 1);
+    const vpps_node list = vpps_dropout(g, h, 0.5f), y = vpps_dropout(g, vpps_tanh(g, x), 0.5f);
+    TEST_OK(vpps_scatter(g, vpps_add(g, y, vpps_sum(g, 1, &list))));
+    TEST_OK(vpps_push(g, vpps_dropout(g, y, 0.5f)));
+}
+
+static void record_parts(vpps_graph *g) {
+    const vpps_node x = vpps_pull(g, HIDDEN, 1), y = vpps_pull(g, 7, 1), both[] = {x, y, vpps_slice(g, x, 5, 20)};
+    const vpps_node stack = vpps_concat(g, 3, both), M = vpps_pull(g, SQUARE, 3), pair[] = {M, vpps_slice(g, M, 1, 2)};
+    TEST_OK(vpps_push(g, vpps_tanh(g, vpps_slice(g, stack, 40, 33))));
+    TEST_OK(vpps_push(g, vpps_square(g, vpps_slice(g, stack, 0, 11))));
+    TEST_OK(vpps_push(g, vpps_concat(g, 2, pair)));
+}
+
+static void record_weighted(vpps_graph *g) {
+    const vpps_node xs[] = {vpps_pull(g, HIDDEN, 1), vpps_pull(g, HIDDEN, 1), vpps_pull(g, HIDDEN, 1)};
+    TEST_OK(vpps_push(g, vpps_weighted_sum(g, vpps_softmax(g, vpps_pull(g, 3, 1)), 3, xs)));
+    TEST_OK(vpps_push(g, vpps_weighted_sum(g, vpps_pull(g, 1, 1), 1, xs)));
+}
+
+static void record_functions(vpps_graph *g) {
+    const vpps_node x = vpps_pull(g, HIDDEN, 1),
+                    y = vpps_add(g, vpps_square(g, vpps_pull(g, HIDDEN, 1)), vpps_exp(g, x));
+    TEST_OK(vpps_push(g, vpps_relu(g, x)));
+    TEST_OK(vpps_push(g, vpps_elu(g, x, 0.7f)));
+    TEST_OK(vpps_push(g, vpps_gelu(g, x)));
+    TEST_OK(vpps_push(g, vpps_div(g, vpps_abs(g, x), y)));
+    TEST_OK(vpps_push(g, vpps_log(g, y)));
+    TEST_OK(vpps_push(g, vpps_sqrt(g, y)));
+    TEST_OK(vpps_push(g, vpps_max(g, x, vpps_scale(g, y, 0.5f))));
+    TEST_OK(vpps_push(g, vpps_min(g, y, vpps_sub(g, x, y))));
+    TEST_OK(vpps_push(g, vpps_softmax(g, x)));
+    TEST_OK(vpps_push(g, vpps_log_softmax(g, y)));
+    TEST_OK(vpps_push(g, vpps_scale_by(g, x, vpps_sum_elements(g, y))));
+}
+
+static void record_losses(vpps_graph *g) {
+    const vpps_node x = vpps_pull(g, CLASSES, 1), y = vpps_pull(g, CLASSES, 1);
+    TEST_OK(vpps_push(g, vpps_pick_nll(g, x, vpps_pull_index(g))));
+    TEST_OK(vpps_push(g, vpps_hinge(g, vpps_scale(g, x, 2), 3, 0.75f)));
+    TEST_OK(vpps_push(g, vpps_binary_log_loss(g, vpps_sigmoid(g, x), vpps_sigmoid(g, y))));
+    TEST_OK(vpps_push(g, vpps_squared_distance(g, x, y)));
+    TEST_OK(vpps_push(g, vpps_dot(g, x, vpps_mul(g, x, y))));
+}
+
+/* A classifier inside a recurrence: no vertex waits for it. */
+static void record_tagger(vpps_graph *g) {
+    const vpps_node x = vpps_pull(g, EMBED, 1);
+    const state s = lstm(g, x, gather_state(g, 0));
+    scatter_state(g, s);
+    const vpps_node logits = vpps_affine1(g, param(g, "b_C"), param(g, "C"), s.h);
+    TEST_OK(vpps_push(g, logits));
+    TEST_OK(vpps_push(g, vpps_pick_nll(g, logits, vpps_pull_index(g))));
+}
+
+static void record_passes_on(vpps_graph *g) {
+    const vpps_node h = vpps_gather(g, 0, 0, HIDDEN, 1), b = vpps_parameter(g, param(g, "b_i"));
+    TEST_OK(vpps_scatter(g, h));
+    TEST_OK(vpps_push(g, b));
+    TEST_OK(vpps_push(g, vpps_lookup(g, param(g, "words"), vpps_pull_index(g))));
+    TEST_OK(vpps_push(g, vpps_mul(g, h, b)));
+}
+
+cells cells_open(void) {
+    static const struct {
+        const char *name;
+        void (*record)(vpps_graph *g);
+    } table[] = {
+#define X(id, name) {name, record_##id},
+        CELL_TABLE(X)
+#undef X
+    };
+    cells x;
+    TEST_OK(vpps_model_create(&x.model, 5));
+    declare(x.model);
+    TEST_OK(vpps_graph_create(&x.g, x.model));
+    for (uint32_t i = 0; i < N_CELLS; i++) {
+        TEST_OK(vpps_cell_begin(x.g, table[i].name));
+        table[i].record(x.g);
+        TEST_OK(vpps_cell_end(x.g, &x.cell[i]));
+    }
+    return x;
+}
+
+void cells_close(cells *x) {
+    vpps_graph_destroy(x->g);
+    vpps_model_destroy(x->model);
+}
+
+/* ---------------------------------------------------------------- compiling */
+
+vpps_cell_needs cells_needs(void) {
+    return (vpps_cell_needs){
+        .training = true, .gradient_in = UINT64_MAX, .gradient_out = UINT64_MAX, .read_out = UINT64_MAX, .group = 1};
+}
+
+vpps_cell_needs cells_recurrent(const vpps_graph *g, vpps_cell cell, uint32_t group) {
+    const vpps_cell_data *c = &g->cells[cell];
+    vpps_cell_needs needs = cells_needs();
+    needs.group = group;
+    for (uint32_t i = 0; i < c->n_inputs; i++) needs.recurrent_in |= (uint64_t)!c->inputs[i].pulled << i;
+    needs.recurrent_out = ((uint64_t)1 << c->n_scattered) - 1;
+    return needs;
+}
+
+vpps_compiled_cell *cells_lower(const vpps_graph *g, vpps_cell cell, const vpps_cell_needs *needs) {
+    vpps_compiled_cell *c;
+    TEST_OK(vpps_lower_cell(g, &g->cells[cell], needs->training, &c));
+    c->needs = *needs;
+    return c;
+}
+
+vpps_compiled_cell *cells_compile(const vpps_graph *g, vpps_cell cell, const vpps_cell_needs *needs) {
+    vpps_compiled_cell *c = cells_lower(g, cell, needs);
+    TEST_OK(vpps_compile_cell(g, c, needs));
+    return c;
+}
+
+/* ---------------------------------------------------------------- one vertex */
+
+/* The first value that no pulled index may have. */
+static void index_limits(const vpps_graph *g, const vpps_compiled_cell *c, uint32_t *limits) {
+    for (uint32_t i = 0; i < VPPS_CELL_MOST; i++) limits[i] = UINT32_MAX;
+    for (uint32_t i = 0; i < c->n_lookups; i++) {
+        const vpps_cell_lookup *l = &c->lookups[i];
+        if (l->kind == VPPS_WORD_INDEX)
+            limits[l->value] = vpps_min_u32(limits[l->value], g->model->params[l->table].count);
+    }
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        if (x->kind != VPPS_VALUE_RUN || x->u_word == VPPS_NONE) continue;
+        const vpps_cell_word *w = &c->words[x->u_word];
+        const uint32_t rows = c->values[c->args[x->first_arg].value].rows;
+        if (w->kind == VPPS_WORD_INDEX) limits[w->value] = vpps_min_u32(limits[w->value], rows);
+    }
+}
+
+vertex *cells_vertex(const vpps_graph *g, vpps_cell cell, uint32_t members, uint64_t seed) {
+    const vpps_cell_needs needs = cells_needs();
+    vpps_compiled_cell *base = cells_lower(g, cell, &needs);
+    uint32_t limits[VPPS_CELL_MOST], indices[VPPS_CELL_MOST];
+    uint64_t random = vpps_mix64(seed + 1);
+    index_limits(g, base, limits);
+    for (uint32_t i = 0; i < VPPS_CELL_MOST; i++) indices[i] = vpps_random_below(&random, limits[i]);
+    vertex *x = vertex_draw(g->model, base, base->list_inputs ? members : 1, indices, seed);
+    cells_share_inputs(x, base);
+    vpps_compiled_cell_free(base);
+    return x;
+}
+
+static bool is_shared(const vpps_compiled_cell *base, uint32_t i, uint32_t list) {
+    const vpps_cell_input *a = &base->inputs[i], *b = &base->inputs[list];
+    return !base->input_is_list[i] && !a->pulled && base->input_is_list[list] && a->output == b->output;
+}
+
+void cells_share_inputs(vertex *x, const vpps_compiled_cell *base) {
+    for (uint32_t i = 0; i < base->n_inputs; i++) {
+        for (uint32_t list = 0; list < base->n_inputs; list++) {
+            const size_t words = (size_t)base->inputs[i].rows * base->inputs[i].cols;
+            if (is_shared(base, i, list))
+                memcpy(x->inputs[i], x->inputs[list] + base->inputs[i].child * words, words * sizeof(double));
+        }
+    }
+}
+
+void cells_share_gradients(results *r, const vertex *x, const vpps_compiled_cell *base) {
+    (void)x;
+    for (uint32_t i = 0; i < base->n_inputs; i++) {
+        for (uint32_t list = 0; list < base->n_inputs; list++) {
+            const size_t words = (size_t)base->inputs[i].rows * base->inputs[i].cols;
+            if (!is_shared(base, i, list)) continue;
+            double *member = r->inputs[list] + base->inputs[i].child * words;
+            for (size_t k = 0; k < words; k++) member[k] = r->inputs[i][k] = member[k] + r->inputs[i][k];
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- by the reference */
+
+static vpps_node input(vpps_graph *g, uint32_t rows, uint32_t cols, const double *values) {
+    float *data = malloc((size_t)rows * cols * sizeof *data);
+    if (!data) abort();
+    for (size_t i = 0; i < (size_t)rows * cols; i++) data[i] = (float)values[i];
+    const vpps_node x = vpps_input(g, rows, cols, data);
+    free(data);
+    return x;
+}
+
+enum { MOST_CHILDREN = 8, MOST_OUTPUTS = 16 };
+
+/* The vertex's inputs as nodes; nodes[i] is input i's first. */
+static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const vpps_compiled_cell *base,
+                         vpps_node nodes[][MOST_CHILDREN]) {
+    const vpps_cell_data *c = &g->cells[cell];
+    const uint32_t n_children = c->variable ? x->members : c->min_children;
+    vpps_node scattered[MOST_CHILDREN][MOST_OUTPUTS], pulls[VPPS_CELL_MOST];
+    uint32_t n_scattered[MOST_CHILDREN] = {0};
+    const double zero = 0;
+    const vpps_node filler = input(g, 1, 1, &zero);
+    ck_assert_uint_le(n_children, MOST_CHILDREN);
+    for (uint32_t k = 0; k < n_children; k++)
+        for (uint32_t o = 0; o < MOST_OUTPUTS; o++) scattered[k][o] = filler;
+    for (uint32_t pass = 0; pass < 2; pass++) { /* lists first: what is gathered by number, too, is the same node */
+        for (uint32_t i = 0; i < base->n_inputs; i++) {
+            const vpps_cell_input *in = &base->inputs[i];
+            const bool list = base->input_is_list[i];
+            const size_t words = (size_t)in->rows * in->cols;
+            if (list != (pass == 0)) continue;
+            for (uint32_t m = 0; m < (list ? x->members : 1); m++) {
+                const uint32_t child = list ? m : in->child;
+                if (!in->pulled && scattered[child][in->output] != filler) {
+                    nodes[i][m] = scattered[child][in->output];
+                    continue;
+                }
+                nodes[i][m] = input(g, in->rows, in->cols, x->inputs[i] + m * words);
+                if (in->pulled) {
+                    pulls[in->child] = nodes[i][m];
+                } else {
+                    scattered[child][in->output] = nodes[i][m];
+                    n_scattered[child] = vpps_max_u32(n_scattered[child], in->output + 1);
+                }
+            }
+        }
+    }
+    vpps_vertex children[MOST_CHILDREN];
+    for (uint32_t k = 0; k < n_children; k++) children[k] = vpps_source(g, n_scattered[k], scattered[k]);
+    return vpps_apply(g, cell, n_children, children, c->n_pulls, pulls, c->n_indices, x->indices);
+}
+
+/* A sum over outputs of output times gradient, as a node. */
+static vpps_node loss_of(vpps_graph *g, vpps_vertex v, const vertex *x, const vpps_compiled_cell *base,
+                         uint64_t gradient_out, vpps_node *outputs) {
+    vpps_node terms[VPPS_CELL_MOST + 1];
+    uint32_t n = 0;
+    const double zero = 0;
+    terms[n++] = input(g, 1, 1, &zero);
+    for (uint32_t k = 0; k < base->n_outputs; k++) {
+        const vpps_cell_output *o = &base->outputs[k];
+        outputs[k] = g->vertices[v].first + o->node + o->mapped * (x->members - 1);
+        const vpps_cell_value *value = &base->values[o->value];
+        const vpps_node d = input(g, value->rows, value->cols, x->gradients[k]);
+        if (gradient_out >> k & 1) terms[n++] = vpps_dot(g, outputs[k], d);
+    }
+    return vpps_sum(g, n, terms);
+}
+
+results *cells_reference(vpps_graph *g, vpps_cell cell, const vertex *x, const vpps_compiled_cell *base,
+                         uint64_t gradient_out) {
+    vpps_node nodes[VPPS_CELL_MOST][MOST_CHILDREN], outputs[VPPS_CELL_MOST];
+    vpps_graph_clear(g);
+    double *before = calloc(x->dropout + 1u, sizeof *before); /* elements under dropout before the vertex's */
+    if (!before) abort();
+    if (x->dropout) vpps_dropout(g, input(g, x->dropout, 1, before), 0.5f);
+    free(before);
+    const vpps_vertex v = apply(g, cell, x, base, nodes);
+    TEST_OK(vpps_graph_status(g));
+    const vpps_node loss = loss_of(g, v, x, base, gradient_out, outputs);
+    TEST_OK(vpps_graph_status(g));
+
+    ref_model *m = ref_model_create(g->model);
+    const ref_mode mode = {.training = true, .dropout_key = x->dropout_key};
+    ref_run *run = ref_forward(g, m, &mode);
+    ck_assert_ptr_nonnull(run);
+    ref_backward(run, m, loss);
+    results *r = results_create(base, x);
+    for (uint32_t k = 0; k < base->n_outputs; k++)
+        memcpy(r->outputs[k], run->values + run->first[outputs[k]], r->output_elems[k] * sizeof(double));
+    for (uint32_t i = 0; i < base->n_inputs; i++) {
+        const size_t words = (size_t)base->inputs[i].rows * base->inputs[i].cols;
+        for (uint32_t k = 0; k < r->input_elems[i] / words; k++)
+            memcpy(r->inputs[i] + k * words, run->grads + run->first[nodes[i][k]], words * sizeof(double));
+    }
+    for (uint32_t p = 0; p < m->n; p++)
+        memcpy(r->params[p], run->param_grads + m->first[p], (m->first[p + 1] - m->first[p]) * sizeof(double));
+    ref_run_destroy(run);
+    ref_model_destroy(m);
+    return r;
+}

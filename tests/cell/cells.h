@@ -1,0 +1,74 @@
+/* cells.h - cells of every kind that networks have, small, on one model; and the same cell at one vertex of a graph, op by
+ * op, by tests/common/reference.h. */
+#ifndef VPPS_TESTS_CELLS_H
+#define VPPS_TESTS_CELLS_H
+
+#include "evaluate.h"
+
+/* Sizes: three blocks of 16 rows, so that rows are shared out to two VPs, and to three; and a width of no whole block. */
+enum { HIDDEN = 48, EMBED = 40, CLASSES = 5, WORDS = 7, SQUARE = 6 };
+
+/* X(id, name of the cell). Each is recorded by record_ID in cells.c. */
+#define CELL_TABLE(X)                                                                                                  \
+    X(lstm, "LSTM")                                                                                                    \
+    X(gru, "GRU")                                                                                                      \
+    X(leaf, "Tree-LSTM leaf")                                                                                          \
+    X(inner, "Tree-LSTM inner")                                                                                        \
+    X(child_sum, "child-sum Tree-LSTM")                                                                                \
+    X(attention, "attention")                                                                                          \
+    X(gated_list, "gated sum of a list")                                                                               \
+    X(average, "average of a list and a vector")                                                                       \
+    X(extremes, "extremes of a list")                                                                                  \
+    X(matrices, "matrix-vector inner")                                                                                 \
+    X(dropout, "dropout")                                                                                              \
+    X(parts, "slices and stacks")                                                                                      \
+    X(weighted, "weighted sum")                                                                                        \
+    X(functions, "functions")                                                                                          \
+    X(losses, "losses")                                                                                                \
+    X(tagger, "LSTM with a classifier")                                                                                \
+    X(passes_on, "inputs and parameters as outputs")
+
+typedef enum cell_id {
+#define X(id, name) CELL_##id,
+    CELL_TABLE(X)
+#undef X
+        N_CELLS
+} cell_id;
+
+typedef struct cells {
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_cell cell[N_CELLS];
+} cells;
+
+cells cells_open(void);
+void cells_close(cells *x);
+
+/* A parameter by its name. */
+vpps_param cells_param(const cells *x, const char *name);
+
+/* Needs of a cell whose every input and output has a gradient, in training, by one VP. */
+vpps_cell_needs cells_needs(void);
+
+/* Needs of a recurrence: inputs gathered from children come from the cell itself. */
+vpps_cell_needs cells_recurrent(const vpps_graph *g, vpps_cell cell, uint32_t group);
+
+/* Lowers cell number `cell` of a graph. */
+vpps_compiled_cell *cells_lower(const vpps_graph *g, vpps_cell cell, const vpps_cell_needs *needs);
+/* Lowers and compiles it. */
+vpps_compiled_cell *cells_compile(const vpps_graph *g, vpps_cell cell, const vpps_cell_needs *needs);
+
+/* A vertex for a cell, with indices that its lookups and losses have. */
+vertex *cells_vertex(const vpps_graph *g, vpps_cell cell, uint32_t members, uint64_t seed);
+
+/* What the vertex gives by the reference: the cell applied in g, which is cleared, to inputs that are the vertex's; the loss
+ * is the sum over outputs of output times its gradient. Only outputs in gradient_out take part in the loss. */
+results *cells_reference(vpps_graph *g, vpps_cell cell, const vertex *x, const vpps_compiled_cell *base,
+                         uint64_t gradient_out);
+
+/* A child that is gathered both by its number and in a list is one node of the graph, with one gradient; the evaluator knows
+ * two inputs. Makes the vertex's inputs equal there, and the results' gradients the sum. */
+void cells_share_inputs(vertex *x, const vpps_compiled_cell *base);
+void cells_share_gradients(results *r, const vertex *x, const vpps_compiled_cell *base);
+
+#endif

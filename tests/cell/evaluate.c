@@ -1,0 +1,726 @@
+#include "evaluate.h"
+#include "common/testing.h"
+#include "plan/plan.h"
+
+#include <math.h>
+
+/* A test cannot go on without memory. */
+static void *need(void *p) {
+    if (!p) abort();
+    return p;
+}
+static double *doubles(size_t n) { return need(calloc(n + 1, sizeof(double))); }
+
+static double *drawn(uint64_t *random, size_t n) {
+    double *x = doubles(n);
+    for (size_t i = 0; i < n; i++) x[i] = 2 * (double)vpps_random_unit(random) - 1;
+    return x;
+}
+
+/* ---------------------------------------------------------------- a vertex */
+
+static uint32_t items_of(uint32_t domain, uint32_t members) { return domain ? members : 1; }
+static size_t words_of(const vpps_cell_value *v) { return (size_t)v->rows * v->cols; }
+
+vertex *vertex_draw(const vpps_model *model, const vpps_compiled_cell *base, uint32_t members, const uint32_t *indices,
+                    uint64_t seed) {
+    vertex *x = need(calloc(1, sizeof *x));
+    uint64_t random = vpps_mix64(seed);
+    x->model = model;
+    x->members = members;
+    x->dropout = 1000;
+    x->dropout_key = vpps_random(&random);
+    if (indices) memcpy(x->indices, indices, sizeof x->indices);
+    x->params = need(calloc(model->n_params + 1, sizeof *x->params));
+    for (uint32_t p = 0; p < model->n_params; p++) {
+        const size_t n = vpps_param_elems(&model->params[p]);
+        x->params[p] = doubles(n);
+        for (size_t i = 0; i < n; i++) x->params[p][i] = (double)model->params[p].values[i];
+    }
+    for (uint32_t i = 0; i < base->n_inputs; i++) {
+        const vpps_cell_value *v = &base->values[i]; /* inputs are the first values */
+        x->inputs[i] = drawn(&random, words_of(v) * items_of(v->domain, members));
+    }
+    for (uint32_t k = 0; k < base->n_outputs; k++)
+        x->gradients[k] = drawn(&random, words_of(&base->values[base->outputs[k].value]));
+    if (base->is_data) x->data = drawn(&random, words_of(&base->values[base->outputs[0].value]));
+    return x;
+}
+
+void vertex_destroy(vertex *x, const vpps_compiled_cell *base) {
+    for (uint32_t p = 0; p < x->model->n_params; p++) free(x->params[p]);
+    for (uint32_t i = 0; i < base->n_inputs; i++) free(x->inputs[i]);
+    for (uint32_t k = 0; k < base->n_outputs; k++) free(x->gradients[k]);
+    free(x->params);
+    free(x->data);
+    free(x);
+}
+
+static uint32_t word_of(const vpps_compiled_cell *c, const vertex *x, uint32_t word) {
+    const vpps_cell_word *w = &c->words[word];
+    return w->kind == VPPS_WORD_INDEX ? x->indices[w->value] : w->kind == VPPS_WORD_IMM ? x->own : x->dropout;
+}
+
+static uint32_t row_of(const vpps_cell_lookup *l, const vertex *x) {
+    return l->kind == VPPS_WORD_INDEX ? x->indices[l->value] : l->kind == VPPS_WORD_IMM ? x->own : l->value;
+}
+
+/* What a value that no stage makes is; NULL for others. */
+static const double *given(const vpps_compiled_cell *c, const vertex *x, uint32_t v) {
+    const vpps_cell_value *value = &c->values[v];
+    switch (value->kind) {
+    case VPPS_VALUE_INPUT: return x->inputs[value->index];
+    case VPPS_VALUE_LOOKUP: {
+        const vpps_cell_lookup *l = &c->lookups[value->index];
+        return x->params[l->table] + row_of(l, x) * words_of(value);
+    }
+    case VPPS_VALUE_PARAMETER: return x->params[value->param];
+    default: return NULL;
+    }
+}
+
+/* ---------------------------------------------------------------- instructions */
+
+enum { MOST_TENSORS = 512 };
+
+/* Operands of one item, in the letters of isa.def. */
+typedef struct operands {
+    const double *t[3], *weights, *list[MOST_TENSORS];
+    size_t t_elems; /* of the first */
+    double s[2], f;
+    uint32_t u, e, n_list;
+    uint32_t r, k, c;
+    uint64_t key;
+} operands;
+
+static double log_sum_exp(const double *x, size_t n) {
+    double top = x[0], sum = 0;
+    for (size_t i = 1; i < n; i++) top = fmax(top, x[i]);
+    for (size_t i = 0; i < n; i++) sum += exp(x[i] - top);
+    return top + log(sum);
+}
+
+static double dot(const double *x, const double *y, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+static double gelu(double x) { return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+static double gelu_slope(double x) {
+    const double k = sqrt(2 / M_PI), t = tanh(k * (x + 0.044715 * x * x * x));
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x);
+}
+
+static uint32_t extreme(const operands *o, size_t i, bool largest) {
+    uint32_t best = 0;
+    for (uint32_t m = 1; m < o->n_list; m++) {
+        const double x = o->list[m][i], y = o->list[best][i];
+        if (largest ? x > y : x < y) best = m;
+    }
+    return best;
+}
+
+static double sum_of_list(const operands *o, size_t i) {
+    double sum = 0;
+    for (uint32_t m = 0; m < o->n_list; m++) sum += (o->weights ? o->weights[m] : 1) * o->list[m][i];
+    return sum;
+}
+
+static double hinge(const operands *o) {
+    double sum = 0;
+    for (size_t j = 0; j < o->t_elems; j++)
+        if (j != o->u) sum += fmax(0, o->f - o->t[0][o->u] + o->t[0][j]);
+    return sum;
+}
+
+static double hinge_slope(const operands *o, size_t i) {
+    double violations = 0;
+    for (size_t j = 0; j < o->t_elems; j++) violations += j != o->u && o->f - o->t[0][o->u] + o->t[0][j] > 0;
+    if (i == o->u) return -violations;
+    return o->f - o->t[0][o->u] + o->t[0][i] > 0;
+}
+
+static double binary_log_loss(const operands *o) {
+    double sum = 0;
+    for (size_t i = 0; i < o->t_elems; i++) sum -= o->t[1][i] * log(o->t[0][i]) + (1 - o->t[1][i]) * log1p(-o->t[0][i]);
+    return sum;
+}
+
+static double squared_distance(const operands *o) {
+    double sum = 0;
+    for (size_t i = 0; i < o->t_elems; i++) sum += (o->t[0][i] - o->t[1][i]) * (o->t[0][i] - o->t[1][i]);
+    return sum;
+}
+
+static double sum_of(const double *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += x[i];
+    return sum;
+}
+
+/* Element i of a product of two matrices that lie column after column. */
+static double matmul(uint32_t opcode, const operands *o, size_t i) {
+    const size_t row = i % o->r, col = i / o->r;
+    double sum = 0;
+    for (size_t l = 0; l < o->k; l++) {
+        const double a = opcode == VPPS_I_MATMUL_TN ? o->t[0][l + row * o->k] : o->t[0][row + l * o->r];
+        const double b = opcode == VPPS_I_MATMUL_NT ? o->t[1][col + l * o->c] : o->t[1][l + col * o->k];
+        sum += a * b;
+    }
+    return sum;
+}
+
+static double element(uint32_t opcode, const operands *o, size_t i, size_t n) {
+    const double x = o->t[0] ? o->t[0][i < o->t_elems ? i : 0] : 0;
+#define Y o->t[1][i]
+#define Z o->t[2][i]
+    switch (opcode) {
+    case VPPS_I_FILL: return o->f;
+    case VPPS_I_COPY: return x;
+    case VPPS_I_NEG: return -x;
+    case VPPS_I_ADD: return x + Y;
+    case VPPS_I_SUB: return x - Y;
+    case VPPS_I_MUL: return x * Y;
+    case VPPS_I_DIV: return x / Y;
+    case VPPS_I_MAX: return x >= Y ? x : Y;
+    case VPPS_I_MIN: return x <= Y ? x : Y;
+    case VPPS_I_SCALE: return x * o->f;
+    case VPPS_I_SCALE_BY: return x * o->s[0];
+    case VPPS_I_BROADCAST: return o->s[0];
+    case VPPS_I_SUM: return o->f * sum_of_list(o, i);
+    case VPPS_I_WEIGHTED_SUM: return sum_of_list(o, i);
+    case VPPS_I_MAX_OF: return o->list[extreme(o, i, true)][i];
+    case VPPS_I_MIN_OF: return o->list[extreme(o, i, false)][i];
+    case VPPS_I_DROPOUT: return vpps_dropout_keeps(o->key, o->e + (uint32_t)i, (float)o->f) ? x / (1 - o->f) : 0;
+    case VPPS_I_SIGMOID: return 1 / (1 + exp(-x));
+    case VPPS_I_TANH: return tanh(x);
+    case VPPS_I_RELU: return x > 0 ? x : 0;
+    case VPPS_I_ELU: return x > 0 ? x : o->f * expm1(x);
+    case VPPS_I_GELU: return gelu(x);
+    case VPPS_I_EXP: return exp(x);
+    case VPPS_I_LOG: return log(x);
+    case VPPS_I_SQUARE: return x * x;
+    case VPPS_I_SQRT: return sqrt(x);
+    case VPPS_I_ABS: return fabs(x);
+    case VPPS_I_SIGMOID_B: return x * Y * (1 - Y);
+    case VPPS_I_TANH_B: return x * (1 - Y * Y);
+    case VPPS_I_RELU_B: return Y > 0 ? x : 0;
+    case VPPS_I_ELU_B: return Y > 0 ? x : x * (Y + o->f);
+    case VPPS_I_GELU_B: return x * gelu_slope(Y);
+    case VPPS_I_SQUARE_B: return 2 * x * Y;
+    case VPPS_I_SQRT_B: return x / (2 * Y);
+    case VPPS_I_ABS_B: return Y > 0 ? x : Y < 0 ? -x : 0;
+    case VPPS_I_DIV_B: return -(x * Y) / Z;
+    case VPPS_I_MAX_B0: return Y >= Z ? x : 0;
+    case VPPS_I_MAX_B1: return Y >= Z ? 0 : x;
+    case VPPS_I_MIN_B0: return Y <= Z ? x : 0;
+    case VPPS_I_MIN_B1: return Y <= Z ? 0 : x;
+    case VPPS_I_INDEX_B: return Y == (double)o->u ? x : 0;
+    case VPPS_I_SQUARED_DISTANCE_B: return 2 * o->s[0] * (x - Y);
+    case VPPS_I_BINARY_LOG_LOSS_BP: return o->s[0] * (x - Y) / (x * (1 - x));
+    case VPPS_I_BINARY_LOG_LOSS_BT: return o->s[0] * (log1p(-x) - log(x));
+    case VPPS_I_DOT: return dot(o->t[0], o->t[1], o->t_elems);
+    case VPPS_I_SQUARED_DISTANCE: return squared_distance(o);
+    case VPPS_I_SUM_ELEMENTS: return sum_of(o->t[0], o->t_elems);
+    case VPPS_I_PICK_NLL: return log_sum_exp(o->t[0], o->t_elems) - o->t[0][o->u];
+    case VPPS_I_HINGE: return hinge(o);
+    case VPPS_I_BINARY_LOG_LOSS: return binary_log_loss(o);
+    case VPPS_I_SOFTMAX: return exp(x - log_sum_exp(o->t[0], n));
+    case VPPS_I_LOG_SOFTMAX: return x - log_sum_exp(o->t[0], n);
+    case VPPS_I_SOFTMAX_B: return Y * (x - dot(o->t[0], o->t[1], n));
+    case VPPS_I_LOG_SOFTMAX_B: return x - exp(Y) * sum_of(o->t[0], n);
+    case VPPS_I_PICK_NLL_B: /* operands x loss d */
+        return o->s[1] * (exp(x - o->t[0][o->u] - o->s[0]) - (i == o->u ? 1 : 0));
+    case VPPS_I_HINGE_B: return o->s[0] * hinge_slope(o, i);
+    case VPPS_I_MATMUL:
+    case VPPS_I_MATMUL_NT:
+    case VPPS_I_MATMUL_TN: return matmul(opcode, o, i);
+    default: ck_abort_msg("instruction %s is not evaluated", vpps_instructions[opcode].name);
+    }
+#undef Y
+#undef Z
+    return NAN;
+}
+
+/* Operands of item i of value v. args[k]: all items of argument k. */
+static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, uint32_t i,
+                   operands *o) {
+    const vpps_cell_value *value = &c->values[v];
+    const uint32_t members = x->members;
+    uint32_t n = 0, n_t = 0, n_s = 0;
+    *o = (operands){.f = (double)value->f, .u = value->u, .key = x->dropout_key};
+    if (value->f_word != VPPS_NONE) {
+        const uint32_t bits = word_of(c, x, value->f_word);
+        float f;
+        memcpy(&f, &bits, sizeof f);
+        o->f = (double)f;
+    }
+    if (value->u_word != VPPS_NONE) o->u = word_of(c, x, value->u_word);
+    if (value->position) o->u += value->e_list * members + (value->domain ? i : 0);
+    if (value->e_word != VPPS_NONE) {
+        o->e = word_of(c, x, value->e_word) + value->e_add + value->e_list * members;
+        if (value->domain) o->e += i * (uint32_t)words_of(value);
+    }
+    for (const char *type = vpps_instructions[value->opcode].operands; *type; type++) {
+        if (strchr("tsv", *type)) {
+            const vpps_cell_arg *a = &c->args[value->first_arg + n];
+            const vpps_cell_value *arg = &c->values[a->value];
+            const double *from = args[n++] + (arg->domain && value->domain ? i : 0) * words_of(arg);
+            if (*type == 't' && !n_t) o->t_elems = words_of(arg);
+            if (*type == 't') o->t[n_t++] = from;
+            if (*type == 's') o->s[n_s++] = from[a->element];
+            if (*type == 'v') o->weights = from;
+        }
+        for (; *type == '*' && n < value->n_args; n++) {
+            const vpps_cell_value *arg = &c->values[c->args[value->first_arg + n].value];
+            const bool all = arg->domain && !value->domain;
+            const uint32_t first = arg->domain && value->domain ? i : 0;
+            for (uint32_t m = 0; m < (all ? members : 1); m++) {
+                if (o->n_list == MOST_TENSORS) ck_abort_msg("cell %s: too many operands", c->name);
+                o->list[o->n_list++] = args[n] + (first + m) * words_of(arg);
+            }
+        }
+    }
+    if (value->average && value->opcode == VPPS_I_SUM) o->f = 1.0 / o->n_list;
+    if (value->average && value->opcode == VPPS_I_SCALE) o->f = 1.0 / (value->e_list * members + value->u);
+    if (vpps_instructions[value->opcode].form != VPPS_FORM_MATMUL) return;
+    const vpps_cell_value *a = &c->values[c->args[value->first_arg].value];
+    o->r = value->rows;
+    o->c = value->cols;
+    o->k = value->opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+}
+
+static void run(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
+    const vpps_cell_value *value = &c->values[v];
+    const size_t n = words_of(value);
+    operands o;
+    for (uint32_t i = 0; i < items_of(value->domain, x->members); i++) {
+        gather(c, x, v, args, i, &o);
+        for (size_t j = 0; j < n; j++) to[i * n + j] = element(value->opcode, &o, j, n);
+    }
+}
+
+/* The positions that value v, a MAX_OF or MIN_OF with these operands, found. */
+static void positions(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
+    const vpps_cell_value *value = &c->values[v];
+    const size_t n = words_of(value);
+    operands o;
+    for (uint32_t i = 0; i < items_of(value->domain, x->members); i++) {
+        gather(c, x, v, args, i, &o);
+        for (size_t j = 0; j < n; j++) to[i * n + j] = extreme(&o, j, value->opcode == VPPS_I_MAX_OF);
+    }
+}
+
+/* ---------------------------------------------------------------- other operations */
+
+typedef struct who {
+    uint32_t member, group; /* the VP, and VPs that rows are shared out to; 1: it has all */
+} who;
+
+static vpps_rows rows_of(const who *vp, uint32_t rows) {
+    return vp->group == 1 ? (vpps_rows){0, rows} : vpps_rows_of(rows, 16, vp->group, vp->member);
+}
+
+static void product(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
+    const vpps_cell_value *value = &c->values[v];
+    const uint32_t rows = value->rows, cols = value->cols, items = items_of(value->domain, x->members);
+    for (uint32_t j = 0; j < items * cols; j++)
+        for (uint32_t r = 0; r < rows; r++)
+            to[(size_t)j * rows + r] = value->param == VPPS_NO_PARAM ? 0 : x->params[value->param][r];
+    for (uint32_t k = 0; k < value->n_args; k++) {
+        const vpps_cell_arg *a = &c->args[value->first_arg + k];
+        if (a->matrix == VPPS_NO_PARAM) {
+            for (size_t i = 0; i < (size_t)items * rows * cols; i++) to[i] += args[k][i];
+            continue;
+        }
+        const uint32_t inner = x->model->params[a->matrix].cols;
+        const double *w = x->params[a->matrix];
+        for (uint32_t j = 0; j < items * cols; j++)
+            for (uint32_t r = 0; r < rows; r++)
+                to[(size_t)j * rows + r] += dot(w + (size_t)r * inner, args[k] + (size_t)j * inner, inner);
+    }
+}
+
+static void product_t(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const who *vp,
+                      const double *const *args, double *to) {
+    const vpps_cell_value *value = &c->values[v];
+    const uint32_t cols = value->rows, n = items_of(value->domain, x->members) * value->cols;
+    memset(to, 0, (size_t)n * cols * sizeof *to);
+    for (uint32_t k = 0; k < value->n_args; k++) {
+        const vpps_param matrix = c->args[value->first_arg + k].matrix;
+        const uint32_t rows = x->model->params[matrix].rows;
+        const vpps_rows own = rows_of(vp, rows);
+        for (uint32_t j = 0; j < n; j++)
+            for (uint32_t r = own.first; r < own.end; r++)
+                for (uint32_t l = 0; l < cols; l++)
+                    to[(size_t)j * cols + l] += x->params[matrix][(size_t)r * cols + l] * args[k][(size_t)j * rows + r];
+    }
+}
+
+static void parts(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
+    const vpps_cell_value *value = &c->values[v];
+    const uint32_t rows = value->rows;
+    for (uint32_t i = 0; i < items_of(value->domain, x->members); i++) {
+        double *out = to + i * words_of(value);
+        uint32_t first = 0;
+        memset(out, 0, words_of(value) * sizeof *out);
+        for (uint32_t k = 0; k < value->n_args; k++) {
+            const vpps_cell_value *arg = &c->values[c->args[value->first_arg + k].value];
+            const double *from = args[k] + (arg->domain && value->domain ? i : 0) * words_of(arg);
+            for (uint32_t j = 0; j < value->cols; j++) {
+                for (uint32_t r = 0; r < (value->kind == VPPS_VALUE_SLICE ? rows : arg->rows); r++) {
+                    const uint32_t source = value->kind == VPPS_VALUE_SLICE ? value->index + r : r;
+                    const uint32_t place = value->kind == VPPS_VALUE_PLACE   ? value->index + r
+                                           : value->kind == VPPS_VALUE_STACK ? first + r
+                                                                             : r;
+                    out[(size_t)j * rows + place] = from[(size_t)j * arg->rows + source];
+                }
+            }
+            first += arg->rows;
+        }
+    }
+}
+
+/* Makes value v of a kind that is made. args[k]: all items of argument k; for positions, the operands of what found
+ * them. */
+static void make(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const who *vp, const double *const *args,
+                 double *to) {
+    const vpps_cell_value *value = &c->values[v];
+    switch (value->kind) {
+    case VPPS_VALUE_DATA: memcpy(to, x->data, words_of(value) * sizeof *to); break;
+    case VPPS_VALUE_GRADIENT: memcpy(to, x->gradients[value->index], words_of(value) * sizeof *to); break;
+    case VPPS_VALUE_RUN: run(c, x, v, args, to); break;
+    case VPPS_VALUE_PRODUCT: product(c, x, v, args, to); break;
+    case VPPS_VALUE_PRODUCT_T: product_t(c, x, v, vp, args, to); break;
+    case VPPS_VALUE_POSITIONS: positions(c, x, c->args[value->first_arg].value, args, to); break;
+    case VPPS_VALUE_SLICE:
+    case VPPS_VALUE_PLACE:
+    case VPPS_VALUE_STACK: parts(c, x, v, args, to); break;
+    default: ck_abort_msg("cell %s: value %u is of no kind that is made", c->name, v);
+    }
+}
+
+/* The value whose arguments value v is made of. */
+static const vpps_cell_value *maker(const vpps_compiled_cell *c, uint32_t v) {
+    const vpps_cell_value *value = &c->values[v];
+    return value->kind == VPPS_VALUE_POSITIONS ? &c->values[c->args[value->first_arg].value] : value;
+}
+
+/* ---------------------------------------------------------------- results */
+
+results *results_create(const vpps_compiled_cell *c, const vertex *x) {
+    results *r = need(calloc(1, sizeof *r));
+    r->model = x->model;
+    r->n_outputs = c->n_outputs;
+    r->n_inputs = c->n_inputs;
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        const uint32_t v = c->outputs[k].value;
+        r->output_elems[k] = v == VPPS_NONE ? 0 : words_of(&c->values[v]);
+        r->outputs[k] = doubles(r->output_elems[k]);
+    }
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        const vpps_cell_input *in = &c->inputs[i];
+        r->input_elems[i] = (size_t)in->rows * in->cols * items_of(c->input_is_list[i], x->members);
+        r->inputs[i] = doubles(r->input_elems[i]);
+    }
+    r->params = need(calloc(x->model->n_params + 1, sizeof *r->params));
+    for (uint32_t p = 0; p < x->model->n_params; p++) r->params[p] = doubles(vpps_param_elems(&x->model->params[p]));
+    return r;
+}
+
+void results_destroy(results *r) {
+    for (uint32_t k = 0; k < r->n_outputs; k++) free(r->outputs[k]);
+    for (uint32_t i = 0; i < r->n_inputs; i++) free(r->inputs[i]);
+    for (uint32_t p = 0; p < r->model->n_params; p++) free(r->params[p]);
+    free(r->params);
+    free(r);
+}
+
+static void add_contribution(results *r, const vpps_compiled_cell *c, const vertex *x, uint32_t j,
+                             const double *value) {
+    const vpps_cell_contribution *to = &c->contributions[j];
+    const vpps_cell_value *v = &c->values[to->value];
+    const size_t n = words_of(v) * items_of(v->domain, x->members);
+    double *sum;
+    if (to->lookup) {
+        const vpps_cell_lookup *l = &c->lookups[to->index];
+        ck_assert_msg(!v->domain, "cell %s: a member's gradient for an entry of a table", c->name);
+        sum = r->params[l->table] + row_of(l, x) * n;
+    } else {
+        ck_assert_msg(n == r->input_elems[to->index], "cell %s: %zu elements for input %u, which has %zu", c->name, n,
+                      to->index, r->input_elems[to->index]);
+        sum = r->inputs[to->index];
+    }
+    for (size_t i = 0; i < n; i++) sum[i] += value[i];
+}
+
+/* get(context, v): all items of value v when everything is done. */
+static void add_outers(results *r, const vpps_compiled_cell *c, const vertex *x,
+                       const double *(*get)(void *context, uint32_t v), void *context) {
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        const vpps_cell_value *d = &c->values[o->dy];
+        const uint32_t rows = d->rows, cols = x->model->params[o->param].cols;
+        const double *dy = get(context, o->dy);
+        for (uint32_t item = 0; item < items_of(d->domain, x->members); item++) {
+            for (uint32_t j = 0; j < d->cols; j++, dy += rows) {
+                if (o->x == VPPS_NONE) {
+                    for (uint32_t k = 0; k < rows; k++) r->params[o->param][k] += dy[k];
+                    continue;
+                }
+                const vpps_cell_value *with = &c->values[o->x];
+                const double *factor = get(context, o->x) + (with->domain ? item : 0) * words_of(with) + j * with->rows;
+                for (uint32_t k = 0; k < rows; k++)
+                    for (uint32_t l = 0; l < cols; l++) r->params[o->param][(size_t)k * cols + l] += dy[k] * factor[l];
+            }
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- value by value */
+
+typedef struct whole {
+    const vpps_compiled_cell *c;
+    const vertex *x;
+    double **values;
+} whole;
+
+static const double *whole_value(void *context, uint32_t v) {
+    const whole *w = context;
+    const double *g = given(w->c, w->x, v);
+    return g ? g : w->values[v];
+}
+
+results *evaluate(const vpps_compiled_cell *c, const vertex *x) {
+    static const who everybody = {0, 1};
+    results *r = results_create(c, x);
+    whole w = {c, x, need(calloc(c->n_values + 1u, sizeof *w.values))};
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        if (given(c, x, v)) continue;
+        const vpps_cell_value *value = &c->values[v], *made = maker(c, v);
+        const double *args[MOST_TENSORS];
+        ck_assert_uint_le(made->n_args, MOST_TENSORS);
+        for (uint32_t k = 0; k < made->n_args; k++) {
+            const uint32_t a = c->args[made->first_arg + k].value;
+            ck_assert_msg(a < v, "cell %s: value %u reads %u, which comes after it", c->name, v, a);
+            args[k] = whole_value(&w, a);
+        }
+        w.values[v] = doubles(words_of(value) * items_of(value->domain, x->members));
+        make(c, x, v, &everybody, args, w.values[v]);
+    }
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (r->output_elems[k])
+            memcpy(r->outputs[k], whole_value(&w, c->outputs[k].value), r->output_elems[k] * sizeof(double));
+    for (uint32_t j = 0; j < c->n_contributions; j++)
+        add_contribution(r, c, x, j, whole_value(&w, c->contributions[j].value));
+    add_outers(r, c, x, whole_value, &w);
+    for (uint32_t v = 0; v < c->n_values; v++) free(w.values[v]);
+    free(w.values);
+    return r;
+}
+
+/* ---------------------------------------------------------------- stage by stage */
+
+typedef struct machine {
+    const vpps_compiled_cell *c;
+    const vertex *x;
+    results *r;
+    double *record[2]; /* kept values of the vertex, of its members */
+    double **tile;     /* what the VP has of each value in the stage; NULL: nothing */
+    double **joined;   /* values read from the record when all is done */
+    uint32_t stage;
+    who vp;
+} machine;
+
+static bool leaves_shares(const vpps_cell_value *value) {
+    return value->kind == VPPS_VALUE_PRODUCT_T && value->split == VPPS_SPLIT_ROWS;
+}
+
+static size_t elems_of(const machine *m, uint32_t v) {
+    const vpps_cell_value *value = &m->c->values[v];
+    return words_of(value) * items_of(value->domain, m->x->members);
+}
+
+static double *in_record(const machine *m, uint32_t v, uint32_t item, uint32_t share) {
+    const vpps_cell_value *value = &m->c->values[v];
+    ck_assert_msg(value->kept && value->offset != VPPS_NONE, "cell %s: value %u is not kept, and read in stage %u",
+                  m->c->name, v, m->stage);
+    return m->record[value->domain] + (size_t)item * m->c->kept_words[value->domain] + value->offset +
+           (size_t)share * (vpps_place_words(m->c, value) / (leaves_shares(value) ? m->c->needs.group : 1));
+}
+
+/* What lies in the record of a value, shares added up. */
+static double *read_record(const machine *m, uint32_t v) {
+    const vpps_cell_value *value = &m->c->values[v];
+    const size_t n = words_of(value);
+    double *to = doubles(elems_of(m, v));
+    for (uint32_t i = 0; i < items_of(value->domain, m->x->members); i++)
+        for (uint32_t s = 0; s < (leaves_shares(value) ? m->c->needs.group : 1); s++)
+            for (size_t k = 0; k < n; k++) to[i * n + k] += in_record(m, v, i, s)[k];
+    return to;
+}
+
+/* Rows that the VP does not own become NaN: it has not seen them. */
+static void forget_others(const machine *m, uint32_t v, double *values) {
+    const vpps_cell_value *value = &m->c->values[v];
+    if (m->vp.group == 1 || value->rows < 16 * m->vp.group) return; /* whoever is so small is made by every VP */
+    const vpps_rows own = rows_of(&m->vp, value->rows);
+    for (size_t i = 0; i < elems_of(m, v); i++) {
+        const size_t row = i % value->rows;
+        if (row < own.first || row >= own.end) values[i] = NAN;
+    }
+}
+
+/* What the VP reads of an argument. Products read memory when they run, whole vectors of it; others have loaded their own
+ * rows when the value was first read in the stage. */
+static const double *operand(machine *m, const vpps_cell_value *reader, const vpps_cell_arg *a) {
+    const double *g = given(m->c, m->x, a->value);
+    if (g) return g;
+    const bool here = m->c->values[a->value].stage == m->stage;
+    const bool by_pointer =
+        a->matrix != VPPS_NO_PARAM && (reader->kind == VPPS_VALUE_PRODUCT || reader->kind == VPPS_VALUE_PRODUCT_T);
+    if (here || (m->tile[a->value] && !by_pointer)) {
+        ck_assert_msg(m->tile[a->value], "cell %s: value %u is read in stage %u before it is made", m->c->name,
+                      a->value, m->stage);
+        return m->tile[a->value];
+    }
+    double *values = read_record(m, a->value);
+    if (by_pointer) { /* of this moment */
+        free(m->joined[a->value]);
+        return m->joined[a->value] = values;
+    }
+    forget_others(m, a->value, values);
+    return m->tile[a->value] = values;
+}
+
+static void store(const machine *m, uint32_t v) {
+    const vpps_cell_value *value = &m->c->values[v];
+    const size_t n = words_of(value);
+    for (uint32_t i = 0; i < items_of(value->domain, m->x->members); i++) {
+        double *to = in_record(m, v, i, leaves_shares(value) ? m->vp.member : 0);
+        for (size_t k = 0; k < n; k++)
+            if (!isnan(m->tile[v][i * n + k])) to[k] = m->tile[v][i * n + k];
+    }
+}
+
+/* The VP's part of a contribution: its rows, its share, or all. */
+static void contribute(const machine *m, uint32_t j) {
+    const uint32_t v = m->c->contributions[j].value;
+    const vpps_cell_value *value = &m->c->values[v];
+    double *part = doubles(elems_of(m, v));
+    const bool all = value->split == VPPS_SPLIT_ROWS && !leaves_shares(value) && value->rows < 16 * m->vp.group;
+    ck_assert_msg(m->c->contributions[j].partial == leaves_shares(value),
+                  "cell %s: contribution %u does not say whether it comes in shares", m->c->name, j);
+    for (size_t i = 0; i < elems_of(m, v); i++) part[i] = isnan(m->tile[v][i]) ? 0 : m->tile[v][i];
+    if (!all || m->vp.member == 0) add_contribution(m->r, m->c, m->x, j, part);
+    free(part);
+}
+
+static void run_stage(machine *m) {
+    const vpps_compiled_cell *c = m->c;
+    const vpps_cell_stage *stage = &c->stages[m->stage];
+    for (uint32_t i = 0; i < stage->n; i++) {
+        const uint32_t v = c->order[stage->first + i];
+        const vpps_cell_value *value = &c->values[v], *made = maker(c, v);
+        const double *args[MOST_TENSORS];
+        ck_assert_msg(value->split == stage->split && value->stage == m->stage,
+                      "cell %s: value %u is in a stage that is shared out in another way", c->name, v);
+        for (uint32_t k = 0; k < made->n_args; k++) args[k] = operand(m, made, &c->args[made->first_arg + k]);
+        ck_assert_msg(!m->tile[v], "cell %s: value %u was read before it was made", c->name, v);
+        m->tile[v] = doubles(elems_of(m, v));
+        make(c, m->x, v, &m->vp, args, m->tile[v]);
+        if (!leaves_shares(value)) forget_others(m, v, m->tile[v]);
+        if (value->kept) store(m, v);
+        for (uint32_t j = 0; j < c->n_contributions; j++)
+            if (c->contributions[j].value == v) contribute(m, j);
+    }
+}
+
+static void forget(double **values, uint32_t n) {
+    for (uint32_t v = 0; v < n; v++) {
+        free(values[v]);
+        values[v] = NULL;
+    }
+}
+
+static const double *kept_value(void *context, uint32_t v) {
+    machine *m = context;
+    const double *g = given(m->c, m->x, v);
+    if (!g && !m->joined[v]) m->joined[v] = read_record(m, v);
+    return g ? g : m->joined[v];
+}
+
+static double *nothing(size_t n) {
+    double *x = doubles(n);
+    for (size_t i = 0; i < n; i++) x[i] = NAN;
+    return x;
+}
+
+results *evaluate_stages(const vpps_compiled_cell *c, const vertex *x, bool reversed) {
+    machine m = {.c = c, .x = x, .r = results_create(c, x)};
+    const uint32_t group = c->needs.group;
+    m.tile = need(calloc(c->n_values + 1u, sizeof *m.tile));
+    m.joined = need(calloc(c->n_values + 1u, sizeof *m.joined));
+    m.record[0] = nothing(c->kept_words[0]);
+    m.record[1] = nothing((size_t)c->kept_words[1] * x->members);
+    for (m.stage = 0; m.stage < c->n_stages; m.stage++) {
+        const bool rows = c->stages[m.stage].split == VPPS_SPLIT_ROWS;
+        for (uint32_t i = 0; i < (rows ? group : 1); i++) {
+            m.vp = (who){rows ? (reversed ? group - 1 - i : i) : 0, rows ? group : 1};
+            run_stage(&m);
+            forget(m.tile, c->n_values);
+            forget(m.joined, c->n_values);
+        }
+    }
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (m.r->output_elems[k])
+            memcpy(m.r->outputs[k], kept_value(&m, c->outputs[k].value), m.r->output_elems[k] * sizeof(double));
+    add_outers(m.r, c, x, kept_value, &m);
+    forget(m.joined, c->n_values);
+    free(m.tile);
+    free(m.joined);
+    free(m.record[0]);
+    free(m.record[1]);
+    return m.r;
+}
+
+/* ---------------------------------------------------------------- comparing */
+
+double results_loss(const results *r, const vertex *x) {
+    double loss = 0;
+    for (uint32_t k = 0; k < r->n_outputs; k++) loss += dot(r->outputs[k], x->gradients[k], r->output_elems[k]);
+    return loss;
+}
+
+static void compare(const char *what, const char *part, uint32_t number, const double *got, const double *want,
+                    size_t n, double tolerance) {
+    for (size_t i = 0; i < n; i++) {
+        if (fabs(got[i] - want[i]) <= tolerance * (1 + fabs(want[i]))) continue; /* an assertion costs a system call */
+        ck_abort_msg("%s: %s %u, element %zu is %.12g; expected %.12g", what, part, number, i, got[i], want[i]);
+    }
+}
+
+void results_compare_gradients(const char *what, const results *got, const results *want, uint64_t mask,
+                               double tolerance) {
+    for (uint32_t i = 0; i < want->n_inputs; i++)
+        if (mask >> i & 1)
+            compare(what, "gradient of input", i, got->inputs[i], want->inputs[i], want->input_elems[i], tolerance);
+    for (uint32_t p = 0; p < want->model->n_params; p++) {
+        if (want->model->params[p].frozen) continue;
+        compare(what, want->model->params[p].name, p, got->params[p], want->params[p],
+                vpps_param_elems(&want->model->params[p]), tolerance);
+    }
+}
+
+void results_compare_outputs(const char *what, const results *got, const results *want, double tolerance) {
+    ck_assert_uint_eq(got->n_outputs, want->n_outputs);
+    for (uint32_t k = 0; k < want->n_outputs; k++)
+        if (got->output_elems[k]) /* none: nobody reads it */
+            compare(what, "output", k, got->outputs[k], want->outputs[k], want->output_elems[k], tolerance);
+}
+
+void results_compare(const char *what, const results *got, const results *want, double tolerance) {
+    results_compare_outputs(what, got, want, tolerance);
+    results_compare_gradients(what, got, want, UINT64_MAX, tolerance);
+}
