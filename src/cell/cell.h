@@ -2,7 +2,7 @@
  *
  *   lower.c          a recorded cell, or a single op, as values and the operations that make them
  *   differentiate.c  the backward operations; gather and scatter, pull and push change places (Cavs, section 3.1)
- *   simplify.c       equal values once, constants folded, what nobody reads dropped
+ *   simplify.c       equal values once, what nobody reads dropped; algebra.c: constants and algebra
  *   split.c          parts (eager, main, lazy: Cavs, section 3.4), stages, what is kept, where it lies
  *
  * A compiled cell is the same for all devices. It knows nothing of batches: a value of a vertex lies at an offset in
@@ -197,6 +197,9 @@ void vpps_compiled_cell_free(vpps_compiled_cell *c);
 /* Appends a value; its arguments are appended after it by vpps_cell_add_arg. VPPS_NONE: out of memory. */
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v);
 bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix);
+/* The value of c that v, whose arguments are values of c, is equal to; VPPS_NONE: none that is there. v and its arguments may
+ * become simpler ones. */
+uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
 vpps_status vpps_differentiate(const vpps_graph *g, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);

@@ -1,44 +1,9 @@
-/* simplify.c - equal values are made once, operations that change nothing are left out, and so is what nobody reads.
- * Forward and backward together. Every rule keeps bits, except where two factors become one. */
+/* simplify.c - equal values are made once, constants and algebra (algebra.c) leave operations out, and so is what nobody
+ * reads. Forward and backward together. */
 #include "cell/cell.h"
 
 static bool is_run(const vpps_cell_value *v, uint32_t opcode) {
     return v->kind == VPPS_VALUE_RUN && v->opcode == opcode;
-}
-
-static bool static_scale(const vpps_cell_value *v) {
-    return is_run(v, VPPS_I_SCALE) && v->f_word == VPPS_NONE && !v->average;
-}
-
-/* The value that v, whose arguments are simple already, is equal to; VPPS_NONE: none that is there. v may change. */
-static uint32_t same_as(vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args) {
-    if (!v->n_args || !c->values) return VPPS_NONE;
-    const vpps_cell_value *x = &c->values[args[0].value];
-    if (v->kind == VPPS_VALUE_SLICE && v->index == 0 && x->rows == v->rows && x->domain == v->domain)
-        return args[0].value;
-    if (v->kind == VPPS_VALUE_STACK && v->n_args == 1 && x->domain == v->domain) return args[0].value;
-    if (v->kind != VPPS_VALUE_RUN || x->domain != v->domain) return VPPS_NONE;
-    switch (v->opcode) {
-    case VPPS_I_COPY: return args[0].value;
-    case VPPS_I_NEG:
-        return is_run(x, VPPS_I_NEG) && c->values[c->args[x->first_arg].value].domain == v->domain
-                   ? c->args[x->first_arg].value
-                   : VPPS_NONE;
-    case VPPS_I_DROPOUT: return v->f == 0 ? args[0].value : VPPS_NONE;
-    case VPPS_I_SUM:
-        if (v->f != 1 || v->average) return VPPS_NONE;
-        if (v->n_args == 2 && c->values[args[1].value].domain == v->domain) v->opcode = VPPS_I_ADD;
-        return v->n_args == 1 ? args[0].value : VPPS_NONE;
-    case VPPS_I_SCALE:
-        if (!static_scale(v)) return VPPS_NONE;
-        if (v->f == 1) return args[0].value;
-        if (static_scale(x) && c->values[c->args[x->first_arg].value].domain == v->domain) {
-            v->f *= x->f;
-            args[0] = c->args[x->first_arg];
-        }
-        return VPPS_NONE;
-    default: return VPPS_NONE;
-    }
 }
 
 static bool equal(const vpps_compiled_cell *c, const vpps_cell_value *a, const vpps_cell_value *b,
@@ -106,7 +71,7 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
         uint32_t same = VPPS_NONE;
         if (!keep && x.kind != VPPS_VALUE_POSITIONS && !is_run(&x, VPPS_I_MAX_OF) && !is_run(&x, VPPS_I_MIN_OF)) {
             const bool output = is_output(c, v);
-            same = same_as(&to, &x, args);
+            same = vpps_simplify_value(&to, &x, args);
             if (output && same != VPPS_NONE) { /* an output has a place of its own */
                 same = VPPS_NONE;
             }
@@ -116,10 +81,11 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
         if (same != VPPS_NONE) {
             map[v] = same;
         } else {
+            const uint32_t n = x.n_args;
             x.n_args = 0;
             map[v] = vpps_cell_add(&to, x);
             ok = map[v] != VPPS_NONE;
-            for (uint32_t i = 0; ok && i < n_args; i++)
+            for (uint32_t i = 0; ok && i < n; i++)
                 ok = vpps_cell_add_arg(&to, args[i].value, args[i].element, args[i].matrix);
         }
         free(args);

@@ -1,9 +1,293 @@
 /* simplify_tests.c - what simplify leaves out: each rule by the operations that are left. */
+#include "cell/print.h"
 #include "cell_tests.h"
 #include "cells.h"
 #include "common/testing.h"
 
 #define EXACT 1e-12
+
+/* The operations of a cell, as text: "0.5 * in0; tanh(t2)". The caller frees it. */
+static char *operations(const vpps_model *model, const vpps_compiled_cell *c) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    const char *between = "";
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        if (c->values[v].kind <= VPPS_VALUE_LOOKUP || c->values[v].kind == VPPS_VALUE_PARAMETER) continue;
+        char *value = vpps_value_text(model, c, v);
+        fprintf(out, "%s%s", between, value);
+        free(value);
+        between = "; ";
+    }
+    fclose(out);
+    return text;
+}
+
+/* Simplifies c and looks at what is left; values are as before. */
+static void check(const char *name, const vpps_model *model, vpps_compiled_cell *c, const vertex *x,
+                  const char *expected) {
+    results *before = evaluate(c, x);
+    TEST_OK(vpps_simplify(c));
+    results *after = evaluate(c, x);
+    results_compare(name, after, before, EXACT);
+    char *text = operations(model, c);
+    ck_assert_msg(strcmp(text, expected) == 0, "%s: \"%s\" is left; expected \"%s\"", name, text, expected);
+    free(text);
+    results_destroy(before);
+    results_destroy(after);
+}
+
+/* ---------------------------------------------------------------- cells as they are recorded */
+
+/* Each makes a vector of x and y, of HIDDEN rows. */
+static vpps_node scale_one(vpps_graph *g, vpps_node x, vpps_node y) { return (void)y, vpps_scale(g, x, 1); }
+static vpps_node scale_twice(vpps_graph *g, vpps_node x, vpps_node y) {
+    return (void)y, vpps_scale(g, vpps_scale(g, x, 0.5f), 4);
+}
+static vpps_node scale_back(vpps_graph *g, vpps_node x, vpps_node y) {
+    return (void)y, vpps_scale(g, vpps_scale(g, x, 0.5f), 2);
+}
+static vpps_node scale_by_minus_one(vpps_graph *g, vpps_node x, vpps_node y) { return (void)y, vpps_scale(g, x, -1); }
+static vpps_node negate_twice(vpps_graph *g, vpps_node x, vpps_node y) {
+    return (void)y, vpps_negate(g, vpps_negate(g, x));
+}
+static vpps_node negate_scaled(vpps_graph *g, vpps_node x, vpps_node y) {
+    return (void)y, vpps_negate(g, vpps_scale(g, x, 0.5f));
+}
+static vpps_node scale_negated(vpps_graph *g, vpps_node x, vpps_node y) {
+    return (void)y, vpps_scale(g, vpps_negate(g, x), 0.5f);
+}
+static vpps_node add_negated(vpps_graph *g, vpps_node x, vpps_node y) { return vpps_add(g, x, vpps_negate(g, y)); }
+static vpps_node negated_add(vpps_graph *g, vpps_node x, vpps_node y) { return vpps_add(g, vpps_negate(g, x), y); }
+static vpps_node subtract_negated(vpps_graph *g, vpps_node x, vpps_node y) { return vpps_sub(g, x, vpps_negate(g, y)); }
+static vpps_node multiply_negated(vpps_graph *g, vpps_node x, vpps_node y) {
+    return vpps_mul(g, vpps_negate(g, x), vpps_negate(g, y));
+}
+static vpps_node equal_values(vpps_graph *g, vpps_node x, vpps_node y) {
+    return (void)y, vpps_mul(g, vpps_sigmoid(g, x), vpps_sigmoid(g, x));
+}
+static vpps_node equal_sums(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node both[] = {y, x};
+    return vpps_mul(g, vpps_add(g, x, y), vpps_sum(g, 2, both));
+}
+static vpps_node different_differences(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node difference = vpps_sub(g, x, y);
+    return vpps_mul(g, difference, vpps_sub(g, y, x));
+}
+static vpps_node different_numbers(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node half = vpps_elu(g, x, 0.5f);
+    return (void)y, vpps_add(g, half, vpps_elu(g, x, 0.75f));
+}
+static vpps_node sum_of_one(vpps_graph *g, vpps_node x, vpps_node y) { return (void)y, vpps_sum(g, 1, &x); }
+static vpps_node average_of_one(vpps_graph *g, vpps_node x, vpps_node y) { return (void)y, vpps_average(g, 1, &x); }
+static vpps_node sum_of_two(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node both[] = {x, y};
+    return vpps_sum(g, 2, both);
+}
+static vpps_node average_of_two(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node both[] = {x, y};
+    return vpps_average(g, 2, both);
+}
+static vpps_node no_dropout(vpps_graph *g, vpps_node x, vpps_node y) { return (void)y, vpps_dropout(g, x, 0); }
+static vpps_node dead_values(vpps_graph *g, vpps_node x, vpps_node y) {
+    vpps_exp(g, vpps_mul(g, x, y));
+    return x;
+}
+static vpps_node stack_of_one(vpps_graph *g, vpps_node x, vpps_node y) { return (void)y, vpps_concat(g, 1, &x); }
+static vpps_node slice_of_all(vpps_graph *g, vpps_node x, vpps_node y) { return (void)y, vpps_slice(g, x, 0, HIDDEN); }
+static vpps_node slice_of_slice(vpps_graph *g, vpps_node x, vpps_node y) {
+    return (void)y, vpps_slice(g, vpps_slice(g, x, 5, 30), 7, 11);
+}
+static vpps_node slice_of_stack(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node both[] = {x, y};
+    return vpps_slice(g, vpps_concat(g, 2, both), HIDDEN, HIDDEN);
+}
+static vpps_node slice_in_stack(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node both[] = {x, y};
+    return vpps_slice(g, vpps_concat(g, 2, both), HIDDEN + 3, 5);
+}
+static vpps_node slice_across_stack(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node both[] = {x, y};
+    return vpps_slice(g, vpps_concat(g, 2, both), HIDDEN - 1, 2);
+}
+
+static const struct {
+    vpps_node (*make)(vpps_graph *g, vpps_node x, vpps_node y);
+    const char *expected;
+} recorded[] = {
+    {scale_one, "tanh(in0)"},
+    {scale_twice, "2 * in0; tanh(t2)"},
+    {scale_back, "tanh(in0)"},
+    {scale_by_minus_one, "-in0; tanh(t2)"},
+    {negate_twice, "tanh(in0)"},
+    {negate_scaled, "-0.5 * in0; tanh(t2)"},
+    {scale_negated, "-0.5 * in0; tanh(t2)"},
+    {add_negated, "in0 - in1; tanh(t2)"},
+    {negated_add, "in1 - in0; tanh(t2)"},
+    {subtract_negated, "in0 + in1; tanh(t2)"},
+    {multiply_negated, "in0 * in1; tanh(t2)"},
+    {equal_values, "sigmoid(in0); t2 * t2; tanh(t3)"},
+    {equal_sums, "in0 + in1; t2 * t2; tanh(t3)"},
+    {different_differences, "in0 - in1; in1 - in0; t2 * t3; tanh(t4)"},
+    {different_numbers, "elu(in0, 0.5); elu(in0, 0.75); t2 + t3; tanh(t4)"},
+    {sum_of_one, "tanh(in0)"},
+    {average_of_one, "tanh(in0)"},
+    {sum_of_two, "in0 + in1; tanh(t2)"},
+    {average_of_two, "0.5 * (in0 + in1); tanh(t2)"},
+    {no_dropout, "tanh(in0)"},
+    {dead_values, "tanh(in0)"},
+    {stack_of_one, "tanh(in0)"},
+    {slice_of_all, "tanh(in0)"},
+    {slice_of_slice, "in0[12:23]; tanh(t2)"},
+    {slice_of_stack, "tanh(in1)"},
+    {slice_in_stack, "in1[3:8]; tanh(t2)"},
+    {slice_across_stack, "[in0; in1]; t2[47:49]; tanh(t3)"},
+};
+
+START_TEST(rules)
+    {
+        vpps_model *model;
+        vpps_graph *g;
+        vpps_cell cell;
+        TEST_OK(vpps_model_create(&model, 1));
+        TEST_OK(vpps_graph_create(&g, model));
+        TEST_OK(vpps_cell_begin(g, "rule"));
+        const vpps_node x = vpps_pull(g, HIDDEN, 1), y = vpps_pull(g, HIDDEN, 1);
+        TEST_OK(vpps_push(g, vpps_tanh(g, recorded[_i].make(g, x, y))));
+        TEST_OK(vpps_cell_end(g, &cell));
+        vpps_compiled_cell *c = cells_lower(g, cell, &(vpps_cell_needs){.training = true, .read_out = 1, .group = 1});
+        vertex *v = cells_vertex(g, cell, 1, test_seed());
+        check(recorded[_i].expected, model, c, v, recorded[_i].expected);
+        vertex_destroy(v, c);
+        vpps_compiled_cell_free(c);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(model);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- constants */
+
+#define IN (-1000.0f) /* an operand that is the input */
+
+static const struct {
+    uint8_t opcode;
+    float a, b; /* the operands; of SCALE, b is the factor */
+    const char *expected;
+} constants[] = {
+    {VPPS_I_ADD, IN, 0, "tanh(in0)"},
+    {VPPS_I_ADD, 0, IN, "tanh(in0)"},
+    {VPPS_I_ADD, IN, 2, "2; in0 + t1; tanh(t2)"},
+    {VPPS_I_ADD, 2, 3, "5; tanh(t1)"},
+    {VPPS_I_SUB, IN, 0, "tanh(in0)"},
+    {VPPS_I_SUB, 0, IN, "-in0; tanh(t1)"},
+    {VPPS_I_SUB, 1, IN, "1; t1 - in0; tanh(t2)"},
+    {VPPS_I_SUB, 2, 3, "-1; tanh(t1)"},
+    {VPPS_I_MUL, IN, 1, "tanh(in0)"},
+    {VPPS_I_MUL, 1, IN, "tanh(in0)"},
+    {VPPS_I_MUL, -1, IN, "-in0; tanh(t1)"},
+    {VPPS_I_MUL, IN, 2.5f, "2.5 * in0; tanh(t1)"},
+    {VPPS_I_MUL, 2, 3, "6; tanh(t1)"},
+    {VPPS_I_DIV, IN, 1, "tanh(in0)"},
+    {VPPS_I_DIV, 1, IN, "1; t1 / in0; tanh(t2)"},
+    {VPPS_I_DIV, 3, 2, "1.5; tanh(t1)"},
+    {VPPS_I_SCALE, 3, 2, "6; tanh(t1)"},
+    {VPPS_I_SCALE, IN, 1, "tanh(in0)"},
+    {VPPS_I_NEG, 3, 0, "-3; tanh(t1)"},
+};
+
+static uint32_t add_run(vpps_compiled_cell *c, uint32_t opcode, float f, uint32_t n, const uint32_t *args) {
+    const vpps_cell_value v = {.kind = VPPS_VALUE_RUN,
+                               .opcode = (uint8_t)opcode,
+                               .rows = HIDDEN,
+                               .cols = 1,
+                               .param = VPPS_NO_PARAM,
+                               .f = f,
+                               .f_word = VPPS_NONE,
+                               .u_word = VPPS_NONE,
+                               .e_word = VPPS_NONE};
+    const uint32_t at = vpps_cell_add(c, v);
+    for (uint32_t i = 0; i < n; i++) ck_assert(vpps_cell_add_arg(c, args[i], 0, VPPS_NO_PARAM));
+    return at;
+}
+
+/* A cell of one input and one output, by hand. */
+static vpps_compiled_cell *open_by_hand(void) {
+    vpps_compiled_cell *c = calloc(1, sizeof *c);
+    ck_assert_ptr_nonnull(c);
+    c->name = strdup("by hand");
+    c->needs = (vpps_cell_needs){.read_out = 1, .group = 1};
+    c->inputs[c->n_inputs++] = (vpps_cell_input){.rows = HIDDEN, .cols = 1, .pulled = true};
+    const vpps_cell_value x = {.kind = VPPS_VALUE_INPUT, .rows = HIDDEN, .cols = 1, .param = VPPS_NO_PARAM};
+    ck_assert_uint_eq(vpps_cell_add(c, x), 0);
+    return c;
+}
+
+static void give(vpps_compiled_cell *c, uint32_t value) {
+    c->outputs[c->n_outputs++] = (vpps_cell_output){.value = value};
+    c->n_forward = c->n_values;
+}
+
+static void check_by_hand(vpps_compiled_cell *c, const char *expected) {
+    vpps_model *model;
+    TEST_OK(vpps_model_create(&model, 1));
+    vertex *x = vertex_draw(model, c, 1, NULL, test_seed());
+    check(expected, model, c, x, expected);
+    vertex_destroy(x, c);
+    vpps_compiled_cell_free(c);
+    vpps_model_destroy(model);
+}
+
+START_TEST(constant_rules)
+    {
+        const uint32_t opcode = constants[_i].opcode;
+        const uint32_t n = opcode == VPPS_I_SCALE || opcode == VPPS_I_NEG ? 1 : 2;
+        const float operands[] = {constants[_i].a, constants[_i].b};
+        vpps_compiled_cell *c = open_by_hand();
+        uint32_t args[2];
+        for (uint32_t k = 0; k < n; k++)
+            args[k] = operands[k] == IN ? 0 : add_run(c, VPPS_I_FILL, operands[k], 0, NULL);
+        const uint32_t y = add_run(c, opcode, opcode == VPPS_I_SCALE ? operands[1] : 0, n, args);
+        give(c, add_run(c, VPPS_I_TANH, 0, 1, &y));
+        check_by_hand(c, constants[_i].expected);
+    }
+END_TEST
+
+START_TEST(scale_by_a_constant)
+    {
+        vpps_compiled_cell *c = open_by_hand();
+        const uint32_t three = add_run(c, VPPS_I_FILL, 3, 0, NULL);
+        c->values[three].rows = 1;
+        const uint32_t args[] = {0, three}, y = add_run(c, VPPS_I_SCALE_BY, 0, 2, args);
+        give(c, add_run(c, VPPS_I_TANH, 0, 1, &y));
+        check_by_hand(c, "3 * in0; tanh(t1)");
+    }
+END_TEST
+
+/* A chain of rules, one after the other: -(2 * (-(x * 1 + 0))). */
+START_TEST(rules_follow_rules)
+    {
+        vpps_compiled_cell *c = open_by_hand();
+        const uint32_t one = add_run(c, VPPS_I_FILL, 1, 0, NULL), zero = add_run(c, VPPS_I_FILL, 0, 0, NULL);
+        const uint32_t product[] = {0, one}, y = add_run(c, VPPS_I_MUL, 0, 2, product);
+        const uint32_t sum[] = {zero, y}, z = add_run(c, VPPS_I_ADD, 0, 2, sum);
+        const uint32_t minus = add_run(c, VPPS_I_NEG, 0, 1, &z), twice = add_run(c, VPPS_I_SCALE, 2, 1, &minus);
+        give(c, add_run(c, VPPS_I_NEG, 0, 1, &twice));
+        check_by_hand(c, "2 * in0");
+    }
+END_TEST
+
+/* An output has a place of its own, even if it is equal to another value. */
+START_TEST(outputs_have_places)
+    {
+        vpps_compiled_cell *c = open_by_hand();
+        const uint32_t zero = 0, y = add_run(c, VPPS_I_TANH, 0, 1, &zero), z = add_run(c, VPPS_I_TANH, 0, 1, &zero);
+        give(c, y);
+        give(c, z);
+        give(c, add_run(c, VPPS_I_COPY, 0, 1, &y));
+        c->needs.read_out = 7;
+        check_by_hand(c, "tanh(in0); tanh(in0); t1");
+    }
+END_TEST
 
 /* ---------------------------------------------------------------- outputs that nobody reads */
 
@@ -80,6 +364,11 @@ END_TEST
 
 TCase *simplify_tests(void) {
     TCase *t = tcase_create("simplify");
+    tcase_add_loop_test(t, rules, 0, (int)VPPS_COUNT(recorded));
+    tcase_add_loop_test(t, constant_rules, 0, (int)VPPS_COUNT(constants));
+    tcase_add_test(t, scale_by_a_constant);
+    tcase_add_test(t, rules_follow_rules);
+    tcase_add_test(t, outputs_have_places);
     tcase_add_test(t, dead_in_inference);
     tcase_add_test(t, unread_output_shares_its_place);
     return t;

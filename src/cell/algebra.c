@@ -1,0 +1,231 @@
+/* algebra.c - operations on constants, and operations that another one, or none, can stand for. Every rule keeps bits, but
+ * that two factors become one, and that a zero may change its sign. */
+#include "cell/cell.h"
+
+static bool is_run(const vpps_cell_value *v, uint32_t opcode) {
+    return v->kind == VPPS_VALUE_RUN && v->opcode == opcode;
+}
+
+static bool static_scale(const vpps_cell_value *v) {
+    return is_run(v, VPPS_I_SCALE) && v->f_word == VPPS_NONE && !v->average;
+}
+
+/* The operation at hand: v, whose arguments are simple already. */
+typedef struct operation {
+    const vpps_compiled_cell *c;
+    vpps_cell_value *v;
+    vpps_cell_arg *args;
+} operation;
+
+static const vpps_cell_value *arg(const operation *o, uint32_t k) { return &o->c->values[o->args[k].value]; }
+
+static bool constant(const operation *o, uint32_t k, float *f) {
+    const vpps_cell_value *x = arg(o, k);
+    if (!is_run(x, VPPS_I_FILL) || x->f_word != VPPS_NONE) return false;
+    *f = x->f;
+    return true;
+}
+
+/* The argument of argument k; VPPS_NONE where a list lies between them. */
+static vpps_cell_arg below(const operation *o, uint32_t k) {
+    const vpps_cell_value *x = arg(o, k);
+    vpps_cell_arg a = o->c->args[x->first_arg];
+    if (o->c->values[a.value].domain != x->domain) a.value = VPPS_NONE;
+    return a;
+}
+
+/* v becomes another instruction over the first n of its arguments. True, so that callers can say what they return. */
+static bool become(const operation *o, uint32_t opcode, uint32_t n, float f) {
+    o->v->opcode = (uint8_t)opcode;
+    o->v->n_args = n;
+    o->v->f = f;
+    return true;
+}
+
+static bool is_negation(const operation *o, uint32_t k) {
+    return is_run(arg(o, k), VPPS_I_NEG) && below(o, k).value != VPPS_NONE;
+}
+
+/* The lower value first, where the order does not matter: then equal sums are found to be equal. */
+static void sort_operands(const operation *o) {
+    if (o->args[0].value <= o->args[1].value) return;
+    const vpps_cell_arg first = o->args[0];
+    o->args[0] = o->args[1];
+    o->args[1] = first;
+}
+
+/* ---------------------------------------------------------------- rules: true where v was changed; *same: v is that value */
+
+static bool simplify_neg(const operation *o, uint32_t *same) {
+    const vpps_cell_value *x = arg(o, 0);
+    float f;
+    if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, -f);
+    if (!is_run(x, VPPS_I_NEG) && !static_scale(x)) return false;
+    const vpps_cell_arg inner = below(o, 0);
+    if (inner.value == VPPS_NONE) return false;
+    if (is_run(x, VPPS_I_NEG)) {
+        *same = inner.value;
+        return false;
+    }
+    o->args[0] = inner;
+    return become(o, VPPS_I_SCALE, 1, -x->f);
+}
+
+static bool simplify_scale(const operation *o, uint32_t *same) {
+    float f;
+    if (!static_scale(o->v)) return false;
+    if (o->v->f == 1) {
+        *same = o->args[0].value;
+        return false;
+    }
+    if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, f * o->v->f);
+    if (o->v->f == -1) return become(o, VPPS_I_NEG, 1, 0);
+    const bool scaled = static_scale(arg(o, 0));
+    if (!scaled && !is_negation(o, 0)) return false;
+    const vpps_cell_arg inner = below(o, 0);
+    if (inner.value == VPPS_NONE) return false;
+    f = scaled ? o->v->f * arg(o, 0)->f : -o->v->f;
+    o->args[0] = inner;
+    return become(o, VPPS_I_SCALE, 1, f);
+}
+
+static bool simplify_add(const operation *o, uint32_t *same) {
+    float f, g;
+    for (uint32_t k = 0; k < 2; k++) {
+        if (!constant(o, k, &f)) continue;
+        if (constant(o, 1 - k, &g)) return become(o, VPPS_I_FILL, 0, f + g);
+        if (f == 0 && arg(o, 1 - k)->domain == o->v->domain) *same = o->args[1 - k].value;
+    }
+    for (uint32_t k = 0; k < 2 && *same == VPPS_NONE; k++) {
+        if (!is_negation(o, k)) continue;
+        const vpps_cell_arg minus = below(o, k);
+        o->args[0] = o->args[1 - k];
+        o->args[1] = minus;
+        return become(o, VPPS_I_SUB, 2, 0);
+    }
+    sort_operands(o);
+    o->v->f = 0; /* as if it had never been a sum of two */
+    return false;
+}
+
+static bool simplify_sub(const operation *o, uint32_t *same) {
+    float f, g;
+    if (constant(o, 1, &g)) {
+        if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, f - g);
+        if (g == 0 && arg(o, 0)->domain == o->v->domain) *same = o->args[0].value;
+    } else if (constant(o, 0, &f) && f == 0 && arg(o, 1)->domain == o->v->domain) {
+        o->args[0] = o->args[1];
+        return become(o, VPPS_I_NEG, 1, 0);
+    }
+    if (*same != VPPS_NONE || !is_negation(o, 1)) return false;
+    o->args[1] = below(o, 1);
+    return become(o, VPPS_I_ADD, 2, 0);
+}
+
+static bool simplify_mul(const operation *o, uint32_t *same) {
+    float f, g;
+    (void)same;
+    for (uint32_t k = 0; k < 2; k++) {
+        if (!constant(o, k, &f)) continue;
+        if (constant(o, 1 - k, &g)) return become(o, VPPS_I_FILL, 0, f * g);
+        if (arg(o, 1 - k)->domain != o->v->domain) continue;
+        o->args[0] = o->args[1 - k];
+        return become(o, VPPS_I_SCALE, 1, f);
+    }
+    if (is_negation(o, 0) && is_negation(o, 1)) {
+        const vpps_cell_arg a = below(o, 0), b = below(o, 1);
+        o->args[0] = a;
+        o->args[1] = b;
+    }
+    sort_operands(o);
+    return false;
+}
+
+static bool simplify_div(const operation *o, uint32_t *same) {
+    float f, g;
+    if (!constant(o, 1, &g)) return false;
+    if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, f / g);
+    if (g == 1 && arg(o, 0)->domain == o->v->domain) *same = o->args[0].value;
+    return false;
+}
+
+static bool simplify_sum(const operation *o, uint32_t *same) {
+    const vpps_cell_value *v = o->v;
+    if (v->f != 1 || v->average || arg(o, 0)->domain != v->domain) return false;
+    if (v->n_args == 1) *same = o->args[0].value;
+    return v->n_args == 2 && arg(o, 1)->domain == v->domain && become(o, VPPS_I_ADD, 2, 0);
+}
+
+static bool simplify_run(const operation *o, uint32_t *same) {
+    float f;
+    switch (o->v->opcode) {
+    case VPPS_I_ADD: return simplify_add(o, same);
+    case VPPS_I_SUB: return simplify_sub(o, same);
+    case VPPS_I_MUL: return simplify_mul(o, same);
+    case VPPS_I_DIV: return simplify_div(o, same);
+    case VPPS_I_SUM: return simplify_sum(o, same);
+    default: break;
+    }
+    if (!o->v->n_args || arg(o, 0)->domain != o->v->domain) return false;
+    switch (o->v->opcode) {
+    case VPPS_I_COPY: *same = o->args[0].value; return false;
+    case VPPS_I_DROPOUT:
+        if (o->v->f == 0) *same = o->args[0].value;
+        return false;
+    case VPPS_I_NEG: return simplify_neg(o, same);
+    case VPPS_I_SCALE: return simplify_scale(o, same);
+    case VPPS_I_SCALE_BY: return constant(o, 1, &f) && become(o, VPPS_I_SCALE, 1, f);
+    default: return false;
+    }
+}
+
+/* ---------------------------------------------------------------- parts of values */
+
+/* Rows of a stack that are all of one of its parts; *first becomes the first of them in it. */
+static bool find_part(const operation *o, uint32_t *part, uint32_t *first) {
+    const vpps_cell_value *x = arg(o, 0);
+    uint32_t row = *first;
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = &o->c->args[x->first_arg + k];
+        const vpps_cell_value *y = &o->c->values[a->value];
+        if (row < y->rows) {
+            *part = a->value;
+            *first = row;
+            return row + o->v->rows <= y->rows && y->domain == o->v->domain;
+        }
+        row -= y->rows;
+    }
+    return false;
+}
+
+static bool simplify_slice(const operation *o, uint32_t *same) {
+    const vpps_cell_value *x = arg(o, 0);
+    if (x->domain != o->v->domain) return false;
+    if (o->v->index == 0 && x->rows == o->v->rows) {
+        *same = o->args[0].value;
+    } else if (x->kind == VPPS_VALUE_SLICE && below(o, 0).value != VPPS_NONE) {
+        o->v->index += x->index;
+        o->args[0] = below(o, 0);
+        return true;
+    } else if (x->kind == VPPS_VALUE_STACK) {
+        uint32_t part, first = o->v->index;
+        if (!find_part(o, &part, &first)) return false;
+        o->v->index = first;
+        o->args[0].value = part;
+        return true;
+    }
+    return false;
+}
+
+uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args) {
+    const operation o = {c, v, args};
+    uint32_t same = VPPS_NONE;
+    bool changed = true;
+    while (changed && same == VPPS_NONE) {
+        changed = false;
+        if (v->kind == VPPS_VALUE_RUN) changed = simplify_run(&o, &same);
+        if (v->kind == VPPS_VALUE_SLICE) changed = simplify_slice(&o, &same);
+    }
+    if (v->kind == VPPS_VALUE_STACK && v->n_args == 1 && arg(&o, 0)->domain == v->domain) same = args[0].value;
+    return same;
+}
