@@ -129,7 +129,7 @@ VPPS_API vpps_status vpps_param_describe(const vpps_model *model, vpps_param par
 VPPS_API vpps_status vpps_param_find(const vpps_model *model, const char *name, vpps_param *out);
 
 /* The model's copy of a parameter's values, count * rows * cols floats; a matrix row after row. While a handle
- * trains the model this copy is old: call vpps_handle_pull first; after writing, vpps_handle_push. The pointer lives
+ * trains the model this copy is old: call vpps_read_parameters first; after writing, vpps_write_parameters. The pointer lives
  * as long as the model. NULL for an unknown parameter. */
 VPPS_API float *vpps_param_values(vpps_model *model, vpps_param param);
 
@@ -221,10 +221,11 @@ VPPS_API vpps_node vpps_log_softmax(vpps_graph *g, vpps_node x);
 /* sum over k < n of weights[k] * xs[k]; weights is a vector of n (attention). */
 VPPS_API vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const vpps_node *xs);
 
-/* Losses, each a scalar. `klass` is below x's rows; inside a cell it may come from vpps_pull_index. */
-VPPS_API vpps_node vpps_pick_nll(vpps_graph *g, vpps_node x, uint32_t klass); /* -log softmax(x)[klass] */
-VPPS_API vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t klass, float margin);
-/* sum over j != klass of max(0, margin - x[klass] + x[j]) (Crammer and Singer 2001 margins, summed) */
+/* Losses, each a scalar. `label`, the number of the right class, is below x's rows; inside a cell it may come from
+ * vpps_pull_index. cross_entropy takes scores before the softmax, as most frameworks' function of that name does. */
+VPPS_API vpps_node vpps_cross_entropy(vpps_graph *g, vpps_node x, uint32_t label); /* -log softmax(x)[label] */
+VPPS_API vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t label, float margin);
+/* sum over j != label of max(0, margin - x[label] + x[j]) (Crammer and Singer 2001 margins, summed) */
 VPPS_API vpps_node vpps_binary_log_loss(vpps_graph *g, vpps_node p, vpps_node target);
 /* -sum_i target_i log p_i + (1 - target_i) log(1 - p_i), 0 < p < 1 */
 
@@ -245,10 +246,10 @@ VPPS_API vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, u
 /* Value number `output` of every child, however many a vertex has: a list. An op on a list is mapped over its
  * members (lists in one op go member by member; other operands are shared); sum, average, max_of and min_of over a
  * list give one value. A list cannot be scattered or pushed, and at least one child is needed when applied. */
-VPPS_API vpps_node vpps_gather_all(vpps_graph *g, uint32_t output, uint32_t rows, uint32_t cols);
+VPPS_API vpps_node vpps_gather_list(vpps_graph *g, uint32_t output, uint32_t rows, uint32_t cols);
 
 VPPS_API vpps_node vpps_pull(vpps_graph *g, uint32_t rows, uint32_t cols); /* a node given when applied */
-/* An integer given when applied: an index for lookup, a klass. At most 65,535 a cell. */
+/* An integer given when applied: an index for lookup, a label. At most 65,535 a cell. */
 VPPS_API uint32_t vpps_pull_index(vpps_graph *g);
 
 VPPS_API vpps_status vpps_scatter(vpps_graph *g, vpps_node x); /* outputs 0, 1, ... in order of the calls */
@@ -393,7 +394,7 @@ VPPS_API void vpps_options_default(vpps_options *options);
  * model has a handle already). */
 VPPS_API vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options);
 
-/* Waits for the batch in flight and frees the handle; the model keeps the values of the last vpps_handle_pull. NULL
+/* Waits for the batch in flight and frees the handle; the model keeps the values of the last vpps_read_parameters. NULL
  * is allowed. */
 VPPS_API void vpps_handle_destroy(vpps_handle *h);
 
@@ -418,10 +419,10 @@ VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, con
 /* Takes effect with the next batch, without re-specialising. Fails with ARGUMENT when negative or not finite. */
 VPPS_API vpps_status vpps_set_learning_rate(vpps_handle *h, float lr);
 
-/* Waits for the batch in flight, then copies parameters and optimiser state from the device to the model, or back. Fails
- * with what made the handle useless (then the model is as it was), DEVICE, MEMORY. */
-VPPS_API vpps_status vpps_handle_pull(vpps_handle *h);
-VPPS_API vpps_status vpps_handle_push(vpps_handle *h);
+/* Waits for the batch in flight, then copies parameters and optimiser state from the device to the model (read), or from
+ * the model to the device (write). Fails with what made the handle useless (then the model is as it was), DEVICE, MEMORY. */
+VPPS_API vpps_status vpps_read_parameters(vpps_handle *h);
+VPPS_API vpps_status vpps_write_parameters(vpps_handle *h);
 
 typedef struct vpps_stats {
     uint64_t batches;        /* training batches finished, since the model began (checkpoints carry it on) */

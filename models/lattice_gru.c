@@ -51,7 +51,7 @@ static vpps_status create(void **net, vpps_model *model, const net_config *confi
 static vpps_status record_merge(lattice_gru_net *t, vpps_graph *g) {
     const vpps_status s = vpps_cell_begin(g, "lattice-gru merge");
     if (s != VPPS_OK) return s;
-    vpps_node h = vpps_gather_all(g, 0, t->base.base.config.hidden, 1);
+    vpps_node h = vpps_gather_list(g, 0, t->base.base.config.hidden, 1);
 
     vpps_node gate = vpps_sigmoid(g, vpps_affine1(g, t->b_g, t->U_g, h));
     vpps_node share = vpps_mul(g, gate, h);

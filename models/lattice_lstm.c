@@ -113,7 +113,7 @@ static vpps_status record_join(lattice_lstm_net *t, vpps_graph *g) {
     const uint32_t d = t->base.config.hidden;
     const vpps_status s = vpps_cell_begin(g, "lattice-lstm join");
     if (s != VPPS_OK) return s;
-    const vpps_node weights = vpps_gather_all(g, 0, d, 1), cells = vpps_gather_all(g, 1, d, 1);
+    const vpps_node weights = vpps_gather_list(g, 0, d, 1), cells = vpps_gather_list(g, 1, d, 1);
     vpps_node o = vpps_gather(g, 0, 2, d, 1);
 
     vpps_node c = vpps_div(g, vpps_sum(g, 1, &cells), vpps_sum(g, 1, &weights));

@@ -60,7 +60,7 @@ vpps_status part_classifier_record(part_classifier *c, vpps_graph *g) {
     if (c->mlp) h = vpps_tanh(g, vpps_affine1(g, c->b_h, c->W_h, part_dropout(c->config, g, h)));
     const vpps_node logits = vpps_affine1(g, c->b_s, c->W_s, part_dropout(c->config, g, h));
     vpps_push(g, logits);
-    vpps_push(g, vpps_pick_nll(g, logits, label));
+    vpps_push(g, vpps_cross_entropy(g, logits, label));
     return vpps_cell_end(g, &c->cell);
 }
 

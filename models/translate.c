@@ -42,7 +42,7 @@ static vpps_status record_attention(translate_net *t, vpps_graph *g) {
     const net_config *c = &t->base.config;
     const vpps_status status = vpps_cell_begin(g, "attention");
     if (status != VPPS_OK) return status;
-    vpps_node h = vpps_gather_all(g, 0, c->hidden, 1), s = vpps_pull(g, c->hidden, 1);
+    vpps_node h = vpps_gather_list(g, 0, c->hidden, 1), s = vpps_pull(g, c->hidden, 1);
 
     vpps_node score = vpps_dot(g, h, s);           /* (8) */
     vpps_node highest = vpps_max_of(g, 1, &score); /* so that no exp overflows */

@@ -22,10 +22,10 @@ static uint32_t flops_an_element(uint32_t opcode) {
     case VPPS_I_ELU_B:
     case VPPS_I_SQUARED_DISTANCE:
     case VPPS_I_HINGE:
-    case VPPS_I_PICK_NLL_B:
+    case VPPS_I_CROSS_ENTROPY_B:
     case VPPS_I_HINGE_B: return 3;
     case VPPS_I_ELU:
-    case VPPS_I_PICK_NLL:
+    case VPPS_I_CROSS_ENTROPY:
     case VPPS_I_SOFTMAX_B:
     case VPPS_I_LOG_SOFTMAX_B: return 4;
     case VPPS_I_SOFTMAX:

@@ -184,7 +184,7 @@ static uint32_t lower_source(const lowering *l) {
 
 static uint32_t lower(const lowering *l) {
     if (l->n_args && !l->c->values) return VPPS_NONE; /* the arguments are values */
-    switch (vpps_ops[l->s->op].klass) {
+    switch (vpps_ops[l->s->op].op_class) {
     case VPPS_CLASS_SOURCE: return lower_source(l);
     case VPPS_CLASS_AFFINE: return lower_affine(l);
     case VPPS_CLASS_PARTS: return lower_parts(l);

@@ -36,7 +36,7 @@ static const char *const formulas[VPPS_I_COUNT] = {
     [VPPS_I_BINARY_LOG_LOSS_BT] = "$1 * (log(1 - $0) - log($0))",
     [VPPS_I_SOFTMAX_B] = "$1 * ($0 - dot($0, $1))",
     [VPPS_I_LOG_SOFTMAX_B] = "$0 - exp($1) * sum_elements($0)",
-    [VPPS_I_PICK_NLL_B] = "$2 * (softmax($0) - onehot($u))",
+    [VPPS_I_CROSS_ENTROPY_B] = "$2 * (softmax($0) - onehot($u))",
 };
 
 typedef struct writer {

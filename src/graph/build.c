@@ -29,7 +29,7 @@ static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint3
     case VPPS_SHAPE_EQUAL:
     case VPPS_SHAPE_SCALAR:
         if (!equal(a, first)) return unequal_error(g, op, i, a, first), false;
-        if ((op == VPPS_OP_PICK_NLL || op == VPPS_OP_HINGE) && a->cols != 1) {
+        if ((op == VPPS_OP_CROSS_ENTROPY || op == VPPS_OP_HINGE) && a->cols != 1) {
             return shape_error(g, op, i, a, "a vector"), false;
         }
         s->rows = vpps_ops[op].shape == VPPS_SHAPE_EQUAL ? a->rows : 1;
@@ -331,20 +331,20 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
     return vpps_make_node(g, &s, NULL, n + 1, args, 0, false);
 }
 
-static vpps_node make_classified(vpps_graph *g, vpps_op op, vpps_node x, uint32_t klass, float margin) {
+static vpps_node make_classified(vpps_graph *g, vpps_op op, vpps_node x, uint32_t label, float margin) {
     vpps_signature s = signature_of(op), a;
     bool list, pulled;
     s.p = margin;
     if (!take_arguments(g, &s, 1, &x) || !vpps_node_signature(g, vpps_ops[op].name, x, &a, &list) ||
-        !check_index(g, vpps_ops[op].name, &klass, a.rows, &pulled)) {
+        !check_index(g, vpps_ops[op].name, &label, a.rows, &pulled)) {
         return VPPS_NO_NODE;
     }
-    return vpps_make_node(g, &s, NULL, 1, &x, klass, pulled);
+    return vpps_make_node(g, &s, NULL, 1, &x, label, pulled);
 }
 
-vpps_node vpps_pick_nll(vpps_graph *g, vpps_node x, uint32_t klass) {
-    return make_classified(g, VPPS_OP_PICK_NLL, x, klass, 0);
+vpps_node vpps_cross_entropy(vpps_graph *g, vpps_node x, uint32_t label) {
+    return make_classified(g, VPPS_OP_CROSS_ENTROPY, x, label, 0);
 }
-vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t klass, float margin) {
-    return make_classified(g, VPPS_OP_HINGE, x, klass, margin);
+vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t label, float margin) {
+    return make_classified(g, VPPS_OP_HINGE, x, label, margin);
 }

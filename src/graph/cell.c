@@ -50,8 +50,8 @@ vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t r
     return x;
 }
 
-vpps_node vpps_gather_all(vpps_graph *g, uint32_t output, uint32_t rows, uint32_t cols) {
-    vpps_node x = add_input(g, "gather_all", (vpps_cell_input){rows, cols, VPPS_ALL_CHILDREN, output, false});
+vpps_node vpps_gather_list(vpps_graph *g, uint32_t output, uint32_t rows, uint32_t cols) {
+    vpps_node x = add_input(g, "gather_list", (vpps_cell_input){rows, cols, VPPS_ALL_CHILDREN, output, false});
     if (x != VPPS_NO_NODE) {
         g->recording->min_children = vpps_max_u32(g->recording->min_children, 1);
         g->recording->variable = true;

@@ -49,7 +49,7 @@ static const op_cost costs[VPPS_OP_COUNT] = {
     [VPPS_OP_SOFTMAX] = {5, 4, PER_RESULT},     /* maximum, x - max, exp, sum, division; y (d - d . y) */
     [VPPS_OP_LOG_SOFTMAX] = {5, 4, PER_RESULT}, /* maximum, x - max, exp, sum, difference; d - e^y sum d */
     [VPPS_OP_WEIGHTED_SUM] = {2, 3, PER_MEMBER},
-    [VPPS_OP_PICK_NLL] = {4, 3, PER_ARGUMENT}, /* maximum, x - max, exp, sum; d e^(x - y) */
+    [VPPS_OP_CROSS_ENTROPY] = {4, 3, PER_ARGUMENT}, /* maximum, x - max, exp, sum; d e^(x - y) */
     [VPPS_OP_HINGE] = {3, 3, PER_ARGUMENT},
     [VPPS_OP_BINARY_LOG_LOSS] = {8, 10, PER_ARGUMENT},
 };

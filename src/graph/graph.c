@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 
 const vpps_op_row vpps_ops[VPPS_OP_COUNT] = {
-#define OP(id, name, min, max, shape, klass, ...)                                                                      \
-    [VPPS_OP_##id] = {name, min, VPPS_##max, VPPS_SHAPE_##shape, VPPS_CLASS_##klass},
+#define OP(id, name, min, max, shape, op_class, ...)                                                                   \
+    [VPPS_OP_##id] = {name, min, VPPS_##max, VPPS_SHAPE_##shape, VPPS_CLASS_##op_class},
 #define VPPS_0 0
 #define VPPS_1 1
 #define VPPS_2 2
@@ -268,7 +268,7 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
         bool list;
         if (!vpps_node_signature(g, vpps_ops[s->op].name, args[i], &argument, &list)) return VPPS_NO_NODE;
         mapped |= list;
-        if (vpps_ops[s->op].klass == VPPS_CLASS_EW && i < 2) {
+        if (vpps_ops[s->op].op_class == VPPS_CLASS_EW && i < 2) {
             uint32_t kin = argument.op == VPPS_OP_AFFINE ? 64 + argument.first_matrix : argument.op;
             s->shallow_kin = s->shallow_kin * 8191 + kin + 1;
             s->kin = (s->kin * 8191 + kin + 1) * 131071 + argument.shallow_kin;

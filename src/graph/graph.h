@@ -49,7 +49,7 @@ typedef struct vpps_op_row {
     const char *name;
     uint32_t min_args, max_args;
     vpps_shape_rule shape;
-    vpps_op_class klass;
+    vpps_op_class op_class;
 } vpps_op_row;
 
 extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
@@ -72,7 +72,7 @@ typedef struct vpps_flat_node {
     uint32_t signature; /* index into graph->signatures */
     uint32_t args;      /* first argument in flat->args */
     uint32_t n_args;
-    uint32_t imm; /* lookup: row; pick_nll, hinge: class; slice: first row; scale, elu: float bits;
+    uint32_t imm; /* lookup: row; cross_entropy, hinge: class; slice: first row; scale, elu: float bits;
                            input: first element in graph->data; dropout: number of its first element */
 } vpps_flat_node;
 
@@ -100,7 +100,7 @@ typedef struct vpps_cell_input {
 
 typedef struct vpps_cell_data {
     char *name;
-    vpps_flat_node *nodes; /* args point into `args`; imm of lookup, pick_nll, hinge may be a pulled index */
+    vpps_flat_node *nodes; /* args point into `args`; imm of lookup, cross_entropy, hinge may be a pulled index */
     uint8_t *mapped;       /* is this node a list: one node for each child */
     uint8_t *imm_pulled;   /* is imm the number of a pulled index */
     uint32_t *args;

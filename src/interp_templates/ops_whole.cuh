@@ -23,7 +23,7 @@ struct vpps_pick {
 VPPS_REDUCE(DOT, (vpps_totals t, float x, float y), x * y, t.sum)
 VPPS_REDUCE(SQUARED_DISTANCE, (vpps_totals t, float x, float y), (x - y) * (x - y), t.sum)
 VPPS_REDUCE(SUM_ELEMENTS, (vpps_totals t, float x), x, t.sum)
-VPPS_REDUCE(PICK_NLL, (vpps_totals t, float x, vpps_pick u), expf(x - t.top), (t.top - u.value) + logf(t.sum))
+VPPS_REDUCE(CROSS_ENTROPY, (vpps_totals t, float x, vpps_pick u), expf(x - t.top), (t.top - u.value) + logf(t.sum))
 VPPS_REDUCE(HINGE, (vpps_totals t, float x, vpps_pick u, float margin),
             u.here || (margin - u.value) + x < 0.0f ? 0.0f : (margin - u.value) + x, t.sum)
 VPPS_REDUCE(BINARY_LOG_LOSS, (vpps_totals t, float p, float target),
@@ -33,8 +33,8 @@ VPPS_ROW(SOFTMAX, (vpps_totals t, float x), expf(x - t.top), 1.0f / t.sum, expf(
 VPPS_ROW(LOG_SOFTMAX, (vpps_totals t, float x), expf(x - t.top), logf(t.sum), (x - t.top) - t.sum)
 VPPS_ROW(SOFTMAX_B, (vpps_totals t, float d, float y), d * y, t.sum, y *(d - t.sum))
 VPPS_ROW(LOG_SOFTMAX_B, (vpps_totals t, float d, float y), d, t.sum, d - expf(y) * t.sum)
-/* softmax(x) = e^((x - x[klass]) - loss), where subtracting in this order loses least; there is nothing to sum up */
-VPPS_ROW(PICK_NLL_B, (vpps_totals t, float x, float loss, float d, vpps_pick u), 0.0f, 0.0f,
+/* softmax(x) = e^((x - x[label]) - loss), where subtracting in this order loses least; there is nothing to sum up */
+VPPS_ROW(CROSS_ENTROPY_B, (vpps_totals t, float x, float loss, float d, vpps_pick u), 0.0f, 0.0f,
          d *(expf((x - u.value) - loss) - (u.here ? 1.0f : 0.0f)))
 VPPS_ROW(HINGE_B, (vpps_totals t, float x, float d, vpps_pick u, float margin),
          !u.here && (margin - u.value) + x > 0.0f ? 1.0f : 0.0f, -d * t.sum,
@@ -43,19 +43,19 @@ VPPS_ROW(HINGE_B, (vpps_totals t, float x, float d, vpps_pick u, float margin),
                                          : 0.0f)
 
 __device__ __forceinline__ bool vpps_needs_top(unsigned opcode) {
-    return opcode == VPPS_I_PICK_NLL || opcode == VPPS_I_SOFTMAX || opcode == VPPS_I_LOG_SOFTMAX;
+    return opcode == VPPS_I_CROSS_ENTROPY || opcode == VPPS_I_SOFTMAX || opcode == VPPS_I_LOG_SOFTMAX;
 }
-__device__ __forceinline__ bool vpps_needs_sum(unsigned opcode) { return opcode != VPPS_I_PICK_NLL_B; }
+__device__ __forceinline__ bool vpps_needs_sum(unsigned opcode) { return opcode != VPPS_I_CROSS_ENTROPY_B; }
 
 /* What all elements have in common. */
 struct vpps_common {
     unsigned opcode, p0, p1, p2;
-    unsigned klass; /* operand u */
+    unsigned label; /* operand u */
     float picked;   /* the first tensor's element there */
 };
 
 #define VPPS_FLOAT(k) __uint_as_float(v.p##k)
-#define VPPS_PICK(k) (vpps_pick{i == v.klass, v.picked})
+#define VPPS_PICK(k) (vpps_pick{i == v.label, v.picked})
 #define VPPS_DISPATCH(NAME, CASES)                                                                                     \
     __device__ __forceinline__ float vpps_##NAME##_of(const vpps_common &v, vpps_totals totals, unsigned i, float x,   \
                                                       float y) {                                                       \
@@ -115,8 +115,8 @@ __device__ __forceinline__ void vpps_whole_vector(const unsigned *at, unsigned t
     if (params > 1) v.p1 = vpps_param(operands, traits, 1, pool);
     if (params > 2) v.p2 = vpps_param(operands, traits, 2, pool);
     if (picked != VPPS_NOT_PICKED) {
-        v.klass = picked == 0 ? v.p0 : picked == 1 ? v.p1 : v.p2;
-        v.picked = pool[a + v.klass];
+        v.label = picked == 0 ? v.p0 : picked == 1 ? v.p1 : v.p2;
+        v.picked = pool[a + v.label];
     }
     vpps_totals t = {0.0f, 0.0f};
     if (vpps_needs_top(v.opcode)) {
@@ -132,7 +132,7 @@ __device__ __forceinline__ void vpps_whole_vector(const unsigned *at, unsigned t
         t.sum = vpps_total<false>(t.sum, wide);
         t.sum = vpps_finish_of(v, t, 0, 0.0f, 0.0f);
     } else if (wide) {
-        __syncthreads(); /* all have read x[klass], which may be overwritten now */
+        __syncthreads(); /* all have read x[label], which may be overwritten now */
     } else {
         __syncwarp();
     }

@@ -163,7 +163,7 @@ static bool make_groups(vpps_schedule_work *w) {
         if (!(w->flags[i] & VPPS_NEEDED)) continue;
         const vpps_flat_node *node = &flat->nodes[i];
         /* uses of one entry share a gradient, so lookups of any number of uses are alike */
-        bool source = vpps_ops[signatures[node->signature].op].klass == VPPS_CLASS_SOURCE;
+        bool source = vpps_ops[signatures[node->signature].op].op_class == VPPS_CLASS_SOURCE;
         uint8_t key = w->flags[i] & (source ? VPPS_GRADIENT | VPPS_SLOT : VPPS_GRADIENT | VPPS_SLOT | VPPS_KEPT);
         uint32_t index = find_group(w, w->level[i], key, node);
         if (index == UINT32_MAX) return false;

@@ -243,11 +243,11 @@ static void encode_forward(encoder *e, const vpps_item *item) {
     vpps_operand_codes c =
         vpps_make_codes(w, group, how->forward_operands, how->forward, 0, vpps_letter_code(w, group, 'y', 0));
     bool fits = (uint64_t)group->n * vpps_words(s) <= VPPS_MAX_LENGTH || item->shared;
-    uint32_t n_together = form == VPPS_FORM_EW && op->klass == VPPS_CLASS_EW && c.regular && fits ? group->n : 1;
+    uint32_t n_together = form == VPPS_FORM_EW && op->op_class == VPPS_CLASS_EW && c.regular && fits ? group->n : 1;
     for (uint32_t j = 0; j < group->n && w->status == VPPS_OK; j += n_together) {
         vpps_node y = w->order[group->first + j];
         uint32_t n_args = w->flat->nodes[y].n_args;
-        if (op->klass == VPPS_CLASS_PARTS) {
+        if (op->op_class == VPPS_CLASS_PARTS) {
             for (uint32_t k = 0; k < n_args; k++) copy_parts(e, y, k, false);
             continue;
         }
@@ -289,7 +289,7 @@ static void encode_backward(encoder *e, const vpps_item *item) {
     uint32_t words[MAX_WORDS] = {0}, next[MAX_WORDS];
     const vpps_link *link = vpps_aligned(w, group, k);
     vpps_operand_codes c = vpps_make_codes(w, group, letters, item->opcode, k, vpps_gradient_code(w, group, k));
-    bool together = link && form == VPPS_FORM_EW && op->klass == VPPS_CLASS_EW && !weights && c.regular;
+    bool together = link && form == VPPS_FORM_EW && op->op_class == VPPS_CLASS_EW && !weights && c.regular;
     if (together && !item->shared) { /* additions are placed one by one */
         together =
             !(w->groups[link->group].flags & VPPS_ZEROED) && (uint64_t)group->n * vpps_words(s) <= VPPS_MAX_LENGTH;
@@ -301,7 +301,7 @@ static void encode_backward(encoder *e, const vpps_item *item) {
         vpps_node x = w->flat->args[w->flat->nodes[y].args + k];
         const vpps_group *of = &w->groups[w->group[x]];
         if (of->gradient_base == VPPS_NO_OFFSET || of->gradient_base == group->gradient_base) continue;
-        if (op->klass == VPPS_CLASS_PARTS) {
+        if (op->op_class == VPPS_CLASS_PARTS) {
             copy_parts(e, y, k, true);
             continue;
         }

@@ -21,13 +21,13 @@ static bool names(const char *operands, char letter) { return strchr(operands, l
  * that value, and nobody else may. */
 static bool is_inplace(const vpps_schedule_work *w, const vpps_group *group) {
     const vpps_op_row *op = &vpps_ops[w->g->signatures[group->signature].op];
-    if (op->klass != VPPS_CLASS_EW || op->max_args != 1) return false;
+    if (op->op_class != VPPS_CLASS_EW || op->max_args != 1) return false;
     const vpps_link *l = vpps_aligned(w, group, 0);
     if (!l) return false;
     const vpps_group *x = &w->groups[l->group];
     const vpps_op_row *producer = &vpps_ops[w->g->signatures[x->signature].op];
     if (x->user == VPPS_NO_OFFSET || &w->groups[x->user] != group || (x->flags & VPPS_KEPT)) return false;
-    if (producer->klass == VPPS_CLASS_SOURCE || x->value_stride != vpps_words(&w->g->signatures[x->signature]))
+    if (producer->op_class == VPPS_CLASS_SOURCE || x->value_stride != vpps_words(&w->g->signatures[x->signature]))
         return false;
     const vpps_op_instruction_row *own = &vpps_op_instructions[w->g->signatures[group->signature].op];
     const vpps_op_instruction_row *made = &vpps_op_instructions[w->g->signatures[x->signature].op];
@@ -58,7 +58,7 @@ static void place_values(vpps_schedule_work *w) {
     for (uint32_t i = 0; i < w->n_groups; i++) { /* arguments before their users */
         vpps_group *group = &w->groups[w->by_level[i]];
         if (group->value_base != VPPS_NO_OFFSET ||
-            vpps_ops[w->g->signatures[group->signature].op].klass != VPPS_CLASS_EW) {
+            vpps_ops[w->g->signatures[group->signature].op].op_class != VPPS_CLASS_EW) {
             continue;
         }
         group->value_base = w->groups[w->links[group->links].group].value_base;
@@ -107,7 +107,8 @@ static bool shares_gradient(const vpps_schedule_work *w, const vpps_group *group
     const uint8_t user_op = w->g->signatures[w->groups[group->user].signature].op;
     const vpps_op_row *user = &vpps_ops[user_op];
     const uint8_t *backward = vpps_op_instructions[user_op].backward;
-    if (op->klass == VPPS_CLASS_AFFINE || op->klass == VPPS_CLASS_SOURCE || user->klass != VPPS_CLASS_EW) return false;
+    if (op->op_class == VPPS_CLASS_AFFINE || op->op_class == VPPS_CLASS_SOURCE || user->op_class != VPPS_CLASS_EW)
+        return false;
     if (user->max_args == VPPS_MANY) return backward[0] == VPPS_I_COPY;
     return group->user_argument < 2 && backward[group->user_argument] == VPPS_I_COPY;
 }

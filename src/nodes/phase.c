@@ -125,12 +125,12 @@ static void forward_group(vpps_schedule_work *w, uint32_t index) {
         wrote(&w->tracks[group->value], 0, false);
         return;
     }
-    if (op->klass == VPPS_CLASS_SOURCE) {
+    if (op->op_class == VPPS_CLASS_SOURCE) {
         use_parameter(w, s->param, 0);
         return;
     }
-    bool shared = op->klass == VPPS_CLASS_EW && vpps_is_shareable(w, s->rows);
-    uint32_t phase = op->klass == VPPS_CLASS_PARTS
+    bool shared = op->op_class == VPPS_CLASS_EW && vpps_is_shareable(w, s->rows);
+    uint32_t phase = op->op_class == VPPS_CLASS_PARTS
                          ? after_operands(w, group, "*", VPPS_I_COPY, false)
                          : after_operands(w, group, how->forward_operands, (vpps_opcode)how->forward, shared);
     add_item(w, (vpps_item){VPPS_ITEM_FORWARD, how->forward, shared, phase, index, 0, 0});
@@ -156,7 +156,7 @@ static void backward_argument(vpps_schedule_work *w, uint32_t index, uint32_t k)
     const vpps_op_instruction_row *how = &vpps_op_instructions[signature->op];
     int which = backward_of(op, signature->op, k);
     vpps_opcode opcode = which < 0 ? VPPS_I_DOT : (vpps_opcode)how->backward[which];
-    bool parts = op->klass == VPPS_CLASS_PARTS, wanted = false;
+    bool parts = op->op_class == VPPS_CLASS_PARTS, wanted = false;
     bool shared = !parts && vpps_instructions[opcode].form == VPPS_FORM_EW;
     FOR_ARGUMENT_GROUPS(w, group, k, g, {
         const vpps_group *x = &w->groups[g];
@@ -193,7 +193,7 @@ static void hand_on_gradient(vpps_schedule_work *w, const vpps_group *group) {
 static void backward_group(vpps_schedule_work *w, uint32_t index) {
     const vpps_group *group = &w->groups[index];
     const vpps_op_row *op = &vpps_ops[signature_of(w, group)->op];
-    if (op->klass == VPPS_CLASS_SOURCE || !(group->flags & VPPS_GRADIENT)) return;
+    if (op->op_class == VPPS_CLASS_SOURCE || !(group->flags & VPPS_GRADIENT)) return;
     uint32_t most = most_arguments(w, group);
     for (uint32_t k = 0; k < most; k++) backward_argument(w, index, k);
     hand_on_gradient(w, group);

@@ -75,7 +75,7 @@ static vpps_status check_request(const vpps_graph *g, const vpps_request *reques
         return vpps_fail(VPPS_SHAPE, "fb: the loss is %s, %u x %u; expected a scalar", vpps_ops[s->op].name, s->rows,
                          s->cols);
     }
-    if (vpps_ops[s->op].klass != VPPS_CLASS_SOURCE) return VPPS_OK;
+    if (vpps_ops[s->op].op_class != VPPS_CLASS_SOURCE) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", vpps_ops[s->op].name);
 }
 

@@ -56,7 +56,7 @@ static size_t list_tensors(const vpps_model *model, vpps_safetensors_tensor *ten
 
 vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
     enum { OWN = 5 };
-    VPPS_TRY(vpps_handle_pull(h));
+    VPPS_TRY(vpps_read_parameters(h));
     const vpps_model *model = h->model;
     const size_t most = (1 + VPPS_MAX_STATES) * model->n_params + 1;
     vpps_safetensors_tensor *tensors = calloc(most, sizeof *tensors);
@@ -166,13 +166,14 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     uint64_t numbers[3] = {0, h->options.seed, model->random};
     vpps_status status =
         c ? read_all(file, path, h, c, numbers) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);
-    if (status == VPPS_OK) status = vpps_handle_pull(h); /* gives all state memory, also what the file does not have */
+    if (status == VPPS_OK)
+        status = vpps_read_parameters(h); /* gives all state memory, also what the file does not have */
     if (status == VPPS_OK) {
         for (size_t i = 0; i < model->n_params; i++) adopt(&model->params[i], &c[i]);
         model->batches = numbers[0];
         h->options.seed = numbers[1];
         model->random = numbers[2];
-        status = vpps_handle_push(h);
+        status = vpps_write_parameters(h);
     }
     for (size_t i = 0; c && i < model->n_params; i++) {
         for (int s = 0; s <= VPPS_MAX_STATES; s++) free(c[i].values[s]);

@@ -36,8 +36,8 @@ typedef struct vpps_device_table {
 
     /* These want the device to be idle. read: `words` words of the pool from `offset` on. */
     vpps_status (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);
-    vpps_status (*pull)(vpps_device *d, vpps_model *model); /* parameters and optimiser state to the model */
-    vpps_status (*push)(vpps_device *d, const vpps_model *model);
+    vpps_status (*read_parameters)(vpps_device *d, vpps_model *model); /* parameters and optimiser state to the model */
+    vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);
 
     /* Both NULL where there is nothing to choose. tuning: is another plan due, now that a batch was measured? tune: takes

@@ -1,4 +1,4 @@
-/* handle.c - vpps_fb and its kin: schedule, launch, and take outcomes one batch later. */
+/* handle.c - vpps_fb and what goes with it: schedule, launch, and take outcomes one batch later. */
 #include "runtime/handle.h"
 
 #include <inttypes.h>
@@ -330,16 +330,16 @@ vpps_status vpps_set_learning_rate(vpps_handle *h, float lr) {
     return VPPS_OK;
 }
 
-vpps_status vpps_handle_pull(vpps_handle *h) {
+vpps_status vpps_read_parameters(vpps_handle *h) {
     vpps_handle_settle(h);
     VPPS_TRY(check_whole(h));
-    return h->device->table->pull(h->device, h->model);
+    return h->device->table->read_parameters(h->device, h->model);
 }
 
-vpps_status vpps_handle_push(vpps_handle *h) {
+vpps_status vpps_write_parameters(vpps_handle *h) {
     vpps_handle_settle(h);
     VPPS_TRY(check_whole(h));
-    return h->device->table->push(h->device, h->model);
+    return h->device->table->write_parameters(h->device, h->model);
 }
 
 vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {

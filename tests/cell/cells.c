@@ -106,7 +106,7 @@ static void record_inner(vpps_graph *g) {
 
 /* Tai et al. (2015), section 3.1: one forget gate a child. */
 static void record_child_sum(vpps_graph *g) {
-    const vpps_node hs = vpps_gather_all(g, 0, HIDDEN, 1), cs = vpps_gather_all(g, 1, HIDDEN, 1);
+    const vpps_node hs = vpps_gather_list(g, 0, HIDDEN, 1), cs = vpps_gather_list(g, 1, HIDDEN, 1);
     const vpps_node x = vpps_pull(g, EMBED, 1), h = vpps_sum(g, 1, &hs), xs[] = {x, h}, fs[] = {x, hs};
     const vpps_node i = vpps_sigmoid(g, gate_of(g, 'i', "WU", 2, xs)),
                     o = vpps_sigmoid(g, gate_of(g, 'o', "WU", 2, xs));
@@ -117,7 +117,7 @@ static void record_child_sum(vpps_graph *g) {
 }
 
 static void record_attention(vpps_graph *g) {
-    const vpps_node h = vpps_gather_all(g, 0, HIDDEN, 1), s = vpps_pull(g, HIDDEN, 1);
+    const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1), s = vpps_pull(g, HIDDEN, 1);
     const vpps_node score = vpps_dot(g, h, s), highest = vpps_max_of(g, 1, &score);
     const vpps_node e = vpps_exp(g, vpps_sub(g, score, highest)), a = vpps_div(g, e, vpps_sum(g, 1, &e));
     const vpps_node weighted = vpps_scale_by(g, h, a), both[] = {vpps_sum(g, 1, &weighted), s};
@@ -125,14 +125,14 @@ static void record_attention(vpps_graph *g) {
 }
 
 static void record_gated_list(vpps_graph *g) {
-    const vpps_node h = vpps_gather_all(g, 0, HIDDEN, 1);
+    const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1);
     const vpps_node gate = vpps_sigmoid(g, gate_of(g, 'i', "U", 1, &h)), weighted = vpps_mul(g, gate, h);
     TEST_OK(vpps_scatter(g, vpps_div(g, vpps_sum(g, 1, &weighted), vpps_sum(g, 1, &gate))));
 }
 
 /* Several lists and a vector under one average, a list under another. */
 static void record_average(vpps_graph *g) {
-    const vpps_node h = vpps_gather_all(g, 0, HIDDEN, 1), c = vpps_gather_all(g, 1, HIDDEN, 1);
+    const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1), c = vpps_gather_list(g, 1, HIDDEN, 1);
     const vpps_node x = vpps_pull(g, HIDDEN, 1), all[] = {vpps_tanh(g, h), x, c};
     TEST_OK(vpps_scatter(g, vpps_average(g, 3, all)));
     TEST_OK(vpps_scatter(g, vpps_average(g, 1, &c)));
@@ -140,7 +140,7 @@ static void record_average(vpps_graph *g) {
 }
 
 static void record_extremes(vpps_graph *g) {
-    const vpps_node h = vpps_gather_all(g, 0, HIDDEN, 1), x = vpps_pull(g, HIDDEN, 1), scaled = vpps_scale(g, h, 1.5f);
+    const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1), x = vpps_pull(g, HIDDEN, 1), scaled = vpps_scale(g, h, 1.5f);
     const vpps_node all[] = {x, h, scaled}, pair[] = {x, vpps_negate(g, x)};
     TEST_OK(vpps_scatter(g, vpps_max_of(g, 3, all)));
     TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_min_of(g, 1, &h))));
@@ -159,7 +159,7 @@ static void record_matrices(vpps_graph *g) {
 
 /* Two masks of the vertex, one of each member. */
 static void record_dropout(vpps_graph *g) {
-    const vpps_node x = vpps_dropout(g, vpps_pull(g, HIDDEN, 1), 0.25f), h = vpps_gather_all(g, 0, HIDDEN, 1);
+    const vpps_node x = vpps_dropout(g, vpps_pull(g, HIDDEN, 1), 0.25f), h = vpps_gather_list(g, 0, HIDDEN, 1);
     const vpps_node list = vpps_dropout(g, h, 0.5f), y = vpps_dropout(g, vpps_tanh(g, x), 0.5f);
     TEST_OK(vpps_scatter(g, vpps_add(g, y, vpps_sum(g, 1, &list))));
     TEST_OK(vpps_push(g, vpps_dropout(g, y, 0.5f)));
@@ -197,7 +197,7 @@ static void record_functions(vpps_graph *g) {
 
 static void record_losses(vpps_graph *g) {
     const vpps_node x = vpps_pull(g, CLASSES, 1), y = vpps_pull(g, CLASSES, 1);
-    TEST_OK(vpps_push(g, vpps_pick_nll(g, x, vpps_pull_index(g))));
+    TEST_OK(vpps_push(g, vpps_cross_entropy(g, x, vpps_pull_index(g))));
     TEST_OK(vpps_push(g, vpps_hinge(g, vpps_scale(g, x, 2), 3, 0.75f)));
     TEST_OK(vpps_push(g, vpps_binary_log_loss(g, vpps_sigmoid(g, x), vpps_sigmoid(g, y))));
     TEST_OK(vpps_push(g, vpps_squared_distance(g, x, y)));
@@ -211,7 +211,7 @@ static void record_tagger(vpps_graph *g) {
     scatter_state(g, s);
     const vpps_node logits = vpps_affine1(g, param(g, "b_C"), param(g, "C"), s.h);
     TEST_OK(vpps_push(g, logits));
-    TEST_OK(vpps_push(g, vpps_pick_nll(g, logits, vpps_pull_index(g))));
+    TEST_OK(vpps_push(g, vpps_cross_entropy(g, logits, vpps_pull_index(g))));
 }
 
 static void record_passes_on(vpps_graph *g) {

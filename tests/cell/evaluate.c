@@ -223,14 +223,14 @@ static double element(uint32_t opcode, const operands *o, size_t i, size_t n) {
     case VPPS_I_DOT: return dot(o->t[0], o->t[1], o->t_elems);
     case VPPS_I_SQUARED_DISTANCE: return squared_distance(o);
     case VPPS_I_SUM_ELEMENTS: return sum_of(o->t[0], o->t_elems);
-    case VPPS_I_PICK_NLL: return log_sum_exp(o->t[0], o->t_elems) - o->t[0][o->u];
+    case VPPS_I_CROSS_ENTROPY: return log_sum_exp(o->t[0], o->t_elems) - o->t[0][o->u];
     case VPPS_I_HINGE: return hinge(o);
     case VPPS_I_BINARY_LOG_LOSS: return binary_log_loss(o);
     case VPPS_I_SOFTMAX: return exp(x - log_sum_exp(o->t[0], n));
     case VPPS_I_LOG_SOFTMAX: return x - log_sum_exp(o->t[0], n);
     case VPPS_I_SOFTMAX_B: return Y * (x - dot(o->t[0], o->t[1], n));
     case VPPS_I_LOG_SOFTMAX_B: return x - exp(Y) * sum_of(o->t[0], n);
-    case VPPS_I_PICK_NLL_B: /* operands x loss d */
+    case VPPS_I_CROSS_ENTROPY_B: /* operands x loss d */
         return o->s[1] * (exp(x - o->t[0][o->u] - o->s[0]) - (i == o->u ? 1 : 0));
     case VPPS_I_HINGE_B: return o->s[0] * hinge_slope(o, i);
     case VPPS_I_MATMUL:

@@ -323,7 +323,7 @@ START_TEST(dead_in_inference)
         cells x = cells_open();
         vpps_compiled_cell *logits = compile_tagger(&x, false, 7), *state = compile_tagger(&x, false, 3);
         ck_assert_uint_eq(logits->outputs[3].value, VPPS_NONE);
-        ck_assert_uint_eq(count_runs(logits, VPPS_I_PICK_NLL), 0);
+        ck_assert_uint_eq(count_runs(logits, VPPS_I_CROSS_ENTROPY), 0);
         ck_assert_uint_ne(logits->outputs[2].value, VPPS_NONE);
         for (uint32_t i = 0; i < state->n_args; i++) ck_assert_uint_ne(state->args[i].matrix, cells_param(&x, "C"));
         for (uint32_t i = 0; i < state->n_stages; i++) ck_assert_uint_ne(state->stages[i].part, VPPS_PART_LAZY);
@@ -335,13 +335,13 @@ START_TEST(dead_in_inference)
     }
 END_TEST
 
-/* Does another value lie in the place of the logits, the operand of PICK_NLL? */
+/* Does another value lie in the place of the logits, the operand of CROSS_ENTROPY? */
 static bool logits_share(const vpps_compiled_cell *c) {
     uint32_t logits = VPPS_NONE;
     bool shared = false;
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
-        if (x->kind == VPPS_VALUE_RUN && x->opcode == VPPS_I_PICK_NLL) logits = c->args[x->first_arg].value;
+        if (x->kind == VPPS_VALUE_RUN && x->opcode == VPPS_I_CROSS_ENTROPY) logits = c->args[x->first_arg].value;
     }
     ck_assert(logits != VPPS_NONE && c->values[logits].kept);
     for (uint32_t v = 0; v < c->n_values; v++)

@@ -129,7 +129,7 @@ START_TEST(classifier_is_lazy)
                 value->n_args && value->kind >= VPPS_VALUE_PRODUCT && value->kind <= VPPS_VALUE_PRODUCT_T
                     ? *matrix_of(&x, c, value, 0)
                     : 0;
-            if (is_run(value, VPPS_I_PICK_NLL)) n_lazy += value->part == VPPS_PART_LAZY;
+            if (is_run(value, VPPS_I_CROSS_ENTROPY)) n_lazy += value->part == VPPS_PART_LAZY;
             if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'C') n_eager += value->part == VPPS_PART_BACK_EAGER;
             if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'W') n_last += value->part == VPPS_PART_BACK_LAZY;
         }

@@ -264,7 +264,7 @@ static uint32_t slice(builder *b, uint32_t x, uint32_t rows, uint32_t pick) {
 }
 
 /* The class of a loss: fixed, or pulled. */
-static uint32_t klass(builder *b, uint32_t rows, uint32_t pick) {
+static uint32_t label(builder *b, uint32_t rows, uint32_t pick) {
     made_cell *cell = b->recording;
     if (!cell || pick % 2 == 0 || cell->n_indices == MAX_PULLS) return pick / 2 % rows;
     cell->indices[cell->n_indices++] = (pulled){rows, 0};
@@ -272,12 +272,12 @@ static uint32_t klass(builder *b, uint32_t rows, uint32_t pick) {
 }
 
 static uint32_t classified(builder *b, bool hinge, uint32_t x, uint32_t pick) {
-    const uint32_t k = klass(b, b->items[x].rows, pick);
+    const uint32_t k = label(b, b->items[x].rows, pick);
     const double rows = b->items[x].rows, size = size_of(b, x);
     const float margin = 0.25f * (float)(pick / 64 % 8);
-    const vpps_node a = node_of(b, x), y = hinge ? vpps_hinge(b->g, a, k, margin) : vpps_pick_nll(b->g, a, k);
+    const vpps_node a = node_of(b, x), y = hinge ? vpps_hinge(b->g, a, k, margin) : vpps_cross_entropy(b->g, a, k);
     if (hinge) say(b, "%s = vpps_hinge(g, %s, %#x, %g);", text_of(y).text, text_of(a).text, k, (double)margin);
-    if (!hinge) say(b, "%s = vpps_pick_nll(g, %s, %#x);", text_of(y).text, text_of(a).text, k);
+    if (!hinge) say(b, "%s = vpps_cross_entropy(g, %s, %#x);", text_of(y).text, text_of(a).text, k);
     return keep(b, y, hinge ? rows * (size + (double)margin) : 2 * size + log(rows), false);
 }
 
@@ -498,7 +498,7 @@ static void step(builder *b, const rg_step *s) {
         }
         break;
     case VPPS_OP_WEIGHTED_SUM: weighted_sum(b, rows, cols, some, pick[0]); break;
-    case VPPS_OP_PICK_NLL: classified(b, false, operand(b, rows, 1, pick[0]), pick[1]); break;
+    case VPPS_OP_CROSS_ENTROPY: classified(b, false, operand(b, rows, 1, pick[0]), pick[1]); break;
     case VPPS_OP_HINGE: classified(b, true, operand(b, rows, 1, pick[0]), pick[1]); break;
     case VPPS_OP_BINARY_LOG_LOSS: {
         const uint32_t x = probability(b, X), y = probability(b, operand(b, rows, cols, pick[1]));
@@ -546,8 +546,8 @@ static void record_cell(builder *b, uint32_t which) {
         }
     }
     for (uint32_t output = 0; output < 2 && c->variable && !c->head; output++) {
-        const vpps_node x = vpps_gather_all(b->g, output, b->c->sizes[output], 1);
-        say(b, "%s = vpps_gather_all(g, %u, %u, 1);", text_of(x).text, output, b->c->sizes[output]);
+        const vpps_node x = vpps_gather_list(b->g, output, b->c->sizes[output], 1);
+        say(b, "%s = vpps_gather_list(g, %u, %u, 1);", text_of(x).text, output, b->c->sizes[output]);
         keep(b, x, 4, true);
     }
     if (c->head) pull(b, b->c->sizes[0], 1);

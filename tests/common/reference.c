@@ -268,7 +268,7 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
             for (uint32_t k = 0; k + 1 < v.n_args; k++) y[i] += a[k] * b[k * n + i];
         }
         break;
-    case VPPS_OP_PICK_NLL: y[0] = log_sum_exp(a, na) - a[v.n->imm]; break;
+    case VPPS_OP_CROSS_ENTROPY: y[0] = log_sum_exp(a, na) - a[v.n->imm]; break;
     case VPPS_OP_HINGE:
         y[0] = 0;
         for (size_t j = 0; j < na; j++) {
@@ -461,7 +461,7 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
             }
         }
         break;
-    case VPPS_OP_PICK_NLL: {
+    case VPPS_OP_CROSS_ENTROPY: {
         const double lse = log_sum_exp(a, na);
         EACH(d[0] * (exp(a[i] - lse) - (i == v.n->imm ? 1 : 0)));
     }

@@ -258,8 +258,8 @@ void gpu_check_episode(gpu_episode *episode, const gpu_expectation *e, vpps_hand
         ck_assert_msg(status == VPPS_OK, "%s: batch %u: %s", what, k + 1, vpps_error_message());
         if (k) compare(what, "a loss", &loss, &e->loss[k - 1], &e->loss_deviation[k - 1], 1);
     }
-    const vpps_status status = vpps_handle_pull(h);
-    ck_assert_msg(status == VPPS_OK, "%s: vpps_handle_pull: %s", what, vpps_error_message());
+    const vpps_status status = vpps_read_parameters(h);
+    ck_assert_msg(status == VPPS_OK, "%s: vpps_read_parameters: %s", what, vpps_error_message());
     check_trained(episode->model, e, what);
     vpps_handle_destroy(h);
     restore(episode);

@@ -93,7 +93,7 @@ vpps_node zoo_build(const gpu_zoo *zoo, vpps_graph *g, uint32_t chains, uint64_t
     for (uint32_t i = 0; i < chains; i++) {
         vpps_node x = vpps_lookup(g, zoo->E, vpps_random_below(&random, ZOO_WORDS));
         for (uint32_t steps = 1 + vpps_random_below(&random, 2); steps > 0; steps--) x = step(zoo, g, x);
-        terms[i] = vpps_pick_nll(g, x, vpps_random_below(&random, zoo->size[0]));
+        terms[i] = vpps_cross_entropy(g, x, vpps_random_below(&random, zoo->size[0]));
         if (zoo->size[0] == 1) terms[i] = vpps_sum_elements(g, vpps_square(g, x));
     }
     const vpps_node x = vpps_lookup(g, zoo->E, vpps_random_below(&random, ZOO_WORDS));

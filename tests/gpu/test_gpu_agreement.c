@@ -305,7 +305,7 @@ static void train_masks(const char *device, float *values, uint32_t n) {
                         y = vpps_dropout(g, vpps_parameter(g, v), 0.5f);
         TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, vpps_add(g, x, y)), NULL));
     }
-    TEST_OK(vpps_handle_pull(h));
+    TEST_OK(vpps_read_parameters(h));
     memcpy(values, vpps_param_values(model, v), n * sizeof *values);
     vpps_handle_destroy(h);
     vpps_graph_destroy(g);
@@ -356,7 +356,7 @@ START_TEST(what_is_not_finite_changes_nothing)
                 size_t n;
                 float loss, *before, *after;
                 TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 2, 1, 0.1f), NULL));
-                TEST_OK(vpps_handle_pull(h));
+                TEST_OK(vpps_read_parameters(h));
                 before = gpu_values(zoo.model, &n);
                 TEST_OK(vpps_fb(h, g, build_bad(&zoo, g, bad[skip], gradient), NULL));
                 const vpps_node next = zoo_build(&zoo, g, 2, 3, 0.1f);
@@ -370,13 +370,13 @@ START_TEST(what_is_not_finite_changes_nothing)
                     TEST_FAILS(vpps_fb(h, g, next, NULL), VPPS_NONFINITE,
                                gradient ? "batch 2: the gradient" : "batch 2: the loss");
                 }
-                TEST_OK(vpps_handle_pull(h));
+                TEST_OK(vpps_read_parameters(h));
                 after = gpu_values(zoo.model, &n);
                 ck_assert_msg(!memcmp(before, after, n * sizeof *before), "parameters have changed");
                 TEST_OK(vpps_fb(h, g, next, NULL)); /* training goes on */
                 TEST_OK(vpps_sync_latest_loss(h, &loss));
                 ck_assert(isfinite(loss));
-                TEST_OK(vpps_handle_pull(h));
+                TEST_OK(vpps_read_parameters(h));
                 free(after);
                 after = gpu_values(zoo.model, &n);
                 ck_assert(memcmp(before, after, n * sizeof *before) != 0);
@@ -443,7 +443,7 @@ static float *train_with_seed(const gpu_layout *layout, const char *seed, size_t
     vpps_handle *h = gpu_open(zoo.model, layout, &o);
     for (uint32_t k = 0; k < 3 && h; k++) TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 1 + 3 * k, k, 0.1f), NULL));
     if (h) {
-        TEST_OK(vpps_handle_pull(h));
+        TEST_OK(vpps_read_parameters(h));
         values = gpu_values(zoo.model, n);
         vpps_handle_destroy(h);
     }

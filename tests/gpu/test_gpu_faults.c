@@ -115,7 +115,7 @@ static float *train(const struct fault *fault, uint32_t seed, size_t *n, char *m
         if (out.status != VPPS_OK) snprintf(message, VPPS_MESSAGE_BYTES, "%s", out.message);
     }
     if (!*message) {
-        TEST_OK(r.device->table->pull(r.device, r.trees.model));
+        TEST_OK(r.device->table->read_parameters(r.device, r.trees.model));
         values = gpu_values(r.trees.model, n);
     }
     close_run(&r);

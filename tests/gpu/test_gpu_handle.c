@@ -270,11 +270,11 @@ START_TEST(a_change_of_plans_moves_everything)
             size_t n, m;
             vpps_partition_choice choice = to[i];
             choice.vectors = gpu->now.partition.choice.vectors;
-            TEST_OK(vpps_handle_pull(h));
+            TEST_OK(vpps_read_parameters(h));
             float *before = trained(t.model, &n);
             TEST_OK(vpps_gpu_adopt(gpu, &choice));
             h->plan = gpu->plan;
-            TEST_OK(vpps_handle_pull(h));
+            TEST_OK(vpps_read_parameters(h));
             float *after = trained(t.model, &m);
             ck_assert_msg(!memcmp(before, after, n * sizeof *before), "move %u changed something", i);
             free(before);

@@ -61,7 +61,7 @@ static state inner_body(const network *n, state l, state r) {
 
 static vpps_node head_body(const network *n, vpps_node h, uint32_t label, vpps_node *logits) {
     *logits = vpps_affine1(n->g, n->b_c, n->C, h);
-    return vpps_pick_nll(n->g, *logits, label);
+    return vpps_cross_entropy(n->g, *logits, label);
 }
 
 typedef struct cells {
@@ -95,7 +95,7 @@ static cells record_cells(const network *n) {
 
     /* Child-Sum Tree-LSTM (Tai et al. 2015, section 3.1), somewhat shortened */
     TEST_OK(vpps_cell_begin(g, "child-sum"));
-    const vpps_node hs = vpps_gather_all(g, 0, HIDDEN, 1), cs = vpps_gather_all(g, 1, HIDDEN, 1);
+    const vpps_node hs = vpps_gather_list(g, 0, HIDDEN, 1), cs = vpps_gather_list(g, 1, HIDDEN, 1);
     const vpps_node x = vpps_lookup(g, n->E, vpps_pull_index(g));
     const vpps_node sum = vpps_sum(g, 1, &hs);
     const vpps_node f = vpps_sigmoid(g, vpps_affine2(g, n->b_f, n->W, x, n->U_f, hs)); /* a list */
@@ -296,7 +296,7 @@ START_TEST(training_gives_equal_values)
                 ck_assert_msg(close_to(loss[0], loss[1]), "batch %u, %u VPs: loss %.9g by cells, %.9g by hand",
                               (unsigned)seed, o.vps, (double)loss[0], (double)loss[1]);
             }
-            for (int i = 0; i < 2; i++) TEST_OK(vpps_handle_pull(h[i]));
+            for (int i = 0; i < 2; i++) TEST_OK(vpps_read_parameters(h[i]));
             for (uint32_t p = 0; p < vpps_param_count(n[0].model); p++) {
                 const float *by_cells = vpps_param_values(n[0].model, p), *by_hand = vpps_param_values(n[1].model, p);
                 for (size_t i = 0; i < vpps_param_elems(&n[0].model->params[p]); i++) {
@@ -351,8 +351,8 @@ START_TEST(applying_checks_counts_and_shapes)
         BAD(vpps_apply(g, c.head, 0, NULL, 0, NULL, 1, &word), ARGUMENT, "head", "0 nodes");
         FRESH;
         vpps_node h = vpps_scattered(g, v, 0);
-        const uint32_t klass = CLASSES;
-        BAD(vpps_apply(g, c.head, 0, NULL, 1, &h, 1, &klass), ARGUMENT, "head", "pick_nll");
+        const uint32_t label = CLASSES;
+        BAD(vpps_apply(g, c.head, 0, NULL, 1, &h, 1, &label), ARGUMENT, "head", "cross_entropy");
         FRESH;
         h = vpps_lookup(g, n.E, 0);
         BAD(vpps_apply(g, c.head, 0, NULL, 1, &h, 1, &word), SHAPE, "head", "17 x 1");
@@ -414,11 +414,11 @@ START_TEST(recording_errors)
         TEST_OK(vpps_graph_status(g));
 
         TEST_OK(vpps_cell_begin(g, "list out"));
-        const vpps_node list = vpps_gather_all(g, 0, 4, 1);
+        const vpps_node list = vpps_gather_list(g, 0, 4, 1);
         ck_assert_int_ne(vpps_scatter(g, vpps_tanh(g, list)), VPPS_OK);
         TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "list");
         TEST_OK(vpps_cell_begin(g, "list pushed"));
-        ck_assert_int_ne(vpps_push(g, vpps_gather_all(g, 0, 4, 1)), VPPS_OK);
+        ck_assert_int_ne(vpps_push(g, vpps_gather_list(g, 0, 4, 1)), VPPS_OK);
         TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "list");
 
         TEST_OK(vpps_cell_begin(g, "two shapes for one output"));

@@ -165,7 +165,7 @@ END_TEST
     X(vpps_softmax(g, a), 15, 12)                                                                                      \
     X(vpps_log_softmax(g, a), 15, 12)                                                                                  \
     X(vpps_weighted_sum(g, a, 3, ((vpps_node[]){a, b, c})), 18, 27)                                                    \
-    X(vpps_pick_nll(g, a, 1), 12, 9)                                                                                   \
+    X(vpps_cross_entropy(g, a, 1), 12, 9)                                                                              \
     X(vpps_hinge(g, a, 1, 1), 9, 9)                                                                                    \
     X(vpps_binary_log_loss(g, a, b), 24, 30)
 
@@ -217,7 +217,7 @@ static vpps_cost cost_of_tree(const fixture *f, bool cells) {
     vpps_cell cell = 0;
     if (cells) {
         TEST_OK(vpps_cell_begin(g, "vertex"));
-        const vpps_node hs = vpps_gather_all(g, 0, 4, 1), x = vpps_lookup(g, f->E, vpps_pull_index(g));
+        const vpps_node hs = vpps_gather_list(g, 0, 4, 1), x = vpps_lookup(g, f->E, vpps_pull_index(g));
         TEST_OK(vpps_scatter(g, body(f, 1, &hs, x, vpps_pull(g, 4, 1), true)));
         vpps_cost c;
         TEST_FAILS(vpps_graph_cost(g, &c), VPPS_STATE, "vertex");
@@ -239,7 +239,7 @@ static vpps_cost cost_of_tree(const fixture *f, bool cells) {
             h = body(f, vertices[i].children, hs, vpps_lookup(g, f->E, vertices[i].word), pulled, false);
         }
     }
-    vpps_pick_nll(g, h, 1);
+    vpps_cross_entropy(g, h, 1);
     TEST_OK(vpps_graph_status(g));
     return cost_of(g);
 }

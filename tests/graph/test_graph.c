@@ -78,8 +78,8 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_weighted_sum(g, v3, 2, ((vpps_node[]){v4, v4})), SHAPE, "weighted_sum|3 x 1|2 x 1")                         \
     X(vpps_weighted_sum(g, v3, 3, ((vpps_node[]){v4, v4, v3})), SHAPE, "weighted_sum|4 x 1|3 x 1")                     \
     X(vpps_weighted_sum(g, v3, 0, NULL), ARGUMENT, "weighted_sum|0")                                                   \
-    X(vpps_pick_nll(g, m, 0), SHAPE, "pick_nll|3 x 2|vector")                                                          \
-    X(vpps_pick_nll(g, v3, 3), ARGUMENT, "pick_nll|3")                                                                 \
+    X(vpps_cross_entropy(g, m, 0), SHAPE, "cross_entropy|3 x 2|vector")                                                \
+    X(vpps_cross_entropy(g, v3, 3), ARGUMENT, "cross_entropy|3")                                                       \
     X(vpps_hinge(g, v3, 7, 1), ARGUMENT, "hinge|7|3")                                                                  \
     X(vpps_binary_log_loss(g, v3, v4), SHAPE, "binary_log_loss|3 x 1|4 x 1")                                           \
     X(vpps_lookup(g, f.E, 6), ARGUMENT, "lookup|6")                                                                    \
@@ -104,7 +104,7 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_pushed(g, 0, 0), ARGUMENT, "pushed|vertex")                                                                 \
     X(vpps_scattered(g, 5, 0), ARGUMENT, "scattered|vertex")                                                           \
     X(vpps_gather(g, 0, 0, 3, 1), STATE, "gather|cell")                                                                \
-    X(vpps_gather_all(g, 0, 3, 1), STATE, "gather_all|cell")                                                           \
+    X(vpps_gather_list(g, 0, 3, 1), STATE, "gather_list|cell")                                                         \
     X(vpps_pull(g, 3, 1), STATE, "pull|cell")                                                                          \
     X(vpps_pull_index(g), STATE, "pull_index|cell")                                                                    \
     X(vpps_source(g, 1, ((vpps_node[]){77})), ARGUMENT, "source|77")                                                   \
@@ -155,7 +155,7 @@ START_TEST(shapes_of_results)
             {"dot", vpps_dot(g, m, m), 1, 1},
             {"sum_elements", vpps_sum_elements(g, n), 1, 1},
             {"weighted_sum", vpps_weighted_sum(g, v3, 3, (vpps_node[]){n, n, n}), 2, 5},
-            {"pick_nll", vpps_pick_nll(g, v3, 2), 1, 1},
+            {"cross_entropy", vpps_cross_entropy(g, v3, 2), 1, 1},
             {"binary_log_loss", vpps_binary_log_loss(g, m, m), 1, 1},
             {"scale_by", vpps_scale_by(g, m, s), 3, 2},
             {"sum of one", vpps_sum(g, 1, &m), 3, 2},

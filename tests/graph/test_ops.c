@@ -157,9 +157,9 @@ static vpps_node build_weighted_sum(builder *b, uint32_t rows, uint32_t cols) {
     const vpps_node weights = leaf(b, n, 1, ANY, 0);
     return vpps_weighted_sum(b->g, weights, n, xs);
 }
-static vpps_node build_pick_nll(builder *b, uint32_t rows, uint32_t cols) {
+static vpps_node build_cross_entropy(builder *b, uint32_t rows, uint32_t cols) {
     const vpps_node x = leaf(b, rows, cols, ANY, 0);
-    return vpps_pick_nll(b->g, x, vpps_random_below(&b->random, rows));
+    return vpps_cross_entropy(b->g, x, vpps_random_below(&b->random, rows));
 }
 static vpps_node build_hinge(builder *b, uint32_t rows, uint32_t cols) {
     const vpps_node x = leaf(b, rows, cols, GRID, 0);
@@ -203,7 +203,7 @@ static const op_case case_INPUT = {.build = build_input, .shapes = MATRICES, .no
                      case_SOFTMAX = {.unary = vpps_softmax, .shapes = VECTORS, .noise = 2},
                      case_LOG_SOFTMAX = {.unary = vpps_log_softmax, .shapes = VECTORS, .noise = 2},
                      case_WEIGHTED_SUM = {.build = build_weighted_sum, .shapes = MATRICES, .noise = 2},
-                     case_PICK_NLL = {.build = build_pick_nll, .shapes = VECTORS, .noise = 2},
+                     case_CROSS_ENTROPY = {.build = build_cross_entropy, .shapes = VECTORS, .noise = 2},
                      case_HINGE = {.build = build_hinge, .shapes = VECTORS, .noise = 2},
                      case_BINARY_LOG_LOSS = {
                          .binary = vpps_binary_log_loss, .a = INSIDE, .b = INSIDE, .shapes = MATRICES, .noise = 2};
@@ -450,7 +450,7 @@ static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32
     ck_assert_msg(status == VPPS_OK, "%s: %s", context, vpps_error_message());
     float value;
     TEST_OK(vpps_sync_latest_loss(h, &value));
-    TEST_OK(vpps_handle_pull(h));
+    TEST_OK(vpps_read_parameters(h));
     check_gradients(&b, m, &e, context);
     forget(&e);
     ref_model_destroy(m);
@@ -492,7 +492,7 @@ static void slopes(vpps_node (*f)(vpps_graph *, vpps_node, vpps_node), float a, 
     TEST_OK(vpps_handle_create(&h, model, &options));
     const vpps_node y = f(g, vpps_parameter(g, pa), vpps_parameter(g, pb));
     TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, y), NULL));
-    TEST_OK(vpps_handle_pull(h));
+    TEST_OK(vpps_read_parameters(h));
     *da = a - vpps_param_values(model, pa)[39];
     *db = b - vpps_param_values(model, pb)[39];
     for (int i = 0; i < 40; i++) {

@@ -109,7 +109,7 @@ START_TEST(dropout_is_where_it_is_documented)
         }
         TEST_OK(vpps_handle_create(&h, f.model, &o));
         TEST_OK(vpps_fb(h, f.g, build(&f, NET_HEADS_LABELLED), NULL));
-        TEST_OK(vpps_handle_pull(h));
+        TEST_OK(vpps_read_parameters(h));
         for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
             check_changes(&f, p, before[p]);
             free(before[p]);

@@ -178,7 +178,7 @@ static void check_step(int i, bool by_hand, net_heads heads) {
     TEST_OK(vpps_sync_latest_loss(t.h, &loss));
     const double want = loss_of(&t, heads);
     ck_assert_msg(fabs((double)loss - want) <= 1e-5 * want, "%s: loss %.8g, not %.8g", t.f.name, (double)loss, want);
-    TEST_OK(vpps_handle_pull(t.h));
+    TEST_OK(vpps_read_parameters(t.h));
     for (vpps_param p = 0; p < t.w.n; p++) check_slope(&t, p, heads, &random);
     trial_close(&t);
 }

@@ -1,4 +1,4 @@
-/* learning_tests.c - networks learn some examples by heart, and train alike on every device. */
+/* learning_tests.c - networks overfit one batch, and train alike on every device. */
 #include "fixture.h"
 
 #include "base/base.h"
@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-START_TEST(examples_are_learnt_by_heart)
+START_TEST(one_batch_is_overfitted)
     {
         enum { MOST_STEPS = 400 };
         fixture f;
@@ -99,7 +99,7 @@ END_TEST
 TCase *learning_tests(void) {
     TCase *t = tcase_create("learning");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, examples_are_learnt_by_heart, 0, case_count());
+    tcase_add_loop_test(t, one_batch_is_overfitted, 0, case_count());
     tcase_add_loop_test(t, devices_agree, 0, case_count());
     return t;
 }

@@ -138,7 +138,7 @@ START_TEST(what_cannot_be_split_is_an_error_with_its_number)
         open_model(&c);
         ck_assert(plan_create(&c.plan, c.model, 1, POOL_WORDS));
         TEST_OK(vpps_cell_begin(c.g, "sum"));
-        const vpps_node list = vpps_gather_all(c.g, 0, ROWS, 1);
+        const vpps_node list = vpps_gather_list(c.g, 0, ROWS, 1);
         TEST_OK(vpps_scatter(c.g, vpps_sum(c.g, 1, &list)));
         TEST_OK(vpps_cell_end(c.g, &cell));
         const vpps_node x = vpps_input(c.g, ROWS, 1, data);

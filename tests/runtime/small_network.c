@@ -33,7 +33,7 @@ vpps_node sn_build(const small_network *n, uint32_t batch, float factor) {
             h = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, h));
         }
         const vpps_node logits = vpps_affine1(g, n->b_c, n->C, vpps_dropout(g, h, 0.25f));
-        terms[i] = vpps_pick_nll(g, logits, vpps_random_below(&random, SN_CLASSES));
+        terms[i] = vpps_cross_entropy(g, logits, vpps_random_below(&random, SN_CLASSES));
     }
     const vpps_node scale = vpps_input(g, 1, 1, &factor);
     return vpps_scale_by(g, vpps_sum(g, chains, terms), scale);

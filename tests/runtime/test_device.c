@@ -44,7 +44,7 @@ static vpps_node build_sequences(const small_network *n, uint32_t count) {
         vpps_node h = vpps_tanh(g, vpps_affine1(g, n->b, n->W, vpps_lookup(g, n->E, i)));
         for (uint32_t k = 0; k < 2 + i % 3; k++)
             h = vpps_tanh(g, vpps_affine2(g, n->b, n->W, vpps_lookup(g, n->E, (i * 7 + k) % SN_WORDS), n->U, h));
-        terms[i] = vpps_pick_nll(g, vpps_affine1(g, n->b_c, n->C, h), i % SN_CLASSES);
+        terms[i] = vpps_cross_entropy(g, vpps_affine1(g, n->b_c, n->C, h), i % SN_CLASSES);
     }
     return vpps_average(g, count, terms);
 }
@@ -94,7 +94,7 @@ static vpps_outcome run(fixture *f) {
 /* The script as it was made, on the model's parameters as they were. */
 static float run_whole(fixture *f) {
     mend(f);
-    TEST_OK(vpps_device_cpu.push(f->device, f->net.model));
+    TEST_OK(vpps_device_cpu.write_parameters(f->device, f->net.model));
     const vpps_outcome out = run(f);
     ck_assert_msg(out.status == VPPS_OK, "%s", out.message);
     ck_assert(isfinite(out.loss) && out.loss > 0);
@@ -398,7 +398,7 @@ static float *train(uint32_t vps, vpps_caller caller, bool guard, size_t *count)
         TEST_OK(vpps_fb(h, net.g, sn_build(&net, b, 1), NULL));
         TEST_OK(vpps_sync_latest_loss(h, &losses[b]));
     }
-    TEST_OK(vpps_handle_pull(h));
+    TEST_OK(vpps_read_parameters(h));
     vpps_handle_destroy(h);
     float *values = sn_values(&net, count);
     values = realloc(values, (*count + BATCHES) * sizeof *values);

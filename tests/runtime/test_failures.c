@@ -53,8 +53,8 @@ static void expect_broken(vpps_handle *h, const small_network *n, const char *te
         TEST_FAILS(vpps_forward(h, n->g, 1, &node, outs), VPPS_DEVICE, text);
         TEST_FAILS(vpps_sync_latest_loss(h, &loss), VPPS_DEVICE, text);
         TEST_FAILS(vpps_poll_loss(h, &done, &loss), VPPS_DEVICE, text);
-        TEST_FAILS(vpps_handle_pull(h), VPPS_DEVICE, text);
-        TEST_FAILS(vpps_handle_push(h), VPPS_DEVICE, text);
+        TEST_FAILS(vpps_read_parameters(h), VPPS_DEVICE, text);
+        TEST_FAILS(vpps_write_parameters(h), VPPS_DEVICE, text);
         TEST_FAILS(vpps_save(h, path, NULL, 0), VPPS_DEVICE, text);
     }
     float *after = sn_values(n, &same);
@@ -74,7 +74,7 @@ START_TEST(training_on_a_device_that_fails)
         vpps_handle *h = open_handle(&n, &table);
         for (uint32_t k = 1; k <= 2; k++) TEST_OK(vpps_fb(h, n.g, sn_build(&n, k, 1), NULL));
         TEST_OK(vpps_sync_latest_loss(h, NULL));
-        TEST_OK(vpps_handle_pull(h));
+        TEST_OK(vpps_read_parameters(h));
         const vpps_node loss = sn_build(&n, 3, 1);
         if (_i == 0) {
             failing = LAUNCH;

@@ -143,8 +143,8 @@ START_TEST(pipelined_is_synchronous)
             if (k) ck_assert_msg(stale == previous, "batch %u: %.9g, %.9g", k - 1, (double)stale, (double)previous);
             previous = latest;
         }
-        TEST_OK(vpps_handle_pull(ha));
-        TEST_OK(vpps_handle_pull(hb));
+        TEST_OK(vpps_read_parameters(ha));
+        TEST_OK(vpps_read_parameters(hb));
         expect_same(&a, &b, true, "pipelined against synchronous");
         vpps_handle_destroy(ha);
         vpps_handle_destroy(hb);
@@ -181,8 +181,8 @@ START_TEST(stops_at_a_nonfinite_loss)
                 TEST_FAILS(vpps_sync_latest_loss(h, &loss), VPPS_NONFINITE, "batch 3");
             }
             /* neither batch 3 nor batch 4 has left a trace */
-            TEST_OK(vpps_handle_pull(h));
-            TEST_OK(vpps_handle_pull(hw));
+            TEST_OK(vpps_read_parameters(h));
+            TEST_OK(vpps_read_parameters(hw));
             expect_same(&n, &witness, true, "a batch that was not applied");
             /* the handle lives: the caller may mend the input and go on */
             TEST_OK(vpps_fb(h, n.g, sn_build(&n, 5, 1), NULL));
@@ -216,8 +216,8 @@ START_TEST(skips_a_nonfinite_loss)
             for (uint32_t k = 1; k <= 2; k++) TEST_OK(vpps_fb(hw, witness.g, sn_build(&witness, k, 1), NULL));
             TEST_OK(vpps_fb(hw, witness.g, known_loss(&witness, 4), NULL));
             vpps_stats stats;
-            TEST_OK(vpps_handle_pull(h));
-            TEST_OK(vpps_handle_pull(hw));
+            TEST_OK(vpps_read_parameters(h));
+            TEST_OK(vpps_read_parameters(hw));
             TEST_OK(vpps_handle_stats(h, &stats));
             ck_assert_uint_eq(stats.skipped, 1);
             ck_assert_uint_eq(stats.batches, 4);
@@ -277,13 +277,13 @@ START_TEST(gradients_that_are_not_finite)
             vpps_stats stats;
             TEST_OK(vpps_handle_stats(h, &stats));
             ck_assert_uint_eq(stats.skipped, 1);
-            TEST_OK(vpps_handle_pull(h));
-            TEST_OK(vpps_handle_pull(hw));
+            TEST_OK(vpps_read_parameters(h));
+            TEST_OK(vpps_read_parameters(hw));
             expect_same(&n, &witness, true, "a batch that was not applied");
             expect_same_states(&n, &witness);
             TEST_OK(vpps_fb(h, n.g, sn_build(&n, 5, 1), NULL)); /* training goes on */
             TEST_OK(vpps_sync_latest_loss(h, &loss));
-            TEST_OK(vpps_handle_pull(h));
+            TEST_OK(vpps_read_parameters(h));
             expect_same(&n, &witness, false, "a good batch");
             vpps_handle_destroy(h);
             vpps_handle_destroy(hw);
@@ -305,7 +305,7 @@ START_TEST(ignores_a_nonfinite_loss_when_told)
         TEST_OK(vpps_fb(h, n.g, sn_build(&n, 1, NAN), NULL));
         TEST_OK(vpps_fb(h, n.g, sn_build(&n, 2, 1), &stale));
         ck_assert_float_nan(stale);
-        TEST_OK(vpps_handle_pull(h));
+        TEST_OK(vpps_read_parameters(h));
         ck_assert_float_nan(vpps_param_values(n.model, n.b)[0]);
         vpps_handle_destroy(h);
         sn_close(&n);
@@ -325,11 +325,11 @@ START_TEST(parameters_recover_when_they_are_pushed)
             sn_open(n, 2);
             TEST_OK(vpps_handle_create(&h, n->model, &o));
             for (uint32_t i = 0; i < 2; i++) TEST_OK(vpps_fb(h, n->g, sn_build(n, i, 1), NULL));
-            TEST_OK(vpps_handle_pull(h));
+            TEST_OK(vpps_read_parameters(h));
             for (uint32_t i = 2; i < 4; i++) TEST_OK(vpps_fb(h, n->g, sn_build(n, i, k ? NAN : 1), NULL));
-            TEST_OK(vpps_handle_push(h));
+            TEST_OK(vpps_write_parameters(h));
             for (uint32_t i = 4; i < 6; i++) TEST_OK(vpps_fb(h, n->g, sn_build(n, i, 1), NULL));
-            TEST_OK(vpps_handle_pull(h));
+            TEST_OK(vpps_read_parameters(h));
             vpps_handle_destroy(h);
         }
         expect_same(&networks[0], &networks[1], true, "after NaN");
@@ -472,21 +472,21 @@ START_TEST(settings_take_effect_with_the_next_batch)
         TEST_OK(vpps_handle_create(&h, n.model, &o));
         TEST_OK(vpps_set_learning_rate(h, 0));
         TEST_OK(vpps_fb(h, n.g, sn_build(&n, 1, 1), NULL));
-        TEST_OK(vpps_handle_pull(h));
+        TEST_OK(vpps_read_parameters(h));
         expect_same(&n, &still, true, "learning rate 0");
 
         TEST_OK(vpps_set_learning_rate(h, 0.1f));
         for (uint32_t p = 0; p < SN_PARAMS; p++) TEST_OK(vpps_freeze(n.model, p, p != n.U));
         TEST_OK(vpps_fb(h, n.g, sn_build(&n, 3, 1), NULL));
         TEST_OK(vpps_freeze(n.model, n.U, true)); /* not of the batch that is under way */
-        TEST_OK(vpps_handle_pull(h));
+        TEST_OK(vpps_read_parameters(h));
         for (uint32_t p = 0; p < SN_PARAMS; p++) {
             const bool same = !memcmp(n.model->params[p].values, still.model->params[p].values,
                                       vpps_param_elems(&n.model->params[p]) * sizeof(float));
             ck_assert_msg(same == (p != n.U), "%s has %schanged", n.model->params[p].name, same ? "not " : "");
         }
 
-        /* the model's copy reaches the device by a push, and only so */
+        /* the model's copy reaches the device when it is written, and only so */
         for (uint32_t p = 0; p < SN_PARAMS; p++) TEST_OK(vpps_freeze(n.model, p, true));
         float before, without, with;
         const vpps_node loss = sn_build(&n, 2, 1);
@@ -495,7 +495,7 @@ START_TEST(settings_take_effect_with_the_next_batch)
         vpps_param_values(n.model, n.b_c)[0] += 1;
         out = &without;
         TEST_OK(vpps_forward(h, n.g, 1, &loss, &out));
-        TEST_OK(vpps_handle_push(h));
+        TEST_OK(vpps_write_parameters(h));
         out = &with;
         TEST_OK(vpps_forward(h, n.g, 1, &loss, &out));
         ck_assert_float_eq(before, without);
@@ -530,7 +530,7 @@ START_TEST(masks_do_not_overlap)
             sums[i] = vpps_sum_elements(g, vpps_dropout(g, vpps_lookup(g, E, i), 0.5f));
         }
         TEST_OK(vpps_fb(h, g, vpps_sum(g, 2, sums), NULL));
-        TEST_OK(vpps_handle_pull(h));
+        TEST_OK(vpps_read_parameters(h));
         const float *first = vpps_param_values(model, E), *second = first + N;
         int kept = 0;
         for (int i = 0; i < 2 * N; i++) kept += first[i] != 0;
@@ -595,7 +595,7 @@ static void *train_one(void *argument) {
     for (uint32_t k = 0; k < 40 && t->status == VPPS_OK; k++) {
         t->status = vpps_fb(h, t->n.g, sn_build(&t->n, k, 1), NULL);
     }
-    if (t->status == VPPS_OK) t->status = vpps_handle_pull(h);
+    if (t->status == VPPS_OK) t->status = vpps_read_parameters(h);
     snprintf(t->message, sizeof t->message, "%s", vpps_error_message());
     vpps_handle_destroy(h);
     return NULL;
@@ -830,8 +830,8 @@ START_TEST(forward_leaves_training_alone)
             TEST_OK(vpps_forward(ha, a.g, 1, &other, &out_again));
             ck_assert_float_eq(value, again);
         }
-        TEST_OK(vpps_handle_pull(ha));
-        TEST_OK(vpps_handle_pull(hb));
+        TEST_OK(vpps_read_parameters(ha));
+        TEST_OK(vpps_read_parameters(hb));
         expect_same(&a, &b, true, "with and without vpps_forward in between");
         vpps_handle_destroy(ha);
         vpps_handle_destroy(hb);

@@ -123,14 +123,14 @@ static double expected(vpps_opcode opcode, uint32_t n, const vpps_operands *o, u
             *scale += fabs(term);
         }
         return sum;
-    case VPPS_I_PICK_NLL: return log_sum_exp(n, t0) - t0[o->u];
+    case VPPS_I_CROSS_ENTROPY: return log_sum_exp(n, t0) - t0[o->u];
     case VPPS_I_SOFTMAX: return exp(x - log_sum_exp(n, t0));
     case VPPS_I_LOG_SOFTMAX: return x - log_sum_exp(n, t0);
     case VPPS_I_SOFTMAX_B: *scale += n; return y * (x - dot(n, t0, t1));
     case VPPS_I_LOG_SOFTMAX_B:
         for (uint32_t j = 0; j < n; j++) sum += t0[j], *scale += exp(y) * fabs((double)t0[j]);
         return x - exp(y) * sum;
-    case VPPS_I_PICK_NLL_B: return o->s[1] * (exp(x - s - t0[o->u]) - (i == o->u));
+    case VPPS_I_CROSS_ENTROPY_B: return o->s[1] * (exp(x - s - t0[o->u]) - (i == o->u));
     case VPPS_I_HINGE_B:
         for (uint32_t j = 0; j < n; j++) sum += j != o->u && f - t0[o->u] + t0[j] > 0;
         return i == o->u ? -s * sum : f - t0[o->u] + x > 0 ? s : 0;
@@ -214,7 +214,7 @@ static void draw_problem(problem *p, vpps_opcode opcode, uint32_t n) {
             memcpy(&p->tensors[1][i], &index, sizeof(index));
         }
     }
-    if (opcode == VPPS_I_PICK_NLL_B) o->s[0] = (float)(log_sum_exp(n, o->t[0]) - o->t[0][o->u]);
+    if (opcode == VPPS_I_CROSS_ENTROPY_B) o->s[0] = (float)(log_sum_exp(n, o->t[0]) - o->t[0][o->u]);
 }
 
 /* dst, which held `before`, is the instruction's result. */
@@ -380,12 +380,12 @@ START_TEST(losses_stay_finite_for_extreme_logits)
             if (!kernels) continue;
             float x[5] = {3e4f, -3e4f, 0, -INFINITY, 2.9e4f}, y[5];
             vpps_operands o = {.t = {x}, .u = 1};
-            kernels->run[VPPS_I_PICK_NLL](5, false, y, &o);
+            kernels->run[VPPS_I_CROSS_ENTROPY](5, false, y, &o);
             ck_assert_float_eq(y[0], 6e4f);
             kernels->run[VPPS_I_SOFTMAX](5, false, y, &o);
             for (int i = 0; i < 5; i++) ck_assert_float_eq(y[i], i == 0);
             o.s[0] = 6e4f, o.s[1] = 2;
-            kernels->run[VPPS_I_PICK_NLL_B](5, false, y, &o);
+            kernels->run[VPPS_I_CROSS_ENTROPY_B](5, false, y, &o);
             for (int i = 0; i < 5; i++) ck_assert_float_eq(y[i], i == 0 ? 2 : i == 1 ? -2 : 0);
 
             float p[2] = {1, 0}, target[2] = {1, 0};
@@ -396,7 +396,7 @@ START_TEST(losses_stay_finite_for_extreme_logits)
             ck_assert(y[0] == -1 && y[1] == 1);
 
             x[2] = NAN;
-            const vpps_opcode all[] = {VPPS_I_PICK_NLL, VPPS_I_HINGE, VPPS_I_SUM_ELEMENTS, VPPS_I_SOFTMAX};
+            const vpps_opcode all[] = {VPPS_I_CROSS_ENTROPY, VPPS_I_HINGE, VPPS_I_SUM_ELEMENTS, VPPS_I_SOFTMAX};
             for (size_t i = 0; i < VPPS_COUNT(all); i++) {
                 kernels->run[all[i]](5, false, y, &o);
                 ck_assert_msg(isnan(y[0]), "%s hides a NaN", vpps_instructions[all[i]].name);

@@ -50,7 +50,7 @@ START_TEST(more_vectors_of_one_matrix)
         TEST_OK(vpps_fb(h, g, loss, NULL));
         TEST_OK(vpps_sync_latest_loss(h, &got));
         ck_assert_float_eq(got, 2.0f * COLS * 0x1p-9f);
-        TEST_OK(vpps_handle_pull(h));
+        TEST_OK(vpps_read_parameters(h));
         ck_assert_float_eq(vpps_param_values(model, W)[0], 2 - 0.5f * (2.0f * COLS * 0x1p-10f));
         expect_all(vpps_param_values(model, E), 2 * COLS, 0x1p-10f - 0.5f * 2, "element of the table");
         for (int i = 0; i < 2; i++) free(values[i]);
@@ -87,7 +87,7 @@ START_TEST(more_rows_of_one_table)
         TEST_OK(vpps_fb(h, g, vpps_sum(g, SUMS, sums), NULL));
         TEST_OK(vpps_sync_latest_loss(h, &loss));
         ck_assert_float_eq(loss, ROWS * 0x1p-10f);
-        TEST_OK(vpps_handle_pull(h));
+        TEST_OK(vpps_read_parameters(h));
         const float *values = vpps_param_values(model, E), step = 0x1p-10f - values[0];
         ck_assert_float_eq_tol(step, 0.25f, 1e-6f);
         expect_all(values, ROWS, values[0], "entry");

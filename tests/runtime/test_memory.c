@@ -62,7 +62,7 @@ static bool train(trained *t, uint32_t k, bool inferring) {
     const vpps_node other = sn_build(&n, 6, 1);
     if (k && inferring) came = REFUSING(k, vpps_forward(h, n.g, 1, &other, outs));
     if (!inferring || came || !k) TEST_OK(vpps_forward(h, n.g, 1, &other, outs));
-    TEST_OK(vpps_handle_pull(h));
+    TEST_OK(vpps_read_parameters(h));
     t->values = sn_values(&n, &t->n_values);
     vpps_handle_destroy(h);
     sn_close(&n);

@@ -51,7 +51,7 @@ static vpps_node build(const network *n, uint32_t k) {
         const vpps_node h = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->W, y));
         const vpps_node z = vpps_affine2(g, VPPS_NO_PARAM, n->U, h, n->frozen, h);
         if (k % 2) terms[n_terms++] = vpps_dot(g, vpps_parameter(g, n->odd), z);
-        terms[n_terms++] = vpps_pick_nll(g, z, (k + i) % OUT);
+        terms[n_terms++] = vpps_cross_entropy(g, z, (k + i) % OUT);
         (void)vpps_matvec(g, n->dangling, x); /* the loss does not depend on it */
     }
     return vpps_sum(g, n_terms, terms);
@@ -144,8 +144,8 @@ START_TEST(steps_are_the_formulas)
                 if (t == 4 || t == 6) TEST_OK(vpps_freeze(n.model, n.W, t == 4));
                 TEST_OK(vpps_fb(h, n.g, loss, NULL));
                 advance(&ref, &n, loss, &o, t);
-                if (t % 2 && t != STEPS) continue; /* steps without a pull between them, too */
-                TEST_OK(vpps_handle_pull(h));
+                if (t % 2 && t != STEPS) continue; /* steps without a read between them, too */
+                TEST_OK(vpps_read_parameters(h));
                 compare_all(&ref, &n, t);
             }
             vpps_handle_destroy(h);
@@ -172,7 +172,7 @@ START_TEST(what_is_not_used_is_not_touched)
         float *before[10] = {0};
         for (uint32_t t = 1; t <= 4; t++) {
             TEST_OK(vpps_fb(h, n.g, build(&n, t), NULL));
-            TEST_OK(vpps_handle_pull(h));
+            TEST_OK(vpps_read_parameters(h));
             const vpps_param still[] = {n.frozen, n.frozen_table, n.unused, n.unused_bias, n.dangling};
             for (size_t i = 0; i < VPPS_COUNT(still); i++) {
                 const vpps_parameter_data *p = &n.model->params[still[i]];
@@ -236,7 +236,7 @@ START_TEST(clipping_is_by_the_global_norm)
             const vpps_node terms[] = {vpps_scale(g, vpps_parameter(g, a), 3), vpps_scale(g, vpps_lookup(g, E, 1), 2),
                                        vpps_scale(g, vpps_lookup(g, E, 1), 2)};
             TEST_OK(vpps_fb(h, g, vpps_sum(g, 3, terms), NULL));
-            TEST_OK(vpps_handle_pull(h));
+            TEST_OK(vpps_read_parameters(h));
             const float factor = clipped ? 0.5f : 1;
             ck_assert_float_eq_tol(vpps_param_values(model, a)[0], -3 * factor, 1e-6f);
             ck_assert_float_eq_tol(vpps_param_values(model, E)[1], -4 * factor, 1e-6f);

@@ -275,7 +275,7 @@ static bool run_engine(const rg_case *c, const configuration *f, const expectati
     for (uint32_t k = 0; k <= last && good; k++) {
         good = compare(k ? "second loss" : "first loss", &losses[k], &e->loss[k], &e->loss_deviation[k], 1);
     }
-    good = good && fine(vpps_handle_pull(h), "vpps_handle_pull") && check_trained(built.model, e);
+    good = good && fine(vpps_read_parameters(h), "vpps_read_parameters") && check_trained(built.model, e);
     vpps_handle_destroy(h);
     rg_destroy(&built);
     return good;
@@ -386,7 +386,7 @@ static void train_to(const rg_case *c, const configuration *f, float *losses, fl
         TEST_OK(vpps_fb(h, built.g[k], built.loss[k], NULL));
         TEST_OK(vpps_sync_latest_loss(h, &losses[k]));
     }
-    TEST_OK(vpps_handle_pull(h));
+    TEST_OK(vpps_read_parameters(h));
     *n = 0;
     for (uint32_t p = 0; p < vpps_param_count(built.model); p++) *n += vpps_param_elems(&built.model->params[p]);
     *values = malloc((*n + 1) * sizeof(float));

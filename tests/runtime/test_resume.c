@@ -26,7 +26,7 @@ static void remove_folder(void) {
 
 static void train(const small_network *n, vpps_handle *h, uint32_t first, uint32_t end) {
     for (uint32_t k = first; k < end; k++) TEST_OK(vpps_fb(h, n->g, sn_build(n, k, 1), NULL));
-    TEST_OK(vpps_handle_pull(h));
+    TEST_OK(vpps_read_parameters(h));
 }
 
 static bool equal(const small_network *a, const small_network *b) {
@@ -128,7 +128,7 @@ START_TEST(another_optimizer_starts_afresh)
         TEST_OK(vpps_handle_create(&h, b.model, &o));
         train(&b, h, 0, 3);
         TEST_OK(vpps_load(h, path_of("a.safetensors")));
-        TEST_OK(vpps_handle_pull(h));
+        TEST_OK(vpps_read_parameters(h));
         for (uint32_t p = 0; p < SN_PARAMS; p++) {
             const vpps_parameter_data *x = &a.model->params[p], *y = &b.model->params[p];
             ck_assert(!memcmp(x->values, y->values, vpps_param_elems(x) * sizeof(float)));
@@ -199,8 +199,8 @@ START_TEST(a_failed_load_changes_nothing)
             }
             if (k == 8) TEST_FAILS(vpps_save(h, path_of("no such folder/x"), NULL, 0), VPPS_IO, "no such folder");
         }
-        TEST_OK(vpps_handle_pull(h));
-        TEST_OK(vpps_handle_pull(hw));
+        TEST_OK(vpps_read_parameters(h));
+        TEST_OK(vpps_read_parameters(hw));
         ck_assert_msg(equal(&n, &witness), "a failed vpps_load or vpps_save left a trace");
         vpps_handle_destroy(h);
         vpps_handle_destroy(hw);

@@ -171,7 +171,7 @@ uint32_t vpps_verify_expected(const vpps_verifier *v, uint32_t slot, uint32_t e)
 /* Is argument i's contribution the node's gradient itself? */
 static bool is_copied(const vpps_verifier *v, uint32_t node, uint32_t i) {
     const char *operands;
-    return vpps_ops[vpps_verify_signature(v, node)->op].klass == VPPS_CLASS_EW &&
+    return vpps_ops[vpps_verify_signature(v, node)->op].op_class == VPPS_CLASS_EW &&
            vpps_verify_backward(v, node, i, &operands) == VPPS_I_COPY;
 }
 
@@ -217,12 +217,12 @@ uint32_t vpps_verify_edge_key(const vpps_verifier *v, uint32_t opcode, uint32_t 
 
 /* Puts an edge where the instruction that carries it out will look: by opcode and by where the gradients lie. */
 static void index_edge(vpps_verifier *v, uint32_t edge, uint32_t c, uint32_t i) {
-    vpps_op_class klass = vpps_ops[vpps_verify_signature(v, c)->op].klass;
-    if (klass == VPPS_CLASS_AFFINE) return; /* found through bundles */
+    vpps_op_class op_class = vpps_ops[vpps_verify_signature(v, c)->op].op_class;
+    if (op_class == VPPS_CLASS_AFFINE) return; /* found through bundles */
     const char *operands;
     uint32_t opcode = vpps_verify_backward(v, c, i, &operands);
     uint32_t to = v->slots[v->edges[edge].slot].start;
-    uint32_t from = klass == VPPS_CLASS_PARTS ? (uint32_t)VPPS_PARTS_KEY : v->gradients[c];
+    uint32_t from = op_class == VPPS_CLASS_PARTS ? (uint32_t)VPPS_PARTS_KEY : v->gradients[c];
     uint32_t *head = &v->edge_table[vpps_verify_edge_key(v, opcode, to, from)];
     v->edges[edge].next = *head;
     *head = edge + 1;

@@ -48,7 +48,7 @@ static void consider(vpps_verifier *v, vpps_choice *choice, vpps_piece piece, ui
 static const char *forward_letters(const vpps_verifier *v, uint32_t node, const vpps_decoded *in) {
     const vpps_op_row *row = &vpps_ops[vpps_verify_signature(v, node)->op];
     const vpps_op_instruction_row *how = &vpps_op_instructions[vpps_verify_signature(v, node)->op];
-    if (row->klass == VPPS_CLASS_SOURCE || row->klass == VPPS_CLASS_AFFINE) return NULL;
+    if (row->op_class == VPPS_CLASS_SOURCE || row->op_class == VPPS_CLASS_AFFINE) return NULL;
     if (how->forward == VPPS_I_DROPOUT && !v->training) { /* the identity */
         return in->opcode == VPPS_I_COPY ? "a" : in->opcode == VPPS_I_DROPOUT ? "aez" : NULL;
     }

@@ -181,5 +181,5 @@ bool vpps_verify_parts(vpps_verifier *v, vpps_piece *piece, bool run) {
 }
 
 bool vpps_verify_is_parts(const vpps_verifier *v, uint32_t node) {
-    return vpps_ops[vpps_verify_signature(v, node)->op].klass == VPPS_CLASS_PARTS;
+    return vpps_ops[vpps_verify_signature(v, node)->op].op_class == VPPS_CLASS_PARTS;
 }

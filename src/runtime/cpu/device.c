@@ -70,7 +70,7 @@ static bool has_state(const vpps_cpu *cpu, uint32_t param, int s) {
     return cpu->plan.states[s][param] != VPPS_NO_OFFSET;
 }
 
-static vpps_status cpu_pull(vpps_device *d, vpps_model *model) {
+static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     for (uint32_t i = 0; i < model->n_params; i++) {
         vpps_parameter_data *data = &model->params[i];
@@ -95,7 +95,7 @@ static vpps_status cpu_pull(vpps_device *d, vpps_model *model) {
     return VPPS_OK;
 }
 
-static vpps_status cpu_push(vpps_device *d, const vpps_model *model) {
+static vpps_status cpu_write_parameters(vpps_device *d, const vpps_model *model) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *data = &model->params[i];
@@ -192,7 +192,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .pool_words = cpu->plan.pool_words,
                                     .split_elems = SPLIT_BYTES / 4,
                                     .close_elems = CLOSE_BYTES / 4};
-    cpu_push(&cpu->device, model);
+    cpu_write_parameters(&cpu->device, model);
     return start_threads(cpu);
 }
 
@@ -316,6 +316,6 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .finished = cpu_finished,
                                            .wait = cpu_wait,
                                            .read = cpu_read,
-                                           .pull = cpu_pull,
-                                           .push = cpu_push,
+                                           .read_parameters = cpu_read_parameters,
+                                           .write_parameters = cpu_write_parameters,
                                            .caller_works = cpu_caller_works};

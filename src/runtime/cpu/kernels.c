@@ -278,7 +278,7 @@ static float greatest(uint32_t n, const float *x) {
 REDUCTION(DOT, 2, 0.0f, (x * y), sum)
 REDUCTION(SQUARED_DISTANCE, 2, 0.0f, (x - y) * (x - y), sum)
 REDUCTION(SUM_ELEMENTS, 1, 0.0f, x, sum)
-REDUCTION(PICK_NLL, 1, greatest(n, o->t[0]), exp_of(x - p), (p - o->t[0][u]) + log_of(sum))
+REDUCTION(CROSS_ENTROPY, 1, greatest(n, o->t[0]), exp_of(x - p), (p - o->t[0][u]) + log_of(sum))
 REDUCTION(HINGE, 1, o->f - o->t[0][o->u], i == u || p + x < 0.0f ? 0.0f : p + x, sum)
 REDUCTION(BINARY_LOG_LOSS, 2, 0.0f,
           (y == 0.0f ? 0.0f : y * log_of(x)) + (y == 1.0f ? 0.0f : (1.0f - y) * log_of(1.0f - x)), -sum)
@@ -292,7 +292,7 @@ static void prepare_softmax(uint32_t n, vpps_operands *o) {
     o->s[0] = top;
 }
 
-/* s[0]: how many classes are too near; f: margin - x[klass]. */
+/* s[0]: how many classes are too near; f: margin - x[label]. */
 static void prepare_hinge(uint32_t n, vpps_operands *o) {
     const float p = o->f - o->t[0][o->u];
     const uint32_t u = o->u;
@@ -307,8 +307,8 @@ ELEMENTWISE(SOFTMAX, 1, (prepare_softmax(n, &o), o.s[1] = 1.0f / o.s[1]), exp_of
 ELEMENTWISE(LOG_SOFTMAX, 1, (prepare_softmax(n, &o), o.s[1] = log_of(o.s[1])), (x - o->s[0]) - o->s[1])
 ELEMENTWISE(SOFTMAX_B, 2, prepare_dot(n, &o), (y * (x - o->s[0])))
 ELEMENTWISE(LOG_SOFTMAX_B, 2, prepare_sum(n, &o), x - exp_of(y) * o->s[0])
-/* softmax(x) = e^((x - x[klass]) - loss), where subtracting in this order loses least */
-ELEMENTWISE(PICK_NLL_B, 1, o.f = o.t[0][o.u], o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))
+/* softmax(x) = e^((x - x[label]) - loss), where subtracting in this order loses least */
+ELEMENTWISE(CROSS_ENTROPY_B, 1, o.f = o.t[0][o.u], o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))
 ELEMENTWISE(HINGE_B, 1, (o.s[0] = -o.s[0], prepare_hinge(n, &o), o.s[1] *= o.s[0]),
             i == o->u         ? o->s[1]
             : o->f + x > 0.0f ? -o->s[0]

@@ -179,8 +179,12 @@ static vpps_status gpu_read(vpps_device *d, uint32_t offset, uint32_t words, flo
     return gpu->table->read(gpu->driver, out, gpu->pool.address + 4 * (uint64_t)offset, words * sizeof *out);
 }
 
-static vpps_status gpu_pull(vpps_device *d, vpps_model *model) { return vpps_gpu_pull((vpps_gpu *)d, model); }
-static vpps_status gpu_push(vpps_device *d, const vpps_model *model) { return vpps_gpu_push((vpps_gpu *)d, model); }
+static vpps_status gpu_read_parameters(vpps_device *d, vpps_model *model) {
+    return vpps_gpu_read_parameters((vpps_gpu *)d, model);
+}
+static vpps_status gpu_write_parameters(vpps_device *d, const vpps_model *model) {
+    return vpps_gpu_write_parameters((vpps_gpu *)d, model);
+}
 
 static bool gpu_caller_works(const vpps_device *d) {
     (void)d;
@@ -246,7 +250,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
     VPPS_TRY(grow_pool(gpu, gpu->plan.batch + 1));
     VPPS_TRY(gpu->table->clear(gpu->driver, gpu->pool.address, (size_t)gpu->plan.batch * sizeof(float)));
     VPPS_TRY(vpps_gpu_start_profile(gpu));
-    return vpps_gpu_push(gpu, gpu->model);
+    return vpps_gpu_write_parameters(gpu, gpu->model);
 }
 
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
@@ -281,8 +285,9 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
 #define GPU_DEVICE(device_name, create_device)                                                                         \
     {                                                                                                                  \
         .name = device_name, .create = create_device, .destroy = gpu_destroy, .launch = gpu_launch,                    \
-        .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read, .pull = gpu_pull, .push = gpu_push,              \
-        .caller_works = gpu_caller_works, .tuning = gpu_tuning, .tune = gpu_tune, .trials = gpu_trials                 \
+        .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read, .read_parameters = gpu_read_parameters,          \
+        .write_parameters = gpu_write_parameters, .caller_works = gpu_caller_works, .tuning = gpu_tuning,              \
+        .tune = gpu_tune, .trials = gpu_trials                                                                         \
     }
 
 const vpps_device_table vpps_device_cuda = GPU_DEVICE("cuda", create_cuda);

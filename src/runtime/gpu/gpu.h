@@ -80,8 +80,8 @@ vpps_status vpps_gpu_adopt(vpps_gpu *gpu, const vpps_partition_choice *choice);
 void vpps_gpu_close_plan(vpps_gpu *gpu, vpps_gpu_plan *plan);
 
 /* Parameters and optimiser state to the model, or from it. */
-vpps_status vpps_gpu_pull(vpps_gpu *gpu, vpps_model *model);
-vpps_status vpps_gpu_push(vpps_gpu *gpu, const vpps_model *model);
+vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model);
+vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
 /* Waits for everything that was asked of the driver. */
 static inline vpps_status vpps_gpu_settle(vpps_gpu *gpu) {

@@ -139,12 +139,12 @@ static vpps_status copy_pool(vpps_gpu *gpu, const vpps_model *model, bool to_mod
     return status;
 }
 
-vpps_status vpps_gpu_pull(vpps_gpu *gpu, vpps_model *model) {
+vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model) {
     for (int state = -1; state < (int)n_states(gpu); state++) VPPS_TRY(pull_array(gpu, model, state));
     return copy_pool(gpu, model, true);
 }
 
-vpps_status vpps_gpu_push(vpps_gpu *gpu, const vpps_model *model) {
+vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model) {
     for (int state = -1; state < (int)n_states(gpu); state++) VPPS_TRY(write_array(gpu, &gpu->now, model, state));
     return copy_pool(gpu, model, false);
 }
