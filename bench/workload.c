@@ -43,8 +43,7 @@ vpps_status workload_create(workload *w, const char *path, uint32_t embed, uint3
     if (s != VPPS_OK) return s;
     const net_config config = {.words = n_words, .classes = classes, .embed = embed, .hidden = hidden};
     s = w->net->create(&w->instance, w->model, &config);
-    if (s == VPPS_OK) s = vpps_graph_create(&w->g, w->model);
-    return s == VPPS_OK ? w->net->record(w->instance, w->g) : s;
+    return s == VPPS_OK ? vpps_graph_create(&w->g, w->model) : s;
 }
 
 vpps_status workload_batch(workload *w, uint32_t n_trees, vpps_node *loss) {

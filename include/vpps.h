@@ -2,7 +2,7 @@
  *
  * The whole job of a trainer:
  *
- *     vpps_model_create(&model, seed);           declare parameters
+ *     vpps_model_create(&model, seed);           declare parameters, record cells
  *     vpps_handle_create(&h, model, &options);   specialise the machine, once
  *     for each batch {
  *         vpps_graph_clear(g);  ...ops on g...   build this batch's graphs
@@ -138,7 +138,7 @@ VPPS_API float *vpps_param_values(vpps_model *model, vpps_param param);
 typedef struct vpps_graph vpps_graph;
 typedef uint32_t vpps_node;
 typedef uint32_t vpps_vertex;
-typedef uint32_t vpps_cell;
+typedef uint32_t vpps_cell; /* index of a cell in its model, in order of recording */
 #define VPPS_NO_NODE UINT32_MAX
 #define VPPS_NO_VERTEX UINT32_MAX
 #define VPPS_NO_PARAM UINT32_MAX
@@ -147,7 +147,7 @@ typedef uint32_t vpps_cell;
 VPPS_API vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model);
 VPPS_API void vpps_graph_destroy(vpps_graph *g);
 
-/* Forget nodes, vertices and the error; keep memory and cells. */
+/* Forget nodes, vertices and the error; keep memory. */
 VPPS_API void vpps_graph_clear(vpps_graph *g);
 
 /* OK, or the first failure since the last clear (its message becomes vpps_error_message()). */
@@ -231,38 +231,54 @@ VPPS_API vpps_node vpps_binary_log_loss(vpps_graph *g, vpps_node p, vpps_node ta
 
 /* ---------------------------------------------------------------- cells: vertex functions
  *
- * A cell is a subgraph recorded once and applied at many vertices (Xu et al. 2018, "Cavs", section 3). Between
- * vpps_cell_begin and vpps_cell_end the op calls above record; its four verbs are
+ * A cell is a subgraph recorded once, for a model, and applied at any number of vertices of any of the model's graphs (Xu
+ * et al. 2018, "Cavs", section 3). vpps_cell_begin gives a recorder: a graph on which the op calls above record instead
+ * of building. The cell's four verbs are
  *     gather   read what a child vertex scattered        pull   read something from outside the vertices
  *     scatter  offer a value to parent vertices          push   offer a value to the outside
  * Shapes are checked while recording; applying checks only that children scatter what the cell gathers. */
 
-/* Start recording on g, which must not be recording already. `name` appears in messages and listings. */
-VPPS_API vpps_status vpps_cell_begin(vpps_graph *g, const char *name);
+/* Start recording a cell. *recorder is a graph for the op calls and the verbs, and for nothing else: what builds, runs or
+ * clears graphs fails on it with STATE. Nodes made on it are the cell's own: nodes of other graphs are none of its, nor
+ * its nodes theirs. `name` appears in messages and listings. Allowed while a handle exists, and while other cells are
+ * being recorded. Fails with ARGUMENT (an empty name), MEMORY; then *recorder is NULL. */
+VPPS_API vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **recorder);
 
 /* Value number `output` that child number `child` scatters. */
-VPPS_API vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t rows, uint32_t cols);
+VPPS_API vpps_node vpps_gather(vpps_graph *recorder, uint32_t child, uint32_t output, uint32_t rows, uint32_t cols);
 
 /* Value number `output` of every child, however many a vertex has: a list. An op on a list is mapped over its
  * members (lists in one op go member by member; other operands are shared); sum, average, max_of and min_of over a
  * list give one value. A list cannot be scattered or pushed, and at least one child is needed when applied. */
-VPPS_API vpps_node vpps_gather_list(vpps_graph *g, uint32_t output, uint32_t rows, uint32_t cols);
+VPPS_API vpps_node vpps_gather_list(vpps_graph *recorder, uint32_t output, uint32_t rows, uint32_t cols);
 
-VPPS_API vpps_node vpps_pull(vpps_graph *g, uint32_t rows, uint32_t cols); /* a node given when applied */
+VPPS_API vpps_node vpps_pull(vpps_graph *recorder, uint32_t rows, uint32_t cols); /* a node given when applied */
 /* An integer given when applied: an index for lookup, a label. At most 65,535 a cell. */
-VPPS_API uint32_t vpps_pull_index(vpps_graph *g);
+VPPS_API uint32_t vpps_pull_index(vpps_graph *recorder);
 
-VPPS_API vpps_status vpps_scatter(vpps_graph *g, vpps_node x); /* outputs 0, 1, ... in order of the calls */
-VPPS_API vpps_status vpps_push(vpps_graph *g, vpps_node x);
+/* Outputs are numbered 0, 1, ... in order of the calls, those scattered and those pushed apart. */
+VPPS_API vpps_status vpps_scatter(vpps_graph *recorder, vpps_node x);
+VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
 
-/* Finish recording. Fails with the recording's first error (and forgets the cell). Cells live as long as the graph;
- * ids count from 0. Nodes of a cell are not valid outside it. */
-VPPS_API vpps_status vpps_cell_end(vpps_graph *g, vpps_cell *out);
+/* Finish recording: the model has a cell more, which lives as long as the model. The recorder is gone afterwards, also
+ * on failure (vpps_graph_destroy drops a recording, too). Fails with the recording's first error, STATE (not a recorder;
+ * it is left alone), MEMORY; then *out is UINT32_MAX and there is no cell. */
+VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
 
-/* The cell at a new vertex: children in order, pulled nodes and indices in the order of their vpps_pull calls. Counts
- * must be what the cell asks for. VPPS_NO_VERTEX on failure (sticky, as for nodes). Costs one small record. */
-VPPS_API vpps_vertex vpps_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
-                                uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices);
+/* What a vertex is made of. Each count must be what the cell asks for; arrays of none may be NULL. */
+typedef struct vpps_application {
+    vpps_cell cell;
+    uint32_t n_children;
+    const vpps_vertex *children; /* in the order of their numbers in vpps_gather */
+    uint32_t n_pulls;
+    const vpps_node *pulls; /* in the order of the vpps_pull calls */
+    uint32_t n_indices;
+    const uint32_t *indices; /* in the order of the vpps_pull_index calls */
+} vpps_application;
+
+/* The cell at a new vertex. VPPS_NO_VERTEX on failure (sticky, as for nodes): ARGUMENT (no such cell or vertex, wrong
+ * counts, an index out of range), SHAPE, MEMORY. Costs one small record. */
+VPPS_API vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a);
 
 /* A vertex that scatters existing nodes, e.g. a recurrence's initial state. */
 VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes);
@@ -390,7 +406,7 @@ typedef struct vpps_options {
 VPPS_API void vpps_options_default(vpps_options *options);
 
 /* A specialised engine for the model on a device; copies the parameters to it. `options` NULL means the defaults. The
- * model takes no further parameters while a handle exists. Fails with ARGUMENT, DEVICE, POOL, MEMORY, STATE (the
+ * model takes no further parameters while a handle exists; cells it takes at any time. Fails with ARGUMENT, DEVICE, POOL, MEMORY, STATE (the
  * model has a handle already). */
 VPPS_API vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options);
 

@@ -10,9 +10,9 @@ vpps_status bilstm_declare(bilstm *b, vpps_model *model, const char *forward, co
     return part_recurrent_declare(&b->backward, PART_LSTM, model, backward, sizes.inputs, sizes.backward);
 }
 
-vpps_status bilstm_record(bilstm *b, vpps_graph *g, const char *forward, const char *backward) {
-    const vpps_status s = part_recurrent_record(&b->forward, g, forward);
-    return s == VPPS_OK ? part_recurrent_record(&b->backward, g, backward) : s;
+vpps_status bilstm_record(bilstm *b, vpps_model *model, const char *forward, const char *backward) {
+    const vpps_status s = part_recurrent_record(&b->forward, model, forward);
+    return s == VPPS_OK ? part_recurrent_record(&b->backward, model, backward) : s;
 }
 
 void bilstm_free(bilstm *b) {

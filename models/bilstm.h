@@ -21,7 +21,7 @@ typedef struct bilstm_sizes {
 
 /* Parameters are FORWARD.W_i, BACKWARD.W_i and so on. */
 vpps_status bilstm_declare(bilstm *b, vpps_model *model, const char *forward, const char *backward, bilstm_sizes sizes);
-vpps_status bilstm_record(bilstm *b, vpps_graph *g, const char *forward, const char *backward);
+vpps_status bilstm_record(bilstm *b, vpps_model *model, const char *forward, const char *backward);
 void bilstm_free(bilstm *b);
 
 /* Makes room in x, forward_at and backward_at for a sequence of n; the caller then fills x. Fails with MEMORY. */

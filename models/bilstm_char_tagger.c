@@ -40,10 +40,6 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s;
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(bilstm_char_tagger_net), model, config, declare);
-}
-
 static void destroy(void *net) {
     bilstm_char_tagger_net *t = net;
     if (t) {
@@ -56,8 +52,9 @@ static void destroy(void *net) {
 /* ---------------------------------------------------------------- cells */
 
 /* x = [g_f(l); g_b(1)] */
-static vpps_status record_join(bilstm_char_tagger_net *t, vpps_graph *g) {
-    const vpps_status s = vpps_cell_begin(g, "bilstm-char-tagger spelled word");
+static vpps_status record_join(bilstm_char_tagger_net *t, vpps_model *model) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "bilstm-char-tagger spelled word", &g);
     if (s != VPPS_OK) return s;
     const vpps_node last[] = {vpps_gather(g, 0, 0, t->spelling.forward.hidden, 1),
                               vpps_gather(g, 1, 0, t->spelling.backward.hidden, 1)};
@@ -65,19 +62,23 @@ static vpps_status record_join(bilstm_char_tagger_net *t, vpps_graph *g) {
     return vpps_cell_end(g, &t->join);
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     bilstm_char_tagger_net *t = net;
-    vpps_status s = part_embedding_record(&t->words, &t->base.config, g, "bilstm-char-tagger word");
-    if (s == VPPS_OK) s = part_embedding_record(&t->characters, &t->base.config, g, "bilstm-char-tagger character");
+    vpps_status s = part_embedding_record(&t->words, &t->base.config, model, "bilstm-char-tagger word");
+    if (s == VPPS_OK) s = part_embedding_record(&t->characters, &t->base.config, model, "bilstm-char-tagger character");
     if (s == VPPS_OK) {
-        s = bilstm_record(&t->spelling, g, "bilstm-char-tagger spell forward", "bilstm-char-tagger spell backward");
+        s = bilstm_record(&t->spelling, model, "bilstm-char-tagger spell forward", "bilstm-char-tagger spell backward");
     }
-    if (s == VPPS_OK) s = record_join(t, g);
+    if (s == VPPS_OK) s = record_join(t, model);
     if (s == VPPS_OK) {
-        s = bilstm_record(&t->sentence, g, "bilstm-char-tagger forward", "bilstm-char-tagger backward");
+        s = bilstm_record(&t->sentence, model, "bilstm-char-tagger forward", "bilstm-char-tagger backward");
     }
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(bilstm_char_tagger_net), model, config, declare, record);
 }
 
 /* ---------------------------------------------------------------- a sentence */
@@ -90,7 +91,7 @@ static vpps_status spell(bilstm_char_tagger_net *t, vpps_graph *g, const net_spe
     for (uint32_t j = 0; j < word->n; j++) b->x[j] = part_embed(&t->characters, g, word->characters[j]);
     bilstm_run(b, g, word->n);
     const vpps_vertex last[] = {b->forward_at[word->n - 1], b->backward_at[0]};
-    *x = vpps_pushed(g, vpps_apply(g, t->join, 2, last, 0, NULL, 0, NULL), 0);
+    *x = vpps_pushed(g, vpps_apply(g, &(vpps_application){.cell = t->join, .n_children = 2, .children = last}), 0);
     return VPPS_OK;
 }
 
@@ -131,7 +132,6 @@ const network bilstm_char_tagger = {
     .defaults = {.embed = 64, .hidden = 256, .character_embed = 64, .mlp = 256},
     .spells = true,
     .create = create,
-    .record = record,
     .add = add,
     .destroy = destroy,
 };

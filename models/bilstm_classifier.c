@@ -30,22 +30,22 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s == VPPS_OK ? bilstm_declare_tagger(&n->sentence, &n->base.classifier, model, c) : s;
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(bilstm_classifier_net), model, config, declare);
-}
-
 static void destroy(void *net) {
     bilstm_classifier_net *n = net;
     if (n) bilstm_free(&n->sentence);
     part_destroy(net);
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     bilstm_classifier_net *n = net;
-    vpps_status s = part_embedding_record(&n->words, &n->base.config, g, "bilstm-classifier word");
-    if (s == VPPS_OK) s = bilstm_record(&n->sentence, g, "bilstm-classifier forward", "bilstm-classifier backward");
-    if (s == VPPS_OK) s = part_classifier_record(&n->base.classifier, g);
+    vpps_status s = part_embedding_record(&n->words, &n->base.config, model, "bilstm-classifier word");
+    if (s == VPPS_OK) s = bilstm_record(&n->sentence, model, "bilstm-classifier forward", "bilstm-classifier backward");
+    if (s == VPPS_OK) s = part_classifier_record(&n->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(bilstm_classifier_net), model, config, declare, record);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
@@ -74,7 +74,6 @@ const network bilstm_classifier = {
     .kind = NET_SENTENCES,
     .defaults = {.embed = 256, .hidden = 256},
     .create = create,
-    .record = record,
     .add = add,
     .destroy = destroy,
 };

@@ -31,22 +31,22 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s == VPPS_OK ? bilstm_declare_tagger(&t->sentence, &t->base.classifier, model, c) : s;
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(bilstm_tagger_net), model, config, declare);
-}
-
 static void destroy(void *net) {
     bilstm_tagger_net *t = net;
     if (t) bilstm_free(&t->sentence);
     part_destroy(net);
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     bilstm_tagger_net *t = net;
-    vpps_status s = part_embedding_record(&t->words, &t->base.config, g, "bilstm-tagger word");
-    if (s == VPPS_OK) s = bilstm_record(&t->sentence, g, "bilstm-tagger forward", "bilstm-tagger backward");
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    vpps_status s = part_embedding_record(&t->words, &t->base.config, model, "bilstm-tagger word");
+    if (s == VPPS_OK) s = bilstm_record(&t->sentence, model, "bilstm-tagger forward", "bilstm-tagger backward");
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(bilstm_tagger_net), model, config, declare, record);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
@@ -70,7 +70,6 @@ const network bilstm_tagger = {
     .kind = NET_TAGGING,
     .defaults = {.embed = 256, .hidden = 256, .mlp = 256},
     .create = create,
-    .record = record,
     .add = add,
     .destroy = destroy,
 };

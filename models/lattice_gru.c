@@ -41,15 +41,12 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s;
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(lattice_gru_net), model, config, declare);
-}
-
 /* ---------------------------------------------------------------- cells */
 
 /* Children: a node's arcs. */
-static vpps_status record_merge(lattice_gru_net *t, vpps_graph *g) {
-    const vpps_status s = vpps_cell_begin(g, "lattice-gru merge");
+static vpps_status record_merge(lattice_gru_net *t, vpps_model *model) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "lattice-gru merge", &g);
     if (s != VPPS_OK) return s;
     vpps_node h = vpps_gather_list(g, 0, t->base.base.config.hidden, 1);
 
@@ -60,15 +57,19 @@ static vpps_status record_merge(lattice_gru_net *t, vpps_graph *g) {
     return vpps_cell_end(g, &t->merge);
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     lattice_gru_net *t = net;
     const net_config *c = &t->base.base.config;
-    vpps_status s = part_embedding_record(&t->characters, c, g, "characters");
-    if (s == VPPS_OK) s = part_embedding_record(&t->words, c, g, "words");
-    if (s == VPPS_OK) s = part_recurrent_record(&t->encoder, g, "lattice-gru arc");
-    if (s == VPPS_OK) s = record_merge(t, g);
-    if (s == VPPS_OK) s = translate_record(&t->base, g);
+    vpps_status s = part_embedding_record(&t->characters, c, model, "characters");
+    if (s == VPPS_OK) s = part_embedding_record(&t->words, c, model, "words");
+    if (s == VPPS_OK) s = part_recurrent_record(&t->encoder, model, "lattice-gru arc");
+    if (s == VPPS_OK) s = record_merge(t, model);
+    if (s == VPPS_OK) s = translate_record(&t->base, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(lattice_gru_net), model, config, declare, record);
 }
 
 /* ---------------------------------------------------------------- a lattice */
@@ -82,7 +83,7 @@ static vpps_vertex add_node(const lattice_gru_net *t, vpps_graph *g, const vpps_
         const vpps_node x = part_embed(arcs[a].is_character ? &t->characters : &t->words, g, arcs[a].id);
         steps[a] = part_recurrent_step(&t->encoder, g, at[arcs[a].from], x);
     }
-    return n == 1 ? steps[0] : vpps_apply(g, t->merge, n, steps, 0, NULL, 0, NULL);
+    return n == 1 ? steps[0] : vpps_apply(g, &(vpps_application){.cell = t->merge, .n_children = n, .children = steps});
 }
 
 static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d) {
@@ -119,7 +120,6 @@ const network lattice_gru = {
     .kind = NET_LATTICE_PAIRS,
     .defaults = {.embed = 256, .hidden = 256, .attention = true},
     .create = create,
-    .record = record,
     .add = add,
     .encode = encode,
     .decode = translate_decode,

@@ -58,10 +58,6 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s;
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(lattice_lstm_net), model, config, declare);
-}
-
 /* ---------------------------------------------------------------- cells
  *
  * Where words end, the character and each word scatter exp(gate) and exp(gate) * cell, and one more cell adds them up. */
@@ -73,9 +69,10 @@ static vpps_status scatter_share(vpps_graph *g, vpps_node gate, vpps_node cell) 
 }
 
 /* Eq. (11) as far as it goes without the cell before; the output gate is for the join. */
-static vpps_status record_character(lattice_lstm_net *t, vpps_graph *g) {
+static vpps_status record_character(lattice_lstm_net *t, vpps_model *model) {
     const part_recurrent *p = &t->step;
-    const vpps_status s = vpps_cell_begin(g, "lattice-lstm character");
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "lattice-lstm character", &g);
     if (s != VPPS_OK) return s;
     vpps_node h = vpps_gather(g, 0, 0, p->hidden, 1), x = vpps_pull(g, p->inputs, 1);
 
@@ -89,10 +86,11 @@ static vpps_status record_character(lattice_lstm_net *t, vpps_graph *g) {
 }
 
 /* Eqs. (13) and (14). Child: the node where the word begins; x: the character where it ends. */
-static vpps_status record_word(lattice_lstm_net *t, vpps_graph *g) {
+static vpps_status record_word(lattice_lstm_net *t, vpps_model *model) {
     const net_config *config = &t->base.config;
     const uint32_t d = config->hidden;
-    const vpps_status s = vpps_cell_begin(g, "lattice-lstm word");
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "lattice-lstm word", &g);
     if (s != VPPS_OK) return s;
     vpps_node h = vpps_gather(g, 0, 0, d, 1), c = vpps_gather(g, 0, 1, d, 1);
     vpps_node word = part_dropout(config, g, vpps_lookup(g, t->words, vpps_pull_index(g)));
@@ -109,9 +107,10 @@ static vpps_status record_word(lattice_lstm_net *t, vpps_graph *g) {
 }
 
 /* Eqs. (15) and (16). Children: the character, then the words. */
-static vpps_status record_join(lattice_lstm_net *t, vpps_graph *g) {
+static vpps_status record_join(lattice_lstm_net *t, vpps_model *model) {
     const uint32_t d = t->base.config.hidden;
-    const vpps_status s = vpps_cell_begin(g, "lattice-lstm join");
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "lattice-lstm join", &g);
     if (s != VPPS_OK) return s;
     const vpps_node weights = vpps_gather_list(g, 0, d, 1), cells = vpps_gather_list(g, 1, d, 1);
     vpps_node o = vpps_gather(g, 0, 2, d, 1);
@@ -123,15 +122,19 @@ static vpps_status record_join(lattice_lstm_net *t, vpps_graph *g) {
     return vpps_cell_end(g, &t->join);
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     lattice_lstm_net *t = net;
-    vpps_status s = part_embedding_record(&t->characters, &t->base.config, g, "lattice-lstm embedding");
-    if (s == VPPS_OK) s = part_recurrent_record(&t->step, g, "lattice-lstm step");
-    if (s == VPPS_OK) s = record_character(t, g);
-    if (s == VPPS_OK) s = record_word(t, g);
-    if (s == VPPS_OK) s = record_join(t, g);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    vpps_status s = part_embedding_record(&t->characters, &t->base.config, model, "lattice-lstm embedding");
+    if (s == VPPS_OK) s = part_recurrent_record(&t->step, model, "lattice-lstm step");
+    if (s == VPPS_OK) s = record_character(t, model);
+    if (s == VPPS_OK) s = record_word(t, model);
+    if (s == VPPS_OK) s = record_join(t, model);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(lattice_lstm_net), model, config, declare, record);
 }
 
 /* ---------------------------------------------------------------- a lattice */
@@ -144,11 +147,19 @@ static vpps_vertex add_node(const lattice_lstm_net *t, vpps_graph *g, const vpps
     const vpps_node x = part_embed(&t->characters, g, arcs[0].id);
     if (n == 1) return part_recurrent_step(&t->step, g, at[k - 1], x);
 
-    shares[0] = vpps_apply(g, t->character, 1, &at[k - 1], 1, &x, 0, NULL);
+    shares[0] = vpps_apply(
+        g,
+        &(vpps_application){.cell = t->character, .n_children = 1, .children = &at[k - 1], .n_pulls = 1, .pulls = &x});
     for (uint32_t a = 1; a < n; a++) { /* an arc begins before its word's first character; a word has two at least */
-        shares[a] = vpps_apply(g, t->word, 1, &at[arcs[a].from + 1], 1, &x, 1, &arcs[a].id);
+        shares[a] = vpps_apply(g, &(vpps_application){.cell = t->word,
+                                                      .n_children = 1,
+                                                      .children = &at[arcs[a].from + 1],
+                                                      .n_pulls = 1,
+                                                      .pulls = &x,
+                                                      .n_indices = 1,
+                                                      .indices = &arcs[a].id});
     }
-    return vpps_apply(g, t->join, n, shares, 0, NULL, 0, NULL);
+    return vpps_apply(g, &(vpps_application){.cell = t->join, .n_children = n, .children = shares});
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
@@ -186,7 +197,6 @@ const network lattice_lstm = {
     .kind = NET_LATTICES,
     .defaults = {.embed = 50, .hidden = 200}, /* the paper's */
     .create = create,
-    .record = record,
     .add = add,
     .destroy = part_destroy,
 };

@@ -25,16 +25,16 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s;
 }
 
-vpps_status lstm_lm_create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(lstm_lm_net), model, config, declare);
+static vpps_status record(void *net, vpps_model *model) {
+    lstm_lm_net *n = net;
+    vpps_status s = part_embedding_record(&n->embedding, &n->base.config, model, "embedding");
+    if (s == VPPS_OK) s = part_recurrent_record(&n->lstm, model, "lstm");
+    if (s == VPPS_OK) s = part_classifier_record(&n->base.classifier, model);
+    return s;
 }
 
-vpps_status lstm_lm_record(void *net, vpps_graph *g) {
-    lstm_lm_net *n = net;
-    vpps_status s = part_embedding_record(&n->embedding, &n->base.config, g, "embedding");
-    if (s == VPPS_OK) s = part_recurrent_record(&n->lstm, g, "lstm");
-    if (s == VPPS_OK) s = part_classifier_record(&n->base.classifier, g);
-    return s;
+vpps_status lstm_lm_create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(lstm_lm_net), model, config, declare, record);
 }
 
 vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
@@ -61,7 +61,6 @@ const network lstm_lm = {
     .kind = NET_TEXT,
     .defaults = {.embed = 256, .hidden = 256},
     .create = lstm_lm_create,
-    .record = lstm_lm_record,
     .add = lstm_lm_add,
     .destroy = part_destroy,
 };

@@ -5,7 +5,6 @@
 #include "sequence.h"
 
 vpps_status lstm_lm_create(void **net, vpps_model *model, const net_config *config);
-vpps_status lstm_lm_record(void *net, vpps_graph *g);
 vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
 
 /* hidden, embed, dropout: rows for a table. */

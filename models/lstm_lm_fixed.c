@@ -19,7 +19,6 @@ const network lstm_lm_fixed = {
     .kind = NET_TEXT,
     .defaults = {.embed = 256, .hidden = 256, .steps = 64},
     .create = lstm_lm_create,
-    .record = lstm_lm_record,
     .add = lstm_lm_add,
     .destroy = part_destroy,
 };

@@ -26,16 +26,16 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s;
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(lstm_nmt_net), model, config, declare);
+static vpps_status record(void *net, vpps_model *model) {
+    lstm_nmt_net *n = net;
+    vpps_status s = part_embedding_record(&n->source, &n->base.base.config, model, "source");
+    if (s == VPPS_OK) s = part_recurrent_record(&n->encoder, model, "encoder");
+    if (s == VPPS_OK) s = translate_record(&n->base, model);
+    return s;
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
-    lstm_nmt_net *n = net;
-    vpps_status s = part_embedding_record(&n->source, &n->base.base.config, g, "source");
-    if (s == VPPS_OK) s = part_recurrent_record(&n->encoder, g, "encoder");
-    if (s == VPPS_OK) s = translate_record(&n->base, g);
-    return s;
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(lstm_nmt_net), model, config, declare, record);
 }
 
 static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d) {
@@ -73,7 +73,6 @@ const network lstm_nmt = {
     .kind = NET_PAIRS,
     .defaults = {.embed = 256, .hidden = 256},
     .create = create,
-    .record = record,
     .add = add,
     .encode = encode,
     .decode = translate_decode,

@@ -1,7 +1,7 @@
 /* models.h - the networks, as a trainer sees them: a table with one row a network.
  *
- * A network is written against vpps.h and vpps_data.h alone. It declares its parameters on a model, records its cells
- * on a graph, and then adds one example after the other to that graph. To add a network: write models/NAME.c with a
+ * A network is written against vpps.h and vpps_data.h alone. It declares its parameters and records its cells on a model,
+ * and then adds one example after the other to a graph of that model. To add a network: write models/NAME.c with a
  * `const network`, and name it in models.c.
  */
 #ifndef VPPS_MODELS_H
@@ -116,11 +116,9 @@ typedef struct network {
     net_generator generator; /* TREES */
     bool spells;             /* TAGGING: takes the spellings of rare words */
 
-    /* Declares the parameters on `model`; *net is freed with destroy. */
+    /* Declares the parameters and records the cells on `model`; *net is freed with destroy. */
     vpps_status (*create)(void **net, vpps_model *model, const net_config *config);
-    /* Records the cells on g; examples can be added to that graph from now on. */
-    vpps_status (*record)(void *net, vpps_graph *g);
-    /* Adds an example. */
+    /* Adds an example to a graph of that model. */
     vpps_status (*add)(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
     /* PAIRS, LATTICE_PAIRS, else NULL. encode adds what comes before the first word: d's states and memory (which lives
      * until the next encode). decode adds the step that reads `word` (first the end word), from d's states and memory,

@@ -49,14 +49,11 @@ static vpps_status declare(void *net, vpps_model *model) {
     return part_classifier_declare(&t->base.classifier, model, &t->base.config, t->base.config.hidden, 0);
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(mv_rnn_net), model, config, declare);
-}
-
 /* ---------------------------------------------------------------- cells */
 
-static vpps_status record_leaf(mv_rnn_net *t, vpps_graph *g) {
-    vpps_status s = vpps_cell_begin(g, "mv-rnn leaf");
+static vpps_status record_leaf(mv_rnn_net *t, vpps_model *model) {
+    vpps_graph *g;
+    vpps_status s = vpps_cell_begin(model, "mv-rnn leaf", &g);
     if (s != VPPS_OK) return s;
     const uint32_t word = vpps_pull_index(g);
     vpps_scatter(g, part_dropout(&t->base.config, g, vpps_lookup(g, t->vectors, word)));
@@ -64,9 +61,10 @@ static vpps_status record_leaf(mv_rnn_net *t, vpps_graph *g) {
     return vpps_cell_end(g, &t->leaf);
 }
 
-static vpps_status record_inner(mv_rnn_net *t, vpps_graph *g) {
+static vpps_status record_inner(mv_rnn_net *t, vpps_model *model) {
     const uint32_t n = t->base.config.hidden;
-    vpps_status s = vpps_cell_begin(g, "mv-rnn inner");
+    vpps_graph *g;
+    vpps_status s = vpps_cell_begin(model, "mv-rnn inner", &g);
     if (s != VPPS_OK) return s;
     vpps_node a = vpps_gather(g, 0, 0, n, 1), A = vpps_gather(g, 0, 1, n, n);
     vpps_node b = vpps_gather(g, 1, 0, n, 1), B = vpps_gather(g, 1, 1, n, n);
@@ -79,12 +77,16 @@ static vpps_status record_inner(mv_rnn_net *t, vpps_graph *g) {
     return vpps_cell_end(g, &t->inner);
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     mv_rnn_net *t = net;
-    vpps_status s = record_leaf(t, g);
-    if (s == VPPS_OK) s = record_inner(t, g);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    vpps_status s = record_leaf(t, model);
+    if (s == VPPS_OK) s = record_inner(t, model);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(mv_rnn_net), model, config, declare, record);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
@@ -113,7 +115,6 @@ const network mv_rnn = {
     .embedding = "vectors",
     .defaults = {.hidden = 25, .loss = NET_HEADS_LABELLED},
     .create = create,
-    .record = record,
     .add = add,
     .destroy = part_destroy,
 };

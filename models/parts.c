@@ -51,8 +51,9 @@ static vpps_node pull_input(const part_classifier *c, vpps_graph *g) {
     return n > 1 ? vpps_concat(g, n, pulled) : pulled[0];
 }
 
-vpps_status part_classifier_record(part_classifier *c, vpps_graph *g) {
-    const vpps_status s = vpps_cell_begin(g, "classifier");
+vpps_status part_classifier_record(part_classifier *c, vpps_model *model) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "classifier", &g);
     if (s != VPPS_OK) return s;
     vpps_node h = pull_input(c, g);
     const uint32_t label = vpps_pull_index(g);
@@ -71,7 +72,9 @@ void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vp
     if (heads != NET_HEADS_ALL && !labelled) return;
 
     const uint32_t index = labelled ? label : 0; /* without a label the nll is not used */
-    const vpps_vertex head = vpps_apply(g, c->cell, 0, NULL, c->n_pulls ? c->n_pulls : 1, h, 1, &index);
+    const vpps_vertex head = vpps_apply(
+        g, &(vpps_application){
+               .cell = c->cell, .n_pulls = c->n_pulls ? c->n_pulls : 1, .pulls = h, .n_indices = 1, .indices = &index});
     scores->logits[k] = vpps_pushed(g, head, 0);
     if (labelled) scores->nll[k] = vpps_pushed(g, head, 1);
 }
@@ -106,11 +109,11 @@ vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, 
     for (uint32_t k = 0; k < tree->n_nodes; k++) { /* children come before parents */
         const vpps_tree_node *node = &tree->nodes[k];
         if (node->left < 0) {
-            at[k] = vpps_apply(g, leaf, 0, NULL, 0, NULL, 1, &node->word);
+            at[k] = vpps_apply(g, &(vpps_application){.cell = leaf, .n_indices = 1, .indices = &node->word});
         } else {
             const vpps_vertex children[] = {at[node->left], at[node->right]};
             const vpps_cell cell = inner[choose ? choose(tree, k) % n_inner : 0];
-            at[k] = vpps_apply(g, cell, 2, children, 0, NULL, 0, NULL);
+            at[k] = vpps_apply(g, &(vpps_application){.cell = cell, .n_children = 2, .children = children});
         }
         part_classify_node(classifier, g, tree, k, vpps_scattered(g, at[k], 0), heads, scores);
     }
@@ -119,12 +122,13 @@ vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, 
 
 /* ---------------------------------------------------------------- a network's memory */
 
-vpps_status part_create(void **net, size_t bytes, vpps_model *model, const net_config *config,
-                        vpps_status (*declare)(void *net, vpps_model *model)) {
+vpps_status part_create(void **net, size_t bytes, vpps_model *model, const net_config *config, part_step *declare,
+                        part_step *record) {
     part_net *n = calloc(1, bytes);
     if (!n) return VPPS_MEMORY;
     n->config = *config;
-    const vpps_status s = declare(n, model);
+    vpps_status s = declare(n, model);
+    if (s == VPPS_OK) s = record(n, model);
     if (s != VPPS_OK) {
         part_destroy(n);
         return s;

@@ -41,7 +41,7 @@ typedef struct part_classifier {
  * then sets `config`, `inputs` and `mlp`. More than one vector: set n_pulls. */
 vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const net_config *config, uint32_t inputs,
                                     uint32_t mlp);
-vpps_status part_classifier_record(part_classifier *c, vpps_graph *g);
+vpps_status part_classifier_record(part_classifier *c, vpps_model *model);
 
 /* Applies it to position k, represented by the n_pulls vectors h, if its label is one of the classes, or if all
  * positions are asked for; fills in scores' entry k. */
@@ -77,9 +77,10 @@ typedef struct part_net {
     part_vertices scratch;
 } part_net;
 
-/* `create` for a struct of that many bytes, all zero but the config: declare(net, model) adds the parameters. */
-vpps_status part_create(void **net, size_t bytes, vpps_model *model, const net_config *config,
-                        vpps_status (*declare)(void *net, vpps_model *model));
+/* `create` for a struct of that many bytes, all zero but the config: declare adds the parameters, record the cells. */
+typedef vpps_status part_step(void *net, vpps_model *model);
+vpps_status part_create(void **net, size_t bytes, vpps_model *model, const net_config *config, part_step *declare,
+                        part_step *record);
 /* `destroy` for it. */
 void part_destroy(void *net);
 

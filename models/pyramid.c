@@ -10,10 +10,12 @@ vpps_status pyramid_add(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, vp
     for (uint32_t k = 0; k < tree->n_nodes; k++) {
         const vpps_tree_node *node = &tree->nodes[k];
         scores->logits[k] = scores->nll[k] = VPPS_NO_NODE;
-        if (node->left < 0) at[n++] = vpps_apply(g, leaf, 0, NULL, 0, NULL, 1, &node->word);
+        if (node->left < 0)
+            at[n++] = vpps_apply(g, &(vpps_application){.cell = leaf, .n_indices = 1, .indices = &node->word});
     }
     for (; n > 1; n--) { /* in place: at[i] is the left one of its last pair when it is replaced */
-        for (uint32_t i = 0; i + 1 < n; i++) at[i] = vpps_apply(g, inner, 2, &at[i], 0, NULL, 0, NULL);
+        for (uint32_t i = 0; i + 1 < n; i++)
+            at[i] = vpps_apply(g, &(vpps_application){.cell = inner, .n_children = 2, .children = &at[i]});
     }
     part_classify_node(classifier, g, tree, tree->n_nodes - 1, vpps_scattered(g, at[0], 0), heads, scores);
     return vpps_graph_status(g);

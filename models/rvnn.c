@@ -41,35 +41,37 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s == VPPS_OK ? part_classifier_declare(&r->base.classifier, model, c, c->hidden, 0) : s;
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(rvnn_net), model, config, declare);
-}
-
 /* ---------------------------------------------------------------- cells */
 
-static vpps_status record_leaf(rvnn_net *r, vpps_graph *g) {
-    const vpps_status s = vpps_cell_begin(g, "rvnn leaf");
+static vpps_status record_leaf(rvnn_net *r, vpps_model *model) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "rvnn leaf", &g);
     if (s != VPPS_OK) return s;
     vpps_node x = part_dropout(&r->base.config, g, vpps_lookup(g, r->embedding, vpps_pull_index(g)));
     vpps_scatter(g, vpps_tanh(g, vpps_affine1(g, r->b_leaf, r->W_leaf, x)));
     return vpps_cell_end(g, &r->leaf);
 }
 
-static vpps_status record_inner(rvnn_net *r, vpps_graph *g) {
+static vpps_status record_inner(rvnn_net *r, vpps_model *model) {
     const uint32_t d = r->base.config.hidden;
-    const vpps_status s = vpps_cell_begin(g, "rvnn inner");
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "rvnn inner", &g);
     if (s != VPPS_OK) return s;
     vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
     vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, r->b, r->W_l, h_l, r->W_r, h_r)));
     return vpps_cell_end(g, &r->inner);
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     rvnn_net *r = net;
-    vpps_status s = record_leaf(r, g);
-    if (s == VPPS_OK) s = record_inner(r, g);
-    if (s == VPPS_OK) s = part_classifier_record(&r->base.classifier, g);
+    vpps_status s = record_leaf(r, model);
+    if (s == VPPS_OK) s = record_inner(r, model);
+    if (s == VPPS_OK) s = part_classifier_record(&r->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(rvnn_net), model, config, declare, record);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
@@ -86,7 +88,6 @@ const network rvnn = {
     .embedding = "embedding",
     .defaults = {.embed = 512, .hidden = 512, .loss = NET_HEADS_LABELLED},
     .create = create,
-    .record = record,
     .add = add,
     .destroy = part_destroy,
 };

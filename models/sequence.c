@@ -8,15 +8,16 @@ vpps_status part_embedding_declare(part_embedding *e, vpps_model *model, const c
     return vpps_add_lookup(model, &e->table, name, count, size, 1, &part_small);
 }
 
-vpps_status part_embedding_record(part_embedding *e, const net_config *config, vpps_graph *g, const char *name) {
-    const vpps_status s = vpps_cell_begin(g, name);
+vpps_status part_embedding_record(part_embedding *e, const net_config *config, vpps_model *model, const char *name) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, name, &g);
     if (s != VPPS_OK) return s;
     vpps_push(g, part_dropout(config, g, vpps_lookup(g, e->table, vpps_pull_index(g))));
     return vpps_cell_end(g, &e->cell);
 }
 
 vpps_node part_embed(const part_embedding *e, vpps_graph *g, uint32_t index) {
-    return vpps_pushed(g, vpps_apply(g, e->cell, 0, NULL, 0, NULL, 1, &index), 0);
+    return vpps_pushed(g, vpps_apply(g, &(vpps_application){.cell = e->cell, .n_indices = 1, .indices = &index}), 0);
 }
 
 /* ---------------------------------------------------------------- recurrent steps */
@@ -72,8 +73,9 @@ static void record_gru(const part_recurrent *p, vpps_graph *g, vpps_node x, vpps
     vpps_scatter(g, vpps_add(g, u, vpps_mul(g, z, vpps_sub(g, h, u)))); /* z h + (1 - z) u */
 }
 
-vpps_status part_recurrent_record(part_recurrent *r, vpps_graph *g, const char *name) {
-    const vpps_status s = vpps_cell_begin(g, name);
+vpps_status part_recurrent_record(part_recurrent *r, vpps_model *model, const char *name) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, name, &g);
     if (s != VPPS_OK) return s;
     vpps_node h = vpps_gather(g, 0, 0, r->hidden, 1), x = vpps_pull(g, r->inputs, 1);
     if (r->unit == PART_LSTM) {
@@ -91,5 +93,6 @@ vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g) {
 }
 
 vpps_vertex part_recurrent_step(const part_recurrent *r, vpps_graph *g, vpps_vertex before, vpps_node x) {
-    return vpps_apply(g, r->cell, 1, &before, 1, &x, 0, NULL);
+    return vpps_apply(
+        g, &(vpps_application){.cell = r->cell, .n_children = 1, .children = &before, .n_pulls = 1, .pulls = &x});
 }

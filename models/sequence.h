@@ -14,7 +14,7 @@ typedef struct part_embedding {
 
 vpps_status part_embedding_declare(part_embedding *e, vpps_model *model, const char *name, uint32_t count,
                                    uint32_t size);
-vpps_status part_embedding_record(part_embedding *e, const net_config *config, vpps_graph *g, const char *name);
+vpps_status part_embedding_record(part_embedding *e, const net_config *config, vpps_model *model, const char *name);
 vpps_node part_embed(const part_embedding *e, vpps_graph *g, uint32_t index);
 
 /* ---------------------------------------------------------------- recurrent steps
@@ -41,7 +41,7 @@ typedef struct part_recurrent {
 /* Its parameters are NAME.W_i and so on. */
 vpps_status part_recurrent_declare(part_recurrent *r, part_unit unit, vpps_model *model, const char *name,
                                    uint32_t inputs, uint32_t hidden);
-vpps_status part_recurrent_record(part_recurrent *r, vpps_graph *g, const char *name);
+vpps_status part_recurrent_record(part_recurrent *r, vpps_model *model, const char *name);
 
 /* The vertex before the first step: all zero. */
 vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g);

@@ -51,17 +51,17 @@ static vpps_status declare(void *net, vpps_model *model) {
     return part_classifier_declare(&t->base.classifier, model, c, c->hidden, c->hidden);
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(td_lstm_net), model, config, declare);
-}
-
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     td_lstm_net *t = net;
     const net_config *c = &t->base.config;
-    vpps_status s = tree_lstm_record_leaf(&t->leaf, c, g, "td-lstm leaf", &t->leaf_cell);
-    if (s == VPPS_OK) s = tree_lstm_record_inner(&t->inner, c, g, "td-lstm inner", &t->inner_cell);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    vpps_status s = tree_lstm_record_leaf(&t->leaf, c, model, "td-lstm leaf", &t->leaf_cell);
+    if (s == VPPS_OK) s = tree_lstm_record_inner(&t->inner, c, model, "td-lstm inner", &t->inner_cell);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(td_lstm_net), model, config, declare, record);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
@@ -78,7 +78,6 @@ const network td_lstm = {
     .embedding = "embedding",
     .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_ROOT},
     .create = create,
-    .record = record,
     .add = add,
     .destroy = part_destroy,
 };

@@ -35,34 +35,36 @@ static vpps_status declare(void *net, vpps_model *model) {
     return part_classifier_declare(&t->base.classifier, model, &t->base.config, d, d);
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(td_rnn_net), model, config, declare);
-}
-
 /* ---------------------------------------------------------------- cells */
 
-static vpps_status record_leaf(td_rnn_net *t, vpps_graph *g) {
-    vpps_status s = vpps_cell_begin(g, "td-rnn leaf");
+static vpps_status record_leaf(td_rnn_net *t, vpps_model *model) {
+    vpps_graph *g;
+    vpps_status s = vpps_cell_begin(model, "td-rnn leaf", &g);
     if (s != VPPS_OK) return s;
     vpps_scatter(g, part_dropout(&t->base.config, g, vpps_lookup(g, t->embedding, vpps_pull_index(g))));
     return vpps_cell_end(g, &t->leaf);
 }
 
-static vpps_status record_inner(td_rnn_net *t, vpps_graph *g) {
+static vpps_status record_inner(td_rnn_net *t, vpps_model *model) {
     const uint32_t d = t->base.config.hidden;
-    vpps_status s = vpps_cell_begin(g, "td-rnn inner");
+    vpps_graph *g;
+    vpps_status s = vpps_cell_begin(model, "td-rnn inner", &g);
     if (s != VPPS_OK) return s;
     vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
     vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, t->b, t->W_l, h_l, t->W_r, h_r)));
     return vpps_cell_end(g, &t->inner);
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     td_rnn_net *t = net;
-    vpps_status s = record_leaf(t, g);
-    if (s == VPPS_OK) s = record_inner(t, g);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    vpps_status s = record_leaf(t, model);
+    if (s == VPPS_OK) s = record_inner(t, model);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(td_rnn_net), model, config, declare, record);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
@@ -88,7 +90,6 @@ const network td_rnn = {
     .embedding = "embedding",
     .defaults = {.hidden = 512, .loss = NET_HEADS_ROOT},
     .create = create,
-    .record = record,
     .add = add,
     .destroy = part_destroy,
 };

@@ -38,9 +38,10 @@ void translate_destroy(void *net) {
 /* ---------------------------------------------------------------- cells */
 
 /* Children: the memory. */
-static vpps_status record_attention(translate_net *t, vpps_graph *g) {
+static vpps_status record_attention(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
-    const vpps_status status = vpps_cell_begin(g, "attention");
+    vpps_graph *g;
+    const vpps_status status = vpps_cell_begin(model, "attention", &g);
     if (status != VPPS_OK) return status;
     vpps_node h = vpps_gather_list(g, 0, c->hidden, 1), s = vpps_pull(g, c->hidden, 1);
 
@@ -54,11 +55,11 @@ static vpps_status record_attention(translate_net *t, vpps_graph *g) {
     return vpps_cell_end(g, &t->attention);
 }
 
-vpps_status translate_record(translate_net *t, vpps_graph *g) {
-    vpps_status s = part_embedding_record(&t->target, &t->base.config, g, "target");
-    if (s == VPPS_OK) s = part_recurrent_record(&t->decoder, g, "decoder");
-    if (s == VPPS_OK && t->base.config.attention) s = record_attention(t, g);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+vpps_status translate_record(translate_net *t, vpps_model *model) {
+    vpps_status s = part_embedding_record(&t->target, &t->base.config, model, "target");
+    if (s == VPPS_OK) s = part_recurrent_record(&t->decoder, model, "decoder");
+    if (s == VPPS_OK && t->base.config.attention) s = record_attention(t, model);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
 }
 
@@ -109,7 +110,13 @@ static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word,
     p->step = part_recurrent_step(&t->decoder, g, p->step, part_embed(&t->target, g, word));
     const vpps_node s = vpps_scattered(g, p->step, 0);
     if (!t->base.config.attention) return s;
-    return vpps_pushed(g, vpps_apply(g, t->attention, p->n_memory, p->memory, 1, &s, 0, NULL), 0);
+    return vpps_pushed(g,
+                       vpps_apply(g, &(vpps_application){.cell = t->attention,
+                                                         .n_children = p->n_memory,
+                                                         .children = p->memory,
+                                                         .n_pulls = 1,
+                                                         .pulls = &s}),
+                       0);
 }
 
 vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, translate_encode *encode, net_heads heads,

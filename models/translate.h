@@ -20,7 +20,7 @@ typedef struct translate_net {
 /* Parameters: target (table), decoder.*, with attention W_a, W_s, b_s. base.config is set, as part_create
  * does. */
 vpps_status translate_declare(translate_net *t, vpps_model *model, part_unit unit);
-vpps_status translate_record(translate_net *t, vpps_graph *g);
+vpps_status translate_record(translate_net *t, vpps_model *model);
 void translate_destroy(void *net);
 
 /* What a network's `encode` ends with: the decoder starts from the last of the n vertices, which scatter an LSTM's h and

@@ -31,34 +31,36 @@ static vpps_status declare(void *net, vpps_model *model) {
     return part_classifier_declare(&t->base.classifier, model, &t->base.config, d, 0);
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(tree_fc_net), model, config, declare);
-}
-
 /* ---------------------------------------------------------------- cells */
 
-static vpps_status record_leaf(tree_fc_net *t, vpps_graph *g) {
-    vpps_status s = vpps_cell_begin(g, "tree-fc leaf");
+static vpps_status record_leaf(tree_fc_net *t, vpps_model *model) {
+    vpps_graph *g;
+    vpps_status s = vpps_cell_begin(model, "tree-fc leaf", &g);
     if (s != VPPS_OK) return s;
     vpps_scatter(g, part_dropout(&t->base.config, g, vpps_lookup(g, t->embedding, vpps_pull_index(g))));
     return vpps_cell_end(g, &t->leaf);
 }
 
-static vpps_status record_inner(tree_fc_net *t, vpps_graph *g) {
+static vpps_status record_inner(tree_fc_net *t, vpps_model *model) {
     const uint32_t d = t->base.config.hidden;
-    vpps_status s = vpps_cell_begin(g, "tree-fc inner");
+    vpps_graph *g;
+    vpps_status s = vpps_cell_begin(model, "tree-fc inner", &g);
     if (s != VPPS_OK) return s;
     vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
     vpps_scatter(g, vpps_relu(g, vpps_affine2(g, t->b, t->W_l, h_l, t->W_r, h_r)));
     return vpps_cell_end(g, &t->inner);
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     tree_fc_net *t = net;
-    vpps_status s = record_leaf(t, g);
-    if (s == VPPS_OK) s = record_inner(t, g);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    vpps_status s = record_leaf(t, model);
+    if (s == VPPS_OK) s = record_inner(t, model);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(tree_fc_net), model, config, declare, record);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
@@ -87,7 +89,6 @@ const network tree_fc = {
     .defaults = {.hidden = 256, .loss = NET_HEADS_LABELLED},
     .generator = NET_COMPLETE_TREES,
     .create = create,
-    .record = record,
     .add = add,
     .destroy = part_destroy,
 };

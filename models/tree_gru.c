@@ -62,14 +62,11 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s == VPPS_OK ? part_classifier_declare(&t->base.classifier, model, c, c->hidden, 0) : s;
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(tree_gru_net), model, config, declare);
-}
-
 /* ---------------------------------------------------------------- cells */
 
-static vpps_status record_leaf(tree_gru_net *t, vpps_graph *g) {
-    const vpps_status s = vpps_cell_begin(g, "tree-gru leaf");
+static vpps_status record_leaf(tree_gru_net *t, vpps_model *model) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "tree-gru leaf", &g);
     if (s != VPPS_OK) return s;
     vpps_node x = part_dropout(&t->base.config, g, vpps_lookup(g, t->embedding, vpps_pull_index(g)));
 
@@ -80,9 +77,10 @@ static vpps_status record_leaf(tree_gru_net *t, vpps_graph *g) {
     return vpps_cell_end(g, &t->leaf);
 }
 
-static vpps_status record_inner(tree_gru_net *t, vpps_graph *g) {
+static vpps_status record_inner(tree_gru_net *t, vpps_model *model) {
     const uint32_t d = t->base.config.hidden;
-    const vpps_status s = vpps_cell_begin(g, "tree-gru inner");
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "tree-gru inner", &g);
     if (s != VPPS_OK) return s;
     vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
 
@@ -99,12 +97,16 @@ static vpps_status record_inner(tree_gru_net *t, vpps_graph *g) {
     return vpps_cell_end(g, &t->inner);
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     tree_gru_net *t = net;
-    vpps_status s = record_leaf(t, g);
-    if (s == VPPS_OK) s = record_inner(t, g);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    vpps_status s = record_leaf(t, model);
+    if (s == VPPS_OK) s = record_inner(t, model);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(tree_gru_net), model, config, declare, record);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
@@ -121,7 +123,6 @@ const network tree_gru = {
     .embedding = "embedding",
     .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_LABELLED},
     .create = create,
-    .record = record,
     .add = add,
     .destroy = part_destroy,
 };

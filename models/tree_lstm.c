@@ -58,16 +58,13 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s;
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(tree_lstm_net), model, config, declare);
-}
-
 /* ---------------------------------------------------------------- cells */
 
 /* A word at a leaf: eqs. 9 to 14 without children, so there is nothing to forget. */
-vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, vpps_graph *g, const char *name,
-                                  vpps_cell *cell) {
-    const vpps_status s = vpps_cell_begin(g, name);
+vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, vpps_model *model,
+                                  const char *name, vpps_cell *cell) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, name, &g);
     if (s != VPPS_OK) return s;
     vpps_node x = part_dropout(config, g, vpps_lookup(g, p->embedding, vpps_pull_index(g)));
 
@@ -83,10 +80,11 @@ vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *con
 }
 
 /* Two children l and r: eqs. 9 to 14 without a word. */
-vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config, vpps_graph *g, const char *name,
-                                   vpps_cell *cell) {
+vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config, vpps_model *model,
+                                   const char *name, vpps_cell *cell) {
     const uint32_t d = config->hidden;
-    const vpps_status s = vpps_cell_begin(g, name);
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, name, &g);
     if (s != VPPS_OK) return s;
     vpps_node h_l = vpps_gather(g, 0, 0, d, 1), c_l = vpps_gather(g, 0, 1, d, 1);
     vpps_node h_r = vpps_gather(g, 1, 0, d, 1), c_r = vpps_gather(g, 1, 1, d, 1);
@@ -112,13 +110,17 @@ vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *c
     return vpps_cell_end(g, cell);
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     tree_lstm_net *t = net;
     const net_config *c = &t->base.config;
-    vpps_status s = tree_lstm_record_leaf(&t->leaf, c, g, "tree-lstm leaf", &t->leaf_cell);
-    if (s == VPPS_OK) s = tree_lstm_record_inner(&t->inner, c, g, "tree-lstm inner", &t->inner_cell);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    vpps_status s = tree_lstm_record_leaf(&t->leaf, c, model, "tree-lstm leaf", &t->leaf_cell);
+    if (s == VPPS_OK) s = tree_lstm_record_inner(&t->inner, c, model, "tree-lstm inner", &t->inner_cell);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(tree_lstm_net), model, config, declare, record);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
@@ -136,7 +138,6 @@ const network tree_lstm = {
     .embedding = "embedding",
     .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_LABELLED},
     .create = create,
-    .record = record,
     .add = add,
     .destroy = part_destroy,
 };

@@ -18,9 +18,9 @@ typedef struct tree_lstm_inner {
 } tree_lstm_inner;
 
 /* A vertex scatters h and c. */
-vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, vpps_graph *g, const char *name,
-                                  vpps_cell *cell);
-vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config, vpps_graph *g, const char *name,
-                                   vpps_cell *cell);
+vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, vpps_model *model,
+                                  const char *name, vpps_cell *cell);
+vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config, vpps_model *model,
+                                   const char *name, vpps_cell *cell);
 
 #endif

@@ -65,22 +65,22 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s;
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(two_type_net), model, config, declare);
-}
-
 /* ---------------------------------------------------------------- cells and trees */
 
-static vpps_status record(void *net, vpps_graph *g) {
+static vpps_status record(void *net, vpps_model *model) {
     static const char *const names[KINDS] = {"tree-lstm inner, kind 1", "tree-lstm inner, kind 2"};
     two_type_net *t = net;
     const net_config *c = &t->base.config;
-    vpps_status s = tree_lstm_record_leaf(&t->leaf, c, g, "tree-lstm leaf", &t->leaf_cell);
+    vpps_status s = tree_lstm_record_leaf(&t->leaf, c, model, "tree-lstm leaf", &t->leaf_cell);
     for (uint32_t kind = 0; s == VPPS_OK && kind < KINDS; kind++) {
-        s = tree_lstm_record_inner(&t->inner[kind], c, g, names[kind], &t->inner_cells[kind]);
+        s = tree_lstm_record_inner(&t->inner[kind], c, model, names[kind], &t->inner_cells[kind]);
     }
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, g);
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(two_type_net), model, config, declare, record);
 }
 
 /* SplitMix64's mixing (Steele, Lea and Flood 2014). */
@@ -110,7 +110,6 @@ const network tree_lstm_2type = {
     .embedding = "embedding",
     .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_LABELLED},
     .create = create,
-    .record = record,
     .add = add,
     .destroy = part_destroy,
 };

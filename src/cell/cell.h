@@ -182,14 +182,14 @@ static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_
     return aligned * (v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS ? c->needs.group : 1);
 }
 
-/* The forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs rows, cols).
- * `as_list`: its arguments are the members of one list. */
-vpps_status vpps_lower_cell(const vpps_graph *g, const vpps_cell_data *cell, bool training, vpps_compiled_cell **out);
-vpps_status vpps_lower_op(const vpps_graph *g, const vpps_signature *s, uint32_t n, const uint32_t *shapes,
+/* The forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs rows, cols); `matrices`:
+ * the s->n_matrices of an affine one. `as_list`: its arguments are the members of one list. */
+vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_compiled_cell **out);
+vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
                           bool as_list, uint32_t imm, bool training, vpps_compiled_cell **out);
 
 /* Compiles what was lowered, in place. */
-vpps_status vpps_compile_cell(const vpps_graph *g, vpps_compiled_cell *c, const vpps_cell_needs *needs);
+vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, const vpps_cell_needs *needs);
 void vpps_compiled_cell_free(vpps_compiled_cell *c);
 
 /* ---- between the passes */
@@ -201,8 +201,8 @@ bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, 
  * become simpler ones. */
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
-vpps_status vpps_differentiate(const vpps_graph *g, vpps_compiled_cell *c);
+vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);
-vpps_status vpps_split_cell(const vpps_graph *g, vpps_compiled_cell *c);
+vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c);
 
 #endif

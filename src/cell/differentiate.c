@@ -10,7 +10,7 @@ typedef struct part {
 } part;
 
 typedef struct work {
-    const vpps_graph *g;
+    const vpps_model *model;
     vpps_compiled_cell *c;
     bool *needs;     /* forward values with a parameter that is trained, or an input with a gradient, below */
     uint32_t *first; /* parts of each forward value's gradient, the newest first */
@@ -21,7 +21,7 @@ typedef struct work {
     bool ok;
 } work;
 
-static bool trained(const work *w, vpps_param p) { return p != VPPS_NO_PARAM && !w->g->model->params[p].frozen; }
+static bool trained(const work *w, vpps_param p) { return p != VPPS_NO_PARAM && !w->model->params[p].frozen; }
 
 static void add_part(work *w, uint32_t of, uint32_t value, vpps_param matrix) {
     if (!w->needs[of]) return;
@@ -320,8 +320,8 @@ static void backward_of(work *w, uint32_t v) {
     }
 }
 
-vpps_status vpps_differentiate(const vpps_graph *g, vpps_compiled_cell *c) {
-    work w = {.g = g, .c = c, .ok = true};
+vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c) {
+    work w = {.model = model, .c = c, .ok = true};
     const size_t n = c->n_forward + 1u;
     w.needs = calloc(n, sizeof *w.needs);
     w.first = malloc(n * sizeof *w.first);

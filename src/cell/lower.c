@@ -26,10 +26,10 @@ void vpps_compiled_cell_free(vpps_compiled_cell *c) {
 
 /* The op to lower: what it is applied to, and where its own number comes from. */
 typedef struct lowering {
-    const vpps_graph *g;
     vpps_compiled_cell *c;
     const vpps_signature *s;
-    const uint32_t *args; /* values; lists count once */
+    const vpps_param *matrices; /* of an affine op */
+    const uint32_t *args;       /* values; lists count once */
     uint32_t n_args;
     bool mapped, training;
     uint32_t imm;
@@ -69,7 +69,7 @@ static float bits_float(uint32_t bits) {
 
 /* Products of members with what belongs to the vertex alone are made once for the vertex, and added. */
 static uint32_t lower_affine(const lowering *l) {
-    const vpps_param *matrices = l->g->matrices + l->s->first_matrix;
+    const vpps_param *matrices = l->matrices;
     uint32_t n_shared = 0, shared = VPPS_NONE;
     for (uint32_t i = 0; i < l->n_args; i++) n_shared += l->mapped && !l->c->values[l->args[i]].domain;
     if (n_shared) {
@@ -222,7 +222,7 @@ static bool add_input(vpps_compiled_cell *c, const vpps_cell_input *in, bool lis
     return vpps_cell_add(c, v) != VPPS_NONE;
 }
 
-vpps_status vpps_lower_cell(const vpps_graph *g, const vpps_cell_data *cell, bool training, vpps_compiled_cell **out) {
+vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_compiled_cell **out) {
     vpps_status status = begin(out, cell->name);
     if (status != VPPS_OK) return status;
     vpps_compiled_cell *c = *out;
@@ -236,9 +236,10 @@ vpps_status vpps_lower_cell(const vpps_graph *g, const vpps_cell_data *cell, boo
     }
     for (uint32_t t = 0; ok && t < cell->n_nodes; t++) {
         const vpps_flat_node *node = &cell->nodes[t];
-        lowering l = {.g = g,
-                      .c = c,
-                      .s = &g->signatures[node->signature],
+        const vpps_signature *s = &cell->signatures[node->signature];
+        lowering l = {.c = c,
+                      .s = s,
+                      .matrices = cell->matrices + s->first_matrix,
                       .args = args,
                       .n_args = node->n_args,
                       .mapped = cell->mapped[t],
@@ -274,7 +275,7 @@ vpps_status vpps_lower_cell(const vpps_graph *g, const vpps_cell_data *cell, boo
     return VPPS_OK;
 }
 
-vpps_status vpps_lower_op(const vpps_graph *g, const vpps_signature *s, uint32_t n, const uint32_t *shapes,
+vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
                           bool as_list, uint32_t imm, bool training, vpps_compiled_cell **out) {
     vpps_status status = begin(out, vpps_ops[s->op].name);
     if (status != VPPS_OK) return status;
@@ -288,9 +289,9 @@ vpps_status vpps_lower_op(const vpps_graph *g, const vpps_signature *s, uint32_t
         ok = add_input(c, &in, as_list);
         args[i] = i;
     }
-    lowering l = {.g = g,
-                  .c = c,
+    lowering l = {.c = c,
                   .s = s,
+                  .matrices = matrices,
                   .args = args,
                   .n_args = n_args,
                   .training = training,

@@ -7,7 +7,7 @@
 #include "cell/cell.h"
 
 typedef struct work {
-    const vpps_graph *g;
+    const vpps_model *model;
     vpps_compiled_cell *c;
     uint8_t *recurrent; /* depends on a child of the recurrence (backward: on a gradient that comes through it) */
     uint8_t *leads;     /* leads to one */
@@ -84,7 +84,7 @@ static uint64_t matrix_elems(const work *w) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < w->c->n_args; i++) {
         const vpps_param p = w->c->args[i].matrix;
-        if (p != VPPS_NO_PARAM) n += vpps_param_elems(&w->g->model->params[p]);
+        if (p != VPPS_NO_PARAM) n += vpps_param_elems(&w->model->params[p]);
     }
     return n;
 }
@@ -95,7 +95,7 @@ static vpps_split product_split(const work *w, const vpps_cell_value *x) {
     for (uint32_t i = 0; i < x->n_args; i++) {
         const vpps_param p = w->c->args[x->first_arg + i].matrix;
         if (p == VPPS_NO_PARAM) continue;
-        if (!rows_enough(w, w->g->model->params[p].rows)) return VPPS_SPLIT_VERTICES;
+        if (!rows_enough(w, w->model->params[p].rows)) return VPPS_SPLIT_VERTICES;
     }
     return VPPS_SPLIT_ROWS;
 }
@@ -324,8 +324,8 @@ static bool place_kept(work *w) {
     return true;
 }
 
-vpps_status vpps_split_cell(const vpps_graph *g, vpps_compiled_cell *c) {
-    work w = {.g = g, .c = c};
+vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c) {
+    work w = {.model = model, .c = c};
     const size_t n = c->n_values + 1u;
     w.recurrent = calloc(n, 1);
     w.leads = calloc(n, 1);
@@ -348,12 +348,12 @@ vpps_status vpps_split_cell(const vpps_graph *g, vpps_compiled_cell *c) {
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }
 
-vpps_status vpps_compile_cell(const vpps_graph *g, vpps_compiled_cell *c, const vpps_cell_needs *needs) {
+vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, const vpps_cell_needs *needs) {
     c->needs = *needs;
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (!(needs->read_out >> k & 1)) c->outputs[k].value = VPPS_NONE;
     VPPS_TRY(vpps_separate_eager(c));
-    if (needs->training) VPPS_TRY(vpps_differentiate(g, c));
+    if (needs->training) VPPS_TRY(vpps_differentiate(model, c));
     VPPS_TRY(vpps_simplify(c));
-    return vpps_split_cell(g, c);
+    return vpps_split_cell(model, c);
 }

@@ -54,8 +54,7 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
     options.log = x->log ? x->log : tell_stderr;
     options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* it is only read */
     VPPS_TRY(vpps_handle_create(&x->handle, x->model, &options));
-    VPPS_TRY(vpps_graph_create(&x->graph, x->model));
-    return s->network->record(x->net, x->graph);
+    return vpps_graph_create(&x->graph, x->model);
 }
 
 vpps_status session_open_on(session *x, settings *s, corpus *c) {

@@ -4,8 +4,8 @@
 
 #include "cli/session_state.h"
 
-/* Declares the network of s (whose net's sizes are set), with the vocabularies of c, makes the handle and records the
- * cells. s must outlive the session. Free with session_close in any case. */
+/* Makes the network of s (whose net's sizes are set), with the vocabularies of c, the handle and the graph. s must outlive
+ * the session. Free with session_close in any case. */
 vpps_status session_open(session *x, const settings *s, const corpus *c);
 
 /* Opens the data that s asks for, then the session with the network that fits it. Free both in any case. */

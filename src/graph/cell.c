@@ -1,4 +1,5 @@
-/* cell.c - vertex functions: recording a subgraph once, applying it at vertices (Xu et al. 2018, section 3). */
+/* cell.c - vertex functions: recording a subgraph once for a model, applying it at the vertices of its graphs (Xu et al.
+ * 2018, section 3). */
 #include "graph/graph.h"
 
 static vpps_status need_recording(const vpps_graph *g, const char *what) {
@@ -6,19 +7,18 @@ static vpps_status need_recording(const vpps_graph *g, const char *what) {
     return vpps_fail(VPPS_STATE, "%s: no cell is being recorded; call vpps_cell_begin first", what);
 }
 
-vpps_status vpps_cell_begin(vpps_graph *g, const char *name) {
-    VPPS_TRY(vpps_graph_status(g));
-    if (g->recording) {
-        return vpps_fail(VPPS_STATE, "cell_begin: the cell %s is being recorded; end it first", g->recording->name);
-    }
+vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **recorder) {
+    *recorder = NULL;
     if (!name || !*name) return vpps_fail(VPPS_ARGUMENT, "cell_begin: the name is empty");
-    vpps_cell_data *c = calloc(1, sizeof *c);
-    if (c) c->name = strdup(name);
-    if (!c || !c->name) {
-        free(c);
+    vpps_graph *g;
+    VPPS_TRY(vpps_graph_create(&g, model));
+    g->recording = calloc(1, sizeof *g->recording);
+    if (g->recording) g->recording->name = strdup(name);
+    if (!g->recording || !g->recording->name) {
+        vpps_graph_destroy(g);
         return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", name);
     }
-    g->recording = c;
+    *recorder = g;
     return VPPS_OK;
 }
 
@@ -117,29 +117,37 @@ vpps_status vpps_push(vpps_graph *g, vpps_node x) {
     return add_output(g, "push", x, &c->pushed, &c->n_pushed, &c->pushed_capacity);
 }
 
-vpps_status vpps_cell_end(vpps_graph *g, vpps_cell *out) {
+/* The model takes the cell that was recorded, and with it the recorder's signatures. */
+static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
+    vpps_model *model = recorder->model;
+    vpps_cell_data *c = recorder->recording;
+    if (!VPPS_RESERVE(model->cells, model->cells_capacity, model->n_cells + 1)) {
+        return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
+    }
+    c->signatures = recorder->signatures;
+    c->matrices = recorder->matrices;
+    c->n_signatures = recorder->n_signatures;
+    recorder->signatures = NULL;
+    recorder->matrices = NULL;
+    recorder->recording = NULL;
+    *out = (vpps_cell)model->n_cells;
+    model->cells[model->n_cells++] = c;
+    return VPPS_OK;
+}
+
+vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out) {
     *out = UINT32_MAX;
-    if (!g->recording) {
-        VPPS_TRY(vpps_graph_status(g));
-        return need_recording(g, "cell_end");
-    }
-    vpps_cell_data *c = g->recording;
-    vpps_status status = vpps_graph_status(g);
-    if (status == VPPS_OK && !VPPS_RESERVE(g->cells, g->cells_capacity, g->n_cells + 1)) {
-        status = vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
-    }
-    if (status == VPPS_OK) {
-        *out = (vpps_cell)g->n_cells;
-        g->cells[g->n_cells++] = *c;
-        g->kept_signatures = g->n_signatures;
-        g->kept_matrices = g->n_matrices;
-    } else { /* the recording's failure ends with it */
-        vpps_free_cell(c);
-        g->status = VPPS_OK;
-    }
-    free(c);
-    g->recording = NULL;
+    if (!recorder) return vpps_fail(VPPS_ARGUMENT, "cell_end: no recorder given");
+    VPPS_TRY(need_recording(recorder, "cell_end"));
+    vpps_status status = vpps_graph_status(recorder);
+    if (status == VPPS_OK) status = keep_cell(recorder, out);
+    vpps_graph_destroy(recorder);
     return status;
+}
+
+void vpps_free_cells(vpps_model *model) {
+    for (size_t i = 0; i < model->n_cells; i++) vpps_free_cell(model->cells[i]);
+    free(model->cells);
 }
 
 /* ---------------------------------------------------------------- vertices */
@@ -151,7 +159,7 @@ static uint32_t fail_vertex(vpps_graph *g, vpps_status status, const char *what)
 
 /* Node of a vertex's output, given as template node or cell input. */
 static vpps_node output_node(const vpps_graph *g, const vpps_vertex_data *v, uint32_t output) {
-    const vpps_cell_data *c = &g->cells[v->cell];
+    const vpps_cell_data *c = vpps_cell_of(g, v->cell);
     const uint32_t *record = g->words + v->at;
     uint32_t n_children = record[0], at = 0;
     if (output & VPPS_CELL_INPUT) {
@@ -174,7 +182,7 @@ static vpps_node vertex_output(vpps_graph *g, const char *what, vpps_vertex v, u
     }
     const vpps_vertex_data *d = &g->vertices[v];
     bool source = d->cell == VPPS_SOURCE_VERTEX;
-    const vpps_cell_data *c = source ? NULL : &g->cells[d->cell];
+    const vpps_cell_data *c = source ? NULL : vpps_cell_of(g, d->cell);
     uint32_t n = source ? (pushed ? 0 : g->words[d->at]) : pushed ? c->n_pushed : c->n_scattered;
     if (k >= n) {
         return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: output %u of vertex %u (%s), which has %u", what, k, v,
@@ -219,9 +227,9 @@ vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes) {
 static bool scattered_shape(const vpps_graph *g, vpps_vertex v, uint32_t k, vpps_signature *out) {
     const vpps_vertex_data *d = &g->vertices[v];
     if (d->cell == VPPS_SOURCE_VERTEX) return false;
-    const vpps_cell_data *c = &g->cells[d->cell];
+    const vpps_cell_data *c = vpps_cell_of(g, d->cell);
     if (c->scattered[k] & VPPS_CELL_INPUT) return false;
-    *out = g->signatures[c->nodes[c->scattered[k]].signature];
+    *out = c->signatures[c->nodes[c->scattered[k]].signature];
     return true;
 }
 
@@ -266,14 +274,14 @@ static bool take_inputs(vpps_graph *g, const vpps_cell_data *c, uint32_t n_child
 static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t *indices) {
     for (uint32_t t = 0; t < c->n_nodes && c->n_indices; t++) {
         if (!c->imm_pulled[t]) continue;
-        const vpps_signature *s = &g->signatures[c->nodes[t].signature];
+        const vpps_signature *s = &c->signatures[c->nodes[t].signature];
         uint32_t limit;
         if (s->op == VPPS_OP_LOOKUP) {
             limit = g->model->params[s->param].count;
         } else {
             vpps_node x = c->args[c->nodes[t].args];
             limit =
-                x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : g->signatures[c->nodes[x].signature].rows;
+                x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : c->signatures[c->nodes[x].signature].rows;
         }
         uint32_t index = indices[c->nodes[t].imm];
         if (index >= limit) {
@@ -285,23 +293,26 @@ static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t
     return true;
 }
 
-vpps_vertex vpps_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
-                       uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices) {
+vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
     if (g->recording) return fail_vertex(g, VPPS_STATE, "apply: a cell is being recorded");
-    if (cell >= g->n_cells) return fail_vertex(g, VPPS_ARGUMENT, "apply: no such cell");
-    const vpps_cell_data *c = &g->cells[cell];
-    if (n_children < c->min_children || (n_children > c->min_children && !c->variable) || n_pulls != c->n_pulls ||
-        n_indices != c->n_indices) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u children, %u nodes, %u indices; expected %s%u, %u, %u", c->name,
-                        n_children, n_pulls, n_indices, c->variable ? "at least " : "", c->min_children, c->n_pulls,
-                        c->n_indices);
+    if (a->cell >= g->model->n_cells) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "apply: cell %u; the model has %zu", a->cell, g->model->n_cells);
         return VPPS_NO_VERTEX;
     }
-    if (!check_indices(g, c, indices)) return VPPS_NO_VERTEX;
+    const vpps_cell_data *c = vpps_cell_of(g, a->cell);
+    const uint32_t n_children = a->n_children;
+    if (n_children < c->min_children || (n_children > c->min_children && !c->variable) || a->n_pulls != c->n_pulls ||
+        a->n_indices != c->n_indices) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u children, %u nodes, %u indices; expected %s%u, %u, %u", c->name,
+                        n_children, a->n_pulls, a->n_indices, c->variable ? "at least " : "", c->min_children,
+                        c->n_pulls, c->n_indices);
+        return VPPS_NO_VERTEX;
+    }
+    if (!check_indices(g, c, a->indices)) return VPPS_NO_VERTEX;
     size_t inputs = c->variable ? (size_t)c->n_inputs * n_children : c->n_inputs;
     uint64_t n_nodes = (uint64_t)c->n_nodes - c->n_mapped + (uint64_t)c->n_mapped * n_children;
-    if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + 1 + inputs + n_indices) ||
+    if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + 1 + inputs + a->n_indices) ||
         !VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
         !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + n_nodes)) {
         return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
@@ -309,17 +320,17 @@ vpps_vertex vpps_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const
     if (g->n_nodes + n_nodes >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     uint32_t at = (uint32_t)g->n_words;
     g->words[g->n_words++] = n_children;
-    if (!take_inputs(g, c, n_children, children, pulls)) {
+    if (!take_inputs(g, c, n_children, a->children, a->pulls)) {
         g->n_words = at;
         return VPPS_NO_VERTEX;
     }
-    if (n_indices) memcpy(g->words + g->n_words, indices, n_indices * sizeof *indices);
-    g->n_words += n_indices;
-    vpps_vertex v = add_vertex(g, (vpps_vertex_data){cell, at, g->n_nodes});
+    if (a->n_indices) memcpy(g->words + g->n_words, a->indices, a->n_indices * sizeof *a->indices);
+    g->n_words += a->n_indices;
+    vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
     if (c->n_nodes) { /* a cell without nodes only hands on its inputs */
         for (uint64_t i = 0; i < n_nodes; i++) g->node_record[g->n_nodes + i] = (uint32_t)g->n_records;
-        g->records[g->n_records++] = (vpps_record){cell, g->n_nodes, at};
+        g->records[g->n_records++] = (vpps_record){a->cell, g->n_nodes, at};
         g->n_nodes += (uint32_t)n_nodes;
     }
     g->flattened = false;

@@ -2,7 +2,6 @@
 #include "graph/graph.h"
 
 #include <stdarg.h>
-#include <stdatomic.h>
 
 const vpps_op_row vpps_ops[VPPS_OP_COUNT] = {
 #define OP(id, name, min, max, shape, op_class, ...)                                                                   \
@@ -19,25 +18,24 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
     if (!model) return vpps_fail(VPPS_ARGUMENT, "graph: no model given");
     vpps_graph *g = calloc(1, sizeof *g);
     if (!g) return vpps_fail(VPPS_MEMORY, "graph: out of memory");
-    static atomic_ullong graphs;
     g->model = model;
-    g->serial = atomic_fetch_add(&graphs, 1) + 1;
     *out = g;
     return VPPS_OK;
 }
 
 void vpps_free_cell(vpps_cell_data *c) {
-    void *parts[] = {c->name, c->nodes, c->mapped, c->imm_pulled, c->args, c->inputs, c->scattered, c->pushed};
+    if (!c) return;
+    void *parts[] = {c->name, c->signatures, c->matrices,  c->nodes,  c->mapped, c->imm_pulled,
+                     c->args, c->inputs,     c->scattered, c->pushed, c};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
 void vpps_graph_destroy(vpps_graph *g) {
     if (!g) return;
-    for (size_t i = 0; i < g->n_cells; i++) vpps_free_cell(&g->cells[i]);
-    if (g->recording) vpps_free_cell(g->recording);
-    void *parts[] = {g->signatures, g->signature_table, g->matrices,   g->records, g->record_nodes,
-                     g->words,      g->vertices,        g->data,       g->cells,   g->flat.nodes,
-                     g->flat.args,  g->recording,       g->node_record};
+    vpps_free_cell(g->recording);
+    void *parts[] = {g->signatures,      g->signature_table, g->matrices,   g->records,    g->record_nodes,
+                     g->words,           g->vertices,        g->data,       g->flat.nodes, g->flat.args,
+                     g->cell_signatures, g->cell_first,      g->node_record};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     free(g);
 }
@@ -59,7 +57,7 @@ vpps_status vpps_graph_status(const vpps_graph *g) {
     return g->status;
 }
 
-uint32_t vpps_graph_size(const vpps_graph *g) { return g->n_nodes; }
+uint32_t vpps_graph_size(const vpps_graph *g) { return g->recording ? g->recording->n_nodes : g->n_nodes; }
 
 /* ---------------------------------------------------------------- signatures */
 
@@ -129,18 +127,17 @@ out_of_memory:
 enum { SPARE_SIGNATURES = 4096 };
 
 void vpps_graph_clear(vpps_graph *g) {
+    if (g->recording) {
+        vpps_graph_fail(g, VPPS_STATE, "clear: the cell %s is being recorded on this graph", g->recording->name);
+        return;
+    }
     g->status = VPPS_OK;
     g->n_nodes = 0;
     g->n_records = g->n_record_nodes = g->n_words = g->n_vertices = g->n_data = 0;
     g->flattened = false;
-    if (g->recording) {
-        vpps_free_cell(g->recording);
-        free(g->recording);
-        g->recording = NULL;
-    }
-    if (g->n_signatures > g->kept_signatures + SPARE_SIGNATURES) {
-        g->n_signatures = g->kept_signatures;
-        g->n_matrices = g->kept_matrices;
+    if (g->n_signatures > SPARE_SIGNATURES) {
+        g->n_signatures = 0;
+        g->n_matrices = g->n_cell_signatures = g->n_cell_first = 0;
         rebuild_signature_table(g, g->signature_table_size);
     }
 }
@@ -210,11 +207,12 @@ static bool find_signature(const vpps_graph *g, vpps_node x, size_t *hint, vpps_
     const vpps_flat_node *node;
     if (r->cell == VPPS_NODE_RECORD) {
         node = &g->record_nodes[r->at];
+        *out = g->signatures[node->signature];
     } else {
-        const vpps_cell_data *c = &g->cells[r->cell];
+        const vpps_cell_data *c = vpps_cell_of(g, r->cell);
         node = &c->nodes[template_of(c, x - r->first, g->words[r->at])];
+        *out = c->signatures[node->signature];
     }
-    *out = g->signatures[node->signature];
     return true;
 }
 
@@ -306,14 +304,37 @@ static void number_dropout(const vpps_graph *g, vpps_flat_node *node, uint64_t *
     *elems += vpps_words(s);
 }
 
+/* The graph's signatures get those of a cell; where its list begins is noted. */
+static bool intern_cell(vpps_graph *g, uint32_t cell) {
+    const size_t n_cells = g->model->n_cells;
+    const vpps_cell_data *c = vpps_cell_of(g, cell);
+    if (!VPPS_RESERVE(g->cell_first, g->cell_first_capacity, n_cells) ||
+        !VPPS_RESERVE(g->cell_signatures, g->cell_signatures_capacity, g->n_cell_signatures + c->n_signatures)) {
+        return false;
+    }
+    for (; g->n_cell_first < n_cells; g->n_cell_first++) g->cell_first[g->n_cell_first] = UINT32_MAX;
+    if (g->cell_first[cell] != UINT32_MAX) return true;
+    for (uint32_t i = 0; i < c->n_signatures; i++) {
+        vpps_signature s = c->signatures[i];
+        const uint32_t index = vpps_intern(g, &s, c->matrices + s.first_matrix);
+        if (index == UINT32_MAX) return false;
+        g->cell_signatures[g->n_cell_signatures + i] = index;
+    }
+    g->cell_first[cell] = (uint32_t)g->n_cell_signatures;
+    g->n_cell_signatures += c->n_signatures;
+    return true;
+}
+
 /* A cell without lists: node t of the template is node first + t, so arguments are moved by addition. */
 static void expand_plain(const vpps_graph *g, const vpps_record *r, vpps_flat *flat, uint64_t *dropout) {
-    const vpps_cell_data *c = &g->cells[r->cell];
+    const vpps_cell_data *c = vpps_cell_of(g, r->cell);
+    const uint32_t *signatures = g->cell_signatures + g->cell_first[r->cell];
     const uint32_t *inputs = g->words + r->at + 1, *indices = inputs + c->n_inputs;
     uint32_t first_arg = (uint32_t)flat->n_args, first = flat->n_nodes;
     for (uint32_t t = 0; t < c->n_nodes; t++) {
         vpps_flat_node *node = &flat->nodes[first + t];
         *node = c->nodes[t];
+        node->signature = signatures[node->signature];
         node->args += first_arg;
         if (c->imm_pulled[t]) node->imm = indices[node->imm];
         number_dropout(g, node, dropout);
@@ -348,7 +369,8 @@ static uint32_t resolve(const expansion *e, uint32_t a, uint32_t child) {
 }
 
 static void expand_mapped(const vpps_graph *g, const vpps_record *r, vpps_flat *flat, uint64_t *dropout) {
-    const vpps_cell_data *c = &g->cells[r->cell];
+    const vpps_cell_data *c = vpps_cell_of(g, r->cell);
+    const uint32_t *signatures = g->cell_signatures + g->cell_first[r->cell];
     expansion e = {c, g->words + r->at + 1, g->words[r->at], r->first};
     uint32_t n_inputs = 0;
     for (uint32_t i = 0; i < c->n_inputs; i++) n_inputs += members(&e, VPPS_CELL_INPUT | i);
@@ -358,6 +380,7 @@ static void expand_mapped(const vpps_graph *g, const vpps_record *r, vpps_flat *
         for (uint32_t child = 0; child < copies; child++) {
             vpps_flat_node *node = &flat->nodes[flat->n_nodes++];
             *node = c->nodes[t];
+            node->signature = signatures[node->signature];
             node->args = (uint32_t)flat->n_args;
             if (c->imm_pulled[t]) node->imm = indices[node->imm];
             number_dropout(g, node, dropout);
@@ -374,7 +397,7 @@ static void expand_mapped(const vpps_graph *g, const vpps_record *r, vpps_flat *
 /* An upper bound of the arguments a record's nodes have. */
 static size_t args_of(const vpps_graph *g, const vpps_record *r) {
     if (r->cell == VPPS_NODE_RECORD) return g->record_nodes[r->at].n_args;
-    const vpps_cell_data *c = &g->cells[r->cell];
+    const vpps_cell_data *c = vpps_cell_of(g, r->cell);
     return (size_t)c->n_args * (c->variable ? g->words[r->at] : 1);
 }
 
@@ -384,7 +407,12 @@ vpps_status vpps_graph_flatten(vpps_graph *g) {
     if (g->flattened) return VPPS_OK;
     vpps_flat *flat = &g->flat;
     size_t n_args = 0;
-    for (size_t i = 0; i < g->n_records; i++) n_args += args_of(g, &g->records[i]);
+    for (size_t i = 0; i < g->n_records; i++) {
+        const uint32_t cell = g->records[i].cell;
+        n_args += args_of(g, &g->records[i]);
+        if (cell == VPPS_NODE_RECORD || (cell < g->n_cell_first && g->cell_first[cell] != UINT32_MAX)) continue;
+        if (!intern_cell(g, cell)) return vpps_fail(VPPS_MEMORY, "graph: out of memory");
+    }
     flat->n_nodes = 0;
     flat->n_args = 0;
     if (n_args > UINT32_MAX || !VPPS_RESERVE(flat->nodes, flat->nodes_capacity, g->n_nodes) ||
@@ -401,7 +429,7 @@ vpps_status vpps_graph_flatten(vpps_graph *g) {
             node->args = (uint32_t)flat->n_args;
             for (uint32_t k = 0; k < node->n_args; k++) flat->args[flat->n_args++] = g->words[args + k];
             number_dropout(g, node, &dropout);
-        } else if (g->cells[r->cell].variable) {
+        } else if (vpps_cell_of(g, r->cell)->variable) {
             expand_mapped(g, r, flat, &dropout);
         } else {
             expand_plain(g, r, flat, &dropout);

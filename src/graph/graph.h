@@ -1,7 +1,8 @@
-/* graph.h - the expression graph: records made by the op calls, cells, and their expansion into flat nodes.
+/* graph.h - the expression graph: records made by the op calls, and their expansion into flat nodes; and the model's
+ * cells, which are recorded by the same calls on a graph of their own, the recorder.
  *
  * A graph holds records: a node, or one applied cell. Node ids number the nodes of the expanded graph, so a record's
- * first node id is known when it is made. vpps_graph_flatten writes the flat arrays that everything downstream reads;
+ * first node id is known when it is made. vpps_graph_flatten writes the flat arrays that the node-level scheduler reads;
  * the nodes of an applied cell come out exactly as if its ops had been called by hand at that place.
  */
 #ifndef VPPS_GRAPH_H
@@ -54,13 +55,14 @@ typedef struct vpps_op_row {
 
 extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
 
-/* ---- signatures: everything about a node that many nodes share. Interned: equal content, equal index. */
+/* ---- signatures: everything about a node that many nodes share. Interned: equal content, equal index. A graph has a
+ * table of them, and every cell one of its own. */
 
 typedef struct vpps_signature {
     uint8_t op;          /* vpps_op */
     uint32_t rows, cols; /* of the value */
     vpps_param param;    /* lookup: table; parameter: vector; affine: bias; else VPPS_NO_PARAM */
-    uint32_t n_matrices; /* affine: first_matrix.. in graph->matrices, one an argument */
+    uint32_t n_matrices; /* affine: first_matrix.. in the table's matrices, one an argument */
     uint32_t first_matrix;
     float p;              /* dropout: probability; hinge: margin */
     uint32_t kin;         /* what made the first two arguments, and theirs: keeps, say, the sigmoids of different
@@ -69,7 +71,7 @@ typedef struct vpps_signature {
 } vpps_signature;
 
 typedef struct vpps_flat_node {
-    uint32_t signature; /* index into graph->signatures */
+    uint32_t signature; /* index into the graph's or the cell's signatures */
     uint32_t args;      /* first argument in flat->args */
     uint32_t n_args;
     uint32_t imm; /* lookup: row; cross_entropy, hinge: class; slice: first row; scale, elu: float bits;
@@ -100,6 +102,9 @@ typedef struct vpps_cell_input {
 
 typedef struct vpps_cell_data {
     char *name;
+    vpps_signature *signatures; /* of its nodes; while it is being recorded the recorder has them */
+    vpps_param *matrices;
+    uint32_t n_signatures;
     vpps_flat_node *nodes; /* args point into `args`; imm of lookup, cross_entropy, hinge may be a pulled index */
     uint8_t *mapped;       /* is this node a list: one node for each child */
     uint8_t *imm_pulled;   /* is imm the number of a pulled index */
@@ -134,7 +139,6 @@ typedef struct vpps_vertex_data {
 
 struct vpps_graph {
     vpps_model *model;
-    uint64_t serial;       /* of all graphs of the process: what was compiled for its cells is found by it */
     uint32_t *node_record; /* of each node, the record that it belongs to */
     vpps_status status;    /* sticky */
     char message[VPPS_MESSAGE_BYTES];
@@ -142,11 +146,14 @@ struct vpps_graph {
 
     vpps_signature *signatures;
     uint32_t n_signatures;
-    uint32_t kept_signatures;  /* those that cells use; the others may go at a clear */
     uint32_t *signature_table; /* hash table of indices + 1 */
     uint32_t signature_table_size;
     vpps_param *matrices;
-    size_t n_matrices, kept_matrices;
+    size_t n_matrices;
+    uint32_t *cell_signatures; /* of the cells that were expanded so far: the graph's index of each of a cell's */
+    size_t n_cell_signatures;
+    uint32_t *cell_first; /* of each cell of the model: its first in cell_signatures; UINT32_MAX: not expanded yet */
+    size_t n_cell_first;
 
     vpps_record *records;
     size_t n_records, record_hint; /* hint: where the last search for a node's record ended */
@@ -161,19 +168,20 @@ struct vpps_graph {
 
     uint64_t dropout_elems; /* in the flat form */
 
-    vpps_cell_data *cells;
-    size_t n_cells;
-    vpps_cell_data *recording; /* the cell being recorded, or NULL */
+    vpps_cell_data *recording; /* of a recorder: the cell; else NULL */
 
     vpps_flat flat;
     bool flattened;
 
     size_t signatures_capacity, matrices_capacity, records_capacity, record_nodes_capacity, words_capacity,
-        vertices_capacity, data_capacity, cells_capacity, node_record_capacity;
+        vertices_capacity, data_capacity, node_record_capacity, cell_signatures_capacity, cell_first_capacity;
 };
 
-/* Frees what a cell holds, not the cell itself. */
+/* Frees a cell; NULL is allowed. */
 void vpps_free_cell(vpps_cell_data *c);
+
+/* A cell of the graph's model; it stays where it is while the model lives. */
+static inline const vpps_cell_data *vpps_cell_of(const vpps_graph *g, uint32_t cell) { return g->model->cells[cell]; }
 
 /* Records the failure unless there is one already; VPPS_NO_NODE. */
 vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format, ...)

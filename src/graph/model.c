@@ -22,6 +22,7 @@ void vpps_model_destroy(vpps_model *model) {
         for (int s = 0; s < VPPS_MAX_STATES; s++) free(model->params[i].states[s]);
     }
     free(model->params);
+    vpps_free_cells(model);
     free(model);
 }
 

@@ -21,7 +21,12 @@ struct vpps_model {
     uint64_t random;  /* state of the initialisers' stream */
     uint64_t batches; /* training batches so far: numbers batches in messages, optimiser steps, dropout masks */
     uint32_t handles; /* alive */
+    struct vpps_cell_data **cells; /* graph.h */
+    size_t n_cells, cells_capacity;
 };
+
+/* Frees the model's cells (cell.c). */
+void vpps_free_cells(vpps_model *model);
 
 static inline size_t vpps_param_elems(const vpps_parameter_data *p) { return (size_t)p->count * p->rows * p->cols; }
 

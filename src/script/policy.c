@@ -153,7 +153,7 @@ static vpps_status compile(vpps_batch_work *w, vpps_batch *b) {
         if (u->first_block == VPPS_NONE) continue;
         u->needs.group = w->group_size;
         u->needs.split_elems = w->machine->split_elems;
-        VPPS_TRY(vpps_compiled_for(w->types, w->g, u->type, &u->needs, &u->cell));
+        VPPS_TRY(vpps_compiled_for(w->types, w->g->model, u->type, &u->needs, &u->cell));
         if (!VPPS_RESERVE(b->cells, b->cells_capacity, b->n_cells + 1u)) return vpps_no_memory();
         u->cell_number = b->n_cells;
         b->cells[b->n_cells++] = u->cell;

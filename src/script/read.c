@@ -77,16 +77,12 @@ static vpps_status read_vertex(vpps_batch_work *w, uint32_t r, uint64_t *dropout
     if (node) {
         VPPS_TRY(type_of_node(w, op, args, &index));
     } else {
-        index = record->cell < w->types->of_cell_capacity && w->types->serial == g->serial
-                    ? w->types->of_cell[record->cell]
-                    : VPPS_NONE;
-        if (index == VPPS_NONE) VPPS_TRY(vpps_type_of_cell(w->types, g, record->cell, &index));
+        VPPS_TRY(vpps_type_of_cell(w->types, g->model, record->cell, &index));
     }
     uint32_t t = index < w->used_of_type_capacity ? w->used_of_type[index] : VPPS_NONE;
     if (t == VPPS_NONE) {
         t = use_type(w, index);
         if (t == VPPS_NONE) return vpps_no_memory();
-        if (!node) w->used[t].type->cell = &g->cells[record->cell];
     }
     const vpps_compiled_cell *c = w->used[t].type->base;
     vpps_vertex_work *v = &w->vertices[r];

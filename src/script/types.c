@@ -132,26 +132,17 @@ static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_
     return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
 }
 
-vpps_status vpps_type_of_cell(vpps_types *t, const vpps_graph *g, uint32_t cell, uint32_t *out) {
-    if (t->serial != g->serial) {
-        if (t->of_cell) memset(t->of_cell, 0xff, t->of_cell_capacity * sizeof *t->of_cell);
-        t->serial = g->serial;
-    }
-    *out = t->of_cell && cell < t->of_cell_capacity ? t->of_cell[cell] : VPPS_NONE;
+vpps_status vpps_type_of_cell(vpps_types *t, const vpps_model *model, uint32_t cell, uint32_t *out) {
+    *out = cell < t->n_of_cell ? t->of_cell[cell] : VPPS_NONE;
     if (*out != VPPS_NONE) return VPPS_OK;
-    const size_t before = t->of_cell_capacity;
-    if (!VPPS_RESERVE(t->of_cell, t->of_cell_capacity, g->n_cells + 1) || !t->of_cell) {
+    if (!VPPS_RESERVE(t->of_cell, t->of_cell_capacity, model->n_cells)) {
         return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
     }
-    for (size_t i = before; i < t->of_cell_capacity; i++) t->of_cell[i] = VPPS_NONE;
-    const uint32_t key[] = {1, (uint32_t)g->serial, (uint32_t)(g->serial >> 32), cell};
-    *out = find(t, hash_words(key, VPPS_COUNT(key)), key, VPPS_COUNT(key));
-    if (*out == VPPS_NONE) {
-        vpps_compiled_cell *base;
-        VPPS_TRY(vpps_lower_cell(g, &g->cells[cell], false, &base));
-        VPPS_TRY(add_type(t, base, &g->cells[cell], key, VPPS_COUNT(key), out));
-    }
-    t->types[*out]->cell = &g->cells[cell];
+    for (; t->n_of_cell < model->n_cells; t->n_of_cell++) t->of_cell[t->n_of_cell] = VPPS_NONE;
+    vpps_compiled_cell *base;
+    VPPS_TRY(vpps_lower_cell(model->cells[cell], false, &base));
+    const uint32_t key[] = {1, cell};
+    VPPS_TRY(add_type(t, base, model->cells[cell], key, VPPS_COUNT(key), out));
     t->of_cell[cell] = *out;
     return VPPS_OK;
 }
@@ -182,7 +173,7 @@ vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_flat_
     *out = find(t, hash_words(key, words), key, words);
     if (*out != VPPS_NONE) return VPPS_OK;
     vpps_compiled_cell *base;
-    VPPS_TRY(vpps_lower_op(g, s, node->n_args, shapes, list, imm, false, &base));
+    VPPS_TRY(vpps_lower_op(s, g->matrices + s->first_matrix, node->n_args, shapes, list, imm, false, &base));
     return add_type(t, base, NULL, key, words, out);
 }
 
@@ -195,27 +186,25 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
 }
 
 /* The op that a type's key describes, lowered again. */
-static vpps_status lower_again(const vpps_graph *g, const vpps_type *type, bool training, vpps_compiled_cell **out) {
-    if (type->cell) return vpps_lower_cell(g, type->cell, training, out);
+static vpps_status lower_again(const vpps_type *type, bool training, vpps_compiled_cell **out) {
+    if (type->cell) return vpps_lower_cell(type->cell, training, out);
     const uint32_t *key = type->key;
     vpps_signature s = {.op = (uint8_t)key[1], .rows = key[2], .cols = key[3], .param = key[4]};
     memcpy(&s.p, &key[5], sizeof s.p);
     const bool list = key[1] >> 8;
     const uint32_t n = list ? 1 : key[6], n_shapes = 2 * n;
-    /* the matrices lie in the key: a graph view whose list of matrices they are */
     s.n_matrices = type->key_words - 8 - n_shapes;
-    vpps_graph view = {.model = g->model, .matrices = type->key + 8 + n_shapes};
-    return vpps_lower_op(&view, &s, n, key + 8, list, key[7], training, out);
+    return vpps_lower_op(&s, key + 8 + n_shapes, n, key + 8, list, key[7], training, out);
 }
 
-vpps_status vpps_compiled_for(vpps_types *t, const vpps_graph *g, vpps_type *type, const vpps_cell_needs *needs,
+vpps_status vpps_compiled_for(vpps_types *t, const vpps_model *model, vpps_type *type, const vpps_cell_needs *needs,
                               vpps_compiled_cell **out) {
     for (uint32_t i = 0; i < type->n_compiled; i++)
         if (same_needs(&type->compiled[i]->needs, needs)) return *out = type->compiled[i], VPPS_OK;
     const uint64_t start = vpps_now_ns();
     vpps_compiled_cell *c;
-    VPPS_TRY(lower_again(g, type, needs->training, &c));
-    vpps_status status = vpps_compile_cell(g, c, needs);
+    VPPS_TRY(lower_again(type, needs->training, &c));
+    vpps_status status = vpps_compile_cell(model, c, needs);
     if (status == VPPS_OK && !VPPS_RESERVE(type->compiled, type->compiled_capacity, type->n_compiled + 1u))
         status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");
     if (status != VPPS_OK) {

@@ -1,5 +1,5 @@
-/* types.h - the types of a graph's vertices: applied cells, and ops called outside cells, by what they do; with the
- * compiled cells of each. Kept from batch to batch. */
+/* types.h - the types of a model's vertices: its cells, and ops called outside cells, by what they do; with the compiled
+ * cells of each. Kept from batch to batch. */
 #ifndef VPPS_TYPES_H
 #define VPPS_TYPES_H
 
@@ -15,7 +15,7 @@ typedef struct vpps_type {
     uint32_t n_mapped;        /* nodes more for every further member */
     uint64_t reads_inputs[VPPS_CELL_MOST],
         reads_lookups[VPPS_CELL_MOST]; /* of each output: what its value is made of */
-    const vpps_cell_data *cell;        /* valid while scheduling a graph that has it */
+    const vpps_cell_data *cell;        /* NULL: of a single op */
     vpps_param *params;                /* that it reads, tables included */
     uint32_t n_params;
     vpps_compiled_cell **compiled;
@@ -28,8 +28,8 @@ typedef struct vpps_types {
     uint32_t n_types;
     uint32_t *table; /* hash table of indices + 1 */
     uint32_t table_size;
-    uint64_t serial;   /* of the graph whose cells were looked up last */
-    uint32_t *of_cell; /* its cells' types, or VPPS_NONE */
+    uint32_t *of_cell; /* types of the model's cells, or VPPS_NONE */
+    size_t n_of_cell;
     size_t types_capacity, of_cell_capacity;
     uint32_t *key;
     size_t key_capacity;
@@ -40,12 +40,12 @@ void vpps_types_free(vpps_types *t);
 
 /* The type of a record. `shapes` are pairs of the record's arguments. Fail with MEMORY, ARGUMENT (more inputs, outputs or
  * indices than a compiled cell can have). */
-vpps_status vpps_type_of_cell(vpps_types *t, const vpps_graph *g, uint32_t cell, uint32_t *out);
+vpps_status vpps_type_of_cell(vpps_types *t, const vpps_model *model, uint32_t cell, uint32_t *out);
 vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_flat_node *node, const uint32_t *shapes,
                             uint32_t *out);
 
 /* The type compiled for these needs, made when it is not there yet. Fails with MEMORY. */
-vpps_status vpps_compiled_for(vpps_types *t, const vpps_graph *g, vpps_type *type, const vpps_cell_needs *needs,
+vpps_status vpps_compiled_for(vpps_types *t, const vpps_model *model, vpps_type *type, const vpps_cell_needs *needs,
                               vpps_compiled_cell **out);
 
 #endif

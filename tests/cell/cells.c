@@ -236,9 +236,10 @@ cells cells_open(void) {
     declare(x.model);
     TEST_OK(vpps_graph_create(&x.g, x.model));
     for (uint32_t i = 0; i < N_CELLS; i++) {
-        TEST_OK(vpps_cell_begin(x.g, table[i].name));
-        table[i].record(x.g);
-        TEST_OK(vpps_cell_end(x.g, &x.cell[i]));
+        vpps_graph *recorder;
+        TEST_OK(vpps_cell_begin(x.model, table[i].name, &recorder));
+        table[i].record(recorder);
+        TEST_OK(vpps_cell_end(recorder, &x.cell[i]));
     }
     return x;
 }
@@ -256,7 +257,7 @@ vpps_cell_needs cells_needs(void) {
 }
 
 vpps_cell_needs cells_recurrent(const vpps_graph *g, vpps_cell cell, uint32_t group) {
-    const vpps_cell_data *c = &g->cells[cell];
+    const vpps_cell_data *c = vpps_cell_of(g, cell);
     vpps_cell_needs needs = cells_needs();
     needs.group = group;
     for (uint32_t i = 0; i < c->n_inputs; i++) needs.recurrent_in |= (uint64_t)!c->inputs[i].pulled << i;
@@ -266,14 +267,14 @@ vpps_cell_needs cells_recurrent(const vpps_graph *g, vpps_cell cell, uint32_t gr
 
 vpps_compiled_cell *cells_lower(const vpps_graph *g, vpps_cell cell, const vpps_cell_needs *needs) {
     vpps_compiled_cell *c;
-    TEST_OK(vpps_lower_cell(g, &g->cells[cell], needs->training, &c));
+    TEST_OK(vpps_lower_cell(vpps_cell_of(g, cell), needs->training, &c));
     c->needs = *needs;
     return c;
 }
 
 vpps_compiled_cell *cells_compile(const vpps_graph *g, vpps_cell cell, const vpps_cell_needs *needs) {
     vpps_compiled_cell *c = cells_lower(g, cell, needs);
-    TEST_OK(vpps_compile_cell(g, c, needs));
+    TEST_OK(vpps_compile_cell(g->model, c, needs));
     return c;
 }
 
@@ -352,7 +353,7 @@ enum { MOST_CHILDREN = 8, MOST_OUTPUTS = 16 };
 /* The vertex's inputs as nodes; nodes[i] is input i's first. */
 static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const vpps_compiled_cell *base,
                          vpps_node nodes[][MOST_CHILDREN]) {
-    const vpps_cell_data *c = &g->cells[cell];
+    const vpps_cell_data *c = vpps_cell_of(g, cell);
     const uint32_t n_children = c->variable ? x->members : c->min_children;
     vpps_node scattered[MOST_CHILDREN][MOST_OUTPUTS], pulls[VPPS_CELL_MOST];
     uint32_t n_scattered[MOST_CHILDREN] = {0};
@@ -385,7 +386,13 @@ static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const v
     }
     vpps_vertex children[MOST_CHILDREN];
     for (uint32_t k = 0; k < n_children; k++) children[k] = vpps_source(g, n_scattered[k], scattered[k]);
-    return vpps_apply(g, cell, n_children, children, c->n_pulls, pulls, c->n_indices, x->indices);
+    return vpps_apply(g, &(vpps_application){.cell = cell,
+                                             .n_children = n_children,
+                                             .children = children,
+                                             .n_pulls = c->n_pulls,
+                                             .pulls = pulls,
+                                             .n_indices = c->n_indices,
+                                             .indices = x->indices});
 }
 
 /* A sum over outputs of output times gradient, as a node. */

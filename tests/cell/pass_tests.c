@@ -109,7 +109,7 @@ static void check_passes(const subject *s) {
     results *separated = evaluate(c, x);
     results_compare_outputs(stage_name(s, "separate_eager"), separated, lowered, EXACT);
 
-    TEST_OK(vpps_differentiate(s->g, c));
+    TEST_OK(vpps_differentiate(s->g->model, c));
     results *differentiated = evaluate(c, x);
     results_compare_outputs(stage_name(s, "differentiate"), differentiated, separated, 0);
 
@@ -117,7 +117,7 @@ static void check_passes(const subject *s) {
     results *simplified = evaluate(c, x);
     results_compare(stage_name(s, "simplify"), simplified, differentiated, SINGLE);
 
-    TEST_OK(vpps_split_cell(s->g, c));
+    TEST_OK(vpps_split_cell(s->g->model, c));
     check_parts(s, c);
     for (int reversed = 0; reversed < 2; reversed++) {
         results *staged = evaluate_stages(c, x, reversed);
@@ -143,9 +143,9 @@ START_TEST(networks)
         for (uint32_t group = 1; group <= 3; group++) {
             for (uint32_t recurrent = 0; recurrent < 2; recurrent++) {
                 const vpps_cell cell = x.cell[_i];
-                const bool list = x.g->cells[cell].variable;
+                const bool list = x.model->cells[cell]->variable;
                 for (uint32_t members = 1; members <= (list ? 3u : 1u); members++) {
-                    subject s = {x.g, cell, x.g->cells[cell].name, cells_needs(), members, test_seed() + members};
+                    subject s = {x.g, cell, x.model->cells[cell]->name, cells_needs(), members, test_seed() + members};
                     if (recurrent) s.needs = cells_recurrent(x.g, cell, group);
                     s.needs.group = group;
                     check_passes(&s);
@@ -167,8 +167,12 @@ START_TEST(partly_differentiated)
             for (uint32_t p = 0; p < x.model->n_params; p++)
                 TEST_OK(vpps_freeze(x.model, p, vpps_random_below(&random, 2)));
             const vpps_cell cell = x.cell[_i];
-            subject s = {
-                x.g, cell, x.g->cells[cell].name, cells_recurrent(x.g, cell, 1 + trial % 3), 2, vpps_random(&random)};
+            subject s = {x.g,
+                         cell,
+                         x.model->cells[cell]->name,
+                         cells_recurrent(x.g, cell, 1 + trial % 3),
+                         2,
+                         vpps_random(&random)};
             s.needs.gradient_in = vpps_random(&random);
             s.needs.gradient_out = vpps_random(&random);
             if (trial % 2) s.needs.recurrent_in = vpps_random(&random) & s.needs.recurrent_in;
@@ -191,7 +195,7 @@ START_TEST(inference)
             ck_assert_uint_eq(c->n_contributions + c->n_outers, 0);
             ck_assert_uint_eq(c->n_forward, c->n_values);
             results *want = evaluate(base, v), *got = evaluate_stages(c, v, group % 2);
-            results_compare(x.g->cells[cell].name, got, want, EXACT);
+            results_compare(x.model->cells[cell]->name, got, want, EXACT);
             results_destroy(want);
             results_destroy(got);
             vertex_destroy(v, base);
@@ -234,7 +238,7 @@ START_TEST(central_differences)
         vertex *v = cells_vertex(x.g, cell, 3, test_seed() + 7);
         uint64_t random = vpps_mix64(test_seed());
         TEST_OK(vpps_separate_eager(c));
-        TEST_OK(vpps_differentiate(x.g, c));
+        TEST_OK(vpps_differentiate(x.model, c));
         results *got = evaluate(c, v);
         for (uint32_t i = 0; i < base->n_inputs; i++) {
             for (uint32_t k = 0; k < INPUT_ELEMS; k++) {
@@ -266,8 +270,8 @@ START_TEST(random_cells)
         uint64_t random = vpps_mix64(seed);
         rg_draw(&drawn, seed, 8);
         TEST_OK(rg_build(&built, &drawn, NULL));
-        for (vpps_cell cell = 0; cell < built.g[0]->n_cells; cell++) {
-            const vpps_cell_data *data = &built.g[0]->cells[cell];
+        for (vpps_cell cell = 0; cell < built.model->n_cells; cell++) {
+            const vpps_cell_data *data = built.model->cells[cell];
             const uint32_t members = vpps_max_u32(data->min_children, 1 + vpps_random_below(&random, 3));
             char name[64];
             snprintf(name, sizeof name, "random case %llu, cell %u", (unsigned long long)seed, cell);

@@ -124,7 +124,7 @@ START_TEST(products_as_the_graph_counts)
         for (uint32_t domain = 0; domain < 2; domain++)
             products += (domain ? v->members : 1) * (cost.forward.products[domain] + cost.backward.products[domain] +
                                                      cost.parameters.products[domain]);
-        if (x.g->cells[cell].variable) {
+        if (x.model->cells[cell]->variable) {
             ck_assert_uint_le(products, graph.product_flops);
         } else {
             ck_assert_uint_eq(products, graph.product_flops);

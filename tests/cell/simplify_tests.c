@@ -147,14 +147,14 @@ static const struct {
 START_TEST(rules)
     {
         vpps_model *model;
-        vpps_graph *g;
+        vpps_graph *g, *r;
         vpps_cell cell;
         TEST_OK(vpps_model_create(&model, 1));
         TEST_OK(vpps_graph_create(&g, model));
-        TEST_OK(vpps_cell_begin(g, "rule"));
-        const vpps_node x = vpps_pull(g, HIDDEN, 1), y = vpps_pull(g, HIDDEN, 1);
-        TEST_OK(vpps_push(g, vpps_tanh(g, recorded[_i].make(g, x, y))));
-        TEST_OK(vpps_cell_end(g, &cell));
+        TEST_OK(vpps_cell_begin(model, "rule", &r));
+        const vpps_node x = vpps_pull(r, HIDDEN, 1), y = vpps_pull(r, HIDDEN, 1);
+        TEST_OK(vpps_push(r, vpps_tanh(r, recorded[_i].make(r, x, y))));
+        TEST_OK(vpps_cell_end(r, &cell));
         vpps_compiled_cell *c = cells_lower(g, cell, &(vpps_cell_needs){.training = true, .read_out = 1, .group = 1});
         vertex *v = cells_vertex(g, cell, 1, test_seed());
         check(recorded[_i].expected, model, c, v, recorded[_i].expected);

@@ -347,12 +347,19 @@ static void apply(builder *b, const rg_step *s) {
         pulls[k] = node_of(b, operand(b, cell->pulls[k].rows, cell->pulls[k].cols, s->pick[2] >> k));
     }
     for (uint32_t k = 0; k < cell->n_indices; k++) indices[k] = (s->pick[2] >> k) % cell->indices[k].rows;
-    const vpps_vertex v = vpps_apply(b->g, cell->cell, n, children, cell->n_pulls, pulls, cell->n_indices, indices);
-    say(b, "    v%u = vpps_apply(g, cell%u, %u, {", v, which, n);
+    const vpps_application a = {.cell = cell->cell,
+                                .n_children = n,
+                                .children = children,
+                                .n_pulls = cell->n_pulls,
+                                .pulls = pulls,
+                                .n_indices = cell->n_indices,
+                                .indices = indices};
+    const vpps_vertex v = vpps_apply(b->g, &a);
+    say(b, "    v%u = vpps_apply(g, cell%u, children {", v, which);
     for (uint32_t k = 0; k < n; k++) say(b, "%sv%u", k ? ", " : "", children[k]);
-    say(b, "}, %u, {", cell->n_pulls);
+    say(b, "}, pulls {");
     for (uint32_t k = 0; k < cell->n_pulls; k++) say(b, "%s%s", k ? ", " : "", text_of(pulls[k]).text);
-    say(b, "}, %u, {", cell->n_indices);
+    say(b, "}, indices {");
     for (uint32_t k = 0; k < cell->n_indices; k++) say(b, "%s%u", k ? ", " : "", indices[k]);
     say(b, "});\n");
     for (uint32_t k = 0; k < 2 && !c->head; k++) {
@@ -536,8 +543,9 @@ static void record_cell(builder *b, uint32_t which) {
     b->recording = cell;
     char name[16];
     snprintf(name, sizeof name, "cell%u", which);
-    say(b, "vpps_cell_begin(g, \"%s\");\n", name);
-    vpps_cell_begin(b->g, name);
+    say(b, "vpps_cell_begin(model, \"%s\", &g);\n", name);
+    vpps_graph *const g = b->g;
+    if (vpps_cell_begin(b->model, name, &b->g) != VPPS_OK) abort();
     for (uint32_t k = 0; k < c->n_children && !c->head; k++) {
         for (uint32_t output = 0; output < 2; output++) {
             const vpps_node x = vpps_gather(b->g, k, output, b->c->sizes[output], 1);
@@ -565,6 +573,7 @@ static void record_cell(builder *b, uint32_t which) {
     }
     const vpps_status status = vpps_cell_end(b->g, &cell->cell);
     say(b, "vpps_cell_end(g, &%s);\n", name);
+    b->g = g;
     b->recording = NULL;
     b->items = b->outer;
     b->n_items = b->n_outer;
@@ -641,7 +650,7 @@ vpps_status rg_build(rg_built *out, const rg_case *c, FILE *print) {
         b->n_items = b->n_vertices = 0;
         b->values = vpps_mix64(c->seed * 2 + k);
         if (c->alike && k == 0) declare_all(b);
-        for (uint32_t i = 0; i < c->n_cells; i++) record_cell(b, i);
+        for (uint32_t i = 0; i < c->n_cells && k == 0; i++) record_cell(b, i);
         for (uint32_t i = 0; i < c->n_steps; i++) step(b, &c->steps[k ? c->n_steps - 1 - i : i]);
         out->loss[k] = make_loss(b);
         say(b, "vpps_fb(h, g, %s, NULL);\n", text_of(out->loss[k]).text);

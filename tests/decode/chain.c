@@ -37,12 +37,6 @@ static vpps_status create(void **net, vpps_model *model, const net_config *confi
     return VPPS_OK;
 }
 
-static vpps_status record(void *net, vpps_graph *g) {
-    (void)net;
-    (void)g;
-    return VPPS_OK;
-}
-
 static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d) {
     chain_net *c = net;
     const uint32_t which = x->lattice ? x->lattice->tags[0] : x->sentence.words[0];
@@ -62,6 +56,6 @@ static vpps_status decode(void *net, vpps_graph *g, uint32_t word, net_decoding 
 
 static void destroy(void *net) { free(net); }
 
-#define CHAIN_ROWS .create = create, .record = record, .encode = encode, .decode = decode, .destroy = destroy
+#define CHAIN_ROWS .create = create, .encode = encode, .decode = decode, .destroy = destroy
 const network chain = {.name = "chain", .kind = NET_PAIRS, CHAIN_ROWS};
 const network lattice_chain = {.name = "lattice-chain", .kind = NET_LATTICE_PAIRS, CHAIN_ROWS};

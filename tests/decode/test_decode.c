@@ -84,7 +84,6 @@ static void open(fixture *f, const network *net, const net_config *config, bool 
         }
     }
     TEST_OK(vpps_graph_create(&f->d.graph, f->model));
-    TEST_OK(net->record(f->d.instance, f->d.graph));
     TEST_OK(vpps_handle_create(&f->d.handle, f->model, &options));
 }
 

@@ -64,7 +64,6 @@ static void check_losses(const golden *from, const double *expected, const vpps_
     TEST_OK(type->create(&net, model, &from->config));
     set_parameters(from, model);
     TEST_OK(vpps_graph_create(&g, model));
-    TEST_OK(type->record(net, g));
     TEST_OK(vpps_handle_create(&h, model, o));
     for (uint32_t batch = 0; batch < GOLDEN_BATCHES; batch++) {
         float stale, latest;

@@ -19,7 +19,6 @@ void trees_open(gpu_trees *t, uint32_t hidden, uint32_t embed) {
     TEST_OK(vpps_model_create(&t->model, 11));
     TEST_OK(n->create(&t->net, t->model, &config));
     TEST_OK(vpps_graph_create(&t->g, t->model));
-    TEST_OK(n->record(t->net, t->g));
 }
 
 void trees_close(gpu_trees *t) {

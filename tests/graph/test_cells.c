@@ -68,33 +68,40 @@ typedef struct cells {
     vpps_cell leaf, inner, head, child_sum, step;
 } cells;
 
+/* A recorder, which the network takes for its graph. */
+static vpps_graph *begin_cell(network *n, const char *name) {
+    TEST_OK(vpps_cell_begin(n->model, name, &n->g));
+    return n->g;
+}
+
 static cells record_cells(const network *n) {
     cells c;
-    vpps_graph *g = n->g;
-    TEST_OK(vpps_cell_begin(g, "leaf"));
-    state s = leaf_body(n, vpps_pull_index(g));
+    network on = *n; /* with a recorder for its graph */
+    vpps_graph *g;
+    g = begin_cell(&on, "leaf");
+    state s = leaf_body(&on, vpps_pull_index(g));
     TEST_OK(vpps_scatter(g, s.h));
     TEST_OK(vpps_scatter(g, s.c));
     TEST_OK(vpps_cell_end(g, &c.leaf));
 
-    TEST_OK(vpps_cell_begin(g, "inner"));
+    g = begin_cell(&on, "inner");
     const state l = {vpps_gather(g, 0, 0, HIDDEN, 1), vpps_gather(g, 0, 1, HIDDEN, 1)};
     const state r = {vpps_gather(g, 1, 0, HIDDEN, 1), vpps_gather(g, 1, 1, HIDDEN, 1)};
-    s = inner_body(n, l, r);
+    s = inner_body(&on, l, r);
     TEST_OK(vpps_scatter(g, s.h));
     TEST_OK(vpps_scatter(g, s.c));
     TEST_OK(vpps_cell_end(g, &c.inner));
 
-    TEST_OK(vpps_cell_begin(g, "head"));
+    g = begin_cell(&on, "head");
     const vpps_node h = vpps_pull(g, HIDDEN, 1);
     vpps_node logits;
-    const vpps_node nll = head_body(n, h, vpps_pull_index(g), &logits);
+    const vpps_node nll = head_body(&on, h, vpps_pull_index(g), &logits);
     TEST_OK(vpps_push(g, logits));
     TEST_OK(vpps_push(g, nll));
     TEST_OK(vpps_cell_end(g, &c.head));
 
     /* Child-Sum Tree-LSTM (Tai et al. 2015, section 3.1), somewhat shortened */
-    TEST_OK(vpps_cell_begin(g, "child-sum"));
+    g = begin_cell(&on, "child-sum");
     const vpps_node hs = vpps_gather_list(g, 0, HIDDEN, 1), cs = vpps_gather_list(g, 1, HIDDEN, 1);
     const vpps_node x = vpps_lookup(g, n->E, vpps_pull_index(g));
     const vpps_node sum = vpps_sum(g, 1, &hs);
@@ -109,7 +116,7 @@ static cells record_cells(const network *n) {
     TEST_OK(vpps_push(g, pool));
     TEST_OK(vpps_cell_end(g, &c.child_sum));
 
-    TEST_OK(vpps_cell_begin(g, "step"));
+    g = begin_cell(&on, "step");
     const vpps_node before = vpps_gather(g, 0, 0, HIDDEN, 1), input = vpps_pull(g, EMBED, 1);
     TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, n->b, n->W, input, n->U_l, before))));
     TEST_OK(vpps_scatter(g, before)); /* hands on what it gathered */
@@ -131,19 +138,25 @@ static state state_of(const network *n, const cells *c, vertex v) {
 
 static vertex add_leaf(const network *n, const cells *c, uint32_t word) {
     if (!c) return (vertex){.s = leaf_body(n, word)};
-    return (vertex){.v = vpps_apply(n->g, c->leaf, 0, NULL, 0, NULL, 1, &word)};
+    return (vertex){.v = vpps_apply(n->g, &(vpps_application){.cell = c->leaf, .n_indices = 1, .indices = &word})};
 }
 
 static vertex add_inner(const network *n, const cells *c, vertex l, vertex r) {
     if (!c) return (vertex){.s = inner_body(n, l.s, r.s)};
-    return (vertex){.v = vpps_apply(n->g, c->inner, 2, (vpps_vertex[]){l.v, r.v}, 0, NULL, 0, NULL)};
+    return (vertex){
+        .v = vpps_apply(n->g,
+                        &(vpps_application){.cell = c->inner, .n_children = 2, .children = (vpps_vertex[]){l.v, r.v}})};
 }
 
 static vpps_node add_head(const network *n, const cells *c, vertex v, uint32_t label) {
     const vpps_node h = state_of(n, c, v).h;
     vpps_node logits;
     if (!c) return head_body(n, h, label, &logits);
-    return vpps_pushed(n->g, vpps_apply(n->g, c->head, 0, NULL, 1, &h, 1, &label), 1);
+    return vpps_pushed(
+        n->g,
+        vpps_apply(n->g,
+                   &(vpps_application){.cell = c->head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &label}),
+        1);
 }
 
 static vpps_node map(const network *n, vpps_node (*f)(vpps_graph *, vpps_node), vpps_node *xs, uint32_t k) {
@@ -157,7 +170,10 @@ static vertex add_child_sum(const network *n, const cells *c, uint32_t k, const 
     if (c) {
         vpps_vertex vs[8];
         for (uint32_t i = 0; i < k; i++) vs[i] = children[i].v;
-        const vertex v = {.v = vpps_apply(g, c->child_sum, k, vs, 0, NULL, 1, &word)};
+        const vertex v = {
+            .v = vpps_apply(
+                g, &(vpps_application){
+                       .cell = c->child_sum, .n_children = k, .children = vs, .n_indices = 1, .indices = &word})};
         *pool = vpps_pushed(g, v.v, 0);
         return v;
     }
@@ -182,7 +198,10 @@ static vertex add_start(const network *n, const cells *c, vpps_node h, vpps_node
 }
 
 static vertex add_step(const network *n, const cells *c, vertex v, vpps_node x) {
-    if (c) return (vertex){.v = vpps_apply(n->g, c->step, 1, &v.v, 1, &x, 0, NULL)};
+    if (c)
+        return (vertex){
+            .v = vpps_apply(n->g, &(vpps_application){
+                                      .cell = c->step, .n_children = 1, .children = &v.v, .n_pulls = 1, .pulls = &x})};
     return (vertex){.s = {vpps_tanh(n->g, vpps_affine2(n->g, n->b, n->W, x, n->U_l, v.s.h)), v.s.h}};
 }
 
@@ -333,41 +352,55 @@ START_TEST(applying_checks_counts_and_shapes)
         vpps_vertex v, two[2];
 #define FRESH                                                                                                          \
     vpps_graph_clear(g);                                                                                               \
-    v = vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 1, &word);                                                             \
+    v = vpps_apply(g, &(vpps_application){.cell = c.leaf, .n_indices = 1, .indices = &word});                          \
     two[0] = two[1] = v;                                                                                               \
     TEST_OK(vpps_graph_status(g))
 #define BAD(call, status, a, b) fails_sticky(g, (call) == VPPS_NO_VERTEX, VPPS_##status, #call, a, b)
         FRESH;
-        BAD(vpps_apply(g, c.inner, 1, &v, 0, NULL, 0, NULL), ARGUMENT, "inner", "1 children");
+        BAD(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 1, .children = &v}), ARGUMENT, "inner",
+            "1 children");
         FRESH;
-        BAD(vpps_apply(g, c.leaf, 1, &v, 0, NULL, 1, &word), ARGUMENT, "leaf", "1 children");
+        BAD(vpps_apply(
+                g,
+                &(vpps_application){.cell = c.leaf, .n_children = 1, .children = &v, .n_indices = 1, .indices = &word}),
+            ARGUMENT, "leaf", "1 children");
         FRESH;
-        BAD(vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 0, NULL), ARGUMENT, "leaf", "0 indices");
+        BAD(vpps_apply(g, &(vpps_application){.cell = c.leaf}), ARGUMENT, "leaf", "0 indices");
         FRESH;
-        BAD(vpps_apply(g, c.leaf, 0, NULL, 0, NULL, 1, &far), ARGUMENT, "leaf", "lookup");
+        BAD(vpps_apply(g, &(vpps_application){.cell = c.leaf, .n_indices = 1, .indices = &far}), ARGUMENT, "leaf",
+            "lookup");
         FRESH;
-        BAD(vpps_apply(g, c.child_sum, 0, NULL, 0, NULL, 1, &word), ARGUMENT, "child-sum", "at least 1");
+        BAD(vpps_apply(g, &(vpps_application){.cell = c.child_sum, .n_indices = 1, .indices = &word}), ARGUMENT,
+            "child-sum", "at least 1");
         FRESH;
-        BAD(vpps_apply(g, c.head, 0, NULL, 0, NULL, 1, &word), ARGUMENT, "head", "0 nodes");
+        BAD(vpps_apply(g, &(vpps_application){.cell = c.head, .n_indices = 1, .indices = &word}), ARGUMENT, "head",
+            "0 nodes");
         FRESH;
         vpps_node h = vpps_scattered(g, v, 0);
         const uint32_t label = CLASSES;
-        BAD(vpps_apply(g, c.head, 0, NULL, 1, &h, 1, &label), ARGUMENT, "head", "cross_entropy");
+        BAD(vpps_apply(
+                g, &(vpps_application){.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &label}),
+            ARGUMENT, "head", "cross_entropy");
         FRESH;
         h = vpps_lookup(g, n.E, 0);
-        BAD(vpps_apply(g, c.head, 0, NULL, 1, &h, 1, &word), SHAPE, "head", "17 x 1");
+        BAD(vpps_apply(
+                g, &(vpps_application){.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &word}),
+            SHAPE, "head", "17 x 1");
         FRESH;
         two[1] = 77;
-        BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), ARGUMENT, "apply", "77");
+        BAD(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 2, .children = two}), ARGUMENT, "apply",
+            "77");
         FRESH;
         two[1] = vpps_source(g, 1, &(vpps_node){vpps_scattered(g, v, 0)});
-        BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), ARGUMENT, "source", "output 1");
+        BAD(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 2, .children = two}), ARGUMENT, "source",
+            "output 1");
         FRESH;
         h = vpps_lookup(g, n.E, 0);
         two[1] = vpps_source(g, 2, (vpps_node[]){h, h});
-        BAD(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), SHAPE, "inner", "17 x 1");
+        BAD(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 2, .children = two}), SHAPE, "inner",
+            "17 x 1");
         FRESH;
-        BAD(vpps_apply(g, 99, 0, NULL, 0, NULL, 0, NULL), ARGUMENT, "apply", "cell");
+        BAD(vpps_apply(g, &(vpps_application){.cell = 99}), ARGUMENT, "apply", "cell");
         FRESH;
         BAD(vpps_pushed(g, v, 0), ARGUMENT, "leaf", "0");
         FRESH;
@@ -375,10 +408,11 @@ START_TEST(applying_checks_counts_and_shapes)
         /* a failed apply leaves nothing behind, and what was not made propagates */
         FRESH;
         const uint32_t size = vpps_graph_size(g);
-        v = vpps_apply(g, c.inner, 1, two, 0, NULL, 0, NULL);
+        v = vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 1, .children = two});
         ck_assert_uint_eq(v, VPPS_NO_VERTEX);
         ck_assert_uint_eq(vpps_scattered(g, v, 0), VPPS_NO_NODE);
-        ck_assert_uint_eq(vpps_apply(g, c.inner, 2, two, 0, NULL, 0, NULL), VPPS_NO_VERTEX);
+        ck_assert_uint_eq(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 2, .children = two}),
+                          VPPS_NO_VERTEX);
         TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "1 children");
         ck_assert_uint_eq(vpps_graph_size(g), size);
         close_network(&n);
@@ -388,58 +422,95 @@ END_TEST
 START_TEST(recording_errors)
     {
         network n = open_network();
-        vpps_graph *g = n.g;
+        vpps_graph *g = n.g, *r;
         vpps_cell c;
-        TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin");
-        TEST_FAILS(vpps_cell_begin(g, ""), VPPS_ARGUMENT, "name");
-        TEST_FAILS(vpps_cell_begin(g, NULL), VPPS_ARGUMENT, "name");
+        TEST_FAILS(vpps_cell_begin(n.model, "", &r), VPPS_ARGUMENT, "name");
+        ck_assert_ptr_null(r);
+        TEST_FAILS(vpps_cell_begin(n.model, NULL, &r), VPPS_ARGUMENT, "name");
+        TEST_FAILS(vpps_cell_begin(NULL, "no model", &r), VPPS_ARGUMENT, "model");
+        TEST_FAILS(vpps_cell_end(NULL, &c), VPPS_ARGUMENT, "cell_end");
+        ck_assert_uint_eq(c, UINT32_MAX);
+        TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin"); /* an ordinary graph, which is left alone */
         TEST_FAILS(vpps_scatter(g, 0), VPPS_STATE, "scatter");
         TEST_FAILS(vpps_push(g, 0), VPPS_STATE, "push");
         TEST_OK(vpps_graph_status(g));
 
-        TEST_OK(vpps_cell_begin(g, "outer"));
-        TEST_FAILS(vpps_cell_begin(g, "nested"), VPPS_STATE, "outer"); /* and the recording goes on */
-        vpps_scatter(g, vpps_tanh(g, vpps_gather(g, 0, 0, 4, 1)));
-        TEST_OK(vpps_cell_end(g, &c));
-        ck_assert_uint_eq(c, 0);
-
-        /* an operation's error ends the recording, is told by cell_end and then forgotten */
-        TEST_OK(vpps_cell_begin(g, "wrong shapes"));
-        const vpps_node bad = vpps_add(g, vpps_gather(g, 0, 0, 4, 1), vpps_gather(g, 0, 1, 5, 1));
+        /* an operation's error ends the recording and is told by cell_end; the model has no cell more */
+        const size_t n_cells = n.model->n_cells;
+        TEST_OK(vpps_cell_begin(n.model, "wrong shapes", &r));
+        const vpps_node bad = vpps_add(r, vpps_gather(r, 0, 0, 4, 1), vpps_gather(r, 0, 1, 5, 1));
         ck_assert_uint_eq(bad, VPPS_NO_NODE);
-        ck_assert_int_ne(vpps_scatter(g, bad), VPPS_OK);
-        TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "add");
+        ck_assert_int_ne(vpps_scatter(r, bad), VPPS_OK);
+        TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "add");
         ck_assert_msg(strstr(vpps_error_message(), "4 x 1") && strstr(vpps_error_message(), "5 x 1"), "%s",
                       vpps_error_message());
-        TEST_OK(vpps_graph_status(g));
+        ck_assert_uint_eq(c, UINT32_MAX);
 
-        TEST_OK(vpps_cell_begin(g, "list out"));
-        const vpps_node list = vpps_gather_list(g, 0, 4, 1);
-        ck_assert_int_ne(vpps_scatter(g, vpps_tanh(g, list)), VPPS_OK);
-        TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "list");
-        TEST_OK(vpps_cell_begin(g, "list pushed"));
-        ck_assert_int_ne(vpps_push(g, vpps_gather_list(g, 0, 4, 1)), VPPS_OK);
-        TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "list");
+        TEST_OK(vpps_cell_begin(n.model, "list out", &r));
+        const vpps_node list = vpps_gather_list(r, 0, 4, 1);
+        ck_assert_int_ne(vpps_scatter(r, vpps_tanh(r, list)), VPPS_OK);
+        TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "list");
+        TEST_OK(vpps_cell_begin(n.model, "list pushed", &r));
+        ck_assert_int_ne(vpps_push(r, vpps_gather_list(r, 0, 4, 1)), VPPS_OK);
+        TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "list");
 
-        TEST_OK(vpps_cell_begin(g, "two shapes for one output"));
-        vpps_gather(g, 0, 0, 4, 1);
-        ck_assert_uint_eq(vpps_gather(g, 0, 0, 5, 1), VPPS_NO_NODE);
-        TEST_FAILS(vpps_cell_end(g, &c), VPPS_SHAPE, "gather");
+        TEST_OK(vpps_cell_begin(n.model, "two shapes for one output", &r));
+        vpps_gather(r, 0, 0, 4, 1);
+        ck_assert_uint_eq(vpps_gather(r, 0, 0, 5, 1), VPPS_NO_NODE);
+        TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "gather");
 
-        TEST_OK(vpps_cell_begin(g, "data"));
+        TEST_OK(vpps_cell_begin(n.model, "data", &r));
         const float data[4] = {0};
-        ck_assert_uint_eq(vpps_input(g, 4, 1, data), VPPS_NO_NODE);
-        TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "pull");
+        ck_assert_uint_eq(vpps_input(r, 4, 1, data), VPPS_NO_NODE);
+        TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "pull");
+        ck_assert_uint_eq(n.model->n_cells, n_cells);
+        TEST_OK(vpps_graph_status(g)); /* none of this was its business */
+        close_network(&n);
+    }
+END_TEST
 
-        TEST_OK(vpps_cell_begin(g, "apply inside"));
-        ck_assert_uint_eq(vpps_apply(g, 0, 0, NULL, 0, NULL, 0, NULL), VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "apply");
+/* A recorder records, and does nothing else. */
+START_TEST(recorders_are_no_graphs)
+    {
+        network n = open_network();
+        const cells known = record_cells(&n);
+        const uint32_t word = 0;
+        vpps_graph *r;
+        vpps_cell c;
+        TEST_OK(vpps_cell_begin(n.model, "apply inside", &r));
+        const vpps_application leaf = {.cell = known.leaf, .n_indices = 1, .indices = &word};
+        ck_assert_uint_eq(vpps_apply(r, &leaf), VPPS_NO_VERTEX);
+        TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "apply");
 
-        TEST_OK(vpps_cell_begin(g, "unfinished"));
-        TEST_FAILS(vpps_graph_flatten(g), VPPS_STATE, "unfinished");
-        vpps_graph_clear(g); /* drops the recording */
-        TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin");
-        TEST_OK(vpps_graph_status(g));
+        TEST_OK(vpps_cell_begin(n.model, "source inside", &r));
+        ck_assert_uint_eq(vpps_source(r, 0, NULL), VPPS_NO_VERTEX);
+        TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "source");
+
+        TEST_OK(vpps_cell_begin(n.model, "cleared", &r));
+        vpps_graph_clear(r);
+        ck_assert_uint_eq(vpps_gather(r, 0, 0, 4, 1), VPPS_NO_NODE);
+        TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "cleared");
+
+        vpps_handle *h;
+        vpps_options o;
+        vpps_options_default(&o);
+        o.vps = 1;
+        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        TEST_OK(vpps_cell_begin(n.model, "unfinished", &r));
+        const vpps_node x = vpps_sum_elements(r, vpps_lookup(r, n.E, 0));
+        ck_assert_uint_eq(vpps_graph_size(r), 2);
+        TEST_FAILS(vpps_graph_flatten(r), VPPS_STATE, "unfinished");
+        TEST_FAILS(vpps_fb(h, r, x, NULL), VPPS_STATE, "unfinished");
+        TEST_OK(vpps_push(r, x)); /* and the recording goes on */
+        TEST_OK(vpps_cell_end(r, &c));
+
+        /* a recording that is dropped leaves nothing behind */
+        const size_t n_cells = n.model->n_cells;
+        TEST_OK(vpps_cell_begin(n.model, "dropped", &r));
+        vpps_scatter(r, vpps_tanh(r, vpps_gather(r, 0, 0, 4, 1)));
+        vpps_graph_destroy(r);
+        ck_assert_uint_eq(n.model->n_cells, n_cells);
+        vpps_handle_destroy(h);
         close_network(&n);
     }
 END_TEST
@@ -449,22 +520,23 @@ START_TEST(pulled_indices_are_limited)
     {
         enum { MOST = 65535 };
         network n = open_network();
-        vpps_graph *g = n.g;
+        vpps_graph *g = n.g, *r;
         vpps_cell c;
         for (uint32_t more = 0; more < 2; more++) {
-            TEST_OK(vpps_cell_begin(g, "many"));
+            TEST_OK(vpps_cell_begin(n.model, "many", &r));
             uint32_t last = 0;
-            for (uint32_t i = 0; i < MOST; i++) last = vpps_pull_index(g);
-            TEST_OK(vpps_graph_status(g));
-            if (more) ck_assert_uint_eq(vpps_pull_index(g), VPPS_NO_NODE);
-            vpps_push(g, vpps_sum_elements(g, vpps_lookup(g, n.E, last)));
-            if (!more) TEST_OK(vpps_cell_end(g, &c));
-            if (more) TEST_FAILS(vpps_cell_end(g, &c), VPPS_ARGUMENT, "pull_index: cell many pulls 65535 indices");
+            for (uint32_t i = 0; i < MOST; i++) last = vpps_pull_index(r);
+            TEST_OK(vpps_graph_status(r));
+            if (more) ck_assert_uint_eq(vpps_pull_index(r), VPPS_NO_NODE);
+            vpps_push(r, vpps_sum_elements(r, vpps_lookup(r, n.E, last)));
+            if (!more) TEST_OK(vpps_cell_end(r, &c));
+            if (more) TEST_FAILS(vpps_cell_end(r, &c), VPPS_ARGUMENT, "pull_index: cell many pulls 65535 indices");
         }
         uint32_t *indices = calloc(MOST, sizeof *indices); /* the last is the one that is looked up */
         ck_assert_ptr_nonnull(indices);
         indices[MOST - 1] = WORDS - 1;
-        const vpps_node by_cell = vpps_pushed(g, vpps_apply(g, 0, 0, NULL, 0, NULL, MOST, indices), 0);
+        const vpps_node by_cell =
+            vpps_pushed(g, vpps_apply(g, &(vpps_application){.cell = 0, .n_indices = MOST, .indices = indices}), 0);
         const vpps_node nodes[] = {by_cell, vpps_sum_elements(g, vpps_lookup(g, n.E, WORDS - 1))};
         float values[2];
         vpps_handle *h;
@@ -480,32 +552,34 @@ END_TEST
 START_TEST(nodes_of_a_cell_stay_inside)
     {
         network n = open_network();
-        vpps_graph *g = n.g;
+        vpps_graph *g = n.g, *r;
         vpps_cell c;
-        vpps_node outside[20];
-        for (uint32_t i = 0; i < 20; i++) outside[i] = vpps_lookup(g, n.E, i % WORDS);
-        TEST_OK(vpps_cell_begin(g, "cell"));
-        const vpps_node gathered = vpps_gather(g, 0, 0, EMBED, 1);
-        const vpps_node inside = vpps_tanh(g, gathered);
-        TEST_OK(vpps_scatter(g, inside));
-        TEST_OK(vpps_cell_end(g, &c));
+        TEST_OK(vpps_cell_begin(n.model, "cell", &r));
+        const vpps_node gathered = vpps_gather(r, 0, 0, EMBED, 1);
+        TEST_OK(vpps_scatter(r, vpps_tanh(r, gathered)));
+        TEST_OK(vpps_cell_end(r, &c));
+        vpps_lookup(g, n.E, 0);
         fails_sticky(g, vpps_tanh(g, gathered) == VPPS_NO_NODE, VPPS_ARGUMENT, "a cell's input outside", "tanh",
                      "node");
+        vpps_node outside[20];
         for (uint32_t i = 0; i < 20; i++) outside[i] = vpps_lookup(g, n.E, i % WORDS);
-        TEST_OK(vpps_cell_begin(g, "takes from outside"));
-        vpps_tanh(g, outside[19]);
-        TEST_FAILS(vpps_cell_end(g, &c), VPPS_ARGUMENT, "tanh");
+        TEST_OK(vpps_cell_begin(n.model, "takes from outside", &r));
+        vpps_tanh(r, outside[19]);
+        TEST_FAILS(vpps_cell_end(r, &c), VPPS_ARGUMENT, "tanh");
         TEST_OK(vpps_graph_status(g)); /* the nodes made before are still good */
         ck_assert_uint_eq(vpps_tanh(g, outside[19]), 20);
         close_network(&n);
     }
 END_TEST
 
-/* Cells live as long as the graph, through clears and through recording more of them. */
+/* Cells live as long as the model: through clears of a graph, and through recording more of them, two at a time. */
 START_TEST(cells_outlive_a_clear)
     {
         network n = open_network();
         const cells c = record_cells(&n);
+        vpps_graph *open;
+        TEST_OK(vpps_cell_begin(n.model, "all the while", &open));
+        const vpps_node gathered = vpps_gather(open, 0, 0, HIDDEN, 1);
         for (uint64_t seed = 0; seed < 20; seed++) {
             const vpps_node before = build(&n, &c, seed);
             const uint32_t size = vpps_graph_size(n.g);
@@ -515,7 +589,49 @@ START_TEST(cells_outlive_a_clear)
             ck_assert_uint_eq(build(&n, &c, seed), before);
             TEST_OK(vpps_graph_status(n.g));
         }
+        vpps_cell last;
+        TEST_OK(vpps_scatter(open, vpps_tanh(open, gathered)));
+        TEST_OK(vpps_cell_end(open, &last));
+        ck_assert_uint_eq(last, n.model->n_cells - 1);
         close_network(&n);
+    }
+END_TEST
+
+/* One recording serves graphs that were there before it and graphs made later, in turns, in training and inference,
+ * while a handle exists: bits as by a model of its own for each. */
+START_TEST(cells_serve_any_number_of_graphs)
+    {
+        enum { GRAPHS = 3, ROUNDS = 6 };
+        float losses[GRAPHS + 1][ROUNDS]; /* the last: by one graph alone */
+        for (uint32_t alone = 0; alone < 2; alone++) {
+            network n = open_network(), views[GRAPHS];
+            vpps_options o;
+            vpps_options_default(&o);
+            o.vps = 2;
+            vpps_handle *h;
+            TEST_OK(vpps_handle_create(&h, n.model, &o));
+            for (uint32_t i = 0; i < GRAPHS; i++) {
+                views[i] = n;
+                if (i == 1) TEST_OK(vpps_graph_create(&views[i].g, n.model));
+            }
+            const cells c = record_cells(&n);
+            TEST_OK(vpps_graph_create(&views[2].g, n.model));
+            for (uint32_t round = 0; round < ROUNDS; round++) {
+                network *v = &views[alone ? 0 : round % GRAPHS];
+                if (round == 3) (void)record_cells(&n); /* more of them, between batches */
+                const vpps_node loss = build(v, &c, round);
+                TEST_OK(vpps_fb(h, v->g, loss, NULL));
+                TEST_OK(vpps_sync_latest_loss(h, &losses[alone ? GRAPHS : 0][round]));
+                float *const out = &losses[alone ? 2 : 1][round];
+                TEST_OK(vpps_forward(h, v->g, 1, &loss, &out));
+            }
+            vpps_handle_destroy(h);
+            vpps_graph_destroy(views[1].g);
+            vpps_graph_destroy(views[2].g);
+            close_network(&n);
+        }
+        ck_assert(!memcmp(losses[0], losses[GRAPHS], sizeof losses[0]));
+        ck_assert(!memcmp(losses[1], losses[2], sizeof losses[1]));
     }
 END_TEST
 
@@ -526,9 +642,11 @@ int main(void) {
     tcase_add_test(t, training_gives_equal_values);
     tcase_add_test(t, applying_checks_counts_and_shapes);
     tcase_add_test(t, recording_errors);
+    tcase_add_test(t, recorders_are_no_graphs);
     tcase_add_test(t, pulled_indices_are_limited);
     tcase_add_test(t, nodes_of_a_cell_stay_inside);
     tcase_add_test(t, cells_outlive_a_clear);
+    tcase_add_test(t, cells_serve_any_number_of_graphs);
     suite_add_tcase(s, t);
     return test_main(s);
 }

@@ -108,7 +108,7 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_pull(g, 3, 1), STATE, "pull|cell")                                                                          \
     X(vpps_pull_index(g), STATE, "pull_index|cell")                                                                    \
     X(vpps_source(g, 1, ((vpps_node[]){77})), ARGUMENT, "source|77")                                                   \
-    X(vpps_apply(g, 0, 0, NULL, 0, NULL, 0, NULL), ARGUMENT, "apply|cell")
+    X(vpps_apply(g, &(vpps_application){.cell = 0}), ARGUMENT, "apply|cell")
 
 START_TEST(errors_name_operation_and_shapes)
     {
@@ -193,7 +193,6 @@ START_TEST(first_error_stays)
         ck_assert_int_eq(vpps_param_find(f.model, "none", &p), VPPS_ARGUMENT); /* another message meanwhile */
         TEST_FAILS(vpps_graph_status(g), VPPS_SHAPE, "add");
         ck_assert_str_eq(vpps_error_message(), first);
-        TEST_FAILS(vpps_cell_begin(g, "cell"), VPPS_SHAPE, "add");
         TEST_FAILS(vpps_graph_flatten(g), VPPS_SHAPE, "add");
         vpps_graph_clear(g);
         TEST_OK(vpps_graph_status(g));
@@ -348,7 +347,13 @@ static vpps_node rebuild(fixture *f, vpps_cell cell, uint32_t n) {
         const vpps_node z = vpps_concat(g, 2, (vpps_node[]){vpps_tanh(g, y), vpps_input(g, 2 + i % 3, 1, data)});
         const vpps_node start = vpps_scale(g, x, (float)i);
         const vpps_vertex from = i % 8 ? last : vpps_source(g, 1, &start);
-        last = vpps_apply(g, cell, 1, &from, 1, &x, 1, &(uint32_t){i % 6});
+        last = vpps_apply(g, &(vpps_application){.cell = cell,
+                                                 .n_children = 1,
+                                                 .children = &from,
+                                                 .n_pulls = 1,
+                                                 .pulls = &x,
+                                                 .n_indices = 1,
+                                                 .indices = &(uint32_t){i % 6}});
         terms[i % 64] = vpps_add(g, vpps_sum_elements(g, z), vpps_pushed(g, last, 0));
     }
     const vpps_node loss = vpps_sum(g, n < 64 ? n : 64, terms);
@@ -360,13 +365,13 @@ START_TEST(no_allocation_once_warm)
     {
         fixture f = open_fixture();
         vpps_cell cell;
-        TEST_OK(vpps_cell_begin(f.g, "step"));
-        const vpps_node h = vpps_gather(f.g, 0, 0, 3, 1), x = vpps_pull(f.g, 3, 1);
-        const vpps_node y =
-            vpps_tanh(f.g, vpps_add(f.g, h, vpps_mul(f.g, x, vpps_lookup(f.g, f.E, vpps_pull_index(f.g)))));
-        vpps_scatter(f.g, y);
-        vpps_push(f.g, vpps_dot(f.g, y, x));
-        TEST_OK(vpps_cell_end(f.g, &cell));
+        vpps_graph *r;
+        TEST_OK(vpps_cell_begin(f.model, "step", &r));
+        const vpps_node h = vpps_gather(r, 0, 0, 3, 1), x = vpps_pull(r, 3, 1);
+        const vpps_node y = vpps_tanh(r, vpps_add(r, h, vpps_mul(r, x, vpps_lookup(r, f.E, vpps_pull_index(r)))));
+        vpps_scatter(r, y);
+        vpps_push(r, vpps_dot(r, y, x));
+        TEST_OK(vpps_cell_end(r, &cell));
         rebuild(&f, cell, 500);
         const struct mallinfo2 before = mallinfo2();
         const void *const arrays[] = {f.g->records,   f.g->record_nodes,   f.g->words,    f.g->vertices,
@@ -383,7 +388,7 @@ START_TEST(no_allocation_once_warm)
     }
 END_TEST
 
-/* Signatures that no cell uses must not pile up when every batch has shapes of its own. */
+/* Signatures must not pile up when every batch has shapes of its own. */
 START_TEST(ever_new_shapes_do_not_grow)
     {
         fixture f = open_fixture();
@@ -404,11 +409,12 @@ START_TEST(rebuilding_gives_the_same_graph)
     {
         fixture f = open_fixture();
         vpps_cell cell;
-        TEST_OK(vpps_cell_begin(f.g, "step"));
-        const vpps_node h = vpps_gather(f.g, 0, 0, 3, 1), x = vpps_pull(f.g, 3, 1);
-        vpps_scatter(f.g, vpps_add(f.g, h, x));
-        vpps_push(f.g, vpps_sum_elements(f.g, vpps_lookup(f.g, f.E, vpps_pull_index(f.g))));
-        TEST_OK(vpps_cell_end(f.g, &cell));
+        vpps_graph *r;
+        TEST_OK(vpps_cell_begin(f.model, "step", &r));
+        const vpps_node h = vpps_gather(r, 0, 0, 3, 1), x = vpps_pull(r, 3, 1);
+        vpps_scatter(r, vpps_add(r, h, x));
+        vpps_push(r, vpps_sum_elements(r, vpps_lookup(r, f.E, vpps_pull_index(r))));
+        TEST_OK(vpps_cell_end(r, &cell));
         rebuild(&f, cell, 100);
         const uint32_t n = f.g->flat.n_nodes;
         const size_t n_args = f.g->flat.n_args;

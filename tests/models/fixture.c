@@ -61,7 +61,6 @@ void fixture_open(fixture *f, int i, const examples *e, uint32_t hidden, uint32_
     TEST_OK(vpps_model_create(&f->model, test_seed()));
     TEST_OK(f->net->create(&f->state, f->model, &f->config));
     TEST_OK(vpps_graph_create(&f->g, f->model));
-    TEST_OK(f->net->record(f->state, f->g));
 }
 
 void fixture_close(fixture *f) {

@@ -133,18 +133,20 @@ START_TEST(what_cannot_be_split_is_an_error_with_its_number)
         static const float data[ROWS] = {0};
         scheduled c;
         vpps_cell cell;
+        vpps_graph *r;
         vpps_vertex *children = malloc(CHILDREN * sizeof *children);
         ck_assert_ptr_nonnull(children);
         open_model(&c);
         ck_assert(plan_create(&c.plan, c.model, 1, POOL_WORDS));
-        TEST_OK(vpps_cell_begin(c.g, "sum"));
-        const vpps_node list = vpps_gather_list(c.g, 0, ROWS, 1);
-        TEST_OK(vpps_scatter(c.g, vpps_sum(c.g, 1, &list)));
-        TEST_OK(vpps_cell_end(c.g, &cell));
+        TEST_OK(vpps_cell_begin(c.model, "sum", &r));
+        const vpps_node list = vpps_gather_list(r, 0, ROWS, 1);
+        TEST_OK(vpps_scatter(r, vpps_sum(r, 1, &list)));
+        TEST_OK(vpps_cell_end(r, &cell));
         const vpps_node x = vpps_input(c.g, ROWS, 1, data);
         const vpps_vertex child = vpps_source(c.g, 1, &x);
         for (uint32_t i = 0; i < CHILDREN; i++) children[i] = child;
-        const vpps_vertex v = vpps_apply(c.g, cell, CHILDREN, children, 0, NULL, 0, NULL);
+        const vpps_vertex v =
+            vpps_apply(c.g, &(vpps_application){.cell = cell, .n_children = CHILDREN, .children = children});
         const vpps_node sum = vpps_scattered(c.g, v, 0);
         TEST_OK(vpps_graph_status(c.g));
         TEST_FAILS(schedule(&c, VPPS_NO_NODE, &sum, 1), VPPS_POOL, "an instruction CALL of 41943"); /* 04 and a few */

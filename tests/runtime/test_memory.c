@@ -8,8 +8,8 @@
 
 /* Looks at no status but the last one. */
 static vpps_status record(const small_network *n, vpps_cell *cell) {
-    vpps_graph *g = n->g;
-    VPPS_TRY(vpps_cell_begin(g, "cell"));
+    vpps_graph *g;
+    VPPS_TRY(vpps_cell_begin(n->model, "cell", &g));
     const vpps_node h = vpps_gather(g, 0, 0, SN_HIDDEN, 1), x = vpps_lookup(g, n->E, vpps_pull_index(g));
     const vpps_node next = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, h));
     vpps_scatter(g, next);
@@ -29,7 +29,13 @@ START_TEST(a_cell_is_recorded_whole_or_not_at_all)
             if (more) TEST_OK(record(&n, &cell));
             const vpps_node start = vpps_parameter(n.g, n.b);
             const vpps_vertex child = vpps_source(n.g, 1, &start);
-            const vpps_vertex v = vpps_apply(n.g, cell, 1, &child, 1, &start, 1, &word);
+            const vpps_vertex v = vpps_apply(n.g, &(vpps_application){.cell = cell,
+                                                                      .n_children = 1,
+                                                                      .children = &child,
+                                                                      .n_pulls = 1,
+                                                                      .pulls = &start,
+                                                                      .n_indices = 1,
+                                                                      .indices = &word});
             ck_assert_uint_ne(vpps_scattered(n.g, v, 0), VPPS_NO_NODE);
             ck_assert_uint_ne(vpps_pushed(n.g, v, 0), VPPS_NO_NODE);
             TEST_OK(vpps_graph_status(n.g));

@@ -195,7 +195,7 @@ static uint32_t list_nodes(vpps_graph *g, vpps_node *out) {
         if (g->records[i].cell == VPPS_NODE_RECORD) out[n++] = g->records[i].first;
     for (vpps_vertex v = 0; v < g->n_vertices; v++) {
         if (g->vertices[v].cell == VPPS_SOURCE_VERTEX) continue;
-        const vpps_cell_data *c = &g->cells[g->vertices[v].cell];
+        const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);
         for (uint32_t k = 0; k < c->n_scattered; k++) out[n++] = vpps_scattered(g, v, k);
         for (uint32_t k = 0; k < c->n_pushed; k++) out[n++] = vpps_pushed(g, v, k);
     }
