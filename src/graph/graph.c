@@ -66,7 +66,7 @@ static uint64_t hash_signature(const vpps_signature *s, const vpps_param *matric
     memcpy(&p_bits, &s->p, sizeof p_bits);
     uint64_t h = vpps_mix64((uint64_t)s->op << 56 ^ (uint64_t)s->rows << 24 ^ s->cols);
     h = vpps_mix64(h ^ ((uint64_t)s->param << 32 | p_bits));
-    h = vpps_mix64(h ^ ((uint64_t)s->kin << 32 | s->n_matrices));
+    h = vpps_mix64(h ^ s->n_matrices);
     for (uint32_t i = 0; i < s->n_matrices; i++) h = vpps_mix64(h ^ matrices[i]);
     return h;
 }
@@ -74,7 +74,7 @@ static uint64_t hash_signature(const vpps_signature *s, const vpps_param *matric
 static bool same_signature(const vpps_graph *g, const vpps_signature *a, const vpps_signature *b,
                            const vpps_param *b_matrices) {
     return a->op == b->op && a->rows == b->rows && a->cols == b->cols && a->param == b->param &&
-           a->n_matrices == b->n_matrices && !memcmp(&a->p, &b->p, sizeof a->p) && a->kin == b->kin &&
+           a->n_matrices == b->n_matrices && !memcmp(&a->p, &b->p, sizeof a->p) &&
            (!a->n_matrices || !memcmp(g->matrices + a->first_matrix, b_matrices, a->n_matrices * sizeof *b_matrices));
 }
 
@@ -260,17 +260,11 @@ static vpps_node add_template_node(vpps_graph *g, uint32_t signature, uint32_t n
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled) {
     bool mapped = false;
-    s->kin = s->shallow_kin = 0;
-    for (uint32_t i = 0; i < n && (i < 2 || g->recording); i++) { /* only a cell has lists */
+    for (uint32_t i = 0; g->recording && i < n; i++) { /* only a cell has lists */
         vpps_signature argument;
         bool list;
         if (!vpps_node_signature(g, vpps_ops[s->op].name, args[i], &argument, &list)) return VPPS_NO_NODE;
         mapped |= list;
-        if (vpps_ops[s->op].op_class == VPPS_CLASS_EW && i < 2) {
-            uint32_t kin = argument.op == VPPS_OP_AFFINE ? 64 + argument.first_matrix : argument.op;
-            s->shallow_kin = s->shallow_kin * 8191 + kin + 1;
-            s->kin = (s->kin * 8191 + kin + 1) * 131071 + argument.shallow_kin;
-        }
     }
     bool gathers_list =
         s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE || s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF;

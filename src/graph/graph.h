@@ -64,10 +64,7 @@ typedef struct vpps_signature {
     vpps_param param;    /* lookup: table; parameter: vector; affine: bias; else VPPS_NO_PARAM */
     uint32_t n_matrices; /* affine: first_matrix.. in the table's matrices, one an argument */
     uint32_t first_matrix;
-    float p;              /* dropout: probability; hinge: margin */
-    uint32_t kin;         /* what made the first two arguments, and theirs: keeps, say, the sigmoids of different
-                               matrices apart, so that neighbours in memory come from neighbours */
-    uint32_t shallow_kin; /* the same without theirs: two generations are enough, and keep signatures few */
+    float p; /* dropout: probability; hinge: margin */
 } vpps_signature;
 
 typedef struct vpps_flat_node {

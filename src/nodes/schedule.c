@@ -21,7 +21,12 @@ void vpps_scheduler_destroy(vpps_scheduler *s) {
         free(w->slots[i]);
         free(w->stamps[i]);
     }
-    void *parts[] = {w->level,
+    void *parts[] = {w->split_signatures,
+                     w->splits,
+                     w->first_split,
+                     w->split_nodes,
+                     w->near_origin,
+                     w->level,
                      w->group,
                      w->rank,
                      w->order,
@@ -125,13 +130,12 @@ vpps_status vpps_schedule(vpps_scheduler *s, const vpps_plan *plan, vpps_graph *
     VPPS_TRY(vpps_graph_flatten(g));
     VPPS_TRY(check_request(g, request));
     w->plan = plan;
-    w->g = g;
-    w->flat = &g->flat;
     w->request = request;
     w->training = request->loss != VPPS_NO_NODE;
     w->status = VPPS_OK;
     s->script_words = 0;
     if (!vpps_append(s, VPPS_HEADER_WORDS + plan->n_vps + 1)) return w->status;
+    VPPS_TRY(vpps_split_by_origin(s, g));
     VPPS_TRY(vpps_analyse(s));
     VPPS_TRY(vpps_plan_memory(s));
     VPPS_TRY(check_pool(w, UINT32_MAX)); /* so that counts of what was placed fit */

@@ -1,5 +1,6 @@
 /* work.h - the scheduler's workspace: what its steps hand to each other.
  *
+ *   origins.c   which nodes of a signature are kept apart
  *   analyse.c   levels, what is needed, groups
  *   memory.c    where values and gradients lie
  *   bundle.c    affine nodes: lists of operands, bundles
@@ -103,12 +104,26 @@ enum {
     VPPS_USED = 64
 };
 
+/* Nodes of a signature whose arguments have the same makers; a signature's are a list. */
+typedef struct vpps_origin {
+    uint32_t makers, next; /* next: UINT32_MAX at the end */
+} vpps_origin;
+
 typedef struct vpps_schedule_work {
     const vpps_plan *plan;
-    const vpps_graph *g;
+    const vpps_graph *g; /* the graph's view below */
     const vpps_request *request;
     const vpps_flat *flat;
     bool training, transposed;
+
+    vpps_graph view; /* the graph, but with signatures split, and nodes that refer to those */
+    vpps_signature *split_signatures;
+    vpps_origin *splits;   /* of each split signature */
+    uint32_t *first_split; /* of each of the graph's signatures */
+    vpps_flat_node *split_nodes;
+    uint32_t *near_origin; /* of each node: what made its first two arguments */
+    uint32_t n_splits;
+    size_t split_signatures_capacity, splits_capacity, first_split_capacity, split_nodes_capacity, near_origin_capacity;
 
     /* per node */
     uint32_t *level, *group, *rank, *order;
@@ -209,6 +224,7 @@ static inline uint32_t vpps_gradient_of(const vpps_schedule_work *w, vpps_node x
     return group->gradient_base + w->rank[x] * group->gradient_stride;
 }
 
+vpps_status vpps_split_by_origin(vpps_scheduler *s, const vpps_graph *g);
 vpps_status vpps_analyse(vpps_scheduler *s);
 vpps_status vpps_plan_memory(vpps_scheduler *s);
 vpps_status vpps_make_bundles(vpps_scheduler *s);
