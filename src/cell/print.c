@@ -281,8 +281,12 @@ static void print_cost(printer *p) {
     fputc('\n', p->file);
 }
 
+/* The text is made in memory and written at once, so that errno is that of the write which failed. */
 vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c, FILE *file) {
-    printer p = {model, c, file, false};
+    char *text = NULL;
+    size_t size = 0;
+    printer p = {model, c, open_memstream(&text, &size), false};
+    if (!p.file) return vpps_fail(VPPS_MEMORY, "cell %s: out of memory for its text", c->name);
     print_cost(&p);
     print_reads(&p);
     print_outputs(&p);
@@ -293,6 +297,11 @@ vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c
     print_kept(&p);
     print_contributions(&p);
     print_outers(&p);
-    if (p.failed) return vpps_fail(VPPS_MEMORY, "cell %s: out of memory for its text", c->name);
-    return ferror(file) ? vpps_fail(VPPS_IO, "cell %s: cannot be written: %s", c->name, strerror(errno)) : VPPS_OK;
+    vpps_status status = VPPS_OK;
+    if (fclose(p.file) != 0 || p.failed)
+        status = vpps_fail(VPPS_MEMORY, "cell %s: out of memory for its text", c->name);
+    else if (fwrite(text, 1, size, file) != size || fflush(file) != 0)
+        status = vpps_fail(VPPS_IO, "cell %s: cannot be written: %s", c->name, strerror(errno));
+    free(text);
+    return status;
 }
