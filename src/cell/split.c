@@ -110,10 +110,23 @@ static bool by_rows(const work *w, const vpps_cell_value *x) {
     return true;
 }
 
+/* Is v read where it lies, by a product or for a parameter's gradient? Shares of it would be read, not their sum. */
+static bool read_in_place(const vpps_compiled_cell *c, uint32_t v) {
+    for (uint32_t i = 0; i < c->n_outers; i++)
+        if (c->outers[i].dy == v || c->outers[i].x == v) return true;
+    for (uint32_t u = v + 1; u < c->n_values; u++) {
+        const vpps_cell_value *x = &c->values[u];
+        for (uint32_t k = 0; k < x->n_args; k++)
+            if (c->args[x->first_arg + k].value == v && c->args[x->first_arg + k].matrix != VPPS_NO_PARAM) return true;
+    }
+    return false;
+}
+
 static vpps_split wanted_split(const work *w, const vpps_cell_value *x) {
     switch (x->kind) {
-    case VPPS_VALUE_PRODUCT:
-    case VPPS_VALUE_PRODUCT_T: return product_split(w, x);
+    case VPPS_VALUE_PRODUCT: return product_split(w, x);
+    case VPPS_VALUE_PRODUCT_T:
+        return read_in_place(w->c, (uint32_t)(x - w->c->values)) ? VPPS_SPLIT_VERTICES : product_split(w, x);
     case VPPS_VALUE_GRADIENT:
     case VPPS_VALUE_POSITIONS: return rows_enough(w, x->rows) ? VPPS_SPLIT_ANY : VPPS_SPLIT_VERTICES;
     case VPPS_VALUE_RUN: return by_rows(w, x) ? VPPS_SPLIT_ANY : VPPS_SPLIT_VERTICES;

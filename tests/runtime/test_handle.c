@@ -670,6 +670,54 @@ START_TEST(handles_leave_nothing_behind)
     }
 END_TEST
 
+/* Two products one after the other: the gradient of the first is a product with a transposed matrix, of which VPs that share
+ * rows out make a share each. */
+static float *train_two_products(uint32_t vps) {
+    enum { SIZE = 256 }; /* so large that rows are shared out */
+    vpps_model *model;
+    vpps_graph *g, *r;
+    vpps_handle *h;
+    vpps_param w[2];
+    vpps_cell cell;
+    float data[SIZE];
+    for (uint32_t i = 0; i < SIZE; i++) data[i] = (float)(i % 7) / 7;
+    vpps_options o = sn_options(vps, VPPS_SGD);
+    o.verify = false; /* the numbers are to tell */
+    TEST_OK(vpps_model_create(&model, 5));
+    TEST_OK(vpps_add_matrix(model, &w[0], "W0", SIZE, SIZE, NULL));
+    TEST_OK(vpps_add_matrix(model, &w[1], "W1", SIZE, SIZE, NULL));
+    TEST_OK(vpps_cell_begin(model, "products", &r));
+    TEST_OK(vpps_push(r, vpps_matvec(r, w[1], vpps_matvec(r, w[0], vpps_pull(r, SIZE, 1)))));
+    TEST_OK(vpps_cell_end(r, &cell));
+    TEST_OK(vpps_graph_create(&g, model));
+    const vpps_node x = vpps_input(g, SIZE, 1, data);
+    const vpps_application a = {.cell = cell, .n_pulls = 1, .pulls = &x};
+    const vpps_vertex v = vpps_apply(g, &a);
+    TEST_OK(vpps_handle_create(&h, model, &o));
+    TEST_OK(vpps_fb(h, g, vpps_scale(g, vpps_sum_elements(g, vpps_square(g, vpps_pushed(g, v, 0))), 0.01f), NULL));
+    TEST_OK(vpps_sync_latest_loss(h, NULL));
+    TEST_OK(vpps_read_parameters(h));
+    float *values = malloc(SIZE * SIZE * sizeof *values);
+    ck_assert_ptr_nonnull(values);
+    memcpy(values, vpps_param_values(model, w[0]), SIZE * SIZE * sizeof *values);
+    vpps_handle_destroy(h);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+    return values;
+}
+
+START_TEST(shares_of_a_gradient_are_added_up)
+    {
+        enum { ELEMS = 256 * 256 };
+        float *one = train_two_products(1), *two = train_two_products(2);
+        for (uint32_t i = 0; i < ELEMS; i++)
+            if (fabsf(one[i] - two[i]) > 1e-5f)
+                ck_abort_msg("element %u is %g, not %g", i, (double)two[i], (double)one[i]);
+        free(one);
+        free(two);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- looking inside */
 
 START_TEST(statistics_are_plausible)
@@ -860,6 +908,7 @@ int main(void) {
     tcase_add_test(t, the_pool_has_a_limit);
     tcase_add_test(t, models_in_threads_are_independent);
     tcase_add_test(t, handles_leave_nothing_behind);
+    tcase_add_test(t, shares_of_a_gradient_are_added_up);
     tcase_add_test(t, statistics_are_plausible);
     tcase_add_loop_test(t, every_batch_took_some_time, 0, 2);
     tcase_add_test(t, disassembly_is_text_and_runs_nothing);
