@@ -390,7 +390,7 @@ typedef struct vpps_options {
     uint32_t watchdog_ms; /* a wait longer than this is a stall; 0 means 10,000 */
     uint64_t seed;        /* of dropout */
     bool portable;        /* CPU: plain C instead of libxsmm and wide vectors */
-    bool verify;          /* check every script before it runs (slow); scripts of the cpu are not checked yet */
+    bool verify;          /* prove of every script, before it runs, that it does what its graph asks for (slow) */
     uint32_t rpw;         /* GPU: rows per warp, 1, 2, 4 or 8; 0: by profile, on the batches that are trained */
     uint32_t threads;     /* GPU: of a CTA; 0: by profile */
     uint32_t ctas_per_sm; /* GPU: 1 or 2; 0: by profile */

@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "src/codegen": ["include", "src/base", "src/io", "src/interp_templates", "src/graph", "src/isa", "src/cell",
                     "src/plan", "src/nodes", "src/script"],
     "src/runtime": ["include", "src/base", "src/io", "src/graph", "src/isa", "src/cell", "src/plan", "src/nodes",
-                    "src/script", "src/codegen"],
+                    "src/script", "src/script/verify", "src/codegen"],
     "src/runtime/cpu": ["include", "src/base", "src/graph", "src/isa", "src/cell", "src/plan", "src/nodes",
                         "src/script", "src/runtime"],
     "src/runtime/simt": ["include", "src/base", "src/interp_templates", "src/codegen"],

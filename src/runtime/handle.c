@@ -1,5 +1,6 @@
 /* handle.c - vpps_fb and what goes with it: schedule, launch, and take outcomes one batch later. */
 #include "runtime/handle.h"
+#include "script/verify/verify.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -160,6 +161,17 @@ static vpps_status report(vpps_handle *h) {
 
 /* ---------------------------------------------------------------- scripts */
 
+static vpps_status verify_batch(const vpps_handle *h, const vpps_batch *b, const vpps_graph *g,
+                                const vpps_batch_request *request) {
+    uint32_t *outputs = malloc((request->n_outputs + 1u) * sizeof *outputs);
+    if (!outputs) return vpps_fail(VPPS_MEMORY, "verify: out of memory");
+    for (uint32_t i = 0; i < request->n_outputs; i++) outputs[i] = vpps_batch_output(b, i);
+    const vpps_status status =
+        vpps_verify_batch(b->script, b->script_words, b->cells, b->n_cells, h->machine, g, request, outputs);
+    free(outputs);
+    return status;
+}
+
 static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *request, uint64_t *host_ns) {
     const uint64_t start = vpps_now_ns();
     const vpps_program *p = &h->programs[h->next];
@@ -176,7 +188,7 @@ static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *requ
                                           .dropout_key = request->dropout_key};
         VPPS_TRY(vpps_schedule_batch(p->batch, &h->types, h->machine, g, &batch));
         *host_ns = vpps_now_ns() - start;
-        return VPPS_OK;
+        return h->options.verify ? verify_batch(h, p->batch, g, &batch) : VPPS_OK;
     }
     VPPS_TRY(vpps_schedule(p->nodes, &h->plan, g, request));
     *host_ns = vpps_now_ns() - start;

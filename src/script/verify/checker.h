@@ -1,0 +1,301 @@
+/* checker.h - inside vpps_verify_batch: what its steps share. See verify.h. */
+#ifndef VPPS_SCRIPT_VERIFY_CHECKER_H
+#define VPPS_SCRIPT_VERIFY_CHECKER_H
+
+#include "plan/plan.h"
+#include "script/script.h"
+#include "script/task.h"
+#include "script/verify/function.h"
+
+/* ---- compiled cells */
+
+/* How a stage reads or writes a value in memory. */
+typedef enum vpps_extent {
+    VPPS_EXTENT_OWN,   /* rows shared out: the rows that the VP owns; else the whole value of the VP's items */
+    VPPS_EXTENT_WHOLE, /* the whole value, by every VP of the group */
+    VPPS_EXTENT_SHARES /* own rows of what every VP of the group made a share of */
+} vpps_extent;
+
+typedef struct vpps_stage_read {
+    uint32_t value;
+    uint8_t extent;
+} vpps_stage_read;
+
+typedef struct vpps_stage_info {
+    uint32_t first, n; /* in cell->reads */
+    bool rows;         /* shared out */
+} vpps_stage_info;
+
+/* A compiled cell that has been proved to do what a record of the graph asks for, and so for all records alike. */
+typedef struct vpps_checked_cell {
+    const vpps_compiled_cell *c;
+    uint32_t record;                       /* the one; VPPS_NONE: not proved yet */
+    uint64_t output_reads[VPPS_CELL_MOST]; /* inputs that an output is made of */
+    bool output_trained[VPPS_CELL_MOST];   /* is it made of parameters that are trained? */
+    uint64_t into_input[VPPS_CELL_MOST],
+        into_entry[VPPS_CELL_MOST];     /* gradients that contributions to it are made of */
+    bool sums_gradient[VPPS_CELL_MOST]; /* is there a value that sums output k's gradient? */
+    uint32_t input_rows[VPPS_CELL_MOST], input_cols[VPPS_CELL_MOST];
+    vpps_stage_info *stages;
+    vpps_stage_read *reads;
+    uint32_t n_reads;
+    size_t reads_capacity;
+} vpps_checked_cell;
+
+/* ---- blocks */
+
+/* Values that lie in memory: item i's `words` at offset + i * stride. */
+typedef enum vpps_tensor_kind {
+    VPPS_TENSOR_INITIAL, /* what was there before: parameters below plan->batch, nothing above */
+    VPPS_TENSOR_KEPT,
+    VPPS_TENSOR_CONTRIBUTION,
+    VPPS_TENSOR_CONSTANT,
+    VPPS_TENSOR_ENTRY, /* gradients of a table's entries */
+    VPPS_TENSOR_SPENT  /* parameters after their update */
+} vpps_tensor_kind;
+
+typedef struct vpps_tensor {
+    uint8_t kind;
+    uint32_t offset, stride, words, items;
+    uint32_t block, index, share; /* index: value, contribution, table; CONSTANT: bits */
+    uint64_t first_bit;           /* CONTRIBUTION: of its items, in `taken` */
+} vpps_tensor;
+
+typedef struct vpps_checked_block {
+    const vpps_block *block;
+    vpps_checked_cell *cell;
+    const uint32_t *vertices, *list, *data;
+    const uint32_t **inputs, **lookups, **words, **gradient_starts, **gradients;
+    uint32_t **sources;      /* of each input: numbers of the outputs that its items read */
+    uint32_t **rows;         /* of each lookup */
+    uint32_t first_output;   /* output k of vertex p is number first_output + k * n + p */
+    uint32_t *kept;          /* first tensor of each value; VPPS_NONE: not kept */
+    uint32_t *contributions; /* first tensor of each */
+    uint64_t *stage_bits;    /* first bit of each stage's vertices, in `ran` */
+} vpps_checked_block;
+
+/* Where an output lies, and which tensor must be there. */
+typedef struct vpps_location {
+    uint32_t offset, tensor, words;
+} vpps_location;
+
+/* ---- the pool */
+
+typedef struct vpps_word {
+    uint32_t tensor;
+    uint32_t writer, written; /* VP + 1, and the place of the instruction in its group's; 0: before the script */
+    uint32_t readers;         /* set of those who read it since */
+} vpps_word;
+
+/* Who reads or writes: a VP, or all of a group (as number n_vps + group). */
+typedef struct vpps_actor {
+    uint32_t unit, group, place;
+} vpps_actor;
+
+typedef struct vpps_reader {
+    uint32_t unit, place;
+} vpps_reader;
+
+/* Sets of readers, interned: whole tensors are read alike, so few distinct sets exist. */
+typedef struct vpps_reader_sets {
+    vpps_reader *readers;
+    uint32_t *first, *table;
+    uint32_t n, table_size;
+    size_t n_readers, readers_capacity, first_capacity;
+    vpps_reader *scratch;
+    size_t scratch_capacity;
+} vpps_reader_sets;
+
+typedef struct vpps_term_of_loss {
+    vpps_node node;
+    float factor;
+    uint32_t output;
+    bool taken; /* as a part of the output's gradient */
+} vpps_term_of_loss;
+
+typedef struct vpps_stream {
+    uint32_t at, end, place; /* place: instructions done */
+    uint32_t n_ran_entries;
+    bool ended, waiting, lost, normed, updated;
+    uint32_t norm_place, loss_place;
+} vpps_stream;
+
+typedef struct vpps_checker {
+    /* the question */
+    const uint32_t *script;
+    size_t words;
+    const vpps_task_header *header;
+    vpps_compiled_cell *const *cells;
+    uint32_t n_cells;
+    const vpps_task_plan *plan;
+    const vpps_graph *g;
+    const vpps_batch_request *request;
+    const uint32_t *outputs;
+    bool training;
+    uint32_t n_vps, n_groups, group_size;
+
+    /* the answer */
+    vpps_status status;
+    char reason[384];
+    bool running; /* then the message tells the instruction */
+    uint32_t group, at;
+
+    /* the graph's demands, by record */
+    uint32_t n_records;
+    uint8_t *needed;
+    uint32_t *dropout; /* number of the first element */
+    uint32_t *block_of, *position_of;
+    vpps_term_of_loss *terms;
+    uint32_t n_terms;
+    size_t terms_capacity;
+
+    /* compiled cells and blocks */
+    vpps_expressions expressions;
+    vpps_checked_cell *checked;
+    vpps_checked_block *blocks;
+    uint32_t n_outputs;
+    uint32_t *output_block;    /* by output */
+    uint8_t *trainable, *live; /* by output: is a parameter that is trained in it; does the loss depend on it */
+    uint32_t *due;             /* by output: parts that its gradient is the sum of */
+    uint32_t *first_term;      /* by output: its terms of the loss, in `terms` sorted by output; n_outputs + 1 */
+    vpps_tensor *tensors;
+    uint32_t n_tensors;
+    size_t tensors_capacity;
+    uint64_t *ran, *taken; /* bits */
+    uint64_t n_ran, n_taken;
+    uint32_t **due_entries; /* by parameter: contributions to each entry */
+    uint32_t *table_tensors;
+    bool *touched; /* by parameter: it gets a gradient by OUTER */
+
+    /* the machine */
+    vpps_stream *streams;
+    uint32_t *known;   /* (group, other): instructions of the other that come before what the group does next */
+    uint32_t *carried; /* (barrier, group): instructions of the group that come before its last signal */
+    uint32_t *signals, *totals; /* by barrier: so far; in all */
+    uint64_t *outer_done;       /* bits (group, output of a block's first kind): see parameters.c */
+    uint64_t *entries_done;     /* bits (group, table) */
+    uint32_t *matrix_read;      /* (parameter, group): place of the last instruction that reads it, + 1 */
+    uint8_t *matrix_spent;      /* by parameter */
+    vpps_word *pool;
+    uint32_t pool_words;
+    vpps_reader_sets sets;
+    struct { /* results that hold for one actor */
+        uint32_t set, result, written_set;
+        vpps_word word;
+        uint32_t tensor;
+        bool valid;
+    } memo;
+    vpps_actor actor;
+
+    void **memory;
+    uint32_t n_memory;
+    size_t memory_capacity;
+} vpps_checker;
+
+/* ---- verify.c */
+
+/* Sets the reason; the first stays. */
+void vpps_check_record(vpps_checker *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same as an expression that is false, so that `return VPPS_REFUSE(...)` is a whole failure path. */
+#define VPPS_REFUSE(...) (vpps_check_record(__VA_ARGS__), false)
+/* Zeroed memory that lives as long as the checker; NULL, and status MEMORY, when there is none. */
+void *vpps_check_zeros(vpps_checker *c, uint64_t n, size_t bytes);
+/* n words of the script; NULL, and refused, where it has not so many. `what` is for the message. */
+const uint32_t *vpps_check_words(vpps_checker *c, uint64_t address, uint64_t n, const char *what);
+
+static inline bool vpps_bit(const uint64_t *bits, uint64_t i) { return bits[i / 64] >> (i % 64) & 1; }
+static inline void vpps_set_bit(uint64_t *bits, uint64_t i) { bits[i / 64] |= (uint64_t)1 << (i % 64); }
+static inline uint64_t vpps_bit_words(uint64_t n) { return n / 64 + 1; }
+
+/* ---- demand.c: the graph */
+
+/* The record that a node belongs to, and its node of the record's function, counted without the list's members. False:
+ * there is none. */
+bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint32_t *node);
+/* A record's node ids that it reads, how many, its pulled indices, and the members of its list. */
+typedef struct vpps_record_view {
+    const vpps_cell_data *cell; /* NULL: an op */
+    const vpps_flat_node *op;
+    const vpps_signature *signature; /* of the op */
+    const uint32_t *args, *indices;
+    uint32_t n_args, children;
+} vpps_record_view;
+vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t record);
+/* Shape of a node. */
+const vpps_signature *vpps_check_signature(const vpps_graph *g, vpps_node x);
+/* What the request needs: records, terms of the loss; numbers under dropout. */
+bool vpps_check_demands(vpps_checker *c);
+/* Once blocks are known: which outputs have gradients, of how many parts. */
+bool vpps_check_gradients(vpps_checker *c);
+
+/* ---- compiled.c, stages.c */
+
+/* Proves a compiled cell, for a record. */
+bool vpps_check_cell(vpps_checker *c, vpps_checked_cell *cell, uint32_t record);
+/* Do two records ask for the same function? */
+bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b);
+bool vpps_check_stages(vpps_checker *c, vpps_checked_cell *cell);
+
+/* Does output k stay where others can read it? Not when the cell was compiled for a batch in which nobody does. */
+static inline bool vpps_offers(const vpps_compiled_cell *c, uint32_t k) {
+    return c->outputs[k].value != VPPS_NONE && (c->needs.read_out >> k & 1);
+}
+
+/* Rows of a value that member m of a group owns where rows are shared out; all of it where it has too few. */
+static inline vpps_rows vpps_own_rows(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t m) {
+    enum { ROW_UNIT = 16 };
+    if (x->rows < ROW_UNIT * c->needs.group) return (vpps_rows){0, vpps_value_words(x)};
+    return vpps_rows_of(x->rows, ROW_UNIT, c->needs.group, m);
+}
+static inline bool vpps_makes_shares(const vpps_cell_value *x) {
+    return x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS;
+}
+/* Words from one share to the next, and from a value to the next in a record. */
+static inline uint32_t vpps_share_words(const vpps_cell_value *x) {
+    const uint32_t words = vpps_value_words(x);
+    return words < 16 ? words : (words + 15) & ~15u;
+}
+
+/* ---- blocks.c */
+
+bool vpps_check_blocks(vpps_checker *c);
+bool vpps_check_arrays(vpps_checker *c); /* inputs and all else that a record says */
+bool vpps_check_tables(vpps_checker *c);
+/* Where an output lies. */
+vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
+/* Number of the output that a node is; VPPS_NONE, and refused: it is none of a block. */
+uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
+/* Block, output of its cell and position of an output. */
+uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
+uint32_t vpps_check_add_tensor(vpps_checker *c, vpps_tensor t);
+
+/* ---- words.c */
+
+bool vpps_check_open_pool(vpps_checker *c);
+void vpps_check_close_pool(vpps_checker *c);
+void vpps_check_act(vpps_checker *c, uint32_t unit); /* who reads and writes from now on, by the instruction at hand */
+/* Is what another group's instruction did before the actor's? */
+bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor);
+/* `item` of the tensor. */
+bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor, uint32_t item);
+/* What lies at an offset, in words. */
+void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset, char *text, size_t size);
+
+/* ---- tasks.c, parameters.c */
+
+bool vpps_check_stage(vpps_checker *c, uint32_t block, uint32_t stage, uint32_t first, uint32_t n);
+bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n);
+/* Offset, tensor of a value of a block for an item. */
+vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item);
+/* Takes the contribution that lies at an offset for an output's gradient (output not VPPS_NONE) or for an entry's: it must be
+ * one of those, and none takes it twice. Its tensor, or VPPS_NONE and refused. */
+uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint32_t output, uint32_t table,
+                         uint32_t row);
+bool vpps_check_outer(vpps_checker *c, uint32_t block, uint32_t first, uint32_t n);
+bool vpps_check_entries(vpps_checker *c, uint32_t table);
+bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n);
+bool vpps_check_norm(vpps_checker *c);
+bool vpps_check_update(vpps_checker *c);
+bool vpps_check_end(vpps_checker *c); /* of all streams: is everything done? */
+
+#endif

@@ -1,0 +1,264 @@
+/* expression.c - see expression.h. */
+#include "script/verify/expression.h"
+
+void vpps_expressions_clear(vpps_expressions *s) {
+    s->n = 0;
+    s->n_terms = 0;
+    if (s->table) memset(s->table, 0, s->table_size * sizeof *s->table);
+}
+
+void vpps_expressions_free(vpps_expressions *s) {
+    void *parts[] = {s->at, s->terms, s->scratch, s->table};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    *s = (vpps_expressions){0};
+}
+
+static uint32_t fail(vpps_expressions *s) {
+    s->failed = true;
+    return VPPS_NONE;
+}
+
+/* ---------------------------------------------------------------- equal formulas, equal numbers */
+
+static uint64_t hash(const vpps_expression *x, const vpps_term *terms) {
+    uint64_t h = vpps_mix64((uint64_t)x->kind << 56 ^ (uint64_t)x->domain << 48 ^ (uint64_t)x->rows << 24 ^ x->cols);
+    for (uint32_t i = 0; i < VPPS_EXPRESSION_WORDS; i++) h = vpps_mix64(h + x->a[i]);
+    for (uint32_t i = 0; i < x->n; i++) h = vpps_mix64(h + ((uint64_t)terms[i].x << 32 | terms[i].mark));
+    return h;
+}
+
+static bool same(const vpps_expressions *s, const vpps_expression *a, const vpps_expression *b,
+                 const vpps_term *terms) {
+    return a->kind == b->kind && a->domain == b->domain && a->rows == b->rows && a->cols == b->cols && a->n == b->n &&
+           !memcmp(a->a, b->a, sizeof a->a) && (!a->n || !memcmp(s->terms + a->first, terms, a->n * sizeof *terms));
+}
+
+static bool grow_table(vpps_expressions *s) {
+    const uint32_t size = s->table_size ? 2 * s->table_size : 256;
+    uint32_t *table = calloc(size, sizeof *table);
+    if (!table) return false;
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t at = (uint32_t)hash(&s->at[i], s->terms + s->at[i].first) & (size - 1);
+        while (table[at]) at = (at + 1) & (size - 1);
+        table[at] = i + 1;
+    }
+    free(s->table);
+    s->table = table;
+    s->table_size = size;
+    return true;
+}
+
+/* The number of x with these terms (not yet in s->terms). */
+static uint32_t intern(vpps_expressions *s, vpps_expression x, const vpps_term *terms) {
+    if (s->failed || (2 * s->n >= s->table_size && !grow_table(s))) return fail(s);
+    uint32_t at = (uint32_t)hash(&x, terms) & (s->table_size - 1);
+    for (; s->table[at]; at = (at + 1) & (s->table_size - 1))
+        if (same(s, &s->at[s->table[at] - 1], &x, terms)) return s->table[at] - 1;
+    if (s->n_terms + x.n > UINT32_MAX || !VPPS_RESERVE(s->at, s->capacity, s->n + 1u) ||
+        !VPPS_RESERVE(s->terms, s->terms_capacity, s->n_terms + x.n)) {
+        return fail(s);
+    }
+    x.first = (uint32_t)s->n_terms;
+    if (x.n) memcpy(s->terms + s->n_terms, terms, x.n * sizeof *terms);
+    s->n_terms += x.n;
+    s->at[s->n] = x;
+    s->table[at] = ++s->n;
+    return s->n - 1;
+}
+
+vpps_term *vpps_express_room(vpps_expressions *s, uint32_t n) {
+    if (VPPS_RESERVE(s->scratch, s->scratch_capacity, n + 1u)) return s->scratch;
+    s->failed = true;
+    return NULL;
+}
+
+uint32_t vpps_express(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t domain,
+                      uint32_t a0, uint32_t a1, uint32_t a2) {
+    const vpps_expression x = {
+        .kind = (uint8_t)kind, .domain = (uint8_t)domain, .rows = rows, .cols = cols, .a = {a0, a1, a2}};
+    return intern(s, x, NULL);
+}
+
+uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t x,
+                         uint32_t a0, uint32_t a1) {
+    if (x == VPPS_NONE) return x;
+    const vpps_term term = {x, 0};
+    const uint8_t domain = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].domain;
+    const vpps_expression y = {
+        .kind = (uint8_t)kind, .domain = domain, .rows = rows, .cols = cols, .a = {a0, a1}, .n = 1};
+    return intern(s, y, &term);
+}
+
+/* ---------------------------------------------------------------- sums */
+
+static int by_term(const void *a, const void *b) {
+    const vpps_term *x = a, *y = b;
+    if (x->x != y->x) return x->x < y->x ? -1 : 1;
+    return x->mark < y->mark ? -1 : x->mark > y->mark;
+}
+
+uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
+    size_t all = 0;
+    for (uint32_t i = 0; i < n && !s->failed; i++)
+        if (terms[i].x != VPPS_NONE) all += s->at[terms[i].x].kind == VPPS_X_SUM ? s->at[terms[i].x].n : 1;
+    if (!all || s->failed) return VPPS_NONE;
+    vpps_term *flat = malloc(all * sizeof *flat);
+    if (!flat || all > UINT32_MAX) {
+        free(flat);
+        return fail(s);
+    }
+    uint32_t at = 0;
+    vpps_expression sum = {.kind = VPPS_X_SUM, .rows = rows, .cols = cols, .n = (uint32_t)all};
+    for (uint32_t i = 0; i < n; i++) {
+        if (terms[i].x == VPPS_NONE) continue;
+        const vpps_expression *x = &s->at[terms[i].x];
+        sum.domain |= x->domain;
+        if (x->kind != VPPS_X_SUM) {
+            flat[at++] = terms[i];
+            continue;
+        }
+        const float factor = vpps_bits_float(terms[i].mark);
+        for (uint32_t k = 0; k < x->n; k++) {
+            const vpps_term *term = &s->terms[x->first + k];
+            flat[at++] = (vpps_term){term->x, vpps_float_bits(factor * vpps_bits_float(term->mark))};
+        }
+    }
+    qsort(flat, all, sizeof *flat, by_term);
+    const vpps_expression *only = &s->at[flat[0].x];
+    const bool one = all == 1 && flat[0].mark == vpps_plus(0).mark && only->rows == rows && only->cols == cols;
+    const uint32_t x = one ? flat[0].x : intern(s, sum, flat);
+    free(flat);
+    return x;
+}
+
+uint32_t vpps_express_add(vpps_expressions *s, uint32_t a, uint32_t b) {
+    if (a == VPPS_NONE || b == VPPS_NONE) return a == VPPS_NONE ? b : a;
+    const vpps_term both[] = {vpps_plus(a), vpps_plus(b)};
+    return vpps_express_sum(s, s->at[a].rows, s->at[a].cols, 2, both);
+}
+
+uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x) {
+    if (x == VPPS_NONE || s->failed) return VPPS_NONE;
+    const vpps_expression of = s->at[x];
+    if (of.kind != VPPS_X_SUM) return vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, x, 0, 0);
+    vpps_term *terms = malloc((of.n + 1u) * sizeof *terms);
+    if (!terms) return fail(s);
+    for (uint32_t i = 0; i < of.n; i++) {
+        const vpps_term t = s->terms[of.first + i];
+        terms[i] = (vpps_term){vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, t.x, 0, 0), t.mark};
+    }
+    const uint32_t sum = vpps_express_sum(s, of.rows, of.cols, of.n, terms);
+    free(terms);
+    return sum;
+}
+
+uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
+    vpps_expression x = {.kind = VPPS_X_STACK, .rows = rows, .cols = cols, .n = n};
+    for (uint32_t i = 0; i < n; i++) {
+        if (terms[i].x == VPPS_NONE || s->failed) return VPPS_NONE;
+        x.domain |= s->at[terms[i].x].domain;
+    }
+    const bool one = n == 1 && s->at[terms[0].x].rows == rows && s->at[terms[0].x].cols == cols;
+    return one ? terms[0].x : intern(s, x, terms);
+}
+
+/* The part of a stack that has `rows` from *first on, which becomes the first of them in it; VPPS_NONE: they are of two. */
+static uint32_t find_part(const vpps_expressions *s, const vpps_expression *stack, uint32_t rows, uint32_t *first) {
+    for (uint32_t i = 0; i < stack->n; i++) {
+        const uint32_t part = s->terms[stack->first + i].x, part_rows = s->at[part].rows;
+        if (*first < part_rows) return rows <= part_rows - *first ? part : VPPS_NONE;
+        *first -= part_rows;
+    }
+    return VPPS_NONE;
+}
+
+uint32_t vpps_express_slice(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t first) {
+    while (x != VPPS_NONE && !s->failed) {
+        const vpps_expression *of = &s->at[x];
+        if (of->rows == rows && !first) return x;
+        uint32_t in_part = first;
+        const uint32_t part = of->kind == VPPS_X_STACK ? find_part(s, of, rows, &in_part) : VPPS_NONE;
+        if (of->kind == VPPS_X_SLICE) {
+            first += of->a[0];
+            x = s->terms[of->first].x;
+        } else if (part != VPPS_NONE) {
+            first = in_part;
+            x = part;
+        } else {
+            break;
+        }
+    }
+    return vpps_express_of(s, VPPS_X_SLICE, rows, cols, x, first, 0);
+}
+
+/* ---------------------------------------------------------------- instructions */
+
+static bool is_static(const vpps_run *run, float f) {
+    return run->f_source == VPPS_OPERAND_STATIC && !run->average && vpps_float_bits(run->f) == vpps_float_bits(f);
+}
+
+/* SUM, and what else adds: each operand times a factor. */
+static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, float others) {
+    vpps_term *terms = malloc((run->n + 1u) * sizeof *terms);
+    if (!terms) return fail(s);
+    for (uint32_t i = 0; i < run->n; i++) {
+        const bool all = run->operands[i].mark & VPPS_ALL_MEMBERS;
+        const uint32_t x = all ? vpps_express_over_list(s, run->operands[i].x) : run->operands[i].x;
+        terms[i] = (vpps_term){x, vpps_float_bits(i ? others : first)};
+    }
+    const uint32_t sum = vpps_express_sum(s, run->rows, run->cols, run->n, terms);
+    free(terms);
+    if (!run->average) return sum;
+    return vpps_express_of(s, VPPS_X_AVERAGE, run->rows, run->cols, sum, run->u, run->lists);
+}
+
+/* x without its sign, if it has one. */
+static uint32_t take_sign(const vpps_expressions *s, uint32_t x, bool *negative) {
+    const vpps_expression *of = &s->at[x];
+    if (of->kind != VPPS_X_SUM || of->n != 1 || vpps_bits_float(s->terms[of->first].mark) != -1) return x;
+    const uint32_t inner = s->terms[of->first].x;
+    if (s->at[inner].rows != of->rows || s->at[inner].cols != of->cols) return x;
+    *negative = !*negative;
+    return inner;
+}
+
+/* MUL, by the numbers of its factors. */
+static uint32_t multiply(vpps_expressions *s, vpps_expression product, const vpps_term *factors) {
+    bool negative = false;
+    const vpps_term a = {take_sign(s, factors[0].x, &negative), 0}, b = {take_sign(s, factors[1].x, &negative), 0};
+    const vpps_term sorted[] = {a.x < b.x ? a : b, a.x < b.x ? b : a};
+    const vpps_term x = {intern(s, product, sorted), vpps_float_bits(-1)};
+    return negative ? vpps_express_sum(s, product.rows, product.cols, 1, &x) : x.x;
+}
+
+uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run) {
+    vpps_expression x = {.kind = VPPS_X_RUN,
+                         .rows = run->rows,
+                         .cols = run->cols,
+                         .domain = run->domain,
+                         .n = run->n,
+                         .a = {run->opcode, run->f_source,
+                               run->f_source == VPPS_OPERAND_STATIC ? vpps_float_bits(run->f) : 0, run->u_source,
+                               run->u, run->lists, run->e_add, run->e_list}};
+    for (uint32_t i = 0; i < run->n; i++) {
+        if (run->operands[i].x == VPPS_NONE || s->failed) return VPPS_NONE;
+        if (!(run->operands[i].mark & VPPS_ALL_MEMBERS)) x.domain |= s->at[run->operands[i].x].domain;
+    }
+    switch (run->opcode) {
+    case VPPS_I_COPY: return linear(s, run, 1, 1);
+    case VPPS_I_NEG: return linear(s, run, -1, -1);
+    case VPPS_I_ADD: return linear(s, run, 1, 1);
+    case VPPS_I_SUB: return linear(s, run, 1, -1);
+    case VPPS_I_SCALE:
+    case VPPS_I_SUM:
+        if (run->average) return linear(s, run, 1, 1);
+        if (run->f_source == VPPS_OPERAND_STATIC) return linear(s, run, run->f, run->f);
+        break;
+    case VPPS_I_DROPOUT:
+        if (is_static(run, 0)) return linear(s, run, 1, 1);
+        break;
+    case VPPS_I_MUL: return multiply(s, x, run->operands);
+    default: break;
+    }
+    return intern(s, x, run->operands);
+}

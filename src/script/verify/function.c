@@ -1,0 +1,370 @@
+/* function.c - see function.h. The derivative goes node by node from the last to the first, by the rows of ops.def. */
+#include "script/verify/function.h"
+
+/* ---------------------------------------------------------------- what is owed */
+
+void vpps_owe(vpps_expressions *s, vpps_owed_list *list, vpps_owed_kind kind, uint32_t key, uint32_t x, uint32_t dy) {
+    if (dy == VPPS_NONE || list->failed) return;
+    for (uint32_t i = 0; i < list->n && kind != VPPS_OWED_MATRIX; i++) {
+        if (list->at[i].kind != kind || list->at[i].key != key) continue;
+        list->at[i].dy = vpps_express_add(s, list->at[i].dy, dy);
+        return;
+    }
+    if (VPPS_RESERVE(list->at, list->capacity, list->n + 1u)) {
+        list->at[list->n++] = (vpps_owed){kind, key, x, dy};
+    } else {
+        list->failed = true;
+    }
+}
+
+static int by_owed(const void *a, const void *b) { return memcmp(a, b, sizeof(vpps_owed)); }
+
+void vpps_owed_sort(vpps_owed_list *list) {
+    if (list->n) qsort(list->at, list->n, sizeof *list->at, by_owed);
+}
+
+/* ---------------------------------------------------------------- making a function */
+
+static bool open_function(vpps_function *f, const vpps_graph *g, const vpps_param *matrices, uint32_t n_nodes,
+                          uint32_t n_args) {
+    const size_t n = n_nodes + 1u;
+    f->g = g;
+    f->matrices = matrices;
+    f->n_nodes = n_nodes;
+    f->nodes = calloc(n, sizeof *f->nodes);
+    f->args = calloc(n_args + 1u, sizeof *f->args);
+    f->value = calloc(n, sizeof *f->value);
+    f->gradient = calloc(n, sizeof *f->gradient);
+    f->e_add = calloc(n, sizeof *f->e_add);
+    f->e_list = calloc(n, sizeof *f->e_list);
+    f->reads = calloc(n, sizeof *f->reads);
+    f->trained = calloc(n, sizeof *f->trained);
+    return f->nodes && f->args && f->value && f->gradient && f->e_add && f->e_list && f->reads && f->trained;
+}
+
+void vpps_function_free(vpps_function *f) {
+    void *parts[] = {f->nodes, f->args, f->value, f->gradient, f->e_add, f->e_list, f->reads, f->trained};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    *f = (vpps_function){0};
+}
+
+static bool is_trained(const vpps_function *f, vpps_param p) {
+    return p != VPPS_NO_PARAM && !f->g->model->params[p].frozen;
+}
+
+static bool is_list(const vpps_function *f, uint32_t arg) {
+    return arg & VPPS_CELL_INPUT ? f->inputs[arg & ~VPPS_CELL_INPUT].list : f->nodes[arg].mapped;
+}
+
+/* What follows from the nodes: reads, trained, numbers under dropout. */
+static void finish(vpps_function *f) {
+    for (uint32_t t = 0; t < f->n_nodes; t++) {
+        const vpps_function_node *node = &f->nodes[t];
+        f->trained[t] = is_trained(f, node->s->param);
+        for (uint32_t i = 0; i < node->n; i++) {
+            const uint32_t a = f->args[node->first + i];
+            f->reads[t] |= a & VPPS_CELL_INPUT ? (uint64_t)1 << (a & ~VPPS_CELL_INPUT) : f->reads[a];
+            if (!(a & VPPS_CELL_INPUT)) f->trained[t] |= f->trained[a];
+            if (i < node->s->n_matrices) f->trained[t] |= is_trained(f, f->matrices[node->s->first_matrix + i]);
+        }
+        f->e_add[t] = (uint32_t)f->dropout_elems;
+        f->e_list[t] = (uint32_t)f->dropout_list_elems;
+        if (node->s->op != VPPS_OP_DROPOUT) continue;
+        *(node->mapped ? &f->dropout_list_elems : &f->dropout_elems) += vpps_words(node->s);
+    }
+}
+
+bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cell_data *cell) {
+    if (cell->n_inputs > VPPS_CELL_MOST || !open_function(f, g, cell->matrices, cell->n_nodes, cell->n_args))
+        return false;
+    f->n_inputs = cell->n_inputs;
+    for (uint32_t i = 0; i < cell->n_inputs; i++) {
+        const vpps_cell_input *in = &cell->inputs[i];
+        f->inputs[i] = (vpps_function_input){in->rows, in->cols, !in->pulled && in->child == VPPS_ALL_CHILDREN};
+    }
+    if (cell->n_args) memcpy(f->args, cell->args, cell->n_args * sizeof *f->args);
+    for (uint32_t t = 0; t < cell->n_nodes; t++) {
+        const vpps_flat_node *node = &cell->nodes[t];
+        f->nodes[t] = (vpps_function_node){.s = &cell->signatures[node->signature],
+                                           .first = node->args,
+                                           .n = node->n_args,
+                                           .imm = node->imm,
+                                           .imm_source = cell->imm_pulled[t] ? VPPS_OPERAND_INDEX : VPPS_OPERAND_STATIC,
+                                           .mapped = cell->mapped[t]};
+    }
+    finish(f);
+    return true;
+}
+
+bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm) {
+    if (!open_function(f, g, g->matrices, 1, f->n_inputs)) return false;
+    const bool own = s->op != VPPS_OP_SLICE; /* a slice's first row is part of what it is */
+    f->nodes[0] = (vpps_function_node){
+        .s = s, .n = f->n_inputs, .imm = own ? 0 : imm, .imm_source = own ? VPPS_OPERAND_OWN : VPPS_OPERAND_STATIC};
+    for (uint32_t i = 0; i < f->n_inputs; i++) f->args[i] = VPPS_CELL_INPUT | i;
+    finish(f);
+    return true;
+}
+
+/* ---------------------------------------------------------------- values */
+
+static uint32_t value_of(const vpps_function *f, uint32_t arg) {
+    return arg & VPPS_CELL_INPUT ? f->input_value[arg & ~VPPS_CELL_INPUT] : f->value[arg];
+}
+
+static void shape_of(const vpps_function *f, uint32_t arg, uint32_t *rows, uint32_t *cols) {
+    const bool input = arg & VPPS_CELL_INPUT;
+    *rows = input ? f->inputs[arg & ~VPPS_CELL_INPUT].rows : f->nodes[arg].s->rows;
+    *cols = input ? f->inputs[arg & ~VPPS_CELL_INPUT].cols : f->nodes[arg].s->cols;
+}
+
+/* An instruction's operands that are no values, by the letters of ops.def. */
+static void set_numbers(const vpps_function *f, uint32_t t, const char *letters, vpps_run *run) {
+    const vpps_function_node *node = &f->nodes[t];
+    for (; *letters; letters++) {
+        switch (*letters) {
+        case 'f':
+            run->f_source = node->imm_source;
+            if (node->imm_source == VPPS_OPERAND_STATIC) run->f = vpps_bits_float(node->imm);
+            break;
+        case 'p':
+            run->f_source = VPPS_OPERAND_STATIC;
+            run->f = node->s->op == VPPS_OP_DROPOUT && !f->training ? 0 : node->s->p;
+            break;
+        case 'o':
+            run->f_source = VPPS_OPERAND_STATIC;
+            run->f = 1;
+            break;
+        case 'n':
+            for (uint32_t i = 0; i < node->n; i++) *(is_list(f, f->args[node->first + i]) ? &run->lists : &run->u) += 1;
+            run->average = run->lists > 0;
+            if (run->average) break;
+            run->u = 0;
+            run->f_source = VPPS_OPERAND_STATIC;
+            run->f = 1.0f / (float)node->n;
+            break;
+        case 'u':
+            run->u_source = node->imm_source;
+            run->u = node->imm;
+            break;
+        case 'e':
+            run->e_add = f->e_add[t];
+            run->e_list = f->e_list[t];
+            run->domain = node->mapped;
+            break;
+        default: break;
+        }
+    }
+}
+
+static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t t) {
+    const vpps_function_node *node = &f->nodes[t];
+    const vpps_op_instruction_row *op = &vpps_op_instructions[node->s->op];
+    const uint32_t *args = f->args + node->first;
+    vpps_term *operands = malloc((node->n + 2u) * sizeof *operands);
+    if (!operands) {
+        s->failed = true;
+        return VPPS_NONE;
+    }
+    vpps_run run = {.opcode = op->forward, .rows = node->s->rows, .cols = node->s->cols, .operands = operands};
+    set_numbers(f, t, op->forward_operands, &run);
+    for (const char *letter = op->forward_operands; *letter; letter++) {
+        if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), 0};
+        if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
+        for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
+            const bool all = is_list(f, args[i]) && !node->mapped;
+            operands[run.n++] = (vpps_term){value_of(f, args[i]), all ? VPPS_ALL_MEMBERS : 0};
+        }
+    }
+    const uint32_t x = vpps_express_run(s, &run);
+    free(operands);
+    return x;
+}
+
+static uint32_t express_affine(vpps_function *f, vpps_expressions *s, const vpps_function_node *node) {
+    vpps_term *terms = vpps_express_room(s, node->n);
+    const uint32_t rows = node->s->rows, cols = node->s->cols;
+    uint32_t n = 0;
+    if (!terms) return VPPS_NONE;
+    for (uint32_t i = 0; i < node->n; i++)
+        terms[n++] = vpps_plus(vpps_express_of(s, VPPS_X_PRODUCT, rows, cols, value_of(f, f->args[node->first + i]),
+                                               f->matrices[node->s->first_matrix + i], 0));
+    if (node->s->param != VPPS_NO_PARAM)
+        terms[n++] = vpps_plus(vpps_express(s, VPPS_X_PARAMETER, rows, cols, 0, node->s->param, 0, 0));
+    return vpps_express_sum(s, rows, cols, n, terms);
+}
+
+static uint32_t express_parts(vpps_function *f, vpps_expressions *s, const vpps_function_node *node) {
+    const uint32_t *args = f->args + node->first, rows = node->s->rows, cols = node->s->cols;
+    if (node->s->op == VPPS_OP_SLICE) return vpps_express_slice(s, rows, cols, value_of(f, args[0]), node->imm);
+    vpps_term *terms = vpps_express_room(s, node->n);
+    for (uint32_t i = 0; terms && i < node->n; i++) terms[i] = (vpps_term){value_of(f, args[i]), 0};
+    return terms ? vpps_express_stack(s, rows, cols, node->n, terms) : VPPS_NONE;
+}
+
+static uint32_t express_source(vpps_expressions *s, const vpps_function_node *node) {
+    const uint32_t rows = node->s->rows, cols = node->s->cols;
+    if (node->s->op == VPPS_OP_INPUT) return vpps_express(s, VPPS_X_DATA, rows, cols, 0, 0, 0, 0);
+    if (node->s->op == VPPS_OP_PARAMETER) return vpps_express(s, VPPS_X_PARAMETER, rows, cols, 0, node->s->param, 0, 0);
+    return vpps_express(s, VPPS_X_LOOKUP, rows, cols, 0, node->s->param, node->imm_source, node->imm);
+}
+
+void vpps_function_express(vpps_function *f, vpps_expressions *s) {
+    for (uint32_t i = 0; i < f->n_inputs; i++)
+        f->input_value[i] =
+            vpps_express(s, VPPS_X_INPUT, f->inputs[i].rows, f->inputs[i].cols, f->inputs[i].list, i, 0, 0);
+    for (uint32_t t = 0; t < f->n_nodes; t++) {
+        const vpps_function_node *node = &f->nodes[t];
+        switch (vpps_ops[node->s->op].op_class) {
+        case VPPS_CLASS_SOURCE: f->value[t] = express_source(s, node); break;
+        case VPPS_CLASS_AFFINE: f->value[t] = express_affine(f, s, node); break;
+        case VPPS_CLASS_PARTS: f->value[t] = express_parts(f, s, node); break;
+        default: f->value[t] = express_forward(f, s, t); break;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- derivatives */
+
+typedef struct derivative {
+    vpps_function *f;
+    vpps_expressions *s;
+    vpps_owed_list *owed;
+    uint32_t t;
+    const vpps_function_node *node;
+    uint32_t d; /* the node's gradient */
+} derivative;
+
+/* Adds to the gradient of an argument; what each member of a list adds to a value that the vertex has once is summed. */
+static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
+    vpps_function *f = d->f;
+    if (d->node->mapped && !is_list(f, arg)) part = vpps_express_over_list(d->s, part);
+    uint32_t *to = arg & VPPS_CELL_INPUT ? &f->input_gradient[arg & ~VPPS_CELL_INPUT] : &f->gradient[arg];
+    *to = vpps_express_add(d->s, *to, part);
+}
+
+/* Argument k's part by the instruction that its row of ops.def names. */
+static uint32_t run_part(const derivative *d, uint32_t k) {
+    vpps_function *f = d->f;
+    const vpps_op_instruction_row *op = &vpps_op_instructions[d->node->s->op];
+    const uint32_t which = vpps_ops[d->node->s->op].max_args == VPPS_MANY ? 0 : k;
+    const uint32_t *args = f->args + d->node->first;
+    vpps_term operands[8];
+    vpps_run run = {.opcode = op->backward[which], .operands = operands};
+    shape_of(f, args[k], &run.rows, &run.cols);
+    set_numbers(f, d->t, op->backward_operands[which], &run);
+    for (const char *letter = op->backward_operands[which]; *letter; letter++) {
+        vpps_term *operand = &operands[run.n];
+        *operand = (vpps_term){VPPS_NONE, 0};
+        switch (*letter) {
+        case 'a': operand->x = value_of(f, args[0]); break;
+        case 'b': operand->x = value_of(f, args[1]); break;
+        case 'y': operand->x = f->value[d->t]; break;
+        case 'd': operand->x = d->d; break;
+        case 'w': *operand = (vpps_term){value_of(f, args[0]), k - 1}; break;
+        case 'i':
+            operand->x =
+                vpps_express_of(d->s, VPPS_X_POSITIONS, d->node->s->rows, d->node->s->cols, f->value[d->t], 0, 0);
+            break;
+        case 'k':
+            run.u_source = VPPS_OPERAND_POSITION;
+            for (uint32_t i = 0; i < k; i++) *(is_list(f, args[i]) ? &run.lists : &run.u) += 1;
+            run.domain = is_list(f, args[k]);
+            continue;
+        default: continue;
+        }
+        run.n++;
+    }
+    return vpps_express_run(d->s, &run);
+}
+
+/* The weights of a weighted sum get their gradients element by element. */
+static uint32_t weights_part(const derivative *d) {
+    const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first;
+    vpps_term *dots = malloc((n + 1u) * sizeof *dots);
+    if (!dots) {
+        d->s->failed = true;
+        return VPPS_NONE;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        vpps_term both[] = {{d->d, 0}, {value_of(d->f, args[1 + i]), 0}};
+        const vpps_run dot = {.opcode = VPPS_I_DOT, .rows = 1, .cols = 1, .operands = both, .n = 2};
+        dots[i] = (vpps_term){vpps_express_run(d->s, &dot), 0};
+    }
+    const uint32_t x = vpps_express_stack(d->s, n, 1, n, dots);
+    free(dots);
+    return x;
+}
+
+static void differentiate_parts(const derivative *d) {
+    const bool slice = d->node->s->op == VPPS_OP_SLICE;
+    uint32_t row = slice ? d->node->imm : 0;
+    for (uint32_t k = 0; k < d->node->n; k++) {
+        const uint32_t arg = d->f->args[d->node->first + k];
+        uint32_t rows, cols;
+        shape_of(d->f, arg, &rows, &cols);
+        uint32_t part = d->d;
+        if (!slice) {
+            part = vpps_express_slice(d->s, rows, cols, d->d, row);
+        } else if (rows != d->node->s->rows) {
+            part = vpps_express_of(d->s, VPPS_X_PLACE, rows, cols, d->d, row, 0);
+        }
+        add_gradient(d, arg, part);
+        row += rows;
+    }
+}
+
+static void differentiate_affine(const derivative *d) {
+    const vpps_signature *s = d->node->s;
+    const uint32_t over = d->node->mapped ? vpps_express_over_list(d->s, d->d) : d->d;
+    if (is_trained(d->f, s->param)) vpps_owe(d->s, d->owed, VPPS_OWED_VECTOR, s->param, 0, over);
+    for (uint32_t i = 0; i < d->node->n; i++) {
+        const uint32_t arg = d->f->args[d->node->first + i];
+        const vpps_param matrix = d->f->matrices[s->first_matrix + i];
+        const bool once = d->node->mapped && !is_list(d->f, arg); /* one product for all members */
+        const uint32_t dy = once ? over : d->d;
+        if (is_trained(d->f, matrix)) vpps_owe(d->s, d->owed, VPPS_OWED_MATRIX, matrix, value_of(d->f, arg), dy);
+        uint32_t rows, cols;
+        shape_of(d->f, arg, &rows, &cols);
+        uint32_t *to = arg & VPPS_CELL_INPUT ? &d->f->input_gradient[arg & ~VPPS_CELL_INPUT] : &d->f->gradient[arg];
+        *to = vpps_express_add(d->s, *to, vpps_express_of(d->s, VPPS_X_PRODUCT_T, rows, cols, dy, matrix, 0));
+    }
+}
+
+static void differentiate_node(const derivative *d) {
+    const vpps_signature *s = d->node->s;
+    switch (vpps_ops[s->op].op_class) {
+    case VPPS_CLASS_SOURCE:
+        if (s->op == VPPS_OP_INPUT || !is_trained(d->f, s->param)) return;
+        if (s->op == VPPS_OP_LOOKUP) {
+            vpps_owe(d->s, d->owed, VPPS_OWED_ENTRY, d->f->value[d->t], 0, d->d);
+        } else {
+            vpps_owe(d->s, d->owed, VPPS_OWED_VECTOR, s->param, 0, d->d);
+        }
+        return;
+    case VPPS_CLASS_AFFINE: differentiate_affine(d); return;
+    case VPPS_CLASS_PARTS: differentiate_parts(d); return;
+    default:
+        for (uint32_t k = 0; k < d->node->n; k++) {
+            const bool weights = s->op == VPPS_OP_WEIGHTED_SUM && k == 0;
+            add_gradient(d, d->f->args[d->node->first + k], weights ? weights_part(d) : run_part(d, k));
+        }
+    }
+}
+
+void vpps_function_differentiate(vpps_function *f, vpps_expressions *s, uint32_t n_outputs, const uint32_t *outputs,
+                                 uint64_t with_gradient, vpps_owed_list *owed) {
+    for (uint32_t t = 0; t < f->n_nodes; t++) f->gradient[t] = VPPS_NONE;
+    for (uint32_t i = 0; i < f->n_inputs; i++) f->input_gradient[i] = VPPS_NONE;
+    for (uint32_t k = 0; k < n_outputs; k++) {
+        if (!(with_gradient >> k & 1)) continue;
+        const vpps_signature *of = f->nodes[outputs[k]].s;
+        const uint32_t seed = vpps_express(s, VPPS_X_GRADIENT, of->rows, of->cols, 0, k, 0, 0);
+        f->gradient[outputs[k]] = vpps_express_add(s, f->gradient[outputs[k]], seed);
+    }
+    for (uint32_t t = f->n_nodes; t-- > 0;) {
+        const derivative d = {f, s, owed, t, &f->nodes[t], f->gradient[t]};
+        if (d.d != VPPS_NONE) differentiate_node(&d);
+    }
+    for (uint32_t i = 0; i < f->n_inputs; i++) vpps_owe(s, owed, VPPS_OWED_INPUT, i, 0, f->input_gradient[i]);
+}

@@ -1,0 +1,70 @@
+/* function.h - what a vertex of the graph computes: a recorded cell, or one op; and its derivative. */
+#ifndef VPPS_SCRIPT_VERIFY_FUNCTION_H
+#define VPPS_SCRIPT_VERIFY_FUNCTION_H
+
+#include "script/verify/expression.h"
+
+typedef struct vpps_function_input {
+    uint32_t rows, cols;
+    bool list;
+} vpps_function_input;
+
+typedef struct vpps_function_node {
+    const vpps_signature *s;
+    uint32_t first, n; /* in args */
+    uint32_t imm;
+    uint8_t imm_source; /* vpps_operand_source: STATIC, INDEX, OWN */
+    bool mapped;        /* one for each member of the vertex's list */
+} vpps_function_node;
+
+typedef struct vpps_function {
+    const vpps_graph *g;
+    const vpps_param *matrices; /* that the signatures of its affine nodes count in */
+    bool training;
+    vpps_function_input inputs[VPPS_CELL_MOST];
+    uint32_t n_inputs, n_nodes;
+    vpps_function_node *nodes;
+    uint32_t *args;   /* a node, or VPPS_CELL_INPUT | input */
+    uint32_t *value;  /* of each node, an expression */
+    uint64_t *reads;  /* inputs that each node is made of */
+    uint8_t *trained; /* is a parameter that is trained in it, inputs aside? */
+    uint32_t *gradient, *e_add, *e_list;
+    uint64_t dropout_elems, dropout_list_elems; /* of a vertex, and for each of its members */
+    uint32_t input_value[VPPS_CELL_MOST], input_gradient[VPPS_CELL_MOST];
+} vpps_function;
+
+/* Gradients that a vertex must make: what it adds to those of its inputs, of entries, of vectors and of matrices. */
+typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_VECTOR, VPPS_OWED_MATRIX } vpps_owed_kind;
+
+typedef struct vpps_owed {
+    uint32_t kind, key; /* key: input; expression of the entry; parameter */
+    uint32_t x;         /* MATRIX: dy x^T is added */
+    uint32_t dy;
+} vpps_owed;
+
+typedef struct vpps_owed_list {
+    vpps_owed *at;
+    uint32_t n;
+    size_t capacity;
+    bool failed;
+} vpps_owed_list;
+
+/* Adds to what is owed; gradients of one input, entry or vector are summed. */
+void vpps_owe(vpps_expressions *s, vpps_owed_list *list, vpps_owed_kind kind, uint32_t key, uint32_t x, uint32_t dy);
+
+/* Puts a list into an order of its own, so that equal ones are equal. */
+void vpps_owed_sort(vpps_owed_list *list);
+
+/* The function of a recorded cell, or of one op over inputs of these shapes (already in f->inputs). False: out of memory. */
+bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cell_data *cell);
+bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm);
+void vpps_function_free(vpps_function *f);
+
+/* Makes f->value: the expression of each node. */
+void vpps_function_express(vpps_function *f, vpps_expressions *s);
+
+/* What is owed when the nodes that outputs[k] names get gradient k. */
+void vpps_function_differentiate(vpps_function *f, vpps_expressions *s, uint32_t n_outputs, const uint32_t *outputs,
+                                 uint64_t with_gradient, vpps_owed_list *owed);
+
+#endif

@@ -1,0 +1,251 @@
+/* parameters.c - the instructions on parameters, which every VP runs for the rows and entries that it owns, in the stream of
+ * its group. */
+#include "script/verify/checker.h"
+
+#include <inttypes.h>
+
+static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group * c->group_size + member; }
+
+/* All VPs of the group read; alone, the VP. */
+static void act_together(vpps_checker *c) { vpps_check_act(c, c->group_size > 1 ? c->n_vps + c->group : c->group); }
+
+/* ---------------------------------------------------------------- gradients of parameters */
+
+static uint64_t outer_bit(const vpps_checker *c, const vpps_checked_block *b, uint32_t p) {
+    return (uint64_t)c->group * c->n_records + b->vertices[p];
+}
+
+/* `late`: by the update, which changes parameters itself. */
+static bool read_items(vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t first, uint32_t end,
+                       bool late) {
+    for (uint32_t item = first; item < end; item++) {
+        const vpps_location at = vpps_check_operand(c, b, value, item);
+        if (late && at.offset < c->plan->batch) continue;
+        if (!vpps_check_read(c, at.offset, at.words, at.tensor)) return false;
+    }
+    return true;
+}
+
+/* What the block's parameters' gradients are made of. */
+static bool read_factors(vpps_checker *c, const vpps_checked_block *b, uint32_t first, uint32_t n, bool late) {
+    const vpps_compiled_cell *cell = b->cell->c;
+    for (uint32_t i = 0; n && i < cell->n_outers; i++) {
+        const vpps_cell_outer *o = &cell->outers[i];
+        const bool list = cell->values[o->dy].domain;
+        const uint32_t begin = list ? b->list[first] : first, end = list ? b->list[first + n] : first + n;
+        if (!read_items(c, b, o->dy, begin, end, late)) return false;
+        if (o->x != VPPS_NONE && !read_items(c, b, o->x, begin, end, late)) return false;
+        if (begin < end) c->touched[o->param] = true;
+    }
+    return true;
+}
+
+bool vpps_check_outer(vpps_checker *c, uint32_t block, uint32_t first, uint32_t n) {
+    if (!c->training || c->streams[c->group].normed || c->streams[c->group].updated)
+        return VPPS_REFUSE(c, "gradients after their norm or update");
+    if (block >= c->header->n_blocks) return VPPS_REFUSE(c, "there is no block %u", block);
+    const vpps_checked_block *b = &c->blocks[block];
+    if (first > b->block->n || n > b->block->n - first)
+        return VPPS_REFUSE(c, "block %u has %u vertices", block, b->block->n);
+    for (uint32_t p = first; p < first + n; p++) {
+        const uint64_t bit = outer_bit(c, b, p);
+        if (vpps_bit(c->outer_done, bit)) return VPPS_REFUSE(c, "vertex %u of block %u is added twice", p, block);
+        vpps_set_bit(c->outer_done, bit);
+    }
+    act_together(c);
+    return read_factors(c, b, first, n, false);
+}
+
+/* ---------------------------------------------------------------- gradients of entries */
+
+static vpps_rows own_entries(const vpps_checker *c, uint32_t n, uint32_t vp) {
+    return (vpps_rows){(uint32_t)((uint64_t)n * vp / c->n_vps), (uint32_t)((uint64_t)n * (vp + 1) / c->n_vps)};
+}
+
+bool vpps_check_entries(vpps_checker *c, uint32_t number) {
+    if (!c->training || c->streams[c->group].normed || c->streams[c->group].updated)
+        return VPPS_REFUSE(c, "gradients after their norm or update");
+    if (number >= c->header->n_tables) return VPPS_REFUSE(c, "there is no table %u", number);
+    const uint64_t bit = (uint64_t)c->group * c->header->n_tables + number;
+    if (vpps_bit(c->entries_done, bit)) return VPPS_REFUSE(c, "table %u is added up twice", number);
+    vpps_set_bit(c->entries_done, bit);
+    const vpps_table *t = vpps_table_at(c->script, number);
+    const uint32_t *rows = c->script + t->rows, *starts = rows + t->n, *list = starts + t->n + 1;
+    const uint32_t tensor = c->table_tensors[number], words = c->tensors[tensor].words;
+    for (uint32_t m = 0; m < c->group_size; m++) {
+        const vpps_rows own = own_entries(c, t->n, vp_of(c, m));
+        vpps_check_act(c, vp_of(c, m));
+        for (uint32_t i = own.first; i < own.end; i++) {
+            for (uint32_t k = starts[i]; k < starts[i + 1]; k++) {
+                const uint32_t part = vpps_check_take(c, list[k], words, VPPS_NONE, t->param, rows[i]);
+                if (part == VPPS_NONE || !vpps_check_read(c, list[k], words, part)) return false;
+            }
+            if (!vpps_check_write(c, t->gradients + i * words, words, tensor, i)) return false;
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- the loss */
+
+typedef struct pair {
+    uint32_t offset, bits;
+} pair;
+
+static int by_pair(const void *a, const void *b) {
+    const pair *x = a, *y = b;
+    if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
+    return x->bits < y->bits ? -1 : x->bits > y->bits;
+}
+
+bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
+    const uint32_t *words = vpps_check_words(c, address, 2 * (uint64_t)n, "the loss's terms");
+    if (!words) return false;
+    if (!c->training || n != c->n_terms)
+        return VPPS_REFUSE(c, "the loss is the sum of %u terms; expected %u", n, c->n_terms);
+    vpps_stream *stream = &c->streams[c->group];
+    if (stream->lost) return VPPS_REFUSE(c, "the loss is added up twice");
+    stream->lost = true;
+    stream->loss_place = stream->place;
+    pair *want = calloc(2 * (size_t)n + 1, sizeof *want), *have = want + n;
+    if (!want) return c->status = VPPS_MEMORY, false;
+    for (uint32_t i = 0; i < n; i++) {
+        want[i] = (pair){vpps_check_location(c, c->terms[i].output).offset, vpps_float_bits(c->terms[i].factor)};
+        have[i] = (pair){words[2 * i], words[2 * i + 1]};
+    }
+    qsort(want, n, sizeof *want, by_pair);
+    qsort(have, n, sizeof *have, by_pair);
+    const bool same = !memcmp(want, have, n * sizeof *want);
+    free(want);
+    if (!same) return VPPS_REFUSE(c, "the loss is the sum of other terms");
+    if (c->group) return true; /* the first VP of all adds it up */
+    vpps_check_act(c, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_location at = vpps_check_location(c, c->terms[i].output);
+        if (!vpps_check_read(c, at.offset, 1, at.tensor)) return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- norms and updates */
+
+/* Has the group made all gradients that are its VPs' to make? */
+static bool gradients_done(vpps_checker *c) {
+    for (uint32_t i = 0; i < c->header->n_blocks; i++) {
+        const vpps_checked_block *b = &c->blocks[i];
+        for (uint32_t p = 0; p < b->block->n && b->cell->c->n_outers; p++)
+            if (!vpps_bit(c->outer_done, outer_bit(c, b, p)))
+                return VPPS_REFUSE(c, "vertex %u of block %u is not in the parameters' gradients yet", p, i);
+    }
+    for (uint32_t t = 0; t < c->header->n_tables; t++)
+        if (!vpps_bit(c->entries_done, (uint64_t)c->group * c->header->n_tables + t))
+            return VPPS_REFUSE(c, "table %u is not added up yet", t);
+    return true;
+}
+
+/* Calls the access for the gradients, or values, of the entries that each VP of the group owns. */
+static bool each_entry(vpps_checker *c, bool update) {
+    for (uint32_t i = 0; i < c->header->n_tables; i++) {
+        const vpps_table *t = vpps_table_at(c->script, i);
+        const uint32_t tensor = c->table_tensors[i], words = c->tensors[tensor].words, *rows = c->script + t->rows;
+        for (uint32_t m = 0; m < c->group_size; m++) {
+            const vpps_rows own = own_entries(c, t->n, vp_of(c, m));
+            vpps_check_act(c, vp_of(c, m));
+            for (uint32_t k = own.first; k < own.end; k++) {
+                if (!vpps_check_read(c, t->gradients + k * words, words, tensor)) return false;
+                if (update && !vpps_check_write(c, c->plan->values[t->param] + rows[k] * words, words, 1, 0))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool vpps_check_norm(vpps_checker *c) {
+    vpps_stream *stream = &c->streams[c->group];
+    if (!c->training || stream->normed || stream->updated) return VPPS_REFUSE(c, "a norm that nobody asks for");
+    stream->normed = true;
+    stream->norm_place = stream->place;
+    return gradients_done(c) && each_entry(c, false);
+}
+
+static bool is_known(const vpps_checker *c, uint32_t group, uint32_t place) {
+    if (group == c->group && c->group_size == 1) return true;
+    return place < c->known[(size_t)c->group * c->n_groups + group];
+}
+
+/* Every VP wants the norms of all, and, for the guard, the loss. */
+static bool knows_norms(vpps_checker *c) {
+    const vpps_task_header *h = c->header;
+    for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)
+        if (!c->streams[g].normed || !is_known(c, g, c->streams[g].norm_place))
+            return VPPS_REFUSE(c, "it reads the norm of group %u's gradients without a barrier between", g);
+    if (h->guard && (!c->streams[0].lost || !is_known(c, 0, c->streams[0].loss_place)))
+        return VPPS_REFUSE(c, "it reads the loss without a barrier between");
+    return true;
+}
+
+static bool update_parameter(vpps_checker *c, vpps_param p) {
+    const vpps_parameter_data *data = &c->g->model->params[p];
+    if (data->kind == VPPS_MATRIX) {
+        for (uint32_t g = 0; g < c->n_groups; g++) {
+            const uint32_t read = c->matrix_read[(size_t)p * c->n_groups + g];
+            if (read && !is_known(c, g, read - 1))
+                return VPPS_REFUSE(c, "it updates %s, which group %u reads without a barrier between", data->name, g);
+        }
+        c->matrix_spent[p] = true;
+        return true;
+    }
+    for (uint32_t m = 0; m < c->group_size; m++) {
+        enum { ROW_UNIT = 16 };
+        const vpps_rows rows = vpps_rows_of(data->rows, ROW_UNIT, c->n_vps, vp_of(c, m));
+        vpps_check_act(c, vp_of(c, m));
+        if (!vpps_check_write(c, c->plan->values[p] + rows.first, rows.end - rows.first, 1, 0)) return false;
+    }
+    return true;
+}
+
+bool vpps_check_update(vpps_checker *c) {
+    vpps_stream *stream = &c->streams[c->group];
+    if (!c->training || stream->updated) return VPPS_REFUSE(c, "an update that nobody asks for");
+    stream->updated = true;
+    if (!gradients_done(c) || !knows_norms(c)) return false;
+    act_together(c); /* a device may leave a gradient to the update */
+    for (uint32_t i = 0; i < c->header->n_blocks; i++)
+        if (!read_factors(c, &c->blocks[i], 0, c->blocks[i].block->n, true)) return false;
+    if (!each_entry(c, true)) return false;
+    for (uint32_t p = 0; p < c->g->model->n_params; p++)
+        if (c->touched[p] && !update_parameter(c, p)) return false;
+    return true;
+}
+
+/* ---------------------------------------------------------------- the end */
+
+static bool check_outputs(vpps_checker *c) {
+    for (uint32_t i = 0; i < c->request->n_outputs; i++) {
+        const uint32_t output = vpps_check_output(c, c->request->outputs[i]);
+        if (output == VPPS_NONE) return false;
+        const vpps_location at = vpps_check_location(c, output);
+        if (!c->outputs || c->outputs[i] != at.offset)
+            return VPPS_REFUSE(c, "output %u is read where it does not lie", i);
+        for (uint32_t k = at.offset; k < at.offset + at.words; k++)
+            if (c->pool[k].tensor != at.tensor) return VPPS_REFUSE(c, "output %u is overwritten before it is read", i);
+    }
+    return true;
+}
+
+bool vpps_check_end(vpps_checker *c) {
+    for (uint32_t i = 0; i < c->header->n_blocks; i++) {
+        const vpps_checked_block *b = &c->blocks[i];
+        for (uint32_t s = 0; b->block->n && s < b->cell->c->n_stages; s++)
+            for (uint32_t p = 0; p < b->block->n; p++)
+                if (!vpps_bit(c->ran, b->stage_bits[s] + p))
+                    return VPPS_REFUSE(c, "block %u (cell %s): vertex %u never runs stage %u", i, b->cell->c->name, p,
+                                       s);
+    }
+    if (!c->training) return check_outputs(c);
+    if (!c->streams[0].lost) return VPPS_REFUSE(c, "the loss is never added up");
+    for (uint32_t g = 0; g < c->n_groups; g++)
+        if (!c->streams[g].updated) return VPPS_REFUSE(c, "group %u never updates its parameters", g);
+    return true;
+}

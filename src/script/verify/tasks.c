@@ -1,0 +1,262 @@
+/* tasks.c - the instructions on vertices. A stage first reads all that it wants, then writes: a VP takes its vertices in
+ * tiles, so what one vertex reads and another writes in the same stage has no order. */
+#include "script/verify/checker.h"
+
+#include <inttypes.h>
+
+vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item) {
+    const vpps_cell_value *x = &b->cell->c->values[value];
+    const uint32_t words = vpps_value_words(x);
+    if (x->kind == VPPS_VALUE_INPUT) return vpps_check_location(c, b->sources[x->index][item]);
+    if (x->kind == VPPS_VALUE_LOOKUP) return (vpps_location){b->lookups[x->index][item], 0, words};
+    if (x->kind == VPPS_VALUE_PARAMETER) return (vpps_location){c->plan->values[x->param], 0, words};
+    const vpps_tensor *t = &c->tensors[b->kept[value]];
+    return (vpps_location){t->offset + item * t->stride, b->kept[value], words};
+}
+
+/* The work of one VP, or of a group where all do the same: items of both domains. */
+typedef struct share {
+    const vpps_checked_block *b;
+    const vpps_stage_info *info;
+    uint32_t stage, member;
+    uint32_t first[2], end[2];
+} share;
+
+static share share_of(const vpps_checker *c, const vpps_checked_block *b, uint32_t stage, uint32_t first, uint32_t n,
+                      uint32_t member) {
+    share s = {.b = b, .info = &b->cell->stages[stage], .stage = stage, .member = member};
+    s.first[0] = first;
+    s.end[0] = first + n;
+    if (!s.info->rows) { /* whole vertices */
+        s.first[0] = first + (uint32_t)((uint64_t)n * member / c->group_size);
+        s.end[0] = first + (uint32_t)((uint64_t)n * (member + 1) / c->group_size);
+    }
+    if (b->list) {
+        s.first[1] = b->list[s.first[0]];
+        s.end[1] = b->list[s.end[0]];
+    }
+    return s;
+}
+
+static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group * c->group_size + member; }
+
+/* The rows of a value that are read or written by a share, as words of an item. */
+static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
+    return s->info->rows ? vpps_own_rows(s->b->cell->c, x, s->member) : (vpps_rows){0, vpps_value_words(x)};
+}
+
+/* ---------------------------------------------------------------- reads */
+
+static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *read) {
+    const vpps_cell_value *x = &s->b->cell->c->values[read->value];
+    const bool shares = read->extent == VPPS_EXTENT_SHARES;
+    const vpps_rows rows = read->extent == VPPS_EXTENT_WHOLE ? (vpps_rows){0, vpps_value_words(x)} : rows_of(s, x);
+    for (uint32_t item = s->first[x->domain]; item < s->end[x->domain]; item++) {
+        const vpps_location at = vpps_check_operand(c, s->b, read->value, item);
+        for (uint32_t i = 0; i < (shares ? c->group_size : 1); i++)
+            if (!vpps_check_read(c, at.offset + i * vpps_share_words(x) + rows.first, rows.end - rows.first,
+                                 at.tensor + i))
+                return false;
+    }
+    return true;
+}
+
+/* Words that come with an instruction, beside operands: a bias; matrices are only remembered. */
+static bool read_parameters(vpps_checker *c, const share *s, uint32_t v) {
+    const vpps_compiled_cell *cell = s->b->cell->c;
+    const vpps_cell_value *x = &cell->values[v];
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const vpps_param matrix = cell->args[x->first_arg + i].matrix;
+        if ((x->kind != VPPS_VALUE_PRODUCT && x->kind != VPPS_VALUE_PRODUCT_T) || matrix == VPPS_NO_PARAM) continue;
+        if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "it reads a matrix after its update");
+        c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;
+    }
+    if (x->kind != VPPS_VALUE_PRODUCT || x->param == VPPS_NO_PARAM || s->first[x->domain] == s->end[x->domain])
+        return true;
+    const vpps_rows rows = rows_of(s, x);
+    const uint32_t end = rows.end < x->rows ? rows.end : x->rows;
+    return vpps_check_read(c, c->plan->values[x->param] + rows.first, end - rows.first, 0);
+}
+
+/* The parts of vertex p's gradient number k: each that is due, once. */
+static bool take_gradient(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words) {
+    const uint32_t *starts = b->gradient_starts[k], output = b->first_output + k * b->block->n + p;
+    if (starts[p + 1] - starts[p] != c->due[output])
+        return VPPS_REFUSE(c, "vertex %u's gradient number %u is the sum of %u parts; expected %u", p, k,
+                           starts[p + 1] - starts[p], c->due[output]);
+    for (uint32_t i = starts[p]; i < starts[p + 1]; i++)
+        if (vpps_check_take(c, b->gradients[k][i], words, output, 0, 0) == VPPS_NONE) return false;
+    return true;
+}
+
+static bool read_gradient(vpps_checker *c, const share *s, uint32_t v) {
+    const vpps_cell_value *x = &s->b->cell->c->values[v];
+    const vpps_rows rows = rows_of(s, x);
+    const bool first = !s->info->rows || s->member == 0;
+    for (uint32_t p = s->first[0]; p < s->end[0]; p++) {
+        const uint32_t *starts = s->b->gradient_starts[x->index], *list = s->b->gradients[x->index];
+        if (first && !take_gradient(c, s->b, x->index, p, vpps_value_words(x))) return false;
+        for (uint32_t i = starts[p]; i < starts[p + 1]; i++)
+            if (!vpps_check_read(c, list[i] + rows.first, rows.end - rows.first, c->pool[list[i]].tensor)) return false;
+    }
+    return true;
+}
+
+static bool read_stage(vpps_checker *c, const share *s) {
+    const vpps_checked_cell *cell = s->b->cell;
+    const vpps_cell_stage *stage = &cell->c->stages[s->stage];
+    const bool many = s->info->rows && c->group_size > 1;
+    for (uint32_t i = s->info->first; i < s->info->first + s->info->n; i++) {
+        const vpps_cell_value *x = &cell->c->values[cell->reads[i].value];
+        const bool whole = cell->reads[i].extent == VPPS_EXTENT_WHOLE || x->rows < 16 * c->group_size;
+        if (many && whole && s->member > 0) continue; /* all VPs read alike */
+        if (many && whole) vpps_check_act(c, c->n_vps + c->group);
+        const bool ok = read_value(c, s, &cell->reads[i]);
+        vpps_check_act(c, vp_of(c, s->member));
+        if (!ok) return false;
+    }
+    for (uint32_t i = 0; i < stage->n; i++) {
+        const uint32_t v = cell->c->order[stage->first + i];
+        if (cell->c->values[v].kind == VPPS_VALUE_GRADIENT && !read_gradient(c, s, v)) return false;
+        if (!read_parameters(c, s, v)) return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- writes */
+
+static bool write_items(vpps_checker *c, const share *s, const vpps_cell_value *x, uint32_t tensor) {
+    const bool shares = vpps_makes_shares(x);
+    const vpps_rows rows = shares ? (vpps_rows){0, vpps_value_words(x)} : rows_of(s, x);
+    const vpps_tensor *t = &c->tensors[tensor + (shares ? s->member : 0)];
+    for (uint32_t item = s->first[x->domain]; item < s->end[x->domain]; item++)
+        if (!vpps_check_write(c, t->offset + item * t->stride + rows.first, rows.end - rows.first,
+                              (uint32_t)(t - c->tensors), item))
+            return false;
+    return true;
+}
+
+static bool write_stage(vpps_checker *c, const share *s) {
+    const vpps_compiled_cell *cell = s->b->cell->c;
+    const vpps_cell_stage *stage = &cell->stages[s->stage];
+    for (uint32_t i = 0; i < stage->n; i++) {
+        const uint32_t v = cell->order[stage->first + i];
+        const vpps_cell_value *x = &cell->values[v];
+        if (x->kept && !write_items(c, s, x, s->b->kept[v])) return false;
+        for (uint32_t j = 0; j < cell->n_contributions; j++)
+            if (cell->contributions[j].value == v && !write_items(c, s, x, s->b->contributions[j])) return false;
+    }
+    return true;
+}
+
+static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stage, uint32_t first, uint32_t n) {
+    for (uint32_t p = first; p < first + n; p++) {
+        if (vpps_bit(c->ran, b->stage_bits[stage] + p)) return VPPS_REFUSE(c, "vertex %u has run this stage", p);
+        vpps_set_bit(c->ran, b->stage_bits[stage] + p);
+    }
+    return true;
+}
+
+bool vpps_check_stage(vpps_checker *c, uint32_t block, uint32_t stage, uint32_t first, uint32_t n) {
+    if (block >= c->header->n_blocks) return VPPS_REFUSE(c, "there is no block %u", block);
+    const vpps_checked_block *b = &c->blocks[block];
+    if (b->block->group != c->group) return VPPS_REFUSE(c, "block %u is of group %u", block, b->block->group);
+    if (first > b->block->n || n > b->block->n - first || !n || stage >= b->cell->c->n_stages)
+        return VPPS_REFUSE(c, "block %u has no such stage, or not so many vertices", block);
+    if (!run_once(c, b, stage, first, n)) return false;
+    for (uint32_t write = 0; write < 2; write++) {
+        for (uint32_t m = 0; m < c->group_size; m++) {
+            const share s = share_of(c, b, stage, first, n, m);
+            vpps_check_act(c, vp_of(c, m));
+            if (!(write ? write_stage(c, &s) : read_stage(c, &s))) return false;
+        }
+    }
+    return true;
+}
+
+/* The group's first VP stores them. */
+bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
+    const uint32_t *pairs = vpps_check_words(c, address, 2 * (uint64_t)n, "constants");
+    if (!pairs) return false;
+    vpps_check_act(c, vp_of(c, 0));
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_tensor t = {.kind = VPPS_TENSOR_CONSTANT,
+                               .offset = pairs[2 * i],
+                               .stride = 1,
+                               .words = 1,
+                               .items = 1,
+                               .index = pairs[2 * i + 1]};
+        const uint32_t tensor = vpps_check_add_tensor(c, t);
+        if (tensor == VPPS_NONE || !vpps_check_write(c, t.offset, 1, tensor, 0)) return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- taking contributions */
+
+/* A term of the loss with this factor that is still to be taken. */
+static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
+    for (uint32_t i = c->first_term[output]; i < c->first_term[output + 1]; i++) {
+        if (c->terms[i].taken || vpps_float_bits(c->terms[i].factor) != bits) continue;
+        return c->terms[i].taken = true;
+    }
+    return VPPS_REFUSE(c, "%g is added to the gradient of what is no such term of the loss",
+                       (double)vpps_bits_float(bits));
+}
+
+/* The vertex that member `item` of a block's lists belongs to. */
+static uint32_t vertex_of(const vpps_checked_block *b, uint32_t item) {
+    uint32_t low = 0, high = b->block->n; /* lists before `low` end before the member, those from `high` on after it */
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (b->list[middle + 1] <= item) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Is the contribution meant for this output, or for this entry? */
+static bool is_for(const vpps_checker *c, const vpps_tensor *t, uint32_t item, uint32_t output, uint32_t table,
+                   uint32_t row) {
+    const vpps_checked_block *b = &c->blocks[t->block];
+    const vpps_compiled_cell *cell = b->cell->c;
+    const vpps_cell_contribution *to = &cell->contributions[t->index];
+    const uint32_t p = !to->lookup && cell->input_is_list[to->index] ? vertex_of(b, item) : item;
+    uint64_t live = 0;
+    for (uint32_t k = 0; k < cell->n_outputs; k++)
+        live |= (uint64_t)c->live[b->first_output + k * b->block->n + p] << k;
+    if (to->lookup) {
+        return output == VPPS_NONE && cell->lookups[to->index].table == table && b->rows[to->index][item] == row &&
+               (live & b->cell->into_entry[to->index]);
+    }
+    return output != VPPS_NONE && b->sources[to->index][item] == output && (live & b->cell->into_input[to->index]);
+}
+
+uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint32_t output, uint32_t table,
+                         uint32_t row) {
+    if ((uint64_t)offset + words > c->pool_words) {
+        vpps_check_record(c, "a contribution at %u is outside the pool", offset);
+        return VPPS_NONE;
+    }
+    const uint32_t tensor = c->pool[offset].tensor;
+    const vpps_tensor *t = &c->tensors[tensor];
+    char text[160];
+    if (t->kind == VPPS_TENSOR_CONSTANT && output != VPPS_NONE && words == 1)
+        return take_term(c, output, t->index) ? tensor : VPPS_NONE;
+    const uint32_t item = t->kind == VPPS_TENSOR_CONTRIBUTION ? (offset - t->offset) / t->stride : 0;
+    vpps_check_describe(c, tensor, offset, text, sizeof text);
+    if (t->kind != VPPS_TENSOR_CONTRIBUTION || t->offset + item * t->stride != offset || t->words != words ||
+        !is_for(c, t, item, output, table, row)) {
+        vpps_check_record(c, "a gradient is the sum of what does not belong to it: word %u holds %s", offset, text);
+        return VPPS_NONE;
+    }
+    if (vpps_bit(c->taken, t->first_bit + item)) {
+        vpps_check_record(c, "%s is taken twice", text);
+        return VPPS_NONE;
+    }
+    vpps_set_bit(c->taken, t->first_bit + item);
+    return tensor;
+}

@@ -1,0 +1,262 @@
+/* verify.c - see verify.h: the header, then the groups' streams in turn, then what is left at the end. */
+#include "script/verify/verify.h"
+
+#include "script/verify/checker.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+
+void vpps_check_record(vpps_checker *c, const char *format, ...) {
+    if (c->status != VPPS_OK) return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(c->reason, sizeof c->reason, format, arguments);
+    va_end(arguments);
+    c->status = VPPS_SCRIPT;
+}
+
+void *vpps_check_zeros(vpps_checker *c, uint64_t n, size_t bytes) {
+    void *block = NULL;
+    if (n < SIZE_MAX / bytes && VPPS_RESERVE(c->memory, c->memory_capacity, c->n_memory + 1u))
+        block = calloc(n ? n : 1, bytes);
+    if (block)
+        c->memory[c->n_memory++] = block;
+    else
+        c->status = VPPS_MEMORY;
+    return block;
+}
+
+const uint32_t *vpps_check_words(vpps_checker *c, uint64_t address, uint64_t n, const char *what) {
+    if (address <= c->words && n <= c->words - address) return c->script + address;
+    vpps_check_record(c, "%s: words %" PRIu64 " to %" PRIu64 " of a script of %zu", what, address, address + n,
+                      c->words);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- the header */
+
+static bool same(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+static bool check_optimizer(vpps_checker *c) {
+    const vpps_task_header *h = c->header;
+    const vpps_optimizer *o = c->request->optimizer;
+    if (h->step != c->request->step || h->dropout_key[0] != (uint32_t)c->request->dropout_key ||
+        h->dropout_key[1] != (uint32_t)(c->request->dropout_key >> 32)) {
+        return VPPS_REFUSE(c, "the header's step or dropout key is not the one asked for");
+    }
+    if (!c->training) return !h->update || VPPS_REFUSE(c, "the header asks for an update");
+    const float corrections[] = {(float)(1 / (1 - pow(o->beta1, c->request->step))),
+                                 (float)(1 / (1 - pow(o->beta2, c->request->step)))};
+    const bool all = h->update == (uint32_t)o->kind + 1 && same(h->lr, o->lr) && same(h->momentum, o->momentum) &&
+                     same(h->beta1, o->beta1) && same(h->beta2, o->beta2) && same(h->epsilon, o->epsilon) &&
+                     same(h->weight_decay, o->weight_decay) && same(h->clip, o->clip) &&
+                     same(h->corrections[0], corrections[0]) && same(h->corrections[1], corrections[1]);
+    if (!all) return VPPS_REFUSE(c, "the header's optimiser is not the one asked for");
+    return !h->guard == !c->request->guard || VPPS_REFUSE(c, "the header's guard is not as asked for");
+}
+
+static bool check_header(vpps_checker *c) {
+    if (c->words < VPPS_TASK_HEADER_WORDS) return VPPS_REFUSE(c, "it has no whole header");
+    const vpps_task_header *h = c->header = vpps_task_header_of(c->script);
+    if (h->magic != VPPS_TASK_MAGIC) return VPPS_REFUSE(c, "the magic word is wrong");
+    if (h->words != c->words) return VPPS_REFUSE(c, "the header says %u words, there are %zu", h->words, c->words);
+    if (h->n_vps != c->plan->n_vps || !h->n_vps || !h->n_groups || h->n_vps % h->n_groups)
+        return VPPS_REFUSE(c, "it is for %u VPs in %u groups, the machine has %u", h->n_vps, h->n_groups,
+                           c->plan->n_vps);
+    if (h->pool_words > c->plan->pool_words || h->pool_words < c->plan->batch)
+        return VPPS_REFUSE(c, "it uses %u words of a pool of %u", h->pool_words, c->plan->pool_words);
+    if (h->n_barriers > c->words) return VPPS_REFUSE(c, "it has more barriers than words");
+    c->n_vps = h->n_vps;
+    c->n_groups = h->n_groups;
+    c->group_size = h->n_vps / h->n_groups;
+    c->pool_words = h->pool_words;
+    return check_optimizer(c);
+}
+
+/* ---------------------------------------------------------------- streams */
+
+/* The words of an instruction; NULL, and refused. */
+static const uint32_t *fetch(vpps_checker *c, const vpps_stream *s) {
+    c->at = s->at;
+    const uint32_t *task = &c->script[s->at];
+    if (s->at < s->end && *task < VPPS_TASK_COUNT && vpps_tasks[*task].words < s->end - s->at) return task;
+    vpps_check_record(c, s->at < s->end ? "it is no whole instruction" : "the group's instructions do not end");
+    return NULL;
+}
+
+/* Counts what each barrier gets in all: on that it depends what a WAIT promises. */
+static bool count_signals(vpps_checker *c) {
+    for (c->group = 0; c->group < c->n_groups; c->group++) {
+        vpps_stream s = c->streams[c->group];
+        for (;;) {
+            const uint32_t *task = fetch(c, &s);
+            if (!task) return false;
+            if (*task == VPPS_TASK_END) break;
+            if (*task == VPPS_TASK_SIGNAL) {
+                if (task[1] >= c->header->n_barriers) return VPPS_REFUSE(c, "there is no barrier %u", task[1]);
+                c->totals[task[1]] += c->group_size;
+            }
+            s.at += 1 + vpps_tasks[*task].words;
+        }
+    }
+    return true;
+}
+
+static bool open_streams(vpps_checker *c) {
+    const uint32_t *starts =
+        vpps_check_words(c, VPPS_TASK_HEADER_WORDS, (uint64_t)c->n_groups + 1, "the groups' starts");
+    const uint64_t bits = vpps_bit_words((uint64_t)c->n_groups * c->n_records);
+    if (!starts) return false;
+    c->streams = vpps_check_zeros(c, c->n_groups, sizeof *c->streams);
+    c->known = vpps_check_zeros(c, (uint64_t)c->n_groups * c->n_groups, sizeof *c->known);
+    c->carried = vpps_check_zeros(c, (uint64_t)c->header->n_barriers * c->n_groups, sizeof *c->carried);
+    c->signals = vpps_check_zeros(c, c->header->n_barriers, sizeof *c->signals);
+    c->totals = vpps_check_zeros(c, c->header->n_barriers, sizeof *c->totals);
+    c->outer_done = vpps_check_zeros(c, bits, sizeof *c->outer_done);
+    c->entries_done =
+        vpps_check_zeros(c, vpps_bit_words((uint64_t)c->n_groups * c->header->n_tables), sizeof *c->entries_done);
+    c->matrix_read = vpps_check_zeros(c, (uint64_t)c->g->model->n_params * c->n_groups, sizeof *c->matrix_read);
+    c->matrix_spent = vpps_check_zeros(c, c->g->model->n_params, 1);
+    c->touched = vpps_check_zeros(c, c->g->model->n_params, sizeof *c->touched);
+    if (!c->streams || !c->known || !c->carried || !c->signals || !c->totals || !c->outer_done || !c->entries_done ||
+        !c->matrix_read || !c->matrix_spent || !c->touched) {
+        return false;
+    }
+    for (uint32_t g = 0; g < c->n_groups; g++) {
+        if (starts[g] > starts[g + 1] || starts[g + 1] > c->words)
+            return VPPS_REFUSE(c, "group %u's instructions are words %u to %u", g, starts[g], starts[g + 1]);
+        c->streams[g] = (vpps_stream){.at = starts[g], .end = starts[g + 1]};
+    }
+    return count_signals(c);
+}
+
+/* ---------------------------------------------------------------- barriers */
+
+static bool signal(vpps_checker *c, uint32_t barrier) {
+    uint32_t *carried = c->carried + (size_t)barrier * c->n_groups;
+    const uint32_t *known = c->known + (size_t)c->group * c->n_groups;
+    for (uint32_t g = 0; g < c->n_groups; g++) carried[g] = vpps_max_u32(carried[g], known[g]);
+    carried[c->group] = vpps_max_u32(carried[c->group], c->streams[c->group].place);
+    c->signals[barrier] += c->group_size;
+    return true;
+}
+
+/* Passes a WAIT if it can be passed. What only some signals satisfy orders nothing: which of them came is luck. */
+static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
+    if (barrier >= c->header->n_barriers) return VPPS_REFUSE(c, "there is no barrier %u", barrier);
+    if (signals > c->totals[barrier])
+        return VPPS_REFUSE(c, "it waits for %u signals, barrier %u gets %u", signals, barrier, c->totals[barrier]);
+    c->streams[c->group].waiting = c->signals[barrier] < signals;
+    if (c->streams[c->group].waiting || signals != c->totals[barrier]) return true;
+    uint32_t *known = c->known + (size_t)c->group * c->n_groups;
+    const uint32_t *carried = c->carried + (size_t)barrier * c->n_groups;
+    for (uint32_t g = 0; g < c->n_groups; g++) known[g] = vpps_max_u32(known[g], carried[g]);
+    return true;
+}
+
+/* ---------------------------------------------------------------- running */
+
+static bool run_task(vpps_checker *c, const uint32_t *task) {
+    switch (*task) {
+    case VPPS_TASK_END: c->streams[c->group].ended = true; return true;
+    case VPPS_TASK_STAGE: return vpps_check_stage(c, task[1], task[2], task[3], task[4]);
+    case VPPS_TASK_SIGNAL: return signal(c, task[1]);
+    case VPPS_TASK_WAIT: return wait(c, task[1], task[2]);
+    case VPPS_TASK_CONSTANTS: return vpps_check_constants(c, task[1], task[2]);
+    case VPPS_TASK_OUTER: return vpps_check_outer(c, task[1], task[2], task[3]);
+    case VPPS_TASK_ENTRIES: return vpps_check_entries(c, task[1]);
+    case VPPS_TASK_LOSS: return vpps_check_loss(c, task[1], task[2]);
+    case VPPS_TASK_NORM: return vpps_check_norm(c);
+    case VPPS_TASK_UPDATE: return vpps_check_update(c);
+    default: return VPPS_REFUSE(c, "opcode %u is unknown", *task);
+    }
+}
+
+/* Runs a group's stream as far as it goes. `any`: it got further. */
+static bool run_group(vpps_checker *c, bool *any) {
+    vpps_stream *s = &c->streams[c->group];
+    while (!s->ended) {
+        const uint32_t *task = fetch(c, s);
+        if (!task || !run_task(c, task)) return false;
+        if (s->waiting) return true;
+        s->at += 1 + vpps_tasks[*task].words;
+        s->place++;
+        *any = true;
+    }
+    return true;
+}
+
+static bool run(vpps_checker *c) {
+    c->running = true;
+    for (bool any = true; any;) {
+        any = false;
+        for (c->group = 0; c->group < c->n_groups; c->group++)
+            if (!run_group(c, &any)) return false;
+    }
+    for (c->group = 0; c->group < c->n_groups; c->group++) {
+        const vpps_stream *s = &c->streams[c->group];
+        c->at = s->at;
+        if (!s->ended)
+            return VPPS_REFUSE(c, "a deadlock: barrier %u has %u signals, and no more come", c->script[s->at + 1],
+                               c->signals[c->script[s->at + 1]]);
+    }
+    c->running = false;
+    return vpps_check_end(c);
+}
+
+static bool check(vpps_checker *c) {
+    const vpps_tensor initial = {.kind = VPPS_TENSOR_INITIAL}, spent = {.kind = VPPS_TENSOR_SPENT};
+    if (!check_header(c) || !vpps_check_demands(c)) return false;
+    if (vpps_check_add_tensor(c, initial) == VPPS_NONE || vpps_check_add_tensor(c, spent) == VPPS_NONE) return false;
+    if (!vpps_check_blocks(c) || !vpps_check_arrays(c)) return false;
+    if (c->training && !vpps_check_gradients(c)) return false;
+    c->running = true;
+    const bool streams = vpps_check_tables(c) && vpps_check_open_pool(c) && open_streams(c);
+    return streams && run(c);
+}
+
+static void tell(const vpps_checker *c) {
+    const uint32_t task = c->at < c->words ? c->script[c->at] : VPPS_TASK_COUNT;
+    if (!c->running || !c->streams) {
+        vpps_fail(VPPS_SCRIPT, "script: %s", c->reason);
+    } else if (task == VPPS_TASK_STAGE && c->at + 4 < c->words && c->script[c->at + 1] < c->header->n_blocks &&
+               c->blocks[c->script[c->at + 1]].cell) {
+        vpps_fail(VPPS_SCRIPT, "script: group %u, word %u, STAGE %u of block %u (%s), %u vertices from %u: %s",
+                  c->group, c->at, c->script[c->at + 2], c->script[c->at + 1],
+                  c->blocks[c->script[c->at + 1]].cell->c->name, c->script[c->at + 4], c->script[c->at + 3], c->reason);
+    } else {
+        vpps_fail(VPPS_SCRIPT, "script: group %u, word %u, %s: %s", c->group, c->at,
+                  task < VPPS_TASK_COUNT ? vpps_tasks[task].name : "?", c->reason);
+    }
+}
+
+vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,
+                              const vpps_task_plan *plan, const vpps_graph *g, const vpps_batch_request *request,
+                              const uint32_t *outputs) {
+    vpps_checker *c = calloc(1, sizeof *c);
+    if (!c) return vpps_fail(VPPS_MEMORY, "verify: out of memory");
+    c->script = script;
+    c->words = words;
+    c->cells = cells;
+    c->n_cells = n_cells;
+    c->plan = plan;
+    c->g = g;
+    c->request = request;
+    c->outputs = outputs;
+    c->training = request->loss != VPPS_NO_NODE;
+    const bool good = check(c);
+    vpps_status status = good ? VPPS_OK : c->status;
+    if (status == VPPS_SCRIPT) tell(c);
+    if (!good && status != VPPS_SCRIPT) status = vpps_fail(VPPS_MEMORY, "verify: out of memory");
+    vpps_check_close_pool(c);
+    vpps_expressions_free(&c->expressions);
+    for (uint32_t i = 0; i < c->n_cells && c->checked; i++) {
+        free(c->checked[i].stages);
+        free(c->checked[i].reads);
+    }
+    for (uint32_t i = 0; i < c->n_memory; i++) free(c->memory[i]);
+    void *parts[] = {c->terms, c->tensors, c->memory, c};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    return status;
+}

@@ -1,0 +1,205 @@
+/* words.c - the pool, word by word: what a word holds, who wrote it, who has read it since, and whether barriers order all
+ * that. Instructions of one group are numbered; what the group knows of another is the number up to which that one's
+ * instructions come before (a vector clock, Mattern 1989; VPs of a group know alike, since they run the same stream). */
+#include "script/verify/checker.h"
+
+#include <inttypes.h>
+
+bool vpps_check_open_pool(vpps_checker *c) {
+    vpps_reader_sets *sets = &c->sets;
+    c->pool = vpps_check_zeros(c, c->pool_words, sizeof *c->pool);
+    sets->table_size = 64;
+    sets->table = calloc(sets->table_size, sizeof *sets->table);
+    if (!c->pool || !sets->table || !VPPS_RESERVE(sets->first, sets->first_capacity, 2)) {
+        c->status = VPPS_MEMORY;
+        return false;
+    }
+    sets->n = 1; /* set 0 is empty */
+    sets->first[0] = sets->first[1] = 0;
+    return true;
+}
+
+void vpps_check_close_pool(vpps_checker *c) {
+    vpps_reader_sets *sets = &c->sets;
+    void *parts[] = {sets->readers, sets->first, sets->table, sets->scratch};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    *sets = (vpps_reader_sets){0};
+}
+
+void vpps_check_act(vpps_checker *c, uint32_t unit) {
+    c->actor = (vpps_actor){unit, c->group, c->streams[c->group].place};
+    c->memo.valid = false;
+}
+
+/* ---------------------------------------------------------------- orders */
+
+static bool is_group(const vpps_checker *c, uint32_t unit) { return unit >= c->n_vps; }
+static uint32_t group_of(const vpps_checker *c, uint32_t unit) {
+    return is_group(c, unit) ? unit - c->n_vps : unit / c->group_size;
+}
+
+/* Does an access at `place` of unit's group come before the actor's? */
+static bool comes_before(const vpps_checker *c, uint32_t unit, uint32_t place) {
+    const uint32_t group = group_of(c, unit);
+    if (unit == c->actor.unit && !is_group(c, unit)) return place < c->actor.place;
+    return place < c->known[(size_t)c->actor.group * c->n_groups + group];
+}
+
+static bool write_comes_before(const vpps_checker *c, const vpps_word *w) {
+    return !w->writer || comes_before(c, w->writer - 1, w->written);
+}
+
+/* ---------------------------------------------------------------- sets of readers */
+
+static uint64_t hash_set(const vpps_reader *readers, uint32_t n) {
+    uint64_t h = n;
+    for (uint32_t i = 0; i < n; i++) h = vpps_mix64(h + ((uint64_t)readers[i].unit << 32 | readers[i].place));
+    return h;
+}
+
+static uint32_t set_size(const vpps_reader_sets *s, uint32_t set) { return s->first[set + 1] - s->first[set]; }
+
+static bool grow_sets(vpps_reader_sets *s) {
+    const uint32_t size = 2 * s->table_size;
+    uint32_t *table = calloc(size, sizeof *table);
+    if (!table) return false;
+    for (uint32_t i = 1; i < s->n; i++) {
+        uint32_t at = (uint32_t)hash_set(s->readers + s->first[i], set_size(s, i)) & (size - 1);
+        while (table[at]) at = (at + 1) & (size - 1);
+        table[at] = i;
+    }
+    free(s->table);
+    s->table = table;
+    s->table_size = size;
+    return true;
+}
+
+/* Number of the set of these n readers; VPPS_NONE: out of memory. */
+static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint32_t n) {
+    if (2 * s->n >= s->table_size && !grow_sets(s)) return VPPS_NONE;
+    uint32_t at = (uint32_t)hash_set(readers, n) & (s->table_size - 1);
+    for (; s->table[at]; at = (at + 1) & (s->table_size - 1)) {
+        const uint32_t set = s->table[at];
+        if (set_size(s, set) == n && !memcmp(s->readers + s->first[set], readers, n * sizeof *readers)) return set;
+    }
+    const size_t first = s->first[s->n];
+    if (first + n > UINT32_MAX || !VPPS_RESERVE(s->readers, s->readers_capacity, first + n) ||
+        !VPPS_RESERVE(s->first, s->first_capacity, s->n + 2u)) {
+        return VPPS_NONE;
+    }
+    memcpy(s->readers + first, readers, n * sizeof *readers);
+    s->first[s->n + 1] = (uint32_t)(first + n);
+    s->table[at] = s->n;
+    return s->n++;
+}
+
+/* The set with the actor. Who came before the actor is left out: what waits for the actor waits for it. */
+static uint32_t add_reader(vpps_checker *c, uint32_t set) {
+    vpps_reader_sets *s = &c->sets;
+    const uint32_t n = set_size(s, set);
+    if (!VPPS_RESERVE(s->scratch, s->scratch_capacity, n + 1u)) return VPPS_NONE;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_reader r = s->readers[s->first[set] + i];
+        const bool mine =
+            r.unit == c->actor.unit || (is_group(c, c->actor.unit) && group_of(c, r.unit) == c->actor.group);
+        if (!mine && !comes_before(c, r.unit, r.place)) s->scratch[kept++] = r;
+    }
+    s->scratch[kept++] = (vpps_reader){c->actor.unit, c->actor.place};
+    return intern_set(s, s->scratch, kept);
+}
+
+/* May the actor write what these have read? A VP's own read by the same instruction counts as before where `own`. */
+static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
+    const vpps_reader_sets *s = &c->sets;
+    for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
+        const vpps_reader r = s->readers[i];
+        if (own && r.unit == c->actor.unit && r.place == c->actor.place) continue;
+        if (!comes_before(c, r.unit, r.place)) return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- messages */
+
+void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset, char *text, size_t size) {
+    const vpps_tensor *t = &c->tensors[tensor];
+    const vpps_checked_block *b =
+        t->kind == VPPS_TENSOR_KEPT || t->kind == VPPS_TENSOR_CONTRIBUTION ? &c->blocks[t->block] : NULL;
+    const uint32_t item = t->stride && offset >= t->offset ? (offset - t->offset) / t->stride : 0;
+    switch (t->kind) {
+    case VPPS_TENSOR_INITIAL:
+        snprintf(text, size, "%s", offset < c->plan->batch ? "a parameter" : "what nobody wrote");
+        break;
+    case VPPS_TENSOR_KEPT:
+        snprintf(text, size, "value %u of %s, block %u, item %u", t->index, b->cell->c->name, t->block, item);
+        break;
+    case VPPS_TENSOR_CONTRIBUTION:
+        snprintf(text, size, "contribution %u (share %u) of %s, block %u, item %u", t->index, t->share,
+                 b->cell->c->name, t->block, item);
+        break;
+    case VPPS_TENSOR_CONSTANT: snprintf(text, size, "the constant %g", (double)vpps_bits_float(t->index)); break;
+    case VPPS_TENSOR_ENTRY: snprintf(text, size, "the gradient of entry %u of table %u", item, t->index); break;
+    default: snprintf(text, size, "a parameter after its update"); break;
+    }
+}
+
+static bool refuse_content(vpps_checker *c, uint32_t offset, uint32_t want) {
+    char is[160], expected[160];
+    vpps_check_describe(c, c->pool[offset].tensor, offset, is, sizeof is);
+    vpps_check_describe(c, want, offset, expected, sizeof expected);
+    return VPPS_REFUSE(c, "word %u holds %s; expected %s", offset, is, expected);
+}
+
+static bool refuse_order(vpps_checker *c, uint32_t offset, const char *what, const char *other) {
+    char text[160];
+    vpps_check_describe(c, c->pool[offset].tensor, offset, text, sizeof text);
+    return VPPS_REFUSE(c, "it %s word %u (%s), which is %s without a barrier between", what, offset, text, other);
+}
+
+/* ---------------------------------------------------------------- accesses */
+
+static bool is_inside(vpps_checker *c, uint32_t offset, uint32_t n) {
+    if ((uint64_t)offset + n <= c->pool_words) return true;
+    return VPPS_REFUSE(c, "words %u to %" PRIu64 " are outside the pool, which has %u", offset, (uint64_t)offset + n,
+                       c->pool_words);
+}
+
+bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor) {
+    if (!is_inside(c, offset, n)) return false;
+    for (uint32_t i = offset; i < offset + n; i++) {
+        vpps_word *w = &c->pool[i];
+        if (!c->memo.valid || c->memo.tensor != tensor || memcmp(w, &c->memo.word, sizeof *w) != 0) {
+            c->memo.valid = false;
+            if (w->tensor != tensor) return refuse_content(c, i, tensor);
+            if (!write_comes_before(c, w)) return refuse_order(c, i, "reads", "written");
+            const uint32_t result = add_reader(c, w->readers);
+            if (result == VPPS_NONE) return c->status = VPPS_MEMORY, false;
+            c->memo.word = *w;
+            c->memo.tensor = tensor;
+            c->memo.result = result;
+            c->memo.valid = true;
+        }
+        w->readers = c->memo.result;
+    }
+    return true;
+}
+
+/* Does the word hold another value of the record that the actor's item is written to? */
+static bool in_own_record(const vpps_checker *c, const vpps_word *w, uint32_t offset, uint32_t tensor, uint32_t item) {
+    const vpps_tensor *t = &c->tensors[w->tensor], *to = &c->tensors[tensor];
+    return t->kind == VPPS_TENSOR_KEPT && to->kind == VPPS_TENSOR_KEPT && t->block == to->block &&
+           t->stride == to->stride && t->stride && (offset - t->offset) / t->stride == item;
+}
+
+bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor, uint32_t item) {
+    if (!is_inside(c, offset, n)) return false;
+    for (uint32_t i = offset; i < offset + n; i++) {
+        vpps_word *w = &c->pool[i];
+        if (!write_comes_before(c, w)) return refuse_order(c, i, "writes", "written");
+        if (w->readers && !readers_come_before(c, w->readers, in_own_record(c, w, i, tensor, item)))
+            return refuse_order(c, i, "writes", "read");
+        *w = (vpps_word){.tensor = tensor, .writer = c->actor.unit + 1, .written = c->actor.place};
+    }
+    return true;
+}

@@ -1,0 +1,77 @@
+/* fixture.c - see fixture.h. */
+#include "fixture.h"
+
+bool machine_create(vpps_task_plan *machine, const vpps_model *model, uint32_t n_vps, uint32_t split_elems,
+                    uint32_t pool_words) {
+    const uint32_t n = (uint32_t)model->n_params;
+    uint32_t *values = malloc((n + 1u) * sizeof *values), at = 16;
+    *machine = (vpps_task_plan){
+        .n_vps = n_vps, .n_params = n, .values = values, .pool_words = pool_words, .split_elems = split_elems};
+    for (uint32_t p = 0; values && p < n; p++) {
+        values[p] = at;
+        if (model->params[p].kind != VPPS_MATRIX) at += ((uint32_t)vpps_param_elems(&model->params[p]) + 15) & ~15u;
+    }
+    machine->batch = at;
+    return values && at <= pool_words;
+}
+
+void machine_destroy(vpps_task_plan *machine) {
+    void *values = (void *)(uintptr_t)machine->values; /* owned, though the plan only reads it */
+    free(values);
+}
+
+/* Nodes that a user can name: those of op calls, and what vertices scatter and push. */
+static vpps_node draw_node(vpps_graph *g, uint64_t *random) {
+    for (;;) {
+        const uint32_t v = vpps_random_below(random, (uint32_t)(g->n_records + g->n_vertices));
+        if (v < g->n_records) {
+            if (g->records[v].cell == VPPS_NODE_RECORD) return g->records[v].first;
+            continue;
+        }
+        const vpps_vertex at = v - (uint32_t)g->n_records;
+        if (g->vertices[at].cell == VPPS_SOURCE_VERTEX) continue;
+        const vpps_cell_data *c = vpps_cell_of(g, g->vertices[at].cell);
+        if (c->n_pushed && vpps_random_below(random, 2))
+            return vpps_pushed(g, at, vpps_random_below(random, c->n_pushed));
+        if (c->n_scattered) return vpps_scattered(g, at, vpps_random_below(random, c->n_scattered));
+    }
+}
+
+vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed) {
+    enum { POOL_WORDS = 1 << 22 };
+    uint64_t random = seed + 77;
+    *j = (job){.optimizer = {.kind = (vpps_optimizer_kind)(seed % 5),
+                             .lr = 0.1f,
+                             .momentum = 0.9f,
+                             .beta1 = 0.9f,
+                             .beta2 = 0.99f,
+                             .epsilon = 1e-8f,
+                             .weight_decay = 0.01f,
+                             .clip = seed % 2 ? 5.0f : 0.0f}};
+    if (!machine_create(&j->machine, g->model, w.n_vps, w.split_elems, POOL_WORDS)) return VPPS_MEMORY;
+    j->request = (vpps_batch_request){.loss = loss,
+                                      .optimizer = &j->optimizer,
+                                      .gradients = w.accumulate ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED,
+                                      .guard = seed % 3 == 0,
+                                      .step = 3,
+                                      .dropout_key = vpps_dropout_key(seed, 1),
+                                      .groups = w.groups};
+    if (w.inference) {
+        const uint32_t n = w.wanted ? w.n_wanted : JOB_OUTPUTS;
+        for (uint32_t i = 0; i < n; i++) j->outputs[i] = w.wanted ? w.wanted[i] : draw_node(g, &random);
+        j->request =
+            (vpps_batch_request){.loss = VPPS_NO_NODE, .outputs = j->outputs, .n_outputs = n, .groups = w.groups};
+    }
+    VPPS_TRY(vpps_batch_create(&j->batch));
+    VPPS_TRY(vpps_schedule_batch(j->batch, &j->types, &j->machine, g, &j->request));
+    for (uint32_t i = 0; i < j->request.n_outputs; i++) j->offsets[i] = vpps_batch_output(j->batch, i);
+    const vpps_batch *b = j->batch;
+    j->subject = (subject){b->script, b->script_words, b->cells, b->n_cells, &j->machine, g, &j->request, j->offsets};
+    return VPPS_OK;
+}
+
+void job_close(job *j) {
+    vpps_batch_destroy(j->batch);
+    vpps_types_free(&j->types);
+    machine_destroy(&j->machine);
+}

@@ -1,0 +1,60 @@
+/* fixture.h - what the tests of scripts share: a machine for a model, and a scheduled batch with all that says what it
+ * should be. */
+#ifndef VPPS_TESTS_SCRIPT_FIXTURE_H
+#define VPPS_TESTS_SCRIPT_FIXTURE_H
+
+#include "common/random_graph.h"
+#include "script/task.h"
+#include "script/verify/verify.h"
+
+/* Lays out a model's vectors and tables for n_vps VPs, as a device does. split_elems: see vpps_cell_needs. False: out of
+ * memory. */
+bool machine_create(vpps_task_plan *machine, const vpps_model *model, uint32_t n_vps, uint32_t split_elems,
+                    uint32_t pool_words);
+void machine_destroy(vpps_task_plan *machine);
+
+/* A script and everything that says what it should be. */
+typedef struct subject {
+    const uint32_t *script;
+    size_t words;
+    vpps_compiled_cell *const *cells;
+    uint32_t n_cells;
+    const vpps_task_plan *machine;
+    const vpps_graph *g;
+    const vpps_batch_request *request;
+    const uint32_t *outputs;
+} subject;
+
+static inline vpps_status verify_subject(const subject *s) {
+    return vpps_verify_batch(s->script, s->words, s->cells, s->n_cells, s->machine, s->g, s->request, s->outputs);
+}
+
+/* How a batch is scheduled. */
+typedef struct way {
+    uint32_t n_vps, groups; /* groups: 1, or as many as it says where the batch has several components */
+    uint32_t split_elems;   /* 0: rows are shared out wherever they can be */
+    bool accumulate;        /* gradients of parameters, level by level */
+    bool inference;
+    const vpps_node *wanted; /* inference: outputs; NULL: some are drawn */
+    uint32_t n_wanted;
+} way;
+
+enum { JOB_OUTPUTS = 4 };
+
+typedef struct job {
+    vpps_task_plan machine;
+    vpps_optimizer optimizer;
+    vpps_batch_request request;
+    vpps_node outputs[JOB_OUTPUTS];
+    uint32_t offsets[JOB_OUTPUTS];
+    vpps_types types;
+    vpps_batch *batch;
+    subject subject;
+} job;
+
+/* Schedules a graph. The optimiser and its settings are drawn by `seed`. Fails as the scheduler does; the job must be closed
+ * all the same. */
+vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed);
+void job_close(job *j);
+
+#endif

@@ -1,0 +1,388 @@
+/* mutate.c - the mutations of scripts. Each picks a place at random. */
+#include "mutate.h"
+
+static uint32_t below(editor *e, uint32_t n) { return vpps_random_below(&e->random, n); }
+
+/* One more or one less. */
+static uint32_t by_one(editor *e) { return below(e, 2) ? 1 : UINT32_MAX; }
+
+/* ---------------------------------------------------------------- instructions */
+
+static uint32_t task_at(const editor *e, const site *s) { return e->script[s->at]; }
+
+/* A random instruction of these kinds (bits); NULL: there is none. */
+static const site *pick(editor *e, uint32_t kinds) {
+    uint32_t n = 0;
+    const site *chosen = NULL;
+    for (size_t i = 0; i < e->n_sites; i++)
+        if (kinds >> task_at(e, &e->sites[i]) & 1 && below(e, ++n) == 0) chosen = &e->sites[i];
+    return chosen;
+}
+
+enum {
+    SIGNALS = 1 << VPPS_TASK_SIGNAL,
+    WAITS = 1 << VPPS_TASK_WAIT,
+    STAGES = 1 << VPPS_TASK_STAGE,
+    CONSTANTS = 1 << VPPS_TASK_CONSTANTS,
+    OUTERS = 1 << VPPS_TASK_OUTER,
+    LOSSES = 1 << VPPS_TASK_LOSS,
+    UPDATES = 1 << VPPS_TASK_NORM | 1 << VPPS_TASK_UPDATE | 1 << VPPS_TASK_ENTRIES | OUTERS | LOSSES,
+    WORK = STAGES | CONSTANTS | UPDATES,
+    ANY = (1 << VPPS_TASK_COUNT) - 1
+};
+
+static bool drop(editor *e, const site *s) { return s && editor_splice(e, s->at, s->words, NULL, 0); }
+
+static bool change(editor *e, const site *s, uint32_t word, uint32_t by) {
+    if (s) e->script[s->at + word] += by;
+    return s != NULL;
+}
+
+static bool drop_signal(editor *e) { return drop(e, pick(e, SIGNALS)); }
+static bool drop_wait(editor *e) { return drop(e, pick(e, WAITS)); }
+
+static bool drop_signal_and_lower_waits(editor *e) {
+    const site *s = pick(e, SIGNALS);
+    if (!s) return false;
+    const uint32_t barrier = e->script[s->at + 1], size = editor_header(e)->n_vps / editor_header(e)->n_groups;
+    drop(e, s);
+    for (size_t i = 0; i < e->n_sites; i++) {
+        uint32_t *w = e->script + e->sites[i].at;
+        if (w[0] == VPPS_TASK_WAIT && w[1] == barrier) w[2] -= size;
+    }
+    return true;
+}
+
+/* A barrier less: its signal and its wait in one group. */
+static bool drop_barrier(editor *e) {
+    const site *s = pick(e, WAITS);
+    if (!s || s == e->sites || task_at(e, s - 1) != VPPS_TASK_SIGNAL) return false;
+    return editor_splice(e, s[-1].at, s[-1].words + s->words, NULL, 0);
+}
+
+static bool lower_wait(editor *e) { return change(e, pick(e, WAITS), 2, UINT32_MAX); }
+static bool raise_wait(editor *e) { return change(e, pick(e, WAITS), 2, 1); }
+static bool other_wait(editor *e) { return change(e, pick(e, WAITS), 1, by_one(e)); }
+static bool other_signal(editor *e) { return change(e, pick(e, SIGNALS), 1, by_one(e)); }
+
+/* Exchanges an instruction with the next of its stream. */
+static bool exchange(editor *e, const site *s) {
+    uint32_t copy[16];
+    if (!s || s + 1 >= e->sites + e->n_sites || s[1].group != s->group) return false;
+    memcpy(copy, e->script + s->at, s->words * sizeof *copy);
+    memmove(e->script + s->at, e->script + s[1].at, s[1].words * sizeof *copy);
+    memcpy(e->script + s->at + s[1].words, copy, s->words * sizeof *copy);
+    return true;
+}
+
+static bool delay_wait(editor *e) { return exchange(e, pick(e, WAITS)); }
+static bool hasten_signal(editor *e) {
+    const site *s = pick(e, SIGNALS);
+    return s && s > e->sites && exchange(e, s - 1);
+}
+static bool exchange_any(editor *e) { return exchange(e, pick(e, ANY)); }
+
+static bool drop_stage(editor *e) { return drop(e, pick(e, STAGES)); }
+static bool drop_update(editor *e) { return drop(e, pick(e, UPDATES)); }
+static bool drop_constants(editor *e) { return drop(e, pick(e, CONSTANTS)); }
+
+static bool duplicate(editor *e) {
+    const site *s = pick(e, WORK);
+    uint32_t copy[16];
+    if (!s) return false;
+    memcpy(copy, e->script + s->at, s->words * sizeof *copy);
+    return editor_splice(e, s->at, 0, copy, s->words);
+}
+
+/* Takes an instruction from its place, and has it done in another. */
+static bool move(editor *e) {
+    const site *s = pick(e, WORK);
+    uint32_t copy[16];
+    if (!s) return false;
+    const uint32_t words = s->words;
+    memcpy(copy, e->script + s->at, words * sizeof *copy);
+    if (!drop(e, s)) return false;
+    const site *to = pick(e, ANY);
+    return to && editor_splice(e, to->at, 0, copy, words);
+}
+
+static bool change_stage(editor *e) {
+    const uint32_t word = 1 + below(e, 4), by = by_one(e);
+    return change(e, pick(e, STAGES), word, by);
+}
+
+/* Leaves a vertex out, or cuts a stage in two of which the second begins one too early or too late. */
+static bool cut_stage(editor *e) {
+    const site *s = pick(e, STAGES);
+    if (!s || e->script[s->at + 4] < 2) return false;
+    const uint32_t *o = e->script + s->at, at = 1 + below(e, o[4] - 1);
+    const uint32_t second[] = {VPPS_TASK_STAGE, o[1], o[2], o[3] + at + by_one(e), o[4] - at};
+    e->script[s->at + 4] = at;
+    return editor_splice(e, s->at + s->words, 0, second, VPPS_COUNT(second));
+}
+
+static bool change_outer(editor *e) {
+    const uint32_t word = 1 + below(e, 3), by = by_one(e);
+    return change(e, pick(e, OUTERS), word, by);
+}
+
+static bool change_list_address(editor *e) {
+    const uint32_t word = 1 + below(e, 2), by = by_one(e);
+    return change(e, pick(e, CONSTANTS | LOSSES), word, by);
+}
+
+static bool change_opcode(editor *e) {
+    const site *s = pick(e, ANY);
+    const uint32_t task = below(e, VPPS_TASK_COUNT);
+    if (!s || task == e->script[s->at]) return false;
+    e->script[s->at] = task;
+    return true;
+}
+
+/* A pair of a list of constants, or of the loss's terms: offset or value. */
+static bool change_pair(editor *e, uint32_t kinds) {
+    const site *s = pick(e, kinds);
+    if (!s || !e->script[s->at + 2]) return false;
+    uint32_t *pair = e->script + e->script[s->at + 1] + 2 * (size_t)below(e, e->script[s->at + 2]);
+    if (below(e, 2)) {
+        pair[0] += by_one(e);
+    } else {
+        pair[1] ^= 1u << (below(e, 2) ? 31 : below(e, 31));
+    }
+    return true;
+}
+static bool change_constant(editor *e) { return change_pair(e, CONSTANTS); }
+static bool change_term(editor *e) { return change_pair(e, LOSSES); }
+
+/* ---------------------------------------------------------------- blocks */
+
+static vpps_block *pick_block(editor *e, uint32_t *number) {
+    vpps_block *blocks = (vpps_block *)(void *)(e->script + editor_header(e)->blocks), *chosen = NULL;
+    for (uint32_t i = 0, n = 0; i < editor_header(e)->n_blocks; i++) {
+        if (!blocks[i].n || below(e, ++n)) continue;
+        chosen = &blocks[i];
+        *number = i;
+    }
+    return chosen;
+}
+
+static bool change_block(editor *e) {
+    uint32_t number;
+    uint32_t *words = (uint32_t *)(void *)pick_block(e, &number);
+    if (!words) return false;
+    const uint32_t field = below(e, VPPS_BLOCK_WORDS);
+    words[field] += (field >= 4 && below(e, 2)) ? (below(e, 2) ? 16 : (uint32_t)-16) : by_one(e);
+    return true;
+}
+
+/* A block's values, or contributions, where another's are. */
+static bool overlap_blocks(editor *e) {
+    uint32_t a, b;
+    vpps_block *to = pick_block(e, &a), *from = pick_block(e, &b);
+    if (!to || a == b) return false;
+    switch (below(e, 4)) {
+    case 0: to->kept[0] = from->kept[0]; break;
+    case 1: to->contributions = from->contributions; break;
+    case 2: to->kept[1] = from->kept[0]; break;
+    default: to->contributions = from->kept[0]; break;
+    }
+    return true;
+}
+
+static bool change_array(editor *e, uint32_t *words, uint32_t n) {
+    if (!words || !n) return false;
+    uint32_t *w = &words[below(e, n)];
+    switch (below(e, 3)) {
+    case 0: *w += by_one(e); break;
+    case 1: *w += below(e, 2) ? 16 : (uint32_t)-16; break;
+    default: *w = words[below(e, n)]; break;
+    }
+    return true;
+}
+
+enum { VERTICES, INPUTS, LOOKUPS, NUMBERS, DATA, LISTS, GRADIENT_STARTS, GRADIENTS };
+
+static bool change_arrays(editor *e, uint32_t what) {
+    uint32_t number;
+    const vpps_block *b = pick_block(e, &number);
+    if (!b) return false;
+    vpps_block_view view;
+    const vpps_compiled_cell *c = e->of->cells[b->cell];
+    vpps_view_block(e->script, b, c, &view);
+    uint32_t *words = e->script + b->arrays, n = b->n;
+    const uint32_t *at = NULL;
+    const uint32_t input = c->n_inputs ? below(e, c->n_inputs) : 0, output = c->n_outputs ? below(e, c->n_outputs) : 0;
+    switch (what) {
+    case VERTICES: at = view.vertices; break;
+    case INPUTS:
+        at = c->n_inputs ? view.inputs[input] : NULL;
+        if (at && c->input_is_list[input]) n = b->members;
+        break;
+    case LOOKUPS: at = c->n_lookups ? view.lookups[below(e, c->n_lookups)] : NULL; break;
+    case NUMBERS: at = c->n_words ? view.words[below(e, c->n_words)] : NULL; break;
+    case DATA: at = view.data; break;
+    case LISTS:
+        at = view.list;
+        n++;
+        break;
+    case GRADIENT_STARTS:
+        at = view.gradient_starts[output];
+        n++;
+        break;
+    default:
+        at = view.gradients[output];
+        if (at) n = view.gradient_starts[output][b->n];
+    }
+    return at && change_array(e, words + (at - (e->script + b->arrays)), n);
+}
+static bool change_vertex(editor *e) { return change_arrays(e, VERTICES); }
+static bool change_input(editor *e) { return change_arrays(e, INPUTS); }
+static bool change_lookup(editor *e) { return change_arrays(e, LOOKUPS); }
+static bool change_number(editor *e) { return change_arrays(e, NUMBERS); }
+static bool change_data(editor *e) { return change_arrays(e, DATA); }
+static bool change_list(editor *e) { return change_arrays(e, LISTS); }
+static bool change_gradient_start(editor *e) { return change_arrays(e, GRADIENT_STARTS); }
+static bool change_gradient(editor *e) { return change_arrays(e, GRADIENTS); }
+
+static bool change_content(editor *e) {
+    uint32_t number;
+    const vpps_block *b = pick_block(e, &number);
+    if (!b) return false;
+    vpps_block_view view;
+    vpps_view_block(e->script, b, e->of->cells[b->cell], &view);
+    if (!view.data) return false;
+    e->script[view.data[below(e, b->n)]] ^= 1u << 20;
+    return true;
+}
+
+/* ---------------------------------------------------------------- tables */
+
+static vpps_table *pick_table(editor *e) {
+    vpps_table *tables = (vpps_table *)(void *)(e->script + editor_header(e)->tables);
+    return editor_header(e)->n_tables ? &tables[below(e, editor_header(e)->n_tables)] : NULL;
+}
+
+static bool change_table(editor *e) {
+    uint32_t *words = (uint32_t *)(void *)pick_table(e);
+    if (!words) return false;
+    words[below(e, VPPS_TABLE_WORDS)] += below(e, 4) ? by_one(e) : 16;
+    return true;
+}
+
+static bool change_entries(editor *e) {
+    const vpps_table *t = pick_table(e);
+    if (!t) return false;
+    uint32_t *rows = e->script + t->rows;
+    const uint32_t n = rows[2 * t->n];
+    switch (below(e, 3)) {
+    case 0: return change_array(e, rows, t->n);
+    case 1: return change_array(e, rows + t->n, t->n + 1);
+    default: return change_array(e, rows + 2 * t->n + 1, n);
+    }
+}
+
+/* ---------------------------------------------------------------- header */
+
+static bool shrink_pool(editor *e) {
+    vpps_task_header *h = editor_header(e);
+    if (h->pool_words <= e->of->machine->batch) return false;
+    h->pool_words -= 1 + below(e, h->pool_words - e->of->machine->batch);
+    return true;
+}
+
+static bool change_optimizer(editor *e) {
+    vpps_task_header *h = editor_header(e);
+    if (!h->update) return false;
+    float *numbers[] = {&h->corrections[0], &h->corrections[1], &h->lr,      &h->momentum,
+                        &h->beta1,          &h->beta2,          &h->epsilon, &h->weight_decay};
+    const uint32_t which = below(e, VPPS_COUNT(numbers) + 2);
+    if (which < VPPS_COUNT(numbers)) {
+        *numbers[which] += 1;
+    } else if (which == VPPS_COUNT(numbers)) {
+        h->update = 1 + h->update % 5;
+    } else {
+        h->clip = h->clip > 0 ? 0 : 1;
+    }
+    return true;
+}
+
+static bool change_guard(editor *e) {
+    editor_header(e)->guard = !editor_header(e)->guard;
+    return true;
+}
+static bool change_dropout_key(editor *e) {
+    editor_header(e)->dropout_key[below(e, 2)] ^= 1u << below(e, 32);
+    return true;
+}
+
+static bool change_count(editor *e) {
+    vpps_task_header *h = editor_header(e);
+    uint32_t *counts[] = {&h->words,  &h->n_vps,    &h->n_groups, &h->n_barriers,
+                          &h->blocks, &h->n_blocks, &h->tables,   &h->n_tables};
+    *counts[below(e, VPPS_COUNT(counts))] += by_one(e);
+    return true;
+}
+
+static bool change_start(editor *e) {
+    e->script[VPPS_TASK_HEADER_WORDS + below(e, editor_header(e)->n_groups + 1)] += by_one(e);
+    return true;
+}
+
+/* Any word may become anything. */
+static bool corrupt_word(editor *e) {
+    uint32_t *w = &e->script[below(e, (uint32_t)e->words)];
+    switch (below(e, 4)) {
+    case 0: *w = (uint32_t)vpps_random(&e->random); break;
+    case 1: *w ^= 1u << below(e, 32); break;
+    case 2: *w = e->script[below(e, (uint32_t)e->words)]; break;
+    default: *w += below(e, 64) - 32; break;
+    }
+    return true;
+}
+
+const mutation mutations[] = {
+    {"signal dropped", drop_signal},
+    {"signal dropped, waits lowered", drop_signal_and_lower_waits},
+    {"wait dropped", drop_wait},
+    {"signal and wait dropped", drop_barrier},
+    {"wait's count lowered", lower_wait},
+    {"wait's count raised", raise_wait},
+    {"wait's barrier changed", other_wait},
+    {"signal's barrier changed", other_signal},
+    {"wait moved behind the next instruction", delay_wait},
+    {"signal moved before the last instruction", hasten_signal},
+    {"neighbours exchanged", exchange_any},
+    {"stage dropped", drop_stage},
+    {"gradient, norm, loss or update dropped", drop_update},
+    {"constants dropped", drop_constants},
+    {"instruction duplicated", duplicate},
+    {"instruction moved", move},
+    {"opcode changed", change_opcode},
+    {"stage's operand changed", change_stage},
+    {"stage cut in two wrongly", cut_stage},
+    {"outer's operand changed", change_outer},
+    {"list's address or length changed", change_list_address},
+    {"constant changed", change_constant},
+    {"loss's term changed", change_term},
+    {"block's description changed", change_block},
+    {"blocks overlap", overlap_blocks},
+    {"vertex changed", change_vertex},
+    {"input's offset changed", change_input},
+    {"lookup's offset changed", change_lookup},
+    {"record's number changed", change_number},
+    {"data's address changed", change_data},
+    {"data changed", change_content},
+    {"list's start changed", change_list},
+    {"contributions' start changed", change_gradient_start},
+    {"contribution's offset changed", change_gradient},
+    {"table's description changed", change_table},
+    {"table's entries changed", change_entries},
+    {"pool_words too small", shrink_pool},
+    {"optimiser changed", change_optimizer},
+    {"guard changed", change_guard},
+    {"dropout key changed", change_dropout_key},
+    {"header's count or address changed", change_count},
+    {"start changed", change_start},
+    {"any word corrupted", corrupt_word},
+};
+const size_t n_mutations = VPPS_COUNT(mutations);

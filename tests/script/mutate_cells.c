@@ -1,0 +1,363 @@
+/* mutate_cells.c - the mutations of compiled cells: what a bug in a pass of the compiler would look like. Numbers stay in
+ * range, as the interpreter wants them. */
+#include "mutate.h"
+
+static uint32_t below(uint64_t *random, uint32_t n) { return vpps_random_below(random, n); }
+
+static void *copy(const void *from, size_t n, size_t bytes) {
+    void *to = malloc((n + 1) * bytes);
+    if (to && n) memcpy(to, from, n * bytes);
+    return to;
+}
+
+vpps_compiled_cell *copy_cell(const vpps_compiled_cell *c) {
+    vpps_compiled_cell *to = copy(c, 1, sizeof *c);
+    if (!to) return NULL;
+    to->name = strdup(c->name);
+    to->values = copy(c->values, c->n_values, sizeof *c->values);
+    to->args = copy(c->args, c->n_args, sizeof *c->args);
+    to->contributions = copy(c->contributions, c->n_contributions, sizeof *c->contributions);
+    to->outers = copy(c->outers, c->n_outers, sizeof *c->outers);
+    to->stages = copy(c->stages, c->n_stages, sizeof *c->stages);
+    to->order = copy(c->order, c->n_values, sizeof *c->order);
+    to->device_program = NULL;
+    to->device_free = NULL;
+    return to;
+}
+
+/* ---------------------------------------------------------------- values */
+
+/* A random value that a stage makes; NULL: there is none. */
+static vpps_cell_value *pick_made(vpps_compiled_cell *c, uint64_t *random) {
+    vpps_cell_value *chosen = NULL;
+    for (uint32_t v = 0, n = 0; v < c->n_values; v++)
+        if (c->values[v].stage != VPPS_NONE && below(random, ++n) == 0) chosen = &c->values[v];
+    return chosen;
+}
+
+static vpps_cell_value *pick_kind(vpps_compiled_cell *c, vpps_cell_kind kind, uint64_t *random) {
+    vpps_cell_value *chosen = NULL;
+    for (uint32_t v = 0, n = 0; v < c->n_values; v++)
+        if (c->values[v].kind == kind && below(random, ++n) == 0) chosen = &c->values[v];
+    return chosen;
+}
+
+/* Another value of the same shape before `end`; VPPS_NONE: there is none. */
+static uint32_t like(const vpps_compiled_cell *c, uint32_t value, uint32_t end, uint64_t *random) {
+    const vpps_cell_value *x = &c->values[value];
+    uint32_t chosen = VPPS_NONE;
+    for (uint32_t v = 0, n = 0; v < end; v++) {
+        const vpps_cell_value *y = &c->values[v];
+        if (v == value || y->rows != x->rows || y->cols != x->cols || y->domain != x->domain) continue;
+        if (below(random, ++n) == 0) chosen = v;
+    }
+    return chosen;
+}
+
+static bool change_instruction(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_cell_value *x = pick_kind(c, VPPS_VALUE_RUN, random);
+    uint32_t others[VPPS_I_COUNT], n = 0;
+    for (uint32_t op = 0; x && op < VPPS_I_COUNT; op++) {
+        const vpps_instruction_row *row = &vpps_instructions[op], *now = &vpps_instructions[x->opcode];
+        if (op != x->opcode && row->form == now->form && !strcmp(row->operands, now->operands)) others[n++] = op;
+    }
+    if (n) x->opcode = (uint8_t)others[below(random, n)];
+    return n > 0;
+}
+
+static vpps_cell_arg *pick_arg(vpps_compiled_cell *c, uint32_t *user, uint64_t *random) {
+    vpps_cell_arg *chosen = NULL;
+    for (uint32_t v = 0, n = 0; v < c->n_values; v++) {
+        for (uint32_t i = 0; i < c->values[v].n_args; i++) {
+            if (below(random, ++n)) continue;
+            chosen = &c->args[c->values[v].first_arg + i];
+            *user = v;
+        }
+    }
+    return chosen;
+}
+
+static bool change_argument(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    uint32_t user;
+    vpps_cell_arg *a = pick_arg(c, &user, random);
+    const uint32_t other = a ? like(c, a->value, user, random) : VPPS_NONE;
+    if (other != VPPS_NONE) a->value = other;
+    return other != VPPS_NONE;
+}
+
+static bool exchange_arguments(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_cell_value *x = pick_made(c, random);
+    if (!x || x->n_args < 2) return false;
+    vpps_cell_arg *args = &c->args[x->first_arg], first = args[0];
+    args[0] = args[1];
+    args[1] = first;
+    return true;
+}
+
+static bool drop_argument(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_cell_value *x = pick_made(c, random);
+    if (!x || x->n_args < 2) return false;
+    x->n_args--;
+    return true;
+}
+
+static bool change_element(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    uint32_t user;
+    vpps_cell_arg *a = pick_arg(c, &user, random);
+    if (!a || c->values[user].kind != VPPS_VALUE_RUN ||
+        !strchr(vpps_instructions[c->values[user].opcode].operands, 's'))
+        return false;
+    a->element = (a->element + 1) % vpps_value_words(&c->values[a->value]);
+    return true;
+}
+
+static bool change_matrix(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    uint32_t user;
+    vpps_cell_arg *a = pick_arg(c, &user, random);
+    if (!a || a->matrix == VPPS_NO_PARAM) return false;
+    const vpps_parameter_data *params = g->model->params;
+    vpps_param chosen = VPPS_NO_PARAM;
+    for (uint32_t p = 0, n = 0; p < g->model->n_params; p++) {
+        if (p == a->matrix || params[p].kind != VPPS_MATRIX || params[p].rows != params[a->matrix].rows ||
+            params[p].cols != params[a->matrix].cols) {
+            continue;
+        }
+        if (below(random, ++n) == 0) chosen = p;
+    }
+    if (chosen != VPPS_NO_PARAM) a->matrix = chosen;
+    return chosen != VPPS_NO_PARAM;
+}
+
+static bool change_bias(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    vpps_cell_value *x = pick_kind(c, VPPS_VALUE_PRODUCT, random);
+    if (!x) return false;
+    const vpps_param before = x->param;
+    for (uint32_t p = 0, n = 0; p < g->model->n_params; p++) {
+        const vpps_parameter_data *data = &g->model->params[p];
+        if (p != before && data->kind == VPPS_VECTOR && data->rows == x->rows && below(random, ++n) == 0) x->param = p;
+    }
+    if (below(random, 3) == 0) x->param = VPPS_NO_PARAM;
+    return x->param != before;
+}
+
+static bool change_number(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_cell_value *x = pick_kind(c, VPPS_VALUE_RUN, random);
+    if (!x) return false;
+    switch (below(random, 8)) {
+    case 0: x->f = x->f == 0 ? 1 : -x->f; break;
+    case 1: x->u++; break;
+    case 2: x->e_add += 1; break;
+    case 3: x->e_list += 1; break;
+    case 4: x->average = !x->average; break;
+    case 5: x->position = !x->position; break;
+    case 6: x->u_word = x->u_word == VPPS_NONE && c->n_words ? 0 : VPPS_NONE; break;
+    default: x->f_word = x->f_word == VPPS_NONE && c->n_words ? 0 : VPPS_NONE; break;
+    }
+    return true;
+}
+
+static bool change_index(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_cell_value *x = &c->values[below(random, c->n_values)];
+    const uint32_t counts[] = {
+        [VPPS_VALUE_INPUT] = c->n_inputs, [VPPS_VALUE_LOOKUP] = c->n_lookups, [VPPS_VALUE_GRADIENT] = c->n_outputs};
+    if (x->kind == VPPS_VALUE_SLICE || x->kind == VPPS_VALUE_PLACE)
+        return x->index += below(random, 2) ? 1 : UINT32_MAX, true;
+    if (x->kind > VPPS_VALUE_GRADIENT || counts[x->kind] < 2) return false;
+    const uint32_t before = x->index;
+    x->index = below(random, counts[x->kind]);
+    if (x->kind == VPPS_VALUE_GRADIENT && !(c->needs.gradient_out >> x->index & 1)) return false; /* it has no list */
+    return x->index != before;
+}
+
+/* ---------------------------------------------------------------- what is kept */
+
+static bool change_offset(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_cell_value *x = pick_made(c, random), *y = pick_made(c, random);
+    if (!x || !x->kept) return false;
+    const uint32_t before = x->offset;
+    if (below(random, 2) && y->kept && y->domain == x->domain) {
+        x->offset = y->offset;
+    } else {
+        x->offset += below(random, 2) ? 16 : UINT32_MAX;
+    }
+    return x->offset != before;
+}
+
+static bool drop_kept(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_cell_value *x = pick_made(c, random);
+    if (!x || !x->kept) return false;
+    x->kept = false;
+    return true;
+}
+
+static bool shrink_record(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    const uint32_t domain = below(random, 2);
+    if (!c->kept_words[domain]) return false;
+    c->kept_words[domain] -= 1 + below(random, c->kept_words[domain]);
+    return true;
+}
+
+/* ---------------------------------------------------------------- stages */
+
+/* Stages' orders by the values' numbers. */
+static void order_again(vpps_compiled_cell *c) {
+    uint32_t at = 0;
+    for (uint32_t s = 0; s < c->n_stages; s++) {
+        c->stages[s].first = at;
+        for (uint32_t v = 0; v < c->n_values; v++)
+            if (c->values[v].stage == s) c->order[at++] = v;
+        c->stages[s].n = at - c->stages[s].first;
+    }
+}
+
+static bool move_to_stage(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_cell_value *x = pick_made(c, random);
+    if (!x || c->n_stages < 2) return false;
+    const uint32_t before = x->stage;
+    x->stage = below(random, c->n_stages);
+    x->split = c->stages[x->stage].split;
+    x->part = c->stages[x->stage].part;
+    order_again(c);
+    return x->stage != before;
+}
+
+static bool exchange_in_order(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    if (!c->n_stages) return false;
+    const vpps_cell_stage *s = &c->stages[below(random, c->n_stages)];
+    if (s->n < 2) return false;
+    uint32_t *order = c->order + s->first, a = below(random, s->n - 1), first = order[a];
+    order[a] = order[a + 1];
+    order[a + 1] = first;
+    return true;
+}
+
+static bool change_split(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    if (!c->n_stages || c->needs.group < 2) return false;
+    vpps_cell_stage *s = &c->stages[below(random, c->n_stages)];
+    s->split = s->split == VPPS_SPLIT_ROWS ? VPPS_SPLIT_VERTICES : VPPS_SPLIT_ROWS;
+    for (uint32_t i = 0; i < s->n; i++) c->values[c->order[s->first + i]].split = s->split;
+    return true;
+}
+
+/* ---------------------------------------------------------------- gradients and records */
+
+static bool change_contribution(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    if (!c->n_contributions) return false;
+    vpps_cell_contribution *to = &c->contributions[below(random, c->n_contributions)];
+    const vpps_cell_contribution before = *to;
+    const uint32_t other = like(c, to->value, c->n_values, random);
+    switch (below(random, 4)) {
+    case 0:
+        if (other != VPPS_NONE) to->value = other;
+        break;
+    case 1: to->index = below(random, to->lookup ? c->n_lookups : c->n_inputs); break;
+    case 2: to->partial = !to->partial; break;
+    default: *to = c->contributions[--c->n_contributions]; return true;
+    }
+    return memcmp(to, &before, sizeof before) != 0;
+}
+
+static bool double_contribution(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    if (c->n_contributions < 2) return false;
+    c->contributions[0] = c->contributions[1 + below(random, c->n_contributions - 1)];
+    return true;
+}
+
+static bool change_outer(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    if (!c->n_outers) return false;
+    vpps_cell_outer *o = &c->outers[below(random, c->n_outers)];
+    const vpps_cell_outer before = *o;
+    const uint32_t dy = like(c, o->dy, c->n_values, random),
+                   x = o->x == VPPS_NONE ? o->x : like(c, o->x, c->n_values, random);
+    const vpps_parameter_data *params = g->model->params;
+    switch (below(random, 5)) {
+    case 0:
+        if (dy != VPPS_NONE) o->dy = dy;
+        break;
+    case 1:
+        if (x != VPPS_NONE) o->x = x;
+        break;
+    case 2: *o = c->outers[--c->n_outers]; return true;
+    case 3: *o = c->outers[below(random, c->n_outers)]; break;
+    default:
+        for (uint32_t p = 0; p < g->model->n_params; p++)
+            if (params[p].kind == params[before.param].kind && params[p].rows == params[before.param].rows &&
+                params[p].cols == params[before.param].cols && below(random, 2))
+                o->param = p;
+    }
+    return memcmp(o, &before, sizeof before) != 0;
+}
+
+static bool change_output(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    if (!c->n_outputs) return false;
+    vpps_cell_output *o = &c->outputs[below(random, c->n_outputs)];
+    if (o->value == VPPS_NONE) return false;
+    const uint32_t other = below(random, 4) ? like(c, o->value, c->n_values, random) : VPPS_NONE; /* NONE: left out */
+    if (other != VPPS_NONE && !c->values[other].kept) return false;
+    o->value = other;
+    return true;
+}
+
+static bool change_lookup(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    if (!c->n_lookups) return false;
+    vpps_cell_lookup *l = &c->lookups[below(random, c->n_lookups)];
+    if (l->kind == VPPS_WORD_DROPOUT) {
+        l->value = (l->value + 1) % g->model->params[l->table].count;
+    } else {
+        l->value++;
+    }
+    return true;
+}
+
+static bool change_word(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    if (!c->n_words) return false;
+    vpps_cell_word *w = &c->words[below(random, c->n_words)];
+    if (below(random, 2)) {
+        w->kind = (uint8_t)((w->kind + 1) % 3);
+    } else {
+        w->value++;
+    }
+    return true;
+}
+
+const cell_mutation cell_mutations[] = {
+    {"value's instruction changed", change_instruction},
+    {"value's argument changed", change_argument},
+    {"value's arguments exchanged", exchange_arguments},
+    {"value's argument dropped", drop_argument},
+    {"scalar operand's element changed", change_element},
+    {"product's matrix changed", change_matrix},
+    {"product's bias changed", change_bias},
+    {"value's number changed", change_number},
+    {"value's index changed", change_index},
+    {"kept value's offset changed", change_offset},
+    {"value no longer kept", drop_kept},
+    {"record smaller", shrink_record},
+    {"value moved to another stage", move_to_stage},
+    {"values exchanged in their stage", exchange_in_order},
+    {"rows and vertices exchanged", change_split},
+    {"contribution changed or dropped", change_contribution},
+    {"contribution made twice", double_contribution},
+    {"parameter's gradient changed or dropped", change_outer},
+    {"output changed", change_output},
+    {"lookup changed", change_lookup},
+    {"word changed", change_word},
+};
+const size_t n_cell_mutations = VPPS_COUNT(cell_mutations);

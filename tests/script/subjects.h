@@ -1,0 +1,40 @@
+/* subjects.h - scripts to be checked, scheduled in every way that there is, and what is to be thought of changed ones. */
+#ifndef VPPS_TESTS_SCRIPT_SUBJECTS_H
+#define VPPS_TESTS_SCRIPT_SUBJECTS_H
+
+#include "fixture.h"
+#include "symbolic.h"
+
+/* All numbers of VPs and groups train by rows, by vertices, with gradients level by level, and infer. */
+enum { WAYS = 32, TRAINING_WAYS = 24 };
+
+way way_of(uint32_t k);
+const char *way_text(way w); /* valid until the next call */
+
+/* VPPS_TEST_SCALE=full: five times as many. */
+uint32_t cases(uint32_t n);
+
+/* A case of sizes that the interpreter can multiply with, some large enough to share rows out. */
+void draw_small(rg_case *c, uint64_t seed);
+/* Small enough for the interpreter to run it some times. */
+bool is_small(const job *j);
+
+/* What became of changed scripts, or compiled cells. */
+typedef struct tally {
+    uint32_t tried, refused, without_effect;
+} tally;
+
+/* Shows a mutant to the checker. One that it accepts must make no difference to a plain interpreter, in any order of the
+ * VPs, and no two accesses may lack an order. False: it does. */
+bool judge(const subject *mutant, const symbolic_result *expected, tally *t);
+
+/* Prints a kind's line, and adds it to *all. */
+void report(const char *what, const tally *t, tally *all);
+
+typedef void (*mutator)(const job *j, const symbolic_result *expected, uint64_t seed, tally *tallies);
+
+/* Calls `mutate` for n small scripts scheduled in all ways, each of which is right, of at most so many words. How many there
+ * were. */
+uint32_t each_small(uint32_t n, uint32_t words, mutator mutate, tally *tallies);
+
+#endif

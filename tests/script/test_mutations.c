@@ -1,0 +1,136 @@
+/* test_mutations.c - the checker refuses every wrong script, and every wrong compiled cell.
+ *
+ * What is wrong is not for the checker to say: a changed script that it accepts must make no difference (subjects.h). */
+#include "common/testing.h"
+#include "mutate.h"
+#include "subjects.h"
+
+static void try_script(const subject *s, const symbolic_result *expected, uint32_t kind, uint64_t seed, tally *t) {
+    editor e;
+    ck_assert(editor_open(&e, s, seed));
+    const bool changed = mutations[kind].apply(&e);
+    if (changed && (e.words != s->words || memcmp(e.script, s->script, s->words * sizeof *e.script) != 0)) {
+        subject mutant = *s;
+        /* a copy without slack, so that a read past the end is seen */
+        uint32_t *script = malloc(e.words * sizeof *script);
+        ck_assert_ptr_nonnull(script);
+        memcpy(script, e.script, e.words * sizeof *script);
+        mutant.script = script;
+        mutant.words = e.words;
+        if (!judge(&mutant, expected, t)) {
+            printf("accepted: %s; seed %llu; first words that differ:", mutations[kind].name, (unsigned long long)seed);
+            for (size_t i = 0, n = 0; i < s->words && i < e.words && n < 8; i++) {
+                if (script[i] == s->script[i]) continue;
+                printf(" [%zu] %x -> %x", i, s->script[i], script[i]);
+                n++;
+            }
+            printf("\n");
+        }
+        free(script);
+    }
+    editor_close(&e);
+}
+
+static void try_cell(const subject *s, const symbolic_result *expected, uint32_t kind, uint64_t seed, tally *t) {
+    uint64_t random = seed;
+    const uint32_t number = vpps_random_below(&random, s->n_cells);
+    const vpps_compiled_cell *cell = s->cells[number];
+    vpps_compiled_cell *changed = copy_cell(cell), **cells = malloc(s->n_cells * sizeof *cells);
+    ck_assert(changed && cells);
+    memcpy(cells, s->cells, s->n_cells * sizeof *cells);
+    cells[number] = changed;
+    subject mutant = *s;
+    mutant.cells = cells;
+    if (changed->n_values && cell_mutations[kind].apply(changed, s->g, &random) && !judge(&mutant, expected, t))
+        printf("accepted: %s; seed %llu, cell %s\n", cell_mutations[kind].name, (unsigned long long)seed, cell->name);
+    vpps_compiled_cell_free(changed);
+    free(cells);
+}
+
+static void mutate_script(const job *j, const symbolic_result *expected, uint64_t seed, tally *tallies) {
+    for (uint32_t kind = 0; kind < n_mutations; kind++)
+        for (uint32_t i = 0; i < 4; i++)
+            try_script(&j->subject, expected, kind, vpps_mix64(seed * 1000 + kind * 10 + i), &tallies[kind]);
+}
+
+static void mutate_cells(const job *j, const symbolic_result *expected, uint64_t seed, tally *tallies) {
+    for (uint32_t kind = 0; kind < n_cell_mutations; kind++)
+        for (uint32_t i = 0; i < 8; i++)
+            try_cell(&j->subject, expected, kind, vpps_mix64(seed * 2000 + kind * 10 + i), &tallies[kind]);
+}
+
+START_TEST(wrong_scripts_are_refused)
+    {
+        tally *tallies = calloc(n_mutations, sizeof *tallies), all = {0, 0, 0};
+        ck_assert_ptr_nonnull(tallies);
+        const uint32_t n = each_small(cases(40), UINT32_MAX, mutate_script, tallies);
+        for (uint32_t k = 0; k < n_mutations; k++) report(mutations[k].name, &tallies[k], &all);
+        printf("mutations of %u scripts: %u tried, %u rejected, %u without effect\n", n, all.tried, all.refused,
+               all.without_effect);
+        fflush(stdout);
+        free(tallies);
+        ck_assert_uint_gt(all.refused, 0);
+        ck_assert_uint_eq(all.tried, all.refused + all.without_effect);
+    }
+END_TEST
+
+START_TEST(wrong_cells_are_refused)
+    {
+        tally *tallies = calloc(n_cell_mutations, sizeof *tallies), all = {0, 0, 0};
+        ck_assert_ptr_nonnull(tallies);
+        const uint32_t n = each_small(cases(60), UINT32_MAX, mutate_cells, tallies);
+        for (uint32_t k = 0; k < n_cell_mutations; k++) report(cell_mutations[k].name, &tallies[k], &all);
+        printf("mutations of the cells of %u scripts: %u tried, %u rejected, %u without effect\n", n, all.tried,
+               all.refused, all.without_effect);
+        fflush(stdout);
+        free(tallies);
+        ck_assert_uint_gt(all.refused, 0);
+        ck_assert_uint_eq(all.tried, all.refused + all.without_effect);
+    }
+END_TEST
+
+/* Every word of some scripts, with one more, one less, and a bit flipped. */
+static void mutate_words(const job *j, const symbolic_result *expected, uint64_t seed, tally *tallies) {
+    subject mutant = j->subject;
+    uint32_t *script = malloc(mutant.words * sizeof *script);
+    uint8_t *kinds = malloc(mutant.words);
+    ck_assert(script && kinds);
+    memcpy(script, mutant.script, mutant.words * sizeof *script);
+    mutant.script = script;
+    find_word_kinds(&j->subject, kinds);
+    for (size_t i = 0; i < mutant.words; i++) {
+        const uint32_t word = script[i], others[] = {word + 1, word - 1, word ^ 1u << vpps_random_below(&seed, 32)};
+        for (uint32_t k = 0; k < VPPS_COUNT(others); k++) {
+            script[i] = others[k];
+            if (!judge(&mutant, expected, &tallies[kinds[i]]))
+                printf("accepted: word %zu, %s, %x -> %x\n", i, word_kind_names[kinds[i]], word, others[k]);
+        }
+        script[i] = word;
+    }
+    free(kinds);
+    free(script);
+}
+
+START_TEST(every_word_counts)
+    {
+        tally tallies[WORD_KINDS] = {0}, all = {0, 0, 0};
+        const uint32_t n = each_small(cases(10), 1000, mutate_words, tallies);
+        for (uint32_t k = 0; k < WORD_KINDS; k++) report(word_kind_names[k], &tallies[k], &all);
+        printf("words of %u scripts: %u tried, %u rejected, %u without effect\n", n, all.tried, all.refused,
+               all.without_effect);
+        fflush(stdout);
+        ck_assert_uint_gt(all.refused, 0);
+        ck_assert_uint_eq(all.tried, all.refused + all.without_effect);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("mutations");
+    TCase *t = tcase_create("mutations");
+    tcase_set_timeout(t, 300);
+    tcase_add_test(t, wrong_scripts_are_refused);
+    tcase_add_test(t, wrong_cells_are_refused);
+    tcase_add_test(t, every_word_counts);
+    suite_add_tcase(suite, t);
+    return test_main(suite);
+}

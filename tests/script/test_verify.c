@@ -1,0 +1,93 @@
+/* test_verify.c - the checker accepts every correct script, and comes to an end with any. */
+#include "common/testing.h"
+#include "mutate.h"
+#include "subjects.h"
+
+START_TEST(correct_scripts_are_accepted)
+    {
+        const uint64_t first = test_seed() * 100000;
+        for (uint64_t seed = first; seed < first + cases(24); seed++) {
+            rg_case c;
+            rg_built built;
+            rg_draw(&c, seed, 4 + (uint32_t)(seed % 40));
+            TEST_OK(rg_build(&built, &c, NULL));
+            for (uint32_t k = 0; k < WAYS; k++) {
+                for (uint32_t batch = 0; batch < 2 && built.g[batch]; batch++) {
+                    job j;
+                    TEST_OK(job_open(&j, built.g[batch], built.loss[batch], way_of(k), seed));
+                    const vpps_status status = verify_subject(&j.subject);
+                    ck_assert_msg(status == VPPS_OK, "seed %llu, batch %u, %s: %s", (unsigned long long)seed, batch,
+                                  way_text(way_of(k)), vpps_error_message());
+                    job_close(&j);
+                }
+            }
+            rg_destroy(&built);
+        }
+    }
+END_TEST
+
+/* The same batch gives the same result however it is scheduled. Exact arithmetic makes that literal. */
+START_TEST(all_schedules_agree)
+    {
+        const uint64_t first = test_seed() * 100000;
+        for (uint64_t seed = first; seed < first + cases(40); seed++) {
+            rg_case c;
+            rg_built built;
+            symbolic_result one = {SYMBOLIC_FAULT, 0};
+            draw_small(&c, seed);
+            TEST_OK(rg_build(&built, &c, NULL));
+            for (uint32_t k = 0; k < TRAINING_WAYS; k++) {
+                job j;
+                TEST_OK(job_open(&j, built.g[0], built.loss[0], way_of(k), seed));
+                if (is_small(&j)) {
+                    const symbolic_result r = symbolic_run(&j.subject, (symbolic_order){0, false, SYMBOLIC_AT_ONCE, k});
+                    if (one.outcome == SYMBOLIC_FAULT) one = r;
+                    ck_assert_msg(r.outcome == SYMBOLIC_DONE, "seed %llu: %s do not finish", (unsigned long long)seed,
+                                  way_text(way_of(k)));
+                    ck_assert_msg(r.hash == one.hash, "seed %llu: %s give another result", (unsigned long long)seed,
+                                  way_text(way_of(k)));
+                }
+                job_close(&j);
+            }
+            rg_destroy(&built);
+        }
+    }
+END_TEST
+
+/* Whatever a script holds, the checker stays inside it (which the address sanitizer sees), and comes to an end. */
+static void corrupt(const job *j, const symbolic_result *expected, uint64_t seed, tally *t) {
+    (void)expected;
+    for (uint32_t i = 0; i < 100; i++) {
+        editor e;
+        ck_assert(editor_open(&e, &j->subject, vpps_mix64(seed * 3000 + i)));
+        for (uint32_t k = 0; k < 1 + i % 6; k++) mutations[n_mutations - 1].apply(&e);
+        subject s = j->subject;
+        uint32_t *script = malloc(e.words * sizeof *script);
+        ck_assert_ptr_nonnull(script);
+        memcpy(script, e.script, e.words * sizeof *script);
+        s.script = script;
+        t->tried++;
+        t->refused += verify_subject(&s) != VPPS_OK;
+        free(script);
+        editor_close(&e);
+    }
+}
+
+START_TEST(no_script_leads_the_checker_astray)
+    {
+        tally t = {0, 0, 0};
+        each_small(cases(40), UINT32_MAX, corrupt, &t);
+        ck_assert_uint_gt(t.refused, t.tried / 2);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("verify");
+    TCase *t = tcase_create("verify");
+    tcase_set_timeout(t, 300);
+    tcase_add_test(t, correct_scripts_are_accepted);
+    tcase_add_test(t, all_schedules_agree);
+    tcase_add_test(t, no_script_leads_the_checker_astray);
+    suite_add_tcase(suite, t);
+    return test_main(suite);
+}

@@ -1,0 +1,56 @@
+/* word_kinds.c - see mutate.h. What each word of a script is, found from the header on. */
+#include "mutate.h"
+
+const char *const word_kind_names[WORD_KINDS] = {
+    [WORD_REST] = "a word that nothing names",
+    [WORD_HEADER] = "a word of the header",
+    [WORD_START] = "a group's start",
+    [WORD_BLOCK] = "a block's description",
+    [WORD_RECORD] = "a block's arrays",
+    [WORD_CONTRIBUTION] = "a block's list of contributions",
+    [WORD_DATA] = "an input's data",
+    [WORD_TABLE] = "a table's description",
+    [WORD_ENTRY] = "a table's entries and contributions",
+    [WORD_CONSTANT] = "a constant and its place",
+    [WORD_TERM] = "a term of the loss",
+    [WORD_OPCODE] = "an instruction's opcode",
+    [WORD_OPERAND] = "an instruction's operand",
+};
+
+static void set(uint8_t *kinds, size_t at, size_t n, word_kind kind) { memset(kinds + at, kind, n); }
+
+static void set_block(const subject *s, uint8_t *kinds, const vpps_block *b) {
+    vpps_block_view view;
+    const vpps_compiled_cell *c = s->cells[b->cell];
+    vpps_view_block(s->script, b, c, &view);
+    set(kinds, b->arrays, view.end - b->arrays, WORD_RECORD);
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        if (!view.gradient_starts[k]) continue;
+        const size_t at = (size_t)(view.gradient_starts[k] - s->script);
+        set(kinds, at, b->n + 1u + view.gradient_starts[k][b->n], WORD_CONTRIBUTION);
+    }
+    for (uint32_t p = 0; view.data && p < b->n; p++)
+        set(kinds, view.data[p], vpps_value_words(&c->values[0]), WORD_DATA);
+}
+
+void find_word_kinds(const subject *s, uint8_t *kinds) {
+    const vpps_task_header *h = vpps_task_header_of(s->script);
+    const uint32_t *starts = s->script + VPPS_TASK_HEADER_WORDS;
+    set(kinds, 0, s->words, WORD_REST);
+    set(kinds, 0, VPPS_TASK_HEADER_WORDS, WORD_HEADER);
+    set(kinds, VPPS_TASK_HEADER_WORDS, h->n_groups + 1u, WORD_START);
+    set(kinds, h->blocks, (size_t)h->n_blocks * VPPS_BLOCK_WORDS, WORD_BLOCK);
+    for (uint32_t i = 0; i < h->n_blocks; i++) set_block(s, kinds, vpps_block_at(s->script, i));
+    set(kinds, h->tables, (size_t)h->n_tables * VPPS_TABLE_WORDS, WORD_TABLE);
+    for (uint32_t i = 0; i < h->n_tables; i++) {
+        const vpps_table *t = vpps_table_at(s->script, i);
+        set(kinds, t->rows, 2 * (size_t)t->n + 1 + s->script[t->rows + 2 * t->n], WORD_ENTRY);
+    }
+    for (uint32_t at = starts[0]; at < starts[h->n_groups]; at += 1 + vpps_tasks[s->script[at]].words) {
+        const uint32_t *task = s->script + at;
+        set(kinds, at, 1, WORD_OPCODE);
+        set(kinds, at + 1u, vpps_tasks[*task].words, WORD_OPERAND);
+        if (*task == VPPS_TASK_CONSTANTS) set(kinds, task[1], 2 * (size_t)task[2], WORD_CONSTANT);
+        if (*task == VPPS_TASK_LOSS) set(kinds, task[1], 2 * (size_t)task[2], WORD_TERM);
+    }
+}
