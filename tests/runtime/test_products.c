@@ -248,7 +248,7 @@ typedef struct outer_problem {
 
 /* The block, from vectors [0, n) of the problem in calls of at most `step`. */
 static float *compute_outer(const vpps_kernels *kernels, const outer_problem *p, uint32_t step) {
-    float *a = floats(p->ld * p->k), *packed = floats((p->k + 5) * p->n);
+    float *a = floats(p->ld * p->k), *packed = floats(kernels->outer_stride(p->k) * p->n);
     for (uint32_t k = 0; k < p->k; k++)
         for (uint32_t r = 0; r < p->ld; r++) a[k * p->ld + r] = r < p->m ? number_before(p->add, p->numbers, k, r) : 0;
     for (uint32_t v = 0; v < p->n; v += step) {
@@ -260,7 +260,7 @@ static float *compute_outer(const vpps_kernels *kernels, const outer_problem *p,
         kernels->outer(p->m, n, p->k, p->d.x + v, p->d.skip, packed, a, p->ld, p->add || v);
         free(x);
     }
-    release(packed, (p->k + 5) * p->n);
+    release(packed, kernels->outer_stride(p->k) * p->n);
     return a;
 }
 

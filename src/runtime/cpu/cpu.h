@@ -2,6 +2,7 @@
  *
  *   device.c   memory, launching, parameters to and from the model
  *   threads.c  waiting and waking
+ *   pages.c    memory
  *   check.c    may a script be run here?
  *   vp.c       the interpreter's loop
  *   tile.c     stages of cells as programs over tiles
@@ -33,17 +34,16 @@ typedef struct vpps_matrix_block {
     uint32_t first_row, rows;
     size_t ld;
     float *values, *gradient, *states[VPPS_MAX_STATES];
-    float *
-        transposed; /* parts of 64 columns, each row after row: element (r, k) at k / 64 * 64 * rows + r * 64 + k % 64; or
-                          NULL while no batch is large enough to want it */
+    float
+        *transposed; /* parts of 64 columns, each row after row: element (r, k) at k / 64 * 64 * rows + r * 64 + k % 64;
+                          made when a batch is large enough to want it */
 } vpps_matrix_block;
 
 typedef struct vpps_cpu_matrix {
     vpps_matrix_block *blocks; /* by row; NULL: the parameter is no matrix */
     uint32_t n_blocks;
     uint32_t *first_block; /* of each VP, n_vps + 1 */
-    float *memory, *transposed_memory;
-    bool transposed; /* the copies are wanted, and made anew with every update */
+    bool transposed;       /* the copies are wanted, and made anew with every update */
 } vpps_cpu_matrix;
 
 /* Blocks of a VP, or of consecutive ones. */
@@ -87,6 +87,8 @@ typedef struct vpps_cpu {
     size_t pool_bytes;
     vpps_vp *vps;
     vpps_cpu_matrix *matrices; /* of every parameter */
+    float *matrix_memory;      /* values, gradients, states and transposed copies; each VP's side by side */
+    size_t matrix_bytes;
     vpps_counter *counters;
     size_t n_counters;
     double *norms; /* published by the VPs */
@@ -131,6 +133,10 @@ void vpps_vp_run(vpps_vp *vp);
 /* A stage of a block over vertices [first, first + n), the VP's share of it. */
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t stage, uint32_t first, uint32_t n);
 
+/* Zeroed memory, at the start of a page; pages come when they are touched. NULL: none. Unmapped with the same size. */
+void *vpps_map_pages(size_t bytes);
+void vpps_unmap_pages(void *memory, size_t bytes);
+
 /* Makes room in vp->scratch. False: out of memory. */
 bool vpps_vp_scratch(vpps_vp *vp, size_t floats);
 
@@ -157,8 +163,8 @@ void vpps_free_matrices(vpps_cpu *cpu);
 /* Copies a matrix's values (state < 0) or states between the blocks and rows lying one after the other. */
 void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, bool to_rows);
 
-/* Makes the transposed copies of a matrix if `cpu` wants some, of the blocks of all VPs. False: out of memory. */
-bool vpps_want_transposed(vpps_cpu *cpu, uint32_t param);
+/* Makes the transposed copies of a matrix, of the blocks of all VPs, and keeps them up to date from now on. */
+void vpps_want_transposed(vpps_cpu *cpu, uint32_t param);
 
 /* The norm of the gradient, whose parts the VPs have published in their order; 0 where the script takes none. */
 double vpps_cpu_norm(const vpps_cpu *cpu);

@@ -439,6 +439,7 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .product = product,
     .product_t = product_t,
     .outer_vectors = OUTER_VECTORS,
+    .outer_stride = outer_stride,
     .pack_outer = pack_outer,
     .outer = outer,
     .add = add,

@@ -59,12 +59,13 @@ typedef struct vpps_kernels {
 
     /* Blocks times vectors: see products.h. product: c[j] (m rows) = or += block x[j]; product_t: c[j] (k elements) = or += sum
      * of the terms' block^T x[j]; outer: block = or += sum over v of d[v] x[v]^T, for at most outer_vectors, whose x were
-     * packed before, in (k + 5) * n floats. */
+     * packed before, outer_stride(k) floats apart. */
     void (*product)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
                     float *c, size_t ldc, bool add);
     void (*product_t)(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add);
     uint32_t outer_vectors;
+    size_t (*outer_stride)(uint32_t k);
     void (*pack_outer)(uint32_t n, uint32_t k, const float *const *x, float *to);
     void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add);

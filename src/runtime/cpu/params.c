@@ -11,7 +11,7 @@ static vpps_rows own_rows(const vpps_vp *vp, uint32_t rows) {
 
 /* ---------------------------------------------------------------- blocks */
 
-static bool make_matrix(vpps_cpu *cpu, uint32_t param, uint32_t states) {
+static bool cut_into_blocks(vpps_cpu *cpu, uint32_t param) {
     const vpps_parameter_data *data = &cpu->model->params[param];
     vpps_cpu_matrix *m = &cpu->matrices[param];
     uint32_t n = 0;
@@ -25,7 +25,6 @@ static bool make_matrix(vpps_cpu *cpu, uint32_t param, uint32_t states) {
     m->first_block[cpu->n_vps] = m->n_blocks = n;
     m->blocks = calloc(n + 1u, sizeof *m->blocks);
     if (!m->blocks) return false;
-    size_t elems = 0;
     for (uint32_t v = 0, b = 0; v < cpu->n_vps; v++) {
         const vpps_rows rows = vpps_rows_of(data->rows, VPPS_ROW_UNIT, cpu->n_vps, v);
         for (uint32_t row = rows.first; row < rows.end; row += VPPS_BLOCK_ROWS, b++) {
@@ -33,42 +32,62 @@ static bool make_matrix(vpps_cpu *cpu, uint32_t param, uint32_t states) {
             block->first_row = row;
             block->rows = vpps_min_u32(rows.end - row, VPPS_BLOCK_ROWS);
             block->ld = (block->rows + 15u) & ~15u;
-            elems += block->ld * data->cols;
-        }
-    }
-    void *memory = NULL;
-    const size_t bytes = elems * (2 + states) * sizeof(float);
-    if (posix_memalign(&memory, 64, bytes + 64)) return false;
-    memset(memory, 0, bytes + 64);
-    m->memory = memory;
-    size_t at = 0;
-    for (uint32_t part = 0; part < 2 + states; part++) { /* of one VP, values and gradients each lie side by side */
-        for (uint32_t b = 0; b < n; b++) {
-            vpps_matrix_block *block = &m->blocks[b];
-            float **to = part == 0 ? &block->values : part == 1 ? &block->gradient : &block->states[part - 2];
-            *to = m->memory + at;
-            at += block->ld * data->cols;
         }
     }
     return true;
+}
+
+enum { VALUES, GRADIENT, STATES, TRANSPOSED = STATES + VPPS_MAX_STATES };
+
+static float **part_of(vpps_matrix_block *b, uint32_t part) {
+    if (part == VALUES) return &b->values;
+    if (part == GRADIENT) return &b->gradient;
+    return part == TRANSPOSED ? &b->transposed : &b->states[part - STATES];
+}
+
+/* Deals the memory to the blocks: part by part, VP by VP, matrix by matrix. Returns the floats it takes. */
+static size_t deal_memory(vpps_cpu *cpu, uint32_t states, float *memory) {
+    size_t at = 0;
+    for (uint32_t part = 0; part <= TRANSPOSED; part++) {
+        if (part >= STATES + states && part != TRANSPOSED) continue;
+        for (uint32_t v = 0; v < cpu->n_vps; v++) {
+            for (uint32_t p = 0; p < cpu->model->n_params; p++) {
+                const vpps_cpu_matrix *m = &cpu->matrices[p];
+                const uint32_t cols = cpu->model->params[p].cols;
+                const uint32_t whole = (cols + VPPS_BLOCK_ROWS - 1) / VPPS_BLOCK_ROWS * VPPS_BLOCK_ROWS;
+                for (uint32_t b = m->blocks ? m->first_block[v] : 1; m->blocks && b < m->first_block[v + 1]; b++) {
+                    if (memory) *part_of(&m->blocks[b], part) = memory + at;
+                    at += part == TRANSPOSED ? ((size_t)whole * m->blocks[b].rows + 15) & ~(size_t)15
+                                             : m->blocks[b].ld * cols;
+                }
+            }
+        }
+    }
+    return at;
 }
 
 vpps_status vpps_make_matrices(vpps_cpu *cpu, uint32_t states) {
     cpu->matrices = calloc(cpu->model->n_params + 1, sizeof *cpu->matrices);
     bool ok = cpu->matrices != NULL;
     for (uint32_t p = 0; ok && p < cpu->model->n_params; p++)
-        if (cpu->model->params[p].kind == VPPS_MATRIX) ok = make_matrix(cpu, p, states);
-    return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cpu: out of memory for the model's matrices");
+        if (cpu->model->params[p].kind == VPPS_MATRIX) ok = cut_into_blocks(cpu, p);
+    if (ok) {
+        cpu->matrix_bytes = (deal_memory(cpu, states, NULL) + 16) * sizeof(float);
+        cpu->matrix_memory = vpps_map_pages(cpu->matrix_bytes);
+        ok = cpu->matrix_memory != NULL;
+    }
+    if (!ok) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for the model's matrices");
+    deal_memory(cpu, states, cpu->matrix_memory);
+    return VPPS_OK;
 }
 
 void vpps_free_matrices(vpps_cpu *cpu) {
     for (uint32_t p = 0; cpu->matrices && p < cpu->model->n_params; p++) {
         free(cpu->matrices[p].blocks);
         free(cpu->matrices[p].first_block);
-        free(cpu->matrices[p].memory);
-        free(cpu->matrices[p].transposed_memory);
     }
     free(cpu->matrices);
+    vpps_unmap_pages(cpu->matrix_memory, cpu->matrix_bytes);
 }
 
 static void transpose_block(const vpps_cpu *cpu, const vpps_matrix_block *b, uint32_t cols) {
@@ -82,23 +101,10 @@ static void transpose_all(const vpps_cpu *cpu, uint32_t param) {
     for (uint32_t b = 0; b < m->n_blocks; b++) transpose_block(cpu, &m->blocks[b], cpu->model->params[param].cols);
 }
 
-bool vpps_want_transposed(vpps_cpu *cpu, uint32_t param) {
-    vpps_cpu_matrix *m = &cpu->matrices[param];
-    if (m->transposed) return true;
-    const uint32_t cols = cpu->model->params[param].cols, parts = (cols + VPPS_BLOCK_ROWS - 1) / VPPS_BLOCK_ROWS;
-    size_t elems = 0;
-    for (uint32_t b = 0; b < m->n_blocks; b++) elems += (size_t)parts * VPPS_BLOCK_ROWS * m->blocks[b].rows;
-    void *memory = NULL;
-    if (posix_memalign(&memory, 64, (elems + 16) * sizeof(float))) return false;
-    m->transposed_memory = memset(memory, 0, (elems + 16) * sizeof(float));
-    elems = 0;
-    for (uint32_t b = 0; b < m->n_blocks; b++) {
-        m->blocks[b].transposed = m->transposed_memory + elems;
-        elems += (size_t)parts * VPPS_BLOCK_ROWS * m->blocks[b].rows;
-    }
-    m->transposed = true;
+void vpps_want_transposed(vpps_cpu *cpu, uint32_t param) {
+    if (cpu->matrices[param].transposed) return;
+    cpu->matrices[param].transposed = true;
     transpose_all(cpu, param);
-    return true;
 }
 
 void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, bool to_rows) {
@@ -155,6 +161,21 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell
     for (uint32_t i = 0; i < vectors; i++) cpu->kernels->add(rows.end - rows.first, to, vp->pointers[i] + rows.first);
 }
 
+/* So many vectors are packed at a time: they stay in L2 while all matrices that they are multiplied with pass. */
+enum { PACKED_VECTORS = 4 * 128 };
+
+/* block = or += sum over n vectors of d[v] x[v]^T, where x is packed in the VP's scratch. */
+static void add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k, const float *const *d,
+                      float *to, bool add) {
+    const vpps_kernels *kernels = vp->cpu->kernels;
+    const size_t stride = kernels->outer_stride(k);
+    for (uint32_t v = 0, count; v < n; v += count) {
+        count = vpps_min_u32(n - v, kernels->outer_vectors);
+        kernels->outer(block->rows, count, k, d + v, block->first_row, vp->scratch + v * stride, to, block->ld,
+                       add || v);
+    }
+}
+
 /* Gradients of the matrices that are multiplied with value x, of vectors [first, first + n) of it. The packed vectors serve
  * them all. */
 static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, const float *const *xs, uint32_t first,
@@ -169,10 +190,8 @@ static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, c
         const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
         const bool add = vp->touched[o->param] == cpu->launch;
         const float *const *d = vp->pointers + (size_t)vp->d_at[i] + first;
-        for (uint32_t b = 0; b < blocks.n; b++) {
-            const vpps_matrix_block *block = &blocks.blocks[b];
-            cpu->kernels->outer(block->rows, n, k, d, block->first_row, vp->scratch, block->gradient, block->ld, add);
-        }
+        for (uint32_t b = 0; b < blocks.n; b++)
+            add_outer(vp, &blocks.blocks[b], n, k, d, blocks.blocks[b].gradient, add);
         vp->touched[o->param] = cpu->launch;
     }
 }
@@ -214,7 +233,7 @@ void vpps_choose_updates(vpps_cpu *cpu) {
             const vpps_cell_outer *o = &view->cell->outers[i];
             uint32_t first;
             if (o->x == VPPS_NONE || cpu->uses[o->param] != 1) continue;
-            if (vectors_of(view, o->dy, 0, view->block->n, &first) > cpu->kernels->outer_vectors ||
+            if (vectors_of(view, o->dy, 0, view->block->n, &first) > PACKED_VECTORS ||
                 reads_parameters(cpu, view, o->x))
                 cpu->uses[o->param] = 0;
         }
@@ -229,7 +248,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     vpps_cpu *cpu = vp->cpu;
     const vpps_block_view *view = &cpu->views[block_number];
     const vpps_compiled_cell *c = view->cell;
-    const uint32_t most = cpu->kernels->outer_vectors;
+    const uint32_t most = PACKED_VECTORS;
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, most);
         size_t pointers = 0, floats = 0;
@@ -237,9 +256,12 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             uint32_t item;
             const uint32_t x = c->outers[i].x;
             pointers += 2 * (size_t)vectors_of(view, c->outers[i].dy, at, count, &item);
-            if (x != VPPS_NONE && c->values[x].rows > floats) floats = c->values[x].rows;
+            if (x == VPPS_NONE) continue;
+            const size_t k = c->values[x].rows,
+                         wanted = most * cpu->kernels->outer_stride((uint32_t)k) + k * VPPS_BLOCK_ROWS;
+            if (wanted > floats) floats = wanted;
         }
-        if (!need_outer(vp, pointers + 1, c->n_outers, (floats + 16) * (most + VPPS_BLOCK_ROWS))) {
+        if (!need_outer(vp, pointers + 1, c->n_outers, floats)) {
             vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
             return;
         }
@@ -433,7 +455,7 @@ static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpp
             uint32_t first;
             const uint32_t n = vectors_of(view, o->dy, 0, view->block->n, &first);
             const float **d = vp->pointers, **xs = vp->pointers + n;
-            float *gradient = vp->scratch + (size_t)(k + 16) * cpu->kernels->outer_vectors;
+            float *gradient = vp->scratch + PACKED_VECTORS * cpu->kernels->outer_stride(k);
             if (packed != x) {
                 point(cpu, view, x, first, n / c->values[x].cols, xs);
                 cpu->kernels->pack_outer(n, k, xs, vp->scratch);
@@ -443,7 +465,7 @@ static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpp
             const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
             for (uint32_t b = 0; b < blocks.n; b++) {
                 const vpps_matrix_block *block = &blocks.blocks[b];
-                cpu->kernels->outer(block->rows, n, k, d, block->first_row, vp->scratch, gradient, block->ld, false);
+                add_outer(vp, block, n, k, d, gradient, false);
                 const run r = {block->values, gradient, {block->states[0], block->states[1]}, block->ld * k};
                 update_run(cpu, step, &r);
             }

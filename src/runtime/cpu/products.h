@@ -200,17 +200,20 @@ static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_produ
 /* ---------------------------------------------------------------- A (+)= sum of d x^T
  *
  * Vectors lie anywhere, and often at distances that fall into few sets of a cache. So some of them at a time are copied
- * side by side first: x in groups of COLUMNS elements, d in rows of a tile. */
+ * side by side first: x at a distance of an odd number of cache lines, d in rows of a tile. */
 
-enum { OUTER_VECTORS = 128 /* whose copies stay in L2 while all rows pass */ };
+enum { OUTER_VECTORS = 128 /* whose rows of d stay in L1 while the columns pass */ };
+
+/* Floats from a packed vector of k elements to the next. */
+static size_t outer_stride(uint32_t k) { return ((k + 15) / 16 | 1u) * (size_t)16; }
 
 VPPS_INLINE void outer_tile(const uint32_t height, const uint32_t columns, uint32_t n, const float *d, const float *x,
-                            float *a, size_t ld, bool add) {
+                            size_t stride, float *a, size_t ld, bool add) {
     vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
     for (uint32_t j = 0; j < columns; j++)
         for (uint32_t i = 0; i < height; i++)
             sum[j][i] = add ? vector_load(a + j * ld + (size_t)i * VECTOR) : (vector){0};
-    for (uint32_t v = 0; v < n; v++, d += (size_t)height * VECTOR, x += PRODUCT_COLUMNS) {
+    for (uint32_t v = 0; v < n; v++, d += (size_t)height * VECTOR, x += stride) {
         vector rows[PRODUCT_HEIGHT];
         for (uint32_t i = 0; i < height; i++) rows[i] = vector_held(vector_load(d + (size_t)i * VECTOR));
         for (uint32_t j = 0; j < columns; j++) {
@@ -223,23 +226,21 @@ VPPS_INLINE void outer_tile(const uint32_t height, const uint32_t columns, uint3
 }
 
 VPPS_INLINE void outer_columns(const uint32_t height, uint32_t columns, uint32_t n, const float *d, const float *x,
-                               float *a, size_t ld, bool add) {
+                               size_t stride, float *a, size_t ld, bool add) {
 #define TILE(c)                                                                                                        \
-    case c: outer_tile(height, c, n, d, x, a, ld, add); break;
+    case c: outer_tile(height, c, n, d, x, stride, a, ld, add); break;
     switch (columns) { TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) }
 #undef TILE
 }
 
-/* n vectors of k elements, COLUMNS of them at a time: element p of vector v at (p / COLUMNS * n + v) * COLUMNS + p % COLUMNS.
- * `to` has room for (k + COLUMNS - 1) * n. */
+/* n vectors of k elements, outer_stride(k) apart. */
 static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to) {
-    for (uint32_t v = 0; v < n; v++) {
+    const size_t stride = outer_stride(k);
+    for (uint32_t v = 0; v < n; v++, to += stride) {
         const float *from = x[v];
-        float *at = to + (size_t)v * PRODUCT_COLUMNS;
         uint32_t p = 0;
-        for (; p + PRODUCT_COLUMNS <= k; p += PRODUCT_COLUMNS, at += (size_t)n * PRODUCT_COLUMNS)
-            for (uint32_t j = 0; j < PRODUCT_COLUMNS; j++) at[j] = from[p + j];
-        for (uint32_t j = 0; p + j < k; j++) at[j] = from[p + j];
+        for (; p + VECTOR <= k; p += VECTOR) vector_store(to + p, vector_load(from + p));
+        for (; p < k; p++) to[p] = from[p];
     }
 }
 
@@ -247,6 +248,7 @@ static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to)
 static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add) {
     float rows_of_d[OUTER_VECTORS * PRODUCT_HEIGHT * VECTOR] __attribute__((aligned(64)));
+    const size_t stride = outer_stride(k);
     for (uint32_t row = 0; row < m; row += PRODUCT_HEIGHT * VECTOR) {
         const uint32_t rows = vpps_min_u32(m - row, PRODUCT_HEIGHT * VECTOR), height = (rows + VECTOR - 1) / VECTOR;
         const uint32_t width = height * VECTOR;
@@ -261,13 +263,13 @@ static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uin
         for (uint32_t p = 0, columns; p < k; p += columns) {
             columns = vpps_min_u32(k - p, PRODUCT_COLUMNS);
             float *to = a + row + p * ld;
-            const float *xs = x + (size_t)p * n;
+            const float *xs = x + p;
             switch (height) {
-            case 1: outer_columns(1, columns, n, rows_of_d, xs, to, ld, add); break;
-            case 2: outer_columns(2, columns, n, rows_of_d, xs, to, ld, add); break;
+            case 1: outer_columns(1, columns, n, rows_of_d, xs, stride, to, ld, add); break;
+            case 2: outer_columns(2, columns, n, rows_of_d, xs, stride, to, ld, add); break;
 #if defined(__AVX512F__)
-            case 3: outer_columns(3, columns, n, rows_of_d, xs, to, ld, add); break;
-            case 4: outer_columns(4, columns, n, rows_of_d, xs, to, ld, add); break;
+            case 3: outer_columns(3, columns, n, rows_of_d, xs, stride, to, ld, add); break;
+            case 4: outer_columns(4, columns, n, rows_of_d, xs, stride, to, ld, add); break;
 #endif
             }
         }

@@ -320,7 +320,7 @@ static bool multiply_transposed(const tile *t, uint32_t v, uint32_t j) {
             const vpps_matrix_block *block = &blocks.blocks[b];
             t->vp->terms[at++] =
                 (vpps_product_term){block->values, block->ld, block->rows, skip + block->first_row - first, pointers};
-            transposed = transposed && block->transposed;
+            transposed = transposed && cpu->matrices[a->matrix].transposed;
         }
     }
     if (!at) {
@@ -392,10 +392,10 @@ static bool run_tile(tile *t) {
 
 bool vpps_vp_scratch(vpps_vp *vp, size_t floats) {
     if (floats <= vp->scratch_floats) return true;
-    void *memory = NULL;
     floats += floats / 2;
-    if (posix_memalign(&memory, 64, floats * sizeof(float))) return false;
-    free(vp->scratch);
+    float *memory = vpps_map_pages(floats * sizeof(float));
+    if (!memory) return false;
+    vpps_unmap_pages(vp->scratch, vp->scratch_floats * sizeof(float));
     vp->scratch = memory;
     vp->scratch_floats = floats;
     return true;

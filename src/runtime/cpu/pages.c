@@ -1,0 +1,30 @@
+/* pages.c - memory by pages, of the processor's large size where the system gives them: what is streamed over and over
+ * neither misses in the table of addresses, nor falls by chance into few sets of a cache whose sets are chosen by physical
+ * addresses. */
+#include "runtime/cpu/cpu.h"
+
+#include <sys/mman.h>
+
+enum { LARGE_PAGE = 2 << 20 };
+
+static size_t mapped_bytes(size_t bytes) {
+    const size_t unit = bytes >= LARGE_PAGE / 2 ? LARGE_PAGE : 4096;
+    return (bytes + unit) / unit * unit;
+}
+
+void *vpps_map_pages(size_t bytes) {
+    const size_t size = mapped_bytes(bytes), spare = size >= LARGE_PAGE ? LARGE_PAGE : 0;
+    if (size < bytes || size + spare < size) return NULL;
+    char *at = mmap(NULL, size + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return NULL;
+    if (!spare) return at;
+    const size_t before = (LARGE_PAGE - (uintptr_t)at % LARGE_PAGE) % LARGE_PAGE;
+    if (before) munmap(at, before);
+    if (spare - before) munmap(at + before + size, spare - before);
+    madvise(at + before, size, MADV_HUGEPAGE);
+    return at + before;
+}
+
+void vpps_unmap_pages(void *memory, size_t bytes) {
+    if (memory) munmap(memory, mapped_bytes(bytes));
+}
