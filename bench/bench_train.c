@@ -46,7 +46,8 @@ static void *multiply(void *result) {
     uint64_t n = 0, start = vpps_now_ns(), now = start;
     for (; now - start < BOUND_NS; now = vpps_now_ns(), n++)
         for (int b = 0; b < BLOCKS; b++)
-            k->product(ROWS, VECTORS, DEPTH, aligned + b * block, ROWS, xs, 0, c, ROWS, false);
+            k->product(ROWS, VECTORS, DEPTH, aligned + b * block, ROWS, xs, 0, NULL, 0, c, ROWS,
+                       aligned + (b + 1) * block);
     free(a);
     *(double *)result = 2.0 * BLOCKS * ROWS * VECTORS * DEPTH * (double)n / (double)(now - start);
     return NULL;

@@ -157,7 +157,8 @@ static results compute(const vpps_kernels *kernels, const problem *p, uint32_t n
         if (p->transposed) {
             terms[t] = (vpps_product_term){b->a, b->ld, b->rows, p->vectors[t].skip, x[t]};
         } else {
-            kernels->product(b->rows, n, b->cols, b->a, b->ld, x[0], p->vectors[0].skip, r.c + first_row, ldc, p->add);
+            kernels->product(b->rows, n, b->cols, b->a, b->ld, x[0], p->vectors[0].skip,
+                             p->add ? r.c + first_row : NULL, ldc, r.c + first_row, ldc, b->a);
         }
         first_row += b->rows;
     }

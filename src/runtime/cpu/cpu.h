@@ -34,16 +34,16 @@ typedef struct vpps_matrix_block {
     uint32_t first_row, rows;
     size_t ld;
     float *values, *gradient, *states[VPPS_MAX_STATES];
-    float
-        *transposed; /* parts of 64 columns, each row after row: element (r, k) at k / 64 * 64 * rows + r * 64 + k % 64;
-                          made when a batch is large enough to want it */
 } vpps_matrix_block;
 
 typedef struct vpps_cpu_matrix {
     vpps_matrix_block *blocks; /* by row; NULL: the parameter is no matrix */
     uint32_t n_blocks;
     uint32_t *first_block; /* of each VP, n_vps + 1 */
-    bool transposed;       /* the copies are wanted, and made anew with every update */
+    float *
+        *transposed; /* of each VP, a copy of all its rows in parts of 64 columns, each row after row: element (r, k) at
+                              k / 64 * 64 * rows + r * 64 + k % 64 */
+    bool has_transposed; /* a batch was large enough to want it: it is made anew with every update */
 } vpps_cpu_matrix;
 
 /* Blocks of a VP, or of consecutive ones. */
@@ -163,7 +163,12 @@ void vpps_free_matrices(vpps_cpu *cpu);
 /* Copies a matrix's values (state < 0) or states between the blocks and rows lying one after the other. */
 void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, bool to_rows);
 
-/* Makes the transposed copies of a matrix, of the blocks of all VPs, and keeps them up to date from now on. */
+/* The VP's rows of a parameter. */
+static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, uint32_t vp) {
+    return vpps_rows_of(cpu->model->params[param].rows, VPPS_ROW_UNIT, cpu->n_vps, vp);
+}
+
+/* Makes the transposed copies of a matrix, of the rows of all VPs, and keeps them up to date from now on. */
 void vpps_want_transposed(vpps_cpu *cpu, uint32_t param);
 
 /* The norm of the gradient, whose parts the VPs have published in their order; 0 where the script takes none. */

@@ -57,11 +57,12 @@ typedef struct vpps_kernels {
     void (*gemm_tn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
                     float *c, size_t ldc, bool accumulate);
 
-    /* Blocks times vectors: see products.h. product: c[j] (m rows) = or += block x[j]; product_t: c[j] (k elements) = or += sum
+    /* Blocks times vectors: see products.h. product: c[j] (m rows) = start + block x[j], where start is zero (from NULL),
+     * from[j * ld_from] or c[j] itself, while `next` is fetched, which may be any address; product_t: c[j] (k elements) = or += sum
      * of the terms' block^T x[j]; outer: block = or += sum over v of d[v] x[v]^T, for at most outer_vectors, whose x were
      * packed before, outer_stride(k) floats apart. */
     void (*product)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
-                    float *c, size_t ldc, bool add);
+                    const float *from, size_t ld_from, float *c, size_t ldc, const float *next);
     void (*product_t)(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add);
     uint32_t outer_vectors;

@@ -5,20 +5,16 @@
 #include <float.h>
 #include <math.h>
 
-static vpps_rows own_rows(const vpps_vp *vp, uint32_t rows) {
-    return vpps_rows_of(rows, VPPS_ROW_UNIT, vp->cpu->n_vps, vp->index);
-}
-
 /* ---------------------------------------------------------------- blocks */
 
 static bool cut_into_blocks(vpps_cpu *cpu, uint32_t param) {
-    const vpps_parameter_data *data = &cpu->model->params[param];
     vpps_cpu_matrix *m = &cpu->matrices[param];
     uint32_t n = 0;
     m->first_block = calloc(cpu->n_vps + 1u, sizeof *m->first_block);
-    if (!m->first_block) return false;
+    m->transposed = calloc(cpu->n_vps, sizeof *m->transposed);
+    if (!m->first_block || !m->transposed) return false;
     for (uint32_t v = 0; v < cpu->n_vps; v++) {
-        const vpps_rows rows = vpps_rows_of(data->rows, VPPS_ROW_UNIT, cpu->n_vps, v);
+        const vpps_rows rows = vpps_rows_of_vp(cpu, param, v);
         m->first_block[v] = n;
         n += (rows.end - rows.first + VPPS_BLOCK_ROWS - 1) / VPPS_BLOCK_ROWS;
     }
@@ -26,7 +22,7 @@ static bool cut_into_blocks(vpps_cpu *cpu, uint32_t param) {
     m->blocks = calloc(n + 1u, sizeof *m->blocks);
     if (!m->blocks) return false;
     for (uint32_t v = 0, b = 0; v < cpu->n_vps; v++) {
-        const vpps_rows rows = vpps_rows_of(data->rows, VPPS_ROW_UNIT, cpu->n_vps, v);
+        const vpps_rows rows = vpps_rows_of_vp(cpu, param, v);
         for (uint32_t row = rows.first; row < rows.end; row += VPPS_BLOCK_ROWS, b++) {
             vpps_matrix_block *block = &m->blocks[b];
             block->first_row = row;
@@ -37,29 +33,34 @@ static bool cut_into_blocks(vpps_cpu *cpu, uint32_t param) {
     return true;
 }
 
-enum { VALUES, GRADIENT, STATES, TRANSPOSED = STATES + VPPS_MAX_STATES };
+enum { VALUES, GRADIENT, STATES };
 
 static float **part_of(vpps_matrix_block *b, uint32_t part) {
     if (part == VALUES) return &b->values;
-    if (part == GRADIENT) return &b->gradient;
-    return part == TRANSPOSED ? &b->transposed : &b->states[part - STATES];
+    return part == GRADIENT ? &b->gradient : &b->states[part - STATES];
 }
 
-/* Deals the memory to the blocks: part by part, VP by VP, matrix by matrix. Returns the floats it takes. */
+/* Deals the memory to the blocks: part by part, VP by VP, matrix by matrix; then to the copies. NULL: no memory yet. Returns
+ * the floats it takes. */
 static size_t deal_memory(vpps_cpu *cpu, uint32_t states, float *memory) {
     size_t at = 0;
-    for (uint32_t part = 0; part <= TRANSPOSED; part++) {
-        if (part >= STATES + states && part != TRANSPOSED) continue;
+    for (uint32_t part = 0; part <= STATES + states; part++) {
         for (uint32_t v = 0; v < cpu->n_vps; v++) {
             for (uint32_t p = 0; p < cpu->model->n_params; p++) {
                 const vpps_cpu_matrix *m = &cpu->matrices[p];
                 const uint32_t cols = cpu->model->params[p].cols;
-                const uint32_t whole = (cols + VPPS_BLOCK_ROWS - 1) / VPPS_BLOCK_ROWS * VPPS_BLOCK_ROWS;
-                for (uint32_t b = m->blocks ? m->first_block[v] : 1; m->blocks && b < m->first_block[v + 1]; b++) {
-                    if (memory) *part_of(&m->blocks[b], part) = memory + at;
-                    at += part == TRANSPOSED ? ((size_t)whole * m->blocks[b].rows + 15) & ~(size_t)15
-                                             : m->blocks[b].ld * cols;
+                if (!m->blocks) continue;
+                if (part < STATES + states) {
+                    for (uint32_t b = m->first_block[v]; b < m->first_block[v + 1]; b++) {
+                        if (memory) *part_of(&m->blocks[b], part) = memory + at;
+                        at += m->blocks[b].ld * cols;
+                    }
+                    continue;
                 }
+                const vpps_rows rows = vpps_rows_of_vp(cpu, p, v);
+                const uint32_t parts = (cols + VPPS_BLOCK_ROWS - 1) / VPPS_BLOCK_ROWS;
+                if (memory) m->transposed[v] = memory + at;
+                at += (size_t)parts * VPPS_BLOCK_ROWS * (rows.end - rows.first);
             }
         }
     }
@@ -85,25 +86,32 @@ void vpps_free_matrices(vpps_cpu *cpu) {
     for (uint32_t p = 0; cpu->matrices && p < cpu->model->n_params; p++) {
         free(cpu->matrices[p].blocks);
         free(cpu->matrices[p].first_block);
+        free(cpu->matrices[p].transposed);
     }
     free(cpu->matrices);
     vpps_unmap_pages(cpu->matrix_memory, cpu->matrix_bytes);
 }
 
-static void transpose_block(const vpps_cpu *cpu, const vpps_matrix_block *b, uint32_t cols) {
-    for (uint32_t k = 0; k < cols; k += VPPS_BLOCK_ROWS)
-        cpu->kernels->transpose(b->rows, vpps_min_u32(cols - k, VPPS_BLOCK_ROWS), b->values + k * b->ld, b->ld,
-                                b->transposed + (size_t)k * b->rows, VPPS_BLOCK_ROWS);
+static void transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
+    const vpps_cpu_matrix *m = &cpu->matrices[param];
+    const uint32_t cols = cpu->model->params[param].cols;
+    const vpps_rows own = vpps_rows_of_vp(cpu, param, vp);
+    for (uint32_t i = m->first_block[vp]; i < m->first_block[vp + 1]; i++) {
+        const vpps_matrix_block *b = &m->blocks[i];
+        float *to = m->transposed[vp] + (size_t)(b->first_row - own.first) * VPPS_BLOCK_ROWS;
+        for (uint32_t k = 0; k < cols; k += VPPS_BLOCK_ROWS)
+            cpu->kernels->transpose(b->rows, vpps_min_u32(cols - k, VPPS_BLOCK_ROWS), b->values + k * b->ld, b->ld,
+                                    to + (size_t)k * (own.end - own.first), VPPS_BLOCK_ROWS);
+    }
 }
 
 static void transpose_all(const vpps_cpu *cpu, uint32_t param) {
-    const vpps_cpu_matrix *m = &cpu->matrices[param];
-    for (uint32_t b = 0; b < m->n_blocks; b++) transpose_block(cpu, &m->blocks[b], cpu->model->params[param].cols);
+    for (uint32_t v = 0; v < cpu->n_vps; v++) transpose_rows(cpu, param, v);
 }
 
 void vpps_want_transposed(vpps_cpu *cpu, uint32_t param) {
-    if (cpu->matrices[param].transposed) return;
-    cpu->matrices[param].transposed = true;
+    if (cpu->matrices[param].has_transposed) return;
+    cpu->matrices[param].has_transposed = true;
     transpose_all(cpu, param);
 }
 
@@ -127,7 +135,7 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, boo
         for (uint32_t k = 0; k < cols; k++) /* the padding too: an update by what is not finite may have changed it */
             memset(values + k * block->ld + block->rows, 0, (block->ld - block->rows) * sizeof *values);
     }
-    if (!to_rows && state < 0 && m->transposed) transpose_all(cpu, param);
+    if (!to_rows && state < 0 && m->has_transposed) transpose_all(cpu, param);
 }
 
 /* ---------------------------------------------------------------- gradients */
@@ -153,7 +161,7 @@ static void point(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t val
 
 static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
-    const vpps_rows rows = own_rows(vp, cpu->model->params[o->param].rows);
+    const vpps_rows rows = vpps_rows_of_vp(cpu, o->param, vp->index);
     if (rows.first == rows.end) return;
     const uint32_t vectors = n * view->cell->values[o->dy].cols;
     point(cpu, view, o->dy, first, n, vp->pointers);
@@ -352,7 +360,7 @@ static run run_of(const vpps_vp *vp, uint32_t param) {
                      {b->states[0], b->states[1]},
                      (size_t)(last->values - b->values) + last->ld * data->cols};
     }
-    const vpps_rows rows = own_rows(vp, data->rows);
+    const vpps_rows rows = vpps_rows_of_vp(cpu, param, vp->index);
     return (run){
         cpu->pool + cpu->plan.values[param] + rows.first,
         cpu->pool + cpu->plan.gradients[param] + rows.first,
@@ -363,7 +371,7 @@ static run run_of(const vpps_vp *vp, uint32_t param) {
 /* Of a gradient that the update makes: a bound of its norm, the sum of |dy| |x|, is as good to see what is not finite. */
 static double bound_of(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o) {
     const vpps_cpu *cpu = vp->cpu;
-    const vpps_rows rows = own_rows(vp, cpu->model->params[o->param].rows);
+    const vpps_rows rows = vpps_rows_of_vp(cpu, o->param, vp->index);
     const uint32_t cols = cpu->model->params[o->param].cols;
     uint32_t first;
     const uint32_t n = vectors_of(view, o->dy, 0, view->block->n, &first);
@@ -484,9 +492,7 @@ void vpps_vp_update(vpps_vp *vp) {
         if (vp->touched[p] != cpu->launch && !by_blocks) continue;
         const run r = run_of(vp, p);
         if (!by_blocks) update_run(cpu, &step, &r);
-        if (!cpu->matrices[p].transposed) continue;
-        const vpps_blocks blocks = vpps_blocks_of(cpu, p, vp->index, cpu->n_vps);
-        for (uint32_t b = 0; b < blocks.n; b++) transpose_block(cpu, &blocks.blocks[b], cpu->model->params[p].cols);
+        if (cpu->matrices[p].has_transposed) transpose_rows(cpu, p, vp->index);
     }
     for (uint32_t i = 0; i < cpu->task_header.n_tables; i++) {
         const vpps_table *t = vpps_table_at(cpu->script, i);

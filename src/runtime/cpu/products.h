@@ -10,33 +10,41 @@
 
 #include "runtime/cpu/gemm.h"
 
-enum { PRODUCT_COLUMNS = 6, PRODUCT_HEIGHT = VECTOR == 16 ? 4 : 2, CHUNK = 128 };
+enum { PRODUCT_COLUMNS = 6, PRODUCT_HEIGHT = VECTOR == 16 ? 4 : 2, CHUNK = 128, LINE_BYTES = 64 };
 
-/* ---------------------------------------------------------------- C (+)= A X */
+/* ---------------------------------------------------------------- C = B + A X */
+
+/* What sums start from: vectors ld apart, the same one for ld 0; at NULL zeros. */
+typedef struct product_start {
+    const float *at;
+    size_t ld;
+} product_start;
 
 /* `height` vectors of rows, `columns` vectors x, elements [first, end) of them. The last vector of rows has `tail` rows
- * that are stored. height, columns and ragged are constants where this is inlined. */
+ * that are stored. height, columns and ragged are constants where this is inlined. A cache line of what comes next, from
+ * `ahead` on, is fetched with every element. */
 VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, const bool ragged, uint32_t first,
-                              uint32_t end, const float *a, size_t ld, const float *const *x, uint32_t skip, float *c,
-                              size_t ldc, bool add, uint32_t tail) {
+                              uint32_t end, const float *a, size_t ld, const float *const *x, uint32_t skip,
+                              product_start start, float *c, size_t ldc, uint32_t tail, uintptr_t ahead) {
     vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
     const float *xs[PRODUCT_COLUMNS];
     for (uint32_t j = 0; j < columns; j++) {
         xs[j] = x[j] + skip;
         for (uint32_t i = 0; i < height; i++) {
-            if (!add) {
+            if (!start.at) {
                 sum[j][i] = (vector){0};
             } else if (ragged && i + 1 == height) {
                 float pad[VECTOR] = {0};
-                memcpy(pad, c + j * ldc + (size_t)i * VECTOR, tail * sizeof *c);
+                memcpy(pad, start.at + j * start.ld + (size_t)i * VECTOR, tail * sizeof *c);
                 sum[j][i] = vector_load(pad);
             } else {
-                sum[j][i] = vector_load(c + j * ldc + (size_t)i * VECTOR);
+                sum[j][i] = vector_load(start.at + j * start.ld + (size_t)i * VECTOR);
             }
         }
     }
     const float *column = a + first * ld;
-    for (uint32_t k = first; k < end; k++, column += ld) {
+    for (uint32_t k = first; k < end; k++, column += ld, ahead += LINE_BYTES) {
+        __builtin_prefetch((const void *)ahead, 0, 2); /* an address, which need not be one of an object */
         vector rows[PRODUCT_HEIGHT];
         for (uint32_t i = 0; i < height; i++) rows[i] = vector_held(vector_load(column + (size_t)i * VECTOR));
         for (uint32_t j = 0; j < columns; j++) {
@@ -58,54 +66,60 @@ VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, con
 }
 
 VPPS_INLINE void product_columns(const uint32_t height, uint32_t columns, bool ragged, uint32_t first, uint32_t end,
-                                 const float *a, size_t ld, const float *const *x, uint32_t skip, float *c, size_t ldc,
-                                 bool add, uint32_t tail) {
+                                 const float *a, size_t ld, const float *const *x, uint32_t skip, product_start start,
+                                 float *c, size_t ldc, uint32_t tail, uintptr_t ahead) {
 #define TILE(n)                                                                                                        \
     case n:                                                                                                            \
         if (ragged)                                                                                                    \
-            product_tile(height, n, true, first, end, a, ld, x, skip, c, ldc, add, tail);                              \
+            product_tile(height, n, true, first, end, a, ld, x, skip, start, c, ldc, tail, ahead);                     \
         else                                                                                                           \
-            product_tile(height, n, false, first, end, a, ld, x, skip, c, ldc, add, tail);                             \
+            product_tile(height, n, false, first, end, a, ld, x, skip, start, c, ldc, tail, ahead);                    \
         break;
     switch (columns) { TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) }
 #undef TILE
 }
 
-/* c[j] (m rows) = or += block (m x k) times x[j][skip ...], for n vectors. */
+/* c[j] (m rows) = start + block (m x k) times x[j][skip ...], for n vectors, where start is from[j * ld_from ...] (it may be c
+ * itself, or with ld_from 0 the same for all) or, for NULL, zero. `next`: what is read after this, fetched meanwhile as far as
+ * possible. */
 static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
-                    float *c, size_t ldc, bool add) {
+                    const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
     const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS;
+    uintptr_t ahead = (uintptr_t)next;
     for (uint32_t row = 0; row < m; row += PRODUCT_HEIGHT * VECTOR) {
         const uint32_t rows = vpps_min_u32(m - row, PRODUCT_HEIGHT * VECTOR);
         const uint32_t height = (rows + VECTOR - 1) / VECTOR, tail = rows - (height - 1) * VECTOR;
         const bool ragged = tail < VECTOR;
-        for (uint32_t first = 0; first < k; first += CHUNK) {
-            const uint32_t end = groups > 1 ? vpps_min_u32(k, first + CHUNK) : k;
+        for (uint32_t first = 0, end; first < k || !first; first = end) {
+            end = groups > 1 ? vpps_min_u32(k, first + CHUNK) : k;
             for (uint32_t group = 0, j = 0, columns; group < groups; group++, j += columns) {
                 columns = n / groups + (group < n % groups);
                 float *to = c + j * ldc + row;
+                product_start start = {to, ldc};
+                if (!first) start = (product_start){from ? from + j * ld_from + row : NULL, ld_from};
                 switch (height) {
                 case 1:
-                    product_columns(1, columns, ragged, first, end, a + row, ld, x + j, skip, to, ldc, add || first,
-                                    tail);
+                    product_columns(1, columns, ragged, first, end, a + row, ld, x + j, skip, start, to, ldc, tail,
+                                    ahead);
                     break;
                 case 2:
-                    product_columns(2, columns, ragged, first, end, a + row, ld, x + j, skip, to, ldc, add || first,
-                                    tail);
+                    product_columns(2, columns, ragged, first, end, a + row, ld, x + j, skip, start, to, ldc, tail,
+                                    ahead);
                     break;
 #if defined(__AVX512F__)
                 case 3:
-                    product_columns(3, columns, ragged, first, end, a + row, ld, x + j, skip, to, ldc, add || first,
-                                    tail);
+                    product_columns(3, columns, ragged, first, end, a + row, ld, x + j, skip, start, to, ldc, tail,
+                                    ahead);
                     break;
                 case 4:
-                    product_columns(4, columns, ragged, first, end, a + row, ld, x + j, skip, to, ldc, add || first,
-                                    tail);
+                    product_columns(4, columns, ragged, first, end, a + row, ld, x + j, skip, start, to, ldc, tail,
+                                    ahead);
                     break;
 #endif
                 }
+                ahead += (uintptr_t)(end - first) * LINE_BYTES;
             }
-            if (groups <= 1) break;
+            if (!end) break;
         }
     }
 }

@@ -253,26 +253,47 @@ static void point(const tile *t, uint32_t v, bool own_rows, const float **x, uin
     *skip = in_slot || !own_rows ? 0 : slot->first;
 }
 
-static bool multiply(const tile *t, uint32_t v) {
-    const vpps_cell_value *x = &t->c->values[v];
-    const vpps_tile_slot *slot = &t->p->slots[v];
+static vpps_blocks blocks_of(const tile *t, vpps_param matrix) {
+    return t->rows ? vpps_blocks_of(t->vp->cpu, matrix, t->member, t->c->needs.group)
+                   : vpps_blocks_of(t->vp->cpu, matrix, 0, 1);
+}
+
+/* The first matrix from argument k of value v on; NULL: there is none. */
+static const float *matrix_from(const tile *t, const vpps_cell_value *x, uint32_t k) {
+    for (; k < x->n_args; k++) {
+        const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
+        if (a->matrix == VPPS_NO_PARAM) continue;
+        const vpps_blocks blocks = blocks_of(t, a->matrix);
+        if (blocks.n) return blocks.blocks[0].values;
+    }
+    return NULL;
+}
+
+/* What the product behind this operation reads first, or, behind the last one, the first of the next tile. */
+static const float *next_matrix(const tile *t, const vpps_tile_op *op) {
+    const vpps_tile_op *end = t->p->ops + t->p->n_ops;
+    for (const vpps_tile_op *o = op + 1;; o++) {
+        if (o == end) o = t->p->ops;
+        if (o->kind == VPPS_TILE_PRODUCT) return matrix_from(t, &t->c->values[o->value], 0);
+    }
+}
+
+static bool multiply(const tile *t, const vpps_tile_op *op) {
+    const vpps_cell_value *x = &t->c->values[op->value];
+    const vpps_tile_slot *slot = &t->p->slots[op->value];
     vpps_cpu *cpu = t->vp->cpu;
-    float *c = slot_of(t, v);
+    float *c = slot_of(t, op->value);
     const uint32_t n = t->n[x->domain] * x->cols, width = slot->width / x->cols;
     if (!n || !width) return true;
-    bool add = false;
-    if (x->param != VPPS_NO_PARAM) {
-        const float *bias = t->pool + cpu->plan.values[x->param] + slot->first;
-        for (uint32_t i = 0; i < n; i++) memcpy(c + (size_t)i * width, bias, width * sizeof *c);
-        add = true;
-    }
+    const float *from = NULL; /* what the sum starts from, and how far it is from one vector to the next */
+    size_t ld_from = 0;
+    if (x->param != VPPS_NO_PARAM) from = t->pool + cpu->plan.values[x->param] + slot->first;
     if (!need_pointers(t->vp, n)) return false;
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
-        if (a->matrix == VPPS_NO_PARAM) { /* what was made before */
-            memcpy(c, slot_of(t, a->value), (size_t)n * width * sizeof *c);
-            add = true;
-        }
+        if (a->matrix != VPPS_NO_PARAM) continue;
+        from = slot_of(t, a->value); /* what was made before */
+        ld_from = width;
     }
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
@@ -280,63 +301,87 @@ static bool multiply(const tile *t, uint32_t v) {
         uint32_t skip;
         point(t, a->value, false, t->vp->pointers, &skip);
         const uint32_t cols = cpu->model->params[a->matrix].cols;
-        const vpps_blocks blocks =
-            vpps_blocks_of(cpu, a->matrix, t->rows ? t->member : 0, t->rows ? t->c->needs.group : 1);
+        const vpps_blocks blocks = blocks_of(t, a->matrix);
         for (uint32_t b = 0; b < blocks.n; b++) {
             const vpps_matrix_block *block = &blocks.blocks[b];
+            const uint32_t at = block->first_row - slot->first;
+            const float *next = b + 1 < blocks.n ? block[1].values : matrix_from(t, x, k + 1);
             t->kernels->product(block->rows, n, cols, block->values, block->ld, t->vp->pointers, skip,
-                                c + (block->first_row - slot->first), width, add);
+                                from ? from + at : NULL, ld_from, c + at, width, next ? next : next_matrix(t, op));
         }
-        add = true;
+        from = c;
+        ld_from = width;
     }
+    if (from != c)
+        for (uint32_t i = 0; i < n; i++) memcpy(c + (size_t)i * width, from + i * ld_from, width * sizeof *c);
+    return true;
+}
+
+/* The factors of a product with transposed matrices: blocks of rows, or copies of all rows of a VP. False: out of memory. */
+static bool find_terms(const tile *t, const vpps_cell_value *x, uint32_t n, bool copies, uint32_t *n_terms) {
+    vpps_vp *vp = t->vp;
+    const vpps_cpu *cpu = vp->cpu;
+    const uint32_t share = t->rows ? cpu->n_vps / t->c->needs.group : cpu->n_vps;
+    const uint32_t first_vp = t->rows ? t->member * share : 0;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < x->n_args; i++)
+        most += copies ? share : blocks_of(t, t->c->args[x->first_arg + i].matrix).n;
+    if (!need_pointers(vp, (size_t)n * x->n_args) || !VPPS_RESERVE(vp->terms, vp->terms_capacity, most + 1u))
+        return false;
+    *n_terms = 0;
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const vpps_cell_arg *a = &t->c->args[x->first_arg + i];
+        const float **pointers = vp->pointers + (size_t)i * n;
+        uint32_t skip;
+        point(t, a->value, true, pointers, &skip);
+        const uint32_t first = vpps_rows_of_vp(cpu, a->matrix, first_vp).first;
+        for (uint32_t v = first_vp; copies && v < first_vp + share; v++) {
+            const vpps_rows rows = vpps_rows_of_vp(cpu, a->matrix, v);
+            if (rows.first == rows.end) continue;
+            vp->terms[(*n_terms)++] = (vpps_product_term){cpu->matrices[a->matrix].transposed[v], VPPS_BLOCK_ROWS,
+                                                          rows.end - rows.first, skip + rows.first - first, pointers};
+        }
+        const vpps_blocks blocks = blocks_of(t, a->matrix);
+        for (uint32_t b = 0; !copies && b < blocks.n; b++) {
+            const vpps_matrix_block *block = &blocks.blocks[b];
+            vp->terms[(*n_terms)++] =
+                (vpps_product_term){block->values, block->ld, block->rows, skip + block->first_row - first, pointers};
+        }
+    }
+    return true;
+}
+
+static bool want_copies(const tile *t, const vpps_cell_value *x, uint32_t n) {
+    if (n < VPPS_VECTORS_FOR_COPY || t->view->block->n < VPPS_VERTICES_FOR_COPY) return false;
+    for (uint32_t i = 0; i < x->n_args; i++)
+        if (!t->vp->cpu->matrices[t->c->args[x->first_arg + i].matrix].has_transposed) return false;
     return true;
 }
 
 /* Into v's slot, or, if there is one, where contribution j lies. */
 static bool multiply_transposed(const tile *t, uint32_t v, uint32_t j) {
     const vpps_cell_value *x = &t->c->values[v];
-    vpps_cpu *cpu = t->vp->cpu;
+    const vpps_kernels *kernels = t->kernels;
     float *c = j == VPPS_NO_SLOT ? slot_of(t, v) : contribution(t, v, j);
-    const uint32_t n = t->n[x->domain] * x->cols, k = x->rows, group = t->rows ? t->c->needs.group : 1;
-    const uint32_t member = t->rows ? t->member : 0;
+    const uint32_t n = t->n[x->domain] * x->cols, k = x->rows;
     if (!n) return true;
-    uint32_t n_terms = 0;
-    for (uint32_t i = 0; i < x->n_args; i++)
-        n_terms += vpps_blocks_of(cpu, t->c->args[x->first_arg + i].matrix, member, group).n;
-    if (!need_pointers(t->vp, (size_t)n * x->n_args) ||
-        !VPPS_RESERVE(t->vp->terms, t->vp->terms_capacity, n_terms + 1u)) {
-        return false;
-    }
-    bool transposed = n >= VPPS_VECTORS_FOR_COPY && t->view->block->n >= VPPS_VERTICES_FOR_COPY;
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        const vpps_cell_arg *a = &t->c->args[x->first_arg + i];
-        const float **pointers = t->vp->pointers + (size_t)i * n;
-        uint32_t skip;
-        point(t, a->value, true, pointers, &skip);
-        const vpps_blocks blocks = vpps_blocks_of(cpu, a->matrix, member, group);
-        const uint32_t first = blocks.n ? blocks.blocks[0].first_row : 0;
-        for (uint32_t b = 0; b < blocks.n; b++) {
-            const vpps_matrix_block *block = &blocks.blocks[b];
-            t->vp->terms[at++] =
-                (vpps_product_term){block->values, block->ld, block->rows, skip + block->first_row - first, pointers};
-            transposed = transposed && cpu->matrices[a->matrix].transposed;
-        }
-    }
-    if (!at) {
+    const bool copies = want_copies(t, x, n);
+    uint32_t n_terms;
+    if (!find_terms(t, x, n, copies, &n_terms)) return false;
+    const vpps_product_term *terms = t->vp->terms;
+    if (!n_terms) {
         memset(c, 0, (size_t)n * k * sizeof *c);
-    } else if (!transposed) {
-        t->kernels->product_t(n, k, at, t->vp->terms, c, k, false);
+    } else if (!copies) {
+        kernels->product_t(n, k, n_terms, terms, c, k, false);
     } else {
-        at = 0;
-        for (uint32_t i = 0; i < x->n_args; i++) {
-            const vpps_blocks blocks = vpps_blocks_of(cpu, t->c->args[x->first_arg + i].matrix, member, group);
-            for (uint32_t b = 0; b < blocks.n; b++, at++) {
-                const vpps_product_term *term = &t->vp->terms[at];
-                for (uint32_t p = 0; p < k; p += VPPS_BLOCK_ROWS)
-                    t->kernels->product(vpps_min_u32(k - p, VPPS_BLOCK_ROWS), n, term->m,
-                                        blocks.blocks[b].transposed + (size_t)p * term->m, VPPS_BLOCK_ROWS, term->x,
-                                        term->skip, c + p, k, at > 0);
+        for (uint32_t p = 0; p < k; p += VPPS_BLOCK_ROWS) {
+            for (uint32_t i = 0; i < n_terms; i++) {
+                const vpps_product_term *term = &terms[i];
+                const uint32_t panel = i + 1 < n_terms || p + VPPS_BLOCK_ROWS >= k ? p : p + VPPS_BLOCK_ROWS;
+                const vpps_product_term *next = &terms[i + 1 < n_terms ? i + 1 : 0];
+                kernels->product(vpps_min_u32(k - p, VPPS_BLOCK_ROWS), n, term->m, term->a + (size_t)p * term->m,
+                                 VPPS_BLOCK_ROWS, term->x, term->skip, i ? c + p : NULL, k, c + p, k,
+                                 next->a + (size_t)panel * next->m);
             }
         }
     }
@@ -378,7 +423,7 @@ static bool run_tile(tile *t) {
         case VPPS_TILE_LOAD: load(t, op->value); break;
         case VPPS_TILE_GRADIENT: add_gradients(t, op->value); break;
         case VPPS_TILE_RUN: ok = run(t, op->value); break;
-        case VPPS_TILE_PRODUCT: ok = multiply(t, op->value); break;
+        case VPPS_TILE_PRODUCT: ok = multiply(t, op); break;
         case VPPS_TILE_PRODUCT_T: ok = multiply_transposed(t, op->value, op->index); break;
         case VPPS_TILE_PARTS: copy_parts(t, op->value); break;
         case VPPS_TILE_STORE: store(t, op->value); break;
