@@ -202,7 +202,7 @@ static bool change_array(editor *e, uint32_t *words, uint32_t n) {
 
 enum { VERTICES, INPUTS, LOOKUPS, NUMBERS, DATA, LISTS, GRADIENT_STARTS, GRADIENTS };
 
-static bool change_arrays(editor *e, uint32_t what) {
+static bool change_array_of(editor *e, uint32_t what) {
     uint32_t number;
     const vpps_block *b = pick_block(e, &number);
     if (!b) return false;
@@ -235,6 +235,14 @@ static bool change_arrays(editor *e, uint32_t what) {
     }
     return at && change_array(e, words + (at - (e->script + b->arrays)), n);
 }
+/* Of some block that has such an array. */
+static bool change_arrays(editor *e, uint32_t what) {
+    enum { TRIES = 16 };
+    for (uint32_t i = 0; i < TRIES; i++)
+        if (change_array_of(e, what)) return true;
+    return false;
+}
+
 static bool change_vertex(editor *e) { return change_arrays(e, VERTICES); }
 static bool change_input(editor *e) { return change_arrays(e, INPUTS); }
 static bool change_lookup(editor *e) { return change_arrays(e, LOOKUPS); }

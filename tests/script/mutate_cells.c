@@ -112,8 +112,9 @@ static bool change_element(vpps_compiled_cell *c, const vpps_graph *g, uint64_t 
     if (!a || c->values[user].kind != VPPS_VALUE_RUN ||
         !strchr(vpps_instructions[c->values[user].opcode].operands, 's'))
         return false;
+    const uint32_t before = a->element;
     a->element = (a->element + 1) % vpps_value_words(&c->values[a->value]);
-    return true;
+    return a->element != before;
 }
 
 static bool change_matrix(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
@@ -148,7 +149,7 @@ static bool change_bias(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *ra
 static bool change_number(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     (void)g;
     vpps_cell_value *x = pick_kind(c, VPPS_VALUE_RUN, random);
-    if (!x) return false;
+    if (!x || !strpbrk(vpps_instructions[x->opcode].operands, "fue")) return false;
     switch (below(random, 8)) {
     case 0: x->f = x->f == 0 ? 1 : -x->f; break;
     case 1: x->u++; break;
@@ -337,6 +338,59 @@ static bool change_word(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *ra
     return true;
 }
 
+/* ---------------------------------------------------------------- what makes no sense */
+
+static bool change_shape(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_cell_value *x = &c->values[below(random, c->n_values)];
+    uint32_t *size = below(random, 2) ? &x->rows : &x->cols;
+    *size += *size == 1 || below(random, 2) ? 1 : UINT32_MAX;
+    return true;
+}
+
+static bool change_domain(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    c->values[below(random, c->n_values)].domain ^= 1;
+    return true;
+}
+
+static bool change_needs(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    switch (below(random, 5)) {
+    case 0: c->needs.training = !c->needs.training; break;
+    case 1: c->needs.group += below(random, 2) || c->needs.group == 1 ? 1 : UINT32_MAX; break;
+    case 2: c->needs.gradient_in ^= (uint64_t)1 << below(random, c->n_inputs + 1); break;
+    case 3: c->needs.gradient_out ^= (uint64_t)1 << below(random, c->n_outputs + 1); break;
+    default: c->needs.read_out ^= (uint64_t)1 << below(random, c->n_outputs + 1); break;
+    }
+    return true;
+}
+
+/* A number becomes any other. */
+static bool corrupt(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_cell_value *x = &c->values[below(random, c->n_values)];
+    uint32_t user, *numbers[16] = {&x->index, &x->param, &x->stage}, n = 3;
+    vpps_cell_arg *a = pick_arg(c, &user, random);
+    if (a) numbers[n++] = &a->value;
+    if (a && a->matrix != VPPS_NO_PARAM) numbers[n++] = &a->matrix;
+    if (x->kind == VPPS_VALUE_RUN) numbers[n++] = below(random, 2) ? &x->f_word : &x->u_word;
+    if (c->n_stages) numbers[n++] = &c->order[below(random, c->stages[0].n)];
+    if (c->n_stages) numbers[n++] = below(random, 2) ? &c->stages[0].first : &c->stages[0].n;
+    if (c->n_outputs) numbers[n++] = &c->outputs[below(random, c->n_outputs)].value;
+    if (c->n_outputs) numbers[n++] = &c->outputs[below(random, c->n_outputs)].node;
+    if (c->n_lookups) numbers[n++] = &c->lookups[below(random, c->n_lookups)].table;
+    if (c->n_contributions) numbers[n++] = &c->contributions[below(random, c->n_contributions)].value;
+    if (c->n_contributions) numbers[n++] = &c->contributions[below(random, c->n_contributions)].index;
+    if (c->n_outers) numbers[n++] = &c->outers[below(random, c->n_outers)].dy;
+    if (c->n_outers) numbers[n++] = &c->outers[below(random, c->n_outers)].x;
+    if (c->n_outers) numbers[n++] = &c->outers[below(random, c->n_outers)].param;
+    uint32_t *number = numbers[below(random, n)];
+    const uint32_t before = *number;
+    *number = below(random, 2) ? (uint32_t)vpps_random(random) : before + (below(random, 2) ? 1 : UINT32_MAX);
+    return true;
+}
+
 const cell_mutation cell_mutations[] = {
     {"value's instruction changed", change_instruction},
     {"value's argument changed", change_argument},
@@ -359,5 +413,9 @@ const cell_mutation cell_mutations[] = {
     {"output changed", change_output},
     {"lookup changed", change_lookup},
     {"word changed", change_word},
+    {"value's shape changed", change_shape},
+    {"value's domain changed", change_domain},
+    {"needs changed", change_needs},
+    {"any number corrupted", corrupt},
 };
 const size_t n_cell_mutations = VPPS_COUNT(cell_mutations);

@@ -33,6 +33,13 @@ void draw_small(rg_case *c, uint64_t seed) {
     rg_draw(c, seed, 3 + (uint32_t)(seed % 12));
     for (uint32_t i = 0; i < RG_SIZES; i++)
         c->sizes[i] = sizes[vpps_random_below(&random, (uint32_t)VPPS_COUNT(sizes))];
+    if (seed % 2) return;
+    for (uint32_t i = 0; i < c->n_cells; i++) { /* half are mostly vertices of cells, with lists */
+        c->cells[i].head = false;
+        c->cells[i].variable |= i == 0;
+        c->cells[i].n_steps = vpps_min_u32(c->cells[i].n_steps, 5);
+    }
+    for (uint32_t i = 1; i < c->n_steps; i += 2) c->steps[i].what = RG_APPLY;
 }
 
 uint32_t each_small(uint32_t n, uint32_t words, mutator mutate, tally *tallies) {

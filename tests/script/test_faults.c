@@ -243,6 +243,34 @@ START_TEST(a_share_is_taken_for_the_sum)
     }
 END_TEST
 
+/* Scheduled while parameters were frozen that no longer are. */
+START_TEST(a_parameter_gets_no_gradient)
+    {
+        for (uint32_t n_frozen = 0; n_frozen <= 2; n_frozen++) {
+            const float data[ROWS] = {0};
+            batch b;
+            vpps_param w[2];
+            TEST_OK(vpps_model_create(&b.model, 1));
+            TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
+            TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
+            TEST_OK(vpps_graph_create(&b.g, b.model));
+            const vpps_node h = vpps_tanh(b.g, vpps_matvec(b.g, w[0], vpps_input(b.g, ROWS, 1, data)));
+            const vpps_node loss = vpps_sum_elements(b.g, vpps_matvec(b.g, w[1], h));
+            for (uint32_t i = 0; i < n_frozen; i++) b.model->params[w[i]].frozen = true;
+            open_batch(&b, loss, (way){.n_vps = 2, .groups = 1});
+            for (uint32_t i = 0; i < n_frozen; i++) b.model->params[w[i]].frozen = false;
+            if (n_frozen == 0) {
+                TEST_OK(verify_edited(&b));
+            } else {
+                TEST_FAILS(verify_edited(&b), VPPS_SCRIPT,
+                           n_frozen == 1 ? "made of parameters that are trained, but gets no gradient"
+                                         : "a term of the loss gets no gradient");
+            }
+            close_batch(&b);
+        }
+    }
+END_TEST
+
 /* Two products one after the other: the first one's gradient is a product with a transposed matrix, of which VPs that share
  * rows out make shares. Nothing adds them up for a product or for a matrix's gradient. */
 START_TEST(products_of_products)
@@ -298,6 +326,54 @@ START_TEST(a_stage_never_runs)
     }
 END_TEST
 
+/* Two blocks of one op, of which the one claims the other's cell. What a script shows of both is the same. */
+static void open_alike(batch *b, const char *op, vpps_node x, vpps_node y) {
+    const vpps_node out[] = {x, y};
+    open_batch(b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
+    vpps_block *blocks = (vpps_block *)(void *)(b->e.script + editor_header(&b->e)->blocks), *both[2] = {NULL, NULL};
+    for (uint32_t i = 0, n = 0; i < editor_header(&b->e)->n_blocks; i++)
+        if (n < 2 && !strcmp(b->job.subject.cells[blocks[i].cell]->name, op)) both[n++] = &blocks[i];
+    ck_assert(both[0] && both[1]);
+    both[1]->cell = both[0]->cell;
+}
+
+START_TEST(a_block_is_of_a_like_cell)
+    {
+        float data[32] = {0};
+        batch b;
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node x = vpps_input(b.g, 16, 1, data), y = vpps_input(b.g, 32, 1, data), four[] = {x, x, x, x};
+        open_alike(&b, "sum_elements", vpps_sum_elements(b.g, x), vpps_sum_elements(b.g, y));
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "what it reads has another shape");
+        editor_close(&b.e);
+        job_close(&b.job);
+        open_alike(&b, "sum", vpps_sum(b.g, 4, four), vpps_sum(b.g, 3, four));
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "inputs"); /* more of them, or fewer */
+        close_batch(&b);
+    }
+END_TEST
+
+START_TEST(a_vertex_is_there_twice)
+    {
+        float data[16] = {0};
+        batch b;
+        vpps_node x[2], out;
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        for (uint32_t i = 0; i < 2; i++) x[i] = vpps_input(b.g, 16, 1, data);
+        out = vpps_add(b.g, vpps_tanh(b.g, x[0]), vpps_tanh(b.g, vpps_tanh(b.g, x[1])));
+        open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
+        uint32_t number;
+        const vpps_block *block = block_of(&b, "tanh", &number);
+        ck_assert_uint_gt(block->n, 1);
+        uint32_t *vertices = b.e.script + block->arrays;
+        vertices[1] = vertices[0];
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it is there twice");
+        close_batch(&b);
+    }
+END_TEST
+
 START_TEST(the_header_is_anothers)
     {
         batch b;
@@ -338,9 +414,12 @@ int main(void) {
     tcase_add_test(t, the_losss_gradient_is_not_loaded);
     tcase_add_test(t, a_share_is_anothers);
     tcase_add_test(t, a_share_is_taken_for_the_sum);
+    tcase_add_test(t, a_parameter_gets_no_gradient);
     tcase_add_test(t, products_of_products);
     tcase_add_test(t, a_stage_runs_twice);
     tcase_add_test(t, a_stage_never_runs);
+    tcase_add_test(t, a_block_is_of_a_like_cell);
+    tcase_add_test(t, a_vertex_is_there_twice);
     tcase_add_test(t, the_header_is_anothers);
     suite_add_tcase(suite, t);
     return test_main(suite);

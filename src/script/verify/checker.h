@@ -228,7 +228,7 @@ bool vpps_check_demands(vpps_checker *c);
 /* Once blocks are known: which outputs have gradients, of how many parts. */
 bool vpps_check_gradients(vpps_checker *c);
 
-/* ---- compiled.c, stages.c */
+/* ---- proof.c, stages.c */
 
 /* Proves a compiled cell, for a record. */
 bool vpps_check_cell(vpps_checker *c, vpps_checked_cell *cell, uint32_t record);
@@ -256,11 +256,16 @@ static inline uint32_t vpps_share_words(const vpps_cell_value *x) {
     return words < 16 ? words : (words + 15) & ~15u;
 }
 
-/* ---- blocks.c */
+/* ---- records.c */
 
-bool vpps_check_blocks(vpps_checker *c);
 bool vpps_check_arrays(vpps_checker *c); /* inputs and all else that a record says */
 bool vpps_check_tables(vpps_checker *c);
+
+/* ---- blocks.c */
+
+/* False, with vertex p of the block named. */
+bool vpps_refuse_vertex(vpps_checker *c, const vpps_checked_block *b, uint32_t p, const char *what);
+bool vpps_check_blocks(vpps_checker *c);
 /* Where an output lies. */
 vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
 /* Number of the output that a node is; VPPS_NONE, and refused: it is none of a block. */

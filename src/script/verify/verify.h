@@ -2,10 +2,12 @@
  *
  *   expression.c  formulas, so that equal ones have equal numbers
  *   function.c    what a vertex of the graph computes, and its derivative
- *   compiled.c    what a compiled cell computes: the same?
+ *   compiled.c    what a compiled cell computes
+ *   proof.c       is it the same?
  *   stages.c      which stage makes which value, and what it reads and writes
  *   demand.c      what the request needs of the graph: vertices, gradients, terms of the loss
- *   blocks.c      is every word of the blocks' arrays what the graph says?
+ *   blocks.c      which vertex is in which block, and where values lie
+ *   records.c     is every word of the blocks' arrays what the graph says?
  *   words.c       every word of the pool: what it holds, who touched it, and what barriers order
  *   tasks.c       the instructions on vertices
  *   parameters.c  the instructions on parameters

@@ -1,0 +1,156 @@
+/* proof.c - a compiled cell computes what the graph asks for: each output is the expression of the node that it stands for,
+ * and each gradient that of the function's derivative. */
+#include "script/verify/proof.h"
+
+static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled_cell *cell, uint32_t record) {
+    const vpps_record_view view = vpps_check_view(c->g, record);
+    f->training = c->training;
+    if (view.cell) return vpps_function_of_cell(f, c->g, view.cell);
+    const uint32_t op = view.signature->op;
+    const bool list = cell->n_inputs == 1 && cell->input_is_list[0];
+    const bool may = op == VPPS_OP_SUM || op == VPPS_OP_AVERAGE || op == VPPS_OP_MAX_OF || op == VPPS_OP_MIN_OF;
+    if (list ? !may : view.n_args != cell->n_inputs)
+        return VPPS_REFUSE(c, "cell %s: its inputs are others", cell->name);
+    f->n_inputs = cell->n_inputs;
+    for (uint32_t i = 0; i < cell->n_inputs; i++) {
+        const vpps_signature *s = vpps_check_signature(c->g, view.args[i]);
+        f->inputs[i] = (vpps_function_input){s->rows, s->cols, list};
+    }
+    return vpps_function_of_op(f, c->g, view.signature, view.op->imm);
+}
+
+static bool check_inputs(const vpps_proof *p, const vpps_function *f) {
+    const vpps_compiled_cell *c = p->c;
+    uint32_t lists = 0;
+    bool same = c->n_inputs == f->n_inputs;
+    for (uint32_t i = 0; same && i < c->n_inputs; i++) {
+        lists += c->input_is_list[i];
+        same = c->input_is_list[i] == f->inputs[i].list;
+    }
+    return (same && lists == c->list_inputs) || VPPS_REFUSE(p->check, "cell %s: its inputs are others", c->name);
+}
+
+static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_checked_cell *cell) {
+    const vpps_compiled_cell *c = p->c;
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        const vpps_cell_output *o = &c->outputs[k];
+        if (o->node >= f->n_nodes || f->nodes[o->node].mapped)
+            return VPPS_REFUSE(p->check, "cell %s: output %u is no node of the vertex", c->name, k);
+        for (uint32_t i = 0; i < k; i++)
+            if (c->outputs[i].node == o->node)
+                return VPPS_REFUSE(p->check, "cell %s: output %u is there twice", c->name, k);
+        cell->output_reads[k] = f->reads[o->node];
+        cell->output_trained[k] = f->trained[o->node];
+        if (o->value == VPPS_NONE) continue; /* left out; vpps_check_output refuses who reads it */
+        if (o->value >= c->n_values || c->values[o->value].domain)
+            return VPPS_REFUSE(p->check, "cell %s: output %u is no value of the vertex", c->name, k);
+        if (p->is[o->value] != f->value[o->node]) {
+            return VPPS_REFUSE(p->check, "cell %s: output %u, value %u, is not what node %u (%s) asks for", c->name, k,
+                               o->value, o->node, vpps_ops[f->nodes[o->node].s->op].name);
+        }
+    }
+    return true;
+}
+
+/* What the compiled cell's gradients are added to. */
+static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list *owed) {
+    const vpps_compiled_cell *c = p->c;
+    for (uint32_t i = 0; i < c->n_contributions; i++) {
+        const vpps_cell_contribution *to = &c->contributions[i];
+        if (to->value >= c->n_values || to->index >= (to->lookup ? c->n_lookups : c->n_inputs))
+            return VPPS_REFUSE(p->check, "cell %s: contribution %u is to nothing", c->name, i);
+        p->v = to->value;
+        const uint32_t key = to->lookup ? vpps_proof_lookup(p, to->index) : to->index;
+        if (p->check->status != VPPS_OK) return false;
+        *(to->lookup ? &cell->into_entry[to->index] : &cell->into_input[to->index]) |= p->gradients[to->value];
+        vpps_owe(p->s, owed, to->lookup ? VPPS_OWED_ENTRY : VPPS_OWED_INPUT, key, 0, p->is[to->value]);
+    }
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        if (o->dy >= c->n_values || (o->x != VPPS_NONE && o->x >= c->n_values))
+            return VPPS_REFUSE(p->check, "cell %s: outer product %u is of nothing", c->name, i);
+        const vpps_cell_value *dy = &c->values[o->dy];
+        if (o->x == VPPS_NONE) {
+            if (!vpps_proof_parameter(p, o->param, VPPS_VECTOR))
+                return VPPS_REFUSE(p->check, "cell %s: gradient %u is no vector's", c->name, i);
+            const uint32_t is = dy->domain ? vpps_express_over_list(p->s, p->is[o->dy]) : p->is[o->dy];
+            vpps_owe(p->s, owed, VPPS_OWED_VECTOR, o->param, 0, is);
+            continue;
+        }
+        if (!vpps_proof_parameter(p, o->param, VPPS_MATRIX) || c->values[o->x].domain != dy->domain)
+            return VPPS_REFUSE(p->check, "cell %s: outer product %u does not fit", c->name, i);
+        vpps_owe(p->s, owed, VPPS_OWED_MATRIX, o->param, p->is[o->x], p->is[o->dy]);
+    }
+    return true;
+}
+
+static const char *owed_name(const vpps_proof *p, const vpps_owed *o, char *text, size_t size) {
+    if (o->kind == VPPS_OWED_INPUT) {
+        snprintf(text, size, "input %u", o->key);
+    } else {
+        const vpps_param param = o->kind == VPPS_OWED_ENTRY ? p->s->at[o->key].a[0] : o->key;
+        snprintf(text, size, "%s", p->check->g->model->params[param].name);
+    }
+    return text;
+}
+
+/* Compares what the cell makes with the derivative of the function, inputs only as far as their producers can use it. */
+static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
+    const vpps_compiled_cell *c = p->c;
+    uint32_t nodes[VPPS_CELL_MOST];
+    for (uint32_t k = 0; k < c->n_outputs; k++) nodes[k] = c->outputs[k].node;
+    vpps_owed_list want = {0}, have = {0};
+    vpps_function_differentiate(f, p->s, c->n_outputs, nodes, c->needs.gradient_out, &want);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < want.n; i++)
+        if (want.at[i].kind != VPPS_OWED_INPUT || (c->needs.gradient_in >> want.at[i].key & 1))
+            want.at[n++] = want.at[i];
+    want.n = n;
+    bool ok = collect_owed(p, cell, &have) && !want.failed && !have.failed && !p->s->failed;
+    if (ok) {
+        vpps_owed_sort(&want);
+        vpps_owed_sort(&have);
+        uint32_t i = 0;
+        while (i < want.n && i < have.n && !memcmp(&want.at[i], &have.at[i], sizeof *want.at)) i++;
+        if (i < want.n || i < have.n) {
+            char text[128];
+            ok = VPPS_REFUSE(p->check, "cell %s: the gradient of %s is not what the vertex's derivative asks for",
+                             c->name, owed_name(p, i < want.n ? &want.at[i] : &have.at[i], text, sizeof text));
+        }
+    }
+    if (want.failed || have.failed) p->s->failed = true;
+    free(want.at);
+    free(have.at);
+    return ok;
+}
+
+static bool prove(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
+    const vpps_compiled_cell *c = p->c;
+    vpps_function_express(f, p->s);
+    if (!check_inputs(p, f) || !vpps_proof_express(p) || !check_outputs(p, f, cell)) return false;
+    for (uint32_t v = 0; v < c->n_values; v++)
+        if (c->values[v].kind == VPPS_VALUE_GRADIENT) cell->sums_gradient[c->values[v].index] = true;
+    for (uint32_t i = 0; i < f->n_inputs; i++) {
+        cell->input_rows[i] = f->inputs[i].rows;
+        cell->input_cols[i] = f->inputs[i].cols;
+    }
+    if (c->needs.training) return check_gradients(p, f, cell);
+    return !(c->n_contributions || c->n_outers) || VPPS_REFUSE(p->check, "cell %s: gradients in inference", c->name);
+}
+
+bool vpps_check_cell(vpps_checker *c, vpps_checked_cell *cell, uint32_t record) {
+    vpps_function f = {0};
+    vpps_expressions_clear(&c->expressions);
+    vpps_proof p = {.check = c, .c = cell->c, .s = &c->expressions};
+    p.is = calloc(cell->c->n_values + 1u, sizeof *p.is);
+    p.gradients = calloc(cell->c->n_values + 1u, sizeof *p.gradients);
+    const bool open = p.is && p.gradients && open_function(c, &f, cell->c, record);
+    bool ok = open && prove(&p, &f, cell);
+    ok = ok && vpps_check_stages(c, cell);
+    if (!ok && c->status == VPPS_OK) c->status = VPPS_MEMORY;
+    cell->record = record;
+    vpps_function_free(&f);
+    free(p.is);
+    free(p.gradients);
+    return ok;
+}

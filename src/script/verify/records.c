@@ -1,0 +1,154 @@
+/* records.c - every word of the blocks' arrays, and of the tables, is what the graph says. */
+#include "script/verify/checker.h"
+
+#include <inttypes.h>
+
+/* ---------------------------------------------------------------- what records say */
+
+static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uint32_t i, uint32_t item, vpps_node x) {
+    const vpps_signature *s = vpps_check_signature(c->g, x);
+    if (s->rows != b->cell->input_rows[i] || s->cols != b->cell->input_cols[i])
+        return vpps_refuse_vertex(c, b, p, "what it reads has another shape");
+    const uint32_t output = vpps_check_output(c, x);
+    if (output == VPPS_NONE) return false;
+    b->sources[i][item] = output;
+    const vpps_location at = vpps_check_location(c, output);
+    if (b->inputs[i][item] == at.offset) return true;
+    return VPPS_REFUSE(c, "block %u (cell %s), vertex %u: input %u is at %u; node %u lies at %u",
+                       (uint32_t)(b - c->blocks), b->cell->c->name, p, i, b->inputs[i][item], x, at.offset);
+}
+
+static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
+    const vpps_compiled_cell *cell = b->cell->c;
+    const uint32_t members = view->cell ? view->children : view->n_args;
+    uint32_t at = 0;
+    if (cell->list_inputs &&
+        (b->list[p + 1] < b->list[p] || b->list[p + 1] - b->list[p] != members || b->list[p + 1] > b->block->members)) {
+        return vpps_refuse_vertex(c, b, p, "its list has another length");
+    }
+    for (uint32_t i = 0; i < cell->n_inputs; i++) {
+        const bool list = cell->input_is_list[i];
+        const uint32_t n = list ? members : 1, first = list ? b->list[p] : p;
+        if (at + (uint64_t)n > view->n_args) return vpps_refuse_vertex(c, b, p, "it has fewer inputs");
+        for (uint32_t m = 0; m < n; m++)
+            if (!check_source(c, b, p, i, first + m, view->args[at + m])) return false;
+        at += n;
+    }
+    return at == view->n_args || vpps_refuse_vertex(c, b, p, "it has more inputs");
+}
+
+/* Word `value` of some kind that the record holds; false: it holds none. */
+static bool word_of(const vpps_checker *c, uint32_t r, const vpps_record_view *view, uint32_t kind, uint32_t value,
+                    uint32_t *word) {
+    if (kind == VPPS_WORD_DROPOUT) return *word = c->dropout[r], true;
+    if (kind == VPPS_WORD_IMM && view->op) return *word = view->op->imm, true;
+    if (kind != VPPS_WORD_INDEX || !view->cell || value >= view->cell->n_indices) return false;
+    return *word = view->indices[value], true;
+}
+
+static bool check_lookups(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
+    for (uint32_t i = 0; i < b->cell->c->n_lookups; i++) {
+        const vpps_cell_lookup *l = &b->cell->c->lookups[i];
+        const vpps_parameter_data *table = &c->g->model->params[l->table];
+        uint32_t row = l->value;
+        if (l->kind != VPPS_WORD_DROPOUT && !word_of(c, b->vertices[p], view, l->kind, l->value, &row))
+            return vpps_refuse_vertex(c, b, p, "it has no such index");
+        if (row >= table->count) return vpps_refuse_vertex(c, b, p, "it looks up an entry that its table has not");
+        b->rows[i][p] = row;
+        if (b->lookups[i][p] != c->plan->values[l->table] + (uint64_t)row * table->rows * table->cols)
+            return vpps_refuse_vertex(c, b, p, "it looks up another entry");
+    }
+    return true;
+}
+
+static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
+    for (uint32_t i = 0; i < b->cell->c->n_words; i++) {
+        const vpps_cell_word *w = &b->cell->c->words[i];
+        uint32_t word;
+        if (!word_of(c, b->vertices[p], view, w->kind, w->value, &word) || word != b->words[i][p])
+            return vpps_refuse_vertex(c, b, p, "a word of its record is another");
+    }
+    if (!b->data) return true;
+    const uint32_t n = view->op ? vpps_words(view->signature) : 0;
+    const uint32_t *data = vpps_check_words(c, b->data[p], n, "an input's data");
+    if (!data) return false;
+    return (n && !memcmp(data, c->g->data + view->op->imm, n * sizeof *data)) ||
+           vpps_refuse_vertex(c, b, p, "its data are others");
+}
+
+static uint32_t **take_arrays(vpps_checker *c, uint32_t n, uint32_t words, const bool *lists, uint32_t list_words) {
+    uint32_t **arrays = vpps_check_zeros(c, n, sizeof *arrays);
+    for (uint32_t i = 0; arrays && i < n; i++) {
+        arrays[i] = vpps_check_zeros(c, lists && lists[i] ? list_words : words, sizeof **arrays);
+        if (!arrays[i]) return NULL;
+    }
+    return arrays;
+}
+
+bool vpps_check_arrays(vpps_checker *c) {
+    for (uint32_t i = 0; i < c->header->n_blocks; i++) {
+        vpps_checked_block *b = &c->blocks[i];
+        const vpps_compiled_cell *cell = b->cell->c;
+        if (!b->block->n) continue;
+        b->sources = take_arrays(c, cell->n_inputs, b->block->n, cell->input_is_list, b->block->members);
+        b->rows = take_arrays(c, cell->n_lookups, b->block->n, NULL, 0);
+        if (!b->sources || !b->rows) return false;
+        if (cell->list_inputs && (b->list[0] || b->list[b->block->n] != b->block->members))
+            return vpps_refuse_vertex(c, b, 0, "its list does not begin, or not end, where the block says");
+        for (uint32_t p = 0; p < b->block->n; p++) {
+            const vpps_record_view view = vpps_check_view(c->g, b->vertices[p]);
+            if (!check_inputs(c, b, p, &view) || !check_lookups(c, b, p, &view) || !check_words(c, b, p, &view))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- tables */
+
+static bool check_table(vpps_checker *c, uint32_t number, const vpps_table *t) {
+    const vpps_parameter_data *table = t->param < c->g->model->n_params ? &c->g->model->params[t->param] : NULL;
+    if (!table || table->kind != VPPS_LOOKUP || !c->due_entries[t->param])
+        return VPPS_REFUSE(c, "table %u: parameter %u gets no gradients of entries", number, t->param);
+    for (uint32_t i = 0; i < number; i++)
+        if (vpps_table_at(c->script, i)->param == t->param) return VPPS_REFUSE(c, "table %u is there twice", number);
+    if (t->group != UINT32_MAX) return VPPS_REFUSE(c, "table %u is of group %u; expected all", number, t->group);
+    const uint32_t *rows = vpps_check_words(c, t->rows, 2 * (uint64_t)t->n + 1, "a table's entries"),
+                   *starts = rows + t->n;
+    if (!rows || !vpps_check_words(c, t->rows + 2 * (uint64_t)t->n + 1, starts[t->n], "a table's contributions"))
+        return false;
+    uint32_t *due = c->due_entries[t->param];
+    uint8_t *seen = vpps_check_zeros(c, table->count, 1);
+    uint32_t n = 0;
+    if (!seen) return false;
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (rows[i] >= table->count || seen[rows[i]] || !due[rows[i]])
+            return VPPS_REFUSE(c, "table %u: entry %u is there twice, or gets no gradient", number, rows[i]);
+        seen[rows[i]] = 1;
+        if (starts[i] > starts[i + 1] || starts[i + 1] > starts[t->n] || starts[i + 1] - starts[i] != due[rows[i]])
+            return VPPS_REFUSE(c, "table %u, entry %u: its gradient is the sum of %u contributions; expected %u",
+                               number, rows[i], starts[i + 1] - starts[i], due[rows[i]]);
+    }
+    for (uint32_t row = 0; row < table->count; row++) n += due[row] != 0;
+    if (n != t->n) return VPPS_REFUSE(c, "table %u: %u entries; %u get gradients", number, t->n, n);
+    const vpps_tensor gradients = {.kind = VPPS_TENSOR_ENTRY,
+                                   .offset = t->gradients,
+                                   .stride = table->rows * table->cols,
+                                   .words = table->rows * table->cols,
+                                   .items = t->n,
+                                   .index = number};
+    return (c->table_tensors[number] = vpps_check_add_tensor(c, gradients)) != VPPS_NONE;
+}
+
+bool vpps_check_tables(vpps_checker *c) {
+    const uint32_t n = c->header->n_tables;
+    uint32_t due = 0;
+    if (!vpps_check_words(c, c->header->tables, (uint64_t)n * (sizeof(vpps_table) / 4), "the tables")) return false;
+    if (n && !c->training) return VPPS_REFUSE(c, "inference has tables with gradients");
+    c->table_tensors = vpps_check_zeros(c, n, sizeof *c->table_tensors);
+    if (!c->table_tensors) return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (!check_table(c, i, vpps_table_at(c->script, i))) return false;
+    for (uint32_t p = 0; c->training && p < c->g->model->n_params; p++) due += c->due_entries[p] != NULL;
+    return due == n || VPPS_REFUSE(c, "%u tables; %u get gradients", n, due);
+}
