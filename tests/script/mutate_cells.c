@@ -192,6 +192,29 @@ static bool change_offset(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *
     return x->offset != before;
 }
 
+/* A value is kept where something lies that its stage reads. */
+static bool keep_over_read(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_cell_value *chosen = NULL;
+    uint32_t offset = 0;
+    for (uint32_t v = 0, n = 0; v < c->n_values; v++) {
+        for (uint32_t i = 0; i < c->values[v].n_args; i++) {
+            const vpps_cell_value *read = &c->values[c->args[c->values[v].first_arg + i].value];
+            for (uint32_t u = 0; u < c->n_values && read->kept && read->stage != VPPS_NONE; u++) {
+                vpps_cell_value *x = &c->values[u];
+                if (x == read || !x->kept || x->stage != c->values[v].stage || x->domain != read->domain ||
+                    x->offset == read->offset || below(random, ++n)) {
+                    continue;
+                }
+                chosen = x;
+                offset = read->offset;
+            }
+        }
+    }
+    if (chosen) chosen->offset = offset;
+    return chosen != NULL;
+}
+
 static bool drop_kept(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     (void)g;
     vpps_cell_value *x = pick_made(c, random);
@@ -231,6 +254,18 @@ static bool move_to_stage(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *
     x->part = c->stages[x->stage].part;
     order_again(c);
     return x->stage != before;
+}
+
+/* What two stages of a part made is made by the second alone, or by the first, whose results it does not wait for. */
+static bool merge_stages(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    if (c->n_stages < 2) return false;
+    const uint32_t from = below(random, c->n_stages - 1) + below(random, 2), to = from ? from - 1 : 1;
+    if (c->stages[from].split != c->stages[to].split) return false;
+    for (uint32_t v = 0; v < c->n_values; v++)
+        if (c->values[v].stage == from) c->values[v].stage = to;
+    order_again(c);
+    return true;
 }
 
 static bool exchange_in_order(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
@@ -402,9 +437,11 @@ const cell_mutation cell_mutations[] = {
     {"value's number changed", change_number},
     {"value's index changed", change_index},
     {"kept value's offset changed", change_offset},
+    {"kept where its stage reads", keep_over_read},
     {"value no longer kept", drop_kept},
     {"record smaller", shrink_record},
     {"value moved to another stage", move_to_stage},
+    {"stages made one", merge_stages},
     {"values exchanged in their stage", exchange_in_order},
     {"rows and vertices exchanged", change_split},
     {"contribution changed or dropped", change_contribution},

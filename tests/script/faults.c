@@ -1,0 +1,72 @@
+/* faults.c - see faults.h. */
+#include "faults.h"
+
+void open_batch(batch *b, vpps_node loss, way w) {
+    TEST_OK(job_open(&b->job, b->g, loss, w, 0));
+    TEST_OK(verify_subject(&b->job.subject));
+    ck_assert(editor_open(&b->e, &b->job.subject, 1));
+}
+
+void open_recurrent(batch *b) {
+    vpps_param w, v;
+    vpps_graph *r;
+    vpps_cell rnn;
+    float data[ROWS];
+    for (uint32_t i = 0; i < ROWS; i++) data[i] = (float)i;
+    TEST_OK(vpps_model_create(&b->model, 1));
+    TEST_OK(vpps_add_matrix(b->model, &w, "W", ROWS, ROWS, NULL));
+    TEST_OK(vpps_add_vector(b->model, &v, "b", ROWS, NULL));
+    TEST_OK(vpps_cell_begin(b->model, "rnn", &r));
+    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, v, w, vpps_gather(r, 0, 0, ROWS, 1)))));
+    TEST_OK(vpps_cell_end(r, &rnn));
+    TEST_OK(vpps_graph_create(&b->g, b->model));
+    const vpps_node x = vpps_input(b->g, ROWS, 1, data);
+    vpps_vertex h = vpps_source(b->g, 1, &x);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        const vpps_application a = {.cell = rnn, .n_children = 1, .children = &h};
+        h = vpps_apply(b->g, &a);
+    }
+    open_batch(b, vpps_sum_elements(b->g, vpps_scattered(b->g, h, 0)), (way){.n_vps = 2, .groups = 1});
+}
+
+void close_batch(batch *b) {
+    editor_close(&b->e);
+    job_close(&b->job);
+    vpps_graph_destroy(b->g);
+    vpps_model_destroy(b->model);
+}
+
+vpps_status verify_edited(const batch *b) {
+    subject s = b->job.subject;
+    s.script = b->e.script;
+    s.words = b->e.words;
+    return verify_subject(&s);
+}
+
+vpps_block *block_of(batch *b, const char *cell, uint32_t *number) {
+    const vpps_task_header *h = editor_header(&b->e);
+    vpps_block *blocks = (vpps_block *)(void *)(b->e.script + h->blocks), *found = NULL;
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
+        if (!blocks[i].n || strcmp(b->job.subject.cells[blocks[i].cell]->name, cell) != 0) continue;
+        found = &blocks[i];
+        *number = i;
+    }
+    ck_assert_ptr_nonnull(found);
+    return found;
+}
+
+const site *find(const batch *b, vpps_task task, uint32_t n) {
+    for (size_t i = 0; i < b->e.n_sites; i++)
+        if (b->e.script[b->e.sites[i].at] == task && n-- == 0) return &b->e.sites[i];
+    ck_abort_msg("no such instruction");
+    return NULL;
+}
+
+const site *stage_of(const batch *b, uint32_t block) {
+    for (size_t i = 0; i < b->e.n_sites; i++) {
+        const uint32_t *at = b->e.script + b->e.sites[i].at;
+        if (at[0] == VPPS_TASK_STAGE && at[1] == block) return &b->e.sites[i];
+    }
+    ck_abort_msg("no such stage");
+    return NULL;
+}

@@ -1,0 +1,32 @@
+/* faults.h - scripts with one fault each, made by hand from right ones: what is edited, and where. */
+#ifndef VPPS_TESTS_SCRIPT_FAULTS_H
+#define VPPS_TESTS_SCRIPT_FAULTS_H
+
+#include "common/testing.h"
+#include "mutate.h"
+
+typedef struct batch {
+    vpps_model *model;
+    vpps_graph *g;
+    job job;
+    editor e;
+} batch;
+
+enum { ROWS = 64, STEPS = 4 };
+
+/* Schedules b->g, which must give a right script. */
+void open_batch(batch *b, vpps_node loss, way w);
+/* A recurrent net over a few words, trained by two VPs that share rows out. */
+void open_recurrent(batch *b);
+void close_batch(batch *b);
+
+/* What the checker says of the script as it is now. */
+vpps_status verify_edited(const batch *b);
+
+/* The last block of a cell with vertices. */
+vpps_block *block_of(batch *b, const char *cell, uint32_t *number);
+/* The n-th instruction of a kind, from 0; the first stage of a block. */
+const site *find(const batch *b, vpps_task task, uint32_t n);
+const site *stage_of(const batch *b, uint32_t block);
+
+#endif

@@ -1,0 +1,235 @@
+/* test_cell_faults.c - faults of the compiled cells that a script is run with, and what the checker says of them. */
+#include "faults.h"
+
+START_TEST(a_share_is_taken_for_the_sum)
+    {
+        batch b;
+        open_recurrent(&b);
+        uint32_t number;
+        const uint32_t cell = block_of(&b, "rnn", &number)->cell;
+        vpps_compiled_cell *changed = copy_cell(b.job.subject.cells[cell]);
+        ck_assert(changed->contributions[0].partial);
+        changed->contributions[0].partial = false;
+        vpps_compiled_cell *cells[8];
+        memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
+        cells[cell] = changed;
+        b.job.subject.cells = cells;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its shares are contributed as a whole");
+        vpps_compiled_cell_free(changed);
+        close_batch(&b);
+    }
+END_TEST
+
+/* Scheduled while parameters were frozen that no longer are. */
+START_TEST(a_parameter_gets_no_gradient)
+    {
+        for (uint32_t n_frozen = 0; n_frozen <= 2; n_frozen++) {
+            const float data[ROWS] = {0};
+            batch b;
+            vpps_param w[2];
+            TEST_OK(vpps_model_create(&b.model, 1));
+            TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
+            TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
+            TEST_OK(vpps_graph_create(&b.g, b.model));
+            const vpps_node h = vpps_tanh(b.g, vpps_matvec(b.g, w[0], vpps_input(b.g, ROWS, 1, data)));
+            const vpps_node loss = vpps_sum_elements(b.g, vpps_matvec(b.g, w[1], h));
+            for (uint32_t i = 0; i < n_frozen; i++) b.model->params[w[i]].frozen = true;
+            open_batch(&b, loss, (way){.n_vps = 2, .groups = 1});
+            for (uint32_t i = 0; i < n_frozen; i++) b.model->params[w[i]].frozen = false;
+            if (n_frozen == 0) {
+                TEST_OK(verify_edited(&b));
+            } else {
+                TEST_FAILS(verify_edited(&b), VPPS_SCRIPT,
+                           n_frozen == 1 ? "made of parameters that are trained, but gets no gradient"
+                                         : "a term of the loss gets no gradient");
+            }
+            close_batch(&b);
+        }
+    }
+END_TEST
+
+/* Two products one after the other: the first one's gradient is a product with a transposed matrix, of which VPs that share
+ * rows out make shares. Nothing adds them up for a product or for a matrix's gradient. */
+START_TEST(products_of_products)
+    {
+        for (uint32_t n_vps = 1; n_vps <= 4; n_vps++) {
+            batch b;
+            vpps_param w[2];
+            TEST_OK(vpps_model_create(&b.model, 1));
+            TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
+            TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
+            vpps_graph *r;
+            vpps_cell linear;
+            TEST_OK(vpps_cell_begin(b.model, "linear", &r));
+            TEST_OK(vpps_push(r, vpps_matvec(r, w[1], vpps_matvec(r, w[0], vpps_pull(r, ROWS, 1)))));
+            TEST_OK(vpps_cell_end(r, &linear));
+            TEST_OK(vpps_graph_create(&b.g, b.model));
+            const float data[ROWS] = {0};
+            const vpps_node x = vpps_input(b.g, ROWS, 1, data);
+            const vpps_application a = {.cell = linear, .n_pulls = 1, .pulls = &x};
+            const vpps_vertex v = vpps_apply(b.g, &a);
+            open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, v, 0)), (way){.n_vps = n_vps, .groups = 1});
+            close_batch(&b);
+        }
+    }
+END_TEST
+
+/* Two blocks of one op, of which the one claims the other's cell. What a script shows of both is the same. */
+static void open_alike(batch *b, const char *op, vpps_node x, vpps_node y) {
+    const vpps_node out[] = {x, y};
+    open_batch(b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
+    vpps_block *blocks = (vpps_block *)(void *)(b->e.script + editor_header(&b->e)->blocks), *both[2] = {NULL, NULL};
+    for (uint32_t i = 0, n = 0; i < editor_header(&b->e)->n_blocks; i++)
+        if (n < 2 && !strcmp(b->job.subject.cells[blocks[i].cell]->name, op)) both[n++] = &blocks[i];
+    ck_assert(both[0] && both[1]);
+    both[1]->cell = both[0]->cell;
+}
+
+START_TEST(a_block_is_of_a_like_cell)
+    {
+        float data[32] = {0};
+        batch b;
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node x = vpps_input(b.g, 16, 1, data), y = vpps_input(b.g, 32, 1, data), four[] = {x, x, x, x};
+        open_alike(&b, "sum_elements", vpps_sum_elements(b.g, x), vpps_sum_elements(b.g, y));
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "what it reads has another shape");
+        editor_close(&b.e);
+        job_close(&b.job);
+        open_alike(&b, "sum", vpps_sum(b.g, 4, four), vpps_sum(b.g, 3, four));
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "inputs"); /* more of them, or fewer */
+        close_batch(&b);
+    }
+END_TEST
+
+/* A softmax wants all of its argument. */
+START_TEST(rows_are_shared_out_of_a_softmax)
+    {
+        const float data[ROWS] = {0};
+        batch b;
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node out = vpps_softmax(b.g, vpps_input(b.g, ROWS, 1, data));
+        open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
+        uint32_t number;
+        vpps_compiled_cell *cells[8], *changed = copy_cell(b.job.subject.cells[block_of(&b, "softmax", &number)->cell]);
+        memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
+        for (uint32_t s = 0; s < changed->n_stages; s++) changed->stages[s].split = VPPS_SPLIT_ROWS;
+        for (uint32_t v = 0; v < changed->n_values; v++)
+            if (changed->values[v].stage != VPPS_NONE) changed->values[v].split = VPPS_SPLIT_ROWS;
+        cells[block_of(&b, "softmax", &number)->cell] = changed;
+        b.job.subject.cells = cells;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its rows are shared out, but it wants more than rows");
+        vpps_compiled_cell_free(changed);
+        close_batch(&b);
+    }
+END_TEST
+
+/* Stages that are made one do not wait for what other VPs make of their rows: neither forward nor backward. */
+START_TEST(a_stage_does_not_wait_for_rows)
+    {
+        const float data[ROWS] = {0};
+        bool rows = false, shares = false;
+        batch b;
+        vpps_graph *r;
+        vpps_cell mlp;
+        vpps_param w[2];
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
+        TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
+        TEST_OK(vpps_cell_begin(b.model, "mlp", &r));
+        const vpps_node h = vpps_tanh(r, vpps_matvec(r, w[0], vpps_pull(r, ROWS, 1)));
+        TEST_OK(vpps_push(r, vpps_tanh(r, vpps_matvec(r, w[1], h))));
+        TEST_OK(vpps_cell_end(r, &mlp));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node x = vpps_input(b.g, ROWS, 1, data);
+        const vpps_application a = {.cell = mlp, .n_pulls = 1, .pulls = &x};
+        open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, vpps_apply(b.g, &a), 0)),
+                   (way){.n_vps = 2, .groups = 1});
+        uint32_t block;
+        const uint32_t number = block_of(&b, "mlp", &block)->cell;
+        vpps_compiled_cell *cells[8];
+        memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
+        b.job.subject.cells = cells;
+        const vpps_compiled_cell *right = cells[number];
+        for (uint32_t s = 1; s < right->n_stages; s++) {
+            vpps_compiled_cell *c = cells[number] = copy_cell(right);
+            for (uint32_t v = 0; v < c->n_values; v++) {
+                if (c->values[v].stage != s) continue;
+                c->values[v].stage = s - 1;
+                c->values[v].split = c->stages[s - 1].split;
+            }
+            c->stages[s - 1].n += c->stages[s].n;
+            c->stages[s].n = 0;
+            if (verify_edited(&b) != VPPS_OK) {
+                rows |= strstr(vpps_error_message(), "it reads rows that other VPs make in the same stage") != NULL;
+                shares |= strstr(vpps_error_message(), "it reads a share where it wants the sum") != NULL;
+            }
+            vpps_compiled_cell_free(c);
+        }
+        ck_assert(rows && shares);
+        close_batch(&b);
+    }
+END_TEST
+
+/* Gradients are kept where gates lay that backward has read; with two operations exchanged, where one lies that it has not. */
+START_TEST(a_value_is_kept_over_one_that_is_still_read)
+    {
+        const float data[ROWS] = {0};
+        bool seen = false;
+        batch b;
+        vpps_graph *r;
+        vpps_cell gates;
+        vpps_param w[4];
+        vpps_node gate[4];
+        TEST_OK(vpps_model_create(&b.model, 1));
+        for (uint32_t i = 0; i < 4; i++) {
+            const char *const names[] = {"W0", "W1", "W2", "W3"};
+            TEST_OK(vpps_add_matrix(b.model, &w[i], names[i], ROWS, ROWS, NULL));
+        }
+        TEST_OK(vpps_cell_begin(b.model, "gates", &r));
+        const vpps_node in = vpps_pull(r, ROWS, 1);
+        for (uint32_t i = 0; i < 4; i++) gate[i] = vpps_sigmoid(r, vpps_matvec(r, w[i], in));
+        TEST_OK(vpps_push(r, vpps_mul(r, gate[0], gate[1])));
+        TEST_OK(vpps_push(r, vpps_mul(r, gate[2], gate[3])));
+        TEST_OK(vpps_cell_end(r, &gates));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node x = vpps_input(b.g, ROWS, 1, data);
+        const vpps_application a = {.cell = gates, .n_pulls = 1, .pulls = &x};
+        const vpps_vertex v = vpps_apply(b.g, &a);
+        open_batch(&b, vpps_dot(b.g, vpps_pushed(b.g, v, 0), vpps_pushed(b.g, v, 1)), (way){.n_vps = 1, .groups = 1});
+        uint32_t block;
+        const uint32_t number = block_of(&b, "gates", &block)->cell;
+        vpps_compiled_cell *cells[8], *c = copy_cell(b.job.subject.cells[number]);
+        memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
+        b.job.subject.cells = cells;
+        cells[number] = c;
+        uint32_t *order = c->order + c->stages[1].first;
+        for (uint32_t i = 0; i + 1 < c->stages[1].n; i++) { /* neighbours exchanged */
+            const uint32_t first = order[i];
+            order[i] = order[i + 1];
+            order[i + 1] = first;
+            if (verify_edited(&b) != VPPS_OK)
+                seen |= strstr(vpps_error_message(), "it is kept in the place of what is still read") != NULL;
+            order[i + 1] = order[i];
+            order[i] = first;
+        }
+        ck_assert(seen);
+        vpps_compiled_cell_free(c);
+        close_batch(&b);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("cell faults");
+    TCase *t = tcase_create("cell faults");
+    tcase_add_test(t, a_share_is_taken_for_the_sum);
+    tcase_add_test(t, a_parameter_gets_no_gradient);
+    tcase_add_test(t, products_of_products);
+    tcase_add_test(t, a_block_is_of_a_like_cell);
+    tcase_add_test(t, rows_are_shared_out_of_a_softmax);
+    tcase_add_test(t, a_stage_does_not_wait_for_rows);
+    tcase_add_test(t, a_value_is_kept_over_one_that_is_still_read);
+    suite_add_tcase(suite, t);
+    return test_main(suite);
+}
