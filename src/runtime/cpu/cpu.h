@@ -65,6 +65,8 @@ typedef struct vpps_vp {
     size_t d_at_capacity;
     vpps_product_term *terms;
     size_t terms_capacity;
+    double *sums; /* of squares, of an outer product's two values */
+    size_t sums_capacity;
     uint32_t *touched;   /* of each parameter: launch that last added to the VP's part of its gradient */
     uint32_t *by_update; /* likewise, or left the gradient to the update */
 } vpps_vp;

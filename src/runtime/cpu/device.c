@@ -127,6 +127,7 @@ static void cpu_destroy(vpps_device *d) {
         vpps_unmap_pages(vp->scratch, vp->scratch_floats * sizeof(float));
         free(vp->pointers);
         free(vp->terms);
+        free(vp->sums);
         free(vp->d_at);
         free(vp->touched);
         free(vp->by_update);

@@ -213,7 +213,8 @@ static uint32_t vectors_of(const vpps_block_view *view, uint32_t value, uint32_t
 
 static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t floats) {
     return VPPS_RESERVE(vp->pointers, vp->pointers_capacity, pointers) &&
-           VPPS_RESERVE(vp->d_at, vp->d_at_capacity, outers) && vpps_vp_scratch(vp, floats);
+           VPPS_RESERVE(vp->sums, vp->sums_capacity, 2 * outers) && VPPS_RESERVE(vp->d_at, vp->d_at_capacity, outers) &&
+           vpps_vp_scratch(vp, floats);
 }
 
 /* Does an outer product read what the update changes: a vector or a table's entry? */
@@ -368,42 +369,49 @@ static run run_of(const vpps_vp *vp, uint32_t param) {
         rows.end - rows.first};
 }
 
-/* Of a gradient that the update makes: a bound of its norm, the sum of |dy| |x|, is as good to see what is not finite. */
-static double bound_of(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o) {
+/* The sum of the squares of rows [first, end) of all vectors of a value of the block. */
+static double squares(vpps_vp *vp, const vpps_block_view *view, uint32_t value, vpps_rows rows) {
     const vpps_cpu *cpu = vp->cpu;
-    const vpps_rows rows = vpps_rows_of_vp(cpu, o->param, vp->index);
-    const uint32_t cols = cpu->model->params[o->param].cols;
     uint32_t first;
-    const uint32_t n = vectors_of(view, o->dy, 0, view->block->n, &first);
-    const float **d = vp->pointers, **x = vp->pointers + n;
-    point(cpu, view, o->dy, first, n / view->cell->values[o->dy].cols, d);
-    point(cpu, view, o->x, first, n / view->cell->values[o->x].cols, x);
+    const uint32_t n = vectors_of(view, value, 0, view->block->n, &first);
+    point(cpu, view, value, first, n / view->cell->values[value].cols, vp->pointers);
     double sum = 0;
     for (uint32_t i = 0; i < n && rows.first < rows.end; i++)
-        sum += sqrt(cpu->kernels->sum_squares(rows.end - rows.first, d[i] + rows.first) *
-                    cpu->kernels->sum_squares(cols, x[i]));
-    return sum <= (double)FLT_MAX ? sum : INFINITY;
+        sum += cpu->kernels->sum_squares(rows.end - rows.first, vp->pointers[i] + rows.first);
+    return sum;
 }
 
-/* Calls for every outer product of every block that the update makes. */
-static double bounds(vpps_vp *vp) {
+/* Of the gradients of a block that the update makes: bounds of their norms. The sum of d x^T over the vectors is no larger than
+ * the root of the sums of |d|^2 and of |x|^2 multiplied, which is as good to see what is not finite. */
+static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     const vpps_cpu *cpu = vp->cpu;
-    double sum = 0;
-    for (uint32_t b = 0; b < cpu->task_header.n_blocks; b++) {
-        const vpps_block_view *view = &cpu->views[b];
-        for (uint32_t i = 0; i < view->cell->n_outers && view->block->n; i++) {
-            const vpps_cell_outer *o = &view->cell->outers[i];
-            if (vp->by_update[o->param] != cpu->launch || o->x == VPPS_NONE) continue;
-            const double bound = bound_of(vp, view, o);
-            sum += bound * bound;
+    const vpps_compiled_cell *c = view->cell;
+    double total = 0, *sums = vp->sums;
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        if (vp->by_update[o->param] != cpu->launch || o->x == VPPS_NONE) continue;
+        double *d = sums + 2 * (size_t)i, *x = d + 1;
+        *d = *x = -1; /* not known */
+        const vpps_rows own = vpps_rows_of_vp(cpu, o->param, vp->index);
+        const vpps_rows all = {0, cpu->model->params[o->param].cols};
+        for (uint32_t j = 0; j < i; j++) {
+            const vpps_cell_outer *before = &c->outers[j];
+            if (vp->by_update[before->param] != cpu->launch || before->x == VPPS_NONE) continue;
+            if (before->dy == o->dy) *d = sums[2 * j];
+            if (before->x == o->x) *x = sums[2 * j + 1];
         }
+        if (*d < 0) *d = squares(vp, view, o->dy, own);
+        if (*x < 0) *x = squares(vp, view, o->x, all);
+        total += sqrt(*d * *x) <= (double)FLT_MAX ? *d * *x : INFINITY;
     }
-    return sum;
+    return total;
 }
 
 void vpps_vp_norm(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
-    double sum = bounds(vp);
+    double sum = 0;
+    for (uint32_t b = 0; b < cpu->task_header.n_blocks; b++)
+        if (cpu->views[b].block->n) sum += bounds(vp, &cpu->views[b]);
     for (uint32_t p = 0; p < cpu->model->n_params; p++) {
         if (vp->touched[p] != cpu->launch) continue;
         const run r = run_of(vp, p);

@@ -15,13 +15,17 @@ typedef struct tile {
     uint32_t member;
     bool rows;               /* rows are shared out, else vertices */
     const uint32_t *list;    /* starts of the vertices' lists; zeros where they have none */
-    uint32_t first[2], n[2]; /* vertices, members */
+    uint32_t first[2], n[2]; /* vertices, members; of the part of the tile at hand */
+    uint32_t whole[2];       /* of the whole tile */
+    uint32_t before;         /* the tile's vertices before the part */
     float *region[2];        /* slots of vertices, of members */
 } tile;
 
+/* Where the part's items of a value lie, side by side. */
 static float *slot_of(const tile *t, uint32_t v) {
     const uint32_t domain = t->c->values[v].domain;
-    return t->region[domain] + (size_t)t->p->slots[v].at * t->n[domain];
+    const vpps_tile_slot *slot = &t->p->slots[v];
+    return t->region[domain] + (size_t)slot->at * t->whole[domain] + (size_t)t->before * slot->width;
 }
 
 /* The vertex, counted in the tile, that member i of the tile belongs to. */
@@ -194,21 +198,8 @@ static bool gather_operands(const tile *t, uint32_t v, uint32_t i, vpps_operands
     return true;
 }
 
-/* May the whole tile be one call? Nothing may differ between items, and all operands lie side by side. */
-static bool uniform(const tile *t, const vpps_cell_value *x) {
-    const vpps_instruction_row *row = &vpps_instructions[x->opcode];
-    if (row->form != VPPS_FORM_EW || x->f_word != VPPS_NONE || x->u_word != VPPS_NONE || x->e_word != VPPS_NONE ||
-        x->average || (x->position && (x->domain || x->e_list))) {
-        return false;
-    }
-    for (const char *type = row->operands; *type; type++)
-        if (*type == 's' || *type == 'v') return false;
-    for (uint32_t k = 0; k < x->n_args; k++)
-        if (t->c->values[t->c->args[x->first_arg + k].value].domain != x->domain) return false;
-    return true;
-}
-
-static bool run(const tile *t, uint32_t v) {
+static bool run(const tile *t, const vpps_tile_op *op) {
+    const uint32_t v = op->value;
     const vpps_cell_value *x = &t->c->values[v];
     const vpps_tile_slot *slot = &t->p->slots[v];
     const vpps_kernel kernel = t->kernels->run[x->opcode];
@@ -222,7 +213,7 @@ static bool run(const tile *t, uint32_t v) {
         o.k = x->opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
     }
     float *to = slot_of(t, v);
-    if (uniform(t, x)) {
+    if (op->uniform) {
         if (!gather_operands(t, v, 0, &o)) return false;
         kernel(n * slot->width, false, to, &o);
         return true;
@@ -415,22 +406,49 @@ static void copy_parts(const tile *t, uint32_t v) {
 
 /* ---------------------------------------------------------------- tiles */
 
+static bool run_op(const tile *t, const vpps_tile_op *op) {
+    switch (op->kind) {
+    case VPPS_TILE_LOAD: load(t, op->value); return true;
+    case VPPS_TILE_GRADIENT: add_gradients(t, op->value); return true;
+    case VPPS_TILE_RUN: return run(t, op);
+    case VPPS_TILE_PRODUCT: return multiply(t, op);
+    case VPPS_TILE_PRODUCT_T: return multiply_transposed(t, op->value, op->index);
+    case VPPS_TILE_PARTS: copy_parts(t, op->value); return true;
+    case VPPS_TILE_STORE: store(t, op->value); return true;
+    case VPPS_TILE_CONTRIBUTE: contribute(t, op->value, op->index); return true;
+    default: add_shares(t, op->value); return true;
+    }
+}
+
+static bool is_product(const vpps_tile_op *op) {
+    return op->kind == VPPS_TILE_PRODUCT || op->kind == VPPS_TILE_PRODUCT_T;
+}
+
+/* Products take the whole tile. What lies between them is done for some vertices at a time, whose values stay in L1, unless
+ * lists are involved: their members are counted through the tile. */
 static bool run_tile(tile *t) {
-    for (uint32_t i = 0; i < t->p->n_ops; i++) {
-        const vpps_tile_op *op = &t->p->ops[i];
+    enum { L1_FLOATS = 8 * 1024, FEW = 4 };
+    const vpps_tile_op *op = t->p->ops, *end = op + t->p->n_ops;
+    const uint32_t first = t->first[0], n = t->n[0];
+    const uint32_t step = t->p->floats[1] || t->view->list ? n : vpps_max_u32(FEW, L1_FLOATS / (t->p->floats[0] + 1));
+    while (op < end) {
+        const vpps_tile_op *next = op;
         bool ok = true;
-        switch (op->kind) {
-        case VPPS_TILE_LOAD: load(t, op->value); break;
-        case VPPS_TILE_GRADIENT: add_gradients(t, op->value); break;
-        case VPPS_TILE_RUN: ok = run(t, op->value); break;
-        case VPPS_TILE_PRODUCT: ok = multiply(t, op); break;
-        case VPPS_TILE_PRODUCT_T: ok = multiply_transposed(t, op->value, op->index); break;
-        case VPPS_TILE_PARTS: copy_parts(t, op->value); break;
-        case VPPS_TILE_STORE: store(t, op->value); break;
-        case VPPS_TILE_CONTRIBUTE: contribute(t, op->value, op->index); break;
-        default: add_shares(t, op->value); break;
+        if (is_product(op)) {
+            ok = run_op(t, next++);
+        } else {
+            while (next < end && !is_product(next)) next++;
+            for (t->before = 0; t->before < n && ok; t->before += step) {
+                t->first[0] = first + t->before;
+                t->n[0] = vpps_min_u32(n - t->before, step);
+                for (const vpps_tile_op *o = op; o < next && ok; o++) ok = run_op(t, o);
+            }
+            t->first[0] = first;
+            t->n[0] = n;
+            t->before = 0;
         }
         if (!ok) return false;
+        op = next;
     }
     return true;
 }
@@ -472,10 +490,10 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     for (uint32_t at = first, count; at < end; at += count) {
         count = vpps_min_u32(end - at, t.p->tile);
         t.first[0] = at;
-        t.n[0] = count;
+        t.whole[0] = t.n[0] = count;
         if (view->list) {
             t.first[1] = view->list[at];
-            t.n[1] = view->list[at + count] - view->list[at];
+            t.whole[1] = t.n[1] = view->list[at + count] - view->list[at];
         }
         const size_t vertices = ((size_t)t.p->floats[0] * t.n[0] + 15) & ~(size_t)15;
         if (!vpps_vp_scratch(vp, vertices + (size_t)t.p->floats[1] * t.n[1] + 64)) {

@@ -12,10 +12,24 @@ typedef struct work {
     bool ok;
 } work;
 
+static bool uniform(const vpps_compiled_cell *c, const vpps_cell_value *x) {
+    const vpps_instruction_row *row = &vpps_instructions[x->opcode];
+    if (row->form != VPPS_FORM_EW || x->f_word != VPPS_NONE || x->u_word != VPPS_NONE || x->e_word != VPPS_NONE ||
+        x->average || (x->position && (x->domain || x->e_list))) {
+        return false;
+    }
+    for (const char *type = row->operands; *type; type++)
+        if (*type == 's' || *type == 'v') return false;
+    for (uint32_t k = 0; k < x->n_args; k++)
+        if (c->values[c->args[x->first_arg + k].value].domain != x->domain) return false;
+    return true;
+}
+
 static bool add_op(work *w, vpps_tile_kind kind, uint32_t value, uint32_t index) {
     vpps_tile_program *p = w->p;
+    const bool same = kind == VPPS_TILE_RUN && uniform(w->c, &w->c->values[value]);
     w->ok = w->ok && VPPS_RESERVE(p->ops, p->ops_capacity, p->n_ops + 1u);
-    if (w->ok) p->ops[p->n_ops++] = (vpps_tile_op){(uint8_t)kind, value, index};
+    if (w->ok) p->ops[p->n_ops++] = (vpps_tile_op){(uint8_t)kind, same, value, index};
     return w->ok;
 }
 

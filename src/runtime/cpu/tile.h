@@ -23,6 +23,7 @@ typedef enum vpps_tile_kind {
 
 typedef struct vpps_tile_op {
     uint8_t kind;
+    bool uniform; /* RUN: nothing differs between items, and all operands lie side by side: one call does them all */
     uint32_t value;
     uint32_t index; /* CONTRIBUTE; PRODUCT_T: contribution that is written at once, or VPPS_NO_SLOT */
 } vpps_tile_op;
