@@ -293,7 +293,7 @@ VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
  *   - product_flops: matrix products, of parameters and of nodes. A multiply-add is 2. Forward 2 r k c for r x k times
  *     k x c, and as much again for the gradient of each factor that has one.
  *   - other_flops: one for every addition, multiplication, comparison and call of a function (exp, tanh, a root) of an
- *     element, forward and backward; the table is in src/graph/cost.c. Copies, changes of a sign, random bits, and
+ *     element, forward and backward; the table is src/graph/ops.def. Copies, changes of a sign, random bits, and
  *     adding up the gradients of a value that is used more than once are free. The update is plain SGD: 2 an element.
  *   - parameter_bytes: matrices and vectors that are used, and entries of lookup tables that are used: each element
  *     read once and written once, 8 bytes; a frozen one is only read, 4. State of the optimizer is not counted.

@@ -2,43 +2,6 @@
  * of a function count one each. */
 #include "cell/print.h"
 
-/* Of an instruction, for each element of its result (REDUCE: of its operands); of those over a list, for each member. */
-static uint32_t flops_an_element(uint32_t opcode) {
-    switch (opcode) {
-    case VPPS_I_FILL:
-    case VPPS_I_COPY:
-    case VPPS_I_NEG:
-    case VPPS_I_BROADCAST: return 0;
-    case VPPS_I_DROPOUT:
-    case VPPS_I_SQUARE_B:
-    case VPPS_I_SQRT_B:
-    case VPPS_I_ABS_B:
-    case VPPS_I_DIV_B:
-    case VPPS_I_SQUARED_DISTANCE_B:
-    case VPPS_I_WEIGHTED_SUM:
-    case VPPS_I_DOT: return 2;
-    case VPPS_I_SIGMOID_B:
-    case VPPS_I_TANH_B:
-    case VPPS_I_ELU_B:
-    case VPPS_I_SQUARED_DISTANCE:
-    case VPPS_I_HINGE:
-    case VPPS_I_CROSS_ENTROPY_B:
-    case VPPS_I_HINGE_B: return 3;
-    case VPPS_I_ELU:
-    case VPPS_I_CROSS_ENTROPY:
-    case VPPS_I_SOFTMAX_B:
-    case VPPS_I_LOG_SOFTMAX_B: return 4;
-    case VPPS_I_SOFTMAX:
-    case VPPS_I_LOG_SOFTMAX:
-    case VPPS_I_BINARY_LOG_LOSS_BP:
-    case VPPS_I_BINARY_LOG_LOSS_BT: return 5;
-    case VPPS_I_BINARY_LOG_LOSS: return 8;
-    case VPPS_I_GELU: return 9;
-    case VPPS_I_GELU_B: return 18;
-    default: return 1;
-    }
-}
-
 static uint64_t columns_of(const vpps_model *model, vpps_param p) { return model->params[p].cols; }
 
 static void add_run(const vpps_compiled_cell *c, const vpps_cell_value *x, vpps_cell_flops *sum) {
@@ -52,12 +15,12 @@ static void add_run(const vpps_compiled_cell *c, const vpps_cell_value *x, vpps_
     }
     const char *list = strchr(row->operands, '*');
     if (!list) {
-        sum->other[x->domain] += words * flops_an_element(x->opcode);
+        sum->other[x->domain] += words * row->flops;
         return;
     }
     for (uint32_t k = strchr(row->operands, 'v') ? 1 : 0; k < x->n_args; k++) {
         const uint32_t domain = c->values[c->args[x->first_arg + k].value].domain | x->domain;
-        sum->other[domain] += words * flops_an_element(x->opcode);
+        sum->other[domain] += words * row->flops;
     }
 }
 

@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
-#define TEMPLATES_BEFORE_OPS(X) X(arguments) X(header)
+#define TEMPLATES_BEFORE_OPS(X) X(arguments) X(header) X(math) X(functions) X(steps)
 #define TEMPLATES_AFTER_OPS(X)                                                                                         \
-    X(common) X(math) X(ops_traits) X(ops_ew) X(ops_list) X(ops_whole) X(ops) X(products) X(update) X(kernel)
+    X(common) X(ops_traits) X(ops_ew) X(ops_list) X(ops_whole) X(ops) X(products) X(update) X(kernel)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE_OPS(X)
 TEMPLATES_AFTER_OPS(X)
@@ -31,7 +31,6 @@ static void emit_constants(FILE *f, const vpps_partition *p, vpps_optimizer_kind
         {"VPPS_ROW_BLOCK", p->choice.rpw},
         {"VPPS_VECTORS", p->choice.vectors},
         {"VPPS_HOST_PRODUCTS", p->choice.deferred},
-        {"VPPS_OPTIMIZER", optimizer},
         {"VPPS_MATRICES", p->n_matrices},
         {"VPPS_LISTS", VPPS_MANY_PAIRS},
         {"VPPS_CHUNK_STEPS", VPPS_CHUNK_STEPS},
@@ -53,11 +52,12 @@ static void emit_constants(FILE *f, const vpps_partition *p, vpps_optimizer_kind
     for (size_t i = 0; i < VPPS_COUNT(constants); i++) {
         fprintf(f, "#define %s %llu\n", constants[i].name, (unsigned long long)constants[i].value);
     }
-    fprintf(f, "enum {");
-#define X(id, name, states) fprintf(f, " VPPS_%s,", #id);
-    VPPS_OPTIMIZER_TABLE(X)
+    static const char *const steps[] = {
+#define X(id, name, states) "step_" #id,
+        VPPS_OPTIMIZER_TABLE(X)
 #undef X
-    fprintf(f, " };\n");
+    };
+    fprintf(f, "#define VPPS_STEP %s\n", steps[optimizer]);
 }
 
 /* Slots in registers, whole: for filling them. */

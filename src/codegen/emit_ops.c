@@ -80,7 +80,34 @@ static void emit_constants(FILE *out) {
     fprintf(out, "#define VPPS_NOT_PICKED %uu\n", NOT_PICKED);
 }
 
-/* The arguments of an instruction's routine, in the order of its operands. */
+/* A function of every formula, with all the names that it may use. */
+static void emit_formulas(FILE *out) {
+#define EW(id, operands, cost, flops, formula)                                                                         \
+    fputs("VPPS_INLINE float vpps_value_" #id                                                                          \
+          "(float x, float y, float z, float s, float f, unsigned u, float random) { return " #formula "; }\n",        \
+          out);
+#define INSTR(id, ...)
+#include "isa/isa.def"
+#undef INSTR
+}
+
+/* The arguments of such a function: of s, f, u and e, the number of the operand behind the tensors that is that letter. */
+static void emit_formula_arguments(FILE *out, const char *operands) {
+    static const struct {
+        char letter;
+        const char *how;
+    } names[] = {{'s', "VPPS_FLOAT"}, {'f', "VPPS_FLOAT"}, {'u', "VPPS_UINT"}, {'e', "VPPS_RANDOM"}};
+    const char *params = operands + strspn(operands, "t");
+    fprintf(out, "(x, y, z");
+    for (size_t i = 0; i < VPPS_COUNT(names); i++) {
+        const char *at = strchr(params, names[i].letter);
+        if (at) fprintf(out, ", %s(%u)", names[i].how, (unsigned)(at - params));
+        if (!at) fprintf(out, ", 0");
+    }
+    fprintf(out, ")");
+}
+
+/* The arguments of another instruction's routine, in the order of its operands. */
 static void emit_arguments(FILE *out, const vpps_instruction_row *row) {
     const char *separator = "";
     uint32_t tensors = 0, params = 0;
@@ -97,8 +124,7 @@ static void emit_arguments(FILE *out, const vpps_instruction_row *row) {
         case 't': fprintf(out, "%c", "xyz"[tensors++]); break;
         case 's':
         case 'f': fprintf(out, "VPPS_FLOAT(%u)", params++); break;
-        case 'e': fprintf(out, "VPPS_RANDOM(%u)", params++); break;
-        case 'u': fprintf(out, row->form == VPPS_FORM_EW ? "VPPS_UINT(%u)" : "VPPS_PICK(%u)", params++); break;
+        case 'u': fprintf(out, "VPPS_PICK(%u)", params++); break;
         default: fprintf(out, "VPPS_UINT(%u)", params++); /* offsets: v i */
         }
     }
@@ -111,7 +137,10 @@ static void emit_cases(FILE *out, const char *name, vpps_form form, bool list) {
         const vpps_instruction_row *row = &vpps_instructions[i];
         if (row->form != form || (strchr(row->operands, '*') != NULL) != list) continue;
         fprintf(out, " \\\n    CASE(%s, ", row->name);
-        emit_arguments(out, row);
+        if (form == VPPS_FORM_EW && !list)
+            emit_formula_arguments(out, row->operands);
+        else
+            emit_arguments(out, row);
         fprintf(out, ")");
     }
     fprintf(out, "\n");
@@ -126,6 +155,7 @@ vpps_status vpps_emit_ops(FILE *out) {
         fprintf(out, "    %uu, /* %s */\n", packed(&t), vpps_instructions[i].name);
     }
     fprintf(out, "};\n");
+    emit_formulas(out);
     emit_cases(out, "EW", VPPS_FORM_EW, false);
     emit_cases(out, "LIST", VPPS_FORM_EW, true);
     emit_cases(out, "REDUCE", VPPS_FORM_REDUCE, false);

@@ -12,6 +12,8 @@ vpps_template_\name:
     template header, "src/nodes/header.h"
     template common, "src/interp_templates/common.cuh"
     template math, "src/interp_templates/math.cuh"
+    template functions, "src/isa/functions.h"
+    template steps, "src/isa/steps.h"
     template ops_traits, "src/interp_templates/ops_traits.cuh"
     template ops_ew, "src/interp_templates/ops_ew.cuh"
     template ops_list, "src/interp_templates/ops_list.cuh"

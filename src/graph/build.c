@@ -248,36 +248,11 @@ vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node 
     vpps_node vpps_##function(vpps_graph *g, uint32_t n, const vpps_node *xs) {                                        \
         return make(g, VPPS_OP_##op, n, xs, 0, 0);                                                                     \
     }
+#define OWN(function, op)
 
-UNARY(negate, NEGATE)
-UNARY(sigmoid, SIGMOID)
-UNARY(tanh, TANH)
-UNARY(relu, RELU)
-UNARY(gelu, GELU)
-UNARY(exp, EXP)
-UNARY(log, LOG)
-UNARY(square, SQUARE)
-UNARY(sqrt, SQRT)
-UNARY(abs, ABS)
-UNARY(sum_elements, SUM_ELEMENTS)
-UNARY(softmax, SOFTMAX)
-UNARY(log_softmax, LOG_SOFTMAX)
-BINARY(matmul, MATMUL)
-BINARY(add, ADD)
-BINARY(sub, SUB)
-BINARY(mul, MUL)
-BINARY(div, DIV)
-BINARY(max, MAX)
-BINARY(min, MIN)
-BINARY(scale_by, SCALE_BY)
-BINARY(dot, DOT)
-BINARY(squared_distance, SQUARED_DISTANCE)
-BINARY(binary_log_loss, BINARY_LOG_LOSS)
-NARY(sum, SUM)
-NARY(average, AVERAGE)
-NARY(max_of, MAX_OF)
-NARY(min_of, MIN_OF)
-NARY(concat, CONCAT)
+#define OP(id, name, call, ...) call(name, id)
+#include "graph/ops.def"
+#undef OP
 
 /* ---------------------------------------------------------------- ops with a number of their own */
 

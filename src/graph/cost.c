@@ -5,55 +5,6 @@
  */
 #include "graph/graph.h"
 
-/* ---------------------------------------------------------------- operations of everything but products */
-
-typedef enum per {
-    PER_RESULT,   /* an element of the result */
-    PER_ARGUMENT, /* an element of the first argument */
-    PER_MEMBER    /* an element of the result, and a member of the list (the weights of weighted_sum are none) */
-} per;
-
-typedef struct op_cost {
-    uint8_t forward, backward; /* additions, multiplications, comparisons, calls of a function: each counts one */
-    uint8_t per;
-} op_cost;
-
-/* Copies and changes of a sign are free. What forward has made (y, the position of a maximum) is not made again. */
-static const op_cost costs[VPPS_OP_COUNT] = {
-    [VPPS_OP_ADD] = {1, 0, PER_RESULT},
-    [VPPS_OP_SUB] = {1, 0, PER_RESULT},
-    [VPPS_OP_MUL] = {1, 2, PER_RESULT},
-    [VPPS_OP_DIV] = {1, 3, PER_RESULT}, /* d / b, d y / b */
-    [VPPS_OP_MAX] = {1, 2, PER_RESULT},
-    [VPPS_OP_MIN] = {1, 2, PER_RESULT},
-    [VPPS_OP_SUM] = {1, 0, PER_MEMBER},
-    [VPPS_OP_AVERAGE] = {1, 1, PER_MEMBER},
-    [VPPS_OP_MAX_OF] = {1, 1, PER_MEMBER},
-    [VPPS_OP_MIN_OF] = {1, 1, PER_MEMBER},
-    [VPPS_OP_SCALE] = {1, 1, PER_RESULT},
-    [VPPS_OP_SCALE_BY] = {1, 3, PER_RESULT}, /* d s, d . x */
-    [VPPS_OP_SIGMOID] = {1, 3, PER_RESULT},  /* d y (1 - y) */
-    [VPPS_OP_TANH] = {1, 3, PER_RESULT},     /* d (1 - y y) */
-    [VPPS_OP_RELU] = {1, 1, PER_RESULT},
-    [VPPS_OP_ELU] = {4, 3, PER_RESULT},
-    [VPPS_OP_GELU] = {9, 18, PER_RESULT},
-    [VPPS_OP_EXP] = {1, 1, PER_RESULT},
-    [VPPS_OP_LOG] = {1, 1, PER_RESULT},
-    [VPPS_OP_SQUARE] = {1, 2, PER_RESULT},
-    [VPPS_OP_SQRT] = {1, 2, PER_RESULT},
-    [VPPS_OP_ABS] = {1, 2, PER_RESULT},
-    [VPPS_OP_DROPOUT] = {2, 2, PER_RESULT},
-    [VPPS_OP_DOT] = {2, 2, PER_ARGUMENT},
-    [VPPS_OP_SQUARED_DISTANCE] = {3, 4, PER_ARGUMENT},
-    [VPPS_OP_SUM_ELEMENTS] = {1, 0, PER_ARGUMENT},
-    [VPPS_OP_SOFTMAX] = {5, 4, PER_RESULT},     /* maximum, x - max, exp, sum, division; y (d - d . y) */
-    [VPPS_OP_LOG_SOFTMAX] = {5, 4, PER_RESULT}, /* maximum, x - max, exp, sum, difference; d - e^y sum d */
-    [VPPS_OP_WEIGHTED_SUM] = {2, 3, PER_MEMBER},
-    [VPPS_OP_CROSS_ENTROPY] = {4, 3, PER_ARGUMENT}, /* maximum, x - max, exp, sum; d e^(x - y) */
-    [VPPS_OP_HINGE] = {3, 3, PER_ARGUMENT},
-    [VPPS_OP_BINARY_LOG_LOSS] = {8, 10, PER_ARGUMENT},
-};
-
 /* ---------------------------------------------------------------- the count */
 
 typedef struct count {
@@ -101,10 +52,10 @@ static void count_affine(count *c, const vpps_signature *s, const uint32_t *args
 
 static void count_other(count *c, const vpps_signature *s, const vpps_flat_node *node, uint64_t first_words,
                         bool gradient) {
-    const op_cost *cost = &costs[s->op];
-    uint64_t elems = cost->per == PER_ARGUMENT ? first_words : vpps_words(s);
-    if (cost->per == PER_MEMBER) elems *= node->n_args - (s->op == VPPS_OP_WEIGHTED_SUM);
-    c->cost.other_flops += elems * (cost->forward + (gradient ? cost->backward : 0u));
+    const vpps_op_row *op = &vpps_ops[s->op];
+    uint64_t elems = op->per == VPPS_PER_ARGUMENT ? first_words : vpps_words(s);
+    if (op->per == VPPS_PER_MEMBER) elems *= node->n_args - (s->op == VPPS_OP_WEIGHTED_SUM);
+    c->cost.other_flops += elems * (op->flops + (gradient ? op->backward_flops : 0u));
 }
 
 static void count_node(count *c, uint32_t i) {

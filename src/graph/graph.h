@@ -40,6 +40,12 @@ typedef enum vpps_shape_rule {
     VPPS_SHAPE_WEIGHTED /* n x 1, then n equal ones -> like those */
 } vpps_shape_rule;
 
+typedef enum vpps_flops_per {                    /* what an operation's flops are counted by */
+                              VPPS_PER_RESULT,   /* an element of the result */
+                              VPPS_PER_ARGUMENT, /* an element of the first argument */
+                              VPPS_PER_MEMBER /* an element of the result, and a member of the list (the weights of weighted_sum are none) */
+} vpps_flops_per;
+
 enum {
     VPPS_MANY = 1 << 20,
     VPPS_MANY_PAIRS = 32,     /* of one affine node */
@@ -51,6 +57,8 @@ typedef struct vpps_op_row {
     uint32_t min_args, max_args;
     vpps_shape_rule shape;
     vpps_op_class op_class;
+    vpps_flops_per per;
+    uint8_t flops, backward_flops;
 } vpps_op_row;
 
 extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];

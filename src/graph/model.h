@@ -4,7 +4,12 @@
 
 #include "base/base.h"
 
-enum { VPPS_MAX_STATES = 2 };
+enum {
+    VPPS_MAX_STATES = 2,
+#define X(id, name, states) +1
+    VPPS_OPTIMIZERS = VPPS_OPTIMIZER_TABLE(X) /* how many there are */
+#undef X
+};
 
 typedef struct vpps_parameter_data {
     char *name;

@@ -27,7 +27,7 @@ VPPS_REDUCE(CROSS_ENTROPY, (vpps_totals t, float x, vpps_pick u), expf(x - t.top
 VPPS_REDUCE(HINGE, (vpps_totals t, float x, vpps_pick u, float margin),
             u.here || (margin - u.value) + x < 0.0f ? 0.0f : (margin - u.value) + x, t.sum)
 VPPS_REDUCE(BINARY_LOG_LOSS, (vpps_totals t, float p, float target),
-            vpps_times_log(target, p) + vpps_times_log(1.0f - target, 1.0f - p), -t.sum)
+            times_log(target, p) + times_log(1.0f - target, 1.0f - p), -t.sum)
 
 VPPS_ROW(SOFTMAX, (vpps_totals t, float x), expf(x - t.top), 1.0f / t.sum, expf(x - t.top) * t.sum)
 VPPS_ROW(LOG_SOFTMAX, (vpps_totals t, float x), expf(x - t.top), logf(t.sum), (x - t.top) - t.sum)

@@ -1,5 +1,4 @@
-/* update.cuh - norms of gradients and the optimiser's step: every VP for the rows it owns. The formulas are those of
- * vpps_optimizer in vpps.h. */
+/* update.cuh - norms of gradients and the optimiser's step (isa/steps.h): every VP for the rows it owns. */
 
 /* What all updates of a batch share; ready once it was asked for. */
 struct vpps_step {
@@ -32,27 +31,6 @@ __device__ __forceinline__ bool vpps_prepare_step(const vpps_arguments &a, const
     }
     __syncthreads();
     return vpps_this_step.go;
-}
-
-/* One weight's step. States that the optimiser does not have are not touched. */
-__device__ __forceinline__ void vpps_step_element(const vpps_script_header *h, float *w, float gradient, float *s0,
-                                                  float *s1) {
-    const float scaled = vpps_this_step.scale * gradient, decay = h->weight_decay, lr = h->lr;
-    const float g = VPPS_OPTIMIZER == VPPS_ADAMW ? scaled : scaled + decay * *w;
-    if (VPPS_OPTIMIZER == VPPS_SGD) {
-        *w -= lr * g;
-    } else if (VPPS_OPTIMIZER == VPPS_MOMENTUM) {
-        *s0 = h->momentum * *s0 + g;
-        *w -= lr * *s0;
-    } else if (VPPS_OPTIMIZER == VPPS_ADAGRAD) {
-        *s0 += g * g;
-        *w -= lr * g / (sqrtf(*s0) + h->epsilon);
-    } else {
-        *s0 = h->beta1 * *s0 + (1.0f - h->beta1) * g;
-        *s1 = h->beta2 * *s1 + (1.0f - h->beta2) * (g * g);
-        const float move = *s0 * h->corrections[0] / (sqrtf(*s1 * h->corrections[1]) + h->epsilon);
-        *w -= VPPS_OPTIMIZER == VPPS_ADAMW ? lr * (move + decay * *w) : lr * move;
-    }
 }
 
 /* ---------------------------------------------------------------- gradients out of registers */
@@ -142,7 +120,7 @@ __device__ __forceinline__ void vpps_run_elements(const vpps_arguments &a, const
             float *w = (float *)(own->is_matrix ? a.master : a.pool) + own->values + element;
             float *s0 = (float *)(own->is_matrix ? a.states[0] : a.pool) + own->states[0] + element;
             float *s1 = (float *)(own->is_matrix ? a.states[1] : a.pool) + own->states[1] + element;
-            vpps_step_element(h, w, g, s0, s1);
+            VPPS_STEP(h, vpps_this_step.scale * g, w, s0, s1);
         } else {
             vpps_norm[vpps_thread()] += g * g;
         }

@@ -24,7 +24,7 @@ typedef struct vpps_instruction_row {
     const char *name;
     vpps_form form;
     const char *operands;
-    uint32_t cost;
+    uint32_t cost, flops;
 } vpps_instruction_row;
 
 extern const vpps_instruction_row vpps_instructions[VPPS_I_COUNT];

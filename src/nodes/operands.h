@@ -7,7 +7,8 @@
 enum { MAX_CODES = 8, MAX_WORDS = 24 };
 
 /* A code for the destination and for each letter; a product's letter is three words. */
-#define OP(id, name, min, max, shape, op_class, forward, operands, backward0, operands0, backward1, operands1)         \
+#define OP(id, name, call, min, max, shape, op_class, per, flops, backward_flops, forward, operands, backward0,        \
+           operands0, backward1, operands1)                                                                            \
     _Static_assert(sizeof(operands) <= MAX_CODES && sizeof(operands0) <= MAX_CODES && sizeof(operands1) <= MAX_CODES,  \
                    "operation " #id ": more operands than codes");
 #include "graph/ops.def"

@@ -17,7 +17,7 @@
 
 const ops_machine ops_machines[N_OPS_MACHINES] = {{1, 16, 256}, {3, 1, 384}, {7, 2, 64}};
 
-static const char *const files[] = {"common", "math", "ops_traits", "ops_ew", "ops_list", "ops_whole", "ops"};
+static const char *const files[] = {"common", "ops_traits", "ops_ew", "ops_list", "ops_whole", "ops"};
 
 static const char kernel_text[] =
     "extern \"C\" __global__ void __launch_bounds__(VPPS_THREADS) vpps_kernel(const vpps_arguments a) {\n"
@@ -35,13 +35,17 @@ static const char kernel_text[] =
     "                vpps_instruction_words(script + questions[2 * i], questions[2 * i + 1]);\n"
     "}\n";
 
-static void append_file(FILE *source, const char *name) {
-    char path[128];
-    snprintf(path, sizeof path, "src/interp_templates/%s.cuh", name);
+static void append_path(FILE *source, const char *path) {
     FILE *file = fopen(path, "r");
     ck_assert_msg(file != NULL, "%s: run the test in the project's root", path);
     for (int c; (c = getc(file)) != EOF;) putc(c, source);
     fclose(file);
+}
+
+static void append_file(FILE *source, const char *name) {
+    char path[128];
+    snprintf(path, sizeof path, "src/interp_templates/%s.cuh", name);
+    append_path(source, path);
 }
 
 static char *make_source(const ops_machine *m) {
@@ -54,6 +58,8 @@ static char *make_source(const ops_machine *m) {
             "#define VPPS_TABLE_PARAMS 0\n#define VPPS_TABLE_MATRICES 0\n",
             m->n_vps, m->row_block, m->threads);
     append_file(source, "arguments");
+    append_file(source, "math");
+    append_path(source, "src/isa/functions.h");
     TEST_OK(vpps_emit_ops(source));
     for (size_t i = 0; i < VPPS_COUNT(files); i++) append_file(source, files[i]);
     fputs(kernel_text, source);

@@ -504,7 +504,7 @@ static void plain_step(const vpps_step *p, double *w, double g, double *s0, doub
         *s0 = p->beta1 * *s0 + (1 - p->beta1) * g;
         *s1 = p->beta2 * *s1 + (1 - p->beta2) * g * g;
         if (p->kind == VPPS_ADAMW) *w -= p->lr * p->weight_decay * *w;
-        *w -= p->lr * (*s0 * p->correction1) / (sqrt(*s1 * p->correction2) + p->epsilon);
+        *w -= p->lr * (*s0 * p->corrections[0]) / (sqrt(*s1 * p->corrections[1]) + p->epsilon);
     }
 }
 
@@ -515,7 +515,7 @@ START_TEST(update_matches_the_formulas)
                 for (size_t s = 0; s < VPPS_COUNT(sizes); s++) {
                     const vpps_kernels *kernels = kernels_to_try(isa);
                     if (!kernels) continue;
-                    const vpps_step step = {kind, 0.5f, 0.1f, 0.9f, 0.8f, 0.95f, 1e-6f, 0.03f, 1.25f, 4.0f};
+                    const vpps_step step = {kind, 0.5f, 0.1f, 0.9f, 0.8f, 0.95f, 1e-6f, 0.03f, {1.25f, 4.0f}};
                     const uint32_t n = sizes[s], n_states = kind == VPPS_SGD ? 0 : kind < VPPS_ADAM ? 1 : 2;
                     float *w = drawn(n, -1, 1), *g = drawn(n, -1, 1), *w2 = floats(n);
                     float *s0 = n_states > 0 ? drawn(n, 0, 1) : NULL, *s1 = n_states > 1 ? drawn(n, 0, 1) : NULL;

@@ -26,18 +26,15 @@ void *vpps_verify_zeros(vpps_verifier *v, uint64_t n, size_t bytes) {
 
 static bool same_float(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
 
-/* Are the numbers that this kind of optimiser uses the ones asked for? */
+/* Are the numbers the ones asked for, also those that this kind of optimiser does not use? */
 static bool check_optimizer(vpps_verifier *v) {
     const vpps_script_header *h = v->header;
     const vpps_optimizer *o = v->request->optimizer;
     if (!o) return h->update == 0 || VPPS_REFUSE(v, "the header asks for an update");
-    const bool adam = o->kind == VPPS_ADAM || o->kind == VPPS_ADAMW;
-    bool same = h->update == (uint32_t)o->kind + 1 && same_float(h->lr, o->lr) &&
-                same_float(h->weight_decay, o->weight_decay) && same_float(h->clip, o->clip);
-    if (o->kind == VPPS_MOMENTUM) same = same && same_float(h->momentum, o->momentum);
-    if (o->kind == VPPS_ADAGRAD || adam) same = same && same_float(h->epsilon, o->epsilon);
-    if (adam) same = same && same_float(h->beta1, o->beta1) && same_float(h->beta2, o->beta2);
-    if (adam) same = same && h->step == v->request->step;
+    const bool same = h->update == (uint32_t)o->kind + 1 && same_float(h->lr, o->lr) &&
+                      same_float(h->weight_decay, o->weight_decay) && same_float(h->clip, o->clip) &&
+                      same_float(h->momentum, o->momentum) && same_float(h->epsilon, o->epsilon) &&
+                      same_float(h->beta1, o->beta1) && same_float(h->beta2, o->beta2) && h->step == v->request->step;
     if (!same) return VPPS_REFUSE(v, "the header's optimiser is not the one asked for");
     return !h->guard == !v->request->guard || VPPS_REFUSE(v, "the header's guard is not as asked for");
 }

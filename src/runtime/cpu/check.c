@@ -16,7 +16,7 @@ static vpps_status check_machine(const vpps_cpu *cpu, const vpps_task_header *h)
         return vpps_fail(VPPS_SCRIPT, "script: %u words of the pool; there are %u", h->pool_words,
                          cpu->plan.pool_words);
     }
-    if (h->update > VPPS_ADAMW + 1u || (h->update && vpps_optimizer_states(h->update - 1) > cpu->n_states)) {
+    if (h->update > VPPS_OPTIMIZERS || (h->update && vpps_optimizer_states(h->update - 1) > cpu->n_states)) {
         return vpps_fail(VPPS_SCRIPT, "script: optimiser %u, which the device was not made for", h->update);
     }
     return VPPS_OK;

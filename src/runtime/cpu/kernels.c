@@ -1,5 +1,5 @@
-/* kernels.c - see kernels.h. One macro call an instruction; the table at the end is made from isa.def, so that
- * an instruction without a kernel does not compile.
+/* kernels.c - see kernels.h. What is elementwise is made of the formulas of isa.def; else one macro call an instruction. The
+ * table at the end is made from isa.def, so that an instruction without a kernel does not compile.
  *
  * Loops are over blocks of 16 elements whose bodies are vector code of a fixed shape, whatever the instruction set; a
  * last, partial block is copied to the stack and back. So an element's bits do not depend on where it lies in a call;
@@ -7,8 +7,12 @@
  */
 #include "runtime/cpu/kernels.h"
 
-#include "graph/graph.h" /* vpps_dropout_keeps */
 #include "runtime/cpu/math.h"
+
+#include "isa/functions.h"
+
+#define VPPS_STEP_NUMBERS vpps_step
+#include "isa/steps.h"
 
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/products.h"
@@ -66,64 +70,21 @@ static const float *padded(float *buffer, const float *x, uint32_t n) {
             ID##_blocks(n, false, dst, &o);                                                                            \
     }
 
-#define EW0(ID, VALUE) ELEMENTWISE(ID, 0, (void)0, VALUE)
-#define EW1(ID, VALUE) ELEMENTWISE(ID, 1, (void)0, VALUE)
-#define EW2(ID, VALUE) ELEMENTWISE(ID, 2, (void)0, VALUE)
-#define EW3(ID, VALUE) ELEMENTWISE(ID, 3, (void)0, VALUE)
+/* Tensors among the operands, which come first. */
+#define IS_TENSOR(operands, i) ((operands "\0\0\0")[i] == 't')
+#define TENSORS_OF(operands) (IS_TENSOR(operands, 0) + IS_TENSOR(operands, 1) + IS_TENSOR(operands, 2))
 
-/* x Phi(x) in its tanh form is x sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3). */
-VPPS_INLINE float gelu_gate(float x) { return sigmoid_of(1.5957691216f * (x + 0.044715f * (x * x * x))); }
-
-/* Beyond 16 the derivative is 0 or 1, but its cubes would overflow. */
-VPPS_INLINE float gelu_derivative(float x) {
-    const float t = clamp(x, -16.0f, 16.0f), gate = gelu_gate(t);
-    return gate + t * gate * (1.0f - gate) * (1.5957691216f * (1.0f + 0.134145f * (t * t)));
-}
-
-EW0(FILL, o->f)
-EW0(BROADCAST, o->s[0])
-EW1(COPY, x)
-EW1(NEG, -x)
-EW2(ADD, x + y)
-EW2(SUB, x - y)
-EW2(MUL, (x * y))
-EW2(DIV, x / y)
-EW2(MAX, y > x || y != y ? y : x) /* either's NaN */
-EW2(MIN, y < x || y != y ? y : x)
-EW1(SCALE, x * o->f)
-EW1(SCALE_BY, x * o->s[0])
-ELEMENTWISE(DROPOUT, 1, o.s[0] = 1.0f / (1.0f - o.f), vpps_dropout_keeps(o->key, o->e + i, o->f) ? x * o->s[0] : 0.0f)
-
-EW1(SIGMOID, sigmoid_of(x))
-EW1(TANH, tanh_of(x))
-EW1(RELU, x < 0.0f ? 0.0f : x)
-EW1(ELU, x > 0.0f ? x : o->f * expm1_of(x))
-EW1(GELU, (x * gelu_gate(x)))
-EW1(EXP, exp_of(x))
-EW1(LOG, log_of(x))
-EW1(SQUARE, (x * x))
-EW1(SQRT, sqrtf(x))
-EW1(ABS, fabsf(x))
-
-EW2(SIGMOID_B, x *y *(1.0f - y))
-EW2(TANH_B, x *(1.0f - y * y))
-EW2(RELU_B, y > 0.0f ? x : 0.0f)
-EW2(ELU_B, y > 0.0f ? x : x * (y + o->f))
-EW2(GELU_B, (x * gelu_derivative(y)))
-EW2(SQUARE_B, 2.0f * x * y)
-EW2(SQRT_B, 0.5f * x / y)
-EW2(ABS_B, y > 0.0f ? x : y < 0.0f ? -x : 0.0f)
-EW3(DIV_B, -(x *y) / z)
-EW3(MAX_B0, y >= z ? x : 0.0f)
-EW3(MAX_B1, y >= z ? 0.0f : x)
-EW3(MIN_B0, y <= z ? x : 0.0f)
-EW3(MIN_B1, y <= z ? 0.0f : x)
-EW2(INDEX_B, bits_of_float(y) == o->u ? x : 0.0f)
-EW2(SQUARED_DISTANCE_B, 2.0f * o->s[0] * (x - y))
-
-/* A term whose factor is 0 counts as 0 even where p has been rounded to 0 or 1 and the other factor is infinite. */
-EW2(BINARY_LOG_LOSS_BP, o->s[0] * ((y == 1.0f ? 0.0f : (1.0f - y) / (1.0f - x)) - (y == 0.0f ? 0.0f : y / x)))
-EW1(BINARY_LOG_LOSS_BT, o->s[0] * (log_of(1.0f - x) - log_of(x)))
+#define EW(id, operands, cost, flops, formula)                                                                         \
+    VPPS_INLINE float value_##id(float x, float y, float z, float s, float f, uint32_t u, float random) {              \
+        (void)x, (void)y, (void)z, (void)s, (void)f, (void)u, (void)random;                                            \
+        return formula;                                                                                                \
+    }                                                                                                                  \
+    ELEMENTWISE(id, TENSORS_OF(operands), (void)0,                                                                     \
+                value_##id(x, y, z, o->s[0], o->f, o->u,                                                               \
+                           dropout_uniform((uint32_t)o->key, (uint32_t)(o->key >> 32), o->e + i)))
+#define INSTR(id, ...)
+#include "isa/isa.def"
+#undef INSTR
 
 /* ---------------------------------------------------------------- over a list of tensors
  *
@@ -280,8 +241,7 @@ REDUCTION(SQUARED_DISTANCE, 2, 0.0f, (x - y) * (x - y), sum)
 REDUCTION(SUM_ELEMENTS, 1, 0.0f, x, sum)
 REDUCTION(CROSS_ENTROPY, 1, greatest(n, o->t[0]), exp_of(x - p), (p - o->t[0][u]) + log_of(sum))
 REDUCTION(HINGE, 1, o->f - o->t[0][o->u], i == u || p + x < 0.0f ? 0.0f : p + x, sum)
-REDUCTION(BINARY_LOG_LOSS, 2, 0.0f,
-          (y == 0.0f ? 0.0f : y * log_of(x)) + (y == 1.0f ? 0.0f : (1.0f - y) * log_of(1.0f - x)), -sum)
+REDUCTION(BINARY_LOG_LOSS, 2, 0.0f, times_log(y, x) + times_log(1.0f - y, 1.0f - x), -sum)
 
 /* ---------------------------------------------------------------- whole vectors: a sum, then element by element */
 
@@ -352,27 +312,18 @@ static double sum_squares(uint32_t n, const float *x) {
     return lanes[0];
 }
 
-/* One block's step; `kind` is constant where this is inlined, and s0 and s1 are not touched unless it has them. */
+/* One block's step; `kind` is constant where this is inlined. */
 VPPS_INLINE void update_block(uint32_t kind, const vpps_step *step, float *w, const float *gradient, float *s0,
                               float *s1) {
-    const float lr = step->lr, decay = step->weight_decay;
-#pragma omp simd
-    for (uint32_t j = 0; j < BLOCK; j++) {
-        const float g = kind == VPPS_ADAMW ? step->scale * gradient[j] : step->scale * gradient[j] + decay * w[j];
-        if (kind == VPPS_SGD) {
-            w[j] -= lr * g;
-        } else if (kind == VPPS_MOMENTUM) {
-            s0[j] = step->momentum * s0[j] + g;
-            w[j] -= lr * s0[j];
-        } else if (kind == VPPS_ADAGRAD) {
-            s0[j] += g * g;
-            w[j] -= lr * g / (sqrtf(s0[j]) + step->epsilon);
-        } else {
-            s0[j] = step->beta1 * s0[j] + (1.0f - step->beta1) * g;
-            s1[j] = step->beta2 * s1[j] + (1.0f - step->beta2) * (g * g);
-            const float move = s0[j] * step->correction1 / (sqrtf(s1[j] * step->correction2) + step->epsilon);
-            w[j] -= kind == VPPS_ADAMW ? lr * (move + decay * w[j]) : lr * move;
-        }
+    switch (kind) {
+#define X(id, name, states)                                                                                            \
+    case VPPS_##id:                                                                                                    \
+        _Pragma("omp simd") for (uint32_t j = 0; j < BLOCK; j++) step_##id(                                            \
+            step, step->scale *gradient[j], &w[j], (states) > 0 ? &s0[j] : NULL, (states) > 1 ? &s1[j] : NULL);        \
+        break;
+        VPPS_OPTIMIZER_TABLE(X)
+#undef X
+    default: break;
     }
 }
 

@@ -31,7 +31,7 @@ typedef struct vpps_step {
     uint32_t kind; /* vpps_optimizer_kind */
     float scale;   /* of the gradient: clipping */
     float lr, momentum, beta1, beta2, epsilon, weight_decay;
-    float correction1, correction2; /* 1 / (1 - beta^step) */
+    float corrections[2]; /* 1 / (1 - beta^step) of both betas */
 } vpps_step;
 
 /* A block of a matrix's rows, column after column, padded with zero rows to a multiple of 16: element (r, k) at a[k * ld + r]; and

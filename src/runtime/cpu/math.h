@@ -1,4 +1,4 @@
-/* math.h - exp, log, tanh and sigmoid of one element, without branches or calls, so that a loop over them becomes
+/* math.h - what formulas (isa/functions.h) want of a device: exp, log, tanh and sigmoid of one element, without branches or calls, so that a loop over them becomes
  * vector code with every compiler and instruction set. NaN gives NaN. At most 1 unit in the last place off; sigmoid 3,
  * tanh 6 (test_kernels.c).
  *

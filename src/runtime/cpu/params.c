@@ -443,8 +443,7 @@ static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
                         .beta2 = h->beta2,
                         .epsilon = h->epsilon,
                         .weight_decay = h->weight_decay,
-                        .correction1 = h->corrections[0],
-                        .correction2 = h->corrections[1]};
+                        .corrections = {h->corrections[0], h->corrections[1]}};
     if (h->clip > 0 && sqrt(sum) > h->clip) step->scale = (float)(h->clip / sqrt(sum));
     return true;
 }
