@@ -165,6 +165,12 @@ VPPS_API vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const
 VPPS_API vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index);
 VPPS_API vpps_node vpps_parameter(vpps_graph *g, vpps_param vector);
 
+/* rows x cols elements, all of one number; it has no gradient. In a cell they are part of the cell: operations on them are
+ * done once, when the cell is compiled, or not at all. */
+VPPS_API vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value);
+VPPS_API vpps_node vpps_zeros(vpps_graph *g, uint32_t rows, uint32_t cols);
+VPPS_API vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols);
+
 /* bias + sum over i < n of matrices[i] * xs[i]. bias (a vector) may be VPPS_NO_PARAM; it is added to every column.
  * Each xs[i] is (matrix cols) x c for one common c; the result is (matrix rows) x c. n is at most 32. */
 VPPS_API vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_param *matrices,
@@ -190,6 +196,8 @@ VPPS_API vpps_node vpps_max_of(vpps_graph *g, uint32_t n, const vpps_node *xs); 
 VPPS_API vpps_node vpps_min_of(vpps_graph *g, uint32_t n, const vpps_node *xs);
 
 VPPS_API vpps_node vpps_negate(vpps_graph *g, vpps_node x);
+VPPS_API vpps_node vpps_one_minus(vpps_graph *g, vpps_node x);  /* 1 - x */
+VPPS_API vpps_node vpps_reciprocal(vpps_graph *g, vpps_node x); /* 1 / x */
 VPPS_API vpps_node vpps_scale(vpps_graph *g, vpps_node x, float factor);
 VPPS_API vpps_node vpps_scale_by(vpps_graph *g, vpps_node x, vpps_node scalar);
 VPPS_API vpps_node vpps_sigmoid(vpps_graph *g, vpps_node x);

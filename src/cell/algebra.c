@@ -2,6 +2,8 @@
  * that two factors become one, and that a zero may change its sign. */
 #include "cell/cell.h"
 
+#include <math.h>
+
 static bool is_run(const vpps_cell_value *v, uint32_t opcode) {
     return v->kind == VPPS_VALUE_RUN && v->opcode == opcode;
 }
@@ -89,6 +91,21 @@ static bool simplify_scale(const operation *o, uint32_t *same) {
     return become(o, VPPS_I_SCALE, 1, f);
 }
 
+/* A function of one constant, where every device computes the same bits. */
+static bool fold_function(const operation *o) {
+    float f;
+    if (!constant(o, 0, &f)) return false;
+    switch (o->v->opcode) {
+    case VPPS_I_ONE_MINUS: return become(o, VPPS_I_FILL, 0, 1 - f);
+    case VPPS_I_RECIPROCAL: return become(o, VPPS_I_FILL, 0, 1 / f);
+    case VPPS_I_SQUARE: return become(o, VPPS_I_FILL, 0, f * f);
+    case VPPS_I_SQRT: return become(o, VPPS_I_FILL, 0, sqrtf(f));
+    case VPPS_I_ABS: return become(o, VPPS_I_FILL, 0, fabsf(f));
+    case VPPS_I_RELU: return become(o, VPPS_I_FILL, 0, f < 0 ? 0 : f);
+    default: return false;
+    }
+}
+
 static bool simplify_add(const operation *o, uint32_t *same) {
     float f, g;
     for (uint32_t k = 0; k < 2; k++) {
@@ -113,9 +130,9 @@ static bool simplify_sub(const operation *o, uint32_t *same) {
     if (constant(o, 1, &g)) {
         if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, f - g);
         if (g == 0 && arg(o, 0)->domain == o->v->domain) *same = o->args[0].value;
-    } else if (constant(o, 0, &f) && f == 0 && arg(o, 1)->domain == o->v->domain) {
+    } else if (constant(o, 0, &f) && (f == 0 || f == 1) && arg(o, 1)->domain == o->v->domain) {
         o->args[0] = o->args[1];
-        return become(o, VPPS_I_NEG, 1, 0);
+        return become(o, f == 0 ? VPPS_I_NEG : VPPS_I_ONE_MINUS, 1, 0);
     }
     if (*same != VPPS_NONE || !is_negation(o, 1)) return false;
     o->args[1] = below(o, 1);
@@ -143,15 +160,34 @@ static bool simplify_mul(const operation *o, uint32_t *same) {
 
 static bool simplify_div(const operation *o, uint32_t *same) {
     float f, g;
-    if (!constant(o, 1, &g)) return false;
+    if (!constant(o, 1, &g)) {
+        if (!constant(o, 0, &f) || f != 1 || arg(o, 1)->domain != o->v->domain) return false;
+        o->args[0] = o->args[1];
+        return become(o, VPPS_I_RECIPROCAL, 1, 0);
+    }
     if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, f / g);
     if (g == 1 && arg(o, 0)->domain == o->v->domain) *same = o->args[0].value;
     return false;
 }
 
+/* Zeros are left out of a sum, the last one but. */
+static bool leave_zeros_out(const operation *o) {
+    uint32_t n = 0;
+    float f;
+    for (uint32_t k = 0; k < o->v->n_args; k++) {
+        const bool zero = arg(o, k)->domain == o->v->domain && constant(o, k, &f) && f == 0;
+        if (!zero || (!n && k + 1 == o->v->n_args)) o->args[n++] = o->args[k];
+    }
+    const bool some = n < o->v->n_args;
+    o->v->n_args = n;
+    return some;
+}
+
 static bool simplify_sum(const operation *o, uint32_t *same) {
     const vpps_cell_value *v = o->v;
-    if (v->f != 1 || v->average || arg(o, 0)->domain != v->domain) return false;
+    if (v->f != 1 || v->average) return false;
+    if (leave_zeros_out(o)) return true;
+    if (arg(o, 0)->domain != v->domain) return false;
     if (v->n_args == 1) *same = o->args[0].value;
     return v->n_args == 2 && arg(o, 1)->domain == v->domain && become(o, VPPS_I_ADD, 2, 0);
 }
@@ -175,7 +211,7 @@ static bool simplify_run(const operation *o, uint32_t *same) {
     case VPPS_I_NEG: return simplify_neg(o, same);
     case VPPS_I_SCALE: return simplify_scale(o, same);
     case VPPS_I_SCALE_BY: return constant(o, 1, &f) && become(o, VPPS_I_SCALE, 1, f);
-    default: return false;
+    default: return fold_function(o);
     }
 }
 
@@ -214,7 +250,11 @@ static bool simplify_slice(const operation *o, uint32_t *same) {
         o->args[0].value = part;
         return true;
     }
-    return false;
+    float f;
+    if (!constant(o, 0, &f)) return false;
+    o->v->kind = VPPS_VALUE_RUN;
+    o->v->index = 0;
+    return become(o, VPPS_I_FILL, 0, f);
 }
 
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args) {

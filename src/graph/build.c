@@ -262,6 +262,20 @@ static uint32_t float_bits(float f) {
     return bits;
 }
 
+vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value) {
+    vpps_signature s = signature_of(VPPS_OP_CONSTANT);
+    if (g->status != VPPS_OK) return VPPS_NO_NODE;
+    const uint64_t n = (uint64_t)rows * cols;
+    if (!n || n >= VPPS_MANY_ELEMS) {
+        return vpps_graph_fail(g, VPPS_ARGUMENT, "constant: %u x %u; expected 1 to 2^22 - 1 elements", rows, cols);
+    }
+    s.rows = rows;
+    s.cols = cols;
+    return vpps_make_node(g, &s, NULL, 0, NULL, float_bits(value), false);
+}
+vpps_node vpps_zeros(vpps_graph *g, uint32_t rows, uint32_t cols) { return vpps_constant(g, rows, cols, 0); }
+vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols) { return vpps_constant(g, rows, cols, 1); }
+
 vpps_node vpps_scale(vpps_graph *g, vpps_node x, float factor) {
     return make(g, VPPS_OP_SCALE, 1, &x, float_bits(factor), 0);
 }

@@ -79,7 +79,7 @@ typedef struct vpps_flat_node {
     uint32_t signature; /* index into the graph's or the cell's signatures */
     uint32_t args;      /* first argument in flat->args */
     uint32_t n_args;
-    uint32_t imm; /* lookup: row; cross_entropy, hinge: class; slice: first row; scale, elu: float bits;
+    uint32_t imm; /* lookup: row; cross_entropy, hinge: class; slice: first row; scale, elu, constant: float bits;
                            input: first element in graph->data; dropout: number of its first element */
 } vpps_flat_node;
 

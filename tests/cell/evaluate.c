@@ -179,6 +179,8 @@ static double element(uint32_t opcode, const operands *o, size_t i, size_t n) {
     case VPPS_I_FILL: return o->f;
     case VPPS_I_COPY: return x;
     case VPPS_I_NEG: return -x;
+    case VPPS_I_ONE_MINUS: return 1 - x;
+    case VPPS_I_RECIPROCAL: return 1 / x;
     case VPPS_I_ADD: return x + Y;
     case VPPS_I_SUB: return x - Y;
     case VPPS_I_MUL: return x * Y;
@@ -211,6 +213,7 @@ static double element(uint32_t opcode, const operands *o, size_t i, size_t n) {
     case VPPS_I_SQUARE_B: return 2 * x * Y;
     case VPPS_I_SQRT_B: return x / (2 * Y);
     case VPPS_I_ABS_B: return Y > 0 ? x : Y < 0 ? -x : 0;
+    case VPPS_I_RECIPROCAL_B: return -x * Y * Y;
     case VPPS_I_DIV_B: return -(x * Y) / Z;
     case VPPS_I_MAX_B0: return Y >= Z ? x : 0;
     case VPPS_I_MAX_B1: return Y >= Z ? 0 : x;

@@ -88,6 +88,20 @@ static vpps_node average_of_two(vpps_graph *g, vpps_node x, vpps_node y) {
     const vpps_node both[] = {x, y};
     return vpps_average(g, 2, both);
 }
+static vpps_node zeros_in_sum(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node all[] = {vpps_zeros(g, HIDDEN, 1), x, y, vpps_zeros(g, HIDDEN, 1)};
+    return vpps_sum(g, 4, all);
+}
+static vpps_node sum_of_zeros(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node zeros = vpps_zeros(g, HIDDEN, 1), all[] = {zeros, zeros};
+    return (void)y, vpps_mul(g, x, vpps_one_minus(g, vpps_sum(g, 2, all)));
+}
+static vpps_node one_minus_by_ones(vpps_graph *g, vpps_node x, vpps_node y) {
+    return vpps_mul(g, vpps_sub(g, vpps_ones(g, HIDDEN, 1), x), vpps_add(g, y, vpps_one_minus(g, x)));
+}
+static vpps_node slice_of_constant(vpps_graph *g, vpps_node x, vpps_node y) {
+    return (void)y, vpps_mul(g, x, vpps_slice(g, vpps_constant(g, HIDDEN + 5, 1, 3), 2, HIDDEN));
+}
 static vpps_node no_dropout(vpps_graph *g, vpps_node x, vpps_node y) { return (void)y, vpps_dropout(g, x, 0); }
 static vpps_node dead_values(vpps_graph *g, vpps_node x, vpps_node y) {
     vpps_exp(g, vpps_mul(g, x, y));
@@ -134,6 +148,10 @@ static const struct {
     {average_of_one, "tanh(in0)"},
     {sum_of_two, "in0 + in1; tanh(t2)"},
     {average_of_two, "0.5 * (in0 + in1); tanh(t2)"},
+    {zeros_in_sum, "in0 + in1; tanh(t2)"},
+    {sum_of_zeros, "tanh(in0)"},
+    {one_minus_by_ones, "1 - in0; in1 + t2; t2 * t3; tanh(t4)"},
+    {slice_of_constant, "3 * in0; tanh(t2)"},
     {no_dropout, "tanh(in0)"},
     {dead_values, "tanh(in0)"},
     {stack_of_one, "tanh(in0)"},
@@ -180,7 +198,8 @@ static const struct {
     {VPPS_I_ADD, 2, 3, "5; tanh(t1)"},
     {VPPS_I_SUB, IN, 0, "tanh(in0)"},
     {VPPS_I_SUB, 0, IN, "-in0; tanh(t1)"},
-    {VPPS_I_SUB, 1, IN, "1; t1 - in0; tanh(t2)"},
+    {VPPS_I_SUB, 1, IN, "1 - in0; tanh(t1)"},
+    {VPPS_I_SUB, 2, IN, "2; t1 - in0; tanh(t2)"},
     {VPPS_I_SUB, 2, 3, "-1; tanh(t1)"},
     {VPPS_I_MUL, IN, 1, "tanh(in0)"},
     {VPPS_I_MUL, 1, IN, "tanh(in0)"},
@@ -188,11 +207,18 @@ static const struct {
     {VPPS_I_MUL, IN, 2.5f, "2.5 * in0; tanh(t1)"},
     {VPPS_I_MUL, 2, 3, "6; tanh(t1)"},
     {VPPS_I_DIV, IN, 1, "tanh(in0)"},
-    {VPPS_I_DIV, 1, IN, "1; t1 / in0; tanh(t2)"},
+    {VPPS_I_DIV, 1, IN, "1 / in0; tanh(t1)"},
+    {VPPS_I_DIV, 2, IN, "2; t1 / in0; tanh(t2)"},
     {VPPS_I_DIV, 3, 2, "1.5; tanh(t1)"},
     {VPPS_I_SCALE, 3, 2, "6; tanh(t1)"},
     {VPPS_I_SCALE, IN, 1, "tanh(in0)"},
     {VPPS_I_NEG, 3, 0, "-3; tanh(t1)"},
+    {VPPS_I_ONE_MINUS, 3, 0, "-2; tanh(t1)"},
+    {VPPS_I_RECIPROCAL, 4, 0, "0.25; tanh(t1)"},
+    {VPPS_I_SQUARE, 3, 0, "9; tanh(t1)"},
+    {VPPS_I_SQRT, 4, 0, "2; tanh(t1)"},
+    {VPPS_I_ABS, -3, 0, "3; tanh(t1)"},
+    {VPPS_I_RELU, -3, 0, "0; tanh(t1)"},
 };
 
 static uint32_t add_run(vpps_compiled_cell *c, uint32_t opcode, float f, uint32_t n, const uint32_t *args) {
@@ -240,7 +266,7 @@ static void check_by_hand(vpps_compiled_cell *c, const char *expected) {
 START_TEST(constant_rules)
     {
         const uint32_t opcode = constants[_i].opcode;
-        const uint32_t n = opcode == VPPS_I_SCALE || opcode == VPPS_I_NEG ? 1 : 2;
+        const uint32_t n = vpps_instructions[opcode].operands[1] == 't' ? 2 : 1;
         const float operands[] = {constants[_i].a, constants[_i].b};
         vpps_compiled_cell *c = open_by_hand();
         uint32_t args[2];

@@ -67,6 +67,7 @@ static float lowest(uint32_t opcode) {
     case VPPS_I_LOG:
     case VPPS_I_SQRT:
     case VPPS_I_SQRT_B:
+    case VPPS_I_RECIPROCAL:
     case VPPS_I_DIV:
     case VPPS_I_DIV_B: return 0.1f;
     case VPPS_I_BINARY_LOG_LOSS:
@@ -170,13 +171,13 @@ static void run_on_cpu(const batch *b, const instruction *i, float *pool, uint64
 /* Instructions of at most one rounding, whose results are the CPU's to the bit. */
 static bool is_exact(const instruction *i) {
     static const bool exact[VPPS_I_COUNT] = {
-        [VPPS_I_FILL] = true,   [VPPS_I_COPY] = true,    [VPPS_I_NEG] = true,      [VPPS_I_ADD] = true,
-        [VPPS_I_SUB] = true,    [VPPS_I_MUL] = true,     [VPPS_I_DIV] = true,      [VPPS_I_MAX] = true,
-        [VPPS_I_MIN] = true,    [VPPS_I_SCALE] = true,   [VPPS_I_SCALE_BY] = true, [VPPS_I_BROADCAST] = true,
-        [VPPS_I_MAX_OF] = true, [VPPS_I_MIN_OF] = true,  [VPPS_I_DROPOUT] = true,  [VPPS_I_RELU] = true,
-        [VPPS_I_SQUARE] = true, [VPPS_I_SQRT] = true,    [VPPS_I_ABS] = true,      [VPPS_I_RELU_B] = true,
-        [VPPS_I_ABS_B] = true,  [VPPS_I_MAX_B0] = true,  [VPPS_I_MAX_B1] = true,   [VPPS_I_MIN_B0] = true,
-        [VPPS_I_MIN_B1] = true, [VPPS_I_INDEX_B] = true,
+        [VPPS_I_FILL] = true,   [VPPS_I_COPY] = true,    [VPPS_I_NEG] = true,       [VPPS_I_ADD] = true,
+        [VPPS_I_SUB] = true,    [VPPS_I_MUL] = true,     [VPPS_I_DIV] = true,       [VPPS_I_MAX] = true,
+        [VPPS_I_MIN] = true,    [VPPS_I_SCALE] = true,   [VPPS_I_SCALE_BY] = true,  [VPPS_I_BROADCAST] = true,
+        [VPPS_I_MAX_OF] = true, [VPPS_I_MIN_OF] = true,  [VPPS_I_DROPOUT] = true,   [VPPS_I_RELU] = true,
+        [VPPS_I_SQUARE] = true, [VPPS_I_SQRT] = true,    [VPPS_I_ABS] = true,       [VPPS_I_RELU_B] = true,
+        [VPPS_I_ABS_B] = true,  [VPPS_I_MAX_B0] = true,  [VPPS_I_MAX_B1] = true,    [VPPS_I_MIN_B0] = true,
+        [VPPS_I_MIN_B1] = true, [VPPS_I_INDEX_B] = true, [VPPS_I_ONE_MINUS] = true, [VPPS_I_RECIPROCAL] = true,
     };
     return exact[i->opcode] && !i->accumulate;
 }

@@ -188,6 +188,14 @@ static uint32_t parameter(builder *b, uint32_t rows, uint32_t pick) {
     return keep(b, x, 1, false);
 }
 
+static uint32_t constant(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) {
+    static const float numbers[] = {0, 1, -1, 0.5f};
+    const float number = numbers[pick % VPPS_COUNT(numbers)];
+    const vpps_node x = vpps_constant(b->g, rows, cols, number);
+    say(b, "%s = vpps_constant(g, %u, %u, %g);", text_of(x).text, rows, cols, (double)number);
+    return keep(b, x, 1, false);
+}
+
 static uint32_t pull(builder *b, uint32_t rows, uint32_t cols) {
     made_cell *cell = b->recording;
     cell->pulls[cell->n_pulls++] = (pulled){rows, cols};
@@ -453,7 +461,9 @@ static void step(builder *b, const rg_step *s) {
         SOME(some)
         many(b, "concat", vpps_concat, some, xs, total);
         break;
+    case VPPS_OP_CONSTANT: constant(b, rows, cols, pick[0]); break;
     case VPPS_OP_NEGATE: UNARY(negate, a)
+    case VPPS_OP_ONE_MINUS: UNARY(one_minus, a + 1)
     case VPPS_OP_SIGMOID: UNARY(sigmoid, 1)
     case VPPS_OP_TANH: UNARY(tanh, 1)
     case VPPS_OP_RELU: UNARY(relu, a)
@@ -469,10 +479,12 @@ static void step(builder *b, const rg_step *s) {
     }
     case VPPS_OP_EXP: unary(b, "exp", vpps_exp, tame(b, X, 2), 7); break;
     case VPPS_OP_LOG:
+    case VPPS_OP_RECIPROCAL:
     case VPPS_OP_SQRT: {
         const uint32_t x = unary(b, "square", vpps_square, X, 16);
         const uint32_t y = binary(b, "add", vpps_add, x, ones(b, rows, cols), 18);
         if (s->what == VPPS_OP_LOG) unary(b, "log", vpps_log, y, 3);
+        if (s->what == VPPS_OP_RECIPROCAL) unary(b, "reciprocal", vpps_reciprocal, y, 2);
         if (s->what == VPPS_OP_SQRT) unary(b, "sqrt", vpps_sqrt, y, 4.3);
         break;
     }

@@ -183,6 +183,9 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     case VPPS_OP_INPUT: /* exact: the data is single precision */
         for (size_t i = 0; i < n; i++) y[i] = (double)r->g->data[v.n->imm + i];
         return;
+    case VPPS_OP_CONSTANT:
+        for (size_t i = 0; i < n; i++) y[i] = (double)v.f;
+        return;
     case VPPS_OP_LOOKUP: memcpy(y, m->values + m->first[v.s->param] + v.n->imm * n, n * sizeof *y); return;
     case VPPS_OP_PARAMETER: memcpy(y, m->values + m->first[v.s->param], n * sizeof *y); return;
     case VPPS_OP_AFFINE: affine(r, m, &v, a, y); break;
@@ -214,6 +217,8 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     case VPPS_OP_MAX_OF: EACH(a[selected(a, v.n_args, n, i, true) * n + i]);
     case VPPS_OP_MIN_OF: EACH(a[selected(a, v.n_args, n, i, false) * n + i]);
     case VPPS_OP_NEGATE: EACH(-a[i]);
+    case VPPS_OP_ONE_MINUS: EACH(1 - a[i]);
+    case VPPS_OP_RECIPROCAL: EACH(1 / a[i]);
     case VPPS_OP_SCALE: EACH((double)v.f * a[i]);
     case VPPS_OP_SCALE_BY: EACH(a[i] * b[0]);
     case VPPS_OP_SIGMOID: EACH(1 / (1 + exp(-a[i])));
@@ -350,7 +355,7 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
     const node_view v = view(r, x);
     const uint32_t rows = v.s->rows;
     const size_t n = v.elems;
-    if (v.op == VPPS_OP_INPUT) return;
+    if (v.op == VPPS_OP_INPUT || v.op == VPPS_OP_CONSTANT) return;
     if (v.op == VPPS_OP_LOOKUP || v.op == VPPS_OP_PARAMETER) {
         const size_t at = m->first[v.s->param] + (v.op == VPPS_OP_LOOKUP ? v.n->imm * n : 0);
         for (size_t i = 0; i < n; i++) add_param_grad(r, at + i, r->grads[r->first[x] + i]);
@@ -404,6 +409,8 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
         for (size_t i = 0; i < n; i++) da[selected(a, v.n_args, n, i, v.op == VPPS_OP_MAX_OF) * n + i] = d[i];
         break;
     case VPPS_OP_NEGATE: EACH(-d[i]);
+    case VPPS_OP_ONE_MINUS: EACH(-d[i]);
+    case VPPS_OP_RECIPROCAL: EACH(-d[i] * y[i] * y[i]);
     case VPPS_OP_SCALE: EACH((double)v.f * d[i]);
     case VPPS_OP_SCALE_BY:
         for (size_t i = 0; i < na; i++) {
@@ -474,6 +481,7 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
         break;
     case VPPS_OP_BINARY_LOG_LOSS: BOTH(d[0] * (a[i] - b[i]) / (a[i] * (1 - a[i])), d[0] * (log1p(-a[i]) - log(a[i])));
     case VPPS_OP_INPUT:
+    case VPPS_OP_CONSTANT:
     case VPPS_OP_LOOKUP:
     case VPPS_OP_PARAMETER:
     case VPPS_OP_COUNT: abort();

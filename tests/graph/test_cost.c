@@ -145,6 +145,8 @@ END_TEST
     X(vpps_max_of(g, 3, ((vpps_node[]){a, b, c})), 9, 9)                                                               \
     X(vpps_min_of(g, 3, ((vpps_node[]){a, b, c})), 9, 9)                                                               \
     X(vpps_negate(g, a), 0, 0)                                                                                         \
+    X(vpps_one_minus(g, a), 3, 0)                                                                                      \
+    X(vpps_reciprocal(g, a), 3, 6)                                                                                     \
     X(vpps_scale(g, a, 2), 3, 3)                                                                                       \
     X(vpps_sigmoid(g, a), 3, 9)                                                                                        \
     X(vpps_tanh(g, a), 3, 9)                                                                                           \

@@ -99,6 +99,8 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_input(g, 0, 1, data), ARGUMENT, "input|0 x 1")                                                              \
     X(vpps_input(g, 1, 0, data), ARGUMENT, "input|1 x 0")                                                              \
     X(vpps_input(g, 65536, 65536, data), ARGUMENT, "input|65536 x 65536")                                              \
+    X(vpps_constant(g, 0, 1, 1), ARGUMENT, "constant|0 x 1|expected")                                                  \
+    X(vpps_zeros(g, 65536, 65536), ARGUMENT, "constant|65536 x 65536|expected")                                        \
     X(vpps_input(g, 3, 1, NULL), ARGUMENT, "input|3 x 1|data")                                                         \
     X(vpps_tanh(g, 1000), ARGUMENT, "tanh|1000")                                                                       \
     X(vpps_pushed(g, 0, 0), ARGUMENT, "pushed|vertex")                                                                 \

@@ -94,6 +94,10 @@ typedef struct op_case {
 } op_case;
 
 static vpps_node build_input(builder *b, uint32_t rows, uint32_t cols) { return constant(b, rows, cols, 1); }
+static vpps_node build_constant(builder *b, uint32_t rows, uint32_t cols) {
+    const float numbers[] = {0, 1, -0.5f, draw(b, AWAY, 0)};
+    return vpps_constant(b->g, rows, cols, numbers[vpps_random_below(&b->random, 4)]);
+}
 static vpps_node build_lookup(builder *b, uint32_t rows, uint32_t cols) {
     const vpps_param table = make_param(b, VPPS_LOOKUP, 4, rows, cols, ANY, 0, 1);
     return vpps_lookup(b->g, table, vpps_random_below(&b->random, 4));
@@ -169,6 +173,7 @@ static vpps_node build_hinge(builder *b, uint32_t rows, uint32_t cols) {
 static const op_case case_INPUT = {.build = build_input, .shapes = MATRICES, .noise = 1},
                      case_LOOKUP = {.build = build_lookup, .shapes = MATRICES, .noise = 1},
                      case_PARAMETER = {.build = build_parameter, .shapes = VECTORS, .noise = 1},
+                     case_CONSTANT = {.build = build_constant, .shapes = MATRICES, .noise = 1},
                      case_AFFINE = {.build = build_affine, .shapes = MATRICES, .noise = 2},
                      case_MATMUL = {.build = build_matmul, .shapes = MATRICES, .noise = 2},
                      case_ADD = {.binary = vpps_add, .shapes = MATRICES, .noise = 1},
@@ -182,6 +187,8 @@ static const op_case case_INPUT = {.build = build_input, .shapes = MATRICES, .no
                      case_MAX_OF = {.many = vpps_max_of, .a = GRID, .shapes = MATRICES, .noise = 1},
                      case_MIN_OF = {.many = vpps_min_of, .a = GRID, .shapes = MATRICES, .noise = 1},
                      case_NEGATE = {.unary = vpps_negate, .shapes = MATRICES, .noise = 1},
+                     case_ONE_MINUS = {.unary = vpps_one_minus, .shapes = MATRICES, .noise = 1},
+                     case_RECIPROCAL = {.unary = vpps_reciprocal, .a = POSITIVE, .shapes = MATRICES, .noise = 2},
                      case_SCALE = {.build = build_scale, .shapes = MATRICES, .noise = 1},
                      case_SCALE_BY = {.build = build_scale_by, .shapes = MATRICES, .noise = 2},
                      case_SIGMOID = {.unary = vpps_sigmoid, .shapes = MATRICES, .noise = 2},

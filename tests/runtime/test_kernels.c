@@ -58,6 +58,8 @@ static double expected(vpps_opcode opcode, uint32_t n, const vpps_operands *o, u
     case VPPS_I_BROADCAST: return s;
     case VPPS_I_COPY: return x;
     case VPPS_I_NEG: return -x;
+    case VPPS_I_ONE_MINUS: return 1 - x;
+    case VPPS_I_RECIPROCAL: return 1 / x;
     case VPPS_I_ADD: return x + y;
     case VPPS_I_SUB: return x - y;
     case VPPS_I_MUL: return x * y;
@@ -95,6 +97,7 @@ static double expected(vpps_opcode opcode, uint32_t n, const vpps_operands *o, u
     case VPPS_I_SQUARE_B: return 2 * x * y;
     case VPPS_I_SQRT_B: return x / (2 * y);
     case VPPS_I_ABS_B: return y > 0 ? x : y < 0 ? -x : 0;
+    case VPPS_I_RECIPROCAL_B: return -x * y * y;
     case VPPS_I_DIV_B: return -x * y / z;
     case VPPS_I_MAX_B0: return y >= z ? x : 0;
     case VPPS_I_MAX_B1: return y >= z ? 0 : x;
@@ -172,6 +175,7 @@ static void draw_problem(problem *p, vpps_opcode opcode, uint32_t n) {
     case VPPS_I_LOG:
     case VPPS_I_SQRT:
     case VPPS_I_SQRT_B:
+    case VPPS_I_RECIPROCAL:
     case VPPS_I_DIV:
     case VPPS_I_DIV_B: low = 0.1f; break;
     case VPPS_I_BINARY_LOG_LOSS:

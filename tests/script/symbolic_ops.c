@@ -85,6 +85,7 @@ static uint64_t elementwise(const symbolic_tile *t, const operands *o, uint32_t 
     case VPPS_I_FILL: return o->f;
     case VPPS_I_COPY: return o->t[0][e];
     case VPPS_I_NEG: return -o->t[0][e];
+    case VPPS_I_ONE_MINUS: return symbolic_number(1) - o->t[0][e];
     case VPPS_I_ADD: return o->t[0][e] + o->t[1][e];
     case VPPS_I_SUB: return o->t[0][e] - o->t[1][e];
     case VPPS_I_MUL: return o->t[0][e] * o->t[1][e];

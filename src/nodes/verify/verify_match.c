@@ -181,8 +181,30 @@ static bool check_overlaps(vpps_verifier *v, const vpps_decoded *in) {
     return true;
 }
 
+/* A constant of this number whose element at `offset` is not there yet; UINT32_MAX: none. */
+static uint32_t constant_at(vpps_verifier *v, uint32_t offset, uint32_t value, const vpps_region **found) {
+    for (uint32_t r = v->value_regions.n; vpps_verify_region(&v->value_regions, offset, &r);) {
+        const vpps_region *region = &v->value_regions.at[r];
+        for (uint32_t i = 0; i < region->n; i++) {
+            const uint32_t node = v->value_regions.nodes[region->first + i];
+            if (vpps_verify_signature(v, node)->op != VPPS_OP_CONSTANT || v->nodes[node].imm != value) continue;
+            *found = region;
+            if (!vpps_verify_bit(v, v->value_bits[node] + offset - region->start)) return node;
+        }
+    }
+    return UINT32_MAX;
+}
+
 static bool fill_range(vpps_verifier *v, const vpps_decoded *in, uint64_t shift, uint64_t n) {
     uint32_t offset = (uint32_t)(in->destination + shift), value = in->operands[0];
+    const vpps_region *region;
+    for (uint32_t node; n && !in->acc && (node = constant_at(v, offset, value, &region)) != UINT32_MAX;) {
+        const uint32_t at = offset - region->start, part = (uint32_t)(n < region->words - at ? n : region->words - at);
+        if (!vpps_verify_write_value(v, node, at, part)) return false;
+        offset += part;
+        n -= part;
+    }
+    if (!n) return true;
     if (value == vpps_verify_float_bits(1.0f) && v->training && v->slot_of[v->request->loss] != UINT32_MAX &&
         offset == v->gradients[v->request->loss] && n == 1) {
         return vpps_verify_seed(v, in->acc);

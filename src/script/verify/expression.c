@@ -1,6 +1,8 @@
 /* expression.c - see expression.h. */
 #include "script/verify/expression.h"
 
+#include <math.h>
+
 void vpps_expressions_clear(vpps_expressions *s) {
     s->n = 0;
     s->n_terms = 0;
@@ -89,6 +91,23 @@ uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_
     return intern(s, y, &term);
 }
 
+/* ---------------------------------------------------------------- constants */
+
+static uint32_t express_constant(vpps_expressions *s, uint32_t rows, uint32_t cols, float f) {
+    return vpps_express(s, VPPS_X_CONSTANT, rows, cols, 0, vpps_float_bits(f), 0, 0);
+}
+
+static bool is_constant(const vpps_expressions *s, uint32_t x, float *f) {
+    if (x == VPPS_NONE || s->failed || s->at[x].kind != VPPS_X_CONSTANT) return false;
+    *f = vpps_bits_float(s->at[x].a[0]);
+    return true;
+}
+
+static bool is_zero(const vpps_expressions *s, uint32_t x) {
+    float f;
+    return is_constant(s, x, &f) && f == 0;
+}
+
 /* ---------------------------------------------------------------- sums */
 
 static int by_term(const void *a, const void *b) {
@@ -99,8 +118,13 @@ static int by_term(const void *a, const void *b) {
 
 uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
     size_t all = 0;
-    for (uint32_t i = 0; i < n && !s->failed; i++)
-        if (terms[i].x != VPPS_NONE) all += s->at[terms[i].x].kind == VPPS_X_SUM ? s->at[terms[i].x].n : 1;
+    bool zeros = false;
+    for (uint32_t i = 0; i < n && !s->failed; i++) {
+        const bool zero = is_zero(s, terms[i].x);
+        zeros |= zero;
+        if (terms[i].x != VPPS_NONE && !zero) all += s->at[terms[i].x].kind == VPPS_X_SUM ? s->at[terms[i].x].n : 1;
+    }
+    if (!all && zeros) return express_constant(s, rows, cols, 0);
     if (!all || s->failed) return VPPS_NONE;
     vpps_term *flat = malloc(all * sizeof *flat);
     if (!flat || all > UINT32_MAX) {
@@ -110,7 +134,7 @@ uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uin
     uint32_t at = 0;
     vpps_expression sum = {.kind = VPPS_X_SUM, .rows = rows, .cols = cols, .n = (uint32_t)all};
     for (uint32_t i = 0; i < n; i++) {
-        if (terms[i].x == VPPS_NONE) continue;
+        if (terms[i].x == VPPS_NONE || is_zero(s, terms[i].x)) continue;
         const vpps_expression *x = &s->at[terms[i].x];
         sum.domain |= x->domain;
         if (x->kind != VPPS_X_SUM) {
@@ -184,6 +208,8 @@ uint32_t vpps_express_slice(vpps_expressions *s, uint32_t rows, uint32_t cols, u
         } else if (part != VPPS_NONE) {
             first = in_part;
             x = part;
+        } else if (of->kind == VPPS_X_CONSTANT) {
+            return express_constant(s, rows, cols, vpps_bits_float(of->a[0]));
         } else {
             break;
         }
@@ -197,8 +223,21 @@ static bool is_static(const vpps_run *run, float f) {
     return run->f_source == VPPS_OPERAND_STATIC && !run->average && vpps_float_bits(run->f) == vpps_float_bits(f);
 }
 
+/* The sum of operands that are all constants. */
+static bool constant_sum(const vpps_expressions *s, const vpps_run *run, float first, float others, float *sum) {
+    for (uint32_t i = 0; i < run->n; i++) {
+        float f;
+        if ((run->operands[i].mark & VPPS_ALL_MEMBERS) || !is_constant(s, run->operands[i].x, &f)) return false;
+        const float term = (i ? others : first) * f;
+        *sum = i ? *sum + term : term;
+    }
+    return run->n && !run->average;
+}
+
 /* SUM, and what else adds: each operand times a factor. */
 static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, float others) {
+    float constant;
+    if (constant_sum(s, run, first, others, &constant)) return express_constant(s, run->rows, run->cols, constant);
     vpps_term *terms = malloc((run->n + 1u) * sizeof *terms);
     if (!terms) return fail(s);
     for (uint32_t i = 0; i < run->n; i++) {
@@ -220,6 +259,55 @@ static uint32_t take_sign(const vpps_expressions *s, uint32_t x, bool *negative)
     if (s->at[inner].rows != of->rows || s->at[inner].cols != of->cols) return x;
     *negative = !*negative;
     return inner;
+}
+
+/* x times a constant. */
+static uint32_t scale(vpps_expressions *s, const vpps_run *run, uint32_t x, float factor) {
+    vpps_term operand = {x, 0};
+    const vpps_run one = {.rows = run->rows, .cols = run->cols, .operands = &operand, .n = 1};
+    return linear(s, &one, factor, 0);
+}
+
+/* 1 - x */
+static uint32_t one_minus(vpps_expressions *s, const vpps_run *run) {
+    vpps_term operands[] = {{express_constant(s, run->rows, run->cols, 1), 0}, run->operands[0]};
+    const vpps_run difference = {.rows = run->rows, .cols = run->cols, .operands = operands, .n = 2};
+    return linear(s, &difference, 1, -1);
+}
+
+/* An instruction that a constant among its operands makes another one, or a constant; VPPS_NONE: it does not. */
+static uint32_t with_constant(vpps_expressions *s, const vpps_run *run) {
+    float f = 0, g = 0;
+    const bool first = run->n > 0 && is_constant(s, run->operands[0].x, &f);
+    const bool second = run->n > 1 && is_constant(s, run->operands[1].x, &g);
+    switch (run->opcode) {
+    case VPPS_I_MUL:
+        if (second) return scale(s, run, run->operands[0].x, g);
+        return first ? scale(s, run, run->operands[1].x, f) : VPPS_NONE;
+    case VPPS_I_SCALE_BY: return second ? scale(s, run, run->operands[0].x, g) : VPPS_NONE;
+    case VPPS_I_DIV:
+        if (first && second) return express_constant(s, run->rows, run->cols, f / g);
+        if (second && g == 1) return scale(s, run, run->operands[0].x, 1);
+        if (first && f == 1) {
+            const vpps_run reciprocal = {.opcode = VPPS_I_RECIPROCAL,
+                                         .rows = run->rows,
+                                         .cols = run->cols,
+                                         .operands = run->operands + 1,
+                                         .n = 1};
+            return vpps_express_run(s, &reciprocal);
+        }
+        return VPPS_NONE;
+    default: break;
+    }
+    if (!first || run->n != 1) return VPPS_NONE;
+    switch (run->opcode) {
+    case VPPS_I_RECIPROCAL: return express_constant(s, run->rows, run->cols, 1 / f);
+    case VPPS_I_SQUARE: return express_constant(s, run->rows, run->cols, f * f);
+    case VPPS_I_SQRT: return express_constant(s, run->rows, run->cols, sqrtf(f));
+    case VPPS_I_ABS: return express_constant(s, run->rows, run->cols, fabsf(f));
+    case VPPS_I_RELU: return express_constant(s, run->rows, run->cols, f < 0 ? 0 : f);
+    default: return VPPS_NONE;
+    }
 }
 
 /* MUL, by the numbers of its factors. */
@@ -244,7 +332,13 @@ uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run) {
         if (run->operands[i].x == VPPS_NONE || s->failed) return VPPS_NONE;
         if (!(run->operands[i].mark & VPPS_ALL_MEMBERS)) x.domain |= s->at[run->operands[i].x].domain;
     }
+    const uint32_t other = with_constant(s, run);
+    if (other != VPPS_NONE) return other;
     switch (run->opcode) {
+    case VPPS_I_FILL:
+        if (run->f_source == VPPS_OPERAND_STATIC) return express_constant(s, run->rows, run->cols, run->f);
+        break;
+    case VPPS_I_ONE_MINUS: return one_minus(s, run);
     case VPPS_I_COPY: return linear(s, run, 1, 1);
     case VPPS_I_NEG: return linear(s, run, -1, -1);
     case VPPS_I_ADD: return linear(s, run, 1, 1);

@@ -3,7 +3,8 @@
  * That algebra is linear: sums are multisets of terms with factors, so it does not matter how they are grouped, in which
  * order they are added, or whether a factor is applied in one step or two. Terms are not merged: x + x has two. Copies are
  * what they copy, and a slice of a slice, or of a part of a stack, is a slice of that. The factors of an elementwise product
- * have no order, and their signs are the product's. Everything else is equal only when it is the same instruction on equal
+ * have no order, and their signs are the product's. Arithmetic on constants is done, in the order in which it is written; zeros
+ * are no terms; a constant factor is a term's factor. Everything else is equal only when it is the same instruction on equal
  * operands.
  */
 #ifndef VPPS_SCRIPT_VERIFY_EXPRESSION_H
@@ -15,6 +16,7 @@ typedef enum vpps_expression_kind {
     VPPS_X_INPUT,  /* a[0]: number */
     VPPS_X_LOOKUP, /* a: table, vpps_word_kind, value */
     VPPS_X_DATA,
+    VPPS_X_CONSTANT,  /* a[0]: bits of the number */
     VPPS_X_PARAMETER, /* a[0]; as a bias too, in every column */
     VPPS_X_GRADIENT,  /* of output a[0] */
     VPPS_X_SUM,       /* of its terms, each times a factor */
