@@ -117,11 +117,20 @@ vpps_status vpps_push(vpps_graph *g, vpps_node x) {
     return add_output(g, "push", x, &c->pushed, &c->n_pushed, &c->pushed_capacity);
 }
 
+/* What the pulled index that node t uses must be below: a lookup's rows, a loss's classes. */
+static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, uint32_t t) {
+    const vpps_signature *s = &c->signatures[c->nodes[t].signature];
+    if (s->op == VPPS_OP_LOOKUP) return model->params[s->param].count;
+    const vpps_node x = c->args[c->nodes[t].args];
+    return x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : c->signatures[c->nodes[x].signature].rows;
+}
+
 /* The model takes the cell that was recorded, and with it the recorder's signatures. */
 static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     vpps_model *model = recorder->model;
     vpps_cell_data *c = recorder->recording;
-    if (!VPPS_RESERVE(model->cells, model->cells_capacity, model->n_cells + 1)) {
+    c->index_limits = malloc((c->n_indices + 1u) * sizeof *c->index_limits);
+    if (!c->index_limits || !VPPS_RESERVE(model->cells, model->cells_capacity, model->n_cells + 1)) {
         return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
     }
     c->signatures = recorder->signatures;
@@ -130,6 +139,12 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     recorder->signatures = NULL;
     recorder->matrices = NULL;
     recorder->recording = NULL;
+    memset(c->index_limits, 0xff, c->n_indices * sizeof *c->index_limits);
+    for (uint32_t t = 0; t < c->n_nodes; t++) {
+        if (!c->imm_pulled[t]) continue;
+        uint32_t *limit = &c->index_limits[c->nodes[t].imm];
+        *limit = vpps_min_u32(*limit, index_limit(model, c, t));
+    }
     *out = (vpps_cell)model->n_cells;
     model->cells[model->n_cells++] = c;
     return VPPS_OK;
@@ -175,8 +190,26 @@ static vpps_node output_node(const vpps_graph *g, const vpps_vertex_data *v, uin
     return v->first + at;
 }
 
+/* An output that is a node of the vertex's own cell, and its signature: the way without a search. False for sources, inputs
+ * that are handed on, and what is not there. */
+static inline bool own_output(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed, vpps_node *x,
+                              const vpps_signature **s) {
+    if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return false;
+    const vpps_vertex_data *d = &g->vertices[v];
+    const vpps_cell_data *c = vpps_cell_of(g, d->cell);
+    if (k >= (pushed ? c->n_pushed : c->n_scattered)) return false;
+    const uint32_t t = (pushed ? c->pushed : c->scattered)[k];
+    if (t & VPPS_CELL_INPUT) return false;
+    *x = c->variable ? output_node(g, d, t) : d->first + t;
+    *s = &c->signatures[c->nodes[t].signature];
+    return true;
+}
+
 static vpps_node vertex_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k, bool pushed) {
+    vpps_node own;
+    const vpps_signature *s;
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
+    if (own_output(g, v, k, pushed, &own, &s)) return own;
     if (v >= g->n_vertices) {
         return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u is not a vertex; the graph has %zu", what, v, g->n_vertices);
     }
@@ -223,72 +256,58 @@ vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes) {
     return add_vertex(g, (vpps_vertex_data){VPPS_SOURCE_VERTEX, at, g->n_nodes});
 }
 
-/* Shape of output k of a vertex, from its cell: no search for the node. False: only the node knows. */
-static bool scattered_shape(const vpps_graph *g, vpps_vertex v, uint32_t k, vpps_signature *out) {
-    const vpps_vertex_data *d = &g->vertices[v];
-    if (d->cell == VPPS_SOURCE_VERTEX) return false;
-    const vpps_cell_data *c = vpps_cell_of(g, d->cell);
-    if (c->scattered[k] & VPPS_CELL_INPUT) return false;
-    *out = c->signatures[c->nodes[c->scattered[k]].signature];
-    return true;
+static bool check_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, const vpps_signature *s,
+                        uint32_t number) {
+    if (s->rows == in->rows && s->cols == in->cols) return true;
+    vpps_graph_fail(g, VPPS_SHAPE, "apply %s: %s %u gives %u x %u; expected %u x %u", c->name,
+                    in->pulled ? "pulled node" : "child", number, s->rows, s->cols, in->rows, in->cols);
+    return false;
 }
 
-/* Appends the node that an input of the cell reads, its shape checked against what the cell was recorded with. */
-static bool take_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_node x,
-                       const vpps_vertex *child, uint32_t number) {
-    const char *from = child ? "child" : "pulled node";
+/* The node that an input of the cell reads, its shape checked against what the cell was recorded with. */
+static bool take_node(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_node x, uint32_t number,
+                      uint32_t *to) {
     vpps_signature s;
     bool list;
-    if (g->status != VPPS_OK) return false;
-    if (!(child && scattered_shape(g, *child, in->output, &s)) && !vpps_node_signature(g, "apply", x, &s, &list)) {
-        return false;
-    }
-    if (s.rows != in->rows || s.cols != in->cols) {
-        vpps_graph_fail(g, VPPS_SHAPE, "apply %s: %s %u gives %u x %u; expected %u x %u", c->name, from, number, s.rows,
-                        s.cols, in->rows, in->cols);
-        return false;
-    }
-    g->words[g->n_words++] = x;
-    return true;
+    *to = x;
+    return g->status == VPPS_OK && vpps_node_signature(g, "apply", x, &s, &list) && check_input(g, c, in, &s, number);
 }
 
-static bool take_inputs(vpps_graph *g, const vpps_cell_data *c, uint32_t n_children, const vpps_vertex *children,
-                        const vpps_node *pulls) {
+static bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_vertex child,
+                       uint32_t number, uint32_t *to) {
+    const vpps_signature *s;
+    if (own_output(g, child, in->output, false, to, &s)) return check_input(g, c, in, s, number);
+    return take_node(g, c, in, vertex_output(g, "apply", child, in->output, false), number, to);
+}
+
+/* Writes the inputs' nodes; the address behind them, or NULL when the graph has failed. */
+static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, uint32_t n_children, const vpps_vertex *children,
+                             const vpps_node *pulls, uint32_t *to) {
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const vpps_cell_input *in = &c->inputs[i];
         if (in->pulled) {
-            if (!take_input(g, c, in, pulls[in->child], NULL, in->child)) return false;
+            if (!take_node(g, c, in, pulls[in->child], in->child, to++)) return NULL;
             continue;
         }
         uint32_t first = in->child == VPPS_ALL_CHILDREN ? 0 : in->child;
         uint32_t end = in->child == VPPS_ALL_CHILDREN ? n_children : in->child + 1;
-        for (uint32_t k = first; k < end; k++) {
-            vpps_node x = vertex_output(g, "apply", children[k], in->output, false);
-            if (!take_input(g, c, in, x, &children[k], k)) return false;
-        }
+        for (uint32_t k = first; k < end; k++)
+            if (!take_child(g, c, in, children[k], k, to++)) return NULL;
     }
-    return true;
+    return to;
 }
 
 /* Pulled indices are checked where the template uses them: a lookup's row, a loss's class. */
 static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t *indices) {
-    for (uint32_t t = 0; t < c->n_nodes && c->n_indices; t++) {
+    bool ok = true;
+    for (uint32_t i = 0; i < c->n_indices; i++) ok &= indices[i] < c->index_limits[i];
+    for (uint32_t t = 0; t < c->n_nodes && !ok; t++) { /* by which node? */
         if (!c->imm_pulled[t]) continue;
-        const vpps_signature *s = &c->signatures[c->nodes[t].signature];
-        uint32_t limit;
-        if (s->op == VPPS_OP_LOOKUP) {
-            limit = g->model->params[s->param].count;
-        } else {
-            vpps_node x = c->args[c->nodes[t].args];
-            limit =
-                x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : c->signatures[c->nodes[x].signature].rows;
-        }
-        uint32_t index = indices[c->nodes[t].imm];
-        if (index >= limit) {
-            vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: index %u for %s; expected below %u", c->name, index,
-                            vpps_ops[s->op].name, limit);
-            return false;
-        }
+        const uint32_t index = indices[c->nodes[t].imm], limit = index_limit(g->model, c, t);
+        if (index < limit) continue;
+        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: index %u for %s; expected below %u", c->name, index,
+                        vpps_ops[c->signatures[c->nodes[t].signature].op].name, limit);
+        return false;
     }
     return true;
 }
@@ -318,18 +337,18 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
         return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
     }
     if (g->n_nodes + n_nodes >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
-    uint32_t at = (uint32_t)g->n_words;
-    g->words[g->n_words++] = n_children;
-    if (!take_inputs(g, c, n_children, a->children, a->pulls)) {
-        g->n_words = at;
-        return VPPS_NO_VERTEX;
-    }
-    if (a->n_indices) memcpy(g->words + g->n_words, a->indices, a->n_indices * sizeof *a->indices);
-    g->n_words += a->n_indices;
-    vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
+    const uint32_t at = (uint32_t)g->n_words, n_records = (uint32_t)g->n_records;
+    uint32_t *words = g->words + at;
+    *words = n_children;
+    words = take_inputs(g, c, n_children, a->children, a->pulls, words + 1);
+    if (!words) return VPPS_NO_VERTEX;
+    for (uint32_t i = 0; i < a->n_indices; i++) *words++ = a->indices[i];
+    const vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
+    g->n_words = (size_t)(words - g->words);
     if (c->n_nodes) { /* a cell without nodes only hands on its inputs */
-        for (uint64_t i = 0; i < n_nodes; i++) g->node_record[g->n_nodes + i] = (uint32_t)g->n_records;
+        uint32_t *record_of = g->node_record + g->n_nodes;
+        for (uint64_t i = 0; i < n_nodes; i++) record_of[i] = n_records;
         g->records[g->n_records++] = (vpps_record){a->cell, g->n_nodes, at};
         g->n_nodes += (uint32_t)n_nodes;
     }

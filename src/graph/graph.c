@@ -26,8 +26,8 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
 
 void vpps_free_cell(vpps_cell_data *c) {
     if (!c) return;
-    void *parts[] = {c->name, c->signatures, c->matrices,  c->nodes,  c->mapped, c->imm_pulled,
-                     c->args, c->inputs,     c->scattered, c->pushed, c};
+    void *parts[] = {c->name, c->signatures, c->matrices,  c->nodes,  c->mapped,       c->imm_pulled,
+                     c->args, c->inputs,     c->scattered, c->pushed, c->index_limits, c};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
@@ -145,36 +145,6 @@ void vpps_graph_clear(vpps_graph *g) {
 
 /* ---------------------------------------------------------------- nodes */
 
-/* The record that holds a node id. Callers ask for one node after the other, so the search begins where the last one
- * ended (*hint) and doubles its steps. */
-static const vpps_record *find_record(const vpps_graph *g, vpps_node x, size_t *hint) {
-    const vpps_record *records = g->records;
-    size_t low = *hint < g->n_records ? *hint : 0, high = low + 1, step = 1;
-    if (records[low].first <= x) {
-        for (; high < g->n_records && records[high].first <= x; step *= 2) {
-            low = high;
-            high = low + step;
-        }
-        if (high > g->n_records) high = g->n_records;
-    } else {
-        high = low;
-        for (low -= 1; records[low].first > x; step *= 2) { /* record 0 begins with node 0 */
-            high = low;
-            low = low > step ? low - step : 0;
-        }
-    }
-    while (high - low > 1) {
-        size_t middle = (low + high) / 2;
-        if (records[middle].first <= x) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    *hint = low;
-    return &records[low];
-}
-
 /* The template node of an applied cell that became node `offset` of its record. */
 static uint32_t template_of(const vpps_cell_data *c, uint32_t offset, uint32_t n_children) {
     if (!c->n_mapped) return offset;
@@ -187,7 +157,7 @@ static uint32_t template_of(const vpps_cell_data *c, uint32_t offset, uint32_t n
 }
 
 /* False: x is not a node (of the cell, while one is recorded). */
-static bool find_signature(const vpps_graph *g, vpps_node x, size_t *hint, vpps_signature *out, bool *list) {
+static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, bool *list) {
     *list = false;
     if (g->recording) {
         const vpps_cell_data *c = g->recording;
@@ -204,7 +174,7 @@ static bool find_signature(const vpps_graph *g, vpps_node x, size_t *hint, vpps_
         return true;
     }
     if (x >= g->n_nodes) return false;
-    const vpps_record *r = find_record(g, x, hint);
+    const vpps_record *r = &g->records[g->node_record[x]];
     const vpps_flat_node *node;
     if (r->cell == VPPS_NODE_RECORD) {
         node = &g->record_nodes[r->at];
@@ -218,7 +188,7 @@ static bool find_signature(const vpps_graph *g, vpps_node x, size_t *hint, vpps_
 }
 
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, bool *list) {
-    if (find_signature(g, x, &g->record_hint, out, list)) return true;
+    if (find_signature(g, x, out, list)) return true;
     if (g->recording) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u is not a node of the cell %s, which is being recorded", what, x,
                         g->recording->name);
@@ -231,8 +201,7 @@ bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_sign
 vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols) {
     vpps_signature s;
     bool list;
-    size_t hint = g->record_hint;
-    if (!find_signature(g, x, &hint, &s, &list)) {
+    if (!find_signature(g, x, &s, &list)) {
         return vpps_fail(VPPS_ARGUMENT, "node_shape: %u is not a node; the graph has %u", x, g->n_nodes);
     }
     *rows = s.rows;

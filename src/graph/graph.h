@@ -116,6 +116,7 @@ typedef struct vpps_cell_data {
     uint32_t *args;
     vpps_cell_input *inputs;
     uint32_t *scattered, *pushed; /* template nodes, or VPPS_CELL_INPUT | input */
+    uint32_t *index_limits;       /* each pulled index must be below */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_pulls, n_indices;
     uint32_t n_mapped;     /* nodes that are lists */
     uint32_t min_children; /* largest gathered child + 1; 1 when a list is gathered */
@@ -161,7 +162,7 @@ struct vpps_graph {
     size_t n_cell_first;
 
     vpps_record *records;
-    size_t n_records, record_hint; /* hint: where the last search for a node's record ended */
+    size_t n_records;
     vpps_flat_node *record_nodes;
     size_t n_record_nodes;
     uint32_t *words; /* arguments of node records, inputs of applied cells */
