@@ -273,9 +273,12 @@ static bool multiply(const tile *t, const vpps_tile_op *op) {
     const vpps_cell_value *x = &t->c->values[op->value];
     const vpps_tile_slot *slot = &t->p->slots[op->value];
     vpps_cpu *cpu = t->vp->cpu;
-    float *c = slot_of(t, op->value);
-    const uint32_t n = t->n[x->domain] * x->cols, width = slot->width / x->cols;
+    const uint32_t n = t->n[x->domain] * x->cols, width = slot->width / x->cols,
+                   kept_words = t->c->kept_words[x->domain];
     if (!n || !width) return true;
+    const bool in_slot = op->index == VPPS_NO_SLOT;
+    float *c = in_slot ? slot_of(t, op->value) : in_memory(t, op->value, 0) + slot->first;
+    const size_t ldc = in_slot ? width : kept_words;
     const float *from = NULL; /* what the sum starts from, and how far it is from one vector to the next */
     size_t ld_from = 0;
     if (x->param != VPPS_NO_PARAM) from = t->pool + cpu->plan.values[x->param] + slot->first;
@@ -283,8 +286,9 @@ static bool multiply(const tile *t, const vpps_tile_op *op) {
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
         if (a->matrix != VPPS_NO_PARAM) continue;
-        from = slot_of(t, a->value); /* what was made before */
-        ld_from = width;
+        const bool here = t->p->slots[a->value].at != VPPS_NO_SLOT; /* what was made before */
+        from = here ? slot_of(t, a->value) : in_memory(t, a->value, 0) + slot->first;
+        ld_from = here ? width : kept_words;
     }
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
@@ -298,13 +302,13 @@ static bool multiply(const tile *t, const vpps_tile_op *op) {
             const uint32_t at = block->first_row - slot->first;
             const float *next = b + 1 < blocks.n ? block[1].values : matrix_from(t, x, k + 1);
             t->kernels->product(block->rows, n, cols, block->values, block->ld, t->vp->pointers, skip,
-                                from ? from + at : NULL, ld_from, c + at, width, next ? next : next_matrix(t, op));
+                                from ? from + at : NULL, ld_from, c + at, ldc, next ? next : next_matrix(t, op));
         }
         from = c;
-        ld_from = width;
+        ld_from = ldc;
     }
     if (from != c)
-        for (uint32_t i = 0; i < n; i++) memcpy(c + (size_t)i * width, from + i * ld_from, width * sizeof *c);
+        for (uint32_t i = 0; i < n; i++) memcpy(c + i * ldc, from + i * ld_from, width * sizeof *c);
     return true;
 }
 

@@ -71,13 +71,15 @@ static void release(work *w, uint32_t v, uint32_t place) {
     w->last[v] = VPPS_NONE; /* once */
 }
 
-/* Does the operation read this argument through pointers, wherever it is? */
-static bool by_pointer(const vpps_cell_value *x, const vpps_cell_arg *a) {
-    (void)a;
-    return x->kind == VPPS_VALUE_PRODUCT ? a->matrix != VPPS_NO_PARAM : x->kind == VPPS_VALUE_PRODUCT_T;
-}
-
 static bool made_here(const work *w, uint32_t v) { return w->c->values[v].stage == w->stage_index; }
+
+/* Does the operation read this argument where it lies? Vectors of products, and what a sum of them starts from. */
+static bool by_pointer(const work *w, const vpps_cell_value *x, const vpps_cell_arg *a) {
+    if (x->kind != VPPS_VALUE_PRODUCT) return x->kind == VPPS_VALUE_PRODUCT_T;
+    if (a->matrix != VPPS_NO_PARAM) return true;
+    const vpps_cell_value *from = &w->c->values[a->value];
+    return !made_here(w, a->value) && from->kind == VPPS_VALUE_PRODUCT && from->cols == 1 && from->domain == x->domain;
+}
 
 static void load(work *w, uint32_t v) {
     if (w->p->slots[v].at != VPPS_NO_SLOT || made_here(w, v)) return;
@@ -116,6 +118,25 @@ static uint32_t only_contribution(const work *w, uint32_t v, uint32_t place) {
     return j;
 }
 
+/* Is this a product that the stage itself does not read again? Then it is made where it is kept, unless what it is made of
+ * lies there. */
+static bool made_in_memory(const work *w, uint32_t v, uint32_t place) {
+    const vpps_compiled_cell *c = w->c;
+    const vpps_cell_value *x = &c->values[v];
+    if (x->kind != VPPS_VALUE_PRODUCT || !x->kept || x->cols != 1 || w->last[v] > place ||
+        direct_contribution(w, v) != VPPS_NO_SLOT) {
+        return false;
+    }
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_value *y = &c->values[c->args[x->first_arg + k].value];
+        if (y->kept && y->domain == x->domain && y->offset < x->offset + vpps_place_words(c, x) &&
+            x->offset < y->offset + vpps_place_words(c, y)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void add_value(work *w, uint32_t place) {
     const vpps_compiled_cell *c = w->c;
     const uint32_t v = c->order[w->stage->first + place];
@@ -127,12 +148,18 @@ static void add_value(work *w, uint32_t place) {
     }
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &c->args[x->first_arg + k];
-        if (!by_pointer(x, a)) load(w, a->value);
+        if (!by_pointer(w, x, a)) load(w, a->value);
     }
     const uint32_t only = only_contribution(w, v, place);
     if (only != VPPS_NO_SLOT) {
         w->p->products = true;
         add_op(w, VPPS_TILE_PRODUCT_T, v, only);
+        for (uint32_t k = 0; k < x->n_args; k++) release(w, c->args[x->first_arg + k].value, place);
+        return;
+    }
+    if (made_in_memory(w, v, place)) {
+        w->p->products = true;
+        add_op(w, VPPS_TILE_PRODUCT, v, 0);
         for (uint32_t k = 0; k < x->n_args; k++) release(w, c->args[x->first_arg + k].value, place);
         return;
     }
