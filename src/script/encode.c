@@ -20,236 +20,98 @@ static uint32_t float_bits(float f) {
 
 /* ---------------------------------------------------------------- where values lie */
 
-static const uint32_t *indices_of(const vpps_batch_work *w, uint32_t r) {
-    const vpps_record *record = &w->g->records[r];
-    return w->g->words + record->at + 1 + w->vertices[r].n_sources;
+static uint32_t entry_words(const vpps_batch_work *w, uint32_t table) {
+    return w->g->model->params[table].rows * w->g->model->params[table].cols;
 }
 
-static uint32_t imm_of(const vpps_batch_work *w, uint32_t r) {
-    const vpps_record *record = &w->g->records[r];
-    return record->cell == VPPS_NODE_RECORD ? w->g->record_nodes[record->at].imm : 0;
+/* Offsets of the entries that a block's vertices look up. */
+static void write_entries(const vpps_batch_work *w, const vpps_block_work *b, const vpps_cell_lookup *l, uint32_t *at) {
+    const vpps_ordered_vertex *v = vpps_vertices_of(w, b);
+    const uint32_t values = w->machine->values[l->table], words = entry_words(w, l->table), n = b->n;
+    for (uint32_t p = 0; p < n; p++) at[p] = values + vpps_row_of(w, &v[p], l) * words;
 }
 
-static uint32_t word_of(const vpps_batch_work *w, uint32_t r, uint32_t kind, uint32_t value) {
-    return kind == VPPS_WORD_INDEX ? indices_of(w, r)[value] : imm_of(w, r);
-}
-
-static uint32_t row_of(const vpps_batch_work *w, uint32_t r, const vpps_cell_lookup *l) {
-    return l->kind == VPPS_WORD_DROPOUT ? l->value : word_of(w, r, l->kind, l->value);
-}
-
-static uint32_t entry_offset(const vpps_batch_work *w, uint32_t r, const vpps_cell_lookup *l) {
-    const vpps_parameter_data *p = &w->g->model->params[l->table];
-    return w->machine->values[l->table] + row_of(w, r, l) * p->rows * p->cols;
-}
-
-/* Offset of an output's value: in its block's record, or where the parameter that it is lies. */
-static uint32_t output_offset(const vpps_batch_work *w, uint32_t output) {
-    const uint32_t r = w->output_vertex[output];
-    const vpps_vertex_work *v = &w->vertices[r];
-    const vpps_compiled_cell *c = w->used[v->type].cell;
-    const vpps_cell_value *x = &c->values[c->outputs[output - v->first_output].value];
-    if (x->kind == VPPS_VALUE_LOOKUP) return entry_offset(w, r, &c->lookups[x->index]);
-    if (x->kind == VPPS_VALUE_PARAMETER) return w->machine->values[x->param];
-    return w->blocks[v->block].kept[0] + v->position * c->kept_words[0] + x->offset;
-}
-
-/* Every block's outputs, vertex after vertex. */
+/* Every block's outputs: where their values lie, in the block's record or where the parameter that it is lies. */
 static bool place_outputs(vpps_batch_work *w) {
     if (!VPPS_RESERVE(w->output_at, w->output_at_capacity, w->n_outputs + 1u)) return false;
     for (uint32_t i = 0; i < w->n_blocks; i++) {
         const vpps_block_work *b = &w->blocks[i];
         const vpps_compiled_cell *c = w->used[b->type].cell;
+        const vpps_ordered_vertex *v = vpps_vertices_of(w, b);
         for (uint32_t k = 0; k < c->n_outputs; k++) {
             if (c->outputs[k].value == VPPS_NONE) continue; /* nobody reads it */
             const vpps_cell_value *x = &c->values[c->outputs[k].value];
-            if (x->kind == VPPS_VALUE_LOOKUP || x->kind == VPPS_VALUE_PARAMETER) {
-                for (uint32_t p = 0; p < b->n; p++) {
-                    const uint32_t output = w->vertices[w->order[b->first + p]].first_output + k;
-                    w->output_at[output] = output_offset(w, output);
-                }
+            uint32_t *output_at = w->output_at + k;
+            if (x->kind == VPPS_VALUE_LOOKUP) {
+                const vpps_cell_lookup *l = &c->lookups[x->index];
+                const uint32_t values = w->machine->values[l->table], words = entry_words(w, l->table);
+                for (uint32_t p = 0; p < b->n; p++)
+                    output_at[v[p].first_output] = values + vpps_row_of(w, &v[p], l) * words;
                 continue;
             }
-            uint32_t at = b->kept[0] + x->offset;
-            for (uint32_t p = 0; p < b->n; p++, at += c->kept_words[0])
-                w->output_at[w->vertices[w->order[b->first + p]].first_output + k] = at;
+            const bool parameter = x->kind == VPPS_VALUE_PARAMETER;
+            const uint32_t step = parameter ? 0 : c->kept_words[0];
+            uint32_t at = parameter ? w->machine->values[x->param] : b->kept[0] + x->offset;
+            for (uint32_t p = 0, n = b->n; p < n; p++, at += step) output_at[v[p].first_output] = at;
         }
     }
     return true;
 }
 
-uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i) {
-    const vpps_batch_work *w = b->work;
-    return output_offset(w, w->requested[i]);
-}
-
-/* ---------------------------------------------------------------- contributions */
-
-static bool has_gradient(const vpps_batch_work *w, uint32_t output) {
-    const vpps_vertex_work *v = &w->vertices[w->output_vertex[output]];
-    return v->gradients >> (output - v->first_output) & 1;
-}
-
-static vpps_block block_view(const vpps_batch_work *w, uint32_t i) {
-    const vpps_block_work *b = &w->blocks[i];
-    return (vpps_block){.cell = w->used[b->type].cell_number,
-                        .group = b->group,
-                        .n = b->n,
-                        .members = b->members,
-                        .kept = {b->kept[0], b->kept[1]},
-                        .contributions = b->contributions,
-                        .arrays = b->arrays};
-}
-
-/* First source of input `input` of a vertex. */
-static uint32_t source_of_input(const vpps_compiled_cell *c, const vpps_vertex_work *v, uint32_t input) {
-    if (!c->list_inputs) return v->first_source + input;
-    uint32_t at = v->first_source;
-    for (uint32_t k = 0; k < input; k++) at += c->input_is_list[k] ? v->members : 1;
-    return at;
-}
-
-/* Every contribution of every vertex: counted, where `words` is NULL, else written at its reader's cursor. */
-static void each_contribution(vpps_batch_work *w, uint32_t *words) {
-    for (uint32_t i = 0; i < w->n_blocks; i++) {
-        const vpps_block_work *b = &w->blocks[i];
-        const vpps_compiled_cell *c = w->used[b->type].cell;
-        const vpps_block view = block_view(w, i);
-        for (uint32_t j = 0; j < c->n_contributions; j++) {
-            const vpps_cell_contribution *to = &c->contributions[j];
-            const vpps_cell_value *value = &c->values[to->value];
-            const uint32_t stride = vpps_value_words(value), shares = to->partial ? c->needs.group : 1;
-            const uint32_t at = vpps_contribution_at(c, &view, j, 0);
-            const uint32_t share_words = (uint32_t)(vpps_contribution_words(c, &view, j) / shares);
-            for (uint32_t p = 0; p < b->n; p++) {
-                const uint32_t r = w->order[b->first + p];
-                const vpps_vertex_work *v = &w->vertices[r];
-                if (!((to->lookup ? v->lookups : v->inputs) >> to->index & 1)) continue;
-                if (to->lookup) {
-                    const vpps_cell_lookup *l = &c->lookups[to->index];
-                    vpps_entry *e = &w->entries[w->entry_of_row[l->table][row_of(w, r, l)]];
-                    for (uint32_t s = 0; s < shares; s++) {
-                        if (words) {
-                            words[e->at++] = at + s * share_words + p * stride;
-                        } else {
-                            e->count++;
-                        }
-                    }
-                    continue;
-                }
-                const uint32_t source = source_of_input(c, v, to->index);
-                const uint32_t n = value->domain ? v->members : 1, first = value->domain ? v->member_position : p;
-                for (uint32_t m = 0; m < n; m++) {
-                    const uint32_t output = w->sources[source + m];
-                    if (w->users[output] == VPPS_NONE) continue;
-                    for (uint32_t s = 0; s < shares; s++) {
-                        if (words) {
-                            words[w->users[output]++] = at + s * share_words + (first + m) * stride;
-                        } else {
-                            w->users[output]++;
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/* ---------------------------------------------------------------- entries of tables */
-
-static bool open_tables(vpps_batch_work *w) {
-    const uint32_t n = (uint32_t)w->g->model->n_params;
-    w->stamp++;
-    if (w->n_tables >= n) return true;
-    uint32_t **slots = realloc(w->entry_of_row, n * sizeof *slots);
-    if (!slots) return false;
-    w->entry_of_row = slots;
-    uint32_t **stamps = realloc(w->row_stamp, n * sizeof *stamps);
-    if (!stamps) return false;
-    w->row_stamp = stamps;
-    for (; w->n_tables < n; w->n_tables++) slots[w->n_tables] = stamps[w->n_tables] = NULL;
-    return true;
-}
-
-/* Numbers the entries that get gradients, table after table. */
-static bool find_entries(vpps_batch_work *w) {
-    w->n_entries = 0;
-    if (!open_tables(w)) return false;
-    for (uint32_t i = 0; i < w->n_blocks; i++) {
-        const vpps_block_work *b = &w->blocks[i];
-        const vpps_compiled_cell *c = w->used[b->type].cell;
-        for (uint32_t j = 0; j < c->n_contributions; j++) {
-            if (!c->contributions[j].lookup) continue;
-            const vpps_cell_lookup *l = &c->lookups[c->contributions[j].index];
-            const uint32_t t = l->table, count = w->g->model->params[t].count;
-            if (!w->row_stamp[t]) {
-                w->row_stamp[t] = calloc(count, sizeof **w->row_stamp);
-                w->entry_of_row[t] = malloc(count * sizeof **w->entry_of_row);
-                if (!w->row_stamp[t] || !w->entry_of_row[t]) {
-                    free(w->row_stamp[t]);
-                    free(w->entry_of_row[t]);
-                    w->row_stamp[t] = w->entry_of_row[t] = NULL;
-                    return false;
-                }
-            }
-            for (uint32_t p = 0; p < b->n; p++) {
-                const vpps_vertex_work *v = &w->vertices[w->order[b->first + p]];
-                if (!(v->lookups >> c->contributions[j].index & 1)) continue;
-                const uint32_t row = row_of(w, w->order[b->first + p], l);
-                if (w->row_stamp[t][row] == w->stamp) continue;
-                if (!VPPS_RESERVE(w->entries, w->entries_capacity, w->n_entries + 1u)) return false;
-                w->row_stamp[t][row] = w->stamp;
-                w->entry_of_row[t][row] = w->n_entries;
-                w->entries[w->n_entries++] = (vpps_entry){.table = t, .row = row};
-            }
-        }
-    }
-    return true;
-}
+uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i) { return b->work->output_at[b->work->requested[i].output]; }
 
 /* ---------------------------------------------------------------- blocks */
+
+/* Word k of every vertex of a block. */
+static void write_words(const vpps_batch_work *w, const vpps_block_work *b, const vpps_cell_word *word, uint32_t *at) {
+    const vpps_ordered_vertex *v = vpps_vertices_of(w, b);
+    for (uint32_t p = 0, n = b->n; p < n; p++)
+        at[p] = word->kind == VPPS_WORD_DROPOUT ? w->rests[v[p].vertex].dropout
+                                                : vpps_word_of(w, &v[p], word->kind, word->value);
+}
+
+/* Members' starts, then each list input's offsets. */
+static void write_lists(const vpps_batch_work *w, const vpps_block_work *b, const vpps_compiled_cell *c, uint32_t *at) {
+    const vpps_ordered_vertex *v = vpps_vertices_of(w, b);
+    for (uint32_t p = 0; p < b->n; p++) at[p] = w->rests[v[p].vertex].first_member;
+    at[b->n] = b->members;
+    at += b->n + 1;
+    for (uint32_t k = 0; k < c->n_inputs; k++) {
+        if (!c->input_is_list[k]) continue;
+        const vpps_input_place place = vpps_place_of_input(c, k);
+        for (uint32_t p = 0; p < b->n; p++) {
+            const vpps_vertex_rest *rest = &w->rests[v[p].vertex];
+            const vpps_output_ref *sources = vpps_sources_of(w, &v[p], place);
+            for (uint32_t m = 0; m < rest->members; m++) at[rest->first_member + m] = w->output_at[sources[m].output];
+        }
+        at += b->members;
+    }
+}
 
 static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
     vpps_batch_work *w = b->work;
     vpps_block_work *block = &w->blocks[i];
     const vpps_compiled_cell *c = w->used[block->type].cell;
-    const uint32_t n = block->n, *order = w->order + block->first;
+    const uint32_t n = block->n, *output_at = w->output_at;
+    const vpps_ordered_vertex *v = vpps_vertices_of(w, block);
     const uint32_t singles = c->n_inputs - c->list_inputs;
     uint64_t words = (uint64_t)n * (1 + singles + c->n_lookups + c->n_words + c->is_data);
     if (c->list_inputs) words += n + 1 + (uint64_t)c->list_inputs * block->members;
     block->arrays = take_words(b, words, ok);
     if (!*ok) return;
     uint32_t *at = b->script + block->arrays;
-    for (uint32_t p = 0; p < n; p++) at[p] = order[p];
+    for (uint32_t p = 0; p < n; p++) at[p] = v[p].vertex;
     at += n;
     for (uint32_t k = 0; k < c->n_inputs; k++) {
         if (c->input_is_list[k]) continue;
-        for (uint32_t p = 0; p < n; p++)
-            at[p] = w->output_at[w->sources[source_of_input(c, &w->vertices[order[p]], k)]];
+        const vpps_input_place place = vpps_place_of_input(c, k);
+        for (uint32_t p = 0; p < n; p++) at[p] = output_at[vpps_sources_of(w, &v[p], place)->output];
         at += n;
     }
-    for (uint32_t k = 0; k < c->n_lookups; k++, at += n)
-        for (uint32_t p = 0; p < n; p++) at[p] = entry_offset(w, order[p], &c->lookups[k]);
-    for (uint32_t k = 0; k < c->n_words; k++, at += n) {
-        for (uint32_t p = 0; p < n; p++) {
-            at[p] = c->words[k].kind == VPPS_WORD_DROPOUT ? w->vertices[order[p]].dropout
-                                                          : word_of(w, order[p], c->words[k].kind, c->words[k].value);
-        }
-    }
+    for (uint32_t k = 0; k < c->n_lookups; k++, at += n) write_entries(w, block, &c->lookups[k], at);
+    for (uint32_t k = 0; k < c->n_words; k++, at += n) write_words(w, block, &c->words[k], at);
     if (c->is_data) at += n; /* addresses come when data are there */
-    if (!c->list_inputs) return;
-    for (uint32_t p = 0; p < n; p++) at[p] = w->vertices[order[p]].member_position;
-    at[n] = block->members;
-    at += n + 1;
-    for (uint32_t k = 0; k < c->n_inputs; k++) {
-        if (!c->input_is_list[k]) continue;
-        for (uint32_t p = 0; p < n; p++) {
-            const vpps_vertex_work *v = &w->vertices[order[p]];
-            const uint32_t source = source_of_input(c, v, k);
-            for (uint32_t m = 0; m < v->members; m++) at[v->member_position + m] = w->output_at[w->sources[source + m]];
-        }
-        at += block->members;
-    }
+    if (c->list_inputs) write_lists(w, block, c, at);
 }
 
 /* Data of input ops, copied as they lie in the graph. */
@@ -264,7 +126,7 @@ static void encode_data(vpps_batch *b, uint32_t i, bool *ok) {
     uint32_t *addresses = b->script + block->arrays + (size_t)n * (1 + c->n_words);
     for (uint32_t p = 0; p < n; p++) {
         addresses[p] = data + p * words;
-        memcpy(b->script + addresses[p], w->g->data + imm_of(w, w->order[block->first + p]), words * sizeof(float));
+        memcpy(b->script + addresses[p], w->g->data + vpps_vertices_of(w, block)[p].words, words * sizeof(float));
     }
 }
 
@@ -274,24 +136,23 @@ static void encode_gradients(vpps_batch *b, uint32_t i, bool *ok) {
     vpps_batch_work *w = b->work;
     const vpps_block_work *block = &w->blocks[i];
     const vpps_used_type *u = &w->used[block->type];
+    const vpps_ordered_vertex *v = vpps_vertices_of(w, block);
     for (uint32_t k = 0; k < u->cell->n_outputs && u->needs.training; k++) {
         if (!(u->needs.gradient_out >> k & 1)) continue;
-        uint64_t entries = 0;
-        for (uint32_t p = 0; p < block->n; p++) {
-            const uint32_t users = w->users[w->vertices[w->order[block->first + p]].first_output + k];
-            if (users != VPPS_NONE) entries += users;
-        }
-        const uint32_t starts = take_words(b, (uint64_t)block->n + 1 + entries, ok);
+        const uint32_t n = block->n, lists = take_words(b, (uint64_t)n + 1, ok) + n + 1;
         if (!*ok) return;
-        uint32_t at = 0;
-        for (uint32_t p = 0; p < block->n; p++) {
-            uint32_t *users = &w->users[w->vertices[w->order[block->first + p]].first_output + k];
-            b->script[starts + p] = at;
+        uint32_t *starts = b->script + lists - n - 1;
+        uint64_t at = 0;
+        for (uint32_t p = 0; p < n; p++) {
+            uint32_t *users = &w->users[v[p].first_output + k];
+            starts[p] = (uint32_t)at;
             if (*users == VPPS_NONE) continue;
             at += *users;
-            *users = starts + block->n + 1 + at - *users;
+            *users = (uint32_t)(lists + at - *users);
         }
-        b->script[starts + block->n] = at;
+        starts[n] = (uint32_t)at;
+        take_words(b, at, ok);
+        if (!*ok) return;
     }
 }
 
@@ -304,8 +165,8 @@ static void encode_seeds(vpps_batch *b, uint32_t *constants, bool *ok) {
         const uint32_t list = take_words(b, 0, ok);
         uint32_t n = 0, last = 0;
         for (uint32_t i = 0; i < w->n_seeds && *ok; i++) {
-            const uint32_t output = w->seeds[i].output;
-            if (w->component[w->output_vertex[output]] != g) continue;
+            const uint32_t output = w->seeds[i].to.output;
+            if (w->component[w->seeds[i].to.vertex] != g) continue;
             const uint32_t factor = float_bits(w->seeds[i].factor);
             if (!n || factor != last) {
                 const uint32_t at = take_words(b, 2, ok);
@@ -314,7 +175,7 @@ static void encode_seeds(vpps_batch *b, uint32_t *constants, bool *ok) {
                 b->script[at + 1] = last = factor;
                 n++;
             }
-            if (has_gradient(w, output)) b->script[w->users[output]++] = w->seeds_at - 1;
+            if (w->users[output] != VPPS_NONE) b->script[w->users[output]++] = w->seeds_at - 1;
         }
         constants[2 * g] = list;
         constants[2 * g + 1] = n;
@@ -327,7 +188,7 @@ static uint32_t count_seeds(const vpps_batch_work *w) {
     for (uint32_t g = 0; g < w->n_groups; g++) {
         uint32_t n = 0, last = 0;
         for (uint32_t i = 0; i < w->n_seeds; i++) {
-            if (w->component[w->output_vertex[w->seeds[i].output]] != g) continue;
+            if (w->component[w->seeds[i].to.vertex] != g) continue;
             const uint32_t factor = float_bits(w->seeds[i].factor);
             n += !n || factor != last;
             last = factor;
@@ -522,17 +383,7 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
     memset(w->users, 0xff, w->n_outputs * sizeof *w->users);
     w->n_entries = 0;
     if (!place_outputs(w)) return vpps_no_memory();
-    if (w->training) {
-        for (uint32_t r = 0; r < w->n_vertices; r++) {
-            const vpps_vertex_work *v = &w->vertices[r];
-            for (uint64_t k = 0, left = v->needed ? v->gradients : 0; left; k++, left >>= 1)
-                if (left & 1) w->users[v->first_output + k] = 0;
-        }
-        if (!find_entries(w)) return vpps_no_memory();
-        each_contribution(w, NULL);
-        for (uint32_t i = 0; i < w->n_seeds; i++)
-            if (has_gradient(w, w->seeds[i].output)) w->users[w->seeds[i].output]++;
-    }
+    if (w->training && !vpps_count_contributions(w)) return vpps_no_memory();
     VPPS_TRY(place_rest(b));
     b->n_instructions = 0;
     b->script_words = 0;
@@ -547,19 +398,19 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
     }
     for (uint32_t i = 0; i < w->n_blocks; i++) encode_data(b, i, ok);
     for (uint32_t i = 0; i < w->n_blocks && is_ok; i++) {
-        const vpps_block block = block_view(w, i);
+        const vpps_block block = vpps_block_made(w, i);
         memcpy(b->script + h.blocks + (size_t)i * VPPS_BLOCK_WORDS, &block, sizeof block);
     }
     uint32_t *constants = calloc(2 * (size_t)w->n_groups, sizeof *constants);
     is_ok = is_ok && constants;
     if (w->training && is_ok) {
         h.tables = encode_tables(b, &h.n_tables, ok);
-        if (is_ok) each_contribution(w, b->script);
+        if (is_ok) vpps_write_contributions(w, b->script);
         encode_seeds(b, constants, ok);
     }
     const uint32_t loss_list = take_words(b, 2 * (uint64_t)w->n_seeds, ok);
     for (uint32_t i = 0; i < w->n_seeds && is_ok; i++) {
-        b->script[loss_list + 2 * i] = w->output_at[w->seeds[i].output];
+        b->script[loss_list + 2 * i] = w->output_at[w->seeds[i].to.output];
         b->script[loss_list + 2 * i + 1] = float_bits(w->seeds[i].factor);
     }
     uint32_t barriers = 0, task = 0;

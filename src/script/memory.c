@@ -68,7 +68,7 @@ static void set_lives(const vpps_batch_work *w, const uint32_t *forward, const u
 
 static bool keeps_request(const vpps_batch_work *w, uint32_t block) {
     for (uint32_t i = 0; i < w->request->n_outputs && !w->training; i++)
-        if (w->vertices[w->output_vertex[w->requested[i]]].block == block) return true;
+        if (vpps_block_of(w, w->requested[i].vertex) == block) return true;
     return false;
 }
 

@@ -5,19 +5,26 @@
 
 /* ---------------------------------------------------------------- strongly connected parts */
 
-static bool find_edges(vpps_batch_work *w) {
+/* Marks what the loss or the request is made of, and which types read which; readers come behind what they read. */
+static bool find_needed(vpps_batch_work *w) {
     w->edge_words = (w->n_used + 63) / 64;
     const size_t words = (size_t)w->n_used * w->edge_words;
     if (!VPPS_RESERVE(w->edges, w->edges_capacity, words + 1)) return false;
     memset(w->edges, 0, words * sizeof *w->edges);
-    for (uint32_t r = 0; r < w->n_vertices; r++) {
+    for (uint32_t i = 0; i < w->n_seeds; i++) w->vertices[w->seeds[i].to.vertex].needed = true;
+    for (uint32_t i = 0; i < w->request->n_outputs && !w->training; i++)
+        w->vertices[w->requested[i].vertex].needed = true;
+    for (uint32_t r = w->n_vertices; r-- > 0;) {
         const vpps_vertex_work *v = &w->vertices[r];
         if (!v->needed) continue;
+        w->used[v->type].needed = true;
         uint64_t *row = w->edges + (size_t)v->type * w->edge_words;
-        const uint32_t *sources = w->sources + v->first_source;
+        const vpps_output_ref *sources = w->sources + v->first_source;
         for (uint32_t i = 0; i < v->n_sources; i++) {
-            const uint32_t t = w->vertices[w->output_vertex[sources[i]]].type;
-            row[t / 64] |= (uint64_t)1 << (t % 64);
+            vpps_vertex_work *read = &w->vertices[sources[i].vertex];
+            const uint64_t bit = (uint64_t)1 << (read->type % 64);
+            if (!(row[read->type / 64] & bit)) row[read->type / 64] |= bit;
+            read->needed = true;
         }
     }
     return true;
@@ -91,58 +98,63 @@ static void find_differentiable(vpps_batch_work *w) {
     }
 }
 
-/* The input of a vertex that its source number i belongs to. */
-static uint32_t input_of(const vpps_compiled_cell *c, const vpps_vertex_work *v, uint32_t i) {
-    if (!c->list_inputs) return i;
-    for (uint32_t k = 0, at = 0; k < c->n_inputs; k++) {
-        at += c->input_is_list[k] ? v->members : 1;
-        if (i < at) return k;
+/* What n sources, read for one input, mean for the reader and for those who are read. `reached`: an output of the reader
+ * that has a gradient is made of the input. */
+static inline void note_reads(vpps_batch_work *w, vpps_used_type *reader, uint32_t input, uint32_t n,
+                              const vpps_output_ref *sources, bool reached) {
+    const uint64_t in = (uint64_t)1 << input;
+    for (uint32_t i = 0; i < n; i++) {
+        vpps_vertex_work *read = &w->vertices[sources[i].vertex];
+        vpps_used_type *source = &w->used[read->type];
+        const uint64_t output = (uint64_t)1 << (sources[i].output - read->first_output);
+        source->needs.read_out |= output;
+        if (source->part == reader->part) {
+            reader->needs.recurrent_in |= in;
+            source->needs.recurrent_out |= output;
+        }
+        if (source->differentiable && reached) {
+            reader->needs.gradient_in |= in;
+            read->gradients |= output;
+        }
     }
-    return 0;
+}
+
+static void find_vertex_needs(vpps_batch_work *w, uint32_t r) {
+    const vpps_vertex_work *v = &w->vertices[r];
+    vpps_used_type *u = &w->used[v->type];
+    const vpps_compiled_cell *c = u->type->base;
+    if (v->gradients != u->reached_from) {
+        u->reached_from = v->gradients;
+        u->reached = vpps_reached(u->type->reads_inputs, v->gradients);
+        u->needs.gradient_out |= v->gradients;
+    }
+    const vpps_output_ref *sources = w->sources + v->first_source;
+    for (uint32_t k = 0; k < c->n_inputs; k++) {
+        const uint32_t n = c->input_is_list[k] ? w->rests[r].members : 1;
+        note_reads(w, u, k, n, sources, u->reached >> k & 1);
+        sources += n;
+    }
 }
 
 /* From the loss down: a vertex's output has a gradient when it is a term of the loss, or when a vertex reads it for an
- * output that has one. What has none is neither computed nor counts as used. */
+ * output that has one. What has none is neither computed nor counts as used. Counts the blocks' vertices, too. */
 static void find_needs(vpps_batch_work *w) {
     for (uint32_t i = 0; i < w->n_seeds; i++) {
-        const uint32_t out = w->seeds[i].output;
-        vpps_vertex_work *v = &w->vertices[w->output_vertex[out]];
-        w->used[v->type].needs.read_out |= (uint64_t)1 << (out - v->first_output);
-        if (w->used[v->type].differentiable) v->gradients |= (uint64_t)1 << (out - v->first_output);
+        vpps_vertex_work *v = &w->vertices[w->seeds[i].to.vertex];
+        const uint64_t output = (uint64_t)1 << (w->seeds[i].to.output - v->first_output);
+        w->used[v->type].needs.read_out |= output;
+        if (w->used[v->type].differentiable) v->gradients |= output;
     }
     for (uint32_t i = 0; i < w->request->n_outputs && !w->training; i++) {
-        const vpps_vertex_work *v = &w->vertices[w->output_vertex[w->requested[i]]];
-        w->used[v->type].needs.read_out |= (uint64_t)1 << (w->requested[i] - v->first_output);
+        const vpps_vertex_work *v = &w->vertices[w->requested[i].vertex];
+        w->used[v->type].needs.read_out |= (uint64_t)1 << (w->requested[i].output - v->first_output);
     }
     for (uint32_t r = w->n_vertices; r-- > 0;) {
-        vpps_vertex_work *v = &w->vertices[r];
-        if (!v->needed) continue;
-        vpps_used_type *reader = &w->used[v->type];
-        uint64_t reached = 0, lookups = 0;
-        for (uint64_t k = 0, left = v->gradients; left; k++, left >>= 1) {
-            if (!(left & 1)) continue;
-            reached |= reader->type->reads_inputs[k];
-            lookups |= reader->type->reads_lookups[k];
-        }
-        v->inputs = reached;
-        v->lookups = lookups;
-        reader->needs.gradient_out |= v->gradients;
-        for (uint32_t i = 0; i < v->n_sources; i++) {
-            const uint32_t out = w->sources[v->first_source + i];
-            vpps_vertex_work *read = &w->vertices[w->output_vertex[out]];
-            vpps_used_type *source = &w->used[read->type];
-            const uint64_t in = (uint64_t)1 << input_of(reader->type->base, v, i);
-            const uint64_t output = (uint64_t)1 << (out - read->first_output);
-            source->needs.read_out |= output;
-            if (source->part == reader->part) {
-                reader->needs.recurrent_in |= in;
-                source->needs.recurrent_out |= output;
-            }
-            if (source->differentiable && (reached & in)) {
-                reader->needs.gradient_in |= in;
-                read->gradients |= output;
-            }
-        }
+        if (!w->vertices[r].needed) continue;
+        vpps_block_work *b = &w->blocks[vpps_block_of(w, r)];
+        b->n++;
+        b->gradients &= w->vertices[r].gradients;
+        find_vertex_needs(w, r);
     }
 }
 
@@ -193,7 +205,7 @@ static bool choose_groups(vpps_batch_work *w) {
             const vpps_vertex_work *v = &w->vertices[r];
             for (uint32_t i = 0; v->needed && i < v->n_sources; i++) {
                 const uint32_t a = find_root(parent, r);
-                const uint32_t b = find_root(parent, w->output_vertex[w->sources[v->first_source + i]]);
+                const uint32_t b = find_root(parent, w->sources[v->first_source + i].vertex);
                 if (a != b) parent[a > b ? a : b] = a > b ? b : a; /* the root is the component's first vertex */
             }
         }
@@ -238,94 +250,99 @@ static bool choose_groups(vpps_batch_work *w) {
 
 /* ---------------------------------------------------------------- levels and blocks */
 
-static void set_levels(vpps_batch_work *w) {
+/* Blocks in the order of parts; of one type, group after group. */
+static bool open_blocks(vpps_batch_work *w) {
+    w->n_blocks = 0;
+    if (!VPPS_RESERVE(w->blocks, w->blocks_capacity, (size_t)w->n_used * w->n_groups + 1)) return false;
+    for (uint32_t part = 0; part < w->n_parts; part++) {
+        for (uint32_t t = 0; t < w->n_used; t++) {
+            if (w->used[t].part != part || !w->used[t].needed) continue;
+            w->used[t].first_block = w->n_blocks;
+            for (uint32_t i = 0; i < w->n_groups; i++)
+                w->blocks[w->n_blocks++] = (vpps_block_work){.type = t, .group = i, .gradients = UINT64_MAX};
+        }
+    }
+    return true;
+}
+
+/* A vertex's level: behind all of its part that it reads. */
+static uint32_t level_of(const vpps_batch_work *w, const vpps_vertex_work *v, uint32_t part) {
+    const vpps_output_ref *sources = w->sources + v->first_source;
+    uint32_t level = 0;
+    for (uint32_t i = 0; i < v->n_sources; i++) {
+        const vpps_vertex_work *read = &w->vertices[sources[i].vertex];
+        if (w->used[read->type].part == part) level = vpps_max_u32(level, read->level + 1);
+    }
+    return level;
+}
+
+/* Sets levels, and puts every block's vertices into their order, but for levels: the graph's. */
+static bool fill_blocks(vpps_batch_work *w) {
+    if (!VPPS_RESERVE(w->order, w->order_capacity, w->n_vertices + 1u)) return false;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < w->n_blocks; i++) {
+        w->blocks[i].first = first;
+        first += w->blocks[i].n;
+        w->blocks[i].n = 0;
+    }
     w->n_levels = 0;
     for (uint32_t r = 0; r < w->n_vertices; r++) {
         vpps_vertex_work *v = &w->vertices[r];
         if (!v->needed) continue;
-        const uint32_t part = w->used[v->type].part;
-        v->level = v->depth = 0;
-        for (uint32_t i = 0; i < v->n_sources; i++) {
-            const vpps_vertex_work *read = &w->vertices[w->output_vertex[w->sources[v->first_source + i]]];
-            v->depth = vpps_max_u32(v->depth, read->depth + 1);
-            if (w->used[read->type].part == part) v->level = vpps_max_u32(v->level, read->level + 1);
-        }
-        w->n_levels = vpps_max_u32(w->n_levels, v->depth + 1);
+        const vpps_used_type *u = &w->used[v->type];
+        vpps_block_work *b = &w->blocks[vpps_block_of(w, r)];
+        w->n_levels = vpps_max_u32(w->n_levels, v->level + 1);
+        v->level = u->recurrent ? level_of(w, v, u->part) : 0;
+        b->n_levels = vpps_max_u32(b->n_levels, v->level + 1);
+        w->order[b->first + b->n++] = (vpps_ordered_vertex){r, v->first_source, v->first_output, v->words};
     }
+    return true;
 }
 
-/* Blocks in the order of parts; of one type, group after group. */
-static bool make_blocks(vpps_batch_work *w) {
-    const uint32_t G = w->n_groups;
-    w->n_blocks = 0;
-    if (!VPPS_RESERVE(w->blocks, w->blocks_capacity, (size_t)w->n_used * G + 1) ||
-        !VPPS_RESERVE(w->order, w->order_capacity, w->n_vertices + 1u)) {
+/* Sorts a block's vertices by level. */
+static bool sort_block(vpps_batch_work *w, vpps_block_work *b) {
+    const size_t n_starts = b->n_levels + 2;
+    b->levels = (uint32_t)w->n_level_starts;
+    if (!VPPS_RESERVE(w->level_starts, w->level_starts_capacity, w->n_level_starts + n_starts) ||
+        !VPPS_RESERVE(w->unsorted, w->unsorted_capacity, b->n + 1u)) {
         return false;
     }
-    uint8_t *seen = calloc(w->n_used + 1u, 1);
-    if (!seen) return false;
-    for (uint32_t r = 0; r < w->n_vertices; r++)
-        if (w->vertices[r].needed) seen[w->vertices[r].type] = 1;
-    for (uint32_t part = 0; part < w->n_parts; part++) {
-        for (uint32_t t = 0; t < w->n_used; t++) {
-            if (w->used[t].part != part || !seen[t]) continue;
-            w->used[t].first_block = w->n_blocks;
-            for (uint32_t i = 0; i < G; i++) w->blocks[w->n_blocks++] = (vpps_block_work){.type = t, .group = i};
-        }
+    w->n_level_starts += n_starts;
+    uint32_t *starts = w->level_starts + b->levels;
+    memset(starts, 0, n_starts * sizeof *starts);
+    if (b->n_levels < 2) {
+        starts[b->n_levels] = b->n;
+        return true;
     }
-    free(seen);
-    for (uint32_t r = 0; r < w->n_vertices; r++) {
-        vpps_vertex_work *v = &w->vertices[r];
-        if (!v->needed) continue;
-        v->block = w->used[v->type].first_block + w->component[r];
-        vpps_block_work *b = &w->blocks[v->block];
-        b->n++;
-        b->members += v->members;
-        b->n_levels = vpps_max_u32(b->n_levels, v->level + 1);
-    }
-    /* by level, in the graph's order */
+    vpps_ordered_vertex *order = w->order + b->first;
+    memcpy(w->unsorted, order, b->n * sizeof *order);
+    for (uint32_t p = 0; p < b->n; p++) starts[w->vertices[order[p].vertex].level + 2]++;
+    for (uint32_t l = 2; l < n_starts; l++) starts[l] += starts[l - 1];
+    for (uint32_t p = 0; p < b->n; p++) /* starts[l + 1] runs from level l's start to its end */
+        order[starts[w->vertices[w->unsorted[p].vertex].level + 1]++] = w->unsorted[p];
+    return true;
+}
+
+static bool make_blocks(vpps_batch_work *w) {
+    if (!fill_blocks(w)) return false;
     w->n_level_starts = 0;
-    uint32_t first = 0;
     for (uint32_t i = 0; i < w->n_blocks; i++) {
         vpps_block_work *b = &w->blocks[i];
-        b->first = first;
-        first += b->n;
-        b->levels = (uint32_t)w->n_level_starts;
-        if (!VPPS_RESERVE(w->level_starts, w->level_starts_capacity, w->n_level_starts + b->n_levels + 2)) return false;
-        memset(w->level_starts + b->levels, 0, (b->n_levels + 2) * sizeof *w->level_starts);
-        w->n_level_starts += b->n_levels + 2;
-    }
-    for (uint32_t r = 0; r < w->n_vertices; r++) {
-        const vpps_vertex_work *v = &w->vertices[r];
-        if (v->needed) w->level_starts[w->blocks[v->block].levels + v->level + 2]++;
-    }
-    for (uint32_t i = 0; i < w->n_blocks; i++) {
-        uint32_t *starts = w->level_starts + w->blocks[i].levels;
-        for (uint32_t l = 2; l < w->blocks[i].n_levels + 2; l++) starts[l] += starts[l - 1];
-    }
-    for (uint32_t r = 0; r < w->n_vertices; r++) { /* starts[l + 1] runs from level l's start to its end */
-        vpps_vertex_work *v = &w->vertices[r];
-        if (!v->needed) continue;
-        v->position = w->level_starts[w->blocks[v->block].levels + v->level + 1]++;
-        w->order[w->blocks[v->block].first + v->position] = r;
-    }
-    for (uint32_t i = 0; i < w->n_blocks; i++) {
-        const vpps_block_work *b = &w->blocks[i];
-        if (!w->used[b->type].type->base->list_inputs) continue;
-        uint32_t members = 0;
-        for (uint32_t p = 0; p < b->n; p++) {
-            w->vertices[w->order[b->first + p]].member_position = members;
-            members += w->vertices[w->order[b->first + p]].members;
+        if (!sort_block(w, b)) return false;
+        for (uint32_t p = 0; p < b->n && w->used[b->type].type->base->list_inputs; p++) {
+            vpps_vertex_rest *rest = &w->rests[w->order[b->first + p].vertex];
+            rest->first_member = b->members;
+            b->members += rest->members;
         }
     }
     return true;
 }
 
 vpps_status vpps_choose_steps(vpps_batch_work *w, vpps_batch *b) {
-    if (!find_edges(w) || !find_parts(w)) return vpps_no_memory();
+    if (!find_needed(w) || !find_parts(w)) return vpps_no_memory();
     find_differentiable(w);
+    if (!choose_groups(w) || !open_blocks(w)) return vpps_no_memory();
     find_needs(w);
-    set_levels(w);
-    if (!choose_groups(w) || !make_blocks(w)) return vpps_no_memory();
+    if (!make_blocks(w)) return vpps_no_memory();
     return compile(w, b);
 }

@@ -1,21 +1,18 @@
-/* read.c - the graph as vertices: what each reads, what the loss is made of, what is needed. */
+/* read.c - the graph as vertices: what each reads, what the loss is made of. */
 #include "script/work.h"
 
-uint32_t vpps_output_of_node(const vpps_batch_work *w, vpps_node x) {
-    const vpps_graph *g = w->g;
-    const uint32_t r = g->node_record[x];
-    const vpps_vertex_work *v = &w->vertices[r];
-    const vpps_type *type = w->used[v->type].type;
-    const uint32_t offset = x - g->records[r].first;
-    if (!type->n_mapped) {
-        const uint32_t k = type->output_of_node[offset];
-        return k == VPPS_NONE ? k : v->first_output + k;
-    }
-    for (uint32_t k = 0; k < type->base->n_outputs; k++) {
-        const vpps_cell_output *o = &type->base->outputs[k];
-        if (o->node - o->mapped + (uint64_t)o->mapped * v->members == offset) return v->first_output + k;
-    }
-    return VPPS_NONE;
+/* The output that a node is; VPPS_NONE: the node is inside a cell. */
+static vpps_output_ref output_of(const vpps_batch_work *w, vpps_node x) {
+    return (vpps_output_ref){w->output_of_node[x], w->g->node_record[x]};
+}
+
+static const vpps_compiled_cell *cell_of(const vpps_batch_work *w, uint32_t vertex) {
+    return w->used[w->vertices[vertex].type].type->base;
+}
+
+static const vpps_cell_value *value_of(const vpps_batch_work *w, vpps_output_ref x) {
+    const vpps_compiled_cell *c = cell_of(w, x.vertex);
+    return &c->values[c->outputs[x.output - w->vertices[x.vertex].first_output].value];
 }
 
 /* ---------------------------------------------------------------- types */
@@ -52,13 +49,11 @@ static vpps_status type_of_node(vpps_batch_work *w, const vpps_flat_node *node, 
             w->stack[2 * i + 1] = s->cols;
             continue;
         }
-        const uint32_t output = vpps_output_of_node(w, args[i]);
-        if (output == VPPS_NONE) {
+        const vpps_output_ref read = output_of(w, args[i]);
+        if (read.output == VPPS_NONE) {
             return vpps_fail(VPPS_ARGUMENT, "node %u is inside a vertex; push or scatter it to use it", args[i]);
         }
-        const vpps_vertex_work *v = &w->vertices[w->output_vertex[output]];
-        const vpps_compiled_cell *c = w->used[v->type].type->base;
-        const vpps_cell_value *x = &c->values[c->outputs[output - v->first_output].value];
+        const vpps_cell_value *x = value_of(w, read);
         w->stack[2 * i] = x->rows;
         w->stack[2 * i + 1] = x->cols;
     }
@@ -67,55 +62,62 @@ static vpps_status type_of_node(vpps_batch_work *w, const vpps_flat_node *node, 
 
 /* ---------------------------------------------------------------- vertices */
 
+static vpps_status type_of_cell(vpps_batch_work *w, uint32_t cell, uint32_t *out) {
+    *out = cell < w->types->n_of_cell ? w->types->of_cell[cell] : VPPS_NONE;
+    return *out != VPPS_NONE ? VPPS_OK : vpps_type_of_cell(w->types, w->g->model, cell, out);
+}
+
+/* Notes what a vertex reads; *level: the first in the graph that it can be in. */
+static vpps_status read_sources(vpps_batch_work *w, uint32_t n, const vpps_node *args, uint32_t *level) {
+    if (!VPPS_RESERVE(w->sources, w->sources_capacity, w->n_sources + n)) return vpps_no_memory();
+    vpps_output_ref *sources = w->sources + w->n_sources;
+    *level = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        sources[i] = output_of(w, args[i]);
+        if (sources[i].output == VPPS_NONE) {
+            return vpps_fail(VPPS_ARGUMENT, "node %u is inside a vertex; push or scatter it to use it", args[i]);
+        }
+        *level = vpps_max_u32(*level, w->vertices[sources[i].vertex].level + 1);
+    }
+    w->n_sources += n;
+    return VPPS_OK;
+}
+
 static vpps_status read_vertex(vpps_batch_work *w, uint32_t r, uint64_t *dropout) {
     const vpps_graph *g = w->g;
     const vpps_record *record = &g->records[r];
-    const bool node = record->cell == VPPS_NODE_RECORD;
-    const vpps_flat_node *op = node ? &g->record_nodes[record->at] : NULL;
-    const uint32_t *args = g->words + (node ? op->args : record->at + 1);
-    uint32_t index;
-    if (node) {
-        VPPS_TRY(type_of_node(w, op, args, &index));
-    } else {
-        VPPS_TRY(vpps_type_of_cell(w->types, g->model, record->cell, &index));
-    }
+    const vpps_flat_node *op = record->cell == VPPS_NODE_RECORD ? &g->record_nodes[record->at] : NULL;
+    const uint32_t *args = g->words + (op ? op->args : record->at + 1);
+    uint32_t index, level = 0;
+    VPPS_TRY(op ? type_of_node(w, op, args, &index) : type_of_cell(w, record->cell, &index));
     uint32_t t = index < w->used_of_type_capacity ? w->used_of_type[index] : VPPS_NONE;
     if (t == VPPS_NONE) {
         t = use_type(w, index);
         if (t == VPPS_NONE) return vpps_no_memory();
     }
     const vpps_compiled_cell *c = w->used[t].type->base;
-    vpps_vertex_work *v = &w->vertices[r];
-    *v = (vpps_vertex_work){.type = t, .first_source = (uint32_t)w->n_sources, .first_output = w->n_outputs};
-    uint32_t n = node ? op->n_args : c->n_inputs;
-    v->members = node ? (c->list_inputs ? n : 0) : c->list_inputs ? g->words[record->at] : 0;
-    if (!node && c->list_inputs) n = c->n_inputs - c->list_inputs + c->list_inputs * v->members;
-    v->n_sources = n;
-    if (!VPPS_RESERVE(w->sources, w->sources_capacity, w->n_sources + n) ||
-        !VPPS_RESERVE(w->output_vertex, w->output_vertex_capacity, w->n_outputs + c->n_outputs)) {
-        return vpps_no_memory();
+    const uint32_t members = !c->list_inputs ? 0 : op ? op->n_args : g->words[record->at];
+    const uint32_t n = op ? op->n_args : c->n_inputs - c->list_inputs + c->list_inputs * members;
+    const uint32_t first_source = (uint32_t)w->n_sources;
+    VPPS_TRY(read_sources(w, n, args, &level));
+    w->vertices[r] = (vpps_vertex_work){.type = t,
+                                        .first_source = first_source,
+                                        .n_sources = n,
+                                        .first_output = w->n_outputs,
+                                        .level = level,
+                                        .words = op ? op->imm : record->at + 1 + n};
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        const vpps_cell_output *o = &c->outputs[k];
+        w->output_of_node[record->first + o->node + o->mapped * (members - 1)] = w->n_outputs++;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t out = vpps_output_of_node(w, args[i]);
-        if (out == VPPS_NONE) {
-            return vpps_fail(VPPS_ARGUMENT, "node %u is inside a vertex; push or scatter it to use it", args[i]);
-        }
-        w->sources[w->n_sources++] = out;
+    if (c->list_inputs || c->dropout_elems || c->dropout_list_elems) {
+        w->rests[r] = (vpps_vertex_rest){.members = members, .dropout = (uint32_t)*dropout};
+        *dropout += c->dropout_elems + c->dropout_list_elems * members;
     }
-    for (uint32_t k = 0; k < c->n_outputs; k++) w->output_vertex[w->n_outputs++] = r;
-    v->dropout = (uint32_t)*dropout;
-    *dropout += c->dropout_elems + c->dropout_list_elems * v->members;
     return VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- the loss */
-
-static const vpps_signature *op_of(const vpps_batch_work *w, uint32_t r, const vpps_flat_node **node) {
-    const vpps_record *record = &w->g->records[r];
-    if (record->cell != VPPS_NODE_RECORD) return NULL;
-    *node = &w->g->record_nodes[record->at];
-    return &w->g->signatures[(*node)->signature];
-}
 
 static float float_of(uint32_t bits) {
     float f;
@@ -123,10 +125,12 @@ static float float_of(uint32_t bits) {
     return f;
 }
 
-/* The factor by which an op's arguments enter its value, when it is a sum of them; false when it is none. */
-static bool linear(const vpps_signature *s, const vpps_flat_node *node, float *first, float *others) {
+/* Is a vertex a sum of what it reads? The factors of its first argument and of the others. */
+static bool is_linear(const vpps_batch_work *w, uint32_t vertex, float *first, float *others) {
+    if (w->used[w->vertices[vertex].type].type->cell) return false;
+    const vpps_flat_node *node = &w->g->record_nodes[w->g->records[vertex].at];
     *first = *others = 1;
-    switch (s->op) {
+    switch (w->g->signatures[node->signature].op) {
     case VPPS_OP_ADD:
     case VPPS_OP_SUM: return true;
     case VPPS_OP_SUB: *others = -1; return true;
@@ -137,55 +141,52 @@ static bool linear(const vpps_signature *s, const vpps_flat_node *node, float *f
     }
 }
 
-/* Takes the loss apart into terms of other vertices with constant factors: what joins the inputs' graphs is no
- * vertex, so each stays a component of its own, and nothing waits for all of them. */
-static vpps_status read_loss(vpps_batch_work *w, uint32_t output) {
-    size_t depth = 1;
-    w->n_seeds = 0;
-    if (!VPPS_RESERVE(w->stack, w->stack_capacity, 2)) return vpps_no_memory();
-    w->stack[0] = output;
-    const float one = 1;
-    memcpy(&w->stack[1], &one, sizeof one);
-    while (depth) {
-        depth--;
-        const uint32_t out = w->stack[2 * depth];
-        const float factor = float_of(w->stack[2 * depth + 1]);
-        const vpps_vertex_work *v = &w->vertices[w->output_vertex[out]];
-        const vpps_flat_node *node = NULL;
-        const vpps_signature *s = op_of(w, w->output_vertex[out], &node);
-        float first, others;
-        if (!s || !linear(s, node, &first, &others)) {
-            if (!VPPS_RESERVE(w->seeds, w->seeds_capacity, w->n_seeds + 1u)) return vpps_no_memory();
-            w->seeds[w->n_seeds++] = (vpps_seed){out, factor};
-            continue;
-        }
-        if (!VPPS_RESERVE(w->stack, w->stack_capacity, 2 * (depth + v->n_sources))) return vpps_no_memory();
-        for (uint32_t i = v->n_sources; i-- > 0; depth++) { /* the first on top */
-            const float f = factor * (i ? others : first);
-            w->stack[2 * depth] = w->sources[v->first_source + i];
-            memcpy(&w->stack[2 * depth + 1], &f, sizeof f);
-        }
+/* A term of the loss: a sum is taken apart next, everything else is a seed. */
+static bool add_term(vpps_batch_work *w, vpps_output_ref x, float factor, size_t *depth) {
+    float first, others;
+    if (is_linear(w, x.vertex, &first, &others)) {
+        if (!VPPS_RESERVE(w->sums, w->sums_capacity, *depth + 1)) return false;
+        w->sums[(*depth)++] = (vpps_loss_sum){x.vertex, 0, factor * first, factor * others};
+        return true;
     }
-    return VPPS_OK;
+    if (!VPPS_RESERVE(w->seeds, w->seeds_capacity, w->n_seeds + 1u)) return false;
+    w->seeds[w->n_seeds++] = (vpps_seed){x, factor};
+    return true;
 }
 
-static vpps_status check_loss(const vpps_batch_work *w, uint32_t *output) {
+/* Takes the loss apart into terms of other vertices with constant factors: what joins the inputs' graphs is no
+ * vertex, so each stays a component of its own, and nothing waits for all of them. */
+static vpps_status read_loss(vpps_batch_work *w, vpps_output_ref loss) {
+    size_t depth = 0;
+    bool ok = add_term(w, loss, 1, &depth);
+    while (ok && depth) {
+        vpps_loss_sum *sum = &w->sums[depth - 1];
+        const vpps_vertex_work *v = &w->vertices[sum->vertex];
+        const uint32_t i = sum->next++;
+        if (i < v->n_sources) {
+            ok = add_term(w, w->sources[v->first_source + i], i ? sum->others : sum->first, &depth);
+        } else {
+            depth--;
+        }
+    }
+    return ok ? VPPS_OK : vpps_no_memory();
+}
+
+static vpps_status check_loss(const vpps_batch_work *w, vpps_output_ref *loss) {
     const vpps_graph *g = w->g;
     const vpps_node x = w->request->loss;
     if (x >= g->n_nodes) {
         return vpps_fail(VPPS_ARGUMENT, "fb: the loss, %u, is not a node; the graph has %u", x, g->n_nodes);
     }
-    *output = vpps_output_of_node(w, x);
-    if (*output == VPPS_NONE) return vpps_fail(VPPS_ARGUMENT, "fb: the loss is inside a vertex; push it");
-    const vpps_vertex_work *v = &w->vertices[w->output_vertex[*output]];
-    const vpps_compiled_cell *c = w->used[v->type].type->base;
-    const vpps_cell_value *value = &c->values[c->outputs[*output - v->first_output].value];
+    *loss = output_of(w, x);
+    if (loss->output == VPPS_NONE) return vpps_fail(VPPS_ARGUMENT, "fb: the loss is inside a vertex; push it");
+    const char *name = cell_of(w, loss->vertex)->name;
+    const vpps_cell_value *value = value_of(w, *loss);
     if (value->rows != 1 || value->cols != 1) {
-        return vpps_fail(VPPS_SHAPE, "fb: the loss is %s, %u x %u; expected a scalar", c->name, value->rows,
-                         value->cols);
+        return vpps_fail(VPPS_SHAPE, "fb: the loss is %s, %u x %u; expected a scalar", name, value->rows, value->cols);
     }
     if (value->kind > VPPS_VALUE_PARAMETER) return VPPS_OK;
-    return vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", c->name);
+    return vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", name);
 }
 
 static vpps_status check_outputs(vpps_batch_work *w) {
@@ -196,24 +197,12 @@ static vpps_status check_outputs(vpps_batch_work *w) {
         if (x >= w->g->n_nodes) {
             return vpps_fail(VPPS_ARGUMENT, "forward: %u is not a node; the graph has %u", x, w->g->n_nodes);
         }
-        w->requested[i] = vpps_output_of_node(w, x);
-        if (w->requested[i] == VPPS_NONE) {
+        w->requested[i] = output_of(w, x);
+        if (w->requested[i].output == VPPS_NONE) {
             return vpps_fail(VPPS_ARGUMENT, "forward: node %u is inside a vertex; push it to read it", x);
         }
     }
     return VPPS_OK;
-}
-
-static void mark_needed(vpps_batch_work *w) {
-    for (uint32_t i = 0; i < w->n_seeds; i++) w->vertices[w->output_vertex[w->seeds[i].output]].needed = true;
-    for (uint32_t i = 0; i < w->request->n_outputs && !w->training; i++)
-        w->vertices[w->output_vertex[w->requested[i]]].needed = true;
-    for (uint32_t r = w->n_vertices; r-- > 0;) {
-        const vpps_vertex_work *v = &w->vertices[r];
-        if (!v->needed) continue;
-        const uint32_t *sources = w->sources + v->first_source;
-        for (uint32_t i = 0; i < v->n_sources; i++) w->vertices[w->output_vertex[sources[i]]].needed = true;
-    }
 }
 
 vpps_status vpps_read_graph(vpps_batch_work *w) {
@@ -223,17 +212,17 @@ vpps_status vpps_read_graph(vpps_batch_work *w) {
     w->n_outputs = w->n_seeds = 0;
     for (uint32_t i = 0; i < w->n_used; i++) w->used_of_type[w->used[i].index] = VPPS_NONE;
     w->n_used = 0;
-    if (!VPPS_RESERVE(w->vertices, w->vertices_capacity, w->n_vertices + 1u)) return vpps_no_memory();
+    if (!VPPS_RESERVE(w->vertices, w->vertices_capacity, w->n_vertices + 1u) ||
+        !VPPS_RESERVE(w->rests, w->rests_capacity, w->n_vertices + 1u) ||
+        !VPPS_RESERVE(w->output_of_node, w->output_of_node_capacity, g->n_nodes + 1u)) {
+        return vpps_no_memory();
+    }
+    memset(w->output_of_node, 0xff, g->n_nodes * sizeof *w->output_of_node);
     uint64_t dropout = 0;
     for (uint32_t r = 0; r < w->n_vertices; r++) VPPS_TRY(read_vertex(w, r, &dropout));
     if (dropout > UINT32_MAX) return vpps_fail(VPPS_ARGUMENT, "graph: more than 2^32 elements under dropout");
-    if (w->training) {
-        uint32_t loss = VPPS_NONE;
-        VPPS_TRY(check_loss(w, &loss));
-        VPPS_TRY(read_loss(w, loss));
-    } else {
-        VPPS_TRY(check_outputs(w));
-    }
-    mark_needed(w);
-    return VPPS_OK;
+    if (!w->training) return check_outputs(w);
+    vpps_output_ref loss;
+    VPPS_TRY(check_loss(w, &loss));
+    return read_loss(w, loss);
 }

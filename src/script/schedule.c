@@ -13,18 +13,12 @@ vpps_status vpps_batch_create(vpps_batch **out) {
 void vpps_batch_destroy(vpps_batch *b) {
     if (!b) return;
     vpps_batch_work *w = b->work;
-    for (uint32_t i = 0; i < w->n_tables; i++) {
-        free(w->entry_of_row[i]);
-        free(w->row_stamp[i]);
-    }
-    void *parts[] = {w->vertices,     w->sources,   w->output_vertex,
-                     w->seeds,        w->requested, w->used,
-                     w->used_of_type, w->edges,     w->component,
-                     w->blocks,       w->order,     w->level_starts,
-                     w->tasks,        w->users,     w->group_phases,
-                     w->entry_of_row, w->row_stamp, w->entries,
-                     w->stack,        w->output_at, w,
-                     b->script,       b->cells,     b};
+    for (uint32_t i = 0; i < w->n_tables; i++) free(w->rows[i]);
+    void *parts[] = {
+        w->vertices,     w->rests,        w->sources, w->output_of_node, w->sums,   w->seeds,   w->requested,
+        w->used,         w->used_of_type, w->edges,   w->component,      w->blocks, w->order,   w->unsorted,
+        w->level_starts, w->tasks,        w->users,   w->group_phases,   w->rows,   w->entries, w->entry_uses,
+        w->stack,        w->output_at,    w,          b->script,         b->cells,  b};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 

@@ -1,9 +1,10 @@
 /* script.h - from a graph to a script: one batch's program for the machine.
  *
- *   read.c      what each vertex reads, what the loss is made of, what is needed
- *   policy.c    strongly connected parts of the cells' graph, levels, blocks, compiled cells
+ *   read.c      what each vertex reads, what the loss is made of
+ *   policy.c    what is needed, strongly connected parts of the cells' graph, levels, blocks, compiled cells
  *   phases.c    tasks: which stage of which block runs over which vertices, and in which phase
  *   memory.c    where blocks lie in the pool
+ *   contributions.c  lists of the gradients that are added up
  *   encode.c    the words: records, lists, instructions
  *   schedule.c  one after the other
  *

@@ -7,7 +7,7 @@ static void free_type(vpps_type *type) {
     if (!type) return;
     for (uint32_t i = 0; i < type->n_compiled; i++) vpps_compiled_cell_free(type->compiled[i]);
     vpps_compiled_cell_free(type->base);
-    void *parts[] = {type->key, type->output_of_node, type->params, type->compiled, type};
+    void *parts[] = {type->key, type->params, type->compiled, type};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
@@ -113,17 +113,9 @@ static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_
     type->hash = hash_words(key, words);
     type->key_words = words;
     type->key = calloc(words + 1u, sizeof *key);
-    type->n_nodes = cell ? cell->n_nodes : 1;
-    type->n_mapped = cell ? cell->n_mapped : 0;
     bool ok = type->key && note_params(type) && find_reads(type);
     if (ok) {
         memcpy(type->key, key, words * sizeof *key);
-        type->output_of_node = malloc((type->n_nodes + 1u) * sizeof *type->output_of_node);
-        ok = type->output_of_node != NULL;
-    }
-    if (ok) {
-        memset(type->output_of_node, 0xff, type->n_nodes * sizeof *type->output_of_node);
-        for (uint32_t k = 0; k < base->n_outputs; k++) type->output_of_node[base->outputs[k].node] = k;
         ok = insert(t, type);
     }
     *out = t->n_types - 1;

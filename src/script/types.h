@@ -10,9 +10,6 @@ typedef struct vpps_type {
     uint32_t *key; /* what it is, in words */
     uint32_t key_words;
     vpps_compiled_cell *base; /* lowered, not compiled: inputs and outputs */
-    uint32_t *output_of_node; /* of a cell without lists: output number of each of its nodes, or VPPS_NONE */
-    uint32_t n_nodes;         /* of a vertex; with lists, of a vertex with one member */
-    uint32_t n_mapped;        /* nodes more for every further member */
     uint64_t reads_inputs[VPPS_CELL_MOST],
         reads_lookups[VPPS_CELL_MOST]; /* of each output: what its value is made of */
     const vpps_cell_data *cell;        /* NULL: of a single op */

@@ -5,21 +5,33 @@
 #include "script/script.h"
 #include "script/task.h"
 
-/* A vertex: a record of the graph. */
+/* A vertex: a record of the graph. Passes over a batch's vertices are bound by memory, so this is only what most of them
+ * read. */
 typedef struct vpps_vertex_work {
-    uint32_t type;                    /* in `used` */
-    uint32_t first_source, n_sources; /* in `sources`: output numbers of what it reads, input by input */
+    uint32_t needed : 1, type : 31;   /* type: in `used` */
+    uint32_t first_source, n_sources; /* in `sources`: what it reads, input by input */
     uint32_t first_output;            /* its outputs are numbered on from here */
-    uint32_t members;                 /* of its list */
-    uint32_t dropout;                 /* number of its first element under dropout */
-    uint32_t level;                   /* in its strongly connected part; depth: in the whole graph */
-    uint32_t depth;
-    uint32_t block, position; /* position in its block; member_position: of its first member */
-    uint32_t member_position;
-    bool needed;
-    uint64_t gradients;       /* bit k: output k has a gradient */
-    uint64_t inputs, lookups; /* that outputs with a gradient are made of */
+    uint32_t level;                   /* in its strongly connected part; before levels are set, in the whole graph */
+    uint32_t words;     /* of a cell: where its indices lie in the graph's words; of an op: its own number */
+    uint64_t gradients; /* bit k: output k has a gradient */
 } vpps_vertex_work;
+
+/* The rest of a vertex whose cell has lists or dropout. */
+typedef struct vpps_vertex_rest {
+    uint32_t members;      /* of its list */
+    uint32_t first_member; /* in its block */
+    uint32_t dropout;      /* number of its first element under dropout */
+} vpps_vertex_rest;
+
+typedef struct vpps_output_ref {
+    uint32_t output; /* numbered through */
+    uint32_t vertex;
+} vpps_output_ref;
+
+/* A vertex in the order of its block, with what encoding asks of it. */
+typedef struct vpps_ordered_vertex {
+    uint32_t vertex, first_source, first_output, words; /* see vpps_vertex_work */
+} vpps_ordered_vertex;
 
 /* A type in this batch. */
 typedef struct vpps_used_type {
@@ -27,17 +39,19 @@ typedef struct vpps_used_type {
     uint32_t index; /* in vpps_types */
     uint32_t part;  /* strongly connected part, in topological order */
     bool recurrent; /* its part has a cycle */
+    bool needed;    /* a vertex of it is */
     bool trains, differentiable;
     vpps_cell_needs needs;
     vpps_compiled_cell *cell;
     uint32_t cell_number;
-    uint32_t first_block;    /* of group 0; VPPS_NONE: no vertex of it is needed */
-    uint32_t *contributions; /* of each input: how many entries a vertex adds to what it reads */
+    uint32_t first_block;           /* of group 0; VPPS_NONE: no vertex of it is needed */
+    uint64_t reached_from, reached; /* inputs that the outputs with a gradient of the last vertex are made of */
 } vpps_used_type;
 
 typedef struct vpps_block_work {
     uint32_t type, group;
     uint32_t n, members, n_levels;
+    uint64_t gradients;                   /* outputs that have one in every vertex */
     uint32_t first;                       /* in `order` */
     uint32_t levels;                      /* in `level_starts`: n_levels + 1 */
     uint32_t forward_done, backward_done; /* phases */
@@ -52,15 +66,26 @@ typedef struct vpps_task_work {
 } vpps_task_work;
 
 typedef struct vpps_seed {
-    uint32_t output; /* of a vertex, numbered through */
+    vpps_output_ref to;
     float factor;
 } vpps_seed;
+
+/* A sum in the loss, and which of its terms is the next. */
+typedef struct vpps_loss_sum {
+    uint32_t vertex, next;
+    float first, others; /* factors of its terms in the loss */
+} vpps_loss_sum;
 
 /* An entry of a lookup table that the batch trains. */
 typedef struct vpps_entry {
     uint32_t table, row, count; /* count: contributions */
     uint32_t at;                /* cursor in the script */
 } vpps_entry;
+
+/* A row of a table: its entry, if the stamp is the batch's. */
+typedef struct vpps_row_work {
+    uint32_t stamp, entry;
+} vpps_row_work;
 
 typedef struct vpps_batch_work {
     const vpps_task_plan *machine;
@@ -70,14 +95,16 @@ typedef struct vpps_batch_work {
     bool training;
 
     vpps_vertex_work *vertices;
+    vpps_vertex_rest *rests;
     uint32_t n_vertices;
-    uint32_t *sources;
+    vpps_output_ref *sources;
     size_t n_sources;
-    uint32_t *output_vertex; /* of every output, its vertex */
+    uint32_t *output_of_node; /* of every node, the output that it is; VPPS_NONE: it is inside a cell */
     uint32_t n_outputs;
+    vpps_loss_sum *sums;
     vpps_seed *seeds;
     uint32_t n_seeds;
-    uint32_t *requested; /* outputs of the request: output numbers */
+    vpps_output_ref *requested; /* outputs of the request */
 
     vpps_used_type *used;
     uint32_t n_used;
@@ -91,7 +118,7 @@ typedef struct vpps_batch_work {
 
     vpps_block_work *blocks;
     uint32_t n_blocks;
-    uint32_t *order; /* vertices, by block and level */
+    vpps_ordered_vertex *order, *unsorted; /* vertices, by block and level */
     uint32_t *level_starts;
     size_t n_level_starts;
 
@@ -106,29 +133,87 @@ typedef struct vpps_batch_work {
     uint32_t *users;     /* contributions to every output, then cursors; VPPS_NONE: it has no gradient */
     vpps_entry *entries;
     uint32_t n_entries;
-    uint32_t **entry_of_row, **row_stamp; /* per parameter */
+    uint32_t *entry_uses; /* entries that vertices contribute to, in the order of their contributions */
+    uint32_t n_entry_uses;
+    vpps_row_work **rows; /* per parameter */
     uint32_t n_tables, stamp;
     uint32_t *stack;
 
-    size_t vertices_capacity, sources_capacity, output_vertex_capacity, seeds_capacity, requested_capacity,
-        used_capacity, used_of_type_capacity, edges_capacity, component_capacity, blocks_capacity, order_capacity,
-        level_starts_capacity, tasks_capacity, group_phases_capacity, users_capacity, output_at_capacity,
-        entries_capacity, stack_capacity;
+    size_t vertices_capacity, rests_capacity, sources_capacity, output_of_node_capacity, sums_capacity, seeds_capacity,
+        requested_capacity, used_capacity, used_of_type_capacity, edges_capacity, component_capacity, blocks_capacity,
+        order_capacity, unsorted_capacity, level_starts_capacity, tasks_capacity, group_phases_capacity, users_capacity,
+        output_at_capacity, entries_capacity, entry_uses_capacity, stack_capacity;
 } vpps_batch_work;
 
 vpps_status vpps_read_graph(vpps_batch_work *w);
 vpps_status vpps_choose_steps(vpps_batch_work *w, vpps_batch *b);
 vpps_status vpps_choose_phases(vpps_batch_work *w);
 vpps_status vpps_place_blocks(vpps_batch_work *w);
+bool vpps_count_contributions(vpps_batch_work *w);
+void vpps_write_contributions(vpps_batch_work *w, uint32_t *words);
 vpps_status vpps_encode_batch(vpps_batch *b);
-
-/* Number of the output that a node is; VPPS_NONE when it is inside a cell. */
-uint32_t vpps_output_of_node(const vpps_batch_work *w, vpps_node x);
 
 static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "schedule: out of memory"); }
 
 static inline bool vpps_reads(const vpps_batch_work *w, uint32_t reader, uint32_t read) {
     return w->edges[(size_t)reader * w->edge_words + read / 64] >> (read % 64) & 1;
+}
+
+static inline uint32_t vpps_block_of(const vpps_batch_work *w, uint32_t vertex) {
+    return w->used[w->vertices[vertex].type].first_block + w->component[vertex];
+}
+
+/* What the given outputs of a type are made of: `reads` is its reads_inputs or reads_lookups. */
+static inline uint64_t vpps_reached(const uint64_t *reads, uint64_t outputs) {
+    uint64_t reached = 0;
+    for (; outputs; outputs &= outputs - 1) reached |= reads[__builtin_ctzll(outputs)];
+    return reached;
+}
+
+/* The vertices of a block, in its order. */
+static inline const vpps_ordered_vertex *vpps_vertices_of(const vpps_batch_work *w, const vpps_block_work *b) {
+    return w->order + b->first;
+}
+
+/* A number that a vertex has of its own: an index that its cell pulled, or its op's. */
+static inline uint32_t vpps_word_of(const vpps_batch_work *w, const vpps_ordered_vertex *v, uint32_t kind,
+                                    uint32_t value) {
+    return kind == VPPS_WORD_INDEX ? w->g->words[v->words + value] : v->words;
+}
+
+static inline uint32_t vpps_row_of(const vpps_batch_work *w, const vpps_ordered_vertex *v, const vpps_cell_lookup *l) {
+    return l->kind == VPPS_WORD_DROPOUT ? l->value : vpps_word_of(w, v, l->kind, l->value);
+}
+
+static inline vpps_block vpps_block_made(const vpps_batch_work *w, uint32_t i) {
+    const vpps_block_work *b = &w->blocks[i];
+    return (vpps_block){.cell = w->used[b->type].cell_number,
+                        .group = b->group,
+                        .n = b->n,
+                        .members = b->members,
+                        .kept = {b->kept[0], b->kept[1]},
+                        .contributions = b->contributions,
+                        .arrays = b->arrays};
+}
+
+/* Where the sources of an input lie among a vertex's: behind those of the inputs before it. */
+typedef struct vpps_input_place {
+    uint32_t singles, lists;
+} vpps_input_place;
+
+static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, uint32_t input) {
+    vpps_input_place place = {0, 0};
+    for (uint32_t k = 0; k < input; k++) {
+        place.lists += c->input_is_list[k];
+        place.singles += !c->input_is_list[k];
+    }
+    return place;
+}
+
+static inline const vpps_output_ref *vpps_sources_of(const vpps_batch_work *w, const vpps_ordered_vertex *v,
+                                                     vpps_input_place place) {
+    const vpps_output_ref *sources = w->sources + v->first_source + place.singles;
+    return place.lists ? sources + place.lists * w->rests[v->vertex].members : sources;
 }
 
 #endif

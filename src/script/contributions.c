@@ -1,0 +1,169 @@
+/* contributions.c - gradients that vertices contribute to what they read: how many each output and each table's entry gets,
+ * and the lists of where they lie. */
+#include "script/work.h"
+
+/* Do a vertex's outputs with a gradient need what the block's other vertices may need? */
+static bool reaches(const vpps_batch_work *w, const uint64_t *reads, uint32_t vertex, uint32_t index) {
+    return vpps_reached(reads, w->vertices[vertex].gradients) >> index & 1;
+}
+
+/* A block's contributions to what one of its inputs or lookups reads. */
+typedef struct contribution {
+    const vpps_block_work *block;
+    const vpps_compiled_cell *cell;
+    const vpps_cell_contribution *to;
+    const uint64_t *reads; /* see vpps_reached */
+    bool all;              /* every vertex makes it */
+    uint32_t at, stride, shares, share_words;
+} contribution;
+
+static contribution contribution_of(const vpps_batch_work *w, uint32_t i, uint32_t j) {
+    const vpps_block_work *b = &w->blocks[i];
+    const vpps_type *type = w->used[b->type].type;
+    const vpps_compiled_cell *c = w->used[b->type].cell;
+    const vpps_cell_contribution *to = &c->contributions[j];
+    const vpps_block view = vpps_block_made(w, i);
+    const uint64_t *reads = to->lookup ? type->reads_lookups : type->reads_inputs;
+    const uint32_t shares = to->partial ? c->needs.group : 1;
+    return (contribution){.block = b,
+                          .cell = c,
+                          .to = to,
+                          .reads = reads,
+                          .all = vpps_reached(reads, b->gradients) >> to->index & 1,
+                          .at = vpps_contribution_at(c, &view, j, 0),
+                          .stride = vpps_value_words(&c->values[to->value]),
+                          .shares = shares,
+                          .share_words = (uint32_t)(vpps_contribution_words(c, &view, j) / shares)};
+}
+
+/* One item's shares, to a list's cursor. */
+static inline void write_shares(const contribution *x, uint32_t item, uint32_t *words, uint32_t *cursor) {
+    for (uint32_t s = 0; s < x->shares; s++) words[(*cursor)++] = x->at + s * x->share_words + item * x->stride;
+}
+
+/* Contributions to other vertices' outputs: counted, where `words` is NULL, else written at their cursors. */
+static void each_input(vpps_batch_work *w, const contribution *x, uint32_t *words) {
+    const vpps_ordered_vertex *v = vpps_vertices_of(w, x->block);
+    const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
+    const bool list = x->cell->values[x->to->value].domain;
+    for (uint32_t p = 0, n = x->block->n; p < n; p++) {
+        if (!x->all && !reaches(w, x->reads, v[p].vertex, x->to->index)) continue;
+        const vpps_output_ref *sources = vpps_sources_of(w, &v[p], place);
+        const uint32_t members = list ? w->rests[v[p].vertex].members : 1;
+        const uint32_t first = list ? w->rests[v[p].vertex].first_member : p;
+        for (uint32_t m = 0; m < members; m++) {
+            uint32_t *users = &w->users[sources[m].output];
+            if (*users == VPPS_NONE) continue;
+            if (words) {
+                write_shares(x, first + m, words, users);
+            } else {
+                *users += x->shares;
+            }
+        }
+    }
+}
+
+/* Contributions to tables' entries, written at their cursors; `use` goes on in entry_uses. */
+static void write_lookup(vpps_batch_work *w, const contribution *x, uint32_t *words, uint32_t *use) {
+    const vpps_ordered_vertex *v = vpps_vertices_of(w, x->block);
+    for (uint32_t p = 0; p < x->block->n; p++)
+        if (x->all || reaches(w, x->reads, v[p].vertex, x->to->index))
+            write_shares(x, p, words, &w->entries[w->entry_uses[(*use)++]].at);
+}
+
+/* Outputs with a gradient have no users yet. */
+static void open_users(vpps_batch_work *w) {
+    for (uint32_t i = 0; i < w->n_blocks; i++) {
+        const vpps_block_work *b = &w->blocks[i];
+        const vpps_ordered_vertex *v = vpps_vertices_of(w, b);
+        for (uint64_t k = 0, left = w->used[b->type].needs.gradient_out; left; k++, left >>= 1) {
+            if (!(left & 1)) continue;
+            const bool all = b->gradients >> k & 1;
+            for (uint32_t p = 0; p < b->n; p++)
+                if (all || w->vertices[v[p].vertex].gradients >> k & 1) w->users[v[p].first_output + k] = 0;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- entries of tables */
+
+static bool open_tables(vpps_batch_work *w) {
+    const uint32_t n = (uint32_t)w->g->model->n_params;
+    w->stamp++;
+    if (w->n_tables >= n) return true;
+    vpps_row_work **rows = realloc(w->rows, n * sizeof *rows);
+    if (!rows) return false;
+    w->rows = rows;
+    for (; w->n_tables < n; w->n_tables++) rows[w->n_tables] = NULL;
+    return true;
+}
+
+/* Numbers the entries that a block's lookups contribute to, and counts what each gets. */
+static bool find_entries_of(vpps_batch_work *w, const contribution *x) {
+    const vpps_cell_lookup *l = &x->cell->lookups[x->to->index];
+    const vpps_ordered_vertex *v = vpps_vertices_of(w, x->block);
+    vpps_row_work **rows = &w->rows[l->table];
+    if (!*rows) *rows = calloc(w->g->model->params[l->table].count, sizeof **rows);
+    if (!*rows || !VPPS_RESERVE(w->entry_uses, w->entry_uses_capacity, w->n_entry_uses + (size_t)x->block->n))
+        return false;
+    for (uint32_t p = 0; p < x->block->n; p++) {
+        if (!x->all && !reaches(w, x->reads, v[p].vertex, x->to->index)) continue;
+        const uint32_t number = vpps_row_of(w, &v[p], l);
+        vpps_row_work *row = &(*rows)[number];
+        if (row->stamp != w->stamp) {
+            if (!VPPS_RESERVE(w->entries, w->entries_capacity, w->n_entries + 1u)) return false;
+            *row = (vpps_row_work){w->stamp, w->n_entries};
+            w->entries[w->n_entries++] = (vpps_entry){.table = l->table, .row = number};
+        }
+        w->entries[row->entry].count += x->shares;
+        w->entry_uses[w->n_entry_uses++] = row->entry;
+    }
+    return true;
+}
+
+/* The entries that get gradients, in the order of their first use. */
+static bool find_entries(vpps_batch_work *w) {
+    w->n_entries = w->n_entry_uses = 0;
+    if (!open_tables(w)) return false;
+    for (uint32_t i = 0; i < w->n_blocks; i++) {
+        for (uint32_t j = 0; j < w->used[w->blocks[i].type].cell->n_contributions; j++) {
+            const contribution x = contribution_of(w, i, j);
+            if (x.to->lookup && !find_entries_of(w, &x)) return false;
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- both passes */
+
+/* How many contributions every output with a gradient, and every entry, gets. False: out of memory. */
+bool vpps_count_contributions(vpps_batch_work *w) {
+    open_users(w);
+    if (!find_entries(w)) return false;
+    for (uint32_t i = 0; i < w->n_blocks; i++) {
+        for (uint32_t j = 0; j < w->used[w->blocks[i].type].cell->n_contributions; j++) {
+            const contribution x = contribution_of(w, i, j);
+            if (!x.to->lookup) each_input(w, &x, NULL);
+        }
+    }
+    for (uint32_t i = 0; i < w->n_seeds; i++) {
+        uint32_t *users = &w->users[w->seeds[i].to.output];
+        if (*users != VPPS_NONE) ++*users;
+    }
+    return true;
+}
+
+/* Writes them at the cursors that counts have become. */
+void vpps_write_contributions(vpps_batch_work *w, uint32_t *words) {
+    uint32_t use = 0;
+    for (uint32_t i = 0; i < w->n_blocks; i++) {
+        for (uint32_t j = 0; j < w->used[w->blocks[i].type].cell->n_contributions; j++) {
+            const contribution x = contribution_of(w, i, j);
+            if (x.to->lookup) {
+                write_lookup(w, &x, words, &use);
+            } else {
+                each_input(w, &x, words);
+            }
+        }
+    }
+}
