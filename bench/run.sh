@@ -19,6 +19,8 @@ out=$build/bench/results.md
     "$build/bench/bench_host" ${trees:+"$trees"}
     "$build/bench/bench_train" --rounds "${ROUNDS:-7}" ${trees:+"$trees"}
     echo
+    "$build/bench/bench_busy"
+    echo
     "$build/bench/bench_kernels" instructions products | sed 's/^/    /'
 } | tee "$out"
 echo "written to $out" >&2
