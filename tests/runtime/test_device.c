@@ -6,6 +6,9 @@
 #include "small_network.h"
 
 #include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Where a stall is wanted, the watchdog is impatient; elsewhere a busy machine may take its time. */
 enum { IMPATIENT_MS = 30, PATIENT_MS = 60000, WILD = 1 << 30 };
@@ -427,6 +430,62 @@ START_TEST(runs_agree_to_the_bit)
     }
 END_TEST
 
+typedef struct waiter {
+    vpps_cpu cpu;
+    atomic_uint word;
+    vpps_wait_end end;
+} waiter;
+
+static void *wait_a_second(void *argument) {
+    waiter *w = argument;
+    w->end = vpps_wait_for(&w->cpu, &w->word, 1, 1000000000, true);
+    return NULL;
+}
+
+static void sleep_ms(long ms) {
+    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    while (nanosleep(&left, &left)) {}
+}
+
+/* A process that was stopped for longer than the watchdog's time has not waited for so long. */
+START_TEST(being_stopped_is_no_stall)
+    {
+        void *memory = NULL;
+        pthread_t thread;
+        ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);
+        waiter *w = memset(memory, 0, sizeof *w);
+        ck_assert_int_eq(pthread_create(&thread, NULL, wait_a_second, w), 0);
+        const pid_t test = getpid(), child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            sleep_ms(50);
+            kill(test, SIGSTOP);
+            sleep_ms(1500);
+            kill(test, SIGCONT);
+            _exit(0);
+        }
+        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+        sleep_ms(100);
+        atomic_store(&w->word, 1);
+        vpps_wake(&w->cpu, &w->word);
+        pthread_join(thread, NULL);
+        ck_assert_int_eq(w->end, VPPS_WAIT_REACHED);
+        free(w);
+    }
+END_TEST
+
+/* And one that was not stopped has. */
+START_TEST(waiting_ends_with_the_watchdogs_time)
+    {
+        void *memory = NULL;
+        ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);
+        waiter *w = memset(memory, 0, sizeof *w);
+        wait_a_second(w);
+        ck_assert_int_eq(w->end, VPPS_WAIT_TIMEOUT);
+        free(w);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("device");
     TCase *broken = tcase_create("broken scripts");
@@ -439,6 +498,8 @@ int main(void) {
     TCase *threads = tcase_create("threads");
     tcase_set_timeout(threads, 60);
     tcase_add_loop_test(threads, runs_agree_to_the_bit, 0, 10);
+    tcase_add_test(threads, being_stopped_is_no_stall);
+    tcase_add_test(threads, waiting_ends_with_the_watchdogs_time);
     suite_add_tcase(suite, threads);
     return test_main(suite);
 }
