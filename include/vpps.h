@@ -257,8 +257,26 @@ VPPS_API vpps_node vpps_gather(vpps_graph *recorder, uint32_t child, uint32_t ou
 
 /* Value number `output` of every child, however many a vertex has: a list. An op on a list is mapped over its
  * members (lists in one op go member by member; other operands are shared); sum, average, max_of and min_of over a
- * list give one value. A list cannot be scattered or pushed, and at least one child is needed when applied. */
+ * list give one value. A list cannot be scattered or pushed. A vertex may have no children: what is made of no members is
+ * zeros; but where max_of or min_of have no other operands, one is needed. A parameter that is multiplied with members only
+ * counts as used all the same. */
 VPPS_API vpps_node vpps_gather_list(vpps_graph *recorder, uint32_t output, uint32_t rows, uint32_t cols);
+
+/* The same of the children from number `first` on, those before it being gathered by number (a decoder's state, and what it
+ * attends to). All lists that a cell gathers begin with the same child. */
+VPPS_API vpps_node vpps_gather_list_from(vpps_graph *recorder, uint32_t first, uint32_t output, uint32_t rows,
+                                         uint32_t cols);
+
+/* Nodes given when applied, one for each member of the cell's gathered lists (features of the edges to them), or, if it
+ * gathers none, any number of them: a list. All lists of a cell have the same number of members. */
+VPPS_API vpps_node vpps_pull_list(vpps_graph *recorder, uint32_t rows, uint32_t cols);
+
+/* Over the members of a list of scalars: e^score / sum of e^score of all members; a list of scalars. */
+VPPS_API vpps_node vpps_softmax_list(vpps_graph *recorder, vpps_node scores);
+
+/* sum over the members of weight * x; weights are a list of scalars, xs any list. Attention: a query's dot products with all
+ * members, their softmax, and this. */
+VPPS_API vpps_node vpps_weighted_sum_list(vpps_graph *recorder, vpps_node weights, vpps_node xs);
 
 VPPS_API vpps_node vpps_pull(vpps_graph *recorder, uint32_t rows, uint32_t cols); /* a node given when applied */
 /* An integer given when applied: an index for lookup, a label. At most 65,535 a cell. */
@@ -282,6 +300,8 @@ typedef struct vpps_application {
     const vpps_node *pulls; /* in the order of the vpps_pull calls */
     uint32_t n_indices;
     const uint32_t *indices; /* in the order of the vpps_pull_index calls */
+    uint32_t n_pull_lists, n_members;
+    const vpps_node *const *pull_lists; /* in the order of the vpps_pull_list calls, each of n_members nodes */
 } vpps_application;
 
 /* The cell at a new vertex. VPPS_NO_VERTEX on failure (sticky, as for nodes): ARGUMENT (no such cell or vertex, wrong

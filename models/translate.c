@@ -37,20 +37,16 @@ void translate_destroy(void *net) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* Children: the memory. */
+/* A list is pulled: the memory. */
 static vpps_status record_attention(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
     vpps_graph *g;
     const vpps_status status = vpps_cell_begin(model, "attention", &g);
     if (status != VPPS_OK) return status;
-    vpps_node h = vpps_gather_list(g, 0, c->hidden, 1), s = vpps_pull(g, c->hidden, 1);
+    vpps_node h = vpps_pull_list(g, c->hidden, 1), s = vpps_pull(g, c->hidden, 1);
 
-    vpps_node score = vpps_dot(g, h, s);           /* (8) */
-    vpps_node highest = vpps_max_of(g, 1, &score); /* so that no exp overflows */
-    vpps_node e = vpps_exp(g, vpps_sub(g, score, highest));
-    vpps_node a = vpps_div(g, e, vpps_sum(g, 1, &e)); /* (7) */
-    vpps_node weighted = vpps_scale_by(g, h, a);
-    const vpps_node both[] = {vpps_sum(g, 1, &weighted), s};
+    vpps_node a = vpps_softmax_list(g, vpps_dot(g, h, s)); /* (7), (8) */
+    const vpps_node both[] = {vpps_weighted_sum_list(g, a, h), s};
     vpps_push(g, vpps_tanh(g, vpps_matvec(g, t->W_a, vpps_concat(g, 2, both)))); /* (5) */
     return vpps_cell_end(g, &t->attention);
 }
@@ -92,16 +88,13 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
 
 /* The decoder before its first word, or before its next one. */
 typedef struct place {
-    vpps_vertex step;          /* scatters the states */
-    const vpps_vertex *memory; /* scatter a memory vector each */
+    vpps_vertex step; /* scatters the states */
+    const vpps_node *memory;
     uint32_t n_memory;
 } place;
 
-static vpps_status begin(translate_net *t, vpps_graph *g, const net_decoding *d, place *p) {
-    vpps_vertex *memory = part_reserve_vertices(&t->base.scratch, d->n_memory);
-    if (!memory && d->n_memory) return VPPS_MEMORY;
-    for (uint32_t j = 0; j < d->n_memory; j++) memory[j] = vpps_source(g, 1, &d->memory[j]);
-    *p = (place){vpps_source(g, d->n_states, d->states), memory, d->n_memory};
+static vpps_status begin(vpps_graph *g, const net_decoding *d, place *p) {
+    *p = (place){vpps_source(g, d->n_states, d->states), d->memory, d->n_memory};
     return vpps_graph_status(g);
 }
 
@@ -112,10 +105,11 @@ static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word,
     if (!t->base.config.attention) return s;
     return vpps_pushed(g,
                        vpps_apply(g, &(vpps_application){.cell = t->attention,
-                                                         .n_children = p->n_memory,
-                                                         .children = p->memory,
                                                          .n_pulls = 1,
-                                                         .pulls = &s}),
+                                                         .pulls = &s,
+                                                         .n_pull_lists = 1,
+                                                         .n_members = p->n_memory,
+                                                         .pull_lists = &p->memory}),
                        0);
 }
 
@@ -126,7 +120,7 @@ vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, transl
     net_decoding d;
     place p;
     vpps_status s = encode(net, g, x, &d);
-    if (s == VPPS_OK) s = begin(t, g, &d, &p);
+    if (s == VPPS_OK) s = begin(g, &d, &p);
     for (uint32_t k = 0; s == VPPS_OK && k + 1 < target->n_words; k++) {
         const vpps_node output = read_word(t, g, target->words[k], &p);
         part_classify(&t->base.classifier, g, k, &output, target->words[k + 1], heads, scores);
@@ -137,7 +131,7 @@ vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, transl
 vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d) {
     translate_net *t = net;
     place p;
-    const vpps_status s = begin(t, g, d, &p);
+    const vpps_status s = begin(g, d, &p);
     if (s != VPPS_OK) return s;
     vpps_node nll;
     const vpps_node output = read_word(t, g, word, &p);

@@ -62,9 +62,12 @@ typedef struct vpps_cell_arg {
 typedef struct vpps_cell_value {
     uint8_t kind, opcode;
     uint8_t domain; /* 0: one for each vertex; 1: one for each member of the vertex's list */
-    bool kept;      /* lies in the record of kept values: another stage, vertex or the host's request reads it */
-    uint8_t split;  /* vpps_split */
-    uint8_t part;   /* vpps_part */
+    bool
+        over_list; /* RUN: SOFTMAX and its gradient of all members' scalars, each member's the result; WEIGHTED_SUM of all
+                       members with a weight each */
+    bool kept;     /* lies in the record of kept values: another stage, vertex or the host's request reads it */
+    uint8_t split; /* vpps_split */
+    uint8_t part;  /* vpps_part */
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* in args: for RUN in the order of the tensor operands t s v i * of its instruction */
     uint32_t index;             /* INPUT, LOOKUP, GRADIENT; SLICE, PLACE: first row */
@@ -136,10 +139,10 @@ typedef struct vpps_cell_lookup {
     uint32_t value;
 } vpps_cell_lookup;
 
-/* An output: which of a vertex's nodes it is, counted from its first: `node` plus `mapped` for each member of its list
- * beyond the first. Value VPPS_NONE: nobody reads it. */
+/* An output: which of a vertex's nodes it is, counted from its first: `node`, and `mapped` for each member of its list
+ * beyond the first, and `extra` (vpps_extra_nodes). Value VPPS_NONE: nobody reads it. */
 typedef struct vpps_cell_output {
-    uint32_t value, node, mapped;
+    uint32_t value, node, mapped, extra;
 } vpps_cell_output;
 
 typedef struct vpps_compiled_cell {

@@ -167,6 +167,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     vpps_cell_value dx = like(&c->values[arg], VPPS_VALUE_RUN, opcode);
     const bool list = c->values[arg].domain && !v.domain; /* v is made of a list's members */
     dx.domain = v.domain || list;
+    dx.over_list = v.over_list && opcode == VPPS_I_SOFTMAX_B;
     uint32_t operands[8], elements[8] = {0}, n = 0;
     for (const char *letter = letters; *letter; letter++) {
         switch (*letter) {
@@ -175,7 +176,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'y': operands[n++] = kept_or_again(w, y); break;
         case 'd': operands[n++] = d; break;
         case 'i': operands[n++] = y + 1; break; /* its positions come right behind it */
-        case 'w':
+        case 'w':                               /* of a list of weights, the member's */
             elements[n] = k - 1;
             operands[n++] = a;
             break;
@@ -236,6 +237,7 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     w->ok = w->ok && dots;
     vpps_cell_value scalar = like(&c->values[y], VPPS_VALUE_RUN, VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
+    scalar.domain |= c->values[y].over_list; /* a member's weight gets its own */
     for (uint32_t i = 0; w->ok && i < n; i++) {
         dots[i] = add_value(w, scalar);
         add_arg(w, d, 0, VPPS_NO_PARAM);

@@ -31,7 +31,7 @@ typedef struct lowering {
     const vpps_param *matrices; /* of an affine op */
     const uint32_t *args;       /* values; lists count once */
     uint32_t n_args;
-    bool mapped, training;
+    bool mapped, over_list, training;
     uint32_t imm;
     enum {
         IMM_STATIC,
@@ -48,6 +48,7 @@ static vpps_cell_value value_of(const lowering *l, vpps_cell_kind kind, uint32_t
     v.kind = (uint8_t)kind;
     v.opcode = (uint8_t)opcode;
     v.domain = l->mapped;
+    v.over_list = l->over_list;
     v.rows = l->s->rows;
     v.cols = l->s->cols;
     return v;
@@ -232,7 +233,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
     bool ok = of_node && args;
     for (uint32_t i = 0; ok && i < cell->n_inputs; i++) {
         const vpps_cell_input *in = &cell->inputs[i];
-        ok = add_input(c, in, !in->pulled && in->child == VPPS_ALL_CHILDREN);
+        ok = add_input(c, in, in->list);
     }
     for (uint32_t t = 0; ok && t < cell->n_nodes; t++) {
         const vpps_flat_node *node = &cell->nodes[t];
@@ -243,6 +244,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
                       .args = args,
                       .n_args = node->n_args,
                       .mapped = cell->mapped[t],
+                      .over_list = cell->over_list[t],
                       .training = training,
                       .imm = node->imm,
                       .imm_kind = cell->imm_pulled[t] ? IMM_PULLED : IMM_STATIC};
@@ -266,6 +268,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
         }
         vpps_cell_output o = {.value = of_node[t], .node = t};
         for (uint32_t i = 0; i < t; i++) o.mapped += cell->mapped[i];
+        for (uint32_t i = 0; i <= t; i++) o.extra += vpps_extra_nodes(cell, i);
         c->outputs[c->n_outputs++] = o;
     }
     free(of_node);

@@ -8,11 +8,11 @@ static bool is_run(const vpps_cell_value *v, uint32_t opcode) {
 
 static bool equal(const vpps_compiled_cell *c, const vpps_cell_value *a, const vpps_cell_value *b,
                   const vpps_cell_arg *b_args) {
-    if (a->kind != b->kind || a->opcode != b->opcode || a->domain != b->domain || a->rows != b->rows ||
-        a->cols != b->cols || a->n_args != b->n_args || a->index != b->index || a->param != b->param ||
-        memcmp(&a->f, &b->f, sizeof a->f) != 0 || a->u != b->u || a->f_word != b->f_word || a->u_word != b->u_word ||
-        a->e_word != b->e_word || a->e_add != b->e_add || a->e_list != b->e_list || a->average != b->average ||
-        a->position != b->position || a->again != b->again) {
+    if (a->kind != b->kind || a->opcode != b->opcode || a->domain != b->domain || a->over_list != b->over_list ||
+        a->rows != b->rows || a->cols != b->cols || a->n_args != b->n_args || a->index != b->index ||
+        a->param != b->param || memcmp(&a->f, &b->f, sizeof a->f) != 0 || a->u != b->u || a->f_word != b->f_word ||
+        a->u_word != b->u_word || a->e_word != b->e_word || a->e_add != b->e_add || a->e_list != b->e_list ||
+        a->average != b->average || a->position != b->position || a->again != b->again) {
         return false;
     }
     for (uint32_t i = 0; i < a->n_args; i++) {

@@ -82,7 +82,7 @@ static void write_arg(const writer *w, const vpps_cell_value *reader, const vpps
     const vpps_cell_value *x = &w->c->values[a->value];
     write_name(w, a->value);
     if (scalar && vpps_value_words(x) > 1) fprintf(w->out, "[%u]", a->element);
-    if (x->domain && !reader->domain) fputs("...", w->out);
+    if (x->domain && (!reader->domain || reader->over_list)) fputs("...", w->out);
 }
 
 static const vpps_cell_arg *arg_of(const writer *w, const vpps_cell_value *x, uint32_t k) {
@@ -282,6 +282,8 @@ char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input) {
     char text[64];
     if (in->pulled) {
         snprintf(text, sizeof text, "pulled %u%s", in->child, c->input_is_list[input] ? ", a list" : "");
+    } else if (c->input_is_list[input] && in->child) {
+        snprintf(text, sizeof text, "children from %u on, output %u", in->child, in->output);
     } else if (c->input_is_list[input]) {
         snprintf(text, sizeof text, "all children, output %u", in->output);
     } else {

@@ -320,6 +320,37 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
     return vpps_make_node(g, &s, NULL, n + 1, args, 0, false);
 }
 
+/* A list among the arguments of a call that is about lists. */
+static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out) {
+    bool list;
+    if (g->status != VPPS_OK) return false;
+    if (!g->recording) {
+        vpps_graph_fail(g, VPPS_STATE, "%s: no cell is being recorded; only cells have lists", what);
+        return false;
+    }
+    if (!vpps_node_signature(g, what, x, out, &list)) return false;
+    if (list && (!scalars || (out->rows == 1 && out->cols == 1))) return true;
+    vpps_graph_fail(g, VPPS_SHAPE, "%s: %s of %u x %u in cell %s; expected a list%s", what, list ? "a list" : "a value",
+                    out->rows, out->cols, g->recording->name, scalars ? " of scalars" : "");
+    return false;
+}
+
+vpps_node vpps_softmax_list(vpps_graph *g, vpps_node scores) {
+    vpps_signature s = signature_of(VPPS_OP_SOFTMAX), x;
+    if (!take_list(g, "softmax_list", scores, true, &x)) return VPPS_NO_NODE;
+    s.rows = s.cols = 1;
+    return vpps_make_over_list(g, &s, 1, &scores);
+}
+
+vpps_node vpps_weighted_sum_list(vpps_graph *g, vpps_node weights, vpps_node xs) {
+    vpps_signature s = signature_of(VPPS_OP_WEIGHTED_SUM), w, x;
+    if (!take_list(g, "weighted_sum_list", weights, true, &w) || !take_list(g, "weighted_sum_list", xs, false, &x))
+        return VPPS_NO_NODE;
+    s.rows = x.rows;
+    s.cols = x.cols;
+    return vpps_make_over_list(g, &s, 2, (vpps_node[]){weights, xs});
+}
+
 static vpps_node make_classified(vpps_graph *g, vpps_op op, vpps_node x, uint32_t label, float margin) {
     vpps_signature s = signature_of(op), a;
     bool list, pulled;

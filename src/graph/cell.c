@@ -31,7 +31,8 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
     }
     for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* gathered twice: the same node */
         const vpps_cell_input *known = &c->inputs[i];
-        if (known->pulled || known->child != input.child || known->output != input.output) continue;
+        if (known->pulled || known->list != input.list || known->child != input.child || known->output != input.output)
+            continue;
         if (known->rows == input.rows && known->cols == input.cols) return VPPS_CELL_INPUT | i;
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s, where the same was %u x %u", what, input.rows,
                                input.cols, c->name, known->rows, known->cols);
@@ -45,24 +46,44 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
 
 vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t rows, uint32_t cols) {
     if (child >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "gather: child %u", child);
-    vpps_node x = add_input(g, "gather", (vpps_cell_input){rows, cols, child, output, false});
+    vpps_node x = add_input(g, "gather", (vpps_cell_input){rows, cols, child, output, false, false});
     if (x != VPPS_NO_NODE) g->recording->min_children = vpps_max_u32(g->recording->min_children, child + 1);
     return x;
 }
 
-vpps_node vpps_gather_list(vpps_graph *g, uint32_t output, uint32_t rows, uint32_t cols) {
-    vpps_node x = add_input(g, "gather_list", (vpps_cell_input){rows, cols, VPPS_ALL_CHILDREN, output, false});
-    if (x != VPPS_NO_NODE) {
-        g->recording->min_children = vpps_max_u32(g->recording->min_children, 1);
-        g->recording->variable = true;
+vpps_node vpps_gather_list_from(vpps_graph *g, uint32_t first, uint32_t output, uint32_t rows, uint32_t cols) {
+    if (first >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "gather_list: child %u", first);
+    const vpps_cell_data *c = g->recording;
+    if (c && c->gathers_list && c->list_first != first) {
+        return vpps_graph_fail(g, VPPS_ARGUMENT,
+                               "gather_list: from child %u on in cell %s, which gathers lists from child %u on; "
+                               "expected one first child",
+                               first, c->name, c->list_first);
     }
+    const vpps_node x = add_input(g, "gather_list", (vpps_cell_input){rows, cols, first, output, false, true});
+    if (x == VPPS_NO_NODE) return x;
+    g->recording->variable = g->recording->gathers_list = true;
+    g->recording->list_first = first;
     return x;
+}
+
+vpps_node vpps_gather_list(vpps_graph *g, uint32_t output, uint32_t rows, uint32_t cols) {
+    return vpps_gather_list_from(g, 0, output, rows, cols);
 }
 
 vpps_node vpps_pull(vpps_graph *g, uint32_t rows, uint32_t cols) {
     uint32_t number = g->recording ? g->recording->n_pulls : 0;
-    vpps_node x = add_input(g, "pull", (vpps_cell_input){rows, cols, number, 0, true});
+    vpps_node x = add_input(g, "pull", (vpps_cell_input){rows, cols, number, 0, true, false});
     if (x != VPPS_NO_NODE) g->recording->n_pulls++;
+    return x;
+}
+
+vpps_node vpps_pull_list(vpps_graph *g, uint32_t rows, uint32_t cols) {
+    const uint32_t number = g->recording ? g->recording->n_pull_lists : 0;
+    const vpps_node x = add_input(g, "pull_list", (vpps_cell_input){rows, cols, number, 0, true, true});
+    if (x == VPPS_NO_NODE) return x;
+    g->recording->n_pull_lists++;
+    g->recording->variable = true;
     return x;
 }
 
@@ -176,18 +197,14 @@ static uint32_t fail_vertex(vpps_graph *g, vpps_status status, const char *what)
 static vpps_node output_node(const vpps_graph *g, const vpps_vertex_data *v, uint32_t output) {
     const vpps_cell_data *c = vpps_cell_of(g, v->cell);
     const uint32_t *record = g->words + v->at;
-    uint32_t n_children = record[0], at = 0;
+    uint32_t members = record[0], at = 0;
     if (output & VPPS_CELL_INPUT) {
         uint32_t input = output & ~VPPS_CELL_INPUT;
-        for (uint32_t i = 0; i < input; i++) {
-            bool list = !c->inputs[i].pulled && c->inputs[i].child == VPPS_ALL_CHILDREN;
-            at += list ? n_children : 1;
-        }
+        for (uint32_t i = 0; i < input; i++) at += c->inputs[i].list ? members : 1;
         return record[1 + at];
     }
-    if (!c->n_mapped) return v->first + output;
-    for (uint32_t t = 0; t < output; t++) at += c->mapped[t] ? n_children : 1;
-    return v->first + at;
+    for (uint32_t t = 0; t < output && c->variable; t++) at += vpps_extra_nodes(c, t) + (c->mapped[t] ? members : 1);
+    return v->first + (c->variable ? at + vpps_extra_nodes(c, output) : output);
 }
 
 /* An output that is a node of the vertex's own cell, and its signature: the way without a search. False for sources, inputs
@@ -281,20 +298,49 @@ static bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_i
 }
 
 /* Writes the inputs' nodes; the address behind them, or NULL when the graph has failed. */
-static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, uint32_t n_children, const vpps_vertex *children,
-                             const vpps_node *pulls, uint32_t *to) {
+static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, uint32_t members, const vpps_application *a,
+                             uint32_t *to) {
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const vpps_cell_input *in = &c->inputs[i];
-        if (in->pulled) {
-            if (!take_node(g, c, in, pulls[in->child], in->child, to++)) return NULL;
-            continue;
+        for (uint32_t k = 0; k < (in->list ? members : 1); k++) {
+            const uint32_t child = in->child + k;
+            bool ok;
+            if (in->pulled && in->list) {
+                ok = take_node(g, c, in, a->pull_lists[in->child][k], k, to++);
+            } else if (in->pulled) {
+                ok = take_node(g, c, in, a->pulls[in->child], in->child, to++);
+            } else {
+                ok = take_child(g, c, in, a->children[child], child, to++);
+            }
+            if (!ok) return NULL;
         }
-        uint32_t first = in->child == VPPS_ALL_CHILDREN ? 0 : in->child;
-        uint32_t end = in->child == VPPS_ALL_CHILDREN ? n_children : in->child + 1;
-        for (uint32_t k = first; k < end; k++)
-            if (!take_child(g, c, in, children[k], k, to++)) return NULL;
     }
     return to;
+}
+
+/* Are there as many of everything as the cell asks for? *members: of its lists. */
+static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
+    const uint32_t first = c->gathers_list ? c->list_first : 0;
+    const uint32_t least = vpps_max_u32(c->min_children, c->gathers_list ? first + c->min_members : 0);
+    if (a->n_children < least || (a->n_children > least && !c->gathers_list) || a->n_pulls != c->n_pulls ||
+        a->n_indices != c->n_indices) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u children, %u nodes, %u indices; expected %s%u, %u, %u", c->name,
+                        a->n_children, a->n_pulls, a->n_indices, c->gathers_list ? "at least " : "", least, c->n_pulls,
+                        c->n_indices);
+        return false;
+    }
+    *members = c->gathers_list ? a->n_children - vpps_min_u32(a->n_children, first) : a->n_members;
+    if (a->n_pull_lists != c->n_pull_lists || (c->n_pull_lists && a->n_members != *members) ||
+        (!c->n_pull_lists && a->n_members) || *members < (c->variable ? c->min_members : 0)) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u pulled lists of %u nodes; expected %u of %s%u", c->name,
+                        a->n_pull_lists, a->n_members, c->n_pull_lists,
+                        c->gathers_list || !c->n_pull_lists ? "" : "at least ",
+                        !c->n_pull_lists  ? 0
+                        : c->gathers_list ? *members
+                                          : c->min_members);
+        return false;
+    }
+    return true;
 }
 
 /* Pulled indices are checked where the template uses them: a lookup's row, a loss's class. */
@@ -320,17 +366,11 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
         return VPPS_NO_VERTEX;
     }
     const vpps_cell_data *c = vpps_cell_of(g, a->cell);
-    const uint32_t n_children = a->n_children;
-    if (n_children < c->min_children || (n_children > c->min_children && !c->variable) || a->n_pulls != c->n_pulls ||
-        a->n_indices != c->n_indices) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u children, %u nodes, %u indices; expected %s%u, %u, %u", c->name,
-                        n_children, a->n_pulls, a->n_indices, c->variable ? "at least " : "", c->min_children,
-                        c->n_pulls, c->n_indices);
-        return VPPS_NO_VERTEX;
-    }
+    uint32_t members;
+    if (!check_counts(g, c, a, &members)) return VPPS_NO_VERTEX;
     if (!check_indices(g, c, a->indices)) return VPPS_NO_VERTEX;
-    size_t inputs = c->variable ? (size_t)c->n_inputs * n_children : c->n_inputs;
-    uint64_t n_nodes = (uint64_t)c->n_nodes - c->n_mapped + (uint64_t)c->n_mapped * n_children;
+    size_t inputs = c->variable ? (size_t)c->n_inputs * vpps_max_u32(members, 1) : c->n_inputs;
+    uint64_t n_nodes = (uint64_t)c->n_nodes + c->n_extra - c->n_mapped + (uint64_t)c->n_mapped * members;
     if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + 1 + inputs + a->n_indices) ||
         !VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
         !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + n_nodes)) {
@@ -339,14 +379,14 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     if (g->n_nodes + n_nodes >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     const uint32_t at = (uint32_t)g->n_words, n_records = (uint32_t)g->n_records;
     uint32_t *words = g->words + at;
-    *words = n_children;
-    words = take_inputs(g, c, n_children, a->children, a->pulls, words + 1);
+    *words = members;
+    words = take_inputs(g, c, members, a, words + 1);
     if (!words) return VPPS_NO_VERTEX;
     for (uint32_t i = 0; i < a->n_indices; i++) *words++ = a->indices[i];
     const vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
     g->n_words = (size_t)(words - g->words);
-    if (c->n_nodes) { /* a cell without nodes only hands on its inputs */
+    if (n_nodes) { /* a cell without nodes only hands on its inputs */
         uint32_t *record_of = g->node_record + g->n_nodes;
         for (uint64_t i = 0; i < n_nodes; i++) record_of[i] = n_records;
         g->records[g->n_records++] = (vpps_record){a->cell, g->n_nodes, at};

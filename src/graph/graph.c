@@ -26,8 +26,9 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
 
 void vpps_free_cell(vpps_cell_data *c) {
     if (!c) return;
-    void *parts[] = {c->name, c->signatures, c->matrices,  c->nodes,  c->mapped,       c->imm_pulled,
-                     c->args, c->inputs,     c->scattered, c->pushed, c->index_limits, c};
+    void *parts[] = {
+        c->name,   c->signatures, c->matrices, c->nodes,        c->mapped, c->over_list, c->imm_pulled, c->args,
+        c->inputs, c->scattered,  c->pushed,   c->index_limits, c};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
@@ -145,12 +146,15 @@ void vpps_graph_clear(vpps_graph *g) {
 
 /* ---------------------------------------------------------------- nodes */
 
-/* The template node of an applied cell that became node `offset` of its record. */
-static uint32_t template_of(const vpps_cell_data *c, uint32_t offset, uint32_t n_children) {
-    if (!c->n_mapped) return offset;
+/* The template node of an applied cell that became node `offset` of its record; *extra: it is one of those before it. */
+static uint32_t template_of(const vpps_cell_data *c, uint32_t offset, uint32_t members, bool *extra) {
+    *extra = false;
+    if (!c->variable) return offset;
     uint32_t t = 0;
-    for (uint32_t first = 0; t + 1 < c->n_nodes; t++) {
-        first += c->mapped[t] ? n_children : 1;
+    for (uint32_t first = 0; t < c->n_nodes; t++) {
+        first += vpps_extra_nodes(c, t);
+        *extra = first > offset;
+        first += c->mapped[t] ? members : 1;
         if (first > offset) break;
     }
     return t;
@@ -165,7 +169,7 @@ static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out
         if ((x & VPPS_CELL_INPUT) && input < c->n_inputs) {
             const vpps_cell_input *in = &c->inputs[input];
             *out = (vpps_signature){.op = VPPS_OP_GATHERED, .rows = in->rows, .cols = in->cols};
-            *list = !in->pulled && in->child == VPPS_ALL_CHILDREN;
+            *list = in->list;
             return true;
         }
         if (x >= c->n_nodes) return false;
@@ -181,8 +185,15 @@ static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out
         *out = g->signatures[node->signature];
     } else {
         const vpps_cell_data *c = vpps_cell_of(g, r->cell);
-        node = &c->nodes[template_of(c, x - r->first, g->words[r->at])];
+        const uint32_t members = g->words[r->at];
+        bool extra;
+        node = &c->nodes[template_of(c, x - r->first, members, &extra)];
         *out = c->signatures[node->signature];
+        if (extra) { /* a vector of the members' scalars, or, of none, a zero */
+            out->op = VPPS_OP_CONCAT;
+            out->rows = vpps_max_u32(members, 1);
+            out->cols = 1;
+        }
     }
     return true;
 }
@@ -210,18 +221,22 @@ vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, ui
 }
 
 static vpps_node add_template_node(vpps_graph *g, uint32_t signature, uint32_t n, const vpps_node *args, uint32_t imm,
-                                   bool imm_pulled, bool mapped) {
+                                   bool imm_pulled, bool mapped, bool over_list) {
     vpps_cell_data *c = g->recording;
     if (!VPPS_RESERVE(c->nodes, c->nodes_capacity, c->n_nodes + 1u) ||
         !VPPS_RESERVE(c->mapped, c->mapped_capacity, c->n_nodes + 1u) ||
+        !VPPS_RESERVE(c->over_list, c->over_list_capacity, c->n_nodes + 1u) ||
         !VPPS_RESERVE(c->imm_pulled, c->imm_pulled_capacity, c->n_nodes + 1u) ||
         !VPPS_RESERVE(c->args, c->args_capacity, (size_t)c->n_args + n)) {
         return vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
     }
     c->nodes[c->n_nodes] = (vpps_flat_node){signature, c->n_args, n, imm};
     c->mapped[c->n_nodes] = mapped;
+    c->over_list[c->n_nodes] = over_list;
     c->imm_pulled[c->n_nodes] = imm_pulled;
     c->n_mapped += mapped;
+    c->n_over_list += over_list;
+    c->n_extra += vpps_extra_nodes(c, c->n_nodes);
     if (n) memcpy(c->args + c->n_args, args, n * sizeof *args);
     c->n_args += n;
     return c->n_nodes++;
@@ -229,19 +244,20 @@ static vpps_node add_template_node(vpps_graph *g, uint32_t signature, uint32_t n
 
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled) {
-    bool mapped = false;
+    bool mapped = false, single = false;
     for (uint32_t i = 0; g->recording && i < n; i++) { /* only a cell has lists */
         vpps_signature argument;
         bool list;
         if (!vpps_node_signature(g, vpps_ops[s->op].name, args[i], &argument, &list)) return VPPS_NO_NODE;
         mapped |= list;
+        single |= !list;
     }
-    bool gathers_list =
-        s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE || s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF;
-    if (gathers_list) mapped = false;
+    const bool extreme = s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF;
+    if (extreme && mapped && !single) g->recording->min_members = 1;
+    if (extreme || s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE) mapped = false;
     uint32_t signature = vpps_intern(g, s, matrices);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
-    if (g->recording) return add_template_node(g, signature, n, args, imm, imm_pulled, mapped);
+    if (g->recording) return add_template_node(g, signature, n, args, imm, imm_pulled, mapped, false);
     if (g->n_nodes >= VPPS_CELL_INPUT - 1) return vpps_graph_fail(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     if (!VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
         !VPPS_RESERVE(g->record_nodes, g->record_nodes_capacity, g->n_record_nodes + 1) ||
@@ -256,6 +272,12 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
     g->n_words += n;
     g->flattened = false;
     return g->n_nodes++;
+}
+
+vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args) {
+    const uint32_t signature = vpps_intern(g, s, NULL);
+    if (signature == UINT32_MAX) return VPPS_NO_NODE;
+    return add_template_node(g, signature, n, args, 0, false, s->op == VPPS_OP_SOFTMAX, true);
 }
 
 /* ---------------------------------------------------------------- flat form */
@@ -311,58 +333,116 @@ static void expand_plain(const vpps_graph *g, const vpps_record *r, vpps_flat *f
     flat->n_args += c->n_args;
 }
 
-/* Where a template argument's value (member `child` of it, when it is a list) is. */
+/* Where a template argument's value (member `member` of it, when it is a list) is. */
 typedef struct expansion {
     const vpps_cell_data *cell;
     const uint32_t *inputs;
-    uint32_t n_children, first;
+    uint32_t members, first;
 } expansion;
 
-static uint32_t members(const expansion *e, uint32_t a) {
-    if (!(a & VPPS_CELL_INPUT)) return e->cell->mapped[a] ? e->n_children : 1;
-    const vpps_cell_input *in = &e->cell->inputs[a & ~VPPS_CELL_INPUT];
-    return !in->pulled && in->child == VPPS_ALL_CHILDREN ? e->n_children : 1;
+static bool is_list(const expansion *e, uint32_t a) {
+    return a & VPPS_CELL_INPUT ? e->cell->inputs[a & ~VPPS_CELL_INPUT].list : e->cell->mapped[a];
 }
 
-static uint32_t resolve(const expansion *e, uint32_t a, uint32_t child) {
-    uint32_t at = 0, n = a & ~VPPS_CELL_INPUT;
-    uint32_t origin = a & VPPS_CELL_INPUT;
-    for (uint32_t i = 0; i < n; i++) at += members(e, origin | i);
-    if (members(e, a) > 1) at += child;
-    return origin ? e->inputs[at] : e->first + at;
+static uint32_t resolve(const expansion *e, uint32_t a, uint32_t member) {
+    const uint32_t origin = a & VPPS_CELL_INPUT, n = a & ~VPPS_CELL_INPUT;
+    uint32_t at = is_list(e, a) ? member : 0;
+    for (uint32_t i = 0; i < n; i++) at += is_list(e, origin | i) ? e->members : 1;
+    if (origin) return e->inputs[at];
+    for (uint32_t i = 0; i <= n; i++) at += vpps_extra_nodes(e->cell, i);
+    return e->first + at;
 }
 
-static void expand_mapped(const vpps_graph *g, const vpps_record *r, vpps_flat *flat, uint64_t *dropout) {
+static vpps_flat_node *add_flat(vpps_flat *flat, uint32_t signature, uint32_t imm) {
+    flat->nodes[flat->n_nodes] = (vpps_flat_node){signature, (uint32_t)flat->n_args, 0, imm};
+    return &flat->nodes[flat->n_nodes++];
+}
+
+static void add_flat_arg(vpps_flat *flat, vpps_flat_node *node, uint32_t arg) {
+    flat->args[flat->n_args++] = arg;
+    node->n_args++;
+}
+
+static uint32_t plain_signature(vpps_graph *g, vpps_op op, uint32_t rows, uint32_t cols) {
+    vpps_signature s = {.op = (uint8_t)op, .rows = rows, .cols = cols, .param = VPPS_NO_PARAM};
+    return vpps_intern(g, &s, NULL);
+}
+
+/* n nodes of zeros, in the place of what is made of no members. False: out of memory. */
+static bool add_zeros(vpps_graph *g, uint32_t n, uint32_t rows, uint32_t cols) {
+    const uint32_t signature = plain_signature(g, VPPS_OP_CONSTANT, rows, cols);
+    for (uint32_t i = 0; i < n && signature != UINT32_MAX; i++) add_flat(&g->flat, signature, 0);
+    return signature != UINT32_MAX;
+}
+
+/* The members of a list of scalars on top of each other. */
+static bool add_stack(vpps_graph *g, const expansion *e, uint32_t list) {
+    const uint32_t signature = plain_signature(g, VPPS_OP_CONCAT, e->members, 1);
+    if (signature == UINT32_MAX) return false;
+    vpps_flat_node *stack = add_flat(&g->flat, signature, 0);
+    for (uint32_t k = 0; k < e->members; k++) add_flat_arg(&g->flat, stack, resolve(e, list, k));
+    return true;
+}
+
+static bool expand_over_list(vpps_graph *g, const expansion *e, uint32_t t, uint32_t signature) {
+    vpps_flat *flat = &g->flat;
+    const uint32_t *args = e->cell->args + e->cell->nodes[t].args;
+    const uint32_t rows = g->signatures[signature].rows, cols = g->signatures[signature].cols;
+    const bool softmax = e->cell->mapped[t];
+    if (!e->members) return add_zeros(g, softmax ? 2 : 1, 1, 1) && (softmax || add_zeros(g, 1, rows, cols));
+    if (!add_stack(g, e, args[0])) return false;
+    const uint32_t stack = flat->n_nodes - 1;
+    if (!softmax) {
+        vpps_flat_node *sum = add_flat(flat, signature, 0);
+        add_flat_arg(flat, sum, stack);
+        for (uint32_t k = 0; k < e->members; k++) add_flat_arg(flat, sum, resolve(e, args[1], k));
+        return true;
+    }
+    const uint32_t of_all = plain_signature(g, VPPS_OP_SOFTMAX, e->members, 1);
+    const uint32_t of_one = plain_signature(g, VPPS_OP_SLICE, 1, 1);
+    if (of_all == UINT32_MAX || of_one == UINT32_MAX) return false;
+    add_flat_arg(flat, add_flat(flat, of_all, 0), stack);
+    for (uint32_t k = 0; k < e->members; k++) add_flat_arg(flat, add_flat(flat, of_one, k), stack + 1);
+    return true;
+}
+
+static bool expand_mapped(vpps_graph *g, const vpps_record *r, uint64_t *dropout) {
+    vpps_flat *flat = &g->flat;
     const vpps_cell_data *c = vpps_cell_of(g, r->cell);
     const uint32_t *signatures = g->cell_signatures + g->cell_first[r->cell];
     expansion e = {c, g->words + r->at + 1, g->words[r->at], r->first};
     uint32_t n_inputs = 0;
-    for (uint32_t i = 0; i < c->n_inputs; i++) n_inputs += members(&e, VPPS_CELL_INPUT | i);
+    for (uint32_t i = 0; i < c->n_inputs; i++) n_inputs += c->inputs[i].list ? e.members : 1;
     const uint32_t *indices = e.inputs + n_inputs;
     for (uint32_t t = 0; t < c->n_nodes; t++) {
-        uint32_t copies = c->mapped[t] ? e.n_children : 1;
-        for (uint32_t child = 0; child < copies; child++) {
-            vpps_flat_node *node = &flat->nodes[flat->n_nodes++];
-            *node = c->nodes[t];
-            node->signature = signatures[node->signature];
-            node->args = (uint32_t)flat->n_args;
+        const uint32_t signature = signatures[c->nodes[t].signature];
+        if (c->over_list[t]) {
+            if (!expand_over_list(g, &e, t, signature)) return false;
+            continue;
+        }
+        for (uint32_t member = 0; member < (c->mapped[t] ? e.members : 1); member++) {
+            vpps_flat_node *node = add_flat(flat, signature, c->nodes[t].imm);
             if (c->imm_pulled[t]) node->imm = indices[node->imm];
             number_dropout(g, node, dropout);
             for (uint32_t i = 0; i < c->nodes[t].n_args; i++) {
-                uint32_t a = c->args[c->nodes[t].args + i];
-                uint32_t n = c->mapped[t] ? 1 : members(&e, a); /* an n-ary op takes the whole list */
-                for (uint32_t j = 0; j < n; j++) flat->args[flat->n_args++] = resolve(&e, a, c->mapped[t] ? child : j);
+                const uint32_t a = c->args[c->nodes[t].args + i];
+                const uint32_t n = !c->mapped[t] && is_list(&e, a) ? e.members : 1; /* an n-ary op takes all members */
+                for (uint32_t j = 0; j < n; j++) add_flat_arg(flat, node, resolve(&e, a, c->mapped[t] ? member : j));
             }
-            node->n_args = (uint32_t)flat->n_args - node->args;
+            if (!c->nodes[t].n_args || node->n_args) continue;
+            flat->n_nodes--; /* a sum of no members */
+            if (!add_zeros(g, 1, g->signatures[signature].rows, g->signatures[signature].cols)) return false;
         }
     }
+    return true;
 }
 
 /* An upper bound of the arguments a record's nodes have. */
 static size_t args_of(const vpps_graph *g, const vpps_record *r) {
     if (r->cell == VPPS_NODE_RECORD) return g->record_nodes[r->at].n_args;
     const vpps_cell_data *c = vpps_cell_of(g, r->cell);
-    return (size_t)c->n_args * (c->variable ? g->words[r->at] : 1);
+    if (!c->variable) return c->n_args;
+    return ((size_t)c->n_args + 2u * c->n_over_list) * vpps_max_u32(g->words[r->at], 1) + c->n_over_list;
 }
 
 vpps_status vpps_graph_flatten(vpps_graph *g) {
@@ -394,7 +474,7 @@ vpps_status vpps_graph_flatten(vpps_graph *g) {
             for (uint32_t k = 0; k < node->n_args; k++) flat->args[flat->n_args++] = g->words[args + k];
             number_dropout(g, node, &dropout);
         } else if (vpps_cell_of(g, r->cell)->variable) {
-            expand_mapped(g, r, flat, &dropout);
+            if (!expand_mapped(g, r, &dropout)) return vpps_graph_status(g);
         } else {
             expand_plain(g, r, flat, &dropout);
         }

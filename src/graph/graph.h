@@ -99,11 +99,10 @@ typedef struct vpps_flat {
 
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
-    uint32_t child, output; /* gathered; child VPPS_ALL_CHILDREN: a list */
-    bool pulled;            /* then `child` is the pull's number */
+    uint32_t child, output; /* gathered; of a list, its first child */
+    bool pulled;            /* then `child` is the pull's number, of lists and others apart */
+    bool list;
 } vpps_cell_input;
-
-#define VPPS_ALL_CHILDREN UINT32_MAX
 
 typedef struct vpps_cell_data {
     char *name;
@@ -111,27 +110,38 @@ typedef struct vpps_cell_data {
     vpps_param *matrices;
     uint32_t n_signatures;
     vpps_flat_node *nodes; /* args point into `args`; imm of lookup, cross_entropy, hinge may be a pulled index */
-    uint8_t *mapped;       /* is this node a list: one node for each child */
+    uint8_t *mapped;       /* is this node a list: one node for each member */
+    uint8_t *over_list;    /* SOFTMAX of a list of scalars; WEIGHTED_SUM of a list by a list of scalars */
     uint8_t *imm_pulled;   /* is imm the number of a pulled index */
     uint32_t *args;
     vpps_cell_input *inputs;
     uint32_t *scattered, *pushed; /* template nodes, or VPPS_CELL_INPUT | input */
     uint32_t *index_limits;       /* each pulled index must be below */
-    uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_pulls, n_indices;
+    uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_pulls, n_pull_lists, n_indices;
     uint32_t n_mapped;     /* nodes that are lists */
-    uint32_t min_children; /* largest gathered child + 1; 1 when a list is gathered */
-    bool variable;         /* gathers a list: any number of children from min_children on */
-    size_t nodes_capacity, mapped_capacity, imm_pulled_capacity, args_capacity, inputs_capacity, scattered_capacity,
-        pushed_capacity; /* while recording */
+    uint32_t n_over_list;  /* nodes over lists */
+    uint32_t n_extra;      /* nodes of a flat graph that stand before those over lists: vpps_extra_nodes */
+    uint32_t min_children; /* largest gathered child + 1 */
+    bool variable;         /* has lists: gathered, or pulled, or both, all with the same number of members */
+    bool gathers_list;     /* of the children from list_first on */
+    uint32_t list_first, min_members;
+    size_t nodes_capacity, mapped_capacity, over_list_capacity, imm_pulled_capacity, args_capacity, inputs_capacity,
+        scattered_capacity, pushed_capacity; /* while recording */
 } vpps_cell_data;
+
+/* A flat graph has no lists: a softmax over one is there a stack of the members, its softmax, and a slice for each member; a
+ * weighted sum has its weights stacked before it. So many nodes stand before the node, or its members. */
+static inline uint32_t vpps_extra_nodes(const vpps_cell_data *c, uint32_t t) {
+    return c->over_list[t] ? (c->mapped[t] ? 2 : 1) : 0;
+}
 
 /* ---- records */
 
 typedef struct vpps_record {
     uint32_t cell;  /* VPPS_NODE_RECORD, or the cell applied */
     uint32_t first; /* id of its first node */
-    uint32_t at;    /* node record: in record_nodes; else in `words`: n_children, inputs (node ids; each list's members
-                       in a row), indices */
+    uint32_t at;    /* node record: in record_nodes; else in `words`: members of its lists, inputs (node ids; each
+                       list's members in a row), indices */
 } vpps_record;
 
 #define VPPS_NODE_RECORD UINT32_MAX
@@ -200,6 +210,9 @@ uint32_t vpps_intern(vpps_graph *g, vpps_signature *s, const vpps_param *matrice
 /* Makes a node of a signature, in the graph or in the cell being recorded. `imm_pulled`: imm is a pulled index. */
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
+
+/* A node over lists of the cell that is being recorded: see vpps_cell_data. */
+vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args);
 
 /* Signature of an existing node or cell input (rows, cols and op are valid; op may be VPPS_OP_GATHERED), and whether
  * it is a list. False, and the graph fails, when x is not a node of this graph. `what` names the op that asks. */

@@ -108,7 +108,7 @@ static vpps_status read_vertex(vpps_batch_work *w, uint32_t r, uint64_t *dropout
                                         .words = op ? op->imm : record->at + 1 + n};
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const vpps_cell_output *o = &c->outputs[k];
-        w->output_of_node[record->first + o->node + o->mapped * (members - 1)] = w->n_outputs++;
+        w->output_of_node[record->first + o->node + o->extra + o->mapped * (members - 1)] = w->n_outputs++;
     }
     if (c->list_inputs || c->dropout_elems || c->dropout_list_elems) {
         w->rests[r] = (vpps_vertex_rest){.members = members, .dropout = (uint32_t)*dropout};

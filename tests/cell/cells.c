@@ -124,6 +124,22 @@ static void record_attention(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_tanh(g, vpps_matvec(g, param(g, "A"), vpps_concat(g, 2, both)))));
 }
 
+/* A state that attends to the other children, each by the features of the edge to it; and lists that are pulled alone. */
+static void record_edges(vpps_graph *g) {
+    const vpps_node s = vpps_gather(g, 0, 0, HIDDEN, 1), h = vpps_gather_list_from(g, 1, 0, HIDDEN, 1);
+    const vpps_node edge = vpps_pull_list(g, EMBED, 1), bias = vpps_pull_list(g, 1, 1);
+    const vpps_node both[] = {edge, h}, key = vpps_tanh(g, gate_of(g, 'i', "WU", 2, both));
+    const vpps_node a = vpps_softmax_list(g, vpps_add(g, vpps_dot(g, key, s), bias));
+    const vpps_node weighted[] = {vpps_weighted_sum_list(g, a, h), vpps_weighted_sum_list(g, bias, key)};
+    TEST_OK(vpps_push(g, vpps_concat(g, 2, weighted)));
+    TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_sum(g, 1, &key))));
+    TEST_OK(vpps_push(g, vpps_average(g, 1, &a)));
+}
+static void record_pulled_list(vpps_graph *g) {
+    const vpps_node x = vpps_pull_list(g, HIDDEN, 1), y = vpps_pull_list(g, HIDDEN, 1), scores = vpps_dot(g, x, y);
+    TEST_OK(vpps_push(g, vpps_weighted_sum_list(g, vpps_softmax_list(g, scores), y)));
+}
+
 static void record_gated_list(vpps_graph *g) {
     const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1);
     const vpps_node gate = vpps_sigmoid(g, gate_of(g, 'i', "U", 1, &h)), weighted = vpps_mul(g, gate, h);
@@ -312,7 +328,8 @@ vertex *cells_vertex(const vpps_graph *g, vpps_cell cell, uint32_t members, uint
 
 static bool is_shared(const vpps_compiled_cell *base, uint32_t i, uint32_t list) {
     const vpps_cell_input *a = &base->inputs[i], *b = &base->inputs[list];
-    return !base->input_is_list[i] && !a->pulled && base->input_is_list[list] && a->output == b->output;
+    return !base->input_is_list[i] && !a->pulled && base->input_is_list[list] && !b->pulled && a->output == b->output &&
+           a->child >= b->child; /* b's: its first */
 }
 
 void cells_share_inputs(vertex *x, const vpps_compiled_cell *base) {
@@ -320,7 +337,8 @@ void cells_share_inputs(vertex *x, const vpps_compiled_cell *base) {
         for (uint32_t list = 0; list < base->n_inputs; list++) {
             const size_t words = (size_t)base->inputs[i].rows * base->inputs[i].cols;
             if (is_shared(base, i, list))
-                memcpy(x->inputs[i], x->inputs[list] + base->inputs[i].child * words, words * sizeof(double));
+                memcpy(x->inputs[i], x->inputs[list] + (base->inputs[i].child - base->inputs[list].child) * words,
+                       words * sizeof(double));
         }
     }
 }
@@ -331,7 +349,7 @@ void cells_share_gradients(results *r, const vertex *x, const vpps_compiled_cell
         for (uint32_t list = 0; list < base->n_inputs; list++) {
             const size_t words = (size_t)base->inputs[i].rows * base->inputs[i].cols;
             if (!is_shared(base, i, list)) continue;
-            double *member = r->inputs[list] + base->inputs[i].child * words;
+            double *member = r->inputs[list] + (base->inputs[i].child - base->inputs[list].child) * words;
             for (size_t k = 0; k < words; k++) member[k] = r->inputs[i][k] = member[k] + r->inputs[i][k];
         }
     }
@@ -354,7 +372,9 @@ enum { MOST_CHILDREN = 8, MOST_OUTPUTS = 16 };
 static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const vpps_compiled_cell *base,
                          vpps_node nodes[][MOST_CHILDREN]) {
     const vpps_cell_data *c = vpps_cell_of(g, cell);
-    const uint32_t n_children = c->variable ? x->members : c->min_children;
+    const uint32_t n_children = c->gathers_list ? c->list_first + x->members : c->min_children;
+    vpps_node lists[VPPS_CELL_MOST][MOST_CHILDREN];
+    const vpps_node *pull_lists[VPPS_CELL_MOST];
     vpps_node scattered[MOST_CHILDREN][MOST_OUTPUTS], pulls[VPPS_CELL_MOST];
     uint32_t n_scattered[MOST_CHILDREN] = {0};
     const double zero = 0;
@@ -369,13 +389,15 @@ static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const v
             const size_t words = (size_t)in->rows * in->cols;
             if (list != (pass == 0)) continue;
             for (uint32_t m = 0; m < (list ? x->members : 1); m++) {
-                const uint32_t child = list ? m : in->child;
+                const uint32_t child = list ? in->child + m : in->child;
                 if (!in->pulled && scattered[child][in->output] != filler) {
                     nodes[i][m] = scattered[child][in->output];
                     continue;
                 }
                 nodes[i][m] = input(g, in->rows, in->cols, x->inputs[i] + m * words);
-                if (in->pulled) {
+                if (in->pulled && list) {
+                    lists[in->child][m] = nodes[i][m];
+                } else if (in->pulled) {
                     pulls[in->child] = nodes[i][m];
                 } else {
                     scattered[child][in->output] = nodes[i][m];
@@ -384,6 +406,7 @@ static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const v
             }
         }
     }
+    for (uint32_t i = 0; i < c->n_pull_lists; i++) pull_lists[i] = lists[i];
     vpps_vertex children[MOST_CHILDREN];
     for (uint32_t k = 0; k < n_children; k++) children[k] = vpps_source(g, n_scattered[k], scattered[k]);
     return vpps_apply(g, &(vpps_application){.cell = cell,
@@ -392,7 +415,10 @@ static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const v
                                              .n_pulls = c->n_pulls,
                                              .pulls = pulls,
                                              .n_indices = c->n_indices,
-                                             .indices = x->indices});
+                                             .indices = x->indices,
+                                             .n_pull_lists = c->n_pull_lists,
+                                             .n_members = c->n_pull_lists ? x->members : 0,
+                                             .pull_lists = pull_lists});
 }
 
 /* A sum over outputs of output times gradient, as a node. */
@@ -404,7 +430,7 @@ static vpps_node loss_of(vpps_graph *g, vpps_vertex v, const vertex *x, const vp
     terms[n++] = input(g, 1, 1, &zero);
     for (uint32_t k = 0; k < base->n_outputs; k++) {
         const vpps_cell_output *o = &base->outputs[k];
-        outputs[k] = g->vertices[v].first + o->node + o->mapped * (x->members - 1);
+        outputs[k] = g->vertices[v].first + o->node + o->extra + o->mapped * (x->members - 1);
         const vpps_cell_value *value = &base->values[o->value];
         const vpps_node d = input(g, value->rows, value->cols, x->gradients[k]);
         if (gradient_out >> k & 1) terms[n++] = vpps_dot(g, outputs[k], d);

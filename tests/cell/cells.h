@@ -16,6 +16,8 @@ enum { HIDDEN = 48, EMBED = 40, CLASSES = 5, WORDS = 7, SQUARE = 6 };
     X(inner, "Tree-LSTM inner")                                                                                        \
     X(child_sum, "child-sum Tree-LSTM")                                                                                \
     X(attention, "attention")                                                                                          \
+    X(edges, "attention over edges")                                                                                   \
+    X(pulled_list, "attention over what is pulled")                                                                    \
     X(gated_list, "gated sum of a list")                                                                               \
     X(average, "average of a list and a vector")                                                                       \
     X(extremes, "extremes of a list")                                                                                  \

@@ -285,7 +285,7 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
             }
         }
     }
-    if (value->average && value->opcode == VPPS_I_SUM) o->f = 1.0 / o->n_list;
+    if (value->average && value->opcode == VPPS_I_SUM) o->f = o->n_list ? 1.0 / o->n_list : 0;
     if (value->average && value->opcode == VPPS_I_SCALE) o->f = 1.0 / (value->e_list * members + value->u);
     if (vpps_instructions[value->opcode].form != VPPS_FORM_MATMUL) return;
     const vpps_cell_value *a = &c->values[c->args[value->first_arg].value];
@@ -298,6 +298,12 @@ static void run(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const 
     const vpps_cell_value *value = &c->values[v];
     const size_t n = words_of(value);
     operands o;
+    if (value->over_list && value->domain) { /* the members' scalars are one vector */
+        o = (operands){.t_elems = x->members};
+        for (uint32_t k = 0; k < value->n_args; k++) o.t[k] = args[k];
+        for (uint32_t i = 0; i < x->members; i++) to[i] = element(value->opcode, &o, i, x->members);
+        return;
+    }
     for (uint32_t i = 0; i < items_of(value->domain, x->members); i++) {
         gather(c, x, v, args, i, &o);
         for (size_t j = 0; j < n; j++) to[i * n + j] = element(value->opcode, &o, j, n);

@@ -144,7 +144,9 @@ START_TEST(networks)
             for (uint32_t recurrent = 0; recurrent < 2; recurrent++) {
                 const vpps_cell cell = x.cell[_i];
                 const bool list = x.model->cells[cell]->variable;
-                for (uint32_t members = 1; members <= (list ? 3u : 1u); members++) {
+                /* the gated sum of none is 0 / 0 */
+                const uint32_t least = list && _i != CELL_gated_list ? x.model->cells[cell]->min_members : 1;
+                for (uint32_t members = least; members <= (list ? 3u : 1u); members++) {
                     subject s = {x.g, cell, x.model->cells[cell]->name, cells_needs(), members, test_seed() + members};
                     if (recurrent) s.needs = cells_recurrent(x.g, cell, group);
                     s.needs.group = group;
@@ -272,12 +274,18 @@ START_TEST(random_cells)
         TEST_OK(rg_build(&built, &drawn, NULL));
         for (vpps_cell cell = 0; cell < built.model->n_cells; cell++) {
             const vpps_cell_data *data = built.model->cells[cell];
-            const uint32_t members = vpps_max_u32(data->min_children, 1 + vpps_random_below(&random, 3));
+            const uint32_t first = data->gathers_list ? data->list_first : 0;
+            const uint32_t members = vpps_max_u32(data->min_children - vpps_min_u32(first, data->min_children),
+                                                  vpps_random_below(&random, 4)),
+                           least = data->variable ? data->min_members : 1;
             char name[64];
             snprintf(name, sizeof name, "random case %llu, cell %u", (unsigned long long)seed, cell);
-            subject s = {built.g[0], cell,
-                         name,       cells_recurrent(built.g[0], cell, 1 + vpps_random_below(&random, 3)),
-                         members,    vpps_random(&random)};
+            subject s = {built.g[0],
+                         cell,
+                         name,
+                         cells_recurrent(built.g[0], cell, 1 + vpps_random_below(&random, 3)),
+                         vpps_max_u32(members, least),
+                         vpps_random(&random)};
             if (vpps_random_below(&random, 2)) s.needs.gradient_in = vpps_random(&random);
             if (vpps_random_below(&random, 2)) s.needs.gradient_out = vpps_random(&random);
             if (vpps_random_below(&random, 2)) s.needs.recurrent_in &= vpps_random(&random);

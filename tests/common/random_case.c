@@ -8,7 +8,9 @@ static rg_step draw_step(uint64_t *random, bool in_cell) {
     /* a third are what networks are mostly made of */
     static const uint8_t common[] = {VPPS_OP_AFFINE, VPPS_OP_AFFINE,  VPPS_OP_MUL, VPPS_OP_TANH,
                                      VPPS_OP_ADD,    VPPS_OP_SIGMOID, VPPS_OP_SUM, VPPS_OP_CONCAT};
-    if (way < 3) {
+    if (way == 3 && in_cell) {
+        s.what = RG_ATTEND;
+    } else if (way < 3) {
         s.what = common[vpps_random_below(random, (uint32_t)VPPS_COUNT(common))];
     } else if (way < 5 && !in_cell) {
         s.what = (uint8_t)(VPPS_OP_COUNT + vpps_random_below(random, extra));
@@ -36,6 +38,10 @@ void rg_draw(rg_case *c, uint64_t seed, uint32_t n_steps) {
         cell->head = vpps_random_below(&random, 4) == 0;
         cell->n_children = (uint8_t)vpps_random_below(&random, 3);
         cell->variable = vpps_random_below(&random, 2);
+        cell->rest = vpps_random_below(&random, 2);
+        cell->n_pull_lists = (uint8_t)(cell->variable ? vpps_random_below(&random, 5) / 2 : 0);
+        cell->only_pulled = cell->n_pull_lists && (cell->head || vpps_random_below(&random, 3) == 0);
+        if (cell->head && !cell->only_pulled) cell->variable = false;
         cell->n_steps = vpps_random_below(&random, RG_CELL_STEPS) + 1;
         for (uint32_t k = 0; k < cell->n_steps; k++) cell->steps[k] = draw_step(&random, true);
     }

@@ -12,7 +12,7 @@ typedef struct item {
     bool list, used;
 } item;
 
-enum { MAX_ITEMS = 4096, MAX_PARAMS = 256, MAX_VERTICES = 512, MAX_PULLS = 16, MAX_OUTPUTS = 3 };
+enum { MAX_ITEMS = 4096, MAX_PARAMS = 256, MAX_VERTICES = 512, MAX_PULLS = 16, MAX_PULL_LISTS = 2, MAX_OUTPUTS = 3 };
 
 typedef struct made_param {
     vpps_param param;
@@ -26,8 +26,8 @@ typedef struct pulled {
 
 typedef struct made_cell {
     vpps_cell cell;
-    pulled pulls[MAX_PULLS], indices[MAX_PULLS];
-    uint32_t n_pulls, n_indices, n_pushed;
+    pulled pulls[MAX_PULLS], indices[MAX_PULLS], lists[MAX_PULL_LISTS];
+    uint32_t n_pulls, n_indices, n_pushed, n_lists;
     item pushed[MAX_OUTPUTS];
 } made_cell;
 
@@ -342,8 +342,12 @@ static void apply(builder *b, const rg_step *s) {
     const rg_cell *c = &b->c->cells[which];
     const made_cell *cell = &b->cells[which];
     vpps_vertex children[8];
-    const uint32_t least = c->variable && !c->n_children ? 1 : c->n_children;
-    const uint32_t n = c->head ? 0 : c->variable ? least + s->pick[1] / 8 % 4 : least;
+    const vpps_cell_data *data = b->model->cells[cell->cell];
+    const uint32_t first = c->rest ? c->n_children : 0, fewest = b->c->empty_lists ? data->min_members : 1;
+    const uint32_t least = vpps_max_u32(c->n_children, c->variable && !c->only_pulled ? first + fewest : 0);
+    const bool gathers = c->variable && !c->only_pulled && !c->head;
+    const uint32_t n = c->head ? 0 : gathers ? least + s->pick[1] / 8 % 4 : least;
+    const uint32_t members = gathers ? n - first : vpps_max_u32(fewest, s->pick[1] / 8 % 4);
     for (uint32_t k = 0; k < n; k++) {
         if (!b->n_vertices || (s->pick[1] >> k) % 4 == 0) source(b, s);
         children[k] =
@@ -355,13 +359,24 @@ static void apply(builder *b, const rg_step *s) {
         pulls[k] = node_of(b, operand(b, cell->pulls[k].rows, cell->pulls[k].cols, s->pick[2] >> k));
     }
     for (uint32_t k = 0; k < cell->n_indices; k++) indices[k] = (s->pick[2] >> k) % cell->indices[k].rows;
+    vpps_node members_of[MAX_PULL_LISTS][16];
+    const vpps_node *lists[MAX_PULL_LISTS];
+    for (uint32_t k = 0; k < cell->n_lists; k++) {
+        for (uint32_t m = 0; m < members; m++)
+            members_of[k][m] =
+                node_of(b, operand(b, cell->lists[k].rows, cell->lists[k].cols, s->pick[2] >> (k + m) % 28));
+        lists[k] = members_of[k];
+    }
     const vpps_application a = {.cell = cell->cell,
                                 .n_children = n,
                                 .children = children,
                                 .n_pulls = cell->n_pulls,
                                 .pulls = pulls,
                                 .n_indices = cell->n_indices,
-                                .indices = indices};
+                                .indices = indices,
+                                .n_pull_lists = cell->n_lists,
+                                .n_members = cell->n_lists ? members : 0,
+                                .pull_lists = lists};
     const vpps_vertex v = vpps_apply(b->g, &a);
     say(b, "    v%u = vpps_apply(g, cell%u, children {", v, which);
     for (uint32_t k = 0; k < n; k++) say(b, "%sv%u", k ? ", " : "", children[k]);
@@ -369,6 +384,10 @@ static void apply(builder *b, const rg_step *s) {
     for (uint32_t k = 0; k < cell->n_pulls; k++) say(b, "%s%s", k ? ", " : "", text_of(pulls[k]).text);
     say(b, "}, indices {");
     for (uint32_t k = 0; k < cell->n_indices; k++) say(b, "%s%u", k ? ", " : "", indices[k]);
+    for (uint32_t k = 0; k < cell->n_lists; k++) {
+        say(b, "}, list {");
+        for (uint32_t m = 0; m < members; m++) say(b, "%s%s", m ? ", " : "", text_of(lists[k][m]).text);
+    }
     say(b, "});\n");
     for (uint32_t k = 0; k < 2 && !c->head; k++) {
         const vpps_node x = vpps_scattered(b->g, v, k);
@@ -381,6 +400,36 @@ static void apply(builder *b, const rg_step *s) {
         keep(b, x, cell->pushed[k].size, false);
     }
     if (!c->head) b->vertices[b->n_vertices++] = v;
+}
+
+/* A list of vectors of `rows`: one that exists, of those of any shape; UINT32_MAX: none. */
+static uint32_t find_list(const builder *b, uint32_t pick) {
+    uint32_t lists[64], n = 0;
+    for (uint32_t i = b->n_items; i-- > 0 && n < VPPS_COUNT(lists);)
+        if (b->items[i].list) lists[n++] = i;
+    return n ? lists[pick % n] : UINT32_MAX;
+}
+
+static vpps_node softmax_list(builder *b, vpps_node scores) {
+    const vpps_node y = vpps_softmax_list(b->g, scores);
+    say(b, "%s = vpps_softmax_list(g, %s);", text_of(y).text, text_of(scores).text);
+    return y;
+}
+
+/* Over lists: scores of a list by a vector, their softmax, and the sum of another list by these weights, or by any. */
+static void attend(builder *b, const rg_step *s) {
+    uint32_t x = find_list(b, s->pick[0]), z = find_list(b, s->pick[1]);
+    if (!b->recording || x == UINT32_MAX) return;
+    x = tame(b, x, 4);
+    z = tame(b, z, 4);
+    const uint32_t rows = b->items[x].rows, cols = b->items[x].cols;
+    const uint32_t query = operand(b, rows, cols, s->pick[2]);
+    uint32_t scores = binary(b, "dot", vpps_dot, x, query, sqrt(rows * cols) * size_of(b, x) * size_of(b, query));
+    scores = tame(b, scores, 4);
+    if (s->pick[2] % 4) scores = keep(b, softmax_list(b, node_of(b, scores)), 1, true);
+    const vpps_node w = node_of(b, scores), v = node_of(b, z), y = vpps_weighted_sum_list(b->g, w, v);
+    say(b, "%s = vpps_weighted_sum_list(g, %s, %s);", text_of(y).text, text_of(w).text, text_of(v).text);
+    keep(b, y, 4 * size_of(b, scores) * size_of(b, z), false);
 }
 
 static void step(builder *b, const rg_step *s) {
@@ -529,6 +578,7 @@ static void step(builder *b, const rg_step *s) {
     case RG_SOURCE:
         if (!b->recording) source(b, s);
         break;
+    case RG_ATTEND: attend(b, s); break;
     case RG_APPLY:
         if (!b->recording) apply(b, s);
         break;
@@ -565,9 +615,17 @@ static void record_cell(builder *b, uint32_t which) {
             keep(b, x, 4, false);
         }
     }
-    for (uint32_t output = 0; output < 2 && c->variable && !c->head; output++) {
-        const vpps_node x = vpps_gather_list(b->g, output, b->c->sizes[output], 1);
-        say(b, "%s = vpps_gather_list(g, %u, %u, 1);", text_of(x).text, output, b->c->sizes[output]);
+    for (uint32_t output = 0; output < 2 && c->variable && !c->only_pulled && !c->head; output++) {
+        const uint32_t first = c->rest ? c->n_children : 0;
+        const vpps_node x = vpps_gather_list_from(b->g, first, output, b->c->sizes[output], 1);
+        say(b, "%s = vpps_gather_list_from(g, %u, %u, %u, 1);", text_of(x).text, first, output, b->c->sizes[output]);
+        keep(b, x, 4, true);
+    }
+    for (uint32_t k = 0; k < c->n_pull_lists; k++) {
+        const uint32_t rows = b->c->sizes[RG_SIZES - 1 - k], cols = k ? b->c->columns : 1;
+        const vpps_node x = vpps_pull_list(b->g, rows, cols);
+        say(b, "%s = vpps_pull_list(g, %u, %u);", text_of(x).text, rows, cols);
+        cell->lists[cell->n_lists++] = (pulled){rows, cols};
         keep(b, x, 4, true);
     }
     if (c->head) pull(b, b->c->sizes[0], 1);

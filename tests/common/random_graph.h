@@ -20,6 +20,7 @@ enum {
     RG_WIDE,                  /* many vectors through the same matrices: wide */
     RG_SOURCE,                /* a vertex from nodes */
     RG_APPLY,                 /* a cell at a vertex */
+    RG_ATTEND,                /* in a cell: softmax and weighted sum over lists */
     RG_WHATS
 };
 
@@ -32,7 +33,10 @@ typedef struct rg_step {
 typedef struct rg_cell {
     uint8_t n_children; /* gathered by number */
     bool variable;      /* also gathers lists */
-    bool head;          /* pulls and pushes only */
+    bool rest;          /* lists begin behind the children gathered by number */
+    bool only_pulled;   /* gathers none, but pulls lists */
+    uint8_t n_pull_lists;
+    bool head; /* pulls and pushes only */
     uint32_t n_steps;
     rg_step steps[RG_CELL_STEPS];
 } rg_cell;
@@ -44,7 +48,10 @@ typedef struct rg_case {
     uint32_t n_cells, n_steps;
     uint32_t batches; /* 1 or 2; the second runs the steps backwards */
     bool frozen;      /* freeze some parameters */
-    bool alike;       /* declare every parameter that a case of these sizes may use: then equal sizes, equal models */
+    bool
+        empty_lists; /* apply cells to no members too. A parameter that only meets members is used then, by the compiled cell, and
+                         not by the nodes that it stands for: so no state and no decay of the optimiser */
+    bool alike; /* declare every parameter that a case of these sizes may use: then equal sizes, equal models */
     rg_cell cells[RG_CELLS];
     rg_step steps[RG_STEPS];
 } rg_case;

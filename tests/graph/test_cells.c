@@ -635,6 +635,159 @@ START_TEST(cells_serve_any_number_of_graphs)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- lists */
+
+enum { MOST_MEMBERS = 5 };
+
+/* A state that attends to the other children, with a bias for each edge. */
+static vpps_cell record_attention(const network *n) {
+    vpps_graph *g;
+    vpps_cell c;
+    TEST_OK(vpps_cell_begin(n->model, "attention", &g));
+    const vpps_node s = vpps_gather(g, 0, 0, EMBED, 1), h = vpps_gather_list_from(g, 1, 0, EMBED, 1);
+    const vpps_node bias = vpps_pull_list(g, 1, 1);
+    const vpps_node a = vpps_softmax_list(g, vpps_add(g, vpps_dot(g, h, s), bias));
+    TEST_OK(vpps_push(g, vpps_add(g, s, vpps_weighted_sum_list(g, a, h))));
+    TEST_OK(vpps_push(g, vpps_weighted_sum_list(g, bias, h)));
+    TEST_OK(vpps_scatter(g, vpps_sum(g, 1, &h)));
+    TEST_OK(vpps_push(g, vpps_average(g, 1, &h)));
+    TEST_OK(vpps_cell_end(g, &c));
+    return c;
+}
+
+enum { RESULTS = 4 };
+
+/* The same at one vertex of `members`: by the cell, or, UINT32_MAX, op by op. */
+static void attend(const network *n, vpps_cell cell, uint32_t members, vpps_node *results) {
+    vpps_graph *g = n->g;
+    vpps_node h[MOST_MEMBERS], bias[MOST_MEMBERS], scores[MOST_MEMBERS];
+    vpps_vertex children[MOST_MEMBERS + 1];
+    const vpps_node s = vpps_lookup(g, n->E, 0);
+    for (uint32_t k = 0; k < members; k++) {
+        h[k] = vpps_lookup(g, n->E, 1 + k);
+        bias[k] = vpps_slice(g, vpps_lookup(g, n->E, 8), k, 1);
+    }
+    if (cell != UINT32_MAX) {
+        children[0] = vpps_source(g, 1, &s);
+        for (uint32_t k = 0; k < members; k++) children[k + 1] = vpps_source(g, 1, &h[k]);
+        const vpps_node *list = bias;
+        const vpps_application a = {.cell = cell,
+                                    .n_children = members + 1,
+                                    .children = children,
+                                    .n_pull_lists = 1,
+                                    .n_members = members,
+                                    .pull_lists = &list};
+        const vpps_vertex v = vpps_apply(g, &a);
+        for (uint32_t k = 0; k + 1 < RESULTS; k++) results[k] = vpps_pushed(g, v, k);
+        results[RESULTS - 1] = vpps_scattered(g, v, 0);
+        return;
+    }
+    for (uint32_t k = 0; k < members; k++) scores[k] = vpps_add(g, vpps_dot(g, h[k], s), bias[k]);
+    const vpps_node none = vpps_zeros(g, EMBED, 1);
+    const bool some = members > 0;
+    const vpps_node context =
+        some ? vpps_weighted_sum(g, vpps_softmax(g, vpps_concat(g, members, scores)), members, h) : none;
+    results[0] = vpps_add(g, s, context);
+    results[1] = some ? vpps_weighted_sum(g, vpps_concat(g, members, bias), members, h) : none;
+    results[2] = some ? vpps_average(g, members, h) : none;
+    results[3] = some ? vpps_sum(g, members, h) : none;
+}
+
+/* Values and gradients over lists, the empty one too, are those of the same operations by hand. */
+START_TEST(lists_are_their_members)
+    {
+        for (uint32_t vps = 1; vps <= 2; vps++) {
+            network n[2] = {open_network(), open_network()};
+            const vpps_cell cell = record_attention(&n[0]);
+            vpps_options o;
+            vpps_options_default(&o);
+            o.vps = vps;
+            o.verify = true;
+            o.optimizer.lr = 1;
+            float values[2][MOST_MEMBERS + 1][RESULTS][EMBED];
+            for (uint32_t i = 0; i < 2; i++) {
+                vpps_node results[(MOST_MEMBERS + 1) * RESULTS], terms[(MOST_MEMBERS + 1) * RESULTS];
+                float *outs[(MOST_MEMBERS + 1) * RESULTS], weights[EMBED];
+                for (uint32_t k = 0; k < EMBED; k++) weights[k] = 0.1f * (float)(k % 7) - 0.2f;
+                for (uint32_t m = 0; m <= MOST_MEMBERS; m++)
+                    attend(&n[i], i ? UINT32_MAX : cell, m, results + m * RESULTS);
+                for (uint32_t k = 0; k < VPPS_COUNT(results); k++) {
+                    terms[k] = vpps_dot(n[i].g, vpps_square(n[i].g, results[k]), vpps_input(n[i].g, EMBED, 1, weights));
+                    outs[k] = values[i][k / RESULTS][k % RESULTS];
+                }
+                const vpps_node loss = vpps_sum(n[i].g, VPPS_COUNT(terms), terms);
+                vpps_handle *h;
+                TEST_OK(vpps_handle_create(&h, n[i].model, &o));
+                TEST_OK(vpps_forward(h, n[i].g, VPPS_COUNT(results), results, outs));
+                TEST_OK(vpps_fb(h, n[i].g, loss, NULL));
+                TEST_OK(vpps_read_parameters(h));
+                vpps_handle_destroy(h);
+            }
+            for (uint32_t m = 0; m <= MOST_MEMBERS; m++)
+                for (uint32_t k = 0; k < RESULTS; k++)
+                    for (uint32_t e = 0; e < EMBED; e++)
+                        ck_assert_msg(close_to(values[0][m][k][e], values[1][m][k][e]),
+                                      "%u members, result %u, element %u: %.9g, by hand %.9g", m, k, e,
+                                      (double)values[0][m][k][e], (double)values[1][m][k][e]);
+            const float *by_cell = vpps_param_values(n[0].model, n[0].E),
+                        *by_hand = vpps_param_values(n[1].model, n[1].E);
+            for (uint32_t e = 0; e < WORDS * EMBED; e++)
+                ck_assert_msg(close_to(by_cell[e], by_hand[e]), "element %u of E: %.9g, by hand %.9g", e,
+                              (double)by_cell[e], (double)by_hand[e]);
+            for (uint32_t i = 0; i < 2; i++) close_network(&n[i]);
+        }
+    }
+END_TEST
+
+START_TEST(errors_of_lists)
+    {
+        network n = open_network();
+        vpps_graph *g = n.g, *r;
+        vpps_cell c;
+        const vpps_node s = vpps_lookup(g, n.E, 0);
+        fails_sticky(g, vpps_softmax_list(g, s) == VPPS_NO_NODE, VPPS_STATE, "softmax_list outside", "softmax_list",
+                     "cell");
+#define BAD_RECORDING(status, a, b, ...)                                                                               \
+    TEST_OK(vpps_cell_begin(n.model, "bad", &r));                                                                      \
+    ck_assert_uint_eq((__VA_ARGS__), VPPS_NO_NODE);                                                                    \
+    TEST_FAILS(vpps_cell_end(r, &c), VPPS_##status, a);                                                                \
+    ck_assert_msg(strstr(vpps_error_message(), b), "%s", vpps_error_message())
+        BAD_RECORDING(SHAPE, "softmax_list", "expected a list of scalars", vpps_softmax_list(r, vpps_pull(r, 1, 1)));
+        BAD_RECORDING(SHAPE, "softmax_list", "a list of 3 x 1", vpps_softmax_list(r, vpps_pull_list(r, 3, 1)));
+        BAD_RECORDING(SHAPE, "weighted_sum_list", "a value of 3 x 1",
+                      vpps_weighted_sum_list(r, vpps_pull_list(r, 1, 1), vpps_pull(r, 3, 1)));
+        BAD_RECORDING(ARGUMENT, "gather_list", "from child 1 on",
+                      (vpps_gather_list(r, 0, 3, 1), vpps_gather_list_from(r, 1, 0, 3, 1)));
+        BAD_RECORDING(SHAPE, "pull_list", "0 x 1", vpps_pull_list(r, 0, 1));
+
+        const vpps_cell attention = record_attention(&n);
+        vpps_vertex two[2];
+        const vpps_node *list;
+        vpps_node bias;
+#define APPLY(...)                                                                                                     \
+    vpps_graph_clear(g);                                                                                               \
+    bias = vpps_slice(g, vpps_lookup(g, n.E, 1), 0, 1);                                                                \
+    list = &bias;                                                                                                      \
+    two[0] = two[1] = vpps_source(g, 1, &(vpps_node){vpps_lookup(g, n.E, 0)});                                         \
+    const vpps_vertex __VA_ARGS__
+#define BAD_LIST(n_two, lists, members, text)                                                                          \
+    do {                                                                                                               \
+        APPLY(v = vpps_apply(g, &(vpps_application){.cell = attention,                                                 \
+                                                    .n_children = n_two,                                               \
+                                                    .children = two,                                                   \
+                                                    .n_pull_lists = lists,                                             \
+                                                    .n_members = members,                                              \
+                                                    .pull_lists = &list}));                                            \
+        fails_sticky(g, v == VPPS_NO_VERTEX, VPPS_ARGUMENT, "apply", "attention", text);                               \
+    } while (0)
+        BAD_LIST(0, 1, 0, "0 children");
+        BAD_LIST(2, 0, 0, "expected 1 of 1");
+        BAD_LIST(2, 1, 2, "1 pulled lists of 2 nodes; expected 1 of 1");
+        BAD_LIST(1, 1, 1, "expected 1 of 0");
+        close_network(&n);
+    }
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("cells");
     TCase *t = tcase_create("cells");
@@ -647,6 +800,8 @@ int main(void) {
     tcase_add_test(t, nodes_of_a_cell_stay_inside);
     tcase_add_test(t, cells_outlive_a_clear);
     tcase_add_test(t, cells_serve_any_number_of_graphs);
+    tcase_add_test(t, lists_are_their_members);
+    tcase_add_test(t, errors_of_lists);
     suite_add_tcase(s, t);
     return test_main(s);
 }

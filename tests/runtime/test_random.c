@@ -332,6 +332,8 @@ static void report(const rg_case *c, const configuration *f) {
 static rg_case draw_case(uint64_t number) {
     rg_case c;
     rg_draw(&c, test_seed() * 1000003 + number, 4 + (uint32_t)(number % 24));
+    const vpps_optimizer optimizer = configuration_of(&c, 0).optimizer;
+    c.empty_lists = optimizer.kind == VPPS_SGD && optimizer.weight_decay <= 0;
     return c;
 }
 

@@ -13,6 +13,13 @@ static const uint64_t *operand(const symbolic_tile *t, const vpps_cell_arg *a, u
     return t->slot[a->value] + (size_t)item * vpps_value_words(x);
 }
 
+/* An argument's first member of vertex p's list. */
+static const uint64_t *list_operand(const symbolic_tile *t, const vpps_cell_arg *a, uint32_t p) {
+    static const uint64_t nothing;
+    if (value_of(t, a->value)->domain != 1) return t->m->fault = true, &nothing;
+    return t->slot[a->value] + (size_t)(symbolic_member(t, p) - t->first[1]) * vpps_value_words(value_of(t, a->value));
+}
+
 enum { MOST_OPERANDS = 512 };
 
 typedef struct operands {
@@ -46,7 +53,7 @@ static void gather(symbolic_tile *t, uint32_t v, uint32_t i, operands *o) {
                 t->m->fault = true;
                 return;
             }
-            const uint64_t *at = operand(t, a, x->domain, i);
+            const uint64_t *at = x->over_list ? list_operand(t, a, p) : operand(t, a, x->domain, i);
             if (*type == 't') o->t[o->n_t++] = at + a->element;
             if (*type == 's') o->s[o->n_s++] = at[a->element];
             if (*type == 'v') o->v = at;
@@ -64,7 +71,7 @@ static void gather(symbolic_tile *t, uint32_t v, uint32_t i, operands *o) {
         }
     }
     if (n != x->n_args) t->m->fault = true;
-    if (x->average && x->opcode == VPPS_I_SUM) o->f = symbolic_number(1.0f / (float)o->n_list);
+    if (x->average && x->opcode == VPPS_I_SUM) o->f = symbolic_number(o->n_list ? 1.0f / (float)o->n_list : 0);
     if (x->average && x->opcode == VPPS_I_SCALE) o->f = symbolic_number(1.0f / (float)(x->e_list * members + x->u));
 }
 
@@ -173,13 +180,17 @@ void symbolic_instruction(symbolic_tile *t, uint32_t v) {
     for (uint32_t i = 0; i < t->n[x->domain] && !t->m->fault; i++, to += words) {
         gather(t, v, i, o);
         if (t->m->fault) break;
+        const uint32_t p = symbolic_vertex(t, x->domain, t->first[x->domain] + i);
         const uint32_t length =
-            form == VPPS_FORM_REDUCE ? vpps_value_words(value_of(t, t->c->args[x->first_arg].value)) : words;
+            x->over_list && form == VPPS_FORM_ROW ? symbolic_member(t, p + 1) - symbolic_member(t, p)
+            : form == VPPS_FORM_REDUCE            ? vpps_value_words(value_of(t, t->c->args[x->first_arg].value))
+                                                  : words;
         if (form == VPPS_FORM_REDUCE) to[0] = whole(o, x->opcode, length);
         const uint64_t all = form == VPPS_FORM_ROW ? whole(o, x->opcode, length) : 0;
         for (uint32_t e = rows.first; e < rows.end; e++) {
             if (form == VPPS_FORM_EW) to[e] = elementwise(t, o, x->opcode, e);
-            if (form == VPPS_FORM_ROW) to[e] = symbolic_mix(all, e);
+            if (form == VPPS_FORM_ROW)
+                to[e] = symbolic_mix(all, x->over_list ? t->first[1] + i - symbolic_member(t, p) : e);
             if (form == VPPS_FORM_MATMUL) to[e] = product_element(t, x, o, e);
             if (found) found[(size_t)i * words + e] = symbolic_mix(31, to[e]);
         }

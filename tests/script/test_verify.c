@@ -10,6 +10,7 @@ START_TEST(correct_scripts_are_accepted)
             rg_case c;
             rg_built built;
             rg_draw(&c, seed, 4 + (uint32_t)(seed % 40));
+            c.empty_lists = seed % 2;
             TEST_OK(rg_build(&built, &c, NULL));
             for (uint32_t k = 0; k < WAYS; k++) {
                 for (uint32_t batch = 0; batch < 2 && built.g[batch]; batch++) {

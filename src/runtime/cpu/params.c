@@ -250,7 +250,9 @@ void vpps_choose_updates(vpps_cpu *cpu) {
 }
 
 static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t n) {
-    return o->x != VPPS_NONE && cpu->uses[o->param] == 1 && n == view->block->n;
+    uint32_t first; /* of no vectors, where all lists are empty, there is nothing to update by */
+    return o->x != VPPS_NONE && cpu->uses[o->param] == 1 && n == view->block->n &&
+           vectors_of(view, o->dy, 0, n, &first);
 }
 
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_t first, uint32_t n) {

@@ -171,7 +171,11 @@ static bool gather_operands(const tile *t, uint32_t v, uint32_t i, vpps_operands
     for (; *types; types++) {
         if (*types == 't') o->t[n_t++] = operand(t, &args[n++], x->domain, i);
         if (*types == 's') o->s[n_s++] = *operand(t, &args[n++], x->domain, i);
-        if (*types == 'v') o->weights = operand(t, &args[n++], x->domain, i);
+        if (*types == 'v' && x->over_list) {
+            o->weights = slot_of(t, args[n++].value) + (t->list[vertex] - t->first[1]);
+        } else if (*types == 'v') {
+            o->weights = operand(t, &args[n++], x->domain, i);
+        }
         if (*types == 'i') o->indices = (uint32_t *)(void *)(slot_of(t, v + 1) + (size_t)i * t->p->slots[v + 1].width);
         if (*types != '*') continue;
         uint32_t count = 0;
@@ -192,10 +196,22 @@ static bool gather_operands(const tile *t, uint32_t v, uint32_t i, vpps_operands
             }
         }
         o->list = list;
-        if (x->average) o->f = 1.0f / (float)o->n_list;
+        if (x->average) o->f = o->n_list ? 1.0f / (float)o->n_list : 0.0f; /* the average of none is zero */
     }
     if (x->average && x->opcode == VPPS_I_SCALE) o->f = 1.0f / (float)(x->e_list * members + x->u);
     return true;
+}
+
+/* SOFTMAX and its gradient of each vertex's list of scalars, which lie side by side. */
+static void run_over_lists(const tile *t, uint32_t v, vpps_kernel kernel) {
+    const vpps_cell_value *x = &t->c->values[v];
+    vpps_operands o = {0};
+    for (uint32_t i = 0; i < t->n[0]; i++) {
+        const uint32_t start = t->list[t->first[0] + i], n = t->list[t->first[0] + i + 1] - start;
+        for (uint32_t k = 0; k < x->n_args; k++)
+            o.t[k] = slot_of(t, t->c->args[x->first_arg + k].value) + (start - t->first[1]);
+        if (n) kernel(n, false, slot_of(t, v) + (start - t->first[1]), &o);
+    }
 }
 
 static bool run(const tile *t, const vpps_tile_op *op) {
@@ -206,6 +222,10 @@ static bool run(const tile *t, const vpps_tile_op *op) {
     const uint32_t n = t->n[x->domain], *key = t->vp->cpu->task_header.dropout_key;
     vpps_operands o = {.key = key[0] | (uint64_t)key[1] << 32};
     if (!n || !slot->width) return true;
+    if (x->over_list && x->domain) {
+        run_over_lists(t, v, kernel);
+        return true;
+    }
     if (vpps_instructions[x->opcode].form == VPPS_FORM_MATMUL) {
         const vpps_cell_value *a = &t->c->values[t->c->args[x->first_arg].value];
         o.r = x->rows;

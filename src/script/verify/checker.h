@@ -218,7 +218,7 @@ typedef struct vpps_record_view {
     const vpps_flat_node *op;
     const vpps_signature *signature; /* of the op */
     const uint32_t *args, *indices;
-    uint32_t n_args, children;
+    uint32_t n_args, members;
 } vpps_record_view;
 vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t record);
 /* Shape of a node. */

@@ -78,6 +78,9 @@ static bool set_numbers(const vpps_proof *p, const char *types, vpps_run *run) {
 static bool fits(const vpps_proof *p, char type, uint32_t i) {
     const vpps_cell_value *x = &p->c->values[p->v], *a = value_of(p, i);
     const vpps_form form = vpps_instructions[x->opcode].form;
+    if (x->over_list)
+        return a->domain == 1 && !arg_of(p, i)->element &&
+               vpps_value_words(a) == (type == 'v' ? 1 : vpps_value_words(x));
     if (type != '*' && a->domain > x->domain) return false;
     if (type == 's') return arg_of(p, i)->element < vpps_value_words(a);
     if (arg_of(p, i)->element) return false;
@@ -95,6 +98,13 @@ static bool products_fit(const vpps_proof *p) {
     return a->cols == x->rows && a->rows == b->rows && b->cols == x->cols;
 }
 
+/* May the instruction go over all members of a list, or its value not, as it says? */
+static bool over_list_fits(const vpps_cell_value *x) {
+    if (!x->over_list) return true;
+    if (x->opcode == VPPS_I_WEIGHTED_SUM) return !x->domain && x->n_args == 2;
+    return (x->opcode == VPPS_I_SOFTMAX || x->opcode == VPPS_I_SOFTMAX_B) && x->domain && vpps_value_words(x) == 1;
+}
+
 static uint32_t express_run(const vpps_proof *p) {
     const vpps_cell_value *x = &p->c->values[p->v];
     if (x->opcode >= VPPS_I_COUNT || vpps_instructions[x->opcode].form >= VPPS_FORM_SHARED)
@@ -102,13 +112,14 @@ static uint32_t express_run(const vpps_proof *p) {
     const char *types = vpps_instructions[x->opcode].operands;
     vpps_term *operands = malloc((x->n_args + 1u) * sizeof *operands);
     vpps_run run = {.opcode = x->opcode, .rows = x->rows, .cols = x->cols, .operands = operands};
-    bool ok = operands && set_numbers(p, types, &run);
+    bool ok = operands && over_list_fits(x) && set_numbers(p, types, &run);
+    if (x->over_list) run.domain = x->domain;
     for (const char *type = types; ok && *type; type++) {
         if (!strchr("tsv*", *type)) continue;
         const uint32_t end = *type == '*' ? x->n_args : run.n + 1;
         ok = run.n < x->n_args;
         for (; ok && run.n < end; run.n++) {
-            const bool all = *type == '*' && value_of(p, run.n)->domain && !x->domain;
+            const bool all = x->over_list || (*type == '*' && value_of(p, run.n)->domain && !x->domain);
             ok = fits(p, *type, run.n);
             operands[run.n] =
                 (vpps_term){p->is[arg_of(p, run.n)->value], all ? VPPS_ALL_MEMBERS : arg_of(p, run.n)->element};

@@ -17,11 +17,11 @@ vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t r) {
         return view;
     }
     view.cell = vpps_cell_of(g, record->cell);
-    view.children = g->words[record->at];
+    view.members = g->words[record->at];
     view.args = g->words + record->at + 1;
     for (uint32_t i = 0; i < view.cell->n_inputs; i++) {
         const vpps_cell_input *in = &view.cell->inputs[i];
-        view.n_args += !in->pulled && in->child == VPPS_ALL_CHILDREN ? view.children : 1;
+        view.n_args += in->list ? view.members : 1;
     }
     view.indices = view.args + view.n_args;
     return view;
@@ -35,13 +35,15 @@ bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint
     *node = 0;
     if (of->cell == VPPS_NODE_RECORD) return true;
     const vpps_cell_data *cell = vpps_cell_of(g, of->cell);
-    if (!cell->n_mapped) {
+    if (!cell->variable) {
         *node = x - of->first;
         return *node < cell->n_nodes;
     }
     uint64_t first = of->first;
     for (; *node < cell->n_nodes; (*node)++) { /* nodes that are lists have members */
-        if (first == x) return !cell->mapped[*node];
+        first += vpps_extra_nodes(cell, *node);
+        if (first > x) return false;
+        if (first == x && !cell->mapped[*node]) return true;
         first += cell->mapped[*node] ? g->words[of->at] : 1;
         if (first > x) return false;
     }
@@ -80,7 +82,7 @@ static uint64_t dropout_elems(const vpps_record_view *view) {
     uint64_t n = 0;
     for (uint32_t t = 0; t < view->cell->n_nodes; t++) {
         const vpps_signature *s = &view->cell->signatures[view->cell->nodes[t].signature];
-        if (s->op == VPPS_OP_DROPOUT) n += (uint64_t)vpps_words(s) * (view->cell->mapped[t] ? view->children : 1);
+        if (s->op == VPPS_OP_DROPOUT) n += (uint64_t)vpps_words(s) * (view->cell->mapped[t] ? view->members : 1);
     }
     return n;
 }

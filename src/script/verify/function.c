@@ -80,7 +80,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
     f->n_inputs = cell->n_inputs;
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
         const vpps_cell_input *in = &cell->inputs[i];
-        f->inputs[i] = (vpps_function_input){in->rows, in->cols, !in->pulled && in->child == VPPS_ALL_CHILDREN};
+        f->inputs[i] = (vpps_function_input){in->rows, in->cols, in->list};
     }
     if (cell->n_args) memcpy(f->args, cell->args, cell->n_args * sizeof *f->args);
     for (uint32_t t = 0; t < cell->n_nodes; t++) {
@@ -90,7 +90,8 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
                                            .n = node->n_args,
                                            .imm = node->imm,
                                            .imm_source = cell->imm_pulled[t] ? VPPS_OPERAND_INDEX : VPPS_OPERAND_STATIC,
-                                           .mapped = cell->mapped[t]};
+                                           .mapped = cell->mapped[t],
+                                           .over_list = cell->over_list[t]};
     }
     finish(f);
     return true;
@@ -168,8 +169,10 @@ static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t 
     }
     vpps_run run = {.opcode = op->forward, .rows = node->s->rows, .cols = node->s->cols, .operands = operands};
     set_numbers(f, t, op->forward_operands, &run);
+    const uint32_t every = node->over_list ? VPPS_ALL_MEMBERS : 0;
+    if (node->over_list) run.domain = node->mapped;
     for (const char *letter = op->forward_operands; *letter; letter++) {
-        if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), 0};
+        if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
             const bool all = is_list(f, args[i]) && !node->mapped;
@@ -253,9 +256,11 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_run run = {.opcode = op->backward[which], .operands = operands};
     shape_of(f, args[k], &run.rows, &run.cols);
     set_numbers(f, d->t, op->backward_operands[which], &run);
+    const bool softmax = d->node->over_list && d->node->mapped; /* of all members */
+    if (softmax) run.domain = 1;
     for (const char *letter = op->backward_operands[which]; *letter; letter++) {
         vpps_term *operand = &operands[run.n];
-        *operand = (vpps_term){VPPS_NONE, 0};
+        *operand = (vpps_term){VPPS_NONE, softmax ? VPPS_ALL_MEMBERS : 0};
         switch (*letter) {
         case 'a': operand->x = value_of(f, args[0]); break;
         case 'b': operand->x = value_of(f, args[1]); break;
@@ -280,7 +285,7 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
 
 /* The weights of a weighted sum get their gradients element by element. */
 static uint32_t weights_part(const derivative *d) {
-    const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first;
+    const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first; /* of a list of weights, its one list */
     vpps_term *dots = malloc((n + 1u) * sizeof *dots);
     if (!dots) {
         d->s->failed = true;

@@ -15,6 +15,7 @@ typedef struct vpps_function_node {
     uint32_t imm;
     uint8_t imm_source; /* vpps_operand_source: STATIC, INDEX, OWN */
     bool mapped;        /* one for each member of the vertex's list */
+    bool over_list;     /* see vpps_cell_data */
 } vpps_function_node;
 
 typedef struct vpps_function {

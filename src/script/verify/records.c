@@ -20,7 +20,7 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
 
 static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
     const vpps_compiled_cell *cell = b->cell->c;
-    const uint32_t members = view->cell ? view->children : view->n_args;
+    const uint32_t members = view->cell ? view->members : view->n_args;
     uint32_t at = 0;
     if (cell->list_inputs &&
         (b->list[p + 1] < b->list[p] || b->list[p + 1] - b->list[p] != members || b->list[p + 1] > b->block->members)) {
