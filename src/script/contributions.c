@@ -36,30 +36,32 @@ static contribution contribution_of(const vpps_batch_work *w, uint32_t i, uint32
                           .share_words = (uint32_t)(vpps_contribution_words(c, &view, j) / shares)};
 }
 
-/* One item's shares, to a list's cursor. */
-static inline void write_shares(const contribution *x, uint32_t item, uint32_t *words, uint32_t *cursor) {
-    for (uint32_t s = 0; s < x->shares; s++) words[(*cursor)++] = x->at + s * x->share_words + item * x->stride;
+/* An item's shares: counted, where `words` is NULL, else written at the cursor. */
+static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
+    const uint32_t at = *cursor;
+    if (at == VPPS_NONE) return;
+    *cursor = at + x.shares;
+    for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* Contributions to other vertices' outputs: counted, where `words` is NULL, else written at their cursors. */
-static void each_input(vpps_batch_work *w, const contribution *x, uint32_t *words) {
+/* Contributions to other vertices' outputs. */
+static inline void each_input(vpps_batch_work *w, const contribution *x, uint32_t *words) {
     const vpps_ordered_vertex *v = vpps_vertices_of(w, x->block);
     const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
+    const vpps_read *sources = w->sources + place.singles;
+    const uint32_t n = x->block->n;
+    uint32_t *users = w->users;
+    if (x->all && !x->cell->list_inputs) { /* nearly always */
+        for (uint32_t p = 0; p < n; p++) take_shares(*x, p, words, &users[sources[v[p].first_source].output]);
+        return;
+    }
     const bool list = x->cell->values[x->to->value].domain;
-    for (uint32_t p = 0, n = x->block->n; p < n; p++) {
+    for (uint32_t p = 0; p < n; p++) {
         if (!x->all && !reaches(w, x->reads, v[p].vertex, x->to->index)) continue;
-        const vpps_output_ref *sources = vpps_sources_of(w, &v[p], place);
-        const uint32_t members = list ? w->rests[v[p].vertex].members : 1;
-        const uint32_t first = list ? w->rests[v[p].vertex].first_member : p;
-        for (uint32_t m = 0; m < members; m++) {
-            uint32_t *users = &w->users[sources[m].output];
-            if (*users == VPPS_NONE) continue;
-            if (words) {
-                write_shares(x, first + m, words, users);
-            } else {
-                *users += x->shares;
-            }
-        }
+        const vpps_vertex_rest *rest = &w->rests[v[p].vertex];
+        const vpps_read *read = vpps_sources_of(w, &v[p], place);
+        for (uint32_t m = 0; m < (list ? rest->members : 1); m++)
+            take_shares(*x, list ? rest->first_member + m : p, words, &users[read[m].output]);
     }
 }
 
@@ -68,7 +70,7 @@ static void write_lookup(vpps_batch_work *w, const contribution *x, uint32_t *wo
     const vpps_ordered_vertex *v = vpps_vertices_of(w, x->block);
     for (uint32_t p = 0; p < x->block->n; p++)
         if (x->all || reaches(w, x->reads, v[p].vertex, x->to->index))
-            write_shares(x, p, words, &w->entries[w->entry_uses[(*use)++]].at);
+            take_shares(*x, p, words, &w->entries[w->entry_uses[(*use)++]].at);
 }
 
 /* Outputs with a gradient have no users yet. */

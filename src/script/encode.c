@@ -81,7 +81,7 @@ static void write_lists(const vpps_batch_work *w, const vpps_block_work *b, cons
         const vpps_input_place place = vpps_place_of_input(c, k);
         for (uint32_t p = 0; p < b->n; p++) {
             const vpps_vertex_rest *rest = &w->rests[v[p].vertex];
-            const vpps_output_ref *sources = vpps_sources_of(w, &v[p], place);
+            const vpps_read *sources = vpps_sources_of(w, &v[p], place);
             for (uint32_t m = 0; m < rest->members; m++) at[rest->first_member + m] = w->output_at[sources[m].output];
         }
         at += b->members;

@@ -25,6 +25,8 @@ static uint32_t use_type(vpps_batch_work *w, uint32_t index) {
     if (w->used_of_type[index] != VPPS_NONE) return w->used_of_type[index];
     vpps_type *type = w->types->types[index];
     vpps_used_type u = {.type = type, .index = index, .first_block = VPPS_NONE};
+    u.part = type->last_part;
+    u.differentiable = type->last_differentiable;
     uint64_t frozen = 0;
     for (uint32_t i = 0; i < type->n_params; i++) {
         const bool f = w->g->model->params[type->params[i]].frozen;
@@ -62,23 +64,37 @@ static vpps_status type_of_node(vpps_batch_work *w, const vpps_flat_node *node, 
 
 /* ---------------------------------------------------------------- vertices */
 
-static vpps_status type_of_cell(vpps_batch_work *w, uint32_t cell, uint32_t *out) {
-    *out = cell < w->types->n_of_cell ? w->types->of_cell[cell] : VPPS_NONE;
-    return *out != VPPS_NONE ? VPPS_OK : vpps_type_of_cell(w->types, w->g->model, cell, out);
+/* The place in `used` of a record's type. */
+static vpps_status used_of_record(vpps_batch_work *w, const vpps_record *record, const vpps_flat_node *op,
+                                  const vpps_node *args, uint32_t *out) {
+    uint32_t index;
+    if (!op && w->used_of_cell[record->cell] != VPPS_NONE) return *out = w->used_of_cell[record->cell], VPPS_OK;
+    VPPS_TRY(op ? type_of_node(w, op, args, &index) : vpps_type_of_cell(w->types, w->g->model, record->cell, &index));
+    *out = index < w->used_of_type_capacity ? w->used_of_type[index] : VPPS_NONE;
+    if (*out == VPPS_NONE) *out = use_type(w, index);
+    if (!op) w->used_of_cell[record->cell] = *out;
+    return *out == VPPS_NONE ? vpps_no_memory() : VPPS_OK;
 }
 
-/* Notes what a vertex reads; *level: the first in the graph that it can be in. */
-static vpps_status read_sources(vpps_batch_work *w, uint32_t n, const vpps_node *args, uint32_t *level) {
+/* Notes what vertex r reads, and where that puts it in the graph, and in its part as far as that is known: see needs.c. */
+static vpps_status read_sources(vpps_batch_work *w, uint32_t r, uint32_t n, const vpps_node *args) {
     if (!VPPS_RESERVE(w->sources, w->sources_capacity, w->n_sources + n)) return vpps_no_memory();
-    vpps_output_ref *sources = w->sources + w->n_sources;
-    *level = 0;
+    vpps_read *sources = w->sources + w->n_sources;
+    vpps_vertex_work *v = &w->vertices[r];
+    const uint32_t part = w->used[v->type].part;
+    uint32_t level = 0, depth = 0;
     for (uint32_t i = 0; i < n; i++) {
-        sources[i] = output_of(w, args[i]);
-        if (sources[i].output == VPPS_NONE) {
+        const vpps_output_ref x = output_of(w, args[i]);
+        if (x.output == VPPS_NONE) {
             return vpps_fail(VPPS_ARGUMENT, "node %u is inside a vertex; push or scatter it to use it", args[i]);
         }
-        *level = vpps_max_u32(*level, w->vertices[sources[i].vertex].level + 1);
+        const vpps_vertex_work *read = &w->vertices[x.vertex];
+        sources[i] = (vpps_read){x.output, x.vertex, r};
+        depth = vpps_max_u32(depth, read->depth + 1);
+        level = vpps_max_u32(level, w->used[read->type].part == part ? read->level + 1 : 0);
     }
+    v->level = level;
+    v->depth = depth;
     w->n_sources += n;
     return VPPS_OK;
 }
@@ -88,24 +104,16 @@ static vpps_status read_vertex(vpps_batch_work *w, uint32_t r, uint64_t *dropout
     const vpps_record *record = &g->records[r];
     const vpps_flat_node *op = record->cell == VPPS_NODE_RECORD ? &g->record_nodes[record->at] : NULL;
     const uint32_t *args = g->words + (op ? op->args : record->at + 1);
-    uint32_t index, level = 0;
-    VPPS_TRY(op ? type_of_node(w, op, args, &index) : type_of_cell(w, record->cell, &index));
-    uint32_t t = index < w->used_of_type_capacity ? w->used_of_type[index] : VPPS_NONE;
-    if (t == VPPS_NONE) {
-        t = use_type(w, index);
-        if (t == VPPS_NONE) return vpps_no_memory();
-    }
+    uint32_t t;
+    VPPS_TRY(used_of_record(w, record, op, args, &t));
     const vpps_compiled_cell *c = w->used[t].type->base;
     const uint32_t members = !c->list_inputs ? 0 : op ? op->n_args : g->words[record->at];
     const uint32_t n = op ? op->n_args : c->n_inputs - c->list_inputs + c->list_inputs * members;
-    const uint32_t first_source = (uint32_t)w->n_sources;
-    VPPS_TRY(read_sources(w, n, args, &level));
     w->vertices[r] = (vpps_vertex_work){.type = t,
-                                        .first_source = first_source,
-                                        .n_sources = n,
+                                        .first_source = (uint32_t)w->n_sources,
                                         .first_output = w->n_outputs,
-                                        .level = level,
                                         .words = op ? op->imm : record->at + 1 + n};
+    VPPS_TRY(read_sources(w, r, n, args));
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const vpps_cell_output *o = &c->outputs[k];
         w->output_of_node[record->first + o->node + o->extra + o->mapped * (members - 1)] = w->n_outputs++;
@@ -163,8 +171,9 @@ static vpps_status read_loss(vpps_batch_work *w, vpps_output_ref loss) {
         vpps_loss_sum *sum = &w->sums[depth - 1];
         const vpps_vertex_work *v = &w->vertices[sum->vertex];
         const uint32_t i = sum->next++;
-        if (i < v->n_sources) {
-            ok = add_term(w, w->sources[v->first_source + i], i ? sum->others : sum->first, &depth);
+        if (i < vpps_n_sources(v)) {
+            const vpps_read *x = &w->sources[v->first_source + i];
+            ok = add_term(w, (vpps_output_ref){x->output, x->vertex}, i ? sum->others : sum->first, &depth);
         } else {
             depth--;
         }
@@ -212,14 +221,18 @@ vpps_status vpps_read_graph(vpps_batch_work *w) {
     w->n_outputs = w->n_seeds = 0;
     for (uint32_t i = 0; i < w->n_used; i++) w->used_of_type[w->used[i].index] = VPPS_NONE;
     w->n_used = 0;
-    if (!VPPS_RESERVE(w->vertices, w->vertices_capacity, w->n_vertices + 1u) ||
+    const size_t n_cells = g->model->n_cells;
+    if (!VPPS_RESERVE(w->used_of_cell, w->used_of_cell_capacity, n_cells + 1) ||
+        !VPPS_RESERVE(w->vertices, w->vertices_capacity, w->n_vertices + 1u) ||
         !VPPS_RESERVE(w->rests, w->rests_capacity, w->n_vertices + 1u) ||
         !VPPS_RESERVE(w->output_of_node, w->output_of_node_capacity, g->n_nodes + 1u)) {
         return vpps_no_memory();
     }
+    memset(w->used_of_cell, 0xff, n_cells * sizeof *w->used_of_cell);
     memset(w->output_of_node, 0xff, g->n_nodes * sizeof *w->output_of_node);
     uint64_t dropout = 0;
     for (uint32_t r = 0; r < w->n_vertices; r++) VPPS_TRY(read_vertex(w, r, &dropout));
+    w->vertices[w->n_vertices].first_source = (uint32_t)w->n_sources;
     if (dropout > UINT32_MAX) return vpps_fail(VPPS_ARGUMENT, "graph: more than 2^32 elements under dropout");
     if (!w->training) return check_outputs(w);
     vpps_output_ref loss;

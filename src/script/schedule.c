@@ -14,11 +14,12 @@ void vpps_batch_destroy(vpps_batch *b) {
     if (!b) return;
     vpps_batch_work *w = b->work;
     for (uint32_t i = 0; i < w->n_tables; i++) free(w->rows[i]);
-    void *parts[] = {
-        w->vertices,     w->rests,        w->sources, w->output_of_node, w->sums,   w->seeds,   w->requested,
-        w->used,         w->used_of_type, w->edges,   w->component,      w->blocks, w->order,   w->unsorted,
-        w->level_starts, w->tasks,        w->users,   w->group_phases,   w->rows,   w->entries, w->entry_uses,
-        w->stack,        w->output_at,    w,          b->script,         b->cells,  b};
+    void *parts[] = {w->vertices,     w->rests,      w->sources, w->output_of_node, w->sums,
+                     w->seeds,        w->requested,  w->used,    w->used_of_type,   w->used_of_cell,
+                     w->edges,        w->component,  w->blocks,  w->order,          w->unsorted,
+                     w->level_starts, w->tasks,      w->users,   w->group_phases,   w->rows,
+                     w->entries,      w->entry_uses, w->stack,   w->output_at,      w,
+                     b->script,       b->cells,      b};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 

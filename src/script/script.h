@@ -1,7 +1,8 @@
 /* script.h - from a graph to a script: one batch's program for the machine.
  *
  *   read.c      what each vertex reads, what the loss is made of
- *   policy.c    what is needed, strongly connected parts of the cells' graph, levels, blocks, compiled cells
+ *   needs.c     what is needed, strongly connected parts of the cells' graph, levels
+ *   policy.c    groups, blocks, compiled cells
  *   phases.c    tasks: which stage of which block runs over which vertices, and in which phase
  *   memory.c    where blocks lie in the pool
  *   contributions.c  lists of the gradients that are added up

@@ -110,6 +110,7 @@ static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_
     }
     type->base = base;
     type->cell = cell;
+    type->last_part = VPPS_NONE;
     type->hash = hash_words(key, words);
     type->key_words = words;
     type->key = calloc(words + 1u, sizeof *key);

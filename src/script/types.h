@@ -17,6 +17,8 @@ typedef struct vpps_type {
     uint32_t n_params;
     vpps_compiled_cell **compiled;
     uint32_t n_compiled;
+    uint32_t last_part; /* in the last batch: see vpps_used_type */
+    bool last_differentiable;
     size_t params_capacity, compiled_capacity;
 } vpps_type;
 

@@ -8,10 +8,10 @@
 /* A vertex: a record of the graph. Passes over a batch's vertices are bound by memory, so this is only what most of them
  * read. */
 typedef struct vpps_vertex_work {
-    uint32_t needed : 1, type : 31;   /* type: in `used` */
-    uint32_t first_source, n_sources; /* in `sources`: what it reads, input by input */
-    uint32_t first_output;            /* its outputs are numbered on from here */
-    uint32_t level;                   /* in its strongly connected part; before levels are set, in the whole graph */
+    uint32_t needed : 1, type : 31; /* type: in `used` */
+    uint32_t first_source;          /* in `sources`: what it reads, input by input, up to the next one's first */
+    uint32_t first_output;          /* its outputs are numbered on from here */
+    uint32_t level, depth;          /* in its strongly connected part; in the whole graph */
     uint32_t words;     /* of a cell: where its indices lie in the graph's words; of an op: its own number */
     uint64_t gradients; /* bit k: output k has a gradient */
 } vpps_vertex_work;
@@ -27,6 +27,13 @@ typedef struct vpps_output_ref {
     uint32_t output; /* numbered through */
     uint32_t vertex;
 } vpps_output_ref;
+
+/* One thing that a vertex reads. Passes go over all of these rather than over vertices and what each reads: how many those
+ * are varies, and no processor guesses it. */
+typedef struct vpps_read {
+    uint32_t output, vertex; /* as in vpps_output_ref */
+    uint32_t reader;
+} vpps_read;
 
 /* A vertex in the order of its block, with what encoding asks of it. */
 typedef struct vpps_ordered_vertex {
@@ -94,10 +101,10 @@ typedef struct vpps_batch_work {
     vpps_types *types;
     bool training;
 
-    vpps_vertex_work *vertices;
+    vpps_vertex_work *vertices; /* and one behind the last */
     vpps_vertex_rest *rests;
     uint32_t n_vertices;
-    vpps_output_ref *sources;
+    vpps_read *sources; /* reader after reader */
     size_t n_sources;
     uint32_t *output_of_node; /* of every node, the output that it is; VPPS_NONE: it is inside a cell */
     uint32_t n_outputs;
@@ -108,7 +115,7 @@ typedef struct vpps_batch_work {
 
     vpps_used_type *used;
     uint32_t n_used;
-    uint32_t *used_of_type; /* type -> used, or VPPS_NONE */
+    uint32_t *used_of_type, *used_of_cell; /* type, cell -> used, or VPPS_NONE */
     uint32_t n_parts, n_levels;
     uint64_t *edges; /* used x used bits: row reads column */
     uint32_t edge_words;
@@ -140,12 +147,14 @@ typedef struct vpps_batch_work {
     uint32_t *stack;
 
     size_t vertices_capacity, rests_capacity, sources_capacity, output_of_node_capacity, sums_capacity, seeds_capacity,
-        requested_capacity, used_capacity, used_of_type_capacity, edges_capacity, component_capacity, blocks_capacity,
-        order_capacity, unsorted_capacity, level_starts_capacity, tasks_capacity, group_phases_capacity, users_capacity,
-        output_at_capacity, entries_capacity, entry_uses_capacity, stack_capacity;
+        requested_capacity, used_capacity, used_of_type_capacity, used_of_cell_capacity, edges_capacity,
+        component_capacity, blocks_capacity, order_capacity, unsorted_capacity, level_starts_capacity, tasks_capacity,
+        group_phases_capacity, users_capacity, output_at_capacity, entries_capacity, entry_uses_capacity,
+        stack_capacity;
 } vpps_batch_work;
 
 vpps_status vpps_read_graph(vpps_batch_work *w);
+bool vpps_find_needs(vpps_batch_work *w);
 vpps_status vpps_choose_steps(vpps_batch_work *w, vpps_batch *b);
 vpps_status vpps_choose_phases(vpps_batch_work *w);
 vpps_status vpps_place_blocks(vpps_batch_work *w);
@@ -158,6 +167,8 @@ static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "
 static inline bool vpps_reads(const vpps_batch_work *w, uint32_t reader, uint32_t read) {
     return w->edges[(size_t)reader * w->edge_words + read / 64] >> (read % 64) & 1;
 }
+
+static inline uint32_t vpps_n_sources(const vpps_vertex_work *v) { return v[1].first_source - v->first_source; }
 
 static inline uint32_t vpps_block_of(const vpps_batch_work *w, uint32_t vertex) {
     return w->used[w->vertices[vertex].type].first_block + w->component[vertex];
@@ -210,9 +221,9 @@ static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, 
     return place;
 }
 
-static inline const vpps_output_ref *vpps_sources_of(const vpps_batch_work *w, const vpps_ordered_vertex *v,
-                                                     vpps_input_place place) {
-    const vpps_output_ref *sources = w->sources + v->first_source + place.singles;
+static inline const vpps_read *vpps_sources_of(const vpps_batch_work *w, const vpps_ordered_vertex *v,
+                                               vpps_input_place place) {
+    const vpps_read *sources = w->sources + v->first_source + place.singles;
     return place.lists ? sources + place.lists * w->rests[v->vertex].members : sources;
 }
 

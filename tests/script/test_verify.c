@@ -27,6 +27,34 @@ START_TEST(correct_scripts_are_accepted)
     }
 END_TEST
 
+/* What is kept from batch to batch (types, compiled cells, guesses, capacities) leaves no trace in scripts. */
+START_TEST(scripts_do_not_depend_on_batches_before)
+    {
+        const uint64_t first = test_seed() * 100000;
+        for (uint64_t seed = first; seed < first + cases(24); seed++) {
+            rg_case c;
+            rg_built built;
+            vpps_types types = {0};
+            vpps_batch *kept;
+            rg_draw(&c, seed, 4 + (uint32_t)(seed % 40));
+            TEST_OK(rg_build(&built, &c, NULL));
+            TEST_OK(vpps_batch_create(&kept));
+            for (uint32_t k = 0; k < 2 * WAYS; k++) {
+                const uint32_t batch = k % 2 && built.g[1];
+                job j;
+                TEST_OK(job_open(&j, built.g[batch], built.loss[batch], way_of(k * 13 % WAYS), seed));
+                TEST_OK(vpps_schedule_batch(kept, &types, &j.machine, built.g[batch], &j.request));
+                ck_assert_uint_eq(kept->script_words, j.subject.words);
+                ck_assert_mem_eq(kept->script, j.subject.script, j.subject.words * sizeof *kept->script);
+                job_close(&j);
+            }
+            vpps_batch_destroy(kept);
+            vpps_types_free(&types);
+            rg_destroy(&built);
+        }
+    }
+END_TEST
+
 /* The same batch gives the same result however it is scheduled. Exact arithmetic makes that literal. */
 START_TEST(all_schedules_agree)
     {
@@ -87,6 +115,7 @@ int main(void) {
     TCase *t = tcase_create("verify");
     tcase_set_timeout(t, 300);
     tcase_add_test(t, correct_scripts_are_accepted);
+    tcase_add_test(t, scripts_do_not_depend_on_batches_before);
     tcase_add_test(t, all_schedules_agree);
     tcase_add_test(t, no_script_leads_the_checker_astray);
     suite_add_tcase(suite, t);
