@@ -327,7 +327,7 @@ static bool multiply(const tile *t, const vpps_tile_op *op) {
         from = c;
         ld_from = ldc;
     }
-    if (from != c)
+    if (from && from != c)
         for (uint32_t i = 0; i < n; i++) memcpy(c + i * ldc, from + i * ld_from, width * sizeof *c);
     return true;
 }
