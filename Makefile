@@ -214,9 +214,12 @@ sanitize-thread: ## the second
 	$(submake) BUILD=$(BUILD)-tsan SANITIZE=thread $(SANITIZED) sanitized-check
 
 # Small test sizes and long time limits: a sanitizer costs a factor of 3 to 15.
-# Software SIMT has stacks of its own, which the thread sanitizer cannot follow; test_tasks.sh trains with one thread.
-NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(BUILD)/tests/gpu_% tests/cli/test_tasks.sh)
-SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(TESTS_TOGETHER)) -- $(TESTS_ALONE) $(filter-out $(NOT_THREADED),$(CLI_TESTS))
+# Under the thread sanitizer only what has threads: software SIMT has stacks of its own, which it cannot follow, test_tasks.sh
+# trains with one thread, and the other programs have one.
+ONE_THREAD      = cell_% io_% nodes_% script_% runtime_test_kernels runtime_test_products \
+                  codegen_test_machine codegen_test_ops_kernel codegen_test_partition% codegen_test_specialise
+NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) tests/cli/test_tasks.sh)
+SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(TESTS_TOGETHER) -- $(TESTS_ALONE) $(CLI_TESTS))
 sanitized-check: $(COMMAND) test-programs
 	$(Q)VPPS_TEST_SCALE=small CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 TSAN_OPTIONS=second_deadlock_stack=1 \
