@@ -191,13 +191,12 @@ test: ## install what is missing, build and run every test
 	$(Q)tools/setup.sh build test
 	$(submake) check
 
-# Programs that work on one core run beside each other; those whose virtual processors take every core do not.
-ALONE = graph golden models runtime
-TESTS_ALONE    = $(foreach f,$(ALONE),$(filter $(BUILD)/tests/$(f)_%,$(TESTS)))
-TESTS_TOGETHER = $(filter-out $(TESTS_ALONE),$(TESTS))
+# Programs run beside each other, the longest first, so that none is left alone at the end; scripts one by one.
+LONGEST = runtime_test_random codegen_test_kernels models_test_networks
+ORDERED = $(foreach t,$(LONGEST),$(filter $(BUILD)/tests/$(t),$(TESTS))) $(filter-out $(addprefix $(BUILD)/tests/,$(LONGEST)),$(TESTS))
 
 check: all test-programs bench-programs ## build and run every test; installs nothing
-	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(TESTS_TOGETHER) -- $(TESTS_ALONE) $(TEST_SH)
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(ORDERED) -- $(TEST_SH)
 
 SANITIZED := WERROR=$(WERROR) CFLAGS="-O1 -g"
 CLI_TESTS := $(wildcard tests/cli/test_*.sh)
@@ -219,7 +218,7 @@ sanitize-thread: ## the second
 ONE_THREAD      = cell_% io_% nodes_% script_% runtime_test_kernels runtime_test_products \
                   codegen_test_machine codegen_test_ops_kernel codegen_test_partition% codegen_test_specialise
 NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) tests/cli/test_tasks.sh)
-SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(TESTS_TOGETHER) -- $(TESTS_ALONE) $(CLI_TESTS))
+SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(ORDERED) -- $(CLI_TESTS))
 sanitized-check: $(COMMAND) test-programs
 	$(Q)VPPS_TEST_SCALE=small CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 TSAN_OPTIONS=second_deadlock_stack=1 \
