@@ -101,11 +101,15 @@ static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const v
         return false;
     }
     vpps_signature first = {0};
+    const vpps_signature *last = NULL;
     for (uint32_t i = 0; i < n; i++) {
-        vpps_signature a;
+        vpps_signature found;
         bool list;
-        if (!vpps_node_signature(g, row->name, args[i], &a, &list)) return false;
-        if (!apply_shape_rule(g, s, n, i, &a, &first)) return false;
+        const vpps_signature *a = vpps_plain_signature(g, args[i]);
+        if (a && a == last && row->shape == VPPS_SHAPE_EQUAL) continue; /* a sum of the losses of many vertices */
+        last = a;
+        if (!a && !vpps_node_signature(g, row->name, args[i], &found, &list)) return false;
+        if (!apply_shape_rule(g, s, n, i, a ? a : &found, &first)) return false;
     }
     return row->shape == VPPS_SHAPE_GIVEN || check_size(g, s);
 }

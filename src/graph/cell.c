@@ -247,7 +247,7 @@ vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k) {
     return vertex_output(g, "scattered", v, k, false);
 }
 
-static vpps_vertex add_vertex(vpps_graph *g, vpps_vertex_data v) {
+static inline vpps_vertex add_vertex(vpps_graph *g, vpps_vertex_data v) {
     if (!VPPS_RESERVE(g->vertices, g->vertices_capacity, g->n_vertices + 1)) {
         return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
     }
@@ -284,10 +284,13 @@ static bool check_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_
 /* The node that an input of the cell reads, its shape checked against what the cell was recorded with. */
 static bool take_node(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_node x, uint32_t number,
                       uint32_t *to) {
-    vpps_signature s;
+    vpps_signature found;
     bool list;
     *to = x;
-    return g->status == VPPS_OK && vpps_node_signature(g, "apply", x, &s, &list) && check_input(g, c, in, &s, number);
+    if (g->status != VPPS_OK) return false;
+    const vpps_signature *s = vpps_plain_signature(g, x);
+    if (s) return check_input(g, c, in, s, number);
+    return vpps_node_signature(g, "apply", x, &found, &list) && check_input(g, c, in, &found, number);
 }
 
 static bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_vertex child,

@@ -146,10 +146,9 @@ void vpps_graph_clear(vpps_graph *g) {
 
 /* ---------------------------------------------------------------- nodes */
 
-/* The template node of an applied cell that became node `offset` of its record; *extra: it is one of those before it. */
+/* The template node of an applied cell with lists that became node `offset` of its record; *extra: it is one of those before it. */
 static uint32_t template_of(const vpps_cell_data *c, uint32_t offset, uint32_t members, bool *extra) {
     *extra = false;
-    if (!c->variable) return offset;
     uint32_t t = 0;
     for (uint32_t first = 0; t < c->n_nodes; t++) {
         first += vpps_extra_nodes(c, t);
@@ -178,22 +177,17 @@ static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out
         return true;
     }
     if (x >= g->n_nodes) return false;
+    const vpps_signature *plain = vpps_plain_signature(g, x);
+    if (plain) return *out = *plain, true;
     const vpps_record *r = &g->records[g->node_record[x]];
-    const vpps_flat_node *node;
-    if (r->cell == VPPS_NODE_RECORD) {
-        node = &g->record_nodes[r->at];
-        *out = g->signatures[node->signature];
-    } else {
-        const vpps_cell_data *c = vpps_cell_of(g, r->cell);
-        const uint32_t members = g->words[r->at];
-        bool extra;
-        node = &c->nodes[template_of(c, x - r->first, members, &extra)];
-        *out = c->signatures[node->signature];
-        if (extra) { /* a vector of the members' scalars, or, of none, a zero */
-            out->op = VPPS_OP_CONCAT;
-            out->rows = vpps_max_u32(members, 1);
-            out->cols = 1;
-        }
+    const vpps_cell_data *c = vpps_cell_of(g, r->cell);
+    const uint32_t members = g->words[r->at];
+    bool extra;
+    *out = c->signatures[c->nodes[template_of(c, x - r->first, members, &extra)].signature];
+    if (extra) { /* a vector of the members' scalars, or, of none, a zero */
+        out->op = VPPS_OP_CONCAT;
+        out->rows = vpps_max_u32(members, 1);
+        out->cols = 1;
     }
     return true;
 }

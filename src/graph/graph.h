@@ -214,6 +214,16 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
 /* A node over lists of the cell that is being recorded: see vpps_cell_data. */
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args);
 
+/* Signature of a node that follows from its record alone. NULL: x is no node of the graph, or vpps_node_signature must work
+ * it out, as for nodes of cells with lists and while a cell is recorded. */
+static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vpps_node x) {
+    if (g->recording || x >= g->n_nodes) return NULL;
+    const vpps_record *r = &g->records[g->node_record[x]];
+    if (r->cell == VPPS_NODE_RECORD) return &g->signatures[g->record_nodes[r->at].signature];
+    const vpps_cell_data *c = vpps_cell_of(g, r->cell);
+    return c->variable ? NULL : &c->signatures[c->nodes[x - r->first].signature];
+}
+
 /* Signature of an existing node or cell input (rows, cols and op are valid; op may be VPPS_OP_GATHERED), and whether
  * it is a list. False, and the graph fails, when x is not a node of this graph. `what` names the op that asks. */
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, bool *list);
