@@ -595,9 +595,11 @@ static const double *operand(machine *m, const vpps_cell_value *reader, const vp
         return m->tile[a->value];
     }
     double *values = read_record(m, a->value);
-    if (by_pointer) { /* of this moment */
-        free(m->joined[a->value]);
-        return m->joined[a->value] = values;
+    if (by_pointer) { /* of this moment; in one place, as a product may read it twice */
+        if (!m->joined[a->value]) return m->joined[a->value] = values;
+        memcpy(m->joined[a->value], values, elems_of(m, a->value) * sizeof *values);
+        free(values);
+        return m->joined[a->value];
     }
     forget_others(m, a->value, values);
     return m->tile[a->value] = values;
