@@ -192,7 +192,7 @@ test: ## install what is missing, build and run every test
 	$(submake) check
 
 # Programs run beside each other, the longest first, so that none is left alone at the end; scripts one by one.
-LONGEST = runtime_test_random codegen_test_kernels models_test_networks
+LONGEST = gpu_test_gpu_agreement runtime_test_random codegen_test_kernels models_test_networks
 ORDERED = $(foreach t,$(LONGEST),$(filter $(BUILD)/tests/$(t),$(TESTS))) $(filter-out $(addprefix $(BUILD)/tests/,$(LONGEST)),$(TESTS))
 
 check: all test-programs bench-programs ## build and run every test; installs nothing
