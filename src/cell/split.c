@@ -243,12 +243,12 @@ static void keep(work *w, uint32_t v, uint32_t last) {
 
 static void choose_kept(work *w) {
     vpps_compiled_cell *c = w->c;
-    enum { FOREVER = UINT32_MAX };
+    const uint32_t forever = UINT32_MAX;
     for (uint32_t k = 0; k < c->n_outputs; k++)
-        if (c->outputs[k].value != VPPS_NONE) keep(w, c->outputs[k].value, FOREVER);
+        if (c->outputs[k].value != VPPS_NONE) keep(w, c->outputs[k].value, forever);
     for (uint32_t i = 0; i < c->n_outers; i++) {
-        keep(w, c->outers[i].dy, FOREVER);
-        if (c->outers[i].x != VPPS_NONE) keep(w, c->outers[i].x, FOREVER);
+        keep(w, c->outers[i].dy, forever);
+        if (c->outers[i].x != VPPS_NONE) keep(w, c->outers[i].x, forever);
     }
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];

@@ -7,7 +7,7 @@
 #include "plan/plan.h"
 #include "script/task.h"
 
-enum { VPPS_NO_SLOT = UINT32_MAX };
+#define VPPS_NO_SLOT UINT32_MAX
 
 typedef enum vpps_tile_kind {
     VPPS_TILE_LOAD,     /* value from memory into its slot */
