@@ -332,6 +332,72 @@ START_TEST(training_gives_equal_values)
     }
 END_TEST
 
+/* Two gates that share their words' product, and differ in the state's: h, after two words. */
+static void gates_body(const network *n, vpps_node h, vpps_node x, vpps_node *out) {
+    vpps_graph *g = n->g;
+    const vpps_node i = vpps_sigmoid(g, vpps_affine2(g, n->b, n->W, x, n->U_l, h));
+    *out = vpps_mul(g, i, vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U_r, h)));
+}
+
+/* What is computed before the recurrence, and read twice in it, is read before anything is stored in its place. */
+START_TEST(shared_products_are_read_in_time)
+    {
+        static const uint32_t vps[] = {1, 2};
+        for (uint32_t k = 0; k < 2 * VPPS_COUNT(vps); k++) {
+            network n[2] = {open_network(), open_network()};
+            vpps_graph *recorder;
+            vpps_cell cell;
+            TEST_OK(vpps_cell_begin(n[0].model, "gates", &recorder));
+            network on = n[0];
+            on.g = recorder;
+            vpps_node h = vpps_gather(recorder, 0, 0, HIDDEN, 1), x = vpps_pull(recorder, EMBED, 1), out;
+            gates_body(&on, h, x, &out);
+            TEST_OK(vpps_scatter(recorder, out));
+            TEST_OK(vpps_cell_end(recorder, &cell));
+            vpps_options o;
+            vpps_options_default(&o);
+            o.vps = vps[k / 2];
+            o.verify = true;
+            o.optimizer.lr = 1;
+            float states[2][2][HIDDEN];
+            for (uint32_t i = 0; i < 2; i++) {
+                vpps_node at[2], before = vpps_zeros(n[i].g, HIDDEN, 1);
+                vpps_vertex v = i ? 0 : vpps_source(n[i].g, 1, &before);
+                for (uint32_t t = 0; t < 2; t++) {
+                    const vpps_node word = vpps_lookup(n[i].g, n[i].E, t);
+                    if (i == 0) {
+                        v = vpps_apply(
+                            n[i].g, &(vpps_application){
+                                        .cell = cell, .n_children = 1, .children = &v, .n_pulls = 1, .pulls = &word});
+                        at[t] = vpps_scattered(n[i].g, v, 0);
+                    } else {
+                        gates_body(&n[i], before, word, &at[t]);
+                        before = at[t];
+                    }
+                }
+                float *outs[] = {states[i][0], states[i][1]};
+                vpps_handle *handle;
+                TEST_OK(vpps_handle_create(&handle, n[i].model, &o));
+                if (k % 2) TEST_OK(vpps_forward(handle, n[i].g, 2, at, outs));
+                TEST_OK(vpps_fb(handle, n[i].g, vpps_sum_elements(n[i].g, vpps_square(n[i].g, at[1])), NULL));
+                TEST_OK(vpps_read_parameters(handle));
+                vpps_handle_destroy(handle);
+            }
+            for (uint32_t e = 0; k % 2 && e < 2 * HIDDEN; e++)
+                ck_assert_msg(close_to(states[0][e / HIDDEN][e % HIDDEN], states[1][e / HIDDEN][e % HIDDEN]),
+                              "%u VPs, word %u, element %u: %.9g, by hand %.9g", o.vps, e / HIDDEN, e % HIDDEN,
+                              (double)states[0][e / HIDDEN][e % HIDDEN], (double)states[1][e / HIDDEN][e % HIDDEN]);
+            for (uint32_t p = 0; p < vpps_param_count(n[0].model); p++) {
+                const float *by_cell = vpps_param_values(n[0].model, p), *by_hand = vpps_param_values(n[1].model, p);
+                for (size_t e = 0; e < vpps_param_elems(&n[0].model->params[p]); e++)
+                    ck_assert_msg(close_to(by_cell[e], by_hand[e]), "%u VPs: %s, element %zu: %.9g, by hand %.9g",
+                                  o.vps, n[0].model->params[p].name, e, (double)by_cell[e], (double)by_hand[e]);
+            }
+            for (uint32_t i = 0; i < 2; i++) close_network(&n[i]);
+        }
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- errors */
 
 static void fails_sticky(vpps_graph *g, bool failed, vpps_status status, const char *what, const char *a,
@@ -793,6 +859,7 @@ int main(void) {
     TCase *t = tcase_create("cells");
     tcase_add_test(t, flat_graphs_are_equal);
     tcase_add_test(t, training_gives_equal_values);
+    tcase_add_test(t, shared_products_are_read_in_time);
     tcase_add_test(t, applying_checks_counts_and_shapes);
     tcase_add_test(t, recording_errors);
     tcase_add_test(t, recorders_are_no_graphs);

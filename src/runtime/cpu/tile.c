@@ -73,12 +73,16 @@ static void release(work *w, uint32_t v, uint32_t place) {
 
 static bool made_here(const work *w, uint32_t v) { return w->c->values[v].stage == w->stage_index; }
 
-/* Does the operation read this argument where it lies? Vectors of products, and what a sum of them starts from. */
-static bool by_pointer(const work *w, const vpps_cell_value *x, const vpps_cell_arg *a) {
+/* Does the operation at `place` read this argument where it lies? Vectors of products do; and what a sum of products starts
+ * from, if nothing else in the stage reads it: what is read twice is loaded once, for another value may be stored in its
+ * place meanwhile (see split.c). */
+static bool by_pointer(const work *w, const vpps_cell_value *x, const vpps_cell_arg *a, uint32_t place) {
     if (x->kind != VPPS_VALUE_PRODUCT) return x->kind == VPPS_VALUE_PRODUCT_T;
     if (a->matrix != VPPS_NO_PARAM) return true;
     const vpps_cell_value *from = &w->c->values[a->value];
-    return !made_here(w, a->value) && from->kind == VPPS_VALUE_PRODUCT && from->cols == 1 && from->domain == x->domain;
+    const bool only_reader = w->last[a->value] == place && w->p->slots[a->value].at == VPPS_NO_SLOT;
+    return !made_here(w, a->value) && only_reader && from->kind == VPPS_VALUE_PRODUCT && from->cols == 1 &&
+           from->domain == x->domain;
 }
 
 static void load(work *w, uint32_t v) {
@@ -148,7 +152,7 @@ static void add_value(work *w, uint32_t place) {
     }
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &c->args[x->first_arg + k];
-        if (!by_pointer(w, x, a)) load(w, a->value);
+        if (!by_pointer(w, x, a, place)) load(w, a->value);
     }
     const uint32_t only = only_contribution(w, v, place);
     if (only != VPPS_NO_SLOT) {
