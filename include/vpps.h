@@ -278,6 +278,10 @@ VPPS_API vpps_node vpps_softmax_list(vpps_graph *recorder, vpps_node scores);
  * members, their softmax, and this. */
 VPPS_API vpps_node vpps_weighted_sum_list(vpps_graph *recorder, vpps_node weights, vpps_node xs);
 
+/* A list's members on top of each other, the first at the top, and zeros below them: one value of `most` times a member's
+ * rows, however many members a vertex has. A vertex of more than `most` (at least 1) is refused by vpps_apply. */
+VPPS_API vpps_node vpps_concat_list(vpps_graph *recorder, vpps_node xs, uint32_t most);
+
 VPPS_API vpps_node vpps_pull(vpps_graph *recorder, uint32_t rows, uint32_t cols); /* a node given when applied */
 /* An integer given when applied: an index for lookup, a label. At most 65,535 a cell. */
 VPPS_API uint32_t vpps_pull_index(vpps_graph *recorder);

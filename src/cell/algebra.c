@@ -236,7 +236,7 @@ static bool find_part(const operation *o, uint32_t *part, uint32_t *first) {
 
 static bool simplify_slice(const operation *o, uint32_t *same) {
     const vpps_cell_value *x = arg(o, 0);
-    if (x->domain != o->v->domain) return false;
+    if (x->domain != o->v->domain || x->over_list) return false;
     if (o->v->index == 0 && x->rows == o->v->rows) {
         *same = o->args[0].value;
     } else if (x->kind == VPPS_VALUE_SLICE && below(o, 0).value != VPPS_NONE) {

@@ -26,8 +26,8 @@ typedef enum vpps_cell_kind {
     VPPS_VALUE_RUN,       /* instruction `opcode` of isa.def (forms EW, REDUCE, ROW, MATMUL) */
     VPPS_VALUE_PRODUCT,   /* sum of matrices times values, plus a bias or a value made before */
     VPPS_VALUE_PRODUCT_T, /* sum of transposed matrices times values; made by rows, it is a partial sum */
-    VPPS_VALUE_SLICE,     /* rows from `first` on of its argument */
-    VPPS_VALUE_PLACE,     /* the argument as rows from `first` on, zero elsewhere: the gradient of a slice */
+    VPPS_VALUE_SLICE,     /* rows from `index` on of its argument */
+    VPPS_VALUE_PLACE,     /* the argument as rows from `index` on, zero elsewhere: the gradient of a slice */
     VPPS_VALUE_STACK,     /* the arguments on top of each other */
     VPPS_VALUE_POSITIONS  /* the positions that its argument, a MAX_OF or MIN_OF, found */
 } vpps_cell_kind;
@@ -64,7 +64,8 @@ typedef struct vpps_cell_value {
     uint8_t domain; /* 0: one for each vertex; 1: one for each member of the vertex's list */
     bool
         over_list; /* RUN: SOFTMAX and its gradient of all members' scalars, each member's the result; WEIGHTED_SUM of all
-                       members with a weight each */
+                       members with a weight each. STACK: of all members, and zeros below them; SLICE: the rows of such a
+                       stack that are the member's */
     bool kept;     /* lies in the record of kept values: another stage, vertex or the host's request reads it */
     uint8_t split; /* vpps_split */
     uint8_t part;  /* vpps_part */

@@ -286,8 +286,10 @@ static void slice_parts(work *w, uint32_t y, uint32_t d) {
     for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
         const uint32_t arg = c->args[c->values[y].first_arg + i].value;
         vpps_cell_value v = like(&c->values[arg], slice ? VPPS_VALUE_PLACE : VPPS_VALUE_SLICE, 0);
-        v.index = row;
-        v.domain = c->values[y].domain;
+        const bool list = c->values[y].over_list; /* a member's rows follow from its number */
+        v.index = list ? 0 : row;
+        v.over_list = list;
+        v.domain = list ? v.domain : c->values[y].domain;
         row += c->values[arg].rows;
         if (!w->needs[arg]) continue;
         const uint32_t dx = add_value(w, v);

@@ -157,7 +157,7 @@ static uint32_t lower_run(const lowering *l) {
 
 static uint32_t lower_parts(const lowering *l) {
     vpps_cell_value v = value_of(l, l->s->op == VPPS_OP_SLICE ? VPPS_VALUE_SLICE : VPPS_VALUE_STACK, 0);
-    v.index = l->imm;
+    v.index = l->s->op == VPPS_OP_SLICE ? l->imm : 0;
     const uint32_t y = vpps_cell_add(l->c, v);
     for (uint32_t i = 0; y != VPPS_NONE && i < l->n_args; i++)
         if (!vpps_cell_add_arg(l->c, l->args[i], 0, VPPS_NO_PARAM)) return VPPS_NONE;

@@ -224,7 +224,8 @@ static void write_value(const writer *w, uint32_t v) {
     case VPPS_VALUE_PRODUCT_T: write_product(w, x); break;
     case VPPS_VALUE_SLICE:
         write_args(w, x, "");
-        fprintf(w->out, "[%u:%u]", x->index, x->index + x->rows);
+        if (x->over_list) fputs("[member]", w->out);
+        if (!x->over_list) fprintf(w->out, "[%u:%u]", x->index, x->index + x->rows);
         break;
     case VPPS_VALUE_PLACE:
         fputs("0, but ", w->out);
@@ -234,7 +235,7 @@ static void write_value(const writer *w, uint32_t v) {
     case VPPS_VALUE_STACK:
         fputc('[', w->out);
         write_args(w, x, "; ");
-        fputc(']', w->out);
+        fputs(x->over_list ? "; 0]" : "]", w->out);
         break;
     case VPPS_VALUE_POSITIONS:
         fputs("positions of ", w->out);

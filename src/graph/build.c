@@ -343,7 +343,7 @@ vpps_node vpps_softmax_list(vpps_graph *g, vpps_node scores) {
     vpps_signature s = signature_of(VPPS_OP_SOFTMAX), x;
     if (!take_list(g, "softmax_list", scores, true, &x)) return VPPS_NO_NODE;
     s.rows = s.cols = 1;
-    return vpps_make_over_list(g, &s, 1, &scores);
+    return vpps_make_over_list(g, &s, 1, &scores, 0);
 }
 
 vpps_node vpps_weighted_sum_list(vpps_graph *g, vpps_node weights, vpps_node xs) {
@@ -352,7 +352,23 @@ vpps_node vpps_weighted_sum_list(vpps_graph *g, vpps_node weights, vpps_node xs)
         return VPPS_NO_NODE;
     s.rows = x.rows;
     s.cols = x.cols;
-    return vpps_make_over_list(g, &s, 2, (vpps_node[]){weights, xs});
+    return vpps_make_over_list(g, &s, 2, (vpps_node[]){weights, xs}, 0);
+}
+
+vpps_node vpps_concat_list(vpps_graph *g, vpps_node xs, uint32_t most) {
+    vpps_signature s = signature_of(VPPS_OP_CONCAT), x;
+    if (!take_list(g, "concat_list", xs, false, &x)) return VPPS_NO_NODE;
+    const uint64_t elems = (uint64_t)most * x.rows * x.cols;
+    if (!most || most >= VPPS_MANY || elems >= VPPS_MANY_ELEMS) {
+        return vpps_graph_fail(
+            g, VPPS_ARGUMENT,
+            "concat_list: at most %u members of %u x %u in cell %s; expected at least 1, and less than "
+            "2^22 elements in all",
+            most, x.rows, x.cols, g->recording->name);
+    }
+    s.rows = most * x.rows;
+    s.cols = x.cols;
+    return vpps_make_over_list(g, &s, 1, &xs, most);
 }
 
 static vpps_node make_classified(vpps_graph *g, vpps_op op, vpps_node x, uint32_t label, float margin) {

@@ -343,6 +343,12 @@ static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_appl
                                           : c->min_members);
         return false;
     }
+    if (c->most_members && *members > c->most_members) {
+        vpps_graph_fail(g, VPPS_ARGUMENT,
+                        "apply %s: a list of %u members; expected at most %u, which concat_list has room for", c->name,
+                        *members, c->most_members);
+        return false;
+    }
     return true;
 }
 

@@ -146,6 +146,11 @@ void vpps_graph_clear(vpps_graph *g) {
 
 /* ---------------------------------------------------------------- nodes */
 
+/* Rows of the zeros that stand before a stack of members, which has so many; there are some even where none are missing. */
+static uint32_t zero_rows(uint32_t rows, uint32_t most, uint32_t members) {
+    return rows / most * vpps_max_u32(most - members, 1);
+}
+
 /* The template node of an applied cell with lists that became node `offset` of its record; *extra: it is one of those before it. */
 static uint32_t template_of(const vpps_cell_data *c, uint32_t offset, uint32_t members, bool *extra) {
     *extra = false;
@@ -183,8 +188,12 @@ static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out
     const vpps_cell_data *c = vpps_cell_of(g, r->cell);
     const uint32_t members = g->words[r->at];
     bool extra;
-    *out = c->signatures[c->nodes[template_of(c, x - r->first, members, &extra)].signature];
-    if (extra) { /* a vector of the members' scalars, or, of none, a zero */
+    const vpps_flat_node *node = &c->nodes[template_of(c, x - r->first, members, &extra)];
+    *out = c->signatures[node->signature];
+    if (extra && out->op == VPPS_OP_CONCAT) {
+        out->op = VPPS_OP_CONSTANT;
+        out->rows = zero_rows(out->rows, node->imm, members);
+    } else if (extra) { /* a vector of the members' scalars, or, of none, a zero */
         out->op = VPPS_OP_CONCAT;
         out->rows = vpps_max_u32(members, 1);
         out->cols = 1;
@@ -268,10 +277,12 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
     return g->n_nodes++;
 }
 
-vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args) {
+vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t most) {
     const uint32_t signature = vpps_intern(g, s, NULL);
+    vpps_cell_data *c = g->recording;
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
-    return add_template_node(g, signature, n, args, 0, false, s->op == VPPS_OP_SOFTMAX, true);
+    if (most) c->most_members = c->most_members ? vpps_min_u32(c->most_members, most) : most;
+    return add_template_node(g, signature, n, args, most, false, s->op == VPPS_OP_SOFTMAX, true);
 }
 
 /* ---------------------------------------------------------------- flat form */
@@ -378,11 +389,24 @@ static bool add_stack(vpps_graph *g, const expansion *e, uint32_t list) {
     return true;
 }
 
+/* The members on top of each other, and zeros where there are less than `most`. */
+static bool add_padded_stack(vpps_graph *g, const expansion *e, uint32_t list, uint32_t most, uint32_t signature) {
+    vpps_flat *flat = &g->flat;
+    const uint32_t rows = g->signatures[signature].rows, cols = g->signatures[signature].cols;
+    if (!add_zeros(g, 1, zero_rows(rows, most, e->members), cols)) return false;
+    vpps_flat_node *stack = add_flat(flat, signature, 0);
+    for (uint32_t k = 0; k < e->members; k++) add_flat_arg(flat, stack, resolve(e, list, k));
+    if (e->members < most) add_flat_arg(flat, stack, flat->n_nodes - 2);
+    return true;
+}
+
 static bool expand_over_list(vpps_graph *g, const expansion *e, uint32_t t, uint32_t signature) {
     vpps_flat *flat = &g->flat;
     const uint32_t *args = e->cell->args + e->cell->nodes[t].args;
     const uint32_t rows = g->signatures[signature].rows, cols = g->signatures[signature].cols;
     const bool softmax = e->cell->mapped[t];
+    if (g->signatures[signature].op == VPPS_OP_CONCAT)
+        return add_padded_stack(g, e, args[0], e->cell->nodes[t].imm, signature);
     if (!e->members) return add_zeros(g, softmax ? 2 : 1, 1, 1) && (softmax || add_zeros(g, 1, rows, cols));
     if (!add_stack(g, e, args[0])) return false;
     const uint32_t stack = flat->n_nodes - 1;

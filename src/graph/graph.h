@@ -80,7 +80,8 @@ typedef struct vpps_flat_node {
     uint32_t args;      /* first argument in flat->args */
     uint32_t n_args;
     uint32_t imm; /* lookup: row; cross_entropy, hinge: class; slice: first row; scale, elu, constant: float bits;
-                           input: first element in graph->data; dropout: number of its first element */
+                           input: first element in graph->data; dropout: number of its first element; concat over a
+                           list: most members */
 } vpps_flat_node;
 
 /* What scheduling reads: valid until the graph changes. args are node ids; an argument is always smaller than its
@@ -111,8 +112,9 @@ typedef struct vpps_cell_data {
     uint32_t n_signatures;
     vpps_flat_node *nodes; /* args point into `args`; imm of lookup, cross_entropy, hinge may be a pulled index */
     uint8_t *mapped;       /* is this node a list: one node for each member */
-    uint8_t *over_list;    /* SOFTMAX of a list of scalars; WEIGHTED_SUM of a list by a list of scalars */
-    uint8_t *imm_pulled;   /* is imm the number of a pulled index */
+    uint8_t
+        *over_list; /* SOFTMAX of a list of scalars; WEIGHTED_SUM of a list by a list of scalars; CONCAT of a list */
+    uint8_t *imm_pulled; /* is imm the number of a pulled index */
     uint32_t *args;
     vpps_cell_input *inputs;
     uint32_t *scattered, *pushed; /* template nodes, or VPPS_CELL_INPUT | input */
@@ -125,12 +127,14 @@ typedef struct vpps_cell_data {
     bool variable;         /* has lists: gathered, or pulled, or both, all with the same number of members */
     bool gathers_list;     /* of the children from list_first on */
     uint32_t list_first, min_members;
+    uint32_t most_members; /* 0: any number */
     size_t nodes_capacity, mapped_capacity, over_list_capacity, imm_pulled_capacity, args_capacity, inputs_capacity,
         scattered_capacity, pushed_capacity; /* while recording */
 } vpps_cell_data;
 
 /* A flat graph has no lists: a softmax over one is there a stack of the members, its softmax, and a slice for each member; a
- * weighted sum has its weights stacked before it. So many nodes stand before the node, or its members. */
+ * weighted sum has its weights stacked before it, a stack of members the zeros below them. So many nodes stand before the
+ * node, or its members. */
 static inline uint32_t vpps_extra_nodes(const vpps_cell_data *c, uint32_t t) {
     return c->over_list[t] ? (c->mapped[t] ? 2 : 1) : 0;
 }
@@ -211,8 +215,8 @@ uint32_t vpps_intern(vpps_graph *g, vpps_signature *s, const vpps_param *matrice
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
 
-/* A node over lists of the cell that is being recorded: see vpps_cell_data. */
-vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args);
+/* A node over lists of the cell that is being recorded: see vpps_cell_data. `most`: of a stack of members. */
+vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t most);
 
 /* Signature of a node that follows from its record alone. NULL: x is no node of the graph, or vpps_node_signature must work
  * it out, as for nodes of cells with lists and while a cell is recorded. */

@@ -140,6 +140,20 @@ static void record_pulled_list(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_weighted_sum_list(g, vpps_softmax_list(g, scores), y)));
 }
 
+/* Members on top of each other, as gathered and as made, and parts of such a stack: across two members, and of what another
+ * stack is made of. */
+static void record_stacked_list(vpps_graph *g) {
+    const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1), edge = vpps_pull_list(g, SQUARE, 2);
+    const vpps_node x = vpps_pull(g, HIDDEN, 1), key = vpps_tanh(g, gate_of(g, 'i', "U", 1, &h));
+    const vpps_node all = vpps_concat_list(g, h, 3), keys = vpps_concat_list(g, key, 4),
+                    edges = vpps_concat_list(g, edge, 3);
+    const vpps_node some = vpps_slice(g, keys, HIDDEN / 2, HIDDEN), both[] = {all, x, keys};
+    TEST_OK(vpps_scatter(g, vpps_mul(g, vpps_slice(g, vpps_concat(g, 3, both), 3 * HIDDEN - 5, HIDDEN), some)));
+    TEST_OK(vpps_push(g, vpps_slice(g, all, 2 * HIDDEN, HIDDEN)));
+    TEST_OK(vpps_push(g, vpps_square(g, edges)));
+    TEST_OK(vpps_push(g, vpps_dot(g, vpps_slice(g, vpps_tanh(g, all), 0, HIDDEN), some)));
+}
+
 static void record_gated_list(vpps_graph *g) {
     const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1);
     const vpps_node gate = vpps_sigmoid(g, gate_of(g, 'i', "U", 1, &h)), weighted = vpps_mul(g, gate, h);

@@ -18,6 +18,7 @@ enum { HIDDEN = 48, EMBED = 40, CLASSES = 5, WORDS = 7, SQUARE = 6 };
     X(attention, "attention")                                                                                          \
     X(edges, "attention over edges")                                                                                   \
     X(pulled_list, "attention over what is pulled")                                                                    \
+    X(stacked_list, "stacks of lists")                                                                                 \
     X(gated_list, "gated sum of a list")                                                                               \
     X(average, "average of a list and a vector")                                                                       \
     X(extremes, "extremes of a list")                                                                                  \

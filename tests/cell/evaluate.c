@@ -367,8 +367,29 @@ static void product_t(const vpps_compiled_cell *c, const vertex *x, uint32_t v, 
     }
 }
 
+/* A stack of all members, zeros below them, or every member's rows of such a stack. */
+static void members(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *from, double *to) {
+    const vpps_cell_value *value = &c->values[v], *arg = &c->values[c->args[value->first_arg].value];
+    const bool stack = value->kind == VPPS_VALUE_STACK;
+    const uint32_t rows = stack ? arg->rows : value->rows, all = stack ? value->rows : arg->rows;
+    memset(to, 0, (stack ? 1 : x->members) * words_of(value) * sizeof *to);
+    for (uint32_t m = 0; m < x->members; m++) {
+        for (uint32_t j = 0; j < value->cols; j++) {
+            for (uint32_t r = 0; r < rows; r++) {
+                const size_t of_member = ((size_t)m * value->cols + j) * rows + r,
+                             of_stack = (size_t)j * all + m * rows + r;
+                to[stack ? of_stack : of_member] = from[stack ? of_member : of_stack];
+            }
+        }
+    }
+}
+
 static void parts(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
+    if (value->over_list) {
+        members(c, x, v, args[0], to);
+        return;
+    }
     const uint32_t rows = value->rows;
     for (uint32_t i = 0; i < items_of(value->domain, x->members); i++) {
         double *out = to + i * words_of(value);

@@ -98,6 +98,20 @@ START_TEST(operations_over_lists)
     }
 END_TEST
 
+START_TEST(stacks_of_lists)
+    {
+        cells x = cells_open();
+        const vpps_cell_needs needs = cells_needs();
+        vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_stacked_list], &needs);
+        char *text = printed(&x, c);
+        static const char *const lines[] = {" = [in0...; 0]", "...; 0]", "[member]"};
+        for (size_t i = 0; i < VPPS_COUNT(lines); i++) check_says(text, lines[i]);
+        free(text);
+        vpps_compiled_cell_free(c);
+        cells_close(&x);
+    }
+END_TEST
+
 /* Every value of every cell has a text, and none holds what only stands for something else. */
 START_TEST(every_operation)
     {
@@ -179,6 +193,7 @@ TCase *print_tests(void) {
     tcase_add_test(t, lstm_by_rows);
     tcase_add_test(t, attention_over_a_list);
     tcase_add_test(t, operations_over_lists);
+    tcase_add_test(t, stacks_of_lists);
     tcase_add_loop_test(t, every_operation, 0, N_CELLS);
     tcase_add_loop_test(t, products_as_the_graph_counts, 0, N_CELLS);
     tcase_add_test(t, stacks);

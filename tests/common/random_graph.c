@@ -12,7 +12,15 @@ typedef struct item {
     bool list, used;
 } item;
 
-enum { MAX_ITEMS = 4096, MAX_PARAMS = 256, MAX_VERTICES = 512, MAX_PULLS = 16, MAX_PULL_LISTS = 2, MAX_OUTPUTS = 3 };
+enum {
+    MAX_ITEMS = 4096,
+    MAX_PARAMS = 256,
+    MAX_VERTICES = 512,
+    MAX_PULLS = 16,
+    MAX_PULL_LISTS = 2,
+    MAX_OUTPUTS = 3,
+    MOST_MEMBERS = 5
+};
 
 typedef struct made_param {
     vpps_param param;
@@ -416,11 +424,24 @@ static vpps_node softmax_list(builder *b, vpps_node scores) {
     return y;
 }
 
+/* A list's members on top of each other, and a part as large as a member. */
+static void stack_members(builder *b, uint32_t x, uint32_t pick) {
+    const uint32_t most = MOST_MEMBERS + pick % 2;
+    const vpps_node a = node_of(b, x), y = vpps_concat_list(b->g, a, most);
+    say(b, "%s = vpps_concat_list(g, %s, %u);", text_of(y).text, text_of(a).text, most);
+    const uint32_t stack = keep(b, y, size_of(b, x), false);
+    slice(b, stack, b->items[x].rows, pick / 2);
+}
+
 /* Over lists: scores of a list by a vector, their softmax, and the sum of another list by these weights, or by any. */
 static void attend(builder *b, const rg_step *s) {
     uint32_t x = find_list(b, s->pick[0]), z = find_list(b, s->pick[1]);
     if (!b->recording || x == UINT32_MAX) return;
     x = tame(b, x, 4);
+    if (s->pick[2] % 16 > 10) {
+        stack_members(b, x, s->pick[1]);
+        return;
+    }
     z = tame(b, z, 4);
     const uint32_t rows = b->items[x].rows, cols = b->items[x].cols;
     const uint32_t query = operand(b, rows, cols, s->pick[2]);

@@ -705,6 +705,14 @@ END_TEST
 
 enum { MOST_MEMBERS = 5 };
 
+/* The rows of a stack of MOST_MEMBERS added up, each with a factor of its own. */
+static vpps_node fold(vpps_graph *g, vpps_node stack) {
+    vpps_node terms[MOST_MEMBERS];
+    for (uint32_t k = 0; k < MOST_MEMBERS; k++)
+        terms[k] = vpps_scale(g, vpps_slice(g, stack, k * EMBED, EMBED), 0.5f * (float)k - 0.75f);
+    return vpps_sum(g, MOST_MEMBERS, terms);
+}
+
 /* A state that attends to the other children, with a bias for each edge. */
 static vpps_cell record_attention(const network *n) {
     vpps_graph *g;
@@ -717,16 +725,17 @@ static vpps_cell record_attention(const network *n) {
     TEST_OK(vpps_push(g, vpps_weighted_sum_list(g, bias, h)));
     TEST_OK(vpps_scatter(g, vpps_sum(g, 1, &h)));
     TEST_OK(vpps_push(g, vpps_average(g, 1, &h)));
+    TEST_OK(vpps_push(g, fold(g, vpps_concat_list(g, vpps_tanh(g, h), MOST_MEMBERS))));
     TEST_OK(vpps_cell_end(g, &c));
     return c;
 }
 
-enum { RESULTS = 4 };
+enum { RESULTS = 5 };
 
 /* The same at one vertex of `members`: by the cell, or, UINT32_MAX, op by op. */
 static void attend(const network *n, vpps_cell cell, uint32_t members, vpps_node *results) {
     vpps_graph *g = n->g;
-    vpps_node h[MOST_MEMBERS], bias[MOST_MEMBERS], scores[MOST_MEMBERS];
+    vpps_node h[MOST_MEMBERS], bias[MOST_MEMBERS], scores[MOST_MEMBERS], stacked[MOST_MEMBERS];
     vpps_vertex children[MOST_MEMBERS + 1];
     const vpps_node s = vpps_lookup(g, n->E, 0);
     for (uint32_t k = 0; k < members; k++) {
@@ -756,7 +765,9 @@ static void attend(const network *n, vpps_cell cell, uint32_t members, vpps_node
     results[0] = vpps_add(g, s, context);
     results[1] = some ? vpps_weighted_sum(g, vpps_concat(g, members, bias), members, h) : none;
     results[2] = some ? vpps_average(g, members, h) : none;
-    results[3] = some ? vpps_sum(g, members, h) : none;
+    for (uint32_t k = 0; k < MOST_MEMBERS; k++) stacked[k] = k < members ? vpps_tanh(g, h[k]) : none;
+    results[3] = fold(g, vpps_concat(g, MOST_MEMBERS, stacked));
+    results[4] = some ? vpps_sum(g, members, h) : none;
 }
 
 /* Values and gradients over lists, the empty one too, are those of the same operations by hand. */
@@ -825,22 +836,27 @@ START_TEST(errors_of_lists)
         BAD_RECORDING(ARGUMENT, "gather_list", "from child 1 on",
                       (vpps_gather_list(r, 0, 3, 1), vpps_gather_list_from(r, 1, 0, 3, 1)));
         BAD_RECORDING(SHAPE, "pull_list", "0 x 1", vpps_pull_list(r, 0, 1));
+        BAD_RECORDING(SHAPE, "concat_list", "a value of 3 x 1", vpps_concat_list(r, vpps_pull(r, 3, 1), 2));
+        BAD_RECORDING(ARGUMENT, "concat_list", "at most 0 members", vpps_concat_list(r, vpps_pull_list(r, 3, 1), 0));
+        BAD_RECORDING(ARGUMENT, "concat_list", "less than 2^22 elements",
+                      vpps_concat_list(r, vpps_pull_list(r, 1024, 4), 1024));
 
         const vpps_cell attention = record_attention(&n);
-        vpps_vertex two[2];
+        vpps_vertex children[MOST_MEMBERS + 2];
         const vpps_node *list;
         vpps_node bias;
 #define APPLY(...)                                                                                                     \
     vpps_graph_clear(g);                                                                                               \
     bias = vpps_slice(g, vpps_lookup(g, n.E, 1), 0, 1);                                                                \
     list = &bias;                                                                                                      \
-    two[0] = two[1] = vpps_source(g, 1, &(vpps_node){vpps_lookup(g, n.E, 0)});                                         \
+    children[0] = vpps_source(g, 1, &(vpps_node){vpps_lookup(g, n.E, 0)});                                             \
+    for (size_t i = 1; i < VPPS_COUNT(children); i++) children[i] = children[0];                                       \
     const vpps_vertex __VA_ARGS__
-#define BAD_LIST(n_two, lists, members, text)                                                                          \
+#define BAD_LIST(count, lists, members, text)                                                                          \
     do {                                                                                                               \
         APPLY(v = vpps_apply(g, &(vpps_application){.cell = attention,                                                 \
-                                                    .n_children = n_two,                                               \
-                                                    .children = two,                                                   \
+                                                    .n_children = count,                                               \
+                                                    .children = children,                                              \
                                                     .n_pull_lists = lists,                                             \
                                                     .n_members = members,                                              \
                                                     .pull_lists = &list}));                                            \
@@ -850,6 +866,7 @@ START_TEST(errors_of_lists)
         BAD_LIST(2, 0, 0, "expected 1 of 1");
         BAD_LIST(2, 1, 2, "1 pulled lists of 2 nodes; expected 1 of 1");
         BAD_LIST(1, 1, 1, "expected 1 of 0");
+        BAD_LIST(MOST_MEMBERS + 2, 1, MOST_MEMBERS + 1, "a list of 6 members; expected at most 5");
         close_network(&n);
     }
 END_TEST

@@ -177,6 +177,16 @@ static bool change_index(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *r
     return x->index != before;
 }
 
+/* An operation on a list becomes one on a member, or on the vertex, or the other way. */
+static bool change_over_list(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    static const vpps_cell_kind kinds[] = {VPPS_VALUE_RUN, VPPS_VALUE_STACK, VPPS_VALUE_SLICE};
+    vpps_cell_value *x = pick_kind(c, kinds[below(random, VPPS_COUNT(kinds))], random);
+    if (!x) return false;
+    x->over_list = !x->over_list;
+    return true;
+}
+
 /* ---------------------------------------------------------------- what is kept */
 
 static bool change_offset(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
@@ -436,6 +446,7 @@ const cell_mutation cell_mutations[] = {
     {"product's bias changed", change_bias},
     {"value's number changed", change_number},
     {"value's index changed", change_index},
+    {"value made of a list, or not", change_over_list},
     {"kept value's offset changed", change_offset},
     {"kept where its stage reads", keep_over_read},
     {"value no longer kept", drop_kept},

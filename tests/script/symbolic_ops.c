@@ -281,8 +281,42 @@ void symbolic_product_t(symbolic_tile *t, uint32_t v) {
     }
 }
 
+/* The stack of each vertex's members, zeros below them, or each member's rows of it. */
+static void stack_members(symbolic_tile *t, uint32_t v) {
+    const vpps_cell_value *x = value_of(t, v), *y = value_of(t, t->c->args[x->first_arg].value);
+    const uint64_t *from = t->slot[t->c->args[x->first_arg].value];
+    const bool stack = x->kind == VPPS_VALUE_STACK;
+    const uint32_t words = vpps_value_words(x), arg_words = vpps_value_words(y);
+    const uint32_t rows = stack ? y->rows : x->rows, all = stack ? x->rows : y->rows;
+    uint64_t *to = symbolic_slot(t, v);
+    if (x->n_args != 1 || x->domain != !stack || y->domain != stack || x->cols != y->cols || x->index) {
+        t->m->fault = true;
+        return;
+    }
+    for (uint32_t i = 0; i < t->n[0]; i++) {
+        const uint32_t first = symbolic_member(t, t->first[0] + i), end = symbolic_member(t, t->first[0] + i + 1);
+        for (uint32_t e = 0; e < words && stack; e++) to[(size_t)i * words + e] = 0;
+        if (end < first || first < t->first[1] || end - t->first[1] > t->n[1] || (uint64_t)(end - first) * rows > all) {
+            t->m->fault = true;
+            return;
+        }
+        for (uint32_t m = 0; m < end - first; m++) {
+            const size_t member = first - t->first[1] + m;
+            for (uint32_t e = 0; e < rows * x->cols; e++) {
+                const uint32_t at = e / rows * all + m * rows + e % rows; /* in the stack */
+                if (stack) to[(size_t)i * words + at] = from[member * arg_words + e];
+                if (!stack) to[member * words + e] = from[(size_t)i * arg_words + at];
+            }
+        }
+    }
+}
+
 void symbolic_parts(symbolic_tile *t, uint32_t v) {
     const vpps_cell_value *x = value_of(t, v);
+    if (x->over_list) {
+        stack_members(t, v);
+        return;
+    }
     uint64_t *to = symbolic_slot(t, v);
     const uint32_t words = vpps_value_words(x);
     for (uint32_t i = 0; i < t->n[x->domain]; i++, to += words) {

@@ -405,8 +405,40 @@ static bool multiply_transposed(const tile *t, uint32_t v, uint32_t j) {
 
 /* ---------------------------------------------------------------- parts of values */
 
+/* A stack of each vertex's members, or each member's rows of it. */
+static void copy_members(const tile *t, uint32_t v) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_cell_arg *a = &t->c->args[x->first_arg];
+    const vpps_cell_value *y = &t->c->values[a->value];
+    const bool stack = x->kind == VPPS_VALUE_STACK;
+    const size_t words = vpps_value_words(x), arg_words = vpps_value_words(y);
+    const uint32_t rows = stack ? y->rows : x->rows;
+    float *to = slot_of(t, v);
+    const float *from = slot_of(t, a->value);
+    for (uint32_t i = 0; i < t->n[0]; i++) {
+        const uint32_t start = t->list[t->first[0] + i], n = t->list[t->first[0] + i + 1] - start;
+        if (stack) memset(to + i * words, 0, words * sizeof *to);
+        for (uint32_t m = 0; m < n; m++) {
+            const uint32_t item = start - t->first[1] + m;
+            for (uint32_t col = 0; col < x->cols; col++) {
+                if (stack) {
+                    memcpy(to + i * words + (size_t)col * x->rows + (size_t)m * rows,
+                           from + item * arg_words + (size_t)col * rows, rows * sizeof *to);
+                } else {
+                    memcpy(to + item * words + (size_t)col * rows,
+                           from + i * arg_words + (size_t)col * y->rows + (size_t)m * rows, rows * sizeof *to);
+                }
+            }
+        }
+    }
+}
+
 static void copy_parts(const tile *t, uint32_t v) {
     const vpps_cell_value *x = &t->c->values[v];
+    if (x->over_list) {
+        copy_members(t, v);
+        return;
+    }
     float *to = slot_of(t, v);
     const uint32_t n = t->n[x->domain], words = vpps_value_words(x);
     for (uint32_t i = 0; i < n; i++, to += words) {

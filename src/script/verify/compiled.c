@@ -179,8 +179,21 @@ static uint32_t express_product_t(const vpps_proof *p) {
     return x->n_args ? vpps_express_sum(p->s, x->rows, x->cols, x->n_args, terms) : refuse(p, "a product of nothing");
 }
 
+/* A stack of a list's members, or a member's rows of one. */
+static uint32_t express_members(const vpps_proof *p) {
+    const vpps_cell_value *x = &p->c->values[p->v];
+    const bool stack = x->kind == VPPS_VALUE_STACK;
+    const vpps_cell_value *a = x->n_args == 1 ? value_of(p, 0) : NULL;
+    if (!a || x->kind == VPPS_VALUE_PLACE || x->domain != !stack || a->domain != stack || a->cols != x->cols ||
+        arg_of(p, 0)->element || (stack ? x->rows % a->rows : a->rows % x->rows) || x->index)
+        return refuse(p, "it is no stack of members, nor a member's part of one");
+    const uint32_t of = p->is[arg_of(p, 0)->value];
+    return stack ? vpps_express_members(p->s, x->rows, x->cols, of) : vpps_express_member(p->s, x->rows, x->cols, of);
+}
+
 static uint32_t express_parts(const vpps_proof *p) {
     const vpps_cell_value *x = &p->c->values[p->v];
+    if (x->over_list) return express_members(p);
     vpps_term *terms = vpps_express_room(p->s, x->n_args);
     uint64_t rows = 0;
     if (!terms) return VPPS_NONE;

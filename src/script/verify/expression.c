@@ -186,10 +186,23 @@ uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, u
     return one ? terms[0].x : intern(s, x, terms);
 }
 
+uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x) {
+    const vpps_term term = {x, VPPS_ALL_MEMBERS};
+    if (x == VPPS_NONE) return x;
+    return intern(s, (vpps_expression){.kind = VPPS_X_STACK, .rows = rows, .cols = cols, .n = 1}, &term);
+}
+
+uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x) {
+    const vpps_term term = {x, 0};
+    if (x == VPPS_NONE) return x;
+    return intern(s, (vpps_expression){.kind = VPPS_X_MEMBER, .domain = 1, .rows = rows, .cols = cols, .n = 1}, &term);
+}
+
 /* The part of a stack that has `rows` from *first on, which becomes the first of them in it; VPPS_NONE: they are of two. */
 static uint32_t find_part(const vpps_expressions *s, const vpps_expression *stack, uint32_t rows, uint32_t *first) {
     for (uint32_t i = 0; i < stack->n; i++) {
         const uint32_t part = s->terms[stack->first + i].x, part_rows = s->at[part].rows;
+        if (s->terms[stack->first + i].mark & VPPS_ALL_MEMBERS) return VPPS_NONE;
         if (*first < part_rows) return rows <= part_rows - *first ? part : VPPS_NONE;
         *first -= part_rows;
     }

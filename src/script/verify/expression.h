@@ -28,7 +28,8 @@ typedef enum vpps_expression_kind {
     VPPS_X_POSITIONS, /* that the term, a MAX_OF or MIN_OF, found */
     VPPS_X_SLICE,     /* rows of the term from a[0] on */
     VPPS_X_PLACE,     /* the term from row a[0] on, zero elsewhere */
-    VPPS_X_STACK
+    VPPS_X_STACK,     /* a term marked VPPS_ALL_MEMBERS: of a list's members, and zeros below them */
+    VPPS_X_MEMBER     /* the member's rows of the term, such a stack */
 } vpps_expression_kind;
 
 /* A term of a sum with the bits of its factor; an operand with the element of it that is meant, or VPPS_ALL_MEMBERS. */
@@ -101,6 +102,9 @@ uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x);
 /* `rows` of x from row `first` on. */
 uint32_t vpps_express_slice(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t first);
 uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms);
+/* The members of list x, and zeros below them; the rows of a member in x, which is such a stack. */
+uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x);
+uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x);
 uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run);
 
 static inline uint32_t vpps_float_bits(float f) {

@@ -200,6 +200,7 @@ static uint32_t express_affine(vpps_function *f, vpps_expressions *s, const vpps
 static uint32_t express_parts(vpps_function *f, vpps_expressions *s, const vpps_function_node *node) {
     const uint32_t *args = f->args + node->first, rows = node->s->rows, cols = node->s->cols;
     if (node->s->op == VPPS_OP_SLICE) return vpps_express_slice(s, rows, cols, value_of(f, args[0]), node->imm);
+    if (node->over_list) return vpps_express_members(s, rows, cols, value_of(f, args[0]));
     vpps_term *terms = vpps_express_room(s, node->n);
     for (uint32_t i = 0; terms && i < node->n; i++) terms[i] = (vpps_term){value_of(f, args[i]), 0};
     return terms ? vpps_express_stack(s, rows, cols, node->n, terms) : VPPS_NONE;
@@ -309,7 +310,9 @@ static void differentiate_parts(const derivative *d) {
         uint32_t rows, cols;
         shape_of(d->f, arg, &rows, &cols);
         uint32_t part = d->d;
-        if (!slice) {
+        if (d->node->over_list) {
+            part = vpps_express_member(d->s, rows, cols, d->d);
+        } else if (!slice) {
             part = vpps_express_slice(d->s, rows, cols, d->d, row);
         } else if (rows != d->node->s->rows) {
             part = vpps_express_of(d->s, VPPS_X_PLACE, rows, cols, d->d, row, 0);
