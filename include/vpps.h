@@ -427,7 +427,9 @@ typedef struct vpps_options {
     uint32_t threads;     /* GPU: of a CTA; 0: by profile */
     uint32_t ctas_per_sm; /* GPU: 1 or 2; 0: by profile */
     vpps_strategy strategy;
-    bool no_tuning; /* GPU: take the first choice that fits for what is 0 or AUTO, and measure nothing */
+    uint64_t
+        trace_events; /* note what happens when, up to so many events, 32 bytes each (vpps_trace_write); 0: nothing */
+    bool no_tuning;   /* GPU: take the first choice that fits for what is 0 or AUTO, and measure nothing */
     void (*log)(void *context,
                 const char *line); /* may be NULL: what a reader of the run wants to know: why a device was
                                                      chosen, plans that were rejected, how the profile went */
@@ -522,6 +524,23 @@ VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
 /* Writes the script that vpps_fb would run for this graph as text to `file`, without running it. Fails as vpps_fb
  * does, and with IO. */
 VPPS_API vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file);
+
+/* ---------------------------------------------------------------- tracing
+ *
+ * With options.trace_events, a handle notes what its caller's thread, its device and, on the CPU, each virtual processor
+ * did when: tasks, phases and waits. Batches are noted whole, until one might exceed the number of events; no more
+ * are then. On the devices cuda and simt launches are noted, with the time that the device took by its own clock, and
+ * nothing inside them. */
+
+/* What the calling thread does until vpps_trace_end, a part of the program's own, as building a graph. `name`: at most 31
+ * bytes are kept. Parts may lie in each other, 16 deep. Without a trace both do nothing. Fail with STATE (too deep; no
+ * part to end), ARGUMENT (no name). */
+VPPS_API vpps_status vpps_trace_begin(vpps_handle *h, const char *name);
+VPPS_API vpps_status vpps_trace_end(vpps_handle *h);
+
+/* Waits for the batch in flight and writes what was noted so far, as JSON in Chrome's trace event format, which
+ * https://ui.perfetto.dev opens. Fails with STATE (there is no trace), IO. */
+VPPS_API vpps_status vpps_trace_write(vpps_handle *h, FILE *file);
 
 /* ---------------------------------------------------------------- checkpoints (safetensors)
  *

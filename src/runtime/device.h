@@ -4,6 +4,7 @@
 
 #include "graph/model.h"
 #include "plan/plan.h"
+#include "runtime/trace.h"
 #include "script/script.h"
 
 typedef struct vpps_device vpps_device;
@@ -49,6 +50,7 @@ typedef struct vpps_device_table {
 
 struct vpps_device {
     const vpps_device_table *table;
+    vpps_trace *trace; /* where its VPs note what they do; NULL: nowhere */
 };
 
 extern const vpps_device_table vpps_device_cpu, vpps_device_cuda, vpps_device_simt;

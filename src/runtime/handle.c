@@ -89,6 +89,15 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     h->options.device = h->stats.device = h->device->table->name;
     h->stats.vps = h->plan.n_vps;
     h->stats.caller_works = h->device->table->caller_works(h->device);
+    if (options->trace_events) {
+        /* what a GPU's virtual processors do is not followed, only its launches */
+        status = vpps_trace_create(&h->trace, options->trace_events, h->machine ? h->plan.n_vps : 0);
+        if (status != VPPS_OK) {
+            vpps_handle_destroy(h);
+            return status;
+        }
+        h->device->trace = h->trace;
+    }
     *out = h;
     return VPPS_OK;
 }
@@ -102,11 +111,15 @@ void vpps_handle_destroy(vpps_handle *h) {
         vpps_scheduler_destroy(h->programs[i].nodes);
     }
     vpps_types_free(&h->types);
+    vpps_trace_destroy(h->trace);
     h->model->handles--;
     free(h);
 }
 
 /* ---------------------------------------------------------------- outcomes */
+
+/* When a span of the trace begins; nobody asks without one. */
+static uint64_t trace_clock(const vpps_handle *h) { return h->trace ? vpps_now_ns() : 0; }
 
 /* OK, or what broke the handle. */
 static vpps_status check_whole(const vpps_handle *h) {
@@ -134,9 +147,16 @@ static void check_finite(vpps_handle *h) {
              loss ? "the loss" : "the gradient's norm", (double)(loss ? h->latest.loss : h->latest.norm));
 }
 
+static void wait_for_device(vpps_handle *h, vpps_outcome *out) {
+    const uint64_t begin = trace_clock(h);
+    h->device->table->wait(h->device, out);
+    vpps_trace_span(h->trace, "wait for device", begin);
+    if (h->trace) vpps_trace_landed(h->trace, out->device_ns);
+}
+
 void vpps_handle_settle(vpps_handle *h) {
     if (!h->in_flight) return;
-    h->device->table->wait(h->device, &h->latest);
+    wait_for_device(h, &h->latest);
     h->in_flight = false;
     h->stats.device_ns = h->latest.device_ns;
     h->stats.total_device_ns += h->latest.device_ns;
@@ -188,10 +208,12 @@ static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *requ
                                           .dropout_key = request->dropout_key};
         VPPS_TRY(vpps_schedule_batch(p->batch, &h->types, h->machine, g, &batch));
         *host_ns = vpps_now_ns() - start;
+        vpps_trace_span(h->trace, "schedule", start);
         return h->options.verify ? verify_batch(h, p->batch, g, &batch) : VPPS_OK;
     }
     VPPS_TRY(vpps_schedule(p->nodes, &h->plan, g, request));
     *host_ns = vpps_now_ns() - start;
+    vpps_trace_span(h->trace, "schedule", start);
     if (!h->options.verify) return VPPS_OK;
     return vpps_verify(p->nodes->script, p->nodes->script_words, &h->plan, g, request, p->nodes->values,
                        p->nodes->gradients);
@@ -241,8 +263,14 @@ static vpps_status tune(vpps_handle *h) {
 static vpps_status launch(vpps_handle *h, uint64_t batch) {
     const vpps_program *p = &h->programs[h->next];
     const vpps_device_table *table = h->device->table;
+    const uint64_t begin = trace_clock(h);
+    if (h->trace) {
+        vpps_trace_launch(h->trace, batch, h->machine ? p->batch->n_vertices : 0,
+                          h->machine ? p->batch->n_instructions : 0);
+    }
     const vpps_status status =
         h->machine ? table->launch_batch(h->device, p->batch) : table->launch(h->device, p->nodes->script);
+    vpps_trace_span(h->trace, "launch", begin);
     if (h->machine && status == VPPS_MEMORY) return status; /* nothing was started */
     if (status != VPPS_OK) break_handle(h, status, batch, vpps_error_message());
     return check_whole(h);
@@ -298,7 +326,7 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     const vpps_program *p = &h->programs[h->next];
     VPPS_TRY(launch(h, 0));
     vpps_outcome outcome;
-    h->device->table->wait(h->device, &outcome);
+    wait_for_device(h, &outcome);
     if (outcome.status != VPPS_OK) break_handle(h, outcome.status, 0, outcome.message);
     for (uint32_t i = 0; i < n && h->broken == VPPS_OK; i++) {
         uint32_t rows, cols;
@@ -332,6 +360,36 @@ vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, con
     VPPS_TRY(make_script(h, g, &request, &host_ns));
     *out = h->programs[h->next].batch;
     return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- tracing */
+
+vpps_status vpps_trace_begin(vpps_handle *h, const char *name) {
+    vpps_trace *t = h->trace;
+    if (!t) return VPPS_OK;
+    if (!name) return vpps_fail(VPPS_ARGUMENT, "trace: no name given");
+    if (t->n_open == VPPS_OPEN_SPANS) {
+        return vpps_fail(VPPS_STATE, "trace: %.40s begins inside %d others; expected at most that", name, t->n_open);
+    }
+    vpps_span_note *span = &t->open[t->n_open++];
+    snprintf(span->name, sizeof span->name, "%s", name);
+    span->begin_ns = vpps_now_ns();
+    return VPPS_OK;
+}
+
+vpps_status vpps_trace_end(vpps_handle *h) {
+    vpps_trace *t = h->trace;
+    if (!t) return VPPS_OK;
+    if (!t->n_open) return vpps_fail(VPPS_STATE, "trace: nothing to end; expected vpps_trace_begin before");
+    const vpps_span_note *span = &t->open[--t->n_open];
+    vpps_trace_span(t, span->name, span->begin_ns);
+    return VPPS_OK;
+}
+
+vpps_status vpps_trace_write(vpps_handle *h, FILE *file) {
+    if (!h->trace) return vpps_fail(VPPS_STATE, "trace: nothing was noted; expected options.trace_events above 0");
+    vpps_handle_settle(h);
+    return vpps_trace_print(h->trace, h->model, h->options.device, file);
 }
 
 /* ---------------------------------------------------------------- settings and state */

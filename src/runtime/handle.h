@@ -27,6 +27,7 @@ struct vpps_handle {
     vpps_status broken; /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
+    vpps_trace *trace; /* NULL: nothing is noted */
 };
 
 /* Takes the outcome of the batch in flight, waiting for it. */

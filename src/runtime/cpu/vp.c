@@ -21,6 +21,27 @@ static void signal_barrier(vpps_vp *vp, uint32_t barrier) {
     vpps_wake(vp->cpu, counter);
 }
 
+/* ---------------------------------------------------------------- tracing */
+
+/* A task is over. A signal is no task of its own: it counts to the wait behind it. */
+static void note_task(const vpps_cpu *cpu, vpps_track *track, uint32_t task, const uint32_t *o) {
+    vpps_task_note note = {.task = task};
+    switch (task) {
+    case VPPS_TASK_SIGNAL: return;
+    case VPPS_TASK_STAGE:
+    case VPPS_TASK_OUTER:
+        note.cell = cpu->views[o[0]].cell;
+        memcpy(note.operands, o + 1, (vpps_tasks[task].words - 1) * sizeof *o);
+        break;
+    case VPPS_TASK_ENTRIES: note.operands[0] = vpps_table_at(cpu->script, o[0])->param; break;
+    case VPPS_TASK_WAIT: note.operands[0] = o[0]; break;
+    default: break;
+    }
+    vpps_trace_note(track, note);
+}
+
+/* ---------------------------------------------------------------- the loop */
+
 /* The sum in double: a batch may have thousands of terms. */
 static void add_loss(vpps_cpu *cpu, const uint32_t *pairs, uint32_t n) {
     double sum = 0;
@@ -39,6 +60,8 @@ void vpps_vp_run(vpps_vp *vp) {
     const bool first = vp->index % group_size == 0;
     uint32_t at = script[VPPS_TASK_HEADER_WORDS + group];
     const uint32_t end = script[VPPS_TASK_HEADER_WORDS + group + 1];
+    vpps_track *track = vpps_trace_track(cpu->device.trace, vp->index);
+    if (track) vpps_trace_begin_track(cpu->device.trace, track);
     if (at == end) vpps_vp_fail(vp, VPPS_SCRIPT, at, "group %u has no instructions; expected END", group);
     while (!atomic_load_explicit(&cpu->failed, memory_order_relaxed)) {
         if (!vpps_check_task(vp, at, end, group)) return;
@@ -63,6 +86,7 @@ void vpps_vp_run(vpps_vp *vp) {
         case VPPS_TASK_UPDATE: vpps_vp_update(vp); break;
         default: return; /* vpps_check_task lets none of these through */
         }
+        if (track) note_task(cpu, track, task, o);
         at += 1 + vpps_tasks[task].words;
     }
 }

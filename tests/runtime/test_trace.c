@@ -1,0 +1,329 @@
+/* test_trace.c - a trace holds whole batches, tasks inside phases inside them; it changes no bit, has a limit, and costs next
+ * to nothing. */
+#include "common/testing.h"
+#include "runtime/handle.h"
+#include "runtime/small_network.h"
+
+#include <jansson.h>
+#include <math.h>
+
+enum { VPS = 2, BATCHES = 6, CALLER = 1, DEVICE = 2, FIRST_VP = 10 };
+
+static const vpps_caller callers[] = {VPPS_CALLER_WORKS, VPPS_CALLER_FREE};
+
+static vpps_options options_of(uint64_t events) {
+    vpps_options o = sn_options(VPS, VPPS_SGD);
+    o.verify = false;
+    o.trace_events = events;
+    return o;
+}
+
+static void train(const small_network *n, vpps_handle *h, uint32_t batches) {
+    float loss;
+    for (uint32_t k = 0; k < batches; k++) {
+        TEST_OK(vpps_trace_begin(h, "build"));
+        const vpps_node node = sn_build(n, k, 1);
+        TEST_OK(vpps_trace_end(h));
+        TEST_OK(vpps_fb(h, n->g, node, NULL));
+    }
+    TEST_OK(vpps_sync_latest_loss(h, &loss));
+}
+
+static json_t *read_trace(vpps_handle *h) {
+    char *text = NULL;
+    size_t len = 0;
+    FILE *file = open_memstream(&text, &len);
+    ck_assert_ptr_nonnull(file);
+    TEST_OK(vpps_trace_write(h, file));
+    fclose(file);
+    json_error_t error;
+    json_t *trace = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    ck_assert_msg(trace != NULL, "line %d: %s", error.line, error.text);
+    free(text);
+    return trace;
+}
+
+static const char *text_of(const json_t *event, const char *key) {
+    const char *text = json_string_value(json_object_get(event, key));
+    return text ? text : "";
+}
+
+/* In whole nanoseconds: the file has three decimals of a microsecond. */
+static int64_t ns_of(const json_t *event, const char *key) {
+    const json_t *number = json_object_get(event, key);
+    ck_assert_msg(json_is_number(number), "an event has no number \"%s\"", key);
+    return llround(json_number_value(number) * 1e3);
+}
+
+static bool is_on(const json_t *event, uint32_t track) {
+    return !strcmp(text_of(event, "ph"), "X") && json_integer_value(json_object_get(event, "tid")) == track;
+}
+
+/* Spans of the track whose name (category NULL), or category, is that. */
+static uint32_t count(const json_t *trace, uint32_t track, const char *name, const char *category) {
+    uint32_t n = 0;
+    size_t i;
+    json_t *event;
+    json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
+        if (!is_on(event, track)) continue;
+        n += category ? !strcmp(text_of(event, "cat"), category) : !strcmp(text_of(event, "name"), name);
+    }
+    return n;
+}
+
+/* Every span of a track lies in the ones that are open when it begins, which the file names before it. */
+static void expect_nested(const json_t *trace, uint32_t track) {
+    int64_t ends[16] = {INT64_MAX};
+    uint32_t depth = 0;
+    size_t i;
+    json_t *event;
+    json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
+        if (!is_on(event, track)) continue;
+        const int64_t begin = ns_of(event, "ts"), end = begin + ns_of(event, "dur");
+        while (depth && begin >= ends[depth]) depth--;
+        ck_assert_msg(end <= ends[depth], "%s ends %lld ns after what it lies in", text_of(event, "name"),
+                      (long long)(end - ends[depth]));
+        const char *kind = text_of(event, "cat");
+        if (track >= FIRST_VP) {
+            const uint32_t expected = !strcmp(kind, "batch")                            ? 0
+                                      : !strcmp(kind, "phase") || !strcmp(kind, "wait") ? 1
+                                                                                        : 2;
+            ck_assert_msg(depth == expected, "%s %s at depth %u", kind, text_of(event, "name"), depth);
+        }
+        ends[++depth] = end;
+    }
+}
+
+START_TEST(holds_what_ran)
+    {
+        small_network n;
+        vpps_handle *h;
+        sn_open(&n, 1);
+        vpps_options o = options_of(100000);
+        o.caller = callers[_i];
+        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        train(&n, h, BATCHES);
+        float value[SN_CLASSES], *out = value;
+        vpps_graph_clear(n.g);
+        const vpps_node logits = vpps_affine1(n.g, n.b_c, n.C, vpps_parameter(n.g, n.b));
+        TEST_OK(vpps_forward(h, n.g, 1, &logits, &out));
+
+        json_t *trace = read_trace(h);
+        ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(trace, "otherData"), "batches")),
+                         BATCHES + 1);
+        static const char *const by_caller[] = {"build", "schedule", "launch"};
+        for (int i = 0; i < 3; i++) {
+            const uint32_t wanted = BATCHES + (i > 0);
+            ck_assert_msg(count(trace, CALLER, by_caller[i], NULL) == wanted, "%s: not %u times", by_caller[i], wanted);
+        }
+        ck_assert_uint_gt(count(trace, CALLER, "wait for device", NULL), 0);
+        ck_assert_uint_eq(count(trace, DEVICE, NULL, "batch"), BATCHES + 1);
+        ck_assert_uint_eq(count(trace, DEVICE, "batch 1", NULL), 1);
+        expect_nested(trace, CALLER);
+        for (uint32_t v = 0; v < VPS; v++) {
+            const uint32_t track = FIRST_VP + v;
+            expect_nested(trace, track);
+            ck_assert_uint_eq(count(trace, track, NULL, "batch"), BATCHES + 1);
+            ck_assert_uint_eq(count(trace, track, "update", NULL), BATCHES);
+            ck_assert_uint_eq(count(trace, track, "forward", NULL), 1);
+            ck_assert_uint_ge(count(trace, track, NULL, "stage"), 2 * BATCHES);
+            ck_assert_uint_ge(count(trace, track, NULL, "gradients"), BATCHES);
+            /* the last phase has no wait behind it */
+            ck_assert_uint_ge(count(trace, track, NULL, "phase"), count(trace, track, NULL, "wait"));
+            ck_assert_uint_ge(count(trace, track, NULL, "wait"), BATCHES);
+        }
+        json_decref(trace);
+        vpps_handle_destroy(h);
+        sn_close(&n);
+    }
+END_TEST
+
+START_TEST(changes_no_bit)
+    {
+        float *values[2];
+        size_t elems[2];
+        for (int i = 0; i < 2; i++) {
+            small_network n;
+            vpps_handle *h;
+            sn_open(&n, 1);
+            const vpps_options o = options_of(i ? 100000 : 0);
+            TEST_OK(vpps_handle_create(&h, n.model, &o));
+            train(&n, h, BATCHES);
+            TEST_OK(vpps_read_parameters(h));
+            values[i] = sn_values(&n, &elems[i]);
+            vpps_handle_destroy(h);
+            sn_close(&n);
+        }
+        ck_assert_mem_eq(values[0], values[1], elems[0] * sizeof *values[0]);
+        free(values[0]);
+        free(values[1]);
+    }
+END_TEST
+
+/* With every limit up to what a run needs: whole batches, no more events than said, and the number of those left out. */
+START_TEST(has_a_limit)
+    {
+        for (uint64_t limit = 1; limit < 700; limit += 37) {
+            small_network n;
+            vpps_handle *h;
+            sn_open(&n, 1);
+            const vpps_options o = options_of(limit);
+            TEST_OK(vpps_handle_create(&h, n.model, &o));
+            train(&n, h, BATCHES);
+            json_t *trace = read_trace(h);
+            const json_t *about = json_object_get(trace, "otherData");
+            const json_int_t noted = json_integer_value(json_object_get(about, "batches"));
+            ck_assert_int_eq(noted + json_integer_value(json_object_get(about, "batches_left_out")), BATCHES);
+            uint64_t events = h->trace->n_launches;
+            for (uint32_t v = 0; v < VPS; v++) {
+                events += h->trace->tracks[v].n;
+                ck_assert_int_eq(count(trace, FIRST_VP + v, NULL, "batch"), noted);
+                ck_assert_int_eq(count(trace, FIRST_VP + v, "update", NULL), noted); /* the last task */
+            }
+            ck_assert_uint_le(events, limit);
+            json_decref(trace);
+            vpps_handle_destroy(h);
+            sn_close(&n);
+        }
+    }
+END_TEST
+
+START_TEST(is_off_unless_asked_for)
+    {
+        small_network n;
+        vpps_handle *h;
+        sn_open(&n, 1);
+        const vpps_options o = options_of(0);
+        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        train(&n, h, 2); /* which begins and ends parts */
+        ck_assert_ptr_null(h->trace);
+        ck_assert_ptr_null(h->device->trace);
+        TEST_OK(vpps_trace_end(h));
+        TEST_FAILS(vpps_trace_write(h, stdout), VPPS_STATE, "trace_events");
+        vpps_handle_destroy(h);
+        sn_close(&n);
+    }
+END_TEST
+
+START_TEST(wrong_calls)
+    {
+        small_network n;
+        vpps_handle *h;
+        sn_open(&n, 1);
+        const vpps_options o = options_of(1000);
+        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        TEST_FAILS(vpps_trace_end(h), VPPS_STATE, "nothing to end");
+        TEST_FAILS(vpps_trace_begin(h, NULL), VPPS_ARGUMENT, "name");
+        for (int i = 0; i < VPPS_OPEN_SPANS; i++)
+            TEST_OK(vpps_trace_begin(h, "a name of more than thirty-one characters"));
+        TEST_FAILS(vpps_trace_begin(h, "one more"), VPPS_STATE, "one more");
+        for (int i = 0; i < VPPS_OPEN_SPANS; i++) TEST_OK(vpps_trace_end(h));
+        json_t *trace = read_trace(h);
+        ck_assert_uint_eq(count(trace, CALLER, "a name of more than thirty-one ", NULL), VPPS_OPEN_SPANS);
+        expect_nested(trace, CALLER);
+        json_decref(trace);
+        FILE *full = fopen("/dev/full", "w");
+        if (full) TEST_FAILS(vpps_trace_write(h, full), VPPS_IO, "No space");
+        if (full) fclose(full);
+        vpps_handle_destroy(h);
+        sn_close(&n);
+    }
+END_TEST
+
+/* Names go into the file as JSON, whatever they hold. */
+START_TEST(any_name)
+    {
+        static const char *const names[] = {"a \"quoted\" \\ name", "\xff\xfe"};
+        small_network n;
+        vpps_handle *h;
+        sn_open(&n, 1);
+        const vpps_options o = options_of(1000);
+        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        for (int i = 0; i < 2; i++) {
+            TEST_OK(vpps_trace_begin(h, names[i]));
+            TEST_OK(vpps_trace_end(h));
+        }
+        json_t *trace = read_trace(h);
+        ck_assert_uint_eq(count(trace, CALLER, names[0], NULL), 1);
+        ck_assert_uint_eq(count(trace, CALLER, "(not UTF-8)", NULL), 1);
+        json_decref(trace);
+        vpps_handle_destroy(h);
+        sn_close(&n);
+    }
+END_TEST
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* ns a note, the median of many runs of notes. */
+static double cost_of_a_note(void) {
+    enum { RUNS = 101, NOTES = 500 };
+    static vpps_task_note notes[NOTES];
+    double ns[RUNS];
+    for (int r = 0; r < RUNS; r++) {
+        vpps_track k = {notes, 0, NOTES};
+        const uint64_t begin = vpps_now_ns();
+        for (uint32_t i = 0; i < NOTES; i++)
+            vpps_trace_note(&k, (vpps_task_note){.task = VPPS_TASK_STAGE, .operands = {i, i, i}});
+        ns[r] = (double)(vpps_now_ns() - begin) / NOTES;
+    }
+    qsort(ns, RUNS, sizeof *ns, by_value);
+    return ns[RUNS / 2];
+}
+
+/* A network of hidden size 64 on sentences of some ten words: what its tasks' notes cost, as a share of the median batch.
+ * (Two runs beside each other would say more of the machine than of the notes.) */
+START_TEST(costs_below_three_percent)
+    {
+        enum { HIDDEN = 64, RUNS = 60, SENTENCES = 16 };
+        vpps_model *model;
+        vpps_graph *g;
+        vpps_handle *h;
+        vpps_param words, wx, wh, b;
+        TEST_OK(vpps_model_create(&model, 1));
+        TEST_OK(vpps_add_lookup(model, &words, "words", SN_WORDS, HIDDEN, 1, NULL));
+        TEST_OK(vpps_add_matrix(model, &wx, "wx", HIDDEN, HIDDEN, NULL));
+        TEST_OK(vpps_add_matrix(model, &wh, "wh", HIDDEN, HIDDEN, NULL));
+        TEST_OK(vpps_add_vector(model, &b, "b", HIDDEN, NULL));
+        TEST_OK(vpps_graph_create(&g, model));
+        const vpps_options o = options_of(1000000);
+        TEST_OK(vpps_handle_create(&h, model, &o));
+        for (uint32_t k = 0; k < RUNS; k++) {
+            vpps_node terms[SENTENCES];
+            vpps_graph_clear(g);
+            for (uint32_t s = 0; s < SENTENCES; s++) {
+                vpps_node state = vpps_lookup(g, words, (k + s) % SN_WORDS);
+                for (uint32_t i = 0; i < 5 + (k + s) % 10; i++)
+                    state = vpps_tanh(g, vpps_affine2(g, b, wx, vpps_lookup(g, words, i), wh, state));
+                terms[s] = vpps_sum_elements(g, state);
+            }
+            TEST_OK(vpps_fb(h, g, vpps_average(g, SENTENCES, terms), NULL));
+        }
+        TEST_OK(vpps_sync_latest_loss(h, NULL));
+        ck_assert_uint_eq(h->trace->n_launches, RUNS);
+        double ns[RUNS];
+        for (uint32_t k = 0; k < RUNS; k++) ns[k] = (double)h->trace->launches[k].device_ns;
+        qsort(ns, RUNS, sizeof *ns, by_value);
+        const double share = cost_of_a_note() * (double)h->trace->tracks[0].n / RUNS / ns[RUNS / 2];
+        ck_assert_msg(share < 0.03, "notes take %.2f %% of a batch", 100 * share);
+        vpps_handle_destroy(h);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(model);
+    }
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("trace");
+    TCase *t = tcase_create("trace");
+    tcase_add_loop_test(t, holds_what_ran, 0, 2);
+    tcase_add_test(t, changes_no_bit);
+    tcase_add_test(t, has_a_limit);
+    tcase_add_test(t, is_off_unless_asked_for);
+    tcase_add_test(t, wrong_calls);
+    tcase_add_test(t, any_name);
+    tcase_add_test(t, costs_below_three_percent);
+    suite_add_tcase(s, t);
+    return test_main(s);
+}
