@@ -14,7 +14,9 @@ static vpps_status eval(settings *s, session *x, corpus *c) {
     corpus_split *split = &c->split[s->split];
     const uint64_t begin = vpps_now_ns();
     VPPS_TRY(task_for(s)->measure(x, c, split, NULL, &m));
-    return report_eval(x, &m, (double)(vpps_now_ns() - begin) * 1e-9);
+    const double seconds = (double)(vpps_now_ns() - begin) * 1e-9;
+    VPPS_TRY(session_write_trace(x));
+    return report_eval(x, &m, seconds);
 }
 
 int command_eval(settings *s) {

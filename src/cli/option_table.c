@@ -107,6 +107,10 @@ static const cli_option table[] = {
     TEXT("log", log, "FILE.jsonl", 0, TRAIN, 0, "Write one JSON object a line: batches, epochs, the summary"),
     COUNT("log-every", log_every, 1, U32_MAX, 0, TRAIN, 0, "Log every Nth batch"),
     TEXT("plot", plot, "FILE.svg", 0, TRAIN, 0, "Draw the loss and what is measured, after every epoch"),
+    TEXT("trace", trace, "FILE.json", 0, RESULTS, 0,
+         "Write what the host and each virtual processor did when, for ui.perfetto.dev"),
+    COUNT("trace-events", trace_events, 1, 1e8, 0, RESULTS, 0,
+          "With --trace: note the batches whose events, from the first one on, are no more than these"),
 
     HEADING("Output:"),
     ROW_FOR(TREES, OPTION_CHOICE, "output", output, "tree|label", 0, 0, 'o', COMMAND_PREDICT, 0,

@@ -58,8 +58,8 @@ typedef struct settings {
     const char *svg;
     uint32_t vps_shown;
 
-    const char *model, *save, *resume, *log, *plot;
-    uint32_t log_every, output;
+    const char *model, *save, *resume, *log, *plot, *trace;
+    uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;
     float length_penalty;
     bool quiet, json;

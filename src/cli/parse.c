@@ -86,6 +86,7 @@ void options_parse(settings *s, int argc, char **argv) {
                     .device = "cpu",
                     .vps_shown = 16,
                     .log_every = 1,
+                    .trace_events = 200000,
                     .beam = 1,
                     .length_penalty = 0.6f};
     if (s->network) {

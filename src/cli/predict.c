@@ -43,7 +43,7 @@ static vpps_status predict(settings *s, session *x, corpus *c) {
         VPPS_TRY(task_for(s)->predict(x, c, split, i, vpps_min_u32(s->batch, split->n_examples - i)));
         if (fflush(stdout) != 0) return vpps_fail(VPPS_IO, "stdout: %s", strerror(errno));
     }
-    return VPPS_OK;
+    return session_write_trace(x);
 }
 
 int command_predict(settings *s) {

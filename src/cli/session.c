@@ -4,6 +4,8 @@
 #include "cli/corpus_read.h"
 #include "cli/vectors.h"
 
+#include <errno.h>
+
 static void tell_stderr(void *context, const char *line) {
     const settings *s = context;
     if (!s->quiet) fprintf(stderr, "vpps: %s\n", line);
@@ -35,6 +37,7 @@ static vpps_options engine_options(const settings *s) {
     o.seed = s->seed;
     o.portable = s->portable;
     o.verify = s->verify;
+    o.trace_events = s->trace ? s->trace_events : 0;
     o.rpw = options_rpw(s);
     o.threads = options_threads(s);
     o.ctas_per_sm = s->ctas;
@@ -84,6 +87,7 @@ vpps_status session_add(session *x, corpus *c, const corpus_split *split, const 
                         net_heads heads, uint32_t *n_positions) {
     const network *net = x->settings->network;
     size_t at = 0;
+    VPPS_TRY(vpps_trace_begin(x->handle, "build graph"));
     vpps_graph_clear(x->graph);
     for (uint32_t i = 0; i < n; i++) {
         net_example example;
@@ -98,7 +102,24 @@ vpps_status session_add(session *x, corpus *c, const corpus_split *split, const 
         at += positions;
     }
     *n_positions = (uint32_t)at;
-    return VPPS_OK;
+    return vpps_trace_end(x->handle);
+}
+
+vpps_status session_write_trace(session *x) {
+    const char *path = x->settings->trace;
+    char temporary[4096];
+    if (!path) return VPPS_OK;
+    const int len = snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    if (len < 0 || (size_t)len >= sizeof temporary) return vpps_fail(VPPS_IO, "%s: the path is too long", path);
+    FILE *f = fopen(temporary, "w");
+    if (!f) return vpps_fail(VPPS_IO, "%s: cannot be written: %s", path, strerror(errno));
+    vpps_status status = vpps_trace_write(x->handle, f);
+    if (fclose(f) != 0 && status == VPPS_OK) status = vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
+    if (status == VPPS_OK && rename(temporary, path) != 0) {
+        status = vpps_fail(VPPS_IO, "%s: cannot be written: %s", path, strerror(errno));
+    }
+    if (status != VPPS_OK) remove(temporary);
+    return status;
 }
 
 /* The sum of the losses on the graph; VPPS_NO_NODE: there are none. */

@@ -12,6 +12,9 @@ vpps_status session_open(session *x, const settings *s, const corpus *c);
 vpps_status session_open_on(session *x, settings *s, corpus *c);
 void session_close(session *x);
 
+/* With --trace: writes what was noted, whole or not at all. Fails with IO. */
+vpps_status session_write_trace(session *x);
+
 /* Clears the graph and adds n examples of a split; x->scores then holds *n_positions entries. */
 vpps_status session_add(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                         net_heads heads, uint32_t *n_positions);

@@ -81,6 +81,7 @@ static vpps_status open_trainer(trainer *t) {
     options_complete(s);
     VPPS_TRY(check_writable(s->save));
     VPPS_TRY(check_writable(s->plot));
+    VPPS_TRY(check_writable(s->trace));
     VPPS_TRY(log_open(&t->log, s->log, s->resume != NULL));
 
     progress_open(&t->progress, stderr, s->quiet);
@@ -149,7 +150,9 @@ static vpps_status settle(trainer *t) {
 static vpps_status save(trainer *t) {
     if (!t->s->save) return VPPS_OK;
     const uint64_t begin = vpps_now_ns();
+    VPPS_TRY(vpps_trace_begin(t->session.handle, "save"));
     VPPS_TRY(checkpoint_save(&t->session, t->s->save, &t->corpus, &t->position));
+    VPPS_TRY(vpps_trace_end(t->session.handle));
     t->summary.checkpoint = t->s->save;
     t->eval_ns += vpps_now_ns() - begin;
     return VPPS_OK;
@@ -228,6 +231,7 @@ static vpps_status train_epoch(trainer *t) {
 
 static vpps_status evaluate(trainer *t) {
     const uint64_t begin = vpps_now_ns();
+    VPPS_TRY(vpps_trace_begin(t->session.handle, "evaluate"));
     for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
         measures *m = &t->summary.split[i];
         if (!t->corpus.split[i].present) continue;
@@ -235,6 +239,7 @@ static vpps_status evaluate(trainer *t) {
         const double epoch = t->position.epoch + (double)t->position.batch / batches_per_epoch(t);
         VPPS_TRY(plot_measures(&t->plot, i, epoch, m));
     }
+    VPPS_TRY(vpps_trace_end(t->session.handle));
     t->eval_ns += vpps_now_ns() - begin;
     return VPPS_OK;
 }
@@ -346,6 +351,7 @@ static vpps_status train(trainer *t) {
         VPPS_TRY(evaluate(t));
     }
     if (t->s->plot) VPPS_TRY(plot_write(&t->plot, t->s->plot));
+    VPPS_TRY(session_write_trace(&t->session));
     return summarize(t);
 }
 
