@@ -170,6 +170,19 @@ static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, u
     return vpps_rows_of(cpu->model->params[param].rows, VPPS_ROW_UNIT, cpu->n_vps, vp);
 }
 
+/* Where an item of a value lies in the pool: what the block's records name, or a kept value. `item` counts the block's
+ * vertices or members. */
+static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_cell_value *x,
+                                  uint32_t item) {
+    switch (x->kind) {
+    case VPPS_VALUE_INPUT: return cpu->pool + view->inputs[x->index][item];
+    case VPPS_VALUE_LOOKUP: return cpu->pool + view->lookups[x->index][item];
+    case VPPS_VALUE_PARAMETER: return cpu->pool + cpu->plan.values[x->param];
+    default:
+        return cpu->pool + view->block->kept[x->domain] + (size_t)item * view->cell->kept_words[x->domain] + x->offset;
+    }
+}
+
 /* Makes the transposed copies of a matrix, of the rows of all VPs, and keeps them up to date from now on. */
 void vpps_want_transposed(vpps_cpu *cpu, uint32_t param);
 

@@ -143,18 +143,9 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, boo
 /* Pointers to a value of the block's vertices or members, or columns of it. */
 static void point(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t value, uint32_t first, uint32_t n,
                   const float **out) {
-    const vpps_compiled_cell *c = view->cell;
-    const vpps_cell_value *x = &c->values[value];
+    const vpps_cell_value *x = &view->cell->values[value];
     for (uint32_t i = first; i < first + n; i++) {
-        const float *at;
-        switch (x->kind) {
-        case VPPS_VALUE_INPUT: at = cpu->pool + view->inputs[x->index][i]; break;
-        case VPPS_VALUE_LOOKUP: at = cpu->pool + view->lookups[x->index][i]; break;
-        case VPPS_VALUE_PARAMETER: at = cpu->pool + cpu->plan.values[x->param]; break;
-        default:
-            at = cpu->pool + view->block->kept[x->domain] + (size_t)i * c->kept_words[x->domain] + x->offset;
-            break;
-        }
+        const float *at = vpps_in_pool(cpu, view, x, i);
         for (uint32_t k = 0; k < x->cols; k++) *out++ = at + (size_t)k * x->rows;
     }
 }

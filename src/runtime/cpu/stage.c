@@ -50,13 +50,7 @@ static uint32_t vertex_of(const tile *t, uint32_t i) {
 /* Where item i of a value lies in the pool. */
 static float *in_memory(const tile *t, uint32_t v, uint32_t i) {
     const vpps_cell_value *x = &t->c->values[v];
-    const uint32_t item = t->first[x->domain] + i;
-    switch (x->kind) {
-    case VPPS_VALUE_INPUT: return t->pool + t->view->inputs[x->index][item];
-    case VPPS_VALUE_LOOKUP: return t->pool + t->view->lookups[x->index][item];
-    case VPPS_VALUE_PARAMETER: return t->pool + t->vp->cpu->plan.values[x->param];
-    default: return t->pool + t->view->block->kept[x->domain] + (size_t)item * t->c->kept_words[x->domain] + x->offset;
-    }
+    return vpps_in_pool(t->vp->cpu, t->view, x, t->first[x->domain] + i);
 }
 
 static void load(const tile *t, uint32_t v) {
