@@ -180,10 +180,25 @@ typedef struct vpps_compiled_cell {
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
 
-/* Words of a kept value's place in the record: rounded up, and one share for every VP where each makes one. */
+/* Does every VP of a group make a share of the value, from its rows of the matrices? The shares' sum is the value. */
+static inline bool vpps_makes_shares(const vpps_cell_value *v) {
+    return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS;
+}
+
+/* How many shares there are of a value: one, where it is made whole. */
+static inline uint32_t vpps_shares_of(const vpps_compiled_cell *c, const vpps_cell_value *v) {
+    return vpps_makes_shares(v) ? c->needs.group : 1;
+}
+
+/* Words from one share to the next: the value's, rounded up. */
+static inline uint32_t vpps_share_words(const vpps_cell_value *v) {
+    const uint32_t words = vpps_value_words(v);
+    return words < 16 ? words : (words + 15) & ~15u;
+}
+
+/* Words of a kept value's place in the record: all of its shares. */
 static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_cell_value *v) {
-    const uint32_t words = vpps_value_words(v), aligned = words < 16 ? words : (words + 15) & ~15u;
-    return aligned * (v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS ? c->needs.group : 1);
+    return vpps_share_words(v) * vpps_shares_of(c, v);
 }
 
 /* The forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs rows, cols); `matrices`:

@@ -260,7 +260,7 @@ static void choose_kept(work *w) {
     for (uint32_t i = 0; i < c->n_contributions; i++) {
         vpps_cell_contribution *to = &c->contributions[i];
         const vpps_cell_value *x = &c->values[to->value];
-        to->partial = x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS;
+        to->partial = vpps_makes_shares(x);
     }
 }
 

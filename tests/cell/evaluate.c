@@ -563,10 +563,6 @@ typedef struct machine {
     who vp;
 } machine;
 
-static bool leaves_shares(const vpps_cell_value *value) {
-    return value->kind == VPPS_VALUE_PRODUCT_T && value->split == VPPS_SPLIT_ROWS;
-}
-
 static size_t elems_of(const machine *m, uint32_t v) {
     const vpps_cell_value *value = &m->c->values[v];
     return words_of(value) * items_of(value->domain, m->x->members);
@@ -577,7 +573,7 @@ static double *in_record(const machine *m, uint32_t v, uint32_t item, uint32_t s
     ck_assert_msg(value->kept && value->offset != VPPS_NONE, "cell %s: value %u is not kept, and read in stage %u",
                   m->c->name, v, m->stage);
     return m->record[value->domain] + (size_t)item * m->c->kept_words[value->domain] + value->offset +
-           (size_t)share * (vpps_place_words(m->c, value) / (leaves_shares(value) ? m->c->needs.group : 1));
+           (size_t)share * vpps_share_words(value);
 }
 
 /* What lies in the record of a value, shares added up. */
@@ -586,7 +582,7 @@ static double *read_record(const machine *m, uint32_t v) {
     const size_t n = words_of(value);
     double *to = doubles(elems_of(m, v));
     for (uint32_t i = 0; i < items_of(value->domain, m->x->members); i++)
-        for (uint32_t s = 0; s < (leaves_shares(value) ? m->c->needs.group : 1); s++)
+        for (uint32_t s = 0; s < vpps_shares_of(m->c, value); s++)
             for (size_t k = 0; k < n; k++) to[i * n + k] += in_record(m, v, i, s)[k];
     return to;
 }
@@ -630,7 +626,7 @@ static void store(const machine *m, uint32_t v) {
     const vpps_cell_value *value = &m->c->values[v];
     const size_t n = words_of(value);
     for (uint32_t i = 0; i < items_of(value->domain, m->x->members); i++) {
-        double *to = in_record(m, v, i, leaves_shares(value) ? m->vp.member : 0);
+        double *to = in_record(m, v, i, vpps_makes_shares(value) ? m->vp.member : 0);
         for (size_t k = 0; k < n; k++)
             if (!isnan(m->tile[v][i * n + k])) to[k] = m->tile[v][i * n + k];
     }
@@ -641,8 +637,8 @@ static void contribute(const machine *m, uint32_t j) {
     const uint32_t v = m->c->contributions[j].value;
     const vpps_cell_value *value = &m->c->values[v];
     double *part = doubles(elems_of(m, v));
-    const bool all = value->split == VPPS_SPLIT_ROWS && !leaves_shares(value) && value->rows < 16 * m->vp.group;
-    ck_assert_msg(m->c->contributions[j].partial == leaves_shares(value),
+    const bool all = value->split == VPPS_SPLIT_ROWS && !vpps_makes_shares(value) && value->rows < 16 * m->vp.group;
+    ck_assert_msg(m->c->contributions[j].partial == vpps_makes_shares(value),
                   "cell %s: contribution %u does not say whether it comes in shares", m->c->name, j);
     for (size_t i = 0; i < elems_of(m, v); i++) part[i] = isnan(m->tile[v][i]) ? 0 : m->tile[v][i];
     if (!all || m->vp.member == 0) add_contribution(m->r, m->c, m->x, j, part);
@@ -662,7 +658,7 @@ static void run_stage(machine *m) {
         ck_assert_msg(!m->tile[v], "cell %s: value %u was read before it was made", c->name, v);
         m->tile[v] = doubles(elems_of(m, v));
         make(c, m->x, v, &m->vp, args, m->tile[v]);
-        if (!leaves_shares(value)) forget_others(m, v, m->tile[v]);
+        if (!vpps_makes_shares(value)) forget_others(m, v, m->tile[v]);
         if (value->kept) store(m, v);
         for (uint32_t j = 0; j < c->n_contributions; j++)
             if (c->contributions[j].value == v) contribute(m, j);

@@ -20,14 +20,6 @@ vpps_rows symbolic_own(const symbolic_tile *t, const vpps_cell_value *x) {
     return vpps_rows_of(x->rows, 16, t->c->needs.group, t->member);
 }
 
-static uint32_t share_words(const vpps_cell_value *x) {
-    const uint32_t words = vpps_value_words(x);
-    return words < 16 ? words : (words + 15) / 16 * 16;
-}
-static bool is_shares(const vpps_cell_value *x) {
-    return x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS;
-}
-
 uint64_t symbolic_place(symbolic_machine *m, const symbolic_block *b, uint32_t value, uint32_t item) {
     const vpps_cell_value *x = &b->c->values[value];
     switch (x->kind) {
@@ -57,7 +49,7 @@ static void load(symbolic_tile *t, uint32_t v) {
     }
     uint64_t *to = symbolic_slot(t, v);
     const vpps_rows rows = symbolic_own(t, x);
-    const uint32_t words = vpps_value_words(x), shares = is_shares(x) ? t->c->needs.group : 1;
+    const uint32_t words = vpps_value_words(x), shares = vpps_shares_of(t->c, x);
     for (uint32_t i = 0; i < t->n[x->domain]; i++, to += words) {
         if (x->kind == VPPS_VALUE_DATA) {
             const uint32_t address = symbolic_word(t->m, t->b->data + t->first[0] + i);
@@ -68,7 +60,8 @@ static void load(symbolic_tile *t, uint32_t v) {
         const uint64_t at = symbolic_place(t->m, t->b, v, t->first[x->domain] + i);
         for (uint32_t e = rows.first; e < rows.end; e++) {
             to[e] = symbolic_get(t->m, at + e);
-            for (uint32_t s = 1; s < shares; s++) to[e] += symbolic_get(t->m, at + (uint64_t)s * share_words(x) + e);
+            for (uint32_t s = 1; s < shares; s++)
+                to[e] += symbolic_get(t->m, at + (uint64_t)s * vpps_share_words(x) + e);
         }
     }
 }
@@ -97,7 +90,7 @@ static void sum_gradients(symbolic_tile *t, uint32_t v) {
 static void store(symbolic_tile *t, uint32_t v) {
     const vpps_cell_value *x = value_of(t, v);
     const vpps_rows rows = symbolic_own(t, x);
-    const uint64_t skip = is_shares(x) ? (uint64_t)t->member * share_words(x) : 0;
+    const uint64_t skip = vpps_makes_shares(x) ? (uint64_t)t->member * vpps_share_words(x) : 0;
     for (uint32_t i = 0; i < t->n[x->domain]; i++) {
         const uint64_t at = symbolic_place(t->m, t->b, v, t->first[x->domain] + i) + skip;
         for (uint32_t e = rows.first; e < rows.end; e++)

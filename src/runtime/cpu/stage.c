@@ -73,12 +73,11 @@ static void add_shares(const tile *t, uint32_t v) {
     const vpps_cell_value *x = &t->c->values[v];
     const vpps_tile_slot *slot = &t->p->slots[v];
     float *to = slot_of(t, v);
-    const uint32_t share = (vpps_value_words(x) + 15) & ~15u;
-    const uint32_t words = vpps_value_words(x) < 16 ? vpps_value_words(x) : share;
     for (uint32_t i = 0; i < t->n[x->domain]; i++, to += slot->width) {
         const float *from = in_memory(t, v, i) + slot->first;
         memcpy(to, from, slot->width * sizeof *to);
-        for (uint32_t m = 1; m < t->c->needs.group; m++) t->kernels->add(slot->width, to, from + (size_t)m * words);
+        for (uint32_t m = 1; m < vpps_shares_of(t->c, x); m++)
+            t->kernels->add(slot->width, to, from + (size_t)m * vpps_share_words(x));
     }
 }
 
@@ -104,9 +103,7 @@ static void store(const tile *t, uint32_t v) {
     const vpps_cell_value *x = &t->c->values[v];
     const vpps_tile_slot *slot = &t->p->slots[v];
     const float *from = slot_of(t, v);
-    const bool shares = x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS;
-    const uint32_t words = vpps_value_words(x), share = words < 16 ? words : (words + 15) & ~15u;
-    const size_t skip = slot->first + (shares ? (size_t)t->member * share : 0);
+    const size_t skip = slot->first + (vpps_makes_shares(x) ? (size_t)t->member * vpps_share_words(x) : 0);
     for (uint32_t i = 0; i < t->n[x->domain]; i++, from += slot->width)
         memcpy(in_memory(t, v, i) + skip, from, slot->width * sizeof *from);
 }

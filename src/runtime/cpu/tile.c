@@ -89,8 +89,7 @@ static void load(work *w, uint32_t v) {
     if (w->p->slots[v].at != VPPS_NO_SLOT || made_here(w, v)) return;
     const vpps_cell_value *x = &w->c->values[v];
     take_slot(w, v);
-    const bool shares = x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS;
-    add_op(w, shares ? VPPS_TILE_ADD_SHARES : VPPS_TILE_LOAD, v, 0);
+    add_op(w, vpps_makes_shares(x) ? VPPS_TILE_ADD_SHARES : VPPS_TILE_LOAD, v, 0);
 }
 
 static void mark_last(work *w) {

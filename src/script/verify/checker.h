@@ -247,14 +247,6 @@ static inline vpps_rows vpps_own_rows(const vpps_compiled_cell *c, const vpps_ce
     if (x->rows < ROW_UNIT * c->needs.group) return (vpps_rows){0, vpps_value_words(x)};
     return vpps_rows_of(x->rows, ROW_UNIT, c->needs.group, m);
 }
-static inline bool vpps_makes_shares(const vpps_cell_value *x) {
-    return x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS;
-}
-/* Words from one share to the next, and from a value to the next in a record. */
-static inline uint32_t vpps_share_words(const vpps_cell_value *x) {
-    const uint32_t words = vpps_value_words(x);
-    return words < 16 ? words : (words + 15) & ~15u;
-}
 
 /* ---- records.c */
 
