@@ -186,7 +186,7 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
 /* Makes the transposed copies of a matrix, of the rows of all VPs, and keeps them up to date from now on. */
 void vpps_want_transposed(vpps_cpu *cpu, uint32_t param);
 
-/* The norm of the gradient, whose parts the VPs have published in their order; 0 where the script takes none. */
+/* The norm of the gradient, whose parts the VPs have published, added in their order; 0 where the script takes none. */
 double vpps_cpu_norm(const vpps_cpu *cpu);
 
 /* Reports a failure, unless another VP was first, and stops the batch. `address`: of the instruction. */

@@ -287,10 +287,8 @@ static void cpu_wait(vpps_device *d, vpps_outcome *out) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     wait_for_all(cpu);
     if (cpu->outcome.status == VPPS_OK && cpu->task_header.update) {
-        double sum = 0;
-        for (uint32_t v = 0; v < cpu->n_vps && cpu->task_header.guard; v++) sum += cpu->norms[v];
         cpu->outcome.loss = (float)cpu->loss;
-        cpu->outcome.norm = (float)sqrt(sum);
+        cpu->outcome.norm = cpu->task_header.guard ? (float)vpps_cpu_norm(cpu) : 0;
     }
     *out = cpu->outcome;
 }

@@ -421,13 +421,18 @@ void vpps_vp_norm(vpps_vp *vp) {
     cpu->norms[vp->index] = sum;
 }
 
-/* The step, or false when this batch must not update. Every VP adds the norms in the same order. */
-static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
+double vpps_cpu_norm(const vpps_cpu *cpu) {
     const vpps_task_header *h = &cpu->task_header;
     double sum = 0;
-    if (h->guard || h->clip > 0)
-        for (uint32_t v = 0; v < cpu->n_vps; v++) sum += cpu->norms[v];
-    if (h->guard && (!isfinite(cpu->loss) || !isfinite(sum))) return false;
+    for (uint32_t v = 0; v < cpu->n_vps && (h->guard || h->clip > 0); v++) sum += cpu->norms[v];
+    return sqrt(sum);
+}
+
+/* The step, or false when this batch must not update. */
+static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
+    const vpps_task_header *h = &cpu->task_header;
+    const double norm = vpps_cpu_norm(cpu);
+    if (h->guard && (!isfinite(cpu->loss) || !isfinite(norm))) return false;
     *step = (vpps_step){.kind = h->update - 1,
                         .scale = 1,
                         .lr = h->lr,
@@ -437,7 +442,7 @@ static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
                         .epsilon = h->epsilon,
                         .weight_decay = h->weight_decay,
                         .corrections = {h->corrections[0], h->corrections[1]}};
-    if (h->clip > 0 && sqrt(sum) > h->clip) step->scale = (float)(h->clip / sqrt(sum));
+    if (h->clip > 0 && norm > h->clip) step->scale = (float)(h->clip / norm);
     return true;
 }
 
