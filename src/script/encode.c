@@ -234,7 +234,7 @@ static uint32_t encode_tables(vpps_batch *b, uint32_t *n_tables, bool *ok) {
             k++;
         }
         b->script[rows + 2 * n] = at;
-        const vpps_table table = {.param = p, .n = n, .gradients = gradients, .rows = rows, .group = UINT32_MAX};
+        const vpps_table table = {.param = p, .n = n, .gradients = gradients, .rows = rows};
         memcpy(b->script + tables + (size_t)t * VPPS_TABLE_WORDS, &table, sizeof table);
         gradients += n * model->params[p].rows * model->params[p].cols;
         t++;

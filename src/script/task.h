@@ -69,7 +69,6 @@ typedef struct vpps_table {
     uint32_t n;         /* entries */
     uint32_t gradients; /* offset: entry after entry */
     uint32_t rows;      /* address: rows[n], starts[n + 1] relative to what follows: offsets of contributions */
-    uint32_t group;     /* UINT32_MAX: of all */
 } vpps_table;
 
 /* A block with its arrays found. */

@@ -112,7 +112,6 @@ static bool check_table(vpps_checker *c, uint32_t number, const vpps_table *t) {
         return VPPS_REFUSE(c, "table %u: parameter %u gets no gradients of entries", number, t->param);
     for (uint32_t i = 0; i < number; i++)
         if (vpps_table_at(c->script, i)->param == t->param) return VPPS_REFUSE(c, "table %u is there twice", number);
-    if (t->group != UINT32_MAX) return VPPS_REFUSE(c, "table %u is of group %u; expected all", number, t->group);
     const uint32_t *rows = vpps_check_words(c, t->rows, 2 * (uint64_t)t->n + 1, "a table's entries"),
                    *starts = rows + t->n;
     if (!rows || !vpps_check_words(c, t->rows + 2 * (uint64_t)t->n + 1, starts[t->n], "a table's contributions"))
