@@ -100,7 +100,9 @@ static bool rebuild_signature_table(vpps_graph *g, uint32_t size) {
     return true;
 }
 
-uint32_t vpps_intern(vpps_graph *g, vpps_signature *s, const vpps_param *matrices) {
+/* The signature's index, new or known; UINT32_MAX (and the graph fails) when out of memory. `matrices` has
+ * s->n_matrices members; s->first_matrix is set here. */
+static uint32_t intern(vpps_graph *g, vpps_signature *s, const vpps_param *matrices) {
     if (g->n_signatures * 2 >= g->signature_table_size) {
         uint32_t size = g->signature_table_size ? g->signature_table_size * 2 : 128;
         if (!rebuild_signature_table(g, size)) goto out_of_memory;
@@ -258,7 +260,7 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
     const bool extreme = s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF;
     if (extreme && mapped && !single) g->recording->min_members = 1;
     if (extreme || s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE) mapped = false;
-    uint32_t signature = vpps_intern(g, s, matrices);
+    uint32_t signature = intern(g, s, matrices);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
     if (g->recording) return add_template_node(g, signature, n, args, imm, imm_pulled, mapped, false);
     if (g->n_nodes >= VPPS_CELL_INPUT - 1) return vpps_graph_fail(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
@@ -278,7 +280,7 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
 }
 
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t most) {
-    const uint32_t signature = vpps_intern(g, s, NULL);
+    const uint32_t signature = intern(g, s, NULL);
     vpps_cell_data *c = g->recording;
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
     if (most) c->most_members = c->most_members ? vpps_min_u32(c->most_members, most) : most;
@@ -307,7 +309,7 @@ static bool intern_cell(vpps_graph *g, uint32_t cell) {
     if (g->cell_first[cell] != UINT32_MAX) return true;
     for (uint32_t i = 0; i < c->n_signatures; i++) {
         vpps_signature s = c->signatures[i];
-        const uint32_t index = vpps_intern(g, &s, c->matrices + s.first_matrix);
+        const uint32_t index = intern(g, &s, c->matrices + s.first_matrix);
         if (index == UINT32_MAX) return false;
         g->cell_signatures[g->n_cell_signatures + i] = index;
     }
@@ -370,7 +372,7 @@ static void add_flat_arg(vpps_flat *flat, vpps_flat_node *node, uint32_t arg) {
 
 static uint32_t plain_signature(vpps_graph *g, vpps_op op, uint32_t rows, uint32_t cols) {
     vpps_signature s = {.op = (uint8_t)op, .rows = rows, .cols = cols, .param = VPPS_NO_PARAM};
-    return vpps_intern(g, &s, NULL);
+    return intern(g, &s, NULL);
 }
 
 /* n nodes of zeros, in the place of what is made of no members. False: out of memory. */

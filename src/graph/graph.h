@@ -207,10 +207,6 @@ static inline const vpps_cell_data *vpps_cell_of(const vpps_graph *g, uint32_t c
 vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The signature's index, new or known; UINT32_MAX (and the graph fails) when out of memory. `matrices` has
- * s->n_matrices members; s->first_matrix is set here. */
-uint32_t vpps_intern(vpps_graph *g, vpps_signature *s, const vpps_param *matrices);
-
 /* Makes a node of a signature, in the graph or in the cell being recorded. `imm_pulled`: imm is a pulled index. */
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);

@@ -32,7 +32,8 @@ static const char *line_begin(const vpps_text *t, const char *at) {
     return at;
 }
 
-size_t vpps_text_line(const vpps_text *t, const char *at) {
+/* The line a byte is in, from 1. */
+static size_t line_of(const vpps_text *t, const char *at) {
     size_t line = 1;
     for (const char *p = t->begin; p < at && (p = memchr(p, '\n', (size_t)(at - p))); p++) line++;
     return line;
@@ -45,7 +46,7 @@ vpps_status vpps_text_fail(const vpps_text *t, const char *at, const char *expec
         vpps_text_found(t, at, text, sizeof text);
         found = text;
     }
-    return vpps_fail(VPPS_FORMAT, "%s%s:%zu:%zu: expected %s, found %s", VPPS_PATH_ARGS(t->name), vpps_text_line(t, at),
+    return vpps_fail(VPPS_FORMAT, "%s%s:%zu:%zu: expected %s, found %s", VPPS_PATH_ARGS(t->name), line_of(t, at),
                      (size_t)(at - line_begin(t, at)) + 1, expected, found);
 }
 

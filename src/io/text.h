@@ -32,9 +32,6 @@ vpps_status vpps_text_fail(const vpps_text *t, const char *at, const char *expec
 #define vpps_text_fail(...) (vpps_text_fail(__VA_ARGS__), VPPS_FORMAT)
 #endif
 
-/* The line a byte is in, from 1. */
-size_t vpps_text_line(const vpps_text *t, const char *at);
-
 /* Fails when the text begins as UTF-16 does, whose every line would be an error that says less. */
 vpps_status vpps_text_check_encoding(const vpps_text *t);
 

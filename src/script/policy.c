@@ -27,7 +27,7 @@ static bool choose_groups(vpps_batch_work *w) {
     if (!VPPS_RESERVE(w->component, w->component_capacity, w->n_vertices + 1u)) return false;
     const bool may =
         n_vps > 1 && (w->request->groups ? w->request->groups > 1 : matrix_elems(w) <= w->machine->close_elems);
-    uint32_t n_components = 0, n_needed = 0;
+    uint32_t n_components = 0;
     if (may) {
         uint32_t *parent = w->component;
         for (uint32_t r = 0; r < w->n_vertices; r++) parent[r] = r;
@@ -39,11 +39,7 @@ static bool choose_groups(vpps_batch_work *w) {
                 if (a != b) parent[a > b ? a : b] = a > b ? b : a; /* the root is the component's first vertex */
             }
         }
-        for (uint32_t r = 0; r < w->n_vertices; r++) {
-            if (!w->vertices[r].needed) continue;
-            n_components += find_root(parent, r) == r;
-            n_needed++;
-        }
+        for (uint32_t r = 0; r < w->n_vertices; r++) n_components += w->vertices[r].needed && find_root(parent, r) == r;
         if (n_components >= (w->request->groups ? 2 : COMPONENTS_A_VP * n_vps)) w->n_groups = n_vps;
         if (w->request->groups && w->n_groups > 1) w->n_groups = w->request->groups;
     }

@@ -50,7 +50,6 @@ typedef struct vpps_batch {
     size_t cells_capacity;
     uint32_t n_levels, n_phases, n_steps, n_instructions, n_groups, pool_words;
     uint32_t n_vertices;
-    uint64_t gathered_words;
     struct vpps_batch_work *work; /* work.h */
 } vpps_batch;
 

@@ -58,11 +58,10 @@ typedef struct vpps_used_type {
 typedef struct vpps_block_work {
     uint32_t type, group;
     uint32_t n, members, n_levels;
-    uint64_t gradients;                   /* outputs that have one in every vertex */
-    uint32_t first;                       /* in `order` */
-    uint32_t levels;                      /* in `level_starts`: n_levels + 1 */
-    uint32_t forward_done, backward_done; /* phases */
-    uint32_t first_phase, last_phase, back_phase;
+    uint64_t gradients;               /* outputs that have one in every vertex */
+    uint32_t first;                   /* in `order` */
+    uint32_t levels;                  /* in `level_starts`: n_levels + 1 */
+    uint32_t first_phase, back_phase; /* of its stages; of those that are backward's */
     uint32_t kept[2], contributions;
     uint32_t arrays;
 } vpps_block_work;
@@ -135,7 +134,7 @@ typedef struct vpps_batch_work {
     uint32_t n_phases;
 
     uint64_t next_word; /* of the pool */
-    uint32_t entry_gradients, seeds_at, outputs_at;
+    uint32_t entry_gradients, seeds_at;
     uint32_t *output_at; /* offset of every needed output's value */
     uint32_t *users;     /* contributions to every output, then cursors; VPPS_NONE: it has no gradient */
     vpps_entry *entries;

@@ -126,7 +126,6 @@ typedef struct vpps_verifier {
     uint32_t *slot_of; /* by node; UINT32_MAX: none */
     uint32_t *edge_first;
     vpps_edge *edges;
-    uint32_t n_edges;
     uint32_t *edge_table, edge_table_size;
     int64_t *value_bits; /* by node, first of its elements in `done` */
     uint64_t *done;      /* a bit for each element of each piece of work */

@@ -182,7 +182,7 @@ static bool count_edges(vpps_verifier *v) {
         n += v->nodes[x].n_args + (vpps_verify_signature(v, x)->op == VPPS_OP_AFFINE);
     }
     if (n >= VPPS_TOKEN_LIMIT) return VPPS_REFUSE(v, "the graph has too many arguments to be verified");
-    v->edge_first[v->n_nodes] = v->n_edges = (uint32_t)n;
+    v->edge_first[v->n_nodes] = (uint32_t)n;
     v->edge_table_size = 16;
     while (v->edge_table_size < n) v->edge_table_size *= 2;
     v->edges = vpps_verify_zeros(v, n, sizeof *v->edges);

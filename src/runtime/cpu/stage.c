@@ -8,7 +8,6 @@ typedef struct tile {
     const vpps_compiled_cell *c;
     const vpps_tile_program *p;
     const vpps_block_view *view;
-    const vpps_cell_stage *stage;
     const uint32_t *script;
     float *pool;
     uint32_t stage_index;
@@ -520,7 +519,6 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
               .kernels = cpu->kernels,
               .c = c,
               .view = view,
-              .stage = &c->stages[stage],
               .script = cpu->script,
               .pool = cpu->pool,
               .stage_index = stage,

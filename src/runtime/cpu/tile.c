@@ -155,13 +155,11 @@ static void add_value(work *w, uint32_t place) {
     }
     const uint32_t only = only_contribution(w, v, place);
     if (only != VPPS_NO_SLOT) {
-        w->p->products = true;
         add_op(w, VPPS_TILE_PRODUCT_T, v, only);
         for (uint32_t k = 0; k < x->n_args; k++) release(w, c->args[x->first_arg + k].value, place);
         return;
     }
     if (made_in_memory(w, v, place)) {
-        w->p->products = true;
         add_op(w, VPPS_TILE_PRODUCT, v, 0);
         for (uint32_t k = 0; k < x->n_args; k++) release(w, c->args[x->first_arg + k].value, place);
         return;
@@ -179,7 +177,6 @@ static void add_value(work *w, uint32_t place) {
         [VPPS_VALUE_PLACE] = VPPS_TILE_PARTS,
         [VPPS_VALUE_STACK] = VPPS_TILE_PARTS,
     };
-    w->p->products |= x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T;
     add_op(w, kinds[x->kind], v, VPPS_NO_SLOT);
     if (x->kept) add_op(w, VPPS_TILE_STORE, v, 0);
     for (uint32_t j = direct_contribution(w, v); j < c->n_contributions; j++)

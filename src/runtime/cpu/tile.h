@@ -43,7 +43,6 @@ typedef struct vpps_tile_program {
     vpps_tile_slot *slots; /* of every value of the cell */
     uint32_t floats[2];    /* of an item, in the regions of vertices and members */
     uint32_t tile;         /* vertices at a time */
-    bool products;
     size_t ops_capacity;
 } vpps_tile_program;
 

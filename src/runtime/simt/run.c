@@ -64,16 +64,13 @@ struct vpps_simt_grid {
     uint32_t seed;
     uint64_t random;
     uint64_t finished; /* threads, of all CTAs */
-    uint64_t switches;
     const cta *loaded; /* whose static shared memory is in place */
     vpps_status status;
 };
 
 static atomic_uint_least64_t patience_ns = 2000000000u;
-static _Thread_local uint64_t switches;
 
 void vpps_simt_set_patience(uint64_t ns) { atomic_store(&patience_ns, ns); }
-uint64_t vpps_simt_switches(void) { return switches; }
 
 static size_t padded(size_t bytes) { return (bytes + 127) / 128 * 128; }
 static uint32_t number_of(const thread *t) { return t->known.thread.x; }
@@ -113,7 +110,6 @@ static void hand_over(thread *t) {
     vpps_simt_grid *g = t->cta->grid;
     thread *next = take_ready(t->cta);
     if (next == t) return;
-    g->switches++;
     if (next) g->library->port->self = &next->known;
     vpps_fiber_switch(&t->fiber, next ? &next->fiber : &g->scheduler);
 }
@@ -422,13 +418,11 @@ vpps_status vpps_simt_run(vpps_simt_kernel *kernel, uint32_t ctas, uint32_t thre
     g->arguments = arguments;
     g->seed = seed;
     g->random = seed;
-    g->finished = g->switches = 0;
+    g->finished = 0;
     g->loaded = NULL;
     g->status = VPPS_OK;
     *library->port = (vpps_simt_port){
         .threads = {threads, 1, 1}, .ctas = {ctas, 1, 1}, .hooks = {barrier, sleep_a_turn, collective, now_ns}};
     prepare(g);
-    const vpps_status status = run_to_end(g);
-    switches += g->switches;
-    return status;
+    return run_to_end(g);
 }

@@ -39,9 +39,6 @@ vpps_status vpps_simt_run(vpps_simt_kernel *kernel, uint32_t ctas, uint32_t thre
  * no atomic changed memory and no thread finished. For tests; of the whole process. */
 void vpps_simt_set_patience(uint64_t ns);
 
-/* Fiber switches of the calling thread so far: what running costs. */
-uint64_t vpps_simt_switches(void);
-
 /* Device and pinned memory that vpps_driver_simt has allocated and not yet released, in the whole process: how many
  * pieces. For tests that look for leaks. */
 uint32_t vpps_simt_live_allocations(void);

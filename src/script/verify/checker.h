@@ -101,7 +101,7 @@ typedef struct vpps_reader_sets {
     vpps_reader *readers;
     uint32_t *first, *table;
     uint32_t n, table_size;
-    size_t n_readers, readers_capacity, first_capacity;
+    size_t readers_capacity, first_capacity;
     vpps_reader *scratch;
     size_t scratch_capacity;
 } vpps_reader_sets;
@@ -115,7 +115,6 @@ typedef struct vpps_term_of_loss {
 
 typedef struct vpps_stream {
     uint32_t at, end, place; /* place: instructions done */
-    uint32_t n_ran_entries;
     bool ended, waiting, lost, normed, updated;
     uint32_t norm_place, loss_place;
 } vpps_stream;
@@ -180,7 +179,7 @@ typedef struct vpps_checker {
     uint32_t pool_words;
     vpps_reader_sets sets;
     struct { /* results that hold for one actor */
-        uint32_t set, result, written_set;
+        uint32_t result;
         vpps_word word;
         uint32_t tensor;
         bool valid;
