@@ -24,7 +24,6 @@ static vpps_task_plan make_plan(const vpps_model *model, uint32_t *values) {
         next += model->params[i].kind == VPPS_MATRIX ? 0 : 2 * (uint32_t)vpps_param_elems(&model->params[i]);
     }
     return (vpps_task_plan){.n_vps = VPS,
-                            .n_params = (uint32_t)model->n_params,
                             .values = values,
                             .batch = next,
                             .pool_words = UINT32_MAX,

@@ -91,8 +91,6 @@ typedef struct vpps_cell_contribution {
     uint32_t index; /* of the input or lookup */
     uint32_t value;
     bool partial; /* one share for every VP of the group */
-    uint32_t
-        offset; /* words in the record of contributions before it, partial shares counted once; see script/blocks */
 } vpps_cell_contribution;
 
 /* A parameter's gradient, made when the vertices are done: matrix += dy x^T; a vector += dy (x VPPS_NONE). */
@@ -172,7 +170,6 @@ typedef struct vpps_compiled_cell {
     uint32_t n_stages;
     uint32_t *order;        /* values by stage */
     uint32_t kept_words[2]; /* of a vertex, of a member */
-    bool trains;            /* it has a parameter that is trained */
     size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
     void *device_program; /* what the device made of it; freed by device_free */
     void (*device_free)(void *program);

@@ -5,7 +5,7 @@
 
 /* A part of a value's gradient. */
 typedef struct part {
-    uint32_t of, value, next;
+    uint32_t value, next;
     vpps_param matrix; /* the part is matrix^T value; VPPS_NO_PARAM: value itself */
 } part;
 
@@ -27,7 +27,7 @@ static void add_part(work *w, uint32_t of, uint32_t value, vpps_param matrix) {
     if (!w->needs[of]) return;
     w->ok = w->ok && value != VPPS_NONE && VPPS_RESERVE(w->parts, w->parts_capacity, w->n_parts + 1u);
     if (!w->ok) return;
-    w->parts[w->n_parts] = (part){of, value, w->first[of], matrix};
+    w->parts[w->n_parts] = (part){value, w->first[of], matrix};
     w->first[of] = w->n_parts++;
 }
 

@@ -39,14 +39,11 @@ static bool find_parts(vpps_batch_work *w) {
                 continue;
             }
             if (low[t] == index[t]) {
-                uint32_t size = 0, member;
+                uint32_t member;
                 do {
                     member = stack[--n_stack];
                     w->used[member].part = w->n_parts;
-                    size++;
                 } while (member != t);
-                for (uint32_t i = 0; i < n; i++)
-                    if (w->used[i].part == w->n_parts) w->used[i].recurrent = size > 1 || vpps_reads(w, i, i);
                 w->n_parts++;
             }
             if (!depth) break;

@@ -46,7 +46,6 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     VPPS_TRY(vpps_encode_batch(b));
     b->n_levels = w->n_levels;
     b->n_phases = w->n_phases;
-    b->n_steps = w->n_tasks;
     b->n_groups = w->n_groups;
     b->n_vertices = w->n_vertices;
     return VPPS_OK;

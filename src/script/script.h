@@ -32,7 +32,6 @@ typedef struct vpps_batch_request {
 /* What the scheduler and a device agree on beside the script. */
 typedef struct vpps_task_plan {
     uint32_t n_vps;
-    uint32_t n_params;
     const uint32_t *values; /* vector, lookup: offset of the values */
     uint32_t batch;         /* first offset of a batch's tensors */
     uint32_t pool_words;    /* there are */
@@ -48,7 +47,7 @@ typedef struct vpps_batch {
     vpps_compiled_cell **cells; /* of the script's blocks, by number */
     uint32_t n_cells;
     size_t cells_capacity;
-    uint32_t n_levels, n_phases, n_steps, n_instructions, n_groups, pool_words;
+    uint32_t n_levels, n_phases, n_instructions, n_groups, pool_words;
     uint32_t n_vertices;
     struct vpps_batch_work *work; /* work.h */
 } vpps_batch;

@@ -45,7 +45,6 @@ typedef struct vpps_used_type {
     vpps_type *type;
     uint32_t index; /* in vpps_types */
     uint32_t part;  /* strongly connected part, in topological order */
-    bool recurrent; /* its part has a cycle */
     bool needed;    /* a vertex of it is */
     bool trains, differentiable;
     vpps_cell_needs needs;

@@ -21,11 +21,11 @@ typedef struct vectors {
     size_t memory_elems;
     const float **x;
     float **writable;
-    uint32_t n, elems, skip;
+    uint32_t elems, skip;
 } vectors;
 
 static vectors draw_vectors(uint32_t n, uint32_t elems) {
-    vectors v = {.n = n, .elems = elems, .skip = below(2) * below(40)};
+    vectors v = {.elems = elems, .skip = below(2) * below(40)};
     v.x = malloc(n * sizeof *v.x);
     v.writable = malloc(n * sizeof *v.writable);
     ck_assert(v.x && v.writable);

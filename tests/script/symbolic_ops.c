@@ -24,7 +24,7 @@ enum { MOST_OPERANDS = 512 };
 
 typedef struct operands {
     const uint64_t *t[8], *v, *list[MOST_OPERANDS];
-    uint64_t s[8], f, u, e, lists;
+    uint64_t s[8], f, u, e;
     uint32_t n_t, n_s, n_list;
 } operands;
 

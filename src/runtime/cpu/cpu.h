@@ -96,7 +96,6 @@ typedef struct vpps_cpu {
     double *norms; /* published by the VPs */
 
     /* the batch in flight */
-    const vpps_batch *batch;
     const uint32_t *script;
     vpps_task_header task_header;
     vpps_block_view *views;

@@ -182,7 +182,6 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     VPPS_TRY(make_vps(cpu));
     VPPS_TRY(vpps_make_matrices(cpu, cpu->n_states));
     cpu->machine = (vpps_task_plan){.n_vps = cpu->n_vps,
-                                    .n_params = (uint32_t)model->n_params,
                                     .values = cpu->plan.values,
                                     .batch = cpu->plan.batch,
                                     .pool_words = cpu->plan.pool_words,
@@ -244,7 +243,6 @@ static vpps_status prepare_block(vpps_cpu *cpu, vpps_compiled_cell *c, const vpp
 static vpps_status cpu_launch_batch(vpps_device *d, const vpps_batch *batch) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     VPPS_TRY(vpps_check_script(cpu, batch));
-    cpu->batch = batch;
     cpu->script = batch->script;
     cpu->task_header = *vpps_task_header_of(batch->script);
     VPPS_TRY(need_counters(cpu, cpu->task_header.n_barriers));
