@@ -111,7 +111,7 @@ static uint32_t direct_contribution(const work *w, uint32_t v) {
     return found;
 }
 
-/* The one contribution that a product with transposed matrices is, and nothing else: it is written where that lies. */
+/* The one contribution that a product with transposed matrices is, and nothing else: it is made where that lies. */
 static uint32_t only_contribution(const work *w, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = &w->c->values[v];
     const uint32_t j = direct_contribution(w, v);
@@ -149,24 +149,6 @@ static void add_value(work *w, uint32_t place) {
         release(w, v, place);
         return;
     }
-    for (uint32_t k = 0; k < x->n_args; k++) {
-        const vpps_cell_arg *a = &c->args[x->first_arg + k];
-        if (!by_pointer(w, x, a, place)) load(w, a->value);
-    }
-    const uint32_t only = only_contribution(w, v, place);
-    if (only != VPPS_NO_SLOT) {
-        add_op(w, VPPS_TILE_PRODUCT_T, v, only);
-        for (uint32_t k = 0; k < x->n_args; k++) release(w, c->args[x->first_arg + k].value, place);
-        return;
-    }
-    if (made_in_memory(w, v, place)) {
-        add_op(w, VPPS_TILE_PRODUCT, v, 0);
-        for (uint32_t k = 0; k < x->n_args; k++) release(w, c->args[x->first_arg + k].value, place);
-        return;
-    }
-    take_slot(w, v);
-    const bool positions = v + 1 < c->n_values && c->values[v + 1].kind == VPPS_VALUE_POSITIONS;
-    if (positions) take_slot(w, v + 1);
     static const uint8_t kinds[] = {
         [VPPS_VALUE_DATA] = VPPS_TILE_LOAD,
         [VPPS_VALUE_GRADIENT] = VPPS_TILE_GRADIENT,
@@ -177,10 +159,21 @@ static void add_value(work *w, uint32_t place) {
         [VPPS_VALUE_PLACE] = VPPS_TILE_PARTS,
         [VPPS_VALUE_STACK] = VPPS_TILE_PARTS,
     };
-    add_op(w, kinds[x->kind], v, VPPS_NO_SLOT);
-    if (x->kept) add_op(w, VPPS_TILE_STORE, v, 0);
-    for (uint32_t j = direct_contribution(w, v); j < c->n_contributions; j++)
-        if (c->contributions[j].value == v) add_op(w, VPPS_TILE_CONTRIBUTE, v, j);
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = &c->args[x->first_arg + k];
+        if (!by_pointer(w, x, a, place)) load(w, a->value);
+    }
+    const uint32_t where = made_in_memory(w, v, place) ? 0 : only_contribution(w, v, place);
+    if (where == VPPS_NO_SLOT) {
+        take_slot(w, v);
+        if (v + 1 < c->n_values && c->values[v + 1].kind == VPPS_VALUE_POSITIONS) take_slot(w, v + 1);
+    }
+    add_op(w, kinds[x->kind], v, where);
+    if (where == VPPS_NO_SLOT) {
+        if (x->kept) add_op(w, VPPS_TILE_STORE, v, 0);
+        for (uint32_t j = direct_contribution(w, v); j < c->n_contributions; j++)
+            if (c->contributions[j].value == v) add_op(w, VPPS_TILE_CONTRIBUTE, v, j);
+    }
     for (uint32_t k = 0; k < x->n_args; k++) release(w, c->args[x->first_arg + k].value, place);
     release(w, v, place);
 }
