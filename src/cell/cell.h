@@ -62,10 +62,9 @@ typedef struct vpps_cell_arg {
 typedef struct vpps_cell_value {
     uint8_t kind, opcode;
     uint8_t domain; /* 0: one for each vertex; 1: one for each member of the vertex's list */
-    bool
-        over_list; /* RUN: SOFTMAX and its gradient of all members' scalars, each member's the result; WEIGHTED_SUM of all
-                       members with a weight each. STACK: of all members, and zeros below them; SLICE: the rows of such a
-                       stack that are the member's */
+    /* RUN: SOFTMAX and its gradient of all members' scalars, each member's the result; WEIGHTED_SUM of all members with a
+     * weight each. STACK: of all members, and zeros below them; SLICE: the rows of such a stack that are the member's. */
+    bool over_list;
     bool kept;     /* lies in the record of kept values: another stage, vertex or the host's request reads it */
     uint8_t split; /* vpps_split */
     uint8_t part;  /* vpps_part */

@@ -48,9 +48,9 @@ typedef struct rg_case {
     uint32_t n_cells, n_steps;
     uint32_t batches; /* 1 or 2; the second runs the steps backwards */
     bool frozen;      /* freeze some parameters */
-    bool
-        empty_lists; /* apply cells to no members too. A parameter that only meets members is used then, by the compiled cell, and
-                         not by the nodes that it stands for: so no state and no decay of the optimiser */
+    /* Apply cells to no members too. A parameter that only meets members is used then, by the compiled cell, and not by the
+     * nodes that it stands for: so no state and no decay of the optimiser. */
+    bool empty_lists;
     bool alike; /* declare every parameter that a case of these sizes may use: then equal sizes, equal models */
     rg_cell cells[RG_CELLS];
     rg_step steps[RG_STEPS];

@@ -40,9 +40,9 @@ typedef struct vpps_cpu_matrix {
     vpps_matrix_block *blocks; /* by row; NULL: the parameter is no matrix */
     uint32_t n_blocks;
     uint32_t *first_block; /* of each VP, n_vps + 1 */
-    float *
-        *transposed; /* of each VP, a copy of all its rows in parts of 64 columns, each row after row: element (r, k) at
-                              k / 64 * 64 * rows + r * 64 + k % 64 */
+    /* Of each VP, a copy of all its rows in parts of 64 columns, each row after row: element (r, k) at
+     * k / 64 * 64 * rows + r * 64 + k % 64. */
+    float **transposed;
     bool has_transposed; /* a batch was large enough to want it: it is made anew with every update */
 } vpps_cpu_matrix;
 
@@ -100,8 +100,8 @@ typedef struct vpps_cpu {
     vpps_task_header task_header;
     vpps_block_view *views;
     size_t views_capacity;
-    uint32_t
-        *uses; /* of each matrix: outer products of the batch that add to its gradient; 1: the update may make it */
+    /* Of each matrix: outer products of the batch that add to its gradient; 1: the update may make it. */
+    uint32_t *uses;
     uint32_t launch; /* number of launches so far */
     uint64_t start_ns;
     double loss;

@@ -25,9 +25,9 @@ typedef struct vpps_tile_op {
     uint8_t kind;
     bool uniform; /* RUN: nothing differs between items, and all operands lie side by side: one call does them all */
     uint32_t value;
-    uint32_t
-        index; /* CONTRIBUTE; PRODUCT_T: contribution that is written at once, or VPPS_NO_SLOT; PRODUCT: VPPS_NO_SLOT, or
-                       it is made where it is kept */
+    /* CONTRIBUTE: number of the contribution. PRODUCT_T: of that which is made in its place, or VPPS_NO_SLOT: in the
+     * value's slot. PRODUCT: VPPS_NO_SLOT likewise; 0: it is made where it is kept. */
+    uint32_t index;
 } vpps_tile_op;
 
 /* A value's place in a tile: `at` floats times the number of items of its domain, in the region of its domain. */
