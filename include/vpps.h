@@ -413,6 +413,11 @@ typedef struct vpps_options {
     const char *device;  /* "cpu"; "cuda": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
                             without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
     uint32_t vps;        /* cpu: virtual processors; 0: one for every core the process may use */
+    uint32_t groups;     /* cpu: groups of VPs, which divide vps and share out the inputs' graphs; each has the whole
+                                 model. 0: one, or one for every VP where the matrices are small */
+    uint32_t waves;      /* cpu: parts of a batch that run one after the other, in the same memory; 0: as many as
+                                 keep their values in cache, more where the pool is too small. Never more than the batch
+                                 has inputs */
     uint64_t pool_bytes; /* memory for one batch and the parameters; 0: as much as 32-bit word offsets reach,
                                  touched only when used */
     vpps_optimizer optimizer;
@@ -486,6 +491,7 @@ typedef struct vpps_stats {
     uint64_t total_nodes, total_host_ns, total_device_ns; /* over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;
+    uint32_t groups, waves; /* of the latest batch: see vpps_options; where a device has none, 1 */
     bool caller_works;
     const char *device; /* its name: "cpu", "cuda", "simt" */
 } vpps_stats;

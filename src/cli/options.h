@@ -47,7 +47,7 @@ typedef struct settings {
     uint32_t gradients, nonfinite;
 
     const char *device;
-    uint32_t vps, caller, watchdog_ms;
+    uint32_t vps, groups, waves, caller, watchdog_ms;
     uint64_t pool_bytes;
     bool portable, verify;
 

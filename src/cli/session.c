@@ -33,6 +33,8 @@ static vpps_options engine_options(const settings *s) {
     o.gradients = (vpps_gradients)s->gradients; /* the choices' words are in the order of the enums */
     o.nonfinite = (vpps_nonfinite)s->nonfinite;
     o.caller = (vpps_caller)s->caller;
+    o.groups = s->groups;
+    o.waves = s->waves;
     o.watchdog_ms = s->watchdog_ms;
     o.seed = s->seed;
     o.portable = s->portable;

@@ -205,7 +205,9 @@ static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *requ
                                           .gradients = request->gradients,
                                           .guard = request->guard,
                                           .step = request->step,
-                                          .dropout_key = request->dropout_key};
+                                          .dropout_key = request->dropout_key,
+                                          .groups = h->options.groups,
+                                          .waves = h->options.waves};
         VPPS_TRY(vpps_schedule_batch(p->batch, &h->types, h->machine, g, &batch));
         *host_ns = vpps_now_ns() - start;
         vpps_trace_span(h->trace, "schedule", start);
@@ -242,6 +244,8 @@ static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) 
     stats->instructions = tasks ? b->n_instructions : s->n_instructions;
     stats->script_bytes = (tasks ? b->script_words : s->script_words) * 4;
     stats->pool_bytes = (uint64_t)(tasks ? b->pool_words : s->pool_words) * 4;
+    stats->groups = tasks ? b->n_groups : 1;
+    stats->waves = tasks ? b->n_waves : 1;
     stats->host_ns = host_ns;
     stats->total_nodes += g->n_nodes;
     stats->total_host_ns += host_ns;

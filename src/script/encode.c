@@ -166,7 +166,7 @@ static void encode_seeds(vpps_batch *b, uint32_t *constants, bool *ok) {
         uint32_t n = 0, last = 0;
         for (uint32_t i = 0; i < w->n_seeds && *ok; i++) {
             const uint32_t output = w->seeds[i].to.output;
-            if (w->component[w->seeds[i].to.vertex] != g) continue;
+            if (w->place[w->seeds[i].to.vertex] % w->n_groups != g) continue;
             const uint32_t factor = float_bits(w->seeds[i].factor);
             if (!n || factor != last) {
                 const uint32_t at = take_words(b, 2, ok);
@@ -188,7 +188,7 @@ static uint32_t count_seeds(const vpps_batch_work *w) {
     for (uint32_t g = 0; g < w->n_groups; g++) {
         uint32_t n = 0, last = 0;
         for (uint32_t i = 0; i < w->n_seeds; i++) {
-            if (w->component[w->seeds[i].to.vertex] != g) continue;
+            if (w->place[w->seeds[i].to.vertex] % w->n_groups != g) continue;
             const uint32_t factor = float_bits(w->seeds[i].factor);
             n += !n || factor != last;
             last = factor;
@@ -254,6 +254,13 @@ static void emit(vpps_batch *b, bool *ok, vpps_task task, const uint32_t *operan
 
 #define EMIT(task, ...) emit(b, ok, VPPS_TASK_##task, (const uint32_t[4]){__VA_ARGS__})
 
+/* Where all VPs meet at a wave's end: before, or after, the parameters' gradients. Those of groups come before these. */
+static uint32_t common_barrier(const vpps_batch_work *w, uint32_t wave, bool after) {
+    uint32_t first = 0;
+    for (uint32_t g = 0; g < w->n_groups; g++) first += w->group_phases[g];
+    return first + 2 * wave + after;
+}
+
 static void barrier(vpps_batch *b, uint32_t number, uint32_t signals, bool *ok) {
     EMIT(SIGNAL, number);
     EMIT(WAIT, number, signals);
@@ -287,47 +294,66 @@ static void encode_outers(vpps_batch *b, uint32_t first, uint32_t end, bool *ok)
     }
 }
 
-/* What a group runs before all meet. Returns the number of barriers used so far. */
-static uint32_t encode_group(vpps_batch *b, uint32_t g, uint32_t first_task, uint32_t barriers,
-                             const uint32_t *constants, uint32_t *last_phase, bool *ok) {
+/* The tasks of a wave of a group, from *task on, and the gradients of parameters that are made between them. Where it ends,
+ * all VPs meet. */
+static void encode_wave(vpps_batch *b, uint32_t wave, uint32_t g, uint32_t *task, uint32_t *barriers, bool *ok) {
     const vpps_batch_work *w = b->work;
-    if (constants[2 * g + 1]) EMIT(CONSTANTS, constants[2 * g], constants[2 * g + 1]);
-    uint32_t phase = 0, phase_start = first_task, i = first_task;
-    for (; i < w->n_tasks && w->tasks[i].group == g; i++) {
+    uint32_t i = *task, phase = wave && i < w->n_tasks ? w->tasks[i].phase : 0, phase_start = i;
+    for (; i < w->n_tasks && w->tasks[i].group == g && w->blocks[w->tasks[i].block].wave == wave; i++) {
         const vpps_task_work *t = &w->tasks[i];
         if (t->phase != phase) {
-            barrier(b, barriers++, w->group_size, ok);
+            barrier(b, (*barriers)++, w->group_size, ok);
             encode_outers(b, phase_start, i, ok);
             phase = t->phase;
             phase_start = i;
         }
         EMIT(STAGE, t->block, t->stage, t->first, t->n);
     }
-    *last_phase = phase_start;
-    return barriers;
+    *task = i;
+    barrier(b, common_barrier(w, wave, false), w->machine->n_vps, ok);
+    if (!w->training) return;
+    encode_outers(b, phase_start, i, ok);
+    for (uint32_t k = 0; k < w->n_blocks; k++) {
+        const vpps_block_work *block = &w->blocks[k];
+        if (block->wave == wave && block->n && w->used[block->type].cell->n_outers && !accumulates(w, k))
+            EMIT(OUTER, k, 0, block->n);
+    }
 }
 
-/* What all VPs do at the end, each for its own rows and entries. */
-static void encode_end(vpps_batch *b, uint32_t barrier_number, uint32_t last_phase, uint32_t loss_list,
-                       uint32_t n_tables, bool *ok) {
+/* What a group runs, each VP for its own rows and entries. `losses`: the addresses of the waves' terms, and the last one's
+ * end. */
+static void encode_group(vpps_batch *b, uint32_t g, uint32_t *task, uint32_t *barriers, const uint32_t *constants,
+                         const uint32_t *losses, uint32_t n_tables, bool *ok) {
     const vpps_batch_work *w = b->work;
-    const uint32_t n_vps = w->machine->n_vps;
-    barrier(b, barrier_number, n_vps, ok);
-    if (!w->training) {
-        EMIT(END, 0);
-        return;
+    if (constants[2 * g + 1]) EMIT(CONSTANTS, constants[2 * g], constants[2 * g + 1]);
+    for (uint32_t wave = 0; wave < w->n_waves; wave++) {
+        encode_wave(b, wave, g, task, barriers, ok);
+        if (w->training && g == 0) EMIT(LOSS, losses[wave], (losses[wave + 1] - losses[wave]) / 2);
+        if (w->training && wave + 1 < w->n_waves) barrier(b, common_barrier(w, wave, true), w->machine->n_vps, ok);
     }
-    EMIT(LOSS, loss_list, w->n_seeds);
-    encode_outers(b, last_phase, w->n_tasks, ok);
-    for (uint32_t i = 0; i < w->n_blocks; i++)
-        if (w->used[w->blocks[i].type].cell->n_outers && w->blocks[i].n && !accumulates(w, i))
-            EMIT(OUTER, i, 0, w->blocks[i].n);
-    for (uint32_t i = 0; i < n_tables; i++) EMIT(ENTRIES, i);
-    if (w->request->guard || w->request->optimizer->clip > 0) EMIT(NORM, 0);
-    /* the norm's parts; and gradients are made of parameters, too: a lookup's entry that a matrix is multiplied with */
-    barrier(b, barrier_number + 1, n_vps, ok);
-    EMIT(UPDATE, 0);
+    if (w->training) {
+        for (uint32_t i = 0; i < n_tables; i++) EMIT(ENTRIES, i);
+        if (w->request->guard || w->request->optimizer->clip > 0) EMIT(NORM, 0);
+        /* the norm's parts; and gradients are made of parameters, too: a lookup's entry that a matrix is multiplied with */
+        barrier(b, common_barrier(w, w->n_waves - 1, true), w->machine->n_vps, ok);
+        EMIT(UPDATE, 0);
+    }
     EMIT(END, 0);
+}
+
+/* The loss's terms, wave after wave. */
+static void encode_losses(vpps_batch *b, uint32_t *losses, bool *ok) {
+    const vpps_batch_work *w = b->work;
+    losses[0] = take_words(b, 2 * (uint64_t)w->n_seeds, ok);
+    for (uint32_t wave = 0; wave < w->n_waves && *ok; wave++) {
+        losses[wave + 1] = losses[wave];
+        for (uint32_t i = 0; i < w->n_seeds; i++) {
+            const vpps_seed *seed = &w->seeds[i];
+            if (w->place[seed->to.vertex] / w->n_groups != wave) continue;
+            b->script[losses[wave + 1]++] = w->output_at[seed->to.output];
+            b->script[losses[wave + 1]++] = float_bits(seed->factor);
+        }
+    }
 }
 
 static void write_header(vpps_batch *b, vpps_task_header h) {
@@ -337,6 +363,7 @@ static void write_header(vpps_batch *b, vpps_task_header h) {
         const vpps_optimizer *o = request->optimizer;
         h.update = (uint32_t)o->kind + 1;
         h.guard = request->guard;
+        h.lasting = w->n_waves == 1;
         h.lr = o->lr;
         h.momentum = o->momentum;
         h.beta1 = o->beta1;
@@ -401,29 +428,21 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
         const vpps_block block = vpps_block_made(w, i);
         memcpy(b->script + h.blocks + (size_t)i * VPPS_BLOCK_WORDS, &block, sizeof block);
     }
-    uint32_t *constants = calloc(2 * (size_t)w->n_groups, sizeof *constants);
+    uint32_t *constants = calloc(2 * (size_t)w->n_groups + w->n_waves + 1, sizeof *constants);
+    uint32_t *losses = constants + 2 * (size_t)w->n_groups;
     is_ok = is_ok && constants;
     if (w->training && is_ok) {
         h.tables = encode_tables(b, &h.n_tables, ok);
         if (is_ok) vpps_write_contributions(w, b->script);
         encode_seeds(b, constants, ok);
     }
-    const uint32_t loss_list = take_words(b, 2 * (uint64_t)w->n_seeds, ok);
-    for (uint32_t i = 0; i < w->n_seeds && is_ok; i++) {
-        b->script[loss_list + 2 * i] = w->output_at[w->seeds[i].to.output];
-        b->script[loss_list + 2 * i + 1] = float_bits(w->seeds[i].factor);
-    }
+    if (is_ok) encode_losses(b, losses, ok);
     uint32_t barriers = 0, task = 0;
-    uint32_t last = 0; /* the common ones come behind all groups' */
-    for (uint32_t g = 0; g < w->n_groups; g++) last += w->group_phases[g];
     for (uint32_t g = 0; g < w->n_groups && is_ok; g++) {
         b->script[starts + g] = (uint32_t)b->script_words;
-        uint32_t last_phase = 0;
-        barriers = encode_group(b, g, task, barriers, constants, &last_phase, ok);
-        while (task < w->n_tasks && w->tasks[task].group == g) task++;
-        encode_end(b, last, last_phase, loss_list, h.n_tables, ok);
+        encode_group(b, g, &task, &barriers, constants, losses, h.n_tables, ok);
     }
-    h.n_barriers = last + 2;
+    h.n_barriers = common_barrier(w, w->n_waves, false);
     if (is_ok) b->script[starts + w->n_groups] = (uint32_t)b->script_words;
     free(constants);
     if (!is_ok) return vpps_fail(VPPS_MEMORY, "schedule: out of memory, or a script of more than 2^32 words");

@@ -35,34 +35,24 @@ static uint64_t place(const tensor *all, uint32_t n, uint64_t base, tensor *t) {
     return at + t->words;
 }
 
-static uint32_t last_phase(const vpps_batch_work *w, uint32_t block, bool backward) {
-    uint32_t last = 0;
-    for (uint32_t i = 0; i < w->n_tasks; i++) {
-        const vpps_task_work *t = &w->tasks[i];
-        if (t->block != block) continue;
-        if (w->used[w->blocks[block].type].cell->stages[t->stage].backward == backward)
-            last = vpps_max_u32(last, t->phase);
-    }
-    return last;
-}
-
-/* Lives of a block's tensors: of its kept values, and of what it contributes. */
-static void set_lives(const vpps_batch_work *w, const uint32_t *forward, const uint32_t *backward, uint32_t i,
-                      tensor *kept, tensor *contributions) {
+/* Lives of a block's tensors: of its kept values, and of what it contributes. The update may read what
+ * was kept, where there is one wave. */
+static void set_lives(const vpps_batch_work *w, uint32_t i, tensor *kept, tensor *contributions) {
     const vpps_block_work *b = &w->blocks[i];
-    *kept = (tensor){.first = b->first_phase, .last = UINT32_MAX, .group = b->group};
-    *contributions = (tensor){.first = b->back_phase, .last = backward[i], .group = b->group};
+    const uint32_t place = b->wave * w->n_groups + b->group;
+    *kept = (tensor){.first = b->first_phase, .last = b->last_forward, .group = b->group};
+    *contributions = (tensor){.first = b->first_backward, .last = b->last_backward, .group = b->group};
     if (b->first_phase == VPPS_NONE) kept->first = 0; /* it has no stages, and keeps nothing */
     bool lookups = false;
     const vpps_compiled_cell *c = w->used[b->type].cell;
     for (uint32_t j = 0; j < c->n_contributions; j++) lookups |= c->contributions[j].lookup;
-    if (!w->training) kept->last = forward[i];
     for (uint32_t t = 0; t < w->n_used; t++) {
         if (w->used[t].first_block == VPPS_NONE) continue;
-        const uint32_t other = w->used[t].first_block + b->group;
-        if (vpps_reads(w, b->type, t)) contributions->last = vpps_max_u32(contributions->last, backward[other]);
-        if (vpps_reads(w, t, b->type) && !w->training) kept->last = vpps_max_u32(kept->last, forward[other]);
+        const vpps_block_work *other = &w->blocks[w->used[t].first_block + place];
+        if (vpps_reads(w, b->type, t)) contributions->last = vpps_max_u32(contributions->last, other->last_backward);
+        if (vpps_reads(w, t, b->type)) kept->last = vpps_max_u32(kept->last, other->last_forward);
     }
+    if (w->training) kept->last = w->n_waves == 1 ? UINT32_MAX : b->wave_end;
     if (lookups) contributions->last = UINT32_MAX;
 }
 
@@ -77,23 +67,14 @@ static uint64_t rounded(uint64_t words) { return (words + 15) & ~(uint64_t)15; }
 vpps_status vpps_place_blocks(vpps_batch_work *w) {
     const uint32_t n = w->n_blocks;
     tensor *tensors = malloc((3 * (size_t)n + 1) * sizeof *tensors);
-    uint32_t *forward = malloc((2 * (size_t)n + 1) * sizeof *forward), *backward = forward + n;
-    if (!tensors || !forward) {
-        free(tensors);
-        free(forward);
-        return vpps_no_memory();
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        forward[i] = last_phase(w, i, false);
-        backward[i] = last_phase(w, i, true);
-    }
+    if (!tensors) return vpps_no_memory();
     uint32_t n_tensors = 0;
     for (uint32_t i = 0; i < n; i++) {
         vpps_block_work *b = &w->blocks[i];
         const vpps_compiled_cell *c = w->used[b->type].cell;
         const vpps_block view = {.n = b->n, .members = b->members};
         tensor kept, contributions;
-        set_lives(w, forward, backward, i, &kept, &contributions);
+        set_lives(w, i, &kept, &contributions);
         if (keeps_request(w, i)) kept.last = UINT32_MAX;
         contributions.words = 0;
         for (uint32_t j = 0; j < c->n_contributions; j++) contributions.words += vpps_contribution_words(c, &view, j);
@@ -118,6 +99,5 @@ vpps_status vpps_place_blocks(vpps_batch_work *w) {
         for (uint32_t i = 0; i < n_tensors; i++) *tensors[i].offset = (uint32_t)tensors[i].at;
     w->next_word = end;
     free(tensors);
-    free(forward);
     return VPPS_OK;
 }

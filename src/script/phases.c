@@ -31,10 +31,10 @@ static bool has_type(const vpps_batch_work *w, uint32_t t, uint32_t part) {
     return w->used[t].part == part && w->used[t].first_block != VPPS_NONE;
 }
 
-static uint32_t last_level(const vpps_batch_work *w, uint32_t part, uint32_t group) {
+static uint32_t last_level(const vpps_batch_work *w, uint32_t part, uint32_t place) {
     uint32_t levels = 0;
     for (uint32_t t = 0; t < w->n_used; t++)
-        if (has_type(w, t, part)) levels = vpps_max_u32(levels, w->blocks[w->used[t].first_block + group].n_levels);
+        if (has_type(w, t, part)) levels = vpps_max_u32(levels, w->blocks[w->used[t].first_block + place].n_levels);
     return levels;
 }
 
@@ -42,14 +42,14 @@ static uint32_t level_start(const vpps_batch_work *w, const vpps_block_work *b, 
     return level >= b->n_levels ? b->n : w->level_starts[b->levels + level];
 }
 
-/* One of the two passes over a strongly connected part for a group. `start`: earliest phase. */
-static uint32_t add_pass(vpps_batch_work *w, uint32_t part, uint32_t group, bool backward, uint32_t start, bool *ok) {
+/* One of the two passes over a strongly connected part for a wave of a group. `start`: earliest phase. */
+static uint32_t add_pass(vpps_batch_work *w, uint32_t part, uint32_t place, bool backward, uint32_t start, bool *ok) {
     const vpps_part eager = backward ? VPPS_PART_BACK_EAGER : VPPS_PART_EAGER;
-    const uint32_t levels = last_level(w, part, group);
+    const uint32_t levels = last_level(w, part, place);
     uint32_t phase = start, end = start;
     for (uint32_t t = 0; t < w->n_used; t++) {
         if (!has_type(w, t, part)) continue;
-        const uint32_t block = w->used[t].first_block + group;
+        const uint32_t block = w->used[t].first_block + place;
         end = vpps_max_u32(end, add_part(w, block, eager, start, 0, w->blocks[block].n, ok));
     }
     phase = end;
@@ -58,7 +58,7 @@ static uint32_t add_pass(vpps_batch_work *w, uint32_t part, uint32_t group, bool
         end = phase;
         for (uint32_t t = 0; t < w->n_used; t++) {
             if (!has_type(w, t, part)) continue;
-            const uint32_t block = w->used[t].first_block + group;
+            const uint32_t block = w->used[t].first_block + place;
             const vpps_block_work *b = &w->blocks[block];
             const uint32_t first = level_start(w, b, level), next = level_start(w, b, level + 1);
             end = vpps_max_u32(end, add_part(w, block, (vpps_part)(eager + 1), phase, first, next - first, ok));
@@ -67,19 +67,21 @@ static uint32_t add_pass(vpps_batch_work *w, uint32_t part, uint32_t group, bool
     }
     for (uint32_t t = 0; t < w->n_used; t++) {
         if (!has_type(w, t, part)) continue;
-        const uint32_t block = w->used[t].first_block + group;
+        const uint32_t block = w->used[t].first_block + place;
         end = vpps_max_u32(end, add_part(w, block, (vpps_part)(eager + 2), phase, 0, w->blocks[block].n, ok));
     }
     return end;
 }
 
-/* Where a part's forward, and backward, have ended: phases, by part, for one group. */
+/* Where a part's forward, and backward, have ended: phases, by part, for one wave of a group; and where the wave began. */
 typedef struct ends {
     uint32_t *forward, *backward;
+    uint32_t begin;
 } ends;
 
 static uint32_t start_of(const vpps_batch_work *w, uint32_t part, bool backward, const ends *e) {
-    uint32_t start = backward ? vpps_max_u32(e->forward[part], 1) : 0; /* the loss's factors are stored in phase 0 */
+    uint32_t start = e->begin;
+    if (backward) start = vpps_max_u32(e->forward[part], 1); /* the loss's factors are stored in phase 0 */
     for (uint32_t t = 0; t < w->n_used; t++) {
         for (uint32_t u = 0; u < w->n_used; u++) {
             if (w->used[t].part == w->used[u].part || !vpps_reads(w, t, u)) continue;
@@ -113,6 +115,35 @@ static bool sort_tasks(vpps_batch_work *w) {
     return ok;
 }
 
+/* One wave of a group, forward and backward. */
+static void add_wave(vpps_batch_work *w, uint32_t wave, uint32_t group, ends *e, bool *ok) {
+    const uint32_t place = wave * w->n_groups + group;
+    e->begin = w->group_phases[group];
+    for (uint32_t part = 0; part < w->n_parts; part++)
+        e->forward[part] = add_pass(w, part, place, false, start_of(w, part, false, e), ok);
+    for (uint32_t part = w->n_parts; w->training && part-- > 0;)
+        e->backward[part] = add_pass(w, part, place, true, start_of(w, part, true, e), ok);
+    for (uint32_t i = 0; i < w->n_blocks; i++)
+        if (w->blocks[i].wave == wave && w->blocks[i].group == group) w->blocks[i].wave_end = w->group_phases[group];
+    w->group_phases[group]++;
+}
+
+/* The phases that blocks have tasks in. */
+static void note_phases(vpps_batch_work *w) {
+    for (uint32_t i = 0; i < w->n_blocks; i++) w->blocks[i].first_phase = w->blocks[i].first_backward = VPPS_NONE;
+    for (uint32_t i = 0; i < w->n_tasks; i++) {
+        const uint32_t phase = w->tasks[i].phase;
+        vpps_block_work *b = &w->blocks[w->tasks[i].block];
+        b->first_phase = vpps_min_u32(b->first_phase, phase);
+        if (w->used[b->type].cell->stages[w->tasks[i].stage].backward) {
+            b->first_backward = vpps_min_u32(b->first_backward, phase);
+            b->last_backward = vpps_max_u32(b->last_backward, phase);
+        } else {
+            b->last_forward = vpps_max_u32(b->last_forward, phase);
+        }
+    }
+}
+
 vpps_status vpps_choose_phases(vpps_batch_work *w) {
     w->n_tasks = 0;
     w->n_phases = 0;
@@ -121,22 +152,11 @@ vpps_status vpps_choose_phases(vpps_batch_work *w) {
     uint32_t *memory = calloc(2 * (size_t)w->n_parts + 1, sizeof *memory);
     if (!memory) return vpps_no_memory();
     bool ok = true;
-    for (uint32_t g = 0; ok && g < w->n_groups; g++) {
-        ends e = {memory, memory + w->n_parts};
-        for (uint32_t part = 0; part < w->n_parts; part++)
-            e.forward[part] = add_pass(w, part, g, false, start_of(w, part, false, &e), &ok);
-        for (uint32_t part = w->n_parts; w->training && part-- > 0;)
-            e.backward[part] = add_pass(w, part, g, true, start_of(w, part, true, &e), &ok);
-        w->n_phases = vpps_max_u32(w->n_phases, w->group_phases[g]);
-    }
+    ends e = {memory, memory + w->n_parts, 0};
+    for (uint32_t wave = 0; wave < w->n_waves; wave++)
+        for (uint32_t g = 0; ok && g < w->n_groups; g++) add_wave(w, wave, g, &e, &ok);
+    for (uint32_t g = 0; g < w->n_groups; g++) w->n_phases = vpps_max_u32(w->n_phases, w->group_phases[g] - w->n_waves);
     free(memory);
-    for (uint32_t i = 0; i < w->n_blocks; i++) w->blocks[i].first_phase = w->blocks[i].back_phase = VPPS_NONE;
-    for (uint32_t i = 0; i < w->n_tasks; i++) {
-        vpps_block_work *b = &w->blocks[w->tasks[i].block];
-        const uint32_t phase = w->tasks[i].phase;
-        b->first_phase = vpps_min_u32(b->first_phase, phase);
-        if (w->used[b->type].cell->stages[w->tasks[i].stage].backward)
-            b->back_phase = vpps_min_u32(b->back_phase, phase);
-    }
+    note_phases(w);
     return ok && sort_tasks(w) ? VPPS_OK : vpps_no_memory();
 }

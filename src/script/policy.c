@@ -3,89 +3,20 @@
  * and everything else that is no recurrence run once, over all vertices. Inside a recurrence vertices run level by level. */
 #include "script/work.h"
 
-/* ---------------------------------------------------------------- groups */
-
-static uint32_t find_root(uint32_t *parent, uint32_t v) {
-    while (parent[v] != v) v = parent[v] = parent[parent[v]];
-    return v;
-}
-
-static uint64_t matrix_elems(const vpps_batch_work *w) {
-    uint64_t n = 0;
-    for (uint32_t p = 0; p < w->g->model->n_params; p++)
-        if (w->g->model->params[p].kind == VPPS_MATRIX) n += vpps_param_elems(&w->g->model->params[p]);
-    return n;
-}
-
-/* Groups of one VP where the matrices stay close to each VP anyhow and there are components enough to deal; else one
- * group of all. Components are dealt by the number of their vertices, the largest first would be better balanced but
- * changes the order of sums with the data; in the order of the batch they come out even enough. */
-static bool choose_groups(vpps_batch_work *w) {
-    enum { COMPONENTS_A_VP = 4 };
-    const uint32_t n_vps = w->machine->n_vps;
-    w->n_groups = 1;
-    if (!VPPS_RESERVE(w->component, w->component_capacity, w->n_vertices + 1u)) return false;
-    const bool may =
-        n_vps > 1 && (w->request->groups ? w->request->groups > 1 : matrix_elems(w) <= w->machine->close_elems);
-    uint32_t n_components = 0;
-    if (may) {
-        uint32_t *parent = w->component;
-        for (uint32_t r = 0; r < w->n_vertices; r++) parent[r] = r;
-        for (uint32_t r = 0; r < w->n_vertices; r++) {
-            const vpps_vertex_work *v = &w->vertices[r];
-            for (uint32_t i = 0; v->needed && i < vpps_n_sources(v); i++) {
-                const uint32_t a = find_root(parent, r);
-                const uint32_t b = find_root(parent, w->sources[v->first_source + i].vertex);
-                if (a != b) parent[a > b ? a : b] = a > b ? b : a; /* the root is the component's first vertex */
-            }
-        }
-        for (uint32_t r = 0; r < w->n_vertices; r++) n_components += w->vertices[r].needed && find_root(parent, r) == r;
-        if (n_components >= (w->request->groups ? 2 : COMPONENTS_A_VP * n_vps)) w->n_groups = n_vps;
-        if (w->request->groups && w->n_groups > 1) w->n_groups = w->request->groups;
-    }
-    w->group_size = n_vps / w->n_groups;
-    if (w->n_groups == 1) {
-        memset(w->component, 0, w->n_vertices * sizeof *w->component);
-        return true;
-    }
-    uint32_t *size = calloc(w->n_vertices + 1u, sizeof *size); /* of components, then the group of each root, + 1 */
-    uint64_t *load = calloc(w->n_groups, sizeof *load);
-    if (size && load) {
-        for (uint32_t r = 0; r < w->n_vertices; r++)
-            if (w->vertices[r].needed) size[find_root(w->component, r)]++;
-        for (uint32_t r = 0; r < w->n_vertices; r++) { /* to the least loaded group, in order */
-            if (!size[r] || w->component[r] != r) continue;
-            uint32_t best = 0;
-            for (uint32_t i = 1; i < w->n_groups; i++)
-                if (load[i] < load[best]) best = i;
-            load[best] += size[r];
-            size[r] = best + 1;
-        }
-        for (uint32_t r = w->n_vertices; r-- > 0;) { /* roots come first, so they are overwritten last */
-            const uint32_t root = find_root(w->component, r);
-            if (root != r) w->component[r] = w->vertices[r].needed ? size[root] - 1 : 0;
-        }
-        for (uint32_t r = 0; r < w->n_vertices; r++)
-            if (size[r]) w->component[r] = size[r] - 1;
-    }
-    const bool ok = size && load;
-    free(size);
-    free(load);
-    return ok;
-}
-
 /* ---------------------------------------------------------------- levels and blocks */
 
-/* Blocks in the order of parts; of one type, group after group. */
+/* Blocks in the order of parts; of one type, place after place. */
 static bool open_blocks(vpps_batch_work *w) {
+    const uint32_t n_places = w->n_waves * w->n_groups;
     w->n_blocks = 0;
-    if (!VPPS_RESERVE(w->blocks, w->blocks_capacity, (size_t)w->n_used * w->n_groups + 1)) return false;
+    if (!VPPS_RESERVE(w->blocks, w->blocks_capacity, (size_t)w->n_used * n_places + 1)) return false;
     for (uint32_t part = 0; part < w->n_parts; part++) {
         for (uint32_t t = 0; t < w->n_used; t++) {
             if (w->used[t].part != part || !w->used[t].needed) continue;
             w->used[t].first_block = w->n_blocks;
-            for (uint32_t i = 0; i < w->n_groups; i++)
-                w->blocks[w->n_blocks++] = (vpps_block_work){.type = t, .group = i, .gradients = UINT64_MAX};
+            for (uint32_t i = 0; i < n_places; i++)
+                w->blocks[w->n_blocks++] = (vpps_block_work){
+                    .type = t, .group = i % w->n_groups, .wave = i / w->n_groups, .gradients = UINT64_MAX};
         }
     }
     return true;
@@ -160,7 +91,7 @@ static vpps_status compile(vpps_batch_work *w, vpps_batch *b) {
     b->n_cells = 0;
     for (uint32_t t = 0; t < w->n_used; t++) {
         vpps_used_type *u = &w->used[t];
-        if (u->first_block == VPPS_NONE) continue;
+        if (!u->needed) continue;
         u->needs.group = w->group_size;
         u->needs.split_elems = w->machine->split_elems;
         VPPS_TRY(vpps_compiled_for(w->types, w->g->model, u->type, &u->needs, &u->cell));
@@ -171,7 +102,11 @@ static vpps_status compile(vpps_batch_work *w, vpps_batch *b) {
     return VPPS_OK;
 }
 
-vpps_status vpps_choose_steps(vpps_batch_work *w, vpps_batch *b) {
-    if (!vpps_find_needs(w) || !choose_groups(w) || !open_blocks(w) || !make_blocks(w)) return vpps_no_memory();
+vpps_status vpps_choose_cells(vpps_batch_work *w, vpps_batch *b) {
+    if (!vpps_find_needs(w) || !vpps_choose_groups(w)) return vpps_no_memory();
     return compile(w, b);
+}
+
+vpps_status vpps_choose_steps(vpps_batch_work *w) {
+    return vpps_deal_components(w) && open_blocks(w) && make_blocks(w) ? VPPS_OK : vpps_no_memory();
 }

@@ -26,8 +26,8 @@ static void print_stage(const vpps_batch *b, const uint32_t *o, FILE *file) {
 
 vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file) {
     const vpps_task_header *h = vpps_task_header_of(b->script);
-    fprintf(file, "script: %u words, %u VPs in %u groups, %u barriers, %u words of the pool\n", h->words, h->n_vps,
-            h->n_groups, h->n_barriers, h->pool_words);
+    fprintf(file, "script: %u words, %u VPs in %u groups, %u waves, %u barriers, %u words of the pool\n", h->words,
+            h->n_vps, h->n_groups, b->n_waves, h->n_barriers, h->pool_words);
     print_blocks(b, file);
     for (uint32_t i = 0; i < h->n_tables; i++) {
         const vpps_table *t = vpps_table_at(b->script, i);

@@ -16,7 +16,7 @@ void vpps_batch_destroy(vpps_batch *b) {
     for (uint32_t i = 0; i < w->n_tables; i++) free(w->rows[i]);
     void *parts[] = {w->vertices,     w->rests,      w->sources, w->output_of_node, w->sums,
                      w->seeds,        w->requested,  w->used,    w->used_of_type,   w->used_of_cell,
-                     w->edges,        w->component,  w->blocks,  w->order,          w->unsorted,
+                     w->edges,        w->place,      w->blocks,  w->order,          w->unsorted,
                      w->level_starts, w->tasks,      w->users,   w->group_phases,   w->rows,
                      w->entries,      w->entry_uses, w->stack,   w->output_at,      w,
                      b->script,       b->cells,      b};
@@ -29,6 +29,36 @@ static vpps_status check_graph(const vpps_graph *g) {
     return VPPS_OK;
 }
 
+/* Words that all vertices keep, about. */
+static uint64_t kept_words(const vpps_batch_work *w) {
+    uint64_t words = 0;
+    for (uint32_t r = 0; r < w->n_vertices; r++) {
+        if (!w->vertices[r].needed) continue;
+        const vpps_compiled_cell *c = w->used[w->vertices[r].type].cell;
+        words += c->kept_words[0] + (uint64_t)c->kept_words[1] * (c->list_inputs ? w->rests[r].members : 0);
+    }
+    return words;
+}
+
+/* In one wave, or in as many as the machine wants for so much; and in more where the pool is too small for that. */
+static vpps_status make_script(vpps_batch *b) {
+    vpps_batch_work *w = b->work;
+    const uint64_t most = w->machine->wave_words;
+    uint32_t waves = w->request->waves, before = 0;
+    if (!waves) waves = most ? (uint32_t)(kept_words(w) / most) + 1 : 1;
+    for (vpps_status status = VPPS_OK;; waves = 2 * w->n_waves) {
+        w->n_waves = waves;
+        w->next_word = w->machine->batch;
+        VPPS_TRY(vpps_choose_steps(w));
+        if (w->n_waves <= before) return status; /* there are no more components */
+        before = w->n_waves;
+        VPPS_TRY(vpps_choose_phases(w));
+        VPPS_TRY(vpps_place_blocks(w));
+        status = vpps_encode_batch(b);
+        if (status != VPPS_POOL) return status;
+    }
+}
+
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request) {
     vpps_batch_work *w = b->work;
@@ -38,15 +68,13 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     w->g = g;
     w->types = types;
     w->training = request->loss != VPPS_NO_NODE;
-    w->next_word = machine->batch;
     VPPS_TRY(vpps_read_graph(w));
-    VPPS_TRY(vpps_choose_steps(w, b));
-    VPPS_TRY(vpps_choose_phases(w));
-    VPPS_TRY(vpps_place_blocks(w));
-    VPPS_TRY(vpps_encode_batch(b));
+    VPPS_TRY(vpps_choose_cells(w, b));
+    VPPS_TRY(make_script(b));
     b->n_levels = w->n_levels;
     b->n_phases = w->n_phases;
     b->n_groups = w->n_groups;
+    b->n_waves = w->n_waves;
     b->n_vertices = w->n_vertices;
     return VPPS_OK;
 }

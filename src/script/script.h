@@ -2,7 +2,8 @@
  *
  *   read.c      what each vertex reads, what the loss is made of
  *   needs.c     what is needed, strongly connected parts of the cells' graph, levels
- *   policy.c    groups, blocks, compiled cells
+ *   components.c  the inputs' graphs, dealt to waves and groups
+ *   policy.c    compiled cells, levels, blocks
  *   phases.c    tasks: which stage of which block runs over which vertices, and in which phase
  *   memory.c    where blocks lie in the pool
  *   contributions.c  lists of the gradients that are added up
@@ -26,7 +27,7 @@ typedef struct vpps_batch_request {
     bool guard;    /* no update when the loss or a gradient is not finite */
     uint32_t step; /* number of this update, from 1 */
     uint64_t dropout_key;
-    uint32_t groups; /* 0: by cost */
+    uint32_t groups, waves; /* 0: by cost */
 } vpps_batch_request;
 
 /* What the scheduler and a device agree on beside the script. */
@@ -36,6 +37,7 @@ typedef struct vpps_task_plan {
     uint32_t batch;         /* first offset of a batch's tensors */
     uint32_t pool_words;    /* there are */
     uint32_t split_elems;   /* see vpps_cell_needs */
+    uint64_t wave_words;    /* that a wave's vertices should keep at most; 0: no limit */
     uint64_t close_elems;   /* elements of matrices that stay close to one VP: then groups are of one */
 } vpps_task_plan;
 
@@ -47,7 +49,7 @@ typedef struct vpps_batch {
     vpps_compiled_cell **cells; /* of the script's blocks, by number */
     uint32_t n_cells;
     size_t cells_capacity;
-    uint32_t n_levels, n_phases, n_instructions, n_groups, pool_words;
+    uint32_t n_levels, n_phases, n_instructions, n_groups, n_waves, pool_words;
     uint32_t n_vertices;
     struct vpps_batch_work *work; /* work.h */
 } vpps_batch;

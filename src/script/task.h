@@ -48,6 +48,7 @@ typedef struct vpps_task_header {
     uint32_t tables, n_tables; /* likewise (vpps_table) */
     uint32_t update;           /* optimiser kind + 1; 0: inference */
     uint32_t guard;            /* non-zero: no update when the loss or a gradient is not finite */
+    uint32_t lasting;          /* non-zero: what gradients are made of lasts until the update, which may make them */
     uint32_t step;             /* number of this update, from 1 */
     uint32_t dropout_key[2];   /* low, high word */
     float corrections[2];      /* 1 / (1 - beta^step) of both betas */

@@ -50,17 +50,20 @@ typedef struct vpps_used_type {
     vpps_cell_needs needs;
     vpps_compiled_cell *cell;
     uint32_t cell_number;
-    uint32_t first_block;           /* of group 0; VPPS_NONE: no vertex of it is needed */
+    uint32_t first_block;           /* of place 0; VPPS_NONE: no vertex of it is needed */
+    uint64_t cost[2];               /* flops, of a vertex and of a member; known while components are dealt */
     uint64_t reached_from, reached; /* inputs that the outputs with a gradient of the last vertex are made of */
 } vpps_used_type;
 
 typedef struct vpps_block_work {
-    uint32_t type, group;
+    uint32_t type, group, wave;
     uint32_t n, members, n_levels;
-    uint64_t gradients;               /* outputs that have one in every vertex */
-    uint32_t first;                   /* in `order` */
-    uint32_t levels;                  /* in `level_starts`: n_levels + 1 */
-    uint32_t first_phase, back_phase; /* of its stages; of those that are backward's */
+    uint64_t gradients; /* outputs that have one in every vertex */
+    uint32_t first;     /* in `order` */
+    uint32_t levels;    /* in `level_starts`: n_levels + 1 */
+    /* phases: the first with a task of it, the first and last with a backward one, the last with a forward one, and the end
+     * of its wave, in which the parameters' gradients are made */
+    uint32_t first_phase, first_backward, last_forward, last_backward, wave_end;
     uint32_t kept[2], contributions;
     uint32_t arrays;
 } vpps_block_work;
@@ -118,8 +121,10 @@ typedef struct vpps_batch_work {
     uint64_t *edges; /* used x used bits: row reads column */
     uint32_t edge_words;
 
-    uint32_t *component; /* of each vertex, union-find, then its group */
-    uint32_t n_groups, group_size;
+    uint32_t
+        *place; /* of each vertex: its wave times n_groups, plus its group; while dealing, its parent in a component */
+    uint32_t n_groups, group_size, n_waves;
+    uint32_t n_components; /* 0: not counted */
 
     vpps_block_work *blocks;
     uint32_t n_blocks;
@@ -129,7 +134,7 @@ typedef struct vpps_batch_work {
 
     vpps_task_work *tasks;
     uint32_t n_tasks;
-    uint32_t *group_phases; /* phases of each group */
+    uint32_t *group_phases; /* phases of each group, the ends of waves between them included */
     uint32_t n_phases;
 
     uint64_t next_word; /* of the pool */
@@ -145,15 +150,18 @@ typedef struct vpps_batch_work {
     uint32_t *stack;
 
     size_t vertices_capacity, rests_capacity, sources_capacity, output_of_node_capacity, sums_capacity, seeds_capacity,
-        requested_capacity, used_capacity, used_of_type_capacity, used_of_cell_capacity, edges_capacity,
-        component_capacity, blocks_capacity, order_capacity, unsorted_capacity, level_starts_capacity, tasks_capacity,
+        requested_capacity, used_capacity, used_of_type_capacity, used_of_cell_capacity, edges_capacity, place_capacity,
+        blocks_capacity, order_capacity, unsorted_capacity, level_starts_capacity, tasks_capacity,
         group_phases_capacity, users_capacity, output_at_capacity, entries_capacity, entry_uses_capacity,
         stack_capacity;
 } vpps_batch_work;
 
 vpps_status vpps_read_graph(vpps_batch_work *w);
 bool vpps_find_needs(vpps_batch_work *w);
-vpps_status vpps_choose_steps(vpps_batch_work *w, vpps_batch *b);
+bool vpps_choose_groups(vpps_batch_work *w);
+vpps_status vpps_choose_cells(vpps_batch_work *w, vpps_batch *b);
+bool vpps_deal_components(vpps_batch_work *w);
+vpps_status vpps_choose_steps(vpps_batch_work *w);
 vpps_status vpps_choose_phases(vpps_batch_work *w);
 vpps_status vpps_place_blocks(vpps_batch_work *w);
 bool vpps_count_contributions(vpps_batch_work *w);
@@ -169,7 +177,7 @@ static inline bool vpps_reads(const vpps_batch_work *w, uint32_t reader, uint32_
 static inline uint32_t vpps_n_sources(const vpps_vertex_work *v) { return v[1].first_source - v->first_source; }
 
 static inline uint32_t vpps_block_of(const vpps_batch_work *w, uint32_t vertex) {
-    return w->used[w->vertices[vertex].type].first_block + w->component[vertex];
+    return w->used[w->vertices[vertex].type].first_block + w->place[vertex];
 }
 
 /* What the given outputs of a type are made of: `reads` is its reads_inputs or reads_lookups. */

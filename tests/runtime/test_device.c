@@ -140,6 +140,7 @@ static void take_out(fixture *f, uint32_t *at) {
 
 static uint32_t last_group(fixture *f) { return header(f)->n_groups - 1; }
 static uint32_t *of_last(fixture *f, vpps_task task, uint32_t n) { return find(f, last_group(f), task, n); }
+static uint32_t *loss_of(fixture *f) { return find(f, 0, VPPS_TASK_LOSS, 0); } /* the first VP of all adds it up */
 
 static void drop_signal(fixture *f) { take_out(f, of_last(f, VPPS_TASK_SIGNAL, 1)); }
 static void drop_last_signal(fixture *f) { /* of all VPs, before the update */
@@ -177,7 +178,7 @@ static void gradients_that_wrap(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)[2] 
 static void absent_table(fixture *f) { of_last(f, VPPS_TASK_ENTRIES, 0)[1] = header(f)->n_tables; }
 static void constants_beyond(fixture *f) { of_last(f, VPPS_TASK_CONSTANTS, 0)[1] = header(f)->words - 1; }
 static void too_many_constants(fixture *f) { of_last(f, VPPS_TASK_CONSTANTS, 0)[2] = WILD * 2u; }
-static void loss_beyond(fixture *f) { of_last(f, VPPS_TASK_LOSS, 0)[1] = WILD; }
+static void loss_beyond(fixture *f) { loss_of(f)[1] = WILD; }
 static void update_in_inference(fixture *f) { header(f)->update = 0; }
 static void no_end(fixture *f) { of_last(f, VPPS_TASK_END, 0)[0] = VPPS_TASK_NORM; }
 static void early_end(fixture *f) { of_last(f, VPPS_TASK_STAGE, 1)[0] = VPPS_TASK_END; }
@@ -373,7 +374,8 @@ START_TEST(wild_words_do_no_harm)
             const uint32_t group = vpps_random_below(&random, header(&f)->n_groups);
             static const vpps_task tasks[] = {VPPS_TASK_STAGE, VPPS_TASK_OUTER, VPPS_TASK_ENTRIES, VPPS_TASK_LOSS};
             const vpps_task task = tasks[vpps_random_below(&random, VPPS_COUNT(tasks))];
-            uint32_t *at = find(&f, group, task, 0), word = vpps_random_below(&random, 1 + vpps_tasks[task].words);
+            uint32_t *at = task == VPPS_TASK_LOSS ? loss_of(&f) : find(&f, group, task, 0),
+                     word = vpps_random_below(&random, 1 + vpps_tasks[task].words);
             /* what only verify can tell is left as it is: other vertices, and fewer, that the block has */
             if (value < 2 || (task == VPPS_TASK_LOSS && word == 1 && value < header(&f)->words)) continue;
             at[word] = value;

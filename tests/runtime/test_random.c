@@ -13,7 +13,7 @@
 /* ---------------------------------------------------------------- how a case is run */
 
 typedef struct configuration {
-    uint32_t vps;
+    uint32_t vps, groups, waves;
     vpps_gradients gradients;
     bool portable, verify, forward;
     vpps_caller caller;
@@ -48,6 +48,8 @@ static configuration configuration_of(const rg_case *c, uint32_t k) {
     f.portable = bits % 3 == 0;
     f.verify = !getenv("VPPS_TEST_UNVERIFIED");
     f.forward = bits / 4 % 2;
+    f.waves = (uint32_t)(bits >> 8) % 4; /* 0: by what they keep */
+    f.groups = bits >> 10 & 1 ? f.vps : 0;
     f.caller = bits / 16 % 2 ? VPPS_CALLER_WORKS : VPPS_CALLER_FREE;
     return f;
 }
@@ -56,6 +58,8 @@ static vpps_options options_of(const configuration *f) {
     vpps_options o;
     vpps_options_default(&o);
     o.vps = f->vps;
+    o.groups = f->groups;
+    o.waves = f->waves;
     o.gradients = f->gradients;
     o.portable = f->portable;
     o.verify = f->verify;
@@ -320,8 +324,9 @@ static void report(const rg_case *c, const configuration *f) {
     rg_built built;
     check_case(&small, f);
     fprintf(stderr,
-            "%u VPs, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s; a smaller case, which fails by\n    %s\n",
-            f->vps, f->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate",
+            "%u VPs, %u groups, %u waves, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s; a smaller case, which "
+            "fails by\n    %s\n",
+            f->vps, f->groups, f->waves, f->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate",
             f->portable ? ", portable" : "", f->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free",
             (int)f->optimizer.kind, (double)f->optimizer.lr, (double)f->optimizer.weight_decay,
             (double)f->optimizer.clip, f->forward ? ", vpps_forward first" : "", finding);

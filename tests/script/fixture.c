@@ -54,12 +54,13 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
                                       .guard = seed % 3 == 0,
                                       .step = 3,
                                       .dropout_key = vpps_dropout_key(seed, 1),
-                                      .groups = w.groups};
+                                      .groups = w.groups,
+                                      .waves = w.waves};
     if (w.inference) {
         const uint32_t n = w.wanted ? w.n_wanted : JOB_OUTPUTS;
         for (uint32_t i = 0; i < n; i++) j->outputs[i] = w.wanted ? w.wanted[i] : draw_node(g, &random);
-        j->request =
-            (vpps_batch_request){.loss = VPPS_NO_NODE, .outputs = j->outputs, .n_outputs = n, .groups = w.groups};
+        j->request = (vpps_batch_request){
+            .loss = VPPS_NO_NODE, .outputs = j->outputs, .n_outputs = n, .groups = w.groups, .waves = w.waves};
     }
     VPPS_TRY(vpps_batch_create(&j->batch));
     VPPS_TRY(vpps_schedule_batch(j->batch, &j->types, &j->machine, g, &j->request));

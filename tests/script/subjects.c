@@ -7,6 +7,7 @@ way way_of(uint32_t k) {
     static const uint32_t vps[] = {1, 2, 3, 8, 2, 3, 8, 8}, groups[] = {1, 1, 1, 1, 2, 3, 8, 4};
     return (way){.n_vps = vps[k % 8],
                  .groups = groups[k % 8],
+                 .waves = 1 + (k + k / 8) % 3,
                  .split_elems = k / 8 == 1 ? UINT32_MAX : 0,
                  .accumulate = k / 8 == 2,
                  .inference = k / 8 == 3};
@@ -14,7 +15,8 @@ way way_of(uint32_t k) {
 
 const char *way_text(way w) {
     static char text[100];
-    snprintf(text, sizeof text, "%u VPs, %u groups, %s%s", w.n_vps, w.groups, w.split_elems ? "vertices" : "rows",
+    snprintf(text, sizeof text, "%u VPs, %u groups, %u waves, %s%s", w.n_vps, w.groups, w.waves,
+             w.split_elems ? "vertices" : "rows",
              w.inference    ? ", inference"
              : w.accumulate ? ", gradients level by level"
                             : "");

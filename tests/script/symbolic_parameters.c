@@ -90,7 +90,7 @@ void symbolic_loss(symbolic_machine *m, uint32_t address, uint32_t n) {
         memcpy(&f, &bits, sizeof f);
         sum += symbolic_number(f) * symbolic_get(m, symbolic_word(m, address + 2 * (uint64_t)i));
     }
-    symbolic_write(m, &m->loss, sum);
+    symbolic_write(m, &m->loss, symbolic_read(m, &m->loss) + sum);
 }
 
 /* Calls `visit` with the value, gradient, state of every element that the VP owns and that has a gradient. */

@@ -166,9 +166,12 @@ static uint32_t cores_allowed(void) {
 }
 
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
-    enum { MAX_VPS = 1024, CLOSE_BYTES = 1 << 20, SPLIT_BYTES = 1 << 18 };
+    enum { MAX_VPS = 1024, CLOSE_BYTES = 1 << 20, SPLIT_BYTES = 1 << 18, WAVE_BYTES = 1 << 25 };
     const uint32_t n_allowed = cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
+    if (options->groups && cpu->n_vps % options->groups) {
+        return vpps_fail(VPPS_ARGUMENT, "cpu: %u groups of %u VPs; expected a divisor", options->groups, cpu->n_vps);
+    }
     if (cpu->n_vps > MAX_VPS) return vpps_fail(VPPS_ARGUMENT, "cpu: %u VPs; expected at most %d", cpu->n_vps, MAX_VPS);
     cpu->caller_works =
         options->caller == VPPS_CALLER_WORKS || (options->caller == VPPS_CALLER_AUTO && cpu->n_vps >= n_allowed);
@@ -186,7 +189,8 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .batch = cpu->plan.batch,
                                     .pool_words = cpu->plan.pool_words,
                                     .split_elems = SPLIT_BYTES / 4,
-                                    .close_elems = CLOSE_BYTES / 4};
+                                    .close_elems = CLOSE_BYTES / 4,
+                                    .wave_words = WAVE_BYTES / 4};
     cpu_write_parameters(&cpu->device, model);
     return start_threads(cpu);
 }
@@ -261,7 +265,7 @@ static vpps_status cpu_launch_batch(vpps_device *d, const vpps_batch *batch) {
     if (cpu->task_header.update)
         memset(cpu->pool + gradients.first, 0, (gradients.end - gradients.first) * sizeof(float));
     cpu->launch++;
-    cpu->loss = NAN;
+    cpu->loss = 0;
     cpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
     atomic_store(&cpu->failed, false);
     cpu->start_ns = vpps_now_ns();

@@ -223,7 +223,7 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, u
 void vpps_choose_updates(vpps_cpu *cpu) {
     const uint32_t n_params = (uint32_t)cpu->model->n_params, n_blocks = cpu->task_header.n_blocks;
     memset(cpu->uses, 0, n_params * sizeof *cpu->uses);
-    if (cpu->task_header.clip > 0) return;
+    if (cpu->task_header.clip > 0 || !cpu->task_header.lasting) return;
     for (uint32_t b = 0; b < n_blocks; b++)
         for (uint32_t i = 0; i < cpu->views[b].cell->n_outers && cpu->views[b].block->n; i++)
             cpu->uses[cpu->views[b].cell->outers[i].param]++;

@@ -42,7 +42,7 @@ static void note_task(const vpps_cpu *cpu, vpps_track *track, uint32_t task, con
 
 /* ---------------------------------------------------------------- the loop */
 
-/* The sum in double: a batch may have thousands of terms. */
+/* In double: a batch may have thousands of terms. */
 static void add_loss(vpps_cpu *cpu, const uint32_t *pairs, uint32_t n) {
     double sum = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -50,7 +50,7 @@ static void add_loss(vpps_cpu *cpu, const uint32_t *pairs, uint32_t n) {
         memcpy(&factor, &pairs[2 * i + 1], sizeof factor);
         sum += (double)factor * (double)cpu->pool[pairs[2 * i]];
     }
-    cpu->loss = sum;
+    cpu->loss += sum;
 }
 
 void vpps_vp_run(vpps_vp *vp) {

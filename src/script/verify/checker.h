@@ -111,11 +111,12 @@ typedef struct vpps_term_of_loss {
     float factor;
     uint32_t output;
     bool taken; /* as a part of the output's gradient */
+    bool added; /* to the loss */
 } vpps_term_of_loss;
 
 typedef struct vpps_stream {
     uint32_t at, end, place; /* place: instructions done */
-    bool ended, waiting, lost, normed, updated;
+    bool ended, waiting, normed, updated;
     uint32_t norm_place, loss_place;
 } vpps_stream;
 
@@ -145,7 +146,7 @@ typedef struct vpps_checker {
     uint32_t *dropout; /* number of the first element */
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
-    uint32_t n_terms;
+    uint32_t n_terms, n_added;
     size_t terms_capacity;
 
     /* compiled cells and blocks */

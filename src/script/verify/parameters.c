@@ -88,43 +88,70 @@ bool vpps_check_entries(vpps_checker *c, uint32_t number) {
 
 /* ---------------------------------------------------------------- the loss */
 
+/* A term of the loss that is still to be added: what lies where, times what, and its number. */
 typedef struct pair {
-    uint32_t offset, bits;
+    uint32_t offset, tensor, bits, term;
 } pair;
 
-static int by_pair(const void *a, const void *b) {
+static int by_offset(const void *a, const void *b) {
     const pair *x = a, *y = b;
-    if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
-    return x->bits < y->bits ? -1 : x->bits > y->bits;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
+/* The term that a pair is. Waves may leave terms in the same place one after the other, so that what lies there now says
+ * which; where nothing right does, the first that should. NULL: there is none. */
+static const pair *find_term(const vpps_checker *c, const pair *key, const pair *want, uint32_t n) {
+    const pair *other = NULL;
+    uint32_t low = 0, high = n;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (want[middle].offset < key->offset) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    for (const pair *x = want + low; x < want + n && x->offset == key->offset; x++) {
+        if (x->bits != key->bits || c->terms[x->term].added) continue;
+        if (x->tensor == key->tensor) return x;
+        if (!other) other = x;
+    }
+    return other;
+}
+
+static bool add_terms(vpps_checker *c, const uint32_t *words, uint32_t n, const pair *want, uint32_t n_want) {
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t offset = words[2 * i];
+        const pair key = {offset, offset < c->pool_words ? c->pool[offset].tensor : 0, words[2 * i + 1], 0};
+        const pair *found = find_term(c, &key, want, n_want);
+        if (!found) return VPPS_REFUSE(c, "the loss is the sum of other terms");
+        c->terms[found->term].added = true;
+        c->n_added++;
+        if (!vpps_check_read(c, offset, 1, found->tensor)) return false;
+    }
+    return true;
+}
+
+/* The first VP of all adds it up. */
 bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *words = vpps_check_words(c, address, 2 * (uint64_t)n, "the loss's terms");
     if (!words) return false;
-    if (!c->training || n != c->n_terms)
-        return VPPS_REFUSE(c, "the loss is the sum of %u terms; expected %u", n, c->n_terms);
-    vpps_stream *stream = &c->streams[c->group];
-    if (stream->lost) return VPPS_REFUSE(c, "the loss is added up twice");
-    stream->lost = true;
-    stream->loss_place = stream->place;
-    pair *want = calloc(2 * (size_t)n + 1, sizeof *want), *have = want + n;
+    if (!c->training || c->group || n > c->n_terms - c->n_added)
+        return VPPS_REFUSE(c, "%u terms of the loss; expected at most %u, in the first group's instructions", n,
+                           c->n_terms - c->n_added);
+    c->streams[0].loss_place = c->streams[0].place;
+    pair *want = calloc(c->n_terms + 1u, sizeof *want);
     if (!want) return c->status = VPPS_MEMORY, false;
-    for (uint32_t i = 0; i < n; i++) {
-        want[i] = (pair){vpps_check_location(c, c->terms[i].output).offset, vpps_float_bits(c->terms[i].factor)};
-        have[i] = (pair){words[2 * i], words[2 * i + 1]};
-    }
-    qsort(want, n, sizeof *want, by_pair);
-    qsort(have, n, sizeof *have, by_pair);
-    const bool same = !memcmp(want, have, n * sizeof *want);
-    free(want);
-    if (!same) return VPPS_REFUSE(c, "the loss is the sum of other terms");
-    if (c->group) return true; /* the first VP of all adds it up */
-    vpps_check_act(c, 0);
-    for (uint32_t i = 0; i < n; i++) {
+    uint32_t n_want = 0;
+    for (uint32_t i = 0; i < c->n_terms; i++) {
         const vpps_location at = vpps_check_location(c, c->terms[i].output);
-        if (!vpps_check_read(c, at.offset, 1, at.tensor)) return false;
+        if (!c->terms[i].added) want[n_want++] = (pair){at.offset, at.tensor, vpps_float_bits(c->terms[i].factor), i};
     }
-    return true;
+    qsort(want, n_want, sizeof *want, by_offset);
+    vpps_check_act(c, 0);
+    const bool ok = add_terms(c, words, n, want, n_want);
+    free(want);
+    return ok;
 }
 
 /* ---------------------------------------------------------------- norms and updates */
@@ -180,7 +207,7 @@ static bool knows_norms(vpps_checker *c) {
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)
         if (!c->streams[g].normed || !is_known(c, g, c->streams[g].norm_place))
             return VPPS_REFUSE(c, "it reads the norm of group %u's gradients without a barrier between", g);
-    if (h->guard && (!c->streams[0].lost || !is_known(c, 0, c->streams[0].loss_place)))
+    if (h->guard && (c->n_added < c->n_terms || !is_known(c, 0, c->streams[0].loss_place)))
         return VPPS_REFUSE(c, "it reads the loss without a barrier between");
     return true;
 }
@@ -211,7 +238,7 @@ bool vpps_check_update(vpps_checker *c) {
     stream->updated = true;
     if (!gradients_done(c) || !knows_norms(c)) return false;
     act_together(c); /* a device may leave a gradient to the update */
-    for (uint32_t i = 0; i < c->header->n_blocks; i++)
+    for (uint32_t i = 0; i < c->header->n_blocks && c->header->lasting; i++)
         if (!read_factors(c, &c->blocks[i], 0, c->blocks[i].block->n, true)) return false;
     if (!each_entry(c, true)) return false;
     for (uint32_t p = 0; p < c->g->model->n_params; p++)
@@ -244,7 +271,8 @@ bool vpps_check_end(vpps_checker *c) {
                                        s);
     }
     if (!c->training) return check_outputs(c);
-    if (!c->streams[0].lost) return VPPS_REFUSE(c, "the loss is never added up");
+    if (c->n_added < c->n_terms)
+        return VPPS_REFUSE(c, "%u of the loss's %u terms are added up", c->n_added, c->n_terms);
     for (uint32_t g = 0; g < c->n_groups; g++)
         if (!c->streams[g].updated) return VPPS_REFUSE(c, "group %u never updates its parameters", g);
     return true;

@@ -1,0 +1,164 @@
+/* test_waves.c - groups of VPs and waves: how a batch's inputs are dealt changes where and when they run, and nothing else. */
+#include "base/base.h"
+#include "common/testing.h"
+#include "small_network.h"
+
+#include <math.h>
+
+enum { CHAINS = 23, STEPS = 3 };
+
+/* A batch of chains of some lengths, each a component of its own; the classifier's outputs go to `logits`. */
+static vpps_node build(const small_network *n, uint64_t seed, vpps_node *logits) {
+    vpps_graph *g = n->g;
+    uint64_t random = seed * 77 + 5;
+    vpps_node terms[CHAINS];
+    vpps_graph_clear(g);
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        vpps_node h = vpps_tanh(g, vpps_affine1(g, n->b, n->W, vpps_lookup(g, n->E, i % SN_WORDS)));
+        for (uint32_t length = vpps_random_below(&random, 12); length > 0; length--) {
+            const vpps_node x = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
+            h = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, h));
+        }
+        logits[i] = vpps_affine1(g, n->b_c, n->C, h);
+        terms[i] = vpps_cross_entropy(g, logits[i], vpps_random_below(&random, SN_CLASSES));
+    }
+    return vpps_average(g, CHAINS, terms);
+}
+
+typedef struct result {
+    vpps_status status;
+    float losses[STEPS], logits[CHAINS][SN_CLASSES], *values;
+    size_t n_values;
+    vpps_stats stats;
+} result;
+
+static result train(uint32_t vps, uint32_t groups, uint32_t waves, uint64_t pool_bytes) {
+    result r = {VPPS_OK};
+    small_network n;
+    vpps_handle *h;
+    vpps_node logits[CHAINS];
+    float *outs[CHAINS];
+    vpps_options o = sn_options(vps, VPPS_SGD);
+    o.groups = groups;
+    o.waves = waves;
+    if (pool_bytes) o.pool_bytes = pool_bytes;
+    sn_open(&n, 1);
+    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    for (uint32_t k = 0; k < STEPS && r.status == VPPS_OK; k++) {
+        r.status = vpps_fb(h, n.g, build(&n, k, logits), NULL);
+        if (r.status == VPPS_OK) TEST_OK(vpps_sync_latest_loss(h, &r.losses[k]));
+    }
+    TEST_OK(vpps_handle_stats(h, &r.stats));
+    for (uint32_t i = 0; i < CHAINS; i++) outs[i] = r.logits[i];
+    if (r.status == VPPS_OK) {
+        build(&n, 9, logits);
+        TEST_OK(vpps_forward(h, n.g, CHAINS, logits, outs));
+    }
+    TEST_OK(vpps_read_parameters(h));
+    r.values = sn_values(&n, &r.n_values);
+    vpps_handle_destroy(h);
+    sn_close(&n);
+    return r;
+}
+
+static void expect_close(const result *a, const result *b) {
+    for (uint32_t k = 0; k < STEPS; k++) ck_assert_float_eq_tol(a->losses[k], b->losses[k], 1e-5f);
+    for (size_t i = 0; i < a->n_values; i++)
+        ck_assert_msg(fabsf(a->values[i] - b->values[i]) <= 2e-6f + 1e-5f * fabsf(b->values[i]),
+                      "parameter %zu: %.9g, in one wave %.9g", i, (double)a->values[i], (double)b->values[i]);
+}
+
+START_TEST(dealing_changes_nothing)
+    {
+        static const uint32_t vps[] = {1, 2, 4, 4, 4}, groups[] = {1, 2, 1, 2, 4}, waves[] = {2, 5, 1000};
+        const result one = train(1, 1, 1, 0);
+        ck_assert_uint_eq(one.stats.waves, 1);
+        ck_assert_uint_eq(one.stats.groups, 1);
+        for (uint32_t k = 0; k < VPPS_COUNT(vps); k++) {
+            const result whole = train(vps[k], groups[k], 1, 0);
+            expect_close(&whole, &one);
+            for (uint32_t w = 0; w < VPPS_COUNT(waves); w++) {
+                const result r = train(vps[k], groups[k], waves[w], 0), again = train(vps[k], groups[k], waves[w], 0);
+                expect_close(&r, &one);
+                ck_assert_uint_eq(r.stats.waves, waves[w] < CHAINS ? waves[w] : CHAINS);
+                ck_assert_uint_eq(r.stats.groups, groups[k]);
+                ck_assert_mem_eq(r.values, again.values, r.n_values * sizeof *r.values);
+                ck_assert_mem_eq(r.losses, again.losses, sizeof r.losses);
+                ck_assert_msg(r.stats.pool_bytes < whole.stats.pool_bytes, "%u waves take %llu bytes, one %llu",
+                              waves[w], (unsigned long long)r.stats.pool_bytes,
+                              (unsigned long long)whole.stats.pool_bytes);
+                free(r.values);
+                free(again.values);
+            }
+            free(whole.values);
+        }
+        free(one.values);
+    }
+END_TEST
+
+/* With the same parameters, here those before any training. */
+START_TEST(predictions_are_the_same_bits)
+    {
+        small_network n;
+        static const uint32_t waves[] = {1, 3, 1000};
+        float logits[VPPS_COUNT(waves)][CHAINS][SN_CLASSES];
+        for (uint32_t k = 0; k < VPPS_COUNT(waves); k++) {
+            vpps_handle *h;
+            vpps_node nodes[CHAINS];
+            float *outs[CHAINS];
+            vpps_options o = sn_options(2, VPPS_SGD);
+            o.groups = 1;
+            o.waves = waves[k];
+            sn_open(&n, 1);
+            TEST_OK(vpps_handle_create(&h, n.model, &o));
+            build(&n, 2, nodes);
+            for (uint32_t i = 0; i < CHAINS; i++) outs[i] = logits[k][i];
+            TEST_OK(vpps_forward(h, n.g, CHAINS, nodes, outs));
+            ck_assert_mem_eq(logits[k], logits[0], sizeof logits[0]);
+            vpps_handle_destroy(h);
+            sn_close(&n);
+        }
+    }
+END_TEST
+
+START_TEST(a_small_pool_is_met_by_waves)
+    {
+        const result one = train(2, 1, 1, 0), many = train(2, 1, 1000, 0);
+        const uint64_t between = (one.stats.peak_pool_bytes + 3 * many.stats.peak_pool_bytes) / 4 / 4 * 4;
+        const result r = train(2, 1, 0, between);
+        ck_assert_msg(r.status == VPPS_OK, "%s", vpps_error_message());
+        ck_assert_uint_gt(r.stats.waves, 1);
+        ck_assert_uint_le(r.stats.peak_pool_bytes, between);
+        expect_close(&r, &one);
+        const result asked = train(2, 1, 1, between); /* as many waves as were asked for, and more where they must be */
+        ck_assert_int_eq(asked.status, VPPS_OK);
+        const result none = train(2, 1, 0, many.stats.pool_bytes * 9 / 10 / 4 * 4);
+        ck_assert_int_eq(none.status, VPPS_POOL);
+        const float *const values[] = {one.values, many.values, r.values, asked.values, none.values};
+        for (size_t i = 0; i < VPPS_COUNT(values); i++) free((void *)(uintptr_t)values[i]);
+    }
+END_TEST
+
+START_TEST(groups_are_equal)
+    {
+        small_network n;
+        vpps_handle *h;
+        vpps_options o = sn_options(4, VPPS_SGD);
+        o.groups = 3;
+        sn_open(&n, 1);
+        TEST_FAILS(vpps_handle_create(&h, n.model, &o), VPPS_ARGUMENT, "3 groups of 4 VPs");
+        sn_close(&n);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("waves");
+    TCase *t = tcase_create("waves");
+    tcase_add_test(t, dealing_changes_nothing);
+    tcase_add_test(t, predictions_are_the_same_bits);
+    tcase_add_test(t, a_small_pool_is_met_by_waves);
+    tcase_add_test(t, groups_are_equal);
+    tcase_set_timeout(t, 60);
+    suite_add_tcase(suite, t);
+    return test_main(suite);
+}
