@@ -1,10 +1,29 @@
-/* commands.h - the commands that take the options of options.h. */
+/* commands.h - the table of commands. */
 #ifndef VPPS_CLI_COMMANDS_H
 #define VPPS_CLI_COMMANDS_H
 
 #include "cli/options.h"
 
-/* Each runs one command and returns the process's exit code. */
+/* What must follow a command. */
+typedef enum operand_kind { OPERAND_NONE, OPERAND_NETWORK, OPERAND_ACTION } operand_kind;
+
+typedef struct command {
+    const char *name;
+    command_bit bit;
+    operand_kind operand;
+    const char *actions;     /* for OPERAND_ACTION, as "list|clear" */
+    int (*run)(settings *s); /* the process's exit code */
+    const char *summary;     /* in the list of commands */
+    const char *arguments;   /* behind the options in the line of usage */
+    const char *text;        /* what --help begins with */
+} command;
+
+/* In the order of help; ends with a NULL name. */
+extern const command commands[];
+
+/* NULL: there is none. */
+const command *command_find(const char *name);
+
 int command_train(settings *s);
 int command_eval(settings *s);
 int command_predict(settings *s);

@@ -1,6 +1,7 @@
 /* log.c - JSON lines. Every object has "event" and "time", the seconds since the run began. */
 #include "cli/log.h"
 #include "base/base.h"
+#include "cli/config.h"
 
 #include <errno.h>
 
@@ -31,9 +32,7 @@ vpps_status log_start(run_log *log, const settings *s, uint32_t train_examples) 
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
         if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
-        char text[4096];
-        options_write(s, &rows[i], text, sizeof text);
-        json_object_set_new(options, rows[i].row.name, json_string(text));
+        json_object_set_new(options, rows[i].row.name, config_value(s, &rows[i]));
     }
     return write_event(log, "start",
                        json_pack("{ss ss si so}", "version", vpps_version(), "model", s->network->name, "examples",

@@ -99,6 +99,8 @@ static const cli_option table[] = {
            "What to do about a batch whose loss is NaN or infinite"),
 
     HEADING("Files:"),
+    TEXT("config", config, "FILE.json", 'c', ENGINE | PLANS, 0,
+         "Take options from a JSON object, or from the first line of a run's log; those given here win"),
     TEXT("model", model, "FILE", 'm', FROM_FILE, 0, "The checkpoint to use"),
     TEXT("save", save, "FILE", 's', TRAIN, 0, "Write a checkpoint after every epoch and when interrupted"),
     COUNT("save-every", save_every, 0, U32_MAX, 0, TRAIN, 0, "Write it after every N batches, too; 0: do not"),

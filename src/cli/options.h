@@ -58,7 +58,7 @@ typedef struct settings {
     const char *svg;
     uint32_t vps_shown;
 
-    const char *model, *save, *resume, *log, *plot, *trace;
+    const char *model, *save, *resume, *log, *plot, *trace, *config;
     uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;
     float length_penalty;

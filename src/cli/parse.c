@@ -1,63 +1,130 @@
-/* parse.c - argp, made from the table of options. */
+/* parse.c - see parse.h. getopt_long(3) takes the line apart; what it makes of it is said here. */
 #include "cli/parse.h"
 #include "base/base.h"
+#include "cli/config.h"
 #include "cli/failure.h"
+#include "cli/help.h"
+#include "cli/suggest.h"
 #include "cli/task.h"
 
-#include <argp.h>
+#include <getopt.h>
 #include <math.h>
+#include <stdarg.h>
 
-static error_t parse_one(int key, char *arg, struct argp_state *state) {
-    settings *s = state->input;
-    if (key == ARGP_KEY_ARG) argp_error(state, "'%s': too many arguments", arg);
+enum { KEY_HELP = 'h', KEY_USAGE = 0x1000 };
+
+/* ---------------------------------------------------------------- mistakes */
+
+/* Says what is wrong, and ends the process. */
+static _Noreturn void refuse(const settings *s, const command *c, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static _Noreturn void refuse(const settings *s, const command *c, const char *format, ...) {
+    char name[96], message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    snprintf(name, sizeof name, "%s%s%s", c->name, s->network ? " " : "", s->network ? s->network->name : "");
+    exit(report_usage(name, "%s", message));
+}
+
+/* The commands that have the option, as "train, tune"; empty: none has. */
+static void commands_with(const settings *s, const char *name, char *text, size_t n) {
+    size_t n_rows, len = 0;
+    const cli_option *rows = options_rows(s, &n_rows);
+    *text = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        if (!rows[i].row.name || strcmp(rows[i].row.name, name) != 0) continue;
+        if (rows[i].kinds && s->network && !(rows[i].kinds >> s->network->kind & 1)) continue;
+        for (const command *c = commands; c->name && len < n; c++) {
+            if (rows[i].commands & c->bit)
+                len += (size_t)snprintf(text + len, n - len, "%s%s", len ? ", " : "", c->name);
+        }
+    }
+}
+
+static _Noreturn void refuse_long(const settings *s, const command *c, const char *word) {
+    char name[64], others[128], possible[256];
+    size_t len = 0;
+    const char *begin = word + strspn(word, "-"), *end = begin + strcspn(begin, "=");
+    snprintf(name, sizeof name, "%.*s", (int)(end - begin), begin);
+    size_t n, matching = 0;
+    const cli_option *rows = options_rows(s, &n);
+    suggestion near = suggest_for(name);
+    for (size_t i = 0; i < n; i++) {
+        const char *row = rows[i].row.name;
+        if (!row || !options_apply(s, &rows[i])) continue;
+        if (strcmp(row, name) == 0) refuse(s, c, "--%s takes no value", name);
+        suggest_try(&near, row);
+        if (strncmp(row, name, strlen(name)) != 0 || len >= sizeof possible) continue;
+        len += (size_t)snprintf(possible + len, sizeof possible - len, "%s--%s", matching++ ? ", " : "", row);
+    }
+    if (matching > 1) refuse(s, c, "--%s is ambiguous; possible are %s", name, possible);
+    commands_with(s, name, others, sizeof others);
+    if (*others) refuse(s, c, "unrecognized option --%s, which is one of %s", name, others);
+    if (near.word) refuse(s, c, "unrecognized option --%s; did you mean --%s?", name, near.word);
+    refuse(s, c, "unrecognized option --%s", name);
+}
+
+/* ---------------------------------------------------------------- the line */
+
+static void take(settings *s, const command *c, int key, const char *value) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
-        if (rows[i].key != key || !options_apply(s, &rows[i])) continue;
+        if (!rows[i].row.name || rows[i].key != key || !options_apply(s, &rows[i])) continue;
         char why[160];
-        if (!options_read(s, &rows[i], arg ? arg : "yes", why, sizeof why)) {
-            argp_error(state, "--%s: '%s' is not %s", rows[i].row.name, arg, why);
+        if (!options_read(s, &rows[i], value ? value : "yes", why, sizeof why)) {
+            refuse(s, c, "--%s: '%s' is not %s", rows[i].row.name, value, why);
         }
         s->given[i] = true;
-        return 0;
+        return;
     }
-    return ARGP_ERR_UNKNOWN;
 }
 
-/* What --help shows as the default; NULL: nothing. */
-static const char *default_text(const settings *s, const cli_option *o, char *text, size_t n) {
-    if (o->row.kind == OPTION_FLAG || strstr(o->row.help, "default")) return NULL;
-    options_write(s, o, text, n);
-    return *text ? text : NULL;
+static _Noreturn void show(const settings *s, const command *c, bool usage) {
+    if (usage) {
+        help_usage(stdout, s, c);
+    } else {
+        help_options(stdout, s, c);
+    }
+    exit(fflush(stdout) == 0 ? 0 : EXIT_RUNTIME);
 }
 
-static const struct {
-    command_bit command;
-    const char *arguments, *text;
-} commands[] = {
-    {COMMAND_TRAIN, "", "Train a network. With no options: on generated data, with every core allowed."},
-    {COMMAND_EVAL, "--model FILE", "Measure a checkpoint on the data it was trained with, or on other data."},
-    {COMMAND_PREDICT, "--model FILE <INPUT",
-     "Read examples from stdin, one a line, and print what a checkpoint's network says of them: bracketed trees (a "
-     "label may be -1) with labels, sentences with tags, perplexities of sentences, translations."},
-    {COMMAND_SCRIPT, "", "Print the device script of the first training batch."},
-    {COMMAND_CELL, "",
-     "Print the cells of the first training batch as they are compiled for the device's virtual processors: stages and "
-     "their operations, what is kept, contributed and deferred, what it costs."},
-    {COMMAND_PLAN, "",
-     "Show which rows of which matrix would lie in the registers of a GPU: the most promising plan, or all that fit. "
-     "Needs no GPU. Without --model and data the network has 1000 words and 5 classes, or says one of the words."},
-    {COMMAND_KERNEL, "",
-     "Print the CUDA C++ source of the network's kernel for its most promising plan; or compile it and report. Needs "
-     "no GPU. Without --model and data the network has 1000 words and 5 classes, or says one of the words."},
-    {COMMAND_CACHE, "list|clear|path", "List the compiled kernels on disk, remove them, or print where they are."},
-    {COMMAND_TUNE, "", "Measure the plans that fit on batches of the training data."},
-    {COMMAND_DOCTOR, "", "Show the machine: devices, processor, memory, libraries."},
-};
+static void parse_line(settings *s, const command *c, int argc, char **argv) {
+    size_t n, n_long = 0, n_short = 0;
+    const cli_option *rows = options_rows(s, &n);
+    struct option list[OPTIONS_MAX + 3] = {0};
+    char letters[2 * OPTIONS_MAX + 8] = ":h"; /* ':' - getopt tells a value that is missing from an unknown option */
+    n_short = strlen(letters);
+    for (size_t i = 0; i < n; i++) {
+        if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
+        const bool value = rows[i].row.kind != OPTION_FLAG;
+        list[n_long++] = (struct option){rows[i].row.name, value ? required_argument : no_argument, NULL, rows[i].key};
+        if (rows[i].key < 0x100) letters[n_short++] = (char)rows[i].key;
+        if (rows[i].key < 0x100 && value) letters[n_short++] = ':';
+    }
+    list[n_long++] = (struct option){"help", no_argument, NULL, KEY_HELP};
+    list[n_long++] = (struct option){"usage", no_argument, NULL, KEY_USAGE};
+    opterr = 0;
+    for (int key; (key = getopt_long(argc, argv, letters, list, NULL)) != -1;) {
+        const char *word = optind > 0 ? argv[optind - 1] : "";
+        switch (key) {
+        case KEY_HELP:
+        case KEY_USAGE: show(s, c, key == KEY_USAGE); break;
+        case ':': refuse(s, c, "%s: a value must follow", word); break;
+        case '?':
+            if (optopt == '?' || strcmp(word, "-?") == 0) show(s, c, false);
+            if (strncmp(word, "--", 2) == 0) refuse_long(s, c, word);
+            refuse(s, c, "unrecognized option -%c", optopt);
+        default: take(s, c, key, optarg);
+        }
+    }
+    if (c->operand == OPERAND_ACTION && !s->action && optind < argc) s->action = argv[optind++];
+    if (optind < argc) refuse(s, c, "'%s': too many arguments", argv[optind]);
+}
 
-static const char ending[] =
-    "\vExit status: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted (SIGINT or SIGTERM: the batch is "
-    "finished, --save written and the summary printed; a second signal ends at once).";
+/* ---------------------------------------------------------------- defaults, and what goes together */
 
 /* So many that a run takes a minute or so. */
 static uint32_t default_examples(const settings *s) {
@@ -67,7 +134,7 @@ static uint32_t default_examples(const settings *s) {
     return complete ? COMPLETE_TREES : task_for(s)->n_generated;
 }
 
-void options_parse(settings *s, int argc, char **argv) {
+static void set_defaults(settings *s) {
     *s = (settings){.command = s->command,
                     .network = s->network,
                     .action = s->action,
@@ -94,47 +161,29 @@ void options_parse(settings *s, int argc, char **argv) {
         s->generate = s->network->generator;
     }
     s->examples = default_examples(s);
+}
 
-    size_t n, shown = 0;
-    const cli_option *rows = options_rows(s, &n);
-    struct argp_option list[2 * OPTIONS_MAX + 1] = {0};
-    static char docs[OPTIONS_MAX][256];
-    const char *group = "", *heading = "";
-    for (size_t i = 0; i < n; i++) {
-        const cli_option *o = &rows[i];
-        if (!o->row.name) group = o->row.help;
-        if (!options_apply(s, o)) continue;
-        if (strcmp(group, heading) != 0) list[shown++].doc = heading = group;
-        char text[128];
-        const char *value = default_text(s, o, text, sizeof text);
-        snprintf(docs[i], sizeof docs[i], value ? "%s (default: %s)" : "%s", o->row.help, value);
-        list[shown++] = (struct argp_option){o->row.name, o->key, o->row.argument, 0, docs[i], 0};
-    }
-
-    static char usage[64], doc[1024];
-    for (size_t i = 0; i < VPPS_COUNT(commands); i++) {
-        if (commands[i].command != s->command) continue;
-        snprintf(usage, sizeof usage, "%s", commands[i].arguments);
-        snprintf(doc, sizeof doc, "%s%s", commands[i].text, ending);
-    }
-    for (size_t i = 0, headings = 0; i < shown; i++) { /* argp sorts within a group, and a group begins at a heading */
-        if (!list[i].name) headings++;
-        list[i].group = (int)headings;
-    }
-    const struct argp argp = {list, parse_one, usage, doc, NULL, NULL, NULL};
-    argp_err_exit_status = EXIT_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, s);
+static void check_together(const settings *s, const command *c) {
     if (options_given(s, "generate") && options_name_files(s)) {
-        exit(report_usage(argv[0] + strlen("vpps "),
-                          "--generate and --data (or --train, --dev, --test) exclude each other"));
+        refuse(s, c, "--generate and --data (or --train, --dev, --test) exclude each other");
     }
     static const char *const of_files[] = {"lexicon", "source", "target", "word-column", "tag-column"};
     for (size_t i = 0; i < VPPS_COUNT(of_files); i++) {
         if (!options_given(s, of_files[i]) || options_name_files(s) || s->model || s->resume) continue;
-        exit(report_usage(argv[0] + strlen("vpps "), "--%s goes with --data or --train", of_files[i]));
+        refuse(s, c, "--%s goes with --data or --train", of_files[i]);
     }
-    if (s->freeze_vectors && !s->vectors && !s->resume) {
-        exit(report_usage(argv[0] + strlen("vpps "), "--freeze-vectors goes with --vectors"));
+    if (s->freeze_vectors && !s->vectors && !s->resume) refuse(s, c, "--freeze-vectors goes with --vectors");
+}
+
+void options_parse(settings *s, const command *c, int argc, char **argv) {
+    set_defaults(s);
+    parse_line(s, c, argc, argv);
+    const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
+    if (status == VPPS_IO) {
+        report_failure(status);
+        exit(EXIT_RUNTIME);
     }
+    if (status != VPPS_OK) refuse(s, c, "%s", vpps_error_message());
+    check_together(s, c);
     if (!options_given(s, "examples")) s->examples = default_examples(s);
 }

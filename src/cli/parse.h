@@ -1,11 +1,12 @@
-/* parse.h - the command line: options parsed by argp. */
+/* parse.h - the command line, by the table of options. */
 #ifndef VPPS_CLI_PARSE_H
 #define VPPS_CLI_PARSE_H
 
-#include "cli/options.h"
+#include "cli/commands.h"
 
-/* Parses the arguments after `vpps COMMAND [NETWORK]` into *s, whose command and network are set. argv[0] is how
- * messages name the program. Ends the process after --help (0) or a mistake (2, with a message on stderr). */
-void options_parse(settings *s, int argc, char **argv);
+/* Parses the arguments after `vpps COMMAND [NETWORK]` (argv[0] is skipped) into *s, whose command and network are set: first
+ * the defaults, then --config's file, then the command line. Ends the process after --help (0) or a mistake (2, with a
+ * message on stderr). */
+void options_parse(settings *s, const command *c, int argc, char **argv);
 
 #endif

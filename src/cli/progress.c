@@ -25,7 +25,7 @@ void progress_begin(progress *p, const char *label, const char *unit, uint64_t d
 
 static int columns(const progress *p) {
     struct winsize size;
-    return ioctl(fileno(p->file), TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+    return ioctl(fileno(p->file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 /* "1:02:03", "2:03" */
@@ -38,6 +38,30 @@ static void clock_text(double seconds, char *text, size_t n) {
     }
 }
 
+/* A line of less than `columns` columns: the label, a bar as wide as there is room for, and behind it the parts that leave
+ * room for a bar, dropped from the last of them on. */
+static void draw(progress *p, double part, const char *const *parts, size_t n, int room) {
+    enum { LEAST = 8, MOST = 40 };
+    static const char full[] = "########################################";
+    static const char empty[] = "........................................";
+    char tail[128] = "";
+    const int fixed = (int)strlen(p->label) + (int)strlen(" [] ");
+    for (size_t i = 0, len = 0; i < n; i++) {
+        const size_t with = len + strlen(parts[i]) + (len ? 2 : 0);
+        if (!*parts[i] || with >= sizeof tail || (len && fixed + LEAST + (int)with > room)) continue;
+        snprintf(tail + len, sizeof tail - len, "%s%s", len ? "  " : "", parts[i]);
+        len = with;
+    }
+    int width = room - fixed - (int)strlen(tail);
+    if (width > MOST) width = MOST;
+    if (width < LEAST) { /* a label of many figures on a narrow terminal */
+        fprintf(p->file, "\r\033[K%.*s", room, tail);
+        return;
+    }
+    const int filled = (int)(part * width);
+    fprintf(p->file, "\r\033[K%s [%.*s%.*s] %s", p->label, filled, full, width - filled, empty, tail);
+}
+
 void progress_update(progress *p, uint64_t done, double loss) {
     if (p->quiet) return;
     const uint64_t now = vpps_now_ns();
@@ -46,21 +70,19 @@ void progress_update(progress *p, uint64_t done, double loss) {
 
     const double rate = (double)(done - p->first) / ((double)(now - p->begin_ns) * 1e-9);
     const double part = p->total ? (double)done / (double)p->total : 1;
-    char left[16], loss_text[32] = "", tail[96];
+    char left[16], share[16], rate_text[48], left_text[32], loss_text[32] = "";
     clock_text(rate > 0 ? (double)(p->total - done) / rate : 0, left, sizeof left);
-    if (!isnan(loss)) snprintf(loss_text, sizeof loss_text, "  loss %.4f", loss);
-    snprintf(tail, sizeof tail, "%3.0f%%  %.0f %s/s  %s left%s", 100 * part, rate, p->unit, left, loss_text);
+    if (!isnan(loss)) snprintf(loss_text, sizeof loss_text, "loss %.4f", loss);
+    snprintf(share, sizeof share, "%3.0f%%", 100 * part);
+    snprintf(rate_text, sizeof rate_text, "%.0f %s/s", rate, p->unit);
+    snprintf(left_text, sizeof left_text, "%s left", left);
     if (!p->terminal) {
-        fprintf(p->file, "%s  %s\n", p->label, tail);
+        const char *gap = *loss_text ? "  " : "";
+        fprintf(p->file, "%s  %s  %s  %s%s%s\n", p->label, share, rate_text, left_text, gap, loss_text);
         return;
     }
-    static const char full[] = "########################################";
-    static const char empty[] = "........................................";
-    int width = columns(p) - (int)strlen(p->label) - (int)strlen(tail) - 6;
-    if (width > 40) width = 40;
-    if (width < 0) width = 0;
-    const int filled = (int)(part * width);
-    fprintf(p->file, "\r\033[K%s [%.*s%.*s] %.*s", p->label, filled, full, width - filled, empty, columns(p) - 1, tail);
+    const char *const parts[] = {share, left_text, loss_text, rate_text}; /* the most wanted first */
+    draw(p, part, parts, VPPS_COUNT(parts), columns(p) - 1);
     fflush(p->file);
     p->drawn = true;
 }

@@ -47,11 +47,18 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
             plan->states[i][p] = take(&next, vpps_param_elems(data));
     }
     plan->batch = take(&next, 0);
-    uint64_t most = UINT32_MAX & ~(uint64_t)15, wanted = options->pool_bytes / 4;
-    if (next >= most || (wanted && wanted <= next)) {
-        return vpps_fail(VPPS_POOL, "%s: vectors and lookup tables take %llu bytes of the pool; pool_bytes is %llu",
-                         device, (unsigned long long)next * 4, (unsigned long long)(wanted ? wanted : most) * 4);
+    const uint64_t most = UINT32_MAX & ~(uint64_t)15, wanted = options->pool_bytes / 4;
+    if (next >= most) {
+        return vpps_fail(VPPS_POOL, "%s: vectors and lookup tables take %llu bytes; a pool has at most %llu", device,
+                         (unsigned long long)next * 4, (unsigned long long)most * 4);
     }
-    plan->pool_words = (uint32_t)(wanted && wanted < most ? wanted : most);
+    if (options->pool_bytes && wanted <= next) {
+        return vpps_fail(
+            VPPS_POOL,
+            "%s: vectors and lookup tables take %llu bytes of the pool; pool_bytes is %llu. Expected more, "
+            "for a batch's tensors too, or 0, which sets no limit",
+            device, (unsigned long long)next * 4, (unsigned long long)options->pool_bytes);
+    }
+    plan->pool_words = (uint32_t)(options->pool_bytes && wanted < most ? wanted : most);
     return VPPS_OK;
 }

@@ -121,7 +121,7 @@ n = collections.Counter(l['event'] for l in lines)
 assert n == {'start': 1, 'batch': 20, 'epoch': 2, 'end': 1}, n
 assert [l['batch'] for l in lines if l['event'] == 'batch'] == list(range(1, 11)) * 2
 assert all(l['loss'] > 0 for l in lines if l['event'] == 'batch')
-assert lines[0]['options']['hidden'] == '12'
+assert lines[0]['options']['hidden'] == 12
 PY
 }
 check "log: a JSON object a line" log_lines

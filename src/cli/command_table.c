@@ -1,0 +1,48 @@
+/* command_table.c - the commands, a row each. */
+#include "cli/cache.h"
+#include "cli/commands.h"
+
+#include <string.h>
+
+static int run_cache(settings *s) { return command_cache(s->action, s->json); }
+
+/* clang-format off */
+const command commands[] = {
+    {"train", COMMAND_TRAIN, OPERAND_NETWORK, NULL, command_train, "train a network", "",
+     "Train a network. With no options: on generated data, with every core allowed."},
+    {"eval", COMMAND_EVAL, OPERAND_NETWORK, NULL, command_eval, "measure a checkpoint", "--model FILE",
+     "Measure a checkpoint on the data it was trained with, or on other data."},
+    {"predict", COMMAND_PREDICT, OPERAND_NETWORK, NULL, command_predict, "label, tag or translate what comes on stdin",
+     "--model FILE <INPUT",
+     "Read examples from stdin, one a line, and print what a checkpoint's network says of them: bracketed trees (a "
+     "label may be -1) with labels, sentences with tags, perplexities of sentences, translations."},
+    {"script", COMMAND_SCRIPT, OPERAND_NETWORK, NULL, command_script, "print the device script of the first batch", "",
+     "Print the device script of the first training batch."},
+    {"cell", COMMAND_CELL, OPERAND_NETWORK, NULL, command_cell, "print a network's cells as they are compiled", "",
+     "Print the cells of the first training batch as they are compiled for the device's virtual processors: stages and "
+     "their operations, what is kept, contributed and deferred, what it costs."},
+    {"plan", COMMAND_PLAN, OPERAND_NETWORK, NULL, command_plan, "show how a network's matrices lie in a GPU's registers",
+     "",
+     "Show which rows of which matrix would lie in the registers of a GPU: the most promising plan, or all that fit. "
+     "Needs no GPU. Without --model and data the network has 1000 words and 5 classes, or says one of the words."},
+    {"kernel", COMMAND_KERNEL, OPERAND_NETWORK, NULL, command_kernel,
+     "print a network's GPU kernel, or what the compiler says of it", "",
+     "Print the CUDA C++ source of the network's kernel for its most promising plan; or compile it and report. Needs "
+     "no GPU. Without --model and data the network has 1000 words and 5 classes, or says one of the words."},
+    {"tune", COMMAND_TUNE, OPERAND_NETWORK, NULL, command_tune, "find the fastest plan for a GPU, by training with each",
+     "", "Measure the plans that fit on batches of the training data."},
+    {"cache", COMMAND_CACHE, OPERAND_ACTION, "list|clear|path", run_cache,
+     "list, clear or path: compiled kernels on disk", "",
+     "List the compiled kernels on disk, remove them, or print where they are."},
+    {"doctor", COMMAND_DOCTOR, OPERAND_NONE, NULL, command_doctor, "show devices, processor, memory and libraries", "",
+     "Show the machine: devices, processor, memory, libraries."},
+    {0},
+};
+/* clang-format on */
+
+const command *command_find(const char *name) {
+    for (const command *c = commands; c->name; c++) {
+        if (strcmp(c->name, name) == 0) return c;
+    }
+    return NULL;
+}

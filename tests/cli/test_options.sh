@@ -1,0 +1,177 @@
+#!/bin/bash
+# test_options.sh - options as a user meets them: help, slips of the pen, --config and the log, limits, the progress bar.
+
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
+
+train=("$vpps" train tree-lstm --examples 160 --hidden 12 --embed 8 --batch 16 --vps 2 --epochs 1)
+
+# ---------------------------------------------------------------- help
+
+check "-h" exits 0 "$vpps" -h
+check "-h is the overview" says out "Usage: vpps COMMAND"
+names=$(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' out)
+check "it lists commands" says out "  doctor "
+for command in $names; do
+    check "$command -h" exits 0 "$vpps" "$command" -h
+    check "$command -h is its help" says out "Usage: vpps $command"
+    "$vpps" "$command" --help >long
+    check "$command -h is --help" cmp out long
+    check "help $command, too" test "$("$vpps" help "$command")" = "$(cat out)"
+    check "$command --usage" exits 0 "$vpps" "$command" --usage
+done
+check "train tree-lstm -h" exits 0 "$vpps" train tree-lstm -h
+check "-h behind other options" exits 0 "${train[@]}" -h
+
+# Every line is a heading, an option with its text in column 30, or the text's next line; none is longer than 79, but for
+# an option that is longer.
+aligned() {
+    python3 - "$vpps" <<'PY'
+import re, subprocess, sys
+def lines(*arguments):
+    return subprocess.run([sys.argv[1], *arguments, '--help'], capture_output=True, text=True, check=True).stdout.splitlines()
+overview = lines()
+networks = [l.split()[0] for l in overview[overview.index('Networks:') + 1:] if re.match(r'  \S', l)]
+commands = [l.split()[0] for l in overview[overview.index('Commands:') + 1:overview.index('Networks:')] if re.match(r'  \S', l)]
+assert len(networks) >= 16 and len(commands) >= 10, (networks, commands)
+for l in overview[3:overview.index('Networks:')] + overview[overview.index('Networks:') + 1:-3]:
+    assert not l or re.match(r'(  \S|\S)', l) or re.match(r' {22}\S', l), l
+for command in commands:
+    takes = 'NETWORK' in next(l for l in overview if l.startswith(f'  {command} '))
+    for network in networks if takes else [None]:
+        text = lines(*([command, network] if takes else [command]))
+        options = text[next(i for i, l in enumerate(text) if l.endswith(':') and not l[0].isspace()):]
+        for l in options:
+            where = f'{command} {network}: {l!r}'
+            assert l == l.rstrip() and (len(l) <= 79 or re.match(r' +(-., )?--\S+$', l)), where
+            if l.startswith('  '):
+                assert re.match(r'  (-.,|   ) --[a-z]', l) or re.match(r' {29}\S', l), where
+                if re.match(r'  (-.,|   ) --\S+ +\S', l):
+                    assert re.match(r'  (-.,|   ) --\S+ +(?=\S)', l).end() == 29, where
+        assert any('--help' in l for l in options), where
+PY
+}
+check "help is aligned, of every command and network" aligned
+
+# ---------------------------------------------------------------- slips
+
+check "command" fails_with 2 "'trian' is not a command; did you mean 'train'?" "$vpps" trian
+check "an action behind options" exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps" cache --json list
+check "help of a command" fails_with 2 "did you mean 'train'?" "$vpps" help trian
+check "network" fails_with 2 "'treelstm' is not a network; did you mean 'tree-lstm'?" "$vpps" train treelstm
+check "the beginning of a network" fails_with 2 "did you mean 'bilstm-tagger'?" "$vpps" train bilstm
+check "option" fails_with 2 "unrecognized option --hiden; did you mean --hidden?" "${train[@]}" --hiden 5
+check "option with a value" fails_with 2 "did you mean --dropout?" "${train[@]}" --droput=0.5
+check "swapped letters" fails_with 2 "did you mean --epochs?" "${train[@]}" --epcohs 5
+check "nothing near" fails_with 2 "unrecognized option --zzzz" "${train[@]}" --zzzz
+check "and then nothing is suggested" test "$(grep -c 'did you mean' err)" = 0
+check "an option of other commands" fails_with 2 "--hidden, which is one of train" "$vpps" eval tree-lstm --hidden 5
+check "short option" fails_with 2 "unrecognized option -x" "${train[@]}" -x
+check "a value is missing" fails_with 2 "--hidden: a value must follow" "$vpps" train tree-lstm --hidden
+check "a flag with a value" fails_with 2 "--json takes no value" "${train[@]}" --json=3
+check "a beginning of several" fails_with 2 "--e is ambiguous; possible are --embed, --examples, --epochs" "${train[@]}" --e 5
+check "a beginning of one" exits 0 "${train[@]}" --max-b 1 --quiet
+
+# ---------------------------------------------------------------- the log, and back
+
+check "train --log" exits 0 "${train[@]}" --lr 0.1 --momentum 0.25 --log a.jsonl --quiet
+head -n 1 a.jsonl >start.json
+check "numbers are numbers" json start.json "o['options']['hidden'] == 12 and o['options']['lr'] == 0.1 and o['options']['momentum'] == 0.25 \
+and o['options']['pool-bytes'] == 0 and not isinstance(o['options']['seed'], str)"
+check "flags are true or false" json start.json "o['options']['quiet'] is True and o['options']['portable'] is False"
+check "words are strings" json start.json "o['options']['optimizer'] == 'adam' and o['options']['log'] == 'a.jsonl'"
+check "what is not given is null" json start.json "o['options']['data'] is None"
+
+same_run() { python3 - "$1" "$2" <<'PY'
+import json, sys
+runs = [[json.loads(l) for l in open(f)] for f in sys.argv[1:]]
+losses = [[l['loss'] for l in r if l['event'] == 'batch'] for r in runs]
+assert losses[0] and losses[0] == losses[1], losses
+for r in runs:
+    r[0]['options'] = {k: v for k, v in r[0]['options'].items() if k not in ('log', 'config')}
+assert runs[0][0]['options'] == runs[1][0]['options'], (runs[0][0], runs[1][0])
+PY
+}
+check "--config with a log" exits 0 "$vpps" train tree-lstm --config a.jsonl --log b.jsonl
+check "is the same run" same_run a.jsonl b.jsonl
+cp a.jsonl kept.jsonl
+check "--config with a log alone" exits 0 "$vpps" train tree-lstm --config a.jsonl
+check "leaves the log alone" cmp a.jsonl kept.jsonl
+python3 -c 'import json; json.dump(json.load(open("start.json"))["options"], open("options.json", "w"), indent=4)'
+check "--config with its options" exits 0 "$vpps" train tree-lstm -c options.json --log c.jsonl
+check "is the same run, too" same_run a.jsonl c.jsonl
+check "the command line wins" exits 0 "$vpps" train tree-lstm --config a.jsonl --hidden 7 --log d.jsonl
+check "over the file" json <(head -n 1 d.jsonl) "o['options']['hidden'] == 7 and o['options']['embed'] == 8"
+old='{"event": "start", "model": "tree-lstm", "options": {"hidden": "12", "lr": "0.1", "quiet": "yes", "data": "", "vps": "2"}}'
+echo "$old" >old.json
+check "a log of texts" exits 0 "$vpps" train tree-lstm -c old.json --examples 100 --embed 8 --max-batches 1 --eval-every 0
+check "is quiet" empty err
+check "other commands' options are left out" exits 0 "$vpps" script tree-lstm --config a.jsonl --batch 1
+check "train's do not hurt plan" exits 0 "$vpps" plan tree-lstm --config a.jsonl
+
+config() { # config TEXT MESSAGE
+    printf '%s' "$1" >bad.json
+    fails_with 2 "bad.json$2" "${train[@]}" --config bad.json
+}
+check "unknown name" config '{"optimiser": "sgd"}' ': "optimiser" is not an option of tree-lstm; did you mean "optimizer"?'
+check "wrong type: a flag" config '{"verify": 1}' ': "verify" is not true or false'
+check "wrong type: a number" config '{"clip": true}' ': "clip" is not a number'
+check "wrong type: a list" config '{"clip": [1]}' ': "clip" is not a number'
+check "wrong type: a text" config '{"save": 3}' ': "save" is not a string'
+check "a fraction for a whole number" config '{"leaves": 1.5}' ': "leaves" is not a number'
+check "out of range" config '{"dropout": 1.5}' ": \"dropout\": '1.5' is not a number from 0"
+check "no word of the list" config '{"optimizer": "sdg"}' ": \"optimizer\": 'sdg' is not one of sgd|"
+check "not JSON, by place" config '{"leaves": 3,
+ x}' ':2:'
+check "no object" config '[1]' ': expected an object of options'
+check "twice the same" config '{"clip": 1, "clip": 2}' ':1:'
+check "another network's log" fails_with 2 "it is of a run of tree-lstm, not of rvnn" "$vpps" train rvnn --config a.jsonl
+check "options that exclude each other" fails_with 2 "exclude each other" "$vpps" train tree-lstm --data x -c <(echo '{"generate": "complete"}')
+check "no such file" fails_with 1 "none.json: No such file" "${train[@]}" --config none.json
+
+# ---------------------------------------------------------------- limits
+
+for bytes in 1 2 3 4 1K; do
+    check "--pool-bytes $bytes is too little" fails_with 1 "Expected more" "${train[@]}" --quiet --pool-bytes $bytes
+done
+check "it says what there is and what is asked for" grep -qE 'take [0-9]+ bytes of the pool; pool_bytes is 1024\.' err
+check "--pool-bytes for a batch" fails_with 1 "Use smaller batches, or a larger pool_bytes" "${train[@]}" --quiet --pool-bytes 60K
+
+# ---------------------------------------------------------------- the progress bar
+
+bar() { # bar COLUMNS: what is drawn on a terminal so wide
+    python3 - "$1" "$vpps" <<'PY'
+import fcntl, os, pty, re, struct, sys, termios
+columns, program = int(sys.argv[1]), sys.argv[2]
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    os.execv(program, [program, 'train', 'tree-lstm', '--examples', '4000', '--hidden', '32', '--embed', '32', '--epochs',
+                       '1', '--vps', '1', '--eval-every', '0'])
+text = b''
+while True:
+    try:
+        part = os.read(fd, 65536)
+    except OSError:
+        break
+    if not part:
+        break
+    text += part
+assert os.waitpid(pid, 0)[1] == 0, text
+bars = [b.split('\r')[0] for b in text.decode().split('\r\x1b[K')[1:]]
+bars = [b for b in bars if '%' in b and 'dev' not in b]
+assert bars, text
+for b in bars:
+    assert len(b) < columns, (len(b), b)
+    assert re.search(r'\d%', b), b
+    if columns >= 40:
+        assert re.fullmatch(r'epoch 1/1 \[#*\.*\] +\d+%  [\d:]+ left.*', b) and b.index(']') - b.index('[') > 8, b
+    assert ('trees/s' in b) == (columns >= 72), b
+    assert ('loss' in b) == (columns >= 60), b
+PY
+}
+for columns in 20 40 60 72 80 132; do
+    check "the bar at $columns columns" bar $columns
+done
+
+summary
