@@ -243,7 +243,7 @@ static void print_outers(printer *p) {
     const vpps_compiled_cell *c = p->c;
     if (c->n_outers) fputs("  gradients of parameters, when all vertices are done\n", p->file);
     for (uint32_t i = 0; i < c->n_outers; i++) {
-        char *text = vpps_outer_text(p->model, c, &c->outers[i]);
+        char *text = vpps_outer_text(p->model, c, i);
         const vpps_parameter_data *param = &p->model->params[c->outers[i].param];
         p->failed |= !text;
         fprintf(p->file, "    %-32s %u x %u\n", text ? text : "", param->rows, param->cols);

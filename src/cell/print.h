@@ -30,7 +30,7 @@ char *vpps_value_text(const vpps_model *model, const vpps_compiled_cell *c, uint
 /* Where an input comes from: "child 0, output 1", "pulled 0". */
 char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input);
 /* A deferred gradient: "U_i += t30 in0^T". */
-char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, const vpps_cell_outer *o);
+char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i);
 
 void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v, vpps_cell_flops *sum);
 void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, const vpps_cell_outer *o,

@@ -245,37 +245,38 @@ static void write_value(const writer *w, uint32_t v) {
     }
 }
 
+static void write_outer(const writer *w, uint32_t i) {
+    const vpps_cell_outer *o = &w->c->outers[i];
+    fprintf(w->out, "%s += ", param_name(w, o->param));
+    write_name(w, o->dy);
+    if (o->x == VPPS_NONE) return;
+    fputc(' ', w->out);
+    write_name(w, o->x);
+    fputs("^T", w->out);
+}
+
 /* ---------------------------------------------------------------- */
 
-/* Ends the text of a memory stream; NULL where there was no memory. */
-static char *text_of(FILE *out, char **text) {
-    const bool bad = ferror(out) != 0;
-    if (fclose(out) == 0 && !bad) return *text;
-    free(*text);
+/* What `write` writes of something of the cell's, as a string; NULL: out of memory. */
+static char *written(const vpps_model *model, const vpps_compiled_cell *c, void (*write)(const writer *w, uint32_t i),
+                     uint32_t i) {
+    char *text = NULL;
+    size_t bytes;
+    const writer w = {model, c, open_memstream(&text, &bytes)};
+    if (!w.out) return NULL;
+    write(&w, i);
+    const bool bad = ferror(w.out) != 0;
+    if (fclose(w.out) == 0 && !bad) return text;
+    free(text);
     return NULL;
 }
 
-static writer open_writer(const vpps_model *model, const vpps_compiled_cell *c, char **text, size_t *bytes) {
-    *text = NULL;
-    return (writer){model, c, open_memstream(text, bytes)};
-}
-
 char *vpps_value_name(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v) {
-    char *text;
-    size_t bytes;
-    const writer w = open_writer(model, c, &text, &bytes);
-    if (!w.out) return NULL;
-    write_name(&w, v);
-    return text_of(w.out, &text);
+    return written(model, c, write_name, v);
 }
 
 char *vpps_value_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v) {
-    char *text;
-    size_t bytes;
-    const writer w = open_writer(model, c, &text, &bytes);
-    if (!w.out) return NULL;
-    write_value(&w, v);
-    return text_of(w.out, &text);
+    return written(model, c, write_value, v);
 }
 
 char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input) {
@@ -293,19 +294,8 @@ char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input) {
     return strdup(text);
 }
 
-char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, const vpps_cell_outer *o) {
-    char *text;
-    size_t bytes;
-    const writer w = open_writer(model, c, &text, &bytes);
-    if (!w.out) return NULL;
-    fprintf(w.out, "%s += ", param_name(&w, o->param));
-    write_name(&w, o->dy);
-    if (o->x != VPPS_NONE) {
-        fputc(' ', w.out);
-        write_name(&w, o->x);
-        fputs("^T", w.out);
-    }
-    return text_of(w.out, &text);
+char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i) {
+    return written(model, c, write_outer, i);
 }
 
 const char *vpps_part_name(uint32_t part) {

@@ -160,10 +160,9 @@ static json_t *gradients_json(const subject *s) {
         const vpps_parameter_data *p = &s->model->params[c->outers[i].param];
         vpps_cell_flops flops = {{0}, {0}};
         vpps_add_outer_flops(s->model, c, &c->outers[i], &flops);
-        json_array_append_new(list,
-                              json_pack("{ss so sI sI so}", "parameter", p->name, "is",
-                                        text_json(vpps_outer_text(s->model, c, &c->outers[i])), "rows",
-                                        (json_int_t)p->rows, "cols", (json_int_t)p->cols, "flops", flops_json(&flops)));
+        json_array_append_new(list, json_pack("{ss so sI sI so}", "parameter", p->name, "is",
+                                              text_json(vpps_outer_text(s->model, c, i)), "rows", (json_int_t)p->rows,
+                                              "cols", (json_int_t)p->cols, "flops", flops_json(&flops)));
     }
     return list;
 }
