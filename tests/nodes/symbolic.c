@@ -221,7 +221,7 @@ static void release(symbolic_machine *m) {
     for (size_t i = 0; i < VPPS_COUNT(blocks); i++) free(blocks[i]);
 }
 
-static symbolic_result run(const subject *s, symbolic_order order, struct race_log *log) {
+static symbolic_result run(const subject *s, symbolic_order order, race_log *log) {
     vpps_script_header h;
     memcpy(&h, s->script, sizeof h);
     if (!header_is_usable(s, &h)) return (symbolic_result){SYMBOLIC_FAULT, 0};
@@ -245,11 +245,22 @@ static symbolic_result run(const subject *s, symbolic_order order, struct race_l
 
 symbolic_result symbolic_run(const subject *s, symbolic_order order) { return run(s, order, NULL); }
 
+/* Signals count as far as the VP's instructions can be read. */
+static void count_signals(race_log *log, const subject *s) {
+    const uint32_t *starts = vpps_script_starts(s->script);
+    for (uint32_t vp = 0; vp < s->plan->n_vps; vp++) {
+        const uint32_t *at = s->script + starts[vp], *end = s->script + starts[vp + 1];
+        for (uint32_t n; (n = vpps_instruction_words(at, end)) && vpps_word_opcode(*at) != VPPS_I_END; at += n)
+            if (vpps_word_opcode(*at) == VPPS_I_SIGNAL) race_log_expect(log, at[1], 1);
+    }
+}
+
 bool symbolic_races(const subject *s) {
     vpps_script_header h;
     memcpy(&h, s->script, sizeof h);
     if (!header_is_usable(s, &h)) return false;
-    struct race_log *log = race_log_create(s);
+    race_log *log = race_log_create(h.n_vps, h.n_barriers);
+    count_signals(log, s);
     (void)run(s, (symbolic_order){0, false, 1}, log);
     const bool found = race_log_found(log);
     race_log_destroy(log);

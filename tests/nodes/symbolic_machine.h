@@ -2,6 +2,7 @@
 #ifndef VPPS_TESTS_NODES_SYMBOLIC_MACHINE_H
 #define VPPS_TESTS_NODES_SYMBOLIC_MACHINE_H
 
+#include "common/race_log.h"
 #include "symbolic.h"
 
 typedef struct symbolic_machine {
@@ -25,17 +26,8 @@ typedef struct symbolic_machine {
     } * pending;
     size_t n_pending, pending_capacity;
 
-    struct race_log *log; /* NULL: not asked for */
+    race_log *log; /* NULL: not asked for */
 } symbolic_machine;
-
-/* ---- races.c: who touched what when */
-
-struct race_log *race_log_create(const subject *s);
-void race_log_destroy(struct race_log *log);
-bool race_log_found(const struct race_log *log);
-void race_log_access(struct race_log *log, uint32_t vp, const uint64_t *at, bool write);
-void race_log_signal(struct race_log *log, uint32_t vp, uint32_t barrier);
-void race_log_wait(struct race_log *log, uint32_t vp, uint32_t barrier, uint32_t signals);
 
 static inline uint64_t symbolic_mix(uint64_t a, uint64_t b) {
     return vpps_mix64(a * 0x9e3779b97f4a7c15u + vpps_mix64(b));

@@ -168,7 +168,7 @@ static void release(symbolic_machine *m) {
     for (size_t i = 0; i < VPPS_COUNT(blocks); i++) free(blocks[i]);
 }
 
-static symbolic_result run(const subject *s, symbolic_order order, struct race_log *log) {
+static symbolic_result run(const subject *s, symbolic_order order, race_log *log) {
     symbolic_machine m = {.s = s, .salt = order.salt, .tiles = order.tiles, .log = log};
     if (s->words < VPPS_TASK_HEADER_WORDS + 2) return (symbolic_result){SYMBOLIC_FAULT, 0};
     memcpy(&m.h, s->script, sizeof m.h);
@@ -186,12 +186,26 @@ static symbolic_result run(const subject *s, symbolic_order order, struct race_l
 
 symbolic_result symbolic_run(const subject *s, symbolic_order order) { return run(s, order, NULL); }
 
+/* Signals count as far as a group's instructions can be read. */
+static void count_signals(race_log *log, const subject *s, const vpps_task_header *h) {
+    const uint32_t *starts = s->script + VPPS_TASK_HEADER_WORDS;
+    for (uint32_t g = 0; g < h->n_groups; g++) {
+        for (uint32_t at = starts[g]; at < starts[g + 1];) {
+            const uint32_t task = s->script[at];
+            if (task >= VPPS_TASK_COUNT || task == VPPS_TASK_END || vpps_tasks[task].words >= starts[g + 1] - at) break;
+            if (task == VPPS_TASK_SIGNAL) race_log_expect(log, s->script[at + 1], h->n_vps / h->n_groups);
+            at += 1 + vpps_tasks[task].words;
+        }
+    }
+}
+
 bool symbolic_races(const subject *s) {
     vpps_task_header h;
     if (s->words < VPPS_TASK_HEADER_WORDS + 2) return false;
     memcpy(&h, s->script, sizeof h);
     if (!header_is_usable(s, &h)) return false;
-    struct race_log *log = race_log_create(s);
+    race_log *log = race_log_create(h.n_vps, h.n_barriers);
+    count_signals(log, s, &h);
     run(s, (symbolic_order){0, false, SYMBOLIC_AT_ONCE, 1}, log);
     const bool found = race_log_found(log);
     race_log_destroy(log);

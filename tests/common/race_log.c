@@ -1,5 +1,6 @@
-/* races.c - a log of all accesses to all places, to find two that nothing orders. */
-#include "symbolic_machine.h"
+/* race_log.c - see race_log.h. Every VP has a clock of its own. */
+#include "common/race_log.h"
+#include "base/base.h"
 
 typedef struct entry {
     const uint64_t *at;
@@ -8,7 +9,7 @@ typedef struct entry {
     size_t next; /* of the same place; + 1, 0: none */
 } entry;
 
-typedef struct race_log {
+struct race_log {
     uint32_t n_vps, n_barriers;
     uint32_t *known;   /* (VP, other): intervals of the other that came before */
     uint32_t *carried; /* (barrier, other): the same for who waits for it */
@@ -18,7 +19,7 @@ typedef struct race_log {
     size_t *heads; /* hash table of places: first entry + 1 */
     size_t n_heads;
     bool found;
-} race_log;
+};
 
 static void *take(size_t n, size_t bytes) {
     void *block = calloc(n ? n : 1, bytes);
@@ -26,29 +27,15 @@ static void *take(size_t n, size_t bytes) {
     return block;
 }
 
-/* Signals count as far as the VP's instructions can be read. */
-static void count_signals(race_log *log, const subject *s) {
-    const uint32_t *starts = vpps_script_starts(s->script);
-    for (uint32_t vp = 0; vp < log->n_vps; vp++) {
-        const uint32_t *at = s->script + starts[vp], *end = s->script + starts[vp + 1];
-        for (uint32_t n; (n = vpps_instruction_words(at, end)) && vpps_word_opcode(*at) != VPPS_I_END; at += n) {
-            if (vpps_word_opcode(*at) == VPPS_I_SIGNAL && at[1] < log->n_barriers) log->totals[at[1]]++;
-        }
-    }
-}
-
-race_log *race_log_create(const subject *s) {
-    vpps_script_header h;
-    memcpy(&h, s->script, sizeof h);
+race_log *race_log_create(uint32_t n_vps, uint32_t n_barriers) {
     race_log *log = take(1, sizeof *log);
-    log->n_vps = h.n_vps;
-    log->n_barriers = h.n_barriers;
-    log->known = take((size_t)h.n_vps * h.n_vps, sizeof *log->known);
-    log->carried = take((size_t)h.n_barriers * h.n_vps, sizeof *log->carried);
-    log->totals = take(h.n_barriers, sizeof *log->totals);
+    log->n_vps = n_vps;
+    log->n_barriers = n_barriers;
+    log->known = take((size_t)n_vps * n_vps, sizeof *log->known);
+    log->carried = take((size_t)n_barriers * n_vps, sizeof *log->carried);
+    log->totals = take(n_barriers, sizeof *log->totals);
     log->n_heads = 1 << 16;
     log->heads = take(log->n_heads, sizeof *log->heads);
-    count_signals(log, s);
     return log;
 }
 
@@ -58,6 +45,10 @@ void race_log_destroy(race_log *log) {
 }
 
 bool race_log_found(const race_log *log) { return log->found; }
+
+void race_log_expect(race_log *log, uint32_t barrier, uint32_t signals) {
+    if (barrier < log->n_barriers) log->totals[barrier] += signals;
+}
 
 void race_log_access(race_log *log, uint32_t vp, const uint64_t *at, bool write) {
     size_t *head = &log->heads[vpps_mix64((uintptr_t)at) % log->n_heads];
