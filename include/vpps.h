@@ -409,12 +409,16 @@ typedef enum vpps_strategy {
 #undef X
 } vpps_strategy;
 
+#define VPPS_GROUPS_PROFILE UINT32_MAX
+
 typedef struct vpps_options {
     const char *device;  /* "cpu"; "cuda": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
                             without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
     uint32_t vps;        /* cpu: virtual processors; 0: one for every core the process may use */
     uint32_t groups;     /* cpu: groups of VPs, which divide vps and share out the inputs' graphs; each has the whole
-                                 model. 0: one, or one for every VP where the matrices are small */
+                                 model. 0: one, or one for every VP where the matrices are small. VPPS_GROUPS_PROFILE:
+                                 every number is tried on the batches that are trained, in turn, and the fastest taken;
+                                 sums are made in another order by another number, so bits then depend on times */
     uint32_t waves;      /* cpu: parts of a batch that run one after the other, in the same memory; 0: as many as
                                  keep their values in cache, more where the pool is too small. Never more than the batch
                                  has inputs */
@@ -496,7 +500,7 @@ typedef struct vpps_stats {
     const char *device; /* its name: "cpu", "cuda", "simt" */
 } vpps_stats;
 
-/* GPU: one way to lay the model out, and how fast it was. */
+/* GPU: one way to lay the model out; CPU: a number of groups; and how fast it was. */
 #define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
     X(WAITING, "waiting")   /* not tried (yet) */                                                                      \
     X(REJECTED, "rejected") /* its kernel spills registers, or could not be made */                                    \
@@ -511,6 +515,7 @@ typedef enum vpps_trial_state {
 } vpps_trial_state;
 
 typedef struct vpps_trial {
+    uint32_t groups; /* CPU; the rest, but state, batches and ns_per_node, is a GPU's */
     uint32_t rpw, threads, ctas_per_sm, vectors;
     vpps_strategy strategy;
     vpps_trial_state state;

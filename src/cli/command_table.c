@@ -29,7 +29,7 @@ const command commands[] = {
      "print a network's GPU kernel, or what the compiler says of it", "",
      "Print the CUDA C++ source of the network's kernel for its most promising plan; or compile it and report. Needs "
      "no GPU. Without --model and data the network has 1000 words and 5 classes, or says one of the words."},
-    {"tune", COMMAND_TUNE, OPERAND_NETWORK, NULL, command_tune, "find the fastest plan for a GPU, by training with each",
+    {"tune", COMMAND_TUNE, OPERAND_NETWORK, NULL, command_tune, "find the fastest plan by training with each: a GPU's, or a CPU's groups",
      "", "Measure the plans that fit on batches of the training data."},
     {"cache", COMMAND_CACHE, OPERAND_ACTION, "list|clear|path", run_cache,
      "list, clear or path: compiled kernels on disk", "",

@@ -34,6 +34,7 @@ static vpps_options engine_options(const settings *s) {
     o.nonfinite = (vpps_nonfinite)s->nonfinite;
     o.caller = (vpps_caller)s->caller;
     o.groups = s->groups;
+    if (s->command == COMMAND_TUNE && !options_given(s, "groups")) o.groups = VPPS_GROUPS_PROFILE;
     o.waves = s->waves;
     o.watchdog_ms = s->watchdog_ms;
     o.seed = s->seed;

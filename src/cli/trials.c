@@ -29,15 +29,32 @@ json_t *trials_json(vpps_handle *h) {
                                               "vectors", (int)t->vectors, "strategy", strategies[t->strategy],
                                               "ns_per_node", ns, "batches", (int)t->batches, "registers",
                                               (int)t->registers, "load_seconds", report_number(t->load_seconds)));
+        if (t->groups) json_object_set_new(json_array_get(list, i), "groups", json_integer(t->groups));
     }
     return json_pack("{sb so}", "done", (int)done, "trials", list);
+}
+
+/* A CPU's trials: what is fastest depends on the batch's size, so it is told rather than kept. */
+static void print_groupings(const vpps_trial *trials, uint32_t n, FILE *file) {
+    fprintf(file, "%6s %12s %8s\n", "groups", "ns a node", "batches");
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_trial *t = &trials[i];
+        fprintf(file, "%6u %12.1f %8u%s\n", t->groups, t->ns_per_node, t->batches,
+                t->state == VPPS_TRIAL_CURRENT ? "  the fastest" : "");
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (trials[i].state == VPPS_TRIAL_CURRENT) fprintf(file, "train with --groups %u\n", trials[i].groups);
 }
 
 void trials_print(vpps_handle *h, FILE *file) {
     vpps_trial trials[MAX_TRIALS];
     uint32_t n = MAX_TRIALS, waiting = 0;
     bool done, remembered = false;
-    if (vpps_handle_trials(h, trials, &n, &done) != VPPS_OK) return;
+    if (vpps_handle_trials(h, trials, &n, &done) != VPPS_OK || !n) return;
+    if (trials[0].groups) {
+        print_groupings(trials, vpps_min_u32(n, MAX_TRIALS), file);
+        return;
+    }
     fprintf(file, "%4s %8s %5s  %-17s %12s %10s %8s  %s\n", "rpw", "threads", "ctas", "strategy", "ns a node",
             "registers", "ready s", "");
     for (uint32_t i = 0; i < n && i < MAX_TRIALS; i++) {

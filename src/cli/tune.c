@@ -1,4 +1,5 @@
-/* tune.c - `vpps tune`: trains, on batches of the training data, until the fastest plan is found; keeps it for later runs. */
+/* tune.c - `vpps tune`: trains, on batches of the training data, until the fastest plan, on a CPU the fastest number of groups
+ * of virtual processors, is found. A GPU's plan is kept for later runs. */
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -53,7 +54,6 @@ static vpps_status tune(tuner *t, settings *s) {
     uint32_t n = 0;
     bool done;
     VPPS_TRY(vpps_handle_trials(t->session.handle, NULL, &n, &done));
-    if (n == 0) puts("This device has one plan: there is nothing to tune. GPUs: --device cuda");
     if (n > 0) trials_print(t->session.handle, stdout);
     return fflush(stdout) == 0 ? VPPS_OK : vpps_fail(VPPS_IO, "stdout cannot be written");
 }

@@ -89,6 +89,7 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     h->options.device = h->stats.device = h->device->table->name;
     h->stats.vps = h->plan.n_vps;
     h->stats.caller_works = h->device->table->caller_works(h->device);
+    if (h->machine && options->groups == VPPS_GROUPS_PROFILE) vpps_grouping_open(&h->grouping, h->plan.n_vps);
     if (options->trace_events) {
         /* what a GPU's virtual processors do is not followed, only its launches */
         status = vpps_trace_create(&h->trace, options->trace_events, h->machine ? h->plan.n_vps : 0);
@@ -160,6 +161,7 @@ void vpps_handle_settle(vpps_handle *h) {
     h->in_flight = false;
     h->stats.device_ns = h->latest.device_ns;
     h->stats.total_device_ns += h->latest.device_ns;
+    vpps_grouping_note(&h->grouping, h->stats.groups, h->stats.nodes, h->latest.device_ns);
     if (h->latest.status != VPPS_OK) {
         break_handle(h, h->latest.status, h->latest_number, h->latest.message);
     } else if (h->options.nonfinite != VPPS_NONFINITE_IGNORE) {
@@ -192,6 +194,11 @@ static vpps_status verify_batch(const vpps_handle *h, const vpps_batch *b, const
     return status;
 }
 
+static uint32_t groups_for(vpps_handle *h, bool training) {
+    if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
+    return training ? vpps_grouping_next(&h->grouping) : 0;
+}
+
 static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *request, uint64_t *host_ns) {
     const uint64_t start = vpps_now_ns();
     const vpps_program *p = &h->programs[h->next];
@@ -206,7 +213,7 @@ static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *requ
                                           .guard = request->guard,
                                           .step = request->step,
                                           .dropout_key = request->dropout_key,
-                                          .groups = h->options.groups,
+                                          .groups = groups_for(h, request->loss != VPPS_NO_NODE),
                                           .waves = h->options.waves};
         VPPS_TRY(vpps_schedule_batch(p->batch, &h->types, h->machine, g, &batch));
         *host_ns = vpps_now_ns() - start;
@@ -255,6 +262,7 @@ static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) 
 /* Between two batches: another plan, where the device looks for the fastest. */
 static vpps_status tune(vpps_handle *h) {
     const vpps_device_table *table = h->device->table;
+    if (h->grouping.n && !h->grouping.done) vpps_handle_settle(h); /* whose trial it was must be known */
     if (!table->tuning || !table->tuning(h->device)) return VPPS_OK;
     vpps_handle_settle(h);
     VPPS_TRY(table->tune(h->device, &h->plan));
@@ -425,7 +433,9 @@ vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
 vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done) {
     const vpps_device_table *table = h->device->table;
     const uint32_t room = *n;
-    *done = true;
-    *n = table->trials ? table->trials(h->device, out, room, done) : 0;
+    *done = h->grouping.done || !h->grouping.n;
+    *n = h->grouping.n;
+    for (uint32_t i = 0; i < vpps_min_u32(room, *n); i++) out[i] = h->grouping.trials[i];
+    if (table->trials) *n = table->trials(h->device, out, room, done);
     return VPPS_OK;
 }

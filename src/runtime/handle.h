@@ -4,6 +4,7 @@
 
 #include "nodes/script.h"
 #include "runtime/device.h"
+#include "runtime/grouping.h"
 
 /* What was made of a batch, in the form that the device runs: tasks, or nodes. */
 typedef struct vpps_program {
@@ -18,6 +19,7 @@ struct vpps_handle {
     vpps_plan plan;
     const vpps_task_plan *machine; /* NULL: the device runs scripts of nodes */
     vpps_types types;              /* compiled cells */
+    vpps_grouping grouping;
     vpps_program programs[2];
     uint32_t next;       /* program for the next batch; the other may be in flight */
     bool in_flight;      /* a training batch was launched and its outcome is not taken yet */

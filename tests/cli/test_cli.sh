@@ -435,7 +435,15 @@ else
 fi
 check "tune without a GPU" exits 1 env VPPS_LIBCUDA=/nowhere "$vpps" tune tree-lstm --examples 40
 check "tune without a GPU: the reason" says err "/nowhere"
-check "tune on the cpu has nothing to do" exits 0 "$vpps" tune tree-lstm --examples 40 --device cpu
+cpu_tune() {
+    local tune=("$vpps" tune tree-lstm --hidden 16 --embed 16 --examples 80 --batch 8 --device cpu --vps 2)
+    exits 0 "${tune[@]}" || return 1
+    says out "groups" && says out "train with --groups" || return 1
+    exits 0 "${tune[@]}" --json || return 1
+    json out "[t['groups'] for t in o['trials']] == [1, 2] and o['done'] and \
+sorted(t['state'] for t in o['trials']) == ['current', 'measured'] and all(t['ns_per_node'] > 0 for t in o['trials'])"
+}
+check "tune on the cpu measures groupings" cpu_tune
 check "auto falls back" exits 0 env VPPS_LIBCUDA=/nowhere "${train[@]}" --max-batches 1 --eval-every 0 --device auto
 check "auto falls back: one line says why" says err "using the cpu: "
 

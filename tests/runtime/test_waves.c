@@ -151,6 +151,45 @@ START_TEST(groups_are_equal)
     }
 END_TEST
 
+/* Every number of groups is measured as often, one is taken, and what is learnt is what any of them learns. */
+START_TEST(groups_by_profile)
+    {
+        enum { BATCHES = 45 };
+        float losses[2][BATCHES];
+        for (uint32_t k = 0; k < 2; k++) {
+            small_network n;
+            vpps_handle *h;
+            vpps_node logits[CHAINS];
+            vpps_options o = sn_options(4, VPPS_SGD);
+            o.optimizer.lr = 0.01f;
+            o.groups = k ? VPPS_GROUPS_PROFILE : 1;
+            sn_open(&n, 1);
+            TEST_OK(vpps_handle_create(&h, n.model, &o));
+            vpps_trial trials[4];
+            uint32_t n_trials, current = 0;
+            bool done = false;
+            for (uint32_t b = 0; b < BATCHES; b++) {
+                n_trials = VPPS_COUNT(trials);
+                TEST_OK(vpps_handle_trials(h, trials, &n_trials, &done));
+                ck_assert_uint_eq(n_trials, k ? 3 : 0);
+                ck_assert(done == (!k || b >= 30)); /* ten batches each, the first of which does not count */
+                TEST_OK(vpps_fb(h, n.g, build(&n, b, logits), NULL));
+                TEST_OK(vpps_sync_latest_loss(h, &losses[k][b]));
+                ck_assert_float_eq_tol(losses[k][b], losses[0][b], 1e-4f);
+            }
+            for (uint32_t i = 0; k && i < n_trials; i++) {
+                ck_assert_uint_eq(trials[i].groups, 1u << i);
+                ck_assert_uint_eq(trials[i].batches, 9);
+                ck_assert(trials[i].ns_per_node > 0);
+                current += trials[i].state == VPPS_TRIAL_CURRENT;
+            }
+            ck_assert_uint_eq(current, k);
+            vpps_handle_destroy(h);
+            sn_close(&n);
+        }
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("waves");
     TCase *t = tcase_create("waves");
@@ -158,6 +197,7 @@ int main(void) {
     tcase_add_test(t, predictions_are_the_same_bits);
     tcase_add_test(t, a_small_pool_is_met_by_waves);
     tcase_add_test(t, groups_are_equal);
+    tcase_add_test(t, groups_by_profile);
     tcase_set_timeout(t, 60);
     suite_add_tcase(suite, t);
     return test_main(suite);

@@ -169,7 +169,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     enum { MAX_VPS = 1024, CLOSE_BYTES = 1 << 20, SPLIT_BYTES = 1 << 18, WAVE_BYTES = 1 << 25 };
     const uint32_t n_allowed = cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
-    if (options->groups && cpu->n_vps % options->groups) {
+    if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups) {
         return vpps_fail(VPPS_ARGUMENT, "cpu: %u groups of %u VPs; expected a divisor", options->groups, cpu->n_vps);
     }
     if (cpu->n_vps > MAX_VPS) return vpps_fail(VPPS_ARGUMENT, "cpu: %u VPs; expected at most %d", cpu->n_vps, MAX_VPS);
