@@ -18,6 +18,7 @@
 #define LATTICES (1u << NET_LATTICES)
 #define TAGS (1u << NET_TAGGING | 1u << NET_LATTICES)
 #define PAIRS (1u << NET_PAIRS | 1u << NET_LATTICE_PAIRS)
+#define CLASSES (TREES | TAGS | 1u << NET_SENTENCES)
 #define U32_MAX 4294967295.0
 
 /* Optimizers on the command line, in the order of vpps_optimizer_kind. */
@@ -123,6 +124,10 @@ static const cli_option table[] = {
             "Words of a translation at most; 0: 10 and twice the source's length"),
     ROW_FOR(PAIRS, OPTION_F32, "length-penalty", length_penalty, "X", 0, 10, 0, RESULTS, SAVED,
             "With --beam: exponent of the length that log-probabilities are divided by"),
+    ROW_FOR(CLASSES, OPTION_TEXT, "csv", csv, "FILE.csv", 0, 0, 0, COMMAND_EVAL, 0,
+            "Write each class's precision and recall, and which classes it was taken for"),
+    ROW_FOR(TREES, OPTION_CHOICE, "classes-of", classes_of, "root|nodes", 0, 0, 0, COMMAND_EVAL, 0,
+            "What the tables of classes count: roots, or all labelled nodes"),
     FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | COMMAND_CELL | PLANS,
          "The last line on stdout is one JSON object"),
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, "Print nothing but errors and what --json asks for"),

@@ -20,6 +20,7 @@ typedef enum command_bit {
 enum { SPLIT_TRAIN, SPLIT_DEV, SPLIT_TEST, N_SPLITS };
 extern const char *const split_names[N_SPLITS];
 enum { CALLER_AUTO, CALLER_WORKS, CALLER_FREE };
+enum { CLASSES_OF_ROOT, CLASSES_OF_NODES };
 
 #define OPTIONS_MAX 128 /* twice what there are */
 
@@ -58,6 +59,8 @@ typedef struct settings {
     const char *svg;
     uint32_t vps_shown;
 
+    const char *csv;
+    uint32_t classes_of; /* trees: roots, or all labelled nodes */
     const char *model, *save, *resume, *log, *plot, *trace, *config;
     uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;

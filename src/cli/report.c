@@ -1,6 +1,7 @@
 /* report.c - results, for people and for programs. */
 #include "cli/report.h"
 #include "base/base.h"
+#include "cli/classes.h"
 #include "cli/corpus_read.h"
 #include "cli/trials.h"
 
@@ -144,12 +145,13 @@ vpps_status report_train(const train_summary *t) {
 
 /* ---------------------------------------------------------------- eval */
 
-vpps_status report_eval(session *x, const measures *m, double seconds) {
+vpps_status report_eval(session *x, const corpus *c, const measures *m, double seconds) {
     const settings *s = x->settings;
     const task *t = task_for(s);
     if (!s->json) {
         if (!s->quiet) print_measures(split_names[s->split], t, m);
         if (!s->quiet && t->signature) printf("signature  %s\n", t->signature());
+        if (!s->quiet && x->classes) classes_print(x->classes, c->vocab[VOCAB_CLASSES], stdout);
         return flush_stdout();
     }
     vpps_stats stats;
@@ -160,5 +162,6 @@ vpps_status report_eval(session *x, const measures *m, double seconds) {
     json_object_set_new(o, "seconds", report_number(seconds));
     json_object_set_new(o, "sentences_per_s", report_number(seconds > 0 ? m->examples / seconds : 0));
     set_result(o, t, m);
+    if (x->classes) json_object_update_missing_new(o, classes_json(x->classes, c->vocab[VOCAB_CLASSES]));
     return report_json_line(o, stdout);
 }

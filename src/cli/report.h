@@ -41,6 +41,6 @@ json_t *report_train_json(const train_summary *t);
 
 /* The summary on stdout: text, or the object. Fails with IO when stdout cannot be written. */
 vpps_status report_train(const train_summary *t);
-vpps_status report_eval(session *x, const measures *m, double seconds);
+vpps_status report_eval(session *x, const corpus *c, const measures *m, double seconds);
 
 #endif

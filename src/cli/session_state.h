@@ -14,7 +14,8 @@ typedef struct session {
     void *net;
     net_scores scores; /* of the batch on the graph: one after the other, in order of its examples' positions */
     size_t logits_capacity, nll_capacity;
-    vpps_vectors_found vectors; /* which words' embeddings were pretrained; all zero without --vectors */
+    struct class_counts *classes; /* where a measure counts which class is taken for which; NULL: nowhere */
+    vpps_vectors_found vectors;   /* which words' embeddings were pretrained; all zero without --vectors */
 } session;
 
 #endif

@@ -40,6 +40,7 @@ typedef struct task {
     metric metrics[MAX_METRICS];    /* the first one tells which epoch was best; ends with a NULL name */
     const char *(*signature)(void); /* how the first one is computed, as the field states it; or NULL */
     bool paired;                    /* a part is two files, of source and target */
+    bool classifies;                /* measuring counts classes, where the session asks for it (classes.h) */
 
     /* Reads a file of a part, behind those before; targets only where paired, and not for prediction (NULL then). */
     vpps_status (*read)(corpus *c, const settings *s, corpus_split *split, const task_text *text,

@@ -129,6 +129,7 @@ const task task_lattices = {
     .generated = "generated lattices",
     .n_generated = 3000,
     .metrics = TAGS_METRICS,
+    .classifies = true,
     .read = read_part,
     .finish = finish,
     .generate = generate,

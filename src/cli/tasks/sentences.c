@@ -1,5 +1,6 @@
 /* sentences.c - sentences with a label each: accuracy. A file's lines are a label, a tab and a sentence. */
 #include "base/base.h"
+#include "cli/classes.h"
 #include "cli/session.h"
 #include "cli/task.h"
 #include "cli/tasks/tags.h"
@@ -73,7 +74,11 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
         const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
         status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted, &capacity);
         if (status != VPPS_OK) break;
-        for (uint32_t j = 0; j < n; j++) right += (uint32_t)predicted[j] == label_of(split, split->examples[i + j]);
+        for (uint32_t j = 0; j < n; j++) {
+            const uint32_t label = label_of(split, split->examples[i + j]);
+            right += (uint32_t)predicted[j] == label;
+            classes_count(x->classes, label, (uint32_t)predicted[j]);
+        }
         m->counted[0] += n;
     }
     free(predicted);
@@ -104,6 +109,7 @@ const task task_sentences = {
     .examples = "sentences",
     .generated = "generated sentences",
     .n_generated = 5000,
+    .classifies = true,
     .metrics = {{"accuracy", "accuracy", true, false, "sentences"}},
     .read = read_part,
     .generate = generate,

@@ -140,6 +140,7 @@ const task task_tagging = {
     .generated = "generated sentences",
     .n_generated = 5000,
     .metrics = TAGS_METRICS,
+    .classifies = true,
     .read = read_part,
     .generate = generate,
     .learn = learn,

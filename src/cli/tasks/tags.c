@@ -1,6 +1,7 @@
 /* tags.c - tags as classes, and how they are measured: see tags.h. */
 #include "cli/tasks/tags.h"
 #include "base/base.h"
+#include "cli/classes.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
 
@@ -52,7 +53,8 @@ static void close_counter(tag_counter *t) {
     free(t->predicted);
 }
 
-static vpps_status count(tag_counter *t, const uint32_t *gold, const int32_t *predicted, uint32_t n) {
+static vpps_status count(tag_counter *t, class_counts *classes, const uint32_t *gold, const int32_t *predicted,
+                         uint32_t n) {
     VPPS_TRY(task_copy_ids(&t->gold, &t->gold_capacity, gold, n, t->ids));
     if (!VPPS_RESERVE(t->predicted, t->predicted_capacity, (size_t)n + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %u tags", n);
@@ -60,6 +62,7 @@ static vpps_status count(tag_counter *t, const uint32_t *gold, const int32_t *pr
     for (uint32_t k = 0; k < n; k++) {
         t->predicted[k] = (uint32_t)predicted[k];
         t->right += t->gold[k] == t->predicted[k];
+        classes_count(classes, t->gold[k], t->predicted[k]); /* unseen tags are behind the network's */
     }
     t->n += n;
     return t->f1 ? vpps_f1_add(t->f1, n, t->gold, t->predicted) : VPPS_OK;
@@ -93,12 +96,18 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
         for (uint32_t j = i; status == VPPS_OK && j < i + n; j++) {
             uint32_t positions;
             const uint32_t *tags = gold(split, split->examples[j], &positions);
-            status = count(&t, tags, predicted + at, positions);
+            status = count(&t, x->classes, tags, predicted + at, positions);
             at += positions;
         }
     }
     take_measures(&t, m);
     m->known = status == VPPS_OK && !(stop && *stop);
+    if (x->classes && t.f1) { /* which needs the tags' words */
+        x->classes->chunks = t.f1;
+        x->classes->tags = t.tags;
+        t.f1 = NULL;
+        t.tags = NULL;
+    }
     close_counter(&t);
     free(predicted);
     return status;

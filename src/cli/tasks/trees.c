@@ -4,6 +4,7 @@
  * Treebank's), which are binarised: a class for every phrase and part of speech.
  */
 #include "base/base.h"
+#include "cli/classes.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
 
@@ -121,10 +122,13 @@ static bool usable(const net_example *x, const settings *s, bool training) {
 
 /* Labelled nodes that the network gave a class: some classify roots only. A label that training did not have is never
  * right. */
-static void count(measures *m, uint64_t *right, vpps_tree tree, const int32_t *predicted) {
+static void count(const session *x, measures *m, uint64_t *right, vpps_tree tree, const int32_t *predicted) {
     for (uint32_t k = 0; k < tree.n_nodes; k++) {
         if (tree.nodes[k].label < 0 || predicted[k] < 0) continue;
         const bool is_right = predicted[k] == tree.nodes[k].label;
+        if (k + 1 == tree.n_nodes || x->settings->classes_of == CLASSES_OF_NODES) {
+            classes_count(x->classes, (uint32_t)tree.nodes[k].label, (uint32_t)predicted[k]);
+        }
         m->counted[NODES]++;
         right[NODES] += is_right;
         if (k + 1 == tree.n_nodes) {
@@ -147,7 +151,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
         size_t at = 0;
         for (uint32_t j = i; status == VPPS_OK && j < i + n; j++) {
             const vpps_tree tree = vpps_treebank_tree(split->bank, split->examples[j]);
-            count(m, right, tree, predicted + at);
+            count(x, m, right, tree, predicted + at);
             at += tree.n_nodes;
         }
     }
@@ -229,6 +233,7 @@ const task task_trees = {
     .map = map,
     .usable = usable,
     .lacks = "a label that can be trained on",
+    .classifies = true,
     .example = example,
     .measure = measure,
     .predict = predict,
