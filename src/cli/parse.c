@@ -61,9 +61,9 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
     }
     if (matching > 1) refuse(s, c, "--%s is ambiguous; possible are %s", name, possible);
     commands_with(s, name, others, sizeof others);
-    if (*others) refuse(s, c, "unrecognized option --%s, which is one of %s", name, others);
-    if (near.word) refuse(s, c, "unrecognized option --%s; did you mean --%s?", name, near.word);
-    refuse(s, c, "unrecognized option --%s", name);
+    if (*others) refuse(s, c, "unrecognized option '%s', which is one of %s", word, others);
+    if (near.word) refuse(s, c, "unrecognized option '%s'; did you mean --%s?", word, near.word);
+    refuse(s, c, "unrecognized option '%s'", word);
 }
 
 /* ---------------------------------------------------------------- the line */
@@ -116,7 +116,7 @@ static void parse_line(settings *s, const command *c, int argc, char **argv) {
         case '?':
             if (optopt == '?' || strcmp(word, "-?") == 0) show(s, c, false);
             if (strncmp(word, "--", 2) == 0) refuse_long(s, c, word);
-            refuse(s, c, "unrecognized option -%c", optopt);
+            refuse(s, c, "unrecognized option '-%c'", optopt);
         default: take(s, c, key, optarg);
         }
     }

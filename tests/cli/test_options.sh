@@ -60,13 +60,13 @@ check "an action behind options" exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps
 check "help of a command" fails_with 2 "did you mean 'train'?" "$vpps" help trian
 check "network" fails_with 2 "'treelstm' is not a network; did you mean 'tree-lstm'?" "$vpps" train treelstm
 check "the beginning of a network" fails_with 2 "did you mean 'bilstm-tagger'?" "$vpps" train bilstm
-check "option" fails_with 2 "unrecognized option --hiden; did you mean --hidden?" "${train[@]}" --hiden 5
+check "option" fails_with 2 "unrecognized option '--hiden'; did you mean --hidden?" "${train[@]}" --hiden 5
 check "option with a value" fails_with 2 "did you mean --dropout?" "${train[@]}" --droput=0.5
 check "swapped letters" fails_with 2 "did you mean --epochs?" "${train[@]}" --epcohs 5
-check "nothing near" fails_with 2 "unrecognized option --zzzz" "${train[@]}" --zzzz
+check "nothing near" fails_with 2 "unrecognized option '--zzzz'" "${train[@]}" --zzzz
 check "and then nothing is suggested" test "$(grep -c 'did you mean' err)" = 0
-check "an option of other commands" fails_with 2 "--hidden, which is one of train" "$vpps" eval tree-lstm --hidden 5
-check "short option" fails_with 2 "unrecognized option -x" "${train[@]}" -x
+check "an option of other commands" fails_with 2 "'--hidden', which is one of train" "$vpps" eval tree-lstm --hidden 5
+check "short option" fails_with 2 "unrecognized option '-x'" "${train[@]}" -x
 check "a value is missing" fails_with 2 "--hidden: a value must follow" "$vpps" train tree-lstm --hidden
 check "a flag with a value" fails_with 2 "--json takes no value" "${train[@]}" --json=3
 check "a beginning of several" fails_with 2 "--e is ambiguous; possible are --embed, --examples, --epochs" "${train[@]}" --e 5
