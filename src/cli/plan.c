@@ -6,6 +6,7 @@
 #include "cli/corpus_read.h"
 #include "cli/failure.h"
 #include "cli/json.h"
+#include "io/output.h"
 #include "runtime/gpu/driver.h"
 
 #include <errno.h>
@@ -129,19 +130,16 @@ json_t *plan_json(const vpps_partition *p, const vpps_model *model) {
 
 /* ---------------------------------------------------------------- output */
 
-/* Whole or not at all: a temporary file, renamed. */
+/* Whole or not at all. */
 static vpps_status write_svg(const vpps_partition *p, const vpps_model *model, const char *path) {
-    char temporary[4096];
-    const int len = snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    if (len < 0 || (size_t)len >= sizeof temporary) return vpps_fail(VPPS_IO, "%s: the path is too long", path);
-    FILE *f = fopen(temporary, "w");
-    if (!f) return vpps_fail(VPPS_IO, "%s: cannot be written: %s", path, strerror(errno));
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return vpps_fail(VPPS_MEMORY, "%s: no memory for the picture", path);
     vpps_status status = vpps_partition_svg(p, model, f);
-    if (fclose(f) != 0 && status == VPPS_OK) status = vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
-    if (status == VPPS_OK && rename(temporary, path) != 0) {
-        status = vpps_fail(VPPS_IO, "%s: cannot be written: %s", path, strerror(errno));
-    }
-    if (status != VPPS_OK) remove(temporary);
+    if (fclose(f) != 0 && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "%s: no memory for the picture", path);
+    if (status == VPPS_OK) status = vpps_output_write_file(path, text, n);
+    free(text);
     return status;
 }
 

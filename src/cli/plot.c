@@ -1,8 +1,8 @@
 /* plot.c - two panels over the epochs: the loss on top, what is measured below. */
 #include "cli/plot.h"
 #include "base/base.h"
+#include "io/output.h"
 
-#include <errno.h>
 #include <math.h>
 
 /* Pixels. */
@@ -239,16 +239,14 @@ static void draw(FILE *f, const plot *p) {
 }
 
 vpps_status plot_write(const plot *p, const char *path) {
-    char temporary[4096];
-    const int len = snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    if (len < 0 || (size_t)len >= sizeof temporary) return vpps_fail(VPPS_IO, "%s: the path is too long", path);
-    FILE *f = fopen(temporary, "w");
-    if (!f) return vpps_fail(VPPS_IO, "%s: %s", temporary, strerror(errno));
-    draw(f, p);
-    bool good = !ferror(f);
-    good = fclose(f) == 0 && good;
-    if (good && rename(temporary, path) == 0) return VPPS_OK;
-    const vpps_status status = vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
-    remove(temporary);
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (f) draw(f, p);
+    const bool good = f && !ferror(f);
+    const bool closed = f && fclose(f) == 0;
+    const vpps_status status = good && closed ? vpps_output_write_file(path, text, n)
+                                              : vpps_fail(VPPS_MEMORY, "%s: no memory for the picture", path);
+    free(text);
     return status;
 }

@@ -28,7 +28,7 @@ void plot_open(plot *p, const char *name, const char *data, const task *t);
 vpps_status plot_loss(plot *p, double epoch, double loss);
 vpps_status plot_measures(plot *p, int split, double epoch, const measures *m);
 
-/* Writes the picture, whole or not at all (a temporary file, renamed). Fails with IO. */
+/* Writes the picture, whole or not at all (io/output.h). Fails with IO, MEMORY. */
 vpps_status plot_write(const plot *p, const char *path);
 
 void plot_free(plot *p);

@@ -11,10 +11,9 @@
 #include "cli/log.h"
 #include "cli/plot.h"
 #include "cli/progress.h"
+#include "io/output.h"
 
-#include <errno.h>
 #include <math.h>
-#include <unistd.h>
 
 /* What the graphs of the first batches cost, which speaks for all. */
 typedef struct run_cost {
@@ -53,18 +52,10 @@ static uint32_t batches_per_epoch(const trainer *t) {
 
 /* A path that cannot be written must fail before an hour of training, not after: what saving does is tried. */
 static vpps_status check_writable(const char *path) {
-    if (!path) return VPPS_OK;
-    char probe[4096];
-    const int len = snprintf(probe, sizeof probe, "%s.XXXXXX", path);
-    if (len < 0 || (size_t)len >= sizeof probe) return vpps_fail(VPPS_IO, "%s: the path is too long", path);
-    const int fd = mkstemp(probe);
-    if (fd < 0) return vpps_fail(VPPS_IO, "%s: cannot be written: %s", path, strerror(errno));
-    close(fd);
-    unlink(probe);
-    char inside[4096]; /* "PATH/." exists only for a folder, which rename would not replace */
-    snprintf(inside, sizeof inside, "%s/.", path);
-    if (access(inside, F_OK) == 0) return vpps_fail(VPPS_IO, "%s: cannot be written: it is a folder", path);
-    return VPPS_OK;
+    if (!path || vpps_output_check(path) == VPPS_OK) return VPPS_OK;
+    char why[VPPS_MESSAGE_BYTES];
+    snprintf(why, sizeof why, "%s", vpps_error_message());
+    return vpps_fail(VPPS_IO, "cannot be written: %s", why);
 }
 
 /* The engine's own lines: above the progress bar, and in the log. */

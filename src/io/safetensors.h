@@ -22,11 +22,8 @@ typedef struct vpps_safetensors_tensor {
     const float *data; /* borrowed during the write; may be NULL when a dimension is 0 */
 } vpps_safetensors_tensor;
 
-/* Writes n tensors in the order given, and m metadata pairs. Atomic: whatever happens, the path afterwards holds
- * either its old content or all of the new one. The bytes go to a new file PATH.tmp-PID-NUMBER in the same folder
- * (mode 0666 less the umask), which is flushed to disk and renamed to PATH, then the folder is flushed; a symbolic link
- * at PATH is replaced, not followed. On failure the temporary file is removed; only a process that is killed in
- * between leaves it behind, and nothing ever reads it. Equal arguments give equal bytes.
+/* Writes n tensors in the order given, and m metadata pairs, as output.h does: whatever happens, the path afterwards holds
+ * either its old content or all of the new one. Equal arguments give equal bytes.
  * Fails with ARGUMENT (a name or key that is repeated, empty or not UTF-8, n_dims > 3, a size that overflows),
  * IO (the message names the path, the step and the system's reason), MEMORY. */
 vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tensor *tensors, size_t n,

@@ -1,23 +1,14 @@
-/* safetensors_write.c - writing a checkpoint so that a crash at any instant leaves the old one or the new one.
- *
- * The order is what makes it so (rename(2) is atomic; fsync(2), NOTES: a file's fsync does not flush its directory
- * entry): write a new file, fsync it, rename it over the path, fsync the folder. All steps go through the folder's
- * descriptor, so the folder itself may be moved meanwhile. */
+/* safetensors_write.c - a checkpoint's bytes: the header, then the tensors, into an output that is whole or not there. */
 #include "safetensors.h"
 
 #include "base/base.h"
-#include "file.h"
+#include "descriptor.h"
+#include "output.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <jansson.h>
-#include <stdatomic.h>
 
 _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "tensors are copied between memory and file as they are");
-
-#define WRITE_BYTES ((size_t)1 << 30) /* Linux writes at most 0x7ffff000 bytes at once */
-#define TEMPORARY_TRIES 100
-#define BASE_BYTES 200 /* of the path's last part in the temporary name, which NAME_MAX limits to 255 */
 
 /* Well-formed UTF-8 (RFC 3629, section 4), as jansson asks for: checked first, so that its refusal means memory. */
 static bool is_utf8(const char *text) {
@@ -141,89 +132,13 @@ static vpps_status make_header(const char *path, const vpps_safetensors_tensor *
     return status;
 }
 
-static vpps_status fail_io(const char *path, const char *step) {
-    int error = errno;
-    return vpps_fail(VPPS_IO, "%s%s: %s: %s", VPPS_PATH_ARGS(path), step, strerror(error));
-}
-
-static vpps_status write_all(int fd, const char *path, const void *bytes, uint64_t n_bytes) {
-    const char *at = bytes;
-    while (n_bytes > 0) {
-        ssize_t n = write(fd, at, n_bytes < WRITE_BYTES ? (size_t)n_bytes : WRITE_BYTES);
-        if (n > 0) {
-            at += n;
-            n_bytes -= (uint64_t)n;
-        } else if (n == 0) {
-            errno = ENOSPC; /* POSIX leaves open what a file that takes nothing means; retrying forever is worse */
-            return fail_io(path, "cannot be written");
-        } else if (errno != EINTR) {
-            return fail_io(path, "cannot be written");
-        }
+static vpps_status write_tensors(vpps_output *o, const vpps_safetensors_tensor *tensors, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        uint64_t n_bytes;
+        VPPS_TRY(count_bytes(o->path, &tensors[i], &n_bytes));
+        VPPS_TRY(vpps_output_write(o, tensors[i].data, n_bytes));
     }
     return VPPS_OK;
-}
-
-/* The folder of a path, opened, and the path's last part. */
-static vpps_status open_folder(const char *path, int *folder, const char **base) {
-    const char *slash = strrchr(path, '/');
-    *base = slash ? slash + 1 : path;
-    char *name = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    if (!name) return no_memory(path);
-    *folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int error = errno;
-    free(name);
-    errno = error;
-    return *folder >= 0 ? VPPS_OK : fail_io(path, "its folder cannot be opened");
-}
-
-/* A new file next to the path; its name is in `name`. */
-static vpps_status open_temporary(int folder, const char *path, const char *base, char *name, size_t name_bytes,
-                                  int *fd) {
-    static atomic_uint counter;
-    for (int i = 0; i < TEMPORARY_TRIES; i++) {
-        snprintf(name, name_bytes, "%.*s.tmp-%ld-%u", BASE_BYTES, base, (long)getpid(), atomic_fetch_add(&counter, 1));
-        *fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (*fd >= 0) return VPPS_OK;
-        if (errno != EEXIST && errno != EINTR) break; /* EEXIST: left by a killed process that had this number */
-    }
-    return fail_io(path, "no temporary file can be made beside it");
-}
-
-/* Writes and flushes the content, and closes fd in any case. */
-static vpps_status fill_file(int fd, const char *path, const char *header, size_t header_bytes,
-                             const vpps_safetensors_tensor *tensors, size_t n) {
-    vpps_status status = write_all(fd, path, header, header_bytes);
-    for (size_t i = 0; i < n && status == VPPS_OK; i++) {
-        uint64_t n_bytes;
-        status = count_bytes(path, &tensors[i], &n_bytes);
-        if (status == VPPS_OK) status = write_all(fd, path, tensors[i].data, n_bytes);
-    }
-    if (status == VPPS_OK && fsync(fd) != 0) status = fail_io(path, "cannot be flushed to disk");
-    if (close(fd) != 0 && status == VPPS_OK && errno != EINTR) status = fail_io(path, "cannot be closed");
-    return status;
-}
-
-/* The file at `path` becomes header and tensors, or stays what it is. */
-static vpps_status replace_file(const char *path, const char *header, size_t header_bytes,
-                                const vpps_safetensors_tensor *tensors, size_t n) {
-    int folder = -1, fd = -1;
-    const char *base;
-    char name[BASE_BYTES + 48];
-    VPPS_TRY(open_folder(path, &folder, &base));
-    vpps_status status = open_temporary(folder, path, base, name, sizeof name, &fd);
-    if (status == VPPS_OK) {
-        status = fill_file(fd, path, header, header_bytes, tensors, n);
-        if (status == VPPS_OK && renameat(folder, name, folder, base) != 0) {
-            status = fail_io(path, "cannot be replaced");
-        }
-        if (status != VPPS_OK) {
-            unlinkat(folder, name, 0);
-        } else if (fsync(folder) != 0 && errno != EINVAL) { /* EINVAL: this file system has no such flush */
-            status = fail_io(path, "is written, but its folder cannot be flushed to disk");
-        }
-    }
-    close(folder);
-    return status;
 }
 
 vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
@@ -231,7 +146,17 @@ vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tens
     char *header = NULL;
     size_t header_bytes = 0;
     VPPS_TRY(make_header(path, tensors, n, metadata, m, &header, &header_bytes));
-    vpps_status status = replace_file(path, header, header_bytes, tensors, n);
+    vpps_output o;
+    vpps_status status = vpps_output_open(&o, path);
+    if (status == VPPS_OK) {
+        status = vpps_output_write(&o, header, header_bytes);
+        if (status == VPPS_OK) status = write_tensors(&o, tensors, n);
+        if (status == VPPS_OK) {
+            status = vpps_output_commit(&o);
+        } else {
+            vpps_output_discard(&o);
+        }
+    }
     free(header);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "common/testing.h"
 #include "io_tests.h"
 
+#include "io/output.h"
 #include "io/safetensors.h"
 
 #include <dirent.h>
@@ -98,11 +99,10 @@ START_TEST(mode_and_links)
         ck_assert_int_eq(info.st_mode & 07777, 0640);
         write_file(in_folder("target"), "x", 1);
         ck_assert_int_eq(symlink("target", in_folder("link")), 0);
-        CHECK_OK(save_version(in_folder("link"), 2)); /* the link is replaced, its target is not touched */
+        CHECK_OK(save_version(in_folder("link"), 2)); /* the link stays, its target is replaced */
         ck_assert_int_eq(lstat(in_folder("link"), &info), 0);
-        ck_assert(S_ISREG(info.st_mode));
-        ck_assert_int_eq(stat(in_folder("target"), &info), 0);
-        ck_assert_int_eq((int)info.st_size, 1);
+        ck_assert(S_ISLNK(info.st_mode));
+        ck_assert_int_eq(check_version(in_folder("target")), 2);
         ck_assert_int_eq(check_version(in_folder("link")), 2);
         ck_assert_int_eq(chdir(folder), 0);
         CHECK_OK(save_version("here", 4)); /* a path without a folder */
@@ -112,17 +112,110 @@ START_TEST(mode_and_links)
     }
 END_TEST
 
-/* A temporary name that a killed process left is passed over, and never overwritten. */
+/* Links are followed to their end, from folder to folder, also one to a file that is not there yet; a circle fails. */
+START_TEST(links_are_followed)
+    {
+        struct stat info;
+        const char *folder = make_folder();
+        ck_assert_int_eq(mkdir(in_folder("sub"), 0777), 0);
+        ck_assert_int_eq(symlink("sub/second", in_folder("first")), 0);
+        ck_assert_int_eq(symlink("../new", in_folder("sub/second")), 0);
+        CHECK_OK(save_version(in_folder("first"), 1));
+        ck_assert_int_eq(check_version(in_folder("new")), 1);
+        CHECK_OK(save_version(in_folder("first"), 2));
+        ck_assert_int_eq(check_version(in_folder("new")), 2);
+        ck_assert_int_eq(lstat(in_folder("first"), &info), 0);
+        ck_assert(S_ISLNK(info.st_mode));
+        ck_assert_int_eq(lstat(in_folder("sub/second"), &info), 0);
+        ck_assert(S_ISLNK(info.st_mode));
+        ck_assert_int_eq(symlink(in_folder("absolute"), in_folder("third")), 0);
+        CHECK_OK(save_version(in_folder("third"), 3));
+        ck_assert_int_eq(check_version(in_folder("absolute")), 3);
+        ck_assert_int_eq(symlink("circle", in_folder("circle")), 0);
+        CHECK_STATUS(save_version(in_folder("circle"), 1), VPPS_IO);
+        CHECK_MESSAGE("circle: cannot be followed: Too many levels of symbolic links");
+        ck_assert_int_eq(count_files(folder), 6);
+        unlink(in_folder("sub/second"));
+        cleanup_folder();
+    }
+END_TEST
+
+/* What is no regular file stays what it is, and gets the bytes. */
+START_TEST(no_regular_files)
+    {
+        struct stat info;
+        char begin[8] = "";
+        const char *folder = make_folder();
+        ck_assert_int_eq(mkfifo(in_folder("fifo"), 0600), 0);
+        const int fifo = open(in_folder("fifo"), O_RDONLY | O_NONBLOCK);
+        ck_assert_int_ge(fifo, 0);
+        CHECK_OK(vpps_output_check(in_folder("fifo")));
+        CHECK_OK(vpps_output_write_file(in_folder("fifo"), "bytes", 5));
+        ck_assert_int_eq((int)read(fifo, begin, sizeof begin), 5);
+        ck_assert_mem_eq(begin, "bytes", 5);
+        close(fifo);
+        ck_assert_int_eq(lstat(in_folder("fifo"), &info), 0);
+        ck_assert(S_ISFIFO(info.st_mode));
+        CHECK_OK(vpps_output_check("/dev/null"));
+        CHECK_OK(save_version("/dev/null", 1));
+        ck_assert_int_eq(symlink("/dev/null", in_folder("null")), 0);
+        CHECK_OK(save_version(in_folder("null"), 1));
+        CHECK_STATUS(save_version("/dev/full", 1), VPPS_IO);
+        CHECK_MESSAGE("/dev/full: cannot be written: No space left on device");
+        ck_assert_int_eq(lstat("/dev/null", &info), 0);
+        ck_assert(S_ISCHR(info.st_mode));
+        ck_assert_int_eq(count_files(folder), 2);
+        cleanup_folder();
+    }
+END_TEST
+
+/* /dev/stdout is the file that it is: written on, not replaced, whatever was printed to it before. */
+START_TEST(standard_output)
+    {
+        char text[32] = "";
+        make_folder();
+        const int file = open(in_folder("out"), O_RDWR | O_CREAT, 0666), before = dup(STDOUT_FILENO);
+        ck_assert_int_ge(file, 0);
+        fflush(stdout);
+        ck_assert_int_eq((int)write(file, "first ", 6), 6);
+        dup2(file, STDOUT_FILENO);
+        vpps_status status = vpps_output_check("/dev/stdout");
+        if (status == VPPS_OK) status = vpps_output_write_file("/dev/stdout", "second ", 7);
+        if (status == VPPS_OK) status = vpps_output_write_file("/dev/fd/1", "third", 5);
+        dup2(before, STDOUT_FILENO);
+        close(before);
+        CHECK_OK(status);
+        ck_assert_int_eq((int)pread(file, text, sizeof text - 1, 0), 18);
+        ck_assert_str_eq(text, "first second third");
+        close(file);
+        CHECK_STATUS(vpps_output_check("/dev/fd/12345"), VPPS_IO);
+        cleanup_folder();
+    }
+END_TEST
+
+/* What a killed process left is removed by the next save, whichever process it was of; what is still being written, and
+ * what is no temporary file of this path, stays. */
 START_TEST(left_over_temporary_files)
     {
-        make_folder();
+        static const char *const others[] = {"f.tmp-1", "f.tmp-1-", "f.tmp-x-1", "f.tmp-1-2x", "ff.tmp-1-2", "f.tmp"};
+        char name[64];
+        const char *folder = make_folder();
         for (int i = 0; i < 8; i++) {
-            char name[64];
-            snprintf(name, sizeof name, "f.tmp-%ld-%d", (long)getpid(), i);
+            snprintf(name, sizeof name, "f.tmp-%ld-%d", (long)getpid() + i % 2, i);
             write_file(in_folder(name), "left", 4);
         }
-        CHECK_OK(save_version(in_folder("f"), 5));
-        ck_assert_int_eq(check_version(in_folder("f")), 5);
+        for (size_t i = 0; i < VPPS_COUNT(others); i++) write_file(in_folder(others[i]), "x", 1);
+        vpps_output writing;
+        const char *path = strdup(in_folder("f"));
+        ck_assert_ptr_nonnull(path);
+        CHECK_OK(vpps_output_open(&writing, path));
+        CHECK_OK(vpps_output_write(&writing, "whole", 5));
+        CHECK_OK(save_version(path, 5));
+        ck_assert_int_eq(check_version(path), 5);
+        ck_assert_int_eq(count_files(folder), (int)VPPS_COUNT(others) + 2); /* f, and the one being written */
+        CHECK_OK(vpps_output_commit(&writing));
+        ck_assert_int_eq(count_files(folder), (int)VPPS_COUNT(others) + 1);
+        free((char *)(uintptr_t)path);
         cleanup_folder();
     }
 END_TEST
@@ -193,7 +286,7 @@ START_TEST(killed_while_saving)
     {
         uint64_t random = 1;
         int last = 1, kills = 100 / test_divisor(), advanced = 0;
-        make_folder();
+        const char *folder = make_folder();
         const char *path = in_folder("f");
         CHECK_OK(save_version(path, last));
         for (int i = 0; i < kills; i++) {
@@ -216,6 +309,8 @@ START_TEST(killed_while_saving)
             last = version;
         }
         ck_assert_int_gt(advanced, 0); /* the children did save */
+        CHECK_OK(save_version(path, last + 1));
+        ck_assert_int_eq(count_files(folder), 1); /* nothing of theirs is left */
         cleanup_folder();
     }
 END_TEST
@@ -225,6 +320,9 @@ TCase *atomic_tests(void) {
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, unwritable_paths);
     tcase_add_test(tests, mode_and_links);
+    tcase_add_test(tests, links_are_followed);
+    tcase_add_test(tests, no_regular_files);
+    tcase_add_test(tests, standard_output);
     tcase_add_test(tests, left_over_temporary_files);
     tcase_add_test(tests, no_space_by_limit);
     tcase_add_test(tests, no_space_on_disk);

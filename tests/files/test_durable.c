@@ -1,0 +1,191 @@
+/* test_durable.c - what a file goes through before its path holds it: write, fsync, rename, fsync of the folder, in this
+ * order, proved by taking the place of these calls; and each of them fails once.
+ *
+ * A power cut cannot be tried. What it leaves follows from the order: a rename that reaches the disk before the file's
+ * bytes leaves an empty file, one that does not reach it leaves the old one. */
+#include "common/testing.h"
+
+#include "base/base.h"
+#include "io/output.h"
+#include "io/safetensors.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* W: bytes written, F: a file flushed, R: renamed, D: a folder flushed. */
+static char calls[64];
+static size_t n_calls;
+static bool recording;
+static size_t fail_at; /* this call, from 1, fails with EIO; 0: none */
+
+/* Which file a rename takes must be the one that was flushed before. */
+static ino_t flushed;
+
+static bool note(char call) {
+    if (!recording) return true;
+    if (n_calls > 0 && call == 'W' && calls[n_calls - 1] == 'W') n_calls--; /* a file is written in pieces */
+    if (n_calls + 1 < sizeof calls) calls[n_calls++] = call;
+    calls[n_calls] = '\0';
+    if (n_calls != fail_at) return true;
+    errno = EIO;
+    return false;
+}
+
+/* POSIX lets a pointer to a function be copied from what dlsym gives. */
+#define NEXT(function, ...)                                                                                            \
+    static int (*next)(__VA_ARGS__);                                                                                   \
+    if (!next) {                                                                                                       \
+        void *found = dlsym(RTLD_NEXT, function);                                                                      \
+        memcpy(&next, &found, sizeof next);                                                                            \
+    }
+
+static struct stat stat_of(int fd) {
+    struct stat info = {0};
+    fstat(fd, &info);
+    return info;
+}
+
+int fsync(int fd) {
+    NEXT("fsync", int)
+    const struct stat info = stat_of(fd);
+    if (!note(S_ISDIR(info.st_mode) ? 'D' : 'F')) return -1;
+    if (S_ISREG(info.st_mode)) flushed = info.st_ino;
+    return next(fd);
+}
+
+int renameat(int from_folder, const char *from, int to_folder, const char *to) {
+    NEXT("renameat", int, const char *, int, const char *)
+    struct stat info = {0};
+    fstatat(from_folder, from, &info, 0);
+    if (!note(info.st_ino == flushed ? 'R' : 'r')) return -1;
+    return next(from_folder, from, to_folder, to);
+}
+
+ssize_t write(int fd, const void *bytes, size_t n) {
+    static ssize_t (*next)(int, const void *, size_t);
+    if (!next) {
+        void *found = dlsym(RTLD_NEXT, "write");
+        memcpy(&next, &found, sizeof next);
+    }
+    if (S_ISREG(stat_of(fd).st_mode)) {
+        if (!note('W')) return -1;
+        flushed = 0;
+    }
+    return next(fd, bytes, n);
+}
+
+/* ---------------------------------------------------------------- what is tried */
+
+static char folder[64], path[128];
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "/tmp/vpps-durable-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/file", folder);
+}
+
+static void remove_folder(void) {
+    unlink(path);
+    rmdir(folder);
+}
+
+static int count_files(void) {
+    int n = 0;
+    DIR *dir = opendir(folder);
+    ck_assert_ptr_nonnull(dir);
+    for (const struct dirent *item; (item = readdir(dir));) n += item->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+static vpps_status save_text(int version) {
+    char text[32];
+    const int n = snprintf(text, sizeof text, "%d", version);
+    return vpps_output_write_file(path, text, (size_t)n);
+}
+
+static int text_version(void) {
+    char text[32] = "";
+    FILE *f = fopen(path, "r");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_ptr_nonnull(fgets(text, sizeof text, f));
+    fclose(f);
+    return atoi(text);
+}
+
+static vpps_status save_checkpoint(int version) {
+    static float values[70000];
+    const vpps_safetensors_tensor tensors[] = {{"a", 1, {70000}, values}, {"b", 1, {3}, values}};
+    char text[32];
+    snprintf(text, sizeof text, "%d", version);
+    return vpps_safetensors_write(path, tensors, 2, &(vpps_metadata){"version", text}, 1);
+}
+
+static int checkpoint_version(void) {
+    vpps_safetensors *file;
+    TEST_OK(vpps_safetensors_open(&file, path));
+    const int version = atoi(vpps_safetensors_metadata(file, "version"));
+    vpps_safetensors_close(file);
+    return version;
+}
+
+static const struct {
+    vpps_status (*save)(int version);
+    int (*version)(void);
+} kinds[] = {{save_text, text_version}, {save_checkpoint, checkpoint_version}};
+
+static vpps_status record(int kind, int version, size_t failing) {
+    n_calls = 0;
+    *calls = '\0';
+    fail_at = failing;
+    recording = true;
+    const vpps_status status = kinds[kind].save(version);
+    recording = false;
+    return status;
+}
+
+START_TEST(flushed_before_it_is_renamed)
+    {
+        make_folder();
+        TEST_OK(record(_i, 1, 0));
+        ck_assert_str_eq(calls, "WFRD");
+        TEST_OK(record(_i, 2, 0)); /* over another one */
+        ck_assert_str_eq(calls, "WFRD");
+        ck_assert_int_eq(kinds[_i].version(), 2);
+        remove_folder();
+    }
+END_TEST
+
+/* Whichever step fails, the path holds the old file, until it is renamed; and nothing else is left. */
+START_TEST(every_step_fails)
+    {
+        make_folder();
+        TEST_OK(record(_i, 1, 0));
+        for (size_t step = 1; step <= 4; step++) {
+            const int before = kinds[_i].version();
+            ck_assert_int_eq(record(_i, before + 1, step), VPPS_IO);
+            ck_assert_uint_eq(n_calls, step);
+            ck_assert_ptr_nonnull(strstr(vpps_error_message(), strerror(EIO)));
+            ck_assert_int_eq(kinds[_i].version(), before + (step == 4));
+            ck_assert_int_eq(count_files(), 1);
+        }
+        remove_folder();
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("durable files");
+    TCase *tests = tcase_create("order");
+    tcase_add_loop_test(tests, flushed_before_it_is_renamed, 0, (int)VPPS_COUNT(kinds));
+    tcase_add_loop_test(tests, every_step_fails, 0, (int)VPPS_COUNT(kinds));
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
