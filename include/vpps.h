@@ -556,7 +556,8 @@ VPPS_API vpps_status vpps_trace_write(vpps_handle *h, FILE *file);
 /* ---------------------------------------------------------------- checkpoints (safetensors)
  *
  * One file holds parameters (tensor NAME), optimiser state (tensors optimizer.K/NAME) and string metadata, among it
- * the update count and the dropout seed. Writing is atomic: temporary file, fsync, rename, fsync of the folder. */
+ * the update count, the dropout seed and a checksum of all tensors. Writing is atomic: temporary file, fsync, rename, fsync
+ * of the folder. A symbolic link is followed; what is no regular file (a FIFO, /dev/stdout) is written directly. */
 
 typedef struct vpps_metadata {
     const char *key, *value; /* UTF-8; keys that begin with "vpps." are the library's own */
@@ -567,7 +568,7 @@ VPPS_API vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_meta
 
 /* Reads into the model and pushes. All or nothing: on failure neither changes. Optimiser state is taken when it fits
  * the handle's optimiser, else it starts at zero. Fails with IO, FORMAT (not safetensors, truncated, a tensor
- * missing or of another shape), MEMORY. */
+ * missing or of another shape, tensors without the checksum that the file says), MEMORY. */
 VPPS_API vpps_status vpps_load(vpps_handle *h, const char *path);
 
 /* One metadata value of a checkpoint, as a string the caller frees; *out NULL when the key is absent. Fails with IO,

@@ -5,17 +5,21 @@
  *     classes                 how many
  *     vocabulary, characters, class_names, lexicon
  *                             words, a line each; a network has some of them
- *     train.*                 the position
+ *     train.*                 the position; the curves of the plot; the folder that paths are counted from
+ *     data.train, dev, test   hashes of what the files of the parts hold
  */
 #include "cli/checkpoint.h"
 #include "base/base.h"
 #include "cli/corpus_notes.h"
 #include "cli/corpus_read.h"
+#include "cli/data_files.h"
 #include "cli/task.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <unistd.h>
 
-enum { MAX_ENTRIES = OPTIONS_MAX + 16, VALUE_BYTES = 64 };
+enum { MAX_ENTRIES = OPTIONS_MAX + 24, VALUE_BYTES = 64 };
 
 typedef struct entry_list {
     vpps_metadata entries[MAX_ENTRIES];
@@ -66,9 +70,23 @@ vpps_status checkpoint_check(const settings *s, const corpus *c) {
     return VPPS_OK;
 }
 
-vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p) {
+/* Hashes of what was read, and where from: nothing of data that were generated. */
+static void add_data(entry_list *list, const corpus *c, const char *folder) {
+    bool files = false;
+    for (int i = 0; i < N_SPLITS; i++) {
+        if (!c->split[i].present || !c->split[i].n_files) continue;
+        snprintf(add_entry(list, "data.", split_names[i], NULL), VALUE_BYTES, "%016" PRIx64, c->split[i].content);
+        files = true;
+    }
+    if (files && *folder) add_entry(list, "train.", "folder", folder);
+}
+
+vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves) {
     const settings *s = x->settings;
+    char folder[PATH_MAX], *curves_text;
     entry_list list = {.n = 0};
+    if (!getcwd(folder, sizeof folder) || !is_utf8(folder)) *folder = '\0';
+    VPPS_TRY(plot_to_text(curves, &curves_text));
     add_entry(&list, "", "network", s->network->name);
     size_t n;
     const cli_option *rows = options_rows(s, &n);
@@ -90,6 +108,8 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     snprintf(add_entry(&list, "train.", "best_dev", NULL), VALUE_BYTES, "%.17g", p->best_dev);
     snprintf(add_entry(&list, "train.", "best_metric", NULL), VALUE_BYTES, "%" PRIu32, p->best_metric);
     snprintf(add_entry(&list, "train.", "best_epoch", NULL), VALUE_BYTES, "%" PRIu32, p->best_epoch);
+    add_entry(&list, "train.", "curves", curves_text);
+    add_data(&list, c, folder);
     char *words[N_VOCABS] = {NULL};
     vpps_status status = VPPS_OK;
     for (int k = 0; k < N_VOCABS && status == VPPS_OK; k++) {
@@ -99,6 +119,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     }
     if (status == VPPS_OK) status = vpps_save(x->handle, path, list.entries, list.n);
     for (int k = 0; k < N_VOCABS; k++) free(words[k]);
+    free(curves_text);
     return status;
 }
 
@@ -131,14 +152,28 @@ static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
     return VPPS_OK;
 }
 
+/* What a resumed run takes from its command line beside its checkpoint. */
+typedef struct resuming {
+    bool by_content; /* the checkpoint knows what its data hold: where they lie does not matter */
+    bool from_files; /* they were files */
+} resuming;
+
+/* A path that was not given when the checkpoint was made. */
+static vpps_status check_new_text(const char *path, const settings *s, const cli_option *o, const resuming *r) {
+    const bool moved = r->by_content && r->from_files && (o->flags & OPTION_DATA);
+    if (s->command != COMMAND_TRAIN || o->row.kind != OPTION_TEXT || !(o->flags & OPTION_FIXED) || moved)
+        return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "%s was made without --%s: training cannot resume with it", path, o->row.name);
+}
+
 /* One saved option. Given on the command line: keep that, and check it where it must be the same. */
-static vpps_status take_option(const char *path, settings *s, corpus *c, const cli_option *o, bool given) {
+static vpps_status take_option(const char *path, settings *s, corpus *c, const cli_option *o, bool given,
+                               const resuming *r) {
     char key[VALUE_BYTES], *value, now[4096], why[160];
     snprintf(key, sizeof key, "option.%s", o->row.name);
     VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
     if (!value) { /* a text that was not given, or a row newer than the file: the default */
-        if (!given || s->command != COMMAND_TRAIN || o->row.kind != OPTION_TEXT) return VPPS_OK;
-        return vpps_fail(VPPS_ARGUMENT, "%s was made without --%s: training cannot resume with it", path, o->row.name);
+        return given ? check_new_text(path, s, o, r) : VPPS_OK;
     }
     vpps_status status = VPPS_OK;
     if (!given) {
@@ -148,7 +183,8 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
             c->texts[c->n_texts++] = value; /* the settings point to it */
             return VPPS_OK;
         }
-    } else if (s->command == COMMAND_TRAIN && (o->flags & OPTION_FIXED)) {
+    } else if (s->command == COMMAND_TRAIN && (o->flags & OPTION_FIXED) &&
+               !(r->by_content && (o->flags & OPTION_CONTENT))) {
         options_write(s, o, now, sizeof now);
         if (strcmp(now, value) != 0) {
             status = vpps_fail(VPPS_ARGUMENT, "%s was made with --%s %.200s: training cannot resume with %.200s", path,
@@ -159,23 +195,77 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
     return status;
 }
 
+static vpps_status look_at_data(const char *path, const settings *s, resuming *r) {
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    *r = (resuming){false, false};
+    for (size_t i = 0; i < n; i++) {
+        char key[VALUE_BYTES], *value;
+        if (!(rows[i].flags & OPTION_DATA) || rows[i].row.kind != OPTION_TEXT) continue;
+        snprintf(key, sizeof key, "option.%s", rows[i].row.name);
+        VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
+        r->from_files |= value != NULL;
+        free(value);
+    }
+    char *hash;
+    VPPS_TRY(vpps_checkpoint_metadata(path, "data.train", &hash));
+    r->by_content = hash != NULL;
+    free(hash);
+    return VPPS_OK;
+}
+
+/* Is there a file of that name, or a pair's? */
+static bool is_there(const settings *s, const char *path) {
+    char ending[64] = "", name[4096];
+    if (access(path, F_OK) == 0) return true;
+    if (s->source) snprintf(ending, sizeof ending, ".%s", s->source);
+    return *ending && data_name(path, ending, name, sizeof name) == VPPS_OK && access(name, F_OK) == 0;
+}
+
+/* Paths that the checkpoint gave are counted from the folder that it was made in, unless they are there from here. */
+static vpps_status find_paths(const char *path, settings *s, corpus *c) {
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    char *folder, why[160];
+    VPPS_TRY(vpps_checkpoint_metadata(path, "train.folder", &folder));
+    vpps_status status = VPPS_OK;
+    for (size_t i = 0; folder && i < n && status == VPPS_OK; i++) {
+        char *there;
+        const char *text = rows[i].flags & OPTION_CONTENT ? options_text(s, &rows[i]) : NULL;
+        if (!text || *text == '/' || s->given[i] || is_there(s, text)) continue;
+        if (asprintf(&there, "%s/%s", folder, text) < 0) {
+            status = vpps_fail(VPPS_MEMORY, "no memory for the name of %s", text);
+        } else if (is_there(s, there) && c->n_texts < OPTIONS_MAX &&
+                   options_read(s, &rows[i], there, why, sizeof why)) {
+            c->texts[c->n_texts++] = there;
+        } else {
+            free(there);
+        }
+    }
+    free(folder);
+    return status;
+}
+
 /* Another source of examples on the command line replaces the checkpoint's files as a whole. */
 static vpps_status take_options(const char *path, settings *s, corpus *c) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
+    resuming r;
+    VPPS_TRY(look_at_data(path, s, &r));
     bool other_data = false;
     for (size_t i = 0; i < n; i++) other_data |= (rows[i].flags & OPTION_DATA) && s->given[i];
-    other_data = other_data && s->command != COMMAND_TRAIN;
+    /* Training resumes with the same parts, wherever they are: one of them may be named anew, or all by --data. */
+    if (s->command == COMMAND_TRAIN) other_data = r.by_content && s->data;
     for (size_t i = 0; i < n; i++) {
         if (!(rows[i].flags & OPTION_SAVED)) continue;
-        if (other_data && (rows[i].flags & OPTION_DATA) && rows[i].row.kind == OPTION_TEXT) continue;
-        VPPS_TRY(take_option(path, s, c, &rows[i], s->given[i]));
+        if (other_data && (rows[i].flags & OPTION_DATA) && rows[i].row.kind == OPTION_TEXT && !s->given[i]) continue;
+        VPPS_TRY(take_option(path, s, c, &rows[i], s->given[i], &r));
     }
     if (s->command == COMMAND_TRAIN && options_given(s, "generate") && options_name_files(s)) {
         return vpps_fail(VPPS_ARGUMENT, "%s was made with %s: training cannot resume with --generate", path,
                          corpus_name(s));
     }
-    return VPPS_OK;
+    return find_paths(path, s, c);
 }
 
 static vpps_status take_vocabularies(const char *path, corpus *c) {
@@ -188,6 +278,24 @@ static vpps_status take_vocabularies(const char *path, corpus *c) {
         VPPS_TRY(status);
     }
     return VPPS_OK;
+}
+
+/* Where training stood. */
+static vpps_status take_position(const char *path, position *p) {
+    double trained;
+    VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
+    VPPS_TRY(need_u32(path, "train.batch", &p->batch));
+    VPPS_TRY(need_number(path, "train.trained", 9e15, &trained));
+    p->trained = (uint64_t)trained;
+    VPPS_TRY(need_number(path, "train.loss_sum", 1e300, &p->loss_sum));
+    VPPS_TRY(need_u32(path, "train.n_losses", &p->n_losses));
+    VPPS_TRY(need_number(path, "train.best_dev", 1e300, &p->best_dev));
+    VPPS_TRY(need_u32(path, "train.best_metric", &p->best_metric));
+    if (p->best_metric >= MAX_METRICS) {
+        return vpps_fail(VPPS_FORMAT, "%s: \"train.best_metric\" is %u, not below %d", path, p->best_metric,
+                         MAX_METRICS);
+    }
+    return need_u32(path, "train.best_epoch", &p->best_epoch);
 }
 
 vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p) {
@@ -205,19 +313,58 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
     VPPS_TRY(take_vocabularies(path, c));
     VPPS_TRY(corpus_check(c, s, path));
     corpus_set_sizes(c, s);
+    return p ? take_position(path, p) : VPPS_OK;
+}
 
-    double trained;
-    VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
-    VPPS_TRY(need_u32(path, "train.batch", &p->batch));
-    VPPS_TRY(need_number(path, "train.trained", 9e15, &trained));
-    p->trained = (uint64_t)trained;
-    VPPS_TRY(need_number(path, "train.loss_sum", 1e300, &p->loss_sum));
-    VPPS_TRY(need_u32(path, "train.n_losses", &p->n_losses));
-    VPPS_TRY(need_number(path, "train.best_dev", 1e300, &p->best_dev));
-    VPPS_TRY(need_u32(path, "train.best_metric", &p->best_metric));
-    if (p->best_metric >= MAX_METRICS) {
-        return vpps_fail(VPPS_FORMAT, "%s: \"train.best_metric\" is %u, not below %d", path, p->best_metric,
-                         MAX_METRICS);
+vpps_status checkpoint_curves(const char *path, plot *p) {
+    char *text;
+    VPPS_TRY(vpps_checkpoint_metadata(path, "train.curves", &text));
+    if (!text) return VPPS_OK; /* made before there were any */
+    const vpps_status status = plot_from_text(p, path, text);
+    free(text);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the same data */
+
+static vpps_status check_lexicon(const char *path, const settings *s, const corpus *c) {
+    vpps_vocab *now = NULL;
+    char *before = NULL, *text = NULL;
+    if (!s->lexicon || !options_given(s, "lexicon") || !c->vocab[VOCAB_LEXICON]) return VPPS_OK;
+    vpps_status status = vpps_vocab_create(&now);
+    if (status == VPPS_OK) status = vpps_lexicon_read_file(now, s->lexicon);
+    if (status == VPPS_OK) status = vpps_vocab_to_text(now, &text);
+    if (status == VPPS_OK) status = vpps_vocab_to_text(c->vocab[VOCAB_LEXICON], &before);
+    if (status == VPPS_OK && strcmp(text, before) != 0) {
+        status = vpps_fail(VPPS_ARGUMENT, "%s was made with another lexicon than %s: training cannot resume with it",
+                           path, s->lexicon);
     }
-    return need_u32(path, "train.best_epoch", &p->best_epoch);
+    vpps_vocab_destroy(now);
+    free(before);
+    free(text);
+    return status;
+}
+
+vpps_status checkpoint_check_data(const char *path, const settings *s, const corpus *c) {
+    resuming r;
+    VPPS_TRY(look_at_data(path, s, &r));
+    if (!r.by_content) return VPPS_OK;
+    for (int i = 0; i < N_SPLITS; i++) {
+        char key[VALUE_BYTES], *before, now[VALUE_BYTES];
+        const corpus_split *split = &c->split[i];
+        const bool present = split->present && split->n_files;
+        snprintf(key, sizeof key, "data.%s", split_names[i]);
+        snprintf(now, sizeof now, "%016" PRIx64, split->content);
+        VPPS_TRY(vpps_checkpoint_metadata(path, key, &before));
+        const bool same = before ? present && strcmp(before, now) == 0 : !present;
+        const bool had = before != NULL;
+        free(before);
+        if (same) continue;
+        return vpps_fail(VPPS_ARGUMENT, "%s was made %s: training cannot resume with %s", path,
+                         !had      ? "without a part that is here"
+                         : present ? "with other data"
+                                   : "with a part that is missing",
+                         present ? split->files[0].name : split_names[i]);
+    }
+    return check_lexicon(path, s, c);
 }

@@ -2,6 +2,7 @@
 #ifndef VPPS_CLI_CHECKPOINT_H
 #define VPPS_CLI_CHECKPOINT_H
 
+#include "cli/plot.h"
 #include "cli/session.h"
 
 /* Where training stands. A checkpoint taken in the middle of an epoch continues with the next batch of it. */
@@ -18,11 +19,19 @@ typedef struct position {
 /* Can a checkpoint hold the vocabularies and the names of files? They are metadata, which is UTF-8. Fails with FORMAT. */
 vpps_status checkpoint_check(const settings *s, const corpus *c);
 
-vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p);
+/* `curves`: what a resumed run's plot is to begin with. */
+vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves);
 
 /* Takes options, classes and vocabularies from a checkpoint. An option on the command line wins, unless training is
- * resumed and it is fixed: then it must say the same. Call before the session is opened; vpps_load afterwards.
+ * resumed and it is fixed: then it must say the same. Paths may lead elsewhere: checkpoint_check_data. `p` NULL: the position
+ * is not wanted, and need not be there. Call before the session is opened; vpps_load afterwards.
  * Fails with IO, FORMAT (a file without what it takes), ARGUMENT (another network, another fixed option), MEMORY. */
 vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p);
+
+/* The curves of the run so far, into a plot without points; none where the checkpoint has none. */
+vpps_status checkpoint_curves(const char *path, plot *p);
+
+/* Are the data that were read those that the checkpoint was made with, wherever they lie? Fails with ARGUMENT. */
+vpps_status checkpoint_check_data(const char *path, const settings *s, const corpus *c);
 
 #endif

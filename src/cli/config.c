@@ -89,7 +89,7 @@ static vpps_status take(settings *s, const char *path, const char *name, const j
 
 /* A run's own files, which another run must not write, or go on from, unasked. */
 static bool is_of_run(const char *name) {
-    static const char *const names[] = {"save", "resume", "log", "plot", "trace"};
+    static const char *const names[] = {"save", "save-best", "resume", "log", "plot", "trace"};
     for (size_t i = 0; i < VPPS_COUNT(names); i++) {
         if (strcmp(names[i], name) == 0) return true;
     }

@@ -24,6 +24,7 @@ typedef struct corpus_split {
     bool present;
     corpus_file *files; /* none: generated */
     size_t files_capacity, n_files;
+    uint64_t content; /* a hash of the files' text, wherever they lie */
     vpps_treebank *bank;
     vpps_sentences *sentences, *target;
     vpps_sentences *words; /* LATTICE_PAIRS: the sources, until all files are read */

@@ -6,6 +6,8 @@
 #include "cli/task.h"
 #include "io/file.h"
 
+#include <xxhash.h>
+
 /* ---------------------------------------------------------------- sources */
 
 const char *corpus_name(const settings *s) {
@@ -56,6 +58,7 @@ static vpps_status read_file(corpus *c, const settings *s, corpus_split *split, 
     if (status == VPPS_OK) status = add_file(split, names[0], t->paired ? names[1] : NULL);
     for (int i = 0; i < 2 && status == VPPS_OK && texts[i].text; i++) {
         corpus_note_encoding(c, names[i], texts[i].text, texts[i].len);
+        split->content = XXH3_64bits_withSeed(texts[i].text, texts[i].len, split->content + 1);
     }
     if (status == VPPS_OK) status = t->read(c, s, split, &texts[0], t->paired ? &texts[1] : NULL);
     free_text(&texts[0]);
@@ -77,22 +80,61 @@ static vpps_status read_files(corpus *c, const settings *s, corpus_split *split,
     return t->finish ? t->finish(c, split) : VPPS_OK;
 }
 
+/* False: a pair needs both, and they were not said. */
+static bool set_endings(const settings *s, endings *e) {
+    *e = (endings){"", ""};
+    if (!task_for(s)->paired) return true;
+    if (!s->source || !s->target) return false;
+    snprintf(e->source, sizeof e->source, ".%s", s->source);
+    snprintf(e->target, sizeof e->target, ".%s", s->target);
+    return true;
+}
+
 static vpps_status read_split(corpus *c, const settings *s, int which, int wanted) {
-    const task *t = task_for(s);
     char path[4096];
-    endings e = {"", ""};
-    if (t->paired) {
-        if (!s->source || !s->target) {
-            return vpps_fail(VPPS_ARGUMENT,
-                             "--source and --target must tell how the files of a pair end, as --source de --target en");
-        }
-        snprintf(e.source, sizeof e.source, ".%s", s->source);
-        snprintf(e.target, sizeof e.target, ".%s", s->target);
+    endings e;
+    if (!set_endings(s, &e)) {
+        return vpps_fail(VPPS_ARGUMENT,
+                         "--source and --target must tell how the files of a pair end, as --source de --target en");
     }
     VPPS_TRY(data_file(s, which, wanted, e.source, path, sizeof path));
     if (!*path) return VPPS_OK;
     VPPS_TRY(read_files(c, s, &c->split[which], path, &e));
     c->split[which].present = true;
+    return VPPS_OK;
+}
+
+/* One file of a part, or two of a pair. */
+static vpps_status see_pair(const task *t, const char *option, const char *path, const endings *e,
+                            vpps_status (*see)(void *context, const char *option, const char *path), void *context) {
+    char name[4096];
+    VPPS_TRY(data_name(path, e->source, name, sizeof name));
+    VPPS_TRY(see(context, option, name));
+    if (!t->paired) return VPPS_OK;
+    VPPS_TRY(data_name(path, e->target, name, sizeof name));
+    return see(context, option, name);
+}
+
+vpps_status corpus_list_files(const settings *s,
+                              vpps_status (*see)(void *context, const char *option, const char *path), void *context) {
+    const task *t = task_for(s);
+    endings e;
+    const int wanted = s->command == COMMAND_EVAL ? (int)s->split : SPLIT_TRAIN;
+    if (!options_name_files(s) || !set_endings(s, &e)) return VPPS_OK;
+    for (int part = 0; part < N_SPLITS; part++) {
+        char path[4096];
+        data_list list;
+        const char *option = s->parts[part] ? split_names[part] : "data";
+        if (data_file(s, part, wanted, e.source, path, sizeof path) != VPPS_OK || !*path) continue;
+        if (data_list_open(&list, path, e.source) != VPPS_OK) continue;
+        const bool folder = list.n != 1 || strcmp(list.paths[0], path) != 0;
+        vpps_status status = folder ? see(context, option, path) : VPPS_OK;
+        for (size_t i = 0; i < list.n && status == VPPS_OK; i++) {
+            status = see_pair(t, option, list.paths[i], &e, see, context);
+        }
+        data_list_close(&list);
+        VPPS_TRY(status);
+    }
     return VPPS_OK;
 }
 

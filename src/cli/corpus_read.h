@@ -13,6 +13,11 @@ const char *corpus_name(const settings *s);
  * FORMAT, MEMORY, ARGUMENT; free with corpus_close in any case. */
 vpps_status corpus_open(corpus *c, settings *s);
 
+/* Tells `see` of every file, and every folder whose files are all read, that s names as data, with the option that names
+ * it; ends with its first failure. What cannot be found is left to corpus_open. */
+vpps_status corpus_list_files(const settings *s,
+                              vpps_status (*see)(void *context, const char *option, const char *path), void *context);
+
 /* Takes a text as the test part, for prediction: nothing in it needs a label, and all its examples are used. */
 vpps_status corpus_read_input(corpus *c, const settings *s, const char *name, const char *text, size_t len);
 

@@ -3,23 +3,31 @@
 #include "cli/checkpoint.h"
 #include "cli/classes.h"
 #include "cli/commands.h"
+#include "cli/output_files.h"
 #include "cli/report.h"
+#include "io/output.h"
 
-#include <errno.h>
+typedef struct table {
+    const class_counts *classes;
+    const vpps_vocab *names;
+} table;
+
+static vpps_status print_csv(const void *context, FILE *f) {
+    const table *t = context;
+    classes_csv(t->classes, t->names, f);
+    return VPPS_OK;
+}
 
 static vpps_status write_csv(const session *x, const corpus *c) {
-    const char *path = x->settings->csv;
-    FILE *f = fopen(path, "w");
-    if (!f) return vpps_fail(VPPS_IO, "%s: cannot be written: %s", path, strerror(errno));
-    classes_csv(x->classes, c->vocab[VOCAB_CLASSES], f);
-    const bool good = !ferror(f);
-    return fclose(f) == 0 && good ? VPPS_OK : vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
+    return vpps_output_print(x->settings->csv, print_csv, &(table){x->classes, c->vocab[VOCAB_CLASSES]});
 }
 
 static vpps_status eval(settings *s, session *x, corpus *c, class_counts *classes) {
-    position p = {0};
-    VPPS_TRY(checkpoint_describe(s->model, s, c, &p));
+    VPPS_TRY(checkpoint_describe(s->model, s, c, NULL));
     options_complete(s);
+    VPPS_TRY(output_files_check(s));
+    VPPS_TRY(output_file_check(s->trace));
+    VPPS_TRY(output_file_check(s->csv));
     VPPS_TRY(session_open_on(x, s, c));
     VPPS_TRY(vpps_load(x->handle, s->model));
     if (task_for(s)->classifies) {

@@ -4,8 +4,7 @@
 #include "cli/checkpoint.h"
 
 vpps_status open_first_batch(session *x, settings *s, corpus *c, vpps_node *loss) {
-    position p = {0};
-    if (s->model) VPPS_TRY(checkpoint_describe(s->model, s, c, &p));
+    if (s->model) VPPS_TRY(checkpoint_describe(s->model, s, c, NULL));
     options_complete(s);
     VPPS_TRY(session_open_on(x, s, c));
 

@@ -1,4 +1,4 @@
-/* interrupt.h - SIGINT and SIGTERM ask for an orderly end; the second one ends at once. */
+/* interrupt.h - SIGINT, SIGTERM and SIGHUP ask for an orderly end; the second one ends at once. */
 #ifndef VPPS_CLI_INTERRUPT_H
 #define VPPS_CLI_INTERRUPT_H
 

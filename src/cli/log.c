@@ -2,13 +2,26 @@
 #include "cli/log.h"
 #include "base/base.h"
 #include "cli/config.h"
+#include "io/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/* /dev/stdout as it is, not opened anew: then what is printed to it does not overwrite the log. */
+static FILE *open_file(const char *path, const char *mode) {
+    const int descriptor = vpps_output_descriptor(path);
+    if (descriptor < 0) return fopen(path, mode);
+    const int fd = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    FILE *file = fd >= 0 ? fdopen(fd, mode) : NULL;
+    if (!file && fd >= 0) close(fd);
+    return file;
+}
 
 vpps_status log_open(run_log *log, const char *path, bool append) {
     *log = (run_log){.path = path, .begin_ns = vpps_now_ns()};
     if (!path) return VPPS_OK;
-    log->file = fopen(path, append ? "a" : "w");
+    log->file = open_file(path, append ? "a" : "w");
     return log->file ? VPPS_OK : vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
 }
 

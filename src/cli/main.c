@@ -24,9 +24,32 @@ static int unknown_command(const char *word) {
 }
 
 static int network_missing(const command *c) {
-    fprintf(stderr, "vpps %s: the network's name must follow: vpps %s NETWORK [OPTION...]\n", c->name, c->name);
+    fprintf(stderr, "vpps %s: the network's name must follow: vpps %s NETWORK [OPTION...]%s\n", c->name, c->name,
+            c->bit & COMMAND_TUNE    ? ""
+            : c->bit & COMMAND_TRAIN ? ", or --resume FILE"
+                                     : ", or --model FILE");
     help_networks(stderr);
     return EXIT_USAGE;
+}
+
+/* The network that a checkpoint on the command line holds, into s; else an exit code. */
+static int take_network(const command *c, settings *s, int argc, char **argv) {
+    char *name;
+    const char *file = options_find_checkpoint(s, argc, argv);
+    if (!file) return network_missing(c);
+    const vpps_status status = vpps_checkpoint_metadata(file, "network", &name);
+    if (status != VPPS_OK) {
+        report_failure(status);
+        return EXIT_RUNTIME;
+    }
+    s->network = name ? network_find(name) : NULL;
+    if (!name) {
+        fprintf(stderr, "vpps: %s: no \"network\" in its metadata: not a checkpoint of `vpps train`\n", file);
+    } else if (!s->network) {
+        fprintf(stderr, "vpps: %s holds the network %.64s, which is not known\n", file, name);
+    }
+    free(name);
+    return s->network ? 0 : EXIT_RUNTIME;
 }
 
 static int unknown_network(const command *c, const char *word) {
@@ -57,8 +80,10 @@ int main(int argc, char **argv) {
     int used = 2;
     const char *word = argc > 2 && argv[2][0] != '-' ? argv[2] : NULL;
     if (c->operand == OPERAND_NETWORK) {
-        if (!word && !(argc > 2 && is_help(argv[2]))) return network_missing(c);
-        s.network = word ? network_find(word) : networks[0]; /* help without a name: the first one's options */
+        const bool help = argc > 2 && is_help(argv[2]);
+        const int code = word || help ? 0 : take_network(c, &s, argc - 1, argv + 1);
+        if (code) return code;
+        if (!s.network) s.network = word ? network_find(word) : networks[0]; /* help without a name: the first one's */
         if (!s.network) return unknown_network(c, word);
     }
     if (c->operand == OPERAND_ACTION) s.action = word;

@@ -14,6 +14,8 @@
 #define SAVED OPTION_SAVED
 #define FIXED (OPTION_SAVED | OPTION_FIXED)
 #define SOURCE (FIXED | OPTION_DATA)
+#define PATHS (SOURCE | OPTION_CONTENT)
+#define CHECKPOINT (OPTION_INPUT | OPTION_NAMES_NETWORK)
 #define TREES (1u << NET_TREES)
 #define LATTICES (1u << NET_LATTICES)
 #define TAGS (1u << NET_TAGGING | 1u << NET_LATTICES)
@@ -51,12 +53,12 @@ static const char generator_names[] = "listops|complete";
 /* clang-format off */
 static const cli_option table[] = {
     HEADING("Data:"),
-    TEXT("data", data, "PATH", 0, DATA, SOURCE,
+    TEXT("data", data, "PATH", 0, DATA, PATHS,
          "A file, or a folder with files that have train, dev (or val) and test in their names"),
-    TEXT("train", parts[SPLIT_TRAIN], "PATH", 0, DATA, SOURCE, "The training part: a file, or a folder whose files are read"),
-    TEXT("dev", parts[SPLIT_DEV], "PATH", 0, DATA, SOURCE, "The part that is measured while training"),
-    TEXT("test", parts[SPLIT_TEST], "PATH", 0, DATA, SOURCE, "The part that is measured, too"),
-    ROW_FOR(LATTICES, OPTION_TEXT, "lexicon", lexicon, "FILE", 0, 0, 0, SHAPED, FIXED,
+    TEXT("train", parts[SPLIT_TRAIN], "PATH", 0, DATA, PATHS, "The training part: a file, or a folder whose files are read"),
+    TEXT("dev", parts[SPLIT_DEV], "PATH", 0, DATA, PATHS, "The part that is measured while training"),
+    TEXT("test", parts[SPLIT_TEST], "PATH", 0, DATA, PATHS, "The part that is measured, too"),
+    ROW_FOR(LATTICES, OPTION_TEXT, "lexicon", lexicon, "FILE", 0, 0, 0, SHAPED, FIXED | OPTION_INPUT | OPTION_CONTENT,
             "Words, one a line, that make lattices of sentences; without it files hold lattices of ids"),
     ROW_FOR(TAGS, OPTION_TEXT, "word-column", word_column, "COLUMN", 0, 0, 0, DATA, FIXED,
             "The column of words: a number from 1, or a name of CoNLL-U's (default: 1, or FORM)"),
@@ -73,7 +75,7 @@ static const cli_option table[] = {
     ROW_FOR(TREES, OPTION_U32, "leaves", leaves, "N", 1, 1e6, 0, DATA, FIXED, "Leaves of a generated complete tree"),
     COUNT("min-count", min_count, 1, U32_MAX, 0, SHAPED, FIXED,
           "Words seen fewer than N times in training become <unk>, or are spelled"),
-    TEXT("vectors", vectors, "FILE", 0, TRAIN, FIXED,
+    TEXT("vectors", vectors, "FILE", 0, TRAIN, FIXED | OPTION_INPUT,
          "Begin with pretrained vectors of words, of word2vec, GloVe or fastText; --embed is theirs"),
     ROW(OPTION_FLAG, "freeze-vectors", freeze_vectors, NULL, 0, 0, 0, TRAIN, FIXED,
         "Do not train the embeddings that --vectors sets, nor those of other words"),
@@ -86,6 +88,8 @@ static const cli_option table[] = {
     COUNT("max-batches", max_batches, 0, U32_MAX, 0, TRAIN, 0, "Stop after N batches of this run; 0: no limit"),
     COUNT("eval-every", eval_every, 0, U32_MAX, 0, TRAIN, SAVED,
           "Evaluate dev and test every N epochs and at the end; 0: never"),
+    COUNT("patience", patience, 0, U32_MAX, 0, TRAIN, SAVED,
+          "Stop when dev has been no better for N epochs; 0: do not"),
     CHOICE("optimizer", optimizer, optimizer_names + 1, 0, TRAIN | COMMAND_KERNEL | COMMAND_TUNE, SAVED,
            "The rule of the update"),
     REAL("lr", lr, 0, 1e6, TRAIN, SAVED,
@@ -100,17 +104,21 @@ static const cli_option table[] = {
            "What to do about a batch whose loss is NaN or infinite"),
 
     HEADING("Files:"),
-    TEXT("config", config, "FILE.json", 'c', ENGINE | PLANS, 0,
+    TEXT("config", config, "FILE.json", 'c', ENGINE | PLANS, OPTION_INPUT,
          "Take options from a JSON object, or from the first line of a run's log; those given here win"),
-    TEXT("model", model, "FILE", 'm', FROM_FILE, 0, "The checkpoint to use"),
-    TEXT("save", save, "FILE", 's', TRAIN, 0, "Write a checkpoint after every epoch and when interrupted"),
+    TEXT("model", model, "FILE", 'm', FROM_FILE, CHECKPOINT, "The checkpoint to use"),
+    TEXT("save", save, "FILE", 's', TRAIN, OPTION_OUTPUT, "Write a checkpoint after every epoch and when interrupted"),
+    TEXT("save-best", save_best, "FILE", 0, TRAIN, OPTION_OUTPUT,
+         "Write a checkpoint after every epoch that is the best on dev so far"),
     COUNT("save-every", save_every, 0, U32_MAX, 0, TRAIN, 0, "Write it after every N batches, too; 0: do not"),
-    TEXT("resume", resume, "FILE", 'r', TRAIN, 0,
+    TEXT("resume", resume, "FILE", 'r', TRAIN, CHECKPOINT,
          "Continue from a checkpoint, with its options; --save is FILE unless given"),
-    TEXT("log", log, "FILE.jsonl", 0, TRAIN, 0, "Write one JSON object a line: batches, epochs, the summary"),
+    TEXT("init", init, "FILE", 0, TRAIN, OPTION_INPUT,
+         "Begin a new run with the parameters of a checkpoint whose names and shapes fit"),
+    TEXT("log", log, "FILE.jsonl", 0, TRAIN, OPTION_OUTPUT, "Write one JSON object a line: batches, epochs, the summary"),
     COUNT("log-every", log_every, 1, U32_MAX, 0, TRAIN, 0, "Log every Nth batch"),
-    TEXT("plot", plot, "FILE.svg", 0, TRAIN, 0, "Draw the loss and what is measured, after every epoch"),
-    TEXT("trace", trace, "FILE.json", 0, RESULTS, 0,
+    TEXT("plot", plot, "FILE.svg", 0, TRAIN, OPTION_OUTPUT, "Draw the loss and what is measured, after every epoch"),
+    TEXT("trace", trace, "FILE.json", 0, RESULTS, OPTION_OUTPUT,
          "Write what the host and each virtual processor did when, for ui.perfetto.dev"),
     COUNT("trace-events", trace_events, 1, 1e8, 0, RESULTS, 0,
           "With --trace: note the batches whose events, from the first one on, are no more than these"),
@@ -124,7 +132,7 @@ static const cli_option table[] = {
             "Words of a translation at most; 0: 10 and twice the source's length"),
     ROW_FOR(PAIRS, OPTION_F32, "length-penalty", length_penalty, "X", 0, 10, 0, RESULTS, SAVED,
             "With --beam: exponent of the length that log-probabilities are divided by"),
-    ROW_FOR(CLASSES, OPTION_TEXT, "csv", csv, "FILE.csv", 0, 0, 0, COMMAND_EVAL, 0,
+    ROW_FOR(CLASSES, OPTION_TEXT, "csv", csv, "FILE.csv", 0, 0, 0, COMMAND_EVAL, OPTION_OUTPUT,
             "Write each class's precision and recall, and which classes it was taken for"),
     ROW_FOR(TREES, OPTION_CHOICE, "classes-of", classes_of, "root|nodes", 0, 0, 0, COMMAND_EVAL, 0,
             "What the tables of classes count: roots, or all labelled nodes"),
@@ -133,7 +141,7 @@ static const cli_option table[] = {
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, "Print nothing but errors and what --json asks for"),
     FLAG("all", all, 'a', COMMAND_PLAN, "List every plan that fits, the most promising first, a line each"),
     COUNT("vps-shown", vps_shown, 0, U32_MAX, 0, COMMAND_PLAN, 0, "Virtual processors in the last table; 0: all"),
-    TEXT("svg", svg, "FILE.svg", 0, COMMAND_PLAN, 0, "Draw the register files"),
+    TEXT("svg", svg, "FILE.svg", 0, COMMAND_PLAN, OPTION_OUTPUT, "Draw the register files"),
     FLAG("report", report, 0, COMMAND_KERNEL,
          "Compile it, and print what the compiler says of it instead of the source"),
 

@@ -61,7 +61,8 @@ typedef struct settings {
 
     const char *csv;
     uint32_t classes_of; /* trees: roots, or all labelled nodes */
-    const char *model, *save, *resume, *log, *plot, *trace, *config;
+    const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;
+    uint32_t patience;
     uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;
     float length_penalty;
@@ -88,8 +89,18 @@ typedef struct cli_option {
 } cli_option;
 
 /* Flags: SAVED is kept in checkpoints; FIXED cannot change when training is resumed (the network's shape, and what
- * the position in the epoch counts); DATA says where examples come from. */
-enum { OPTION_SAVED = 1, OPTION_FIXED = 2, OPTION_DATA = 4 };
+ * the position in the epoch counts); DATA says where examples come from. INPUT and OUTPUT: a file that is read, or written
+ * (those of data are found by corpus_list_files). CONTENT: a path, which may change when training is resumed as long as
+ * what it holds does not. NAMES_NETWORK: a checkpoint that tells which network is meant. */
+enum {
+    OPTION_SAVED = 1,
+    OPTION_FIXED = 2,
+    OPTION_DATA = 4,
+    OPTION_INPUT = 8,
+    OPTION_OUTPUT = 16,
+    OPTION_CONTENT = 32,
+    OPTION_NAMES_NETWORK = 64
+};
 
 /* The rows of s's network and of all commands, in a fixed order; *n of them, at most OPTIONS_MAX. */
 const cli_option *options_rows(const settings *s, size_t *n);

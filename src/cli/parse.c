@@ -173,6 +173,7 @@ static void check_together(const settings *s, const command *c) {
         refuse(s, c, "--%s goes with --data or --train", of_files[i]);
     }
     if (s->freeze_vectors && !s->vectors && !s->resume) refuse(s, c, "--freeze-vectors goes with --vectors");
+    if (s->init && s->resume) refuse(s, c, "--init begins a run, --resume goes on with one: not both");
 }
 
 void options_parse(settings *s, const command *c, int argc, char **argv) {
@@ -186,4 +187,32 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     if (status != VPPS_OK) refuse(s, c, "%s", vpps_error_message());
     check_together(s, c);
     if (!options_given(s, "examples")) s->examples = default_examples(s);
+}
+
+/* Options of networks are not known yet, and passed over; a value of theirs is then an argument, which is none of ours. */
+const char *options_find_checkpoint(const settings *s, int argc, char **argv) {
+    struct option longs[OPTIONS_MAX + 1] = {{0}};
+    char shorts[2 * OPTIONS_MAX + 2] = "-"; /* arguments stay where they are */
+    size_t n, n_longs = 0, at = 1;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!rows[i].row.name || !(rows[i].commands & s->command)) continue;
+        const bool has_value = rows[i].row.kind != OPTION_FLAG;
+        longs[n_longs++] =
+            (struct option){rows[i].row.name, has_value ? required_argument : no_argument, NULL, rows[i].key};
+        if (rows[i].key > 0xff) continue;
+        shorts[at++] = (char)rows[i].key;
+        if (has_value) shorts[at++] = ':';
+    }
+    shorts[at] = '\0';
+    const char *file = NULL;
+    optind = 0; /* GNU: from the beginning */
+    opterr = 0;
+    for (int key; (key = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
+        for (size_t i = 0; i < n; i++) {
+            if (rows[i].key == key && (rows[i].flags & OPTION_NAMES_NETWORK)) file = optarg;
+        }
+    }
+    optind = 0;
+    return file;
 }

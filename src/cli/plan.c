@@ -6,6 +6,7 @@
 #include "cli/corpus_read.h"
 #include "cli/failure.h"
 #include "cli/json.h"
+#include "cli/output_files.h"
 #include "io/output.h"
 #include "runtime/gpu/driver.h"
 
@@ -17,9 +18,8 @@
 static vpps_status find_shape(planner *x) {
     enum { WORDS = 1000, CLASSES = 5 };
     settings *s = x->settings;
-    position p = {0};
     if (s->model) {
-        VPPS_TRY(checkpoint_describe(s->model, s, &x->corpus, &p));
+        VPPS_TRY(checkpoint_describe(s->model, s, &x->corpus, NULL));
     } else if (options_name_files(s) || options_given(s, "generate") || options_given(s, "examples")) {
         VPPS_TRY(corpus_open(&x->corpus, s));
     } else {
@@ -186,6 +186,8 @@ static vpps_status show_plans(const planner *x, json_t *plans) {
 static vpps_status plan(planner *x, settings *s) {
     VPPS_TRY(planner_find_machine(s, &x->machine));
     VPPS_TRY(planner_open(x, s));
+    VPPS_TRY(output_files_check(s));
+    VPPS_TRY(output_file_check(s->svg));
     VPPS_TRY(planner_choose(x));
     json_t *plans = s->json ? json_array() : NULL;
     const vpps_status status = show_plans(x, plans);

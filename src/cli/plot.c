@@ -8,6 +8,9 @@
 /* Pixels. */
 enum { WIDTH = 800, HEIGHT = 620, LEFT = 72, RIGHT = 24, TOP = 56, GAP = 44, BOTTOM = 56, MAX_COLUMNS = 700 };
 
+/* Points of the loss that are kept: neighbours are joined when there are more. */
+enum { MAX_POINTS = 2 * MAX_COLUMNS };
+
 /* Colours of Okabe and Ito's palette, which people with any colour vision can tell apart: dev, test; and dashes for all
  * metrics but the first. */
 static const char *const split_colours[] = {"#0072b2", "#d55e00"};
@@ -17,20 +20,42 @@ static const char loss_colour[] = "#009e73";
 
 /* ---------------------------------------------------------------- points */
 
+/* Points are single floats, which text of nine digits brings back to the bit. */
 static vpps_status add_point(plot_curve *curve, double x, double y) {
     if (!isfinite(y)) return VPPS_OK;
     if (!VPPS_RESERVE(curve->points, curve->capacity, curve->n + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu points of a curve", curve->n + 1);
     }
-    curve->points[curve->n++] = (plot_point){x, y};
+    curve->points[curve->n++] = (plot_point){(double)(float)x, (double)(float)y};
     return VPPS_OK;
 }
 
-vpps_status plot_loss(plot *p, double epoch, double loss) { return add_point(&p->loss, epoch, loss); }
+static void join_neighbours(plot_curve *curve) {
+    for (size_t i = 0; i < curve->n / 2; i++) {
+        const plot_point a = curve->points[2 * i], b = curve->points[2 * i + 1];
+        curve->points[i] = (plot_point){(double)(float)((a.x + b.x) / 2), (double)(float)((a.y + b.y) / 2)};
+    }
+    curve->n /= 2;
+}
+
+vpps_status plot_loss(plot *p, double epoch, double loss) {
+    if (!isfinite(loss)) return VPPS_OK;
+    p->pending_x += epoch;
+    p->pending_y += loss;
+    if (++p->pending < p->per) return VPPS_OK;
+    VPPS_TRY(add_point(&p->loss, p->pending_x / p->per, p->pending_y / p->per));
+    p->pending = 0;
+    p->pending_x = p->pending_y = 0;
+    if (p->loss.n < MAX_POINTS) return VPPS_OK;
+    join_neighbours(&p->loss);
+    p->per *= 2;
+    return VPPS_OK;
+}
 
 void plot_open(plot *p, const char *name, const char *data, const task *t) {
     snprintf(p->title, sizeof p->title, "%s on %.80s", name, data);
     p->task = t;
+    p->per = 1;
 }
 
 /* Metrics share an axis: shares do, others stand alone. */
@@ -52,6 +77,61 @@ void plot_free(plot *p) {
     free(p->loss.points);
     for (int i = 0; i < PLOT_CURVES; i++) free(p->measures[i].points);
     memset(p, 0, sizeof *p);
+}
+
+/* ---------------------------------------------------------------- as text
+ *
+ * A line "per pending pending_x pending_y", then each curve: a line with the number of its points, and a line "x y" each. */
+
+static void write_curve(FILE *f, const plot_curve *curve) {
+    fprintf(f, "%zu\n", curve->n);
+    for (size_t i = 0; i < curve->n; i++) fprintf(f, "%.9g %.9g\n", curve->points[i].x, curve->points[i].y);
+}
+
+vpps_status plot_to_text(const plot *p, char **text) {
+    size_t n = 0;
+    *text = NULL;
+    FILE *f = open_memstream(text, &n);
+    if (!f) return vpps_fail(VPPS_MEMORY, "no memory for the curves");
+    fprintf(f, "%u %u %.17g %.17g\n", p->per, p->pending, p->pending_x, p->pending_y);
+    write_curve(f, &p->loss);
+    for (int i = 0; i < PLOT_CURVES; i++) write_curve(f, &p->measures[i]);
+    if (fclose(f) == 0 && *text) return VPPS_OK;
+    free(*text);
+    *text = NULL;
+    return vpps_fail(VPPS_MEMORY, "no memory for the curves");
+}
+
+static bool read_number(const char **at, double *x) {
+    char *end;
+    *x = strtod(*at, &end);
+    const bool good = end != *at && isfinite(*x);
+    *at = end;
+    return good;
+}
+
+/* *good: was it a curve? */
+static vpps_status read_curve(const char **at, plot_curve *curve, bool *good) {
+    double n, x, y;
+    *good = read_number(at, &n) && n >= 0 && n <= 1e9;
+    for (size_t i = 0; *good && i < (size_t)n; i++) {
+        *good = read_number(at, &x) && read_number(at, &y);
+        if (*good) VPPS_TRY(add_point(curve, x, y));
+    }
+    return VPPS_OK;
+}
+
+vpps_status plot_from_text(plot *p, const char *name, const char *text) {
+    double per, pending;
+    bool good = read_number(&text, &per) && read_number(&text, &pending) && read_number(&text, &p->pending_x) &&
+                read_number(&text, &p->pending_y) && per >= 1 && per <= 0x1p31 && pending >= 0 && pending < per;
+    if (good) {
+        p->per = (uint32_t)per;
+        p->pending = (uint32_t)pending;
+        VPPS_TRY(read_curve(&text, &p->loss, &good));
+    }
+    for (int i = 0; i < PLOT_CURVES && good; i++) VPPS_TRY(read_curve(&text, &p->measures[i], &good));
+    return good ? VPPS_OK : vpps_fail(VPPS_FORMAT, "%s: \"train.curves\" does not hold curves", name);
 }
 
 /* ---------------------------------------------------------------- axes */

@@ -20,6 +20,10 @@ typedef struct plot {
     char title[160];
     const task *task;
     plot_curve loss, measures[PLOT_CURVES]; /* dev's, then test's */
+    /* A point of the loss is the mean of `per` batches, a power of two that grows with the run, so that a long run takes no
+     * more room than a short one; of the next point there are `pending` batches yet. */
+    uint32_t per, pending;
+    double pending_x, pending_y; /* sums */
 } plot;
 
 void plot_open(plot *p, const char *name, const char *data, const task *t);
@@ -27,6 +31,11 @@ void plot_open(plot *p, const char *name, const char *data, const task *t);
 /* Adds a point; points that are not finite are left out. Fails with MEMORY. */
 vpps_status plot_loss(plot *p, double epoch, double loss);
 vpps_status plot_measures(plot *p, int split, double epoch, const measures *m);
+
+/* The curves as text, for a checkpoint, freed by the caller; and back, into a plot without points, to go on just as the
+ * one that was written. Fail with MEMORY, FORMAT (`name` stands for the checkpoint). */
+vpps_status plot_to_text(const plot *p, char **text);
+vpps_status plot_from_text(plot *p, const char *name, const char *text);
 
 /* Writes the picture, whole or not at all (io/output.h). Fails with IO, MEMORY. */
 vpps_status plot_write(const plot *p, const char *path);

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/corpus_read.h"
 #include "cli/failure.h"
+#include "cli/output_files.h"
 #include "cli/task.h"
 
 #include <errno.h>
@@ -32,9 +33,10 @@ static vpps_status read_stdin(corpus *c, const settings *s) {
 }
 
 static vpps_status predict(settings *s, session *x, corpus *c) {
-    position p = {0};
-    VPPS_TRY(checkpoint_describe(s->model, s, c, &p));
+    VPPS_TRY(checkpoint_describe(s->model, s, c, NULL));
     options_complete(s);
+    VPPS_TRY(output_files_check(s));
+    VPPS_TRY(output_file_check(s->trace));
     VPPS_TRY(session_open(x, s, c));
     VPPS_TRY(vpps_load(x->handle, s->model));
     VPPS_TRY(read_stdin(c, s));

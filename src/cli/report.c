@@ -53,6 +53,21 @@ static json_t *vectors_json(const train_summary *t) {
                      "share", report_number((double)(f->found + f->composed) / f->words));
 }
 
+/* Null without --init. */
+static json_t *init_json(const init_found *f) {
+    if (!f->parameters) return json_null();
+    return json_pack("{si si si}", "parameters", (int)f->parameters, "whole", (int)f->whole, "partly", (int)f->partly);
+}
+
+static void set_saved(json_t *o, const train_summary *t) {
+    const saved_file *s = &t->saved, *best = &t->saved_best;
+    json_object_set_new(o, "save", s->path ? json_string(s->path) : json_null());
+    json_object_set_new(o, "save_epoch", s->path ? json_integer(s->epoch) : json_null());
+    json_object_set_new(o, "save_batch", s->path ? json_integer(s->batch) : json_null());
+    json_object_set_new(o, "save_best", best->path ? json_string(best->path) : json_null());
+    json_object_set_new(o, "save_best_epoch", best->path ? json_integer(best->epoch) : json_null());
+}
+
 json_t *report_train_json(const train_summary *t) {
     const settings *s = t->settings;
     json_t *o = json_pack("{ss ss si si si}", "model", s->network->name, "device", t->device, "vps", (int)t->vps,
@@ -83,7 +98,9 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "pool_bytes", json_integer((json_int_t)t->pool_bytes));
     json_object_set_new(o, "plans", trials_json(t->handle));
     json_object_set_new(o, "vectors", vectors_json(t));
-    json_object_set_new(o, "save", t->checkpoint ? json_string(t->checkpoint) : json_null());
+    set_saved(o, t);
+    json_object_set_new(o, "init", init_json(&t->init));
+    json_object_set_new(o, "out_of_patience", json_boolean(t->out_of_patience));
     json_object_set_new(o, "interrupted", json_boolean(t->interrupted));
     return o;
 }
@@ -117,6 +134,14 @@ static void print_best(const task *t, const train_summary *u) {
     printf("best dev   %s   after epoch %u\n", text, u->best_epoch);
 }
 
+/* Which epoch a file holds. */
+static void print_saved(const char *what, const saved_file *f) {
+    if (!f->path) return;
+    printf("%-9s  %s   after epoch %u", what, f->path, f->epoch);
+    if (f->batch) printf(" and batch %u of the next", f->batch);
+    putchar('\n');
+}
+
 vpps_status report_train(const train_summary *t) {
     if (t->settings->json) return report_json_line(report_train_json(t), stdout);
     if (t->settings->quiet) return VPPS_OK;
@@ -139,7 +164,12 @@ vpps_status report_train(const train_summary *t) {
                t->host_ms_per_batch, t->device_ms_per_batch, t->script_bytes_per_batch / 1e3, t->levels_per_batch,
                t->instructions_per_batch);
     }
-    if (t->checkpoint) printf("saved      %s\n", t->checkpoint);
+    if (t->out_of_patience) printf("patience   dev was best %u epochs ago\n", t->epoch - t->best_epoch);
+    print_saved("saved", &t->saved);
+    print_saved("best", &t->saved_best);
+    if (t->settings->save_best && !t->saved_best.path) {
+        printf("best       %s was not written: no epoch of this run was the best\n", t->settings->save_best);
+    }
     return flush_stdout();
 }
 

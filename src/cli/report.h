@@ -7,10 +7,16 @@
 #include "cli/session.h"
 #include "cli/task.h"
 
+/* A checkpoint that was written, and what it holds: so many epochs, and batches of the next one. NULL: none was. */
+typedef struct saved_file {
+    const char *path;
+    uint32_t epoch, batch;
+} saved_file;
+
 /* What a training run did. Means are over the batches of this run. */
 typedef struct train_summary {
     const settings *settings;
-    const char *checkpoint; /* where the network was saved; NULL: nowhere */
+    saved_file saved, saved_best;
     uint64_t sentences, batches, nodes, skipped;
     uint32_t epoch; /* finished since training began */
     double seconds; /* of training, without evaluation and files */
@@ -27,7 +33,8 @@ typedef struct train_summary {
     const char *device;
     vpps_vectors_found vectors; /* of --vectors; all zero without */
     vpps_handle *handle;        /* asked for the plans it measured */
-    bool interrupted;
+    init_found init;            /* of --init */
+    bool interrupted, out_of_patience;
 } train_summary;
 
 /* An object with the metrics' names, e.g. {"root": ..., "nodes": ...}; null when not known. */

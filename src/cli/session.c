@@ -2,6 +2,7 @@
 #include "cli/session.h"
 #include "base/base.h"
 #include "cli/corpus_read.h"
+#include "cli/init.h"
 #include "cli/vectors.h"
 
 #include <errno.h>
@@ -56,6 +57,11 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
     VPPS_TRY(vpps_model_create(&x->model, s->seed));
     VPPS_TRY(s->network->create(&x->net, x->model, &s->net));
     VPPS_TRY(vectors_load(x, c));
+    char taken[512];
+    if (s->init) {
+        VPPS_TRY(init_load(x, c, taken, sizeof taken));
+        tell(x, s, taken);
+    }
     vpps_options options = engine_options(s);
     options.log = x->log ? x->log : tell_stderr;
     options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* it is only read */

@@ -4,6 +4,13 @@
 
 #include "cli/corpus.h"
 
+/* What --init took; all zero without. */
+typedef struct init_found {
+    uint32_t parameters; /* of the network; of these: */
+    uint32_t whole;      /* taken as they are */
+    uint32_t partly;     /* taken for the words, characters or classes that the checkpoint has, too */
+} init_found;
+
 typedef struct session {
     const settings *settings;
     vpps_model *model;
@@ -16,6 +23,7 @@ typedef struct session {
     size_t logits_capacity, nll_capacity;
     struct class_counts *classes; /* where a measure counts which class is taken for which; NULL: nowhere */
     vpps_vectors_found vectors;   /* which words' embeddings were pretrained; all zero without --vectors */
+    init_found init;
 } session;
 
 #endif

@@ -7,11 +7,12 @@
 #include "cli/checkpoint.h"
 #include "cli/commands.h"
 #include "cli/corpus_read.h"
+#include "cli/init.h"
 #include "cli/interrupt.h"
 #include "cli/log.h"
+#include "cli/output_files.h"
 #include "cli/plot.h"
 #include "cli/progress.h"
-#include "io/output.h"
 
 #include <math.h>
 
@@ -50,14 +51,6 @@ static uint32_t batches_per_epoch(const trainer *t) {
 
 /* ---------------------------------------------------------------- set-up */
 
-/* A path that cannot be written must fail before an hour of training, not after: what saving does is tried. */
-static vpps_status check_writable(const char *path) {
-    if (!path || vpps_output_check(path) == VPPS_OK) return VPPS_OK;
-    char why[VPPS_MESSAGE_BYTES];
-    snprintf(why, sizeof why, "%s", vpps_error_message());
-    return vpps_fail(VPPS_IO, "cannot be written: %s", why);
-}
-
 /* The engine's own lines: above the progress bar, and in the log. */
 static void tell(void *context, const char *line) {
     trainer *t = context;
@@ -65,32 +58,57 @@ static void tell(void *context, const char *line) {
     log_engine(&t->log, line); /* a log that cannot be written shows at the next batch */
 }
 
+static vpps_status open_files(trainer *t) {
+    const settings *s = t->s;
+    VPPS_TRY(output_files_check(s));
+    VPPS_TRY(output_file_check(s->save));
+    VPPS_TRY(output_file_check(s->save_best));
+    VPPS_TRY(output_file_check(s->plot));
+    VPPS_TRY(output_file_check(s->trace));
+    return log_open(&t->log, s->log, s->resume != NULL);
+}
+
+/* What is decided by dev needs one. */
+static vpps_status check_dev(const trainer *t) {
+    const settings *s = t->s;
+    const char *option = s->save_best ? "save-best" : "patience";
+    if (!s->save_best && !s->patience) return VPPS_OK;
+    if (!s->eval_every) return vpps_fail(VPPS_ARGUMENT, "--%s goes with --eval-every of 1 or more", option);
+    if (t->corpus.split[SPLIT_DEV].present) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "--%s needs a dev part to measure, and %s has none: --dev FILE", option,
+                     corpus_name(s));
+}
+
+/* What a resumed run begins with. */
+static vpps_status take_up(trainer *t) {
+    const char *path = t->s->resume;
+    VPPS_TRY(checkpoint_check_data(path, t->s, &t->corpus));
+    VPPS_TRY(vpps_load(t->session.handle, path));
+    if (t->position.batch <= batches_per_epoch(t)) return checkpoint_curves(path, &t->plot);
+    return vpps_fail(VPPS_FORMAT, "%s stands at batch %u of an epoch, but the data has %u: other data?", path,
+                     t->position.batch, batches_per_epoch(t));
+}
+
 static vpps_status open_trainer(trainer *t) {
     settings *s = t->s;
     t->position.best_dev = -1;
     if (s->resume) VPPS_TRY(checkpoint_describe(s->resume, s, &t->corpus, &t->position));
     options_complete(s);
-    VPPS_TRY(check_writable(s->save));
-    VPPS_TRY(check_writable(s->plot));
-    VPPS_TRY(check_writable(s->trace));
-    VPPS_TRY(log_open(&t->log, s->log, s->resume != NULL));
+    VPPS_TRY(open_files(t));
 
     progress_open(&t->progress, stderr, s->quiet);
     t->session.log = tell;
     t->session.log_context = t;
     VPPS_TRY(session_open_on(&t->session, s, &t->corpus));
-    if (s->save) VPPS_TRY(checkpoint_check(s, &t->corpus));
-    if (s->resume) VPPS_TRY(vpps_load(t->session.handle, s->resume));
-    if (t->position.batch > batches_per_epoch(t)) {
-        return vpps_fail(VPPS_FORMAT, "%s stands at batch %u of an epoch, but the data has %u: other data?", s->resume,
-                         t->position.batch, batches_per_epoch(t));
-    }
+    if (s->save || s->save_best) VPPS_TRY(checkpoint_check(s, &t->corpus));
+    VPPS_TRY(check_dev(t));
+    const char *data = corpus_name(s);
+    plot_open(&t->plot, s->network->name, data, task_for(s));
+    if (s->resume) VPPS_TRY(take_up(t));
     const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples;
     t->order = malloc(n * sizeof *t->order);
     if (!t->order) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", n);
 
-    const char *data = corpus_name(s);
-    plot_open(&t->plot, s->network->name, data, task_for(s));
     vpps_stats stats;
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
     progress_line(&t->progress, "%s on %s: %u %s, %u words, %u classes; %s with %u VPs", s->network->name, data, n,
@@ -138,16 +156,19 @@ static vpps_status settle(trainer *t) {
     return take_loss(t, loss);
 }
 
-static vpps_status save(trainer *t) {
-    if (!t->s->save) return VPPS_OK;
+/* NULL path: nothing is saved. */
+static vpps_status save_to(trainer *t, const char *path, saved_file *saved) {
+    if (!path) return VPPS_OK;
     const uint64_t begin = vpps_now_ns();
     VPPS_TRY(vpps_trace_begin(t->session.handle, "save"));
-    VPPS_TRY(checkpoint_save(&t->session, t->s->save, &t->corpus, &t->position));
+    VPPS_TRY(checkpoint_save(&t->session, path, &t->corpus, &t->position, &t->plot));
     VPPS_TRY(vpps_trace_end(t->session.handle));
-    t->summary.checkpoint = t->s->save;
+    *saved = (saved_file){path, t->position.epoch, t->position.batch};
     t->eval_ns += vpps_now_ns() - begin;
     return VPPS_OK;
 }
+
+static vpps_status save(trainer *t) { return save_to(t, t->s->save, &t->summary.saved); }
 
 /* After vpps_fb, which has expanded the graph already. */
 static vpps_status count_cost(trainer *t, uint32_t sentences) {
@@ -255,13 +276,20 @@ static void print_epoch(trainer *t, double loss, double rate) {
                   rate, kind->examples);
 }
 
-static void note_best(position *p, const task *kind, const measures *dev) {
+/* Is the epoch that ended the best on dev so far? Then it is noted. */
+static bool note_best(position *p, const task *kind, const measures *dev) {
     const uint32_t i = measures_first(kind, dev);
-    if (i == MAX_METRICS) return;
-    if (p->best_dev >= 0 && !metric_better(&kind->metrics[i], dev->value[i], p->best_dev)) return;
+    if (i == MAX_METRICS) return false;
+    if (p->best_dev >= 0 && !metric_better(&kind->metrics[i], dev->value[i], p->best_dev)) return false;
     p->best_dev = dev->value[i];
     p->best_metric = i;
     p->best_epoch = p->epoch;
+    return true;
+}
+
+static bool out_of_patience(const trainer *t) {
+    const position *p = &t->position;
+    return t->s->patience && p->best_dev >= 0 && p->epoch - p->best_epoch >= t->s->patience;
 }
 
 /* After the last batch of an epoch: the position moves to the next one, which a checkpoint then names. */
@@ -276,11 +304,12 @@ static vpps_status finish_epoch(trainer *t, double rate) {
     const bool last = p->epoch == t->s->epochs;
     if (t->s->eval_every && (p->epoch % t->s->eval_every == 0 || last)) VPPS_TRY(evaluate(t));
     const measures *dev = &t->summary.split[SPLIT_DEV];
-    note_best(p, task_for(t->s), dev);
+    const bool best = note_best(p, task_for(t->s), dev);
     t->summary.loss = loss;
     print_epoch(t, loss, rate);
     VPPS_TRY(log_epoch(&t->log, p->epoch, loss, rate, task_for(t->s), dev, &t->summary.split[SPLIT_TEST]));
     if (t->s->plot) VPPS_TRY(plot_write(&t->plot, t->s->plot));
+    if (best) VPPS_TRY(save_to(t, t->s->save_best, &t->summary.saved_best));
     return save(t);
 }
 
@@ -313,6 +342,8 @@ static vpps_status summarize(trainer *t) {
     u->vectors = t->session.vectors;
     u->handle = t->session.handle;
     u->interrupted = interrupted;
+    u->out_of_patience = out_of_patience(t);
+    u->init = t->session.init;
     progress_end(&t->progress);
     VPPS_TRY(log_end(&t->log, u));
     return report_train(u);
@@ -322,7 +353,7 @@ static vpps_status train(trainer *t) {
     VPPS_TRY(open_trainer(t));
     const uint64_t begin = vpps_now_ns();
     t->summary.loss = NAN;
-    while (t->position.epoch < t->s->epochs && !interrupted && !at_limit(t)) {
+    while (t->position.epoch < t->s->epochs && !interrupted && !at_limit(t) && !out_of_patience(t)) {
         const uint64_t epoch_begin = vpps_now_ns(), examples_before = t->summary.sentences;
         VPPS_TRY(train_epoch(t));
         const double seconds = (double)(vpps_now_ns() - epoch_begin) * 1e-9;

@@ -29,6 +29,12 @@ typedef struct vpps_safetensors_tensor {
 vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                    const vpps_metadata *metadata, size_t m);
 
+/* A checksum of the tensors' bytes, in their order, as text: "xxh3-64 " and 16 hexadecimal digits (XXH3 with 64 bits and
+ * seed 0, of all that follows the header). In the metadata of a file it stands under this key. */
+#define VPPS_CHECKSUM_KEY "vpps.checksum"
+#define VPPS_CHECKSUM_BYTES 32
+vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n, char text[VPPS_CHECKSUM_BYTES]);
+
 /* A file that was read and checked as a whole. Immutable; reading from several threads is safe. */
 typedef struct vpps_safetensors vpps_safetensors;
 
@@ -50,6 +56,10 @@ vpps_status vpps_safetensors_open(vpps_safetensors **out, const char *path);
 
 /* The same from memory, which is copied; `name` stands for the path in messages. */
 vpps_status vpps_safetensors_parse(vpps_safetensors **out, const char *name, const void *bytes, size_t n_bytes);
+
+/* Are the tensors' bytes those that the file's metadata has a checksum of? A file without one is taken as it is. Fails with
+ * FORMAT. */
+vpps_status vpps_safetensors_verify(const vpps_safetensors *file);
 
 /* NULL is allowed. */
 void vpps_safetensors_close(vpps_safetensors *file);

@@ -17,7 +17,8 @@ struct vpps_safetensors {
     size_t n_infos;
     vpps_metadata *metadata; /* in ascending order of keys */
     size_t n_metadata;
-    unsigned char *data; /* the bytes behind the header */
+    unsigned char *data; /* the data_bytes behind the header */
+    uint64_t data_bytes;
 };
 
 /* The header's length from the file's first 8 bytes, checked against how long the whole file is. Fails with FORMAT. */
@@ -28,6 +29,9 @@ vpps_status vpps_safetensors_header_length(const char *path, const unsigned char
  * in the order of infos; their `bytes` are still NULL. Fails with FORMAT, MEMORY. */
 vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *header, size_t header_bytes,
                                           uint64_t data_bytes);
+
+/* For printf: a checksum's text. */
+#define VPPS_CHECKSUM_FORMAT "xxh3-64 %016llx"
 
 /* A FORMAT failure that names the file. */
 #define VPPS_FAIL_SAFETENSORS(path, format, ...)                                                                       \

@@ -5,13 +5,16 @@
 #include "file.h"
 
 #include <sys/stat.h>
+#include <xxhash.h>
 
 /* Takes over `data` and points every tensor into it. */
 static void bind_data(vpps_safetensors *file, unsigned char *data) {
     file->data = data;
+    file->data_bytes = 0;
     for (size_t i = 0; i < file->n_infos; i++) {
         file->infos[i].bytes = data;
         data += file->infos[i].n_bytes;
+        file->data_bytes += file->infos[i].n_bytes;
     }
 }
 
@@ -124,6 +127,19 @@ static vpps_status open_file(vpps_safetensors **out, const char *path, bool with
 }
 
 vpps_status vpps_safetensors_open(vpps_safetensors **out, const char *path) { return open_file(out, path, true); }
+
+vpps_status vpps_safetensors_verify(const vpps_safetensors *file) {
+    char text[VPPS_CHECKSUM_BYTES];
+    const char *wanted = vpps_safetensors_metadata(file, VPPS_CHECKSUM_KEY);
+    if (!wanted) return VPPS_OK;
+    snprintf(text, sizeof text, VPPS_CHECKSUM_FORMAT,
+             (unsigned long long)XXH3_64bits(file->data, (size_t)file->data_bytes));
+    if (strcmp(text, wanted) == 0) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT,
+                     "%s%s: its tensors have checksum %s, but its metadata says %.40s: it was damaged, or changed by "
+                     "what left its metadata as they were",
+                     VPPS_PATH_ARGS(file->path), text, wanted);
+}
 
 size_t vpps_safetensors_count(const vpps_safetensors *file) { return file->n_infos; }
 

@@ -1,14 +1,11 @@
 /* safetensors_write.c - a checkpoint's bytes: the header, then the tensors, into an output that is whole or not there. */
-#include "safetensors.h"
+#include "safetensors_file.h"
 
 #include "base/base.h"
 #include "descriptor.h"
 #include "output.h"
 
-#include <endian.h>
-#include <jansson.h>
-
-_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "tensors are copied between memory and file as they are");
+#include <xxhash.h>
 
 /* Well-formed UTF-8 (RFC 3629, section 4), as jansson asks for: checked first, so that its refusal means memory. */
 static bool is_utf8(const char *text) {
@@ -129,6 +126,23 @@ static vpps_status make_header(const char *path, const vpps_safetensors_tensor *
     for (size_t i = 0; i < n && status == VPPS_OK; i++) status = add_tensor(path, header, &tensors[i], &end);
     if (status == VPPS_OK) status = encode_header(path, header, out, n_bytes);
     json_decref(header);
+    return status;
+}
+
+vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n,
+                                      char text[VPPS_CHECKSUM_BYTES]) {
+    XXH3_state_t *state = XXH3_createState();
+    vpps_status status = state ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a checksum");
+    if (state) XXH3_64bits_reset(state);
+    for (size_t i = 0; i < n && status == VPPS_OK; i++) {
+        uint64_t n_bytes = 0;
+        status = count_bytes("checksum", &tensors[i], &n_bytes);
+        if (status == VPPS_OK && n_bytes) XXH3_64bits_update(state, tensors[i].data, (size_t)n_bytes);
+    }
+    if (status == VPPS_OK) {
+        snprintf(text, VPPS_CHECKSUM_BYTES, VPPS_CHECKSUM_FORMAT, (unsigned long long)XXH3_64bits_digest(state));
+    }
+    XXH3_freeState(state);
     return status;
 }
 

@@ -2,7 +2,7 @@
  *
  * Tensors: every parameter under its name (a matrix rows x cols; a vector rows; a table count x cols x rows, since an
  * entry lies column after column), and state K of the optimiser as optimizer.K/NAME. Metadata: vpps.version,
- * vpps.optimizer, vpps.batches (numbers the optimiser's steps and the dropout masks), vpps.seed (of dropout) and
+ * vpps.checksum (of all tensors), vpps.optimizer, vpps.batches (numbers the optimiser's steps and the dropout masks), vpps.seed (of dropout) and
  * vpps.random (of initialisers), so that a resumed run goes on to the same bits.
  */
 #include "io/safetensors.h"
@@ -55,7 +55,7 @@ static size_t list_tensors(const vpps_model *model, vpps_safetensors_tensor *ten
 }
 
 vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
-    enum { OWN = 5 };
+    enum { OWN = 6 };
     VPPS_TRY(vpps_read_parameters(h));
     const vpps_model *model = h->model;
     const size_t most = (1 + VPPS_MAX_STATES) * model->n_params + 1;
@@ -70,18 +70,20 @@ vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *met
     if (status != VPPS_OK) {
         vpps_fail(status, "save %s: out of memory", path);
     } else {
-        char batches[24], seed[24], random[24];
+        char batches[24], seed[24], random[24], checksum[VPPS_CHECKSUM_BYTES] = "";
         snprintf(batches, sizeof batches, "%" PRIu64, model->batches);
         snprintf(seed, sizeof seed, "%" PRIu64, h->options.seed);
         snprintf(random, sizeof random, "%" PRIu64, model->random);
         const vpps_metadata own[OWN] = {{"vpps.version", VPPS_VERSION},
+                                        {VPPS_CHECKSUM_KEY, checksum},
                                         {"vpps.optimizer", optimizer_names[h->options.optimizer.kind]},
                                         {"vpps.batches", batches},
                                         {"vpps.seed", seed},
                                         {"vpps.random", random}};
         memcpy(all, own, sizeof own);
         if (n) memcpy(all + OWN, metadata, n * sizeof *metadata);
-        status = vpps_safetensors_write(path, tensors, n_tensors, all, n + OWN);
+        status = vpps_safetensors_checksum(tensors, n_tensors, checksum);
+        if (status == VPPS_OK) status = vpps_safetensors_write(path, tensors, n_tensors, all, n + OWN);
     }
     for (size_t i = 0; i < n_tensors; i++) free(names[i]);
     free(names);
@@ -164,8 +166,8 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     VPPS_TRY(vpps_safetensors_open(&file, path));
     contents *c = calloc(model->n_params + 1, sizeof *c);
     uint64_t numbers[3] = {0, h->options.seed, model->random};
-    vpps_status status =
-        c ? read_all(file, path, h, c, numbers) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);
+    vpps_status status = c ? vpps_safetensors_verify(file) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);
+    if (status == VPPS_OK) status = read_all(file, path, h, c, numbers);
     if (status == VPPS_OK)
         status = vpps_read_parameters(h); /* gives all state memory, also what the file does not have */
     if (status == VPPS_OK) {

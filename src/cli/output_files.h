@@ -1,0 +1,16 @@
+/* output_files.h - what a command is to write must not be what it reads, nor two outputs one file. */
+#ifndef VPPS_CLI_OUTPUT_FILES_H
+#define VPPS_CLI_OUTPUT_FILES_H
+
+#include "cli/options.h"
+
+/* Are all outputs that s names (OPTION_OUTPUT) files of their own? Files that are there are compared by device and inode,
+ * those that are not by their folder and name, links followed. To be asked before any of them is opened. Fails with
+ * ARGUMENT, naming both options; IO, MEMORY. */
+vpps_status output_files_check(const settings *s);
+
+/* Can the file be written? What writing does is tried, so that it fails before an hour of training, not after. NULL:
+ * nothing is to be written. Fails with IO. */
+vpps_status output_file_check(const char *path);
+
+#endif

@@ -1,0 +1,322 @@
+#!/bin/bash
+# test_files.sh - what `vpps train` reads and writes: nothing is lost. VPPS names the program (default: build/vpps).
+
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
+
+small=(--hidden 8 --embed 6 --batch 4 --vps 1)
+trees() { # trees N SEED: labelled trees of two classes
+    python3 - "$1" "$2" <<'PY'
+import random, sys
+r = random.Random(int(sys.argv[2]))
+def tree(depth):
+    if depth == 0 or r.random() < 0.3:
+        w = r.choice('abcdefgh')
+        return ('0' if w < 'e' else '1'), w
+    a, b = tree(depth - 1), tree(depth - 1)
+    label = max(a[0], b[0])
+    return label, f'({a[0]} {a[1]}) ({b[0]} {b[1]})'
+for _ in range(int(sys.argv[1])):
+    print('(%s %s)' % tree(3))
+PY
+}
+mkdir data
+trees 40 1 >data/train.txt
+trees 12 2 >data/dev.txt
+trees 12 3 >data/test.txt
+train=("$vpps" train tree-lstm --data data "${small[@]}")
+
+# ---------------------------------------------------------------- outputs onto inputs, and onto each other
+
+cp -r data kept
+same_data() { diff -r data kept; }
+clash() { fails_with 1 "$1" "${@:2}" && same_data; }
+ln -s data/train.txt link.txt
+ln data/dev.txt hard.txt
+ln -s . here
+ln -s new.ckpt dangling
+check "--log onto the training file" clash "--log data/train.txt and --data data/train.txt are the same file" \
+    "${train[@]}" --log data/train.txt
+check "--log onto it through a link" clash "are the same file" "${train[@]}" --log link.txt
+check "--plot onto dev, another name of the file" clash "--plot hard.txt and --data" "${train[@]}" --plot hard.txt
+check "--save onto test, another spelling" clash "--save here/data/../data/test.txt and" \
+    "${train[@]}" --save here/data/../data/test.txt
+check "--save-best onto the training file" clash "--save-best" "${train[@]}" --save-best data/train.txt
+check "--save and --log" clash "--save x and --log ./x are the same file" "${train[@]}" --save x --log ./x
+check "a new file, spelled in two ways" clash "--save new.ckpt and --save-best here/here/new.ckpt are the same" \
+    "${train[@]}" --save new.ckpt --save-best here/here/new.ckpt
+check "a new file, by a link that points to it" clash "--save dangling and --plot" \
+    "${train[@]}" --save dangling --plot new.ckpt
+nothing_new() { ! ls x new.ckpt 2>/dev/null | grep .; }
+check "refused before anything was opened" nothing_new
+in_part() { # all files of a folder are read: an output there would be an input
+    mkdir -p parts/train/deep && cp data/train.txt parts/train/a.txt &&
+        fails_with 1 "all files in that folder are read" "$vpps" train tree-lstm --data parts "${small[@]}" \
+            --log parts/train/deep/new.jsonl && [ ! -e parts/train/deep/new.jsonl ]
+}
+check "an output inside a part that is a folder" in_part
+on_stdout() { # standard output that is the log's file
+    "${train[@]}" --epochs 1 --log both.txt >both.txt 2>err </dev/null
+    [ $? -eq 1 ] && says err "standard output are the same file"
+}
+check "--log and standard output" on_stdout
+printf 'a b\n' >lexicon
+check "--save onto the lexicon" fails_with 1 "--lexicon lexicon are the same" "$vpps" train lattice-lstm \
+    --train data/train.txt --lexicon lexicon --save lexicon
+check "the lexicon is whole" cmp lexicon <(printf 'a b\n')
+pair() {
+    printf 'a\n' >p.de && printf 'b\n' >p.en &&
+        fails_with 1 "--train p.en are the same" "$vpps" train lstm-nmt --train p --source de --target en --log p.en &&
+        cmp p.en <(printf 'b\n')
+}
+check "--log onto a translation" pair
+
+# ---------------------------------------------------------------- links, devices and streams
+
+through_link() {
+    mkdir store && ln -s store/real.ckpt linked.ckpt && exits 0 "${train[@]}" --epochs 1 --save linked.ckpt &&
+        [ -L linked.ckpt ] && [ -s store/real.ckpt ] && exits 0 "$vpps" eval tree-lstm --model linked.ckpt
+}
+check "--save through a link" through_link
+check "--save /dev/null, --plot /dev/null" exits 0 "${train[@]}" --epochs 1 --save /dev/null --plot /dev/null
+check "/dev/null is what it was" test -c /dev/null
+plot_out() { exits 0 "${train[@]}" --epochs 1 --quiet --plot /dev/stdout && says out "<svg" && says out "</svg>"; }
+check "--plot /dev/stdout" plot_out
+log_out() {
+    exits 0 "${train[@]}" --epochs 1 --log /dev/stdout && [ "$(grep -c '"event":"batch"' out)" = 10 ] &&
+        grep -q '^trained' out
+}
+check "--log /dev/stdout: neither overwrites the other" log_out
+left_over() {
+    printf x >left.ckpt.tmp-1-1
+    exits 0 "${train[@]}" --epochs 1 --save left.ckpt && [ ! -e left.ckpt.tmp-1-1 ]
+}
+check "temporary files of killed runs go" left_over
+
+# ---------------------------------------------------------------- the best epoch, patience
+
+best() {
+    exits 0 "${train[@]}" --epochs 6 --lr 0.05 --save last.ckpt --save-best best.ckpt --json --log best.jsonl &&
+        cp out best.json && python3 - <<'PY'
+import json
+o = json.load(open('best.json'))
+dev = [json.loads(l)['dev']['root'] for l in open('best.jsonl') if '"event":"epoch"' in l]
+best = dev.index(max(dev)) + 1
+assert o['save_best_epoch'] == o['best_dev_epoch'] == best, (o, dev)
+assert (o['save'], o['save_epoch'], o['save_batch'], o['save_best']) == ('last.ckpt', 6, 0, 'best.ckpt'), o
+PY
+}
+check "--save-best: the epoch that was best on dev" best
+is_best() { # what the file holds has that epoch's measure
+    exits 0 "$vpps" eval tree-lstm --model best.ckpt --split dev --json && cp out now.json && python3 - <<'PY'
+import json
+assert json.load(open('now.json'))['metrics']['root'] == json.load(open('best.json'))['best_dev']
+PY
+}
+check "--save-best: the file holds it" is_best
+tells_epochs() {
+    exits 0 "${train[@]}" --epochs 2 --max-batches 13 --save a.ckpt --save-best b.ckpt &&
+        says out "a.ckpt   after epoch 1 and batch 3 of the next" && says out "b.ckpt   after epoch 1"
+}
+check "the summary says which epoch a file holds" tells_epochs
+not_better() { # a resumed run that never gets better leaves the file alone
+    exits 0 "${train[@]}" --epochs 3 --lr 0 --save flat.ckpt --save-best flat-best.ckpt && rm flat-best.ckpt &&
+        exits 0 "$vpps" train --resume flat.ckpt --epochs 4 --save-best flat-best.ckpt &&
+        says out "flat-best.ckpt was not written" && [ ! -e flat-best.ckpt ]
+}
+check "--save-best: no epoch of the run was the best" not_better
+impatient() {
+    exits 0 "${train[@]}" --epochs 50 --lr 0 --patience 3 --save patient.ckpt --json &&
+        json out "o['out_of_patience'] and o['epochs'] == 4 and o['best_dev_epoch'] == 1"
+}
+check "--patience: three epochs without a better one" impatient
+check "--patience: resumed, there is none left" exits 0 "$vpps" train --resume patient.ckpt --json
+check "--patience: nothing was trained" json out "o['batches'] == 0 and o['out_of_patience']"
+check "--patience 0: goes on" exits 0 "$vpps" train --resume patient.ckpt --patience 0 --epochs 5 --json
+check "--patience 0: to the end" json out "o['epochs'] == 5 and not o['out_of_patience']"
+only=("$vpps" train tree-lstm --train data/train.txt "${small[@]}")
+check "--save-best without dev" fails_with 1 "--save-best needs a dev part" "${only[@]}" --save-best x.ckpt
+check "--patience without dev" fails_with 1 "--patience needs a dev part" "${only[@]}" --patience 2
+check "--patience without measuring" fails_with 1 "--eval-every" "${train[@]}" --patience 2 --eval-every 0
+
+# ---------------------------------------------------------------- signals
+
+hang_up() { # hang_up [nohup]: a run that gets SIGHUP; its exit status
+    rm -f hang.ckpt hang.jsonl
+    "$@" "$vpps" train tree-lstm --examples 4000 --hidden 32 --embed 16 --batch 16 --vps 1 --max-batches 400 \
+        --eval-every 0 --save hang.ckpt --log hang.jsonl --json >out 2>err </dev/null &
+    local pid=$!
+    for _ in $(seq 200); do
+        [ "$(grep -c '"batch"' hang.jsonl 2>/dev/null)" -ge 3 ] 2>/dev/null && break
+        sleep 0.05
+    done
+    kill -HUP $pid
+    wait $pid
+}
+hung_up() {
+    hang_up
+    [ $? -eq 130 ] && json out "o['interrupted'] and o['save'] == 'hang.ckpt'" &&
+        exits 0 "$vpps" eval tree-lstm --model hang.ckpt
+}
+no_hang_up() { hang_up nohup && json out "not o['interrupted'] and o['batches'] == 400"; }
+set -m
+check "SIGHUP saves" hung_up
+check "SIGHUP under nohup is ignored" no_hang_up
+set +m
+
+# ---------------------------------------------------------------- the plot goes on
+
+epochs_of() { # the ends of the horizontal axis of a plot
+    python3 - "$1" <<'PY'
+import re, sys
+text = open(sys.argv[1]).read()
+labels = re.findall(r"text-anchor='middle'>([0-9.]+)</text>", text)
+print(labels[0], labels[-1])
+PY
+}
+goes_on() {
+    exits 0 "${train[@]}" --epochs 4 --save plot.ckpt --plot whole.svg &&
+        exits 0 "${train[@]}" --epochs 2 --save first.ckpt &&
+        exits 0 "$vpps" train tree-lstm --vps 1 --resume first.ckpt --epochs 4 --plot rest.svg && cmp whole.svg rest.svg &&
+        [ "$(epochs_of rest.svg)" = "0 4" ] && cmp plot.ckpt first.ckpt
+}
+check "--resume --plot: the curve of a run without a break" goes_on
+many() { # so many batches that points are joined
+    exits 0 "$vpps" train tree-lstm --data data --hidden 2 --embed 2 --batch 1 --vps 1 --eval-every 0 --epochs 40 \
+        --save many.ckpt --plot many.svg &&
+        exits 0 "$vpps" train tree-lstm --data data --hidden 2 --embed 2 --batch 1 --vps 1 --eval-every 0 --epochs 40 \
+            --max-batches 1463 --save part.ckpt &&
+        exits 0 "$vpps" train tree-lstm --vps 1 --resume part.ckpt --plot part.svg && cmp many.svg part.svg &&
+        cmp many.ckpt part.ckpt
+}
+check "the same with points joined" many
+
+# ---------------------------------------------------------------- resuming elsewhere
+
+first() { exits 0 "${train[@]}" --epochs 1 --save "$1" && exits 0 "${train[@]}" --epochs 2 --save two.ckpt; }
+tensors() { # the header and checksum of a file's tensors
+    python3 - "$1" <<'PY'
+import json, sys
+b = open(sys.argv[1], 'rb').read()
+n = int.from_bytes(b[:8], 'little')
+h = json.loads(b[8:8 + n])
+m = h.pop('__metadata__')
+print(json.dumps(h, sort_keys=True), m['vpps.checksum'])
+PY
+}
+same_tensors() { diff <(tensors "$1") <(tensors "$2"); }
+from_elsewhere() {
+    first away.ckpt && mkdir -p elsewhere && (cd elsewhere && exits 0 "$vpps" train tree-lstm --vps 1 \
+        --resume ../away.ckpt --epochs 2) && same_tensors two.ckpt away.ckpt
+}
+check "resume from another folder" from_elsewhere
+check "eval from another folder" bash -c "cd elsewhere && '$vpps' eval tree-lstm --model ../two.ckpt"
+moved() { # the same content under other names, compressed, and part by part
+    first moved.ckpt && mkdir -p other && gzip -c data/train.txt >other/train.gz && cp data/dev.txt other/dev &&
+        cp data/test.txt other/test && exits 0 "$vpps" train tree-lstm --vps 1 --resume moved.ckpt --epochs 2 \
+        --data other && same_tensors two.ckpt moved.ckpt && first moved.ckpt &&
+        exits 0 "$vpps" train tree-lstm --vps 1 --resume moved.ckpt --epochs 2 --train other/train.gz &&
+        same_tensors two.ckpt moved.ckpt
+}
+check "resume with data that have moved" moved
+changed() {
+    first changed.ckpt && cp -r data altered && sed -i '1s/(0/(1/;1s/(1 a/(0 a/' altered/"$1".txt &&
+        ! cmp -s data/"$1".txt altered/"$1".txt &&
+        fails_with 1 "with other data: training cannot resume with altered/$1.txt" "$vpps" train tree-lstm \
+            --resume changed.ckpt --epochs 2 --data altered
+    local rc=$?
+    rm -rf altered
+    return $rc
+}
+check "resume with a changed training file" changed train
+check "resume with a changed dev file" changed dev
+in_place() {
+    cp -r data saved && first place.ckpt && echo '(1 (0 a) (1 h))' >>data/train.txt &&
+        fails_with 1 "with other data" "$vpps" train tree-lstm --resume place.ckpt --epochs 2
+    local rc=$?
+    rm -r data && mv saved data
+    return $rc
+}
+check "resume with a file that has changed in its place" in_place
+fewer() {
+    first fewer.ckpt && mkdir -p two && cp data/train.txt data/dev.txt two &&
+        fails_with 1 "a part that is missing" "$vpps" train tree-lstm --resume fewer.ckpt --epochs 2 --data two
+}
+check "resume without one of the parts" fewer
+
+# ---------------------------------------------------------------- --init
+
+begins() {
+    exits 0 "${train[@]}" --epochs 3 --save base.ckpt &&
+        exits 0 "${train[@]}" --epochs 0 --seed 9 --init base.ckpt --save again.ckpt --json &&
+        says err "base.ckpt: took" && json out "o['init']['whole'] == o['init']['parameters'] > 5" &&
+        exits 0 "$vpps" eval tree-lstm --model base.ckpt --json && cp out base.json &&
+        exits 0 "${train[@]}" --epochs 0 --seed 9 --init base.ckpt --json && python3 - <<'PY'
+import json
+a, b = (json.loads(open(f).read().splitlines()[-1]) for f in ('base.json', 'out'))
+assert a['metrics'] == b['test'], (a, b)
+PY
+}
+check "--init: the same network, from the start" begins
+check "--init: a new run" json out "o['epochs'] == 0 and o['batches'] == 0"
+by_words() { # words in another order, one that is new: each word has its own row
+    printf '%s\n' '(1 (1 h) (0 b))' '(1 (1 new) (0 a))' '(0 (0 a) (0 c))' >order.txt
+    exits 0 "$vpps" train tree-lstm --train order.txt "${small[@]}" --min-count 1 --eval-every 0 --max-batches 1 --lr 0 \
+        --init base.ckpt --save rows.ckpt --json && says err "1 of embedding's 6 rows" &&
+        json out "o['init']['partly'] == 1" && python3 - <<'PY'
+import json, struct
+def load(path):
+    b = open(path, 'rb').read()
+    n = int.from_bytes(b[:8], 'little')
+    h = json.loads(b[8:8 + n])
+    words = h['__metadata__']['vocabulary'].split('\n')
+    t = h['embedding']
+    x = b[8 + n + t['data_offsets'][0]:8 + n + t['data_offsets'][1]]
+    size = t['shape'][1] * 4
+    return {w: x[i * size:(i + 1) * size] for i, w in enumerate(words)}
+a, b = load('base.ckpt'), load('rows.ckpt')
+assert all(a[w] == b[w] for w in ('<unk>', 'h', 'b', 'a', 'c')), (a.keys(), b.keys())
+PY
+}
+check "--init: rows of a table go by their words" by_words
+check "--init: other sizes are told" exits 0 "$vpps" train tree-lstm --data data --hidden 8 --embed 5 --batch 4 --vps 1 \
+    --epochs 0 --init base.ckpt
+check "--init: which" says err "embedding (of another shape)"
+nothing_fits() { # another network, of other sizes
+    exits 0 "$vpps" train lstm-lm --examples 20 --hidden 3 --embed 3 --vps 1 --max-batches 1 --eval-every 0 --save lm.ckpt &&
+        fails_with 1 "has no parameter that fits" "${train[@]}" --init lm.ckpt --quiet
+}
+check "--init: nothing fits" nothing_fits
+check "--init and --resume" fails_with 2 "not both" "$vpps" train tree-lstm --init base.ckpt --resume base.ckpt
+check "--init is an input" fails_with 1 "--init base.ckpt are the same" "${train[@]}" --init base.ckpt --save base.ckpt
+
+# ---------------------------------------------------------------- checksum
+
+flipped() { # a bit in the last tensor
+    python3 - <<'PY'
+b = bytearray(open('base.ckpt', 'rb').read())
+b[-9] ^= 64
+open('flipped.ckpt', 'wb').write(b)
+PY
+    fails_with 1 "flipped.ckpt: its tensors have checksum" "$vpps" eval tree-lstm --model flipped.ckpt &&
+        fails_with 1 "checksum" "$vpps" train tree-lstm --resume flipped.ckpt &&
+        fails_with 1 "checksum" "${train[@]}" --init flipped.ckpt
+}
+check "a damaged tensor" flipped
+without() { # files of before there were checksums, curves and hashes
+    python3 - <<'PY'
+import json
+b = open('base.ckpt', 'rb').read()
+n = int.from_bytes(b[:8], 'little')
+h = json.loads(b[8:8 + n])
+m = h['__metadata__']
+for key in [k for k in m if k in ('vpps.checksum', 'train.curves', 'train.folder') or k.startswith('data.')]:
+    del m[key]
+text = json.dumps(h).encode()
+open('old.ckpt', 'wb').write(len(text).to_bytes(8, 'little') + text + b[8 + n:])
+PY
+    exits 0 "$vpps" eval tree-lstm --model old.ckpt && exits 0 "$vpps" train tree-lstm --resume old.ckpt --epochs 4
+}
+check "a file without a checksum" without
+
+summary
