@@ -130,17 +130,14 @@ json_t *plan_json(const vpps_partition *p, const vpps_model *model) {
 
 /* ---------------------------------------------------------------- output */
 
-/* Whole or not at all. */
-static vpps_status write_svg(const vpps_partition *p, const vpps_model *model, const char *path) {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    if (!f) return vpps_fail(VPPS_MEMORY, "%s: no memory for the picture", path);
-    vpps_status status = vpps_partition_svg(p, model, f);
-    if (fclose(f) != 0 && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "%s: no memory for the picture", path);
-    if (status == VPPS_OK) status = vpps_output_write_file(path, text, n);
-    free(text);
-    return status;
+typedef struct picture {
+    const vpps_partition *partition;
+    const vpps_model *model;
+} picture;
+
+static vpps_status print_svg(const void *context, FILE *f) {
+    const picture *x = context;
+    return vpps_partition_svg(x->partition, x->model, f);
 }
 
 static void print_choice_heading(void) {
@@ -175,7 +172,8 @@ static vpps_status show_plans(const planner *x, json_t *plans) {
     for (uint32_t i = 0; i < n; i++) {
         vpps_partition p;
         vpps_status status = vpps_partition_create(&p, x->model, &x->machine, &x->choices[i]);
-        if (status == VPPS_OK && i == 0 && s->svg) status = write_svg(&p, x->model, s->svg);
+        if (status == VPPS_OK && i == 0 && s->svg)
+            status = vpps_output_print(s->svg, print_svg, &(picture){&p, x->model});
         if (status == VPPS_OK) status = show_plan(x, &p, plans);
         vpps_partition_destroy(&p);
         VPPS_TRY(status);

@@ -318,15 +318,9 @@ static void draw(FILE *f, const plot *p) {
     fprintf(f, "<text x='%.1f' y='%d' text-anchor='middle'>epoch</text>\n</svg>\n", LEFT + width / 2, HEIGHT - 14);
 }
 
-vpps_status plot_write(const plot *p, const char *path) {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    if (f) draw(f, p);
-    const bool good = f && !ferror(f);
-    const bool closed = f && fclose(f) == 0;
-    const vpps_status status = good && closed ? vpps_output_write_file(path, text, n)
-                                              : vpps_fail(VPPS_MEMORY, "%s: no memory for the picture", path);
-    free(text);
-    return status;
+static vpps_status print(const void *context, FILE *f) {
+    draw(f, context);
+    return VPPS_OK;
 }
+
+vpps_status plot_write(const plot *p, const char *path) { return vpps_output_print(path, print, p); }

@@ -4,8 +4,7 @@
 #include "cli/corpus_read.h"
 #include "cli/init.h"
 #include "cli/vectors.h"
-
-#include <errno.h>
+#include "io/output.h"
 
 static void tell_stderr(void *context, const char *line) {
     const settings *s = context;
@@ -114,21 +113,13 @@ vpps_status session_add(session *x, corpus *c, const corpus_split *split, const 
     return vpps_trace_end(x->handle);
 }
 
+static vpps_status print_trace(const void *context, FILE *f) {
+    const session *x = context;
+    return vpps_trace_write(x->handle, f);
+}
+
 vpps_status session_write_trace(session *x) {
-    const char *path = x->settings->trace;
-    char temporary[4096];
-    if (!path) return VPPS_OK;
-    const int len = snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    if (len < 0 || (size_t)len >= sizeof temporary) return vpps_fail(VPPS_IO, "%s: the path is too long", path);
-    FILE *f = fopen(temporary, "w");
-    if (!f) return vpps_fail(VPPS_IO, "%s: cannot be written: %s", path, strerror(errno));
-    vpps_status status = vpps_trace_write(x->handle, f);
-    if (fclose(f) != 0 && status == VPPS_OK) status = vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
-    if (status == VPPS_OK && rename(temporary, path) != 0) {
-        status = vpps_fail(VPPS_IO, "%s: cannot be written: %s", path, strerror(errno));
-    }
-    if (status != VPPS_OK) remove(temporary);
-    return status;
+    return x->settings->trace ? vpps_output_print(x->settings->trace, print_trace, x) : VPPS_OK;
 }
 
 /* The sum of the losses on the graph; VPPS_NO_NODE: there are none. */

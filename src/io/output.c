@@ -28,7 +28,7 @@ static vpps_status fail_io(const char *path, const char *step) {
 }
 
 static vpps_status no_memory(const char *path) {
-    return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for its name", VPPS_PATH_ARGS(path));
+    return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(path));
 }
 
 /* ---------------------------------------------------------------- where a path leads */
@@ -234,6 +234,20 @@ vpps_status vpps_output_write_file(const char *path, const void *bytes, size_t n
     const vpps_status status = vpps_output_write(&o, bytes, n_bytes);
     if (status == VPPS_OK) return vpps_output_commit(&o);
     vpps_output_discard(&o);
+    return status;
+}
+
+vpps_status vpps_output_print(const char *path, vpps_status (*print)(const void *context, FILE *f),
+                              const void *context) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    vpps_status status = f ? print(context, f) : VPPS_MEMORY;
+    const bool whole = f && !ferror(f);
+    if (f && fclose(f) != 0 && status == VPPS_OK) status = VPPS_MEMORY;
+    if (status == VPPS_MEMORY || (status == VPPS_OK && !whole)) status = no_memory(path);
+    if (status == VPPS_OK) status = vpps_output_write_file(path, text, n);
+    free(text);
     return status;
 }
 

@@ -36,6 +36,10 @@ void vpps_output_discard(vpps_output *o);
 /* All of it at once: open, write, commit. */
 vpps_status vpps_output_write_file(const char *path, const void *bytes, size_t n_bytes);
 
+/* The same with what `print` writes to a file in memory; fails as it does, too. */
+vpps_status vpps_output_print(const char *path, vpps_status (*print)(const void *context, FILE *f),
+                              const void *context);
+
 /* Could the path be written? What an output does is tried, and leaves nothing. Fails as vpps_output_open does, and for a
  * folder. */
 vpps_status vpps_output_check(const char *path);

@@ -327,8 +327,14 @@ check "resumed: lattices of a lexicon" resumes lattice lattice-lstm --data chara
 check "resumed: pairs of lattices" resumes gru lattice-gru --examples 40 --batch 4
 check "resume with another ending" fails_with 1 "with --source de" "$vpps" train lstm-nmt --resume nmt-whole.ckpt \
     --source fr
-check "resume with another lexicon" fails_with 1 "with --lexicon lexicon" "$vpps" train lattice-lstm \
+check "resume with no lexicon of that name" fails_with 1 "other: cannot be opened" "$vpps" train lattice-lstm \
     --resume lattice-whole.ckpt --lexicon other
+{ cat lexicon; echo zz; } >longer
+check "resume with another lexicon" fails_with 1 "another lexicon than longer" "$vpps" train lattice-lstm \
+    --resume lattice-whole.ckpt --lexicon longer
+cp lexicon moved-lexicon
+check "resume with a lexicon that has moved" exits 0 "$vpps" train lattice-lstm --vps 1 --resume lattice-whole.ckpt \
+    --lexicon moved-lexicon --save moved.ckpt
 check "resume generated data from files" fails_with 1 "without --data" "$vpps" train bilstm-char-tagger \
     --resume speller-whole.ckpt --data endings
 
@@ -923,7 +929,6 @@ while read -r name network key; do
 done <<'LIST'
 text lstm-lm vocabulary
 text lstm-lm classes
-text lstm-lm train.batch
 bars bilstm-tagger class_names
 endings bilstm-char-tagger characters
 lexicon lattice-lstm class_names
@@ -932,6 +937,11 @@ lexicon lattice-lstm lexicon
 pairs lstm-nmt class_names
 lattice-pairs lattice-gru lexicon
 LIST
+# The position is training's alone.
+check "text without train.batch" strip text.ckpt stripped.ckpt train.batch
+check "text without train.batch: resume" fails_with 1 'no "train.batch" in' "$vpps" train lstm-lm --quiet --epochs 99 \
+    --resume stripped.ckpt
+check "text without train.batch: eval" exits 0 "$vpps" eval lstm-lm --model stripped.ckpt
 check "another number of classes" strip bars.ckpt stripped.ckpt classes 3
 check "another number of classes: eval" fails_with 1 "3 classes, but 4 names" "$vpps" eval bilstm-tagger \
     --model stripped.ckpt
