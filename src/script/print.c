@@ -1,7 +1,9 @@
-/* print.c - a script as text: header, blocks, then each group's instructions, phase by phase. */
+/* print.c - a script as text: header, blocks, then each group's instructions with what they cost, and the sum. */
+#include "cell/print.h"
+#include "script/cost.h"
 #include "script/work.h"
 
-static const char *const part_names[] = {"eager", "main", "lazy", "eager", "main", "lazy"};
+#include <inttypes.h>
 
 static void print_blocks(const vpps_batch *b, FILE *file) {
     const vpps_task_header *h = vpps_task_header_of(b->script);
@@ -19,9 +21,13 @@ static void print_blocks(const vpps_batch *b, FILE *file) {
 static void print_stage(const vpps_batch *b, const uint32_t *o, FILE *file) {
     const vpps_compiled_cell *c = b->cells[vpps_block_at(b->script, o[0])->cell];
     const vpps_cell_stage *s = &c->stages[o[1]];
-    fprintf(file, "STAGE      block %u (%s), stage %u (%s%s, by %s), vertices %u to %u\n", o[0], c->name, o[1],
-            s->backward ? "backward " : "", part_names[s->part], s->split == VPPS_SPLIT_ROWS ? "rows" : "vertices",
-            o[2], o[2] + o[3] - 1);
+    fprintf(file, "STAGE      block %u (%s), stage %u (%s%s, by %s), vertices %u to %u", o[0], c->name, o[1],
+            s->backward ? "backward " : "", vpps_part_name(s->part), vpps_split_name(s->split), o[2], o[2] + o[3] - 1);
+}
+
+static void print_cost(const char *before, const vpps_task_cost *c, FILE *file) {
+    if (!c->bytes) return;
+    fprintf(file, "%s%" PRIu64 " flops, %" PRIu64 " bytes", before, c->product_flops + c->other_flops, c->bytes);
 }
 
 vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file) {
@@ -48,12 +54,20 @@ vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *fil
             if (task == VPPS_TASK_STAGE) {
                 print_stage(b, o, file);
             } else {
-                fprintf(file, "%-10s", vpps_tasks[task].name);
+                fprintf(file, vpps_tasks[task].words ? "%-10s" : "%s", vpps_tasks[task].name);
                 for (uint32_t i = 0; i < vpps_tasks[task].words; i++) fprintf(file, " %u", o[i]);
-                fputc('\n', file);
             }
+            vpps_task_cost cost = {0};
+            if (g) vpps_add_task_cost(b, g->model, at, &cost);
+            print_cost(": ", &cost, file);
+            fputc('\n', file);
             at += 1 + vpps_tasks[task].words;
         }
+    }
+    if (g) {
+        const vpps_task_cost cost = vpps_cost_of_batch(b, g->model);
+        print_cost("in all: ", &cost, file);
+        fprintf(file, "; %" PRIu64 " of the flops are products\n", cost.product_flops);
     }
     return ferror(file) ? vpps_fail(VPPS_IO, "script: it cannot be written") : VPPS_OK;
 }

@@ -9,6 +9,7 @@
  *   contributions.c  lists of the gradients that are added up
  *   encode.c    the words: records, lists, instructions
  *   schedule.c  one after the other
+ *   cost.c      what the instructions cost
  *
  * Each hands its result to the next ones, which only read it.
  */
@@ -65,7 +66,8 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
 /* Offset where output number i of the request lies when the script has run. */
 uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
 
-/* Prints a script so that a person can read it. `g` may be NULL; else parameters are named. Fails with IO. */
+/* Prints a script so that a person can read it. `g` may be NULL; else parameters are named, and costs are told. Fails with
+ * IO. */
 vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file);
 
 #endif

@@ -2,7 +2,7 @@
 #include "script/task.h"
 
 const vpps_task_row vpps_tasks[VPPS_TASK_COUNT] = {
-#define TASK(id, words, text) {#id, words, text},
+#define TASK(id, words, who, cost, text) {#id, words, VPPS_BY_##who},
 #include "script/tasks.def"
 #undef TASK
 };

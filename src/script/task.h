@@ -23,16 +23,21 @@
 #include "cell/cell.h"
 
 typedef enum vpps_task {
-#define TASK(id, words, text) VPPS_TASK_##id,
+#define TASK(id, ...) VPPS_TASK_##id,
 #include "script/tasks.def"
 #undef TASK
     VPPS_TASK_COUNT
 } vpps_task;
 
+typedef enum vpps_task_doer {
+    VPPS_BY_GROUP, /* the VPs of the group */
+    VPPS_BY_ALL    /* all VPs together: every group has the instruction */
+} vpps_task_doer;
+
 typedef struct vpps_task_row {
     const char *name;
     uint32_t words;
-    const char *text;
+    vpps_task_doer who;
 } vpps_task_row;
 
 extern const vpps_task_row vpps_tasks[VPPS_TASK_COUNT];

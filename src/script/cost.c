@@ -1,0 +1,186 @@
+/* cost.c - see cost.h. A function for each name in the column of tasks.def. */
+#include "script/cost.h"
+#include "cell/print.h"
+#include "script/task.h"
+
+typedef struct costing {
+    const vpps_batch *b;
+    const vpps_model *model;
+    vpps_task_cost *sum;
+} costing;
+
+static void add_words(const costing *w, uint64_t words) { w->sum->bytes += 4 * words; }
+
+static uint64_t elems_of(const costing *w, vpps_param p) {
+    return (uint64_t)w->model->params[p].rows * w->model->params[p].cols;
+}
+
+/* Vertices [first, first + n) of a block. */
+typedef struct part {
+    vpps_block_view view;
+    const vpps_compiled_cell *c;
+    uint32_t first, n[2]; /* n: vertices, members */
+} part;
+
+static part part_of(const costing *w, uint32_t block, uint32_t first, uint32_t n) {
+    const vpps_block *at = vpps_block_at(w->b->script, block);
+    part p = {.c = w->b->cells[at->cell], .first = first, .n = {n, 0}};
+    vpps_view_block(w->b->script, at, p.c, &p.view);
+    if (p.view.list) p.n[1] = p.view.list[first + n] - p.view.list[first];
+    return p;
+}
+
+static void add_flops(const costing *w, const part *p, const vpps_cell_flops *flops) {
+    for (uint32_t domain = 0; domain < 2; domain++) {
+        w->sum->product_flops += p->n[domain] * flops->products[domain];
+        w->sum->other_flops += p->n[domain] * flops->other[domain];
+    }
+}
+
+/* ---------------------------------------------------------------- stages */
+
+/* A value of the part's items, in as many shares as there are. */
+static void add_value(const costing *w, const part *p, uint32_t v) {
+    const vpps_cell_value *x = &p->c->values[v];
+    const uint64_t items = x->kind == VPPS_VALUE_PARAMETER ? 1 : p->n[x->domain];
+    add_words(w, items * vpps_value_words(x) * vpps_shares_of(p->c, x));
+}
+
+/* Is argument i of the stage's k-th value the first that is this value, or has this matrix? */
+static bool first_use(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t k, uint32_t i, bool matrix) {
+    const vpps_cell_arg *a = &c->args[c->values[c->order[s->first + k]].first_arg + i];
+    for (uint32_t at = 0; at <= k; at++) {
+        const vpps_cell_value *x = &c->values[c->order[s->first + at]];
+        for (uint32_t j = 0; j < (at == k ? i : x->n_args); j++) {
+            const vpps_cell_arg *before = &c->args[x->first_arg + j];
+            if (matrix ? before->matrix == a->matrix : before->value == a->value) return false;
+        }
+    }
+    return true;
+}
+
+static void add_operands(const costing *w, const part *p, uint32_t stage, uint32_t k) {
+    const vpps_compiled_cell *c = p->c;
+    const vpps_cell_stage *s = &c->stages[stage];
+    const vpps_cell_value *x = &c->values[c->order[s->first + k]];
+    const bool product = x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T;
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const vpps_cell_arg *a = &c->args[x->first_arg + i];
+        if (c->values[a->value].stage != stage && first_use(c, s, k, i, false)) add_value(w, p, a->value);
+        if (product && a->matrix != VPPS_NO_PARAM && first_use(c, s, k, i, true)) add_words(w, elems_of(w, a->matrix));
+    }
+    if (product && x->param != VPPS_NO_PARAM) add_words(w, elems_of(w, x->param));
+}
+
+static void cost_STAGE(const costing *w, const uint32_t *o) {
+    const part p = part_of(w, o[0], o[2], o[3]);
+    const vpps_cell_stage *s = &p.c->stages[o[1]];
+    vpps_cell_flops flops = {{0}, {0}};
+    for (uint32_t k = 0; k < s->n; k++) {
+        const uint32_t v = p.c->order[s->first + k];
+        const vpps_cell_value *x = &p.c->values[v];
+        vpps_add_value_flops(w->model, p.c, v, &flops);
+        add_operands(w, &p, o[1], k);
+        if (x->kind == VPPS_VALUE_DATA) add_value(w, &p, v);
+        if (x->kind == VPPS_VALUE_GRADIENT) {
+            const uint32_t *starts = p.view.gradient_starts[x->index] + p.first;
+            add_words(w, (uint64_t)(starts[p.n[0]] - starts[0]) * vpps_value_words(x));
+        }
+        if (x->kept) add_value(w, &p, v);
+        for (uint32_t j = 0; j < p.c->n_contributions; j++)
+            if (p.c->contributions[j].value == v) add_value(w, &p, v);
+    }
+    add_flops(w, &p, &flops);
+}
+
+/* ---------------------------------------------------------------- parameters */
+
+static void cost_OUTER(const costing *w, const uint32_t *o) {
+    const part p = part_of(w, o[0], o[1], o[2]);
+    vpps_cell_flops flops = {{0}, {0}};
+    for (uint32_t i = 0; i < p.c->n_outers; i++) {
+        const vpps_cell_outer *outer = &p.c->outers[i];
+        vpps_add_outer_flops(w->model, p.c, outer, &flops);
+        add_words(w, elems_of(w, outer->param));
+        bool seen[2] = {false, outer->x == VPPS_NONE};
+        for (uint32_t j = 0; j < i; j++) {
+            seen[0] |= p.c->outers[j].dy == outer->dy || p.c->outers[j].x == outer->dy;
+            seen[1] |= p.c->outers[j].dy == outer->x || p.c->outers[j].x == outer->x;
+        }
+        if (!seen[0]) add_value(w, &p, outer->dy);
+        if (!seen[1]) add_value(w, &p, outer->x);
+    }
+    add_flops(w, &p, &flops);
+}
+
+static void cost_ENTRIES(const costing *w, const uint32_t *o) {
+    const vpps_table *t = vpps_table_at(w->b->script, o[0]);
+    const uint32_t *starts = w->b->script + t->rows + t->n;
+    add_words(w, ((uint64_t)t->n + starts[t->n]) * elems_of(w, t->param));
+}
+
+/* Elements of everything that has a gradient. */
+static uint64_t gradient_elems(const costing *w) {
+    const vpps_task_header *h = vpps_task_header_of(w->b->script);
+    uint64_t elems = 0;
+    for (uint32_t p = 0; p < w->model->n_params; p++) {
+        bool has = false;
+        for (uint32_t i = 0; i < h->n_blocks && !has; i++) {
+            const vpps_block *block = vpps_block_at(w->b->script, i);
+            const vpps_compiled_cell *c = w->b->cells[block->cell];
+            for (uint32_t j = 0; j < c->n_outers && block->n; j++) has |= c->outers[j].param == p;
+        }
+        if (has) elems += elems_of(w, p);
+    }
+    for (uint32_t i = 0; i < h->n_tables; i++) {
+        const vpps_table *t = vpps_table_at(w->b->script, i);
+        elems += t->n * elems_of(w, t->param);
+    }
+    return elems;
+}
+
+static void cost_NORM(const costing *w, const uint32_t *o) {
+    (void)o;
+    w->sum->other_flops += 2 * gradient_elems(w);
+    add_words(w, gradient_elems(w));
+}
+
+/* Plain SGD, whatever the optimiser; a weight is read and written, its gradient read. */
+static void cost_UPDATE(const costing *w, const uint32_t *o) {
+    (void)o;
+    w->sum->other_flops += 2 * gradient_elems(w);
+    add_words(w, 3 * gradient_elems(w));
+}
+
+/* ---------------------------------------------------------------- the rest */
+
+static void cost_LOSS(const costing *w, const uint32_t *o) {
+    w->sum->other_flops += 2 * (uint64_t)o[1];
+    add_words(w, o[1]);
+}
+
+static void cost_WORDS(const costing *w, const uint32_t *o) { add_words(w, o[1]); }
+
+static void cost_NOTHING(const costing *w, const uint32_t *o) { (void)w, (void)o; }
+
+static void (*const costs[VPPS_TASK_COUNT])(const costing *w, const uint32_t *o) = {
+#define TASK(id, words, who, cost, text) cost_##cost,
+#include "script/tasks.def"
+#undef TASK
+};
+
+void vpps_add_task_cost(const vpps_batch *b, const vpps_model *model, uint32_t at, vpps_task_cost *sum) {
+    const costing w = {b, model, sum};
+    costs[b->script[at]](&w, b->script + at + 1);
+}
+
+vpps_task_cost vpps_cost_of_batch(const vpps_batch *b, const vpps_model *model) {
+    const vpps_task_header *h = vpps_task_header_of(b->script);
+    const uint32_t *starts = b->script + VPPS_TASK_HEADER_WORDS;
+    vpps_task_cost sum = {0};
+    for (uint32_t group = 0; group < h->n_groups; group++) {
+        for (uint32_t at = starts[group]; at < starts[group + 1]; at += 1 + vpps_tasks[b->script[at]].words)
+            if (!group || vpps_tasks[b->script[at]].who == VPPS_BY_GROUP) vpps_add_task_cost(b, model, at, &sum);
+    }
+    return sum;
+}

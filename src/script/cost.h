@@ -1,0 +1,19 @@
+/* cost.h - what a script's tasks cost, by the column of tasks.def. */
+#ifndef VPPS_SCRIPT_COST_H
+#define VPPS_SCRIPT_COST_H
+
+#include "script/script.h"
+
+/* Operations are counted as vpps_cost counts them, of what the compiled cells do: all VPs together. Bytes are those of the pool
+ * and of matrices that a task reads and writes: each value once for every item, each matrix once, whatever caches hold. */
+typedef struct vpps_task_cost {
+    uint64_t product_flops, other_flops, bytes;
+} vpps_task_cost;
+
+/* Adds the cost of the instruction at word `at`, which is whole and names what there is. */
+void vpps_add_task_cost(const vpps_batch *b, const vpps_model *model, uint32_t at, vpps_task_cost *sum);
+
+/* Of the whole script. What all VPs do together stands in every group's instructions, and counts once. */
+vpps_task_cost vpps_cost_of_batch(const vpps_batch *b, const vpps_model *model);
+
+#endif

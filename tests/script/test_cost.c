@@ -1,0 +1,94 @@
+/* test_cost.c - what tasks cost: by hand, against what vpps_graph_cost counts, and once for what all groups do together. */
+#include "faults.h"
+#include "script/cost.h"
+
+static void check_cost(const batch *b, const site *s, uint64_t products, uint64_t other, uint64_t words) {
+    vpps_task_cost cost = {0};
+    vpps_add_task_cost(b->job.batch, b->model, s->at, &cost);
+    ck_assert_uint_eq(cost.product_flops, products);
+    ck_assert_uint_eq(cost.other_flops, other);
+    ck_assert_uint_eq(cost.bytes, 4 * words);
+}
+
+enum { MATRIX = ROWS * ROWS };
+
+START_TEST(by_hand)
+    {
+        batch b;
+        open_recurrent(&b); /* h = tanh(W h + b), STEPS times; the loss is the sum of the last one's elements */
+        uint32_t rnn;
+        block_of(&b, "rnn", &rnn);
+        const site *forward = stage_of(&b, rnn), *backward = forward;
+        for (size_t i = 0; i < b.e.n_sites; i++) {
+            const uint32_t *at = b.e.script + b.e.sites[i].at;
+            if (at[0] == VPPS_TASK_STAGE && at[1] == rnn) backward = &b.e.sites[i];
+        }
+        /* a vertex reads W, b and the vector before, and keeps h */
+        check_cost(&b, forward, 2 * MATRIX, 2 * ROWS, MATRIX + 3 * ROWS);
+        /* W, h, its gradient in a share of each VP; the gradient of what tanh is of, and shares of that of the vector before */
+        check_cost(&b, backward, 2 * MATRIX, 3 * ROWS, MATRIX + 6 * ROWS);
+        /* gradients of W and b from two vectors of each vertex */
+        for (size_t i = 0; i < b.e.n_sites; i++) {
+            const uint32_t *at = b.e.script + b.e.sites[i].at;
+            if (at[0] == VPPS_TASK_OUTER && at[1] == rnn)
+                check_cost(&b, &b.e.sites[i], 2 * STEPS * MATRIX, STEPS * ROWS, MATRIX + ROWS + 2 * STEPS * ROWS);
+        }
+        check_cost(&b, find(&b, VPPS_TASK_LOSS, 0), 0, 2, 1);
+        check_cost(&b, find(&b, VPPS_TASK_NORM, 0), 0, 2 * (MATRIX + ROWS), MATRIX + ROWS);
+        check_cost(&b, find(&b, VPPS_TASK_UPDATE, 0), 0, 2 * (MATRIX + ROWS), 3 * (MATRIX + ROWS));
+        check_cost(&b, find(&b, VPPS_TASK_SIGNAL, 0), 0, 0, 0);
+        close_batch(&b);
+    }
+END_TEST
+
+enum { WORDS = 12, CLASSES = 5, TABLE = 7 };
+
+/* A classifier over words: every vertex reads and gives what all others do, so nothing is made that nobody needs. */
+static void open_classifier(batch *b, way w) {
+    vpps_param e, m, v;
+    vpps_graph *r;
+    vpps_cell cell;
+    TEST_OK(vpps_model_create(&b->model, 1));
+    TEST_OK(vpps_add_lookup(b->model, &e, "E", TABLE, ROWS, 1, NULL));
+    TEST_OK(vpps_add_matrix(b->model, &m, "W", CLASSES, ROWS, NULL));
+    TEST_OK(vpps_add_vector(b->model, &v, "b", CLASSES, NULL));
+    TEST_OK(vpps_cell_begin(b->model, "classifier", &r));
+    const vpps_node x = vpps_tanh(r, vpps_lookup(r, e, vpps_pull_index(r)));
+    TEST_OK(vpps_push(r, vpps_cross_entropy(r, vpps_affine1(r, v, m, x), vpps_pull_index(r))));
+    TEST_OK(vpps_cell_end(r, &cell));
+    TEST_OK(vpps_graph_create(&b->g, b->model));
+    vpps_node losses[WORDS];
+    for (uint32_t i = 0; i < WORDS; i++) {
+        const uint32_t indices[] = {i % 5, i % CLASSES};
+        const vpps_application a = {.cell = cell, .n_indices = 2, .indices = indices};
+        losses[i] = vpps_pushed(b->g, vpps_apply(b->g, &a), 0);
+    }
+    open_batch(b, vpps_sum(b->g, WORDS, losses), w);
+}
+
+/* The script does what the graph asks for, and besides: it takes the norm of the gradient, multiplies each term of the loss with
+ * its factor, and makes tanh a second time, in backward, rather than keep it. */
+START_TEST(as_the_graph_counts)
+    {
+        static const way ways[] = {{.n_vps = 1, .groups = 1}, {.n_vps = 2, .groups = 1}, {.n_vps = 2, .groups = 2}};
+        batch b;
+        open_classifier(&b, ways[_i]);
+        vpps_cost graph;
+        TEST_OK(vpps_graph_cost(b.g, &graph));
+        const vpps_task_cost tasks = vpps_cost_of_batch(b.job.batch, b.model);
+        vpps_task_cost norm = {0};
+        vpps_add_task_cost(b.job.batch, b.model, find(&b, VPPS_TASK_NORM, 0)->at, &norm);
+        ck_assert_uint_eq(tasks.product_flops, graph.product_flops);
+        ck_assert_uint_eq(tasks.other_flops, graph.other_flops + norm.other_flops + WORDS + WORDS * ROWS);
+        close_batch(&b);
+    }
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("cost of tasks");
+    TCase *t = tcase_create("cost");
+    tcase_add_test(t, by_hand);
+    tcase_add_loop_test(t, as_the_graph_counts, 0, 3);
+    suite_add_tcase(s, t);
+    return test_main(s);
+}
