@@ -1,10 +1,13 @@
 /* command_table.c - the commands, a row each. */
 #include "cli/cache.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 
 #include <string.h>
 
 static int run_cache(settings *s) { return command_cache(s->action, s->json); }
+
+static int run_completion(settings *s) { return command_completion(s->action); }
 
 /* clang-format off */
 const command commands[] = {
@@ -36,6 +39,10 @@ const command commands[] = {
      "List the compiled kernels on disk, remove them, or print where they are."},
     {"doctor", COMMAND_DOCTOR, OPERAND_NONE, NULL, command_doctor, "show devices, processor, memory and libraries", "",
      "Show the machine: devices, processor, memory, libraries."},
+    {"completion", COMMAND_COMPLETION, OPERAND_ACTION, COMPLETION_SHELLS, run_completion,
+     "bash, zsh or fish: print what makes the shell complete words", "",
+     "Print a script for a shell, which completes commands, networks, options and their words: "
+     "source <(vpps completion bash)."},
     {0},
 };
 /* clang-format on */

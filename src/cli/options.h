@@ -14,7 +14,8 @@ typedef enum command_bit {
     COMMAND_KERNEL = 64,
     COMMAND_CACHE = 128,
     COMMAND_TUNE = 256,
-    COMMAND_CELL = 512
+    COMMAND_CELL = 512,
+    COMMAND_COMPLETION = 32768
 } command_bit;
 
 enum { SPLIT_TRAIN, SPLIT_DEV, SPLIT_TEST, N_SPLITS };

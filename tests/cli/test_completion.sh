@@ -1,0 +1,128 @@
+#!/bin/bash
+# test_completion.sh - the scripts of `vpps completion`, each asked by its shell.
+
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
+
+for shell in bash zsh fish; do
+    check "completion $shell" exits 0 "$vpps" completion $shell
+    cp out vpps.$shell
+    check "$shell: every option is in it" python3 - vpps.$shell "$vpps" <<'PY'
+import re, subprocess, sys
+text = open(sys.argv[1]).read()
+for command in ('train', 'eval', 'predict', 'plan', 'kernel', 'tune', 'cell'):
+    for network in ('tree-lstm', 'lstm-nmt', 'lattice-lstm', 'bilstm-tagger', 'lstm-lm-fixed'):
+        usage = subprocess.run([sys.argv[2], command, network, '--usage'], capture_output=True, text=True).stdout
+        names = re.findall(r'\[--([a-z-]+)', usage)
+        assert len(names) > 5, usage
+        for name in names:
+            assert f'--{name}' in text or f'-l {name} ' in text, name
+PY
+done
+check "no shell" fails_with 2 "expected bash, zsh or fish" "$vpps" completion
+check "another shell" fails_with 2 "found 'csh'" "$vpps" completion csh
+
+# completes SHELL WORDS EXPECTED...: the words that WORDS, of which the last is cut short, may become are these.
+completes() {
+    local shell=$1 line=$2
+    shift 2
+    "complete_$shell" "$line" | sort >completed
+    printf '%s\n' "$@" | sort | cmp -s - completed || { echo "$line:"; cat completed; return 1; }
+}
+
+complete_bash() {
+    bash --norc -c '
+        source ./vpps.bash
+        IFS=" " read -r -a COMP_WORDS <<< "${1//=/ = }"
+        [[ $1 == *" " ]] && COMP_WORDS+=("")
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _vpps 2> /dev/null
+        printf "%s\n" "${COMPREPLY[@]}"' - "$1"
+}
+# The words that it would offer, without what it says of them.
+# shellcheck disable=SC2016 # fish expands it
+complete_fish() { fish --no-config -c 'source vpps.fish; complete -C $argv[1]' "$1" | cut -f 1; }
+
+all() {
+    local shell=$1 sign=$2
+    check "$shell: a command" completes "$shell" "vpps tr" train
+    check "$shell: a network" completes "$shell" "vpps train tree-lstm-" tree-lstm-2type
+    check "$shell: networks" completes "$shell" "vpps eval lattice-" lattice-gru lattice-lstm
+    check "$shell: actions" completes "$shell" "vpps cache " clear list path
+    check "$shell: an option" completes "$shell" "vpps train tree-lstm --hid" "--hidden$sign"
+    check "$shell: options" completes "$shell" "vpps train tree-lstm --lr" "--lr$sign" "--lr-decay$sign"
+    check "$shell: a network's own" completes "$shell" "vpps train lstm-nmt --att" --attention
+    check "$shell: but not another's" completes "$shell" "vpps train lstm-lm --att" "${none[@]}"
+    check "$shell: nor another command's" completes "$shell" "vpps eval tree-lstm --hid" "${none[@]}"
+    check "$shell: an option of a command without a network" completes "$shell" "vpps doctor --j" --json
+    check "$shell: an option's words" completes "$shell" "vpps train rvnn --optimizer ada" adagrad adam adamw
+}
+touch model-one.ckpt
+none=("")
+all bash =
+check "bash: words behind =" completes bash "vpps train rvnn --optimizer=ada" adagrad adam adamw
+check "bash: files" completes bash "vpps eval rvnn --model model-o" model-one.ckpt
+check "bash: files behind =" completes bash "vpps eval rvnn --model=model-o" model-one.ckpt
+
+if command -v fish >/dev/null; then
+    none=()
+    completes() { # an empty list has no line
+        local shell=$1 line=$2
+        shift 2
+        "complete_$shell" "$line" | sort >completed
+        { [ $# = 0 ] || printf '%s\n' "$@"; } | sort | cmp -s - completed || { echo "$line:"; cat completed; return 1; }
+    }
+    all fish ''
+    check "fish: files" completes fish "vpps eval rvnn --model model-o" model-one.ckpt
+else
+    skip "fish" "it is not installed" 12
+fi
+
+# zsh completes on a terminal only: a line is typed there, and then a tab, and what stands there then.
+typed() { # typed LINE EXPECTED
+    python3 - "$1" "$2" <<'PY'
+import os, pty, re, select, sys, time
+line, expected = sys.argv[1:]
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ.update(TERM='dumb', PS1='> ', HOME=os.getcwd(), ZDOTDIR=os.getcwd())
+    os.execvp('zsh', ['zsh', '-f', '-i'])
+text = ''
+def read_until(what, seconds=10):
+    global text
+    end = time.time() + seconds
+    while what not in text and time.time() < end:
+        if select.select([fd], [], [], 0.1)[0]:
+            text += os.read(fd, 65536).decode(errors='replace')
+    return what in text
+def send(keys):
+    global text
+    text = ''
+    os.write(fd, keys.encode())
+send("autoload -Uz compinit && compinit -u -D && . ./vpps.zsh && unsetopt prompt_cr && print rea''dy\n")
+assert read_until('ready'), text
+read_until('> ', 1)
+send(line + '\t')
+found = read_until(expected)
+os.close(fd)
+os.waitpid(pid, 0)
+if not found:
+    print(f'{line}: {text!r} instead of {expected!r}')
+    sys.exit(1)
+PY
+}
+if command -v zsh >/dev/null; then
+    check "zsh: it can be read" zsh -n vpps.zsh
+    check "zsh: a command" typed "vpps trai" "vpps train "
+    check "zsh: a network" typed "vpps train tree-lstm-" "tree-lstm-2type "
+    check "zsh: an action" typed "vpps cache cl" "clear "
+    check "zsh: an option" typed "vpps train tree-lstm --hid" "--hidden="
+    check "zsh: a network's own" typed "vpps train lstm-nmt --att" "--attention"
+    check "zsh: an option of a command without a network" typed "vpps doctor --js" "--json"
+    check "zsh: a word" typed "vpps train rvnn --optimizer=mom" "=momentum"
+    check "zsh: a file" typed "vpps eval rvnn --model=model-o" "model-one.ckpt"
+else
+    skip "zsh" "it is not installed" 9
+fi
+
+summary
