@@ -76,7 +76,7 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh bench/recipe
 # ---------------------------------------------------------------- build
 
 .PHONY: all help run setup test check check-kernels sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench bench-models gpu-check gpu-prepare \
-        install uninstall format format-check lint clean test-programs fuzz-programs bench-programs FORCE
+        install uninstall deb format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -257,13 +257,27 @@ gpu-check: ## on a machine with an NVIDIA GPU: check VPPS there; see tools/gpu_c
 gpu-prepare: ## programs for gpu-check on a machine that cannot build, in build-gpu/
 	+$(Q)MAKE='$(MAKE)' tools/gpu_check.sh prepare
 
-BINDIR = $(DESTDIR)$(PREFIX)/bin
-LIBDIR = $(DESTDIR)$(PREFIX)/lib
-INCDIR = $(DESTDIR)$(PREFIX)/include
-MANDIR = $(DESTDIR)$(PREFIX)/share/man/man1
+# What is installed where; a package's rules set libdir and zshdir.
+libdir ?= $(PREFIX)/lib
+zshdir ?= $(PREFIX)/share/zsh/site-functions
+BINDIR  = $(DESTDIR)$(PREFIX)/bin
+LIBDIR  = $(DESTDIR)$(libdir)
+INCDIR  = $(DESTDIR)$(PREFIX)/include
+MANDIR  = $(DESTDIR)$(PREFIX)/share/man/man1
+BASHDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+FISHDIR = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+ZSHDIR  = $(DESTDIR)$(zshdir)
+
+# A program that is linked by pkg-config finds the library where the loader does not look by itself.
+RPATH     = $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$${libdir} )
+FILL      = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(libdir))|' \
+            -e 's|@VERSION@|$(VERSION)|' -e 's|@SONAME@|$(SONAME)|' -e 's|@LIBS@|$(LIBS)|' -e 's|@RPATH@|$(RPATH)|' \
+            -e "s|@INCLUDE_FROM_CMAKE@|$$(realpath -m --relative-to=$(libdir)/cmake/vpps $(PREFIX)/include)|" \
+            -e 's|@STATIC_LIBS@|$(subst $(space),;,$(patsubst -l%,%,$(LIBS)))|'
+space    := $(subst ,, )
 
 install: all ## install into PREFIX, below DESTDIR when given
-	install -d $(BINDIR) $(LIBDIR)/pkgconfig $(INCDIR) $(MANDIR)
+	install -d $(BINDIR) $(LIBDIR)/pkgconfig $(LIBDIR)/cmake/vpps $(INCDIR) $(MANDIR) $(BASHDIR) $(FISHDIR) $(ZSHDIR)
 	install -m 755 $(COMMAND) $(BINDIR)/vpps
 	install -m 644 $(LIB_A) $(LIBDIR)/libvpps.a
 	install -m 755 $(LIB_SO) $(LIBDIR)/libvpps.so.$(VERSION)
@@ -271,13 +285,24 @@ install: all ## install into PREFIX, below DESTDIR when given
 	ln -sf $(SONAME) $(LIBDIR)/libvpps.so
 	install -m 644 include/vpps.h include/vpps_data.h $(INCDIR)
 	install -m 644 doc/vpps.1 $(MANDIR)/vpps.1
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' vpps.pc.in \
-	    > $(LIBDIR)/pkgconfig/vpps.pc
-	chmod 644 $(LIBDIR)/pkgconfig/vpps.pc
+	$(FILL) vpps.pc.in > $(LIBDIR)/pkgconfig/vpps.pc
+	$(FILL) vppsConfig.cmake.in > $(LIBDIR)/cmake/vpps/vppsConfig.cmake
+	$(FILL) vppsConfigVersion.cmake.in > $(LIBDIR)/cmake/vpps/vppsConfigVersion.cmake
+	$(COMMAND) completion bash > $(BASHDIR)/vpps
+	$(COMMAND) completion fish > $(FISHDIR)/vpps.fish
+	$(COMMAND) completion zsh > $(ZSHDIR)/_vpps
+	chmod 644 $(LIBDIR)/pkgconfig/vpps.pc $(LIBDIR)/cmake/vpps/*.cmake $(BASHDIR)/vpps $(FISHDIR)/vpps.fish $(ZSHDIR)/_vpps
 
 uninstall: ## remove what install put there
 	rm -f $(BINDIR)/vpps $(LIBDIR)/libvpps.a $(LIBDIR)/libvpps.so.$(VERSION) $(LIBDIR)/$(SONAME) \
-	    $(LIBDIR)/libvpps.so $(INCDIR)/vpps.h $(INCDIR)/vpps_data.h $(MANDIR)/vpps.1 $(LIBDIR)/pkgconfig/vpps.pc
+	    $(LIBDIR)/libvpps.so $(INCDIR)/vpps.h $(INCDIR)/vpps_data.h $(MANDIR)/vpps.1 $(LIBDIR)/pkgconfig/vpps.pc \
+	    $(LIBDIR)/cmake/vpps/vppsConfig.cmake $(LIBDIR)/cmake/vpps/vppsConfigVersion.cmake $(BASHDIR)/vpps \
+	    $(FISHDIR)/vpps.fish $(ZSHDIR)/_vpps
+	-rmdir $(LIBDIR)/cmake/vpps 2> /dev/null
+
+deb: ## make Debian packages of library, headers and command in BUILD/deb, and check them with lintian
+	$(Q)tools/setup.sh build deb
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) tools/make_deb.sh
 
 format: ## format the C sources in place
 	$(Q)clang-format -i $(C_FILES) $(H_FILES)

@@ -6,7 +6,9 @@
 stage
 version=$(sed -n 's/^#define VPPS_VERSION "\(.*\)"/\1/p' include/vpps.h)
 for file in bin/vpps lib/libvpps.a lib/libvpps.so lib/libvpps.so.0 "lib/libvpps.so.$version" include/vpps.h \
-    include/vpps_data.h lib/pkgconfig/vpps.pc share/man/man1/vpps.1; do
+    include/vpps_data.h lib/pkgconfig/vpps.pc lib/cmake/vpps/vppsConfig.cmake lib/cmake/vpps/vppsConfigVersion.cmake \
+    share/man/man1/vpps.1 share/bash-completion/completions/vpps share/fish/vendor_completions.d/vpps.fish \
+    share/zsh/site-functions/_vpps; do
     check "$file is installed" test -s "$prefix/$file"
 done
 
@@ -38,6 +40,32 @@ check "prints version and functions, shared" \
 check "compiles and links, static" compile_static "$work/static" "$work/user.c"
 check "prints version and functions, static" test "$("$work/static")" = "$version $functions"
 check "the static program needs no libvpps.so" sh -c "! ldd '$work/static' | grep -q libvpps"
+check "pkg-config names a run path" sh -c "pkg-config --libs '$prefix/lib/pkgconfig/vpps.pc' | grep -q -- '-Wl,-rpath,/opt/vpps/lib'"
+
+# A small project of CMake's, as one would write it, with both libraries.
+if command -v cmake > /dev/null; then
+    mkdir "$work/project"
+    cat > "$work/project/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.13)
+project(user C)
+find_package(vpps 0.1 REQUIRED)
+add_executable(shared ../user.c)
+target_link_libraries(shared vpps::vpps)
+add_executable(static ../user.c)
+target_link_libraries(static vpps::static)
+CMAKE
+    check "cmake configures" cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_C_COMPILER="$CC"
+    check "cmake builds" cmake --build "$work/project/build"
+    check "what it built runs, shared" test "$("$work/project/build/shared")" = "$version $functions"
+    check "what it built runs, static" test "$("$work/project/build/static")" = "$version $functions"
+    check "the shared program asks for libvpps.so.0" sh -c "readelf -d '$work/project/build/shared' | grep -q 'NEEDED.*libvpps.so.0'"
+    sed -i 's/vpps 0.1/vpps 7/' "$work/project/CMakeLists.txt"
+    check "another version is not taken" sh -c "! cmake -S '$work/project' -B '$work/project/other' \
+        -DCMAKE_PREFIX_PATH='$prefix' 2>&1 | grep -q 'Build files have been written'"
+else
+    skip "a project of CMake's" "no cmake"
+fi
 for header in vpps vpps_data; do
     printf '#include <%s.h>\n' "$header" > "$work/alone.c"
     check "$header.h stands alone" "$CC" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only \

@@ -9,9 +9,29 @@ lines=$(wc -l < "$trainer.c")
 check "README.md has a C block" test "$lines" -gt 0
 check "it has at most 60 lines ($lines)" test "$lines" -le 60
 
+# The commands behind it, as they are written there, with another home folder.
+awk '/^```c$/ { seen = 1 } seen && /^    make && make install/ { block = 1 } block && !/^    / { exit } block { sub(/^    /, ""); print }' \
+    README.md > "$work/commands"
+check "the README installs and compiles it" grep -q 'pkg-config' "$work/commands"
+# shellcheck disable=SC2317 # the commands call make and cc
+as_written() (
+    repository=$PWD
+    make() { command "$MAKE" --no-print-directory -s -C "$repository" BUILD="$BUILD" "$@"; }
+    cc() { command "$CC" "$@"; }
+    export HOME=$work/home
+    unset LD_LIBRARY_PATH PKG_CONFIG_PATH
+    cp "$trainer.c" "$work/trainer.c"
+    cd "$work" || exit 1
+    set -e
+    # shellcheck source=/dev/null
+    . "$work/commands"
+)
+check "and it runs, as written" timeout 200 bash -c "$(declare -f as_written); work='$work' trainer='$(realpath -m "$trainer")' \
+    MAKE='$MAKE' BUILD='$BUILD' CC='$CC'; as_written"
+check "in the home folder" test -x "$work/home/.local/bin/vpps"
+
 stage
 check "it compiles, shared" compile_shared "$trainer" "$trainer.c"
-check "it runs, shared" env LD_LIBRARY_PATH="$prefix/lib" timeout 120 "$trainer"
 check "it compiles, static" compile_static "$trainer" "$trainer.c"
 check "it runs, static" timeout 120 "$trainer"
 finish
