@@ -129,7 +129,8 @@ START_TEST(shapes_agree)
         zoo_episode(&zoo, &episode, s->optimizer, chains, 1);
         gpu_expect(&e, &episode);
         ck_assert(e.usable);
-        for (uint32_t i = 0; i < VPPS_COUNT(s->layouts) && s->layouts[i].sms; i++) {
+        const uint32_t n = vpps_min_u32(VPPS_COUNT(s->layouts), test_scaled(10)); /* small: one of each */
+        for (uint32_t i = 0; i < n && s->layouts[i].sms; i++) {
             const vpps_options options = gpu_options(&s->layouts[i], s->optimizer);
             vpps_handle *h = gpu_open(zoo.model, &s->layouts[i], &options);
             if (!h) continue;
@@ -394,8 +395,9 @@ END_TEST
 
 START_TEST(tree_lstms_agree)
     {
-        enum { MOST = 50 };
-        const uint32_t batches = gpu_is_simulated() ? 20 : MOST;
+        enum { MOST = 50, SIMULATED = 20 };
+        const uint32_t on_cpu = gpu_is_simulated() ? SIMULATED : MOST;
+        const uint32_t on_gpu = gpu_is_simulated() ? 2 * test_scaled(SIMULATED / 2) : MOST;
         const gpu_layout *layout = &each_strategy[_i];
         double losses[2][MOST];
         if (gpu_is_simulated() && _i % 3) TEST_SKIP("tree_lstms_agree: software SIMT is slow: two strategies only");
@@ -409,7 +411,7 @@ START_TEST(tree_lstms_agree)
             trees_open(&t, 40 + 8 * (uint32_t)_i, 24);
             vpps_handle *h = k ? NULL : gpu_open(t.model, layout, &o);
             if (k) TEST_OK(vpps_handle_create(&h, t.model, &o));
-            for (uint32_t batch = 0; h && batch < batches; batch++) {
+            for (uint32_t batch = 0; h && batch < (k ? on_cpu : on_gpu); batch++) {
                 float loss;
                 TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch), NULL));
                 TEST_OK(vpps_sync_latest_loss(h, &loss));
@@ -420,7 +422,7 @@ START_TEST(tree_lstms_agree)
             trees_close(&t);
             if (without) return;
         }
-        for (uint32_t batch = 0; batch < batches; batch++) {
+        for (uint32_t batch = 0; batch < on_gpu; batch++) {
             ck_assert_msg(fabs(losses[0][batch] - losses[1][batch]) <= 1e-4, "%s, batch %u: %.9g, on the CPU %.9g",
                           gpu_layout_text(layout), batch, losses[0][batch], losses[1][batch]);
         }
