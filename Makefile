@@ -191,12 +191,16 @@ test: ## install what is missing, build and run every test
 	$(Q)tools/setup.sh build test
 	$(submake) check
 
-# Programs run beside each other, the longest first, so that none is left alone at the end; scripts one by one.
-LONGEST = gpu_test_gpu_agreement runtime_test_random codegen_test_kernels models_test_networks
-ORDERED = $(foreach t,$(LONGEST),$(filter $(BUILD)/tests/$(t),$(TESTS))) $(filter-out $(addprefix $(BUILD)/tests/,$(LONGEST)),$(TESTS))
+# Programs, and scripts that take one core, run beside each other, the longest first, so that none is left alone at the end;
+# the other scripts run one by one.
+ONE_CORE_SH = tests/cli/test_tasks.sh
+LONGEST     = gpu_test_gpu_agreement runtime_test_random codegen_test_kernels io_test_io models_test_networks \
+              runtime_test_large gpu_test_gpu_handle graph_test_ops
+FIRST       = $(foreach t,$(LONGEST),$(filter $(BUILD)/tests/$(t),$(TESTS))) $(ONE_CORE_SH)
+ORDERED     = $(FIRST) $(filter-out $(FIRST),$(TESTS))
 
 check: all test-programs bench-programs ## build and run every test; installs nothing
-	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(ORDERED) -- $(TEST_SH)
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(ORDERED) -- $(filter-out $(ONE_CORE_SH),$(TEST_SH))
 
 SANITIZED := WERROR=$(WERROR) CFLAGS="-O1 -g"
 CLI_TESTS := $(wildcard tests/cli/test_*.sh)
@@ -218,7 +222,7 @@ sanitize-thread: ## the second
 ONE_THREAD      = cell_% io_% nodes_% script_% runtime_test_kernels runtime_test_products \
                   codegen_test_machine codegen_test_ops_kernel codegen_test_partition% codegen_test_specialise
 NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) tests/cli/test_tasks.sh)
-SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(ORDERED) -- $(CLI_TESTS))
+SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(ORDERED) -- $(filter-out $(ONE_CORE_SH),$(CLI_TESTS)))
 sanitized-check: $(COMMAND) test-programs
 	$(Q)VPPS_TEST_SCALE=small CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 TSAN_OPTIONS=second_deadlock_stack=1 \
