@@ -18,7 +18,8 @@
  *     vpps_graph_status(), vpps_fb() and vpps_forward() report that first error.
  *   - A value is rows x cols of float32; a vector has cols 1, a scalar is 1 x 1. A matrix-valued *node* lies
  *     column after column (each column is a vector); a *parameter* matrix is given and read row after row.
- *   - A model, its graphs and its handles belong to one thread at a time; different models are independent.
+ *   - A model, its graphs and its handles belong to one thread at a time; different models are independent. A handle is
+ *     of no use in a child of fork(): calls with it fail with STATE there (destroying it is allowed).
  *   - Strings and arrays passed in are copied, unless a comment says otherwise.
  */
 #ifndef VPPS_H
@@ -111,8 +112,9 @@ VPPS_API vpps_status vpps_model_create(vpps_model **out, uint64_t seed);
 VPPS_API void vpps_model_destroy(vpps_model *model);
 
 /* Declare a parameter: a rows x cols matrix, a vector of `rows`, or a lookup table of `count` entries, each a
- * rows x cols value (column after column, like a node). `init` NULL means Glorot. Names are unique, non-empty, and
- * hold no control characters. Fails with ARGUMENT (zero or over-large size, bad or duplicate name), STATE (a handle
+ * rows x cols value (column after column, like a node). `init` NULL means Glorot. Names are unique, non-empty
+ * UTF-8, hold no control characters, and are none that a checkpoint has for itself ("__metadata__", "optimizer.0/W").
+ * Fails with ARGUMENT (zero or over-large size, bad or duplicate name), STATE (a handle
  * exists), MEMORY. */
 VPPS_API vpps_status vpps_add_matrix(vpps_model *model, vpps_param *out, const char *name, uint32_t rows, uint32_t cols,
                                      const vpps_init *init);

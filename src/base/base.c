@@ -1,6 +1,7 @@
 #include "base.h"
 #undef vpps_fail
 
+#include <pthread.h>
 #include <stdarg.h>
 
 static _Thread_local char message[VPPS_MESSAGE_BYTES];
@@ -42,4 +43,17 @@ bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_byte
     memcpy(array, &grown, sizeof grown);
     *capacity = wanted;
     return true;
+}
+
+/* ---------------------------------------------------------------- processes */
+
+static uint32_t process_number;
+
+static void count_process(void) { process_number++; }
+static void watch_forks(void) { pthread_atfork(NULL, NULL, count_process); }
+
+uint32_t vpps_process_number(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    return process_number;
 }

@@ -19,6 +19,9 @@ void vpps_restore_message(const char *text);
 
 #define VPPS_MESSAGE_BYTES 512
 
+/* A number that is another one in a child of fork(), which has none of the threads that were started before. */
+uint32_t vpps_process_number(void);
+
 /* Return the failure of an expression of type vpps_status. */
 #define VPPS_TRY(expression)                                                                                           \
     do {                                                                                                               \

@@ -58,10 +58,23 @@ static vpps_status make_folder(const char *path) {
     return VPPS_OK;
 }
 
+/* May a user besides this one, and root, change it? What the cache holds is code that will run. */
+static bool is_foreign(const struct stat *info) {
+    return (info->st_uid != geteuid() && info->st_uid != 0) || (info->st_mode & (S_IWGRP | S_IWOTH));
+}
+
 /* *fd is -1 when there is no folder yet. */
 static vpps_status open_folder(const char *path, int *fd) {
+    struct stat info;
     *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return *fd >= 0 || errno == ENOENT ? VPPS_OK : fail_io(path, "cannot be opened");
+    if (*fd < 0) return errno == ENOENT ? VPPS_OK : fail_io(path, "cannot be opened");
+    if (fstat(*fd, &info) == 0 && !is_foreign(&info)) return VPPS_OK;
+    close(*fd);
+    *fd = -1;
+    return vpps_fail(VPPS_IO,
+                     "kernel cache %s%s: is refused, since other users may write to it, and what it holds is run: "
+                     "chmod go-w, or set VPPS_CACHE_DIR",
+                     VPPS_PATH_ARGS(path));
 }
 
 /* ---------------------------------------------------------------- files in it */
@@ -135,6 +148,10 @@ static vpps_status load_file(int folder, const char *name, int *fd, char **bytes
     }
     if (fstat(*fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         *damage = "it is no regular file";
+        return VPPS_OK;
+    }
+    if (is_foreign(&info)) {
+        *damage = "it is refused, since other users may write to it";
         return VPPS_OK;
     }
     *bytes = malloc((size_t)info.st_size + 1);
@@ -221,7 +238,7 @@ static int open_temporary(int folder, const char *digits, char *name, size_t nam
     static atomic_uint counter;
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
         snprintf(name, name_bytes, ".%s.%ld-%u.tmp", digits, (long)getpid(), atomic_fetch_add(&counter, 1));
-        const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); /* others write not */
         if (fd >= 0 || (errno != EEXIST && errno != EINTR)) return fd;
     }
     return -1;

@@ -1,5 +1,6 @@
 /* model.c - parameters and their initial values. */
 #include "graph/model.h"
+#include "vpps_data.h"
 
 #include <math.h>
 
@@ -62,10 +63,34 @@ static vpps_param find_name(const vpps_model *model, const char *name) {
     return VPPS_NO_PARAM;
 }
 
+/* Tensors of a checkpoint that are not parameters: its metadata, and optimizer.K/NAME. */
+static bool is_of_checkpoint(const char *name) {
+    static const char state[] = "optimizer.";
+    if (!strcmp(name, "__metadata__")) return true;
+    if (strncmp(name, state, sizeof state - 1) != 0) return false;
+    const char *number = name + sizeof state - 1, *end = number;
+    while (*end >= '0' && *end <= '9') end++;
+    return end > number && *end == '/';
+}
+
+static bool is_utf8(const char *name) {
+    const size_t n = strlen(name);
+    for (size_t at = 0; at < n;) {
+        const uint32_t bytes = vpps_utf8_character(name + at, n - at);
+        if (bytes == 1 && (unsigned char)name[at] >= 0x80) return false;
+        at += bytes;
+    }
+    return true;
+}
+
 static vpps_status check_name(const vpps_model *model, const char *name) {
     if (!name || !*name) return vpps_fail(VPPS_ARGUMENT, "parameter: the name is empty");
     for (const char *c = name; *c; c++) {
         if ((unsigned char)*c < 0x20) return vpps_fail(VPPS_ARGUMENT, "parameter: the name holds a control character");
+    }
+    if (!is_utf8(name)) return vpps_fail(VPPS_ARGUMENT, "parameter: the name is not UTF-8, as a checkpoint needs it");
+    if (is_of_checkpoint(name)) {
+        return vpps_fail(VPPS_ARGUMENT, "parameter %s: a checkpoint has something else under this name", name);
     }
     if (find_name(model, name) == VPPS_NO_PARAM) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "parameter %s: there is one of this name already", name);

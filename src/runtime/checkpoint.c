@@ -56,6 +56,7 @@ static size_t list_tensors(const vpps_model *model, vpps_safetensors_tensor *ten
 
 vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
     enum { OWN = 6 };
+    VPPS_TRY(vpps_handle_check(h, "vpps_save"));
     VPPS_TRY(vpps_read_parameters(h));
     const vpps_model *model = h->model;
     const size_t most = (1 + VPPS_MAX_STATES) * model->n_params + 1;
@@ -160,6 +161,7 @@ static void adopt(vpps_parameter_data *p, contents *c) {
 }
 
 vpps_status vpps_load(vpps_handle *h, const char *path) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_load"));
     vpps_model *model = h->model;
     vpps_handle_settle(h);
     vpps_safetensors *file;

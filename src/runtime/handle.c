@@ -72,6 +72,7 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     if (!h) return vpps_fail(VPPS_MEMORY, "handle: out of memory");
     h->model = model;
     h->options = *options;
+    h->process = vpps_process_number();
     h->latest.loss = NAN;
     model->handles++;
     vpps_status status = VPPS_OK;
@@ -105,8 +106,9 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
 
 void vpps_handle_destroy(vpps_handle *h) {
     if (!h) return;
+    const bool here = h->process == vpps_process_number();
     if (h->in_flight) vpps_handle_settle(h);
-    if (h->device) h->device->table->destroy(h->device);
+    if (h->device && here) h->device->table->destroy(h->device); /* its threads are not in a child of fork() */
     for (int i = 0; i < 2; i++) {
         vpps_batch_destroy(h->programs[i].batch);
         vpps_scheduler_destroy(h->programs[i].nodes);
@@ -121,6 +123,13 @@ void vpps_handle_destroy(vpps_handle *h) {
 
 /* When a span of the trace begins; nobody asks without one. */
 static uint64_t trace_clock(const vpps_handle *h) { return h->trace ? vpps_now_ns() : 0; }
+
+vpps_status vpps_handle_check(const vpps_handle *h, const char *call) {
+    if (!h) return vpps_fail(VPPS_ARGUMENT, "%s: no handle given", call);
+    if (h->process == vpps_process_number()) return VPPS_OK;
+    return vpps_fail(VPPS_STATE, "%s: the handle belongs to the process that made it, and this one was forked from it",
+                     call);
+}
 
 /* OK, or what broke the handle. */
 static vpps_status check_whole(const vpps_handle *h) {
@@ -156,7 +165,7 @@ static void wait_for_device(vpps_handle *h, vpps_outcome *out) {
 }
 
 void vpps_handle_settle(vpps_handle *h) {
-    if (!h->in_flight) return;
+    if (!h->in_flight || h->process != vpps_process_number()) return;
     wait_for_device(h, &h->latest);
     h->in_flight = false;
     h->stats.device_ns = h->latest.device_ns;
@@ -289,6 +298,7 @@ static vpps_status launch(vpps_handle *h, uint64_t batch) {
 }
 
 vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_fb"));
     if (stale_loss) *stale_loss = NAN;
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(check_whole(h));
@@ -310,6 +320,7 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
 }
 
 vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_poll_loss"));
     *done = false;
     VPPS_TRY(check_whole(h));
     if (!h->latest_number) return vpps_fail(VPPS_STATE, "poll: no batch was run yet");
@@ -318,6 +329,7 @@ vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss) {
 }
 
 vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_sync_latest_loss"));
     vpps_handle_settle(h);
     VPPS_TRY(check_whole(h));
     if (!h->latest_number) return vpps_fail(VPPS_STATE, "sync: no batch was run yet");
@@ -327,6 +339,7 @@ vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss) {
 }
 
 vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes, float *const *outs) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_forward"));
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(check_whole(h));
     if (!n || !nodes || !outs) return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given");
@@ -351,6 +364,7 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
 }
 
 vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_disassemble"));
     VPPS_TRY(vpps_graph_status(g));
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "disassemble: no loss given");
     vpps_request request = training_request(h, loss);
@@ -377,6 +391,7 @@ vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, con
 /* ---------------------------------------------------------------- tracing */
 
 vpps_status vpps_trace_begin(vpps_handle *h, const char *name) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_trace_begin"));
     vpps_trace *t = h->trace;
     if (!t) return VPPS_OK;
     if (!name) return vpps_fail(VPPS_ARGUMENT, "trace: no name given");
@@ -390,6 +405,7 @@ vpps_status vpps_trace_begin(vpps_handle *h, const char *name) {
 }
 
 vpps_status vpps_trace_end(vpps_handle *h) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_trace_end"));
     vpps_trace *t = h->trace;
     if (!t) return VPPS_OK;
     if (!t->n_open) return vpps_fail(VPPS_STATE, "trace: nothing to end; expected vpps_trace_begin before");
@@ -399,6 +415,7 @@ vpps_status vpps_trace_end(vpps_handle *h) {
 }
 
 vpps_status vpps_trace_write(vpps_handle *h, FILE *file) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_trace_write"));
     if (!h->trace) return vpps_fail(VPPS_STATE, "trace: nothing was noted; expected options.trace_events above 0");
     vpps_handle_settle(h);
     return vpps_trace_print(h->trace, h->model, h->options.device, file);
@@ -407,30 +424,35 @@ vpps_status vpps_trace_write(vpps_handle *h, FILE *file) {
 /* ---------------------------------------------------------------- settings and state */
 
 vpps_status vpps_set_learning_rate(vpps_handle *h, float lr) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_set_learning_rate"));
     if (!in_range(lr, 0, 1e30f)) return vpps_fail(VPPS_ARGUMENT, "learning rate %g; expected 0 or more", (double)lr);
     h->options.optimizer.lr = lr;
     return VPPS_OK;
 }
 
 vpps_status vpps_read_parameters(vpps_handle *h) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_read_parameters"));
     vpps_handle_settle(h);
     VPPS_TRY(check_whole(h));
     return h->device->table->read_parameters(h->device, h->model);
 }
 
 vpps_status vpps_write_parameters(vpps_handle *h) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_write_parameters"));
     vpps_handle_settle(h);
     VPPS_TRY(check_whole(h));
     return h->device->table->write_parameters(h->device, h->model);
 }
 
 vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_handle_stats"));
     *out = h->stats;
     out->batches = h->model->batches - h->in_flight;
     return VPPS_OK;
 }
 
 vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_handle_trials"));
     const vpps_device_table *table = h->device->table;
     const uint32_t room = *n;
     *done = h->grouping.done || !h->grouping.n;

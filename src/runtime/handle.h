@@ -30,9 +30,14 @@ struct vpps_handle {
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
     vpps_trace *trace; /* NULL: nothing is noted */
+    uint32_t process;  /* vpps_process_number() of who made it */
 };
 
-/* Takes the outcome of the batch in flight, waiting for it. */
+/* Can the handle be used? Fails with ARGUMENT (NULL), STATE (it is another process's: this one is a child of fork(), and
+ * has neither its threads nor its GPU). `call` is the public function's name. */
+vpps_status vpps_handle_check(const vpps_handle *h, const char *call);
+
+/* Takes the outcome of the batch in flight, waiting for it; nothing in another process. */
 void vpps_handle_settle(vpps_handle *h);
 
 /* The training batch of a graph, scheduled and not run: its cells are as the device executes them. Valid until the next

@@ -212,6 +212,46 @@ START_TEST(impossible_folders)
     }
 END_TEST
 
+/* What others may write to is neither read nor written: it is code that will run. */
+START_TEST(foreign_writers)
+    {
+        static const mode_t modes[] = {0720, 0702, 0777, 01777};
+        char path[600];
+        uint32_t removed;
+        uint64_t bytes;
+        const vpps_cache_key key = make_key("source");
+        const char *cache = cache_folder_make();
+        const mode_t before = umask(0); /* what is made is not others' to write, whatever they are let to */
+        TEST_OK(vpps_cache_write(&key, "payload", 7));
+        umask(before);
+        check_entry(&key, "payload", 7);
+        ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
+        for (size_t i = 0; i < VPPS_COUNT(modes); i++) {
+            ck_assert_int_eq(chmod(cache, modes[i]), 0);
+            check_none(&key, "other users may write to it");
+            TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "other users may write to it");
+            TEST_FAILS(vpps_cache_clear(&removed, &bytes), VPPS_IO, cache);
+        }
+        ck_assert_int_eq(chmod(cache, 0755), 0);
+        check_entry(&key, "payload", 7);
+        static const mode_t entry_modes[] = {0620, 0602, 0666};
+        for (size_t i = 0; i < VPPS_COUNT(entry_modes); i++) {
+            ck_assert_int_eq(chmod(path, entry_modes[i]), 0);
+            check_none(&key, "other users may write to it");
+        }
+        TEST_OK(vpps_cache_write(&key, "payload", 7)); /* replaced by one's own */
+        check_entry(&key, "payload", 7);
+        if (geteuid() == 0) { /* another user's, who may always write to it */
+            ck_assert_int_eq(chown(path, 65534, 65534), 0);
+            check_none(&key, "other users may write to it");
+            ck_assert_int_eq(chown(path, 0, 0), 0);
+            ck_assert_int_eq(chown(cache, 65534, 65534), 0);
+            check_none(&key, "other users may write to it");
+        }
+        cache_folder_remove();
+    }
+END_TEST
+
 /* Exit status of the child: 0 fine. It is no test of root, which may write anywhere. */
 static int use_as_reader(const char *cache) {
     const vpps_cache_key key = make_key("source"), other = make_key("other");
@@ -532,6 +572,7 @@ int main(void) {
     tcase_add_test(tests, damaged_entries);
     tcase_add_test(tests, folders);
     tcase_add_test(tests, impossible_folders);
+    tcase_add_test(tests, foreign_writers);
     tcase_add_test(tests, read_only_folder);
     tcase_add_test(tests, no_space);
     tcase_add_test(tests, bounded_size);

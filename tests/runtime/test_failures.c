@@ -4,6 +4,7 @@
 #include "runtime/small_network.h"
 
 #include <math.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- a device that fails when it is told to */
@@ -15,7 +16,7 @@ static vpps_status launch(vpps_device *d, const vpps_batch *batch) {
     return vpps_device_cpu.launch_batch(d, batch);
 }
 
-static void wait(vpps_device *d, vpps_outcome *out) {
+static void wait_for(vpps_device *d, vpps_outcome *out) {
     vpps_device_cpu.wait(d, out);
     if (failing == OUTCOME) *out = (vpps_outcome){VPPS_DEVICE, "the machine is gone", NAN, 0, 0};
 }
@@ -31,7 +32,7 @@ static vpps_handle *open_handle(const small_network *n, vpps_device_table *table
     TEST_OK(vpps_handle_create(&h, n->model, &o));
     *table = vpps_device_cpu;
     table->launch_batch = launch;
-    table->wait = wait;
+    table->wait = wait_for;
     table->read = read_pool;
     h->device->table = table;
     failing = NOTHING;
@@ -108,11 +109,102 @@ START_TEST(inference_on_a_device_that_fails)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- a child of fork() */
+
+#define REFUSED(call) ((call) == VPPS_STATE && strstr(vpps_error_message(), "forked"))
+
+/* Exit status of the child: the number of the call that is not refused; 0: all are. */
+static int use_in_child(vpps_handle *h, const small_network *n, vpps_node loss) {
+    float value, *const outs[] = {&value};
+    bool done;
+    vpps_stats stats;
+    vpps_trial trial;
+    uint32_t trials = 1;
+    if (!REFUSED(vpps_fb(h, n->g, loss, NULL))) return 1;
+    if (!REFUSED(vpps_forward(h, n->g, 1, &loss, outs))) return 2;
+    if (!REFUSED(vpps_sync_latest_loss(h, &value))) return 3;
+    if (!REFUSED(vpps_poll_loss(h, &done, &value))) return 4;
+    if (!REFUSED(vpps_set_learning_rate(h, 1))) return 5;
+    if (!REFUSED(vpps_read_parameters(h)) || !REFUSED(vpps_write_parameters(h))) return 6;
+    if (!REFUSED(vpps_save(h, "/dev/null", NULL, 0)) || !REFUSED(vpps_load(h, "/dev/null"))) return 7;
+    if (!REFUSED(vpps_handle_stats(h, &stats)) || !REFUSED(vpps_handle_trials(h, &trial, &trials, &done))) return 8;
+    if (!REFUSED(vpps_disassemble(h, n->g, loss, stdout))) return 9;
+    vpps_handle_destroy(h); /* waits for nobody */
+    vpps_handle *own;
+    const vpps_options o = sn_options(2, VPPS_ADAM);
+    if (vpps_handle_create(&own, n->model, &o) != VPPS_OK) return 10;
+    if (vpps_fb(own, n->g, loss, NULL) != VPPS_OK || vpps_sync_latest_loss(own, &value) != VPPS_OK) return 11;
+    vpps_handle_destroy(own);
+    return 0;
+}
+
+START_TEST(a_child_has_no_handle)
+    {
+        small_network n;
+        vpps_handle *h;
+        vpps_options o = sn_options(2, VPPS_ADAM);
+        int status = 0;
+        o.caller = _i ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
+        sn_open(&n, 1);
+        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        const vpps_node loss = sn_build(&n, 3, 1);
+        TEST_OK(vpps_fb(h, n.g, loss, NULL)); /* maybe in flight */
+        fflush(NULL);
+        const pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            alarm(20);
+            _exit(use_in_child(h, &n, loss));
+        }
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_msg(WIFEXITED(status), "the child ended by signal %d", WTERMSIG(status));
+        ck_assert_int_eq(WEXITSTATUS(status), 0);
+        TEST_OK(vpps_fb(h, n.g, loss, NULL)); /* the parent goes on */
+        TEST_OK(vpps_sync_latest_loss(h, NULL));
+        vpps_handle_destroy(h);
+        sn_close(&n);
+    }
+END_TEST
+
+/* Names that a checkpoint could not hold are refused when they are given, not when it is saved. */
+START_TEST(names_that_a_checkpoint_cannot_hold)
+    {
+        static const char *const bad[] = {"__metadata__", "optimizer.0/W", "optimizer.12/", "\xff",
+                                          "a\xc3",        "\xed\xa0\x80",  "\xc0\x80"};
+        static const char *const good[] = {"__metadata",
+                                           "optimizer.0",
+                                           "optimizer./W",
+                                           "optimizer.x/W",
+                                           "optimizer",
+                                           "xoptimizer.0/W",
+                                           "gr\xc3\xb6\xc3\x9f"
+                                           "e",
+                                           "\xf0\x9f\x8c\xb3"};
+        vpps_model *model;
+        vpps_handle *h;
+        vpps_param p;
+        TEST_OK(vpps_model_create(&model, 1));
+        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
+            TEST_FAILS(vpps_add_matrix(model, &p, bad[i], 2, 2, NULL), VPPS_ARGUMENT, "checkpoint");
+            TEST_FAILS(vpps_add_vector(model, &p, bad[i], 2, NULL), VPPS_ARGUMENT, "checkpoint");
+            TEST_FAILS(vpps_add_lookup(model, &p, bad[i], 2, 2, 1, NULL), VPPS_ARGUMENT, "checkpoint");
+        }
+        for (size_t i = 0; i < VPPS_COUNT(good); i++) TEST_OK(vpps_add_vector(model, &p, good[i], 2, NULL));
+        const vpps_options o = sn_options(1, VPPS_ADAM);
+        TEST_OK(vpps_handle_create(&h, model, &o));
+        TEST_OK(vpps_save(h, "/dev/null", NULL, 0));
+        vpps_handle_destroy(h);
+        vpps_model_destroy(model);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("failures");
     TCase *t = tcase_create("failures");
     tcase_add_loop_test(t, training_on_a_device_that_fails, 0, 2);
     tcase_add_loop_test(t, inference_on_a_device_that_fails, 0, 3);
+    tcase_add_loop_test(t, a_child_has_no_handle, 0, 2);
+    tcase_add_test(t, names_that_a_checkpoint_cannot_hold);
     suite_add_tcase(suite, t);
     return test_main(suite);
 }
