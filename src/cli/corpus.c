@@ -64,28 +64,30 @@ void corpus_shuffle(const corpus_split *split, uint64_t seed, uint32_t epoch, ui
     }
 }
 
-void corpus_close(corpus *c) {
-    for (int i = 0; i < N_SPLITS; i++) {
-        corpus_split *split = &c->split[i];
-        for (int k = 0; k < N_VOCABS; k++) {
-            free(split->ids[k]);
-            vpps_vocab_destroy(split->numbers[k]);
-        }
-        for (size_t k = 0; k < split->n_files; k++) {
-            free(split->files[k].name);
-            free(split->files[k].target);
-        }
-        free(split->files);
-        free(split->stream);
-        free(split->starts);
-        free(split->examples);
-        vpps_treebank_destroy(split->bank);
-        vpps_sentences_destroy(split->sentences);
-        vpps_sentences_destroy(split->target);
-        vpps_sentences_destroy(split->words);
-        vpps_lattices_destroy(split->lattices);
-        vpps_spellings_destroy(split->spellings);
+void corpus_clear_split(corpus_split *split) {
+    for (int k = 0; k < N_VOCABS; k++) {
+        free(split->ids[k]);
+        vpps_vocab_destroy(split->numbers[k]);
     }
+    for (size_t k = 0; k < split->n_files; k++) {
+        free(split->files[k].name);
+        free(split->files[k].target);
+    }
+    free(split->files);
+    free(split->stream);
+    free(split->starts);
+    free(split->examples);
+    vpps_treebank_destroy(split->bank);
+    vpps_sentences_destroy(split->sentences);
+    vpps_sentences_destroy(split->target);
+    vpps_sentences_destroy(split->words);
+    vpps_lattices_destroy(split->lattices);
+    vpps_spellings_destroy(split->spellings);
+    *split = (corpus_split){.present = false};
+}
+
+void corpus_close(corpus *c) {
+    for (int i = 0; i < N_SPLITS; i++) corpus_clear_split(&c->split[i]);
     for (int k = 0; k < N_VOCABS; k++) vpps_vocab_destroy(c->vocab[k]);
     corpus_scratch *x = &c->scratch;
     free(x->nodes);

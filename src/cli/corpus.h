@@ -73,6 +73,9 @@ uint32_t corpus_read_so_far(const corpus_split *split);
 /* Where number i of them stands: "FILE:LINE". */
 void corpus_place(const corpus_split *split, uint32_t i, char *text, size_t n);
 
+/* Frees what a part holds, and clears it. */
+void corpus_clear_split(corpus_split *split);
+
 /* Frees all that c holds, and clears it. */
 void corpus_close(corpus *c);
 

@@ -263,10 +263,13 @@ vpps_status corpus_open(corpus *c, settings *s) {
     return vpps_fail(VPPS_FORMAT, "all generated %s %s occur in training, too", split_names[wanted], t->examples);
 }
 
-vpps_status corpus_read_input(corpus *c, const settings *s, const char *name, const char *text, size_t len) {
+vpps_status corpus_add_input(corpus *c, const settings *s, const char *name, const char *text, size_t len) {
     const task_text input = {name, text, len};
+    return task_for(s)->read(c, s, &c->split[SPLIT_TEST], &input, NULL);
+}
+
+vpps_status corpus_end_input(corpus *c, const settings *s) {
     corpus_split *split = &c->split[SPLIT_TEST];
-    VPPS_TRY(task_for(s)->read(c, s, split, &input, NULL));
     if (task_for(s)->finish) VPPS_TRY(task_for(s)->finish(c, split));
     split->present = true;
     VPPS_TRY(task_for(s)->map(c, s, split));

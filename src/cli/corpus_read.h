@@ -18,8 +18,12 @@ vpps_status corpus_open(corpus *c, settings *s);
 vpps_status corpus_list_files(const settings *s,
                               vpps_status (*see)(void *context, const char *option, const char *path), void *context);
 
-/* Takes a text as the test part, for prediction: nothing in it needs a label, and all its examples are used. */
-vpps_status corpus_read_input(corpus *c, const settings *s, const char *name, const char *text, size_t len);
+/* For prediction, where nothing needs a label: adds the examples of a text to the test part, behind those before; on
+ * failure it is as before. `name` stands for the text in messages. */
+vpps_status corpus_add_input(corpus *c, const settings *s, const char *name, const char *text, size_t len);
+
+/* Makes what was added ready, all of it to be used. Afterwards nothing more is added until corpus_clear_split. */
+vpps_status corpus_end_input(corpus *c, const settings *s);
 
 /* Example number i of those read, valid until the next one is asked for. Fails with MEMORY. */
 vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x);

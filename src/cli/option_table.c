@@ -21,6 +21,7 @@
 #define TAGS (1u << NET_TAGGING | 1u << NET_LATTICES)
 #define PAIRS (1u << NET_PAIRS | 1u << NET_LATTICE_PAIRS)
 #define CLASSES (TREES | TAGS | 1u << NET_SENTENCES)
+#define CLASSES_SAID (TREES | TAGS | 1u << NET_SENTENCES | 1u << NET_TEXT)
 #define U32_MAX 4294967295.0
 
 /* Optimizers on the command line, in the order of vpps_optimizer_kind. */
@@ -136,6 +137,14 @@ static const cli_option table[] = {
             "Write each class's precision and recall, and which classes it was taken for"),
     ROW_FOR(TREES, OPTION_CHOICE, "classes-of", classes_of, "root|nodes", 0, 0, 0, COMMAND_EVAL, 0,
             "What the tables of classes count: roots, or all labelled nodes"),
+    ROW(OPTION_FLAG, "json", json, NULL, 0, 0, 'j', COMMAND_PREDICT, 0,
+        "Print a JSON object a line, with scores, and spans where there are some"),
+    ROW_FOR(CLASSES_SAID, OPTION_U32, "top", top, "N", 1, 1e6, 0, COMMAND_PREDICT, 0,
+            "With --json: the N likeliest classes, and how likely they are"),
+    CHOICE("on-error", on_error, "stop|skip", 0, COMMAND_PREDICT, 0,
+           "A line that cannot be read: end, or print an empty line instead, and what is wrong on stderr"),
+    ROW(OPTION_BYTES, "line-bytes", line_bytes, "BYTES", 0, 0, 0, COMMAND_PREDICT, 0,
+        "The longest line that is read; a longer one is an error"),
     FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | COMMAND_CELL | PLANS,
          "The last line on stdout is one JSON object"),
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, "Print nothing but errors and what --json asks for"),

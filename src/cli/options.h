@@ -64,6 +64,8 @@ typedef struct settings {
     uint32_t classes_of; /* trees: roots, or all labelled nodes */
     const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;
     uint32_t patience;
+    uint32_t top, on_error; /* predict: classes shown; 0: stop, 1: skip */
+    uint64_t line_bytes;
     uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;
     float length_penalty;

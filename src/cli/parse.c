@@ -155,6 +155,8 @@ static void set_defaults(settings *s) {
                     .log_every = 1,
                     .trace_events = 200000,
                     .beam = 1,
+                    .top = 1,
+                    .line_bytes = 65536,
                     .length_penalty = 0.6f};
     if (s->network) {
         s->net = s->network->defaults;

@@ -6,6 +6,8 @@
 #include "cli/vectors.h"
 #include "io/output.h"
 
+#include <math.h>
+
 static void tell_stderr(void *context, const char *line) {
     const settings *s = context;
     if (!s->quiet) fprintf(stderr, "vpps: %s\n", line);
@@ -160,31 +162,77 @@ static int32_t argmax(const float *x, uint32_t n) {
     return (int32_t)best;
 }
 
+void position_logits_free(position_logits *p) {
+    free(p->of);
+    free(p->values);
+    *p = (position_logits){0};
+}
+
+vpps_status session_logits(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                           net_heads heads, position_logits *out) {
+    const uint32_t classes = x->settings->net.classes;
+    uint32_t n_heads = 0;
+    *out = (position_logits){0};
+    VPPS_TRY(session_add(x, c, split, examples, n, heads, &out->n));
+    vpps_node *nodes = x->scores.logits; /* closed up in place */
+    out->of = calloc((size_t)out->n + 1, sizeof *out->of);
+    for (uint32_t k = 0; out->of && k < out->n; k++) n_heads += nodes[k] != VPPS_NO_NODE;
+    out->values = malloc(((size_t)n_heads * classes + 1) * sizeof *out->values);
+    float **outs = malloc(((size_t)n_heads + 1) * sizeof *outs);
+    vpps_status status = VPPS_OK;
+    if (!out->of || !out->values || !outs) {
+        status = vpps_fail(VPPS_MEMORY, "no memory for the scores of %u positions", n_heads);
+    }
+    for (uint32_t k = 0, j = 0; status == VPPS_OK && k < out->n; k++) {
+        if (nodes[k] == VPPS_NO_NODE) continue;
+        out->of[k] = outs[j] = out->values + (size_t)j * classes;
+        nodes[j++] = nodes[k];
+    }
+    if (status == VPPS_OK && n_heads) status = vpps_forward(x->handle, x->graph, n_heads, nodes, outs);
+    free(outs);
+    return status;
+}
+
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted, size_t *capacity) {
-    const uint32_t classes = x->settings->net.classes;
-    uint32_t n_positions, n_heads = 0;
-    VPPS_TRY(session_add(x, c, split, examples, n, heads, &n_positions));
-    if (!VPPS_RESERVE(*predicted, *capacity, n_positions)) {
-        return vpps_fail(VPPS_MEMORY, "no memory for %u predictions", n_positions);
+    position_logits p;
+    vpps_status status = session_logits(x, c, split, examples, n, heads, &p);
+    if (status == VPPS_OK && !VPPS_RESERVE(*predicted, *capacity, p.n)) {
+        status = vpps_fail(VPPS_MEMORY, "no memory for %u predictions", p.n);
     }
-    vpps_node *nodes = x->scores.logits; /* closed up in place */
-    for (uint32_t k = 0; k < n_positions; k++) {
-        const bool asked = nodes[k] != VPPS_NO_NODE;
-        (*predicted)[k] = asked ? 0 : -1;
-        if (asked) nodes[n_heads++] = nodes[k];
+    for (uint32_t k = 0; status == VPPS_OK && k < p.n; k++) {
+        (*predicted)[k] = p.of[k] ? argmax(p.of[k], x->settings->net.classes) : -1;
     }
-    if (!n_heads) return VPPS_OK;
-    float *values = malloc((size_t)n_heads * classes * sizeof *values);
-    float **outs = malloc(n_heads * sizeof *outs);
-    vpps_status status = VPPS_OK;
-    if (!values || !outs) status = vpps_fail(VPPS_MEMORY, "no memory for the scores of %u positions", n_heads);
-    for (uint32_t j = 0; status == VPPS_OK && j < n_heads; j++) outs[j] = values + (size_t)j * classes;
-    if (status == VPPS_OK) status = vpps_forward(x->handle, x->graph, n_heads, nodes, outs);
-    for (uint32_t k = 0, j = 0; status == VPPS_OK && k < n_positions; k++) {
-        if ((*predicted)[k] == 0) (*predicted)[k] = argmax(outs[j++], classes);
+    position_logits_free(&p);
+    return status;
+}
+
+vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                             float *means) {
+    uint32_t n_positions, n_nodes = 0;
+    VPPS_TRY(session_add(x, c, split, examples, n, NET_HEADS_LABELLED, &n_positions));
+    vpps_node *nodes = malloc(((size_t)n + 1) * sizeof *nodes);
+    float **outs = malloc(((size_t)n + 1) * sizeof *outs);
+    vpps_status status = nodes && outs ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %u losses", n);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) {
+        net_example example;
+        uint32_t counted = 0;
+        status = corpus_example(c, x->settings->network->kind, split, examples[i], &example);
+        if (status != VPPS_OK) break;
+        const uint32_t positions = net_positions(x->settings->network->kind, &example);
+        vpps_node *losses = x->scores.nll + at;
+        for (uint32_t k = 0; k < positions; k++) {
+            if (losses[k] != VPPS_NO_NODE) losses[counted++] = losses[k];
+        }
+        at += positions;
+        means[i] = NAN;
+        if (!counted) continue;
+        nodes[n_nodes] = vpps_average(x->graph, counted, losses);
+        outs[n_nodes++] = &means[i];
     }
+    if (status == VPPS_OK && n_nodes) status = vpps_forward(x->handle, x->graph, n_nodes, nodes, outs);
+    free(nodes);
     free(outs);
-    free(values);
     return status;
 }

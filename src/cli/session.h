@@ -27,6 +27,22 @@ vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, 
 vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                         double *nll, uint64_t *counted);
 
+/* The logits of positions. */
+typedef struct position_logits {
+    uint32_t n;       /* positions, one example's behind the other's */
+    const float **of; /* each one's, of all classes; NULL: none was asked for */
+    float *values;
+} position_logits;
+
+/* The same, and then: the logits of every position where `heads` asks for some. Free in any case. */
+vpps_status session_logits(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                           net_heads heads, position_logits *out);
+void position_logits_free(position_logits *p);
+
+/* The same, and then: the mean loss of each example's positions, NaN where an example has none. */
+vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                             float *means);
+
 /* The same, and then: the class of every position where `heads` asks for one (elsewhere -1), one example after the
  * other in *predicted, which is made to fit (*capacity) and freed by the caller. */
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,

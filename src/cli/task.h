@@ -8,6 +8,7 @@
 #include "cli/corpus.h"
 
 typedef struct session session; /* session.h */
+typedef struct answers answers; /* answers.h */
 
 /* A measure of a network on data. */
 typedef struct metric {
@@ -60,8 +61,8 @@ typedef struct task {
 
     /* Measures a split; ends early once *stop is not 0 (stop may be NULL): m is then not known. */
     vpps_status (*measure)(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
-    /* Prints what the network says of n examples, from number `first` on. */
-    vpps_status (*predict)(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n);
+    /* What the network says of n examples, from number `first` on: an answer each. */
+    vpps_status (*predict)(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a);
 } task;
 
 const task *task_of(net_kind kind);

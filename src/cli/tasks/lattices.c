@@ -4,6 +4,7 @@
  * ids, whose tags are numbers.
  */
 #include "base/base.h"
+#include "cli/answers.h"
 #include "cli/session.h"
 #include "cli/tasks/lattice_data.h"
 #include "cli/tasks/tags.h"
@@ -103,24 +104,19 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     return tags_measure(x, c, split, lattice_names(c, split, VOCAB_CLASSES), gold, stop, m);
 }
 
-/* A character and its tag a line, as columns, and a blank line behind a sentence. Of ids there is only the tag. */
-static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n) {
-    int32_t *predicted = NULL;
-    size_t capacity = 0, at = 0;
-    const vpps_status status =
-        session_predict(x, c, split, split->examples + first, n, NET_HEADS_ALL, &predicted, &capacity);
+/* As tagged words, a sentence a line. Of ids there are only the tags. */
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
+    position_logits p;
+    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
+    size_t at = 0;
     for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
         const uint32_t positions = vpps_lattices_get(split->lattices, i).n_nodes - 1;
-        for (uint32_t k = 0; k < positions; k++) {
-            if (split->sentences) {
-                const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
-                printf("%s\t", vpps_vocab_word(vpps_sentences_vocab(split->sentences), sentence.words[k]));
-            }
-            puts(vpps_vocab_word(c->vocab[VOCAB_CLASSES], (uint32_t)predicted[at++]));
-        }
-        putchar('\n');
+        const vpps_vocab *characters = split->sentences ? vpps_sentences_vocab(split->sentences) : NULL;
+        const uint32_t *ids = split->sentences ? vpps_sentences_get(split->sentences, i).words : NULL;
+        status = tags_answer(a, c, characters, ids, p.of + at, positions);
+        at += positions;
     }
-    free(predicted);
+    position_logits_free(&p);
     return status;
 }
 

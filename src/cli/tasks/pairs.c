@@ -3,6 +3,7 @@
  * A lattice is made of a source sentence's characters; the words of the training part's sources are its lexicon.
  */
 #include "base/base.h"
+#include "cli/answers.h"
 #include "cli/corpus_read.h"
 #include "cli/decode.h"
 #include "cli/session.h"
@@ -227,17 +228,29 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 static const char *signature(void) { return vpps_bleu_signature(VPPS_BLEU_NONE); }
 
-static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n) {
-    decoded d = {0};
-    VPPS_TRY(translate(x, c, split, split->examples + first, n, &d));
-    for (uint32_t i = 0; i < n; i++) {
-        for (size_t k = d.first[i]; k < d.first[i + 1]; k++) {
-            printf("%s%s", k > d.first[i] ? " " : "", vpps_vocab_word(c->vocab[VOCAB_CLASSES], d.words[k]));
-        }
-        putchar('\n');
+/* A translation, without its end word; as JSON with what it is ranked by. */
+static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_t i) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = a->json ? open_memstream(&text, &bytes) : a->file;
+    if (!f) return vpps_fail(VPPS_MEMORY, "no memory for a translation");
+    for (size_t k = d->first[i]; k < d->first[i + 1]; k++) {
+        fprintf(f, "%s%s", k > d->first[i] ? " " : "", vpps_vocab_word(c->vocab[VOCAB_CLASSES], d->words[k]));
     }
+    if (!a->json) return answers_end(a);
+    fclose(f);
+    json_t *o =
+        json_pack("{so so}", "translation", answer_text(text ? text : "", bytes), "score", report_number(d->scores[i]));
+    free(text);
+    return answers_end_json(a, o);
+}
+
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
+    decoded d = {0};
+    vpps_status status = translate(x, c, split, split->examples + first, n, &d);
+    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = answer(a, c, &d, i);
     decoded_destroy(&d);
-    return VPPS_OK;
+    return status;
 }
 
 #define PAIRS_METRICS                                                                                                  \

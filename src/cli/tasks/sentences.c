@@ -1,5 +1,6 @@
 /* sentences.c - sentences with a label each: accuracy. A file's lines are a label, a tab and a sentence. */
 #include "base/base.h"
+#include "cli/answers.h"
 #include "cli/classes.h"
 #include "cli/session.h"
 #include "cli/task.h"
@@ -88,20 +89,25 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 }
 
 /* In the form that is read: the label, a tab, the sentence. */
-static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n) {
-    int32_t *predicted = NULL;
-    size_t capacity = 0;
-    const vpps_status status =
-        session_predict(x, c, split, split->examples + first, n, NET_HEADS_ALL, &predicted, &capacity);
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
+    position_logits p;
+    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
     for (uint32_t i = 0; i < n && status == VPPS_OK; i++) {
-        const vpps_sentence sentence = vpps_sentences_get(split->sentences, first + i);
-        fputs(vpps_vocab_word(c->vocab[VOCAB_CLASSES], (uint32_t)predicted[i]), stdout);
-        for (uint32_t k = 0; k < sentence.n_words; k++) {
-            printf("%c%s", k ? ' ' : '\t', vpps_vocab_word(vpps_sentences_vocab(split->sentences), sentence.words[k]));
+        if (a->json) {
+            status = answers_end_json(a, answer_class(a, p.of[i], c->classes));
+            continue;
         }
-        putchar('\n');
+        const vpps_sentence sentence = vpps_sentences_get(split->sentences, first + i);
+        uint32_t best = 0;
+        for (uint32_t k = 1; k < c->classes; k++) best = p.of[i][k] > p.of[i][best] ? k : best;
+        fputs(vpps_vocab_word(c->vocab[VOCAB_CLASSES], best), a->file);
+        for (uint32_t k = 0; k < sentence.n_words; k++) {
+            fprintf(a->file, "%c%s", k ? ' ' : '\t',
+                    vpps_vocab_word(vpps_sentences_vocab(split->sentences), sentence.words[k]));
+        }
+        status = answers_end(a);
     }
-    free(predicted);
+    position_logits_free(&p);
     return status;
 }
 

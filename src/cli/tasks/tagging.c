@@ -3,6 +3,7 @@
  * Files hold word|TAG lines (WikiNER), or the columns of the CoNLL shared tasks: what the first line looks like.
  */
 #include "base/base.h"
+#include "cli/answers.h"
 #include "cli/session.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
@@ -117,21 +118,17 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     return tags_measure(x, c, split, vpps_sentences_tag_vocab(split->sentences), gold, stop, m);
 }
 
-static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n) {
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     const vpps_vocab *words = vpps_sentences_vocab(split->sentences);
-    int32_t *predicted = NULL;
-    size_t capacity = 0, at = 0;
-    const vpps_status status =
-        session_predict(x, c, split, split->examples + first, n, NET_HEADS_ALL, &predicted, &capacity);
+    position_logits p;
+    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
+    size_t at = 0;
     for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
-        for (uint32_t k = 0; k < sentence.n_words; k++) {
-            printf("%s%s|%s", k ? " " : "", vpps_vocab_word(words, sentence.words[k]),
-                   vpps_vocab_word(c->vocab[VOCAB_CLASSES], (uint32_t)predicted[at++]));
-        }
-        putchar('\n');
+        status = tags_answer(a, c, words, sentence.words, p.of + at, sentence.n_words);
+        at += sentence.n_words;
     }
-    free(predicted);
+    position_logits_free(&p);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* tags.c - tags as classes, and how they are measured: see tags.h. */
 #include "cli/tasks/tags.h"
 #include "base/base.h"
+#include "cli/answers.h"
 #include "cli/classes.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
@@ -110,5 +111,50 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
     }
     close_counter(&t);
     free(predicted);
+    return status;
+}
+
+/* ---------------------------------------------------------------- prediction */
+
+static int32_t best_of(const float *logits, uint32_t classes) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < classes; i++) {
+        if (logits[i] > logits[best]) best = i;
+    }
+    return (int32_t)best;
+}
+
+static vpps_status answer_json(answers *a, const corpus *c, const vpps_vocab *words, const uint32_t *ids,
+                               const float *const *logits, const int32_t *tags, uint32_t n) {
+    json_t *o = json_object(), *all_words = json_array(), *all_tags = json_array();
+    for (uint32_t k = 0; k < n; k++) {
+        const char *word = words ? vpps_vocab_word(words, ids[k]) : NULL;
+        if (word) json_array_append_new(all_words, answer_text(word, strlen(word)));
+        json_array_append_new(all_tags, answer_class(a, logits[k], c->classes));
+    }
+    if (words) json_object_set(o, "words", all_words);
+    json_decref(all_words);
+    json_object_set_new(o, "tags", all_tags);
+    json_object_set_new(o, "spans", answer_spans(a, tags, logits, c->classes, n));
+    return answers_end_json(a, o);
+}
+
+vpps_status tags_answer(answers *a, const corpus *c, const vpps_vocab *words, const uint32_t *ids,
+                        const float *const *logits, uint32_t n) {
+    int32_t *tags = malloc(((size_t)n + 1) * sizeof *tags);
+    if (!tags) return vpps_fail(VPPS_MEMORY, "no memory for %u tags", n);
+    for (uint32_t k = 0; k < n; k++) tags[k] = best_of(logits[k], c->classes);
+    vpps_status status;
+    if (a->json) {
+        status = answer_json(a, c, words, ids, logits, tags, n);
+    } else {
+        for (uint32_t k = 0; k < n; k++) {
+            if (k) fputc(' ', a->file);
+            if (words) fprintf(a->file, "%s|", vpps_vocab_word(words, ids[k]));
+            fputs(vpps_vocab_word(c->vocab[VOCAB_CLASSES], (uint32_t)tags[k]), a->file);
+        }
+        status = answers_end(a);
+    }
+    free(tags);
     return status;
 }

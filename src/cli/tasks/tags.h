@@ -16,6 +16,11 @@ vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
 vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
                          const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
                          const volatile int *stop, measures *m);
+/* What a network says of n words: word|TAG with spaces between, or as JSON. logits: of each word's tags. `words` NULL: only
+ * tags, and ids is not read. */
+vpps_status tags_answer(answers *a, const corpus *c, const vpps_vocab *words, const uint32_t *ids,
+                        const float *const *logits, uint32_t n);
+
 #define TAGS_METRICS                                                                                                   \
     {                                                                                                                  \
         {"f1", "F1", true, false, "entities"}, {"accuracy", "accuracy", true, false, "tags"},                          \

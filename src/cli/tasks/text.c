@@ -1,6 +1,7 @@
 /* text.c - text for language models: perplexity. A sentence a line, or (--steps) pieces of equal length. */
 #include "cli/tasks/text.h"
 #include "base/base.h"
+#include "cli/answers.h"
 #include "cli/corpus_read.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
@@ -122,20 +123,62 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     return VPPS_OK;
 }
 
-/* Each line's own perplexity before it. */
-static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n) {
-    for (uint32_t i = first; i < first + n; i++) {
-        double nll;
-        uint64_t counted;
-        VPPS_TRY(session_nll(x, c, split, split->examples + i, 1, &nll, &counted));
-        printf("%.4f\t", exp(nll / (double)counted));
-        const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
-        for (uint32_t k = 0; k + 1 < sentence.n_words; k++) {
-            printf("%s%s", k ? " " : "", vpps_vocab_word(vpps_sentences_vocab(split->sentences), sentence.words[k]));
+static const char *word_at(const corpus_split *split, const vpps_sentence *s, uint32_t k) {
+    return vpps_vocab_word(vpps_sentences_vocab(split->sentences), s->words[k]);
+}
+
+/* Each word with its log-probability, the end of the sentence as the last one; with --top also what was likelier. */
+static vpps_status answer_json(answers *a, const corpus *c, const corpus_split *split, uint32_t i,
+                               const float *const *logits) {
+    const vpps_sentence said = vpps_sentences_get(split->sentences, i);
+    const uint32_t *ids = split->stream + split->starts[i] + 1;
+    json_t *words = json_array(), *o;
+    double total = 0;
+    for (uint32_t k = 0; k < said.n_words; k++) {
+        const char *word = word_at(split, &said, k);
+        const double nll = answer_nll(logits[k], c->classes, ids[k]);
+        json_t *row =
+            json_pack("{so so}", "word", answer_text(word, strlen(word)), "log_probability", report_number(-nll));
+        total += nll;
+        if (a->top > 1) {
+            json_t *likely = answer_top(a, logits[k], c->classes);
+            json_object_set_new(row, "top", likely);
         }
-        putchar('\n');
+        json_array_append_new(words, row);
     }
-    return VPPS_OK;
+    o = json_pack("{so so so}", "perplexity", report_number(exp(total / said.n_words)), "log_probability",
+                  report_number(-total), "words", words);
+    return answers_end_json(a, o);
+}
+
+static vpps_status predict_json(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
+    position_logits p;
+    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_LABELLED, &p);
+    size_t at = 0;
+    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
+        status = answer_json(a, c, split, i, p.of + at);
+        at += vpps_sentences_get(split->sentences, i).n_words;
+    }
+    position_logits_free(&p);
+    return status;
+}
+
+/* Each line's own perplexity before it. */
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
+    if (a->json) return predict_json(x, c, split, first, n, a);
+    float *means = malloc(((size_t)n + 1) * sizeof *means);
+    if (!means) return vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
+    vpps_status status = session_mean_nll(x, c, split, split->examples + first, n, means);
+    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) {
+        const vpps_sentence sentence = vpps_sentences_get(split->sentences, first + i);
+        fprintf(a->file, "%.4f\t", exp((double)means[i]));
+        for (uint32_t k = 0; k + 1 < sentence.n_words; k++) {
+            fprintf(a->file, "%s%s", k ? " " : "", word_at(split, &sentence, k));
+        }
+        status = answers_end(a);
+    }
+    free(means);
+    return status;
 }
 
 const task task_text_model = {

@@ -4,6 +4,7 @@
  * Treebank's), which are binarised: a class for every phrase and part of speech.
  */
 #include "base/base.h"
+#include "cli/answers.h"
 #include "cli/classes.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
@@ -165,18 +166,18 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 /* ---------------------------------------------------------------- prediction */
 
-static void print_label(const corpus *c, int32_t label) {
-    const char *name = c->vocab[VOCAB_CLASSES] ? vpps_vocab_word(c->vocab[VOCAB_CLASSES], (uint32_t)label) : NULL;
-    if (name && label >= 0) {
-        fputs(name, stdout);
+static void print_label(answers *a, int32_t label) {
+    const char *name = a->names && label >= 0 ? vpps_vocab_word(a->names, (uint32_t)label) : NULL;
+    if (name) {
+        fputs(name, a->file);
     } else {
-        printf("%d", label);
+        fprintf(a->file, "%d", label);
     }
 }
 
 /* A tree in brackets with other labels. Nodes lie children first, so the text is made with a stack of what is still to
  * come: a node, or (negative) a closing bracket. It holds a node and a bracket a level, and one more child. */
-static vpps_status print_tree(const corpus *c, vpps_tree tree, const vpps_vocab *words, const int32_t *labels) {
+static vpps_status print_tree(answers *a, vpps_tree tree, const vpps_vocab *words, const int32_t *labels) {
     int64_t *stack = malloc((2 * (size_t)tree.n_nodes + 2) * sizeof *stack);
     if (!stack) return vpps_fail(VPPS_MEMORY, "no memory for printing a tree of %u nodes", tree.n_nodes);
     size_t n = 0;
@@ -185,37 +186,77 @@ static vpps_status print_tree(const corpus *c, vpps_tree tree, const vpps_vocab 
     while (n) {
         const int64_t k = stack[--n];
         if (k < 0) {
-            putchar(')');
+            fputc(')', a->file);
             continue;
         }
         const vpps_tree_node *node = &tree.nodes[k];
-        fputs(first ? "(" : " (", stdout);
-        print_label(c, labels[k]);
+        fputs(first ? "(" : " (", a->file);
+        print_label(a, labels[k]);
         first = false;
         if (node->left < 0) {
-            printf(" %s)", vpps_vocab_word(words, node->word));
+            fprintf(a->file, " %s)", vpps_vocab_word(words, node->word));
         } else {
             stack[n++] = -1;
             stack[n++] = node->right;
             stack[n++] = node->left;
         }
     }
-    putchar('\n');
     free(stack);
-    return VPPS_OK;
+    return answers_end(a);
 }
 
-static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n) {
+/* The root's class, and those of all nodes that have one, with the words they span: from begin up to end. */
+static vpps_status answer_json(answers *a, const corpus *c, vpps_tree tree, const vpps_vocab *words,
+                               const float *const *logits) {
+    uint32_t *begins = malloc(((size_t)tree.n_nodes + 1) * sizeof *begins), leaves = 0;
+    if (!begins) return vpps_fail(VPPS_MEMORY, "no memory for a tree of %u nodes", tree.n_nodes);
+    const float *root = logits[tree.n_nodes - 1];
+    json_t *o = root ? answer_class(a, root, c->classes) : json_object();
+    json_t *all_words = json_array(), *nodes = json_array();
+    for (uint32_t k = 0; k < tree.n_nodes; k++) { /* children first, leaves from left to right */
+        const vpps_tree_node *node = &tree.nodes[k];
+        begins[k] = node->left < 0 ? leaves++ : begins[node->left];
+        if (node->left < 0) {
+            const char *word = vpps_vocab_word(words, node->word);
+            json_array_append_new(all_words, answer_text(word, strlen(word)));
+        }
+        if (!logits[k]) continue;
+        json_t *row = answer_class(a, logits[k], c->classes);
+        json_object_set_new(row, "begin", json_integer(begins[k]));
+        json_object_set_new(row, "end", json_integer(leaves));
+        json_array_append_new(nodes, row);
+    }
+    json_object_set_new(o, "words", all_words);
+    json_object_set_new(o, "nodes", nodes);
+    free(begins);
+    return answers_end_json(a, o);
+}
+
+static vpps_status predict_json(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
+    position_logits p;
+    size_t at = 0;
+    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
+    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
+        const vpps_tree tree = vpps_treebank_tree(split->bank, i);
+        status = answer_json(a, c, tree, vpps_treebank_vocab(split->bank), p.of + at);
+        at += tree.n_nodes;
+    }
+    position_logits_free(&p);
+    return status;
+}
+
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     int32_t *predicted = NULL;
     size_t capacity = 0, at = 0;
+    if (a->json) return predict_json(x, c, split, first, n, a);
     vpps_status status = session_predict(x, c, split, split->examples + first, n, NET_HEADS_ALL, &predicted, &capacity);
     for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
         const vpps_tree tree = vpps_treebank_tree(split->bank, i);
         if (x->settings->output == OUTPUT_TREE) {
-            status = print_tree(c, tree, vpps_treebank_vocab(split->bank), predicted + at);
+            status = print_tree(a, tree, vpps_treebank_vocab(split->bank), predicted + at);
         } else {
-            print_label(c, predicted[at + tree.n_nodes - 1]);
-            putchar('\n');
+            print_label(a, predicted[at + tree.n_nodes - 1]);
+            status = answers_end(a);
         }
         at += tree.n_nodes;
     }

@@ -1,0 +1,35 @@
+/* lines.h - lines of a descriptor as they come, in bounded memory. */
+#ifndef VPPS_CLI_LINES_H
+#define VPPS_CLI_LINES_H
+
+#include "vpps.h"
+
+typedef struct line_reader {
+    int fd;
+    size_t limit; /* bytes of a line at most */
+    char *buffer;
+    size_t capacity, begin, end, searched;
+    uint64_t number; /* of the latest line, from 1 */
+    bool ended, skipping;
+} line_reader;
+
+typedef enum line_kind {
+    LINE_WHOLE,    /* a line, without LF or CR LF */
+    LINE_TOO_LONG, /* one with more than `limit` bytes, which are not kept */
+    LINE_NONE,     /* none is here yet: lines_fill gets more */
+    LINE_END       /* there will be none */
+} line_kind;
+
+void lines_open(line_reader *r, int fd, size_t limit);
+void lines_close(line_reader *r);
+
+/* The next line of what is here; it stays until lines_fill. */
+line_kind lines_next(line_reader *r, const char **line, size_t *len);
+
+/* Reads more, waiting for it. Fails with IO, MEMORY. */
+vpps_status lines_fill(line_reader *r);
+
+/* Would lines_fill return at once? A file's always does; a pipe's or a terminal's when somebody has written. */
+bool lines_ready(const line_reader *r);
+
+#endif

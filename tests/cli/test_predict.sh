@@ -1,0 +1,231 @@
+#!/bin/bash
+# test_predict.sh - `vpps predict` as a co-process: a line out for each line in, when it comes, whatever comes.
+# VPPS names the program (default: build/vpps).
+
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
+
+small=(--hidden 8 --embed 6 --batch 4 --vps 1 --eval-every 0 --quiet)
+mkdir data
+python3 - <<'PY'
+import random
+r = random.Random(1)
+names = {'ada': 'PER', 'bob': 'PER', 'oslo': 'LOC', 'rome': 'LOC'}
+tagged = []
+for _ in range(60):
+    words = [r.choice(list(names)), r.choice(['sees', 'likes']), r.choice(['the', 'a']), r.choice(list(names)), '.']
+    tagged.append(' '.join(f'{w}|B-{names[w]}' if w in names else f'{w}|O' for w in words))
+open('data/tags', 'w').write('\n'.join(tagged) + '\n')
+open('data/text', 'w').write('\n'.join(' '.join(t.split('|')[0] for t in line.split()) for line in tagged) + '\n')
+open('data/labels', 'w').write('\n'.join(('person' if '-PER' in line.split()[0] else 'place') + '\t' +
+                                         ' '.join(t.split('|')[0] for t in line.split()) for line in tagged) + '\n')
+PY
+check "a tagger" exits 0 "$vpps" train bilstm-tagger --train data/tags "${small[@]}" --epochs 12 --min-count 1 --lr 0.02 \
+    --save tags.ckpt
+check "a language model" exits 0 "$vpps" train lstm-lm --train data/text "${small[@]}" --epochs 12 --min-count 1 --lr 0.02 \
+    --save text.ckpt
+check "a classifier" exits 0 "$vpps" train bilstm-classifier --train data/labels "${small[@]}" --epochs 12 --lr 0.02 \
+    --min-count 1 --save labels.ckpt
+check "a network on trees" exits 0 "$vpps" train tree-lstm --examples 100 "${small[@]}" --epochs 1 --save trees.ckpt
+predict() { "$vpps" predict --vps 1 "$@" >out 2>err; }
+
+# ---------------------------------------------------------------- the network's name
+
+check "predict without a name" exits 0 "$vpps" predict --model tags.ckpt
+check "predict -mFILE" exits 0 "$vpps" predict -mtags.ckpt
+check "predict, the model last" exits 0 "$vpps" predict --on-error=skip --mod tags.ckpt
+check "eval without a name" exits 0 "$vpps" eval --split train --model tags.ckpt
+check "resume without a name" exits 0 "$vpps" train --quiet -r tags.ckpt --epochs 13 --save more.ckpt
+check "predict without a name or a model" fails_with 2 "or --model FILE" "$vpps" predict --on-error skip
+check "predict without a name, no checkpoint" fails_with 1 "none.ckpt: cannot be opened" "$vpps" predict --model none.ckpt
+check "another name than the checkpoint's" fails_with 1 "holds the network bilstm-tagger" "$vpps" predict lstm-lm \
+    --model tags.ckpt
+
+# ---------------------------------------------------------------- line in, line out
+
+as_it_comes() { # answers come while standard input stays open; lines may come in pieces, or several at once
+    python3 - "$vpps" <<'PY'
+import select, subprocess, sys
+p = subprocess.Popen([sys.argv[1], 'predict', '--model', 'tags.ckpt', '--vps', '1', '--batch', '32'],
+                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+def answer():
+    line = b''
+    while not line.endswith(b'\n'):
+        assert select.select([p.stdout], [], [], 30)[0], 'no answer'
+        byte = p.stdout.read(1)
+        assert byte, 'ended'
+        line += byte
+    return line.decode()
+def ask(text): p.stdin.write(text.encode())
+ask('ada sees rome .\n')
+assert answer() == 'ada|B-PER sees|O rome|B-LOC .|O\n'
+ask('\n')
+assert answer() == '\n'
+ask('bob li')
+assert not select.select([p.stdout], [], [], 0.3)[0]
+ask('kes oslo\nada .\n')
+assert answer() == 'bob|B-PER likes|O oslo|B-LOC\n' and answer() == 'ada|B-PER .|O\n'
+ask('rome') # no line end
+p.stdin.close()
+assert answer() == 'rome|B-LOC\n' and p.stdout.read() == b'' and p.wait() == 0
+PY
+}
+check "an answer for each line when it comes" as_it_comes
+on_terminal() {
+    python3 - "$vpps" <<'PY'
+import os, pty, select, subprocess, sys
+ours, theirs = pty.openpty()
+p = subprocess.Popen([sys.argv[1], 'predict', '--model', 'tags.ckpt', '--vps', '1'], stdin=theirs, stdout=subprocess.PIPE)
+os.write(ours, b'ada sees rome .\n')
+assert select.select([p.stdout], [], [], 30)[0], 'no answer'
+assert p.stdout.readline() == b'ada|B-PER sees|O rome|B-LOC .|O\n'
+os.write(ours, b'\x04')
+assert p.wait() == 0
+PY
+}
+check "the same on a terminal" on_terminal
+whole_batches() { # INPUT: a file, or a pipe that is full, is run in whole batches
+    for _ in 1 2 3 4 5; do cat data/text; done >many.txt
+    case $1 in
+    file) predict --model tags.ckpt --batch 25 --trace trace.json <many.txt ;;
+    *) python3 -c "import sys; sys.stdout.write(open('many.txt').read())" |
+        (sleep 1; predict --model tags.ckpt --batch 25 --trace trace.json) ;;
+    esac
+    [ "$(wc -l <out)" = 300 ] && [ "$(grep -o '"build graph"' trace.json | wc -l)" = 12 ] && cp out at-25 &&
+        predict --model tags.ckpt --batch 1 <many.txt && cmp out at-25
+}
+check "a file is run in whole batches" whole_batches file
+check "a full pipe is, too" whole_batches pipe
+every_line() { # NETWORK-FILE LINE: an empty line answers an empty line
+    printf '\n%s\n   \n\n%s\r\n\n' "$2" "$2" | predict --model "$1" && [ "$(wc -l <out)" = 6 ] &&
+        [ "$(grep -n . out | cut -d: -f1 | tr '\n' ' ')" = "2 5 " ] && empty err
+}
+check "empty lines: tags" every_line tags.ckpt "ada sees rome ."
+check "empty lines: text" every_line text.ckpt "ada sees rome ."
+check "empty lines: labels" every_line labels.ckpt "ada sees rome ."
+check "empty lines: trees" every_line trees.ckpt "(-1 (3 3) (7 7))"
+empty_only() { printf '\n\n\n' | predict --model tags.ckpt && [ "$(wc -c <out)" = 3 ]; }
+check "empty lines only" empty_only
+
+# ---------------------------------------------------------------- bad lines
+
+bad='(-1 (3 3) (7 7))\n(1 (2 a)\n\n(4 b))\n(5 5)'
+stops() {
+    # shellcheck disable=SC2059
+    printf "$bad" | predict --model trees.ckpt -o label
+    [ $? -eq 1 ] && says err "vpps: stdin:2:9: expected" && [ "$(wc -l <out)" = 1 ] && [ "$(wc -l <err)" = 1 ]
+}
+check "--on-error stop, after what was before" stops
+skips() {
+    # shellcheck disable=SC2059
+    printf "$bad" | predict --model trees.ckpt -o label --on-error skip && [ "$(wc -l <out)" = 5 ] &&
+        [ "$(grep -n . out | cut -d: -f1 | tr '\n' ' ')" = "1 5 " ] && [ "$(wc -l <err)" = 2 ] &&
+        says err "vpps: stdin:2:9: expected" && says err "vpps: stdin:4:"
+}
+check "--on-error skip: an empty line and a message" skips
+nul() { printf 'ada\nb\0b\nrome\n' | predict --model tags.ckpt --on-error skip && [ "$(wc -l <out)" = 3 ] &&
+    says err "stdin:2:2: expected text" && [ "$(tail -n 1 out)" = 'rome|B-LOC' ]; }
+check "NUL in a line" nul
+too_long() { # a line of 200 MB without an end, in the memory of a short one
+    { echo "ada sees rome ."; head -c 200000000 /dev/zero | tr '\0' a; printf '\nrome\n'; } |
+        python3 -c "
+import resource, subprocess, sys
+rc = subprocess.call([sys.argv[1], 'predict', '--model', 'tags.ckpt', '--vps', '1', '--on-error', 'skip'],
+                     stdout=open('out', 'w'), stderr=open('err', 'w'))
+used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+assert rc == 0 and used < 120000, (rc, used)" "$vpps" && says err "stdin:2: expected a line of at most 65536 bytes" &&
+        [ "$(wc -l <out)" = 3 ] && [ "$(tail -n 1 out)" = 'rome|B-LOC' ]
+}
+check "a line of 200 MB" too_long
+many_words() { # lines as long as is allowed, full of words: not all in one batch
+    python3 -c "
+for _ in range(24): print('a ' * 32000)" |
+        python3 -c "
+import resource, subprocess, sys
+rc = subprocess.call([sys.argv[1], 'predict', '--model', 'tags.ckpt', '--vps', '1', '--batch', '64'],
+                     stdout=open('out', 'w'), stderr=open('err', 'w'))
+used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+assert rc == 0 and used < 200000, (rc, used)" "$vpps" && [ "$(wc -l <out)" = 24 ]
+}
+check "many long lines" many_words
+exactly() { # as many bytes as are allowed, and one more
+    printf 'ada \r\nada  \n' | predict --model tags.ckpt --line-bytes 4 --on-error skip && says err "stdin:2: expected a line" &&
+        [ "$(head -n 1 out)" = 'ada|B-PER' ] && [ "$(wc -l <err)" = 1 ]
+}
+check "--line-bytes" exactly
+pool() { # a line that does not fit into the memory for a batch is the line's failure
+    python3 -c "
+print('ada sees')
+print('ada ' * 15000)
+print('rome')" | predict --model tags.ckpt --pool-bytes 2M --on-error skip && [ "$(wc -l <out)" = 3 ] && says err "stdin:2: " &&
+        [ "$(tail -n 1 out)" = 'rome|B-LOC' ]
+}
+check "a line beyond --pool-bytes" pool
+
+# ---------------------------------------------------------------- --json
+
+objects() { # CONDITION ARGUMENT... <INPUT: of o, the objects of the lines, None for an empty one
+    local condition=$1
+    shift
+    predict --json "$@" && python3 - "$condition" <<'PY'
+import json, math, sys
+o = [json.loads(l) if l.strip() else None for l in open('out')]
+assert eval('(' + sys.argv[1] + ')'), o
+PY
+}
+tags_json() {
+    printf 'ada sees rome .\n\nbob .\n' | objects "o[1] is None and len(o) == 3 and
+        o[0]['words'] == ['ada', 'sees', 'rome', '.'] and
+        [t['label'] for t in o[0]['tags']] == ['B-PER', 'O', 'B-LOC', 'O'] and
+        all(0.4 < t['score'] <= 1 for t in o[0]['tags']) and
+        [(s['begin'], s['end'], s['type']) for s in o[0]['spans']] == [(0, 1, 'PER'), (2, 3, 'LOC')] and
+        o[0]['spans'][1]['score'] == o[0]['tags'][2]['score'] and 'top' not in o[0]['tags'][0]" --model tags.ckpt
+}
+check "tags: scores and spans" tags_json
+top() {
+    printf 'ada sees\n' | objects "all(len(t['top']) == 3 and abs(sum(x['score'] for x in t['top']) - 1) < 1e-4 and
+        t['top'][0] == {'label': t['label'], 'score': t['score']} and
+        t['top'][0]['score'] >= t['top'][1]['score'] >= t['top'][2]['score'] for t in o[0]['tags'])" \
+        --model tags.ckpt --top 10
+}
+check "--top: all classes, the likeliest first" top
+labels_json() {
+    printf 'ada sees rome .\n' | objects "o[0]['label'] == 'person' and len(o[0]['top']) == 2" --model labels.ckpt --top 2
+}
+check "labels" labels_json
+trees_json() {
+    printf '(-1 (-1 (3 3) (7 7)) (-1 x))\n' | objects "o[0]['words'] == ['3', '7', 'x'] and
+        [(n['begin'], n['end']) for n in o[0]['nodes']] == [(0, 1), (1, 2), (0, 2), (2, 3), (0, 3)] and
+        o[0]['label'] == o[0]['nodes'][-1]['label'] and isinstance(o[0]['label'], int)" --model trees.ckpt
+}
+check "trees: a span for each node" trees_json
+text_json() { # what the text form says
+    printf 'ada sees the rome .\n' | predict --model text.ckpt && cp out plain &&
+        printf 'ada sees the rome .\n' | objects "abs(o[0]['perplexity'] / float(open('plain').read().split()[0]) - 1) < 1e-3 and
+        [w['word'] for w in o[0]['words']][-2:] == ['.', '<eos>'] and len(o[0]['words'][0]['top']) == 2 and
+        abs(sum(w['log_probability'] for w in o[0]['words']) - o[0]['log_probability']) < 1e-3 and
+        {t['label'] for t in o[0]['words'][1]['top']} == {'sees', 'likes'}" --model text.ckpt --top 2
+}
+check "text: each word's probability" text_json
+pair_json() {
+    exits 0 "$vpps" train lstm-nmt --examples 30 "${small[@]}" --epochs 1 --save pairs.ckpt &&
+        printf 'a b\n' | objects "isinstance(o[0]['translation'], str) and o[0]['score'] <= 0" --model pairs.ckpt --beam 2
+}
+check "translations" pair_json
+strange_json() { printf 'a\377b\n' | objects "o[0]['words'] == ['a\ufffdb']" --model tags.ckpt; }
+check "bytes that are not UTF-8" strange_json
+spans() { # of tags as conlleval takes them apart
+    printf '%s\n' 'a|B-X b|I-X c|I-Y d|O e|S-Z f|E-Z' 'a|B-X b|I-X c|I-Y d|O e|S-Z f|E-Z' >form && exits 0 "$vpps" train \
+        bilstm-tagger --train form "${small[@]}" --epochs 60 --lr 0.05 --min-count 1 --save form.ckpt &&
+        printf 'a b c d e f\n' | objects "[(s['begin'], s['end'], s['type']) for s in o[0]['spans']] ==
+            [(0, 2, 'X'), (2, 3, 'Y'), (4, 5, 'Z'), (5, 6, 'Z')] and
+            o[0]['spans'][0]['score'] == min(t['score'] for t in o[0]['tags'][:2])" --model form.ckpt
+}
+check "spans of more than a word" spans
+no_spans() {
+    sed 's/B-PER/NN/g; s/B-LOC/NP/g; s/|O/|X/g' data/tags >pos && exits 0 "$vpps" train bilstm-tagger --train pos \
+        "${small[@]}" --epochs 1 --save pos.ckpt && printf 'ada\n' | objects "o[0]['spans'] is None" --model pos.ckpt
+}
+check "tags that are no chunks have none" no_spans
+
+summary
