@@ -260,18 +260,27 @@ VPPS_API vpps_node vpps_gather(vpps_graph *recorder, uint32_t child, uint32_t ou
 /* Value number `output` of every child, however many a vertex has: a list. An op on a list is mapped over its
  * members (lists in one op go member by member; other operands are shared); sum, average, max_of and min_of over a
  * list give one value. A list cannot be scattered or pushed. A vertex may have no children: what is made of no members is
- * zeros; but where max_of or min_of have no other operands, one is needed. A parameter that is multiplied with members only
- * counts as used all the same. */
+ * zeros; but where max_of or min_of have lists only, one member of each is needed. A parameter that is multiplied with
+ * members only counts as used all the same. */
 VPPS_API vpps_node vpps_gather_list(vpps_graph *recorder, uint32_t output, uint32_t rows, uint32_t cols);
 
 /* The same of the children from number `first` on, those before it being gathered by number (a decoder's state, and what it
- * attends to). All lists that a cell gathers begin with the same child. */
+ * attends to). All that a cell gathers from a list begins with the same child. */
 VPPS_API vpps_node vpps_gather_list_from(vpps_graph *recorder, uint32_t first, uint32_t output, uint32_t rows,
                                          uint32_t cols);
 
-/* Nodes given when applied, one for each member of the cell's gathered lists (features of the edges to them), or, if it
- * gathers none, any number of them: a list. All lists of a cell have the same number of members. */
+/* Nodes given when applied, one for each member of the gathered list (features of the edges to them), or, if none is
+ * gathered, any number of them: a list. */
 VPPS_API vpps_node vpps_pull_list(vpps_graph *recorder, uint32_t rows, uint32_t cols);
+
+/* The same for cells with several lists of different lengths: left and right children; children, and words that are none.
+ * Lists are numbered from 0, at most to 3, in the order in which they are first named; the calls above are about list 0. All
+ * that is gathered from a list, or pulled for it, has the same number of members. An op takes members of one list only, beside
+ * values; sum, average, max_of and min_of may go over several. A vertex's children are those gathered by number, then list
+ * 0's, then list 1's, and so on; where vpps_gather_list_from names a first child, lists begin with that one. */
+VPPS_API vpps_node vpps_gather_list_of(vpps_graph *recorder, uint32_t list, uint32_t output, uint32_t rows,
+                                       uint32_t cols);
+VPPS_API vpps_node vpps_pull_list_of(vpps_graph *recorder, uint32_t list, uint32_t rows, uint32_t cols);
 
 /* Over the members of a list of scalars: e^score / sum of e^score of all members; a list of scalars. */
 VPPS_API vpps_node vpps_softmax_list(vpps_graph *recorder, vpps_node scores);
@@ -308,6 +317,10 @@ typedef struct vpps_application {
     const uint32_t *indices; /* in the order of the vpps_pull_index calls */
     uint32_t n_pull_lists, n_members;
     const vpps_node *const *pull_lists; /* in the order of the vpps_pull_list calls, each of n_members nodes */
+    /* For cells with several lists: how many members each has, children or pulled nodes; n_members is not read. Where there
+     * is one list, n_lists may be 0: its members are then all children from its first on, or n_members nodes. */
+    uint32_t n_lists;
+    const uint32_t *list_members;
 } vpps_application;
 
 /* The cell at a new vertex. VPPS_NO_VERTEX on failure (sticky, as for nodes): ARGUMENT (no such cell or vertex, wrong

@@ -61,7 +61,7 @@ typedef struct vpps_cell_arg {
 
 typedef struct vpps_cell_value {
     uint8_t kind, opcode;
-    uint8_t domain; /* 0: one for each vertex; 1: one for each member of the vertex's list */
+    uint8_t domain; /* 0: one for each vertex; d: one for each member of the vertex's list d - 1 */
     /* RUN: SOFTMAX and its gradient of all members' scalars, each member's the result; WEIGHTED_SUM of all members with a
      * weight each. STACK: of all members, and zeros below them; SLICE: the rows of such a stack that are the member's. */
     bool over_list;
@@ -75,10 +75,11 @@ typedef struct vpps_cell_value {
     float f;                    /* RUN: operand f, where f_word is VPPS_NONE */
     uint32_t u;                 /* RUN: operand u, where u_word is VPPS_NONE */
     uint32_t f_word, u_word, e_word; /* RUN: word of the vertex's record that f, u, e is; e: plus e_add elements */
-    uint32_t e_add, e_list;          /* e: elements before it in the vertex, and for each member */
+    uint32_t e_add;                  /* e: elements before it in the vertex, and for each member of each list: */
+    uint32_t e_list[VPPS_DOMAINS];   /* by the list's domain; the first is not used */
     uint8_t op;                      /* RUN in forward: vpps_op */
-    bool average;  /* SUM over lists: f is 1 / number of operands; SCALE: 1 / (e_list * members + u) */
-    bool position; /* u is an operand's position: plus e_list * members, plus the member's own number */
+    bool average;  /* SUM over lists: f is 1 / number of operands; SCALE: 1 / (u + e_list times members) */
+    bool position; /* u is an operand's position: plus e_list times members, plus the member's own number */
     bool again;    /* backward makes it a second time, so that it need not be kept */
     uint32_t stage;
     uint32_t offset; /* kept: word in the record */
@@ -137,10 +138,11 @@ typedef struct vpps_cell_lookup {
     uint32_t value;
 } vpps_cell_lookup;
 
-/* An output: which of a vertex's nodes it is, counted from its first: `node`, and `mapped` for each member of its list
- * beyond the first, and `extra` (vpps_extra_nodes). Value VPPS_NONE: nobody reads it. */
+/* An output: node `node` of the cell, before which a vertex has so many of each domain, and extra ones (vpps_extra_nodes).
+ * Value VPPS_NONE: nobody reads it. */
 typedef struct vpps_cell_output {
-    uint32_t value, node, mapped, extra;
+    uint32_t value, node;
+    uint32_t before[VPPS_DOMAINS];
 } vpps_cell_output;
 
 typedef struct vpps_compiled_cell {
@@ -156,23 +158,31 @@ typedef struct vpps_compiled_cell {
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
     vpps_cell_input inputs[VPPS_CELL_MOST]; /* as recorded; of an op, `pulled` and `child`: number of its argument */
-    bool input_is_list[VPPS_CELL_MOST];
+    uint8_t input_domain[VPPS_CELL_MOST];
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
-    uint32_t list_inputs;                       /* inputs that are lists; all have the same members */
-    bool is_data;                               /* an input op: its one value is given with the batch */
-    uint64_t dropout_elems, dropout_list_elems; /* of a vertex, and for each of its members */
+    uint32_t n_lists;
+    uint32_t inputs_of[VPPS_DOMAINS];     /* inputs of each domain */
+    bool is_data;                         /* an input op: its one value is given with the batch */
+    uint64_t dropout_elems[VPPS_DOMAINS]; /* of a vertex, and for each member of its lists */
     vpps_cell_contribution *contributions;
     uint32_t n_contributions;
     vpps_cell_outer *outers;
     uint32_t n_outers;
     vpps_cell_stage *stages;
     uint32_t n_stages;
-    uint32_t *order;        /* values by stage */
-    uint32_t kept_words[2]; /* of a vertex, of a member */
+    uint32_t *order;                   /* values by stage */
+    uint32_t kept_words[VPPS_DOMAINS]; /* of a vertex, of a member */
     size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
     void *device_program; /* what the device made of it; freed by device_free */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
+
+/* Does one of its numbers depend on how many members lists have? */
+static inline bool vpps_counts_members(const vpps_cell_value *v) {
+    bool any = false;
+    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) any |= v->e_list[d] != 0;
+    return any;
+}
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
 

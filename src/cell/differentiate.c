@@ -165,8 +165,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     const uint32_t n_args = v.n_args, arg = args[k].value;
     const uint32_t a = args[0].value, b = n_args > 1 ? args[1].value : VPPS_NONE;
     vpps_cell_value dx = like(&c->values[arg], VPPS_VALUE_RUN, opcode);
-    const bool list = c->values[arg].domain && !v.domain; /* v is made of a list's members */
-    dx.domain = v.domain || list;
+    if (v.domain) dx.domain = v.domain; /* else the argument's, a list's where v is made of its members */
     dx.over_list = v.over_list && opcode == VPPS_I_SOFTMAX_B;
     uint32_t operands[8], elements[8] = {0}, n = 0;
     for (const char *letter = letters; *letter; letter++) {
@@ -184,7 +183,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
             dx.position = true;
             for (uint32_t i = 0; i < k; i++) /* operands before it */
                 if (c->values[args[i].value].domain && !v.domain)
-                    dx.e_list++;
+                    dx.e_list[c->values[args[i].value].domain]++;
                 else
                     dx.u++;
             break;
@@ -193,7 +192,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
             dx.average = v.average;
             for (uint32_t i = 0; i < n_args; i++) /* operands that are lists, and others */
                 if (c->values[args[i].value].domain)
-                    dx.e_list++;
+                    dx.e_list[c->values[args[i].value].domain]++;
                 else
                     dx.u++;
             break;
@@ -209,7 +208,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'e':
             dx.e_word = v.e_word;
             dx.e_add = v.e_add;
-            dx.e_list = v.e_list;
+            memcpy(dx.e_list, v.e_list, sizeof dx.e_list);
             break;
         default: break; /* r: from the shapes */
         }
@@ -237,7 +236,8 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     w->ok = w->ok && dots;
     vpps_cell_value scalar = like(&c->values[y], VPPS_VALUE_RUN, VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
-    scalar.domain |= c->values[y].over_list; /* a member's weight gets its own */
+    if (c->values[y].over_list)
+        scalar.domain = c->values[c->args[first].value].domain; /* a member's weight gets its own */
     for (uint32_t i = 0; w->ok && i < n; i++) {
         dots[i] = add_value(w, scalar);
         add_arg(w, d, 0, VPPS_NO_PARAM);

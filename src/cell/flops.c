@@ -19,7 +19,7 @@ static void add_run(const vpps_compiled_cell *c, const vpps_cell_value *x, vpps_
         return;
     }
     for (uint32_t k = strchr(row->operands, 'v') ? 1 : 0; k < x->n_args; k++) {
-        const uint32_t domain = c->values[c->args[x->first_arg + k].value].domain | x->domain;
+        const uint32_t domain = vpps_max_u32(c->values[c->args[x->first_arg + k].value].domain, x->domain);
         sum->other[domain] += words * row->flops;
     }
 }

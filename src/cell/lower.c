@@ -31,7 +31,8 @@ typedef struct lowering {
     const vpps_param *matrices; /* of an affine op */
     const uint32_t *args;       /* values; lists count once */
     uint32_t n_args;
-    bool mapped, over_list, training;
+    uint32_t domain;
+    bool over_list, training;
     uint32_t imm;
     enum {
         IMM_STATIC,
@@ -47,7 +48,7 @@ static vpps_cell_value value_of(const lowering *l, vpps_cell_kind kind, uint32_t
     vpps_cell_value v = blank;
     v.kind = (uint8_t)kind;
     v.opcode = (uint8_t)opcode;
-    v.domain = l->mapped;
+    v.domain = (uint8_t)l->domain;
     v.over_list = l->over_list;
     v.rows = l->s->rows;
     v.cols = l->s->cols;
@@ -72,7 +73,7 @@ static float bits_float(uint32_t bits) {
 static uint32_t lower_affine(const lowering *l) {
     const vpps_param *matrices = l->matrices;
     uint32_t n_shared = 0, shared = VPPS_NONE;
-    for (uint32_t i = 0; i < l->n_args; i++) n_shared += l->mapped && !l->c->values[l->args[i]].domain;
+    for (uint32_t i = 0; i < l->n_args; i++) n_shared += l->domain && !l->c->values[l->args[i]].domain;
     if (n_shared) {
         vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT, 0);
         v.domain = 0;
@@ -120,7 +121,7 @@ static uint32_t lower_run(const lowering *l) {
         case 'o': v.f = 1; break;
         case 'n':
             v.f = 1.0f / (float)l->n_args;
-            for (uint32_t i = 0; i < l->n_args; i++) v.average |= c->values[l->args[i]].domain;
+            for (uint32_t i = 0; i < l->n_args; i++) v.average |= c->values[l->args[i]].domain > 0;
             break;
         case 'u':
             v.u = l->imm;
@@ -129,13 +130,9 @@ static uint32_t lower_run(const lowering *l) {
             break;
         case 'e':
             v.e_word = word_of(c, VPPS_WORD_DROPOUT, 0);
-            v.e_add = (uint32_t)c->dropout_elems;
-            v.e_list = (uint32_t)c->dropout_list_elems;
-            if (l->mapped) {
-                c->dropout_list_elems += vpps_words(l->s);
-            } else {
-                c->dropout_elems += vpps_words(l->s);
-            }
+            v.e_add = (uint32_t)c->dropout_elems[0];
+            for (uint32_t d = 1; d < VPPS_DOMAINS; d++) v.e_list[d] = (uint32_t)c->dropout_elems[d];
+            c->dropout_elems[l->domain] += vpps_words(l->s);
             break;
         default: break;
         }
@@ -210,16 +207,17 @@ static vpps_status give_up(vpps_compiled_cell **out, vpps_status status, const c
     return vpps_fail(status, "cell %s: %s", name, what);
 }
 
-static bool add_input(vpps_compiled_cell *c, const vpps_cell_input *in, bool list) {
+static bool add_input(vpps_compiled_cell *c, const vpps_cell_input *in, uint8_t domain) {
     vpps_cell_value v = blank;
     v.kind = VPPS_VALUE_INPUT;
     v.index = c->n_inputs;
-    v.domain = list;
+    v.domain = domain;
     v.rows = in->rows;
     v.cols = in->cols;
     c->inputs[c->n_inputs] = *in;
-    c->input_is_list[c->n_inputs++] = list;
-    c->list_inputs += list;
+    c->input_domain[c->n_inputs++] = domain;
+    c->inputs_of[domain]++;
+    c->n_lists = vpps_max_u32(c->n_lists, domain);
     return vpps_cell_add(c, v) != VPPS_NONE;
 }
 
@@ -233,7 +231,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
     bool ok = of_node && args;
     for (uint32_t i = 0; ok && i < cell->n_inputs; i++) {
         const vpps_cell_input *in = &cell->inputs[i];
-        ok = add_input(c, in, in->list);
+        ok = add_input(c, in, in->domain);
     }
     for (uint32_t t = 0; ok && t < cell->n_nodes; t++) {
         const vpps_flat_node *node = &cell->nodes[t];
@@ -243,7 +241,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
                       .matrices = cell->matrices + s->first_matrix,
                       .args = args,
                       .n_args = node->n_args,
-                      .mapped = cell->mapped[t],
+                      .domain = cell->domain[t],
                       .over_list = cell->over_list[t],
                       .training = training,
                       .imm = node->imm,
@@ -267,8 +265,8 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
             return give_up(out, VPPS_ARGUMENT, "more than 64 outputs");
         }
         vpps_cell_output o = {.value = of_node[t], .node = t};
-        for (uint32_t i = 0; i < t; i++) o.mapped += cell->mapped[i];
-        for (uint32_t i = 0; i <= t; i++) o.extra += vpps_extra_nodes(cell, i);
+        for (uint32_t i = 0; i < t; i++) o.before[cell->domain[i]]++;
+        for (uint32_t i = 0; i <= t; i++) o.before[0] += vpps_extra_nodes(cell, i);
         c->outputs[c->n_outputs++] = o;
     }
     free(of_node);

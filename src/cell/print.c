@@ -35,16 +35,31 @@ static void print_text(printer *p, char *text) {
 
 static void print_name(printer *p, uint32_t v) { print_text(p, vpps_value_name(p->model, p->c, v)); }
 
+/* " a vertex", " a member", or, of several lists, " a member of list 0". */
+static void print_domain(printer *p, uint32_t domain) {
+    fputs(domain ? " a member" : " a vertex", p->file);
+    if (domain && p->c->n_lists > 1) fprintf(p->file, " of list %u", domain - 1);
+}
+
 /* "1,024 a vertex and 256 a member", with the second part where there is a list. */
-static void print_amount(printer *p, uint64_t vertex, uint64_t member, const char *unit) {
-    char a[32], b[32];
-    if (vertex || !member) fprintf(p->file, "%s%s a vertex", grouped(vertex, a), unit);
-    if (vertex && member) fputs(" and ", p->file);
-    if (member) fprintf(p->file, "%s%s a member", grouped(member, b), unit);
+static void print_amount(printer *p, const uint64_t amounts[VPPS_DOMAINS], const char *unit) {
+    char text[32];
+    bool any = false;
+    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) {
+        if (!amounts[d]) continue;
+        fprintf(p->file, "%s%s%s", any ? " and " : "", grouped(amounts[d], text), unit);
+        print_domain(p, d);
+        any = true;
+    }
+    if (any) return;
+    fprintf(p->file, "0%s", unit);
+    print_domain(p, 0);
 }
 
 static void print_flops(printer *p, const vpps_cell_flops *f) {
-    print_amount(p, f->products[0] + f->other[0], f->products[1] + f->other[1], " flops");
+    uint64_t all[VPPS_DOMAINS];
+    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) all[d] = f->products[d] + f->other[d];
+    print_amount(p, all, " flops");
 }
 
 /* ---------------------------------------------------------------- what is read and given */
@@ -130,8 +145,8 @@ static void print_value(printer *p, uint32_t v, int name_width, int text_width) 
     snprintf(shape, sizeof shape, "%u x %u", x->rows, x->cols);
     char *text = vpps_value_text(p->model, c, v);
     p->failed |= !text;
-    fprintf(p->file, "    %-*s = %-*s  %s%s", name_width, name, text_width, text ? text : "", shape,
-            x->domain ? " a member" : "");
+    fprintf(p->file, "    %-*s = %-*s  %s", name_width, name, text_width, text ? text : "", shape);
+    if (x->domain) print_domain(p, x->domain);
     free(text);
     if (x->kept) fputs(", kept", p->file);
     if (x->again) fputs(", made again", p->file);
@@ -187,8 +202,11 @@ static void print_place(printer *p, uint32_t domain, uint32_t offset) {
             const uint32_t v = c->order[c->stages[i].first + j];
             const vpps_cell_value *x = &c->values[v];
             if (!x->kept || x->domain != domain || x->offset != offset) continue;
-            if (!*between)
-                fprintf(p->file, "    %6u %6u words%s  ", offset, vpps_place_words(c, x), domain ? " a member" : "");
+            if (!*between) {
+                fprintf(p->file, "    %6u %6u words", offset, vpps_place_words(c, x));
+                if (domain) print_domain(p, domain);
+                fputs("  ", p->file);
+            }
             fputs(between, p->file);
             print_name(p, v);
             between = ", then ";
@@ -207,11 +225,16 @@ static bool begins_place(const vpps_compiled_cell *c, uint32_t v) {
 static void print_kept(printer *p) {
     const vpps_compiled_cell *c = p->c;
     fputs("  kept: ", p->file);
-    print_amount(p, c->kept_words[0], c->kept_words[1], " words");
+    uint64_t words[VPPS_DOMAINS], bytes[VPPS_DOMAINS];
+    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) {
+        words[d] = c->kept_words[d];
+        bytes[d] = 4 * words[d];
+    }
+    print_amount(p, words, " words");
     fputs(", ", p->file);
-    print_amount(p, 4 * (uint64_t)c->kept_words[0], 4 * (uint64_t)c->kept_words[1], " bytes");
+    print_amount(p, bytes, " bytes");
     fputc('\n', p->file);
-    for (uint32_t domain = 0; domain < 2; domain++) {
+    for (uint32_t domain = 0; domain < VPPS_DOMAINS; domain++) {
         for (uint32_t at = 0; at < c->kept_words[domain]; at++) {
             for (uint32_t v = 0; v < c->n_values; v++)
                 if (c->values[v].domain == domain && c->values[v].offset == at && begins_place(c, v))
@@ -234,8 +257,9 @@ static void print_contributions(printer *p) {
         } else {
             fprintf(p->file, "in%u", to->index);
         }
-        fprintf(p->file, ", %u words%s%s\n", vpps_value_words(x), x->domain ? " a member" : "",
-                to->partial ? ", a share from every VP" : "");
+        fprintf(p->file, ", %u words", vpps_value_words(x));
+        if (x->domain) print_domain(p, x->domain);
+        fputs(to->partial ? ", a share from every VP\n" : "\n", p->file);
     }
 }
 

@@ -4,10 +4,10 @@
 
 #include "cell/cell.h"
 
-/* Floating-point operations: [0] of a vertex, [1] of each member of its list. What counts is as in vpps_cost: a copy or a
+/* Floating-point operations: [0] of a vertex, [d] of each member of its list d - 1. What counts is as in vpps_cost: a copy or a
  * change of sign is free. The sum of what others contributed to a gradient depends on their number and is not in it. */
 typedef struct vpps_cell_flops {
-    uint64_t products[2], other[2];
+    uint64_t products[VPPS_DOMAINS], other[VPPS_DOMAINS];
 } vpps_cell_flops;
 
 /* What the whole cell costs. */

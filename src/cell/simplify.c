@@ -11,8 +11,9 @@ static bool equal(const vpps_compiled_cell *c, const vpps_cell_value *a, const v
     if (a->kind != b->kind || a->opcode != b->opcode || a->domain != b->domain || a->over_list != b->over_list ||
         a->rows != b->rows || a->cols != b->cols || a->n_args != b->n_args || a->index != b->index ||
         a->param != b->param || memcmp(&a->f, &b->f, sizeof a->f) != 0 || a->u != b->u || a->f_word != b->f_word ||
-        a->u_word != b->u_word || a->e_word != b->e_word || a->e_add != b->e_add || a->e_list != b->e_list ||
-        a->average != b->average || a->position != b->position || a->again != b->again) {
+        a->u_word != b->u_word || a->e_word != b->e_word || a->e_add != b->e_add ||
+        memcmp(a->e_list, b->e_list, sizeof a->e_list) != 0 || a->average != b->average || a->position != b->position ||
+        a->again != b->again) {
         return false;
     }
     for (uint32_t i = 0; i < a->n_args; i++) {

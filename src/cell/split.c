@@ -332,7 +332,7 @@ static bool place_kept(work *w) {
             }
         }
     }
-    for (uint32_t d = 0; d < 2; d++) c->kept_words[d] = (c->kept_words[d] + 15) & ~15u;
+    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) c->kept_words[d] = (c->kept_words[d] + 15) & ~15u;
     free(follower);
     return true;
 }

@@ -112,18 +112,24 @@ static void write_f(const writer *w, const vpps_cell_value *x) {
     }
 }
 
-/* "2 members + 1": what a list and the operands beside it come to. */
-static void write_count(const writer *w, const vpps_cell_value *x, const char *members) {
-    if (x->e_list > 1) fprintf(w->out, "%u ", x->e_list);
-    if (x->e_list) fputs(members, w->out);
-    if (x->e_list && x->u) fputs(" + ", w->out);
-    if (x->u || !x->e_list) fprintf(w->out, "%u", x->u);
+/* "2 members + 1": what lists and the operands beside them come to; of several lists, "2 members of list 0". */
+static void write_count(const writer *w, const vpps_cell_value *x) {
+    const char *between = "";
+    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) {
+        if (!x->e_list[d]) continue;
+        fputs(between, w->out);
+        if (x->e_list[d] > 1) fprintf(w->out, "%u ", x->e_list[d]);
+        fputs("members", w->out);
+        if (w->c->n_lists > 1) fprintf(w->out, " of list %u", d - 1);
+        between = " + ";
+    }
+    if (x->u || !*between) fprintf(w->out, "%s%u", between, x->u);
 }
 
 static void write_u(const writer *w, const vpps_cell_value *x) {
     if (x->position) {
-        const bool first = !x->u && !x->e_list;
-        if (!first || !x->domain) write_count(w, x, "members");
+        const bool first = !x->u && !vpps_counts_members(x);
+        if (!first || !x->domain) write_count(w, x);
         if (x->domain) fputs(first ? "member" : " + member", w->out);
     } else if (x->u_word != VPPS_NONE) {
         write_word(w, x->u_word);
@@ -176,7 +182,7 @@ static void write_call(const writer *w, const vpps_cell_value *x) {
 
 static void write_sum(const writer *w, const vpps_cell_value *x) {
     bool list = x->average;
-    for (uint32_t k = 0; k < x->n_args; k++) list |= w->c->values[arg_of(w, x, k)->value].domain > x->domain;
+    for (uint32_t k = 0; k < x->n_args; k++) list |= w->c->values[arg_of(w, x, k)->value].domain != x->domain;
     if (x->f != 1 && !x->average) fprintf(w->out, "%g * (", (double)x->f);
     if (list) fputs(x->average ? "average(" : "sum(", w->out);
     write_args(w, x, list ? ", " : " + ");
@@ -190,7 +196,7 @@ static void write_run(const writer *w, const vpps_cell_value *x) {
     } else if (x->opcode == VPPS_I_SCALE && x->average) {
         write_args(w, x, "");
         fputs(" / (", w->out);
-        write_count(w, x, "members");
+        write_count(w, x);
         fputc(')', w->out);
     } else if (formulas[x->opcode]) {
         write_formula(w, x, formulas[x->opcode]);
@@ -281,12 +287,16 @@ char *vpps_value_text(const vpps_model *model, const vpps_compiled_cell *c, uint
 
 char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input) {
     const vpps_cell_input *in = &c->inputs[input];
-    char text[64];
+    const uint32_t domain = c->input_domain[input];
+    char text[64], list[24] = "a list";
+    if (c->n_lists > 1) snprintf(list, sizeof list, "list %u", domain - 1);
     if (in->pulled) {
-        snprintf(text, sizeof text, "pulled %u%s", in->child, c->input_is_list[input] ? ", a list" : "");
-    } else if (c->input_is_list[input] && in->child) {
+        snprintf(text, sizeof text, "pulled %u%s%s", in->child, domain ? ", " : "", domain ? list : "");
+    } else if (domain && c->n_lists > 1) {
+        snprintf(text, sizeof text, "children of %s, output %u", list, in->output);
+    } else if (domain && in->child) {
         snprintf(text, sizeof text, "children from %u on, output %u", in->child, in->output);
-    } else if (c->input_is_list[input]) {
+    } else if (domain) {
         snprintf(text, sizeof text, "all children, output %u", in->output);
     } else {
         snprintf(text, sizeof text, "child %u, output %u", in->child, in->output);

@@ -19,17 +19,27 @@ static json_t *text_json(char *text) {
     return o;
 }
 
-static json_t *flops_json(const vpps_cell_flops *f) {
-    return json_pack("{s{sIsI}s{sIsI}}", "vertex", "products", (json_int_t)f->products[0], "other",
-                     (json_int_t)f->other[0], "member", "products", (json_int_t)f->products[1], "other",
-                     (json_int_t)f->other[1]);
-}
-
 /* What a model and a cell are to the functions below. */
 typedef struct subject {
     const vpps_model *model;
     const vpps_compiled_cell *c;
 } subject;
+
+/* The number of the list whose members a domain is; NULL where a cell has one list or none. */
+static json_t *list_json(const subject *s, uint32_t domain) {
+    return s->c->n_lists > 1 && domain ? json_integer((json_int_t)domain - 1) : NULL;
+}
+
+static json_t *amounts_json(const vpps_cell_flops *f, uint32_t domain) {
+    return json_pack("{sIsI}", "products", (json_int_t)f->products[domain], "other", (json_int_t)f->other[domain]);
+}
+
+/* Of a cell with several lists, "member" is of the first one's, and "members" of each one's. */
+static json_t *flops_json(const subject *s, const vpps_cell_flops *f) {
+    json_t *members = s->c->n_lists > 1 ? json_array() : NULL;
+    for (uint32_t d = 1; members && d <= s->c->n_lists; d++) json_array_append_new(members, amounts_json(f, d));
+    return json_pack("{so so so*}", "vertex", amounts_json(f, 0), "member", amounts_json(f, 1), "members", members);
+}
 
 static json_t *name_json(const subject *s, uint32_t v) { return text_json(vpps_value_name(s->model, s->c, v)); }
 
@@ -40,10 +50,11 @@ static json_t *inputs_json(const subject *s) {
         const vpps_cell_input *in = &c->inputs[i];
         char name[16];
         snprintf(name, sizeof name, "in%u", i);
-        json_array_append_new(
-            list, json_pack("{ss so sI sI sb sb sb}", "name", name, "from", text_json(vpps_input_text(c, i)), "rows",
-                            (json_int_t)in->rows, "cols", (json_int_t)in->cols, "list", c->input_is_list[i], "gradient",
-                            (int)(c->needs.gradient_in >> i & 1), "recurrent", (int)(c->needs.recurrent_in >> i & 1)));
+        json_array_append_new(list, json_pack("{ss so sI sI sb sb sb}", "name", name, "from",
+                                              text_json(vpps_input_text(c, i)), "rows", (json_int_t)in->rows, "cols",
+                                              (json_int_t)in->cols, "list", c->input_domain[i] > 0, "gradient",
+                                              (int)(c->needs.gradient_in >> i & 1), "recurrent",
+                                              (int)(c->needs.recurrent_in >> i & 1)));
     }
     return list;
 }
@@ -76,10 +87,10 @@ static json_t *operation_json(const subject *s, uint32_t v) {
     const vpps_cell_value *x = &s->c->values[v];
     vpps_cell_flops flops = {{0}, {0}};
     vpps_add_value_flops(s->model, s->c, v, &flops);
-    return json_pack("{so so sI sI sb sb sb so}", "value", name_json(s, v), "is",
+    return json_pack("{so so sI sI sb so* sb sb so}", "value", name_json(s, v), "is",
                      text_json(vpps_value_text(s->model, s->c, v)), "rows", (json_int_t)x->rows, "cols",
-                     (json_int_t)x->cols, "member", x->domain, "kept", x->kept, "again", x->again, "flops",
-                     flops_json(&flops));
+                     (json_int_t)x->cols, "member", x->domain > 0, "list", list_json(s, x->domain), "kept", x->kept,
+                     "again", x->again, "flops", flops_json(s, &flops));
 }
 
 /* The stack that begins with product v, or NULL. */
@@ -117,10 +128,10 @@ static json_t *stages_json(const subject *s) {
             json_t *stack = stack_json(s, v);
             if (stack) json_array_append_new(products, stack);
         }
-        json_array_append_new(list,
-                              json_pack("{ss ss ss so so so}", "direction", stage->backward ? "backward" : "forward",
-                                        "part", vpps_part_name(stage->part), "split", vpps_split_name(stage->split),
-                                        "flops", flops_json(&flops), "products", products, "operations", operations));
+        json_array_append_new(
+            list, json_pack("{ss ss ss so so so}", "direction", stage->backward ? "backward" : "forward", "part",
+                            vpps_part_name(stage->part), "split", vpps_split_name(stage->split), "flops",
+                            flops_json(s, &flops), "products", products, "operations", operations));
     }
     return list;
 }
@@ -131,12 +142,18 @@ static json_t *kept_json(const subject *s) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
         if (!x->kept) continue;
-        json_array_append_new(values, json_pack("{so sI sI sb}", "value", name_json(s, v), "at", (json_int_t)x->offset,
-                                                "words", (json_int_t)vpps_place_words(c, x), "member", x->domain));
+        json_array_append_new(values, json_pack("{so sI sI sb so*}", "value", name_json(s, v), "at",
+                                                (json_int_t)x->offset, "words", (json_int_t)vpps_place_words(c, x),
+                                                "member", x->domain > 0, "list", list_json(s, x->domain)));
     }
-    return json_pack("{sI sI sI sI so}", "words", (json_int_t)c->kept_words[0], "bytes",
+    json_t *lists = c->n_lists > 1 ? json_array() : NULL;
+    for (uint32_t d = 1; lists && d <= c->n_lists; d++) {
+        const json_int_t words = c->kept_words[d];
+        json_array_append_new(lists, json_pack("{sI sI}", "words", words, "bytes", 4 * words));
+    }
+    return json_pack("{sI sI sI sI so* so}", "words", (json_int_t)c->kept_words[0], "bytes",
                      4 * (json_int_t)c->kept_words[0], "member_words", (json_int_t)c->kept_words[1], "member_bytes",
-                     4 * (json_int_t)c->kept_words[1], "values", values);
+                     4 * (json_int_t)c->kept_words[1], "members", lists, "values", values);
 }
 
 static json_t *contributions_json(const subject *s) {
@@ -146,9 +163,10 @@ static json_t *contributions_json(const subject *s) {
         const vpps_cell_contribution *to = &c->contributions[i];
         char name[32];
         snprintf(name, sizeof name, "%s%u", to->lookup ? "lookup" : "in", to->index);
-        json_array_append_new(list, json_pack("{so ss sI sb sb}", "value", name_json(s, to->value), "to", name, "words",
-                                              (json_int_t)vpps_value_words(&c->values[to->value]), "member",
-                                              c->values[to->value].domain, "shares", to->partial));
+        const vpps_cell_value *x = &c->values[to->value];
+        json_array_append_new(list, json_pack("{so ss sI sb so* sb}", "value", name_json(s, to->value), "to", name,
+                                              "words", (json_int_t)vpps_value_words(x), "member", x->domain > 0, "list",
+                                              list_json(s, x->domain), "shares", to->partial));
     }
     return list;
 }
@@ -162,7 +180,7 @@ static json_t *gradients_json(const subject *s) {
         vpps_add_outer_flops(s->model, c, &c->outers[i], &flops);
         json_array_append_new(list, json_pack("{ss so sI sI so}", "parameter", p->name, "is",
                                               text_json(vpps_outer_text(s->model, c, i)), "rows", (json_int_t)p->rows,
-                                              "cols", (json_int_t)p->cols, "flops", flops_json(&flops)));
+                                              "cols", (json_int_t)p->cols, "flops", flops_json(s, &flops)));
     }
     return list;
 }
@@ -171,8 +189,8 @@ static json_t *cell_json(const subject *s, uint64_t vertices, uint64_t members) 
     const vpps_cell_cost cost = vpps_cost_of_cell(s->model, s->c);
     return json_pack("{ss sI sI s{so so so} so so so so so so so}", "name", s->c->name, "vertices",
                      (json_int_t)vertices, "members", (json_int_t)members, "flops", "forward",
-                     flops_json(&cost.forward), "backward", flops_json(&cost.backward), "parameters",
-                     flops_json(&cost.parameters), "inputs", inputs_json(s), "lookups", lookups_json(s), "outputs",
+                     flops_json(s, &cost.forward), "backward", flops_json(s, &cost.backward), "parameters",
+                     flops_json(s, &cost.parameters), "inputs", inputs_json(s), "lookups", lookups_json(s), "outputs",
                      outputs_json(s), "stages", stages_json(s), "kept", kept_json(s), "contributions",
                      contributions_json(s), "gradients", gradients_json(s));
 }
@@ -193,7 +211,7 @@ static vpps_status show(const session *x, const vpps_batch *b) {
             const vpps_block *block = vpps_block_at(b->script, k);
             if (block->cell != i) continue;
             vertices += block->n;
-            members += block->members;
+            for (uint32_t l = 0; l < VPPS_CELL_LISTS; l++) members += block->members[l];
         }
         if (s->json) {
             json_array_append_new(cells, cell_json(&cell, vertices, members));

@@ -104,11 +104,11 @@ static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const v
     const vpps_signature *last = NULL;
     for (uint32_t i = 0; i < n; i++) {
         vpps_signature found;
-        bool list;
+        uint32_t domain;
         const vpps_signature *a = vpps_plain_signature(g, args[i]);
         if (a && a == last && row->shape == VPPS_SHAPE_EQUAL) continue; /* a sum of the losses of many vertices */
         last = a;
-        if (!a && !vpps_node_signature(g, row->name, args[i], &found, &list)) return false;
+        if (!a && !vpps_node_signature(g, row->name, args[i], &found, &domain)) return false;
         if (!apply_shape_rule(g, s, n, i, a ? a : &found, &first)) return false;
     }
     return row->shape == VPPS_SHAPE_GIVEN || check_size(g, s);
@@ -204,8 +204,8 @@ vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_par
     for (uint32_t i = 0; i < n; i++) {
         const vpps_parameter_data *m = find_parameter(g, "affine", matrices[i], VPPS_MATRIX);
         vpps_signature x;
-        bool list;
-        if (!m || !vpps_node_signature(g, "affine", xs[i], &x, &list)) return VPPS_NO_NODE;
+        uint32_t domain;
+        if (!m || !vpps_node_signature(g, "affine", xs[i], &x, &domain)) return VPPS_NO_NODE;
         if (i == 0) s.rows = m->rows, s.cols = x.cols;
         if (m->cols != x.rows) {
             return vpps_graph_fail(g, VPPS_SHAPE,
@@ -298,8 +298,8 @@ vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p) {
 
 vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows) {
     vpps_signature s = signature_of(VPPS_OP_SLICE), a;
-    bool list;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, "slice", x, &a, &list)) return VPPS_NO_NODE;
+    uint32_t domain;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "slice", x, &a, &domain)) return VPPS_NO_NODE;
     if (!rows || first >= a.rows || rows > a.rows - first) {
         return vpps_graph_fail(g, VPPS_SHAPE, "slice: rows %u to %" PRIu64 " of a node that is %u x %u", first,
                                (uint64_t)first + rows, a.rows, a.cols);
@@ -325,39 +325,45 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
 }
 
 /* A list among the arguments of a call that is about lists. */
-static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out) {
-    bool list;
+static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out,
+                      uint32_t *domain) {
     if (g->status != VPPS_OK) return false;
     if (!g->recording) {
         vpps_graph_fail(g, VPPS_STATE, "%s: no cell is being recorded; only cells have lists", what);
         return false;
     }
-    if (!vpps_node_signature(g, what, x, out, &list)) return false;
-    if (list && (!scalars || (out->rows == 1 && out->cols == 1))) return true;
-    vpps_graph_fail(g, VPPS_SHAPE, "%s: %s of %u x %u in cell %s; expected a list%s", what, list ? "a list" : "a value",
-                    out->rows, out->cols, g->recording->name, scalars ? " of scalars" : "");
+    if (!vpps_node_signature(g, what, x, out, domain)) return false;
+    if (*domain && (!scalars || (out->rows == 1 && out->cols == 1))) return true;
+    vpps_graph_fail(g, VPPS_SHAPE, "%s: %s of %u x %u in cell %s; expected a list%s", what,
+                    *domain ? "a list" : "a value", out->rows, out->cols, g->recording->name,
+                    scalars ? " of scalars" : "");
     return false;
 }
 
 vpps_node vpps_softmax_list(vpps_graph *g, vpps_node scores) {
     vpps_signature s = signature_of(VPPS_OP_SOFTMAX), x;
-    if (!take_list(g, "softmax_list", scores, true, &x)) return VPPS_NO_NODE;
+    uint32_t domain;
+    if (!take_list(g, "softmax_list", scores, true, &x, &domain)) return VPPS_NO_NODE;
     s.rows = s.cols = 1;
-    return vpps_make_over_list(g, &s, 1, &scores, 0);
+    return vpps_make_over_list(g, &s, 1, &scores, domain, 0);
 }
 
 vpps_node vpps_weighted_sum_list(vpps_graph *g, vpps_node weights, vpps_node xs) {
     vpps_signature s = signature_of(VPPS_OP_WEIGHTED_SUM), w, x;
-    if (!take_list(g, "weighted_sum_list", weights, true, &w) || !take_list(g, "weighted_sum_list", xs, false, &x))
+    uint32_t of_weights, of_xs;
+    if (!take_list(g, "weighted_sum_list", weights, true, &w, &of_weights) ||
+        !take_list(g, "weighted_sum_list", xs, false, &x, &of_xs))
         return VPPS_NO_NODE;
+    if (of_weights != of_xs) return vpps_fail_lists(g, "weighted_sum_list", of_weights, of_xs);
     s.rows = x.rows;
     s.cols = x.cols;
-    return vpps_make_over_list(g, &s, 2, (vpps_node[]){weights, xs}, 0);
+    return vpps_make_over_list(g, &s, 2, (vpps_node[]){weights, xs}, of_xs, 0);
 }
 
 vpps_node vpps_concat_list(vpps_graph *g, vpps_node xs, uint32_t most) {
     vpps_signature s = signature_of(VPPS_OP_CONCAT), x;
-    if (!take_list(g, "concat_list", xs, false, &x)) return VPPS_NO_NODE;
+    uint32_t domain;
+    if (!take_list(g, "concat_list", xs, false, &x, &domain)) return VPPS_NO_NODE;
     const uint64_t elems = (uint64_t)most * x.rows * x.cols;
     if (!most || most >= VPPS_MANY || elems >= VPPS_MANY_ELEMS) {
         return vpps_graph_fail(
@@ -368,14 +374,15 @@ vpps_node vpps_concat_list(vpps_graph *g, vpps_node xs, uint32_t most) {
     }
     s.rows = most * x.rows;
     s.cols = x.cols;
-    return vpps_make_over_list(g, &s, 1, &xs, most);
+    return vpps_make_over_list(g, &s, 1, &xs, domain, most);
 }
 
 static vpps_node make_classified(vpps_graph *g, vpps_op op, vpps_node x, uint32_t label, float margin) {
     vpps_signature s = signature_of(op), a;
-    bool list, pulled;
+    bool pulled;
+    uint32_t domain;
     s.p = margin;
-    if (!take_arguments(g, &s, 1, &x) || !vpps_node_signature(g, vpps_ops[op].name, x, &a, &list) ||
+    if (!take_arguments(g, &s, 1, &x) || !vpps_node_signature(g, vpps_ops[op].name, x, &a, &domain) ||
         !check_index(g, vpps_ops[op].name, &label, a.rows, &pulled)) {
         return VPPS_NO_NODE;
     }

@@ -2,6 +2,8 @@
  * 2018, section 3). */
 #include "graph/graph.h"
 
+#include <inttypes.h>
+
 static vpps_status need_recording(const vpps_graph *g, const char *what) {
     if (g->recording) return VPPS_OK;
     return vpps_fail(VPPS_STATE, "%s: no cell is being recorded; call vpps_cell_begin first", what);
@@ -31,7 +33,8 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
     }
     for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* gathered twice: the same node */
         const vpps_cell_input *known = &c->inputs[i];
-        if (known->pulled || known->list != input.list || known->child != input.child || known->output != input.output)
+        if (known->pulled || known->domain != input.domain || known->child != input.child ||
+            known->output != input.output)
             continue;
         if (known->rows == input.rows && known->cols == input.cols) return VPPS_CELL_INPUT | i;
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s, where the same was %u x %u", what, input.rows,
@@ -46,23 +49,47 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
 
 vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t rows, uint32_t cols) {
     if (child >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "gather: child %u", child);
-    vpps_node x = add_input(g, "gather", (vpps_cell_input){rows, cols, child, output, false, false});
+    vpps_node x = add_input(g, "gather", (vpps_cell_input){rows, cols, child, output, false, 0});
     if (x != VPPS_NO_NODE) g->recording->min_children = vpps_max_u32(g->recording->min_children, child + 1);
     return x;
+}
+
+_Static_assert(VPPS_CELL_LISTS == 4 && VPPS_DOMAINS == 5, "vpps.h says how many lists a cell may have");
+
+/* Something of a list that is known, or the next one. Its first child is known when all children are. */
+static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, vpps_cell_input input) {
+    if (g->recording && g->status == VPPS_OK && (list >= VPPS_CELL_LISTS || list > g->recording->n_lists)) {
+        const uint32_t n = g->recording->n_lists;
+        return vpps_graph_fail(g, VPPS_ARGUMENT,
+                               "%s: list %u in cell %s, which has %u so far; expected at most list %u", what, list,
+                               g->recording->name, n, vpps_min_u32(n, VPPS_CELL_LISTS - 1));
+    }
+    input.domain = (uint8_t)(list + 1);
+    const vpps_node x = add_input(g, what, input);
+    if (x == VPPS_NO_NODE) return x;
+    vpps_cell_data *c = g->recording;
+    c->n_lists = vpps_max_u32(c->n_lists, list + 1);
+    if (!input.pulled) c->gathered[list + 1] = true;
+    if (input.pulled) c->n_pull_lists++;
+    return x;
+}
+
+vpps_node vpps_gather_list_of(vpps_graph *g, uint32_t list, uint32_t output, uint32_t rows, uint32_t cols) {
+    return add_list_input(g, "gather_list", list, (vpps_cell_input){.rows = rows, .cols = cols, .output = output});
 }
 
 vpps_node vpps_gather_list_from(vpps_graph *g, uint32_t first, uint32_t output, uint32_t rows, uint32_t cols) {
     if (first >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "gather_list: child %u", first);
     const vpps_cell_data *c = g->recording;
-    if (c && c->gathers_list && c->list_first != first) {
+    if (c && c->list_first_given && c->list_first != first) {
         return vpps_graph_fail(g, VPPS_ARGUMENT,
                                "gather_list: from child %u on in cell %s, which gathers lists from child %u on; "
                                "expected one first child",
                                first, c->name, c->list_first);
     }
-    const vpps_node x = add_input(g, "gather_list", (vpps_cell_input){rows, cols, first, output, false, true});
+    const vpps_node x = vpps_gather_list_of(g, 0, output, rows, cols);
     if (x == VPPS_NO_NODE) return x;
-    g->recording->variable = g->recording->gathers_list = true;
+    g->recording->list_first_given = true;
     g->recording->list_first = first;
     return x;
 }
@@ -73,19 +100,18 @@ vpps_node vpps_gather_list(vpps_graph *g, uint32_t output, uint32_t rows, uint32
 
 vpps_node vpps_pull(vpps_graph *g, uint32_t rows, uint32_t cols) {
     uint32_t number = g->recording ? g->recording->n_pulls : 0;
-    vpps_node x = add_input(g, "pull", (vpps_cell_input){rows, cols, number, 0, true, false});
+    vpps_node x = add_input(g, "pull", (vpps_cell_input){rows, cols, number, 0, true, 0});
     if (x != VPPS_NO_NODE) g->recording->n_pulls++;
     return x;
 }
 
-vpps_node vpps_pull_list(vpps_graph *g, uint32_t rows, uint32_t cols) {
+vpps_node vpps_pull_list_of(vpps_graph *g, uint32_t list, uint32_t rows, uint32_t cols) {
     const uint32_t number = g->recording ? g->recording->n_pull_lists : 0;
-    const vpps_node x = add_input(g, "pull_list", (vpps_cell_input){rows, cols, number, 0, true, true});
-    if (x == VPPS_NO_NODE) return x;
-    g->recording->n_pull_lists++;
-    g->recording->variable = true;
-    return x;
+    return add_list_input(g, "pull_list", list,
+                          (vpps_cell_input){.rows = rows, .cols = cols, .child = number, .pulled = true});
 }
+
+vpps_node vpps_pull_list(vpps_graph *g, uint32_t rows, uint32_t cols) { return vpps_pull_list_of(g, 0, rows, cols); }
 
 uint32_t vpps_pull_index(vpps_graph *g) {
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
@@ -109,9 +135,9 @@ bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number)
 static vpps_status add_output(vpps_graph *g, const char *what, vpps_node x, uint32_t **outputs, uint32_t *n,
                               size_t *capacity) {
     vpps_signature s;
-    bool list;
-    if (!vpps_node_signature(g, what, x, &s, &list)) return vpps_graph_status(g);
-    if (list) {
+    uint32_t domain;
+    if (!vpps_node_signature(g, what, x, &s, &domain)) return vpps_graph_status(g);
+    if (domain) {
         vpps_graph_fail(g, VPPS_SHAPE, "%s: a list in cell %s; expected one value (sum, average, max_of or min_of it)",
                         what, g->recording->name);
         return vpps_graph_status(g);
@@ -160,6 +186,9 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     recorder->signatures = NULL;
     recorder->matrices = NULL;
     recorder->recording = NULL;
+    if (!c->list_first_given) c->list_first = c->min_children;
+    for (uint32_t i = 0; i < c->n_inputs; i++)
+        if (c->inputs[i].domain && !c->inputs[i].pulled) c->inputs[i].child = c->list_first;
     memset(c->index_limits, 0xff, c->n_indices * sizeof *c->index_limits);
     for (uint32_t t = 0; t < c->n_nodes; t++) {
         if (!c->imm_pulled[t]) continue;
@@ -197,14 +226,15 @@ static uint32_t fail_vertex(vpps_graph *g, vpps_status status, const char *what)
 static vpps_node output_node(const vpps_graph *g, const vpps_vertex_data *v, uint32_t output) {
     const vpps_cell_data *c = vpps_cell_of(g, v->cell);
     const uint32_t *record = g->words + v->at;
-    uint32_t members = record[0], at = 0;
+    uint32_t at = 0;
     if (output & VPPS_CELL_INPUT) {
         uint32_t input = output & ~VPPS_CELL_INPUT;
-        for (uint32_t i = 0; i < input; i++) at += c->inputs[i].list ? members : 1;
-        return record[1 + at];
+        for (uint32_t i = 0; i < input; i++) at += vpps_members(record, c->inputs[i].domain);
+        return record[vpps_list_words(c) + at];
     }
-    for (uint32_t t = 0; t < output && c->variable; t++) at += vpps_extra_nodes(c, t) + (c->mapped[t] ? members : 1);
-    return v->first + (c->variable ? at + vpps_extra_nodes(c, output) : output);
+    if (!c->n_lists) return v->first + output;
+    for (uint32_t t = 0; t < output; t++) at += vpps_extra_nodes(c, t) + vpps_members(record, c->domain[t]);
+    return v->first + at + vpps_extra_nodes(c, output);
 }
 
 /* An output that is a node of the vertex's own cell, and its signature: the way without a search. False for sources, inputs
@@ -217,7 +247,7 @@ static inline bool own_output(const vpps_graph *g, vpps_vertex v, uint32_t k, bo
     if (k >= (pushed ? c->n_pushed : c->n_scattered)) return false;
     const uint32_t t = (pushed ? c->pushed : c->scattered)[k];
     if (t & VPPS_CELL_INPUT) return false;
-    *x = c->variable ? output_node(g, d, t) : d->first + t;
+    *x = c->n_lists ? output_node(g, d, t) : d->first + t;
     *s = &c->signatures[c->nodes[t].signature];
     return true;
 }
@@ -285,12 +315,12 @@ static bool check_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_
 static bool take_node(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_node x, uint32_t number,
                       uint32_t *to) {
     vpps_signature found;
-    bool list;
+    uint32_t domain;
     *to = x;
     if (g->status != VPPS_OK) return false;
     const vpps_signature *s = vpps_plain_signature(g, x);
     if (s) return check_input(g, c, in, s, number);
-    return vpps_node_signature(g, "apply", x, &found, &list) && check_input(g, c, in, &found, number);
+    return vpps_node_signature(g, "apply", x, &found, &domain) && check_input(g, c, in, &found, number);
 }
 
 static bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_vertex child,
@@ -301,14 +331,17 @@ static bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_i
 }
 
 /* Writes the inputs' nodes; the address behind them, or NULL when the graph has failed. */
-static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, uint32_t members, const vpps_application *a,
+static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint32_t *record, const vpps_application *a,
                              uint32_t *to) {
+    uint32_t first[VPPS_DOMAINS] = {0}; /* children before a list's that are in lists */
+    for (uint32_t d = 1; d < c->n_lists; d++) first[d + 1] = first[d] + (c->gathered[d] ? vpps_members(record, d) : 0);
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const vpps_cell_input *in = &c->inputs[i];
-        for (uint32_t k = 0; k < (in->list ? members : 1); k++) {
-            const uint32_t child = in->child + k;
+        const uint32_t n = vpps_members(record, in->domain);
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t child = in->child + first[in->domain] + k;
             bool ok;
-            if (in->pulled && in->list) {
+            if (in->pulled && in->domain) {
                 ok = take_node(g, c, in, a->pull_lists[in->child][k], k, to++);
             } else if (in->pulled) {
                 ok = take_node(g, c, in, a->pulls[in->child], in->child, to++);
@@ -321,35 +354,61 @@ static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, uint32_t me
     return to;
 }
 
+/* How many members each list has. False: the graph has failed. */
+static bool count_members(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
+    if (a->n_lists ? a->n_lists != c->n_lists : c->n_lists > 1) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: members of %u lists; expected %u", c->name, a->n_lists,
+                        c->n_lists);
+        return false;
+    }
+    if (a->n_lists) {
+        memcpy(members, a->list_members, a->n_lists * sizeof *members);
+        return true;
+    }
+    *members = c->gathered[1] ? a->n_children - vpps_min_u32(a->n_children, c->list_first) : a->n_members;
+    if (c->n_pull_lists ? a->n_members == *members : !a->n_members) return true;
+    vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u pulled lists of %u nodes; expected %u of %u", c->name,
+                    a->n_pull_lists, a->n_members, c->n_pull_lists, c->n_pull_lists ? *members : 0);
+    return false;
+}
+
+static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t *members) {
+    for (uint32_t d = 1; d <= c->n_lists; d++) {
+        const uint32_t n = members[d - 1], least = c->min_members[d], most = c->most_members[d];
+        if (n < least || (most && n > most)) {
+            vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: a list of %u members; expected at %s %u%s", c->name, n,
+                            n < least ? "least" : "most", n < least ? least : most,
+                            n < least ? "" : ", which concat_list has room for");
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Are there as many of everything as the cell asks for? *members: of its lists. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
-    const uint32_t first = c->gathers_list ? c->list_first : 0;
-    const uint32_t least = vpps_max_u32(c->min_children, c->gathers_list ? first + c->min_members : 0);
-    if (a->n_children < least || (a->n_children > least && !c->gathers_list) || a->n_pulls != c->n_pulls ||
-        a->n_indices != c->n_indices) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u children, %u nodes, %u indices; expected %s%u, %u, %u", c->name,
-                        a->n_children, a->n_pulls, a->n_indices, c->gathers_list ? "at least " : "", least, c->n_pulls,
+    if (!count_members(g, c, a, members)) return false;
+    bool gathers = false;
+    uint64_t in_lists = c->list_first;
+    for (uint32_t d = 1; d <= c->n_lists; d++) {
+        gathers |= c->gathered[d];
+        if (c->gathered[d]) in_lists += members[d - 1];
+    }
+    const bool any = c->n_lists == 1 && gathers && !a->n_lists; /* the rest of the children is the list */
+    const uint64_t least = vpps_max_u32(c->min_children, any ? c->list_first + c->min_members[1] : 0);
+    const uint64_t n = gathers && !any && in_lists > c->min_children ? in_lists : least;
+    if (a->n_children < n || (a->n_children > n && !any) || a->n_pulls != c->n_pulls || a->n_indices != c->n_indices) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u children, %u nodes, %u indices; expected %s%" PRIu64 ", %u, %u",
+                        c->name, a->n_children, a->n_pulls, a->n_indices, any ? "at least " : "", n, c->n_pulls,
                         c->n_indices);
         return false;
     }
-    *members = c->gathers_list ? a->n_children - vpps_min_u32(a->n_children, first) : a->n_members;
-    if (a->n_pull_lists != c->n_pull_lists || (c->n_pull_lists && a->n_members != *members) ||
-        (!c->n_pull_lists && a->n_members) || *members < (c->variable ? c->min_members : 0)) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u pulled lists of %u nodes; expected %u of %s%u", c->name,
-                        a->n_pull_lists, a->n_members, c->n_pull_lists,
-                        c->gathers_list || !c->n_pull_lists ? "" : "at least ",
-                        !c->n_pull_lists  ? 0
-                        : c->gathers_list ? *members
-                                          : c->min_members);
+    if (a->n_pull_lists != c->n_pull_lists) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u pulled lists; expected %u", c->name, a->n_pull_lists,
+                        c->n_pull_lists);
         return false;
     }
-    if (c->most_members && *members > c->most_members) {
-        vpps_graph_fail(g, VPPS_ARGUMENT,
-                        "apply %s: a list of %u members; expected at most %u, which concat_list has room for", c->name,
-                        *members, c->most_members);
-        return false;
-    }
-    return true;
+    return check_members(g, c, members);
 }
 
 /* Pulled indices are checked where the template uses them: a lookup's row, a loss's class. */
@@ -375,12 +434,19 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
         return VPPS_NO_VERTEX;
     }
     const vpps_cell_data *c = vpps_cell_of(g, a->cell);
-    uint32_t members;
-    if (!check_counts(g, c, a, &members)) return VPPS_NO_VERTEX;
+    uint32_t members[VPPS_CELL_LISTS] = {0};
+    if (!check_counts(g, c, a, members)) return VPPS_NO_VERTEX;
     if (!check_indices(g, c, a->indices)) return VPPS_NO_VERTEX;
-    size_t inputs = c->variable ? (size_t)c->n_inputs * vpps_max_u32(members, 1) : c->n_inputs;
-    uint64_t n_nodes = (uint64_t)c->n_nodes + c->n_extra - c->n_mapped + (uint64_t)c->n_mapped * members;
-    if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + 1 + inputs + a->n_indices) ||
+    const uint32_t list_words = vpps_list_words(c);
+    size_t inputs = c->n_inputs;
+    uint64_t n_nodes = c->n_nodes;
+    if (c->n_lists) {
+        inputs = 0;
+        for (uint32_t i = 0; i < c->n_inputs; i++) inputs += vpps_members(members, c->inputs[i].domain);
+        n_nodes = (uint64_t)c->n_extra + c->n_of_domain[0];
+        for (uint32_t d = 1; d <= c->n_lists; d++) n_nodes += (uint64_t)c->n_of_domain[d] * members[d - 1];
+    }
+    if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + list_words + inputs + a->n_indices) ||
         !VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
         !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + n_nodes)) {
         return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
@@ -388,8 +454,8 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     if (g->n_nodes + n_nodes >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     const uint32_t at = (uint32_t)g->n_words, n_records = (uint32_t)g->n_records;
     uint32_t *words = g->words + at;
-    *words = members;
-    words = take_inputs(g, c, members, a, words + 1);
+    memcpy(words, members, list_words * sizeof *words);
+    words = take_inputs(g, c, members, a, words + list_words);
     if (!words) return VPPS_NO_VERTEX;
     for (uint32_t i = 0; i < a->n_indices; i++) *words++ = a->indices[i];
     const vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});

@@ -27,7 +27,7 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
 void vpps_free_cell(vpps_cell_data *c) {
     if (!c) return;
     void *parts[] = {
-        c->name,   c->signatures, c->matrices, c->nodes,        c->mapped, c->over_list, c->imm_pulled, c->args,
+        c->name,   c->signatures, c->matrices, c->nodes,        c->domain, c->over_list, c->imm_pulled, c->args,
         c->inputs, c->scattered,  c->pushed,   c->index_limits, c};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
@@ -154,33 +154,39 @@ static uint32_t zero_rows(uint32_t rows, uint32_t most, uint32_t members) {
 }
 
 /* The template node of an applied cell with lists that became node `offset` of its record; *extra: it is one of those before it. */
-static uint32_t template_of(const vpps_cell_data *c, uint32_t offset, uint32_t members, bool *extra) {
+static uint32_t template_of(const vpps_cell_data *c, uint32_t offset, const uint32_t *record, bool *extra) {
     *extra = false;
     uint32_t t = 0;
     for (uint32_t first = 0; t < c->n_nodes; t++) {
         first += vpps_extra_nodes(c, t);
         *extra = first > offset;
-        first += c->mapped[t] ? members : 1;
+        first += vpps_members(record, c->domain[t]);
         if (first > offset) break;
     }
     return t;
 }
 
+/* The domain of an argument in a cell; of the list that a node over one goes over. */
+static uint32_t domain_of(const vpps_cell_data *c, uint32_t a) {
+    return a & VPPS_CELL_INPUT ? c->inputs[a & ~VPPS_CELL_INPUT].domain : c->domain[a];
+}
+static uint32_t list_below(const vpps_cell_data *c, uint32_t t) { return domain_of(c, c->args[c->nodes[t].args]); }
+
 /* False: x is not a node (of the cell, while one is recorded). */
-static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, bool *list) {
-    *list = false;
+static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, uint32_t *domain) {
+    *domain = 0;
     if (g->recording) {
         const vpps_cell_data *c = g->recording;
         uint32_t input = x & ~VPPS_CELL_INPUT;
         if ((x & VPPS_CELL_INPUT) && input < c->n_inputs) {
             const vpps_cell_input *in = &c->inputs[input];
             *out = (vpps_signature){.op = VPPS_OP_GATHERED, .rows = in->rows, .cols = in->cols};
-            *list = in->list;
+            *domain = in->domain;
             return true;
         }
         if (x >= c->n_nodes) return false;
         *out = g->signatures[c->nodes[x].signature];
-        *list = c->mapped[x];
+        *domain = c->domain[x];
         return true;
     }
     if (x >= g->n_nodes) return false;
@@ -188,14 +194,16 @@ static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out
     if (plain) return *out = *plain, true;
     const vpps_record *r = &g->records[g->node_record[x]];
     const vpps_cell_data *c = vpps_cell_of(g, r->cell);
-    const uint32_t members = g->words[r->at];
     bool extra;
-    const vpps_flat_node *node = &c->nodes[template_of(c, x - r->first, members, &extra)];
+    const uint32_t t = template_of(c, x - r->first, g->words + r->at, &extra);
+    const vpps_flat_node *node = &c->nodes[t];
     *out = c->signatures[node->signature];
-    if (extra && out->op == VPPS_OP_CONCAT) {
+    if (!extra) return true;
+    const uint32_t members = vpps_members(g->words + r->at, list_below(c, t));
+    if (out->op == VPPS_OP_CONCAT) {
         out->op = VPPS_OP_CONSTANT;
         out->rows = zero_rows(out->rows, node->imm, members);
-    } else if (extra) { /* a vector of the members' scalars, or, of none, a zero */
+    } else { /* a vector of the members' scalars, or, of none, a zero */
         out->op = VPPS_OP_CONCAT;
         out->rows = vpps_max_u32(members, 1);
         out->cols = 1;
@@ -203,8 +211,8 @@ static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out
     return true;
 }
 
-bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, bool *list) {
-    if (find_signature(g, x, out, list)) return true;
+bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *domain) {
+    if (find_signature(g, x, out, domain)) return true;
     if (g->recording) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u is not a node of the cell %s, which is being recorded", what, x,
                         g->recording->name);
@@ -216,8 +224,8 @@ bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_sign
 
 vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols) {
     vpps_signature s;
-    bool list;
-    if (!find_signature(g, x, &s, &list)) {
+    uint32_t domain;
+    if (!find_signature(g, x, &s, &domain)) {
         return vpps_fail(VPPS_ARGUMENT, "node_shape: %u is not a node; the graph has %u", x, g->n_nodes);
     }
     *rows = s.rows;
@@ -226,20 +234,20 @@ vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, ui
 }
 
 static vpps_node add_template_node(vpps_graph *g, uint32_t signature, uint32_t n, const vpps_node *args, uint32_t imm,
-                                   bool imm_pulled, bool mapped, bool over_list) {
+                                   bool imm_pulled, uint32_t domain, bool over_list) {
     vpps_cell_data *c = g->recording;
     if (!VPPS_RESERVE(c->nodes, c->nodes_capacity, c->n_nodes + 1u) ||
-        !VPPS_RESERVE(c->mapped, c->mapped_capacity, c->n_nodes + 1u) ||
+        !VPPS_RESERVE(c->domain, c->domain_capacity, c->n_nodes + 1u) ||
         !VPPS_RESERVE(c->over_list, c->over_list_capacity, c->n_nodes + 1u) ||
         !VPPS_RESERVE(c->imm_pulled, c->imm_pulled_capacity, c->n_nodes + 1u) ||
         !VPPS_RESERVE(c->args, c->args_capacity, (size_t)c->n_args + n)) {
         return vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
     }
     c->nodes[c->n_nodes] = (vpps_flat_node){signature, c->n_args, n, imm};
-    c->mapped[c->n_nodes] = mapped;
+    c->domain[c->n_nodes] = (uint8_t)domain;
     c->over_list[c->n_nodes] = over_list;
     c->imm_pulled[c->n_nodes] = imm_pulled;
-    c->n_mapped += mapped;
+    c->n_of_domain[domain]++;
     c->n_over_list += over_list;
     c->n_extra += vpps_extra_nodes(c, c->n_nodes);
     if (n) memcpy(c->args + c->n_args, args, n * sizeof *args);
@@ -247,22 +255,41 @@ static vpps_node add_template_node(vpps_graph *g, uint32_t signature, uint32_t n
     return c->n_nodes++;
 }
 
+vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b) {
+    return vpps_graph_fail(g, VPPS_SHAPE,
+                           "%s: members of list %u and of list %u in cell %s; expected those of one list", what, a - 1,
+                           b - 1, g->recording->name);
+}
+
+/* What of a recorded cell a node is one for. False: the graph has failed. */
+static bool find_domain(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t *domain) {
+    vpps_cell_data *c = g->recording;
+    const bool extreme = op == VPPS_OP_MAX_OF || op == VPPS_OP_MIN_OF;
+    const bool of_all = extreme || op == VPPS_OP_SUM || op == VPPS_OP_AVERAGE;
+    bool lists[VPPS_DOMAINS] = {false};
+    *domain = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        vpps_signature argument;
+        uint32_t of;
+        if (!vpps_node_signature(g, vpps_ops[op].name, args[i], &argument, &of)) return false;
+        if (of && *domain && of != *domain && !of_all) return vpps_fail_lists(g, vpps_ops[op].name, *domain, of), false;
+        if (of) *domain = of;
+        lists[of] = true;
+    }
+    for (uint32_t d = 1; d < VPPS_DOMAINS && extreme && !lists[0]; d++)
+        if (lists[d]) c->min_members[d] = 1;
+    if (of_all) *domain = 0;
+    return true;
+}
+
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled) {
-    bool mapped = false, single = false;
-    for (uint32_t i = 0; g->recording && i < n; i++) { /* only a cell has lists */
-        vpps_signature argument;
-        bool list;
-        if (!vpps_node_signature(g, vpps_ops[s->op].name, args[i], &argument, &list)) return VPPS_NO_NODE;
-        mapped |= list;
-        single |= !list;
-    }
-    const bool extreme = s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF;
-    if (extreme && mapped && !single) g->recording->min_members = 1;
-    if (extreme || s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE) mapped = false;
+    uint32_t domain = 0;
+    if (g->recording && !find_domain(g, (vpps_op)s->op, n, args, &domain))
+        return VPPS_NO_NODE; /* only a cell has lists */
     uint32_t signature = intern(g, s, matrices);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
-    if (g->recording) return add_template_node(g, signature, n, args, imm, imm_pulled, mapped, false);
+    if (g->recording) return add_template_node(g, signature, n, args, imm, imm_pulled, domain, false);
     if (g->n_nodes >= VPPS_CELL_INPUT - 1) return vpps_graph_fail(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     if (!VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
         !VPPS_RESERVE(g->record_nodes, g->record_nodes_capacity, g->n_record_nodes + 1) ||
@@ -279,12 +306,13 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
     return g->n_nodes++;
 }
 
-vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t most) {
+vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t domain,
+                              uint32_t most) {
     const uint32_t signature = intern(g, s, NULL);
-    vpps_cell_data *c = g->recording;
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
-    if (most) c->most_members = c->most_members ? vpps_min_u32(c->most_members, most) : most;
-    return add_template_node(g, signature, n, args, most, false, s->op == VPPS_OP_SOFTMAX, true);
+    uint32_t *known = &g->recording->most_members[domain];
+    if (most) *known = *known ? vpps_min_u32(*known, most) : most;
+    return add_template_node(g, signature, n, args, most, false, s->op == VPPS_OP_SOFTMAX ? domain : 0, true);
 }
 
 /* ---------------------------------------------------------------- flat form */
@@ -343,18 +371,16 @@ static void expand_plain(const vpps_graph *g, const vpps_record *r, vpps_flat *f
 /* Where a template argument's value (member `member` of it, when it is a list) is. */
 typedef struct expansion {
     const vpps_cell_data *cell;
-    const uint32_t *inputs;
-    uint32_t members, first;
+    const uint32_t *record, *inputs;
+    uint32_t first;
 } expansion;
 
-static bool is_list(const expansion *e, uint32_t a) {
-    return a & VPPS_CELL_INPUT ? e->cell->inputs[a & ~VPPS_CELL_INPUT].list : e->cell->mapped[a];
-}
+static uint32_t members_of(const expansion *e, uint32_t a) { return vpps_members(e->record, domain_of(e->cell, a)); }
 
 static uint32_t resolve(const expansion *e, uint32_t a, uint32_t member) {
     const uint32_t origin = a & VPPS_CELL_INPUT, n = a & ~VPPS_CELL_INPUT;
-    uint32_t at = is_list(e, a) ? member : 0;
-    for (uint32_t i = 0; i < n; i++) at += is_list(e, origin | i) ? e->members : 1;
+    uint32_t at = domain_of(e->cell, a) ? member : 0;
+    for (uint32_t i = 0; i < n; i++) at += members_of(e, origin | i);
     if (origin) return e->inputs[at];
     for (uint32_t i = 0; i <= n; i++) at += vpps_extra_nodes(e->cell, i);
     return e->first + at;
@@ -384,10 +410,10 @@ static bool add_zeros(vpps_graph *g, uint32_t n, uint32_t rows, uint32_t cols) {
 
 /* The members of a list of scalars on top of each other. */
 static bool add_stack(vpps_graph *g, const expansion *e, uint32_t list) {
-    const uint32_t signature = plain_signature(g, VPPS_OP_CONCAT, e->members, 1);
+    const uint32_t members = members_of(e, list), signature = plain_signature(g, VPPS_OP_CONCAT, members, 1);
     if (signature == UINT32_MAX) return false;
     vpps_flat_node *stack = add_flat(&g->flat, signature, 0);
-    for (uint32_t k = 0; k < e->members; k++) add_flat_arg(&g->flat, stack, resolve(e, list, k));
+    for (uint32_t k = 0; k < members; k++) add_flat_arg(&g->flat, stack, resolve(e, list, k));
     return true;
 }
 
@@ -395,10 +421,11 @@ static bool add_stack(vpps_graph *g, const expansion *e, uint32_t list) {
 static bool add_padded_stack(vpps_graph *g, const expansion *e, uint32_t list, uint32_t most, uint32_t signature) {
     vpps_flat *flat = &g->flat;
     const uint32_t rows = g->signatures[signature].rows, cols = g->signatures[signature].cols;
-    if (!add_zeros(g, 1, zero_rows(rows, most, e->members), cols)) return false;
+    const uint32_t members = members_of(e, list);
+    if (!add_zeros(g, 1, zero_rows(rows, most, members), cols)) return false;
     vpps_flat_node *stack = add_flat(flat, signature, 0);
-    for (uint32_t k = 0; k < e->members; k++) add_flat_arg(flat, stack, resolve(e, list, k));
-    if (e->members < most) add_flat_arg(flat, stack, flat->n_nodes - 2);
+    for (uint32_t k = 0; k < members; k++) add_flat_arg(flat, stack, resolve(e, list, k));
+    if (members < most) add_flat_arg(flat, stack, flat->n_nodes - 2);
     return true;
 }
 
@@ -406,48 +433,48 @@ static bool expand_over_list(vpps_graph *g, const expansion *e, uint32_t t, uint
     vpps_flat *flat = &g->flat;
     const uint32_t *args = e->cell->args + e->cell->nodes[t].args;
     const uint32_t rows = g->signatures[signature].rows, cols = g->signatures[signature].cols;
-    const bool softmax = e->cell->mapped[t];
+    const uint32_t members = members_of(e, args[0]);
+    const bool softmax = g->signatures[signature].op == VPPS_OP_SOFTMAX;
     if (g->signatures[signature].op == VPPS_OP_CONCAT)
         return add_padded_stack(g, e, args[0], e->cell->nodes[t].imm, signature);
-    if (!e->members) return add_zeros(g, softmax ? 2 : 1, 1, 1) && (softmax || add_zeros(g, 1, rows, cols));
+    if (!members) return add_zeros(g, softmax ? 2 : 1, 1, 1) && (softmax || add_zeros(g, 1, rows, cols));
     if (!add_stack(g, e, args[0])) return false;
     const uint32_t stack = flat->n_nodes - 1;
     if (!softmax) {
         vpps_flat_node *sum = add_flat(flat, signature, 0);
         add_flat_arg(flat, sum, stack);
-        for (uint32_t k = 0; k < e->members; k++) add_flat_arg(flat, sum, resolve(e, args[1], k));
+        for (uint32_t k = 0; k < members; k++) add_flat_arg(flat, sum, resolve(e, args[1], k));
         return true;
     }
-    const uint32_t of_all = plain_signature(g, VPPS_OP_SOFTMAX, e->members, 1);
+    const uint32_t of_all = plain_signature(g, VPPS_OP_SOFTMAX, members, 1);
     const uint32_t of_one = plain_signature(g, VPPS_OP_SLICE, 1, 1);
     if (of_all == UINT32_MAX || of_one == UINT32_MAX) return false;
     add_flat_arg(flat, add_flat(flat, of_all, 0), stack);
-    for (uint32_t k = 0; k < e->members; k++) add_flat_arg(flat, add_flat(flat, of_one, k), stack + 1);
+    for (uint32_t k = 0; k < members; k++) add_flat_arg(flat, add_flat(flat, of_one, k), stack + 1);
     return true;
 }
 
-static bool expand_mapped(vpps_graph *g, const vpps_record *r, uint64_t *dropout) {
+static bool expand_lists(vpps_graph *g, const vpps_record *r, uint64_t *dropout) {
     vpps_flat *flat = &g->flat;
     const vpps_cell_data *c = vpps_cell_of(g, r->cell);
     const uint32_t *signatures = g->cell_signatures + g->cell_first[r->cell];
-    expansion e = {c, g->words + r->at + 1, g->words[r->at], r->first};
-    uint32_t n_inputs = 0;
-    for (uint32_t i = 0; i < c->n_inputs; i++) n_inputs += c->inputs[i].list ? e.members : 1;
-    const uint32_t *indices = e.inputs + n_inputs;
+    const uint32_t *record = g->words + r->at;
+    const expansion e = {c, record, record + vpps_list_words(c), r->first};
+    const uint32_t *indices = e.inputs + vpps_input_nodes(c, record);
     for (uint32_t t = 0; t < c->n_nodes; t++) {
         const uint32_t signature = signatures[c->nodes[t].signature];
         if (c->over_list[t]) {
             if (!expand_over_list(g, &e, t, signature)) return false;
             continue;
         }
-        for (uint32_t member = 0; member < (c->mapped[t] ? e.members : 1); member++) {
+        for (uint32_t member = 0; member < vpps_members(record, c->domain[t]); member++) {
             vpps_flat_node *node = add_flat(flat, signature, c->nodes[t].imm);
             if (c->imm_pulled[t]) node->imm = indices[node->imm];
             number_dropout(g, node, dropout);
             for (uint32_t i = 0; i < c->nodes[t].n_args; i++) {
                 const uint32_t a = c->args[c->nodes[t].args + i];
-                const uint32_t n = !c->mapped[t] && is_list(&e, a) ? e.members : 1; /* an n-ary op takes all members */
-                for (uint32_t j = 0; j < n; j++) add_flat_arg(flat, node, resolve(&e, a, c->mapped[t] ? member : j));
+                const uint32_t n = c->domain[t] ? 1 : members_of(&e, a); /* an n-ary op takes all members */
+                for (uint32_t j = 0; j < n; j++) add_flat_arg(flat, node, resolve(&e, a, c->domain[t] ? member : j));
             }
             if (!c->nodes[t].n_args || node->n_args) continue;
             flat->n_nodes--; /* a sum of no members */
@@ -461,8 +488,9 @@ static bool expand_mapped(vpps_graph *g, const vpps_record *r, uint64_t *dropout
 static size_t args_of(const vpps_graph *g, const vpps_record *r) {
     if (r->cell == VPPS_NODE_RECORD) return g->record_nodes[r->at].n_args;
     const vpps_cell_data *c = vpps_cell_of(g, r->cell);
-    if (!c->variable) return c->n_args;
-    return ((size_t)c->n_args + 2u * c->n_over_list) * vpps_max_u32(g->words[r->at], 1) + c->n_over_list;
+    uint32_t most = 1;
+    for (uint32_t d = 1; d <= c->n_lists; d++) most = vpps_max_u32(most, vpps_members(g->words + r->at, d));
+    return ((size_t)c->n_args + 2u * c->n_over_list) * most + c->n_over_list;
 }
 
 vpps_status vpps_graph_flatten(vpps_graph *g) {
@@ -493,8 +521,8 @@ vpps_status vpps_graph_flatten(vpps_graph *g) {
             node->args = (uint32_t)flat->n_args;
             for (uint32_t k = 0; k < node->n_args; k++) flat->args[flat->n_args++] = g->words[args + k];
             number_dropout(g, node, &dropout);
-        } else if (vpps_cell_of(g, r->cell)->variable) {
-            if (!expand_mapped(g, r, &dropout)) return vpps_graph_status(g);
+        } else if (vpps_cell_of(g, r->cell)->n_lists) {
+            if (!expand_lists(g, r, &dropout)) return vpps_graph_status(g);
         } else {
             expand_plain(g, r, flat, &dropout);
         }

@@ -48,8 +48,10 @@ typedef enum vpps_flops_per {                    /* what an operation's flops ar
 
 enum {
     VPPS_MANY = 1 << 20,
-    VPPS_MANY_PAIRS = 32,     /* of one affine node */
-    VPPS_MANY_ELEMS = 1 << 22 /* a value has fewer: what an instruction's length can count */
+    VPPS_MANY_PAIRS = 32,      /* of one affine node */
+    VPPS_MANY_ELEMS = 1 << 22, /* a value has fewer: what an instruction's length can count */
+    VPPS_CELL_LISTS = 4,       /* of one cell; vpps_gather_list_of says so */
+    VPPS_DOMAINS               /* what a value is one for: 0: the vertex; l + 1: a member of its list l */
 };
 
 typedef struct vpps_op_row {
@@ -100,9 +102,9 @@ typedef struct vpps_flat {
 
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
-    uint32_t child, output; /* gathered; of a list, its first child */
+    uint32_t child, output; /* gathered */
     bool pulled;            /* then `child` is the pull's number, of lists and others apart */
-    bool list;
+    uint8_t domain; /* of a list; gathered, `child` is then the first that any list has (known when recording ends) */
 } vpps_cell_input;
 
 typedef struct vpps_cell_data {
@@ -111,7 +113,7 @@ typedef struct vpps_cell_data {
     vpps_param *matrices;
     uint32_t n_signatures;
     vpps_flat_node *nodes; /* args point into `args`; imm of lookup, cross_entropy, hinge may be a pulled index */
-    uint8_t *mapped;       /* is this node a list: one node for each member */
+    uint8_t *domain;       /* of each node: one for the vertex, or for each member of a list */
     uint8_t
         *over_list; /* SOFTMAX of a list of scalars; WEIGHTED_SUM of a list by a list of scalars; CONCAT of a list */
     uint8_t *imm_pulled; /* is imm the number of a pulled index */
@@ -120,15 +122,18 @@ typedef struct vpps_cell_data {
     uint32_t *scattered, *pushed; /* template nodes, or VPPS_CELL_INPUT | input */
     uint32_t *index_limits;       /* each pulled index must be below */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_pulls, n_pull_lists, n_indices;
-    uint32_t n_mapped;     /* nodes that are lists */
-    uint32_t n_over_list;  /* nodes over lists */
-    uint32_t n_extra;      /* nodes of a flat graph that stand before those over lists: vpps_extra_nodes */
-    uint32_t min_children; /* largest gathered child + 1 */
-    bool variable;         /* has lists: gathered, or pulled, or both, all with the same number of members */
-    bool gathers_list;     /* of the children from list_first on */
-    uint32_t list_first, min_members;
-    uint32_t most_members; /* 0: any number */
-    size_t nodes_capacity, mapped_capacity, over_list_capacity, imm_pulled_capacity, args_capacity, inputs_capacity,
+    uint32_t n_of_domain[VPPS_DOMAINS]; /* nodes */
+    uint32_t n_over_list;               /* nodes over lists */
+    uint32_t n_extra;                   /* nodes of a flat graph that stand before those over lists: vpps_extra_nodes */
+    uint32_t min_children;              /* largest gathered child + 1 */
+    uint32_t n_lists;                   /* gathered, or pulled, or both */
+    uint32_t list_first;                /* the first child that any list has */
+    bool list_first_given;
+    /* of each list: are its members children, behind those of the lists before it? how many it must, and may, have (0: any
+     * number) */
+    bool gathered[VPPS_DOMAINS];
+    uint32_t min_members[VPPS_DOMAINS], most_members[VPPS_DOMAINS];
+    size_t nodes_capacity, domain_capacity, over_list_capacity, imm_pulled_capacity, args_capacity, inputs_capacity,
         scattered_capacity, pushed_capacity; /* while recording */
 } vpps_cell_data;
 
@@ -136,7 +141,20 @@ typedef struct vpps_cell_data {
  * weighted sum has its weights stacked before it, a stack of members the zeros below them. So many nodes stand before the
  * node, or its members. */
 static inline uint32_t vpps_extra_nodes(const vpps_cell_data *c, uint32_t t) {
-    return c->over_list[t] ? (c->mapped[t] ? 2 : 1) : 0;
+    return c->over_list[t] ? (c->domain[t] ? 2 : 1) : 0;
+}
+
+/* The record of an applied cell begins with the members of its lists; without any, with a word that is not used. */
+static inline uint32_t vpps_list_words(const vpps_cell_data *c) { return c->n_lists ? c->n_lists : 1; }
+
+/* How often a vertex has a value of this domain. */
+static inline uint32_t vpps_members(const uint32_t *record, uint32_t domain) { return domain ? record[domain - 1] : 1; }
+
+/* Nodes that a vertex's inputs are. */
+static inline uint32_t vpps_input_nodes(const vpps_cell_data *c, const uint32_t *record) {
+    uint32_t n = c->n_inputs;
+    for (uint32_t i = 0; c->n_lists && i < c->n_inputs; i++) n += vpps_members(record, c->inputs[i].domain) - 1;
+    return n;
 }
 
 /* ---- records */
@@ -144,8 +162,8 @@ static inline uint32_t vpps_extra_nodes(const vpps_cell_data *c, uint32_t t) {
 typedef struct vpps_record {
     uint32_t cell;  /* VPPS_NODE_RECORD, or the cell applied */
     uint32_t first; /* id of its first node */
-    uint32_t at;    /* node record: in record_nodes; else in `words`: members of its lists, inputs (node ids; each
-                       list's members in a row), indices */
+    uint32_t at;    /* node record: in record_nodes; else in `words`: how many members each list has (vpps_list_words),
+                       inputs (node ids; each list's members in a row), indices */
 } vpps_record;
 
 #define VPPS_NODE_RECORD UINT32_MAX
@@ -211,8 +229,13 @@ vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format,
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
 
-/* A node over lists of the cell that is being recorded: see vpps_cell_data. `most`: of a stack of members. */
-vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t most);
+/* A node over a list of the cell that is being recorded, whose members have this domain: see vpps_cell_data. `most`: of a
+ * stack of members. */
+vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t domain,
+                              uint32_t most);
+
+/* An op takes members of two lists, which have the domains a and b. */
+vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b);
 
 /* Signature of a node that follows from its record alone. NULL: x is no node of the graph, or vpps_node_signature must work
  * it out, as for nodes of cells with lists and while a cell is recorded. */
@@ -221,12 +244,12 @@ static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vp
     const vpps_record *r = &g->records[g->node_record[x]];
     if (r->cell == VPPS_NODE_RECORD) return &g->signatures[g->record_nodes[r->at].signature];
     const vpps_cell_data *c = vpps_cell_of(g, r->cell);
-    return c->variable ? NULL : &c->signatures[c->nodes[x - r->first].signature];
+    return c->n_lists ? NULL : &c->signatures[c->nodes[x - r->first].signature];
 }
 
 /* Signature of an existing node or cell input (rows, cols and op are valid; op may be VPPS_OP_GATHERED), and whether
- * it is a list. False, and the graph fails, when x is not a node of this graph. `what` names the op that asks. */
-bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, bool *list);
+ * which domain it has. False, and the graph fails, when x is not a node of this graph. `what` names the op that asks. */
+bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *domain);
 
 /* Integers from vpps_pull_index are marked by these bits; false when `value` is a plain integer. One number is missing:
  * marked, it would be VPPS_NO_NODE. */

@@ -73,8 +73,8 @@ static void set_costs(vpps_batch_work *w) {
         vpps_used_type *u = &w->used[t];
         if (!u->needed) continue;
         const vpps_cell_cost cost = vpps_cost_of_cell(w->g->model, u->cell);
-        u->cost[0] = 1 + flops(&cost, 0);
-        u->cost[1] = flops(&cost, 1);
+        for (uint32_t d = 0; d < VPPS_DOMAINS; d++) u->cost[d] = flops(&cost, d);
+        u->cost[0]++;
     }
 }
 
@@ -93,7 +93,7 @@ static void measure(const vpps_batch_work *w, component *all, uint32_t *index) {
         x->depth = vpps_max_u32(x->depth, v->depth);
         const vpps_used_type *u = &w->used[v->type];
         x->cost += u->cost[0];
-        if (u->cell->list_inputs) x->cost += u->cost[1] * w->rests[r].members;
+        for (uint32_t l = 0; l < u->cell->n_lists; l++) x->cost += u->cost[l + 1] * w->rests[r].members[l];
     }
 }
 

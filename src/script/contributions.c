@@ -48,20 +48,21 @@ static inline void take_shares(contribution x, uint32_t item, uint32_t *words, u
 static inline void each_input(vpps_batch_work *w, const contribution *x, uint32_t *words) {
     const vpps_ordered_vertex *v = vpps_vertices_of(w, x->block);
     const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
-    const vpps_read *sources = w->sources + place.singles;
+    const vpps_read *sources = w->sources + place.n[0];
     const uint32_t n = x->block->n;
     uint32_t *users = w->users;
-    if (x->all && !x->cell->list_inputs) { /* nearly always */
+    if (x->all && !x->cell->n_lists) { /* nearly always */
         for (uint32_t p = 0; p < n; p++) take_shares(*x, p, words, &users[sources[v[p].first_source].output]);
         return;
     }
-    const bool list = x->cell->values[x->to->value].domain;
+    const uint32_t domain = x->cell->values[x->to->value].domain;
     for (uint32_t p = 0; p < n; p++) {
         if (!x->all && !reaches(w, x->reads, v[p].vertex, x->to->index)) continue;
         const vpps_vertex_rest *rest = &w->rests[v[p].vertex];
         const vpps_read *read = vpps_sources_of(w, &v[p], place);
-        for (uint32_t m = 0; m < (list ? rest->members : 1); m++)
-            take_shares(*x, list ? rest->first_member + m : p, words, &users[read[m].output]);
+        const uint32_t first = domain ? rest->first_member[domain - 1] : p;
+        for (uint32_t m = 0; m < vpps_members(rest->members, domain); m++)
+            take_shares(*x, first + m, words, &users[read[m].output]);
     }
 }
 

@@ -19,19 +19,19 @@ static uint64_t elems_of(const costing *w, vpps_param p) {
 typedef struct part {
     vpps_block_view view;
     const vpps_compiled_cell *c;
-    uint32_t first, n[2]; /* n: vertices, members */
+    uint32_t first, n[VPPS_DOMAINS]; /* n: vertices, members of each list */
 } part;
 
 static part part_of(const costing *w, uint32_t block, uint32_t first, uint32_t n) {
     const vpps_block *at = vpps_block_at(w->b->script, block);
-    part p = {.c = w->b->cells[at->cell], .first = first, .n = {n, 0}};
+    part p = {.c = w->b->cells[at->cell], .first = first, .n = {n}};
     vpps_view_block(w->b->script, at, p.c, &p.view);
-    if (p.view.list) p.n[1] = p.view.list[first + n] - p.view.list[first];
+    for (uint32_t d = 1; d <= p.c->n_lists; d++) p.n[d] = p.view.lists[d][first + n] - p.view.lists[d][first];
     return p;
 }
 
 static void add_flops(const costing *w, const part *p, const vpps_cell_flops *flops) {
-    for (uint32_t domain = 0; domain < 2; domain++) {
+    for (uint32_t domain = 0; domain < VPPS_DOMAINS; domain++) {
         w->sum->product_flops += p->n[domain] * flops->products[domain];
         w->sum->other_flops += p->n[domain] * flops->other[domain];
     }

@@ -70,22 +70,25 @@ static void write_words(const vpps_batch_work *w, const vpps_block_work *b, cons
                                                 : vpps_word_of(w, &v[p], word->kind, word->value);
 }
 
-/* Members' starts, then each list input's offsets. */
-static void write_lists(const vpps_batch_work *w, const vpps_block_work *b, const vpps_compiled_cell *c, uint32_t *at) {
+/* A list's starts, then the offsets of each of its inputs; the address behind them. */
+static uint32_t *write_list(const vpps_batch_work *w, const vpps_block_work *b, const vpps_compiled_cell *c,
+                            uint32_t list, uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(w, b);
-    for (uint32_t p = 0; p < b->n; p++) at[p] = w->rests[v[p].vertex].first_member;
-    at[b->n] = b->members;
+    for (uint32_t p = 0; p < b->n; p++) at[p] = w->rests[v[p].vertex].first_member[list];
+    at[b->n] = b->members[list];
     at += b->n + 1;
     for (uint32_t k = 0; k < c->n_inputs; k++) {
-        if (!c->input_is_list[k]) continue;
+        if (c->input_domain[k] != list + 1) continue;
         const vpps_input_place place = vpps_place_of_input(c, k);
         for (uint32_t p = 0; p < b->n; p++) {
             const vpps_vertex_rest *rest = &w->rests[v[p].vertex];
             const vpps_read *sources = vpps_sources_of(w, &v[p], place);
-            for (uint32_t m = 0; m < rest->members; m++) at[rest->first_member + m] = w->output_at[sources[m].output];
+            uint32_t *to = at + rest->first_member[list];
+            for (uint32_t m = 0; m < rest->members[list]; m++) to[m] = w->output_at[sources[m].output];
         }
-        at += b->members;
+        at += b->members[list];
     }
+    return at;
 }
 
 static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
@@ -94,16 +97,16 @@ static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
     const vpps_compiled_cell *c = w->used[block->type].cell;
     const uint32_t n = block->n, *output_at = w->output_at;
     const vpps_ordered_vertex *v = vpps_vertices_of(w, block);
-    const uint32_t singles = c->n_inputs - c->list_inputs;
-    uint64_t words = (uint64_t)n * (1 + singles + c->n_lookups + c->n_words + c->is_data);
-    if (c->list_inputs) words += n + 1 + (uint64_t)c->list_inputs * block->members;
+    uint64_t words = (uint64_t)n * (1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data);
+    for (uint32_t l = 0; l < c->n_lists; l++)
+        words += (uint64_t)n + 1 + (uint64_t)c->inputs_of[l + 1] * block->members[l];
     block->arrays = take_words(b, words, ok);
     if (!*ok) return;
     uint32_t *at = b->script + block->arrays;
     for (uint32_t p = 0; p < n; p++) at[p] = v[p].vertex;
     at += n;
     for (uint32_t k = 0; k < c->n_inputs; k++) {
-        if (c->input_is_list[k]) continue;
+        if (c->input_domain[k]) continue;
         const vpps_input_place place = vpps_place_of_input(c, k);
         for (uint32_t p = 0; p < n; p++) at[p] = output_at[vpps_sources_of(w, &v[p], place)->output];
         at += n;
@@ -111,7 +114,7 @@ static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
     for (uint32_t k = 0; k < c->n_lookups; k++, at += n) write_entries(w, block, &c->lookups[k], at);
     for (uint32_t k = 0; k < c->n_words; k++, at += n) write_words(w, block, &c->words[k], at);
     if (c->is_data) at += n; /* addresses come when data are there */
-    if (c->list_inputs) write_lists(w, block, c, at);
+    for (uint32_t l = 0; l < c->n_lists; l++) at = write_list(w, block, c, l, at);
 }
 
 /* Data of input ops, copied as they lie in the graph. */

@@ -66,13 +66,13 @@ static uint64_t rounded(uint64_t words) { return (words + 15) & ~(uint64_t)15; }
 
 vpps_status vpps_place_blocks(vpps_batch_work *w) {
     const uint32_t n = w->n_blocks;
-    tensor *tensors = malloc((3 * (size_t)n + 1) * sizeof *tensors);
+    tensor *tensors = malloc(((1 + VPPS_DOMAINS) * (size_t)n + 1) * sizeof *tensors);
     if (!tensors) return vpps_no_memory();
     uint32_t n_tensors = 0;
     for (uint32_t i = 0; i < n; i++) {
         vpps_block_work *b = &w->blocks[i];
         const vpps_compiled_cell *c = w->used[b->type].cell;
-        const vpps_block view = {.n = b->n, .members = b->members};
+        const vpps_block view = vpps_block_made(w, i);
         tensor kept, contributions;
         set_lives(w, i, &kept, &contributions);
         if (keeps_request(w, i)) kept.last = UINT32_MAX;
@@ -81,7 +81,7 @@ vpps_status vpps_place_blocks(vpps_batch_work *w) {
         contributions.offset = &b->contributions;
         b->contributions = 0;
         if (contributions.words) tensors[n_tensors++] = contributions;
-        for (uint32_t d = 0; d < 2; d++) {
+        for (uint32_t d = 0; d < VPPS_DOMAINS; d++) {
             kept.words = rounded((uint64_t)vpps_items(&view, d) * c->kept_words[d]);
             kept.offset = &b->kept[d];
             b->kept[d] = 0;

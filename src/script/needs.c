@@ -87,10 +87,10 @@ static inline void set_bits(uint64_t *set, uint64_t bits) {
 }
 
 /* The input of a vertex with lists that its source number i belongs to. */
-static uint32_t input_of(const vpps_compiled_cell *c, uint32_t members, uint32_t i) {
+static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, uint32_t i) {
     uint32_t input = 0;
     for (uint32_t end = 0; input < c->n_inputs; input++) {
-        end += c->input_is_list[input] ? members : 1;
+        end += vpps_members(members, c->input_domain[input]);
         if (i < end) break;
     }
     return input;
@@ -118,7 +118,7 @@ static inline void note_read(vpps_batch_work *w, const vpps_read *x, uint32_t i)
         reader->reached = vpps_reached(reader->type->reads_inputs, v->gradients);
     }
     const vpps_compiled_cell *c = reader->type->base;
-    const uint64_t in = (uint64_t)1 << (c->list_inputs ? input_of(c, w->rests[x->reader].members, i) : i);
+    const uint64_t in = (uint64_t)1 << (c->n_lists ? input_of(c, w->rests[x->reader].members, i) : i);
     const uint64_t output = (uint64_t)1 << (x->output - read->first_output);
     set_bits(&w->edges[(size_t)v->type * w->edge_words + read->type / 64], (uint64_t)1 << (read->type % 64));
     need_output(source, read, output);

@@ -78,10 +78,13 @@ static bool make_blocks(vpps_batch_work *w) {
     for (uint32_t i = 0; i < w->n_blocks; i++) {
         vpps_block_work *b = &w->blocks[i];
         if (!sort_block(w, b)) return false;
-        for (uint32_t p = 0; p < b->n && w->used[b->type].type->base->list_inputs; p++) {
+        const uint32_t n_lists = w->used[b->type].type->base->n_lists;
+        for (uint32_t p = 0; p < b->n && n_lists; p++) {
             vpps_vertex_rest *rest = &w->rests[w->order[b->first + p].vertex];
-            rest->first_member = b->members;
-            b->members += rest->members;
+            for (uint32_t l = 0; l < n_lists; l++) {
+                rest->first_member[l] = b->members[l];
+                b->members[l] += rest->members[l];
+            }
         }
     }
     return true;

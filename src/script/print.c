@@ -11,7 +11,10 @@ static void print_blocks(const vpps_batch *b, FILE *file) {
         const vpps_block *block = vpps_block_at(b->script, i);
         const vpps_compiled_cell *c = b->cells[block->cell];
         fprintf(file, "block %u: %s, group %u, %u vertices", i, c->name, block->group, block->n);
-        if (c->list_inputs) fprintf(file, ", %u members", block->members);
+        for (uint32_t l = 0; l < c->n_lists; l++) {
+            fprintf(file, ", %u members", block->members[l]);
+            if (c->n_lists > 1) fprintf(file, " of list %u", l);
+        }
         fprintf(file, ", kept at %u (%u words each)", block->kept[0], c->kept_words[0]);
         if (c->n_contributions) fprintf(file, ", contributions at %u", block->contributions);
         fputc('\n', file);

@@ -103,24 +103,32 @@ static vpps_status read_vertex(vpps_batch_work *w, uint32_t r, uint64_t *dropout
     const vpps_graph *g = w->g;
     const vpps_record *record = &g->records[r];
     const vpps_flat_node *op = record->cell == VPPS_NODE_RECORD ? &g->record_nodes[record->at] : NULL;
-    const uint32_t *args = g->words + (op ? op->args : record->at + 1);
     uint32_t t;
-    VPPS_TRY(used_of_record(w, record, op, args, &t));
+    VPPS_TRY(used_of_record(w, record, op, op ? g->words + op->args : NULL, &t));
     const vpps_compiled_cell *c = w->used[t].type->base;
-    const uint32_t members = !c->list_inputs ? 0 : op ? op->n_args : g->words[record->at];
-    const uint32_t n = op ? op->n_args : c->n_inputs - c->list_inputs + c->list_inputs * members;
+    const uint32_t args = op ? op->args : record->at + vpps_max_u32(c->n_lists, 1); /* vpps_list_words */
+    const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op's one list is its arguments */
+    uint32_t n = op ? op->n_args : c->n_inputs;
+    for (uint32_t d = 1; d <= c->n_lists && !op; d++) n += c->inputs_of[d] * members[d - 1] - c->inputs_of[d];
     w->vertices[r] = (vpps_vertex_work){.type = t,
                                         .first_source = (uint32_t)w->n_sources,
                                         .first_output = w->n_outputs,
-                                        .words = op ? op->imm : record->at + 1 + n};
-    VPPS_TRY(read_sources(w, r, n, args));
+                                        .words = op ? op->imm : args + n};
+    VPPS_TRY(read_sources(w, r, n, g->words + args));
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const vpps_cell_output *o = &c->outputs[k];
-        w->output_of_node[record->first + o->node + o->extra + o->mapped * (members - 1)] = w->n_outputs++;
+        uint32_t at = o->before[0];
+        for (uint32_t d = 1; d <= c->n_lists; d++) at += o->before[d] * members[d - 1];
+        w->output_of_node[record->first + at] = w->n_outputs++;
     }
-    if (c->list_inputs || c->dropout_elems || c->dropout_list_elems) {
-        w->rests[r] = (vpps_vertex_rest){.members = members, .dropout = (uint32_t)*dropout};
-        *dropout += c->dropout_elems + c->dropout_list_elems * members;
+    if (c->n_lists || c->dropout_elems[0]) {
+        vpps_vertex_rest *rest = &w->rests[r];
+        *rest = (vpps_vertex_rest){.dropout = (uint32_t)*dropout};
+        *dropout += c->dropout_elems[0];
+        for (uint32_t d = 1; d <= c->n_lists; d++) {
+            rest->members[d - 1] = members[d - 1];
+            *dropout += c->dropout_elems[d] * members[d - 1];
+        }
     }
     return VPPS_OK;
 }

@@ -35,7 +35,8 @@ static uint64_t kept_words(const vpps_batch_work *w) {
     for (uint32_t r = 0; r < w->n_vertices; r++) {
         if (!w->vertices[r].needed) continue;
         const vpps_compiled_cell *c = w->used[w->vertices[r].type].cell;
-        words += c->kept_words[0] + (uint64_t)c->kept_words[1] * (c->list_inputs ? w->rests[r].members : 0);
+        words += c->kept_words[0];
+        for (uint32_t l = 0; l < c->n_lists; l++) words += (uint64_t)c->kept_words[l + 1] * w->rests[r].members[l];
     }
     return words;
 }

@@ -7,14 +7,15 @@
  *   blocks, tables, lists
  *
  * A block is the vertices of one cell that one group runs: of one strongly connected part of the cells' graph, sorted by
- * level. They are numbered from 0; members of their lists are numbered through. Word arrays of a block follow each other:
+ * level. They are numbered from 0, and so are the members of all their lists 0, of all their lists 1, and so on. Word arrays of
+ * a block follow each other:
  *
  *   vertices[n]                      the record of the graph that each is, for printing and checking
  *   for each input that is no list:  offsets[n] of what it reads
  *   for each lookup:                 offsets[n] of the entry
  *   for each word of the cell:       words[n]
  *   data:                            addresses[n] of an input op's data
- *   with lists:                      starts[n + 1] in members, then for each list input offsets[members]
+ *   for each list:                   starts[n + 1] in members, then for each of its inputs offsets[members]
  *   for each output with a gradient: starts[n + 1] relative to what follows: offsets of contributions
  */
 #ifndef VPPS_TASK_H
@@ -63,11 +64,14 @@ typedef struct vpps_task_header {
 typedef struct vpps_block {
     uint32_t cell; /* number in the batch's list of compiled cells */
     uint32_t group;
-    uint32_t n, members;
-    uint32_t kept[2];       /* offsets of the kept values, of vertices and of members: item i at + i * kept_words */
-    uint32_t contributions; /* offset */
-    uint32_t arrays;        /* address */
+    uint32_t n; /* vertices */
+    uint32_t members[VPPS_CELL_LISTS];
+    uint32_t kept[VPPS_DOMAINS]; /* offsets of the kept values of each domain: item i at + i * kept_words */
+    uint32_t contributions;      /* offset */
+    uint32_t arrays;             /* address */
 } vpps_block;
+_Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_DOMAINS + 2) * sizeof(uint32_t),
+               "words, nothing between");
 
 /* Entries of a lookup table that the batch uses and trains. */
 typedef struct vpps_table {
@@ -86,7 +90,7 @@ typedef struct vpps_block_view {
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
-    const uint32_t *list;                            /* starts */
+    const uint32_t *lists[VPPS_DOMAINS];             /* starts of each list; the first is not used */
     const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* of outputs */
     const uint32_t *gradients[VPPS_CELL_MOST];
     uint64_t end; /* address after the arrays; beyond the script's end: arrays are missing */
@@ -114,7 +118,9 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
                      vpps_block_view *out);
 
 /* Items (vertices or members) of a block's domain. */
-static inline uint32_t vpps_items(const vpps_block *b, uint32_t domain) { return domain ? b->members : b->n; }
+static inline uint32_t vpps_items(const vpps_block *b, uint32_t domain) {
+    return domain ? b->members[domain - 1] : b->n;
+}
 
 /* Words of contribution j of a block: its items' values, as often as there are VPs in a group where shares of rows are
  * added up. */

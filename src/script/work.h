@@ -18,9 +18,9 @@ typedef struct vpps_vertex_work {
 
 /* The rest of a vertex whose cell has lists or dropout. */
 typedef struct vpps_vertex_rest {
-    uint32_t members;      /* of its list */
-    uint32_t first_member; /* in its block */
-    uint32_t dropout;      /* number of its first element under dropout */
+    uint32_t members[VPPS_CELL_LISTS];      /* of its lists */
+    uint32_t first_member[VPPS_CELL_LISTS]; /* in its block */
+    uint32_t dropout;                       /* number of its first element under dropout */
 } vpps_vertex_rest;
 
 typedef struct vpps_output_ref {
@@ -51,20 +51,21 @@ typedef struct vpps_used_type {
     vpps_compiled_cell *cell;
     uint32_t cell_number;
     uint32_t first_block;           /* of place 0; VPPS_NONE: no vertex of it is needed */
-    uint64_t cost[2];               /* flops, of a vertex and of a member; known while components are dealt */
+    uint64_t cost[VPPS_DOMAINS];    /* flops, of a vertex and of a member; known while components are dealt */
     uint64_t reached_from, reached; /* inputs that the outputs with a gradient of the last vertex are made of */
 } vpps_used_type;
 
 typedef struct vpps_block_work {
     uint32_t type, group, wave;
-    uint32_t n, members, n_levels;
+    uint32_t n, n_levels;
+    uint32_t members[VPPS_CELL_LISTS];
     uint64_t gradients; /* outputs that have one in every vertex */
     uint32_t first;     /* in `order` */
     uint32_t levels;    /* in `level_starts`: n_levels + 1 */
     /* phases: the first with a task of it, the first and last with a backward one, the last with a forward one, and the end
      * of its wave, in which the parameters' gradients are made */
     uint32_t first_phase, first_backward, last_forward, last_backward, wave_end;
-    uint32_t kept[2], contributions;
+    uint32_t kept[VPPS_DOMAINS], contributions;
     uint32_t arrays;
 } vpps_block_work;
 
@@ -204,33 +205,34 @@ static inline uint32_t vpps_row_of(const vpps_batch_work *w, const vpps_ordered_
 
 static inline vpps_block vpps_block_made(const vpps_batch_work *w, uint32_t i) {
     const vpps_block_work *b = &w->blocks[i];
-    return (vpps_block){.cell = w->used[b->type].cell_number,
-                        .group = b->group,
-                        .n = b->n,
-                        .members = b->members,
-                        .kept = {b->kept[0], b->kept[1]},
-                        .contributions = b->contributions,
-                        .arrays = b->arrays};
+    vpps_block made = {.cell = w->used[b->type].cell_number,
+                       .group = b->group,
+                       .n = b->n,
+                       .contributions = b->contributions,
+                       .arrays = b->arrays};
+    memcpy(made.members, b->members, sizeof made.members);
+    memcpy(made.kept, b->kept, sizeof made.kept);
+    return made;
 }
 
-/* Where the sources of an input lie among a vertex's: behind those of the inputs before it. */
+/* Where the sources of an input lie among a vertex's: behind those of the inputs before it, of each domain. */
 typedef struct vpps_input_place {
-    uint32_t singles, lists;
+    uint32_t n[VPPS_DOMAINS];
+    uint32_t n_lists; /* of the cell */
 } vpps_input_place;
 
 static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, uint32_t input) {
-    vpps_input_place place = {0, 0};
-    for (uint32_t k = 0; k < input; k++) {
-        place.lists += c->input_is_list[k];
-        place.singles += !c->input_is_list[k];
-    }
+    vpps_input_place place = {.n_lists = c->n_lists};
+    for (uint32_t k = 0; k < input; k++) place.n[c->input_domain[k]]++;
     return place;
 }
 
 static inline const vpps_read *vpps_sources_of(const vpps_batch_work *w, const vpps_ordered_vertex *v,
                                                vpps_input_place place) {
-    const vpps_read *sources = w->sources + v->first_source + place.singles;
-    return place.lists ? sources + place.lists * w->rests[v->vertex].members : sources;
+    const vpps_read *sources = w->sources + v->first_source + place.n[0];
+    for (uint32_t d = 1; d <= place.n_lists; d++)
+        if (place.n[d]) sources += (size_t)place.n[d] * w->rests[v->vertex].members[d - 1];
+    return sources;
 }
 
 #endif

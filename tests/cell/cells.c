@@ -154,6 +154,24 @@ static void record_stacked_list(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_dot(g, vpps_slice(g, vpps_tanh(g, all), 0, HIDDEN), some)));
 }
 
+/* Left children, right children, and words that neither knows, gated by what the others come to; masks of all of them, and
+ * the largest and smallest of members of several lists. */
+static void record_several_lists(vpps_graph *g) {
+    const vpps_node x = vpps_pull(g, HIDDEN, 1), s = vpps_gather(g, 0, 0, HIDDEN, 1);
+    const vpps_node left = vpps_gather_list_of(g, 0, 0, HIDDEN, 1), word = vpps_pull_list_of(g, 1, EMBED, 1);
+    const vpps_node right = vpps_gather_list_of(g, 2, 0, HIDDEN, 1), edge = vpps_pull_list_of(g, 2, EMBED, 1);
+    const vpps_node of_edge[] = {edge, right}, key = vpps_tanh(g, gate_of(g, 'i', "WU", 2, of_edge));
+    const vpps_node masked[] = {vpps_dropout(g, left, 0.25f), vpps_dropout(g, key, 0.5f), vpps_dropout(g, x, 0.25f)};
+    const vpps_node spoken = vpps_matvec(g, param(g, "W_o"), vpps_dropout(g, word, 0.5f));
+    const vpps_node gate = vpps_sigmoid(g, vpps_add(g, vpps_average(g, 3, masked), s));
+    const vpps_node weight = vpps_softmax_list(g, vpps_dot(g, spoken, x)), gated = vpps_mul(g, spoken, gate);
+    const vpps_node all[] = {left, x, key, gated}, lists[] = {gated, left, left};
+    TEST_OK(vpps_scatter(g, vpps_add(g, vpps_weighted_sum_list(g, weight, gated), vpps_max_of(g, 4, all))));
+    TEST_OK(vpps_push(g, vpps_average(g, 3, lists)));
+    TEST_OK(vpps_push(g, vpps_concat(g, 2, (vpps_node[]){vpps_concat_list(g, key, 4), vpps_concat_list(g, left, 3)})));
+    TEST_OK(vpps_push(g, vpps_min_of(g, 2, all)));
+}
+
 static void record_gated_list(vpps_graph *g) {
     const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1);
     const vpps_node gate = vpps_sigmoid(g, gate_of(g, 'i', "U", 1, &h)), weighted = vpps_mul(g, gate, h);
@@ -327,43 +345,70 @@ static void index_limits(const vpps_graph *g, const vpps_compiled_cell *c, uint3
     }
 }
 
-vertex *cells_vertex(const vpps_graph *g, vpps_cell cell, uint32_t members, uint64_t seed) {
+/* Members of each list: as many as asked for in the first, other numbers in others; as many as the cell can do with. */
+static void choose_members(const vpps_cell_data *c, uint32_t wanted, uint32_t *members) {
+    for (uint32_t l = 0; l < c->n_lists; l++) {
+        const uint32_t n = l ? (wanted + 2 * l) % 4 : wanted, most = c->most_members[l + 1];
+        members[l] = vpps_max_u32(vpps_min_u32(n, most ? most : n), c->min_members[l + 1]);
+    }
+}
+
+vertex *cells_vertex(const vpps_graph *g, vpps_cell cell, uint32_t wanted, uint64_t seed) {
     const vpps_cell_needs needs = cells_needs();
     vpps_compiled_cell *base = cells_lower(g, cell, &needs);
     uint32_t limits[VPPS_CELL_MOST], indices[VPPS_CELL_MOST];
     uint64_t random = vpps_mix64(seed + 1);
     index_limits(g, base, limits);
     for (uint32_t i = 0; i < VPPS_CELL_MOST; i++) indices[i] = vpps_random_below(&random, limits[i]);
-    vertex *x = vertex_draw(g->model, base, base->list_inputs ? members : 1, indices, seed);
+    uint32_t members[VPPS_CELL_LISTS] = {0};
+    choose_members(vpps_cell_of(g, cell), wanted, members);
+    vertex *x = vertex_draw(g->model, base, members, indices, seed);
     cells_share_inputs(x, base);
     vpps_compiled_cell_free(base);
     return x;
 }
 
-static bool is_shared(const vpps_compiled_cell *base, uint32_t i, uint32_t list) {
+/* The first child of a gathered list: behind those of the lists before it. */
+static uint32_t first_child(const vpps_compiled_cell *base, const vertex *x, uint32_t list) {
+    const uint32_t domain = base->input_domain[list];
+    bool counted[VPPS_DOMAINS] = {false};
+    uint32_t first = base->inputs[list].child;
+    for (uint32_t k = 0; k < base->n_inputs; k++) {
+        const uint32_t d = base->input_domain[k];
+        if (!d || d >= domain || counted[d] || base->inputs[k].pulled) continue;
+        first += x->members[d - 1];
+        counted[d] = true;
+    }
+    return first;
+}
+
+/* Is input i, which is gathered by number, member *m of what `list` gathers? */
+static bool is_shared(const vpps_compiled_cell *base, const vertex *x, uint32_t i, uint32_t list, uint32_t *m) {
     const vpps_cell_input *a = &base->inputs[i], *b = &base->inputs[list];
-    return !base->input_is_list[i] && !a->pulled && base->input_is_list[list] && !b->pulled && a->output == b->output &&
-           a->child >= b->child; /* b's: its first */
+    const uint32_t domain = base->input_domain[list];
+    if (base->input_domain[i] || a->pulled || !domain || b->pulled || a->output != b->output) return false;
+    *m = a->child - first_child(base, x, list);
+    return a->child >= first_child(base, x, list) && *m < x->members[domain - 1];
 }
 
 void cells_share_inputs(vertex *x, const vpps_compiled_cell *base) {
     for (uint32_t i = 0; i < base->n_inputs; i++) {
         for (uint32_t list = 0; list < base->n_inputs; list++) {
             const size_t words = (size_t)base->inputs[i].rows * base->inputs[i].cols;
-            if (is_shared(base, i, list))
-                memcpy(x->inputs[i], x->inputs[list] + (base->inputs[i].child - base->inputs[list].child) * words,
-                       words * sizeof(double));
+            uint32_t m;
+            if (is_shared(base, x, i, list, &m))
+                memcpy(x->inputs[i], x->inputs[list] + m * words, words * sizeof(double));
         }
     }
 }
 
 void cells_share_gradients(results *r, const vertex *x, const vpps_compiled_cell *base) {
-    (void)x;
     for (uint32_t i = 0; i < base->n_inputs; i++) {
         for (uint32_t list = 0; list < base->n_inputs; list++) {
             const size_t words = (size_t)base->inputs[i].rows * base->inputs[i].cols;
-            if (!is_shared(base, i, list)) continue;
-            double *member = r->inputs[list] + (base->inputs[i].child - base->inputs[list].child) * words;
+            uint32_t m;
+            if (!is_shared(base, x, i, list, &m)) continue;
+            double *member = r->inputs[list] + m * words;
             for (size_t k = 0; k < words; k++) member[k] = r->inputs[i][k] = member[k] + r->inputs[i][k];
         }
     }
@@ -386,7 +431,15 @@ enum { MOST_CHILDREN = 8, MOST_OUTPUTS = 16 };
 static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const vpps_compiled_cell *base,
                          vpps_node nodes[][MOST_CHILDREN]) {
     const vpps_cell_data *c = vpps_cell_of(g, cell);
-    const uint32_t n_children = c->gathers_list ? c->list_first + x->members : c->min_children;
+    uint32_t n_children = 0, first[VPPS_DOMAINS] = {0};
+    for (uint32_t d = 1; d <= c->n_lists; d++) {
+        if (!n_children) n_children = c->list_first;
+        first[d] = n_children;
+        if (c->gathered[d]) n_children += x->members[d - 1];
+    }
+    bool gathers = false;
+    for (uint32_t d = 1; d <= c->n_lists; d++) gathers |= c->gathered[d];
+    n_children = vpps_max_u32(gathers ? n_children : 0, c->min_children);
     vpps_node lists[VPPS_CELL_MOST][MOST_CHILDREN];
     const vpps_node *pull_lists[VPPS_CELL_MOST];
     vpps_node scattered[MOST_CHILDREN][MOST_OUTPUTS], pulls[VPPS_CELL_MOST];
@@ -399,11 +452,11 @@ static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const v
     for (uint32_t pass = 0; pass < 2; pass++) { /* lists first: what is gathered by number, too, is the same node */
         for (uint32_t i = 0; i < base->n_inputs; i++) {
             const vpps_cell_input *in = &base->inputs[i];
-            const bool list = base->input_is_list[i];
+            const uint32_t list = base->input_domain[i];
             const size_t words = (size_t)in->rows * in->cols;
-            if (list != (pass == 0)) continue;
-            for (uint32_t m = 0; m < (list ? x->members : 1); m++) {
-                const uint32_t child = list ? in->child + m : in->child;
+            if ((list > 0) != (pass == 0)) continue;
+            for (uint32_t m = 0; m < vpps_members(x->members, list); m++) {
+                const uint32_t child = list ? first[list] + m : in->child;
                 if (!in->pulled && scattered[child][in->output] != filler) {
                     nodes[i][m] = scattered[child][in->output];
                     continue;
@@ -431,7 +484,9 @@ static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const v
                                              .n_indices = c->n_indices,
                                              .indices = x->indices,
                                              .n_pull_lists = c->n_pull_lists,
-                                             .n_members = c->n_pull_lists ? x->members : 0,
+                                             .n_members = c->n_pull_lists ? x->members[0] : 0,
+                                             .n_lists = c->n_lists > 1 ? c->n_lists : 0,
+                                             .list_members = x->members,
                                              .pull_lists = pull_lists});
 }
 
@@ -444,7 +499,8 @@ static vpps_node loss_of(vpps_graph *g, vpps_vertex v, const vertex *x, const vp
     terms[n++] = input(g, 1, 1, &zero);
     for (uint32_t k = 0; k < base->n_outputs; k++) {
         const vpps_cell_output *o = &base->outputs[k];
-        outputs[k] = g->vertices[v].first + o->node + o->extra + o->mapped * (x->members - 1);
+        outputs[k] = g->vertices[v].first;
+        for (uint32_t d = 0; d <= base->n_lists; d++) outputs[k] += o->before[d] * vpps_members(x->members, d);
         const vpps_cell_value *value = &base->values[o->value];
         const vpps_node d = input(g, value->rows, value->cols, x->gradients[k]);
         if (gradient_out >> k & 1) terms[n++] = vpps_dot(g, outputs[k], d);

@@ -19,6 +19,7 @@ enum { HIDDEN = 48, EMBED = 40, CLASSES = 5, WORDS = 7, SQUARE = 6 };
     X(edges, "attention over edges")                                                                                   \
     X(pulled_list, "attention over what is pulled")                                                                    \
     X(stacked_list, "stacks of lists")                                                                                 \
+    X(several_lists, "lists of several lengths")                                                                       \
     X(gated_list, "gated sum of a list")                                                                               \
     X(average, "average of a list and a vector")                                                                       \
     X(extremes, "extremes of a list")                                                                                  \

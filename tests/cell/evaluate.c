@@ -19,15 +19,15 @@ static double *drawn(uint64_t *random, size_t n) {
 
 /* ---------------------------------------------------------------- a vertex */
 
-static uint32_t items_of(uint32_t domain, uint32_t members) { return domain ? members : 1; }
+static uint32_t items_of(uint32_t domain, const uint32_t *members) { return vpps_members(members, domain); }
 static size_t words_of(const vpps_cell_value *v) { return (size_t)v->rows * v->cols; }
 
-vertex *vertex_draw(const vpps_model *model, const vpps_compiled_cell *base, uint32_t members, const uint32_t *indices,
-                    uint64_t seed) {
+vertex *vertex_draw(const vpps_model *model, const vpps_compiled_cell *base, const uint32_t *members,
+                    const uint32_t *indices, uint64_t seed) {
     vertex *x = need(calloc(1, sizeof *x));
     uint64_t random = vpps_mix64(seed);
     x->model = model;
-    x->members = members;
+    if (base->n_lists) memcpy(x->members, members, base->n_lists * sizeof *members);
     x->dropout = 1000;
     x->dropout_key = vpps_random(&random);
     if (indices) memcpy(x->indices, indices, sizeof x->indices);
@@ -250,7 +250,7 @@ static double element(uint32_t opcode, const operands *o, size_t i, size_t n) {
 static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, uint32_t i,
                    operands *o) {
     const vpps_cell_value *value = &c->values[v];
-    const uint32_t members = x->members;
+    uint32_t before = 0; /* for each member of the lists that are counted */
     uint32_t n = 0, n_t = 0, n_s = 0;
     *o = (operands){.f = (double)value->f, .u = value->u, .key = x->dropout_key};
     if (value->f_word != VPPS_NONE) {
@@ -260,9 +260,10 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
         o->f = (double)f;
     }
     if (value->u_word != VPPS_NONE) o->u = word_of(c, x, value->u_word);
-    if (value->position) o->u += value->e_list * members + (value->domain ? i : 0);
+    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) before += value->e_list[d] * items_of(d, x->members);
+    if (value->position) o->u += before + (value->domain ? i : 0);
     if (value->e_word != VPPS_NONE) {
-        o->e = word_of(c, x, value->e_word) + value->e_add + value->e_list * members;
+        o->e = word_of(c, x, value->e_word) + value->e_add + before;
         if (value->domain) o->e += i * (uint32_t)words_of(value);
     }
     for (const char *type = vpps_instructions[value->opcode].operands; *type; type++) {
@@ -277,16 +278,15 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
         }
         for (; *type == '*' && n < value->n_args; n++) {
             const vpps_cell_value *arg = &c->values[c->args[value->first_arg + n].value];
-            const bool all = arg->domain && !value->domain;
-            const uint32_t first = arg->domain && value->domain ? i : 0;
-            for (uint32_t m = 0; m < (all ? members : 1); m++) {
+            const uint32_t all = value->domain ? 0 : arg->domain, first = arg->domain && value->domain ? i : 0;
+            for (uint32_t m = 0; m < items_of(all, x->members); m++) {
                 if (o->n_list == MOST_TENSORS) ck_abort_msg("cell %s: too many operands", c->name);
                 o->list[o->n_list++] = args[n] + (first + m) * words_of(arg);
             }
         }
     }
     if (value->average && value->opcode == VPPS_I_SUM) o->f = o->n_list ? 1.0 / o->n_list : 0;
-    if (value->average && value->opcode == VPPS_I_SCALE) o->f = 1.0 / (value->e_list * members + value->u);
+    if (value->average && value->opcode == VPPS_I_SCALE) o->f = 1.0 / (before + value->u);
     if (vpps_instructions[value->opcode].form != VPPS_FORM_MATMUL) return;
     const vpps_cell_value *a = &c->values[c->args[value->first_arg].value];
     o->r = value->rows;
@@ -299,9 +299,10 @@ static void run(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const 
     const size_t n = words_of(value);
     operands o;
     if (value->over_list && value->domain) { /* the members' scalars are one vector */
-        o = (operands){.t_elems = x->members};
+        const uint32_t members = items_of(value->domain, x->members);
+        o = (operands){.t_elems = members};
         for (uint32_t k = 0; k < value->n_args; k++) o.t[k] = args[k];
-        for (uint32_t i = 0; i < x->members; i++) to[i] = element(value->opcode, &o, i, x->members);
+        for (uint32_t i = 0; i < members; i++) to[i] = element(value->opcode, &o, i, members);
         return;
     }
     for (uint32_t i = 0; i < items_of(value->domain, x->members); i++) {
@@ -372,8 +373,8 @@ static void members(const vpps_compiled_cell *c, const vertex *x, uint32_t v, co
     const vpps_cell_value *value = &c->values[v], *arg = &c->values[c->args[value->first_arg].value];
     const bool stack = value->kind == VPPS_VALUE_STACK;
     const uint32_t rows = stack ? arg->rows : value->rows, all = stack ? value->rows : arg->rows;
-    memset(to, 0, (stack ? 1 : x->members) * words_of(value) * sizeof *to);
-    for (uint32_t m = 0; m < x->members; m++) {
+    memset(to, 0, items_of(value->domain, x->members) * words_of(value) * sizeof *to);
+    for (uint32_t m = 0; m < items_of(stack ? arg->domain : value->domain, x->members); m++) {
         for (uint32_t j = 0; j < value->cols; j++) {
             for (uint32_t r = 0; r < rows; r++) {
                 const size_t of_member = ((size_t)m * value->cols + j) * rows + r,
@@ -451,7 +452,7 @@ results *results_create(const vpps_compiled_cell *c, const vertex *x) {
     }
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const vpps_cell_input *in = &c->inputs[i];
-        r->input_elems[i] = (size_t)in->rows * in->cols * items_of(c->input_is_list[i], x->members);
+        r->input_elems[i] = (size_t)in->rows * in->cols * items_of(c->input_domain[i], x->members);
         r->inputs[i] = doubles(r->input_elems[i]);
     }
     r->params = need(calloc(x->model->n_params + 1, sizeof *r->params));
@@ -556,9 +557,9 @@ typedef struct machine {
     const vpps_compiled_cell *c;
     const vertex *x;
     results *r;
-    double *record[2]; /* kept values of the vertex, of its members */
-    double **tile;     /* what the VP has of each value in the stage; NULL: nothing */
-    double **joined;   /* values read from the record when all is done */
+    double *record[VPPS_DOMAINS]; /* kept values of the vertex, of its members */
+    double **tile;                /* what the VP has of each value in the stage; NULL: nothing */
+    double **joined;              /* values read from the record when all is done */
     uint32_t stage;
     who vp;
 } machine;
@@ -690,8 +691,8 @@ results *evaluate_stages(const vpps_compiled_cell *c, const vertex *x, bool reve
     const uint32_t group = c->needs.group;
     m.tile = need(calloc(c->n_values + 1u, sizeof *m.tile));
     m.joined = need(calloc(c->n_values + 1u, sizeof *m.joined));
-    m.record[0] = nothing(c->kept_words[0]);
-    m.record[1] = nothing((size_t)c->kept_words[1] * x->members);
+    for (uint32_t d = 0; d < VPPS_DOMAINS; d++)
+        m.record[d] = nothing((size_t)c->kept_words[d] * (d > c->n_lists ? 0 : items_of(d, x->members)));
     for (m.stage = 0; m.stage < c->n_stages; m.stage++) {
         const bool rows = c->stages[m.stage].split == VPPS_SPLIT_ROWS;
         for (uint32_t i = 0; i < (rows ? group : 1); i++) {
@@ -708,8 +709,7 @@ results *evaluate_stages(const vpps_compiled_cell *c, const vertex *x, bool reve
     forget(m.joined, c->n_values);
     free(m.tile);
     free(m.joined);
-    free(m.record[0]);
-    free(m.record[1]);
+    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) free(m.record[d]);
     return m.r;
 }
 

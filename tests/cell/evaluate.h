@@ -9,7 +9,7 @@
 typedef struct vertex {
     const vpps_model *model;
     double **params; /* in the order of vpps_param_values */
-    uint32_t members;
+    uint32_t members[VPPS_CELL_LISTS];
     double *inputs[VPPS_CELL_MOST], *gradients[VPPS_CELL_MOST]; /* gradients: of outputs */
     uint32_t indices[VPPS_CELL_MOST], own, dropout;             /* what words of the record are made of */
     uint64_t dropout_key;
@@ -17,8 +17,8 @@ typedef struct vertex {
 } vertex;
 
 /* A vertex for cells lowered as `base`, all of it drawn at random. Indices are those of `indices`. */
-vertex *vertex_draw(const vpps_model *model, const vpps_compiled_cell *base, uint32_t members, const uint32_t *indices,
-                    uint64_t seed);
+vertex *vertex_draw(const vpps_model *model, const vpps_compiled_cell *base, const uint32_t *members,
+                    const uint32_t *indices, uint64_t seed);
 void vertex_destroy(vertex *x, const vpps_compiled_cell *base);
 
 /* What a vertex gives: values of outputs, gradients of inputs, of tables and parameters (contributions and deferred

@@ -87,8 +87,8 @@ static void check_gradients(const subject *s, const vpps_compiled_cell *base, co
     for (uint32_t i = 0; i < base->n_inputs; i++) { /* of a child that is gathered twice, either both or none */
         for (uint32_t k = 0; k < base->n_inputs; k++) {
             const vpps_cell_input *a = &base->inputs[i], *b = &base->inputs[k];
-            const bool related =
-                base->input_is_list[i] != base->input_is_list[k] && !a->pulled && !b->pulled && a->output == b->output;
+            const bool related = (base->input_domain[i] > 0) != (base->input_domain[k] > 0) && !a->pulled &&
+                                 !b->pulled && a->output == b->output;
             if (related && !(s->needs.gradient_in >> k & 1)) mask &= ~((uint64_t)1 << i);
         }
     }
@@ -143,9 +143,9 @@ START_TEST(networks)
         for (uint32_t group = 1; group <= 3; group++) {
             for (uint32_t recurrent = 0; recurrent < 2; recurrent++) {
                 const vpps_cell cell = x.cell[_i];
-                const bool list = x.model->cells[cell]->variable;
+                const bool list = x.model->cells[cell]->n_lists > 0;
                 /* the gated sum of none is 0 / 0 */
-                const uint32_t least = list && _i != CELL_gated_list ? x.model->cells[cell]->min_members : 1;
+                const uint32_t least = list && _i != CELL_gated_list ? x.model->cells[cell]->min_members[1] : 1;
                 for (uint32_t members = least; members <= (list ? 3u : 1u); members++) {
                     subject s = {x.g, cell, x.model->cells[cell]->name, cells_needs(), members, test_seed() + members};
                     if (recurrent) s.needs = cells_recurrent(x.g, cell, group);
@@ -274,10 +274,10 @@ START_TEST(random_cells)
         TEST_OK(rg_build(&built, &drawn, NULL));
         for (vpps_cell cell = 0; cell < built.model->n_cells; cell++) {
             const vpps_cell_data *data = built.model->cells[cell];
-            const uint32_t first = data->gathers_list ? data->list_first : 0;
+            const uint32_t first = data->n_lists && data->gathered[1] ? data->list_first : 0;
             const uint32_t members = vpps_max_u32(data->min_children - vpps_min_u32(first, data->min_children),
                                                   vpps_random_below(&random, 4)),
-                           least = data->variable ? data->min_members : 1;
+                           least = data->n_lists ? data->min_members[1] : 1;
             char name[64];
             snprintf(name, sizeof name, "random case %llu, cell %u", (unsigned long long)seed, cell);
             subject s = {built.g[0],

@@ -112,6 +112,27 @@ START_TEST(stacks_of_lists)
     }
 END_TEST
 
+START_TEST(several_lists)
+    {
+        cells x = cells_open();
+        const vpps_cell_needs needs = cells_needs();
+        vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_several_lists], &needs);
+        char *text = printed(&x, c);
+        static const char *const lines[] = {"children of list 0, output 0",
+                                            "children of list 2, output 0",
+                                            "pulled 0, list 1",
+                                            "pulled 1, list 2",
+                                            " a member of list 1",
+                                            " / (members of list 0 + members of list 2 + 1)",
+                                            "a vertex and ",
+                                            " words a member of list 2"};
+        for (size_t i = 0; i < VPPS_COUNT(lines); i++) check_says(text, lines[i]);
+        free(text);
+        vpps_compiled_cell_free(c);
+        cells_close(&x);
+    }
+END_TEST
+
 /* Every value of every cell has a text, and none holds what only stands for something else. */
 START_TEST(every_operation)
     {
@@ -150,10 +171,11 @@ START_TEST(products_as_the_graph_counts)
         TEST_OK(vpps_graph_cost(x.g, &graph));
         const vpps_cell_cost cost = vpps_cost_of_cell(x.model, c);
         uint64_t products = 0;
-        for (uint32_t domain = 0; domain < 2; domain++)
-            products += (domain ? v->members : 1) * (cost.forward.products[domain] + cost.backward.products[domain] +
-                                                     cost.parameters.products[domain]);
-        if (x.model->cells[cell]->variable) {
+        for (uint32_t domain = 0; domain <= c->n_lists; domain++)
+            products +=
+                vpps_members(v->members, domain) *
+                (cost.forward.products[domain] + cost.backward.products[domain] + cost.parameters.products[domain]);
+        if (x.model->cells[cell]->n_lists) {
             ck_assert_uint_le(products, graph.product_flops);
         } else {
             ck_assert_uint_eq(products, graph.product_flops);
@@ -194,6 +216,7 @@ TCase *print_tests(void) {
     tcase_add_test(t, attention_over_a_list);
     tcase_add_test(t, operations_over_lists);
     tcase_add_test(t, stacks_of_lists);
+    tcase_add_test(t, several_lists);
     tcase_add_loop_test(t, every_operation, 0, N_CELLS);
     tcase_add_loop_test(t, products_as_the_graph_counts, 0, N_CELLS);
     tcase_add_test(t, stacks);

@@ -25,7 +25,7 @@ static rg_step draw_step(uint64_t *random, bool in_cell) {
 
 void rg_draw(rg_case *c, uint64_t seed, uint32_t n_steps) {
     static const uint32_t sizes[] = {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65, 100, 129};
-    uint64_t random = vpps_mix64(seed);
+    uint64_t random = vpps_mix64(seed), lists = vpps_mix64(seed + 1);
     *c = (rg_case){.seed = seed};
     for (int i = 0; i < RG_SIZES; i++) c->sizes[i] = sizes[vpps_random_below(&random, (uint32_t)VPPS_COUNT(sizes))];
     if (vpps_random_below(&random, 50) == 0) c->sizes[0] = 257;
@@ -42,6 +42,8 @@ void rg_draw(rg_case *c, uint64_t seed, uint32_t n_steps) {
         cell->n_pull_lists = (uint8_t)(cell->variable ? vpps_random_below(&random, 5) / 2 : 0);
         cell->only_pulled = cell->n_pull_lists && (cell->head || vpps_random_below(&random, 3) == 0);
         if (cell->head && !cell->only_pulled) cell->variable = false;
+        cell->apart = vpps_random_below(&lists, 2);
+        cell->twice = vpps_random_below(&lists, 2);
         cell->n_steps = vpps_random_below(&random, RG_CELL_STEPS) + 1;
         for (uint32_t k = 0; k < cell->n_steps; k++) cell->steps[k] = draw_step(&random, true);
     }
@@ -141,6 +143,11 @@ static bool simplify_rest(shrinker *s) {
     candidate = *s->c;
     candidate.frozen = false;
     if (s->c->frozen) progress |= accept(s, &candidate);
+    for (uint32_t i = 0; i < s->c->n_cells; i++) {
+        candidate = *s->c;
+        candidate.cells[i].apart = candidate.cells[i].twice = false;
+        if (s->c->cells[i].apart || s->c->cells[i].twice) progress |= accept(s, &candidate);
+    }
     while (s->c->n_cells) {
         candidate = *s->c;
         candidate.n_cells--;

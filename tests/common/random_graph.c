@@ -9,7 +9,8 @@ typedef struct item {
     vpps_node node;
     uint32_t rows, cols;
     double size;
-    bool list, used;
+    uint32_t list; /* its members' domain; 0: no list */
+    bool used;
 } item;
 
 enum {
@@ -19,7 +20,8 @@ enum {
     MAX_PULLS = 16,
     MAX_PULL_LISTS = 2,
     MAX_OUTPUTS = 3,
-    MOST_MEMBERS = 5
+    MOST_MEMBERS = 5,
+    MOST_CHILDREN = 16
 };
 
 typedef struct made_param {
@@ -30,6 +32,7 @@ typedef struct made_param {
 
 typedef struct pulled {
     uint32_t rows, cols; /* a node's shape; cols 0: an index below rows */
+    uint32_t list;
 } pulled;
 
 typedef struct made_cell {
@@ -51,6 +54,8 @@ typedef struct builder {
     made_cell *recording;
     vpps_vertex vertices[MAX_VERTICES];
     uint32_t n_vertices;
+    uint32_t list;       /* domain of the list that the step has an operand of; 0: none yet */
+    bool all_lists;      /* the step's operation takes members of several */
     item *items, *outer; /* in a cell: the cell's items, and the graph's */
     uint32_t n_items, n_outer;
 } builder;
@@ -78,16 +83,18 @@ static node_text text_of(vpps_node x) {
 /* ---------------------------------------------------------------- making nodes */
 
 /* Keeps a new node; returns its number among the items. */
-static uint32_t keep(builder *b, vpps_node node, double size, bool list) {
+static uint32_t keep(builder *b, vpps_node node, double size, uint32_t list) {
     uint32_t rows = 1, cols = 1;
     vpps_signature s;
-    bool is_list;
-    if (node != VPPS_NO_NODE && vpps_node_signature(b->g, "test", node, &s, &is_list)) {
+    uint32_t domain;
+    if (node != VPPS_NO_NODE && vpps_node_signature(b->g, "test", node, &s, &domain)) {
         rows = s.rows;
         cols = s.cols;
-        list = is_list;
+        list = domain;
     }
-    say(b, "    // %u x %u%s\n", rows, cols, list ? ", a list" : "");
+    say(b, "    // %u x %u", rows, cols);
+    if (list) say(b, ", of list %u", list - 1);
+    say(b, "\n");
     if (b->n_items == MAX_ITEMS) b->n_items--; /* more than a case makes */
     b->items[b->n_items] = (item){node, rows, cols, size, list, false};
     return b->n_items++;
@@ -181,7 +188,7 @@ static uint32_t lookup(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) 
     uint32_t index = pick / 2 % b->model->params[table].count;
     made_cell *cell = b->recording;
     if (cell && pick / 16 % 2 && cell->n_indices < MAX_PULLS) {
-        cell->indices[cell->n_indices++] = (pulled){b->model->params[table].count, 0};
+        cell->indices[cell->n_indices++] = (pulled){.rows = b->model->params[table].count};
         index = vpps_pull_index(b->g);
     }
     const vpps_node x = vpps_lookup(b->g, table, index);
@@ -206,7 +213,7 @@ static uint32_t constant(builder *b, uint32_t rows, uint32_t cols, uint32_t pick
 
 static uint32_t pull(builder *b, uint32_t rows, uint32_t cols) {
     made_cell *cell = b->recording;
-    cell->pulls[cell->n_pulls++] = (pulled){rows, cols};
+    cell->pulls[cell->n_pulls++] = (pulled){.rows = rows, .cols = cols};
     const vpps_node x = vpps_pull(b->g, rows, cols);
     say(b, "%s = vpps_pull(g, %u, %u);", text_of(x).text, rows, cols);
     return keep(b, x, 4, false);
@@ -240,12 +247,15 @@ static uint32_t tame(builder *b, uint32_t x, double limit) {
 static uint32_t operand(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) {
     uint32_t matches[64], n = 0;
     for (uint32_t i = b->n_items; i-- > 0 && n < VPPS_COUNT(matches);) {
-        if (b->items[i].rows == rows && b->items[i].cols == cols) matches[n++] = i;
+        const item *x = &b->items[i];
+        if (x->list && b->list && x->list != b->list && !b->all_lists) continue;
+        if (x->rows == rows && x->cols == cols) matches[n++] = i;
     }
     const uint32_t way = pick % 8;
     pick /= 8;
     if (!n || way == 7) return leaf(b, rows, cols, pick);
     const uint32_t chosen = matches[way < 4 ? pick % (n < 3 ? n : 3) : pick % n];
+    if (b->items[chosen].list) b->list = b->items[chosen].list;
     return tame(b, chosen, 4);
 }
 
@@ -283,7 +293,7 @@ static uint32_t slice(builder *b, uint32_t x, uint32_t rows, uint32_t pick) {
 static uint32_t label(builder *b, uint32_t rows, uint32_t pick) {
     made_cell *cell = b->recording;
     if (!cell || pick % 2 == 0 || cell->n_indices == MAX_PULLS) return pick / 2 % rows;
-    cell->indices[cell->n_indices++] = (pulled){rows, 0};
+    cell->indices[cell->n_indices++] = (pulled){.rows = rows};
     return vpps_pull_index(b->g);
 }
 
@@ -345,17 +355,21 @@ static void source(builder *b, const rg_step *s) {
 }
 
 static void apply(builder *b, const rg_step *s) {
-    if (!b->c->n_cells || b->n_vertices + 8 > MAX_VERTICES) return;
+    if (!b->c->n_cells || b->n_vertices + MOST_CHILDREN > MAX_VERTICES) return;
     const uint32_t which = s->pick[0] % b->c->n_cells;
     const rg_cell *c = &b->c->cells[which];
     const made_cell *cell = &b->cells[which];
-    vpps_vertex children[8];
+    vpps_vertex children[MOST_CHILDREN];
     const vpps_cell_data *data = b->model->cells[cell->cell];
-    const uint32_t first = c->rest ? c->n_children : 0, fewest = b->c->empty_lists ? data->min_members : 1;
+    const uint32_t first = c->rest ? c->n_children : 0, fewest = b->c->empty_lists ? data->min_members[1] : 1;
     const uint32_t least = vpps_max_u32(c->n_children, c->variable && !c->only_pulled ? first + fewest : 0);
     const bool gathers = c->variable && !c->only_pulled && !c->head;
-    const uint32_t n = c->head ? 0 : gathers ? least + s->pick[1] / 8 % 4 : least;
-    const uint32_t members = gathers ? n - first : vpps_max_u32(fewest, s->pick[1] / 8 % 4);
+    uint32_t n = c->head ? 0 : gathers ? least + s->pick[1] / 8 % 4 : least, members[VPPS_CELL_LISTS];
+    members[0] = gathers ? n - first : vpps_max_u32(fewest, s->pick[1] / 8 % 4);
+    for (uint32_t l = 1; l < data->n_lists; l++) {
+        members[l] = vpps_max_u32(b->c->empty_lists ? data->min_members[l + 1] : 1, (s->pick[1] >> (3 * l)) % 4);
+        if (data->gathered[l + 1]) n += members[l];
+    }
     for (uint32_t k = 0; k < n; k++) {
         if (!b->n_vertices || (s->pick[1] >> k) % 4 == 0) source(b, s);
         children[k] =
@@ -370,7 +384,7 @@ static void apply(builder *b, const rg_step *s) {
     vpps_node members_of[MAX_PULL_LISTS][16];
     const vpps_node *lists[MAX_PULL_LISTS];
     for (uint32_t k = 0; k < cell->n_lists; k++) {
-        for (uint32_t m = 0; m < members; m++)
+        for (uint32_t m = 0; m < members[cell->lists[k].list]; m++)
             members_of[k][m] =
                 node_of(b, operand(b, cell->lists[k].rows, cell->lists[k].cols, s->pick[2] >> (k + m) % 28));
         lists[k] = members_of[k];
@@ -383,8 +397,10 @@ static void apply(builder *b, const rg_step *s) {
                                 .n_indices = cell->n_indices,
                                 .indices = indices,
                                 .n_pull_lists = cell->n_lists,
-                                .n_members = cell->n_lists ? members : 0,
-                                .pull_lists = lists};
+                                .n_members = cell->n_lists && data->n_lists == 1 ? members[0] : 0,
+                                .pull_lists = lists,
+                                .n_lists = data->n_lists > 1 ? data->n_lists : 0,
+                                .list_members = members};
     const vpps_vertex v = vpps_apply(b->g, &a);
     say(b, "    v%u = vpps_apply(g, cell%u, children {", v, which);
     for (uint32_t k = 0; k < n; k++) say(b, "%sv%u", k ? ", " : "", children[k]);
@@ -394,8 +410,11 @@ static void apply(builder *b, const rg_step *s) {
     for (uint32_t k = 0; k < cell->n_indices; k++) say(b, "%s%u", k ? ", " : "", indices[k]);
     for (uint32_t k = 0; k < cell->n_lists; k++) {
         say(b, "}, list {");
-        for (uint32_t m = 0; m < members; m++) say(b, "%s%s", m ? ", " : "", text_of(lists[k][m]).text);
+        for (uint32_t m = 0; m < members[cell->lists[k].list]; m++)
+            say(b, "%s%s", m ? ", " : "", text_of(lists[k][m]).text);
     }
+    if (data->n_lists > 1) say(b, "}, members {");
+    for (uint32_t l = 0; l < data->n_lists && data->n_lists > 1; l++) say(b, "%s%u", l ? ", " : "", members[l]);
     say(b, "});\n");
     for (uint32_t k = 0; k < 2 && !c->head; k++) {
         const vpps_node x = vpps_scattered(b->g, v, k);
@@ -410,11 +429,11 @@ static void apply(builder *b, const rg_step *s) {
     if (!c->head) b->vertices[b->n_vertices++] = v;
 }
 
-/* A list of vectors of `rows`: one that exists, of those of any shape; UINT32_MAX: none. */
+/* Something of a list, of that of the step if it has one, of those of any shape; UINT32_MAX: there is none. */
 static uint32_t find_list(const builder *b, uint32_t pick) {
     uint32_t lists[64], n = 0;
     for (uint32_t i = b->n_items; i-- > 0 && n < VPPS_COUNT(lists);)
-        if (b->items[i].list) lists[n++] = i;
+        if (b->items[i].list && (!b->list || b->items[i].list == b->list)) lists[n++] = i;
     return n ? lists[pick % n] : UINT32_MAX;
 }
 
@@ -435,8 +454,10 @@ static void stack_members(builder *b, uint32_t x, uint32_t pick) {
 
 /* Over lists: scores of a list by a vector, their softmax, and the sum of another list by these weights, or by any. */
 static void attend(builder *b, const rg_step *s) {
-    uint32_t x = find_list(b, s->pick[0]), z = find_list(b, s->pick[1]);
+    uint32_t x = find_list(b, s->pick[0]);
     if (!b->recording || x == UINT32_MAX) return;
+    b->list = b->items[x].list;
+    uint32_t z = find_list(b, s->pick[1]);
     x = tame(b, x, 4);
     if (s->pick[2] % 16 > 10) {
         stack_members(b, x, s->pick[1]);
@@ -460,6 +481,9 @@ static void step(builder *b, const rg_step *s) {
     const uint32_t some = 1 + pick[2] % 4;
     uint32_t xs[4];
     double total = 0;
+    b->list = 0;
+    b->all_lists =
+        s->what == VPPS_OP_SUM || s->what == VPPS_OP_AVERAGE || s->what == VPPS_OP_MAX_OF || s->what == VPPS_OP_MIN_OF;
 
 #define X operand(b, rows, cols, pick[0])
 #define TWO const uint32_t x = X, y = pick[2] % 8 == 0 ? x : operand(b, rows, cols, pick[1])
@@ -611,6 +635,7 @@ static void step(builder *b, const rg_step *s) {
 
 /* An item that is one value, of this shape: a sum of a list, or new. */
 static uint32_t single(builder *b, uint32_t rows, uint32_t pick) {
+    b->list = 0;
     const uint32_t x = operand(b, rows, 1, pick);
     return b->items[x].list ? many(b, "sum", vpps_sum, 1, &x, 1) : x;
 }
@@ -642,12 +667,21 @@ static void record_cell(builder *b, uint32_t which) {
         say(b, "%s = vpps_gather_list_from(g, %u, %u, %u, 1);", text_of(x).text, first, output, b->c->sizes[output]);
         keep(b, x, 4, true);
     }
+    uint32_t n_lists = c->variable && !c->only_pulled && !c->head;
+    for (uint32_t output = 0; output < 2 && c->twice && n_lists; output++) {
+        const vpps_node x = vpps_gather_list_of(b->g, 1, output, b->c->sizes[output], 1);
+        say(b, "%s = vpps_gather_list_of(g, 1, %u, %u, 1);", text_of(x).text, output, b->c->sizes[output]);
+        keep(b, x, 4, true);
+    }
+    if (c->twice && n_lists) n_lists = 2;
     for (uint32_t k = 0; k < c->n_pull_lists; k++) {
         const uint32_t rows = b->c->sizes[RG_SIZES - 1 - k], cols = k ? b->c->columns : 1;
-        const vpps_node x = vpps_pull_list(b->g, rows, cols);
-        say(b, "%s = vpps_pull_list(g, %u, %u);", text_of(x).text, rows, cols);
-        cell->lists[cell->n_lists++] = (pulled){rows, cols};
+        const uint32_t list = c->apart ? n_lists : 0;
+        const vpps_node x = vpps_pull_list_of(b->g, list, rows, cols);
+        say(b, "%s = vpps_pull_list_of(g, %u, %u, %u);", text_of(x).text, list, rows, cols);
+        cell->lists[cell->n_lists++] = (pulled){rows, cols, list};
         keep(b, x, 4, true);
+        n_lists = vpps_max_u32(n_lists, list + 1);
     }
     if (c->head) pull(b, b->c->sizes[0], 1);
     for (uint32_t i = 0; i < c->n_steps; i++) step(b, &c->steps[i]);

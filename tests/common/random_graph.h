@@ -36,7 +36,9 @@ typedef struct rg_cell {
     bool rest;          /* lists begin behind the children gathered by number */
     bool only_pulled;   /* gathers none, but pulls lists */
     uint8_t n_pull_lists;
-    bool head; /* pulls and pushes only */
+    bool apart; /* every pulled list is one of its own */
+    bool twice; /* gathers two lists */
+    bool head;  /* pulls and pushes only */
     uint32_t n_steps;
     rg_step steps[RG_CELL_STEPS];
 } rg_cell;

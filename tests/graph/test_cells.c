@@ -770,42 +770,123 @@ static void attend(const network *n, vpps_cell cell, uint32_t members, vpps_node
     results[4] = some ? vpps_sum(g, members, h) : none;
 }
 
-/* Values and gradients over lists, the empty one too, are those of the same operations by hand. */
+enum { LEFT, RIGHT, WORD, LISTS };
+
+/* Left children; right children, with a bias for the edge to each; words that are no children. */
+static vpps_cell record_several(const network *n) {
+    vpps_graph *g;
+    vpps_cell c;
+    TEST_OK(vpps_cell_begin(n->model, "several", &g));
+    const vpps_node s = vpps_pull(g, EMBED, 1), left = vpps_gather_list_of(g, LEFT, 0, EMBED, 1);
+    const vpps_node right = vpps_gather_list_of(g, RIGHT, 0, EMBED, 1), bias = vpps_pull_list_of(g, RIGHT, 1, 1);
+    const vpps_node word = vpps_pull_list_of(g, WORD, EMBED, 1), product = vpps_mul(g, word, s);
+    const vpps_node a = vpps_softmax_list(g, vpps_add(g, vpps_dot(g, right, s), bias));
+    TEST_OK(vpps_push(g, vpps_add(g, s, vpps_weighted_sum_list(g, a, right))));
+    TEST_OK(vpps_push(g, vpps_average(g, 3, (vpps_node[]){left, s, product})));
+    TEST_OK(vpps_push(g, vpps_add(g, fold(g, vpps_concat_list(g, left, MOST_MEMBERS)), vpps_sum(g, 1, &product))));
+    TEST_OK(vpps_push(g, vpps_max_of(g, 3, (vpps_node[]){left, s, right})));
+    TEST_OK(vpps_scatter(g, vpps_sum(g, 2, (vpps_node[]){left, right})));
+    TEST_OK(vpps_cell_end(g, &c));
+    return c;
+}
+
+static vpps_node sum_or_zeros(vpps_graph *g, uint32_t n, const vpps_node *xs) {
+    return n ? vpps_sum(g, n, xs) : vpps_zeros(g, EMBED, 1);
+}
+
+/* The same at one vertex, of which each list has none, one or two, by `which`. */
+static void take_several(const network *n, vpps_cell cell, uint32_t which, vpps_node *results) {
+    enum { MOST = 2 };
+    vpps_graph *g = n->g;
+    const uint32_t members[LISTS] = {which % 3, which / 3 % 3, which / 9 % 3}, n_left = members[LEFT],
+                   n_right = members[RIGHT], n_word = members[WORD];
+    vpps_node x[LISTS][MOST], bias[MOST], scores[MOST], all[3 * MOST + 1], stacked[MOST_MEMBERS];
+    const vpps_node s = vpps_lookup(g, n->E, 0);
+    for (uint32_t l = 0; l < LISTS; l++)
+        for (uint32_t k = 0; k < MOST; k++) x[l][k] = vpps_lookup(g, n->E, 1 + l * MOST + k);
+    for (uint32_t k = 0; k < MOST; k++) bias[k] = vpps_slice(g, vpps_lookup(g, n->E, 8), k, 1);
+    if (cell != UINT32_MAX) {
+        vpps_vertex children[2 * MOST];
+        for (uint32_t k = 0; k < n_left; k++) children[k] = vpps_source(g, 1, &x[LEFT][k]);
+        for (uint32_t k = 0; k < n_right; k++) children[n_left + k] = vpps_source(g, 1, &x[RIGHT][k]);
+        const vpps_application a = {.cell = cell,
+                                    .n_children = n_left + n_right,
+                                    .children = children,
+                                    .n_pulls = 1,
+                                    .pulls = &s,
+                                    .n_pull_lists = 2,
+                                    .pull_lists = (const vpps_node *[]){bias, x[WORD]},
+                                    .n_lists = LISTS,
+                                    .list_members = members};
+        const vpps_vertex v = vpps_apply(g, &a);
+        for (uint32_t k = 0; k + 1 < RESULTS; k++) results[k] = vpps_pushed(g, v, k);
+        results[RESULTS - 1] = vpps_scattered(g, v, 0);
+        return;
+    }
+    results[0] = s;
+    for (uint32_t k = 0; k < n_right; k++) scores[k] = vpps_add(g, vpps_dot(g, x[RIGHT][k], s), bias[k]);
+    if (n_right) {
+        const vpps_node a = vpps_softmax(g, vpps_concat(g, n_right, scores));
+        results[0] = vpps_add(g, s, vpps_weighted_sum(g, a, n_right, x[RIGHT]));
+    }
+    memcpy(all, x[LEFT], n_left * sizeof *all);
+    all[n_left] = s;
+    for (uint32_t k = 0; k < n_word; k++) all[n_left + 1 + k] = vpps_mul(g, x[WORD][k], s);
+    results[1] = vpps_average(g, n_left + 1 + n_word, all);
+    for (uint32_t k = 0; k < MOST_MEMBERS; k++) stacked[k] = k < n_left ? x[LEFT][k] : vpps_zeros(g, EMBED, 1);
+    results[2] = vpps_add(g, fold(g, vpps_concat(g, MOST_MEMBERS, stacked)), sum_or_zeros(g, n_word, all + n_left + 1));
+    memcpy(all + n_left + 1, x[RIGHT], n_right * sizeof *all);
+    results[3] = vpps_max_of(g, n_left + 1 + n_right, all);
+    memcpy(all + n_left, x[RIGHT], n_right * sizeof *all);
+    results[4] = sum_or_zeros(g, n_left + n_right, all);
+}
+
+enum { MOST_VERTICES = 27 };
+
+/* A cell with lists, and what it comes to at vertices with so many members, by the cell or by hand. */
+static const struct {
+    vpps_cell (*record)(const network *n);
+    void (*build)(const network *n, vpps_cell cell, uint32_t members, vpps_node *results);
+    uint32_t n;
+} list_cells[] = {{record_attention, attend, MOST_MEMBERS + 1}, {record_several, take_several, MOST_VERTICES}};
+
+/* Values and gradients over lists, empty ones too, are those of the same operations by hand. */
 START_TEST(lists_are_their_members)
     {
+        enum { MOST = MOST_VERTICES * RESULTS };
+        const uint32_t n_results = list_cells[_i].n * RESULTS;
+        static float values[2][MOST][EMBED];
         for (uint32_t vps = 1; vps <= 2; vps++) {
             network n[2] = {open_network(), open_network()};
-            const vpps_cell cell = record_attention(&n[0]);
+            const vpps_cell cell = list_cells[_i].record(&n[0]);
             vpps_options o;
             vpps_options_default(&o);
             o.vps = vps;
             o.verify = true;
             o.optimizer.lr = 1;
-            float values[2][MOST_MEMBERS + 1][RESULTS][EMBED];
             for (uint32_t i = 0; i < 2; i++) {
-                vpps_node results[(MOST_MEMBERS + 1) * RESULTS], terms[(MOST_MEMBERS + 1) * RESULTS];
-                float *outs[(MOST_MEMBERS + 1) * RESULTS], weights[EMBED];
+                vpps_node results[MOST], terms[MOST];
+                float *outs[MOST], weights[EMBED];
                 for (uint32_t k = 0; k < EMBED; k++) weights[k] = 0.1f * (float)(k % 7) - 0.2f;
-                for (uint32_t m = 0; m <= MOST_MEMBERS; m++)
-                    attend(&n[i], i ? UINT32_MAX : cell, m, results + m * RESULTS);
-                for (uint32_t k = 0; k < VPPS_COUNT(results); k++) {
+                for (uint32_t m = 0; m < list_cells[_i].n; m++)
+                    list_cells[_i].build(&n[i], i ? UINT32_MAX : cell, m, results + m * RESULTS);
+                for (uint32_t k = 0; k < n_results; k++) {
                     terms[k] = vpps_dot(n[i].g, vpps_square(n[i].g, results[k]), vpps_input(n[i].g, EMBED, 1, weights));
-                    outs[k] = values[i][k / RESULTS][k % RESULTS];
+                    outs[k] = values[i][k];
                 }
-                const vpps_node loss = vpps_sum(n[i].g, VPPS_COUNT(terms), terms);
+                const vpps_node loss = vpps_average(n[i].g, n_results, terms);
                 vpps_handle *h;
                 TEST_OK(vpps_handle_create(&h, n[i].model, &o));
-                TEST_OK(vpps_forward(h, n[i].g, VPPS_COUNT(results), results, outs));
+                TEST_OK(vpps_forward(h, n[i].g, n_results, results, outs));
                 TEST_OK(vpps_fb(h, n[i].g, loss, NULL));
                 TEST_OK(vpps_read_parameters(h));
                 vpps_handle_destroy(h);
             }
-            for (uint32_t m = 0; m <= MOST_MEMBERS; m++)
-                for (uint32_t k = 0; k < RESULTS; k++)
-                    for (uint32_t e = 0; e < EMBED; e++)
-                        ck_assert_msg(close_to(values[0][m][k][e], values[1][m][k][e]),
-                                      "%u members, result %u, element %u: %.9g, by hand %.9g", m, k, e,
-                                      (double)values[0][m][k][e], (double)values[1][m][k][e]);
+            for (uint32_t k = 0; k < n_results; k++)
+                for (uint32_t e = 0; e < EMBED; e++)
+                    ck_assert_msg(close_to(values[0][k][e], values[1][k][e]),
+                                  "vertex %u, result %u, element %u: %.9g, by hand %.9g", k / RESULTS, k % RESULTS, e,
+                                  (double)values[0][k][e], (double)values[1][k][e]);
             const float *by_cell = vpps_param_values(n[0].model, n[0].E),
                         *by_hand = vpps_param_values(n[1].model, n[1].E);
             for (uint32_t e = 0; e < WORDS * EMBED; e++)
@@ -871,6 +952,53 @@ START_TEST(errors_of_lists)
     }
 END_TEST
 
+START_TEST(errors_of_several_lists)
+    {
+        network n = open_network();
+        vpps_graph *g = n.g, *r;
+        vpps_cell c;
+        vpps_node a, b;
+#define LIST(number) vpps_pull_list_of(r, number, 1, 1)
+        BAD_RECORDING(SHAPE, "add: members of list 0 and of list 1", "cell bad",
+                      (a = LIST(0), b = LIST(1), vpps_add(r, a, b)));
+        BAD_RECORDING(SHAPE, "weighted_sum_list: members of list 0 and of list 1", "expected those of one list",
+                      (a = LIST(0), b = LIST(1), vpps_weighted_sum_list(r, a, b)));
+        BAD_RECORDING(ARGUMENT, "pull_list: list 1 in cell bad", "0 so far; expected at most list 0", LIST(1));
+        BAD_RECORDING(ARGUMENT, "gather_list: list 4 in cell bad", "4 so far; expected at most list 3",
+                      (LIST(0), LIST(1), LIST(2), LIST(3), vpps_gather_list_of(r, 4, 0, 1, 1)));
+#undef LIST
+        TEST_OK(vpps_cell_begin(n.model, "two", &r));
+        const vpps_node left = vpps_gather_list_of(r, 0, 0, EMBED, 1), right = vpps_gather_list_of(r, 1, 0, EMBED, 1);
+        const vpps_node edge = vpps_pull_list_of(r, 1, EMBED, 1), s = vpps_gather(r, 0, 0, EMBED, 1);
+        TEST_OK(vpps_scatter(r, vpps_add(r, s, vpps_max_of(r, 2, (vpps_node[]){left, right}))));
+        TEST_OK(vpps_push(r, vpps_concat_list(r, edge, 2)));
+        TEST_OK(vpps_cell_end(r, &c));
+#define BAD_LISTS(count, lists, first, second, pulled, text)                                                           \
+    do {                                                                                                               \
+        vpps_graph_clear(g);                                                                                           \
+        const vpps_node node = vpps_lookup(g, n.E, 0), nodes[] = {node, node, node}, *list = nodes;                    \
+        vpps_vertex children[5];                                                                                       \
+        for (size_t i = 0; i < VPPS_COUNT(children); i++) children[i] = vpps_source(g, 1, &node);                      \
+        const vpps_vertex v = vpps_apply(g, &(vpps_application){.cell = c,                                             \
+                                                                .n_children = count,                                   \
+                                                                .children = children,                                  \
+                                                                .n_pull_lists = pulled,                                \
+                                                                .pull_lists = &list,                                   \
+                                                                .n_lists = lists,                                      \
+                                                                .list_members = (uint32_t[]){first, second}});         \
+        fails_sticky(g, v == VPPS_NO_VERTEX, VPPS_ARGUMENT, "apply", "two", text);                                     \
+    } while (0)
+        BAD_LISTS(3, 0, 1, 1, 1, "members of 0 lists; expected 2");
+        BAD_LISTS(3, 1, 1, 1, 1, "members of 1 lists; expected 2");
+        BAD_LISTS(4, 2, 1, 1, 1, "4 children, 0 nodes, 0 indices; expected 3,");
+        BAD_LISTS(2, 2, 1, 1, 1, "2 children, 0 nodes, 0 indices; expected 3,");
+        BAD_LISTS(3, 2, 1, 1, 2, "2 pulled lists; expected 1");
+        BAD_LISTS(2, 2, 0, 1, 1, "a list of 0 members; expected at least 1");
+        BAD_LISTS(5, 2, 1, 3, 1, "a list of 3 members; expected at most 2");
+        close_network(&n);
+    }
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("cells");
     TCase *t = tcase_create("cells");
@@ -884,7 +1012,8 @@ int main(void) {
     tcase_add_test(t, nodes_of_a_cell_stay_inside);
     tcase_add_test(t, cells_outlive_a_clear);
     tcase_add_test(t, cells_serve_any_number_of_graphs);
-    tcase_add_test(t, lists_are_their_members);
+    tcase_add_loop_test(t, lists_are_their_members, 0, (int)VPPS_COUNT(list_cells));
+    tcase_add_test(t, errors_of_several_lists);
     tcase_add_test(t, errors_of_lists);
     suite_add_tcase(s, t);
     return test_main(s);

@@ -216,13 +216,13 @@ static bool change_array_of(editor *e, uint32_t what) {
     case VERTICES: at = view.vertices; break;
     case INPUTS:
         at = c->n_inputs ? view.inputs[input] : NULL;
-        if (at && c->input_is_list[input]) n = b->members;
+        if (at) n = vpps_items(b, c->input_domain[input]);
         break;
     case LOOKUPS: at = c->n_lookups ? view.lookups[below(e, c->n_lookups)] : NULL; break;
     case NUMBERS: at = c->n_words ? view.words[below(e, c->n_words)] : NULL; break;
     case DATA: at = view.data; break;
     case LISTS:
-        at = view.list;
+        at = c->n_lists ? view.lists[1 + below(e, c->n_lists)] : NULL;
         n++;
         break;
     case GRADIENT_STARTS:

@@ -154,7 +154,7 @@ static bool change_number(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *
     case 0: x->f = x->f == 0 ? 1 : -x->f; break;
     case 1: x->u++; break;
     case 2: x->e_add += 1; break;
-    case 3: x->e_list += 1; break;
+    case 3: x->e_list[1 + below(random, c->n_lists ? c->n_lists : 1)] += 1; break;
     case 4: x->average = !x->average; break;
     case 5: x->position = !x->position; break;
     case 6: x->u_word = x->u_word == VPPS_NONE && c->n_words ? 0 : VPPS_NONE; break;
@@ -235,7 +235,7 @@ static bool drop_kept(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *rand
 
 static bool shrink_record(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     (void)g;
-    const uint32_t domain = below(random, 2);
+    const uint32_t domain = below(random, c->n_lists > 1 ? c->n_lists + 1 : 2);
     if (!c->kept_words[domain]) return false;
     c->kept_words[domain] -= 1 + below(random, c->kept_words[domain]);
     return true;
@@ -395,7 +395,9 @@ static bool change_shape(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *r
 
 static bool change_domain(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     (void)g;
-    c->values[below(random, c->n_values)].domain ^= 1;
+    vpps_cell_value *x = &c->values[below(random, c->n_values)];
+    const uint32_t domains = c->n_lists > 1 ? c->n_lists + 1 : 2;
+    x->domain = (uint8_t)((x->domain + 1 + below(random, domains - 1)) % domains);
     return true;
 }
 

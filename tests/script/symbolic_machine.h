@@ -10,7 +10,7 @@
 typedef struct symbolic_block {
     vpps_block b;
     const vpps_compiled_cell *c;
-    uint64_t inputs[VPPS_CELL_MOST], lookups[VPPS_CELL_MOST], words[VPPS_CELL_MOST], data, list;
+    uint64_t inputs[VPPS_CELL_MOST], lookups[VPPS_CELL_MOST], words[VPPS_CELL_MOST], data, lists[VPPS_DOMAINS];
     uint64_t gradient_starts[VPPS_CELL_MOST], gradients[VPPS_CELL_MOST];
 } symbolic_block;
 

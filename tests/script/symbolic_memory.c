@@ -53,15 +53,14 @@ void symbolic_put(symbolic_machine *m, uint64_t offset, uint64_t value) {
 void symbolic_find(symbolic_machine *m, uint32_t number) {
     symbolic_block *b = &m->blocks[number];
     memcpy(&b->b, m->s->script + m->h.blocks + (size_t)number * VPPS_BLOCK_WORDS, sizeof b->b);
-    if (b->b.cell >= m->s->n_cells || b->b.n > m->s->words || b->b.members > m->s->words) {
-        m->fault = true;
-        return;
-    }
+    m->fault |= b->b.cell >= m->s->n_cells || b->b.n > m->s->words;
+    for (uint32_t l = 0; l < VPPS_CELL_LISTS; l++) m->fault |= b->b.members[l] > m->s->words;
+    if (m->fault) return;
     const vpps_compiled_cell *c = b->c = m->s->cells[b->b.cell];
     const uint32_t n = b->b.n;
     uint64_t at = b->b.arrays + (uint64_t)n;
     for (uint32_t i = 0; i < c->n_inputs; i++) {
-        if (c->input_is_list[i]) continue;
+        if (c->input_domain[i]) continue;
         b->inputs[i] = at;
         at += n;
     }
@@ -71,13 +70,13 @@ void symbolic_find(symbolic_machine *m, uint32_t number) {
         b->data = at;
         at += n;
     }
-    if (c->list_inputs) {
-        b->list = at;
+    for (uint32_t d = 1; d <= c->n_lists; d++) {
+        b->lists[d] = at;
         at += n + 1;
         for (uint32_t i = 0; i < c->n_inputs; i++) {
-            if (!c->input_is_list[i]) continue;
+            if (c->input_domain[i] != d) continue;
             b->inputs[i] = at;
-            at += b->b.members;
+            at += vpps_items(&b->b, d);
         }
     }
     for (uint32_t k = 0; k < c->n_outputs; k++) {

@@ -7,17 +7,18 @@
 static const uint64_t *operand(const symbolic_tile *t, const vpps_cell_arg *a, uint32_t domain, uint32_t i) {
     const vpps_cell_value *x = value_of(t, a->value);
     uint32_t item = i;
-    if (x->domain != domain) item = domain ? symbolic_vertex(t, 1, t->first[1] + i) - t->first[0] : 0;
+    if (x->domain != domain) item = domain ? symbolic_vertex(t, domain, t->first[domain] + i) - t->first[0] : 0;
     static const uint64_t nothing;
     if (item >= t->n[x->domain]) return t->m->fault = true, &nothing;
     return t->slot[a->value] + (size_t)item * vpps_value_words(x);
 }
 
-/* An argument's first member of vertex p's list. */
-static const uint64_t *list_operand(const symbolic_tile *t, const vpps_cell_arg *a, uint32_t p) {
+/* An argument's first member of vertex p's list, whose domain it should have. */
+static const uint64_t *list_operand(const symbolic_tile *t, const vpps_cell_arg *a, uint32_t domain, uint32_t p) {
     static const uint64_t nothing;
-    if (value_of(t, a->value)->domain != 1) return t->m->fault = true, &nothing;
-    return t->slot[a->value] + (size_t)(symbolic_member(t, p) - t->first[1]) * vpps_value_words(value_of(t, a->value));
+    const vpps_cell_value *x = value_of(t, a->value);
+    if (x->domain != domain || !domain) return t->m->fault = true, &nothing;
+    return t->slot[a->value] + (size_t)(symbolic_member(t, domain, p) - t->first[domain]) * vpps_value_words(x);
 }
 
 enum { MOST_OPERANDS = 512 };
@@ -31,7 +32,10 @@ typedef struct operands {
 static void gather(symbolic_tile *t, uint32_t v, uint32_t i, operands *o) {
     const vpps_cell_value *x = value_of(t, v);
     const uint32_t item = t->first[x->domain] + i, p = symbolic_vertex(t, x->domain, item);
-    const uint32_t members = t->b->list ? symbolic_member(t, p + 1) - symbolic_member(t, p) : 0;
+    const uint32_t member = x->domain ? item - symbolic_member(t, x->domain, p) : 0;
+    const uint32_t list = x->domain || !x->n_args ? x->domain : value_of(t, t->c->args[x->first_arg].value)->domain;
+    uint64_t before = 0;
+    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) before += (uint64_t)x->e_list[d] * symbolic_members(t, d, p);
     uint32_t n = 0;
     float f = x->f;
     *o = (operands){.u = x->u};
@@ -41,11 +45,10 @@ static void gather(symbolic_tile *t, uint32_t v, uint32_t i, operands *o) {
     }
     o->f = symbolic_number(f);
     if (x->u_word != VPPS_NONE) o->u = symbolic_word(t->m, t->b->words[x->u_word] + p);
-    if (x->position) o->u += (uint64_t)x->e_list * members + (x->domain ? item - symbolic_member(t, p) : 0);
-    if (x->e_word != VPPS_NONE) {
-        o->e = symbolic_word(t->m, t->b->words[x->e_word] + p) + x->e_add + (uint64_t)x->e_list * members;
-        if (x->domain) o->e += (uint64_t)(item - symbolic_member(t, p)) * vpps_value_words(x);
-    }
+    if (x->position) o->u += before + member;
+    if (x->e_word != VPPS_NONE)
+        o->e = symbolic_word(t->m, t->b->words[x->e_word] + p) + x->e_add + before +
+               (uint64_t)member * vpps_value_words(x);
     for (const char *type = vpps_instructions[x->opcode].operands; *type && !t->m->fault; type++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + n];
         if (strchr("tsv", *type)) {
@@ -53,26 +56,29 @@ static void gather(symbolic_tile *t, uint32_t v, uint32_t i, operands *o) {
                 t->m->fault = true;
                 return;
             }
-            const uint64_t *at = x->over_list ? list_operand(t, a, p) : operand(t, a, x->domain, i);
+            const uint64_t *at = x->over_list ? list_operand(t, a, list, p) : operand(t, a, x->domain, i);
             if (*type == 't') o->t[o->n_t++] = at + a->element;
             if (*type == 's') o->s[o->n_s++] = at[a->element];
             if (*type == 'v') o->v = at;
         }
         for (; *type == '*' && n < x->n_args; n++, a++) {
-            const bool all = value_of(t, a->value)->domain && !x->domain;
+            const vpps_cell_value *y = value_of(t, a->value);
+            const bool all = y->domain && !x->domain;
+            const uint32_t members = all ? symbolic_members(t, y->domain, p) : 0;
             if (o->n_list + (all ? members : 1) > MOST_OPERANDS) {
                 t->m->fault = true;
                 return;
             }
             if (!all) o->list[o->n_list++] = operand(t, a, x->domain, i);
             for (uint32_t k = 0; all && k < members; k++)
-                o->list[o->n_list++] = t->slot[a->value] + (size_t)(symbolic_member(t, p) - t->first[1] + k) *
-                                                               vpps_value_words(value_of(t, a->value));
+                o->list[o->n_list++] =
+                    t->slot[a->value] +
+                    (size_t)(symbolic_member(t, y->domain, p) - t->first[y->domain] + k) * vpps_value_words(y);
         }
     }
     if (n != x->n_args) t->m->fault = true;
     if (x->average && x->opcode == VPPS_I_SUM) o->f = symbolic_number(o->n_list ? 1.0f / (float)o->n_list : 0);
-    if (x->average && x->opcode == VPPS_I_SCALE) o->f = symbolic_number(1.0f / (float)(x->e_list * members + x->u));
+    if (x->average && x->opcode == VPPS_I_SCALE) o->f = symbolic_number(1.0f / (float)((uint32_t)before + x->u));
 }
 
 static uint64_t hash_of(const operands *o, uint32_t opcode, uint32_t e) {
@@ -181,16 +187,17 @@ void symbolic_instruction(symbolic_tile *t, uint32_t v) {
         gather(t, v, i, o);
         if (t->m->fault) break;
         const uint32_t p = symbolic_vertex(t, x->domain, t->first[x->domain] + i);
-        const uint32_t length =
-            x->over_list && form == VPPS_FORM_ROW ? symbolic_member(t, p + 1) - symbolic_member(t, p)
-            : form == VPPS_FORM_REDUCE            ? vpps_value_words(value_of(t, t->c->args[x->first_arg].value))
-                                                  : words;
+        const uint32_t length = x->over_list && form == VPPS_FORM_ROW ? symbolic_members(t, x->domain, p)
+                                : form == VPPS_FORM_REDUCE
+                                    ? vpps_value_words(value_of(t, t->c->args[x->first_arg].value))
+                                    : words;
         if (form == VPPS_FORM_REDUCE) to[0] = whole(o, x->opcode, length);
         const uint64_t all = form == VPPS_FORM_ROW ? whole(o, x->opcode, length) : 0;
         for (uint32_t e = rows.first; e < rows.end; e++) {
             if (form == VPPS_FORM_EW) to[e] = elementwise(t, o, x->opcode, e);
             if (form == VPPS_FORM_ROW)
-                to[e] = symbolic_mix(all, x->over_list ? t->first[1] + i - symbolic_member(t, p) : e);
+                to[e] =
+                    symbolic_mix(all, x->over_list ? t->first[x->domain] + i - symbolic_member(t, x->domain, p) : e);
             if (form == VPPS_FORM_MATMUL) to[e] = product_element(t, x, o, e);
             if (found) found[(size_t)i * words + e] = symbolic_mix(31, to[e]);
         }
@@ -289,19 +296,22 @@ static void stack_members(symbolic_tile *t, uint32_t v) {
     const uint32_t words = vpps_value_words(x), arg_words = vpps_value_words(y);
     const uint32_t rows = stack ? y->rows : x->rows, all = stack ? x->rows : y->rows;
     uint64_t *to = symbolic_slot(t, v);
-    if (x->n_args != 1 || x->domain != !stack || y->domain != stack || x->cols != y->cols || x->index) {
+    const uint32_t domain = stack ? y->domain : x->domain;
+    if (x->n_args != 1 || !domain || (stack ? x->domain : y->domain) || x->cols != y->cols || x->index) {
         t->m->fault = true;
         return;
     }
     for (uint32_t i = 0; i < t->n[0]; i++) {
-        const uint32_t first = symbolic_member(t, t->first[0] + i), end = symbolic_member(t, t->first[0] + i + 1);
+        const uint32_t p = t->first[0] + i, first = symbolic_member(t, domain, p),
+                       end = symbolic_member(t, domain, p + 1);
         for (uint32_t e = 0; e < words && stack; e++) to[(size_t)i * words + e] = 0;
-        if (end < first || first < t->first[1] || end - t->first[1] > t->n[1] || (uint64_t)(end - first) * rows > all) {
+        if (end < first || first < t->first[domain] || end - t->first[domain] > t->n[domain] ||
+            (uint64_t)(end - first) * rows > all) {
             t->m->fault = true;
             return;
         }
         for (uint32_t m = 0; m < end - first; m++) {
-            const size_t member = first - t->first[1] + m;
+            const size_t member = first - t->first[domain] + m;
             for (uint32_t e = 0; e < rows * x->cols; e++) {
                 const uint32_t at = e / rows * all + m * rows + e % rows; /* in the stack */
                 if (stack) to[(size_t)i * words + at] = from[member * arg_words + e];

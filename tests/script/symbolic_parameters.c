@@ -38,9 +38,9 @@ void symbolic_outer(symbolic_machine *m, uint32_t block, uint32_t first, uint32_
     const symbolic_block *b = &m->blocks[block];
     for (uint32_t i = 0; i < b->c->n_outers && n; i++) {
         const vpps_cell_outer *o = &b->c->outers[i];
-        const bool list = b->c->values[o->dy].domain;
-        const uint32_t begin = list ? symbolic_word(m, b->list + first) : first;
-        const uint32_t end = list ? symbolic_word(m, b->list + first + n) : first + n;
+        const uint64_t list = b->lists[b->c->values[o->dy].domain];
+        const uint32_t begin = list ? symbolic_word(m, list + first) : first;
+        const uint32_t end = list ? symbolic_word(m, list + first + n) : first + n;
         if (o->param >= m->s->g->model->n_params || end < begin || end - begin > m->s->words) m->fault = true;
         if (m->fault) return;
         if (end > begin) m->touched[(size_t)m->vp * m->s->g->model->n_params + o->param] = 1;

@@ -1,14 +1,18 @@
 /* symbolic_stage.c - a stage over some vertices, as task.h and cell.h say. */
 #include "symbolic_tile.h"
 
-uint32_t symbolic_member(const symbolic_tile *t, uint32_t vertex) {
-    return t->b->list ? symbolic_word(t->m, t->b->list + vertex) : 0;
+uint32_t symbolic_member(const symbolic_tile *t, uint32_t domain, uint32_t vertex) {
+    return t->b->lists[domain] ? symbolic_word(t->m, t->b->lists[domain] + vertex) : 0;
+}
+
+uint32_t symbolic_members(const symbolic_tile *t, uint32_t domain, uint32_t vertex) {
+    return symbolic_member(t, domain, vertex + 1) - symbolic_member(t, domain, vertex);
 }
 
 uint32_t symbolic_vertex(const symbolic_tile *t, uint32_t domain, uint32_t item) {
     if (!domain) return item;
     for (uint32_t p = t->first[0]; p < t->first[0] + t->n[0]; p++)
-        if (item < symbolic_member(t, p + 1)) return p;
+        if (item < symbolic_member(t, domain, p + 1)) return p;
     t->m->fault = true;
     return t->first[0];
 }
@@ -105,7 +109,7 @@ static void contribute(symbolic_tile *t, uint32_t v) {
     for (uint32_t j = 0; j < t->c->n_contributions; j++) {
         const vpps_cell_contribution *to = &t->c->contributions[j];
         const vpps_cell_value *y = value_of(t, to->value);
-        const uint64_t items = y->domain ? t->b->b.members : t->b->b.n, words = vpps_value_words(y);
+        const uint64_t items = vpps_items(&t->b->b, y->domain), words = vpps_value_words(y);
         const uint64_t share = (items * words + 15) / 16 * 16;
         for (uint32_t i = 0; i < t->n[x->domain] && to->value == v; i++)
             for (uint32_t e = rows.first; e < rows.end; e++)
@@ -147,10 +151,12 @@ static void make_value(symbolic_tile *t, uint32_t v) {
 static void run_tile(symbolic_tile *t) {
     const vpps_cell_stage *stage = &t->c->stages[t->stage];
     t->slot = symbolic_take(t->c->n_values, sizeof *t->slot);
-    t->first[1] = symbolic_member(t, t->first[0]);
-    const uint32_t end = symbolic_member(t, t->first[0] + t->n[0]);
-    t->n[1] = end - t->first[1];
-    if (end < t->first[1] || t->n[1] > t->m->s->words) t->m->fault = true;
+    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) {
+        t->first[d] = symbolic_member(t, d, t->first[0]);
+        const uint32_t end = symbolic_member(t, d, t->first[0] + t->n[0]);
+        t->n[d] = end - t->first[d];
+        if (end < t->first[d] || t->n[d] > t->m->s->words) t->m->fault = true;
+    }
     for (uint32_t i = 0; i < stage->n && !t->m->fault; i++) make_value(t, t->c->order[stage->first + i]);
     for (uint32_t v = 0; v < t->c->n_values; v++) free(t->slot[v]);
     free(t->slot);

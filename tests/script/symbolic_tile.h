@@ -10,7 +10,7 @@ typedef struct symbolic_tile {
     const vpps_compiled_cell *c;
     uint32_t stage, member;
     bool rows;
-    uint32_t first[2], n[2];
+    uint32_t first[VPPS_DOMAINS], n[VPPS_DOMAINS];
     uint64_t **slot; /* of values: items times words */
 } symbolic_tile;
 
@@ -18,8 +18,9 @@ static inline const vpps_cell_value *value_of(const symbolic_tile *t, uint32_t v
 
 /* ---- symbolic_stage.c */
 
-/* The first member of a vertex's list. */
-uint32_t symbolic_member(const symbolic_tile *t, uint32_t vertex);
+/* The first member of a vertex's list, and how many there are. */
+uint32_t symbolic_member(const symbolic_tile *t, uint32_t domain, uint32_t vertex);
+uint32_t symbolic_members(const symbolic_tile *t, uint32_t domain, uint32_t vertex);
 /* The vertex of an item. */
 uint32_t symbolic_vertex(const symbolic_tile *t, uint32_t domain, uint32_t item);
 /* Elements that the VP has. */

@@ -82,7 +82,7 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
     const vpps_block *b = view->block;
     const vpps_compiled_cell *c = view->cell;
     bool fits = view->end <= h->words;
-    for (uint32_t d = 0; d < 2; d++)
+    for (uint32_t d = 0; d < VPPS_DOMAINS; d++)
         fits = fits && inside(b->kept[d], (uint64_t)vpps_items(b, d) * c->kept_words[d], h->pool_words);
     uint64_t contributed = 0;
     for (uint32_t j = 0; fits && j < c->n_contributions; j++) contributed += vpps_contribution_words(c, b, j);
@@ -91,10 +91,11 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
                          "script: block %u, %u vertices of %s, is not inside the script and its part of the pool",
                          number, b->n, c->name);
     }
-    if (!view->list) return VPPS_OK;
-    if (view->list[b->n] != b->members) {
+    for (uint32_t d = 1; d <= c->n_lists; d++) {
+        const uint32_t members = view->lists[d][b->n];
+        if (members == vpps_items(b, d)) continue;
         return vpps_fail(VPPS_SCRIPT, "script: block %u has lists of %u members; its vertices' have %u", number,
-                         b->members, view->list[b->n]);
+                         vpps_items(b, d), members);
     }
     return VPPS_OK;
 }

@@ -198,8 +198,9 @@ static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, c
 /* Vectors of a value of vertices [at, at + count). */
 static uint32_t vectors_of(const vpps_block_view *view, uint32_t value, uint32_t at, uint32_t count, uint32_t *first) {
     const vpps_cell_value *x = &view->cell->values[value];
-    *first = x->domain ? view->list[at] : at;
-    return (x->domain ? view->list[at + count] - *first : count) * x->cols;
+    const uint32_t *starts = view->lists[x->domain];
+    *first = x->domain ? starts[at] : at;
+    return (x->domain ? starts[at + count] - *first : count) * x->cols;
 }
 
 static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t floats) {

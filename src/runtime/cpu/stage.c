@@ -12,12 +12,11 @@ typedef struct tile {
     float *pool;
     uint32_t stage_index;
     uint32_t member;
-    bool rows;               /* rows are shared out, else vertices */
-    const uint32_t *list;    /* starts of the vertices' lists; zeros where they have none */
-    uint32_t first[2], n[2]; /* vertices, members; of the part of the tile at hand */
-    uint32_t whole[2];       /* of the whole tile */
-    uint32_t before;         /* the tile's vertices before the part */
-    float *region[2];        /* slots of vertices, of members */
+    bool rows;                                     /* rows are shared out, else vertices */
+    uint32_t first[VPPS_DOMAINS], n[VPPS_DOMAINS]; /* vertices, members; of the part of the tile at hand */
+    uint32_t whole[VPPS_DOMAINS];                  /* of the whole tile */
+    uint32_t before;                               /* the tile's vertices before the part */
+    float *region[VPPS_DOMAINS];                   /* slots of vertices, of members */
 } tile;
 
 /* Where the part's items of a value lie, side by side. */
@@ -27,10 +26,16 @@ static float *slot_of(const tile *t, uint32_t v) {
     return t->region[domain] + (size_t)slot->at * t->whole[domain] + (size_t)t->before * slot->width;
 }
 
-/* The vertex, counted in the tile, that member i of the tile belongs to. */
-static uint32_t vertex_of(const tile *t, uint32_t i) {
-    const uint32_t *starts = t->list + t->first[0];
-    const uint32_t at = t->first[1] + i;
+/* A vertex's first member of a list, counted in the block, and how many it has. */
+static uint32_t first_member(const tile *t, uint32_t domain, uint32_t vertex) { return t->view->lists[domain][vertex]; }
+static uint32_t members_of(const tile *t, uint32_t domain, uint32_t vertex) {
+    return t->view->lists[domain][vertex + 1] - t->view->lists[domain][vertex];
+}
+
+/* The vertex, counted in the tile, that member i of the tile's belongs to. */
+static uint32_t vertex_of(const tile *t, uint32_t domain, uint32_t i) {
+    const uint32_t *starts = t->view->lists[domain] + t->first[0];
+    const uint32_t at = t->first[domain] + i;
     uint32_t low = 0, high = t->n[0];
     while (high - low > 1) {
         const uint32_t middle = (low + high) / 2;
@@ -133,7 +138,7 @@ static void contribute(const tile *t, uint32_t v, uint32_t j) {
 /* Item i of a value, for an item of another value's domain. */
 static const float *operand(const tile *t, const vpps_cell_arg *a, uint32_t domain, uint32_t i) {
     const vpps_cell_value *x = &t->c->values[a->value];
-    const uint32_t item = x->domain == domain ? i : vertex_of(t, i);
+    const uint32_t item = x->domain == domain ? i : vertex_of(t, domain, i);
     return slot_of(t, a->value) + (size_t)item * t->p->slots[a->value].width + a->element;
 }
 
@@ -145,50 +150,54 @@ static bool gather_operands(const tile *t, uint32_t v, uint32_t i, vpps_operands
     const vpps_cell_arg *args = &t->c->args[x->first_arg];
     const char *types = vpps_instructions[x->opcode].operands;
     const uint32_t item = t->first[x->domain] + i;
-    const uint32_t vertex = x->domain ? t->first[0] + vertex_of(t, i) : item;
+    const uint32_t vertex = x->domain ? t->first[0] + vertex_of(t, x->domain, i) : item;
+    const uint32_t member = x->domain ? item - first_member(t, x->domain, vertex) : 0; /* counted in the vertex */
     uint32_t n = 0, n_t = 0, n_s = 0;
     o->f = x->f;
     o->u = x->u;
     if (x->f_word != VPPS_NONE) memcpy(&o->f, &t->view->words[x->f_word][vertex], sizeof o->f);
     if (x->u_word != VPPS_NONE) o->u = t->view->words[x->u_word][vertex];
-    uint32_t members = 0;
-    if (t->view->list) members = t->list[vertex + 1] - t->list[vertex];
-    if (x->position) o->u += x->e_list * members + (x->domain ? item - t->list[vertex] : 0);
+    uint32_t before = 0; /* for each member of the lists that is counted */
+    for (uint32_t d = 1; d <= t->c->n_lists; d++)
+        if (x->e_list[d]) before += x->e_list[d] * members_of(t, d, vertex);
+    if (x->position) o->u += before + member;
     if (x->e_word != VPPS_NONE) {
-        o->e = t->view->words[x->e_word][vertex] + x->e_add + x->e_list * members + t->p->slots[v].first;
-        if (x->domain) o->e += (item - t->list[vertex]) * vpps_value_words(x);
+        o->e =
+            t->view->words[x->e_word][vertex] + x->e_add + before + t->p->slots[v].first + member * vpps_value_words(x);
     }
     for (; *types; types++) {
         if (*types == 't') o->t[n_t++] = operand(t, &args[n++], x->domain, i);
         if (*types == 's') o->s[n_s++] = *operand(t, &args[n++], x->domain, i);
         if (*types == 'v' && x->over_list) {
-            o->weights = slot_of(t, args[n++].value) + (t->list[vertex] - t->first[1]);
+            const uint32_t domain = t->c->values[args[n].value].domain;
+            o->weights = slot_of(t, args[n++].value) + (first_member(t, domain, vertex) - t->first[domain]);
         } else if (*types == 'v') {
             o->weights = operand(t, &args[n++], x->domain, i);
         }
         if (*types == 'i') o->indices = (uint32_t *)(void *)(slot_of(t, v + 1) + (size_t)i * t->p->slots[v + 1].width);
         if (*types != '*') continue;
         uint32_t count = 0;
-        for (uint32_t k = n; k < x->n_args; k++)
-            count += t->c->values[args[k].value].domain && !x->domain ? members : 1;
+        for (uint32_t k = n; k < x->n_args; k++) {
+            const uint32_t domain = t->c->values[args[k].value].domain;
+            count += domain && !x->domain ? members_of(t, domain, vertex) : 1;
+        }
         if (!need_pointers(t->vp, count + 1u)) return false;
         const float **list = t->vp->pointers;
         for (o->n_list = 0; n < x->n_args; n++) {
-            const bool all = t->c->values[args[n].value].domain && !x->domain;
-            const uint32_t first = all ? t->list[vertex] - t->first[1] : i;
-            for (uint32_t m = 0; m < (all ? members : 1); m++) {
-                if (all) {
-                    list[o->n_list++] =
-                        slot_of(t, args[n].value) + (size_t)(first + m) * t->p->slots[args[n].value].width;
-                } else {
-                    list[o->n_list++] = operand(t, &args[n], x->domain, i);
-                }
+            const uint32_t domain = t->c->values[args[n].value].domain;
+            if (!domain || x->domain) {
+                list[o->n_list++] = operand(t, &args[n], x->domain, i);
+                continue;
             }
+            const uint32_t first = first_member(t, domain, vertex) - t->first[domain];
+            const uint32_t members = members_of(t, domain, vertex);
+            for (uint32_t m = 0; m < members; m++)
+                list[o->n_list++] = slot_of(t, args[n].value) + (size_t)(first + m) * t->p->slots[args[n].value].width;
         }
         o->list = list;
         if (x->average) o->f = o->n_list ? 1.0f / (float)o->n_list : 0.0f; /* the average of none is zero */
     }
-    if (x->average && x->opcode == VPPS_I_SCALE) o->f = 1.0f / (float)(x->e_list * members + x->u);
+    if (x->average && x->opcode == VPPS_I_SCALE) o->f = 1.0f / (float)(before + x->u);
     return true;
 }
 
@@ -197,10 +206,10 @@ static void run_over_lists(const tile *t, uint32_t v, vpps_kernel kernel) {
     const vpps_cell_value *x = &t->c->values[v];
     vpps_operands o = {0};
     for (uint32_t i = 0; i < t->n[0]; i++) {
-        const uint32_t start = t->list[t->first[0] + i], n = t->list[t->first[0] + i + 1] - start;
-        for (uint32_t k = 0; k < x->n_args; k++)
-            o.t[k] = slot_of(t, t->c->args[x->first_arg + k].value) + (start - t->first[1]);
-        if (n) kernel(n, false, slot_of(t, v) + (start - t->first[1]), &o);
+        const uint32_t n = members_of(t, x->domain, t->first[0] + i);
+        const uint32_t first = first_member(t, x->domain, t->first[0] + i) - t->first[x->domain]; /* in the tile */
+        for (uint32_t k = 0; k < x->n_args; k++) o.t[k] = slot_of(t, t->c->args[x->first_arg + k].value) + first;
+        if (n) kernel(n, false, slot_of(t, v) + first, &o);
     }
 }
 
@@ -402,14 +411,15 @@ static void copy_members(const tile *t, uint32_t v) {
     const vpps_cell_value *y = &t->c->values[a->value];
     const bool stack = x->kind == VPPS_VALUE_STACK;
     const size_t words = vpps_value_words(x), arg_words = vpps_value_words(y);
-    const uint32_t rows = stack ? y->rows : x->rows;
+    const uint32_t rows = stack ? y->rows : x->rows, domain = stack ? y->domain : x->domain;
     float *to = slot_of(t, v);
     const float *from = slot_of(t, a->value);
     for (uint32_t i = 0; i < t->n[0]; i++) {
-        const uint32_t start = t->list[t->first[0] + i], n = t->list[t->first[0] + i + 1] - start;
+        const uint32_t n = members_of(t, domain, t->first[0] + i);
+        const uint32_t first = first_member(t, domain, t->first[0] + i) - t->first[domain];
         if (stack) memset(to + i * words, 0, words * sizeof *to);
         for (uint32_t m = 0; m < n; m++) {
-            const uint32_t item = start - t->first[1] + m;
+            const uint32_t item = first + m;
             for (uint32_t col = 0; col < x->cols; col++) {
                 if (stack) {
                     memcpy(to + i * words + (size_t)col * x->rows + (size_t)m * rows,
@@ -476,7 +486,7 @@ static bool run_tile(tile *t) {
     enum { L1_FLOATS = 8 * 1024, FEW = 4 };
     const vpps_tile_op *op = t->p->ops, *end = op + t->p->n_ops;
     const uint32_t first = t->first[0], n = t->n[0];
-    const uint32_t step = t->p->floats[1] || t->view->list ? n : vpps_max_u32(FEW, L1_FLOATS / (t->p->floats[0] + 1));
+    const uint32_t step = t->c->n_lists ? n : vpps_max_u32(FEW, L1_FLOATS / (t->p->floats[0] + 1));
     while (op < end) {
         const vpps_tile_op *next = op;
         bool ok = true;
@@ -514,7 +524,6 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     vpps_cpu *cpu = vp->cpu;
     const vpps_block_view *view = &cpu->views[block_number];
     const vpps_compiled_cell *c = view->cell;
-    static const uint32_t none[2];
     tile t = {.vp = vp,
               .kernels = cpu->kernels,
               .c = c,
@@ -523,8 +532,7 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
               .pool = cpu->pool,
               .stage_index = stage,
               .member = vp->index % c->needs.group,
-              .rows = c->stages[stage].split == VPPS_SPLIT_ROWS,
-              .list = view->list ? view->list : none};
+              .rows = c->stages[stage].split == VPPS_SPLIT_ROWS};
     t.p = vpps_tiles_of(c, stage, t.member);
     uint32_t end = first + n;
     if (!t.rows) {
@@ -536,17 +544,19 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
         count = vpps_min_u32(end - at, t.p->tile);
         t.first[0] = at;
         t.whole[0] = t.n[0] = count;
-        if (view->list) {
-            t.first[1] = view->list[at];
-            t.whole[1] = t.n[1] = view->list[at + count] - view->list[at];
+        for (uint32_t d = 1; d <= c->n_lists; d++) {
+            t.first[d] = view->lists[d][at];
+            t.whole[d] = t.n[d] = view->lists[d][at + count] - t.first[d];
         }
-        const size_t vertices = ((size_t)t.p->floats[0] * t.n[0] + 15) & ~(size_t)15;
-        if (!vpps_vp_scratch(vp, vertices + (size_t)t.p->floats[1] * t.n[1] + 64)) {
+        size_t floats[VPPS_DOMAINS], all = 64;
+        for (uint32_t d = 0; d <= c->n_lists; d++)
+            all += floats[d] = ((size_t)t.p->floats[d] * t.n[d] + 15) & ~(size_t)15;
+        if (!vpps_vp_scratch(vp, all)) {
             vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for a tile");
             return;
         }
         t.region[0] = vp->scratch;
-        t.region[1] = vp->scratch + vertices;
+        for (uint32_t d = 1; d <= c->n_lists; d++) t.region[d] = t.region[d - 1] + floats[d - 1];
         if (!run_tile(&t)) {
             vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for pointers");
             return;

@@ -15,7 +15,7 @@ typedef struct work {
 static bool uniform(const vpps_compiled_cell *c, const vpps_cell_value *x) {
     const vpps_instruction_row *row = &vpps_instructions[x->opcode];
     if (row->form != VPPS_FORM_EW || x->f_word != VPPS_NONE || x->u_word != VPPS_NONE || x->e_word != VPPS_NONE ||
-        x->average || (x->position && (x->domain || x->e_list))) {
+        x->average || (x->position && (x->domain || vpps_counts_members(x)))) {
         return false;
     }
     for (const char *type = row->operands; *type; type++)
@@ -186,7 +186,8 @@ static void make(work *w) {
     mark_last(w);
     for (uint32_t i = 0; i < w->stage->n && w->ok; i++) add_value(w, i);
     enum { FLOATS = 48 * 1024, MOST = 96 };
-    const uint32_t floats = p->floats[0] + 4 * p->floats[1] + 1;
+    uint32_t floats = p->floats[0] + 1;
+    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) floats += 4 * p->floats[d];
     p->tile = FLOATS / floats;
     if (p->tile > MOST) p->tile = MOST;
     if (p->tile > 6) p->tile -= p->tile % 6;

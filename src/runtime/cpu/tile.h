@@ -40,9 +40,9 @@ typedef struct vpps_tile_slot {
 typedef struct vpps_tile_program {
     vpps_tile_op *ops;
     uint32_t n_ops;
-    vpps_tile_slot *slots; /* of every value of the cell */
-    uint32_t floats[2];    /* of an item, in the regions of vertices and members */
-    uint32_t tile;         /* vertices at a time */
+    vpps_tile_slot *slots;         /* of every value of the cell */
+    uint32_t floats[VPPS_DOMAINS]; /* of an item, in the region of its domain */
+    uint32_t tile;                 /* vertices at a time */
     size_t ops_capacity;
 } vpps_tile_program;
 

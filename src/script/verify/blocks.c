@@ -38,14 +38,14 @@ static bool find_arrays(vpps_checker *c, vpps_checked_block *b) {
     cursor at = {c, b->block->arrays, true};
     b->vertices = take(&at, n);
     for (uint32_t i = 0; i < cell->n_inputs; i++)
-        if (!cell->input_is_list[i]) b->inputs[i] = take(&at, n);
+        if (!cell->input_domain[i]) b->inputs[i] = take(&at, n);
     for (uint32_t i = 0; i < cell->n_lookups; i++) b->lookups[i] = take(&at, n);
     for (uint32_t i = 0; i < cell->n_words; i++) b->words[i] = take(&at, n);
     if (cell->is_data) b->data = take(&at, n);
-    if (cell->list_inputs) {
-        b->list = take(&at, (uint64_t)n + 1);
+    for (uint32_t d = 1; d <= cell->n_lists; d++) {
+        b->lists[d] = take(&at, (uint64_t)n + 1);
         for (uint32_t i = 0; i < cell->n_inputs; i++)
-            if (cell->input_is_list[i]) b->inputs[i] = take(&at, b->block->members);
+            if (cell->input_domain[i] == d) b->inputs[i] = take(&at, b->block->members[d - 1]);
     }
     for (uint32_t k = 0; k < cell->n_outputs; k++) {
         if (!c->training || !(cell->needs.gradient_out >> k & 1)) continue;
@@ -75,7 +75,9 @@ uint32_t vpps_check_add_tensor(vpps_checker *c, vpps_tensor t) {
     return c->n_tensors++;
 }
 
-static uint32_t items(const vpps_checked_block *b, uint32_t domain) { return domain ? b->block->members : b->block->n; }
+static uint32_t items(const vpps_checked_block *b, uint32_t domain) {
+    return domain ? b->block->members[domain - 1] : b->block->n;
+}
 
 static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, uint32_t v) {
     const vpps_cell_value *x = &b->cell->c->values[v];
@@ -167,8 +169,9 @@ static bool open_block(vpps_checker *c, uint32_t number) {
     b->cell = &c->checked[b->block->cell];
     b->first_output = c->n_outputs;
     const vpps_compiled_cell *cell = b->cell->c;
-    if (b->block->members && (!cell->list_inputs || !b->block->n))
-        return VPPS_REFUSE(c, "block %u: members, but no lists", number);
+    for (uint32_t l = 0; l < VPPS_CELL_LISTS; l++)
+        if (b->block->members[l] && (l >= cell->n_lists || !b->block->n))
+            return VPPS_REFUSE(c, "block %u: members, but no lists", number);
     if (!b->block->n) return find_arrays(c, b);
     if (cell->needs.training != c->training || cell->needs.group != c->group_size)
         return VPPS_REFUSE(c, "block %u: cell %s was compiled for groups of %u%s", number, cell->name,
@@ -203,8 +206,11 @@ bool vpps_check_blocks(vpps_checker *c) {
     for (uint32_t i = 0; i < c->n_cells; i++) {
         const vpps_compiled_cell *cell = c->checked[i].c = c->cells[i];
         c->checked[i].record = VPPS_NONE;
-        if (cell->n_inputs > VPPS_CELL_MOST || cell->n_outputs > VPPS_CELL_MOST || cell->n_lookups > VPPS_CELL_MOST ||
-            cell->n_words > VPPS_CELL_MOST) {
+        bool lists = cell->n_lists <= VPPS_CELL_LISTS;
+        for (uint32_t k = 0; k < cell->n_inputs && k < VPPS_CELL_MOST; k++)
+            lists = lists && cell->input_domain[k] <= cell->n_lists;
+        if (!lists || cell->n_inputs > VPPS_CELL_MOST || cell->n_outputs > VPPS_CELL_MOST ||
+            cell->n_lookups > VPPS_CELL_MOST || cell->n_words > VPPS_CELL_MOST) {
             return VPPS_REFUSE(c, "cell %s: its counts make no sense", cell->name);
         }
     }

@@ -64,7 +64,8 @@ typedef struct vpps_tensor {
 typedef struct vpps_checked_block {
     const vpps_block *block;
     vpps_checked_cell *cell;
-    const uint32_t *vertices, *list, *data;
+    const uint32_t *vertices, *data;
+    const uint32_t *lists[VPPS_DOMAINS]; /* starts of each list */
     const uint32_t **inputs, **lookups, **words, **gradient_starts, **gradients;
     uint32_t **sources;      /* of each input: numbers of the outputs that its items read */
     uint32_t **rows;         /* of each lookup */
@@ -212,13 +213,15 @@ static inline uint64_t vpps_bit_words(uint64_t n) { return n / 64 + 1; }
 /* The record that a node belongs to, and its node of the record's function, counted without the list's members. False:
  * there is none. */
 bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint32_t *node);
-/* A record's node ids that it reads, how many, its pulled indices, and the members of its list. */
+/* A record's node ids that it reads, how many, its pulled indices, and the members of its lists (of an op, one of its
+ * arguments). */
 typedef struct vpps_record_view {
     const vpps_cell_data *cell; /* NULL: an op */
     const vpps_flat_node *op;
     const vpps_signature *signature; /* of the op */
     const uint32_t *args, *indices;
-    uint32_t n_args, members;
+    const uint32_t *members;
+    uint32_t n_args;
 } vpps_record_view;
 vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t record);
 /* Shape of a node. */

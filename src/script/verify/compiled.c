@@ -45,8 +45,10 @@ static bool set_numbers(const vpps_proof *p, const char *types, vpps_run *run) {
         if (named[i] != VPPS_NONE && named[i] >= p->c->n_words) return false;
     if (strchr(types, 'f') && x->average) {
         run->average = true;
-        run->u = x->opcode == VPPS_I_SCALE ? x->u : 0;
-        run->lists = x->opcode == VPPS_I_SCALE ? x->e_list : 0;
+        if (x->opcode == VPPS_I_SCALE) {
+            run->u = x->u;
+            memcpy(run->lists, x->e_list, sizeof run->lists);
+        }
     } else if (strchr(types, 'f')) {
         if (x->f_word != VPPS_NONE && words[x->f_word].kind != VPPS_WORD_IMM) return false;
         run->f_source = x->f_word == VPPS_NONE ? VPPS_OPERAND_STATIC : VPPS_OPERAND_OWN;
@@ -55,7 +57,7 @@ static bool set_numbers(const vpps_proof *p, const char *types, vpps_run *run) {
     if (strchr(types, 'u') && x->position) {
         run->u_source = VPPS_OPERAND_POSITION;
         run->u = x->u;
-        run->lists = x->e_list;
+        memcpy(run->lists, x->e_list, sizeof run->lists);
         run->domain = x->domain;
         if (x->u_word != VPPS_NONE) return false;
     } else if (strchr(types, 'u') && x->u_word == VPPS_NONE) {
@@ -70,8 +72,14 @@ static bool set_numbers(const vpps_proof *p, const char *types, vpps_run *run) {
     if (!strchr(types, 'e')) return true;
     run->domain = x->domain;
     run->e_add = x->e_add;
-    run->e_list = x->e_list;
+    memcpy(run->lists, x->e_list, sizeof run->lists);
     return x->e_word != VPPS_NONE && words[x->e_word].kind == VPPS_WORD_DROPOUT;
+}
+
+/* The domain of the list that an instruction goes over. */
+static uint32_t list_of(const vpps_proof *p) {
+    const vpps_cell_value *x = &p->c->values[p->v];
+    return x->domain ? x->domain : value_of(p, 0)->domain;
 }
 
 /* Does an operand fit the letter of its instruction? Whole tensors are as large as the result where it is elementwise. */
@@ -79,9 +87,9 @@ static bool fits(const vpps_proof *p, char type, uint32_t i) {
     const vpps_cell_value *x = &p->c->values[p->v], *a = value_of(p, i);
     const vpps_form form = vpps_instructions[x->opcode].form;
     if (x->over_list)
-        return a->domain == 1 && !arg_of(p, i)->element &&
+        return a->domain == list_of(p) && !arg_of(p, i)->element &&
                vpps_value_words(a) == (type == 'v' ? 1 : vpps_value_words(x));
-    if (type != '*' && a->domain > x->domain) return false;
+    if (a->domain && a->domain != x->domain && (type != '*' || x->domain)) return false;
     if (type == 's') return arg_of(p, i)->element < vpps_value_words(a);
     if (arg_of(p, i)->element) return false;
     if (type == 'v') return vpps_value_words(a) + 1 == x->n_args;
@@ -99,8 +107,10 @@ static bool products_fit(const vpps_proof *p) {
 }
 
 /* May the instruction go over all members of a list, or its value not, as it says? */
-static bool over_list_fits(const vpps_cell_value *x) {
+static bool over_list_fits(const vpps_proof *p) {
+    const vpps_cell_value *x = &p->c->values[p->v];
     if (!x->over_list) return true;
+    if (!x->n_args || !list_of(p)) return false;
     if (x->opcode == VPPS_I_WEIGHTED_SUM) return !x->domain && x->n_args == 2;
     return (x->opcode == VPPS_I_SOFTMAX || x->opcode == VPPS_I_SOFTMAX_B) && x->domain && vpps_value_words(x) == 1;
 }
@@ -112,18 +122,19 @@ static uint32_t express_run(const vpps_proof *p) {
     const char *types = vpps_instructions[x->opcode].operands;
     vpps_term *operands = malloc((x->n_args + 1u) * sizeof *operands);
     vpps_run run = {.opcode = x->opcode, .rows = x->rows, .cols = x->cols, .operands = operands};
-    bool ok = operands && over_list_fits(x) && set_numbers(p, types, &run);
+    bool ok = operands && over_list_fits(p) && set_numbers(p, types, &run);
     if (x->over_list) run.domain = x->domain;
     for (const char *type = types; ok && *type; type++) {
         if (!strchr("tsv*", *type)) continue;
         const uint32_t end = *type == '*' ? x->n_args : run.n + 1;
         ok = run.n < x->n_args;
         for (; ok && run.n < end; run.n++) {
-            const bool all = x->over_list || (*type == '*' && value_of(p, run.n)->domain && !x->domain);
+            const uint32_t list = value_of(p, run.n)->domain;
+            const bool all = x->over_list || (*type == '*' && list && !x->domain);
             ok = fits(p, *type, run.n);
             operands[run.n] =
-                (vpps_term){p->is[arg_of(p, run.n)->value], all ? VPPS_ALL_MEMBERS : arg_of(p, run.n)->element};
-            if (run.average && x->opcode == VPPS_I_SUM) *(all ? &run.lists : &run.u) += 1;
+                (vpps_term){p->is[arg_of(p, run.n)->value], all ? VPPS_ALL_MEMBERS | list : arg_of(p, run.n)->element};
+            if (run.average && x->opcode == VPPS_I_SUM) *(all ? &run.lists[list] : &run.u) += 1;
         }
     }
     ok = ok && run.n == x->n_args;
@@ -184,11 +195,13 @@ static uint32_t express_members(const vpps_proof *p) {
     const vpps_cell_value *x = &p->c->values[p->v];
     const bool stack = x->kind == VPPS_VALUE_STACK;
     const vpps_cell_value *a = x->n_args == 1 ? value_of(p, 0) : NULL;
-    if (!a || x->kind == VPPS_VALUE_PLACE || x->domain != !stack || a->domain != stack || a->cols != x->cols ||
+    const uint32_t list = !a ? 0 : stack ? a->domain : x->domain;
+    if (!list || x->kind == VPPS_VALUE_PLACE || (stack ? x->domain : a->domain) || a->cols != x->cols ||
         arg_of(p, 0)->element || (stack ? x->rows % a->rows : a->rows % x->rows) || x->index)
         return refuse(p, "it is no stack of members, nor a member's part of one");
     const uint32_t of = p->is[arg_of(p, 0)->value];
-    return stack ? vpps_express_members(p->s, x->rows, x->cols, of) : vpps_express_member(p->s, x->rows, x->cols, of);
+    return stack ? vpps_express_members(p->s, x->rows, x->cols, of, list)
+                 : vpps_express_member(p->s, x->rows, x->cols, of, list);
 }
 
 static uint32_t express_parts(const vpps_proof *p) {
@@ -199,7 +212,7 @@ static uint32_t express_parts(const vpps_proof *p) {
     if (!terms) return VPPS_NONE;
     for (uint32_t i = 0; i < x->n_args; i++) {
         const vpps_cell_value *a = value_of(p, i);
-        if (a->domain > x->domain || a->cols != x->cols || arg_of(p, i)->element)
+        if ((a->domain && a->domain != x->domain) || a->cols != x->cols || arg_of(p, i)->element)
             return refuse(p, "a part does not fit");
         terms[i] = (vpps_term){p->is[arg_of(p, i)->value], 0};
         rows += a->rows;
@@ -258,8 +271,8 @@ static uint32_t express_value(const vpps_proof *p) {
 bool vpps_proof_express(vpps_proof *p) {
     for (p->v = 0; p->v < p->c->n_values; p->v++) {
         const vpps_cell_value *x = &p->c->values[p->v];
-        if (x->domain > 1 || x->first_arg > p->c->n_args || x->n_args > p->c->n_args - x->first_arg || !x->rows ||
-            !x->cols) {
+        if (x->domain > p->c->n_lists || x->first_arg > p->c->n_args || x->n_args > p->c->n_args - x->first_arg ||
+            !x->rows || !x->cols) {
             return refuse(p, "its description makes no sense"), false;
         }
         if (x->kind == VPPS_VALUE_GRADIENT && x->index < VPPS_CELL_MOST) p->gradients[p->v] = (uint64_t)1 << x->index;
@@ -274,7 +287,8 @@ bool vpps_proof_express(vpps_proof *p) {
         const vpps_expression *e = &p->s->at[is];
         if (e->rows * e->cols != vpps_value_words(x) || e->rows != x->rows)
             return refuse(p, "its shape is another"), false;
-        if (e->domain > x->domain) return refuse(p, "its members differ, yet there is one"), false;
+        if (e->domain && e->domain != x->domain)
+            return refuse(p, "its members differ, yet there is one, or those of another list"), false;
     }
     return true;
 }

@@ -14,15 +14,13 @@ vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t r) {
         view.signature = &g->signatures[view.op->signature];
         view.args = g->words + view.op->args;
         view.n_args = view.op->n_args;
+        view.members = &view.op->n_args;
         return view;
     }
     view.cell = vpps_cell_of(g, record->cell);
-    view.members = g->words[record->at];
-    view.args = g->words + record->at + 1;
-    for (uint32_t i = 0; i < view.cell->n_inputs; i++) {
-        const vpps_cell_input *in = &view.cell->inputs[i];
-        view.n_args += in->list ? view.members : 1;
-    }
+    view.members = g->words + record->at;
+    view.args = view.members + vpps_list_words(view.cell);
+    view.n_args = vpps_input_nodes(view.cell, view.members);
     view.indices = view.args + view.n_args;
     return view;
 }
@@ -35,7 +33,7 @@ bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint
     *node = 0;
     if (of->cell == VPPS_NODE_RECORD) return true;
     const vpps_cell_data *cell = vpps_cell_of(g, of->cell);
-    if (!cell->variable) {
+    if (!cell->n_lists) {
         *node = x - of->first;
         return *node < cell->n_nodes;
     }
@@ -43,8 +41,8 @@ bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint
     for (; *node < cell->n_nodes; (*node)++) { /* nodes that are lists have members */
         first += vpps_extra_nodes(cell, *node);
         if (first > x) return false;
-        if (first == x && !cell->mapped[*node]) return true;
-        first += cell->mapped[*node] ? g->words[of->at] : 1;
+        if (first == x && !cell->domain[*node]) return true;
+        first += vpps_members(g->words + of->at, cell->domain[*node]);
         if (first > x) return false;
     }
     return false;
@@ -82,7 +80,7 @@ static uint64_t dropout_elems(const vpps_record_view *view) {
     uint64_t n = 0;
     for (uint32_t t = 0; t < view->cell->n_nodes; t++) {
         const vpps_signature *s = &view->cell->signatures[view->cell->nodes[t].signature];
-        if (s->op == VPPS_OP_DROPOUT) n += (uint64_t)vpps_words(s) * (view->cell->mapped[t] ? view->members : 1);
+        if (s->op == VPPS_OP_DROPOUT) n += (uint64_t)vpps_words(s) * vpps_members(view->members, view->cell->domain[t]);
     }
     return n;
 }
@@ -177,8 +175,8 @@ bool vpps_check_demands(vpps_checker *c) {
 /* Calls `visit` for every output that input i of the vertex reads. */
 static bool each_source(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i,
                         bool (*visit)(vpps_checker *, const vpps_checked_block *, uint32_t, uint32_t, uint32_t)) {
-    const bool list = b->cell->c->input_is_list[i];
-    const uint32_t first = list ? b->list[p] : p, end = list ? b->list[p + 1] : p + 1;
+    const uint32_t domain = b->cell->c->input_domain[i], *starts = b->lists[domain];
+    const uint32_t first = domain ? starts[p] : p, end = domain ? starts[p + 1] : p + 1;
     for (uint32_t item = first; item < end; item++)
         if (!visit(c, b, p, i, b->sources[i][item])) return false;
     return true;

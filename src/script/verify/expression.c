@@ -85,7 +85,7 @@ uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_
                          uint32_t a0, uint32_t a1) {
     if (x == VPPS_NONE) return x;
     const vpps_term term = {x, 0};
-    const uint8_t domain = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].domain;
+    const uint8_t domain = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].domain; /* what else it says is for the caller */
     const vpps_expression y = {
         .kind = (uint8_t)kind, .domain = domain, .rows = rows, .cols = cols, .a = {a0, a1}, .n = 1};
     return intern(s, y, &term);
@@ -109,6 +109,9 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 }
 
 /* ---------------------------------------------------------------- sums */
+
+/* Operands are of the vertex, or all of one list. */
+static uint8_t common_domain(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {
     const vpps_term *x = a, *y = b;
@@ -136,7 +139,7 @@ uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uin
     for (uint32_t i = 0; i < n; i++) {
         if (terms[i].x == VPPS_NONE || is_zero(s, terms[i].x)) continue;
         const vpps_expression *x = &s->at[terms[i].x];
-        sum.domain |= x->domain;
+        sum.domain = common_domain(sum.domain, x->domain);
         if (x->kind != VPPS_X_SUM) {
             flat[at++] = terms[i];
             continue;
@@ -161,15 +164,15 @@ uint32_t vpps_express_add(vpps_expressions *s, uint32_t a, uint32_t b) {
     return vpps_express_sum(s, s->at[a].rows, s->at[a].cols, 2, both);
 }
 
-uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x) {
-    if (x == VPPS_NONE || s->failed) return VPPS_NONE;
+uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t domain) {
+    if (x == VPPS_NONE || s->failed || !domain) return x;
     const vpps_expression of = s->at[x];
-    if (of.kind != VPPS_X_SUM) return vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, x, 0, 0);
+    if (of.kind != VPPS_X_SUM) return vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, x, domain, 0);
     vpps_term *terms = malloc((of.n + 1u) * sizeof *terms);
     if (!terms) return fail(s);
     for (uint32_t i = 0; i < of.n; i++) {
         const vpps_term t = s->terms[of.first + i];
-        terms[i] = (vpps_term){vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, t.x, 0, 0), t.mark};
+        terms[i] = (vpps_term){vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, t.x, domain, 0), t.mark};
     }
     const uint32_t sum = vpps_express_sum(s, of.rows, of.cols, of.n, terms);
     free(terms);
@@ -180,22 +183,23 @@ uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, u
     vpps_expression x = {.kind = VPPS_X_STACK, .rows = rows, .cols = cols, .n = n};
     for (uint32_t i = 0; i < n; i++) {
         if (terms[i].x == VPPS_NONE || s->failed) return VPPS_NONE;
-        x.domain |= s->at[terms[i].x].domain;
+        x.domain = common_domain(x.domain, s->at[terms[i].x].domain);
     }
     const bool one = n == 1 && s->at[terms[0].x].rows == rows && s->at[terms[0].x].cols == cols;
     return one ? terms[0].x : intern(s, x, terms);
 }
 
-uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x) {
-    const vpps_term term = {x, VPPS_ALL_MEMBERS};
+uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t domain) {
+    const vpps_term term = {x, VPPS_ALL_MEMBERS | domain};
     if (x == VPPS_NONE) return x;
     return intern(s, (vpps_expression){.kind = VPPS_X_STACK, .rows = rows, .cols = cols, .n = 1}, &term);
 }
 
-uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x) {
+uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t domain) {
+    const vpps_expression member = {
+        .kind = VPPS_X_MEMBER, .domain = (uint8_t)domain, .rows = rows, .cols = cols, .n = 1};
     const vpps_term term = {x, 0};
-    if (x == VPPS_NONE) return x;
-    return intern(s, (vpps_expression){.kind = VPPS_X_MEMBER, .domain = 1, .rows = rows, .cols = cols, .n = 1}, &term);
+    return x == VPPS_NONE ? x : intern(s, member, &term);
 }
 
 /* The part of a stack that has `rows` from *first on, which becomes the first of them in it; VPPS_NONE: they are of two. */
@@ -254,14 +258,19 @@ static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, fl
     vpps_term *terms = malloc((run->n + 1u) * sizeof *terms);
     if (!terms) return fail(s);
     for (uint32_t i = 0; i < run->n; i++) {
-        const bool all = run->operands[i].mark & VPPS_ALL_MEMBERS;
-        const uint32_t x = all ? vpps_express_over_list(s, run->operands[i].x) : run->operands[i].x;
+        const uint32_t mark = run->operands[i].mark, list = mark & VPPS_ALL_MEMBERS ? mark & ~VPPS_ALL_MEMBERS : 0;
+        const uint32_t x = vpps_express_over_list(s, run->operands[i].x, list);
         terms[i] = (vpps_term){x, vpps_float_bits(i ? others : first)};
     }
     const uint32_t sum = vpps_express_sum(s, run->rows, run->cols, run->n, terms);
     free(terms);
-    if (!run->average) return sum;
-    return vpps_express_of(s, VPPS_X_AVERAGE, run->rows, run->cols, sum, run->u, run->lists);
+    if (!run->average || sum == VPPS_NONE || s->failed) return sum;
+    vpps_expression average = {
+        .kind = VPPS_X_AVERAGE, .domain = s->at[sum].domain, .rows = run->rows, .cols = run->cols, .n = 1};
+    const vpps_term term = {sum, 0};
+    memcpy(average.a, run->lists, sizeof run->lists);
+    average.a[0] = run->u;
+    return intern(s, average, &term);
 }
 
 /* x without its sign, if it has one. */
@@ -340,10 +349,12 @@ uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run) {
                          .n = run->n,
                          .a = {run->opcode, run->f_source,
                                run->f_source == VPPS_OPERAND_STATIC ? vpps_float_bits(run->f) : 0, run->u_source,
-                               run->u, run->lists, run->e_add, run->e_list}};
+                               run->u, run->e_add}};
+    memcpy(x.a + 6, run->lists, sizeof run->lists);
     for (uint32_t i = 0; i < run->n; i++) {
         if (run->operands[i].x == VPPS_NONE || s->failed) return VPPS_NONE;
-        if (!(run->operands[i].mark & VPPS_ALL_MEMBERS)) x.domain |= s->at[run->operands[i].x].domain;
+        if (!(run->operands[i].mark & VPPS_ALL_MEMBERS))
+            x.domain = common_domain(x.domain, s->at[run->operands[i].x].domain);
     }
     const uint32_t other = with_constant(s, run);
     if (other != VPPS_NONE) return other;

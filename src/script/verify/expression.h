@@ -20,8 +20,8 @@ typedef enum vpps_expression_kind {
     VPPS_X_PARAMETER, /* a[0]; as a bias too, in every column */
     VPPS_X_GRADIENT,  /* of output a[0] */
     VPPS_X_SUM,       /* of its terms, each times a factor */
-    VPPS_X_OVER_LIST, /* the sum over the members of the vertex's list */
-    VPPS_X_AVERAGE,   /* divided by a[0] + a[1] * members */
+    VPPS_X_OVER_LIST, /* the sum over the members of a list of the vertex, whose domain is a[0] */
+    VPPS_X_AVERAGE,   /* divided by a[0], and a[d] for each member of a list */
     VPPS_X_PRODUCT,   /* matrix a[0] times the term */
     VPPS_X_PRODUCT_T, /* its transpose times the term */
     VPPS_X_RUN,       /* a: see vpps_run */
@@ -32,18 +32,19 @@ typedef enum vpps_expression_kind {
     VPPS_X_MEMBER     /* the member's rows of the term, such a stack */
 } vpps_expression_kind;
 
-/* A term of a sum with the bits of its factor; an operand with the element of it that is meant, or VPPS_ALL_MEMBERS. */
+/* A term of a sum with the bits of its factor; an operand with the element of it that is meant, or VPPS_ALL_MEMBERS and the
+ * domain of their list. */
 typedef struct vpps_term {
     uint32_t x, mark;
 } vpps_term;
 
 #define VPPS_ALL_MEMBERS 0x80000000u
 
-enum { VPPS_EXPRESSION_WORDS = 8 };
+enum { VPPS_EXPRESSION_WORDS = 6 + VPPS_DOMAINS };
 
 typedef struct vpps_expression {
     uint8_t kind;
-    uint8_t domain; /* 1: differs between the members of the vertex's list */
+    uint8_t domain; /* not 0: differs between the members of this list of the vertex */
     uint32_t rows, cols;
     uint32_t a[VPPS_EXPRESSION_WORDS];
     uint32_t first, n; /* terms */
@@ -64,17 +65,18 @@ typedef enum vpps_operand_source {
     VPPS_OPERAND_STATIC,
     VPPS_OPERAND_INDEX,   /* pulled index number `u` */
     VPPS_OPERAND_OWN,     /* the number of the vertex's one op */
-    VPPS_OPERAND_POSITION /* u + lists * members, and the member's own number in the list's domain */
+    VPPS_OPERAND_POSITION /* u, and lists[d] for each member of a list, and the member's own number in a list's domain */
 } vpps_operand_source;
 
 typedef struct vpps_run {
     uint32_t opcode;
     uint8_t f_source, u_source;
     float f;
-    uint32_t u, lists;
-    uint32_t e_add, e_list; /* DROPOUT */
-    bool average;           /* SUM, SCALE: f is 1 / (u + lists * members) */
-    uint8_t domain;         /* where it does not follow from the operands: DROPOUT, positions */
+    uint32_t u;
+    uint32_t e_add;               /* DROPOUT: elements before it, and lists[d] for each member of a list */
+    uint32_t lists[VPPS_DOMAINS]; /* the first is not used */
+    bool average;                 /* SUM, SCALE: f is 1 / (u, and lists[d] for each member of a list) */
+    uint8_t domain;               /* where it does not follow from the operands: DROPOUT, positions */
     uint32_t rows, cols;
     vpps_term *operands; /* in the order of the instruction's */
     uint32_t n;
@@ -98,13 +100,14 @@ uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uin
 /* a + b, either of which may be VPPS_NONE: nothing. */
 uint32_t vpps_express_add(vpps_expressions *s, uint32_t a, uint32_t b);
 
-uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x);
+/* x in every domain but 0: the sum over the members of the vertex's list. */
+uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t domain);
 /* `rows` of x from row `first` on. */
 uint32_t vpps_express_slice(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t first);
 uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms);
 /* The members of list x, and zeros below them; the rows of a member in x, which is such a stack. */
-uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x);
-uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x);
+uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t domain);
+uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t domain);
 uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run);
 
 static inline uint32_t vpps_float_bits(float f) {

@@ -3,18 +3,26 @@
 
 /* ---------------------------------------------------------------- what is owed */
 
-void vpps_owe(vpps_expressions *s, vpps_owed_list *list, vpps_owed_kind kind, uint32_t key, uint32_t x, uint32_t dy) {
-    if (dy == VPPS_NONE || list->failed) return;
-    for (uint32_t i = 0; i < list->n && kind != VPPS_OWED_MATRIX; i++) {
+static void add_owed(vpps_owed_list *list, vpps_owed owed) {
+    if (owed.dy == VPPS_NONE || list->failed) return;
+    if (VPPS_RESERVE(list->at, list->capacity, list->n + 1u)) {
+        list->at[list->n++] = owed;
+    } else {
+        list->failed = true;
+    }
+}
+
+void vpps_owe(vpps_expressions *s, vpps_owed_list *list, vpps_owed_kind kind, uint32_t key, uint32_t dy) {
+    for (uint32_t i = 0; i < list->n && dy != VPPS_NONE; i++) {
         if (list->at[i].kind != kind || list->at[i].key != key) continue;
         list->at[i].dy = vpps_express_add(s, list->at[i].dy, dy);
         return;
     }
-    if (VPPS_RESERVE(list->at, list->capacity, list->n + 1u)) {
-        list->at[list->n++] = (vpps_owed){kind, key, x, dy};
-    } else {
-        list->failed = true;
-    }
+    add_owed(list, (vpps_owed){.kind = kind, .key = key, .dy = dy});
+}
+
+void vpps_owe_matrix(vpps_owed_list *list, vpps_param matrix, uint32_t x, uint32_t domain, uint32_t dy) {
+    add_owed(list, (vpps_owed){VPPS_OWED_MATRIX, matrix, x, domain, dy});
 }
 
 static int by_owed(const void *a, const void *b) { return memcmp(a, b, sizeof(vpps_owed)); }
@@ -35,15 +43,14 @@ static bool open_function(vpps_function *f, const vpps_graph *g, const vpps_para
     f->args = calloc(n_args + 1u, sizeof *f->args);
     f->value = calloc(n, sizeof *f->value);
     f->gradient = calloc(n, sizeof *f->gradient);
-    f->e_add = calloc(n, sizeof *f->e_add);
-    f->e_list = calloc(n, sizeof *f->e_list);
+    f->dropout = calloc(n, sizeof *f->dropout);
     f->reads = calloc(n, sizeof *f->reads);
     f->trained = calloc(n, sizeof *f->trained);
-    return f->nodes && f->args && f->value && f->gradient && f->e_add && f->e_list && f->reads && f->trained;
+    return f->nodes && f->args && f->value && f->gradient && f->dropout && f->reads && f->trained;
 }
 
 void vpps_function_free(vpps_function *f) {
-    void *parts[] = {f->nodes, f->args, f->value, f->gradient, f->e_add, f->e_list, f->reads, f->trained};
+    void *parts[] = {f->nodes, f->args, f->value, f->gradient, f->dropout, f->reads, f->trained};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     *f = (vpps_function){0};
 }
@@ -52,8 +59,8 @@ static bool is_trained(const vpps_function *f, vpps_param p) {
     return p != VPPS_NO_PARAM && !f->g->model->params[p].frozen;
 }
 
-static bool is_list(const vpps_function *f, uint32_t arg) {
-    return arg & VPPS_CELL_INPUT ? f->inputs[arg & ~VPPS_CELL_INPUT].list : f->nodes[arg].mapped;
+static uint32_t domain_of(const vpps_function *f, uint32_t arg) {
+    return arg & VPPS_CELL_INPUT ? f->inputs[arg & ~VPPS_CELL_INPUT].domain : f->nodes[arg].domain;
 }
 
 /* What follows from the nodes: reads, trained, numbers under dropout. */
@@ -67,10 +74,8 @@ static void finish(vpps_function *f) {
             if (!(a & VPPS_CELL_INPUT)) f->trained[t] |= f->trained[a];
             if (i < node->s->n_matrices) f->trained[t] |= is_trained(f, f->matrices[node->s->first_matrix + i]);
         }
-        f->e_add[t] = (uint32_t)f->dropout_elems;
-        f->e_list[t] = (uint32_t)f->dropout_list_elems;
-        if (node->s->op != VPPS_OP_DROPOUT) continue;
-        *(node->mapped ? &f->dropout_list_elems : &f->dropout_elems) += vpps_words(node->s);
+        for (uint32_t d = 0; d < VPPS_DOMAINS; d++) f->dropout[t][d] = (uint32_t)f->dropout_elems[d];
+        if (node->s->op == VPPS_OP_DROPOUT) f->dropout_elems[node->domain] += vpps_words(node->s);
     }
 }
 
@@ -80,7 +85,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
     f->n_inputs = cell->n_inputs;
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
         const vpps_cell_input *in = &cell->inputs[i];
-        f->inputs[i] = (vpps_function_input){in->rows, in->cols, in->list};
+        f->inputs[i] = (vpps_function_input){in->rows, in->cols, in->domain};
     }
     if (cell->n_args) memcpy(f->args, cell->args, cell->n_args * sizeof *f->args);
     for (uint32_t t = 0; t < cell->n_nodes; t++) {
@@ -90,7 +95,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
                                            .n = node->n_args,
                                            .imm = node->imm,
                                            .imm_source = cell->imm_pulled[t] ? VPPS_OPERAND_INDEX : VPPS_OPERAND_STATIC,
-                                           .mapped = cell->mapped[t],
+                                           .domain = cell->domain[t],
                                            .over_list = cell->over_list[t]};
     }
     finish(f);
@@ -137,8 +142,11 @@ static void set_numbers(const vpps_function *f, uint32_t t, const char *letters,
             run->f = 1;
             break;
         case 'n':
-            for (uint32_t i = 0; i < node->n; i++) *(is_list(f, f->args[node->first + i]) ? &run->lists : &run->u) += 1;
-            run->average = run->lists > 0;
+            for (uint32_t i = 0; i < node->n; i++) {
+                const uint32_t d = domain_of(f, f->args[node->first + i]);
+                run->average |= d > 0;
+                *(d ? &run->lists[d] : &run->u) += 1;
+            }
             if (run->average) break;
             run->u = 0;
             run->f_source = VPPS_OPERAND_STATIC;
@@ -149,9 +157,9 @@ static void set_numbers(const vpps_function *f, uint32_t t, const char *letters,
             run->u = node->imm;
             break;
         case 'e':
-            run->e_add = f->e_add[t];
-            run->e_list = f->e_list[t];
-            run->domain = node->mapped;
+            run->e_add = f->dropout[t][0];
+            for (uint32_t d = 1; d < VPPS_DOMAINS; d++) run->lists[d] = f->dropout[t][d];
+            run->domain = node->domain;
             break;
         default: break;
         }
@@ -169,14 +177,14 @@ static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t 
     }
     vpps_run run = {.opcode = op->forward, .rows = node->s->rows, .cols = node->s->cols, .operands = operands};
     set_numbers(f, t, op->forward_operands, &run);
-    const uint32_t every = node->over_list ? VPPS_ALL_MEMBERS : 0;
-    if (node->over_list) run.domain = node->mapped;
+    const uint32_t every = node->over_list ? VPPS_ALL_MEMBERS | domain_of(f, args[0]) : 0;
+    if (node->over_list) run.domain = node->domain;
     for (const char *letter = op->forward_operands; *letter; letter++) {
         if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
-            const bool all = is_list(f, args[i]) && !node->mapped;
-            operands[run.n++] = (vpps_term){value_of(f, args[i]), all ? VPPS_ALL_MEMBERS : 0};
+            const uint32_t list = node->domain ? 0 : domain_of(f, args[i]); /* all of it */
+            operands[run.n++] = (vpps_term){value_of(f, args[i]), list ? VPPS_ALL_MEMBERS | list : 0};
         }
     }
     const uint32_t x = vpps_express_run(s, &run);
@@ -200,7 +208,7 @@ static uint32_t express_affine(vpps_function *f, vpps_expressions *s, const vpps
 static uint32_t express_parts(vpps_function *f, vpps_expressions *s, const vpps_function_node *node) {
     const uint32_t *args = f->args + node->first, rows = node->s->rows, cols = node->s->cols;
     if (node->s->op == VPPS_OP_SLICE) return vpps_express_slice(s, rows, cols, value_of(f, args[0]), node->imm);
-    if (node->over_list) return vpps_express_members(s, rows, cols, value_of(f, args[0]));
+    if (node->over_list) return vpps_express_members(s, rows, cols, value_of(f, args[0]), domain_of(f, args[0]));
     vpps_term *terms = vpps_express_room(s, node->n);
     for (uint32_t i = 0; terms && i < node->n; i++) terms[i] = (vpps_term){value_of(f, args[i]), 0};
     return terms ? vpps_express_stack(s, rows, cols, node->n, terms) : VPPS_NONE;
@@ -216,7 +224,7 @@ static uint32_t express_source(vpps_expressions *s, const vpps_function_node *no
 void vpps_function_express(vpps_function *f, vpps_expressions *s) {
     for (uint32_t i = 0; i < f->n_inputs; i++)
         f->input_value[i] =
-            vpps_express(s, VPPS_X_INPUT, f->inputs[i].rows, f->inputs[i].cols, f->inputs[i].list, i, 0, 0);
+            vpps_express(s, VPPS_X_INPUT, f->inputs[i].rows, f->inputs[i].cols, f->inputs[i].domain, i, 0, 0);
     for (uint32_t t = 0; t < f->n_nodes; t++) {
         const vpps_function_node *node = &f->nodes[t];
         switch (vpps_ops[node->s->op].op_class) {
@@ -242,7 +250,7 @@ typedef struct derivative {
 /* Adds to the gradient of an argument; what each member of a list adds to a value that the vertex has once is summed. */
 static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     vpps_function *f = d->f;
-    if (d->node->mapped && !is_list(f, arg)) part = vpps_express_over_list(d->s, part);
+    if (!domain_of(f, arg)) part = vpps_express_over_list(d->s, part, d->node->domain);
     uint32_t *to = arg & VPPS_CELL_INPUT ? &f->input_gradient[arg & ~VPPS_CELL_INPUT] : &f->gradient[arg];
     *to = vpps_express_add(d->s, *to, part);
 }
@@ -257,11 +265,11 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_run run = {.opcode = op->backward[which], .operands = operands};
     shape_of(f, args[k], &run.rows, &run.cols);
     set_numbers(f, d->t, op->backward_operands[which], &run);
-    const bool softmax = d->node->over_list && d->node->mapped; /* of all members */
-    if (softmax) run.domain = 1;
+    const uint32_t softmax = d->node->over_list ? d->node->domain : 0; /* of all members */
+    if (softmax) run.domain = (uint8_t)softmax;
     for (const char *letter = op->backward_operands[which]; *letter; letter++) {
         vpps_term *operand = &operands[run.n];
-        *operand = (vpps_term){VPPS_NONE, softmax ? VPPS_ALL_MEMBERS : 0};
+        *operand = (vpps_term){VPPS_NONE, softmax ? VPPS_ALL_MEMBERS | softmax : 0};
         switch (*letter) {
         case 'a': operand->x = value_of(f, args[0]); break;
         case 'b': operand->x = value_of(f, args[1]); break;
@@ -274,8 +282,11 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
             break;
         case 'k':
             run.u_source = VPPS_OPERAND_POSITION;
-            for (uint32_t i = 0; i < k; i++) *(is_list(f, args[i]) ? &run.lists : &run.u) += 1;
-            run.domain = is_list(f, args[k]);
+            for (uint32_t i = 0; i < k; i++) {
+                const uint32_t list = domain_of(f, args[i]);
+                *(list ? &run.lists[list] : &run.u) += 1;
+            }
+            run.domain = (uint8_t)domain_of(f, args[k]);
             continue;
         default: continue;
         }
@@ -311,7 +322,7 @@ static void differentiate_parts(const derivative *d) {
         shape_of(d->f, arg, &rows, &cols);
         uint32_t part = d->d;
         if (d->node->over_list) {
-            part = vpps_express_member(d->s, rows, cols, d->d);
+            part = vpps_express_member(d->s, rows, cols, d->d, domain_of(d->f, arg));
         } else if (!slice) {
             part = vpps_express_slice(d->s, rows, cols, d->d, row);
         } else if (rows != d->node->s->rows) {
@@ -324,14 +335,13 @@ static void differentiate_parts(const derivative *d) {
 
 static void differentiate_affine(const derivative *d) {
     const vpps_signature *s = d->node->s;
-    const uint32_t over = d->node->mapped ? vpps_express_over_list(d->s, d->d) : d->d;
-    if (is_trained(d->f, s->param)) vpps_owe(d->s, d->owed, VPPS_OWED_VECTOR, s->param, 0, over);
+    const uint32_t over = vpps_express_over_list(d->s, d->d, d->node->domain);
+    if (is_trained(d->f, s->param)) vpps_owe(d->s, d->owed, VPPS_OWED_VECTOR, s->param, over);
     for (uint32_t i = 0; i < d->node->n; i++) {
         const uint32_t arg = d->f->args[d->node->first + i];
         const vpps_param matrix = d->f->matrices[s->first_matrix + i];
-        const bool once = d->node->mapped && !is_list(d->f, arg); /* one product for all members */
-        const uint32_t dy = once ? over : d->d;
-        if (is_trained(d->f, matrix)) vpps_owe(d->s, d->owed, VPPS_OWED_MATRIX, matrix, value_of(d->f, arg), dy);
+        const uint32_t domain = domain_of(d->f, arg), dy = domain ? d->d : over; /* one product for all members */
+        if (is_trained(d->f, matrix)) vpps_owe_matrix(d->owed, matrix, value_of(d->f, arg), domain, dy);
         uint32_t rows, cols;
         shape_of(d->f, arg, &rows, &cols);
         uint32_t *to = arg & VPPS_CELL_INPUT ? &d->f->input_gradient[arg & ~VPPS_CELL_INPUT] : &d->f->gradient[arg];
@@ -345,9 +355,9 @@ static void differentiate_node(const derivative *d) {
     case VPPS_CLASS_SOURCE:
         if (s->op == VPPS_OP_INPUT || !is_trained(d->f, s->param)) return;
         if (s->op == VPPS_OP_LOOKUP) {
-            vpps_owe(d->s, d->owed, VPPS_OWED_ENTRY, d->f->value[d->t], 0, d->d);
+            vpps_owe(d->s, d->owed, VPPS_OWED_ENTRY, d->f->value[d->t], d->d);
         } else {
-            vpps_owe(d->s, d->owed, VPPS_OWED_VECTOR, s->param, 0, d->d);
+            vpps_owe(d->s, d->owed, VPPS_OWED_VECTOR, s->param, d->d);
         }
         return;
     case VPPS_CLASS_AFFINE: differentiate_affine(d); return;
@@ -374,5 +384,5 @@ void vpps_function_differentiate(vpps_function *f, vpps_expressions *s, uint32_t
         const derivative d = {f, s, owed, t, &f->nodes[t], f->gradient[t]};
         if (d.d != VPPS_NONE) differentiate_node(&d);
     }
-    for (uint32_t i = 0; i < f->n_inputs; i++) vpps_owe(s, owed, VPPS_OWED_INPUT, i, 0, f->input_gradient[i]);
+    for (uint32_t i = 0; i < f->n_inputs; i++) vpps_owe(s, owed, VPPS_OWED_INPUT, i, f->input_gradient[i]);
 }

@@ -7,7 +7,7 @@ static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled
     f->training = c->training;
     if (view.cell) return vpps_function_of_cell(f, c->g, view.cell);
     const uint32_t op = view.signature->op;
-    const bool list = cell->n_inputs == 1 && cell->input_is_list[0];
+    const bool list = cell->n_inputs == 1 && cell->input_domain[0] == 1;
     const bool may = op == VPPS_OP_SUM || op == VPPS_OP_AVERAGE || op == VPPS_OP_MAX_OF || op == VPPS_OP_MIN_OF;
     if (list ? !may : view.n_args != cell->n_inputs)
         return VPPS_REFUSE(c, "cell %s: its inputs are others", cell->name);
@@ -21,20 +21,30 @@ static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled
 
 static bool check_inputs(const vpps_proof *p, const vpps_function *f) {
     const vpps_compiled_cell *c = p->c;
-    uint32_t lists = 0;
+    uint32_t n_lists = 0, inputs_of[VPPS_DOMAINS] = {0};
     bool same = c->n_inputs == f->n_inputs;
     for (uint32_t i = 0; same && i < c->n_inputs; i++) {
-        lists += c->input_is_list[i];
-        same = c->input_is_list[i] == f->inputs[i].list;
+        same = c->input_domain[i] == f->inputs[i].domain;
+        n_lists = vpps_max_u32(n_lists, f->inputs[i].domain);
+        inputs_of[f->inputs[i].domain]++;
     }
-    return (same && lists == c->list_inputs) || VPPS_REFUSE(p->check, "cell %s: its inputs are others", c->name);
+    return (same && n_lists == c->n_lists && !memcmp(inputs_of, c->inputs_of, sizeof inputs_of)) ||
+           VPPS_REFUSE(p->check, "cell %s: its inputs are others", c->name);
+}
+
+/* Lookups that no value needs are looked up all the same. */
+static bool check_lookups(const vpps_proof *p) {
+    for (uint32_t i = 0; i < p->c->n_lookups; i++)
+        if (!vpps_proof_parameter(p, p->c->lookups[i].table, VPPS_LOOKUP))
+            return VPPS_REFUSE(p->check, "cell %s: lookup %u is of no table", p->c->name, i);
+    return true;
 }
 
 static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const vpps_cell_output *o = &c->outputs[k];
-        if (o->node >= f->n_nodes || f->nodes[o->node].mapped)
+        if (o->node >= f->n_nodes || f->nodes[o->node].domain)
             return VPPS_REFUSE(p->check, "cell %s: output %u is no node of the vertex", c->name, k);
         for (uint32_t i = 0; i < k; i++)
             if (c->outputs[i].node == o->node)
@@ -63,7 +73,7 @@ static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list 
         const uint32_t key = to->lookup ? vpps_proof_lookup(p, to->index) : to->index;
         if (p->check->status != VPPS_OK) return false;
         *(to->lookup ? &cell->into_entry[to->index] : &cell->into_input[to->index]) |= p->gradients[to->value];
-        vpps_owe(p->s, owed, to->lookup ? VPPS_OWED_ENTRY : VPPS_OWED_INPUT, key, 0, p->is[to->value]);
+        vpps_owe(p->s, owed, to->lookup ? VPPS_OWED_ENTRY : VPPS_OWED_INPUT, key, p->is[to->value]);
     }
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const vpps_cell_outer *o = &c->outers[i];
@@ -73,13 +83,13 @@ static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list 
         if (o->x == VPPS_NONE) {
             if (!vpps_proof_parameter(p, o->param, VPPS_VECTOR))
                 return VPPS_REFUSE(p->check, "cell %s: gradient %u is no vector's", c->name, i);
-            const uint32_t is = dy->domain ? vpps_express_over_list(p->s, p->is[o->dy]) : p->is[o->dy];
-            vpps_owe(p->s, owed, VPPS_OWED_VECTOR, o->param, 0, is);
+            const uint32_t is = vpps_express_over_list(p->s, p->is[o->dy], dy->domain);
+            vpps_owe(p->s, owed, VPPS_OWED_VECTOR, o->param, is);
             continue;
         }
         if (!vpps_proof_parameter(p, o->param, VPPS_MATRIX) || c->values[o->x].domain != dy->domain)
             return VPPS_REFUSE(p->check, "cell %s: outer product %u does not fit", c->name, i);
-        vpps_owe(p->s, owed, VPPS_OWED_MATRIX, o->param, p->is[o->x], p->is[o->dy]);
+        vpps_owe_matrix(owed, o->param, p->is[o->x], dy->domain, p->is[o->dy]);
     }
     return true;
 }
@@ -127,7 +137,7 @@ static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *
 static bool prove(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     vpps_function_express(f, p->s);
-    if (!check_inputs(p, f) || !vpps_proof_express(p) || !check_outputs(p, f, cell)) return false;
+    if (!check_inputs(p, f) || !check_lookups(p) || !vpps_proof_express(p) || !check_outputs(p, f, cell)) return false;
     for (uint32_t v = 0; v < c->n_values; v++)
         if (c->values[v].kind == VPPS_VALUE_GRADIENT) cell->sums_gradient[c->values[v].index] = true;
     for (uint32_t i = 0; i < f->n_inputs; i++) {

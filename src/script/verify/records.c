@@ -20,15 +20,15 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
 
 static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
     const vpps_compiled_cell *cell = b->cell->c;
-    const uint32_t members = view->cell ? view->members : view->n_args;
     uint32_t at = 0;
-    if (cell->list_inputs &&
-        (b->list[p + 1] < b->list[p] || b->list[p + 1] - b->list[p] != members || b->list[p + 1] > b->block->members)) {
-        return vpps_refuse_vertex(c, b, p, "its list has another length");
+    for (uint32_t d = 1; d <= cell->n_lists; d++) {
+        const uint32_t first = b->lists[d][p], end = b->lists[d][p + 1];
+        if (end < first || end - first != view->members[d - 1] || end > b->block->members[d - 1])
+            return vpps_refuse_vertex(c, b, p, "its list has another length");
     }
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
-        const bool list = cell->input_is_list[i];
-        const uint32_t n = list ? members : 1, first = list ? b->list[p] : p;
+        const uint32_t domain = cell->input_domain[i];
+        const uint32_t n = vpps_members(view->members, domain), first = domain ? b->lists[domain][p] : p;
         if (at + (uint64_t)n > view->n_args) return vpps_refuse_vertex(c, b, p, "it has fewer inputs");
         for (uint32_t m = 0; m < n; m++)
             if (!check_source(c, b, p, i, first + m, view->args[at + m])) return false;
@@ -76,10 +76,12 @@ static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, cons
            vpps_refuse_vertex(c, b, p, "its data are others");
 }
 
-static uint32_t **take_arrays(vpps_checker *c, uint32_t n, uint32_t words, const bool *lists, uint32_t list_words) {
+/* An array for each of n inputs or lookups; `domains`: of inputs. */
+static uint32_t **take_arrays(vpps_checker *c, const vpps_block *block, uint32_t n, const uint8_t *domains) {
     uint32_t **arrays = vpps_check_zeros(c, n, sizeof *arrays);
     for (uint32_t i = 0; arrays && i < n; i++) {
-        arrays[i] = vpps_check_zeros(c, lists && lists[i] ? list_words : words, sizeof **arrays);
+        const uint32_t items = domains && domains[i] ? block->members[domains[i] - 1] : block->n;
+        arrays[i] = vpps_check_zeros(c, items, sizeof **arrays);
         if (!arrays[i]) return NULL;
     }
     return arrays;
@@ -90,11 +92,12 @@ bool vpps_check_arrays(vpps_checker *c) {
         vpps_checked_block *b = &c->blocks[i];
         const vpps_compiled_cell *cell = b->cell->c;
         if (!b->block->n) continue;
-        b->sources = take_arrays(c, cell->n_inputs, b->block->n, cell->input_is_list, b->block->members);
-        b->rows = take_arrays(c, cell->n_lookups, b->block->n, NULL, 0);
+        b->sources = take_arrays(c, b->block, cell->n_inputs, cell->input_domain);
+        b->rows = take_arrays(c, b->block, cell->n_lookups, NULL);
         if (!b->sources || !b->rows) return false;
-        if (cell->list_inputs && (b->list[0] || b->list[b->block->n] != b->block->members))
-            return vpps_refuse_vertex(c, b, 0, "its list does not begin, or not end, where the block says");
+        for (uint32_t d = 1; d <= cell->n_lists; d++)
+            if (b->lists[d][0] || b->lists[d][b->block->n] != b->block->members[d - 1])
+                return vpps_refuse_vertex(c, b, 0, "its list does not begin, or not end, where the block says");
         for (uint32_t p = 0; p < b->block->n; p++) {
             const vpps_record_view view = vpps_check_view(c->g, b->vertices[p]);
             if (!check_inputs(c, b, p, &view) || !check_lookups(c, b, p, &view) || !check_words(c, b, p, &view))

@@ -185,7 +185,7 @@ static bool check_stays(stages *w) {
         if (!is_made(x)) return refuse(w, to->value, "it is contributed, but no stage makes it");
         if (to->partial != vpps_makes_shares(x))
             return refuse(w, to->value, "its shares are contributed as a whole, or the reverse");
-        if (x->domain != (to->lookup ? 0 : c->input_is_list[to->index]))
+        if (x->domain != (to->lookup ? 0 : c->input_domain[to->index]))
             return refuse(w, to->value, "it is contributed to a list, but is none, or the reverse");
     }
     return true;

@@ -14,12 +14,12 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     return (vpps_location){t->offset + item * t->stride, b->kept[value], words};
 }
 
-/* The work of one VP, or of a group where all do the same: items of both domains. */
+/* The work of one VP, or of a group where all do the same: items of all domains. */
 typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
     uint32_t stage, member;
-    uint32_t first[2], end[2];
+    uint32_t first[VPPS_DOMAINS], end[VPPS_DOMAINS];
 } share;
 
 static share share_of(const vpps_checker *c, const vpps_checked_block *b, uint32_t stage, uint32_t first, uint32_t n,
@@ -31,9 +31,9 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, uint32
         s.first[0] = first + (uint32_t)((uint64_t)n * member / c->group_size);
         s.end[0] = first + (uint32_t)((uint64_t)n * (member + 1) / c->group_size);
     }
-    if (b->list) {
-        s.first[1] = b->list[s.first[0]];
-        s.end[1] = b->list[s.end[0]];
+    for (uint32_t d = 1; d <= b->cell->c->n_lists; d++) {
+        s.first[d] = b->lists[d][s.first[0]];
+        s.end[d] = b->lists[d][s.end[0]];
     }
     return s;
 }
@@ -204,12 +204,12 @@ static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
                        (double)vpps_bits_float(bits));
 }
 
-/* The vertex that member `item` of a block's lists belongs to. */
-static uint32_t vertex_of(const vpps_checked_block *b, uint32_t item) {
+/* The vertex that member `item` of one of a block's lists belongs to. */
+static uint32_t vertex_of(const vpps_checked_block *b, uint32_t domain, uint32_t item) {
     uint32_t low = 0, high = b->block->n; /* lists before `low` end before the member, those from `high` on after it */
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (b->list[middle + 1] <= item) {
+        if (b->lists[domain][middle + 1] <= item) {
             low = middle + 1;
         } else {
             high = middle;
@@ -224,7 +224,8 @@ static bool is_for(const vpps_checker *c, const vpps_tensor *t, uint32_t item, u
     const vpps_checked_block *b = &c->blocks[t->block];
     const vpps_compiled_cell *cell = b->cell->c;
     const vpps_cell_contribution *to = &cell->contributions[t->index];
-    const uint32_t p = !to->lookup && cell->input_is_list[to->index] ? vertex_of(b, item) : item;
+    const uint32_t domain = to->lookup ? 0 : cell->input_domain[to->index];
+    const uint32_t p = domain ? vertex_of(b, domain, item) : item;
     uint64_t live = 0;
     for (uint32_t k = 0; k < cell->n_outputs; k++)
         live |= (uint64_t)c->live[b->first_output + k * b->block->n + p] << k;
