@@ -49,6 +49,18 @@ vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_head
     return vpps_graph_status(g);
 }
 
+vpps_status lstm_lm_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d) {
+    const lstm_lm_net *n = net;
+    const vpps_vertex before = d->n_states ? vpps_source(g, d->n_states, d->states) : part_recurrent_start(&n->lstm, g);
+    const vpps_vertex step = part_recurrent_step(&n->lstm, g, before, part_embed(&n->embedding, g, word));
+    const vpps_node h = vpps_scattered(g, step, 0);
+    vpps_node nll;
+    part_classify(&n->base.classifier, g, 0, &h, VPPS_NO_WORD, NET_HEADS_ALL, &(net_scores){&d->logits, &nll});
+    d->n_states = 2; /* h, c */
+    for (uint32_t i = 0; i < d->n_states; i++) d->states[i] = vpps_scattered(g, step, i);
+    return vpps_graph_status(g);
+}
+
 static const option_row options[] = {LSTM_LM_OPTIONS, {0}};
 
 extern const network lstm_lm;
@@ -62,5 +74,6 @@ const network lstm_lm = {
     .defaults = {.embed = 256, .hidden = 256},
     .create = lstm_lm_create,
     .add = lstm_lm_add,
+    .decode = lstm_lm_decode,
     .destroy = part_destroy,
 };

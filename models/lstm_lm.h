@@ -7,6 +7,9 @@
 vpps_status lstm_lm_create(void **net, vpps_model *model, const net_config *config);
 vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
 
+/* A step of text that is made: d without states is before the first word. */
+vpps_status lstm_lm_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
+
 /* hidden, embed, dropout: rows for a table. */
 #define LSTM_LM_OPTIONS                                                                                                \
     PART_HIDDEN("Size of the LSTM's states"), PART_EMBED("Size of a word's embedding"),                                \

@@ -20,5 +20,6 @@ const network lstm_lm_fixed = {
     .defaults = {.embed = 256, .hidden = 256, .steps = 64},
     .create = lstm_lm_create,
     .add = lstm_lm_add,
+    .decode = lstm_lm_decode,
     .destroy = part_destroy,
 };

@@ -55,7 +55,7 @@ typedef struct net_scores {
 
 uint32_t net_positions(net_kind kind, const net_example *x);
 
-/* What a network of pairs keeps while it makes a target, word by word. */
+/* What a network of pairs, or of text, keeps while it makes a target, or a text, word by word. */
 #define NET_STATES 4
 typedef struct net_decoding {
     vpps_node states[NET_STATES]; /* vectors that change with every word */
@@ -122,7 +122,8 @@ typedef struct network {
     vpps_status (*add)(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
     /* PAIRS, LATTICE_PAIRS, else NULL. encode adds what comes before the first word: d's states and memory (which lives
      * until the next encode). decode adds the step that reads `word` (first the end word), from d's states and memory,
-     * given as nodes of g: it replaces the states, and sets the logits of the word that follows. */
+     * given as nodes of g: it replaces the states, and sets the logits of the word that follows. TEXT may have decode alone,
+     * which begins with a d that is all zero. */
     vpps_status (*encode)(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
     vpps_status (*decode)(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
     void (*destroy)(void *net);

@@ -19,6 +19,12 @@ const command commands[] = {
      "--model FILE <INPUT",
      "Read examples from stdin, one a line, and print what a checkpoint's network says of them: bracketed trees (a "
      "label may be -1) with labels, sentences with tags, perplexities of sentences, translations."},
+    {"generate", COMMAND_GENERATE, OPERAND_NETWORK, NULL, command_generate, "make sentences with a language model",
+     "--model FILE", "Make sentences with a language model: draw one word after the other."},
+    {"export", COMMAND_EXPORT, OPERAND_NETWORK, NULL, command_export, "write a checkpoint's parameters alone",
+     "--model FILE --save FILE",
+     "Write a checkpoint's parameters to a file, with the network's name, sizes and vocabularies: what predict and --init "
+     "need, and nothing of the training."},
     {"script", COMMAND_SCRIPT, OPERAND_NETWORK, NULL, command_script, "print the device script of the first batch", "",
      "Print the device script of the first training batch."},
     {"cell", COMMAND_CELL, OPERAND_NETWORK, NULL, command_cell, "print a network's cells as they are compiled", "",

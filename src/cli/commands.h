@@ -27,6 +27,8 @@ const command *command_find(const char *name);
 int command_train(settings *s);
 int command_eval(settings *s);
 int command_predict(settings *s);
+int command_generate(settings *s);
+int command_export(settings *s);
 int command_script(settings *s);
 int command_cell(settings *s);
 int command_plan(settings *s);

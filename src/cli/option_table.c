@@ -6,10 +6,10 @@
 #define PLANS (COMMAND_PLAN | COMMAND_KERNEL)
 #define SHOWN (COMMAND_SCRIPT | COMMAND_CELL) /* of the first batch */
 #define DATA (COMMAND_TRAIN | COMMAND_EVAL | SHOWN | COMMAND_TUNE | PLANS)
-#define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | SHOWN | COMMAND_TUNE)
-#define RUNS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_TUNE)
+#define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_GENERATE | SHOWN | COMMAND_TUNE)
+#define RUNS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_GENERATE | COMMAND_TUNE)
 #define RESULTS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT)
-#define FROM_FILE (COMMAND_EVAL | COMMAND_PREDICT | SHOWN | PLANS)
+#define FROM_FILE (COMMAND_EVAL | COMMAND_PREDICT | COMMAND_GENERATE | COMMAND_EXPORT | SHOWN | PLANS)
 #define SHAPED (COMMAND_TRAIN | SHOWN | COMMAND_TUNE | PLANS)
 #define SAVED OPTION_SAVED
 #define FIXED (OPTION_SAVED | OPTION_FIXED)
@@ -109,6 +109,7 @@ static const cli_option table[] = {
          "Take options from a JSON object, or from the first line of a run's log; those given here win"),
     TEXT("model", model, "FILE", 'm', FROM_FILE, CHECKPOINT, "The checkpoint to use"),
     TEXT("save", save, "FILE", 's', TRAIN, OPTION_OUTPUT, "Write a checkpoint after every epoch and when interrupted"),
+    TEXT("save", save, "FILE", 's', COMMAND_EXPORT, OPTION_OUTPUT, "Write the parameters to this file"),
     TEXT("save-best", save_best, "FILE", 0, TRAIN, OPTION_OUTPUT,
          "Write a checkpoint after every epoch that is the best on dev so far"),
     COUNT("save-every", save_every, 0, U32_MAX, 0, TRAIN, 0, "Write it after every N batches, too; 0: do not"),
@@ -137,7 +138,15 @@ static const cli_option table[] = {
             "Write each class's precision and recall, and which classes it was taken for"),
     ROW_FOR(TREES, OPTION_CHOICE, "classes-of", classes_of, "root|nodes", 0, 0, 0, COMMAND_EVAL, 0,
             "What the tables of classes count: roots, or all labelled nodes"),
-    ROW(OPTION_FLAG, "json", json, NULL, 0, 0, 'j', COMMAND_PREDICT, 0,
+    COUNT("count", count, 1, 1e6, 'n', COMMAND_GENERATE, 0, "Sentences to make"),
+    REAL("temperature", temperature, 0, 100, COMMAND_GENERATE, 0,
+         "Logits are divided by X: below 1 likely words become likelier; 0: always the likeliest word"),
+    REAL("top-p", top_p, 0, 1, COMMAND_GENERATE, 0,
+         "Draw from the likeliest words alone, as few as have this probability together"),
+    TEXT("prompt", prompt, "TEXT", 'p', COMMAND_GENERATE, 0, "Words that every sentence begins with"),
+    COUNT("max-words", most_words, 0, 1e6, 0, COMMAND_GENERATE, 0, "Words of a sentence at most, the prompt's not counted; 0: 100"),
+    ROW(OPTION_U64, "seed", drawn_seed, "N", 0, 0, 0, COMMAND_GENERATE, 0, "Seed of what is drawn"),
+    ROW(OPTION_FLAG, "json", json, NULL, 0, 0, 'j', COMMAND_PREDICT | COMMAND_GENERATE, 0,
         "Print a JSON object a line, with scores, and spans where there are some"),
     ROW_FOR(CLASSES_SAID, OPTION_U32, "top", top, "N", 1, 1e6, 0, COMMAND_PREDICT, 0,
             "With --json: the N likeliest classes, and how likely they are"),

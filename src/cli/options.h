@@ -15,6 +15,8 @@ typedef enum command_bit {
     COMMAND_CACHE = 128,
     COMMAND_TUNE = 256,
     COMMAND_CELL = 512,
+    COMMAND_GENERATE = 1024,
+    COMMAND_EXPORT = 2048,
     COMMAND_COMPLETION = 32768
 } command_bit;
 
@@ -66,6 +68,10 @@ typedef struct settings {
     uint32_t patience;
     uint32_t top, on_error; /* predict: classes shown; 0: stop, 1: skip */
     uint64_t line_bytes;
+    uint64_t drawn_seed; /* generate */
+    uint32_t count, most_words;
+    float temperature, top_p;
+    const char *prompt;
     uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;
     float length_penalty;

@@ -157,6 +157,10 @@ static void set_defaults(settings *s) {
                     .beam = 1,
                     .top = 1,
                     .line_bytes = 65536,
+                    .drawn_seed = 1,
+                    .count = 10,
+                    .temperature = 1,
+                    .top_p = 1,
                     .length_penalty = 0.6f};
     if (s->network) {
         s->net = s->network->defaults;

@@ -319,4 +319,36 @@ PY
 }
 check "a file without a checksum" without
 
+# ---------------------------------------------------------------- export
+
+exported() { # parameters, what they mean, and nothing else
+    exits 0 "$vpps" export --model base.ckpt --save small.ckpt && python3 - <<'PY'
+import json
+def load(path):
+    b = open(path, 'rb').read()
+    n = int.from_bytes(b[:8], 'little')
+    h = json.loads(b[8:8 + n])
+    m = h.pop('__metadata__')
+    return m, {k: b[8 + n + v['data_offsets'][0]:8 + n + v['data_offsets'][1]] for k, v in h.items()}
+(m, before), (n, after) = load('base.ckpt'), load('small.ckpt')
+assert after == {k: v for k, v in before.items() if not k.startswith('optimizer.')} and len(after) < len(before)
+assert not [k for k in n if k.startswith(('train.', 'data.')) or k in ('option.data', 'vpps.optimizer', 'vpps.batches')]
+assert all(n[k] == m[k] for k in ('network', 'vocabulary', 'classes', 'option.hidden')), n
+PY
+}
+check "export" exported
+same_answers() {
+    "$vpps" predict --model base.ckpt <data/test.txt >before && "$vpps" predict --model small.ckpt <data/test.txt >after &&
+        cmp before after && exits 0 "$vpps" eval --model small.ckpt --data data
+}
+check "an exported file predicts and is measured" same_answers
+check "an exported file is a beginning" exits 0 "${train[@]}" --epochs 1 --init small.ckpt
+check "an exported file is no run to resume" fails_with 1 'no "train.epoch" in its metadata' "$vpps" train --resume small.ckpt
+check "export a damaged file" fails_with 1 "checksum" "$vpps" export --model flipped.ckpt --save x.ckpt
+check "export onto the checkpoint" fails_with 1 "--save ./base.ckpt and --model base.ckpt are the same" "$vpps" export \
+    --model base.ckpt --save ./base.ckpt
+check "export without --save" fails_with 2 "--save FILE is missing" "$vpps" export --model base.ckpt
+check "export another network's" fails_with 1 "holds the network tree-lstm" "$vpps" export lstm-lm --model base.ckpt \
+    --save x.ckpt
+
 summary

@@ -1,0 +1,91 @@
+/* export.c - `vpps export`: a checkpoint's parameters, and what they mean, without what belongs to the training. */
+#include "base/base.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/output_files.h"
+#include "io/descriptor.h"
+#include "io/safetensors.h"
+
+/* State of the optimiser: optimizer.K/NAME, which no parameter is called. */
+static bool is_state(const char *name) {
+    static const char begin[] = "optimizer.";
+    if (strncmp(name, begin, sizeof begin - 1) != 0) return false;
+    name += sizeof begin - 1;
+    return *name >= '0' && *name <= '9' && name[strspn(name, "0123456789")] == '/';
+}
+
+/* The network, its sizes, its vocabularies; and what is not ours. Not where training stands, nor its data and options. */
+static bool is_kept(const settings *s, const char *key) {
+    static const char option[] = "option.";
+    if (strncmp(key, "train.", 6) == 0 || strncmp(key, "data.", 5) == 0) return false;
+    if (strncmp(key, "vpps.", 5) == 0) return strcmp(key, "vpps.version") == 0;
+    if (strncmp(key, option, sizeof option - 1) != 0) return true;
+    for (const option_row *o = s->network->options; o->name; o++) {
+        if (strcmp(o->name, key + sizeof option - 1) == 0) return true;
+    }
+    return false;
+}
+
+static vpps_status list_tensors(const vpps_safetensors *file, const char *path, vpps_safetensors_tensor *tensors,
+                                size_t *n) {
+    for (size_t i = 0; i < vpps_safetensors_count(file); i++) {
+        const vpps_safetensors_info *t = vpps_safetensors_at(file, i);
+        if (is_state(t->name)) continue;
+        vpps_safetensors_tensor *out = &tensors[(*n)++];
+        if (strcmp(t->dtype, "F32") != 0 || t->n_dims > VPPS_COUNT(out->dims)) {
+            return vpps_fail(VPPS_FORMAT, "%s%s: tensor '%.100s': expected F32 of at most 3 dimensions, found %s",
+                             VPPS_PATH_ARGS(path), t->name, t->dtype);
+        }
+        const void *bytes = t->bytes; /* floats alone lie before it: aligned */
+        *out = (vpps_safetensors_tensor){.name = t->name, .n_dims = t->n_dims, .data = bytes};
+        for (uint32_t k = 0; k < t->n_dims; k++) out->dims[k] = t->dims[k];
+    }
+    return VPPS_OK;
+}
+
+static vpps_status write_parameters(const settings *s, const vpps_safetensors *file, size_t *n) {
+    char checksum[VPPS_CHECKSUM_BYTES];
+    const size_t most = vpps_safetensors_count(file), n_metadata = vpps_safetensors_metadata_count(file);
+    vpps_safetensors_tensor *tensors = calloc(most + 1, sizeof *tensors);
+    vpps_metadata *metadata = calloc(n_metadata + 1, sizeof *metadata);
+    size_t m = 0;
+    vpps_status status = tensors && metadata ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %zu tensors", most);
+    if (status == VPPS_OK) status = list_tensors(file, s->model, tensors, n);
+    if (status == VPPS_OK) status = vpps_safetensors_checksum(tensors, *n, checksum);
+    for (size_t i = 0; i < n_metadata && status == VPPS_OK; i++) {
+        const vpps_metadata entry = vpps_safetensors_metadata_at(file, i);
+        if (is_kept(s, entry.key)) metadata[m++] = entry;
+    }
+    if (status == VPPS_OK) {
+        metadata[m++] = (vpps_metadata){VPPS_CHECKSUM_KEY, checksum};
+        status = vpps_safetensors_write(s->save, tensors, *n, metadata, m);
+    }
+    free(tensors);
+    free(metadata);
+    return status;
+}
+
+static vpps_status export(const settings *s) {
+    vpps_safetensors *file;
+    size_t n = 0;
+    VPPS_TRY(output_files_check(s));
+    VPPS_TRY(vpps_safetensors_open(&file, s->model));
+    const char *held = vpps_safetensors_metadata(file, "network");
+    vpps_status status = vpps_safetensors_verify(file);
+    if (status == VPPS_OK && (!held || strcmp(held, s->network->name) != 0)) {
+        status = vpps_fail(VPPS_ARGUMENT, "%s holds %s%.64s, not %s", s->model, held ? "the network " : "no network",
+                           held ? held : "", s->network->name);
+    }
+    if (status == VPPS_OK) status = write_parameters(s, file, &n);
+    vpps_safetensors_close(file);
+    if (status == VPPS_OK) fprintf(stderr, "%s: %zu parameters of %s\n", s->save, n, s->network->name);
+    return status;
+}
+
+int command_export(settings *s) {
+    if (!s->model) return report_usage("export", "--model FILE is missing");
+    if (!s->save) return report_usage("export", "--save FILE is missing");
+    const vpps_status status = export(s);
+    if (status != VPPS_OK) report_failure(status);
+    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+}

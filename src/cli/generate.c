@@ -1,0 +1,243 @@
+/* generate.c - `vpps generate`: sentences of a language model, drawn word by word.
+ *
+ * Each sentence has random numbers of its own, which follow from --seed and its number: so what is drawn depends neither on
+ * --batch nor on how many there are. */
+#include "base/base.h"
+#include "cli/answers.h"
+#include "cli/checkpoint.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/task.h"
+
+#include <errno.h>
+#include <math.h>
+
+enum { DEFAULT_WORDS = 100 };
+
+/* A sentence that is being made. */
+typedef struct sentence {
+    uint64_t random;
+    uint32_t *words; /* the prompt's, then those drawn */
+    size_t n, capacity;
+    double log_probability; /* of those drawn, without temperature and --top-p */
+    uint32_t fed;           /* words that the network has read */
+    uint32_t begin;         /* what it reads first: the end of the sentence before */
+    bool ended;
+    net_decoding d;
+    float *states[NET_STATES];
+} sentence;
+
+typedef struct choice {
+    double p;
+    uint32_t word;
+} choice;
+
+typedef struct generator {
+    const settings *s;
+    session x;
+    corpus c;
+    answers answers;
+    uint32_t end_word, max_words;
+    uint32_t *prompt, n_prompt;
+    choice *choices; /* all classes */
+    float *logits;   /* of the sentences of a batch, behind each other */
+} generator;
+
+/* ---------------------------------------------------------------- drawing */
+
+static int compare_choices(const void *a, const void *b) {
+    const choice *x = a, *y = b;
+    if (x->p != y->p) return x->p > y->p ? -1 : 1;
+    return x->word < y->word ? -1 : x->word > y->word;
+}
+
+/* The next word. <unk>, which stands for words that are not known, is never drawn. The nucleus is that of Holtzman et al.
+ * 2020, "The Curious Case of Neural Text Degeneration", section 3.1. */
+static uint32_t draw(const generator *g, const float *logits, uint64_t *random) {
+    const uint32_t n = g->c.classes;
+    const double t = (double)g->s->temperature;
+    uint32_t best = n > 1 ? 1 : 0;
+    for (uint32_t i = best; i < n; i++) best = logits[i] > logits[best] ? i : best;
+    if (t <= 0) return best;
+    double total = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        g->choices[i - 1] = (choice){exp(((double)logits[i] - (double)logits[best]) / t), i};
+        total += g->choices[i - 1].p;
+    }
+    uint32_t kept = n - 1;
+    if (g->s->top_p < 1) {
+        double sum = 0;
+        qsort(g->choices, kept, sizeof *g->choices, compare_choices);
+        for (kept = 0; kept < n - 1 && (!kept || sum < (double)g->s->top_p * total);) sum += g->choices[kept++].p;
+        total = sum;
+    }
+    double left = (double)vpps_random_unit(random) * total;
+    for (uint32_t i = 0; i < kept; i++) {
+        left -= g->choices[i].p;
+        if (left < 0) return g->choices[i].word;
+    }
+    return kept ? g->choices[kept - 1].word : best;
+}
+
+/* ---------------------------------------------------------------- steps */
+
+/* The word that the network reads next. */
+static uint32_t next_input(const sentence *s) { return s->fed ? s->words[s->fed - 1] : s->begin; }
+
+/* Adds a sentence's step to the graph, and asks for its states and logits. */
+static vpps_status add_step(generator *g, sentence *s, float *logits, vpps_node *nodes, float **outs, uint32_t *n) {
+    const uint32_t hidden = g->s->net.hidden;
+    for (uint32_t i = 0; i < s->d.n_states; i++) s->d.states[i] = vpps_input(g->x.graph, hidden, 1, s->states[i]);
+    VPPS_TRY(g->s->network->decode(g->x.net, g->x.graph, next_input(s), &s->d));
+    s->fed++;
+    for (uint32_t i = 0; i < s->d.n_states; i++) {
+        nodes[*n] = s->d.states[i];
+        outs[(*n)++] = s->states[i];
+    }
+    nodes[*n] = s->d.logits;
+    outs[(*n)++] = logits;
+    return VPPS_OK;
+}
+
+static vpps_status take_word(generator *g, sentence *s, const float *logits) {
+    if (s->fed <= g->n_prompt) return VPPS_OK; /* the next one is the prompt's */
+    const uint32_t word = draw(g, logits, &s->random);
+    s->log_probability -= answer_nll(logits, g->c.classes, word);
+    if (word == g->end_word) {
+        s->ended = true;
+        return VPPS_OK;
+    }
+    if (!VPPS_RESERVE(s->words, s->capacity, s->n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for a sentence");
+    s->words[s->n++] = word;
+    s->ended = s->n - g->n_prompt >= g->max_words;
+    return VPPS_OK;
+}
+
+/* One word more for each sentence that has not ended. *live: how many had not. */
+static vpps_status step(generator *g, sentence *sentences, uint32_t n, vpps_node *nodes, float **outs, uint32_t *live) {
+    uint32_t n_nodes = 0;
+    *live = 0;
+    vpps_graph_clear(g->x.graph);
+    for (uint32_t i = 0; i < n; i++) {
+        if (sentences[i].ended) continue;
+        VPPS_TRY(add_step(g, &sentences[i], g->logits + (size_t)i * g->c.classes, nodes, outs, &n_nodes));
+        ++*live;
+    }
+    if (!*live) return VPPS_OK;
+    VPPS_TRY(vpps_forward(g->x.handle, g->x.graph, n_nodes, nodes, outs));
+    for (uint32_t i = 0; i < n; i++) {
+        if (!sentences[i].ended) VPPS_TRY(take_word(g, &sentences[i], g->logits + (size_t)i * g->c.classes));
+    }
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- sentences */
+
+static vpps_status open_sentence(const generator *g, sentence *s, uint64_t number) {
+    *s = (sentence){.random = vpps_mix64(vpps_mix64(g->s->drawn_seed) + number), .begin = g->end_word};
+    for (int i = 0; i < NET_STATES; i++) {
+        s->states[i] = malloc(g->s->net.hidden * sizeof(float));
+        if (!s->states[i]) return vpps_fail(VPPS_MEMORY, "no memory for a sentence");
+    }
+    if (!VPPS_RESERVE(s->words, s->capacity, (size_t)g->n_prompt + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for a sentence");
+    }
+    for (; s->n < g->n_prompt; s->n++) s->words[s->n] = g->prompt[s->n];
+    return VPPS_OK;
+}
+
+static void close_sentence(sentence *s) {
+    free(s->words);
+    for (int i = 0; i < NET_STATES; i++) free(s->states[i]);
+}
+
+static vpps_status print_sentence(generator *g, const sentence *s) {
+    answers *a = &g->answers;
+    size_t len;
+    answers_clear(a);
+    for (size_t k = 0; k < s->n; k++) {
+        fprintf(a->file, "%s%s", k ? " " : "", vpps_vocab_word(g->c.vocab[VOCAB_WORDS], s->words[k]));
+    }
+    VPPS_TRY(answers_end(a));
+    const char *text = answers_get(a, 0, &len);
+    if (a->json) {
+        return report_json_line(
+            json_pack("{so so}", "text", answer_text(text, len), "log_probability", report_number(s->log_probability)),
+            stdout);
+    }
+    fwrite(text, 1, len, stdout);
+    putchar('\n');
+    return fflush(stdout) == 0 && !ferror(stdout) ? VPPS_OK : vpps_fail(VPPS_IO, "stdout: %s", strerror(errno));
+}
+
+static vpps_status make_batch(generator *g, uint32_t first, uint32_t n) {
+    sentence *sentences = calloc(n, sizeof *sentences);
+    vpps_node *nodes = malloc((size_t)n * (NET_STATES + 1) * sizeof *nodes);
+    float **outs = malloc((size_t)n * (NET_STATES + 1) * sizeof *outs);
+    vpps_status status = sentences && nodes && outs ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
+    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = open_sentence(g, &sentences[i], first + i);
+    for (uint32_t live = n; live && status == VPPS_OK;) status = step(g, sentences, n, nodes, outs, &live);
+    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = print_sentence(g, &sentences[i]);
+    for (uint32_t i = 0; sentences && i < n; i++) close_sentence(&sentences[i]);
+    free(sentences);
+    free(nodes);
+    free(outs);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static vpps_status read_prompt(generator *g) {
+    const char *at = g->s->prompt;
+    const vpps_vocab *words = g->c.vocab[VOCAB_WORDS];
+    if (!at) return VPPS_OK;
+    g->prompt = malloc((strlen(at) + 1) * sizeof *g->prompt);
+    if (!g->prompt) return vpps_fail(VPPS_MEMORY, "no memory for the prompt");
+    while (*(at += strspn(at, " "))) {
+        const size_t len = strcspn(at, " ");
+        const uint32_t id = vpps_vocab_find(words, at, len);
+        if (id == VPPS_NO_WORD) {
+            return vpps_fail(VPPS_ARGUMENT, "--prompt: %s does not know the word '%.*s'", g->s->model,
+                             (int)(len < 64 ? len : 64), at);
+        }
+        g->prompt[g->n_prompt++] = id;
+        at += len;
+    }
+    return VPPS_OK;
+}
+
+static vpps_status generate(generator *g, settings *s) {
+    VPPS_TRY(checkpoint_describe(s->model, s, &g->c, NULL));
+    options_complete(s);
+    VPPS_TRY(session_open(&g->x, s, &g->c));
+    VPPS_TRY(vpps_load(g->x.handle, s->model));
+    VPPS_TRY(answers_open(&g->answers, s, &g->c));
+    VPPS_TRY(read_prompt(g));
+    g->end_word = vpps_vocab_find(g->c.vocab[VOCAB_WORDS], END_WORD, sizeof END_WORD - 1);
+    if (g->end_word == VPPS_NO_WORD) g->end_word = 0;
+    g->max_words = s->most_words ? s->most_words : DEFAULT_WORDS;
+    g->choices = malloc(((size_t)g->c.classes + 1) * sizeof *g->choices);
+    g->logits = malloc((size_t)s->batch * g->c.classes * sizeof *g->logits);
+    if (!g->choices || !g->logits) return vpps_fail(VPPS_MEMORY, "no memory for %u words", g->c.classes);
+    for (uint32_t i = 0; i < s->count; i += s->batch) {
+        VPPS_TRY(make_batch(g, i, vpps_min_u32(s->batch, s->count - i)));
+    }
+    return VPPS_OK;
+}
+
+int command_generate(settings *s) {
+    if (!s->model) return report_usage("generate", "--model FILE is missing");
+    if (s->network->kind != NET_TEXT) {
+        return report_usage("generate", "%s is no language model; lstm-lm is one", s->network->name);
+    }
+    generator g = {.s = s};
+    const vpps_status status = generate(&g, s);
+    if (status != VPPS_OK) report_failure(status);
+    answers_close(&g.answers);
+    free(g.prompt);
+    free(g.choices);
+    free(g.logits);
+    session_close(&g.x);
+    corpus_close(&g.c);
+    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+}
