@@ -56,8 +56,10 @@ static vpps_status record_leaf(mv_rnn_net *t, vpps_model *model) {
     vpps_status s = vpps_cell_begin(model, "mv-rnn leaf", &g);
     if (s != VPPS_OK) return s;
     const uint32_t word = vpps_pull_index(g);
-    vpps_scatter(g, part_dropout(&t->base.config, g, vpps_lookup(g, t->vectors, word)));
+    const vpps_node a = part_dropout(&t->base.config, g, vpps_lookup(g, t->vectors, word));
+    vpps_scatter(g, a);
     vpps_scatter(g, vpps_lookup(g, t->matrices, word));
+    part_classifier_add(&t->base.classifier, g, a);
     return vpps_cell_end(g, &t->leaf);
 }
 
@@ -71,18 +73,18 @@ static vpps_status record_inner(mv_rnn_net *t, vpps_model *model) {
 
     /* (2) p = tanh(W [B a; A b]) */
     vpps_node Ba = vpps_matmul(g, B, a), Ab = vpps_matmul(g, A, b);
-    vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, VPPS_NO_PARAM, t->W_l, Ba, t->W_r, Ab)));
+    const vpps_node p = vpps_tanh(g, vpps_affine2(g, VPPS_NO_PARAM, t->W_l, Ba, t->W_r, Ab));
+    vpps_scatter(g, p);
     /* (3) P = W_M [A; B] */
     vpps_scatter(g, vpps_affine2(g, VPPS_NO_PARAM, t->W_M_l, A, t->W_M_r, B));
+    part_classifier_add(&t->base.classifier, g, p);
     return vpps_cell_end(g, &t->inner);
 }
 
 static vpps_status record(void *net, vpps_model *model) {
     mv_rnn_net *t = net;
-    vpps_status s = record_leaf(t, model);
-    if (s == VPPS_OK) s = record_inner(t, model);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
-    return s;
+    const vpps_status s = record_leaf(t, model);
+    return s == VPPS_OK ? record_inner(t, model) : s;
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {

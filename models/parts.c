@@ -51,39 +51,47 @@ static vpps_node pull_input(const part_classifier *c, vpps_graph *g) {
     return n > 1 ? vpps_concat(g, n, pulled) : pulled[0];
 }
 
-vpps_status part_classifier_record(part_classifier *c, vpps_model *model) {
-    vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "classifier", &g);
-    if (s != VPPS_OK) return s;
-    vpps_node h = pull_input(c, g);
+void part_classifier_add(const part_classifier *c, vpps_graph *g, vpps_node h) {
     const uint32_t label = vpps_pull_index(g);
-
     if (c->mlp) h = vpps_tanh(g, vpps_affine1(g, c->b_h, c->W_h, part_dropout(c->config, g, h)));
     const vpps_node logits = vpps_affine1(g, c->b_s, c->W_s, part_dropout(c->config, g, h));
     vpps_push(g, logits);
     vpps_push(g, vpps_cross_entropy(g, logits, label));
+}
+
+vpps_status part_classifier_record(part_classifier *c, vpps_model *model) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "classifier", &g);
+    if (s != VPPS_OK) return s;
+    part_classifier_add(c, g, pull_input(c, g));
     return vpps_cell_end(g, &c->cell);
+}
+
+/* Does the classifier know the label? It does not know none, nor one that only other data than the training's have. */
+static bool knows(const part_classifier *c, uint32_t label) { return label < c->config->classes; }
+
+/* Entry k of the scores is what the vertex pushed, if its label counts, or if all positions are asked for. */
+static void take_scores(const part_classifier *c, vpps_graph *g, uint32_t k, vpps_vertex v, uint32_t label,
+                        net_heads heads, const net_scores *scores) {
+    const bool labelled = knows(c, label);
+    scores->logits[k] = labelled || heads == NET_HEADS_ALL ? vpps_pushed(g, v, 0) : VPPS_NO_NODE;
+    scores->nll[k] = labelled ? vpps_pushed(g, v, 1) : VPPS_NO_NODE;
 }
 
 void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,
                    net_heads heads, const net_scores *scores) {
-    const bool labelled = label < c->config->classes;
     scores->logits[k] = scores->nll[k] = VPPS_NO_NODE;
-    if (heads != NET_HEADS_ALL && !labelled) return;
-
-    const uint32_t index = labelled ? label : 0; /* without a label the nll is not used */
+    if (heads != NET_HEADS_ALL && !knows(c, label)) return;
+    const uint32_t index = knows(c, label) ? label : 0; /* without a label the nll is not used */
     const vpps_vertex head = vpps_apply(
         g, &(vpps_application){
                .cell = c->cell, .n_pulls = c->n_pulls ? c->n_pulls : 1, .pulls = h, .n_indices = 1, .indices = &index});
-    scores->logits[k] = vpps_pushed(g, head, 0);
-    if (labelled) scores->nll[k] = vpps_pushed(g, head, 1);
+    take_scores(c, g, k, head, label, heads, scores);
 }
 
-void part_classify_node(const part_classifier *c, vpps_graph *g, const vpps_tree *tree, uint32_t k, vpps_node h,
-                        net_heads heads, const net_scores *scores) {
+uint32_t part_label(const vpps_tree *tree, uint32_t k, net_heads heads) {
     const bool counts = heads != NET_HEADS_ROOT || k + 1 == tree->n_nodes;
-    /* A label the classifier does not know (none, or other data than the training's) is beyond the classes. */
-    part_classify(c, g, k, &h, counts ? (uint32_t)tree->nodes[k].label : VPPS_NO_WORD, heads, scores);
+    return counts ? (uint32_t)tree->nodes[k].label : VPPS_NO_WORD;
 }
 
 /* ---------------------------------------------------------------- vertices */
@@ -108,14 +116,18 @@ vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, 
     if (!at) return VPPS_MEMORY;
     for (uint32_t k = 0; k < tree->n_nodes; k++) { /* children come before parents */
         const vpps_tree_node *node = &tree->nodes[k];
+        const uint32_t label = part_label(tree, k, heads);
+        const uint32_t indices[] = {node->word, knows(classifier, label) ? label : 0};
         if (node->left < 0) {
-            at[k] = vpps_apply(g, &(vpps_application){.cell = leaf, .n_indices = 1, .indices = &node->word});
+            at[k] = vpps_apply(g, &(vpps_application){.cell = leaf, .n_indices = 2, .indices = indices});
         } else {
             const vpps_vertex children[] = {at[node->left], at[node->right]};
             const vpps_cell cell = inner[choose ? choose(tree, k) % n_inner : 0];
-            at[k] = vpps_apply(g, &(vpps_application){.cell = cell, .n_children = 2, .children = children});
+            at[k] = vpps_apply(
+                g, &(vpps_application){
+                       .cell = cell, .n_children = 2, .children = children, .n_indices = 1, .indices = indices + 1});
         }
-        part_classify_node(classifier, g, tree, k, vpps_scattered(g, at[k], 0), heads, scores);
+        take_scores(classifier, g, k, at[k], label, heads, scores);
     }
     return vpps_graph_status(g);
 }

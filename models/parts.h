@@ -26,9 +26,9 @@ vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x);
 
 /* ---------------------------------------------------------------- the classifier */
 
-/* p(y | position) = softmax(W_s h + b_s): logits and -log p(label), as a cell applied at the positions that count. With
- * `mlp` a hidden layer of so many units comes first: h' = tanh(W_h h + b_h). Dropout applies to what
- * each layer reads. h is what the cell pulls: one vector, or several that are put together. */
+/* p(y | position) = softmax(W_s h + b_s): logits and -log p(label). With `mlp` a hidden layer of so many units comes first:
+ * h' = tanh(W_h h + b_h). Dropout applies to what each layer reads. It is a cell of its own, applied at the positions that
+ * count, which pulls h: one vector, or several that are put together; or it lies in other cells. */
 typedef struct part_classifier {
     const net_config *config;
     uint32_t inputs, mlp; /* sizes of h (of all vectors together) and h' */
@@ -43,14 +43,18 @@ vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const
                                     uint32_t mlp);
 vpps_status part_classifier_record(part_classifier *c, vpps_model *model);
 
+/* In a cell that is being recorded, where most of its vertices count: the next index that it pulls is the label, the next
+ * two values that it pushes are logits and -log p(label). */
+void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h);
+
 /* Applies it to position k, represented by the n_pulls vectors h, if its label is one of the classes, or if all
  * positions are asked for; fills in scores' entry k. */
 void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,
                    net_heads heads, const net_scores *scores);
 
-/* The same for node k of a tree, where NET_HEADS_ROOT asks for the root alone. */
-void part_classify_node(const part_classifier *c, vpps_graph *g, const vpps_tree *tree, uint32_t k, vpps_node h,
-                        net_heads heads, const net_scores *scores);
+/* The label of node k of a tree as its classifier wants it: beyond the classes where it does not count, as it does not at
+ * nodes below the root where NET_HEADS_ROOT asks for the root alone. */
+uint32_t part_label(const vpps_tree *tree, uint32_t k, net_heads heads);
 
 /* ---------------------------------------------------------------- vertices */
 
@@ -61,8 +65,8 @@ typedef struct part_vertices {
 } part_vertices;
 vpps_vertex *part_reserve_vertices(part_vertices *v, uint32_t n);
 
-/* Walks a tree bottom-up: leaf(word) at leaves, inner(left, right) at inner nodes, the classifier where it is asked for;
- * the vertex's first scattered value is its representation. `choose` (may be NULL) picks the inner cell of a node. */
+/* Walks a tree bottom-up: leaf(word, label) at leaves, inner(left, right; label) at inner nodes, cells with the classifier in
+ * them. `choose` (may be NULL) picks the inner cell of a node. */
 vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, const vpps_cell *inner,
                           uint32_t n_inner, uint32_t (*choose)(const vpps_tree *, uint32_t node),
                           const part_classifier *classifier, net_heads heads, const net_scores *scores,

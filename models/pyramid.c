@@ -17,6 +17,8 @@ vpps_status pyramid_add(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, vp
         for (uint32_t i = 0; i + 1 < n; i++)
             at[i] = vpps_apply(g, &(vpps_application){.cell = inner, .n_children = 2, .children = &at[i]});
     }
-    part_classify_node(classifier, g, tree, tree->n_nodes - 1, vpps_scattered(g, at[0], 0), heads, scores);
+    const uint32_t root = tree->n_nodes - 1;
+    const vpps_node h = vpps_scattered(g, at[0], 0);
+    part_classify(classifier, g, root, &h, part_label(tree, root, heads), heads, scores);
     return vpps_graph_status(g);
 }

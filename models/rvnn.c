@@ -48,7 +48,9 @@ static vpps_status record_leaf(rvnn_net *r, vpps_model *model) {
     const vpps_status s = vpps_cell_begin(model, "rvnn leaf", &g);
     if (s != VPPS_OK) return s;
     vpps_node x = part_dropout(&r->base.config, g, vpps_lookup(g, r->embedding, vpps_pull_index(g)));
-    vpps_scatter(g, vpps_tanh(g, vpps_affine1(g, r->b_leaf, r->W_leaf, x)));
+    const vpps_node h = vpps_tanh(g, vpps_affine1(g, r->b_leaf, r->W_leaf, x));
+    vpps_scatter(g, h);
+    part_classifier_add(&r->base.classifier, g, h);
     return vpps_cell_end(g, &r->leaf);
 }
 
@@ -58,16 +60,16 @@ static vpps_status record_inner(rvnn_net *r, vpps_model *model) {
     const vpps_status s = vpps_cell_begin(model, "rvnn inner", &g);
     if (s != VPPS_OK) return s;
     vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
-    vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, r->b, r->W_l, h_l, r->W_r, h_r)));
+    const vpps_node h = vpps_tanh(g, vpps_affine2(g, r->b, r->W_l, h_l, r->W_r, h_r));
+    vpps_scatter(g, h);
+    part_classifier_add(&r->base.classifier, g, h);
     return vpps_cell_end(g, &r->inner);
 }
 
 static vpps_status record(void *net, vpps_model *model) {
     rvnn_net *r = net;
-    vpps_status s = record_leaf(r, model);
-    if (s == VPPS_OK) s = record_inner(r, model);
-    if (s == VPPS_OK) s = part_classifier_record(&r->base.classifier, model);
-    return s;
+    const vpps_status s = record_leaf(r, model);
+    return s == VPPS_OK ? record_inner(r, model) : s;
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {

@@ -54,8 +54,8 @@ static vpps_status declare(void *net, vpps_model *model) {
 static vpps_status record(void *net, vpps_model *model) {
     td_lstm_net *t = net;
     const net_config *c = &t->base.config;
-    vpps_status s = tree_lstm_record_leaf(&t->leaf, c, model, "td-lstm leaf", &t->leaf_cell);
-    if (s == VPPS_OK) s = tree_lstm_record_inner(&t->inner, c, model, "td-lstm inner", &t->inner_cell);
+    vpps_status s = tree_lstm_record_leaf(&t->leaf, c, NULL, model, "td-lstm leaf", &t->leaf_cell);
+    if (s == VPPS_OK) s = tree_lstm_record_inner(&t->inner, c, NULL, model, "td-lstm inner", &t->inner_cell);
     if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
 }

@@ -37,7 +37,9 @@ static vpps_status record_leaf(tree_fc_net *t, vpps_model *model) {
     vpps_graph *g;
     vpps_status s = vpps_cell_begin(model, "tree-fc leaf", &g);
     if (s != VPPS_OK) return s;
-    vpps_scatter(g, part_dropout(&t->base.config, g, vpps_lookup(g, t->embedding, vpps_pull_index(g))));
+    const vpps_node h = part_dropout(&t->base.config, g, vpps_lookup(g, t->embedding, vpps_pull_index(g)));
+    vpps_scatter(g, h);
+    part_classifier_add(&t->base.classifier, g, h);
     return vpps_cell_end(g, &t->leaf);
 }
 
@@ -47,16 +49,16 @@ static vpps_status record_inner(tree_fc_net *t, vpps_model *model) {
     vpps_status s = vpps_cell_begin(model, "tree-fc inner", &g);
     if (s != VPPS_OK) return s;
     vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
-    vpps_scatter(g, vpps_relu(g, vpps_affine2(g, t->b, t->W_l, h_l, t->W_r, h_r)));
+    const vpps_node h = vpps_relu(g, vpps_affine2(g, t->b, t->W_l, h_l, t->W_r, h_r));
+    vpps_scatter(g, h);
+    part_classifier_add(&t->base.classifier, g, h);
     return vpps_cell_end(g, &t->inner);
 }
 
 static vpps_status record(void *net, vpps_model *model) {
     tree_fc_net *t = net;
-    vpps_status s = record_leaf(t, model);
-    if (s == VPPS_OK) s = record_inner(t, model);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
-    return s;
+    const vpps_status s = record_leaf(t, model);
+    return s == VPPS_OK ? record_inner(t, model) : s;
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {

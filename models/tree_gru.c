@@ -73,7 +73,9 @@ static vpps_status record_leaf(tree_gru_net *t, vpps_model *model) {
     vpps_node z = vpps_sigmoid(g, vpps_affine1(g, t->b_z, t->W_z, x));
     vpps_node u = vpps_tanh(g, vpps_affine1(g, t->b_u, t->W_u, x));
 
-    vpps_scatter(g, vpps_mul(g, z, u));
+    const vpps_node h = vpps_mul(g, z, u);
+    vpps_scatter(g, h);
+    part_classifier_add(&t->base.classifier, g, h);
     return vpps_cell_end(g, &t->leaf);
 }
 
@@ -93,16 +95,16 @@ static vpps_status record_inner(tree_gru_net *t, vpps_model *model) {
     vpps_node u = vpps_tanh(g, vpps_affine2(g, t->b_u, t->U_u_l, kept_l, t->U_u_r, kept_r));
 
     const vpps_node products[] = {vpps_mul(g, z_l, h_l), vpps_mul(g, z_r, h_r), vpps_mul(g, z, u)};
-    vpps_scatter(g, vpps_sum(g, 3, products));
+    const vpps_node h = vpps_sum(g, 3, products);
+    vpps_scatter(g, h);
+    part_classifier_add(&t->base.classifier, g, h);
     return vpps_cell_end(g, &t->inner);
 }
 
 static vpps_status record(void *net, vpps_model *model) {
     tree_gru_net *t = net;
-    vpps_status s = record_leaf(t, model);
-    if (s == VPPS_OK) s = record_inner(t, model);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
-    return s;
+    const vpps_status s = record_leaf(t, model);
+    return s == VPPS_OK ? record_inner(t, model) : s;
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {

@@ -61,8 +61,8 @@ static vpps_status declare(void *net, vpps_model *model) {
 /* ---------------------------------------------------------------- cells */
 
 /* A word at a leaf: eqs. 9 to 14 without children, so there is nothing to forget. */
-vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, vpps_model *model,
-                                  const char *name, vpps_cell *cell) {
+vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, const part_classifier *classifier,
+                                  vpps_model *model, const char *name, vpps_cell *cell) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, name, &g);
     if (s != VPPS_OK) return s;
@@ -76,12 +76,14 @@ vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *con
 
     vpps_scatter(g, h);
     vpps_scatter(g, c);
+    if (classifier) part_classifier_add(classifier, g, h);
     return vpps_cell_end(g, cell);
 }
 
 /* Two children l and r: eqs. 9 to 14 without a word. */
-vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config, vpps_model *model,
-                                   const char *name, vpps_cell *cell) {
+vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config,
+                                   const part_classifier *classifier, vpps_model *model, const char *name,
+                                   vpps_cell *cell) {
     const uint32_t d = config->hidden;
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, name, &g);
@@ -107,16 +109,16 @@ vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *c
 
     vpps_scatter(g, h);
     vpps_scatter(g, c);
+    if (classifier) part_classifier_add(classifier, g, h);
     return vpps_cell_end(g, cell);
 }
 
 static vpps_status record(void *net, vpps_model *model) {
     tree_lstm_net *t = net;
-    const net_config *c = &t->base.config;
-    vpps_status s = tree_lstm_record_leaf(&t->leaf, c, model, "tree-lstm leaf", &t->leaf_cell);
-    if (s == VPPS_OK) s = tree_lstm_record_inner(&t->inner, c, model, "tree-lstm inner", &t->inner_cell);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
-    return s;
+    const net_config *config = &t->base.config;
+    const part_classifier *c = &t->base.classifier;
+    const vpps_status s = tree_lstm_record_leaf(&t->leaf, config, c, model, "tree-lstm leaf", &t->leaf_cell);
+    return s == VPPS_OK ? tree_lstm_record_inner(&t->inner, config, c, model, "tree-lstm inner", &t->inner_cell) : s;
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {

@@ -17,10 +17,11 @@ typedef struct tree_lstm_inner {
     vpps_param b_i, b_o, b_f, b_u; /* hidden; eq. 10 has one b_f for both children */
 } tree_lstm_inner;
 
-/* A vertex scatters h and c. */
-vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, vpps_model *model,
-                                  const char *name, vpps_cell *cell);
-vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config, vpps_model *model,
-                                   const char *name, vpps_cell *cell);
+/* A vertex scatters h and c, and classifies h, if there is a classifier. */
+vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, const part_classifier *classifier,
+                                  vpps_model *model, const char *name, vpps_cell *cell);
+vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config,
+                                   const part_classifier *classifier, vpps_model *model, const char *name,
+                                   vpps_cell *cell);
 
 #endif

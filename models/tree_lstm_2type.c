@@ -70,12 +70,12 @@ static vpps_status declare(void *net, vpps_model *model) {
 static vpps_status record(void *net, vpps_model *model) {
     static const char *const names[KINDS] = {"tree-lstm inner, kind 1", "tree-lstm inner, kind 2"};
     two_type_net *t = net;
-    const net_config *c = &t->base.config;
-    vpps_status s = tree_lstm_record_leaf(&t->leaf, c, model, "tree-lstm leaf", &t->leaf_cell);
+    const net_config *config = &t->base.config;
+    const part_classifier *c = &t->base.classifier;
+    vpps_status s = tree_lstm_record_leaf(&t->leaf, config, c, model, "tree-lstm leaf", &t->leaf_cell);
     for (uint32_t kind = 0; s == VPPS_OK && kind < KINDS; kind++) {
-        s = tree_lstm_record_inner(&t->inner[kind], c, model, names[kind], &t->inner_cells[kind]);
+        s = tree_lstm_record_inner(&t->inner[kind], config, c, model, names[kind], &t->inner_cells[kind]);
     }
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     return s;
 }
 

@@ -275,26 +275,27 @@ check "script prints a script" test "$(wc -l <out)" -gt 10
 check "script of a checkpoint's network" exits 0 "$vpps" script tree-lstm --model whole.ckpt --vps 2
 check "cell" exits 0 "$vpps" cell tree-lstm "${tiny[@]}"
 check "cell names the cells" says out "tree-lstm inner: "
-check "cell prints stages" grep -qE '^  stage 1: backward main, by vertices, [0-9,]+ flops a vertex$' out
+check "cell prints stages" grep -qE '^  stage 1: forward lazy, by vertices, [0-9,]+ flops a vertex$' out
 check "cell prints operations" grep -qE '^    t[0-9]+ += b_i \+ U_i_l in[0-9] \+ U_i_r in[0-9] +12 x 1$' out
 check "cell prints stacks" says out "stacked: 60 x 24 times ["
-check "cell prints what is kept" says out "  kept: 96 words a vertex, 384 bytes a vertex"
+check "cell prints what is kept" says out "  kept: 112 words a vertex, 448 bytes a vertex"
 check "cell prints gradients" grep -qE '^    U_i_l \+= t[0-9]+ in[0-9]\^T +12 x 12$' out
 check "cell: rows are shared out" exits 0 "$vpps" cell lstm-lm --examples 160 --hidden 256 --embed 256 --vps 2
 check "cell: eager by rows" grep -qE '^  stage 0: forward eager, by rows' out
 check "cell: a share from every VP" says out "a share from every VP"
 check "cell --json" exits 0 "$vpps" cell tree-lstm "${tiny[@]}" --json
-check "cell --json: the object" json out "o['model'] == 'tree-lstm' and o['vps'] == 2 and len(o['cells']) == 3"
+check "cell --json: the object" json out "o['model'] == 'tree-lstm' and o['vps'] == 2 and len(o['cells']) == 2"
 inner="next(c for c in o['cells'] if c['name'] == 'tree-lstm inner')"
 check "cell --json: stages" json out "[(s['direction'], s['part'], s['split']) for s in ${inner}['stages']] == \
-[('forward', 'main', 'vertices'), ('backward', 'main', 'vertices')]"
+[('forward', 'main', 'vertices'), ('forward', 'lazy', 'vertices'), ('backward', 'eager', 'vertices'), \
+('backward', 'main', 'vertices')]"
 check "cell --json: a stack" json out "${inner}['stages'][0]['products'][0]['rows'] == 60 and \
 ${inner}['stages'][0]['products'][0]['cols'] == 24 and len(${inner}['stages'][0]['products'][0]['values']) == 5"
-check "cell --json: flops" json out "${inner}['flops']['forward']['vertex']['products'] == 2 * 60 * 24 and \
-${inner}['flops']['parameters']['vertex']['products'] == 2 * 60 * 24"
-check "cell --json: kept" json out "${inner}['kept']['bytes'] == 4 * ${inner}['kept']['words'] == 384 and \
+check "cell --json: flops" json out "${inner}['flops']['forward']['vertex']['products'] == 2 * (60 * 24 + 10 * 12) and \
+${inner}['flops']['parameters']['vertex']['products'] == 2 * (60 * 24 + 10 * 12)"
+check "cell --json: kept" json out "${inner}['kept']['bytes'] == 4 * ${inner}['kept']['words'] == 448 and \
 any(v['again'] and not v['kept'] for s in ${inner}['stages'] for v in s['operations'])"
-check "cell --json: gradients" json out "len(${inner}['gradients']) == 15 and len(${inner}['contributions']) == 4"
+check "cell --json: gradients" json out "len(${inner}['gradients']) == 17 and len(${inner}['contributions']) == 4"
 check "cell of a checkpoint's network" exits 0 "$vpps" cell tree-lstm --model whole.ckpt --vps 2
 if not_instrumented; then
     check "cell for a device that runs nodes" fails_with 1 "expected cpu" "$vpps" cell tree-lstm "${tiny[@]}" --device simt
