@@ -134,6 +134,49 @@ static vpps_split wanted_split(const work *w, const vpps_cell_value *x) {
     }
 }
 
+/* Does x read argument i whole, though it makes rows? */
+static bool reads_whole(const vpps_cell_value *x, const vpps_cell_arg *a, uint32_t i) {
+    if (x->kind == VPPS_VALUE_PRODUCT) return a->matrix != VPPS_NO_PARAM;
+    if (x->kind != VPPS_VALUE_RUN) return false;
+    const char *types = vpps_instructions[x->opcode].operands;
+    uint32_t at = 0;
+    for (; *types; types++) {
+        if (*types == '*') return false; /* and so are all that follow */
+        if (strchr("tsv", *types) && at++ == i) return *types != 't';
+    }
+    return false;
+}
+
+/* What may be made either way is made as what it reads, where one of that is made like this. */
+static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        vpps_cell_value *x = &c->values[v];
+        for (uint32_t i = 0; i < x->n_args && x->split == VPPS_SPLIT_ANY; i++) {
+            const vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
+            if (a->part == x->part && a->split == split) x->split = (uint8_t)split;
+        }
+    }
+}
+
+/* Or by rows, where all that reads it in its part is, and wants no more than a VP's own ones. */
+static void split_as_readers(work *w) {
+    vpps_compiled_cell *c = w->c;
+    enum { NO_READER, ROWS, OTHERS };
+    for (uint32_t v = c->n_values; v-- > 0;) {
+        uint32_t readers = NO_READER;
+        for (uint32_t u = v + 1; u < c->n_values && c->values[v].split == VPPS_SPLIT_ANY; u++) {
+            const vpps_cell_value *x = &c->values[u];
+            for (uint32_t i = 0; i < x->n_args && x->part == c->values[v].part; i++) {
+                const vpps_cell_arg *a = &c->args[x->first_arg + i];
+                if (a->value != v) continue;
+                const bool rows = x->split == VPPS_SPLIT_ROWS && !reads_whole(x, a, i);
+                readers = !rows ? OTHERS : readers == NO_READER ? ROWS : readers;
+            }
+        }
+        if (readers == ROWS) c->values[v].split = VPPS_SPLIT_ROWS;
+    }
+}
+
 static void choose_splits(work *w) {
     vpps_compiled_cell *c = w->c;
     bool rows = c->needs.group > 1 && matrix_elems(w) >= c->needs.split_elems;
@@ -141,15 +184,11 @@ static void choose_splits(work *w) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
         x->split = (uint8_t)(!made(x) ? VPPS_SPLIT_OFF : rows ? wanted_split(w, x) : VPPS_SPLIT_VERTICES);
-        if (x->split != VPPS_SPLIT_ANY) continue;
-        for (uint32_t i = 0; i < x->n_args; i++) { /* as what it reads was made last */
-            const vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
-            if (a->part == x->part &&
-                (a->split == VPPS_SPLIT_ROWS || (a->split == VPPS_SPLIT_VERTICES && x->split == VPPS_SPLIT_ANY)))
-                x->split = a->split;
-        }
     }
-    for (uint32_t v = c->n_values; v-- > 0;) { /* or as what reads it */
+    split_as_read(c, VPPS_SPLIT_ROWS);
+    split_as_readers(w);
+    split_as_read(c, VPPS_SPLIT_VERTICES);
+    for (uint32_t v = c->n_values; v-- > 0;) { /* or as what reads it, whatever that wants */
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
             vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
@@ -164,19 +203,6 @@ static void choose_splits(work *w) {
 }
 
 /* ---------------------------------------------------------------- stages */
-
-/* Does x read argument i whole, though it makes rows? */
-static bool reads_whole(const vpps_cell_value *x, const vpps_cell_arg *a, uint32_t i) {
-    if (x->kind == VPPS_VALUE_PRODUCT) return a->matrix != VPPS_NO_PARAM;
-    if (x->kind != VPPS_VALUE_RUN) return false;
-    const char *types = vpps_instructions[x->opcode].operands;
-    uint32_t at = 0;
-    for (; *types; types++) {
-        if (*types == '*') return false; /* and so are all that follow */
-        if (strchr("tsv", *types) && at++ == i) return *types != 't';
-    }
-    return false;
-}
 
 static void number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
