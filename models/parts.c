@@ -51,12 +51,12 @@ static vpps_node pull_input(const part_classifier *c, vpps_graph *g) {
     return n > 1 ? vpps_concat(g, n, pulled) : pulled[0];
 }
 
-void part_classifier_add(const part_classifier *c, vpps_graph *g, vpps_node h) {
-    const uint32_t label = vpps_pull_index(g);
-    if (c->mlp) h = vpps_tanh(g, vpps_affine1(g, c->b_h, c->W_h, part_dropout(c->config, g, h)));
-    const vpps_node logits = vpps_affine1(g, c->b_s, c->W_s, part_dropout(c->config, g, h));
-    vpps_push(g, logits);
-    vpps_push(g, vpps_cross_entropy(g, logits, label));
+void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h) {
+    const uint32_t label = vpps_pull_index(recorder);
+    if (c->mlp) h = vpps_tanh(recorder, vpps_affine1(recorder, c->b_h, c->W_h, part_dropout(c->config, recorder, h)));
+    const vpps_node logits = vpps_affine1(recorder, c->b_s, c->W_s, part_dropout(c->config, recorder, h));
+    vpps_push(recorder, logits);
+    vpps_push(recorder, vpps_cross_entropy(recorder, logits, label));
 }
 
 vpps_status part_classifier_record(part_classifier *c, vpps_model *model) {

@@ -25,41 +25,20 @@ static void join(vpps_batch_work *w) {
 
 /* ---------------------------------------------------------------- groups */
 
-static uint64_t matrix_elems(const vpps_batch_work *w) {
-    uint64_t n = 0;
-    for (uint32_t p = 0; p < w->g->model->n_params; p++)
-        if (w->g->model->params[p].kind == VPPS_MATRIX) n += vpps_param_elems(&w->g->model->params[p]);
-    return n;
-}
-
-/* Groups of one VP where the matrices stay close to each VP anyhow and there are components enough to deal; else one group of
- * all. */
-bool vpps_choose_groups(vpps_batch_work *w) {
-    enum { COMPONENTS_A_VP = 4 };
-    const uint32_t n_vps = w->machine->n_vps, asked = w->request->groups;
-    w->n_groups = 1;
-    w->n_components = 0; /* not counted yet */
-    if (!VPPS_RESERVE(w->place, w->place_capacity, w->n_vertices + 1u)) return false;
-    if (n_vps > 1 && (asked ? asked > 1 : matrix_elems(w) <= w->machine->close_elems)) {
-        join(w);
-        if (w->n_components >= (asked ? 2 : COMPONENTS_A_VP * n_vps)) w->n_groups = asked ? asked : n_vps;
+/* How many vertices and members of lists there are of each type, and in how many levels. */
+void vpps_count_vertices(vpps_batch_work *w) {
+    for (uint32_t t = 0; t < w->n_used; t++) {
+        memset(w->used[t].items, 0, sizeof w->used[t].items);
+        w->used[t].n_levels = 0;
     }
-    w->group_size = n_vps / w->n_groups;
-    return true;
-}
-
-/* ---------------------------------------------------------------- dealing */
-
-typedef struct component {
-    uint32_t root, depth;
-    uint64_t cost;
-} component;
-
-/* Deep ones first: a wave goes through the levels of its deepest. */
-static int deeper_first(const void *a, const void *b) {
-    const component *x = a, *y = b;
-    if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
-    return x->root < y->root ? -1 : x->root > y->root;
+    for (uint32_t r = 0; r < w->n_vertices; r++) {
+        const vpps_vertex_work *v = &w->vertices[r];
+        if (!v->needed) continue;
+        vpps_used_type *u = &w->used[v->type];
+        u->items[0]++;
+        u->n_levels = vpps_max_u32(u->n_levels, v->level + 1);
+        for (uint32_t l = 0; l < u->type->base->n_lists; l++) u->items[l + 1] += w->rests[r].members[l];
+    }
 }
 
 static uint64_t flops(const vpps_cell_cost *c, uint32_t domain) {
@@ -76,6 +55,102 @@ static void set_costs(vpps_batch_work *w) {
         for (uint32_t d = 0; d < VPPS_DOMAINS; d++) u->cost[d] = flops(&cost, d);
         u->cost[0]++;
     }
+}
+
+static uint64_t matrix_elems(const vpps_batch_work *w) {
+    uint64_t n = 0;
+    for (uint32_t p = 0; p < w->g->model->n_params; p++)
+        if (w->g->model->params[p].kind == VPPS_MATRIX) n += vpps_param_elems(&w->g->model->params[p]);
+    return n;
+}
+
+/* A batch, as far as its grouping is concerned. */
+typedef struct extent {
+    double flops;   /* of a VP */
+    double vectors; /* of a level of the recurrences */
+    double levels;  /* that all VPs of a group go through together, forward and backward */
+    double elems;   /* of all matrices */
+} extent;
+
+static extent extent_of(const vpps_batch_work *w) {
+    extent e = {.elems = (double)matrix_elems(w)};
+    double vertices = 0, levels = 1;
+    for (uint32_t t = 0; t < w->n_used; t++) {
+        const vpps_used_type *u = &w->used[t];
+        for (uint32_t d = 0; d < VPPS_DOMAINS && u->needed; d++) e.flops += (double)u->items[d] * (double)u->cost[d];
+        if (u->n_levels < 2) continue; /* no recurrence */
+        vertices += (double)u->items[0];
+        if (u->n_levels > levels) levels = u->n_levels;
+    }
+    e.flops /= w->machine->n_vps;
+    e.vectors = vertices / levels + 1;
+    e.levels = (w->training ? 2 : 1) * levels;
+    return e;
+}
+
+/* What a batch costs in groups of so many VPs: products, which are the slower the fewer vectors a matrix is fetched for, from
+ * farther away where it does not stay close; and barriers. Measured on two cores, `notes/cpu-limits.md`: 1.3 and 5.6 vectors
+ * take half the time of many, with matrices in L2 and beyond; a barrier takes as long as 1.5 million operations. */
+static double cost_of(const vpps_batch_work *w, const extent *e, uint32_t group_size) {
+    const double close = 1.3, far = 5.6, barrier = 1.5e6;
+    const double groups = (double)w->machine->n_vps / group_size,
+                 excess = e->elems / group_size / (double)w->machine->close_elems - 1;
+    const double half = close + (far - close) * (excess < 0 ? 0 : excess > 1 ? 1 : excess);
+    return e->flops * (1 + half * groups / e->vectors) + (group_size > 1 ? e->levels * barrier : 0);
+}
+
+/* Groups of the size that costs least, if there are components enough to deal; as many groups as were asked for, if there are
+ * as many components. Cells are those of one group. */
+static void choose_groups(vpps_batch_work *w) {
+    enum { COMPONENTS_A_GROUP = 4 };
+    const uint32_t n_vps = w->machine->n_vps, asked = w->request->groups;
+    uint32_t best = asked ? asked : 1;
+    if (!asked) {
+        set_costs(w);
+        const extent e = extent_of(w);
+        for (uint32_t groups = 2; groups <= n_vps; groups++)
+            if (n_vps % groups == 0 && cost_of(w, &e, n_vps / groups) < cost_of(w, &e, n_vps / best)) best = groups;
+    }
+    if (best == 1) return;
+    join(w);
+    if (w->n_components < (asked ? 2 : COMPONENTS_A_GROUP * best)) return;
+    w->n_groups = best;
+    w->group_size = n_vps / best;
+}
+
+static vpps_status compile(vpps_batch_work *w) {
+    for (uint32_t t = 0; t < w->n_used; t++) {
+        vpps_used_type *u = &w->used[t];
+        if (!u->needed) continue;
+        u->needs.group = w->group_size;
+        u->needs.split_elems = w->machine->split_elems;
+        VPPS_TRY(vpps_compiled_for(w->types, w->g->model, u->type, &u->needs, &u->cell));
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_choose_groups(vpps_batch_work *w) {
+    w->n_groups = 1;
+    w->group_size = w->machine->n_vps;
+    w->n_components = 0; /* not counted yet */
+    if (!VPPS_RESERVE(w->place, w->place_capacity, w->n_vertices + 1u)) return vpps_no_memory();
+    VPPS_TRY(compile(w));
+    if (w->machine->n_vps > 1) choose_groups(w);
+    return w->n_groups > 1 ? compile(w) : VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- dealing */
+
+typedef struct component {
+    uint32_t root, depth;
+    uint64_t cost;
+} component;
+
+/* Deep ones first: a wave goes through the levels of its deepest. */
+static int deeper_first(const void *a, const void *b) {
+    const component *x = a, *y = b;
+    if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
+    return x->root < y->root ? -1 : x->root > y->root;
 }
 
 /* The components by their roots, in the batch's order; sizes by the flops of their vertices' cells. */

@@ -90,14 +90,12 @@ static bool make_blocks(vpps_batch_work *w) {
     return true;
 }
 
-static vpps_status compile(vpps_batch_work *w, vpps_batch *b) {
+/* Numbers the cells that the batch's blocks are of. */
+static vpps_status list_cells(vpps_batch_work *w, vpps_batch *b) {
     b->n_cells = 0;
     for (uint32_t t = 0; t < w->n_used; t++) {
         vpps_used_type *u = &w->used[t];
         if (!u->needed) continue;
-        u->needs.group = w->group_size;
-        u->needs.split_elems = w->machine->split_elems;
-        VPPS_TRY(vpps_compiled_for(w->types, w->g->model, u->type, &u->needs, &u->cell));
         if (!VPPS_RESERVE(b->cells, b->cells_capacity, b->n_cells + 1u)) return vpps_no_memory();
         u->cell_number = b->n_cells;
         b->cells[b->n_cells++] = u->cell;
@@ -106,8 +104,10 @@ static vpps_status compile(vpps_batch_work *w, vpps_batch *b) {
 }
 
 vpps_status vpps_choose_cells(vpps_batch_work *w, vpps_batch *b) {
-    if (!vpps_find_needs(w) || !vpps_choose_groups(w)) return vpps_no_memory();
-    return compile(w, b);
+    if (!vpps_find_needs(w)) return vpps_no_memory();
+    vpps_count_vertices(w);
+    VPPS_TRY(vpps_choose_groups(w));
+    return list_cells(w, b);
 }
 
 vpps_status vpps_choose_steps(vpps_batch_work *w) {

@@ -29,14 +29,12 @@ static vpps_status check_graph(const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* Words that all vertices keep, about. */
+/* Words that all vertices keep. */
 static uint64_t kept_words(const vpps_batch_work *w) {
     uint64_t words = 0;
-    for (uint32_t r = 0; r < w->n_vertices; r++) {
-        if (!w->vertices[r].needed) continue;
-        const vpps_compiled_cell *c = w->used[w->vertices[r].type].cell;
-        words += c->kept_words[0];
-        for (uint32_t l = 0; l < c->n_lists; l++) words += (uint64_t)c->kept_words[l + 1] * w->rests[r].members[l];
+    for (uint32_t t = 0; t < w->n_used; t++) {
+        const vpps_used_type *u = &w->used[t];
+        for (uint32_t d = 0; d < VPPS_DOMAINS && u->needed; d++) words += u->items[d] * u->cell->kept_words[d];
     }
     return words;
 }

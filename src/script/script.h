@@ -39,7 +39,7 @@ typedef struct vpps_task_plan {
     uint32_t pool_words;    /* there are */
     uint32_t split_elems;   /* see vpps_cell_needs */
     uint64_t wave_words;    /* that a wave's vertices should keep at most; 0: no limit */
-    uint64_t close_elems;   /* elements of matrices that stay close to one VP: then groups are of one */
+    uint64_t close_elems;   /* elements of matrices that stay close to one VP, in its cache */
 } vpps_task_plan;
 
 struct vpps_batch_work;

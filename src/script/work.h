@@ -51,7 +51,9 @@ typedef struct vpps_used_type {
     vpps_compiled_cell *cell;
     uint32_t cell_number;
     uint32_t first_block;           /* of place 0; VPPS_NONE: no vertex of it is needed */
-    uint64_t cost[VPPS_DOMAINS];    /* flops, of a vertex and of a member; known while components are dealt */
+    uint64_t items[VPPS_DOMAINS];   /* vertices that are needed, and members of their lists */
+    uint32_t n_levels;              /* of these vertices */
+    uint64_t cost[VPPS_DOMAINS];    /* flops, of a vertex and of a member; known where components are dealt */
     uint64_t reached_from, reached; /* inputs that the outputs with a gradient of the last vertex are made of */
 } vpps_used_type;
 
@@ -159,7 +161,8 @@ typedef struct vpps_batch_work {
 
 vpps_status vpps_read_graph(vpps_batch_work *w);
 bool vpps_find_needs(vpps_batch_work *w);
-bool vpps_choose_groups(vpps_batch_work *w);
+void vpps_count_vertices(vpps_batch_work *w);
+vpps_status vpps_choose_groups(vpps_batch_work *w);
 vpps_status vpps_choose_cells(vpps_batch_work *w, vpps_batch *b);
 bool vpps_deal_components(vpps_batch_work *w);
 vpps_status vpps_choose_steps(vpps_batch_work *w);

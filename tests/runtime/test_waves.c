@@ -100,14 +100,14 @@ END_TEST
 START_TEST(predictions_are_the_same_bits)
     {
         small_network n;
-        static const uint32_t waves[] = {1, 3, 1000};
+        static const uint32_t waves[] = {1, 3, 1000, 1, 2}, groups[] = {1, 1, 1, 2, 2};
         float logits[VPPS_COUNT(waves)][CHAINS][SN_CLASSES];
         for (uint32_t k = 0; k < VPPS_COUNT(waves); k++) {
             vpps_handle *h;
             vpps_node nodes[CHAINS];
             float *outs[CHAINS];
             vpps_options o = sn_options(2, VPPS_SGD);
-            o.groups = 1;
+            o.groups = groups[k];
             o.waves = waves[k];
             sn_open(&n, 1);
             TEST_OK(vpps_handle_create(&h, n.model, &o));

@@ -166,7 +166,7 @@ static uint32_t cores_allowed(void) {
 }
 
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
-    enum { MAX_VPS = 1024, CLOSE_BYTES = 1 << 20, SPLIT_BYTES = 1 << 18, WAVE_BYTES = 1 << 25 };
+    enum { MAX_VPS = 1024, CLOSE_BYTES = 1 << 21, SPLIT_BYTES = 1 << 18, WAVE_BYTES = 1 << 25 };
     const uint32_t n_allowed = cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups) {
