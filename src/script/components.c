@@ -89,7 +89,7 @@ static extent extent_of(const vpps_batch_work *w) {
 }
 
 /* What a batch costs in groups of so many VPs: products, which are the slower the fewer vectors a matrix is fetched for, from
- * farther away where it does not stay close; and barriers. Measured on two cores, `notes/cpu-limits.md`: 1.3 and 5.6 vectors
+ * farther away where it does not stay close; and barriers. Measured on two cores: 1.3 and 5.6 vectors
  * take half the time of many, with matrices in L2 and beyond; a barrier takes as long as 1.5 million operations. */
 static double cost_of(const vpps_batch_work *w, const extent *e, uint32_t group_size) {
     const double close = 1.3, far = 5.6, barrier = 1.5e6;
