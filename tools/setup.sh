@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages that the given groups need and the machine lacks; asks nothing when all are there.
 #
-#     tools/setup.sh [build] [test] [bench] [deb] [lint] [fuzz] [valgrind]
+#     tools/setup.sh [build] [test] [bench] [deb] [users] [lint] [fuzz] [valgrind]
 set -euo pipefail
 
 packages_of() {
@@ -10,10 +10,11 @@ packages_of() {
     test) echo check libsubunit-dev python3 g++ ;;
     bench) if [ "$(uname -m)" = x86_64 ]; then echo libxsmm-dev; fi ;; # a peer to measure the kernels beside
     deb) echo debhelper dpkg-dev fakeroot lintian ;;
+    users) echo cmake fish zsh ;; # what tests try installed files with, where it is there
     lint) echo clang-format clang-tidy shellcheck mandoc python3 ;;
     fuzz) echo clang libclang-rt-dev ;;
     valgrind) echo valgrind libc6-dbg ;;
-    *) echo "setup: unknown group '$1' (build, test, bench, deb, lint, fuzz, valgrind)" >&2; return 2 ;;
+    *) echo "setup: unknown group '$1' (build, test, bench, deb, users, lint, fuzz, valgrind)" >&2; return 2 ;;
     esac
 }
 

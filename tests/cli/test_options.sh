@@ -146,7 +146,7 @@ columns, program = int(sys.argv[1]), sys.argv[2]
 pid, fd = pty.fork()
 if pid == 0:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    os.execv(program, [program, 'train', 'tree-lstm', '--examples', '4000', '--hidden', '32', '--embed', '32', '--epochs',
+    os.execv(program, [program, 'train', 'tree-lstm', '--examples', '8000', '--hidden', '32', '--embed', '32', '--epochs',
                        '1', '--vps', '1', '--eval-every', '0'])
 text = b''
 while True:
