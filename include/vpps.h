@@ -20,6 +20,7 @@
  *     column after column (each column is a vector); a *parameter* matrix is given and read row after row.
  *   - A model, its graphs and its handles belong to one thread at a time; different models are independent. A handle is
  *     of no use in a child of fork(): calls with it fail with STATE there (destroying it is allowed).
+ *   - A pointer that is NULL fails with ARGUMENT, unless a comment allows it.
  *   - Strings and arrays passed in are copied, unless a comment says otherwise.
  */
 #ifndef VPPS_H

@@ -29,6 +29,21 @@ uint32_t vpps_process_number(void);
         if (try_status_ != VPPS_OK) return try_status_;                                                                \
     } while (0)
 
+/* A public function's pointer that must not be NULL: else it fails with ARGUMENT, naming both. */
+#define VPPS_NEED(pointer)                                                                                             \
+    do {                                                                                                               \
+        if (!(pointer)) return vpps_fail(VPPS_ARGUMENT, "%s: %s is NULL", __func__, #pointer);                         \
+    } while (0)
+
+/* The same for what returns no status, but `value` when it fails. */
+#define VPPS_NEED_OR(value, pointer)                                                                                   \
+    do {                                                                                                               \
+        if (!(pointer)) {                                                                                              \
+            vpps_fail(VPPS_ARGUMENT, "%s: %s is NULL", __func__, #pointer);                                            \
+            return (value);                                                                                            \
+        }                                                                                                              \
+    } while (0)
+
 #define VPPS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define VPPS_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VPPS_UNLIKELY(x) __builtin_expect(!!(x), 0)

@@ -93,6 +93,7 @@ static bool check_size(vpps_graph *g, const vpps_signature *s) {
 /* Arguments' shapes into *s; false when an argument is missing or does not fit. */
 static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args) {
     const vpps_op_row *row = &vpps_ops[s->op];
+    if (!g) return vpps_fail(VPPS_ARGUMENT, "%s: g is NULL", row->name), false;
     if (g->status != VPPS_OK) return false;
     if (n < row->min_args || n > row->max_args) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u arguments; expected %s%u", row->name, n,
@@ -100,6 +101,7 @@ static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const v
                         n < row->min_args ? row->min_args : row->max_args);
         return false;
     }
+    if (n && !args) return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: xs is NULL", row->name), false;
     vpps_signature first = {0};
     const vpps_signature *last = NULL;
     for (uint32_t i = 0; i < n; i++) {
@@ -144,6 +146,7 @@ static const vpps_parameter_data *find_parameter(vpps_graph *g, const char *what
 }
 
 vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_INPUT);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     uint64_t n = (uint64_t)rows * cols;
@@ -172,6 +175,7 @@ static bool check_index(vpps_graph *g, const char *what, uint32_t *index, uint32
 }
 
 vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     const vpps_parameter_data *p = find_parameter(g, "lookup", table, VPPS_LOOKUP);
     bool pulled;
     if (!p || !check_index(g, "lookup", &index, p->count, &pulled)) return VPPS_NO_NODE;
@@ -184,6 +188,7 @@ vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index) {
 }
 
 vpps_node vpps_parameter(vpps_graph *g, vpps_param vector) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     const vpps_parameter_data *p = find_parameter(g, "parameter", vector, VPPS_VECTOR);
     if (!p) return VPPS_NO_NODE;
     vpps_signature s = signature_of(VPPS_OP_PARAMETER);
@@ -197,6 +202,8 @@ vpps_node vpps_parameter(vpps_graph *g, vpps_param vector) {
 /* ---------------------------------------------------------------- affine */
 
 vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_param *matrices, const vpps_node *xs) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    if (n && !matrices) return vpps_graph_fail(g, VPPS_ARGUMENT, "affine: matrices is NULL");
     vpps_signature s = signature_of(VPPS_OP_AFFINE);
     s.param = bias;
     s.n_matrices = n;
@@ -231,12 +238,15 @@ vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_par
 }
 
 vpps_node vpps_matvec(vpps_graph *g, vpps_param matrix, vpps_node x) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     return vpps_affine(g, VPPS_NO_PARAM, 1, &matrix, &x);
 }
 vpps_node vpps_affine1(vpps_graph *g, vpps_param bias, vpps_param w, vpps_node x) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     return vpps_affine(g, bias, 1, &w, &x);
 }
 vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node x0, vpps_param w1, vpps_node x1) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     return vpps_affine(g, bias, 2, (vpps_param[]){w0, w1}, (vpps_node[]){x0, x1});
 }
 
@@ -267,6 +277,7 @@ static uint32_t float_bits(float f) {
 }
 
 vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_CONSTANT);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     const uint64_t n = (uint64_t)rows * cols;
@@ -277,19 +288,28 @@ vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value
     s.cols = cols;
     return vpps_make_node(g, &s, NULL, 0, NULL, float_bits(value), false);
 }
-vpps_node vpps_zeros(vpps_graph *g, uint32_t rows, uint32_t cols) { return vpps_constant(g, rows, cols, 0); }
-vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols) { return vpps_constant(g, rows, cols, 1); }
+vpps_node vpps_zeros(vpps_graph *g, uint32_t rows, uint32_t cols) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    return vpps_constant(g, rows, cols, 0);
+}
+vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    return vpps_constant(g, rows, cols, 1);
+}
 
 vpps_node vpps_scale(vpps_graph *g, vpps_node x, float factor) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     return make(g, VPPS_OP_SCALE, 1, &x, float_bits(factor), 0);
 }
 
 vpps_node vpps_elu(vpps_graph *g, vpps_node x, float alpha) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     if (!(alpha > 0)) return vpps_graph_fail(g, VPPS_ARGUMENT, "elu: alpha is %g; expected above 0", (double)alpha);
     return make(g, VPPS_OP_ELU, 1, &x, float_bits(alpha), 0);
 }
 
 vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     if (!(p >= 0 && p < 1)) {
         return vpps_graph_fail(g, VPPS_ARGUMENT, "dropout: p is %g; expected 0 <= p < 1", (double)p);
     }
@@ -297,6 +317,7 @@ vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p) {
 }
 
 vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_SLICE), a;
     uint32_t domain;
     if (g->status != VPPS_OK || !vpps_node_signature(g, "slice", x, &a, &domain)) return VPPS_NO_NODE;
@@ -310,6 +331,8 @@ vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows) 
 }
 
 vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const vpps_node *xs) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    if (n && !xs) return vpps_graph_fail(g, VPPS_ARGUMENT, "weighted_sum: xs is NULL");
     vpps_signature s = signature_of(VPPS_OP_WEIGHTED_SUM);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     if (!n || n >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "weighted_sum: %u nodes", n);
@@ -341,6 +364,7 @@ static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars
 }
 
 vpps_node vpps_softmax_list(vpps_graph *g, vpps_node scores) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_SOFTMAX), x;
     uint32_t domain;
     if (!take_list(g, "softmax_list", scores, true, &x, &domain)) return VPPS_NO_NODE;
@@ -349,6 +373,7 @@ vpps_node vpps_softmax_list(vpps_graph *g, vpps_node scores) {
 }
 
 vpps_node vpps_weighted_sum_list(vpps_graph *g, vpps_node weights, vpps_node xs) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_WEIGHTED_SUM), w, x;
     uint32_t of_weights, of_xs;
     if (!take_list(g, "weighted_sum_list", weights, true, &w, &of_weights) ||
@@ -361,6 +386,7 @@ vpps_node vpps_weighted_sum_list(vpps_graph *g, vpps_node weights, vpps_node xs)
 }
 
 vpps_node vpps_concat_list(vpps_graph *g, vpps_node xs, uint32_t most) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_CONCAT), x;
     uint32_t domain;
     if (!take_list(g, "concat_list", xs, false, &x, &domain)) return VPPS_NO_NODE;
@@ -390,8 +416,10 @@ static vpps_node make_classified(vpps_graph *g, vpps_op op, vpps_node x, uint32_
 }
 
 vpps_node vpps_cross_entropy(vpps_graph *g, vpps_node x, uint32_t label) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     return make_classified(g, VPPS_OP_CROSS_ENTROPY, x, label, 0);
 }
 vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t label, float margin) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     return make_classified(g, VPPS_OP_HINGE, x, label, margin);
 }

@@ -10,8 +10,11 @@ static vpps_status need_recording(const vpps_graph *g, const char *what) {
 }
 
 vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **recorder) {
+    VPPS_NEED(recorder);
     *recorder = NULL;
-    if (!name || !*name) return vpps_fail(VPPS_ARGUMENT, "cell_begin: the name is empty");
+    VPPS_NEED(model);
+    VPPS_NEED(name);
+    if (!*name) return vpps_fail(VPPS_ARGUMENT, "cell_begin: the name is empty");
     vpps_graph *g;
     VPPS_TRY(vpps_graph_create(&g, model));
     g->recording = calloc(1, sizeof *g->recording);
@@ -48,6 +51,7 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
 }
 
 vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t rows, uint32_t cols) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     if (child >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "gather: child %u", child);
     vpps_node x = add_input(g, "gather", (vpps_cell_input){rows, cols, child, output, false, 0});
     if (x != VPPS_NO_NODE) g->recording->min_children = vpps_max_u32(g->recording->min_children, child + 1);
@@ -75,10 +79,12 @@ static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, 
 }
 
 vpps_node vpps_gather_list_of(vpps_graph *g, uint32_t list, uint32_t output, uint32_t rows, uint32_t cols) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     return add_list_input(g, "gather_list", list, (vpps_cell_input){.rows = rows, .cols = cols, .output = output});
 }
 
 vpps_node vpps_gather_list_from(vpps_graph *g, uint32_t first, uint32_t output, uint32_t rows, uint32_t cols) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     if (first >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "gather_list: child %u", first);
     const vpps_cell_data *c = g->recording;
     if (c && c->list_first_given && c->list_first != first) {
@@ -95,10 +101,12 @@ vpps_node vpps_gather_list_from(vpps_graph *g, uint32_t first, uint32_t output, 
 }
 
 vpps_node vpps_gather_list(vpps_graph *g, uint32_t output, uint32_t rows, uint32_t cols) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     return vpps_gather_list_from(g, 0, output, rows, cols);
 }
 
 vpps_node vpps_pull(vpps_graph *g, uint32_t rows, uint32_t cols) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     uint32_t number = g->recording ? g->recording->n_pulls : 0;
     vpps_node x = add_input(g, "pull", (vpps_cell_input){rows, cols, number, 0, true, 0});
     if (x != VPPS_NO_NODE) g->recording->n_pulls++;
@@ -106,14 +114,19 @@ vpps_node vpps_pull(vpps_graph *g, uint32_t rows, uint32_t cols) {
 }
 
 vpps_node vpps_pull_list_of(vpps_graph *g, uint32_t list, uint32_t rows, uint32_t cols) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     const uint32_t number = g->recording ? g->recording->n_pull_lists : 0;
     return add_list_input(g, "pull_list", list,
                           (vpps_cell_input){.rows = rows, .cols = cols, .child = number, .pulled = true});
 }
 
-vpps_node vpps_pull_list(vpps_graph *g, uint32_t rows, uint32_t cols) { return vpps_pull_list_of(g, 0, rows, cols); }
+vpps_node vpps_pull_list(vpps_graph *g, uint32_t rows, uint32_t cols) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    return vpps_pull_list_of(g, 0, rows, cols);
+}
 
 uint32_t vpps_pull_index(vpps_graph *g) {
+    VPPS_NEED_OR(UINT32_MAX, g);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     if (need_recording(g, "pull_index") != VPPS_OK) return vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
     vpps_cell_data *c = g->recording;
@@ -151,6 +164,7 @@ static vpps_status add_output(vpps_graph *g, const char *what, vpps_node x, uint
 }
 
 vpps_status vpps_scatter(vpps_graph *g, vpps_node x) {
+    VPPS_NEED(g);
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(need_recording(g, "scatter"));
     vpps_cell_data *c = g->recording;
@@ -158,6 +172,7 @@ vpps_status vpps_scatter(vpps_graph *g, vpps_node x) {
 }
 
 vpps_status vpps_push(vpps_graph *g, vpps_node x) {
+    VPPS_NEED(g);
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(need_recording(g, "push"));
     vpps_cell_data *c = g->recording;
@@ -201,8 +216,9 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
 }
 
 vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out) {
+    VPPS_NEED(out);
     *out = UINT32_MAX;
-    if (!recorder) return vpps_fail(VPPS_ARGUMENT, "cell_end: no recorder given");
+    VPPS_NEED(recorder);
     VPPS_TRY(need_recording(recorder, "cell_end"));
     vpps_status status = vpps_graph_status(recorder);
     if (status == VPPS_OK) status = keep_cell(recorder, out);
@@ -272,8 +288,12 @@ static vpps_node vertex_output(vpps_graph *g, const char *what, vpps_vertex v, u
     return output_node(g, d, pushed ? c->pushed[k] : c->scattered[k]);
 }
 
-vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k) { return vertex_output(g, "pushed", v, k, true); }
+vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    return vertex_output(g, "pushed", v, k, true);
+}
 vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
     return vertex_output(g, "scattered", v, k, false);
 }
 
@@ -286,6 +306,8 @@ static inline vpps_vertex add_vertex(vpps_graph *g, vpps_vertex_data v) {
 }
 
 vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes) {
+    VPPS_NEED_OR(VPPS_NO_VERTEX, g);
+    if (n && !nodes) return fail_vertex(g, VPPS_ARGUMENT, "source: nodes is NULL");
     if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
     if (g->recording) return fail_vertex(g, VPPS_STATE, "source: a cell is being recorded");
     if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + n + 1)) {
@@ -427,6 +449,8 @@ static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t
 }
 
 vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
+    VPPS_NEED_OR(VPPS_NO_VERTEX, g);
+    if (!a) return fail_vertex(g, VPPS_ARGUMENT, "apply: a is NULL");
     if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
     if (g->recording) return fail_vertex(g, VPPS_STATE, "apply: a cell is being recorded");
     if (a->cell >= g->model->n_cells) {

@@ -104,6 +104,8 @@ static void close_count(count *c) {
 }
 
 vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out) {
+    VPPS_NEED(g);
+    VPPS_NEED(out);
     *out = (vpps_cost){0};
     VPPS_TRY(vpps_graph_flatten(g));
     count c;

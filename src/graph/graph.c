@@ -15,7 +15,9 @@ const vpps_op_row vpps_ops[VPPS_OP_COUNT] = {
 };
 
 vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
+    VPPS_NEED(out);
     *out = NULL;
+    VPPS_NEED(model);
     if (!model) return vpps_fail(VPPS_ARGUMENT, "graph: no model given");
     vpps_graph *g = calloc(1, sizeof *g);
     if (!g) return vpps_fail(VPPS_MEMORY, "graph: out of memory");
@@ -55,6 +57,7 @@ vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format,
 }
 
 vpps_status vpps_graph_status(const vpps_graph *g) {
+    VPPS_NEED(g);
     if (g->status != VPPS_OK) vpps_restore_message(g->message);
     return g->status;
 }
@@ -131,6 +134,7 @@ out_of_memory:
 enum { SPARE_SIGNATURES = 4096 };
 
 void vpps_graph_clear(vpps_graph *g) {
+    if (!g) return;
     if (g->recording) {
         vpps_graph_fail(g, VPPS_STATE, "clear: the cell %s is being recorded on this graph", g->recording->name);
         return;
@@ -223,6 +227,9 @@ bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_sign
 }
 
 vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols) {
+    VPPS_NEED(g);
+    VPPS_NEED(rows);
+    VPPS_NEED(cols);
     vpps_signature s;
     uint32_t domain;
     if (!find_signature(g, x, &s, &domain)) {

@@ -7,6 +7,7 @@
 static const uint64_t max_param_elems = (uint64_t)1 << 31; /* offsets have 32 bits, and state lies beside values */
 
 vpps_status vpps_model_create(vpps_model **out, uint64_t seed) {
+    VPPS_NEED(out);
     *out = NULL;
     vpps_model *model = calloc(1, sizeof *model);
     if (!model) return vpps_fail(VPPS_MEMORY, "model: out of memory");
@@ -127,17 +128,26 @@ out_of_memory:
 
 vpps_status vpps_add_matrix(vpps_model *model, vpps_param *out, const char *name, uint32_t rows, uint32_t cols,
                             const vpps_init *init) {
+    VPPS_NEED(model);
+    VPPS_NEED(out);
+    VPPS_NEED(name);
     return add(model, out, name, (vpps_parameter_data){.kind = VPPS_MATRIX, .count = 1, .rows = rows, .cols = cols},
                init);
 }
 
 vpps_status vpps_add_vector(vpps_model *model, vpps_param *out, const char *name, uint32_t rows,
                             const vpps_init *init) {
+    VPPS_NEED(model);
+    VPPS_NEED(out);
+    VPPS_NEED(name);
     return add(model, out, name, (vpps_parameter_data){.kind = VPPS_VECTOR, .count = 1, .rows = rows, .cols = 1}, init);
 }
 
 vpps_status vpps_add_lookup(vpps_model *model, vpps_param *out, const char *name, uint32_t count, uint32_t rows,
                             uint32_t cols, const vpps_init *init) {
+    VPPS_NEED(model);
+    VPPS_NEED(out);
+    VPPS_NEED(name);
     return add(model, out, name, (vpps_parameter_data){.kind = VPPS_LOOKUP, .count = count, .rows = rows, .cols = cols},
                init);
 }
@@ -148,6 +158,7 @@ static vpps_status check_param(const vpps_model *model, vpps_param param) {
 }
 
 vpps_status vpps_freeze(vpps_model *model, vpps_param param, bool frozen) {
+    VPPS_NEED(model);
     VPPS_TRY(check_param(model, param));
     model->params[param].frozen = frozen;
     return VPPS_OK;
@@ -156,6 +167,8 @@ vpps_status vpps_freeze(vpps_model *model, vpps_param param, bool frozen) {
 uint32_t vpps_param_count(const vpps_model *model) { return (uint32_t)model->n_params; }
 
 vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_param_info *out) {
+    VPPS_NEED(model);
+    VPPS_NEED(out);
     VPPS_TRY(check_param(model, param));
     const vpps_parameter_data *p = &model->params[param];
     *out = (vpps_param_info){p->name, p->kind, p->count, p->rows, p->cols, p->frozen};
@@ -163,6 +176,9 @@ vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_
 }
 
 vpps_status vpps_param_find(const vpps_model *model, const char *name, vpps_param *out) {
+    VPPS_NEED(model);
+    VPPS_NEED(name);
+    VPPS_NEED(out);
     *out = find_name(model, name);
     if (*out != VPPS_NO_PARAM) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "parameter %s: the model has none of this name", name);

@@ -64,6 +64,7 @@ static vpps_status generate_tree(generator *g) {
 }
 
 vpps_status vpps_treebank_generate_complete(vpps_treebank *tb, const vpps_complete_trees *options, uint32_t n) {
+    VPPS_NEED(tb);
     static const vpps_complete_trees defaults = {0};
     if (!options) options = &defaults;
     generator g = {.tb = tb, .random = vpps_mix64(options->seed), .n_leaves = options->leaves ? options->leaves : 256};

@@ -4,6 +4,7 @@
 #include "base/base.h"
 
 vpps_status vpps_constituents_create(vpps_constituents **out, bool cut_labels) {
+    VPPS_NEED(out);
     *out = NULL;
     vpps_constituents *c = calloc(1, sizeof *c);
     if (!c) return vpps_fail(VPPS_MEMORY, "constituents: out of memory");

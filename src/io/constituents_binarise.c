@@ -117,6 +117,9 @@ static vpps_status binarise_tree(binariser *b, uint32_t line) {
 
 vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps_branching branching, vpps_vocab *labels,
                                        vpps_treebank *tb) {
+    VPPS_NEED(c);
+    VPPS_NEED(labels);
+    VPPS_NEED(tb);
     binariser b = {.c = c, .branching = branching, .labels = labels, .tb = tb};
     const vpps_treebank_mark before = vpps_treebank_extent(tb);
     const uint32_t n_labels = vpps_vocab_size(labels);

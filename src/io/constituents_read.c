@@ -188,6 +188,8 @@ static vpps_status read_lines(bracket_reader *r) {
 }
 
 vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, const char *text, size_t len) {
+    VPPS_NEED(c);
+    VPPS_NEED(name);
     bracket_reader r = {.c = c, .text = vpps_text_of(name, text, len, "()")};
     const size_t n_nodes = c->n_nodes;
     const uint32_t n_trees = c->n_trees, n_words = vpps_vocab_size(c->vocab), n_labels = vpps_vocab_size(c->labels);
@@ -203,6 +205,8 @@ vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, 
 }
 
 vpps_status vpps_constituents_read_file(vpps_constituents *c, const char *path) {
+    VPPS_NEED(c);
+    VPPS_NEED(path);
     char *text;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));

@@ -229,6 +229,7 @@ static vpps_status generate(generator *g, vpps_sentences *s, vpps_sentences *tra
 
 vpps_status vpps_sentences_generate(vpps_sentences *s, vpps_sentences *translation, vpps_vocab *lexicon,
                                     const vpps_language *options, uint32_t n) {
+    VPPS_NEED(s);
     static const vpps_language defaults = {0};
     const vpps_language *o = options ? options : &defaults;
     generator g = {.random = vpps_mix64(o->seed)};

@@ -4,6 +4,7 @@
 #include "base/base.h"
 
 vpps_status vpps_lattices_create(vpps_lattices **out) {
+    VPPS_NEED(out);
     *out = calloc(1, sizeof **out);
     return *out ? VPPS_OK : vpps_fail(VPPS_MEMORY, "lattices: out of memory");
 }

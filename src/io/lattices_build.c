@@ -22,6 +22,8 @@ static vpps_status read_lexicon(vpps_vocab *words, const vpps_text *t) {
 }
 
 vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name, const char *text, size_t len) {
+    VPPS_NEED(words);
+    VPPS_NEED(name);
     const vpps_text t = vpps_text_of(name, text, len, "");
     const uint32_t before = vpps_vocab_size(words);
     vpps_status status = read_lexicon(words, &t);
@@ -30,6 +32,8 @@ vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name, const ch
 }
 
 vpps_status vpps_lexicon_read_file(vpps_vocab *words, const char *path) {
+    VPPS_NEED(words);
+    VPPS_NEED(path);
     char *text;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
@@ -92,6 +96,9 @@ static vpps_status build_lattice(builder *b, vpps_sentence s, uint32_t line) {
 }
 
 vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences *characters, const vpps_vocab *lexicon) {
+    VPPS_NEED(l);
+    VPPS_NEED(characters);
+    VPPS_NEED(lexicon);
     builder b = {.l = l, .characters = vpps_sentences_vocab(characters), .lexicon = lexicon};
     const vpps_lattices_mark before = vpps_lattices_extent(l);
     vpps_status status = VPPS_OK;

@@ -84,6 +84,8 @@ static vpps_status read_lattices(number_reader *r) {
 }
 
 vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const char *text, size_t len) {
+    VPPS_NEED(l);
+    VPPS_NEED(name);
     number_reader r = {.l = l, .text = vpps_text_of(name, text, len, "")};
     r.at = r.counted = r.text.begin;
     r.line = 1;
@@ -95,6 +97,8 @@ vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const ch
 }
 
 vpps_status vpps_lattices_read_file(vpps_lattices *l, const char *path) {
+    VPPS_NEED(l);
+    VPPS_NEED(path);
     char *text;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));

@@ -151,6 +151,7 @@ static vpps_status add_words(generator *g) {
 }
 
 vpps_status vpps_treebank_generate_listops(vpps_treebank *tb, const vpps_listops *options, uint32_t n) {
+    VPPS_NEED(tb);
     static const vpps_listops defaults = {0};
     generator g = {.tb = tb};
     VPPS_TRY(check_options(&g, options ? options : &defaults));

@@ -35,6 +35,7 @@ static uint64_t count_matches(uint32_t n, uint32_t n_hypothesis, const uint32_t 
 
 vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const uint32_t *hypothesis, uint32_t n_reference,
                           const uint32_t *reference) {
+    VPPS_NEED(b);
     bool *taken = malloc(n_reference ? n_reference : 1);
     if (!taken) return vpps_fail(VPPS_MEMORY, "BLEU: out of memory for a sentence of %u words", n_reference);
     for (uint32_t n = 1; n <= ORDERS; n++) {

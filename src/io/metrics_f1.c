@@ -55,7 +55,9 @@ static vpps_status take_all_apart(vpps_f1 *f, const vpps_vocab *tags) {
 }
 
 vpps_status vpps_f1_create(vpps_f1 **out, const vpps_vocab *tags) {
+    VPPS_NEED(out);
     *out = NULL;
+    VPPS_NEED(tags);
     vpps_f1 *f = calloc(1, sizeof *f);
     if (!f) return vpps_fail(VPPS_MEMORY, "F1: out of memory");
     vpps_status status = take_all_apart(f, tags);
@@ -119,6 +121,7 @@ static void count_chunks(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uin
 }
 
 vpps_status vpps_f1_add(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uint32_t *predicted) {
+    VPPS_NEED(f);
     for (uint32_t i = 0; i < n; i++) {
         if (gold[i] >= f->n_tags || predicted[i] >= f->n_tags) {
             return vpps_fail(VPPS_ARGUMENT, "F1: expected tags below %u, found %u (gold) and %u (predicted) at word %u",

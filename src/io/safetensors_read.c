@@ -208,6 +208,9 @@ vpps_metadata vpps_safetensors_metadata_at(const vpps_safetensors *file, size_t 
 }
 
 vpps_status vpps_checkpoint_metadata(const char *path, const char *key, char **out) {
+    VPPS_NEED(path);
+    VPPS_NEED(key);
+    VPPS_NEED(out);
     vpps_safetensors *file;
     *out = NULL;
     VPPS_TRY(open_file(&file, path, false));

@@ -4,6 +4,7 @@
 #include "base/base.h"
 
 vpps_status vpps_sentences_create(vpps_sentences **out) {
+    VPPS_NEED(out);
     *out = NULL;
     vpps_sentences *s = calloc(1, sizeof *s);
     if (!s) return vpps_fail(VPPS_MEMORY, "sentences: out of memory");

@@ -211,6 +211,8 @@ static vpps_status read_text(column_reader *r) {
 
 vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                              const vpps_columns *columns) {
+    VPPS_NEED(s);
+    VPPS_NEED(name);
     const vpps_text t = vpps_text_of(name, text, len, "");
     const vpps_sentences_mark before = vpps_sentences_extent(s);
     column_reader r = {.s = s, .t = &t};
@@ -221,6 +223,8 @@ vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name
 }
 
 vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns) {
+    VPPS_NEED(s);
+    VPPS_NEED(path);
     char *text;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));

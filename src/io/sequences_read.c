@@ -94,6 +94,8 @@ static vpps_status read_lines(vpps_sentences *s, const vpps_text *t, const vpps_
 /* ---------------------------------------------------------------- the public calls */
 
 vpps_status vpps_sentences_read_tagged_text(vpps_sentences *s, const char *name, const char *text, size_t len) {
+    VPPS_NEED(s);
+    VPPS_NEED(name);
     const vpps_text t = vpps_text_of(name, text, len, "");
     const vpps_sentences_mark before = vpps_sentences_extent(s);
     vpps_status status = vpps_text_check(&t);
@@ -103,6 +105,8 @@ vpps_status vpps_sentences_read_tagged_text(vpps_sentences *s, const char *name,
 }
 
 vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const char *name, const char *text, size_t len) {
+    VPPS_NEED(s);
+    VPPS_NEED(name);
     const vpps_text t = vpps_text_of(name, text, len, "");
     const vpps_sentences_mark before = vpps_sentences_extent(s);
     vpps_status status = vpps_text_check(&t);
@@ -113,6 +117,8 @@ vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const char *nam
 
 vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                            const vpps_lines *lines) {
+    VPPS_NEED(s);
+    VPPS_NEED(name);
     static const vpps_lines defaults = {0};
     const vpps_text t = vpps_text_of(name, text, len, "");
     const vpps_sentences_mark before = vpps_sentences_extent(s);
@@ -123,6 +129,8 @@ vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, 
 }
 
 vpps_status vpps_sentences_read_tagged_file(vpps_sentences *s, const char *path) {
+    VPPS_NEED(s);
+    VPPS_NEED(path);
     char *text;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
@@ -132,6 +140,8 @@ vpps_status vpps_sentences_read_tagged_file(vpps_sentences *s, const char *path)
 }
 
 vpps_status vpps_sentences_read_labelled_file(vpps_sentences *s, const char *path) {
+    VPPS_NEED(s);
+    VPPS_NEED(path);
     char *text;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
@@ -141,6 +151,8 @@ vpps_status vpps_sentences_read_labelled_file(vpps_sentences *s, const char *pat
 }
 
 vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, const vpps_lines *lines) {
+    VPPS_NEED(s);
+    VPPS_NEED(path);
     char *text;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));

@@ -60,7 +60,9 @@ static vpps_status spell_all(vpps_spellings *s, const vpps_vocab *words) {
 }
 
 vpps_status vpps_spellings_create(vpps_spellings **out, const vpps_vocab *words) {
+    VPPS_NEED(out);
     *out = NULL;
+    VPPS_NEED(words);
     vpps_spellings *s = calloc(1, sizeof *s);
     if (!s) return vpps_fail(VPPS_MEMORY, "spellings: out of memory");
     vpps_status status = vpps_vocab_create(&s->vocab);

@@ -4,6 +4,7 @@
 #include "base/base.h"
 
 vpps_status vpps_treebank_create(vpps_treebank **out) {
+    VPPS_NEED(out);
     vpps_treebank *tb = calloc(1, sizeof *tb);
     *out = NULL;
     if (!tb) return vpps_fail(VPPS_MEMORY, "treebank: out of memory");
@@ -104,6 +105,8 @@ static vpps_status write_nodes(const vpps_treebank *tb, vpps_tree tree, FILE *fi
 }
 
 vpps_status vpps_treebank_write(const vpps_treebank *tb, uint32_t i, FILE *file) {
+    VPPS_NEED(tb);
+    VPPS_NEED(file);
     int32_t *stack = NULL;
     if (i >= tb->n_trees) {
         return vpps_fail(VPPS_ARGUMENT, "treebank: expected a tree below %u, found %u", tb->n_trees, i);

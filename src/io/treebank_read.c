@@ -131,6 +131,8 @@ static vpps_status read_lines(reader *r) {
 }
 
 vpps_status vpps_treebank_read_text(vpps_treebank *tb, const char *name, const char *text, size_t len) {
+    VPPS_NEED(tb);
+    VPPS_NEED(name);
     const vpps_text t = vpps_text_of(name, text, len, "()");
     reader r = {.tb = tb, .name = name, .at = t.begin, .end = t.end, .line_start = t.begin, .line = 1};
     vpps_treebank_mark before = vpps_treebank_extent(tb);
@@ -142,6 +144,8 @@ vpps_status vpps_treebank_read_text(vpps_treebank *tb, const char *name, const c
 }
 
 vpps_status vpps_treebank_read_file(vpps_treebank *tb, const char *path) {
+    VPPS_NEED(tb);
+    VPPS_NEED(path);
     char *text;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));

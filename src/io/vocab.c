@@ -54,6 +54,7 @@ static uint64_t hash_word(const char *text, size_t len) {
 }
 
 vpps_status vpps_vocab_create(vpps_vocab **out) {
+    VPPS_NEED(out);
     *out = calloc(1, sizeof **out);
     return *out ? VPPS_OK : vpps_fail(VPPS_MEMORY, "vocabulary: out of memory");
 }
@@ -144,6 +145,8 @@ vpps_status vpps_vocab_add_unchecked(vpps_vocab *v, const char *word, size_t len
 }
 
 vpps_status vpps_vocab_add(vpps_vocab *v, const char *word, size_t len, uint32_t *id) {
+    VPPS_NEED(v);
+    VPPS_NEED(id);
     if (len == 0) return vpps_fail(VPPS_ARGUMENT, "vocabulary: expected a word, found an empty string");
     if (memchr(word, '\0', len) || memchr(word, '\n', len)) {
         return vpps_fail(VPPS_ARGUMENT, "vocabulary: expected a word without NUL and line feed bytes");
@@ -169,7 +172,9 @@ uint32_t vpps_vocab_size(const vpps_vocab *v) { return v->n_words; }
 const char *vpps_vocab_word(const vpps_vocab *v, uint32_t id) { return id < v->n_words ? v->words[id].text : NULL; }
 
 vpps_status vpps_vocab_to_text(const vpps_vocab *v, char **out) {
+    VPPS_NEED(out);
     *out = NULL;
+    VPPS_NEED(v);
     size_t bytes = 1;
     for (uint32_t id = 0; id < v->n_words; id++) bytes += v->words[id].len + 1;
     char *text = malloc(bytes), *end = text;
@@ -200,6 +205,8 @@ static vpps_status add_lines(vpps_vocab *v, const char *text) {
 }
 
 vpps_status vpps_vocab_from_text(vpps_vocab **out, const char *text) {
+    VPPS_NEED(out);
+    VPPS_NEED(text);
     vpps_vocab *v;
     *out = NULL;
     VPPS_TRY(vpps_vocab_create(&v));

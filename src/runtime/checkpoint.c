@@ -55,6 +55,7 @@ static size_t list_tensors(const vpps_model *model, vpps_safetensors_tensor *ten
 }
 
 vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
+    VPPS_NEED(path);
     enum { OWN = 6 };
     VPPS_TRY(vpps_handle_check(h, "vpps_save"));
     VPPS_TRY(vpps_read_parameters(h));
@@ -162,6 +163,7 @@ static void adopt(vpps_parameter_data *p, contents *c) {
 
 vpps_status vpps_load(vpps_handle *h, const char *path) {
     VPPS_TRY(vpps_handle_check(h, "vpps_load"));
+    VPPS_NEED(path);
     vpps_model *model = h->model;
     vpps_handle_settle(h);
     vpps_safetensors *file;

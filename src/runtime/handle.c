@@ -61,11 +61,12 @@ static vpps_status open_any_device(vpps_handle *h) {
 }
 
 vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options) {
+    VPPS_NEED(out);
+    *out = NULL;
+    VPPS_NEED(model);
     vpps_options defaults;
     vpps_options_default(&defaults);
     if (!options) options = &defaults;
-    *out = NULL;
-    if (!model) return vpps_fail(VPPS_ARGUMENT, "handle: no model given");
     VPPS_TRY(check_options(options));
     if (model->handles) return vpps_fail(VPPS_STATE, "handle: the model has one already");
     vpps_handle *h = calloc(1, sizeof *h);
@@ -299,6 +300,7 @@ static vpps_status launch(vpps_handle *h, uint64_t batch) {
 
 vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss) {
     VPPS_TRY(vpps_handle_check(h, "vpps_fb"));
+    VPPS_NEED(g);
     if (stale_loss) *stale_loss = NAN;
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(check_whole(h));
@@ -321,6 +323,7 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
 
 vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss) {
     VPPS_TRY(vpps_handle_check(h, "vpps_poll_loss"));
+    VPPS_NEED(done);
     *done = false;
     VPPS_TRY(check_whole(h));
     if (!h->latest_number) return vpps_fail(VPPS_STATE, "poll: no batch was run yet");
@@ -340,6 +343,9 @@ vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss) {
 
 vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes, float *const *outs) {
     VPPS_TRY(vpps_handle_check(h, "vpps_forward"));
+    VPPS_NEED(g);
+    VPPS_NEED(nodes);
+    VPPS_NEED(outs);
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(check_whole(h));
     if (!n || !nodes || !outs) return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given");
@@ -365,6 +371,8 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
 
 vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file) {
     VPPS_TRY(vpps_handle_check(h, "vpps_disassemble"));
+    VPPS_NEED(g);
+    VPPS_NEED(file);
     VPPS_TRY(vpps_graph_status(g));
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "disassemble: no loss given");
     vpps_request request = training_request(h, loss);
@@ -392,6 +400,7 @@ vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, con
 
 vpps_status vpps_trace_begin(vpps_handle *h, const char *name) {
     VPPS_TRY(vpps_handle_check(h, "vpps_trace_begin"));
+    VPPS_NEED(name);
     vpps_trace *t = h->trace;
     if (!t) return VPPS_OK;
     if (!name) return vpps_fail(VPPS_ARGUMENT, "trace: no name given");
@@ -416,6 +425,7 @@ vpps_status vpps_trace_end(vpps_handle *h) {
 
 vpps_status vpps_trace_write(vpps_handle *h, FILE *file) {
     VPPS_TRY(vpps_handle_check(h, "vpps_trace_write"));
+    VPPS_NEED(file);
     if (!h->trace) return vpps_fail(VPPS_STATE, "trace: nothing was noted; expected options.trace_events above 0");
     vpps_handle_settle(h);
     return vpps_trace_print(h->trace, h->model, h->options.device, file);
@@ -446,6 +456,7 @@ vpps_status vpps_write_parameters(vpps_handle *h) {
 
 vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
     VPPS_TRY(vpps_handle_check(h, "vpps_handle_stats"));
+    VPPS_NEED(out);
     *out = h->stats;
     out->batches = h->model->batches - h->in_flight;
     return VPPS_OK;
@@ -453,6 +464,8 @@ vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
 
 vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done) {
     VPPS_TRY(vpps_handle_check(h, "vpps_handle_trials"));
+    VPPS_NEED(n);
+    VPPS_NEED(done);
     const vpps_device_table *table = h->device->table;
     const uint32_t room = *n;
     *done = h->grouping.done || !h->grouping.n;

@@ -317,7 +317,8 @@ START_TEST(missing_files_are_named)
         vpps_vocab *v = vocab_of(0, NULL);
         CHECK_STATUS(vpps_vectors_describe("no/such/file", &info), VPPS_IO);
         CHECK_MESSAGE("no/such/file: cannot be opened");
-        CHECK_STATUS(vpps_vectors_read("no/such/file", v, 2, NULL, NULL), VPPS_IO);
+        float values[2];
+        CHECK_STATUS(vpps_vectors_read("no/such/file", v, 2, values, NULL), VPPS_IO);
         vpps_vocab_destroy(v);
     }
 END_TEST
