@@ -436,7 +436,7 @@ typedef struct vpps_options {
                                  every number is tried on the batches that are trained, in turn, and the fastest taken;
                                  sums are made in another order by another number, so bits then depend on times */
     uint32_t waves;      /* cpu: parts of a batch that run one after the other, in the same memory; 0: as many as
-                                 keep their values in cache, more where the pool is too small. Never more than the batch
+                                 keep at most 32 MB each, more where the pool is too small. Never more than the batch
                                  has inputs */
     uint64_t pool_bytes; /* memory for one batch and the parameters; 0: as much as 32-bit word offsets reach,
                                  touched only when used */
