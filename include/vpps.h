@@ -437,7 +437,7 @@ typedef struct vpps_options {
                                  sums are made in another order by another number, so bits then depend on times */
     uint32_t waves;      /* cpu: parts of a batch that run one after the other, in the same memory; 0: as many as
                                  keep at most 32 MB each, more where the pool is too small. Never more than the batch
-                                 has inputs */
+                                 has inputs, of which those that share a node, the loss's sum aside, are one */
     uint64_t pool_bytes; /* memory for one batch and the parameters; 0: as much as 32-bit word offsets reach,
                                  touched only when used */
     vpps_optimizer optimizer;

@@ -151,6 +151,48 @@ START_TEST(groups_are_equal)
     }
 END_TEST
 
+/* Sentences of six words through one tanh layer of this size: the groups that a batch of them gets. */
+static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
+    enum { WORDS = 6, MOST = 64 };
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    vpps_param U;
+    vpps_stats stats;
+    vpps_node terms[MOST];
+    float *x = calloc(hidden, sizeof *x);
+    ck_assert_ptr_nonnull(x);
+    TEST_OK(vpps_model_create(&model, 1));
+    TEST_OK(vpps_add_matrix(model, &U, "U", hidden, hidden, NULL));
+    TEST_OK(vpps_graph_create(&g, model));
+    vpps_options o;
+    vpps_options_default(&o);
+    o.vps = 2;
+    TEST_OK(vpps_handle_create(&h, model, &o));
+    for (uint32_t i = 0; i < sentences; i++) {
+        vpps_node state = vpps_input(g, hidden, 1, x);
+        for (uint32_t t = 0; t < WORDS; t++) state = vpps_tanh(g, vpps_affine1(g, VPPS_NO_PARAM, U, state));
+        terms[i] = vpps_sum_elements(g, state);
+    }
+    TEST_OK(vpps_fb(h, g, vpps_sum(g, sentences, terms), NULL));
+    TEST_OK(vpps_handle_stats(h, &stats));
+    vpps_handle_destroy(h);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+    free(x);
+    return stats.groups;
+}
+
+/* Groups of one VP have no barriers, and whole matrices to fetch. */
+START_TEST(groups_by_cost)
+    {
+        ck_assert_uint_eq(groups_chosen(64, 16), 2);
+        ck_assert_uint_eq(groups_chosen(64, 1), 1);    /* one input is no two groups' */
+        ck_assert_uint_eq(groups_chosen(64, 7), 1);    /* and some more are not dealt evenly */
+        ck_assert_uint_eq(groups_chosen(1024, 16), 1); /* 4 MB for each core, for 8 vectors at a time */
+    }
+END_TEST
+
 /* Every number of groups is measured as often, one is taken, and what is learnt is what any of them learns. */
 START_TEST(groups_by_profile)
     {
@@ -197,6 +239,7 @@ int main(void) {
     tcase_add_test(t, predictions_are_the_same_bits);
     tcase_add_test(t, a_small_pool_is_met_by_waves);
     tcase_add_test(t, groups_are_equal);
+    tcase_add_test(t, groups_by_cost);
     tcase_add_test(t, groups_by_profile);
     tcase_set_timeout(t, 60);
     suite_add_tcase(suite, t);
