@@ -66,10 +66,10 @@ static bool is_inside(const place *output, const place *folder) {
     const int n = (int)(last_part(output->target) - output->target);
     if (!folder->exists || folder->regular) return false;
     if ((size_t)snprintf(path, sizeof path, "%.*s.", n, output->target) + 4 > sizeof path) return false;
-    while (stat(path, &info) == 0) {
+    for (size_t length = strlen(path); stat(path, &info) == 0; length += 3) {
         if (info.st_dev == folder->device && info.st_ino == folder->inode) return true;
-        if (strlen(path) + 4 > sizeof path) return false;
-        strcat(path, "/..");
+        if (length + 4 > sizeof path) return false;
+        memcpy(path + length, "/..", 4);
         if (stat(path, &above) != 0 || (above.st_dev == info.st_dev && above.st_ino == info.st_ino)) return false;
     }
     return false;

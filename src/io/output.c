@@ -138,13 +138,17 @@ static vpps_status open_temporary(vpps_output *o) {
     static atomic_uint counter;
     remove_left_over(o);
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
-        snprintf(o->temporary, sizeof o->temporary, "%.*s" TEMPORARY_MARK "%ld-%u", BASE_BYTES, o->base, (long)getpid(),
+        char name[sizeof o->temporary];
+        snprintf(name, sizeof name, "%.*s" TEMPORARY_MARK "%ld-%u", BASE_BYTES, o->base, (long)getpid(),
                  atomic_fetch_add(&counter, 1));
-        o->fd = openat(o->folder, o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (o->fd >= 0 && lock_temporary(o->fd)) return VPPS_OK;
-        if (o->fd < 0 && errno != EEXIST && errno != EINTR) break; /* EEXIST: left by a process that had this number */
-        if (o->fd >= 0) close(o->fd);
-        o->fd = -1;
+        const int fd = openat(o->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd >= 0 && lock_temporary(fd)) {
+            o->fd = fd;
+            memcpy(o->temporary, name, sizeof name);
+            return VPPS_OK;
+        }
+        if (fd < 0 && errno != EEXIST && errno != EINTR) break; /* EEXIST: left by a process that had this number */
+        if (fd >= 0) close(fd);
         errno = EAGAIN;
     }
     return fail_io(o->path, "no temporary file can be made beside it");
