@@ -29,8 +29,8 @@ vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **re
 
 static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input input) {
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
-    if (need_recording(g, what) != VPPS_OK) return vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
     vpps_cell_data *c = g->recording;
+    if (need_recording(g, what) != VPPS_OK || !c) return vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
     if (!input.rows || !input.cols) {
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s", what, input.rows, input.cols, c->name);
     }
