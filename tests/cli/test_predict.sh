@@ -147,7 +147,11 @@ rc = subprocess.call([sys.argv[1], 'predict', '--model', 'tags.ckpt', '--vps', '
 used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 assert rc == 0 and used < 200000, (rc, used)" "$vpps" && [ "$(wc -l <out)" = 24 ]
 }
-check "many long lines" many_words
+if nm -D "$vpps" 2>/dev/null | grep -q __asan; then # which keeps what was freed for a while
+    skip "many long lines" "the address sanitizer's memory comes on top"
+else
+    check "many long lines" many_words
+fi
 exactly() { # as many bytes as are allowed, and one more
     printf 'ada \r\nada  \n' | predict --model tags.ckpt --line-bytes 4 --on-error skip && says err "stdin:2: expected a line" &&
         [ "$(head -n 1 out)" = 'ada|B-PER' ] && [ "$(wc -l <err)" = 1 ]
