@@ -1,6 +1,7 @@
 /* test_failures.c - a handle on a device that fails: the call says so, and nothing more runs on what is left. */
 #include "common/testing.h"
 #include "runtime/handle.h"
+#include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
 
 #include <math.h>
@@ -144,6 +145,7 @@ START_TEST(a_child_has_no_handle)
         vpps_handle *h;
         vpps_options o = sn_options(2, VPPS_ADAM);
         int status = 0;
+        if (VPPS_SIMT_TSAN) TEST_SKIP("a_child_has_no_handle: ThreadSanitizer follows no threads that a child starts");
         o.caller = _i ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
         sn_open(&n, 1);
         TEST_OK(vpps_handle_create(&h, n.model, &o));
