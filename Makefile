@@ -217,11 +217,12 @@ sanitize-thread: ## the second
 	$(submake) BUILD=$(BUILD)-tsan SANITIZE=thread $(SANITIZED) sanitized-check
 
 # Small test sizes and long time limits: a sanitizer costs a factor of 3 to 15.
-# Under the thread sanitizer only what has threads: software SIMT has stacks of its own, which it cannot follow, test_tasks.sh
-# trains with one thread, and the other programs have one.
+# Under the thread sanitizer only what has threads: software SIMT has stacks of its own, which it cannot follow, of the shell
+# tests two train with several, and the other programs have one.
 ONE_THREAD      = cell_% io_% nodes_% script_% runtime_test_kernels runtime_test_products \
                   codegen_test_machine codegen_test_ops_kernel codegen_test_partition% codegen_test_specialise
-NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) tests/cli/test_tasks.sh)
+NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) \
+                    $(filter-out tests/cli/test_cli.sh tests/cli/test_trace.sh,$(CLI_TESTS)))
 SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(ORDERED) -- $(filter-out $(ONE_CORE_SH),$(CLI_TESTS)))
 sanitized-check: $(COMMAND) test-programs
 	$(Q)VPPS_TEST_SCALE=small CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
