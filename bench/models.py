@@ -329,7 +329,7 @@ def find_networks(o):
         if not shutil.which(command):
             raise Failure(f"{command} is missing: `make bench-models` builds it")
     listed = run([o.vpps, "--help"]).partition("Networks:\n")[2].partition("\n\n")[0]
-    known = [line.split()[0] for line in listed.splitlines()]
+    known = re.findall(r"^  (\S+)", listed, re.MULTILINE)  # a summary goes on in lines that are further in
     wanted = o.networks.split(",") if o.networks else known
     for name in wanted:
         if name not in known:
