@@ -171,6 +171,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_stage *stages;
     uint32_t n_stages;
     uint32_t *order;                   /* values by stage */
+    uint64_t flops[VPPS_DOMAINS];      /* of all passes: of a vertex, and of each member of its lists */
     uint32_t kept_words[VPPS_DOMAINS]; /* of a vertex, of a member */
     size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
     void *device_program; /* what the device made of it; freed by device_free */

@@ -1,6 +1,6 @@
 /* flops.c - what a compiled cell costs, by the convention of vpps_cost: additions, multiplications, comparisons and calls
  * of a function count one each. */
-#include "cell/print.h"
+#include "cell/flops.h"
 
 static uint64_t columns_of(const vpps_model *model, vpps_param p) { return model->params[p].cols; }
 

@@ -4,7 +4,7 @@
  * whole vectors, of which the VP has made its rows only: it begins a stage, and a product with a transposed matrix,
  * which leaves a share for every VP to add up, ends one. Where vertices are shared out a part is one stage.
  */
-#include "cell/cell.h"
+#include "cell/flops.h"
 
 typedef struct work {
     const vpps_model *model;
@@ -394,5 +394,11 @@ vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, co
     VPPS_TRY(vpps_separate_eager(c));
     if (needs->training) VPPS_TRY(vpps_differentiate(model, c));
     VPPS_TRY(vpps_simplify(c));
-    return vpps_split_cell(model, c);
+    VPPS_TRY(vpps_split_cell(model, c));
+    const vpps_cell_cost cost = vpps_cost_of_cell(model, c);
+    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) {
+        c->flops[d] = cost.forward.products[d] + cost.forward.other[d] + cost.backward.products[d] +
+                      cost.backward.other[d] + cost.parameters.products[d] + cost.parameters.other[d];
+    }
+    return VPPS_OK;
 }

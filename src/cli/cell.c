@@ -1,5 +1,6 @@
 /* cell.c - `vpps cell`: the cells of the first training batch as they are compiled for the device's VPs. */
 #include "base/base.h"
+#include "cell/flops.h"
 #include "cell/print.h"
 #include "cli/commands.h"
 #include "cli/failure.h"

@@ -1,7 +1,6 @@
 /* components.c - which vertices run in which wave, and in which group of VPs. Components, the inputs' graphs, need nothing
  * of each other: groups share them out, and waves take them in turn, so that what one wave keeps lies where the wave
  * before kept its own. */
-#include "cell/print.h"
 #include "script/work.h"
 
 static uint32_t find_root(uint32_t *parent, uint32_t v) {
@@ -9,8 +8,9 @@ static uint32_t find_root(uint32_t *parent, uint32_t v) {
     return v;
 }
 
-/* w->place becomes each vertex's parent: a component's root is its first vertex. */
+/* w->place becomes each vertex's parent, if it is not that already: a component's root is its first vertex. */
 static void join(vpps_batch_work *w) {
+    if (w->n_components) return;
     uint32_t *parent = w->place;
     for (uint32_t r = 0; r < w->n_vertices; r++) parent[r] = r;
     for (size_t s = 0; s < w->n_sources; s++) {
@@ -19,7 +19,6 @@ static void join(vpps_batch_work *w) {
         const uint32_t a = find_root(parent, x->reader), b = find_root(parent, x->vertex);
         if (a != b) parent[a > b ? a : b] = a > b ? b : a;
     }
-    w->n_components = 0;
     for (uint32_t r = 0; r < w->n_vertices; r++) w->n_components += w->vertices[r].needed && parent[r] == r;
 }
 
@@ -41,21 +40,8 @@ void vpps_count_vertices(vpps_batch_work *w) {
     }
 }
 
-static uint64_t flops(const vpps_cell_cost *c, uint32_t domain) {
-    return c->forward.products[domain] + c->forward.other[domain] + c->backward.products[domain] +
-           c->backward.other[domain] + c->parameters.products[domain] + c->parameters.other[domain];
-}
-
-/* What the vertices of each type cost: at least something. */
-static void set_costs(vpps_batch_work *w) {
-    for (uint32_t t = 0; t < w->n_used; t++) {
-        vpps_used_type *u = &w->used[t];
-        if (!u->needed) continue;
-        const vpps_cell_cost cost = vpps_cost_of_cell(w->g->model, u->cell);
-        for (uint32_t d = 0; d < VPPS_DOMAINS; d++) u->cost[d] = flops(&cost, d);
-        u->cost[0]++;
-    }
-}
+/* What a vertex of a type costs, or a member of a list: a vertex at least something. */
+static uint64_t cost_of_item(const vpps_used_type *u, uint32_t domain) { return u->cell->flops[domain] + !domain; }
 
 static uint64_t matrix_elems(const vpps_batch_work *w) {
     uint64_t n = 0;
@@ -77,7 +63,8 @@ static extent extent_of(const vpps_batch_work *w) {
     double vertices = 0, levels = 1;
     for (uint32_t t = 0; t < w->n_used; t++) {
         const vpps_used_type *u = &w->used[t];
-        for (uint32_t d = 0; d < VPPS_DOMAINS && u->needed; d++) e.flops += (double)u->items[d] * (double)u->cost[d];
+        for (uint32_t d = 0; d < VPPS_DOMAINS && u->needed; d++)
+            e.flops += (double)u->items[d] * (double)cost_of_item(u, d);
         if (u->n_levels < 2) continue; /* no recurrence */
         vertices += (double)u->items[0];
         if (u->n_levels > levels) levels = u->n_levels;
@@ -89,9 +76,9 @@ static extent extent_of(const vpps_batch_work *w) {
 }
 
 /* What a batch costs in groups of so many VPs: products, which are the slower the fewer vectors a matrix is fetched for, from
- * farther away where it does not stay close; and barriers. Measured on two cores: 1.3 and 5.6 vectors
- * take half the time of many, with matrices in L2 and beyond; a barrier takes as long as 1.5 million operations. */
-static double cost_of(const vpps_batch_work *w, const extent *e, uint32_t group_size) {
+ * farther away where it does not stay close; and barriers. Measured on two cores: products of 1.3 vectors, where matrices
+ * lie in L2, and of 5.6 beyond it, reach half the rate of many; a barrier takes as long as 1.5 million operations. */
+static double cost_of_batch(const vpps_batch_work *w, const extent *e, uint32_t group_size) {
     const double close = 1.3, far = 5.6, barrier = 1.5e6;
     const double groups = (double)w->machine->n_vps / group_size,
                  excess = e->elems / group_size / (double)w->machine->close_elems - 1;
@@ -106,10 +93,10 @@ static void choose_groups(vpps_batch_work *w) {
     const uint32_t n_vps = w->machine->n_vps, asked = w->request->groups;
     uint32_t best = asked ? asked : 1;
     if (!asked) {
-        set_costs(w);
         const extent e = extent_of(w);
         for (uint32_t groups = 2; groups <= n_vps; groups++)
-            if (n_vps % groups == 0 && cost_of(w, &e, n_vps / groups) < cost_of(w, &e, n_vps / best)) best = groups;
+            if (n_vps % groups == 0 && cost_of_batch(w, &e, n_vps / groups) < cost_of_batch(w, &e, n_vps / best))
+                best = groups;
     }
     if (best == 1) return;
     join(w);
@@ -132,7 +119,7 @@ static vpps_status compile(vpps_batch_work *w) {
 vpps_status vpps_choose_groups(vpps_batch_work *w) {
     w->n_groups = 1;
     w->group_size = w->machine->n_vps;
-    w->n_components = 0; /* not counted yet */
+    w->n_components = 0;
     if (!VPPS_RESERVE(w->place, w->place_capacity, w->n_vertices + 1u)) return vpps_no_memory();
     VPPS_TRY(compile(w));
     if (w->machine->n_vps > 1) choose_groups(w);
@@ -167,8 +154,8 @@ static void measure(const vpps_batch_work *w, component *all, uint32_t *index) {
         component *x = &all[index[root]];
         x->depth = vpps_max_u32(x->depth, v->depth);
         const vpps_used_type *u = &w->used[v->type];
-        x->cost += u->cost[0];
-        for (uint32_t l = 0; l < u->cell->n_lists; l++) x->cost += u->cost[l + 1] * w->rests[r].members[l];
+        x->cost += cost_of_item(u, 0);
+        for (uint32_t l = 0; l < u->cell->n_lists; l++) x->cost += cost_of_item(u, l + 1) * w->rests[r].members[l];
     }
 }
 
@@ -206,12 +193,12 @@ bool vpps_deal_components(vpps_batch_work *w) {
     uint64_t *load = calloc(w->n_groups, sizeof *load);
     const bool ok = all && index && load;
     if (ok) {
-        set_costs(w);
         measure(w, all, index);
         deal(w, all, load);
         for (uint32_t i = 0; i < w->n_components; i++) index[all[i].root] = all[i].depth;
         for (uint32_t r = w->n_vertices; r-- > 0;) /* roots come first, so they are overwritten last */
             w->place[r] = w->vertices[r].needed ? index[find_root(w->place, r)] : 0;
+        w->n_components = 0;
     }
     free(all);
     free(index);

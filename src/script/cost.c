@@ -1,6 +1,6 @@
 /* cost.c - see cost.h. A function for each name in the column of tasks.def. */
 #include "script/cost.h"
-#include "cell/print.h"
+#include "cell/flops.h"
 #include "script/task.h"
 
 typedef struct costing {

@@ -53,7 +53,6 @@ typedef struct vpps_used_type {
     uint32_t first_block;           /* of place 0; VPPS_NONE: no vertex of it is needed */
     uint64_t items[VPPS_DOMAINS];   /* vertices that are needed, and members of their lists */
     uint32_t n_levels;              /* of these vertices */
-    uint64_t cost[VPPS_DOMAINS];    /* flops, of a vertex and of a member; known where components are dealt */
     uint64_t reached_from, reached; /* inputs that the outputs with a gradient of the last vertex are made of */
 } vpps_used_type;
 
@@ -124,10 +123,10 @@ typedef struct vpps_batch_work {
     uint64_t *edges; /* used x used bits: row reads column */
     uint32_t edge_words;
 
-    uint32_t
-        *place; /* of each vertex: its wave times n_groups, plus its group; while dealing, its parent in a component */
+    /* Of each vertex: its wave times n_groups, plus its group; its parent in a component while n_components is not 0. */
+    uint32_t *place;
+    uint32_t n_components;
     uint32_t n_groups, group_size, n_waves;
-    uint32_t n_components; /* 0: not counted */
 
     vpps_block_work *blocks;
     uint32_t n_blocks;

@@ -1,4 +1,5 @@
 /* print_tests.c - cells as text: what a person reads, and counts of operations that agree with the graph's. */
+#include "cell/flops.h"
 #include "cell/print.h"
 #include "cell_tests.h"
 #include "cells.h"
