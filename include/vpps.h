@@ -432,7 +432,7 @@ typedef struct vpps_options {
                             without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
     uint32_t vps;        /* cpu: virtual processors; 0: one for every core the process may use */
     uint32_t groups;     /* cpu: groups of VPs, which divide vps and share out the inputs' graphs; each has the whole
-                                 model. 0: one, or one for every VP where the matrices are small. VPPS_GROUPS_PROFILE:
+                                 model. 0: as many as cost least by an estimate. VPPS_GROUPS_PROFILE:
                                  every number is tried on the batches that are trained, in turn, and the fastest taken;
                                  sums are made in another order by another number, so bits then depend on times */
     uint32_t waves;      /* cpu: parts of a batch that run one after the other, in the same memory; 0: as many as
@@ -452,9 +452,8 @@ typedef struct vpps_options {
     uint32_t threads;     /* GPU: of a CTA; 0: by profile */
     uint32_t ctas_per_sm; /* GPU: 1 or 2; 0: by profile */
     vpps_strategy strategy;
-    uint64_t
-        trace_events; /* note what happens when, up to so many events, 32 bytes each (vpps_trace_write); 0: nothing */
-    bool no_tuning;   /* GPU: take the first choice that fits for what is 0 or AUTO, and measure nothing */
+    uint64_t trace_events; /* note what happens when, up to so many events of 32 bytes (vpps_trace_write); 0: none */
+    bool no_tuning;        /* GPU: take the first choice that fits for what is 0 or AUTO, and measure nothing */
     void (*log)(void *context,
                 const char *line); /* may be NULL: what a reader of the run wants to know: why a device was
                                                      chosen, plans that were rejected, how the profile went */

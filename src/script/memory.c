@@ -35,8 +35,8 @@ static uint64_t place(const tensor *all, uint32_t n, uint64_t base, tensor *t) {
     return at + t->words;
 }
 
-/* Lives of a block's tensors: of its kept values, and of what it contributes. The update may read what
- * was kept, where there is one wave. */
+/* Lives of a block's tensors: of its kept values, and of what it contributes. The update may read what was
+ * kept, where there is one wave. */
 static void set_lives(const vpps_batch_work *w, uint32_t i, tensor *kept, tensor *contributions) {
     const vpps_block_work *b = &w->blocks[i];
     const uint32_t place = b->wave * w->n_groups + b->group;

@@ -106,7 +106,7 @@ static vpps_status read_vertex(vpps_batch_work *w, uint32_t r, uint64_t *dropout
     uint32_t t;
     VPPS_TRY(used_of_record(w, record, op, op ? g->words + op->args : NULL, &t));
     const vpps_compiled_cell *c = w->used[t].type->base;
-    const uint32_t args = op ? op->args : record->at + vpps_max_u32(c->n_lists, 1); /* vpps_list_words */
+    const uint32_t args = op ? op->args : record->at + vpps_list_words(w->used[t].type->cell);
     const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op's one list is its arguments */
     uint32_t n = op ? op->n_args : c->n_inputs;
     for (uint32_t d = 1; d <= c->n_lists && !op; d++) n += c->inputs_of[d] * members[d - 1] - c->inputs_of[d];
