@@ -5,10 +5,10 @@
  * Thread CPU time of both steps, microseconds a batch and nanoseconds a vertex: median, and 10th and 90th percentile, of
  * many batches after warm-up. What is asked for: 30 us at batch 1, 600 us at batch 128.
  */
-#include "script/script.h"
+#include "runtime/device.h"
 #include "workload.h"
 
-enum { EMBED = 256, HIDDEN = 256, REPEATS = 60, VPS = 2, MAX_PARAMS = 64, FLOATS_OF_L2 = 1 << 18 };
+enum { EMBED = 256, HIDDEN = 256, REPEATS = 60, VPS = 2 };
 
 static uint64_t thread_ns(void) {
     struct timespec t;
@@ -16,25 +16,10 @@ static uint64_t thread_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* As the CPU device lays parameters out, near enough: offsets differ, work does not. */
-static vpps_task_plan make_plan(const vpps_model *model, uint32_t *values) {
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < model->n_params; i++) {
-        values[i] = next;
-        next += model->params[i].kind == VPPS_MATRIX ? 0 : 2 * (uint32_t)vpps_param_elems(&model->params[i]);
-    }
-    return (vpps_task_plan){.n_vps = VPS,
-                            .values = values,
-                            .batch = next,
-                            .pool_words = UINT32_MAX,
-                            .split_elems = FLOATS_OF_L2 / 4,
-                            .close_elems = FLOATS_OF_L2};
-}
-
 typedef struct maker {
     vpps_batch *batch;
     vpps_types types;
-    vpps_task_plan plan;
+    vpps_device *device; /* the CPU, for its plan */
 } maker;
 
 /* One batch; the two steps' microseconds. */
@@ -45,7 +30,7 @@ static vpps_status run_batch(workload *w, maker *m, uint32_t n, double *build_us
     const uint64_t t0 = thread_ns();
     VPPS_TRY(workload_batch(w, n, &request.loss));
     const uint64_t t1 = thread_ns();
-    VPPS_TRY(vpps_schedule_batch(m->batch, &m->types, &m->plan, w->g, &request));
+    VPPS_TRY(vpps_schedule_batch(m->batch, &m->types, vpps_device_cpu.machine(m->device), w->g, &request));
     const uint64_t t2 = thread_ns();
     *build_us = (double)(t1 - t0) * 1e-3;
     *script_us = (double)(t2 - t1) * 1e-3;
@@ -75,13 +60,16 @@ static vpps_status measure(workload *w, maker *m, uint32_t n) {
 
 int main(int argc, char **argv) {
     static const uint32_t batches[] = {1, 4, 16, 64, 128};
-    uint32_t values[MAX_PARAMS];
     workload w;
     maker m = {0};
     vpps_status s = workload_create(&w, argc > 1 ? argv[1] : NULL, EMBED, HIDDEN);
+    vpps_options options;
+    vpps_plan plan;
+    vpps_options_default(&options);
+    options.vps = VPS;
     if (s == VPPS_OK) s = vpps_batch_create(&m.batch);
-    if (s == VPPS_OK && w.model->n_params <= MAX_PARAMS) {
-        m.plan = make_plan(w.model, values);
+    if (s == VPPS_OK) s = vpps_device_cpu.create(&m.device, w.model, &options, &plan);
+    if (s == VPPS_OK) {
         printf("Host, us a batch: median (10 %% - 90 %%) of %d batches; asked: 30 at batch 1, 600 at batch 128\n\n",
                REPEATS);
         printf("| batch | vertices | build | script | both (10 %% - 90 %%) | ns a vertex | script bytes |\n");
@@ -89,6 +77,7 @@ int main(int argc, char **argv) {
         for (size_t i = 0; i < VPPS_COUNT(batches) && s == VPPS_OK; i++) s = measure(&w, &m, batches[i]);
     }
     if (s != VPPS_OK) fprintf(stderr, "bench_host: %s\n", vpps_error_message());
+    if (m.device) vpps_device_cpu.destroy(m.device);
     vpps_batch_destroy(m.batch);
     vpps_types_free(&m.types);
     workload_destroy(&w);

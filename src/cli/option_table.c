@@ -182,7 +182,7 @@ static const cli_option table[] = {
          "The device: auto, cpu, cuda, or simt, which runs a GPU's kernel on the CPU, slowly"),
     COUNT("vps", vps, 0, 4096, 0, ENGINE, 0, "Virtual processors; 0: one for every core allowed"),
     COUNT("groups", groups, 0, 4096, 0, ENGINE, 0,
-          "CPU: groups of virtual processors that share out a batch's inputs; 0: by the model's size"),
+          "CPU: groups of virtual processors that share out a batch's inputs; 0: by an estimate of cost"),
     COUNT("waves", waves, 0, U32_MAX, 0, ENGINE, 0,
           "CPU: parts of a batch that run one after the other in the same memory; 0: by what they keep"),
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
