@@ -91,23 +91,35 @@ static _Noreturn void show(const settings *s, const command *c, bool usage) {
     exit(fflush(stdout) == 0 ? 0 : EXIT_RUNTIME);
 }
 
-static void parse_line(settings *s, const command *c, int argc, char **argv) {
-    size_t n, n_long = 0, n_short = 0;
+/* What getopt_long is told: zeroed before, but for letters' first characters. */
+typedef struct getopt_table {
+    char letters[2 * OPTIONS_MAX + 8];
+    struct option list[OPTIONS_MAX + 3];
+} getopt_table;
+
+/* Adds the options of s's command and network, or of all kinds of networks. Returns how many are listed. */
+static size_t list_options(const settings *s, bool of_all_kinds, getopt_table *t) {
+    size_t n, n_long = 0, n_short = strlen(t->letters);
     const cli_option *rows = options_rows(s, &n);
-    struct option list[OPTIONS_MAX + 3] = {0};
-    char letters[2 * OPTIONS_MAX + 8] = ":h"; /* ':' - getopt tells a value that is missing from an unknown option */
-    n_short = strlen(letters);
     for (size_t i = 0; i < n; i++) {
-        if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
+        const bool applies = of_all_kinds ? (rows[i].commands & s->command) != 0 : options_apply(s, &rows[i]);
+        if (!rows[i].row.name || !applies) continue;
         const bool value = rows[i].row.kind != OPTION_FLAG;
-        list[n_long++] = (struct option){rows[i].row.name, value ? required_argument : no_argument, NULL, rows[i].key};
-        if (rows[i].key < 0x100) letters[n_short++] = (char)rows[i].key;
-        if (rows[i].key < 0x100 && value) letters[n_short++] = ':';
+        t->list[n_long++] =
+            (struct option){rows[i].row.name, value ? required_argument : no_argument, NULL, rows[i].key};
+        if (rows[i].key < 0x100) t->letters[n_short++] = (char)rows[i].key;
+        if (rows[i].key < 0x100 && value) t->letters[n_short++] = ':';
     }
-    list[n_long++] = (struct option){"help", no_argument, NULL, KEY_HELP};
-    list[n_long++] = (struct option){"usage", no_argument, NULL, KEY_USAGE};
+    return n_long;
+}
+
+static void parse_line(settings *s, const command *c, int argc, char **argv) {
+    getopt_table table = {.letters = ":h"}; /* ':' - getopt tells a value that is missing from an unknown option */
+    size_t n_long = list_options(s, false, &table);
+    table.list[n_long++] = (struct option){"help", no_argument, NULL, KEY_HELP};
+    table.list[n_long++] = (struct option){"usage", no_argument, NULL, KEY_USAGE};
     opterr = 0;
-    for (int key; (key = getopt_long(argc, argv, letters, list, NULL)) != -1;) {
+    for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;) {
         const char *word = optind > 0 ? argv[optind - 1] : "";
         switch (key) {
         case KEY_HELP:
@@ -197,24 +209,14 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
 
 /* Options of networks are not known yet, and passed over; a value of theirs is then an argument, which is none of ours. */
 const char *options_find_checkpoint(const settings *s, int argc, char **argv) {
-    struct option longs[OPTIONS_MAX + 1] = {{0}};
-    char shorts[2 * OPTIONS_MAX + 2] = "-"; /* arguments stay where they are */
-    size_t n, n_longs = 0, at = 1;
+    getopt_table table = {.letters = "-"}; /* arguments stay where they are */
+    size_t n;
     const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (!rows[i].row.name || !(rows[i].commands & s->command)) continue;
-        const bool has_value = rows[i].row.kind != OPTION_FLAG;
-        longs[n_longs++] =
-            (struct option){rows[i].row.name, has_value ? required_argument : no_argument, NULL, rows[i].key};
-        if (rows[i].key > 0xff) continue;
-        shorts[at++] = (char)rows[i].key;
-        if (has_value) shorts[at++] = ':';
-    }
-    shorts[at] = '\0';
     const char *file = NULL;
+    list_options(s, true, &table);
     optind = 0; /* GNU: from the beginning */
     opterr = 0;
-    for (int key; (key = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
+    for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;) {
         for (size_t i = 0; i < n; i++) {
             if (rows[i].key == key && (rows[i].flags & OPTION_NAMES_NETWORK)) file = optarg;
         }
