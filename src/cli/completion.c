@@ -9,13 +9,12 @@
 
 /* An option of some commands and networks. */
 typedef struct word {
-    const cli_option *option;
+    cli_option option; /* a copy: the table is made anew for every network */
     unsigned commands;
     uint64_t networks; /* 1 << their number */
 } word;
 
 typedef struct words {
-    cli_option rows[OPTIONS_MAX]; /* copies: the table is made anew for every network */
     word list[OPTIONS_MAX];
     size_t n, n_networks;
     uint64_t all;
@@ -32,11 +31,9 @@ static enum value_kind value_kind(const cli_option *o) {
 
 static void add(words *w, const cli_option *o, uint64_t of_network) {
     size_t i = 0;
-    while (i < w->n && strcmp(w->list[i].option->row.name, o->row.name) != 0) i++;
-    if (i == w->n && w->n < OPTIONS_MAX) {
-        w->rows[i] = *o;
-        w->list[w->n++] = (word){.option = &w->rows[i]};
-    }
+    while (i < w->n && strcmp(w->list[i].option.row.name, o->row.name) != 0) i++;
+    if (i == OPTIONS_MAX) return;
+    if (i == w->n) w->list[w->n++] = (word){.option = *o};
     w->list[i].commands |= o->commands;
     w->list[i].networks |= of_network;
 }
@@ -92,16 +89,32 @@ static void put_commands_of_networks(char between) {
     }
 }
 
+/* A case for each command with actions, which stand between `before` and `behind`. */
+static void put_actions(const char *before, const char *behind) {
+    for (const command *c = commands; c->name; c++) {
+        if (c->operand != OPERAND_ACTION) continue;
+        printf("        %s) %s", c->name, before);
+        put_choices(c->actions);
+        puts(behind);
+    }
+}
+
 /* ---------------------------------------------------------------- bash */
 
-/* Names of the options that take values of this kind, as "--a|-b". */
+/* An option as a pattern: "--a|-b". */
+static void bash_name(const cli_option *o) {
+    printf("--%s", o->row.name);
+    if (o->key < 0x100) printf("|-%c", o->key);
+}
+
+/* The options that take values of this kind, as one pattern. */
 static bool bash_names(const words *w, enum value_kind kind) {
     bool any = false;
     for (size_t i = 0; i < w->n; i++) {
-        const cli_option *o = w->list[i].option;
+        const cli_option *o = &w->list[i].option;
         if (value_kind(o) != kind) continue;
-        printf("%s--%s", any ? "|" : "", o->row.name);
-        if (o->key < 0x100) printf("|-%c", o->key);
+        if (any) putchar('|');
+        bash_name(o);
         any = true;
     }
     return any;
@@ -113,7 +126,7 @@ static void bash_options(const words *w, const command *c, size_t k, bool common
         const word *x = &w->list[i];
         if (!(x->commands & c->bit) || (x->networks == w->all) != common) continue;
         if (!common && !(x->networks >> k & 1)) continue;
-        printf(" --%s%s", x->option->row.name, value_kind(x->option) == VALUE_NONE ? "" : "=");
+        printf(" --%s%s", x->option.row.name, value_kind(&x->option) == VALUE_NONE ? "" : "=");
     }
 }
 
@@ -129,10 +142,10 @@ static void print_bash(const words *w) {
          "    fi\n"
          "    case $option in");
     for (size_t i = 0; i < w->n; i++) {
-        const cli_option *o = w->list[i].option;
+        const cli_option *o = &w->list[i].option;
         if (value_kind(o) != VALUE_WORDS) continue;
-        printf("    --%s", o->row.name);
-        if (o->key < 0x100) printf("|-%c", o->key);
+        fputs("    ", stdout);
+        bash_name(o);
         fputs(") words='", stdout);
         put_choices(o->row.argument);
         puts("' ;;");
@@ -153,12 +166,7 @@ static void print_bash(const words *w) {
     fputs("        words='--help --version help", stdout);
     for (const command *c = commands; c->name; c++) printf(" %s", c->name);
     puts("'\n    elif [[ $COMP_CWORD -eq 2 && $cur != -* ]]; then\n        case ${COMP_WORDS[1]} in");
-    for (const command *c = commands; c->name; c++) {
-        if (c->operand != OPERAND_ACTION) continue;
-        printf("        %s) words='", c->name);
-        put_choices(c->actions);
-        puts("' ;;");
-    }
+    put_actions("words='", "' ;;");
     fputs("        ", stdout);
     put_commands_of_networks('|');
     fputs(") words='", stdout);
@@ -214,7 +222,7 @@ static void zsh_command(const words *w, const command *c) {
            "            '--usage[Print their names only]'\n",
            c->name, c->operand == OPERAND_NONE ? 2 : 3);
     for (size_t i = 0; i < w->n; i++) {
-        if ((w->list[i].commands & c->bit) && w->list[i].networks == w->all) zsh_option(w->list[i].option);
+        if ((w->list[i].commands & c->bit) && w->list[i].networks == w->all) zsh_option(&w->list[i].option);
     }
     puts("        )");
     for (size_t i = 0; i < w->n; i++) {
@@ -223,7 +231,7 @@ static void zsh_command(const words *w, const command *c) {
         fputs("        [[ $network == (", stdout);
         put_networks(w, x->networks, '|');
         puts(") ]] && specs+=(");
-        zsh_option(x->option);
+        zsh_option(&x->option);
         puts("        )");
     }
     puts("        ;;");
@@ -240,12 +248,7 @@ static void print_zsh(const words *w) {
     }
     puts("        )\n        _describe command names\n        return\n    fi\n"
          "    if (( CURRENT == 3 )) && [[ $words[3] != -* ]]; then\n        case $command in");
-    for (const command *c = commands; c->name; c++) {
-        if (c->operand != OPERAND_ACTION) continue;
-        printf("        %s) names=(", c->name);
-        put_choices(c->actions);
-        puts("); _describe action names; return ;;");
-    }
+    put_actions("names=(", "); _describe action names; return ;;");
     fputs("        ", stdout);
     put_commands_of_networks('|');
     puts(")\n            names=(");
@@ -265,7 +268,7 @@ static void print_zsh(const words *w) {
 /* ---------------------------------------------------------------- fish */
 
 static void fish_option(const words *w, const word *x) {
-    const cli_option *o = x->option;
+    const cli_option *o = &x->option;
     const enum value_kind kind = value_kind(o);
     fputs("complete -c vpps -n '__fish_seen_subcommand_from", stdout);
     for (const command *c = commands; c->name; c++) {
