@@ -5,7 +5,9 @@
 
 #include <stdarg.h>
 
-void corpus_note(corpus *c, const char *format, ...) {
+/* Keeps a line to be told. A line too many, or without memory, is not kept. */
+static void note(corpus *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void note(corpus *c, const char *format, ...) {
     va_list arguments;
     char *line = NULL;
     if (c->n_notes == VPPS_COUNT(c->notes)) return;
@@ -42,8 +44,8 @@ void corpus_note_encoding(corpus *c, const char *name, const char *text, size_t 
     if (!lines) return;
     char others[64] = "";
     if (lines > 1) snprintf(others, sizeof others, ", nor are those of %zu more lines", lines - 1);
-    corpus_note(c, "%s%s:%zu:%zu: byte 0x%02X is not UTF-8%s: words are taken as bytes", VPPS_PATH_ARGS(name),
-                first_line, first_column, first, others);
+    note(c, "%s%s:%zu:%zu: byte 0x%02X is not UTF-8%s: words are taken as bytes", VPPS_PATH_ARGS(name), first_line,
+         first_column, first, others);
 }
 
 static bool find_in_file(const char *name, const char *word, char *place, size_t n) {
@@ -144,5 +146,5 @@ void corpus_note_labels(corpus *c, int which) {
     corpus_place(split, first, place, sizeof place);
     name_label(c, split, first_label, name, sizeof name);
     if (unseen > 1) snprintf(others, sizeof others, ", nor %u more", unseen - 1);
-    corpus_note(c, "%s: the training part has no label %s%s: it is never right", place, name, others);
+    note(c, "%s: the training part has no label %s%s: it is never right", place, name, others);
 }

@@ -4,9 +4,6 @@
 
 #include "cli/corpus.h"
 
-/* Keeps a line to be told. A line too many, or without memory, is not kept. */
-void corpus_note(corpus *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* Notes the first byte of a file's text that is not UTF-8, and how many lines have one. */
 void corpus_note_encoding(corpus *c, const char *name, const char *text, size_t len);
 

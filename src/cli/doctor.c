@@ -2,7 +2,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
-#include "cli/doctor.h"
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -174,7 +173,9 @@ static json_t *libraries(void) {
                      zlibVersion(), "zstd", ZSTD_versionString(), "glibc", gnu_get_libc_version());
 }
 
-json_t *doctor_examine(void) {
+/* The machine as {"devices": [...], "processor": {...}, "caches": {...}, "memory": {...}, "libraries": {...}}. NULL: out of
+ * memory. */
+static json_t *examine(void) {
     return json_pack("{so so so so so}", "devices", devices(), "processor", processor(), "caches", caches(), "memory",
                      memory(), "libraries", libraries());
 }
@@ -223,7 +224,7 @@ static void print_machine(json_t *machine) {
 }
 
 int command_doctor(settings *s) {
-    json_t *machine = doctor_examine();
+    json_t *machine = examine();
     if (!machine) {
         fputs("vpps: no memory\n", stderr);
         return EXIT_RUNTIME;

@@ -93,8 +93,9 @@ void session_close(session *x) {
     memset(x, 0, sizeof *x);
 }
 
-vpps_status session_add(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
-                        net_heads heads, uint32_t *n_positions) {
+/* Clears the graph and adds n examples of a split; x->scores then holds *n_positions entries. */
+static vpps_status add_examples(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                                net_heads heads, uint32_t *n_positions) {
     const network *net = x->settings->network;
     size_t at = 0;
     VPPS_TRY(vpps_trace_begin(x->handle, "build graph"));
@@ -137,7 +138,7 @@ static vpps_node sum_losses(session *x, uint32_t n_positions, uint32_t *counted)
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               vpps_node *loss) {
     uint32_t n_positions, counted;
-    VPPS_TRY(session_add(x, c, split, examples, n, (net_heads)x->settings->net.loss, &n_positions));
+    VPPS_TRY(add_examples(x, c, split, examples, n, (net_heads)x->settings->net.loss, &n_positions));
     *loss = vpps_scale(x->graph, sum_losses(x, n_positions, &counted), 1.0f / (float)n);
     return vpps_graph_status(x->graph);
 }
@@ -146,7 +147,7 @@ vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const 
                         double *nll, uint64_t *counted) {
     uint32_t n_positions, n_losses;
     float sum = 0, *out = &sum;
-    VPPS_TRY(session_add(x, c, split, examples, n, NET_HEADS_LABELLED, &n_positions));
+    VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, &n_positions));
     const vpps_node node = sum_losses(x, n_positions, &n_losses);
     if (n_losses) VPPS_TRY(vpps_forward(x->handle, x->graph, 1, &node, &out));
     *nll = (double)sum;
@@ -173,7 +174,7 @@ vpps_status session_logits(session *x, corpus *c, const corpus_split *split, con
     const uint32_t classes = x->settings->net.classes;
     uint32_t n_heads = 0;
     *out = (position_logits){0};
-    VPPS_TRY(session_add(x, c, split, examples, n, heads, &out->n));
+    VPPS_TRY(add_examples(x, c, split, examples, n, heads, &out->n));
     vpps_node *nodes = x->scores.logits; /* closed up in place */
     out->of = calloc((size_t)out->n + 1, sizeof *out->of);
     for (uint32_t k = 0; out->of && k < out->n; k++) n_heads += nodes[k] != VPPS_NO_NODE;
@@ -210,7 +211,7 @@ vpps_status session_predict(session *x, corpus *c, const corpus_split *split, co
 vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                              float *means) {
     uint32_t n_positions, n_nodes = 0;
-    VPPS_TRY(session_add(x, c, split, examples, n, NET_HEADS_LABELLED, &n_positions));
+    VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, &n_positions));
     vpps_node *nodes = malloc(((size_t)n + 1) * sizeof *nodes);
     float **outs = malloc(((size_t)n + 1) * sizeof *outs);
     vpps_status status = nodes && outs ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %u losses", n);

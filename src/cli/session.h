@@ -15,15 +15,12 @@ void session_close(session *x);
 /* With --trace: writes what was noted, whole or not at all. Fails with IO. */
 vpps_status session_write_trace(session *x);
 
-/* Clears the graph and adds n examples of a split; x->scores then holds *n_positions entries. */
-vpps_status session_add(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
-                        net_heads heads, uint32_t *n_positions);
-
-/* The same for training: *loss is the sum over the positions that count, divided by the number of examples. */
+/* Clears the graph and adds n examples of a split, for training: *loss is the sum over the positions that count, divided by
+ * the number of examples. */
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               vpps_node *loss);
 
-/* The same, and then: *nll is the sum over the positions that count, of which there are *counted. */
+/* Adds them, runs the graph, and then: *nll is the sum over the positions that count, of which there are *counted. */
 vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                         double *nll, uint64_t *counted);
 

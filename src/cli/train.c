@@ -7,7 +7,6 @@
 #include "cli/checkpoint.h"
 #include "cli/commands.h"
 #include "cli/corpus_read.h"
-#include "cli/init.h"
 #include "cli/interrupt.h"
 #include "cli/log.h"
 #include "cli/output_files.h"
