@@ -6,7 +6,6 @@
 #include "cli/json.h"
 #include "codegen/cache.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 typedef struct listing {
@@ -15,11 +14,6 @@ typedef struct listing {
     uint64_t bytes;
     bool failed;
 } listing;
-
-static vpps_status flush_stdout(void) {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return VPPS_OK;
-    return vpps_fail(VPPS_IO, "stdout: %s", strerror(errno));
-}
 
 /* ---------------------------------------------------------------- list */
 

@@ -4,7 +4,6 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 /* An option of some commands and networks. */
@@ -327,9 +326,9 @@ int command_completion(const char *shell) {
     for (size_t i = 0; i < VPPS_COUNT(shells); i++) {
         if (strcmp(shells[i].name, shell) != 0) continue;
         shells[i].print(&w);
-        if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-        report_failure(vpps_fail(VPPS_IO, "stdout: %s", strerror(errno)));
-        return EXIT_RUNTIME;
+        const vpps_status status = flush_stdout();
+        if (status != VPPS_OK) report_failure(status);
+        return status == VPPS_OK ? 0 : EXIT_RUNTIME;
     }
     return report_usage("completion", "expected bash, zsh or fish, found '%s'", shell);
 }

@@ -2,6 +2,7 @@
 #include "cli/failure.h"
 #include "base/base.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -20,4 +21,9 @@ int report_usage(const char *command, const char *format, ...) {
     va_end(arguments);
     fprintf(stderr, "\nTry `vpps%s%s --help'.\n", space, command);
     return EXIT_USAGE;
+}
+
+vpps_status flush_stdout(void) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return VPPS_OK;
+    return vpps_fail(VPPS_IO, "stdout: %s", strerror(errno));
 }

@@ -9,7 +9,6 @@
 #include "cli/failure.h"
 #include "cli/task.h"
 
-#include <errno.h>
 #include <math.h>
 
 enum { DEFAULT_WORDS = 100 };
@@ -167,7 +166,7 @@ static vpps_status print_sentence(generator *g, const sentence *s) {
     }
     fwrite(text, 1, len, stdout);
     putchar('\n');
-    return fflush(stdout) == 0 && !ferror(stdout) ? VPPS_OK : vpps_fail(VPPS_IO, "stdout: %s", strerror(errno));
+    return flush_stdout();
 }
 
 static vpps_status make_batch(generator *g, uint32_t first, uint32_t n) {

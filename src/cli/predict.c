@@ -12,7 +12,6 @@
 #include "cli/output_files.h"
 #include "cli/task.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -79,7 +78,7 @@ static vpps_status print_answers(predictor *p) {
         fwrite(text, 1, len, stdout);
         putchar('\n');
     }
-    return fflush(stdout) == 0 && !ferror(stdout) ? VPPS_OK : vpps_fail(VPPS_IO, "stdout: %s", strerror(errno));
+    return flush_stdout();
 }
 
 /* One by one, after all together failed: whose fault was it? */

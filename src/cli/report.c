@@ -5,7 +5,6 @@
 #include "cli/corpus_read.h"
 #include "cli/trials.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -21,11 +20,6 @@ json_t *report_measures(const task *t, const measures *m) {
 void report_metric(const metric *kind, double value, char *text, size_t n) {
     const double shown = kind->share ? 100 * value : value;
     snprintf(text, n, kind->share ? "%s %.1f%%" : fabs(shown) < 1000 ? "%s %.2f" : "%s %.0f", kind->text, shown);
-}
-
-static vpps_status flush_stdout(void) {
-    if (fflush(stdout) != 0 || ferror(stdout)) return vpps_fail(VPPS_IO, "stdout: %s", strerror(errno));
-    return VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- train */
