@@ -125,14 +125,19 @@ vpps_status session_write_trace(session *x) {
     return x->settings->trace ? vpps_output_print(x->settings->trace, print_trace, x) : VPPS_OK;
 }
 
+/* Moves those of n nodes that are there to the front. Returns how many they are. */
+static uint32_t close_up(vpps_node *nodes, uint32_t n) {
+    uint32_t there = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        if (nodes[k] != VPPS_NO_NODE) nodes[there++] = nodes[k];
+    }
+    return there;
+}
+
 /* The sum of the losses on the graph; VPPS_NO_NODE: there are none. */
 static vpps_node sum_losses(session *x, uint32_t n_positions, uint32_t *counted) {
-    vpps_node *losses = x->scores.nll; /* closed up in place */
-    *counted = 0;
-    for (uint32_t k = 0; k < n_positions; k++) {
-        if (losses[k] != VPPS_NO_NODE) losses[(*counted)++] = losses[k];
-    }
-    return *counted ? vpps_sum(x->graph, *counted, losses) : VPPS_NO_NODE;
+    *counted = close_up(x->scores.nll, n_positions);
+    return *counted ? vpps_sum(x->graph, *counted, x->scores.nll) : VPPS_NO_NODE;
 }
 
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
@@ -155,12 +160,12 @@ vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const 
     return VPPS_OK;
 }
 
-static int32_t argmax(const float *x, uint32_t n) {
+uint32_t likeliest_class(const float *logits, uint32_t classes) {
     uint32_t best = 0;
-    for (uint32_t i = 1; i < n; i++) {
-        if (x[i] > x[best]) best = i;
+    for (uint32_t i = 1; i < classes; i++) {
+        if (logits[i] > logits[best]) best = i;
     }
-    return (int32_t)best;
+    return best;
 }
 
 void position_logits_free(position_logits *p) {
@@ -202,7 +207,7 @@ vpps_status session_predict(session *x, corpus *c, const corpus_split *split, co
         status = vpps_fail(VPPS_MEMORY, "no memory for %u predictions", p.n);
     }
     for (uint32_t k = 0; status == VPPS_OK && k < p.n; k++) {
-        (*predicted)[k] = p.of[k] ? argmax(p.of[k], x->settings->net.classes) : -1;
+        (*predicted)[k] = p.of[k] ? (int32_t)likeliest_class(p.of[k], x->settings->net.classes) : -1;
     }
     position_logits_free(&p);
     return status;
@@ -218,14 +223,11 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
     uint32_t at = 0;
     for (uint32_t i = 0; i < n && status == VPPS_OK; i++) {
         net_example example;
-        uint32_t counted = 0;
         status = corpus_example(c, x->settings->network->kind, split, examples[i], &example);
         if (status != VPPS_OK) break;
         const uint32_t positions = net_positions(x->settings->network->kind, &example);
         vpps_node *losses = x->scores.nll + at;
-        for (uint32_t k = 0; k < positions; k++) {
-            if (losses[k] != VPPS_NO_NODE) losses[counted++] = losses[k];
-        }
+        const uint32_t counted = close_up(losses, positions);
         at += positions;
         means[i] = NAN;
         if (!counted) continue;

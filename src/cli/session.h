@@ -45,4 +45,7 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted, size_t *capacity);
 
+/* The likeliest class by a position's logits; of equals the first. */
+uint32_t likeliest_class(const float *logits, uint32_t classes);
+
 #endif

@@ -98,9 +98,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
             continue;
         }
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, first + i);
-        uint32_t best = 0;
-        for (uint32_t k = 1; k < c->classes; k++) best = p.of[i][k] > p.of[i][best] ? k : best;
-        fputs(vpps_vocab_word(c->vocab[VOCAB_CLASSES], best), a->file);
+        fputs(vpps_vocab_word(c->vocab[VOCAB_CLASSES], likeliest_class(p.of[i], c->classes)), a->file);
         for (uint32_t k = 0; k < sentence.n_words; k++) {
             fprintf(a->file, "%c%s", k ? ' ' : '\t',
                     vpps_vocab_word(vpps_sentences_vocab(split->sentences), sentence.words[k]));

@@ -116,14 +116,6 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
 
 /* ---------------------------------------------------------------- prediction */
 
-static int32_t best_of(const float *logits, uint32_t classes) {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < classes; i++) {
-        if (logits[i] > logits[best]) best = i;
-    }
-    return (int32_t)best;
-}
-
 static vpps_status answer_json(answers *a, const corpus *c, const vpps_vocab *words, const uint32_t *ids,
                                const float *const *logits, const int32_t *tags, uint32_t n) {
     json_t *o = json_object(), *all_words = json_array(), *all_tags = json_array();
@@ -143,7 +135,7 @@ vpps_status tags_answer(answers *a, const corpus *c, const vpps_vocab *words, co
                         const float *const *logits, uint32_t n) {
     int32_t *tags = malloc(((size_t)n + 1) * sizeof *tags);
     if (!tags) return vpps_fail(VPPS_MEMORY, "no memory for %u tags", n);
-    for (uint32_t k = 0; k < n; k++) tags[k] = best_of(logits[k], c->classes);
+    for (uint32_t k = 0; k < n; k++) tags[k] = (int32_t)likeliest_class(logits[k], c->classes);
     vpps_status status;
     if (a->json) {
         status = answer_json(a, c, words, ids, logits, tags, n);
