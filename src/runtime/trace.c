@@ -1,6 +1,7 @@
 /* trace.c - see trace.h. The format: "Trace Event Format" of Chrome's about:tracing, which ui.perfetto.dev opens; complete
  * events (ph X) with times in microseconds. */
 #include "runtime/trace.h"
+#include "cell/print.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -33,10 +34,17 @@ void vpps_trace_destroy(vpps_trace *t) {
     free(t);
 }
 
+/* Groups have instructions of their own, so VPs may note fewer than there was room for. */
+static uint64_t count_events(const vpps_trace *t) {
+    uint64_t n = t->n_launches + t->n_spans;
+    for (uint32_t v = 0; v < t->n_tracks; v++) n += t->tracks[v].n;
+    return n;
+}
+
 /* Is there room for a batch's events, in numbers and in memory? */
 static bool has_room(vpps_trace *t, uint64_t instructions) {
     const uint64_t events = 1 + (instructions + 1) * t->n_tracks;
-    if (t->full || t->used + events > t->limit) return false;
+    if (t->full || count_events(t) + events > t->limit) return false;
     bool room = VPPS_RESERVE(t->launches, t->launches_capacity, t->n_launches + 1);
     for (uint32_t v = 0; v < t->n_tracks && room; v++) {
         vpps_track *k = &t->tracks[v];
@@ -45,14 +53,7 @@ static bool has_room(vpps_trace *t, uint64_t instructions) {
     return room;
 }
 
-/* Groups have instructions of their own, so VPs may note fewer than there was room for. */
-static void count_used(vpps_trace *t) {
-    t->used = t->n_launches + t->n_spans;
-    for (uint32_t v = 0; v < t->n_tracks; v++) t->used += t->tracks[v].n;
-}
-
 void vpps_trace_launch(vpps_trace *t, uint64_t batch, uint32_t vertices, uint64_t instructions) {
-    count_used(t);
     const bool room = has_room(t, instructions);
     t->noting = room && instructions;
     t->full = !room;
@@ -128,7 +129,6 @@ static void batch_name(const vpps_launch_note *l, char *name, size_t n) {
 }
 
 static void put_task(writer *w, uint32_t track, const vpps_task_note *note, uint64_t begin_ns) {
-    static const char *const parts[VPPS_PARTS] = {"eager", "main", "lazy", "eager", "main", "lazy"};
     const uint32_t *o = note->operands;
     char name[160];
     switch (note->task) {
@@ -138,7 +138,7 @@ static void put_task(writer *w, uint32_t track, const vpps_task_note *note, uint
         snprintf(name, sizeof name, "%.128s, %s", note->cell->name, pass);
         put_event(w, track, "stage", name, begin_ns, note->end_ns);
         fprintf(w->file, "\"stage\":%u,\"part\":\"%s\",\"pass\":\"%s\",\"split\":\"%s\",\"vertices\":%u}}", o[0],
-                parts[s->part], pass, s->split == VPPS_SPLIT_ROWS ? "rows" : "vertices", o[2]);
+                vpps_part_name(s->part), pass, vpps_split_name(s->split), o[2]);
         break;
     }
     case VPPS_TASK_OUTER:

@@ -42,9 +42,9 @@ enum { VPPS_OPEN_SPANS = 16 };
 
 typedef struct vpps_trace {
     uint64_t begin_ns;
-    uint64_t limit, used; /* events */
-    uint64_t left_out;    /* launches after there was no room */
-    bool noting;          /* the VPs note the latest launch */
+    uint64_t limit;    /* events */
+    uint64_t left_out; /* launches after there was no room */
+    bool noting;       /* the VPs note the latest launch */
     bool full;
     vpps_track *tracks; /* of each VP */
     uint32_t n_tracks;
