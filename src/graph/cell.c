@@ -27,10 +27,16 @@ vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **re
     return VPPS_OK;
 }
 
+/* The cell that is being recorded. NULL: the graph has failed, or fails now, as there is none. */
+static vpps_cell_data *recording_of(vpps_graph *g, const char *what) {
+    if (g->status != VPPS_OK) return NULL;
+    if (need_recording(g, what) != VPPS_OK) vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
+    return g->recording;
+}
+
 static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input input) {
-    if (g->status != VPPS_OK) return VPPS_NO_NODE;
-    vpps_cell_data *c = g->recording;
-    if (need_recording(g, what) != VPPS_OK || !c) return vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
+    vpps_cell_data *c = recording_of(g, what);
+    if (!c) return VPPS_NO_NODE;
     if (!input.rows || !input.cols) {
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s", what, input.rows, input.cols, c->name);
     }
@@ -62,16 +68,16 @@ _Static_assert(VPPS_CELL_LISTS == 4 && VPPS_DOMAINS == 5, "vpps.h says how many 
 
 /* Something of a list that is known, or the next one. Its first child is known when all children are. */
 static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, vpps_cell_input input) {
-    if (g->recording && g->status == VPPS_OK && (list >= VPPS_CELL_LISTS || list > g->recording->n_lists)) {
-        const uint32_t n = g->recording->n_lists;
+    vpps_cell_data *c = recording_of(g, what);
+    if (!c) return VPPS_NO_NODE;
+    if (list >= VPPS_CELL_LISTS || list > c->n_lists) {
         return vpps_graph_fail(g, VPPS_ARGUMENT,
                                "%s: list %u in cell %s, which has %u so far; expected at most list %u", what, list,
-                               g->recording->name, n, vpps_min_u32(n, VPPS_CELL_LISTS - 1));
+                               c->name, c->n_lists, vpps_min_u32(c->n_lists, VPPS_CELL_LISTS - 1));
     }
     input.domain = (uint8_t)(list + 1);
     const vpps_node x = add_input(g, what, input);
     if (x == VPPS_NO_NODE) return x;
-    vpps_cell_data *c = g->recording;
     c->n_lists = vpps_max_u32(c->n_lists, list + 1);
     if (!input.pulled) c->gathered[list + 1] = true;
     if (input.pulled) c->n_pull_lists++;
@@ -127,9 +133,8 @@ vpps_node vpps_pull_list(vpps_graph *g, uint32_t rows, uint32_t cols) {
 
 uint32_t vpps_pull_index(vpps_graph *g) {
     VPPS_NEED_OR(UINT32_MAX, g);
-    if (g->status != VPPS_OK) return VPPS_NO_NODE;
-    if (need_recording(g, "pull_index") != VPPS_OK) return vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
-    vpps_cell_data *c = g->recording;
+    vpps_cell_data *c = recording_of(g, "pull_index");
+    if (!c) return VPPS_NO_NODE;
     if (c->n_indices == VPPS_MAX_PULLED_INDICES) {
         return vpps_graph_fail(g, VPPS_ARGUMENT, "pull_index: cell %s pulls %u indices already; expected no more",
                                c->name, c->n_indices);
