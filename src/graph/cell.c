@@ -415,15 +415,11 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
 /* Are there as many of everything as the cell asks for? *members: of its lists. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
-    bool gathers = false;
-    uint64_t in_lists = c->list_first;
-    for (uint32_t d = 1; d <= c->n_lists; d++) {
-        gathers |= c->gathered[d];
-        if (c->gathered[d]) in_lists += members[d - 1];
-    }
-    const bool any = c->n_lists == 1 && gathers && !a->n_lists; /* the rest of the children is the list */
-    const uint64_t least = vpps_max_u32(c->min_children, any ? c->list_first + c->min_members[1] : 0);
-    const uint64_t n = gathers && !any && in_lists > c->min_children ? in_lists : least;
+    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists; /* the rest of the children is the list */
+    uint64_t n = c->list_first; /* where no list is gathered, as many as are gathered by number */
+    for (uint32_t d = 1; d <= c->n_lists; d++)
+        if (c->gathered[d]) n += any ? c->min_members[d] : members[d - 1];
+    if (n < c->min_children) n = c->min_children;
     if (a->n_children < n || (a->n_children > n && !any) || a->n_pulls != c->n_pulls || a->n_indices != c->n_indices) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u children, %u nodes, %u indices; expected %s%" PRIu64 ", %u, %u",
                         c->name, a->n_children, a->n_pulls, a->n_indices, any ? "at least " : "", n, c->n_pulls,
