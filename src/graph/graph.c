@@ -18,7 +18,6 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
     VPPS_NEED(out);
     *out = NULL;
     VPPS_NEED(model);
-    if (!model) return vpps_fail(VPPS_ARGUMENT, "graph: no model given");
     vpps_graph *g = calloc(1, sizeof *g);
     if (!g) return vpps_fail(VPPS_MEMORY, "graph: out of memory");
     g->model = model;
