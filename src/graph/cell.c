@@ -463,14 +463,9 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     if (!check_counts(g, c, a, members)) return VPPS_NO_VERTEX;
     if (!check_indices(g, c, a->indices)) return VPPS_NO_VERTEX;
     const uint32_t list_words = vpps_list_words(c);
-    size_t inputs = c->n_inputs;
-    uint64_t n_nodes = c->n_nodes;
-    if (c->n_lists) {
-        inputs = 0;
-        for (uint32_t i = 0; i < c->n_inputs; i++) inputs += vpps_members(members, c->inputs[i].domain);
-        n_nodes = (uint64_t)c->n_extra + c->n_of_domain[0];
-        for (uint32_t d = 1; d <= c->n_lists; d++) n_nodes += (uint64_t)c->n_of_domain[d] * members[d - 1];
-    }
+    const uint64_t inputs = vpps_input_nodes(c, members);
+    uint64_t n_nodes = (uint64_t)c->n_extra + c->n_of_domain[0];
+    for (uint32_t d = 1; d <= c->n_lists; d++) n_nodes += (uint64_t)c->n_of_domain[d] * members[d - 1];
     if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + list_words + inputs + a->n_indices) ||
         !VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
         !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + n_nodes)) {

@@ -151,9 +151,10 @@ static inline uint32_t vpps_list_words(const vpps_cell_data *c) { return c->n_li
 static inline uint32_t vpps_members(const uint32_t *record, uint32_t domain) { return domain ? record[domain - 1] : 1; }
 
 /* Nodes that a vertex's inputs are. */
-static inline uint32_t vpps_input_nodes(const vpps_cell_data *c, const uint32_t *record) {
-    uint32_t n = c->n_inputs;
-    for (uint32_t i = 0; c->n_lists && i < c->n_inputs; i++) n += vpps_members(record, c->inputs[i].domain) - 1;
+static inline uint64_t vpps_input_nodes(const vpps_cell_data *c, const uint32_t *record) {
+    if (!c->n_lists) return c->n_inputs;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < c->n_inputs; i++) n += vpps_members(record, c->inputs[i].domain);
     return n;
 }
 
@@ -247,7 +248,7 @@ static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vp
     return c->n_lists ? NULL : &c->signatures[c->nodes[x - r->first].signature];
 }
 
-/* Signature of an existing node or cell input (rows, cols and op are valid; op may be VPPS_OP_GATHERED), and whether
+/* Signature of an existing node or cell input (rows, cols and op are valid; op may be VPPS_OP_GATHERED), and
  * which domain it has. False, and the graph fails, when x is not a node of this graph. `what` names the op that asks. */
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *domain);
 

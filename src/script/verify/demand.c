@@ -20,7 +20,7 @@ vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t r) {
     view.cell = vpps_cell_of(g, record->cell);
     view.members = g->words + record->at;
     view.args = view.members + vpps_list_words(view.cell);
-    view.n_args = vpps_input_nodes(view.cell, view.members);
+    view.n_args = (uint32_t)vpps_input_nodes(view.cell, view.members);
     view.indices = view.args + view.n_args;
     return view;
 }
