@@ -158,23 +158,19 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Or by rows, where all that reads it in its part is, and wants no more than a VP's own ones. */
-static void split_as_readers(work *w) {
-    vpps_compiled_cell *c = w->c;
-    enum { NO_READER, ROWS, OTHERS };
-    for (uint32_t v = c->n_values; v-- > 0;) {
-        uint32_t readers = NO_READER;
-        for (uint32_t u = v + 1; u < c->n_values && c->values[v].split == VPPS_SPLIT_ANY; u++) {
-            const vpps_cell_value *x = &c->values[u];
-            for (uint32_t i = 0; i < x->n_args && x->part == c->values[v].part; i++) {
-                const vpps_cell_arg *a = &c->args[x->first_arg + i];
-                if (a->value != v) continue;
-                const bool rows = x->split == VPPS_SPLIT_ROWS && !reads_whole(x, a, i);
-                readers = !rows ? OTHERS : readers == NO_READER ? ROWS : readers;
-            }
+/* Is there something in its part that reads v, and all of it made by rows, of no more than a VP's own ones? */
+static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
+    bool any = false;
+    for (uint32_t u = v + 1; u < c->n_values; u++) {
+        const vpps_cell_value *x = &c->values[u];
+        for (uint32_t i = 0; i < x->n_args && x->part == c->values[v].part; i++) {
+            const vpps_cell_arg *a = &c->args[x->first_arg + i];
+            if (a->value != v) continue;
+            if (x->split != VPPS_SPLIT_ROWS || reads_whole(x, a, i)) return false;
+            any = true;
         }
-        if (readers == ROWS) c->values[v].split = VPPS_SPLIT_ROWS;
     }
+    return any;
 }
 
 static void choose_splits(work *w) {
@@ -186,7 +182,8 @@ static void choose_splits(work *w) {
         x->split = (uint8_t)(!made(x) ? VPPS_SPLIT_OFF : rows ? wanted_split(w, x) : VPPS_SPLIT_VERTICES);
     }
     split_as_read(c, VPPS_SPLIT_ROWS);
-    split_as_readers(w);
+    for (uint32_t v = c->n_values; v-- > 0;) /* or by rows, as all that reads it */
+        if (c->values[v].split == VPPS_SPLIT_ANY && read_by_rows(c, v)) c->values[v].split = VPPS_SPLIT_ROWS;
     split_as_read(c, VPPS_SPLIT_VERTICES);
     for (uint32_t v = c->n_values; v-- > 0;) { /* or as what reads it, whatever that wants */
         const vpps_cell_value *x = &c->values[v];
