@@ -230,8 +230,11 @@ static void write_value(const writer *w, uint32_t v) {
     case VPPS_VALUE_PRODUCT_T: write_product(w, x); break;
     case VPPS_VALUE_SLICE:
         write_args(w, x, "");
-        if (x->over_list) fputs("[member]", w->out);
-        if (!x->over_list) fprintf(w->out, "[%u:%u]", x->index, x->index + x->rows);
+        if (x->over_list) {
+            fputs("[member]", w->out);
+        } else {
+            fprintf(w->out, "[%u:%u]", x->index, x->index + x->rows);
+        }
         break;
     case VPPS_VALUE_PLACE:
         fputs("0, but ", w->out);
