@@ -84,50 +84,27 @@ START_TEST(attention_over_a_list)
     }
 END_TEST
 
+/* What is said of cells with lists. */
+static const struct {
+    int cell;
+    const char *lines[8];
+} lists[] = {
+    {CELL_edges, {"children from 1 on, output 0", "pulled 0, a list", " = softmax(t", "...)", " = weighted_sum(t"}},
+    {CELL_stacked_list, {" = [in0...; 0]", "...; 0]", "[member]"}},
+    {CELL_several_lists,
+     {"children of list 0, output 0", "children of list 2, output 0", "pulled 0, list 1", "pulled 1, list 2",
+      " a member of list 1", " / (members of list 0 + members of list 2 + 1)", "a vertex and ",
+      " words a member of list 2"}},
+};
+
 START_TEST(operations_over_lists)
     {
         cells x = cells_open();
         const vpps_cell_needs needs = cells_needs();
-        vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_edges], &needs);
+        vpps_compiled_cell *c = cells_compile(x.g, x.cell[lists[_i].cell], &needs);
         char *text = printed(&x, c);
-        static const char *const lines[] = {"children from 1 on, output 0", "pulled 0, a list", " = softmax(t", "...)",
-                                            " = weighted_sum(t"};
-        for (size_t i = 0; i < VPPS_COUNT(lines); i++) check_says(text, lines[i]);
-        free(text);
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
-    }
-END_TEST
-
-START_TEST(stacks_of_lists)
-    {
-        cells x = cells_open();
-        const vpps_cell_needs needs = cells_needs();
-        vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_stacked_list], &needs);
-        char *text = printed(&x, c);
-        static const char *const lines[] = {" = [in0...; 0]", "...; 0]", "[member]"};
-        for (size_t i = 0; i < VPPS_COUNT(lines); i++) check_says(text, lines[i]);
-        free(text);
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
-    }
-END_TEST
-
-START_TEST(several_lists)
-    {
-        cells x = cells_open();
-        const vpps_cell_needs needs = cells_needs();
-        vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_several_lists], &needs);
-        char *text = printed(&x, c);
-        static const char *const lines[] = {"children of list 0, output 0",
-                                            "children of list 2, output 0",
-                                            "pulled 0, list 1",
-                                            "pulled 1, list 2",
-                                            " a member of list 1",
-                                            " / (members of list 0 + members of list 2 + 1)",
-                                            "a vertex and ",
-                                            " words a member of list 2"};
-        for (size_t i = 0; i < VPPS_COUNT(lines); i++) check_says(text, lines[i]);
+        for (size_t i = 0; i < VPPS_COUNT(lists[_i].lines) && lists[_i].lines[i]; i++)
+            check_says(text, lists[_i].lines[i]);
         free(text);
         vpps_compiled_cell_free(c);
         cells_close(&x);
@@ -215,9 +192,7 @@ TCase *print_tests(void) {
     TCase *t = tcase_create("print");
     tcase_add_test(t, lstm_by_rows);
     tcase_add_test(t, attention_over_a_list);
-    tcase_add_test(t, operations_over_lists);
-    tcase_add_test(t, stacks_of_lists);
-    tcase_add_test(t, several_lists);
+    tcase_add_loop_test(t, operations_over_lists, 0, (int)VPPS_COUNT(lists));
     tcase_add_loop_test(t, every_operation, 0, N_CELLS);
     tcase_add_loop_test(t, products_as_the_graph_counts, 0, N_CELLS);
     tcase_add_test(t, stacks);
