@@ -19,7 +19,6 @@ static double *drawn(uint64_t *random, size_t n) {
 
 /* ---------------------------------------------------------------- a vertex */
 
-static uint32_t items_of(uint32_t domain, const uint32_t *members) { return vpps_members(members, domain); }
 static size_t words_of(const vpps_cell_value *v) { return (size_t)v->rows * v->cols; }
 
 vertex *vertex_draw(const vpps_model *model, const vpps_compiled_cell *base, const uint32_t *members,
@@ -39,7 +38,7 @@ vertex *vertex_draw(const vpps_model *model, const vpps_compiled_cell *base, con
     }
     for (uint32_t i = 0; i < base->n_inputs; i++) {
         const vpps_cell_value *v = &base->values[i]; /* inputs are the first values */
-        x->inputs[i] = drawn(&random, words_of(v) * items_of(v->domain, members));
+        x->inputs[i] = drawn(&random, words_of(v) * vpps_members(members, v->domain));
     }
     for (uint32_t k = 0; k < base->n_outputs; k++)
         x->gradients[k] = drawn(&random, words_of(&base->values[base->outputs[k].value]));
@@ -260,7 +259,7 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
         o->f = (double)f;
     }
     if (value->u_word != VPPS_NONE) o->u = word_of(c, x, value->u_word);
-    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) before += value->e_list[d] * items_of(d, x->members);
+    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) before += value->e_list[d] * vpps_members(x->members, d);
     if (value->position) o->u += before + (value->domain ? i : 0);
     if (value->e_word != VPPS_NONE) {
         o->e = word_of(c, x, value->e_word) + value->e_add + before;
@@ -279,7 +278,7 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
         for (; *type == '*' && n < value->n_args; n++) {
             const vpps_cell_value *arg = &c->values[c->args[value->first_arg + n].value];
             const uint32_t all = value->domain ? 0 : arg->domain, first = arg->domain && value->domain ? i : 0;
-            for (uint32_t m = 0; m < items_of(all, x->members); m++) {
+            for (uint32_t m = 0; m < vpps_members(x->members, all); m++) {
                 if (o->n_list == MOST_TENSORS) ck_abort_msg("cell %s: too many operands", c->name);
                 o->list[o->n_list++] = args[n] + (first + m) * words_of(arg);
             }
@@ -299,13 +298,13 @@ static void run(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const 
     const size_t n = words_of(value);
     operands o;
     if (value->over_list && value->domain) { /* the members' scalars are one vector */
-        const uint32_t members = items_of(value->domain, x->members);
+        const uint32_t members = vpps_members(x->members, value->domain);
         o = (operands){.t_elems = members};
         for (uint32_t k = 0; k < value->n_args; k++) o.t[k] = args[k];
         for (uint32_t i = 0; i < members; i++) to[i] = element(value->opcode, &o, i, members);
         return;
     }
-    for (uint32_t i = 0; i < items_of(value->domain, x->members); i++) {
+    for (uint32_t i = 0; i < vpps_members(x->members, value->domain); i++) {
         gather(c, x, v, args, i, &o);
         for (size_t j = 0; j < n; j++) to[i * n + j] = element(value->opcode, &o, j, n);
     }
@@ -316,7 +315,7 @@ static void positions(const vpps_compiled_cell *c, const vertex *x, uint32_t v, 
     const vpps_cell_value *value = &c->values[v];
     const size_t n = words_of(value);
     operands o;
-    for (uint32_t i = 0; i < items_of(value->domain, x->members); i++) {
+    for (uint32_t i = 0; i < vpps_members(x->members, value->domain); i++) {
         gather(c, x, v, args, i, &o);
         for (size_t j = 0; j < n; j++) to[i * n + j] = extreme(&o, j, value->opcode == VPPS_I_MAX_OF);
     }
@@ -334,7 +333,7 @@ static vpps_rows rows_of(const who *vp, uint32_t rows) {
 
 static void product(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
-    const uint32_t rows = value->rows, cols = value->cols, items = items_of(value->domain, x->members);
+    const uint32_t rows = value->rows, cols = value->cols, items = vpps_members(x->members, value->domain);
     for (uint32_t j = 0; j < items * cols; j++)
         for (uint32_t r = 0; r < rows; r++)
             to[(size_t)j * rows + r] = value->param == VPPS_NO_PARAM ? 0 : x->params[value->param][r];
@@ -355,7 +354,7 @@ static void product(const vpps_compiled_cell *c, const vertex *x, uint32_t v, co
 static void product_t(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const who *vp,
                       const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
-    const uint32_t cols = value->rows, n = items_of(value->domain, x->members) * value->cols;
+    const uint32_t cols = value->rows, n = vpps_members(x->members, value->domain) * value->cols;
     memset(to, 0, (size_t)n * cols * sizeof *to);
     for (uint32_t k = 0; k < value->n_args; k++) {
         const vpps_param matrix = c->args[value->first_arg + k].matrix;
@@ -373,8 +372,8 @@ static void members(const vpps_compiled_cell *c, const vertex *x, uint32_t v, co
     const vpps_cell_value *value = &c->values[v], *arg = &c->values[c->args[value->first_arg].value];
     const bool stack = value->kind == VPPS_VALUE_STACK;
     const uint32_t rows = stack ? arg->rows : value->rows, all = stack ? value->rows : arg->rows;
-    memset(to, 0, items_of(value->domain, x->members) * words_of(value) * sizeof *to);
-    for (uint32_t m = 0; m < items_of(stack ? arg->domain : value->domain, x->members); m++) {
+    memset(to, 0, vpps_members(x->members, value->domain) * words_of(value) * sizeof *to);
+    for (uint32_t m = 0; m < vpps_members(x->members, stack ? arg->domain : value->domain); m++) {
         for (uint32_t j = 0; j < value->cols; j++) {
             for (uint32_t r = 0; r < rows; r++) {
                 const size_t of_member = ((size_t)m * value->cols + j) * rows + r,
@@ -392,7 +391,7 @@ static void parts(const vpps_compiled_cell *c, const vertex *x, uint32_t v, cons
         return;
     }
     const uint32_t rows = value->rows;
-    for (uint32_t i = 0; i < items_of(value->domain, x->members); i++) {
+    for (uint32_t i = 0; i < vpps_members(x->members, value->domain); i++) {
         double *out = to + i * words_of(value);
         uint32_t first = 0;
         memset(out, 0, words_of(value) * sizeof *out);
@@ -452,7 +451,7 @@ results *results_create(const vpps_compiled_cell *c, const vertex *x) {
     }
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const vpps_cell_input *in = &c->inputs[i];
-        r->input_elems[i] = (size_t)in->rows * in->cols * items_of(c->input_domain[i], x->members);
+        r->input_elems[i] = (size_t)in->rows * in->cols * vpps_members(x->members, c->input_domain[i]);
         r->inputs[i] = doubles(r->input_elems[i]);
     }
     r->params = need(calloc(x->model->n_params + 1, sizeof *r->params));
@@ -472,7 +471,7 @@ static void add_contribution(results *r, const vpps_compiled_cell *c, const vert
                              const double *value) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const vpps_cell_value *v = &c->values[to->value];
-    const size_t n = words_of(v) * items_of(v->domain, x->members);
+    const size_t n = words_of(v) * vpps_members(x->members, v->domain);
     double *sum;
     if (to->lookup) {
         const vpps_cell_lookup *l = &c->lookups[to->index];
@@ -494,7 +493,7 @@ static void add_outers(results *r, const vpps_compiled_cell *c, const vertex *x,
         const vpps_cell_value *d = &c->values[o->dy];
         const uint32_t rows = d->rows, cols = x->model->params[o->param].cols;
         const double *dy = get(context, o->dy);
-        for (uint32_t item = 0; item < items_of(d->domain, x->members); item++) {
+        for (uint32_t item = 0; item < vpps_members(x->members, d->domain); item++) {
             for (uint32_t j = 0; j < d->cols; j++, dy += rows) {
                 if (o->x == VPPS_NONE) {
                     for (uint32_t k = 0; k < rows; k++) r->params[o->param][k] += dy[k];
@@ -537,7 +536,7 @@ results *evaluate(const vpps_compiled_cell *c, const vertex *x) {
             ck_assert_msg(a < v, "cell %s: value %u reads %u, which comes after it", c->name, v, a);
             args[k] = whole_value(&w, a);
         }
-        w.values[v] = doubles(words_of(value) * items_of(value->domain, x->members));
+        w.values[v] = doubles(words_of(value) * vpps_members(x->members, value->domain));
         make(c, x, v, &everybody, args, w.values[v]);
     }
     for (uint32_t k = 0; k < c->n_outputs; k++)
@@ -566,7 +565,7 @@ typedef struct machine {
 
 static size_t elems_of(const machine *m, uint32_t v) {
     const vpps_cell_value *value = &m->c->values[v];
-    return words_of(value) * items_of(value->domain, m->x->members);
+    return words_of(value) * vpps_members(m->x->members, value->domain);
 }
 
 static double *in_record(const machine *m, uint32_t v, uint32_t item, uint32_t share) {
@@ -582,7 +581,7 @@ static double *read_record(const machine *m, uint32_t v) {
     const vpps_cell_value *value = &m->c->values[v];
     const size_t n = words_of(value);
     double *to = doubles(elems_of(m, v));
-    for (uint32_t i = 0; i < items_of(value->domain, m->x->members); i++)
+    for (uint32_t i = 0; i < vpps_members(m->x->members, value->domain); i++)
         for (uint32_t s = 0; s < vpps_shares_of(m->c, value); s++)
             for (size_t k = 0; k < n; k++) to[i * n + k] += in_record(m, v, i, s)[k];
     return to;
@@ -626,7 +625,7 @@ static const double *operand(machine *m, const vpps_cell_value *reader, const vp
 static void store(const machine *m, uint32_t v) {
     const vpps_cell_value *value = &m->c->values[v];
     const size_t n = words_of(value);
-    for (uint32_t i = 0; i < items_of(value->domain, m->x->members); i++) {
+    for (uint32_t i = 0; i < vpps_members(m->x->members, value->domain); i++) {
         double *to = in_record(m, v, i, vpps_makes_shares(value) ? m->vp.member : 0);
         for (size_t k = 0; k < n; k++)
             if (!isnan(m->tile[v][i * n + k])) to[k] = m->tile[v][i * n + k];
@@ -692,7 +691,7 @@ results *evaluate_stages(const vpps_compiled_cell *c, const vertex *x, bool reve
     m.tile = need(calloc(c->n_values + 1u, sizeof *m.tile));
     m.joined = need(calloc(c->n_values + 1u, sizeof *m.joined));
     for (uint32_t d = 0; d < VPPS_DOMAINS; d++)
-        m.record[d] = nothing((size_t)c->kept_words[d] * (d > c->n_lists ? 0 : items_of(d, x->members)));
+        m.record[d] = nothing((size_t)c->kept_words[d] * (d > c->n_lists ? 0 : vpps_members(x->members, d)));
     for (m.stage = 0; m.stage < c->n_stages; m.stage++) {
         const bool rows = c->stages[m.stage].split == VPPS_SPLIT_ROWS;
         for (uint32_t i = 0; i < (rows ? group : 1); i++) {
