@@ -431,15 +431,12 @@ enum { MOST_CHILDREN = 8, MOST_OUTPUTS = 16 };
 static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const vpps_compiled_cell *base,
                          vpps_node nodes[][MOST_CHILDREN]) {
     const vpps_cell_data *c = vpps_cell_of(g, cell);
-    uint32_t n_children = 0, first[VPPS_DOMAINS] = {0};
+    uint32_t n_children = c->list_first, first[VPPS_DOMAINS] = {0};
     for (uint32_t d = 1; d <= c->n_lists; d++) {
-        if (!n_children) n_children = c->list_first;
         first[d] = n_children;
         if (c->gathered[d]) n_children += x->members[d - 1];
     }
-    bool gathers = false;
-    for (uint32_t d = 1; d <= c->n_lists; d++) gathers |= c->gathered[d];
-    n_children = vpps_max_u32(gathers ? n_children : 0, c->min_children);
+    n_children = vpps_max_u32(n_children, c->min_children);
     vpps_node lists[VPPS_CELL_MOST][MOST_CHILDREN];
     const vpps_node *pull_lists[VPPS_CELL_MOST];
     vpps_node scattered[MOST_CHILDREN][MOST_OUTPUTS], pulls[VPPS_CELL_MOST];
