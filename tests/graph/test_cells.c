@@ -291,6 +291,18 @@ END_TEST
 /* A cell is compiled as a whole, which adds some sums in another order. */
 static bool close_to(float a, float b) { return fabsf(a - b) <= 1e-5f * (1 + fabsf(b)); }
 
+/* Parameters that n[0] has trained by cells, and n[1] op by op. */
+static void expect_equal_parameters(const network n[2], uint32_t vps) {
+    for (uint32_t p = 0; p < vpps_param_count(n[0].model); p++) {
+        const float *by_cells = vpps_param_values(n[0].model, p), *by_hand = vpps_param_values(n[1].model, p);
+        for (size_t i = 0; i < vpps_param_elems(&n[0].model->params[p]); i++) {
+            ck_assert_msg(close_to(by_cells[i], by_hand[i]),
+                          "%u VPs: parameter %s, element %zu: %.9g by cells, %.9g by hand", vps,
+                          n[0].model->params[p].name, i, (double)by_cells[i], (double)by_hand[i]);
+        }
+    }
+}
+
 START_TEST(training_gives_equal_values)
     {
         static const uint32_t vps[] = {1, 2, 3, 8};
@@ -316,14 +328,7 @@ START_TEST(training_gives_equal_values)
                               (unsigned)seed, o.vps, (double)loss[0], (double)loss[1]);
             }
             for (int i = 0; i < 2; i++) TEST_OK(vpps_read_parameters(h[i]));
-            for (uint32_t p = 0; p < vpps_param_count(n[0].model); p++) {
-                const float *by_cells = vpps_param_values(n[0].model, p), *by_hand = vpps_param_values(n[1].model, p);
-                for (size_t i = 0; i < vpps_param_elems(&n[0].model->params[p]); i++) {
-                    ck_assert_msg(close_to(by_cells[i], by_hand[i]),
-                                  "%u VPs: parameter %s, element %zu: %.9g by cells, %.9g by hand", o.vps,
-                                  n[0].model->params[p].name, i, (double)by_cells[i], (double)by_hand[i]);
-                }
-            }
+            expect_equal_parameters(n, o.vps);
             for (int i = 0; i < 2; i++) {
                 vpps_handle_destroy(h[i]);
                 close_network(&n[i]);
@@ -339,60 +344,64 @@ static void gates_body(const network *n, vpps_node h, vpps_node x, vpps_node *ou
     *out = vpps_mul(g, i, vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U_r, h)));
 }
 
+static vpps_cell record_gates(const network *n) {
+    vpps_cell cell;
+    network recorder = *n;
+    TEST_OK(vpps_cell_begin(n->model, "gates", &recorder.g));
+    const vpps_node h = vpps_gather(recorder.g, 0, 0, HIDDEN, 1), x = vpps_pull(recorder.g, EMBED, 1);
+    vpps_node out;
+    gates_body(&recorder, h, x, &out);
+    TEST_OK(vpps_scatter(recorder.g, out));
+    TEST_OK(vpps_cell_end(recorder.g, &cell));
+    return cell;
+}
+
+/* h after each of two words: by the cell, or, UINT32_MAX, op by op. */
+static void add_gates(const network *n, vpps_cell cell, vpps_node *h) {
+    vpps_node before = vpps_zeros(n->g, HIDDEN, 1);
+    vpps_vertex v = cell == UINT32_MAX ? 0 : vpps_source(n->g, 1, &before);
+    for (uint32_t t = 0; t < 2; t++) {
+        const vpps_node word = vpps_lookup(n->g, n->E, t);
+        if (cell == UINT32_MAX) {
+            gates_body(n, before, word, &h[t]);
+        } else {
+            v = vpps_apply(
+                n->g, &(vpps_application){.cell = cell, .n_children = 1, .children = &v, .n_pulls = 1, .pulls = &word});
+            h[t] = vpps_scattered(n->g, v, 0);
+        }
+        before = h[t];
+    }
+}
+
 /* What is computed before the recurrence, and read twice in it, is read before anything is stored in its place. */
 START_TEST(shared_products_are_read_in_time)
     {
-        static const uint32_t vps[] = {1, 2};
-        for (uint32_t k = 0; k < 2 * VPPS_COUNT(vps); k++) {
+        for (uint32_t k = 0; k < 4; k++) {
+            const bool forward = k % 2;
             network n[2] = {open_network(), open_network()};
-            vpps_graph *recorder;
-            vpps_cell cell;
-            TEST_OK(vpps_cell_begin(n[0].model, "gates", &recorder));
-            network on = n[0];
-            on.g = recorder;
-            vpps_node h = vpps_gather(recorder, 0, 0, HIDDEN, 1), x = vpps_pull(recorder, EMBED, 1), out;
-            gates_body(&on, h, x, &out);
-            TEST_OK(vpps_scatter(recorder, out));
-            TEST_OK(vpps_cell_end(recorder, &cell));
+            const vpps_cell cell = record_gates(&n[0]);
             vpps_options o;
             vpps_options_default(&o);
-            o.vps = vps[k / 2];
+            o.vps = 1 + k / 2;
             o.verify = true;
             o.optimizer.lr = 1;
             float states[2][2][HIDDEN];
             for (uint32_t i = 0; i < 2; i++) {
-                vpps_node at[2], before = vpps_zeros(n[i].g, HIDDEN, 1);
-                vpps_vertex v = i ? 0 : vpps_source(n[i].g, 1, &before);
-                for (uint32_t t = 0; t < 2; t++) {
-                    const vpps_node word = vpps_lookup(n[i].g, n[i].E, t);
-                    if (i == 0) {
-                        v = vpps_apply(
-                            n[i].g, &(vpps_application){
-                                        .cell = cell, .n_children = 1, .children = &v, .n_pulls = 1, .pulls = &word});
-                        at[t] = vpps_scattered(n[i].g, v, 0);
-                    } else {
-                        gates_body(&n[i], before, word, &at[t]);
-                        before = at[t];
-                    }
-                }
+                vpps_node h[2];
+                add_gates(&n[i], i ? UINT32_MAX : cell, h);
                 float *outs[] = {states[i][0], states[i][1]};
                 vpps_handle *handle;
                 TEST_OK(vpps_handle_create(&handle, n[i].model, &o));
-                if (k % 2) TEST_OK(vpps_forward(handle, n[i].g, 2, at, outs));
-                TEST_OK(vpps_fb(handle, n[i].g, vpps_sum_elements(n[i].g, vpps_square(n[i].g, at[1])), NULL));
+                if (forward) TEST_OK(vpps_forward(handle, n[i].g, 2, h, outs));
+                TEST_OK(vpps_fb(handle, n[i].g, vpps_sum_elements(n[i].g, vpps_square(n[i].g, h[1])), NULL));
                 TEST_OK(vpps_read_parameters(handle));
                 vpps_handle_destroy(handle);
             }
-            for (uint32_t e = 0; k % 2 && e < 2 * HIDDEN; e++)
+            for (uint32_t e = 0; forward && e < 2 * HIDDEN; e++)
                 ck_assert_msg(close_to(states[0][e / HIDDEN][e % HIDDEN], states[1][e / HIDDEN][e % HIDDEN]),
                               "%u VPs, word %u, element %u: %.9g, by hand %.9g", o.vps, e / HIDDEN, e % HIDDEN,
                               (double)states[0][e / HIDDEN][e % HIDDEN], (double)states[1][e / HIDDEN][e % HIDDEN]);
-            for (uint32_t p = 0; p < vpps_param_count(n[0].model); p++) {
-                const float *by_cell = vpps_param_values(n[0].model, p), *by_hand = vpps_param_values(n[1].model, p);
-                for (size_t e = 0; e < vpps_param_elems(&n[0].model->params[p]); e++)
-                    ck_assert_msg(close_to(by_cell[e], by_hand[e]), "%u VPs: %s, element %zu: %.9g, by hand %.9g",
-                                  o.vps, n[0].model->params[p].name, e, (double)by_cell[e], (double)by_hand[e]);
-            }
+            expect_equal_parameters(n, o.vps);
             for (uint32_t i = 0; i < 2; i++) close_network(&n[i]);
         }
     }
@@ -887,11 +896,7 @@ START_TEST(lists_are_their_members)
                     ck_assert_msg(close_to(values[0][k][e], values[1][k][e]),
                                   "vertex %u, result %u, element %u: %.9g, by hand %.9g", k / RESULTS, k % RESULTS, e,
                                   (double)values[0][k][e], (double)values[1][k][e]);
-            const float *by_cell = vpps_param_values(n[0].model, n[0].E),
-                        *by_hand = vpps_param_values(n[1].model, n[1].E);
-            for (uint32_t e = 0; e < WORDS * EMBED; e++)
-                ck_assert_msg(close_to(by_cell[e], by_hand[e]), "element %u of E: %.9g, by hand %.9g", e,
-                              (double)by_cell[e], (double)by_hand[e]);
+            expect_equal_parameters(n, vps);
             for (uint32_t i = 0; i < 2; i++) close_network(&n[i]);
         }
     }
