@@ -1,7 +1,7 @@
 /* print.c - a compiled cell as tables: what it reads, its stages and their operations, what is kept and contributed, what
  * it costs. */
-#include "cell/flops.h"
 #include "cell/print.h"
+#include "cell/flops.h"
 
 #include <errno.h>
 #include <inttypes.h>
