@@ -50,7 +50,7 @@ extern "C" {
     X(OK, "success")                                                                                                   \
     X(ARGUMENT, "an argument is out of its range")                                                                     \
     X(SHAPE, "operand shapes do not fit")                                                                              \
-    X(MEMORY, "the host's memory is exhausted")                                                                        \
+    X(MEMORY, "memory is exhausted, the host's or the device's")                                                       \
     X(POOL, "the batch does not fit the device's pool")                                                                \
     X(IO, "a file could not be read or written")                                                                       \
     X(FORMAT, "a file's content is not what its format asks for")                                                      \
@@ -476,7 +476,8 @@ VPPS_API void vpps_handle_destroy(vpps_handle *h);
  * changed as soon as the call returns. *stale_loss (may be NULL) receives the loss of the batch before; NaN at the
  * first. An error of an earlier batch surfaces here, with its number, and the given batch is not run: NONFINITE (training
  * may go on with the next call); STALL, DEVICE (the handle is of no further use: whatever needs the device fails with that
- * error from then on). Also the graph's own error, SHAPE (loss is not a scalar), ARGUMENT, POOL, MEMORY, SCRIPT. */
+ * error from then on). Also the graph's own error, SHAPE (loss is not a scalar), ARGUMENT, SCRIPT, and POOL or MEMORY:
+ * then the batch was not run, and everything is as before the call. */
 VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
 
 /* Has the latest batch finished? Never blocks. *done tells; *loss is set only when it is true. */

@@ -25,11 +25,12 @@ typedef struct vpps_device_table {
     void (*destroy)(vpps_device *d);
 
     /* Starts a script, which must stay as it is until the batch is finished. Where the calling
-     * thread works as a VP, it is finished on return. */
+     * thread works as a VP, it is finished on return. This and launch_batch fail with MEMORY when nothing was started and
+     * the parameters are as before. */
     vpps_status (*launch)(vpps_device *d, const uint32_t *script);
 
     /* A device runs either these, scripts of tasks (then machine says what they are made for), or, by `launch`, scripts of
-     * nodes. launch_batch fails with MEMORY when nothing was started and the device is as before. */
+     * nodes. */
     const vpps_task_plan *(*machine)(const vpps_device *d);
     vpps_status (*launch_batch)(vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d);                /* never blocks; true when nothing was launched */

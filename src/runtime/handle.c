@@ -293,7 +293,7 @@ static vpps_status launch(vpps_handle *h, uint64_t batch) {
     const vpps_status status =
         h->machine ? table->launch_batch(h->device, p->batch) : table->launch(h->device, p->nodes->script);
     vpps_trace_span(h->trace, "launch", begin);
-    if (h->machine && status == VPPS_MEMORY) return status; /* nothing was started */
+    if (status == VPPS_MEMORY) return status; /* nothing was started */
     if (status != VPPS_OK) break_handle(h, status, batch, vpps_error_message());
     return check_whole(h);
 }

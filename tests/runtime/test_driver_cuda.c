@@ -181,7 +181,7 @@ START_TEST(memory_can_be_exhausted)
         void *host;
         TEST_OK(cuda->allocate(d, 600, &a));
         ck_assert_uint_eq(cuda->free_bytes(d), 400);
-        TEST_FAILS(cuda->allocate(d, 401, &b), VPPS_DEVICE, "401 bytes of device memory: CUDA_ERROR_OUT_OF_MEMORY");
+        TEST_FAILS(cuda->allocate(d, 401, &b), VPPS_MEMORY, "401 bytes of device memory: CUDA_ERROR_OUT_OF_MEMORY");
         cuda->release(d, a);
         TEST_OK(cuda->allocate(d, 900, &b));
         TEST_OK(cuda->allocate(d, 0, &empty));

@@ -12,27 +12,6 @@ _Static_assert(VPPS_COUNT(((vpps_param_entry *)NULL)->states) == VPPS_MAX_STATES
 
 /* ---------------------------------------------------------------- launching */
 
-/* The pool grows with the batches; parameters move along. */
-static vpps_status grow_pool(vpps_gpu *gpu, uint32_t words) {
-    const size_t needed = (size_t)words * sizeof(float), kept = (size_t)gpu->plan.batch * sizeof(float);
-    if (needed <= gpu->pool.bytes) return VPPS_OK;
-    vpps_gpu_buffer larger = {0};
-    float *parameters = malloc(kept + 1);
-    if (!parameters) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
-    vpps_status status = VPPS_OK;
-    if (gpu->pool.bytes) status = gpu->table->read(gpu->driver, parameters, gpu->pool.address, kept);
-    const bool moves = gpu->pool.bytes && status == VPPS_OK;
-    if (moves) vpps_gpu_release(gpu, &gpu->pool); /* both at once may be too much */
-    if (status == VPPS_OK && vpps_gpu_reserve(gpu, &larger, needed + needed / 4) != VPPS_OK) {
-        status = vpps_gpu_reserve(gpu, &larger, needed);
-    }
-    if (moves && status == VPPS_OK) status = gpu->table->write(gpu->driver, larger.address, parameters, kept);
-    if (moves && status == VPPS_OK) status = vpps_gpu_settle(gpu);
-    free(parameters);
-    gpu->pool = larger;
-    return status;
-}
-
 /* The script in pinned memory, so that its copy to the device need not be waited for. */
 static vpps_status pin_script(vpps_gpu *gpu, const uint32_t *script, size_t bytes, const void **out) {
     const uint32_t i = gpu->next_pinned ^= 1;
@@ -92,7 +71,7 @@ static vpps_status run_batch(vpps_gpu *gpu, const uint32_t *script) {
     const size_t bytes = (size_t)h->words * sizeof *script;
     const size_t counters = ((size_t)h->n_barriers + 1) * VPPS_COUNTER_WORDS * sizeof(uint32_t);
     const void *pinned = NULL;
-    VPPS_TRY(grow_pool(gpu, h->pool_words));
+    VPPS_TRY(vpps_gpu_grow_pool(gpu, h->pool_words));
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->script, bytes));
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->counters, counters));
     VPPS_TRY(pin_script(gpu, script, bytes, &pinned));
@@ -117,8 +96,8 @@ static vpps_status run_batch(vpps_gpu *gpu, const uint32_t *script) {
 static vpps_status gpu_launch(vpps_device *d, const uint32_t *script) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     memcpy(&gpu->header, script, sizeof gpu->header);
-    gpu->in_flight = true;
     gpu->launch_status = run_batch(gpu, script);
+    gpu->in_flight = gpu->launch_status != VPPS_MEMORY; /* memory is found before anything is started */
     return gpu->launch_status;
 }
 
@@ -180,9 +159,11 @@ static vpps_status gpu_read(vpps_device *d, uint32_t offset, uint32_t words, flo
 }
 
 static vpps_status gpu_read_parameters(vpps_device *d, vpps_model *model) {
+    VPPS_TRY(vpps_gpu_restore_pool((vpps_gpu *)d));
     return vpps_gpu_read_parameters((vpps_gpu *)d, model);
 }
 static vpps_status gpu_write_parameters(vpps_device *d, const vpps_model *model) {
+    VPPS_TRY(vpps_gpu_restore_pool((vpps_gpu *)d));
     return vpps_gpu_write_parameters((vpps_gpu *)d, model);
 }
 
@@ -231,6 +212,7 @@ static void gpu_destroy(vpps_device *d) {
     }
     free(gpu->plan.values);
     free(gpu->touched);
+    free(gpu->rescued);
     free(gpu);
 }
 
@@ -247,7 +229,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
         gpu->plan.pool_words = (uint32_t)(room > gpu->plan.batch ? room : gpu->plan.batch + 1u);
     }
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->resume, max_vps * sizeof(uint32_t)));
-    VPPS_TRY(grow_pool(gpu, gpu->plan.batch + 1));
+    VPPS_TRY(vpps_gpu_grow_pool(gpu, gpu->plan.batch + 1));
     VPPS_TRY(gpu->table->clear(gpu->driver, gpu->pool.address, (size_t)gpu->plan.batch * sizeof(float)));
     VPPS_TRY(vpps_gpu_start_profile(gpu));
     return vpps_gpu_write_parameters(gpu, gpu->model);

@@ -27,7 +27,7 @@ typedef struct vpps_driver_table {
     vpps_status (*open)(vpps_driver **out, vpps_machine *machine);
     void (*close)(vpps_driver *d); /* frees everything still allocated or loaded */
 
-    vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address);
+    vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address); /* MEMORY: the device has not so much */
     void (*release)(vpps_driver *d, uint64_t address);
     vpps_status (*allocate_host)(vpps_driver *d, size_t bytes,
                                  void **out); /* pinned: `write` from it is asynchronous */

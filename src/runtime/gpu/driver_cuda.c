@@ -168,7 +168,8 @@ static vpps_status cuda_allocate(vpps_driver *base, size_t bytes, uint64_t *addr
     if (code != VPPS_CU_SUCCESS) {
         char what[64];
         snprintf(what, sizeof what, "%zu bytes of device memory", bytes);
-        return vpps_cuda_failed(&d->cuda, what, code);
+        vpps_cuda_failed(&d->cuda, what, code);
+        return code == VPPS_CU_OUT_OF_MEMORY ? VPPS_MEMORY : VPPS_DEVICE;
     }
     *address = d->memory.at[d->memory.n++] = at;
     return VPPS_OK;

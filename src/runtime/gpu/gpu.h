@@ -1,6 +1,7 @@
 /* gpu.h - the GPU device: the model specialised into a kernel, on a machine that a driver drives.
  *
- *   device.c   memory, launching, outcomes
+ *   device.c   launching, outcomes
+ *   pool.c     the pool, which grows with the batches
  *   plan.c     from a choice to a loaded kernel, and from one plan to the next
  *   profile.c  which choice is the fastest
  */
@@ -47,6 +48,7 @@ typedef struct vpps_gpu {
     vpps_gpu_plan now;
 
     vpps_gpu_buffer pool, script, counters, resume; /* counters: a vpps_failure comes first */
+    float *rescued; /* the pool's parameters while no room is found for a pool; else NULL */
     void *pinned[2];
     size_t pinned_bytes[2];
     uint32_t next_pinned;
@@ -67,6 +69,15 @@ typedef struct vpps_gpu {
 /* A device whose kernel runs on that driver's machine. The devices "cuda" and "simt" are this with their drivers. */
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_plan *plan);
+
+/* ---- pool.c */
+
+/* A pool of at least so many words, with the parameters as they are. Fails with MEMORY; then they are kept, on the device
+ * or on the host, and the next call finds them. */
+vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words);
+
+/* The parameters are on the device again, where a failure had left them on the host. Fails as vpps_gpu_grow_pool does. */
+vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu);
 
 /* ---- plan.c */
 

@@ -1,0 +1,257 @@
+/* test_gpu_memory.c - a GPU without memory: a batch or a plan that finds no room is refused, and nothing else changes. The
+ * driver is software SIMT's with a limit on what it allocates. */
+#include "common/testing.h"
+#include "gpu_tests.h"
+#include "gpu_trees.h"
+#include "runtime/gpu/gpu.h"
+#include "runtime/handle.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HIDDEN = 16, PARTS = 32, LARGE = 20000 / PARTS * PARTS }; /* elements: more than a batch of trees takes */
+
+/* ---------------------------------------------------------------- a driver with little memory */
+
+static struct {
+    struct {
+        uint64_t address;
+        size_t bytes;
+    } held[256];
+    size_t n, used, peak, limit;
+    bool launches_fail;
+} memory;
+
+static vpps_status allocate(vpps_driver *d, size_t bytes, uint64_t *address) {
+    if (memory.used + bytes > memory.limit) return vpps_fail(VPPS_MEMORY, "the test's device is full");
+    TEST_OK(vpps_driver_simt.allocate(d, bytes, address));
+    ck_assert_uint_lt(memory.n, VPPS_COUNT(memory.held));
+    memory.held[memory.n].address = *address;
+    memory.held[memory.n++].bytes = bytes;
+    memory.used += bytes;
+    if (memory.used > memory.peak) memory.peak = memory.used;
+    return VPPS_OK;
+}
+
+static void release(vpps_driver *d, uint64_t address) {
+    for (size_t i = 0; i < memory.n; i++) {
+        if (memory.held[i].address != address) continue;
+        memory.used -= memory.held[i].bytes;
+        memory.held[i] = memory.held[--memory.n];
+        break;
+    }
+    vpps_driver_simt.release(d, address);
+}
+
+static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
+                          size_t bytes) {
+    if (memory.launches_fail) return vpps_fail(VPPS_DEVICE, "the test's device is gone");
+    return vpps_driver_simt.launch(d, kernel, shape, arguments, bytes);
+}
+
+static vpps_status create(vpps_device **out, const vpps_model *model, const vpps_options *options, vpps_plan *plan) {
+    static vpps_driver_table driver;
+    driver = vpps_driver_simt;
+    driver.allocate = allocate;
+    driver.release = release;
+    driver.launch = launch;
+    memory.n = memory.used = 0;
+    memory.limit = SIZE_MAX;
+    memory.launches_fail = false;
+    return vpps_gpu_create(out, &vpps_device_simt, &driver, model, options, plan);
+}
+
+/* A handle on such a device. */
+static vpps_handle *open_handle(gpu_trees *t, vpps_optimizer_kind optimizer) {
+    vpps_options o;
+    vpps_handle *h;
+    vpps_options_default(&o);
+    o.device = "simt";
+    o.no_tuning = true;
+    o.optimizer = gpu_optimizer(optimizer);
+    o.threads = 256;
+    trees_open(t, HIDDEN, HIDDEN);
+    TEST_OK(vpps_handle_create(&h, t->model, &o));
+    h->device->table->destroy(h->device);
+    TEST_OK(create(&h->device, t->model, &h->options, &h->plan));
+    return h;
+}
+
+static void close_handle(vpps_handle *h, gpu_trees *t) {
+    vpps_handle_destroy(h);
+    ck_assert_uint_eq(memory.n, 0);
+    trees_close(t);
+}
+
+static vpps_gpu *gpu_of(const vpps_handle *h) { return (vpps_gpu *)h->device; }
+
+static float step(vpps_handle *h, gpu_trees *t, uint32_t batch) {
+    float loss;
+    TEST_OK(vpps_fb(h, t->g, trees_build(t, batch), NULL));
+    TEST_OK(vpps_sync_latest_loss(h, &loss));
+    return loss;
+}
+
+/* A graph whose values take more than the pool of a batch of trees, and what it computes. */
+static vpps_status run_large(vpps_handle *h, gpu_trees *t, float *sum) {
+    static float zeros[LARGE / PARTS];
+    vpps_node parts[PARTS];
+    float *const outs[] = {sum};
+    vpps_graph_clear(t->g);
+    const vpps_node part = vpps_input(t->g, LARGE / PARTS, 1, zeros);
+    for (uint32_t i = 0; i < PARTS; i++) parts[i] = part;
+    const vpps_node total = vpps_sum_elements(t->g, vpps_exp(t->g, vpps_concat(t->g, PARTS, parts)));
+    return vpps_forward(h, t->g, 1, &total, outs);
+}
+
+static float *parameters(vpps_handle *h, const gpu_trees *t, size_t *n) {
+    TEST_OK(vpps_read_parameters(h));
+    return gpu_values(t->model, n);
+}
+
+/* ---------------------------------------------------------------- the pool */
+
+/* What is free beside the old pool and everything else when the large graph comes: room for both pools, room for the
+ * larger one in the old one's place, room for neither. */
+static const struct {
+    size_t beside;
+    bool fits;
+} rooms[] = {{4 * LARGE * sizeof(float), true}, {2 * LARGE, true}, {64, false}};
+
+START_TEST(a_pool_that_does_not_fit_loses_nothing)
+    {
+        gpu_trees t;
+        float losses[4], sum = 0;
+        size_t n, same;
+        vpps_handle *h = open_handle(&t, VPPS_ADAM);
+        for (uint32_t b = 0; b < 4; b++) losses[b] = step(h, &t, b);
+        close_handle(h, &t);
+
+        h = open_handle(&t, VPPS_ADAM);
+        for (uint32_t b = 0; b < 2; b++) ck_assert_float_eq(step(h, &t, b), losses[b]);
+        float *before = parameters(h, &t, &n);
+        const size_t used = memory.peak = memory.used;
+        memory.limit = used + rooms[_i].beside;
+        if (rooms[_i].fits) {
+            TEST_OK(run_large(h, &t, &sum));
+            ck_assert_float_eq_tol(sum, LARGE, 1);
+            ck_assert_int_eq(memory.peak >= used + LARGE * sizeof(float), _i == 0); /* the old one goes last */
+        } else {
+            for (int twice = 0; twice < 2; twice++) TEST_FAILS(run_large(h, &t, &sum), VPPS_MEMORY, "is full");
+        }
+        float *after = parameters(h, &t, &same);
+        ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
+        for (uint32_t b = 2; b < 4; b++) ck_assert_float_eq(step(h, &t, b), losses[b]);
+        free(before);
+        free(after);
+        close_handle(h, &t);
+    }
+END_TEST
+
+/* Another process may take what was given back. */
+START_TEST(without_any_pool_the_parameters_stay_on_the_host)
+    {
+        char path[] = "/tmp/vpps-gpu-memory-XXXXXX";
+        gpu_trees t;
+        float losses[3], sum;
+        size_t n, same;
+        close(mkstemp(path));
+        vpps_handle *h = open_handle(&t, VPPS_ADAM);
+        for (uint32_t b = 0; b < 3; b++) losses[b] = step(h, &t, b);
+        close_handle(h, &t);
+
+        h = open_handle(&t, VPPS_ADAM);
+        for (uint32_t b = 0; b < 2; b++) step(h, &t, b);
+        float *before = parameters(h, &t, &n);
+        memory.limit = memory.used - gpu_of(h)->pool.bytes;
+        TEST_FAILS(run_large(h, &t, &sum), VPPS_MEMORY, "is full");
+        ck_assert_uint_eq(gpu_of(h)->pool.bytes, 0);
+        TEST_FAILS(vpps_save(h, path, NULL, 0), VPPS_MEMORY, "is full");
+        TEST_FAILS(vpps_fb(h, t.g, trees_build(&t, 2), NULL), VPPS_MEMORY, "is full");
+        memory.limit = SIZE_MAX;
+        TEST_OK(vpps_save(h, path, NULL, 0));
+        float *after = parameters(h, &t, &same);
+        ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
+        ck_assert_float_eq(step(h, &t, 2), losses[2]);
+        free(before);
+        free(after);
+        close_handle(h, &t);
+        unlink(path);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- plans */
+
+/* A plan that finds no room is not adopted, however far it came, and the one in use goes on. */
+START_TEST(a_plan_that_does_not_fit_is_not_adopted)
+    {
+        static const vpps_partition_choice choice = {.rpw = 1, .threads = 512, .ctas_per_sm = 1, .transposed = true};
+        gpu_trees t;
+        float losses[3];
+        vpps_handle *h = open_handle(&t, VPPS_ADAM);
+        for (uint32_t b = 0; b < 3; b++) losses[b] = step(h, &t, b);
+        close_handle(h, &t);
+
+        h = open_handle(&t, VPPS_ADAM);
+        for (uint32_t b = 0; b < 2; b++) step(h, &t, b);
+        vpps_partition_choice other = choice;
+        other.vectors = gpu_of(h)->now.partition.choice.vectors;
+        const size_t used = memory.used, held = memory.n;
+        uint32_t refused = 0;
+        for (size_t room = 0;; room += 4096) {
+            memory.limit = used + room;
+            const vpps_status status = vpps_gpu_adopt(gpu_of(h), &other);
+            if (status == VPPS_OK) break;
+            ck_assert_int_eq(status, VPPS_MEMORY);
+            ck_assert(memory.used == used && memory.n == held);
+            refused++;
+        }
+        ck_assert_uint_gt(refused, 2);
+        h->plan = gpu_of(h)->plan;
+        ck_assert_float_eq_tol(step(h, &t, 2), losses[2], 1e-4f);
+        close_handle(h, &t);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- a device that is gone */
+
+START_TEST(a_broken_handle_refuses_to_save)
+    {
+        char path[] = "/tmp/vpps-gpu-memory-XXXXXX";
+        struct stat file;
+        gpu_trees t;
+        float sum;
+        size_t n, same;
+        close(mkstemp(path));
+        vpps_handle *h = open_handle(&t, VPPS_SGD);
+        step(h, &t, 0);
+        float *before = parameters(h, &t, &n);
+        memory.launches_fail = true;
+        TEST_FAILS(run_large(h, &t, &sum), VPPS_DEVICE, "forward: the test's device is gone");
+        memory.launches_fail = false;
+        TEST_FAILS(vpps_save(h, path, NULL, 0), VPPS_DEVICE, "forward: the test's device is gone");
+        TEST_FAILS(vpps_read_parameters(h), VPPS_DEVICE, "forward: the test's device is gone");
+        ck_assert_int_eq(stat(path, &file), 0);
+        ck_assert_int_eq((int)file.st_size, 0);
+        float *after = gpu_values(t.model, &same);
+        ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
+        free(before);
+        free(after);
+        close_handle(h, &t);
+        unlink(path);
+    }
+END_TEST
+
+static Suite *make_suite(void) {
+    Suite *suite = suite_create("gpu memory");
+    TCase *t = tcase_create("memory");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, a_pool_that_does_not_fit_loses_nothing, 0, (int)VPPS_COUNT(rooms));
+    tcase_add_test(t, without_any_pool_the_parameters_stay_on_the_host);
+    tcase_add_test(t, a_plan_that_does_not_fit_is_not_adopted);
+    tcase_add_test(t, a_broken_handle_refuses_to_save);
+    suite_add_tcase(suite, t);
+    return suite;
+}
+
+int main(void) { return gpu_main(make_suite); }
