@@ -174,7 +174,9 @@ static uint32_t tune(story *s, vpps_trial *trials, uint32_t room, uint32_t *batc
     vpps_options o = options_for(test_gpu_device(), true), cpu = options_for("cpu", false);
     o.log = note;
     o.log_context = s;
-    o.threads = 256; /* fewer kernels to compile */
+    o.threads = 256;                                       /* fewer kernels to compile */
+    o.optimizer.kind = cpu.optimizer.kind = VPPS_MOMENTUM; /* whose state moves from plan to plan, too */
+    o.optimizer.lr = cpu.optimizer.lr = 0.02f;
     trees_open(&t, HIDDEN, HIDDEN);
     trees_open(&same, HIDDEN, HIDDEN);
     vpps_handle *h = open_handle(&t, &o), *reference = open_handle(&same, &cpu);
