@@ -151,6 +151,12 @@ $(FAKE_CUDA): $(call objects,$(wildcard tests/fake_cuda/*.c))
 	$(call link,-shared)
 $(BUILD)/tests/runtime_test_driver_cuda: | $(FAKE_CUDA)
 
+# The fake NVRTC, of which test_compile makes several versions.
+FAKE_NVRTC := $(BUILD)/tests/fake_nvrtc.so
+$(FAKE_NVRTC): $(call objects,$(wildcard tests/fake_nvrtc/*.c))
+	$(call link,-shared)
+$(BUILD)/tests/codegen_test_compile: | $(FAKE_NVRTC)
+
 # With the CUDA toolkit's headers at hand, this file compares our declarations with them.
 CUDA_HOME ?= /usr/local/cuda
 $(BUILD)/obj/tests/runtime/cuda_declarations.o: INCLUDES += $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)

@@ -21,6 +21,7 @@ enum { N_COMMON = VPPS_COUNT(common_options), N_OPTIONS = N_COMMON + 1, N_VERBOS
 typedef struct compile_job {
     const vpps_nvrtc *nvrtc;
     const char *source, *entry;
+    bool ptx;
     char arch_option[40];
     const char *options[N_OPTIONS];
     vpps_cache_key key;
@@ -94,19 +95,22 @@ static uint32_t count_spills(const char *log) {
     return spills > UINT32_MAX ? UINT32_MAX : (uint32_t)spills;
 }
 
-static vpps_status fetch_cubin(const compile_job *job, vpps_nvrtc_program program, void **cubin, size_t *bytes) {
+/* The CUBIN, or the PTX with its zero at the end. */
+static vpps_status fetch_code(const compile_job *job, vpps_nvrtc_program program, void **code, size_t *bytes) {
     const vpps_nvrtc *nvrtc = job->nvrtc;
-    int result = nvrtc->nvrtcGetCUBINSize(program, bytes);
-    if (result == VPPS_NVRTC_SUCCESS && *bytes == 0) return vpps_fail(VPPS_DEVICE, "NVRTC: made no CUBIN");
-    if (result != VPPS_NVRTC_SUCCESS) return fail_nvrtc(job, "no CUBIN", result);
-    char *memory = malloc(*bytes);
-    if (!memory) return vpps_fail(VPPS_MEMORY, "no memory for a CUBIN of %zu bytes", *bytes);
-    result = nvrtc->nvrtcGetCUBIN(program, memory);
+    const char *what = job->ptx ? "PTX" : "CUBIN";
+    int result = (job->ptx ? nvrtc->nvrtcGetPTXSize : nvrtc->nvrtcGetCUBINSize)(program, bytes);
+    if (result == VPPS_NVRTC_SUCCESS && *bytes == 0) return vpps_fail(VPPS_DEVICE, "NVRTC: made no %s", what);
+    char *memory = result == VPPS_NVRTC_SUCCESS ? malloc(*bytes) : NULL;
+    if (result == VPPS_NVRTC_SUCCESS && !memory) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %zu bytes of %s", *bytes, what);
+    }
+    if (memory) result = (job->ptx ? nvrtc->nvrtcGetPTX : nvrtc->nvrtcGetCUBIN)(program, memory);
     if (result != VPPS_NVRTC_SUCCESS) {
         free(memory);
-        return fail_nvrtc(job, "no CUBIN", result);
+        return fail_nvrtc(job, job->ptx ? "no PTX" : "no CUBIN", result);
     }
-    *cubin = memory;
+    *code = memory;
     return VPPS_OK;
 }
 
@@ -119,7 +123,7 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
     result = nvrtc->nvrtcCompileProgram(program, N_OPTIONS, job->options);
     char *log = read_log(nvrtc, program);
     vpps_status status =
-        result == VPPS_NVRTC_SUCCESS ? fetch_cubin(job, program, cubin, bytes) : explain_refused(job, log, result);
+        result == VPPS_NVRTC_SUCCESS ? fetch_code(job, program, cubin, bytes) : explain_refused(job, log, result);
     report->spill_bytes = count_spills(log);
     report->seconds = (double)(vpps_now_ns() - start) * 1e-9;
     free(log);
@@ -191,7 +195,7 @@ static vpps_status check_arch(const vpps_nvrtc *nvrtc, uint32_t arch) {
 }
 
 static void describe(compile_job *job, uint32_t arch, const char *description) {
-    snprintf(job->arch_option, sizeof job->arch_option, "--gpu-architecture=sm_%u", arch);
+    snprintf(job->arch_option, sizeof job->arch_option, "--gpu-architecture=%s_%u", job->ptx ? "compute" : "sm", arch);
     job->options[0] = job->arch_option;
     memcpy(job->options + 1, common_options, sizeof common_options);
     size_t used =
@@ -236,4 +240,18 @@ vpps_status vpps_compile(const char *source, const char *entry, uint32_t arch, c
         *cubin_bytes = 0;
     }
     return status;
+}
+
+vpps_status vpps_compile_ptx(const char *source, uint32_t arch, char **ptx, vpps_cubin_report *report) {
+    compile_job job = {.source = source, .entry = "", .ptx = true};
+    void *text = NULL;
+    size_t bytes;
+    *ptx = NULL;
+    *report = (vpps_cubin_report){0};
+    VPPS_TRY(vpps_nvrtc_open(&job.nvrtc));
+    VPPS_TRY(check_arch(job.nvrtc, arch));
+    describe(&job, arch, "");
+    VPPS_TRY(run_compiler(&job, &text, &bytes, report));
+    *ptx = text;
+    return VPPS_OK;
 }

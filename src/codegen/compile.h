@@ -27,6 +27,10 @@ vpps_status vpps_nvrtc_version(int *major, int *minor, uint32_t *architectures, 
 vpps_status vpps_compile(const char *source, const char *entry, uint32_t arch, const char *description, bool use_cache,
                          void **cubin, size_t *cubin_bytes, vpps_cubin_report *report);
 
+/* Compiles `source` to PTX of a virtual architecture, which the driver compiles for its GPU. *ptx is malloc'd, the caller's,
+ * and ends with a zero. Of the report only `seconds` is known; the rest is 0. Fails as vpps_compile does. Thread-safe. */
+vpps_status vpps_compile_ptx(const char *source, uint32_t arch, char **ptx, vpps_cubin_report *report);
+
 /* Reads registers, frame and sizes from a CUBIN's ELF; leaves the rest of the report alone. Fails with FORMAT when it is
  * none, is damaged, or has no such function; then the report is as before. */
 vpps_status vpps_cubin_inspect(const void *cubin, size_t bytes, const char *entry, vpps_cubin_report *report);

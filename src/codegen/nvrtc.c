@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 static const char *const names[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"};
@@ -13,22 +14,49 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static vpps_nvrtc library;
 static vpps_status found;
 static char message[VPPS_MESSAGE_BYTES];
+static atomic_int preferred; /* major version; 0: any */
 
 /* ---------------------------------------------------------------- finding */
 
+void vpps_nvrtc_prefer(int major) { atomic_store(&preferred, major); }
+
+/* A library's major version; 0: it does not say. */
+static int major_of(void *handle) {
+    int (*version)(int *, int *);
+    int major, minor;
+    void *address = dlsym(handle, "nvrtcVersion");
+    memcpy(&version, &address, sizeof version);
+    return address && version(&major, &minor) == VPPS_NVRTC_SUCCESS ? major : 0;
+}
+
+/* How far from wanted a version is: a later one is worse than any earlier one. */
+static int distance(int major, int wanted) { return major <= wanted ? wanted - major : 1000 + major; }
+
+typedef struct best_library {
+    void *handle; /* NULL: none yet */
+    int distance; /* 0: it need not be looked further */
+} best_library;
+
 /* Tries all names in a folder; NULL: where the loader looks. */
-static void *open_in(const char *folder) {
-    void *handle = NULL;
-    for (size_t i = 0; i < VPPS_COUNT(names) && !handle; i++) {
+static void look_in(const char *folder, int wanted, best_library *best) {
+    for (size_t i = 0; i < VPPS_COUNT(names) && !(best->handle && best->distance == 0); i++) {
         char path[PATH_MAX];
         snprintf(path, sizeof path, "%s%s%s", folder ? folder : "", folder ? "/lib64/" : "", names[i]);
-        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* its initialisers have left memory */
+        if (!handle) continue;
+        const int far = wanted ? distance(major_of(handle), wanted) : 0;
+        if (best->handle && far >= best->distance) {
+            dlclose(handle); /* it has only been asked for its version */
+            continue;
+        }
+        if (best->handle) dlclose(best->handle);
+        *best = (best_library){handle, far};
     }
-    return handle;
 }
 
 static vpps_status find_library(void **handle) {
-    const char *own = getenv("VPPS_NVRTC"), *home = getenv("CUDA_HOME"), *path = getenv("CUDA_PATH");
+    const char *own = getenv("VPPS_NVRTC");
+    const char *const folders[] = {NULL, getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
     if (own && *own) {
         *handle = dlopen(own, RTLD_NOW | RTLD_LOCAL);
         if (*handle) return VPPS_OK;
@@ -36,10 +64,11 @@ static vpps_status find_library(void **handle) {
         return vpps_fail(VPPS_DEVICE, "NVRTC: %.200s, which VPPS_NVRTC names, cannot be opened: %.200s", own,
                          why ? why : "");
     }
-    *handle = open_in(NULL);
-    if (!*handle && home && *home) *handle = open_in(home);
-    if (!*handle && path && *path) *handle = open_in(path);
-    if (!*handle) *handle = open_in("/usr/local/cuda");
+    best_library best = {NULL, 0};
+    for (size_t i = 0; i < VPPS_COUNT(folders); i++) {
+        if (i == 0 || (folders[i] && *folders[i])) look_in(folders[i], atomic_load(&preferred), &best);
+    }
+    *handle = best.handle;
     if (*handle) return VPPS_OK;
     return vpps_fail(VPPS_DEVICE,
                      "NVRTC: found no libnvrtc.so, libnvrtc.so.13 or libnvrtc.so.12 where the loader looks, in "

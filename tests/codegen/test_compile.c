@@ -5,9 +5,11 @@
 #include "cache_folder.h"
 #include "codegen/cache.h"
 #include "codegen/compile.h"
+#include "codegen/nvrtc.h"
 #include "compile_elf.h"
 #include "plan/machine.h"
 
+#include <libgen.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -86,6 +88,38 @@ START_TEST(another_library)
         uint32_t architectures[64], n = 64;
         setenv("VPPS_NVRTC", "libm.so.6", 1);
         TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, "no function nvrtc");
+    }
+END_TEST
+
+/* Copies of the fake NVRTC as libraries of versions 12 and 13, where the loader's own do not come first. */
+static void add_versions(char *folder) {
+    char program[4000] = {0}, fake[4096], name[4200];
+    ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
+    snprintf(fake, sizeof fake, "%s/fake_nvrtc.so", dirname(program));
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    for (int major = 12; major <= 13; major++) {
+        snprintf(name, sizeof name, "mkdir -p %s/lib64 && cp %s %s/lib64/libnvrtc.so.%d", folder, fake, folder, major);
+        ck_assert_int_eq(system(name), 0);
+    }
+    setenv("CUDA_HOME", folder, 1);
+    unsetenv("VPPS_NVRTC");
+}
+
+/* Of several libraries the driver's own version, else the latest before it, else the earliest behind. A machine's own
+ * library comes first among equals. */
+START_TEST(the_version_that_the_driver_loads)
+    {
+        static const int wanted[][2] = {{12, 12}, {13, 13}, {99, 13}, {5, 12}};
+        char folder[] = "/tmp/vpps-nvrtc-XXXXXX", command[64];
+        int major, minor;
+        uint32_t architectures[64], n = 64;
+        add_versions(folder);
+        vpps_nvrtc_prefer(wanted[_i][0]);
+        const vpps_status status = vpps_nvrtc_version(&major, &minor, architectures, &n);
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        ck_assert_int_eq(system(command), 0);
+        ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
+        ck_assert_msg(major == wanted[_i][1] || (wanted[_i][0] == 99 && major > 13), "version %d", major);
     }
 END_TEST
 
@@ -542,6 +576,7 @@ int main(void) {
     TCase *tests = tcase_create("compile");
     tcase_add_test(tests, library_by_name);
     tcase_add_test(tests, another_library);
+    tcase_add_loop_test(tests, the_version_that_the_driver_loads, 0, 4);
     tcase_add_test(tests, version);
     tcase_add_test(tests, every_architecture);
     tcase_add_test(tests, spills_and_frames);
