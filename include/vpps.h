@@ -444,7 +444,8 @@ typedef struct vpps_options {
     vpps_gradients gradients;
     vpps_nonfinite nonfinite;
     vpps_caller caller;
-    uint32_t watchdog_ms; /* a wait longer than this is a stall; 0 means 10,000 */
+    uint32_t watchdog_ms; /* a wait longer than this is a stall; 0 means 10,000. GPU: at most 1,000 where it drives a
+                                 display; and a batch of ten times that, at least of a minute, is a stall, too */
     uint64_t seed;        /* of dropout */
     bool portable;        /* CPU: plain C instead of libxsmm and wide vectors */
     bool verify;          /* prove of every script, before it runs, that it does what its graph asks for (slow) */

@@ -20,6 +20,9 @@ typedef struct vpps_outcome {
 typedef struct vpps_device_table {
     const char *name;
 
+    /* Is there such a machine at all? Fails with DEVICE, and the message says why not. NULL: always. */
+    vpps_status (*find)(void);
+
     /* A device for the model's parameters, which are copied to it. plan is filled in; its arrays are the device's. */
     vpps_status (*create)(vpps_device **out, const vpps_model *model, const vpps_options *options, vpps_plan *plan);
     void (*destroy)(vpps_device *d);

@@ -48,16 +48,18 @@ static vpps_status open_device(vpps_handle *h, const char *name) {
     return vpps_fail(VPPS_DEVICE, "device %s: unknown; there are: auto, cpu, cuda, simt", name);
 }
 
-/* A GPU if there is one. Only that there is none is no failure: a model that does not fit must be told. */
+/* A GPU if there is one. Only that there is none is no failure: whoever has a GPU wants to know why it is not used. */
 static vpps_status open_any_device(vpps_handle *h) {
+    char text[VPPS_MESSAGE_BYTES + 32];
+    if (vpps_device_cuda.find() != VPPS_OK) {
+        snprintf(text, sizeof text, "using the cpu: %s", vpps_error_message());
+        if (h->options.log) h->options.log(h->options.log_context, text);
+        return open_device(h, "cpu");
+    }
     const vpps_status status = open_device(h, "cuda");
     if (status != VPPS_DEVICE) return status;
-    if (h->options.log) {
-        char line[VPPS_MESSAGE_BYTES + 32];
-        snprintf(line, sizeof line, "using the cpu: %s", vpps_error_message());
-        h->options.log(h->options.log_context, line);
-    }
-    return open_device(h, "cpu");
+    snprintf(text, sizeof text, "%s", vpps_error_message());
+    return vpps_fail(status, "%s; there is a GPU, so \"auto\" does not take the cpu", text);
 }
 
 vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options) {

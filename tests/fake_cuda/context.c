@@ -1,6 +1,8 @@
 /* context.c - the fake driver's device, its primary context, streams and events. */
 #include "fake_cuda/state.h"
 
+#include <stdatomic.h>
+
 struct CUctx_st {
     uint32_t retained;
 };
@@ -14,6 +16,15 @@ struct CUevent_st {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Streams and events that are lost with their GPU: the counts tell of them, and no leak detector must. */
+static void *made[64];
+static atomic_uint n_made;
+
+static void *keep(void *object) {
+    made[atomic_fetch_add(&n_made, 1) % VPPS_COUNT(made)] = object;
+    return object;
+}
 static bool initialised;
 static struct CUctx_st primary;
 static _Thread_local vpps_cu_context current;
@@ -44,7 +55,7 @@ vpps_cu_result cuInit(unsigned flags) {
 }
 
 vpps_cu_result cuDriverGetVersion(int *version) {
-    *version = 13000;
+    *version = fake_device.driver_version ? fake_device.driver_version : 13000;
     return fake_fault("cuDriverGetVersion");
 }
 
@@ -54,12 +65,15 @@ static const struct {
 } errors[] = {
     {VPPS_CU_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
     {VPPS_CU_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-    {CODE_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+    {VPPS_CU_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
     {CODE_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-    {CODE_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU",
+    {VPPS_CU_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU",
      "no kernel image is available for execution on the device"},
     {CODE_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {CODE_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {VPPS_CU_LAUNCH_TIMEOUT, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"},
+    {CODE_UNSUPPORTED_PTX, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+     "the provided PTX was compiled with an unsupported toolchain."},
     {CODE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"},
 };
 
@@ -108,6 +122,7 @@ vpps_cu_result cuDeviceGetAttribute(int *value, unsigned attribute, vpps_cu_devi
     case VPPS_CU_DEVICE_SM_SHARED_BYTES: *value = fake_device.sm_shared_bytes; break;
     case VPPS_CU_DEVICE_SM_REGISTERS: *value = fake_device.sm_registers; break;
     case VPPS_CU_DEVICE_COOPERATIVE: *value = fake_device.cooperative; break;
+    case VPPS_CU_DEVICE_KERNEL_TIMEOUT: *value = fake_device.kernel_timeout; break;
     case VPPS_CU_DEVICE_CTA_SHARED_BYTES: *value = fake_device.cta_shared_bytes; break;
     default: return VPPS_CU_INVALID_VALUE;
     }
@@ -149,7 +164,7 @@ vpps_cu_result cuCtxSetCurrent(vpps_cu_context context) {
 
 vpps_cu_result cuStreamCreate(vpps_cu_stream *stream, unsigned flags) {
     ENTER(cuStreamCreate, true);
-    vpps_cu_stream s = malloc(sizeof *s);
+    vpps_cu_stream s = keep(malloc(sizeof *s));
     if (!s) return VPPS_CU_OUT_OF_MEMORY;
     s->flags = flags;
     COUNT(streams, 1);
@@ -171,10 +186,16 @@ vpps_cu_result cuStreamSynchronize(vpps_cu_stream stream) {
     return fake_error();
 }
 
+vpps_cu_result cuStreamQuery(vpps_cu_stream stream) {
+    (void)stream;
+    ENTER(cuStreamQuery, true);
+    return fake_busy() ? VPPS_CU_NOT_READY : fake_error();
+}
+
 vpps_cu_result cuEventCreate(vpps_cu_event *event, unsigned flags) {
     ENTER(cuEventCreate, true);
     if (flags != VPPS_CU_EVENT_DEFAULT) return VPPS_CU_INVALID_VALUE;
-    vpps_cu_event e = calloc(1, sizeof *e);
+    vpps_cu_event e = keep(calloc(1, sizeof *e));
     if (!e) return VPPS_CU_OUT_OF_MEMORY;
     pthread_mutex_init(&e->lock, NULL);
     COUNT(events, 1);

@@ -25,6 +25,7 @@ typedef struct fake_cuda_device {
     int arch_major, arch_minor, sms, sm_registers, sm_shared_bytes, cta_shared_bytes, l2_bytes, cooperative;
     int kernel_registers; /* of a thread, for the occupancy */
     size_t memory_bytes;
+    int kernel_timeout, driver_version; /* drives a display; CUDA's version, 0: 13.0 */
 } fake_cuda_device;
 
 /* Runs in a launch's place, on the worker's thread. Anything but 0 is the error the kernel ends with. */

@@ -32,6 +32,9 @@ static size_t elf_bytes(const char *image) {
     return sections + (size_t)section_bytes * n;
 }
 
+/* PTX is text that begins with a comment (as NVRTC makes it) or says its version (PTX ISA, "Directives"). */
+static bool is_ptx(const char *image) { return strncmp(image, "//", 2) == 0 && strstr(image, ".version"); }
+
 /* Does code of the image's architecture run on the device? NVIDIA does not document where it stands; this is what CUDA 13
  * writes (ABI version 8 of its ELF files), and other versions are not judged. */
 static bool runs_here(const char *image) {
@@ -43,13 +46,14 @@ static bool runs_here(const char *image) {
 
 vpps_cu_result cuModuleLoadData(vpps_cu_module *module, const void *image) {
     ENTER(cuModuleLoadData, true);
-    const size_t bytes = elf_bytes(image);
-    if (bytes == 0) return CODE_INVALID_IMAGE;
-    if (!runs_here(image)) return CODE_NO_BINARY_FOR_GPU;
+    const size_t bytes = is_ptx(image) ? strlen(image) : elf_bytes(image);
+    if (bytes == 0) return VPPS_CU_INVALID_IMAGE;
+    if (!is_ptx(image) && !runs_here(image)) return VPPS_CU_NO_BINARY_FOR_GPU;
     vpps_cu_module m = malloc(sizeof *m);
-    char *own = malloc(bytes);
+    char *own = malloc(bytes + 1);
     if (!m || !own) abort();
     memcpy(own, image, bytes);
+    own[bytes] = '\0';
     *m = (struct CUmod_st){own, bytes, DEFAULT_SHARED_BYTES};
     COUNT(modules, 1);
     *module = m;
@@ -64,15 +68,30 @@ vpps_cu_result cuModuleUnload(vpps_cu_module module) {
     return fake_error();
 }
 
-/* A function is its module; names are text in the image, zero at both ends. */
+/* A function is its module; names are text in a CUBIN, zero at both ends, and in PTX stand behind ".entry ". */
 vpps_cu_result cuModuleGetFunction(vpps_cu_function *function, vpps_cu_module module, const char *name) {
     ENTER(cuModuleGetFunction, true);
+    static const char entry[] = ".entry ";
     char text[128] = {0};
-    const size_t length = strlen(name);
-    if (length > sizeof text - 2) return VPPS_CU_INVALID_VALUE;
-    memcpy(text + 1, name, length);
-    if (!memmem(module->image, module->bytes, text, length + 2)) return CODE_NOT_FOUND;
+    const bool ptx = is_ptx(module->image);
+    const size_t before = ptx ? strlen(entry) : 1, length = strlen(name), bytes = before + length + !ptx;
+    if (bytes > sizeof text) return VPPS_CU_INVALID_VALUE;
+    if (ptx) memcpy(text, entry, before);
+    memcpy(text + before, name, length);
+    if (!memmem(module->image, module->bytes, text, bytes)) return CODE_NOT_FOUND;
     *function = (vpps_cu_function)(void *)module;
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuFuncGetAttribute(int *value, unsigned attribute, vpps_cu_function function) {
+    (void)function;
+    ENTER(cuFuncGetAttribute, true);
+    switch (attribute) {
+    case VPPS_CU_FUNCTION_REGISTERS: *value = fake_device.kernel_registers; break;
+    case VPPS_CU_FUNCTION_LOCAL_BYTES:
+    case VPPS_CU_FUNCTION_STATIC_SHARED_BYTES: *value = 0; break;
+    default: return VPPS_CU_INVALID_VALUE;
+    }
     return VPPS_CU_SUCCESS;
 }
 

@@ -80,6 +80,13 @@ void fake_drain(void) {
     pthread_mutex_unlock(&lock);
 }
 
+bool fake_busy(void) {
+    pthread_mutex_lock(&lock);
+    const bool busy = first != NULL;
+    pthread_mutex_unlock(&lock);
+    return busy;
+}
+
 void fake_hold(bool on) {
     pthread_mutex_lock(&lock);
     held = on;

@@ -10,9 +10,8 @@
 enum {
     CODE_NOT_INITIALIZED = 3,
     CODE_INVALID_DEVICE = 101,
-    CODE_INVALID_IMAGE = 200,
     CODE_INVALID_CONTEXT = 201,
-    CODE_NO_BINARY_FOR_GPU = 209,
+    CODE_UNSUPPORTED_PTX = 222,
     CODE_INVALID_HANDLE = 400,
     CODE_NOT_FOUND = 500,
     CODE_ILLEGAL_ADDRESS = 700,
@@ -58,6 +57,7 @@ vpps_cu_result fake_check_release(void);
 typedef vpps_cu_result (*fake_work)(void *payload);
 void fake_enqueue(fake_work work, const void *payload, size_t bytes); /* the payload is copied */
 void fake_drain(void);
+bool fake_busy(void); /* is there work that has not been done? */
 void fake_hold(bool held);
 vpps_cu_result fake_error(void);
 void fake_stop(void); /* drains, ends the worker, forgets the error */

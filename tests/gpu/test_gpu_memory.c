@@ -1,5 +1,5 @@
-/* test_gpu_memory.c - a GPU without memory: a batch or a plan that finds no room is refused, and nothing else changes. The
- * driver is software SIMT's with a limit on what it allocates. */
+/* test_gpu_memory.c - a GPU that lacks memory, or products: a batch or a plan that finds no room is refused, and nothing else
+ * changes. The driver is software SIMT's with a limit on what it allocates. */
 #include "common/testing.h"
 #include "gpu_tests.h"
 #include "gpu_trees.h"
@@ -19,7 +19,8 @@ static struct {
         size_t bytes;
     } held[256];
     size_t n, used, peak, limit;
-    bool launches_fail;
+    bool launches_fail, no_products;
+    uint32_t prepared; /* how often products were */
 } memory;
 
 static vpps_status allocate(vpps_driver *d, size_t bytes, uint64_t *address) {
@@ -49,15 +50,30 @@ static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch
     return vpps_driver_simt.launch(d, kernel, shape, arguments, bytes);
 }
 
+static vpps_status prepare_products(vpps_driver *d) {
+    memory.prepared++;
+    return memory.no_products ? vpps_fail(VPPS_DEVICE, "the test's device multiplies nothing")
+                              : vpps_driver_simt.prepare_products(d);
+}
+
+static vpps_status multiply(vpps_driver *d, uint32_t m, uint32_t n, uint32_t k, uint64_t a, uint64_t b, uint64_t c,
+                            bool accumulate) {
+    ck_assert_uint_gt(memory.prepared, 0);
+    return vpps_driver_simt.multiply(d, m, n, k, a, b, c, accumulate);
+}
+
 static vpps_status create(vpps_device **out, const vpps_model *model, const vpps_options *options, vpps_plan *plan) {
     static vpps_driver_table driver;
     driver = vpps_driver_simt;
     driver.allocate = allocate;
     driver.release = release;
     driver.launch = launch;
+    driver.prepare_products = prepare_products;
+    driver.multiply = multiply;
     memory.n = memory.used = 0;
     memory.limit = SIZE_MAX;
     memory.launches_fail = false;
+    memory.prepared = 0;
     return vpps_gpu_create(out, &vpps_device_simt, &driver, model, options, plan);
 }
 
@@ -213,6 +229,26 @@ START_TEST(a_plan_that_does_not_fit_is_not_adopted)
     }
 END_TEST
 
+/* A plan that leaves products to the driver asks for them before it is adopted, not at its first batch's end. */
+START_TEST(a_plan_without_its_products_is_not_adopted)
+    {
+        gpu_trees t;
+        vpps_plan plan;
+        vpps_device *device;
+        vpps_handle *h = open_handle(&t, VPPS_SGD);
+        ck_assert_uint_eq(memory.prepared, 0);
+        h->options.strategy = VPPS_STRATEGY_COPY_DEFERRED;
+        memory.no_products = true;
+        h->device->table->destroy(h->device);
+        TEST_FAILS(create(&device, t.model, &h->options, &plan), VPPS_DEVICE, "the test's device multiplies nothing");
+        memory.no_products = false;
+        TEST_OK(create(&h->device, t.model, &h->options, &h->plan));
+        ck_assert_uint_eq(memory.prepared, 1);
+        step(h, &t, 0);
+        close_handle(h, &t);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- a device that is gone */
 
 START_TEST(a_broken_handle_refuses_to_save)
@@ -249,6 +285,7 @@ static Suite *make_suite(void) {
     tcase_add_loop_test(t, a_pool_that_does_not_fit_loses_nothing, 0, (int)VPPS_COUNT(rooms));
     tcase_add_test(t, without_any_pool_the_parameters_stay_on_the_host);
     tcase_add_test(t, a_plan_that_does_not_fit_is_not_adopted);
+    tcase_add_test(t, a_plan_without_its_products_is_not_adopted);
     tcase_add_test(t, a_broken_handle_refuses_to_save);
     suite_add_tcase(suite, t);
     return suite;

@@ -125,7 +125,8 @@ END_TEST
 
 START_TEST(machine_is_described)
     {
-        *fake->device = (fake_cuda_device){"Some GPU", 2, 10, 3, 148, 65537, 233473, 232449, 60 << 20, 1, 128, 1 << 20};
+        *fake->device =
+            (fake_cuda_device){"Some GPU", 2, 10, 3, 148, 65537, 233473, 232449, 60 << 20, 1, 128, 1 << 20, 0, 0};
         vpps_driver *d;
         vpps_machine m;
         TEST_OK(cuda->open(&d, &m));
@@ -301,6 +302,11 @@ START_TEST(cublas_may_be_missing_or_refuse)
         uint64_t at;
         snprintf(path, sizeof path, "%s", getenv("VPPS_LIBCUBLAS"));
         vpps_driver *d = open_driver();
+        TEST_OK(cuda->prepare_products(d)); /* before the first product */
+        TEST_OK(cuda->prepare_products(d));
+        ck_assert_uint_eq(fake->counts().blas_handles, 1);
+        close_driver(d);
+        d = open_driver();
         TEST_OK(cuda->allocate(d, 4, &at));
         setenv("VPPS_LIBCUBLAS", "/nowhere/libcublas.so", 1);
         TEST_FAILS(cuda->multiply(d, 1, 1, 1, at, at, at, true), VPPS_DEVICE, "no cuBLAS: /nowhere/libcublas.so: ");
@@ -408,8 +414,8 @@ START_TEST(too_many_ctas_are_refused)
     }
 END_TEST
 
-/* The real NVRTC: a GPU that it does not know gets the newest code that can run there; one of an unknown generation
- * none. The fake refuses code that cannot. */
+/* The real NVRTC: a GPU that it does not know gets the newest code that can run there; one of a later generation PTX; one
+ * that is older than all it knows nothing. The fake refuses code that cannot run. */
 START_TEST(architectures_that_nvrtc_lacks)
     {
         vpps_kernel *kernel;
@@ -424,8 +430,46 @@ START_TEST(architectures_that_nvrtc_lacks)
             close_driver(d);
         }
         fake->device->arch_major = 99;
+        fake->device->kernel_registers = 77;
         d = open_driver();
-        TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "the GPU is sm_999; NVRTC ");
+        TEST_OK(cuda->load(d, source, "a test", &plain, &kernel, &report));
+        ck_assert(report.registers == 77 && report.frame_bytes == 0 && report.seconds > 0 && !report.cached);
+        cuda->unload(d, kernel);
+        ck_assert_uint_eq(fake->counts().modules, 0);
+        close_driver(d);
+        fake->device->arch_major = 1;
+        d = open_driver();
+        TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "the GPU is sm_19; NVRTC ");
+        close_driver(d);
+    }
+END_TEST
+
+/* A driver that is older than NVRTC: PTX is the way out, and where that is too new as well, the message says what is. */
+START_TEST(code_that_is_too_new_for_the_driver)
+    {
+        vpps_kernel *kernel;
+        vpps_cubin_report report;
+        fake->device->driver_version = 12040;
+        vpps_driver *d = open_kernel(&kernel);
+        if (!d) return;
+        static const vpps_cu_result too_new[] = {200, 209};
+        for (uint32_t i = 0; i < VPPS_COUNT(too_new); i++) {
+            vpps_kernel *second;
+            fake->break_call("cuModuleLoadData", 1, too_new[i]);
+            TEST_OK(cuda->load(d, source, "a test", &plain, &second, &report));
+            ck_assert_uint_eq(report.registers, (uint32_t)fake->device->kernel_registers);
+            cuda->unload(d, second);
+            fake->break_call("cuModuleLoadData", 1, too_new[i]);
+            fake->break_call("cuModuleLoadData", 2, 222);
+            TEST_FAILS(cuda->load(d, source, "a test", &plain, &second, &report), VPPS_DEVICE,
+                       "unsupported toolchain.); the driver is CUDA 12.4's, and VPPS_NVRTC can name");
+            ck_assert_uint_eq(fake->counts().modules, 1);
+        }
+        fake->break_call("cuModuleLoadData", 1, 209);
+        fake->break_call("cuFuncGetAttribute", 2, 1);
+        TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE,
+                   "an attribute of the kernel");
+        ck_assert_uint_eq(fake->counts().modules, 1);
         close_driver(d);
     }
 END_TEST
@@ -479,6 +523,125 @@ START_TEST(failed_kernels_are_reported_by_wait)
         d = open_driver();
         TEST_OK(cuda->wait(d, &ns));
         close_driver(d);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- waiting, but not for ever */
+
+START_TEST(waits_have_a_limit)
+    {
+        vpps_driver *d = open_driver();
+        uint64_t at, ns;
+        uint32_t word = 5;
+        TEST_OK(cuda->allocate(d, 4, &at));
+        d->limit_ns = 1000000000;
+        TEST_OK(cuda->clear(d, at, 4));
+        TEST_OK(cuda->read(d, &word, at, 4)); /* the work is done a millisecond later, by itself */
+        ck_assert_uint_eq(word, 0);
+        TEST_OK(cuda->clear(d, at, 4));
+        TEST_OK(cuda->wait(d, &ns));
+        close_driver(d);
+    }
+END_TEST
+
+/* A GPU that does not finish is left alone: nothing waits for it any more, not even closing. */
+START_TEST(a_gpu_that_hangs_is_given_up)
+    {
+        vpps_driver *d = open_driver();
+        uint64_t at, ns;
+        uint32_t word;
+        void *pinned;
+        TEST_OK(cuda->allocate(d, 4, &at));
+        TEST_OK(cuda->allocate_host(d, 4, &pinned));
+        d->limit_ns = 50000000;
+        fake->hold(true);
+        TEST_OK(cuda->clear(d, at, 4));
+        const uint64_t before = vpps_now_ns();
+        if (_i == 0)
+            TEST_FAILS(cuda->wait(d, &ns), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
+        else
+            TEST_FAILS(cuda->read(d, &word, at, 4), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
+        const uint64_t waited = vpps_now_ns() - before;
+        ck_assert_uint_ge(waited, d->limit_ns);
+        ck_assert(cuda->finished(d));
+        TEST_FAILS(cuda->wait(d, &ns), VPPS_STALL, "did not finish");
+        TEST_FAILS(cuda->read(d, &word, at, 4), VPPS_STALL, "did not finish");
+        TEST_FAILS(cuda->write(d, at, &word, 4), VPPS_STALL, "did not finish");
+        cuda->release(d, at);
+        cuda->release_host(d, pinned);
+        cuda->close(d);
+        ck_assert_uint_eq(fake->counts().device_blocks, 1); /* freeing it would wait */
+    }
+END_TEST
+
+START_TEST(gpus_that_drive_a_display)
+    {
+        vpps_driver *d = open_driver();
+        uint64_t ns;
+        ck_assert(!d->kernels_time_out);
+        ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0), 10000000000);
+        ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 7), 7000000);
+        close_driver(d);
+        fake->device->kernel_timeout = 1;
+        d = open_driver();
+        ck_assert(d->kernels_time_out);
+        ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0),
+                          1000000000); /* the kernel says what stalls before it is ended */
+        ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 7), 7000000);
+        fake->break_call("cuStreamSynchronize", 1, 702);
+        TEST_FAILS(
+            cuda->wait(d, &ns), VPPS_DEVICE,
+            "CUDA_ERROR_LAUNCH_TIMEOUT (702, the launch timed out and was terminated): the GPU drives a display");
+        close_driver(d);
+        ck_assert_uint_eq(vpps_driver_limit_ns(0), 100000000000);
+        ck_assert_uint_eq(vpps_driver_limit_ns(1), 60000000000);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- the device "auto" */
+
+static vpps_status open_auto(vpps_handle **h, vpps_model *model) {
+    vpps_options o;
+    vpps_options_default(&o);
+    o.device = "auto";
+    o.vps = 1;
+    return vpps_handle_create(h, model, &o);
+}
+
+/* Only where there is no GPU is it the CPU; a GPU that does not work is told. */
+START_TEST(auto_is_the_cpu_only_without_a_gpu)
+    {
+        static const vpps_cu_result none[] = {34, 35, 100};
+        char path[4096];
+        vpps_model *model;
+        vpps_handle *h;
+        vpps_stats stats;
+        vpps_param p;
+        snprintf(path, sizeof path, "%s", getenv("VPPS_LIBCUDA"));
+        TEST_OK(vpps_model_create(&model, 1));
+        TEST_OK(vpps_add_matrix(model, &p, "W", 4, 4, NULL));
+        for (uint32_t i = 0; i < VPPS_COUNT(none) + 2; i++) {
+            if (i < VPPS_COUNT(none)) fake->break_call("cuInit", 1, none[i]);
+            fake->device->count = i != VPPS_COUNT(none);
+            setenv("VPPS_LIBCUDA", i > VPPS_COUNT(none) ? "/nowhere/libcuda.so.1" : path, 1);
+            TEST_OK(open_auto(&h, model));
+            TEST_OK(vpps_handle_stats(h, &stats));
+            ck_assert_str_eq(stats.device, "cpu");
+            vpps_handle_destroy(h);
+        }
+        setenv("VPPS_LIBCUDA", path, 1);
+        fake->break_call("cuInit", 1, 999); /* for looking, and again for opening */
+        fake->break_call("cuInit", 2, 999);
+        TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "the driver does not start");
+        fake->break_call("cuDeviceGetAttribute", 1, 1);
+        TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "there is a GPU, so \"auto\" does not take the cpu");
+        setenv("VPPS_LIBCUDA", "libm.so.6", 1);
+        TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "lacks cuInit");
+        setenv("VPPS_LIBCUDA", path, 1);
+        setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so", 1);
+        TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "/nowhere/libnvrtc.so");
+        vpps_model_destroy(model);
+        expect_nothing_left();
     }
 END_TEST
 
@@ -541,6 +704,7 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("driver_cuda");
     TCase *opening = tcase_create("opening"), *memory = tcase_create("memory"), *kernels = tcase_create("kernels");
+    TCase *limits = tcase_create("limits");
     tcase_add_checked_fixture(opening, load_fake, NULL);
     tcase_add_test(opening, declarations_are_the_toolkits);
     tcase_add_test(opening, machines_without_a_driver);
@@ -561,11 +725,18 @@ int main(void) {
     tcase_add_test(kernels, launches_pass_their_argument);
     tcase_add_test(kernels, too_many_ctas_are_refused);
     tcase_add_test(kernels, architectures_that_nvrtc_lacks);
+    tcase_add_test(kernels, code_that_is_too_new_for_the_driver);
     tcase_add_test(kernels, nvrtc_may_be_missing);
     tcase_add_test(kernels, failing_loads_leave_nothing);
     tcase_add_test(kernels, failed_kernels_are_reported_by_wait);
     tcase_add_test(kernels, failing_calls_are_named);
     tcase_add_test(kernels, nothing_leaks);
     suite_add_tcase(suite, kernels);
+    tcase_add_checked_fixture(limits, load_fake, NULL);
+    tcase_add_test(limits, waits_have_a_limit);
+    tcase_add_loop_test(limits, a_gpu_that_hangs_is_given_up, 0, 2);
+    tcase_add_test(limits, gpus_that_drive_a_display);
+    tcase_add_test(limits, auto_is_the_cpu_only_without_a_gpu);
+    suite_add_tcase(suite, limits);
     return test_main(suite);
 }

@@ -102,6 +102,13 @@ static vpps_status open_table(void *table, const library_kind *kind) {
     return VPPS_OK;
 }
 
+vpps_status vpps_cuda_installed(void) {
+    void *library = open_library(&cuda_kind);
+    if (!library) return VPPS_DEVICE;
+    dlclose(library);
+    return VPPS_OK;
+}
+
 vpps_status vpps_cuda_open(vpps_cuda *out) { return open_table(out, &cuda_kind); }
 vpps_status vpps_cublas_open(vpps_cublas *out) { return open_table(out, &cublas_kind); }
 

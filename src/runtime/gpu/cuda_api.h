@@ -27,9 +27,16 @@ typedef struct cublasContext *vpps_cublas_handle;
     X(OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2)                                                                      \
     X(STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY, 34)                                                                       \
     X(NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100)                                                                            \
-    X(NOT_READY, CUDA_ERROR_NOT_READY, 600)
+    X(INVALID_IMAGE, CUDA_ERROR_INVALID_IMAGE, 200)                                                                    \
+    X(NO_BINARY_FOR_GPU, CUDA_ERROR_NO_BINARY_FOR_GPU, 209)                                                            \
+    X(NOT_READY, CUDA_ERROR_NOT_READY, 600)                                                                            \
+    X(LAUNCH_TIMEOUT, CUDA_ERROR_LAUNCH_TIMEOUT, 702)
 #define VPPS_CUDA_CONSTANTS(X)                                                                                         \
+    X(DEVICE_CLOCK_KHZ, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 13)                                                            \
     X(DEVICE_SMS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                                                        \
+    X(DEVICE_KERNEL_TIMEOUT, CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT, 17)                                              \
+    X(DEVICE_MEMORY_CLOCK_KHZ, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 36)                                              \
+    X(DEVICE_MEMORY_BUS_BITS, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 37)                                         \
     X(DEVICE_L2_BYTES, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)                                                          \
     X(DEVICE_ARCH_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                                             \
     X(DEVICE_ARCH_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                                             \
@@ -37,6 +44,9 @@ typedef struct cublasContext *vpps_cublas_handle;
     X(DEVICE_SM_REGISTERS, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 82)                                   \
     X(DEVICE_COOPERATIVE, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 95)                                                  \
     X(DEVICE_CTA_SHARED_BYTES, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                              \
+    X(FUNCTION_STATIC_SHARED_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                                            \
+    X(FUNCTION_LOCAL_BYTES, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                                                     \
+    X(FUNCTION_REGISTERS, CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                                                               \
     X(FUNCTION_DYNAMIC_SHARED_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                               \
     X(STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                                                  \
     X(EVENT_DEFAULT, CU_EVENT_DEFAULT, 0)
@@ -78,6 +88,7 @@ enum {
     X(cuStreamCreate, (vpps_cu_stream * stream, unsigned flags))                                                       \
     X(cuStreamDestroy_v2, (vpps_cu_stream stream))                                                                     \
     X(cuStreamSynchronize, (vpps_cu_stream stream))                                                                    \
+    X(cuStreamQuery, (vpps_cu_stream stream))                                                                          \
     X(cuEventCreate, (vpps_cu_event * event, unsigned flags))                                                          \
     X(cuEventDestroy_v2, (vpps_cu_event event))                                                                        \
     X(cuEventRecord, (vpps_cu_event event, vpps_cu_stream stream))                                                     \
@@ -86,6 +97,7 @@ enum {
     X(cuModuleLoadData, (vpps_cu_module * module, const void *image))                                                  \
     X(cuModuleUnload, (vpps_cu_module module))                                                                         \
     X(cuModuleGetFunction, (vpps_cu_function * function, vpps_cu_module module, const char *name))                     \
+    X(cuFuncGetAttribute, (int *value, unsigned attribute, vpps_cu_function function))                                 \
     X(cuFuncSetAttribute, (vpps_cu_function function, unsigned attribute, int value))                                  \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                                     \
       (int *ctas, vpps_cu_function function, int threads, size_t dynamic_shared_bytes))                                \
@@ -120,11 +132,14 @@ typedef struct vpps_cublas {
  * says in one line what is missing, and the table is all zero. Once opened a library stays in the process: the driver keeps
  * threads of its own. */
 vpps_status vpps_cuda_open(vpps_cuda *out);
+
+/* Can the driver's library be opened, whatever it is able to do? Fails with DEVICE as vpps_cuda_open does. */
+vpps_status vpps_cuda_installed(void);
 void vpps_cuda_close(vpps_cuda *api);
 vpps_status vpps_cublas_open(vpps_cublas *out);
 void vpps_cublas_close(vpps_cublas *api);
 
-/* Sets the message "cuda: WHAT: CUDA_ERROR_NAME (its text)" and returns DEVICE. */
+/* Sets the message "cuda: WHAT: CUDA_ERROR_NAME (code, its text)" and returns DEVICE. */
 vpps_status vpps_cuda_failed(const vpps_cuda *api, const char *what, vpps_cu_result code);
 
 #endif

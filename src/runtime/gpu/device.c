@@ -39,7 +39,7 @@ static vpps_status run_part(vpps_gpu *gpu, uint32_t part) {
         .tables = now->tables.address,
         .resume = gpu->resume.address,
         .failure = gpu->counters.address,
-        .watchdog_ns = (uint64_t)(gpu->options.watchdog_ms ? gpu->options.watchdog_ms : 10000) * 1000000,
+        .watchdog_ns = vpps_driver_watchdog_ns(gpu->driver, gpu->options.watchdog_ms),
         .norms = gpu->plan.norms,
         .part = part,
     };
@@ -109,7 +109,7 @@ static bool gpu_finished(vpps_device *d) {
 }
 
 static void tell_failure(const vpps_gpu *gpu, const vpps_failure *f, vpps_outcome *out) {
-    const double seconds = (gpu->options.watchdog_ms ? gpu->options.watchdog_ms : 10000) * 1e-3;
+    const double seconds = (double)vpps_driver_watchdog_ns(gpu->driver, gpu->options.watchdog_ms) * 1e-9;
     if (f->failed == VPPS_FAILURE_STALL) {
         out->status = VPPS_STALL;
         snprintf(out->message, sizeof out->message,
@@ -219,6 +219,10 @@ static void gpu_destroy(vpps_device *d) {
 static vpps_status set_up(vpps_gpu *gpu) {
     const uint32_t most_vps = 2; /* CTAs an SM */
     VPPS_TRY(gpu->table->open(&gpu->driver, &gpu->machine));
+    gpu->driver->limit_ns = vpps_driver_limit_ns(gpu->options.watchdog_ms);
+    if (gpu->driver->kernels_time_out) {
+        vpps_gpu_log(gpu, "%s drives a display: kernels of more than some seconds are ended", gpu->machine.name);
+    }
     const uint32_t max_vps = most_vps * gpu->machine.sms;
     if (!(gpu->touched = calloc(gpu->model->n_params + 1, sizeof *gpu->touched))) {
         return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
@@ -264,13 +268,13 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
     return vpps_gpu_create(out, &vpps_device_simt, &vpps_driver_simt, model, options, plan);
 }
 
-#define GPU_DEVICE(device_name, create_device)                                                                         \
+#define GPU_DEVICE(device_name, find_device, create_device)                                                            \
     {                                                                                                                  \
-        .name = device_name, .create = create_device, .destroy = gpu_destroy, .launch = gpu_launch,                    \
-        .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read, .read_parameters = gpu_read_parameters,          \
-        .write_parameters = gpu_write_parameters, .caller_works = gpu_caller_works, .tuning = gpu_tuning,              \
-        .tune = gpu_tune, .trials = gpu_trials                                                                         \
+        .name = device_name, .find = find_device, .create = create_device, .destroy = gpu_destroy,                     \
+        .launch = gpu_launch, .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read,                            \
+        .read_parameters = gpu_read_parameters, .write_parameters = gpu_write_parameters,                              \
+        .caller_works = gpu_caller_works, .tuning = gpu_tuning, .tune = gpu_tune, .trials = gpu_trials                 \
     }
 
-const vpps_device_table vpps_device_cuda = GPU_DEVICE("cuda", create_cuda);
-const vpps_device_table vpps_device_simt = GPU_DEVICE("simt", create_simt);
+const vpps_device_table vpps_device_cuda = GPU_DEVICE("cuda", vpps_cuda_find, create_cuda);
+const vpps_device_table vpps_device_simt = GPU_DEVICE("simt", NULL, create_simt);

@@ -48,6 +48,9 @@ typedef struct vpps_driver_table {
     vpps_status (*launch)(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
                           size_t bytes);
 
+    /* What `multiply` needs, now and not with the first product of a training. Fails with DEVICE: there are none. */
+    vpps_status (*prepare_products)(vpps_driver *d);
+
     /* c (m x n, rows of n) += or = a^T b: a is k x m, b is k x n, each row after row without gaps. */
     vpps_status (*multiply)(vpps_driver *d, uint32_t m, uint32_t n, uint32_t k, uint64_t a, uint64_t b, uint64_t c,
                             bool accumulate);
@@ -55,14 +58,32 @@ typedef struct vpps_driver_table {
     vpps_status (*start_clock)(vpps_driver *d); /* in order with the launches */
     vpps_status (*stop_clock)(vpps_driver *d);
     bool (*finished)(vpps_driver *d); /* has everything up to the latest stop_clock happened? never blocks */
-    /* Waits for everything; the time between the clocks. Fails with DEVICE when anything since the last wait failed. */
+    /* Waits for everything; the time between the clocks. Fails with DEVICE when anything since the last wait failed, with
+     * STALL when it was not done within limit_ns: then the machine is lost, and every call fails with that. */
     vpps_status (*wait)(vpps_driver *d, uint64_t *device_ns);
 } vpps_driver_table;
 
 struct vpps_driver {
     const vpps_driver_table *table;
+    uint64_t limit_ns; /* the longest that a wait or a read may take; 0: for ever. Whoever opened the driver sets it */
+    bool kernels_time_out; /* the machine ends kernels after some seconds: it is a GPU that drives a display */
 };
 
 extern const vpps_driver_table vpps_driver_cuda, vpps_driver_simt;
+
+/* Is there a GPU at all? Fails with DEVICE, and the message says in one line why there is none. Whatever else may be wrong
+ * (a driver that does not start, no NVRTC) is for opening to tell. */
+vpps_status vpps_cuda_find(void);
+
+/* How long a kernel may wait at a barrier: what the options say, and less where the machine would end it before. */
+static inline uint64_t vpps_driver_watchdog_ns(const vpps_driver *d, uint32_t watchdog_ms) {
+    const uint32_t most_ms = d->kernels_time_out ? 1000 : UINT32_MAX;
+    return (uint64_t)vpps_min_u32(watchdog_ms ? watchdog_ms : 10000, most_ms) * 1000000;
+}
+
+/* The limit for launches whose waits are that watched: many of them, and not less than a minute. */
+static inline uint64_t vpps_driver_limit_ns(uint32_t watchdog_ms) {
+    return (uint64_t)vpps_max_u32(watchdog_ms ? watchdog_ms : 10000, 6000) * 10 * 1000000;
+}
 
 #endif

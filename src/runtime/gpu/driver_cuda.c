@@ -1,48 +1,45 @@
 /* driver_cuda.c - a GPU by way of the CUDA driver: device 0 of those that $CUDA_VISIBLE_DEVICES lets the driver see, its
  * primary context and one stream, in which everything happens in the order of the calls.
  */
-#include "runtime/gpu/cuda_api.h"
-#include "runtime/gpu/driver.h"
+#include "runtime/gpu/driver_cuda.h"
+#include "codegen/nvrtc.h"
 
-struct vpps_kernel {
-    vpps_kernel *next;
-    vpps_cu_module module;
-    vpps_cu_function function;
-    vpps_launch_shape shape; /* that was found to fit */
-};
+#include <time.h>
 
-/* What is allocated: addresses on the device, or pointers to pinned memory. */
-typedef struct holdings {
-    uint64_t *at;
-    size_t n, room;
-} holdings;
-
-typedef struct cuda_driver {
-    vpps_driver base;
-    vpps_cuda cuda;
-    vpps_cublas cublas;
-    vpps_cublas_handle products; /* NULL: no product yet */
-    vpps_cu_device device;
-    vpps_cu_context context;
-    vpps_cu_stream stream;
-    vpps_cu_event start, stop;
-    bool started, stopped; /* the clocks, since the last wait */
-    uint32_t arch, sms;
-    holdings memory, pinned;
-    vpps_kernel *kernels;
-} cuda_driver;
-
-#define CUDA_TRY(d, what, call)                                                                                        \
-    do {                                                                                                               \
-        const vpps_cu_result code_ = (d)->cuda.call;                                                                   \
-        if (code_ != VPPS_CU_SUCCESS) return vpps_cuda_failed(&(d)->cuda, what, code_);                                \
-    } while (0)
-
-/* The context belongs to the calling thread only while it is current there; any thread may call. */
-static vpps_status enter(vpps_driver *base, cuda_driver **d) {
+/* The context belongs to the calling thread only while it is current there. */
+vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d) {
     *d = (cuda_driver *)base;
+    if ((*d)->lost) {
+        return vpps_fail(VPPS_STALL, "cuda: the GPU did not finish within %.1f s", (double)base->limit_ns * 1e-9);
+    }
     CUDA_TRY(*d, "the context", cuCtxSetCurrent((*d)->context));
     return VPPS_OK;
+}
+
+/* Waits for everything, at most limit_ns. CUDA has no wait with a limit: it is asked again and again, at first without a
+ * pause, since a batch may take no longer than a few microseconds more. */
+static vpps_status synchronize(cuda_driver *d, const char *what) {
+    enum { EAGER_NS = 2000000, PAUSE_NS = 50000 };
+    const uint64_t begin = vpps_now_ns();
+    vpps_cu_result code = VPPS_CU_NOT_READY;
+    if (d->base.limit_ns == 0) code = d->cuda.cuStreamSynchronize(d->stream);
+    while (code == VPPS_CU_NOT_READY) {
+        code = d->cuda.cuStreamQuery(d->stream);
+        const uint64_t waited = vpps_now_ns() - begin;
+        if (code != VPPS_CU_NOT_READY || waited < EAGER_NS) continue;
+        if (waited > d->base.limit_ns) {
+            d->lost = true;
+            return vpps_cuda_enter(&d->base, &d);
+        }
+        nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+    }
+    if (code == VPPS_CU_SUCCESS) return VPPS_OK;
+    vpps_cuda_failed(&d->cuda, what, code);
+    if (code != VPPS_CU_LAUNCH_TIMEOUT) return VPPS_DEVICE;
+    char text[VPPS_MESSAGE_BYTES];
+    snprintf(text, sizeof text, "%s", vpps_error_message());
+    return vpps_fail(VPPS_DEVICE,
+                     "%s: the GPU drives a display and may not compute so long at once; smaller batches help", text);
 }
 
 static void holdings_forget(holdings *h, uint64_t what) {
@@ -55,9 +52,11 @@ static void holdings_forget(holdings *h, uint64_t what) {
 
 /* ---------------------------------------------------------------- open and close */
 
-static vpps_status find_gpu(cuda_driver *d) {
-    int count = 0;
-    const vpps_cu_result code = d->cuda.cuInit(0);
+/* Starts the driver. *none: it says that there is no GPU. */
+static vpps_status start_driver(const vpps_cuda *cuda, int *count, bool *none) {
+    const vpps_cu_result code = cuda->cuInit(0);
+    *count = 0;
+    *none = true;
     switch (code) {
     case VPPS_CU_SUCCESS: break;
     case VPPS_CU_STUB_LIBRARY:
@@ -65,10 +64,29 @@ static vpps_status find_gpu(cuda_driver *d) {
     case VPPS_CU_INSUFFICIENT_DRIVER:
         return vpps_fail(VPPS_DEVICE, "cuda: no GPU: the driver is missing or too old (code 35)");
     case VPPS_CU_NO_DEVICE: return vpps_fail(VPPS_DEVICE, "cuda: no GPU: the driver sees none (code 100)");
-    default: return vpps_cuda_failed(&d->cuda, "the driver does not start", code);
+    default: *none = false; return vpps_cuda_failed(cuda, "the driver does not start", code);
     }
-    CUDA_TRY(d, "counting GPUs", cuDeviceGetCount(&count));
-    if (count < 1) return vpps_fail(VPPS_DEVICE, "cuda: no GPU: the driver sees none");
+    const vpps_cu_result counted = cuda->cuDeviceGetCount(count);
+    *none = counted == VPPS_CU_SUCCESS && *count < 1;
+    if (*none) return vpps_fail(VPPS_DEVICE, "cuda: no GPU: the driver sees none");
+    return counted == VPPS_CU_SUCCESS ? VPPS_OK : vpps_cuda_failed(cuda, "counting GPUs", counted);
+}
+
+vpps_status vpps_cuda_find(void) {
+    vpps_cuda cuda;
+    int count;
+    bool none;
+    VPPS_TRY(vpps_cuda_installed());
+    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* there is a driver, of whatever age */
+    const vpps_status status = start_driver(&cuda, &count, &none);
+    vpps_cuda_close(&cuda);
+    return none ? status : VPPS_OK;
+}
+
+static vpps_status find_gpu(cuda_driver *d) {
+    int count;
+    bool none;
+    VPPS_TRY(start_driver(&d->cuda, &count, &none));
     CUDA_TRY(d, "the first GPU", cuDeviceGet(&d->device, 0));
     return VPPS_OK;
 }
@@ -88,6 +106,7 @@ static vpps_status describe(cuda_driver *d, vpps_machine *machine) {
         {VPPS_CU_DEVICE_L2_BYTES, &l2},
         {VPPS_CU_DEVICE_COOPERATIVE, &cooperative},
     };
+    int timeout = 0;
     for (size_t i = 0; i < VPPS_COUNT(asked); i++)
         CUDA_TRY(d, "an attribute of the GPU", cuDeviceGetAttribute(asked[i].value, asked[i].attribute, d->device));
     memset(machine, 0, sizeof *machine);
@@ -99,6 +118,9 @@ static vpps_status describe(cuda_driver *d, vpps_machine *machine) {
     machine->sm_shared_bytes = (uint32_t)sm_shared;
     machine->cta_shared_bytes = (uint32_t)cta_shared;
     machine->l2_bytes = (uint64_t)l2;
+    /* not every driver knows of it */
+    const vpps_cu_result code = d->cuda.cuDeviceGetAttribute(&timeout, VPPS_CU_DEVICE_KERNEL_TIMEOUT, d->device);
+    d->base.kernels_time_out = code == VPPS_CU_SUCCESS && timeout;
     return VPPS_OK;
 }
 
@@ -106,6 +128,8 @@ static vpps_status set_up(cuda_driver *d, vpps_machine *machine) {
     VPPS_TRY(vpps_cuda_open(&d->cuda));
     VPPS_TRY(find_gpu(d));
     VPPS_TRY(describe(d, machine));
+    CUDA_TRY(d, "the driver's version", cuDriverGetVersion(&d->version));
+    vpps_nvrtc_prefer(d->version / 1000);
     CUDA_TRY(d, "the context", cuDevicePrimaryCtxRetain(&d->context, d->device));
     CUDA_TRY(d, "the context", cuCtxSetCurrent(d->context));
     CUDA_TRY(d, "a stream", cuStreamCreate(&d->stream, VPPS_CU_STREAM_NON_BLOCKING));
@@ -114,11 +138,12 @@ static vpps_status set_up(cuda_driver *d, vpps_machine *machine) {
     return VPPS_OK;
 }
 
-/* Works on what set_up left half done, too. Failures are of no use to anyone here. */
+/* Works on what set_up left half done, too. Failures are of no use to anyone here. A lost GPU would have to be waited for:
+ * what it holds is its driver's until the process ends. */
 static void cuda_close(vpps_driver *base) {
     cuda_driver *d = (cuda_driver *)base;
     if (!d) return;
-    if (d->context) {
+    if (d->context && !d->lost) {
         d->cuda.cuCtxSetCurrent(d->context);
         if (d->stream) d->cuda.cuStreamSynchronize(d->stream);
         if (d->products) d->cublas.cublasDestroy_v2(d->products);
@@ -134,6 +159,10 @@ static void cuda_close(vpps_driver *base) {
         if (d->stream) d->cuda.cuStreamDestroy_v2(d->stream);
         d->cuda.cuCtxSetCurrent(NULL);
         d->cuda.cuDevicePrimaryCtxRelease_v2(d->device);
+    }
+    for (vpps_kernel *k = d->lost ? d->kernels : NULL, *next; k; k = next) {
+        next = k->next;
+        free(k);
     }
     free(d->memory.at);
     free(d->pinned.at);
@@ -161,7 +190,7 @@ static vpps_status cuda_open(vpps_driver **out, vpps_machine *machine) {
 static vpps_status cuda_allocate(vpps_driver *base, size_t bytes, uint64_t *address) {
     cuda_driver *d;
     vpps_cu_address at;
-    VPPS_TRY(enter(base, &d));
+    VPPS_TRY(vpps_cuda_enter(base, &d));
     if (!VPPS_RESERVE(d->memory.at, d->memory.room, d->memory.n + 1))
         return vpps_fail(VPPS_MEMORY, "cuda: no memory for the list of allocations");
     const vpps_cu_result code = d->cuda.cuMemAlloc_v2(&at, bytes ? bytes : 1);
@@ -177,13 +206,13 @@ static vpps_status cuda_allocate(vpps_driver *base, size_t bytes, uint64_t *addr
 
 static void cuda_release(vpps_driver *base, uint64_t address) {
     cuda_driver *d;
-    if (enter(base, &d) == VPPS_OK) d->cuda.cuMemFree_v2(address);
+    if (vpps_cuda_enter(base, &d) == VPPS_OK) d->cuda.cuMemFree_v2(address);
     holdings_forget(&d->memory, address);
 }
 
 static vpps_status cuda_allocate_host(vpps_driver *base, size_t bytes, void **out) {
     cuda_driver *d;
-    VPPS_TRY(enter(base, &d));
+    VPPS_TRY(vpps_cuda_enter(base, &d));
     if (!VPPS_RESERVE(d->pinned.at, d->pinned.room, d->pinned.n + 1))
         return vpps_fail(VPPS_MEMORY, "cuda: no memory for the list of allocations");
     const vpps_cu_result code = d->cuda.cuMemHostAlloc(out, bytes ? bytes : 1, 0);
@@ -195,145 +224,45 @@ static vpps_status cuda_allocate_host(vpps_driver *base, size_t bytes, void **ou
 
 static void cuda_release_host(vpps_driver *base, void *memory) {
     cuda_driver *d;
-    if (enter(base, &d) == VPPS_OK) d->cuda.cuMemFreeHost(memory);
+    if (vpps_cuda_enter(base, &d) == VPPS_OK) d->cuda.cuMemFreeHost(memory);
     holdings_forget(&d->pinned, (uintptr_t)memory);
 }
 
 static size_t cuda_free_bytes(vpps_driver *base) {
     cuda_driver *d;
     size_t left = 0, total;
-    if (enter(base, &d) != VPPS_OK || d->cuda.cuMemGetInfo_v2(&left, &total) != VPPS_CU_SUCCESS) return 0;
+    if (vpps_cuda_enter(base, &d) != VPPS_OK || d->cuda.cuMemGetInfo_v2(&left, &total) != VPPS_CU_SUCCESS) return 0;
     return left;
 }
 
 static vpps_status cuda_write(vpps_driver *base, uint64_t to, const void *from, size_t bytes) {
     cuda_driver *d;
-    VPPS_TRY(enter(base, &d));
+    VPPS_TRY(vpps_cuda_enter(base, &d));
     if (bytes > 0) CUDA_TRY(d, "a copy to the device", cuMemcpyHtoDAsync_v2(to, from, bytes, d->stream));
     return VPPS_OK;
 }
 
 static vpps_status cuda_read(vpps_driver *base, void *to, uint64_t from, size_t bytes) {
     cuda_driver *d;
-    VPPS_TRY(enter(base, &d));
+    VPPS_TRY(vpps_cuda_enter(base, &d));
+    if (d->base.limit_ns) VPPS_TRY(synchronize(d, "a copy from the device")); /* the copy itself waits without one */
     if (bytes > 0) CUDA_TRY(d, "a copy from the device", cuMemcpyDtoHAsync_v2(to, from, bytes, d->stream));
-    CUDA_TRY(d, "a copy from the device", cuStreamSynchronize(d->stream));
-    return VPPS_OK;
+    return synchronize(d, "a copy from the device");
 }
 
 static vpps_status cuda_clear(vpps_driver *base, uint64_t address, size_t bytes) {
     cuda_driver *d;
-    VPPS_TRY(enter(base, &d));
+    VPPS_TRY(vpps_cuda_enter(base, &d));
     if (bytes > 0) CUDA_TRY(d, "clearing device memory", cuMemsetD32Async(address, 0, bytes / 4, d->stream));
-    return VPPS_OK;
-}
-
-/* ---------------------------------------------------------------- kernels */
-
-/* Code for an architecture runs on later ones of the same major version (CUDA C++ Programming Guide, "Binary
- * Compatibility"), so a GPU newer than NVRTC gets the newest code that it can run. */
-static vpps_status choose_arch(const cuda_driver *d, uint32_t *arch) {
-    uint32_t known[64], n = VPPS_COUNT(known);
-    int major, minor;
-    VPPS_TRY(vpps_nvrtc_version(&major, &minor, known, &n));
-    *arch = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (known[i] / 10 == d->arch / 10 && known[i] <= d->arch) *arch = vpps_max_u32(*arch, known[i]);
-    if (*arch == 0)
-        return vpps_fail(VPPS_DEVICE,
-                         "cuda: the GPU is sm_%u; NVRTC %d.%d makes code for sm_%u to sm_%u, none that runs on it",
-                         d->arch, major, minor, n ? known[0] : 0, n ? known[n - 1] : 0);
-    return VPPS_OK;
-}
-
-/* A cooperative launch needs all CTAs resident; the driver's own refusal has no numbers. */
-static vpps_status check_shape(cuda_driver *d, vpps_kernel *k, const vpps_launch_shape *shape) {
-    int ctas = 0;
-    const uint32_t shared = shape->dynamic_shared_bytes;
-    if (shared > 0)
-        CUDA_TRY(d, "the kernel's dynamic shared memory",
-                 cuFuncSetAttribute(k->function, VPPS_CU_FUNCTION_DYNAMIC_SHARED_BYTES, (int)shared));
-    CUDA_TRY(d, "the kernel's occupancy",
-             cuOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, k->function, (int)shape->threads, shared));
-    if (shape->ctas > (uint32_t)ctas * d->sms)
-        return vpps_fail(
-            VPPS_DEVICE,
-            "cuda: %u CTAs of %u threads and %u bytes of dynamic shared memory are not resident at once: %d "
-            "fit on each of %u SMs",
-            shape->ctas, shape->threads, shared, ctas, d->sms);
-    k->shape = *shape;
-    return VPPS_OK;
-}
-
-static vpps_status load_cubin(cuda_driver *d, const void *cubin, const vpps_launch_shape *shape, vpps_kernel **out) {
-    vpps_kernel *k = calloc(1, sizeof *k);
-    if (!k) return vpps_fail(VPPS_MEMORY, "cuda: no memory for a kernel");
-    vpps_status status = VPPS_OK;
-    vpps_cu_result code = d->cuda.cuModuleLoadData(&k->module, cubin);
-    if (code != VPPS_CU_SUCCESS) {
-        status = vpps_cuda_failed(&d->cuda, "loading the kernel", code);
-    } else {
-        code = d->cuda.cuModuleGetFunction(&k->function, k->module, "vpps_kernel");
-        status = code == VPPS_CU_SUCCESS ? check_shape(d, k, shape)
-                                         : vpps_cuda_failed(&d->cuda, "the function vpps_kernel", code);
-        if (status != VPPS_OK) d->cuda.cuModuleUnload(k->module);
-    }
-    if (status != VPPS_OK) {
-        free(k);
-        return status;
-    }
-    k->next = d->kernels;
-    d->kernels = *out = k;
-    return VPPS_OK;
-}
-
-static vpps_status cuda_load(vpps_driver *base, const char *source, const char *description,
-                             const vpps_launch_shape *shape, vpps_kernel **out, vpps_cubin_report *report) {
-    cuda_driver *d;
-    uint32_t arch;
-    void *cubin;
-    size_t bytes;
-    VPPS_TRY(enter(base, &d));
-    VPPS_TRY(choose_arch(d, &arch));
-    VPPS_TRY(vpps_compile(source, "vpps_kernel", arch, description, true, &cubin, &bytes, report));
-    const vpps_status status = load_cubin(d, cubin, shape, out);
-    free(cubin);
-    return status;
-}
-
-static void cuda_unload(vpps_driver *base, vpps_kernel *kernel) {
-    cuda_driver *d;
-    if (!kernel) return;
-    if (enter(base, &d) == VPPS_OK) d->cuda.cuModuleUnload(kernel->module);
-    for (vpps_kernel **at = &d->kernels; *at; at = &(*at)->next)
-        if (*at == kernel) {
-            *at = kernel->next;
-            break;
-        }
-    free(kernel);
-}
-
-static bool same_shape(const vpps_launch_shape *a, const vpps_launch_shape *b) {
-    return a->ctas == b->ctas && a->threads == b->threads && a->dynamic_shared_bytes == b->dynamic_shared_bytes;
-}
-
-/* The driver copies the parameter before it returns; its size it knows from the kernel. */
-static vpps_status cuda_launch(vpps_driver *base, vpps_kernel *kernel, const vpps_launch_shape *shape,
-                               const void *arguments, size_t bytes) {
-    cuda_driver *d;
-    void *parameters[] = {(void *)(uintptr_t)arguments};
-    (void)bytes;
-    VPPS_TRY(enter(base, &d));
-    if (!same_shape(shape, &kernel->shape)) VPPS_TRY(check_shape(d, kernel, shape));
-    CUDA_TRY(d, "the launch",
-             cuLaunchCooperativeKernel(kernel->function, shape->ctas, 1, 1, shape->threads, 1, 1,
-                                       shape->dynamic_shared_bytes, d->stream, parameters));
     return VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- products */
 
-static vpps_status open_products(cuda_driver *d) {
+static vpps_status cuda_prepare_products(vpps_driver *base) {
+    cuda_driver *d;
+    VPPS_TRY(vpps_cuda_enter(base, &d));
+    if (d->products) return VPPS_OK;
     if (!d->cublas.library) VPPS_TRY(vpps_cublas_open(&d->cublas));
     vpps_cublas_handle handle;
     vpps_cublas_result code = d->cublas.cublasCreate_v2(&handle);
@@ -353,10 +282,10 @@ static vpps_status open_products(cuda_driver *d) {
 static vpps_status cuda_multiply(vpps_driver *base, uint32_t m, uint32_t n, uint32_t k, uint64_t a, uint64_t b,
                                  uint64_t c, bool accumulate) {
     cuda_driver *d;
-    VPPS_TRY(enter(base, &d));
+    VPPS_TRY(vpps_cuda_enter(base, &d));
     if (m == 0 || n == 0 || (k == 0 && accumulate)) return VPPS_OK;
     if (k == 0) return cuda_clear(base, c, (size_t)4 * m * n);
-    if (!d->products) VPPS_TRY(open_products(d));
+    VPPS_TRY(cuda_prepare_products(base));
     const float one = 1, keep = accumulate ? 1 : 0;
     const vpps_cublas_result code = d->cublas.cublasSgemm_v2(
         d->products, VPPS_CU_BLAS_OP_N, VPPS_CU_BLAS_OP_T, (int)n, (int)m, (int)k, &one, (const float *)(uintptr_t)b,
@@ -371,7 +300,7 @@ static vpps_status cuda_multiply(vpps_driver *base, uint32_t m, uint32_t n, uint
 
 static vpps_status cuda_start_clock(vpps_driver *base) {
     cuda_driver *d;
-    VPPS_TRY(enter(base, &d));
+    VPPS_TRY(vpps_cuda_enter(base, &d));
     CUDA_TRY(d, "the clock", cuEventRecord(d->start, d->stream));
     d->started = true;
     d->stopped = false;
@@ -380,7 +309,7 @@ static vpps_status cuda_start_clock(vpps_driver *base) {
 
 static vpps_status cuda_stop_clock(vpps_driver *base) {
     cuda_driver *d;
-    VPPS_TRY(enter(base, &d));
+    VPPS_TRY(vpps_cuda_enter(base, &d));
     CUDA_TRY(d, "the clock", cuEventRecord(d->stop, d->stream));
     d->stopped = d->started;
     return VPPS_OK;
@@ -389,17 +318,17 @@ static vpps_status cuda_stop_clock(vpps_driver *base) {
 /* What failed has finished: wait says how. */
 static bool cuda_finished(vpps_driver *base) {
     cuda_driver *d;
-    return enter(base, &d) != VPPS_OK || d->cuda.cuEventQuery(d->stop) != VPPS_CU_NOT_READY;
+    return vpps_cuda_enter(base, &d) != VPPS_OK || d->cuda.cuEventQuery(d->stop) != VPPS_CU_NOT_READY;
 }
 
 static vpps_status cuda_wait(vpps_driver *base, uint64_t *device_ns) {
     cuda_driver *d;
     float milliseconds = 0;
     *device_ns = 0;
-    VPPS_TRY(enter(base, &d));
+    VPPS_TRY(vpps_cuda_enter(base, &d));
     const bool timed = d->stopped;
     d->started = d->stopped = false;
-    CUDA_TRY(d, "the kernel failed", cuStreamSynchronize(d->stream));
+    VPPS_TRY(synchronize(d, "the kernel failed"));
     if (timed) CUDA_TRY(d, "the clock", cuEventElapsedTime(&milliseconds, d->start, d->stop));
     *device_ns = (uint64_t)((double)milliseconds * 1e6);
     return VPPS_OK;
@@ -418,9 +347,10 @@ const vpps_driver_table vpps_driver_cuda = {
     .write = cuda_write,
     .read = cuda_read,
     .clear = cuda_clear,
-    .load = cuda_load,
-    .unload = cuda_unload,
-    .launch = cuda_launch,
+    .load = vpps_cuda_load,
+    .unload = vpps_cuda_unload,
+    .launch = vpps_cuda_launch,
+    .prepare_products = cuda_prepare_products,
     .multiply = cuda_multiply,
     .start_clock = cuda_start_clock,
     .stop_clock = cuda_stop_clock,

@@ -187,6 +187,11 @@ static vpps_status multiply(vpps_driver *d, uint32_t m, uint32_t n, uint32_t k, 
     return VPPS_OK;
 }
 
+static vpps_status prepare_products(vpps_driver *d) {
+    (void)d;
+    return VPPS_OK;
+}
+
 /* ---------------------------------------------------------------- time */
 
 static vpps_status start_clock(vpps_driver *d) {
@@ -264,6 +269,7 @@ const vpps_driver_table vpps_driver_simt = {
     .load = load,
     .unload = unload,
     .launch = launch,
+    .prepare_products = prepare_products,
     .multiply = multiply,
     .start_clock = start_clock,
     .stop_clock = stop_clock,

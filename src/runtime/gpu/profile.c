@@ -181,13 +181,19 @@ static void remember(const vpps_gpu *gpu) {
 
 /* ---------------------------------------------------------------- trying */
 
+/* What the choice needs of the driver beside its kernel is there before it is adopted, not in the middle of a batch. */
+static vpps_status adopt(vpps_gpu *gpu, const vpps_partition_choice *choice) {
+    if (choice->deferred) VPPS_TRY(gpu->table->prepare_products(gpu->driver));
+    return vpps_gpu_adopt(gpu, choice);
+}
+
 /* Adopts trial i; false (and it is rejected) when it cannot be. */
 static bool try_trial(vpps_gpu *gpu, uint32_t i) {
     vpps_gpu_trial *t = &gpu->trials[i];
     char text[128];
     describe(t, text, sizeof text);
     const uint64_t start = vpps_now_ns();
-    if (vpps_gpu_adopt(gpu, &t->choice) != VPPS_OK) {
+    if (adopt(gpu, &t->choice) != VPPS_OK) {
         t->result.state = VPPS_TRIAL_REJECTED;
         vpps_gpu_log(gpu, "%s: %s", text, vpps_error_message());
         return false;

@@ -1,0 +1,56 @@
+/* driver_cuda.h - what the parts of the CUDA driver share: driver_cuda.c (the machine, memory, products, time) and
+ * driver_cuda_kernels.c (from source to a launch).
+ */
+#ifndef VPPS_DRIVER_CUDA_H
+#define VPPS_DRIVER_CUDA_H
+
+#include "runtime/gpu/cuda_api.h"
+#include "runtime/gpu/driver.h"
+
+struct vpps_kernel {
+    vpps_kernel *next;
+    vpps_cu_module module;
+    vpps_cu_function function;
+    vpps_launch_shape shape; /* that was found to fit */
+};
+
+/* What is allocated: addresses on the device, or pointers to pinned memory. */
+typedef struct holdings {
+    uint64_t *at;
+    size_t n, room;
+} holdings;
+
+typedef struct cuda_driver {
+    vpps_driver base;
+    vpps_cuda cuda;
+    vpps_cublas cublas;
+    vpps_cublas_handle products; /* NULL: no product yet */
+    vpps_cu_device device;
+    vpps_cu_context context;
+    vpps_cu_stream stream;
+    vpps_cu_event start, stop;
+    bool started, stopped; /* the clocks, since the last wait */
+    uint32_t arch, sms;
+    int version; /* of CUDA, that the driver speaks: 13000 */
+    bool lost;   /* it did not finish in time: what it does is not known, and calls of it might never return */
+    holdings memory, pinned;
+    vpps_kernel *kernels;
+} cuda_driver;
+
+#define CUDA_TRY(d, what, call)                                                                                        \
+    do {                                                                                                               \
+        const vpps_cu_result code_ = (d)->cuda.call;                                                                   \
+        if (code_ != VPPS_CU_SUCCESS) return vpps_cuda_failed(&(d)->cuda, what, code_);                                \
+    } while (0)
+
+/* The driver, with its context current in the calling thread, whichever that is. */
+vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d);
+
+/* driver_cuda_kernels.c: members of the table. */
+vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *description,
+                           const vpps_launch_shape *shape, vpps_kernel **out, vpps_cubin_report *report);
+void vpps_cuda_unload(vpps_driver *base, vpps_kernel *kernel);
+vpps_status vpps_cuda_launch(vpps_driver *base, vpps_kernel *kernel, const vpps_launch_shape *shape,
+                             const void *arguments, size_t bytes);
+
+#endif
