@@ -13,7 +13,6 @@ static const char kernel_source[] =
     "struct vpps_arguments { unsigned long long counters; unsigned rounds, all, sleep, unused; };\n"
     "#ifndef VPPS_SIMT\n"
     "__device__ __forceinline__ void VPPS_RELEASE_ADD(unsigned *at, unsigned value) {\n"
-    "    __threadfence();\n"
     "    asm volatile(\"red.release.gpu.global.add.u32 [%0], %1;\" ::\"l\"(at), \"r\"(value) : \"memory\");\n"
     "}\n"
     "__device__ __forceinline__ unsigned VPPS_ACQUIRE_LOAD(const unsigned *at) {\n"

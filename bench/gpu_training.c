@@ -3,8 +3,9 @@
  * SGD, fp32, loss at every labelled node, one handle. First the handle's own profile runs to its end. Then batch sizes take
  * turns, round by round, so that a change of the machine's speed hits all alike.
  *
- * The bounds are for an H200: every weight read once a batch, products in fp32, and a barrier for every phase. Weights and
- * products could overlap, barriers cannot: a batch takes at least the larger of the first two, and the third.
+ * The bounds are for the GPU that runs it, by what its driver says of clocks and memory: every weight read once a batch,
+ * products in fp32, and a barrier for every phase. Weights and products could overlap, barriers cannot: a batch takes at
+ * least the larger of the first two, and the third. Where the driver does not say, there is none.
  */
 #include "gpu.h"
 #include "graph/model.h"
@@ -13,7 +14,7 @@
 enum { ROUNDS = 7, N_BATCHES = 8 };
 static const uint32_t batches[N_BATCHES] = {1, 2, 4, 8, 16, 32, 64, 128};
 
-static const double bytes_per_s = 4.8e12, flops_per_s = 67e12, barrier_s = 1.2e-6; /* the last: public measurements */
+static const double barrier_s = 1.2e-6; /* public measurements */
 
 typedef struct results {
     double rate[ROUNDS], host_share[ROUNDS], host_ns[ROUNDS], device_us[ROUNDS];
@@ -75,23 +76,27 @@ static double weight_bytes(const vpps_model *model) {
     return 4 * words;
 }
 
-static vpps_status report(const workload *w, uint32_t batch, results *r) {
+static vpps_status report(const workload *w, gpu_speed speed, uint32_t batch, results *r) {
     const gpu_figure rate = gpu_figure_of(r->rate, ROUNDS), share = gpu_figure_of(r->host_share, ROUNDS);
     const gpu_figure host = gpu_figure_of(r->host_ns, ROUNDS), device = gpu_figure_of(r->device_us, ROUNDS);
-    const double bytes = weight_bytes(w->model) / bytes_per_s, flops = w->flops_a_tree * batch / flops_per_s;
+    const bool known = speed.bytes_per_s > 0 && speed.flops_per_s > 0;
+    const double bytes = known ? weight_bytes(w->model) / speed.bytes_per_s : 0;
+    const double flops = known ? w->flops_a_tree * batch / speed.flops_per_s : 0;
     const double barriers = (double)r->stats.phases * barrier_s, least = (bytes > flops ? bytes : flops) + barriers;
     fprintf(
         stderr,
         "| %u | %.0f (%.0f - %.0f) | %.0f | %.0f %% | %.1f | %.1f (%.1f - %.1f) | %.1f + %.1f + %.1f | %llu | %.1f |\n",
-        batch, rate.median, rate.low, rate.high, batch / least, 100 * share.median, host.median, device.median,
-        device.low, device.high, bytes * 1e6, flops * 1e6, barriers * 1e6, (unsigned long long)r->stats.phases,
-        (double)r->stats.script_bytes * 1e-3);
+        batch, rate.median, rate.low, rate.high, known ? batch / least : 0, 100 * share.median, host.median,
+        device.median, device.low, device.high, bytes * 1e6, flops * 1e6, barriers * 1e6,
+        (unsigned long long)r->stats.phases, (double)r->stats.script_bytes * 1e-3);
     json_t *o = json_pack("{ss si so so so so}", "bench", "training", "batch", (int)batch, "sentences_per_s",
                           gpu_figure_json(rate), "host_share", gpu_figure_json(share), "host_ns_per_node",
                           gpu_figure_json(host), "device_us", gpu_figure_json(device));
-    json_object_set_new(o, "bound_sentences_per_s", json_real(batch / least));
+    json_object_set_new(o, "bound_sentences_per_s", known ? json_real(batch / least) : json_null());
     json_object_set_new(
-        o, "bound_us", json_pack("{sf sf sf}", "bytes", bytes * 1e6, "flops", flops * 1e6, "barriers", barriers * 1e6));
+        o, "bound_us",
+        known ? json_pack("{sf sf sf}", "bytes", bytes * 1e6, "flops", flops * 1e6, "barriers", barriers * 1e6)
+              : json_null());
     json_object_set_new(o, "phases", json_integer((json_int_t)r->stats.phases));
     json_object_set_new(o, "script_bytes", json_integer((json_int_t)r->stats.script_bytes));
     return gpu_emit(o);
@@ -122,6 +127,7 @@ static vpps_status report_trials(vpps_handle *h) {
 
 static vpps_status measure(const gpu_settings *settings, vpps_handle *h, workload *w, uint32_t n_batches) {
     static results all[N_BATCHES];
+    const gpu_speed speed = gpu_speed_of(settings->device);
     const uint32_t profiled = n_batches == N_BATCHES ? 16 : 1;
     VPPS_TRY(finish_profile(h, w, profiled));
     VPPS_TRY(report_trials(h));
@@ -131,11 +137,13 @@ static vpps_status measure(const gpu_settings *settings, vpps_handle *h, workloa
             VPPS_TRY(run_round(h, w, batches[i], settings->seconds, &all[i], round));
         }
     }
+    fprintf(stderr, "\nBounds for %.3g TB/s and %.3g TFLOP/s, as the driver says (0: not known)\n",
+            speed.bytes_per_s * 1e-12, speed.flops_per_s * 1e-12);
     fprintf(stderr,
             "\n| batch | sentences/s (lowest - highest) | bound | host | host ns a node | device us a batch | of it at "
             "least: bytes or products, barriers | phases | script KB |\n");
     fprintf(stderr, "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-    for (uint32_t i = 0; i < n_batches; i++) VPPS_TRY(report(w, batches[i], &all[i]));
+    for (uint32_t i = 0; i < n_batches; i++) VPPS_TRY(report(w, speed, batches[i], &all[i]));
     return VPPS_OK;
 }
 
