@@ -75,7 +75,7 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh bench/recipe
 
 # ---------------------------------------------------------------- build
 
-.PHONY: all help run setup test check check-kernels sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench bench-models gpu-check gpu-prepare \
+.PHONY: all help run setup test check check-kernels check-gpu-model sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench bench-models gpu-check gpu-prepare \
         install uninstall deb format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -239,6 +239,11 @@ check-kernels: ## kernels of many models for every architecture there is, which 
 	$(submake) test-programs
 	$(Q)VPPS_TEST_SCALE=full BUILD=$(BUILD) tools/run_tests.sh $(BUILD)/tests/codegen_test_kernels
 
+GPU_MODEL ?= ../shared/tools/gpumodel
+check-gpu-model: ## every network on a model of a GPU (GPU_MODEL), by the code that drives a GPU, beside the CPU: a few minutes
+	$(submake) all
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) GPU_MODEL=$(GPU_MODEL) tools/check_gpu_model.sh
+
 fuzz: ## build every fuzz target with clang and run it for FUZZ_SECONDS
 	$(Q)tools/setup.sh build fuzz
 	$(submake) BUILD=$(BUILD)-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined $(SANITIZED) fuzz-programs
@@ -344,6 +349,7 @@ help: ## this text
 	    CC "C compiler ($(CC))" \
 	    CFLAGS "optimisation and debugging ($(CFLAGS))" \
 	    DESTDIR "root below which install puts PREFIX" \
+	    GPU_MODEL "sources of the model for check-gpu-model ($(GPU_MODEL))" \
 	    FUZZ_SECONDS "time for each fuzz target ($(FUZZ_SECONDS))" \
 	    PREFIX "where install puts things ($(PREFIX))" \
 	    RUN_ARGS "more options for the training of make run" \

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Trains every network for two small batches on a model of a GPU, by the very code that drives a GPU, and on the CPU: the
+# losses must agree. The model (GPU_MODEL: its sources) stands in for libcuda.so.1 and libcublas.so, executes the machine code
+# that NVRTC made, and here also ends a launch that reads what its L1 cache has kept although L2 holds something newer.
+#
+#     tools/check_gpu_model.sh [NETWORK...]        make check-gpu-model
+#
+# BUILD: where the model is built, in gpumodel/. VPPS: the command. GPUMODEL_SMS, GPUMODEL_STORE_JITTER and the like are the
+# model's own settings. What cannot be run here is skipped and counted so. Prints a line a network; the last line is
+# "N passed, N failed, N skipped".
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+build=${BUILD:-build}
+vpps=${VPPS:-$build/vpps}
+sources=${GPU_MODEL:-../shared/tools/gpumodel}
+model=$(realpath -m "$build/gpumodel")
+tolerance=1e-5 # of a loss
+limit=300      # seconds a network
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+networks=("$@")
+[ $# -gt 0 ] || mapfile -t networks < <("$vpps" help | sed -n '/^Networks:/,/^$/s/^  \([a-z][a-z0-9-]*\) .*/\1/p')
+if [ "${#networks[@]}" -eq 0 ]; then
+    echo "no networks: $vpps help lists none"
+    echo "0 passed, 1 failed, 0 skipped"
+    exit 1
+fi
+
+skip_all() {
+    echo "skipped: $1"
+    echo "0 passed, 0 failed, ${#networks[@]} skipped"
+    exit 0
+}
+
+# ---------------------------------------------------------------- the model
+
+[ -f "$sources/Makefile" ] || skip_all "no GPU model: $sources is not there (GPU_MODEL can name it)"
+if ! ${MAKE:-make} -C "$sources" --no-print-directory BUILD="$model" > "$work/make" 2>&1; then
+    tail -n 5 "$work/make"
+    skip_all "the GPU model of $sources cannot be built here"
+fi
+
+export VPPS_LIBCUDA=$model/libgpumodel.so VPPS_LIBCUBLAS=$model/libgpumodel.so
+export VPPS_CACHE_DIR=${VPPS_CACHE_DIR:-$(realpath -m "$build/cache")}
+export GPUMODEL_SMS=${GPUMODEL_SMS:-4} GPUMODEL_STALE_L1=${GPUMODEL_STALE_L1:-2}
+state=$("$vpps" doctor | sed -n 's/^ *cuda  *//p')
+case $state in
+"ready: gpumodel "*) echo "$state" ;;
+*NVRTC*) skip_all "$state" ;;
+*)
+    echo "FAILED: the device is not the model: $state"
+    echo "0 passed, 1 failed, 0 skipped"
+    exit 1
+    ;;
+esac
+
+# ---------------------------------------------------------------- training on it
+
+# NETWORK DEVICE: two batches of one example, of another size than a warp's or a CTA's; the losses are in NETWORK.DEVICE.
+train() {
+    local log=$work/$1.$2.jsonl sizes=(--hidden 20)
+    if "$vpps" train "$1" --help | grep -q -e ' --embed='; then sizes+=(--embed 12); fi
+    timeout --kill-after=10 "$limit" "$vpps" train "$1" --device "$2" --no-tuning --examples 2 --batch 1 --max-batches 2 \
+        --eval-every 0 "${sizes[@]}" --log "$log" --quiet > "$work/$1.$2.output" 2>&1 < /dev/null || return 1
+    sed -n 's/.*"batch":[0-9]*,"loss":\([^,]*\),.*"event":"batch".*/\1/p' "$log" > "$work/$1.$2"
+}
+
+# Are the two columns of numbers equal, but for a share of their size?
+agree() {
+    paste -d ' ' "$1" "$2" | awk -v tolerance="$tolerance" '
+        function abs(x) { return x < 0 ? -x : x }
+        NF != 2 || !(abs($1 - $2) <= tolerance * abs($1)) { bad = 1 }
+        END { exit bad || NR != 2 }'
+}
+
+check() {
+    local start=$SECONDS
+    if ! train "$1" cpu || ! train "$1" cuda; then
+        {
+            echo "FAILED  $1"
+            tail -n 6 "$work/$1".*.output | sed 's/^/    /'
+        } > "$work/$1.line"
+    elif ! agree "$work/$1.cpu" "$work/$1.cuda"; then
+        {
+            echo "FAILED  $1: the losses differ: CPU, model"
+            paste "$work/$1.cpu" "$work/$1.cuda" | sed 's/^/    /'
+        } > "$work/$1.line"
+    else
+        printf 'ok      %-20s %4d s  %s\n' "$1" $((SECONDS - start)) "$(tr '\n' ' ' < "$work/$1.cuda")" > "$work/$1.line"
+        touch "$work/$1.good"
+    fi
+}
+
+passed=0 failed=0
+for network in "${networks[@]}"; do
+    check "$network" &
+    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-$(nproc)}" ]; do wait -n; done
+done
+wait
+for network in "${networks[@]}"; do
+    cat "$work/$network.line"
+    if [ -e "$work/$network.good" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+done
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
