@@ -1,10 +1,15 @@
 /* bench_gpu.c - what VPPS does with a GPU: kernels and scripts, which can be made anywhere, and times, which cannot.
  *
  *     bench_gpu [--static] [--device cuda|simt] [--seconds S] [--data DIR]
+ *     bench_gpu --model[=LIBRARY] [--most N] [--data DIR]
  *
  * --static: without a GPU, for sm_90 with 132 SMs; so it is where there is no GPU, unless a device is named. --seconds: of
  * training in each round and for each batch size (0.5). --data: folder with sst/train.txt ($VPPS_DATA); without that file
  * generated ListOps. `simt` is for trying this program out: its times are not a GPU's, and its networks are tiny.
+ *
+ * --model: what a model of a GPU predicts for training, batches of at most --most examples (16), also of bilstm-tagger on
+ * DIR/wikiner/train.txt. LIBRARY stands in for libcuda.so.1 and libcublas.so ($VPPS_LIBCUDA and $VPPS_LIBCUBLAS unless
+ * given); its settings, which are in its environment variables, are written beside every figure.
  *
  * The parts that time a GPU have not been run on one yet.
  */
@@ -54,38 +59,57 @@ static const char *find_device(void) {
 
 /* ---------------------------------------------------------------- options */
 
-static bool read_options(int argc, char **argv, gpu_settings *o, const char **data, bool *no_gpu) {
-    static const struct option options[] = {
-        {"static", 0, 0, 's'}, {"device", 1, 0, 'd'}, {"seconds", 1, 0, 't'}, {"data", 1, 0, 'f'}, {0, 0, 0, 0}};
-    *o = (gpu_settings){.seconds = 0.5};
-    *data = getenv("VPPS_DATA");
-    *no_gpu = false;
+typedef struct choice {
+    bool no_gpu, model;
+    const char *data;
+} choice;
+
+static void take_library(const char *path) {
+    if (!path) return;
+    setenv("VPPS_LIBCUDA", path, 1);
+    setenv("VPPS_LIBCUBLAS", path, 1);
+}
+
+static bool read_options(int argc, char **argv, gpu_settings *o, choice *what) {
+    static const struct option options[] = {{"static", 0, 0, 's'}, {"device", 1, 0, 'd'}, {"seconds", 1, 0, 't'},
+                                            {"data", 1, 0, 'f'},   {"model", 2, 0, 'm'},  {"most", 1, 0, 'b'},
+                                            {0, 0, 0, 0}};
+    *o = (gpu_settings){.seconds = 0.5, .most = 16};
+    *what = (choice){.data = getenv("VPPS_DATA")};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (c) {
-        case 's': *no_gpu = true; break;
+        case 's': what->no_gpu = true; break;
+        case 'm': what->model = true, take_library(optarg); break;
+        case 'b': o->most = (uint32_t)strtoul(optarg, NULL, 10); break;
         case 'd': o->device = optarg; break;
         case 't': o->seconds = atof(optarg); break;
-        case 'f': *data = optarg; break;
+        case 'f': what->data = optarg; break;
         default: return false;
         }
     }
     if (o->device && strcmp(o->device, "cuda") != 0 && strcmp(o->device, "simt") != 0) return false;
-    return optind == argc && o->seconds > 0 && !(*no_gpu && o->device);
+    return optind == argc && o->seconds > 0 && o->most > 0 && what->no_gpu + what->model + (o->device != NULL) < 2;
+}
+
+/* DATA/name in `path` if it can be read. */
+static const char *find_data(char *path, size_t bytes, const char *data, const char *name) {
+    snprintf(path, bytes, "%s/%s", data ? data : ".", name);
+    return access(path, R_OK) == 0 ? path : NULL;
 }
 
 int main(int argc, char **argv) {
     gpu_settings settings;
-    const char *data;
-    char path[4096];
-    bool no_gpu;
-    if (!read_options(argc, argv, &settings, &data, &no_gpu)) {
-        fprintf(stderr, "usage: bench_gpu [--static | --device cuda|simt] [--seconds S] [--data DIR]\n");
+    choice what;
+    char trees[4096], sentences[4096];
+    if (!read_options(argc, argv, &settings, &what)) {
+        fprintf(stderr, "usage: bench_gpu [--static | --device cuda|simt] [--seconds S] [--data DIR]\n"
+                        "       bench_gpu --model[=LIBRARY] [--most N] [--data DIR]\n");
         return 2;
     }
-    snprintf(path, sizeof path, "%s/sst/train.txt", data ? data : ".");
-    if (access(path, R_OK) == 0) settings.trees = path;
-    if (!no_gpu && !settings.device) settings.device = find_device();
-    const vpps_status status = run(&settings);
+    settings.trees = find_data(trees, sizeof trees, what.data, "sst/train.txt");
+    settings.sentences = find_data(sentences, sizeof sentences, what.data, "wikiner/train.txt");
+    if (!what.no_gpu && !what.model && !settings.device) settings.device = find_device();
+    const vpps_status status = what.model ? gpu_bench_model(&settings) : run(&settings);
     if (status != VPPS_OK) fprintf(stderr, "bench_gpu: %s\n", vpps_error_message());
     return status != VPPS_OK;
 }

@@ -8,9 +8,11 @@
 #include <jansson.h>
 
 typedef struct gpu_settings {
-    const char *device; /* "cuda", "simt" */
-    const char *trees;  /* file; NULL: generated ListOps */
-    double seconds;     /* of training, for every batch size and round */
+    const char *device;    /* "cuda", "simt" */
+    const char *trees;     /* file; NULL: generated ListOps */
+    const char *sentences; /* file; NULL: generated ones */
+    double seconds;        /* of training, for every batch size and round */
+    uint32_t most;         /* the largest batch that the model of a GPU trains */
 } gpu_settings;
 
 /* Median, lowest and highest of n > 0 figures, which are sorted. */
@@ -39,6 +41,8 @@ vpps_status gpu_bench_scripts(const gpu_settings *settings);  /* gpu_scripts.c *
 vpps_status gpu_bench_latency(const gpu_settings *settings);  /* gpu_latency.c */
 vpps_status gpu_bench_training(const gpu_settings *settings); /* gpu_training.c */
 vpps_status gpu_bench_split(const gpu_settings *settings);    /* gpu_split.c */
+
+vpps_status gpu_bench_model(const gpu_settings *settings); /* gpu_model.c: on a model of a GPU */
 
 /* The sizes of the Tree-LSTM that are looked at without a GPU; the last is 0. */
 extern const uint32_t gpu_sizes[];

@@ -1,4 +1,5 @@
-/* workload.h - what the benchmarks train: the Tree-LSTM of models/ on a file of trees, or on generated ListOps. */
+/* workload.h - what the benchmarks train: the Tree-LSTM of models/ on a file of trees, or on generated ListOps; the tagger
+ * on a file of tagged sentences, or on generated ones. */
 #ifndef VPPS_BENCH_WORKLOAD_H
 #define VPPS_BENCH_WORKLOAD_H
 
@@ -9,18 +10,22 @@ typedef struct workload {
     void *instance;
     vpps_model *model;
     vpps_graph *g;
-    vpps_treebank *trees;
+    vpps_treebank *trees;      /* of the Tree-LSTM */
+    vpps_sentences *sentences; /* of the tagger; else NULL */
     vpps_node *logits, *nll, *losses;
-    uint32_t next;       /* tree */
-    double flops_a_tree; /* of training: products only, forward and twice that backward */
+    uint32_t next;       /* tree, or sentence */
+    double flops_a_tree; /* of training: products only, forward and twice that backward; 0: the tagger */
 } workload;
 
 /* `path` NULL: ListOps. Fails with a message. */
 vpps_status workload_create(workload *w, const char *path, uint32_t embed, uint32_t hidden);
 void workload_destroy(workload *w);
 
-/* Clears the graph and adds the next trees to it; *loss is their mean loss over every labelled node. */
-vpps_status workload_batch(workload *w, uint32_t n_trees, vpps_node *loss);
+/* The same with the bilstm-tagger and a file of word|TAG lines. `path` NULL: the small language that is generated. */
+vpps_status workload_create_tagger(workload *w, const char *path, uint32_t embed, uint32_t hidden);
+
+/* Clears the graph and adds the next trees or sentences to it; *loss is their mean loss over every labelled node or word. */
+vpps_status workload_batch(workload *w, uint32_t n, vpps_node *loss);
 
 /* Sorts, for medians. */
 void sort_doubles(double *x, size_t n);
