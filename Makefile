@@ -11,6 +11,7 @@ SANITIZE ?=
 RUN_ARGS ?=
 BENCH_ARGS ?=
 FUZZ_SECONDS ?= 20
+GPU_STEPS ?=
 V       ?= 0
 ARCH    := $(shell uname -m)
 XSMM    ?= $(if $(wildcard /usr/include/libxsmm.h),1,0)
@@ -268,9 +269,10 @@ bench-models: ## every network at batch sizes 1 to 128, beside the roofline (BEN
 	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/models.py $(BENCH_ARGS)
 
 gpu-check: ## on a machine with an NVIDIA GPU: check VPPS there; see tools/gpu_check.sh
-	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) tools/gpu_check.sh
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) tools/gpu_check.sh $(GPU_STEPS)
 
 gpu-prepare: ## programs for gpu-check on a machine that cannot build, in build-gpu/
+	$(Q)tools/setup.sh build test
 	+$(Q)MAKE='$(MAKE)' tools/gpu_check.sh prepare
 
 # What is installed where; a package's rules set libdir and zshdir.
@@ -349,6 +351,7 @@ help: ## this text
 	    CC "C compiler ($(CC))" \
 	    CFLAGS "optimisation and debugging ($(CFLAGS))" \
 	    DESTDIR "root below which install puts PREFIX" \
+	    GPU_STEPS "steps of gpu-check, all unless given; see tools/gpu_check.sh" \
 	    GPU_MODEL "sources of the model for check-gpu-model ($(GPU_MODEL))" \
 	    FUZZ_SECONDS "time for each fuzz target ($(FUZZ_SECONDS))" \
 	    PREFIX "where install puts things ($(PREFIX))" \

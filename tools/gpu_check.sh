@@ -2,30 +2,42 @@
 # Checks VPPS on this machine's NVIDIA GPU and writes what came out as one JSON file. Without a GPU it says so in a line,
 # checks nothing, writes nothing and succeeds.
 #
-#     tools/gpu_check.sh             make gpu-check: check
+#     tools/gpu_check.sh [STEP...]   make gpu-check: every step, or those that are named (GPU_STEPS)
 #     tools/gpu_check.sh prepare     make gpu-prepare: programs for a machine that can neither build nor download
 #
-# The check needs the driver, NVRTC, and three programs: the command, tests/gpu/test_gpu_agreement.c and
-# bench/bench_gpu.c. It takes them from build-gpu/ when `prepare` made them there from the very same sources, else it
-# builds them (make, a C compiler and the packages of `tools/setup.sh build test`). What `prepare` makes needs nothing but
-# glibc, no older than here: the other libraries are linked in. build-gpu/ is to be copied along with the sources.
+# The check needs the driver, NVRTC, and some programs: the command, three test programs and bench_gpu. It takes them from
+# build-gpu/ when `prepare` made them there from the very same sources, else it builds them (make, a C compiler and the
+# packages of `tools/setup.sh build test`). What `prepare` makes needs nothing but glibc, no older than here: the other
+# libraries are linked in. build-gpu/ is to be copied along with the sources. NVRTC and cuBLAS are also looked for in
+# Python's site-packages.
 #
-# Steps, each of which may fail without stopping the next:
-#     agreement   the GPU's results against the CPU device's
-#     train       a small training run by the command
-#     memcheck    agreement on small cases under compute-sanitizer; skipped where it is not installed
-#     racecheck   the same for hazards in shared memory
-#     bench       bench_gpu; its lines are JSON objects
+# Steps, in this order, each of which may fail without stopping the next:
+#     doctor       what is there
+#     agreement    the GPU's results against the CPU device's, few cases of each kind
+#     train        a small training run by the command
+#     bench        bench_gpu; its lines are JSON objects
+#     networks     every network against its equations, on the GPU
+#     handle       watchdog, pool, profile, two handles at once
+#     hidden-1024  a training run with weights in shared memory
+#     hidden-2048  the same with weights that are streamed
+#     memcheck, racecheck, synccheck, initcheck
+#                  one case of agreement under compute-sanitizer; skipped where it is not installed
+#     full         agreement, all cases
 #
-# The file is OUT/check.json, OUT being bench/results/NAME-OF-THE-GPU unless set: machine, commit, date, each step's
-# command, exit status (null: skipped), seconds and last lines, and the benchmark's objects.
+# All together may take BUDGET seconds (540): a step is ended when they are over, and those behind it are skipped. The
+# results are written after every step, so that whatever ends the check leaves what it had found: OUT/check.json, OUT being
+# bench/results/NAME-OF-THE-GPU unless set, has machine, commit, date, each step's command, exit status (null: skipped),
+# seconds and last lines, and the benchmark's objects. OUT/STEP.out and OUT/STEP.err are what a step prints while it runs.
+# Beside them nvidia-smi writes the clocks to OUT/clocks.csv, twice a second; no setting is changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 make=${MAKE:-make}
 build=${BUILD:-build}
+budget=${BUDGET:-540}
 prepared="build-gpu"
-programs=(vpps tests/gpu_test_gpu_agreement tests/models_test_networks bench/bench_gpu)
+programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/models_test_networks bench/bench_gpu)
+order=(doctor agreement train bench networks handle hidden-1024 hidden-2048 memcheck racecheck synccheck initcheck full)
 
 sum_of_sources() {
     find Makefile include src models tests bench \( -name '*.[chS]' -o -name '*.cuh' -o -name '*.def' -o -name Makefile \) \
@@ -70,34 +82,60 @@ json_string() {
 steps=""
 failed=0
 
-# NAME COMMAND STATUS SECONDS LAST-LINES, as JSON but for the first two.
+# NAME COMMAND STATUS SECONDS LAST-LINES, as JSON but for the first two. The file is whole at any time.
 add_step() {
     steps+="${steps:+,}"$'\n'"    {\"step\": \"$1\", \"command\": $(json_string <<< "$2"), \"exit_status\": $3, "
     steps+="\"seconds\": $4, \"last_lines\": $5}"
+    local objects=""
+    [ ! -e "$out/bench.out" ] || objects=$(grep '^{.*}$' "$out/bench.out" | sed 's/^/    /; $!s/$/,/' || true)
+    cat > "$out/check.json.part" << JSON
+{
+  "date": "$date",
+  "commit": "$id",
+  "gpu": $(printf '%s' "$gpu" | json_string),
+  "nvidia_smi": $nvidia,
+  "machine": $machine,
+  "budget_s": $budget,
+  "steps": [$steps
+  ],
+  "bench": [
+$objects
+  ]
+}
+JSON
+    mv "$out/check.json.part" "$out/check.json"
 }
 
-# NAME SECONDS-ALLOWED COMMAND...; standard output stays in $work/NAME.out.
+# NAME SECONDS-ALLOWED COMMAND...
 step() {
-    local name=$1 limit=$2 status=0 start ms
+    local name=$1 limit=$2 status=0 start ms left=$((budget - SECONDS))
     shift 2
+    if [ "$left" -lt 1 ]; then
+        skip "$name" "$budget s are over"
+        return
+    fi
+    [ "$limit" -lt "$left" ] || limit=$left
     start=$(date +%s%N)
-    timeout --kill-after=10 "$limit" "$@" > "$work/$name.out" 2> "$work/$name.err" < /dev/null || status=$?
+    timeout --kill-after=5 "$limit" "$@" > "$out/$name.out" 2> "$out/$name.err" < /dev/null || status=$?
     ms=$((($(date +%s%N) - start) / 1000000))
-    tail -q -n 20 "$work/$name.out" "$work/$name.err" > "$work/$name.tail"
-    add_step "$name" "$*" "$status" "$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))" \
-        "$(json_string < "$work/$name.tail")"
+    if [ "$status" -eq 0 ] && grep -q '^100%: Checks: 0,' "$out/$name.out"; then
+        echo "no such case: nothing was checked" >> "$out/$name.err"
+        status=1
+    fi
+    tail -q -n 20 "$out/$name.out" "$out/$name.err" > "$work/tail"
+    add_step "$name" "$*" "$status" "$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))" "$(json_string < "$work/tail")"
     if [ "$status" -eq 0 ]; then
-        printf 'ok      %-10s %4d s\n' "$name" $((ms / 1000))
+        printf 'ok      %-12s %4d s\n' "$name" $((ms / 1000))
     else
         failed=$((failed + 1))
-        printf 'FAILED  %-10s %4d s  exit status %d\n' "$name" $((ms / 1000)) "$status"
-        sed 's/^/    /' "$work/$name.tail"
+        printf 'FAILED  %-12s %4d s  exit status %d\n' "$name" $((ms / 1000)) "$status"
+        sed 's/^/    /' "$work/tail"
     fi
 }
 
 skip() {
     add_step "$1" "" null 0 "$(json_string <<< "skipped: $2")"
-    printf 'skipped %-10s %s\n' "$1" "$2"
+    printf 'skipped %-12s %s\n' "$1" "$2"
 }
 
 # compute-sanitizer's program; fails without.
@@ -109,16 +147,82 @@ find_sanitizer() {
     return 1
 }
 
+# TOOL CASE: one case, in one process: children would each start the GPU again.
+sanitize() {
+    local sanitizer
+    if ! sanitizer=$(find_sanitizer); then
+        skip "$1" "compute-sanitizer is not installed"
+        return
+    fi
+    step "$1" 90 env VPPS_TEST_SCALE=small CK_FORK=no CK_TIMEOUT_MULTIPLIER=20 CK_RUN_CASE="$2" \
+        "$sanitizer" --tool "$1" --error-exitcode 99 "$from/tests/gpu_test_gpu_agreement"
+}
+
+# HIDDEN: few examples, the first plan.
+train_large() {
+    step "hidden-$1" 90 "$from/vpps" train tree-lstm --device cuda --no-tuning --hidden "$1" --embed "$1" \
+        --generate listops --examples 64 --batch 16 --epochs 1 --eval-every 0 --quiet --json
+}
+
+run_step() {
+    case $1 in
+    doctor) step doctor 30 "$from/vpps" doctor ;;
+    agreement) step agreement 90 env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_agreement" ;;
+    train) step train 60 "$from/vpps" train tree-lstm --device cuda --generate listops --examples 1000 --epochs 1 \
+        --quiet --json ;;
+    bench) step bench 180 "$from/bench/bench_gpu" ;;
+    networks) step networks 120 "$from/tests/models_test_networks" ;;
+    handle) step handle 90 "$from/tests/gpu_test_gpu_handle" ;;
+    hidden-*) train_large "${1#hidden-}" ;;
+    memcheck) sanitize memcheck trees ;;
+    racecheck | synccheck | initcheck) sanitize "$1" dropout ;;
+    full) step full 300 "$from/tests/gpu_test_gpu_agreement" ;;
+    esac
+}
+
+# ---------------------------------------------------------------- libraries
+
+# NAME: is it where the loader or the engine looks?
+have_library() {
+    local folder
+    if ldconfig -p 2> /dev/null | grep -q "^[[:space:]]*$1\.so"; then return; fi
+    for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
+        if [ -n "$folder" ] && compgen -G "$folder/lib64/$1.so*" > /dev/null; then return; fi
+    done
+    return 1
+}
+
+# The wheels of NVIDIA put them in nvidia/*/lib below a folder that Python looks in.
+find_libraries() {
+    local name folder path
+    for name in libnvrtc libcublas; do
+        if have_library "$name"; then continue; fi
+        while read -r folder; do
+            for path in "$folder"/nvidia/*/lib/"$name".so*; do
+                [ -e "$path" ] || continue
+                export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}${path%/*}
+                echo "$name: $path"
+                break 2
+            done
+        done < <(python3 -c 'import sys; print("\n".join(p for p in sys.path if p))' 2> /dev/null)
+    done
+}
+
 # ---------------------------------------------------------------- check
 
-case ${1:-} in
-prepare) prepare; exit ;;
-"") ;;
-*) echo "gpu_check: unknown argument '$1' (prepare, or none)" >&2; exit 2 ;;
-esac
+[ "${1:-}" != prepare ] || { prepare; exit; }
+wanted=("$@")
+[ $# -gt 0 ] || wanted=("${order[@]}")
+for name in "${wanted[@]}"; do
+    if [[ " ${order[*]} " != *" $name "* ]]; then
+        echo "gpu_check: unknown step '$name' (prepare, or any of: ${order[*]})" >&2
+        exit 2
+    fi
+done
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+clocks=
+trap '[ -z "$clocks" ] || kill "$clocks" 2> /dev/null; rm -rf "$work"' EXIT
 from=$build
 id=$(commit)
 if [ -f "$prepared/sources" ] && [ "$(cat "$prepared/sources")" = "$(sum_of_sources)" ]; then
@@ -131,6 +235,7 @@ elif ! "$make" --no-print-directory -j"$(nproc)" BUILD="$build" "$build/vpps" > 
     exit 1
 fi
 
+find_libraries
 machine=$("$from/vpps" doctor --json)
 state=$("$from/vpps" doctor | sed -n 's/^ *cuda  *//p')
 gpu=$(sed -n 's/.*"gpu": *"\([^"]*\)".*/\1/p' <<< "$machine")
@@ -152,41 +257,23 @@ fi
 
 slug=$(tr '[:upper:]' '[:lower:]' <<< "$gpu" | tr -cs 'a-z0-9\n' '-' | sed 's/^-*//; s/-*$//')
 out=${OUT:-bench/results/$slug}
+mkdir -p "$out"
+for name in "${order[@]}"; do rm -f "$out/$name.out" "$out/$name.err"; done # of an earlier run
+date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+nvidia=$({ nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit,persistence_mode \
+    --format=csv,noheader 2> /dev/null || true; } | json_string)
 export VPPS_CACHE_DIR=$work/cache # kernels are compiled anew
 export VPPS_TEST_DEVICE=cuda CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-120}
-agreement=$from/tests/gpu_test_gpu_agreement
 
-step agreement 600 "$agreement"
-step networks 600 "$from/tests/models_test_networks"
-step train 300 "$from/vpps" train tree-lstm --device cuda --generate listops --examples 1000 --epochs 1 --quiet --json
-if sanitizer=$(find_sanitizer); then
-    # One process: its children would each start the GPU again.
-    for tool in memcheck racecheck; do
-        step "$tool" 900 env VPPS_TEST_SCALE=small CK_FORK=no CK_TIMEOUT_MULTIPLIER=20 \
-            "$sanitizer" --tool "$tool" --error-exitcode 99 "$agreement"
-    done
-else
-    skip memcheck "compute-sanitizer is not installed"
-    skip racecheck "compute-sanitizer is not installed"
+# While it is there the driver stays loaded, too, between the steps.
+if command -v nvidia-smi > /dev/null; then
+    nvidia-smi --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu,utilization.gpu --format=csv -lms 500 \
+        > "$out/clocks.csv" 2>&1 < /dev/null &
+    clocks=$!
 fi
-step bench 900 "$from/bench/bench_gpu"
-objects=$(grep '^{' "$work/bench.out" | sed 's/^/    /; $!s/$/,/' || true)
 
-mkdir -p "$out"
-cat > "$out/check.json" << JSON
-{
-  "date": "$(date -u +%Y-%m-%dT%H:%M:%SZ)",
-  "commit": "$id",
-  "gpu": $(printf '%s' "$gpu" | json_string),
-  "nvidia_smi": $({ nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit,persistence_mode \
-      --format=csv,noheader 2> /dev/null || true; } | json_string),
-  "machine": $machine,
-  "steps": [$steps
-  ],
-  "bench": [
-$objects
-  ]
-}
-JSON
+for name in "${order[@]}"; do
+    if [[ " ${wanted[*]} " == *" $name "* ]]; then run_step "$name"; fi
+done
 echo "$out/check.json: $failed failed"
 [ "$failed" -eq 0 ]

@@ -25,7 +25,9 @@ check() {
 # A tree with sources of a line; DOCTOR is what the command's doctor says of cuda, AGREEMENT the suite's exit status.
 mkdir -p "$work"/tree/{tools,include,src,models,tests,bench} "$work/bin" "$work/programs"/{tests,bench}
 cd "$work/tree" || exit 1
-cp "$root/tools/gpu_check.sh" tools/
+# A toolkit of this machine is not to be found.
+sed "s|/usr/local/cuda|$work/nowhere|" "$root/tools/gpu_check.sh" > tools/gpu_check.sh
+chmod +x tools/gpu_check.sh
 echo 'all:' > Makefile
 echo 'int x;' > src/x.c
 cat > "$work/programs/vpps" << 'SH'
@@ -38,8 +40,14 @@ esac
 SH
 cat > "$work/programs/tests/gpu_test_gpu_agreement" << 'SH'
 #!/bin/bash
-printf 'a "quoted" line\\ of\ttext, ä\n%s\n' "$VPPS_TEST_DEVICE $VPPS_TEST_SCALE" >&2
+printf 'a "quoted" line\\ of\ttext, ä\n%s\n' "$VPPS_TEST_DEVICE $VPPS_TEST_SCALE $CK_RUN_CASE" >&2
+echo "100%: Checks: ${CHECKS:-5}, Failures: 0, Errors: 0"
+sleep "${SLEEP:-0}"
 exit "${AGREEMENT:-0}"
+SH
+cat > "$work/programs/tests/gpu_test_gpu_handle" << 'SH'
+#!/bin/bash
+[ "$VPPS_TEST_DEVICE" = cuda ] && echo "libraries: $LD_LIBRARY_PATH"
 SH
 cat > "$work/programs/tests/models_test_networks" << 'SH'
 #!/bin/bash
@@ -53,6 +61,14 @@ while [ "$1" != 99 ]; do shift; done
 shift
 exec "$@"
 SH
+cat > "$work/bin/nvidia-smi" << 'SH'
+#!/bin/bash
+echo "$*" >> ../asked
+[[ $* == *-lms* ]] || exit 0
+echo $$ > ../smi
+while echo "1980 MHz"; do sleep 0.1; done
+SH
+printf '#!/bin/bash\n' > "$work/bin/ldconfig"
 cat > "$work/bin/make" << 'SH'
 #!/bin/bash
 echo "$@" >> ../made
@@ -66,14 +82,15 @@ cp "$3" "$2"
 SH
 chmod +x "$work"/bin/* "$work"/programs/vpps "$work"/programs/*/*
 export PATH=$work/bin:$PATH MAKE=make BUILDS=1
-unset BUILD OUT
+unset BUILD OUT BUDGET LD_LIBRARY_PATH CUDA_HOME CUDA_PATH
 none='not ready: no GPU driver: libcuda.so.1: cannot open shared object file'
 gpu='"gpu":"NVIDIA H200 (1)",'
 
-run() { # STATUS VARIABLE=VALUE...
+run() { # STATUS VARIABLE=VALUE...; STEPS: those, not all
     local want=$1 status
     shift
-    env "$@" tools/gpu_check.sh > "$work/out" 2>&1
+    # shellcheck disable=SC2016
+    env "$@" bash -c 'exec tools/gpu_check.sh $STEPS' > "$work/out" 2>&1
     status=$?
     [ "$status" -eq "$want" ] || { echo "exit status $status instead of $want"; return 1; }
 }
@@ -90,19 +107,59 @@ check "and says what to do" grep -q 'gpu_check.sh prepare' "$work/out"
 check "a GPU" run 0 DOCTOR="ready: NVIDIA H200" DOCTOR_JSON="$gpu"
 file=bench/results/nvidia-h200-1/check.json
 check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['devices'][0]['name'] == 'cuda'"
-check "its steps" json $file "list(s) == ['agreement', 'networks', 'train', 'memcheck', 'racecheck', 'bench'] \
+check "its steps" json $file "list(s) == ['doctor', 'agreement', 'train', 'bench', 'networks', 'handle', 'hidden-1024', \
+    'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full'] \
     and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
 check "its benchmark" json $file "o['bench'] == [{'n': 1}, {'n': 2}]"
-check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda ' in s['agreement']['last_lines']"
-check "small cases for the sanitizer" json $file "'cuda small' in s['racecheck']['last_lines'] \
-    and '--tool racecheck' in s['racecheck']['command']"
+check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda small ' in s['agreement']['last_lines']"
+check "a case for each sanitizer" json $file "'cuda small dropout' in s['racecheck']['last_lines'] \
+    and '--tool racecheck' in s['racecheck']['command'] and 'cuda small trees' in s['memcheck']['last_lines'] \
+    and '--tool initcheck' in s['initcheck']['command'] and '--tool synccheck' in s['synccheck']['command']"
+check "large models" json $file "'--hidden 2048' in s['hidden-2048']['command']"
+check "what steps printed" grep -q '^{"n": 2}$' bench/results/nvidia-h200-1/bench.out
+check "clocks" grep -q '^1980 MHz$' bench/results/nvidia-h200-1/clocks.csv
+check "nothing is left running" bash -c "! kill -0 $(cat "$work/smi")"
+check "no setting is changed" bash -c "! grep -v -e '^--query-gpu=' '$work/asked'"
 
-check "a failing step" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" AGREEMENT=3 OUT="$work/elsewhere"
+check "a failing step" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS="agreement train bench memcheck" AGREEMENT=3 OUT="$work/elsewhere"
 check "is recorded, and the others run" json "$work/elsewhere/check.json" "s['agreement']['exit_status'] == 3 \
     and s['memcheck']['exit_status'] == 3 and s['train']['exit_status'] == 0 and s['bench']['exit_status'] == 0"
+check "a case that is not there" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=memcheck CHECKS=0 OUT="$work/none"
+check "is a failure" json "$work/none/check.json" "'nothing was checked' in s['memcheck']['last_lines']"
 
-rm "$work/bin/compute-sanitizer"
-check "no compute-sanitizer" run 0 DOCTOR="ready: X" DOCTOR_JSON="$gpu" OUT="$work/less" CUDA_HOME=/nowhere
+# steps WANTED STEP...: those that are named, in the order of all.
+steps() {
+    env DOCTOR="ready: X" DOCTOR_JSON="$gpu" OUT="$work/some" tools/gpu_check.sh "${@:2}" > "$work/out" 2>&1 &&
+        json "$work/some/check.json" "list(s) == $1"
+}
+check "steps by name" steps "['train', 'bench']" bench train
+check "their objects" json "$work/some/check.json" "len(o['bench']) == 2"
+check "other steps" steps "['doctor']" doctor
+check "leave no others' objects" json "$work/some/check.json" "o['bench'] == []"
+check "no such step" bash -c '! tools/gpu_check.sh doktor > ../out 2>&1 && grep -q "unknown step .doktor." ../out'
+
+check "a budget" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=20 STEPS="doctor agreement train full" BUDGET=2 OUT="$work/short"
+check "ends a step" json "$work/short/check.json" "s['agreement']['exit_status'] in (124, 137) and o['budget_s'] == 2"
+check "and skips what is behind it" json "$work/short/check.json" "s['doctor']['exit_status'] == 0 \
+    and s['train']['exit_status'] is None and 's are over' in s['full']['last_lines']"
+
+# Ended in the middle, it leaves what it had found.
+DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=20 OUT="$work/cut" timeout 2 tools/gpu_check.sh doctor agreement > "$work/out" 2>&1
+check "a check that is cut off" json "$work/cut/check.json" "list(s) == ['doctor']"
+check "leaves what the step had printed" grep -q 'Checks: 5' "$work/cut/agreement.out"
+
+# NVIDIA's wheels, where nothing else has the libraries.
+mkdir -p "$work"/python/nvidia/{cuda_nvrtc,cublas}/lib
+touch "$work/python/nvidia/cuda_nvrtc/lib/libnvrtc.so.12" "$work/python/nvidia/cublas/lib/libcublas.so.12"
+check "libraries of Python" run 0 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=handle OUT="$work/wheels" PYTHONPATH="$work/python"
+check "are found" json "$work/wheels/check.json" \
+    "'libraries: $work/python/nvidia/cuda_nvrtc/lib:$work/python/nvidia/cublas/lib' in s['handle']['last_lines']"
+printf '#!/bin/bash\nprintf "\\tlibnvrtc.so.13 => x\\n\\tlibcublas.so.13 => x\\n"\n' > "$work/bin/ldconfig"
+check "unless there are others" run 0 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=handle OUT="$work/own" PYTHONPATH="$work/python"
+check "which come first" json "$work/own/check.json" "s['handle']['last_lines'].endswith('libraries: ')"
+
+rm "$work/bin/compute-sanitizer" "$work/bin/nvidia-smi"
+check "no compute-sanitizer" run 0 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS="memcheck racecheck" OUT="$work/less" CUDA_HOME=/nowhere
 check "is recorded" json "$work/less/check.json" "s['memcheck']['exit_status'] is None \
     and 'not installed' in s['racecheck']['last_lines']"
 
@@ -110,7 +167,7 @@ check "is recorded" json "$work/less/check.json" "s['memcheck']['exit_status'] i
 check "prepare" env tools/gpu_check.sh prepare
 echo abc > build-gpu/commit
 check "links other libraries in" grep -q -e '-l:libjansson.a' "$work/made"
-check "prepared programs" run 0 BUILDS= DOCTOR="ready: X" DOCTOR_JSON="$gpu" OUT="$work/prepared" CUDA_HOME=/nowhere
+check "prepared programs" run 0 BUILDS= DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=bench OUT="$work/prepared" CUDA_HOME=/nowhere
 check "their commit" json "$work/prepared/check.json" "o['commit'] == 'abc' and 'build-gpu/' in s['bench']['command']"
 echo 'int y;' > src/x.c
 check "programs of other sources are not used" run 1 BUILDS= DOCTOR="ready: X"
