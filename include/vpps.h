@@ -428,16 +428,22 @@ typedef enum vpps_strategy {
 #define VPPS_GROUPS_PROFILE UINT32_MAX
 
 typedef struct vpps_options {
-    const char *device;  /* "cpu"; "cuda": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
+    const char *device; /* "cpu"; "cuda": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
                             without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
-    uint32_t vps;        /* cpu: virtual processors; 0: one for every core the process may use */
-    uint32_t groups;     /* cpu: groups of VPs, which divide vps and share out the inputs' graphs; each has the whole
+    uint32_t vps;       /* cpu: virtual processors; 0: one for every core the process may use */
+    uint32_t groups;    /* cpu: groups of VPs, which divide vps and share out the inputs' graphs; each has the whole
                                  model. 0: as many as cost least by an estimate. VPPS_GROUPS_PROFILE:
                                  every number is tried on the batches that are trained, in turn, and the fastest taken;
                                  sums are made in another order by another number, so bits then depend on times */
-    uint32_t waves;      /* cpu: parts of a batch that run one after the other, in the same memory; 0: as many as
+    uint32_t waves;     /* cpu: parts of a batch that run one after the other, in the same memory; 0: as many as
                                  keep at most 32 MB each, more where the pool is too small. Never more than the batch
                                  has inputs, of which those that share a node, the loss's sum aside, are one */
+    const char
+        *policy; /* cpu: which vertices of a recurrence of several cells run together. NULL: "depth", those of one
+                                 cell and depth; "agenda", "ratio", "fsm": as `vpps policy` tells, where fsm is learned
+                                 on the first batch, in about a second at most, and kept in the cache of kernels; "auto":
+                                 each runs some of the batches that are trained, in turn, and the fastest is taken: bits
+                                 then depend on times, as with VPPS_GROUPS_PROFILE */
     uint64_t pool_bytes; /* memory for one batch and the parameters; 0: as much as 32-bit word offsets reach,
                                  touched only when used */
     vpps_optimizer optimizer;
@@ -505,6 +511,7 @@ typedef struct vpps_stats {
     uint64_t skipped;        /* of those, batches not applied since loss or gradient was not finite */
     uint64_t nodes;          /* of the latest batch, and so are those below */
     uint64_t levels, phases; /* phase: what runs between two barriers */
+    uint64_t steps;          /* forward: vertices of one cell that run together; where the device runs nodes, 0 */
     uint64_t instructions;   /* an instruction shared by all VPs counts once */
     uint64_t script_bytes;
     uint64_t pool_bytes;                                  /* parameters and the batch's tensors */
@@ -515,9 +522,10 @@ typedef struct vpps_stats {
     uint32_t groups, waves; /* of the latest batch: see vpps_options; where a device has none, 1 */
     bool caller_works;
     const char *device; /* its name: "cpu", "cuda", "simt" */
+    const char *policy; /* of the latest batch */
 } vpps_stats;
 
-/* GPU: one way to lay the model out; CPU: a number of groups; and how fast it was. */
+/* GPU: one way to lay the model out; CPU: a number of groups, or a batching policy; and how fast it was. */
 #define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
     X(WAITING, "waiting")   /* not tried (yet) */                                                                      \
     X(REJECTED, "rejected") /* its kernel spills registers, or could not be made */                                    \
@@ -532,7 +540,8 @@ typedef enum vpps_trial_state {
 } vpps_trial_state;
 
 typedef struct vpps_trial {
-    uint32_t groups; /* CPU; the rest, but state, batches and ns_per_node, is a GPU's */
+    uint32_t groups;    /* CPU: of a trial of groups; 0: of another */
+    const char *policy; /* CPU: of a trial of policies; the rest, but state, batches and ns_per_node, is a GPU's */
     uint32_t rpw, threads, ctas_per_sm, vectors;
     vpps_strategy strategy;
     vpps_trial_state state;

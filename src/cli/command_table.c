@@ -30,6 +30,9 @@ const command commands[] = {
     {"cell", COMMAND_CELL, OPERAND_NETWORK, NULL, command_cell, "print a network's cells as they are compiled", "",
      "Print the cells of the first training batch as they are compiled for the device's virtual processors: stages and "
      "their operations, what is kept, contributed and deferred, what it costs."},
+    {"policy", COMMAND_POLICY, OPERAND_NETWORK, NULL, command_policy, "count the batches that batching policies make", "",
+     "Print in how many batches of one cell each policy runs the first training examples, forward, the bound that no policy "
+     "goes below, and the automaton that was learned for them (ED-Batch)."},
     {"plan", COMMAND_PLAN, OPERAND_NETWORK, NULL, command_plan, "show how a network's matrices lie in a GPU's registers",
      "",
      "Show which rows of which matrix would lie in the registers of a GPU: the most promising plan, or all that fit. "

@@ -1,10 +1,13 @@
 /* option_table.c - the table of options. */
 #include "base/base.h"
 #include "cli/options.h"
+#include "script/policies.h"
+
+#include <stdio.h>
 
 #define TRAIN COMMAND_TRAIN
 #define PLANS (COMMAND_PLAN | COMMAND_KERNEL)
-#define SHOWN (COMMAND_SCRIPT | COMMAND_CELL) /* of the first batch */
+#define SHOWN (COMMAND_SCRIPT | COMMAND_CELL | COMMAND_POLICY) /* of the first batch */
 #define DATA (COMMAND_TRAIN | COMMAND_EVAL | SHOWN | COMMAND_TUNE | PLANS)
 #define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_GENERATE | SHOWN | COMMAND_TUNE)
 #define RUNS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_GENERATE | COMMAND_TUNE)
@@ -33,6 +36,16 @@ static const char optimizer_names[] = VPPS_OPTIMIZER_TABLE(X);
 #define X(id, name, transposed, deferred) "|" name
 static const char strategy_names[] = "auto" VPPS_STRATEGY_TABLE(X);
 #undef X
+
+/* Batching policies in the order of their table, which is asked when options are: options_rows. */
+static char policy_names[128];
+
+static void list_policies(void) {
+    size_t n = 0;
+    for (const vpps_policy *p = vpps_policies; p->name; p++)
+        n += (size_t)snprintf(policy_names + n, sizeof policy_names - n, "%s|", p->name);
+    snprintf(policy_names + n, sizeof policy_names - n, "auto");
+}
 
 static const char generator_names[] = "listops|complete";
 
@@ -154,7 +167,8 @@ static const cli_option table[] = {
            "A line that cannot be read: end, or print an empty line instead, and what is wrong on stderr"),
     ROW(OPTION_BYTES, "line-bytes", line_bytes, "BYTES", 0, 0, 0, COMMAND_PREDICT, 0,
         "The longest line that is read; a longer one is an error"),
-    FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | COMMAND_CELL | PLANS,
+    FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | COMMAND_CELL | COMMAND_POLICY |
+         PLANS,
          "The last line on stdout is one JSON object"),
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, "Print nothing but errors and what --json asks for"),
     FLAG("all", all, 'a', COMMAND_PLAN, "List every plan that fits, the most promising first, a line each"),
@@ -185,6 +199,8 @@ static const cli_option table[] = {
           "CPU: groups of virtual processors that share out a batch's inputs; 0: by an estimate of cost"),
     COUNT("waves", waves, 0, U32_MAX, 0, ENGINE, 0,
           "CPU: parts of a batch that run one after the other in the same memory; 0: by what they keep"),
+    CHOICE("policy", policy, policy_names, 0, ENGINE, 0,
+           "CPU: which vertices run together where several cells read each other; auto: by profile"),
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
     FLAG("portable", portable, 0, ENGINE, "Plain C instead of wide vectors"),
     FLAG("verify", verify, 0, ENGINE, "Check every script before it runs (slow)"),
@@ -198,6 +214,7 @@ static const cli_option table[] = {
 const cli_option *options_rows(const settings *s, size_t *n) {
     static cli_option rows[OPTIONS_MAX];
     size_t count = 0;
+    list_policies();
     if (s->network) {
         rows[count++] = (cli_option)HEADING("Network:");
         /* eval and predict take the network's own options from a checkpoint only. */

@@ -17,6 +17,7 @@ typedef enum command_bit {
     COMMAND_CELL = 512,
     COMMAND_GENERATE = 1024,
     COMMAND_EXPORT = 2048,
+    COMMAND_POLICY = 4096,
     COMMAND_COMPLETION = 32768
 } command_bit;
 
@@ -52,6 +53,7 @@ typedef struct settings {
 
     const char *device;
     uint32_t vps, groups, waves, caller, watchdog_ms;
+    uint32_t policy; /* number of a policy, behind the last one: auto */
     uint64_t pool_bytes;
     bool portable, verify;
 

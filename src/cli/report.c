@@ -88,6 +88,8 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "bytes_per_batch", report_number(t->bytes_per_batch));
     json_object_set_new(o, "script_bytes_per_batch", report_number(t->script_bytes_per_batch));
     json_object_set_new(o, "levels_per_batch", report_number(t->levels_per_batch));
+    json_object_set_new(o, "steps_per_batch", report_number(t->steps_per_batch));
+    json_object_set_new(o, "policy", t->policy ? json_string(t->policy) : json_null());
     json_object_set_new(o, "instructions_per_batch", report_number(t->instructions_per_batch));
     json_object_set_new(o, "pool_bytes", json_integer((json_int_t)t->pool_bytes));
     json_object_set_new(o, "plans", trials_json(t->handle));

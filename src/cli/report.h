@@ -27,10 +27,10 @@ typedef struct train_summary {
     double host_ms_per_batch, device_ms_per_batch;
     double build_ns_per_node;                   /* the graph; host_ms is the script */
     double flops_per_sentence, bytes_per_batch; /* of the graphs, see vpps_cost; of the run's first batches */
-    double script_bytes_per_batch, levels_per_batch, instructions_per_batch;
+    double script_bytes_per_batch, levels_per_batch, steps_per_batch, instructions_per_batch;
     uint64_t pool_bytes;
     uint32_t vps;
-    const char *device;
+    const char *device, *policy;
     vpps_vectors_found vectors; /* of --vectors; all zero without */
     vpps_handle *handle;        /* asked for the plans it measured */
     init_found init;            /* of --init */

@@ -5,6 +5,7 @@
 #include "cli/init.h"
 #include "cli/vectors.h"
 #include "io/output.h"
+#include "script/policies.h"
 
 #include <math.h>
 
@@ -38,6 +39,8 @@ static vpps_options engine_options(const settings *s) {
     o.groups = s->groups;
     if (s->command == COMMAND_TUNE && !options_given(s, "groups")) o.groups = VPPS_GROUPS_PROFILE;
     o.waves = s->waves;
+    o.policy = vpps_policies[s->policy].name ? vpps_policies[s->policy].name : "auto";
+    if (s->command == COMMAND_TUNE && !options_given(s, "policy")) o.policy = "auto";
     o.watchdog_ms = s->watchdog_ms;
     o.seed = s->seed;
     o.portable = s->portable;

@@ -32,13 +32,13 @@ typedef struct trainer {
     progress progress;
     run_log log;
     plot plot;
-    uint32_t *order;                             /* the epoch's permutation of the training part */
-    uint64_t batches;                            /* of this run */
-    bool in_flight;                              /* the latest batch's loss has not been taken yet */
-    uint32_t flight_batch;                       /* its number in the epoch, from 1 */
-    uint64_t levels, instructions, script_bytes; /* summed over batches */
-    uint64_t eval_ns;                            /* spent on evaluation and files, to leave out of the rate */
-    uint64_t build_ns;                           /* spent on building graphs */
+    uint32_t *order;                                    /* the epoch's permutation of the training part */
+    uint64_t batches;                                   /* of this run */
+    bool in_flight;                                     /* the latest batch's loss has not been taken yet */
+    uint32_t flight_batch;                              /* its number in the epoch, from 1 */
+    uint64_t levels, steps, instructions, script_bytes; /* summed over batches */
+    uint64_t eval_ns;                                   /* spent on evaluation and files, to leave out of the rate */
+    uint64_t build_ns;                                  /* spent on building graphs */
     run_cost cost;
     train_summary summary;
 } trainer;
@@ -204,6 +204,7 @@ static vpps_status train_batch(trainer *t) {
     vpps_stats stats;
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
     t->levels += stats.levels;
+    t->steps += stats.steps;
     t->instructions += stats.instructions;
     t->script_bytes += stats.script_bytes;
     return VPPS_OK;
@@ -334,10 +335,12 @@ static vpps_status summarize(trainer *t) {
     u->bytes_per_batch = t->cost.batches ? t->cost.bytes / (double)t->cost.batches : 0;
     u->script_bytes_per_batch = (double)t->script_bytes / batches;
     u->levels_per_batch = (double)t->levels / batches;
+    u->steps_per_batch = (double)t->steps / batches;
     u->instructions_per_batch = (double)t->instructions / batches;
     u->pool_bytes = stats.peak_pool_bytes;
     u->vps = stats.vps;
     u->device = stats.device;
+    u->policy = stats.policy;
     u->vectors = t->session.vectors;
     u->handle = t->session.handle;
     u->interrupted = interrupted;

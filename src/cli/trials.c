@@ -30,20 +30,35 @@ json_t *trials_json(vpps_handle *h) {
                                               "ns_per_node", ns, "batches", (int)t->batches, "registers",
                                               (int)t->registers, "load_seconds", report_number(t->load_seconds)));
         if (t->groups) json_object_set_new(json_array_get(list, i), "groups", json_integer(t->groups));
+        if (t->policy) json_object_set_new(json_array_get(list, i), "policy", json_string(t->policy));
     }
     return json_pack("{sb so}", "done", (int)done, "trials", list);
 }
 
 /* A CPU's trials: what is fastest depends on the batch's size, so it is told rather than kept. */
-static void print_groupings(const vpps_trial *trials, uint32_t n, FILE *file) {
-    fprintf(file, "%6s %12s %8s\n", "groups", "ns a node", "batches");
+static void print_cpu(const vpps_trial *trials, uint32_t n, FILE *file) {
+    fprintf(file, "%-13s %12s %8s\n", "", "ns a node", "batches");
     for (uint32_t i = 0; i < n; i++) {
         const vpps_trial *t = &trials[i];
-        fprintf(file, "%6u %12.1f %8u%s\n", t->groups, t->ns_per_node, t->batches,
-                t->state == VPPS_TRIAL_CURRENT ? "  the fastest" : "");
+        char what[64], ns[32] = "-";
+        if (t->policy) {
+            snprintf(what, sizeof what, "policy %s", t->policy);
+        } else {
+            snprintf(what, sizeof what, "groups %u", t->groups);
+        }
+        if (t->ns_per_node > 0) snprintf(ns, sizeof ns, "%.1f", t->ns_per_node);
+        fprintf(file, "%-13s %12s %8u%s\n", what, ns, t->batches, t->state == VPPS_TRIAL_CURRENT ? "  chosen" : "");
     }
-    for (uint32_t i = 0; i < n; i++)
-        if (trials[i].state == VPPS_TRIAL_CURRENT) fprintf(file, "train with --groups %u\n", trials[i].groups);
+    fputs("train with", file);
+    for (uint32_t i = 0; i < n; i++) {
+        if (trials[i].state != VPPS_TRIAL_CURRENT) continue;
+        if (trials[i].policy) {
+            fprintf(file, " --policy %s", trials[i].policy);
+        } else {
+            fprintf(file, " --groups %u", trials[i].groups);
+        }
+    }
+    fputc('\n', file);
 }
 
 void trials_print(vpps_handle *h, FILE *file) {
@@ -51,8 +66,8 @@ void trials_print(vpps_handle *h, FILE *file) {
     uint32_t n = MAX_TRIALS, waiting = 0;
     bool done, remembered = false;
     if (vpps_handle_trials(h, trials, &n, &done) != VPPS_OK || !n) return;
-    if (trials[0].groups) {
-        print_groupings(trials, vpps_min_u32(n, MAX_TRIALS), file);
+    if (trials[0].groups || trials[0].policy) {
+        print_cpu(trials, vpps_min_u32(n, MAX_TRIALS), file);
         return;
     }
     fprintf(file, "%4s %8s %5s  %-17s %12s %10s %8s  %s\n", "rpw", "threads", "ctas", "strategy", "ns a node",

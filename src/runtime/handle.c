@@ -77,8 +77,9 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     h->options = *options;
     h->process = vpps_process_number();
     h->latest.loss = NAN;
+    h->learned.store = &vpps_policies_on_disk;
     model->handles++;
-    vpps_status status = VPPS_OK;
+    vpps_status status = vpps_open_policy(options->policy, &h->policy, &h->batching);
     for (int i = 0; i < 2; i++) {
         if (status == VPPS_OK) status = vpps_batch_create(&h->programs[i].batch);
         if (status == VPPS_OK) status = vpps_scheduler_create(&h->programs[i].nodes);
@@ -90,10 +91,12 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
         return status;
     }
     if (h->device->table->machine) h->machine = h->device->table->machine(h->device);
+    if (!h->machine) h->batching.n = 0;
+    h->options.policy = NULL; /* the caller's text may go */
     h->options.device = h->stats.device = h->device->table->name;
     h->stats.vps = h->plan.n_vps;
     h->stats.caller_works = h->device->table->caller_works(h->device);
-    if (h->machine && options->groups == VPPS_GROUPS_PROFILE) vpps_grouping_open(&h->grouping, h->plan.n_vps);
+    if (h->machine && options->groups == VPPS_GROUPS_PROFILE) vpps_profile_groups(&h->grouping, h->plan.n_vps);
     if (options->trace_events) {
         /* what a GPU's virtual processors do is not followed, only its launches */
         status = vpps_trace_create(&h->trace, options->trace_events, h->machine ? h->plan.n_vps : 0);
@@ -117,6 +120,7 @@ void vpps_handle_destroy(vpps_handle *h) {
         vpps_scheduler_destroy(h->programs[i].nodes);
     }
     vpps_types_free(&h->types);
+    vpps_learned_free(&h->learned);
     vpps_trace_destroy(h->trace);
     h->model->handles--;
     free(h);
@@ -173,7 +177,13 @@ void vpps_handle_settle(vpps_handle *h) {
     h->in_flight = false;
     h->stats.device_ns = h->latest.device_ns;
     h->stats.total_device_ns += h->latest.device_ns;
-    vpps_grouping_note(&h->grouping, h->stats.groups, h->stats.nodes, h->latest.device_ns);
+    const bool grouped = vpps_profile_goes_on(&h->grouping);
+    if (grouped) {
+        const bool as_asked = h->stats.groups == h->grouping.trials[h->grouping.asked].groups;
+        vpps_profile_note(&h->grouping, as_asked, h->stats.nodes, h->latest.device_ns);
+    } else {
+        vpps_profile_note(&h->batching, true, h->stats.nodes, h->latest.device_ns);
+    }
     if (h->latest.status != VPPS_OK) {
         break_handle(h, h->latest.status, h->latest_number, h->latest.message);
     } else if (h->options.nonfinite != VPPS_NONFINITE_IGNORE) {
@@ -208,7 +218,13 @@ static vpps_status verify_batch(const vpps_handle *h, const vpps_batch *b, const
 
 static uint32_t groups_for(vpps_handle *h, bool training) {
     if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
-    return training ? vpps_grouping_next(&h->grouping) : 0;
+    return training && h->grouping.n ? vpps_profile_next(&h->grouping)->groups : 0;
+}
+
+static const vpps_policy *policy_for(vpps_handle *h, bool training) {
+    if (training && h->batching.n && !vpps_profile_goes_on(&h->grouping))
+        h->policy = vpps_policy_find(vpps_profile_next(&h->batching)->policy);
+    return h->policy;
 }
 
 static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *request, uint64_t *host_ns) {
@@ -226,7 +242,9 @@ static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *requ
                                           .step = request->step,
                                           .dropout_key = request->dropout_key,
                                           .groups = groups_for(h, request->loss != VPPS_NO_NODE),
-                                          .waves = h->options.waves};
+                                          .waves = h->options.waves,
+                                          .policy = policy_for(h, request->loss != VPPS_NO_NODE),
+                                          .learned = &h->learned};
         VPPS_TRY(vpps_schedule_batch(p->batch, &h->types, h->machine, g, &batch));
         *host_ns = vpps_now_ns() - start;
         vpps_trace_span(h->trace, "schedule", start);
@@ -265,6 +283,9 @@ static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) 
     stats->pool_bytes = (uint64_t)(tasks ? b->pool_words : s->pool_words) * 4;
     stats->groups = tasks ? b->n_groups : 1;
     stats->waves = tasks ? b->n_waves : 1;
+    stats->steps = tasks ? b->n_steps : 0;
+    stats->policy = h->policy->name;
+    if (tasks && !b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* nothing to choose */
     stats->host_ns = host_ns;
     stats->total_nodes += g->n_nodes;
     stats->total_host_ns += host_ns;
@@ -274,7 +295,8 @@ static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) 
 /* Between two batches: another plan, where the device looks for the fastest. */
 static vpps_status tune(vpps_handle *h) {
     const vpps_device_table *table = h->device->table;
-    if (h->grouping.n && !h->grouping.done) vpps_handle_settle(h); /* whose trial it was must be known */
+    if (vpps_profile_goes_on(&h->grouping) || vpps_profile_goes_on(&h->batching))
+        vpps_handle_settle(h); /* whose trial it was must be known */
     if (!table->tuning || !table->tuning(h->device)) return VPPS_OK;
     vpps_handle_settle(h);
     VPPS_TRY(table->tune(h->device, &h->plan));
@@ -470,9 +492,11 @@ vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, boo
     VPPS_NEED(done);
     const vpps_device_table *table = h->device->table;
     const uint32_t room = *n;
-    *done = h->grouping.done || !h->grouping.n;
-    *n = h->grouping.n;
-    for (uint32_t i = 0; i < vpps_min_u32(room, *n); i++) out[i] = h->grouping.trials[i];
+    const uint32_t n_groupings = h->grouping.n;
+    *done = !vpps_profile_goes_on(&h->grouping) && !vpps_profile_goes_on(&h->batching);
+    *n = n_groupings + h->batching.n;
+    for (uint32_t i = 0; i < vpps_min_u32(room, *n); i++)
+        out[i] = i < n_groupings ? h->grouping.trials[i] : h->batching.trials[i - n_groupings];
     if (table->trials) *n = table->trials(h->device, out, room, done);
     return VPPS_OK;
 }

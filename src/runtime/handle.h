@@ -4,7 +4,7 @@
 
 #include "nodes/script.h"
 #include "runtime/device.h"
-#include "runtime/grouping.h"
+#include "runtime/policies.h"
 
 /* What was made of a batch, in the form that the device runs: tasks, or nodes. */
 typedef struct vpps_program {
@@ -17,9 +17,11 @@ struct vpps_handle {
     vpps_options options;
     vpps_device *device;
     vpps_plan plan;
-    const vpps_task_plan *machine; /* NULL: the device runs scripts of nodes */
-    vpps_types types;              /* compiled cells */
-    vpps_grouping grouping;
+    const vpps_task_plan *machine;   /* NULL: the device runs scripts of nodes */
+    vpps_types types;                /* compiled cells */
+    vpps_profile grouping, batching; /* of groups, and, when these are chosen, of policies */
+    const vpps_policy *policy;       /* where none is profiled, or of vpps_forward */
+    vpps_learned learned;            /* automata */
     vpps_program programs[2];
     uint32_t next;       /* program for the next batch; the other may be in flight */
     bool in_flight;      /* a training batch was launched and its outcome is not taken yet */

@@ -1,7 +1,7 @@
 /* policy.c - which vertices run together. Types of vertices and what they read form a graph; its strongly connected parts
  * run one after the other. A part without a cycle is one step, whatever the levels of its vertices: classifiers, embeddings
  * and everything else that is no recurrence run once, over all vertices. Inside a recurrence vertices run level by level. */
-#include "script/work.h"
+#include "script/scopes.h"
 
 /* ---------------------------------------------------------------- levels and blocks */
 
@@ -72,12 +72,19 @@ static bool sort_block(vpps_batch_work *w, vpps_block_work *b) {
     return true;
 }
 
+static void count_steps(vpps_batch_work *w, const vpps_block_work *b) {
+    const uint32_t *starts = w->level_starts + b->levels;
+    for (uint32_t l = 0; l < b->n_levels; l++) w->n_steps += starts[l + 1] > starts[l];
+}
+
 static bool make_blocks(vpps_batch_work *w) {
     if (!fill_blocks(w)) return false;
     w->n_level_starts = 0;
+    w->n_steps = 0;
     for (uint32_t i = 0; i < w->n_blocks; i++) {
         vpps_block_work *b = &w->blocks[i];
         if (!sort_block(w, b)) return false;
+        count_steps(w, b);
         const uint32_t n_lists = w->used[b->type].type->base->n_lists;
         for (uint32_t p = 0; p < b->n && n_lists; p++) {
             vpps_vertex_rest *rest = &w->rests[w->order[b->first + p].vertex];
@@ -105,6 +112,7 @@ static vpps_status list_cells(vpps_batch_work *w, vpps_batch *b) {
 
 vpps_status vpps_choose_cells(vpps_batch_work *w, vpps_batch *b) {
     if (!vpps_find_needs(w)) return vpps_no_memory();
+    VPPS_TRY(vpps_choose_levels(w));
     vpps_count_vertices(w);
     VPPS_TRY(vpps_choose_groups(w));
     return list_cells(w, b);

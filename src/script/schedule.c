@@ -1,5 +1,5 @@
 /* schedule.c - the steps from a graph to a script, one after the other. */
-#include "script/work.h"
+#include "script/scopes.h"
 
 vpps_status vpps_batch_create(vpps_batch **out) {
     *out = calloc(1, sizeof **out);
@@ -72,6 +72,9 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     VPPS_TRY(make_script(b));
     b->n_levels = w->n_levels;
     b->n_phases = w->n_phases;
+    b->n_steps = w->n_steps;
+    b->n_choices = 0;
+    for (uint32_t part = 0; part < w->n_parts; part++) b->n_choices += vpps_types_of_part(w, part) > 1;
     b->n_groups = w->n_groups;
     b->n_waves = w->n_waves;
     b->n_vertices = w->n_vertices;

@@ -3,6 +3,8 @@
  *   read.c      what each vertex reads, what the loss is made of
  *   needs.c     what is needed, strongly connected parts of the cells' graph, levels
  *   components.c  the inputs' graphs, dealt to waves and groups
+ *   scopes.c    a batch as batching policies see it, and the levels that they choose
+ *   policies.c  the policies; walk.c: through a graph batch by batch; automaton.c, learned.c: what is learned
  *   policy.c    compiled cells, levels, blocks
  *   phases.c    tasks: which stage of which block runs over which vertices, and in which phase
  *   memory.c    where blocks lie in the pool
@@ -16,6 +18,8 @@
 #ifndef VPPS_SCRIPT_H
 #define VPPS_SCRIPT_H
 
+#include "script/learned.h"
+#include "script/policies.h"
 #include "script/types.h"
 
 /* What a script is to do. */
@@ -28,7 +32,9 @@ typedef struct vpps_batch_request {
     bool guard;    /* no update when the loss or a gradient is not finite */
     uint32_t step; /* number of this update, from 1 */
     uint64_t dropout_key;
-    uint32_t groups, waves; /* 0: by cost */
+    uint32_t groups, waves;    /* 0: by cost */
+    const vpps_policy *policy; /* of recurrences of several cells; NULL: the default */
+    vpps_learned *learned;     /* where the policy's automata are; for one that is learned */
 } vpps_batch_request;
 
 /* What the scheduler and a device agree on beside the script. */
@@ -52,6 +58,8 @@ typedef struct vpps_batch {
     size_t cells_capacity;
     uint32_t n_levels, n_phases, n_instructions, n_groups, n_waves, pool_words;
     uint32_t n_vertices;
+    uint32_t n_steps;             /* forward: vertices of one cell that run together */
+    uint32_t n_choices;           /* recurrences of several cells, where policies differ */
     struct vpps_batch_work *work; /* work.h */
 } vpps_batch;
 

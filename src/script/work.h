@@ -120,7 +120,8 @@ typedef struct vpps_batch_work {
     uint32_t n_used;
     uint32_t *used_of_type, *used_of_cell; /* type, cell -> used, or VPPS_NONE */
     uint32_t n_parts, n_levels;
-    uint64_t *edges; /* used x used bits: row reads column */
+    uint32_t n_steps; /* levels of blocks that have vertices */
+    uint64_t *edges;  /* used x used bits: row reads column */
     uint32_t edge_words;
 
     /* Of each vertex: its wave times n_groups, plus its group; its parent in a component while n_components is not 0. */

@@ -17,6 +17,7 @@ typedef struct configuration {
     vpps_gradients gradients;
     bool portable, verify, forward;
     vpps_caller caller;
+    const char *policy;
     vpps_optimizer optimizer;
 } configuration;
 
@@ -40,6 +41,7 @@ static vpps_optimizer draw_optimizer(uint64_t *random) {
 /* Configuration number k of a case: four in a row give each number of VPs, eight each with both strategies. */
 static configuration configuration_of(const rg_case *c, uint32_t k) {
     static const uint32_t vps[] = {1, 2, 3, 8};
+    static const char *const policies[] = {"depth", "agenda", "ratio", "fsm"};
     uint64_t random = vpps_mix64(c->seed + 5);
     configuration f = {.optimizer = draw_optimizer(&random)};
     const uint64_t bits = vpps_random(&random) + k * 11;
@@ -50,6 +52,7 @@ static configuration configuration_of(const rg_case *c, uint32_t k) {
     f.forward = bits / 4 % 2;
     f.waves = (uint32_t)(bits >> 8) % 4; /* 0: by what they keep */
     f.groups = bits >> 10 & 1 ? f.vps : 0;
+    f.policy = policies[(bits >> 12) % 4];
     f.caller = bits / 16 % 2 ? VPPS_CALLER_WORKS : VPPS_CALLER_FREE;
     return f;
 }
@@ -60,6 +63,7 @@ static vpps_options options_of(const configuration *f) {
     o.vps = f->vps;
     o.groups = f->groups;
     o.waves = f->waves;
+    o.policy = f->policy;
     o.gradients = f->gradients;
     o.portable = f->portable;
     o.verify = f->verify;
@@ -323,13 +327,14 @@ static void report(const rg_case *c, const configuration *f) {
     rg_shrink(&small, fails, &failed, 400);
     rg_built built;
     check_case(&small, f);
-    fprintf(stderr,
-            "%u VPs, %u groups, %u waves, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s; a smaller case, which "
-            "fails by\n    %s\n",
-            f->vps, f->groups, f->waves, f->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate",
-            f->portable ? ", portable" : "", f->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free",
-            (int)f->optimizer.kind, (double)f->optimizer.lr, (double)f->optimizer.weight_decay,
-            (double)f->optimizer.clip, f->forward ? ", vpps_forward first" : "", finding);
+    fprintf(
+        stderr,
+        "%u VPs, %u groups, %u waves, by %s, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s; a smaller case, which "
+        "fails by\n    %s\n",
+        f->vps, f->groups, f->waves, f->policy, f->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate",
+        f->portable ? ", portable" : "", f->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free",
+        (int)f->optimizer.kind, (double)f->optimizer.lr, (double)f->optimizer.weight_decay, (double)f->optimizer.clip,
+        f->forward ? ", vpps_forward first" : "", finding);
     rg_build(&built, &small, stderr);
     rg_destroy(&built);
 }
@@ -430,6 +435,7 @@ START_TEST(equal_runs_give_equal_bits)
 END_TEST
 
 int main(void) {
+    setenv("VPPS_CACHE_DIR", "/dev/null", 1); /* what is learned of a case is of no use to another */
     Suite *s = suite_create("random graphs");
     TCase *t = tcase_create("random graphs");
     tcase_set_timeout(t, 120);

@@ -1,17 +1,24 @@
-/* grouping.c - see grouping.h. Batches differ, and other work disturbs some of them: trials take turns, and medians of the
+/* profile.c - see profile.h. Batches differ, and other work disturbs some of them: trials take turns, and medians of the
  * time a node are compared. */
-#include "runtime/grouping.h"
+#include "runtime/profile.h"
 #include "base/base.h"
+#include "script/policies.h"
 
-void vpps_grouping_open(vpps_grouping *p, uint32_t n_vps) {
-    *p = (vpps_grouping){0};
+void vpps_profile_groups(vpps_profile *p, uint32_t n_vps) {
+    *p = (vpps_profile){0};
     for (uint32_t groups = 1; groups <= n_vps; groups++) {
         if (n_vps % groups) continue;
-        if (p->n == VPPS_MOST_GROUPINGS) p->n--; /* groups of one VP come last */
+        if (p->n == VPPS_MOST_TRIALS) p->n--; /* groups of one VP come last */
         p->trials[p->n++] = (vpps_trial){.groups = groups, .state = VPPS_TRIAL_WAITING};
     }
     p->done = p->n == 1;
     if (p->done) p->trials[0].state = VPPS_TRIAL_CURRENT;
+}
+
+void vpps_profile_policies(vpps_profile *p) {
+    *p = (vpps_profile){.margin = 0.02};
+    for (const vpps_policy *policy = vpps_policies; policy->name && p->n < VPPS_MOST_TRIALS; policy++)
+        p->trials[p->n++] = (vpps_trial){.policy = policy->name, .state = VPPS_TRIAL_WAITING};
 }
 
 static int by_size(const void *a, const void *b) {
@@ -19,7 +26,7 @@ static int by_size(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static void choose(vpps_grouping *p) {
+static void choose(vpps_profile *p) {
     uint32_t best = 0;
     for (uint32_t i = 0; i < p->n; i++) {
         vpps_trial *t = &p->trials[i];
@@ -27,26 +34,27 @@ static void choose(vpps_grouping *p) {
         if (!t->batches) continue;
         qsort(p->ns[i], t->batches, sizeof p->ns[i][0], by_size);
         t->ns_per_node = p->ns[i][t->batches / 2];
-        if (!p->trials[best].batches || t->ns_per_node < p->trials[best].ns_per_node) best = i;
+        const vpps_trial *b = &p->trials[best];
+        const double margin = best ? 0 : p->margin;
+        if (!b->batches || t->ns_per_node < b->ns_per_node * (1 - margin)) best = i;
     }
     p->trials[best].state = VPPS_TRIAL_CURRENT;
     p->asked = best;
     p->done = true;
 }
 
-uint32_t vpps_grouping_next(vpps_grouping *p) {
-    if (!p->n) return 0;
+const vpps_trial *vpps_profile_next(vpps_profile *p) {
     if (!p->done) p->asked = p->batches++ % p->n;
-    return p->trials[p->asked].groups;
+    return &p->trials[p->asked];
 }
 
-void vpps_grouping_note(vpps_grouping *p, uint32_t groups, uint64_t nodes, uint64_t device_ns) {
-    if (!p->n || p->done) return;
+void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t device_ns) {
+    if (!vpps_profile_goes_on(p) || !p->batches) return;
     vpps_trial *t = &p->trials[p->asked];
     const bool first = p->batches <= p->n; /* cells are compiled, and memory is touched, the first time */
-    if (!first && groups == t->groups && nodes && t->batches < VPPS_GROUPING_BATCHES) {
+    if (!first && as_asked && nodes && t->batches < VPPS_TRIAL_BATCHES) {
         p->ns[p->asked][t->batches++] = (double)device_ns / (double)nodes;
         t->state = VPPS_TRIAL_MEASURED;
     }
-    if (p->batches == p->n * (VPPS_GROUPING_BATCHES + 1)) choose(p);
+    if (p->batches == p->n * (VPPS_TRIAL_BATCHES + 1)) choose(p);
 }

@@ -1,0 +1,345 @@
+/* automaton.c - see automaton.h. */
+#include "script/automaton.h"
+
+static const struct {
+    const char *name;
+    uint32_t trials;
+    const char *text;
+} encodings[] = {
+#define X(id, name, trials, text) {name, trials, text},
+    VPPS_ENCODING_TABLE(X)
+#undef X
+};
+
+const char *vpps_encoding_name(vpps_encoding encoding) { return encodings[encoding].name; }
+const char *vpps_encoding_text(vpps_encoding encoding) { return encodings[encoding].text; }
+
+void vpps_automaton_free(vpps_automaton *a) {
+    void *parts[] = {a->states, a->words, a->q, a->table};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    *a = (vpps_automaton){0};
+}
+
+/* ---------------------------------------------------------------- states */
+
+/* A frontier as the words of a state. */
+typedef struct frontier {
+    uint32_t *words; /* there is room for two a type, and one */
+    uint32_t n, n_words;
+} frontier;
+
+/* Types in their order, or, with an encoding that sorts, by how many vertices are ready. */
+static void list_types(bool sorted, const vpps_walk *w, frontier *f) {
+    f->n = 0;
+    for (uint32_t t = 0; t < w->graph->n_types; t++) {
+        if (!w->ready[t]) continue;
+        uint32_t at = f->n++;
+        for (; sorted && at && w->ready[t] > w->ready[f->words[at - 1]]; at--) f->words[at] = f->words[at - 1];
+        f->words[at] = t;
+    }
+    f->n_words = f->n;
+}
+
+static void put_most_first(const vpps_walk *w, frontier *f) {
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < f->n; i++)
+        if (w->ready[f->words[i]] > w->ready[f->words[most]]) most = i;
+    const uint32_t first = f->words[most];
+    memmove(f->words + 1, f->words, most * sizeof *f->words);
+    f->words[0] = first;
+}
+
+static void encode(uint32_t encoding, const vpps_walk *w, frontier *f) {
+    enum { MOST_TIMES = 4, PHASES = 8 };
+    list_types(encoding != VPPS_ENCODING_BASE && encoding != VPPS_ENCODING_MAX, w, f);
+    if (encoding == VPPS_ENCODING_MAX) put_most_first(w, f);
+    for (uint32_t i = 1; i < f->n && encoding == VPPS_ENCODING_SHARE; i++) {
+        uint32_t times = 0;
+        while (times < MOST_TIMES && w->ready[f->words[0]] >> (times + 1) >= w->ready[f->words[i]]) times++;
+        f->words[f->n_words++] = times;
+    }
+    if (encoding == VPPS_ENCODING_PHASE)
+        f->words[f->n_words++] = (uint32_t)((uint64_t)(w->n_left - 1) * PHASES / w->graph->n);
+}
+
+static uint32_t hash_words(const uint32_t *words, uint32_t n) {
+    uint64_t h = n;
+    for (uint32_t i = 0; i < n; i++) h = vpps_mix64(h ^ words[i]) + i;
+    return (uint32_t)h;
+}
+
+/* The state's place in the table, or the empty one that it would have. */
+static uint32_t *slot_of(const vpps_automaton *a, const uint32_t *words, uint32_t n_words) {
+    const uint32_t mask = a->table_size - 1;
+    for (uint32_t at = hash_words(words, n_words) & mask;; at = (at + 1) & mask) {
+        if (!a->table[at]) return &a->table[at];
+        const vpps_state *s = &a->states[a->table[at] - 1];
+        if (s->n_words == n_words && !memcmp(a->words + s->first, words, n_words * sizeof *words)) return &a->table[at];
+    }
+}
+
+/* The number of the state, from 1; 0: it is not known. */
+static uint32_t find(const vpps_automaton *a, const frontier *f) {
+    return a->table_size ? *slot_of(a, f->words, f->n_words) : 0;
+}
+
+static bool fill_table(vpps_automaton *a, uint32_t size) {
+    uint32_t *table = calloc(size, sizeof *table);
+    if (!table) return false;
+    free(a->table);
+    a->table = table;
+    a->table_size = size;
+    for (uint32_t i = 0; i < a->n_states; i++) *slot_of(a, a->words + a->states[i].first, a->states[i].n_words) = i + 1;
+    return true;
+}
+
+/* Appends a state; its values are not set. */
+static bool append_state(vpps_automaton *a, const frontier *f) {
+    const size_t end = a->n_values + (size_t)f->n_words;
+    if (!VPPS_RESERVE(a->states, a->states_capacity, a->n_states + 1u) ||
+        !VPPS_RESERVE(a->words, a->words_capacity, end) || !VPPS_RESERVE(a->q, a->q_capacity, end)) {
+        return false;
+    }
+    a->states[a->n_states++] = (vpps_state){a->n_values, f->n, f->n_words};
+    memcpy(a->words + a->n_values, f->words, f->n_words * sizeof *f->words);
+    memset(a->q + a->n_values, 0, f->n_words * sizeof *a->q);
+    a->n_values = (uint32_t)end;
+    if (2 * (a->n_states + 1) > a->table_size) return fill_table(a, a->table_size ? 2 * a->table_size : 64);
+    *slot_of(a, f->words, f->n_words) = a->n_states;
+    return true;
+}
+
+/* Number of the best value of a state. */
+static uint32_t best_of(const vpps_automaton *a, const vpps_state *s) {
+    uint32_t best = s->first;
+    for (uint32_t i = s->first; i < s->first + s->n; i++)
+        if (a->q[i] > a->q[best]) best = i;
+    return best;
+}
+
+/* ---------------------------------------------------------------- what runs next */
+
+uint32_t vpps_best_ratio(vpps_walk *w) {
+    uint32_t best = UINT32_MAX;
+    double ratio = 0;
+    for (uint32_t t = 0; t < w->graph->n_types; t++) {
+        if (!w->ready[t]) continue;
+        const double r = vpps_walk_ratio(w, t);
+        if (best == UINT32_MAX || r > ratio) {
+            best = t;
+            ratio = r;
+        }
+    }
+    return best;
+}
+
+uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w) {
+    if (!a) return vpps_best_ratio(w);
+    frontier f = {.words = w->words};
+    encode(a->encoding, w, &f);
+    const uint32_t state = find(a, &f);
+    return state ? a->words[best_of(a, &a->states[state - 1])] : vpps_best_ratio(w);
+}
+
+/* ---------------------------------------------------------------- learning
+ *
+ * The paper does not give its constants; these are of the authors' program, but for alpha, which it calls otherwise. */
+
+static const double alpha = 1, discount = 0.9, rate = 0.2, explore_first = 0.8, explore_factor = 0.99,
+                    explore_last = 0.05;
+enum { BOOTSTRAP = 10 };
+
+typedef struct learner {
+    vpps_automaton *a;
+    vpps_walk walk;
+    uint32_t *state, *chosen; /* of each batch of a trial: its state, the value that was followed */
+    double *reward;
+    float *best_q; /* those of the fewest batches so far, and how many there were */
+    uint32_t best_states, best_values;
+    uint64_t vertices; /* that have run */
+    uint64_t random;
+} learner;
+
+/* The state of the frontier, made where it is new: then its values are the rewards of the next batch alone. */
+static bool find_state(learner *l, uint32_t *out) {
+    vpps_automaton *a = l->a;
+    vpps_walk *w = &l->walk;
+    frontier f = {.words = w->words};
+    encode(a->encoding, w, &f);
+    const uint32_t known = find(a, &f);
+    *out = known ? known - 1 : a->n_states;
+    if (known) return true;
+    if (!append_state(a, &f)) return false;
+    const vpps_state *s = &a->states[*out];
+    for (uint32_t i = s->first; i < s->first + s->n; i++)
+        a->q[i] = (float)(alpha * vpps_walk_ratio(w, a->words[i]) - 1);
+    return true;
+}
+
+/* Goes through the graph once, choosing at random with the given probability. */
+static bool go_through(learner *l, double explore) {
+    vpps_walk *w = &l->walk;
+    vpps_walk_restart(w);
+    while (w->n_left) {
+        const uint32_t t = w->n_batches;
+        if (!find_state(l, &l->state[t])) return false;
+        const vpps_state *s = &l->a->states[l->state[t]];
+        const bool random = (double)vpps_random_unit(&l->random) < explore;
+        const uint32_t i = random ? s->first + vpps_random_below(&l->random, s->n) : best_of(l->a, s);
+        const uint32_t type = l->a->words[i];
+        l->chosen[t] = i;
+        l->reward[t] = alpha * vpps_walk_ratio(w, type) - 1;
+        vpps_walk_run(w, type, NULL);
+    }
+    l->vertices += w->graph->n;
+    return true;
+}
+
+/* N-step bootstrapping, from a trial's end: what followed counts fully for N batches, then as what is known of the state. */
+static void learn_from(learner *l) {
+    const uint32_t n = l->walk.n_batches;
+    float *q = l->a->q;
+    for (uint32_t t = n; t-- > 0;) {
+        double sum = t + BOOTSTRAP < n ? q[best_of(l->a, &l->a->states[l->state[t + BOOTSTRAP]])] : 0;
+        for (uint32_t k = vpps_min_u32(n, t + BOOTSTRAP); k-- > t;) sum = l->reward[k] + discount * sum;
+        q[l->chosen[t]] += (float)(rate * (sum - q[l->chosen[t]]));
+    }
+}
+
+static bool keep_best(learner *l) {
+    vpps_automaton *a = l->a;
+    vpps_walk *w = &l->walk;
+    vpps_walk_restart(w);
+    while (w->n_left) vpps_walk_run(w, vpps_automaton_next(a, w), NULL);
+    l->vertices += w->graph->n;
+    if (w->n_batches >= a->batches) return true;
+    float *q = realloc(l->best_q, (a->n_values + 1u) * sizeof *q);
+    if (!q) return false;
+    l->best_q = q;
+    if (a->n_values) memcpy(q, a->q, a->n_values * sizeof *q);
+    l->best_states = a->n_states;
+    l->best_values = a->n_values;
+    a->batches = w->n_batches;
+    return true;
+}
+
+static bool learn_encoding(learner *l) {
+    vpps_automaton *a = l->a;
+    const uint32_t trials = encodings[a->encoding].trials;
+    const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
+    double explore = explore_first;
+    bool ok = keep_best(l); /* no state is known: by ratios */
+    while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
+        ok = go_through(l, explore);
+        if (ok) learn_from(l);
+        explore = explore * explore_factor > explore_last ? explore * explore_factor : explore_last;
+        if (++a->trials % VPPS_LEARN_CHECK == 0) ok = ok && keep_best(l);
+    }
+    if (!ok) return false;
+    a->n_states = l->best_states;
+    a->n_values = l->best_values;
+    if (a->n_values) memcpy(a->q, l->best_q, a->n_values * sizeof *a->q);
+    return fill_table(a, a->table_size ? a->table_size : 1);
+}
+
+static bool learn(vpps_automaton *a, const vpps_typed_graph *g) {
+    const size_t n = g->n + 1u;
+    learner l = {.a = a,
+                 .state = malloc(n * sizeof *l.state),
+                 .chosen = malloc(n * sizeof *l.chosen),
+                 .reward = malloc(n * sizeof *l.reward)};
+    const bool ok = vpps_walk_open(&l.walk, g) && l.state && l.chosen && l.reward && learn_encoding(&l);
+    vpps_walk_close(&l.walk);
+    void *parts[] = {l.state, l.chosen, l.reward, l.best_q};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    return ok;
+}
+
+bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g) {
+    uint32_t bound, trials = 0;
+    *a = (vpps_automaton){.batches = UINT32_MAX};
+    if (!vpps_batches_bound(g, &bound)) return false;
+    bool ok = true;
+    for (uint32_t e = 0; e < VPPS_ENCODINGS && a->batches > bound && ok; e++) {
+        vpps_automaton next = {.encoding = e, .n_types = g->n_types, .batches = UINT32_MAX, .bound = bound};
+        ok = learn(&next, g);
+        trials += next.trials;
+        if (ok && next.batches < a->batches) {
+            const vpps_automaton worse = *a;
+            *a = next;
+            next = worse;
+        }
+        vpps_automaton_free(&next);
+    }
+    a->trials = trials;
+    if (!ok) vpps_automaton_free(a);
+    return ok;
+}
+
+/* ---------------------------------------------------------------- kept */
+
+/* As words: encoding, types, trials, batches, bound, states; then of each state how many types and words it has, the words,
+ * and the types' values. */
+enum { PACKED_HEADER = 6, PACKED_STATE = 2 };
+
+static size_t packed_words(const vpps_automaton *a) {
+    size_t n = PACKED_HEADER;
+    for (uint32_t i = 0; i < a->n_states; i++) n += PACKED_STATE + (size_t)a->states[i].n_words + a->states[i].n;
+    return n;
+}
+
+void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes) {
+    *bytes = 4 * packed_words(a);
+    uint32_t *words = malloc(*bytes), *at = words;
+    if (!words) return NULL;
+    const uint32_t header[PACKED_HEADER] = {a->encoding, a->n_types, a->trials, a->batches, a->bound, a->n_states};
+    memcpy(at, header, sizeof header);
+    at += PACKED_HEADER;
+    for (uint32_t i = 0; i < a->n_states; i++) {
+        const vpps_state *s = &a->states[i];
+        *at++ = s->n;
+        *at++ = s->n_words;
+        memcpy(at, a->words + s->first, s->n_words * sizeof *at);
+        at += s->n_words;
+        memcpy(at, a->q + s->first, s->n * sizeof *at);
+        at += s->n;
+    }
+    return words;
+}
+
+/* The next state of `left` words at `at`; how many words it has, 0: it is none. */
+static size_t unpack_state(vpps_automaton *a, uint32_t *at, size_t left) {
+    if (left < PACKED_STATE) return 0;
+    const frontier f = {.words = at + PACKED_STATE, .n = at[0], .n_words = at[1]};
+    const size_t most = 2 * (size_t)a->n_types + 1;
+    if (!f.n || f.n > a->n_types || f.n_words < f.n || f.n_words > most) return 0;
+    const size_t n = PACKED_STATE + (size_t)f.n_words + f.n;
+    if (left < n) return 0;
+    for (uint32_t i = 0; i < f.n; i++)
+        if (f.words[i] >= a->n_types) return 0;
+    if (find(a, &f) || !append_state(a, &f)) return 0;
+    memcpy(a->q + a->n_values - f.n_words, f.words + f.n_words, f.n * sizeof *at);
+    return n;
+}
+
+bool vpps_automaton_unpack(vpps_automaton *a, uint32_t n_types, void *packed, size_t bytes) {
+    uint32_t *words = packed;
+    size_t left = bytes / 4;
+    *a = (vpps_automaton){0};
+    if (bytes % 4 || left < PACKED_HEADER || words[0] >= VPPS_ENCODINGS || words[1] != n_types) return false;
+    *a = (vpps_automaton){
+        .encoding = words[0], .n_types = n_types, .trials = words[2], .batches = words[3], .bound = words[4]};
+    const uint32_t n_states = words[5];
+    words += PACKED_HEADER;
+    left -= PACKED_HEADER;
+    bool ok = true;
+    for (uint32_t i = 0; i < n_states && ok; i++) {
+        const size_t n = unpack_state(a, words, left);
+        ok = n > 0;
+        words += n;
+        left -= n;
+    }
+    if (ok && !left) return true;
+    vpps_automaton_free(a);
+    return false;
+}

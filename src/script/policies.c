@@ -1,0 +1,91 @@
+/* policies.c - see policies.h: a function for each policy, and the table of them. To add one is to add both here. */
+#include "script/policies.h"
+
+/* ---------------------------------------------------------------- depth */
+
+typedef struct ranked {
+    uint32_t depth, type, vertex;
+} ranked;
+
+static int by_depth(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->depth != y->depth) return x->depth < y->depth ? -1 : 1;
+    if (x->type != y->type) return x->type < y->type ? -1 : 1;
+    return x->vertex < y->vertex ? -1 : x->vertex > y->vertex;
+}
+
+/* All vertices of a type and a depth (Looks et al. 2017, "TensorFlow Fold"). */
+static bool choose_depth(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
+    (void)a;
+    ranked *all = malloc((g->n + 1u) * sizeof *all);
+    *n = 0;
+    if (!all) return false;
+    vpps_typed_depths(g, steps);
+    for (uint32_t v = 0; v < g->n; v++) all[v] = (ranked){steps[v], g->types[v], v};
+    qsort(all, g->n, sizeof *all, by_depth);
+    for (uint32_t i = 0; i < g->n; i++) {
+        *n += !i || all[i].depth != all[i - 1].depth || all[i].type != all[i - 1].type;
+        steps[all[i].vertex] = *n - 1;
+    }
+    free(all);
+    return true;
+}
+
+/* ---------------------------------------------------------------- by the frontier */
+
+typedef uint32_t chooser(const vpps_automaton *a, vpps_walk *w);
+
+static bool walk(const vpps_typed_graph *g, const vpps_automaton *a, chooser *next, uint32_t *steps, uint32_t *n) {
+    vpps_walk w;
+    const bool ok = vpps_walk_open(&w, g);
+    while (ok && w.n_left) vpps_walk_run(&w, next(a, &w), steps);
+    *n = w.n_batches;
+    vpps_walk_close(&w);
+    return ok;
+}
+
+/* The type on the frontier with the least mean depth over all its vertices that have not run; the first at a tie. */
+static uint32_t least_depth(const vpps_automaton *a, vpps_walk *w) {
+    (void)a;
+    uint32_t best = UINT32_MAX;
+    for (uint32_t t = 0; t < w->graph->n_types; t++) {
+        if (!w->ready[t]) continue;
+        if (best == UINT32_MAX || w->depth_sums[t] * w->left[best] < w->depth_sums[best] * w->left[t]) best = t;
+    }
+    return best;
+}
+
+/* Neubig, Goldberg and Dyer 2017, "On-the-fly operation batching in dynamic computation graphs". */
+static bool choose_agenda(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
+    return walk(g, a, least_depth, steps, n);
+}
+
+static uint32_t best_ratio(const vpps_automaton *a, vpps_walk *w) {
+    (void)a;
+    return vpps_best_ratio(w);
+}
+
+/* The heuristic of ED-Batch's sufficient condition (section 5.3). */
+static bool choose_ratio(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
+    return walk(g, a, best_ratio, steps, n);
+}
+
+static bool choose_fsm(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
+    return walk(g, a, vpps_automaton_next, steps, n);
+}
+
+/* ---------------------------------------------------------------- the table */
+
+const vpps_policy vpps_policies[] = {
+    {"depth", "vertices of one type and depth", false, choose_depth},
+    {"agenda", "the type that is ready with the least mean depth", false, choose_agenda},
+    {"ratio", "the type of whose own graph's frontier the largest part is ready", false, choose_ratio},
+    {"fsm", "as was learned of which types are ready", true, choose_fsm},
+    {NULL, NULL, false, NULL},
+};
+
+const vpps_policy *vpps_policy_find(const char *name) {
+    const vpps_policy *p = vpps_policies;
+    while (p->name && strcmp(p->name, name) != 0) p++;
+    return p->name ? p : NULL;
+}

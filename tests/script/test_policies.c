@@ -1,0 +1,438 @@
+/* test_policies.c - batching policies: on ED-Batch's figure 1, on random graphs against what is said of them, on real data
+ * against numbers of batches counted by another program. */
+#include "common/testing.h"
+#include "models.h"
+#include "runtime/handle.h"
+#include "script/scopes.h"
+#include "vpps_data.h"
+
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- typed graphs */
+
+static vpps_typed_graph open_graph(uint32_t most, uint32_t n_types) {
+    vpps_typed_graph g = {.n_types = n_types,
+                          .types = calloc(most + 1, sizeof(uint32_t)),
+                          .first = calloc(most + 1, sizeof(uint32_t)),
+                          .sources = calloc((size_t)most * most + 1, sizeof(uint32_t))};
+    ck_assert(g.types && g.first && g.sources);
+    return g;
+}
+
+static uint32_t add_vertex(vpps_typed_graph *g, uint32_t type) {
+    g->types[g->n] = type;
+    g->first[g->n + 1] = g->first[g->n];
+    return g->n++;
+}
+
+/* The vertex added last reads another. */
+static void reads(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
+
+static uint32_t batches_by(const vpps_typed_graph *g, const char *name, const vpps_automaton *a, uint32_t *steps) {
+    uint32_t n;
+    ck_assert(vpps_policy_find(name)->choose(g, a, steps, &n));
+    return n;
+}
+
+/* ---------------------------------------------------------------- figure 1 */
+
+enum { I, O, R };
+
+/* Seven I: four leaves, then a chain of three; an O for each, and an R of all O. */
+static vpps_typed_graph figure_1(void) {
+    vpps_typed_graph g = open_graph(15, 3);
+    uint32_t inner[7];
+    for (uint32_t i = 0; i < 4; i++) inner[i] = add_vertex(&g, I);
+    for (uint32_t i = 4; i < 7; i++) {
+        inner[i] = add_vertex(&g, I);
+        reads(&g, i == 4 ? inner[0] : inner[i - 1]);
+        reads(&g, inner[i - 3]);
+    }
+    uint32_t outputs[7];
+    for (uint32_t i = 0; i < 7; i++) {
+        outputs[i] = add_vertex(&g, O);
+        reads(&g, inner[i]);
+    }
+    add_vertex(&g, R);
+    for (uint32_t i = 0; i < 7; i++) reads(&g, outputs[i]);
+    return g;
+}
+
+START_TEST(as_in_figure_1)
+    {
+        vpps_typed_graph g = figure_1();
+        uint32_t steps[15], bound;
+        vpps_automaton a;
+        ck_assert(vpps_automaton_learn(&a, &g));
+        ck_assert_uint_eq(batches_by(&g, "depth", NULL, steps), 9);
+        ck_assert_uint_eq(batches_by(&g, "agenda", NULL, steps), 7);
+        ck_assert_uint_eq(batches_by(&g, "ratio", NULL, steps), 6);
+        ck_assert_uint_eq(batches_by(&g, "fsm", &a, steps), 6);
+        ck_assert(vpps_batches_bound(&g, &bound));
+        ck_assert_uint_eq(bound, 6);
+        ck_assert_uint_eq(a.batches, 6);
+        vpps_automaton_free(&a);
+        vpps_typed_graph_free(&g);
+    }
+END_TEST
+
+/* Section 2.3: after two batches of I, 5 of the 7 O are ready, and 1 of 1 I. */
+START_TEST(ratios_of_figure_1)
+    {
+        vpps_typed_graph g = figure_1();
+        vpps_walk w;
+        ck_assert(vpps_walk_open(&w, &g));
+        ck_assert_uint_eq(vpps_walk_run(&w, I, NULL), 4);
+        ck_assert_uint_eq(vpps_walk_run(&w, I, NULL), 1);
+        ck_assert_double_eq(vpps_walk_ratio(&w, O), 5.0 / 7);
+        ck_assert_double_eq(vpps_walk_ratio(&w, I), 1);
+        vpps_walk_close(&w);
+        vpps_typed_graph_free(&g);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- random graphs */
+
+enum { MOST = 40 };
+
+static vpps_typed_graph draw_graph(uint64_t *random) {
+    const uint32_t n = 1 + vpps_random_below(random, MOST);
+    vpps_typed_graph g = open_graph(MOST, 1 + vpps_random_below(random, 4));
+    for (uint32_t v = 0; v < n; v++) {
+        add_vertex(&g, vpps_random_below(random, g.n_types));
+        const uint32_t n_sources = v ? vpps_random_below(random, 3) : 0;
+        const uint32_t back = v < 8 ? v : 8;
+        for (uint32_t i = 0; i < n_sources; i++) reads(&g, v - 1 - vpps_random_below(random, back));
+    }
+    return g;
+}
+
+/* Every batch is of one type, and comes after what it reads. */
+static void check_steps(const vpps_typed_graph *g, const uint32_t *steps, uint32_t n) {
+    uint32_t type[MOST + 1], bound;
+    memset(type, 0xff, sizeof type);
+    for (uint32_t v = 0; v < g->n; v++) {
+        ck_assert_uint_lt(steps[v], n);
+        ck_assert(type[steps[v]] == UINT32_MAX || type[steps[v]] == g->types[v]);
+        type[steps[v]] = g->types[v];
+        for (uint32_t i = g->first[v]; i < g->first[v + 1]; i++) ck_assert_uint_lt(steps[g->sources[i]], steps[v]);
+    }
+    for (uint32_t k = 0; k < n; k++) ck_assert_uint_ne(type[k], UINT32_MAX);
+    ck_assert(vpps_batches_bound(g, &bound));
+    ck_assert_uint_ge(n, bound);
+}
+
+START_TEST(every_policy_orders_random_graphs)
+    {
+        uint64_t random = test_seed();
+        uint32_t fewer = 0;
+        for (uint32_t i = 0; i < test_scaled(300); i++) {
+            vpps_typed_graph g = draw_graph(&random);
+            vpps_automaton a;
+            uint32_t steps[MOST], n = 0, ratio = 0;
+            ck_assert(vpps_automaton_learn(&a, &g));
+            for (const vpps_policy *p = vpps_policies; p->name; p++) {
+                memset(steps, 0xff, sizeof steps);
+                ck_assert(p->choose(&g, p->learned ? &a : NULL, steps, &n));
+                check_steps(&g, steps, n);
+                if (!strcmp(p->name, "ratio")) ratio = n;
+            }
+            ck_assert_uint_eq(n, a.batches); /* fsm, the last one */
+            ck_assert_uint_le(n, ratio);
+            fewer += n < ratio;
+            vpps_automaton_free(&a);
+            vpps_typed_graph_free(&g);
+        }
+        ck_assert_msg(fewer > 0 || test_scaled(300) < 300, "nothing was learned that is better than ratios");
+    }
+END_TEST
+
+/* before[v]: bits of what comes before v, itself included. */
+static void find_before(const vpps_typed_graph *g, uint64_t *before) {
+    for (uint32_t v = 0; v < g->n; v++) {
+        before[v] = (uint64_t)1 << v;
+        for (uint32_t i = g->first[v]; i < g->first[v + 1]; i++) before[v] |= before[g->sources[i]];
+    }
+}
+
+/* The frontiers of G, and of each type's own graph, by their definitions. */
+static void check_ratios(vpps_walk *w, uint64_t done, const uint64_t *before) {
+    const vpps_typed_graph *g = w->graph;
+    for (uint32_t type = 0; type < g->n_types; type++) {
+        uint32_t ready = 0, frontier = 0;
+        uint64_t of_type = 0;
+        for (uint32_t v = 0; v < g->n; v++)
+            if (g->types[v] == type) of_type |= (uint64_t)1 << v;
+        for (uint32_t v = 0; v < g->n; v++) {
+            const uint64_t self = (uint64_t)1 << v, left = before[v] & ~done & ~self;
+            if (!(of_type & self) || (done & self)) continue;
+            ready += left == 0;
+            frontier += (left & of_type) == 0;
+        }
+        ck_assert_uint_eq(w->ready[type], ready);
+        if (ready) ck_assert_double_eq(vpps_walk_ratio(w, type), (double)ready / frontier);
+    }
+}
+
+START_TEST(ratios_are_what_is_said)
+    {
+        uint64_t random = test_seed() + 1, before[MOST] = {0};
+        for (uint32_t i = 0; i < test_scaled(500); i++) {
+            vpps_typed_graph g = draw_graph(&random);
+            vpps_walk w;
+            uint32_t steps[MOST];
+            uint64_t done = 0;
+            find_before(&g, before);
+            ck_assert(vpps_walk_open(&w, &g));
+            memset(steps, 0xff, sizeof steps);
+            const uint32_t first = vpps_random_below(&random, 5); /* batch that is first asked about */
+            while (w.n_left) {
+                if (w.n_batches >= first) check_ratios(&w, done, before);
+                uint32_t type = vpps_random_below(&random, g.n_types);
+                while (!w.ready[type]) type = (type + 1) % g.n_types;
+                vpps_walk_run(&w, type, steps);
+                for (uint32_t v = 0; v < g.n; v++)
+                    if (steps[v] == w.n_batches - 1) done |= (uint64_t)1 << v;
+            }
+            vpps_walk_close(&w);
+            vpps_typed_graph_free(&g);
+        }
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- automata */
+
+START_TEST(packed_and_unpacked)
+    {
+        uint64_t random = test_seed() + 2;
+        for (uint32_t i = 0; i < test_scaled(50); i++) {
+            vpps_typed_graph g = draw_graph(&random), other = draw_graph(&random);
+            other.n_types = g.n_types;
+            for (uint32_t v = 0; v < other.n; v++) other.types[v] %= g.n_types;
+            vpps_automaton a, b;
+            size_t bytes;
+            uint32_t steps[2][MOST];
+            ck_assert(vpps_automaton_learn(&a, &g));
+            void *packed = vpps_automaton_pack(&a, &bytes);
+            ck_assert_ptr_nonnull(packed);
+            ck_assert(vpps_automaton_unpack(&b, g.n_types, packed, bytes));
+            /* on another graph, too, whose states it does not all know */
+            const vpps_typed_graph *both[] = {&g, &other};
+            for (uint32_t k = 0; k < 2; k++) {
+                const uint32_t n = batches_by(both[k], "fsm", &a, steps[0]);
+                check_steps(both[k], steps[0], n);
+                ck_assert_uint_eq(batches_by(both[k], "fsm", &b, steps[1]), n);
+                ck_assert_mem_eq(steps[0], steps[1], both[k]->n * sizeof(uint32_t));
+            }
+            vpps_automaton_free(&b);
+            ck_assert(!vpps_automaton_unpack(&b, g.n_types + 1, packed, bytes));
+            ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes - 4));
+            ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes - 1));
+            ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, 0));
+            if (a.n_states) { /* a type that there is none of */
+                ((uint32_t *)packed)[8] = g.n_types;
+                ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes));
+            }
+            free(packed);
+            vpps_automaton_free(&a);
+            vpps_typed_graph_free(&g);
+            vpps_typed_graph_free(&other);
+        }
+    }
+END_TEST
+
+START_TEST(equal_graphs_give_equal_automata)
+    {
+        uint64_t random = test_seed() + 3;
+        vpps_typed_graph g = draw_graph(&random);
+        vpps_automaton a, b;
+        size_t bytes[2];
+        ck_assert(vpps_automaton_learn(&a, &g) && vpps_automaton_learn(&b, &g));
+        void *packed[] = {vpps_automaton_pack(&a, &bytes[0]), vpps_automaton_pack(&b, &bytes[1])};
+        ck_assert_uint_eq(bytes[0], bytes[1]);
+        ck_assert_mem_eq(packed[0], packed[1], bytes[0]);
+        for (uint32_t i = 0; i < 2; i++) free(packed[i]);
+        vpps_automaton_free(&a);
+        vpps_automaton_free(&b);
+        vpps_typed_graph_free(&g);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- real data */
+
+static char *data_path(const char *name) {
+    static char path[1024];
+    const char *data = getenv("VPPS_DATA");
+    snprintf(path, sizeof path, "%s/%s", data && *data ? data : "../shared/data", name);
+    return access(path, R_OK) == 0 ? path : NULL;
+}
+
+/* A network with the first examples of some data on a handle. */
+typedef struct subject {
+    const network *net;
+    net_config config;
+    void *data;
+    vpps_model *model;
+    vpps_handle *handle;
+    vpps_graph *g;
+    vpps_node *losses;
+    size_t n_losses, capacity;
+    const vpps_batch *batch;
+} subject;
+
+static void open_subject(subject *s, const char *name, uint32_t words, uint32_t characters, uint32_t classes) {
+    *s = (subject){.net = network_find(name)};
+    s->config = s->net->defaults;
+    s->config.words = words;
+    s->config.characters = characters;
+    s->config.classes = classes;
+    s->config.embed = s->config.hidden = 4;
+    vpps_options o;
+    vpps_options_default(&o);
+    o.vps = 1;
+    TEST_OK(vpps_model_create(&s->model, 1));
+    TEST_OK(s->net->create(&s->data, s->model, &s->config));
+    TEST_OK(vpps_handle_create(&s->handle, s->model, &o));
+    TEST_OK(vpps_graph_create(&s->g, s->model));
+}
+
+static void add_example(subject *s, const net_example *x) {
+    const uint32_t n = net_positions(s->net->kind, x);
+    vpps_node *nodes = malloc(2 * (size_t)n * sizeof *nodes + 1);
+    ck_assert_ptr_nonnull(nodes);
+    TEST_OK(s->net->add(s->data, s->g, x, NET_HEADS_LABELLED, &(net_scores){nodes, nodes + n}));
+    ck_assert(VPPS_RESERVE(s->losses, s->capacity, s->n_losses + n));
+    for (uint32_t i = 0; i < n; i++)
+        if (nodes[n + i] != VPPS_NO_NODE) s->losses[s->n_losses++] = nodes[n + i];
+    free(nodes);
+}
+
+static void schedule(subject *s) {
+    TEST_OK(vpps_handle_batch(s->handle, s->g, vpps_sum(s->g, (uint32_t)s->n_losses, s->losses), &s->batch));
+}
+
+static void close_subject(subject *s) {
+    free(s->losses);
+    s->net->destroy(s->data);
+    vpps_handle_destroy(s->handle);
+    vpps_graph_destroy(s->g);
+    vpps_model_destroy(s->model);
+}
+
+/* Numbers of batches; `others` more than the scope has itself. */
+static void check_counts(vpps_scope *scope, uint32_t others, const uint32_t *expected) {
+    static const char *const names[] = {"depth", "agenda", "ratio"};
+    uint32_t *steps = malloc((scope->graph.n + 1) * sizeof *steps), bound;
+    ck_assert_ptr_nonnull(steps);
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_msg(batches_by(&scope->graph, names[i], NULL, steps) + others == expected[i],
+                      "%s: %u instead of %u batches", names[i],
+                      batches_by(&scope->graph, names[i], NULL, steps) + others, expected[i]);
+    ck_assert(vpps_batches_bound(&scope->graph, &bound));
+    ck_assert_uint_eq(bound + others, expected[3]);
+    vpps_automaton a;
+    ck_assert(vpps_automaton_learn(&a, &scope->graph));
+    const uint32_t fsm = batches_by(&scope->graph, "fsm", &a, steps) + others;
+    if (expected[2] == expected[3])
+        ck_assert_uint_eq(fsm, expected[3]);
+    else
+        ck_assert_uint_lt(fsm, expected[2]);
+    vpps_automaton_free(&a);
+    free(steps);
+    vpps_scope_free(scope);
+}
+
+static const struct {
+    const char *network;
+    uint32_t n, expected[4];
+} of_trees[] = {
+    {"tree-lstm", 32, {36, 28, 19, 19}},
+    {"tree-lstm", 128, {50, 39, 26, 26}},
+    {"tree-lstm-2type", 32, {51, 38, 28, 24}},
+    {"tree-lstm-2type", 128, {69, 50, 38, 30}},
+};
+
+START_TEST(on_trees)
+    {
+        const char *path = data_path("sst/train.txt");
+        if (!path) TEST_SKIP("on_trees: no sst/train.txt (set VPPS_DATA to the folder of data sets)");
+        vpps_treebank *trees;
+        TEST_OK(vpps_treebank_create(&trees));
+        TEST_OK(vpps_treebank_read_file(trees, path));
+        subject s;
+        open_subject(&s, of_trees[_i].network, vpps_vocab_size(vpps_treebank_vocab(trees)), 0, 5);
+        for (uint32_t i = 0; i < of_trees[_i].n; i++) {
+            const vpps_tree tree = vpps_treebank_tree(trees, i);
+            add_example(&s, &(net_example){.tree = &tree});
+        }
+        schedule(&s);
+        vpps_scope scope;
+        TEST_OK(vpps_scope_of_all(s.batch->work, &scope));
+        check_counts(&scope, 0, of_trees[_i].expected);
+        close_subject(&s);
+        vpps_treebank_destroy(trees);
+    }
+END_TEST
+
+static const struct {
+    const char *network;
+    bool encoder; /* its recurrence alone, and the vectors that it begins with */
+    uint32_t n, expected[4];
+} of_lattices[] = {
+    {"lattice-lstm", false, 32, {704, 450, 306, 240}},
+    {"lattice-lstm", false, 128, {811, 501, 351, 253}},
+    {"lattice-gru", true, 32, {290, 232, 202, 165}},
+    {"lattice-gru", true, 128, {336, 240, 238, 191}},
+};
+
+static void find_encoder(const vpps_batch *b, vpps_scope *scope) {
+    uint32_t part = 0;
+    while (part < b->work->n_parts && vpps_types_of_part(b->work, part) < 2) part++;
+    ck_assert_uint_lt(part, b->work->n_parts);
+    TEST_OK(vpps_scope_of_part(b->work, part, scope));
+}
+
+START_TEST(on_lattices)
+    {
+        const char *path = data_path("lattice_ids/train.txt");
+        if (!path) TEST_SKIP("on_lattices: no lattice_ids/train.txt (set VPPS_DATA to the folder of data sets)");
+        vpps_lattices *lattices;
+        TEST_OK(vpps_lattices_create(&lattices));
+        TEST_OK(vpps_lattices_read_file(lattices, path));
+        const uint32_t target[] = {0, 1, 0};
+        subject s;
+        open_subject(&s, of_lattices[_i].network, vpps_lattices_words(lattices), vpps_lattices_characters(lattices),
+                     vpps_lattices_tags(lattices));
+        for (uint32_t i = 0; i < of_lattices[_i].n; i++) {
+            const vpps_lattice lattice = vpps_lattices_get(lattices, i);
+            add_example(&s, &(net_example){.lattice = &lattice, .target = {.n_words = 3, .words = target}});
+        }
+        schedule(&s);
+        vpps_scope scope;
+        if (of_lattices[_i].encoder) {
+            find_encoder(s.batch, &scope);
+        } else {
+            TEST_OK(vpps_scope_of_all(s.batch->work, &scope));
+        }
+        check_counts(&scope, of_lattices[_i].encoder, of_lattices[_i].expected);
+        close_subject(&s);
+        vpps_lattices_destroy(lattices);
+    }
+END_TEST
+
+int main(void) {
+    setenv("VPPS_CACHE_DIR", "/dev/null", 1);
+    Suite *s = suite_create("policies");
+    TCase *t = tcase_create("policies");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, as_in_figure_1);
+    tcase_add_test(t, ratios_of_figure_1);
+    tcase_add_test(t, every_policy_orders_random_graphs);
+    tcase_add_test(t, ratios_are_what_is_said);
+    tcase_add_test(t, packed_and_unpacked);
+    tcase_add_test(t, equal_graphs_give_equal_automata);
+    tcase_add_loop_test(t, on_trees, 0, VPPS_COUNT(of_trees));
+    tcase_add_loop_test(t, on_lattices, 0, VPPS_COUNT(of_lattices));
+    suite_add_tcase(s, t);
+    return test_main(s);
+}
