@@ -51,7 +51,7 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 SRC       := $(sort $(shell find src -name '*.c'))
 KERNELS   := src/runtime/cpu/kernels.c
 LIB_SRC   := $(filter-out $(KERNELS) src/cli/%,$(SRC))
-HOT       := $(filter src/cell/% src/nodes/% src/script/%,$(LIB_SRC))
+HOT       := $(filter src/cell/% src/nodes/% src/script/% src/runtime/comm/%,$(LIB_SRC))
 TEMPLATES := $(wildcard src/interp_templates/*) src/nodes/header.h src/isa/functions.h src/isa/steps.h
 LIB_OBJ   := $(call objects,$(LIB_SRC)) $(BUILD)/obj/src/codegen/templates.o \
              $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(BUILD)/obj/%_$(isa).o))
@@ -161,6 +161,10 @@ $(BUILD)/tests/codegen_test_compile: | $(FAKE_NVRTC)
 # With the CUDA toolkit's headers at hand, this file compares our declarations with them.
 CUDA_HOME ?= /usr/local/cuda
 $(BUILD)/obj/tests/runtime/cuda_declarations.o: INCLUDES += $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
+
+# Likewise with the headers of the implementations of MPI.
+$(BUILD)/obj/tests/comm/mpich_declarations.o: INCLUDES += $(addprefix -isystem ,$(firstword $(wildcard /usr/include/*/mpich)))
+$(BUILD)/obj/tests/comm/open_mpi_declarations.o: INCLUDES += $(addprefix -isystem ,$(firstword $(wildcard /usr/lib/*/openmpi/include)))
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
 	$(call link,-fsanitize=fuzzer)

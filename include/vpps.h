@@ -427,6 +427,34 @@ typedef enum vpps_strategy {
 
 #define VPPS_GROUPS_PROFILE UINT32_MAX
 
+/* ---------------------------------------------------------------- processes
+ *
+ * Several processes, on one machine or on many, train one model together. Each has the same model, and a handle with a
+ * communicator in its options; each then gives vpps_fb a graph of its own part of the batch. The loss of the batch is the sum of
+ * the processes' losses, and its gradient the sum of their gradients: where a loss is a mean, each divides by the number of
+ * examples that all have together. The parameters are the same everywhere, bit by bit, after every batch.
+ *
+ * All processes make the same calls of vpps_fb, and none may fail in one alone: who cannot go on ends, and the others fail with
+ * STALL within the watchdog's time, or are ended by the launcher. With dropout, each process draws masks of its own. */
+
+typedef struct vpps_communicator vpps_communicator;
+
+/* Opens the processes' connection. kind: "mpi": the library of Open MPI or of MPICH (and its kin) that the program is linked
+ * with, or else that of the launcher, is opened; the environment's VPPS_MPI can name it. comm: the address of an MPI_Comm, which
+ * is duplicated; NULL: MPI_COMM_WORLD. MPI is initialised where it is not, with MPI_THREAD_SERIALIZED, and then finalised by
+ * the close; a program that initialises it itself asks for at least that, since a thread of the handle communicates.
+ * watchdog_ms: a process of which nothing is heard for so long while others wait has failed; 0: 10,000. All processes of
+ * the communicator call this together. Fails with ARGUMENT, DEVICE (no MPI; the library's own error), MEMORY, STALL. */
+VPPS_API vpps_status vpps_communicator_open(vpps_communicator **out, const char *kind, const void *comm,
+                                            uint32_t watchdog_ms);
+
+/* Closes it, in all processes; the handles that use it must be gone. NULL is allowed. */
+VPPS_API void vpps_communicator_close(vpps_communicator *c);
+
+/* The number of this process, from 0; how many there are. Of NULL: 0, and 1. */
+VPPS_API uint32_t vpps_communicator_rank(const vpps_communicator *c);
+VPPS_API uint32_t vpps_communicator_size(const vpps_communicator *c);
+
 typedef struct vpps_options {
     const char *device; /* "cpu"; "cuda": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
                             without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
@@ -453,6 +481,9 @@ typedef struct vpps_options {
     uint32_t watchdog_ms; /* a wait longer than this is a stall; 0 means 10,000. GPU: at most 1,000 where it drives a
                                  display; and a batch of ten times that, at least of a minute, is a stall, too */
     uint64_t seed;        /* of dropout */
+    vpps_communicator
+        *communicator;    /* cpu: the processes that train together; it must outlive the handle, and nothing else
+                                        uses it while a batch is in flight. NULL: this one alone */
     bool portable;        /* CPU: plain C instead of libxsmm and wide vectors */
     bool verify;          /* prove of every script, before it runs, that it does what its graph asks for (slow) */
     uint32_t rpw;         /* GPU: rows per warp, 1, 2, 4 or 8; 0: by profile, on the batches that are trained */
@@ -484,7 +515,9 @@ VPPS_API void vpps_handle_destroy(vpps_handle *h);
  * first. An error of an earlier batch surfaces here, with its number, and the given batch is not run: NONFINITE (training
  * may go on with the next call); STALL, DEVICE (the handle is of no further use: whatever needs the device fails with that
  * error from then on). Also the graph's own error, SHAPE (loss is not a scalar), ARGUMENT, SCRIPT, and POOL or MEMORY:
- * then the batch was not run, and everything is as before the call. */
+ * then the batch was not run, and everything is as before the call. With a
+ * communicator also STATE (a process trains another model, or steps by other settings); a loss of VPPS_NO_NODE then says that
+ * this process has no part in the batch, and the graph is cleared. */
 VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
 
 /* Has the latest batch finished? Never blocks. *done tells; *loss is set only when it is true. */
@@ -523,6 +556,12 @@ typedef struct vpps_stats {
     bool caller_works;
     const char *device; /* its name: "cpu", "cuda", "simt" */
     const char *policy; /* of the latest batch */
+    /* With a communicator, over all batches of this handle: time that the exchange of gradients took, waiting for slower
+     * processes included, of device_ns; bytes that this process sent; and how much longer than the mean the slowest process
+     * of a batch took until it had its gradients, as a share of the mean. */
+    uint32_t rank, processes;
+    uint64_t total_exchange_ns, total_sent_bytes;
+    double imbalance;
 } vpps_stats;
 
 /* GPU: one way to lay the model out; CPU: a number of groups, or a batching policy; and how fast it was. */

@@ -9,12 +9,20 @@
 
 typedef struct vpps_device vpps_device;
 
+/* What it cost to make the gradients of several processes one, and how evenly they were busy until then. */
+typedef struct vpps_share_cost {
+    uint32_t votes; /* of all processes */
+    uint64_t exchange_ns, sent_bytes;
+    uint64_t slowest_ns, mean_ns; /* from the launch until a process had its gradients */
+} vpps_share_cost;
+
 /* How a batch ended. The message says what went wrong, without the batch's number. */
 typedef struct vpps_outcome {
     vpps_status status;
     char message[VPPS_MESSAGE_BYTES];
     float loss, norm; /* norm: of the gradient, where the script takes it; else 0 */
     uint64_t device_ns;
+    vpps_share_cost shared; /* all zero where there is one process */
 } vpps_outcome;
 
 typedef struct vpps_device_table {
@@ -55,6 +63,7 @@ typedef struct vpps_device_table {
 struct vpps_device {
     const vpps_device_table *table;
     vpps_trace *trace; /* where its VPs note what they do; NULL: nowhere */
+    uint32_t vote;     /* goes along with a batch's gradients; all processes get the sum */
 };
 
 extern const vpps_device_table vpps_device_cpu, vpps_device_cuda, vpps_device_simt;

@@ -42,6 +42,9 @@ static vpps_status check_options(const vpps_options *o) {
 
 /* Creates the device of that name. */
 static vpps_status open_device(vpps_handle *h, const char *name) {
+    if (h->stats.processes > 1 && strcmp(name, "cpu") != 0) {
+        return vpps_fail(VPPS_DEVICE, "device %s: trains in one process; with a communicator, expected cpu", name);
+    }
     for (size_t i = 0; i < VPPS_COUNT(devices); i++) {
         if (!strcmp(devices[i]->name, name)) return devices[i]->create(&h->device, h->model, &h->options, &h->plan);
     }
@@ -78,6 +81,8 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     h->process = vpps_process_number();
     h->latest.loss = NAN;
     h->learned.store = &vpps_policies_on_disk;
+    h->stats.rank = vpps_communicator_rank(options->communicator);
+    h->stats.processes = vpps_communicator_size(options->communicator);
     model->handles++;
     vpps_status status = vpps_open_policy(options->policy, &h->policy, &h->batching);
     for (int i = 0; i < 2; i++) {
@@ -171,25 +176,40 @@ static void wait_for_device(vpps_handle *h, vpps_outcome *out) {
     if (h->trace) vpps_trace_landed(h->trace, out->device_ns);
 }
 
+static void count_share(vpps_handle *h) {
+    const vpps_share_cost *cost = &h->latest.shared;
+    h->stats.total_exchange_ns += cost->exchange_ns;
+    h->stats.total_sent_bytes += cost->sent_bytes;
+    h->slowest_ns += cost->slowest_ns;
+    h->mean_ns += cost->mean_ns;
+    h->stats.imbalance = h->mean_ns ? (double)h->slowest_ns / (double)h->mean_ns - 1 : 0;
+}
+
 void vpps_handle_settle(vpps_handle *h) {
     if (!h->in_flight || h->process != vpps_process_number()) return;
     wait_for_device(h, &h->latest);
     h->in_flight = false;
     h->stats.device_ns = h->latest.device_ns;
     h->stats.total_device_ns += h->latest.device_ns;
+    const uint64_t own_ns =
+        h->latest.device_ns - h->latest.shared.exchange_ns; /* without waiting for other processes */
     const bool grouped = vpps_profile_goes_on(&h->grouping);
     if (grouped) {
         const bool as_asked = h->stats.groups == h->grouping.trials[h->grouping.asked].groups;
-        vpps_profile_note(&h->grouping, as_asked, h->stats.nodes, h->latest.device_ns);
+        vpps_profile_note(&h->grouping, as_asked, h->stats.nodes, own_ns);
     } else {
-        vpps_profile_note(&h->batching, true, h->stats.nodes, h->latest.device_ns);
+        vpps_profile_note(&h->batching, true, h->stats.nodes, own_ns);
     }
+    count_share(h);
     if (h->latest.status != VPPS_OK) {
         break_handle(h, h->latest.status, h->latest_number, h->latest.message);
     } else if (h->options.nonfinite != VPPS_NONFINITE_IGNORE) {
         check_finite(h);
     }
 }
+
+void vpps_handle_vote(vpps_handle *h, uint32_t vote) { h->vote = vote; }
+uint32_t vpps_handle_votes(const vpps_handle *h) { return h->latest.shared.votes; }
 
 static vpps_status latest_failure(const vpps_handle *h) {
     return vpps_fail(h->latest.status, "batch %" PRIu64 ": %s", h->latest_number, h->latest.message);
@@ -266,7 +286,7 @@ static vpps_request training_request(const vpps_handle *h, vpps_node loss) {
         .gradients = h->options.gradients,
         .guard = h->options.nonfinite != VPPS_NONFINITE_IGNORE,
         .step = (uint32_t)batch,
-        .dropout_key = vpps_dropout_key(h->options.seed, batch),
+        .dropout_key = vpps_dropout_key(vpps_mix64(h->stats.rank) ^ h->options.seed, batch), /* mixed, 0 stays 0 */
     };
 }
 
@@ -314,6 +334,7 @@ static vpps_status launch(vpps_handle *h, uint64_t batch) {
         vpps_trace_launch(h->trace, batch, h->machine ? p->batch->n_vertices : 0,
                           h->machine ? p->batch->n_instructions : 0);
     }
+    h->device->vote = h->vote;
     const vpps_status status =
         h->machine ? table->launch_batch(h->device, p->batch) : table->launch(h->device, p->nodes->script);
     vpps_trace_span(h->trace, "launch", begin);
@@ -328,6 +349,12 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
     if (stale_loss) *stale_loss = NAN;
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(check_whole(h));
+    if (loss == VPPS_NO_NODE &&
+        h->stats.processes > 1) { /* nothing of this batch is here, but its gradients are to come */
+        vpps_graph_clear(g);
+        loss = vpps_zeros(g, 1, 1);
+        VPPS_TRY(vpps_graph_status(g));
+    }
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "fb: no loss given");
     VPPS_TRY(tune(h));
     VPPS_TRY(report(h));

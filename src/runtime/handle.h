@@ -31,8 +31,10 @@ struct vpps_handle {
     vpps_status broken; /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
-    vpps_trace *trace; /* NULL: nothing is noted */
-    uint32_t process;  /* vpps_process_number() of who made it */
+    uint32_t vote;
+    uint64_t slowest_ns, mean_ns; /* of the processes, summed over batches */
+    vpps_trace *trace;            /* NULL: nothing is noted */
+    uint32_t process;             /* vpps_process_number() of who made it */
 };
 
 /* Can the handle be used? Fails with ARGUMENT (NULL), STATE (it is another process's: this one is a child of fork(), and
@@ -41,6 +43,11 @@ vpps_status vpps_handle_check(const vpps_handle *h, const char *call);
 
 /* Takes the outcome of the batch in flight, waiting for it; nothing in another process. */
 void vpps_handle_settle(vpps_handle *h);
+
+/* Several processes: `vote` goes along with this process's next batches; the sum of all processes' votes comes back with the
+ * latest batch that was taken (0: none was), the same in all. */
+void vpps_handle_vote(vpps_handle *h, uint32_t vote);
+uint32_t vpps_handle_votes(const vpps_handle *h);
 
 /* The training batch of a graph, scheduled and not run: its cells are as the device executes them. Valid until the next
  * call with the handle. Fails as vpps_fb does, and with DEVICE where the device runs scripts of nodes. */

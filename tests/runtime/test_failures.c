@@ -19,7 +19,7 @@ static vpps_status launch(vpps_device *d, const vpps_batch *batch) {
 
 static void wait_for(vpps_device *d, vpps_outcome *out) {
     vpps_device_cpu.wait(d, out);
-    if (failing == OUTCOME) *out = (vpps_outcome){VPPS_DEVICE, "the machine is gone", NAN, 0, 0};
+    if (failing == OUTCOME) *out = (vpps_outcome){.status = VPPS_DEVICE, .message = "the machine is gone", .loss = NAN};
 }
 
 static vpps_status read_pool(vpps_device *d, uint32_t offset, uint32_t words, float *out) {

@@ -8,6 +8,7 @@
  *   tile.c     stages of cells as programs over tiles
  *   stage.c    running them
  *   params.c   parameters: their gradients and updates
+ *   share.c    gradients of other processes
  *   failure.c  how a batch that cannot go on ends
  */
 #ifndef VPPS_CPU_H
@@ -29,6 +30,10 @@ enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
 /* From so many vertices of a block on, and so many vectors at a time, backward multiplies with a transposed copy. It depends on the
  * batch alone, not on batches before it, so that a resumed run gives the same bits. */
 enum { VPPS_VERTICES_FOR_COPY = 128, VPPS_VECTORS_FOR_COPY = 4 };
+
+typedef struct vpps_cpu vpps_cpu;
+typedef struct vpps_vp vpps_vp;
+typedef struct vpps_share vpps_share;
 
 typedef struct vpps_matrix_block {
     uint32_t first_row, rows;
@@ -52,8 +57,22 @@ typedef struct vpps_blocks {
     uint32_t n;
 } vpps_blocks;
 
-typedef struct vpps_vp {
-    struct vpps_cpu *cpu;
+/* Elements that lie side by side. */
+typedef struct vpps_run {
+    float *at;
+    size_t n;
+} vpps_run;
+
+/* Rows of a lookup table with their gradients, one after the other. */
+typedef struct vpps_row_segment {
+    vpps_param param;
+    uint32_t n;
+    const uint32_t *rows;
+    float *gradients;
+} vpps_row_segment;
+
+struct vpps_vp {
+    vpps_cpu *cpu;
     uint32_t index;
     pthread_t thread;
     bool has_thread;
@@ -69,13 +88,14 @@ typedef struct vpps_vp {
     size_t sums_capacity;
     uint32_t *touched;   /* of each parameter: launch that last added to the VP's part of its gradient */
     uint32_t *by_update; /* likewise, or left the gradient to the update */
-} vpps_vp;
+    uint32_t shared;     /* launch whose gradients are those of all processes */
+};
 
 typedef struct vpps_counter {
     _Alignas(64) atomic_uint value; /* a cache line each: VPs spin on them */
 } vpps_counter;
 
-typedef struct vpps_cpu {
+struct vpps_cpu {
     vpps_device device;
     const vpps_model *model;
     const vpps_kernels *kernels;
@@ -102,7 +122,11 @@ typedef struct vpps_cpu {
     size_t views_capacity;
     /* Of each matrix: outer products of the batch that add to its gradient; 1: the update may make it. */
     uint32_t *uses;
-    uint32_t launch; /* number of launches so far */
+    vpps_row_segment *segments; /* what NORM and UPDATE take: the script's tables; then those of all processes */
+    size_t segments_capacity;
+    uint32_t n_segments;
+    vpps_share *share; /* NULL: this process is the only one */
+    uint32_t launch;   /* number of launches so far */
     uint64_t start_ns;
     double loss;
     atomic_bool failed; /* set by the first VP that fails; all others stop */
@@ -116,7 +140,7 @@ typedef struct vpps_cpu {
     uint32_t wanted;
     _Alignas(64) atomic_uint sleepers;
     atomic_bool quit;
-} vpps_cpu;
+};
 
 /* Is the script made for this device, and do its parts lie inside it? Then check_block, of each block that a view was made
  * of: do its arrays, and what it keeps in the pool? Both fail with SCRIPT. */
@@ -149,6 +173,19 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t first
 void vpps_vp_entries(vpps_vp *vp, uint32_t number);
 void vpps_vp_norm(vpps_vp *vp);
 void vpps_vp_update(vpps_vp *vp);
+
+/* Gradients of several processes: see share.c. */
+vpps_status vpps_share_open(vpps_share **out, vpps_cpu *cpu, vpps_communicator *c);
+void vpps_share_close(vpps_share *s);
+
+/* A VP gets to the first task that reads all gradients. False: the batch has failed. */
+bool vpps_vp_share(vpps_vp *vp);
+
+/* For who fails while others wait: wakes them. */
+void vpps_share_wake(vpps_share *s, vpps_cpu *cpu);
+
+/* Of the latest batch. */
+vpps_share_cost vpps_share_cost_of(const vpps_share *s);
 
 /* Blocks of part `member` of `group` equal parts of the VPs. */
 static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, uint32_t member, uint32_t group) {
@@ -191,6 +228,9 @@ double vpps_cpu_norm(const vpps_cpu *cpu);
 /* Reports a failure, unless another VP was first, and stops the batch. `address`: of the instruction. */
 void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The same for what no instruction is to blame for. */
+void vpps_cpu_fail(vpps_cpu *cpu, vpps_status status, const char *message);
 
 /* Waits, spinning for a moment, then asleep, until *word is at least `least` (modulo 2^32). False: the batch has failed, or the
  * time is up, if there is a limit; time in which the process was stopped does not count. */

@@ -132,6 +132,7 @@ static void cpu_destroy(vpps_device *d) {
         free(vp->touched);
         free(vp->by_update);
     }
+    vpps_share_close(cpu->share);
     vpps_unmap_pages(cpu->pool, cpu->pool_bytes);
     pthread_mutex_destroy(&cpu->failure_lock);
     vpps_free_matrices(cpu);
@@ -140,6 +141,7 @@ static void cpu_destroy(vpps_device *d) {
     free(cpu->norms);
     free(cpu->uses);
     free(cpu->views);
+    free(cpu->segments);
     free(cpu->vps);
     free(cpu);
 }
@@ -184,6 +186,8 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     VPPS_TRY(map_pool(cpu, options->pool_bytes != 0));
     VPPS_TRY(make_vps(cpu));
     VPPS_TRY(vpps_make_matrices(cpu, cpu->n_states));
+    if (vpps_communicator_size(options->communicator) > 1)
+        VPPS_TRY(vpps_share_open(&cpu->share, cpu, options->communicator));
     cpu->machine = (vpps_task_plan){.n_vps = cpu->n_vps,
                                     .values = cpu->plan.values,
                                     .batch = cpu->plan.batch,
@@ -244,6 +248,19 @@ static vpps_status prepare_block(vpps_cpu *cpu, vpps_compiled_cell *c, const vpp
     return VPPS_OK;
 }
 
+/* The rows that the script trains, table by table. */
+static vpps_status make_segments(vpps_cpu *cpu) {
+    cpu->n_segments = cpu->task_header.n_tables;
+    if (!VPPS_RESERVE(cpu->segments, cpu->segments_capacity, cpu->n_segments + 1u)) {
+        return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u tables", cpu->n_segments);
+    }
+    for (uint32_t i = 0; i < cpu->n_segments; i++) {
+        const vpps_table *t = vpps_table_at(cpu->script, i);
+        cpu->segments[i] = (vpps_row_segment){t->param, t->n, cpu->script + t->rows, cpu->pool + t->gradients};
+    }
+    return VPPS_OK;
+}
+
 static vpps_status cpu_launch_batch(vpps_device *d, const vpps_batch *batch) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     VPPS_TRY(vpps_check_script(cpu, batch));
@@ -260,6 +277,7 @@ static vpps_status cpu_launch_batch(vpps_device *d, const vpps_batch *batch) {
         VPPS_TRY(vpps_check_block(&cpu->task_header, &cpu->views[i], i));
         VPPS_TRY(prepare_block(cpu, batch->cells[block->cell], block));
     }
+    VPPS_TRY(make_segments(cpu));
     vpps_choose_updates(cpu);
     const vpps_rows gradients = cpu->gradients; /* of vectors; matrices' are known by `touched` */
     if (cpu->task_header.update)
@@ -291,6 +309,7 @@ static void cpu_wait(vpps_device *d, vpps_outcome *out) {
     if (cpu->outcome.status == VPPS_OK && cpu->task_header.update) {
         cpu->outcome.loss = (float)cpu->loss;
         cpu->outcome.norm = cpu->task_header.guard ? (float)vpps_cpu_norm(cpu) : 0;
+        if (cpu->share) cpu->outcome.shared = vpps_share_cost_of(cpu->share);
     }
     *out = cpu->outcome;
 }

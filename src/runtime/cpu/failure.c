@@ -3,20 +3,24 @@
 
 #include <stdarg.h>
 
-void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...) {
-    vpps_cpu *cpu = vp->cpu;
+void vpps_cpu_fail(vpps_cpu *cpu, vpps_status status, const char *message) {
     pthread_mutex_lock(&cpu->failure_lock);
     if (!atomic_load_explicit(&cpu->failed, memory_order_relaxed)) {
-        char reason[VPPS_MESSAGE_BYTES / 2];
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(reason, sizeof reason, format, arguments);
-        va_end(arguments);
         cpu->outcome.status = status;
-        snprintf(cpu->outcome.message, sizeof cpu->outcome.message, "VP %u, instruction at word %u: %s", vp->index,
-                 address, reason);
+        snprintf(cpu->outcome.message, sizeof cpu->outcome.message, "%s", message);
         atomic_store_explicit(&cpu->failed, true, memory_order_release);
     }
     pthread_mutex_unlock(&cpu->failure_lock);
     for (uint32_t b = 0; b < cpu->task_header.n_barriers; b++) vpps_wake(cpu, &cpu->counters[b].value);
+    if (cpu->share) vpps_share_wake(cpu->share, cpu);
+}
+
+void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...) {
+    char reason[VPPS_MESSAGE_BYTES / 2], message[VPPS_MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    snprintf(message, sizeof message, "VP %u, instruction at word %u: %s", vp->index, address, reason);
+    vpps_cpu_fail(vp->cpu, status, message);
 }

@@ -220,11 +220,11 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, u
 }
 
 /* A matrix's gradient that few vectors of one block make is not written to memory: the update makes it, a block of rows at a
- * time, while it is in the cache. Clipping wants its norm before. */
+ * time, while it is in the cache. Clipping wants its norm before, and other processes want it all. */
 void vpps_choose_updates(vpps_cpu *cpu) {
     const uint32_t n_params = (uint32_t)cpu->model->n_params, n_blocks = cpu->task_header.n_blocks;
     memset(cpu->uses, 0, n_params * sizeof *cpu->uses);
-    if (cpu->task_header.clip > 0 || !cpu->task_header.lasting) return;
+    if (cpu->task_header.clip > 0 || !cpu->task_header.lasting || cpu->share) return;
     for (uint32_t b = 0; b < n_blocks; b++)
         for (uint32_t i = 0; i < cpu->views[b].cell->n_outers && cpu->views[b].block->n; i++)
             cpu->uses[cpu->views[b].cell->outers[i].param]++;
@@ -310,7 +310,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     }
 }
 
-/* Entries of a table that are the VP's. */
+/* Of n entries of a table, those that are the VP's. */
 static vpps_rows own_entries(const vpps_vp *vp, uint32_t n) {
     const uint64_t n_vps = vp->cpu->n_vps;
     return (vpps_rows){(uint32_t)(n * (uint64_t)vp->index / n_vps), (uint32_t)(n * (vp->index + (uint64_t)1) / n_vps)};
@@ -412,12 +412,12 @@ void vpps_vp_norm(vpps_vp *vp) {
         for (size_t at = 0; at < r.n; at += 1u << 20)
             sum += cpu->kernels->sum_squares(r.n - at < 1u << 20 ? (uint32_t)(r.n - at) : 1u << 20, r.g + at);
     }
-    for (uint32_t i = 0; i < cpu->task_header.n_tables; i++) {
-        const vpps_table *t = vpps_table_at(cpu->script, i);
-        const uint32_t words = cpu->model->params[t->param].rows * cpu->model->params[t->param].cols;
-        const vpps_rows own = own_entries(vp, t->n);
+    for (uint32_t i = 0; i < cpu->n_segments; i++) {
+        const vpps_row_segment *s = &cpu->segments[i];
+        const uint32_t words = cpu->model->params[s->param].rows * cpu->model->params[s->param].cols;
+        const vpps_rows own = own_entries(vp, s->n);
         for (uint32_t k = own.first; k < own.end; k++)
-            sum += cpu->kernels->sum_squares(words, cpu->pool + t->gradients + (size_t)k * words);
+            sum += cpu->kernels->sum_squares(words, s->gradients + (size_t)k * words);
     }
     cpu->norms[vp->index] = sum;
 }
@@ -500,16 +500,16 @@ void vpps_vp_update(vpps_vp *vp) {
         if (!by_blocks) update_run(cpu, &step, &r);
         if (cpu->matrices[p].has_transposed) transpose_rows(cpu, p, vp->index);
     }
-    for (uint32_t i = 0; i < cpu->task_header.n_tables; i++) {
-        const vpps_table *t = vpps_table_at(cpu->script, i);
-        const uint32_t words = cpu->model->params[t->param].rows * cpu->model->params[t->param].cols;
-        const vpps_rows own = own_entries(vp, t->n);
+    for (uint32_t i = 0; i < cpu->n_segments; i++) {
+        const vpps_row_segment *s = &cpu->segments[i];
+        const uint32_t words = cpu->model->params[s->param].rows * cpu->model->params[s->param].cols;
+        const vpps_rows own = own_entries(vp, s->n);
         for (uint32_t k = own.first; k < own.end; k++) {
-            const size_t at = (size_t)cpu->script[t->rows + k] * words;
+            const size_t at = (size_t)s->rows[k] * words;
             const run r = {
-                cpu->pool + cpu->plan.values[t->param] + at,
-                cpu->pool + t->gradients + (size_t)k * words,
-                {in_pool(cpu, cpu->plan.states[0][t->param], at), in_pool(cpu, cpu->plan.states[1][t->param], at)},
+                cpu->pool + cpu->plan.values[s->param] + at,
+                s->gradients + (size_t)k * words,
+                {in_pool(cpu, cpu->plan.states[0][s->param], at), in_pool(cpu, cpu->plan.states[1][s->param], at)},
                 words};
             update_run(cpu, &step, &r);
         }

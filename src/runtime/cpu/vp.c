@@ -82,8 +82,14 @@ void vpps_vp_run(vpps_vp *vp) {
         case VPPS_TASK_LOSS:
             if (vp->index == 0) add_loss(cpu, script + o[0], o[1]);
             break;
-        case VPPS_TASK_NORM: vpps_vp_norm(vp); break;
-        case VPPS_TASK_UPDATE: vpps_vp_update(vp); break;
+        case VPPS_TASK_NORM:
+            if (!vpps_vp_share(vp)) return;
+            vpps_vp_norm(vp);
+            break;
+        case VPPS_TASK_UPDATE:
+            if (!vpps_vp_share(vp)) return;
+            vpps_vp_update(vp);
+            break;
         default: return; /* vpps_check_task lets none of these through */
         }
         if (track) note_task(cpu, track, task, o);

@@ -1,0 +1,412 @@
+/* mpi.c - the row MPI: which library it is, and messages that are waited for with a time limit.
+ *
+ * Everything is made of messages between two processes, each begun and then tested for. So a wait sees who it is that does
+ * not answer, and a process that fails can be heard of while others wait for something else. In a batch, who does not answer
+ * within the watchdog's time has failed; elsewhere, who does not even say that it is there.
+ */
+#include "runtime/comm/mpi.h"
+#include "runtime/comm/comm.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TAG_DATA = 1, TAG_NOTE = 2 };
+
+/* What a process says to the first one, unasked; the first one says to all that it is there. */
+typedef enum note_kind { NOTE_THERE = 1, NOTE_WAITING, NOTE_FAILED } note_kind;
+typedef struct note {
+    uint32_t kind, rank;
+    char message[VPPS_MESSAGE_BYTES]; /* FAILED; else it is not sent */
+} note;
+
+typedef struct message {
+    uint32_t peer;
+    bool receives;
+} message;
+
+typedef struct mpi_row {
+    vpps_communicator c;
+    const vpps_mpi_binding *binding;
+    vpps_mpi *mpi;
+    message *messages; /* of the binding's requests */
+    size_t n_messages, messages_capacity;
+    note told, there;     /* must stay as they are while they are sent */
+    uint64_t *heard_ns;   /* of each process: when it last said that it is there */
+    bool *waiting;        /* of each process: it has said so */
+    uint64_t beat_ns;     /* when this process last said so */
+    pthread_mutex_t lock; /* of all calls of MPI */
+    pthread_t beater;
+    bool has_beater;
+    pthread_cond_t stop_beating;
+    bool stop;
+} mpi_row;
+
+static vpps_status failed_call(mpi_row *m, int error) {
+    char text[200];
+    m->binding->describe(m->mpi, error, text, sizeof text);
+    m->n_messages = 0;
+    return vpps_fail(VPPS_DEVICE, "%s: %s", m->binding->name, text);
+}
+
+/* ---------------------------------------------------------------- waiting */
+
+static void tell_first(mpi_row *m, note_kind kind, const char *text) {
+    m->told = (note){.kind = kind, .rank = m->c.rank};
+    snprintf(m->told.message, sizeof m->told.message, "%s", text);
+    m->binding->tell(m->mpi, &m->told, kind == NOTE_FAILED ? sizeof m->told : offsetof(note, message), 0, TAG_NOTE);
+}
+
+/* Now and then: this process is there, though others wait for it. */
+static void beat(mpi_row *m) {
+    const uint64_t now = vpps_now_ns();
+    if (now - m->beat_ns < m->c.watchdog_ns / 8) return;
+    m->beat_ns = now;
+    m->there = (note){.kind = NOTE_THERE, .rank = m->c.rank};
+    const int bytes = offsetof(note, message);
+    if (m->c.rank) m->binding->tell(m->mpi, &m->there, bytes, 0, TAG_NOTE);
+    for (uint32_t p = 1; p < m->c.size && !m->c.rank; p++) m->binding->tell(m->mpi, &m->there, bytes, (int)p, TAG_NOTE);
+}
+
+/* What others said. Fails with what a process failed with. */
+static vpps_status hear(mpi_row *m) {
+    for (;;) {
+        bool there;
+        note n = {.kind = 0};
+        if (m->binding->heard(m->mpi, TAG_NOTE, &there) || !there) return VPPS_OK;
+        if (m->binding->receive(m->mpi, &n, sizeof n, TAG_NOTE) || n.rank >= m->c.size) return VPPS_OK;
+        m->heard_ns[n.rank] = vpps_now_ns();
+        if (n.kind == NOTE_WAITING) m->waiting[n.rank] = true;
+        if (n.kind == NOTE_FAILED) {
+            return vpps_fail(VPPS_DEVICE, "rank %u on %s: %.400s", n.rank, m->c.hosts[n.rank], n.message);
+        }
+    }
+}
+
+/* Time that passed while waiting; a process that was stopped meanwhile has not waited. */
+typedef struct patience {
+    uint64_t begin_ns, last_ns, waited_ns;
+} patience;
+
+static uint64_t have_waited(patience *p) {
+    enum { LONGEST_NS = 200 * 1000 * 1000 };
+    const uint64_t now = vpps_now_ns(), passed = now - p->last_ns;
+    p->last_ns = now;
+    p->waited_ns += passed < LONGEST_NS ? passed : LONGEST_NS;
+    return p->waited_ns;
+}
+
+static patience begin_wait(void) {
+    const uint64_t now = vpps_now_ns();
+    return (patience){now, now, 0};
+}
+
+/* Is it silent whom this process waits for? Where processes are busy on their own, who says that it is there is not; the
+ * first process hears it of all, the others of the first alone. */
+static bool is_silent(mpi_row *m, const patience *p, uint64_t limit_ns) {
+    if (p->waited_ns < limit_ns) return false;
+    if (!atomic_load(&m->c.patient) || p->waited_ns > 60 * limit_ns) return true;
+    for (uint32_t i = 0; i < m->n_messages; i++) {
+        const uint32_t peer = m->messages[i].peer;
+        if (m->c.rank && peer) continue;
+        if (p->last_ns - m->heard_ns[peer] > limit_ns && m->binding->pending(m->mpi, i)) return true;
+    }
+    return false;
+}
+
+/* Tests until all messages are through, or nothing is heard for that time; *done tells which. */
+static vpps_status wait_until(mpi_row *m, uint64_t limit_ns, bool *done) {
+    enum { SPIN_NS = 200 * 1000, YIELD_NS = 5 * 1000 * 1000, SLEEP_NS = 100 * 1000, HEAR_NS = 1000 * 1000 };
+    patience p = begin_wait();
+    uint64_t heard_ns = p.begin_ns;
+    for (;;) {
+        const int error = m->binding->test(m->mpi, done);
+        if (error) return failed_call(m, error);
+        if (*done) return VPPS_OK;
+        const uint64_t waited = have_waited(&p);
+        if (p.last_ns - heard_ns > HEAR_NS) {
+            if (atomic_load(&m->c.patient)) beat(m);
+            VPPS_TRY(hear(m));
+            if (is_silent(m, &p, limit_ns)) return VPPS_OK;
+            heard_ns = p.last_ns;
+        }
+        if (waited > YIELD_NS) {
+            nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
+        } else if (waited > SPIN_NS) {
+            sched_yield();
+        }
+    }
+}
+
+/* "rank 2 on HOST, rank 3 on HOST": whom the messages that are not through wait for; not those that wait themselves. */
+static void name_missing(mpi_row *m, char *text, size_t n) {
+    size_t len = 0;
+    *text = '\0';
+    for (uint32_t p = 0; p < m->c.size && len + 1 < n; p++) {
+        bool missing = false;
+        for (uint32_t i = 0; i < m->n_messages && !m->waiting[p]; i++)
+            missing |= m->messages[i].peer == p && m->binding->pending(m->mpi, i);
+        if (!missing) continue;
+        const int more = snprintf(text + len, n - len, "%srank %u on %s", len ? ", " : "", p, m->c.hosts[p]);
+        len = more > 0 && (size_t)more < n - len ? len + (size_t)more : n - 1;
+    }
+}
+
+/* Nothing came in time. Who waits for another, too, says so to the first process, which then knows who does not, and reports
+ * it; should it be silent itself, the second does, and then the others. All within the last quarter of the watchdog's time. */
+static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
+    char missing[300];
+    const uint32_t rank = m->c.rank, size = m->c.size;
+    const uint64_t grace_ns = limit_ns / 12; /* a quarter of it is a third of the limit */
+    const bool was_patient = atomic_exchange(&m->c.patient, false);
+    if (rank) tell_first(m, NOTE_WAITING, "");
+    const vpps_status status = wait_until(m, grace_ns * (rank ? rank > 1 ? 4 : 2 : 1), done);
+    atomic_store(&m->c.patient, was_patient);
+    if (status != VPPS_OK || *done) return status;
+    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* or the first would have spoken */
+    name_missing(m, missing, sizeof missing);
+    if (!*missing) { /* not the first; or all of them wait for each other */
+        memset(m->waiting, 0, size * sizeof *m->waiting);
+        name_missing(m, missing, sizeof missing);
+    }
+    return vpps_fail(VPPS_STALL, "nothing was heard of %s for %.1f s", missing, (double)limit_ns * 1e-9);
+}
+
+/* Until all messages that were begun are through. */
+static vpps_status finish(mpi_row *m) {
+    bool done;
+    const uint64_t limit_ns = m->c.watchdog_ns / 4 * 3;
+    memset(m->waiting, 0, m->c.size * sizeof *m->waiting);
+    vpps_status status = hear(m);
+    if (status == VPPS_OK) status = wait_until(m, limit_ns, &done);
+    if (status == VPPS_OK && !done) status = find_culprit(m, limit_ns, &done);
+    m->n_messages = 0;
+    return status;
+}
+
+/* ---------------------------------------------------------------- a busy process is there */
+
+/* Where processes are busy on their own: another thread says so for this one. While a call waits, it does so itself. */
+static void *keep_beating(void *argument) {
+    mpi_row *m = argument;
+    pthread_mutex_lock(&m->lock);
+    while (!m->stop) {
+        const uint64_t pause_ns = m->c.watchdog_ns / 8;
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += (time_t)((until.tv_nsec + pause_ns) / 1000000000u);
+        until.tv_nsec = (long)((until.tv_nsec + pause_ns) % 1000000000u);
+        pthread_cond_timedwait(&m->stop_beating, &m->lock, &until);
+        if (!m->stop && atomic_load(&m->c.patient)) beat(m);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return NULL;
+}
+
+static vpps_status start_beating(mpi_row *m) {
+    m->heard_ns = calloc(m->c.size, sizeof *m->heard_ns);
+    m->waiting = calloc(m->c.size, sizeof *m->waiting);
+    if (!m->heard_ns || !m->waiting) return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->stop_beating, NULL);
+    const int error = pthread_create(&m->beater, NULL, keep_beating, m);
+    if (error) return vpps_fail(VPPS_DEVICE, "communicator: cannot start a thread: %s", strerror(error));
+    m->has_beater = true;
+    return VPPS_OK;
+}
+
+static void stop_beating(mpi_row *m) {
+    if (!m->has_beater) return;
+    pthread_mutex_lock(&m->lock);
+    m->stop = true;
+    pthread_cond_signal(&m->stop_beating);
+    pthread_mutex_unlock(&m->lock);
+    pthread_join(m->beater, NULL);
+    m->has_beater = false;
+}
+
+/* ---------------------------------------------------------------- the table */
+
+/* In pieces that an int can count. */
+static vpps_status begin(mpi_row *m, bool receives, const vpps_parcel *parcel, uint32_t peer) {
+    enum { MOST = 1 << 30 };
+    for (size_t at = 0, count; at < parcel->bytes; at += count) {
+        count = parcel->bytes - at < MOST ? parcel->bytes - at : MOST;
+        if (!VPPS_RESERVE(m->messages, m->messages_capacity, m->n_messages + 1)) {
+            return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
+        }
+        m->messages[m->n_messages++] = (message){peer, receives};
+        const int error =
+            m->binding->start(m->mpi, receives, (char *)parcel->data + at, (int)count, (int)peer, TAG_DATA);
+        if (error) return failed_call(m, error);
+        if (!receives) m->c.sent_bytes += count;
+    }
+    return VPPS_OK;
+}
+
+static vpps_status exchange(mpi_row *m, const vpps_parcel *out, const vpps_parcel *in) {
+    const vpps_communicator *c = &m->c;
+    for (uint32_t i = 1; i < c->size; i++) {
+        const uint32_t from = (c->rank + c->size - i) % c->size;
+        VPPS_TRY(begin(m, true, &in[from], from));
+    }
+    for (uint32_t i = 1; i < c->size; i++) { /* each begins with another one */
+        const uint32_t to = (c->rank + i) % c->size;
+        VPPS_TRY(begin(m, false, &out[to], to));
+    }
+    return finish(m);
+}
+
+static vpps_status mpi_exchange(vpps_communicator *c, const vpps_parcel *out, const vpps_parcel *in) {
+    mpi_row *m = (mpi_row *)c;
+    pthread_mutex_lock(&m->lock);
+    const vpps_status status = exchange(m, out, in);
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+/* From the root to all: what is broadcast is small, and rarely. */
+static vpps_status broadcast(mpi_row *m, void *data, size_t bytes, uint32_t root) {
+    const vpps_communicator *c = &m->c;
+    const vpps_parcel parcel = {data, bytes};
+    if (c->rank != root) VPPS_TRY(begin(m, true, &parcel, root));
+    for (uint32_t p = 0; p < c->size && c->rank == root; p++)
+        if (p != root) VPPS_TRY(begin(m, false, &parcel, p));
+    return finish(m);
+}
+
+static vpps_status mpi_broadcast(vpps_communicator *c, void *data, size_t bytes, uint32_t root) {
+    mpi_row *m = (mpi_row *)c;
+    pthread_mutex_lock(&m->lock);
+    const vpps_status status = broadcast(m, data, bytes, root);
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+static vpps_status mpi_barrier(vpps_communicator *c) {
+    const uint32_t here = c->rank;
+    uint32_t *all = malloc(c->size * sizeof *all);
+    if (!all) return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
+    const vpps_status status = vpps_comm_gather(c, &here, all, sizeof here);
+    free(all);
+    return status;
+}
+
+static void mpi_tell(vpps_communicator *c, const char *text) {
+    mpi_row *m = (mpi_row *)c;
+    if (!c->rank) return;
+    pthread_mutex_lock(&m->lock);
+    tell_first(m, NOTE_FAILED, text);
+    patience p = begin_wait(); /* the first process ends this one */
+    while (have_waited(&p) < c->watchdog_ns / 4) {
+        bool ignored;
+        m->binding->heard(m->mpi, TAG_NOTE, &ignored); /* any call moves messages on */
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    }
+    pthread_mutex_unlock(&m->lock);
+}
+
+static void mpi_end(vpps_communicator *c, int exit_code) {
+    mpi_row *m = (mpi_row *)c;
+    pthread_mutex_lock(&m->lock);
+    m->binding->end(m->mpi, exit_code);
+    _exit(exit_code);
+}
+
+static void mpi_close(vpps_communicator *c) {
+    mpi_row *m = (mpi_row *)c;
+    stop_beating(m);
+    if (m->mpi) m->binding->close(m->mpi);
+    free(m->messages);
+    free(m->heard_ns);
+    free(m->waiting);
+    vpps_comm_free(c);
+    free(m);
+}
+
+static const vpps_comm_table table = {.name = "mpi",
+                                      .allreduce = vpps_allreduce_by_exchange,
+                                      .exchange = mpi_exchange,
+                                      .broadcast = mpi_broadcast,
+                                      .barrier = mpi_barrier,
+                                      .tell = mpi_tell,
+                                      .end = mpi_end,
+                                      .close = mpi_close};
+
+/* ---------------------------------------------------------------- the library */
+
+static const char *const open_mpi_files[] = {"libmpi.so.40", "libmpi.so"};
+static const char *const mpich_files[] = {"libmpich.so.12", "libmpi.so.12", "libmpich.so"};
+
+static void *open_first(const char *const *files, size_t n) {
+    void *library = NULL;
+    for (size_t i = 0; i < n && !library; i++) library = dlopen(files[i], RTLD_NOW | RTLD_GLOBAL);
+    return library;
+}
+
+/* The program's own, where it is linked with one; else that of the launcher, which says in the environment whose it is. A
+ * library of another kind would start every process on its own. */
+static void *find_library(void) {
+    const char *own = getenv("VPPS_MPI");
+    if (own && *own) return dlopen(own, RTLD_NOW | RTLD_GLOBAL);
+    if (dlsym(RTLD_DEFAULT, "MPI_Init_thread")) return dlopen(NULL, RTLD_NOW);
+    const bool mpich_first = !getenv("OMPI_COMM_WORLD_SIZE") && !getenv("PMIX_RANK") && getenv("PMI_RANK");
+    void *library = mpich_first ? open_first(mpich_files, VPPS_COUNT(mpich_files))
+                                : open_first(open_mpi_files, VPPS_COUNT(open_mpi_files));
+    if (library) return library;
+    return mpich_first ? open_first(open_mpi_files, VPPS_COUNT(open_mpi_files))
+                       : open_first(mpich_files, VPPS_COUNT(mpich_files));
+}
+
+/* Whose it is, by what it says of itself. */
+static const vpps_mpi_binding *binding_of(void *library) {
+    static const char *const mpich_kin[] = {"MPICH", "Intel", "MVAPICH", "CRAY"};
+    if (dlsym(library, "ompi_mpi_comm_world")) return &vpps_mpi_open_mpi;
+    char version[8192] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH */
+    int len = 0, (*get_version)(char *, int *);
+    void *address = dlsym(library, "MPI_Get_library_version");
+    memcpy(&get_version, &address, sizeof address);
+    if (!address || get_version(version, &len)) return NULL;
+    for (size_t i = 0; i < VPPS_COUNT(mpich_kin); i++)
+        if (strstr(version, mpich_kin[i])) return &vpps_mpi_mpich;
+    return NULL;
+}
+
+static vpps_status open_row(mpi_row *m, const void *comm, uint32_t watchdog_ms) {
+    int rank, size;
+    char host[VPPS_HOST_BYTES] = "";
+    void *library = find_library();
+    if (!library) {
+        const char *why = dlerror();
+        return vpps_fail(VPPS_DEVICE, "MPI: found no library of Open MPI or MPICH; VPPS_MPI can name it (%.200s)",
+                         why ? why : "");
+    }
+    m->binding = binding_of(library);
+    if (!m->binding) {
+        return vpps_fail(VPPS_DEVICE, "MPI: the library is neither Open MPI nor of MPICH's kin; expected one of these");
+    }
+    VPPS_TRY(m->binding->open(&m->mpi, library, comm, &rank, &size));
+    VPPS_TRY(vpps_comm_init(&m->c, &table, (uint32_t)rank, (uint32_t)size, watchdog_ms));
+    VPPS_TRY(start_beating(m));
+    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "?");
+    atomic_store(&m->c.patient, true); /* processes start when they can */
+    VPPS_TRY(vpps_comm_share_hosts(&m->c, host));
+    atomic_store(&m->c.patient, false);
+    return VPPS_OK;
+}
+
+vpps_status vpps_mpi_open(vpps_communicator **out, const void *comm, uint32_t watchdog_ms) {
+    mpi_row *m = calloc(1, sizeof *m);
+    if (!m) return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
+    const vpps_status status = open_row(m, comm, watchdog_ms);
+    if (status == VPPS_OK) {
+        *out = &m->c;
+    } else {
+        mpi_close(&m->c);
+    }
+    return status;
+}

@@ -1,0 +1,19 @@
+/* mpich_abi.h - the numbers of MPICH's binary interface (www.mpich.org/abi) that are used. */
+#ifndef VPPS_MPICH_ABI_H
+#define VPPS_MPICH_ABI_H
+
+/* X(theirs, ours, value) */
+#define VPPS_MPICH_CONSTANTS(X)                                                                                        \
+    X(MPI_COMM_WORLD, MPICH_COMM_WORLD, 0x44000000)                                                                    \
+    X(MPI_BYTE, MPICH_BYTE, 0x4c00010d)                                                                                \
+    X(MPI_ERRORS_RETURN, MPICH_ERRORS_RETURN, 0x54000001)                                                              \
+    X(MPI_ANY_SOURCE, MPICH_ANY_SOURCE, -2)
+
+enum {
+#define X(theirs, ours, value) ours = value,
+    VPPS_MPICH_CONSTANTS(X)
+#undef X
+        MPICH_STATUS_IGNORE = 1
+};
+
+#endif

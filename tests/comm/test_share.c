@@ -1,0 +1,286 @@
+/* test_share.c - vpps_fb in several processes (here threads): the same losses as one, the same bits in every process and
+ * every run, failures alike everywhere. */
+#include "comm/threads.h"
+#include "common/testing.h"
+#include "graph/model.h"
+
+#include <math.h>
+
+enum { WORDS = 23, EMBED = 12, HIDDEN = 37, CLASSES = 5, EXAMPLES = 6, BATCHES = 5, PARAMS = 8, MOST = 4 };
+
+/* ---------------------------------------------------------------- a network, and its examples */
+
+typedef struct net {
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_param E, F, W, U, b, C, b_c, rare;
+} net;
+
+static void open_net(net *n) {
+    TEST_OK(vpps_model_create(&n->model, 3));
+    TEST_OK(vpps_add_lookup(n->model, &n->E, "E", WORDS, EMBED, 1, NULL));
+    TEST_OK(vpps_add_matrix(n->model, &n->W, "W", HIDDEN, EMBED, NULL));
+    TEST_OK(vpps_add_matrix(n->model, &n->rare, "rare", HIDDEN, EMBED, NULL));
+    TEST_OK(vpps_add_matrix(n->model, &n->U, "U", HIDDEN, HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(n->model, &n->b, "b", HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(n->model, &n->C, "C", CLASSES, HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(n->model, &n->b_c, "b_c", CLASSES, NULL));
+    TEST_OK(vpps_add_lookup(n->model, &n->F, "F", 3, EMBED, 1, NULL));
+    TEST_OK(vpps_graph_create(&n->g, n->model));
+}
+
+static void close_net(net *n) {
+    vpps_graph_destroy(n->g);
+    vpps_model_destroy(n->model);
+}
+
+/* Example number `i` of a batch: a chain of words. The first of every second batch alone uses `rare` and F. */
+static vpps_node add_example(const net *n, uint32_t batch, uint32_t i, float factor) {
+    vpps_graph *g = n->g;
+    uint64_t random = batch * 1000 + i * 31 + 17;
+    const bool is_rare = batch % 2 == 1 && i == 0;
+    const vpps_node first =
+        is_rare ? vpps_lookup(g, n->F, batch % 3) : vpps_lookup(g, n->E, vpps_random_below(&random, WORDS));
+    vpps_node h = vpps_tanh(g, vpps_affine1(g, n->b, is_rare ? n->rare : n->W, first));
+    for (uint32_t length = vpps_random_below(&random, 6); length > 0; length--) {
+        const vpps_node x = vpps_lookup(g, n->E, vpps_random_below(&random, WORDS));
+        h = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, h));
+    }
+    const vpps_node loss = vpps_cross_entropy(g, vpps_affine1(g, n->b_c, n->C, h), vpps_random_below(&random, CLASSES));
+    return vpps_scale_by(g, loss, vpps_input(g, 1, 1, &factor));
+}
+
+/* ---------------------------------------------------------------- runs */
+
+typedef struct run {
+    vpps_options options;
+    uint32_t examples;  /* a batch */
+    uint32_t bad_batch; /* one example's loss is bad_factor times what it is; from 1, 0: none */
+    float bad_factor;
+    bool freeze;
+    uint32_t other_rank; /* whose learning rate is another; 0: none */
+    /* what came of it, of each process */
+    float losses[MOST][BATCHES];
+    vpps_status statuses[MOST][BATCHES];
+    char messages[MOST][BATCHES][VPPS_MESSAGE_BYTES];
+    float *values[MOST];
+    size_t n_values;
+    vpps_stats stats[MOST];
+} run;
+
+static void read_values(const net *n, run *r, uint32_t rank) {
+    size_t count = 0;
+    for (uint32_t p = 0; p < PARAMS; p++) count += vpps_param_elems(&n->model->params[p]);
+    float *values = malloc(count * sizeof *values);
+    ck_assert_ptr_nonnull(values);
+    r->n_values = count;
+    r->values[rank] = values;
+    for (uint32_t p = 0; p < PARAMS; p++) {
+        const size_t elems = vpps_param_elems(&n->model->params[p]);
+        memcpy(values, n->model->params[p].values, elems * sizeof *values);
+        values += elems;
+    }
+}
+
+static void train(vpps_communicator *c, void *argument) {
+    run *r = argument;
+    net n;
+    vpps_handle *h;
+    vpps_options options = r->options;
+    const uint32_t rank = vpps_communicator_rank(c), size = vpps_communicator_size(c);
+    options.communicator = c;
+    if (r->other_rank && rank == r->other_rank) options.optimizer.lr *= 2;
+    open_net(&n);
+    if (r->freeze) {
+        TEST_OK(vpps_freeze(n.model, n.U, true));
+        TEST_OK(vpps_freeze(n.model, n.E, true));
+    }
+    TEST_OK(vpps_handle_create(&h, n.model, &options));
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        vpps_node terms[EXAMPLES], loss = VPPS_NO_NODE;
+        uint32_t own = 0;
+        vpps_graph_clear(n.g);
+        for (uint32_t i = 0; i < r->examples; i++) {
+            const bool bad = r->bad_batch == b + 1 && i == 1;
+            if (i % size == rank) terms[own++] = add_example(&n, b, i, bad ? r->bad_factor : 1);
+        }
+        if (own) loss = vpps_scale(n.g, vpps_sum(n.g, own, terms), 1.0f / (float)r->examples);
+        r->statuses[rank][b] = vpps_fb(h, n.g, loss, NULL);
+        if (r->statuses[rank][b] == VPPS_OK) r->statuses[rank][b] = vpps_sync_latest_loss(h, &r->losses[rank][b]);
+        snprintf(r->messages[rank][b], VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
+        if (r->statuses[rank][b] == VPPS_STATE) break;
+    }
+    TEST_OK(vpps_handle_stats(h, &r->stats[rank]));
+    if (!r->other_rank) TEST_OK(vpps_read_parameters(h));
+    read_values(&n, r, rank);
+    vpps_handle_destroy(h);
+    close_net(&n);
+}
+
+static void train_in(uint32_t processes, run *r) {
+    if (processes) {
+        threads_run(processes, train, r);
+    } else {
+        train(NULL, r);
+    }
+}
+
+static void free_run(run *r) {
+    for (uint32_t p = 0; p < MOST; p++) free(r->values[p]);
+}
+
+static run run_of(uint32_t vps, vpps_optimizer_kind kind) {
+    run r = {.examples = EXAMPLES};
+    vpps_options_default(&r.options);
+    r.options.vps = vps;
+    r.options.pool_bytes = 16u << 20;
+    r.options.optimizer.kind = kind;
+    r.options.optimizer.lr = 0.05f;
+    r.options.optimizer.weight_decay = 0.01f;
+    return r;
+}
+
+static void check_same_bits(const float *a, const float *b, size_t n, const char *what) {
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0) ck_abort_msg("%s: %zu: %g, %g", what, i, (double)a[i], (double)b[i]);
+}
+
+static void check_close(const float *a, const float *b, size_t n, double tolerance, const char *what) {
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs((double)a[i] - (double)b[i]) <= tolerance * (1 + fabs((double)b[i]))))
+            ck_abort_msg("%s: %zu: %g, %g", what, i, (double)a[i], (double)b[i]);
+}
+
+/* Trains in one process and in `processes`, twice. */
+static void check_like_one(run r, uint32_t processes) {
+    run one = r, again = r;
+    train_in(0, &one);
+    train_in(processes, &r);
+    train_in(processes, &again);
+    for (uint32_t p = 0; p < processes; p++) {
+        check_close(r.losses[p], one.losses[0], BATCHES, 1e-5, "losses");
+        check_close(r.values[p], one.values[0], r.n_values, 1e-4, "parameters");
+        check_same_bits(r.losses[p], r.losses[0], BATCHES, "another process's losses");
+        check_same_bits(r.values[p], r.values[0], r.n_values, "another process's parameters");
+        check_same_bits(r.losses[p], again.losses[p], BATCHES, "another run's losses");
+        check_same_bits(r.values[p], again.values[p], r.n_values, "another run's parameters");
+        ck_assert_uint_eq(r.stats[p].rank, p);
+        ck_assert_uint_eq(r.stats[p].processes, processes);
+        if (processes > 1) ck_assert_uint_gt(r.stats[p].total_sent_bytes, 0);
+    }
+    free_run(&one);
+    free_run(&r);
+    free_run(&again);
+}
+
+/* ---------------------------------------------------------------- tests */
+
+START_TEST(losses_are_those_of_one_process)
+    {
+        for (uint32_t processes = 1; processes <= MOST; processes++)
+            for (uint32_t vps = 1; vps <= 2; vps++) check_like_one(run_of(vps, (vpps_optimizer_kind)_i), processes);
+    }
+END_TEST
+
+START_TEST(clipping_is_by_the_norm_of_all)
+    {
+        run r = run_of(2, VPPS_SGD);
+        r.options.optimizer.clip = 0.3f;
+        check_like_one(r, 3);
+    }
+END_TEST
+
+START_TEST(a_batch_may_have_fewer_examples_than_processes)
+    {
+        run r = run_of(2, VPPS_ADAM);
+        r.examples = 2;
+        check_like_one(r, 4);
+        r.options.nonfinite = VPPS_NONFINITE_IGNORE; /* no norm is taken */
+        check_like_one(r, 3);
+    }
+END_TEST
+
+START_TEST(what_is_frozen_stays)
+    {
+        run r = run_of(1, VPPS_MOMENTUM);
+        r.freeze = true;
+        check_like_one(r, 2);
+    }
+END_TEST
+
+START_TEST(gradients_are_added_by_level_alike)
+    {
+        run r = run_of(2, VPPS_SGD);
+        r.options.gradients = VPPS_GRADIENTS_ACCUMULATE;
+        check_like_one(r, 2);
+        r.options.waves = 3;
+        r.options.groups = 2;
+        check_like_one(r, 2);
+    }
+END_TEST
+
+START_TEST(a_loss_that_is_not_finite_stops_all)
+    {
+        static const float factors[] = {NAN, INFINITY};
+        for (int k = 0; k < 2; k++) {
+            run r = run_of(1, VPPS_SGD);
+            r.bad_batch = 3;
+            r.bad_factor = factors[k];
+            train_in(3, &r);
+            for (uint32_t p = 0; p < 3; p++) {
+                for (uint32_t b = 0; b < BATCHES; b++)
+                    ck_assert_int_eq(r.statuses[p][b], b == 2 ? VPPS_NONFINITE : VPPS_OK);
+                ck_assert_str_eq(r.messages[p][2], r.messages[0][2]);
+                ck_assert_uint_eq(r.stats[p].skipped, 1);
+                check_same_bits(r.values[p], r.values[0], r.n_values, "parameters");
+            }
+            for (size_t i = 0; i < r.n_values; i++) ck_assert(isfinite(r.values[0][i]));
+            free_run(&r);
+        }
+    }
+END_TEST
+
+START_TEST(who_steps_by_other_settings_is_told)
+    {
+        run r = run_of(1, VPPS_SGD);
+        r.other_rank = 2;
+        train_in(3, &r);
+        for (uint32_t p = 0; p < 3; p++) {
+            ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
+            ck_assert_ptr_nonnull(strstr(r.messages[p][0], "rank 2 on host2 trains with other settings"));
+        }
+        free_run(&r);
+    }
+END_TEST
+
+static void open_on_another_device(vpps_communicator *c, void *argument) {
+    (void)argument;
+    net n;
+    vpps_handle *h;
+    vpps_options options;
+    vpps_options_default(&options);
+    options.communicator = c;
+    options.device = "simt";
+    open_net(&n);
+    TEST_FAILS(vpps_handle_create(&h, n.model, &options), VPPS_DEVICE, "with a communicator, expected cpu");
+    close_net(&n);
+}
+
+START_TEST(other_devices_train_in_one_process)
+    { threads_run(2, open_on_another_device, NULL); }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("share");
+    TCase *cases = tcase_create("share");
+    tcase_add_loop_test(cases, losses_are_those_of_one_process, 0, VPPS_OPTIMIZERS);
+    tcase_add_test(cases, clipping_is_by_the_norm_of_all);
+    tcase_add_test(cases, a_batch_may_have_fewer_examples_than_processes);
+    tcase_add_test(cases, what_is_frozen_stays);
+    tcase_add_test(cases, gradients_are_added_by_level_alike);
+    tcase_add_test(cases, a_loss_that_is_not_finite_stops_all);
+    tcase_add_test(cases, who_steps_by_other_settings_is_told);
+    tcase_add_test(cases, other_devices_train_in_one_process);
+    suite_add_tcase(suite, cases);
+    return test_main(suite);
+}

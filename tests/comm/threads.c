@@ -1,0 +1,86 @@
+/* threads.c - see threads.h. What one sends is copied by who receives it, between two meetings of all. */
+#include "comm/threads.h"
+
+#include <check.h>
+#include <pthread.h>
+
+enum { MOST = 8 };
+
+typedef struct meeting {
+    pthread_barrier_t barrier;
+    const vpps_parcel *out[MOST];
+    void *broadcast;
+    uint32_t size;
+    void (*work)(vpps_communicator *c, void *argument);
+    void *argument;
+} meeting;
+
+typedef struct thread_row {
+    vpps_communicator c;
+    meeting *all;
+} thread_row;
+
+static vpps_status thread_barrier(vpps_communicator *c) {
+    pthread_barrier_wait(&((thread_row *)c)->all->barrier);
+    return VPPS_OK;
+}
+
+static vpps_status thread_exchange(vpps_communicator *c, const vpps_parcel *out, const vpps_parcel *in) {
+    meeting *all = ((thread_row *)c)->all;
+    all->out[c->rank] = out;
+    thread_barrier(c);
+    for (uint32_t p = 0; p < c->size; p++) {
+        if (p == c->rank) continue;
+        const vpps_parcel *sent = &all->out[p][c->rank];
+        ck_assert_uint_eq(sent->bytes, in[p].bytes);
+        if (sent->bytes) memcpy(in[p].data, sent->data, sent->bytes);
+        c->sent_bytes += out[p].bytes;
+    }
+    thread_barrier(c);
+    return VPPS_OK;
+}
+
+static vpps_status thread_broadcast(vpps_communicator *c, void *data, size_t bytes, uint32_t root) {
+    meeting *all = ((thread_row *)c)->all;
+    if (c->rank == root) all->broadcast = data;
+    thread_barrier(c);
+    if (c->rank != root) memcpy(data, all->broadcast, bytes);
+    return thread_barrier(c);
+}
+
+static const vpps_comm_table table = {.name = "threads",
+                                      .allreduce = vpps_allreduce_by_exchange,
+                                      .exchange = thread_exchange,
+                                      .broadcast = thread_broadcast,
+                                      .barrier = thread_barrier};
+
+typedef struct start {
+    meeting *all;
+    uint32_t rank;
+} start;
+
+static void *run(void *argument) {
+    const start *s = argument;
+    char host[16];
+    thread_row row = {.all = s->all};
+    ck_assert_int_eq(vpps_comm_init(&row.c, &table, s->rank, s->all->size, 0), VPPS_OK);
+    snprintf(host, sizeof host, "host%u", s->rank);
+    ck_assert_int_eq(vpps_comm_share_hosts(&row.c, host), VPPS_OK);
+    s->all->work(&row.c, s->all->argument);
+    vpps_comm_free(&row.c);
+    return NULL;
+}
+
+void threads_run(uint32_t size, void (*work)(vpps_communicator *c, void *argument), void *argument) {
+    meeting all = {.size = size, .work = work, .argument = argument};
+    pthread_t threads[MOST];
+    start starts[MOST];
+    ck_assert_uint_le(size, MOST);
+    pthread_barrier_init(&all.barrier, NULL, size);
+    for (uint32_t p = 0; p < size; p++) {
+        starts[p] = (start){&all, p};
+        ck_assert_int_eq(pthread_create(&threads[p], NULL, run, &starts[p]), 0);
+    }
+    for (uint32_t p = 0; p < size; p++) pthread_join(threads[p], NULL);
+    pthread_barrier_destroy(&all.barrier);
+}
