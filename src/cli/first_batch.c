@@ -12,7 +12,8 @@ vpps_status open_first_batch(session *x, settings *s, corpus *c, vpps_node *loss
     uint32_t *order = malloc(train->n_examples * sizeof *order);
     if (!order) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", train->n_examples);
     corpus_shuffle(train, s->seed, 0, order);
-    const vpps_status status = session_add_batch(x, c, train, order, vpps_min_u32(s->batch, train->n_examples), loss);
+    const uint32_t n = vpps_min_u32(s->batch, train->n_examples);
+    const vpps_status status = session_add_batch(x, c, train, order, n, n, loss);
     free(order);
     return status;
 }

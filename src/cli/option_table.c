@@ -202,6 +202,8 @@ static const cli_option table[] = {
     CHOICE("policy", policy, policy_names, 0, ENGINE, 0,
            "CPU: which vertices run together where several cells read each other; auto: by profile"),
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
+    CHOICE("communicator", communicator, "auto|mpi|none", 0, TRAIN, 0,
+           "Train together with other processes, by MPI; auto: with those that mpirun or srun started"),
     FLAG("portable", portable, 0, ENGINE, "Plain C instead of wide vectors"),
     FLAG("verify", verify, 0, ENGINE, "Check every script before it runs (slow)"),
     ROW(OPTION_BYTES, "pool-bytes", pool_bytes, "BYTES", 0, 0, 0, ENGINE, 0,

@@ -140,7 +140,8 @@ static vpps_status open_examples(shown *x, settings *s) {
     uint32_t *order = malloc((x->n_inputs + 1u) * sizeof *order);
     if (!order) return vpps_fail(VPPS_MEMORY, "policy: out of memory");
     for (uint32_t i = 0; i < x->n_inputs; i++) order[i] = i;
-    const vpps_status status = session_add_batch(&x->session, &x->corpus, train, order, x->n_inputs, &x->loss);
+    const vpps_status status =
+        session_add_batch(&x->session, &x->corpus, train, order, x->n_inputs, x->n_inputs, &x->loss);
     free(order);
     return status;
 }

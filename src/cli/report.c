@@ -92,6 +92,10 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "policy", t->policy ? json_string(t->policy) : json_null());
     json_object_set_new(o, "instructions_per_batch", report_number(t->instructions_per_batch));
     json_object_set_new(o, "pool_bytes", json_integer((json_int_t)t->pool_bytes));
+    json_object_set_new(o, "processes", json_integer(t->processes));
+    json_object_set_new(o, "imbalance", report_number(t->imbalance));
+    json_object_set_new(o, "exchange_ms_per_batch", report_number(t->exchange_ms_per_batch));
+    json_object_set_new(o, "sent_bytes_per_batch", report_number(t->sent_bytes_per_batch));
     json_object_set_new(o, "plans", trials_json(t->handle));
     json_object_set_new(o, "vectors", vectors_json(t));
     set_saved(o, t);
@@ -159,6 +163,10 @@ vpps_status report_train(const train_summary *t) {
         printf("a batch    host %.2f ms   device %.2f ms   script %.1f KB   %.0f levels   %.0f instructions\n",
                t->host_ms_per_batch, t->device_ms_per_batch, t->script_bytes_per_batch / 1e3, t->levels_per_batch,
                t->instructions_per_batch);
+    }
+    if (t->processes > 1) {
+        printf("processes  %u   imbalance %.1f %%   exchange %.2f ms and %.1f KB a batch\n", t->processes,
+               100 * t->imbalance, t->exchange_ms_per_batch, t->sent_bytes_per_batch / 1e3);
     }
     if (t->out_of_patience) printf("patience   dev was best %u epochs ago\n", t->epoch - t->best_epoch);
     print_saved("saved", &t->saved);

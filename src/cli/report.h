@@ -30,6 +30,8 @@ typedef struct train_summary {
     double script_bytes_per_batch, levels_per_batch, steps_per_batch, instructions_per_batch;
     uint64_t pool_bytes;
     uint32_t vps;
+    uint32_t processes;
+    double imbalance, exchange_ms_per_batch, sent_bytes_per_batch; /* see vpps_stats */
     const char *device, *policy;
     vpps_vectors_found vectors; /* of --vectors; all zero without */
     vpps_handle *handle;        /* asked for the plans it measured */

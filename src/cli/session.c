@@ -3,8 +3,10 @@
 #include "base/base.h"
 #include "cli/corpus_read.h"
 #include "cli/init.h"
+#include "cli/team.h"
 #include "cli/vectors.h"
 #include "io/output.h"
+#include "runtime/comm/comm.h"
 #include "script/policies.h"
 
 #include <math.h>
@@ -67,6 +69,7 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
         tell(x, s, taken);
     }
     vpps_options options = engine_options(s);
+    options.communicator = x->team ? x->team->c : NULL;
     options.log = x->log ? x->log : tell_stderr;
     options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* it is only read */
     VPPS_TRY(vpps_handle_create(&x->handle, x->model, &options));
@@ -144,10 +147,10 @@ static vpps_node sum_losses(session *x, uint32_t n_positions, uint32_t *counted)
 }
 
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
-                              vpps_node *loss) {
+                              uint32_t in_batch, vpps_node *loss) {
     uint32_t n_positions, counted;
     VPPS_TRY(add_examples(x, c, split, examples, n, (net_heads)x->settings->net.loss, &n_positions));
-    *loss = vpps_scale(x->graph, sum_losses(x, n_positions, &counted), 1.0f / (float)n);
+    *loss = vpps_scale(x->graph, sum_losses(x, n_positions, &counted), 1.0f / (float)in_batch);
     return vpps_graph_status(x->graph);
 }
 
@@ -160,6 +163,15 @@ vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const 
     if (n_losses) VPPS_TRY(vpps_forward(x->handle, x->graph, 1, &node, &out));
     *nll = (double)sum;
     *counted = n_losses;
+    return VPPS_OK;
+}
+
+vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts) {
+    double sums[VPPS_COMM_SUMS];
+    if (!x->team) return VPPS_OK;
+    for (uint32_t i = 0; i < n; i++) sums[i] = (double)counts[i]; /* below 2^53 */
+    VPPS_TRY(team_sum(x->team, n, sums));
+    for (uint32_t i = 0; i < n; i++) counts[i] = (uint64_t)sums[i];
     return VPPS_OK;
 }
 

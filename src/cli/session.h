@@ -16,9 +16,9 @@ void session_close(session *x);
 vpps_status session_write_trace(session *x);
 
 /* Clears the graph and adds n examples of a split, for training: *loss is the sum over the positions that count, divided by
- * the number of examples. */
+ * the number of examples in the batch: n, and those of other processes. */
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
-                              vpps_node *loss);
+                              uint32_t in_batch, vpps_node *loss);
 
 /* Adds them, runs the graph, and then: *nll is the sum over the positions that count, of which there are *counted. */
 vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
@@ -44,6 +44,10 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
  * other in *predicted, which is made to fit (*capacity) and freed by the caller. */
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted, size_t *capacity);
+
+/* What all processes counted of their parts of a split, in place of what this one did. Each measure calls it, in the same
+ * order. */
+vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts);
 
 /* The likeliest class by a position's logits; of equals the first. */
 uint32_t likeliest_class(const float *logits, uint32_t classes);

@@ -21,6 +21,7 @@ typedef struct session {
     void *net;
     net_scores scores; /* of the batch on the graph: one after the other, in order of its examples' positions */
     size_t logits_capacity, nll_capacity;
+    struct team *team;            /* the processes that train together; NULL: this one alone */
     struct class_counts *classes; /* where a measure counts which class is taken for which; NULL: nowhere */
     vpps_vectors_found vectors;   /* which words' embeddings were pretrained; all zero without --vectors */
     init_found init;

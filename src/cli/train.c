@@ -12,6 +12,8 @@
 #include "cli/output_files.h"
 #include "cli/plot.h"
 #include "cli/progress.h"
+#include "cli/team.h"
+#include "runtime/handle.h"
 
 #include <math.h>
 
@@ -27,15 +29,20 @@ enum { COUNTED_NODES = 500000 };
 typedef struct trainer {
     settings *s;
     corpus corpus;
+    team team;
     session session;
     position position;
     progress progress;
     run_log log;
     plot plot;
-    uint32_t *order;                                    /* the epoch's permutation of the training part */
-    uint64_t batches;                                   /* of this run */
-    bool in_flight;                                     /* the latest batch's loss has not been taken yet */
-    uint32_t flight_batch;                              /* its number in the epoch, from 1 */
+    uint32_t *order;       /* the epoch's permutation of the training part */
+    uint32_t *costs;       /* of its examples: see team_costs */
+    uint32_t *own;         /* of a batch, or of a part that is measured, this process's examples */
+    char *options;         /* what all processes must have alike */
+    bool stop;             /* the processes have agreed to stop */
+    uint64_t batches;      /* of this run */
+    bool in_flight;        /* the latest batch's loss has not been taken yet */
+    uint32_t flight_batch; /* its number in the epoch, from 1 */
     uint64_t levels, steps, instructions, script_bytes; /* summed over batches */
     uint64_t eval_ns;                                   /* spent on evaluation and files, to leave out of the rate */
     uint64_t build_ns;                                  /* spent on building graphs */
@@ -88,16 +95,32 @@ static vpps_status take_up(trainer *t) {
                      t->position.batch, batches_per_epoch(t));
 }
 
+/* Has a signal come, to any of the processes? All learn it of the same batch. */
+static bool stopped(const trainer *t) { return t->team.c ? t->stop : interrupted; }
+
+static vpps_status make_room(trainer *t) {
+    const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
+    uint32_t most = 1;
+    for (int i = 0; i < N_SPLITS; i++) most = vpps_max_u32(most, t->corpus.split[i].n_examples);
+    t->order = malloc(((size_t)train->n_examples + 1) * sizeof *t->order);
+    t->own = malloc(most * sizeof *t->own);
+    if (!t->order || !t->own) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", most);
+    return team_costs(&t->team, &t->corpus, t->s->network->kind, train, &t->costs);
+}
+
 static vpps_status open_trainer(trainer *t) {
     settings *s = t->s;
     t->position.best_dev = -1;
     if (s->resume) VPPS_TRY(checkpoint_describe(s->resume, s, &t->corpus, &t->position));
     options_complete(s);
+    t->options = team_options(s);
+    team_quieten(&t->team, s);
     VPPS_TRY(open_files(t));
 
     progress_open(&t->progress, stderr, s->quiet);
     t->session.log = tell;
     t->session.log_context = t;
+    t->session.team = t->team.c ? &t->team : NULL;
     VPPS_TRY(session_open_on(&t->session, s, &t->corpus));
     if (s->save || s->save_best) VPPS_TRY(checkpoint_check(s, &t->corpus));
     VPPS_TRY(check_dev(t));
@@ -105,8 +128,7 @@ static vpps_status open_trainer(trainer *t) {
     plot_open(&t->plot, s->network->name, data, task_for(s));
     if (s->resume) VPPS_TRY(take_up(t));
     const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples;
-    t->order = malloc(n * sizeof *t->order);
-    if (!t->order) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", n);
+    VPPS_TRY(make_room(t));
 
     vpps_stats stats;
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
@@ -116,6 +138,7 @@ static vpps_status open_trainer(trainer *t) {
         progress_line(&t->progress, "resumed from %s after epoch %u, batch %u", s->resume, t->position.epoch,
                       t->position.batch);
     }
+    if (t->team.c) progress_line(&t->progress, "%u processes", t->team.size);
     return log_start(&t->log, s, n);
 }
 
@@ -124,6 +147,9 @@ static void close_trainer(trainer *t) {
     log_close(&t->log);
     plot_free(&t->plot);
     free(t->order);
+    free(t->costs);
+    free(t->own);
+    free(t->options);
     session_close(&t->session);
     corpus_close(&t->corpus);
 }
@@ -138,6 +164,7 @@ static double mean_loss(const trainer *t) {
 static vpps_status take_loss(trainer *t, float loss) {
     const uint32_t batch = t->flight_batch;
     t->in_flight = false;
+    t->stop |= vpps_handle_votes(t->session.handle) != 0;
     if (isfinite(loss)) {
         t->position.loss_sum += (double)loss;
         t->position.n_losses++;
@@ -167,7 +194,11 @@ static vpps_status save_to(trainer *t, const char *path, saved_file *saved) {
     return VPPS_OK;
 }
 
-static vpps_status save(trainer *t) { return save_to(t, t->s->save, &t->summary.saved); }
+/* One process writes, all wait. */
+static vpps_status save(trainer *t) {
+    VPPS_TRY(save_to(t, t->s->save, &t->summary.saved));
+    return team_meet(&t->team);
+}
 
 /* After vpps_fb, which has expanded the graph already. */
 static vpps_status count_cost(trainer *t, uint32_t sentences) {
@@ -187,13 +218,16 @@ static vpps_status train_batch(trainer *t) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
     const uint32_t first = t->position.batch * t->s->batch;
     const uint32_t n = vpps_min_u32(t->s->batch, train->n_examples - first);
-    vpps_node loss;
+    uint32_t n_own;
+    vpps_node loss = VPPS_NO_NODE;
     float stale;
     const uint64_t begin = vpps_now_ns();
-    VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->order + first, n, &loss));
+    VPPS_TRY(team_deal(&t->team, t->costs, t->order + first, n, t->own, &n_own));
+    if (n_own) VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->own, n_own, n, &loss));
     t->build_ns += vpps_now_ns() - begin;
+    vpps_handle_vote(t->session.handle, interrupted != 0);
     VPPS_TRY(vpps_fb(t->session.handle, t->session.graph, loss, &stale));
-    VPPS_TRY(count_cost(t, n));
+    VPPS_TRY(count_cost(t, n_own));
     if (t->in_flight) VPPS_TRY(take_loss(t, stale));
     t->in_flight = true;
     t->flight_batch = ++t->position.batch;
@@ -227,19 +261,46 @@ static vpps_status train_epoch(trainer *t) {
                    train->n_examples);
     corpus_shuffle(train, t->s->seed, t->position.epoch, t->order);
     VPPS_TRY(set_learning_rate(t));
-    while (t->position.batch < batches_per_epoch(t) && !interrupted && !at_limit(t)) {
+    VPPS_TRY(team_meet(&t->team));
+    team_busy(&t->team, false);
+    while (t->position.batch < batches_per_epoch(t) && !stopped(t) && !at_limit(t)) {
         VPPS_TRY(train_batch(t));
         const uint64_t done = (uint64_t)t->position.batch * t->s->batch;
         progress_update(&t->progress, done < train->n_examples ? done : train->n_examples, mean_loss(t));
         if (t->s->save_every && t->batches % t->s->save_every == 0) {
             VPPS_TRY(settle(t));
+            team_busy(&t->team, true);
             VPPS_TRY(save(t));
+            team_busy(&t->team, false);
         }
     }
-    return settle(t);
+    VPPS_TRY(settle(t));
+    team_busy(&t->team, true); /* with files and measures, until the next epoch */
+    return VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- evaluation */
+
+/* A part, of which each process measures some examples: what they count is added up by the measures themselves. */
+static vpps_status measure(trainer *t, corpus_split *split, measures *m) {
+    const task *kind = task_for(t->s);
+    if (!t->team.c) return kind->measure(&t->session, &t->corpus, split, &interrupted, m);
+    corpus_split own = *split;
+    uint32_t *costs = NULL;
+    vpps_status status = team_costs(&t->team, &t->corpus, t->s->network->kind, split, &costs);
+    own.examples = t->own;
+    if (status == VPPS_OK)
+        status = team_deal(&t->team, costs, split->examples, split->n_examples, t->own, &own.n_examples);
+    free(costs);
+    VPPS_TRY(status);
+    VPPS_TRY(kind->measure(&t->session, &t->corpus, &own, &interrupted, m));
+    double known = m->known;
+    VPPS_TRY(team_sum(&t->team, 1, &known));
+    m->known = known == t->team.size;
+    m->examples = split->n_examples;
+    t->stop |= !m->known;
+    return VPPS_OK;
+}
 
 static vpps_status evaluate(trainer *t) {
     const uint64_t begin = vpps_now_ns();
@@ -247,7 +308,7 @@ static vpps_status evaluate(trainer *t) {
     for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
         measures *m = &t->summary.split[i];
         if (!t->corpus.split[i].present) continue;
-        VPPS_TRY(task_for(t->s)->measure(&t->session, &t->corpus, &t->corpus.split[i], &interrupted, m));
+        VPPS_TRY(measure(t, &t->corpus.split[i], m));
         const double epoch = t->position.epoch + (double)t->position.batch / batches_per_epoch(t);
         VPPS_TRY(plot_measures(&t->plot, i, epoch, m));
     }
@@ -321,8 +382,14 @@ static vpps_status summarize(trainer *t) {
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
     const double batches = t->batches ? (double)t->batches : 1;
     u->settings = t->s;
+    double nodes = (double)stats.total_nodes;
+    VPPS_TRY(team_sum(&t->team, 1, &nodes));
     u->batches = t->batches;
-    u->nodes = stats.total_nodes;
+    u->nodes = (uint64_t)nodes;
+    u->processes = t->team.size;
+    u->imbalance = stats.imbalance;
+    u->exchange_ms_per_batch = (double)stats.total_exchange_ns * 1e-6 / batches;
+    u->sent_bytes_per_batch = (double)stats.total_sent_bytes / batches;
     u->skipped = stats.skipped;
     u->epoch = t->position.epoch;
     u->best_dev = t->position.best_dev;
@@ -343,19 +410,26 @@ static vpps_status summarize(trainer *t) {
     u->policy = stats.policy;
     u->vectors = t->session.vectors;
     u->handle = t->session.handle;
-    u->interrupted = interrupted;
+    u->interrupted = stopped(t);
     u->out_of_patience = out_of_patience(t);
     u->init = t->session.init;
     progress_end(&t->progress);
     VPPS_TRY(log_end(&t->log, u));
-    return report_train(u);
+    return t->team.rank ? VPPS_OK : report_train(u);
+}
+
+/* Together with the other processes of the run, if there are any: all or none of them begin. */
+static vpps_status begin_run(trainer *t) {
+    VPPS_TRY(team_open(&t->team, t->s));
+    VPPS_TRY(team_agree(&t->team, open_trainer(t)));
+    return team_compare(&t->team, t->options, &t->corpus, t->session.model);
 }
 
 static vpps_status train(trainer *t) {
-    VPPS_TRY(open_trainer(t));
+    VPPS_TRY(begin_run(t));
     const uint64_t begin = vpps_now_ns();
     t->summary.loss = NAN;
-    while (t->position.epoch < t->s->epochs && !interrupted && !at_limit(t) && !out_of_patience(t)) {
+    while (t->position.epoch < t->s->epochs && !stopped(t) && !at_limit(t) && !out_of_patience(t)) {
         const uint64_t epoch_begin = vpps_now_ns(), examples_before = t->summary.sentences;
         VPPS_TRY(train_epoch(t));
         const double seconds = (double)(vpps_now_ns() - epoch_begin) * 1e-9;
@@ -370,7 +444,7 @@ static vpps_status train(trainer *t) {
     t->summary.seconds = (double)(vpps_now_ns() - begin - t->eval_ns) * 1e-9;
     /* The network as it is now has not been measured when training stopped within an epoch, or did nothing. */
     const bool measured = t->summary.split[SPLIT_DEV].known || t->summary.split[SPLIT_TEST].known;
-    if (t->s->eval_every && !interrupted && (in_epoch || !measured)) {
+    if (t->s->eval_every && !stopped(t) && (in_epoch || !measured)) {
         for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
         VPPS_TRY(evaluate(t));
     }
@@ -383,10 +457,12 @@ int command_train(settings *s) {
     interrupt_install();
     trainer t = {.s = s};
     const vpps_status status = train(&t);
+    int code = stopped(&t) ? EXIT_INTERRUPTED : 0;
     if (status != VPPS_OK) {
         progress_end(&t.progress);
-        report_failure(status);
+        code = team_fail(&t.team, status);
     }
     close_trainer(&t);
-    return status != VPPS_OK ? EXIT_RUNTIME : interrupted ? EXIT_INTERRUPTED : 0;
+    team_close(&t.team);
+    return code;
 }

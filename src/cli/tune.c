@@ -23,7 +23,7 @@ static vpps_status run_batch(tuner *t, uint64_t batch) {
     const uint32_t n = vpps_min_u32(s->batch, train->n_examples), batches = train->n_examples / n;
     if (batch % batches == 0) corpus_shuffle(train, s->seed, (uint32_t)(batch / batches), t->order);
     vpps_node loss;
-    VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->order + batch % batches * n, n, &loss));
+    VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->order + batch % batches * n, n, n, &loss));
     return vpps_fb(t->session.handle, t->session.graph, loss, NULL);
 }
 

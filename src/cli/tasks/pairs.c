@@ -220,6 +220,10 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     *m = (measures){.examples = split->n_examples};
     VPPS_TRY(text_measure(x, c, split, stop, PERPLEXITY, m));
     VPPS_TRY(measure_bleu(x, c, split, stop, &b));
+    VPPS_TRY(session_add_up(x, VPPS_COUNT(b.matches), b.matches));
+    VPPS_TRY(session_add_up(x, VPPS_COUNT(b.possible), b.possible));
+    VPPS_TRY(session_add_up(x, 1, &b.hypothesis_words));
+    VPPS_TRY(session_add_up(x, 1, &b.reference_words));
     m->value[BLEU] = vpps_bleu_score(&b, VPPS_BLEU_NONE);
     m->counted[BLEU] = split->n_examples;
     m->known = !(stop && *stop);

@@ -83,6 +83,8 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
         m->counted[0] += n;
     }
     free(predicted);
+    if (status == VPPS_OK) status = session_add_up(x, 1, &right);
+    if (status == VPPS_OK) status = session_add_up(x, 1, m->counted);
     m->known = status == VPPS_OK && !(stop && *stop);
     m->value[0] = m->counted[0] ? (double)right / (double)m->counted[0] : NAN;
     return status;

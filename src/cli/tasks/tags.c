@@ -69,16 +69,20 @@ static vpps_status count(tag_counter *t, class_counts *classes, const uint32_t *
     return t->f1 ? vpps_f1_add(t->f1, n, t->gold, t->predicted) : VPPS_OK;
 }
 
-static void take_measures(const tag_counter *t, measures *m) {
+static vpps_status take_measures(session *x, const tag_counter *t, measures *m) {
+    const vpps_f1_counts chunks = t->f1 ? vpps_f1_all_counts(t->f1) : (vpps_f1_counts){0};
+    uint64_t counts[] = {t->n, t->right, chunks.gold, chunks.predicted, chunks.correct};
+    VPPS_TRY(session_add_up(x, VPPS_COUNT(counts), counts));
     for (int i = 0; i < MAX_METRICS; i++) m->value[i] = NAN;
-    m->counted[ACCURACY] = t->n;
-    m->value[ACCURACY] = t->n ? (double)t->right / (double)t->n : NAN;
-    if (!t->f1) return;
-    const vpps_f1_counts all = vpps_f1_all_counts(t->f1);
+    m->counted[ACCURACY] = counts[0];
+    m->value[ACCURACY] = counts[0] ? (double)counts[1] / (double)counts[0] : NAN;
+    if (!t->f1) return VPPS_OK;
+    const vpps_f1_counts all = {counts[2], counts[3], counts[4]};
     m->counted[F1] = all.gold;
     m->value[F1] = vpps_f1_score(all);
     m->value[PRECISION] = vpps_f1_precision(all);
     m->value[RECALL] = vpps_f1_recall(all);
+    return VPPS_OK;
 }
 
 vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
@@ -101,7 +105,7 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
             at += positions;
         }
     }
-    take_measures(&t, m);
+    if (status == VPPS_OK) status = take_measures(x, &t, m);
     m->known = status == VPPS_OK && !(stop && *stop);
     if (x->classes && t.f1) { /* which needs the tags' words */
         x->classes->chunks = t.f1;

@@ -5,6 +5,7 @@
 #include "cli/corpus_read.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
+#include "cli/team.h"
 
 #include <math.h>
 
@@ -110,6 +111,9 @@ vpps_status text_measure(session *x, corpus *c, const corpus_split *split, const
         total += nll;
         words += counted;
     }
+    VPPS_TRY(session_add_up(x, 1, &words));
+    VPPS_TRY(session_add_up(x, 1, &unknown));
+    if (x->team) VPPS_TRY(team_sum(x->team, 1, &total));
     m->value[first] = words ? exp(total / (double)words) : NAN;
     m->value[first + 1] = words ? (double)unknown / (double)words : NAN;
     m->counted[first] = m->counted[first + 1] = words;

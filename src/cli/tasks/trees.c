@@ -157,6 +157,8 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
         }
     }
     free(predicted);
+    if (status == VPPS_OK) status = session_add_up(x, 2, right);
+    if (status == VPPS_OK) status = session_add_up(x, 2, m->counted);
     m->known = status == VPPS_OK && !(stop && *stop);
     m->value[ROOT] = m->counted[ROOT] ? (double)right[ROOT] / (double)m->counted[ROOT] : NAN;
     /* nothing but roots: then they are said once */

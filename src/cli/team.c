@@ -1,0 +1,232 @@
+/* team.c - see team.h. */
+#include "cli/team.h"
+#include "base/base.h"
+#include "cli/corpus_read.h"
+#include "cli/failure.h"
+#include "runtime/comm/comm.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <xxhash.h>
+
+enum { COMMUNICATOR_AUTO, COMMUNICATOR_MPI, COMMUNICATOR_NONE };
+
+/* ---------------------------------------------------------------- joining */
+
+static bool above_one(const char *variable) {
+    const char *text = getenv(variable);
+    return text && strtol(text, NULL, 10) > 1;
+}
+
+/* Was this process started with others? Open MPI and MPICH's hydra say so; srun's tasks may be unrelated programs, unless
+ * they have a process manager to meet by. */
+static bool has_launcher(void) {
+    return above_one("OMPI_COMM_WORLD_SIZE") || above_one("PMI_SIZE") || above_one("MV2_COMM_WORLD_SIZE") ||
+           (getenv("PMIX_RANK") && above_one("SLURM_STEP_NUM_TASKS"));
+}
+
+/* Cores for each process, as many in all: of the process that has the fewest. */
+static vpps_status share_cores(const team *t, settings *s) {
+    cpu_set_t own, *all = malloc(t->size * sizeof *all);
+    if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
+    CPU_ZERO(&own);
+    if (sched_getaffinity(0, sizeof own, &own)) CPU_SET(0, &own);
+    const vpps_status status = vpps_comm_gather(t->c, &own, all, sizeof own);
+    uint32_t least = UINT32_MAX;
+    for (uint32_t p = 0; p < t->size && status == VPPS_OK; p++) {
+        uint32_t sharing = 0;
+        for (uint32_t q = 0; q < t->size; q++)
+            sharing += strcmp(t->c->hosts[p], t->c->hosts[q]) == 0 && CPU_EQUAL(&all[p], &all[q]);
+        const uint32_t cores = (uint32_t)CPU_COUNT(&all[p]) / sharing;
+        least = vpps_min_u32(least, cores ? cores : 1);
+    }
+    if (!s->vps) s->vps = least;
+    free(all);
+    return status;
+}
+
+static vpps_status join(team *t, settings *s) {
+    VPPS_TRY(vpps_communicator_open(&t->c, "mpi", NULL, s->watchdog_ms));
+    t->rank = t->c->rank;
+    t->size = t->c->size;
+    team_busy(t, true);
+    return share_cores(t, s);
+}
+
+vpps_status team_open(team *t, settings *s) {
+    *t = (team){.size = 1};
+    if (s->communicator == COMMUNICATOR_NONE) return VPPS_OK;
+    if (s->communicator == COMMUNICATOR_AUTO && !has_launcher()) return VPPS_OK;
+    return join(t, s);
+}
+
+void team_close(team *t) {
+    vpps_communicator_close(t->c);
+    *t = (team){.size = 1};
+}
+
+void team_busy(const team *t, bool busy) {
+    if (t->c) atomic_store(&t->c->patient, busy);
+}
+
+void team_quieten(const team *t, settings *s) {
+    if (!t->rank) return;
+    s->save = s->save_best = s->log = s->plot = s->trace = NULL;
+    s->quiet = true;
+    s->json = false;
+}
+
+/* ---------------------------------------------------------------- agreeing */
+
+vpps_status team_agree(team *t, vpps_status status) {
+    if (!t->c) return status;
+    const vpps_status all = vpps_comm_agree(t->c, status);
+    t->agreed = all != VPPS_OK && all != VPPS_STALL;
+    return all;
+}
+
+vpps_status team_meet(team *t) { return t->c ? t->c->table->barrier(t->c) : VPPS_OK; }
+
+vpps_status team_sum(team *t, uint32_t n, double *values) { return t->c ? vpps_comm_sum(t->c, values, n) : VPPS_OK; }
+
+char *team_options(const settings *s) {
+    char *text = NULL, value[64];
+    size_t bytes, n;
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) return NULL;
+    const cli_option *rows = options_rows(s, &n);
+    fprintf(f, "version %s\nnetwork %s\n", vpps_version(), s->network->name);
+    for (size_t i = 0; i < n; i++) {
+        if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
+        if (rows[i].flags & (OPTION_INPUT | OPTION_OUTPUT | OPTION_CONTENT)) continue; /* where files lie */
+        if (rows[i].row.kind == OPTION_TEXT) {
+            const char *given = options_text(s, &rows[i]);
+            fprintf(f, "--%s %s\n", rows[i].row.name, given ? given : "");
+            continue;
+        }
+        options_write(s, &rows[i], value, sizeof value);
+        fprintf(f, "--%s %s\n", rows[i].row.name, value);
+    }
+    fclose(f);
+    return text;
+}
+
+static uint64_t hash_of_parameters(vpps_model *model) {
+    uint64_t hash = 0;
+    for (vpps_param p = 0; p < vpps_param_count(model); p++) {
+        vpps_param_info info;
+        if (vpps_param_describe(model, p, &info) != VPPS_OK) continue;
+        hash = XXH3_64bits_withSeed(vpps_param_values(model, p),
+                                    (size_t)info.count * info.rows * info.cols * sizeof(float), hash + 1);
+    }
+    return hash;
+}
+
+static uint64_t hash_of_examples(const corpus_split *split) {
+    return XXH3_64bits_withSeed(split->examples, split->n_examples * sizeof *split->examples, split->content);
+}
+
+vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_model *model) {
+    char *text = NULL;
+    size_t bytes;
+    if (!t->c) return VPPS_OK;
+    FILE *f = open_memstream(&text, &bytes);
+    VPPS_TRY(team_agree(t, f && options ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the options")));
+    fputs(options, f);
+    for (int i = 0; i < N_SPLITS; i++) {
+        const corpus_split *split = &c->split[i];
+        if (!split->present) continue;
+        fprintf(f, "%s-examples %u\n", split_names[i], split->n_examples);
+        fprintf(f, "%s-data %016" PRIx64 "\n", split_names[i], hash_of_examples(split));
+    }
+    fprintf(f, "parameters %016" PRIx64 "\n", hash_of_parameters(model));
+    fclose(f);
+    const vpps_status status = vpps_comm_compare(t->c, text);
+    t->agreed = status == VPPS_ARGUMENT;
+    free(text);
+    return status;
+}
+
+int team_fail(team *t, vpps_status status) {
+    char message[VPPS_MESSAGE_BYTES];
+    snprintf(message, sizeof message, "%s", vpps_error_message());
+    /* the gradients of all are not finite, or made by other settings: all know */
+    const bool agreed = t->agreed || status == VPPS_NONFINITE || status == VPPS_STATE;
+    if (!t->c || (agreed && !t->rank)) report_failure(status);
+    if (!t->c || agreed) return EXIT_RUNTIME;
+    /* does not return in other processes than the first, if that one is there; a stall it has noticed itself, or it is it */
+    if (status != VPPS_STALL) t->c->table->tell(t->c, message);
+    if (strstr(message, "rank ")) {
+        report_failure(status);
+    } else {
+        fprintf(stderr, "vpps: rank %u on %s: %s\n", t->rank, t->c->hosts[t->rank], message);
+    }
+    t->c->table->end(t->c, EXIT_RUNTIME);
+    return EXIT_RUNTIME;
+}
+
+/* ---------------------------------------------------------------- examples */
+
+static uint32_t cost_of(const net_example *x, net_kind kind) {
+    uint32_t cost = 1 + x->sentence.n_words + x->target.n_words;
+    if (x->tree) cost += x->tree->n_nodes;
+    if (x->lattice) cost += x->lattice->n_nodes + x->lattice->first_arc[x->lattice->n_nodes];
+    for (uint32_t k = 0; kind == NET_TAGGING && x->spellings && k < x->sentence.n_words; k++) cost += x->spellings[k].n;
+    return cost;
+}
+
+vpps_status team_costs(const team *t, corpus *c, net_kind kind, const corpus_split *split, uint32_t **out) {
+    *out = NULL;
+    if (!t->c) return VPPS_OK;
+    uint32_t *costs = calloc((size_t)split->n_all + 1, sizeof *costs);
+    if (!costs) return vpps_fail(VPPS_MEMORY, "no memory for the costs of %u examples", split->n_all);
+    *out = costs;
+    for (uint32_t i = 0; i < split->n_examples; i++) {
+        net_example x;
+        memset(&x, 0, sizeof x);
+        VPPS_TRY(corpus_example(c, kind, split, split->examples[i], &x));
+        costs[split->examples[i]] = cost_of(&x, kind);
+    }
+    return VPPS_OK;
+}
+
+typedef struct dealt {
+    uint32_t cost, at;
+} dealt;
+
+static int dearest_first(const void *a, const void *b) {
+    const dealt *x = a, *y = b;
+    if (x->cost != y->cost) return x->cost > y->cost ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Graham's list scheduling, longest first (1969): no process gets more than 4/3 of the best. */
+static bool deal(const team *t, const uint32_t *costs, const uint32_t *examples, uint32_t n, bool *mine) {
+    dealt *order = malloc(((size_t)n + 1) * sizeof *order);
+    uint64_t *loads = calloc(t->size, sizeof *loads);
+    for (uint32_t i = 0; order && i < n; i++) order[i] = (dealt){costs[examples[i]], i};
+    if (order && loads) qsort(order, n, sizeof *order, dearest_first);
+    for (uint32_t i = 0; order && loads && i < n; i++) {
+        uint32_t least = 0;
+        for (uint32_t p = 1; p < t->size; p++)
+            if (loads[p] < loads[least]) least = p;
+        loads[least] += order[i].cost;
+        mine[order[i].at] = least == t->rank;
+    }
+    const bool ok = order && loads;
+    free(order);
+    free(loads);
+    return ok;
+}
+
+vpps_status team_deal(const team *t, const uint32_t *costs, const uint32_t *examples, uint32_t n, uint32_t *own,
+                      uint32_t *n_own) {
+    *n_own = t->c ? 0 : n;
+    if (!t->c) return memcpy(own, examples, n * sizeof *own), VPPS_OK;
+    bool *mine = calloc((size_t)n + 1, sizeof *mine);
+    const bool ok = mine && deal(t, costs, examples, n, mine);
+    for (uint32_t i = 0; ok && i < n; i++)
+        if (mine[i]) own[(*n_own)++] = examples[i];
+    free(mine);
+    return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory to deal %u examples", n);
+}

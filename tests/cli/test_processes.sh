@@ -1,0 +1,192 @@
+#!/bin/bash
+# test_processes.sh - training in several processes, with the MPI there is: the losses of one process, the same bits in every
+# run, checkpoints that any number of processes goes on from, and one message when a process dies, hangs or disagrees.
+# VPPS_TEST_SCALE=full: also 50 kills at random instants, and a first process that is stopped.
+
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
+
+# A library that is loaded at run time keeps memory for ever.
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+
+launchers=()
+for name in openmpi mpich; do
+    if command -v "mpirun.$name" > /dev/null; then
+        launchers+=("$name")
+    else
+        skip "training by mpirun.$name" "it is not installed" 4
+    fi
+done
+
+# launch NAME PROCESSES COMMAND...: in at most a minute.
+launch() {
+    local name=$1 n=$2
+    local options=()
+    shift 2
+    if [ "$name" = openmpi ]; then
+        options=(--oversubscribe --bind-to none)
+        [ "$(id -u)" -ne 0 ] || options+=(--allow-run-as-root)
+    fi
+    timeout --kill-after=5 60 "mpirun.$name" "${options[@]}" -n "$n" "$@" < /dev/null
+}
+
+net=(tree-lstm --hidden 24 --embed 12)
+small=("${net[@]}" --examples 150 --batch 16 --epochs 2 --vps 1)
+
+# same_losses A B TOLERANCE: logs of two runs have as many batches, and the same losses, and the same results at the end.
+same_losses() {
+    python3 - "$@" <<'PY'
+import json, sys
+def read(name):
+    rows = [json.loads(line) for line in open(name)]
+    assert sum(r["event"] == "start" for r in rows) == 1, "%s: not one start" % name
+    end = [r for r in rows if r["event"] == "end"][0]
+    return [r["loss"] for r in rows if r["event"] == "batch"], end
+(a, end_a), (b, end_b), tolerance = read(sys.argv[1]), read(sys.argv[2]), float(sys.argv[3])
+assert len(a) == len(b) and len(a) > 5, (len(a), len(b))
+for x, y in zip(a, b):
+    assert abs(x - y) <= tolerance * abs(y), (x, y)
+for key in ("dev", "test", "sentences", "batches", "epochs", "model"):
+    assert end_a[key] == end_b[key], (key, end_a[key], end_b[key])
+PY
+}
+
+check "one process trains" exits 0 "$vpps" train "${small[@]}" --quiet --log 1.jsonl --save 1.ckpt
+for name in "${launchers[@]}"; do
+    check "$name: three processes train" exits 0 launch "$name" 3 "$vpps" train "${small[@]}" --log "$name.jsonl" --save "$name.ckpt"
+    check "$name: one of them prints" test "$(grep -c '^trained' out)" = 1
+    check "$name: the imbalance is told" grep -q '^processes  3   imbalance' out
+    check "$name: the losses of one process" same_losses "$name.jsonl" 1.jsonl 1e-5
+done
+
+if [ ${#launchers[@]} -gt 0 ]; then
+    name=${launchers[0]}
+    for n in 2 4; do
+        check "$n processes train" exits 0 launch "$name" $n "$vpps" train "${small[@]}" --log $n.jsonl
+        check "$n: the losses of one process" same_losses $n.jsonl 1.jsonl 1e-5
+    done
+    check "three processes train again" exits 0 launch "$name" 3 "$vpps" train "${small[@]}" --quiet --log again.jsonl --save again.ckpt
+    check "to the same bits" same_losses again.jsonl "$name.jsonl" 0
+    check "and the same parameters" python3 - again.ckpt "$name.ckpt" <<'PY'
+import json, struct, sys
+def tensors(name):
+    data = open(name, 'rb').read()
+    n = struct.unpack('<Q', data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    head.pop('__metadata__')
+    return {k: data[8 + n + v['data_offsets'][0]:8 + n + v['data_offsets'][1]] for k, v in head.items()}
+a, b = (tensors(name) for name in sys.argv[1:])
+assert a and a == b
+PY
+
+    # checkpoints: of three, gone on with by two, gone on with by one
+    check "more epochs in two processes" exits 0 launch "$name" 2 "$vpps" train --resume "$name.ckpt" --save two.ckpt --epochs 3
+    check "they go on where three ended" says err "epoch 3/3"
+    check "and in one" exits 0 "$vpps" train --resume two.ckpt --epochs 4
+    check "which goes on, too" says err "epoch 4/4"
+    check "a checkpoint of several is measured by one" exits 0 "$vpps" eval --model two.ckpt --split dev
+
+    # disagreement, before anything is trained
+    ends_with() { # TEXT COMMAND...: fails, with one message of ours
+        local text=$1
+        shift
+        if "$@" > out 2> err; then echo "it did not fail: $*"; return 1; fi
+        says err "$text" && test "$(grep -c '^vpps: ' err)" = 1
+    }
+    check "other options" ends_with 'rank 1 on' launch "$name" 1 "$vpps" train "${small[@]}" : -n 1 "$vpps" train "${small[@]}" --batch 8
+    check "are named" says err '--batch is 8 here, and 16 at rank 0'
+    check "other data" ends_with 'is' launch "$name" 1 "$vpps" train "${small[@]}" : -n 1 "$vpps" train "${small[@]}" --resume 1.ckpt --epochs 2
+    check "no data" ends_with '/nowhere: cannot be opened' launch "$name" 2 "$vpps" train tree-lstm --data /nowhere
+    check "a loss that is not finite" ends_with 'parameters are as before this batch' \
+        launch "$name" 3 "$vpps" train "${small[@]}" --lr 1e6 --weight-decay 1e6 --optimizer momentum --momentum 1 --clip 0 --eval-every 0
+    check "no other processes" exits 0 launch "$name" 1 "$vpps" train "${small[@]}" --epochs 1 --quiet
+    check "each alone, where it is asked for" exits 0 launch "$name" 2 "$vpps" train "${small[@]}" --epochs 1 --communicator none
+    check "then both print" test "$(grep -c '^trained' out)" = 2
+
+    # processes that stop, die, or are asked to end
+    long=("${net[@]}" --examples 2000 --batch 16 --epochs 1000 --eval-every 0 --vps 1 --save-every 2 --watchdog-ms 2000)
+
+    # begin FILE: starts three processes, and waits until there is a checkpoint.
+    begin() {
+        rm -f "$1"
+        launch "$name" 3 "$vpps" train "${long[@]}" --save "$1" > long.out 2> long.err &
+        job=$!
+        for _ in $(seq 200); do
+            [ ! -s "$1" ] || return 0
+            sleep 0.05
+        done
+        echo "no checkpoint"
+        cat long.err
+        return 1
+    }
+    # process RANK FILE: the process of that rank of the run that saves to FILE.
+    process() {
+        local p
+        for p in /proc/[0-9]*; do
+            if grep -qzFx -e "$2" "$p/cmdline" 2> /dev/null && grep -qzFx -e train "$p/cmdline" 2> /dev/null &&
+                grep -qzxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" "$p/environ" 2> /dev/null; then
+                echo "${p#/proc/}"
+                return
+            fi
+        done
+        return 1
+    }
+    # hit SIGNAL RANK FILE: and waits for the end of all; false if that takes more than 8 s.
+    hit() {
+        local pid since=$SECONDS
+        pid=$(process "$2" "$3") || { echo "no process of rank $2"; return 1; }
+        kill -s "$1" "$pid"
+        wait "$job"
+        code=$?
+        [ $((SECONDS - since)) -le 8 ] || { echo "it took $((SECONDS - since)) s"; return 1; }
+        for _ in $(seq 60); do # its launcher has ended it, but does not wait for that
+            kill -0 "$pid" 2> /dev/null || return 0
+            sleep 0.05
+        done
+        echo "rank $2 is still there"
+        return 1
+    }
+    once() { [ "$(grep -c '^vpps: ' long.err)" = 1 ] || { cat long.err; return 1; }; }
+    stopped=(2)
+    if [ "${VPPS_TEST_SCALE:-}" = full ]; then stopped=(2 0); fi
+    for rank in "${stopped[@]}"; do
+        check "a run to stop rank $rank of" begin "stop$rank.ckpt"
+        check "it ends soon" hit STOP "$rank" "stop$rank.ckpt"
+        check "and says why" grep -qE "^vpps: .*nothing was heard of rank $rank on [^ ,]+ for" long.err
+        check "once" once
+        check "the checkpoint is whole" exits 0 "$vpps" eval --model "stop$rank.ckpt" --split dev
+    done
+    check "a run to kill a process of" begin kill.ckpt
+    check "it ends soon" hit KILL 1 kill.ckpt
+    check "and fails" test "$code" -ne 0
+    check "fewer processes go on" exits 0 launch "$name" 2 "$vpps" train --resume kill.ckpt --max-batches 3 --save more.ckpt
+    check "from a batch" says err "resumed from kill.ckpt after epoch"
+    check "a run to end" begin term.ckpt
+    check "it ends soon" hit TERM 1 term.ckpt
+    check "in good order" grep -q '^stopped' long.out
+
+    random_kills() {
+        local i
+        rm -f random.ckpt
+        for i in $(seq "$1"); do
+            local resume=("${long[@]}" --save random.ckpt)
+            [ ! -s random.ckpt ] || resume=(--resume random.ckpt --save-every 1 --watchdog-ms 2000)
+            launch "$name" 2 "$vpps" train "${resume[@]}" > long.out 2> long.err &
+            job=$!
+            sleep "$(printf '0.%03d' $((RANDOM % 700 + 200)))"
+            local pid
+            pid=$(process $((RANDOM % 2)) random.ckpt) && kill -KILL "$pid"
+            wait "$job"
+            [ -s random.ckpt ] || continue
+            "$vpps" eval --model random.ckpt --split dev > out 2> err || { echo "after kill $i:"; cat err; return 1; }
+        done
+        [ -s random.ckpt ] || { echo "no checkpoint was ever written"; return 1; }
+    }
+    if [ "${VPPS_TEST_SCALE:-}" = full ]; then check "a checkpoint is whole after 50 kills" random_kills 50; fi
+fi
+
+check "a communicator that is none" fails_with 2 "--communicator" "$vpps" train "${small[@]}" --communicator pigeons
+VPPS_MPI=/nowhere/libmpi.so check "an MPI that is not there" fails_with 1 "/nowhere/libmpi.so" \
+    "$vpps" train "${small[@]}" --communicator mpi
+
+summary
