@@ -141,6 +141,7 @@ static vpps_status predict_all(const gpu_settings *settings, const char *model, 
         "batch, here | nodes | phases |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     for (size_t row = 0; row < VPPS_COUNT(rows); row++) {
         if (rows[row].batch > settings->most) continue;
+        if (settings->network && strcmp(settings->network, rows[row].network) != 0) continue;
         VPPS_TRY(predict(settings, row, &p));
         VPPS_TRY(report(row, &p, model, of_model));
     }
