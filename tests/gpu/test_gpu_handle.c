@@ -400,6 +400,64 @@ START_TEST(without_a_gpu_there_is_a_reason)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- limits */
+
+static uint64_t watchdog_ns; /* of the latest launch */
+static vpps_status outcome = VPPS_OK;
+
+static vpps_status open_display(vpps_driver **out, vpps_machine *machine) {
+    VPPS_TRY(vpps_driver_simt.open(out, machine));
+    (*out)->kernels_time_out = true;
+    return VPPS_OK;
+}
+
+static vpps_status launch_watched(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape,
+                                  const void *arguments, size_t bytes) {
+    watchdog_ns = ((const vpps_arguments *)arguments)->watchdog_ns;
+    return vpps_driver_simt.launch(d, kernel, shape, arguments, bytes);
+}
+
+static vpps_status wait_or_stall(vpps_driver *d, uint64_t *device_ns) {
+    VPPS_TRY(vpps_driver_simt.wait(d, device_ns));
+    return outcome == VPPS_OK ? VPPS_OK : vpps_fail(outcome, "the test's device does not finish");
+}
+
+/* What the device asks of its driver: a limit on waiting, and on a GPU that ends kernels, a watchdog that barks before. */
+START_TEST(waits_are_limited)
+    {
+        gpu_trees t;
+        static vpps_driver_table driver;
+        story *s = calloc(1, sizeof *s);
+        vpps_options o = options_for("simt", false);
+        ck_assert_ptr_nonnull(s);
+        trees_open(&t, HIDDEN, HIDDEN);
+        vpps_handle *h = open_handle(&t, &o);
+        const vpps_gpu *gpu = (const vpps_gpu *)h->device;
+        ck_assert_uint_eq(gpu->driver->limit_ns, vpps_driver_limit_ns(o.watchdog_ms));
+
+        driver = vpps_driver_simt;
+        driver.open = open_display;
+        driver.launch = launch_watched;
+        driver.wait = wait_or_stall;
+        h->device->table->destroy(h->device);
+        o.log = note;
+        o.log_context = s;
+        TEST_OK(vpps_gpu_create(&h->device, &vpps_device_simt, &driver, t.model, &o, &h->plan));
+        ck_assert_msg(s->n > 0 && strstr(s->lines[0], "drives a display"), "%s", s->lines[0]);
+        step(h, &t, 0);
+        ck_assert_uint_eq(watchdog_ns, 1000000000);
+
+        TEST_OK(vpps_fb(h, t.g, trees_build(&t, 1), NULL));
+        outcome = VPPS_STALL;
+        TEST_FAILS(vpps_sync_latest_loss(h, NULL), VPPS_STALL, "batch 2: the test's device does not finish");
+        outcome = VPPS_OK;
+        TEST_FAILS(vpps_save(h, "/dev/null", NULL, 0), VPPS_STALL, "batch 2: the test's device does not finish");
+        vpps_handle_destroy(h);
+        trees_close(&t);
+        free(s);
+    }
+END_TEST
+
 static Suite *make_suite(void) {
     Suite *suite = suite_create("gpu handle");
     TCase *t = tcase_create("handle");
@@ -413,6 +471,7 @@ static Suite *make_suite(void) {
     tcase_add_test(t, too_small_a_pool_is_told);
     tcase_add_loop_test(t, a_checkpoint_moves_between_devices, 0, 2);
     tcase_add_test(t, without_a_gpu_there_is_a_reason);
+    tcase_add_test(t, waits_are_limited);
     suite_add_tcase(suite, t);
     return suite;
 }
