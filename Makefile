@@ -158,11 +158,19 @@ $(FAKE_NVRTC): $(call objects,$(wildcard tests/fake_nvrtc/*.c))
 	$(call link,-shared)
 $(BUILD)/tests/codegen_test_compile: | $(FAKE_NVRTC)
 
+# Likewise NCCL's stand-in.
+FAKE_NCCL := $(BUILD)/tests/fake_nccl.so
+$(FAKE_NCCL): $(call objects,$(wildcard tests/fake_nccl/*.c))
+	$(call link,-shared)
+$(BUILD)/tests/comm_test_nccl: | $(FAKE_NCCL)
+
 # With the CUDA toolkit's headers at hand, this file compares our declarations with them.
 CUDA_HOME ?= /usr/local/cuda
 $(BUILD)/obj/tests/runtime/cuda_declarations.o: INCLUDES += $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
 
-# Likewise with the headers of the implementations of MPI.
+# Likewise with NCCL's header, and those of the implementations of MPI.
+NCCL_HOME ?= $(CUDA_HOME)
+$(BUILD)/obj/tests/comm/nccl_declarations.o: INCLUDES += $(addprefix -isystem ,$(sort $(wildcard $(NCCL_HOME)/include $(CUDA_HOME)/include)))
 $(BUILD)/obj/tests/comm/mpich_declarations.o: INCLUDES += $(addprefix -isystem ,$(firstword $(wildcard /usr/include/*/mpich)))
 $(BUILD)/obj/tests/comm/open_mpi_declarations.o: INCLUDES += $(addprefix -isystem ,$(firstword $(wildcard /usr/lib/*/openmpi/include)))
 

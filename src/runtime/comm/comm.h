@@ -3,6 +3,7 @@
  *   comm.c        sums, agreement and failures, for every row of the table
  *   mpi.c         the row MPI: finding the library, waiting for messages with a time limit
  *   mpi_*.c       what differs between the implementations of MPI
+ *   nccl.c        the row NCCL, between GPUs
  *
  * All calls but those on failures are made by all processes, in the same order, by one thread of each at a time.
  */
@@ -83,6 +84,17 @@ vpps_status vpps_comm_compare(vpps_communicator *c, const char *lines);
 /* The sum of what all processes give, added in the order of ranks. n is at most VPPS_COMM_SUMS. */
 enum { VPPS_COMM_SUMS = 64 };
 vpps_status vpps_comm_sum(vpps_communicator *c, double *values, uint32_t n);
+
+/* A stream of the calling thread's GPU, and whether it has done what it was given. */
+typedef struct vpps_gpu_stream {
+    struct CUstream_st *stream;
+    vpps_status (*idle)(void *context, bool *is_idle);
+    void *context;
+} vpps_gpu_stream;
+
+/* Between the GPUs of these processes, one of each: data lie in the GPUs' memory. `processes` must outlive it. All of them call
+ * it together. A sum's order is NCCL's, the same in all processes. Fails with DEVICE, MEMORY, and as agreeing does. */
+vpps_status vpps_nccl_open(vpps_communicator **out, vpps_communicator *processes, vpps_gpu_stream stream);
 
 vpps_status vpps_mpi_open(vpps_communicator **out, const void *comm, uint32_t watchdog_ms);
 

@@ -1,0 +1,54 @@
+/* nccl_api.h - the functions of NCCL that VPPS calls, declared here so that it builds without it (NCCL User Guide, API reference);
+ * tests/comm/nccl_declarations.c compares them with its header where there is one. Opened at run time.
+ */
+#ifndef VPPS_NCCL_API_H
+#define VPPS_NCCL_API_H
+
+#include "base/base.h"
+
+typedef struct ncclComm *vpps_nccl_comm;
+typedef struct CUstream_st *vpps_nccl_stream;
+typedef struct vpps_nccl_id {
+    char internal[128];
+} vpps_nccl_id;
+
+/* X(theirs, ours, value): what NCCL calls enums are unsigned here, which C calls compatible. */
+#define VPPS_NCCL_CONSTANTS(X)                                                                                         \
+    X(ncclSuccess, VPPS_NCCL_SUCCESS, 0)                                                                               \
+    X(ncclInProgress, VPPS_NCCL_IN_PROGRESS, 7)                                                                        \
+    X(ncclSum, VPPS_NCCL_SUM, 0)                                                                                       \
+    X(ncclUint8, VPPS_NCCL_UINT8, 1)                                                                                   \
+    X(ncclFloat32, VPPS_NCCL_FLOAT32, 7)
+enum {
+#define X(theirs, ours, value) ours = (value),
+    VPPS_NCCL_CONSTANTS(X)
+#undef X
+};
+
+/* X(name, parameters): each returns an enum. */
+#define VPPS_NCCL_FUNCTIONS(X)                                                                                         \
+    X(ncclGetUniqueId, (vpps_nccl_id * id))                                                                            \
+    X(ncclCommInitRank, (vpps_nccl_comm * comm, int size, vpps_nccl_id id, int rank))                                  \
+    X(ncclCommDestroy, (vpps_nccl_comm comm))                                                                          \
+    X(ncclCommAbort, (vpps_nccl_comm comm))                                                                            \
+    X(ncclCommGetAsyncError, (vpps_nccl_comm comm, unsigned *error))                                                   \
+    X(ncclGroupStart, (void))                                                                                          \
+    X(ncclGroupEnd, (void))                                                                                            \
+    X(ncclAllReduce, (const void *from, void *to, size_t n, unsigned type, unsigned op, vpps_nccl_comm comm,           \
+                      vpps_nccl_stream stream))                                                                        \
+    X(ncclBroadcast,                                                                                                   \
+      (const void *from, void *to, size_t n, unsigned type, int root, vpps_nccl_comm comm, vpps_nccl_stream stream))   \
+    X(ncclSend, (const void *from, size_t n, unsigned type, int peer, vpps_nccl_comm comm, vpps_nccl_stream stream))   \
+    X(ncclRecv, (void *to, size_t n, unsigned type, int peer, vpps_nccl_comm comm, vpps_nccl_stream stream))
+
+typedef struct vpps_nccl_api {
+#define X(name, parameters) unsigned(*name) parameters;
+    VPPS_NCCL_FUNCTIONS(X)
+#undef X
+    const char *(*ncclGetErrorString)(unsigned error);
+} vpps_nccl_api;
+
+/* Opens the library: what the environment's VPPS_NCCL names, or libnccl.so.2. Fails with DEVICE. */
+vpps_status vpps_nccl_load(vpps_nccl_api *api);
+
+#endif

@@ -1,0 +1,144 @@
+/* nccl.c - a stand-in for NCCL: processes are threads of this one, memory is the host's, and an operation is done when its call
+ * returns. FAKE_NCCL_ERROR=N: that is what ncclCommGetAsyncError tells.
+ */
+#include "runtime/comm/nccl_api.h"
+
+#include <pthread.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* What the library exports. */
+#define X(name, parameters) EXPORT unsigned name parameters;
+VPPS_NCCL_FUNCTIONS(X)
+#undef X
+EXPORT const char *ncclGetErrorString(unsigned error);
+
+enum { MOST = 8 };
+
+struct ncclComm {
+    int rank, size;
+    const void *to[MOST]; /* sends of the group, by peer */
+    void *from[MOST];
+    size_t to_bytes[MOST], from_bytes[MOST];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
+static unsigned arrived, turn;
+static struct ncclComm *all[MOST];
+static const void *given[MOST];
+static _Thread_local struct ncclComm *grouped; /* of the group that is open */
+static _Thread_local bool in_group;
+
+/* Everything reads through `given` and `all`, between two meetings. */
+static void meet(int size) {
+    pthread_mutex_lock(&lock);
+    const unsigned mine = turn;
+    if (++arrived == (unsigned)size) {
+        arrived = 0;
+        turn++;
+        pthread_cond_broadcast(&turned);
+    }
+    while (mine == turn) pthread_cond_wait(&turned, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+unsigned ncclGetUniqueId(vpps_nccl_id *id) {
+    memcpy(id->internal, "fake", 5);
+    return VPPS_NCCL_SUCCESS;
+}
+
+unsigned ncclCommInitRank(vpps_nccl_comm *comm, int size, vpps_nccl_id id, int rank) {
+    if (strcmp(id.internal, "fake") != 0 || size > MOST) return 4;
+    *comm = calloc(1, sizeof **comm);
+    **comm = (struct ncclComm){.rank = rank, .size = size};
+    all[rank] = *comm;
+    meet(size);
+    return VPPS_NCCL_SUCCESS;
+}
+
+unsigned ncclCommDestroy(vpps_nccl_comm comm) {
+    free(comm);
+    return VPPS_NCCL_SUCCESS;
+}
+unsigned ncclCommAbort(vpps_nccl_comm comm) { return ncclCommDestroy(comm); }
+
+unsigned ncclCommGetAsyncError(vpps_nccl_comm comm, unsigned *error) {
+    (void)comm;
+    const char *text = getenv("FAKE_NCCL_ERROR");
+    *error = text ? (unsigned)strtoul(text, NULL, 10) : VPPS_NCCL_SUCCESS;
+    return VPPS_NCCL_SUCCESS;
+}
+
+unsigned ncclAllReduce(const void *from, void *to, size_t n, unsigned type, unsigned op, vpps_nccl_comm comm,
+                       vpps_nccl_stream stream) {
+    (void)stream;
+    if (type != VPPS_NCCL_FLOAT32 || op != VPPS_NCCL_SUM) return 4;
+    float *sums = calloc(n, sizeof *sums);
+    given[comm->rank] = from;
+    meet(comm->size);
+    for (int p = 0; p < comm->size; p++)
+        for (size_t i = 0; i < n; i++) sums[i] += ((const float *)given[p])[i];
+    meet(comm->size);
+    memcpy(to, sums, n * sizeof *sums);
+    free(sums);
+    return VPPS_NCCL_SUCCESS;
+}
+
+unsigned ncclBroadcast(const void *from, void *to, size_t n, unsigned type, int root, vpps_nccl_comm comm,
+                       vpps_nccl_stream stream) {
+    (void)stream;
+    if (type != VPPS_NCCL_UINT8) return 4;
+    given[comm->rank] = from;
+    meet(comm->size);
+    if (comm->rank != root) memcpy(to, given[root], n);
+    meet(comm->size);
+    return VPPS_NCCL_SUCCESS;
+}
+
+unsigned ncclGroupStart(void) {
+    in_group = true;
+    grouped = NULL;
+    return VPPS_NCCL_SUCCESS;
+}
+
+unsigned ncclSend(const void *from, size_t n, unsigned type, int peer, vpps_nccl_comm comm, vpps_nccl_stream stream) {
+    (void)stream;
+    if (type != VPPS_NCCL_UINT8 || !in_group) return 5;
+    grouped = comm;
+    comm->to[peer] = from;
+    comm->to_bytes[peer] = n;
+    return VPPS_NCCL_SUCCESS;
+}
+
+unsigned ncclRecv(void *to, size_t n, unsigned type, int peer, vpps_nccl_comm comm, vpps_nccl_stream stream) {
+    (void)stream;
+    if (type != VPPS_NCCL_UINT8 || !in_group) return 5;
+    grouped = comm;
+    comm->from[peer] = to;
+    comm->from_bytes[peer] = n;
+    return VPPS_NCCL_SUCCESS;
+}
+
+/* In the tests every process is in a group that moves something. */
+unsigned ncclGroupEnd(void) {
+    struct ncclComm *c = grouped;
+    unsigned result = VPPS_NCCL_SUCCESS;
+    in_group = false;
+    if (!c) return result;
+    meet(c->size);
+    for (int p = 0; p < c->size; p++) {
+        if (!c->from_bytes[p]) continue;
+        if (all[p]->to_bytes[c->rank] != c->from_bytes[p]) {
+            result = 4;
+        } else {
+            memcpy(c->from[p], all[p]->to[c->rank], c->from_bytes[p]);
+        }
+    }
+    meet(c->size);
+    memset(c->to_bytes, 0, sizeof c->to_bytes);
+    memset(c->from_bytes, 0, sizeof c->from_bytes);
+    return result;
+}
+
+const char *ncclGetErrorString(unsigned error) { return error == 6 ? "remote process has gone" : "an error"; }
