@@ -155,8 +155,10 @@ int team_fail(team *t, vpps_status status) {
     if (!t->c || (agreed && !t->rank)) report_failure(status);
     if (!t->c || agreed) return EXIT_RUNTIME;
     /* does not return in other processes than the first, if that one is there; a stall it has noticed itself, or it is it */
-    if (status != VPPS_STALL) t->c->table->tell(t->c, message);
-    if (strstr(message, "rank ")) {
+    if (status != VPPS_STALL && !t->c->ended) t->c->table->tell(t->c, message);
+    if (t->c->ended) {
+        /* all is said */
+    } else if (strstr(message, "rank ")) {
         report_failure(status);
     } else {
         fprintf(stderr, "vpps: rank %u on %s: %s\n", t->rank, t->c->hosts[t->rank], message);

@@ -51,6 +51,7 @@ struct vpps_communicator {
     /* Processes read, save or measure, as long as that takes: set by all for such a part of the run. Who is busy then says now
      * and then that it is there, and waiting ends only when nothing is heard, or after 60 times the watchdog's time. */
     atomic_bool patient;
+    bool ended; /* another process has said what is wrong, and ends all */
     uint64_t sent_bytes;
     float *scratch;
     size_t scratch_capacity;

@@ -17,8 +17,9 @@
 
 enum { TAG_DATA = 1, TAG_NOTE = 2 };
 
-/* What a process says to the first one, unasked; the first one says to all that it is there. */
-typedef enum note_kind { NOTE_THERE = 1, NOTE_WAITING, NOTE_FAILED } note_kind;
+/* What a process says to the first one, unasked; the first one says to all that it is there; who ends all says so to all, so
+ * that none of them has something else to say. */
+typedef enum note_kind { NOTE_THERE = 1, NOTE_WAITING, NOTE_FAILED, NOTE_ENDING } note_kind;
 typedef struct note {
     uint32_t kind, rank;
     char message[VPPS_MESSAGE_BYTES]; /* FAILED; else it is not sent */
@@ -55,38 +56,6 @@ static vpps_status failed_call(mpi_row *m, int error) {
 
 /* ---------------------------------------------------------------- waiting */
 
-static void tell_first(mpi_row *m, note_kind kind, const char *text) {
-    m->told = (note){.kind = kind, .rank = m->c.rank};
-    snprintf(m->told.message, sizeof m->told.message, "%s", text);
-    m->binding->tell(m->mpi, &m->told, kind == NOTE_FAILED ? sizeof m->told : offsetof(note, message), 0, TAG_NOTE);
-}
-
-/* Now and then: this process is there, though others wait for it. */
-static void beat(mpi_row *m) {
-    const uint64_t now = vpps_now_ns();
-    if (now - m->beat_ns < m->c.watchdog_ns / 8) return;
-    m->beat_ns = now;
-    m->there = (note){.kind = NOTE_THERE, .rank = m->c.rank};
-    const int bytes = offsetof(note, message);
-    if (m->c.rank) m->binding->tell(m->mpi, &m->there, bytes, 0, TAG_NOTE);
-    for (uint32_t p = 1; p < m->c.size && !m->c.rank; p++) m->binding->tell(m->mpi, &m->there, bytes, (int)p, TAG_NOTE);
-}
-
-/* What others said. Fails with what a process failed with. */
-static vpps_status hear(mpi_row *m) {
-    for (;;) {
-        bool there;
-        note n = {.kind = 0};
-        if (m->binding->heard(m->mpi, TAG_NOTE, &there) || !there) return VPPS_OK;
-        if (m->binding->receive(m->mpi, &n, sizeof n, TAG_NOTE) || n.rank >= m->c.size) return VPPS_OK;
-        m->heard_ns[n.rank] = vpps_now_ns();
-        if (n.kind == NOTE_WAITING) m->waiting[n.rank] = true;
-        if (n.kind == NOTE_FAILED) {
-            return vpps_fail(VPPS_DEVICE, "rank %u on %s: %.400s", n.rank, m->c.hosts[n.rank], n.message);
-        }
-    }
-}
-
 /* Time that passed while waiting; a process that was stopped meanwhile has not waited. */
 typedef struct patience {
     uint64_t begin_ns, last_ns, waited_ns;
@@ -103,6 +72,52 @@ static uint64_t have_waited(patience *p) {
 static patience begin_wait(void) {
     const uint64_t now = vpps_now_ns();
     return (patience){now, now, 0};
+}
+
+static void tell_first(mpi_row *m, note_kind kind, const char *text) {
+    m->told = (note){.kind = kind, .rank = m->c.rank};
+    snprintf(m->told.message, sizeof m->told.message, "%s", text);
+    m->binding->tell(m->mpi, &m->told, kind == NOTE_FAILED ? sizeof m->told : offsetof(note, message), 0, TAG_NOTE);
+}
+
+/* To all others, if this is the first process or `everyone`; else to the first. */
+static void tell_short(mpi_row *m, note_kind kind, bool everyone) {
+    m->there = (note){.kind = kind, .rank = m->c.rank};
+    for (uint32_t p = 0; p < m->c.size; p++)
+        if (p != m->c.rank && (everyone || !p || !m->c.rank))
+            m->binding->tell(m->mpi, &m->there, offsetof(note, message), (int)p, TAG_NOTE);
+}
+
+/* Now and then: this process is there, though others wait for it. */
+static void beat(mpi_row *m) {
+    const uint64_t now = vpps_now_ns();
+    if (now - m->beat_ns < m->c.watchdog_ns / 8) return;
+    m->beat_ns = now;
+    tell_short(m, NOTE_THERE, false);
+}
+
+/* Another process ends all: this one waits for that. */
+static vpps_status wait_for_end(mpi_row *m, uint32_t by) {
+    m->c.ended = true;
+    for (patience p = begin_wait(); have_waited(&p) < m->c.watchdog_ns / 2;)
+        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+    return vpps_fail(VPPS_DEVICE, "rank %u on %s has ended the run", by, m->c.hosts[by]);
+}
+
+/* What others said. Fails with what a process failed with. */
+static vpps_status hear(mpi_row *m) {
+    for (;;) {
+        bool there;
+        note n = {.kind = 0};
+        if (m->binding->heard(m->mpi, TAG_NOTE, &there) || !there) return VPPS_OK;
+        if (m->binding->receive(m->mpi, &n, sizeof n, TAG_NOTE) || n.rank >= m->c.size) return VPPS_OK;
+        m->heard_ns[n.rank] = vpps_now_ns();
+        if (n.kind == NOTE_WAITING) m->waiting[n.rank] = true;
+        if (n.kind == NOTE_ENDING) return wait_for_end(m, n.rank);
+        if (n.kind == NOTE_FAILED) {
+            return vpps_fail(VPPS_DEVICE, "rank %u on %s: %.400s", n.rank, m->c.hosts[n.rank], n.message);
+        }
+    }
 }
 
 /* Is it silent whom this process waits for? Where processes are busy on their own, who says that it is there is not; the
@@ -313,6 +328,7 @@ static void mpi_tell(vpps_communicator *c, const char *text) {
 static void mpi_end(vpps_communicator *c, int exit_code) {
     mpi_row *m = (mpi_row *)c;
     pthread_mutex_lock(&m->lock);
+    tell_short(m, NOTE_ENDING, true);
     m->binding->end(m->mpi, exit_code);
     _exit(exit_code);
 }
