@@ -21,6 +21,8 @@ out=$build/bench/results.md
     echo
     "$build/bench/bench_busy"
     echo
+    if command -v mpirun > /dev/null; then mpirun -n 2 "$build/bench/bench_processes" ${trees:+--data "$trees"}; fi
+    echo
     "$build/bench/bench_kernels" instructions products | sed 's/^/    /'
 } | tee "$out"
 echo "written to $out" >&2
