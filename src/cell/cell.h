@@ -3,7 +3,8 @@
  *   lower.c          a recorded cell, or a single op, as values and the operations that make them
  *   differentiate.c  the backward operations; gather and scatter, pull and push change places (Cavs, section 3.1)
  *   simplify.c       equal values once, what nobody reads dropped; algebra.c: constants and algebra
- *   split.c          parts (eager, main, lazy: Cavs, section 3.4), stages, what is kept, where it lies
+ *   split.c          parts (eager, main, lazy: Cavs, section 3.4), stages, what is kept, in how many places
+ *   arrange.c        in which order these lie: pq_layout.c, by a PQ tree (ED-Batch, section 3)
  *
  * A compiled cell is the same for all devices. It knows nothing of batches: a value of a vertex lies at an offset in
  * the vertex's record of kept values, an input is where the batch's records say.
@@ -11,6 +12,7 @@
 #ifndef VPPS_CELL_H
 #define VPPS_CELL_H
 
+#include "cell/pq_layout.h"
 #include "graph/graph.h"
 #include "isa/isa.h"
 
@@ -145,6 +147,11 @@ typedef struct vpps_cell_output {
     uint32_t before[VPPS_DOMAINS];
 } vpps_cell_output;
 
+/* What would be copied so that operations of one kind could run as one: words of a vertex. */
+typedef struct vpps_cell_copies {
+    vpps_layout_copies forward, backward;
+} vpps_cell_copies;
+
 typedef struct vpps_compiled_cell {
     char *name; /* of the cell, or of the op */
     vpps_cell_needs needs;
@@ -170,9 +177,11 @@ typedef struct vpps_compiled_cell {
     uint32_t n_outers;
     vpps_cell_stage *stages;
     uint32_t n_stages;
-    uint32_t *order;                   /* values by stage */
-    uint64_t flops[VPPS_DOMAINS];      /* of all passes: of a vertex, and of each member of its lists */
-    uint32_t kept_words[VPPS_DOMAINS]; /* of a vertex, of a member */
+    uint32_t *order;                    /* values by stage */
+    uint64_t flops[VPPS_DOMAINS];       /* of all passes: of a vertex, and of each member of its lists */
+    uint32_t kept_words[VPPS_DOMAINS];  /* of a vertex, of a member */
+    vpps_cell_copies as_made, arranged; /* with values in the order of their making, and in the one that was planned */
+    uint64_t arrange_ns;                /* planning took */
     size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
     void *device_program; /* what the device made of it; freed by device_free */
     void (*device_free)(void *program);
@@ -230,5 +239,12 @@ vpps_status vpps_separate_eager(vpps_compiled_cell *c);
 vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);
 vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c);
+vpps_status vpps_arrange_cell(vpps_compiled_cell *c);
+
+/* Words of a vertex that lie apart, or in another order, though operations that could run as one read or make them. */
+static inline uint64_t vpps_gathered_words(const vpps_compiled_cell *c) {
+    const vpps_layout_copies *f = &c->arranged.forward, *b = &c->arranged.backward;
+    return f->gathered + f->scattered + b->gathered + b->scattered;
+}
 
 #endif

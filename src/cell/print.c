@@ -244,6 +244,21 @@ static void print_kept(printer *p) {
     }
 }
 
+static void print_copies(printer *p, const char *pass, const vpps_layout_copies *made, const vpps_layout_copies *now) {
+    if (!made->gathers && !made->scatters && !now->broadcasts) return;
+    fprintf(p->file,
+            "  to run alike operations as one, %s: %u gathers, %u scatters, %" PRIu64
+            " bytes a vertex (in the order of "
+            "making %u, %u, %" PRIu64 "); %u broadcasts, %" PRIu64 " bytes\n",
+            pass, now->gathers, now->scatters, 4 * (now->gathered + now->scattered), made->gathers, made->scatters,
+            4 * (made->gathered + made->scattered), now->broadcasts, 4 * now->broadcast);
+}
+
+static void print_layout(printer *p) {
+    print_copies(p, "forward", &p->c->as_made.forward, &p->c->arranged.forward);
+    print_copies(p, "backward", &p->c->as_made.backward, &p->c->arranged.backward);
+}
+
 static void print_contributions(printer *p) {
     const vpps_compiled_cell *c = p->c;
     if (c->n_contributions) fputs("  contributes\n", p->file);
@@ -320,6 +335,7 @@ vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c
     print_part(&p, "lazy", is_lazy);
     print_part(&p, "made again in backward", is_again);
     print_kept(&p);
+    print_layout(&p);
     print_contributions(&p);
     print_outers(&p);
     vpps_status status = VPPS_OK;

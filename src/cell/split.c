@@ -392,6 +392,7 @@ vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, co
     if (needs->training) VPPS_TRY(vpps_differentiate(model, c));
     VPPS_TRY(vpps_simplify(c));
     VPPS_TRY(vpps_split_cell(model, c));
+    VPPS_TRY(vpps_arrange_cell(c));
     const vpps_cell_cost cost = vpps_cost_of_cell(model, c);
     for (uint32_t d = 0; d < VPPS_DOMAINS; d++) {
         c->flops[d] = cost.forward.products[d] + cost.forward.other[d] + cost.backward.products[d] +

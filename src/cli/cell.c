@@ -157,6 +157,20 @@ static json_t *kept_json(const subject *s) {
                      4 * (json_int_t)c->kept_words[1], "members", lists, "values", values);
 }
 
+static json_t *copies_json(const vpps_layout_copies *x) {
+    return json_pack("{sI sI sI sI sI}", "gathers", (json_int_t)x->gathers, "scatters", (json_int_t)x->scatters,
+                     "broadcasts", (json_int_t)x->broadcasts, "bytes", 4 * (json_int_t)(x->gathered + x->scattered),
+                     "broadcast_bytes", 4 * (json_int_t)x->broadcast);
+}
+
+static json_t *layout_json(const subject *s) {
+    const vpps_compiled_cell *c = s->c;
+    return json_pack("{s{so so} s{so so} sI so}", "as_made", "forward", copies_json(&c->as_made.forward), "backward",
+                     copies_json(&c->as_made.backward), "arranged", "forward", copies_json(&c->arranged.forward),
+                     "backward", copies_json(&c->arranged.backward), "gathered_bytes",
+                     4 * (json_int_t)vpps_gathered_words(c), "ms", report_number((double)c->arrange_ns * 1e-6));
+}
+
 static json_t *contributions_json(const subject *s) {
     const vpps_compiled_cell *c = s->c;
     json_t *list = json_array();
@@ -188,12 +202,12 @@ static json_t *gradients_json(const subject *s) {
 
 static json_t *cell_json(const subject *s, uint64_t vertices, uint64_t members) {
     const vpps_cell_cost cost = vpps_cost_of_cell(s->model, s->c);
-    return json_pack("{ss sI sI s{so so so} so so so so so so so}", "name", s->c->name, "vertices",
+    return json_pack("{ss sI sI s{so so so} so so so so so so so so}", "name", s->c->name, "vertices",
                      (json_int_t)vertices, "members", (json_int_t)members, "flops", "forward",
                      flops_json(s, &cost.forward), "backward", flops_json(s, &cost.backward), "parameters",
                      flops_json(s, &cost.parameters), "inputs", inputs_json(s), "lookups", lookups_json(s), "outputs",
-                     outputs_json(s), "stages", stages_json(s), "kept", kept_json(s), "contributions",
-                     contributions_json(s), "gradients", gradients_json(s));
+                     outputs_json(s), "stages", stages_json(s), "kept", kept_json(s), "layout", layout_json(s),
+                     "contributions", contributions_json(s), "gradients", gradients_json(s));
 }
 
 /* ---------------------------------------------------------------- the batch */

@@ -304,6 +304,7 @@ static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) 
     stats->groups = tasks ? b->n_groups : 1;
     stats->waves = tasks ? b->n_waves : 1;
     stats->steps = tasks ? b->n_steps : 0;
+    stats->gathered_bytes = tasks ? 4 * b->gathered_words : 0;
     stats->policy = h->policy->name;
     if (tasks && !b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* nothing to choose */
     stats->host_ns = host_ns;

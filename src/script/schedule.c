@@ -73,6 +73,9 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     b->n_levels = w->n_levels;
     b->n_phases = w->n_phases;
     b->n_steps = w->n_steps;
+    b->gathered_words = 0;
+    for (uint32_t t = 0; t < w->n_used; t++)
+        if (w->used[t].needed) b->gathered_words += w->used[t].items[0] * vpps_gathered_words(w->used[t].cell);
     b->n_choices = 0;
     for (uint32_t part = 0; part < w->n_parts; part++) b->n_choices += vpps_types_of_part(w, part) > 1;
     b->n_groups = w->n_groups;

@@ -1,0 +1,173 @@
+/* arrange.c - how the places of a cell's kept values lie in its record: operations of one kind and depth, forward or backward, could
+ * run as one, so their operands are to lie together (pq_layout.h). What cannot is counted. */
+#include "cell/cell.h"
+
+#define NONE VPPS_NONE
+
+typedef struct arranger {
+    vpps_compiled_cell *c;
+    uint32_t *depth;    /* of each value */
+    uint32_t *variable; /* of each value: the first value that lies in its place; a value that is not kept: itself */
+    uint32_t *order, *words, *operands, *members;
+    uint32_t n_operands; /* words in use */
+    vpps_layout_batch *batches;
+    uint32_t n_batches, n_forward;
+    size_t operands_capacity, batches_capacity;
+} arranger;
+
+static bool is_operation(const vpps_cell_value *x) {
+    return (x->kind == VPPS_VALUE_RUN || x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T) &&
+           !x->domain;
+}
+
+static void find_depths(arranger *a) {
+    const vpps_compiled_cell *c = a->c;
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        a->depth[v] = 0;
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            const uint32_t u = c->args[x->first_arg + i].value;
+            const bool same = (u >= c->n_forward) == (v >= c->n_forward);
+            if (same) a->depth[v] = vpps_max_u32(a->depth[v], a->depth[u] + 1);
+        }
+    }
+}
+
+/* The place of one value may be that of another, which was read for the last time. */
+static void find_variables(arranger *a) {
+    const vpps_compiled_cell *c = a->c;
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        a->variable[v] = v;
+        a->words[v] = vpps_value_words(x);
+        for (uint32_t u = 0; u < v && x->kept && a->variable[v] == v; u++) {
+            const vpps_cell_value *y = &c->values[u];
+            if (y->kept && y->domain == x->domain && y->offset == x->offset) a->variable[v] = a->variable[u];
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- batches */
+
+static bool are_alike(const arranger *a, uint32_t v, uint32_t u) {
+    const vpps_compiled_cell *c = a->c;
+    const vpps_cell_value *x = &c->values[v], *y = &c->values[u];
+    if (a->depth[v] != a->depth[u] || x->kind != y->kind || x->opcode != y->opcode || x->rows != y->rows ||
+        x->cols != y->cols || x->n_args != y->n_args || (v >= c->n_forward) != (u >= c->n_forward) ||
+        !is_operation(y)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const vpps_cell_arg *p = &c->args[x->first_arg + i], *q = &c->args[y->first_arg + i];
+        if ((p->matrix == VPPS_NO_PARAM) != (q->matrix == VPPS_NO_PARAM) ||
+            vpps_value_words(&c->values[p->value]) != vpps_value_words(&c->values[q->value])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Operand o of an operation: 0 is what it makes. */
+static uint32_t operand_of(const arranger *a, uint32_t v, uint32_t o) {
+    const vpps_compiled_cell *c = a->c;
+    return a->variable[o ? c->args[c->values[v].first_arg + o - 1].value : v];
+}
+
+static bool add_batch(arranger *a, const uint32_t *members, uint32_t width) {
+    const uint32_t n_operands = 1 + a->c->values[members[0]].n_args, first = a->n_operands;
+    if (!VPPS_RESERVE(a->operands, a->operands_capacity, first + (size_t)n_operands * width) ||
+        !VPPS_RESERVE(a->batches, a->batches_capacity, a->n_batches + 1u)) {
+        return false;
+    }
+    for (uint32_t o = 0; o < n_operands; o++)
+        for (uint32_t i = 0; i < width; i++) a->operands[a->n_operands++] = operand_of(a, members[i], o);
+    a->batches[a->n_batches++] = (vpps_layout_batch){.n_operands = n_operands, .width = width};
+    return true;
+}
+
+static bool list_batches(arranger *a) {
+    const vpps_compiled_cell *c = a->c;
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        uint32_t width = 0;
+        bool first = is_operation(&c->values[v]);
+        for (uint32_t u = 0; u < v && first; u++) first = !are_alike(a, v, u);
+        for (uint32_t u = v; u < c->n_values && first; u++)
+            if (u == v || are_alike(a, v, u)) a->members[width++] = u;
+        if (width > 1 && !add_batch(a, a->members, width)) return false;
+        if (v < c->n_forward) a->n_forward = a->n_batches;
+    }
+    const uint32_t *at = a->operands; /* it lies still now */
+    for (uint32_t i = 0; i < a->n_batches; i++) {
+        a->batches[i].operands = at;
+        at += (size_t)a->batches[i].n_operands * a->batches[i].width;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- the record */
+
+/* Gives the vertex's places new offsets: large ones, which are aligned, then small ones, in the order that was planned. */
+static void move_places(const arranger *a) {
+    vpps_compiled_cell *c = a->c;
+    uint32_t words = 0;
+    for (uint32_t large = 2; large-- > 0;) {
+        for (uint32_t p = 0; p < c->n_values; p++) {
+            const uint32_t v = a->order[p];
+            const vpps_cell_value *x = &c->values[v];
+            if (a->variable[v] != v || !x->kept || x->domain || (vpps_place_words(c, x) >= 16) != large) continue;
+            if (large) words = (words + 15) & ~15u;
+            c->values[v].offset = words;
+            words += vpps_place_words(c, x);
+        }
+    }
+    for (uint32_t v = 0; v < c->n_values; v++)
+        if (c->values[v].kept && !c->values[v].domain) c->values[v].offset = c->values[a->variable[v]].offset;
+}
+
+static bool count(const arranger *a, vpps_cell_copies *out) {
+    const uint32_t n = a->c->n_values, n_backward = a->n_batches - a->n_forward;
+    return vpps_count_copies(n, a->order, a->batches, a->n_forward, a->words, &out->forward) &&
+           vpps_count_copies(n, a->order, a->batches + a->n_forward, n_backward, a->words, &out->backward);
+}
+
+static uint64_t copied(const vpps_cell_copies *x) {
+    return x->forward.gathered + x->forward.scattered + x->backward.gathered + x->backward.scattered;
+}
+
+static bool arrange(arranger *a) {
+    vpps_compiled_cell *c = a->c;
+    find_depths(a);
+    find_variables(a);
+    if (!list_batches(a)) return false;
+    for (uint32_t v = 0; v < c->n_values; v++) a->order[v] = v;
+    if (!count(a, &c->as_made) || !vpps_plan_layout(c->n_values, a->batches, a->n_batches, a->order) ||
+        !count(a, &c->arranged)) {
+        return false;
+    }
+    if (copied(&c->arranged) > copied(&c->as_made)) { /* earlier batches took what later, larger ones would need */
+        c->arranged = c->as_made;
+    } else {
+        move_places(a);
+    }
+    return true;
+}
+
+vpps_status vpps_arrange_cell(vpps_compiled_cell *c) {
+    const uint64_t start = vpps_now_ns();
+    const size_t n = c->n_values + (size_t)1;
+    uint32_t *memory = calloc(5 * n, sizeof *memory);
+    arranger a = {.c = c};
+    bool ok = memory;
+    if (ok) {
+        a.depth = memory;
+        a.variable = memory + n;
+        a.order = memory + 2 * n;
+        a.words = memory + 3 * n;
+        a.members = memory + 4 * n;
+        ok = arrange(&a);
+    }
+    void *parts[] = {memory, a.operands, a.batches};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    c->arrange_ns = vpps_now_ns() - start;
+    return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
+}
