@@ -73,7 +73,7 @@ static void read_values(const net *n, run *r, uint32_t rank) {
     for (uint32_t p = 0; p < PARAMS; p++) count += vpps_param_elems(&n->model->params[p]);
     float *values = malloc(count * sizeof *values);
     ck_assert_ptr_nonnull(values);
-    r->n_values = count;
+    if (!rank) r->n_values = count;
     r->values[rank] = values;
     for (uint32_t p = 0; p < PARAMS; p++) {
         const size_t elems = vpps_param_elems(&n->model->params[p]);
