@@ -13,16 +13,18 @@ enum { COMMUNICATOR_AUTO, COMMUNICATOR_MPI, COMMUNICATOR_NONE };
 
 /* ---------------------------------------------------------------- joining */
 
-static bool above_one(const char *variable) {
+static long number_in(const char *variable) {
     const char *text = getenv(variable);
-    return text && strtol(text, NULL, 10) > 1;
+    return text ? strtol(text, NULL, 10) : 0;
 }
 
-/* Was this process started with others? Open MPI and MPICH's hydra say so; srun's tasks may be unrelated programs, unless
+/* How many processes were started together: Open MPI and MPICH's hydra say so; srun's tasks may be unrelated programs, unless
  * they have a process manager to meet by. */
-static bool has_launcher(void) {
-    return above_one("OMPI_COMM_WORLD_SIZE") || above_one("PMI_SIZE") || above_one("MV2_COMM_WORLD_SIZE") ||
-           (getenv("PMIX_RANK") && above_one("SLURM_STEP_NUM_TASKS"));
+static long started_together(void) {
+    static const char *const launchers[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
+    for (size_t i = 0; i < VPPS_COUNT(launchers); i++)
+        if (number_in(launchers[i]) > 1) return number_in(launchers[i]);
+    return getenv("PMIX_RANK") ? number_in("SLURM_STEP_NUM_TASKS") : 0;
 }
 
 /* Cores for each process, as many in all: of the process that has the fewest. */
@@ -49,6 +51,13 @@ static vpps_status join(team *t, settings *s) {
     VPPS_TRY(vpps_communicator_open(&t->c, "mpi", NULL, s->watchdog_ms));
     t->rank = t->c->rank;
     t->size = t->c->size;
+    /* a library that does not know the launcher finds one process, and each would train for itself */
+    if (t->size == 1 && started_together() > 1) {
+        return vpps_fail(VPPS_DEVICE,
+                         "%ld processes were started together, but the library of MPI finds one: it is not the "
+                         "launcher's, which VPPS_MPI can name",
+                         started_together());
+    }
     team_busy(t, true);
     return share_cores(t, s);
 }
@@ -56,7 +65,7 @@ static vpps_status join(team *t, settings *s) {
 vpps_status team_open(team *t, settings *s) {
     *t = (team){.size = 1};
     if (s->communicator == COMMUNICATOR_NONE) return VPPS_OK;
-    if (s->communicator == COMMUNICATOR_AUTO && !has_launcher()) return VPPS_OK;
+    if (s->communicator == COMMUNICATOR_AUTO && started_together() < 2) return VPPS_OK;
     return join(t, s);
 }
 

@@ -9,12 +9,21 @@ source "$(dirname "$0")/common.sh"
 # A library that is loaded at run time keeps memory for ever.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
+# The implementation's mpirun: under its own name where both are installed.
+program_of() {
+    local mark=HYDRA
+    [ "$1" = mpich ] || mark='Open MPI'
+    if command -v "mpirun.$1"; then return; fi
+    mpirun --version 2> /dev/null | grep -q "$mark" && command -v mpirun
+}
+
 launchers=()
+declare -A mpirun
 for name in openmpi mpich; do
-    if command -v "mpirun.$name" > /dev/null; then
+    if mpirun[$name]=$(program_of $name); then
         launchers+=("$name")
     else
-        skip "training by mpirun.$name" "it is not installed" 4
+        skip "training by the mpirun of $name" "it is not installed" 4
     fi
 done
 
@@ -27,7 +36,7 @@ launch() {
         options=(--oversubscribe --bind-to none)
         [ "$(id -u)" -ne 0 ] || options+=(--allow-run-as-root)
     fi
-    timeout --kill-after=5 60 "mpirun.$name" "${options[@]}" -n "$n" "$@" < /dev/null
+    timeout --kill-after=5 60 "${mpirun[$name]}" "${options[@]}" -n "$n" "$@" < /dev/null
 }
 
 net=(tree-lstm --hidden 24 --embed 12)
@@ -102,6 +111,13 @@ PY
     check "no other processes" exits 0 launch "$name" 1 "$vpps" train "${small[@]}" --epochs 1 --quiet
     check "each alone, where it is asked for" exits 0 launch "$name" 2 "$vpps" train "${small[@]}" --epochs 1 --communicator none
     check "then both print" test "$(grep -c '^trained' out)" = 2
+
+    if [ ${#launchers[@]} -eq 2 ]; then # MPICH's library cannot know Open MPI's launcher
+        VPPS_MPI=libmpich.so.12 check "the library of another launcher" exits 1 launch openmpi 2 "$vpps" train "${small[@]}"
+        check "is told" says err "2 processes were started together, but the library of MPI finds one"
+    else
+        skip "the library of another launcher" "there is only one" 2
+    fi
 
     # processes that stop, die, or are asked to end
     long=("${net[@]}" --examples 2000 --batch 16 --epochs 1000 --eval-every 0 --vps 1 --save-every 2 --watchdog-ms 2000)
@@ -183,6 +199,8 @@ PY
         [ -s random.ckpt ] || { echo "no checkpoint was ever written"; return 1; }
     }
     if [ "${VPPS_TEST_SCALE:-}" = full ]; then check "a checkpoint is whole after 50 kills" random_kills 50; fi
+else
+    skip "several processes" "there is no mpirun" 35
 fi
 
 check "a communicator that is none" fails_with 2 "--communicator" "$vpps" train "${small[@]}" --communicator pigeons
