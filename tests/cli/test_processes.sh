@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_processes.sh - training in several processes, with the MPI there is: the losses of one process, the same bits in every
 # run, checkpoints that any number of processes goes on from, and one message when a process dies, hangs or disagrees.
-# VPPS_TEST_SCALE=full: also 50 kills at random instants, and a first process that is stopped.
+# VPPS_TEST_SCALE=full: also networks of every kind, a first process that is stopped, and 50 kills at random instants.
 
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
@@ -73,6 +73,16 @@ if [ ${#launchers[@]} -gt 0 ]; then
     for n in 2 4; do
         check "$n processes train" exits 0 launch "$name" $n "$vpps" train "${small[@]}" --log $n.jsonl
         check "$n: the losses of one process" same_losses $n.jsonl 1.jsonl 1e-5
+    done
+    networks=() # of every kind of data
+    if [ "${VPPS_TEST_SCALE:-}" = full ]; then
+        networks=(bilstm-char-tagger bilstm-classifier lstm-lm lstm-nmt lattice-lstm lattice-gru mv-rnn td-lstm)
+    fi
+    for network in "${networks[@]}"; do
+        kind=("$network" --hidden 16 --batch 8 --epochs 1 --max-batches 8 --eval-every 0 --vps 1 --quiet)
+        check "$network trains" exits 0 "$vpps" train "${kind[@]}" --log kind1.jsonl
+        check "$network in three processes" exits 0 launch "$name" 3 "$vpps" train "${kind[@]}" --log kind3.jsonl
+        check "$network: the losses of one process" same_losses kind3.jsonl kind1.jsonl 1e-5
     done
     check "three processes train again" exits 0 launch "$name" 3 "$vpps" train "${small[@]}" --quiet --log again.jsonl --save again.ckpt
     check "to the same bits" same_losses again.jsonl "$name.jsonl" 0
