@@ -62,6 +62,9 @@ if not eval(sys.argv[2]):
 PY
 }
 
+# Is the command built without the thread sanitizer?
+not_instrumented() { ! nm -D "$vpps" 2>/dev/null | grep -q __tsan; }
+
 # The last line of a test, and its exit status.
 summary() {
     echo "$passed passed, $failed failed, $skipped skipped"

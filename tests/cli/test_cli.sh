@@ -264,8 +264,6 @@ check "truncated checkpoint: resume" fails_with 1 "short.ckpt" "$vpps" train tre
 echo "this is no checkpoint" >text.ckpt
 check "no checkpoint at all" fails_with 1 "text.ckpt" "$vpps" predict tree-lstm --model text.ckpt
 
-# Is the command built without the thread sanitizer?
-not_instrumented() { ! nm -D "$vpps" 2>/dev/null | grep -q __tsan; }
 fails_full() {
     "$vpps" "$@" >/dev/full 2>err
     [ $? -eq 1 ] && says err "No space"
