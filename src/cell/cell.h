@@ -15,6 +15,7 @@
 #include "cell/pq_layout.h"
 #include "graph/graph.h"
 #include "isa/isa.h"
+#include "plan/plan.h"
 
 #define VPPS_NONE UINT32_MAX
 
@@ -27,7 +28,7 @@ typedef enum vpps_cell_kind {
     VPPS_VALUE_GRADIENT,  /* of output `index`: the sum of what its users contributed */
     VPPS_VALUE_RUN,       /* instruction `opcode` of isa.def (forms EW, REDUCE, ROW, MATMUL) */
     VPPS_VALUE_PRODUCT,   /* sum of matrices times values, plus a bias or a value made before */
-    VPPS_VALUE_PRODUCT_T, /* sum of transposed matrices times values; made by rows, it is a partial sum */
+    VPPS_VALUE_PRODUCT_T, /* sum of transposed matrices times values; made by rows, it is a partial sum, or by_columns */
     VPPS_VALUE_SLICE,     /* rows from `index` on of its argument */
     VPPS_VALUE_PLACE,     /* the argument as rows from `index` on, zero elsewhere: the gradient of a slice */
     VPPS_VALUE_STACK,     /* the arguments on top of each other */
@@ -80,9 +81,10 @@ typedef struct vpps_cell_value {
     uint32_t e_add;                  /* e: elements before it in the vertex, and for each member of each list: */
     uint32_t e_list[VPPS_DOMAINS];   /* by the list's domain; the first is not used */
     uint8_t op;                      /* RUN in forward: vpps_op */
-    bool average;  /* SUM over lists: f is 1 / number of operands; SCALE: 1 / (u + e_list times members) */
-    bool position; /* u is an operand's position: plus e_list times members, plus the member's own number */
-    bool again;    /* backward makes it a second time, so that it need not be kept */
+    bool average;    /* SUM over lists: f is 1 / number of operands; SCALE: 1 / (u + e_list times members) */
+    bool position;   /* u is an operand's position: plus e_list times members, plus the member's own number */
+    bool again;      /* backward makes it a second time, so that it need not be kept */
+    bool by_columns; /* PRODUCT_T by rows: whole, of the columns that a VP has as it has rows; in no shares */
     uint32_t stage;
     uint32_t offset; /* kept: word in the record */
 } vpps_cell_value;
@@ -117,6 +119,9 @@ typedef struct vpps_cell_needs {
     uint64_t recurrent_in; /* bit i: input i comes from a cell that this one leads to */
     uint64_t recurrent_out;
     uint32_t group;       /* VPs of a group: one owns all rows */
+    uint32_t row_unit;    /* rows are dealt in blocks of so many */
+    uint32_t least_rows;  /* what has fewer is not dealt; 0: row_unit for each VP */
+    bool columns;         /* VPs have columns of matrices as they have rows: backward's products make whole rows */
     uint32_t split_elems; /* elements of matrices from which on rows are shared out, not vertices */
 } vpps_cell_needs;
 
@@ -196,9 +201,20 @@ static inline bool vpps_counts_members(const vpps_cell_value *v) {
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
 
+/* Are so many rows dealt to the VPs of a group where rows are shared out? Each reads the whole of less. */
+static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) {
+    return rows >= (needs->least_rows ? needs->least_rows : (uint64_t)needs->row_unit * needs->group);
+}
+
+/* Rows of such a value, a column, that member m of a group owns; all words of one that is not dealt. */
+static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, const vpps_cell_value *v, uint32_t m) {
+    if (!vpps_rows_dealt(needs, v->rows)) return (vpps_rows){0, vpps_value_words(v)};
+    return vpps_rows_of(v->rows, needs->row_unit, needs->group, m);
+}
+
 /* Does every VP of a group make a share of the value, from its rows of the matrices? The shares' sum is the value. */
 static inline bool vpps_makes_shares(const vpps_cell_value *v) {
-    return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS;
+    return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS && !v->by_columns;
 }
 
 /* How many shares there are of a value: one, where it is made whole. */

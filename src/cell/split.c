@@ -89,7 +89,7 @@ static uint64_t matrix_elems(const work *w) {
     return n;
 }
 
-static bool rows_enough(const work *w, uint32_t rows) { return rows >= 16 * w->c->needs.group; }
+static bool rows_enough(const work *w, uint32_t rows) { return vpps_rows_dealt(&w->c->needs, rows); }
 
 static vpps_split product_split(const work *w, const vpps_cell_value *x) {
     for (uint32_t i = 0; i < x->n_args; i++) {
@@ -126,6 +126,7 @@ static vpps_split wanted_split(const work *w, const vpps_cell_value *x) {
     switch (x->kind) {
     case VPPS_VALUE_PRODUCT: return product_split(w, x);
     case VPPS_VALUE_PRODUCT_T:
+        if (w->c->needs.columns) return rows_enough(w, x->rows) ? VPPS_SPLIT_ROWS : VPPS_SPLIT_VERTICES;
         return read_in_place(w->c, (uint32_t)(x - w->c->values)) ? VPPS_SPLIT_VERTICES : product_split(w, x);
     case VPPS_VALUE_GRADIENT:
     case VPPS_VALUE_POSITIONS: return rows_enough(w, x->rows) ? VPPS_SPLIT_ANY : VPPS_SPLIT_VERTICES;
@@ -136,7 +137,7 @@ static vpps_split wanted_split(const work *w, const vpps_cell_value *x) {
 
 /* Does x read argument i whole, though it makes rows? */
 static bool reads_whole(const vpps_cell_value *x, const vpps_cell_arg *a, uint32_t i) {
-    if (x->kind == VPPS_VALUE_PRODUCT) return a->matrix != VPPS_NO_PARAM;
+    if (x->kind == VPPS_VALUE_PRODUCT || x->by_columns) return a->matrix != VPPS_NO_PARAM;
     if (x->kind != VPPS_VALUE_RUN) return false;
     const char *types = vpps_instructions[x->opcode].operands;
     uint32_t at = 0;
@@ -180,6 +181,7 @@ static void choose_splits(work *w) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
         x->split = (uint8_t)(!made(x) ? VPPS_SPLIT_OFF : rows ? wanted_split(w, x) : VPPS_SPLIT_VERTICES);
+        x->by_columns = x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS && c->needs.columns;
     }
     split_as_read(c, VPPS_SPLIT_ROWS);
     for (uint32_t v = c->n_values; v-- > 0;) /* or by rows, as all that reads it */
@@ -215,7 +217,7 @@ static void number_stages(work *w) {
             const vpps_cell_value *a = &c->values[arg->value];
             if (a->split == VPPS_SPLIT_OFF || a->part != x->part) continue;
             bool later = a->split != x->split;
-            if (x->split == VPPS_SPLIT_ROWS) later |= a->kind == VPPS_VALUE_PRODUCT_T || reads_whole(x, arg, i);
+            if (x->split == VPPS_SPLIT_ROWS) later |= vpps_makes_shares(a) || reads_whole(x, arg, i);
             stage = vpps_max_u32(stage, a->stage + later);
         }
         while (stage < MOST - 1 && split_of[x->part][stage] && split_of[x->part][stage] != x->split) stage++;
@@ -307,7 +309,7 @@ static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
             const vpps_cell_arg *a = &c->args[x->first_arg + k];
             if (a->value != u) continue;
             if (a->matrix != VPPS_NO_PARAM) {
-                if (i > place || (x->kind == VPPS_VALUE_PRODUCT && x->split == VPPS_SPLIT_ROWS)) return false;
+                if (i > place || (x->split == VPPS_SPLIT_ROWS && reads_whole(x, a, k))) return false;
             } else {
                 if (i > place && !loaded) return false;
                 loaded = true;

@@ -90,7 +90,7 @@ static double cost_of_batch(const vpps_batch_work *w, const extent *e, uint32_t 
  * as many components. Cells are those of one group. */
 static void choose_groups(vpps_batch_work *w) {
     enum { COMPONENTS_A_GROUP = 4 };
-    const uint32_t n_vps = w->machine->n_vps, asked = w->request->groups;
+    const uint32_t n_vps = w->machine->n_vps, always = w->machine->groups, asked = always ? always : w->request->groups;
     uint32_t best = asked ? asked : 1;
     if (!asked) {
         const extent e = extent_of(w);
@@ -100,7 +100,7 @@ static void choose_groups(vpps_batch_work *w) {
     }
     if (best == 1) return;
     join(w);
-    if (w->n_components < (asked ? 2 : COMPONENTS_A_GROUP * best)) return;
+    if (!always && w->n_components < (asked ? 2 : COMPONENTS_A_GROUP * best)) return;
     w->n_groups = best;
     w->group_size = n_vps / best;
 }
@@ -110,6 +110,9 @@ static vpps_status compile(vpps_batch_work *w) {
         vpps_used_type *u = &w->used[t];
         if (!u->needed) continue;
         u->needs.group = w->group_size;
+        u->needs.row_unit = w->machine->row_unit;
+        u->needs.least_rows = w->machine->least_rows;
+        u->needs.columns = w->machine->columns;
         u->needs.split_elems = w->machine->split_elems;
         VPPS_TRY(vpps_compiled_for(w->types, w->g->model, u->type, &u->needs, &u->cell));
     }

@@ -42,10 +42,35 @@ static uint32_t level_start(const vpps_batch_work *w, const vpps_block_work *b, 
     return level >= b->n_levels ? b->n : w->level_starts[b->levels + level];
 }
 
+/* Does a level's backward begin with rows that a VP makes of gradients in its own rows, which it has contributed itself? Then
+ * there is no barrier before it. Where a VP makes shares, others' are among what it reads. */
+static bool begins_alone(const vpps_batch_work *w, uint32_t part) {
+    for (uint32_t t = 0; t < w->n_used; t++) {
+        const vpps_compiled_cell *c = w->used[t].cell;
+        if (!has_type(w, t, part)) continue;
+        uint32_t first = 0;
+        while (first < c->n_stages && c->stages[first].part != VPPS_PART_BACK_MAIN) first++;
+        if (!c->needs.columns || (first < c->n_stages && c->stages[first].split != VPPS_SPLIT_ROWS)) return false;
+        for (uint32_t j = 0; j < c->n_contributions; j++) {
+            const vpps_cell_contribution *to = &c->contributions[j];
+            const vpps_cell_value *x = &c->values[to->value];
+            if (to->lookup || !(c->needs.recurrent_in >> to->index & 1)) continue;
+            if (x->split != VPPS_SPLIT_ROWS || !vpps_rows_dealt(&c->needs, x->rows)) return false;
+        }
+        for (uint32_t v = c->n_forward; v < c->n_values; v++) {
+            const vpps_cell_value *x = &c->values[v];
+            if (x->kind == VPPS_VALUE_GRADIENT && (c->needs.recurrent_out >> x->index & 1) && x->stage != first)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* One of the two passes over a strongly connected part for a wave of a group. `start`: earliest phase. */
 static uint32_t add_pass(vpps_batch_work *w, uint32_t part, uint32_t place, bool backward, uint32_t start, bool *ok) {
     const vpps_part eager = backward ? VPPS_PART_BACK_EAGER : VPPS_PART_EAGER;
     const uint32_t levels = last_level(w, part, place);
+    const bool alone = backward && begins_alone(w, part);
     uint32_t phase = start, end = start;
     for (uint32_t t = 0; t < w->n_used; t++) {
         if (!has_type(w, t, part)) continue;
@@ -63,7 +88,7 @@ static uint32_t add_pass(vpps_batch_work *w, uint32_t part, uint32_t place, bool
             const uint32_t first = level_start(w, b, level), next = level_start(w, b, level + 1);
             end = vpps_max_u32(end, add_part(w, block, (vpps_part)(eager + 1), phase, first, next - first, ok));
         }
-        phase = end;
+        phase = alone && i + 1 < levels && end > phase ? end - 1 : end;
     }
     for (uint32_t t = 0; t < w->n_used; t++) {
         if (!has_type(w, t, part)) continue;

@@ -300,8 +300,12 @@ void cells_close(cells *x) {
 /* ---------------------------------------------------------------- compiling */
 
 vpps_cell_needs cells_needs(void) {
-    return (vpps_cell_needs){
-        .training = true, .gradient_in = UINT64_MAX, .gradient_out = UINT64_MAX, .read_out = UINT64_MAX, .group = 1};
+    return (vpps_cell_needs){.training = true,
+                             .gradient_in = UINT64_MAX,
+                             .gradient_out = UINT64_MAX,
+                             .read_out = UINT64_MAX,
+                             .group = 1,
+                             .row_unit = 16};
 }
 
 vpps_cell_needs cells_recurrent(const vpps_graph *g, vpps_cell cell, uint32_t group) {

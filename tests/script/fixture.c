@@ -5,7 +5,8 @@ bool machine_create(vpps_task_plan *machine, const vpps_model *model, uint32_t n
                     uint32_t pool_words) {
     const uint32_t n = (uint32_t)model->n_params;
     uint32_t *values = malloc((n + 1u) * sizeof *values), at = 16;
-    *machine = (vpps_task_plan){.n_vps = n_vps, .values = values, .pool_words = pool_words, .split_elems = split_elems};
+    *machine = (vpps_task_plan){
+        .n_vps = n_vps, .values = values, .pool_words = pool_words, .row_unit = 16, .split_elems = split_elems};
     for (uint32_t p = 0; values && p < n; p++) {
         values[p] = at;
         if (model->params[p].kind != VPPS_MATRIX) at += ((uint32_t)vpps_param_elems(&model->params[p]) + 15) & ~15u;

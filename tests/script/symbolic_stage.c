@@ -18,10 +18,8 @@ uint32_t symbolic_vertex(const symbolic_tile *t, uint32_t domain, uint32_t item)
 }
 
 vpps_rows symbolic_own(const symbolic_tile *t, const vpps_cell_value *x) {
-    const uint32_t words = vpps_value_words(x);
-    if (!t->rows || x->rows < 16 * t->c->needs.group) return (vpps_rows){0, words};
-    if (x->kind == VPPS_VALUE_PRODUCT_T && x->stage == t->stage) return (vpps_rows){0, words};
-    return vpps_rows_of(x->rows, 16, t->c->needs.group, t->member);
+    if (!t->rows || (vpps_makes_shares(x) && x->stage == t->stage)) return (vpps_rows){0, vpps_value_words(x)};
+    return vpps_own_rows(&t->c->needs, x, t->member);
 }
 
 uint64_t symbolic_place(symbolic_machine *m, const symbolic_block *b, uint32_t value, uint32_t item) {

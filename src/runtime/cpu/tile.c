@@ -39,8 +39,7 @@ static void set_width(const work *w, uint32_t v) {
     vpps_tile_slot *slot = &w->p->slots[v];
     *slot = (vpps_tile_slot){VPPS_NO_SLOT, vpps_value_words(x), 0};
     if (w->stage->split != VPPS_SPLIT_ROWS || (x->kind == VPPS_VALUE_PRODUCT_T && x->stage == w->stage_index)) return;
-    if (x->rows < 16 * w->c->needs.group) return; /* scalars, which every VP reads */
-    const vpps_rows rows = vpps_rows_of(x->rows, 16, w->c->needs.group, w->member);
+    const vpps_rows rows = vpps_own_rows(&w->c->needs, x, w->member);
     slot->first = rows.first;
     slot->width = rows.end - rows.first;
 }

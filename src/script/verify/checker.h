@@ -244,13 +244,6 @@ static inline bool vpps_offers(const vpps_compiled_cell *c, uint32_t k) {
     return c->outputs[k].value != VPPS_NONE && (c->needs.read_out >> k & 1);
 }
 
-/* Rows of a value that member m of a group owns where rows are shared out; all of it where it has too few. */
-static inline vpps_rows vpps_own_rows(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t m) {
-    enum { ROW_UNIT = 16 };
-    if (x->rows < ROW_UNIT * c->needs.group) return (vpps_rows){0, vpps_value_words(x)};
-    return vpps_rows_of(x->rows, ROW_UNIT, c->needs.group, m);
-}
-
 /* ---- records.c */
 
 bool vpps_check_arrays(vpps_checker *c); /* inputs and all else that a record says */

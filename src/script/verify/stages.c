@@ -88,8 +88,7 @@ static bool check_operand(stages *w, uint32_t s, uint32_t v, uint32_t i, vpps_st
     const vpps_cell_arg *arg = &w->c->args[x->first_arg + i];
     const vpps_cell_value *a = &w->c->values[arg->value];
     const bool pointer = by_pointer(x, arg), shares = vpps_makes_shares(a);
-    const bool whole =
-        (x->kind == VPPS_VALUE_PRODUCT && pointer) || (x->kind == VPPS_VALUE_RUN && letter_of(x, i) == 's');
+    const bool whole = (pointer && !vpps_makes_shares(x)) || (x->kind == VPPS_VALUE_RUN && letter_of(x, i) == 's');
     if (info->rows && a->cols != 1) return refuse(w, v, "rows are shared out of what has columns");
     if (is_made(a) && a->stage == s) {
         if (w->place[arg->value] >= w->place[v]) return refuse(w, v, "it is made before what it is made of");
@@ -102,8 +101,8 @@ static bool check_operand(stages *w, uint32_t s, uint32_t v, uint32_t i, vpps_st
     if (pointer || !w->loaded[arg->value]) w->last_read[arg->value] = w->place[v] + 1;
     if (!pointer) w->loaded[arg->value] = true;
     if (shares) return add_read(w, arg->value, VPPS_EXTENT_SHARES, info);
-    return add_read(w, arg->value,
-                    info->rows && pointer && x->kind == VPPS_VALUE_PRODUCT ? VPPS_EXTENT_WHOLE : VPPS_EXTENT_OWN, info);
+    return add_read(w, arg->value, info->rows && pointer && !vpps_makes_shares(x) ? VPPS_EXTENT_WHOLE : VPPS_EXTENT_OWN,
+                    info);
 }
 
 /* Can a VP make its rows of x alone? */

@@ -42,7 +42,7 @@ static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group 
 
 /* The rows of a value that are read or written by a share, as words of an item. */
 static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
-    return s->info->rows ? vpps_own_rows(s->b->cell->c, x, s->member) : (vpps_rows){0, vpps_value_words(x)};
+    return s->info->rows ? vpps_own_rows(&s->b->cell->c->needs, x, s->member) : (vpps_rows){0, vpps_value_words(x)};
 }
 
 /* ---------------------------------------------------------------- reads */
@@ -108,7 +108,7 @@ static bool read_stage(vpps_checker *c, const share *s) {
     const bool many = s->info->rows && c->group_size > 1;
     for (uint32_t i = s->info->first; i < s->info->first + s->info->n; i++) {
         const vpps_cell_value *x = &cell->c->values[cell->reads[i].value];
-        const bool whole = cell->reads[i].extent == VPPS_EXTENT_WHOLE || x->rows < 16 * c->group_size;
+        const bool whole = cell->reads[i].extent == VPPS_EXTENT_WHOLE || !vpps_rows_dealt(&cell->c->needs, x->rows);
         if (many && whole && s->member > 0) continue; /* all VPs read alike */
         if (many && whole) vpps_check_act(c, c->n_vps + c->group);
         const bool ok = read_value(c, s, &cell->reads[i]);
