@@ -57,7 +57,7 @@ static void emit_constants(FILE *f, const vpps_partition *p, vpps_optimizer_kind
         VPPS_OPTIMIZER_TABLE(X)
 #undef X
     };
-    fprintf(f, "#define VPPS_STEP %s\n", steps[optimizer]);
+    fprintf(f, "#define VPPS_STEP_NUMBERS vpps_script_header\n#define VPPS_STEP %s\n", steps[optimizer]);
 }
 
 /* Slots in registers, whole: for filling them. */

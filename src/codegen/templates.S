@@ -22,5 +22,11 @@ vpps_template_\name:
     template products, "src/interp_templates/products.cuh"
     template update, "src/interp_templates/update.cuh"
     template kernel, "src/interp_templates/kernel.cuh"
+    template task_header, "src/script/header.h"
+    template machine_arguments, "src/interp_templates/machine_arguments.cuh"
+    template machine_common, "src/interp_templates/machine_common.cuh"
+    template machine_whole, "src/interp_templates/machine_whole.cuh"
+    template machine_parameters, "src/interp_templates/machine_parameters.cuh"
+    template machine_loop, "src/interp_templates/machine_loop.cuh"
     template simt_cuda, "src/interp_templates/simt_cuda.h"
     .section .note.GNU-stack, "", %progbits

@@ -1,7 +1,6 @@
 /* math.cuh - what formulas (isa/functions.h) want of a device: functions of one element. Accurate to a few units in the last
  * place, NaN gives NaN. */
 #define VPPS_INLINE __device__ __forceinline__
-#define VPPS_STEP_NUMBERS vpps_script_header
 
 VPPS_INLINE unsigned bits_of_float(float x) { return __float_as_uint(x); }
 VPPS_INLINE float exp_of(float x) { return expf(x); }

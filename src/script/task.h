@@ -22,6 +22,7 @@
 #define VPPS_TASK_H
 
 #include "cell/cell.h"
+#include "script/header.h"
 
 typedef enum vpps_task {
 #define TASK(id, ...) VPPS_TASK_##id,
@@ -45,41 +46,8 @@ extern const vpps_task_row vpps_tasks[VPPS_TASK_COUNT];
 
 #define VPPS_TASK_MAGIC 0x544b5356u
 
-typedef struct vpps_task_header {
-    uint32_t magic, words;
-    uint32_t n_vps, n_groups; /* equal groups of consecutive VPs */
-    uint32_t n_barriers;
-    uint32_t pool_words;       /* highest offset used, + 1 */
-    uint32_t blocks, n_blocks; /* addresses of the blocks' descriptions (vpps_block) */
-    uint32_t tables, n_tables; /* likewise (vpps_table) */
-    uint32_t update;           /* optimiser kind + 1; 0: inference */
-    uint32_t guard;            /* non-zero: no update when the loss or a gradient is not finite */
-    uint32_t lasting;          /* non-zero: what gradients are made of lasts until the update, which may make them */
-    uint32_t step;             /* number of this update, from 1 */
-    uint32_t dropout_key[2];   /* low, high word */
-    float corrections[2];      /* 1 / (1 - beta^step) of both betas */
-    float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
-} vpps_task_header;
-
-typedef struct vpps_block {
-    uint32_t cell; /* number in the batch's list of compiled cells */
-    uint32_t group;
-    uint32_t n; /* vertices */
-    uint32_t members[VPPS_CELL_LISTS];
-    uint32_t kept[VPPS_DOMAINS]; /* offsets of the kept values of each domain: item i at + i * kept_words */
-    uint32_t contributions;      /* offset */
-    uint32_t arrays;             /* address */
-} vpps_block;
 _Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_DOMAINS + 2) * sizeof(uint32_t),
                "words, nothing between");
-
-/* Entries of a lookup table that the batch uses and trains. */
-typedef struct vpps_table {
-    vpps_param param;
-    uint32_t n;         /* entries */
-    uint32_t gradients; /* offset: entry after entry */
-    uint32_t rows;      /* address: rows[n], starts[n + 1] relative to what follows: offsets of contributions */
-} vpps_table;
 
 /* A block with its arrays found. */
 typedef struct vpps_block_view {

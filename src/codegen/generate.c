@@ -1,0 +1,237 @@
+/* generate.c - see generate.h. */
+#include "codegen/generate.h"
+#include "codegen/generate_work.h"
+#include "script/header.h"
+#include "script/task.h"
+
+/* The embedded files, in the order in which the kernel's text has them; see templates.S. */
+#define TEMPLATES_BEFORE(X) X(machine_arguments) X(task_header) X(math) X(functions) X(steps)
+#define TEMPLATES_BEHIND(X) X(machine_common) X(machine_whole) X(machine_parameters)
+#define X(name) extern const char vpps_template_##name[];
+TEMPLATES_BEFORE(X)
+TEMPLATES_BEHIND(X)
+X(machine_loop)
+#undef X
+
+_Static_assert(VPPS_CELL_LISTS == VPPS_COUNT(((vpps_block *)NULL)->members), "members of every list");
+_Static_assert(VPPS_DOMAINS == VPPS_COUNT(((vpps_block *)NULL)->kept), "kept values of every domain");
+
+/* ---------------------------------------------------------------- blocks */
+
+void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block) {
+    fprintf(out,
+            "const unsigned *const script = (const unsigned *)a.script;\nfloat *const pool = (float *)a.pool;\nconst "
+            "vpps_block *const b = (const vpps_block *)(script + vpps_header.blocks) + %s;\n",
+            block);
+    fprintf(out, "const unsigned *array = script + b->arrays + b->n;\n");
+    for (uint32_t d = 0; d <= c->n_lists; d++) fprintf(out, "const unsigned k%u = b->kept[%u];\n(void)k%u;\n", d, d, d);
+    for (uint32_t i = 0; i < c->n_inputs; i++)
+        if (!c->input_domain[i])
+            fprintf(out, "const unsigned *const in%u = array;\narray += b->n;\n(void)in%u;\n", i, i);
+    for (uint32_t i = 0; i < c->n_lookups; i++)
+        fprintf(out, "const unsigned *const lk%u = array;\narray += b->n;\n(void)lk%u;\n", i, i);
+    for (uint32_t i = 0; i < c->n_words; i++)
+        fprintf(out, "const unsigned *const wd%u = array;\narray += b->n;\n(void)wd%u;\n", i, i);
+    if (c->is_data) fprintf(out, "const unsigned *const data = array;\narray += b->n;\n(void)data;\n");
+    for (uint32_t d = 1; d <= c->n_lists; d++) {
+        fprintf(out, "const unsigned *const ls%u = array;\narray += b->n + 1;\n", d);
+        for (uint32_t i = 0; i < c->n_inputs; i++)
+            if (c->input_domain[i] == d)
+                fprintf(out, "const unsigned *const in%u = array;\narray += b->members[%u];\n(void)in%u;\n", i, d - 1,
+                        i);
+    }
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        if (!c->needs.training || !(c->needs.gradient_out >> k & 1)) continue;
+        fprintf(out,
+                "const unsigned *const gs%u = array, *const ge%u = array + b->n + 1;\narray = ge%u + "
+                "gs%u[b->n];\n(void)ge%u;\n",
+                k, k, k, k, k);
+    }
+    fprintf(out, "(void)array;\n");
+}
+
+void vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v,
+                         const char *item) {
+    const vpps_cell_value *x = &c->values[v];
+    switch (x->kind) {
+    case VPPS_VALUE_INPUT: fprintf(out, "in%u[%s]", x->index, item); return;
+    case VPPS_VALUE_LOOKUP: fprintf(out, "lk%u[%s]", x->index, item); return;
+    case VPPS_VALUE_PARAMETER: fprintf(out, "%uu", g->pool->values[x->param]); return;
+    default: break;
+    }
+    fprintf(out, "k%u + (%s) * %uu + %uu", x->domain, item, c->kept_words[x->domain], x->offset);
+}
+
+/* ---------------------------------------------------------------- constants */
+
+static void put_constants(const vpps_generation *g) {
+    const vpps_kernel_plan *p = g->plan;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < VPPS_TASK_COUNT; i++) most = vpps_max_u32(most, 1 + vpps_tasks[i].words);
+    const struct {
+        const char *name;
+        uint32_t value;
+    } constants[] = {
+        {"VPPS_NONE", VPPS_NONE},
+        {"VPPS_VPS", p->n_vps},
+        {"VPPS_GROUP", p->group},
+        {"VPPS_THREADS", p->threads},
+        {"VPPS_ROW_UNIT", p->row_unit},
+        {"VPPS_PARAMS", (uint32_t)g->model->n_params},
+        {"VPPS_WEIGHTS", p->residents.registers},
+        {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
+        {"VPPS_HEADER_WORDS", VPPS_TASK_HEADER_WORDS},
+        {"VPPS_TASK_MOST", most},
+    };
+    for (size_t i = 0; i < VPPS_COUNT(constants); i++)
+        fprintf(g->out, "#define %s %uu\n", constants[i].name, constants[i].value);
+    for (uint32_t i = 0; i < VPPS_TASK_COUNT; i++)
+        fprintf(g->out, "#define VPPS_TASK_%s %uu\n#define VPPS_TASK_WORDS_%s %uu\n", vpps_tasks[i].name, i,
+                vpps_tasks[i].name, 1 + vpps_tasks[i].words);
+    static const char *const steps[] = {
+#define X(id, name, states) "step_" #id,
+        VPPS_OPTIMIZER_TABLE(X)
+#undef X
+    };
+    fprintf(g->out, "#define VPPS_STEP %s\n", steps[p->optimizer]);
+    fprintf(g->out, "#define VPPS_STEP_NUMBERS vpps_task_header\n");
+}
+
+static void put_entries(const vpps_generation *g) {
+    const uint32_t states = g->plan->n_states;
+    fprintf(g->out, "#define VPPS_PARAM_ENTRIES \\\n");
+    for (uint32_t i = 0; i < g->model->n_params; i++) {
+        const vpps_parameter_data *p = &g->model->params[i];
+        const bool matrix = p->kind == VPPS_MATRIX;
+        const uint32_t at = g->matrix_at[i];
+        uint32_t state[2];
+        for (uint32_t s = 0; s < 2; s++) state[s] = !matrix ? g->pool->states[s][i] : s < states ? at : VPPS_NONE;
+        fprintf(g->out, "    {%u, %u, %u, %uu, %uu, {%uu, %uu}}, \\\n",
+                matrix                   ? 0
+                : p->kind == VPPS_VECTOR ? 1
+                                         : 2,
+                p->rows, p->cols, matrix ? at : g->pool->values[i], matrix ? at : g->pool->gradients[i], state[0],
+                state[1]);
+    }
+    fprintf(g->out, "    {0, 0, 0, 0, 0, {0, 0}}\n");
+}
+
+/* A function of every formula of isa.def, with all the names that it may use. */
+static void put_formulas(FILE *out) {
+#define EW(id, operands, cost, flops, formula)                                                                         \
+    fputs("VPPS_INLINE float vpps_value_" #id                                                                          \
+          "(float x, float y, float z, float s, float f, unsigned u, float random) { return " #formula "; }\n",        \
+          out);
+#define INSTR(id, ...)
+#include "isa/isa.def"
+#undef INSTR
+}
+
+/* ---------------------------------------------------------------- weights */
+
+static void put_loads(const vpps_generation *g) {
+    const vpps_residents *r = &g->plan->residents;
+    fprintf(g->out, "\n/* Every weight that stays close; zeros where a VP has fewer rows, or a row no such column. */\n"
+                    "__device__ __forceinline__ void vpps_load_weights(const vpps_machine_arguments &a, float "
+                    "(&w)[VPPS_WEIGHTS + 1], "
+                    "float *shared) {\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
+    for (uint32_t i = 0; i < r->n; i++) {
+        const vpps_resident *m = &r->list[i];
+        const vpps_parameter_data *p = &g->model->params[m->matrix];
+        const uint32_t rows = m->transposed ? p->cols : p->rows, cols = m->transposed ? p->rows : p->cols;
+        if (m->level == VPPS_RESIDENT_STREAM) continue;
+        fprintf(g->out, "/* %s%s */\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\n", p->name,
+                m->transposed ? ", transposed" : "", rows);
+        fprintf(g->out, "const float *m = (const float *)a.matrices + %uu + own.first * %uu;\n",
+                g->matrix_at[m->matrix], m->transposed ? 1 : p->cols);
+        fprintf(g->out,
+                "#pragma unroll\nfor (int i = 0; i < %u; i++) {\nconst unsigned row = i / %u, column = threadIdx.x + i "
+                "%% %u * "
+                "VPPS_THREADS;\n",
+                m->rows * m->columns, m->columns, m->columns);
+        if (m->level == VPPS_RESIDENT_REGISTERS) {
+            fprintf(g->out, "w[%u + i]", m->at);
+        } else {
+            fprintf(g->out, "shared[(%u + i) * VPPS_THREADS + threadIdx.x]", m->at);
+        }
+        fprintf(g->out, " = row < own.end - own.first && column < %uu ? m[row * %uu + column * %uu] : 0.0f;\n} }\n",
+                cols, m->transposed ? 1 : p->cols, m->transposed ? p->cols : 1);
+    }
+    fprintf(g->out, "(void)member, (void)w, (void)shared;\n}\n");
+}
+
+/* ---------------------------------------------------------------- the kernel */
+
+static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) {
+    for (uint32_t c = 0; c < plan->n_cells; c++) {
+        for (uint32_t s = 0; s < plan->cells[c]->n_stages; s++) {
+            const uint32_t number = plan->first_stage[c] + s;
+            vpps_stage_room *room = &plan->rooms[number];
+            VPPS_TRY(vpps_generate_stage(g, plan->cells[c], s, number, room));
+            plan->tile_words = vpps_max_u32(plan->tile_words, room->shared_words);
+        }
+        if (plan->cells[c]->n_outers) vpps_generate_outer(g, plan->cells[c], c);
+    }
+    fprintf(g->out, "\n__device__ __forceinline__ void vpps_run_stage(const vpps_machine_arguments &a, float "
+                    "(&w)[VPPS_WEIGHTS + 1], "
+                    "float *shared, const unsigned *o) {\nswitch (o[2]) {\n");
+    for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
+        fprintf(g->out, "case %u: vpps_stage_%u(a, w, shared, o); break;\n", s, s);
+    fprintf(g->out, "default: break;\n}\n}\n\n__device__ __forceinline__ void vpps_run_outer(const "
+                    "vpps_machine_arguments &a, const "
+                    "unsigned *o) {\nconst vpps_block *b = (const vpps_block *)((const unsigned *)a.script + "
+                    "vpps_header.blocks) + o[1];\nswitch (b->cell) {\n");
+    for (uint32_t c = 0; c < plan->n_cells; c++)
+        if (plan->cells[c]->n_outers) fprintf(g->out, "case %u: vpps_outer_%u(a, o); break;\n", c, c);
+    fprintf(g->out, "default: break;\n}\n}\n\n");
+    return VPPS_OK;
+}
+
+static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) {
+    put_constants(g);
+    put_entries(g);
+#define X(name) fputs(vpps_template_##name, g->out);
+    TEMPLATES_BEFORE(X)
+    put_formulas(g->out);
+    TEMPLATES_BEHIND(X)
+    put_loads(g);
+    VPPS_TRY(put_stages(g, plan));
+    X(machine_loop)
+#undef X
+    return VPPS_OK;
+}
+
+vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_plan *pool,
+                                 const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
+    *source = NULL;
+    plan->tile_words = 0;
+    plan->threads = room->threads;
+    plan->first_stage = calloc(plan->n_cells + 1u, sizeof *plan->first_stage);
+    if (!plan->first_stage) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
+    for (uint32_t c = 0; c < plan->n_cells; c++) {
+        plan->first_stage[c + 1] = plan->first_stage[c] + plan->cells[c]->n_stages;
+        VPPS_TRY(vpps_residents_add(&plan->residents, model, plan->cells[c], room->threads));
+    }
+    vpps_residents_place(&plan->residents, room);
+    plan->rooms = calloc(plan->first_stage[plan->n_cells] + 1u, sizeof *plan->rooms);
+    if (!plan->rooms) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
+    size_t bytes = 0;
+    FILE *f = open_memstream(source, &bytes);
+    if (!f) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
+    const vpps_generation g = {plan, model, pool, matrix_at, f};
+    vpps_status status = put_kernel(&g, plan);
+    const bool failed = ferror(f);
+    if ((fclose(f) || failed) && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
+    if (status != VPPS_OK) {
+        free(*source);
+        *source = NULL;
+    }
+    return status;
+}
+
+void vpps_kernel_plan_free(vpps_kernel_plan *plan) {
+    vpps_residents_free(&plan->residents);
+    free(plan->first_stage);
+    free(plan->rooms);
+    *plan = (vpps_kernel_plan){0};
+}

@@ -1,0 +1,935 @@
+/* generate_stage.c - a stage as a function of the kernel. See segments.h for what it is made of. */
+#include "codegen/generate_work.h"
+
+#include <inttypes.h>
+
+typedef struct work {
+    const vpps_generation *g;
+    const vpps_compiled_cell *c;
+    vpps_segments s;
+    FILE *out;
+    uint32_t segment;
+    uint32_t chunk;      /* items of a product at a time */
+    uint32_t part_words; /* of shared memory, for the sums of warps */
+} work;
+
+static const vpps_cell_value *value_of(const work *w, uint32_t v) { return &w->c->values[v]; }
+static const vpps_cell_arg *arg_of(const work *w, const vpps_cell_value *x, uint32_t i) {
+    return &w->c->args[x->first_arg + i];
+}
+
+/* ---------------------------------------------------------------- where values lie */
+
+static void put_slot(const work *w, uint32_t v, const char *item, const char *element) {
+    fprintf(w->out, "s%u[(%s) * %u + (%s)]", v, item, vpps_segment_width(&w->s, v), element);
+}
+
+/* Item `item` of the tile, element `element` of the value. */
+static void put_memory(const work *w, uint32_t v, const char *item, const char *element) {
+    char at[128];
+    snprintf(at, sizeof at, "f%u + %s", value_of(w, v)->domain, item);
+    fprintf(w->out, "pool[");
+    vpps_generate_place(w->out, w->g, w->c, v, at);
+    fprintf(w->out, " + (%s)]", element);
+}
+
+static bool in_slot(const work *w, uint32_t v) { return w->s.slot[v] != VPPS_NONE && w->s.made_in[v] != VPPS_NONE; }
+
+/* Any element of any item, from where it lies. */
+static void put_at(const work *w, uint32_t v, const char *item, const char *element) {
+    if (in_slot(w, v)) {
+        put_slot(w, v, item, element);
+    } else {
+        put_memory(w, v, item, element);
+    }
+}
+
+/* The item of an argument that the current one of a value has, where it is no list that is gone over. */
+static const char *item_for(const work *w, const vpps_cell_value *x, uint32_t v) {
+    return value_of(w, v)->domain == x->domain ? "item" : "vx";
+}
+
+/* The argument's element that belongs to the current one, or the one that is wanted always. */
+static void put_operand(const work *w, const vpps_cell_value *x, uint32_t i) {
+    const vpps_cell_arg *a = arg_of(w, x, i);
+    const uint32_t v = a->value;
+    char element[32];
+    if (vpps_reads_alike(&w->s, (uint32_t)(x - w->c->values), i)) {
+        if (w->s.made_in[v] == w->segment) {
+            fprintf(w->out, "v%u", v);
+        } else if (in_slot(w, v)) {
+            put_slot(w, v, "item", "e");
+        } else {
+            fprintf(w->out, "m%u", v);
+        }
+        return;
+    }
+    const char *types = vpps_instructions[x->opcode].operands;
+    uint32_t at = 0;
+    bool scalar = false;
+    for (; *types && *types != '*'; types++)
+        if (strchr("tsv", *types) && at++ == i) scalar = *types == 's';
+    if (scalar) {
+        snprintf(element, sizeof element, "%u", a->element);
+        put_at(w, v, item_for(w, x, v), element);
+    } else if (in_slot(w, v)) {
+        put_slot(w, v, item_for(w, x, v), "e");
+    } else {
+        put_memory(w, v, item_for(w, x, v), "el");
+    }
+}
+
+/* ---------------------------------------------------------------- numbers among operands */
+
+/* Members of all lists that are counted, each as often as e_list says. */
+static void put_before(const work *w, const vpps_cell_value *x) {
+    fprintf(w->out, "0u");
+    for (uint32_t d = 1; d <= w->c->n_lists; d++)
+        if (x->e_list[d]) fprintf(w->out, " + %uu * (ls%u[f0 + vx + 1] - ls%u[f0 + vx])", x->e_list[d], d, d);
+}
+
+static void put_member(const work *w, const vpps_cell_value *x) {
+    if (x->domain) {
+        fprintf(w->out, "(f%u + item - ls%u[f0 + vx])", x->domain, x->domain);
+    } else {
+        fprintf(w->out, "0u");
+    }
+}
+
+static void put_f(const work *w, const vpps_cell_value *x) {
+    if (x->average && x->opcode == VPPS_I_SCALE) {
+        fprintf(w->out, "1.0f / (float)(%uu + ", x->u);
+        put_before(w, x);
+        fprintf(w->out, ")");
+    } else if (x->f_word != VPPS_NONE) {
+        fprintf(w->out, "__uint_as_float(wd%u[f0 + vx])", x->f_word);
+    } else {
+        uint32_t bits;
+        memcpy(&bits, &x->f, sizeof bits);
+        fprintf(w->out, "__uint_as_float(0x%08xu)", bits);
+    }
+}
+
+static void put_u(const work *w, const vpps_cell_value *x) {
+    if (x->u_word != VPPS_NONE) {
+        fprintf(w->out, "wd%u[f0 + vx]", x->u_word);
+    } else {
+        fprintf(w->out, "%uu", x->u);
+    }
+    if (!x->position) return;
+    fprintf(w->out, " + ");
+    put_before(w, x);
+    fprintf(w->out, " + ");
+    put_member(w, x);
+}
+
+static void put_random(const work *w, const vpps_cell_value *x) {
+    fprintf(w->out, "dropout_uniform(vpps_header.dropout_key[0], vpps_header.dropout_key[1], wd%u[f0 + vx] + %uu + ",
+            x->e_word, x->e_add);
+    put_before(w, x);
+    fprintf(w->out, " + ");
+    put_member(w, x);
+    fprintf(w->out, " * %uu + el)", vpps_value_words(x));
+}
+
+/* ---------------------------------------------------------------- elements */
+
+/* x, y, z, s, f, u, random of the formula. */
+static void make_formula(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    const char *types = vpps_instructions[x->opcode].operands;
+    uint32_t arg = 0, tensors = 0;
+    fprintf(w->out, "const float v%u = vpps_value_%s(", v, vpps_instructions[x->opcode].name);
+    for (const char *t = types; *t == 't'; t++, tensors++) {
+        put_operand(w, x, arg++);
+        fprintf(w->out, ", ");
+    }
+    for (; tensors < 3; tensors++) fprintf(w->out, "0.0f, ");
+    if (strchr(types, 's')) {
+        put_operand(w, x, arg++);
+    } else {
+        fprintf(w->out, "0.0f");
+    }
+    fprintf(w->out, ", ");
+    if (strchr(types, 'f')) {
+        put_f(w, x);
+    } else {
+        fprintf(w->out, "0.0f");
+    }
+    fprintf(w->out, ", ");
+    if (strchr(types, 'u')) {
+        put_u(w, x);
+    } else {
+        fprintf(w->out, "0u");
+    }
+    fprintf(w->out, ", ");
+    if (strchr(types, 'e')) {
+        put_random(w, x);
+    } else {
+        fprintf(w->out, "0.0f");
+    }
+    fprintf(w->out, ");\n");
+}
+
+static void put_list_loop(const work *w, uint32_t domain) {
+    fprintf(w->out, "for (unsigned m = ls%u[f0 + item] - f%u; m < ls%u[f0 + item + 1] - f%u; m++) ", domain, domain,
+            domain, domain);
+}
+
+/* Member m of argument i. */
+static void put_member_operand(const work *w, const vpps_cell_value *x, uint32_t i) {
+    const uint32_t v = arg_of(w, x, i)->value;
+    if (in_slot(w, v)) {
+        put_slot(w, v, "m", "e");
+    } else {
+        put_memory(w, v, "m", "el");
+    }
+}
+
+static bool goes_over(const work *w, const vpps_cell_value *x, uint32_t i) {
+    return !x->domain && value_of(w, arg_of(w, x, i)->value)->domain;
+}
+
+static void make_sum(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    uint32_t alone = 0;
+    fprintf(w->out, "float v%u = 0.0f;\n", v);
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        if (goes_over(w, x, i)) {
+            put_list_loop(w, value_of(w, arg_of(w, x, i)->value)->domain);
+            fprintf(w->out, "v%u += ", v);
+            put_member_operand(w, x, i);
+        } else {
+            alone++;
+            fprintf(w->out, "v%u += ", v);
+            put_operand(w, x, i);
+        }
+        fprintf(w->out, ";\n");
+    }
+    if (!x->average) {
+        fprintf(w->out, "v%u *= ", v);
+        put_f(w, x);
+        fprintf(w->out, ";\n");
+        return;
+    }
+    fprintf(w->out, "{ const unsigned n = %uu", alone);
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const uint32_t d = value_of(w, arg_of(w, x, i)->value)->domain;
+        if (goes_over(w, x, i)) fprintf(w->out, " + ls%u[f0 + item + 1] - ls%u[f0 + item]", d, d);
+    }
+    fprintf(w->out, "; v%u *= n ? 1.0f / (float)n : 0.0f; }\n", v);
+}
+
+static void make_weighted_sum(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    const uint32_t weights = arg_of(w, x, 0)->value;
+    fprintf(w->out, "float v%u = 0.0f;\n", v);
+    if (x->over_list) {
+        put_list_loop(w, value_of(w, weights)->domain);
+        fprintf(w->out, "v%u += ", v);
+        put_at(w, weights, "m", "0u");
+        fprintf(w->out, " * ");
+        put_member_operand(w, x, 1);
+        fprintf(w->out, ";\n");
+        return;
+    }
+    fprintf(w->out, "{ unsigned k = 0;\n");
+    for (uint32_t i = 1; i < x->n_args; i++) {
+        if (goes_over(w, x, i)) put_list_loop(w, value_of(w, arg_of(w, x, i)->value)->domain);
+        fprintf(w->out, "{ v%u += ", v);
+        put_at(w, weights, item_for(w, x, weights), "k");
+        fprintf(w->out, " * ");
+        if (goes_over(w, x, i)) {
+            put_member_operand(w, x, i);
+        } else {
+            put_operand(w, x, i);
+        }
+        fprintf(w->out, "; k++; }\n");
+    }
+    fprintf(w->out, "}\n");
+}
+
+/* MAX_OF, MIN_OF, and the position of the first that has it. A NaN is the extreme. */
+static void make_extreme(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    const char sign = x->opcode == VPPS_I_MAX_OF ? '>' : '<';
+    fprintf(w->out, "float v%u = 0.0f, v%u;\n{ unsigned k = 0, best = 0;\n", v, v + 1);
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        if (goes_over(w, x, i)) put_list_loop(w, value_of(w, arg_of(w, x, i)->value)->domain);
+        fprintf(w->out, "{ const float y = ");
+        if (goes_over(w, x, i)) {
+            put_member_operand(w, x, i);
+        } else {
+            put_operand(w, x, i);
+        }
+        fprintf(w->out, "; if (k == 0 || y %c v%u || (y != y && v%u == v%u)) { v%u = y; best = k; } k++; }\n", sign, v,
+                v, v, v);
+    }
+    fprintf(w->out, "v%u = __uint_as_float(best); }\n", v + 1);
+}
+
+static void make_matmul(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v), *a = value_of(w, arg_of(w, x, 0)->value);
+    const uint32_t r = x->rows, c = x->cols, k = x->opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+    char left[64], right[64];
+    if (x->opcode == VPPS_I_MATMUL_TN) {
+        snprintf(left, sizeof left, "el %% %uu * %uu + k", r, k);
+    } else {
+        snprintf(left, sizeof left, "k * %uu + el %% %uu", r, r);
+    }
+    if (x->opcode == VPPS_I_MATMUL_NT) {
+        snprintf(right, sizeof right, "k * %uu + el / %uu", c, r);
+    } else {
+        snprintf(right, sizeof right, "el / %uu * %uu + k", r, k);
+    }
+    fprintf(w->out, "float v%u = 0.0f;\n#pragma unroll 1\nfor (unsigned k = 0; k < %u; k++) v%u += ", v, k, v);
+    put_at(w, arg_of(w, x, 0)->value, item_for(w, x, arg_of(w, x, 0)->value), left);
+    fprintf(w->out, " * ");
+    put_at(w, arg_of(w, x, 1)->value, item_for(w, x, arg_of(w, x, 1)->value), right);
+    fprintf(w->out, ";\n");
+}
+
+/* Element `el` of the value is row el % rows of column el / rows. */
+static void make_parts(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    char element[128];
+    const vpps_cell_arg *a = arg_of(w, x, 0);
+    const vpps_cell_value *y = value_of(w, a->value);
+    if (x->over_list && x->kind == VPPS_VALUE_STACK) {
+        snprintf(element, sizeof element, "el / %uu * %uu + el %% %uu", x->rows, y->rows, y->rows);
+        fprintf(
+            w->out,
+            "float v%u = 0.0f;\n{ const unsigned m = ls%u[f0 + item] + el %% %uu / %uu;\nif (m < ls%u[f0 + item + 1]) "
+            "v%u = ",
+            v, y->domain, x->rows, y->rows, y->domain, v);
+        char item[48];
+        snprintf(item, sizeof item, "m - f%u", y->domain);
+        put_at(w, a->value, item, element);
+        fprintf(w->out, "; }\n");
+        return;
+    }
+    if (x->over_list) {
+        snprintf(element, sizeof element, "el / %uu * %uu + el %% %uu + (f%u + item - ls%u[f0 + vx]) * %uu", x->rows,
+                 y->rows, x->rows, x->domain, x->domain, x->rows);
+        fprintf(w->out, "const float v%u = ", v);
+        put_at(w, a->value, "vx", element);
+        fprintf(w->out, ";\n");
+        return;
+    }
+    fprintf(w->out, "float v%u = 0.0f;\n{ const unsigned row = el %% %uu, column = el / %uu;\n", v, x->rows, x->rows);
+    uint32_t row = 0;
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        a = arg_of(w, x, k);
+        y = value_of(w, a->value);
+        if (x->kind == VPPS_VALUE_SLICE) {
+            snprintf(element, sizeof element, "column * %uu + row + %uu", y->rows, x->index);
+        } else {
+            const uint32_t first = x->kind == VPPS_VALUE_PLACE ? x->index : row;
+            snprintf(element, sizeof element, "column * %uu + row - %uu", y->rows, first);
+            fprintf(w->out, "if (row - %uu < %uu) ", first, y->rows);
+        }
+        fprintf(w->out, "v%u = ", v);
+        put_at(w, a->value, item_for(w, x, a->value), element);
+        fprintf(w->out, ";\n");
+        row += y->rows;
+    }
+    fprintf(w->out, "}\n");
+}
+
+static void make_gradient(const work *w, uint32_t v) {
+    const uint32_t k = value_of(w, v)->index;
+    fprintf(
+        w->out,
+        "float v%u = 0.0f;\n#pragma unroll 1\nfor (unsigned k = gs%u[f0 + item]; k < gs%u[f0 + item + 1]; k++) v%u += "
+        "pool[ge%u[k] + el];\n",
+        v, k, k, v, k);
+}
+
+static void make_element(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    switch (x->kind) {
+    case VPPS_VALUE_DATA:
+        fprintf(w->out, "const float v%u = __uint_as_float(script[data[f0 + item] + el]);\n", v);
+        return;
+    case VPPS_VALUE_GRADIENT: make_gradient(w, v); return;
+    case VPPS_VALUE_RUN: break;
+    default: make_parts(w, v); return;
+    }
+    switch (x->opcode) {
+    case VPPS_I_SUM: make_sum(w, v); return;
+    case VPPS_I_WEIGHTED_SUM: make_weighted_sum(w, v); return;
+    case VPPS_I_MAX_OF:
+    case VPPS_I_MIN_OF: make_extreme(w, v); return;
+    default: break;
+    }
+    if (vpps_instructions[x->opcode].form == VPPS_FORM_MATMUL) {
+        make_matmul(w, v);
+    } else {
+        make_formula(w, v);
+    }
+}
+
+/* To where the value is kept and contributed, from `from`. */
+static void store(const work *w, uint32_t v, const char *from) {
+    const vpps_cell_value *x = value_of(w, v);
+    if (x->kept) {
+        put_memory(w, v, "item", "el");
+        fprintf(w->out, " = %s;\n", from);
+    }
+    for (uint32_t j = 0; j < w->c->n_contributions; j++) {
+        if (w->c->contributions[j].value != v) continue;
+        fprintf(w->out, "pool[c%u + (f%u + item) * %uu + el] = %s;\n", j, x->domain, vpps_value_words(x), from);
+    }
+}
+
+static void store_made(const work *w, uint32_t v) {
+    char name[16];
+    snprintf(name, sizeof name, "v%u", v);
+    if (in_slot(w, v)) {
+        put_slot(w, v, "item", "e");
+        fprintf(w->out, " = %s;\n", name);
+    }
+    store(w, v, name);
+}
+
+static bool has_positions(const work *w, uint32_t v) {
+    return v + 1 < w->c->n_values && w->c->values[v + 1].kind == VPPS_VALUE_POSITIONS;
+}
+
+/* Operands that are read alike from memory, each once, before anything is stored. */
+static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded) {
+    memset(loaded, 0, w->c->n_values);
+    for (uint32_t k = 0; k < g->n; k++) {
+        const vpps_step_of_segment *step = &w->s.steps[g->first + k];
+        const vpps_cell_value *x = value_of(w, step->value);
+        for (uint32_t i = 0; i < x->n_args && step->kind == VPPS_STEP_MAKE; i++) {
+            const uint32_t u = arg_of(w, x, i)->value;
+            if (loaded[u] || in_slot(w, u) || w->s.made_in[u] == w->segment ||
+                !vpps_reads_alike(&w->s, step->value, i)) {
+                continue;
+            }
+            loaded[u] = 1;
+            fprintf(w->out, "const float m%u = ", u);
+            put_memory(w, u, "item", "el");
+            fprintf(w->out, ";\n");
+        }
+    }
+}
+
+/* Opens the loop over a segment's items and elements. */
+static void open_elements(const work *w, uint32_t domain, uint32_t rows, uint32_t width, bool dealt) {
+    fprintf(w->out, "for (unsigned i = threadIdx.x; i < n%u * %uu; i += VPPS_THREADS) {\n", domain, width);
+    fprintf(w->out, "const unsigned item = i / %uu, e = i %% %uu;\n", width, width);
+    if (dealt) {
+        fprintf(w->out, "if (e >= r%u.end - r%u.first) continue;\nconst unsigned el = r%u.first + e;\n", rows, rows,
+                rows);
+    } else {
+        fprintf(w->out, "const unsigned el = e;\n");
+    }
+    if (domain) {
+        fprintf(w->out, "const unsigned vx = vpps_vertex_of(ls%u + f0, n0, f%u + item);\n", domain, domain);
+    } else {
+        fprintf(w->out, "const unsigned vx = item;\n");
+    }
+    fprintf(w->out, "(void)vx, (void)el, (void)e;\n");
+}
+
+static void put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
+    const uint32_t v = w->s.steps[g->first].value;
+    open_elements(w, g->domain, value_of(w, v)->rows, vpps_segment_width(&w->s, v), g->dealt);
+    load_operands(w, g, loaded);
+    for (uint32_t pass = 0; pass < 2; pass++) { /* all is read, then all is stored */
+        for (uint32_t k = 0; k < g->n; k++) {
+            const vpps_step_of_segment *step = &w->s.steps[g->first + k];
+            const uint32_t u = step->value;
+            if (pass == 0 && step->kind == VPPS_STEP_LOAD) {
+                fprintf(w->out, "const float v%u = ", u);
+                put_memory(w, u, "item", "el");
+                fprintf(w->out, ";\n");
+            } else if (pass == 0 && step->kind == VPPS_STEP_STORE) {
+                fprintf(w->out, "const float t%u = ", u);
+                put_slot(w, u, "item", "e");
+                fprintf(w->out, ";\n");
+            } else if (pass == 0) {
+                make_element(w, u);
+            } else if (step->kind == VPPS_STEP_LOAD) {
+                put_slot(w, u, "item", "e");
+                fprintf(w->out, " = v%u;\n", u);
+            } else if (step->kind == VPPS_STEP_STORE) {
+                char name[16];
+                snprintf(name, sizeof name, "t%u", u);
+                store(w, u, name);
+            } else {
+                store_made(w, u);
+                if (has_positions(w, u)) store_made(w, u + 1);
+            }
+        }
+    }
+    fprintf(w->out, "}\n");
+}
+
+/* ---------------------------------------------------------------- whole vectors */
+
+/* A pointer to the argument's item. */
+static void put_pointer(const work *w, uint32_t v, const char *item) {
+    fprintf(w->out, "&");
+    put_at(w, v, item, "0u");
+}
+
+static bool needs_top(uint32_t opcode) {
+    return opcode == VPPS_I_CROSS_ENTROPY || opcode == VPPS_I_SOFTMAX || opcode == VPPS_I_LOG_SOFTMAX;
+}
+
+/* The arguments of the instruction's functions, for element k of the tensors. */
+static void put_arguments(const work *w, const vpps_cell_value *x) {
+    uint32_t tensor = 0, scalar = 0;
+    fprintf(w->out, "(totals");
+    for (const char *t = vpps_instructions[x->opcode].operands; *t; t++) {
+        if (*t == 't') fprintf(w->out, ", p%u[k]", tensor++);
+        if (*t == 's') fprintf(w->out, ", q%u", scalar++);
+        if (*t == 'f') fprintf(w->out, ", f");
+        if (*t == 'u') fprintf(w->out, ", vpps_pick{k == label, picked}");
+    }
+    fprintf(w->out, ")");
+}
+
+/* The sums over `length` elements of p0, p1 ..., by a warp. */
+static void put_totals(const work *w, const vpps_cell_value *x, const char *length) {
+    const char *name = vpps_instructions[x->opcode].name, *types = vpps_instructions[x->opcode].operands;
+    if (strchr(types, 'u')) {
+        fprintf(w->out, "const unsigned label = ");
+        put_u(w, x);
+        fprintf(w->out, ";\nconst float picked = p0[label];\n");
+    }
+    if (strchr(types, 'f')) {
+        fprintf(w->out, "const float f = ");
+        put_f(w, x);
+        fprintf(w->out, ";\n");
+    }
+    fprintf(w->out, "vpps_totals totals = {0.0f, 0.0f};\n");
+    if (needs_top(x->opcode)) {
+        fprintf(
+            w->out,
+            "totals.top = __uint_as_float(0xff800000u);\nfor (unsigned k = VPPS_LANE; k < %s; k += 32) totals.top = "
+            "fmaxf(totals.top, p0[k]);\ntotals.top = vpps_warp_max(totals.top);\n",
+            length);
+    }
+    fprintf(w->out, "{ float sum = 0.0f;\nfor (unsigned k = VPPS_LANE; k < %s; k += 32) sum += vpps_term_%s", length,
+            name);
+    put_arguments(w, x);
+    fprintf(w->out, ";\ntotals.sum = vpps_warp_sum(sum);\nconst unsigned k = 0;\n(void)k;\n");
+    fprintf(w->out, "totals.sum = vpps_finish_%s", name);
+    put_arguments(w, x);
+    fprintf(w->out, "; }\n");
+}
+
+static void put_values(const work *w, uint32_t v, const char *length, const char *to) {
+    const vpps_cell_value *x = value_of(w, v);
+    if (vpps_instructions[x->opcode].form == VPPS_FORM_REDUCE) {
+        fprintf(w->out, "if (VPPS_LANE == 0) %s[0] = totals.sum;\n", to);
+        return;
+    }
+    fprintf(w->out, "for (unsigned k = VPPS_LANE; k < %s; k += 32) %s[k] = vpps_value_%s", length, to,
+            vpps_instructions[x->opcode].name);
+    put_arguments(w, x);
+    fprintf(w->out, ";\n");
+}
+
+static void put_whole(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    const char *types = vpps_instructions[x->opcode].operands;
+    char length[32], to[64];
+    snprintf(length, sizeof length, "%uu", vpps_value_words(value_of(w, arg_of(w, x, 0)->value)));
+    fprintf(w->out, "for (unsigned item = VPPS_WARP; item < n%u; item += VPPS_WARPS) {\n", x->domain);
+    if (x->domain) {
+        fprintf(w->out, "const unsigned vx = vpps_vertex_of(ls%u + f0, n0, f%u + item);\n", x->domain, x->domain);
+    } else {
+        fprintf(w->out, "const unsigned vx = item;\n");
+    }
+    fprintf(w->out, "(void)vx;\n");
+    uint32_t arg = 0, tensor = 0, scalar = 0;
+    for (const char *t = types; *t; t++) {
+        const uint32_t u = strchr("ts", *t) ? arg_of(w, x, arg)->value : 0;
+        if (*t == 't') {
+            fprintf(w->out, "const float *p%u = ", tensor++);
+            put_pointer(w, u, item_for(w, x, u));
+            fprintf(w->out, ";\n");
+            arg++;
+        } else if (*t == 's') {
+            char element[16];
+            snprintf(element, sizeof element, "%u", arg_of(w, x, arg)->element);
+            fprintf(w->out, "const float q%u = ", scalar++);
+            put_at(w, u, item_for(w, x, u), element);
+            fprintf(w->out, ";\n");
+            arg++;
+        }
+    }
+    put_totals(w, x, length);
+    snprintf(to, sizeof to, "(s%u + item * %uu)", v, vpps_segment_width(&w->s, v));
+    put_values(w, v, length, to);
+    fprintf(w->out, "}\n");
+}
+
+/* SOFTMAX and its gradient of each vertex's list of scalars, which lie side by side in their slots. */
+static void put_lists(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    char to[64];
+    fprintf(w->out,
+            "for (unsigned item = VPPS_WARP; item < n0; item += VPPS_WARPS) {\nconst unsigned vx = item, member = "
+            "ls%u[f0 + "
+            "item] - f%u, length = ls%u[f0 + item + 1] - ls%u[f0 + item];\n(void)vx;\n",
+            x->domain, x->domain, x->domain, x->domain);
+    for (uint32_t i = 0; i < x->n_args; i++)
+        fprintf(w->out, "const float *p%u = s%u + member;\n", i, arg_of(w, x, i)->value);
+    put_totals(w, x, "length");
+    snprintf(to, sizeof to, "(s%u + member)", v);
+    put_values(w, v, "length", to);
+    fprintf(w->out, "}\n");
+}
+
+/* ---------------------------------------------------------------- products by one VP */
+
+static void put_start(const work *w, const vpps_cell_value *x, const char *row, const char *element) {
+    if (x->param != VPPS_NO_PARAM) fprintf(w->out, " + pool[%uu + %s]", w->g->pool->values[x->param], row);
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        if (arg_of(w, x, i)->matrix != VPPS_NO_PARAM) continue;
+        fprintf(w->out, " + ");
+        put_at(w, arg_of(w, x, i)->value, "item", element);
+    }
+}
+
+static void put_matrices(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
+    const uint32_t words = vpps_value_words(x);
+    fprintf(w->out, "for (unsigned i = %s; i < n%u * %uu; i += %s) {\n", transposed ? "threadIdx.x" : "VPPS_WARP",
+            x->domain, words, transposed ? "VPPS_THREADS" : "VPPS_WARPS");
+    fprintf(w->out,
+            "const unsigned item = i / %uu, el = i %% %uu, row = el %% %uu, column = el / %uu;\n(void)column;\nfloat "
+            "sum = 0.0f;\n",
+            words, words, x->rows, x->rows);
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = arg_of(w, x, k);
+        if (a->matrix == VPPS_NO_PARAM) continue;
+        const vpps_parameter_data *m = &w->g->model->params[a->matrix];
+        const uint32_t length = value_of(w, a->value)->rows;
+        fprintf(w->out, "{ const float *x = ");
+        put_pointer(w, a->value, "item");
+        fprintf(w->out, " + column * %uu;\nconst float *m = (const float *)a.matrices + %uu + row * %uu;\n", length,
+                w->g->matrix_at[a->matrix], transposed ? 1 : m->cols);
+        if (transposed) {
+            fprintf(w->out, "for (unsigned k = 0; k < %u; k++) sum += m[k * %uu] * x[k]; }\n", length, m->cols);
+        } else {
+            fprintf(w->out, "for (unsigned k = VPPS_LANE; k < %u; k += 32) sum += m[k] * x[k]; }\n", length);
+        }
+    }
+    if (!transposed) fprintf(w->out, "sum = vpps_warp_sum(sum);\n");
+    fprintf(w->out, "%ss%u[i] = sum", transposed ? "" : "if (VPPS_LANE == 0) ", v);
+    put_start(w, x, "row", "el");
+    fprintf(w->out, ";\n}\n");
+}
+
+/* ---------------------------------------------------------------- products by rows */
+
+/* An output: a row of one of the segment's products. */
+typedef struct output {
+    uint32_t value, row;
+} output;
+
+static void put_weight(const work *w, const vpps_resident *m, uint32_t row, uint32_t column) {
+    const uint32_t i = m->at + row * m->columns + column;
+    if (m->level == VPPS_RESIDENT_REGISTERS) {
+        fprintf(w->out, "w[%u]", i);
+    } else {
+        fprintf(w->out, "shared[%uu * VPPS_THREADS + threadIdx.x]", i);
+    }
+}
+
+/* One operand of a pass: its columns, times the rows of all matrices that it is multiplied with. */
+static void put_operand_products(const work *w, const output *outputs, uint32_t n, uint32_t operand, uint32_t vectors) {
+    const uint32_t length = value_of(w, operand)->rows, threads = w->g->plan->threads;
+    fprintf(w->out, "{\n");
+    for (uint32_t i = 0; i < vectors; i++) {
+        char item[64];
+        snprintf(item, sizeof item, "vpps_least(at + %uu, n - 1)", i);
+        fprintf(w->out, "const float *const x%u = ", i);
+        put_pointer(w, operand, item);
+        fprintf(w->out, ";\n");
+    }
+    for (uint32_t column = 0; column < (length + threads - 1) / threads; column++) {
+        fprintf(w->out, "const bool x%u_in = threadIdx.x + %u * VPPS_THREADS < %uu;\n(void)x%u_in;\n", column, column,
+                length, column);
+        for (uint32_t i = 0; i < vectors; i++) {
+            fprintf(w->out, "const float x%u_%u = x%u_in ? x%u[threadIdx.x + %u * VPPS_THREADS] : 0.0f;\n", i, column,
+                    column, i, column);
+        }
+    }
+    for (uint32_t o = 0; o < n; o++) {
+        const vpps_cell_value *x = value_of(w, outputs[o].value);
+        for (uint32_t k = 0; k < x->n_args; k++) {
+            const vpps_cell_arg *a = arg_of(w, x, k);
+            if (a->matrix == VPPS_NO_PARAM || a->value != operand) continue;
+            const vpps_resident *m =
+                vpps_resident_of(&w->g->plan->residents, a->matrix, x->kind == VPPS_VALUE_PRODUCT_T);
+            for (uint32_t column = 0; column < m->columns; column++) {
+                fprintf(w->out, "{ const float weight = ");
+                put_weight(w, m, outputs[o].row, column);
+                fprintf(w->out, ";");
+                for (uint32_t i = 0; i < vectors; i++)
+                    fprintf(w->out, " q[%u] += weight * x%u_%u;", i * n + o, i, column);
+                fprintf(w->out, " }\n");
+            }
+        }
+    }
+    fprintf(w->out, "}\n");
+}
+
+/* n outputs from the first on, of some vectors at a time: the sums of each warp's columns. */
+static void put_pass(const work *w, const output *outputs, uint32_t n, uint32_t first, uint32_t all) {
+    enum { MOST = 32, MOST_VECTORS = 4 };
+    const uint32_t vectors = vpps_max_u32(1, vpps_min_u32(MOST / n, MOST_VECTORS));
+    uint32_t folded = 1;
+    while (folded < vectors * n) folded *= 2;
+    fprintf(w->out, "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += %u) {\nfloat q[%u];\n", vectors, folded);
+    fprintf(w->out, "#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\n", folded);
+    for (uint32_t v = 0; v < w->c->n_values; v++) {
+        bool used = false;
+        for (uint32_t o = 0; o < n && !used; o++) {
+            const vpps_cell_value *x = value_of(w, outputs[o].value);
+            for (uint32_t k = 0; k < x->n_args; k++)
+                used |= arg_of(w, x, k)->matrix != VPPS_NO_PARAM && arg_of(w, x, k)->value == v;
+        }
+        if (used) put_operand_products(w, outputs, n, v, vectors);
+    }
+    fprintf(
+        w->out,
+        "vpps_fold<%u>(q);\nconst unsigned k = VPPS_LANE / %u;\nif (VPPS_LANE %% %u == 0 && k < %u && at + k / %u < n) "
+        "part[VPPS_WARP * %uu + (at + k / %u) * %u + %u + k %% %u] = q[0];\n}\n",
+        folded, MOST / folded, MOST / folded, vectors * n, n, w->chunk * all, n, all, first, n);
+}
+
+/* Element e of the VP's rows of product v is there: `sum`, without what it starts from. */
+static void put_finished(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    fprintf(w->out, "const float v%u = sum", v);
+    if (x->param != VPPS_NO_PARAM) fprintf(w->out, " + pool[%uu + el]", w->g->pool->values[x->param]);
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const uint32_t u = arg_of(w, x, i)->value;
+        if (arg_of(w, x, i)->matrix != VPPS_NO_PARAM) continue;
+        fprintf(w->out, " + ");
+        put_at(w, u, "item", in_slot(w, u) ? "e" : "el");
+    }
+    fprintf(w->out, ";\n");
+    if (w->s.late[v]) {
+        put_slot(w, v, "item", "e");
+        fprintf(w->out, " = v%u;\n", v);
+    } else {
+        store_made(w, v);
+    }
+}
+
+/* The warps' sums of the outputs. */
+static void put_sums(const work *w, const output *outputs, uint32_t all) {
+    fprintf(w->out, "for (unsigned i = threadIdx.x; i < n * %uu; i += VPPS_THREADS) {\n", all);
+    fprintf(w->out, "const unsigned item = first_item + i / %uu, o = i %% %uu;\nfloat sum = 0.0f;\n", all, all);
+    fprintf(w->out, "#pragma unroll\nfor (int k = 0; k < VPPS_WARPS; k++) sum += part[k * %u + i];\n", w->chunk * all);
+    for (uint32_t at = 0; at < all;) {
+        const uint32_t v = outputs[at].value, width = vpps_segment_width(&w->s, v), rows = value_of(w, v)->rows;
+        fprintf(w->out, "%sif (o < %uu) {\nconst unsigned e = o - %uu;\n", at ? "else " : "", at + width, at);
+        fprintf(w->out, "if (e < r%u.end - r%u.first) {\nconst unsigned el = r%u.first + e;\n", rows, rows, rows);
+        put_finished(w, v);
+        fprintf(w->out, "}\n}\n");
+        at += width;
+    }
+    fprintf(w->out, "}\n");
+}
+
+static const vpps_resident *resident_of(const work *w, const vpps_cell_value *x, vpps_param matrix) {
+    return vpps_resident_of(&w->g->plan->residents, matrix, x->kind == VPPS_VALUE_PRODUCT_T);
+}
+
+/* Is one of its matrices read from memory? */
+static bool is_streamed(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_param matrix = arg_of(w, x, k)->matrix;
+        if (matrix != VPPS_NO_PARAM && resident_of(w, x, matrix)->level == VPPS_RESIDENT_STREAM) return true;
+    }
+    return false;
+}
+
+/* A warp a row. */
+static void put_streamed(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
+    fprintf(w->out,
+            "{\nconst unsigned width = r%u.end - r%u.first;\n#pragma unroll 1\nfor (unsigned i = VPPS_WARP; i < n * "
+            "width; i += "
+            "VPPS_WARPS) {\nconst unsigned item = first_item + i / width, e = i %% width, el = r%u.first + e;\nfloat "
+            "sum = 0.0f;\n",
+            x->rows, x->rows, x->rows);
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = arg_of(w, x, k);
+        if (a->matrix == VPPS_NO_PARAM) continue;
+        const uint32_t cols = w->g->model->params[a->matrix].cols;
+        fprintf(w->out, "{ const float *x = ");
+        put_pointer(w, a->value, "item");
+        fprintf(w->out,
+                ", *m = (const float *)a.matrices + %uu + el * %uu;\nfor (unsigned k = VPPS_LANE; k < %u; k += 32) sum "
+                "+= m[k * "
+                "%uu] * x[k]; }\n",
+                w->g->matrix_at[a->matrix], transposed ? 1 : cols, value_of(w, a->value)->rows, transposed ? cols : 1);
+    }
+    fprintf(w->out, "sum = vpps_warp_sum(sum);\nif (VPPS_LANE != 0) continue;\n");
+    put_finished(w, v);
+    fprintf(w->out, "}\n}\n");
+}
+
+/* Rows that are dealt, of the products whose matrices stay close. */
+static uint32_t list_outputs(const work *w, const vpps_segment *g, output *outputs) {
+    uint32_t all = 0;
+    for (uint32_t k = 0; k < g->n; k++) {
+        const uint32_t v = w->s.steps[g->first + k].value, width = vpps_segment_width(&w->s, v);
+        for (uint32_t r = 0; r < width && !is_streamed(w, v); r++, all++)
+            if (outputs) outputs[all] = (output){v, r};
+    }
+    return all;
+}
+
+static bool put_products(const work *w, const vpps_segment *g) {
+    enum { MOST = 32 };
+    const uint32_t all = list_outputs(w, g, NULL);
+    output *outputs = malloc((all + 1u) * sizeof *outputs);
+    if (!outputs) return false;
+    list_outputs(w, g, outputs);
+    fprintf(w->out, "#pragma unroll 1\nfor (unsigned first_item = 0; first_item < n%u; first_item += %u) {\n",
+            g->domain, w->chunk);
+    fprintf(w->out, "const unsigned n = vpps_least(n%u - first_item, %u);\n", g->domain, w->chunk);
+    fprintf(w->out, "{\nconst unsigned before = f%u;\nconst unsigned f%u = before + first_item;\n(void)f%u;\n",
+            g->domain, g->domain, g->domain);
+    for (uint32_t first = 0; first < all; first += MOST)
+        put_pass(w, outputs + first, vpps_min_u32(all - first, MOST), first, all);
+    fprintf(w->out, "}\n");
+    for (uint32_t k = 0; k < g->n; k++)
+        if (is_streamed(w, w->s.steps[g->first + k].value)) put_streamed(w, w->s.steps[g->first + k].value);
+    fprintf(w->out, "__syncthreads();\n");
+    if (all) {
+        put_sums(w, outputs, all);
+        fprintf(w->out, "__syncthreads();\n");
+    }
+    fprintf(w->out, "}\n");
+    free(outputs);
+    return true;
+}
+
+/* ---------------------------------------------------------------- the function */
+
+static bool put_segment(const work *w, const vpps_segment *g, uint8_t *loaded) {
+    const uint32_t v = w->s.steps[g->first].value;
+    switch (g->kind) {
+    case VPPS_SEGMENT_ELEMENTS: put_elements(w, g, loaded); return true;
+    case VPPS_SEGMENT_PRODUCTS: return put_products(w, g);
+    case VPPS_SEGMENT_WHOLE: put_whole(w, v); return true;
+    case VPPS_SEGMENT_LISTS: put_lists(w, v); return true;
+    default: put_matrices(w, v); return true;
+    }
+}
+
+/* How many vertices a tile has, and where slots lie. */
+static void choose_room(work *w, vpps_stage_room *room) {
+    enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096 };
+    uint32_t outputs = 0;
+    for (uint32_t k = 0; k < w->s.n; k++)
+        if (w->s.list[k].kind == VPPS_SEGMENT_PRODUCTS)
+            outputs = vpps_max_u32(outputs, list_outputs(w, &w->s.list[k], NULL));
+    const uint32_t part = w->g->plan->threads / 32 * outputs;
+    *room = (vpps_stage_room){.tile = LISTS_TILE};
+    w->chunk = part ? vpps_max_u32(1, vpps_min_u32(MOST, PART_WORDS / part)) : 1;
+    if (!w->c->n_lists && w->s.floats[0] <= LIMIT) {
+        room->tile = vpps_max_u32(1, vpps_min_u32(MOST, WORDS / (part + w->s.floats[0] + 1)));
+        w->chunk = room->tile;
+        w->part_words = room->tile * part;
+        room->shared_words = w->part_words + room->tile * w->s.floats[0];
+        return;
+    }
+    room->shared_words = w->part_words = w->chunk * part;
+    memcpy(room->scratch_words, w->s.floats, sizeof room->scratch_words);
+}
+
+static void put_rows(const work *w) {
+    const vpps_cell_stage *stage = &w->c->stages[w->s.stage];
+    for (uint32_t i = 0; i < stage->n && w->s.rows; i++) {
+        const uint32_t v = w->c->order[stage->first + i], rows = value_of(w, v)->rows;
+        bool seen = !vpps_is_dealt(&w->s, v);
+        for (uint32_t k = 0; k < i && !seen; k++) seen = value_of(w, w->c->order[stage->first + k])->rows == rows;
+        if (!seen) fprintf(w->out, "const vpps_rows r%u = vpps_rows_of(%u, VPPS_GROUP, member);\n", rows, rows);
+    }
+}
+
+static void put_contributions(const work *w) {
+    fprintf(w->out, "unsigned next = b->contributions;\n");
+    for (uint32_t j = 0; j < w->c->n_contributions; j++) {
+        const vpps_cell_value *x = value_of(w, w->c->contributions[j].value);
+        char n[32];
+        if (x->domain) {
+            snprintf(n, sizeof n, "b->members[%u]", x->domain - 1);
+        } else {
+            snprintf(n, sizeof n, "b->n");
+        }
+        fprintf(w->out, "const unsigned c%u = next;\nnext += (%s * %uu + 15) & ~15u;\n(void)c%u;\n", j, n,
+                vpps_value_words(x), j);
+    }
+}
+
+vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t stage, uint32_t number,
+                                vpps_stage_room *room) {
+    work w = {.g = g, .c = c, .out = g->out};
+    uint8_t *loaded = calloc(c->n_values + 1u, 1);
+    if (!loaded) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
+    vpps_status status = vpps_segments_make(&w.s, c, stage);
+    bool ok = status == VPPS_OK;
+    if (ok) {
+        choose_room(&w, room);
+        fprintf(w.out,
+                "\n/* cell %s, stage %u */\nVPPS_PART void vpps_stage_%u(const vpps_machine_arguments &a, float "
+                "(&w)[VPPS_WEIGHTS + 1], float *shared, const unsigned *o) {\n",
+                c->name, stage, number);
+        vpps_generate_view(w.out, c, "o[1]");
+        fprintf(
+            w.out,
+            "const unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const part = shared + VPPS_SHARED_WEIGHTS;\n");
+        put_rows(&w);
+        put_contributions(&w);
+        if (w.s.rows) {
+            fprintf(w.out, "const unsigned begin = o[3], end = o[3] + o[4];\n");
+        } else {
+            fprintf(w.out, "const vpps_rows share = vpps_share_of(o[4], VPPS_GROUP, member);\n"
+                           "const unsigned begin = o[3] + share.first, end = o[3] + share.end;\n");
+        }
+        fprintf(w.out, "#pragma unroll 1\nfor (unsigned f0 = begin; f0 < end; f0 += %u) {\n", room->tile);
+        fprintf(w.out, "const unsigned n0 = vpps_least(end - f0, %uu);\n", room->tile);
+        for (uint32_t d = 1; d <= c->n_lists; d++)
+            fprintf(w.out, "const unsigned f%u = ls%u[f0], n%u = ls%u[f0 + n0] - f%u;\n", d, d, d, d, d);
+        if (room->scratch_words[0] || c->n_lists) {
+            fprintf(w.out,
+                    "float *const region0 = (float *)a.scratch + (unsigned long long)blockIdx.x * a.scratch_words;\n");
+        } else {
+            fprintf(w.out, "float *const region0 = part + %uu;\n", w.part_words);
+        }
+        for (uint32_t d = 1; d <= c->n_lists; d++)
+            fprintf(w.out, "float *const region%u = region%u + %uu * n%u;\n", d, d - 1, w.s.floats[d - 1], d - 1);
+        for (uint32_t v = 0; v < c->n_values; v++)
+            if (in_slot(&w, v))
+                fprintf(w.out, "float *const s%u = region%u + %uu * n%u;\n", v, c->values[v].domain, w.s.slot[v],
+                        c->values[v].domain);
+        for (w.segment = 0; w.segment < w.s.n && ok; w.segment++) {
+            if (w.segment) fprintf(w.out, "__syncthreads();\n");
+            ok = put_segment(&w, &w.s.list[w.segment], loaded);
+        }
+        fprintf(w.out, "__syncthreads();\n}\n(void)w, (void)pool, (void)part, (void)member;\n}\n");
+        if (!ok) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
+    }
+    vpps_segments_free(&w.s);
+    free(loaded);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* generate_work.h - what the parts of the generator hand to each other. */
+#ifndef VPPS_GENERATE_WORK_H
+#define VPPS_GENERATE_WORK_H
+
+#include "codegen/kernel_plan.h"
+
+#include <stdio.h>
+
+/* A kernel being written. */
+typedef struct vpps_generation {
+    const vpps_kernel_plan *plan;
+    const vpps_model *model;
+    const vpps_plan *pool; /* where vectors and tables lie */
+    const uint32_t *matrix_at;
+    FILE *out;
+} vpps_generation;
+
+/* A function for a stage: vpps_stage_NUMBER. *words: of shared memory that its tiles take; of scratch memory for a vertex
+ * and for a member of each list. */
+vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t stage, uint32_t number,
+                                vpps_stage_room *room);
+
+/* A function for the gradients of a cell's parameters: vpps_outer_NUMBER. */
+void vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number);
+
+/* Declares where the arrays of a block lie (task.h): script, pool, b, inputs inK, lookups lkK, words wdK, data, lists lsD, gradients
+ * gsK and geK, kept values kD. */
+void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
+
+/* Word 0 of item ITEM of a value in memory, counted in the block: an index of the pool. */
+void vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v,
+                         const char *item);
+
+#endif

@@ -1,0 +1,32 @@
+/* kernel_plan.h - a kernel's sizes: its machine, its cells, what their weights and tiles take. */
+#ifndef VPPS_KERNEL_PLAN_H
+#define VPPS_KERNEL_PLAN_H
+
+#include "codegen/resident.h"
+
+/* What a stage's tiles take. */
+typedef struct vpps_stage_room {
+    uint32_t shared_words;
+    uint32_t tile;                        /* vertices at a time */
+    uint32_t scratch_words[VPPS_DOMAINS]; /* of a vertex, of a member of each list; 0: slots are in shared memory */
+} vpps_stage_room;
+
+typedef struct vpps_kernel_plan {
+    uint32_t n_vps, group, threads;
+    uint32_t row_unit; /* blocks of rows that are dealt */
+    vpps_optimizer_kind optimizer;
+    uint32_t n_states; /* of it */
+    const vpps_compiled_cell *const *cells;
+    uint32_t n_cells;
+    vpps_residents residents;
+    uint32_t *first_stage; /* of each cell: the number of its first stage; n_cells + 1 */
+    vpps_stage_room *rooms;
+    uint32_t tile_words; /* of shared memory, for any stage */
+} vpps_kernel_plan;
+
+/* Dynamic shared memory of a CTA. */
+static inline uint32_t vpps_kernel_shared_bytes(const vpps_kernel_plan *p) {
+    return 4 * (p->residents.shared_words + p->tile_words);
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* resident.h - where the matrices that are dealt to a kernel's VPs lie while it runs.
+ *
+ * Thread t holds columns t, t + threads, ... of every row that its VP owns: `columns` registers for each of `rows` rows, padded with
+ * zeros. A transposed matrix is one like others, whose rows are the columns. */
+#ifndef VPPS_RESIDENT_H
+#define VPPS_RESIDENT_H
+
+#include "codegen/segments.h"
+
+typedef enum vpps_resident_level {
+    VPPS_RESIDENT_REGISTERS,
+    VPPS_RESIDENT_SHARED, /* of the CTA, a word a thread side by side */
+    VPPS_RESIDENT_STREAM  /* read from memory at each use */
+} vpps_resident_level;
+
+typedef struct vpps_resident {
+    vpps_param matrix;
+    bool transposed;
+    uint8_t level;
+    uint32_t rows, columns; /* of a VP at most; of a thread */
+    uint32_t at;            /* first register, first word in shared memory of each thread */
+} vpps_resident;
+
+/* What a kernel may take. */
+typedef struct vpps_kernel_room {
+    uint32_t threads;      /* of a CTA */
+    uint32_t registers;    /* of a thread, for weights */
+    uint32_t shared_words; /* of a CTA, for weights */
+} vpps_kernel_room;
+
+typedef struct vpps_residents {
+    vpps_resident *list;
+    uint32_t n, registers, shared_words;
+    size_t capacity;
+} vpps_residents;
+
+/* Adds the matrices that the cell's stages multiply with row by row. Fails with MEMORY. */
+vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,
+                               uint32_t threads);
+
+/* Gives out registers, then shared memory, in the order of adding. */
+void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
+
+const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed);
+void vpps_residents_free(vpps_residents *r);
+
+#endif

@@ -1,0 +1,72 @@
+/* segments.h - how a kernel runs a stage: segments between barriers of the CTA.
+ *
+ * A stage goes over its vertices tile by tile. In a segment of elements a thread takes an item (a vertex or a member) and an element,
+ * and makes all values of the segment there in registers. What another thread reads, or another segment, lies in a slot:
+ * in shared memory, or, where tiles have lists of any length, in the VP's scratch memory. */
+#ifndef VPPS_SEGMENTS_H
+#define VPPS_SEGMENTS_H
+
+#include "cell/cell.h"
+
+typedef enum vpps_segment_kind {
+    VPPS_SEGMENT_ELEMENTS, /* a thread an element */
+    VPPS_SEGMENT_PRODUCTS, /* rows that the VP owns, of matrices that are dealt to it */
+    VPPS_SEGMENT_WHOLE,    /* a warp an item: instructions REDUCE and ROW */
+    VPPS_SEGMENT_LISTS,    /* a warp a vertex: instructions over all members of a list */
+    VPPS_SEGMENT_MATRICES  /* products by one VP, of matrices in memory */
+} vpps_segment_kind;
+
+typedef enum vpps_step_kind {
+    VPPS_STEP_LOAD,  /* from memory into a slot */
+    VPPS_STEP_MAKE,  /* and store, where it is a segment of elements or products */
+    VPPS_STEP_STORE, /* from a slot to where the value is kept and contributed */
+} vpps_step_kind;
+
+typedef struct vpps_step_of_segment {
+    uint8_t kind;
+    uint32_t value;
+} vpps_step_of_segment;
+
+typedef struct vpps_segment {
+    uint8_t kind, domain;
+    bool dealt;        /* ELEMENTS: of rows that are dealt, the VP's own ones */
+    uint32_t words;    /* ELEMENTS: of an item's values */
+    uint32_t first, n; /* steps */
+} vpps_segment;
+
+typedef struct vpps_segments {
+    const vpps_compiled_cell *c;
+    uint32_t stage;
+    bool rows; /* rows are shared out, else vertices */
+    vpps_segment *list;
+    vpps_step_of_segment *steps;
+    uint32_t n, n_steps;
+    uint32_t *made_in; /* of every value: the segment that makes or loads it; VPPS_NONE: read where it lies in memory */
+    uint32_t *slot;    /* of every value: floats of an item before it, among its domain's; VPPS_NONE: it needs none */
+    uint8_t *late;     /* of every value: it must not be stored by the segment that makes it */
+    uint32_t floats[VPPS_DOMAINS]; /* of an item */
+    size_t list_capacity, steps_capacity;
+} vpps_segments;
+
+/* Makes the segments of a stage. Fails with MEMORY. Free with vpps_segments_free in any case. */
+vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
+void vpps_segments_free(vpps_segments *s);
+
+/* The most rows of a value with so many that a VP of the group owns. */
+uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
+
+/* Elements of a value's item that a VP has in a stage where rows are shared out, at most, or all. */
+uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);
+
+static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {
+    return s->rows && vpps_rows_dealt(&s->c->needs, s->c->values[v].rows);
+}
+
+/* Is argument i of value v read at the reader's own item and element? */
+bool vpps_reads_alike(const vpps_segments *s, uint32_t v, uint32_t i);
+
+static inline bool vpps_is_product(const vpps_cell_value *x) {
+    return x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T;
+}
+
+#endif

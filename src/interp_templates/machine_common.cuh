@@ -1,0 +1,119 @@
+/* machine_common.cuh - what all parts of the kernel use: memory order, who owns what, sums over threads, failing. */
+
+#ifndef VPPS_SIMT
+/* PTX ISA 8.0, "Memory Consistency Model": the release makes visible at device scope what the CTA did before its barrier;
+ * the acquire, before the CTA's next barrier, lets the whole CTA see what was released. Software SIMT has its own. */
+__device__ __forceinline__ void VPPS_RELEASE_ADD(unsigned *at, unsigned value) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+}
+__device__ __forceinline__ unsigned VPPS_ACQUIRE_LOAD(const unsigned *at) {
+    unsigned value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
+__device__ __forceinline__ unsigned long long VPPS_GLOBAL_TIMER() {
+    unsigned long long ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+#define VPPS_DYNAMIC_SHARED(name) extern __shared__ float name[]
+#define VPPS_PART __device__ __forceinline__ /* weights are in registers only where all is one function */
+#else
+#define VPPS_PART static __noinline__ /* or a thread's stack would hold the values of all stages */
+#endif
+
+#define VPPS_WARPS (VPPS_THREADS / 32)
+#define VPPS_LANE (threadIdx.x % 32)
+#define VPPS_WARP (threadIdx.x / 32)
+
+__shared__ vpps_task_header vpps_header;
+__shared__ float vpps_parts[32];                 /* of sums over the CTA */
+__shared__ unsigned vpps_touched[VPPS_PARAMS + 1]; /* parameters whose gradient this VP has begun in this batch */
+__shared__ unsigned vpps_alive;
+
+__device__ __forceinline__ unsigned vpps_least(unsigned a, unsigned b) { return a < b ? a : b; }
+
+struct vpps_rows {
+    unsigned first, end;
+};
+
+/* Rows of something with so many that part `member` of `parts` owns; plan/plan.h, vpps_rows_of. */
+__device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
+    const unsigned long long blocks = (rows + VPPS_ROW_UNIT - 1) / VPPS_ROW_UNIT;
+    const unsigned first = (unsigned)(blocks * member / parts) * VPPS_ROW_UNIT;
+    const unsigned end = (unsigned)(blocks * (member + 1) / parts) * VPPS_ROW_UNIT;
+    return vpps_rows{first < rows ? first : rows, end < rows ? end : rows};
+}
+
+/* Its share of n things that are dealt out whole. */
+__device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, unsigned member) {
+    return vpps_rows{(unsigned)((unsigned long long)n * member / parts),
+                     (unsigned)((unsigned long long)n * (member + 1) / parts)};
+}
+
+__device__ __forceinline__ float vpps_warp_sum(float x) {
+#pragma unroll
+    for (unsigned other = 16; other > 0; other /= 2) x += __shfl_xor_sync(0xffffffffu, x, other);
+    return x;
+}
+
+__device__ __forceinline__ float vpps_warp_max(float x) {
+#pragma unroll
+    for (unsigned other = 16; other > 0; other /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, other));
+    return x;
+}
+
+/* The sum over the CTA, in a fixed order; every thread gets it. All threads; ends with a barrier. */
+__device__ __forceinline__ float vpps_cta_sum(float x) {
+    x = vpps_warp_sum(x);
+    if (VPPS_LANE == 0) vpps_parts[VPPS_WARP] = x;
+    __syncthreads();
+    x = vpps_warp_sum(VPPS_LANE < VPPS_WARPS ? vpps_parts[VPPS_LANE] : 0.0f);
+    __syncthreads();
+    return x;
+}
+
+/* Sums over the warp of N values of every lane, N a power of two up to 32: afterwards q[0] of lane l is the sum of value
+ * l / (32 / N). Each step halves the values that a lane is left with. */
+template <int HALF, int MASK, int N> __device__ __forceinline__ void vpps_fold_from(float (&q)[N]) {
+    if constexpr (HALF > 0) {
+        const bool up = VPPS_LANE & MASK;
+#pragma unroll
+        for (int k = 0; k < HALF; k++) {
+            const float give = up ? q[k] : q[k + HALF], keep = up ? q[k + HALF] : q[k];
+            q[k] = keep + __shfl_xor_sync(0xffffffffu, give, MASK);
+        }
+    } else {
+        q[0] += __shfl_xor_sync(0xffffffffu, q[0], MASK);
+    }
+    if constexpr (MASK > 1) vpps_fold_from<HALF / 2, MASK / 2>(q);
+}
+
+template <int N> __device__ __forceinline__ void vpps_fold(float (&q)[N]) { vpps_fold_from<N / 2, 16>(q); }
+
+/* The vertex, counted from the first of n, that member number `at` of the block belongs to. */
+__device__ __forceinline__ unsigned vpps_vertex_of(const unsigned *starts, unsigned n, unsigned at) {
+    unsigned low = 0, high = n;
+#pragma unroll 1
+    while (high - low > 1) {
+        const unsigned middle = (low + high) / 2;
+        if (starts[middle] <= at) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* The first failure is kept; every VP sees that there is one. */
+__device__ __forceinline__ void vpps_report(const vpps_machine_arguments &a, unsigned kind, unsigned address,
+                                            unsigned value, unsigned have, unsigned wanted) {
+    vpps_machine_outcome *f = (vpps_machine_outcome *)a.outcome;
+    if (atomicCAS(&f->failed, 0u, kind) != 0u) return;
+    f->vp = blockIdx.x;
+    f->address = address;
+    f->value = value;
+    f->have = have;
+    f->wanted = wanted;
+}

@@ -1,0 +1,39 @@
+/* header.h - what a script begins with, and what its blocks and tables are. Host and kernel read this file, so it includes nothing. */
+#ifndef VPPS_SCRIPT_HEADER_H
+#define VPPS_SCRIPT_HEADER_H
+
+typedef struct vpps_task_header {
+    unsigned magic, words;
+    unsigned n_vps, n_groups; /* equal groups of consecutive VPs */
+    unsigned n_barriers;
+    unsigned pool_words;       /* highest offset used, + 1 */
+    unsigned blocks, n_blocks; /* addresses of the blocks' descriptions (vpps_block) */
+    unsigned tables, n_tables; /* likewise (vpps_table) */
+    unsigned update;           /* optimiser kind + 1; 0: inference */
+    unsigned guard;            /* non-zero: no update when the loss or a gradient is not finite */
+    unsigned lasting;          /* non-zero: what gradients are made of lasts until the update, which may make them */
+    unsigned step;             /* number of this update, from 1 */
+    unsigned dropout_key[2];   /* low, high word */
+    float corrections[2];      /* 1 / (1 - beta^step) of both betas */
+    float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
+} vpps_task_header;
+
+typedef struct vpps_block {
+    unsigned cell; /* number in the batch's list of compiled cells */
+    unsigned group;
+    unsigned n; /* vertices */
+    unsigned members[4];
+    unsigned kept[5];       /* offsets of the kept values of each domain: item i at + i * kept_words */
+    unsigned contributions; /* offset */
+    unsigned arrays;        /* address */
+} vpps_block;
+
+/* Entries of a lookup table that the batch uses and trains. */
+typedef struct vpps_table {
+    unsigned param;
+    unsigned n;         /* entries */
+    unsigned gradients; /* offset: entry after entry */
+    unsigned rows;      /* address: rows[n], starts[n + 1] relative to what follows: offsets of contributions */
+} vpps_table;
+
+#endif
