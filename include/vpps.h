@@ -457,7 +457,10 @@ VPPS_API uint32_t vpps_communicator_size(const vpps_communicator *c);
 
 typedef struct vpps_options {
     const char *device; /* "cpu"; "cuda": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
-                            without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
+                            without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why). "cuda-cells" and
+                            "simt-cells": the same with the kernel that is made of the batch's compiled cells and runs
+                            the CPU's scripts, which will take the place of the one that interprets nodes; it has rpw,
+                            threads, groups and vps to choose, and no profile yet */
     uint32_t vps;       /* cpu: virtual processors; 0: one for every core the process may use */
     uint32_t groups;    /* cpu: groups of VPs, which divide vps and share out the inputs' graphs; each has the whole
                                  model. 0: as many as cost least by an estimate. VPPS_GROUPS_PROFILE:

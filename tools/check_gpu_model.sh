@@ -5,7 +5,7 @@
 #
 #     tools/check_gpu_model.sh [NETWORK...]        make check-gpu-model
 #
-# BUILD: where the model is built, in gpumodel/. VPPS: the command. GPUMODEL_SMS, GPUMODEL_STORE_JITTER and the like are the
+# BUILD: where the model is built, in gpumodel/. VPPS: the command. DEVICES: "cuda cuda-cells" unless set. GPUMODEL_SMS, GPUMODEL_STORE_JITTER and the like are the
 # model's own settings. What cannot be run here is skipped and counted so. Prints a line a network; the last line is
 # "N passed, N failed, N skipped".
 set -uo pipefail
@@ -30,7 +30,7 @@ fi
 
 skip_all() {
     echo "skipped: $1"
-    echo "0 passed, 0 failed, ${#networks[@]} skipped"
+    echo "0 passed, 0 failed, $((2 * ${#networks[@]})) skipped"
     exit 0
 }
 
@@ -60,8 +60,9 @@ esac
 
 # NETWORK DEVICE: two batches of one example, of another size than a warp's or a CTA's; the losses are in NETWORK.DEVICE.
 train() {
-    local log=$work/$1.$2.jsonl sizes=(--hidden 20)
-    if "$vpps" train "$1" --help | grep -q -e ' --embed='; then sizes+=(--embed 12); fi
+    local log=$work/$1.$2.jsonl sizes=(--hidden 20) help
+    help=$("$vpps" train "$1" --help) # whole: a pipe that is left early is a failure
+    if [[ $help == *' --embed='* ]]; then sizes+=(--embed 12); fi
     timeout --kill-after=10 "$limit" "$vpps" train "$1" --device "$2" --no-tuning --examples 2 --batch 1 --max-batches 2 \
         --eval-every 0 "${sizes[@]}" --log "$log" --quiet > "$work/$1.$2.output" 2>&1 < /dev/null || return 1
     sed -n 's/.*"batch":[0-9]*,"loss":\([^,]*\),.*"event":"batch".*/\1/p' "$log" > "$work/$1.$2"
@@ -75,33 +76,40 @@ agree() {
         END { exit bad || NR != 2 }'
 }
 
+# NETWORK DEVICE
 check() {
-    local start=$SECONDS
-    if ! train "$1" cpu || ! train "$1" cuda; then
+    local start=$SECONDS name=$1.$2
+    if ! train "$1" "$2"; then
         {
-            echo "FAILED  $1"
-            tail -n 6 "$work/$1".*.output | sed 's/^/    /'
-        } > "$work/$1.line"
-    elif ! agree "$work/$1.cpu" "$work/$1.cuda"; then
+            echo "FAILED  $1 on $2"
+            tail -n 6 "$work/$name.output" | sed 's/^/    /'
+        } > "$work/$name.line"
+    elif ! agree "$work/$1.cpu" "$work/$name"; then
         {
-            echo "FAILED  $1: the losses differ: CPU, model"
-            paste "$work/$1.cpu" "$work/$1.cuda" | sed 's/^/    /'
-        } > "$work/$1.line"
+            echo "FAILED  $1 on $2: the losses differ: CPU, model"
+            paste "$work/$1.cpu" "$work/$name" | sed 's/^/    /'
+        } > "$work/$name.line"
     else
-        printf 'ok      %-20s %4d s  %s\n' "$1" $((SECONDS - start)) "$(tr '\n' ' ' < "$work/$1.cuda")" > "$work/$1.line"
-        touch "$work/$1.good"
+        printf 'ok      %-20s %-11s %4d s  %s\n' "$1" "$2" $((SECONDS - start)) "$(tr '\n' ' ' < "$work/$name")" > "$work/$name.line"
+        touch "$work/$name.good"
     fi
 }
 
+read -r -a devices <<< "${DEVICES:-cuda cuda-cells}"
 passed=0 failed=0
 for network in "${networks[@]}"; do
-    check "$network" &
-    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-$(nproc)}" ]; do wait -n; done
+    train "$network" cpu || tail -n 6 "$work/$network.cpu.output"
+    for device in "${devices[@]}"; do
+        check "$network" "$device" &
+        while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-$(nproc)}" ]; do wait -n; done
+    done
 done
 wait
 for network in "${networks[@]}"; do
-    cat "$work/$network.line"
-    if [ -e "$work/$network.good" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    for device in "${devices[@]}"; do
+        cat "$work/$network.$device.line"
+        if [ -e "$work/$network.$device.good" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    done
 done
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

@@ -66,6 +66,7 @@ struct vpps_device {
     uint32_t vote;     /* goes along with a batch's gradients; all processes get the sum */
 };
 
-extern const vpps_device_table vpps_device_cpu, vpps_device_cuda, vpps_device_simt;
+extern const vpps_device_table vpps_device_cpu, vpps_device_cuda, vpps_device_simt, vpps_device_cuda_cells,
+    vpps_device_simt_cells;
 
 #endif

@@ -5,7 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-static const vpps_device_table *const devices[] = {&vpps_device_cpu, &vpps_device_cuda, &vpps_device_simt};
+static const vpps_device_table *const devices[] = {&vpps_device_cpu, &vpps_device_cuda, &vpps_device_simt,
+                                                   &vpps_device_cuda_cells, &vpps_device_simt_cells};
 
 void vpps_options_default(vpps_options *options) {
     *options = (vpps_options){
@@ -48,7 +49,7 @@ static vpps_status open_device(vpps_handle *h, const char *name) {
     for (size_t i = 0; i < VPPS_COUNT(devices); i++) {
         if (!strcmp(devices[i]->name, name)) return devices[i]->create(&h->device, h->model, &h->options, &h->plan);
     }
-    return vpps_fail(VPPS_DEVICE, "device %s: unknown; there are: auto, cpu, cuda, simt", name);
+    return vpps_fail(VPPS_DEVICE, "device %s: unknown; there are: auto, cpu, cuda, simt, cuda-cells, simt-cells", name);
 }
 
 /* A GPU if there is one. Only that there is none is no failure: whoever has a GPU wants to know why it is not used. */
