@@ -21,7 +21,7 @@ _Static_assert(VPPS_DOMAINS == VPPS_COUNT(((vpps_block *)NULL)->kept), "kept val
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block) {
     fprintf(out,
             "const unsigned *const script = (const unsigned *)a.script;\nfloat *const pool = (float *)a.pool;\nconst "
-            "vpps_block *const b = (const vpps_block *)(script + vpps_header.blocks) + %s;\n",
+            "vpps_block *const b = vpps_block_of(script, %s);\n",
             block);
     fprintf(out, "const unsigned *array = script + b->arrays + b->n;\n");
     for (uint32_t d = 0; d <= c->n_lists; d++) fprintf(out, "const unsigned k%u = b->kept[%u];\n(void)k%u;\n", d, d, d);
@@ -157,6 +157,15 @@ static void put_loads(const vpps_generation *g) {
         fprintf(g->out, " = row < own.end - own.first && column < %uu ? m[row * %uu + column * %uu] : 0.0f;\n} }\n",
                 cols, m->transposed ? 1 : p->cols, m->transposed ? p->cols : 1);
     }
+    for (uint32_t i = 0; i < r->n_vectors; i++) {
+        const vpps_resident_vector *x = &r->vectors[i];
+        const vpps_parameter_data *p = &g->model->params[x->vector];
+        fprintf(g->out,
+                "/* %s */\nfor (unsigned i = threadIdx.x; i < %u; i += VPPS_THREADS) {\nconst vpps_rows own = "
+                "vpps_rows_of(%u, VPPS_GROUP, member);\nshared[%u + i] = i < own.end - own.first ? ((const float "
+                "*)a.pool)[%uu + own.first + i] : 0.0f;\n}\n",
+                p->name, x->rows, p->rows, x->at, g->pool->values[x->vector]);
+    }
     fprintf(g->out, "(void)member, (void)w, (void)shared;\n}\n");
 }
 
@@ -179,8 +188,8 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
         fprintf(g->out, "case %u: vpps_stage_%u(a, w, shared, o); break;\n", s, s);
     fprintf(g->out, "default: break;\n}\n}\n\n__device__ __forceinline__ void vpps_run_outer(const "
                     "vpps_machine_arguments &a, const "
-                    "unsigned *o) {\nconst vpps_block *b = (const vpps_block *)((const unsigned *)a.script + "
-                    "vpps_header.blocks) + o[1];\nswitch (b->cell) {\n");
+                    "unsigned *o) {\nconst vpps_block *b = vpps_block_of((const unsigned *)a.script, "
+                    "o[1]);\nswitch (b->cell) {\n");
     for (uint32_t c = 0; c < plan->n_cells; c++)
         if (plan->cells[c]->n_outers) fprintf(g->out, "case %u: vpps_outer_%u(a, o); break;\n", c, c);
     fprintf(g->out, "default: break;\n}\n}\n\n");

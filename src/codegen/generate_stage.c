@@ -712,7 +712,8 @@ static void put_pass(const work *w, const output *outputs, uint32_t n, uint32_t 
 static void put_finished(const work *w, uint32_t v) {
     const vpps_cell_value *x = value_of(w, v);
     fprintf(w->out, "const float v%u = sum", v);
-    if (x->param != VPPS_NO_PARAM) fprintf(w->out, " + pool[%uu + el]", w->g->pool->values[x->param]);
+    if (x->param != VPPS_NO_PARAM)
+        fprintf(w->out, " + shared[%uu + e]", vpps_resident_vector_of(&w->g->plan->residents, x->param)->at);
     for (uint32_t i = 0; i < x->n_args; i++) {
         const uint32_t u = arg_of(w, x, i)->value;
         if (arg_of(w, x, i)->matrix != VPPS_NO_PARAM) continue;

@@ -21,6 +21,12 @@ typedef struct vpps_resident {
     uint32_t at;            /* first register, first word in shared memory of each thread */
 } vpps_resident;
 
+/* The VP's rows of a vector that products start from: at the front of shared memory. */
+typedef struct vpps_resident_vector {
+    vpps_param vector;
+    uint32_t rows, at;
+} vpps_resident_vector;
+
 /* What a kernel may take. */
 typedef struct vpps_kernel_room {
     uint32_t threads;      /* of a CTA */
@@ -30,17 +36,19 @@ typedef struct vpps_kernel_room {
 
 typedef struct vpps_residents {
     vpps_resident *list;
-    uint32_t n, registers, shared_words;
-    size_t capacity;
+    vpps_resident_vector *vectors;
+    uint32_t n, n_vectors, registers, shared_words;
+    size_t capacity, vectors_capacity;
 } vpps_residents;
 
-/* Adds the matrices that the cell's stages multiply with row by row. Fails with MEMORY. */
+/* Adds the matrices that the cell's stages multiply with row by row, and what such products start from. Fails with MEMORY. */
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,
                                uint32_t threads);
 
 /* Gives out registers, then shared memory, in the order of adding. */
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 
+const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);
 const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed);
 void vpps_residents_free(vpps_residents *r);
 

@@ -42,6 +42,11 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     if (threadIdx.x == 0) vpps_alive = 1;
     vpps_load_weights(a, w, vpps_dynamic);
     __syncthreads();
+    const unsigned blocks = vpps_least(vpps_header.n_blocks, VPPS_NEAR_BLOCKS) * (unsigned)(sizeof(vpps_block) / 4);
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < blocks; i += VPPS_THREADS)
+        ((unsigned *)vpps_blocks)[i] = script[vpps_header.blocks + i];
+    __syncthreads();
     for (;;) {
         if (pc + VPPS_TASK_MOST > filled && filled < end) {
             const unsigned n = end - pc < VPPS_WINDOW ? end - pc : VPPS_WINDOW;

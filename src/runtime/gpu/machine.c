@@ -114,7 +114,7 @@ static vpps_status machine_write_parameters(vpps_device *d, const vpps_model *mo
 
 /* ---------------------------------------------------------------- the kernel */
 
-enum { TILE_WORDS = 13312, STATIC_WORDS = 1024 /* of shared memory: at most, about */ };
+enum { TILE_WORDS = 13312, STATIC_WORDS = 2048 /* of shared memory: at most, about */ };
 
 /* *taken: registers that weights have. */
 static vpps_status load_kernel(vpps_gpu_machine *gpu, uint32_t registers, uint32_t *taken, bool *clean) {
