@@ -21,7 +21,10 @@ out=$build/bench/results.md
     echo
     "$build/bench/bench_busy"
     echo
-    if command -v mpirun > /dev/null; then mpirun -n 2 "$build/bench/bench_processes" ${trees:+--data "$trees"}; fi
+    if command -v mpirun > /dev/null; then
+        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 2 "$build/bench/bench_processes" \
+            ${trees:+--data "$trees"}
+    fi
     echo
     "$build/bench/bench_kernels" instructions products | sed 's/^/    /'
 } | tee "$out"

@@ -219,6 +219,7 @@ static vpps_status check_outputs(vpps_batch_work *w) {
             return vpps_fail(VPPS_ARGUMENT, "forward: node %u is inside a vertex; push it to read it", x);
         }
     }
+    w->n_requested = request->n_outputs;
     return VPPS_OK;
 }
 

@@ -64,6 +64,7 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     VPPS_TRY(check_graph(g));
     w->machine = machine;
     w->request = request;
+    w->n_requested = 0;
     w->g = g;
     w->types = types;
     w->training = request->loss != VPPS_NO_NODE;
@@ -81,5 +82,6 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     b->n_groups = w->n_groups;
     b->n_waves = w->n_waves;
     b->n_vertices = w->n_vertices;
+    w->request = NULL; /* the caller's */
     return VPPS_OK;
 }

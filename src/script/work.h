@@ -99,7 +99,7 @@ typedef struct vpps_row_work {
 
 typedef struct vpps_batch_work {
     const vpps_task_plan *machine;
-    const vpps_batch_request *request;
+    const vpps_batch_request *request; /* while the script is made */
     vpps_graph *g;
     vpps_types *types;
     bool training;
@@ -115,6 +115,7 @@ typedef struct vpps_batch_work {
     vpps_seed *seeds;
     uint32_t n_seeds;
     vpps_output_ref *requested; /* outputs of the request */
+    uint32_t n_requested;
 
     vpps_used_type *used;
     uint32_t n_used;
