@@ -185,7 +185,7 @@ run_step() {
 # NAME: is it where the loader or the engine looks?
 have_library() {
     local folder
-    if ldconfig -p 2> /dev/null | grep -q "^[[:space:]]*$1\.so"; then return; fi
+    if grep -q "^[[:space:]]*$1\.so" <<< "$(ldconfig -p 2> /dev/null)"; then return; fi # whole: a pipe left early is a failure
     for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
         if [ -n "$folder" ] && compgen -G "$folder/lib64/$1.so*" > /dev/null; then return; fi
     done

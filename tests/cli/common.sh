@@ -63,7 +63,7 @@ PY
 }
 
 # Is the command built without the thread sanitizer?
-not_instrumented() { ! nm -D "$vpps" 2>/dev/null | grep -q __tsan; }
+not_instrumented() { ! grep -q __tsan <<<"$(nm -D "$vpps" 2>/dev/null)"; }
 
 # The last line of a test, and its exit status.
 summary() {

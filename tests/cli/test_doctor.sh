@@ -35,7 +35,7 @@ says "a driver without NVRTC" '^ +cuda +not ready: Fake GPU, but no NVRTC: .*/no
     env VPPS_LIBCUDA="$fake" VPPS_NVRTC=/nowhere/libnvrtc.so "$vpps" doctor
 says "its JSON" '"name":"cuda","gpu":"Fake GPU","arch":"sm_90","sms":132,"driver":"13.0",.*"ready":false\}' \
     env VPPS_LIBCUDA="$fake" VPPS_NVRTC=/nowhere/libnvrtc.so "$vpps" doctor --json
-if VPPS_LIBCUDA="$fake" "$vpps" doctor --json | grep -q '"nvrtc"'; then
+if grep -q '"nvrtc"' <<<"$(VPPS_LIBCUDA="$fake" "$vpps" doctor --json)"; then
     says "a GPU" '^ +cuda +ready: Fake GPU, sm_90, 132 SMs, driver 13\.0, NVRTC [0-9]+\.[0-9]+$' \
         env VPPS_LIBCUDA="$fake" "$vpps" doctor
     says "its JSON" '"name":"cuda",.*"nvrtc":"[0-9]+\.[0-9]+","state":"ready: [^"]*","ready":true\}' \

@@ -14,7 +14,7 @@ program_of() {
     local mark=HYDRA
     [ "$1" = mpich ] || mark='Open MPI'
     if command -v "mpirun.$1"; then return; fi
-    mpirun --version 2> /dev/null | grep -q "$mark" && command -v mpirun
+    grep -q "$mark" <<< "$(mpirun --version 2> /dev/null)" && command -v mpirun
 }
 
 launchers=()
