@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
-#define TEMPLATES_BEFORE_OPS(X) X(arguments) X(header) X(math) X(functions) X(steps)
+#define TEMPLATES_BEFORE_OPS(X) X(failure) X(arguments) X(header) X(math) X(functions) X(steps)
 #define TEMPLATES_AFTER_OPS(X)                                                                                         \
-    X(common) X(ops_traits) X(ops_ew) X(ops_list) X(ops_whole) X(ops) X(products) X(update) X(kernel)
+    X(device) X(common) X(ops_traits) X(ops_ew) X(ops_list) X(whole) X(ops_whole) X(ops) X(products) X(update) X(kernel)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE_OPS(X)
 TEMPLATES_AFTER_OPS(X)
@@ -52,12 +52,7 @@ static void emit_constants(FILE *f, const vpps_partition *p, vpps_optimizer_kind
     for (size_t i = 0; i < VPPS_COUNT(constants); i++) {
         fprintf(f, "#define %s %llu\n", constants[i].name, (unsigned long long)constants[i].value);
     }
-    static const char *const steps[] = {
-#define X(id, name, states) "step_" #id,
-        VPPS_OPTIMIZER_TABLE(X)
-#undef X
-    };
-    fprintf(f, "#define VPPS_STEP_NUMBERS vpps_script_header\n#define VPPS_STEP %s\n", steps[optimizer]);
+    vpps_emit_step(f, optimizer, "vpps_script_header");
 }
 
 /* Slots in registers, whole: for filling them. */

@@ -80,8 +80,16 @@ static void emit_constants(FILE *out) {
     fprintf(out, "#define VPPS_NOT_PICKED %uu\n", NOT_PICKED);
 }
 
-/* A function of every formula, with all the names that it may use. */
-static void emit_formulas(FILE *out) {
+void vpps_emit_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers) {
+    static const char *const steps[] = {
+#define X(id, name, states) "step_" #id,
+        VPPS_OPTIMIZER_TABLE(X)
+#undef X
+    };
+    fprintf(out, "#define VPPS_STEP_NUMBERS %s\n#define VPPS_STEP %s\n", numbers, steps[optimizer]);
+}
+
+void vpps_emit_formulas(FILE *out) {
 #define EW(id, operands, cost, flops, formula)                                                                         \
     fputs("VPPS_INLINE float vpps_value_" #id                                                                          \
           "(float x, float y, float z, float s, float f, unsigned u, float random) { return " #formula "; }\n",        \
@@ -155,7 +163,7 @@ vpps_status vpps_emit_ops(FILE *out) {
         fprintf(out, "    %uu, /* %s */\n", packed(&t), vpps_instructions[i].name);
     }
     fprintf(out, "};\n");
-    emit_formulas(out);
+    vpps_emit_formulas(out);
     emit_cases(out, "EW", VPPS_FORM_EW, false);
     emit_cases(out, "LIST", VPPS_FORM_EW, true);
     emit_cases(out, "REDUCE", VPPS_FORM_REDUCE, false);

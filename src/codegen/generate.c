@@ -1,12 +1,13 @@
 /* generate.c - see generate.h. */
 #include "codegen/generate.h"
+#include "codegen/emit_ops.h"
 #include "codegen/generate_work.h"
 #include "script/header.h"
 #include "script/task.h"
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
-#define TEMPLATES_BEFORE(X) X(machine_arguments) X(task_header) X(math) X(functions) X(steps)
-#define TEMPLATES_BEHIND(X) X(machine_common) X(machine_whole) X(machine_parameters)
+#define TEMPLATES_BEFORE(X) X(failure) X(machine_arguments) X(task_header) X(math) X(functions) X(steps)
+#define TEMPLATES_BEHIND(X) X(device) X(machine_common) X(whole) X(machine_parameters)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE(X)
 TEMPLATES_BEHIND(X)
@@ -72,11 +73,10 @@ static void put_constants(const vpps_generation *g) {
         const char *name;
         uint32_t value;
     } constants[] = {
-        {"VPPS_NONE", VPPS_NONE},
         {"VPPS_VPS", p->n_vps},
         {"VPPS_GROUP", p->group},
         {"VPPS_THREADS", p->threads},
-        {"VPPS_ROW_UNIT", p->row_unit},
+        {"VPPS_ROW_BLOCK", p->row_unit},
         {"VPPS_PARAMS", (uint32_t)g->model->n_params},
         {"VPPS_WEIGHTS", p->residents.registers},
         {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
@@ -88,13 +88,7 @@ static void put_constants(const vpps_generation *g) {
     for (uint32_t i = 0; i < VPPS_TASK_COUNT; i++)
         fprintf(g->out, "#define VPPS_TASK_%s %uu\n#define VPPS_TASK_WORDS_%s %uu\n", vpps_tasks[i].name, i,
                 vpps_tasks[i].name, 1 + vpps_tasks[i].words);
-    static const char *const steps[] = {
-#define X(id, name, states) "step_" #id,
-        VPPS_OPTIMIZER_TABLE(X)
-#undef X
-    };
-    fprintf(g->out, "#define VPPS_STEP %s\n", steps[p->optimizer]);
-    fprintf(g->out, "#define VPPS_STEP_NUMBERS vpps_task_header\n");
+    vpps_emit_step(g->out, p->optimizer, "vpps_task_header");
 }
 
 static void put_entries(const vpps_generation *g) {
@@ -114,17 +108,6 @@ static void put_entries(const vpps_generation *g) {
                 state[1]);
     }
     fprintf(g->out, "    {0, 0, 0, 0, 0, {0, 0}}\n");
-}
-
-/* A function of every formula of isa.def, with all the names that it may use. */
-static void put_formulas(FILE *out) {
-#define EW(id, operands, cost, flops, formula)                                                                         \
-    fputs("VPPS_INLINE float vpps_value_" #id                                                                          \
-          "(float x, float y, float z, float s, float f, unsigned u, float random) { return " #formula "; }\n",        \
-          out);
-#define INSTR(id, ...)
-#include "isa/isa.def"
-#undef INSTR
 }
 
 /* ---------------------------------------------------------------- weights */
@@ -201,7 +184,7 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     put_entries(g);
 #define X(name) fputs(vpps_template_##name, g->out);
     TEMPLATES_BEFORE(X)
-    put_formulas(g->out);
+    vpps_emit_formulas(g->out);
     TEMPLATES_BEHIND(X)
     put_loads(g);
     VPPS_TRY(put_stages(g, plan));

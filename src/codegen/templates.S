@@ -8,6 +8,9 @@ vpps_template_\name:
     .endm
 
     .section .rodata
+    template failure, "src/interp_templates/failure.cuh"
+    template device, "src/interp_templates/device.cuh"
+    template whole, "src/interp_templates/whole.cuh"
     template arguments, "src/interp_templates/arguments.cuh"
     template header, "src/nodes/header.h"
     template common, "src/interp_templates/common.cuh"
@@ -25,7 +28,6 @@ vpps_template_\name:
     template task_header, "src/script/header.h"
     template machine_arguments, "src/interp_templates/machine_arguments.cuh"
     template machine_common, "src/interp_templates/machine_common.cuh"
-    template machine_whole, "src/interp_templates/machine_whole.cuh"
     template machine_parameters, "src/interp_templates/machine_parameters.cuh"
     template machine_loop, "src/interp_templates/machine_loop.cuh"
     template simt_cuda, "src/interp_templates/simt_cuda.h"

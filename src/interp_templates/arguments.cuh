@@ -24,17 +24,4 @@ typedef struct vpps_matrix_entry {
     unsigned gradient;  /* first word of rows x cols in the gradients' buffer */
 } vpps_matrix_entry;
 
-/* What ended the kernel early: the first VP that failed writes it. And the norm of the gradient, where the script takes
- * it: every VP that updates writes the same. */
-typedef struct vpps_failure {
-    unsigned failed; /* a vpps_failure_kind */
-    unsigned vp, address, value, have, wanted;
-    float norm;
-} vpps_failure;
-
-enum vpps_failure_kind { VPPS_FAILURE_NONE, VPPS_FAILURE_STALL, VPPS_FAILURE_OPCODE };
-
-/* Barrier counters lie so many words apart: a sector of the L2 cache each. */
-enum { VPPS_COUNTER_WORDS = 8 };
-
 #endif

@@ -5,7 +5,6 @@
 __shared__ unsigned vpps_window[2][VPPS_WINDOW];
 __shared__ unsigned vpps_window_first[2], vpps_window_end[2];
 __shared__ vpps_script_header vpps_header;
-__shared__ unsigned vpps_alive;
 
 /* The interpreter's own state, a copy for every thread, so that it needs no barriers: what lives as long as the weights do
  * must not take registers from them. In a segment while segment_end is not 0. */
@@ -45,38 +44,6 @@ __device__ __forceinline__ const unsigned *vpps_fetch(const vpps_arguments &a, u
     }
     *words = n & 0x80000000u ? 0 : n;
     return at;
-}
-
-/* ---------------------------------------------------------------- barriers */
-
-/* Waits until the counter is at least `wanted`; false: the kernel must end. One thread polls; all learn. */
-__device__ __forceinline__ bool vpps_wait(const vpps_arguments &a, unsigned address, unsigned barrier,
-                                          unsigned wanted) {
-    if (vpps_thread() == 0) {
-        const unsigned *counter = (const unsigned *)a.counters + barrier * VPPS_COUNTER_WORDS;
-        const unsigned *failed = &((const vpps_failure *)a.failure)->failed;
-        unsigned long long start = 0;
-        unsigned have, alive = 1;
-#pragma unroll 1
-        for (unsigned i = 1; (have = VPPS_ACQUIRE_LOAD(counter)) < wanted; i++) {
-            __nanosleep(16);
-            if (i % 256) continue;
-            const unsigned long long now = VPPS_GLOBAL_TIMER();
-            if (!start) start = now;
-            if (now - start > a.watchdog_ns) vpps_report(a, VPPS_FAILURE_STALL, address, barrier, have, wanted);
-            if (VPPS_ACQUIRE_LOAD(failed)) {
-                alive = 0;
-                break;
-            }
-        }
-        vpps_alive = alive;
-    }
-    __syncthreads();
-    return vpps_alive;
-}
-
-__device__ __forceinline__ void vpps_signal(const vpps_arguments &a, unsigned barrier) {
-    if (vpps_thread() == 0) VPPS_RELEASE_ADD((unsigned *)a.counters + barrier * VPPS_COUNTER_WORDS, 1u);
 }
 
 /* ---------------------------------------------------------------- filling the registers */
@@ -126,6 +93,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, VPPS_CTAS_PER_SM) vpp
     }
     if (vpps_thread() == 0) {
         vpps_window_first[0] = vpps_window_end[0] = vpps_window_first[1] = vpps_window_end[1] = 0;
+        vpps_alive = 1;
         vpps_b.columns = VPPS_NONE;
         vpps_this_step.ready = 0;
     }
@@ -159,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, VPPS_CTAS_PER_SM) vpp
         const unsigned *at = vpps_fetch(a, vpps_segment_end[vpps_thread()] != 0, vpps_pc[vpps_thread()], &words);
         const unsigned word = at[0], opcode = word & 255, length = word >> VPPS_LENGTH_SHIFT;
         if (!words) {
-            if (vpps_thread() == 0) vpps_report(a, VPPS_FAILURE_OPCODE, vpps_pc[0], opcode, 0, 0);
+            if (vpps_thread() == 0) vpps_report(a.failure, VPPS_FAILURE_OPCODE, vpps_pc[0], opcode, 0, 0);
             return;
         }
         vpps_pc[vpps_thread()] += words;
@@ -214,9 +182,9 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, VPPS_CTAS_PER_SM) vpp
             vpps_segment_end[vpps_thread()] = at[1] + length;
             vpps_pc[vpps_thread()] = at[1];
             break;
-        case VPPS_I_SIGNAL: vpps_signal(a, at[1]); break;
+        case VPPS_I_SIGNAL: vpps_signal(a.counters, at[1]); break;
         case VPPS_I_WAIT:
-            if (!vpps_wait(a, vpps_pc[vpps_thread()] - words, at[1], at[2])) return;
+            if (!vpps_wait(a.counters, a.failure, a.watchdog_ns, vpps_pc[vpps_thread()] - words, at[1], at[2])) return;
             break;
         case VPPS_I_HOST:
             if (vpps_thread() == 0) ((unsigned *)a.resume)[vpps_vp()] = vpps_pc[0];

@@ -1,35 +1,17 @@
-/* machine_common.cuh - what all parts of the kernel use: memory order, who owns what, sums over threads, failing. */
+/* machine_common.cuh - what all parts of the kernel that is made of compiled cells use. */
 
 #ifndef VPPS_SIMT
-/* PTX ISA 8.0, "Memory Consistency Model": the release makes visible at device scope what the CTA did before its barrier;
- * the acquire, before the CTA's next barrier, lets the whole CTA see what was released. Software SIMT has its own. */
-__device__ __forceinline__ void VPPS_RELEASE_ADD(unsigned *at, unsigned value) {
-    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
-}
-__device__ __forceinline__ unsigned VPPS_ACQUIRE_LOAD(const unsigned *at) {
-    unsigned value;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-    return value;
-}
-__device__ __forceinline__ unsigned long long VPPS_GLOBAL_TIMER() {
-    unsigned long long ns;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
-    return ns;
-}
-#define VPPS_DYNAMIC_SHARED(name) extern __shared__ float name[]
 #define VPPS_PART __device__ __forceinline__ /* weights are in registers only where all is one function */
 #else
 #define VPPS_PART static __noinline__ /* or a thread's stack would hold the values of all stages */
 #endif
 
-#define VPPS_WARPS (VPPS_THREADS / 32)
 #define VPPS_LANE (threadIdx.x % 32)
 #define VPPS_WARP (threadIdx.x / 32)
 
 __shared__ vpps_task_header vpps_header;
 __shared__ float vpps_parts[32];                 /* of sums over the CTA */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1]; /* parameters whose gradient this VP has begun in this batch */
-__shared__ unsigned vpps_alive;
 
 /* The first blocks of the script, as every task reads one. */
 enum { VPPS_NEAR_BLOCKS = 64 };
@@ -41,34 +23,10 @@ __device__ __forceinline__ const vpps_block *vpps_block_of(const unsigned *scrip
 
 __device__ __forceinline__ unsigned vpps_least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-struct vpps_rows {
-    unsigned first, end;
-};
-
-/* Rows of something with so many that part `member` of `parts` owns; plan/plan.h, vpps_rows_of. */
-__device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
-    const unsigned long long blocks = (rows + VPPS_ROW_UNIT - 1) / VPPS_ROW_UNIT;
-    const unsigned first = (unsigned)(blocks * member / parts) * VPPS_ROW_UNIT;
-    const unsigned end = (unsigned)(blocks * (member + 1) / parts) * VPPS_ROW_UNIT;
-    return vpps_rows{first < rows ? first : rows, end < rows ? end : rows};
-}
-
 /* Its share of n things that are dealt out whole. */
 __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, unsigned member) {
     return vpps_rows{(unsigned)((unsigned long long)n * member / parts),
                      (unsigned)((unsigned long long)n * (member + 1) / parts)};
-}
-
-__device__ __forceinline__ float vpps_warp_sum(float x) {
-#pragma unroll
-    for (unsigned other = 16; other > 0; other /= 2) x += __shfl_xor_sync(0xffffffffu, x, other);
-    return x;
-}
-
-__device__ __forceinline__ float vpps_warp_max(float x) {
-#pragma unroll
-    for (unsigned other = 16; other > 0; other /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, other));
-    return x;
 }
 
 /* The sum over the CTA, in a fixed order; every thread gets it. All threads; ends with a barrier. */
@@ -112,16 +70,4 @@ __device__ __forceinline__ unsigned vpps_vertex_of(const unsigned *starts, unsig
         }
     }
     return low;
-}
-
-/* The first failure is kept; every VP sees that there is one. */
-__device__ __forceinline__ void vpps_report(const vpps_machine_arguments &a, unsigned kind, unsigned address,
-                                            unsigned value, unsigned have, unsigned wanted) {
-    vpps_machine_outcome *f = (vpps_machine_outcome *)a.outcome;
-    if (atomicCAS(&f->failed, 0u, kind) != 0u) return;
-    f->vp = blockIdx.x;
-    f->address = address;
-    f->value = value;
-    f->have = have;
-    f->wanted = wanted;
 }

@@ -4,31 +4,6 @@
 
 __shared__ unsigned vpps_window[VPPS_WINDOW];
 
-/* Waits until the counter is at least `wanted`; false: the kernel must end. One thread polls; all learn. */
-__device__ __forceinline__ bool vpps_wait(const vpps_machine_arguments &a, unsigned address, unsigned barrier,
-                                          unsigned wanted) {
-    if (threadIdx.x == 0) {
-        const unsigned *counter = (const unsigned *)a.counters + barrier * VPPS_MACHINE_COUNTER_WORDS;
-        const unsigned *failed = &((const vpps_machine_outcome *)a.outcome)->failed;
-        unsigned long long start = 0;
-        unsigned have;
-#pragma unroll 1
-        for (unsigned i = 1; (have = VPPS_ACQUIRE_LOAD(counter)) < wanted; i++) {
-            __nanosleep(16);
-            if (i % 256) continue;
-            const unsigned long long now = VPPS_GLOBAL_TIMER();
-            if (!start) start = now;
-            if (now - start > a.watchdog_ns) vpps_report(a, VPPS_MACHINE_STALL, address, barrier, have, wanted);
-            if (VPPS_ACQUIRE_LOAD(failed)) {
-                vpps_alive = 0;
-                break;
-            }
-        }
-    }
-    __syncthreads();
-    return vpps_alive;
-}
-
 extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const vpps_machine_arguments a) {
     VPPS_DYNAMIC_SHARED(vpps_dynamic);
     float w[VPPS_WEIGHTS + 1];
@@ -65,11 +40,11 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             pc += VPPS_TASK_WORDS_STAGE;
             break;
         case VPPS_TASK_SIGNAL:
-            if (threadIdx.x == 0) VPPS_RELEASE_ADD((unsigned *)a.counters + o[1] * VPPS_MACHINE_COUNTER_WORDS, 1u);
+            vpps_signal(a.counters, o[1]);
             pc += VPPS_TASK_WORDS_SIGNAL;
             continue;
         case VPPS_TASK_WAIT:
-            if (!vpps_wait(a, pc, o[1], o[2])) return;
+            if (!vpps_wait(a.counters, a.failure, a.watchdog_ns, pc, o[1], o[2])) return;
             pc += VPPS_TASK_WORDS_WAIT;
             continue;
         case VPPS_TASK_CONSTANTS:
@@ -101,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             pc += VPPS_TASK_WORDS_UPDATE;
             break;
         default:
-            if (threadIdx.x == 0) vpps_report(a, VPPS_MACHINE_OPCODE, pc, pc < filled ? o[0] : end, 0, 0);
+            if (threadIdx.x == 0) vpps_report(a.failure, VPPS_FAILURE_OPCODE, pc, pc < filled ? o[0] : end, 0, 0);
             return;
         }
         __syncthreads(); /* what the task wrote is there for all threads */

@@ -64,7 +64,7 @@ __device__ __forceinline__ void vpps_add_loss(const vpps_machine_arguments &a, u
     for (unsigned i = threadIdx.x; i < n; i += VPPS_THREADS)
         sum += __uint_as_float(pairs[2 * i + 1]) * ((const float *)a.pool)[pairs[2 * i]];
     sum = vpps_cta_sum(sum);
-    if (threadIdx.x == 0) ((vpps_machine_outcome *)a.outcome)->loss += sum;
+    if (threadIdx.x == 0) ((vpps_failure *)a.failure)->loss += sum;
 }
 
 /* ---------------------------------------------------------------- norm */
@@ -96,7 +96,7 @@ __device__ __forceinline__ void vpps_publish_norm(const vpps_machine_arguments &
 
 /* What gradients are multiplied with, or a negative number: this batch must not update. All VPs come to the same. */
 __device__ __forceinline__ float vpps_scale(const vpps_machine_arguments &a) {
-    vpps_machine_outcome *out = (vpps_machine_outcome *)a.outcome;
+    vpps_failure *out = (vpps_failure *)a.failure;
     if (!vpps_header.guard && !(vpps_header.clip > 0.0f)) return 1.0f;
     float sum = 0.0f;
 #pragma unroll 1

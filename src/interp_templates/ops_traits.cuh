@@ -1,4 +1,4 @@
-/* ops_traits.cuh - reading an instruction by its traits (emit_ops.c), and sums over a warp. */
+/* ops_traits.cuh - reading an instruction by its traits (emit_ops.c). */
 
 /* Operand k behind the tensors: its word, or, of a scalar, the scalar's bits. */
 __device__ __forceinline__ unsigned vpps_param(const unsigned *operands, unsigned traits, unsigned k,
@@ -28,17 +28,4 @@ __device__ __forceinline__ unsigned vpps_instruction_words(const unsigned *at, u
         words = members < 0x7fffffffu - words ? words + members : 0x7fffffffu;
     }
     return words <= left ? words : 0x80000000u | words;
-}
-
-/* Sum and maximum over each group of `lanes` lanes, a power of two: every lane gets its group's. */
-__device__ __forceinline__ float vpps_warp_sum(float x, unsigned lanes = 32) {
-#pragma unroll
-    for (unsigned other = lanes / 2; other > 0; other /= 2) x += __shfl_xor_sync(0xffffffffu, x, other);
-    return x;
-}
-
-__device__ __forceinline__ float vpps_warp_max(float x, unsigned lanes = 32) {
-#pragma unroll
-    for (unsigned other = lanes / 2; other > 0; other /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, other));
-    return x;
 }

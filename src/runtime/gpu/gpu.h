@@ -10,6 +10,7 @@
 
 #include "codegen/specialise.h"
 #include "interp_templates/arguments.cuh"
+#include "interp_templates/failure.cuh"
 #include "nodes/format.h"
 #include "runtime/device.h"
 #include "runtime/gpu/driver.h"

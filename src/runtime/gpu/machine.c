@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdarg.h>
 
-_Static_assert(sizeof(vpps_machine_outcome) <= VPPS_MACHINE_COUNTER_WORDS * sizeof(uint32_t),
-               "an outcome takes the first counter's place");
+_Static_assert(sizeof(vpps_failure) <= VPPS_COUNTER_WORDS * sizeof(uint32_t),
+               "a failure takes the first counter's place");
 _Static_assert(VPPS_COUNT(((vpps_machine_arguments *)NULL)->states) == VPPS_MAX_STATES, "an address for every state");
 
 static void log_line(const vpps_gpu_machine *gpu, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -259,7 +259,7 @@ static vpps_status copy_script(vpps_gpu_machine *gpu, const vpps_batch *batch, c
 
 static vpps_status start_batch(vpps_gpu_machine *gpu, const vpps_batch *batch) {
     const vpps_driver_table *t = gpu->table;
-    const size_t counters = ((size_t)gpu->header.n_barriers + 1) * VPPS_MACHINE_COUNTER_WORDS * sizeof(uint32_t);
+    const size_t counters = ((size_t)gpu->header.n_barriers + 1) * VPPS_COUNTER_WORDS * sizeof(uint32_t);
     const void *script;
     VPPS_TRY(reserve(gpu, &gpu->script, batch->script_words * sizeof *batch->script));
     VPPS_TRY(reserve(gpu, &gpu->counters, counters));
@@ -269,12 +269,12 @@ static vpps_status start_batch(vpps_gpu_machine *gpu, const vpps_batch *batch) {
     const vpps_machine_arguments arguments = {
         .pool = gpu->pool.address,
         .script = gpu->script.address,
-        .counters = gpu->counters.address + VPPS_MACHINE_COUNTER_WORDS * sizeof(uint32_t),
+        .counters = gpu->counters.address + VPPS_COUNTER_WORDS * sizeof(uint32_t),
         .matrices = gpu->matrices.address,
         .gradients = gpu->gradients.address,
         .states = {gpu->states[0].address, gpu->states[1].address},
         .scratch = gpu->scratch.address,
-        .outcome = gpu->counters.address,
+        .failure = gpu->counters.address,
         .watchdog_ns = vpps_driver_watchdog_ns(gpu->driver, gpu->options.watchdog_ms),
         .norms = gpu->plan.norms,
         .scratch_words = gpu->scratch_words,
@@ -302,9 +302,9 @@ static bool machine_finished(vpps_device *d) {
     return !gpu->in_flight || gpu->launch_status != VPPS_OK || gpu->table->finished(gpu->driver);
 }
 
-static void tell_failure(const vpps_gpu_machine *gpu, const vpps_machine_outcome *f, vpps_outcome *out) {
+static void tell_failure(const vpps_gpu_machine *gpu, const vpps_failure *f, vpps_outcome *out) {
     const double seconds = (double)vpps_driver_watchdog_ns(gpu->driver, gpu->options.watchdog_ms) * 1e-9;
-    if (f->failed == VPPS_MACHINE_STALL) {
+    if (f->failed == VPPS_FAILURE_STALL) {
         out->status = VPPS_STALL;
         snprintf(out->message, sizeof out->message,
                  "VP %u, instruction at word %u: waited %.1f s at barrier %u, which has %u of %u signals", f->vp,
@@ -317,7 +317,7 @@ static void tell_failure(const vpps_gpu_machine *gpu, const vpps_machine_outcome
 }
 
 static vpps_status take_outcome(vpps_gpu_machine *gpu, vpps_outcome *out) {
-    vpps_machine_outcome end;
+    vpps_failure end;
     VPPS_TRY(gpu->launch_status);
     VPPS_TRY(gpu->table->wait(gpu->driver, &out->device_ns));
     VPPS_TRY(gpu->table->read(gpu->driver, &end, gpu->counters.address, sizeof end));

@@ -3,6 +3,7 @@
 #define VPPS_GPU_MACHINE_H
 
 #include "codegen/generate.h"
+#include "interp_templates/failure.cuh"
 #include "interp_templates/machine_arguments.cuh"
 #include "runtime/device.h"
 #include "runtime/gpu/driver.h"

@@ -1,4 +1,4 @@
-/* machine_whole.cuh - instructions that need a sum over whole vectors: to a scalar, or to a vector again. */
+/* whole.cuh - instructions that need a sum over whole vectors: to a scalar, or to a vector again. */
 
 /* The greatest element (NaNs are passed over, as what is computed from it comes upon them again) and the sum. */
 struct vpps_totals {

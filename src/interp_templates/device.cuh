@@ -1,0 +1,110 @@
+/* device.cuh - what both kernels use of a GPU: memory order, a thread's place, who owns what, sums over a warp, barriers between VPs,
+ * failing. */
+
+#ifndef VPPS_SIMT
+/* PTX ISA 8.0, "Memory Consistency Model": the release makes visible at device scope what the CTA did before its barrier;
+ * the acquire, before the CTA's next barrier, lets the whole CTA see what was released. Software SIMT has its own. */
+__device__ __forceinline__ void VPPS_RELEASE_ADD(unsigned *at, unsigned value) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+}
+__device__ __forceinline__ unsigned VPPS_ACQUIRE_LOAD(const unsigned *at) {
+    unsigned value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
+__device__ __forceinline__ unsigned long long VPPS_GLOBAL_TIMER() {
+    unsigned long long ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+#define VPPS_DYNAMIC_SHARED(name) extern __shared__ float name[]
+
+/* The thread's and the CTA's number, read anew wherever they are asked for: what is derived from them would otherwise be
+ * kept in registers through the whole interpreter, beside the weights. */
+__device__ __forceinline__ unsigned vpps_thread() {
+    unsigned x;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+    return x;
+}
+__device__ __forceinline__ unsigned vpps_vp() {
+    unsigned x;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(x));
+    return x;
+}
+#else
+__device__ __forceinline__ unsigned vpps_thread() { return threadIdx.x; }
+__device__ __forceinline__ unsigned vpps_vp() { return blockIdx.x; }
+#endif
+
+#define VPPS_NONE 0xffffffffu
+#define VPPS_WARPS (VPPS_THREADS / 32)
+
+__shared__ unsigned vpps_alive; /* 1 until this VP learns that one has failed */
+
+struct vpps_rows {
+    unsigned first, end;
+};
+
+/* Rows of something with so many that part `member` of `parts` owns; plan/plan.h, vpps_rows_of. */
+__device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
+    const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
+    const unsigned first = (unsigned)((unsigned long long)blocks * member / parts) * VPPS_ROW_BLOCK;
+    const unsigned end = (unsigned)((unsigned long long)blocks * (member + 1) / parts) * VPPS_ROW_BLOCK;
+    vpps_rows r = {first < rows ? first : rows, end < rows ? end : rows};
+    return r;
+}
+
+/* Sum and maximum over each group of `lanes` lanes, a power of two: every lane gets its group's. */
+__device__ __forceinline__ float vpps_warp_sum(float x, unsigned lanes = 32) {
+#pragma unroll
+    for (unsigned other = lanes / 2; other > 0; other /= 2) x += __shfl_xor_sync(0xffffffffu, x, other);
+    return x;
+}
+
+__device__ __forceinline__ float vpps_warp_max(float x, unsigned lanes = 32) {
+#pragma unroll
+    for (unsigned other = lanes / 2; other > 0; other /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, other));
+    return x;
+}
+
+/* The first failure is kept; every VP sees that there is one. */
+__device__ __forceinline__ void vpps_report(unsigned long long failure, unsigned kind, unsigned address, unsigned value,
+                                            unsigned have, unsigned wanted) {
+    vpps_failure *f = (vpps_failure *)failure;
+    if (atomicCAS(&f->failed, 0u, kind) != 0u) return;
+    f->vp = vpps_vp();
+    f->address = address;
+    f->value = value;
+    f->have = have;
+    f->wanted = wanted;
+}
+
+/* Waits until the counter is at least `wanted`; false: the kernel must end. One thread polls; all learn. */
+__device__ __forceinline__ bool vpps_wait(unsigned long long counters, unsigned long long failure,
+                                          unsigned long long watchdog_ns, unsigned address, unsigned barrier,
+                                          unsigned wanted) {
+    if (vpps_thread() == 0) {
+        const unsigned *counter = (const unsigned *)counters + barrier * VPPS_COUNTER_WORDS;
+        const unsigned *failed = &((const vpps_failure *)failure)->failed;
+        unsigned long long start = 0;
+        unsigned have;
+#pragma unroll 1
+        for (unsigned i = 1; (have = VPPS_ACQUIRE_LOAD(counter)) < wanted; i++) {
+            __nanosleep(16);
+            if (i % 256) continue;
+            const unsigned long long now = VPPS_GLOBAL_TIMER();
+            if (!start) start = now;
+            if (now - start > watchdog_ns) vpps_report(failure, VPPS_FAILURE_STALL, address, barrier, have, wanted);
+            if (VPPS_ACQUIRE_LOAD(failed)) {
+                vpps_alive = 0;
+                break;
+            }
+        }
+    }
+    __syncthreads();
+    return vpps_alive;
+}
+
+__device__ __forceinline__ void vpps_signal(unsigned long long counters, unsigned barrier) {
+    if (vpps_thread() == 0) VPPS_RELEASE_ADD((unsigned *)counters + barrier * VPPS_COUNTER_WORDS, 1u);
+}
