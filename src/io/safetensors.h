@@ -22,6 +22,14 @@ typedef struct vpps_safetensors_tensor {
     const float *data; /* borrowed during the write; may be NULL when a dimension is 0 */
 } vpps_safetensors_tensor;
 
+/* Where tensors come from that are in no memory: those without data. read: up to `room` elements of tensor number `i`, from
+ * element `first` on, as many rows (of all dimensions but the outermost) as it likes, at least one; *got tells how many elements.
+ * It is asked for a tensor's elements in their order. What it fails with, its caller fails with. */
+typedef struct vpps_safetensors_source {
+    vpps_status (*read)(void *context, size_t i, uint64_t first, size_t room, float *out, size_t *got);
+    void *context;
+} vpps_safetensors_source;
+
 /* Writes n tensors in the order given, and m metadata pairs, as output.h does: whatever happens, the path afterwards holds
  * either its old content or all of the new one. Equal arguments give equal bytes.
  * Fails with ARGUMENT (a name or key that is repeated, empty or not UTF-8, n_dims > 3, a size that overflows),
@@ -34,6 +42,12 @@ vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tens
 #define VPPS_CHECKSUM_KEY "vpps.checksum"
 #define VPPS_CHECKSUM_BYTES 32
 vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n, char text[VPPS_CHECKSUM_BYTES]);
+
+/* Both, of tensors some of which come from a source (NULL: none does). */
+vpps_status vpps_safetensors_write_from(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
+                                        const vpps_metadata *metadata, size_t m, const vpps_safetensors_source *source);
+vpps_status vpps_safetensors_checksum_from(const vpps_safetensors_tensor *tensors, size_t n,
+                                           const vpps_safetensors_source *source, char text[VPPS_CHECKSUM_BYTES]);
 
 /* A file that was read and checked as a whole. Immutable; reading from several threads is safe. */
 typedef struct vpps_safetensors vpps_safetensors;
@@ -54,11 +68,15 @@ typedef struct vpps_safetensors_info {
  * and where), MEMORY. */
 vpps_status vpps_safetensors_open(vpps_safetensors **out, const char *path);
 
+/* The same without its content, which calls read when they need it: of a file that is replaced meanwhile the old one, as
+ * vpps_output writes; tensors' `bytes` are NULL. */
+vpps_status vpps_safetensors_open_on_disk(vpps_safetensors **out, const char *path);
+
 /* The same from memory, which is copied; `name` stands for the path in messages. */
 vpps_status vpps_safetensors_parse(vpps_safetensors **out, const char *name, const void *bytes, size_t n_bytes);
 
 /* Are the tensors' bytes those that the file's metadata has a checksum of? A file without one is taken as it is. Fails with
- * FORMAT. */
+ * FORMAT; on disk also with IO, MEMORY. */
 vpps_status vpps_safetensors_verify(const vpps_safetensors *file);
 
 /* NULL is allowed. */
@@ -76,6 +94,10 @@ const vpps_safetensors_info *vpps_safetensors_find(const vpps_safetensors *file,
  * was found. */
 vpps_status vpps_safetensors_read_f32(const vpps_safetensors *file, const char *name, uint32_t n_dims,
                                       const uint64_t *dims, float *out);
+
+/* The same of elements [first, first + n) alone, which are there. Fails with IO, too. */
+vpps_status vpps_safetensors_read_part(const vpps_safetensors *file, const char *name, uint32_t n_dims,
+                                       const uint64_t *dims, uint64_t first, size_t n, float *out);
 
 /* The value of a metadata key, NULL when absent; lives as long as the file. */
 const char *vpps_safetensors_metadata(const vpps_safetensors *file, const char *key);

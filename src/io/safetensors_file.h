@@ -17,8 +17,9 @@ struct vpps_safetensors {
     size_t n_infos;
     vpps_metadata *metadata; /* in ascending order of keys */
     size_t n_metadata;
-    unsigned char *data; /* the data_bytes behind the header */
-    uint64_t data_bytes;
+    unsigned char *data; /* the data_bytes behind the header; NULL: in the file, from byte data_at on */
+    uint64_t data_bytes, data_at;
+    int fd; /* -1: none */
 };
 
 /* The header's length from the file's first 8 bytes, checked against how long the whole file is. Fails with FORMAT. */

@@ -4,7 +4,9 @@
 #include "base/base.h"
 #include "file.h"
 
+#include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 /* Takes over `data` and points every tensor into it. */
@@ -21,6 +23,7 @@ static void bind_data(vpps_safetensors *file, unsigned char *data) {
 static vpps_status create(vpps_safetensors **out, const char *path) {
     vpps_safetensors *file = calloc(1, sizeof *file);
     *out = NULL;
+    if (file) file->fd = -1;
     if (file) file->path = strdup(path);
     if (!file || !file->path) {
         free(file);
@@ -38,6 +41,7 @@ void vpps_safetensors_close(vpps_safetensors *file) {
     free(file->by_name);
     free(file->metadata);
     free(file->data);
+    if (file->fd >= 0) close(file->fd);
     free(file);
 }
 
@@ -96,6 +100,7 @@ static vpps_status read_header(int fd, const char *path, vpps_safetensors *file,
     VPPS_TRY(vpps_file_read(fd, path, first, sizeof first, &got));
     VPPS_TRY(vpps_safetensors_header_length(path, first, got < 8 ? got : (uint64_t)info.st_size, &header_bytes));
     *data_bytes = (uint64_t)info.st_size - 8 - header_bytes;
+    file->data_at = 8 + header_bytes;
     char *header;
     VPPS_TRY(read_block(fd, path, header_bytes, &header));
     vpps_status status = vpps_safetensors_parse_header(file, header, (size_t)header_bytes, *data_bytes);
@@ -103,8 +108,10 @@ static vpps_status read_header(int fd, const char *path, vpps_safetensors *file,
     return status;
 }
 
-/* Opens a file, with its tensors' bytes or, for a look at the metadata, without. */
-static vpps_status open_file(vpps_safetensors **out, const char *path, bool with_data) {
+/* What becomes of the tensors' bytes of a file that is opened. */
+typedef enum content_place { CONTENT_NONE, CONTENT_READ, CONTENT_ON_DISK } content_place;
+
+static vpps_status open_file(vpps_safetensors **out, const char *path, content_place content) {
     int fd;
     vpps_safetensors *file;
     uint64_t data_bytes = 0;
@@ -113,11 +120,16 @@ static vpps_status open_file(vpps_safetensors **out, const char *path, bool with
     VPPS_TRY(vpps_file_open(&fd, path));
     vpps_status status = create(&file, path);
     if (status == VPPS_OK) status = read_header(fd, path, file, &data_bytes);
-    if (status == VPPS_OK && with_data) {
+    if (status == VPPS_OK && content == CONTENT_READ) {
         status = read_block(fd, path, data_bytes, &data);
         if (status == VPPS_OK) bind_data(file, data);
     }
-    close(fd);
+    if (status == VPPS_OK && content == CONTENT_ON_DISK) {
+        file->data_bytes = data_bytes;
+        file->fd = fd;
+    } else {
+        close(fd);
+    }
     if (status != VPPS_OK) {
         vpps_safetensors_close(file);
         return status;
@@ -126,14 +138,61 @@ static vpps_status open_file(vpps_safetensors **out, const char *path, bool with
     return VPPS_OK;
 }
 
-vpps_status vpps_safetensors_open(vpps_safetensors **out, const char *path) { return open_file(out, path, true); }
+vpps_status vpps_safetensors_open(vpps_safetensors **out, const char *path) {
+    return open_file(out, path, CONTENT_READ);
+}
+
+vpps_status vpps_safetensors_open_on_disk(vpps_safetensors **out, const char *path) {
+    return open_file(out, path, CONTENT_ON_DISK);
+}
+
+/* Bytes [at, at + n) of what follows the header. */
+static vpps_status read_at(const vpps_safetensors *file, uint64_t at, size_t n, void *out) {
+    if (file->data) return memcpy(out, file->data + at, n), VPPS_OK;
+    for (size_t done = 0; done < n;) {
+        const ssize_t got = pread(file->fd, (char *)out + done, n - done, (off_t)(file->data_at + at + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            return vpps_fail(VPPS_IO, "%s%s: cannot be read: %s", VPPS_PATH_ARGS(file->path), strerror(errno));
+        }
+        if (!got) {
+            return VPPS_FAIL_SAFETENSORS(file->path, "expected %llu bytes of tensors, found %llu",
+                                         (unsigned long long)file->data_bytes, (unsigned long long)(at + done));
+        }
+        done += (size_t)got;
+    }
+    return VPPS_OK;
+}
+
+static vpps_status hash_on_disk(const vpps_safetensors *file, unsigned long long *hash) {
+    enum { PIECE = 1 << 20 };
+    unsigned char *piece = malloc(PIECE);
+    XXH3_state_t *state = XXH3_createState();
+    vpps_status status = VPPS_OK;
+    if (!piece || !state) status = vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
+    if (state) XXH3_64bits_reset(state);
+    for (uint64_t at = 0; at < file->data_bytes && status == VPPS_OK; at += PIECE) {
+        const size_t n = file->data_bytes - at < PIECE ? (size_t)(file->data_bytes - at) : PIECE;
+        status = read_at(file, at, n, piece);
+        if (status == VPPS_OK) XXH3_64bits_update(state, piece, n);
+    }
+    if (status == VPPS_OK) *hash = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    free(piece);
+    return status;
+}
 
 vpps_status vpps_safetensors_verify(const vpps_safetensors *file) {
     char text[VPPS_CHECKSUM_BYTES];
+    unsigned long long hash = 0;
     const char *wanted = vpps_safetensors_metadata(file, VPPS_CHECKSUM_KEY);
     if (!wanted) return VPPS_OK;
-    snprintf(text, sizeof text, VPPS_CHECKSUM_FORMAT,
-             (unsigned long long)XXH3_64bits(file->data, (size_t)file->data_bytes));
+    if (file->data) {
+        hash = XXH3_64bits(file->data, (size_t)file->data_bytes);
+    } else {
+        VPPS_TRY(hash_on_disk(file, &hash));
+    }
+    snprintf(text, sizeof text, VPPS_CHECKSUM_FORMAT, hash);
     if (strcmp(text, wanted) == 0) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT,
                      "%s%s: its tensors have checksum %s, but its metadata says %.40s: it was damaged, or changed by "
@@ -172,9 +231,10 @@ static void print_shape(char *text, size_t bytes, uint32_t n_dims, const uint64_
     }
 }
 
-vpps_status vpps_safetensors_read_f32(const vpps_safetensors *file, const char *name, uint32_t n_dims,
-                                      const uint64_t *dims, float *out) {
-    const vpps_safetensors_info *info = vpps_safetensors_find(file, name);
+/* The tensor, which is as expected. */
+static vpps_status find_f32(const vpps_safetensors *file, const char *name, uint32_t n_dims, const uint64_t *dims,
+                            const vpps_safetensors_info **out) {
+    const vpps_safetensors_info *info = *out = vpps_safetensors_find(file, name);
     if (!info) {
         return vpps_fail(VPPS_FORMAT, "%s%s: expected a tensor '%.*s', found none", VPPS_PATH_ARGS(file->path),
                          VPPS_NAME_ARGS(name));
@@ -190,8 +250,23 @@ vpps_status vpps_safetensors_read_f32(const vpps_safetensors *file, const char *
         return vpps_fail(VPPS_FORMAT, "%s%s: tensor '%.*s': expected shape [%s], found [%s]",
                          VPPS_PATH_ARGS(file->path), VPPS_NAME_ARGS(name), expected, found);
     }
-    if (info->n_bytes) memcpy(out, info->bytes, (size_t)info->n_bytes);
     return VPPS_OK;
+}
+
+vpps_status vpps_safetensors_read_part(const vpps_safetensors *file, const char *name, uint32_t n_dims,
+                                       const uint64_t *dims, uint64_t first, size_t n, float *out) {
+    const vpps_safetensors_info *info;
+    VPPS_TRY(find_f32(file, name, n_dims, dims, &info));
+    uint64_t at = first * sizeof *out;
+    for (const vpps_safetensors_info *x = file->infos; x < info; x++) at += x->n_bytes;
+    return n ? read_at(file, at, n * sizeof *out, out) : VPPS_OK;
+}
+
+vpps_status vpps_safetensors_read_f32(const vpps_safetensors *file, const char *name, uint32_t n_dims,
+                                      const uint64_t *dims, float *out) {
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < n_dims; i++) n *= dims[i];
+    return vpps_safetensors_read_part(file, name, n_dims, dims, 0, (size_t)n, out);
 }
 
 const char *vpps_safetensors_metadata(const vpps_safetensors *file, const char *key) {
@@ -213,7 +288,7 @@ vpps_status vpps_checkpoint_metadata(const char *path, const char *key, char **o
     VPPS_NEED(out);
     vpps_safetensors *file;
     *out = NULL;
-    VPPS_TRY(open_file(&file, path, false));
+    VPPS_TRY(open_file(&file, path, CONTENT_NONE));
     const char *value = vpps_safetensors_metadata(file, key);
     if (value) *out = strdup(value);
     vpps_safetensors_close(file);

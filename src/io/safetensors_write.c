@@ -57,7 +57,8 @@ static vpps_status add_metadata(const char *path, json_t *header, const vpps_met
 }
 
 /* A tensor's size in bytes. */
-static vpps_status count_bytes(const char *path, const vpps_safetensors_tensor *t, uint64_t *n_bytes) {
+static vpps_status count_bytes(const char *path, const vpps_safetensors_tensor *t, bool from_source,
+                               uint64_t *n_bytes) {
     if (t->n_dims > VPPS_COUNT(t->dims)) {
         return vpps_fail(VPPS_ARGUMENT, "%s%s: tensor '%.100s': expected at most %zu dimensions, found %u",
                          VPPS_PATH_ARGS(path), t->name, VPPS_COUNT(t->dims), t->n_dims);
@@ -67,17 +68,18 @@ static vpps_status count_bytes(const char *path, const vpps_safetensors_tensor *
     for (uint32_t i = 0; i < t->n_dims; i++) {
         overflow |= t->dims[i] > INT64_MAX || __builtin_mul_overflow(*n_bytes, t->dims[i], n_bytes);
     }
-    if (overflow || *n_bytes > INT64_MAX || (*n_bytes && !t->data)) {
+    if (overflow || *n_bytes > INT64_MAX || (*n_bytes && !t->data && !from_source)) {
         return vpps_fail(VPPS_ARGUMENT, "%s%s: tensor '%.100s': expected data of fewer than 2^63 bytes",
                          VPPS_PATH_ARGS(path), t->name);
     }
     return VPPS_OK;
 }
 
-static vpps_status add_tensor(const char *path, json_t *header, const vpps_safetensors_tensor *t, uint64_t *end) {
+static vpps_status add_tensor(const char *path, json_t *header, const vpps_safetensors_tensor *t, bool from_source,
+                              uint64_t *end) {
     uint64_t n_bytes, begin = *end;
     VPPS_TRY(check_name(path, header, "tensor name", t->name)); /* __metadata__ is there already */
-    VPPS_TRY(count_bytes(path, t, &n_bytes));
+    VPPS_TRY(count_bytes(path, t, from_source, &n_bytes));
     *end += n_bytes;
     if (*end > INT64_MAX) {
         return vpps_fail(VPPS_ARGUMENT, "%s%s: expected fewer than 2^63 bytes of tensors", VPPS_PATH_ARGS(path));
@@ -118,27 +120,63 @@ static vpps_status encode_header(const char *path, const json_t *header, char **
 }
 
 static vpps_status make_header(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
-                               const vpps_metadata *metadata, size_t m, char **out, size_t *n_bytes) {
+                               const vpps_metadata *metadata, size_t m, bool from_source, char **out, size_t *n_bytes) {
     uint64_t end = 0;
     json_t *header = json_object();
     if (!header) return no_memory(path);
     vpps_status status = add_metadata(path, header, metadata, m);
-    for (size_t i = 0; i < n && status == VPPS_OK; i++) status = add_tensor(path, header, &tensors[i], &end);
+    for (size_t i = 0; i < n && status == VPPS_OK; i++)
+        status = add_tensor(path, header, &tensors[i], from_source, &end);
     if (status == VPPS_OK) status = encode_header(path, header, out, n_bytes);
     json_decref(header);
     return status;
 }
 
-vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n,
-                                      char text[VPPS_CHECKSUM_BYTES]) {
+/* Room for pieces of a tensor that comes from a source. */
+static size_t piece_elems(const vpps_safetensors_tensor *t) {
+    size_t row = 1;
+    for (uint32_t i = 1; i < t->n_dims; i++) row *= (size_t)t->dims[i];
+    return row < (1 << 18) ? 1 << 18 : row;
+}
+
+/* Gives tensor i's bytes to `take`, in their order. */
+static vpps_status give_bytes(const char *path, const vpps_safetensors_tensor *tensors, size_t i,
+                              const vpps_safetensors_source *source, void *to,
+                              vpps_status (*take)(void *to, const void *bytes, uint64_t n_bytes)) {
+    const vpps_safetensors_tensor *t = &tensors[i];
+    uint64_t n_bytes = 0;
+    VPPS_TRY(count_bytes(path, t, source != NULL, &n_bytes));
+    if (t->data || !n_bytes || !source) return n_bytes ? take(to, t->data, n_bytes) : VPPS_OK;
+    const uint64_t elems = n_bytes / sizeof(float);
+    const size_t room = piece_elems(t);
+    float *piece = malloc(room * sizeof *piece);
+    vpps_status status = piece ? VPPS_OK : no_memory(path);
+    for (uint64_t at = 0; at < elems && status == VPPS_OK;) {
+        size_t got = 0;
+        status = source->read(source->context, i, at, elems - at < room ? (size_t)(elems - at) : room, piece, &got);
+        if (status == VPPS_OK) status = take(to, piece, got * sizeof *piece);
+        at += got;
+    }
+    free(piece);
+    return status;
+}
+
+static vpps_status add_to_hash(void *to, const void *bytes, uint64_t n_bytes) {
+    XXH3_64bits_update(to, bytes, (size_t)n_bytes);
+    return VPPS_OK;
+}
+
+static vpps_status add_to_output(void *to, const void *bytes, uint64_t n_bytes) {
+    return vpps_output_write(to, bytes, n_bytes);
+}
+
+vpps_status vpps_safetensors_checksum_from(const vpps_safetensors_tensor *tensors, size_t n,
+                                           const vpps_safetensors_source *source, char text[VPPS_CHECKSUM_BYTES]) {
     XXH3_state_t *state = XXH3_createState();
     vpps_status status = state ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a checksum");
     if (state) XXH3_64bits_reset(state);
-    for (size_t i = 0; i < n && status == VPPS_OK; i++) {
-        uint64_t n_bytes = 0;
-        status = count_bytes("checksum", &tensors[i], &n_bytes);
-        if (status == VPPS_OK && n_bytes) XXH3_64bits_update(state, tensors[i].data, (size_t)n_bytes);
-    }
+    for (size_t i = 0; i < n && status == VPPS_OK; i++)
+        status = give_bytes("checksum", tensors, i, source, state, add_to_hash);
     if (status == VPPS_OK) {
         snprintf(text, VPPS_CHECKSUM_BYTES, VPPS_CHECKSUM_FORMAT, (unsigned long long)XXH3_64bits_digest(state));
     }
@@ -146,25 +184,28 @@ vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, si
     return status;
 }
 
-static vpps_status write_tensors(vpps_output *o, const vpps_safetensors_tensor *tensors, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        uint64_t n_bytes;
-        VPPS_TRY(count_bytes(o->path, &tensors[i], &n_bytes));
-        VPPS_TRY(vpps_output_write(o, tensors[i].data, n_bytes));
-    }
-    return VPPS_OK;
+vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n,
+                                      char text[VPPS_CHECKSUM_BYTES]) {
+    return vpps_safetensors_checksum_from(tensors, n, NULL, text);
 }
 
 vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                    const vpps_metadata *metadata, size_t m) {
+    return vpps_safetensors_write_from(path, tensors, n, metadata, m, NULL);
+}
+
+vpps_status vpps_safetensors_write_from(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
+                                        const vpps_metadata *metadata, size_t m,
+                                        const vpps_safetensors_source *source) {
     char *header = NULL;
     size_t header_bytes = 0;
-    VPPS_TRY(make_header(path, tensors, n, metadata, m, &header, &header_bytes));
+    VPPS_TRY(make_header(path, tensors, n, metadata, m, source != NULL, &header, &header_bytes));
     vpps_output o;
     vpps_status status = vpps_output_open(&o, path);
     if (status == VPPS_OK) {
         status = vpps_output_write(&o, header, header_bytes);
-        if (status == VPPS_OK) status = write_tensors(&o, tensors, n);
+        for (size_t i = 0; i < n && status == VPPS_OK; i++)
+            status = give_bytes(path, tensors, i, source, &o, add_to_output);
         if (status == VPPS_OK) {
             status = vpps_output_commit(&o);
         } else {
