@@ -103,6 +103,8 @@ typedef struct vpps_param_info {
     uint32_t count; /* lookup: entries; else 1 */
     uint32_t rows, cols;
     bool frozen;
+    /* lookup: the entries that this process has are number first, first + step, ...; else 0 and 1 (vpps_shard_tables) */
+    uint32_t first, step;
 } vpps_param_info;
 
 /* A model with no parameters. `seed` drives all initialisers: equal seeds and declarations give equal values.
@@ -131,7 +133,9 @@ VPPS_API uint32_t vpps_param_count(const vpps_model *model);
 VPPS_API vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_param_info *out);
 VPPS_API vpps_status vpps_param_find(const vpps_model *model, const char *name, vpps_param *out);
 
-/* The model's copy of a parameter's values, count * rows * cols floats; a matrix row after row. While a handle
+/* The model's copy of a parameter's values, count * rows * cols floats; a matrix row after row; of a lookup table that is
+ * shared out over processes (vpps_shard_tables), the entries that this process has, one after the other, which are no copy but
+ * what a handle trains. While a handle
  * trains the model this copy is old: call vpps_read_parameters first; after writing, vpps_write_parameters. The pointer lives
  * as long as the model. NULL for an unknown parameter. */
 VPPS_API float *vpps_param_values(vpps_model *model, vpps_param param);
@@ -455,6 +459,17 @@ VPPS_API void vpps_communicator_close(vpps_communicator *c);
 VPPS_API uint32_t vpps_communicator_rank(const vpps_communicator *c);
 VPPS_API uint32_t vpps_communicator_size(const vpps_communicator *c);
 
+/* Shares out the lookup tables that are declared after this over the communicator's processes, by entries: each keeps those
+ * whose number, modulo the number of processes, is its rank, with their state, and no copy of them. Of other processes' entries
+ * those travel that a batch uses, and their gradients. Initial values are those of a table in one process. A handle of such a
+ * model is made with this communicator, on the device cpu, and then all processes together call
+ *   - vpps_fb, as they do anyhow;
+ *   - vpps_save (the first one writes the file, with whole tables; other processes' path, which is not NULL, and metadata are not
+ *     looked at) and vpps_load (each reads the file, and keeps what is its own); any number of processes goes on from the file;
+ *   - vpps_forward_end, after calls of vpps_forward, of which each process makes as many as it likes.
+ * NULL, or a communicator of one process: tables stay whole. Fails with STATE (there is a lookup table already). */
+VPPS_API vpps_status vpps_shard_tables(vpps_model *model, const vpps_communicator *c);
+
 typedef struct vpps_options {
     const char *device; /* "cpu"; "cuda": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
                             without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why). "cuda-cells" and
@@ -534,6 +549,11 @@ VPPS_API vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss);
 VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes,
                                   float *const *outs);
 
+/* Where tables are shared out over processes, each calls this when it has no more calls of vpps_forward to make, before any of
+ * vpps_fb, vpps_save or vpps_load: it hands out entries to those that still have some, and returns when none has. Elsewhere it
+ * does nothing. Fails as vpps_forward does. */
+VPPS_API vpps_status vpps_forward_end(vpps_handle *h);
+
 /* Takes effect with the next batch, without re-specialising. Fails with ARGUMENT when negative or not finite. */
 VPPS_API vpps_status vpps_set_learning_rate(vpps_handle *h, float lr);
 
@@ -562,8 +582,8 @@ typedef struct vpps_stats {
     bool caller_works;
     const char *device; /* its name: "cpu", "cuda", "simt" */
     const char *policy; /* of the latest batch */
-    /* With a communicator, over all batches of this handle: time that the exchange of gradients took, waiting for slower
-     * processes included, of device_ns; bytes that this process sent; and how much longer than the mean the slowest process
+    /* With a communicator, over all batches of this handle: time that exchanges took, of gradients and of tables' entries,
+     * waiting for slower processes included; bytes that this process sent; and how much longer than the mean the slowest process
      * of a batch took until it had its gradients, as a share of the mean. */
     uint32_t rank, processes;
     uint64_t total_exchange_ns, total_sent_bytes;

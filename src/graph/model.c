@@ -34,26 +34,54 @@ static float random_normal(uint64_t *state) {
     return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
 }
 
-static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *random) {
-    size_t n = vpps_param_elems(p);
-    float bound = sqrtf(6.0f / ((float)p->rows + (float)p->cols));
+/* An initialiser's next value. */
+static float next_value(const vpps_parameter_data *p, const vpps_init *init, float bound, uint64_t *random) {
     switch (init->kind) {
-    case VPPS_INIT_GLOROT:
-        for (size_t i = 0; i < n; i++) {
-            p->values[i] = p->kind == VPPS_VECTOR ? 0.0f : bound * (2.0f * vpps_random_unit(random) - 1.0f);
-        }
-        break;
-    case VPPS_INIT_UNIFORM:
-        for (size_t i = 0; i < n; i++) p->values[i] = init->a + (init->b - init->a) * vpps_random_unit(random);
-        break;
-    case VPPS_INIT_NORMAL:
-        for (size_t i = 0; i < n; i++) p->values[i] = init->a + init->b * random_normal(random);
-        break;
-    case VPPS_INIT_CONSTANT:
-        for (size_t i = 0; i < n; i++) p->values[i] = init->a;
-        break;
-    case VPPS_INIT_VALUES: memcpy(p->values, init->values, n * sizeof(float)); break;
+    case VPPS_INIT_GLOROT: return p->kind == VPPS_VECTOR ? 0.0f : bound * (2.0f * vpps_random_unit(random) - 1.0f);
+    case VPPS_INIT_UNIFORM: return init->a + (init->b - init->a) * vpps_random_unit(random);
+    case VPPS_INIT_NORMAL: return init->a + init->b * random_normal(random);
+    default: return init->a;
     }
+}
+
+/* The stream of random numbers goes on over entries that are other processes', so that all tables are what they would be in one. */
+static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *random) {
+    const size_t words = (size_t)p->rows * p->cols;
+    const float bound = sqrtf(6.0f / ((float)p->rows + (float)p->cols));
+    float *at = p->values;
+    if (init->kind == VPPS_INIT_VALUES) {
+        vpps_take_entries(p, init->values, 0, p->count, p->values);
+        return;
+    }
+    for (uint32_t i = 0; i < p->count; i++) {
+        const bool held = !vpps_is_sharded(p) || i % p->shards == p->rank;
+        for (size_t k = 0; k < words; k++) {
+            const float x = next_value(p, init, bound, random);
+            if (held) *at++ = x;
+        }
+    }
+}
+
+void vpps_take_entries(const vpps_parameter_data *p, const float *entries, uint32_t first, uint32_t n, float *held) {
+    const size_t words = (size_t)p->rows * p->cols;
+    if (!vpps_is_sharded(p)) {
+        memcpy(held + first * words, entries, n * words * sizeof *held);
+        return;
+    }
+    uint32_t i = first + (p->rank + p->shards - first % p->shards) % p->shards;
+    for (; i < first + n; i += p->shards)
+        memcpy(held + i / p->shards * words, entries + (i - first) * words, words * sizeof *held);
+}
+
+vpps_status vpps_need_states(vpps_model *model, uint32_t states) {
+    for (size_t i = 0; i < model->n_params; i++) {
+        vpps_parameter_data *p = &model->params[i];
+        for (uint32_t s = 0; s < states && vpps_is_sharded(p); s++) {
+            if (!p->states[s]) p->states[s] = calloc(vpps_elems_held(p) + 1, sizeof *p->states[s]);
+            if (!p->states[s]) return vpps_fail(VPPS_MEMORY, "parameter %s: out of memory", p->name);
+        }
+    }
+    return VPPS_OK;
 }
 
 /* The parameter of this name, or VPPS_NO_PARAM. Sets no message. */
@@ -113,7 +141,11 @@ static vpps_status add(vpps_model *model, vpps_param *out, const char *name, vpp
         return vpps_fail(VPPS_ARGUMENT, "parameter %s: unknown initialiser, or no values given", name);
     }
     if (!VPPS_RESERVE(model->params, model->capacity, model->n_params + 1)) goto out_of_memory;
-    p.values = malloc(vpps_param_elems(&p) * sizeof(float));
+    if (p.kind == VPPS_LOOKUP) {
+        p.rank = model->rank;
+        p.shards = model->shards;
+    }
+    p.values = malloc((vpps_elems_held(&p) + 1) * sizeof(float));
     p.name = strdup(name);
     if (!p.values || !p.name) goto out_of_memory;
     initialise(&p, init, &model->random);
@@ -152,6 +184,18 @@ vpps_status vpps_add_lookup(vpps_model *model, vpps_param *out, const char *name
                init);
 }
 
+vpps_status vpps_shard_tables(vpps_model *model, const vpps_communicator *c) {
+    VPPS_NEED(model);
+    for (size_t i = 0; i < model->n_params; i++) {
+        if (model->params[i].kind != VPPS_LOOKUP) continue;
+        return vpps_fail(VPPS_STATE, "shard tables: %s is declared already; expected the call before all lookup tables",
+                         model->params[i].name);
+    }
+    model->rank = vpps_communicator_rank(c);
+    model->shards = vpps_communicator_size(c);
+    return VPPS_OK;
+}
+
 static vpps_status check_param(const vpps_model *model, vpps_param param) {
     if (param < model->n_params) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "parameter %u: the model has %zu", param, model->n_params);
@@ -171,7 +215,8 @@ vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_
     VPPS_NEED(out);
     VPPS_TRY(check_param(model, param));
     const vpps_parameter_data *p = &model->params[param];
-    *out = (vpps_param_info){p->name, p->kind, p->count, p->rows, p->cols, p->frozen};
+    *out = (vpps_param_info){p->name, p->kind,   p->count, p->rows,
+                             p->cols, p->frozen, p->rank,  vpps_is_sharded(p) ? p->shards : 1};
     return VPPS_OK;
 }
 

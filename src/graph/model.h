@@ -16,16 +16,21 @@ typedef struct vpps_parameter_data {
     vpps_param_kind kind;
     uint32_t count, rows, cols;
     bool frozen;
-    float *values; /* count * rows * cols; a matrix row after row, a lookup entry column after column */
+    uint32_t rank,
+        shards; /* lookup: of the processes that share it out, which is this; 0 or 1: it is here as a whole */
+    /* count * rows * cols; a matrix row after row, a lookup entry column after column. Of a table that is shared out the
+     * entries rank, rank + shards, ... alone; a device trains these, and has no copy. */
+    float *values;
     float *states[VPPS_MAX_STATES]; /* optimiser state in the same order; NULL until pulled or loaded */
 } vpps_parameter_data;
 
 struct vpps_model {
     vpps_parameter_data *params;
     size_t n_params, capacity;
-    uint64_t random;  /* state of the initialisers' stream */
-    uint64_t batches; /* training batches so far: numbers batches in messages, optimiser steps, dropout masks */
-    uint32_t handles; /* alive */
+    uint64_t random;       /* state of the initialisers' stream */
+    uint64_t batches;      /* training batches so far: numbers batches in messages, optimiser steps, dropout masks */
+    uint32_t handles;      /* alive */
+    uint32_t rank, shards; /* of lookup tables to be declared */
     struct vpps_cell_data **cells; /* graph.h */
     size_t n_cells, cells_capacity;
 };
@@ -34,5 +39,20 @@ struct vpps_model {
 void vpps_free_cells(vpps_model *model);
 
 static inline size_t vpps_param_elems(const vpps_parameter_data *p) { return (size_t)p->count * p->rows * p->cols; }
+
+/* Is it shared out over processes? Of its entries, how many are here; of its elements. */
+static inline bool vpps_is_sharded(const vpps_parameter_data *p) { return p->shards > 1; }
+static inline uint32_t vpps_entries_held(const vpps_parameter_data *p) {
+    return p->shards > 1 ? (p->count + p->shards - 1 - p->rank) / p->shards : p->count;
+}
+static inline size_t vpps_elems_held(const vpps_parameter_data *p) {
+    return (size_t)vpps_entries_held(p) * p->rows * p->cols;
+}
+
+/* Of an array of so many entries from entry `first` on, those that are here, into the entries here. */
+void vpps_take_entries(const vpps_parameter_data *p, const float *entries, uint32_t first, uint32_t n, float *held);
+
+/* Gives tables that are shared out so many arrays of state. Fails with MEMORY. */
+vpps_status vpps_need_states(vpps_model *model, uint32_t states);
 
 #endif

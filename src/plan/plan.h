@@ -30,10 +30,13 @@ typedef struct vpps_plan {
     uint32_t n_vps;
     uint32_t row_block;
     uint32_t n_params;
-    uint32_t *values;           /* vector, lookup: offset of the values; matrix: unused */
-    uint32_t *gradients;        /* vector: offset of the gradient; else unused */
-    uint32_t *states[2];        /* vector, lookup: offset of the optimiser's state */
-    uint32_t norms;             /* offset of n_vps words: the VPs' sums of squares */
+    uint32_t *values;    /* vector, lookup: offset of the values; matrix: unused */
+    uint32_t *gradients; /* vector: offset of the gradient; else unused */
+    uint32_t *states[2]; /* vector, lookup: offset of the optimiser's state */
+    uint32_t norms;      /* offset of n_vps words: the VPs' sums of squares */
+    /* The first words of the pool are, where lookup tables are shared out over processes, the places that these would have:
+     * a script names entries by them, and no memory is behind them. */
+    uint32_t sharded;
     uint32_t batch;             /* first offset of a batch's tensors */
     uint32_t pool_words;        /* there are */
     uint32_t ew_grain;          /* elements under which elementwise work is not cut further */

@@ -7,6 +7,7 @@
  */
 #include "io/safetensors.h"
 #include "runtime/handle.h"
+#include "runtime/tables.h"
 
 #include <inttypes.h>
 
@@ -35,39 +36,58 @@ static char *state_name(const vpps_parameter_data *p, int state) {
     return name;
 }
 
-/* Every tensor of the model, at most 1 + VPPS_MAX_STATES a parameter; names[] receives those made here (or NULL), to be
- * freed. */
-static size_t list_tensors(const vpps_model *model, vpps_safetensors_tensor *tensors, char **names) {
+/* What a model's file is made of: at most 1 + VPPS_MAX_STATES tensors a parameter, names of which some were made here (or are
+ * NULL), and where tables come from that are shared out. */
+typedef struct tensor_list {
+    vpps_safetensors_tensor *tensors;
+    char **names;
+    vpps_table_tensor *tables;
+} tensor_list;
+
+static bool make_list(tensor_list *list, const vpps_model *model) {
+    const size_t most = (1 + VPPS_MAX_STATES) * model->n_params + 1;
+    list->tensors = calloc(most, sizeof *list->tensors);
+    list->names = calloc(most, sizeof *list->names);
+    list->tables = calloc(most, sizeof *list->tables);
+    return list->tensors && list->names && list->tables;
+}
+
+static void free_list(tensor_list *list, size_t n) {
+    for (size_t i = 0; i < n; i++) free(list->names[i]);
+    free(list->names);
+    free(list->tensors);
+    free(list->tables);
+}
+
+static size_t list_tensors(const vpps_model *model, tensor_list *list) {
     size_t n = 0;
     for (size_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *p = &model->params[i];
         for (int s = -1; s < VPPS_MAX_STATES; s++) {
             if (s >= 0 && !p->states[s]) continue;
-            names[n] = s < 0 ? NULL : state_name(p, s);
-            vpps_safetensors_tensor *t = &tensors[n];
-            *t =
-                (vpps_safetensors_tensor){.name = s < 0 ? p->name : names[n], .data = s < 0 ? p->values : p->states[s]};
-            n++;
+            list->names[n] = s < 0 ? NULL : state_name(p, s);
+            vpps_safetensors_tensor *t = &list->tensors[n];
+            *t = (vpps_safetensors_tensor){.name = s < 0 ? p->name : list->names[n],
+                                           .data = s < 0 ? p->values : p->states[s]};
             t->n_dims = dims_of(p, t->dims);
+            list->tables[n] = (vpps_table_tensor){(vpps_param)i, s};
+            if (vpps_is_sharded(p)) t->data = NULL;
+            n++;
         }
     }
     return n;
 }
 
-vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
-    VPPS_NEED(path);
+static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
     enum { OWN = 6 };
-    VPPS_TRY(vpps_handle_check(h, "vpps_save"));
-    VPPS_TRY(vpps_read_parameters(h));
     const vpps_model *model = h->model;
-    const size_t most = (1 + VPPS_MAX_STATES) * model->n_params + 1;
-    vpps_safetensors_tensor *tensors = calloc(most, sizeof *tensors);
-    char **names = calloc(most, sizeof *names);
+    tensor_list list;
     vpps_metadata *all = malloc((n + OWN) * sizeof *all);
-    size_t n_tensors = tensors && names ? list_tensors(model, tensors, names) : 0;
-    vpps_status status = tensors && names && all ? VPPS_OK : VPPS_MEMORY;
+    const bool made = make_list(&list, model);
+    size_t n_tensors = made ? list_tensors(model, &list) : 0;
+    vpps_status status = made && all ? VPPS_OK : VPPS_MEMORY;
     for (size_t i = 0; i < n_tensors; i++) {
-        if (!tensors[i].name) status = VPPS_MEMORY;
+        if (!list.tensors[i].name) status = VPPS_MEMORY;
     }
     if (status != VPPS_OK) {
         vpps_fail(status, "save %s: out of memory", path);
@@ -84,14 +104,37 @@ vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *met
                                         {"vpps.random", random}};
         memcpy(all, own, sizeof own);
         if (n) memcpy(all + OWN, metadata, n * sizeof *metadata);
-        status = vpps_safetensors_checksum(tensors, n_tensors, checksum);
-        if (status == VPPS_OK) status = vpps_safetensors_write(path, tensors, n_tensors, all, n + OWN);
+        vpps_table_source tables = {h->options.communicator, model, list.tables};
+        const vpps_safetensors_source source = {vpps_table_read, &tables}, *from = model->shards > 1 ? &source : NULL;
+        status = vpps_safetensors_checksum_from(list.tensors, n_tensors, from, checksum);
+        if (status == VPPS_OK) status = vpps_safetensors_write_from(path, list.tensors, n_tensors, all, n + OWN, from);
     }
-    for (size_t i = 0; i < n_tensors; i++) free(names[i]);
-    free(names);
-    free(tensors);
+    free_list(&list, n_tensors);
     free(all);
     return status;
+}
+
+/* All processes of a model whose tables are shared out: the first writes, and all have its success or failure. */
+static vpps_status write_together(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
+    vpps_communicator *c = h->options.communicator;
+    if (c->rank) {
+        VPPS_TRY(vpps_tables_give(c, h->model));
+        return vpps_comm_agree(c, VPPS_OK);
+    }
+    char message[VPPS_MESSAGE_BYTES];
+    vpps_status status = write_file(h, path, metadata, n);
+    if (status == VPPS_STALL || status == VPPS_DEVICE) return status; /* the others are not heard any more */
+    snprintf(message, sizeof message, "%s", vpps_error_message());
+    VPPS_TRY(vpps_tables_done(c));
+    if (status != VPPS_OK) status = vpps_fail(status, "%s", message);
+    return vpps_comm_agree(c, status);
+}
+
+vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
+    VPPS_NEED(path);
+    VPPS_TRY(vpps_handle_check(h, "vpps_save"));
+    VPPS_TRY(vpps_read_parameters(h));
+    return h->model->shards > 1 ? write_together(h, path, metadata, n) : write_file(h, path, metadata, n);
 }
 
 /* ---------------------------------------------------------------- loading */
@@ -105,9 +148,20 @@ static vpps_status read_tensor(const vpps_safetensors *file, const vpps_paramete
                                float **out) {
     uint64_t dims[3];
     uint32_t n_dims = dims_of(p, dims);
-    *out = malloc(vpps_param_elems(p) * sizeof **out);
+    *out = malloc((vpps_elems_held(p) + 1) * sizeof **out);
     if (!*out) return vpps_fail(VPPS_MEMORY, "load: out of memory for %s", name);
-    return vpps_safetensors_read_f32(file, name, n_dims, dims, *out);
+    if (!vpps_is_sharded(p)) return vpps_safetensors_read_f32(file, name, n_dims, dims, *out);
+    enum { PIECE_ELEMS = 1 << 18 };
+    const size_t words = (size_t)p->rows * p->cols, at_a_time = words < PIECE_ELEMS ? PIECE_ELEMS / words : 1;
+    float *piece = malloc(at_a_time * words * sizeof *piece);
+    vpps_status status = piece ? VPPS_OK : vpps_fail(VPPS_MEMORY, "load: out of memory for %s", name);
+    for (uint32_t first = 0, n; first < p->count && status == VPPS_OK; first += n) {
+        n = vpps_min_u32(p->count - first, (uint32_t)at_a_time);
+        status = vpps_safetensors_read_part(file, name, n_dims, dims, first * (uint64_t)words, n * words, piece);
+        if (status == VPPS_OK) vpps_take_entries(p, piece, first, n, *out);
+    }
+    free(piece);
+    return status;
 }
 
 static vpps_status read_parameter(const vpps_safetensors *file, const vpps_parameter_data *p, bool states,
@@ -148,7 +202,7 @@ static vpps_status read_all(const vpps_safetensors *file, const char *path, vpps
 
 /* State that the file does not have begins at zero, also where an earlier run left some. */
 static void adopt(vpps_parameter_data *p, contents *c) {
-    size_t bytes = vpps_param_elems(p) * sizeof(float);
+    size_t bytes = vpps_elems_held(p) * sizeof(float);
     if (c->values[0]) memcpy(p->values, c->values[0], bytes);
     for (int s = 0; s < VPPS_MAX_STATES; s++) {
         if (!c->values[1 + s]) {
@@ -167,7 +221,7 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     vpps_model *model = h->model;
     vpps_handle_settle(h);
     vpps_safetensors *file;
-    VPPS_TRY(vpps_safetensors_open(&file, path));
+    VPPS_TRY(model->shards > 1 ? vpps_safetensors_open_on_disk(&file, path) : vpps_safetensors_open(&file, path));
     contents *c = calloc(model->n_params + 1, sizeof *c);
     uint64_t numbers[3] = {0, h->options.seed, model->random};
     vpps_status status = c ? vpps_safetensors_verify(file) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);

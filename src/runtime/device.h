@@ -13,6 +13,7 @@ typedef struct vpps_device vpps_device;
 typedef struct vpps_share_cost {
     uint32_t votes; /* of all processes */
     uint64_t exchange_ns, sent_bytes;
+    uint64_t fetch_ns;            /* before the launch: entries of tables that are shared out */
     uint64_t slowest_ns, mean_ns; /* from the launch until a process had its gradients */
 } vpps_share_cost;
 
@@ -49,6 +50,7 @@ typedef struct vpps_device_table {
 
     /* These want the device to be idle. read: `words` words of the pool from `offset` on. */
     vpps_status (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);
+    vpps_status (*forward_end)(vpps_device *d);                        /* see vpps_forward_end; NULL: nothing to do */
     vpps_status (*read_parameters)(vpps_device *d, vpps_model *model); /* parameters and optimiser state to the model */
     vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);

@@ -1,5 +1,6 @@
 /* handle.c - vpps_fb and what goes with it: schedule, launch, and take outcomes one batch later. */
 #include "runtime/handle.h"
+#include "runtime/layout.h"
 #include "script/verify/verify.h"
 
 #include <inttypes.h>
@@ -66,6 +67,15 @@ static vpps_status open_any_device(vpps_handle *h) {
     return vpps_fail(status, "%s; there is a GPU, so \"auto\" does not take the cpu", text);
 }
 
+static vpps_status check_shards(const vpps_model *model, const vpps_communicator *c) {
+    const uint32_t rank = vpps_communicator_rank(c), size = vpps_communicator_size(c);
+    if (model->shards < 2 || (model->rank == rank && model->shards == size)) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT,
+                     "handle: the model's lookup tables are shared out, and this is process %u of %u; the options' "
+                     "communicator has it as %u of %u",
+                     model->rank, model->shards, rank, size);
+}
+
 vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options) {
     VPPS_NEED(out);
     *out = NULL;
@@ -75,6 +85,8 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     if (!options) options = &defaults;
     VPPS_TRY(check_options(options));
     if (model->handles) return vpps_fail(VPPS_STATE, "handle: the model has one already");
+    VPPS_TRY(check_shards(model, options->communicator));
+    VPPS_TRY(vpps_need_states(model, vpps_optimizer_states(options->optimizer.kind)));
     vpps_handle *h = calloc(1, sizeof *h);
     if (!h) return vpps_fail(VPPS_MEMORY, "handle: out of memory");
     h->model = model;
@@ -179,7 +191,7 @@ static void wait_for_device(vpps_handle *h, vpps_outcome *out) {
 
 static void count_share(vpps_handle *h) {
     const vpps_share_cost *cost = &h->latest.shared;
-    h->stats.total_exchange_ns += cost->exchange_ns;
+    h->stats.total_exchange_ns += cost->exchange_ns + cost->fetch_ns;
     h->stats.total_sent_bytes += cost->sent_bytes;
     h->slowest_ns += cost->slowest_ns;
     h->mean_ns += cost->mean_ns;
@@ -301,7 +313,7 @@ static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) 
     stats->phases = tasks ? b->n_phases : s->n_phases;
     stats->instructions = tasks ? b->n_instructions : s->n_instructions;
     stats->script_bytes = (tasks ? b->script_words : s->script_words) * 4;
-    stats->pool_bytes = (uint64_t)(tasks ? b->pool_words : s->pool_words) * 4;
+    stats->pool_bytes = (uint64_t)(tasks ? b->pool_words - h->plan.sharded : s->pool_words) * 4;
     stats->groups = tasks ? b->n_groups : 1;
     stats->waves = tasks ? b->n_waves : 1;
     stats->steps = tasks ? b->n_steps : 0;
@@ -419,6 +431,17 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
         const vpps_status status = h->device->table->read(h->device, at, rows * cols, outs[i]);
         if (status != VPPS_OK) break_handle(h, status, 0, vpps_error_message());
     }
+    return check_whole(h);
+}
+
+vpps_status vpps_forward_end(vpps_handle *h) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_forward_end"));
+    VPPS_TRY(check_whole(h));
+    const vpps_device_table *table = h->device->table;
+    if (!table->forward_end) return VPPS_OK;
+    vpps_handle_settle(h);
+    const vpps_status status = table->forward_end(h->device);
+    if (status != VPPS_OK) break_handle(h, status, 0, vpps_error_message());
     return check_whole(h);
 }
 

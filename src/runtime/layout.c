@@ -33,6 +33,16 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
     for (uint32_t i = 0; i < VPPS_MAX_STATES; i++) plan->states[i] = arrays + (2 + i) * (size_t)n;
     plan->n_params = n;
     uint64_t next = 0;
+    for (uint32_t p = 0; p < n && next < UINT32_MAX; p++) {
+        const vpps_parameter_data *data = &model->params[p];
+        if (vpps_is_sharded(data)) plan->values[p] = take(&next, vpps_param_elems(data));
+    }
+    const uint64_t sharded = next = (next + 15) & ~(uint64_t)15;
+    if (sharded > UINT32_MAX / 4 * 3) {
+        return vpps_fail(VPPS_POOL, "%s: lookup tables of %llu elements in all processes; expected at most %u", device,
+                         (unsigned long long)sharded, UINT32_MAX / 4 * 3);
+    }
+    plan->sharded = (uint32_t)sharded;
     plan->norms = take(&next, max_vps);
     gradients->first = take(&next, 0);
     for (uint32_t p = 0; p < n; p++) {
@@ -41,13 +51,13 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
     gradients->end = take(&next, 0);
     for (uint32_t p = 0; p < n; p++) {
         const vpps_parameter_data *data = &model->params[p];
-        if (data->kind == VPPS_MATRIX) continue;
+        if (data->kind == VPPS_MATRIX || vpps_is_sharded(data)) continue;
         plan->values[p] = take(&next, vpps_param_elems(data));
         for (uint32_t i = 0; i < VPPS_MAX_STATES && i < vpps_optimizer_states(options->optimizer.kind); i++)
             plan->states[i][p] = take(&next, vpps_param_elems(data));
     }
     plan->batch = take(&next, 0);
-    const uint64_t most = UINT32_MAX & ~(uint64_t)15, wanted = options->pool_bytes / 4;
+    const uint64_t most = UINT32_MAX & ~(uint64_t)15, wanted = sharded + options->pool_bytes / 4;
     if (next >= most) {
         return vpps_fail(VPPS_POOL, "%s: vectors and lookup tables take %llu bytes; a pool has at most %llu", device,
                          (unsigned long long)next * 4, (unsigned long long)most * 4);
@@ -57,7 +67,7 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
             VPPS_POOL,
             "%s: vectors and lookup tables take %llu bytes of the pool; pool_bytes is %llu. Expected more, "
             "for a batch's tensors too, or 0, which sets no limit",
-            device, (unsigned long long)next * 4, (unsigned long long)options->pool_bytes);
+            device, (unsigned long long)(next - sharded) * 4, (unsigned long long)options->pool_bytes);
     }
     plan->pool_words = (uint32_t)(options->pool_bytes && wanted < most ? wanted : most);
     return VPPS_OK;

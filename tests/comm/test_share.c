@@ -5,6 +5,7 @@
 #include "graph/model.h"
 
 #include <math.h>
+#include <unistd.h>
 
 enum { WORDS = 23, EMBED = 12, HIDDEN = 37, CLASSES = 5, EXAMPLES = 6, BATCHES = 5, PARAMS = 8, MOST = 4 };
 
@@ -16,8 +17,10 @@ typedef struct net {
     vpps_param E, F, W, U, b, C, b_c, rare;
 } net;
 
-static void open_net(net *n) {
+/* shards: of whose processes tables are shared out; NULL: they are whole. */
+static void open_net(net *n, const vpps_communicator *shards) {
     TEST_OK(vpps_model_create(&n->model, 3));
+    TEST_OK(vpps_shard_tables(n->model, shards));
     TEST_OK(vpps_add_lookup(n->model, &n->E, "E", WORDS, EMBED, 1, NULL));
     TEST_OK(vpps_add_matrix(n->model, &n->W, "W", HIDDEN, EMBED, NULL));
     TEST_OK(vpps_add_matrix(n->model, &n->rare, "rare", HIDDEN, EMBED, NULL));
@@ -59,6 +62,9 @@ typedef struct run {
     float bad_factor;
     bool freeze;
     uint32_t other_rank; /* whose learning rate is another; 0: none */
+    bool shard;
+    const char *from; /* the checkpoint that it begins with; NULL: none */
+    const char *file; /* where shards are saved */
     /* what came of it, of each process */
     float losses[MOST][BATCHES];
     vpps_status statuses[MOST][BATCHES];
@@ -82,6 +88,20 @@ static void read_values(const net *n, run *r, uint32_t rank) {
     }
 }
 
+/* Whole tables are read from the file that all processes write together. */
+static void read_file(vpps_handle *trained, run *r, uint32_t rank) {
+    net n;
+    vpps_handle *h;
+    vpps_options options = r->options;
+    TEST_OK(vpps_save(trained, rank ? "" : r->file, NULL, 0));
+    open_net(&n, NULL);
+    TEST_OK(vpps_handle_create(&h, n.model, &options));
+    TEST_OK(vpps_load(h, r->file));
+    read_values(&n, r, rank);
+    vpps_handle_destroy(h);
+    close_net(&n);
+}
+
 static void train(vpps_communicator *c, void *argument) {
     run *r = argument;
     net n;
@@ -90,12 +110,13 @@ static void train(vpps_communicator *c, void *argument) {
     const uint32_t rank = vpps_communicator_rank(c), size = vpps_communicator_size(c);
     options.communicator = c;
     if (r->other_rank && rank == r->other_rank) options.optimizer.lr *= 2;
-    open_net(&n);
+    open_net(&n, r->shard ? c : NULL);
     if (r->freeze) {
         TEST_OK(vpps_freeze(n.model, n.U, true));
         TEST_OK(vpps_freeze(n.model, n.E, true));
     }
     TEST_OK(vpps_handle_create(&h, n.model, &options));
+    if (r->from) TEST_OK(vpps_load(h, r->from));
     for (uint32_t b = 0; b < BATCHES; b++) {
         vpps_node terms[EXAMPLES], loss = VPPS_NO_NODE;
         uint32_t own = 0;
@@ -112,7 +133,11 @@ static void train(vpps_communicator *c, void *argument) {
     }
     TEST_OK(vpps_handle_stats(h, &r->stats[rank]));
     if (!r->other_rank) TEST_OK(vpps_read_parameters(h));
-    read_values(&n, r, rank);
+    if (r->shard && size > 1) {
+        read_file(h, r, rank);
+    } else {
+        read_values(&n, r, rank);
+    }
     vpps_handle_destroy(h);
     close_net(&n);
 }
@@ -172,6 +197,194 @@ static void check_like_one(run r, uint32_t processes) {
     free_run(&r);
     free_run(&again);
 }
+
+/* ---------------------------------------------------------------- tables that are shared out */
+
+/* A name for a file of this test program, in out[]. */
+static const char *file_named(const char *name, char out[64]) {
+    snprintf(out, 64, "/tmp/vpps-share-%ld-%s", (long)getpid(), name);
+    return out;
+}
+
+START_TEST(sharded_tables_train_alike)
+    {
+        char file[64];
+        for (uint32_t processes = 1; processes <= MOST; processes++) {
+            run r = run_of(1 + processes % 2, (vpps_optimizer_kind)_i), whole = r;
+            r.shard = true;
+            r.file = file_named("alike", file);
+            check_like_one(r, processes);
+            train_in(processes, &r); /* the order of sums is that of whole tables */
+            train_in(processes, &whole);
+            check_same_bits(r.losses[0], whole.losses[0], BATCHES, "whole tables' losses");
+            check_same_bits(r.values[0], whole.values[0], whole.n_values, "whole tables' parameters");
+            free_run(&r);
+            free_run(&whole);
+        }
+        unlink(file);
+    }
+END_TEST
+
+START_TEST(sharded_tables_are_clipped_by_the_norm_of_all)
+    {
+        char file[64];
+        run r = run_of(2, VPPS_SGD);
+        r.shard = true;
+        r.file = file_named("clip", file);
+        r.options.optimizer.clip = 0.3f;
+        check_like_one(r, 3);
+        r.freeze = true;
+        check_like_one(r, 2);
+        r.freeze = false;
+        r.examples = 2; /* some have none */
+        r.options.caller = VPPS_CALLER_FREE;
+        r.options.verify = true;
+        check_like_one(r, 4);
+        unlink(file);
+    }
+END_TEST
+
+START_TEST(any_number_of_processes_goes_on_from_shards)
+    {
+        char first[64], next[64];
+        run r = run_of(1, VPPS_ADAM);
+        r.shard = true;
+        r.file = file_named("first", first);
+        train_in(3, &r);
+        run one = run_of(1, VPPS_ADAM), two = one;
+        one.from = two.from = first;
+        two.shard = true;
+        two.file = file_named("next", next);
+        train_in(0, &one);
+        train_in(2, &two);
+        check_close(two.losses[0], one.losses[0], BATCHES, 1e-5, "losses");
+        check_close(two.values[1], one.values[0], one.n_values, 1e-4, "parameters");
+        ck_assert_float_ne(two.losses[0][0], r.losses[0][0]);
+        free_run(&r);
+        free_run(&one);
+        free_run(&two);
+        unlink(first);
+        unlink(next);
+    }
+END_TEST
+
+/* The sum of a batch's losses is that of entries: rank's of S, and all elements of rank's of E. */
+static void train_entries(vpps_communicator *c, const net *n, vpps_handle *h, const net *whole, vpps_param S) {
+    float loss, expected = 0;
+    const float *scalars = vpps_param_values(whole->model, S), *rows = vpps_param_values(whole->model, whole->E);
+    for (uint32_t p = 0; p < c->size; p++) {
+        expected += scalars[p];
+        for (uint32_t i = 0; i < EMBED; i++) expected += rows[p * EMBED + i];
+    }
+    vpps_graph_clear(n->g);
+    const vpps_node terms[] = {vpps_lookup(n->g, S, c->rank),
+                               vpps_sum_elements(n->g, vpps_lookup(n->g, n->E, c->rank))};
+    TEST_OK(vpps_fb(h, n->g, vpps_sum(n->g, 2, terms), NULL));
+    TEST_OK(vpps_sync_latest_loss(h, &loss));
+    check_close(&loss, &expected, 1, 1e-5, "the sum of entries");
+}
+
+/* Each measures as often as it likes; entries and their sums are read as well. */
+static void measure(vpps_communicator *c, void *argument) {
+    net n, whole;
+    vpps_handle *h, *alone;
+    vpps_options options = *(const vpps_options *)argument;
+    vpps_param S;
+    open_net(&whole, NULL);
+    TEST_OK(vpps_add_lookup(whole.model, &S, "S", 5, 1, 1, NULL));
+    TEST_OK(vpps_handle_create(&alone, whole.model, &options));
+    options.communicator = c;
+    open_net(&n, c);
+    TEST_OK(vpps_add_lookup(n.model, &S, "S", 5, 1, 1, NULL));
+    TEST_OK(vpps_handle_create(&h, n.model, &options));
+    for (uint32_t k = 0; k < 3 * c->rank; k++) {
+        float out[2][2 * EMBED + 1];
+        for (int i = 0; i < 2; i++) {
+            const net *x = i ? &whole : &n;
+            vpps_graph_clear(x->g);
+            const vpps_node entry = vpps_lookup(x->g, x->E, (5 * k + c->rank) % WORDS);
+            const vpps_node nodes[] = {entry, vpps_add(x->g, entry, vpps_lookup(x->g, x->F, k % 3)),
+                                       add_example(x, k, c->rank, 1)};
+            float *const outs[] = {out[i], out[i] + EMBED, out[i] + 2 * EMBED};
+            TEST_OK(vpps_forward(i ? alone : h, x->g, 3, nodes, outs));
+        }
+        check_same_bits(out[0], out[1], 2 * EMBED + 1, "what was computed of entries");
+    }
+    TEST_OK(vpps_forward_end(h));
+    TEST_OK(vpps_forward_end(alone));
+    train_entries(c, &n, h, &whole, S);
+    vpps_handle_destroy(h);
+    vpps_handle_destroy(alone);
+    close_net(&n);
+    close_net(&whole);
+}
+
+START_TEST(each_measures_as_often_as_it_likes)
+    {
+        run r = run_of(2, VPPS_SGD);
+        threads_run(3, measure, &r.options);
+    }
+END_TEST
+
+static void train_beside_measuring(vpps_communicator *c, void *argument) {
+    (void)argument;
+    net n;
+    vpps_handle *h;
+    vpps_options options = run_of(1, VPPS_SGD).options;
+    options.communicator = c;
+    open_net(&n, c);
+    TEST_OK(vpps_handle_create(&h, n.model, &options));
+    if (c->rank) {
+        TEST_FAILS(vpps_forward_end(h), VPPS_STATE, "rank 1 on host1 is done measuring, and rank 0 on host0 trains");
+    } else {
+        TEST_FAILS(vpps_fb(h, n.g, add_example(&n, 0, 0, 1), NULL), VPPS_STATE, "is done measuring");
+    }
+    vpps_handle_destroy(h);
+    close_net(&n);
+}
+
+START_TEST(who_does_something_else_is_told)
+    { threads_run(2, train_beside_measuring, NULL); }
+END_TEST
+
+static void save_where_there_is_nothing(vpps_communicator *c, void *argument) {
+    (void)argument;
+    net n;
+    vpps_handle *h;
+    vpps_options options = run_of(1, VPPS_SGD).options;
+    options.communicator = c;
+    open_net(&n, c);
+    TEST_OK(vpps_handle_create(&h, n.model, &options));
+    TEST_FAILS(vpps_save(h, c->rank ? "" : "/nowhere/at/all", NULL, 0), VPPS_IO, "rank 0 on host0: /nowhere/at/all");
+    vpps_handle_destroy(h);
+    close_net(&n);
+}
+
+START_TEST(a_file_that_cannot_be_written_fails_in_all)
+    { threads_run(3, save_where_there_is_nothing, NULL); }
+END_TEST
+
+static void declare_shards(vpps_communicator *c, void *argument) {
+    (void)argument;
+    net n;
+    vpps_handle *h;
+    vpps_param_info info;
+    open_net(&n, c);
+    TEST_OK(vpps_param_describe(n.model, n.E, &info));
+    ck_assert_uint_eq(info.count, WORDS);
+    ck_assert_uint_eq(info.first, c->rank);
+    ck_assert_uint_eq(info.step, c->size);
+    TEST_OK(vpps_param_describe(n.model, n.W, &info));
+    ck_assert_uint_eq(info.step, 1);
+    ck_assert_uint_eq(vpps_entries_held(&n.model->params[n.E]), (WORDS + c->size - 1 - c->rank) / c->size);
+    TEST_FAILS(vpps_shard_tables(n.model, c), VPPS_STATE, "E is declared already");
+    TEST_FAILS(vpps_handle_create(&h, n.model, NULL), VPPS_ARGUMENT, "tables are shared out");
+    close_net(&n);
+}
+
+START_TEST(a_shard_has_every_so_manieth_entry)
+    { threads_run(4, declare_shards, NULL); }
+END_TEST
 
 /* ---------------------------------------------------------------- tests */
 
@@ -261,7 +474,7 @@ static void open_on_another_device(vpps_communicator *c, void *argument) {
     vpps_options_default(&options);
     options.communicator = c;
     options.device = "simt";
-    open_net(&n);
+    open_net(&n, NULL);
     TEST_FAILS(vpps_handle_create(&h, n.model, &options), VPPS_DEVICE, "with a communicator, expected cpu");
     close_net(&n);
 }
@@ -281,6 +494,13 @@ int main(void) {
     tcase_add_test(cases, a_loss_that_is_not_finite_stops_all);
     tcase_add_test(cases, who_steps_by_other_settings_is_told);
     tcase_add_test(cases, other_devices_train_in_one_process);
+    tcase_add_loop_test(cases, sharded_tables_train_alike, 0, VPPS_OPTIMIZERS);
+    tcase_add_test(cases, sharded_tables_are_clipped_by_the_norm_of_all);
+    tcase_add_test(cases, any_number_of_processes_goes_on_from_shards);
+    tcase_add_test(cases, each_measures_as_often_as_it_likes);
+    tcase_add_test(cases, who_does_something_else_is_told);
+    tcase_add_test(cases, a_file_that_cannot_be_written_fails_in_all);
+    tcase_add_test(cases, a_shard_has_every_so_manieth_entry);
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

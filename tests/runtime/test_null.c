@@ -62,6 +62,7 @@ START_TEST(calls_with_a_status)
         NULLS(vpps_forward((void *)any, (void *)any, 1, NULL, (void *)any));
         NULLS(vpps_forward((void *)any, NULL, 1, (void *)any, (void *)any));
         NULLS(vpps_forward(NULL, (void *)any, 1, (void *)any, (void *)any));
+        NULLS(vpps_forward_end(NULL));
         NULLS(vpps_freeze(NULL, 1, false));
         NULLS(vpps_graph_cost((void *)any, NULL));
         NULLS(vpps_graph_cost(NULL, (void *)any));
@@ -105,6 +106,7 @@ START_TEST(calls_with_a_status)
         NULLS(vpps_save((void *)any, NULL, (void *)any, 1));
         NULLS(vpps_save(NULL, "x", (void *)any, 1));
         NULLS(vpps_scatter(NULL, 1));
+        NULLS(vpps_shard_tables(NULL, (void *)any));
         NULLS(vpps_sentences_counts((void *)any, NULL));
         NULLS(vpps_sentences_counts(NULL, (void *)any));
         NULLS(vpps_sentences_create(NULL));

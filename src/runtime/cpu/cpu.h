@@ -9,6 +9,7 @@
  *   stage.c    running them
  *   params.c   parameters: their gradients and updates
  *   share.c    gradients of other processes
+ *   entries.c  lookup tables that are shared out over processes
  *   failure.c  how a batch that cannot go on ends
  */
 #ifndef VPPS_CPU_H
@@ -34,6 +35,7 @@ enum { VPPS_VERTICES_FOR_COPY = 128, VPPS_VECTORS_FOR_COPY = 4 };
 typedef struct vpps_cpu vpps_cpu;
 typedef struct vpps_vp vpps_vp;
 typedef struct vpps_share vpps_share;
+typedef struct vpps_entries vpps_entries;
 
 typedef struct vpps_matrix_block {
     uint32_t first_row, rows;
@@ -105,7 +107,8 @@ struct vpps_cpu {
     vpps_plan plan;
     vpps_task_plan machine;
     vpps_rows gradients; /* of vectors, in the pool */
-    float *pool;
+    float *pool;         /* word 0: memory begins at word plan.sharded */
+    float *pool_memory;
     size_t pool_bytes;
     vpps_vp *vps;
     vpps_cpu_matrix *matrices; /* of every parameter */
@@ -113,7 +116,8 @@ struct vpps_cpu {
     size_t matrix_bytes;
     vpps_counter *counters;
     size_t n_counters;
-    double *norms; /* published by the VPs */
+    double *norms;  /* published by the VPs */
+    double squares; /* of the gradients of tables that are shared out, of all processes */
 
     /* the batch in flight */
     const uint32_t *script;
@@ -125,8 +129,9 @@ struct vpps_cpu {
     vpps_row_segment *segments; /* what NORM and UPDATE take: the script's tables; then those of all processes */
     size_t segments_capacity;
     uint32_t n_segments;
-    vpps_share *share; /* NULL: this process is the only one */
-    uint32_t launch;   /* number of launches so far */
+    vpps_share *share;     /* NULL: this process is the only one */
+    vpps_entries *entries; /* NULL: tables are whole */
+    uint32_t launch;       /* number of launches so far */
     uint64_t start_ns;
     double loss;
     atomic_bool failed; /* set by the first VP that fails; all others stop */
@@ -186,6 +191,30 @@ void vpps_share_wake(vpps_share *s, vpps_cpu *cpu);
 
 /* Of the latest batch. */
 vpps_share_cost vpps_share_cost_of(const vpps_share *s);
+
+/* A number that processes have alike which train the same model, laid out alike. */
+uint64_t vpps_share_model(const vpps_share *s);
+
+/* Lookup tables that are shared out: see entries.c. */
+vpps_status vpps_entries_open(vpps_entries **out, const vpps_cpu *cpu, vpps_communicator *c);
+void vpps_entries_close(vpps_entries *e);
+
+/* A copy of the batch's script. NULL: out of memory. */
+uint32_t *vpps_entries_script(vpps_entries *e, const vpps_batch *batch);
+
+/* Gets the entries that cpu->views look up, from all processes, together with them, into the pool behind the batch's tensors, and
+ * writes into the copied script where they lie. Fails with POOL, MEMORY, SCRIPT, STATE (others do something else than this
+ * process, or train another model), STALL. */
+vpps_status vpps_entries_fetch(vpps_entries *e, const vpps_cpu *cpu, uint32_t *script);
+
+/* Hands out entries until no process asks for any. Fails likewise. */
+vpps_status vpps_entries_serve(vpps_entries *e);
+
+/* Where in the pool the entry lies now that a script names so; VPPS_NO_OFFSET: it was not fetched. */
+uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset);
+
+/* Adds what the latest fetch took. */
+void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost);
 
 /* Blocks of part `member` of `group` equal parts of the VPs. */
 static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, uint32_t member, uint32_t group) {

@@ -47,14 +47,17 @@ static vpps_status start_threads(vpps_cpu *cpu) {
 /* Address space only: pages come when they are touched. Where even that is limited, as much as there is. */
 static vpps_status map_pool(vpps_cpu *cpu, bool chosen) {
     for (;;) {
-        size_t bytes = (size_t)cpu->plan.pool_words * sizeof(float);
-        cpu->pool = vpps_map_pages(bytes);
-        cpu->pool_bytes = bytes;
-        if (cpu->pool) return VPPS_OK;
-        if (chosen || cpu->plan.pool_words / 2 <= cpu->plan.batch) {
-            return vpps_fail(VPPS_MEMORY, "cpu: cannot map a pool of %zu bytes", bytes);
+        const uint32_t sharded = cpu->plan.sharded, words = cpu->plan.pool_words - sharded;
+        cpu->pool_bytes = (size_t)words * sizeof(float);
+        cpu->pool_memory = vpps_map_pages(cpu->pool_bytes);
+        if (cpu->pool_memory) {
+            cpu->pool = (float *)((uintptr_t)cpu->pool_memory - sharded * sizeof(float));
+            return VPPS_OK;
         }
-        cpu->plan.pool_words /= 2;
+        if (chosen || words / 2 <= cpu->plan.batch - sharded) {
+            return vpps_fail(VPPS_MEMORY, "cpu: cannot map a pool of %zu bytes", cpu->pool_bytes);
+        }
+        cpu->plan.pool_words = sharded + words / 2;
     }
 }
 
@@ -69,6 +72,7 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     for (uint32_t i = 0; i < model->n_params; i++) {
         vpps_parameter_data *data = &model->params[i];
+        if (vpps_is_sharded(data)) continue; /* the model has the only ones */
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
         const bool matrix = data->kind == VPPS_MATRIX;
         if (matrix) {
@@ -94,6 +98,7 @@ static vpps_status cpu_write_parameters(vpps_device *d, const vpps_model *model)
     vpps_cpu *cpu = (vpps_cpu *)d;
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *data = &model->params[i];
+        if (vpps_is_sharded(data)) continue; /* the model has the only ones */
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
         const bool matrix = data->kind == VPPS_MATRIX;
         if (matrix) {
@@ -132,8 +137,9 @@ static void cpu_destroy(vpps_device *d) {
         free(vp->touched);
         free(vp->by_update);
     }
+    vpps_entries_close(cpu->entries);
     vpps_share_close(cpu->share);
-    vpps_unmap_pages(cpu->pool, cpu->pool_bytes);
+    vpps_unmap_pages(cpu->pool_memory, cpu->pool_bytes);
     pthread_mutex_destroy(&cpu->failure_lock);
     vpps_free_matrices(cpu);
     free(cpu->plan.values);
@@ -188,6 +194,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     VPPS_TRY(vpps_make_matrices(cpu, cpu->n_states));
     if (vpps_communicator_size(options->communicator) > 1)
         VPPS_TRY(vpps_share_open(&cpu->share, cpu, options->communicator));
+    if (cpu->plan.sharded) VPPS_TRY(vpps_entries_open(&cpu->entries, cpu, options->communicator));
     cpu->machine = (vpps_task_plan){.n_vps = cpu->n_vps,
                                     .values = cpu->plan.values,
                                     .batch = cpu->plan.batch,
@@ -262,22 +269,38 @@ static vpps_status make_segments(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-static vpps_status cpu_launch_batch(vpps_device *d, const vpps_batch *batch) {
-    vpps_cpu *cpu = (vpps_cpu *)d;
-    VPPS_TRY(vpps_check_script(cpu, batch));
-    cpu->script = batch->script;
-    cpu->task_header = *vpps_task_header_of(batch->script);
-    VPPS_TRY(need_counters(cpu, cpu->task_header.n_barriers));
+/* Blocks with their arrays found. */
+static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps_batch *batch) {
     const uint32_t n_blocks = cpu->task_header.n_blocks;
     if (!VPPS_RESERVE(cpu->views, cpu->views_capacity, n_blocks + 1u)) {
         return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u blocks", n_blocks);
     }
     for (uint32_t i = 0; i < n_blocks; i++) {
-        const vpps_block *block = vpps_block_at(batch->script, i);
-        vpps_view_block(batch->script, block, batch->cells[block->cell], &cpu->views[i]);
+        const vpps_block *block = vpps_block_at(script, i);
+        vpps_view_block(script, block, batch->cells[block->cell], &cpu->views[i]);
         VPPS_TRY(vpps_check_block(&cpu->task_header, &cpu->views[i], i));
         VPPS_TRY(prepare_block(cpu, batch->cells[block->cell], block));
     }
+    return VPPS_OK;
+}
+
+/* The script, with what its vertices look up in tables that are shared out. */
+static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
+    cpu->script = batch->script;
+    cpu->task_header = *vpps_task_header_of(batch->script);
+    if (!cpu->entries) return view_blocks(cpu, batch->script, batch);
+    uint32_t *copy = vpps_entries_script(cpu->entries, batch);
+    if (!copy) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for a script of %zu words", batch->script_words);
+    cpu->script = copy;
+    VPPS_TRY(view_blocks(cpu, copy, batch));
+    return vpps_entries_fetch(cpu->entries, cpu, copy);
+}
+
+static vpps_status cpu_launch_batch(vpps_device *d, const vpps_batch *batch) {
+    vpps_cpu *cpu = (vpps_cpu *)d;
+    VPPS_TRY(vpps_check_script(cpu, batch));
+    VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
+    VPPS_TRY(take_script(cpu, batch));
     VPPS_TRY(make_segments(cpu));
     vpps_choose_updates(cpu);
     const vpps_rows gradients = cpu->gradients; /* of vectors; matrices' are known by `touched` */
@@ -285,6 +308,7 @@ static vpps_status cpu_launch_batch(vpps_device *d, const vpps_batch *batch) {
         memset(cpu->pool + gradients.first, 0, (gradients.end - gradients.first) * sizeof(float));
     cpu->launch++;
     cpu->loss = 0;
+    cpu->squares = 0;
     cpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
     atomic_store(&cpu->failed, false);
     cpu->start_ns = vpps_now_ns();
@@ -311,13 +335,22 @@ static void cpu_wait(vpps_device *d, vpps_outcome *out) {
         cpu->outcome.loss = (float)cpu->loss;
         cpu->outcome.norm = cpu->task_header.guard ? (float)vpps_cpu_norm(cpu) : 0;
         if (cpu->share) cpu->outcome.shared = vpps_share_cost_of(cpu->share);
+        if (cpu->entries) vpps_entries_cost(cpu->entries, &cpu->outcome.shared);
     }
     *out = cpu->outcome;
 }
 
 static vpps_status cpu_read(vpps_device *d, uint32_t offset, uint32_t words, float *out) {
-    memcpy(out, ((vpps_cpu *)d)->pool + offset, words * sizeof *out);
+    const vpps_cpu *cpu = (vpps_cpu *)d;
+    if (offset < cpu->plan.sharded) offset = vpps_entry_place(cpu->entries, offset);
+    if (offset == VPPS_NO_OFFSET) return vpps_fail(VPPS_SCRIPT, "cpu: an entry is read that was not looked up");
+    memcpy(out, cpu->pool + offset, words * sizeof *out);
     return VPPS_OK;
+}
+
+static vpps_status cpu_forward_end(vpps_device *d) {
+    const vpps_cpu *cpu = (vpps_cpu *)d;
+    return cpu->entries ? vpps_entries_serve(cpu->entries) : VPPS_OK;
 }
 
 static bool cpu_caller_works(const vpps_device *d) { return ((const vpps_cpu *)d)->caller_works; }
@@ -330,6 +363,7 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .finished = cpu_finished,
                                            .wait = cpu_wait,
                                            .read = cpu_read,
+                                           .forward_end = cpu_forward_end,
                                            .read_parameters = cpu_read_parameters,
                                            .write_parameters = cpu_write_parameters,
                                            .caller_works = cpu_caller_works};

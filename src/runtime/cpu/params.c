@@ -363,6 +363,24 @@ static run run_of(const vpps_vp *vp, uint32_t param) {
         rows.end - rows.first};
 }
 
+/* The same of a table's entry, whose gradient is given. */
+static run run_of_entry(const vpps_cpu *cpu, uint32_t param, uint32_t row, float *gradient) {
+    const vpps_parameter_data *data = &cpu->model->params[param];
+    const size_t words = (size_t)data->rows * data->cols;
+    if (vpps_is_sharded(data)) {
+        const size_t at = row / data->shards * words;
+        return (run){data->values + at,
+                     gradient,
+                     {data->states[0] ? data->states[0] + at : NULL, data->states[1] ? data->states[1] + at : NULL},
+                     words};
+    }
+    const size_t at = row * words;
+    return (run){cpu->pool + cpu->plan.values[param] + at,
+                 gradient,
+                 {in_pool(cpu, cpu->plan.states[0][param], at), in_pool(cpu, cpu->plan.states[1][param], at)},
+                 words};
+}
+
 /* The sum of the squares of rows [first, end) of all vectors of a value of the block. */
 static double squares(vpps_vp *vp, const vpps_block_view *view, uint32_t value, vpps_rows rows) {
     const vpps_cpu *cpu = vp->cpu;
@@ -412,7 +430,7 @@ void vpps_vp_norm(vpps_vp *vp) {
         for (size_t at = 0; at < r.n; at += 1u << 20)
             sum += cpu->kernels->sum_squares(r.n - at < 1u << 20 ? (uint32_t)(r.n - at) : 1u << 20, r.g + at);
     }
-    for (uint32_t i = 0; i < cpu->n_segments; i++) {
+    for (uint32_t i = 0; i < cpu->n_segments && !cpu->entries; i++) { /* else they are in cpu->squares */
         const vpps_row_segment *s = &cpu->segments[i];
         const uint32_t words = cpu->model->params[s->param].rows * cpu->model->params[s->param].cols;
         const vpps_rows own = own_entries(vp, s->n);
@@ -424,7 +442,7 @@ void vpps_vp_norm(vpps_vp *vp) {
 
 double vpps_cpu_norm(const vpps_cpu *cpu) {
     const vpps_task_header *h = &cpu->task_header;
-    double sum = 0;
+    double sum = cpu->squares;
     for (uint32_t v = 0; v < cpu->n_vps && (h->guard || h->clip > 0); v++) sum += cpu->norms[v];
     return sqrt(sum);
 }
@@ -505,12 +523,7 @@ void vpps_vp_update(vpps_vp *vp) {
         const uint32_t words = cpu->model->params[s->param].rows * cpu->model->params[s->param].cols;
         const vpps_rows own = own_entries(vp, s->n);
         for (uint32_t k = own.first; k < own.end; k++) {
-            const size_t at = (size_t)s->rows[k] * words;
-            const run r = {
-                cpu->pool + cpu->plan.values[s->param] + at,
-                s->gradients + (size_t)k * words,
-                {in_pool(cpu, cpu->plan.states[0][s->param], at), in_pool(cpu, cpu->plan.states[1][s->param], at)},
-                words};
+            const run r = run_of_entry(cpu, s->param, s->rows[k], s->gradients + (size_t)k * words);
             update_run(cpu, &step, &r);
         }
     }

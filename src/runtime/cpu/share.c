@@ -6,7 +6,8 @@
  *
  *   1. headers: who trains what; the loss; which parameters have a gradient; how many rows of tables go where
  *   2. gradients of matrices and vectors: allreduce, of those that have one in any process
- *   3. rows of lookup tables that were used: to the process that adds them up (row modulo processes), and from there to all
+ *   3. rows of lookup tables that were used: to the process that adds them up (row modulo processes), and from there to all;
+ *      where tables are shared out they are that process's anyhow, and only the sum of their squares goes to all
  */
 #include "runtime/comm/comm.h"
 #include "runtime/cpu/cpu.h"
@@ -58,7 +59,7 @@ static void hash_of_model(XXH3_state_t *h, const vpps_cpu *cpu) {
     XXH3_64bits_update(h, &cpu->n_vps, sizeof cpu->n_vps);               /* so do they, and the layout, on this */
     for (size_t p = 0; p < cpu->model->n_params; p++) {
         const vpps_parameter_data *d = &cpu->model->params[p];
-        const uint32_t shape[4] = {(uint32_t)d->kind, d->count, d->rows, d->cols};
+        const uint32_t shape[5] = {(uint32_t)d->kind, d->count, d->rows, d->cols, vpps_is_sharded(d)};
         XXH3_64bits_update(h, d->name, strlen(d->name));
         XXH3_64bits_update(h, shape, sizeof shape);
     }
@@ -152,6 +153,7 @@ void vpps_share_close(vpps_share *s) {
 }
 
 vpps_share_cost vpps_share_cost_of(const vpps_share *s) { return s->cost; }
+uint64_t vpps_share_model(const vpps_share *s) { return s->model; }
 
 /* ---------------------------------------------------------------- headers */
 
@@ -360,6 +362,22 @@ static vpps_status take_segments(vpps_share *s, vpps_cpu *cpu, const uint32_t *c
     return VPPS_OK;
 }
 
+/* Of tables that are shared out each process steps with its own rows. Where the norm is taken, all need the squares of all. */
+static vpps_status keep_rows(vpps_share *s, vpps_cpu *cpu) {
+    memset(s->counts, 0, (size_t)s->c->rank * s->n_tables * sizeof *s->counts);
+    const uint32_t next = s->c->rank + 1;
+    memset(s->counts + (size_t)next * s->n_tables, 0, (size_t)(s->c->size - next) * s->n_tables * sizeof *s->counts);
+    VPPS_TRY(take_segments(s, cpu, s->counts));
+    if (!cpu->task_header.guard && !(cpu->task_header.clip > 0)) return VPPS_OK;
+    for (uint32_t i = 0; i < cpu->n_segments; i++) {
+        const vpps_row_segment *g = &cpu->segments[i];
+        const uint32_t words = words_of(cpu, g->param);
+        for (uint32_t k = 0; k < g->n; k++)
+            cpu->squares += cpu->kernels->sum_squares(words, g->gradients + (size_t)k * words);
+    }
+    return vpps_comm_sum(s->c, &cpu->squares, 1);
+}
+
 /* To those who add them up, and the sums to all. */
 static vpps_status share_rows(vpps_share *s, vpps_cpu *cpu) {
     const uint32_t size = s->c->size, rank = s->c->rank;
@@ -377,6 +395,7 @@ static vpps_status share_rows(vpps_share *s, vpps_cpu *cpu) {
     const bool ok = add_rows(s, cpu, s->come, s->counts + (size_t)rank * s->n_tables);
     s->come[rank] = kept;
     if (!ok) return no_memory();
+    if (cpu->entries) return keep_rows(s, cpu);
     VPPS_TRY(
         vpps_comm_gather(s->c, s->counts + (size_t)rank * s->n_tables, s->counts, s->n_tables * sizeof *s->counts));
     for (uint32_t p = 0; p < size; p++) {

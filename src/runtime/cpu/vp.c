@@ -43,12 +43,19 @@ static void note_task(const vpps_cpu *cpu, vpps_track *track, uint32_t task, con
 /* ---------------------------------------------------------------- the loop */
 
 /* In double: a batch may have thousands of terms. */
-static void add_loss(vpps_cpu *cpu, const uint32_t *pairs, uint32_t n) {
+static void add_loss(vpps_vp *vp, uint32_t address, const uint32_t *pairs, uint32_t n) {
+    vpps_cpu *cpu = vp->cpu;
     double sum = 0;
     for (uint32_t i = 0; i < n; i++) {
         float factor;
+        uint32_t at = pairs[2 * i];
+        if (at < cpu->plan.sharded) at = vpps_entry_place(cpu->entries, at);
+        if (at == VPPS_NO_OFFSET) {
+            vpps_vp_fail(vp, VPPS_SCRIPT, address, "a term of the loss is an entry that no vertex looks up");
+            return;
+        }
         memcpy(&factor, &pairs[2 * i + 1], sizeof factor);
-        sum += (double)factor * (double)cpu->pool[pairs[2 * i]];
+        sum += (double)factor * (double)cpu->pool[at];
     }
     cpu->loss += sum;
 }
@@ -80,7 +87,7 @@ void vpps_vp_run(vpps_vp *vp) {
         case VPPS_TASK_OUTER: vpps_vp_outer(vp, at, o[0], o[1], o[2]); break;
         case VPPS_TASK_ENTRIES: vpps_vp_entries(vp, o[0]); break;
         case VPPS_TASK_LOSS:
-            if (vp->index == 0) add_loss(cpu, script + o[0], o[1]);
+            if (vp->index == 0) add_loss(vp, at, script + o[0], o[1]);
             break;
         case VPPS_TASK_NORM:
             if (!vpps_vp_share(vp)) return;

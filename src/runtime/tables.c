@@ -1,0 +1,76 @@
+/* tables.c - see tables.h. */
+#include "runtime/tables.h"
+
+#define DONE VPPS_NO_PARAM
+
+/* What the first process tells the others. */
+typedef struct order {
+    uint32_t param, state; /* state: from 1, 0: the values */
+    uint32_t first, n;     /* entries */
+} order;
+
+static vpps_status no_memory(void) { return vpps_fail(VPPS_MEMORY, "lookup tables: out of memory for a piece"); }
+
+/* Of entries [first, first + n) the first that is process `rank`'s; how many are. */
+static uint32_t first_of(const order *o, uint32_t size, uint32_t rank) {
+    return o->first + (rank + size - o->first % size) % size;
+}
+static uint32_t count_of(const order *o, uint32_t size, uint32_t rank) {
+    const uint32_t first = first_of(o, size, rank), end = o->first + o->n;
+    return first < end ? (end - 1 - first) / size + 1 : 0;
+}
+
+static float *held_array(const vpps_parameter_data *p, uint32_t state) {
+    return state ? p->states[state - 1] : p->values;
+}
+
+vpps_status vpps_table_read(void *source, size_t i, uint64_t first, size_t room, float *out, size_t *got) {
+    const vpps_table_source *s = source;
+    vpps_communicator *c = s->c;
+    const vpps_table_tensor *t = &s->tensors[i];
+    const vpps_parameter_data *p = &s->model->params[t->param];
+    const size_t words = (size_t)p->rows * p->cols, n = room / words * words;
+    order o = {t->param, (uint32_t)(t->state + 1), (uint32_t)(first / words), (uint32_t)(n / words)};
+    *got = n;
+    float *scratch = malloc(n * sizeof *scratch);
+    vpps_parcel *parcels = calloc(2 * (size_t)c->size, sizeof *parcels);
+    vpps_status status = scratch && parcels ? c->table->broadcast(c, &o, sizeof o, 0) : no_memory();
+    float *at = scratch;
+    for (uint32_t q = 1; q < c->size && status == VPPS_OK; q++) {
+        parcels[c->size + q] = (vpps_parcel){at, count_of(&o, c->size, q) * words * sizeof *at};
+        at += count_of(&o, c->size, q) * words;
+    }
+    if (status == VPPS_OK) status = c->table->exchange(c, parcels, parcels + c->size);
+    for (uint32_t q = 0; q < c->size && status == VPPS_OK; q++) {
+        const float *from =
+            q ? parcels[c->size + q].data : held_array(p, o.state) + first_of(&o, c->size, 0) / c->size * words;
+        float *to = out + (size_t)(first_of(&o, c->size, q) - o.first) * words;
+        for (uint32_t k = count_of(&o, c->size, q); k > 0; k--, from += words, to += c->size * words)
+            memcpy(to, from, words * sizeof *to);
+    }
+    free(scratch);
+    free(parcels);
+    return status;
+}
+
+vpps_status vpps_tables_done(vpps_communicator *c) {
+    order o = {DONE, 0, 0, 0};
+    return c->table->broadcast(c, &o, sizeof o, 0);
+}
+
+vpps_status vpps_tables_give(vpps_communicator *c, const vpps_model *model) {
+    vpps_parcel *parcels = calloc(2 * (size_t)c->size, sizeof *parcels);
+    vpps_status status = parcels ? VPPS_OK : no_memory();
+    while (status == VPPS_OK) {
+        order o;
+        status = c->table->broadcast(c, &o, sizeof o, 0);
+        if (status != VPPS_OK || o.param == DONE) break;
+        const vpps_parameter_data *p = &model->params[o.param];
+        const size_t words = (size_t)p->rows * p->cols;
+        float *from = held_array(p, o.state) + first_of(&o, c->size, c->rank) / c->size * words;
+        parcels[0] = (vpps_parcel){from, count_of(&o, c->size, c->rank) * words * sizeof *from};
+        status = c->table->exchange(c, parcels, parcels + c->size);
+    }
+    free(parcels);
+    return status;
+}
