@@ -52,14 +52,20 @@ static void close_source(source *s) {
     }
 }
 
-/* Rows that lie behind each other, of `row` bytes: n of them here. Returns how many were taken. */
-static uint32_t take_rows(const source *s, int vocab, const vpps_safetensors_info *t, char *to, uint64_t n,
-                          size_t row) {
+/* Row i here is row `there` of the tensor: rows lie behind each other, of `bytes` each, and some are other processes'. */
+static void take_row(const vpps_param_info *p, char *to, uint64_t i, const vpps_safetensors_info *t, uint64_t there,
+                     size_t bytes) {
+    if (i % p->step == p->first) memcpy(to + i / p->step * bytes, t->bytes + there * bytes, bytes);
+}
+
+/* Of n rows, those of the same words. Returns how many were taken. */
+static uint32_t take_rows(const source *s, int vocab, const vpps_safetensors_info *t, const vpps_param_info *p,
+                          char *to, uint64_t n, size_t bytes) {
     uint32_t taken = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t there = s->ids[vocab][i];
         if (there == VPPS_NO_WORD || there >= t->dims[0]) continue;
-        memcpy(to + i * row, t->bytes + there * row, row);
+        take_row(p, to, i, t, there, bytes);
         taken++;
     }
     return taken;
@@ -90,10 +96,9 @@ static vpps_status take_parameter(source *s, vpps_param param, init_found *found
     found->parameters++;
     if (has_such_rows(t, &info, &here)) {
         if (vocab < N_VOCABS && here.rows <= vpps_vocab_size(s->c->vocab[vocab])) {
-            taken = take_rows(s, vocab, t, to, here.rows, here.row_elems * sizeof(float));
+            taken = take_rows(s, vocab, t, &info, to, here.rows, here.row_elems * sizeof(float));
         } else if (vocab == N_VOCABS && t->dims[0] == here.rows) {
-            memcpy(to, t->bytes, t->n_bytes);
-            taken = here.rows;
+            for (; taken < here.rows; taken++) take_row(&info, to, taken, t, taken, here.row_elems * sizeof(float));
         }
     }
     found->whole += taken == here.rows;

@@ -204,6 +204,8 @@ static const cli_option table[] = {
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
     CHOICE("communicator", communicator, "auto|mpi|none", 0, TRAIN, 0,
            "Train together with other processes, by MPI; auto: with those that mpirun or srun started"),
+    FLAG("shard-tables", shard_tables, 0, TRAIN,
+         "Together with other processes: each keeps a share of the rows of lookup tables, and gets those that a batch uses"),
     FLAG("portable", portable, 0, ENGINE, "Plain C instead of wide vectors"),
     FLAG("verify", verify, 0, ENGINE, "Check every script before it runs (slow)"),
     ROW(OPTION_BYTES, "pool-bytes", pool_bytes, "BYTES", 0, 0, 0, ENGINE, 0,

@@ -55,7 +55,7 @@ typedef struct settings {
     uint32_t vps, groups, waves, caller, communicator, watchdog_ms;
     uint32_t policy; /* number of a policy, behind the last one: auto */
     uint64_t pool_bytes;
-    bool portable, verify;
+    bool portable, verify, shard_tables;
 
     const char *arch; /* NULL: the GPU that is here, else sm_90 */
     uint32_t sms;

@@ -61,6 +61,7 @@ static vpps_options engine_options(const settings *s) {
 vpps_status session_open(session *x, const settings *s, const corpus *c) {
     x->settings = s;
     VPPS_TRY(vpps_model_create(&x->model, s->seed));
+    if (s->shard_tables && x->team) VPPS_TRY(vpps_shard_tables(x->model, x->team->c));
     VPPS_TRY(s->network->create(&x->net, x->model, &s->net));
     VPPS_TRY(vectors_load(x, c));
     char taken[512];
@@ -169,6 +170,7 @@ vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const 
 vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts) {
     double sums[VPPS_COMM_SUMS];
     if (!x->team) return VPPS_OK;
+    VPPS_TRY(vpps_forward_end(x->handle));
     for (uint32_t i = 0; i < n; i++) sums[i] = (double)counts[i]; /* below 2^53 */
     VPPS_TRY(team_sum(x->team, n, sums));
     for (uint32_t i = 0; i < n; i++) counts[i] = (uint64_t)sums[i];

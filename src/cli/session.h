@@ -46,7 +46,7 @@ vpps_status session_predict(session *x, corpus *c, const corpus_split *split, co
                             net_heads heads, int32_t **predicted, size_t *capacity);
 
 /* What all processes counted of their parts of a split, in place of what this one did. Each measure calls it, in the same
- * order. */
+ * order, when it needs no more of the engine for what is counted. */
 vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts);
 
 /* The likeliest class by a position's logits; of equals the first. */

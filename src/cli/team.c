@@ -78,7 +78,10 @@ void team_busy(const team *t, bool busy) {
     if (t->c) atomic_store(&t->c->patient, busy);
 }
 
-void team_quieten(const team *t, settings *s) {
+void team_quieten(team *t, settings *s) {
+    const bool sharded = t->c && s->shard_tables;
+    t->saves = sharded && s->save;
+    t->saves_best = sharded && s->save_best;
     if (!t->rank) return;
     s->save = s->save_best = s->log = s->plot = s->trace = NULL;
     s->quiet = true;
@@ -124,7 +127,7 @@ static uint64_t hash_of_parameters(vpps_model *model) {
     uint64_t hash = 0;
     for (vpps_param p = 0; p < vpps_param_count(model); p++) {
         vpps_param_info info;
-        if (vpps_param_describe(model, p, &info) != VPPS_OK) continue;
+        if (vpps_param_describe(model, p, &info) != VPPS_OK || info.step > 1) continue; /* of those each has others */
         hash = XXH3_64bits_withSeed(vpps_param_values(model, p),
                                     (size_t)info.count * info.rows * info.cols * sizeof(float), hash + 1);
     }

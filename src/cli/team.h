@@ -11,6 +11,8 @@ typedef struct team {
     vpps_communicator *c; /* NULL: one process */
     uint32_t rank, size;
     bool agreed; /* the latest failure is that of all processes */
+    /* Of tables that are shared out every process has a part when the first one writes a checkpoint: to --save, --save-best. */
+    bool saves, saves_best;
 } team;
 
 /* Joins the processes that the launcher started together, if it did and s does not say otherwise; they are busy then.
@@ -22,7 +24,7 @@ void team_close(team *t);
 void team_busy(const team *t, bool busy);
 
 /* All processes but the first write no files and print nothing. */
-void team_quieten(const team *t, settings *s);
+void team_quieten(team *t, settings *s);
 
 /* Did all processes get here with OK? Else all fail alike. */
 vpps_status team_agree(team *t, vpps_status status);

@@ -182,8 +182,9 @@ static vpps_status settle(trainer *t) {
     return take_loss(t, loss);
 }
 
-/* NULL path: nothing is saved. */
-static vpps_status save_to(trainer *t, const char *path, saved_file *saved) {
+/* NULL path: nothing is saved, but where tables are shared out this process has a part in what the first one writes. */
+static vpps_status save_to(trainer *t, const char *path, bool has_part, saved_file *saved) {
+    if (!path && has_part) return vpps_save(t->session.handle, "", NULL, 0);
     if (!path) return VPPS_OK;
     const uint64_t begin = vpps_now_ns();
     VPPS_TRY(vpps_trace_begin(t->session.handle, "save"));
@@ -196,7 +197,7 @@ static vpps_status save_to(trainer *t, const char *path, saved_file *saved) {
 
 /* One process writes, all wait. */
 static vpps_status save(trainer *t) {
-    VPPS_TRY(save_to(t, t->s->save, &t->summary.saved));
+    VPPS_TRY(save_to(t, t->s->save, t->team.saves, &t->summary.saved));
     return team_meet(&t->team);
 }
 
@@ -370,7 +371,7 @@ static vpps_status finish_epoch(trainer *t, double rate) {
     print_epoch(t, loss, rate);
     VPPS_TRY(log_epoch(&t->log, p->epoch, loss, rate, task_for(t->s), dev, &t->summary.split[SPLIT_TEST]));
     if (t->s->plot) VPPS_TRY(plot_write(&t->plot, t->s->plot));
-    if (best) VPPS_TRY(save_to(t, t->s->save_best, &t->summary.saved_best));
+    if (best) VPPS_TRY(save_to(t, t->s->save_best, t->team.saves_best, &t->summary.saved_best));
     return save(t);
 }
 

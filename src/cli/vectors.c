@@ -27,6 +27,20 @@ vpps_status vectors_set_size(settings *s) {
     return VPPS_OK;
 }
 
+/* Of a table that is shared out: what the file does not have keeps its first value, so the table is made whole for a moment. */
+static vpps_status read_shard(session *x, const corpus *c, const vpps_param_info *info, uint32_t size, float *values) {
+    const size_t bytes = size * sizeof *values;
+    float *whole = malloc((size_t)info->count * bytes);
+    if (!whole) return vpps_fail(VPPS_MEMORY, "no memory for vectors of %u words", info->count);
+    for (uint32_t i = info->first; i < info->count; i += info->step)
+        memcpy(whole + (size_t)i * size, values + (size_t)(i / info->step) * size, bytes);
+    const vpps_status status = vpps_vectors_read(x->settings->vectors, c->vocab[VOCAB_WORDS], size, whole, &x->vectors);
+    for (uint32_t i = info->first; i < info->count; i += info->step)
+        memcpy(values + (size_t)(i / info->step) * size, whole + (size_t)i * size, bytes);
+    free(whole);
+    return status;
+}
+
 vpps_status vectors_load(session *x, const corpus *c) {
     const settings *s = x->settings;
     vpps_param table;
@@ -36,8 +50,10 @@ vpps_status vectors_load(session *x, const corpus *c) {
     VPPS_TRY(vpps_param_describe(x->model, table, &info));
     if (s->freeze_vectors) VPPS_TRY(vpps_freeze(x->model, table, true));
     if (!vectors_wanted(s)) return VPPS_OK;
-    return vpps_vectors_read(s->vectors, c->vocab[VOCAB_WORDS], info.rows * info.cols,
-                             vpps_param_values(x->model, table), &x->vectors);
+    const uint32_t size = info.rows * info.cols;
+    float *values = vpps_param_values(x->model, table);
+    if (info.step == 1) return vpps_vectors_read(s->vectors, c->vocab[VOCAB_WORDS], size, values, &x->vectors);
+    return read_shard(x, c, &info, size, values);
 }
 
 void vectors_describe(const session *x, char *text, size_t n) {

@@ -79,10 +79,12 @@ if [ ${#launchers[@]} -gt 0 ]; then
         networks=(bilstm-char-tagger bilstm-classifier lstm-lm lstm-nmt lattice-lstm lattice-gru mv-rnn td-lstm)
     fi
     for network in "${networks[@]}"; do
-        kind=("$network" --hidden 16 --batch 8 --epochs 1 --max-batches 8 --eval-every 0 --vps 1 --quiet)
+        kind=("$network" --hidden 16 --batch 8 --epochs 1 --max-batches 8 --vps 1 --quiet)
         check "$network trains" exits 0 "$vpps" train "${kind[@]}" --log kind1.jsonl
         check "$network in three processes" exits 0 launch "$name" 3 "$vpps" train "${kind[@]}" --log kind3.jsonl
         check "$network: the losses of one process" same_losses kind3.jsonl kind1.jsonl 1e-5
+        check "$network with tables shared out" exits 0 launch "$name" 3 "$vpps" train "${kind[@]}" --shard-tables --log shards3.jsonl
+        check "$network: the same bits" same_losses shards3.jsonl kind3.jsonl 1e-7
     done
     check "three processes train again" exits 0 launch "$name" 3 "$vpps" train "${small[@]}" --quiet --log again.jsonl --save again.ckpt
     check "to the same bits" same_losses again.jsonl "$name.jsonl" 0
@@ -104,6 +106,31 @@ PY
     check "and in one" exits 0 "$vpps" train --resume two.ckpt --epochs 4
     check "which goes on, too" says err "epoch 4/4"
     check "a checkpoint of several is measured by one" exits 0 "$vpps" eval --model two.ckpt --split dev
+
+    # lookup tables shared out by rows
+    sharded=("${small[@]}" --shard-tables --quiet)
+    check "tables shared out over three" exits 0 launch "$name" 3 "$vpps" train "${sharded[@]}" --log shards.jsonl --save shards.ckpt --save-best best.ckpt
+    check "shards: the losses of one process" same_losses shards.jsonl 1.jsonl 1e-5
+    check "again" exits 0 launch "$name" 3 "$vpps" train "${sharded[@]}" --log again.jsonl --save again.ckpt
+    check "to the same bits, shared out, too" same_losses again.jsonl shards.jsonl 0
+    check "in the same file" cmp <(tail -c 10000 again.ckpt) <(tail -c 10000 shards.ckpt)
+    check "two processes go on from it" exits 0 launch "$name" 2 "$vpps" train --resume shards.ckpt --save two.ckpt --epochs 3 --shard-tables
+    check "where it ended" says err "epoch 3/3"
+    check "and one, with whole tables" exits 0 "$vpps" train --resume two.ckpt --epochs 4
+    check "the best of shards is measured by one" exits 0 "$vpps" eval --model best.ckpt --split dev
+    check "a checkpoint and vectors begin shards" exits 0 launch "$name" 2 "$vpps" train "${sharded[@]}" --init shards.ckpt --max-batches 2
+
+    # A table of 262 MB, and with adam's state three times that. One process has the model's copy beside the device's.
+    printf '#!/bin/bash\nulimit -v 950000\nexport MALLOC_ARENA_MAX=1\nexec "$@"\n' > limited
+    chmod +x limited
+    if grep -qE '__(asan|tsan)_' <<< "$(nm -D "$vpps" 2> /dev/null)"; then
+        skip "a table too large for one process" "the sanitizer's memory comes on top" 2
+    else
+        python3 -c 'for i in range(0, 8000, 4): print("(1 (0 (1 w%d) (2 w%d)) (2 (0 w%d) (1 w%d)))" % (i, i + 1, i + 2, i + 3))' > words.txt
+        large=(train tree-lstm --train words.txt --min-count 1 --hidden 8 --embed 8192 --batch 32 --max-batches 3 --eval-every 0 --vps 1 --quiet)
+        check "a table too large for one process" fails_with 1 "cpu: cannot map a pool" ./limited "$vpps" "${large[@]}" --pool-bytes 900M
+        check "trains in two" exits 0 launch "$name" 2 ./limited "$vpps" "${large[@]}" --pool-bytes 64M --shard-tables
+    fi
 
     # disagreement, before anything is trained
     ends_with() { # TEXT COMMAND...: fails, with one message of ours
@@ -210,7 +237,7 @@ PY
     }
     if [ "${VPPS_TEST_SCALE:-}" = full ]; then check "a checkpoint is whole after 50 kills" random_kills 50; fi
 else
-    skip "several processes" "there is no mpirun" 35
+    skip "several processes" "there is no mpirun" 47
 fi
 
 check "a communicator that is none" fails_with 2 "--communicator" "$vpps" train "${small[@]}" --communicator pigeons
