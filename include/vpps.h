@@ -207,6 +207,10 @@ VPPS_API vpps_node vpps_one_minus(vpps_graph *g, vpps_node x);  /* 1 - x */
 VPPS_API vpps_node vpps_reciprocal(vpps_graph *g, vpps_node x); /* 1 / x */
 VPPS_API vpps_node vpps_scale(vpps_graph *g, vpps_node x, float factor);
 VPPS_API vpps_node vpps_scale_by(vpps_graph *g, vpps_node x, vpps_node scalar);
+VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar); /* scalar > 0 ? x : 0; the scalar has no
+                                                                                gradient */
+/* condition > 0 ? a : b, of a scalar, made of the above; the gradient goes to the one that was taken. */
+VPPS_API vpps_node vpps_select(vpps_graph *g, vpps_node condition, vpps_node a, vpps_node b);
 VPPS_API vpps_node vpps_sigmoid(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_tanh(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_relu(vpps_graph *g, vpps_node x);             /* gradient 0 at 0 */
@@ -243,6 +247,15 @@ VPPS_API vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t label, float 
 /* sum over j != label of max(0, margin - x[label] + x[j]) (Crammer and Singer 2001 margins, summed) */
 VPPS_API vpps_node vpps_binary_log_loss(vpps_graph *g, vpps_node p, vpps_node target);
 /* -sum_i target_i log p_i + (1 - target_i) log(1 - p_i), 0 < p < 1 */
+
+/* What the device decides while it runs, for vpps_forward, on a device that runs them (vpps_stats.decides): they have no
+ * gradient, so vpps_fb fails with ARGUMENT on a graph that has them, and other devices, or one whose tables are shared out, with DEVICE.
+ *   argmax     of a vector, 2 x 1: the number of its greatest element, the first of equals, and log softmax of that, which is
+ *              not finite where the vector is not
+ *   lookup_at  the entry of a table whose number is the value of a scalar, without its fraction: below 0 the first, beyond
+ *              the table the last. Numbers up to 2^24 are exact. */
+VPPS_API vpps_node vpps_argmax(vpps_graph *g, vpps_node x);
+VPPS_API vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index);
 
 /* ---------------------------------------------------------------- cells: vertex functions
  *
@@ -306,6 +319,23 @@ VPPS_API uint32_t vpps_pull_index(vpps_graph *recorder);
 VPPS_API vpps_status vpps_scatter(vpps_graph *recorder, vpps_node x);
 VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
 
+/* ---- control flow as data
+ *
+ * A cell may have a condition: its vertices run where that holds, and where it does not scatter something else, which they
+ * were given. Loops and cases are made of such vertices, and whoever builds the graph need not know how they go: the device
+ * decides. In training all vertices run, and gradients go the way that was taken. In inference the device cpu does not run
+ * those whose condition does not hold, but copies; others run them, with the same result. */
+
+/* The cell has the condition that a scalar is above 0; or that it is `value`, to the nearest integer (below 2^22). The scalar is
+ * what the cell gathers or pulls. Before any output; then all outputs are those of vpps_scatter_else. Fail with STATE (no
+ * recorder, a second condition, outputs so far), SHAPE, ARGUMENT, MEMORY; sticky, as for nodes. */
+VPPS_API vpps_status vpps_condition(vpps_graph *recorder, vpps_node scalar);
+VPPS_API vpps_status vpps_condition_is(vpps_graph *recorder, vpps_node scalar, uint32_t value);
+
+/* Scatters x where the condition holds, else `otherwise`: something of x's shape that the cell gathers or pulls;
+ * VPPS_NO_NODE: zeros. The condition has no gradient. Fails with STATE (no condition), SHAPE, MEMORY. */
+VPPS_API vpps_status vpps_scatter_else(vpps_graph *recorder, vpps_node x, vpps_node otherwise);
+
 /* Finish recording: the model has a cell more, which lives as long as the model. The recorder is gone afterwards, also
  * on failure (vpps_graph_destroy drops a recording, too). Fails with the recording's first error, STATE (not a recorder;
  * it is left alone), MEMORY; then *out is UINT32_MAX and there is no cell. */
@@ -334,6 +364,18 @@ VPPS_API vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a);
 
 /* A vertex that scatters existing nodes, e.g. a recurrence's initial state. */
 VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes);
+
+/* A loop: as many vertices as `limit` (at least 1), each a turn, with the turn before as its child 0 and all else as `a` says,
+ * whose child 0 is the first turn's. The cell's condition is one that it gathers from child 0, so that a turn is the last when
+ * it scatters what ends the loop. The last vertex, which scatters what the last turn that was taken did, if each turn
+ * scatters otherwise what it gathered; turns, of `limit` vertices, may be NULL. Fails as vpps_apply does, and with ARGUMENT (a
+ * cell without such a condition, a limit of 0). */
+VPPS_API vpps_vertex vpps_while(vpps_graph *g, const vpps_application *a, uint32_t limit, vpps_vertex *turns);
+
+/* A case: one of n cells, the one whose condition holds. Each branch is applied; all scatter as many values, and zeros where
+ * they do not run. The vertex scatters their sums: of none whose condition holds, zeros. Fails as vpps_apply does, and with
+ * ARGUMENT (no branches, a cell of another kind). */
+VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application *branches);
 
 /* The node a vertex pushed, or scattered, as number k. */
 VPPS_API vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k);
@@ -580,6 +622,7 @@ typedef struct vpps_stats {
     uint32_t vps;
     uint32_t groups, waves; /* of the latest batch: see vpps_options; where a device has none, 1 */
     bool caller_works;
+    bool decides;       /* does the device run argmax and lookup_at, with these tables? */
     const char *device; /* its name: "cpu", "cuda", "simt" */
     const char *policy; /* of the latest batch */
     /* With a communicator, over all batches of this handle: time that exchanges took, of gradients and of tables' entries,

@@ -32,6 +32,8 @@ typedef enum vpps_cell_kind {
     VPPS_VALUE_SLICE,     /* rows from `index` on of its argument */
     VPPS_VALUE_PLACE,     /* the argument as rows from `index` on, zero elsewhere: the gradient of a slice */
     VPPS_VALUE_STACK,     /* the arguments on top of each other */
+    VPPS_VALUE_ARGMAX,    /* number of its argument's greatest element, and log softmax of that */
+    VPPS_VALUE_ENTRY,     /* entry of table `param`, as the argument, a scalar, says */
     VPPS_VALUE_POSITIONS  /* the positions that its argument, a MAX_OF or MIN_OF, found */
 } vpps_cell_kind;
 
@@ -74,7 +76,7 @@ typedef struct vpps_cell_value {
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* in args: for RUN in the order of the tensor operands t s v i * of its instruction */
     uint32_t index;             /* INPUT, LOOKUP, GRADIENT; SLICE, PLACE: first row */
-    vpps_param param;           /* PARAMETER; PRODUCT: bias */
+    vpps_param param;           /* PARAMETER; PRODUCT: bias; ENTRY: table */
     float f;                    /* RUN: operand f, where f_word is VPPS_NONE */
     uint32_t u;                 /* RUN: operand u, where u_word is VPPS_NONE */
     uint32_t f_word, u_word, e_word; /* RUN: word of the vertex's record that f, u, e is; e: plus e_add elements */
@@ -149,6 +151,8 @@ typedef struct vpps_cell_lookup {
  * Value VPPS_NONE: nobody reads it. */
 typedef struct vpps_cell_output {
     uint32_t value, node;
+    uint32_t
+        otherwise; /* where the cell has a condition: the input that it is where that does not hold; VPPS_NONE: zeros */
     uint32_t before[VPPS_DOMAINS];
 } vpps_cell_output;
 
@@ -173,6 +177,7 @@ typedef struct vpps_compiled_cell {
     uint8_t input_domain[VPPS_CELL_MOST];
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
+    vpps_condition_data condition;
     uint32_t inputs_of[VPPS_DOMAINS];     /* inputs of each domain */
     bool is_data;                         /* an input op: its one value is given with the batch */
     uint64_t dropout_elems[VPPS_DOMAINS]; /* of a vertex, and for each member of its lists */
@@ -204,6 +209,19 @@ static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->ro
 /* Are so many rows dealt to the VPs of a group where rows are shared out? Each reads the whole of less. */
 static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) {
     return rows >= (needs->least_rows ? needs->least_rows : (uint64_t)needs->row_unit * needs->group);
+}
+
+/* May a device leave a stage out at vertices where the condition does not hold, but for the outputs that it makes, which become
+ * what they are otherwise? Backward wants all that forward keeps; an eager part may come before the condition is known. */
+static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_cell_stage *s) {
+    return c->condition.there && !c->needs.training && (s->part == VPPS_PART_MAIN || s->part == VPPS_PART_LAZY);
+}
+
+/* Does the condition hold, whose input is x? */
+static inline bool vpps_condition_holds(const vpps_condition_data *condition, float x) {
+    if (!condition->is) return x > 0;
+    const float off = x - condition->value;
+    return off < 0.5f && off > -0.5f;
 }
 
 /* Rows of such a value, a column, that member m of a group owns; all words of one that is not dealt. */

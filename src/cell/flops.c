@@ -28,6 +28,9 @@ void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, 
     const vpps_cell_value *x = &c->values[v];
     const uint64_t words = vpps_value_words(x);
     if (x->kind == VPPS_VALUE_RUN) add_run(c, x, sum);
+    if (x->kind == VPPS_VALUE_ARGMAX)
+        sum->other[x->domain] +=
+            vpps_ops[VPPS_OP_ARGMAX].flops * (uint64_t)vpps_value_words(&c->values[c->args[x->first_arg].value]);
     if (x->kind != VPPS_VALUE_PRODUCT && x->kind != VPPS_VALUE_PRODUCT_T) return;
     if (x->param != VPPS_NO_PARAM) sum->other[x->domain] += words;
     for (uint32_t k = 0; k < x->n_args; k++) {

@@ -161,6 +161,13 @@ static uint32_t lower_parts(const lowering *l) {
     return y;
 }
 
+static uint32_t lower_decided(const lowering *l) {
+    vpps_cell_value v = value_of(l, l->s->op == VPPS_OP_ARGMAX ? VPPS_VALUE_ARGMAX : VPPS_VALUE_ENTRY, 0);
+    v.param = l->s->param;
+    const uint32_t y = vpps_cell_add(l->c, v);
+    return y == VPPS_NONE || !vpps_cell_add_arg(l->c, l->args[0], 0, VPPS_NO_PARAM) ? VPPS_NONE : y;
+}
+
 static uint32_t lower_source(const lowering *l) {
     vpps_compiled_cell *c = l->c;
     vpps_cell_value v = value_of(l, VPPS_VALUE_PARAMETER, 0);
@@ -186,6 +193,7 @@ static uint32_t lower(const lowering *l) {
     case VPPS_CLASS_SOURCE: return lower_source(l);
     case VPPS_CLASS_AFFINE: return lower_affine(l);
     case VPPS_CLASS_PARTS: return lower_parts(l);
+    case VPPS_CLASS_DECIDED: return lower_decided(l);
     default: return lower_run(l);
     }
 }
@@ -225,6 +233,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
     vpps_status status = begin(out, cell->name);
     if (status != VPPS_OK) return status;
     vpps_compiled_cell *c = *out;
+    c->condition = cell->condition;
     if (cell->n_inputs > VPPS_CELL_MOST) { return give_up(out, VPPS_ARGUMENT, "more than 64 inputs"); }
     uint32_t *of_node = calloc((size_t)cell->n_nodes + 1, sizeof *of_node);
     uint32_t *args = calloc((size_t)cell->n_args + 2, sizeof *args);
@@ -264,7 +273,8 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
             free(args);
             return give_up(out, VPPS_ARGUMENT, "more than 64 outputs");
         }
-        vpps_cell_output o = {.value = of_node[t], .node = t};
+        vpps_cell_output o = {.value = of_node[t], .node = t, .otherwise = VPPS_NONE};
+        if (cell->condition.there && cell->otherwise[k] != VPPS_NO_NODE) o.otherwise = cell->otherwise[k];
         for (uint32_t i = 0; i < t; i++) o.before[cell->domain[i]]++;
         for (uint32_t i = 0; i <= t; i++) o.before[0] += vpps_extra_nodes(cell, i);
         c->outputs[c->n_outputs++] = o;

@@ -16,6 +16,7 @@ static const char *const formulas[VPPS_I_COUNT] = {
     [VPPS_I_DIV] = "$0 / $1",
     [VPPS_I_SCALE] = "$f * $0",
     [VPPS_I_SCALE_BY] = "$1 * $0",
+    [VPPS_I_WHEN] = "$1 > 0 ? $0 : 0",
     [VPPS_I_MATMUL] = "$0 $1",
     [VPPS_I_MATMUL_NT] = "$0 $1^T",
     [VPPS_I_MATMUL_TN] = "$0^T $1",
@@ -245,6 +246,16 @@ static void write_value(const writer *w, uint32_t v) {
         fputc('[', w->out);
         write_args(w, x, "; ");
         fputs(x->over_list ? "; 0]" : "]", w->out);
+        break;
+    case VPPS_VALUE_ARGMAX:
+        fputs("argmax(", w->out);
+        write_args(w, x, "");
+        fputc(')', w->out);
+        break;
+    case VPPS_VALUE_ENTRY:
+        fprintf(w->out, "%s[", param_name(w, x->param));
+        write_args(w, x, "");
+        fputc(']', w->out);
         break;
     case VPPS_VALUE_POSITIONS:
         fputs("positions of ", w->out);

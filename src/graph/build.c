@@ -199,6 +199,31 @@ vpps_node vpps_parameter(vpps_graph *g, vpps_param vector) {
     return vpps_make_node(g, &s, NULL, 0, NULL, 0, false);
 }
 
+vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    const vpps_parameter_data *p = find_parameter(g, "lookup_at", table, VPPS_LOOKUP);
+    vpps_signature s = signature_of(VPPS_OP_LOOKUP_AT), i;
+    uint32_t domain;
+    if (!p || !vpps_node_signature(g, "lookup_at", index, &i, &domain)) return VPPS_NO_NODE;
+    if (i.rows != 1 || i.cols != 1) return shape_error(g, VPPS_OP_LOOKUP_AT, 0, &i, "a scalar");
+    s.param = table;
+    s.rows = p->rows;
+    s.cols = p->cols;
+    if (!check_size(g, &s)) return VPPS_NO_NODE;
+    return vpps_make_node(g, &s, NULL, 1, &index, 0, false);
+}
+
+vpps_node vpps_argmax(vpps_graph *g, vpps_node x) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    vpps_signature s = signature_of(VPPS_OP_ARGMAX), a;
+    uint32_t domain;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "argmax", x, &a, &domain)) return VPPS_NO_NODE;
+    if (a.cols != 1) return shape_error(g, VPPS_OP_ARGMAX, 0, &a, "a vector");
+    s.rows = 2;
+    s.cols = 1;
+    return vpps_make_node(g, &s, NULL, 1, &x, 0, false);
+}
+
 /* ---------------------------------------------------------------- affine */
 
 vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_param *matrices, const vpps_node *xs) {

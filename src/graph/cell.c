@@ -168,18 +168,31 @@ static vpps_status add_output(vpps_graph *g, const char *what, vpps_node x, uint
     return VPPS_OK;
 }
 
+vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x) {
+    vpps_cell_data *c = g->recording;
+    return add_output(g, "scatter", x, &c->scattered, &c->n_scattered, &c->scattered_capacity);
+}
+
+/* What would be there where the cell does not run? */
+static vpps_status need_no_condition(vpps_graph *g, const char *what) {
+    if (!g->recording->condition.there) return VPPS_OK;
+    vpps_graph_fail(g, VPPS_STATE, "%s: cell %s has a condition; expected vpps_scatter_else", what, g->recording->name);
+    return vpps_graph_status(g);
+}
+
 vpps_status vpps_scatter(vpps_graph *g, vpps_node x) {
     VPPS_NEED(g);
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(need_recording(g, "scatter"));
-    vpps_cell_data *c = g->recording;
-    return add_output(g, "scatter", x, &c->scattered, &c->n_scattered, &c->scattered_capacity);
+    VPPS_TRY(need_no_condition(g, "scatter"));
+    return vpps_add_scattered(g, x);
 }
 
 vpps_status vpps_push(vpps_graph *g, vpps_node x) {
     VPPS_NEED(g);
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(need_recording(g, "push"));
+    VPPS_TRY(need_no_condition(g, "push"));
     vpps_cell_data *c = g->recording;
     return add_output(g, "push", x, &c->pushed, &c->n_pushed, &c->pushed_capacity);
 }
@@ -487,6 +500,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
         g->records[g->n_records++] = (vpps_record){a->cell, g->n_nodes, at};
         g->n_nodes += (uint32_t)n_nodes;
     }
+    g->decides |= c->decides;
     g->flattened = false;
     return v;
 }

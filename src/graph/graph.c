@@ -27,9 +27,8 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
 
 void vpps_free_cell(vpps_cell_data *c) {
     if (!c) return;
-    void *parts[] = {
-        c->name,   c->signatures, c->matrices, c->nodes,        c->domain, c->over_list, c->imm_pulled, c->args,
-        c->inputs, c->scattered,  c->pushed,   c->index_limits, c};
+    void *parts[] = {c->name, c->signatures, c->matrices,  c->nodes,  c->domain,    c->over_list,    c->imm_pulled,
+                     c->args, c->inputs,     c->scattered, c->pushed, c->otherwise, c->index_limits, c};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
@@ -141,7 +140,7 @@ void vpps_graph_clear(vpps_graph *g) {
     g->status = VPPS_OK;
     g->n_nodes = 0;
     g->n_records = g->n_record_nodes = g->n_words = g->n_vertices = g->n_data = 0;
-    g->flattened = false;
+    g->flattened = g->decides = false;
     if (g->n_signatures > SPARE_SIGNATURES) {
         g->n_signatures = 0;
         g->n_matrices = g->n_cell_signatures = g->n_cell_first = 0;
@@ -295,6 +294,7 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
         return VPPS_NO_NODE; /* only a cell has lists */
     uint32_t signature = intern(g, s, matrices);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
+    if (vpps_ops[s->op].op_class == VPPS_CLASS_DECIDED) *(g->recording ? &g->recording->decides : &g->decides) = true;
     if (g->recording) return add_template_node(g, signature, n, args, imm, imm_pulled, domain, false);
     if (g->n_nodes >= VPPS_CELL_INPUT - 1) return vpps_graph_fail(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     if (!VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||

@@ -26,7 +26,8 @@ typedef enum vpps_op_class {
     VPPS_CLASS_EW,
     VPPS_CLASS_WHOLE,
     VPPS_CLASS_PARTS,
-    VPPS_CLASS_AFFINE
+    VPPS_CLASS_AFFINE,
+    VPPS_CLASS_DECIDED
 } vpps_op_class;
 
 typedef enum vpps_shape_rule {
@@ -107,6 +108,13 @@ typedef struct vpps_cell_input {
     uint8_t domain; /* of a list; gathered, `child` is then the first that any list has (known when recording ends) */
 } vpps_cell_input;
 
+/* A cell's vertices run where input number `input`, a scalar, is above 0, or, with `is`, nearer to `value` than 0.5. */
+typedef struct vpps_condition_data {
+    bool there, is;
+    uint32_t input;
+    float value;
+} vpps_condition_data;
+
 typedef struct vpps_cell_data {
     char *name;
     vpps_signature *signatures; /* of its nodes; while it is being recorded the recorder has them */
@@ -120,7 +128,13 @@ typedef struct vpps_cell_data {
     uint32_t *args;
     vpps_cell_input *inputs;
     uint32_t *scattered, *pushed; /* template nodes, or VPPS_CELL_INPUT | input */
-    uint32_t *index_limits;       /* each pulled index must be below */
+    vpps_condition_data condition;
+    uint32_t condition_node; /* that is above 0 where it holds: template node, or VPPS_CELL_INPUT | input */
+    uint32_t
+        *otherwise; /* with a condition, of each scattered value: the input that is scattered instead; VPPS_NO_NODE:
+                                zeros */
+    bool decides;   /* an operation of the class DECIDED is in it */
+    uint32_t *index_limits; /* each pulled index must be below */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_pulls, n_pull_lists, n_indices;
     uint32_t n_of_domain[VPPS_DOMAINS]; /* nodes */
     uint32_t n_over_list;               /* nodes over lists */
@@ -134,7 +148,7 @@ typedef struct vpps_cell_data {
     bool gathered[VPPS_DOMAINS];
     uint32_t min_members[VPPS_DOMAINS], most_members[VPPS_DOMAINS];
     size_t nodes_capacity, domain_capacity, over_list_capacity, imm_pulled_capacity, args_capacity, inputs_capacity,
-        scattered_capacity, pushed_capacity; /* while recording */
+        scattered_capacity, pushed_capacity, otherwise_capacity; /* while recording */
 } vpps_cell_data;
 
 /* A flat graph has no lists: a softmax over one is there a stack of the members, its softmax, and a slice for each member; a
@@ -206,6 +220,7 @@ struct vpps_graph {
     size_t n_data;
 
     uint64_t dropout_elems; /* in the flat form */
+    bool decides;           /* an operation of the class DECIDED is in it */
 
     vpps_cell_data *recording; /* of a recorder: the cell; else NULL */
 
@@ -234,6 +249,9 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
  * stack of members. */
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t domain,
                               uint32_t most);
+
+/* What a recorded cell scatters next, whatever its condition. */
+vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x);
 
 /* An op takes members of two lists, which have the domains a and b. */
 vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b);

@@ -28,6 +28,7 @@ typedef struct vpps_outcome {
 
 typedef struct vpps_device_table {
     const char *name;
+    bool decides; /* does it run argmax and lookup_at? */
 
     /* Is there such a machine at all? Fails with DEVICE, and the message says why not. NULL: always. */
     vpps_status (*find)(void);

@@ -112,6 +112,7 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     if (!h->machine) h->batching.n = 0;
     h->options.policy = NULL; /* the caller's text may go */
     h->options.device = h->stats.device = h->device->table->name;
+    h->stats.decides = h->device->table->decides && !h->plan.sharded;
     h->stats.vps = h->plan.n_vps;
     h->stats.caller_works = h->device->table->caller_works(h->device);
     if (h->machine && options->groups == VPPS_GROUPS_PROFILE) vpps_profile_groups(&h->grouping, h->plan.n_vps);
@@ -260,10 +261,21 @@ static const vpps_policy *policy_for(vpps_handle *h, bool training) {
     return h->policy;
 }
 
+/* What values decide runs in inference, on a device that can. */
+static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool training) {
+    if (!g->decides || (!training && h->stats.decides)) return VPPS_OK;
+    if (training) return vpps_fail(VPPS_ARGUMENT, "fb: argmax and lookup_at have no gradients; expected vpps_forward");
+    return vpps_fail(VPPS_DEVICE,
+                     "device %s: does not run argmax and lookup_at; expected cpu, and tables that are not shared out",
+                     h->stats.device);
+}
+
 static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *request, uint64_t *host_ns) {
     const uint64_t start = vpps_now_ns();
     const vpps_program *p = &h->programs[h->next];
     if (g->model != h->model) return vpps_fail(VPPS_ARGUMENT, "the graph belongs to another model than the handle");
+    VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(check_decided(h, g, request->loss != VPPS_NO_NODE));
     request->layout = h->options.verify;
     if (h->machine) {
         const vpps_batch_request batch = {.loss = request->loss,

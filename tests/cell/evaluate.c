@@ -188,6 +188,8 @@ static double element(uint32_t opcode, const operands *o, size_t i, size_t n) {
     case VPPS_I_MIN: return x <= Y ? x : Y;
     case VPPS_I_SCALE: return x * o->f;
     case VPPS_I_SCALE_BY: return x * o->s[0];
+    case VPPS_I_WHEN: return o->s[0] > 0 ? x : 0;
+    case VPPS_I_ZERO: return 0;
     case VPPS_I_BROADCAST: return o->s[0];
     case VPPS_I_SUM: return o->f * sum_of_list(o, i);
     case VPPS_I_WEIGHTED_SUM: return sum_of_list(o, i);

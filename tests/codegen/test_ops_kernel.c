@@ -178,6 +178,7 @@ static bool is_exact(const instruction *i) {
         [VPPS_I_SQUARE] = true, [VPPS_I_SQRT] = true,    [VPPS_I_ABS] = true,       [VPPS_I_RELU_B] = true,
         [VPPS_I_ABS_B] = true,  [VPPS_I_MAX_B0] = true,  [VPPS_I_MAX_B1] = true,    [VPPS_I_MIN_B0] = true,
         [VPPS_I_MIN_B1] = true, [VPPS_I_INDEX_B] = true, [VPPS_I_ONE_MINUS] = true, [VPPS_I_RECIPROCAL] = true,
+        [VPPS_I_WHEN] = true,   [VPPS_I_ZERO] = true,
     };
     return exact[i->opcode] && !i->accumulate;
 }

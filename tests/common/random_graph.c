@@ -602,6 +602,12 @@ static void step(builder *b, const rg_step *s) {
         binary(b, "scale_by", vpps_scale_by, x, y, size_of(b, x) * size_of(b, y));
         break;
     }
+    case VPPS_OP_WHEN: { /* a condition that rounding does not turn */
+        const uint32_t x = X, square = unary(b, "square", vpps_square, operand(b, 1, 1, pick[1]), 16);
+        const uint32_t y = binary(b, "add", vpps_add, square, ones(b, 1, 1), 18);
+        binary(b, "when", vpps_when, x, pick[2] % 2 ? y : unary(b, "negate", vpps_negate, y, 18), size_of(b, x));
+        break;
+    }
     case VPPS_OP_SLICE:
         for (uint32_t k = 0, i = pick[0]; k < b->n_items; k++, i++) { /* the first that is large enough */
             const item *x = &b->items[i % b->n_items];

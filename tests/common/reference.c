@@ -221,6 +221,7 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     case VPPS_OP_RECIPROCAL: EACH(1 / a[i]);
     case VPPS_OP_SCALE: EACH((double)v.f * a[i]);
     case VPPS_OP_SCALE_BY: EACH(a[i] * b[0]);
+    case VPPS_OP_WHEN: EACH(b[0] > 0 ? a[i] : 0);
     case VPPS_OP_SIGMOID: EACH(1 / (1 + exp(-a[i])));
     case VPPS_OP_TANH: EACH(tanh(a[i]));
     case VPPS_OP_RELU: EACH(a[i] > 0 ? a[i] : 0);
@@ -261,6 +262,20 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
         y[0] = 0;
         for (size_t i = 0; i < na; i++) y[0] += (a[i] - b[i]) * (a[i] - b[i]);
         break;
+    case VPPS_OP_ARGMAX: {
+        size_t best = 0;
+        for (size_t i = 1; i < na; i++)
+            if (a[i] > a[best]) best = i;
+        y[0] = (double)best;
+        y[1] = a[best] - log_sum_exp(a, na);
+        break;
+    }
+    case VPPS_OP_LOOKUP_AT: {
+        const double last = m->model->params[v.s->param].count - 1.0;
+        const size_t entry = (size_t)fmin(fmax(a[0], 0), last);
+        memcpy(y, m->values + m->first[v.s->param] + entry * n, n * sizeof *y);
+        return;
+    }
     case VPPS_OP_SUM_ELEMENTS:
         y[0] = 0;
         for (size_t i = 0; i < na; i++) y[0] += a[i];
@@ -418,6 +433,7 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
             db[0] += d[i] * a[i];
         }
         break;
+    case VPPS_OP_WHEN: EACH(b[0] > 0 ? d[i] : 0);
     case VPPS_OP_SIGMOID: EACH(d[i] * y[i] * (1 - y[i]));
     case VPPS_OP_TANH: EACH(d[i] * (1 - y[i] * y[i]));
     case VPPS_OP_RELU: EACH(a[i] > 0 ? d[i] : 0);
@@ -484,6 +500,8 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
     case VPPS_OP_CONSTANT:
     case VPPS_OP_LOOKUP:
     case VPPS_OP_PARAMETER:
+    case VPPS_OP_ARGMAX:
+    case VPPS_OP_LOOKUP_AT: break; /* no gradient */
     case VPPS_OP_COUNT: abort();
     }
 #undef EACH

@@ -458,6 +458,63 @@ START_TEST(waits_are_limited)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- control flow */
+
+/* h' = tanh(U h), until h'[0] is not above a half, 6 times at most; on a device that runs all turns. */
+static vpps_node add_loop(vpps_graph *g, vpps_cell turn, const float *h) {
+    const vpps_node first[] = {vpps_ones(g, 1, 1), vpps_input(g, HIDDEN, 1, h)};
+    const vpps_vertex start = vpps_source(g, 2, first);
+    return vpps_scattered(
+        g, vpps_while(g, &(vpps_application){.cell = turn, .n_children = 1, .children = &start}, 6, NULL), 1);
+}
+
+START_TEST(loops_go_on_as_long_as_on_the_cpu)
+    {
+        float values[2][HIDDEN], after[2][HIDDEN * HIDDEN], h[HIDDEN];
+        for (uint32_t i = 0; i < HIDDEN; i++) h[i] = 0.9f - 0.05f * (float)i;
+        for (uint32_t d = 0; d < 2; d++) {
+            vpps_model *model;
+            vpps_graph *g;
+            vpps_handle *handle;
+            vpps_param U;
+            vpps_cell turn;
+            const vpps_options o = options_for(d ? test_gpu_device() : "cpu", false);
+            TEST_OK(vpps_model_create(&model, 4));
+            TEST_OK(vpps_add_matrix(model, &U, "U", HIDDEN, HIDDEN, NULL));
+            TEST_OK(vpps_cell_begin(model, "turn", &g));
+            const vpps_node before = vpps_gather(g, 0, 1, HIDDEN, 1), goes_on = vpps_gather(g, 0, 0, 1, 1);
+            TEST_OK(vpps_condition(g, goes_on));
+            const vpps_node next = vpps_tanh(g, vpps_add(g, before, vpps_matvec(g, U, before)));
+            const vpps_node head = vpps_slice(g, next, 0, 1);
+            TEST_OK(vpps_scatter_else(g, vpps_sub(g, head, vpps_constant(g, 1, 1, 0.5f)), goes_on));
+            TEST_OK(vpps_scatter_else(g, next, before));
+            TEST_OK(vpps_cell_end(g, &turn));
+            TEST_OK(vpps_graph_create(&g, model));
+            TEST_OK(vpps_handle_create(&handle, model, &o));
+            const vpps_node y = add_loop(g, turn, h);
+            float *out = values[d];
+            TEST_OK(vpps_forward(handle, g, 1, &y, &out));
+            vpps_graph_clear(g);
+            TEST_OK(vpps_fb(handle, g, vpps_sum_elements(g, add_loop(g, turn, h)), NULL));
+            TEST_OK(vpps_read_parameters(handle));
+            memcpy(after[d], vpps_param_values(model, U), sizeof after[d]);
+            vpps_graph_clear(g); /* what no gradient comes through, it does not run */
+            const vpps_node best = vpps_argmax(g, vpps_input(g, HIDDEN, 1, h));
+            float pair[2], *to = pair;
+            if (d) {
+                TEST_FAILS(vpps_forward(handle, g, 1, &best, &to), VPPS_DEVICE, "does not run argmax and lookup_at");
+            } else {
+                TEST_OK(vpps_forward(handle, g, 1, &best, &to));
+            }
+            vpps_handle_destroy(handle);
+            vpps_graph_destroy(g);
+            vpps_model_destroy(model);
+        }
+        for (uint32_t i = 0; i < HIDDEN; i++) ck_assert_float_eq_tol(values[0][i], values[1][i], 1e-5f);
+        for (uint32_t i = 0; i < HIDDEN * HIDDEN; i++) ck_assert_float_eq_tol(after[0][i], after[1][i], 1e-5f);
+    }
+END_TEST
+
 static Suite *make_suite(void) {
     Suite *suite = suite_create("gpu handle");
     TCase *t = tcase_create("handle");
@@ -472,6 +529,7 @@ static Suite *make_suite(void) {
     tcase_add_loop_test(t, a_checkpoint_moves_between_devices, 0, 2);
     tcase_add_test(t, without_a_gpu_there_is_a_reason);
     tcase_add_test(t, waits_are_limited);
+    tcase_add_test(t, loops_go_on_as_long_as_on_the_cpu);
     suite_add_tcase(suite, t);
     return suite;
 }

@@ -170,6 +170,19 @@ static vpps_node build_hinge(builder *b, uint32_t rows, uint32_t cols) {
     return vpps_hinge(b->g, x, vpps_random_below(&b->random, rows), 0.7f);
 }
 
+static vpps_node build_when(builder *b, uint32_t rows, uint32_t cols) {
+    const vpps_node x = leaf(b, rows, cols, ANY, 0);
+    return vpps_when(b->g, x, leaf(b, 1, 1, AWAY, 1));
+}
+static vpps_node build_argmax(builder *b, uint32_t rows, uint32_t cols) {
+    return vpps_argmax(b->g, leaf(b, rows, cols, ANY, 0));
+}
+static vpps_node build_lookup_at(builder *b, uint32_t rows, uint32_t cols) {
+    const vpps_param table = make_param(b, VPPS_LOOKUP, 4, rows, cols, ANY, 0, 1);
+    const float numbers[] = {0, 1, 2.5f, 3, -1, 17};
+    return vpps_lookup_at(b->g, table, vpps_constant(b->g, 1, 1, numbers[vpps_random_below(&b->random, 6)]));
+}
+
 static const op_case case_INPUT = {.build = build_input, .shapes = MATRICES, .noise = 1},
                      case_LOOKUP = {.build = build_lookup, .shapes = MATRICES, .noise = 1},
                      case_PARAMETER = {.build = build_parameter, .shapes = VECTORS, .noise = 1},
@@ -191,6 +204,9 @@ static const op_case case_INPUT = {.build = build_input, .shapes = MATRICES, .no
                      case_RECIPROCAL = {.unary = vpps_reciprocal, .a = POSITIVE, .shapes = MATRICES, .noise = 2},
                      case_SCALE = {.build = build_scale, .shapes = MATRICES, .noise = 1},
                      case_SCALE_BY = {.build = build_scale_by, .shapes = MATRICES, .noise = 2},
+                     case_WHEN = {.build = build_when, .shapes = MATRICES, .noise = 1},
+                     case_ARGMAX = {.build = build_argmax, .shapes = VECTORS, .noise = 2},
+                     case_LOOKUP_AT = {.build = build_lookup_at, .shapes = MATRICES, .noise = 1},
                      case_SIGMOID = {.unary = vpps_sigmoid, .shapes = MATRICES, .noise = 2},
                      case_TANH = {.unary = vpps_tanh, .shapes = MATRICES, .noise = 2},
                      case_RELU = {.unary = vpps_relu, .a = AWAY, .shapes = MATRICES, .noise = 1},
@@ -303,6 +319,7 @@ static double loss_value(builder *b, const ref_model *m, vpps_node loss) {
 START_TEST(reference_gradient_is_the_slope)
     {
         const vpps_op op = (vpps_op)_i;
+        if (vpps_ops[op].op_class == VPPS_CLASS_DECIDED) return; /* it has none */
         builder b;
         const vpps_node loss = build_graph(&b, op, test_seed() * 1000 + op, 0, 0);
         ref_model *m = ref_model_create(b.model);
@@ -451,6 +468,13 @@ static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32
     vpps_handle *h;
     TEST_OK(vpps_handle_create(&h, b.model, &options));
     check_forward(&b, h, m, loss, op, context);
+    if (vpps_ops[op].op_class == VPPS_CLASS_DECIDED) {
+        TEST_FAILS(vpps_fb(h, b.g, loss, NULL), VPPS_ARGUMENT, "no gradients");
+        ref_model_destroy(m);
+        vpps_handle_destroy(h);
+        builder_close(&b);
+        return;
+    }
 
     expectation e = expect(&b, m, training(&b), loss, op);
     const vpps_status status = vpps_fb(h, b.g, loss, NULL);

@@ -68,6 +68,8 @@ static double expected(vpps_opcode opcode, uint32_t n, const vpps_operands *o, u
     case VPPS_I_MIN: return isnan(x) || isnan(y) ? NAN : fmin(x, y);
     case VPPS_I_SCALE: return x * f;
     case VPPS_I_SCALE_BY: return x * s;
+    case VPPS_I_WHEN: return s > 0 ? x : 0;
+    case VPPS_I_ZERO: return 0;
     case VPPS_I_SUM:
     case VPPS_I_WEIGHTED_SUM:
         for (uint32_t m = 0; m < o->n_list; m++) {

@@ -106,6 +106,9 @@ START_TEST(calls_with_a_status)
         NULLS(vpps_save((void *)any, NULL, (void *)any, 1));
         NULLS(vpps_save(NULL, "x", (void *)any, 1));
         NULLS(vpps_scatter(NULL, 1));
+        NULLS(vpps_condition(NULL, 1));
+        NULLS(vpps_condition_is(NULL, 1, 1));
+        NULLS(vpps_scatter_else(NULL, 1, 1));
         NULLS(vpps_shard_tables(NULL, (void *)any));
         NULLS(vpps_sentences_counts((void *)any, NULL));
         NULLS(vpps_sentences_counts(NULL, (void *)any));
@@ -214,6 +217,10 @@ START_TEST(calls_that_make_nodes)
         NO_NODE(vpps_reciprocal(NULL, 0));
         NO_NODE(vpps_scale(NULL, 0, 0.5f));
         NO_NODE(vpps_scale_by(NULL, 0, 0));
+        NO_NODE(vpps_when(NULL, 0, 0));
+        NO_NODE(vpps_select(NULL, 0, 0, 0));
+        NO_NODE(vpps_argmax(NULL, 0));
+        NO_NODE(vpps_lookup_at(NULL, 0, 0));
         NO_NODE(vpps_sigmoid(NULL, 0));
         NO_NODE(vpps_tanh(NULL, 0));
         NO_NODE(vpps_relu(NULL, 0));
@@ -251,6 +258,10 @@ START_TEST(calls_that_make_nodes)
         NO_NODE(vpps_pull_index(NULL));
         NO_NODE(vpps_apply(NULL, (const void *)any));
         NO_NODE(vpps_apply(g, NULL));
+        NO_NODE(vpps_while(NULL, (const void *)any, 1, NULL));
+        NO_NODE(vpps_while(g, NULL, 1, NULL));
+        NO_NODE(vpps_case(NULL, 1, (const void *)any));
+        NO_NODE(vpps_case(g, 1, NULL));
         NO_NODE(vpps_source(NULL, 2, (const void *)any));
         NO_NODE(vpps_source(g, 2, NULL));
         NO_NODE(vpps_pushed(NULL, 0, 0));

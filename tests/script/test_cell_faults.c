@@ -220,6 +220,59 @@ START_TEST(a_value_is_kept_over_one_that_is_still_read)
     }
 END_TEST
 
+/* A stage that is left out would leave something else behind, or be left out at the wrong time. */
+START_TEST(a_condition_is_another)
+    {
+        batch b;
+        vpps_graph *r;
+        vpps_cell cell;
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_cell_begin(b.model, "turn", &r));
+        const vpps_node first = vpps_gather(r, 0, 0, 1, 1), second = vpps_gather(r, 0, 1, 1, 1);
+        const vpps_node third = vpps_gather(r, 0, 2, 2, 1);
+        TEST_OK(vpps_condition(r, first));
+        TEST_OK(vpps_scatter_else(r, vpps_tanh(r, first), first));
+        TEST_OK(vpps_scatter_else(r, vpps_exp(r, second), second));
+        TEST_OK(vpps_scatter_else(r, vpps_negate(r, third), VPPS_NO_NODE));
+        TEST_OK(vpps_cell_end(r, &cell));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node start[] = {vpps_ones(b.g, 1, 1), vpps_ones(b.g, 1, 1), vpps_ones(b.g, 2, 1)};
+        const vpps_vertex at = vpps_source(b.g, 3, start);
+        const vpps_application a = {.cell = cell, .n_children = 1, .children = &at};
+        const vpps_vertex last = vpps_while(b.g, &a, 3, NULL);
+        const vpps_node out[] = {vpps_scattered(b.g, last, 0), vpps_scattered(b.g, last, 1),
+                                 vpps_scattered(b.g, last, 2)};
+        open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 3});
+        TEST_OK(verify_edited(&b));
+        uint32_t block;
+        const uint32_t number = block_of(&b, "turn", &block)->cell;
+        vpps_compiled_cell *cells[8], *c = copy_cell(b.job.subject.cells[number]);
+        memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
+        b.job.subject.cells = cells;
+        cells[number] = c;
+        ck_assert(c->condition.there && c->outputs[0].otherwise == 0 && c->outputs[2].otherwise == VPPS_NONE);
+        const char *const wrong = "is not what it should be where the condition does not hold";
+        c->condition.input = 1;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
+        c->condition = (vpps_condition_data){.there = true, .is = true};
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
+        c->condition = (vpps_condition_data){.there = true, .input = 2};
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its condition is no scalar input");
+        c->condition = (vpps_condition_data){.there = true};
+        TEST_OK(verify_edited(&b));
+        const uint32_t others[] = {1, VPPS_NONE, 2};
+        for (size_t i = 0; i < VPPS_COUNT(others); i++) {
+            c->outputs[0].otherwise = others[i];
+            TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, i < 2 ? wrong : "no input of its shape");
+        }
+        c->outputs[0].otherwise = 0;
+        c->outputs[2].otherwise = 2;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
+        vpps_compiled_cell_free(c);
+        close_batch(&b);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("cell faults");
     TCase *t = tcase_create("cell faults");
@@ -230,6 +283,7 @@ int main(void) {
     tcase_add_test(t, rows_are_shared_out_of_a_softmax);
     tcase_add_test(t, a_stage_does_not_wait_for_rows);
     tcase_add_test(t, a_value_is_kept_over_one_that_is_still_read);
+    tcase_add_test(t, a_condition_is_another);
     suite_add_tcase(suite, t);
     return test_main(suite);
 }

@@ -6,7 +6,7 @@
  *   check.c    may a script be run here?
  *   vp.c       the interpreter's loop
  *   tile.c     stages of cells as programs over tiles
- *   stage.c    running them
+ *   stage.c    running them, but for vertices whose condition does not hold
  *   params.c   parameters: their gradients and updates
  *   share.c    gradients of other processes
  *   entries.c  lookup tables that are shared out over processes
@@ -82,6 +82,8 @@ struct vpps_vp {
     size_t scratch_floats;
     const float **pointers; /* vectors of products, members of lists */
     size_t pointers_capacity;
+    uint32_t *live; /* vertices of a task whose condition holds */
+    size_t live_capacity;
     uint32_t *d_at; /* of a cell's outer products: their vectors in `pointers` */
     size_t d_at_capacity;
     vpps_product_term *terms;

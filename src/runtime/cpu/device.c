@@ -134,6 +134,7 @@ static void cpu_destroy(vpps_device *d) {
         free(vp->terms);
         free(vp->sums);
         free(vp->d_at);
+        free(vp->live);
         free(vp->touched);
         free(vp->by_update);
     }
@@ -356,6 +357,7 @@ static vpps_status cpu_forward_end(vpps_device *d) {
 static bool cpu_caller_works(const vpps_device *d) { return ((const vpps_cpu *)d)->caller_works; }
 
 const vpps_device_table vpps_device_cpu = {.name = "cpu",
+                                           .decides = true,
                                            .create = cpu_create,
                                            .destroy = cpu_destroy,
                                            .machine = cpu_machine,

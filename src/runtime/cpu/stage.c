@@ -16,7 +16,8 @@ typedef struct tile {
     uint32_t first[VPPS_DOMAINS], n[VPPS_DOMAINS]; /* vertices, members; of the part of the tile at hand */
     uint32_t whole[VPPS_DOMAINS];                  /* of the whole tile */
     uint32_t before;                               /* the tile's vertices before the part */
-    float *region[VPPS_DOMAINS];                   /* slots of vertices, of members */
+    const uint32_t *live; /* vertices that run, which first[0] then counts; NULL: all, and it counts the block's */
+    float *region[VPPS_DOMAINS]; /* slots of vertices, of members */
 } tile;
 
 /* Where the part's items of a value lie, side by side. */
@@ -25,6 +26,9 @@ static float *slot_of(const tile *t, uint32_t v) {
     const vpps_tile_slot *slot = &t->p->slots[v];
     return t->region[domain] + (size_t)slot->at * t->whole[domain] + (size_t)t->before * slot->width;
 }
+
+/* Vertex i of the part, counted in the block. */
+static uint32_t vertex_at(const tile *t, uint32_t i) { return t->live ? t->live[t->first[0] + i] : t->first[0] + i; }
 
 /* A vertex's first member of a list, counted in the block, and how many it has. */
 static uint32_t first_member(const tile *t, uint32_t domain, uint32_t vertex) { return t->view->lists[domain][vertex]; }
@@ -54,7 +58,7 @@ static uint32_t vertex_of(const tile *t, uint32_t domain, uint32_t i) {
 /* Where item i of a value lies in the pool. */
 static float *in_memory(const tile *t, uint32_t v, uint32_t i) {
     const vpps_cell_value *x = &t->c->values[v];
-    return vpps_in_pool(t->vp->cpu, t->view, x, t->first[x->domain] + i);
+    return vpps_in_pool(t->vp->cpu, t->view, x, x->domain ? t->first[x->domain] + i : vertex_at(t, i));
 }
 
 static void load(const tile *t, uint32_t v) {
@@ -149,7 +153,7 @@ static bool gather_operands(const tile *t, uint32_t v, uint32_t i, vpps_operands
     const vpps_cell_value *x = &t->c->values[v];
     const vpps_cell_arg *args = &t->c->args[x->first_arg];
     const char *types = vpps_instructions[x->opcode].operands;
-    const uint32_t item = t->first[x->domain] + i;
+    const uint32_t item = x->domain ? t->first[x->domain] + i : vertex_at(t, i);
     const uint32_t vertex = x->domain ? t->first[0] + vertex_of(t, x->domain, i) : item;
     const uint32_t member = x->domain ? item - first_member(t, x->domain, vertex) : 0; /* counted in the vertex */
     uint32_t n = 0, n_t = 0, n_s = 0;
@@ -288,26 +292,56 @@ static const float *next_matrix(const tile *t, const vpps_tile_op *op) {
     }
 }
 
+/* Vectors that lie at equal distances: `at` is the first of them. */
+typedef struct spread {
+    float *at;
+    size_t ld;
+    bool in_slot; /* one after the other whatever vertices run; else at their places in the records */
+} spread;
+
+static spread spread_of(const tile *t, uint32_t v, bool in_slot, uint32_t width, uint32_t first) {
+    if (in_slot) return (spread){slot_of(t, v), width, true};
+    return (spread){in_memory(t, v, 0) + first, t->c->kept_words[t->c->values[v].domain], false};
+}
+
+static float *vector_of(const tile *t, const spread *s, uint32_t i) {
+    const uint32_t at = s->in_slot || !t->live ? i : vertex_at(t, i) - vertex_at(t, 0);
+    return s->at + at * s->ld;
+}
+
+/* The end of a run of vectors from number i on that lie at equal distances. */
+static uint32_t run_end(const tile *t, const spread *a, const spread *b, uint32_t i, uint32_t n) {
+    if (!t->live || (a->in_slot && b->in_slot)) return n;
+    uint32_t end = i + 1;
+    while (end < n && vertex_at(t, end) == vertex_at(t, end - 1) + 1) end++;
+    return end;
+}
+
+/* A block times all vectors, run by run: the block stays close meanwhile. */
+static void multiply_block(const tile *t, const vpps_matrix_block *block, uint32_t n, uint32_t k, uint32_t skip,
+                           const spread *from, const spread *c, uint32_t at, const float *next) {
+    for (uint32_t i = 0, end; i < n; i = end) {
+        end = run_end(t, from, c, i, n);
+        t->kernels->product(block->rows, end - i, k, block->values, block->ld, t->vp->pointers + i, skip,
+                            from->at ? vector_of(t, from, i) + at : NULL, from->ld, vector_of(t, c, i) + at, c->ld,
+                            next);
+    }
+}
+
 static bool multiply(const tile *t, const vpps_tile_op *op) {
     const vpps_cell_value *x = &t->c->values[op->value];
     const vpps_tile_slot *slot = &t->p->slots[op->value];
     vpps_cpu *cpu = t->vp->cpu;
-    const uint32_t n = t->n[x->domain] * x->cols, width = slot->width / x->cols,
-                   kept_words = t->c->kept_words[x->domain];
+    const uint32_t n = t->n[x->domain] * x->cols, width = slot->width / x->cols;
     if (!n || !width) return true;
-    const bool in_slot = op->index == VPPS_NO_SLOT;
-    float *c = in_slot ? slot_of(t, op->value) : in_memory(t, op->value, 0) + slot->first;
-    const size_t ldc = in_slot ? width : kept_words;
-    const float *from = NULL; /* what the sum starts from, and how far it is from one vector to the next */
-    size_t ld_from = 0;
-    if (x->param != VPPS_NO_PARAM) from = t->pool + cpu->plan.values[x->param] + slot->first;
+    const spread c = spread_of(t, op->value, op->index == VPPS_NO_SLOT, width, slot->first);
+    spread from = {.in_slot = true}; /* what the sum starts from */
+    if (x->param != VPPS_NO_PARAM) from.at = t->pool + cpu->plan.values[x->param] + slot->first;
     if (!need_pointers(t->vp, n)) return false;
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
         if (a->matrix != VPPS_NO_PARAM) continue;
-        const bool here = t->p->slots[a->value].at != VPPS_NO_SLOT; /* what was made before */
-        from = here ? slot_of(t, a->value) : in_memory(t, a->value, 0) + slot->first;
-        ld_from = here ? width : kept_words;
+        from = spread_of(t, a->value, t->p->slots[a->value].at != VPPS_NO_SLOT, width, slot->first);
     }
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
@@ -320,14 +354,12 @@ static bool multiply(const tile *t, const vpps_tile_op *op) {
             const vpps_matrix_block *block = &blocks.blocks[b];
             const uint32_t at = block->first_row - slot->first;
             const float *next = b + 1 < blocks.n ? block[1].values : matrix_from(t, x, k + 1);
-            t->kernels->product(block->rows, n, cols, block->values, block->ld, t->vp->pointers, skip,
-                                from ? from + at : NULL, ld_from, c + at, ldc, next ? next : next_matrix(t, op));
+            multiply_block(t, block, n, cols, skip, &from, &c, at, next ? next : next_matrix(t, op));
         }
         from = c;
-        ld_from = ldc;
     }
-    if (from && from != c)
-        for (uint32_t i = 0; i < n; i++) memcpy(c + i * ldc, from + i * ld_from, width * sizeof *c);
+    if (from.at && from.at != c.at)
+        for (uint32_t i = 0; i < n; i++) memcpy(vector_of(t, &c, i), vector_of(t, &from, i), width * sizeof *c.at);
     return true;
 }
 
@@ -460,6 +492,46 @@ static void copy_parts(const tile *t, uint32_t v) {
     }
 }
 
+/* ---------------------------------------------------------------- what values decide */
+
+/* The number of the greatest element, the first of equals; and log softmax of it, which is not finite where the vector is
+ * not. */
+static void argmax(const tile *t, const float *x, uint32_t n, float *to) {
+    float best = x[0], loss;
+    uint32_t at = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        if (!(x[i] > best)) continue;
+        best = x[i];
+        at = i;
+    }
+    const vpps_operands o = {.t = {x}, .u = at};
+    t->kernels->run[VPPS_I_CROSS_ENTROPY](n, false, &loss, &o);
+    to[0] = (float)at;
+    to[1] = -loss;
+}
+
+static void find_argmax(const tile *t, uint32_t v) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_cell_arg *a = &t->c->args[x->first_arg];
+    float *to = slot_of(t, v);
+    for (uint32_t i = 0; i < t->n[x->domain]; i++, to += 2)
+        argmax(t, operand(t, a, x->domain, i), vpps_value_words(&t->c->values[a->value]), to);
+}
+
+/* Whatever the number is, the entry is one of the table's. */
+static void look_up(const tile *t, uint32_t v) {
+    const vpps_cell_value *x = &t->c->values[v];
+    const vpps_cpu *cpu = t->vp->cpu;
+    const uint32_t words = vpps_value_words(x), last = cpu->model->params[x->param].count - 1;
+    const float *table = t->pool + cpu->plan.values[x->param];
+    float *to = slot_of(t, v);
+    for (uint32_t i = 0; i < t->n[x->domain]; i++, to += words) {
+        const float number = *operand(t, &t->c->args[x->first_arg], x->domain, i);
+        const uint32_t entry = !(number > 0) ? 0 : number < (float)last ? (uint32_t)number : last;
+        memcpy(to, table + (size_t)entry * words, words * sizeof *to);
+    }
+}
+
 /* ---------------------------------------------------------------- tiles */
 
 static bool run_op(const tile *t, const vpps_tile_op *op) {
@@ -470,6 +542,8 @@ static bool run_op(const tile *t, const vpps_tile_op *op) {
     case VPPS_TILE_PRODUCT: return multiply(t, op);
     case VPPS_TILE_PRODUCT_T: return multiply_transposed(t, op->value, op->index);
     case VPPS_TILE_PARTS: copy_parts(t, op->value); return true;
+    case VPPS_TILE_ARGMAX: find_argmax(t, op->value); return true;
+    case VPPS_TILE_ENTRY: look_up(t, op->value); return true;
     case VPPS_TILE_STORE: store(t, op->value); return true;
     case VPPS_TILE_CONTRIBUTE: contribute(t, op->value, op->index); return true;
     default: add_shares(t, op->value); return true;
@@ -520,6 +594,47 @@ bool vpps_vp_scratch(vpps_vp *vp, size_t floats) {
     return true;
 }
 
+/* ---------------------------------------------------------------- conditions */
+
+static bool holds(const tile *t, uint32_t vertex) {
+    const vpps_condition_data *condition = &t->c->condition;
+    return vpps_condition_holds(condition, t->pool[t->view->inputs[condition->input][vertex]]);
+}
+
+/* A vertex that does not run: what this stage makes of its outputs is what it is otherwise. A zero that is added, as where all
+ * is computed, so that the sign of a zero is the same. */
+static void hand_on(const tile *t, uint32_t vertex) {
+    for (uint32_t k = 0; k < t->c->n_outputs; k++) {
+        const vpps_cell_output *o = &t->c->outputs[k];
+        if (o->value == VPPS_NONE || t->c->values[o->value].stage != t->stage_index) continue;
+        const vpps_tile_slot *slot = &t->p->slots[o->value];
+        float *to = vpps_in_pool(t->vp->cpu, t->view, &t->c->values[o->value], vertex) + slot->first;
+        const float *from =
+            o->otherwise == VPPS_NONE ? NULL : t->pool + t->view->inputs[o->otherwise][vertex] + slot->first;
+        for (uint32_t i = 0; i < slot->width; i++) to[i] = from ? from[i] + 0.0f : 0.0f;
+    }
+}
+
+/* The vertices of [first, *end) that run; the others hand on. With lists, which tiles take side by side, all of them do where
+ * one does. False: out of memory. */
+static bool find_live(tile *t, uint32_t *first, uint32_t *end) {
+    vpps_vp *vp = t->vp;
+    uint32_t n = 0;
+    if (!VPPS_RESERVE(vp->live, vp->live_capacity, *end - *first + 1u)) return false;
+    for (uint32_t v = *first; v < *end; v++)
+        if (holds(t, v)) vp->live[n++] = v;
+    if (n == *end - *first || (n && t->c->n_lists)) return true;
+    for (uint32_t v = *first, i = 0; v < *end; v++) {
+        const bool runs = i < n && vp->live[i] == v;
+        if (runs) i++;
+        if (!runs) hand_on(t, v);
+    }
+    t->live = vp->live;
+    *first = 0;
+    *end = n;
+    return true;
+}
+
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_t stage, uint32_t first, uint32_t n) {
     vpps_cpu *cpu = vp->cpu;
     const vpps_block_view *view = &cpu->views[block_number];
@@ -539,6 +654,10 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
         const uint32_t group = c->needs.group;
         end = first + (uint32_t)((uint64_t)n * (t.member + 1) / group);
         first += (uint32_t)((uint64_t)n * t.member / group);
+    }
+    if (vpps_stage_may_skip(c, &c->stages[stage]) && !find_live(&t, &first, &end)) {
+        vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for the vertices that run");
+        return;
     }
     for (uint32_t at = first, count; at < end; at += count) {
         count = vpps_min_u32(end - at, t.p->tile);

@@ -157,6 +157,8 @@ static void add_value(work *w, uint32_t place) {
         [VPPS_VALUE_SLICE] = VPPS_TILE_PARTS,
         [VPPS_VALUE_PLACE] = VPPS_TILE_PARTS,
         [VPPS_VALUE_STACK] = VPPS_TILE_PARTS,
+        [VPPS_VALUE_ARGMAX] = VPPS_TILE_ARGMAX,
+        [VPPS_VALUE_ENTRY] = VPPS_TILE_ENTRY,
     };
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &c->args[x->first_arg + k];
@@ -184,11 +186,14 @@ static void make(work *w) {
     for (uint32_t v = 0; v < w->c->n_values; v++) set_width(w, v);
     mark_last(w);
     for (uint32_t i = 0; i < w->stage->n && w->ok; i++) add_value(w, i);
-    enum { FLOATS = 48 * 1024, MOST = 96 };
+    enum { FLOATS = 48 * 1024, MOST = 96, LEAST_WITH_ARGMAX = 24 };
     uint32_t floats = p->floats[0] + 1;
     for (uint32_t d = 1; d < VPPS_DOMAINS; d++) floats += 4 * p->floats[d];
     p->tile = FLOATS / floats;
     if (p->tile > MOST) p->tile = MOST;
+    /* scores of many classes: their matrix is far larger than the tile, and is read once for each */
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == VPPS_TILE_ARGMAX) p->tile = vpps_max_u32(p->tile, LEAST_WITH_ARGMAX);
     if (p->tile > 6) p->tile -= p->tile % 6;
     if (!p->tile) p->tile = 1;
 }

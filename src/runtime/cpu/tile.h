@@ -15,7 +15,9 @@ typedef enum vpps_tile_kind {
     VPPS_TILE_RUN,
     VPPS_TILE_PRODUCT,
     VPPS_TILE_PRODUCT_T,
-    VPPS_TILE_PARTS,      /* SLICE, PLACE, STACK */
+    VPPS_TILE_PARTS, /* SLICE, PLACE, STACK */
+    VPPS_TILE_ARGMAX,
+    VPPS_TILE_ENTRY,
     VPPS_TILE_STORE,      /* value from its slot into the record of kept values */
     VPPS_TILE_CONTRIBUTE, /* into the record of contributions, number `index` */
     VPPS_TILE_ADD_SHARES  /* kept shares of a product with a transposed matrix, into its slot */

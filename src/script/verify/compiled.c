@@ -240,6 +240,18 @@ static uint32_t express_positions(const vpps_proof *p) {
     return vpps_express_of(p->s, VPPS_X_POSITIONS, x->rows, x->cols, p->is[of], 0, 0);
 }
 
+static uint32_t express_decided(const vpps_proof *p) {
+    const vpps_cell_value *x = &p->c->values[p->v];
+    const vpps_cell_value *a = x->n_args == 1 ? value_of(p, 0) : NULL;
+    if (!a || a->domain != x->domain || a->cols != 1 || arg_of(p, 0)->element || p->c->needs.training)
+        return refuse(p, "what it is decided by does not fit");
+    const uint32_t of = p->is[arg_of(p, 0)->value];
+    if (x->kind == VPPS_VALUE_ARGMAX) return vpps_express_of(p->s, VPPS_X_ARGMAX, 2, 1, of, 0, 0);
+    const vpps_parameter_data *table = vpps_proof_parameter(p, x->param, VPPS_LOOKUP);
+    if (!table || a->rows != 1) return refuse(p, "it is no entry of a table, by a number");
+    return vpps_express_of(p->s, VPPS_X_ENTRY, table->rows, table->cols, of, x->param, 0);
+}
+
 static uint32_t express_value(const vpps_proof *p) {
     const vpps_cell_value *x = &p->c->values[p->v];
     switch (x->kind) {
@@ -263,6 +275,8 @@ static uint32_t express_value(const vpps_proof *p) {
     case VPPS_VALUE_SLICE:
     case VPPS_VALUE_PLACE:
     case VPPS_VALUE_STACK: return express_parts(p);
+    case VPPS_VALUE_ARGMAX:
+    case VPPS_VALUE_ENTRY: return express_decided(p);
     case VPPS_VALUE_POSITIONS: return express_positions(p);
     default: return refuse(p, "its kind is unknown");
     }

@@ -26,10 +26,12 @@ typedef enum vpps_expression_kind {
     VPPS_X_PRODUCT_T, /* its transpose times the term */
     VPPS_X_RUN,       /* a: see vpps_run */
     VPPS_X_POSITIONS, /* that the term, a MAX_OF or MIN_OF, found */
-    VPPS_X_SLICE,     /* rows of the term from a[0] on */
-    VPPS_X_PLACE,     /* the term from row a[0] on, zero elsewhere */
-    VPPS_X_STACK,     /* a term marked VPPS_ALL_MEMBERS: of a list's members, and zeros below them */
-    VPPS_X_MEMBER     /* the member's rows of the term, such a stack */
+    VPPS_X_ARGMAX,
+    VPPS_X_ENTRY, /* of table a[0], as the term says */
+    VPPS_X_SLICE, /* rows of the term from a[0] on */
+    VPPS_X_PLACE, /* the term from row a[0] on, zero elsewhere */
+    VPPS_X_STACK, /* a term marked VPPS_ALL_MEMBERS: of a list's members, and zeros below them */
+    VPPS_X_MEMBER /* the member's rows of the term, such a stack */
 } vpps_expression_kind;
 
 /* A term of a sum with the bits of its factor; an operand with the element of it that is meant, or VPPS_ALL_MEMBERS and the

@@ -214,6 +214,12 @@ static uint32_t express_parts(vpps_function *f, vpps_expressions *s, const vpps_
     return terms ? vpps_express_stack(s, rows, cols, node->n, terms) : VPPS_NONE;
 }
 
+static uint32_t express_decided(vpps_function *f, vpps_expressions *s, const vpps_function_node *node) {
+    const bool argmax = node->s->op == VPPS_OP_ARGMAX;
+    return vpps_express_of(s, argmax ? VPPS_X_ARGMAX : VPPS_X_ENTRY, node->s->rows, node->s->cols,
+                           value_of(f, f->args[node->first]), argmax ? 0 : node->s->param, 0);
+}
+
 static uint32_t express_source(vpps_expressions *s, const vpps_function_node *node) {
     const uint32_t rows = node->s->rows, cols = node->s->cols;
     if (node->s->op == VPPS_OP_INPUT) return vpps_express(s, VPPS_X_DATA, rows, cols, 0, 0, 0, 0);
@@ -231,6 +237,7 @@ void vpps_function_express(vpps_function *f, vpps_expressions *s) {
         case VPPS_CLASS_SOURCE: f->value[t] = express_source(s, node); break;
         case VPPS_CLASS_AFFINE: f->value[t] = express_affine(f, s, node); break;
         case VPPS_CLASS_PARTS: f->value[t] = express_parts(f, s, node); break;
+        case VPPS_CLASS_DECIDED: f->value[t] = express_decided(f, s, node); break;
         default: f->value[t] = express_forward(f, s, t); break;
         }
     }
@@ -362,6 +369,7 @@ static void differentiate_node(const derivative *d) {
         return;
     case VPPS_CLASS_AFFINE: differentiate_affine(d); return;
     case VPPS_CLASS_PARTS: differentiate_parts(d); return;
+    case VPPS_CLASS_DECIDED: return; /* only in inference */
     default:
         for (uint32_t k = 0; k < d->node->n; k++) {
             const bool weights = s->op == VPPS_OP_WEIGHTED_SUM && k == 0;

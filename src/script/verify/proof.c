@@ -62,6 +62,90 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
     return true;
 }
 
+/* ---------------------------------------------------------------- conditions */
+
+static uint32_t run_of(const vpps_proof *p, uint32_t opcode, uint32_t rows, uint32_t cols, uint32_t a, uint32_t b) {
+    vpps_term both[] = {{a, 0}, {b, 0}};
+    return vpps_express_run(
+        p->s, &(vpps_run){.opcode = opcode, .rows = rows, .cols = cols, .operands = both, .n = b == VPPS_NONE ? 1 : 2});
+}
+
+/* The expression of an input, and how large it is. */
+static uint32_t input_of(const vpps_proof *p, uint32_t input, uint32_t *rows, uint32_t *cols) {
+    for (uint32_t v = 0; v < p->c->n_values; v++) {
+        if (p->c->values[v].kind != VPPS_VALUE_INPUT || p->c->values[v].index != input) continue;
+        *rows = p->c->values[v].rows;
+        *cols = p->c->values[v].cols;
+        return p->is[v];
+    }
+    return VPPS_NONE;
+}
+
+/* What is above 0 where the condition holds. */
+static uint32_t express_condition(const vpps_proof *p) {
+    const vpps_condition_data *condition = &p->c->condition;
+    uint32_t rows, cols;
+    const uint32_t x = input_of(p, condition->input, &rows, &cols);
+    if (x == VPPS_NONE || rows != 1 || cols != 1) return VPPS_NONE;
+    if (!condition->is) return x;
+    const uint32_t half = vpps_express(p->s, VPPS_X_CONSTANT, 1, 1, 0, vpps_float_bits(0.5f), 0, 0);
+    const uint32_t value = vpps_express(p->s, VPPS_X_CONSTANT, 1, 1, 0, vpps_float_bits(condition->value), 0, 0);
+    const uint32_t off = run_of(p, VPPS_I_SUB, 1, 1, x, value);
+    return run_of(p, VPPS_I_SUB, 1, 1, half, run_of(p, VPPS_I_ABS, 1, 1, off, VPPS_NONE));
+}
+
+static bool is_when(const vpps_proof *p, uint32_t x, uint32_t condition) {
+    const vpps_expression *e = &p->s->at[x];
+    return e->kind == VPPS_X_RUN && e->a[0] == VPPS_I_WHEN && e->n == 2 && p->s->terms[e->first + 1].x == condition;
+}
+
+/* Is output x zero where the condition does not hold; or, with `otherwise`, that? Then it is when(f) + otherwise -
+ * when(otherwise). */
+static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, uint32_t otherwise, uint32_t when) {
+    if (otherwise == VPPS_NONE) return is_when(p, x, condition);
+    const vpps_expression *e = &p->s->at[x];
+    bool itself = false, off = false;
+    if (e->kind != VPPS_X_SUM) return false;
+    for (uint32_t i = 0; i < e->n; i++) {
+        const vpps_term t = p->s->terms[e->first + i];
+        const float factor = vpps_bits_float(t.mark);
+        if (!itself && t.x == otherwise && factor == 1) {
+            itself = true;
+        } else if (!off && t.x == when && factor == -1) {
+            off = true;
+        } else if (factor != 1 || !is_when(p, t.x, condition)) {
+            return false;
+        }
+    }
+    return itself && off;
+}
+
+/* A stage that is left out leaves outputs behind that are what they would have become. */
+static bool check_condition(const vpps_proof *p) {
+    const vpps_compiled_cell *c = p->c;
+    if (!c->condition.there) return true;
+    const uint32_t condition = express_condition(p);
+    if (condition == VPPS_NONE) return VPPS_REFUSE(p->check, "cell %s: its condition is no scalar input", c->name);
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        const vpps_cell_output *o = &c->outputs[k];
+        if (o->value == VPPS_NONE) continue;
+        const vpps_cell_value *x = &c->values[o->value];
+        uint32_t rows = x->rows, cols = x->cols, otherwise = VPPS_NONE, when = VPPS_NONE;
+        if (o->otherwise != VPPS_NONE) {
+            otherwise = input_of(p, o->otherwise, &rows, &cols);
+            if (otherwise == VPPS_NONE || rows != x->rows || cols != x->cols)
+                return VPPS_REFUSE(p->check, "cell %s: output %u is otherwise no input of its shape", c->name, k);
+            when = run_of(p, VPPS_I_WHEN, rows, cols, otherwise, condition);
+        }
+        if (!p->s->failed && !is_otherwise(p, p->is[o->value], condition, otherwise, when))
+            return VPPS_REFUSE(p->check,
+                               "cell %s: output %u, value %u, is not what it should be where the condition "
+                               "does not hold",
+                               c->name, k, o->value);
+    }
+    return true;
+}
+
 /* What the compiled cell's gradients are added to. */
 static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list *owed) {
     const vpps_compiled_cell *c = p->c;
@@ -137,7 +221,9 @@ static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *
 static bool prove(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     vpps_function_express(f, p->s);
-    if (!check_inputs(p, f) || !check_lookups(p) || !vpps_proof_express(p) || !check_outputs(p, f, cell)) return false;
+    if (!check_inputs(p, f) || !check_lookups(p) || !vpps_proof_express(p) || !check_outputs(p, f, cell) ||
+        !check_condition(p))
+        return false;
     for (uint32_t v = 0; v < c->n_values; v++)
         if (c->values[v].kind == VPPS_VALUE_GRADIENT) cell->sums_gradient[c->values[v].index] = true;
     for (uint32_t i = 0; i < f->n_inputs; i++) {

@@ -192,6 +192,22 @@ static bool check_stays(stages *w) {
 
 /* ---------------------------------------------------------------- all */
 
+/* A stage that may be left out reads the condition, and what its outputs are where it does not hold. */
+static bool read_otherwise(stages *w, uint32_t s, vpps_stage_info *info) {
+    const vpps_compiled_cell *c = w->c;
+    if (!vpps_stage_may_skip(c, &c->stages[s])) return true;
+    bool ok = true;
+    for (uint32_t v = 0; ok && v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        if (x->kind != VPPS_VALUE_INPUT) continue;
+        if (x->index == c->condition.input) ok = add_read(w, v, VPPS_EXTENT_WHOLE, info);
+        for (uint32_t k = 0; ok && k < c->n_outputs; k++)
+            if (vpps_offers(c, k) && c->values[c->outputs[k].value].stage == s && c->outputs[k].otherwise == x->index)
+                ok = add_read(w, v, VPPS_EXTENT_OWN, info);
+    }
+    return ok;
+}
+
 static bool check_stage(stages *w, uint32_t s) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_stage *stage = &c->stages[s];
@@ -211,7 +227,7 @@ static bool check_stage(stages *w, uint32_t s) {
     }
     for (uint32_t i = 0; i < stage->n; i++)
         if (!check_kept(w, s, c->order[stage->first + i])) return false;
-    return true;
+    return read_otherwise(w, s, info);
 }
 
 bool vpps_check_stages(vpps_checker *c, vpps_checked_cell *cell) {

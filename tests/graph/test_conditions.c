@@ -1,0 +1,441 @@
+/* test_conditions.c - loops and cases as vertices: they do what the host would have decided, turn by turn, on every number of
+ * virtual processors; gradients are those of the turns that were taken; and the errors of recording and applying. */
+#include "common/testing.h"
+
+#include "graph/graph.h"
+
+#include <math.h>
+
+enum { LANES = 7, LIMIT = 12, MOST_HIDDEN = 300, WORDS = 6 };
+
+/* ---------------------------------------------------------------- a loop
+ *
+ * h' = tanh(U h + x); goes on while v . h' + patience > 0. Each turn counts one, and looks a word up that it has decided. */
+
+typedef struct network {
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    uint32_t hidden;
+    vpps_param U, v, E, W;
+    vpps_cell turn, deciding, plain, listing;
+} network;
+
+enum { GOES_ON, COUNT, STATE, OUTPUTS };
+
+typedef struct body {
+    vpps_node goes_on, count, h;
+} body;
+
+static body turn_body(const network *n, vpps_graph *g, vpps_node count, vpps_node h, vpps_node x, vpps_node patience) {
+    body b;
+    b.h = vpps_tanh(g, vpps_add(g, vpps_matvec(g, n->U, h), x));
+    b.goes_on = vpps_add(g, vpps_matvec(g, n->v, b.h), patience);
+    b.count = vpps_add(g, count, vpps_ones(g, 1, 1));
+    return b;
+}
+
+/* kind: a turn with a condition, one that also decides which word it adds, one that sums a list, or one without a condition. */
+typedef enum turn_kind { TURN, DECIDING, LISTING, PLAIN } turn_kind;
+
+static void record(network *n, turn_kind kind, vpps_cell *cell) {
+    vpps_graph *g;
+    TEST_OK(vpps_cell_begin(n->model, "turn", &g));
+    const vpps_node goes_on = vpps_gather(g, 0, GOES_ON, 1, 1), count = vpps_gather(g, 0, COUNT, 1, 1);
+    const vpps_node h = vpps_gather(g, 0, STATE, n->hidden, 1);
+    vpps_node x = vpps_pull(g, n->hidden, 1);
+    const vpps_node patience = vpps_pull(g, 1, 1);
+    if (kind == LISTING) x = vpps_sum(g, 2, (vpps_node[]){x, vpps_pull_list(g, n->hidden, 1)});
+    if (kind != PLAIN) TEST_OK(vpps_condition(g, goes_on));
+    body b = turn_body(n, g, count, h, x, patience);
+    if (kind == DECIDING) {
+        const vpps_node word = vpps_slice(g, vpps_argmax(g, vpps_matvec(g, n->W, b.h)), 0, 1);
+        b.h = vpps_add(g, b.h, vpps_lookup_at(g, n->E, word));
+    }
+    if (kind == PLAIN) {
+        TEST_OK(vpps_scatter(g, b.goes_on));
+        TEST_OK(vpps_scatter(g, b.count));
+        TEST_OK(vpps_scatter(g, b.h));
+    } else {
+        TEST_OK(vpps_scatter_else(g, b.goes_on, goes_on));
+        TEST_OK(vpps_scatter_else(g, b.count, count));
+        TEST_OK(vpps_scatter_else(g, b.h, h));
+    }
+    TEST_OK(vpps_cell_end(g, cell));
+}
+
+static void open_network(network *n, uint32_t hidden) {
+    const vpps_init wide = {.kind = VPPS_INIT_UNIFORM, .a = -0.4f, .b = 0.4f};
+    *n = (network){.hidden = hidden};
+    TEST_OK(vpps_model_create(&n->model, test_seed()));
+    TEST_OK(vpps_add_matrix(n->model, &n->U, "U", hidden, hidden, NULL));
+    TEST_OK(vpps_add_matrix(n->model, &n->v, "v", 1, hidden, &wide));
+    TEST_OK(vpps_add_lookup(n->model, &n->E, "E", WORDS, hidden, 1, &wide));
+    TEST_OK(vpps_add_matrix(n->model, &n->W, "W", WORDS, hidden, NULL));
+    record(n, TURN, &n->turn);
+    record(n, DECIDING, &n->deciding);
+    record(n, LISTING, &n->listing);
+    record(n, PLAIN, &n->plain);
+    TEST_OK(vpps_graph_create(&n->g, n->model));
+}
+
+static void open_handle(network *n, uint32_t vps, uint32_t groups, uint32_t waves) {
+    vpps_options o;
+    vpps_options_default(&o);
+    o.vps = vps;
+    o.groups = groups;
+    o.waves = waves;
+    o.verify = true;
+    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
+    TEST_OK(vpps_handle_create(&n->h, n->model, &o));
+}
+
+static void close_network(network *n) {
+    vpps_handle_destroy(n->h);
+    vpps_graph_destroy(n->g);
+    vpps_model_destroy(n->model);
+}
+
+/* What lane i begins with. */
+typedef struct lane {
+    vpps_node first[OUTPUTS], x, patience;
+} lane;
+
+static lane make_lane(const network *n, uint32_t i) {
+    uint64_t random = test_seed() + i;
+    float x[MOST_HIDDEN];
+    for (uint32_t k = 0; k < n->hidden; k++) x[k] = 2 * vpps_random_unit(&random) - 1;
+    const float patience = 0.6f * vpps_random_unit(&random);
+    lane l = {.x = vpps_input(n->g, n->hidden, 1, x), .patience = vpps_input(n->g, 1, 1, &patience)};
+    l.first[GOES_ON] = vpps_ones(n->g, 1, 1);
+    l.first[COUNT] = vpps_zeros(n->g, 1, 1);
+    l.first[STATE] = vpps_zeros(n->g, n->hidden, 1);
+    return l;
+}
+
+static vpps_application application_of(vpps_cell cell, const vpps_vertex *before, const vpps_node *pulls) {
+    return (vpps_application){.cell = cell, .n_children = 1, .children = before, .n_pulls = 2, .pulls = pulls};
+}
+
+typedef struct result {
+    float goes_on[LANES], count[LANES], h[LANES][MOST_HIDDEN];
+} result;
+
+static void fetch(network *n, vpps_node nodes[LANES][OUTPUTS], result *r) {
+    float *outs[LANES * OUTPUTS];
+    for (uint32_t i = 0; i < LANES; i++) {
+        outs[i * OUTPUTS + GOES_ON] = &r->goes_on[i];
+        outs[i * OUTPUTS + COUNT] = &r->count[i];
+        outs[i * OUTPUTS + STATE] = r->h[i];
+    }
+    TEST_OK(vpps_forward(n->h, n->g, LANES * OUTPUTS, &nodes[0][0], outs));
+}
+
+/* All lanes' loops in one forward pass; each of its own limit. */
+static void by_device(network *n, vpps_cell cell, bool list, result *r) {
+    vpps_node nodes[LANES][OUTPUTS];
+    vpps_graph_clear(n->g);
+    for (uint32_t i = 0; i < LANES; i++) {
+        const lane l = make_lane(n, i);
+        const vpps_node pulls[] = {l.x, l.patience}, *members = &l.first[STATE];
+        const vpps_vertex start = vpps_source(n->g, OUTPUTS, l.first);
+        vpps_application a = application_of(cell, &start, pulls);
+        if (list) a.n_pull_lists = a.n_members = 1, a.pull_lists = &members;
+        vpps_vertex turns[LIMIT];
+        const vpps_vertex last = vpps_while(n->g, &a, LIMIT - i % 3, turns);
+        TEST_OK(vpps_graph_status(n->g));
+        ck_assert_uint_eq(last, turns[LIMIT - i % 3 - 1]);
+        for (uint32_t k = 0; k < OUTPUTS; k++) nodes[i][k] = vpps_scattered(n->g, last, k);
+    }
+    fetch(n, nodes, r);
+}
+
+/* The same, where the host looks at every turn. */
+static void by_host(network *n, result *r) {
+    for (uint32_t i = 0; i < LANES; i++) {
+        r->goes_on[i] = 1;
+        r->count[i] = 0;
+        memset(r->h[i], 0, sizeof r->h[i]);
+    }
+    for (uint32_t turn = 0; turn < LIMIT; turn++) {
+        vpps_node nodes[LANES][OUTPUTS];
+        result next;
+        vpps_graph_clear(n->g);
+        for (uint32_t i = 0; i < LANES; i++) {
+            const lane l = make_lane(n, i);
+            const vpps_node before[] = {vpps_input(n->g, 1, 1, &r->goes_on[i]), vpps_input(n->g, 1, 1, &r->count[i]),
+                                        vpps_input(n->g, n->hidden, 1, r->h[i])};
+            const vpps_node pulls[] = {l.x, l.patience};
+            const vpps_vertex start = vpps_source(n->g, OUTPUTS, before);
+            const vpps_application a = application_of(n->plain, &start, pulls);
+            const vpps_vertex v = vpps_apply(n->g, &a);
+            for (uint32_t k = 0; k < OUTPUTS; k++) nodes[i][k] = vpps_scattered(n->g, v, k);
+        }
+        fetch(n, nodes, &next);
+        for (uint32_t i = 0; i < LANES; i++) {
+            if (!(r->goes_on[i] > 0) || turn >= LIMIT - i % 3) continue;
+            r->goes_on[i] = next.goes_on[i];
+            r->count[i] = next.count[i];
+            memcpy(r->h[i], next.h[i], sizeof r->h[i]);
+        }
+    }
+}
+
+static const uint32_t sizes[] = {5, 33, 280}; /* rows of the last are shared out */
+
+START_TEST(a_loop_is_what_the_host_would_have_done)
+    {
+        network n;
+        result want, got;
+        open_network(&n, sizes[_i]);
+        open_handle(&n, 1, 1, 1);
+        by_host(&n, &want);
+        by_device(&n, n.turn, false, &got);
+        uint32_t least = LIMIT, most = 0;
+        for (uint32_t i = 0; i < LANES; i++) {
+            ck_assert_msg(got.count[i] == want.count[i], "lane %u: %g turns; expected %g", i, (double)got.count[i],
+                          (double)want.count[i]);
+            ck_assert_float_eq_tol(got.goes_on[i], want.goes_on[i], 1e-5f);
+            for (uint32_t k = 0; k < n.hidden; k++) ck_assert_float_eq_tol(got.h[i][k], want.h[i][k], 1e-5f);
+            least = vpps_min_u32(least, (uint32_t)got.count[i]);
+            most = vpps_max_u32(most, (uint32_t)got.count[i]);
+        }
+        ck_assert_msg(least < most && least < LIMIT - 2, "%u to %u turns: nothing was decided", least, most);
+        close_network(&n);
+    }
+END_TEST
+
+START_TEST(every_machine_decides_alike)
+    {
+        static const struct {
+            uint32_t vps, groups, waves;
+        } machines[] = {{1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {4, 2, 1}, {2, 1, 3}, {3, 3, 2}};
+        for (turn_kind kind = TURN; kind <= LISTING; kind++) {
+            result first, r;
+            for (size_t m = 0; m < VPPS_COUNT(machines); m++) {
+                network n;
+                open_network(&n, sizes[_i]);
+                open_handle(&n, machines[m].vps, machines[m].groups, machines[m].waves);
+                memset(&r, 0, sizeof r);
+                by_device(&n, kind == TURN ? n.turn : kind == DECIDING ? n.deciding : n.listing, kind == LISTING, &r);
+                if (!m) first = r;
+                ck_assert_msg(!memcmp(&r, &first, sizeof r), "kind %d, %u VPs in %u groups: other results", kind,
+                              machines[m].vps, machines[m].groups);
+                close_network(&n);
+            }
+        }
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- gradients */
+
+/* One step of training on the loops' states, as loops or as the turns that they take. */
+static void train(network *n, const float *turns) {
+    vpps_node losses[LANES];
+    vpps_graph_clear(n->g);
+    for (uint32_t i = 0; i < LANES; i++) {
+        const lane l = make_lane(n, i);
+        const vpps_node pulls[] = {l.x, l.patience};
+        vpps_vertex at = vpps_source(n->g, OUTPUTS, l.first);
+        const vpps_application loop = application_of(n->turn, &at, pulls), turn = application_of(n->plain, &at, pulls);
+        if (!turns) at = vpps_while(n->g, &loop, LIMIT, NULL);
+        for (uint32_t k = 0; turns && (float)k < turns[i]; k++) at = vpps_apply(n->g, &turn);
+        losses[i] =
+            vpps_add(n->g, vpps_dot(n->g, vpps_scattered(n->g, at, STATE), l.x), vpps_scattered(n->g, at, GOES_ON));
+    }
+    float loss;
+    TEST_OK(vpps_fb(n->h, n->g, vpps_average(n->g, LANES, losses), NULL));
+    TEST_OK(vpps_sync_latest_loss(n->h, &loss));
+    TEST_OK(vpps_read_parameters(n->h));
+}
+
+START_TEST(gradients_are_those_of_the_turns_that_were_taken)
+    {
+        network loop, turns;
+        result r;
+        open_network(&loop, sizes[_i]);
+        open_network(&turns, sizes[_i]);
+        open_handle(&loop, 2, 0, 0);
+        open_handle(&turns, 2, 0, 0);
+        vpps_node nodes[LANES][OUTPUTS];
+        for (uint32_t i = 0; i < LANES; i++) { /* with one limit for all */
+            const lane l = make_lane(&loop, i);
+            const vpps_node pulls[] = {l.x, l.patience};
+            const vpps_vertex start = vpps_source(loop.g, OUTPUTS, l.first);
+            const vpps_application a = application_of(loop.turn, &start, pulls);
+            const vpps_vertex last = vpps_while(loop.g, &a, LIMIT, NULL);
+            for (uint32_t k = 0; k < OUTPUTS; k++) nodes[i][k] = vpps_scattered(loop.g, last, k);
+        }
+        fetch(&loop, nodes, &r);
+        train(&loop, NULL);
+        train(&turns, r.count);
+        const vpps_param params[] = {loop.U, loop.v};
+        for (size_t p = 0; p < VPPS_COUNT(params); p++) {
+            const float *a = vpps_param_values(loop.model, params[p]), *b = vpps_param_values(turns.model, params[p]);
+            const uint32_t elems = p ? loop.hidden : loop.hidden * loop.hidden;
+            for (uint32_t k = 0; k < elems; k++) ck_assert_float_eq_tol(a[k], b[k], 1e-5f);
+        }
+        close_network(&loop);
+        close_network(&turns);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- a case */
+
+enum { BRANCHES = 3, SIZE = 4 };
+
+/* Branch k: A_k x, which is a number times x. */
+static void record_branches(vpps_model *model, vpps_param *A, vpps_cell *cells) {
+    for (uint32_t k = 0; k < BRANCHES; k++) {
+        char name[16];
+        float values[SIZE * SIZE] = {0};
+        const vpps_init init = {.kind = VPPS_INIT_VALUES, .values = values};
+        for (uint32_t i = 0; i < SIZE; i++) values[i * SIZE + i] = 2.0f + (float)k;
+        snprintf(name, sizeof name, "A%u", k);
+        TEST_OK(vpps_add_matrix(model, &A[k], name, SIZE, SIZE, &init));
+        vpps_graph *g;
+        TEST_OK(vpps_cell_begin(model, name, &g));
+        const vpps_node which = vpps_pull(g, 1, 1), x = vpps_pull(g, SIZE, 1);
+        TEST_OK(vpps_condition_is(g, which, k));
+        const vpps_node y = vpps_matvec(g, A[k], x);
+        TEST_OK(vpps_scatter_else(g, y, VPPS_NO_NODE));
+        TEST_OK(vpps_scatter_else(g, vpps_negate(g, y), VPPS_NO_NODE));
+        TEST_OK(vpps_cell_end(g, &cells[k]));
+    }
+}
+
+static vpps_vertex add_case(vpps_graph *g, const vpps_cell *cells, float which, const float *x) {
+    const vpps_node pulls[] = {vpps_input(g, 1, 1, &which), vpps_input(g, SIZE, 1, x)};
+    vpps_application branches[BRANCHES];
+    for (uint32_t k = 0; k < BRANCHES; k++)
+        branches[k] = (vpps_application){.cell = cells[k], .n_pulls = 2, .pulls = pulls};
+    return vpps_case(g, BRANCHES, branches);
+}
+
+START_TEST(a_value_picks_the_branch)
+    {
+        static const float which[] = {0, 1, 2, 1.3f, 3, -1, NAN}, factors[] = {2, 3, 4, 3, 0, 0, 0},
+                           x[SIZE] = {1, -2, 3, 4};
+        vpps_model *model;
+        vpps_graph *g;
+        vpps_handle *h;
+        vpps_param A[BRANCHES];
+        vpps_cell cells[BRANCHES];
+        vpps_options o;
+        vpps_options_default(&o);
+        o.vps = 1 + (uint32_t)_i;
+        o.verify = true;
+        o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
+        TEST_OK(vpps_model_create(&model, 1));
+        record_branches(model, A, cells);
+        TEST_OK(vpps_graph_create(&g, model));
+        TEST_OK(vpps_handle_create(&h, model, &o));
+        vpps_node nodes[2 * VPPS_COUNT(which)];
+        float values[2 * VPPS_COUNT(which)][SIZE], *outs[2 * VPPS_COUNT(which)];
+        for (size_t i = 0; i < VPPS_COUNT(nodes); i++) {
+            nodes[i] = vpps_scattered(g, add_case(g, cells, which[i / 2], x), i % 2);
+            outs[i] = values[i];
+        }
+        TEST_OK(vpps_forward(h, g, VPPS_COUNT(nodes), nodes, outs));
+        for (size_t i = 0; i < VPPS_COUNT(nodes); i++)
+            for (uint32_t k = 0; k < SIZE; k++)
+                ck_assert_float_eq(values[i][k], (i % 2 ? -1.0f : 1.0f) * factors[i / 2] * x[k]);
+
+        vpps_graph_clear(g); /* only what was picked learns */
+        const vpps_node y = vpps_scattered(g, add_case(g, cells, 1, x), 0);
+        TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, y), NULL));
+        TEST_OK(vpps_read_parameters(h));
+        for (uint32_t k = 0; k < BRANCHES; k++) {
+            const float *a = vpps_param_values(model, A[k]);
+            for (uint32_t i = 0; i < SIZE * SIZE; i++) {
+                const float before = i % SIZE == i / SIZE ? 2.0f + (float)k : 0;
+                ck_assert_float_eq_tol(a[i], k == 1 ? before - x[i % SIZE] : before, 1e-6f);
+            }
+        }
+        vpps_handle_destroy(h);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(model);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- errors */
+
+START_TEST(recording_fails)
+    {
+        network n;
+        vpps_graph *g;
+        vpps_cell cell;
+        open_network(&n, 5);
+        TEST_FAILS(vpps_condition(n.g, 0), VPPS_STATE, "no cell is being recorded");
+        TEST_OK(vpps_cell_begin(n.model, "vector", &g));
+        TEST_FAILS(vpps_condition(g, vpps_pull(g, 2, 1)), VPPS_SHAPE, "expected a scalar that it gathers or pulls");
+        vpps_graph_destroy(g);
+        TEST_OK(vpps_cell_begin(n.model, "made", &g));
+        TEST_FAILS(vpps_condition(g, vpps_ones(g, 1, 1)), VPPS_SHAPE, "expected a scalar that it gathers or pulls");
+        vpps_graph_destroy(g);
+        TEST_OK(vpps_cell_begin(n.model, "late", &g));
+        TEST_OK(vpps_scatter(g, vpps_pull(g, 2, 1)));
+        TEST_FAILS(vpps_condition(g, vpps_pull(g, 1, 1)), VPPS_STATE, "expected one condition, before all outputs");
+        vpps_graph_destroy(g);
+        TEST_OK(vpps_cell_begin(n.model, "none", &g));
+        TEST_FAILS(vpps_scatter_else(g, vpps_pull(g, 1, 1), VPPS_NO_NODE), VPPS_STATE, "has no condition");
+        vpps_graph_destroy(g);
+        for (uint32_t push = 0; push < 2; push++) {
+            TEST_OK(vpps_cell_begin(n.model, "plain", &g));
+            const vpps_node x = vpps_pull(g, 1, 1);
+            TEST_OK(vpps_condition(g, x));
+            TEST_FAILS(push ? vpps_push(g, x) : vpps_scatter(g, x), VPPS_STATE, "expected vpps_scatter_else");
+            vpps_graph_destroy(g);
+        }
+        TEST_OK(vpps_cell_begin(n.model, "otherwise", &g));
+        const vpps_node x = vpps_pull(g, 1, 1);
+        TEST_OK(vpps_condition(g, x));
+        TEST_FAILS(vpps_scatter_else(g, x, vpps_negate(g, x)), VPPS_SHAPE, "gathers or pulls otherwise");
+        TEST_FAILS(vpps_cell_end(g, &cell), VPPS_SHAPE, "otherwise");
+        TEST_OK(vpps_cell_begin(n.model, "large", &g));
+        TEST_FAILS(vpps_condition_is(g, vpps_pull(g, 1, 1), 1u << 22), VPPS_ARGUMENT, "less than 2^22");
+        vpps_graph_destroy(g);
+        close_network(&n);
+    }
+END_TEST
+
+START_TEST(applying_fails)
+    {
+        network n;
+        open_network(&n, 5);
+        const lane l = make_lane(&n, 0);
+        const vpps_node pulls[] = {l.x, l.patience};
+        const vpps_vertex start = vpps_source(n.g, OUTPUTS, l.first);
+        vpps_application a = application_of(n.plain, &start, pulls);
+        ck_assert_uint_eq(vpps_while(n.g, &a, 3, NULL), VPPS_NO_VERTEX);
+        TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "expected a cell of the model with a condition");
+        vpps_graph_clear(n.g);
+        const lane again = make_lane(&n, 0);
+        const vpps_node pulled[] = {again.x, again.patience};
+        const vpps_vertex first = vpps_source(n.g, OUTPUTS, again.first);
+        a = application_of(n.turn, &first, pulled);
+        ck_assert_uint_eq(vpps_while(n.g, &a, 0, NULL), VPPS_NO_VERTEX);
+        TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "a limit of 1 or more");
+        vpps_graph_clear(n.g);
+        ck_assert_uint_eq(vpps_case(n.g, 0, NULL), VPPS_NO_VERTEX);
+        TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "no branches");
+        vpps_graph_clear(n.g);
+        ck_assert_uint_eq(vpps_case(n.g, 1, &a), VPPS_NO_VERTEX);
+        TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "expected zeros");
+        close_network(&n);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("conditions");
+    TCase *t = tcase_create("conditions");
+    suite_add_tcase(suite, t);
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, a_loop_is_what_the_host_would_have_done, 0, VPPS_COUNT(sizes));
+    tcase_add_loop_test(t, every_machine_decides_alike, 0, VPPS_COUNT(sizes));
+    tcase_add_loop_test(t, gradients_are_those_of_the_turns_that_were_taken, 0, VPPS_COUNT(sizes));
+    tcase_add_loop_test(t, a_value_picks_the_branch, 0, 3);
+    tcase_add_test(t, recording_fails);
+    tcase_add_test(t, applying_fails);
+    return test_main(suite);
+}
