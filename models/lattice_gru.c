@@ -123,5 +123,6 @@ const network lattice_gru = {
     .add = add,
     .encode = encode,
     .decode = translate_decode,
+    .greedy = translate_greedy,
     .destroy = translate_destroy,
 };

@@ -76,5 +76,6 @@ const network lstm_nmt = {
     .add = add,
     .encode = encode,
     .decode = translate_decode,
+    .greedy = translate_greedy,
     .destroy = translate_destroy,
 };

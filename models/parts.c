@@ -51,10 +51,14 @@ static vpps_node pull_input(const part_classifier *c, vpps_graph *g) {
     return n > 1 ? vpps_concat(g, n, pulled) : pulled[0];
 }
 
+vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node h) {
+    if (c->mlp) h = vpps_tanh(recorder, vpps_affine1(recorder, c->b_h, c->W_h, part_dropout(c->config, recorder, h)));
+    return vpps_affine1(recorder, c->b_s, c->W_s, part_dropout(c->config, recorder, h));
+}
+
 void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h) {
     const uint32_t label = vpps_pull_index(recorder);
-    if (c->mlp) h = vpps_tanh(recorder, vpps_affine1(recorder, c->b_h, c->W_h, part_dropout(c->config, recorder, h)));
-    const vpps_node logits = vpps_affine1(recorder, c->b_s, c->W_s, part_dropout(c->config, recorder, h));
+    const vpps_node logits = part_logits(c, recorder, h);
     vpps_push(recorder, logits);
     vpps_push(recorder, vpps_cross_entropy(recorder, logits, label));
 }

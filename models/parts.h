@@ -43,6 +43,9 @@ vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const
                                     uint32_t mlp);
 vpps_status part_classifier_record(part_classifier *c, vpps_model *model);
 
+/* In a cell that is being recorded: the logits of h. */
+vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node h);
+
 /* In a cell that is being recorded, where most of its vertices count: the next index that it pulls is the label, the next
  * two values that it pushes are logits and -log p(label). */
 void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h);

@@ -55,41 +55,52 @@ static vpps_node gate(const part_recurrent *r, vpps_graph *g, int k, vpps_node x
     return vpps_affine2(g, r->b[k], r->W[k], x, r->U[k], h);
 }
 
-static void record_lstm(const part_recurrent *p, vpps_graph *g, vpps_node x, vpps_node h) {
-    vpps_node c = vpps_gather(g, 0, 1, p->hidden, 1);
+static void next_lstm(const part_recurrent *p, vpps_graph *g, vpps_node x, vpps_node *states) {
+    const vpps_node h = states[0], c = states[1];
     vpps_node i = vpps_sigmoid(g, gate(p, g, I, x, h));
     vpps_node f = vpps_sigmoid(g, gate(p, g, F, x, h));
     vpps_node o = vpps_sigmoid(g, gate(p, g, O, x, h));
     vpps_node u = vpps_tanh(g, gate(p, g, LSTM_U, x, h));
     vpps_node next = vpps_add(g, vpps_mul(g, i, u), vpps_mul(g, f, c));
-    vpps_scatter(g, vpps_mul(g, o, vpps_tanh(g, next)));
-    vpps_scatter(g, next);
+    states[0] = vpps_mul(g, o, vpps_tanh(g, next));
+    states[1] = next;
 }
 
-static void record_gru(const part_recurrent *p, vpps_graph *g, vpps_node x, vpps_node h) {
+static void next_gru(const part_recurrent *p, vpps_graph *g, vpps_node x, vpps_node *states) {
+    const vpps_node h = states[0];
     vpps_node r = vpps_sigmoid(g, gate(p, g, R, x, h));
     vpps_node z = vpps_sigmoid(g, gate(p, g, Z, x, h));
     vpps_node u = vpps_tanh(g, gate(p, g, GRU_U, x, vpps_mul(g, r, h)));
-    vpps_scatter(g, vpps_add(g, u, vpps_mul(g, z, vpps_sub(g, h, u)))); /* z h + (1 - z) u */
+    states[0] = vpps_add(g, u, vpps_mul(g, z, vpps_sub(g, h, u))); /* z h + (1 - z) u */
+}
+
+uint32_t part_recurrent_states(const part_recurrent *r) { return r->unit == PART_LSTM ? 2 : 1; }
+
+void part_recurrent_next(const part_recurrent *r, vpps_graph *recorder, vpps_node x, vpps_node *states) {
+    if (r->unit == PART_LSTM) {
+        next_lstm(r, recorder, x, states);
+    } else {
+        next_gru(r, recorder, x, states);
+    }
 }
 
 vpps_status part_recurrent_record(part_recurrent *r, vpps_model *model, const char *name) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, name, &g);
     if (s != VPPS_OK) return s;
-    vpps_node h = vpps_gather(g, 0, 0, r->hidden, 1), x = vpps_pull(g, r->inputs, 1);
-    if (r->unit == PART_LSTM) {
-        record_lstm(r, g, x, h);
-    } else {
-        record_gru(r, g, x, h);
-    }
+    const uint32_t n = part_recurrent_states(r);
+    vpps_node states[2] = {vpps_gather(g, 0, 0, r->hidden, 1)};
+    const vpps_node x = vpps_pull(g, r->inputs, 1);
+    if (n == 2) states[1] = vpps_gather(g, 0, 1, r->hidden, 1);
+    part_recurrent_next(r, g, x, states);
+    for (uint32_t i = 0; i < n; i++) vpps_scatter(g, states[i]);
     return vpps_cell_end(g, &r->cell);
 }
 
 vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g) {
     static const float zeros[PART_MOST_HIDDEN];
     const vpps_node zero = vpps_input(g, r->hidden, 1, zeros), both[] = {zero, zero};
-    return vpps_source(g, r->unit == PART_LSTM ? 2 : 1, both);
+    return vpps_source(g, part_recurrent_states(r), both);
 }
 
 vpps_vertex part_recurrent_step(const part_recurrent *r, vpps_graph *g, vpps_vertex before, vpps_node x) {

@@ -43,6 +43,11 @@ vpps_status part_recurrent_declare(part_recurrent *r, part_unit unit, vpps_model
                                    uint32_t inputs, uint32_t hidden);
 vpps_status part_recurrent_record(part_recurrent *r, vpps_model *model, const char *name);
 
+/* An LSTM's h and c, or a GRU's h: how many they are; and in a cell that is being recorded, those after a step that reads
+ * x, in the place of those before it. */
+uint32_t part_recurrent_states(const part_recurrent *r);
+void part_recurrent_next(const part_recurrent *r, vpps_graph *recorder, vpps_node x, vpps_node *states);
+
 /* The vertex before the first step: all zero. */
 vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g);
 vpps_vertex part_recurrent_step(const part_recurrent *r, vpps_graph *g, vpps_vertex before, vpps_node x);

@@ -37,6 +37,13 @@ void translate_destroy(void *net) {
 
 /* ---------------------------------------------------------------- cells */
 
+/* s~, of a list h and s. */
+static vpps_node attend(const translate_net *t, vpps_graph *g, vpps_node h, vpps_node s) {
+    vpps_node a = vpps_softmax_list(g, vpps_dot(g, h, s)); /* (7), (8) */
+    const vpps_node both[] = {vpps_weighted_sum_list(g, a, h), s};
+    return vpps_tanh(g, vpps_matvec(g, t->W_a, vpps_concat(g, 2, both))); /* (5) */
+}
+
 /* A list is pulled: the memory. */
 static vpps_status record_attention(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
@@ -44,11 +51,40 @@ static vpps_status record_attention(translate_net *t, vpps_model *model) {
     const vpps_status status = vpps_cell_begin(model, "attention", &g);
     if (status != VPPS_OK) return status;
     vpps_node h = vpps_pull_list(g, c->hidden, 1), s = vpps_pull(g, c->hidden, 1);
-
-    vpps_node a = vpps_softmax_list(g, vpps_dot(g, h, s)); /* (7), (8) */
-    const vpps_node both[] = {vpps_weighted_sum_list(g, a, h), s};
-    vpps_push(g, vpps_tanh(g, vpps_matvec(g, t->W_a, vpps_concat(g, 2, both)))); /* (5) */
+    vpps_push(g, attend(t, g, h, s));
     return vpps_cell_end(g, &t->attention);
+}
+
+/* What a turn of greedy search hands to the next: is there one, the word that was said, the log-probability of all so far, the
+ * word's embedding, the decoder's states. */
+enum { GOES_ON, WORD, LOG_P, EMBEDDING, STATES };
+
+/* Reads the word before, of which it gathers the embedding, and says the likeliest next one. Pulled: the end word's number, a
+ * list, the memory. */
+static vpps_status record_turn(translate_net *t, vpps_model *model) {
+    const net_config *c = &t->base.config;
+    const uint32_t n_states = part_recurrent_states(&t->decoder);
+    vpps_graph *g;
+    const vpps_status status = vpps_cell_begin(model, "greedy turn", &g);
+    if (status != VPPS_OK) return status;
+    vpps_node before[STATES + 2] = {0}, states[2] = {0};
+    for (uint32_t i = 0; i < STATES + n_states; i++)
+        before[i] = vpps_gather(g, 0, i, i < EMBEDDING ? 1 : i == EMBEDDING ? c->embed : c->hidden, 1);
+    const vpps_node end_word = vpps_pull(g, 1, 1);
+    vpps_condition(g, before[GOES_ON]);
+
+    for (uint32_t i = 0; i < n_states; i++) states[i] = before[STATES + i];
+    part_recurrent_next(&t->decoder, g, before[EMBEDDING], states);
+    const vpps_node s = c->attention ? attend(t, g, vpps_pull_list(g, c->hidden, 1), states[0]) : states[0];
+    const vpps_node best = vpps_argmax(g, part_logits(&t->base.classifier, g, s));
+    const vpps_node word = vpps_slice(g, best, 0, 1);
+
+    vpps_scatter_else(g, vpps_abs(g, vpps_sub(g, word, end_word)), before[GOES_ON]);
+    vpps_scatter_else(g, word, before[WORD]);
+    vpps_scatter_else(g, vpps_add(g, before[LOG_P], vpps_slice(g, best, 1, 1)), before[LOG_P]);
+    vpps_scatter_else(g, vpps_lookup_at(g, t->target.table, word), before[EMBEDDING]);
+    for (uint32_t i = 0; i < n_states; i++) vpps_scatter_else(g, states[i], before[STATES + i]);
+    return vpps_cell_end(g, &t->turn);
 }
 
 vpps_status translate_record(translate_net *t, vpps_model *model) {
@@ -56,6 +92,7 @@ vpps_status translate_record(translate_net *t, vpps_model *model) {
     if (s == VPPS_OK) s = part_recurrent_record(&t->decoder, model, "decoder");
     if (s == VPPS_OK && t->base.config.attention) s = record_attention(t, model);
     if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
+    if (s == VPPS_OK) s = record_turn(t, model);
     return s;
 }
 
@@ -72,7 +109,7 @@ static vpps_status reserve(translate_net *t, uint32_t n) {
 
 vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n, net_decoding *d) {
     const uint32_t first = n > 1 ? 1 : 0;
-    *d = (net_decoding){.n_states = t->decoder.unit == PART_LSTM ? 2 : 1, .logits = VPPS_NO_NODE};
+    *d = (net_decoding){.n_states = part_recurrent_states(&t->decoder), .logits = VPPS_NO_NODE};
     for (uint32_t i = 0; i < d->n_states; i++) d->states[i] = vpps_scattered(g, at[n - 1], i);
     if (!t->base.config.attention) return vpps_graph_status(g);
 
@@ -137,5 +174,34 @@ vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decodi
     const vpps_node output = read_word(t, g, word, &p);
     part_classify(&t->base.classifier, g, 0, &output, VPPS_NO_WORD, NET_HEADS_ALL, &(net_scores){&d->logits, &nll});
     for (uint32_t i = 0; i < d->n_states; i++) d->states[i] = vpps_scattered(g, p.step, i);
+    return vpps_graph_status(g);
+}
+
+vpps_status translate_greedy(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out) {
+    const translate_net *t = net;
+    const vpps_node end_word = vpps_constant(g, 1, 1, (float)out->end_word);
+    vpps_node first[STATES + NET_STATES] = {
+        [GOES_ON] = vpps_ones(g, 1, 1),
+        [WORD] = end_word,
+        [LOG_P] = vpps_zeros(g, 1, 1),
+        [EMBEDDING] = part_embed(&t->target, g, out->end_word),
+    };
+    for (uint32_t i = 0; i < d->n_states; i++) first[STATES + i] = d->states[i];
+    const vpps_vertex start = vpps_source(g, STATES + d->n_states, first);
+    vpps_vertex *turns = malloc(out->limit * sizeof *turns);
+    if (!turns) return VPPS_MEMORY;
+    const vpps_vertex last = vpps_while(g,
+                                        &(vpps_application){.cell = t->turn,
+                                                            .n_children = 1,
+                                                            .children = &start,
+                                                            .n_pulls = 1,
+                                                            .pulls = &end_word,
+                                                            .n_pull_lists = t->base.config.attention,
+                                                            .n_members = d->n_memory,
+                                                            .pull_lists = &d->memory},
+                                        out->limit, turns);
+    for (uint32_t i = 0; i < out->limit; i++) out->words[i] = vpps_scattered(g, turns[i], WORD);
+    out->log_p = vpps_scattered(g, last, LOG_P);
+    free(turns);
     return vpps_graph_status(g);
 }

@@ -13,6 +13,7 @@ typedef struct translate_net {
     part_recurrent decoder;
     vpps_param W_a; /* with attention */
     vpps_cell attention;
+    vpps_cell turn;        /* of greedy search: a word */
     vpps_node *remembered; /* what attention reads of the latest source */
     uint32_t n_remembered;
 } translate_net;
@@ -33,7 +34,8 @@ typedef vpps_status translate_encode(void *net, vpps_graph *g, const net_example
  * k + 1. */
 vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, translate_encode *encode, net_heads heads,
                           const net_scores *scores);
-/* A network's `decode`. */
+/* A network's `decode`, and its `greedy`. */
 vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
+vpps_status translate_greedy(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out);
 
 #endif

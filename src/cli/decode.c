@@ -126,12 +126,6 @@ static vpps_node give_back(const fetched *f, size_t i, vpps_graph *g) {
 
 /* ---------------------------------------------------------------- before the first word */
 
-static uint64_t most_words(const decoder *d, const net_example *x) {
-    if (d->options.max_words) return d->options.max_words;
-    const uint64_t positions = d->net->kind == NET_PAIRS ? x->sentence.n_words : x->lattice->n_nodes - 1;
-    return 2 * positions + 10;
-}
-
 static vpps_status encode(batch *b, decode_example *example, void *context) {
     const decoder *d = b->d;
     fetched *to = &b->encoded;
@@ -142,7 +136,7 @@ static vpps_status encode(batch *b, decode_example *example, void *context) {
         net_decoding step = {0};
         VPPS_TRY(example(context, i, &x));
         VPPS_TRY(d->net->encode(d->instance, d->graph, &x, &step));
-        s->max_words = most_words(d, &x);
+        s->max_words = decode_most_words(d, &x);
         s->n_states = step.n_states;
         s->n_memory = step.n_memory;
         s->live[0] = (hypothesis){.states = to->n, .last = NO_LINK};
@@ -342,9 +336,16 @@ static vpps_status check(const decoder *d) {
     return vpps_fail(VPPS_ARGUMENT, "length penalty %g; expected 0 or more", (double)d->options.length_penalty);
 }
 
+uint64_t decode_most_words(const decoder *d, const net_example *x) {
+    if (d->options.max_words) return d->options.max_words;
+    const uint64_t positions = d->net->kind == NET_PAIRS ? x->sentence.n_words : x->lattice->n_nodes - 1;
+    return 2 * positions + 10;
+}
+
 vpps_status decode_batch(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out) {
     memset(out, 0, sizeof *out);
     VPPS_TRY(check(d));
+    if (decode_by_device(d)) return decode_greedy(d, n, example, context, out);
     batch b = {.d = d, .n = n};
     vpps_status status = n ? open_batch(&b) : VPPS_OK;
     if (status == VPPS_OK && n) status = encode(&b, example, context);

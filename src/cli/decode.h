@@ -30,7 +30,8 @@ typedef struct decoded {
 /* Makes *x source number i; what it points to needs to live until the next call. */
 typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
 
-/* Translates n sources together: one forward pass for all encoders, then one for each word of all hypotheses.
+/* Translates n sources together. Greedy search, where the device can decide (decode_by_device): one forward pass for all.
+ * Else one for all encoders, then one for each word of all hypotheses.
  *
  * A hypothesis Y with log-probability log P(Y) has the score log P(Y) / lp(Y), lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha,
  * of Wu et al. 2016 ("Google's Neural Machine Translation System", eq. 14 without the coverage of sources); |Y| counts
@@ -44,5 +45,12 @@ typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
  * number), MEMORY, and as `example`, the network and vpps_forward do; *out is then empty. */
 vpps_status decode_batch(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);
 void decoded_destroy(decoded *out);
+
+/* How long the source's translation may become, its end word counted. */
+uint64_t decode_most_words(const decoder *d, const net_example *x);
+
+/* decode_greedy.c: greedy search as one forward pass; may it be made so? */
+bool decode_by_device(const decoder *d);
+vpps_status decode_greedy(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);
 
 #endif

@@ -368,6 +368,34 @@ START_TEST(a_batch_is_its_sources)
     }
 END_TEST
 
+/* Greedy search by the device is that by the host, which asks for the logits of every word, and it is one forward pass. */
+START_TEST(the_device_decides_as_the_host_does)
+    {
+        fixture f;
+        open_row(&f, _i);
+        const network *net = f.d.net;
+        network by_host = *net;
+        by_host.greedy = NULL;
+        static const uint32_t limits[] = {1, 4, 0, 1001}; /* so many do not lie in the pool together */
+        for (size_t k = 0; k < VPPS_COUNT(limits); k++) {
+            f.d.net = &by_host;
+            TEST_OK(search(&f, SOURCES, 1, limits[k], 0));
+            decoded want = f.out;
+            f.out = (decoded){0};
+            f.d.net = net;
+            f.d.options = (decoder_options){.beam = 1, .max_words = limits[k]};
+            ck_assert_int_eq(decode_by_device(&f.d), limits[k] != 1001);
+            TEST_OK(search(&f, SOURCES, 1, limits[k], 0));
+            ck_assert_mem_eq(f.out.first, want.first, (SOURCES + 1) * sizeof *want.first);
+            ck_assert_mem_eq(f.out.words, want.words, want.first[SOURCES] * sizeof *want.words);
+            for (uint32_t i = 0; i < SOURCES; i++)
+                ck_assert_double_eq_tol(f.out.scores[i], want.scores[i], 1e-4 * (1 + fabs(want.scores[i])));
+            decoded_destroy(&want);
+        }
+        close(&f);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("decode");
     TCase *chains = tcase_create("chains"), *all = tcase_create("networks");
@@ -385,6 +413,7 @@ int main(void) {
         if (networks[row]->kind != NET_PAIRS && networks[row]->kind != NET_LATTICE_PAIRS) continue;
         tcase_add_loop_test(all, searches_find_what_they_should, 2 * row, 2 * row + 2);
         tcase_add_loop_test(all, a_batch_is_its_sources, 2 * row, 2 * row + 2);
+        tcase_add_loop_test(all, the_device_decides_as_the_host_does, 2 * row, 2 * row + 2);
     }
     return test_main(suite);
 }
