@@ -1,21 +1,30 @@
 /* interrupt.c - the handler sets a flag that the training loop reads between batches. */
 #include "cli/interrupt.h"
+#include "cli/guard.h"
 
 #include <signal.h>
 #include <string.h>
 
 volatile int interrupted;
 
-static void on_signal(int number) {
-    (void)number;
+/* Once: the second signal does what it does by default. What a guard hands on may have reached both. */
+static void on_signal(int number, siginfo_t *info, void *context) {
+    static volatile sig_atomic_t told[NSIG];
+    (void)context;
     interrupted = 1;
+    if (guard && info->si_pid == guard) return;
+    if (told[number]) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    told[number] = 1;
 }
 
 void interrupt_install(void) {
     struct sigaction action, before;
     memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    action.sa_flags = (int)(SA_RESTART | SA_RESETHAND); /* once: the second signal does what it does by default */
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

@@ -2,6 +2,8 @@
 #include "cli/team.h"
 #include "base/base.h"
 #include "cli/failure.h"
+#include "cli/guard.h"
+#include "cli/interrupt.h"
 #include "runtime/comm/comm.h"
 
 #include <inttypes.h>
@@ -24,6 +26,16 @@ static long started_together(void) {
     for (size_t i = 0; i < VPPS_COUNT(launchers); i++)
         if (number_in(launchers[i]) > 1) return number_in(launchers[i]);
     return getenv("PMIX_RANK") ? number_in("SLURM_STEP_NUM_TASKS") : 0;
+}
+
+void team_guard(const settings *s) {
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK"};
+    if (s->communicator == COMMUNICATOR_NONE || started_together() < 2) return;
+    for (size_t i = 0; i < VPPS_COUNT(ranks); i++) {
+        if (!getenv(ranks[i])) continue;
+        guard_begin(number_in(ranks[i]));
+        return;
+    }
 }
 
 /* Cores for each process, as many in all: of the process that has the fewest. */
@@ -166,9 +178,12 @@ int team_fail(team *t, vpps_status status) {
     if (!t->c || (agreed && !t->rank)) report_failure(status);
     if (!t->c || agreed) return EXIT_RUNTIME;
     /* does not return in other processes than the first, if that one is there; a stall it has noticed itself, or it is it */
+    const bool lost = status == VPPS_STALL || status == VPPS_DEVICE;
     if (status != VPPS_STALL && !t->c->ended) t->c->table->tell(t->c, message);
     if (t->c->ended) {
         /* all is said */
+    } else if (lost && interrupted) {
+        /* another one ends since it was told to, as this one was: by a launcher, to which the first one's guard has said why */
     } else if (strstr(message, "rank ")) {
         report_failure(status);
     } else {

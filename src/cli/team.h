@@ -15,6 +15,9 @@ typedef struct team {
     bool saves, saves_best;
 } team;
 
+/* First of all in a process that is one of several: see guard.h. */
+void team_guard(const settings *s);
+
 /* Joins the processes that the launcher started together, if it did and s does not say otherwise; they are busy then.
  * Without --vps, processes that may use the same cores share them out. Fails as vpps_communicator_open does. */
 vpps_status team_open(team *t, settings *s);

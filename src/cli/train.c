@@ -455,6 +455,7 @@ static vpps_status train(trainer *t) {
 }
 
 int command_train(settings *s) {
+    team_guard(s);
     interrupt_install();
     trainer t = {.s = s};
     const vpps_status status = train(&t);

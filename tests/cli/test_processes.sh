@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_processes.sh - training in several processes, with the MPI there is: the losses of one process, the same bits in every
 # run, checkpoints that any number of processes goes on from, and one message when a process dies, hangs or disagrees.
-# VPPS_TEST_SCALE=full: also networks of every kind, a first process that is stopped, and 50 kills at random instants.
+# VPPS_TEST_SCALE=full: also networks of every kind, a first process that is stopped, and 50 kills at random instants, not 2.
 
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
@@ -159,10 +159,10 @@ PY
     # processes that stop, die, or are asked to end
     long=("${net[@]}" --examples 2000 --batch 16 --epochs 1000 --eval-every 0 --vps 1 --save-every 2 --watchdog-ms 2000)
 
-    # begin FILE: starts three processes, and waits until there is a checkpoint.
+    # begin FILE [OPTION...]: starts three processes, and waits until there is a checkpoint.
     begin() {
         rm -f "$1"
-        launch "$name" 3 "$vpps" train "${long[@]}" --save "$1" > long.out 2> long.err &
+        launch "$name" 3 "$vpps" train "${long[@]}" --save "$@" > long.out 2> long.err &
         job=$!
         for _ in $(seq 200); do
             [ ! -s "$1" ] || return 0
@@ -172,22 +172,29 @@ PY
         cat long.err
         return 1
     }
-    # process RANK FILE: the process of that rank of the run that saves to FILE.
+    # process RANK FILE [guard]: the process of that rank of the run that saves to FILE: the one that trains, or its guard. False:
+    # it is not there, or not both of them.
     process() {
-        local p
+        local p parent
+        declare -A found=()
         for p in /proc/[0-9]*; do
             if grep -qzFx -e "$2" "$p/cmdline" 2> /dev/null && grep -qzFx -e train "$p/cmdline" 2> /dev/null &&
                 grep -qzxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" "$p/environ" 2> /dev/null; then
-                echo "${p#/proc/}"
-                return
+                found[${p#/proc/}]=$(sed -n 's/^PPid:[[:space:]]*//p' "$p/status" 2> /dev/null)
             fi
+        done
+        for p in "${!found[@]}"; do
+            parent=${found[$p]}
+            if [ -z "$parent" ] || [ -z "${found[$parent]+there}" ]; then continue; fi
+            if [ "${3:-}" = guard ]; then echo "$parent"; else echo "$p"; fi
+            return
         done
         return 1
     }
-    # hit SIGNAL RANK FILE: and waits for the end of all; false if that takes more than 8 s.
+    # hit SIGNAL RANK FILE [guard]: and waits for the end of all; false if that takes more than 8 s.
     hit() {
         local pid since=$SECONDS
-        pid=$(process "$2" "$3") || { echo "no process of rank $2"; return 1; }
+        pid=$(process "$2" "$3" "${4:-}") || { echo "no process of rank $2"; cat long.err; return 1; }
         kill -s "$1" "$pid"
         wait "$job"
         code=$?
@@ -209,35 +216,58 @@ PY
         check "once" once
         check "the checkpoint is whole" exits 0 "$vpps" eval --model "stop$rank.ckpt" --split dev
     done
-    check "a run to kill a process of" begin kill.ckpt
-    check "it ends soon" hit KILL 1 kill.ckpt
-    check "and fails" test "$code" -ne 0
+    check "a run to stop a guard of" begin guard.ckpt
+    check "it ends soon" hit STOP 1 guard.ckpt guard
+    check "as where the process itself is stopped" grep -qE "^vpps: .*nothing was heard of rank 1 on [^ ,]+ for" long.err
+    first=$name
+    for name in "${launchers[@]}"; do
+        check "$name: a run to kill a process of" begin kill.ckpt --watchdog-ms 30000 # so that no other notices first
+        check "$name: it ends soon" hit KILL 1 kill.ckpt
+        check "$name: and fails" test "$code" -ne 0
+        check "$name: and says whom" grep -qE "^vpps: rank 1 on $(hostname) was ended by signal 9" long.err
+        check "$name: once" once
+    done
+    name=$first
     check "fewer processes go on" exits 0 launch "$name" 2 "$vpps" train --resume kill.ckpt --max-batches 3 --save more.ckpt
     check "from a batch" says err "resumed from kill.ckpt after epoch"
-    check "a run to end" begin term.ckpt
+    check "a run to end" begin term.ckpt --watchdog-ms 30000
     check "it ends soon" hit TERM 1 term.ckpt
     check "in good order" grep -q '^stopped' long.out
 
+    # random_kills N: each ends all, with one message, and leaves a checkpoint that is whole. Launchers take turns, and tables are
+    # whole or shared out.
     random_kills() {
-        local i
-        rm -f random.ckpt
+        local i told=0 own=$name
+        "$vpps" train "${long[@]}" --max-batches 2 --save random.ckpt > out 2> err || { cat err; return 1; }
         for i in $(seq "$1"); do
-            local resume=("${long[@]}" --save random.ckpt)
-            [ ! -s random.ckpt ] || resume=(--resume random.ckpt --save-every 1 --watchdog-ms 2000)
-            launch "$name" 2 "$vpps" train "${resume[@]}" > long.out 2> long.err &
+            local resume=(--resume random.ckpt --save-every 1 --watchdog-ms 30000) rank=$((RANDOM % 2))
+            [ $((i % 3)) -ne 0 ] || resume+=(--shard-tables)
+            own=${launchers[$((i % ${#launchers[@]}))]}
+            launch "$own" 2 "$vpps" train "${resume[@]}" > long.out 2> long.err &
             job=$!
             sleep "$(printf '0.%03d' $((RANDOM % 700 + 200)))"
-            local pid
-            pid=$(process $((RANDOM % 2)) random.ckpt) && kill -KILL "$pid"
+            local pid=
+            pid=$(process $rank random.ckpt) || { # not begun yet: this is one of another process's instants
+                until pid=$(process $rank random.ckpt) || ! kill -0 $job 2> /dev/null; do sleep 0.02; done
+            }
+            [ -z "$pid" ] || kill -KILL "$pid"
             wait "$job"
-            [ -s random.ckpt ] || continue
+            if [ -n "$pid" ]; then
+                if ! grep -qE "^vpps: rank $rank on [^ ]+ was ended by signal 9" long.err || ! once; then
+                    echo "kill $i, of rank $rank by $own"
+                    return 1
+                fi
+                told=$((told + 1))
+            fi
             "$vpps" eval --model random.ckpt --split dev > out 2> err || { echo "after kill $i:"; cat err; return 1; }
         done
-        [ -s random.ckpt ] || { echo "no checkpoint was ever written"; return 1; }
+        [ "$told" -eq "$1" ] || { echo "only $told were killed"; return 1; }
     }
-    if [ "${VPPS_TEST_SCALE:-}" = full ]; then check "a checkpoint is whole after 50 kills" random_kills 50; fi
+    kills=2
+    if [ "${VPPS_TEST_SCALE:-}" = full ]; then kills=50; fi
+    check "a checkpoint is whole after $kills kills" random_kills $kills
 else
-    skip "several processes" "there is no mpirun" 47
+    skip "several processes" "there is no mpirun" 54
 fi
 
 check "a communicator that is none" fails_with 2 "--communicator" "$vpps" train "${small[@]}" --communicator pigeons

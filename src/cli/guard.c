@@ -1,0 +1,139 @@
+/* guard.c - see guard.h. */
+#include "cli/guard.h"
+#include "base/base.h"
+#include "cli/failure.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+volatile pid_t guard;
+
+/* In memory of both: the child stops itself. NULL: there is no such memory. */
+static atomic_bool *shared;
+
+enum { BY_SIGNAL = 128 }; /* and its number: the exit code, as a shell has it */
+
+static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
+
+/* ---------------------------------------------------------------- the guard */
+
+static volatile pid_t child;
+static volatile sig_atomic_t asked_to_end[NSIG];
+
+/* The second one ends at once: see interrupt.h. */
+static void hand_on(int number) {
+    const int error = errno;
+    kill(child, asked_to_end[number] ? SIGKILL : number);
+    if (number != SIGCONT) asked_to_end[number] = asked_to_end[0] = 1;
+    errno = error;
+}
+
+/* Until the child ends: its status. A child that has stopped itself since this process was stopped goes on with it. */
+static int wait_for_child(void) {
+    for (;;) {
+        int status = 0;
+        if (waitpid(child, &status, WUNTRACED) < 0 && errno == EINTR) continue;
+        if (!WIFSTOPPED(status)) return status;
+        if (shared && atomic_load(shared)) kill(child, SIGCONT);
+    }
+}
+
+static void tell(long rank, int number) {
+    char host[256] = "?";
+    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "?");
+    fprintf(stderr, "vpps: rank %ld on %s was ended by signal %d (%s)\n", rank, host, number, strsignal(number));
+}
+
+/* Waits, not for long, until the launcher has read what was written: once this process ends it may stop reading. */
+static void wait_for_reader(int fd) {
+    enum { MOST_MS = 1000 };
+    for (int ms = 0; ms < MOST_MS; ms++) {
+        int in_pipe = 0, in_socket = 0;
+        if (ioctl(fd, FIONREAD, &in_pipe) || in_pipe < 0) in_pipe = 0;
+        if (ioctl(fd, TIOCOUTQ, &in_socket) || in_socket < 0) in_socket = 0;
+        if (!in_pipe && !in_socket) return;
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    }
+}
+
+static _Noreturn void watch_child(long rank, const sigset_t *before) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = hand_on;
+    action.sa_flags = SA_RESTART;
+    for (size_t i = 0; i < VPPS_COUNT(handed_on); i++) sigaction(handed_on[i], &action, NULL);
+    sigprocmask(SIG_SETMASK, before, NULL);
+    const int status = wait_for_child();
+    if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
+    if (!asked_to_end[0]) {
+        tell(rank, WTERMSIG(status));
+        wait_for_reader(STDERR_FILENO);
+    }
+    _exit(BY_SIGNAL + WTERMSIG(status));
+}
+
+/* ---------------------------------------------------------------- the child */
+
+/* Is a process stopped? */
+static bool is_stopped(pid_t pid) {
+    char name[64], line[512] = "";
+    snprintf(name, sizeof name, "/proc/%ld/stat", (long)pid);
+    FILE *f = fopen(name, "re");
+    if (!f) return false;
+    const bool there = fgets(line, sizeof line, f) != NULL;
+    fclose(f);
+    const char *end = there ? strrchr(line, ')') : NULL; /* of the program's name */
+    return end && end[1] == ' ' && end[2] == 'T';
+}
+
+/* A process that is stopped cannot hand that on. */
+static void *watch_guard(void *unused) {
+    for (;;) {
+        nanosleep(&(struct timespec){.tv_nsec = 100 * 1000 * 1000}, NULL);
+        if (!shared || !is_stopped(guard)) continue;
+        atomic_store(shared, true);
+        kill(getpid(), SIGSTOP);
+        atomic_store(shared, false);
+    }
+    return unused;
+}
+
+static void begin_child(pid_t parent, const sigset_t *before) {
+    pthread_t thread;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(EXIT_RUNTIME); /* it is gone already */
+    guard = parent;
+    /* the thread takes no signals: what they are for, they would interrupt */
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    if (pthread_create(&thread, NULL, watch_guard, NULL) == 0) pthread_detach(thread);
+    sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+void guard_begin(long rank) {
+    const pid_t parent = getpid();
+    sigset_t taken, before;
+    sigemptyset(&taken);
+    for (size_t i = 0; i < VPPS_COUNT(handed_on); i++) sigaddset(&taken, handed_on[i]);
+    sigprocmask(SIG_BLOCK, &taken, &before); /* until it is known to whom they are handed on */
+    fflush(NULL);
+    void *memory = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared = memory == MAP_FAILED ? NULL : memory;
+    child = fork();
+    if (child > 0) watch_child(rank, &before);
+    if (child == 0) {
+        begin_child(parent, &before);
+    } else {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    }
+}
