@@ -1,25 +1,27 @@
 /* bench_processes.c - what several processes cost and bring.
  *
- *     mpirun -n P bench_processes [--data FILE] [--hidden N] [--vps N] [--rounds N] [--seconds S]
+ *     mpirun -n P bench_processes [--data FILE] [--hidden N] [--vps N] [--rounds N] [--seconds S] [--batch N] [--messages]
  *
  * The Tree-LSTM, SGD, fp32, batch 32 to 512: the first process alone with --vps VPs (0: as many as there are processes), while
  * the others sleep; then all of them with one VP each, on the same trees, dealt by their sizes. Both take turns, round by round,
  * so that a change of the machine's speed hits both alike; ratios are those of one round. Reported: medians (lowest -
- * highest). Then what messages of some sizes take: a sum of as many elements, and an exchange of one element, which is what
- * latency costs.
+ * highest). Then, or with --messages at once, what sums of some sizes take: of one element, what latency costs. Last, a sum of a
+ * model's gradients by a thread beside one that computes: how much of it that hides. --batch: this size alone.
  */
 #include "base/base.h"
 #include "runtime/comm/comm.h"
 #include "workload.h"
 
 #include <getopt.h>
+#include <pthread.h>
 
 enum { MAX_ROUNDS = 101 };
 
 typedef struct settings {
     const char *data;
-    uint32_t hidden, vps, rounds;
+    uint32_t hidden, vps, rounds, batch;
     double seconds;
+    bool messages;
 } settings;
 
 /* ---------------------------------------------------------------- trees */
@@ -137,9 +139,8 @@ static vpps_status measure(const settings *o, vpps_communicator *c, way *alone, 
 static vpps_status measure_messages(const settings *o, vpps_communicator *c) {
     enum { MOST = 1 << 24 };
     float *data = calloc(MOST, sizeof *data);
-    VPPS_TRY(vpps_comm_agree(c, data ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for messages")));
+    vpps_status s = vpps_comm_agree(c, data ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for messages"));
     if (!c->rank) printf("\n| bytes of a sum | us, median | MB/s of what a process sends |\n| ---: | ---: | ---: |\n");
-    vpps_status s = VPPS_OK;
     for (size_t n = 1; n <= MOST && s == VPPS_OK; n *= 16) {
         double us[MAX_ROUNDS];
         for (uint32_t i = 0; i < o->rounds + 1 && s == VPPS_OK; i++) {
@@ -147,7 +148,8 @@ static vpps_status measure_messages(const settings *o, vpps_communicator *c) {
             s = c->table->barrier(c);
             const uint64_t begin = vpps_now_ns();
             for (uint32_t k = 0; k < times && s == VPPS_OK; k++) s = c->table->allreduce(c, data, n);
-            if (i) us[i - 1] = (double)(vpps_now_ns() - begin) * 1e-3 / times; /* the first warms up */
+            if (!i) continue; /* warms up */
+            us[i - 1] = (double)(vpps_now_ns() - begin) * 1e-3 / times;
         }
         sort_doubles(us, o->rounds);
         const double median = us[o->rounds / 2], sent = 2.0 * (double)n * sizeof *data * (c->size - 1) / c->size;
@@ -157,9 +159,86 @@ static vpps_status measure_messages(const settings *o, vpps_communicator *c) {
     return s;
 }
 
+/* ---------------------------------------------------------------- beside computing */
+
+typedef struct sum {
+    vpps_communicator *c;
+    float *data;
+    size_t n;
+    volatile float computed; /* so that it is */
+    vpps_status status;
+} sum;
+
+static void *add_up(void *argument) {
+    sum *x = argument;
+    x->status = x->c->table->allreduce(x->c, x->data, x->n);
+    return NULL;
+}
+
+/* Products as a stage has them: operands in the first cache, nothing that another core has. */
+static float compute(uint32_t times) {
+    static float a[4096], x[4096];
+    float all = 0;
+    for (uint32_t k = 0; k < times; k++) {
+        for (int i = 0; i < 4096; i++) a[i] = a[i] * 0.999f + x[i];
+        all += a[k % 4096];
+        x[k % 4096] = all + 1;
+    }
+    return all;
+}
+
+/* One after the other, and side by side: *alone, *sum_alone and *both in us. */
+static vpps_status measure_beside(sum *x, uint32_t times, double *alone, double *sum_alone, double *both) {
+    pthread_t thread;
+    VPPS_TRY(x->c->table->barrier(x->c));
+    uint64_t begin = vpps_now_ns();
+    x->computed += compute(times);
+    *alone = (double)(vpps_now_ns() - begin) * 1e-3;
+    VPPS_TRY(x->c->table->barrier(x->c));
+    begin = vpps_now_ns();
+    add_up(x);
+    VPPS_TRY(x->status);
+    *sum_alone = (double)(vpps_now_ns() - begin) * 1e-3;
+    VPPS_TRY(x->c->table->barrier(x->c));
+    begin = vpps_now_ns();
+    if (pthread_create(&thread, NULL, add_up, x)) return vpps_fail(VPPS_DEVICE, "no thread can be started");
+    x->computed += compute(times);
+    pthread_join(thread, NULL);
+    *both = (double)(vpps_now_ns() - begin) * 1e-3;
+    return x->status;
+}
+
+static vpps_status measure_overlap(const settings *o, vpps_communicator *c) {
+    double alone[MAX_ROUNDS] = {1}, sums[MAX_ROUNDS] = {1}, both[MAX_ROUNDS] = {1}, hidden[MAX_ROUNDS] = {0};
+    sum x = {.c = c, .n = (size_t)13 * o->hidden * o->hidden}; /* the Tree-LSTM's matrices */
+    x.data = calloc(x.n, sizeof *x.data);
+    vpps_status s = vpps_comm_agree(c, x.data ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a sum"));
+    if (s == VPPS_OK) s = measure_beside(&x, 1000, alone, sums, both); /* warms up, and tells how much to compute */
+    if (s == VPPS_OK) s = measure_beside(&x, 1000, alone, sums, both);
+    uint32_t times = (uint32_t)(3 * sums[0] / alone[0] * 1000) + 1;
+    if (s == VPPS_OK) s = c->table->broadcast(c, &times, sizeof times, 0);
+    for (uint32_t i = 0; i < o->rounds && s == VPPS_OK; i++) {
+        s = measure_beside(&x, times, &alone[i], &sums[i], &both[i]);
+        hidden[i] = 100 * (alone[i] + sums[i] - both[i]) / sums[i];
+    }
+    free(x.data);
+    VPPS_TRY(s);
+    const uint32_t n = o->rounds;
+    sort_doubles(alone, n);
+    sort_doubles(sums, n);
+    sort_doubles(both, n);
+    sort_doubles(hidden, n);
+    if (!c->rank) {
+        printf("\n| bytes of a sum | computing, us | the sum, us | side by side, us | of the sum hidden |\n"
+               "| ---: | ---: | ---: | ---: | ---: |\n| %zu | %.0f | %.0f | %.0f | %.0f %% (%.0f - %.0f) |\n",
+               x.n * sizeof(float), alone[n / 2], sums[n / 2], both[n / 2], hidden[n / 2], hidden[0], hidden[n - 1]);
+    }
+    return VPPS_OK;
+}
+
 /* ---------------------------------------------------------------- the program */
 
-static vpps_status run(const settings *o, vpps_communicator *c) {
+static vpps_status measure_training(const settings *o, vpps_communicator *c) {
     way alone = {.h = NULL}, together = {.h = NULL};
     vpps_status s = open_way(&together, o, 1, c);
     if (s == VPPS_OK && !c->rank) s = open_way(&alone, o, o->vps ? o->vps : c->size, NULL);
@@ -170,16 +249,23 @@ static vpps_status run(const settings *o, vpps_communicator *c) {
                "batch | imbalance |\n| ---: | ---: | ---: | ---: | ---: | ---: |\n",
                o->hidden, c->size, c->hosts[0], c->size);
     }
-    for (uint32_t batch = 32; batch <= 512 && s == VPPS_OK; batch *= 2) s = measure(o, c, &alone, &together, batch);
-    if (s == VPPS_OK) s = measure_messages(o, c);
+    for (uint32_t batch = 32; batch <= 512 && s == VPPS_OK; batch *= 2)
+        if (!o->batch || o->batch == batch) s = measure(o, c, &alone, &together, batch);
     close_way(&together);
     if (!c->rank && alone.w.model) close_way(&alone);
     return s;
 }
 
+static vpps_status run(const settings *o, vpps_communicator *c) {
+    if (!o->messages) VPPS_TRY(measure_training(o, c));
+    VPPS_TRY(measure_messages(o, c));
+    return measure_overlap(o, c);
+}
+
 int main(int argc, char **argv) {
-    static const struct option names[] = {{"data", 1, NULL, 'd'},   {"hidden", 1, NULL, 'h'},  {"vps", 1, NULL, 'v'},
-                                          {"rounds", 1, NULL, 'r'}, {"seconds", 1, NULL, 's'}, {NULL, 0, NULL, 0}};
+    static const struct option names[] = {
+        {"data", 1, NULL, 'd'},    {"hidden", 1, NULL, 'h'}, {"vps", 1, NULL, 'v'},      {"rounds", 1, NULL, 'r'},
+        {"seconds", 1, NULL, 's'}, {"batch", 1, NULL, 'b'},  {"messages", 0, NULL, 'm'}, {NULL, 0, NULL, 0}};
     settings o = {.hidden = 256, .rounds = 7, .seconds = 1};
     for (int k; (k = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         if (k == 'd')
@@ -190,6 +276,10 @@ int main(int argc, char **argv) {
             o.vps = (uint32_t)strtoul(optarg, NULL, 10);
         else if (k == 'r')
             o.rounds = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (k == 'b')
+            o.batch = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (k == 'm')
+            o.messages = true;
         else if (k == 's')
             o.seconds = strtod(optarg, NULL);
         else

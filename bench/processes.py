@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
 """On paper: what many processes would reach, from what bench_processes measured.
 
-    bench/processes.py [--rate SENTENCES] [--message-us US] [--noise SHARE]
+    bench/processes.py [--rate SENTENCES] [--rate-2048 SENTENCES] [--message-us US] [--noise SHARE] [--shard-tables]
 
-A process is one core with one VP. Nothing of this is measured but what the options give; the networks are assumed. A batch takes
+A process is one core with one VP. What the options give was measured, and two rows of the networks, which are one machine's own; the
+others are assumed. A batch takes
 
     compute    (sentences of the slowest process) / rate
     matrices   two exchanges of all with all (see vpps_allreduce_by_exchange): 2 (P - 1) / P of the gradients' bytes, in
                2 (P - 1) messages, two latencies; and as many messages for the vectors
-    rows       of lookup tables: those a process used, to their owners; those that all used, from them; two counts before
-
-The rate of a process at hidden h is that at 256, times (256 / h)^2: the products' share of time only grows with h.
+    rows       of lookup tables: those a process used, to their owners; those that all used, from them; two counts before. With
+               --shard-tables instead of those that all used: those the process uses, before the batch
 """
 
 import argparse
 import math
 
 NETWORKS = [  # name, bytes a second, seconds of latency
+    ("shared memory, measured", 4.6e9, 0),
+    ("TCP to itself, measured", 0.85e9, 4e-6),
     ("10 Gbit/s, TCP", 1.1e9, 25e-6),
     ("100 Gbit/s, RDMA", 11e9, 2e-6),
 ]
@@ -37,25 +39,28 @@ def rows_of(sentences):
     return ROWS[-1][1]
 
 
-def batch_time(p, batch, hidden, rate, message_s, bandwidth, latency, noise):
+def batch_time(p, batch, hidden, rate, message_s, bandwidth, latency, noise, sharded):
     dense = 13 * hidden * hidden * 4  # bytes: the Tree-LSTM's matrices, embed = hidden
     row = hidden * 4
     own, everyone = rows_of(batch / p), rows_of(batch)
-    compute = batch / p * (1 + noise + DEALT.get((p, batch), 0)) / (rate * (256 / hidden) ** 2)
+    compute = batch / p * (1 + noise + DEALT.get((p, batch), 0)) / rate
     if p == 1:
         return compute, 0
-    messages = 8 * (p - 1) * message_s + 8 * latency  # headers, two of matrices and of vectors, rows, counts, sums
-    sent = 2 * (p - 1) / p * dense + (p - 1) / p * own * row + (p - 1) / p * everyone * row
+    exchanges = 10 if sharded else 8  # headers, two of matrices and of vectors, rows, counts, sums; or three to fetch, and squares
+    messages = exchanges * ((p - 1) * message_s + latency)
+    sent = 2 * (p - 1) / p * dense + (p - 1) / p * own * row + (p - 1) / p * (own if sharded else everyone) * row
     return compute, messages + sent / bandwidth
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rate", type=float, default=790, help="sentences a second of a process at hidden 256")
-    parser.add_argument("--message-us", type=float, default=1.0, help="what starting and ending a message takes")
+    parser.add_argument("--rate", type=float, default=1115, help="sentences a second of a process at hidden 256")
+    parser.add_argument("--rate-2048", type=float, default=3.7, help="the same at hidden 2048")
+    parser.add_argument("--shard-tables", action="store_true", help="lookup tables shared out")
+    parser.add_argument("--message-us", type=float, default=0.5, help="what starting and ending a message takes")
     parser.add_argument("--noise", type=float, default=0.04, help="by which the slowest of equal processes is behind the mean")
     o = parser.parse_args()
-    for hidden in (256, 2048):
+    for hidden, rate in ((256, o.rate), (2048, o.rate_2048)):
         for name, batch_of, text in (("strong", lambda p: 512, "batch 512 in all"),
                                      ("weak", lambda p: 32 * p, "32 sentences a process")):
             print(f"\nHidden {hidden}, {text}: sentences/s (share of as many times one process), and the exchange's part of a "
@@ -66,11 +71,10 @@ def main():
                 cells = []
                 for p in (1, 8, 64, 512):
                     batch = batch_of(p)
-                    compute, exchange = batch_time(p, batch, hidden, o.rate, o.message_us * 1e-6, bandwidth, latency,
-                                                   0 if p == 1 else o.noise)
+                    compute, exchange = batch_time(p, batch, hidden, rate, o.message_us * 1e-6, bandwidth, latency,
+                                                   0 if p == 1 else o.noise, o.shard_tables)
                     reached = batch / (compute + exchange)
-                    one = o.rate * (256 / hidden) ** 2
-                    cells.append(f"{reached:,.0f} ({reached / one / p:.2f}), {100 * exchange / (compute + exchange):.0f} %")
+                    cells.append(f"{reached:,.0f} ({reached / rate / p:.2f}), {100 * exchange / (compute + exchange):.0f} %")
                 print(f"| {network} | " + " | ".join(cells) + " |")
 
 
