@@ -19,12 +19,16 @@ typedef struct mv_rnn_net {
 
 /* ---------------------------------------------------------------- parameters */
 
-/* Adds `factor` to the diagonal of each of n_matrices n x n matrices. */
-static void add_identity(vpps_model *model, vpps_param param, uint32_t n_matrices, uint32_t n, float factor) {
+/* Adds `factor` to the diagonal of a parameter's n x n matrix; of a table's, those that this process has. */
+static vpps_status add_identity(vpps_model *model, vpps_param param, uint32_t n, float factor) {
+    vpps_param_info info;
     float *values = vpps_param_values(model, param);
-    for (uint32_t m = 0; m < n_matrices; m++, values += (size_t)n * n) {
+    const vpps_status s = vpps_param_describe(model, param, &info);
+    if (s != VPPS_OK) return s;
+    for (uint32_t m = info.first; m < info.count; m += info.step, values += (size_t)n * n) {
         for (uint32_t i = 0; i < n; i++) values[i * (n + 1)] += factor;
     }
+    return VPPS_OK;
 }
 
 static vpps_status declare(void *net, vpps_model *model) {
@@ -40,12 +44,12 @@ static vpps_status declare(void *net, vpps_model *model) {
         {&t->W_M_r, "W_M_r", 0, n, n, &noise},
     };
     vpps_status s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
-    if (s != VPPS_OK) return s;
     /* Section 2.1: a word's matrix begins as the identity and a little noise, so that at first it changes nothing. A
      * phrase's matrix begins as the mean of its children's; the paper does not say how W_M begins. */
-    add_identity(model, t->matrices, words, n, 1);
-    add_identity(model, t->W_M_l, 1, n, 0.5f);
-    add_identity(model, t->W_M_r, 1, n, 0.5f);
+    if (s == VPPS_OK) s = add_identity(model, t->matrices, n, 1);
+    if (s == VPPS_OK) s = add_identity(model, t->W_M_l, n, 0.5f);
+    if (s == VPPS_OK) s = add_identity(model, t->W_M_r, n, 0.5f);
+    if (s != VPPS_OK) return s;
     return part_classifier_declare(&t->base.classifier, model, &t->base.config, t->base.config.hidden, 0);
 }
 

@@ -118,7 +118,11 @@ PY
     check "where it ended" says err "epoch 3/3"
     check "and one, with whole tables" exits 0 "$vpps" train --resume two.ckpt --epochs 4
     check "the best of shards is measured by one" exits 0 "$vpps" eval --model best.ckpt --split dev
-    check "a checkpoint and vectors begin shards" exits 0 launch "$name" 2 "$vpps" train "${sharded[@]}" --init shards.ckpt --max-batches 2
+    matrices=(mv-rnn --hidden 8 --examples 60 --batch 8 --epochs 1 --vps 1 --quiet) # a table of matrices, which begin as the identity
+    check "matrices of words in one process" exits 0 "$vpps" train "${matrices[@]}" --log matrices1.jsonl
+    check "shared out" exits 0 launch "$name" 3 "$vpps" train "${matrices[@]}" --shard-tables --log matrices.jsonl
+    check "they train alike" same_losses matrices.jsonl matrices1.jsonl 1e-5
+    check "a checkpoint begins shards" exits 0 launch "$name" 2 "$vpps" train "${sharded[@]}" --init shards.ckpt --max-batches 2
 
     # A table of 262 MB, and with adam's state three times that. One process has the model's copy beside the device's.
     printf '#!/bin/bash\nulimit -v 950000\nexport MALLOC_ARENA_MAX=1\nexec "$@"\n' > limited
@@ -267,7 +271,7 @@ PY
     if [ "${VPPS_TEST_SCALE:-}" = full ]; then kills=50; fi
     check "a checkpoint is whole after $kills kills" random_kills $kills
 else
-    skip "several processes" "there is no mpirun" 54
+    skip "several processes" "there is no mpirun" 57
 fi
 
 check "a communicator that is none" fails_with 2 "--communicator" "$vpps" train "${small[@]}" --communicator pigeons
