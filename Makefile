@@ -51,8 +51,8 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 SRC       := $(sort $(shell find src -name '*.c'))
 KERNELS   := src/runtime/cpu/kernels.c
 LIB_SRC   := $(filter-out $(KERNELS) src/cli/%,$(SRC))
-HOT       := $(filter src/cell/% src/nodes/% src/script/% src/runtime/comm/%,$(LIB_SRC))
-TEMPLATES := $(wildcard src/interp_templates/*) src/nodes/header.h src/script/header.h src/isa/functions.h src/isa/steps.h
+HOT       := $(filter src/cell/% src/script/% src/runtime/comm/%,$(LIB_SRC))
+TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h
 LIB_OBJ   := $(call objects,$(LIB_SRC)) $(BUILD)/obj/src/codegen/templates.o \
              $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(BUILD)/obj/%_$(isa).o))
 MODEL_OBJ := $(call objects,$(wildcard models/*.c))
@@ -214,7 +214,7 @@ test: ## install what is missing, build and run every test
 # Programs, and scripts that take one core, run beside each other, the longest first, so that none is left alone at the end;
 # the other scripts run one by one.
 ONE_CORE_SH = tests/cli/test_tasks.sh
-LONGEST     = gpu_test_gpu_agreement runtime_test_random codegen_test_kernels io_test_io models_test_networks \
+LONGEST     = gpu_test_gpu_agreement runtime_test_random io_test_io models_test_networks \
               runtime_test_large gpu_test_gpu_handle graph_test_ops
 FIRST       = $(foreach t,$(LONGEST),$(filter $(BUILD)/tests/$(t),$(TESTS))) $(ONE_CORE_SH)
 ORDERED     = $(FIRST) $(filter-out $(FIRST),$(TESTS))
@@ -239,8 +239,9 @@ sanitize-thread: ## the second
 # Small test sizes and long time limits: a sanitizer costs a factor of 3 to 15.
 # Under the thread sanitizer only what has threads: software SIMT has stacks of its own, which it cannot follow, of the shell
 # tests two train with several, and the other programs have one.
-ONE_THREAD      = cell_% io_% nodes_% script_% runtime_test_kernels runtime_test_products \
-                  codegen_test_machine codegen_test_ops_kernel codegen_test_partition% codegen_test_specialise
+ONE_THREAD      = cell_% io_% script_% runtime_test_kernels runtime_test_products \
+                  codegen_test_kernel_plan codegen_test_machine codegen_test_ops_kernel codegen_test_resident \
+                  codegen_test_specialise
 NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) \
                     $(filter-out tests/cli/test_cli.sh tests/cli/test_trace.sh,$(CLI_TESTS)))
 SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(ORDERED) -- $(filter-out $(ONE_CORE_SH),$(CLI_TESTS)))
@@ -249,9 +250,9 @@ sanitized-check: $(COMMAND) test-programs
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 TSAN_OPTIONS=second_deadlock_stack=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 LEFT_OUT='$(filter $(NOT_THREADED),$(TESTS) $(CLI_TESTS))' tools/run_tests.sh $(SANITIZED_TESTS)
 
-check-kernels: ## kernels of many models for every architecture there is, which takes a minute more than make test
-	$(submake) test-programs
-	$(Q)VPPS_TEST_SCALE=full BUILD=$(BUILD) tools/run_tests.sh $(BUILD)/tests/codegen_test_kernels
+check-kernels: ## kernels of every network, and one for every architecture, which takes some minutes (VPPS_TEST_ARCH=all: an hour)
+	$(submake) all
+	$(Q)VPPS_TEST_SCALE=full TEST_LIMIT=14400 BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh tests/codegen/test_kernels.sh
 
 GPU_MODEL ?= ../shared/tools/gpumodel
 check-gpu-model: ## every network on a model of a GPU (GPU_MODEL), by the code that drives a GPU, beside the CPU: a few minutes

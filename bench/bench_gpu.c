@@ -1,17 +1,15 @@
 /* bench_gpu.c - what VPPS does with a GPU: kernels and scripts, which can be made anywhere, and times, which cannot.
  *
  *     bench_gpu [--static] [--device cuda|simt] [--seconds S] [--data DIR]
- *     bench_gpu --model[=LIBRARY] [--kernel nodes|cells] [--network NAME] [--most N] [--data DIR]
+ *     bench_gpu --model[=LIBRARY] [--network NAME] [--most N] [--data DIR]
  *
  * --static: without a GPU, for sm_90 with 132 SMs; so it is where there is no GPU, unless a device is named. --seconds: of
  * training in each round and for each batch size (0.5). --data: folder with sst/train.txt ($VPPS_DATA); without that file
  * generated ListOps. `simt` is for trying this program out: its times are not a GPU's, and its networks are tiny.
  *
  * --model: what a model of a GPU predicts for training, batches of at most --most examples (16), of tree-lstm, and of
- * bilstm-tagger on DIR/wikiner/train.txt, or of the --network that is named, by the kernel that interprets nodes and the one that is
- * made of compiled cells, or by one of them. LIBRARY stands in for libcuda.so.1 and
- * libcublas.so ($VPPS_LIBCUDA and $VPPS_LIBCUBLAS unless given); its settings, which are in its environment variables, are
- * written beside every figure.
+ * bilstm-tagger on DIR/wikiner/train.txt, or of the --network that is named. LIBRARY stands in for libcuda.so.1 ($VPPS_LIBCUDA
+ * unless given); its settings, which are in its environment variables, are written beside every figure.
  *
  * The parts that time a GPU have not been run on one yet.
  */
@@ -66,25 +64,21 @@ typedef struct choice {
     const char *data;
 } choice;
 
-static void take_library(const char *path) {
-    if (!path) return;
-    setenv("VPPS_LIBCUDA", path, 1);
-    setenv("VPPS_LIBCUBLAS", path, 1);
-}
-
 static bool read_options(int argc, char **argv, gpu_settings *o, choice *what) {
     static const struct option options[] = {{"static", 0, 0, 's'},  {"device", 1, 0, 'd'}, {"seconds", 1, 0, 't'},
                                             {"data", 1, 0, 'f'},    {"model", 2, 0, 'm'},  {"most", 1, 0, 'b'},
-                                            {"network", 1, 0, 'n'}, {"kernel", 1, 0, 'k'}, {0, 0, 0, 0}};
+                                            {"network", 1, 0, 'n'}, {0, 0, 0, 0}};
     *o = (gpu_settings){.seconds = 0.5, .most = 16};
     *what = (choice){.data = getenv("VPPS_DATA")};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (c) {
         case 's': what->no_gpu = true; break;
-        case 'm': what->model = true, take_library(optarg); break;
+        case 'm':
+            what->model = true;
+            if (optarg) setenv("VPPS_LIBCUDA", optarg, 1);
+            break;
         case 'b': o->most = (uint32_t)strtoul(optarg, NULL, 10); break;
         case 'n': o->network = optarg; break;
-        case 'k': o->kernel = optarg; break;
         case 'd': o->device = optarg; break;
         case 't': o->seconds = atof(optarg); break;
         case 'f': what->data = optarg; break;
@@ -92,8 +86,6 @@ static bool read_options(int argc, char **argv, gpu_settings *o, choice *what) {
         }
     }
     if (o->device && strcmp(o->device, "cuda") != 0 && strcmp(o->device, "simt") != 0) return false;
-    if (o->kernel && (!what->model || (strcmp(o->kernel, "nodes") != 0 && strcmp(o->kernel, "cells") != 0)))
-        return false;
     return optind == argc && o->seconds > 0 && o->most > 0 && what->no_gpu + what->model + (o->device != NULL) < 2;
 }
 
@@ -108,9 +100,8 @@ int main(int argc, char **argv) {
     choice what;
     char trees[4096], sentences[4096];
     if (!read_options(argc, argv, &settings, &what)) {
-        fprintf(stderr,
-                "usage: bench_gpu [--static | --device cuda|simt] [--seconds S] [--data DIR]\n"
-                "       bench_gpu --model[=LIBRARY] [--kernel nodes|cells] [--network NAME] [--most N] [--data DIR]\n");
+        fprintf(stderr, "usage: bench_gpu [--static | --device cuda|simt] [--seconds S] [--data DIR]\n"
+                        "       bench_gpu --model[=LIBRARY] [--network NAME] [--most N] [--data DIR]\n");
         return 2;
     }
     settings.trees = find_data(trees, sizeof trees, what.data, "sst/train.txt");

@@ -14,7 +14,6 @@ typedef struct gpu_settings {
     double seconds;        /* of training, for every batch size and round */
     uint32_t most;         /* the largest batch that the model of a GPU trains */
     const char *network;   /* the only one that it does; NULL: all */
-    const char *kernel;    /* likewise: nodes, cells */
 } gpu_settings;
 
 /* Median, lowest and highest of n > 0 figures, which are sorted. */

@@ -1,4 +1,4 @@
-/* gpu_latency.c - what a signal and its wait cost, by kernels that do nothing else, and do it as the interpreter does: one
+/* gpu_latency.c - what a signal and its wait cost, by kernels that do nothing else, and do it as those of cells do: one
  * thread adds with release or polls with acquire, between barriers of its CTA. */
 #include "gpu.h"
 

@@ -1,7 +1,7 @@
 /* gpu_model.c - training on a model of a GPU, a library that stands in for the CUDA driver and executes the kernel's machine
  * code: what it predicts. Its time is simulated, and nothing of it was measured; the host's time is this machine's.
  *
- * SGD, fp32, the first plan, loss at every labelled node or word. One batch goes ahead, whose time does not count; then
+ * SGD, fp32, the profile's first choice, loss at every labelled node or word. One batch goes ahead, whose time does not count; then
  * batches of together at least 8 examples.
  */
 #include "gpu.h"
@@ -19,9 +19,6 @@ static const struct {
     {"tree-lstm", 256, 1},   {"tree-lstm", 256, 16},    {"tree-lstm", 256, 128},
     {"tree-lstm", 512, 128}, {"bilstm-tagger", 256, 1}, {"bilstm-tagger", 256, 128},
 };
-
-/* The kernel that interprets nodes, and the one that is made of compiled cells. */
-static const struct { const char *kernel, *device; } kernels[] = {{"nodes", "cuda"}, {"cells", "cuda-cells"}};
 
 /* ---------------------------------------------------------------- the model */
 
@@ -101,13 +98,13 @@ static vpps_status train(vpps_handle *h, workload *w, uint32_t batch, prediction
     return VPPS_OK;
 }
 
-static vpps_status predict(const gpu_settings *settings, size_t row, const char *device, prediction *p) {
+static vpps_status predict(const gpu_settings *settings, size_t row, prediction *p) {
     const uint32_t hidden = rows[row].hidden;
     workload w = {0};
     vpps_handle *h = NULL;
     vpps_options options;
     vpps_options_default(&options);
-    options.device = device;
+    options.device = "cuda";
     options.optimizer.lr = 0.01f;
     options.no_tuning = true;
     vpps_status status = strcmp(rows[row].network, "tree-lstm") == 0
@@ -120,14 +117,14 @@ static vpps_status predict(const gpu_settings *settings, size_t row, const char 
     return status;
 }
 
-static vpps_status report(size_t row, const char *device, const prediction *p, const char *model, json_t *settings) {
+static vpps_status report(size_t row, const prediction *p, const char *model, json_t *settings) {
     const uint32_t batch = rows[row].batch;
     const double rate = batch * 1e6 / p->device_us;
-    fprintf(stderr, "| %s | %s | %u | %u | %.1f | %.0f | %.1f | %.0f | %.1f |\n", rows[row].network, device,
-            rows[row].hidden, batch, p->device_us, rate, p->host_us, p->nodes, p->phases);
-    json_t *o = json_pack("{ss sb ss sO ss ss si si si si}", "bench", "model", "predicted", 1, "model", model,
-                          "settings", settings, "device", device, "network", rows[row].network, "hidden",
-                          (int)rows[row].hidden, "batch", (int)batch, "batches", (int)p->batches, "vps", (int)p->vps);
+    fprintf(stderr, "| %s | %u | %u | %.1f | %.0f | %.1f | %.0f | %.1f |\n", rows[row].network, rows[row].hidden, batch,
+            p->device_us, rate, p->host_us, p->nodes, p->phases);
+    json_t *o = json_pack("{ss sb ss sO ss si si si si}", "bench", "model", "predicted", 1, "model", model, "settings",
+                          settings, "network", rows[row].network, "hidden", (int)rows[row].hidden, "batch", (int)batch,
+                          "batches", (int)p->batches, "vps", (int)p->vps);
     json_object_set_new(o, "predicted_device_us", json_real(p->device_us));
     json_object_set_new(o, "predicted_sentences_per_s", json_real(rate));
     json_object_set_new(o, "host_us", json_real(p->host_us));
@@ -138,17 +135,14 @@ static vpps_status report(size_t row, const char *device, const prediction *p, c
 
 static vpps_status predict_all(const gpu_settings *settings, const char *model, json_t *of_model) {
     prediction p;
-    fprintf(stderr, "| network | device | hidden | batch | predicted device us a batch | predicted sentences/s by "
+    fprintf(stderr, "| network | hidden | batch | predicted device us a batch | predicted sentences/s by "
                     "device time | host us a "
-                    "batch, here | nodes | phases |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+                    "batch, here | nodes | phases |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     for (size_t row = 0; row < VPPS_COUNT(rows); row++) {
         if (rows[row].batch > settings->most) continue;
         if (settings->network && strcmp(settings->network, rows[row].network) != 0) continue;
-        for (size_t i = 0; i < VPPS_COUNT(kernels); i++) {
-            if (settings->kernel && strcmp(settings->kernel, kernels[i].kernel) != 0) continue;
-            VPPS_TRY(predict(settings, row, kernels[i].device, &p));
-            VPPS_TRY(report(row, kernels[i].device, &p, model, of_model));
-        }
+        VPPS_TRY(predict(settings, row, &p));
+        VPPS_TRY(report(row, &p, model, of_model));
     }
     return VPPS_OK;
 }

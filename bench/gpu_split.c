@@ -1,15 +1,15 @@
 /* gpu_split.c - where a batch's time on the device goes, by scripts that stop early.
  *
- *     load       a script that computes one word's embedding: the launch, filling the registers, the end
+ *     load       a script that gives one word's embedding: the launch, filling the registers, the end
  *     forward    a script that computes the losses and nothing else, less load
  *     update     a training script for the smallest tree there is, less load; its own few phases are left in
  *     backward   the training script, less load, forward and update
  *
  * So the parts are estimates; of one batch their sum is a measurement, of the medians it need not be. The device is used
- * without a handle: what is timed is one script at a time, waited for.
+ * without a handle: what is timed is one script at a time, waited for. All run by one kernel, which has every cell of theirs
+ * when the first batches, which do not count, are over.
  */
 #include "gpu.h"
-#include "nodes/script.h"
 #include "runtime/device.h"
 #include "workload.h"
 
@@ -18,23 +18,23 @@ enum { REPEATS = 31, WARM_UP = 3 };
 typedef struct bench {
     workload w;
     vpps_device *device;
-    vpps_plan plan;
-    vpps_scheduler *scheduler;
+    vpps_batch *batch;
+    vpps_types types;
     vpps_options options;
     uint32_t step;
 } bench;
 
 /* Runs the script of the graph as it is; device ns. loss NO_NODE: inference of the outputs. */
 static vpps_status run_script(bench *b, vpps_node loss, const vpps_node *outputs, uint32_t n, double *ns) {
-    const vpps_request request = {.loss = loss,
-                                  .outputs = outputs,
-                                  .n_outputs = n,
-                                  .optimizer = &b->options.optimizer,
-                                  .guard = true,
-                                  .step = ++b->step};
+    const vpps_batch_request request = {.loss = loss,
+                                        .outputs = outputs,
+                                        .n_outputs = n,
+                                        .optimizer = &b->options.optimizer,
+                                        .guard = true,
+                                        .step = ++b->step};
     vpps_outcome outcome;
-    VPPS_TRY(vpps_schedule(b->scheduler, &b->plan, b->w.g, &request));
-    VPPS_TRY(b->device->table->launch(b->device, b->scheduler->script));
+    VPPS_TRY(vpps_schedule_batch(b->batch, &b->types, b->device->table->machine(b->device), b->w.g, &request));
+    VPPS_TRY(b->device->table->launch(b->device, b->batch));
     b->device->table->wait(b->device, &outcome);
     if (outcome.status != VPPS_OK) return vpps_fail(outcome.status, "%s", outcome.message);
     *ns = (double)outcome.device_ns;
@@ -101,6 +101,7 @@ vpps_status gpu_bench_split(const gpu_settings *settings) {
     const bool simt = strcmp(settings->device, "simt") == 0;
     const uint32_t size = simt ? 16 : 256;
     const vpps_device_table *table = simt ? &vpps_device_simt : &vpps_device_cuda;
+    vpps_plan plan;
     bench b = {0};
     vpps_options_default(&b.options);
     b.options.no_tuning = simt; /* the profile of the training before is remembered */
@@ -108,11 +109,12 @@ vpps_status gpu_bench_split(const gpu_settings *settings) {
     fprintf(stderr, "| batch | load | forward | backward | update | together |\n");
     fprintf(stderr, "| ---: | ---: | ---: | ---: | ---: | ---: |\n");
     vpps_status status = workload_create(&b.w, settings->trees, size, size);
-    if (status == VPPS_OK) status = vpps_scheduler_create(&b.scheduler);
-    if (status == VPPS_OK) status = table->create(&b.device, b.w.model, &b.options, &b.plan);
+    if (status == VPPS_OK) status = vpps_batch_create(&b.batch);
+    if (status == VPPS_OK) status = table->create(&b.device, b.w.model, &b.options, &plan);
     for (size_t i = 0; i < (simt ? 1 : VPPS_COUNT(batches)) && status == VPPS_OK; i++) status = measure(&b, batches[i]);
     if (b.device) table->destroy(b.device);
-    vpps_scheduler_destroy(b.scheduler);
+    vpps_batch_destroy(b.batch);
+    vpps_types_free(&b.types);
     workload_destroy(&b.w);
     return status;
 }

@@ -109,18 +109,12 @@ static vpps_status report_trials(vpps_handle *h) {
     VPPS_TRY(vpps_handle_trials(h, trials, &n, &done));
     for (uint32_t i = 0; i < n && i < VPPS_COUNT(trials); i++) {
         const vpps_trial *t = &trials[i];
-        static const char *const strategies[] = {"auto",
-#define X(id, name, transposed, deferred) name,
-                                                 VPPS_STRATEGY_TABLE(X)
-#undef X
-        };
         const bool in_use = t->state == VPPS_TRIAL_CURRENT || t->state == VPPS_TRIAL_REMEMBERED;
         if (t->state == VPPS_TRIAL_WAITING) continue;
-        VPPS_TRY(gpu_emit(json_pack("{ss si si si si ss sb sb sf si sf}", "bench", "trial", "rpw", (int)t->rpw,
-                                    "threads", (int)t->threads, "ctas_per_sm", (int)t->ctas_per_sm, "vectors",
-                                    (int)t->vectors, "strategy", strategies[t->strategy], "in_use", (int)in_use,
-                                    "rejected", (int)(t->state == VPPS_TRIAL_REJECTED), "ns_per_node", t->ns_per_node,
-                                    "registers", (int)t->registers, "load_seconds", t->load_seconds)));
+        VPPS_TRY(gpu_emit(json_pack("{ss si si sb sb sf si sf}", "bench", "trial", "rpw", (int)t->rpw, "threads",
+                                    (int)t->threads, "in_use", (int)in_use, "rejected",
+                                    (int)(t->state == VPPS_TRIAL_REJECTED), "ns_per_node", t->ns_per_node, "registers",
+                                    (int)t->registers, "load_seconds", t->load_seconds)));
     }
     return VPPS_OK;
 }

@@ -455,22 +455,6 @@ typedef enum vpps_caller {
     VPPS_CALLER_FREE   /* every VP has a thread of its own: vpps_fb returns at once */
 } vpps_caller;
 
-/* GPU: how gradients are made. A transposed copy of the weights in registers makes backward as fast as forward, and
- * without it the VPs' partial sums are added up in the pool; gradients lie in registers, or are deferred: their operands
- * are kept, and one product a matrix is made after the kernel's first part. X(id, name, transposed copy, deferred) */
-#define VPPS_STRATEGY_TABLE(X)                                                                                         \
-    X(COPY, "copy", true, false)                                                                                       \
-    X(PARTIAL, "partial", false, false)                                                                                \
-    X(COPY_DEFERRED, "copy-deferred", true, true)                                                                      \
-    X(PARTIAL_DEFERRED, "partial-deferred", false, true)
-
-typedef enum vpps_strategy {
-    VPPS_STRATEGY_AUTO, /* what fits, and where more than one does, the fastest */
-#define X(id, name, transposed, deferred) VPPS_STRATEGY_##id,
-    VPPS_STRATEGY_TABLE(X)
-#undef X
-} vpps_strategy;
-
 #define VPPS_GROUPS_PROFILE UINT32_MAX
 
 /* ---------------------------------------------------------------- processes
@@ -514,20 +498,16 @@ VPPS_API vpps_status vpps_shard_tables(vpps_model *model, const vpps_communicato
 
 typedef struct vpps_options {
     const char *device; /* "cpu"; "cuda": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
-                            without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why). "cuda-cells" and
-                            "simt-cells": the same with the kernel that is made of the batch's compiled cells and runs
-                            the CPU's scripts, which will take the place of the one that interprets nodes; it has rpw,
-                            threads, groups and vps to choose, and no profile yet */
-    uint32_t vps;       /* cpu: virtual processors; 0: one for every core the process may use */
-    uint32_t groups;    /* cpu: groups of VPs, which divide vps and share out the inputs' graphs; each has the whole
-                                 model. 0: as many as cost least by an estimate. VPPS_GROUPS_PROFILE:
+                            without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
+    uint32_t vps;    /* virtual processors; 0: one for every core the process may use, or multiprocessor of the GPU */
+    uint32_t groups; /* groups of VPs, which divide vps and share out the inputs' graphs; each has the whole
+                                 model. 0: as many as cost least by an estimate (GPU: one). VPPS_GROUPS_PROFILE, cpu:
                                  every number is tried on the batches that are trained, in turn, and the fastest taken;
                                  sums are made in another order by another number, so bits then depend on times */
-    uint32_t waves;     /* cpu: parts of a batch that run one after the other, in the same memory; 0: as many as
-                                 keep at most 32 MB each, more where the pool is too small. Never more than the batch
+    uint32_t waves;  /* parts of a batch that run one after the other, in the same memory; 0: as many as
+                                 keep at most 32 MB each (GPU: one), more where the pool is too small. Never more than the batch
                                  has inputs, of which those that share a node, the loss's sum aside, are one */
-    const char
-        *policy; /* cpu: which vertices of a recurrence of several cells run together. NULL: "depth", those of one
+    const char *policy;  /* which vertices of a recurrence of several cells run together. NULL: "depth", those of one
                                  cell and depth; "agenda", "ratio", "fsm": as `vpps policy` tells, where fsm is learned
                                  on the first batch, in about a second at most, and kept in the cache of kernels; "auto":
                                  each runs some of the batches that are trained, in turn, and the fastest is taken: bits
@@ -542,19 +522,18 @@ typedef struct vpps_options {
                                  display; and a batch of ten times that, at least of a minute, is a stall, too */
     uint64_t seed;        /* of dropout */
     vpps_communicator
-        *communicator;    /* cpu: the processes that train together; it must outlive the handle, and nothing else
+        *communicator; /* cpu: the processes that train together; it must outlive the handle, and nothing else
                                         uses it while a batch is in flight. NULL: this one alone */
-    bool portable;        /* CPU: plain C instead of libxsmm and wide vectors */
-    bool verify;          /* prove of every script, before it runs, that it does what its graph asks for (slow) */
-    uint32_t rpw;         /* GPU: rows per warp, 1, 2, 4 or 8; 0: by profile, on the batches that are trained */
-    uint32_t threads;     /* GPU: of a CTA; 0: by profile */
-    uint32_t ctas_per_sm; /* GPU: 1 or 2; 0: by profile */
-    vpps_strategy strategy;
+    bool portable;     /* CPU: plain C instead of libxsmm and wide vectors */
+    bool verify;       /* prove of every script, before it runs, that it does what its graph asks for (slow) */
+    uint32_t rpw; /* GPU: consecutive rows of a matrix that are one VP's, 1 to 1,024; 0: by profile, on the batches that
+                             are trained */
+    uint32_t threads;      /* GPU: of a CTA, a multiple of 32 up to 1,024; 0: by profile */
     uint64_t trace_events; /* note what happens when, up to so many events of 32 bytes (vpps_trace_write); 0: none */
-    bool no_tuning;        /* GPU: take the first choice that fits for what is 0 or AUTO, and measure nothing */
+    bool no_tuning;        /* GPU: take the first choice for what is 0, and measure nothing */
     void (*log)(void *context,
                 const char *line); /* may be NULL: what a reader of the run wants to know: why a device was
-                                                     chosen, plans that were rejected, how the profile went */
+                                                     chosen, kernels that were made or rejected, how the profile went */
     void *log_context;
 } vpps_options;
 
@@ -650,8 +629,7 @@ typedef enum vpps_trial_state {
 typedef struct vpps_trial {
     uint32_t groups;    /* CPU: of a trial of groups; 0: of another */
     const char *policy; /* CPU: of a trial of policies; the rest, but state, batches and ns_per_node, is a GPU's */
-    uint32_t rpw, threads, ctas_per_sm, vectors;
-    vpps_strategy strategy;
+    uint32_t rpw, threads;
     vpps_trial_state state;
     uint32_t batches;    /* measured */
     double ns_per_node;  /* device time, the median of the batches; 0: not measured */

@@ -8,8 +8,8 @@
 # The check needs the driver, NVRTC, and some programs: the command, three test programs and bench_gpu. It takes them from
 # build-gpu/ when `prepare` made them there from the very same sources, else it builds them (make, a C compiler and the
 # packages of `tools/setup.sh build test`). What `prepare` makes needs nothing but glibc, no older than here: the other
-# libraries are linked in. build-gpu/ is to be copied along with the sources. NVRTC and cuBLAS are also looked for in
-# Python's site-packages.
+# libraries are linked in. build-gpu/ is to be copied along with the sources. NVRTC is also looked for in Python's
+# site-packages.
 #
 # Steps, in this order, each of which may fail without stopping the next:
 #     doctor       what is there
@@ -18,8 +18,8 @@
 #     bench        bench_gpu; its lines are JSON objects
 #     networks     every network against its equations, on the GPU
 #     handle       watchdog, pool, profile, two handles at once
-#     hidden-1024  a training run with weights in shared memory
-#     hidden-2048  the same with weights that are streamed
+#     hidden-1024  a training run with weights that are streamed
+#     hidden-2048  the same with more of them
 #     memcheck, racecheck, synccheck, initcheck
 #                  one case of agreement under compute-sanitizer; skipped where it is not installed
 #     full         agreement, all cases
@@ -158,7 +158,7 @@ sanitize() {
         "$sanitizer" --tool "$1" --error-exitcode 99 "$from/tests/gpu_test_gpu_agreement"
 }
 
-# HIDDEN: few examples, the first plan.
+# HIDDEN: few examples, no profile.
 train_large() {
     step "hidden-$1" 90 "$from/vpps" train tree-lstm --device cuda --no-tuning --hidden "$1" --embed "$1" \
         --generate listops --examples 64 --batch 16 --epochs 1 --eval-every 0 --quiet --json
@@ -167,7 +167,7 @@ train_large() {
 run_step() {
     case $1 in
     doctor) step doctor 30 "$from/vpps" doctor ;;
-    agreement) step agreement 90 env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_agreement" ;;
+    agreement) step agreement 180 env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_agreement" ;;
     train) step train 60 "$from/vpps" train tree-lstm --device cuda --generate listops --examples 1000 --epochs 1 \
         --quiet --json ;;
     bench) step bench 180 "$from/bench/bench_gpu" ;;
@@ -182,30 +182,28 @@ run_step() {
 
 # ---------------------------------------------------------------- libraries
 
-# NAME: is it where the loader or the engine looks?
-have_library() {
+# Is NVRTC where the loader or the engine looks?
+have_nvrtc() {
     local folder
-    if grep -q "^[[:space:]]*$1\.so" <<< "$(ldconfig -p 2> /dev/null)"; then return; fi # whole: a pipe left early is a failure
+    if grep -q '^[[:space:]]*libnvrtc\.so' <<< "$(ldconfig -p 2> /dev/null)"; then return; fi # whole: a pipe left early is a failure
     for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
-        if [ -n "$folder" ] && compgen -G "$folder/lib64/$1.so*" > /dev/null; then return; fi
+        if [ -n "$folder" ] && compgen -G "$folder/lib64/libnvrtc.so*" > /dev/null; then return; fi
     done
     return 1
 }
 
-# The wheels of NVIDIA put them in nvidia/*/lib below a folder that Python looks in.
-find_libraries() {
-    local name folder path
-    for name in libnvrtc libcublas; do
-        if have_library "$name"; then continue; fi
-        while read -r folder; do
-            for path in "$folder"/nvidia/*/lib/"$name".so*; do
-                [ -e "$path" ] || continue
-                export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}${path%/*}
-                echo "$name: $path"
-                break 2
-            done
-        done < <(python3 -c 'import sys; print("\n".join(p for p in sys.path if p))' 2> /dev/null)
-    done
+# The wheels of NVIDIA put it in nvidia/*/lib below a folder that Python looks in.
+find_nvrtc() {
+    local folder path
+    if have_nvrtc; then return; fi
+    while read -r folder; do
+        for path in "$folder"/nvidia/*/lib/libnvrtc.so*; do
+            [ -e "$path" ] || continue
+            export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}${path%/*}
+            echo "libnvrtc: $path"
+            return
+        done
+    done < <(python3 -c 'import sys; print("\n".join(p for p in sys.path if p))' 2> /dev/null)
 }
 
 # ---------------------------------------------------------------- check
@@ -235,7 +233,7 @@ elif ! "$make" --no-print-directory -j"$(nproc)" BUILD="$build" "$build/vpps" > 
     exit 1
 fi
 
-find_libraries
+find_nvrtc
 machine=$("$from/vpps" doctor --json)
 state=$("$from/vpps" doctor | sed -n 's/^ *cuda  *//p')
 gpu=$(sed -n 's/.*"gpu": *"\([^"]*\)".*/\1/p' <<< "$machine")

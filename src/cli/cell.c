@@ -250,7 +250,7 @@ static vpps_status cell(settings *s, session *x, corpus *c) {
     const vpps_batch *b;
     vpps_node loss;
     VPPS_TRY(open_first_batch(x, s, c, &loss));
-    VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, &b));
+    VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, NULL, &b));
     return show(x, b);
 }
 

@@ -35,14 +35,14 @@ const command commands[] = {
      "goes below, and the automaton that was learned for them (ED-Batch)."},
     {"plan", COMMAND_PLAN, OPERAND_NETWORK, NULL, command_plan, "show how a network's matrices lie in a GPU's registers",
      "",
-     "Show which rows of which matrix would lie in the registers of a GPU: the most promising plan, or all that fit. "
-     "Needs no GPU. Without --model and data the network has 1000 words and 5 classes, or says one of the words."},
+     "Show how the matrices of the cells of the first training batch would lie in the registers of a GPU, for the profile's "
+     "first choice, or for all. Needs no GPU."},
     {"kernel", COMMAND_KERNEL, OPERAND_NETWORK, NULL, command_kernel,
      "print a network's GPU kernel, or what the compiler says of it", "",
-     "Print the CUDA C++ source of the network's kernel for its most promising plan; or compile it and report. Needs "
-     "no GPU. Without --model and data the network has 1000 words and 5 classes, or says one of the words."},
-    {"tune", COMMAND_TUNE, OPERAND_NETWORK, NULL, command_tune, "find the fastest plan by training with each: a GPU's, or a CPU's groups",
-     "", "Measure the plans that fit on batches of the training data."},
+     "Print the CUDA C++ source of the kernel that the cells of the first training batch become; or compile it and report. "
+     "Needs no GPU."},
+    {"tune", COMMAND_TUNE, OPERAND_NETWORK, NULL, command_tune, "find the fastest choice by training with each: a GPU's, or a CPU's groups",
+     "", "Measure the choices that there are on batches of the training data."},
     {"cache", COMMAND_CACHE, OPERAND_ACTION, "list|clear|path", run_cache,
      "list, clear or path: compiled kernels on disk", "",
      "List the compiled kernels on disk, remove them, or print where they are."},

@@ -4,8 +4,7 @@
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/plan.h"
-#include "codegen/emit.h"
-#include "codegen/specialise.h"
+#include "codegen/compile.h"
 
 #include <errno.h>
 
@@ -14,17 +13,17 @@ enum { MAX_ARCHITECTURES = 64 };
 /* ---------------------------------------------------------------- source */
 
 static vpps_status print_source(planner *x) {
-    const settings *s = x->settings;
-    vpps_partition p;
+    vpps_specialiser nothing = {0};
+    vpps_kernel_plan plan = {0};
+    vpps_cubin_report report;
     char *source = NULL;
-    VPPS_TRY(planner_find_machine(s, &x->machine));
-    VPPS_TRY(planner_choose(x));
-    vpps_status status = vpps_partition_create(&p, x->model, &x->machine, &x->choices[0]);
-    if (status == VPPS_OK) status = vpps_emit_kernel(&p, (vpps_optimizer_kind)s->optimizer, &source);
+    VPPS_TRY(planner_find_machine(x->settings, &x->machine));
+    vpps_status status =
+        planner_specialise(x, x->settings->rpw, x->settings->threads, &nothing, &plan, &source, &report);
     if (status == VPPS_OK && (fputs(source, stdout) == EOF || fflush(stdout) != 0)) {
         status = vpps_fail(VPPS_IO, "stdout cannot be written: %s", strerror(errno));
     }
-    vpps_partition_destroy(&p);
+    vpps_kernel_plan_free(&plan);
     free(source);
     return status;
 }
@@ -34,17 +33,18 @@ static vpps_status print_source(planner *x) {
 /* What became of one architecture's kernel. */
 typedef struct outcome {
     planner *planner;
-    vpps_partition plan;
+    vpps_kernel_plan plan;
     vpps_cubin_report report;
     json_t *rejected; /* lines */
 } outcome;
 
-static vpps_status compile(void *context, const vpps_partition *p, const char *source, const char *description,
+static vpps_status compile(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
                            vpps_cubin_report *report) {
     const outcome *o = context;
     void *cubin = NULL;
     size_t bytes;
-    const vpps_status status = vpps_compile(source, "vpps_kernel", p->machine.arch, description,
+    (void)plan;
+    const vpps_status status = vpps_compile(source, "vpps_kernel", o->planner->machine.arch, description,
                                             !o->planner->settings->no_cache, &cubin, &bytes, report);
     free(cubin);
     return status;
@@ -55,21 +55,11 @@ static void note_rejected(void *context, const char *line) {
     json_array_append_new(o->rejected, json_string(line));
 }
 
-/* As a device without tuning would: the first choice, made smaller until it compiles without spills, or else the next. */
+/* As a device without tuning would: the first choice. */
 static vpps_status specialise(outcome *o) {
-    planner *x = o->planner;
-    VPPS_TRY(planner_choose(x));
-    const vpps_specialiser specialiser = {.model = x->model,
-                                          .machine = &x->machine,
-                                          .optimizer = (vpps_optimizer_kind)x->settings->optimizer,
-                                          .compile = compile,
-                                          .log = note_rejected,
-                                          .context = o};
-    vpps_status status = VPPS_POOL;
-    for (uint32_t i = 0; i < x->n_choices && status == VPPS_POOL; i++) {
-        status = vpps_specialise(&specialiser, &x->choices[i], &o->plan, NULL, &o->report);
-    }
-    return status;
+    const settings *s = o->planner->settings;
+    vpps_specialiser specialiser = {.compile = compile, .log = note_rejected, .context = o};
+    return planner_specialise(o->planner, s->rpw, s->threads, &specialiser, &o->plan, NULL, &o->report);
 }
 
 static json_t *outcome_json(const outcome *o, vpps_status status) {
@@ -80,14 +70,14 @@ static json_t *outcome_json(const outcome *o, vpps_status status) {
         kernel = json_pack("{ss ss}", "arch", text, "error", vpps_error_message());
     } else {
         const vpps_cubin_report *r = &o->report;
-        vpps_emit_description(&o->plan, text, sizeof text);
-        kernel = plan_json(&o->plan, o->planner->model);
+        vpps_kernel_describe(&o->plan, text, sizeof text);
+        kernel = plan_json(o->planner, &o->plan);
         json_object_set_new(kernel, "description", json_string(text));
         json_object_set_new(kernel, "kernel_registers", json_integer(r->registers));
         json_object_set_new(kernel, "frame_bytes", json_integer(r->frame_bytes));
         json_object_set_new(kernel, "spill_bytes", json_integer(r->spill_bytes));
         json_object_set_new(kernel, "static_shared_bytes", json_integer(r->shared_bytes));
-        json_object_set_new(kernel, "dynamic_shared_bytes", json_integer(vpps_emit_shared_bytes(&o->plan)));
+        json_object_set_new(kernel, "dynamic_shared_bytes", json_integer(vpps_kernel_shared_bytes(&o->plan)));
         json_object_set_new(kernel, "code_bytes", json_integer(r->code_bytes));
         json_object_set_new(kernel, "compile_seconds", report_number(r->seconds));
         json_object_set_new(kernel, "cached", json_boolean(r->cached));
@@ -108,11 +98,11 @@ static void print_outcome(const outcome *o, vpps_status status) {
     }
     const vpps_cubin_report *r = &o->report;
     char text[256];
-    vpps_emit_description(&o->plan, text, sizeof text);
+    vpps_kernel_describe(&o->plan, text, sizeof text);
     printf("%-11s %s\n", "plan", text);
     printf("%-11s %u a thread, frame of %u bytes, %u bytes spilled\n", "registers", r->registers, r->frame_bytes,
            r->spill_bytes);
-    printf("%-11s %u bytes static, %u dynamic\n", "shared", r->shared_bytes, vpps_emit_shared_bytes(&o->plan));
+    printf("%-11s %u bytes static, %u dynamic\n", "shared", r->shared_bytes, vpps_kernel_shared_bytes(&o->plan));
     printf("%-11s %u bytes\n", "code", r->code_bytes);
     if (r->cached) {
         printf("%-11s from the cache\n\n", "compiled");
@@ -139,7 +129,7 @@ static vpps_status report_machine(planner *x, json_t *kernels) {
         json_array_foreach(o.rejected, i, line) fprintf(stderr, "%s\n", json_string_value(line));
     }
     json_decref(o.rejected);
-    vpps_partition_destroy(&o.plan);
+    vpps_kernel_plan_free(&o.plan);
     return status;
 }
 

@@ -32,11 +32,6 @@
 static const char optimizer_names[] = VPPS_OPTIMIZER_TABLE(X);
 #undef X
 
-/* Strategies in the order of vpps_strategy. */
-#define X(id, name, transposed, deferred) "|" name
-static const char strategy_names[] = "auto" VPPS_STRATEGY_TABLE(X);
-#undef X
-
 /* Batching policies in the order of their table, which is asked when options are: options_rows. */
 static char policy_names[128];
 
@@ -171,7 +166,7 @@ static const cli_option table[] = {
          PLANS,
          "The last line on stdout is one JSON object"),
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, "Print nothing but errors and what --json asks for"),
-    FLAG("all", all, 'a', COMMAND_PLAN, "List every plan that fits, the most promising first, a line each"),
+    FLAG("all", all, 'a', COMMAND_PLAN, "List every choice that the profile tries, a line each"),
     COUNT("vps-shown", vps_shown, 0, U32_MAX, 0, COMMAND_PLAN, 0, "Virtual processors in the last table; 0: all"),
     TEXT("svg", svg, "FILE.svg", 0, COMMAND_PLAN, OPTION_OUTPUT, "Draw the register files"),
     FLAG("report", report, 0, COMMAND_KERNEL,
@@ -182,25 +177,23 @@ static const cli_option table[] = {
          "The GPU's architecture; all: with --report, every one that can be compiled for (default: that of the GPU "
          "here, else sm_90)"),
     COUNT("sms", sms, 0, 4096, 0, PLANS, 0, "Streaming multiprocessors; 0: as many as the machine has"),
-    CHOICE("rpw", rpw, "profile|1|2|4|8", 0, ENGINE | PLANS, 0,
-           "Rows of a matrix that a warp keeps together; profile: measured while training"),
-    CHOICE("threads", threads, "auto|256|384|512", 0, ENGINE | PLANS, 0, "Threads of a virtual processor"),
-    CHOICE("ctas", ctas, "auto|1|2", 0, ENGINE | PLANS, 0, "Virtual processors on a multiprocessor"),
-    CHOICE("strategy", strategy, strategy_names, 0, ENGINE | PLANS, 0,
-           "Backward by a transposed copy in registers or by partial sums; gradients in registers or deferred"),
-    FLAG("no-tuning", no_tuning, 0, ENGINE & ~COMMAND_TUNE, "Take the first plan that fits, and measure nothing"),
+    COUNT("rpw", rpw, 0, 1024, 0, ENGINE | PLANS, 0,
+          "Consecutive rows of a matrix that are one virtual processor's; 0: measured while training"),
+    COUNT("threads", threads, 0, 1024, 0, ENGINE | PLANS, 0,
+          "Threads of a virtual processor, a multiple of 32; 0: measured while training"),
+    FLAG("no-tuning", no_tuning, 0, ENGINE & ~COMMAND_TUNE, "Take the first choice, and measure nothing"),
     FLAG("no-cache", no_cache, 0, COMMAND_KERNEL, "With --report: compile anew, and keep nothing on disk"),
 
     HEADING("Engine:"),
     TEXT("device", device, "NAME", 'd', ENGINE, 0,
          "The device: auto, cpu, cuda, or simt, which runs a GPU's kernel on the CPU, slowly"),
-    COUNT("vps", vps, 0, 4096, 0, ENGINE, 0, "Virtual processors; 0: one for every core allowed"),
+    COUNT("vps", vps, 0, 4096, 0, ENGINE, 0, "Virtual processors; 0: one for every core allowed, or multiprocessor"),
     COUNT("groups", groups, 0, 4096, 0, ENGINE, 0,
-          "CPU: groups of virtual processors that share out a batch's inputs; 0: by an estimate of cost"),
+          "Groups of virtual processors that share out a batch's inputs; 0: by an estimate of cost (GPU: one)"),
     COUNT("waves", waves, 0, U32_MAX, 0, ENGINE, 0,
-          "CPU: parts of a batch that run one after the other in the same memory; 0: by what they keep"),
+          "Parts of a batch that run one after the other in the same memory; 0: by what they keep (GPU: one)"),
     CHOICE("policy", policy, policy_names, 0, ENGINE, 0,
-           "CPU: which vertices run together where several cells read each other; auto: by profile"),
+           "Which vertices run together where several cells read each other; auto: by profile"),
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
     CHOICE("communicator", communicator, "auto|mpi|none", 0, TRAIN, 0,
            "Train together with other processes, by MPI; auto: with those that mpirun or srun started"),

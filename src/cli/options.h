@@ -59,7 +59,7 @@ typedef struct settings {
 
     const char *arch; /* NULL: the GPU that is here, else sm_90 */
     uint32_t sms;
-    uint32_t rpw, threads, ctas, strategy; /* numbers of words in the option's list; 0: not said */
+    uint32_t rpw, threads; /* 0: not said */
     bool all, report, no_cache, no_tuning;
     const char *svg;
     uint32_t vps_shown;
@@ -84,10 +84,6 @@ typedef struct settings {
 
 /* After parsing and after a checkpoint: fills in the defaults that depend on other options. */
 void options_complete(settings *s);
-
-/* --rpw and --threads as numbers; 0: not said. */
-static inline uint32_t options_rpw(const settings *s) { return s->rpw ? 1u << (s->rpw - 1) : 0; }
-static inline uint32_t options_threads(const settings *s) { return s->threads ? 128 * (s->threads + 1) : 0; }
 
 /* A row without a name is a heading in --help. */
 typedef struct cli_option {

@@ -1,35 +1,38 @@
-/* plan.h - what `vpps plan` and `vpps kernel` share: how a network's matrices lie on a GPU, and the kernel made for that. */
+/* plan.h - what `vpps plan` and `vpps kernel` share: the cells of a network's first batch, compiled for a GPU, and the kernel that is
+ * made of them. No GPU is needed. */
 #ifndef VPPS_CLI_PLAN_H
 #define VPPS_CLI_PLAN_H
 
-#include "cli/corpus.h"
-#include "plan/partition.h"
+#include "cli/session.h"
+#include "codegen/kernel_plan_print.h"
+#include "codegen/specialise.h"
+#include "runtime/gpu/gpu.h"
 
 #include <jansson.h>
 
-/* A network's model, without a handle, and the plans that fit a machine. */
+/* A network, its first batch, and the GPU it is planned for. */
 typedef struct planner {
     settings *settings;
+    session session;
     corpus corpus;
-    vpps_model *model;
-    void *net;
+    vpps_node loss;
     vpps_machine machine;
-    vpps_partition_choice choices[VPPS_MAX_CHOICES]; /* the most promising first */
-    uint32_t n_choices;
+    vpps_gpu_layout layout;
 } planner;
 
-/* Declares the network on a model: words and classes are a checkpoint's, or the data's, or 1000 and 5 (1000 where words are said). Free with
- * planner_close in any case. */
+/* Opens the network and builds its first batch. Free with planner_close in any case. */
 vpps_status planner_open(planner *x, settings *s);
 void planner_close(planner *x);
 
 /* The machine of --arch; without it the GPU that is here, else an sm_90. --sms replaces its number of SMs. */
 vpps_status planner_find_machine(const settings *s, vpps_machine *out);
 
-/* Fills in the choices of x->machine that the options leave; at least one, or it fails with POOL. */
-vpps_status planner_choose(planner *x);
+/* The kernel for x->machine by these rows and threads (0: the profile's first). `s` says how it is compiled: its model, pool and
+ * machine are filled in; with no `compile` it is not. Free the plan with vpps_kernel_plan_free in any case. */
+vpps_status planner_specialise(planner *x, uint32_t rpw, uint32_t threads, vpps_specialiser *s, vpps_kernel_plan *plan,
+                               char **source, vpps_cubin_report *report);
 
 /* A plan as JSON; NULL: out of memory. */
-json_t *plan_json(const vpps_partition *p, const vpps_model *model);
+json_t *plan_json(const planner *x, const vpps_kernel_plan *p);
 
 #endif

@@ -24,7 +24,7 @@ static void tell(const session *x, const settings *s, const char *line) {
     }
 }
 
-static vpps_options engine_options(const settings *s) {
+vpps_options session_options(const settings *s) {
     vpps_options o;
     vpps_options_default(&o);
     o.device = s->device;
@@ -48,10 +48,8 @@ static vpps_options engine_options(const settings *s) {
     o.portable = s->portable;
     o.verify = s->verify;
     o.trace_events = s->trace ? s->trace_events : 0;
-    o.rpw = options_rpw(s);
-    o.threads = options_threads(s);
-    o.ctas_per_sm = s->ctas;
-    o.strategy = (vpps_strategy)s->strategy;
+    o.rpw = s->rpw;
+    o.threads = s->threads;
     /* software SIMT's times say nothing of a GPU: it is tuned only when asked */
     const bool asked = s->command == COMMAND_TUNE || options_given(s, "rpw");
     o.no_tuning = s->no_tuning || (strcmp(s->device, "simt") == 0 && !asked);
@@ -69,7 +67,7 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
         VPPS_TRY(init_load(x, c, taken, sizeof taken));
         tell(x, s, taken);
     }
-    vpps_options options = engine_options(s);
+    vpps_options options = session_options(s);
     options.communicator = x->team ? x->team->c : NULL;
     options.log = x->log ? x->log : tell_stderr;
     options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* it is only read */

@@ -4,6 +4,9 @@
 
 #include "cli/session_state.h"
 
+/* The engine's options that the command line asks for. */
+vpps_options session_options(const settings *s);
+
 /* Makes the network of s (whose net's sizes are set), with the vocabularies of c, the handle and the graph. s must outlive
  * the session. Free with session_close in any case. */
 vpps_status session_open(session *x, const settings *s, const corpus *c);

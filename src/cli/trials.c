@@ -4,11 +4,6 @@
 
 enum { MAX_TRIALS = 64 };
 
-static const char *const strategies[] = {"auto",
-#define X(id, name, transposed, deferred) name,
-                                         VPPS_STRATEGY_TABLE(X)
-#undef X
-};
 static const char *const states[] = {
 #define X(id, name) name,
     VPPS_TRIAL_STATE_TABLE(X)
@@ -24,11 +19,10 @@ json_t *trials_json(vpps_handle *h) {
     for (uint32_t i = 0; i < n && i < MAX_TRIALS; i++) {
         const vpps_trial *t = &trials[i];
         json_t *ns = t->ns_per_node > 0 ? json_real(t->ns_per_node) : json_null();
-        json_array_append_new(list, json_pack("{ss si si si si ss so si si so}", "state", states[t->state], "rpw",
-                                              (int)t->rpw, "threads", (int)t->threads, "ctas", (int)t->ctas_per_sm,
-                                              "vectors", (int)t->vectors, "strategy", strategies[t->strategy],
-                                              "ns_per_node", ns, "batches", (int)t->batches, "registers",
-                                              (int)t->registers, "load_seconds", report_number(t->load_seconds)));
+        json_array_append_new(list, json_pack("{ss si si so si si so}", "state", states[t->state], "rpw", (int)t->rpw,
+                                              "threads", (int)t->threads, "ns_per_node", ns, "batches", (int)t->batches,
+                                              "registers", (int)t->registers, "load_seconds",
+                                              report_number(t->load_seconds)));
         if (t->groups) json_object_set_new(json_array_get(list, i), "groups", json_integer(t->groups));
         if (t->policy) json_object_set_new(json_array_get(list, i), "policy", json_string(t->policy));
     }
@@ -70,8 +64,7 @@ void trials_print(vpps_handle *h, FILE *file) {
         print_cpu(trials, vpps_min_u32(n, MAX_TRIALS), file);
         return;
     }
-    fprintf(file, "%4s %8s %5s  %-17s %12s %10s %8s  %s\n", "rpw", "threads", "ctas", "strategy", "ns a node",
-            "registers", "ready s", "");
+    fprintf(file, "%4s %8s %12s %10s %8s\n", "rpw", "threads", "ns a node", "registers", "ready s");
     for (uint32_t i = 0; i < n && i < MAX_TRIALS; i++) {
         const vpps_trial *t = &trials[i];
         char ns[32] = "-";
@@ -83,11 +76,10 @@ void trials_print(vpps_handle *h, FILE *file) {
         remembered |= t->state == VPPS_TRIAL_REMEMBERED;
         const bool chosen = t->state == VPPS_TRIAL_CURRENT || t->state == VPPS_TRIAL_REMEMBERED;
         const char *note = t->state == VPPS_TRIAL_REMEMBERED ? "chosen by an earlier run" : done ? "chosen" : "in use";
-        fprintf(file, "%4u %8u %5u  %-17s %12s %10u %8.2f  %s\n", t->rpw, t->threads, t->ctas_per_sm,
-                strategies[t->strategy], ns, t->registers, t->load_seconds,
+        fprintf(file, "%4u %8u %12s %10u %8.2f  %s\n", t->rpw, t->threads, ns, t->registers, t->load_seconds,
                 chosen                            ? note
                 : t->state == VPPS_TRIAL_REJECTED ? "rejected"
                                                   : "");
     }
-    if (waiting && !remembered) fprintf(file, "%u other plans were not tried\n", waiting);
+    if (waiting && !remembered) fprintf(file, "%u other choices were not tried\n", waiting);
 }

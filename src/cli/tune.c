@@ -1,5 +1,5 @@
-/* tune.c - `vpps tune`: trains, on batches of the training data, until the fastest plan, on a CPU the fastest number of groups
- * of virtual processors, is found. A GPU's plan is kept for later runs. */
+/* tune.c - `vpps tune`: trains, on batches of the training data, until the fastest choice, on a CPU the fastest number of groups
+ * of virtual processors, is found. What is found for a GPU is kept for later runs. */
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -37,7 +37,7 @@ static vpps_status find_plan(tuner *t) {
     }
     float loss;
     const vpps_status status = vpps_sync_latest_loss(t->session.handle, &loss);
-    return status == VPPS_STATE ? VPPS_OK : status; /* the plan was known: no batch was run */
+    return status == VPPS_STATE ? VPPS_OK : status; /* the choice was known: no batch was run */
 }
 
 static vpps_status tune(tuner *t, settings *s) {

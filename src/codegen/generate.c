@@ -1,17 +1,17 @@
 /* generate.c - see generate.h. */
 #include "codegen/generate.h"
-#include "codegen/emit_ops.h"
+#include "codegen/formulas.h"
 #include "codegen/generate_work.h"
 #include "script/header.h"
 #include "script/task.h"
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
-#define TEMPLATES_BEFORE(X) X(failure) X(machine_arguments) X(task_header) X(math) X(functions) X(steps)
-#define TEMPLATES_BEHIND(X) X(device) X(machine_common) X(whole) X(machine_parameters)
+#define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
+#define TEMPLATES_BEHIND(X) X(device) X(common) X(whole) X(parameters)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE(X)
 TEMPLATES_BEHIND(X)
-X(machine_loop)
+X(loop)
 #undef X
 
 _Static_assert(VPPS_CELL_LISTS == VPPS_COUNT(((vpps_block *)NULL)->members), "members of every list");
@@ -115,7 +115,7 @@ static void put_entries(const vpps_generation *g) {
 static void put_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     fprintf(g->out, "\n/* Every weight that stays close; zeros where a VP has fewer rows, or a row no such column. */\n"
-                    "__device__ __forceinline__ void vpps_load_weights(const vpps_machine_arguments &a, float "
+                    "__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
                     "(&w)[VPPS_WEIGHTS + 1], "
                     "float *shared) {\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
     for (uint32_t i = 0; i < r->n; i++) {
@@ -164,13 +164,13 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
         }
         if (plan->cells[c]->n_outers) vpps_generate_outer(g, plan->cells[c], c);
     }
-    fprintf(g->out, "\n__device__ __forceinline__ void vpps_run_stage(const vpps_machine_arguments &a, float "
+    fprintf(g->out, "\n__device__ __forceinline__ void vpps_run_stage(const vpps_arguments &a, float "
                     "(&w)[VPPS_WEIGHTS + 1], "
                     "float *shared, const unsigned *o) {\nswitch (o[2]) {\n");
     for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
         fprintf(g->out, "case %u: vpps_stage_%u(a, w, shared, o); break;\n", s, s);
     fprintf(g->out, "default: break;\n}\n}\n\n__device__ __forceinline__ void vpps_run_outer(const "
-                    "vpps_machine_arguments &a, const "
+                    "vpps_arguments &a, const "
                     "unsigned *o) {\nconst vpps_block *b = vpps_block_of((const unsigned *)a.script, "
                     "o[1]);\nswitch (b->cell) {\n");
     for (uint32_t c = 0; c < plan->n_cells; c++)
@@ -188,7 +188,7 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     TEMPLATES_BEHIND(X)
     put_loads(g);
     VPPS_TRY(put_stages(g, plan));
-    X(machine_loop)
+    X(loop)
 #undef X
     return VPPS_OK;
 }

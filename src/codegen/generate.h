@@ -1,5 +1,5 @@
 /* generate.h - the kernel of a set of compiled cells, as text: a function for every stage and every cell's gradients, straight-line
- * code with weights in registers, and what is the same for all kernels, the files interp_templates/machine_*. */
+ * code with weights in registers, and what is the same for all kernels, the files of interp_templates. */
 #ifndef VPPS_GENERATE_H
 #define VPPS_GENERATE_H
 

@@ -186,7 +186,7 @@ static void put_matrices(const work *w, uint32_t x) {
 void vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number) {
     const work w = {g, c, g->out};
     fprintf(w.out,
-            "\n/* gradients of cell %s */\nVPPS_PART void vpps_outer_%u(const vpps_machine_arguments &a, const "
+            "\n/* gradients of cell %s */\nVPPS_PART void vpps_outer_%u(const vpps_arguments &a, const "
             "unsigned *o) {\n",
             c->name, number);
     vpps_generate_view(w.out, c, "o[1]");

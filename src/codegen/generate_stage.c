@@ -892,7 +892,7 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     if (ok) {
         choose_room(&w, room);
         fprintf(w.out,
-                "\n/* cell %s, stage %u */\nVPPS_PART void vpps_stage_%u(const vpps_machine_arguments &a, float "
+                "\n/* cell %s, stage %u */\nVPPS_PART void vpps_stage_%u(const vpps_arguments &a, float "
                 "(&w)[VPPS_WEIGHTS + 1], float *shared, const unsigned *o) {\n",
                 c->name, stage, number);
         vpps_generate_view(w.out, c, "o[1]");

@@ -1,19 +1,24 @@
 /* specialise.c - see specialise.h. */
 #include "codegen/specialise.h"
 
-#include "codegen/emit.h"
-
 #include <stdio.h>
 
-/* The next smaller plan; false when there is none. */
-static bool shrink(vpps_partition_choice *c) {
-    enum { STEP = 16, MOST = 192 };
-    if (c->vectors > 1) {
-        c->vectors /= 2;
-    } else {
-        c->spare += STEP;
+void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes) {
+    snprintf(text, bytes, "%u cells, %u VPs of %u threads in groups of %u, rows by %u, %u registers for weights",
+             plan->n_cells, plan->n_vps, plan->threads, plan->group, plan->row_unit, plan->residents.registers);
+}
+
+vpps_status vpps_lay_out_matrices(const vpps_model *model, uint32_t *at, size_t *words) {
+    enum { ALIGNED = 64 };
+    uint64_t next = 0;
+    for (uint32_t p = 0; p < model->n_params; p++) {
+        at[p] = (uint32_t)next;
+        if (model->params[p].kind != VPPS_MATRIX) continue;
+        next += (vpps_param_elems(&model->params[p]) + ALIGNED - 1) / ALIGNED * ALIGNED;
+        if (next > UINT32_MAX) return vpps_fail(VPPS_POOL, "a model of more than 2^32 elements of matrices");
     }
-    return c->spare <= MOST;
+    *words = (size_t)next;
+    return VPPS_OK;
 }
 
 static void tell(const vpps_specialiser *s, const char *description, const vpps_cubin_report *report) {
@@ -24,36 +29,55 @@ static void tell(const vpps_specialiser *s, const char *description, const vpps_
     s->log(s->context, line);
 }
 
-/* One plan; *clean: its kernel neither spills nor has a frame. */
-static vpps_status try_plan(const vpps_specialiser *s, const vpps_partition *p, char **source,
-                            vpps_cubin_report *report, bool *clean) {
-    char description[256];
-    char *text = NULL;
-    vpps_emit_description(p, description, sizeof description);
-    VPPS_TRY(vpps_emit_kernel(p, s->optimizer, &text));
-    *report = (vpps_cubin_report){0};
-    vpps_status status = s->compile(s->context, p, text, description, report);
-    *clean = status == VPPS_OK && !report->frame_bytes && !report->spill_bytes;
-    if (*clean && source) {
-        *source = text;
-        return VPPS_OK;
-    }
-    free(text);
-    if (status == VPPS_OK && !*clean) tell(s, description, report);
-    return status;
+/* Back to what was asked for. */
+static void clear(vpps_kernel_plan *plan) {
+    const vpps_kernel_plan asked = {.n_vps = plan->n_vps,
+                                    .group = plan->group,
+                                    .threads = plan->threads,
+                                    .row_unit = plan->row_unit,
+                                    .optimizer = plan->optimizer,
+                                    .n_states = plan->n_states,
+                                    .cells = plan->cells,
+                                    .n_cells = plan->n_cells};
+    vpps_kernel_plan_free(plan);
+    *plan = asked;
 }
 
-vpps_status vpps_specialise(const vpps_specialiser *s, const vpps_partition_choice *choice, vpps_partition *out,
-                            char **source, vpps_cubin_report *report) {
-    vpps_partition_choice c = *choice;
-    do {
+/* With so many registers for weights at most. *clean: the kernel neither spills nor has a frame. */
+static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
+                                 vpps_cubin_report *report, bool *clean) {
+    enum { TILE_WORDS = 13312, STATIC_WORDS = 2048 /* of shared memory: at most, about */ };
+    const uint32_t cta_words = s->machine->cta_shared_bytes / 4, other = TILE_WORDS + STATIC_WORDS;
+    const vpps_kernel_room room = {
+        .threads = plan->threads, .registers = registers, .shared_words = cta_words > other ? cta_words - other : 0};
+    char description[192];
+    clear(plan);
+    VPPS_TRY(vpps_generate_kernel(plan, s->model, s->pool, s->matrix_at, &room, source));
+    vpps_kernel_describe(plan, description, sizeof description);
+    *report = (vpps_cubin_report){0};
+    VPPS_TRY(s->compile(s->context, plan, *source, description, report));
+    *clean = !report->frame_bytes && !report->spill_bytes;
+    if (!*clean) tell(s, description, report);
+    return VPPS_OK;
+}
+
+vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
+                            vpps_cubin_report *report) {
+    enum { MOST = 160, STEP = 16 };
+    uint32_t wanted = *registers ? *registers : MOST;
+    for (;;) {
+        char *text = NULL;
         bool clean = false;
-        vpps_status status = vpps_partition_create(out, s->model, s->machine, &c);
-        if (status == VPPS_OK) status = try_plan(s, out, source, report, &clean);
-        if (status == VPPS_OK && clean) return VPPS_OK;
-        vpps_partition_destroy(out);
-        VPPS_TRY(status);
-    } while (shrink(&c));
-    return vpps_fail(VPPS_POOL, "specialise: every plan with rpw %u, %u threads, %u CTAs an SM spills", choice->rpw,
-                     choice->threads, choice->ctas_per_sm);
+        const vpps_status status = try_registers(s, plan, wanted, &text, report, &clean);
+        if (clean && source) {
+            *source = text;
+        } else {
+            free(text);
+        }
+        *registers = wanted;
+        if (status != VPPS_OK || clean) return status;
+        if (plan->residents.registers < STEP) break;
+        wanted = plan->residents.registers - STEP;
+    }
+    return vpps_fail(VPPS_POOL, "specialise: every kernel of the cells with %u threads spills", plan->threads);
 }

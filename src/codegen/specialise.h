@@ -1,26 +1,37 @@
-/* specialise.h - from a model to a kernel without spills: plan, source, compile, and smaller plans until one is clean. */
+/* specialise.h - from compiled cells to a kernel without spills: source, compile, and fewer weights in registers until one is
+ * clean. */
 #ifndef VPPS_SPECIALISE_H
 #define VPPS_SPECIALISE_H
 
 #include "codegen/compile.h"
-#include "plan/partition.h"
+#include "codegen/generate.h"
+#include "plan/machine.h"
 
 /* How it is done: a compiler (a driver's, or NVRTC alone) and where the story goes. */
 typedef struct vpps_specialiser {
     const vpps_model *model;
+    const vpps_plan *pool;     /* where vectors and tables lie */
+    const uint32_t *matrix_at; /* of every parameter: first word in the buffers of matrices */
     const vpps_machine *machine;
-    vpps_optimizer_kind optimizer;
-    /* Compiles a plan's source; fills in the report. The artifact is the caller's business. */
-    vpps_status (*compile)(void *context, const vpps_partition *p, const char *source, const char *description,
+    /* Compiles a source; fills in the report. The artifact is the caller's business. */
+    vpps_status (*compile)(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
                            vpps_cubin_report *report);
-    void (*log)(void *context, const char *line); /* may be NULL: a plan was rejected, and why */
+    void (*log)(void *context, const char *line); /* may be NULL: a kernel was rejected, and why */
     void *context;
 } vpps_specialiser;
 
-/* Makes the kernel of a choice. A frame or spills reject the plan; the next smaller one is tried: fewer vectors at a time,
- * then fewer registers. *out and *source (NULL: not wanted) are of the plan that compiled cleanly. Fails with POOL when
- * none does, and with what compile fails with. Free *out with vpps_partition_destroy, *source with free. */
-vpps_status vpps_specialise(const vpps_specialiser *s, const vpps_partition_choice *choice, vpps_partition *out,
-                            char **source, vpps_cubin_report *report);
+/* Makes the kernel of a plan whose machine and cells are filled in; the rest is filled in here. *registers: that a thread may
+ * have for weights, 0: as many as go; then, those with which neither a frame nor spills are left. *source (NULL: not wanted) is
+ * the caller's, to be freed. Fails with POOL when no kernel is clean, and with what compile fails with. Free the plan with
+ * vpps_kernel_plan_free in any case. */
+vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
+                            vpps_cubin_report *report);
+
+/* A line for people: cells, VPs, threads, registers. */
+void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes);
+
+/* Where the model's matrices lie one after the other: at[p] for each of its parameters; *words: of all. Fails with POOL: beyond
+ * 2^32 elements. */
+vpps_status vpps_lay_out_matrices(const vpps_model *model, uint32_t *at, size_t *words);
 
 #endif

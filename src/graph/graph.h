@@ -50,7 +50,7 @@ typedef enum vpps_flops_per {                    /* what an operation's flops ar
 enum {
     VPPS_MANY = 1 << 20,
     VPPS_MANY_PAIRS = 32,      /* of one affine node */
-    VPPS_MANY_ELEMS = 1 << 22, /* a value has fewer: what an instruction's length can count */
+    VPPS_MANY_ELEMS = 1 << 22, /* a value has fewer */
     VPPS_CELL_LISTS = 4,       /* of one cell; vpps_gather_list_of says so */
     VPPS_DOMAINS               /* what a value is one for: 0: the vertex; l + 1: a member of its list l */
 };

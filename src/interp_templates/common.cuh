@@ -1,11 +1,73 @@
-/* common.cuh - what all parts of the kernel that interprets nodes use: who owns what. */
+/* common.cuh - what all parts of a kernel use. */
 
-/* Rows that this VP owns of something with so many. */
-__device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows) { return vpps_rows_of(rows, VPPS_VPS, vpps_vp()); }
+#ifndef VPPS_SIMT
+#define VPPS_PART __device__ __forceinline__ /* weights are in registers only where all is one function */
+#else
+#define VPPS_PART static __noinline__ /* or a thread's stack would hold the values of all stages */
+#endif
 
-__device__ __forceinline__ const vpps_param_entry *vpps_param_of(const vpps_arguments &a, unsigned param) {
-    return (const vpps_param_entry *)((const unsigned *)a.tables + VPPS_TABLE_PARAMS) + param;
+#define VPPS_LANE (threadIdx.x % 32)
+#define VPPS_WARP (threadIdx.x / 32)
+
+__shared__ vpps_task_header vpps_header;
+__shared__ float vpps_parts[32];                 /* of sums over the CTA */
+__shared__ unsigned vpps_touched[VPPS_PARAMS + 1]; /* parameters whose gradient this VP has begun in this batch */
+
+/* The first blocks of the script, as every task reads one. */
+enum { VPPS_NEAR_BLOCKS = 64 };
+__shared__ vpps_block vpps_blocks[VPPS_NEAR_BLOCKS];
+
+__device__ __forceinline__ const vpps_block *vpps_block_of(const unsigned *script, unsigned number) {
+    return number < VPPS_NEAR_BLOCKS ? vpps_blocks + number : (const vpps_block *)(script + vpps_header.blocks) + number;
 }
-__device__ __forceinline__ const vpps_matrix_entry *vpps_matrix_of(const vpps_arguments &a, unsigned matrix) {
-    return (const vpps_matrix_entry *)((const unsigned *)a.tables + VPPS_TABLE_MATRICES) + matrix;
+
+__device__ __forceinline__ unsigned vpps_least(unsigned a, unsigned b) { return a < b ? a : b; }
+
+/* Its share of n things that are dealt out whole. */
+__device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, unsigned member) {
+    return vpps_rows{(unsigned)((unsigned long long)n * member / parts),
+                     (unsigned)((unsigned long long)n * (member + 1) / parts)};
+}
+
+/* The sum over the CTA, in a fixed order; every thread gets it. All threads; ends with a barrier. */
+__device__ __forceinline__ float vpps_cta_sum(float x) {
+    x = vpps_warp_sum(x);
+    if (VPPS_LANE == 0) vpps_parts[VPPS_WARP] = x;
+    __syncthreads();
+    x = vpps_warp_sum(VPPS_LANE < VPPS_WARPS ? vpps_parts[VPPS_LANE] : 0.0f);
+    __syncthreads();
+    return x;
+}
+
+/* Sums over the warp of N values of every lane, N a power of two up to 32: afterwards q[0] of lane l is the sum of value
+ * l / (32 / N). Each step halves the values that a lane is left with. */
+template <int HALF, int MASK, int N> __device__ __forceinline__ void vpps_fold_from(float (&q)[N]) {
+    if constexpr (HALF > 0) {
+        const bool up = VPPS_LANE & MASK;
+#pragma unroll
+        for (int k = 0; k < HALF; k++) {
+            const float give = up ? q[k] : q[k + HALF], keep = up ? q[k + HALF] : q[k];
+            q[k] = keep + __shfl_xor_sync(0xffffffffu, give, MASK);
+        }
+    } else {
+        q[0] += __shfl_xor_sync(0xffffffffu, q[0], MASK);
+    }
+    if constexpr (MASK > 1) vpps_fold_from<HALF / 2, MASK / 2>(q);
+}
+
+template <int N> __device__ __forceinline__ void vpps_fold(float (&q)[N]) { vpps_fold_from<N / 2, 16>(q); }
+
+/* The vertex, counted from the first of n, that member number `at` of the block belongs to. */
+__device__ __forceinline__ unsigned vpps_vertex_of(const unsigned *starts, unsigned n, unsigned at) {
+    unsigned low = 0, high = n;
+#pragma unroll 1
+    while (high - low > 1) {
+        const unsigned middle = (low + high) / 2;
+        if (starts[middle] <= at) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
 }

@@ -1,4 +1,4 @@
-/* device.cuh - what both kernels use of a GPU: memory order, a thread's place, who owns what, sums over a warp, barriers between VPs,
+/* device.cuh - what a kernel uses of a GPU: memory order, a thread's place, who owns what, sums over a warp, barriers between VPs,
  * failing. */
 
 #ifndef VPPS_SIMT
@@ -20,7 +20,7 @@ __device__ __forceinline__ unsigned long long VPPS_GLOBAL_TIMER() {
 #define VPPS_DYNAMIC_SHARED(name) extern __shared__ float name[]
 
 /* The thread's and the CTA's number, read anew wherever they are asked for: what is derived from them would otherwise be
- * kept in registers through the whole interpreter, beside the weights. */
+ * kept in registers through the whole kernel, beside the weights. */
 __device__ __forceinline__ unsigned vpps_thread() {
     unsigned x;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));

@@ -7,14 +7,6 @@ const vpps_instruction_row vpps_instructions[VPPS_I_COUNT] = {
 #undef INSTR
 };
 
-/* Who looks only for the opcode counts on the order: first what computes, then AFFINE and all that VPs share. */
-#define INSTR(id, form, operands, cost, flops)                                                                         \
-    _Static_assert((VPPS_FORM_##form < VPPS_FORM_SHARED) == (VPPS_I_##id < VPPS_I_AFFINE) &&                           \
-                       (VPPS_FORM_##form < VPPS_FORM_CONTROL) == (VPPS_I_##id < VPPS_I_NOP),                           \
-                   "instruction " #id ": rows of isa.def are in the order of forms");
-#include "isa/isa.def"
-#undef INSTR
-
 const vpps_op_instruction_row vpps_op_instructions[VPPS_OP_COUNT] = {
 #define OP(id, name, call, min, max, shape, op_class, per, flops, backward_flops, forward, operands, backward0,        \
            operands0, backward1, operands1)                                                                            \

@@ -8,17 +8,11 @@ typedef enum vpps_opcode {
 #define INSTR(id, ...) VPPS_I_##id,
 #include "isa/isa.def"
 #undef INSTR
-    VPPS_I_COUNT
+    VPPS_I_COUNT,
+    VPPS_I_NONE = VPPS_I_COUNT /* an op that no instruction does */
 } vpps_opcode;
 
-typedef enum vpps_form {
-    VPPS_FORM_EW,
-    VPPS_FORM_REDUCE,
-    VPPS_FORM_ROW,
-    VPPS_FORM_MATMUL,
-    VPPS_FORM_SHARED,
-    VPPS_FORM_CONTROL
-} vpps_form;
+typedef enum vpps_form { VPPS_FORM_EW, VPPS_FORM_REDUCE, VPPS_FORM_ROW, VPPS_FORM_MATMUL } vpps_form;
 
 typedef struct vpps_instruction_row {
     const char *name;

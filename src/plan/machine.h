@@ -1,4 +1,4 @@
-/* machine.h - what the partition plan must know of a GPU: a real one, or one named by its architecture. */
+/* machine.h - what a kernel's plan must know of a GPU: a real one, or one named by its architecture. */
 #ifndef VPPS_MACHINE_H
 #define VPPS_MACHINE_H
 

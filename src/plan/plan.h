@@ -19,16 +19,10 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
     return r;
 }
 
-/* How gradients of affine arguments are made: by rows (each VP multiplies with the rows it owns anyhow, partial sums
- * are added after a barrier) or by columns (each VP owns columns of a transposed copy, made anew in every batch). The
- * copy pays once a matrix is used by some vectors at a time. */
-typedef enum vpps_transposed { VPPS_TRANSPOSED_AUTO, VPPS_TRANSPOSED_NEVER, VPPS_TRANSPOSED_ALWAYS } vpps_transposed;
-
 /* Where parameters lie: what the scheduler and a device agree on. Matrices are the device's own business; vectors and
- * lookup tables lie in the pool, so that nodes can point at them. */
+ * lookup tables lie in the pool, where scripts name them by their offsets. */
 typedef struct vpps_plan {
     uint32_t n_vps;
-    uint32_t row_block;
     uint32_t n_params;
     uint32_t *values;    /* vector, lookup: offset of the values; matrix: unused */
     uint32_t *gradients; /* vector: offset of the gradient; else unused */
@@ -37,11 +31,8 @@ typedef struct vpps_plan {
     /* The first words of the pool are, where lookup tables are shared out over processes, the places that these would have:
      * a script names entries by them, and no memory is behind them. */
     uint32_t sharded;
-    uint32_t batch;             /* first offset of a batch's tensors */
-    uint32_t pool_words;        /* there are */
-    uint32_t ew_grain;          /* elements under which elementwise work is not cut further */
-    vpps_transposed transposed; /* AUTO: the scheduler chooses */
-    bool host_products;         /* gradients of matrices are products made by the host, see HOST */
+    uint32_t batch;      /* first offset of a batch's tensors */
+    uint32_t pool_words; /* there are */
 } vpps_plan;
 
 #endif

@@ -37,15 +37,13 @@ typedef struct vpps_device_table {
     vpps_status (*create)(vpps_device **out, const vpps_model *model, const vpps_options *options, vpps_plan *plan);
     void (*destroy)(vpps_device *d);
 
-    /* Starts a script, which must stay as it is until the batch is finished. Where the calling
-     * thread works as a VP, it is finished on return. This and launch_batch fail with MEMORY when nothing was started and
-     * the parameters are as before. */
-    vpps_status (*launch)(vpps_device *d, const uint32_t *script);
-
-    /* A device runs either these, scripts of tasks (then machine says what they are made for), or, by `launch`, scripts of
-     * nodes. */
+    /* What scripts are made for. It may change by `tune`. */
     const vpps_task_plan *(*machine)(const vpps_device *d);
-    vpps_status (*launch_batch)(vpps_device *d, const vpps_batch *batch);
+
+    /* Starts a batch's script, which must stay as it is until the batch is finished. Where the calling thread works as a VP, it
+     * is finished on return. Fails with MEMORY, and with POOL while `tuning` (another choice is due), when nothing was
+     * started and the parameters are as before. */
+    vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d);                /* never blocks; true when nothing was launched */
     void (*wait)(vpps_device *d, vpps_outcome *out); /* of the latest launch */
 
@@ -56,10 +54,10 @@ typedef struct vpps_device_table {
     vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);
 
-    /* Both NULL where there is nothing to choose. tuning: is another plan due, now that a batch was measured? tune: takes
-     * it, with the parameters as they are; the plan is filled in anew. */
+    /* NULL where there is nothing to choose. tuning: is the choice open? tune: takes the next choice where one is due, now that
+     * a batch was measured, with the parameters as they are. */
     bool (*tuning)(const vpps_device *d);
-    vpps_status (*tune)(vpps_device *d, vpps_plan *plan);
+    vpps_status (*tune)(vpps_device *d);
     uint32_t (*trials)(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done);
 } vpps_device_table;
 
@@ -69,7 +67,6 @@ struct vpps_device {
     uint32_t vote;     /* goes along with a batch's gradients; all processes get the sum */
 };
 
-extern const vpps_device_table vpps_device_cpu, vpps_device_cuda, vpps_device_simt, vpps_device_cuda_cells,
-    vpps_device_simt_cells;
+extern const vpps_device_table vpps_device_cpu, vpps_device_cuda, vpps_device_simt;
 
 #endif

@@ -6,8 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-static const vpps_device_table *const devices[] = {&vpps_device_cpu, &vpps_device_cuda, &vpps_device_simt,
-                                                   &vpps_device_cuda_cells, &vpps_device_simt_cells};
+static const vpps_device_table *const devices[] = {&vpps_device_cpu, &vpps_device_cuda, &vpps_device_simt};
 
 void vpps_options_default(vpps_options *options) {
     *options = (vpps_options){
@@ -50,7 +49,7 @@ static vpps_status open_device(vpps_handle *h, const char *name) {
     for (size_t i = 0; i < VPPS_COUNT(devices); i++) {
         if (!strcmp(devices[i]->name, name)) return devices[i]->create(&h->device, h->model, &h->options, &h->plan);
     }
-    return vpps_fail(VPPS_DEVICE, "device %s: unknown; there are: auto, cpu, cuda, simt, cuda-cells, simt-cells", name);
+    return vpps_fail(VPPS_DEVICE, "device %s: unknown; there are: auto, cpu, cuda, simt", name);
 }
 
 /* A GPU if there is one. Only that there is none is no failure: whoever has a GPU wants to know why it is not used. */
@@ -98,27 +97,23 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     h->stats.processes = vpps_communicator_size(options->communicator);
     model->handles++;
     vpps_status status = vpps_open_policy(options->policy, &h->policy, &h->batching);
-    for (int i = 0; i < 2; i++) {
-        if (status == VPPS_OK) status = vpps_batch_create(&h->programs[i].batch);
-        if (status == VPPS_OK) status = vpps_scheduler_create(&h->programs[i].nodes);
-    }
+    for (int i = 0; i < 2 && status == VPPS_OK; i++) status = vpps_batch_create(&h->programs[i]);
     const char *name = options->device ? options->device : "cpu";
     if (status == VPPS_OK) status = strcmp(name, "auto") ? open_device(h, name) : open_any_device(h);
     if (status != VPPS_OK) {
         vpps_handle_destroy(h);
         return status;
     }
-    if (h->device->table->machine) h->machine = h->device->table->machine(h->device);
-    if (!h->machine) h->batching.n = 0;
+    h->machine = h->device->table->machine(h->device);
     h->options.policy = NULL; /* the caller's text may go */
     h->options.device = h->stats.device = h->device->table->name;
     h->stats.decides = h->device->table->decides && !h->plan.sharded;
     h->stats.vps = h->plan.n_vps;
     h->stats.caller_works = h->device->table->caller_works(h->device);
-    if (h->machine && options->groups == VPPS_GROUPS_PROFILE) vpps_profile_groups(&h->grouping, h->plan.n_vps);
+    const bool own_profile = h->device->table->tuning != NULL; /* and VPs that nobody follows but by their launches */
+    if (!own_profile && options->groups == VPPS_GROUPS_PROFILE) vpps_profile_groups(&h->grouping, h->plan.n_vps);
     if (options->trace_events) {
-        /* what a GPU's virtual processors do is not followed, only its launches */
-        status = vpps_trace_create(&h->trace, options->trace_events, h->machine ? h->plan.n_vps : 0);
+        status = vpps_trace_create(&h->trace, options->trace_events, own_profile ? 0 : h->plan.n_vps);
         if (status != VPPS_OK) {
             vpps_handle_destroy(h);
             return status;
@@ -134,10 +129,7 @@ void vpps_handle_destroy(vpps_handle *h) {
     const bool here = h->process == vpps_process_number();
     if (h->in_flight) vpps_handle_settle(h);
     if (h->device && here) h->device->table->destroy(h->device); /* its threads are not in a child of fork() */
-    for (int i = 0; i < 2; i++) {
-        vpps_batch_destroy(h->programs[i].batch);
-        vpps_scheduler_destroy(h->programs[i].nodes);
-    }
+    for (int i = 0; i < 2; i++) vpps_batch_destroy(h->programs[i]);
     vpps_types_free(&h->types);
     vpps_learned_free(&h->learned);
     vpps_trace_destroy(h->trace);
@@ -239,13 +231,13 @@ static vpps_status report(vpps_handle *h) {
 
 /* ---------------------------------------------------------------- scripts */
 
-static vpps_status verify_batch(const vpps_handle *h, const vpps_batch *b, const vpps_graph *g,
+static vpps_status verify_batch(const vpps_task_plan *machine, const vpps_batch *b, const vpps_graph *g,
                                 const vpps_batch_request *request) {
     uint32_t *outputs = malloc((request->n_outputs + 1u) * sizeof *outputs);
     if (!outputs) return vpps_fail(VPPS_MEMORY, "verify: out of memory");
     for (uint32_t i = 0; i < request->n_outputs; i++) outputs[i] = vpps_batch_output(b, i);
     const vpps_status status =
-        vpps_verify_batch(b->script, b->script_words, b->cells, b->n_cells, h->machine, g, request, outputs);
+        vpps_verify_batch(b->script, b->script_words, b->cells, b->n_cells, machine, g, request, outputs);
     free(outputs);
     return status;
 }
@@ -255,8 +247,14 @@ static uint32_t groups_for(vpps_handle *h, bool training) {
     return training && h->grouping.n ? vpps_profile_next(&h->grouping)->groups : 0;
 }
 
+/* Is the device's own choice still open? */
+static bool is_tuning(const vpps_handle *h) {
+    const vpps_device_table *table = h->device->table;
+    return table->tuning && table->tuning(h->device);
+}
+
 static const vpps_policy *policy_for(vpps_handle *h, bool training) {
-    if (training && h->batching.n && !vpps_profile_goes_on(&h->grouping))
+    if (training && h->batching.n && !vpps_profile_goes_on(&h->grouping) && !is_tuning(h))
         h->policy = vpps_policy_find(vpps_profile_next(&h->batching)->policy);
     return h->policy;
 }
@@ -270,42 +268,32 @@ static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool
                      h->stats.device);
 }
 
-static vpps_status make_script(vpps_handle *h, vpps_graph *g, vpps_request *request, uint64_t *host_ns) {
+static vpps_status make_script_for(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
+                                   const vpps_batch_request *asked, uint64_t *host_ns) {
     const uint64_t start = vpps_now_ns();
-    const vpps_program *p = &h->programs[h->next];
+    const bool training = asked->loss != VPPS_NO_NODE;
+    vpps_batch *b = h->programs[h->next];
+    vpps_batch_request request = *asked;
     if (g->model != h->model) return vpps_fail(VPPS_ARGUMENT, "the graph belongs to another model than the handle");
     VPPS_TRY(vpps_graph_status(g));
-    VPPS_TRY(check_decided(h, g, request->loss != VPPS_NO_NODE));
-    request->layout = h->options.verify;
-    if (h->machine) {
-        const vpps_batch_request batch = {.loss = request->loss,
-                                          .outputs = request->outputs,
-                                          .n_outputs = request->n_outputs,
-                                          .optimizer = request->optimizer,
-                                          .gradients = request->gradients,
-                                          .guard = request->guard,
-                                          .step = request->step,
-                                          .dropout_key = request->dropout_key,
-                                          .groups = groups_for(h, request->loss != VPPS_NO_NODE),
-                                          .waves = h->options.waves,
-                                          .policy = policy_for(h, request->loss != VPPS_NO_NODE),
-                                          .learned = &h->learned};
-        VPPS_TRY(vpps_schedule_batch(p->batch, &h->types, h->machine, g, &batch));
-        *host_ns = vpps_now_ns() - start;
-        vpps_trace_span(h->trace, "schedule", start);
-        return h->options.verify ? verify_batch(h, p->batch, g, &batch) : VPPS_OK;
-    }
-    VPPS_TRY(vpps_schedule(p->nodes, &h->plan, g, request));
+    VPPS_TRY(check_decided(h, g, training));
+    request.groups = groups_for(h, training);
+    request.waves = h->options.waves;
+    request.policy = policy_for(h, training);
+    request.learned = &h->learned;
+    VPPS_TRY(vpps_schedule_batch(b, &h->types, machine, g, &request));
     *host_ns = vpps_now_ns() - start;
     vpps_trace_span(h->trace, "schedule", start);
-    if (!h->options.verify) return VPPS_OK;
-    return vpps_verify(p->nodes->script, p->nodes->script_words, &h->plan, g, request, p->nodes->values,
-                       p->nodes->gradients);
+    return h->options.verify ? verify_batch(machine, b, g, &request) : VPPS_OK;
 }
 
-static vpps_request training_request(const vpps_handle *h, vpps_node loss) {
+static vpps_status make_script(vpps_handle *h, vpps_graph *g, const vpps_batch_request *asked, uint64_t *host_ns) {
+    return make_script_for(h, h->machine, g, asked, host_ns);
+}
+
+static vpps_batch_request training_request(const vpps_handle *h, vpps_node loss) {
     uint64_t batch = h->model->batches + 1;
-    return (vpps_request){
+    return (vpps_batch_request){
         .loss = loss,
         .optimizer = &h->options.optimizer,
         .gradients = h->options.gradients,
@@ -317,56 +305,61 @@ static vpps_request training_request(const vpps_handle *h, vpps_node loss) {
 
 static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) {
     vpps_stats *stats = &h->stats;
-    const vpps_batch *b = h->programs[h->next].batch;
-    const vpps_scheduler *s = h->programs[h->next].nodes;
-    const bool tasks = h->machine != NULL;
+    const vpps_batch *b = h->programs[h->next];
     stats->nodes = g->n_nodes;
-    stats->levels = tasks ? b->n_levels : s->n_levels;
-    stats->phases = tasks ? b->n_phases : s->n_phases;
-    stats->instructions = tasks ? b->n_instructions : s->n_instructions;
-    stats->script_bytes = (tasks ? b->script_words : s->script_words) * 4;
-    stats->pool_bytes = (uint64_t)(tasks ? b->pool_words - h->plan.sharded : s->pool_words) * 4;
-    stats->groups = tasks ? b->n_groups : 1;
-    stats->waves = tasks ? b->n_waves : 1;
-    stats->steps = tasks ? b->n_steps : 0;
-    stats->gathered_bytes = tasks ? 4 * b->gathered_words : 0;
+    stats->levels = b->n_levels;
+    stats->phases = b->n_phases;
+    stats->instructions = b->n_instructions;
+    stats->script_bytes = b->script_words * 4;
+    stats->pool_bytes = (uint64_t)(b->pool_words - h->plan.sharded) * 4;
+    stats->groups = b->n_groups;
+    stats->waves = b->n_waves;
+    stats->steps = b->n_steps;
+    stats->gathered_bytes = 4 * b->gathered_words;
     stats->policy = h->policy->name;
-    if (tasks && !b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* nothing to choose */
+    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* nothing to choose */
     stats->host_ns = host_ns;
     stats->total_nodes += g->n_nodes;
     stats->total_host_ns += host_ns;
     if (stats->pool_bytes > stats->peak_pool_bytes) stats->peak_pool_bytes = stats->pool_bytes;
 }
 
-/* Between two batches: another plan, where the device looks for the fastest. */
+/* Between two batches: another choice, where the device looks for the fastest. */
 static vpps_status tune(vpps_handle *h) {
-    const vpps_device_table *table = h->device->table;
-    if (vpps_profile_goes_on(&h->grouping) || vpps_profile_goes_on(&h->batching))
+    if (vpps_profile_goes_on(&h->grouping) || vpps_profile_goes_on(&h->batching) || is_tuning(h))
         vpps_handle_settle(h); /* whose trial it was must be known */
-    if (!table->tuning || !table->tuning(h->device)) return VPPS_OK;
-    vpps_handle_settle(h);
-    VPPS_TRY(table->tune(h->device, &h->plan));
-    h->stats.vps = h->plan.n_vps;
-    return VPPS_OK;
+    return is_tuning(h) ? h->device->table->tune(h->device) : VPPS_OK;
 }
 
 /* Starts the script that was made, of training batch number `batch`, or 0: of vpps_forward. A launch that fails leaves the
- * device as unknown as a batch that does. */
+ * device as unknown as a batch that does, but where nothing was started: with MEMORY, and with POOL, where the device's choice
+ * cannot be and another is due. */
 static vpps_status launch(vpps_handle *h, uint64_t batch) {
-    const vpps_program *p = &h->programs[h->next];
+    const vpps_batch *b = h->programs[h->next];
     const vpps_device_table *table = h->device->table;
     const uint64_t begin = trace_clock(h);
-    if (h->trace) {
-        vpps_trace_launch(h->trace, batch, h->machine ? p->batch->n_vertices : 0,
-                          h->machine ? p->batch->n_instructions : 0);
-    }
+    if (h->trace) vpps_trace_launch(h->trace, batch, b->n_vertices, b->n_instructions);
     h->device->vote = h->vote;
-    const vpps_status status =
-        h->machine ? table->launch_batch(h->device, p->batch) : table->launch(h->device, p->nodes->script);
+    const vpps_status status = table->launch(h->device, b);
     vpps_trace_span(h->trace, "launch", begin);
-    if (status == VPPS_MEMORY) return status; /* nothing was started */
+    if (status == VPPS_MEMORY || (status == VPPS_POOL && is_tuning(h))) return status;
     if (status != VPPS_OK) break_handle(h, status, batch, vpps_error_message());
     return check_whole(h);
+}
+
+/* The batch before is over, its failure, if there is one, told, or its loss (may be NULL); and this one runs. */
+static vpps_status start(vpps_handle *h, vpps_graph *g, const vpps_batch_request *request, uint64_t batch,
+                         uint64_t *host_ns, float *stale_loss) {
+    VPPS_TRY(make_script(h, g, request, host_ns));
+    vpps_handle_settle(h);
+    VPPS_TRY(report(h));
+    if (stale_loss) *stale_loss = h->latest.loss;
+    vpps_status status;
+    while ((status = launch(h, batch)) == VPPS_POOL && h->broken == VPPS_OK) {
+        VPPS_TRY(tune(h));
+        VPPS_TRY(make_script(h, g, request, host_ns));
+    }
+    return status;
 }
 
 vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss) {
@@ -384,13 +377,9 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "fb: no loss given");
     VPPS_TRY(tune(h));
     VPPS_TRY(report(h));
-    vpps_request request = training_request(h, loss);
+    const vpps_batch_request request = training_request(h, loss);
     uint64_t host_ns;
-    VPPS_TRY(make_script(h, g, &request, &host_ns));
-    vpps_handle_settle(h);
-    VPPS_TRY(report(h));
-    if (stale_loss) *stale_loss = h->latest.loss;
-    VPPS_TRY(launch(h, h->model->batches + 1));
+    VPPS_TRY(start(h, g, &request, h->model->batches + 1, &host_ns, stale_loss));
     count_script(h, g, host_ns);
     h->latest_number = ++h->model->batches;
     h->in_flight = true;
@@ -426,21 +415,17 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(check_whole(h));
     if (!n || !nodes || !outs) return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given");
-    vpps_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
+    const vpps_batch_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
     uint64_t host_ns;
-    VPPS_TRY(make_script(h, g, &request, &host_ns));
-    vpps_handle_settle(h);
-    VPPS_TRY(report(h));
-    const vpps_program *p = &h->programs[h->next];
-    VPPS_TRY(launch(h, 0));
+    VPPS_TRY(start(h, g, &request, 0, &host_ns, NULL));
+    const vpps_batch *b = h->programs[h->next];
     vpps_outcome outcome;
     wait_for_device(h, &outcome);
     if (outcome.status != VPPS_OK) break_handle(h, outcome.status, 0, outcome.message);
     for (uint32_t i = 0; i < n && h->broken == VPPS_OK; i++) {
         uint32_t rows, cols;
         VPPS_TRY(vpps_node_shape(g, nodes[i], &rows, &cols));
-        const uint32_t at = h->machine ? vpps_batch_output(p->batch, i) : vpps_scheduled_value(p->nodes, nodes[i]);
-        const vpps_status status = h->device->table->read(h->device, at, rows * cols, outs[i]);
+        const vpps_status status = h->device->table->read(h->device, vpps_batch_output(b, i), rows * cols, outs[i]);
         if (status != VPPS_OK) break_handle(h, status, 0, vpps_error_message());
     }
     return check_whole(h);
@@ -463,24 +448,20 @@ vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE
     VPPS_NEED(file);
     VPPS_TRY(vpps_graph_status(g));
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "disassemble: no loss given");
-    vpps_request request = training_request(h, loss);
+    const vpps_batch_request request = training_request(h, loss);
     uint64_t host_ns;
     VPPS_TRY(make_script(h, g, &request, &host_ns));
-    const vpps_program *p = &h->programs[h->next];
-    if (h->machine) return vpps_print_batch(p->batch, g, file);
-    return vpps_print_script(p->nodes->script, p->nodes->script_words, g, file);
+    return vpps_print_batch(h->programs[h->next], g, file);
 }
 
-vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out) {
+vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
+                              const vpps_batch **out) {
     VPPS_TRY(vpps_graph_status(g));
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "batch: no loss given");
-    if (!h->machine) {
-        return vpps_fail(VPPS_DEVICE, "device %s: runs nodes, not compiled cells; expected cpu", h->options.device);
-    }
-    vpps_request request = training_request(h, loss);
+    const vpps_batch_request request = training_request(h, loss);
     uint64_t host_ns;
-    VPPS_TRY(make_script(h, g, &request, &host_ns));
-    *out = h->programs[h->next].batch;
+    VPPS_TRY(make_script_for(h, machine ? machine : h->machine, g, &request, &host_ns));
+    *out = h->programs[h->next];
     return VPPS_OK;
 }
 

@@ -2,27 +2,20 @@
 #ifndef VPPS_HANDLE_H
 #define VPPS_HANDLE_H
 
-#include "nodes/script.h"
 #include "runtime/device.h"
 #include "runtime/policies.h"
-
-/* What was made of a batch, in the form that the device runs: tasks, or nodes. */
-typedef struct vpps_program {
-    vpps_batch *batch;
-    vpps_scheduler *nodes;
-} vpps_program;
 
 struct vpps_handle {
     vpps_model *model;
     vpps_options options;
     vpps_device *device;
     vpps_plan plan;
-    const vpps_task_plan *machine;   /* NULL: the device runs scripts of nodes */
+    const vpps_task_plan *machine;   /* the device's */
     vpps_types types;                /* compiled cells */
     vpps_profile grouping, batching; /* of groups, and, when these are chosen, of policies */
     const vpps_policy *policy;       /* where none is profiled, or of vpps_forward */
     vpps_learned learned;            /* automata */
-    vpps_program programs[2];
+    vpps_batch *programs[2];
     uint32_t next;       /* program for the next batch; the other may be in flight */
     bool in_flight;      /* a training batch was launched and its outcome is not taken yet */
     vpps_outcome latest; /* of the latest training batch taken */
@@ -49,8 +42,9 @@ void vpps_handle_settle(vpps_handle *h);
 void vpps_handle_vote(vpps_handle *h, uint32_t vote);
 uint32_t vpps_handle_votes(const vpps_handle *h);
 
-/* The training batch of a graph, scheduled and not run: its cells are as the device executes them. Valid until the next
- * call with the handle. Fails as vpps_fb does, and with DEVICE where the device runs scripts of nodes. */
-vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out);
+/* The training batch of a graph, scheduled and not run, for the handle's device, or for another one's machine (NULL: its own): its
+ * cells are as that executes them. Valid until the next call with the handle. Fails as vpps_fb does. */
+vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
+                              const vpps_batch **out);
 
 #endif

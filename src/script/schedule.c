@@ -82,6 +82,7 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     b->n_groups = w->n_groups;
     b->n_waves = w->n_waves;
     b->n_vertices = w->n_vertices;
+    b->n_nodes = w->g->n_nodes;
     w->request = NULL; /* the caller's */
     return VPPS_OK;
 }

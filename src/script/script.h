@@ -59,7 +59,7 @@ typedef struct vpps_batch {
     uint32_t n_cells;
     size_t cells_capacity;
     uint32_t n_levels, n_phases, n_instructions, n_groups, n_waves, pool_words;
-    uint32_t n_vertices;
+    uint32_t n_vertices, n_nodes; /* of the graph */
     uint32_t n_steps;             /* forward: vertices of one cell that run together */
     uint64_t gathered_words;      /* see vpps_gathered_words, of all vertices */
     uint32_t n_choices;           /* recurrences of several cells, where policies differ */

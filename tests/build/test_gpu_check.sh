@@ -138,25 +138,28 @@ check "other steps" steps "['doctor']" doctor
 check "leave no others' objects" json "$work/some/check.json" "o['bench'] == []"
 check "no such step" bash -c '! tools/gpu_check.sh doktor > ../out 2>&1 && grep -q "unknown step .doktor." ../out'
 
-check "a budget" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=20 STEPS="doctor agreement train full" BUDGET=2 OUT="$work/short"
-check "ends a step" json "$work/short/check.json" "s['agreement']['exit_status'] in (124, 137) and o['budget_s'] == 2"
+check "a budget" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=100 STEPS="doctor agreement train full" BUDGET=10 OUT="$work/short"
+check "ends a step" json "$work/short/check.json" "s['agreement']['exit_status'] in (124, 137) and o['budget_s'] == 10"
 check "and skips what is behind it" json "$work/short/check.json" "s['doctor']['exit_status'] == 0 \
     and s['train']['exit_status'] is None and 's are over' in s['full']['last_lines']"
 
 # Ended in the middle, it leaves what it had found.
-DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=20 OUT="$work/cut" timeout 2 tools/gpu_check.sh doctor agreement > "$work/out" 2>&1
+DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=20 OUT="$work/cut" timeout 90 tools/gpu_check.sh doctor agreement > "$work/out" 2>&1 &
+cut=$!
+until grep -qs 'Checks: 5' "$work/cut/agreement.out" || ! kill -0 "$cut" 2> /dev/null; do sleep 0.1; done
+kill "$cut"
+wait "$cut" 2> /dev/null
 check "a check that is cut off" json "$work/cut/check.json" "list(s) == ['doctor']"
 check "leaves what the step had printed" grep -q 'Checks: 5' "$work/cut/agreement.out"
 
-# NVIDIA's wheels, where nothing else has the libraries.
-mkdir -p "$work"/python/nvidia/{cuda_nvrtc,cublas}/lib
-touch "$work/python/nvidia/cuda_nvrtc/lib/libnvrtc.so.12" "$work/python/nvidia/cublas/lib/libcublas.so.12"
-check "libraries of Python" run 0 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=handle OUT="$work/wheels" PYTHONPATH="$work/python"
-check "are found" json "$work/wheels/check.json" \
-    "'libraries: $work/python/nvidia/cuda_nvrtc/lib:$work/python/nvidia/cublas/lib' in s['handle']['last_lines']"
-printf '#!/bin/bash\nprintf "\\tlibnvrtc.so.13 => x\\n\\tlibcublas.so.13 => x\\n"\n' > "$work/bin/ldconfig"
-check "unless there are others" run 0 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=handle OUT="$work/own" PYTHONPATH="$work/python"
-check "which come first" json "$work/own/check.json" "s['handle']['last_lines'].endswith('libraries: ')"
+# NVIDIA's wheels, where nothing else has NVRTC.
+mkdir -p "$work"/python/nvidia/cuda_nvrtc/lib
+touch "$work/python/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
+check "Python's NVRTC" run 0 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=handle OUT="$work/wheels" PYTHONPATH="$work/python"
+check "is found" json "$work/wheels/check.json" "'libraries: $work/python/nvidia/cuda_nvrtc/lib' in s['handle']['last_lines']"
+printf '#!/bin/bash\nprintf "\\tlibnvrtc.so.13 => x\\n"\n' > "$work/bin/ldconfig"
+check "unless there is another" run 0 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=handle OUT="$work/own" PYTHONPATH="$work/python"
+check "which comes first" json "$work/own/check.json" "s['handle']['last_lines'].endswith('libraries: ')"
 
 rm "$work/bin/compute-sanitizer" "$work/bin/nvidia-smi"
 check "no compute-sanitizer" run 0 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS="memcheck racecheck" OUT="$work/less" CUDA_HOME=/nowhere

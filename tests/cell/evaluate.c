@@ -240,7 +240,7 @@ static double element(uint32_t opcode, const operands *o, size_t i, size_t n) {
     case VPPS_I_MATMUL:
     case VPPS_I_MATMUL_NT:
     case VPPS_I_MATMUL_TN: return matmul(opcode, o, i);
-    default: ck_abort_msg("instruction %s is not evaluated", vpps_instructions[opcode].name);
+    default: ck_abort_msg("instruction %d is not evaluated", (int)opcode);
     }
 #undef Y
 #undef Z

@@ -1,7 +1,7 @@
 /* ops_harness.c - see ops_harness.h. */
 #include "codegen/ops_harness.h"
 
-#include "codegen/emit_ops.h"
+#include "codegen/formulas.h"
 #include "common/testing.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -15,55 +15,132 @@
 #define SIMT_IMPOSSIBLE 0
 #endif
 
-const ops_machine ops_machines[N_OPS_MACHINES] = {{1, 16, 256}, {3, 1, 384}, {7, 2, 64}};
+/* In the order in which a kernel's text has them. */
+#define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
+#define TEMPLATES_BEHIND(X) X(device) X(common) X(whole)
+#define X(name) extern const char vpps_template_##name[];
+TEMPLATES_BEFORE(X)
+TEMPLATES_BEHIND(X)
+#undef X
 
-static const char *const files[] = {"common", "ops_traits", "ops_ew", "ops_list", "ops_whole", "ops"};
+const ops_machine ops_machines[N_OPS_MACHINES] = {{1, 256}, {3, 384}, {7, 64}};
 
-static const char kernel_text[] =
+bool ops_has(uint32_t opcode) {
+    const vpps_form form = vpps_instructions[opcode].form;
+    if (form == VPPS_FORM_EW) return !strchr(vpps_instructions[opcode].operands, '*');
+    return form == VPPS_FORM_REDUCE || form == VPPS_FORM_ROW;
+}
+
+/* ---------------------------------------------------------------- an instruction's case */
+
+/* A thread an element. */
+static void put_elements(FILE *f, uint32_t opcode) {
+    const char *operands = vpps_instructions[opcode].operands;
+    fprintf(f, "for (unsigned i = threadIdx.x; i < c.length * c.items; i += VPPS_THREADS)\nto[i] = vpps_value_%s(",
+            vpps_instructions[opcode].name);
+    const size_t tensors = strspn(operands, "t");
+    for (size_t t = 0; t < 3; t++) fprintf(f, t < tensors ? "t%zu[i], " : "0.0f, ", t);
+    fputs(strchr(operands, 's') ? "s0[i / c.length], " : "0.0f, ", f);
+    fputs(strchr(operands, 'f') ? "f, " : "0.0f, ", f);
+    fputs(strchr(operands, 'u') ? "c.u, " : "0u, ", f);
+    fputs(strchr(operands, 'e') ? "dropout_uniform(vpps_header.dropout_key[0], vpps_header.dropout_key[1], c.e + i));\n"
+                                : "0.0f);\n",
+          f);
+}
+
+/* A warp an item. */
+static void put_whole(FILE *f, uint32_t opcode) {
+    const vpps_instruction_row *row = &vpps_instructions[opcode];
+    char arguments[128] = "(totals", *end = arguments + strlen(arguments);
+    uint32_t tensors = 0, scalars = 0;
+    for (const char *letter = row->operands; *letter; letter++) switch (*letter) {
+        case 't': end += sprintf(end, ", p%u[k]", tensors++); break;
+        case 's': end += sprintf(end, ", s%u[item]", scalars++); break;
+        case 'f': end += sprintf(end, ", f"); break;
+        case 'u': end += sprintf(end, ", vpps_pick{k == c.u, picked}"); break;
+        default: ck_abort_msg("operand letter %c", *letter);
+        }
+    sprintf(end, ")");
+    fputs("for (unsigned item = VPPS_WARP; item < c.items; item += VPPS_WARPS) {\n"
+          "const float *p0 = t0 + item * c.length, *p1 = t1 + item * c.length;\n"
+          "const float picked = p0[c.u];\n"
+          "vpps_totals totals = {__uint_as_float(0xff800000u), 0.0f};\n"
+          "for (unsigned k = VPPS_LANE; k < c.length; k += 32) totals.top = fmaxf(totals.top, p0[k]);\n"
+          "totals.top = vpps_warp_max(totals.top);\n"
+          "float sum = 0.0f;\n",
+          f);
+    fprintf(f, "for (unsigned k = VPPS_LANE; k < c.length; k += 32) sum += vpps_term_%s%s;\n", row->name, arguments);
+    fprintf(f, "totals.sum = vpps_warp_sum(sum);\n{ const unsigned k = 0; (void)k; totals.sum = vpps_finish_%s%s; }\n",
+            row->name, arguments);
+    if (row->form == VPPS_FORM_REDUCE) {
+        fputs("if (VPPS_LANE == 0) to[item] = totals.sum;\n", f);
+    } else {
+        fprintf(f, "for (unsigned k = VPPS_LANE; k < c.length; k += 32) to[item * c.length + k] = vpps_value_%s%s;\n",
+                row->name, arguments);
+    }
+    fputs("(void)picked, (void)p1;\n}\n", f);
+}
+
+/* ---------------------------------------------------------------- the kernel */
+
+static const char kernel_head[] =
+    "struct ops_case { unsigned what, length, items, to, t[3], s[2], f, u, e; };\n"
     "extern \"C\" __global__ void __launch_bounds__(VPPS_THREADS) vpps_kernel(const vpps_arguments a) {\n"
-    "    const unsigned *script = (const unsigned *)a.script;\n"
-    "    for (unsigned i = 0; i < script[0]; i++) {\n"
-    "        const unsigned *at = script + script[4 + i];\n"
-    "        if ((*at & VPPS_WORD_SPLIT) || i % VPPS_VPS == vpps_vp())\n"
-    "            vpps_compute(at, (float *)a.pool, script + 1);\n"
-    "        __syncthreads();\n"
-    "    }\n"
-    "    const unsigned *questions = script + 4 + script[0];\n"
-    "    if (vpps_vp() == 0)\n"
-    "        for (unsigned i = vpps_thread(); i < script[3]; i += VPPS_THREADS)\n"
-    "            ((unsigned *)a.counters)[i] =\n"
-    "                vpps_instruction_words(script + questions[2 * i], questions[2 * i + 1]);\n"
-    "}\n";
-
-static void append_path(FILE *source, const char *path) {
-    FILE *file = fopen(path, "r");
-    ck_assert_msg(file != NULL, "%s: run the test in the project's root", path);
-    for (int c; (c = getc(file)) != EOF;) putc(c, source);
-    fclose(file);
-}
-
-static void append_file(FILE *source, const char *name) {
-    char path[128];
-    snprintf(path, sizeof path, "src/interp_templates/%s.cuh", name);
-    append_path(source, path);
-}
+    "const unsigned *script = (const unsigned *)a.script;\n"
+    "for (unsigned i = threadIdx.x; i < VPPS_HEADER_WORDS; i += VPPS_THREADS) ((unsigned *)&vpps_header)[i] = "
+    "script[i];\n"
+    "__syncthreads();\n"
+    "const ops_case *cases = (const ops_case *)(script + VPPS_HEADER_WORDS + 1);\n"
+    "for (unsigned n = blockIdx.x; n < script[VPPS_HEADER_WORDS]; n += VPPS_VPS) {\n"
+    "const ops_case c = cases[n];\n"
+    "float *pool = (float *)a.pool, *to = pool + c.to;\n"
+    "float *t0 = pool + c.t[0], *t1 = pool + c.t[1], *t2 = pool + c.t[2], *s0 = pool + c.s[0], *s1 = pool + c.s[1];\n"
+    "const float f = __uint_as_float(c.f);\n"
+    "(void)t0, (void)t1, (void)t2, (void)s0, (void)s1, (void)f;\n"
+    "switch (c.what) {\n";
 
 static char *make_source(const ops_machine *m) {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *source = open_memstream(&text, &bytes);
-    ck_assert_ptr_nonnull(source);
-    fprintf(source,
-            "#define VPPS_VPS %uu\n#define VPPS_ROW_BLOCK %uu\n#define VPPS_THREADS %u\n"
-            "#define VPPS_TABLE_PARAMS 0\n#define VPPS_TABLE_MATRICES 0\n",
-            m->n_vps, m->row_block, m->threads);
-    append_file(source, "arguments");
-    append_file(source, "math");
-    append_path(source, "src/isa/functions.h");
-    TEST_OK(vpps_emit_ops(source));
-    for (size_t i = 0; i < VPPS_COUNT(files); i++) append_file(source, files[i]);
-    fputs(kernel_text, source);
-    ck_assert_int_eq(fclose(source), 0);
+    FILE *f = open_memstream(&text, &bytes);
+    ck_assert_ptr_nonnull(f);
+    fprintf(f,
+            "#define VPPS_VPS %uu\n#define VPPS_GROUP %uu\n#define VPPS_THREADS %uu\n#define VPPS_ROW_BLOCK 1u\n"
+            "#define VPPS_PARAMS 0u\n#define VPPS_HEADER_WORDS %uu\n",
+            m->n_vps, m->n_vps, m->threads, (uint32_t)VPPS_TASK_HEADER_WORDS);
+    vpps_emit_step(f, VPPS_SGD, "vpps_task_header");
+#define X(name) fputs(vpps_template_##name, f);
+    TEMPLATES_BEFORE(X)
+    vpps_emit_formulas(f);
+    TEMPLATES_BEHIND(X)
+#undef X
+    for (uint32_t k = 0; k < VPPS_OPTIMIZERS; k++) {
+        fprintf(f, "#undef VPPS_STEP_NUMBERS\n#undef VPPS_STEP\n");
+        vpps_emit_step(f, (vpps_optimizer_kind)k, "vpps_task_header");
+        fprintf(f,
+                "VPPS_PART void test_step_%u(float g, float *w, float *s0, float *s1) { VPPS_STEP(&vpps_header, g, w, "
+                "s0, s1); }\n",
+                k);
+    }
+    fputs(kernel_head, f);
+    for (uint32_t opcode = 0; opcode < VPPS_I_COUNT; opcode++) {
+        if (!ops_has(opcode)) continue;
+        fprintf(f, "case %u: {\n", opcode);
+        if (vpps_instructions[opcode].form == VPPS_FORM_EW) {
+            put_elements(f, opcode);
+        } else {
+            put_whole(f, opcode);
+        }
+        fputs("break; }\n", f);
+    }
+    for (uint32_t k = 0; k < VPPS_OPTIMIZERS; k++)
+        fprintf(
+            f,
+            "case %u: for (unsigned i = threadIdx.x; i < c.length * c.items; i += VPPS_THREADS) test_step_%u(t0[i], "
+            "to + i, t1 + i, t2 + i); break;\n",
+            VPPS_I_COUNT + k, k);
+    fputs("default: break;\n}\n__syncthreads();\n}\n}\n", f);
+    ck_assert_int_eq(fclose(f), 0);
     return text;
 }
 

@@ -1,10 +1,11 @@
-/* test_specialise.c - from a plan whose kernel spills to a smaller one: in which order, what is told, and when it ends.
- * Most compilers here only pretend; one test makes NVRTC spill.
+/* test_specialise.c - from a kernel that spills to one with fewer weights in registers: in which order, what is told, and when it
+ * ends. Most compilers here only pretend; one test makes NVRTC spill.
  */
 #include "codegen/specialise.h"
-#include "shapes.h"
+#include "gpu_batch.h"
 
-#include <stdio.h>
+/* Hidden 64 on two VPs fills all registers that there are for weights. */
+static const gpu_shape full = {2, 1, 1, 256};
 
 /* Says a line what a rejected kernel has? */
 static bool names_spills(const char *line) {
@@ -15,171 +16,248 @@ static bool names_spills(const char *line) {
            registers > 0 && registers <= 255 && frame + spills > 0;
 }
 
-/* A compiler that finds spills or a frame in the first plans. */
+enum { MOST = 32 };
+
+/* A compiler that finds a frame, or spills, in the first kernels. */
 typedef struct pretender {
-    uint32_t bad, frame, spills; /* so many plans; what they have */
+    uint32_t bad, frame, spills; /* so many kernels; what they have */
     uint32_t seen, logged;
-    vpps_partition_choice choices[32];
-    uint32_t cached[32], budgets[32];
-    char lines[32][VPPS_MESSAGE_BYTES];
+    uint32_t registers[MOST]; /* for weights, of those seen */
+    char descriptions[MOST][192], lines[MOST][VPPS_MESSAGE_BYTES];
+    char *latest; /* source */
+    uint32_t cta_words;
 } pretender;
 
-static vpps_status pretend(void *context, const vpps_partition *p, const char *source, const char *description,
+static vpps_status pretend(void *context, const vpps_kernel_plan *p, const char *source, const char *description,
                            vpps_cubin_report *report) {
     pretender *x = context;
-    ck_assert_uint_lt(x->seen, VPPS_COUNT(x->choices));
+    char text[192];
+    ck_assert_uint_lt(x->seen, MOST);
+    snprintf(text, sizeof text, "#define VPPS_WEIGHTS %uu\n", p->residents.registers);
+    ck_assert_ptr_nonnull(strstr(source, text));
     ck_assert_ptr_nonnull(strstr(source, "vpps_kernel"));
-    ck_assert_ptr_nonnull(strstr(source, description));
-    x->choices[x->seen] = p->choice;
-    x->cached[x->seen] = p->cached;
-    x->budgets[x->seen] = p->budget;
+    vpps_kernel_describe(p, text, sizeof text);
+    ck_assert_str_eq(description, text);
+    ck_assert_uint_le(vpps_kernel_shared_bytes(p), 4 * x->cta_words);
+    ck_assert_uint_eq(report->registers + report->frame_bytes + report->spill_bytes, 0); /* of no earlier kernel */
+    snprintf(x->descriptions[x->seen], sizeof x->descriptions[0], "%s", description);
+    x->registers[x->seen] = p->residents.registers;
+    free(x->latest);
+    x->latest = strdup(source);
     const bool bad = x->seen++ < x->bad;
-    *report = (vpps_cubin_report){.registers = 255, .frame_bytes = bad ? x->frame : 0};
+    *report = (vpps_cubin_report){.registers = bad ? 255 : 200, .frame_bytes = bad ? x->frame : 0};
     report->spill_bytes = bad ? x->spills : 0;
     return VPPS_OK;
 }
 
 static void keep_line(void *context, const char *line) {
     pretender *x = context;
-    ck_assert_uint_lt(x->logged, VPPS_COUNT(x->lines));
+    ck_assert_uint_lt(x->logged, MOST);
     snprintf(x->lines[x->logged++], sizeof x->lines[0], "%s", line);
 }
 
-static vpps_status specialise_with(pretender *x, uint32_t size, const vpps_partition_choice *c, vpps_partition *out,
-                                   char **source) {
-    const vpps_machine machine = shapes_machine(132, 0);
-    shapes tree_lstm;
-    shapes_tree_lstm(&tree_lstm, size, size, 5);
-    const vpps_specialiser s = {&tree_lstm.model, &machine, VPPS_SGD, pretend, keep_line, x};
-    vpps_cubin_report report;
-    return vpps_specialise(&s, c, out, source, &report);
+static vpps_status specialise_with(pretender *x, const gpu_batch *b, vpps_kernel_plan *plan, uint32_t *registers,
+                                   char **source, vpps_cubin_report *report) {
+    vpps_specialiser s = gpu_batch_specialiser(b);
+    s.compile = pretend;
+    s.log = keep_line;
+    s.context = x;
+    x->cta_words = b->machine.cta_shared_bytes / 4;
+    *plan = gpu_batch_plan(b);
+    return vpps_specialise(&s, plan, registers, source, report);
 }
 
-/* Hidden 1024 fills every budget, so a smaller one moves weights out of registers. */
-static const vpps_partition_choice deferred = {
-    .rpw = 1, .threads = 256, .ctas_per_sm = 1, .vectors = 4, .deferred = true};
+/* ---------------------------------------------------------------- */
 
-START_TEST(plans_get_smaller_until_one_is_clean)
+START_TEST(a_clean_kernel_is_taken_at_once)
     {
-        static const uint32_t ladder[][2] = {{4, 0}, {2, 0}, {1, 0}, {1, 16}, {1, 32}}; /* vectors, spare */
-        static const uint32_t bad[][2] = {{8, 0}, {0, 4}, {24, 100}};                   /* frame, spills */
-        for (uint32_t n = 0; n < VPPS_COUNT(ladder); n++) {
+        gpu_batch b;
+        pretender x = {0};
+        vpps_kernel_plan plan;
+        vpps_cubin_report report;
+        uint32_t registers = 0;
+        char *source = NULL;
+        gpu_batch_tree_lstm(&b, &full, 64, 64);
+        TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
+        ck_assert_uint_eq(x.seen, 1);
+        ck_assert_uint_eq(x.logged, 0);
+        ck_assert_uint_eq(report.registers, 200);
+        ck_assert_str_eq(source, x.latest);
+        ck_assert_uint_gt(plan.residents.registers, 128); /* of 160 */
+        ck_assert_uint_le(plan.residents.registers, registers);
+        ck_assert_uint_eq(plan.n_vps, 2);
+        ck_assert_uint_eq(plan.group, 2);
+        ck_assert_uint_eq(plan.threads, 256);
+        ck_assert_uint_eq(plan.row_unit, 1);
+        ck_assert_uint_eq(plan.n_cells, b.batch->n_cells);
+        free(source);
+        free(x.latest);
+        vpps_kernel_plan_free(&plan);
+        gpu_batch_close(&b);
+    }
+END_TEST
+
+START_TEST(kernels_get_smaller_until_one_is_clean)
+    {
+        static const uint32_t bad[][2] = {{8, 0}, {0, 4}, {24, 100}}; /* frame, spills */
+        gpu_batch b;
+        gpu_batch_tree_lstm(&b, &full, 64, 64);
+        for (uint32_t n = 1; n < 6; n++) {
             pretender x = {.bad = n, .frame = bad[n % 3][0], .spills = bad[n % 3][1]};
-            vpps_partition plan;
+            vpps_kernel_plan plan;
+            vpps_cubin_report report;
+            uint32_t registers = 0;
             char *source = NULL, numbers[100];
-            TEST_OK(specialise_with(&x, 1024, &deferred, &plan, &source));
+            TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
             ck_assert_uint_eq(x.seen, n + 1);
             ck_assert_uint_eq(x.logged, n);
             snprintf(numbers, sizeof numbers, ": 255 registers, frame of %u bytes, %u bytes spilled", x.frame,
                      x.spills);
-            for (uint32_t i = 0; i <= n; i++) {
-                ck_assert_uint_eq(x.choices[i].vectors, ladder[i][0]);
-                ck_assert_uint_eq(x.choices[i].spare, ladder[i][1]);
-                ck_assert_uint_le(x.cached[i], x.budgets[i]);
-                if (i == n) continue;
-                ck_assert(names_spills(x.lines[i]));
-                ck_assert_msg(strstr(x.lines[i], numbers) != NULL, "\"%s\" lacks \"%s\"", x.lines[i], numbers);
+            for (uint32_t i = 0; i < n; i++) {
+                ck_assert_uint_le(x.registers[i + 1] + 16, x.registers[i]);
+                ck_assert_msg(names_spills(x.lines[i]), "\"%s\"", x.lines[i]);
+                ck_assert_ptr_nonnull(strstr(x.lines[i], numbers));
+                ck_assert_ptr_nonnull(strstr(x.lines[i], x.descriptions[i]));
             }
-            if (n == 4) ck_assert_uint_lt(x.cached[4], x.cached[2]);
-            ck_assert_uint_eq(plan.choice.vectors, ladder[n][0]); /* what comes out is what was compiled last */
-            ck_assert_uint_eq(plan.choice.spare, ladder[n][1]);
-            ck_assert_ptr_nonnull(strstr(source, "vpps_kernel"));
+            ck_assert_uint_eq(report.frame_bytes + report.spill_bytes, 0);
+            ck_assert_uint_eq(plan.residents.registers, x.registers[n]); /* what comes out is what was compiled last */
+            ck_assert_str_eq(source, x.latest);
+
+            /* The next kernel begins where this one ended. */
+            pretender again = {0};
+            vpps_kernel_plan second;
+            const uint32_t learnt = registers;
+            TEST_OK(specialise_with(&again, &b, &second, &registers, NULL, &report));
+            ck_assert_uint_eq(again.seen, 1);
+            ck_assert_uint_eq(registers, learnt);
+            ck_assert_str_eq(again.latest, x.latest);
             free(source);
-            vpps_partition_destroy(&plan);
+            free(x.latest);
+            free(again.latest);
+            vpps_kernel_plan_free(&plan);
+            vpps_kernel_plan_free(&second);
         }
+        gpu_batch_close(&b);
     }
 END_TEST
 
-START_TEST(a_model_whose_kernels_all_spill_is_refused)
+START_TEST(a_bound_on_registers_is_kept)
     {
-        pretender x = {.bad = UINT32_MAX, .spills = 4};
-        vpps_partition plan;
-        char *source = NULL;
-        TEST_FAILS(specialise_with(&x, 1024, &deferred, &plan, &source), VPPS_POOL,
-                   "every plan with rpw 1, 256 threads, 1 CTAs an SM spills");
-        ck_assert_ptr_null(source);
-        ck_assert_uint_ge(x.seen, 10);
-        ck_assert_uint_eq(x.logged, x.seen);
-        /* Gradients in registers need all of theirs: only vectors can be fewer. */
-        const vpps_partition_choice whole = {.rpw = 1, .threads = 256, .ctas_per_sm = 1, .vectors = 1};
-        x = (pretender){.bad = UINT32_MAX, .frame = 4};
-        TEST_FAILS(specialise_with(&x, 512, &whole, &plan, &source), VPPS_POOL, "224 registers a thread for weights");
-        ck_assert_uint_eq(x.seen, 1);
-        ck_assert_uint_eq(x.logged, 1);
+        gpu_batch b;
+        gpu_batch_tree_lstm(&b, &full, 64, 64);
+        for (uint32_t bound = 1; bound < 100; bound += 33) {
+            pretender x = {0};
+            vpps_kernel_plan plan;
+            vpps_cubin_report report;
+            uint32_t registers = bound;
+            TEST_OK(specialise_with(&x, &b, &plan, &registers, NULL, &report));
+            ck_assert_uint_eq(x.seen, 1);
+            ck_assert_uint_le(plan.residents.registers, bound);
+            ck_assert_uint_eq(registers, bound);
+            free(x.latest);
+            vpps_kernel_plan_free(&plan);
+        }
+        gpu_batch_close(&b);
     }
 END_TEST
 
-static vpps_status refuse(void *context, const vpps_partition *p, const char *source, const char *description,
+START_TEST(cells_whose_kernels_all_spill_are_refused)
+    {
+        gpu_batch b;
+        pretender x = {.bad = UINT32_MAX, .spills = 4};
+        vpps_kernel_plan plan;
+        vpps_cubin_report report;
+        uint32_t registers = 0;
+        char *source = NULL;
+        gpu_batch_tree_lstm(&b, &full, 64, 64);
+        TEST_FAILS(specialise_with(&x, &b, &plan, &registers, &source, &report), VPPS_POOL,
+                   "specialise: every kernel of the cells with 256 threads spills");
+        ck_assert_ptr_null(source);
+        ck_assert_uint_ge(x.seen, 5);
+        ck_assert_uint_eq(x.logged, x.seen);
+        ck_assert_uint_lt(x.registers[x.seen - 1], 16); /* not before next to nothing is left to take away */
+        free(x.latest);
+        vpps_kernel_plan_free(&plan);
+        gpu_batch_close(&b);
+    }
+END_TEST
+
+static vpps_status refuse(void *context, const vpps_kernel_plan *p, const char *source, const char *description,
                           vpps_cubin_report *report) {
-    (void)p;
-    (void)source;
-    (void)description;
-    (void)report;
+    (void)p, (void)source, (void)description, (void)report;
     ++*(uint32_t *)context;
     return vpps_fail(VPPS_DEVICE, "no compiler today");
 }
 
 START_TEST(a_compiler_that_fails_is_asked_once)
     {
-        uint32_t calls = 0;
-        const vpps_machine machine = shapes_machine(132, 0);
-        shapes tree_lstm;
-        shapes_tree_lstm(&tree_lstm, 64, 64, 5);
-        const vpps_specialiser s = {&tree_lstm.model, &machine, VPPS_SGD, refuse, NULL, &calls};
-        vpps_partition plan;
+        gpu_batch b;
+        uint32_t calls = 0, registers = 0;
+        char *source = NULL;
         vpps_cubin_report report;
-        TEST_FAILS(vpps_specialise(&s, &deferred, &plan, NULL, &report), VPPS_DEVICE, "no compiler today");
+        gpu_batch_tree_lstm(&b, &full, 64, 64);
+        vpps_specialiser s = gpu_batch_specialiser(&b);
+        s.compile = refuse;
+        s.context = &calls;
+        vpps_kernel_plan plan = gpu_batch_plan(&b);
+        TEST_FAILS(vpps_specialise(&s, &plan, &registers, &source, &report), VPPS_DEVICE, "no compiler today");
         ck_assert_uint_eq(calls, 1);
+        ck_assert_ptr_null(source);
+        vpps_kernel_plan_free(&plan);
+        gpu_batch_close(&b);
     }
 END_TEST
 
 /* ---------------------------------------------------------------- the real compiler */
 
-typedef struct crampeds {
+typedef struct cramped {
     uint32_t compiled, rejected;
     char line[VPPS_MESSAGE_BYTES];
-} crampeds;
+} cramped;
 
-/* The first kernel is to fit an SM four times, which leaves a thread 64 registers: too few for 96 words of weights. */
-static vpps_status compile_cramped(void *context, const vpps_partition *p, const char *source, const char *description,
-                                   vpps_cubin_report *report) {
-    static const char alone[] = "#define VPPS_CTAS_PER_SM 1\n";
-    crampeds *x = context;
+/* The first kernel is to fit an SM four times, which leaves a thread 64 registers: too few for its weights. */
+static vpps_status compile_cramped(void *context, const vpps_kernel_plan *p, const char *source,
+                                   const char *description, vpps_cubin_report *report) {
+    static const char alone[] = "__launch_bounds__(VPPS_THREADS, 1)";
+    cramped *x = context;
     char *text = strdup(source), *at = strstr(text, alone);
-    void *cubin;
+    void *cubin = NULL;
     size_t bytes;
+    (void)p;
     ck_assert_ptr_nonnull(at);
     if (x->compiled++ == 0) at[sizeof alone - 3] = '4';
-    const vpps_status status =
-        vpps_compile(text, "vpps_kernel", p->machine.arch, description, true, &cubin, &bytes, report);
+    const vpps_status status = vpps_compile(text, "vpps_kernel", 90, description, true, &cubin, &bytes, report);
     free(cubin);
     free(text);
     return status;
 }
 
 static void keep_real_line(void *context, const char *line) {
-    crampeds *x = context;
+    cramped *x = context;
     x->rejected++;
     snprintf(x->line, sizeof x->line, "%s", line);
 }
 
 START_TEST(a_real_spill_is_seen)
     {
-        const vpps_machine machine = shapes_machine(132, 0);
-        const vpps_partition_choice c = {.rpw = 1, .threads = 256, .ctas_per_sm = 1, .vectors = 4, .transposed = true};
-        crampeds x = {0};
-        shapes tree_lstm;
-        shapes_tree_lstm(&tree_lstm, 256, 256, 5);
-        const vpps_specialiser s = {&tree_lstm.model, &machine, VPPS_SGD, compile_cramped, keep_real_line, &x};
-        vpps_partition plan;
+        gpu_batch b;
+        cramped x = {0};
         vpps_cubin_report report;
-        TEST_OK(vpps_specialise(&s, &c, &plan, NULL, &report));
+        uint32_t registers = 96;
+        gpu_batch_tree_lstm(&b, &full, 64, 64);
+        vpps_specialiser s = gpu_batch_specialiser(&b);
+        s.compile = compile_cramped;
+        s.log = keep_real_line;
+        s.context = &x;
+        vpps_kernel_plan plan = gpu_batch_plan(&b);
+        TEST_OK(vpps_specialise(&s, &plan, &registers, NULL, &report));
         ck_assert_uint_eq(x.compiled, 2);
         ck_assert_uint_eq(x.rejected, 1);
         ck_assert_msg(names_spills(x.line), "\"%s\"", x.line);
-        ck_assert_uint_eq(plan.choice.vectors, 2);
+        ck_assert_uint_le(plan.residents.registers, 80);
         ck_assert_uint_eq(report.frame_bytes + report.spill_bytes, 0);
-        vpps_partition_destroy(&plan);
+        vpps_kernel_plan_free(&plan);
+        gpu_batch_close(&b);
     }
 END_TEST
 
@@ -187,16 +265,18 @@ int main(void) {
     int major, minor;
     uint32_t architecture, n = 1;
     Suite *suite = suite_create("specialise");
-    TCase *plans = tcase_create("plans");
-    tcase_set_timeout(plans, 60); /* of which the real compiler needs seconds */
-    tcase_add_test(plans, plans_get_smaller_until_one_is_clean);
-    tcase_add_test(plans, a_model_whose_kernels_all_spill_is_refused);
-    tcase_add_test(plans, a_compiler_that_fails_is_asked_once);
+    TCase *tests = tcase_create("specialise");
+    tcase_set_timeout(tests, 120); /* of which the real compiler needs seconds */
+    tcase_add_test(tests, a_clean_kernel_is_taken_at_once);
+    tcase_add_test(tests, kernels_get_smaller_until_one_is_clean);
+    tcase_add_test(tests, a_bound_on_registers_is_kept);
+    tcase_add_test(tests, cells_whose_kernels_all_spill_are_refused);
+    tcase_add_test(tests, a_compiler_that_fails_is_asked_once);
     if (vpps_nvrtc_version(&major, &minor, &architecture, &n) == VPPS_OK) {
-        tcase_add_test(plans, a_real_spill_is_seen);
+        tcase_add_test(tests, a_real_spill_is_seen);
     } else {
         TEST_LEFT_OUT("a_real_spill_is_seen: %s", vpps_error_message());
     }
-    suite_add_tcase(suite, plans);
+    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

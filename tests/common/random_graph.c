@@ -798,3 +798,16 @@ void rg_destroy(rg_built *built) {
     vpps_model_destroy(built->model);
     *built = (rg_built){0};
 }
+
+uint32_t rg_named_nodes(vpps_graph *g, vpps_node *out) {
+    uint32_t n = 0;
+    for (size_t i = 0; i < g->n_records; i++)
+        if (g->records[i].cell == VPPS_NODE_RECORD) out[n++] = g->records[i].first;
+    for (vpps_vertex v = 0; v < g->n_vertices; v++) {
+        if (g->vertices[v].cell == VPPS_SOURCE_VERTEX) continue;
+        const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);
+        for (uint32_t k = 0; k < c->n_scattered; k++) out[n++] = vpps_scattered(g, v, k);
+        for (uint32_t k = 0; k < c->n_pushed; k++) out[n++] = vpps_pushed(g, v, k);
+    }
+    return n;
+}

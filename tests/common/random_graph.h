@@ -74,4 +74,8 @@ void rg_destroy(rg_built *built);
 /* Makes *c smaller while fails(c, context) is true, for at most `tries` trials. */
 void rg_shrink(rg_case *c, bool (*fails)(const rg_case *c, void *context), void *context, uint32_t tries);
 
+/* Nodes of a graph that a user can name: those of op calls, and what vertices scatter and push; their number. `out` has room for
+ * four times the graph's nodes. */
+uint32_t rg_named_nodes(vpps_graph *g, vpps_node *out);
+
 #endif

@@ -1,4 +1,4 @@
-/* fake_cuda.h - a CUDA driver and a cuBLAS that are none: the functions of runtime/gpu/cuda_api.h on the CPU, for tests on
+/* fake_cuda.h - a CUDA driver that is none: the functions of runtime/gpu/cuda_api.h on the CPU, for tests on
  * machines without a GPU. It checks our use of the API as its manuals describe it (contexts current, ranges allocated,
  * order, asynchrony, nothing leaked); it says nothing about a GPU. No kernel is executed: a launch calls a hook.
  *
@@ -12,7 +12,7 @@
 
 /* What is there now, and what has happened since the library was loaded. */
 typedef struct fake_cuda_counts {
-    uint32_t contexts, streams, events, modules, device_blocks, pinned_blocks, blas_handles;
+    uint32_t contexts, streams, events, modules, device_blocks, pinned_blocks;
     uint32_t launches;
     uint32_t damaged; /* blocks freed after something was written just outside of them */
     uint32_t refused; /* blocks to free that were none */

@@ -20,7 +20,6 @@ enum {
 
 #define X(symbol, parameters) VPPS_API vpps_cu_result symbol parameters;
 VPPS_CUDA_FUNCTIONS(X)
-VPPS_CUBLAS_FUNCTIONS(X)
 #undef X
 
 extern fake_cuda_device fake_device;

@@ -18,8 +18,7 @@ int gpu_main(Suite *(*make)(void));
 /* ---------------------------------------------------------------- how the model is laid out */
 
 typedef struct gpu_layout {
-    uint32_t sms, ctas_per_sm, threads, rpw;
-    vpps_strategy strategy;
+    uint32_t sms, threads, rpw, groups;
 } gpu_layout;
 
 /* Options for a layout: nothing left to choose, scripts verified. Sets the number of SMs of software SIMT. */
@@ -30,9 +29,8 @@ vpps_optimizer gpu_optimizer(vpps_optimizer_kind kind);
 
 const char *gpu_layout_text(const gpu_layout *layout); /* until the next call */
 
-/* Creates the handle, or fails the test. NULL: the layout does not fit a real GPU as it fits software SIMT (registers
- * that the compiler needs itself); a test may go without a few layouts there. */
-vpps_handle *gpu_open(vpps_model *model, const gpu_layout *layout, const vpps_options *options);
+/* Creates the handle, or fails the test. */
+vpps_handle *gpu_open(vpps_model *model, const vpps_options *options);
 
 /* ---------------------------------------------------------------- training runs */
 

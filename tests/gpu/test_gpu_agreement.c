@@ -7,27 +7,22 @@
 #include "gpu_trees.h"
 #include "gpu_zoo.h"
 
-#include "plan/partition.h"
+#include "runtime/gpu/gpu.h"
+#include "runtime/handle.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* One of each strategy, for tests that want them all. */
-static const gpu_layout each_strategy[] = {
-    {4, 1, 256, 1, VPPS_STRATEGY_COPY},
-    {5, 1, 384, 2, VPPS_STRATEGY_PARTIAL},
-    {3, 1, 256, 4, VPPS_STRATEGY_COPY_DEFERRED},
-    {2, 1, 512, 1, VPPS_STRATEGY_PARTIAL_DEFERRED},
-};
-enum { N_STRATEGIES = sizeof each_strategy / sizeof *each_strategy };
+/* Few VPs and more, one row at a time and several, one group and two. */
+static const gpu_layout layouts[] = {{4, 256, 1, 1}, {5, 384, 2, 1}, {6, 256, 4, 2}, {2, 512, 3, 1}};
+enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
 
 /* ---------------------------------------------------------------- random graphs over all operations */
 
-enum { RANDOM_CASES = 40 };
+enum { RANDOM_CASES = 40, EVERYDAY_CASES = 5 };
 
-/* All cases of a layout have the same sizes, so they share a kernel. */
 static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
-    static const uint32_t sizes[N_STRATEGIES][RG_SIZES] = {
+    static const uint32_t sizes[N_LAYOUTS][RG_SIZES] = {
         {33, 5, 64, 1}, {7, 31, 16, 40}, {32, 3, 65, 9}, {100, 2, 17, 33}};
     rg_case c;
     rg_draw(&c, test_seed() * 1000003 + layout * 1000 + number, 6 + number % 24);
@@ -52,9 +47,9 @@ static void check_case(const rg_case *c, const gpu_layout *layout, uint32_t numb
     gpu_expect(&e, &episode);
     if (e.usable) {
         const vpps_options options = gpu_options(layout, VPPS_MOMENTUM);
-        vpps_handle *h = gpu_open(episode.model, layout, &options);
+        vpps_handle *h = gpu_open(episode.model, &options);
         snprintf(what, sizeof what, "random case %u, %s", number, gpu_layout_text(layout));
-        if (h) gpu_check_episode(&episode, &e, h, number % 2, what);
+        gpu_check_episode(&episode, &e, h, number % 2, what);
         (*usable)++;
     }
     gpu_forget(&e);
@@ -63,12 +58,12 @@ static void check_case(const rg_case *c, const gpu_layout *layout, uint32_t numb
 
 START_TEST(random_graphs_agree)
     {
-        const uint32_t cases = test_scaled(RANDOM_CASES);
+        const uint32_t cases = test_full() ? RANDOM_CASES : test_scaled(EVERYDAY_CASES);
         uint32_t usable = 0;
         uint64_t seen = 0;
         for (uint32_t i = 0; i < cases; i++) {
             const rg_case c = draw_case((uint32_t)_i, i, &seen);
-            check_case(&c, &each_strategy[_i], i, &usable);
+            check_case(&c, &layouts[_i], i, &usable);
         }
         ck_assert_msg(usable * 10 >= cases * 9, "%u of %u cases have numbers in range", usable, cases);
         if (cases < RANDOM_CASES) return;
@@ -83,61 +78,36 @@ END_TEST
 typedef struct shapes {
     uint32_t size[ZOO_SIZES];
     vpps_optimizer_kind optimizer;
-    gpu_layout layouts[6];
-    uint32_t n_vps[6];
+    gpu_layout layouts[3];
 } shapes;
 
-/* Sizes, VPs, rows per warp, threads, CTAs and strategies, each with most of the others. */
+/* Sizes, VPs, rows and threads, each with most of the others. The first layouts are everyday's. */
 static const shapes all_shapes[] = {
-    {{31, 512, 33, 1},
-     VPPS_SGD,
-     {{1, 1, 256, 1, VPPS_STRATEGY_PARTIAL_DEFERRED},
-      {16, 1, 256, 8, VPPS_STRATEGY_PARTIAL_DEFERRED},
-      {64, 1, 256, 1, VPPS_STRATEGY_COPY}},
-     {1, 16, 64}},
-    {{33, 100, 1, 31},
-     VPPS_MOMENTUM,
-     {{1, 1, 512, 4, VPPS_STRATEGY_PARTIAL_DEFERRED},
-      {1, 2, 256, 2, VPPS_STRATEGY_PARTIAL_DEFERRED},
-      {5, 1, 384, 1, VPPS_STRATEGY_COPY},
-      {2, 1, 384, 1, VPPS_STRATEGY_PARTIAL}},
-     {1, 2, 5, 2}},
-    {{100, 257, 31, 33},
-     VPPS_SGD,
-     {{5, 1, 256, 4, VPPS_STRATEGY_PARTIAL_DEFERRED},
-      {16, 1, 512, 1, VPPS_STRATEGY_COPY_DEFERRED},
-      {8, 2, 256, 2, VPPS_STRATEGY_PARTIAL_DEFERRED},
-      {64, 1, 384, 2, VPPS_STRATEGY_COPY}},
-     {5, 16, 16, 64}},
-    {{257, 33, 512, 100},
-     VPPS_MOMENTUM,
-     {{64, 1, 256, 8, VPPS_STRATEGY_PARTIAL_DEFERRED},
-      {32, 2, 256, 1, VPPS_STRATEGY_PARTIAL},
-      {64, 1, 384, 1, VPPS_STRATEGY_COPY_DEFERRED},
-      {64, 1, 256, 4, VPPS_STRATEGY_PARTIAL}},
-     {64, 64, 64, 64}},
+    {{31, 512, 33, 1}, VPPS_SGD, {{1, 256, 1, 1}, {16, 256, 8, 1}, {64, 256, 1, 4}}},
+    {{33, 100, 1, 31}, VPPS_MOMENTUM, {{2, 512, 5, 1}, {5, 384, 1, 1}}},
+    {{100, 257, 31, 33}, VPPS_SGD, {{5, 256, 4, 1}, {16, 512, 1, 2}, {64, 384, 2, 1}}},
+    {{257, 33, 512, 100}, VPPS_MOMENTUM, {{16, 256, 6, 1}, {64, 256, 1, 1}, {64, 384, 8, 2}}},
 };
 
 START_TEST(shapes_agree)
     {
-        static const uint32_t chains[] = {3};
+        static const uint32_t chains[] = {1, 3};
         const shapes *s = &all_shapes[_i];
         gpu_zoo zoo;
         gpu_episode episode;
         gpu_expectation e;
         zoo_open(&zoo, s->size, 5);
-        zoo_episode(&zoo, &episode, s->optimizer, chains, 1);
+        zoo_episode(&zoo, &episode, s->optimizer, chains, VPPS_COUNT(chains));
         gpu_expect(&e, &episode);
         ck_assert(e.usable);
-        const uint32_t n = vpps_min_u32(VPPS_COUNT(s->layouts), test_scaled(10)); /* small: one of each */
+        const uint32_t n = test_full() ? VPPS_COUNT(s->layouts) : 1;
         for (uint32_t i = 0; i < n && s->layouts[i].sms; i++) {
             const vpps_options options = gpu_options(&s->layouts[i], s->optimizer);
-            vpps_handle *h = gpu_open(zoo.model, &s->layouts[i], &options);
-            if (!h) continue;
+            vpps_handle *h = gpu_open(zoo.model, &options);
             vpps_stats stats;
             char what[192];
             TEST_OK(vpps_handle_stats(h, &stats));
-            if (gpu_is_simulated()) ck_assert_uint_eq(stats.vps, s->n_vps[i]);
+            if (gpu_is_simulated()) ck_assert_uint_eq(stats.vps, s->layouts[i].sms);
             snprintf(what, sizeof what, "sizes %u %u %u %u, %s", s->size[0], s->size[1], s->size[2], s->size[3],
                      gpu_layout_text(&s->layouts[i]));
             gpu_check_episode(&episode, &e, h, true, what);
@@ -150,25 +120,10 @@ END_TEST
 
 /* ---------------------------------------------------------------- weights outside of registers */
 
-/* How many slots of the plan in use lie where. */
-static void count_levels(const vpps_model *model, vpps_handle *h, const gpu_layout *layout, uint32_t *levels) {
-    vpps_trial trials[VPPS_MAX_CHOICES];
-    uint32_t n = VPPS_COUNT(trials), i = 0;
-    bool done;
-    TEST_OK(vpps_handle_trials(h, trials, &n, &done));
-    while (i < n && trials[i].state != VPPS_TRIAL_CURRENT) i++;
-    ck_assert_uint_lt(i, n);
-    vpps_machine machine;
-    vpps_partition p;
-    const vpps_partition_choice choice = {.rpw = layout->rpw,
-                                          .threads = layout->threads,
-                                          .ctas_per_sm = layout->ctas_per_sm,
-                                          .vectors = trials[i].vectors,
-                                          .deferred = true};
-    TEST_OK(vpps_machine_named(&machine, "sm_90", layout->sms));
-    TEST_OK(vpps_partition_create(&p, model, &machine, &choice));
-    for (uint32_t s = 0; s < p.rows.n_slots; s++) levels[p.rows.slots[s].level]++;
-    vpps_partition_destroy(&p);
+/* How many matrices of the kernel in use lie where. */
+static void count_levels(const vpps_handle *h, uint32_t *levels) {
+    const vpps_residents *r = &((const vpps_gpu *)h->device)->kernel.plan.residents;
+    for (uint32_t i = 0; i < r->n; i++) levels[r->list[i].level]++;
 }
 
 START_TEST(weights_in_shared_memory_and_streamed_agree)
@@ -177,8 +132,8 @@ START_TEST(weights_in_shared_memory_and_streamed_agree)
             uint32_t size[ZOO_SIZES];
             gpu_layout layout;
         } cases[] = {
-            {{65, 100, 1024, 200}, {2, 1, 256, 1, VPPS_STRATEGY_PARTIAL_DEFERRED}},
-            {{33, 40, 90, 2048}, {4, 1, 384, 2, VPPS_STRATEGY_PARTIAL_DEFERRED}},
+            {{65, 100, 1024, 200}, {2, 256, 1, 1}},
+            {{33, 40, 90, 2048}, {4, 384, 2, 1}},
         };
         static const uint32_t chains[] = {1, 2};
         gpu_zoo zoo;
@@ -189,17 +144,19 @@ START_TEST(weights_in_shared_memory_and_streamed_agree)
         gpu_expect(&e, &episode);
         ck_assert(e.usable);
         const vpps_options options = gpu_options(&cases[_i].layout, VPPS_SGD);
-        vpps_handle *h = gpu_open(zoo.model, &cases[_i].layout, &options);
-        if (h) {
-            uint32_t levels[3] = {0};
-            if (gpu_is_simulated()) {
-                count_levels(zoo.model, h, &cases[_i].layout, levels);
-                ck_assert_msg(levels[VPPS_LEVEL_REGISTERS] && levels[VPPS_LEVEL_SHARED] && levels[VPPS_LEVEL_STREAM],
-                              "slots in registers: %u, in shared memory: %u, streamed: %u",
-                              levels[VPPS_LEVEL_REGISTERS], levels[VPPS_LEVEL_SHARED], levels[VPPS_LEVEL_STREAM]);
-            }
-            gpu_check_episode(&episode, &e, h, true, gpu_layout_text(&cases[_i].layout));
+        vpps_handle *h = gpu_open(zoo.model, &options);
+        uint32_t levels[VPPS_RESIDENT_STREAM + 1] = {0};
+        TEST_OK(vpps_fb(h, episode.g[0], episode.loss[0], NULL)); /* makes the kernel */
+        count_levels(h, levels);
+        vpps_handle_destroy(h);
+        zoo.model->batches = 0;
+        if (gpu_is_simulated()) {
+            ck_assert_msg(levels[VPPS_RESIDENT_REGISTERS] && levels[VPPS_RESIDENT_SHARED] &&
+                              levels[VPPS_RESIDENT_STREAM],
+                          "matrices in registers: %u, in shared memory: %u, streamed: %u",
+                          levels[VPPS_RESIDENT_REGISTERS], levels[VPPS_RESIDENT_SHARED], levels[VPPS_RESIDENT_STREAM]);
         }
+        gpu_check_episode(&episode, &e, gpu_open(zoo.model, &options), true, gpu_layout_text(&cases[_i].layout));
         gpu_forget(&e);
         zoo_forget(&episode);
         zoo_close(&zoo);
@@ -208,10 +165,10 @@ END_TEST
 
 /* ---------------------------------------------------------------- long scripts */
 
-/* The kernel's window has 512 words: an instruction longer than that, a segment of many instructions, and a long chain
- * of levels. */
+/* The kernel's window has 512 words, and the first 64 blocks are kept near: sums of many arguments, many kinds of vertices, and a
+ * long chain of levels. */
 static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
-    enum { TERMS = 660, FACTORS = 200, STEPS = 150 };
+    enum { TERMS = 660, FACTORS = 200, STEPS = 150, MIXED = 33 };
     static vpps_node terms[TERMS], weights[TERMS];
     vpps_node x = vpps_lookup(g, zoo->E, 1), y = vpps_lookup(g, zoo->E, 2);
     for (uint32_t i = 0; i < TERMS; i++) terms[i] = i % 2 ? x : vpps_scale(g, y, 0.001f * (float)i);
@@ -219,8 +176,8 @@ static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
     for (uint32_t i = 0; i < FACTORS; i++) terms[i] = vpps_tanh(g, vpps_scale(g, x, 0.01f * (float)i - 1));
     const vpps_node products = vpps_average(g, FACTORS, terms);
     for (uint32_t i = 0; i < TERMS; i++) weights[i] = i % 3 ? x : y;
-    const vpps_node w = vpps_softmax(g, vpps_concat(g, TERMS / 33, weights)); /* of 33 elements each */
-    const vpps_node mixed = vpps_weighted_sum(g, w, TERMS, weights);
+    const vpps_node w = vpps_softmax(g, x); /* of 33 elements */
+    const vpps_node mixed = vpps_weighted_sum(g, w, MIXED, weights);
     vpps_node chain = x;
     for (uint32_t i = 0; i < STEPS; i++)
         chain = vpps_tanh(g, vpps_affine2(g, zoo->b[1], zoo->A[i % 3], chain, zoo->B[0], chain));
@@ -240,9 +197,8 @@ START_TEST(long_scripts_agree)
         TEST_OK(vpps_graph_status(episode.g[0]));
         gpu_expect(&e, &episode);
         ck_assert(e.usable);
-        const vpps_options options = gpu_options(&each_strategy[_i], VPPS_SGD);
-        vpps_handle *h = gpu_open(zoo.model, &each_strategy[_i], &options);
-        if (h) gpu_check_episode(&episode, &e, h, false, "a long script");
+        const vpps_options options = gpu_options(&layouts[_i], VPPS_SGD);
+        gpu_check_episode(&episode, &e, gpu_open(zoo.model, &options), false, "a long script");
         gpu_forget(&e);
         zoo_forget(&episode);
         zoo_close(&zoo);
@@ -255,7 +211,7 @@ START_TEST(optimizers_agree)
     {
         static const uint32_t size[] = {31, 33, 40, 7}, chains[] = {3, 1, 5};
         const vpps_optimizer_kind kind = (vpps_optimizer_kind)_i;
-        const gpu_layout *layout = &each_strategy[_i % N_STRATEGIES];
+        const gpu_layout *layout = &layouts[_i % N_LAYOUTS];
         gpu_zoo zoo;
         gpu_episode episode;
         gpu_expectation e;
@@ -271,10 +227,9 @@ START_TEST(optimizers_agree)
             ck_assert(e.usable);
             vpps_options options = gpu_options(layout, kind);
             options.optimizer = episode.optimizer;
-            vpps_handle *h = gpu_open(zoo.model, layout, &options);
             char what[64];
             snprintf(what, sizeof what, "optimiser %d, clip %g", _i, (double)episode.optimizer.clip);
-            if (h) gpu_check_episode(&episode, &e, h, false, what);
+            gpu_check_episode(&episode, &e, gpu_open(zoo.model, &options), false, what);
             gpu_forget(&e);
         }
         zoo_forget(&episode);
@@ -286,7 +241,7 @@ END_TEST
 
 /* The gradient of a vector that dropout lies on is the mask: the step of the optimiser shows it. */
 static void train_masks(const char *device, float *values, uint32_t n) {
-    const gpu_layout layout = each_strategy[1];
+    const gpu_layout layout = layouts[1];
     const vpps_init init = {.kind = VPPS_INIT_CONSTANT, .a = 1};
     vpps_model *model;
     vpps_graph *g;
@@ -341,7 +296,7 @@ static vpps_node build_bad(const gpu_zoo *zoo, vpps_graph *g, float bad, bool gr
 START_TEST(what_is_not_finite_changes_nothing)
     {
         static const uint32_t size[] = {31, 33, 40, 7};
-        const gpu_layout *layout = &each_strategy[_i];
+        const gpu_layout *layout = &layouts[_i];
         const float bad[] = {NAN, INFINITY};
         for (int way = 0; way < 4; way++) {
             const bool skip = way % 2, gradient = way / 2;
@@ -352,39 +307,37 @@ START_TEST(what_is_not_finite_changes_nothing)
             o.optimizer.clip = skip ? 0.5f : 0;
             zoo_open(&zoo, size, 9);
             TEST_OK(vpps_graph_create(&g, zoo.model));
-            vpps_handle *h = gpu_open(zoo.model, layout, &o);
-            if (h) {
-                size_t n;
-                float loss, *before, *after;
-                TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 2, 1, 0.1f), NULL));
-                TEST_OK(vpps_read_parameters(h));
-                before = gpu_values(zoo.model, &n);
-                TEST_OK(vpps_fb(h, g, build_bad(&zoo, g, bad[skip], gradient), NULL));
-                const vpps_node next = zoo_build(&zoo, g, 2, 3, 0.1f);
-                if (skip) {
-                    vpps_stats stats;
-                    TEST_OK(vpps_sync_latest_loss(h, &loss));
-                    ck_assert(!isfinite(loss) == !gradient);
-                    TEST_OK(vpps_handle_stats(h, &stats));
-                    ck_assert_uint_eq(stats.skipped, 1);
-                } else {
-                    TEST_FAILS(vpps_fb(h, g, next, NULL), VPPS_NONFINITE,
-                               gradient ? "batch 2: the gradient" : "batch 2: the loss");
-                }
-                TEST_OK(vpps_read_parameters(h));
-                after = gpu_values(zoo.model, &n);
-                ck_assert_msg(!memcmp(before, after, n * sizeof *before), "parameters have changed");
-                TEST_OK(vpps_fb(h, g, next, NULL)); /* training goes on */
+            vpps_handle *h = gpu_open(zoo.model, &o);
+            size_t n;
+            float loss, *before, *after;
+            TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 2, 1, 0.1f), NULL));
+            TEST_OK(vpps_read_parameters(h));
+            before = gpu_values(zoo.model, &n);
+            TEST_OK(vpps_fb(h, g, build_bad(&zoo, g, bad[skip], gradient), NULL));
+            const vpps_node next = zoo_build(&zoo, g, 2, 3, 0.1f);
+            if (skip) {
+                vpps_stats stats;
                 TEST_OK(vpps_sync_latest_loss(h, &loss));
-                ck_assert(isfinite(loss));
-                TEST_OK(vpps_read_parameters(h));
-                free(after);
-                after = gpu_values(zoo.model, &n);
-                ck_assert(memcmp(before, after, n * sizeof *before) != 0);
-                free(before);
-                free(after);
-                vpps_handle_destroy(h);
+                ck_assert(!isfinite(loss) == !gradient);
+                TEST_OK(vpps_handle_stats(h, &stats));
+                ck_assert_uint_eq(stats.skipped, 1);
+            } else {
+                TEST_FAILS(vpps_fb(h, g, next, NULL), VPPS_NONFINITE,
+                           gradient ? "batch 2: the gradient" : "batch 2: the loss");
             }
+            TEST_OK(vpps_read_parameters(h));
+            after = gpu_values(zoo.model, &n);
+            ck_assert_msg(!memcmp(before, after, n * sizeof *before), "parameters have changed");
+            TEST_OK(vpps_fb(h, g, next, NULL)); /* training goes on */
+            TEST_OK(vpps_sync_latest_loss(h, &loss));
+            ck_assert(isfinite(loss));
+            TEST_OK(vpps_read_parameters(h));
+            free(after);
+            after = gpu_values(zoo.model, &n);
+            ck_assert(memcmp(before, after, n * sizeof *before) != 0);
+            free(before);
+            free(after);
+            vpps_handle_destroy(h);
             vpps_graph_destroy(g);
             zoo_close(&zoo);
         }
@@ -398,9 +351,8 @@ START_TEST(tree_lstms_agree)
         enum { MOST = 50, SIMULATED = 20 };
         const uint32_t on_cpu = gpu_is_simulated() ? SIMULATED : MOST;
         const uint32_t on_gpu = gpu_is_simulated() ? 2 * test_scaled(SIMULATED / 2) : MOST;
-        const gpu_layout *layout = &each_strategy[_i];
+        const gpu_layout *layout = &layouts[_i];
         double losses[2][MOST];
-        if (gpu_is_simulated() && _i % 3) TEST_SKIP("tree_lstms_agree: software SIMT is slow: two strategies only");
         for (int k = 0; k < 2; k++) {
             gpu_trees t;
             vpps_options o = gpu_options(layout, VPPS_SGD);
@@ -409,18 +361,15 @@ START_TEST(tree_lstms_agree)
             o.verify = false;
             if (k) o.device = "cpu";
             trees_open(&t, 40 + 8 * (uint32_t)_i, 24);
-            vpps_handle *h = k ? NULL : gpu_open(t.model, layout, &o);
-            if (k) TEST_OK(vpps_handle_create(&h, t.model, &o));
-            for (uint32_t batch = 0; h && batch < (k ? on_cpu : on_gpu); batch++) {
+            vpps_handle *h = gpu_open(t.model, &o);
+            for (uint32_t batch = 0; batch < (k ? on_cpu : on_gpu); batch++) {
                 float loss;
                 TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch), NULL));
                 TEST_OK(vpps_sync_latest_loss(h, &loss));
                 losses[k][batch] = (double)loss;
             }
-            const bool without = !h;
             vpps_handle_destroy(h);
             trees_close(&t);
-            if (without) return;
         }
         for (uint32_t batch = 0; batch < on_gpu; batch++) {
             ck_assert_msg(fabs(losses[0][batch] - losses[1][batch]) <= 1e-4, "%s, batch %u: %.9g, on the CPU %.9g",
@@ -437,18 +386,15 @@ static float *train_with_seed(const gpu_layout *layout, const char *seed, size_t
     static const uint32_t size[] = {31, 33, 40, 7};
     gpu_zoo zoo;
     vpps_graph *g;
-    float *values = NULL;
     setenv("VPPS_SIMT_SEED", seed, 1);
     const vpps_options o = gpu_options(layout, VPPS_SGD);
     zoo_open(&zoo, size, 9);
     TEST_OK(vpps_graph_create(&g, zoo.model));
-    vpps_handle *h = gpu_open(zoo.model, layout, &o);
-    for (uint32_t k = 0; k < 3 && h; k++) TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 1 + 3 * k, k, 0.1f), NULL));
-    if (h) {
-        TEST_OK(vpps_read_parameters(h));
-        values = gpu_values(zoo.model, n);
-        vpps_handle_destroy(h);
-    }
+    vpps_handle *h = gpu_open(zoo.model, &o);
+    for (uint32_t k = 0; k < 3; k++) TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 1 + 3 * k, k, 0.1f), NULL));
+    TEST_OK(vpps_read_parameters(h));
+    float *values = gpu_values(zoo.model, n);
+    vpps_handle_destroy(h);
     vpps_graph_destroy(g);
     zoo_close(&zoo);
     return values;
@@ -458,38 +404,42 @@ START_TEST(the_order_of_turns_does_not_matter)
     {
         static const char *const seeds[] = {"1", "7"};
         size_t n;
-        float *first = train_with_seed(&each_strategy[_i], "0", &n);
-        for (size_t i = 0; i < VPPS_COUNT(seeds) && first; i++) {
-            float *other = train_with_seed(&each_strategy[_i], seeds[i], &n);
+        float *first = train_with_seed(&layouts[_i], "0", &n);
+        for (size_t i = 0; i < VPPS_COUNT(seeds); i++) {
+            float *other = train_with_seed(&layouts[_i], seeds[i], &n);
             ck_assert_msg(!memcmp(first, other, n * sizeof *first), "%s: parameters differ with seed %s",
-                          gpu_layout_text(&each_strategy[_i]), seeds[i]);
+                          gpu_layout_text(&layouts[_i]), seeds[i]);
             free(other);
         }
         free(first);
     }
 END_TEST
 
+/* n: how often with another argument; everyday: of these. */
 typedef struct group {
     const char *name;
     const TTest *test;
-    int n;
+    int n, everyday;
 } group;
 
 static Suite *suite(void) {
-    const group groups[] = {{"random", random_graphs_agree, N_STRATEGIES},
-                            {"shapes", shapes_agree, VPPS_COUNT(all_shapes)},
-                            {"levels", weights_in_shared_memory_and_streamed_agree, 2},
-                            {"long", long_scripts_agree, N_STRATEGIES},
-                            {"optimizers", optimizers_agree, VPPS_ADAMW + 1},
-                            {"dropout", dropout_masks_are_the_same_bits, 1},
-                            {"nonfinite", what_is_not_finite_changes_nothing, N_STRATEGIES},
-                            {"trees", tree_lstms_agree, N_STRATEGIES},
-                            {"same bits", the_order_of_turns_does_not_matter, N_STRATEGIES}};
+    const group groups[] = {{"random", random_graphs_agree, N_LAYOUTS, N_LAYOUTS},
+                            {"shapes", shapes_agree, VPPS_COUNT(all_shapes), VPPS_COUNT(all_shapes)},
+                            {"levels", weights_in_shared_memory_and_streamed_agree, 2, 1},
+                            {"long", long_scripts_agree, N_LAYOUTS, 1},
+                            {"optimizers", optimizers_agree, VPPS_ADAMW + 1, VPPS_ADAMW + 1},
+                            {"dropout", dropout_masks_are_the_same_bits, 1, 1},
+                            {"nonfinite", what_is_not_finite_changes_nothing, N_LAYOUTS, 1},
+                            {"trees", tree_lstms_agree, N_LAYOUTS, 1},
+                            {"same bits", the_order_of_turns_does_not_matter, N_LAYOUTS, 2}};
     Suite *s = suite_create("agreement");
     for (size_t i = 0; i < VPPS_COUNT(groups); i++) {
         TCase *t = tcase_create(groups[i].name);
-        tcase_set_timeout(t, 120);
-        tcase_add_loop_test(t, groups[i].test, 0, groups[i].n);
+        tcase_set_timeout(t, 300);
+        tcase_add_loop_test(t, groups[i].test, 0, test_full() ? groups[i].n : groups[i].everyday);
+        if (!test_full() && groups[i].everyday < groups[i].n)
+            TEST_LEFT_OUT("%d of %d %s: VPPS_TEST_SCALE=full has them", groups[i].n - groups[i].everyday, groups[i].n,
+                          groups[i].name);
         suite_add_tcase(s, t);
     }
     return s;

@@ -3,103 +3,97 @@
 #include "common/testing.h"
 #include "gpu_tests.h"
 #include "gpu_trees.h"
-#include "nodes/script.h"
 #include "runtime/gpu/gpu.h"
+#include "runtime/handle.h"
 #include "runtime/simt/simt.h"
 
-enum { HIDDEN = 24, BATCH = 3, BATCHES = 2, WATCHDOG_MS = 200, SEEDS = 6 };
+enum { HIDDEN = 40, BATCHES = 2, WATCHDOG_MS = 200, SEEDS = 6 };
 
 static const struct fault {
     const char *what, *text, *with;
+    bool everywhere; /* in generated code: wherever the text is */
 } faults[] = {
-    {"a barrier before every instruction removed", "__syncthreads(); /* what the last instruction wrote", "/*"},
-    {"the barrier behind staged vectors removed",
-     "        vpps_b.staged_from = from;\n    }\n    __syncthreads();\n    return true;",
-     "        vpps_b.staged_from = from;\n    }\n    return true;"},
-    {"signals removed", "case VPPS_I_SIGNAL: vpps_signal(a.counters, at[1]); break;", "case VPPS_I_SIGNAL: break;"},
-    {"waits removed",
-     "if (!vpps_wait(a.counters, a.failure, a.watchdog_ns, vpps_pc[vpps_thread()] - words, at[1], at[2])) return;",
-     ";"},
+    {"the barrier behind every task removed", "__syncthreads(); /* what the task wrote", "/*", false},
+    {"signals removed", "vpps_signal(a.counters, o[1]);", ";", false},
+    {"waits removed", "if (!vpps_wait(a.counters, a.failure, a.watchdog_ns, pc, o[1], o[2])) return;", ";", false},
     {"a wait that lets one signal too few do", "VPPS_ACQUIRE_LOAD(counter)) < wanted;",
-     "VPPS_ACQUIRE_LOAD(counter)) + 1 < wanted;"},
-    {"another warp's piece", "span.piece + piece;\n            const unsigned group",
-     "span.piece + piece + 1;\n            const unsigned group"},
-    {"a shuffle between the wrong lanes", "__shfl_xor_sync(0xffffffffu, give, offset)",
-     "__shfl_xor_sync(0xffffffffu, give, offset ^ 1)"},
-    {"a slot's registers one off", "#define VPPS_SLOTS_0(X) X(0, 0, ", "#define VPPS_SLOTS_0(X) X(0, 1, "},
+     "VPPS_ACQUIRE_LOAD(counter)) + 1 < wanted;", false},
+    {"a shuffle between the wrong lanes", "keep + __shfl_xor_sync(0xffffffffu, give, MASK)",
+     "keep + __shfl_xor_sync(0xffffffffu, give, MASK ^ 1)", false},
+    {"half of the lanes in a shuffle's mask", "keep + __shfl_xor_sync(0xffffffffu, give, MASK)",
+     "keep + __shfl_xor_sync(0x0000ffffu, give, MASK)", false},
     {"rows owned one off", "(unsigned)((unsigned long long)blocks * member / parts) * VPPS_ROW_BLOCK;",
-     "(unsigned)((unsigned long long)blocks * member / parts) * VPPS_ROW_BLOCK + 1;"},
-    {"gradients that are not cleared", "g[i] = 0.0f;", "g[i] = 1.0f;"},
-    {"the barrier before staging removed", "    __syncthreads();\n    if (source >= n_sources) return false;",
-     "    if (source >= n_sources) return false;"},
-    {"the barrier behind a round removed",
-     "            __syncthreads();\n            if (vpps_thread() == 0) vpps_b.vector += VPPS_VECTORS;",
-     "            if (vpps_thread() == 0) vpps_b.vector += VPPS_VECTORS;"},
-    {"the barrier before the window is filled removed",
-     "left < VPPS_WINDOW ? left : VPPS_WINDOW;\n    __syncthreads();\n", "left < VPPS_WINDOW ? left : VPPS_WINDOW;\n"},
-    {"half of the lanes in a shuffle's mask", "__shfl_xor_sync(0xffffffffu, give, offset)",
-     "__shfl_xor_sync(0x0000ffffu, give, offset)"},
-    {"the copy's columns one off", "[row_words[32 * j] + column + r];", "[row_words[32 * j] + column + r + 1];"},
-    {"the first vector taken for all", "? x[v][from + i]", "? x[0][from + i]"},
-    {"a bundle's round taken for another's", " && vpps_b.address == vpps_b.wanted;", ";"},
+     "(unsigned)((unsigned long long)blocks * member / parts) * VPPS_ROW_BLOCK + 1;", false},
+    {"a matrix's registers one off", "w[0 + i] = ", "w[1 + i] = ", false},
+    {"gradients that go on from what was there", "*to = vpps_touched[", "*to = 1 + vpps_touched[", true},
+    {"gradients begun anew by every task", "? *to + q[", "? q[", true},
+    {"the first vertex of a task left out", "const unsigned begin = o[3],", "const unsigned begin = o[3] + 1,", true},
+    {"the barrier between products and their sums removed", "__syncthreads();\nfor (unsigned i = threadIdx.x; i < n * ",
+     "for (unsigned i = threadIdx.x; i < n * ", true},
 };
 
 static const struct fault *planted; /* NULL: none */
 
-/* The driver's own, with the fault in the source. */
+/* The source with a text replaced by another; the caller frees. *found: how often. */
+static char *replace(const char *source, const char *text, const char *with, bool everywhere, uint32_t *found) {
+    size_t size;
+    char *changed = NULL;
+    FILE *f = open_memstream(&changed, &size);
+    ck_assert_ptr_nonnull(f);
+    *found = 0;
+    for (const char *at; (at = strstr(source, text)) && (everywhere || !*found); ++*found) {
+        fprintf(f, "%.*s%s", (int)(at - source), source, with);
+        source = at + strlen(text);
+    }
+    fputs(source, f);
+    fclose(f);
+    return changed;
+}
+
+/* The driver's own, with a window that is filled again and again, and the fault in the source. */
 static vpps_status load(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                         vpps_kernel **out, vpps_cubin_report *report) {
-    if (!planted) return vpps_driver_simt.load(d, source, description, shape, out, report);
-    const char *at = strstr(source, planted->text);
-    ck_assert_msg(at && !strstr(at + 1, planted->text), "%s: its text is not there, or not once", planted->what);
-    const size_t before = (size_t)(at - source), bytes = strlen(source) + strlen(planted->with) + 1;
-    char *changed = malloc(bytes);
-    ck_assert_ptr_nonnull(changed);
-    snprintf(changed, bytes, "%.*s%s%s", (int)before, source, planted->with, at + strlen(planted->text));
-    const vpps_status status = vpps_driver_simt.load(d, changed, planted->what, shape, out, report);
-    free(changed);
+    uint32_t found;
+    char *text = replace(source, "#define VPPS_WINDOW 512", "#define VPPS_WINDOW 24", false, &found);
+    ck_assert_uint_eq(found, 1);
+    if (planted) {
+        char *changed = replace(text, planted->text, planted->with, planted->everywhere, &found);
+        ck_assert_msg(found && (planted->everywhere || !strstr(strstr(text, planted->text) + 1, planted->text)),
+                      "%s: its text is not there, or not once", planted->what);
+        free(text);
+        text = changed;
+    }
+    const vpps_status status = vpps_driver_simt.load(d, text, description, shape, out, report);
+    free(text);
     return status;
 }
 
 typedef struct run {
     gpu_trees trees;
-    vpps_options options;
-    vpps_device *device;
-    vpps_scheduler *scheduler;
-    vpps_plan plan;
+    vpps_handle *handle;
 } run;
 
 static void open_run(run *r, const struct fault *fault) {
     static vpps_driver_table driver;
+    vpps_options o;
     driver = vpps_driver_simt;
     driver.load = load;
     planted = fault;
-    vpps_options_default(&r->options);
-    r->options.no_tuning = true;
-    r->options.pool_bytes = 32 << 20;
-    r->options.watchdog_ms = WATCHDOG_MS;
+    vpps_options_default(&o);
+    o.device = "simt";
+    o.no_tuning = true;
+    o.pool_bytes = 32 << 20;
+    o.watchdog_ms = WATCHDOG_MS;
     trees_open(&r->trees, HIDDEN, HIDDEN);
-    TEST_OK(vpps_gpu_create(&r->device, &vpps_device_simt, &driver, r->trees.model, &r->options, &r->plan));
-    TEST_OK(vpps_scheduler_create(&r->scheduler));
+    TEST_OK(vpps_handle_create(&r->handle, r->trees.model, &o));
+    r->handle->device->table->destroy(r->handle->device);
+    TEST_OK(vpps_gpu_create(&r->handle->device, &vpps_device_simt, &driver, r->trees.model, &o, &r->handle->plan));
+    r->handle->machine = r->handle->device->table->machine(r->handle->device);
 }
 
 static void close_run(run *r) {
-    vpps_scheduler_destroy(r->scheduler);
-    r->device->table->destroy(r->device);
+    vpps_handle_destroy(r->handle);
     trees_close(&r->trees);
-}
-
-static void schedule(run *r, uint32_t batch) {
-    const vpps_request request = {
-        .loss = trees_build(&r->trees, batch), .optimizer = &r->options.optimizer, .step = batch + 1};
-    TEST_OK(vpps_schedule(r->scheduler, &r->plan, r->trees.g, &request));
-}
-
-static vpps_outcome launch(run *r) {
-    vpps_outcome out;
-    r->device->table->launch(r->device, r->scheduler->script); /* a failure is in the outcome, too */
-    r->device->table->wait(r->device, &out);
-    return out;
 }
 
 /* Trains; the parameters afterwards, or NULL (and *message) when a batch failed. */
@@ -112,12 +106,12 @@ static float *train(const struct fault *fault, uint32_t seed, size_t *n, char *m
     *message = '\0';
     open_run(&r, fault);
     for (uint32_t batch = 0; batch < BATCHES && !*message; batch++) {
-        schedule(&r, batch);
-        const vpps_outcome out = launch(&r);
-        if (out.status != VPPS_OK) snprintf(message, VPPS_MESSAGE_BYTES, "%s", out.message);
+        vpps_status status = vpps_fb(r.handle, r.trees.g, trees_build(&r.trees, batch), NULL);
+        if (status == VPPS_OK) status = vpps_sync_latest_loss(r.handle, NULL);
+        if (status != VPPS_OK) snprintf(message, VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
     }
     if (!*message) {
-        TEST_OK(r.device->table->read_parameters(r.device, r.trees.model));
+        TEST_OK(vpps_read_parameters(r.handle));
         values = gpu_values(r.trees.model, n);
     }
     close_run(&r);
@@ -164,49 +158,50 @@ END_TEST
 
 /* ---------------------------------------------------------------- broken scripts */
 
-/* The first instruction with this opcode in the VPs' own streams. */
-static uint32_t *find(run *r, vpps_opcode opcode) {
-    uint32_t *script = r->scheduler->script;
-    const uint32_t *starts = vpps_script_starts(script);
-    for (uint32_t *at = script + starts[0], *end = script + starts[r->plan.n_vps]; at < end;) {
-        if (vpps_word_opcode(*at) == opcode) return at;
-        at += vpps_instruction_words(at, end);
-    }
+/* The first instruction of that kind of the first group. */
+static uint32_t *find(const vpps_batch *b, vpps_task task) {
+    const uint32_t *starts = b->script + VPPS_TASK_HEADER_WORDS;
+    for (uint32_t *at = b->script + starts[0], *end = b->script + starts[1]; at < end; at += 1 + vpps_tasks[*at].words)
+        if (*at == task) return at;
     ck_abort_msg("the script has no such instruction");
     return NULL;
 }
 
-static void expect(run *r, vpps_status status, const char *text) {
+static void expect(run *r, const vpps_batch *b, vpps_status status, const char *text) {
+    vpps_device *d = r->handle->device;
+    vpps_outcome out;
     const uint64_t start = vpps_now_ns();
-    const vpps_outcome out = launch(r);
+    d->table->launch(d, b); /* a failure is in the outcome, too */
+    d->table->wait(d, &out);
     ck_assert_msg(out.status == status, "%s instead of %s: %s", vpps_status_name(out.status), vpps_status_name(status),
                   out.message);
-    ck_assert_msg(strstr(out.message, "VP ") && strstr(out.message, "instruction at word "), "%s", out.message);
     ck_assert_msg(strstr(out.message, text) != NULL, "\"%s\" lacks \"%s\"", out.message, text);
+    if (status != VPPS_OK)
+        ck_assert_msg(strstr(out.message, "VP ") && strstr(out.message, "instruction at word "), "%s", out.message);
     ck_assert_msg(vpps_now_ns() - start < 20000000000u, "took far longer than the watchdog's time");
 }
 
 START_TEST(a_broken_script_ends_with_a_reason)
     {
         run r = {0};
+        const vpps_batch *b;
+        char text[64];
         setenv("VPPS_SIMT_SMS", "4", 1);
         setenv("VPPS_SIMT_SEED", "0", 1);
         open_run(&r, NULL);
-        schedule(&r, 0);
-        uint32_t *wait = find(&r, VPPS_I_WAIT);
+        TEST_OK(vpps_handle_batch(r.handle, r.trees.g, trees_build(&r.trees, 0), NULL, &b));
+        uint32_t *wait = find(b, VPPS_TASK_WAIT);
         const uint32_t wanted = wait[2];
-        char text[64];
         snprintf(text, sizeof text, "waited 0.2 s at barrier %u, which has %u of %u signals", wait[1], wanted,
                  wanted + 1);
         wait[2] = wanted + 1;
-        expect(&r, VPPS_STALL, text);
+        expect(&r, b, VPPS_STALL, text);
         wait[2] = wanted;
-        uint32_t *call = find(&r, VPPS_I_CALL), *segment = r.scheduler->script + call[1], word = *segment;
-        *segment = 250;
-        expect(&r, VPPS_SCRIPT, "opcode 250 is unknown");
-        *segment = word;
-        const vpps_outcome out = launch(&r); /* the device is as it was */
-        ck_assert_msg(out.status == VPPS_OK, "%s", out.message);
+        uint32_t *end = find(b, VPPS_TASK_END);
+        *end = 250; /* the last of its group, so that nobody steps over it */
+        expect(&r, b, VPPS_SCRIPT, "task 250 is unknown");
+        *end = VPPS_TASK_END;
+        expect(&r, b, VPPS_OK, ""); /* the device is as it was */
         close_run(&r);
     }
 END_TEST

@@ -1,5 +1,5 @@
-/* test_gpu_memory.c - a GPU that lacks memory, or products: a batch or a plan that finds no room is refused, and nothing else
- * changes. The driver is software SIMT's with a limit on what it allocates. */
+/* test_gpu_memory.c - a GPU that lacks memory: a batch or a kernel that finds no room is refused, and nothing else changes.
+ * The driver is software SIMT's with a limit on what it allocates. */
 #include "common/testing.h"
 #include "gpu_tests.h"
 #include "gpu_trees.h"
@@ -19,8 +19,7 @@ static struct {
         size_t bytes;
     } held[256];
     size_t n, used, peak, limit;
-    bool launches_fail, no_products;
-    uint32_t prepared; /* how often products were */
+    bool launches_fail, loads_fail;
 } memory;
 
 static vpps_status allocate(vpps_driver *d, size_t bytes, uint64_t *address) {
@@ -50,16 +49,10 @@ static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch
     return vpps_driver_simt.launch(d, kernel, shape, arguments, bytes);
 }
 
-static vpps_status prepare_products(vpps_driver *d) {
-    memory.prepared++;
-    return memory.no_products ? vpps_fail(VPPS_DEVICE, "the test's device multiplies nothing")
-                              : vpps_driver_simt.prepare_products(d);
-}
-
-static vpps_status multiply(vpps_driver *d, uint32_t m, uint32_t n, uint32_t k, uint64_t a, uint64_t b, uint64_t c,
-                            bool accumulate) {
-    ck_assert_uint_gt(memory.prepared, 0);
-    return vpps_driver_simt.multiply(d, m, n, k, a, b, c, accumulate);
+static vpps_status load(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
+                        vpps_kernel **out, vpps_cubin_report *report) {
+    if (memory.loads_fail) return vpps_fail(VPPS_MEMORY, "the test's device has no room for a kernel");
+    return vpps_driver_simt.load(d, source, description, shape, out, report);
 }
 
 static vpps_status create(vpps_device **out, const vpps_model *model, const vpps_options *options, vpps_plan *plan) {
@@ -68,12 +61,10 @@ static vpps_status create(vpps_device **out, const vpps_model *model, const vpps
     driver.allocate = allocate;
     driver.release = release;
     driver.launch = launch;
-    driver.prepare_products = prepare_products;
-    driver.multiply = multiply;
+    driver.load = load;
     memory.n = memory.used = 0;
     memory.limit = SIZE_MAX;
-    memory.launches_fail = false;
-    memory.prepared = 0;
+    memory.launches_fail = memory.loads_fail = false;
     return vpps_gpu_create(out, &vpps_device_simt, &driver, model, options, plan);
 }
 
@@ -90,6 +81,7 @@ static vpps_handle *open_handle(gpu_trees *t, vpps_optimizer_kind optimizer) {
     TEST_OK(vpps_handle_create(&h, t->model, &o));
     h->device->table->destroy(h->device);
     TEST_OK(create(&h->device, t->model, &h->options, &h->plan));
+    h->machine = h->device->table->machine(h->device);
     return h;
 }
 
@@ -127,12 +119,14 @@ static float *parameters(vpps_handle *h, const gpu_trees *t, size_t *n) {
 
 /* ---------------------------------------------------------------- the pool */
 
-/* What is free beside the old pool and everything else when the large graph comes: room for both pools, room for the
- * larger one in the old one's place, room for neither. */
-static const struct {
-    size_t beside;
-    bool fits;
-} rooms[] = {{4 * LARGE * sizeof(float), true}, {2 * LARGE, true}, {64, false}};
+/* What is free beside everything else when the large graph comes: room for both pools, room for the larger one in the old one's
+ * place, room for neither. */
+typedef enum room { ROOM_FOR_BOTH, ROOM_FOR_ONE, ROOM_FOR_NONE, ROOMS } room;
+
+/* `old`: the pool's bytes; `all`: that the large graph takes beside it; `pool`: of these, the least that its pool does. */
+static size_t free_in(room r, size_t old, size_t all, size_t pool) {
+    return r == ROOM_FOR_BOTH ? all : r == ROOM_FOR_ONE ? all - pool / 4 - old / 2 : all - pool / 4 - 2 * old;
+}
 
 START_TEST(a_pool_that_does_not_fit_loses_nothing)
     {
@@ -141,17 +135,22 @@ START_TEST(a_pool_that_does_not_fit_loses_nothing)
         size_t n, same;
         vpps_handle *h = open_handle(&t, VPPS_ADAM);
         for (uint32_t b = 0; b < 4; b++) losses[b] = step(h, &t, b);
+        size_t used = memory.peak = memory.used;
+        const size_t old = gpu_of(h)->pool.bytes;
+        TEST_OK(run_large(h, &t, &sum));
+        const size_t all = memory.peak - used, pool = gpu_of(h)->pool.bytes / 5 * 4; /* a quarter more than is needed */
+        ck_assert_uint_gt(pool / 4, old);
         close_handle(h, &t);
 
         h = open_handle(&t, VPPS_ADAM);
         for (uint32_t b = 0; b < 2; b++) ck_assert_float_eq(step(h, &t, b), losses[b]);
         float *before = parameters(h, &t, &n);
-        const size_t used = memory.peak = memory.used;
-        memory.limit = used + rooms[_i].beside;
-        if (rooms[_i].fits) {
+        used = memory.peak = memory.used;
+        memory.limit = used + free_in((room)_i, old, all, pool);
+        if (_i != ROOM_FOR_NONE) {
             TEST_OK(run_large(h, &t, &sum));
             ck_assert_float_eq_tol(sum, LARGE, 1);
-            ck_assert_int_eq(memory.peak >= used + LARGE * sizeof(float), _i == 0); /* the old one goes last */
+            ck_assert_int_eq(memory.peak >= used + all, _i == ROOM_FOR_BOTH); /* the old one goes last */
         } else {
             for (int twice = 0; twice < 2; twice++) TEST_FAILS(run_large(h, &t, &sum), VPPS_MEMORY, "is full");
         }
@@ -196,55 +195,32 @@ START_TEST(without_any_pool_the_parameters_stay_on_the_host)
     }
 END_TEST
 
-/* ---------------------------------------------------------------- plans */
+/* ---------------------------------------------------------------- kernels */
 
-/* A plan that finds no room is not adopted, however far it came, and the one in use goes on. */
-START_TEST(a_plan_that_does_not_fit_is_not_adopted)
+/* The batch whose kernel finds no room is not run, and can be run again. */
+START_TEST(a_kernel_that_does_not_fit_loses_nothing)
     {
-        static const vpps_partition_choice choice = {.rpw = 1, .threads = 512, .ctas_per_sm = 1, .transposed = true};
         gpu_trees t;
-        float losses[3];
+        float losses[3], sum;
+        size_t n, same;
         vpps_handle *h = open_handle(&t, VPPS_ADAM);
         for (uint32_t b = 0; b < 3; b++) losses[b] = step(h, &t, b);
         close_handle(h, &t);
 
         h = open_handle(&t, VPPS_ADAM);
-        for (uint32_t b = 0; b < 2; b++) step(h, &t, b);
-        vpps_partition_choice other = choice;
-        other.vectors = gpu_of(h)->now.partition.choice.vectors;
-        const size_t used = memory.used, held = memory.n;
-        uint32_t refused = 0;
-        for (size_t room = 0;; room += 4096) {
-            memory.limit = used + room;
-            const vpps_status status = vpps_gpu_adopt(gpu_of(h), &other);
-            if (status == VPPS_OK) break;
-            ck_assert_int_eq(status, VPPS_MEMORY);
-            ck_assert(memory.used == used && memory.n == held);
-            refused++;
-        }
-        ck_assert_uint_gt(refused, 2);
-        h->plan = gpu_of(h)->plan;
-        ck_assert_float_eq_tol(step(h, &t, 2), losses[2], 1e-4f);
-        close_handle(h, &t);
-    }
-END_TEST
-
-/* A plan that leaves products to the driver asks for them before it is adopted, not at its first batch's end. */
-START_TEST(a_plan_without_its_products_is_not_adopted)
-    {
-        gpu_trees t;
-        vpps_plan plan;
-        vpps_device *device;
-        vpps_handle *h = open_handle(&t, VPPS_SGD);
-        ck_assert_uint_eq(memory.prepared, 0);
-        h->options.strategy = VPPS_STRATEGY_COPY_DEFERRED;
-        memory.no_products = true;
-        h->device->table->destroy(h->device);
-        TEST_FAILS(create(&device, t.model, &h->options, &plan), VPPS_DEVICE, "the test's device multiplies nothing");
-        memory.no_products = false;
-        TEST_OK(create(&h->device, t.model, &h->options, &h->plan));
-        ck_assert_uint_eq(memory.prepared, 1);
-        step(h, &t, 0);
+        memory.loads_fail = true;
+        TEST_FAILS(vpps_fb(h, t.g, trees_build(&t, 0), NULL), VPPS_MEMORY, "no room for a kernel");
+        memory.loads_fail = false;
+        for (uint32_t b = 0; b < 2; b++) ck_assert_float_eq(step(h, &t, b), losses[b]);
+        float *before = parameters(h, &t, &n);
+        memory.loads_fail = true; /* one with other cells */
+        TEST_FAILS(run_large(h, &t, &sum), VPPS_MEMORY, "no room for a kernel");
+        memory.loads_fail = false;
+        float *after = parameters(h, &t, &same);
+        ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
+        ck_assert_float_eq(step(h, &t, 2), losses[2]);
+        free(before);
+        free(after);
         close_handle(h, &t);
     }
 END_TEST
@@ -282,10 +258,9 @@ static Suite *make_suite(void) {
     Suite *suite = suite_create("gpu memory");
     TCase *t = tcase_create("memory");
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, a_pool_that_does_not_fit_loses_nothing, 0, (int)VPPS_COUNT(rooms));
+    tcase_add_loop_test(t, a_pool_that_does_not_fit_loses_nothing, 0, ROOMS);
     tcase_add_test(t, without_any_pool_the_parameters_stay_on_the_host);
-    tcase_add_test(t, a_plan_that_does_not_fit_is_not_adopted);
-    tcase_add_test(t, a_plan_without_its_products_is_not_adopted);
+    tcase_add_test(t, a_kernel_that_does_not_fit_loses_nothing);
     tcase_add_test(t, a_broken_handle_refuses_to_save);
     suite_add_tcase(suite, t);
     return suite;

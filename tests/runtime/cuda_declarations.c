@@ -5,21 +5,18 @@
 
 #include "runtime/gpu/cuda_api.h"
 
-#if __has_include(<cuda.h>) && __has_include(<cublas_v2.h>)
-#include <cublas_v2.h>
+#if __has_include(<cuda.h>)
 #include <cuda.h>
 
 #define X(name, theirs, value) _Static_assert((long long)(theirs) == (value), #theirs " has another value");
 VPPS_CUDA_RESULTS(X)
 VPPS_CUDA_CONSTANTS(X)
-VPPS_CUBLAS_CONSTANTS(X)
 #undef X
 
 #define X(symbol, parameters)                                                                                          \
     _Static_assert(__builtin_types_compatible_p(__typeof__(symbol), vpps_cu_result parameters),                        \
                    #symbol " is declared otherwise");
 VPPS_CUDA_FUNCTIONS(X)
-VPPS_CUBLAS_FUNCTIONS(X)
 #undef X
 
 const bool cuda_declarations_compared = true;

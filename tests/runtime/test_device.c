@@ -88,7 +88,7 @@ static void mend(fixture *f) {
 
 static vpps_outcome run(fixture *f) {
     vpps_outcome out;
-    TEST_OK(vpps_device_cpu.launch_batch(f->device, f->batch));
+    TEST_OK(vpps_device_cpu.launch(f->device, f->batch));
     vpps_device_cpu.wait(f->device, &out);
     ck_assert(vpps_device_cpu.finished(f->device));
     return out;
@@ -350,7 +350,7 @@ START_TEST(wild_headers_are_refused)
         for (size_t i = 0; i < VPPS_COUNT(refused); i++) {
             mend(&f);
             refused[i](&f);
-            const vpps_status status = vpps_device_cpu.launch_batch(f.device, f.batch);
+            const vpps_status status = vpps_device_cpu.launch(f.device, f.batch);
             ck_assert_msg(status == VPPS_SCRIPT, "case %zu: %s: %s", i, vpps_status_name(status), vpps_error_message());
             ck_assert_msg(strncmp(vpps_error_message(), "script: ", 8) == 0, "case %zu: %s", i, vpps_error_message());
             ck_assert(vpps_device_cpu.finished(f.device));

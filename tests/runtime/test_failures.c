@@ -14,7 +14,7 @@ static enum { NOTHING, LAUNCH, OUTCOME, READ } failing;
 
 static vpps_status launch(vpps_device *d, const vpps_batch *batch) {
     if (failing == LAUNCH) return vpps_fail(VPPS_DEVICE, "the machine is gone");
-    return vpps_device_cpu.launch_batch(d, batch);
+    return vpps_device_cpu.launch(d, batch);
 }
 
 static void wait_for(vpps_device *d, vpps_outcome *out) {
@@ -32,7 +32,7 @@ static vpps_handle *open_handle(const small_network *n, vpps_device_table *table
     const vpps_options o = sn_options(2, VPPS_ADAM);
     TEST_OK(vpps_handle_create(&h, n->model, &o));
     *table = vpps_device_cpu;
-    table->launch_batch = launch;
+    table->launch = launch;
     table->wait = wait_for;
     table->read = read_pool;
     h->device->table = table;

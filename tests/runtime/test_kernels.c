@@ -150,7 +150,7 @@ static double expected(vpps_opcode opcode, uint32_t n, const vpps_operands *o, u
             *scale += fabs(a * b);
         }
         return sum;
-    default: ck_abort_msg("%s has no reference", vpps_instructions[opcode].name);
+    default: ck_abort_msg("row %d of isa.def has no reference", (int)opcode);
     }
 }
 
@@ -301,10 +301,6 @@ START_TEST(instruction_matches_its_definition)
         for (int isa = 0; isa < N_ISAS; isa++) {
             const vpps_kernels *kernels = kernels_to_try(isa);
             if (!kernels) continue;
-            if (row->form == VPPS_FORM_SHARED || row->form == VPPS_FORM_CONTROL) {
-                ck_assert_msg(!kernels->run[opcode], "%s is not a kernel's work", row->name);
-                continue;
-            }
             ck_assert_msg(kernels->run[opcode], "%s has no kernel", row->name);
             for (size_t s = 0; s < 2 * VPPS_COUNT(sizes); s++) {
                 const bool accumulate = s % 2;

@@ -196,20 +196,6 @@ static bool compare(const char *what, const float *got, const double *want, cons
                            (double)got[i], want[i], fabs((double)got[i] - want[i]), bound);
 }
 
-/* Nodes that a user can name: those of op calls, and what vertices scatter and push; their number. */
-static uint32_t list_nodes(vpps_graph *g, vpps_node *out) {
-    uint32_t n = 0;
-    for (size_t i = 0; i < g->n_records; i++)
-        if (g->records[i].cell == VPPS_NODE_RECORD) out[n++] = g->records[i].first;
-    for (vpps_vertex v = 0; v < g->n_vertices; v++) {
-        if (g->vertices[v].cell == VPPS_SOURCE_VERTEX) continue;
-        const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);
-        for (uint32_t k = 0; k < c->n_scattered; k++) out[n++] = vpps_scattered(g, v, k);
-        for (uint32_t k = 0; k < c->n_pushed; k++) out[n++] = vpps_pushed(g, v, k);
-    }
-    return n;
-}
-
 /* Reads some nodes back, neighbours of each other among them. */
 static bool check_forward(vpps_handle *h, const rg_built *built, const expectation *e, uint64_t seed) {
     const ref_run *r = e->inference;
@@ -218,7 +204,7 @@ static bool check_forward(vpps_handle *h, const rg_built *built, const expectati
     float *outs[24];
     vpps_node *all = calloc(4 * (size_t)r->g->flat.n_nodes + 1, sizeof *all);
     if (!all) abort();
-    const uint32_t n_nodes = list_nodes(built->g[0], all), n = vpps_min_u32(n_nodes, 24);
+    const uint32_t n_nodes = rg_named_nodes(built->g[0], all), n = vpps_min_u32(n_nodes, 24);
     for (uint32_t i = 0; i < n; i++) {
         nodes[i] = all[n == n_nodes ? i : vpps_random_below(&random, n_nodes)];
         outs[i] = calloc(r->first[nodes[i] + 1] - r->first[nodes[i]], sizeof(float));

@@ -146,7 +146,6 @@ static bool operands_fit(const symbolic_tile *t, uint32_t v) {
     const vpps_cell_value *x = value_of(t, v);
     const vpps_form form = vpps_instructions[x->opcode].form;
     const char *types = vpps_instructions[x->opcode].operands;
-    if (form >= VPPS_FORM_SHARED) return false;
     if (strchr(types, 'i') && !(v + 1 < t->c->n_values && value_of(t, v + 1)->kind == VPPS_VALUE_POSITIONS &&
                                 vpps_value_words(value_of(t, v + 1)) == vpps_value_words(x))) {
         return false;

@@ -4,7 +4,7 @@
  *   threads.c  waiting and waking
  *   pages.c    memory
  *   check.c    may a script be run here?
- *   vp.c       the interpreter's loop
+ *   vp.c       a VP's loop over its tasks
  *   tile.c     stages of cells as programs over tiles
  *   stage.c    running them, but for vertices whose condition does not hold
  *   params.c   parameters: their gradients and updates

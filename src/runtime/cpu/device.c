@@ -188,7 +188,6 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     cpu->kernels = vpps_kernels_choose(options->portable);
     cpu->n_states = vpps_optimizer_states(options->optimizer.kind);
     cpu->plan.n_vps = cpu->n_vps;
-    cpu->plan.row_block = VPPS_ROW_UNIT; /* a vector register, and a cache line, of floats */
     VPPS_TRY(vpps_lay_out_pool(&cpu->plan, model, options, cpu->n_vps, "cpu", &cpu->gradients));
     VPPS_TRY(map_pool(cpu, options->pool_bytes != 0));
     VPPS_TRY(make_vps(cpu));
@@ -297,7 +296,7 @@ static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
     return vpps_entries_fetch(cpu->entries, cpu, copy);
 }
 
-static vpps_status cpu_launch_batch(vpps_device *d, const vpps_batch *batch) {
+static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     VPPS_TRY(vpps_check_script(cpu, batch));
     VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
@@ -361,7 +360,7 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .create = cpu_create,
                                            .destroy = cpu_destroy,
                                            .machine = cpu_machine,
-                                           .launch_batch = cpu_launch_batch,
+                                           .launch = cpu_launch,
                                            .finished = cpu_finished,
                                            .wait = cpu_wait,
                                            .read = cpu_read,

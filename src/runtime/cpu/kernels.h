@@ -7,7 +7,8 @@
 #ifndef VPPS_CPU_KERNELS_H
 #define VPPS_CPU_KERNELS_H
 
-#include "nodes/format.h"
+#include "isa/isa.h"
+#include "plan/plan.h"
 
 /* Decoded operands, in the letters of isa.def. Tensors may be equal to the destination, but not overlap otherwise. */
 typedef struct vpps_operands {

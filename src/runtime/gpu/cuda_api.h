@@ -1,6 +1,6 @@
-/* cuda_api.h - the functions of the CUDA driver and of cuBLAS that VPPS calls, declared here so that it builds without the
- * toolkit, and opened at run time so that it starts without a GPU. Types and values: CUDA Driver API and cuBLAS reference
- * manuals; tests/runtime/cuda_declarations.c compares them with the toolkit's headers where there are any.
+/* cuda_api.h - the functions of the CUDA driver that VPPS calls, declared here so that it builds without the
+ * toolkit, and opened at run time so that it starts without a GPU. Types and values: CUDA Driver API reference
+ * manual; tests/runtime/cuda_declarations.c compares them with the toolkit's headers where there are any.
  */
 #ifndef VPPS_CUDA_API_H
 #define VPPS_CUDA_API_H
@@ -16,9 +16,6 @@ typedef struct CUmod_st *vpps_cu_module;
 typedef struct CUfunc_st *vpps_cu_function;
 typedef struct CUstream_st *vpps_cu_stream;
 typedef struct CUevent_st *vpps_cu_event;
-
-typedef unsigned vpps_cublas_result;
-typedef struct cublasContext *vpps_cublas_handle;
 
 /* X(name without its prefix VPPS_CU_, the header's name, value) */
 #define VPPS_CUDA_RESULTS(X)                                                                                           \
@@ -50,14 +47,9 @@ typedef struct cublasContext *vpps_cublas_handle;
     X(FUNCTION_DYNAMIC_SHARED_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                               \
     X(STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                                                  \
     X(EVENT_DEFAULT, CU_EVENT_DEFAULT, 0)
-#define VPPS_CUBLAS_CONSTANTS(X)                                                                                       \
-    X(BLAS_SUCCESS, CUBLAS_STATUS_SUCCESS, 0)                                                                          \
-    X(BLAS_OP_N, CUBLAS_OP_N, 0)                                                                                       \
-    X(BLAS_OP_T, CUBLAS_OP_T, 1)                                                                                       \
-    X(BLAS_DEFAULT_MATH, CUBLAS_DEFAULT_MATH, 0) /* fp32, without tf32 */
 enum {
 #define X(name, theirs, value) VPPS_CU_##name = (value),
-    VPPS_CUDA_RESULTS(X) VPPS_CUDA_CONSTANTS(X) VPPS_CUBLAS_CONSTANTS(X)
+    VPPS_CUDA_RESULTS(X) VPPS_CUDA_CONSTANTS(X)
 #undef X
 };
 
@@ -105,15 +97,6 @@ enum {
       (vpps_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                 \
        unsigned block_y, unsigned block_z, unsigned dynamic_shared_bytes, vpps_cu_stream stream, void **parameters))
 
-#define VPPS_CUBLAS_FUNCTIONS(X)                                                                                       \
-    X(cublasCreate_v2, (vpps_cublas_handle * handle))                                                                  \
-    X(cublasDestroy_v2, (vpps_cublas_handle handle))                                                                   \
-    X(cublasSetStream_v2, (vpps_cublas_handle handle, vpps_cu_stream stream))                                          \
-    X(cublasSetMathMode, (vpps_cublas_handle handle, unsigned mode))                                                   \
-    X(cublasSgemm_v2,                                                                                                  \
-      (vpps_cublas_handle handle, unsigned transpose_a, unsigned transpose_b, int m, int n, int k, const float *alpha, \
-       const float *a, int lda, const float *b, int ldb, const float *beta, float *c, int ldc))
-
 typedef struct vpps_cuda {
     void *library;
 #define X(symbol, parameters) vpps_cu_result(*symbol) parameters;
@@ -121,23 +104,13 @@ typedef struct vpps_cuda {
 #undef X
 } vpps_cuda;
 
-typedef struct vpps_cublas {
-    void *library; /* NULL: not opened yet */
-#define X(symbol, parameters) vpps_cublas_result(*symbol) parameters;
-    VPPS_CUBLAS_FUNCTIONS(X)
-#undef X
-} vpps_cublas;
-
-/* Opens $VPPS_LIBCUDA, else libcuda.so.1; $VPPS_LIBCUBLAS, else libcublas.so, .13 or .12. Fails with DEVICE; the message
- * says in one line what is missing, and the table is all zero. Once opened a library stays in the process: the driver keeps
+/* Opens $VPPS_LIBCUDA, else libcuda.so.1. Fails with DEVICE; the message says in one line what is missing, and the table is all zero. Once opened a library stays in the process: the driver keeps
  * threads of its own. */
 vpps_status vpps_cuda_open(vpps_cuda *out);
 
 /* Can the driver's library be opened, whatever it is able to do? Fails with DEVICE as vpps_cuda_open does. */
 vpps_status vpps_cuda_installed(void);
 void vpps_cuda_close(vpps_cuda *api);
-vpps_status vpps_cublas_open(vpps_cublas *out);
-void vpps_cublas_close(vpps_cublas *api);
 
 /* Sets the message "cuda: WHAT: CUDA_ERROR_NAME (code, its text)" and returns DEVICE. */
 vpps_status vpps_cuda_failed(const vpps_cuda *api, const char *what, vpps_cu_result code);

@@ -1,102 +1,125 @@
-/* device.c - see gpu.h. A batch is: one copy of the script, the counters cleared, one launch; where gradients are
- * deferred, a product a matrix and a second launch for the updates. */
+/* device.c - see gpu.h. A batch is: one copy of the script, the counters cleared, one launch. */
+#include "codegen/nvrtc.h"
 #include "runtime/gpu/gpu.h"
 
 #include <math.h>
+#include <stdarg.h>
 
 /* What the kernel's templates, which no C compiler reads, take for granted. */
 _Static_assert(sizeof(vpps_failure) <= VPPS_COUNTER_WORDS * sizeof(uint32_t),
                "a failure takes the first counter's place");
 _Static_assert(VPPS_COUNT(((vpps_arguments *)NULL)->states) == VPPS_MAX_STATES, "an address for every state");
-_Static_assert(VPPS_COUNT(((vpps_param_entry *)NULL)->states) == VPPS_MAX_STATES, "an offset for every state");
+
+void vpps_gpu_log(const vpps_gpu *gpu, const char *format, ...) {
+    char line[VPPS_MESSAGE_BYTES];
+    if (!gpu->options.log) return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    gpu->options.log(gpu->options.log_context, line);
+}
 
 /* ---------------------------------------------------------------- launching */
 
-/* The script in pinned memory, so that its copy to the device need not be waited for. */
-static vpps_status pin_script(vpps_gpu *gpu, const uint32_t *script, size_t bytes, const void **out) {
-    const uint32_t i = gpu->next_pinned ^= 1;
-    if (gpu->pinned_bytes[i] < bytes) {
-        if (gpu->pinned[i]) gpu->table->release_host(gpu->driver, gpu->pinned[i]);
-        gpu->pinned[i] = NULL;
-        gpu->pinned_bytes[i] = 0;
-        VPPS_TRY(gpu->table->allocate_host(gpu->driver, bytes + bytes / 2, &gpu->pinned[i]));
-        gpu->pinned_bytes[i] = bytes + bytes / 2;
+/* Most members of a list that `tile` consecutive vertices have. */
+static uint32_t most_members(const uint32_t *starts, uint32_t n, uint32_t tile) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < n; i++) most = vpps_max_u32(most, starts[vpps_min_u32(i + tile, n)] - starts[i]);
+    return most;
+}
+
+/* Scratch memory for the batch's tiles. */
+static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
+    enum { SLACK = 64 };
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < gpu->header.n_blocks; i++) {
+        const vpps_block *block = vpps_block_at(batch->script, i);
+        const vpps_compiled_cell *c = batch->cells[block->cell];
+        vpps_block_view view;
+        vpps_view_block(batch->script, block, c, &view);
+        const vpps_stage_room *rooms =
+            gpu->kernel.plan.rooms + gpu->kernel.plan.first_stage[gpu->kernel.number[block->cell]];
+        for (uint32_t s = 0; s < c->n_stages; s++) {
+            uint64_t words = (uint64_t)rooms[s].scratch_words[0] * rooms[s].tile;
+            for (uint32_t d = 1; d <= c->n_lists; d++)
+                words += (uint64_t)rooms[s].scratch_words[d] * most_members(view.lists[d], block->n, rooms[s].tile);
+            if (words > most) most = words;
+        }
     }
-    memcpy(gpu->pinned[i], script, bytes);
-    *out = gpu->pinned[i];
+    if (most + SLACK > UINT32_MAX) return vpps_fail(VPPS_POOL, "%s: lists too long for a tile", gpu->table->name);
+    gpu->scratch_words = ((uint32_t)most + 2 * SLACK - 1) / SLACK * SLACK;
+    return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.tasks.n_vps);
+}
+
+/* A copy of the script in pinned memory, so that its way to the device need not be waited for, with cells and stages by their
+ * numbers in the kernel. */
+static vpps_status copy_script(vpps_gpu *gpu, const vpps_batch *batch, const void **out) {
+    const uint32_t k = gpu->next_pinned ^= 1;
+    const size_t bytes = batch->script_words * sizeof *batch->script;
+    if (gpu->pinned_bytes[k] < bytes) {
+        if (gpu->pinned[k]) gpu->table->release_host(gpu->driver, gpu->pinned[k]);
+        gpu->pinned[k] = NULL;
+        gpu->pinned_bytes[k] = 0;
+        VPPS_TRY(gpu->table->allocate_host(gpu->driver, bytes + bytes / 2, &gpu->pinned[k]));
+        gpu->pinned_bytes[k] = bytes + bytes / 2;
+    }
+    uint32_t *script = memcpy(gpu->pinned[k], batch->script, bytes);
+    const uint32_t *starts = script + VPPS_TASK_HEADER_WORDS;
+    for (uint32_t at = starts[0]; at < starts[gpu->header.n_groups]; at += 1 + vpps_tasks[script[at]].words) {
+        if (script[at] >= VPPS_TASK_COUNT) break; /* the kernel will tell */
+        if (script[at] != VPPS_TASK_STAGE) continue;
+        const vpps_block *block = vpps_block_at(batch->script, script[at + 1]);
+        script[at + 2] += gpu->kernel.plan.first_stage[gpu->kernel.number[block->cell]];
+    }
+    for (uint32_t i = 0; i < gpu->header.n_blocks; i++) {
+        uint32_t *cell = script + gpu->header.blocks + (size_t)i * VPPS_BLOCK_WORDS + offsetof(vpps_block, cell) / 4;
+        *cell = gpu->kernel.number[*cell];
+    }
+    *out = script;
     return VPPS_OK;
 }
 
-static vpps_status run_part(vpps_gpu *gpu, uint32_t part) {
-    const vpps_gpu_plan *now = &gpu->now;
+static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch) {
+    const vpps_driver_table *t = gpu->table;
+    const size_t counters = ((size_t)gpu->header.n_barriers + 1) * VPPS_COUNTER_WORDS * sizeof(uint32_t);
+    const void *script;
+    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->script, batch->script_words * sizeof *batch->script));
+    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->counters, counters));
+    VPPS_TRY(copy_script(gpu, batch, &script));
+    VPPS_TRY(t->write(gpu->driver, gpu->script.address, script, batch->script_words * sizeof *batch->script));
+    VPPS_TRY(t->clear(gpu->driver, gpu->counters.address, counters));
     const vpps_arguments arguments = {
         .pool = gpu->pool.address,
         .script = gpu->script.address,
         .counters = gpu->counters.address + VPPS_COUNTER_WORDS * sizeof(uint32_t),
-        .master = now->master.address,
-        .gradients = now->gradients.address,
-        .states = {now->states[0].address, now->states[1].address},
-        .tables = now->tables.address,
-        .resume = gpu->resume.address,
+        .matrices = gpu->matrices.address,
+        .gradients = gpu->gradients.address,
+        .states = {gpu->states[0].address, gpu->states[1].address},
+        .scratch = gpu->scratch.address,
         .failure = gpu->counters.address,
         .watchdog_ns = vpps_driver_watchdog_ns(gpu->driver, gpu->options.watchdog_ms),
-        .norms = gpu->plan.norms,
-        .part = part,
+        .norms = gpu->layout.plan.norms,
+        .scratch_words = gpu->scratch_words,
     };
-    return gpu->table->launch(gpu->driver, now->kernel, &now->shape, &arguments, sizeof arguments);
-}
-
-/* The products of one bundle: gradient of each matrix += (gradients of an output)^T (gathered list). */
-static vpps_status multiply_bundle(vpps_gpu *gpu, const uint32_t *script, uint32_t address, uint32_t vectors) {
-    const vpps_partition *p = &gpu->now.partition;
-    const uint32_t *at = script + address, *lists = at + 2, *output = lists + 4 * (size_t)at[0];
-    for (uint32_t o = 0; o < at[1]; o++, output += 5 + 2 * (size_t)output[4]) {
-        for (uint32_t k = 0; k < output[4]; k++) {
-            const uint32_t matrix = p->matrix_of_param[output[5 + 2 * k]],
-                           *list = lists + 4 * (size_t)output[6 + 2 * k];
-            const uint32_t copy = script[list[0] - 2];
-            VPPS_TRY(gpu->table->multiply(
-                gpu->driver, output[3], list[3], vectors, gpu->pool.address + 4 * (uint64_t)output[1],
-                gpu->pool.address + 4 * (uint64_t)copy, gpu->now.gradients.address + 4 * p->matrices[matrix].gradient,
-                gpu->touched[matrix]));
-            gpu->touched[matrix] = true;
-        }
-    }
-    return VPPS_OK;
-}
-
-static vpps_status run_batch(vpps_gpu *gpu, const uint32_t *script) {
-    const vpps_driver_table *t = gpu->table;
-    const vpps_script_header *h = &gpu->header;
-    const size_t bytes = (size_t)h->words * sizeof *script;
-    const size_t counters = ((size_t)h->n_barriers + 1) * VPPS_COUNTER_WORDS * sizeof(uint32_t);
-    const void *pinned = NULL;
-    VPPS_TRY(vpps_gpu_grow_pool(gpu, h->pool_words));
-    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->script, bytes));
-    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->counters, counters));
-    VPPS_TRY(pin_script(gpu, script, bytes, &pinned));
-    VPPS_TRY(t->write(gpu->driver, gpu->script.address, pinned, bytes));
-    VPPS_TRY(t->clear(gpu->driver, gpu->counters.address, counters));
-    if (h->update && gpu->gradients.end > gpu->gradients.first) {
-        VPPS_TRY(t->clear(gpu->driver, gpu->pool.address + 4 * (uint64_t)gpu->gradients.first,
-                          (size_t)(gpu->gradients.end - gpu->gradients.first) * sizeof(float)));
-    }
     VPPS_TRY(t->start_clock(gpu->driver));
-    VPPS_TRY(run_part(gpu, 0));
-    if (h->n_bundles) {
-        memset(gpu->touched, 0, gpu->model->n_params * sizeof *gpu->touched);
-        for (uint32_t i = 0; i < h->n_bundles; i++) {
-            VPPS_TRY(multiply_bundle(gpu, script, script[h->bundles + 2 * i], script[h->bundles + 2 * i + 1]));
-        }
-        VPPS_TRY(run_part(gpu, 1));
-    }
+    VPPS_TRY(t->launch(gpu->driver, gpu->kernel.loaded, &gpu->kernel.shape, &arguments, sizeof arguments));
     return t->stop_clock(gpu->driver);
 }
 
-static vpps_status gpu_launch(vpps_device *d, const uint32_t *script) {
+/* The kernel, and room for everything: nothing is started yet. */
+static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
+    VPPS_TRY(vpps_gpu_note_kernel(gpu, vpps_gpu_need_cells(gpu, batch)));
+    VPPS_TRY(need_scratch(gpu, batch));
+    return vpps_gpu_grow_pool(gpu, gpu->header.pool_words);
+}
+
+static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    memcpy(&gpu->header, script, sizeof gpu->header);
-    gpu->launch_status = run_batch(gpu, script);
+    memcpy(&gpu->header, batch->script, sizeof gpu->header);
+    gpu->nodes = batch->n_nodes;
+    VPPS_TRY(prepare(gpu, batch));
+    gpu->launch_status = start_batch(gpu, batch);
     gpu->in_flight = gpu->launch_status != VPPS_MEMORY; /* memory is found before anything is started */
     return gpu->launch_status;
 }
@@ -117,25 +140,23 @@ static void tell_failure(const vpps_gpu *gpu, const vpps_failure *f, vpps_outcom
                  f->address, seconds, f->value, f->have, f->wanted);
     } else {
         out->status = VPPS_SCRIPT;
-        snprintf(out->message, sizeof out->message, "VP %u, instruction at word %u: opcode %u is unknown or cut short",
+        snprintf(out->message, sizeof out->message, "VP %u, instruction at word %u: task %u is unknown or cut short",
                  f->vp, f->address, f->value);
     }
 }
 
 static vpps_status take_outcome(vpps_gpu *gpu, vpps_outcome *out) {
-    vpps_failure failure;
+    vpps_failure end;
     VPPS_TRY(gpu->launch_status);
     VPPS_TRY(gpu->table->wait(gpu->driver, &out->device_ns));
-    VPPS_TRY(gpu->table->read(gpu->driver, &failure, gpu->counters.address, sizeof failure));
-    if (failure.failed) {
-        tell_failure(gpu, &failure, out);
-        return VPPS_OK;
+    VPPS_TRY(gpu->table->read(gpu->driver, &end, gpu->counters.address, sizeof end));
+    if (end.failed) {
+        tell_failure(gpu, &end, out);
+    } else if (gpu->header.update) {
+        out->loss = end.loss;
+        out->norm = end.norm;
+        vpps_gpu_measure(gpu, out->device_ns);
     }
-    if (gpu->header.loss == VPPS_NO_OFFSET) return VPPS_OK;
-    const uint64_t loss = gpu->pool.address + 4 * (uint64_t)gpu->header.loss;
-    VPPS_TRY(gpu->table->read(gpu->driver, &out->loss, loss, sizeof out->loss));
-    out->norm = failure.norm;
-    vpps_gpu_measure(gpu, out->device_ns, gpu->header.nodes);
     return VPPS_OK;
 }
 
@@ -172,24 +193,20 @@ static bool gpu_caller_works(const vpps_device *d) {
     return false;
 }
 
+static const vpps_task_plan *gpu_tasks(const vpps_device *d) { return &((const vpps_gpu *)d)->layout.tasks; }
+
 /* ---------------------------------------------------------------- the profile */
 
-static bool gpu_tuning(const vpps_device *d) {
-    const vpps_gpu *gpu = (const vpps_gpu *)d;
-    return !gpu->chosen;
-}
+static bool gpu_tuning(const vpps_device *d) { return !((const vpps_gpu *)d)->chosen; }
 
-static vpps_status gpu_tune(vpps_device *d, vpps_plan *plan) {
+static vpps_status gpu_tune(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    if (!gpu->due) return VPPS_OK;
-    VPPS_TRY(vpps_gpu_next_trial(gpu));
-    *plan = gpu->plan;
-    return VPPS_OK;
+    return gpu->due ? vpps_gpu_next_trial(gpu) : VPPS_OK;
 }
 
 static uint32_t gpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
-    for (uint32_t i = 0; i < gpu->n_trials && i < room; i++) out[i] = gpu->trials[i].result;
+    memcpy(out, gpu->trials, vpps_min_u32(gpu->n_trials, room) * sizeof *out);
     *done = gpu->chosen;
     return gpu->n_trials;
 }
@@ -199,42 +216,36 @@ static uint32_t gpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room,
 static void gpu_destroy(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu) return;
-    vpps_gpu_end_profile(gpu);
     if (gpu->driver) {
         if (gpu->in_flight) vpps_gpu_settle(gpu);
-        vpps_gpu_close_plan(gpu, &gpu->now);
-        vpps_gpu_buffer *buffers[] = {&gpu->pool, &gpu->script, &gpu->counters, &gpu->resume};
+        vpps_gpu_forget_kernel(gpu);
+        vpps_gpu_buffer *buffers[] = {&gpu->pool,      &gpu->script,    &gpu->counters,  &gpu->matrices,
+                                      &gpu->gradients, &gpu->states[0], &gpu->states[1], &gpu->scratch};
         for (size_t i = 0; i < VPPS_COUNT(buffers); i++) vpps_gpu_release(gpu, buffers[i]);
-        for (size_t i = 0; i < VPPS_COUNT(gpu->pinned); i++) {
+        for (size_t i = 0; i < VPPS_COUNT(gpu->pinned); i++)
             if (gpu->pinned[i]) gpu->table->release_host(gpu->driver, gpu->pinned[i]);
-        }
         gpu->table->close(gpu->driver);
     }
-    free(gpu->plan.values);
-    free(gpu->touched);
-    free(gpu->rescued);
-    free(gpu);
+    vpps_gpu_layout_free(&gpu->layout);
+    void *const parts[] = {gpu->kernel.cells, gpu->kernel.number, gpu->rescued, gpu};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
 static vpps_status set_up(vpps_gpu *gpu) {
-    const uint32_t most_vps = 2; /* CTAs an SM */
     VPPS_TRY(gpu->table->open(&gpu->driver, &gpu->machine));
     gpu->driver->limit_ns = vpps_driver_limit_ns(gpu->options.watchdog_ms);
-    if (gpu->driver->kernels_time_out) {
+    if (gpu->driver->kernels_time_out)
         vpps_gpu_log(gpu, "%s drives a display: kernels of more than some seconds are ended", gpu->machine.name);
-    }
-    const uint32_t max_vps = most_vps * gpu->machine.sms;
-    if (!(gpu->touched = calloc(gpu->model->n_params + 1, sizeof *gpu->touched))) {
-        return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
-    }
-    VPPS_TRY(vpps_lay_out_pool(&gpu->plan, gpu->model, &gpu->options, max_vps, gpu->table->name, &gpu->gradients));
+    vpps_gpu_layout *l = &gpu->layout;
+    VPPS_TRY(vpps_gpu_lay_out(l, gpu->model, &gpu->options, &gpu->machine, gpu->table->name));
     const uint64_t room = gpu->table->free_bytes(gpu->driver) / 4 * 3 / 4; /* words, less a quarter for the rest */
-    if (!gpu->options.pool_bytes && room < gpu->plan.pool_words) {
-        gpu->plan.pool_words = (uint32_t)(room > gpu->plan.batch ? room : gpu->plan.batch + 1u);
-    }
-    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->resume, max_vps * sizeof(uint32_t)));
-    VPPS_TRY(vpps_gpu_grow_pool(gpu, gpu->plan.batch + 1));
-    VPPS_TRY(gpu->table->clear(gpu->driver, gpu->pool.address, (size_t)gpu->plan.batch * sizeof(float)));
+    if (!gpu->options.pool_bytes && room < l->plan.pool_words)
+        l->plan.pool_words = l->tasks.pool_words = (uint32_t)(room > l->plan.batch ? room : l->plan.batch + 1u);
+    const size_t bytes = (l->matrix_words + 1) * sizeof(float);
+    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->matrices, bytes));
+    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->gradients, bytes));
+    for (uint32_t s = 0; s < l->n_states; s++) VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->states[s], bytes));
+    VPPS_TRY(vpps_gpu_grow_pool(gpu, l->plan.batch + 1));
     VPPS_TRY(vpps_gpu_start_profile(gpu));
     return vpps_gpu_write_parameters(gpu, gpu->model);
 }
@@ -253,14 +264,21 @@ vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, 
         gpu_destroy(&gpu->device);
         return status;
     }
-    *plan = gpu->plan;
+    *plan = gpu->layout.plan;
     *out = &gpu->device;
     return VPPS_OK;
 }
 
+/* Without the compiler no batch would run: that is told now, and not by the first batch. */
 static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const vpps_options *options,
                                vpps_plan *plan) {
-    return vpps_gpu_create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan);
+    const vpps_nvrtc *compiler;
+    VPPS_TRY(vpps_gpu_create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan));
+    const vpps_status status = vpps_nvrtc_open(&compiler); /* the driver has said which it prefers */
+    if (status == VPPS_OK) return VPPS_OK;
+    gpu_destroy(*out);
+    *out = NULL;
+    return status;
 }
 
 static vpps_status create_simt(vpps_device **out, const vpps_model *model, const vpps_options *options,
@@ -271,7 +289,7 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
 #define GPU_DEVICE(device_name, find_device, create_device)                                                            \
     {                                                                                                                  \
         .name = device_name, .find = find_device, .create = create_device, .destroy = gpu_destroy,                     \
-        .launch = gpu_launch, .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read,                            \
+        .machine = gpu_tasks, .launch = gpu_launch, .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read,      \
         .read_parameters = gpu_read_parameters, .write_parameters = gpu_write_parameters,                              \
         .caller_works = gpu_caller_works, .tuning = gpu_tuning, .tune = gpu_tune, .trials = gpu_trials                 \
     }

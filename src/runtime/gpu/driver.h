@@ -2,7 +2,7 @@
  * the CUDA driver (driver_cuda.c), and software SIMT (driver_simt.c), which runs the same kernel source on the CPU. So
  * all of device.c runs in every test.
  *
- * Addresses are numbers in the machine's own address space. Copies, clears, products and launches happen in the order
+ * Addresses are numbers in the machine's own address space. Copies, clears and launches happen in the order
  * of their calls; only `read`, `wait` and what says so wait for them. One thread at a time uses a driver.
  */
 #ifndef VPPS_DRIVER_H
@@ -21,7 +21,6 @@ typedef struct vpps_launch_shape {
 
 typedef struct vpps_driver_table {
     const char *name; /* of the device, as in --device */
-    bool by_nvrtc;    /* `load` compiles with vpps_compile: kernels can be made ready in its cache by other threads */
 
     /* Opens the machine and describes it. Fails with DEVICE: there is none (the message says why in one line). */
     vpps_status (*open)(vpps_driver **out, vpps_machine *machine);
@@ -47,13 +46,6 @@ typedef struct vpps_driver_table {
     /* A cooperative launch; `arguments` is the kernel's one parameter, by value. */
     vpps_status (*launch)(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
                           size_t bytes);
-
-    /* What `multiply` needs, now and not with the first product of a training. Fails with DEVICE: there are none. */
-    vpps_status (*prepare_products)(vpps_driver *d);
-
-    /* c (m x n, rows of n) += or = a^T b: a is k x m, b is k x n, each row after row without gaps. */
-    vpps_status (*multiply)(vpps_driver *d, uint32_t m, uint32_t n, uint32_t k, uint64_t a, uint64_t b, uint64_t c,
-                            bool accumulate);
 
     vpps_status (*start_clock)(vpps_driver *d); /* in order with the launches */
     vpps_status (*stop_clock)(vpps_driver *d);

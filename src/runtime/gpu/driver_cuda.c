@@ -146,7 +146,6 @@ static void cuda_close(vpps_driver *base) {
     if (d->context && !d->lost) {
         d->cuda.cuCtxSetCurrent(d->context);
         if (d->stream) d->cuda.cuStreamSynchronize(d->stream);
-        if (d->products) d->cublas.cublasDestroy_v2(d->products);
         for (vpps_kernel *k = d->kernels, *next; k; k = next) {
             next = k->next;
             d->cuda.cuModuleUnload(k->module);
@@ -166,7 +165,6 @@ static void cuda_close(vpps_driver *base) {
     }
     free(d->memory.at);
     free(d->pinned.at);
-    vpps_cublas_close(&d->cublas);
     vpps_cuda_close(&d->cuda);
     free(d);
 }
@@ -257,45 +255,6 @@ static vpps_status cuda_clear(vpps_driver *base, uint64_t address, size_t bytes)
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- products */
-
-static vpps_status cuda_prepare_products(vpps_driver *base) {
-    cuda_driver *d;
-    VPPS_TRY(vpps_cuda_enter(base, &d));
-    if (d->products) return VPPS_OK;
-    if (!d->cublas.library) VPPS_TRY(vpps_cublas_open(&d->cublas));
-    vpps_cublas_handle handle;
-    vpps_cublas_result code = d->cublas.cublasCreate_v2(&handle);
-    if (code != VPPS_CU_BLAS_SUCCESS) return vpps_fail(VPPS_DEVICE, "cuda: cuBLAS does not start: status %u", code);
-    code = d->cublas.cublasSetStream_v2(handle, d->stream);
-    if (code == VPPS_CU_BLAS_SUCCESS) code = d->cublas.cublasSetMathMode(handle, VPPS_CU_BLAS_DEFAULT_MATH);
-    if (code != VPPS_CU_BLAS_SUCCESS) {
-        d->cublas.cublasDestroy_v2(handle);
-        return vpps_fail(VPPS_DEVICE, "cuda: cuBLAS cannot be set up: status %u", code);
-    }
-    d->products = handle;
-    return VPPS_OK;
-}
-
-/* cuBLAS stores columns: what it takes a row-major matrix for is its transpose. So it is to make C^T = B^T A; it sees B^T
- * where B lies (n x k, columns of n), and A^T where A lies (m x k, columns of m), which it is told to transpose. */
-static vpps_status cuda_multiply(vpps_driver *base, uint32_t m, uint32_t n, uint32_t k, uint64_t a, uint64_t b,
-                                 uint64_t c, bool accumulate) {
-    cuda_driver *d;
-    VPPS_TRY(vpps_cuda_enter(base, &d));
-    if (m == 0 || n == 0 || (k == 0 && accumulate)) return VPPS_OK;
-    if (k == 0) return cuda_clear(base, c, (size_t)4 * m * n);
-    VPPS_TRY(cuda_prepare_products(base));
-    const float one = 1, keep = accumulate ? 1 : 0;
-    const vpps_cublas_result code = d->cublas.cublasSgemm_v2(
-        d->products, VPPS_CU_BLAS_OP_N, VPPS_CU_BLAS_OP_T, (int)n, (int)m, (int)k, &one, (const float *)(uintptr_t)b,
-        (int)n, (const float *)(uintptr_t)a, (int)m, &keep, (float *)(uintptr_t)c, (int)n);
-    if (code != VPPS_CU_BLAS_SUCCESS)
-        return vpps_fail(VPPS_DEVICE, "cuda: cuBLAS refused the product of %u x %u and %u x %u: status %u", m, k, k, n,
-                         code);
-    return VPPS_OK;
-}
-
 /* ---------------------------------------------------------------- time */
 
 static vpps_status cuda_start_clock(vpps_driver *base) {
@@ -336,7 +295,6 @@ static vpps_status cuda_wait(vpps_driver *base, uint64_t *device_ns) {
 
 const vpps_driver_table vpps_driver_cuda = {
     .name = "cuda",
-    .by_nvrtc = true,
     .open = cuda_open,
     .close = cuda_close,
     .allocate = cuda_allocate,
@@ -350,8 +308,6 @@ const vpps_driver_table vpps_driver_cuda = {
     .load = vpps_cuda_load,
     .unload = vpps_cuda_unload,
     .launch = vpps_cuda_launch,
-    .prepare_products = cuda_prepare_products,
-    .multiply = cuda_multiply,
     .start_clock = cuda_start_clock,
     .stop_clock = cuda_stop_clock,
     .finished = cuda_finished,

@@ -1,4 +1,4 @@
-/* driver_cuda.h - what the parts of the CUDA driver share: driver_cuda.c (the machine, memory, products, time) and
+/* driver_cuda.h - what the parts of the CUDA driver share: driver_cuda.c (the machine, memory, time) and
  * driver_cuda_kernels.c (from source to a launch).
  */
 #ifndef VPPS_DRIVER_CUDA_H
@@ -23,8 +23,6 @@ typedef struct holdings {
 typedef struct cuda_driver {
     vpps_driver base;
     vpps_cuda cuda;
-    vpps_cublas cublas;
-    vpps_cublas_handle products; /* NULL: no product yet */
     vpps_cu_device device;
     vpps_cu_context context;
     vpps_cu_stream stream;

@@ -70,7 +70,7 @@ static void give_piece(piece **list, const void *memory) {
     }
 }
 
-/* Device memory of a copy or a product: all of it must be of one allocation. */
+/* Device memory of a copy: all of it must be of one allocation. */
 static vpps_status find(const machine *m, uint64_t address, size_t bytes, char **out) {
     *out = (char *)(uintptr_t)address;
     for (const piece *p = m->device; p; p = p->next) {
@@ -164,34 +164,6 @@ static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch
                          machine_of(d)->seed);
 }
 
-/* Products of two floats are exact in double precision, so this is a reference for faster ones. */
-static vpps_status multiply(vpps_driver *d, uint32_t m, uint32_t n, uint32_t k, uint64_t a, uint64_t b, uint64_t c,
-                            bool accumulate) {
-    char *memory[3];
-    VPPS_TRY(find(machine_of(d), a, (size_t)k * m * sizeof(float), &memory[0]));
-    VPPS_TRY(find(machine_of(d), b, (size_t)k * n * sizeof(float), &memory[1]));
-    VPPS_TRY(find(machine_of(d), c, (size_t)m * n * sizeof(float), &memory[2]));
-    const float *left = (const float *)(const void *)memory[0], *right = (const float *)(const void *)memory[1];
-    double *sums = malloc(((size_t)n + 1) * sizeof *sums);
-    if (!sums) return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
-    for (uint32_t i = 0; i < m; i++) {
-        float *row = (float *)(void *)memory[2] + (size_t)i * n;
-        for (uint32_t j = 0; j < n; j++) sums[j] = accumulate ? (double)row[j] : 0.0;
-        for (uint32_t p = 0; p < k; p++) {
-            const double factor = (double)left[(size_t)p * m + i];
-            for (uint32_t j = 0; j < n; j++) sums[j] += factor * (double)right[(size_t)p * n + j];
-        }
-        for (uint32_t j = 0; j < n; j++) row[j] = (float)sums[j];
-    }
-    free(sums);
-    return VPPS_OK;
-}
-
-static vpps_status prepare_products(vpps_driver *d) {
-    (void)d;
-    return VPPS_OK;
-}
-
 /* ---------------------------------------------------------------- time */
 
 static vpps_status start_clock(vpps_driver *d) {
@@ -269,8 +241,6 @@ const vpps_driver_table vpps_driver_simt = {
     .load = load,
     .unload = unload,
     .launch = launch,
-    .prepare_products = prepare_products,
-    .multiply = multiply,
     .start_clock = start_clock,
     .stop_clock = stop_clock,
     .finished = finished,

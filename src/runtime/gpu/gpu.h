@@ -1,9 +1,12 @@
-/* gpu.h - the GPU device: the model specialised into a kernel, on a machine that a driver drives.
+/* gpu.h - the GPU device: it runs scripts of tasks by a kernel that is made of the batches' compiled cells, on a machine that a
+ * driver drives.
  *
- *   device.c   launching, outcomes
- *   pool.c     the pool, which grows with the batches
- *   plan.c     from a choice to a loaded kernel, and from one plan to the next
- *   profile.c  which choice is the fastest
+ *   device.c       launching, outcomes
+ *   layout.c       how a model lies on a machine
+ *   memory.c       buffers; the pool, which grows with the batches
+ *   parameters.c   to the model, and from it
+ *   kernel.c       the kernel of all cells that batches had so far
+ *   profile.c      which choice is the fastest
  */
 #ifndef VPPS_GPU_H
 #define VPPS_GPU_H
@@ -11,7 +14,6 @@
 #include "codegen/specialise.h"
 #include "interp_templates/arguments.cuh"
 #include "interp_templates/failure.cuh"
-#include "nodes/format.h"
 #include "runtime/device.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/layout.h"
@@ -22,20 +24,32 @@ typedef struct vpps_gpu_buffer {
     size_t bytes;
 } vpps_gpu_buffer;
 
-/* A plan in use: its kernel, and the matrices laid out for it. */
-typedef struct vpps_gpu_plan {
-    vpps_partition partition;
-    vpps_kernel *kernel;
+/* How a model lies on a machine, and what scripts for it are made for. */
+typedef struct vpps_gpu_layout {
+    vpps_plan plan;
+    vpps_task_plan tasks;
+    vpps_optimizer_kind optimizer;
+    uint32_t n_states;   /* of it */
+    uint32_t *matrix_at; /* of every parameter: first word in the buffers of matrices */
+    size_t matrix_words;
+} vpps_gpu_layout;
+
+/* The kernel in use. */
+typedef struct vpps_gpu_kernel {
+    const vpps_compiled_cell **cells; /* that it has */
+    uint32_t n_cells;
+    size_t cells_capacity;
+    uint32_t *number; /* of each cell of the batch: among those */
+    size_t number_capacity;
+    vpps_kernel_plan plan;
+    vpps_kernel *loaded; /* NULL: none yet */
     vpps_launch_shape shape;
     vpps_cubin_report report;
-    vpps_gpu_buffer master, gradients, states[VPPS_MAX_STATES], tables;
-} vpps_gpu_plan;
+    uint32_t registers; /* that weights may take; 0: as many as go */
+} vpps_gpu_kernel;
 
-typedef struct vpps_gpu_trial {
-    vpps_partition_choice choice;
-    vpps_trial result;
-    double *ns_per_node; /* of the batches measured */
-} vpps_gpu_trial;
+/* Of the profile. The first batch after a change is not counted: caches are cold, and the kernel is new. */
+enum { VPPS_GPU_TRIALS = 8, VPPS_GPU_SKIPPED = 1, VPPS_GPU_MEASURED = 5 };
 
 typedef struct vpps_gpu {
     vpps_device device;
@@ -44,34 +58,47 @@ typedef struct vpps_gpu {
     vpps_machine machine;
     const vpps_model *model;
     vpps_options options;
-    vpps_plan plan;
-    vpps_rows gradients; /* of vectors, in the pool */
-    vpps_gpu_plan now;
+    vpps_gpu_layout layout;
+    vpps_gpu_kernel kernel;
 
-    vpps_gpu_buffer pool, script, counters, resume; /* counters: a vpps_failure comes first */
-    float *rescued; /* the pool's parameters while no room is found for a pool; else NULL */
+    vpps_gpu_buffer pool, script, counters, matrices, gradients, states[VPPS_MAX_STATES], scratch;
+    float *rescued;         /* the pool's parameters while no room is found for a pool; else NULL */
+    uint32_t scratch_words; /* of a VP */
     void *pinned[2];
     size_t pinned_bytes[2];
     uint32_t next_pinned;
-    bool *touched; /* matrices whose gradient has a product in this batch */
 
-    vpps_script_header header; /* of the batch in flight, or the latest */
+    vpps_task_header header; /* of the batch in flight, or the latest */
+    uint32_t nodes;          /* likewise, of its graph */
     bool in_flight;
     vpps_status launch_status; /* a launch that failed half-way */
     vpps_outcome outcome;
 
-    vpps_gpu_trial *trials;
-    uint32_t n_trials, current; /* the trial in use */
-    bool chosen, due;           /* the profile is over; another trial's turn has come */
-    struct vpps_gpu_precompiler *precompilers;
-    uint32_t n_precompilers;
+    vpps_trial trials[VPPS_GPU_TRIALS];
+    uint32_t n_trials, current;   /* the trial in use */
+    double ns[VPPS_GPU_MEASURED]; /* a node, of its batches */
+    bool chosen, due;             /* the profile is over; another trial's turn has come */
 } vpps_gpu;
 
 /* A device whose kernel runs on that driver's machine. The devices "cuda" and "simt" are this with their drivers. */
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_plan *plan);
 
-/* ---- pool.c */
+/* Lays the model out for a device of that name. Fails with ARGUMENT, POOL, MEMORY. Free in any case. */
+vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,
+                             const vpps_machine *machine, const char *device);
+void vpps_gpu_layout_free(vpps_gpu_layout *layout);
+
+void vpps_gpu_log(const vpps_gpu *gpu, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- memory.c */
+
+/* Makes `bytes` of room; the content is lost when it grows. */
+vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t bytes);
+void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer);
+
+/* Waits for everything that was asked of the driver. */
+vpps_status vpps_gpu_settle(vpps_gpu *gpu);
 
 /* A pool of at least so many words, with the parameters as they are. Fails with MEMORY; then they are kept, on the device
  * or on the host, and the next call finds them. */
@@ -80,39 +107,42 @@ vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words);
 /* The parameters are on the device again, where a failure had left them on the host. Fails as vpps_gpu_grow_pool does. */
 vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu);
 
-/* ---- plan.c */
-
-/* Makes `bytes` of room; the content is lost when it grows. */
-vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t bytes);
-void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer);
-
-/* Specialises and loads the choice, and moves the matrices over from the plan in use, or takes them from the model where
- * there is none yet. On failure the old plan stays. */
-vpps_status vpps_gpu_adopt(vpps_gpu *gpu, const vpps_partition_choice *choice);
-void vpps_gpu_close_plan(vpps_gpu *gpu, vpps_gpu_plan *plan);
+/* ---- parameters.c */
 
 /* Parameters and optimiser state to the model, or from it. */
 vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model);
 vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
-/* Waits for everything that was asked of the driver. */
-static inline vpps_status vpps_gpu_settle(vpps_gpu *gpu) {
-    uint64_t unused;
-    return gpu->table->wait(gpu->driver, &unused);
-}
+/* ---- kernel.c */
 
-void vpps_gpu_log(const vpps_gpu *gpu, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What a kernel of these cells is to be like, by one choice of the profile's: for vpps_specialise. */
+vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, const vpps_trial *choice,
+                                      const vpps_compiled_cell *const *cells, uint32_t n_cells);
+
+/* A kernel that has all cells of the batch, and their numbers in it. Fails with POOL: all of them spill; and with what the
+ * driver's `load` fails with. Then the kernel is as before. */
+vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch);
+
+/* None of its cells will come again: the choice changes. */
+void vpps_gpu_forget_kernel(vpps_gpu *gpu);
 
 /* ---- profile.c */
 
-/* Lists the choices and adopts the first that works, or the one an earlier run chose. */
+/* The choices that the options leave, in the order of trying, at most VPPS_GPU_TRIALS; how many. rpw 0: as many as turn out to be
+ * the fastest. */
+uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
+
+/* Lists the choices and takes the first, or the one that an earlier run chose. */
 vpps_status vpps_gpu_start_profile(vpps_gpu *gpu);
 
-/* Notes a batch of `nodes` nodes; sets gpu->due when the trial in use has been measured. */
-void vpps_gpu_measure(vpps_gpu *gpu, uint64_t device_ns, uint32_t nodes);
+/* How the making of the current trial's kernel ended. Returns that; POOL where it cannot be made, and another trial is due: the
+ * batch's script must be made anew for it. */
+vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
-/* The next trial, or the choice. */
+/* Notes a batch; sets gpu->due when the trial in use has been measured. */
+void vpps_gpu_measure(vpps_gpu *gpu, uint64_t device_ns);
+
+/* The next trial, or the choice. Fails with DEVICE: no choice's kernel could be made. */
 vpps_status vpps_gpu_next_trial(vpps_gpu *gpu);
-void vpps_gpu_end_profile(vpps_gpu *gpu);
 
 #endif

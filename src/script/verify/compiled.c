@@ -117,8 +117,7 @@ static bool over_list_fits(const vpps_proof *p) {
 
 static uint32_t express_run(const vpps_proof *p) {
     const vpps_cell_value *x = &p->c->values[p->v];
-    if (x->opcode >= VPPS_I_COUNT || vpps_instructions[x->opcode].form >= VPPS_FORM_SHARED)
-        return refuse(p, "it is no instruction on values");
+    if (x->opcode >= VPPS_I_COUNT) return refuse(p, "it is no instruction on values");
     const char *types = vpps_instructions[x->opcode].operands;
     vpps_term *operands = malloc((x->n_args + 1u) * sizeof *operands);
     vpps_run run = {.opcode = x->opcode, .rows = x->rows, .cols = x->cols, .operands = operands};

@@ -1,0 +1,21 @@
+/* formulas.c - see formulas.h. */
+#include "codegen/formulas.h"
+
+void vpps_emit_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers) {
+    static const char *const steps[] = {
+#define X(id, name, states) "step_" #id,
+        VPPS_OPTIMIZER_TABLE(X)
+#undef X
+    };
+    fprintf(out, "#define VPPS_STEP_NUMBERS %s\n#define VPPS_STEP %s\n", numbers, steps[optimizer]);
+}
+
+void vpps_emit_formulas(FILE *out) {
+#define EW(id, operands, cost, flops, formula)                                                                         \
+    fputs("VPPS_INLINE float vpps_value_" #id                                                                          \
+          "(float x, float y, float z, float s, float f, unsigned u, float random) { return " #formula "; }\n",        \
+          out);
+#define INSTR(id, ...)
+#include "isa/isa.def"
+#undef INSTR
+}

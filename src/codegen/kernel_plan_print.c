@@ -1,0 +1,143 @@
+/* kernel_plan_print.c - a plan as tables. */
+#include "codegen/kernel_plan_print.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *const vpps_resident_levels[] = {"registers", "shared", "stream"};
+enum { LEVELS = VPPS_COUNT(vpps_resident_levels) };
+_Static_assert(LEVELS == VPPS_RESIDENT_STREAM + 1, "every level has a name");
+
+static uint32_t rows_of(const vpps_model *model, const vpps_resident *m) {
+    const vpps_parameter_data *p = &model->params[m->matrix];
+    return m->transposed ? p->cols : p->rows;
+}
+
+static uint32_t columns_of(const vpps_model *model, const vpps_resident *m) {
+    const vpps_parameter_data *p = &model->params[m->matrix];
+    return m->transposed ? p->rows : p->cols;
+}
+
+vpps_rows vpps_resident_rows(const vpps_kernel_plan *p, const vpps_model *model, const vpps_resident *m, uint32_t vp) {
+    return vpps_rows_of(rows_of(model, m), p->row_unit, p->group, vp % p->group);
+}
+
+bool vpps_in_memory(const vpps_kernel_plan *p, const vpps_model *model, vpps_param param) {
+    return model->params[param].kind == VPPS_MATRIX && !vpps_resident_of(&p->residents, param, false) &&
+           !vpps_resident_of(&p->residents, param, true);
+}
+
+double vpps_register_share(const vpps_kernel_plan *p, const vpps_machine *machine) {
+    return (double)p->residents.registers * p->threads * p->n_vps / ((double)machine->sm_registers * machine->sms);
+}
+
+static void print_size(FILE *f, uint64_t bytes) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+    double x = (double)bytes;
+    size_t unit = 0;
+    for (; x >= 1024 && unit + 1 < VPPS_COUNT(units); unit++) x /= 1024;
+    fprintf(f, "%.*f %s", unit ? 1 : 0, x, units[unit]);
+}
+
+static void print_head(const vpps_kernel_plan *p, const vpps_machine *machine, FILE *f) {
+    fprintf(f, "machine        %s: %u SMs of %u registers, shared memory of ", machine->name, machine->sms,
+            machine->sm_registers);
+    print_size(f, machine->sm_shared_bytes);
+    fprintf(f, "\nVPs            %u CTAs of %u threads, in groups of %u that each have the model; rows by %u\n",
+            p->n_vps, p->threads, p->group, p->row_unit);
+    fprintf(f, "cells          %u, of %u stages\n", p->n_cells, p->first_stage[p->n_cells]);
+    fprintf(f, "registers      %u of a thread for weights: %.1f %% of all SMs' register file\n", p->residents.registers,
+            100 * vpps_register_share(p, machine));
+    fputs("shared memory  ", f);
+    print_size(f, 4 * (uint64_t)p->residents.shared_words);
+    fputs(" of weights a CTA, ", f);
+    print_size(f, 4 * (uint64_t)p->tile_words);
+    fputs(" for tiles\n", f);
+}
+
+static void print_place(const vpps_resident *m, FILE *f) {
+    const uint32_t words = m->rows * m->columns;
+    if (m->level == VPPS_RESIDENT_STREAM) {
+        fputs("read at each use", f);
+    } else {
+        fprintf(f, "%u - %u of a thread", m->at, m->at + words - 1);
+    }
+}
+
+static void print_matrices(const vpps_kernel_plan *p, const vpps_model *model, FILE *f) {
+    int width = 6;
+    for (uint32_t i = 0; i < model->n_params; i++)
+        if (model->params[i].kind == VPPS_MATRIX)
+            width = (int)vpps_max_u32((uint32_t)width, (uint32_t)strlen(model->params[i].name));
+    fprintf(f, "\n%-*s %-10s %8s %8s %9s %8s  %-10s %s\n", width, "matrix", "", "rows", "cols", "rows a VP", "words",
+            "level", "words");
+    for (uint32_t i = 0; i < p->residents.n; i++) {
+        const vpps_resident *m = &p->residents.list[i];
+        fprintf(f, "%-*s %-10s %8u %8u %9u %8u  %-10s ", width, model->params[m->matrix].name,
+                m->transposed ? "transposed" : "", rows_of(model, m), columns_of(model, m), m->rows,
+                m->rows * m->columns, vpps_resident_levels[m->level]);
+        print_place(m, f);
+        fputc('\n', f);
+    }
+    for (uint32_t i = 0; i < model->n_params; i++) {
+        const vpps_parameter_data *data = &model->params[i];
+        if (!vpps_in_memory(p, model, i)) continue;
+        fprintf(f, "%-*s %-10s %8u %8u %9s %8s  %-10s by one VP, where it lies\n", width, data->name, "", data->rows,
+                data->cols, "-", "-", "memory");
+    }
+}
+
+/* Matrices of equally many rows share them out alike: one column for each number of rows. True for the first such. */
+static bool is_first_of_height(const vpps_kernel_plan *p, const vpps_model *model, uint32_t i) {
+    for (uint32_t before = 0; before < i; before++)
+        if (rows_of(model, &p->residents.list[before]) == rows_of(model, &p->residents.list[i])) return false;
+    return true;
+}
+
+static bool has_level(const vpps_kernel_plan *p, uint32_t level) {
+    for (uint32_t i = 0; i < p->residents.n; i++)
+        if (p->residents.list[i].level == level) return true;
+    return false;
+}
+
+static void print_heading(const vpps_kernel_plan *p, const vpps_model *model, FILE *f) {
+    fprintf(f, "\n%4s", "VP");
+    for (uint32_t i = 0; i < p->residents.n; i++) {
+        char title[24];
+        if (!is_first_of_height(p, model, i)) continue;
+        snprintf(title, sizeof title, "rows/%u", rows_of(model, &p->residents.list[i]));
+        fprintf(f, " %10s", title);
+    }
+    for (uint32_t level = 0; level < LEVELS; level++)
+        if (has_level(p, level)) fprintf(f, " %10s", vpps_resident_levels[level]);
+    fprintf(f, " %8s\n", "fill");
+}
+
+static void print_vp(const vpps_kernel_plan *p, const vpps_model *model, uint32_t vp, FILE *f) {
+    uint64_t words[LEVELS] = {0}, all = 0, room = 0;
+    fprintf(f, "%4u", vp);
+    for (uint32_t i = 0; i < p->residents.n; i++) {
+        const vpps_resident *m = &p->residents.list[i];
+        const vpps_rows own = vpps_resident_rows(p, model, m, vp);
+        const uint64_t held = (uint64_t)(own.end - own.first) * columns_of(model, m);
+        words[m->level] += held;
+        all += held;
+        room += (uint64_t)m->rows * m->columns * p->threads;
+        if (is_first_of_height(p, model, i)) fprintf(f, " %10u", own.end - own.first);
+    }
+    for (uint32_t level = 0; level < LEVELS; level++)
+        if (has_level(p, level)) fprintf(f, " %10" PRIu64, words[level]);
+    fprintf(f, " %6.1f %%\n", room ? 100 * (double)all / (double)room : 0);
+}
+
+vpps_status vpps_kernel_plan_print(const vpps_kernel_plan *p, const vpps_model *model, const vpps_machine *machine,
+                                   uint32_t vps, FILE *file) {
+    print_head(p, machine, file);
+    print_matrices(p, model, file);
+    const uint32_t shown = vps ? vpps_min_u32(vps, p->n_vps) : p->n_vps;
+    print_heading(p, model, file);
+    for (uint32_t vp = 0; vp < shown; vp++) print_vp(p, model, vp, file);
+    if (shown < p->n_vps) fprintf(file, " ... %u more VPs\n", p->n_vps - shown);
+    return ferror(file) ? vpps_fail(VPPS_IO, "the plan's tables cannot be written: %s", strerror(errno)) : VPPS_OK;
+}

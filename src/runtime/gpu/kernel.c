@@ -1,0 +1,102 @@
+/* kernel.c - the kernel of all cells that the batches had so far. A batch with another cell has it made anew; of a network,
+ * training and inference have a few. */
+#include "runtime/gpu/gpu.h"
+
+/* A kernel on its way. */
+typedef struct loading {
+    vpps_gpu *gpu;
+    vpps_kernel *kernel;
+    vpps_launch_shape shape;
+} loading;
+
+static vpps_status compile(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
+                           vpps_cubin_report *report) {
+    loading *l = context;
+    vpps_gpu *gpu = l->gpu;
+    if (l->kernel) gpu->table->unload(gpu->driver, l->kernel);
+    l->kernel = NULL;
+    l->shape = (vpps_launch_shape){plan->n_vps, plan->threads, vpps_kernel_shared_bytes(plan)};
+    return gpu->table->load(gpu->driver, source, description, &l->shape, &l->kernel, report);
+}
+
+static void log_line(void *context, const char *line) { vpps_gpu_log(((loading *)context)->gpu, "%s", line); }
+
+static void unload(vpps_gpu *gpu) {
+    vpps_gpu_kernel *k = &gpu->kernel;
+    if (k->loaded) gpu->table->unload(gpu->driver, k->loaded);
+    k->loaded = NULL;
+    vpps_kernel_plan_free(&k->plan);
+}
+
+void vpps_gpu_forget_kernel(vpps_gpu *gpu) {
+    unload(gpu);
+    gpu->kernel.n_cells = 0;
+    gpu->kernel.registers = 0;
+}
+
+vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, const vpps_trial *choice,
+                                      const vpps_compiled_cell *const *cells, uint32_t n_cells) {
+    return (vpps_kernel_plan){.n_vps = layout->tasks.n_vps,
+                              .group = layout->tasks.n_vps / layout->tasks.groups,
+                              .threads = choice->threads,
+                              .row_unit = layout->tasks.row_unit,
+                              .optimizer = layout->optimizer,
+                              .n_states = layout->n_states,
+                              .cells = cells,
+                              .n_cells = n_cells};
+}
+
+static vpps_status make(vpps_gpu *gpu) {
+    vpps_gpu_kernel *k = &gpu->kernel;
+    loading l = {.gpu = gpu};
+    vpps_cubin_report report;
+    uint32_t registers = k->registers;
+    vpps_kernel_plan plan = vpps_gpu_kernel_plan(&gpu->layout, &gpu->trials[gpu->current], k->cells, k->n_cells);
+    const vpps_specialiser s = {.model = gpu->model,
+                                .pool = &gpu->layout.plan,
+                                .matrix_at = gpu->layout.matrix_at,
+                                .machine = &gpu->machine,
+                                .compile = compile,
+                                .log = log_line,
+                                .context = &l};
+    const vpps_status status = vpps_specialise(&s, &plan, &registers, NULL, &report);
+    if (status != VPPS_OK) {
+        if (l.kernel) gpu->table->unload(gpu->driver, l.kernel);
+        vpps_kernel_plan_free(&plan);
+        return status;
+    }
+    unload(gpu);
+    k->plan = plan;
+    k->loaded = l.kernel;
+    k->shape = l.shape;
+    k->report = report;
+    k->registers = registers;
+    char text[192];
+    vpps_kernel_describe(&plan, text, sizeof text);
+    vpps_gpu_log(gpu, "kernel of %s: %u registers, ready after %.2f s%s", text, report.registers, report.seconds,
+                 report.cached ? " (from the cache)" : "");
+    return VPPS_OK;
+}
+
+static uint32_t find_cell(const vpps_gpu_kernel *k, const vpps_compiled_cell *cell) {
+    uint32_t i = 0;
+    while (i < k->n_cells && k->cells[i] != cell) i++;
+    return i;
+}
+
+vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
+    vpps_gpu_kernel *k = &gpu->kernel;
+    const uint32_t before = k->n_cells;
+    if (!VPPS_RESERVE(k->number, k->number_capacity, batch->n_cells + 1u) ||
+        !VPPS_RESERVE(k->cells, k->cells_capacity, k->n_cells + batch->n_cells + 1u)) {
+        return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
+    }
+    for (uint32_t i = 0; i < batch->n_cells; i++) {
+        k->number[i] = find_cell(k, batch->cells[i]);
+        if (k->number[i] == k->n_cells) k->cells[k->n_cells++] = batch->cells[i];
+    }
+    if (k->n_cells == before && k->loaded) return VPPS_OK;
+    const vpps_status status = make(gpu);
+    if (status != VPPS_OK) k->n_cells = before;
+    return status;
+}

@@ -1,0 +1,88 @@
+/* memory.c - buffers, and the pool: one buffer with the parameters that are not matrices in front and a batch's values behind
+ * them. It grows with the batches. Running out of memory while it does loses nothing: a larger pool is made before the old
+ * one is given back; where both at once are too much, the parameters are on the host meanwhile, and stay there if not even
+ * the old size is to be had any more. */
+#include "runtime/gpu/gpu.h"
+
+void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer) {
+    if (buffer->bytes) gpu->table->release(gpu->driver, buffer->address);
+    *buffer = (vpps_gpu_buffer){0};
+}
+
+vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t bytes) {
+    if (bytes <= buffer->bytes) return VPPS_OK;
+    vpps_gpu_release(gpu, buffer);
+    VPPS_TRY(gpu->table->allocate(gpu->driver, bytes, &buffer->address));
+    buffer->bytes = bytes;
+    return VPPS_OK;
+}
+
+vpps_status vpps_gpu_settle(vpps_gpu *gpu) {
+    uint64_t unused;
+    return gpu->table->wait(gpu->driver, &unused);
+}
+
+/* ---------------------------------------------------------------- the pool */
+
+static size_t parameter_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.plan.batch * sizeof(float); }
+
+/* A quarter more than is needed, so that batches of about a size do not grow it again and again; or just what is. */
+static vpps_status allocate(vpps_gpu *gpu, size_t needed, vpps_gpu_buffer *out) {
+    *out = (vpps_gpu_buffer){0};
+    return vpps_gpu_reserve(gpu, out, needed + needed / 4) == VPPS_OK ? VPPS_OK : vpps_gpu_reserve(gpu, out, needed);
+}
+
+/* Copies the parameters to the host: then they are `rescued`. */
+static vpps_status rescue(vpps_gpu *gpu) {
+    free(gpu->rescued);
+    if (!(gpu->rescued = malloc(parameter_bytes(gpu) + 1))) {
+        return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
+    }
+    return gpu->table->read(gpu->driver, gpu->rescued, gpu->pool.address, parameter_bytes(gpu));
+}
+
+/* `pool` becomes the pool, with the rescued parameters if there are any. */
+static vpps_status move_in(vpps_gpu *gpu, vpps_gpu_buffer *pool) {
+    vpps_status status = VPPS_OK;
+    if (gpu->rescued) {
+        status = gpu->table->write(gpu->driver, pool->address, gpu->rescued, parameter_bytes(gpu));
+        if (status == VPPS_OK) status = vpps_gpu_settle(gpu);
+    }
+    if (status != VPPS_OK) {
+        vpps_gpu_release(gpu, pool);
+        return status;
+    }
+    vpps_gpu_release(gpu, &gpu->pool);
+    gpu->pool = *pool;
+    free(gpu->rescued);
+    gpu->rescued = NULL;
+    return VPPS_OK;
+}
+
+/* No room for both pools at once: gives the old one back first. The failure that is told is the larger pool's. */
+static vpps_status grow_alone(vpps_gpu *gpu, size_t needed) {
+    const size_t before = gpu->pool.bytes;
+    char reason[VPPS_MESSAGE_BYTES];
+    vpps_gpu_buffer pool;
+    vpps_gpu_release(gpu, &gpu->pool);
+    vpps_status status = allocate(gpu, needed, &pool);
+    if (status == VPPS_OK) return move_in(gpu, &pool);
+    snprintf(reason, sizeof reason, "%s", vpps_error_message());
+    if (vpps_gpu_reserve(gpu, &pool, before) == VPPS_OK && move_in(gpu, &pool) != VPPS_OK) return VPPS_DEVICE;
+    vpps_restore_message(reason);
+    return status;
+}
+
+vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words) {
+    const size_t needed = (size_t)words * sizeof(float);
+    vpps_gpu_buffer pool;
+    if (needed <= gpu->pool.bytes) return VPPS_OK;
+    if (gpu->pool.bytes) VPPS_TRY(rescue(gpu));
+    vpps_status status = allocate(gpu, needed, &pool);
+    if (status == VPPS_OK) return move_in(gpu, &pool);
+    return gpu->pool.bytes ? grow_alone(gpu, needed) : status;
+}
+
+vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu) {
+    return gpu->pool.bytes ? VPPS_OK : vpps_gpu_grow_pool(gpu, gpu->layout.plan.batch + 1);
+}

@@ -1,0 +1,48 @@
+/* gpu_batch.h - a training batch that is scheduled for a GPU, without one: the cells that a kernel is to be made of. */
+#ifndef VPPS_TESTS_GPU_BATCH_H
+#define VPPS_TESTS_GPU_BATCH_H
+
+#include "common/random_graph.h"
+#include "common/testing.h"
+#include "models.h"
+#include "runtime/gpu/gpu.h"
+
+/* How the model is laid out. */
+typedef struct gpu_shape {
+    uint32_t sms, groups, rpw, threads;
+} gpu_shape;
+
+typedef struct gpu_batch {
+    vpps_machine machine;
+    vpps_gpu_layout layout;
+    vpps_model *model;
+    const vpps_batch *batch;
+    uint32_t threads;
+
+    rg_built drawn; /* what the model is of: drawn, or a network */
+    const network *net;
+    void *instance;
+    vpps_graph *g;
+    vpps_handle *handle;
+} gpu_batch;
+
+/* Shared memory of an SM and of a CTA is an H100's. */
+vpps_machine gpu_machine(uint32_t sms);
+
+/* A drawn model, some of whose sizes may be large. */
+void gpu_batch_draw(gpu_batch *b, const gpu_shape *shape, uint64_t seed);
+
+/* A Tree-LSTM on a small tree. */
+void gpu_batch_tree_lstm(gpu_batch *b, const gpu_shape *shape, uint32_t hidden, uint32_t embed);
+
+void gpu_batch_close(gpu_batch *b);
+
+/* Of its cells, to be filled in by vpps_specialise or vpps_generate_kernel. */
+vpps_kernel_plan gpu_batch_plan(const gpu_batch *b);
+
+/* What vpps_specialise must know; the caller adds the rest. */
+vpps_specialiser gpu_batch_specialiser(const gpu_batch *b);
+
+static inline const vpps_compiled_cell *gpu_batch_cell(const gpu_batch *b, uint32_t i) { return b->batch->cells[i]; }
+
+#endif

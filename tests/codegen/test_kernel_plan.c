@@ -1,0 +1,420 @@
+/* test_kernel_plan.c - what a plan's tables say, read back, and its picture: XML that is well-formed, in which every row is drawn
+ * once.
+ */
+#include "codegen/kernel_plan_print.h"
+#include "gpu_batch.h"
+
+#include <ctype.h>
+
+static vpps_status compile_nothing(void *context, const vpps_kernel_plan *plan, const char *source,
+                                   const char *description, vpps_cubin_report *report) {
+    (void)context, (void)plan, (void)source, (void)description, (void)report;
+    return VPPS_OK;
+}
+
+/* A Tree-LSTM's kernel on 14 SMs; without `registers` for weights they lie in shared memory. */
+static void open_plan(vpps_kernel_plan *p, gpu_batch *b, const gpu_shape *shape, uint32_t hidden, uint32_t registers) {
+    gpu_batch_tree_lstm(b, shape, hidden, hidden - 20);
+    *p = gpu_batch_plan(b);
+    vpps_specialiser s = gpu_batch_specialiser(b);
+    vpps_cubin_report report;
+    s.compile = compile_nothing;
+    TEST_OK(vpps_specialise(&s, p, &registers, NULL, &report));
+}
+
+static void close_plan(vpps_kernel_plan *p, gpu_batch *b) {
+    vpps_kernel_plan_free(p);
+    gpu_batch_close(b);
+}
+
+/* What a call writes, as text that the caller frees. */
+static char *tables(const vpps_kernel_plan *p, const gpu_batch *b, uint32_t vps) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+    ck_assert_ptr_nonnull(f);
+    TEST_OK(vpps_kernel_plan_print(p, b->model, &b->machine, vps, f));
+    fclose(f);
+    return text;
+}
+
+static char *picture(const vpps_kernel_plan *p, const gpu_batch *b) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+    ck_assert_ptr_nonnull(f);
+    TEST_OK(vpps_kernel_plan_svg(p, b->model, &b->machine, f));
+    fclose(f);
+    return text;
+}
+
+static const char *find(const char *text, const char *part) {
+    const char *at = strstr(text, part);
+    ck_assert_msg(at != NULL, "no \"%s\" in\n%s", part, text);
+    return at;
+}
+
+static uint32_t rows_of(const gpu_batch *b, const vpps_resident *m) {
+    return m->transposed ? b->model->params[m->matrix].cols : b->model->params[m->matrix].rows;
+}
+static uint32_t columns_of(const gpu_batch *b, const vpps_resident *m) {
+    return m->transposed ? b->model->params[m->matrix].rows : b->model->params[m->matrix].cols;
+}
+
+/* ---------------------------------------------------------------- tables */
+
+static const char *next_line(const char *line) {
+    const char *end = strchr(line, '\n');
+    ck_assert_ptr_nonnull(end);
+    return end + 1;
+}
+
+static void check_head(const char *text, const vpps_kernel_plan *p, const gpu_batch *b) {
+    static const char machine[] = "machine        test: 14 SMs of 65536 registers, shared memory of 228.0 KiB\n";
+    char line[200];
+    ck_assert_int_eq(strncmp(text, machine, strlen(machine)), 0);
+    snprintf(line, sizeof line,
+             "\nVPs            14 CTAs of %u threads, in groups of %u that each have the model; rows by %u\n",
+             p->threads, p->group, p->row_unit);
+    find(text, line);
+    snprintf(line, sizeof line, "\ncells          %u, of %u stages\n", b->batch->n_cells, p->first_stage[p->n_cells]);
+    find(text, line);
+    snprintf(line, sizeof line, "\nregisters      %u of a thread for weights: %.1f %% of all SMs' register file\n",
+             p->residents.registers, 100.0 * p->residents.registers * p->threads / 65536);
+    find(text, line);
+    snprintf(line, sizeof line, "\nshared memory  %.1f KiB of weights a CTA, %.1f KiB for tiles\n",
+             p->residents.shared_words / 256.0, p->tile_words / 256.0);
+    find(text, line);
+}
+
+/* A line a matrix, in the order of the plan's list. */
+static void check_matrices(const char *text, const vpps_kernel_plan *p, const gpu_batch *b) {
+    const char *line = find(text, "\nmatrix ") + 1;
+    for (uint32_t i = 0; i < p->residents.n; i++) {
+        const vpps_resident *m = &p->residents.list[i];
+        char name[64], level[16], place[64], want[64];
+        unsigned rows, cols, of_vp, words;
+        int at = 0;
+        line = next_line(line);
+        ck_assert_int_eq(sscanf(line, "%63s %n", name, &at), 1);
+        ck_assert_str_eq(name, b->model->params[m->matrix].name);
+        if (m->transposed) {
+            ck_assert_int_eq(strncmp(line + at, "transposed ", 11), 0);
+            at += 11;
+        }
+        ck_assert_int_eq(sscanf(line + at, "%u %u %u %u %15s %63[^\n]", &rows, &cols, &of_vp, &words, level, place), 6);
+        ck_assert_uint_eq(rows, rows_of(b, m));
+        ck_assert_uint_eq(cols, columns_of(b, m));
+        ck_assert_uint_eq(of_vp, m->rows);
+        ck_assert_uint_eq(words, m->rows * m->columns);
+        ck_assert_str_eq(level, vpps_resident_levels[m->level]);
+        snprintf(want, sizeof want, "%u - %u of a thread", m->at, m->at + words - 1);
+        ck_assert_str_eq(place, m->level == VPPS_RESIDENT_STREAM ? "read at each use" : want);
+    }
+    ck_assert_int_eq(*next_line(line), '\n');
+}
+
+enum { HEIGHTS = 4 };
+
+/* The table's columns: heights of matrices in the order in which they first come, then the levels that there are. */
+typedef struct columns {
+    uint32_t heights[HEIGHTS], n_heights;
+    uint32_t levels[VPPS_RESIDENT_STREAM + 1], n_levels;
+} columns;
+
+static columns columns_of_table(const vpps_kernel_plan *p, const gpu_batch *b, const char *heading) {
+    columns c = {.n_heights = 0};
+    char want[200] = "  VP", *at = want + 4;
+    for (uint32_t i = 0; i < p->residents.n; i++) {
+        uint32_t k = 0;
+        while (k < c.n_heights && c.heights[k] != rows_of(b, &p->residents.list[i])) k++;
+        if (k < c.n_heights) continue;
+        ck_assert_uint_lt(c.n_heights, HEIGHTS);
+        char title[24];
+        c.heights[c.n_heights++] = rows_of(b, &p->residents.list[i]);
+        snprintf(title, sizeof title, "rows/%u", c.heights[k]);
+        at += sprintf(at, " %10s", title);
+    }
+    for (uint32_t level = 0; level <= VPPS_RESIDENT_STREAM; level++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < p->residents.n; i++) n += p->residents.list[i].level == level;
+        if (!n) continue;
+        c.levels[c.n_levels++] = level;
+        at += sprintf(at, " %10s", vpps_resident_levels[level]);
+    }
+    sprintf(at, " %8s\n", "fill");
+    ck_assert_msg(strncmp(heading, want, strlen(want)) == 0, "\"%s\" instead of \"%s\"", heading, want);
+    return c;
+}
+
+/* A row for each of the first `vps` VPs. Over those of a group, rows add up to the heights, and words to the matrices. */
+static void check_vps(const char *text, const vpps_kernel_plan *p, const gpu_batch *b, uint32_t vps) {
+    const char *line = find(text, "\n  VP ") + 1;
+    const columns c = columns_of_table(p, b, line);
+    uint64_t rows[HEIGHTS] = {0}, words[VPPS_RESIDENT_STREAM + 1] = {0};
+    for (uint32_t vp = 0; vp < vps; vp++) {
+        char *at;
+        uint64_t own = 0, room = 0;
+        line = next_line(line);
+        ck_assert_uint_eq(strtoul(line, &at, 10), vp);
+        for (uint32_t k = 0; k < c.n_heights; k++) {
+            const unsigned long n = strtoul(at, &at, 10);
+            rows[k] += vp < p->group ? n : 0;
+        }
+        for (uint32_t k = 0; k < c.n_levels; k++) {
+            const unsigned long n = strtoul(at, &at, 10);
+            own += n;
+            words[k] += vp < p->group ? n : 0;
+        }
+        for (uint32_t i = 0; i < p->residents.n; i++)
+            room += (uint64_t)p->residents.list[i].rows * p->residents.list[i].columns * p->threads;
+        char fill[24];
+        snprintf(fill, sizeof fill, " %6.1f %%\n", 100.0 * (double)own / (double)room);
+        ck_assert_msg(strncmp(at, fill, strlen(fill)) == 0, "\"%.12s\" instead of \"%s\"", at, fill);
+    }
+    if (vps < p->group) return;
+    for (uint32_t k = 0; k < c.n_heights; k++) ck_assert_uint_eq(rows[k], c.heights[k]);
+    for (uint32_t k = 0; k < c.n_levels; k++) {
+        uint64_t want = 0;
+        for (uint32_t i = 0; i < p->residents.n; i++) {
+            const vpps_resident *m = &p->residents.list[i];
+            if (m->level == c.levels[k]) want += (uint64_t)rows_of(b, m) * columns_of(b, m);
+        }
+        ck_assert_uint_eq(words[k], want);
+    }
+}
+
+/* One group and two; all in registers, and the most of it elsewhere. */
+static const struct {
+    gpu_shape shape;
+    uint32_t hidden, registers;
+} plans[] = {{{14, 1, 2, 256}, 90, 0}, {{14, 2, 1, 384}, 200, 10}, {{14, 2, 8, 64}, 120, 0}, {{14, 1, 3, 32}, 256, 3}};
+
+START_TEST(tables_say_what_the_plan_is)
+    {
+        vpps_kernel_plan p;
+        gpu_batch b;
+        open_plan(&p, &b, &plans[_i].shape, plans[_i].hidden, plans[_i].registers);
+        char *all = tables(&p, &b, 0), *some = tables(&p, &b, 3), *more = tables(&p, &b, 15);
+        check_head(all, &p, &b);
+        check_matrices(all, &p, &b);
+        check_vps(all, &p, &b, 14);
+        check_vps(some, &p, &b, 3);
+        find(some, "%\n ... 11 more VPs\n");
+        ck_assert_ptr_null(strstr(all, "more VPs"));
+        ck_assert_str_eq(all, more);
+        free(all);
+        free(some);
+        free(more);
+        close_plan(&p, &b);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- pictures */
+
+/* The end of an entity that XML has without a declaration. */
+static const char *skip_entity(const char *at) {
+    static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&apos;"};
+    for (size_t i = 0; i < VPPS_COUNT(entities); i++)
+        if (strncmp(at, entities[i], strlen(entities[i])) == 0) return at + strlen(entities[i]);
+    ck_abort_msg("no entity: \"%.20s\"", at);
+}
+
+/* From '<' to behind '>': a tag that begins, ends or does both; its name goes on the stack, or comes from there. */
+static const char *check_tag(const char *at, char stack[][16], uint32_t *depth) {
+    const bool closes = at[1] == '/';
+    const char *name = at + 1 + closes;
+    size_t n = 0;
+    while (isalpha((unsigned char)name[n])) n++;
+    ck_assert_msg(n > 0 && n < 16, "no tag: \"%.20s\"", at);
+    at = name + n;
+    while (*at == ' ' && !closes) { /* attributes, each once and in quotes */
+        const size_t word = strspn(++at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-");
+        ck_assert_msg(word > 0 && at[word] == '=' && at[word + 1] == '\'', "no attribute: \"%.20s\"", at);
+        for (at += word + 2; *at != '\'';) {
+            ck_assert_msg(*at && *at != '<', "in a value: \"%.20s\"", at);
+            at = *at == '&' ? skip_entity(at) : at + 1;
+        }
+        at++;
+    }
+    if (closes) {
+        ck_assert_uint_gt(*depth, 0);
+        --*depth;
+        ck_assert_msg(strlen(stack[*depth]) == n && !strncmp(stack[*depth], name, n), "%s ends as %.*s", stack[*depth],
+                      (int)n, name);
+    } else if (*at != '/') {
+        ck_assert_uint_lt(*depth, 8);
+        snprintf(stack[(*depth)++], 16, "%.*s", (int)n, name);
+    } else {
+        at++;
+    }
+    ck_assert_msg(*at == '>', "no end of a tag: \"%.20s\"", at);
+    return at + 1;
+}
+
+/* One element with all others in it. */
+static void check_xml(const char *text) {
+    char stack[8][16];
+    uint32_t depth = 0;
+    ck_assert_int_eq(strncmp(text, "<svg xmlns='http://www.w3.org/2000/svg' ", 40), 0);
+    const char *at = text;
+    do {
+        if (*at == '<') {
+            at = check_tag(at, stack, &depth);
+        } else {
+            ck_assert_msg((unsigned char)*at >= ' ' || *at == '\n', "character %d", *at);
+            at = *at == '&' ? skip_entity(at) : at + 1;
+        }
+    } while (depth > 0);
+    ck_assert_str_eq(at, "\n");
+}
+
+enum { LEFT = 70, TOP = 64, GAP = 50, WORD = 2 /* pixels */, VPS = 14, WORDS = 2048 };
+
+/* Adds a path's boxes to a grid of VPs and words, of which word 0 is at `bottom`. Every VP that has rows has one. */
+static void paint(const char *path, const vpps_kernel_plan *p, const gpu_batch *b, const vpps_resident *m,
+                  double bottom, uint8_t grid[VPS][WORDS]) {
+    const double width = 64; /* of so few VPs */
+    uint32_t boxes = 0, owners = 0;
+    for (const char *at = find(path, " d='") + 4; *at == 'M'; at = strchr(at, 'z') + 1, boxes++) {
+        double x, y, w, height, back;
+        ck_assert_int_eq(sscanf(at, "M%lf %lfh%lfv-%lfh-%lfz", &x, &y, &w, &height, &back), 5);
+        const uint32_t vp = (uint32_t)((x - LEFT) / width), first = (uint32_t)((bottom - y) / WORD);
+        ck_assert(w == width && back == width && vp < VPS);
+        const vpps_rows own = vpps_resident_rows(p, b->model, m, vp);
+        ck_assert_uint_eq(first, m->at);
+        ck_assert_double_eq(height, (own.end - own.first) * m->columns * (double)WORD);
+        for (uint32_t word = first; word < first + height / WORD; word++) {
+            ck_assert_uint_lt(word, WORDS);
+            grid[vp][word]++;
+        }
+    }
+    for (uint32_t vp = 0; vp < p->n_vps; vp++) {
+        const vpps_rows own = vpps_resident_rows(p, b->model, m, vp);
+        owners += own.end > own.first;
+    }
+    ck_assert_uint_eq(boxes, owners);
+}
+
+/* Paths come level by level, in the order of the plan's list. What is not kept has none. */
+static uint32_t check_paths(const char *svg, const vpps_kernel_plan *p, const gpu_batch *b) {
+    static uint8_t grids[2][VPS][WORDS];
+    const uint32_t panel = vpps_min_u32(b->machine.sm_registers / p->threads, 255);
+    const uint32_t shared = p->residents.shared_words / p->threads;
+    const double bottoms[] = {TOP + panel * (double)WORD, TOP + panel * (double)WORD + GAP + shared * (double)WORD};
+    const char *path = svg;
+    uint32_t paths = 0, kept = 0;
+    memset(grids, 0, sizeof grids);
+    for (uint32_t level = 0; level < VPPS_RESIDENT_STREAM; level++) {
+        for (uint32_t i = 0; i < p->residents.n; i++) {
+            const vpps_resident *m = &p->residents.list[i];
+            char title[96];
+            if (m->level != level) continue;
+            kept++;
+            path = find(path + 1, "<path ");
+            snprintf(title, sizeof title, "'><title>%s%s</title></path>\n", b->model->params[m->matrix].name,
+                     m->transposed ? ", transposed" : "");
+            const char *end = find(path, "'><title>");
+            ck_assert_msg(strncmp(end, title, strlen(title)) == 0, "\"%.40s\" instead of \"%s\"", end, title);
+            paint(path, p, b, m, bottoms[level], grids[level]);
+        }
+    }
+    for (const char *at = strstr(svg, "<path "); at; at = strstr(at + 1, "<path ")) paths++;
+    ck_assert_uint_eq(paths, kept);
+    for (uint32_t level = 0; level < VPPS_RESIDENT_STREAM; level++)
+        for (uint32_t vp = 0; vp < VPS; vp++)
+            for (uint32_t word = 0; word < WORDS; word++)
+                if (grids[level][vp][word] > 1) ck_abort_msg("word %u of VP %u is drawn twice", word, vp);
+    return kept;
+}
+
+START_TEST(pictures_show_every_row_once)
+    {
+        vpps_kernel_plan p;
+        gpu_batch b;
+        open_plan(&p, &b, &plans[_i].shape, plans[_i].hidden, plans[_i].registers);
+        char *svg = picture(&p, &b), *again = picture(&p, &b);
+        ck_assert_str_eq(svg, again);
+        check_xml(svg);
+        find(svg, ">test: 14 VPs of ");
+        find(svg, ">registers of a thread; those above the weights are for everything else<");
+        const bool shared = p.residents.shared_words >= p.threads;
+        ck_assert_int_eq(strstr(svg, ">shared memory, words of a thread<") != NULL, shared);
+        const uint32_t kept = check_paths(svg, &p, &b);
+        ck_assert_uint_gt(kept, 0);
+        uint32_t streamed = 0;
+        for (const char *at = strstr(svg, ", not kept</text>"); at; at = strstr(at + 1, ", not kept</text>"))
+            streamed++;
+        ck_assert_uint_eq(kept + streamed, p.residents.n);
+        free(svg);
+        free(again);
+        close_plan(&p, &b);
+    }
+END_TEST
+
+/* All levels occur in the plans above. */
+START_TEST(plans_use_all_levels)
+    {
+        uint32_t seen[VPPS_RESIDENT_STREAM + 1] = {0};
+        for (size_t k = 0; k < VPPS_COUNT(plans); k++) {
+            vpps_kernel_plan p;
+            gpu_batch b;
+            open_plan(&p, &b, &plans[k].shape, plans[k].hidden, plans[k].registers);
+            for (uint32_t i = 0; i < p.residents.n; i++) seen[p.residents.list[i].level]++;
+            close_plan(&p, &b);
+        }
+        for (size_t level = 0; level < VPPS_COUNT(seen); level++) ck_assert_uint_gt(seen[level], 0);
+    }
+END_TEST
+
+START_TEST(names_are_escaped)
+    {
+        static char name[] = "a<b>&c";
+        vpps_kernel_plan p;
+        gpu_batch b;
+        open_plan(&p, &b, &plans[0].shape, plans[0].hidden, plans[0].registers);
+        vpps_parameter_data *matrix = &b.model->params[p.residents.list[0].matrix];
+        char *own = matrix->name;
+        matrix->name = name;
+        snprintf(b.machine.name, sizeof b.machine.name, "<GPU> & Co.");
+        char *svg = picture(&p, &b);
+        check_xml(svg);
+        find(find(svg, "&lt;GPU&gt; &amp; Co.: 14 VPs"), "<title>a&lt;b&gt;&amp;c</title>");
+        find(svg, ">a&lt;b&gt;&amp;c ");
+        ck_assert_ptr_null(strstr(svg, "a<b"));
+        free(svg);
+        matrix->name = own;
+        close_plan(&p, &b);
+    }
+END_TEST
+
+START_TEST(a_full_disk_is_told)
+    {
+        vpps_kernel_plan p;
+        gpu_batch b;
+        FILE *full = fopen("/dev/full", "w");
+        if (!full) TEST_SKIP("a_full_disk_is_told: no /dev/full");
+        setvbuf(full, NULL, _IONBF, 0);
+        open_plan(&p, &b, &plans[0].shape, plans[0].hidden, plans[0].registers);
+        TEST_FAILS(vpps_kernel_plan_print(&p, b.model, &b.machine, 0, full), VPPS_IO,
+                   "the plan's tables cannot be written: ");
+        clearerr(full);
+        TEST_FAILS(vpps_kernel_plan_svg(&p, b.model, &b.machine, full), VPPS_IO,
+                   "the plan's picture cannot be written: ");
+        fclose(full);
+        close_plan(&p, &b);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("kernel plan");
+    TCase *tests = tcase_create("kernel plan");
+    tcase_set_timeout(tests, 30);
+    tcase_add_loop_test(tests, tables_say_what_the_plan_is, 0, VPPS_COUNT(plans));
+    tcase_add_loop_test(tests, pictures_show_every_row_once, 0, VPPS_COUNT(plans));
+    tcase_add_test(tests, plans_use_all_levels);
+    tcase_add_test(tests, names_are_escaped);
+    tcase_add_test(tests, a_full_disk_is_told);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}

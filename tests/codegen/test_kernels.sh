@@ -1,0 +1,104 @@
+#!/bin/bash
+# test_kernels.sh - kernels of real networks, compiled by NVRTC, which needs no GPU: none has a frame, none spills, and each fits
+# its GPU. What a kernel computes is not looked at here. VPPS names the program (default: build/vpps).
+#
+# Everyday: a Tree-LSTM for the oldest and the newest architecture, and sm_90; with VPPS_TEST_SCALE=small for sm_90 alone. With
+# VPPS_TEST_SCALE=full: it for every architecture, larger ones and every network at its own sizes for sm_90. VPPS_TEST_ARCH=all,
+# too, which takes an hour: the larger ones for every architecture, and matrices beyond the registers. Without NVRTC a line says so.
+# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
+
+# shellcheck source=SCRIPTDIR/../cli/common.sh
+source "$(dirname "$0")/../cli/common.sh"
+
+# ---------------------------------------------------------------- what a kernel must be
+
+# compile NAME NETWORK OPTION...: two at a time; what is said of the kernels goes to NAME.json, a failure to NAME.err.
+compile() {
+    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+    "$vpps" kernel "${@:2}" --report --json >"$1.json" 2>"$1.err" &
+}
+
+# clean NAME [EXPRESSION]: every kernel of NAME.json is clean, and the Python expression is true of each, k, whose matrices are at
+# the levels `levels`. Registers are given out by 8 to a thread (CUDA C++ Programming Guide, "Technical Specifications per
+# Compute Capability", which also has the shared memory of a CTA).
+clean() {
+    python3 - "$@" <<'PY'
+import json, sys
+name, expression = sys.argv[1], (sys.argv + ['True'])[2]
+shared_kib = {75: 64, 80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}
+lines = open(name + '.json').read().splitlines()
+assert lines, open(name + '.err').read()
+kernels = json.loads(lines[-1])['kernels']
+assert kernels
+for k in kernels:
+    assert 'error' not in k, k
+    levels = {m['level'] for m in k['matrices']}
+    weights = sum(m['words_of_thread'] for m in k['matrices'] if m['level'] == 'registers')
+    assert k['frame_bytes'] == 0 and k['spill_bytes'] == 0, k
+    assert weights == k['registers'] < k['kernel_registers'] <= 255, k # weights are where the plan says
+    assert -(-k['kernel_registers'] // 8) * 8 * k['threads'] <= 65536, k
+    assert k['shared_bytes'] + k['tile_bytes'] == k['dynamic_shared_bytes'], k
+    assert k['static_shared_bytes'] + k['dynamic_shared_bytes'] <= shared_kib[int(k['arch'][3:])] * 1024, k
+    assert all(line.startswith('rejected: ') for line in k['rejected']), k
+    assert eval(expression), (expression, k)
+PY
+}
+
+# ---------------------------------------------------------------- architectures
+
+fails_with 1 "these are: " "$vpps" kernel tree-lstm --hidden 8 --report --arch none >/dev/null
+read -r -a architectures <<<"$(sed -n 's/.*these are: //; s/,//gp' err)"
+check "sm_90 is among the architectures" test "$(printf '%s\n' "${architectures[@]}" | grep -cx sm_90)" -eq 1
+
+small=(tree-lstm --hidden 64 --embed 64)
+every=${VPPS_TEST_ARCH:-} # "all", or nothing
+# knows ARCHITECTURE: the compiler does; then its kernel is compiled, or the failure is another.
+knows() {
+    "$vpps" kernel "${small[@]}" --report --json --arch "$1" >"$1.json" 2>"$1.err" && return 0
+    ! grep -q "does not compile for" "$1.err"
+}
+
+check "without NVRTC, that is the reason" fails_with 1 "NVRTC: /nowhere/libnvrtc.so" \
+    env VPPS_NVRTC=/nowhere/libnvrtc.so "$vpps" kernel "${small[@]}" --report --json --arch sm_90
+
+if ! knows sm_90 || grep -q VPPS_NVRTC sm_90.err; then
+    skip "kernels" "$(head -n 1 sm_90.err)" 3
+    summary
+    exit
+fi
+check "sm_90" clean sm_90
+
+case ${VPPS_TEST_SCALE:-} in
+small) ;;
+full)
+    networks=$("$vpps" help | sed -n '/^Networks:/,/^$/s/^  \([a-z][a-z0-9-]*\) .*/\1/p')
+    check "networks are listed" test -n "$networks"
+    compile all-64 "${small[@]}" --optimizer adam --arch all
+    for hidden in 256 512; do
+        for optimizer in sgd adam; do
+            compile "$hidden-$optimizer" tree-lstm --hidden $hidden --embed $hidden --optimizer $optimizer --arch "${every:-sm_90}"
+        done
+    done
+    for network in $networks; do compile "$network" "$network" --arch sm_90; done
+    large=${every:+1024 2048}
+    for hidden in $large; do compile "large-$hidden" tree-lstm --hidden "$hidden" --embed "$hidden" --arch sm_90; done
+    wait
+    check "hidden 64, all architectures" clean all-64 "'registers' in levels"
+    for hidden in 256 512; do
+        for optimizer in sgd adam; do check "hidden $hidden, $optimizer" clean "$hidden-$optimizer" "'registers' in levels"; done
+    done
+    for network in $networks; do check "$network" clean "$network"; done
+    for hidden in $large; do
+        check "hidden $hidden" clean "large-$hidden" "levels == {'registers', 'shared', 'stream'}"
+    done
+    ;;
+*)
+    # The first that the compiler knows, from either end.
+    for ((i = 0; i < ${#architectures[@]}; i++)); do knows "${architectures[i]}" && break; done
+    check "${architectures[i]}, the oldest" clean "${architectures[i]}"
+    for ((i = ${#architectures[@]} - 1; i >= 0; i--)); do knows "${architectures[i]}" && break; done
+    check "${architectures[i]}, the newest" clean "${architectures[i]}"
+    ;;
+esac
+
+summary

@@ -1,0 +1,245 @@
+/* test_resident.c - where matrices lie while a kernel runs: for drawn models and a Tree-LSTM, in many layouts, every row of
+ * every matrix has one owner in a group, no two share a place, and nothing is read from memory that there is room for.
+ * VPPS_TEST_SEED draws other models.
+ */
+#include "codegen/kernel_plan_print.h"
+#include "gpu_batch.h"
+
+/* Like ck_assert_uint_*, which write a file each time, too slow for so many rows. */
+#define MUST(a, op, b)                                                                                                 \
+    do {                                                                                                               \
+        const uint64_t must_a_ = (a), must_b_ = (b);                                                                   \
+        if (!(must_a_ op must_b_)) {                                                                                   \
+            ck_abort_msg("line %d: %s " #op " %s: %llu, %llu", __LINE__, #a, #b, (unsigned long long)must_a_,          \
+                         (unsigned long long)must_b_);                                                                 \
+        }                                                                                                              \
+    } while (0)
+
+static uint32_t rows_of(const gpu_batch *b, const vpps_resident *m) {
+    return m->transposed ? b->model->params[m->matrix].cols : b->model->params[m->matrix].rows;
+}
+static uint32_t columns_of(const gpu_batch *b, const vpps_resident *m) {
+    return m->transposed ? b->model->params[m->matrix].rows : b->model->params[m->matrix].cols;
+}
+
+/* ---------------------------------------------------------------- what there must be */
+
+typedef struct wanted {
+    vpps_param matrix;
+    bool transposed;
+} wanted;
+
+static bool knows(const wanted *list, uint32_t n, wanted w) {
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i].matrix == w.matrix && list[i].transposed == w.transposed) return true;
+    return false;
+}
+
+/* The matrices of products whose rows are shared out, each as often as it is transposed or not, as they come; and the vectors
+ * that such products start from. */
+static void check_list(const gpu_batch *b, const vpps_residents *r) {
+    enum { MOST = 512 };
+    static wanted list[MOST];
+    uint32_t n = 0;
+    bool *vectors = calloc(b->model->n_params + 1, 1);
+    uint32_t n_vectors = 0;
+    for (uint32_t k = 0; k < b->batch->n_cells; k++) {
+        const vpps_compiled_cell *c = gpu_batch_cell(b, k);
+        for (uint32_t v = 0; v < c->n_values; v++) {
+            const vpps_cell_value *x = &c->values[v];
+            const bool product = x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T;
+            if (!product || x->split != VPPS_SPLIT_ROWS) continue;
+            if (x->param != VPPS_NO_PARAM && !vectors[x->param]) {
+                vectors[x->param] = true;
+                MUST(n_vectors, <, r->n_vectors);
+                MUST(r->vectors[n_vectors].vector, ==, x->param);
+                n_vectors++;
+            }
+            for (uint32_t i = 0; i < x->n_args; i++) {
+                const wanted w = {c->args[x->first_arg + i].matrix, x->kind == VPPS_VALUE_PRODUCT_T};
+                if (w.matrix == VPPS_NO_PARAM || knows(list, n, w)) continue;
+                MUST(n, <, MOST);
+                list[n++] = w;
+            }
+        }
+    }
+    MUST(r->n, ==, n);
+    MUST(r->n_vectors, ==, n_vectors);
+    for (uint32_t i = 0; i < n; i++) {
+        MUST(r->list[i].matrix, ==, list[i].matrix);
+        MUST(r->list[i].transposed, ==, list[i].transposed);
+        ck_assert_ptr_eq(vpps_resident_of(r, list[i].matrix, list[i].transposed), &r->list[i]);
+    }
+    free(vectors);
+}
+
+/* Over the VPs of a group every row has one owner, and the same in all groups; the room for a VP's rows and a thread's columns
+ * is what the largest share needs. */
+static void check_rows(const gpu_batch *b, const vpps_kernel_plan *p, const vpps_resident *m) {
+    const uint32_t rows = rows_of(b, m), columns = columns_of(b, m);
+    uint8_t *owners = calloc(rows + 1u, 1);
+    uint32_t most = 0;
+    for (uint32_t vp = 0; vp < p->n_vps; vp++) {
+        const vpps_rows own = vpps_resident_rows(p, b->model, m, vp);
+        const vpps_rows first = vpps_resident_rows(p, b->model, m, vp % p->group);
+        MUST(own.first, <=, own.end);
+        MUST(own.end, <=, rows);
+        MUST(own.first, ==, first.first);
+        MUST(own.end, ==, first.end);
+        if (own.first % p->row_unit) MUST(own.first, ==, rows); /* blocks of rows are not cut */
+        most = vpps_max_u32(most, own.end - own.first);
+        for (uint32_t row = own.first; row < own.end && vp < p->group; row++) owners[row]++;
+    }
+    for (uint32_t row = 0; row < rows; row++) MUST(owners[row], ==, 1);
+    MUST(m->rows, ==, most);
+    MUST((uint64_t)m->columns * p->threads, >=, columns);
+    MUST((uint64_t)(m->columns - 1) * p->threads, <, columns);
+    free(owners);
+}
+
+/* ---------------------------------------------------------------- places */
+
+/* Marks words [at, at + n) of so many, none of which may be taken. */
+static void take(uint8_t *taken, uint64_t words, uint64_t at, uint64_t n) {
+    MUST(at + n, <=, words);
+    for (uint64_t w = at; w < at + n; w++) {
+        MUST(taken[w], ==, 0);
+        taken[w] = 1;
+    }
+}
+
+static void check_places(const vpps_residents *r, const vpps_kernel_room *room) {
+    uint8_t *registers = calloc(r->registers + 1u, 1), *shared = calloc(r->shared_words + 1u, 1);
+    uint32_t vectors = 0, next[VPPS_RESIDENT_STREAM + 1] = {0};
+    for (uint32_t i = 0; i < r->n_vectors; i++) {
+        take(shared, r->shared_words, r->vectors[i].at, r->vectors[i].rows);
+        vectors += r->vectors[i].rows;
+    }
+    /* what products start from is small, and has its place in any case */
+    const uint64_t front = (uint64_t)(vectors + room->threads - 1) / room->threads * room->threads;
+    MUST(r->registers, <=, room->registers);
+    MUST(r->shared_words, <=, front > room->shared_words ? front : room->shared_words);
+    for (uint32_t i = 0; i < r->n; i++) {
+        const vpps_resident *m = &r->list[i];
+        const uint64_t words = (uint64_t)m->rows * m->columns, of_cta = words * room->threads;
+        if (m->level != VPPS_RESIDENT_STREAM) {
+            MUST(m->at, >=, next[m->level]); /* in the order of adding */
+            next[m->level] = m->at + (uint32_t)words;
+        }
+        if (m->level == VPPS_RESIDENT_REGISTERS) {
+            take(registers, r->registers, m->at, words);
+            continue;
+        }
+        /* There was no room before, so there is none in the end. */
+        MUST(words, >, room->registers - r->registers);
+        if (m->level == VPPS_RESIDENT_SHARED) {
+            take(shared, r->shared_words, (uint64_t)m->at * room->threads, of_cta);
+        } else {
+            MUST(m->level, ==, VPPS_RESIDENT_STREAM);
+            MUST(of_cta + r->shared_words, >, room->shared_words);
+        }
+    }
+    for (uint32_t w = 0; w < r->registers; w++) MUST(registers[w], ==, 1); /* without gaps */
+    free(registers);
+    free(shared);
+}
+
+/* ---------------------------------------------------------------- */
+
+static uint32_t seen[VPPS_RESIDENT_STREAM + 1], transposed;
+
+static void check_batch(const gpu_batch *b) {
+    static const uint32_t registers[] = {160, 40, 7, 0}, shared[] = {42752, 12000, 0};
+    vpps_kernel_plan p = gpu_batch_plan(b);
+    vpps_residents *r = &p.residents;
+    for (uint32_t k = 0; k < p.n_cells; k++) TEST_OK(vpps_residents_add(r, b->model, p.cells[k], p.threads));
+    check_list(b, r);
+    for (uint32_t i = 0; i < r->n; i++) check_rows(b, &p, &r->list[i]);
+    for (size_t k = 0; k < VPPS_COUNT(registers) * VPPS_COUNT(shared); k++) {
+        const vpps_kernel_room room = {p.threads, registers[k / VPPS_COUNT(shared)], shared[k % VPPS_COUNT(shared)]};
+        vpps_residents_place(r, &room);
+        check_places(r, &room);
+        for (uint32_t i = 0; i < r->n; i++) {
+            seen[r->list[i].level]++;
+            transposed += r->list[i].transposed;
+        }
+    }
+    vpps_kernel_plan_free(&p);
+}
+
+static gpu_shape draw_shape(uint64_t *random) {
+    static const uint32_t group[] = {1, 2, 3, 7, 16, 66}, groups[] = {1, 1, 2, 3}, rpw[] = {1, 2, 3, 8},
+                          threads[] = {32, 64, 256, 384, 512};
+#define ANY(list) list[vpps_random_below(random, (uint32_t)VPPS_COUNT(list))]
+    gpu_shape s = {.sms = ANY(group), .groups = ANY(groups), .rpw = ANY(rpw), .threads = ANY(threads)};
+#undef ANY
+    s.sms *= s.groups;
+    return s;
+}
+
+START_TEST(drawn_models_hold_the_rules)
+    {
+        uint64_t random = test_seed() * 1000 + (uint64_t)_i;
+        for (uint32_t i = 0; i < test_scaled(60); i++) {
+            const gpu_shape shape = draw_shape(&random);
+            gpu_batch b;
+            gpu_batch_draw(&b, &shape, vpps_random(&random));
+            check_batch(&b);
+            gpu_batch_close(&b);
+        }
+        for (uint32_t level = 0; level < VPPS_COUNT(seen); level++) MUST(seen[level], >, 0);
+        MUST(transposed, >, 0);
+    }
+END_TEST
+
+START_TEST(tree_lstms_hold_the_rules)
+    {
+        static const uint32_t sizes[][2] = {{64, 64}, {90, 70}, {256, 300}};
+        uint64_t random = test_seed() + (uint64_t)_i;
+        for (uint32_t i = 0; i < 6; i++) {
+            const gpu_shape shape = draw_shape(&random);
+            gpu_batch b;
+            gpu_batch_tree_lstm(&b, &shape, sizes[_i][0], sizes[_i][1]);
+            check_batch(&b);
+            gpu_batch_close(&b);
+        }
+        MUST(transposed, >, 0);
+    }
+END_TEST
+
+/* Matrices get registers, then shared memory, as long as they fit, whatever came before them did. */
+START_TEST(a_smaller_one_may_still_fit)
+    {
+        vpps_resident list[] = {{.matrix = 0, .rows = 3, .columns = 2}, {.matrix = 1, .rows = 5, .columns = 2},
+                                {.matrix = 2, .rows = 4, .columns = 1}, {.matrix = 3, .rows = 1, .columns = 1},
+                                {.matrix = 4, .rows = 2, .columns = 1}, {.matrix = 5, .rows = 8, .columns = 1}};
+        vpps_resident_vector vectors[] = {{.vector = 6, .rows = 20}, {.vector = 7, .rows = 20}};
+        vpps_residents r = {.list = list, .vectors = vectors, .n = VPPS_COUNT(list), .n_vectors = VPPS_COUNT(vectors)};
+        const vpps_kernel_room room = {.threads = 32, .registers = 10, .shared_words = 64 + 11 * 32};
+        static const struct {
+            vpps_resident_level level;
+            uint32_t at;
+        } want[] = {{VPPS_RESIDENT_REGISTERS, 0}, {VPPS_RESIDENT_SHARED, 2}, {VPPS_RESIDENT_REGISTERS, 6},
+                    {VPPS_RESIDENT_SHARED, 12},   {VPPS_RESIDENT_STREAM, 0}, {VPPS_RESIDENT_STREAM, 0}};
+        vpps_residents_place(&r, &room);
+        for (uint32_t i = 0; i < r.n; i++) {
+            ck_assert_uint_eq(list[i].level, want[i].level);
+            if (list[i].level != VPPS_RESIDENT_STREAM) ck_assert_uint_eq(list[i].at, want[i].at);
+        }
+        ck_assert_uint_eq(r.registers, 10);
+        ck_assert_uint_eq(r.shared_words, 64 + 11 * 32);
+        ck_assert_uint_eq(vectors[0].at, 0);
+        ck_assert_uint_eq(vectors[1].at, 20);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("resident");
+    TCase *tests = tcase_create("resident");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, drawn_models_hold_the_rules, 0, 4);
+    tcase_add_loop_test(tests, tree_lstms_hold_the_rules, 0, 3);
+    tcase_add_test(tests, a_smaller_one_may_still_fit);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
