@@ -206,7 +206,7 @@ static vpps_status gpu_tune(vpps_device *d) {
 
 static uint32_t gpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
-    memcpy(out, gpu->trials, vpps_min_u32(gpu->n_trials, room) * sizeof *out);
+    for (uint32_t i = 0; i < gpu->n_trials && i < room; i++) out[i] = gpu->trials[i];
     *done = gpu->chosen;
     return gpu->n_trials;
 }
