@@ -205,6 +205,7 @@ static vpps_status number_from(const char *name, uint32_t otherwise, uint32_t mo
 
 static vpps_status open_machine(vpps_driver **out, vpps_machine *description) {
     uint32_t sms, seed;
+    VPPS_TRY(vpps_simt_check());
     VPPS_TRY(number_from("VPPS_SIMT_SMS", DEFAULT_SMS, MAX_SMS, &sms));
     VPPS_TRY(number_from("VPPS_SIMT_SEED", 0, UINT32_MAX, &seed));
     VPPS_TRY(vpps_machine_named(description, "sm_90", sms ? sms : DEFAULT_SMS));

@@ -53,8 +53,12 @@ static vpps_status load(vpps_simt_kernel *kernel, const vpps_cache_key *key, boo
     return status;
 }
 
+vpps_status vpps_simt_check(void) {
+    return VPPS_SIMT_TSAN ? vpps_fail(VPPS_DEVICE, "software SIMT cannot run under ThreadSanitizer") : VPPS_OK;
+}
+
 vpps_status vpps_simt_load(vpps_simt_kernel **out, const char *source, const char *description, double *seconds) {
-    if (VPPS_SIMT_TSAN) return vpps_fail(VPPS_DEVICE, "software SIMT cannot run under ThreadSanitizer");
+    VPPS_TRY(vpps_simt_check());
     char *text = NULL, toolchain[2048];
     vpps_cache_key key = {.kind = "simt", .description = description, .toolchain = toolchain};
     vpps_simt_kernel *kernel = calloc(1, sizeof *kernel);

@@ -9,7 +9,7 @@
  * Stricter than a GPU: a thread that has finished does not count as having reached a CTA barrier; all threads of a CTA
  * must meet at the same __syncthreads() of the source, and all lanes of a warp at the same shuffle or ballot.
  *
- * Not under ThreadSanitizer, which would need megabytes for each CUDA thread: vpps_simt_load fails with DEVICE.
+ * Not under ThreadSanitizer, which would need megabytes for each CUDA thread.
  */
 #ifndef VPPS_SIMT_H
 #define VPPS_SIMT_H
@@ -17,6 +17,9 @@
 #include "base/base.h"
 
 typedef struct vpps_simt_kernel vpps_simt_kernel;
+
+/* Fails with DEVICE under ThreadSanitizer, as vpps_simt_load does. */
+vpps_status vpps_simt_check(void);
 
 /* Compiles the source with the C++ compiler $VPPS_CXX (a program's name), else c++, or takes the library from the disk
  * cache. It is not optimised, for compiling takes longer than most runs; options in $VPPS_CXXFLAGS are added (-O1 where
