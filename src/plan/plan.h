@@ -23,7 +23,6 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
  * lookup tables lie in the pool, where scripts name them by their offsets. */
 typedef struct vpps_plan {
     uint32_t n_vps;
-    uint32_t n_params;
     uint32_t *values;    /* vector, lookup: offset of the values; matrix: unused */
     uint32_t *gradients; /* vector: offset of the gradient; else unused */
     uint32_t *states[2]; /* vector, lookup: offset of the optimiser's state */

@@ -31,7 +31,6 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
     plan->values = arrays;
     plan->gradients = arrays + n;
     for (uint32_t i = 0; i < VPPS_MAX_STATES; i++) plan->states[i] = arrays + (2 + i) * (size_t)n;
-    plan->n_params = n;
     uint64_t next = 0;
     for (uint32_t p = 0; p < n && next < UINT32_MAX; p++) {
         const vpps_parameter_data *data = &model->params[p];

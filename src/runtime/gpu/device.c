@@ -109,8 +109,9 @@ static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch) {
 
 /* The kernel, and room for everything: nothing is started yet. */
 static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
-    VPPS_TRY(vpps_gpu_note_kernel(gpu, vpps_gpu_need_cells(gpu, batch)));
-    VPPS_TRY(need_scratch(gpu, batch));
+    vpps_status status = vpps_gpu_need_cells(gpu, batch);
+    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* its tiles' */
+    VPPS_TRY(vpps_gpu_note_kernel(gpu, status));
     return vpps_gpu_grow_pool(gpu, gpu->header.pool_words);
 }
 

@@ -135,8 +135,8 @@ uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 /* Lists the choices and takes the first, or the one that an earlier run chose. */
 vpps_status vpps_gpu_start_profile(vpps_gpu *gpu);
 
-/* How the making of the current trial's kernel ended. Returns that; POOL where it cannot be made, and another trial is due: the
- * batch's script must be made anew for it. */
+/* How the making of the current trial's kernel, and of room for its tiles, ended. Returns that; POOL where it cannot be made, and
+ * another trial is due: the batch's script must be made anew for it. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
 /* Notes a batch; sets gpu->due when the trial in use has been measured. */
