@@ -86,13 +86,13 @@ static json_t *matrices_json(const planner *x, const vpps_kernel_plan *p) {
 json_t *plan_json(const planner *x, const vpps_kernel_plan *p) {
     char arch[16];
     snprintf(arch, sizeof arch, "sm_%u", x->machine.arch);
-    return json_pack("{ss ss sI sI sI sI sI sI sI sI so sI sI so}", "machine", x->machine.name, "arch", arch, "sms",
+    return json_pack("{ss ss sI sI sI sI sI sI sI sI so sI sI sI so}", "machine", x->machine.name, "arch", arch, "sms",
                      (json_int_t)x->machine.sms, "vps", (json_int_t)p->n_vps, "group", (json_int_t)p->group, "rpw",
                      (json_int_t)p->row_unit, "threads", (json_int_t)p->threads, "cells", (json_int_t)p->n_cells,
                      "stages", (json_int_t)p->first_stage[p->n_cells], "registers", (json_int_t)p->residents.registers,
                      "register_share", report_number(vpps_register_share(p, &x->machine)), "shared_bytes",
-                     4 * (json_int_t)p->residents.shared_words, "tile_bytes", 4 * (json_int_t)p->tile_words, "matrices",
-                     matrices_json(x, p));
+                     4 * (json_int_t)p->residents.shared_words, "tile_bytes", 4 * (json_int_t)p->tile_words,
+                     "script_bytes", 4 * (json_int_t)p->near_words, "matrices", matrices_json(x, p));
 }
 
 /* ---------------------------------------------------------------- output */

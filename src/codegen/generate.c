@@ -51,16 +51,17 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
     fprintf(out, "(void)array;\n");
 }
 
-void vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v,
-                         const char *item) {
+uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v,
+                             const char *item) {
     const vpps_cell_value *x = &c->values[v];
     switch (x->kind) {
-    case VPPS_VALUE_INPUT: fprintf(out, "in%u[%s]", x->index, item); return;
-    case VPPS_VALUE_LOOKUP: fprintf(out, "lk%u[%s]", x->index, item); return;
-    case VPPS_VALUE_PARAMETER: fprintf(out, "%uu", g->pool->values[x->param]); return;
+    case VPPS_VALUE_INPUT: fprintf(out, "in%u[%s]", x->index, item); return 0;
+    case VPPS_VALUE_LOOKUP: fprintf(out, "lk%u[%s]", x->index, item); return 0;
+    case VPPS_VALUE_PARAMETER: fprintf(out, "%uu", g->pool->values[x->param]); return 0;
     default: break;
     }
-    fprintf(out, "k%u + (%s) * %uu + %uu", x->domain, item, c->kept_words[x->domain], x->offset);
+    fprintf(out, "k%u + (%s) * %uu", x->domain, item, c->kept_words[x->domain]);
+    return x->offset;
 }
 
 /* ---------------------------------------------------------------- constants */
@@ -160,7 +161,7 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
             const uint32_t number = plan->first_stage[c] + s;
             vpps_stage_room *room = &plan->rooms[number];
             VPPS_TRY(vpps_generate_stage(g, plan->cells[c], s, number, room));
-            plan->tile_words = vpps_max_u32(plan->tile_words, room->shared_words);
+            plan->tile_words = vpps_max_u32(plan->tile_words, (room->shared_words + 3) / 4 * 4);
         }
         if (plan->cells[c]->n_outers) vpps_generate_outer(g, plan->cells[c], c);
     }
@@ -188,6 +189,8 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     TEMPLATES_BEHIND(X)
     put_loads(g);
     VPPS_TRY(put_stages(g, plan));
+    fprintf(g->out, "#define VPPS_NEAR_WORDS %uu\n#define VPPS_NEAR_AT %uu\n", plan->near_words,
+            plan->residents.shared_words + plan->tile_words);
     X(loop)
 #undef X
     return VPPS_OK;
@@ -205,6 +208,8 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
         VPPS_TRY(vpps_residents_add(&plan->residents, model, plan->cells[c], room->threads));
     }
     vpps_residents_place(&plan->residents, room);
+    plan->near_words = room->shared_words - vpps_min_u32(plan->residents.shared_words, room->shared_words);
+    plan->near_words = vpps_min_u32(plan->near_words, room->near_words) / 4 * 4;
     plan->rooms = calloc(plan->first_stage[plan->n_cells] + 1u, sizeof *plan->rooms);
     if (!plan->rooms) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     size_t bytes = 0;

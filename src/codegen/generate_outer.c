@@ -23,13 +23,10 @@ static void put_range(const work *w, const vpps_cell_value *x) {
 static void put_vector(const work *w, uint32_t v) {
     const vpps_cell_value *x = &w->c->values[v];
     char item[64];
-    if (x->cols == 1) {
-        vpps_generate_place(w->out, w->g, w->c, v, "first + k");
-        return;
-    }
     snprintf(item, sizeof item, "first + k / %uu", x->cols);
-    vpps_generate_place(w->out, w->g, w->c, v, item);
-    fprintf(w->out, " + k %% %uu * %uu", x->cols, x->rows);
+    const uint32_t offset = vpps_generate_place(w->out, w->g, w->c, v, x->cols == 1 ? "first + k" : item);
+    fprintf(w->out, " + %uu", offset);
+    if (x->cols > 1) fprintf(w->out, " + k %% %uu * %uu", x->cols, x->rows);
 }
 
 static bool first_of_param(const vpps_compiled_cell *c, uint32_t i) {

@@ -24,13 +24,14 @@ static void put_slot(const work *w, uint32_t v, const char *item, const char *el
     fprintf(w->out, "s%u[(%s) * %u + (%s)]", v, item, vpps_segment_width(&w->s, v), element);
 }
 
-/* Item `item` of the tile, element `element` of the value. */
+/* Item `item` of the tile, element `element` of the value. What differs between the values of an item is added last, to an
+ * address: then it is part of the load's instruction. */
 static void put_memory(const work *w, uint32_t v, const char *item, const char *element) {
     char at[128];
     snprintf(at, sizeof at, "f%u + %s", value_of(w, v)->domain, item);
-    fprintf(w->out, "pool[");
-    vpps_generate_place(w->out, w->g, w->c, v, at);
-    fprintf(w->out, " + (%s)]", element);
+    fprintf(w->out, "(pool + (");
+    const uint32_t offset = vpps_generate_place(w->out, w->g, w->c, v, at);
+    fprintf(w->out, ") + (%s))[%u]", element, offset);
 }
 
 static bool in_slot(const work *w, uint32_t v) { return w->s.slot[v] != VPPS_NONE && w->s.made_in[v] != VPPS_NONE; }

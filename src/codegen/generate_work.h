@@ -27,8 +27,9 @@ void vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, 
  * gsK and geK, kept values kD. */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
-/* Word 0 of item ITEM of a value in memory, counted in the block: an index of the pool. */
-void vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v,
-                         const char *item);
+/* Where item ITEM of a value lies in memory, counted in the block: an index of the pool. Word 0 is as many words behind it as
+ * are returned. */
+uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v,
+                             const char *item);
 
 #endif

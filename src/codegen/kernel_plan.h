@@ -22,11 +22,12 @@ typedef struct vpps_kernel_plan {
     uint32_t *first_stage; /* of each cell: the number of its first stage; n_cells + 1 */
     vpps_stage_room *rooms;
     uint32_t tile_words; /* of shared memory, for any stage */
+    uint32_t near_words; /* likewise, for a copy of a script that is not longer */
 } vpps_kernel_plan;
 
 /* Dynamic shared memory of a CTA. */
 static inline uint32_t vpps_kernel_shared_bytes(const vpps_kernel_plan *p) {
-    return 4 * (p->residents.shared_words + p->tile_words);
+    return 4 * (p->residents.shared_words + p->tile_words + p->near_words);
 }
 
 #endif

@@ -53,7 +53,9 @@ static void print_head(const vpps_kernel_plan *p, const vpps_machine *machine, F
     print_size(f, 4 * (uint64_t)p->residents.shared_words);
     fputs(" of weights a CTA, ", f);
     print_size(f, 4 * (uint64_t)p->tile_words);
-    fputs(" for tiles\n", f);
+    fputs(" for tiles, ", f);
+    print_size(f, 4 * (uint64_t)p->near_words);
+    fputs(" for a script\n", f);
 }
 
 static void print_place(const vpps_resident *m, FILE *f) {

@@ -46,10 +46,16 @@ static void clear(vpps_kernel_plan *plan) {
 /* With so many registers for weights at most. *clean: the kernel neither spills nor has a frame. */
 static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
                                  vpps_cubin_report *report, bool *clean) {
-    enum { TILE_WORDS = 13312, STATIC_WORDS = 2048 /* of shared memory: at most, about */ };
+    enum {
+        TILE_WORDS = 13312,  /* of shared memory: at most */
+        STATIC_WORDS = 2048, /* likewise, about */
+        NEAR_WORDS = 16384
+    };
     const uint32_t cta_words = s->machine->cta_shared_bytes / 4, other = TILE_WORDS + STATIC_WORDS;
-    const vpps_kernel_room room = {
-        .threads = plan->threads, .registers = registers, .shared_words = cta_words > other ? cta_words - other : 0};
+    const vpps_kernel_room room = {.threads = plan->threads,
+                                   .registers = registers,
+                                   .shared_words = cta_words > other ? cta_words - other : 0,
+                                   .near_words = NEAR_WORDS};
     char description[192];
     clear(plan);
     VPPS_TRY(vpps_generate_kernel(plan, s->model, s->pool, s->matrix_at, &room, source));

@@ -7,7 +7,7 @@ typedef struct vpps_arguments {
     unsigned long long pool, script, counters;
     unsigned long long matrices, gradients, states[2]; /* of all matrices, row after row; alike */
     unsigned long long scratch;                        /* scratch_words for each VP */
-    unsigned long long failure; /* a vpps_failure */
+    unsigned long long failure;                        /* a vpps_failure */
     unsigned long long watchdog_ns;
     unsigned norms; /* offset in the pool of the VPs' sums of squares */
     unsigned scratch_words;

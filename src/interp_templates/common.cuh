@@ -9,8 +9,13 @@
 #define VPPS_LANE (threadIdx.x % 32)
 #define VPPS_WARP (threadIdx.x / 32)
 
+/* Loaded and stored at once. */
+struct __align__(16) vpps_quad {
+    float x, y, z, w;
+};
+
 __shared__ vpps_task_header vpps_header;
-__shared__ float vpps_parts[32];                 /* of sums over the CTA */
+__shared__ float vpps_parts[32];                   /* of sums over the CTA */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1]; /* parameters whose gradient this VP has begun in this batch */
 
 /* The first blocks of the script, as every task reads one. */
@@ -18,7 +23,8 @@ enum { VPPS_NEAR_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_NEAR_BLOCKS];
 
 __device__ __forceinline__ const vpps_block *vpps_block_of(const unsigned *script, unsigned number) {
-    return number < VPPS_NEAR_BLOCKS ? vpps_blocks + number : (const vpps_block *)(script + vpps_header.blocks) + number;
+    return number < VPPS_NEAR_BLOCKS ? vpps_blocks + number
+                                     : (const vpps_block *)(script + vpps_header.blocks) + number;
 }
 
 __device__ __forceinline__ unsigned vpps_least(unsigned a, unsigned b) { return a < b ? a : b; }

@@ -17,7 +17,7 @@ __device__ __forceinline__ unsigned long long VPPS_GLOBAL_TIMER() {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
     return ns;
 }
-#define VPPS_DYNAMIC_SHARED(name) extern __shared__ float name[]
+#define VPPS_DYNAMIC_SHARED(name) extern __shared__ __align__(16) float name[]
 
 /* The thread's and the CTA's number, read anew wherever they are asked for: what is derived from them would otherwise be
  * kept in registers through the whole kernel, beside the weights. */
@@ -48,8 +48,11 @@ struct vpps_rows {
 /* Rows of something with so many that part `member` of `parts` owns; plan/plan.h, vpps_rows_of. */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
-    const unsigned first = (unsigned)((unsigned long long)blocks * member / parts) * VPPS_ROW_BLOCK;
-    const unsigned end = (unsigned)((unsigned long long)blocks * (member + 1) / parts) * VPPS_ROW_BLOCK;
+    const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* known when compiling, mostly */
+    const unsigned before = narrow ? blocks * member / parts : (unsigned)((unsigned long long)blocks * member / parts);
+    const unsigned after =
+        narrow ? blocks * (member + 1) / parts : (unsigned)((unsigned long long)blocks * (member + 1) / parts);
+    const unsigned first = before * VPPS_ROW_BLOCK, end = after * VPPS_ROW_BLOCK;
     vpps_rows r = {first < rows ? first : rows, end < rows ? end : rows};
     return r;
 }

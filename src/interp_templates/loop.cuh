@@ -4,9 +4,25 @@
 
 __shared__ unsigned vpps_window[VPPS_WINDOW];
 
-extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const vpps_arguments a) {
+/* Copies a script that fits to shared memory, where each level's records are at hand: every wait forgets what L1 has of global
+ * memory. Its address there, or where it was. */
+__device__ __forceinline__ unsigned long long vpps_near_script(unsigned long long script, float *shared) {
+    const unsigned words = ((const vpps_task_header *)script)->words;
+    if (words > VPPS_NEAR_WORDS) return script;
+    vpps_quad *to = (vpps_quad *)(shared + VPPS_NEAR_AT);
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < (words + 3) / 4; i += VPPS_THREADS) to[i] = ((const vpps_quad *)script)[i];
+    return (unsigned long long)to;
+}
+
+extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const vpps_arguments arguments) {
     VPPS_DYNAMIC_SHARED(vpps_dynamic);
     float w[VPPS_WEIGHTS + 1];
+    vpps_arguments a = arguments;
+    a.script = vpps_near_script(a.script, vpps_dynamic);
+    vpps_load_weights(a, w, vpps_dynamic);
+    if (threadIdx.x == 0) vpps_alive = 1;
+    __syncthreads();
     const unsigned *script = (const unsigned *)a.script;
     const unsigned *start = script + VPPS_HEADER_WORDS + blockIdx.x / VPPS_GROUP, end = start[1];
     unsigned pc = start[0], first = pc, filled = pc; /* the window holds words [first, filled) */
@@ -14,8 +30,6 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     for (unsigned i = threadIdx.x; i < VPPS_HEADER_WORDS; i += VPPS_THREADS) ((unsigned *)&vpps_header)[i] = script[i];
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i <= VPPS_PARAMS; i += VPPS_THREADS) vpps_touched[i] = 0;
-    if (threadIdx.x == 0) vpps_alive = 1;
-    vpps_load_weights(a, w, vpps_dynamic);
     __syncthreads();
     const unsigned blocks = vpps_least(vpps_header.n_blocks, VPPS_NEAR_BLOCKS) * (unsigned)(sizeof(vpps_block) / 4);
 #pragma unroll 1

@@ -20,7 +20,8 @@ __device__ __forceinline__ float *vpps_state_at(unsigned long long buffer, unsig
     return offset == VPPS_NONE ? (float *)0 : (float *)buffer + offset;
 }
 
-__device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments &a, const vpps_param_entry &p) {
+__device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments &a,
+                                                            const vpps_param_entry &p) {
     const bool matrix = p.kind == VPPS_IS_MATRIX;
     return vpps_parameter{(float *)(matrix ? a.matrices : a.pool) + p.values,
                           (float *)(matrix ? a.gradients : a.pool) + p.gradient,

@@ -156,7 +156,7 @@ static void check_batch(const gpu_batch *b) {
     check_list(b, r);
     for (uint32_t i = 0; i < r->n; i++) check_rows(b, &p, &r->list[i]);
     for (size_t k = 0; k < VPPS_COUNT(registers) * VPPS_COUNT(shared); k++) {
-        const vpps_kernel_room room = {p.threads, registers[k / VPPS_COUNT(shared)], shared[k % VPPS_COUNT(shared)]};
+        const vpps_kernel_room room = {p.threads, registers[k / VPPS_COUNT(shared)], shared[k % VPPS_COUNT(shared)], 0};
         vpps_residents_place(r, &room);
         check_places(r, &room);
         for (uint32_t i = 0; i < r->n; i++) {

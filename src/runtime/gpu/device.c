@@ -84,7 +84,7 @@ static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch) {
     const vpps_driver_table *t = gpu->table;
     const size_t counters = ((size_t)gpu->header.n_barriers + 1) * VPPS_COUNTER_WORDS * sizeof(uint32_t);
     const void *script;
-    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->script, batch->script_words * sizeof *batch->script));
+    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->script, (batch->script_words + 3) * sizeof *batch->script)); /* read by fours */
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->counters, counters));
     VPPS_TRY(copy_script(gpu, batch, &script));
     VPPS_TRY(t->write(gpu->driver, gpu->script.address, script, batch->script_words * sizeof *batch->script));
