@@ -8,7 +8,8 @@ typedef struct work {
     const vpps_compiled_cell *c;
     vpps_segments s;
     FILE *out;
-    uint32_t segment;
+    uint32_t segment, tile;
+    bool joined;         /* the segment finishes the products of the one before */
     uint32_t chunk;      /* items of a product at a time */
     uint32_t part_words; /* of shared memory, for the sums of warps */
 } work;
@@ -34,6 +35,12 @@ static void put_memory(const work *w, uint32_t v, const char *item, const char *
     fprintf(w->out, ") + (%s))[%u]", element, offset);
 }
 
+/* Does the loop over elements that is being written make it? */
+static bool made_here(const work *w, uint32_t v) {
+    const uint32_t made_in = w->s.made_in[v];
+    return made_in == w->segment || (w->joined && made_in + 1 == w->segment && vpps_is_product(value_of(w, v)));
+}
+
 static bool in_slot(const work *w, uint32_t v) { return w->s.slot[v] != VPPS_NONE && w->s.made_in[v] != VPPS_NONE; }
 
 /* Any element of any item, from where it lies. */
@@ -56,7 +63,7 @@ static void put_operand(const work *w, const vpps_cell_value *x, uint32_t i) {
     const uint32_t v = a->value;
     char element[32];
     if (vpps_reads_alike(&w->s, (uint32_t)(x - w->c->values), i)) {
-        if (w->s.made_in[v] == w->segment) {
+        if (made_here(w, v)) {
             fprintf(w->out, "v%u", v);
         } else if (in_slot(w, v)) {
             put_slot(w, v, "item", "e");
@@ -337,13 +344,18 @@ static void make_parts(const work *w, uint32_t v) {
     fprintf(w->out, "}\n");
 }
 
-static void make_gradient(const work *w, uint32_t v) {
+/* The first contribution, mostly the only one: loaded before it is asked for. */
+static void begin_gradient(const work *w, uint32_t v) {
     const uint32_t k = value_of(w, v)->index;
-    fprintf(
-        w->out,
-        "float v%u = 0.0f;\n#pragma unroll 1\nfor (unsigned k = gs%u[f0 + item]; k < gs%u[f0 + item + 1]; k++) v%u += "
-        "pool[ge%u[k] + el];\n",
-        v, k, k, v, k);
+    fprintf(w->out,
+            "unsigned g%u = gs%u[f0 + item];\nconst unsigned h%u = gs%u[f0 + item + 1];\nfloat v%u = 0.0f;\nif (g%u < "
+            "h%u) v%u = pool[ge%u[g%u] + el];\n",
+            v, k, v, k, v, v, v, v, k, v);
+}
+
+static void make_gradient(const work *w, uint32_t v) {
+    fprintf(w->out, "#pragma unroll 1\nfor (g%u++; g%u < h%u; g%u++) v%u += pool[ge%u[g%u] + el];\n", v, v, v, v, v,
+            value_of(w, v)->index, v);
 }
 
 static void make_element(const work *w, uint32_t v) {
@@ -383,13 +395,17 @@ static void store(const work *w, uint32_t v, const char *from) {
     }
 }
 
+/* To its slot, where a later segment reads it. */
+static void store_in_slot(const work *w, uint32_t v) {
+    if (!in_slot(w, v) || w->s.last_read[v] <= w->segment + 1) return;
+    put_slot(w, v, "item", "e");
+    fprintf(w->out, " = v%u;\n", v);
+}
+
 static void store_made(const work *w, uint32_t v) {
     char name[16];
     snprintf(name, sizeof name, "v%u", v);
-    if (in_slot(w, v)) {
-        put_slot(w, v, "item", "e");
-        fprintf(w->out, " = %s;\n", name);
-    }
+    store_in_slot(w, v);
     store(w, v, name);
 }
 
@@ -403,12 +419,10 @@ static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded)
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_step_of_segment *step = &w->s.steps[g->first + k];
         const vpps_cell_value *x = value_of(w, step->value);
+        if (x->kind == VPPS_VALUE_GRADIENT && step->kind == VPPS_STEP_MAKE) begin_gradient(w, step->value);
         for (uint32_t i = 0; i < x->n_args && step->kind == VPPS_STEP_MAKE; i++) {
             const uint32_t u = arg_of(w, x, i)->value;
-            if (loaded[u] || in_slot(w, u) || w->s.made_in[u] == w->segment ||
-                !vpps_reads_alike(&w->s, step->value, i)) {
-                continue;
-            }
+            if (loaded[u] || in_slot(w, u) || made_here(w, u) || !vpps_reads_alike(&w->s, step->value, i)) { continue; }
             loaded[u] = 1;
             fprintf(w->out, "const float m%u = ", u);
             put_memory(w, u, "item", "el");
@@ -417,15 +431,20 @@ static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded)
     }
 }
 
-/* Opens the loop over a segment's items and elements. */
-static void open_elements(const work *w, uint32_t domain, uint32_t rows, uint32_t width, bool dealt) {
-    fprintf(w->out, "for (unsigned i = threadIdx.x; i < n%u * %uu; i += VPPS_THREADS) {\n", domain, width);
-    fprintf(w->out, "const unsigned item = i / %uu, e = i %% %uu;\n", width, width);
-    if (dealt) {
-        fprintf(w->out, "if (e >= r%u.end - r%u.first) continue;\nconst unsigned el = r%u.first + e;\n", rows, rows,
-                rows);
+/* Opens the loop over n items and their elements, which a tile of vertices may have fewer of than there are threads. Two braces
+ * close it. */
+static void open_elements(const work *w, const char *n, uint32_t domain, uint32_t rows, uint32_t width, bool dealt) {
+    if (!domain && w->tile * width <= w->g->plan->threads) {
+        fprintf(w->out, "{\nconst unsigned i = threadIdx.x;\n");
     } else {
-        fprintf(w->out, "const unsigned el = e;\n");
+        fprintf(w->out, "for (unsigned i = threadIdx.x; i < %s * %uu; i += VPPS_THREADS) {\n", n, width);
+    }
+    fprintf(w->out, "const unsigned item = i / %uu, e = i %% %uu;\n", width, width);
+    fprintf(w->out, "if (item < %s", n);
+    if (dealt) {
+        fprintf(w->out, " && e < r%u.end - r%u.first) {\nconst unsigned el = r%u.first + e;\n", rows, rows, rows);
+    } else {
+        fprintf(w->out, ") {\nconst unsigned el = e;\n");
     }
     if (domain) {
         fprintf(w->out, "const unsigned vx = vpps_vertex_of(ls%u + f0, n0, f%u + item);\n", domain, domain);
@@ -435,10 +454,16 @@ static void open_elements(const work *w, uint32_t domain, uint32_t rows, uint32_
     fprintf(w->out, "(void)vx, (void)el, (void)e;\n");
 }
 
+static void put_joined(const work *w, const vpps_segment *products);
+static void store_finished(const work *w, uint32_t v);
+
 static void put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
     const uint32_t v = w->s.steps[g->first].value;
-    open_elements(w, g->domain, value_of(w, v)->rows, vpps_segment_width(&w->s, v), g->dealt);
+    char n[16];
+    snprintf(n, sizeof n, "n%u", g->domain);
+    open_elements(w, n, g->domain, value_of(w, v)->rows, vpps_segment_width(&w->s, v), g->dealt);
     load_operands(w, g, loaded);
+    if (w->joined) put_joined(w, g - 1);
     for (uint32_t pass = 0; pass < 2; pass++) { /* all is read, then all is stored */
         for (uint32_t k = 0; k < g->n; k++) {
             const vpps_step_of_segment *step = &w->s.steps[g->first + k];
@@ -449,7 +474,11 @@ static void put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) 
                 fprintf(w->out, ";\n");
             } else if (pass == 0 && step->kind == VPPS_STEP_STORE) {
                 fprintf(w->out, "const float t%u = ", u);
-                put_slot(w, u, "item", "e");
+                if (made_here(w, u)) {
+                    fprintf(w->out, "v%u", u);
+                } else {
+                    put_slot(w, u, "item", "e");
+                }
                 fprintf(w->out, ";\n");
             } else if (pass == 0) {
                 make_element(w, u);
@@ -466,7 +495,8 @@ static void put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) 
             }
         }
     }
-    fprintf(w->out, "}\n");
+    for (uint32_t k = 0; w->joined && k < g[-1].n; k++) store_finished(w, w->s.steps[g[-1].first + k].value);
+    fprintf(w->out, "}\n}\n");
 }
 
 /* ---------------------------------------------------------------- whole vectors */
@@ -658,11 +688,11 @@ static void put_operand_products(const work *w, const output *outputs, uint32_t 
         fprintf(w->out, ";\n");
     }
     for (uint32_t column = 0; column < (length + threads - 1) / threads; column++) {
-        fprintf(w->out, "const bool x%u_in = threadIdx.x + %u * VPPS_THREADS < %uu;\n(void)x%u_in;\n", column, column,
-                length, column);
+        const bool all = (column + 1) * threads <= length;
         for (uint32_t i = 0; i < vectors; i++) {
-            fprintf(w->out, "const float x%u_%u = x%u_in ? x%u[threadIdx.x + %u * VPPS_THREADS] : 0.0f;\n", i, column,
-                    column, i, column);
+            fprintf(w->out, "const float x%u_%u = ", i, column);
+            if (!all) fprintf(w->out, "threadIdx.x + %u >= %uu ? 0.0f : ", column * threads, length);
+            fprintf(w->out, "(x%u + threadIdx.x)[%u];\n", i, column * threads);
         }
     }
     for (uint32_t o = 0; o < n; o++) {
@@ -709,10 +739,10 @@ static void put_pass(const work *w, const output *outputs, uint32_t n, uint32_t 
         folded, MOST / folded, MOST / folded, vectors * n, n, w->chunk * all, n, all, first, n);
 }
 
-/* Element e of the VP's rows of product v is there: `sum`, without what it starts from. */
+/* Element e of the VP's rows of product v, of its sum, which is without what it starts from. */
 static void put_finished(const work *w, uint32_t v) {
     const vpps_cell_value *x = value_of(w, v);
-    fprintf(w->out, "const float v%u = sum", v);
+    fprintf(w->out, "const float v%u = sum%u", v, v);
     if (x->param != VPPS_NO_PARAM)
         fprintf(w->out, " + shared[%uu + e]", vpps_resident_vector_of(&w->g->plan->residents, x->param)->at);
     for (uint32_t i = 0; i < x->n_args; i++) {
@@ -722,28 +752,14 @@ static void put_finished(const work *w, uint32_t v) {
         put_at(w, u, "item", in_slot(w, u) ? "e" : "el");
     }
     fprintf(w->out, ";\n");
+}
+
+static void store_finished(const work *w, uint32_t v) {
     if (w->s.late[v]) {
-        put_slot(w, v, "item", "e");
-        fprintf(w->out, " = v%u;\n", v);
+        store_in_slot(w, v);
     } else {
         store_made(w, v);
     }
-}
-
-/* The warps' sums of the outputs. */
-static void put_sums(const work *w, const output *outputs, uint32_t all) {
-    fprintf(w->out, "for (unsigned i = threadIdx.x; i < n * %uu; i += VPPS_THREADS) {\n", all);
-    fprintf(w->out, "const unsigned item = first_item + i / %uu, o = i %% %uu;\nfloat sum = 0.0f;\n", all, all);
-    fprintf(w->out, "#pragma unroll\nfor (int k = 0; k < VPPS_WARPS; k++) sum += part[k * %u + i];\n", w->chunk * all);
-    for (uint32_t at = 0; at < all;) {
-        const uint32_t v = outputs[at].value, width = vpps_segment_width(&w->s, v), rows = value_of(w, v)->rows;
-        fprintf(w->out, "%sif (o < %uu) {\nconst unsigned e = o - %uu;\n", at ? "else " : "", at + width, at);
-        fprintf(w->out, "if (e < r%u.end - r%u.first) {\nconst unsigned el = r%u.first + e;\n", rows, rows, rows);
-        put_finished(w, v);
-        fprintf(w->out, "}\n}\n");
-        at += width;
-    }
-    fprintf(w->out, "}\n");
 }
 
 static const vpps_resident *resident_of(const work *w, const vpps_cell_value *x, vpps_param matrix) {
@@ -758,6 +774,61 @@ static bool is_streamed(const work *w, uint32_t v) {
         if (matrix != VPPS_NO_PARAM && resident_of(w, x, matrix)->level == VPPS_RESIDENT_STREAM) return true;
     }
     return false;
+}
+
+/* Rows that are dealt, of the products whose matrices stay close. */
+static uint32_t list_outputs(const work *w, const vpps_segment *g, output *outputs) {
+    uint32_t all = 0;
+    for (uint32_t k = 0; k < g->n; k++) {
+        const uint32_t v = w->s.steps[g->first + k].value, width = vpps_segment_width(&w->s, v);
+        for (uint32_t r = 0; r < width && !is_streamed(w, v); r++, all++)
+            if (outputs) outputs[all] = (output){v, r};
+    }
+    return all;
+}
+
+/* Product v's element e of an item: the warps' sums, which begin at word `at` of an item's. */
+static void put_sum(const work *w, uint32_t v, uint32_t at, uint32_t all) {
+    fprintf(w->out,
+            "float sum%u = 0.0f;\n#pragma unroll\nfor (int k = 0; k < VPPS_WARPS; k++) sum%u += part[k * %u + (item - "
+            "first_item) * %u + %u + e];\n",
+            v, v, w->chunk * all, all, at);
+}
+
+/* What the products of the segment before have become, of the thread's element. */
+static void put_joined(const work *w, const vpps_segment *products) {
+    const uint32_t all = list_outputs(w, products, NULL);
+    fprintf(w->out, "const unsigned first_item = 0;\n");
+    for (uint32_t k = 0, at = 0; k < products->n; k++) {
+        const uint32_t v = w->s.steps[products->first + k].value;
+        put_sum(w, v, at, all);
+        put_finished(w, v);
+        at += vpps_segment_width(&w->s, v);
+    }
+}
+
+/* The warps' sums of the outputs: a thread finishes all of an item's rows with the same number. */
+static void put_sums(const work *w, const output *outputs, uint32_t all) {
+    for (uint32_t at = 0; at < all; at += vpps_segment_width(&w->s, outputs[at].value)) {
+        const uint32_t rows = value_of(w, outputs[at].value)->rows,
+                       width = vpps_segment_width(&w->s, outputs[at].value);
+        bool seen = false;
+        for (uint32_t k = 0; k < at && !seen; k++) seen = value_of(w, outputs[k].value)->rows == rows;
+        if (seen) continue;
+        fprintf(w->out, "for (unsigned i = threadIdx.x; i < n * %uu; i += VPPS_THREADS) {\n", width);
+        fprintf(w->out,
+                "const unsigned item = first_item + i / %uu, e = i %% %uu;\nif (e < r%u.end - r%u.first) {\nconst "
+                "unsigned el = r%u.first + e;\n",
+                width, width, rows, rows, rows);
+        for (uint32_t k = at; k < all; k += vpps_segment_width(&w->s, outputs[k].value)) {
+            const uint32_t v = outputs[k].value;
+            if (value_of(w, v)->rows != rows) continue;
+            put_sum(w, v, k, all);
+            put_finished(w, v);
+            store_finished(w, v);
+        }
+        fprintf(w->out, "}\n}\n");
+    }
 }
 
 /* A warp a row. */
@@ -782,31 +853,52 @@ static void put_streamed(const work *w, uint32_t v) {
                 "%uu] * x[k]; }\n",
                 w->g->matrix_at[a->matrix], transposed ? 1 : cols, value_of(w, a->value)->rows, transposed ? cols : 1);
     }
-    fprintf(w->out, "sum = vpps_warp_sum(sum);\nif (VPPS_LANE != 0) continue;\n");
+    fprintf(w->out, "const float sum%u = vpps_warp_sum(sum);\nif (VPPS_LANE != 0) continue;\n", v);
     put_finished(w, v);
+    store_finished(w, v);
     fprintf(w->out, "}\n}\n");
 }
 
-/* Rows that are dealt, of the products whose matrices stay close. */
-static uint32_t list_outputs(const work *w, const vpps_segment *g, output *outputs) {
-    uint32_t all = 0;
-    for (uint32_t k = 0; k < g->n; k++) {
-        const uint32_t v = w->s.steps[g->first + k].value, width = vpps_segment_width(&w->s, v);
-        for (uint32_t r = 0; r < width && !is_streamed(w, v); r++, all++)
-            if (outputs) outputs[all] = (output){v, r};
+/* All items of a tile at once? */
+static bool is_whole_tile(const work *w) { return !w->c->n_lists && w->chunk >= w->tile; }
+
+/* Can the segment behind products finish them? A thread of it has all rows of an item's products at its own element. */
+static bool can_join(const work *w, uint32_t segment) {
+    const vpps_segment *g = &w->s.list[segment], *next = g + 1;
+    if (g->kind != VPPS_SEGMENT_PRODUCTS || segment + 1 >= w->s.n || next->kind != VPPS_SEGMENT_ELEMENTS ||
+        !next->dealt || next->domain || g->domain || !is_whole_tile(w)) {
+        return false;
     }
-    return all;
+    const uint32_t rows = value_of(w, w->s.steps[next->first].value)->rows;
+    for (uint32_t k = 0; k < g->n; k++) {
+        const uint32_t v = w->s.steps[g->first + k].value;
+        if (value_of(w, v)->rows != rows || is_streamed(w, v)) return false;
+    }
+    for (uint32_t k = 0; k < next->n; k++) {
+        const vpps_step_of_segment *step = &w->s.steps[next->first + k];
+        const vpps_cell_value *x = value_of(w, step->value);
+        for (uint32_t i = 0; i < x->n_args && step->kind == VPPS_STEP_MAKE; i++) {
+            const bool product = w->s.made_in[arg_of(w, x, i)->value] == segment;
+            if (product && !vpps_reads_alike(&w->s, step->value, i)) return false;
+        }
+    }
+    return true;
 }
 
-static bool put_products(const work *w, const vpps_segment *g) {
+static bool put_products(const work *w, const vpps_segment *g, bool joined) {
     enum { MOST = 32 };
+    const bool whole = is_whole_tile(w);
     const uint32_t all = list_outputs(w, g, NULL);
     output *outputs = malloc((all + 1u) * sizeof *outputs);
     if (!outputs) return false;
     list_outputs(w, g, outputs);
-    fprintf(w->out, "#pragma unroll 1\nfor (unsigned first_item = 0; first_item < n%u; first_item += %u) {\n",
-            g->domain, w->chunk);
-    fprintf(w->out, "const unsigned n = vpps_least(n%u - first_item, %u);\n", g->domain, w->chunk);
+    if (whole) {
+        fprintf(w->out, "{\nconst unsigned first_item = 0, n = n%u;\n", g->domain);
+    } else {
+        fprintf(w->out, "#pragma unroll 1\nfor (unsigned first_item = 0; first_item < n%u; first_item += %u) {\n",
+                g->domain, w->chunk);
+        fprintf(w->out, "const unsigned n = vpps_least(n%u - first_item, %u);\n", g->domain, w->chunk);
+    }
     fprintf(w->out, "{\nconst unsigned before = f%u;\nconst unsigned f%u = before + first_item;\n(void)f%u;\n",
             g->domain, g->domain, g->domain);
     for (uint32_t first = 0; first < all; first += MOST)
@@ -814,11 +906,11 @@ static bool put_products(const work *w, const vpps_segment *g) {
     fprintf(w->out, "}\n");
     for (uint32_t k = 0; k < g->n; k++)
         if (is_streamed(w, w->s.steps[g->first + k].value)) put_streamed(w, w->s.steps[g->first + k].value);
-    fprintf(w->out, "__syncthreads();\n");
-    if (all) {
-        put_sums(w, outputs, all);
+    if (all && !joined) {
         fprintf(w->out, "__syncthreads();\n");
+        put_sums(w, outputs, all);
     }
+    if (!whole) fprintf(w->out, "__syncthreads();\n");
     fprintf(w->out, "}\n");
     free(outputs);
     return true;
@@ -826,11 +918,12 @@ static bool put_products(const work *w, const vpps_segment *g) {
 
 /* ---------------------------------------------------------------- the function */
 
-static bool put_segment(const work *w, const vpps_segment *g, uint8_t *loaded) {
+static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
+    w->joined = w->segment && can_join(w, w->segment - 1);
     const uint32_t v = w->s.steps[g->first].value;
     switch (g->kind) {
     case VPPS_SEGMENT_ELEMENTS: put_elements(w, g, loaded); return true;
-    case VPPS_SEGMENT_PRODUCTS: return put_products(w, g);
+    case VPPS_SEGMENT_PRODUCTS: return put_products(w, g, can_join(w, w->segment));
     case VPPS_SEGMENT_WHOLE: put_whole(w, v); return true;
     case VPPS_SEGMENT_LISTS: put_lists(w, v); return true;
     default: put_matrices(w, v); return true;
@@ -892,6 +985,7 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     bool ok = status == VPPS_OK;
     if (ok) {
         choose_room(&w, room);
+        w.tile = room->tile;
         fprintf(w.out,
                 "\n/* cell %s, stage %u */\nVPPS_PART void vpps_stage_%u(const vpps_arguments &a, float "
                 "(&w)[VPPS_WEIGHTS + 1], float *shared, const unsigned *o) {\n",
@@ -925,10 +1019,11 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
                 fprintf(w.out, "float *const s%u = region%u + %uu * n%u;\n", v, c->values[v].domain, w.s.slot[v],
                         c->values[v].domain);
         for (w.segment = 0; w.segment < w.s.n && ok; w.segment++) {
-            if (w.segment) fprintf(w.out, "__syncthreads();\n");
+            if (w.segment) fprintf(w.out, "__syncthreads();\n"); /* slots, and sums of warps */
             ok = put_segment(&w, &w.s.list[w.segment], loaded);
         }
-        fprintf(w.out, "__syncthreads();\n}\n(void)w, (void)pool, (void)part, (void)member;\n}\n");
+        fprintf(w.out, "if (end - f0 > %u) __syncthreads();\n}\n(void)w, (void)pool, (void)part, (void)member;\n}\n",
+                room->tile);
         if (!ok) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     }
     vpps_segments_free(&w.s);

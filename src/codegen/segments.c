@@ -5,11 +5,10 @@
 typedef struct work {
     vpps_segments *s;
     const vpps_compiled_cell *c;
-    uint8_t *load;       /* of every value: it is loaded into a slot */
-    uint32_t *read_in;   /* of every value in memory: the segment that reads it; VPPS_NONE: none yet */
-    uint32_t *last_read; /* of every value with a slot: the last segment that reads it */
-    uint32_t products;   /* the segment that takes products; VPPS_NONE: there is none */
-    bool again;          /* a value must be loaded that was not */
+    uint8_t *load;     /* of every value: it is loaded into a slot */
+    uint32_t *read_in; /* of every value in memory: the segment that reads it; VPPS_NONE: none yet */
+    uint32_t products; /* the segment that takes products; VPPS_NONE: there is none */
+    bool again;        /* a value must be loaded that was not */
     bool ok;
 } work;
 
@@ -128,7 +127,7 @@ static void note_read(work *w, uint32_t v, uint32_t i, uint32_t segment) {
     const uint32_t u = w->c->args[w->c->values[v].first_arg + i].value;
     vpps_segments *s = w->s;
     if (s->made_in[u] != VPPS_NONE) {
-        w->last_read[u] = vpps_max_u32(w->last_read[u], segment + 1);
+        w->s->last_read[u] = vpps_max_u32(w->s->last_read[u], segment + 1);
         if (s->made_in[u] != segment || !vpps_reads_alike(s, v, i)) s->slot[u] = 0; /* it needs one */
         return;
     }
@@ -176,7 +175,7 @@ static void place_product(work *w, placed *steps, uint32_t *n, uint32_t v) {
     const uint32_t store = elements_for(w, v, false);
     add_step(w, steps, n, VPPS_STEP_STORE, v, store);
     w->s->slot[v] = 0;
-    w->last_read[v] = vpps_max_u32(w->last_read[v], store + 1);
+    w->s->last_read[v] = vpps_max_u32(w->s->last_read[v], store + 1);
 }
 
 static void place(work *w, placed *steps, uint32_t *n, uint32_t v) {
@@ -207,11 +206,11 @@ static void place(work *w, placed *steps, uint32_t *n, uint32_t v) {
     for (uint32_t i = 0; i < x->n_args; i++) note_read(w, v, i, segment);
     if (kind == VPPS_SEGMENT_ELEMENTS) return;
     w->s->slot[v] = 0;
-    w->last_read[v] = vpps_max_u32(w->last_read[v], segment + 1);
+    w->s->last_read[v] = vpps_max_u32(w->s->last_read[v], segment + 1);
     if (!stored(c, v)) return;
     const uint32_t store = elements_for(w, v, false);
     add_step(w, steps, n, VPPS_STEP_STORE, v, store);
-    w->last_read[v] = vpps_max_u32(w->last_read[v], store + 1);
+    w->s->last_read[v] = vpps_max_u32(w->s->last_read[v], store + 1);
 }
 
 /* ---------------------------------------------------------------- slots */
@@ -243,7 +242,7 @@ static bool give_slots(work *w) {
         for (uint32_t v = 0; v < w->c->n_values; v++)
             if (w->s->made_in[v] == g && w->s->slot[v] != VPPS_NONE) give_slot(w, v, free_ranges, &n_free);
         for (uint32_t v = 0; v < w->c->n_values; v++) {
-            if (w->s->made_in[v] == VPPS_NONE || w->s->slot[v] == VPPS_NONE || w->last_read[v] != g + 1) continue;
+            if (w->s->made_in[v] == VPPS_NONE || w->s->slot[v] == VPPS_NONE || w->s->last_read[v] != g + 1) continue;
             free_ranges[n_free++] = (range){w->s->slot[v], vpps_segment_width(w->s, v), w->c->values[v].domain};
         }
     }
@@ -277,7 +276,7 @@ static bool make(work *w, placed *steps) {
         for (uint32_t v = 0; v < c->n_values; v++) {
             w->s->made_in[v] = w->s->slot[v] = w->read_in[v] = VPPS_NONE;
             w->s->late[v] = 0;
-            w->last_read[v] = 0;
+            w->s->last_read[v] = 0;
         }
         for (uint32_t i = 0; i < stage->n && w->ok; i++) place(w, steps, &n, c->order[stage->first + i]);
     } while (w->again && w->ok);
@@ -291,22 +290,18 @@ vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, 
     out->made_in = calloc(n, sizeof *out->made_in);
     out->slot = calloc(n, sizeof *out->slot);
     out->late = calloc(n, 1);
-    work w = {.s = out,
-              .c = c,
-              .load = calloc(n, 1),
-              .read_in = calloc(n, sizeof *w.read_in),
-              .last_read = calloc(n, sizeof *w.last_read),
-              .ok = true};
+    out->last_read = calloc(n, sizeof *out->last_read);
+    work w = {.s = out, .c = c, .load = calloc(n, 1), .read_in = calloc(n, sizeof *w.read_in), .ok = true};
     placed *steps = calloc(3 * n, sizeof *steps);
-    const bool ok = out->made_in && out->slot && out->late && w.load && w.read_in && w.last_read && steps;
+    const bool ok = out->made_in && out->slot && out->late && out->last_read && w.load && w.read_in && steps;
     const bool made = ok && make(&w, steps);
-    void *parts[] = {w.load, w.read_in, w.last_read, steps};
+    void *parts[] = {w.load, w.read_in, steps};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     return made ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }
 
 void vpps_segments_free(vpps_segments *s) {
-    void *parts[] = {s->list, s->steps, s->made_in, s->slot, s->late};
+    void *parts[] = {s->list, s->steps, s->made_in, s->slot, s->last_read, s->late};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     *s = (vpps_segments){0};
 }

@@ -43,7 +43,8 @@ typedef struct vpps_segments {
     uint32_t n, n_steps;
     uint32_t *made_in; /* of every value: the segment that makes or loads it; VPPS_NONE: read where it lies in memory */
     uint32_t *slot;    /* of every value: floats of an item before it, among its domain's; VPPS_NONE: it needs none */
-    uint8_t *late;     /* of every value: it must not be stored by the segment that makes it */
+    uint32_t *last_read;           /* of every value with a slot: the number after the last segment that reads it */
+    uint8_t *late;                 /* of every value: it must not be stored by the segment that makes it */
     uint32_t floats[VPPS_DOMAINS]; /* of an item */
     size_t list_capacity, steps_capacity;
 } vpps_segments;

@@ -28,8 +28,8 @@ static const struct fault {
     {"gradients that go on from what was there", "*to = vpps_touched[", "*to = 1 + vpps_touched[", true},
     {"gradients begun anew by every task", "? *to + q[", "? q[", true},
     {"the first vertex of a task left out", "const unsigned begin = o[3],", "const unsigned begin = o[3] + 1,", true},
-    {"the barrier between products and their sums removed", "__syncthreads();\nfor (unsigned i = threadIdx.x; i < n * ",
-     "for (unsigned i = threadIdx.x; i < n * ", true},
+    {"the barrier between products and their sums removed", "__syncthreads();\nfor (unsigned i = threadIdx.x; i < n0 * ",
+     "for (unsigned i = threadIdx.x; i < n0 * ", true},
 };
 
 static const struct fault *planted; /* NULL: none */
