@@ -79,6 +79,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_THREADS", p->threads},
         {"VPPS_ROW_BLOCK", p->row_unit},
         {"VPPS_PARAMS", (uint32_t)g->model->n_params},
+        {"VPPS_STATES", p->n_states},
         {"VPPS_WEIGHTS", p->residents.registers},
         {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
         {"VPPS_HEADER_WORDS", VPPS_TASK_HEADER_WORDS},
@@ -126,20 +127,24 @@ static void put_loads(const vpps_generation *g) {
         if (m->level == VPPS_RESIDENT_STREAM) continue;
         fprintf(g->out, "/* %s%s */\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\n", p->name,
                 m->transposed ? ", transposed" : "", rows);
-        fprintf(g->out, "const float *m = (const float *)a.matrices + %uu + own.first * %uu;\n",
-                g->matrix_at[m->matrix], m->transposed ? 1 : p->cols);
+        fprintf(g->out, "const float *m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\n",
+                g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : p->cols);
         fprintf(g->out,
                 "#pragma unroll\nfor (int i = 0; i < %u; i++) {\nconst unsigned row = i / %u, column = threadIdx.x + i "
                 "%% %u * "
                 "VPPS_THREADS;\n",
                 m->rows * m->columns, m->columns, m->columns);
+        const bool all = m->columns * g->plan->threads == cols;
+        if (!all) fprintf(g->out, "const unsigned own_columns = %u;\n", cols);
+        fprintf(g->out, "const bool there = row < own.end - own.first%s;\n", all ? "" : " && column < own_columns");
+        fprintf(g->out, "const float x = m[there ? row * %uu + column * %uu : 0];\n", m->transposed ? 1 : p->cols,
+                m->transposed ? p->cols : 1);
         if (m->level == VPPS_RESIDENT_REGISTERS) {
             fprintf(g->out, "w[%u + i]", m->at);
         } else {
             fprintf(g->out, "shared[(%u + i) * VPPS_THREADS + threadIdx.x]", m->at);
         }
-        fprintf(g->out, " = row < own.end - own.first && column < %uu ? m[row * %uu + column * %uu] : 0.0f;\n} }\n",
-                cols, m->transposed ? 1 : p->cols, m->transposed ? p->cols : 1);
+        fprintf(g->out, " = there ? x : 0.0f;\n} }\n");
     }
     for (uint32_t i = 0; i < r->n_vectors; i++) {
         const vpps_resident_vector *x = &r->vectors[i];

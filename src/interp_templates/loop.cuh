@@ -85,10 +85,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             vpps_publish_norm(a);
             pc += VPPS_TASK_WORDS_NORM;
             break;
-        case VPPS_TASK_UPDATE:
-            vpps_update(a);
-            pc += VPPS_TASK_WORDS_UPDATE;
-            break;
+        case VPPS_TASK_UPDATE: vpps_update(a); return; /* the last one: weights may go from the registers */
         default:
             if (threadIdx.x == 0) vpps_report(a.failure, VPPS_FAILURE_OPCODE, pc, pc < filled ? o[0] : end, 0, 0);
             return;

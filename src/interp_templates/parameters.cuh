@@ -35,6 +35,53 @@ __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p
     return vpps_rows{own.first * p.cols, own.end * p.cols};
 }
 
+/* The VP's elements that have a gradient, of all parameters one behind the other, so that all threads have some at once: rows of
+ * matrices by quads, the rest one by one. Number i is of the first parameter whose end is beyond it, at its word or
+ * element `at` + what i counts. */
+struct vpps_span {
+    unsigned end, at;
+};
+enum { VPPS_QUADS, VPPS_SINGLES };
+__shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
+
+/* All threads; ends with a barrier. */
+__device__ __forceinline__ void vpps_list_spans() {
+#pragma unroll 1
+    for (unsigned p = threadIdx.x; p <= VPPS_PARAMS; p += VPPS_THREADS) {
+        const vpps_param_entry entry = vpps_params[p];
+        const vpps_rows own = vpps_own_elements(entry);
+        const unsigned n = vpps_touched[p] ? own.end - own.first : 0;
+        const bool quads = entry.kind == VPPS_IS_MATRIX && entry.cols % 4 == 0;
+        vpps_spans[VPPS_QUADS][p] = vpps_span{quads ? n / 4 : 0, entry.values + own.first};
+        vpps_spans[VPPS_SINGLES][p] = vpps_span{quads ? 0 : n, own.first};
+    }
+    __syncthreads();
+    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* ends from numbers */
+#pragma unroll 1
+        for (unsigned kind = VPPS_WARP; kind < 2; kind += VPPS_WARPS) {
+            unsigned before = 0;
+#pragma unroll 1
+            for (unsigned first = 0; first <= VPPS_PARAMS; first += 32) {
+                const unsigned p = first + VPPS_LANE, n = p <= VPPS_PARAMS ? vpps_spans[kind][p].end : 0;
+                unsigned end = n;
+#pragma unroll
+                for (unsigned step = 1; step < 32; step *= 2) {
+                    const unsigned other = __shfl_sync(0xffffffffu, end, VPPS_LANE - step & 31);
+                    if (VPPS_LANE >= step) end += other;
+                }
+                if (p <= VPPS_PARAMS) {
+                    vpps_spans[kind][p].end = before + end;
+                    vpps_spans[kind][p].at -= (before + end - n) * (kind == VPPS_QUADS ? 4 : 1);
+                }
+                before += __shfl_sync(0xffffffffu, end, 31);
+            }
+        }
+    }
+    __syncthreads();
+}
+
+__device__ __forceinline__ unsigned vpps_spanned(unsigned kind) { return vpps_spans[kind][VPPS_PARAMS].end; }
+
 /* ---------------------------------------------------------------- gradients of entries */
 
 __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned number) {
@@ -71,14 +118,33 @@ __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned 
 /* ---------------------------------------------------------------- norm */
 
 __device__ __forceinline__ void vpps_publish_norm(const vpps_arguments &a) {
+    enum { AT_ONCE = 4 };
+    vpps_list_spans();
     float sum = 0.0f;
+    unsigned span = 0;
 #pragma unroll 1
-    for (unsigned p = 0; p < VPPS_PARAMS; p++) {
-        if (!vpps_touched[p]) continue;
-        const vpps_rows own = vpps_own_elements(vpps_params[p]);
-        const float *g = vpps_parameter_of(a, vpps_params[p]).gradient;
-#pragma unroll 4
-        for (unsigned i = own.first + threadIdx.x; i < own.end; i += VPPS_THREADS) sum += g[i] * g[i];
+    for (unsigned first = threadIdx.x; first < vpps_spanned(VPPS_QUADS); first += AT_ONCE * VPPS_THREADS) {
+        vpps_quad g[AT_ONCE];
+#pragma unroll
+        for (unsigned u = 0; u < AT_ONCE; u++) {
+            const unsigned i = first + u * VPPS_THREADS;
+            if (i >= vpps_spanned(VPPS_QUADS)) {
+                g[u] = vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
+                continue;
+            }
+            while (i >= vpps_spans[VPPS_QUADS][span].end) span++;
+            g[u] = *(const vpps_quad *)((const float *)a.gradients + vpps_spans[VPPS_QUADS][span].at + 4 * i);
+        }
+#pragma unroll
+        for (unsigned u = 0; u < AT_ONCE; u++)
+            sum += g[u].x * g[u].x + g[u].y * g[u].y + g[u].z * g[u].z + g[u].w * g[u].w;
+    }
+    span = 0;
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < vpps_spanned(VPPS_SINGLES); i += VPPS_THREADS) {
+        while (i >= vpps_spans[VPPS_SINGLES][span].end) span++;
+        const float g = vpps_parameter_of(a, vpps_params[span]).gradient[vpps_spans[VPPS_SINGLES][span].at + i];
+        sum += g * g;
     }
 #pragma unroll 1
     for (unsigned i = 0; i < vpps_header.n_tables; i++) {
@@ -118,15 +184,62 @@ __device__ __forceinline__ void vpps_update_elements(const vpps_parameter &p, un
     }
 }
 
+/* The VP's rows of matrices. */
+__device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, float scale) {
+    enum { AT_ONCE = 2 };
+    const vpps_task_header h = vpps_header;
+    const unsigned n = vpps_spanned(VPPS_QUADS);
+    unsigned span = 0;
+#pragma unroll 1
+    for (unsigned first = threadIdx.x; first < n; first += AT_ONCE * VPPS_THREADS) {
+        unsigned at[AT_ONCE];
+        vpps_quad g[AT_ONCE], w[AT_ONCE], s0[AT_ONCE], s1[AT_ONCE];
+#pragma unroll
+        for (unsigned u = 0; u < AT_ONCE; u++) {
+            const unsigned i = vpps_least(first + u * VPPS_THREADS, n - 1);
+            while (i >= vpps_spans[VPPS_QUADS][span].end) span++;
+            at[u] = vpps_spans[VPPS_QUADS][span].at + 4 * i;
+        }
+#pragma unroll
+        for (unsigned u = 0; u < AT_ONCE; u++) {
+            g[u] = *(const vpps_quad *)((const float *)a.gradients + at[u]);
+            w[u] = *(const vpps_quad *)((const float *)a.matrices + at[u]);
+            if (VPPS_STATES > 0) s0[u] = *(const vpps_quad *)((const float *)a.states[0] + at[u]);
+            if (VPPS_STATES > 1) s1[u] = *(const vpps_quad *)((const float *)a.states[1] + at[u]);
+        }
+#pragma unroll
+        for (unsigned u = 0; u < AT_ONCE; u++) {
+            VPPS_STEP(&h, scale * g[u].x, &w[u].x, &s0[u].x, &s1[u].x);
+            VPPS_STEP(&h, scale * g[u].y, &w[u].y, &s0[u].y, &s1[u].y);
+            VPPS_STEP(&h, scale * g[u].z, &w[u].z, &s0[u].z, &s1[u].z);
+            VPPS_STEP(&h, scale * g[u].w, &w[u].w, &s0[u].w, &s1[u].w);
+            if (first + u * VPPS_THREADS >= n) break;
+            *(vpps_quad *)((float *)a.matrices + at[u]) = w[u];
+            if (VPPS_STATES > 0) *(vpps_quad *)((float *)a.states[0] + at[u]) = s0[u];
+            if (VPPS_STATES > 1) *(vpps_quad *)((float *)a.states[1] + at[u]) = s1[u];
+        }
+    }
+}
+
+__device__ __forceinline__ void vpps_update_singles(const vpps_arguments &a, float scale) {
+    unsigned span = 0;
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < vpps_spanned(VPPS_SINGLES); i += VPPS_THREADS) {
+        while (i >= vpps_spans[VPPS_SINGLES][span].end) span++;
+        const vpps_parameter p = vpps_parameter_of(a, vpps_params[span]);
+        const unsigned e = vpps_spans[VPPS_SINGLES][span].at + i;
+        float *s0 = VPPS_STATES > 0 ? p.states[0] + e : (float *)0,
+              *s1 = VPPS_STATES > 1 ? p.states[1] + e : (float *)0;
+        VPPS_STEP(&vpps_header, scale * p.gradient[e], p.values + e, s0, s1);
+    }
+}
+
 __device__ __forceinline__ void vpps_update(const vpps_arguments &a) {
     const float scale = vpps_scale(a);
     if (scale < 0.0f) return;
-#pragma unroll 1
-    for (unsigned p = 0; p < VPPS_PARAMS; p++) {
-        if (!vpps_touched[p]) continue;
-        const vpps_rows own = vpps_own_elements(vpps_params[p]);
-        vpps_update_elements(vpps_parameter_of(a, vpps_params[p]), own.first, own.first, own.end - own.first, scale);
-    }
+    vpps_list_spans();
+    vpps_update_quads(a, scale);
+    vpps_update_singles(a, scale);
 #pragma unroll 1
     for (unsigned i = 0; i < vpps_header.n_tables; i++) {
         const unsigned *script = (const unsigned *)a.script;

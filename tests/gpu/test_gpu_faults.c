@@ -24,7 +24,7 @@ static const struct fault {
      "keep + __shfl_xor_sync(0x0000ffffu, give, MASK)", false},
     {"rows owned one off", "const unsigned first = before * VPPS_ROW_BLOCK,",
      "const unsigned first = before * VPPS_ROW_BLOCK + 1,", false},
-    {"a matrix's registers one off", "w[0 + i] = ", "w[1 + i] = ", false},
+    {"a matrix's registers one off", "w[0] = ", "w[1] = ", false},
     {"gradients that go on from what was there", "*to = vpps_touched[", "*to = 1 + vpps_touched[", true},
     {"gradients begun anew by every task", "? *to + q[", "? q[", true},
     {"the first vertex of a task left out", "const unsigned begin = o[3],", "const unsigned begin = o[3] + 1,", true},
@@ -197,10 +197,10 @@ START_TEST(a_broken_script_ends_with_a_reason)
         wait[2] = wanted + 1;
         expect(&r, b, VPPS_STALL, text);
         wait[2] = wanted;
-        uint32_t *end = find(b, VPPS_TASK_END);
-        *end = 250; /* the last of its group, so that nobody steps over it */
+        uint32_t *update = find(b, VPPS_TASK_UPDATE);
+        *update = 250;
         expect(&r, b, VPPS_SCRIPT, "task 250 is unknown");
-        *end = VPPS_TASK_END;
+        *update = VPPS_TASK_UPDATE;
         expect(&r, b, VPPS_OK, ""); /* the device is as it was */
         close_run(&r);
     }
