@@ -168,7 +168,8 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
             VPPS_TRY(vpps_generate_stage(g, plan->cells[c], s, number, room));
             plan->tile_words = vpps_max_u32(plan->tile_words, (room->shared_words + 3) / 4 * 4);
         }
-        if (plan->cells[c]->n_outers) vpps_generate_outer(g, plan->cells[c], c);
+        if (plan->cells[c]->n_outers)
+            plan->tile_words = vpps_max_u32(plan->tile_words, vpps_generate_outer(g, plan->cells[c], c));
     }
     fprintf(g->out, "\n__device__ __forceinline__ void vpps_run_stage(const vpps_arguments &a, float "
                     "(&w)[VPPS_WEIGHTS + 1], "
@@ -176,11 +177,11 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
     for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
         fprintf(g->out, "case %u: vpps_stage_%u(a, w, shared, o); break;\n", s, s);
     fprintf(g->out, "default: break;\n}\n}\n\n__device__ __forceinline__ void vpps_run_outer(const "
-                    "vpps_arguments &a, const "
+                    "vpps_arguments &a, float *shared, const "
                     "unsigned *o) {\nconst vpps_block *b = vpps_block_of((const unsigned *)a.script, "
                     "o[1]);\nswitch (b->cell) {\n");
     for (uint32_t c = 0; c < plan->n_cells; c++)
-        if (plan->cells[c]->n_outers) fprintf(g->out, "case %u: vpps_outer_%u(a, o); break;\n", c, c);
+        if (plan->cells[c]->n_outers) fprintf(g->out, "case %u: vpps_outer_%u(a, shared, o); break;\n", c, c);
     fprintf(g->out, "default: break;\n}\n}\n\n");
     return VPPS_OK;
 }

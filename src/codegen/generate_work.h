@@ -20,8 +20,8 @@ typedef struct vpps_generation {
 vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t stage, uint32_t number,
                                 vpps_stage_room *room);
 
-/* A function for the gradients of a cell's parameters: vpps_outer_NUMBER. */
-void vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number);
+/* A function for the gradients of a cell's parameters: vpps_outer_NUMBER. Returns the words of shared memory that it takes. */
+uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number);
 
 /* Declares where the arrays of a block lie (task.h): script, pool, b, inputs inK, lookups lkK, words wdK, data, lists lsD, gradients
  * gsK and geK, kept values kD. */

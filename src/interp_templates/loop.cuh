@@ -70,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             pc += VPPS_TASK_WORDS_CONSTANTS;
             break;
         case VPPS_TASK_OUTER:
-            vpps_run_outer(a, o);
+            vpps_run_outer(a, vpps_dynamic, o);
             pc += VPPS_TASK_WORDS_OUTER;
             break;
         case VPPS_TASK_ENTRIES:
