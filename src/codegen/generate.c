@@ -68,8 +68,6 @@ uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_com
 
 static void put_constants(const vpps_generation *g) {
     const vpps_kernel_plan *p = g->plan;
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < VPPS_TASK_COUNT; i++) most = vpps_max_u32(most, 1 + vpps_tasks[i].words);
     const struct {
         const char *name;
         uint32_t value;
@@ -83,13 +81,10 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_WEIGHTS", p->residents.registers},
         {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
         {"VPPS_HEADER_WORDS", VPPS_TASK_HEADER_WORDS},
-        {"VPPS_TASK_MOST", most},
     };
     for (size_t i = 0; i < VPPS_COUNT(constants); i++)
         fprintf(g->out, "#define %s %uu\n", constants[i].name, constants[i].value);
-    for (uint32_t i = 0; i < VPPS_TASK_COUNT; i++)
-        fprintf(g->out, "#define VPPS_TASK_%s %uu\n#define VPPS_TASK_WORDS_%s %uu\n", vpps_tasks[i].name, i,
-                vpps_tasks[i].name, 1 + vpps_tasks[i].words);
+    for (uint32_t i = 0; i < VPPS_TASK_COUNT; i++) fprintf(g->out, "#define VPPS_TASK_%s %uu\n", vpps_tasks[i].name, i);
     vpps_emit_step(g->out, p->optimizer, "vpps_task_header");
 }
 
@@ -171,17 +166,17 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
         if (plan->cells[c]->n_outers)
             plan->tile_words = vpps_max_u32(plan->tile_words, vpps_generate_outer(g, plan->cells[c], c));
     }
-    fprintf(g->out, "\n__device__ __forceinline__ void vpps_run_stage(const vpps_arguments &a, float "
-                    "(&w)[VPPS_WEIGHTS + 1], "
-                    "float *shared, const unsigned *o) {\nswitch (o[2]) {\n");
+    fprintf(g->out,
+            "\n/* False: there is no such stage. */\n__device__ __forceinline__ bool vpps_run_stage(const "
+            "vpps_arguments &a, float (&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t) "
+            "{\nswitch (t.task) {\n");
     for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
-        fprintf(g->out, "case %u: vpps_stage_%u(a, w, shared, o); break;\n", s, s);
-    fprintf(g->out, "default: break;\n}\n}\n\n__device__ __forceinline__ void vpps_run_outer(const "
-                    "vpps_arguments &a, float *shared, const "
-                    "unsigned *o) {\nconst vpps_block *b = vpps_block_of((const unsigned *)a.script, "
-                    "o[1]);\nswitch (b->cell) {\n");
+        fprintf(g->out, "case %u: vpps_stage_%u(a, w, shared, t); return true;\n", VPPS_TASK_COUNT + s, s);
+    fprintf(g->out, "default: return false;\n}\n}\n\n__device__ __forceinline__ void vpps_run_outer(const "
+                    "vpps_arguments &a, float *shared, const vpps_kernel_task &t) {\nconst vpps_block *b = "
+                    "vpps_block_of((const unsigned *)a.script, t.operands[0]);\nswitch (b->cell) {\n");
     for (uint32_t c = 0; c < plan->n_cells; c++)
-        if (plan->cells[c]->n_outers) fprintf(g->out, "case %u: vpps_outer_%u(a, shared, o); break;\n", c, c);
+        if (plan->cells[c]->n_outers) fprintf(g->out, "case %u: vpps_outer_%u(a, shared, t); break;\n", c, c);
     fprintf(g->out, "default: break;\n}\n}\n\n");
     return VPPS_OK;
 }

@@ -17,9 +17,11 @@ typedef struct work {
 /* Vectors of a value: its items' columns. From `first` and n on, as numbers of the block. */
 static void put_range(const work *w, const vpps_cell_value *x) {
     if (x->domain) {
-        fprintf(w->out, "const unsigned first = ls%u[o[2]], n = ls%u[o[2] + o[3]] - first;\n", x->domain, x->domain);
+        fprintf(w->out,
+                "const unsigned first = ls%u[t.operands[1]], n = ls%u[t.operands[1] + t.operands[2]] - first;\n",
+                x->domain, x->domain);
     } else {
-        fprintf(w->out, "const unsigned first = o[2], n = o[3];\n");
+        fprintf(w->out, "const unsigned first = t.operands[1], n = t.operands[2];\n");
     }
 }
 
@@ -275,9 +277,9 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
     work w = {.g = g, .c = c, .out = g->out};
     fprintf(w.out,
             "\n/* gradients of cell %s */\nVPPS_PART void vpps_outer_%u(const vpps_arguments &a, float "
-            "*shared, const unsigned *o) {\n",
+            "*shared, const vpps_kernel_task &t) {\n",
             c->name, number);
-    vpps_generate_view(w.out, c, "o[1]");
+    vpps_generate_view(w.out, c, "t.operands[0]");
     fprintf(w.out, "float *const factors = shared + VPPS_SHARED_WEIGHTS;\n(void)factors;\n");
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const uint32_t rows = c->values[c->outers[i].dy].rows;
@@ -287,7 +289,7 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
     }
     put_vectors(&w);
     put_matrices(&w);
-    fprintf(w.out, "__syncthreads();\nif (threadIdx.x == 0 && o[3]) {\n");
+    fprintf(w.out, "__syncthreads();\nif (threadIdx.x == 0 && t.operands[2]) {\n");
     for (uint32_t i = 0; i < c->n_outers; i++)
         if (first_of_param(c, i)) fprintf(w.out, "vpps_touched[%u] = 1;\n", c->outers[i].param);
     fprintf(w.out, "}\n(void)pool;\n}\n");

@@ -672,7 +672,7 @@ static void put_weight(const work *w, const vpps_resident *m, uint32_t row, uint
     if (m->level == VPPS_RESIDENT_REGISTERS) {
         fprintf(w->out, "w[%u]", i);
     } else {
-        fprintf(w->out, "shared[%uu * VPPS_THREADS + threadIdx.x]", i);
+        fprintf(w->out, "(shared + threadIdx.x)[%u]", i * w->g->plan->threads);
     }
 }
 
@@ -715,6 +715,9 @@ static void put_operand_products(const work *w, const output *outputs, uint32_t 
     fprintf(w->out, "}\n");
 }
 
+/* Words of an output's sums of all warps, side by side so that a thread loads four at once. The gap spreads them over banks. */
+static uint32_t part_stride(const work *w) { return (w->g->plan->threads / 32 + 3) / 4 * 4 + 4; }
+
 /* n outputs from the first on, of some vectors at a time: the sums of each warp's columns. */
 static void put_pass(const work *w, const output *outputs, uint32_t n, uint32_t first, uint32_t all) {
     enum { MOST = 32, MOST_VECTORS = 4 };
@@ -735,8 +738,8 @@ static void put_pass(const work *w, const output *outputs, uint32_t n, uint32_t 
     fprintf(
         w->out,
         "vpps_fold<%u>(q);\nconst unsigned k = VPPS_LANE / %u;\nif (VPPS_LANE %% %u == 0 && k < %u && at + k / %u < n) "
-        "part[VPPS_WARP * %uu + (at + k / %u) * %u + %u + k %% %u] = q[0];\n}\n",
-        folded, MOST / folded, MOST / folded, vectors * n, n, w->chunk * all, n, all, first, n);
+        "part[((at + k / %u) * %u + %u + k %% %u) * %u + VPPS_WARP] = q[0];\n}\n",
+        folded, MOST / folded, MOST / folded, vectors * n, n, n, all, first, n, part_stride(w));
 }
 
 /* Element e of the VP's rows of product v, of its sum, which is without what it starts from. */
@@ -789,10 +792,9 @@ static uint32_t list_outputs(const work *w, const vpps_segment *g, output *outpu
 
 /* Product v's element e of an item: the warps' sums, which begin at word `at` of an item's. */
 static void put_sum(const work *w, uint32_t v, uint32_t at, uint32_t all) {
-    fprintf(w->out,
-            "float sum%u = 0.0f;\n#pragma unroll\nfor (int k = 0; k < VPPS_WARPS; k++) sum%u += part[k * %u + (item - "
-            "first_item) * %u + %u + e];\n",
-            v, v, w->chunk * all, all, at);
+    const uint32_t stride = part_stride(w);
+    fprintf(w->out, "const float sum%u = vpps_sum_of_warps((part + ((item - first_item) * %u + e) * %u) + %u);\n", v,
+            all, stride, at * stride);
 }
 
 /* What the products of the segment before have become, of the thread's element. */
@@ -937,7 +939,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
     for (uint32_t k = 0; k < w->s.n; k++)
         if (w->s.list[k].kind == VPPS_SEGMENT_PRODUCTS)
             outputs = vpps_max_u32(outputs, list_outputs(w, &w->s.list[k], NULL));
-    const uint32_t part = w->g->plan->threads / 32 * outputs;
+    const uint32_t part = part_stride(w) * outputs;
     *room = (vpps_stage_room){.tile = LISTS_TILE};
     w->chunk = part ? vpps_max_u32(1, vpps_min_u32(MOST, PART_WORDS / part)) : 1;
     if (!w->c->n_lists && w->s.floats[0] <= LIMIT) {
@@ -988,19 +990,19 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
         w.tile = room->tile;
         fprintf(w.out,
                 "\n/* cell %s, stage %u */\nVPPS_PART void vpps_stage_%u(const vpps_arguments &a, float "
-                "(&w)[VPPS_WEIGHTS + 1], float *shared, const unsigned *o) {\n",
+                "(&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t) {\n",
                 c->name, stage, number);
-        vpps_generate_view(w.out, c, "o[1]");
+        vpps_generate_view(w.out, c, "t.operands[0]");
         fprintf(
             w.out,
             "const unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const part = shared + VPPS_SHARED_WEIGHTS;\n");
         put_rows(&w);
         put_contributions(&w);
         if (w.s.rows) {
-            fprintf(w.out, "const unsigned begin = o[3], end = o[3] + o[4];\n");
+            fprintf(w.out, "const unsigned begin = t.operands[1], end = begin + t.operands[2];\n");
         } else {
-            fprintf(w.out, "const vpps_rows share = vpps_share_of(o[4], VPPS_GROUP, member);\n"
-                           "const unsigned begin = o[3] + share.first, end = o[3] + share.end;\n");
+            fprintf(w.out, "const vpps_rows share = vpps_share_of(t.operands[2], VPPS_GROUP, member);\n"
+                           "const unsigned begin = t.operands[1] + share.first, end = t.operands[1] + share.end;\n");
         }
         fprintf(w.out, "#pragma unroll 1\nfor (unsigned f0 = begin; f0 < end; f0 += %u) {\n", room->tile);
         fprintf(w.out, "const unsigned n0 = vpps_least(end - f0, %uu);\n", room->tile);

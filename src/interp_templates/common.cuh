@@ -45,6 +45,22 @@ __device__ __forceinline__ float vpps_cta_sum(float x) {
     return x;
 }
 
+/* The sum of what each warp has put beside the other warps', in their order; it begins at a quad. */
+__device__ __forceinline__ float vpps_sum_of_warps(const float *part) {
+    float sum = 0.0f;
+#pragma unroll
+    for (unsigned k = 0; k + 4 <= VPPS_WARPS; k += 4) {
+        const vpps_quad q = *(const vpps_quad *)(part + k);
+        sum += q.x;
+        sum += q.y;
+        sum += q.z;
+        sum += q.w;
+    }
+#pragma unroll
+    for (unsigned k = VPPS_WARPS / 4 * 4; k < VPPS_WARPS; k++) sum += part[k];
+    return sum;
+}
+
 /* Sums over the warp of N values of every lane, N a power of two up to 32: afterwards q[0] of lane l is the sum of value
  * l / (32 / N). Each step halves the values that a lane is left with. */
 template <int HALF, int MASK, int N> __device__ __forceinline__ void vpps_fold_from(float (&q)[N]) {

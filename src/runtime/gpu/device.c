@@ -52,42 +52,14 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.tasks.n_vps);
 }
 
-/* A copy of the script in pinned memory, so that its way to the device need not be waited for, with cells and stages by their
- * numbers in the kernel. */
-static vpps_status copy_script(vpps_gpu *gpu, const vpps_batch *batch, const void **out) {
-    const uint32_t k = gpu->next_pinned ^= 1;
-    const size_t bytes = batch->script_words * sizeof *batch->script;
-    if (gpu->pinned_bytes[k] < bytes) {
-        if (gpu->pinned[k]) gpu->table->release_host(gpu->driver, gpu->pinned[k]);
-        gpu->pinned[k] = NULL;
-        gpu->pinned_bytes[k] = 0;
-        VPPS_TRY(gpu->table->allocate_host(gpu->driver, bytes + bytes / 2, &gpu->pinned[k]));
-        gpu->pinned_bytes[k] = bytes + bytes / 2;
-    }
-    uint32_t *script = memcpy(gpu->pinned[k], batch->script, bytes);
-    const uint32_t *starts = script + VPPS_TASK_HEADER_WORDS;
-    for (uint32_t at = starts[0]; at < starts[gpu->header.n_groups]; at += 1 + vpps_tasks[script[at]].words) {
-        if (script[at] >= VPPS_TASK_COUNT) break; /* the kernel will tell */
-        if (script[at] != VPPS_TASK_STAGE) continue;
-        const vpps_block *block = vpps_block_at(batch->script, script[at + 1]);
-        script[at + 2] += gpu->kernel.plan.first_stage[gpu->kernel.number[block->cell]];
-    }
-    for (uint32_t i = 0; i < gpu->header.n_blocks; i++) {
-        uint32_t *cell = script + gpu->header.blocks + (size_t)i * VPPS_BLOCK_WORDS + offsetof(vpps_block, cell) / 4;
-        *cell = gpu->kernel.number[*cell];
-    }
-    *out = script;
-    return VPPS_OK;
-}
-
 static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch) {
     const vpps_driver_table *t = gpu->table;
     const size_t counters = ((size_t)gpu->header.n_barriers + 1) * VPPS_COUNTER_WORDS * sizeof(uint32_t);
-    const void *script;
-    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->script, (batch->script_words + 3) * sizeof *batch->script)); /* read by fours */
+    vpps_gpu_script script;
+    VPPS_TRY(vpps_gpu_make_script(gpu, batch, &script));
+    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->script, script.words * sizeof *batch->script));
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->counters, counters));
-    VPPS_TRY(copy_script(gpu, batch, &script));
-    VPPS_TRY(t->write(gpu->driver, gpu->script.address, script, batch->script_words * sizeof *batch->script));
+    VPPS_TRY(t->write(gpu->driver, gpu->script.address, script.copy, script.words * sizeof *batch->script));
     VPPS_TRY(t->clear(gpu->driver, gpu->counters.address, counters));
     const vpps_arguments arguments = {
         .pool = gpu->pool.address,
@@ -101,6 +73,8 @@ static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch) {
         .watchdog_ns = vpps_driver_watchdog_ns(gpu->driver, gpu->options.watchdog_ms),
         .norms = gpu->layout.plan.norms,
         .scratch_words = gpu->scratch_words,
+        .tasks = script.tasks,
+        .words = script.words,
     };
     VPPS_TRY(t->start_clock(gpu->driver));
     VPPS_TRY(t->launch(gpu->driver, gpu->kernel.loaded, &gpu->kernel.shape, &arguments, sizeof arguments));

@@ -6,6 +6,7 @@
  *   memory.c       buffers; the pool, which grows with the batches
  *   parameters.c   to the model, and from it
  *   kernel.c       the kernel of all cells that batches had so far
+ *   script.c       scripts as the kernel reads them
  *   profile.c      which choice is the fastest
  */
 #ifndef VPPS_GPU_H
@@ -125,6 +126,19 @@ vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch);
 
 /* None of its cells will come again: the choice changes. */
 void vpps_gpu_forget_kernel(vpps_gpu *gpu);
+
+/* ---- script.c */
+
+/* A copy of a batch's script in pinned memory, so that its way to the device need not be waited for, with cells by their numbers in
+ * the kernel, and behind it where each group's tasks are, and these. */
+typedef struct vpps_gpu_script {
+    const uint32_t *copy;
+    uint32_t tasks; /* address: of each group, its tasks' address */
+    uint32_t words; /* of all */
+} vpps_gpu_script;
+
+/* It stays as it is until two more are made. Fails with MEMORY. */
+vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_script *out);
 
 /* ---- profile.c */
 
