@@ -718,13 +718,17 @@ static void put_operand_products(const work *w, const output *outputs, uint32_t 
 /* Words of an output's sums of all warps, side by side so that a thread loads four at once. The gap spreads them over banks. */
 static uint32_t part_stride(const work *w) { return (w->g->plan->threads / 32 + 3) / 4 * 4 + 4; }
 
-/* n outputs from the first on, of some vectors at a time: the sums of each warp's columns. */
-static void put_pass(const work *w, const output *outputs, uint32_t n, uint32_t first, uint32_t all) {
-    enum { MOST = 32, MOST_VECTORS = 4 };
-    const uint32_t vectors = vpps_max_u32(1, vpps_min_u32(MOST / n, MOST_VECTORS));
+/* n outputs from the first on, of `vectors` at a time or of the only one: the sums of each warp's columns. */
+static void put_vectors(const work *w, const output *outputs, uint32_t n, uint32_t first, uint32_t all,
+                        uint32_t vectors, bool alone) {
+    enum { MOST = 32 };
     uint32_t folded = 1;
     while (folded < vectors * n) folded *= 2;
-    fprintf(w->out, "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += %u) {\nfloat q[%u];\n", vectors, folded);
+    if (alone) {
+        fprintf(w->out, "{\nconst unsigned at = 0;\nfloat q[%u];\n", folded);
+    } else {
+        fprintf(w->out, "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += %u) {\nfloat q[%u];\n", vectors, folded);
+    }
     fprintf(w->out, "#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\n", folded);
     for (uint32_t v = 0; v < w->c->n_values; v++) {
         bool used = false;
@@ -763,6 +767,19 @@ static void store_finished(const work *w, uint32_t v) {
     } else {
         store_made(w, v);
     }
+}
+
+/* Several vectors at a time, and one alone without work for others. */
+static void put_pass(const work *w, const output *outputs, uint32_t n, uint32_t first, uint32_t all) {
+    enum { MOST = 32, MOST_VECTORS = 4 };
+    const uint32_t vectors = vpps_max_u32(1, vpps_min_u32(MOST / n, MOST_VECTORS));
+    if (vectors > 1) {
+        fprintf(w->out, "if (n == 1) {\n");
+        put_vectors(w, outputs, n, first, all, 1, true);
+        fprintf(w->out, "} else {\n");
+    }
+    put_vectors(w, outputs, n, first, all, vectors, false);
+    if (vectors > 1) fprintf(w->out, "}\n");
 }
 
 static const vpps_resident *resident_of(const work *w, const vpps_cell_value *x, vpps_param matrix) {

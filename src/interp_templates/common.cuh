@@ -51,10 +51,7 @@ __device__ __forceinline__ float vpps_sum_of_warps(const float *part) {
 #pragma unroll
     for (unsigned k = 0; k + 4 <= VPPS_WARPS; k += 4) {
         const vpps_quad q = *(const vpps_quad *)(part + k);
-        sum += q.x;
-        sum += q.y;
-        sum += q.z;
-        sum += q.w;
+        sum += (q.x + q.y) + (q.z + q.w);
     }
 #pragma unroll
     for (unsigned k = VPPS_WARPS / 4 * 4; k < VPPS_WARPS; k++) sum += part[k];

@@ -5,11 +5,22 @@
 VPPS_INLINE unsigned bits_of_float(float x) { return __float_as_uint(x); }
 VPPS_INLINE float exp_of(float x) { return expf(x); }
 VPPS_INLINE float log_of(float x) { return logf(x); }
-VPPS_INLINE float tanh_of(float x) { return tanhf(x); }
 
 /* e^-x may be infinite: then the quotient is 0, as it should. The fast division is 2 units off and has no slow path; it
  * gives 0 for divisors beyond 2^126, where the true quotient is next to nothing. */
 VPPS_INLINE float sigmoid_of(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
+
+/* A polynomial near 0, else by the exponential, both always: a branch, which CUDA's has, would keep what surrounds it from being
+ * interleaved. */
+VPPS_INLINE float tanh_of(float x) {
+    const float size = fabsf(x), square = x * x;
+    const float far = 1.0f - __fdividef(2.0f, expf(2.0f * size) + 1.0f);
+    float p = fmaf(1.5739873e-2f, square, -5.2303962e-2f);
+    p = fmaf(p, square, 1.3315299e-1f);
+    p = fmaf(p, square, -3.3332768e-1f);
+    const float near = fmaf(p * square, x, x);
+    return size < 0.55f ? near : copysignf(far, x);
+}
 
 /* e^x - 1 for x <= 0 (-1 for any great one), without cancellation near 0: 2^n e^r - 1 with n the integer nearest to
  * x / ln 2, and Cephes' polynomial for (e^r - 1 - r) / r^2. Shorter than CUDA's, which takes any x. */
