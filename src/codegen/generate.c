@@ -109,7 +109,82 @@ static void put_entries(const vpps_generation *g) {
 
 /* ---------------------------------------------------------------- weights */
 
+static void put_weight_of_thread(const vpps_generation *g, const vpps_resident *m, uint32_t i) {
+    if (m->level == VPPS_RESIDENT_REGISTERS) {
+        fprintf(g->out, "w[%u]", m->at + i);
+    } else {
+        fprintf(g->out, "(shared + threadIdx.x)[%u]", (m->at + i) * g->plan->threads);
+    }
+}
+
+/* Rows as they lie, or columns one by one. */
+static void put_load(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
+    const uint32_t stride = g->model->params[m->matrix].cols, threads = g->plan->threads;
+    fprintf(g->out, "const float *m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\n",
+            g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : stride);
+    for (uint32_t i = 0; i < m->rows * m->columns; i++) {
+        const uint32_t row = i / m->columns, column = i % m->columns * threads;
+        fprintf(g->out, "{ const bool there = %u < own.end - own.first", row);
+        if (column + threads > cols) fprintf(g->out, " && threadIdx.x + %u < %u", column, cols);
+        fprintf(g->out, ";\nconst float x = m[there ? %u + (threadIdx.x + %u) * %u : 0];\n",
+                row * (m->transposed ? 1 : stride), column, m->transposed ? stride : 1);
+        put_weight_of_thread(g, m, i);
+        fprintf(g->out, " = there ? x : 0.0f; }\n");
+    }
+}
+
+/* Columns that lie side by side, by the one or two quads that they are in: a column is a sector of its own. */
+static void put_load_by_quads(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
+    enum { QUAD = 4 };
+    const uint32_t stride = g->model->params[m->matrix].cols, threads = g->plan->threads;
+    fprintf(g->out,
+            "const unsigned from = vpps_least(own.first, %u), lead = from %% 4;\nconst bool two = lead + own.end - "
+            "own.first > "
+            "4;\nconst float *m = (const float *)a.matrices + %uu + (from - lead);\n",
+            rows - 1, g->matrix_at[m->matrix]);
+    for (uint32_t c = 0; c < m->columns; c++) {
+        fprintf(g->out,
+                "{ const unsigned column = threadIdx.x + %u;\nconst vpps_quad *const at = (const vpps_quad *)(m + "
+                "vpps_least(column, "
+                "%u) * %u);\nconst vpps_quad x = at[0];\nvpps_quad y = x;\nif (two) y = at[1];\n",
+                c * threads, cols - 1, stride);
+        for (uint32_t r = 0; r < m->rows; r++) {
+            put_weight_of_thread(g, m, r * m->columns + c);
+            fprintf(g->out, " = %u >= own.end - own.first || column >= %u ? 0.0f : ", r, cols);
+            for (uint32_t lead = 0; lead < QUAD; lead++) {
+                if (lead + 1 < QUAD) fprintf(g->out, "lead == %u ? ", lead);
+                fprintf(g->out, "%c.%c%s", "xy"[(lead + r) / QUAD], "xyzw"[(lead + r) % QUAD],
+                        lead + 1 < QUAD ? " : " : ";\n");
+            }
+        }
+        fprintf(g->out, "}\n");
+    }
+}
+
+/* The VP's elements of the vectors that products start from: a thread an element. */
+static void put_vector_loads(const vpps_generation *g) {
+    const vpps_residents *r = &g->plan->residents;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_vectors; i++) n += r->vectors[i].rows;
+    fprintf(g->out,
+            "for (unsigned i = threadIdx.x; i < %u; i += VPPS_THREADS) {\nunsigned from = VPPS_NONE; /* none: zero, "
+            "for a VP with "
+            "fewer rows */\n",
+            n);
+    for (uint32_t i = 0; i < r->n_vectors; i++) {
+        const vpps_resident_vector *x = &r->vectors[i];
+        const vpps_parameter_data *p = &g->model->params[x->vector];
+        fprintf(g->out,
+                "/* %s */\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\nif (i - %u < own.end - "
+                "own.first) from = "
+                "%uu + own.first + (i - %u); }\n",
+                p->name, p->rows, x->at, g->pool->values[x->vector], x->at);
+    }
+    fprintf(g->out, "shared[i] = from == VPPS_NONE ? 0.0f : ((const float *)a.pool)[from];\n}\n");
+}
+
 static void put_loads(const vpps_generation *g) {
+    enum { QUAD = 4 };
     const vpps_residents *r = &g->plan->residents;
     fprintf(g->out, "\n/* Every weight that stays close; zeros where a VP has fewer rows, or a row no such column. */\n"
                     "__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
@@ -122,34 +197,14 @@ static void put_loads(const vpps_generation *g) {
         if (m->level == VPPS_RESIDENT_STREAM) continue;
         fprintf(g->out, "/* %s%s */\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\n", p->name,
                 m->transposed ? ", transposed" : "", rows);
-        fprintf(g->out, "const float *m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\n",
-                g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : p->cols);
-        fprintf(g->out,
-                "#pragma unroll\nfor (int i = 0; i < %u; i++) {\nconst unsigned row = i / %u, column = threadIdx.x + i "
-                "%% %u * "
-                "VPPS_THREADS;\n",
-                m->rows * m->columns, m->columns, m->columns);
-        const bool all = m->columns * g->plan->threads == cols;
-        if (!all) fprintf(g->out, "const unsigned own_columns = %u;\n", cols);
-        fprintf(g->out, "const bool there = row < own.end - own.first%s;\n", all ? "" : " && column < own_columns");
-        fprintf(g->out, "const float x = m[there ? row * %uu + column * %uu : 0];\n", m->transposed ? 1 : p->cols,
-                m->transposed ? p->cols : 1);
-        if (m->level == VPPS_RESIDENT_REGISTERS) {
-            fprintf(g->out, "w[%u + i]", m->at);
+        if (m->transposed && p->cols % QUAD == 0 && m->rows <= QUAD) {
+            put_load_by_quads(g, m, rows, cols);
         } else {
-            fprintf(g->out, "shared[(%u + i) * VPPS_THREADS + threadIdx.x]", m->at);
+            put_load(g, m, rows, cols);
         }
-        fprintf(g->out, " = there ? x : 0.0f;\n} }\n");
+        fprintf(g->out, "}\n");
     }
-    for (uint32_t i = 0; i < r->n_vectors; i++) {
-        const vpps_resident_vector *x = &r->vectors[i];
-        const vpps_parameter_data *p = &g->model->params[x->vector];
-        fprintf(g->out,
-                "/* %s */\nfor (unsigned i = threadIdx.x; i < %u; i += VPPS_THREADS) {\nconst vpps_rows own = "
-                "vpps_rows_of(%u, VPPS_GROUP, member);\nshared[%u + i] = i < own.end - own.first ? ((const float "
-                "*)a.pool)[%uu + own.first + i] : 0.0f;\n}\n",
-                p->name, x->rows, p->rows, x->at, g->pool->values[x->vector]);
-    }
+    put_vector_loads(g);
     fprintf(g->out, "(void)member, (void)w, (void)shared;\n}\n");
 }
 
