@@ -133,6 +133,22 @@ static void put_load(const vpps_generation *g, const vpps_resident *m, uint32_t 
     }
 }
 
+/* Likewise, to shared memory: by a loop. Straight-line code would begin with all loads at once, in registers that there are not. */
+static void put_load_to_shared(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
+    const uint32_t stride = g->model->params[m->matrix].cols, columns = m->columns;
+    fprintf(
+        g->out,
+        "const float *const m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\nfloat *const to "
+        "= shared + threadIdx.x + %uu;\n",
+        g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : stride, m->at * g->plan->threads);
+    fprintf(
+        g->out,
+        "#pragma unroll 4\nfor (unsigned i = 0; i < %u; i++) {\nconst unsigned row = i / %u, column = threadIdx.x + "
+        "i %% %u * VPPS_THREADS;\nconst bool there = row < own.end - own.first && column < %u;\nconst float x = "
+        "m[there ? row * %u + column * %u : 0];\nto[i * VPPS_THREADS] = there ? x : 0.0f;\n}\n",
+        m->rows * columns, columns, columns, cols, m->transposed ? 1 : stride, m->transposed ? stride : 1);
+}
+
 /* Columns that lie side by side, by the one or two quads that they are in: a column is a sector of its own. */
 static void put_load_by_quads(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
     enum { QUAD = 4 };
@@ -199,6 +215,8 @@ static void put_loads(const vpps_generation *g) {
                 m->transposed ? ", transposed" : "", rows);
         if (m->transposed && p->cols % QUAD == 0 && m->rows <= QUAD) {
             put_load_by_quads(g, m, rows, cols);
+        } else if (m->level == VPPS_RESIDENT_SHARED) {
+            put_load_to_shared(g, m, rows, cols);
         } else {
             put_load(g, m, rows, cols);
         }
@@ -221,10 +239,9 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
         if (plan->cells[c]->n_outers)
             plan->tile_words = vpps_max_u32(plan->tile_words, vpps_generate_outer(g, plan->cells[c], c));
     }
-    fprintf(g->out,
-            "\n/* False: there is no such stage. */\n__device__ __forceinline__ bool vpps_run_stage(const "
-            "vpps_arguments &a, float (&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t) "
-            "{\nswitch (t.task) {\n");
+    fprintf(g->out, "\n/* False: there is no such stage. */\n__device__ __forceinline__ bool vpps_run_stage(const "
+                    "vpps_arguments &a, float (&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t) "
+                    "{\nswitch (t.task) {\n");
     for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
         fprintf(g->out, "case %u: vpps_stage_%u(a, w, shared, t); return true;\n", VPPS_TASK_COUNT + s, s);
     fprintf(g->out, "default: return false;\n}\n}\n\n__device__ __forceinline__ void vpps_run_outer(const "

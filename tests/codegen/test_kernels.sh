@@ -80,6 +80,7 @@ full)
         done
     done
     for network in $networks; do compile "$network" "$network" --arch sm_90; done
+    compile few-sms bilstm-tagger --hidden 20 --embed 20 --sms 4 --arch sm_90 # a VP has many rows
     large=${every:+1024 2048}
     for hidden in $large; do compile "large-$hidden" tree-lstm --hidden "$hidden" --embed "$hidden" --arch sm_90; done
     wait
@@ -88,6 +89,7 @@ full)
         for optimizer in sgd adam; do check "hidden $hidden, $optimizer" clean "$hidden-$optimizer" "'registers' in levels"; done
     done
     for network in $networks; do check "$network" clean "$network"; done
+    check "a network on few multiprocessors" clean few-sms "levels > {'registers'}"
     for hidden in $large; do
         check "hidden $hidden" clean "large-$hidden" "levels == {'registers', 'shared', 'stream'}"
     done
