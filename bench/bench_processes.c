@@ -47,7 +47,7 @@ static vpps_status add_share(workload *w, uint32_t n, uint32_t rank, uint32_t si
         if (least != rank) continue;
         const vpps_tree tree = vpps_treebank_tree(w->trees, (w->next + best) % n_trees);
         const net_example x = {.tree = &tree};
-        const net_scores scores = {w->logits, w->nll};
+        const net_scores scores = {.logits = w->logits, .nll = w->nll};
         s = w->net->add(w->instance, w->g, &x, NET_HEADS_LABELLED, &scores);
         for (uint32_t k = 0; k < tree.n_nodes && s == VPPS_OK; k++)
             if (w->nll[k] != VPPS_NO_NODE) w->losses[n_losses++] = w->nll[k];

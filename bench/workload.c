@@ -94,7 +94,7 @@ vpps_status workload_batch(workload *w, uint32_t n_examples, vpps_node *loss) {
     for (uint32_t i = 0; i < n_examples; i++) {
         vpps_tree tree;
         const net_example x = next_example(w, &tree);
-        const net_scores scores = {w->logits, w->nll};
+        const net_scores scores = {.logits = w->logits, .nll = w->nll};
         vpps_status s = w->net->add(w->instance, w->g, &x, NET_HEADS_LABELLED, &scores);
         if (s != VPPS_OK) return s;
         const uint32_t positions = net_positions(w->net->kind, &x);

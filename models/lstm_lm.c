@@ -55,7 +55,8 @@ vpps_status lstm_lm_decode(void *net, vpps_graph *g, uint32_t word, net_decoding
     const vpps_vertex step = part_recurrent_step(&n->lstm, g, before, part_embed(&n->embedding, g, word));
     const vpps_node h = vpps_scattered(g, step, 0);
     vpps_node nll;
-    part_classify(&n->base.classifier, g, 0, &h, VPPS_NO_WORD, NET_HEADS_ALL, &(net_scores){&d->logits, &nll});
+    part_classify(&n->base.classifier, g, 0, &h, VPPS_NO_WORD, NET_HEADS_ALL,
+                  &(net_scores){.logits = &d->logits, .nll = &nll});
     d->n_states = 2; /* h, c */
     for (uint32_t i = 0; i < d->n_states; i++) d->states[i] = vpps_scattered(g, step, i);
     return vpps_graph_status(g);

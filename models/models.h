@@ -51,6 +51,7 @@ typedef enum net_heads {
 typedef struct net_scores {
     vpps_node *logits; /* classes x 1 */
     vpps_node *nll;    /* scalar: -log softmax(logits)[label]; only where the label is known */
+    vpps_node *cost; /* one, may be NULL: scalar that the example's training loss has beside them, where there is one */
 } net_scores;
 
 uint32_t net_positions(net_kind kind, const net_example *x);
@@ -85,6 +86,8 @@ typedef struct net_config {
     uint32_t character_embed; /* of a character; a spelled word is as large as the others' embeddings */
     uint32_t mlp;             /* of the classifier's hidden layer; 0: none */
     uint32_t steps;           /* TEXT: words of an example; 0: a sentence */
+    uint32_t turns;           /* of a network that decides how many it takes: the most */
+    float ponder;             /* what such a turn costs */
     bool attention;
     float dropout;
     uint32_t loss; /* TREES: a net_heads, LABELLED or ROOT: where the training loss is taken */
@@ -122,6 +125,7 @@ typedef struct network {
     net_kind kind;
     net_config defaults;
     net_generator generator; /* TREES */
+    bool parity;             /* SENTENCES: is trained on that of signs when no data is given */
     bool spells;             /* TAGGING: takes the spellings of rare words */
 
     /* Declares the parameters and records the cells on `model`; *net is freed with destroy. */

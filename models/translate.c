@@ -172,7 +172,8 @@ vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decodi
     if (s != VPPS_OK) return s;
     vpps_node nll;
     const vpps_node output = read_word(t, g, word, &p);
-    part_classify(&t->base.classifier, g, 0, &output, VPPS_NO_WORD, NET_HEADS_ALL, &(net_scores){&d->logits, &nll});
+    part_classify(&t->base.classifier, g, 0, &output, VPPS_NO_WORD, NET_HEADS_ALL,
+                  &(net_scores){.logits = &d->logits, .nll = &nll});
     for (uint32_t i = 0; i < d->n_states; i++) d->states[i] = vpps_scattered(g, p.step, i);
     return vpps_graph_status(g);
 }

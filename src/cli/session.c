@@ -95,6 +95,7 @@ void session_close(session *x) {
     vpps_model_destroy(x->model);
     free(x->scores.logits);
     free(x->scores.nll);
+    free(x->costs);
     memset(x, 0, sizeof *x);
 }
 
@@ -103,6 +104,7 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
                                 net_heads heads, uint32_t *n_positions) {
     const network *net = x->settings->network;
     size_t at = 0;
+    x->n_costs = 0;
     VPPS_TRY(vpps_trace_begin(x->handle, "build graph"));
     vpps_graph_clear(x->graph);
     for (uint32_t i = 0; i < n; i++) {
@@ -110,11 +112,15 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
         VPPS_TRY(corpus_example(c, net->kind, split, examples[i], &example));
         const uint32_t positions = net_positions(net->kind, &example);
         if (!VPPS_RESERVE(x->scores.logits, x->logits_capacity, at + positions) ||
-            !VPPS_RESERVE(x->scores.nll, x->nll_capacity, at + positions)) {
+            !VPPS_RESERVE(x->scores.nll, x->nll_capacity, at + positions + i + 1) ||
+            !VPPS_RESERVE(x->costs, x->costs_capacity, i + 1)) {
             return vpps_fail(VPPS_MEMORY, "no memory for a batch of %zu positions", at + positions);
         }
-        const net_scores scores = {x->scores.logits + at, x->scores.nll + at};
-        VPPS_TRY(net->add(x->net, x->graph, &example, heads, &scores));
+        vpps_node *cost = &x->costs[x->n_costs];
+        *cost = VPPS_NO_NODE;
+        VPPS_TRY(net->add(x->net, x->graph, &example, heads,
+                          &(net_scores){x->scores.logits + at, x->scores.nll + at, cost}));
+        x->n_costs += *cost != VPPS_NO_NODE;
         at += positions;
     }
     *n_positions = (uint32_t)at;
@@ -139,17 +145,19 @@ static uint32_t close_up(vpps_node *nodes, uint32_t n) {
     return there;
 }
 
-/* The sum of the losses on the graph; VPPS_NO_NODE: there are none. */
-static vpps_node sum_losses(session *x, uint32_t n_positions, uint32_t *counted) {
+/* The sum of the losses on the graph; VPPS_NO_NODE: there are none. `costs`: with what else the examples cost in training. */
+static vpps_node sum_losses(session *x, uint32_t n_positions, bool costs, uint32_t *counted) {
     *counted = close_up(x->scores.nll, n_positions);
-    return *counted ? vpps_sum(x->graph, *counted, x->scores.nll) : VPPS_NO_NODE;
+    const uint32_t n = costs ? x->n_costs : 0; /* there is room for them: see add_examples */
+    if (n) memcpy(x->scores.nll + *counted, x->costs, n * sizeof *x->costs);
+    return *counted ? vpps_sum(x->graph, *counted + n, x->scores.nll) : VPPS_NO_NODE;
 }
 
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               uint32_t in_batch, vpps_node *loss) {
     uint32_t n_positions, counted;
     VPPS_TRY(add_examples(x, c, split, examples, n, (net_heads)x->settings->net.loss, &n_positions));
-    *loss = vpps_scale(x->graph, sum_losses(x, n_positions, &counted), 1.0f / (float)in_batch);
+    *loss = vpps_scale(x->graph, sum_losses(x, n_positions, true, &counted), 1.0f / (float)in_batch);
     return vpps_graph_status(x->graph);
 }
 
@@ -158,7 +166,7 @@ vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const 
     uint32_t n_positions, n_losses;
     float sum = 0, *out = &sum;
     VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, &n_positions));
-    const vpps_node node = sum_losses(x, n_positions, &n_losses);
+    const vpps_node node = sum_losses(x, n_positions, false, &n_losses);
     if (n_losses) VPPS_TRY(vpps_forward(x->handle, x->graph, 1, &node, &out));
     *nll = (double)sum;
     *counted = n_losses;

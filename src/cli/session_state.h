@@ -20,7 +20,9 @@ typedef struct session {
     void *log_context;
     void *net;
     net_scores scores; /* of the batch on the graph: one after the other, in order of its examples' positions */
-    size_t logits_capacity, nll_capacity;
+    vpps_node *costs;  /* of its examples, those that have one (net_scores) */
+    uint32_t n_costs;
+    size_t logits_capacity, nll_capacity, costs_capacity;
     struct team *team;            /* the processes that train together; NULL: this one alone */
     struct class_counts *classes; /* where a measure counts which class is taken for which; NULL: nowhere */
     vpps_vectors_found vectors;   /* which words' embeddings were pretrained; all zero without --vectors */

@@ -176,7 +176,7 @@ belongs() { # NETWORK OPTION...: these and no other kind's are in --help
     local network=$1 o
     shift
     for o in generate leaves output lexicon source target beam max-words length-penalty attention steps \
-        character-embed mlp loss word-column tag-column; do
+        character-embed mlp turns ponder loss word-column tag-column; do
         if [[ " $* " == *" $o "* ]]; then
             says out "--$o" || return 1
         elif grep -q -e "--$o\b" out; then
@@ -195,6 +195,7 @@ tree-gru generate leaves loss
 bilstm-tagger mlp word-column tag-column
 bilstm-char-tagger mlp character-embed word-column tag-column
 bilstm-classifier mlp
+act turns ponder
 lstm-lm
 lstm-lm-fixed steps
 lattice-lstm lexicon mlp word-column tag-column
@@ -247,6 +248,7 @@ trees|tree-gru --examples 600 --epochs 3|set(m) == {'root', 'nodes'} and m['root
 tagger|bilstm-tagger --examples 500 --epochs 4 --mlp 8|$tags and m['f1'] > 0.3 and m['accuracy'] > 0.85
 speller|bilstm-char-tagger --examples 500 --epochs 4 --mlp 8 --character-embed 8|$tags and m['f1'] > 0.3
 classifier|bilstm-classifier --examples 500 --epochs 5|$accuracy and m['accuracy'] > 0.6
+parity|act --examples 3000 --epochs 6 --batch 16 --lr 0.003 --hidden 64 --embed 16|$accuracy and m['accuracy'] > 0.9
 lm|lstm-lm --examples 300 --epochs 4|$perplexity and m['perplexity'] < 75
 fixed|lstm-lm-fixed --examples 300 --epochs 4 --steps 16|$perplexity and m['perplexity'] < 90
 lattices|lattice-lstm --examples 300 --epochs 4|$tags and m['accuracy'] > 0.75
@@ -267,7 +269,7 @@ check "all of a generated part was trained on" fit few tree-gru --generate compl
 check "then nothing is measured" json few.json "o['dev'] is None and o['test'] is None and o['best_dev'] is None"
 check "nor later" fails_with 1 "all generated test trees occur in training" "$vpps" eval tree-gru --model few.ckpt
 
-for network in bilstm-tagger bilstm-char-tagger bilstm-classifier lstm-lm lstm-lm-fixed lattice-lstm lstm-nmt lattice-gru; do
+for network in bilstm-tagger bilstm-char-tagger bilstm-classifier act lstm-lm lstm-lm-fixed lattice-lstm lstm-nmt lattice-gru; do
     check "script $network" exits 0 "$vpps" script "$network" --examples 30 --batch 2 --hidden 8 --embed 8 --vps 1
     check "script $network prints one" test "$(wc -l <out)" -gt 20
     check "cell $network" exits 0 "$vpps" cell "$network" --examples 30 --batch 2 --hidden 8 --embed 8 --vps 1 --json

@@ -52,7 +52,7 @@ void gpu_batch_tree_lstm(gpu_batch *b, const gpu_shape *shape, uint32_t hidden, 
     TEST_OK(vpps_model_create(&b->model, 1));
     TEST_OK(b->net->create(&b->instance, b->model, &config));
     TEST_OK(vpps_graph_create(&b->g, b->model));
-    TEST_OK(b->net->add(b->instance, b->g, &example, NET_HEADS_LABELLED, &(net_scores){logits, nll}));
+    TEST_OK(b->net->add(b->instance, b->g, &example, NET_HEADS_LABELLED, &(net_scores){.logits = logits, .nll = nll}));
     schedule(b, shape, vpps_sum(b->g, N, nll));
 }
 

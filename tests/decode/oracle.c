@@ -29,7 +29,7 @@ void oracle_open(oracle *o, vpps_handle *h, vpps_graph *g, const network *net, v
         net_example y = *x;
         target[n + 1] = ORACLE_END;
         y.target = (vpps_sentence){.words = target, .n_words = n + 2};
-        TEST_OK(net->add(instance, g, &y, NET_HEADS_ALL, &(net_scores){all, nll}));
+        TEST_OK(net->add(instance, g, &y, NET_HEADS_ALL, &(net_scores){.logits = all, .nll = nll}));
         ends[p] = all[n];
         outs[p] = logits[p];
     }

@@ -1,6 +1,7 @@
 /* test_golden.c - the losses of small networks of models/ against those of independent implementations in PyTorch: the
  * scripts beside, which wrote the headers. */
 #include "common/testing.h"
+#include "golden/act_golden.h"
 #include "golden/bilstm_tagger_golden.h"
 #include "golden/lattice_lstm_golden.h"
 #include "golden/lstm_lm_golden.h"
@@ -13,7 +14,7 @@
 static const golden *const goldens[] = {
     &tree_lstm_golden,          &tree_gru_golden,           &lstm_lm_golden,
     &bilstm_tagger_golden,      &bilstm_char_tagger_golden, &lstm_nmt_golden,
-    &lstm_nmt_attention_golden, &lattice_lstm_golden,
+    &lstm_nmt_attention_golden, &lattice_lstm_golden,       &act_golden,
 };
 enum { N_GOLDENS = sizeof goldens / sizeof *goldens, MOST_POSITIONS = 64 };
 
@@ -31,16 +32,18 @@ static void set_parameters(const golden *from, vpps_model *model) {
     }
 }
 
-/* The mean over the batch's examples of the sum of their losses, where labels are known. */
+/* The mean over the batch's examples of the sum of their losses, where labels are known, and of what else they cost. */
 static vpps_node add_batch(const golden *from, const network *type, void *net, vpps_graph *g, uint32_t batch) {
-    vpps_node logits[MOST_POSITIONS], nll[MOST_POSITIONS], terms[GOLDEN_BATCH * MOST_POSITIONS];
+    vpps_node logits[MOST_POSITIONS], nll[MOST_POSITIONS], terms[GOLDEN_BATCH * (MOST_POSITIONS + 1)];
     uint32_t n_terms = 0;
     vpps_graph_clear(g);
     for (uint32_t k = 0; k < GOLDEN_BATCH; k++) {
         const net_example *x = &from->examples[(batch * GOLDEN_BATCH + k) % from->n_examples];
         const uint32_t n = net_positions(type->kind, x);
         ck_assert_uint_le(n, MOST_POSITIONS);
-        TEST_OK(type->add(net, g, x, NET_HEADS_LABELLED, &(net_scores){logits, nll}));
+        vpps_node cost = VPPS_NO_NODE;
+        TEST_OK(type->add(net, g, x, NET_HEADS_LABELLED, &(net_scores){logits, nll, &cost}));
+        if (cost != VPPS_NO_NODE) terms[n_terms++] = cost;
         for (uint32_t i = 0; i < n; i++) {
             if (nll[i] != VPPS_NO_NODE) terms[n_terms++] = nll[i];
         }

@@ -30,7 +30,7 @@ void trees_close(gpu_trees *t) {
 
 vpps_node trees_build(gpu_trees *t, uint32_t batch) {
     static vpps_node logits[MOST_NODES], nll[MOST_NODES], terms[MOST_NODES * TREES_IN_BATCH];
-    const net_scores scores = {logits, nll};
+    const net_scores scores = {.logits = logits, .nll = nll};
     uint32_t n_terms = 0;
     vpps_graph_clear(t->g);
     for (uint32_t i = 0; i < TREES_IN_BATCH; i++) {

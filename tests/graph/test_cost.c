@@ -296,7 +296,7 @@ START_TEST(a_tree_lstm_costs_its_formula)
             vpps_node *scores = malloc(2 * tree.n_nodes * sizeof *scores);
             ck_assert_ptr_nonnull(scores);
             TEST_OK(net->add(instance, g, &(net_example){.tree = &tree}, NET_HEADS_ALL,
-                             &(net_scores){scores, scores + tree.n_nodes}));
+                             &(net_scores){.logits = scores, .nll = scores + tree.n_nodes}));
             free(scores);
             leaves += tree.n_leaves;
             inner += tree.n_nodes - tree.n_leaves;

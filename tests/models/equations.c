@@ -20,6 +20,7 @@ static const struct {
     {"bilstm-tagger", bilstm_tagger_equations},
     {"bilstm-char-tagger", bilstm_char_tagger_equations},
     {"bilstm-classifier", bilstm_classifier_equations},
+    {"act", act_equations},
     {"lstm-lm", lstm_lm_equations},
     {"lstm-lm-fixed", lstm_lm_equations},
     {"lstm-nmt", lstm_nmt_equations},

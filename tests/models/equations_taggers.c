@@ -48,6 +48,33 @@ void bilstm_classifier_equations(const subject *s, const net_example *x, vec log
     logits[0] = tag_layers(s, concatenation(h_f[x->sentence.n_words - 1], h_b[0]));
 }
 
+/* ---------------------------------------------------------------- act: Graves 2016, section 2 */
+
+/* s_t, from s_(t-1). */
+static vec ponder(const subject *s, vec x, vec state) {
+    const double epsilon = 0.01;
+    vec mean = zeros(state.n);
+    double halted = 0;
+    for (uint32_t n = 1; n <= s->config->turns; n++) {
+        vec sum = affine2(s->w, "b", "W", x, "U_s", state);
+        if (n == 1) sum = sum_of(sum, vector(s->w, "w_1"));
+        state = tanh_of(sum);
+        const double h = sigmoid_of(affine(s->w, "b_p", "U_p", state)).at[0];
+        const bool last = halted + h >= 1 - epsilon || n == s->config->turns;
+        for (uint32_t i = 0; i < state.n; i++) mean.at[i] += (last ? 1 - halted : h) * state.at[i];
+        halted += h;
+        if (last) break;
+    }
+    return mean;
+}
+
+void act_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
+    vec words[MOST_POSITIONS], state = zeros(s->config->hidden);
+    embed_words(s, &x->sentence, words);
+    for (uint32_t t = 0; t < x->sentence.n_words; t++) state = ponder(s, words[t], state);
+    logits[0] = output_layer(s->w, state);
+}
+
 /* ---------------------------------------------------------------- bilstm-char-tagger: Ling et al. 2015 */
 
 /* [g_f(l); g_b(1)] */

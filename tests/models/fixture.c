@@ -47,6 +47,7 @@ void fixture_open(fixture *f, int i, const examples *e, uint32_t hidden, uint32_
     f->net = f->c.net;
     f->name = f->c.name;
     f->e = e ? e : examples_of(f->net->kind);
+    f->costs = false;
     f->config = f->net->defaults;
     f->config.words = f->e->words;
     f->config.characters = f->e->characters;
@@ -74,7 +75,8 @@ void add_example(fixture *f, uint32_t i, const net_example *x, net_heads heads) 
     const uint32_t n = net_positions(f->net->kind, x);
     ck_assert_uint_lt(n, MOST_POSITIONS);
     for (uint32_t k = 0; k < MOST_POSITIONS; k++) f->logits[i][k] = f->nll[i][k] = untouched;
-    const net_scores scores = {f->logits[i], f->nll[i]};
+    f->cost[i] = VPPS_NO_NODE;
+    const net_scores scores = {f->logits[i], f->nll[i], &f->cost[i]};
     TEST_OK(f->net->add(f->state, f->g, x, heads, &scores));
     const vpps_node size = vpps_graph_size(f->g);
     for (uint32_t k = 0; k < MOST_POSITIONS; k++) {
@@ -87,11 +89,12 @@ void add_example(fixture *f, uint32_t i, const net_example *x, net_heads heads) 
 }
 
 vpps_node build(fixture *f, net_heads heads) {
-    static vpps_node terms[MOST_EXAMPLES * MOST_POSITIONS];
+    static vpps_node terms[MOST_EXAMPLES * (MOST_POSITIONS + 1)];
     uint32_t n_terms = 0;
     vpps_graph_clear(f->g);
     for (uint32_t i = 0; i < f->e->n; i++) {
         add_example(f, i, &f->e->x[i], heads);
+        if (f->costs && f->cost[i] != VPPS_NO_NODE) terms[n_terms++] = f->cost[i];
         for (uint32_t k = 0; k < net_positions(f->net->kind, &f->e->x[i]); k++) {
             if (f->nll[i][k] != VPPS_NO_NODE) terms[n_terms++] = f->nll[i][k];
         }

@@ -40,6 +40,8 @@ typedef struct fixture {
     vpps_graph *g;
     void *state;
     vpps_node logits[MOST_EXAMPLES][MOST_POSITIONS], nll[MOST_EXAMPLES][MOST_POSITIONS];
+    vpps_node cost[MOST_EXAMPLES];
+    bool costs; /* are they a part of the loss? */
 } fixture;
 
 /* Case number i. `e` NULL: the examples of its kind. */

@@ -30,6 +30,7 @@ static void check_slopes(int i, float dropout) {
     const ref_mode mode = {.training = true, .dropout_key = 99};
     fixture f;
     fixture_open(&f, i, NULL, 4, 3, dropout);
+    f.costs = true;
     const vpps_node loss = build(&f, NET_HEADS_LABELLED);
     ref_model *m = scattered_model(f.model);
     ref_run *r = run_forward(f.g, m, &mode);

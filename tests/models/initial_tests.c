@@ -48,6 +48,8 @@ static const struct {
     {"bilstm-classifier", "embedding", SMALL},
     {"bilstm-classifier", "forward.b_f", OPEN},
     {"bilstm-classifier", "backward.b_f", OPEN},
+    {"act", "embedding", SMALL},
+    {"act", "b_p", OPEN}, /* few turns at the start */
     {"lstm-lm", "embedding", SMALL},
     {"lstm-lm", "lstm.b_f", OPEN},
     {"lstm-lm-fixed", "embedding", SMALL},

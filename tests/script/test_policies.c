@@ -300,7 +300,7 @@ static void add_example(subject *s, const net_example *x) {
     const uint32_t n = net_positions(s->net->kind, x);
     vpps_node *nodes = malloc(2 * (size_t)n * sizeof *nodes + 1);
     ck_assert_ptr_nonnull(nodes);
-    TEST_OK(s->net->add(s->data, s->g, x, NET_HEADS_LABELLED, &(net_scores){nodes, nodes + n}));
+    TEST_OK(s->net->add(s->data, s->g, x, NET_HEADS_LABELLED, &(net_scores){.logits = nodes, .nll = nodes + n}));
     ck_assert(VPPS_RESERVE(s->losses, s->capacity, s->n_losses + n));
     for (uint32_t i = 0; i < n; i++)
         if (nodes[n + i] != VPPS_NO_NODE) s->losses[s->n_losses++] = nodes[n + i];
