@@ -455,6 +455,29 @@ typedef enum vpps_caller {
     VPPS_CALLER_FREE   /* every VP has a thread of its own: vpps_fb returns at once */
 } vpps_caller;
 
+/* How products with weight matrices are made: forward, backward and the weights' gradients. X(id, name)
+ *   fp32    operands as they are
+ *   bf16x3  each operand as a sum of two bf16 numbers, and three products of these: some 16 bits of significand. A result is off by
+ *           at most 2^-15 of the sum of its terms' magnitudes, and what adding them in fp32 costs
+ *   bf16    each operand rounded to the nearest bf16, ties to even: 8 bits of significand, off by at most 2^-7 of that sum
+ *   auto    bf16x3 where the hardware makes it faster than fp32, else fp32; the log says which
+ * Parameters, the optimiser's state, sums, everything elementwise, products of two values, and losses are fp32 always, and so is
+ * what is kept for backward, and what checkpoints hold. In the two of bf16 an operand below 2^-126 counts as zero; NaN gives NaN,
+ * and an infinite operand something that is not finite. Bits are the same in every run, as in fp32; whether the machine has
+ * instructions for it decides how sums are ordered, not how operands are rounded. Takes a second copy of the weights: as much memory
+ * as theirs in bf16, twice that in bf16x3. A device that has fp32 alone refuses the others: today, all but "cpu". */
+#define VPPS_PRECISION_TABLE(X)                                                                                        \
+    X(FP32, "fp32")                                                                                                    \
+    X(BF16X3, "bf16x3")                                                                                                \
+    X(BF16, "bf16")                                                                                                    \
+    X(AUTO, "auto")
+
+typedef enum vpps_precision {
+#define X(id, name) VPPS_PRECISION_##id,
+    VPPS_PRECISION_TABLE(X)
+#undef X
+} vpps_precision;
+
 #define VPPS_GROUPS_PROFILE UINT32_MAX
 
 /* ---------------------------------------------------------------- processes
@@ -521,6 +544,7 @@ typedef struct vpps_options {
     uint32_t watchdog_ms; /* a wait longer than this is a stall; 0 means 10,000. GPU: at most 1,000 where it drives a
                                  display; and a batch of ten times that, at least of a minute, is a stall, too */
     uint64_t seed;        /* of dropout */
+    vpps_precision precision;
     vpps_communicator
         *communicator; /* cpu: the processes that train together; it must outlive the handle, and nothing else
                                         uses it while a batch is in flight. NULL: this one alone */
@@ -537,7 +561,7 @@ typedef struct vpps_options {
     void *log_context;
 } vpps_options;
 
-/* Defaults: cpu, all cores, SGD with lr 0.1, deferred gradients, stop at a loss or gradient that is not finite. */
+/* Defaults: cpu, all cores, fp32, SGD with lr 0.1, deferred gradients, stop at a loss or gradient that is not finite. */
 VPPS_API void vpps_options_default(vpps_options *options);
 
 /* A specialised engine for the model on a device; copies the parameters to it. `options` NULL means the defaults. The
@@ -601,9 +625,11 @@ typedef struct vpps_stats {
     uint32_t vps;
     uint32_t groups, waves; /* of the latest batch: see vpps_options; where a device has none, 1 */
     bool caller_works;
-    bool decides;       /* does the device run argmax and lookup_at, with these tables? */
-    const char *device; /* its name: "cpu", "cuda", "simt" */
-    const char *policy; /* of the latest batch */
+    bool decides;               /* does the device run argmax and lookup_at, with these tables? */
+    const char *precision;      /* of products: "fp32", "bf16x3", "bf16" */
+    const char *precision_unit; /* which instructions make them: "generic", "avx2", "avx512"; on a GPU "fp32" */
+    const char *device;         /* its name: "cpu", "cuda", "simt" */
+    const char *policy;         /* of the latest batch */
     /* With a communicator, over all batches of this handle: time that exchanges took, of gradients and of tables' entries,
      * waiting for slower processes included; bytes that this process sent; and how much longer than the mean the slowest process
      * of a batch took until it had its gradients, as a share of the mean. */

@@ -215,9 +215,13 @@ static json_t *cell_json(const subject *s, uint64_t vertices, uint64_t members) 
 static vpps_status show(const session *x, const vpps_batch *b) {
     const settings *s = x->settings;
     const vpps_task_header *h = vpps_task_header_of(b->script);
-    json_t *cells = s->json ? json_array() : NULL;
-    if (!s->json)
+    vpps_stats stats;
+    VPPS_TRY(vpps_handle_stats(x->handle, &stats));
+    if (!s->json) {
         printf("%s: %u cells for training, %u VPs in %u groups\n", s->network->name, b->n_cells, h->n_vps, h->n_groups);
+        printf("products with matrices in %s (%s), all else in fp32\n", stats.precision, stats.precision_unit);
+    }
+    json_t *cells = s->json ? json_array() : NULL;
     vpps_status status = VPPS_OK;
     for (uint32_t i = 0; i < b->n_cells && status == VPPS_OK; i++) {
         const subject cell = {x->model, b->cells[i]};
@@ -238,8 +242,9 @@ static vpps_status show(const session *x, const vpps_batch *b) {
         status = vpps_print_cell(cell.model, cell.c, stdout);
     }
     if (status == VPPS_OK && s->json)
-        return report_json_line(json_pack("{ss sI sI so}", "model", s->network->name, "vps", (json_int_t)h->n_vps,
-                                          "groups", (json_int_t)h->n_groups, "cells", cells),
+        return report_json_line(json_pack("{ss sI sI ss ss so}", "model", s->network->name, "vps", (json_int_t)h->n_vps,
+                                          "groups", (json_int_t)h->n_groups, "precision", stats.precision,
+                                          "precision_unit", stats.precision_unit, "cells", cells),
                                 stdout);
     json_decref(cells);
     VPPS_TRY(status);

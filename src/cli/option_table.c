@@ -32,6 +32,11 @@
 static const char optimizer_names[] = VPPS_OPTIMIZER_TABLE(X);
 #undef X
 
+/* Precisions in the order of vpps_precision. */
+#define X(id, name) "|" name
+static const char precision_names[] = VPPS_PRECISION_TABLE(X);
+#undef X
+
 /* Batching policies in the order of their table, which is asked when options are: options_rows. */
 static char policy_names[128];
 
@@ -199,6 +204,8 @@ static const cli_option table[] = {
            "Train together with other processes, by MPI; auto: with those that mpirun or srun started"),
     FLAG("shard-tables", shard_tables, 0, TRAIN,
          "Together with other processes: each keeps a share of the rows of lookup tables, and gets those that a batch uses"),
+    CHOICE("precision", precision, precision_names + 1, 0, ENGINE, 0,
+           "CPU: what products round their operands to; auto: bf16x3 where that is faster, else fp32"),
     FLAG("portable", portable, 0, ENGINE, "Plain C instead of wide vectors"),
     FLAG("verify", verify, 0, ENGINE, "Check every script before it runs (slow)"),
     ROW(OPTION_BYTES, "pool-bytes", pool_bytes, "BYTES", 0, 0, 0, ENGINE, 0,

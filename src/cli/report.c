@@ -66,6 +66,8 @@ json_t *report_train_json(const train_summary *t) {
     const settings *s = t->settings;
     json_t *o = json_pack("{ss ss si si si}", "model", s->network->name, "device", t->device, "vps", (int)t->vps,
                           "batch", (int)s->batch, "hidden", (int)s->net.hidden);
+    json_object_set_new(o, "precision", json_string(t->precision));
+    json_object_set_new(o, "precision_unit", json_string(t->precision_unit));
     json_object_set_new(o, "embed", s->net.embed ? json_integer(s->net.embed) : json_null()); /* null: hidden */
     json_object_set_new(o, "data", json_string(corpus_name(s)));
     json_object_set_new(o, "epochs", json_integer(t->epoch));
@@ -192,6 +194,7 @@ vpps_status report_eval(session *x, const corpus *c, const measures *m, double s
     VPPS_TRY(vpps_handle_stats(x->handle, &stats));
     json_t *o = json_pack("{ss ss si ss ss ss}", "model", s->network->name, "device", stats.device, "vps",
                           (int)stats.vps, "file", s->model, "data", corpus_name(s), "split", split_names[s->split]);
+    json_object_set_new(o, "precision", json_string(stats.precision));
     json_object_set_new(o, "sentences", json_integer(m->examples));
     json_object_set_new(o, "seconds", report_number(seconds));
     json_object_set_new(o, "sentences_per_s", report_number(seconds > 0 ? m->examples / seconds : 0));

@@ -44,6 +44,7 @@ vpps_options session_options(const settings *s) {
     o.policy = vpps_policies[s->policy].name ? vpps_policies[s->policy].name : "auto";
     if (s->command == COMMAND_TUNE && !options_given(s, "policy")) o.policy = "auto";
     o.watchdog_ms = s->watchdog_ms;
+    o.precision = (vpps_precision)s->precision;
     o.seed = s->seed;
     o.portable = s->portable;
     o.verify = s->verify;

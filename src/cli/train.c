@@ -134,6 +134,8 @@ static vpps_status open_trainer(trainer *t) {
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
     progress_line(&t->progress, "%s on %s: %u %s, %u words, %u classes; %s with %u VPs", s->network->name, data, n,
                   task_for(s)->examples, s->net.words, s->net.classes, stats.device, stats.vps);
+    if (s->precision)
+        progress_line(&t->progress, "products in %s (%s), all else in fp32", stats.precision, stats.precision_unit);
     if (t->position.epoch || t->position.batch) {
         progress_line(&t->progress, "resumed from %s after epoch %u, batch %u", s->resume, t->position.epoch,
                       t->position.batch);
@@ -409,6 +411,8 @@ static vpps_status summarize(trainer *t) {
     u->vps = stats.vps;
     u->device = stats.device;
     u->policy = stats.policy;
+    u->precision = stats.precision;
+    u->precision_unit = stats.precision_unit;
     u->vectors = t->session.vectors;
     u->handle = t->session.handle;
     u->interrupted = stopped(t);

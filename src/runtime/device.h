@@ -54,6 +54,9 @@ typedef struct vpps_device_table {
     vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);
 
+    /* In what precision products are made, and by which instructions. NULL: a device that has fp32 alone. */
+    vpps_precision (*precision)(const vpps_device *d, const char **unit);
+
     /* NULL where there is nothing to choose. tuning: is the choice open? tune: takes the next choice where one is due, now that
      * a batch was measured, with the parameters as they are. */
     bool (*tuning)(const vpps_device *d);
@@ -66,6 +69,9 @@ struct vpps_device {
     vpps_trace *trace; /* where its VPs note what they do; NULL: nowhere */
     uint32_t vote;     /* goes along with a batch's gradients; all processes get the sum */
 };
+
+/* By vpps_precision. */
+extern const char *const vpps_precision_names[];
 
 extern const vpps_device_table vpps_device_cpu, vpps_device_cuda, vpps_device_simt;
 

@@ -25,7 +25,7 @@ every_option() { # what the manual promises
     local o
     "$vpps" train tree-lstm --help >out
     for o in data generate device vps batch epochs max-batches hidden embed optimizer lr weight-decay clip dropout \
-        seed save resume log plot quiet json loss momentum gradients nonfinite caller portable verify pool-bytes \
+        seed save resume log plot quiet json loss momentum gradients nonfinite caller precision portable verify pool-bytes \
         watchdog-ms eval-every examples min-count train dev test generate leaves lr-decay; do
         says out "--$o" || return 1
     done

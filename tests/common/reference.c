@@ -60,6 +60,11 @@ static double noisy(ref_run *r, double x) {
     return x * (1 + r->mode.noise * SINGLE_EPSILON * (2 * (double)vpps_random_unit(&r->random) - 1));
 }
 
+static double operand(ref_run *r, double x) {
+    if (r->mode.product_noise <= 0) return x;
+    return x * (1 + r->mode.product_noise * (2 * (double)vpps_random_unit(&r->random) - 1));
+}
+
 /* Errors that are not relative to the result but to a constant inside the function: 1 - e^x, 1 + tanh. */
 static double absolute_error(const vpps_signature *s, double x, float f) {
     switch ((vpps_op)s->op) {
@@ -154,7 +159,8 @@ static void affine(ref_run *r, const ref_model *m, const node_view *v, const dou
         for (uint32_t j = 0; j < c; j++) {
             for (uint32_t i = 0; i < rows; i++) {
                 for (uint32_t l = 0; l < cols; l++) {
-                    y[i + (size_t)j * rows] += w[(size_t)i * cols + l] * a[l + (size_t)j * cols];
+                    y[i + (size_t)j * rows] +=
+                        operand(r, w[(size_t)i * cols + l]) * operand(r, a[l + (size_t)j * cols]);
                 }
             }
         }
@@ -355,8 +361,9 @@ static void affine_backward(ref_run *r, const ref_model *m, const node_view *v, 
             for (uint32_t i = 0; i < rows; i++) {
                 const double di = d[i + (size_t)j * rows];
                 for (uint32_t l = 0; l < cols; l++) {
-                    da[l + (size_t)j * cols] += w[(size_t)i * cols + l] * di;
-                    r->param_grads[first + (size_t)i * cols + l] += di * a[l + (size_t)j * cols];
+                    da[l + (size_t)j * cols] += operand(r, w[(size_t)i * cols + l]) * operand(r, di);
+                    r->param_grads[first + (size_t)i * cols + l] +=
+                        operand(r, di) * operand(r, a[l + (size_t)j * cols]);
                 }
             }
         }

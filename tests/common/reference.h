@@ -29,6 +29,7 @@ typedef struct ref_mode {
     bool training;        /* dropout on, with `dropout_key` */
     uint64_t dropout_key; /* vpps_dropout_key(seed, batch) */
     double noise;         /* units in the last place of single precision; 0: exact */
+    double product_noise; /* relative, of every operand of a product with a matrix; 0: none */
     uint64_t noise_seed;
 } ref_mode;
 

@@ -82,6 +82,31 @@ static void check_losses(const golden *from, const double *expected, const vpps_
     vpps_model_destroy(model);
 }
 
+/* ---------------------------------------------------------------- precisions */
+
+/* The losses of so many batches, one after the other. */
+static void train(const golden *from, const vpps_options *o, uint32_t batches, float *losses) {
+    const network *type = network_find(from->network);
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    void *net;
+    ck_assert_msg(type != NULL, "no network %s", from->network);
+    TEST_OK(vpps_model_create(&model, 1));
+    TEST_OK(type->create(&net, model, &from->config));
+    set_parameters(from, model);
+    TEST_OK(vpps_graph_create(&g, model));
+    TEST_OK(vpps_handle_create(&h, model, o));
+    for (uint32_t batch = 0; batch < batches; batch++) {
+        TEST_OK(vpps_fb(h, g, add_batch(from, type, net, g, batch), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, &losses[batch]));
+    }
+    type->destroy(net);
+    vpps_handle_destroy(h);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+}
+
 /* ---------------------------------------------------------------- the suite */
 
 static const vpps_optimizer sgd = {.kind = VPPS_SGD, .lr = 0.2f};
@@ -113,11 +138,44 @@ START_TEST(networks_agree)
     }
 END_TEST
 
+enum { PRECISE_BATCHES = 100 };
+
+/* bf16x3 trains as fp32 does; bf16 goes another way, slightly, or it would be fp32 in disguise. */
+START_TEST(precisions_agree)
+    {
+        static float losses[3][PRECISE_BATCHES];
+        static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
+        const golden *from = goldens[_i / 2];
+        vpps_options o;
+        vpps_options_default(&o);
+        o.vps = 1;
+        o.caller = VPPS_CALLER_WORKS; /* no waiting: hundreds of small batches */
+        o.pool_bytes = 64u << 20;
+        o.optimizer = _i % 2 ? adam : sgd;
+        if (_i % 2) o.optimizer.lr = 0.002f; /* of the command; at adam's 0.03 above any error grows by the batch */
+        if (from == &act_golden && !(_i % 2)) o.optimizer.lr = 0.1f; /* at 0.2 any error grows a thousandfold */
+        const uint32_t batches = test_scaled(PRECISE_BATCHES);
+        for (int p = 0; p < 3; p++) {
+            o.precision = precisions[p];
+            train(from, &o, batches, losses[p]);
+        }
+        double most[3] = {0};
+        for (uint32_t batch = 0; batch < batches; batch++)
+            for (int p = 1; p < 3; p++)
+                most[p] = fmax(most[p], fabs((double)losses[p][batch] / (double)losses[0][batch] - 1));
+        ck_assert_msg(most[1] <= 1e-4, "%s, %s: bf16x3 is off by %g of fp32's loss", from->name,
+                      _i % 2 ? "adam" : "sgd", most[1]);
+        ck_assert_msg(most[2] > most[1], "%s: bf16 is off by %g, bf16x3 by %g", from->name, most[2], most[1]);
+    }
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("golden losses");
     TCase *t = tcase_create("golden losses");
+    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, options_agree, 0, 8);
     tcase_add_loop_test(t, networks_agree, 0, N_GOLDENS);
+    tcase_add_loop_test(t, precisions_agree, 0, 2 * N_GOLDENS);
     suite_add_tcase(s, t);
     return test_main(s);
 }

@@ -410,6 +410,7 @@ START_TEST(wrong_options)
         WRONG(gradients = (vpps_gradients)9, VPPS_ARGUMENT, "");
         WRONG(nonfinite = (vpps_nonfinite)9, VPPS_ARGUMENT, "");
         WRONG(caller = (vpps_caller)9, VPPS_ARGUMENT, "");
+        WRONG(precision = (vpps_precision)9, VPPS_ARGUMENT, "");
         WRONG(vps = 1000000, VPPS_ARGUMENT, "1000000");
         WRONG(pool_bytes = 1024, VPPS_POOL, "1024");
         ck_assert_int_eq(vpps_handle_create(&h, NULL, &good), VPPS_ARGUMENT);

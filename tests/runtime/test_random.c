@@ -19,6 +19,7 @@ typedef struct configuration {
     vpps_caller caller;
     const char *policy;
     vpps_optimizer optimizer;
+    vpps_precision precision;
 } configuration;
 
 static const uint64_t dropout_seed = 1234;
@@ -70,6 +71,7 @@ static vpps_options options_of(const configuration *f) {
     o.caller = f->caller;
     o.optimizer = f->optimizer;
     o.seed = dropout_seed;
+    o.precision = f->precision;
     o.pool_bytes = 64u << 20;
     return o;
 }
@@ -99,6 +101,12 @@ static bool moderate(const double *x, size_t n) {
     return true;
 }
 
+/* As stochastic arithmetic does for single precision (reference.h), eight times what rounding makes of an operand at most (bf16.h). */
+static double product_noise(const configuration *f, double noise) {
+    if (noise <= 0 || f->precision == VPPS_PRECISION_FP32) return 0;
+    return f->precision == VPPS_PRECISION_BF16 ? 8 * 0x1p-8 : 8 * 0x1p-17;
+}
+
 /* Trains `m` on the case's batches; losses to loss[]. */
 static bool train(ref_model *m, const rg_built *built, const configuration *f, double noise, uint64_t noise_seed,
                   double *loss) {
@@ -106,6 +114,7 @@ static bool train(ref_model *m, const rg_built *built, const configuration *f, d
         const ref_mode mode = {.training = true,
                                .dropout_key = vpps_dropout_key(dropout_seed, built->model->batches + k + 1),
                                .noise = noise,
+                               .product_noise = product_noise(f, noise),
                                .noise_seed = noise_seed + k};
         ref_run *r = ref_forward(built->g[k], m, &mode);
         if (!r) return false;
@@ -134,8 +143,12 @@ static void expect(expectation *e, const rg_built *built, const configuration *f
     *e = (expectation){.model = ref_model_create(built->model)};
     const ref_model *start = e->model;
     const size_t n = start->first[start->n];
-    ref_model *noisy[REF_NOISE_RUNS];
-    for (uint32_t k = 0; k < REF_NOISE_RUNS; k++) noisy[k] = ref_model_copy(start);
+    enum {
+        MORE_RUNS = 3 * REF_NOISE_RUNS
+    }; /* rounding to bf16 is far above that of sums: there are more ways to be off */
+    ref_model *noisy[MORE_RUNS];
+    const uint32_t runs = f->precision == VPPS_PRECISION_FP32 ? REF_NOISE_RUNS : MORE_RUNS;
+    for (uint32_t k = 0; k < runs; k++) noisy[k] = ref_model_copy(start);
     e->deviation = doubles(n);
     for (int s = 0; s < 2; s++) e->state_deviation[s] = doubles(n);
 
@@ -144,8 +157,9 @@ static void expect(expectation *e, const rg_built *built, const configuration *f
     if (!e->inference) abort();
     const size_t n_values = e->inference->first[e->inference->g->flat.n_nodes];
     e->inference_deviation = doubles(n_values);
-    for (uint32_t k = 0; k < REF_NOISE_RUNS; k++) {
+    for (uint32_t k = 0; k < runs; k++) {
         mode.noise = REF_NOISE;
+        mode.product_noise = product_noise(f, REF_NOISE);
         mode.noise_seed = k + 100;
         ref_run *r = ref_forward(built->g[0], start, &mode);
         ref_widen(e->inference_deviation, e->inference->values, r->values, n_values);
@@ -153,7 +167,7 @@ static void expect(expectation *e, const rg_built *built, const configuration *f
     }
 
     e->usable = train(e->model, built, f, 0, 0, e->loss) && moderate(e->inference->values, n_values);
-    for (uint32_t k = 0; k < REF_NOISE_RUNS; k++) {
+    for (uint32_t k = 0; k < runs; k++) {
         double loss[2] = {0, 0};
         if (e->usable) train(noisy[k], built, f, REF_NOISE, (k + 1) * 1000, loss);
         ref_widen(e->deviation, e->model->values, noisy[k]->values, n);
@@ -372,6 +386,23 @@ START_TEST(engine_is_the_reference)
     }
 END_TEST
 
+/* The same within what rounding operands to bf16 may do to a graph. */
+START_TEST(precisions_are_near_the_reference)
+    {
+        const vpps_precision precision = _i % 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_BF16X3;
+        for (uint32_t i = 0; i < test_scaled(test_full() ? 100 : 20); i++) {
+            const uint64_t number = 200000 + (uint64_t)_i / 2 * 1000 + i;
+            const rg_case c = draw_case(number);
+            configuration f = configuration_of(&c, i);
+            f.precision = precision;
+            finding[0] = 0;
+            if (check_case(&c, &f)) continue;
+            report(&c, &f);
+            ck_abort_msg("case %llu in %s: %s", (unsigned long long)number, _i % 2 ? "bf16" : "bf16x3", finding);
+        }
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- the same bits every time */
 
 static void train_to(const rg_case *c, const configuration *f, float *losses, float **values, size_t *n) {
@@ -426,6 +457,7 @@ int main(void) {
     TCase *t = tcase_create("random graphs");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, engine_is_the_reference, 0, CHUNKS);
+    tcase_add_loop_test(t, precisions_are_near_the_reference, 0, 4);
     tcase_add_test(t, equal_runs_give_equal_bits);
     suite_add_tcase(s, t);
     return test_main(s);

@@ -8,6 +8,8 @@
  *   tile.c     stages of cells as programs over tiles
  *   stage.c    running them, but for vertices whose condition does not hold
  *   params.c   parameters: their gradients and updates
+ *   packs.c    operands of products in bf16
+ *   precision.c  in what precision products are made
  *   share.c    gradients of other processes
  *   entries.c  lookup tables that are shared out over processes
  *   failure.c  how a batch that cannot go on ends
@@ -16,6 +18,7 @@
 #define VPPS_CPU_H
 
 #include "runtime/cpu/kernels.h"
+#include "runtime/cpu/precision.h"
 #include "runtime/cpu/tile.h"
 #include "runtime/device.h"
 #include "runtime/layout.h"
@@ -41,6 +44,7 @@ typedef struct vpps_matrix_block {
     uint32_t first_row, rows;
     size_t ld;
     float *values, *gradient, *states[VPPS_MAX_STATES];
+    uint32_t *packed; /* the values in bf16, in pairs; in fp32 NULL */
 } vpps_matrix_block;
 
 typedef struct vpps_cpu_matrix {
@@ -51,6 +55,7 @@ typedef struct vpps_cpu_matrix {
      * k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
     bool has_transposed; /* a batch was large enough to want it: it is made anew with every update */
+    uint32_t **packed_t; /* of each VP, its rows transposed in bf16: the matrix's columns are rows, in pairs */
 } vpps_cpu_matrix;
 
 /* Blocks of a VP, or of consecutive ones. */
@@ -64,6 +69,12 @@ typedef struct vpps_run {
     float *at;
     size_t n;
 } vpps_run;
+
+/* A tile's vectors in bf16: in which tile they were packed, and where. */
+typedef struct vpps_packed {
+    uint64_t tile;
+    size_t at;
+} vpps_packed;
 
 /* Rows of a lookup table with their gradients, one after the other. */
 typedef struct vpps_row_segment {
@@ -90,6 +101,11 @@ struct vpps_vp {
     size_t terms_capacity;
     double *sums; /* of squares, of an outer product's two values */
     size_t sums_capacity;
+    uint64_t tile;     /* number of the tile at hand, from 1 on */
+    uint32_t *vectors; /* its vectors in bf16 */
+    size_t vector_words, vector_capacity;
+    vpps_packed *packed; /* by key: vpps_pack_vectors */
+    size_t packed_capacity;
     uint32_t *touched;   /* of each parameter: launch that last added to the VP's part of its gradient */
     uint32_t *by_update; /* likewise, or left the gradient to the update */
     uint32_t shared;     /* launch whose gradients are those of all processes */
@@ -103,6 +119,7 @@ struct vpps_cpu {
     vpps_device device;
     const vpps_model *model;
     const vpps_kernels *kernels;
+    vpps_cpu_precision precision;
     bool caller_works;
     uint32_t n_vps, n_states;
     uint64_t watchdog_ns;
@@ -116,6 +133,8 @@ struct vpps_cpu {
     vpps_cpu_matrix *matrices; /* of every parameter */
     float *matrix_memory;      /* values, gradients, states and transposed copies; each VP's side by side */
     size_t matrix_bytes;
+    uint32_t *pack_memory; /* weights in bf16; in fp32 NULL */
+    size_t pack_bytes;
     vpps_counter *counters;
     size_t n_counters;
     double *norms;  /* published by the VPs */
@@ -228,6 +247,18 @@ static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, 
 /* Makes blocks for every matrix, with room for so many states. */
 vpps_status vpps_make_matrices(vpps_cpu *cpu, uint32_t states);
 void vpps_free_matrices(vpps_cpu *cpu);
+
+/* Weights in bf16: room for them; a block's, of the VP that owns it, after the values changed; a matrix's. In fp32 there are
+ * none. */
+vpps_status vpps_make_packs(vpps_cpu *cpu);
+void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b);
+void vpps_pack_matrix(const vpps_cpu *cpu, uint32_t param);
+
+/* n vectors of `depth` elements, from x[i] + skip on, in bf16 rows. What was packed under the key since
+ * vpps_forget_vectors is not packed again, unless the key is VPPS_NONE. NULL: out of memory. The next call may move it. */
+const uint32_t *vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x,
+                                  uint32_t skip);
+void vpps_forget_vectors(vpps_vp *vp);
 
 /* Copies a matrix's values (state < 0) or states between the blocks and rows lying one after the other. */
 void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, bool to_rows);

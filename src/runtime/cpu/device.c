@@ -130,6 +130,8 @@ static void cpu_destroy(vpps_device *d) {
         vpps_vp *vp = &cpu->vps[v];
         if (vp->has_thread) pthread_join(vp->thread, NULL);
         vpps_unmap_pages(vp->scratch, vp->scratch_floats * sizeof(float));
+        vpps_unmap_pages(vp->vectors, vp->vector_capacity * sizeof *vp->vectors);
+        free(vp->packed);
         free(vp->pointers);
         free(vp->terms);
         free(vp->sums);
@@ -186,12 +188,20 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
         options->caller == VPPS_CALLER_WORKS || (options->caller == VPPS_CALLER_AUTO && cpu->n_vps >= n_allowed);
     cpu->watchdog_ns = (uint64_t)(options->watchdog_ms ? options->watchdog_ms : 10000) * 1000000;
     cpu->kernels = vpps_kernels_choose(options->portable);
+    char why[128];
+    cpu->precision = vpps_choose_precision(options->precision, cpu->kernels, options->portable, why, sizeof why);
+    if (options->precision == VPPS_PRECISION_AUTO && options->log) {
+        char line[192];
+        snprintf(line, sizeof line, "multiplying in %s: %s", vpps_precision_names[cpu->precision.precision], why);
+        options->log(options->log_context, line);
+    }
     cpu->n_states = vpps_optimizer_states(options->optimizer.kind);
     cpu->plan.n_vps = cpu->n_vps;
     VPPS_TRY(vpps_lay_out_pool(&cpu->plan, model, options, cpu->n_vps, "cpu", &cpu->gradients));
     VPPS_TRY(map_pool(cpu, options->pool_bytes != 0));
     VPPS_TRY(make_vps(cpu));
     VPPS_TRY(vpps_make_matrices(cpu, cpu->n_states));
+    VPPS_TRY(vpps_make_packs(cpu));
     if (vpps_communicator_size(options->communicator) > 1)
         VPPS_TRY(vpps_share_open(&cpu->share, cpu, options->communicator));
     if (cpu->plan.sharded) VPPS_TRY(vpps_entries_open(&cpu->entries, cpu, options->communicator));
@@ -247,7 +257,7 @@ static vpps_status need_counters(vpps_cpu *cpu, uint32_t n) {
 /* A copy of a matrix's transpose pays where many vectors are multiplied with it at a time. */
 static vpps_status prepare_block(vpps_cpu *cpu, vpps_compiled_cell *c, const vpps_block *block) {
     VPPS_TRY(vpps_make_tiles(c));
-    if (block->n < VPPS_VERTICES_FOR_COPY) return VPPS_OK;
+    if (block->n < VPPS_VERTICES_FOR_COPY || cpu->precision.parts) return VPPS_OK;
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
         if (x->kind != VPPS_VALUE_PRODUCT_T) continue;
@@ -355,6 +365,12 @@ static vpps_status cpu_forward_end(vpps_device *d) {
 
 static bool cpu_caller_works(const vpps_device *d) { return ((const vpps_cpu *)d)->caller_works; }
 
+static vpps_precision cpu_precision(const vpps_device *d, const char **unit) {
+    const vpps_cpu_precision *p = &((const vpps_cpu *)d)->precision;
+    *unit = p->unit.name;
+    return p->precision;
+}
+
 const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .decides = true,
                                            .create = cpu_create,
@@ -367,4 +383,5 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .forward_end = cpu_forward_end,
                                            .read_parameters = cpu_read_parameters,
                                            .write_parameters = cpu_write_parameters,
-                                           .caller_works = cpu_caller_works};
+                                           .caller_works = cpu_caller_works,
+                                           .precision = cpu_precision};

@@ -14,6 +14,7 @@
 #define VPPS_STEP_NUMBERS vpps_step
 #include "isa/steps.h"
 
+#include "runtime/cpu/bf16.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/products.h"
 
@@ -393,6 +394,8 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .outer_stride = outer_stride,
     .pack_outer = pack_outer,
     .outer = outer,
+    .pack_bf16 = pack_bf16,
+    .product_bf16 = product_bf16,
     .add = add,
     .sum_squares = sum_squares,
     .update = update,

@@ -45,6 +45,32 @@ typedef struct vpps_product_term {
     const float *const *x;
 } vpps_product_term;
 
+/* Operands of products in bf16 lie in tiles of 16 rows by 32 elements of the sum (a "depth tile"), each of 256 words that hold
+ * two elements, the earlier one in the low half. In the form of ROWS pair q of row i is word i * 16 + q, in that of PAIRS word
+ * q * 16 + i, as a product's two operands are wanted by Intel's AMX. Tile d of the 16 rows from 16 g on is number
+ * g * depth_tiles + d; of two parts (bf16.h) the high one comes first in each. What is behind the last row or element is zero. */
+enum { VPPS_BF16_ROWS = 16, VPPS_BF16_DEPTH = 32, VPPS_BF16_TILE = 256 };
+typedef enum vpps_bf16_form { VPPS_BF16_AS_ROWS, VPPS_BF16_PAIRS } vpps_bf16_form;
+
+/* Where operands come from: rows x[i] of `depth` elements from `skip` on; `across`: vectors x[p] with element p of the sum of every
+ * row. */
+typedef struct vpps_bf16_source {
+    const float *const *x;
+    uint32_t skip, rows, depth;
+    bool across;
+} vpps_bf16_source;
+
+static inline uint32_t vpps_bf16_depth_tiles(uint32_t depth) {
+    return depth / VPPS_BF16_DEPTH + (depth % VPPS_BF16_DEPTH != 0);
+}
+static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t parts) {
+    return ((size_t)rows + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS * vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
+}
+
+/* c[j] (m rows) = start + A x[j] for n vectors: A in pairs, x in rows, sums in fp32; start as for `product`. */
+typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t depth_tiles, uint32_t parts, const uint32_t *a,
+                                  const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc);
+
 typedef struct vpps_kernels {
     const char *isa;               /* "generic", "avx2", "avx512" */
     vpps_kernel run[VPPS_I_COUNT]; /* EW, REDUCE, ROW and MATMUL forms; else NULL */
@@ -71,6 +97,12 @@ typedef struct vpps_kernels {
     void (*pack_outer)(uint32_t n, uint32_t k, const float *const *x, float *to);
     void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add);
+
+    /* The same with operands of bf16, in one part or two: see bf16.h. A group of 16 rows has depth_tiles tiles in `to`, of which
+     * those of the source's elements are written. */
+    void (*pack_bf16)(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
+                      uint32_t *to);
+    vpps_product_bf16 product_bf16;
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
     double (*sum_squares)(uint32_t n, const float *x);

@@ -60,7 +60,7 @@ static size_t deal_memory(vpps_cpu *cpu, uint32_t states, float *memory) {
                 const vpps_rows rows = vpps_rows_of_vp(cpu, p, v);
                 const uint32_t parts = (cols + VPPS_BLOCK_ROWS - 1) / VPPS_BLOCK_ROWS;
                 if (memory) m->transposed[v] = memory + at;
-                at += (size_t)parts * VPPS_BLOCK_ROWS * (rows.end - rows.first);
+                if (!cpu->precision.parts) at += (size_t)parts * VPPS_BLOCK_ROWS * (rows.end - rows.first);
             }
         }
     }
@@ -87,9 +87,11 @@ void vpps_free_matrices(vpps_cpu *cpu) {
         free(cpu->matrices[p].blocks);
         free(cpu->matrices[p].first_block);
         free(cpu->matrices[p].transposed);
+        free(cpu->matrices[p].packed_t);
     }
     free(cpu->matrices);
     vpps_unmap_pages(cpu->matrix_memory, cpu->matrix_bytes);
+    vpps_unmap_pages(cpu->pack_memory, cpu->pack_bytes);
 }
 
 static void transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
@@ -135,7 +137,9 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, boo
         for (uint32_t k = 0; k < cols; k++) /* the padding too: an update by what is not finite may have changed it */
             memset(values + k * block->ld + block->rows, 0, (block->ld - block->rows) * sizeof *values);
     }
-    if (!to_rows && state < 0 && m->has_transposed) transpose_all(cpu, param);
+    if (to_rows || state >= 0) return;
+    if (m->has_transposed) transpose_all(cpu, param);
+    vpps_pack_matrix(cpu, param);
 }
 
 /* ---------------------------------------------------------------- gradients */
@@ -163,10 +167,45 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell
 /* So many vectors are packed at a time: they stay in L2 while all matrices that they are multiplied with pass. */
 enum { PACKED_VECTORS = 4 * 128 };
 
+/* Floats that vectors of k elements take packed, and what is multiplied with them; the scratch has a block's gradient behind. */
+static size_t packed_floats(const vpps_cpu *cpu, uint32_t k) {
+    const uint32_t parts = cpu->precision.parts;
+    if (!parts) return PACKED_VECTORS * cpu->kernels->outer_stride(k);
+    return vpps_bf16_words(k, PACKED_VECTORS, parts) + vpps_bf16_words(VPPS_BLOCK_ROWS, PACKED_VECTORS, parts);
+}
+
+/* n vectors of k elements into the VP's scratch. */
+static void pack_x(const vpps_vp *vp, uint32_t n, uint32_t k, const float *const *x) {
+    const vpps_cpu *cpu = vp->cpu;
+    if (!cpu->precision.parts) {
+        cpu->kernels->pack_outer(n, k, x, vp->scratch);
+        return;
+    }
+    const vpps_bf16_source s = {x, 0, k, n, true};
+    cpu->kernels->pack_bf16(&s, cpu->precision.parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(n),
+                            (uint32_t *)(void *)vp->scratch);
+}
+
+/* add_outer in bf16: n is what sums are over. The block's padding is made zero. */
+static void add_outer_bf16(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k,
+                           const float *const *d, float *to, bool add) {
+    const vpps_cpu *cpu = vp->cpu;
+    const uint32_t parts = cpu->precision.parts, depth_tiles = vpps_bf16_depth_tiles(n);
+    uint32_t *x = (uint32_t *)(void *)vp->scratch, *rows = x + vpps_bf16_words(k, n, parts);
+    const vpps_bf16_source s = {d, block->first_row, block->rows, n, true};
+    cpu->kernels->pack_bf16(&s, parts, VPPS_BF16_PAIRS, depth_tiles, rows);
+    cpu->precision.unit.product((uint32_t)block->ld, k, depth_tiles, parts, rows, x, add ? to : NULL, block->ld, to,
+                                block->ld);
+}
+
 /* block = or += sum over n vectors of d[v] x[v]^T, where x is packed in the VP's scratch. */
 static void add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k, const float *const *d,
                       float *to, bool add) {
     const vpps_kernels *kernels = vp->cpu->kernels;
+    if (vp->cpu->precision.parts) {
+        add_outer_bf16(vp, block, n, k, d, to, add);
+        return;
+    }
     const size_t stride = kernels->outer_stride(k);
     for (uint32_t v = 0, count; v < n; v += count) {
         count = vpps_min_u32(n - v, kernels->outer_vectors);
@@ -182,7 +221,7 @@ static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, c
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
     const uint32_t k = c->values[x].rows;
-    cpu->kernels->pack_outer(n, k, xs + first, vp->scratch);
+    pack_x(vp, n, k, xs + first);
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const vpps_cell_outer *o = &c->outers[i];
         if (o->x != x || vp->by_update[o->param] == cpu->launch) continue;
@@ -260,8 +299,8 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             const uint32_t x = c->outers[i].x;
             pointers += 2 * (size_t)vectors_of(view, c->outers[i].dy, at, count, &item);
             if (x == VPPS_NONE) continue;
-            const size_t k = c->values[x].rows,
-                         wanted = most * cpu->kernels->outer_stride((uint32_t)k) + k * VPPS_BLOCK_ROWS;
+            const uint32_t k = c->values[x].rows;
+            const size_t wanted = packed_floats(cpu, k) + (size_t)k * VPPS_BLOCK_ROWS;
             if (wanted > floats) floats = wanted;
         }
         if (!need_outer(vp, pointers + 1, c->n_outers, floats)) {
@@ -487,10 +526,10 @@ static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpp
             uint32_t first;
             const uint32_t n = vectors_of(view, o->dy, 0, view->block->n, &first);
             const float **d = vp->pointers, **xs = vp->pointers + n;
-            float *gradient = vp->scratch + PACKED_VECTORS * cpu->kernels->outer_stride(k);
+            float *gradient = vp->scratch + packed_floats(cpu, k);
             if (packed != x) {
                 point(cpu, view, x, first, n / c->values[x].cols, xs);
-                cpu->kernels->pack_outer(n, k, xs, vp->scratch);
+                pack_x(vp, n, k, xs);
                 packed = x;
             }
             point(cpu, view, o->dy, first, n / c->values[o->dy].cols, d);
@@ -500,8 +539,24 @@ static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpp
                 add_outer(vp, block, n, k, d, gradient, false);
                 const run r = {block->values, gradient, {block->states[0], block->states[1]}, block->ld * k};
                 update_run(cpu, step, &r);
+                if (cpu->precision.parts) vpps_pack_block(cpu, o->param, vp->index, block);
             }
         }
+    }
+}
+
+/* Steps of a matrix's blocks, which are packed while they are in the cache. */
+static void update_packed(const vpps_vp *vp, uint32_t param, const vpps_step *step) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_blocks blocks = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
+    for (uint32_t b = 0; b < blocks.n; b++) {
+        const vpps_matrix_block *block = &blocks.blocks[b];
+        const run r = {block->values,
+                       block->gradient,
+                       {block->states[0], block->states[1]},
+                       block->ld * cpu->model->params[param].cols};
+        update_run(cpu, step, &r);
+        vpps_pack_block(cpu, param, vp->index, block);
     }
 }
 
@@ -515,7 +570,11 @@ void vpps_vp_update(vpps_vp *vp) {
         const bool by_blocks = vp->by_update[p] == cpu->launch;
         if (vp->touched[p] != cpu->launch && !by_blocks) continue;
         const run r = run_of(vp, p);
-        if (!by_blocks) update_run(cpu, &step, &r);
+        if (!by_blocks && cpu->precision.parts && cpu->model->params[p].kind == VPPS_MATRIX) {
+            update_packed(vp, p, &step);
+        } else if (!by_blocks) {
+            update_run(cpu, &step, &r);
+        }
         if (cpu->matrices[p].has_transposed) transpose_rows(cpu, p, vp->index);
     }
     for (uint32_t i = 0; i < cpu->n_segments; i++) {

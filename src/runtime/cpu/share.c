@@ -63,6 +63,8 @@ static void hash_of_model(XXH3_state_t *h, const vpps_cpu *cpu) {
         XXH3_64bits_update(h, d->name, strlen(d->name));
         XXH3_64bits_update(h, shape, sizeof shape);
     }
+    XXH3_64bits_update(h, &cpu->precision.precision, sizeof cpu->precision.precision);
+    XXH3_64bits_update(h, cpu->precision.unit.name, strlen(cpu->precision.unit.name));
 }
 
 /* What all must have alike in a batch: the rule of the step, and what is frozen. */
@@ -198,8 +200,9 @@ static vpps_status exchange_headers(vpps_share *s) {
         const header *h = header_at(s, true, p);
         if (h->model == first->model && h->step == first->step) continue;
         return vpps_fail(VPPS_STATE, "rank %u on %s trains %s than rank 0 on %s", p, s->c->hosts[p],
-                         h->model != first->model ? "another model, or with other VPs, instructions or version"
-                                                  : "with other settings of the step",
+                         h->model != first->model
+                             ? "another model, or with other VPs, instructions, precision or version"
+                             : "with other settings of the step",
                          s->c->hosts[0]);
     }
     return VPPS_OK;

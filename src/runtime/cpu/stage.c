@@ -328,6 +328,25 @@ static void multiply_block(const tile *t, const vpps_matrix_block *block, uint32
     }
 }
 
+/* The same of blocks in bf16, with n vectors of value v: all packed once where they are one run. False: out of memory. */
+static bool multiply_bf16(const tile *t, vpps_blocks blocks, uint32_t v, uint32_t n, uint32_t k, uint32_t skip,
+                          const spread *from, const spread *c, uint32_t first_row) {
+    const vpps_cpu_precision *p = &t->vp->cpu->precision;
+    for (uint32_t i = 0, end; i < n; i = end) {
+        end = run_end(t, from, c, i, n);
+        const uint32_t key = end - i == n ? v : VPPS_NONE;
+        const uint32_t *packed = vpps_pack_vectors(t->vp, key, end - i, k, t->vp->pointers + i, skip);
+        if (!packed) return false;
+        for (uint32_t b = 0; b < blocks.n; b++) {
+            const vpps_matrix_block *block = &blocks.blocks[b];
+            const uint32_t at = block->first_row - first_row;
+            p->unit.product(block->rows, end - i, vpps_bf16_depth_tiles(k), p->parts, block->packed, packed,
+                            from->at ? vector_of(t, from, i) + at : NULL, from->ld, vector_of(t, c, i) + at, c->ld);
+        }
+    }
+    return true;
+}
+
 static bool multiply(const tile *t, const vpps_tile_op *op) {
     const vpps_cell_value *x = &t->c->values[op->value];
     const vpps_tile_slot *slot = &t->p->slots[op->value];
@@ -350,6 +369,11 @@ static bool multiply(const tile *t, const vpps_tile_op *op) {
         point(t, a->value, false, t->vp->pointers, &skip);
         const uint32_t cols = cpu->model->params[a->matrix].cols;
         const vpps_blocks blocks = blocks_of(t, a->matrix);
+        if (cpu->precision.parts) {
+            if (!multiply_bf16(t, blocks, a->value, n, cols, skip, &from, &c, slot->first)) return false;
+            from = c;
+            continue;
+        }
         for (uint32_t b = 0; b < blocks.n; b++) {
             const vpps_matrix_block *block = &blocks.blocks[b];
             const uint32_t at = block->first_row - slot->first;
@@ -363,13 +387,18 @@ static bool multiply(const tile *t, const vpps_tile_op *op) {
     return true;
 }
 
+/* VPs that share out the rows of a stage's matrices with this one, all where rows are not shared out. */
+static uint32_t first_vp_of(const tile *t, uint32_t *n) {
+    *n = t->rows ? t->vp->cpu->n_vps / t->c->needs.group : t->vp->cpu->n_vps;
+    return t->rows ? t->member * *n : 0;
+}
+
 /* The factors of a product with transposed matrices: blocks of rows, or copies of all rows of a VP. False: out of memory. */
 static bool find_terms(const tile *t, const vpps_cell_value *x, uint32_t n, bool copies, uint32_t *n_terms) {
     vpps_vp *vp = t->vp;
     const vpps_cpu *cpu = vp->cpu;
-    const uint32_t share = t->rows ? cpu->n_vps / t->c->needs.group : cpu->n_vps;
-    const uint32_t first_vp = t->rows ? t->member * share : 0;
-    uint32_t most = 0;
+    uint32_t share, most = 0;
+    const uint32_t first_vp = first_vp_of(t, &share);
     for (uint32_t i = 0; i < x->n_args; i++)
         most += copies ? share : blocks_of(t, t->c->args[x->first_arg + i].matrix).n;
     if (!need_pointers(vp, (size_t)n * x->n_args) || !VPPS_RESERVE(vp->terms, vp->terms_capacity, most + 1u))
@@ -404,6 +433,35 @@ static bool want_copies(const tile *t, const vpps_cell_value *x, uint32_t n) {
     return true;
 }
 
+/* n vectors c of x->rows elements, in bf16. */
+static bool multiply_transposed_bf16(const tile *t, const vpps_cell_value *x, uint32_t n, float *c) {
+    vpps_vp *vp = t->vp;
+    const vpps_cpu *cpu = vp->cpu;
+    const uint32_t k = x->rows, parts = cpu->precision.parts;
+    uint32_t share;
+    const uint32_t first_vp = first_vp_of(t, &share);
+    bool begun = false;
+    if (!need_pointers(vp, n)) return false;
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const vpps_cell_arg *a = &t->c->args[x->first_arg + i];
+        const uint32_t first = vpps_rows_of_vp(cpu, a->matrix, first_vp).first;
+        uint32_t skip;
+        point(t, a->value, true, vp->pointers, &skip);
+        for (uint32_t v = first_vp; v < first_vp + share; v++) {
+            const vpps_rows rows = vpps_rows_of_vp(cpu, a->matrix, v);
+            const uint32_t depth = rows.end - rows.first, key = (1 + v - first_vp) * t->c->n_values + a->value;
+            if (!depth) continue;
+            const uint32_t *d = vpps_pack_vectors(vp, key, n, depth, vp->pointers, skip + rows.first - first);
+            if (!d) return false;
+            cpu->precision.unit.product(k, n, vpps_bf16_depth_tiles(depth), parts, cpu->matrices[a->matrix].packed_t[v],
+                                        d, begun ? c : NULL, k, c, k);
+            begun = true;
+        }
+    }
+    if (!begun) memset(c, 0, (size_t)n * k * sizeof *c);
+    return true;
+}
+
 /* Into v's slot, or, if there is one, where contribution j lies. */
 static bool multiply_transposed(const tile *t, uint32_t v, uint32_t j) {
     const vpps_cell_value *x = &t->c->values[v];
@@ -411,6 +469,7 @@ static bool multiply_transposed(const tile *t, uint32_t v, uint32_t j) {
     float *c = j == VPPS_NO_SLOT ? slot_of(t, v) : contribution(t, v, j);
     const uint32_t n = t->n[x->domain] * x->cols, k = x->rows;
     if (!n) return true;
+    if (t->vp->cpu->precision.parts) return multiply_transposed_bf16(t, x, n, c);
     const bool copies = want_copies(t, x, n);
     uint32_t n_terms;
     if (!find_terms(t, x, n, copies, &n_terms)) return false;
@@ -674,6 +733,7 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for a tile");
             return;
         }
+        vpps_forget_vectors(vp);
         t.region[0] = vp->scratch;
         for (uint32_t d = 1; d <= c->n_lists; d++) t.region[d] = t.region[d - 1] + floats[d - 1];
         if (!run_tile(&t)) {

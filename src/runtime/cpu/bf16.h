@@ -1,0 +1,268 @@
+/* bf16.h - products of operands rounded to bf16 whose sums are fp32, for kernels.c: rounding, packing, and the product in
+ * plain vectors.
+ *
+ * Rounding is to the nearest of bf16's numbers (8 bits of significand, fp32's exponents), ties to even, as Intel's and NVIDIA's
+ * hardware does it: a NaN stays one, infinities stay, what is beyond the greatest number becomes infinite, and what is below
+ * 2^-126 becomes a zero of its sign. With two parts an operand is the sum of two such numbers, high + low, where high is never
+ * made infinite; what is infinite or NaN has no low part. Then three products are added up: low high, high low, high high.
+ *
+ * How far from the exact sum of w x over k elements a result is, where u = 2^-24 and s the sum of |w x|:
+ *
+ *   one part    |w - high| <= 2^-8 |w|: a product is off by (1 + 2^-8)^2 - 1 of |w x|, and sums by k u of their terms:
+ *               (2^-7 + 2^-16 + 1.01 (k + 1) u) s
+ *   two parts   |w - high - low| <= 2^-17 |w|, and low low, which is left out, is at most 2^-16 |w x|:
+ *               (2^-15 + 2^-31 + 1.01 (3 k + 2) u) s
+ *   both        and for what was made zero, 2^-125 of the sum of |w| + |x| + 1 over all k
+ *
+ * Products of two bf16 numbers are exact in fp32, so a multiply-add rounds once whether or not the machine has one.
+ */
+#ifndef VPPS_CPU_BF16_H
+#define VPPS_CPU_BF16_H
+
+#include "runtime/cpu/products.h"
+
+enum { PAIRS = VPPS_BF16_DEPTH / 2, SIDE = VPPS_BF16_ROWS };
+_Static_assert(PAIRS == SIDE, "a tile of pairs is square");
+
+typedef uint32_t vector_bits __attribute__((vector_size(VECTOR * sizeof(uint32_t))));
+typedef uint32_t vector_bits_in_memory
+    __attribute__((vector_size(VECTOR * sizeof(uint32_t)), aligned(sizeof(uint32_t)), may_alias));
+
+/* ---------------------------------------------------------------- rounding */
+
+/* The bf16 nearest to a number, as the high half of an fp32. */
+VPPS_INLINE uint32_t bf16_nearest(float x) {
+    const uint32_t u = bits_of_float(x), magnitude = u & 0x7fffffffu;
+    uint32_t r = u + 0x7fffu + (u >> 16 & 1u);
+    r = magnitude > 0x7f800000u ? u | 0x00400000u : r;
+    r = magnitude < 0x00800000u ? u & 0x80000000u : r;
+    return r & 0xffff0000u;
+}
+
+/* The high part of two, which is finite where x is. */
+VPPS_INLINE uint32_t bf16_high(float x) {
+    const uint32_t u = bits_of_float(x), r = bf16_nearest(x);
+    return (r & 0x7fffffffu) == 0x7f800000u ? u & 0xffff0000u : r;
+}
+
+VPPS_INLINE uint32_t bf16_low(float x, uint32_t high) {
+    const uint32_t low = bf16_nearest(x - float_of_bits(high));
+    return (bits_of_float(x) & 0x7f800000u) == 0x7f800000u ? 0 : low;
+}
+
+/* ---------------------------------------------------------------- packing */
+
+/* 16 rows of 32 elements that lie side by side, as pairs: pair q of row i at out[i * 16 + q]. */
+VPPS_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
+                            uint32_t *low) {
+    const uint32_t count = vpps_min_u32(s->depth - at, VPPS_BF16_DEPTH);
+    for (uint32_t i = 0; i < SIDE; i++, high += PAIRS, low += PAIRS) {
+        uint16_t halves[2][VPPS_BF16_DEPTH];
+        float pad[VPPS_BF16_DEPTH] = {0};
+        const float *x = pad;
+        if (row + i < s->rows) {
+            x = s->x[row + i] + s->skip + at;
+            if (count < VPPS_BF16_DEPTH) x = memcpy(pad, x, count * sizeof *pad);
+        }
+#pragma omp simd
+        for (uint32_t p = 0; p < VPPS_BF16_DEPTH; p++) {
+            const uint32_t h = parts == 2 ? bf16_high(x[p]) : bf16_nearest(x[p]);
+            halves[0][p] = (uint16_t)(h >> 16);
+            if (parts == 2) halves[1][p] = (uint16_t)(bf16_low(x[p], h) >> 16);
+        }
+        memcpy(high, halves[0], sizeof halves[0]);
+        if (parts == 2) memcpy(low, halves[1], sizeof halves[1]);
+    }
+}
+
+/* The same of 32 vectors with an element of each of the 16 rows: pair q of row i at out[q * 16 + i]. */
+VPPS_INLINE void take_across(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
+                             uint32_t *low) {
+    const uint32_t count = vpps_min_u32(s->rows - row, SIDE);
+    for (uint32_t q = 0; q < PAIRS; q++, high += SIDE, low += SIDE) {
+        float pads[2][SIDE] = {{0}};
+        const float *x[2] = {pads[0], pads[1]};
+        for (uint32_t e = 0; e < 2 && at + 2 * q + e < s->depth; e++) {
+            x[e] = s->x[at + 2 * q + e] + s->skip + row;
+            if (count < SIDE) x[e] = memcpy(pads[e], x[e], count * sizeof *pads[e]);
+        }
+        const float *even = x[0], *odd = x[1];
+#pragma omp simd
+        for (uint32_t i = 0; i < SIDE; i++) {
+            const uint32_t h0 = parts == 2 ? bf16_high(even[i]) : bf16_nearest(even[i]);
+            const uint32_t h1 = parts == 2 ? bf16_high(odd[i]) : bf16_nearest(odd[i]);
+            high[i] = h0 >> 16 | h1;
+            if (parts == 2) low[i] = bf16_low(even[i], h0) >> 16 | bf16_low(odd[i], h1);
+        }
+    }
+}
+
+VPPS_INLINE void turn(const uint32_t *from, uint32_t *to) {
+    for (uint32_t i = 0; i < SIDE; i += VECTOR) {
+        for (uint32_t j = 0; j < SIDE; j += VECTOR) {
+            vector v[VECTOR];
+            for (uint32_t q = 0; q < VECTOR; q++) memcpy(&v[q], from + (i + q) * SIDE + j, sizeof v[q]);
+            transpose_square(v);
+            for (uint32_t q = 0; q < VECTOR; q++) memcpy(to + (j + q) * SIDE + i, &v[q], sizeof v[q]);
+        }
+    }
+}
+
+VPPS_INLINE void pack_tiles(const vpps_bf16_source *s, const uint32_t parts, const bool across, vpps_bf16_form form,
+                            uint32_t depth_tiles, uint32_t *to) {
+    const bool turned = across != (form == VPPS_BF16_PAIRS);
+    for (uint32_t row = 0; row < s->rows; row += SIDE) {
+        uint32_t *tile = to + (size_t)(row / SIDE) * depth_tiles * parts * VPPS_BF16_TILE;
+        for (uint32_t at = 0; at < s->depth; at += VPPS_BF16_DEPTH, tile += parts * VPPS_BF16_TILE) {
+            uint32_t aside[2][VPPS_BF16_TILE] __attribute__((aligned(64)));
+            uint32_t *high = turned ? aside[0] : tile, *low = turned ? aside[1] : tile + VPPS_BF16_TILE;
+            if (across) {
+                take_across(s, row, at, parts, high, low);
+            } else {
+                take_along(s, row, at, parts, high, low);
+            }
+            for (uint32_t p = 0; turned && p < parts; p++) turn(aside[p], tile + (size_t)p * VPPS_BF16_TILE);
+        }
+    }
+}
+
+static void pack_bf16(const vpps_bf16_source *s, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
+                      uint32_t *to) {
+    if (parts == 1 && s->across)
+        pack_tiles(s, 1, true, form, depth_tiles, to);
+    else if (parts == 1)
+        pack_tiles(s, 1, false, form, depth_tiles, to);
+    else if (s->across)
+        pack_tiles(s, 2, true, form, depth_tiles, to);
+    else
+        pack_tiles(s, 2, false, form, depth_tiles, to);
+}
+
+/* ---------------------------------------------------------------- C = B + A X */
+
+VPPS_INLINE vector even_elements(vector_bits pairs) { return (vector)(pairs << 16); }
+VPPS_INLINE vector odd_elements(vector_bits pairs) { return (vector)(pairs & 0xffff0000u); }
+
+/* 32 elements of vector j as fp32. */
+VPPS_INLINE void widen(const uint32_t *tiles, uint32_t depth_tiles, const uint32_t parts, uint32_t j, uint32_t d,
+                       float (*out)[VPPS_BF16_DEPTH]) {
+    const uint32_t *tile = tiles + ((size_t)(j / SIDE) * depth_tiles + d) * parts * VPPS_BF16_TILE;
+    for (uint32_t p = 0; p < parts; p++) {
+        const uint32_t *pairs = tile + (size_t)p * VPPS_BF16_TILE + (size_t)(j % SIDE) * PAIRS;
+        uint16_t halves[VPPS_BF16_DEPTH];
+        memcpy(halves, pairs, sizeof halves);
+#pragma omp simd
+        for (uint32_t i = 0; i < VPPS_BF16_DEPTH; i++) out[p][i] = float_of_bits((uint32_t)halves[i] << 16);
+    }
+}
+
+/* As product_tile: `height` vectors of rows from `row` on, `columns` vectors x from j on. */
+VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, const bool ragged,
+                           uint32_t depth_tiles, const uint32_t *a, uint32_t row, const uint32_t *x, uint32_t j0,
+                           product_start start, float *c, size_t ldc, uint32_t tail) {
+    vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
+    for (uint32_t j = 0; j < columns; j++) {
+        for (uint32_t i = 0; i < height; i++) {
+            if (!start.at) {
+                sum[j][i] = (vector){0};
+            } else if (ragged && i + 1 == height) {
+                float pad[VECTOR] = {0};
+                memcpy(pad, start.at + j * start.ld + (size_t)i * VECTOR, tail * sizeof *c);
+                sum[j][i] = vector_load(pad);
+            } else {
+                sum[j][i] = vector_load(start.at + j * start.ld + (size_t)i * VECTOR);
+            }
+        }
+    }
+    const uint32_t *rows[PRODUCT_HEIGHT];
+    for (uint32_t i = 0; i < height; i++) {
+        const uint32_t r = row + i * VECTOR;
+        rows[i] = a + (size_t)(r / SIDE) * depth_tiles * parts * VPPS_BF16_TILE + r % SIDE;
+    }
+    for (uint32_t d = 0; d < depth_tiles; d++) {
+        float xs[PRODUCT_COLUMNS][2][VPPS_BF16_DEPTH];
+        for (uint32_t j = 0; j < columns; j++) widen(x, depth_tiles, parts, j0 + j, d, xs[j]);
+        for (uint32_t q = 0; q < PAIRS; q++) {
+#define PAIR(i, part) (*(const vector_bits_in_memory *)(rows[i] + (part)*VPPS_BF16_TILE + (size_t)q * SIDE))
+#define ADD(part, x_part, elements, e)                                                                                 \
+    for (uint32_t i = 0; i < height; i++) {                                                                            \
+        const vector w = vector_held(elements(PAIR(i, part)));                                                         \
+        for (uint32_t j = 0; j < columns; j++)                                                                         \
+            sum[j][i] = vector_multiply_add(w, vector_of(xs[j][x_part][2 * q + (e)]), sum[j][i]);                      \
+    }
+            if (parts == 2) {
+                ADD(1, 0, even_elements, 0)
+                ADD(0, 1, even_elements, 0)
+            }
+            ADD(0, 0, even_elements, 0)
+            if (parts == 2) {
+                ADD(1, 0, odd_elements, 1)
+                ADD(0, 1, odd_elements, 1)
+            }
+            ADD(0, 0, odd_elements, 1)
+#undef ADD
+#undef PAIR
+        }
+        for (uint32_t i = 0; i < height; i++) rows[i] += parts * VPPS_BF16_TILE;
+    }
+    for (uint32_t j = 0; j < columns; j++) {
+        for (uint32_t i = 0; i < height; i++) {
+            if (ragged && i + 1 == height) {
+                float pad[VECTOR];
+                vector_store(pad, sum[j][i]);
+                memcpy(c + j * ldc + (size_t)i * VECTOR, pad, tail * sizeof *c);
+            } else {
+                vector_store(c + j * ldc + (size_t)i * VECTOR, sum[j][i]);
+            }
+        }
+    }
+}
+
+VPPS_INLINE void bf16_columns(const uint32_t height, const uint32_t parts, uint32_t columns, bool ragged,
+                              uint32_t depth_tiles, const uint32_t *a, uint32_t row, const uint32_t *x, uint32_t j,
+                              product_start start, float *c, size_t ldc, uint32_t tail) {
+#define TILE(n)                                                                                                        \
+    case n:                                                                                                            \
+        if (ragged)                                                                                                    \
+            bf16_tile(height, n, parts, true, depth_tiles, a, row, x, j, start, c, ldc, tail);                         \
+        else                                                                                                           \
+            bf16_tile(height, n, parts, false, depth_tiles, a, row, x, j, start, c, ldc, tail);                        \
+        break;
+    switch (columns) { TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) }
+#undef TILE
+}
+
+VPPS_INLINE void bf16_all(const uint32_t parts, uint32_t m, uint32_t n, uint32_t depth_tiles, const uint32_t *a,
+                          const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
+    const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS;
+    for (uint32_t row = 0; row < m; row += PRODUCT_HEIGHT * VECTOR) {
+        const uint32_t rows = vpps_min_u32(m - row, PRODUCT_HEIGHT * VECTOR);
+        const uint32_t height = (rows + VECTOR - 1) / VECTOR, tail = rows - (height - 1) * VECTOR;
+        for (uint32_t group = 0, j = 0, columns; group < groups; group++, j += columns) {
+            columns = n / groups + (group < n % groups);
+            const product_start start = {from ? from + j * ld_from + row : NULL, ld_from};
+            float *to = c + j * ldc + row;
+#define HEIGHT(h)                                                                                                      \
+    case h: bf16_columns(h, parts, columns, tail < VECTOR, depth_tiles, a, row, x, j, start, to, ldc, tail); break;
+            switch (height) {
+                HEIGHT(1)
+                HEIGHT(2)
+#if defined(__AVX512F__)
+                HEIGHT(3)
+                HEIGHT(4)
+#endif
+            }
+#undef HEIGHT
+        }
+    }
+}
+
+static void product_bf16(uint32_t m, uint32_t n, uint32_t depth_tiles, uint32_t parts, const uint32_t *a,
+                         const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
+    if (parts == 1)
+        bf16_all(1, m, n, depth_tiles, a, x, from, ld_from, c, ldc);
+    else
+        bf16_all(2, m, n, depth_tiles, a, x, from, ld_from, c, ldc);
+}
+
+#endif

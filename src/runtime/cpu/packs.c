@@ -1,0 +1,111 @@
+/* packs.c - operands of products in bf16: weights, packed when they change, and a tile's vectors, packed once however many
+ * products read them. */
+#include "runtime/cpu/cpu.h"
+
+/* ---------------------------------------------------------------- weights */
+
+/* Deals the memory to the blocks and to the transposed copies, VP by VP. NULL: no memory yet. Returns the words it takes. */
+static size_t deal_packs(vpps_cpu *cpu, uint32_t *memory) {
+    const uint32_t parts = cpu->precision.parts;
+    size_t at = 0;
+    for (uint32_t v = 0; v < cpu->n_vps; v++) {
+        for (uint32_t p = 0; p < cpu->model->n_params; p++) {
+            const vpps_cpu_matrix *m = &cpu->matrices[p];
+            const uint32_t cols = cpu->model->params[p].cols;
+            if (!m->blocks) continue;
+            for (uint32_t b = m->first_block[v]; b < m->first_block[v + 1]; b++) {
+                if (memory) m->blocks[b].packed = memory + at;
+                at += vpps_bf16_words(m->blocks[b].rows, cols, parts);
+            }
+            const vpps_rows rows = vpps_rows_of_vp(cpu, p, v);
+            if (memory) m->packed_t[v] = memory + at;
+            at += vpps_bf16_words(cols, rows.end - rows.first, parts);
+        }
+    }
+    return at;
+}
+
+vpps_status vpps_make_packs(vpps_cpu *cpu) {
+    if (!cpu->precision.parts) return VPPS_OK;
+    for (uint32_t p = 0; p < cpu->model->n_params; p++) {
+        vpps_cpu_matrix *m = &cpu->matrices[p];
+        if (!m->blocks) continue;
+        m->packed_t = calloc(cpu->n_vps, sizeof *m->packed_t);
+        if (!m->packed_t) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for the model's matrices");
+    }
+    cpu->pack_bytes = (deal_packs(cpu, NULL) + 16) * sizeof(uint32_t);
+    cpu->pack_memory = vpps_map_pages(cpu->pack_bytes);
+    if (!cpu->pack_memory) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for the model's matrices");
+    deal_packs(cpu, cpu->pack_memory);
+    return VPPS_OK;
+}
+
+void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b) {
+    enum { COLUMNS = VPPS_BF16_DEPTH };
+    const uint32_t parts = cpu->precision.parts, cols = cpu->model->params[param].cols;
+    const vpps_rows own = vpps_rows_of_vp(cpu, param, vp);
+    const uint32_t depth_tiles = vpps_bf16_depth_tiles(cols),
+                   depth_tiles_t = vpps_bf16_depth_tiles(own.end - own.first);
+    uint32_t *to = b->packed, *to_t = cpu->matrices[param].packed_t[vp];
+    to_t += (size_t)(b->first_row - own.first) / VPPS_BF16_DEPTH * parts * VPPS_BF16_TILE;
+    for (uint32_t k = 0; k < cols; k += COLUMNS) {
+        const float *columns[COLUMNS];
+        const uint32_t n = vpps_min_u32(cols - k, COLUMNS);
+        for (uint32_t i = 0; i < n; i++) columns[i] = b->values + (k + i) * b->ld;
+        const vpps_bf16_source forward = {columns, 0, b->rows, n, true}, back = {columns, 0, n, b->rows, false};
+        cpu->kernels->pack_bf16(&forward, parts, VPPS_BF16_PAIRS, depth_tiles, to);
+        cpu->kernels->pack_bf16(&back, parts, VPPS_BF16_PAIRS, depth_tiles_t, to_t);
+        to += (size_t)parts * VPPS_BF16_TILE;
+        to_t += (size_t)COLUMNS / VPPS_BF16_ROWS * depth_tiles_t * parts * VPPS_BF16_TILE;
+    }
+}
+
+void vpps_pack_matrix(const vpps_cpu *cpu, uint32_t param) {
+    const vpps_cpu_matrix *m = &cpu->matrices[param];
+    for (uint32_t v = 0; cpu->precision.parts && v < cpu->n_vps; v++)
+        for (uint32_t b = m->first_block[v]; b < m->first_block[v + 1]; b++)
+            vpps_pack_block(cpu, param, v, &m->blocks[b]);
+}
+
+/* ---------------------------------------------------------------- vectors of a tile */
+
+void vpps_forget_vectors(vpps_vp *vp) {
+    vp->tile++;
+    vp->vector_words = 0;
+}
+
+/* Room for so many words more; what is packed stays. */
+static bool need_words(vpps_vp *vp, size_t words) {
+    const size_t wanted = vp->vector_words + words;
+    if (wanted <= vp->vector_capacity) return true;
+    const size_t capacity = wanted + wanted / 2;
+    uint32_t *memory = vpps_map_pages(capacity * sizeof *memory);
+    if (!memory) return false;
+    if (vp->vector_words) memcpy(memory, vp->vectors, vp->vector_words * sizeof *memory);
+    vpps_unmap_pages(vp->vectors, vp->vector_capacity * sizeof *memory);
+    vp->vectors = memory;
+    vp->vector_capacity = capacity;
+    return true;
+}
+
+const uint32_t *vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x,
+                                  uint32_t skip) {
+    const vpps_cpu *cpu = vp->cpu;
+    const size_t before = vp->packed_capacity;
+    vpps_packed once = {0}, *p = &once;
+    if (key != VPPS_NONE) {
+        if (!VPPS_RESERVE(vp->packed, vp->packed_capacity, (size_t)key + 1)) return NULL;
+        if (vp->packed_capacity > before)
+            memset(vp->packed + before, 0, (vp->packed_capacity - before) * sizeof *vp->packed);
+        p = &vp->packed[key];
+    }
+    if (p->tile == vp->tile) return vp->vectors + p->at;
+    const uint32_t parts = cpu->precision.parts;
+    const size_t words = vpps_bf16_words(n, depth, parts);
+    if (!need_words(vp, words)) return NULL;
+    *p = (vpps_packed){vp->tile, vp->vector_words};
+    vp->vector_words += words;
+    const vpps_bf16_source s = {x, skip, n, depth, false};
+    cpu->kernels->pack_bf16(&s, parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(depth), vp->vectors + p->at);
+    return vp->vectors + p->at;
+}

@@ -1,0 +1,73 @@
+#!/bin/bash
+# test_precision.sh - --precision: what runs in it, what says so, and that checkpoints do not depend on it. VPPS names the program
+# (default: build/vpps).
+# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
+
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
+
+train=("$vpps" train tree-lstm --generate listops --examples 60 --hidden 24 --batch 10 --vps 2)
+
+same() { # checkpoints of same tensors
+    python3 - "$1" "$2" <<'PY'
+import json, sys
+def tensors(path):
+    b = open(path, "rb").read()
+    n = int.from_bytes(b[:8], "little")
+    h = json.loads(b[8:8 + n])
+    return {k: b[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]] for k, v in h.items() if k != "__metadata__"}
+a, b = tensors(sys.argv[1]), tensors(sys.argv[2])
+sys.exit(0 if a == b and a else "tensors differ")
+PY
+}
+differ() { ! same "$1" "$2" 2>/dev/null; }
+
+in_each() { # PRECISION
+    exits 0 "${train[@]}" --epochs 2 --precision "$1" --save "$1.ckpt" --log "$1.jsonl" --json --verify &&
+        json out "o['precision'] == '$1' and o['precision_unit'] in ('generic', 'avx2', 'avx512', 'amx')" &&
+        json "$1.jsonl" "o['precision'] == '$1'"
+}
+for precision in fp32 bf16x3 bf16; do
+    check "train in $precision" in_each $precision
+done
+check "the log says it" says err "products in bf16 ("
+check "fp32 is the default" exits 0 "${train[@]}" --epochs 2 --save plain.ckpt
+check "fp32 is the default: the same tensors" same plain.ckpt fp32.ckpt
+check "bf16x3 is not fp32" differ fp32.ckpt bf16x3.ckpt
+check "bf16 is not bf16x3" differ bf16.ckpt bf16x3.ckpt
+
+goes_on() { # PRECISION: a run with a break gives the same bits
+    exits 0 "${train[@]}" --epochs 1 --precision "$1" --save part.ckpt &&
+        exits 0 "$vpps" train --resume part.ckpt --vps 2 --epochs 2 --precision "$1" && same part.ckpt "$1.ckpt"
+}
+check "resume in bf16x3" goes_on bf16x3
+check "resume in bf16" goes_on bf16
+
+in_another() {
+    exits 0 "$vpps" eval --model bf16.ckpt --precision fp32 --json && json out "o['precision'] == 'fp32'" &&
+        exits 0 "$vpps" eval --model fp32.ckpt --precision bf16 --json && json out "o['precision'] == 'bf16'" &&
+        exits 0 "$vpps" train --resume bf16.ckpt --epochs 3 --json && json out "o['precision'] == 'fp32'"
+}
+check "a checkpoint of one precision is used and trained in another" in_another
+
+chooses() {
+    exits 0 "${train[@]}" --epochs 0 --precision auto --json && json out "o['precision'] in ('fp32', 'bf16x3')" &&
+        says err "multiplying in"
+}
+check "auto says what it takes" chooses
+plain() {
+    exits 0 "${train[@]}" --epochs 0 --precision auto --portable --json && json out "o['precision'] == 'fp32'"
+}
+check "auto in plain C is fp32" plain
+check "another device refuses" fails_with 1 "device simt: multiplies in fp32 alone, not in bf16" \
+    "${train[@]}" --device simt --precision bf16
+check "an unknown precision" fails_with 2 "--precision: 'fp8' is not one of fp32|bf16x3|bf16|auto" \
+    "${train[@]}" --precision fp8
+shows() {
+    exits 0 "$vpps" cell tree-lstm --generate listops --precision bf16x3 &&
+        says out "products with matrices in bf16x3 (" &&
+        exits 0 "$vpps" cell tree-lstm --generate listops --precision bf16 --json && json out "o['precision'] == 'bf16'"
+}
+check "vpps cell shows it" shows
+
+summary

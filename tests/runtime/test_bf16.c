@@ -1,0 +1,330 @@
+/* test_bf16.c - products of operands in bf16 (bf16.h): rounding against its definition, packing against plain indices, and
+ * products of every unit that this CPU has against sums in double precision, within the bound that bf16.h derives, on random
+ * operands and on such as are made to go wrong. */
+#include "kernel_inputs.h"
+
+enum { MOST_ROWS = 90, MOST_DEPTH = 300, MOST_VECTORS = 70 };
+
+static uint32_t below(uint32_t n) { return vpps_random_below(&state, n); }
+
+static uint32_t draw_size(uint32_t most) {
+    static const uint32_t edges[] = {1, 2, 6, 7, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 128, 129};
+    const uint32_t size = edges[below(VPPS_COUNT(edges))];
+    return below(3) && size <= most ? size : 1 + below(most);
+}
+
+static float of_bits(uint32_t u) {
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* ---------------------------------------------------------------- rounding, by its definition */
+
+/* The nearest number of 8 bits of significand, in double precision. */
+static double nearest(double x) {
+    int exponent;
+    if (!isfinite(x) || x == 0) return x;
+    frexp(x, &exponent);
+    const double unit = ldexp(1, exponent - 8), units = nearbyint(x / unit), r = units * unit; /* ties to even */
+    if (fabs(x) < 0x1p-126) return copysign(0, x);
+    return fabs(r) >= 0x1p128 ? copysign(INFINITY, x) : r;
+}
+
+/* The parts of an operand. */
+static void split(double x, uint32_t parts, double *out) {
+    static const double greatest = 0x1.fep127;
+    out[0] = nearest(x);
+    if (parts == 1) return;
+    if (isinf(out[0]) && isfinite(x)) out[0] = copysign(greatest, x);
+    out[1] = isfinite(x) ? nearest(x - out[0]) : 0;
+}
+
+/* ---------------------------------------------------------------- operands */
+
+typedef struct operand {
+    float *memory;
+    const float **x;
+    vpps_bf16_source source;
+    uint32_t parts, depth_tiles;
+    vpps_bf16_form form;
+    uint32_t *packed;
+    double *values; /* of each row, element after element */
+} operand;
+
+static float any_float(void) {
+    const uint32_t kind = below(8), u = (uint32_t)vpps_random(&state);
+    static const uint32_t special[] = {0,          0x80000000, 1,          0x007fffff, 0x00800000, 0x807fffff,
+                                       0x7f7fffff, 0xff7fffff, 0x7f7f8000, 0x7f7f7fff, 0x3f808000, 0x3f818000,
+                                       0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001, 0x3f7fffff, 0xbf80ffff};
+    if (kind == 0) return of_bits(special[below(VPPS_COUNT(special))]);
+    if (kind == 1) return of_bits((u & 0xffff0000u) | 0x8000u); /* ties */
+    return kind == 2 ? of_bits(u) : draw(-2, 2);
+}
+
+static operand make_operand(uint32_t rows, uint32_t depth, bool across, vpps_bf16_form form, uint32_t parts,
+                            float (*number)(void)) {
+    operand o = {.parts = parts, .form = form, .depth_tiles = vpps_bf16_depth_tiles(depth)};
+    const uint32_t n = across ? depth : rows, elems = across ? rows : depth, skip = below(2) * below(20);
+    const size_t distance = skip + elems;
+    o.memory = floats(n * distance);
+    o.x = malloc(n * sizeof *o.x);
+    o.values = malloc((size_t)rows * depth * sizeof *o.values);
+    const size_t words = vpps_bf16_words(rows, depth, parts);
+    o.packed = aligned_alloc(64, words * sizeof *o.packed);
+    ck_assert(o.x && o.values && o.packed);
+    for (size_t i = 0; i < words; i++) o.packed[i] = 0x7fc07fc0u; /* what is not written shows */
+    for (uint32_t i = 0; i < n; i++) {
+        o.x[i] = o.memory + i * distance;
+        for (uint32_t k = 0; k < elems; k++) {
+            const float x = number();
+            o.memory[i * distance + skip + k] = x;
+            o.values[across ? (size_t)k * depth + i : (size_t)i * depth + k] = (double)x;
+        }
+    }
+    o.source = (vpps_bf16_source){o.x, skip, rows, depth, across};
+    return o;
+}
+
+static void free_operand(operand *o) {
+    const uint32_t n = o->source.across ? o->source.depth : o->source.rows;
+    const uint32_t elems = o->source.across ? o->source.rows : o->source.depth;
+    release(o->memory, n * (size_t)(o->source.skip + elems));
+    free(o->x);
+    free(o->values);
+    free(o->packed);
+}
+
+static void pack(const vpps_kernels *kernels, operand *o) {
+    kernels->pack_bf16(&o->source, o->parts, o->form, o->depth_tiles, o->packed);
+}
+
+/* Element k of a row as it was packed. */
+static float packed_element(const operand *o, uint32_t row, uint32_t k, uint32_t part) {
+    const uint32_t *tile =
+        o->packed + (((size_t)(row / 16) * o->depth_tiles + k / 32) * o->parts + part) * VPPS_BF16_TILE;
+    const uint32_t i = row % 16, q = k % 32 / 2, word = tile[o->form == VPPS_BF16_PAIRS ? q * 16 + i : i * 16 + q];
+    return of_bits(k % 2 ? word & 0xffff0000u : word << 16);
+}
+
+START_TEST(operands_are_packed)
+    {
+        const vpps_kernels *kernels = kernels_to_try(_i);
+        draw_seed();
+        for (int round = 0; kernels && round < (int)test_scaled(300); round++) {
+            operand o = make_operand(draw_size(40), draw_size(80), below(2), below(2) ? VPPS_BF16_PAIRS : 0,
+                                     1 + below(2), any_float);
+            pack(kernels, &o);
+            const uint32_t rows = (o.source.rows + 15) / 16 * 16;
+            for (uint32_t row = 0; row < rows; row++) {
+                for (uint32_t k = 0; k < o.depth_tiles * 32; k++) {
+                    const bool padding = row >= o.source.rows || k >= o.source.depth;
+                    const double x = padding ? 0 : o.values[(size_t)row * o.source.depth + k];
+                    double want[2] = {0};
+                    split(x, o.parts, want);
+                    for (uint32_t part = 0; part < o.parts; part++) {
+                        const float got = packed_element(&o, row, k, part);
+                        ck_assert_msg(isnan(want[part]) ? isnan(got) : bits(got) == bits((float)want[part]),
+                                      "%s: part %u of %a is %a, expected %a (row %u, element %u of %u x %u; "
+                                      "VPPS_TEST_SEED=%llu)",
+                                      kernels->isa, part, x, (double)got, want[part], row, k, o.source.rows,
+                                      o.source.depth, (unsigned long long)seed);
+                    }
+                }
+            }
+            free_operand(&o);
+        }
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- products */
+
+static float ordinary(void) { return draw(-1, 1); }
+
+/* From 2^-40 to 2^40, both signs: sums of terms of any size. */
+static float of_any_size(void) { return ldexpf(draw(-1, 1), (int)below(80) - 40); }
+
+/* Pairs of great numbers that cancel but for their last bits. */
+static float cancelling(void) {
+    static uint32_t n;
+    static float last;
+    n++;
+    if (n % 2) return last = draw(1000, 2000);
+    return -last * (1 + draw(-1, 1) * 0x1p-12f);
+}
+
+static float tiny(void) { return ldexpf(draw(-1, 1), -64 - (int)below(70)); } /* products, and some operands, vanish */
+static float great(void) { return ldexpf(draw(-1, 1), 60); }
+
+static float (*const kinds[])(void) = {ordinary, of_any_size, cancelling, tiny, great};
+enum { N_KINDS = VPPS_COUNT(kinds) };
+
+/* See bf16.h. */
+static double bound(uint32_t parts, uint32_t k, double terms, double operands) {
+    const double u = 0x1p-24;
+    const double relative =
+        parts == 1 ? 0x1p-7 + 0x1p-16 + 1.01 * (k + 1) * u : 0x1p-15 + 0x1p-31 + 1.01 * (3 * k + 2) * u;
+    return relative * terms + 0x1p-125 * (operands + k);
+}
+
+typedef struct problem {
+    operand a, x;
+    float *start;
+    size_t ldc;
+    bool added;
+    char text[160];
+} problem;
+
+static problem draw_problem(const char *unit, uint32_t parts, float (*number)(void)) {
+    const uint32_t m = draw_size(MOST_ROWS), n = draw_size(MOST_VECTORS), k = draw_size(MOST_DEPTH);
+    problem p = {.a = make_operand(m, k, below(2), VPPS_BF16_PAIRS, parts, number),
+                 .x = make_operand(n, k, below(2), VPPS_BF16_AS_ROWS, parts, number),
+                 .ldc = m + below(2) * below(9),
+                 .added = below(2)};
+    p.start = drawn(p.ldc * n, -1, 1);
+    snprintf(p.text, sizeof p.text, "%s, %u parts, %u rows, %u elements, %u vectors%s (VPPS_TEST_SEED=%llu)", unit,
+             parts, m, k, n, p.added ? ", added" : "", (unsigned long long)seed);
+    return p;
+}
+
+static void free_problem(problem *p) {
+    release(p->start, p->ldc * p->x.source.rows);
+    free_operand(&p->a);
+    free_operand(&p->x);
+}
+
+/* Where nothing is added the memory holds NaN, which must not be read. */
+static float *compute(vpps_product_bf16 product, const problem *p, uint32_t n) {
+    const size_t elems = p->ldc * (n - 1) + p->a.source.rows;
+    float *c = floats(elems);
+    for (size_t i = 0; i < elems; i++) c[i] = p->added ? p->start[i] : NAN;
+    product(p->a.source.rows, n, p->a.depth_tiles, p->a.parts, p->a.packed, p->x.packed, p->added ? c : NULL, p->ldc, c,
+            p->ldc);
+    return c;
+}
+
+static void check_bound(const problem *p, const float *c) {
+    const uint32_t k = p->a.source.depth;
+    for (uint32_t j = 0; j < p->x.source.rows; j++) {
+        for (uint32_t i = 0; i < p->a.source.rows; i++) {
+            const double from = p->added ? (double)p->start[j * p->ldc + i] : 0;
+            double want = from, terms = fabs(from), operands = 0;
+            for (uint32_t e = 0; e < k; e++) {
+                const double w = p->a.values[(size_t)i * k + e], x = p->x.values[(size_t)j * k + e];
+                want += w * x;
+                terms += fabs(w * x);
+                operands += fabs(w) + fabs(x);
+            }
+            const double got = (double)c[j * p->ldc + i];
+            ck_assert_msg(fabs(got - want) <= bound(p->a.parts, k, terms, operands),
+                          "%s: element %u of vector %u is %.9g, not %.9g: off by %g, at most %g", p->text, i, j, got,
+                          want, fabs(got - want), bound(p->a.parts, k, terms, operands));
+        }
+    }
+}
+
+typedef struct unit {
+    const char *name;
+    const vpps_kernels *kernels; /* that pack */
+    vpps_product_bf16 product;
+} unit;
+
+enum { N_UNITS = N_ISAS };
+
+static unit unit_of(int i) {
+    const vpps_kernels *kernels = kernels_to_try(i);
+    return (unit){isas[i], kernels, kernels ? kernels->product_bf16 : NULL};
+}
+
+START_TEST(products_are_within_their_bound)
+    {
+        const unit u = unit_of(_i);
+        draw_seed();
+        for (int round = 0; u.product && round < (int)test_scaled(40) * N_KINDS; round++) {
+            problem p = draw_problem(u.name, 1 + below(2), kinds[round % N_KINDS]);
+            pack(u.kernels, &p.a);
+            pack(u.kernels, &p.x);
+            float *c = compute(u.product, &p, p.x.source.rows);
+            check_bound(&p, c);
+            /* a vector's bits do not depend on those behind it */
+            const uint32_t n = 1 + below(p.x.source.rows);
+            float *few = compute(u.product, &p, n);
+            for (uint32_t j = 0; j < n; j++)
+                ck_assert_msg(!memcmp(few + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
+                              "%s: vector %u's bits are others among %u", p.text, j, n);
+            release(few, p.ldc * (n - 1) + p.a.source.rows);
+            release(c, p.ldc * (p.x.source.rows - 1) + p.a.source.rows);
+            free_problem(&p);
+        }
+    }
+END_TEST
+
+/* Products of bf16 are exact, so all vectors' instruction sets round alike. */
+START_TEST(instruction_sets_give_the_same_bits)
+    {
+        draw_seed();
+        for (int round = 0; round < 100; round++) {
+            problem p = draw_problem("all", 1 + below(2), round % 2 ? ordinary : of_any_size);
+            const size_t elems = p.ldc * (p.x.source.rows - 1) + p.a.source.rows;
+            float *first = NULL;
+            for (int i = 0; i < N_ISAS; i++) {
+                const vpps_kernels *kernels = kernels_to_try(i);
+                if (!kernels) continue;
+                pack(kernels, &p.a);
+                pack(kernels, &p.x);
+                float *c = compute(kernels->product_bf16, &p, p.x.source.rows);
+                for (uint32_t j = 0; first && j < p.x.source.rows; j++)
+                    ck_assert_msg(!memcmp(first + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
+                                  "%s: vector %u differs by %s", p.text, j, isas[i]);
+                if (first) release(c, elems);
+                if (!first) first = c;
+            }
+            release(first, elems);
+            free_problem(&p);
+        }
+    }
+END_TEST
+
+/* NaN and infinity of a vector stay in its result, those of a row in the row's. */
+START_TEST(what_is_not_finite_shows)
+    {
+        static const float poisons[] = {NAN, INFINITY, -INFINITY};
+        const unit u = unit_of(_i);
+        draw_seed();
+        for (int round = 0; u.product && round < 60; round++) {
+            problem p = draw_problem(u.name, 1 + below(2), ordinary);
+            const bool in_a = below(2);
+            operand *o = in_a ? &p.a : &p.x;
+            const uint32_t row = below(o->source.rows), e = below(o->source.depth);
+            const size_t distance = o->source.skip + (o->source.across ? o->source.rows : o->source.depth);
+            const uint32_t vector = o->source.across ? e : row, element = o->source.across ? row : e;
+            o->memory[vector * distance + o->source.skip + element] = poisons[round % 3];
+            pack(u.kernels, &p.a);
+            pack(u.kernels, &p.x);
+            float *c = compute(u.product, &p, p.x.source.rows);
+            for (uint32_t j = 0; j < p.x.source.rows; j++) {
+                for (uint32_t i = 0; i < p.a.source.rows; i++) {
+                    const float got = c[j * p.ldc + i];
+                    const bool poisoned = in_a ? i == row : j == row;
+                    const bool right = !poisoned ? isfinite(got) : round % 3 == 0 ? isnan(got) : !isfinite(got);
+                    ck_assert_msg(right, "%s: %g in %s %u, and element %u of vector %u is %g", p.text,
+                                  (double)poisons[round % 3], in_a ? "row" : "vector", row, i, j, (double)got);
+                }
+            }
+            release(c, p.ldc * (p.x.source.rows - 1) + p.a.source.rows);
+            free_problem(&p);
+        }
+    }
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("bf16");
+    TCase *t = tcase_create("bf16");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, operands_are_packed, 0, N_ISAS);
+    tcase_add_loop_test(t, products_are_within_their_bound, 0, N_UNITS);
+    tcase_add_test(t, instruction_sets_give_the_same_bits);
+    tcase_add_loop_test(t, what_is_not_finite_shows, 0, N_UNITS);
+    suite_add_tcase(s, t);
+    return test_main(s);
+}
