@@ -7,6 +7,7 @@
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "codegen/compile.h"
+#include "runtime/cpu/amx.h"
 #include "runtime/gpu/cuda_api.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/compiler.h"
@@ -136,10 +137,14 @@ static json_t *processor(void) {
     FEATURE("avx512bf16");
 #undef FEATURE
 #endif
+    const bool amx = vpps_amx_find() == VPPS_OK;
+    const char *message = amx ? "" : vpps_error_message(), *colon = strstr(message, ": ");
+    json_t *amx_state = amx ? json_string("ready") : json_sprintf("not ready: %s", colon ? colon + 2 : message);
     struct utsname system = {0};
     uname(&system);
-    json_t *o = json_pack("{ss ss si si so}", "name", name, "architecture", system.machine, "cores",
-                          (int)sysconf(_SC_NPROCESSORS_ONLN), "cores_allowed", allowed, "features", features);
+    json_t *o =
+        json_pack("{ss ss si si so so}", "name", name, "architecture", system.machine, "cores",
+                  (int)sysconf(_SC_NPROCESSORS_ONLN), "cores_allowed", allowed, "features", features, "amx", amx_state);
     char quota[64]; /* cgroup v2: "max 100000", or microseconds of processor time a period */
     if (first_line("/sys/fs/cgroup/cpu.max", quota, sizeof quota) && strncmp(quota, "max", 3) != 0) {
         double time, period;

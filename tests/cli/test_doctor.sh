@@ -29,6 +29,8 @@ says() {
 }
 
 unset VPPS_CXX
+says "is there AMX?" '^ +amx +(ready|not ready: .+)$' "$vpps" doctor
+says "its JSON" '"amx":"(ready|not ready: [^"]+)"' "$vpps" doctor --json
 says "no driver" '^ +cuda +not ready: no GPU driver: /nowhere/libcuda.so.1: ' \
     env VPPS_LIBCUDA=/nowhere/libcuda.so.1 "$vpps" doctor
 says "a driver without NVRTC" '^ +cuda +not ready: Fake GPU, but no NVRTC: .*/nowhere/libnvrtc.so' \

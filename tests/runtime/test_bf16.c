@@ -2,6 +2,55 @@
  * products of every unit that this CPU has against sums in double precision, within the bound that bf16.h derives, on random
  * operands and on such as are made to go wrong. */
 #include "kernel_inputs.h"
+#include "runtime/cpu/amx.h"
+
+/* ---------------------------------------------------------------- AMX as its manual describes it */
+
+typedef union model_tile {
+    float sums[16][16];
+    uint32_t pairs[16][16];
+} model_tile;
+
+static model_tile tiles[8];
+
+static void load_tile(model_tile *t, const void *from, size_t bytes) {
+    for (int r = 0; r < 16; r++) memcpy(t->pairs[r], (const char *)from + r * bytes, sizeof t->pairs[r]);
+}
+
+static void store_tile(const model_tile *t, void *to, size_t bytes) {
+    for (int r = 0; r < 16; r++) memcpy((char *)to + r * bytes, t->pairs[r], sizeof t->pairs[r]);
+}
+
+static float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
+
+static float half_of(uint32_t pair, int odd) {
+    const uint32_t u = odd ? pair & 0xffff0000u : pair << 16;
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return flushed(x);
+}
+
+/* TDPBF16PS: even elements are summed apart from odd ones, then both are added to the sum. */
+static void dot_tiles(model_tile *sums, const model_tile *a, const model_tile *b) {
+    for (int m = 0; m < 16; m++) {
+        for (int n = 0; n < 16; n++) {
+            float two[2] = {0, 0};
+            for (int k = 0; k < 16; k++)
+                for (int odd = 0; odd < 2; odd++)
+                    two[odd] = flushed(fmaf(half_of(a->pairs[m][k], odd), half_of(b->pairs[k][n], odd), two[odd]));
+            sums->sums[m][n] = flushed(sums->sums[m][n] + flushed(two[0] + two[1]));
+        }
+    }
+}
+
+#define AMX_FUNCTION static
+#define TILE_ZERO(t) memset(&tiles[t], 0, sizeof tiles[t])
+#define TILE_LOAD(t, from, bytes) load_tile(&tiles[t], from, bytes)
+#define TILE_STORE(t, to, bytes) store_tile(&tiles[t], to, bytes)
+#define TILE_DOT(sums, rows, pairs) dot_tiles(&tiles[sums], &tiles[rows], &tiles[pairs])
+#include "runtime/cpu/amx_product.h"
+
+/* ---------------------------------------------------------------- numbers */
 
 enum { MOST_ROWS = 90, MOST_DEPTH = 300, MOST_VECTORS = 70 };
 
@@ -229,9 +278,23 @@ typedef struct unit {
     vpps_product_bf16 product;
 } unit;
 
-enum { N_UNITS = N_ISAS };
+enum { AMX_MODEL = N_ISAS, AMX, N_UNITS };
 
+static void product_by_amx(uint32_t m, uint32_t n, uint32_t depth_tiles, uint32_t parts, const uint32_t *a,
+                           const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
+    vpps_amx_open();
+    vpps_amx_product(m, n, depth_tiles, parts, a, x, from, ld_from, c, ldc);
+    vpps_amx_close();
+}
+
+/* One that this CPU lacks has no product. */
 static unit unit_of(int i) {
+    if (i == AMX_MODEL) return (unit){"a model of AMX", kernels_of(0), amx_product};
+    if (i == AMX) {
+        const bool here = vpps_amx_find() == VPPS_OK;
+        if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
+        return (unit){"AMX", kernels_of(0), here ? product_by_amx : NULL};
+    }
     const vpps_kernels *kernels = kernels_to_try(i);
     return (unit){isas[i], kernels, kernels ? kernels->product_bf16 : NULL};
 }
@@ -285,6 +348,24 @@ START_TEST(instruction_sets_give_the_same_bits)
     }
 END_TEST
 
+/* AMX does what its model does, to the bit. */
+START_TEST(amx_is_its_model)
+    {
+        const unit real = unit_of(AMX), model = unit_of(AMX_MODEL);
+        draw_seed();
+        for (int round = 0; real.product && round < 100; round++) {
+            problem p = draw_problem(real.name, 1 + below(2), kinds[round % N_KINDS]);
+            pack(real.kernels, &p.a);
+            pack(real.kernels, &p.x);
+            float *c = compute(real.product, &p, p.x.source.rows), *want = compute(model.product, &p, p.x.source.rows);
+            for (uint32_t j = 0; j < p.x.source.rows; j++)
+                ck_assert_msg(!memcmp(want + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
+                              "%s: vector %u is not the model's", p.text, j);
+            free_problem(&p);
+        }
+    }
+END_TEST
+
 /* NaN and infinity of a vector stay in its result, those of a row in the row's. */
 START_TEST(what_is_not_finite_shows)
     {
@@ -324,6 +405,7 @@ int main(void) {
     tcase_add_loop_test(t, operands_are_packed, 0, N_ISAS);
     tcase_add_loop_test(t, products_are_within_their_bound, 0, N_UNITS);
     tcase_add_test(t, instruction_sets_give_the_same_bits);
+    tcase_add_test(t, amx_is_its_model);
     tcase_add_loop_test(t, what_is_not_finite_shows, 0, N_UNITS);
     suite_add_tcase(s, t);
     return test_main(s);

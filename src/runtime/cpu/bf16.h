@@ -4,7 +4,8 @@
  * Rounding is to the nearest of bf16's numbers (8 bits of significand, fp32's exponents), ties to even, as Intel's and NVIDIA's
  * hardware does it: a NaN stays one, infinities stay, what is beyond the greatest number becomes infinite, and what is below
  * 2^-126 becomes a zero of its sign. With two parts an operand is the sum of two such numbers, high + low, where high is never
- * made infinite; what is infinite or NaN has no low part. Then three products are added up: low high, high low, high high.
+ * made infinite; what is infinite or NaN has no low part. Then three products are added up: low high, high low, high high. In which
+ * order, and how many at a time, is the unit's (here, or amx_product.h), and the bound holds for all.
  *
  * How far from the exact sum of w x over k elements a result is, where u = 2^-24 and s the sum of |w x|:
  *

@@ -9,7 +9,7 @@
  *   stage.c    running them, but for vertices whose condition does not hold
  *   params.c   parameters: their gradients and updates
  *   packs.c    operands of products in bf16
- *   precision.c  in what precision products are made
+ *   precision.c, amx.c  in what precision products are made, and by what
  *   share.c    gradients of other processes
  *   entries.c  lookup tables that are shared out over processes
  *   failure.c  how a batch that cannot go on ends

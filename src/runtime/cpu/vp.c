@@ -60,7 +60,7 @@ static void add_loss(vpps_vp *vp, uint32_t address, const uint32_t *pairs, uint3
     cpu->loss += sum;
 }
 
-void vpps_vp_run(vpps_vp *vp) {
+static void run_script(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const uint32_t *script = cpu->script;
     const uint32_t group_size = cpu->n_vps / cpu->task_header.n_groups, group = vp->index / group_size;
@@ -102,4 +102,11 @@ void vpps_vp_run(vpps_vp *vp) {
         if (track) note_task(cpu, track, task, o);
         at += 1 + vpps_tasks[task].words;
     }
+}
+
+void vpps_vp_run(vpps_vp *vp) {
+    const vpps_bf16_unit *unit = &vp->cpu->precision.unit;
+    if (unit->open) unit->open();
+    run_script(vp);
+    if (unit->close) unit->close();
 }

@@ -1,0 +1,89 @@
+/* amx.c - see amx.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall */
+#endif
+#include "runtime/cpu/amx.h"
+#include "base/base.h"
+
+#if defined(__x86_64__) && ((defined(__clang__) && __clang_major__ >= 12) || (!defined(__clang__) && __GNUC__ >= 11))
+
+#include <cpuid.h>
+#include <errno.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define AMX_FUNCTION __attribute__((target("amx-tile,amx-bf16"))) static inline
+#define TILE_ZERO(t) _tile_zero(t)
+#define TILE_LOAD(t, from, bytes) _tile_loadd(t, from, bytes)
+#define TILE_STORE(t, to, bytes) _tile_stored(t, to, bytes)
+#define TILE_DOT(sums, rows, pairs) _tile_dpbf16ps(sums, rows, pairs)
+#include "runtime/cpu/amx_product.h"
+
+/* The state that an operating system keeps for a thread: XCR0. */
+static uint64_t kept_state(void) {
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+vpps_status vpps_amx_find(void) {
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 }; /* linux/arch/x86/include/uapi/asm/prctl.h */
+    const uint32_t tile = 1u << 24, bf16 = 1u << 22, osxsave = 1u << 27;
+    const uint64_t tiles = 3u << 17; /* their configuration, their data */
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & tile) || !(d & bf16)) {
+        return vpps_fail(VPPS_DEVICE,
+                         "amx: the CPU has no AMX for bf16, or a hypervisor hides it (cpuid 7.0, edx %08x)", d);
+    }
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & osxsave) || (kept_state() & tiles) != tiles) {
+        return vpps_fail(VPPS_DEVICE, "amx: the CPU has it, but the operating system does not keep its state (XCR0)");
+    }
+    if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA)) {
+        return vpps_fail(VPPS_DEVICE, "amx: Linux does not permit it: %s (it can from 5.16 on)", strerror(errno));
+    }
+    return VPPS_OK;
+}
+
+/* The operand of LDTILECFG: palette 1 has eight tiles of at most 16 rows of 64 bytes. */
+typedef struct tile_configuration {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} tile_configuration;
+_Static_assert(sizeof(tile_configuration) == 64, "as the manual has it");
+
+__attribute__((target("amx-tile"))) void vpps_amx_open(void) {
+    tile_configuration all = {.palette = 1};
+    for (int t = 0; t < 8; t++) {
+        all.bytes[t] = 64;
+        all.rows[t] = 16;
+    }
+    __asm__ volatile("" ::: "memory");
+    _tile_loadconfig(&all);
+}
+
+__attribute__((target("amx-tile"))) void vpps_amx_close(void) { _tile_release(); }
+
+__attribute__((target("amx-tile,amx-bf16"))) void vpps_amx_product(uint32_t m, uint32_t n, uint32_t depth_tiles,
+                                                                   uint32_t parts, const uint32_t *a, const uint32_t *x,
+                                                                   const float *from, size_t ld_from, float *c,
+                                                                   size_t ldc) {
+    amx_product(m, n, depth_tiles, parts, a, x, from, ld_from, c, ldc);
+}
+
+#else
+
+vpps_status vpps_amx_find(void) {
+    return vpps_fail(VPPS_DEVICE,
+                     "amx: this program was built for another CPU, or by a compiler that does not know it");
+}
+
+void vpps_amx_open(void) {}
+void vpps_amx_close(void) {}
+void vpps_amx_product(uint32_t m, uint32_t n, uint32_t depth_tiles, uint32_t parts, const uint32_t *a,
+                      const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
+    (void)m, (void)n, (void)depth_tiles, (void)parts, (void)a, (void)x, (void)from, (void)ld_from, (void)c, (void)ldc;
+}
+
+#endif
