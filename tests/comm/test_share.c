@@ -61,7 +61,8 @@ typedef struct run {
     uint32_t bad_batch; /* one example's loss is bad_factor times what it is; from 1, 0: none */
     float bad_factor;
     bool freeze;
-    uint32_t other_rank; /* whose learning rate is another; 0: none */
+    uint32_t other_rank;  /* whose learning rate is another; 0: none */
+    bool other_precision; /* its precision is, rather */
     bool shard;
     const char *from; /* the checkpoint that it begins with; NULL: none */
     const char *file; /* where shards are saved */
@@ -109,7 +110,9 @@ static void train(vpps_communicator *c, void *argument) {
     vpps_options options = r->options;
     const uint32_t rank = vpps_communicator_rank(c), size = vpps_communicator_size(c);
     options.communicator = c;
-    if (r->other_rank && rank == r->other_rank) options.optimizer.lr *= 2;
+    const bool other = r->other_rank && rank == r->other_rank;
+    if (other && r->other_precision) options.precision = VPPS_PRECISION_BF16;
+    if (other && !r->other_precision) options.optimizer.lr *= 2;
     open_net(&n, r->shard ? c : NULL);
     if (r->freeze) {
         TEST_OK(vpps_freeze(n.model, n.U, true));
@@ -466,6 +469,21 @@ START_TEST(who_steps_by_other_settings_is_told)
     }
 END_TEST
 
+START_TEST(who_multiplies_in_another_precision_is_told)
+    {
+        run r = run_of(1, VPPS_SGD);
+        r.other_rank = 2;
+        r.other_precision = true;
+        train_in(3, &r);
+        for (uint32_t p = 0; p < 3; p++) {
+            ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
+            ck_assert_ptr_nonnull(strstr(r.messages[p][0], "rank 2 on host2 trains another model, or with other VPs, "
+                                                           "instructions, precision or version"));
+        }
+        free_run(&r);
+    }
+END_TEST
+
 static void open_on_another_device(vpps_communicator *c, void *argument) {
     (void)argument;
     net n;
@@ -493,6 +511,7 @@ int main(void) {
     tcase_add_test(cases, gradients_are_added_by_level_alike);
     tcase_add_test(cases, a_loss_that_is_not_finite_stops_all);
     tcase_add_test(cases, who_steps_by_other_settings_is_told);
+    tcase_add_test(cases, who_multiplies_in_another_precision_is_told);
     tcase_add_test(cases, other_devices_train_in_one_process);
     tcase_add_loop_test(cases, sharded_tables_train_alike, 0, VPPS_OPTIMIZERS);
     tcase_add_test(cases, sharded_tables_are_clipped_by_the_norm_of_all);
