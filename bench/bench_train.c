@@ -1,8 +1,8 @@
 /* bench_train.c - training speed: sentences a second by batch size, beside the bound.
  *
- *     bench_train [--vps N] [--hidden N] [--embed N] [--rounds N] [--batch N] [TREES.txt]
+ *     bench_train [--vps N] [--hidden N] [--embed N] [--rounds N] [--batch N] [--precision fp32|bf16x3|bf16|auto] [TREES.txt]
  *
- * SGD, fp32, loss at every labelled node, one handle. Batch sizes take turns, round by round, so that a change of the
+ * SGD, loss at every labelled node, one handle. Batch sizes take turns, round by round, so that a change of the
  * machine's speed hits all alike; every round times about half a second of batches from building the graph to the
  * loss. The bound is the products' floating-point operations at the speed of the engine's own product kernel with operands
  * in L2, on all the VPs' cores at once, measured right before and after each of these half seconds: shares are of the mean of the
@@ -21,6 +21,7 @@ enum { N_BATCHES = VPPS_COUNT(batches) };
 
 typedef struct settings {
     uint32_t vps, hidden, embed, rounds, batch; /* batch 0: all sizes */
+    vpps_precision precision;
     const char *path;
 } settings;
 
@@ -95,14 +96,16 @@ static vpps_status run_round(vpps_handle *h, workload *w, uint32_t batch, double
     return VPPS_OK;
 }
 
-static void print_results(const settings *o, const workload *w, results *all, uint32_t vps, double *products,
+static void print_results(const settings *o, const workload *w, results *all, const vpps_stats *stats, double *products,
                           uint32_t n_products) {
     sort_doubles(products, n_products);
     const double median = products[n_products / 2], bound = median * 1e9 / w->flops_a_tree;
     printf("\nTraining, sentences a second: median (lowest - highest) of %u rounds\n", o->rounds);
-    printf("embedding %u, hidden %u, %u VPs, %.1f MFLOP a sentence; products alone %.0f (%.0f - %.0f) GFLOP/s: bound "
-           "%.0f\n\n",
-           o->embed, o->hidden, vps, w->flops_a_tree * 1e-6, median, products[0], products[n_products - 1], bound);
+    printf(
+        "embedding %u, hidden %u, %s (%s), %u VPs, %.1f MFLOP a sentence; products alone %.0f (%.0f - %.0f) GFLOP/s in "
+        "fp32: bound %.0f\n\n",
+        o->embed, o->hidden, stats->precision, stats->precision_unit, stats->vps, w->flops_a_tree * 1e-6, median,
+        products[0], products[n_products - 1], bound);
     printf(
         "| batch | sentences/s | of the bound | host ns a node | device ms a batch | phases | script KB | pool MB |\n");
     printf("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
@@ -131,6 +134,7 @@ static vpps_status run(const settings *o, workload *w, results *all) {
     vpps_options_default(&options);
     options.vps = o->vps;
     options.optimizer.lr = 0.01f;
+    options.precision = o->precision;
     vpps_handle *h;
     VPPS_TRY(vpps_handle_create(&h, w->model, &options));
     vpps_status s = VPPS_OK;
@@ -148,14 +152,29 @@ static vpps_status run(const settings *o, workload *w, results *all) {
             before = after;
         }
     }
-    if (s == VPPS_OK) print_results(o, w, all, stats.vps, products, n);
+    if (s == VPPS_OK) print_results(o, w, all, &stats, products, n);
     vpps_handle_destroy(h);
     return s;
 }
 
+static bool read_precision(const char *text, vpps_precision *out) {
+    static const char *const names[] = {
+#define X(id, name) name,
+        VPPS_PRECISION_TABLE(X)
+#undef X
+    };
+    for (uint32_t i = 0; i < VPPS_COUNT(names); i++) {
+        if (strcmp(names[i], text) != 0) continue;
+        *out = (vpps_precision)i;
+        return true;
+    }
+    return false;
+}
+
 static bool read_options(int argc, char **argv, settings *o) {
     static const struct option options[] = {{"vps", 1, 0, 'v'},    {"hidden", 1, 0, 'h'}, {"embed", 1, 0, 'e'},
-                                            {"rounds", 1, 0, 'r'}, {"batch", 1, 0, 'b'},  {0, 0, 0, 0}};
+                                            {"rounds", 1, 0, 'r'}, {"batch", 1, 0, 'b'},  {"precision", 1, 0, 'p'},
+                                            {0, 0, 0, 0}};
     *o = (settings){.hidden = 256, .embed = 256, .rounds = 7};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (c) {
@@ -163,6 +182,9 @@ static bool read_options(int argc, char **argv, settings *o) {
         case 'h': o->hidden = (uint32_t)atoi(optarg); break;
         case 'e': o->embed = (uint32_t)atoi(optarg); break;
         case 'b': o->batch = (uint32_t)atoi(optarg); break;
+        case 'p':
+            if (!read_precision(optarg, &o->precision)) return false;
+            break;
         case 'r': o->rounds = vpps_max_u32(1, vpps_min_u32(MAX_ROUNDS, (uint32_t)atoi(optarg))); break;
         default: return false;
         }
