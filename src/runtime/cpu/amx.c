@@ -10,6 +10,7 @@
 #include <cpuid.h>
 #include <errno.h>
 #include <immintrin.h>
+#include <math.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +28,43 @@ static uint64_t kept_state(void) {
     return (uint64_t)high << 32 | low;
 }
 
+/* A whole number from -3 to 3, of an operand's row i and element k. */
+static float trial_element(uint32_t i, uint32_t k) { return (float)((5 * i + 3 * k + i * k) % 7) - 3; }
+
+static uint32_t trial_pair(uint32_t i, uint32_t k) {
+    const float two[2] = {trial_element(i, k), trial_element(i, k + 1)};
+    uint32_t u[2];
+    memcpy(u, two, sizeof u);
+    return u[0] >> 16 | (u[1] & 0xffff0000u);
+}
+
+/* Products whose sums are exact, of 20 rows with n vectors: are they right? */
+static bool trial_product(uint32_t n) {
+    enum { ROWS = 20, GROUPS = 2, DEPTH = 64, DEPTH_TILES = 2, PAIRS = VPPS_BF16_DEPTH / 2, SIDE = VPPS_BF16_ROWS };
+    static _Thread_local uint32_t a[GROUPS * DEPTH_TILES * VPPS_BF16_TILE] __attribute__((aligned(64)));
+    static _Thread_local uint32_t x[GROUPS * DEPTH_TILES * VPPS_BF16_TILE] __attribute__((aligned(64)));
+    float c[ROWS * ROWS];
+    for (uint32_t i = 0; i < GROUPS * SIDE; i++) {
+        for (uint32_t q = 0; q < DEPTH / 2; q++) {
+            const uint32_t tile = (i / SIDE * DEPTH_TILES + q / PAIRS) * VPPS_BF16_TILE;
+            a[tile + q % PAIRS * SIDE + i % SIDE] = i < ROWS ? trial_pair(i, 2 * q) : 0;
+            x[tile + i % SIDE * PAIRS + q % PAIRS] = i < n ? trial_pair(i + 7, 2 * q) : 0;
+        }
+    }
+    vpps_amx_open();
+    vpps_amx_product(ROWS, n, DEPTH_TILES, 1, a, x, NULL, 0, c, ROWS);
+    vpps_amx_product(ROWS, n, DEPTH_TILES, 1, a, x, c, ROWS, c, ROWS);
+    vpps_amx_close();
+    for (uint32_t j = 0; j < n; j++) {
+        for (uint32_t i = 0; i < ROWS; i++) {
+            float want = 0;
+            for (uint32_t k = 0; k < DEPTH; k++) want += 2 * trial_element(i, k) * trial_element(j + 7, k);
+            if (!(fabsf(c[j * ROWS + i] - want) < 0.5f)) return false;
+        }
+    }
+    return true;
+}
+
 vpps_status vpps_amx_find(void) {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 }; /* linux/arch/x86/include/uapi/asm/prctl.h */
     const uint32_t tile = 1u << 24, bf16 = 1u << 22, osxsave = 1u << 27;
@@ -41,6 +79,9 @@ vpps_status vpps_amx_find(void) {
     }
     if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA)) {
         return vpps_fail(VPPS_DEVICE, "amx: Linux does not permit it: %s (it can from 5.16 on)", strerror(errno));
+    }
+    if (!trial_product(20) || !trial_product(5)) {
+        return vpps_fail(VPPS_DEVICE, "amx: the CPU has it, and a trial product came out wrong");
     }
     return VPPS_OK;
 }
