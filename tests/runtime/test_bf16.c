@@ -212,8 +212,8 @@ enum { N_KINDS = VPPS_COUNT(kinds) };
 static double bound(uint32_t parts, uint32_t k, double terms, double operands) {
     const double u = 0x1p-24;
     const double relative =
-        parts == 1 ? 0x1p-7 + 0x1p-16 + 1.01 * (k + 1) * u : 0x1p-15 + 0x1p-31 + 1.01 * (3 * k + 2) * u;
-    return relative * terms + 0x1p-125 * (operands + k);
+        parts == 1 ? 0x1p-7 + 0x1p-16 + 1.01 * (k + 1) * u : 0x1p-15 + 0x1p-23 + 1.01 * (3 * k + 2) * u;
+    return relative * terms + 0x1p-125 * operands + 0x1p-124 * k * (parts == 1 ? 1 : 3);
 }
 
 typedef struct problem {

@@ -12,8 +12,9 @@
  *   one part    |w - high| <= 2^-8 |w|: a product is off by (1 + 2^-8)^2 - 1 of |w x|, and sums by k u of their terms:
  *               (2^-7 + 2^-16 + 1.01 (k + 1) u) s
  *   two parts   |w - high - low| <= 2^-17 |w|, and low low, which is left out, is at most 2^-16 |w x|:
- *               (2^-15 + 2^-31 + 1.01 (3 k + 2) u) s
- *   both        and for what was made zero, 2^-125 of the sum of |w| + |x| + 1 over all k
+ *               (2^-15 + 2^-23 + 1.01 (3 k + 2) u) s
+ *   both        and for operands that were made zero, 2^-125 of the sum of |w| + |x|; and for sums that were, by a unit
+ *               that knows nothing below 2^-126, 2^-124 a product: of them there are k, or 3 k
  *
  * Products of two bf16 numbers are exact in fp32, so a multiply-add rounds once whether or not the machine has one.
  */
