@@ -247,8 +247,8 @@ static float *compute(vpps_product_bf16 product, const problem *p, uint32_t n) {
     const size_t elems = p->ldc * (n - 1) + p->a.source.rows;
     float *c = floats(elems);
     for (size_t i = 0; i < elems; i++) c[i] = p->added ? p->start[i] : NAN;
-    product(p->a.source.rows, n, p->a.depth_tiles, p->a.parts, p->a.packed, p->x.packed, p->added ? c : NULL, p->ldc, c,
-            p->ldc);
+    product(p->a.source.rows, n, p->a.source.depth, p->a.parts, p->a.packed, p->x.packed, p->added ? c : NULL, p->ldc,
+            c, p->ldc);
     return c;
 }
 
@@ -280,10 +280,10 @@ typedef struct unit {
 
 enum { AMX_MODEL = N_ISAS, AMX, N_UNITS };
 
-static void product_by_amx(uint32_t m, uint32_t n, uint32_t depth_tiles, uint32_t parts, const uint32_t *a,
-                           const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
+static void product_by_amx(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
+                           const float *from, size_t ld_from, float *c, size_t ldc) {
     vpps_amx_open();
-    vpps_amx_product(m, n, depth_tiles, parts, a, x, from, ld_from, c, ldc);
+    vpps_amx_product(m, n, depth, parts, a, x, from, ld_from, c, ldc);
     vpps_amx_close();
 }
 

@@ -11,7 +11,7 @@ vpps_status vpps_amx_find(void);
 /* Once it was found: what a thread does before its first product and after its last; and the product. */
 void vpps_amx_open(void);
 void vpps_amx_close(void);
-void vpps_amx_product(uint32_t m, uint32_t n, uint32_t depth_tiles, uint32_t parts, const uint32_t *a,
-                      const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc);
+void vpps_amx_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
+                      const float *from, size_t ld_from, float *c, size_t ldc);
 
 #endif

@@ -138,9 +138,10 @@ AMX_FUNCTION void amx_tall(uint32_t heights, uint32_t depth_tiles, uint32_t part
 }
 
 /* A vpps_product_bf16. */
-AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t depth_tiles, uint32_t parts, const uint32_t *a,
+AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a,
                               const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
     enum { SIDE = VPPS_BF16_ROWS };
+    const uint32_t depth_tiles = vpps_bf16_depth_tiles(depth);
     const size_t stride = (size_t)depth_tiles * parts * VPPS_BF16_TILE;
 #define SUMS(row, j)                                                                                                   \
     ((amx_sums){from ? from + (size_t)(j)*ld_from + (row) : NULL, ld_from, c + (size_t)(j)*ldc + (row), ldc,           \

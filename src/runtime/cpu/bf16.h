@@ -160,7 +160,7 @@ VPPS_INLINE void widen(const uint32_t *tiles, uint32_t depth_tiles, const uint32
 
 /* As product_tile: `height` vectors of rows from `row` on, `columns` vectors x from j on. */
 VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, const bool ragged,
-                           uint32_t depth_tiles, const uint32_t *a, uint32_t row, const uint32_t *x, uint32_t j0,
+                           uint32_t depth, const uint32_t *a, uint32_t row, const uint32_t *x, uint32_t j0,
                            product_start start, float *c, size_t ldc, uint32_t tail) {
     vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
     for (uint32_t j = 0; j < columns; j++) {
@@ -176,6 +176,7 @@ VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const 
             }
         }
     }
+    const uint32_t depth_tiles = vpps_bf16_depth_tiles(depth);
     const uint32_t *rows[PRODUCT_HEIGHT];
     for (uint32_t i = 0; i < height; i++) {
         const uint32_t r = row + i * VECTOR;
@@ -184,7 +185,8 @@ VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const 
     for (uint32_t d = 0; d < depth_tiles; d++) {
         float xs[PRODUCT_COLUMNS][2][VPPS_BF16_DEPTH];
         for (uint32_t j = 0; j < columns; j++) widen(x, depth_tiles, parts, j0 + j, d, xs[j]);
-        for (uint32_t q = 0; q < PAIRS; q++) {
+        const uint32_t pairs = vpps_min_u32((depth + 1) / 2 - d * PAIRS, PAIRS);
+        for (uint32_t q = 0; q < pairs; q++) {
 #define PAIR(i, part) (*(const vector_bits_in_memory *)(rows[i] + (part)*VPPS_BF16_TILE + (size_t)q * SIDE))
 #define ADD(part, x_part, elements, e)                                                                                 \
     for (uint32_t i = 0; i < height; i++) {                                                                            \
@@ -221,20 +223,20 @@ VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const 
 }
 
 VPPS_INLINE void bf16_columns(const uint32_t height, const uint32_t parts, uint32_t columns, bool ragged,
-                              uint32_t depth_tiles, const uint32_t *a, uint32_t row, const uint32_t *x, uint32_t j,
+                              uint32_t depth, const uint32_t *a, uint32_t row, const uint32_t *x, uint32_t j,
                               product_start start, float *c, size_t ldc, uint32_t tail) {
 #define TILE(n)                                                                                                        \
     case n:                                                                                                            \
         if (ragged)                                                                                                    \
-            bf16_tile(height, n, parts, true, depth_tiles, a, row, x, j, start, c, ldc, tail);                         \
+            bf16_tile(height, n, parts, true, depth, a, row, x, j, start, c, ldc, tail);                               \
         else                                                                                                           \
-            bf16_tile(height, n, parts, false, depth_tiles, a, row, x, j, start, c, ldc, tail);                        \
+            bf16_tile(height, n, parts, false, depth, a, row, x, j, start, c, ldc, tail);                              \
         break;
     switch (columns) { TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) }
 #undef TILE
 }
 
-VPPS_INLINE void bf16_all(const uint32_t parts, uint32_t m, uint32_t n, uint32_t depth_tiles, const uint32_t *a,
+VPPS_INLINE void bf16_all(const uint32_t parts, uint32_t m, uint32_t n, uint32_t depth, const uint32_t *a,
                           const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
     const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS;
     for (uint32_t row = 0; row < m; row += PRODUCT_HEIGHT * VECTOR) {
@@ -245,7 +247,7 @@ VPPS_INLINE void bf16_all(const uint32_t parts, uint32_t m, uint32_t n, uint32_t
             const product_start start = {from ? from + j * ld_from + row : NULL, ld_from};
             float *to = c + j * ldc + row;
 #define HEIGHT(h)                                                                                                      \
-    case h: bf16_columns(h, parts, columns, tail < VECTOR, depth_tiles, a, row, x, j, start, to, ldc, tail); break;
+    case h: bf16_columns(h, parts, columns, tail < VECTOR, depth, a, row, x, j, start, to, ldc, tail); break;
             switch (height) {
                 HEIGHT(1)
                 HEIGHT(2)
@@ -259,12 +261,12 @@ VPPS_INLINE void bf16_all(const uint32_t parts, uint32_t m, uint32_t n, uint32_t
     }
 }
 
-static void product_bf16(uint32_t m, uint32_t n, uint32_t depth_tiles, uint32_t parts, const uint32_t *a,
-                         const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
+static void product_bf16(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
+                         const float *from, size_t ld_from, float *c, size_t ldc) {
     if (parts == 1)
-        bf16_all(1, m, n, depth_tiles, a, x, from, ld_from, c, ldc);
+        bf16_all(1, m, n, depth, a, x, from, ld_from, c, ldc);
     else
-        bf16_all(2, m, n, depth_tiles, a, x, from, ld_from, c, ldc);
+        bf16_all(2, m, n, depth, a, x, from, ld_from, c, ldc);
 }
 
 #endif

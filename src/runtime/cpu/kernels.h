@@ -67,8 +67,8 @@ static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t par
     return ((size_t)rows + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS * vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
 }
 
-/* c[j] (m rows) = start + A x[j] for n vectors: A in pairs, x in rows, sums in fp32; start as for `product`. */
-typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t depth_tiles, uint32_t parts, const uint32_t *a,
+/* c[j] (m rows) = start + A x[j] for n vectors of `depth` elements: A in pairs, x in rows, sums in fp32; start as for `product`. */
+typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a,
                                   const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc);
 
 typedef struct vpps_kernels {

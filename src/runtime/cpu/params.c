@@ -190,12 +190,11 @@ static void pack_x(const vpps_vp *vp, uint32_t n, uint32_t k, const float *const
 static void add_outer_bf16(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k,
                            const float *const *d, float *to, bool add) {
     const vpps_cpu *cpu = vp->cpu;
-    const uint32_t parts = cpu->precision.parts, depth_tiles = vpps_bf16_depth_tiles(n);
+    const uint32_t parts = cpu->precision.parts;
     uint32_t *x = (uint32_t *)(void *)vp->scratch, *rows = x + vpps_bf16_words(k, n, parts);
     const vpps_bf16_source s = {d, block->first_row, block->rows, n, true};
-    cpu->kernels->pack_bf16(&s, parts, VPPS_BF16_PAIRS, depth_tiles, rows);
-    cpu->precision.unit.product((uint32_t)block->ld, k, depth_tiles, parts, rows, x, add ? to : NULL, block->ld, to,
-                                block->ld);
+    cpu->kernels->pack_bf16(&s, parts, VPPS_BF16_PAIRS, vpps_bf16_depth_tiles(n), rows);
+    cpu->precision.unit.product((uint32_t)block->ld, k, n, parts, rows, x, add ? to : NULL, block->ld, to, block->ld);
 }
 
 /* block = or += sum over n vectors of d[v] x[v]^T, where x is packed in the VP's scratch. */

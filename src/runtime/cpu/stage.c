@@ -340,7 +340,7 @@ static bool multiply_bf16(const tile *t, vpps_blocks blocks, uint32_t v, uint32_
         for (uint32_t b = 0; b < blocks.n; b++) {
             const vpps_matrix_block *block = &blocks.blocks[b];
             const uint32_t at = block->first_row - first_row;
-            p->unit.product(block->rows, end - i, vpps_bf16_depth_tiles(k), p->parts, block->packed, packed,
+            p->unit.product(block->rows, end - i, k, p->parts, block->packed, packed,
                             from->at ? vector_of(t, from, i) + at : NULL, from->ld, vector_of(t, c, i) + at, c->ld);
         }
     }
@@ -453,8 +453,8 @@ static bool multiply_transposed_bf16(const tile *t, const vpps_cell_value *x, ui
             if (!depth) continue;
             const uint32_t *d = vpps_pack_vectors(vp, key, n, depth, vp->pointers, skip + rows.first - first);
             if (!d) return false;
-            cpu->precision.unit.product(k, n, vpps_bf16_depth_tiles(depth), parts, cpu->matrices[a->matrix].packed_t[v],
-                                        d, begun ? c : NULL, k, c, k);
+            cpu->precision.unit.product(k, n, depth, parts, cpu->matrices[a->matrix].packed_t[v], d, begun ? c : NULL,
+                                        k, c, k);
             begun = true;
         }
     }
