@@ -625,11 +625,12 @@ typedef struct vpps_stats {
     uint32_t vps;
     uint32_t groups, waves; /* of the latest batch: see vpps_options; where a device has none, 1 */
     bool caller_works;
-    bool decides;               /* does the device run argmax and lookup_at, with these tables? */
-    const char *precision;      /* of products: "fp32", "bf16x3", "bf16" */
-    const char *precision_unit; /* which instructions make them: "generic", "avx2", "avx512", "amx"; on a GPU "fp32" */
-    const char *device;         /* its name: "cpu", "cuda", "simt" */
-    const char *policy;         /* of the latest batch */
+    bool decides;          /* does the device run argmax and lookup_at, with these tables? */
+    const char *precision; /* of products: "fp32", "bf16x3", "bf16" */
+    const char *
+        precision_unit; /* which instructions make them: "generic", "avx2", "avx512", "avx512bf16", "amx"; on a GPU "fp32" */
+    const char *device; /* its name: "cpu", "cuda", "simt" */
+    const char *policy; /* of the latest batch */
     /* With a communicator, over all batches of this handle: time that exchanges took, of gradients and of tables' entries,
      * waiting for slower processes included; bytes that this process sent; and how much longer than the mean the slowest process
      * of a batch took until it had its gradients, as a share of the mean. */

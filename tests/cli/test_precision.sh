@@ -24,7 +24,7 @@ differ() { ! same "$1" "$2" 2>/dev/null; }
 
 in_each() { # PRECISION
     exits 0 "${train[@]}" --epochs 2 --precision "$1" --save "$1.ckpt" --log "$1.jsonl" --json --verify &&
-        json out "o['precision'] == '$1' and o['precision_unit'] in ('generic', 'avx2', 'avx512', 'amx')" &&
+        json out "o['precision'] == '$1' and o['precision_unit'] in ('generic', 'avx2', 'avx512', 'amx', 'avx512bf16')" &&
         json "$1.jsonl" "o['precision'] == '$1'"
 }
 for precision in fp32 bf16x3 bf16; do
@@ -59,6 +59,20 @@ plain() {
     exits 0 "${train[@]}" --epochs 0 --precision auto --portable --json && json out "o['precision'] == 'fp32'"
 }
 check "auto in plain C is fp32" plain
+by_name() { # AVX512-BF16 makes products only where it is asked for, and there is any
+    exits 0 "$vpps" doctor --json || return 1
+    local here=False
+    json out "'avx512bf16' in o['processor']['features']" && here=True
+    exits 0 "${train[@]}" --epochs 1 --precision bf16 --json &&
+        json out "o['precision_unit'] != 'avx512bf16'" &&
+        VPPS_ISA=avx512bf16 exits 0 "${train[@]}" --epochs 1 --precision bf16 --json &&
+        json out "(o['precision_unit'] == 'avx512bf16') == $here" &&
+        VPPS_ISA=avx512bf16 exits 0 "${train[@]}" --epochs 0 --precision auto --json && json out "o['precision'] == 'fp32'" &&
+        VPPS_ISA=avx512bf16 exits 0 "${train[@]}" --epochs 0 --precision bf16 --portable --json &&
+        json out "o['precision_unit'] == 'generic'"
+}
+unset VPPS_ISA
+check "AVX512-BF16 is asked for by name" by_name
 check "another device refuses" fails_with 1 "device simt: multiplies in fp32 alone, not in bf16" \
     "${train[@]}" --device simt --precision bf16
 check "an unknown precision" fails_with 2 "--precision: 'fp8' is not one of fp32|bf16x3|bf16|auto" \

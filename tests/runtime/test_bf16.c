@@ -3,6 +3,7 @@
  * operands and on such as are made to go wrong. */
 #include "kernel_inputs.h"
 #include "runtime/cpu/amx.h"
+#include "runtime/cpu/avx512_bf16.h"
 
 /* ---------------------------------------------------------------- AMX as its manual describes it */
 
@@ -278,7 +279,7 @@ typedef struct unit {
     vpps_product_bf16 product;
 } unit;
 
-enum { AMX_MODEL = N_ISAS, AMX, N_UNITS };
+enum { AMX_MODEL = N_ISAS, AMX, AVX512_BF16, N_UNITS };
 
 static void product_by_amx(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
                            const float *from, size_t ld_from, float *c, size_t ldc) {
@@ -294,6 +295,11 @@ static unit unit_of(int i) {
         const bool here = vpps_amx_find() == VPPS_OK;
         if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
         return (unit){"AMX", kernels_of(0), here ? product_by_amx : NULL};
+    }
+    if (i == AVX512_BF16) {
+        const bool here = vpps_avx512_bf16_find() == VPPS_OK;
+        if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
+        return (unit){"AVX512-BF16", kernels_of(0), here ? vpps_avx512_bf16_product : NULL};
     }
     const vpps_kernels *kernels = kernels_to_try(i);
     return (unit){isas[i], kernels, kernels ? kernels->product_bf16 : NULL};

@@ -1,26 +1,37 @@
-/* precision.c - see precision.h. Vectors' bf16 instructions (vdpbf16ps) are not used: where they were measured they are half as
- * fast as fp32's, and plain vectors lose nothing but the time to widen a weight, once for all vectors that it meets. */
+/* precision.c - see precision.h.
+ *
+ * AVX512-BF16 is taken only where it is asked for by name: where it was measured, vdpbf16ps makes half as many multiply-adds
+ * a second as fp32's instructions do (bench/results/cpu-2core-avx512/precision.md), and plain vectors lose nothing but the
+ * time to widen a weight, once for all vectors that it meets. */
 #include "runtime/cpu/precision.h"
 #include "base/base.h"
 #include "runtime/cpu/amx.h"
+#include "runtime/cpu/avx512_bf16.h"
 
 static uint32_t parts_of(vpps_precision p) { return p == VPPS_PRECISION_FP32 ? 0 : p == VPPS_PRECISION_BF16X3 ? 2 : 1; }
 
-/* AMX, unless something else was asked for. */
-static bool find_amx(bool portable, char *why, size_t why_bytes) {
+/* Instructions for bf16 beside the vectors' own. */
+typedef enum special_unit { NONE, AMX, AVX512_BF16 } special_unit;
+
+/* AMX where there is any, unless something else was asked for. */
+static special_unit find_unit(bool portable, char *why, size_t why_bytes) {
     const char *wanted = getenv("VPPS_ISA");
-    const bool other = wanted && *wanted && strcmp(wanted, "amx") != 0;
-    if (portable || other) {
+    if (!wanted) wanted = "";
+    if (!portable && !strcmp(wanted, "avx512bf16") && vpps_avx512_bf16_find() == VPPS_OK) {
+        snprintf(why, why_bytes, "AVX512-BF16 is asked for, and no faster than fp32 where it was measured");
+        return AVX512_BF16;
+    }
+    if (portable || (*wanted && strcmp(wanted, "amx") != 0)) {
         snprintf(why, why_bytes, "%s is asked for", portable ? "plain C" : wanted);
-        return false;
+        return NONE;
     }
     if (vpps_amx_find() == VPPS_OK) {
         snprintf(why, why_bytes, "AMX multiplies bf16 faster than vectors do fp32");
-        return true;
+        return AMX;
     }
     const char *message = vpps_error_message(), *colon = strstr(message, ": ");
     snprintf(why, why_bytes, "%s", colon ? colon + 2 : message);
-    return false;
+    return NONE;
 }
 
 vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_kernels *kernels, bool portable, char *why,
@@ -28,9 +39,11 @@ vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_kernel
     vpps_cpu_precision p = {.precision = asked, .unit = {kernels->isa, kernels->product_bf16, NULL, NULL}};
     snprintf(why, why_bytes, "as asked");
     if (asked == VPPS_PRECISION_FP32) return p;
-    const bool amx = find_amx(portable, why, why_bytes);
-    if (asked == VPPS_PRECISION_AUTO) p.precision = amx ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
-    if (amx) p.unit = (vpps_bf16_unit){"amx", vpps_amx_product, vpps_amx_open, vpps_amx_close};
+    const special_unit found = find_unit(portable, why, why_bytes);
+    if (asked == VPPS_PRECISION_AUTO) p.precision = found == AMX ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
     p.parts = parts_of(p.precision);
+    if (!p.parts) return p;
+    if (found == AMX) p.unit = (vpps_bf16_unit){"amx", vpps_amx_product, vpps_amx_open, vpps_amx_close};
+    if (found == AVX512_BF16) p.unit = (vpps_bf16_unit){"avx512bf16", vpps_avx512_bf16_product, NULL, NULL};
     return p;
 }

@@ -1,0 +1,147 @@
+/* avx512_bf16.c - see avx512_bf16.h.
+ *
+ * vdpbf16ps adds to each of 16 sums the products of two pairs: a pair of each of 16 rows, as they are packed, with one pair
+ * of a vector. It adds one after the other, each time to the nearest fp32, whatever the thread's rounding mode, takes a
+ * subnormal operand or sum as zero, and makes a subnormal result zero (Intel 64 and IA-32 Architectures Software Developer's
+ * Manual, volume 2, VDPBF16PS): an order and a rounding that bf16.h's bound allows. */
+#include "runtime/cpu/avx512_bf16.h"
+#include "base/base.h"
+#include "runtime/cpu/kernels.h"
+
+#if defined(__x86_64__) && ((defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10))
+
+#include <immintrin.h>
+
+#define DOT_TARGET target("avx512f,avx512vl,avx512bw,avx512bf16")
+#define DOT_INLINE __attribute__((DOT_TARGET, always_inline)) static inline
+
+enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2, HEIGHT = 4, COLUMNS = 6 };
+
+vpps_status vpps_avx512_bf16_find(void) {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bf16"))
+        return VPPS_OK;
+    return vpps_fail(VPPS_DEVICE, "avx512bf16: the CPU has no AVX512-BF16, or a hypervisor hides it");
+}
+
+/* Sums of up to 64 rows of up to six vectors: where the rows, `stride` words apart by 16, and the vectors' pairs begin, where
+ * sums come from (NULL: zero) and go to. The last 16 rows have `tail`. */
+typedef struct sums {
+    const uint32_t *rows;
+    size_t stride;
+    const uint32_t *x[COLUMNS];
+    const float *from;
+    size_t ld_from;
+    float *c;
+    size_t ldc;
+    __mmask16 tail;
+} sums;
+
+DOT_INLINE __m512 dot(__m512 sum, __m512i rows, uint32_t pair) {
+    return _mm512_dpbf16_ps(sum, (__m512bh)rows, (__m512bh)_mm512_set1_epi32((int)pair));
+}
+
+/* height, columns and parts are constants where this is inlined. */
+DOT_INLINE void dot_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, uint32_t depth,
+                         const sums *s) {
+    __m512 sum[COLUMNS][HEIGHT];
+#pragma GCC unroll 6
+    for (uint32_t j = 0; j < columns; j++) {
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < height; i++) {
+            const __mmask16 mask = i + 1 == height ? s->tail : (__mmask16)0xffff;
+            sum[j][i] =
+                s->from ? _mm512_maskz_loadu_ps(mask, s->from + j * s->ld_from + i * SIDE) : _mm512_setzero_ps();
+        }
+    }
+    size_t at = 0;
+    for (uint32_t left = (depth + 1) / 2, pairs; left; left -= pairs) {
+        pairs = vpps_min_u32(left, PAIRS);
+#pragma GCC unroll 1
+        for (size_t q = 0; q < pairs; q++) {
+            __m512i high[HEIGHT], low[HEIGHT];
+#pragma GCC unroll 4
+            for (uint32_t i = 0; i < height; i++) {
+                const uint32_t *rows = s->rows + i * s->stride + at + q * SIDE;
+                high[i] = _mm512_loadu_si512(rows);
+                if (parts == 2) low[i] = _mm512_loadu_si512(rows + VPPS_BF16_TILE);
+            }
+#pragma GCC unroll 6
+            for (uint32_t j = 0; j < columns; j++) {
+                const uint32_t *pair = s->x[j] + at + q;
+#pragma GCC unroll 4
+                for (uint32_t i = 0; parts == 2 && i < height; i++) sum[j][i] = dot(sum[j][i], low[i], pair[0]);
+#pragma GCC unroll 4
+                for (uint32_t i = 0; parts == 2 && i < height; i++)
+                    sum[j][i] = dot(sum[j][i], high[i], pair[VPPS_BF16_TILE]);
+#pragma GCC unroll 4
+                for (uint32_t i = 0; i < height; i++) sum[j][i] = dot(sum[j][i], high[i], pair[0]);
+            }
+        }
+        at += (size_t)parts * VPPS_BF16_TILE;
+    }
+#pragma GCC unroll 6
+    for (uint32_t j = 0; j < columns; j++) {
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < height; i++) {
+            const __mmask16 mask = i + 1 == height ? s->tail : (__mmask16)0xffff;
+            _mm512_mask_storeu_ps(s->c + j * s->ldc + i * SIDE, mask, sum[j][i]);
+        }
+    }
+}
+
+DOT_INLINE void dot_columns(const uint32_t height, const uint32_t parts, uint32_t columns, uint32_t depth,
+                            const sums *s) {
+#define TILE(n)                                                                                                        \
+    case n: dot_tile(height, n, parts, depth, s); break;
+    switch (columns) { TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) }
+#undef TILE
+}
+
+DOT_INLINE void dot_rows(const uint32_t parts, uint32_t height, uint32_t columns, uint32_t depth, const sums *s) {
+#define ROWS(h)                                                                                                        \
+    case h: dot_columns(h, parts, columns, depth, s); break;
+    switch (height) { ROWS(1) ROWS(2) ROWS(3) ROWS(4) }
+#undef ROWS
+}
+
+__attribute__((DOT_TARGET)) void vpps_avx512_bf16_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts,
+                                                          const uint32_t *a, const uint32_t *x, const float *from,
+                                                          size_t ld_from, float *c, size_t ldc) {
+    const size_t stride = (size_t)vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
+    const uint32_t groups = (n + COLUMNS - 1) / COLUMNS;
+    for (uint32_t row = 0; row < m; row += HEIGHT * SIDE) {
+        const uint32_t count = vpps_min_u32(m - row, HEIGHT * SIDE), height = (count + SIDE - 1) / SIDE;
+        const uint32_t tail = count - (height - 1) * SIDE;
+        sums s = {.rows = a + row / SIDE * stride,
+                  .stride = stride,
+                  .ld_from = ld_from,
+                  .ldc = ldc,
+                  .tail = (__mmask16)((1u << tail) - 1)};
+        for (uint32_t group = 0, j = 0, columns; group < groups; group++, j += columns) {
+            columns = n / groups + (group < n % groups);
+            for (uint32_t k = 0; k < columns; k++)
+                s.x[k] = x + (j + k) / SIDE * stride + (size_t)((j + k) % SIDE) * PAIRS;
+            s.from = from ? from + j * ld_from + row : NULL;
+            s.c = c + j * ldc + row;
+            if (parts == 1)
+                dot_rows(1, height, columns, depth, &s);
+            else
+                dot_rows(2, height, columns, depth, &s);
+        }
+    }
+}
+
+#else
+
+vpps_status vpps_avx512_bf16_find(void) {
+    return vpps_fail(VPPS_DEVICE,
+                     "avx512bf16: this program was built for another CPU, or by a compiler that does not know it");
+}
+
+void vpps_avx512_bf16_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a,
+                              const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
+    (void)m, (void)n, (void)depth, (void)parts, (void)a, (void)x, (void)from, (void)ld_from, (void)c, (void)ldc;
+}
+
+#endif
