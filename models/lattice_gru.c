@@ -62,7 +62,7 @@ static vpps_status record(void *net, vpps_model *model) {
     const net_config *c = &t->base.base.config;
     vpps_status s = part_embedding_record(&t->characters, c, model, "characters");
     if (s == VPPS_OK) s = part_embedding_record(&t->words, c, model, "words");
-    if (s == VPPS_OK) s = part_recurrent_record(&t->encoder, model, "lattice-gru arc");
+    if (s == VPPS_OK) s = part_recurrent_record(&t->encoder, model, "lattice-gru step");
     if (s == VPPS_OK) s = record_merge(t, model);
     if (s == VPPS_OK) s = translate_record(&t->base, model);
     return s;

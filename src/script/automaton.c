@@ -49,8 +49,8 @@ static void put_most_first(const vpps_walk *w, frontier *f) {
     f->words[0] = first;
 }
 
-static void encode(uint32_t encoding, const vpps_walk *w, frontier *f) {
-    enum { MOST_TIMES = 4, PHASES = 8 };
+static void encode(uint32_t encoding, vpps_walk *w, frontier *f) {
+    enum { MOST_TIMES = 4, PHASES = 8, PARTS = 2 };
     list_types(encoding != VPPS_ENCODING_BASE && encoding != VPPS_ENCODING_MAX, w, f);
     if (encoding == VPPS_ENCODING_MAX) put_most_first(w, f);
     for (uint32_t i = 1; i < f->n && encoding == VPPS_ENCODING_SHARE; i++) {
@@ -58,6 +58,8 @@ static void encode(uint32_t encoding, const vpps_walk *w, frontier *f) {
         while (times < MOST_TIMES && w->ready[f->words[0]] >> (times + 1) >= w->ready[f->words[i]]) times++;
         f->words[f->n_words++] = times;
     }
+    for (uint32_t i = 0; i < f->n && encoding == VPPS_ENCODING_RATIO; i++)
+        f->words[f->n_words++] = (uint32_t)(PARTS * vpps_walk_ratio(w, f->words[i]));
     if (encoding == VPPS_ENCODING_PHASE)
         f->words[f->n_words++] = (uint32_t)((uint64_t)(w->n_left - 1) * PHASES / w->graph->n);
 }
@@ -148,11 +150,14 @@ uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w) {
 static const double alpha = 1, discount = 0.9, rate = 0.2, explore_first = 0.8, explore_factor = 0.99,
                     explore_last = 0.05;
 enum { BOOTSTRAP = 10 };
+#define NONE UINT32_MAX
 
 typedef struct learner {
     vpps_automaton *a;
     vpps_walk walk;
     uint32_t *state, *chosen; /* of each batch of a trial: its state, the value that was followed */
+    uint32_t *followed;       /* of each state: the value that this trial follows, or NONE */
+    size_t followed_capacity;
     double *reward;
     float *best_q; /* those of the fewest batches so far, and how many there were */
     uint32_t best_states, best_values;
@@ -176,23 +181,50 @@ static bool find_state(learner *l, uint32_t *out) {
     return true;
 }
 
+/* The values as they are, but for those that this trial followed, which are the best of their states. */
+static bool keep(learner *l, bool followed) {
+    vpps_automaton *a = l->a;
+    float *q = realloc(l->best_q, (a->n_values + 1u) * sizeof *q);
+    if (!q) return false;
+    l->best_q = q;
+    if (a->n_values) memcpy(q, a->q, a->n_values * sizeof *q);
+    for (uint32_t i = 0; followed && i < a->n_states; i++)
+        if (l->followed[i] != NONE) q[l->followed[i]] = a->q[best_of(a, &a->states[i])] + 1;
+    l->best_states = a->n_states;
+    l->best_values = a->n_values;
+    a->batches = l->walk.n_batches;
+    return true;
+}
+
+/* What this trial does in a state: at random with the given probability, but always the same. So a trial is what an
+ * automaton does, which is kept if none was better. */
+static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) {
+    const size_t known = l->followed_capacity;
+    if (!VPPS_RESERVE(l->followed, l->followed_capacity, state + (size_t)1)) return false;
+    for (size_t i = known; i < l->followed_capacity; i++) l->followed[i] = NONE;
+    if (l->followed[state] == NONE) {
+        const vpps_state *s = &l->a->states[state];
+        const bool random = (double)vpps_random_unit(&l->random) < explore;
+        l->followed[state] = random ? s->first + vpps_random_below(&l->random, s->n) : best_of(l->a, s);
+    }
+    *value = l->followed[state];
+    return true;
+}
+
 /* Goes through the graph once, choosing at random with the given probability. */
 static bool go_through(learner *l, double explore) {
     vpps_walk *w = &l->walk;
     vpps_walk_restart(w);
+    for (size_t i = 0; i < l->followed_capacity; i++) l->followed[i] = NONE;
     while (w->n_left) {
         const uint32_t t = w->n_batches;
-        if (!find_state(l, &l->state[t])) return false;
-        const vpps_state *s = &l->a->states[l->state[t]];
-        const bool random = (double)vpps_random_unit(&l->random) < explore;
-        const uint32_t i = random ? s->first + vpps_random_below(&l->random, s->n) : best_of(l->a, s);
-        const uint32_t type = l->a->words[i];
-        l->chosen[t] = i;
+        if (!find_state(l, &l->state[t]) || !follow(l, l->state[t], explore, &l->chosen[t])) return false;
+        const uint32_t type = l->a->words[l->chosen[t]];
         l->reward[t] = alpha * vpps_walk_ratio(w, type) - 1;
         vpps_walk_run(w, type, NULL);
     }
     l->vertices += w->graph->n;
-    return true;
+    return w->n_batches >= l->a->batches || keep(l, true);
 }
 
 /* N-step bootstrapping, from a trial's end: what followed counts fully for N batches, then as what is known of the state. */
@@ -212,15 +244,7 @@ static bool keep_best(learner *l) {
     vpps_walk_restart(w);
     while (w->n_left) vpps_walk_run(w, vpps_automaton_next(a, w), NULL);
     l->vertices += w->graph->n;
-    if (w->n_batches >= a->batches) return true;
-    float *q = realloc(l->best_q, (a->n_values + 1u) * sizeof *q);
-    if (!q) return false;
-    l->best_q = q;
-    if (a->n_values) memcpy(q, a->q, a->n_values * sizeof *q);
-    l->best_states = a->n_states;
-    l->best_values = a->n_values;
-    a->batches = w->n_batches;
-    return true;
+    return w->n_batches >= a->batches || keep(l, false);
 }
 
 static bool learn_encoding(learner *l) {
@@ -250,7 +274,7 @@ static bool learn(vpps_automaton *a, const vpps_typed_graph *g) {
                  .reward = malloc(n * sizeof *l.reward)};
     const bool ok = vpps_walk_open(&l.walk, g) && l.state && l.chosen && l.reward && learn_encoding(&l);
     vpps_walk_close(&l.walk);
-    void *parts[] = {l.state, l.chosen, l.reward, l.best_q};
+    void *parts[] = {l.state, l.chosen, l.followed, l.reward, l.best_q};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     return ok;
 }

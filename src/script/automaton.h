@@ -9,11 +9,12 @@
 /* What is known of a frontier: X(id, name, trials at most, text). The paper has the first, the fourth and the fifth, which it finds
  * worse; its appendix A.4 asks for more where types do not tell enough. */
 #define VPPS_ENCODING_TABLE(X)                                                                                         \
-    X(SORT, "sort", 400, "its types, from the one with the most vertices to the one with the fewest")                  \
-    X(SHARE, "share", 250, "as sort, and how many times fewer than the most each has, in powers of 2")                 \
-    X(PHASE, "phase", 250, "as sort, and how many eighths of the graph are left")                                      \
+    X(SORT, "sort", 350, "its types, from the one with the most vertices to the one with the fewest")                  \
+    X(SHARE, "share", 200, "as sort, and how many times fewer than the most each has, in powers of 2")                 \
+    X(PHASE, "phase", 200, "as sort, and how many eighths of the graph are left")                                      \
     X(MAX, "max", 50, "its types, and which has the most vertices")                                                    \
-    X(BASE, "base", 50, "its types")
+    X(BASE, "base", 50, "its types")                                                                                   \
+    X(RATIO, "ratio", 150, "as sort, and whether all, half or less of what its own graph's frontier has are ready")
 
 typedef enum vpps_encoding {
 #define X(id, name, trials, text) VPPS_ENCODING_##id,

@@ -30,7 +30,7 @@ check "TreeGRU-Leaf" arranged "tree-gru leaf" 1 1
 check "lstm-lm" cells lstm-lm --embed 64
 check "LSTMCell" arranged "lstm" 6 2
 check "lattice-gru" cells lattice-gru --embed 64
-check "GRUCell" arranged "lattice-gru arc" 5 2
+check "GRUCell" arranged "lattice-gru step" 5 2
 check "mv-rnn" cells mv-rnn
 check "MVCell" arranged "mv-rnn inner" 2 0
 check "as text" exits 0 "$vpps" cell tree-lstm --hidden 64 --vps 1 --batch 4
