@@ -4,18 +4,11 @@
 
 #include "graph/model.h"
 #include "plan/plan.h"
+#include "runtime/share.h"
 #include "runtime/trace.h"
 #include "script/script.h"
 
 typedef struct vpps_device vpps_device;
-
-/* What it cost to make the gradients of several processes one, and how evenly they were busy until then. */
-typedef struct vpps_share_cost {
-    uint32_t votes; /* of all processes */
-    uint64_t exchange_ns, sent_bytes;
-    uint64_t fetch_ns;            /* before the launch: entries of tables that are shared out */
-    uint64_t slowest_ns, mean_ns; /* from the launch until a process had its gradients */
-} vpps_share_cost;
 
 /* How a batch ended. The message says what went wrong, without the batch's number. */
 typedef struct vpps_outcome {

@@ -22,6 +22,7 @@
 #include "runtime/cpu/tile.h"
 #include "runtime/device.h"
 #include "runtime/layout.h"
+#include "runtime/share.h"
 #include "script/script.h"
 
 #include <pthread.h>
@@ -37,7 +38,6 @@ enum { VPPS_VERTICES_FOR_COPY = 128, VPPS_VECTORS_FOR_COPY = 4 };
 
 typedef struct vpps_cpu vpps_cpu;
 typedef struct vpps_vp vpps_vp;
-typedef struct vpps_share vpps_share;
 typedef struct vpps_entries vpps_entries;
 
 typedef struct vpps_matrix_block {
@@ -75,14 +75,6 @@ typedef struct vpps_packed {
     uint64_t tile;
     size_t at;
 } vpps_packed;
-
-/* Rows of a lookup table with their gradients, one after the other. */
-typedef struct vpps_row_segment {
-    vpps_param param;
-    uint32_t n;
-    const uint32_t *rows;
-    float *gradients;
-} vpps_row_segment;
 
 struct vpps_vp {
     vpps_cpu *cpu;
@@ -150,7 +142,9 @@ struct vpps_cpu {
     vpps_row_segment *segments; /* what NORM and UPDATE take: the script's tables; then those of all processes */
     size_t segments_capacity;
     uint32_t n_segments;
-    vpps_share *share;     /* NULL: this process is the only one */
+    vpps_share *share;              /* NULL: this process is the only one */
+    vpps_counter arrived, released; /* where VPs meet for it: VPs, counted through; batches */
+    uint32_t shared_batches;
     vpps_entries *entries; /* NULL: tables are whole */
     uint32_t launch;       /* number of launches so far */
     uint64_t start_ns;
@@ -201,20 +195,13 @@ void vpps_vp_norm(vpps_vp *vp);
 void vpps_vp_update(vpps_vp *vp);
 
 /* Gradients of several processes: see share.c. */
-vpps_status vpps_share_open(vpps_share **out, vpps_cpu *cpu, vpps_communicator *c);
-void vpps_share_close(vpps_share *s);
+vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c);
 
 /* A VP gets to the first task that reads all gradients. False: the batch has failed. */
 bool vpps_vp_share(vpps_vp *vp);
 
 /* For who fails while others wait: wakes them. */
-void vpps_share_wake(vpps_share *s, vpps_cpu *cpu);
-
-/* Of the latest batch. */
-vpps_share_cost vpps_share_cost_of(const vpps_share *s);
-
-/* A number that processes have alike which train the same model, laid out alike. */
-uint64_t vpps_share_model(const vpps_share *s);
+void vpps_share_wake(vpps_cpu *cpu);
 
 /* Lookup tables that are shared out: see entries.c. */
 vpps_status vpps_entries_open(vpps_entries **out, const vpps_cpu *cpu, vpps_communicator *c);

@@ -202,8 +202,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     VPPS_TRY(make_vps(cpu));
     VPPS_TRY(vpps_make_matrices(cpu, cpu->n_states));
     VPPS_TRY(vpps_make_packs(cpu));
-    if (vpps_communicator_size(options->communicator) > 1)
-        VPPS_TRY(vpps_share_open(&cpu->share, cpu, options->communicator));
+    if (vpps_communicator_size(options->communicator) > 1) VPPS_TRY(vpps_cpu_open_share(cpu, options->communicator));
     if (cpu->plan.sharded) VPPS_TRY(vpps_entries_open(&cpu->entries, cpu, options->communicator));
     cpu->machine = (vpps_task_plan){.n_vps = cpu->n_vps,
                                     .values = cpu->plan.values,

@@ -12,7 +12,7 @@ void vpps_cpu_fail(vpps_cpu *cpu, vpps_status status, const char *message) {
     }
     pthread_mutex_unlock(&cpu->failure_lock);
     for (uint32_t b = 0; b < cpu->task_header.n_barriers; b++) vpps_wake(cpu, &cpu->counters[b].value);
-    if (cpu->share) vpps_share_wake(cpu->share, cpu);
+    if (cpu->share) vpps_share_wake(cpu);
 }
 
 void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...) {

@@ -1,0 +1,361 @@
+/* share.c - see share.h. */
+#include "runtime/share.h"
+
+#include <xxhash.h>
+
+/* What every process tells every other. Behind it: a bit for each parameter that has a gradient here, and for each lookup table
+ * how many of its rows come with the next exchange. */
+typedef struct header {
+    uint64_t model, step; /* hashes of what is trained, and of how this batch steps */
+    double loss;
+    uint64_t busy_ns;
+    uint32_t vote, n_rows;
+} header;
+
+/* Rows of tables on their way to a process or from it: for each table their numbers, then their gradients. */
+typedef struct rows_parcel {
+    uint32_t *words;
+    size_t n_words, capacity;
+} rows_parcel;
+
+typedef struct slot {
+    uint32_t batch, at;
+} slot;
+
+struct vpps_share {
+    vpps_communicator *c;
+    const vpps_model *params;
+    uint64_t model;
+    uint32_t batches;
+    bool *dense;
+    vpps_param *tables; /* lookup tables */
+    uint32_t n_tables, flag_words, header_bytes;
+    char *headers; /* out and in, of each process */
+    vpps_parcel *parcels;
+    rows_parcel *rows, *come; /* to each process, and from it, of the rows that the receiver adds up */
+    rows_parcel *sums;        /* of the rows that each adds up */
+    rows_parcel **out;
+    slot **slots;      /* of each table, of the rows that this process adds up */
+    uint32_t *counts;  /* rows in each process's sums: of its tables each */
+    uint32_t *cursors; /* of each process */
+    vpps_share_cost cost;
+};
+
+/* ---------------------------------------------------------------- life */
+
+static uint64_t hash_of_model(XXH3_state_t *h, const vpps_model *model, const char *machine) {
+    XXH3_64bits_reset(h);
+    XXH3_64bits_update(h, VPPS_VERSION, sizeof VPPS_VERSION);
+    XXH3_64bits_update(h, machine, strlen(machine));
+    for (size_t p = 0; p < model->n_params; p++) {
+        const vpps_parameter_data *d = &model->params[p];
+        const uint32_t shape[5] = {(uint32_t)d->kind, d->count, d->rows, d->cols, vpps_is_sharded(d)};
+        XXH3_64bits_update(h, d->name, strlen(d->name));
+        XXH3_64bits_update(h, shape, sizeof shape);
+    }
+    return XXH3_64bits_digest(h);
+}
+
+/* What all must have alike in a batch: the rule of the step, and what is frozen. */
+static uint64_t hash_of_step(const vpps_share *s, const vpps_task_header *h) {
+    const float numbers[] = {h->corrections[0], h->corrections[1], h->lr,           h->momentum,
+                             h->beta1,          h->beta2,          h->epsilon,      h->weight_decay,
+                             h->clip,           (float)h->update,  (float)h->guard, (float)h->step};
+    uint64_t hash = XXH3_64bits(numbers, sizeof numbers);
+    for (size_t p = 0; p < s->params->n_params; p++) hash = vpps_mix64(hash ^ s->params->params[p].frozen);
+    return hash;
+}
+
+static header *header_at(const vpps_share *s, bool in, uint32_t process) {
+    return (header *)(void *)(s->headers + ((size_t)in * s->c->size + process) * s->header_bytes);
+}
+static uint64_t *flags_of(header *h) { return (uint64_t *)(void *)(h + 1); }
+static uint32_t *counts_of(const vpps_share *s, header *h) { return (uint32_t *)(void *)(flags_of(h) + s->flag_words); }
+
+/* Rows of a table that a process adds up: those with its rank as the remainder. */
+static size_t rows_at(const vpps_share *s, uint32_t count) { return ((size_t)count + s->c->size - 1) / s->c->size; }
+
+static bool make_room(vpps_share *s) {
+    const uint32_t size = s->c->size;
+    const vpps_model *model = s->params;
+    s->dense = calloc(model->n_params + 1, sizeof *s->dense);
+    s->tables = calloc(model->n_params + 1, sizeof *s->tables);
+    for (uint32_t p = 0; s->tables && p < model->n_params; p++)
+        if (model->params[p].kind == VPPS_LOOKUP) s->tables[s->n_tables++] = p;
+    s->flag_words = (uint32_t)(model->n_params + 63) / 64;
+    s->header_bytes =
+        (uint32_t)(sizeof(header) + s->flag_words * sizeof(uint64_t) + ((s->n_tables + 1) & ~1u) * sizeof(uint32_t));
+    s->headers = calloc(2 * (size_t)size, s->header_bytes);
+    s->parcels = calloc(2 * (size_t)size, sizeof *s->parcels);
+    s->rows = calloc(size, sizeof *s->rows);
+    s->come = calloc(size, sizeof *s->come);
+    s->sums = calloc(size, sizeof *s->sums);
+    s->out = calloc(size, sizeof *s->out);
+    s->counts = calloc((size_t)size * s->n_tables + 1, sizeof *s->counts);
+    s->cursors = calloc(size, sizeof *s->cursors);
+    s->slots = calloc(s->n_tables + 1, sizeof *s->slots);
+    bool ok = s->dense && s->tables && s->headers && s->parcels && s->rows && s->come && s->sums && s->out &&
+              s->counts && s->cursors && s->slots;
+    for (uint32_t t = 0; ok && t < s->n_tables; t++) {
+        s->slots[t] = calloc(rows_at(s, model->params[s->tables[t]].count), sizeof *s->slots[t]);
+        ok = s->slots[t] != NULL;
+    }
+    return ok;
+}
+
+vpps_status vpps_share_open(vpps_share **out, const vpps_model *model, const char *machine, vpps_communicator *c) {
+    vpps_share *s = calloc(1, sizeof *s);
+    XXH3_state_t *hash = XXH3_createState();
+    *out = NULL;
+    if (s) {
+        s->c = c;
+        s->params = model;
+    }
+    if (!s || !hash || !make_room(s)) {
+        XXH3_freeState(hash);
+        vpps_share_close(s);
+        return vpps_fail(VPPS_MEMORY, "communicator: out of memory for gradients of %u processes", c->size);
+    }
+    s->model = hash_of_model(hash, model, machine);
+    XXH3_freeState(hash);
+    *out = s;
+    return VPPS_OK;
+}
+
+void vpps_share_close(vpps_share *s) {
+    if (!s) return;
+    for (uint32_t p = 0; p < s->c->size; p++) {
+        if (s->rows) free(s->rows[p].words);
+        if (s->come) free(s->come[p].words);
+        if (s->sums) free(s->sums[p].words);
+    }
+    for (uint32_t t = 0; s->slots && t < s->n_tables; t++) free(s->slots[t]);
+    void *const parts[] = {s->dense, s->tables, s->headers, s->parcels, s->rows,  s->come,
+                           s->sums,  s->out,    s->counts,  s->cursors, s->slots, s};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+}
+
+bool *vpps_share_dense(vpps_share *s) { return s->dense; }
+vpps_share_cost vpps_share_cost_of(const vpps_share *s) { return s->cost; }
+uint64_t vpps_share_model(const vpps_share *s) { return s->model; }
+vpps_communicator *vpps_share_communicator(const vpps_share *s) { return s->c; }
+
+/* ---------------------------------------------------------------- headers */
+
+static uint32_t words_of(const vpps_share *s, vpps_param param) {
+    return s->params->params[param].rows * s->params->params[param].cols;
+}
+
+static uint32_t table_number(const vpps_share *s, vpps_param param) {
+    uint32_t t = 0;
+    while (s->tables[t] != param) t++;
+    return t;
+}
+
+static void write_headers(vpps_share *s, const vpps_shared_batch *batch) {
+    header *first = header_at(s, false, 0);
+    memset(first, 0, s->header_bytes);
+    *first = (header){.model = s->model,
+                      .step = hash_of_step(s, batch->header),
+                      .loss = batch->loss,
+                      .busy_ns = vpps_now_ns() - batch->start_ns,
+                      .vote = batch->vote};
+    for (uint32_t i = 0; i < batch->n_segments; i++) first->n_rows += batch->segments[i].n;
+    for (uint32_t p = 0; p < s->params->n_params; p++)
+        if (s->dense[p]) flags_of(first)[p / 64] |= (uint64_t)1 << (p % 64);
+    for (uint32_t p = 1; p < s->c->size; p++) memcpy(header_at(s, false, p), first, s->header_bytes);
+    for (uint32_t i = 0; i < batch->n_segments; i++) {
+        const vpps_row_segment *g = &batch->segments[i];
+        const uint32_t t = table_number(s, g->param);
+        for (uint32_t k = 0; k < g->n; k++) counts_of(s, header_at(s, false, g->rows[k] % s->c->size))[t]++;
+    }
+    memcpy(header_at(s, true, s->c->rank), header_at(s, false, s->c->rank), s->header_bytes);
+}
+
+static vpps_status exchange_headers(vpps_share *s) {
+    for (uint32_t p = 0; p < s->c->size; p++) {
+        s->parcels[p] = (vpps_parcel){header_at(s, false, p), s->header_bytes};
+        s->parcels[s->c->size + p] = (vpps_parcel){header_at(s, true, p), s->header_bytes};
+    }
+    VPPS_TRY(s->c->table->exchange(s->c, s->parcels, s->parcels + s->c->size));
+    const header *first = header_at(s, true, 0);
+    for (uint32_t p = 1; p < s->c->size; p++) {
+        const header *h = header_at(s, true, p);
+        if (h->model == first->model && h->step == first->step) continue;
+        return vpps_fail(VPPS_STATE, "rank %u on %s trains %s than rank 0 on %s", p, s->c->hosts[p],
+                         h->model != first->model
+                             ? "another model, or on another device, with other VPs, instructions, precision or version"
+                             : "with other settings of the step",
+                         s->c->hosts[0]);
+    }
+    return VPPS_OK;
+}
+
+/* The loss, votes and times of all, in the order of ranks, and which parameters have a gradient anywhere. */
+static void read_headers(vpps_share *s, vpps_shared_batch *batch) {
+    uint64_t sum_ns = 0;
+    s->cost = (vpps_share_cost){0};
+    batch->loss = 0;
+    for (uint32_t p = 0; p < s->c->size; p++) {
+        header *h = header_at(s, true, p);
+        batch->loss += h->loss;
+        s->cost.votes += h->vote;
+        sum_ns += h->busy_ns;
+        if (h->busy_ns > s->cost.slowest_ns) s->cost.slowest_ns = h->busy_ns;
+        for (uint32_t i = 0; i < s->params->n_params; i++) s->dense[i] |= flags_of(h)[i / 64] >> (i % 64) & 1;
+    }
+    s->cost.mean_ns = sum_ns / vpps_max_u32(s->c->size, 1);
+}
+
+/* ---------------------------------------------------------------- rows of tables */
+
+/* Makes room for the rows that a header counts. */
+static bool need_rows(vpps_share *s, rows_parcel *r, const uint32_t *counts) {
+    r->n_words = 0;
+    for (uint32_t t = 0; t < s->n_tables; t++) r->n_words += (size_t)counts[t] * (1 + words_of(s, s->tables[t]));
+    return VPPS_RESERVE(r->words, r->capacity, r->n_words + 1);
+}
+
+/* Where a table's rows lie in a parcel: their numbers; behind them their gradients. */
+static uint32_t *rows_of_table(const vpps_share *s, const rows_parcel *r, const uint32_t *counts, uint32_t table) {
+    uint32_t *at = r->words;
+    for (uint32_t t = 0; t < table; t++) at += (size_t)counts[t] * (1 + words_of(s, s->tables[t]));
+    return at;
+}
+
+static bool pack_rows(vpps_share *s, const vpps_shared_batch *batch) {
+    for (uint32_t p = 0; p < s->c->size; p++)
+        if (!need_rows(s, &s->rows[p], counts_of(s, header_at(s, false, p)))) return false;
+    for (uint32_t i = 0; i < batch->n_segments; i++) {
+        const vpps_row_segment *g = &batch->segments[i];
+        const uint32_t t = table_number(s, g->param), words = words_of(s, g->param);
+        memset(s->cursors, 0, s->c->size * sizeof *s->cursors);
+        for (uint32_t k = 0; k < g->n; k++) {
+            const uint32_t p = g->rows[k] % s->c->size, at = s->cursors[p]++;
+            const uint32_t *counts = counts_of(s, header_at(s, false, p));
+            uint32_t *to = rows_of_table(s, &s->rows[p], counts, t);
+            to[at] = g->rows[k];
+            memcpy(to + counts[t] + (size_t)at * words, g->gradients + (size_t)k * words, words * sizeof(float));
+        }
+    }
+    return true;
+}
+
+static vpps_status exchange_rows(vpps_share *s, const rows_parcel *in) {
+    for (uint32_t p = 0; p < s->c->size; p++) {
+        s->parcels[p] = (vpps_parcel){s->out[p]->words, s->out[p]->n_words * 4};
+        s->parcels[s->c->size + p] = (vpps_parcel){in[p].words, in[p].n_words * 4};
+    }
+    return s->c->table->exchange(s->c, s->parcels, s->parcels + s->c->size);
+}
+
+/* Adds up what came for the rows that are this process's, in the order of ranks, into its part of `sums`; `counts` are
+ * those of its tables. */
+static bool add_rows(vpps_share *s, const rows_parcel *from, uint32_t *counts) {
+    const uint32_t rank = s->c->rank, size = s->c->size;
+    memset(counts, 0, s->n_tables * sizeof *counts);
+    for (uint32_t p = 0; p < size; p++) {
+        const uint32_t *had = counts_of(s, header_at(s, true, p));
+        for (uint32_t t = 0; t < s->n_tables; t++) {
+            const uint32_t *rows = rows_of_table(s, &from[p], had, t);
+            for (uint32_t k = 0; k < had[t]; k++) {
+                slot *to = &s->slots[t][rows[k] / size];
+                if (to->batch != s->batches) *to = (slot){s->batches, counts[t]++};
+            }
+        }
+    }
+    rows_parcel *sums = &s->sums[rank];
+    if (!need_rows(s, sums, counts)) return false;
+    memset(sums->words, 0, sums->n_words * 4);
+    for (uint32_t t = 0; t < s->n_tables; t++) {
+        const uint32_t words = words_of(s, s->tables[t]);
+        uint32_t *numbers = rows_of_table(s, sums, counts, t);
+        float *values = (float *)(void *)(numbers + counts[t]);
+        for (uint32_t p = 0; p < size; p++) {
+            const uint32_t *had = counts_of(s, header_at(s, true, p));
+            const uint32_t *rows = rows_of_table(s, &from[p], had, t);
+            const float *gradients = (const float *)(const void *)(rows + had[t]);
+            for (uint32_t k = 0; k < had[t]; k++) {
+                const uint32_t at = s->slots[t][rows[k] / size].at;
+                float *to = values + (size_t)at * words;
+                const float *term = gradients + (size_t)k * words;
+                numbers[at] = rows[k];
+                for (uint32_t i = 0; i < words; i++) to[i] += term[i];
+            }
+        }
+    }
+    return true;
+}
+
+static vpps_status no_memory(void) {
+    return vpps_fail(VPPS_MEMORY, "communicator: out of memory for rows of lookup tables");
+}
+
+/* The sums of all processes' rows are the batch's segments from here on. */
+static vpps_status take_segments(vpps_share *s, vpps_shared_batch *batch, const uint32_t *counts) {
+    batch->n_segments = 0;
+    if (!VPPS_RESERVE(batch->segments, batch->segments_capacity, (size_t)s->c->size * s->n_tables + 1)) {
+        return no_memory();
+    }
+    for (uint32_t p = 0; p < s->c->size; p++) {
+        const uint32_t *had = counts + (size_t)p * s->n_tables;
+        for (uint32_t t = 0; t < s->n_tables; t++) {
+            uint32_t *rows = rows_of_table(s, &s->sums[p], had, t);
+            if (!had[t]) continue;
+            batch->segments[batch->n_segments++] =
+                (vpps_row_segment){s->tables[t], had[t], rows, (float *)(void *)(rows + had[t])};
+        }
+    }
+    return VPPS_OK;
+}
+
+/* Of tables that are shared out each process steps with its own rows. */
+static vpps_status keep_rows(vpps_share *s, vpps_shared_batch *batch) {
+    const uint32_t next = s->c->rank + 1;
+    memset(s->counts, 0, (size_t)s->c->rank * s->n_tables * sizeof *s->counts);
+    memset(s->counts + (size_t)next * s->n_tables, 0, (size_t)(s->c->size - next) * s->n_tables * sizeof *s->counts);
+    return take_segments(s, batch, s->counts);
+}
+
+/* To those who add them up, and the sums to all. */
+static vpps_status share_rows(vpps_share *s, vpps_shared_batch *batch) {
+    const uint32_t size = s->c->size, rank = s->c->rank;
+    uint64_t n_rows = 0;
+    for (uint32_t p = 0; p < size; p++) n_rows += header_at(s, true, p)->n_rows;
+    if (!n_rows) return VPPS_OK;
+    if (!pack_rows(s, batch)) return no_memory();
+    for (uint32_t p = 0; p < size; p++) {
+        s->out[p] = &s->rows[p];
+        if (p != rank && !need_rows(s, &s->come[p], counts_of(s, header_at(s, true, p)))) return no_memory();
+    }
+    VPPS_TRY(exchange_rows(s, s->come));
+    const rows_parcel kept = s->come[rank];
+    s->come[rank] = s->rows[rank]; /* what stays here */
+    const bool ok = add_rows(s, s->come, s->counts + (size_t)rank * s->n_tables);
+    s->come[rank] = kept;
+    if (!ok) return no_memory();
+    if (batch->keep_rows) return keep_rows(s, batch);
+    VPPS_TRY(
+        vpps_comm_gather(s->c, s->counts + (size_t)rank * s->n_tables, s->counts, s->n_tables * sizeof *s->counts));
+    for (uint32_t p = 0; p < size; p++) {
+        s->out[p] = &s->sums[rank];
+        if (p != rank && !need_rows(s, &s->sums[p], s->counts + (size_t)p * s->n_tables)) return no_memory();
+    }
+    VPPS_TRY(exchange_rows(s, s->sums));
+    return take_segments(s, batch, s->counts);
+}
+
+/* ---------------------------------------------------------------- a batch */
+
+vpps_status vpps_share_exchange(vpps_share *s, vpps_shared_batch *batch) {
+    const uint64_t begin_ns = vpps_now_ns(), sent_bytes = s->c->sent_bytes;
+    s->batches++;
+    write_headers(s, batch);
+    VPPS_TRY(exchange_headers(s));
+    read_headers(s, batch);
+    VPPS_TRY(batch->reduce(batch->device, s->c));
+    VPPS_TRY(share_rows(s, batch));
+    s->cost.exchange_ns = vpps_now_ns() - begin_ns;
+    s->cost.sent_bytes = s->c->sent_bytes - sent_bytes;
+    return VPPS_OK;
+}
