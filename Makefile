@@ -51,7 +51,8 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 SRC       := $(sort $(shell find src -name '*.c'))
 KERNELS   := src/runtime/cpu/kernels.c
 LIB_SRC   := $(filter-out $(KERNELS) src/cli/%,$(SRC))
-HOT       := $(filter src/cell/% src/script/% src/runtime/comm/% src/runtime/cpu/avx512_bf16.c,$(LIB_SRC))
+HOT       := $(filter src/cell/% src/script/% src/runtime/comm/% src/runtime/share.c src/runtime/cpu/avx512_bf16.c, \
+               $(LIB_SRC))
 TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h
 LIB_OBJ   := $(call objects,$(LIB_SRC)) $(BUILD)/obj/src/codegen/templates.o \
              $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(BUILD)/obj/%_$(isa).o))
@@ -163,7 +164,7 @@ $(BUILD)/tests/codegen_test_compile: | $(FAKE_NVRTC)
 FAKE_NCCL := $(BUILD)/tests/fake_nccl.so
 $(FAKE_NCCL): $(call objects,$(wildcard tests/fake_nccl/*.c))
 	$(call link,-shared)
-$(BUILD)/tests/comm_test_nccl: | $(FAKE_NCCL)
+$(BUILD)/tests/comm_test_nccl $(BUILD)/tests/comm_test_share: | $(FAKE_NCCL)
 
 # With the CUDA toolkit's headers at hand, this file compares our declarations with them.
 CUDA_HOME ?= /usr/local/cuda

@@ -488,7 +488,11 @@ typedef enum vpps_precision {
  * examples that all have together. The parameters are the same everywhere, bit by bit, after every batch.
  *
  * All processes make the same calls of vpps_fb, and none may fail in one alone: who cannot go on ends, and the others fail with
- * STALL within the watchdog's time, or are ended by the launcher. With dropout, each process draws masks of its own. */
+ * STALL within the watchdog's time, or are ended by the launcher. With dropout, each process draws masks of its own.
+ *
+ * On a GPU the processes of a machine take its GPUs in turn. vpps_fb then returns when the gradients of all processes are one,
+ * and the step runs on. Those of matrices and vectors go by NCCL (libnccl.so.2, or what the environment's VPPS_NCCL names), or
+ * through the host where that is not to be had; the log tells. */
 
 typedef struct vpps_communicator vpps_communicator;
 
@@ -545,11 +549,10 @@ typedef struct vpps_options {
                                  display; and a batch of ten times that, at least of a minute, is a stall, too */
     uint64_t seed;        /* of dropout */
     vpps_precision precision;
-    vpps_communicator
-        *communicator; /* cpu: the processes that train together; it must outlive the handle, and nothing else
+    vpps_communicator *communicator; /* the processes that train together; it must outlive the handle, and nothing else
                                         uses it while a batch is in flight. NULL: this one alone */
-    bool portable;     /* CPU: plain C instead of libxsmm and wide vectors */
-    bool verify;       /* prove of every script, before it runs, that it does what its graph asks for (slow) */
+    bool portable;                   /* CPU: plain C instead of libxsmm and wide vectors */
+    bool verify;  /* prove of every script, before it runs, that it does what its graph asks for (slow) */
     uint32_t rpw; /* GPU: consecutive rows of a matrix that are one VP's, 1 to 1,024; 0: by profile, on the batches that
                              are trained */
     uint32_t threads;      /* GPU: of a CTA, a multiple of 32 up to 1,024; 0: by profile */

@@ -33,7 +33,7 @@ MAY_INCLUDE = {
                         "src/runtime", "src/runtime/comm"],
     "src/runtime/simt": ["include", "src/base", "src/interp_templates", "src/codegen"],
     "src/runtime/gpu": ["include", "src/base", "src/interp_templates", "src/graph", "src/isa", "src/cell", "src/plan",
-                        "src/script", "src/codegen", "src/runtime", "src/runtime/simt"],
+                        "src/script", "src/codegen", "src/runtime", "src/runtime/comm", "src/runtime/simt"],
     "src/cli": ["include", "models", "src"],  # "src": every folder in it
     "src/cli/tasks": ["include", "models", "src"],
 }

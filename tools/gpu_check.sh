@@ -18,6 +18,7 @@
 #     bench        bench_gpu; its lines are JSON objects
 #     networks     every network against its equations, on the GPU
 #     handle       watchdog, pool, profile, two handles at once
+#     processes    a training run of two processes, a GPU each where there are two, by NCCL if it is there; skipped without mpirun
 #     hidden-1024  a training run with weights that are streamed
 #     hidden-2048  the same with more of them
 #     memcheck, racecheck, synccheck, initcheck
@@ -37,7 +38,7 @@ build=${BUILD:-build}
 budget=${BUDGET:-540}
 prepared="build-gpu"
 programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/models_test_networks bench/bench_gpu)
-order=(doctor agreement train bench networks handle hidden-1024 hidden-2048 memcheck racecheck synccheck initcheck full)
+order=(doctor agreement train bench networks handle processes hidden-1024 hidden-2048 memcheck racecheck synccheck initcheck full)
 
 sum_of_sources() {
     find Makefile include src models tests bench \( -name '*.[chS]' -o -name '*.cuh' -o -name '*.def' -o -name Makefile \) \
@@ -164,6 +165,16 @@ train_large() {
         --generate listops --examples 64 --batch 16 --epochs 1 --eval-every 0 --quiet --json
 }
 
+# What it prints tells which way the gradients went.
+train_processes() {
+    if ! command -v mpirun > /dev/null; then
+        skip processes "mpirun is not installed"
+        return
+    fi
+    step processes 90 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 2 "$from/vpps" \
+        train tree-lstm --device cuda --no-tuning --generate listops --examples 1000 --epochs 1
+}
+
 run_step() {
     case $1 in
     doctor) step doctor 30 "$from/vpps" doctor ;;
@@ -173,6 +184,7 @@ run_step() {
     bench) step bench 180 "$from/bench/bench_gpu" ;;
     networks) step networks 120 "$from/tests/models_test_networks" ;;
     handle) step handle 90 "$from/tests/gpu_test_gpu_handle" ;;
+    processes) train_processes ;;
     hidden-*) train_large "${1#hidden-}" ;;
     memcheck) sanitize memcheck trees ;;
     racecheck | synccheck | initcheck) sanitize "$1" dropout ;;

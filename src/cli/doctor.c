@@ -41,7 +41,7 @@ static json_t *examine_cuda(void) {
     json_t *device = json_pack("{ss}", "name", "cuda");
     vpps_driver *d;
     vpps_machine m;
-    if (vpps_driver_cuda.open(&d, &m) != VPPS_OK) {
+    if (vpps_driver_cuda.open(&d, 0, &m) != VPPS_OK) {
         set_not_ready(device);
         return device;
     }

@@ -28,7 +28,7 @@ void planner_close(planner *x) {
 vpps_status planner_find_machine(const settings *s, vpps_machine *out) {
     vpps_driver *driver;
     if (s->arch) return vpps_machine_named(out, s->arch, s->sms);
-    if (vpps_driver_cuda.open(&driver, out) != VPPS_OK) return vpps_machine_named(out, "sm_90", s->sms);
+    if (vpps_driver_cuda.open(&driver, 0, out) != VPPS_OK) return vpps_machine_named(out, "sm_90", s->sms);
     vpps_driver_cuda.close(driver);
     if (s->sms) out->sms = s->sms;
     return VPPS_OK;

@@ -5,6 +5,7 @@
 #include "cli/guard.h"
 #include "cli/interrupt.h"
 #include "runtime/comm/comm.h"
+#include "runtime/gpu/driver.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -38,7 +39,12 @@ void team_guard(const settings *s) {
     }
 }
 
-/* Cores for each process, as many in all: of the process that has the fewest. */
+/* Is the device that the run takes the CPU? */
+static bool runs_on_cpu(const settings *s) {
+    return !strcmp(s->device, "cpu") || (!strcmp(s->device, "auto") && vpps_cuda_find() != VPPS_OK);
+}
+
+/* Cores for each process, as many in all: of the process that has the fewest. A GPU has multiprocessors of its own. */
 static vpps_status share_cores(const team *t, settings *s) {
     cpu_set_t own, *all = malloc(t->size * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
@@ -53,7 +59,7 @@ static vpps_status share_cores(const team *t, settings *s) {
         const uint32_t cores = (uint32_t)CPU_COUNT(&all[p]) / sharing;
         least = vpps_min_u32(least, cores ? cores : 1);
     }
-    if (!s->vps) s->vps = least;
+    if (!s->vps && runs_on_cpu(s)) s->vps = least;
     free(all);
     return status;
 }

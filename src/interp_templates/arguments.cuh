@@ -7,12 +7,14 @@ typedef struct vpps_arguments {
     unsigned long long pool, script, counters;
     unsigned long long matrices, gradients, states[2]; /* of all matrices, row after row; alike */
     unsigned long long scratch;                        /* scratch_words for each VP */
+    unsigned long long entries;                        /* gradients of tables' entries, for norm and update */
     unsigned long long failure;                        /* a vpps_failure */
     unsigned long long watchdog_ns;
     unsigned norms; /* offset in the pool of the VPs' sums of squares */
     unsigned scratch_words;
-    unsigned tasks; /* address in the script: of every group, its tasks' address */
-    unsigned words; /* of the script, tasks included */
+    unsigned tasks;   /* address in the script: of every group, its tasks' address */
+    unsigned words;   /* of the script, tasks included */
+    unsigned touched; /* likewise: of every parameter, non-zero if it has a gradient already; 0: none has */
 } vpps_arguments;
 
 /* What a group's VPs do one after the other, as the kernel reads it: wait, a task, signal. Made of a script's instructions; stages

@@ -31,7 +31,8 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < VPPS_HEADER_WORDS; i += VPPS_THREADS) ((unsigned *)&vpps_header)[i] = script[i];
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i <= VPPS_PARAMS; i += VPPS_THREADS) vpps_touched[i] = 0;
+    for (unsigned i = threadIdx.x; i <= VPPS_PARAMS; i += VPPS_THREADS)
+        vpps_touched[i] = a.touched && i < VPPS_PARAMS ? script[a.touched + i] : 0;
     __syncthreads();
     const unsigned blocks = vpps_least(vpps_header.n_blocks, VPPS_NEAR_BLOCKS) * (unsigned)(sizeof(vpps_block) / 4);
 #pragma unroll 1

@@ -151,7 +151,7 @@ __device__ __forceinline__ void vpps_publish_norm(const vpps_arguments &a) {
         const vpps_table t = ((const vpps_table *)((const unsigned *)a.script + vpps_header.tables))[i];
         const unsigned words = vpps_params[t.param].rows * vpps_params[t.param].cols;
         const vpps_rows own = vpps_share_of(t.n, VPPS_VPS, blockIdx.x);
-        const float *g = (const float *)a.pool + t.gradients;
+        const float *g = (const float *)a.entries + t.gradients;
 #pragma unroll 1
         for (unsigned k = own.first * words + threadIdx.x; k < own.end * words; k += VPPS_THREADS) sum += g[k] * g[k];
     }
@@ -247,7 +247,7 @@ __device__ __forceinline__ void vpps_update(const vpps_arguments &a) {
         const unsigned words = vpps_params[t.param].rows * vpps_params[t.param].cols;
         const vpps_rows own = vpps_share_of(t.n, VPPS_VPS, blockIdx.x);
         vpps_parameter p = vpps_parameter_of(a, vpps_params[t.param]);
-        p.gradient = (float *)a.pool + t.gradients;
+        p.gradient = (float *)a.entries + t.gradients;
 #pragma unroll 1
         for (unsigned k = own.first; k < own.end; k++)
             vpps_update_elements(p, script[t.rows + k] * words, k * words, words, scale);

@@ -54,9 +54,6 @@ static bool other_than_fp32(const vpps_options *o) {
 
 /* Creates the device of that name. */
 static vpps_status open_device(vpps_handle *h, const char *name) {
-    if (h->stats.processes > 1 && strcmp(name, "cpu") != 0) {
-        return vpps_fail(VPPS_DEVICE, "device %s: trains in one process; with a communicator, expected cpu", name);
-    }
     for (size_t i = 0; i < VPPS_COUNT(devices); i++) {
         if (strcmp(devices[i]->name, name) != 0) continue;
         if (!devices[i]->precision && other_than_fp32(&h->options)) {

@@ -69,6 +69,7 @@ echo $$ > ../smi
 while echo "1980 MHz"; do sleep 0.1; done
 SH
 printf '#!/bin/bash\n' > "$work/bin/ldconfig"
+printf '#!/bin/bash\nshift 2\nexec "$@"\n' > "$work/bin/mpirun"
 cat > "$work/bin/make" << 'SH'
 #!/bin/bash
 echo "$@" >> ../made
@@ -107,7 +108,7 @@ check "and says what to do" grep -q 'gpu_check.sh prepare' "$work/out"
 check "a GPU" run 0 DOCTOR="ready: NVIDIA H200" DOCTOR_JSON="$gpu"
 file=bench/results/nvidia-h200-1/check.json
 check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['devices'][0]['name'] == 'cuda'"
-check "its steps" json $file "list(s) == ['doctor', 'agreement', 'train', 'bench', 'networks', 'handle', 'hidden-1024', \
+check "its steps" json $file "list(s) == ['doctor', 'agreement', 'train', 'bench', 'networks', 'handle', 'processes', 'hidden-1024', \
     'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full'] \
     and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
 check "its benchmark" json $file "o['bench'] == [{'n': 1}, {'n': 2}]"
@@ -115,6 +116,7 @@ check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda small '
 check "a case for each sanitizer" json $file "'cuda small dropout' in s['racecheck']['last_lines'] \
     and '--tool racecheck' in s['racecheck']['command'] and 'cuda small trees' in s['memcheck']['last_lines'] \
     and '--tool initcheck' in s['initcheck']['command'] and '--tool synccheck' in s['synccheck']['command']"
+check "two processes" json $file "'mpirun -n 2' in s['processes']['command'] and '--device cuda' in s['processes']['last_lines']"
 check "large models" json $file "'--hidden 2048' in s['hidden-2048']['command']"
 check "what steps printed" grep -q '^{"n": 2}$' bench/results/nvidia-h200-1/bench.out
 check "clocks" grep -q '^1980 MHz$' bench/results/nvidia-h200-1/clocks.csv

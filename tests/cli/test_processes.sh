@@ -74,6 +74,12 @@ if [ ${#launchers[@]} -gt 0 ]; then
         check "$n processes train" exits 0 launch "$name" $n "$vpps" train "${small[@]}" --log $n.jsonl
         check "$n: the losses of one process" same_losses $n.jsonl 1.jsonl 1e-5
     done
+    # A GPU's kernel, with all of its multiprocessors in each process.
+    gpu=("${net[@]}" --generate listops --examples 24 --batch 4 --epochs 1 --eval-every 0 --device simt --rpw 1 --threads 64)
+    VPPS_SIMT_SMS=3 check "one GPU trains" exits 0 "$vpps" train "${gpu[@]}" --log gpu1.jsonl
+    VPPS_SIMT_SMS=3 check "two GPUs train" exits 0 launch "$name" 2 "$vpps" train "${gpu[@]}" --log gpu2.jsonl
+    check "on all of their multiprocessors" grep -q 'kernel of .* 3 VPs of 64 threads' err
+    check "two GPUs: the losses of one" same_losses gpu2.jsonl gpu1.jsonl 1e-5
     networks=() # of every kind of data
     if [ "${VPPS_TEST_SCALE:-}" = full ]; then
         networks=(bilstm-char-tagger bilstm-classifier lstm-lm lstm-nmt lattice-lstm lattice-gru mv-rnn td-lstm)

@@ -3,6 +3,8 @@
 #include "comm/threads.h"
 #include "common/testing.h"
 #include "graph/model.h"
+#include "runtime/gpu/gpu.h"
+#include "runtime/simt/simt.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -477,31 +479,154 @@ START_TEST(who_multiplies_in_another_precision_is_told)
         train_in(3, &r);
         for (uint32_t p = 0; p < 3; p++) {
             ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
-            ck_assert_ptr_nonnull(strstr(r.messages[p][0], "rank 2 on host2 trains another model, or with other VPs, "
-                                                           "instructions, precision or version"));
+            ck_assert_ptr_nonnull(strstr(r.messages[p][0],
+                                         "rank 2 on host2 trains another model, or on another device, with other "
+                                         "VPs, instructions, precision or version"));
         }
         free_run(&r);
     }
 END_TEST
 
-static void open_on_another_device(vpps_communicator *c, void *argument) {
+/* ---------------------------------------------------------------- GPUs */
+
+/* Their kernel, under software SIMT. */
+static run gpu_run_of(vpps_optimizer_kind kind) {
+    run r = run_of(2, kind);
+    r.options.device = "simt";
+    r.options.threads = 64;
+    r.options.rpw = 1;
+    return r;
+}
+
+static const char *stand_in; /* for NCCL */
+
+/* Not under every sanitizer. */
+#define NEED_SIMT()                                                                                                    \
+    if (vpps_simt_check() != VPPS_OK) TEST_SKIP("software SIMT does not run here")
+
+/* Between GPUs, or through the host: the same sums. */
+static void check_gpus(run r, uint32_t processes) {
+    unsetenv("VPPS_NCCL");
+    check_like_one(r, processes);
+    setenv("VPPS_NCCL", stand_in, 1);
+    check_like_one(r, processes);
+}
+
+START_TEST(gpus_train_like_one)
+    {
+        NEED_SIMT();
+        if (!_i) check_gpus(gpu_run_of((vpps_optimizer_kind)_i), 3);
+        unsetenv("VPPS_NCCL");
+        check_like_one(gpu_run_of((vpps_optimizer_kind)_i), 2);
+    }
+END_TEST
+
+START_TEST(gpus_clip_by_the_norm_of_all)
+    {
+        NEED_SIMT();
+        run r = gpu_run_of(VPPS_ADAM);
+        r.options.optimizer.clip = 0.3f;
+        r.freeze = true;
+        check_gpus(r, 2);
+        r.freeze = false;
+        r.examples = 2; /* some have none */
+        check_gpus(r, 3);
+        r.options.nonfinite = VPPS_NONFINITE_IGNORE; /* no norm is taken */
+        check_gpus(r, 3);
+    }
+END_TEST
+
+START_TEST(a_loss_of_one_gpu_that_is_not_finite_stops_all)
+    {
+        NEED_SIMT();
+        run r = gpu_run_of(VPPS_SGD);
+        r.bad_batch = 3;
+        r.bad_factor = NAN;
+        train_in(3, &r);
+        for (uint32_t p = 0; p < 3; p++) {
+            for (uint32_t b = 0; b < BATCHES; b++)
+                ck_assert_int_eq(r.statuses[p][b], b == 2 ? VPPS_NONFINITE : VPPS_OK);
+            ck_assert_uint_eq(r.stats[p].skipped, 1);
+            check_same_bits(r.values[p], r.values[0], r.n_values, "parameters");
+        }
+        free_run(&r);
+    }
+END_TEST
+
+START_TEST(a_gpu_that_steps_by_other_settings_is_told)
+    {
+        NEED_SIMT();
+        run r = gpu_run_of(VPPS_SGD);
+        r.other_rank = 1;
+        train_in(2, &r);
+        for (uint32_t p = 0; p < 2; p++) {
+            ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
+            ck_assert_ptr_nonnull(strstr(r.messages[p][0], "rank 1 on host1 trains with other settings"));
+        }
+        free_run(&r);
+    }
+END_TEST
+
+static void open_with_shards(vpps_communicator *c, void *argument) {
     (void)argument;
     net n;
     vpps_handle *h;
-    vpps_options options;
-    vpps_options_default(&options);
+    vpps_options options = gpu_run_of(VPPS_SGD).options;
     options.communicator = c;
-    options.device = "simt";
-    open_net(&n, NULL);
-    TEST_FAILS(vpps_handle_create(&h, n.model, &options), VPPS_DEVICE, "with a communicator, expected cpu");
+    open_net(&n, c);
+    TEST_FAILS(vpps_handle_create(&h, n.model, &options), VPPS_DEVICE, "has whole lookup tables");
     close_net(&n);
 }
 
-START_TEST(other_devices_train_in_one_process)
-    { threads_run(2, open_on_another_device, NULL); }
+START_TEST(a_gpu_has_whole_tables)
+    {
+        NEED_SIMT();
+        threads_run(2, open_with_shards, NULL);
+    }
 END_TEST
 
-int main(void) {
+static void train_on_different_devices(vpps_communicator *c, void *argument) {
+    net n;
+    vpps_handle *h;
+    vpps_options options = c->rank ? gpu_run_of(VPPS_SGD).options : run_of(2, VPPS_SGD).options;
+    (void)argument;
+    options.communicator = c;
+    open_net(&n, NULL);
+    TEST_OK(vpps_handle_create(&h, n.model, &options));
+    vpps_status status = vpps_fb(h, n.g, add_example(&n, 0, 0, 1), NULL);
+    if (status == VPPS_OK) status = vpps_sync_latest_loss(h, &(float){0});
+    ck_assert_int_eq(status, VPPS_STATE);
+    ck_assert_ptr_nonnull(strstr(vpps_error_message(), "rank 1 on host1 trains another model, or on another device"));
+    vpps_handle_destroy(h);
+    close_net(&n);
+}
+
+START_TEST(all_train_on_the_same_kind_of_device)
+    {
+        NEED_SIMT();
+        unsetenv("VPPS_NCCL");
+        threads_run(2, train_on_different_devices, NULL);
+    }
+END_TEST
+
+START_TEST(processes_of_a_host_take_its_gpus_in_turn)
+    {
+        static char hosts[5][VPPS_HOST_BYTES] = {"a", "b", "a", "a", "b"};
+        static const uint32_t numbers[] = {0, 0, 1, 2, 1};
+        ck_assert_uint_eq(vpps_gpu_number(NULL), 0);
+        for (uint32_t p = 0; p < 5; p++) {
+            const vpps_communicator c = {.rank = p, .size = 5, .hosts = hosts};
+            ck_assert_uint_eq(vpps_gpu_number(&c), numbers[p]);
+        }
+    }
+END_TEST
+
+int main(int argc, char **argv) {
+    static char path[4096]; /* the stand-in lies beside this program */
+    (void)argc;
+    const char *slash = strrchr(argv[0], '/');
+    snprintf(path, sizeof path, "%.*sfake_nccl.so", slash ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
+    stand_in = path;
     Suite *suite = suite_create("share");
     TCase *cases = tcase_create("share");
     tcase_add_loop_test(cases, losses_are_those_of_one_process, 0, VPPS_OPTIMIZERS);
@@ -512,7 +637,13 @@ int main(void) {
     tcase_add_test(cases, a_loss_that_is_not_finite_stops_all);
     tcase_add_test(cases, who_steps_by_other_settings_is_told);
     tcase_add_test(cases, who_multiplies_in_another_precision_is_told);
-    tcase_add_test(cases, other_devices_train_in_one_process);
+    tcase_add_loop_test(cases, gpus_train_like_one, 0, VPPS_OPTIMIZERS);
+    tcase_add_test(cases, gpus_clip_by_the_norm_of_all);
+    tcase_add_test(cases, a_loss_of_one_gpu_that_is_not_finite_stops_all);
+    tcase_add_test(cases, a_gpu_that_steps_by_other_settings_is_told);
+    tcase_add_test(cases, a_gpu_has_whole_tables);
+    tcase_add_test(cases, all_train_on_the_same_kind_of_device);
+    tcase_add_test(cases, processes_of_a_host_take_its_gpus_in_turn);
     tcase_add_loop_test(cases, sharded_tables_train_alike, 0, VPPS_OPTIMIZERS);
     tcase_add_test(cases, sharded_tables_are_clipped_by_the_norm_of_all);
     tcase_add_test(cases, any_number_of_processes_goes_on_from_shards);

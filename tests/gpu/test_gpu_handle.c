@@ -426,8 +426,8 @@ END_TEST
 static uint64_t watchdog_ns; /* of the latest launch */
 static vpps_status outcome = VPPS_OK;
 
-static vpps_status open_display(vpps_driver **out, vpps_machine *machine) {
-    VPPS_TRY(vpps_driver_simt.open(out, machine));
+static vpps_status open_display(vpps_driver **out, uint32_t number, vpps_machine *machine) {
+    VPPS_TRY(vpps_driver_simt.open(out, number, machine));
     (*out)->kernels_time_out = true;
     return VPPS_OK;
 }

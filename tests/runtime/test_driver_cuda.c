@@ -41,7 +41,7 @@ static void expect_nothing_left(void) {
 static vpps_driver *open_driver(void) {
     vpps_driver *d;
     vpps_machine machine;
-    TEST_OK(cuda->open(&d, &machine));
+    TEST_OK(cuda->open(&d, 0, &machine));
     return d;
 }
 
@@ -55,7 +55,7 @@ static void close_driver(vpps_driver *d) {
 static void expect_no_gpu(const char *text) {
     vpps_machine machine;
     vpps_driver *d = (vpps_driver *)&machine;
-    TEST_FAILS(cuda->open(&d, &machine), VPPS_DEVICE, text);
+    TEST_FAILS(cuda->open(&d, 0, &machine), VPPS_DEVICE, text);
     ck_assert_ptr_null(d);
     ck_assert_msg(strncmp(vpps_error_message(), "cuda: ", 6) == 0, "%s", vpps_error_message());
     ck_assert_msg(!strchr(vpps_error_message(), '\n'), "more than a line: %s", vpps_error_message());
@@ -126,7 +126,7 @@ START_TEST(machine_is_described)
             (fake_cuda_device){"Some GPU", 2, 10, 3, 148, 65537, 233473, 232449, 60 << 20, 1, 128, 1 << 20, 0, 0};
         vpps_driver *d;
         vpps_machine m;
-        TEST_OK(cuda->open(&d, &m));
+        TEST_OK(cuda->open(&d, 0, &m));
         ck_assert_str_eq(m.name, "Some GPU");
         ck_assert_uint_eq(m.arch, 103);
         ck_assert_uint_eq(m.sms, 148);

@@ -347,7 +347,7 @@ START_TEST(the_driver_has_memory)
         vpps_driver *d;
         vpps_machine machine;
         setenv("VPPS_SIMT_SMS", "6", 1);
-        TEST_OK(table->open(&d, &machine));
+        TEST_OK(table->open(&d, 0, &machine));
         ck_assert_uint_eq(machine.sms, 6);
         ck_assert_uint_eq(machine.arch, 90);
         ck_assert_str_eq(machine.name, "software SIMT");
@@ -377,7 +377,7 @@ START_TEST(the_driver_has_memory)
         table->close(d); /* with b */
         ck_assert_uint_eq(vpps_simt_live_allocations(), 0);
         setenv("VPPS_SIMT_SMS", "many", 1);
-        TEST_FAILS(table->open(&d, &machine), VPPS_ARGUMENT, "VPPS_SIMT_SMS is \"many\"");
+        TEST_FAILS(table->open(&d, 0, &machine), VPPS_ARGUMENT, "VPPS_SIMT_SMS is \"many\"");
     }
 END_TEST
 
@@ -386,7 +386,7 @@ START_TEST(the_driver_launches)
         vpps_driver *d;
         vpps_machine machine;
         setenv("VPPS_SIMT_SEED", "3", 1);
-        TEST_OK(table->open(&d, &machine));
+        TEST_OK(table->open(&d, 0, &machine));
         const vpps_launch_shape shape = {machine.sms, 64, 1024};
         vpps_kernel *kernel, *other;
         vpps_cubin_report report;

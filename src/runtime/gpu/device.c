@@ -52,15 +52,11 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.tasks.n_vps);
 }
 
-static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch) {
+/* Launches the kernel on a script. `entries` is where it finds gradients of tables' entries. */
+static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries) {
     const vpps_driver_table *t = gpu->table;
-    const size_t counters = ((size_t)gpu->header.n_barriers + 1) * VPPS_COUNTER_WORDS * sizeof(uint32_t);
-    vpps_gpu_script script;
-    VPPS_TRY(vpps_gpu_make_script(gpu, batch, &script));
-    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->script, script.words * sizeof *batch->script));
-    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->counters, counters));
-    VPPS_TRY(t->write(gpu->driver, gpu->script.address, script.copy, script.words * sizeof *batch->script));
-    VPPS_TRY(t->clear(gpu->driver, gpu->counters.address, counters));
+    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->script, script->words * sizeof *script->copy));
+    VPPS_TRY(t->write(gpu->driver, gpu->script.address, script->copy, script->words * sizeof *script->copy));
     const vpps_arguments arguments = {
         .pool = gpu->pool.address,
         .script = gpu->script.address,
@@ -69,16 +65,44 @@ static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch) {
         .gradients = gpu->gradients.address,
         .states = {gpu->states[0].address, gpu->states[1].address},
         .scratch = gpu->scratch.address,
+        .entries = entries,
         .failure = gpu->counters.address,
         .watchdog_ns = vpps_driver_watchdog_ns(gpu->driver, gpu->options.watchdog_ms),
         .norms = gpu->layout.plan.norms,
         .scratch_words = gpu->scratch_words,
-        .tasks = script.tasks,
-        .words = script.words,
+        .tasks = script->tasks,
+        .words = script->words,
+        .touched = script->touched,
     };
     VPPS_TRY(t->start_clock(gpu->driver));
     VPPS_TRY(t->launch(gpu->driver, gpu->kernel.loaded, &gpu->kernel.shape, &arguments, sizeof arguments));
     return t->stop_clock(gpu->driver);
+}
+
+static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, bool steps) {
+    const size_t counters = ((size_t)gpu->header.n_barriers + 1) * VPPS_COUNTER_WORDS * sizeof(uint32_t);
+    vpps_gpu_script script;
+    VPPS_TRY(vpps_gpu_make_script(gpu, batch, steps, &script));
+    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->counters, counters));
+    VPPS_TRY(gpu->table->clear(gpu->driver, gpu->counters.address, counters));
+    return start(gpu, &script, gpu->pool.address);
+}
+
+/* A batch whose gradients are shared, in two launches: this waits for the first one, and for the other processes. */
+static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch) {
+    const vpps_driver_table *t = gpu->table;
+    vpps_failure end;
+    vpps_gpu_script step;
+    gpu->start_ns = vpps_now_ns();
+    VPPS_TRY(vpps_gpu_clear_gradients(gpu));
+    VPPS_TRY(start_batch(gpu, batch, false));
+    VPPS_TRY(t->wait(gpu->driver, &gpu->gradients_ns));
+    VPPS_TRY(t->read(gpu->driver, &end, gpu->counters.address, sizeof end));
+    if (end.failed) return VPPS_OK; /* the outcome will tell */
+    VPPS_TRY(vpps_gpu_exchange(gpu, batch, &end.loss));
+    VPPS_TRY(t->write(gpu->driver, gpu->counters.address, &end, sizeof end));
+    VPPS_TRY(vpps_gpu_make_step(gpu, batch, vpps_share_dense(gpu->share), gpu->segments, gpu->n_segments, &step));
+    return start(gpu, &step, gpu->entries.address);
 }
 
 /* The kernel, and room for everything: nothing is started yet. */
@@ -94,7 +118,13 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     memcpy(&gpu->header, batch->script, sizeof gpu->header);
     gpu->nodes = batch->n_nodes;
     VPPS_TRY(prepare(gpu, batch));
-    gpu->launch_status = start_batch(gpu, batch);
+    gpu->gradients_ns = 0;
+    if (gpu->share && gpu->header.update) {
+        gpu->launch_status = start_shared(gpu, batch);
+        if (gpu->launch_status == VPPS_MEMORY) gpu->launch_status = VPPS_DEVICE; /* others may have stepped */
+    } else {
+        gpu->launch_status = start_batch(gpu, batch, true);
+    }
     gpu->in_flight = gpu->launch_status != VPPS_MEMORY; /* memory is found before anything is started */
     return gpu->launch_status;
 }
@@ -130,6 +160,8 @@ static vpps_status take_outcome(vpps_gpu *gpu, vpps_outcome *out) {
     } else if (gpu->header.update) {
         out->loss = end.loss;
         out->norm = end.norm;
+        out->device_ns += gpu->gradients_ns;
+        if (gpu->share) out->shared = vpps_share_cost_of(gpu->share);
         vpps_gpu_measure(gpu, out->device_ns);
     }
     return VPPS_OK;
@@ -191,11 +223,12 @@ static uint32_t gpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room,
 static void gpu_destroy(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu) return;
+    if (gpu->driver && gpu->in_flight) vpps_gpu_settle(gpu);
+    vpps_gpu_close_share(gpu);
     if (gpu->driver) {
-        if (gpu->in_flight) vpps_gpu_settle(gpu);
         vpps_gpu_forget_kernel(gpu);
-        vpps_gpu_buffer *buffers[] = {&gpu->pool,      &gpu->script,    &gpu->counters,  &gpu->matrices,
-                                      &gpu->gradients, &gpu->states[0], &gpu->states[1], &gpu->scratch};
+        vpps_gpu_buffer *buffers[] = {&gpu->pool,      &gpu->script,    &gpu->counters, &gpu->matrices, &gpu->gradients,
+                                      &gpu->states[0], &gpu->states[1], &gpu->scratch,  &gpu->entries};
         for (size_t i = 0; i < VPPS_COUNT(buffers); i++) vpps_gpu_release(gpu, buffers[i]);
         for (size_t i = 0; i < VPPS_COUNT(gpu->pinned); i++)
             if (gpu->pinned[i]) gpu->table->release_host(gpu->driver, gpu->pinned[i]);
@@ -207,12 +240,17 @@ static void gpu_destroy(vpps_device *d) {
 }
 
 static vpps_status set_up(vpps_gpu *gpu) {
-    VPPS_TRY(gpu->table->open(&gpu->driver, &gpu->machine));
+    VPPS_TRY(gpu->table->open(&gpu->driver, vpps_gpu_number(gpu->options.communicator), &gpu->machine));
     gpu->driver->limit_ns = vpps_driver_limit_ns(gpu->options.watchdog_ms);
     if (gpu->driver->kernels_time_out)
         vpps_gpu_log(gpu, "%s drives a display: kernels of more than some seconds are ended", gpu->machine.name);
     vpps_gpu_layout *l = &gpu->layout;
     VPPS_TRY(vpps_gpu_lay_out(l, gpu->model, &gpu->options, &gpu->machine, gpu->table->name));
+    if (l->plan.sharded) {
+        return vpps_fail(VPPS_DEVICE,
+                         "device %s: has whole lookup tables; with tables that are shared out, expected cpu",
+                         gpu->table->name);
+    }
     const uint64_t room = gpu->table->free_bytes(gpu->driver) / 4 * 3 / 4; /* words, less a quarter for the rest */
     if (!gpu->options.pool_bytes && room < l->plan.pool_words)
         l->plan.pool_words = l->tasks.pool_words = (uint32_t)(room > l->plan.batch ? room : l->plan.batch + 1u);
@@ -222,7 +260,8 @@ static vpps_status set_up(vpps_gpu *gpu) {
     for (uint32_t s = 0; s < l->n_states; s++) VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->states[s], bytes));
     VPPS_TRY(vpps_gpu_grow_pool(gpu, l->plan.batch + 1));
     VPPS_TRY(vpps_gpu_start_profile(gpu));
-    return vpps_gpu_write_parameters(gpu, gpu->model);
+    VPPS_TRY(vpps_gpu_write_parameters(gpu, gpu->model));
+    return vpps_gpu_open_share(gpu);
 }
 
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,

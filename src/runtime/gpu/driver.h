@@ -10,6 +10,7 @@
 
 #include "codegen/compile.h"
 #include "plan/machine.h"
+#include "runtime/comm/comm.h"
 
 typedef struct vpps_driver vpps_driver;
 typedef struct vpps_kernel vpps_kernel;
@@ -22,8 +23,9 @@ typedef struct vpps_launch_shape {
 typedef struct vpps_driver_table {
     const char *name; /* of the device, as in --device */
 
-    /* Opens the machine and describes it. Fails with DEVICE: there is none (the message says why in one line). */
-    vpps_status (*open)(vpps_driver **out, vpps_machine *machine);
+    /* Opens the machine and describes it; where there are several, `number` modulo as many as there are. Fails with DEVICE: there is
+     * none (the message says why in one line). */
+    vpps_status (*open)(vpps_driver **out, uint32_t number, vpps_machine *machine);
     void (*close)(vpps_driver *d); /* frees everything still allocated or loaded */
 
     vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address); /* MEMORY: the device has not so much */
@@ -46,6 +48,8 @@ typedef struct vpps_driver_table {
     /* A cooperative launch; `arguments` is the kernel's one parameter, by value. */
     vpps_status (*launch)(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
                           size_t bytes);
+
+    void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* in which everything happens */
 
     vpps_status (*start_clock)(vpps_driver *d); /* in order with the launches */
     vpps_status (*stop_clock)(vpps_driver *d);

@@ -1,4 +1,4 @@
-/* driver_cuda.c - a GPU by way of the CUDA driver: device 0 of those that $CUDA_VISIBLE_DEVICES lets the driver see, its
+/* driver_cuda.c - a GPU by way of the CUDA driver: one of those that $CUDA_VISIBLE_DEVICES lets the driver see, its
  * primary context and one stream, in which everything happens in the order of the calls.
  */
 #include "runtime/gpu/driver_cuda.h"
@@ -83,11 +83,11 @@ vpps_status vpps_cuda_find(void) {
     return none ? status : VPPS_OK;
 }
 
-static vpps_status find_gpu(cuda_driver *d) {
+static vpps_status find_gpu(cuda_driver *d, uint32_t number) {
     int count;
     bool none;
     VPPS_TRY(start_driver(&d->cuda, &count, &none));
-    CUDA_TRY(d, "the first GPU", cuDeviceGet(&d->device, 0));
+    CUDA_TRY(d, "a GPU", cuDeviceGet(&d->device, (int)(number % vpps_max_u32((uint32_t)count, 1))));
     return VPPS_OK;
 }
 
@@ -124,9 +124,9 @@ static vpps_status describe(cuda_driver *d, vpps_machine *machine) {
     return VPPS_OK;
 }
 
-static vpps_status set_up(cuda_driver *d, vpps_machine *machine) {
+static vpps_status set_up(cuda_driver *d, uint32_t number, vpps_machine *machine) {
     VPPS_TRY(vpps_cuda_open(&d->cuda));
-    VPPS_TRY(find_gpu(d));
+    VPPS_TRY(find_gpu(d, number));
     VPPS_TRY(describe(d, machine));
     CUDA_TRY(d, "the driver's version", cuDriverGetVersion(&d->version));
     vpps_nvrtc_prefer(d->version / 1000);
@@ -169,12 +169,12 @@ static void cuda_close(vpps_driver *base) {
     free(d);
 }
 
-static vpps_status cuda_open(vpps_driver **out, vpps_machine *machine) {
+static vpps_status cuda_open(vpps_driver **out, uint32_t number, vpps_machine *machine) {
     *out = NULL;
     cuda_driver *d = calloc(1, sizeof *d);
     if (!d) return vpps_fail(VPPS_MEMORY, "cuda: no memory for the driver");
     d->base.table = &vpps_driver_cuda;
-    const vpps_status status = set_up(d, machine);
+    const vpps_status status = set_up(d, number, machine);
     if (status == VPPS_OK)
         *out = &d->base;
     else
@@ -274,6 +274,18 @@ static vpps_status cuda_stop_clock(vpps_driver *base) {
     return VPPS_OK;
 }
 
+static vpps_status stream_is_idle(void *context, bool *is_idle) {
+    cuda_driver *d;
+    VPPS_TRY(vpps_cuda_enter(context, &d));
+    const vpps_cu_result code = d->cuda.cuStreamQuery(d->stream);
+    *is_idle = code != VPPS_CU_NOT_READY;
+    return code == VPPS_CU_SUCCESS || !*is_idle ? VPPS_OK : vpps_cuda_failed(&d->cuda, "the stream", code);
+}
+
+static void cuda_stream(vpps_driver *base, vpps_gpu_stream *out) {
+    *out = (vpps_gpu_stream){((cuda_driver *)base)->stream, stream_is_idle, base};
+}
+
 /* What failed has finished: wait says how. */
 static bool cuda_finished(vpps_driver *base) {
     cuda_driver *d;
@@ -310,6 +322,7 @@ const vpps_driver_table vpps_driver_cuda = {
     .launch = vpps_cuda_launch,
     .start_clock = cuda_start_clock,
     .stop_clock = cuda_stop_clock,
+    .stream = cuda_stream,
     .finished = cuda_finished,
     .wait = cuda_wait,
 };

@@ -203,8 +203,20 @@ static vpps_status number_from(const char *name, uint32_t otherwise, uint32_t mo
     return VPPS_OK;
 }
 
-static vpps_status open_machine(vpps_driver **out, vpps_machine *description) {
+static vpps_status is_idle(void *context, bool *answer) {
+    (void)context;
+    *answer = true;
+    return VPPS_OK;
+}
+
+static void stream(vpps_driver *d, vpps_gpu_stream *out) {
+    (void)d;
+    *out = (vpps_gpu_stream){.idle = is_idle};
+}
+
+static vpps_status open_machine(vpps_driver **out, uint32_t number, vpps_machine *description) {
     uint32_t sms, seed;
+    (void)number;
     VPPS_TRY(vpps_simt_check());
     VPPS_TRY(number_from("VPPS_SIMT_SMS", DEFAULT_SMS, MAX_SMS, &sms));
     VPPS_TRY(number_from("VPPS_SIMT_SEED", 0, UINT32_MAX, &seed));
@@ -244,6 +256,7 @@ const vpps_driver_table vpps_driver_simt = {
     .launch = launch,
     .start_clock = start_clock,
     .stop_clock = stop_clock,
+    .stream = stream,
     .finished = finished,
     .wait = wait_for_all,
 };

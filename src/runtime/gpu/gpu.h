@@ -6,6 +6,7 @@
  *   memory.c       buffers; the pool, which grows with the batches
  *   parameters.c   to the model, and from it
  *   kernel.c       the kernel of all cells that batches had so far
+ *   share.c        gradients of other processes
  *   script.c       scripts as the kernel reads them
  *   profile.c      which choice is the fastest
  */
@@ -31,6 +32,7 @@ typedef struct vpps_gpu_layout {
     vpps_task_plan tasks;
     vpps_optimizer_kind optimizer;
     uint32_t n_states;   /* of it */
+    vpps_rows gradients; /* of vectors, in the pool */
     uint32_t *matrix_at; /* of every parameter: first word in the buffers of matrices */
     size_t matrix_words;
 } vpps_gpu_layout;
@@ -62,12 +64,21 @@ typedef struct vpps_gpu {
     vpps_gpu_layout layout;
     vpps_gpu_kernel kernel;
 
-    vpps_gpu_buffer pool, script, counters, matrices, gradients, states[VPPS_MAX_STATES], scratch;
+    vpps_gpu_buffer pool, script, counters, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
     float *rescued;         /* the pool's parameters while no room is found for a pool; else NULL */
     uint32_t scratch_words; /* of a VP */
     void *pinned[2];
     size_t pinned_bytes[2];
     uint32_t next_pinned;
+
+    vpps_share *share;          /* NULL: this process is the only one */
+    vpps_communicator *gpus;    /* NULL: its communicator moves gradients, too */
+    vpps_row_segment *segments; /* rows of tables with gradients: of this process, then of all */
+    size_t segments_capacity;
+    uint32_t n_segments;
+    float *rows, *staged; /* this process's rows; other gradients on their way */
+    size_t rows_capacity, staged_capacity;
+    uint64_t start_ns, gradients_ns; /* when the batch was launched, and how long the kernel took up to the gradients */
 
     vpps_task_header header; /* of the batch in flight, or the latest */
     uint32_t nodes;          /* likewise, of its graph */
@@ -133,12 +144,38 @@ void vpps_gpu_forget_kernel(vpps_gpu *gpu);
  * the kernel, and behind it where each group's tasks are, and these. */
 typedef struct vpps_gpu_script {
     const uint32_t *copy;
-    uint32_t tasks; /* address: of each group, its tasks' address */
-    uint32_t words; /* of all */
+    uint32_t tasks;   /* address: of each group, its tasks' address */
+    uint32_t touched; /* likewise: of every parameter, non-zero if it has a gradient; 0: none has yet */
+    uint32_t words;   /* of all */
 } vpps_gpu_script;
 
-/* It stays as it is until two more are made. Fails with MEMORY. */
-vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_script *out);
+/* It stays as it is until two more are made. Without `steps` it ends where all gradients are there. Fails with MEMORY. */
+vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, bool steps, vpps_gpu_script *out);
+
+/* What is left then: the norm and the update, of parameters that are dense and of these rows, whose gradients follow each other.
+ * Likewise. */
+vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, const bool *dense,
+                               const vpps_row_segment *segments, uint32_t n_segments, vpps_gpu_script *out);
+
+/* ---- share.c */
+
+/* Joins the GPUs of the options' communicator. Fails with MEMORY, DEVICE, and as it does. */
+vpps_status vpps_gpu_open_share(vpps_gpu *gpu);
+void vpps_gpu_close_share(vpps_gpu *gpu);
+
+/* Which of its host's GPUs a process takes: they are counted through. */
+uint32_t vpps_gpu_number(const vpps_communicator *c);
+
+/* Before a batch whose gradients are to be shared: zeros where its own script makes none. */
+vpps_status vpps_gpu_clear_gradients(vpps_gpu *gpu);
+
+/* The gradients that the batch has made become those of all processes, and its loss; the rows of tables are gpu->segments, their
+ * gradients in gpu->entries. Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
+vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, float *loss);
+
+static inline uint32_t vpps_gpu_entry_words(const vpps_gpu *gpu, uint32_t param) {
+    return gpu->model->params[param].rows * gpu->model->params[param].cols;
+}
 
 /* ---- profile.c */
 

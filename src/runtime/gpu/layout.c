@@ -14,13 +14,12 @@ static vpps_status check(const vpps_options *o, uint32_t n_vps, uint32_t groups,
 vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,
                              const vpps_machine *machine, const char *device) {
     enum { LEAST_ROWS = 32, SPLIT_ELEMS = 4096 };
-    vpps_rows gradients;
     const uint32_t n_vps = options->vps ? vpps_min_u32(options->vps, machine->sms) : machine->sms;
     const uint32_t groups = options->groups && options->groups != VPPS_GROUPS_PROFILE ? options->groups : 1;
     *out = (vpps_gpu_layout){.optimizer = options->optimizer.kind,
                              .n_states = vpps_optimizer_states(options->optimizer.kind)};
     VPPS_TRY(check(options, n_vps, groups, device));
-    VPPS_TRY(vpps_lay_out_pool(&out->plan, model, options, n_vps, device, &gradients));
+    VPPS_TRY(vpps_lay_out_pool(&out->plan, model, options, n_vps, device, &out->gradients));
     out->plan.n_vps = n_vps;
     out->matrix_at = calloc(model->n_params + 1, sizeof *out->matrix_at);
     if (!out->matrix_at) return vpps_fail(VPPS_MEMORY, "%s: out of memory", device);

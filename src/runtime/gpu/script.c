@@ -41,9 +41,8 @@ static void add(const vpps_gpu *gpu, const uint32_t *script, uint32_t at, vpps_k
     }
 }
 
-/* The group's tasks, and behind them one that fails: a script that is cut short gets there. How many; at most one more than there
- * are instructions. */
-static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, uint32_t at, uint32_t end,
+/* Instructions [at, end) of a group as tasks, and behind them `last`. How many; at most one more than there are instructions. */
+static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, uint32_t at, uint32_t end, uint32_t last,
                             vpps_kernel_task *to) {
     uint32_t n = 0;
     to[0] = nothing;
@@ -52,10 +51,17 @@ static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, uint32_
         add(gpu, script, at, &to[n]);
     }
     to[++n] = nothing;
-    to[n].task = VPPS_KERNEL_UNKNOWN;
+    to[n].task = last;
     to[n].operands[0] = VPPS_TASK_COUNT;
     to[n].address = end;
     return n + 1;
+}
+
+/* Where a group's instructions step: the first that reads all gradients, or what the group ends with. */
+static uint32_t find_step(const uint32_t *script, uint32_t at, uint32_t end) {
+    while (at < end && script[at] != VPPS_TASK_NORM && script[at] != VPPS_TASK_UPDATE && script[at] != VPPS_TASK_END)
+        at = following(script, at, end);
+    return at;
 }
 
 static uint64_t count_instructions(const uint32_t *script, uint32_t at, uint32_t end) {
@@ -74,29 +80,85 @@ static vpps_status reserve_pinned(vpps_gpu *gpu, uint32_t k, size_t bytes) {
     return VPPS_OK;
 }
 
-vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_script *out) {
-    const uint32_t k = gpu->next_pinned ^= 1, n_groups = gpu->header.n_groups;
-    const uint32_t *starts = batch->script + VPPS_TASK_HEADER_WORDS;
-    uint64_t tasks = 1; /* the kernel loads a task before the one before it is done */
-    for (uint32_t g = 0; g < n_groups; g++) tasks += 1 + count_instructions(batch->script, starts[g], starts[g + 1]);
-    const uint64_t words = batch->script_words + n_groups + ALIGNED_WORDS + tasks * TASK_WORDS;
+/* Which of a group's instructions become tasks. */
+typedef enum part { WHOLE, GRADIENTS, STEP } part;
+
+/* Writes an index of the groups' tasks to address `at`, and behind it the tasks. The address behind them, where the kernel may
+ * read one more. A script that is cut short gets to a task that fails. */
+static uint32_t write_groups(const vpps_gpu *gpu, const uint32_t *instructions, part which, uint32_t *to, uint32_t at) {
+    const uint32_t n_groups = gpu->header.n_groups, *starts = instructions + VPPS_TASK_HEADER_WORDS, index = at;
+    at = (index + n_groups + ALIGNED_WORDS - 1) / ALIGNED_WORDS * ALIGNED_WORDS;
+    memset(to + index, 0, (at - index) * sizeof *to);
+    for (uint32_t g = 0; g < n_groups; g++) {
+        const uint32_t step = find_step(instructions, starts[g], starts[g + 1]);
+        const uint32_t first = which == STEP ? step : starts[g], end = which == GRADIENTS ? step : starts[g + 1];
+        to[index + g] = at;
+        at += TASK_WORDS * write_tasks(gpu, instructions, first, end,
+                                       which == GRADIENTS ? VPPS_TASK_END : VPPS_KERNEL_UNKNOWN,
+                                       (vpps_kernel_task *)(void *)(to + at));
+    }
+    memset(to + at, 0, TASK_WORDS * sizeof *to);
+    return at + TASK_WORDS;
+}
+
+/* Words that write_groups takes at most. */
+static uint64_t room_for_groups(const vpps_gpu *gpu, const uint32_t *instructions) {
+    const uint32_t n_groups = gpu->header.n_groups, *starts = instructions + VPPS_TASK_HEADER_WORDS;
+    uint64_t tasks = 1;
+    for (uint32_t g = 0; g < n_groups; g++) tasks += 1 + count_instructions(instructions, starts[g], starts[g + 1]);
+    return n_groups + ALIGNED_WORDS + tasks * TASK_WORDS;
+}
+
+/* Room for a script, in pinned memory, so that its way to the device need not be waited for. */
+static vpps_status make_room(vpps_gpu *gpu, uint64_t words, uint32_t **out) {
+    const uint32_t k = gpu->next_pinned ^= 1;
     if (words > UINT32_MAX) return vpps_fail(VPPS_MEMORY, "%s: a script of more than 2^32 words", gpu->table->name);
     VPPS_TRY(reserve_pinned(gpu, k, (size_t)words * sizeof(uint32_t)));
-    uint32_t *script = memcpy(gpu->pinned[k], batch->script, batch->script_words * sizeof *script);
-    out->copy = script;
-    out->tasks = (uint32_t)batch->script_words;
-    uint32_t at = (out->tasks + n_groups + ALIGNED_WORDS - 1) / ALIGNED_WORDS * ALIGNED_WORDS;
-    memset(script + out->tasks, 0, (at - out->tasks) * sizeof *script);
-    for (uint32_t g = 0; g < n_groups; g++) {
-        script[out->tasks + g] = at;
-        at += TASK_WORDS *
-              write_tasks(gpu, batch->script, starts[g], starts[g + 1], (vpps_kernel_task *)(void *)(script + at));
-    }
-    memset(script + at, 0, TASK_WORDS * sizeof *script);
-    out->words = at + TASK_WORDS;
+    *out = gpu->pinned[k];
+    return VPPS_OK;
+}
+
+vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, bool steps, vpps_gpu_script *out) {
+    uint32_t *script;
+    VPPS_TRY(make_room(gpu, batch->script_words + room_for_groups(gpu, batch->script), &script));
+    memcpy(script, batch->script, batch->script_words * sizeof *script);
+    *out = (vpps_gpu_script){.copy = script, .tasks = (uint32_t)batch->script_words};
+    out->words = write_groups(gpu, batch->script, steps ? WHOLE : GRADIENTS, script, out->tasks);
     for (uint32_t i = 0; i < gpu->header.n_blocks; i++) {
         uint32_t *cell = script + gpu->header.blocks + (size_t)i * VPPS_BLOCK_WORDS + offsetof(vpps_block, cell) / 4;
         *cell = gpu->kernel.number[*cell];
     }
+    return VPPS_OK;
+}
+
+vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, const bool *dense,
+                               const vpps_row_segment *segments, uint32_t n_segments, vpps_gpu_script *out) {
+    uint32_t *script, gradients = 0;
+    uint64_t rows = 0;
+    const uint32_t n_params = (uint32_t)gpu->model->n_params;
+    for (uint32_t i = 0; i < n_segments; i++) rows += segments[i].n;
+    VPPS_TRY(make_room(gpu,
+                       VPPS_TASK_HEADER_WORDS + room_for_groups(gpu, batch->script) + n_params + rows +
+                           (uint64_t)n_segments * VPPS_TABLE_WORDS + ALIGNED_WORDS,
+                       &script));
+    *out = (vpps_gpu_script){.copy = script, .tasks = VPPS_TASK_HEADER_WORDS};
+    out->touched = write_groups(gpu, batch->script, STEP, script, out->tasks);
+    for (uint32_t p = 0; p < n_params; p++) script[out->touched + p] = dense[p];
+    vpps_task_header *header = (vpps_task_header *)(void *)script;
+    *header = gpu->header;
+    header->n_blocks = 0;
+    header->tables = out->touched + n_params;
+    header->n_tables = n_segments;
+    uint32_t at = header->tables + n_segments * VPPS_TABLE_WORDS;
+    for (uint32_t i = 0; i < n_segments; i++) {
+        const vpps_row_segment *s = &segments[i];
+        const vpps_table t = {.param = s->param, .n = s->n, .gradients = gradients, .rows = at};
+        memcpy(script + header->tables + i * VPPS_TABLE_WORDS, &t, sizeof t);
+        memcpy(script + at, s->rows, s->n * sizeof *s->rows);
+        at += s->n;
+        gradients += s->n * vpps_gpu_entry_words(gpu, s->param);
+    }
+    out->words = (at + ALIGNED_WORDS - 1) / ALIGNED_WORDS * ALIGNED_WORDS;
+    memset(script + at, 0, (out->words - at) * sizeof *script);
     return VPPS_OK;
 }
