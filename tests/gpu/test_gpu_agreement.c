@@ -122,7 +122,7 @@ END_TEST
 
 /* How many matrices of the kernel in use lie where. */
 static void count_levels(const vpps_handle *h, uint32_t *levels) {
-    const vpps_residents *r = &((const vpps_gpu *)h->device)->kernel.plan.residents;
+    const vpps_residents *r = &((const vpps_gpu *)h->device)->kernel->plan.residents;
     for (uint32_t i = 0; i < r->n; i++) levels[r->list[i].level]++;
 }
 

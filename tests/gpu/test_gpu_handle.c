@@ -309,6 +309,40 @@ START_TEST(without_any_kernel_there_is_a_reason)
     }
 END_TEST
 
+/* Cells of the n-th kernel that was made; 0: none was. */
+static unsigned cells_of_kernel(const story *s, uint32_t n) {
+    unsigned cells = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (sscanf(s->lines[i], "kernel of %u cells", &cells) == 1 && n-- == 0) return cells;
+    return 0;
+}
+
+/* Batches that take turns have no kernel made again, and none has the other's cells. */
+START_TEST(training_and_inference_have_kernels_of_their_own)
+    {
+        gpu_trees t;
+        float value, *const outs[] = {&value};
+        story *s = calloc(1, sizeof *s);
+        ck_assert_ptr_nonnull(s);
+        vpps_options o = options_for("simt", false);
+        o.log = note;
+        o.log_context = s;
+        trees_open(&t, HIDDEN, HIDDEN);
+        vpps_handle *h = open_handle(&t, &o);
+        for (uint32_t b = 0; b < 3; b++) {
+            step(h, &t, 0);
+            const vpps_node loss = trees_build(&t, 0);
+            TEST_OK(vpps_forward(h, t.g, 1, &loss, outs));
+        }
+        ck_assert_uint_eq(cells_of_kernel(s, 0), 2);
+        ck_assert_uint_eq(cells_of_kernel(s, 1), 3); /* and a sum */
+        ck_assert_uint_eq(cells_of_kernel(s, 2), 0);
+        vpps_handle_destroy(h);
+        trees_close(&t);
+        free(s);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- memory, devices */
 
 START_TEST(the_pool_grows_with_the_batch)
@@ -545,6 +579,7 @@ static Suite *make_suite(void) {
     tcase_add_test(t, two_handles_at_once);
     tcase_add_test(t, losses_come_one_batch_late);
     tcase_add_test(t, the_profile_finds_the_fastest_and_remembers_it);
+    tcase_add_test(t, training_and_inference_have_kernels_of_their_own);
     tcase_add_test(t, a_choice_whose_kernels_spill_is_rejected);
     tcase_add_test(t, without_any_kernel_there_is_a_reason);
     tcase_add_test(t, the_pool_grows_with_the_batch);

@@ -39,7 +39,7 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
         vpps_block_view view;
         vpps_view_block(batch->script, block, c, &view);
         const vpps_stage_room *rooms =
-            gpu->kernel.plan.rooms + gpu->kernel.plan.first_stage[gpu->kernel.number[block->cell]];
+            gpu->kernel->plan.rooms + gpu->kernel->plan.first_stage[gpu->kernel->number[block->cell]];
         for (uint32_t s = 0; s < c->n_stages; s++) {
             uint64_t words = (uint64_t)rooms[s].scratch_words[0] * rooms[s].tile;
             for (uint32_t d = 1; d <= c->n_lists; d++)
@@ -75,7 +75,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
         .touched = script->touched,
     };
     VPPS_TRY(t->start_clock(gpu->driver));
-    VPPS_TRY(t->launch(gpu->driver, gpu->kernel.loaded, &gpu->kernel.shape, &arguments, sizeof arguments));
+    VPPS_TRY(t->launch(gpu->driver, gpu->kernel->loaded, &gpu->kernel->shape, &arguments, sizeof arguments));
     return t->stop_clock(gpu->driver);
 }
 
@@ -226,7 +226,7 @@ static void gpu_destroy(vpps_device *d) {
     if (gpu->driver && gpu->in_flight) vpps_gpu_settle(gpu);
     vpps_gpu_close_share(gpu);
     if (gpu->driver) {
-        vpps_gpu_forget_kernel(gpu);
+        vpps_gpu_forget_kernels(gpu);
         vpps_gpu_buffer *buffers[] = {&gpu->pool,      &gpu->script,    &gpu->counters, &gpu->matrices, &gpu->gradients,
                                       &gpu->states[0], &gpu->states[1], &gpu->scratch,  &gpu->entries};
         for (size_t i = 0; i < VPPS_COUNT(buffers); i++) vpps_gpu_release(gpu, buffers[i]);
@@ -235,7 +235,11 @@ static void gpu_destroy(vpps_device *d) {
         gpu->table->close(gpu->driver);
     }
     vpps_gpu_layout_free(&gpu->layout);
-    void *const parts[] = {gpu->kernel.cells, gpu->kernel.number, gpu->rescued, gpu};
+    for (size_t i = 0; i < VPPS_COUNT(gpu->kernels); i++) {
+        free(gpu->kernels[i].cells);
+        free(gpu->kernels[i].number);
+    }
+    void *const parts[] = {gpu->rescued, gpu};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
@@ -273,6 +277,7 @@ vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, 
     gpu->table = driver;
     gpu->model = model;
     gpu->options = *options;
+    gpu->kernel = &gpu->kernels[0];
     const vpps_status status = set_up(gpu);
     if (status != VPPS_OK) {
         gpu_destroy(&gpu->device);

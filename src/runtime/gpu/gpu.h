@@ -5,7 +5,7 @@
  *   layout.c       how a model lies on a machine
  *   memory.c       buffers; the pool, which grows with the batches
  *   parameters.c   to the model, and from it
- *   kernel.c       the kernel of all cells that batches had so far
+ *   kernel.c       the kernels of all cells that batches had so far
  *   share.c        gradients of other processes
  *   script.c       scripts as the kernel reads them
  *   profile.c      which choice is the fastest
@@ -37,7 +37,7 @@ typedef struct vpps_gpu_layout {
     size_t matrix_words;
 } vpps_gpu_layout;
 
-/* The kernel in use. */
+/* A kernel, for all batches of one kind so far. */
 typedef struct vpps_gpu_kernel {
     const vpps_compiled_cell **cells; /* that it has */
     uint32_t n_cells;
@@ -62,7 +62,8 @@ typedef struct vpps_gpu {
     const vpps_model *model;
     vpps_options options;
     vpps_gpu_layout layout;
-    vpps_gpu_kernel kernel;
+    vpps_gpu_kernel kernels[2]; /* of inference, of training: their cells are others */
+    vpps_gpu_kernel *kernel;    /* of the latest batch's kind */
 
     vpps_gpu_buffer pool, script, counters, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
     float *rescued;         /* the pool's parameters while no room is found for a pool; else NULL */
@@ -131,12 +132,12 @@ vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
-/* A kernel that has all cells of the batch, and their numbers in it. Fails with POOL: all of them spill; and with what the
- * driver's `load` fails with. Then the kernel is as before. */
+/* gpu->kernel is one that has all cells of the batch, whose header is gpu->header, and knows their numbers in it. Fails with POOL:
+ * all of them spill; and with what the driver's `load` fails with. Then the kernel is as before. */
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* None of its cells will come again: the choice changes. */
-void vpps_gpu_forget_kernel(vpps_gpu *gpu);
+/* None of their cells will come again: the choice changes. */
+void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
 

@@ -1,5 +1,5 @@
-/* kernel.c - the kernel of all cells that the batches had so far. A batch with another cell has it made anew; of a network,
- * training and inference have a few. */
+/* kernel.c - the kernels of all cells that the batches had so far, one for training and one for inference. A batch with another cell
+ * has its kernel made anew; a network has a few. */
 #include "runtime/gpu/gpu.h"
 
 /* A kernel on its way. */
@@ -21,17 +21,19 @@ static vpps_status compile(void *context, const vpps_kernel_plan *plan, const ch
 
 static void log_line(void *context, const char *line) { vpps_gpu_log(((loading *)context)->gpu, "%s", line); }
 
-static void unload(vpps_gpu *gpu) {
-    vpps_gpu_kernel *k = &gpu->kernel;
+static void unload(vpps_gpu *gpu, vpps_gpu_kernel *k) {
     if (k->loaded) gpu->table->unload(gpu->driver, k->loaded);
     k->loaded = NULL;
     vpps_kernel_plan_free(&k->plan);
 }
 
-void vpps_gpu_forget_kernel(vpps_gpu *gpu) {
-    unload(gpu);
-    gpu->kernel.n_cells = 0;
-    gpu->kernel.registers = 0;
+void vpps_gpu_forget_kernels(vpps_gpu *gpu) {
+    for (size_t i = 0; i < VPPS_COUNT(gpu->kernels); i++) {
+        vpps_gpu_kernel *k = &gpu->kernels[i];
+        unload(gpu, k);
+        k->n_cells = 0;
+        k->registers = 0;
+    }
 }
 
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, const vpps_trial *choice,
@@ -47,7 +49,7 @@ vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, const vpps_
 }
 
 static vpps_status make(vpps_gpu *gpu) {
-    vpps_gpu_kernel *k = &gpu->kernel;
+    vpps_gpu_kernel *k = gpu->kernel;
     loading l = {.gpu = gpu};
     vpps_cubin_report report;
     uint32_t registers = k->registers;
@@ -65,7 +67,7 @@ static vpps_status make(vpps_gpu *gpu) {
         vpps_kernel_plan_free(&plan);
         return status;
     }
-    unload(gpu);
+    unload(gpu, k);
     k->plan = plan;
     k->loaded = l.kernel;
     k->shape = l.shape;
@@ -85,7 +87,7 @@ static uint32_t find_cell(const vpps_gpu_kernel *k, const vpps_compiled_cell *ce
 }
 
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
-    vpps_gpu_kernel *k = &gpu->kernel;
+    vpps_gpu_kernel *k = gpu->kernel = &gpu->kernels[gpu->header.update != 0];
     const uint32_t before = k->n_cells;
     if (!VPPS_RESERVE(k->number, k->number_capacity, batch->n_cells + 1u) ||
         !VPPS_RESERVE(k->cells, k->cells_capacity, k->n_cells + batch->n_cells + 1u)) {

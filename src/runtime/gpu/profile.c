@@ -92,15 +92,15 @@ static void take(vpps_gpu *gpu, uint32_t i) {
     gpu->current = i;
     gpu->trials[i].state = VPPS_TRIAL_CURRENT;
     gpu->layout.tasks.row_unit = gpu->trials[i].rpw;
-    vpps_gpu_forget_kernel(gpu);
+    vpps_gpu_forget_kernels(gpu);
 }
 
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made) {
     vpps_trial *t = &gpu->trials[gpu->current];
     char text[64];
     if (made == VPPS_OK) {
-        t->registers = gpu->kernel.report.registers;
-        t->load_seconds = gpu->kernel.report.seconds;
+        t->registers = gpu->kernel->report.registers;
+        t->load_seconds = gpu->kernel->report.seconds;
     }
     if (made == VPPS_OK || made == VPPS_MEMORY || gpu->chosen) return made;
     describe(t, text, sizeof text);

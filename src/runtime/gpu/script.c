@@ -30,7 +30,7 @@ static void add(const vpps_gpu *gpu, const uint32_t *script, uint32_t at, vpps_k
         t->wanted = o[1];
     } else if (script[at] == VPPS_TASK_STAGE) {
         const vpps_block *block = vpps_block_at(script, o[0]);
-        t->task = VPPS_TASK_COUNT + gpu->kernel.plan.first_stage[gpu->kernel.number[block->cell]] + o[1];
+        t->task = VPPS_TASK_COUNT + gpu->kernel->plan.first_stage[gpu->kernel->number[block->cell]] + o[1];
         t->operands[0] = o[0], t->operands[1] = o[2], t->operands[2] = o[3];
     } else if (script[at] < VPPS_TASK_COUNT) {
         t->task = script[at];
@@ -126,7 +126,7 @@ vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, bool st
     out->words = write_groups(gpu, batch->script, steps ? WHOLE : GRADIENTS, script, out->tasks);
     for (uint32_t i = 0; i < gpu->header.n_blocks; i++) {
         uint32_t *cell = script + gpu->header.blocks + (size_t)i * VPPS_BLOCK_WORDS + offsetof(vpps_block, cell) / 4;
-        *cell = gpu->kernel.number[*cell];
+        *cell = gpu->kernel->number[*cell];
     }
     return VPPS_OK;
 }
