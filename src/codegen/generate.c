@@ -183,7 +183,8 @@ static void put_vector_loads(const vpps_generation *g) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->n_vectors; i++) n += r->vectors[i].rows;
     fprintf(g->out,
-            "for (unsigned i = threadIdx.x; i < %u; i += VPPS_THREADS) {\nunsigned from = VPPS_NONE; /* none: zero, "
+            "#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < %u; i += VPPS_THREADS) {\nunsigned from = VPPS_NONE; "
+            "/* none: zero, "
             "for a VP with "
             "fewer rows */\n",
             n);

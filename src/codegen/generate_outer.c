@@ -56,7 +56,8 @@ static void put_vector_rows(const work *w, uint32_t first, uint32_t before) {
     const vpps_param param = c->outers[first].param;
     const uint32_t rows = c->values[c->outers[first].dy].rows, warps = w->g->plan->threads / 32;
     fprintf(w->out,
-            "for (unsigned row = r%u.first + (VPPS_WARP + %uu) %% VPPS_WARPS; row < r%u.end; row += VPPS_WARPS) "
+            "#pragma unroll 1\nfor (unsigned row = r%u.first + (VPPS_WARP + %uu) %% VPPS_WARPS; row < r%u.end; row += "
+            "VPPS_WARPS) "
             "{\nfloat sum "
             "= 0.0f;\n",
             rows, warps - before % warps, rows);

@@ -434,10 +434,13 @@ static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded)
 /* Opens the loop over n items and their elements, which a tile of vertices may have fewer of than there are threads. Two braces
  * close it. */
 static void open_elements(const work *w, const char *n, uint32_t domain, uint32_t rows, uint32_t width, bool dealt) {
+    enum { SHORT = 4 /* times around: a compiler would make as many copies of a loop */ };
     if (!domain && w->tile * width <= w->g->plan->threads) {
         fprintf(w->out, "{\nconst unsigned i = threadIdx.x;\n");
     } else {
-        fprintf(w->out, "for (unsigned i = threadIdx.x; i < %s * %uu; i += VPPS_THREADS) {\n", n, width);
+        const bool short_loop = !domain && w->tile * width <= SHORT * w->g->plan->threads;
+        fprintf(w->out, "%sfor (unsigned i = threadIdx.x; i < %s * %uu; i += VPPS_THREADS) {\n",
+                short_loop ? "#pragma unroll 1\n" : "", n, width);
     }
     fprintf(w->out, "const unsigned item = i / %uu, e = i %% %uu;\n", width, width);
     fprintf(w->out, "if (item < %s", n);
@@ -571,7 +574,7 @@ static void put_whole(const work *w, uint32_t v) {
     const char *types = vpps_instructions[x->opcode].operands;
     char length[32], to[64];
     snprintf(length, sizeof length, "%uu", vpps_value_words(value_of(w, arg_of(w, x, 0)->value)));
-    fprintf(w->out, "for (unsigned item = VPPS_WARP; item < n%u; item += VPPS_WARPS) {\n", x->domain);
+    fprintf(w->out, "#pragma unroll 1\nfor (unsigned item = VPPS_WARP; item < n%u; item += VPPS_WARPS) {\n", x->domain);
     if (x->domain) {
         fprintf(w->out, "const unsigned vx = vpps_vertex_of(ls%u + f0, n0, f%u + item);\n", x->domain, x->domain);
     } else {
@@ -606,7 +609,8 @@ static void put_lists(const work *w, uint32_t v) {
     const vpps_cell_value *x = value_of(w, v);
     char to[64];
     fprintf(w->out,
-            "for (unsigned item = VPPS_WARP; item < n0; item += VPPS_WARPS) {\nconst unsigned vx = item, member = "
+            "#pragma unroll 1\nfor (unsigned item = VPPS_WARP; item < n0; item += VPPS_WARPS) {\nconst unsigned vx = "
+            "item, member = "
             "ls%u[f0 + "
             "item] - f%u, length = ls%u[f0 + item + 1] - ls%u[f0 + item];\n(void)vx;\n",
             x->domain, x->domain, x->domain, x->domain);
@@ -633,8 +637,8 @@ static void put_matrices(const work *w, uint32_t v) {
     const vpps_cell_value *x = value_of(w, v);
     const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
     const uint32_t words = vpps_value_words(x);
-    fprintf(w->out, "for (unsigned i = %s; i < n%u * %uu; i += %s) {\n", transposed ? "threadIdx.x" : "VPPS_WARP",
-            x->domain, words, transposed ? "VPPS_THREADS" : "VPPS_WARPS");
+    fprintf(w->out, "#pragma unroll 1\nfor (unsigned i = %s; i < n%u * %uu; i += %s) {\n",
+            transposed ? "threadIdx.x" : "VPPS_WARP", x->domain, words, transposed ? "VPPS_THREADS" : "VPPS_WARPS");
     fprintf(w->out,
             "const unsigned item = i / %uu, el = i %% %uu, row = el %% %uu, column = el / %uu;\n(void)column;\nfloat "
             "sum = 0.0f;\n",
@@ -834,7 +838,7 @@ static void put_sums(const work *w, const output *outputs, uint32_t all) {
         bool seen = false;
         for (uint32_t k = 0; k < at && !seen; k++) seen = value_of(w, outputs[k].value)->rows == rows;
         if (seen) continue;
-        fprintf(w->out, "for (unsigned i = threadIdx.x; i < n * %uu; i += VPPS_THREADS) {\n", width);
+        fprintf(w->out, "#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n * %uu; i += VPPS_THREADS) {\n", width);
         fprintf(w->out,
                 "const unsigned item = first_item + i / %uu, e = i %% %uu;\nif (e < r%u.end - r%u.first) {\nconst "
                 "unsigned el = r%u.first + e;\n",

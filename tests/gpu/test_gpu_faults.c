@@ -30,7 +30,8 @@ static const struct fault {
     {"the first vertex of a task left out", "const unsigned begin = t.operands[1], end = begin +",
      "const unsigned begin = t.operands[1] + 1, end = t.operands[1] +", true},
     {"the barrier between products and their sums removed",
-     "__syncthreads();\nfor (unsigned i = threadIdx.x; i < n0 * ", "for (unsigned i = threadIdx.x; i < n0 * ", true},
+     "__syncthreads();\n#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n0 * ",
+     "#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n0 * ", true},
 };
 
 static const struct fault *planted; /* NULL: none */
