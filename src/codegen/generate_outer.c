@@ -4,7 +4,9 @@
 
 enum {
     MOST_SUMS = 32, /* in registers of a thread, at a time */
-    CHUNK = 32      /* vectors whose factors are in shared memory */
+    CHUNK = 32,     /* vectors whose factors are in shared memory */
+    AT_ONCE =
+        4 /* vectors whose loads overlap. Behind the last, factors are zeros: no loop is needed for what is left */
 };
 
 typedef struct work {
@@ -173,13 +175,14 @@ static void put_group(const work *w, const group *g) {
     put_factors(w, g, stride);
     fprintf(
         w->out,
-        "__syncthreads();\nconst unsigned upto = vpps_least(n - from, %d);\n#pragma unroll 4\nfor (unsigned k = 0; k < "
-        "upto; k++) {\n",
-        CHUNK);
+        "__syncthreads();\nconst unsigned upto = vpps_least(n - from, %d);\n#pragma unroll 1\nfor (unsigned some = 0; "
+        "some < upto; some += %d) {\n#pragma unroll\nfor (unsigned j = 0; j < %d; j++) {\nconst unsigned k = some + "
+        "j;\n",
+        CHUNK, AT_ONCE, AT_ONCE);
     for (uint32_t i = 0; i < g->n_xs; i++) {
         const uint32_t x = g->xs[i], length = c->values[x].rows;
         fprintf(w->out, "const float *const x%u = pool + (", i);
-        put_vector(w, x, "(from + k)");
+        put_vector(w, x, "vpps_least(from + k, n - 1)");
         fprintf(w->out, ") + threadIdx.x;\n");
         for (uint32_t j = 0; j < columns_of(w, x); j++) {
             fprintf(w->out, "const float x%u_%u = ", i, j);
@@ -201,7 +204,7 @@ static void put_group(const work *w, const group *g) {
                 fprintf(w->out, "q[%u] += d%u.%c * x%u_%u;\n", q, slot / 4, "xyzw"[slot % 4], x, j);
         }
     }
-    fprintf(w->out, "}\n}\n");
+    fprintf(w->out, "}\n}\n}\n");
     q = 0;
     for (uint32_t i = 0; i < g->n; i++) {
         const vpps_cell_outer *o = &c->outers[g->outers[i]];
