@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -246,22 +247,27 @@ static vpps_status load_spilling(vpps_driver *d, const char *source, const char 
     return VPPS_OK;
 }
 
-/* A handle whose device's kernels with that text spill. */
-static vpps_handle *open_spilling(gpu_trees *t, const char *text, story *s) {
-    static vpps_driver_table driver;
+/* A handle that looks for the fastest choice with that driver. */
+static vpps_handle *open_tuning(gpu_trees *t, const vpps_driver_table *driver, story *s) {
     vpps_options o = options_for("simt", true);
     o.threads = 256;
     o.log = note;
     o.log_context = s;
-    driver = vpps_driver_simt;
-    driver.load = load_spilling;
-    spilling = text;
     trees_open(t, HIDDEN, HIDDEN);
     vpps_handle *h = open_handle(t, &o);
     h->device->table->destroy(h->device);
-    TEST_OK(vpps_gpu_create(&h->device, &vpps_device_simt, &driver, t->model, &o, &h->plan));
+    TEST_OK(vpps_gpu_create(&h->device, &vpps_device_simt, driver, t->model, &o, &h->plan));
     h->machine = h->device->table->machine(h->device);
     return h;
+}
+
+/* Its device's kernels with that text spill. */
+static vpps_handle *open_spilling(gpu_trees *t, const char *text, story *s) {
+    static vpps_driver_table driver;
+    driver = vpps_driver_simt;
+    driver.load = load_spilling;
+    spilling = text;
+    return open_tuning(t, &driver, s);
 }
 
 /* The batch that found it out runs with the next choice. */
@@ -302,6 +308,66 @@ START_TEST(without_any_kernel_there_is_a_reason)
         fresh_cache(folder);
         vpps_handle *h = open_spilling(&t, "vpps_kernel", s);
         TEST_FAILS(vpps_fb(h, t.g, trees_build(&t, 0), NULL), VPPS_DEVICE, "simt: no kernel could be made");
+        vpps_handle_destroy(h);
+        trees_close(&t);
+        remove_folder(folder);
+        free(s);
+    }
+END_TEST
+
+/* A compiler that takes until it is told to end. What it was asked for is looked at. */
+static struct {
+    atomic_bool may_end;
+    atomic_uint asked, alike; /* how often; with the source that was loaded next */
+    char *source;
+} slow;
+
+static vpps_status prepare_slowly(vpps_driver *d, const char *source, const char *description,
+                                  vpps_cubin_report *report) {
+    (void)d, (void)description;
+    *report = (vpps_cubin_report){.registers = 100};
+    slow.source = strdup(source);
+    slow.asked++;
+    while (!atomic_load(&slow.may_end)) nanosleep(&(struct timespec){0, 1000000}, NULL);
+    return VPPS_OK;
+}
+
+static vpps_status load_after(vpps_driver *d, const char *source, const char *description,
+                              const vpps_launch_shape *shape, vpps_kernel **out, vpps_cubin_report *report) {
+    if (slow.source && !strcmp(slow.source, source)) slow.alike++;
+    free(slow.source);
+    slow.source = NULL;
+    return vpps_driver_simt.load(d, source, description, shape, out, report);
+}
+
+START_TEST(batches_go_on_while_the_next_kernel_is_made)
+    {
+        enum { MEASURED = VPPS_GPU_SKIPPED + VPPS_GPU_MEASURED, MORE = 4 };
+        static vpps_driver_table driver;
+        gpu_trees t;
+        vpps_trial trials[8];
+        uint32_t n = 8;
+        bool done;
+        char folder[64];
+        story *s = calloc(1, sizeof *s);
+        ck_assert_ptr_nonnull(s);
+        fresh_cache(folder);
+        driver = vpps_driver_simt;
+        driver.prepare = prepare_slowly;
+        driver.load = load_after;
+        vpps_handle *h = open_tuning(&t, &driver, s);
+        for (uint32_t b = 0; b < MEASURED + MORE; b++) step(h, &t, 0);
+        TEST_OK(vpps_handle_trials(h, trials, &n, &done));
+        ck_assert_int_eq(trials[0].state, VPPS_TRIAL_CURRENT);
+        ck_assert_uint_eq(trials[0].batches, VPPS_GPU_MEASURED); /* and those that it waited are not counted */
+        atomic_store(&slow.may_end, true);
+        for (uint32_t b = 0; trials[1].state != VPPS_TRIAL_CURRENT; b++) {
+            ck_assert_uint_lt(b, 10000);
+            step(h, &t, 0);
+            TEST_OK(vpps_handle_trials(h, trials, &n, &done));
+        }
+        ck_assert_uint_eq(slow.asked, 1);
+        ck_assert_uint_eq(slow.alike, 1); /* it was the kernel that was needed */
         vpps_handle_destroy(h);
         trees_close(&t);
         remove_folder(folder);
@@ -579,6 +645,7 @@ static Suite *make_suite(void) {
     tcase_add_test(t, two_handles_at_once);
     tcase_add_test(t, losses_come_one_batch_late);
     tcase_add_test(t, the_profile_finds_the_fastest_and_remembers_it);
+    tcase_add_test(t, batches_go_on_while_the_next_kernel_is_made);
     tcase_add_test(t, training_and_inference_have_kernels_of_their_own);
     tcase_add_test(t, a_choice_whose_kernels_spill_is_rejected);
     tcase_add_test(t, without_any_kernel_there_is_a_reason);

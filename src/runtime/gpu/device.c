@@ -226,6 +226,7 @@ static void gpu_destroy(vpps_device *d) {
     if (gpu->driver && gpu->in_flight) vpps_gpu_settle(gpu);
     vpps_gpu_close_share(gpu);
     if (gpu->driver) {
+        vpps_gpu_stop_ahead(gpu);
         vpps_gpu_forget_kernels(gpu);
         vpps_gpu_buffer *buffers[] = {&gpu->pool,      &gpu->script,    &gpu->counters, &gpu->matrices, &gpu->gradients,
                                       &gpu->states[0], &gpu->states[1], &gpu->scratch,  &gpu->entries};

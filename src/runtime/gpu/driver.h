@@ -3,7 +3,7 @@
  * all of device.c runs in every test.
  *
  * Addresses are numbers in the machine's own address space. Copies, clears and launches happen in the order
- * of their calls; only `read`, `wait` and what says so wait for them. One thread at a time uses a driver.
+ * of their calls; only `read`, `wait` and what says so wait for them. One thread at a time uses a driver, but for `prepare`.
  */
 #ifndef VPPS_DRIVER_H
 #define VPPS_DRIVER_H
@@ -44,6 +44,10 @@ typedef struct vpps_driver_table {
     vpps_status (*load)(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                         vpps_kernel **out, vpps_cubin_report *report);
     void (*unload)(vpps_driver *d, vpps_kernel *kernel);
+
+    /* Compiles the source, so that `load` will find it in the cache; by any thread, while another uses the driver. NULL: whoever
+     * waits for a kernel waits for `load`. */
+    vpps_status (*prepare)(vpps_driver *d, const char *source, const char *description, vpps_cubin_report *report);
 
     /* A cooperative launch; `arguments` is the kernel's one parameter, by value. */
     vpps_status (*launch)(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,

@@ -319,6 +319,7 @@ const vpps_driver_table vpps_driver_cuda = {
     .clear = cuda_clear,
     .load = vpps_cuda_load,
     .unload = vpps_cuda_unload,
+    .prepare = vpps_cuda_prepare,
     .launch = vpps_cuda_launch,
     .start_clock = cuda_start_clock,
     .stop_clock = cuda_stop_clock,

@@ -47,6 +47,8 @@ vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d);
 /* driver_cuda_kernels.c: members of the table. */
 vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *description,
                            const vpps_launch_shape *shape, vpps_kernel **out, vpps_cubin_report *report);
+vpps_status vpps_cuda_prepare(vpps_driver *base, const char *source, const char *description,
+                              vpps_cubin_report *report);
 void vpps_cuda_unload(vpps_driver *base, vpps_kernel *kernel);
 vpps_status vpps_cuda_launch(vpps_driver *base, vpps_kernel *kernel, const vpps_launch_shape *shape,
                              const void *arguments, size_t bytes);

@@ -125,6 +125,21 @@ vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *de
     return is_too_new(code) ? load_ptx(d, source, virtual_arch, shape, out, report) : status;
 }
 
+/* What the driver would have to compile is left to it. */
+vpps_status vpps_cuda_prepare(vpps_driver *base, const char *source, const char *description,
+                              vpps_cubin_report *report) {
+    const cuda_driver *d = (const cuda_driver *)base;
+    uint32_t binary, virtual_arch;
+    void *cubin;
+    size_t bytes;
+    *report = (vpps_cubin_report){0};
+    VPPS_TRY(choose_arch(d, &binary, &virtual_arch));
+    if (!binary) return VPPS_OK;
+    VPPS_TRY(vpps_compile(source, "vpps_kernel", binary, description, true, &cubin, &bytes, report));
+    free(cubin);
+    return VPPS_OK;
+}
+
 void vpps_cuda_unload(vpps_driver *base, vpps_kernel *kernel) {
     cuda_driver *d;
     if (!kernel) return;

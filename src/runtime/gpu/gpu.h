@@ -9,6 +9,7 @@
  *   share.c        gradients of other processes
  *   script.c       scripts as the kernel reads them
  *   profile.c      which choice is the fastest
+ *   ahead.c        the next choice's kernel, made while batches run with another
  */
 #ifndef VPPS_GPU_H
 #define VPPS_GPU_H
@@ -51,6 +52,8 @@ typedef struct vpps_gpu_kernel {
     uint32_t registers; /* that weights may take; 0: as many as go */
 } vpps_gpu_kernel;
 
+typedef struct vpps_gpu_ahead vpps_gpu_ahead;
+
 /* Of the profile. The first batch after a change is not counted: caches are cold, and the kernel is new. */
 enum { VPPS_GPU_TRIALS = 8, VPPS_GPU_SKIPPED = 1, VPPS_GPU_MEASURED = 5 };
 
@@ -91,6 +94,7 @@ typedef struct vpps_gpu {
     uint32_t n_trials, current;   /* the trial in use */
     double ns[VPPS_GPU_MEASURED]; /* a node, of its batches */
     bool chosen, due;             /* the profile is over; another trial's turn has come */
+    vpps_gpu_ahead *ahead;        /* the next one's kernel on its way; or NULL */
 } vpps_gpu;
 
 /* A device whose kernel runs on that driver's machine. The devices "cuda" and "simt" are this with their drivers. */
@@ -194,7 +198,17 @@ vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 /* Notes a batch; sets gpu->due when the trial in use has been measured. */
 void vpps_gpu_measure(vpps_gpu *gpu, uint64_t device_ns);
 
-/* The next trial, or the choice. Fails with DEVICE: no choice's kernel could be made. */
+/* The next trial, or the choice; not yet, while the next one's kernel is on its way and the current one runs. Fails with DEVICE: no
+ * choice's kernel could be made. */
 vpps_status vpps_gpu_next_trial(vpps_gpu *gpu);
+
+/* ---- ahead.c */
+
+/* Is there nothing to wait for before that trial is taken? A driver that compiles ahead begins with its kernel, of the cells that
+ * the training kernel in use has. */
+bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next);
+
+/* Waits for the kernel that is on its way, if there is one: some seconds, for a compiler cannot be interrupted. */
+void vpps_gpu_stop_ahead(vpps_gpu *gpu);
 
 #endif

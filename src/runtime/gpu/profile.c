@@ -1,6 +1,6 @@
 /* profile.c - which choice is the fastest, measured on the batches that are trained anyway: no batch is run twice, none is
- * lost. First rows per warp, upwards, until more are slower; with the best of them the other numbers of threads. The result is
- * kept beside the compiled kernels, for the next run. */
+ * lost. First rows per warp, upwards, until more are slower; with the best of them the other numbers of threads. Where a driver can
+ * compile ahead, batches go on with one choice until the next one's kernel is there. The result is kept beside the compiled kernels, for the next run. */
 #include "runtime/gpu/gpu.h"
 
 #include "codegen/cache.h"
@@ -169,12 +169,14 @@ static vpps_status choose(vpps_gpu *gpu) {
 
 vpps_status vpps_gpu_next_trial(vpps_gpu *gpu) {
     const vpps_trial *t = &gpu->trials[gpu->current];
+    const uint32_t i = next_trial(gpu);
     char text[64];
+    if (i < gpu->n_trials && t->state != VPPS_TRIAL_REJECTED && !vpps_gpu_is_ahead(gpu, &gpu->trials[i]))
+        return VPPS_OK;
     gpu->due = false;
     describe(t, text, sizeof text);
     if (t->ns_per_node > 0)
         vpps_gpu_log(gpu, "measured: %s: %.0f ns a node (median of %u batches)", text, t->ns_per_node, t->batches);
-    const uint32_t i = next_trial(gpu);
     if (i == gpu->n_trials) return choose(gpu);
     take(gpu, i);
     return VPPS_OK;

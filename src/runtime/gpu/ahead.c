@@ -1,0 +1,85 @@
+/* ahead.c - the kernel of the choice that comes next, compiled by a thread of its own while batches run with the one before. What
+ * it makes lies in the disk cache, where the driver's `load` finds it. */
+#include "runtime/gpu/gpu.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct vpps_gpu_ahead {
+    pthread_t thread;
+    atomic_bool done;
+    const vpps_driver_table *table;
+    vpps_driver *driver;
+    vpps_machine machine;
+    vpps_specialiser specialiser;
+    vpps_kernel_plan plan;
+    vpps_compiled_cell
+        *cells; /* copies: rows are dealt as the choice says. What they point at is the batches' cells' */
+    const vpps_compiled_cell **list;
+};
+
+static vpps_status compile(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
+                           vpps_cubin_report *report) {
+    const vpps_gpu_ahead *a = context;
+    (void)plan;
+    return a->table->prepare(a->driver, source, description, report);
+}
+
+/* Whatever is wrong, loading the kernel will tell. */
+static void *work(void *context) {
+    vpps_gpu_ahead *a = context;
+    vpps_cubin_report report;
+    uint32_t registers = 0;
+    vpps_specialise(&a->specialiser, &a->plan, &registers, NULL, &report);
+    vpps_kernel_plan_free(&a->plan);
+    atomic_store(&a->done, true);
+    return NULL;
+}
+
+static void release(vpps_gpu_ahead *a) {
+    free(a->cells);
+    free(a->list);
+    free(a);
+}
+
+static vpps_gpu_ahead *start(vpps_gpu *gpu, const vpps_trial *choice) {
+    const vpps_gpu_kernel *k = &gpu->kernels[1];
+    vpps_gpu_ahead *a = calloc(1, sizeof *a);
+    if (!a) return NULL;
+    a->table = gpu->table;
+    a->driver = gpu->driver;
+    a->machine = gpu->machine;
+    a->cells = calloc(k->n_cells + 1u, sizeof *a->cells);
+    a->list = calloc(k->n_cells + 1u, sizeof *a->list);
+    for (uint32_t i = 0; i < k->n_cells && a->cells && a->list; i++) {
+        a->cells[i] = *k->cells[i];
+        a->cells[i].needs.row_unit = choice->rpw;
+        a->list[i] = &a->cells[i];
+    }
+    a->plan = vpps_gpu_kernel_plan(&gpu->layout, choice, a->list, k->n_cells);
+    a->plan.row_unit = choice->rpw;
+    a->specialiser = (vpps_specialiser){.model = gpu->model,
+                                        .pool = &gpu->layout.plan,
+                                        .matrix_at = gpu->layout.matrix_at,
+                                        .machine = &a->machine,
+                                        .compile = compile,
+                                        .context = a};
+    if (a->cells && a->list && !pthread_create(&a->thread, NULL, work, a)) return a;
+    release(a);
+    return NULL;
+}
+
+bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next) {
+    if (!gpu->table->prepare) return true;
+    if (!gpu->ahead) gpu->ahead = start(gpu, next);
+    if (gpu->ahead && !atomic_load(&gpu->ahead->done)) return false;
+    vpps_gpu_stop_ahead(gpu);
+    return true;
+}
+
+void vpps_gpu_stop_ahead(vpps_gpu *gpu) {
+    if (!gpu->ahead) return;
+    pthread_join(gpu->ahead->thread, NULL);
+    release(gpu->ahead);
+    gpu->ahead = NULL;
+}
