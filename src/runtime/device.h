@@ -34,8 +34,8 @@ typedef struct vpps_device_table {
     const vpps_task_plan *(*machine)(const vpps_device *d);
 
     /* Starts a batch's script, which must stay as it is until the batch is finished. Where the calling thread works as a VP, it
-     * is finished on return. Fails with MEMORY, and with POOL while `tuning` (another choice is due), when nothing was
-     * started and the parameters are as before. */
+     * is finished on return. Fails with MEMORY, and where there is a `tuning` with POOL (while it is true: another choice is
+     * due), when nothing was started and the parameters are as before. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d);                /* never blocks; true when nothing was launched */
     void (*wait)(vpps_device *d, vpps_outcome *out); /* of the latest launch */

@@ -348,8 +348,8 @@ static vpps_status tune(vpps_handle *h) {
 }
 
 /* Starts the script that was made, of training batch number `batch`, or 0: of vpps_forward. A launch that fails leaves the
- * device as unknown as a batch that does, but where nothing was started: with MEMORY, and with POOL, where the device's choice
- * cannot be and another is due. */
+ * device as unknown as a batch that does, but where nothing was started: with MEMORY, and with POOL, where a device that chooses
+ * has no kernel for the batch; while it is looking for the fastest choice, another one is due. */
 static vpps_status launch(vpps_handle *h, uint64_t batch) {
     const vpps_batch *b = h->programs[h->next];
     const vpps_device_table *table = h->device->table;
@@ -358,7 +358,7 @@ static vpps_status launch(vpps_handle *h, uint64_t batch) {
     h->device->vote = h->vote;
     const vpps_status status = table->launch(h->device, b);
     vpps_trace_span(h->trace, "launch", begin);
-    if (status == VPPS_MEMORY || (status == VPPS_POOL && is_tuning(h))) return status;
+    if (status == VPPS_MEMORY || (status == VPPS_POOL && table->tuning)) return status;
     if (status != VPPS_OK) break_handle(h, status, batch, vpps_error_message());
     return check_whole(h);
 }
@@ -371,7 +371,7 @@ static vpps_status start(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     VPPS_TRY(report(h));
     if (stale_loss) *stale_loss = h->latest.loss;
     vpps_status status;
-    while ((status = launch(h, batch)) == VPPS_POOL && h->broken == VPPS_OK) {
+    while ((status = launch(h, batch)) == VPPS_POOL && is_tuning(h)) {
         VPPS_TRY(tune(h));
         VPPS_TRY(make_script(h, g, request, host_ns));
     }

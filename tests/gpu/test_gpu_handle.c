@@ -299,6 +299,35 @@ START_TEST(a_choice_whose_kernels_spill_is_rejected)
     }
 END_TEST
 
+/* Nothing was started: what was trained is there, and other batches run. */
+START_TEST(a_batch_without_a_kernel_leaves_the_handle_whole)
+    {
+        char folder[64];
+        gpu_trees t, same;
+        story *s = calloc(1, sizeof *s);
+        vpps_options cpu = options_for("cpu", false);
+        ck_assert_ptr_nonnull(s);
+        fresh_cache(folder);
+        vpps_handle *h = open_spilling(&t, "no kernel has this", s);
+        ((vpps_gpu *)h->device)->chosen = true;
+        trees_open(&same, HIDDEN, HIDDEN);
+        vpps_handle *reference = open_handle(&same, &cpu);
+        ck_assert_float_eq_tol(step(h, &t, 0), step(reference, &same, 0), 1e-4f);
+        spilling = "vpps_kernel";
+        const vpps_node loss = trees_build(&t, 1);
+        float value, *const outs[] = {&value};
+        TEST_FAILS(vpps_forward(h, t.g, 1, &loss, outs), VPPS_POOL, "every kernel of the cells");
+        spilling = "no kernel has this";
+        ck_assert_float_eq_tol(step(h, &t, 2), step(reference, &same, 2), 1e-4f);
+        vpps_handle_destroy(h);
+        vpps_handle_destroy(reference);
+        trees_close(&same);
+        trees_close(&t);
+        remove_folder(folder);
+        free(s);
+    }
+END_TEST
+
 START_TEST(without_any_kernel_there_is_a_reason)
     {
         char folder[64];
@@ -648,6 +677,7 @@ static Suite *make_suite(void) {
     tcase_add_test(t, batches_go_on_while_the_next_kernel_is_made);
     tcase_add_test(t, training_and_inference_have_kernels_of_their_own);
     tcase_add_test(t, a_choice_whose_kernels_spill_is_rejected);
+    tcase_add_test(t, a_batch_without_a_kernel_leaves_the_handle_whole);
     tcase_add_test(t, without_any_kernel_there_is_a_reason);
     tcase_add_test(t, the_pool_grows_with_the_batch);
     tcase_add_test(t, too_small_a_pool_is_told);
