@@ -77,7 +77,7 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh bench/recipe
 
 # ---------------------------------------------------------------- build
 
-.PHONY: all help run setup test check check-kernels check-gpu-model sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench bench-models gpu-check gpu-prepare \
+.PHONY: all help run setup test check check-package check-kernels check-gpu-model sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench bench-models gpu-check gpu-prepare \
         install uninstall deb format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -220,8 +220,13 @@ LONGEST     = gpu_test_gpu_agreement runtime_test_random io_test_io models_test_
 FIRST       = $(foreach t,$(LONGEST),$(filter $(BUILD)/tests/$(t),$(TESTS))) $(ONE_CORE_SH)
 ORDERED     = $(FIRST) $(filter-out $(FIRST),$(TESTS))
 
-check: all test-programs bench-programs ## build and run every test; installs nothing
-	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(ORDERED) -- $(filter-out $(ONE_CORE_SH),$(TEST_SH))
+PACKAGE_SH  = tests/build/test_deb.sh
+check: all test-programs bench-programs ## build and run every test but check-package's; installs nothing
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(ORDERED) -- $(filter-out $(ONE_CORE_SH) $(PACKAGE_SH),$(TEST_SH))
+
+check-package: ## build the Debian package, install it and use it: a minute
+	$(Q)tools/setup.sh build test deb
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(PACKAGE_SH)
 
 SANITIZED := WERROR=$(WERROR) CFLAGS="-O1 -g"
 CLI_TESTS := $(wildcard tests/cli/test_*.sh)
