@@ -621,7 +621,9 @@ typedef struct vpps_stats {
     uint64_t steps;     /* forward: vertices of one cell that run together; where the device runs nodes, 0 */
     uint64_t instructions; /* an instruction shared by all VPs counts once */
     uint64_t script_bytes;
-    uint64_t pool_bytes;                                  /* parameters and the batch's tensors */
+    uint64_t pool_bytes; /* parameters and the batch's tensors */
+    uint64_t live_bytes; /* of pool_bytes, the most that parameters, and tensors that live at once, take: less cannot do
+                            in so many waves; where the device runs nodes, 0 */
     uint64_t host_ns, device_ns;                          /* making the script; running it */
     uint64_t total_nodes, total_host_ns, total_device_ns; /* over all training batches of this handle */
     uint64_t peak_pool_bytes;

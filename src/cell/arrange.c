@@ -42,7 +42,7 @@ static void find_variables(arranger *a) {
         a->words[v] = vpps_value_words(x);
         for (uint32_t u = 0; u < v && x->kept && a->variable[v] == v; u++) {
             const vpps_cell_value *y = &c->values[u];
-            if (y->kept && y->domain == x->domain && y->offset == x->offset) a->variable[v] = a->variable[u];
+            if (y->kept && y->record == x->record && y->offset == x->offset) a->variable[v] = a->variable[u];
         }
     }
 }
@@ -106,22 +106,23 @@ static bool list_batches(arranger *a) {
 
 /* ---------------------------------------------------------------- the record */
 
-/* Gives the vertex's places new offsets: large ones, which are aligned, then small ones, in the order that was planned. */
-static void move_places(const arranger *a) {
+/* Gives the places of a record new offsets: large ones, which are aligned, then small ones, in the order that was planned. */
+static void move_places(const arranger *a, uint32_t record) {
     vpps_compiled_cell *c = a->c;
     uint32_t words = 0;
     for (uint32_t large = 2; large-- > 0;) {
         for (uint32_t p = 0; p < c->n_values; p++) {
             const uint32_t v = a->order[p];
             const vpps_cell_value *x = &c->values[v];
-            if (a->variable[v] != v || !x->kept || x->domain || (vpps_place_words(c, x) >= 16) != large) continue;
+            if (a->variable[v] != v || !x->kept || x->record != record || (vpps_place_words(c, x) >= 16) != large)
+                continue;
             if (large) words = (words + 15) & ~15u;
             c->values[v].offset = words;
             words += vpps_place_words(c, x);
         }
     }
     for (uint32_t v = 0; v < c->n_values; v++)
-        if (c->values[v].kept && !c->values[v].domain) c->values[v].offset = c->values[a->variable[v]].offset;
+        if (c->values[v].kept && c->values[v].record == record) c->values[v].offset = c->values[a->variable[v]].offset;
 }
 
 static bool count(const arranger *a, vpps_cell_copies *out) {
@@ -147,7 +148,9 @@ static bool arrange(arranger *a) {
     if (copied(&c->arranged) > copied(&c->as_made)) { /* earlier batches took what later, larger ones would need */
         c->arranged = c->as_made;
     } else {
-        move_places(a);
+        move_places(a, 0);
+        move_places(a, VPPS_RECORD_FORWARD);
+        move_places(a, VPPS_RECORD_BACKWARD);
     }
     return true;
 }

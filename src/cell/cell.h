@@ -45,6 +45,15 @@ typedef enum vpps_split {
     VPPS_SPLIT_OFF       /* of a value that no stage makes */
 } vpps_split;
 
+/* Records of kept values: one for each domain, and two of vertices, for values that only their own vertex reads, and only in
+ * the pass that makes them. Those two need no room of their own before and after that. */
+enum { VPPS_RECORD_FORWARD = VPPS_DOMAINS, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
+
+static inline bool vpps_is_passing(uint32_t record) { return record >= VPPS_DOMAINS; }
+
+/* The domain of a record's items. */
+static inline uint32_t vpps_domain_of(uint32_t record) { return vpps_is_passing(record) ? 0 : record; }
+
 /* In the order in which they run. The two main parts run level by level, the others once, over all vertices of the cell
  * in the component's strongly connected part. */
 typedef enum vpps_part {
@@ -88,6 +97,7 @@ typedef struct vpps_cell_value {
     bool again;      /* backward makes it a second time, so that it need not be kept */
     bool by_columns; /* PRODUCT_T by rows: whole, of the columns that a VP has as it has rows; in no shares */
     uint32_t stage;
+    uint8_t record;  /* kept: of which it is a part: the domain's, or a passing one */
     uint32_t offset; /* kept: word in the record */
 } vpps_cell_value;
 
@@ -108,6 +118,7 @@ typedef struct vpps_cell_outer {
 typedef struct vpps_cell_stage {
     uint8_t part, split;
     bool backward;
+    bool passing;      /* reads or makes what lies in its pass's passing record */
     uint32_t first, n; /* in order[] */
 } vpps_cell_stage;
 
@@ -189,13 +200,18 @@ typedef struct vpps_compiled_cell {
     uint32_t n_stages;
     uint32_t *order;                    /* values by stage */
     uint64_t flops[VPPS_DOMAINS];       /* of all passes: of a vertex, and of each member of its lists */
-    uint32_t kept_words[VPPS_DOMAINS];  /* of a vertex, of a member */
+    uint32_t kept_words[VPPS_RECORDS];  /* of a vertex, of a member; of a vertex, passing */
     vpps_cell_copies as_made, arranged; /* with values in the order of their making, and in the one that was planned */
     uint64_t arrange_ns;                /* planning took */
     size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
     void *device_program; /* what the device made of it; freed by device_free */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
+
+/* The passing record of a stage's pass. */
+static inline uint32_t vpps_passing_record(const vpps_compiled_cell *c, uint32_t stage) {
+    return c->stages[stage].backward ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
+}
 
 /* Does one of its numbers depend on how many members lists have? */
 static inline bool vpps_counts_members(const vpps_cell_value *v) {

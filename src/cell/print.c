@@ -195,17 +195,17 @@ static void print_stage(printer *p, uint32_t number) {
 /* ---------------------------------------------------------------- what lies in memory */
 
 /* The values of one place of the record, in the order of their making. */
-static void print_place(printer *p, uint32_t domain, uint32_t offset) {
+static void print_place(printer *p, uint32_t record, uint32_t offset) {
     const vpps_compiled_cell *c = p->c;
     const char *between = "";
     for (uint32_t i = 0; i < c->n_stages; i++) {
         for (uint32_t j = 0; j < c->stages[i].n; j++) {
             const uint32_t v = c->order[c->stages[i].first + j];
             const vpps_cell_value *x = &c->values[v];
-            if (!x->kept || x->domain != domain || x->offset != offset) continue;
+            if (!x->kept || x->record != record || x->offset != offset) continue;
             if (!*between) {
                 fprintf(p->file, "    %6u %6u words", offset, vpps_place_words(c, x));
-                if (domain) print_domain(p, domain);
+                if (vpps_domain_of(record)) print_domain(p, record);
                 fputs("  ", p->file);
             }
             fputs(between, p->file);
@@ -219,7 +219,7 @@ static void print_place(printer *p, uint32_t domain, uint32_t offset) {
 static bool begins_place(const vpps_compiled_cell *c, uint32_t v) {
     const vpps_cell_value *x = &c->values[v];
     for (uint32_t u = 0; u < v; u++)
-        if (c->values[u].kept && c->values[u].domain == x->domain && c->values[u].offset == x->offset) return false;
+        if (c->values[u].kept && c->values[u].record == x->record && c->values[u].offset == x->offset) return false;
     return x->kept;
 }
 
@@ -235,11 +235,14 @@ static void print_kept(printer *p) {
     fputs(", ", p->file);
     print_amount(p, bytes, " bytes");
     fputc('\n', p->file);
-    for (uint32_t domain = 0; domain < VPPS_DOMAINS; domain++) {
-        for (uint32_t at = 0; at < c->kept_words[domain]; at++) {
+    for (uint32_t record = 0; record < VPPS_RECORDS; record++) {
+        if (vpps_is_passing(record) && c->kept_words[record])
+            fprintf(p->file, "  while a vertex runs %s: %u words\n",
+                    record == VPPS_RECORD_FORWARD ? "forward" : "backward", c->kept_words[record]);
+        for (uint32_t at = 0; at < c->kept_words[record]; at++) {
             for (uint32_t v = 0; v < c->n_values; v++)
-                if (c->values[v].domain == domain && c->values[v].offset == at && begins_place(c, v))
-                    print_place(p, domain, at);
+                if (c->values[v].record == record && c->values[v].offset == at && begins_place(c, v))
+                    print_place(p, record, at);
         }
     }
 }

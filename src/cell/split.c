@@ -12,6 +12,7 @@ typedef struct work {
     uint8_t *recurrent; /* depends on a child of the recurrence (backward: on a gradient that comes through it) */
     uint8_t *leads;     /* leads to one */
     uint32_t *last;     /* kept values: last stage that reads them */
+    uint8_t *passing;   /* kept values: only their own vertex reads them, in the pass that makes them */
 } work;
 
 static bool made(const vpps_cell_value *v) { return v->kind > VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER; }
@@ -326,38 +327,86 @@ static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     if (w->last[u] == VPPS_NONE || vpps_place_words(c, a) != vpps_place_words(c, b) || a->domain != b->domain)
         return false;
+    if (w->passing[u] && w->passing[v] && backward(c, u) != backward(c, v))
+        return false; /* each in its pass's record */
     if (w->last[u] < b->stage) return true;
     return w->last[u] == b->stage && a->split == b->split && a->kind != VPPS_VALUE_PRODUCT_T &&
            b->kind != VPPS_VALUE_PRODUCT_T && read_before(c, u, v);
 }
 
-static bool place_kept(work *w) {
+static void find_passing(work *w) {
     vpps_compiled_cell *c = w->c;
-    uint32_t *follower = malloc((c->n_values + 1u) * sizeof *follower); /* who lies in a value's place now */
-    if (!follower) return false;
-    memset(follower, 0xff, (c->n_values + 1u) * sizeof *follower);
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        w->passing[v] = x->kept && w->last[v] != UINT32_MAX && !x->domain &&
+                        c->stages[w->last[v]].backward == c->stages[x->stage].backward;
+    }
+}
+
+/* Finds the places of kept values: `place` becomes the first value in each one's. A place passes if all values in it do. */
+static void find_places(work *w, uint32_t *place, uint32_t *follower) {
+    vpps_compiled_cell *c = w->c;
+    for (uint32_t i = 0; i < c->n_stages; i++) {
+        for (uint32_t j = 0; j < c->stages[i].n; j++) {
+            const uint32_t v = c->order[c->stages[i].first + j];
+            if (!c->values[v].kept) continue;
+            uint32_t u = 0;
+            while (u < v && !(c->values[u].kept && c->values[u].stage <= i && follower[u] == VPPS_NONE &&
+                              place[u] != VPPS_NONE && may_follow(w, u, v)))
+                u++;
+            place[v] = u < v ? place[u] : v;
+            if (u < v) follower[u] = v;
+            if (u < v && !(w->passing[place[v]] && w->passing[v])) w->passing[place[v]] = 0;
+        }
+    }
+}
+
+/* Places, in the order of their first values. */
+static void place_in_records(work *w, const uint32_t *place) {
+    vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
         for (uint32_t j = 0; j < c->stages[i].n; j++) {
             const uint32_t v = c->order[c->stages[i].first + j];
             vpps_cell_value *x = &c->values[v];
             if (!x->kept) continue;
-            uint32_t u = 0;
-            while (u < c->n_values &&
-                   !(u != v && c->values[u].kept && c->values[u].stage <= i && u < v && follower[u] == VPPS_NONE &&
-                     c->values[u].offset != VPPS_NONE && may_follow(w, u, v)))
-                u++;
-            if (u < c->n_values) {
-                follower[u] = v;
-                x->offset = c->values[u].offset;
-            } else {
-                const uint32_t words = vpps_place_words(c, x);
-                if (words >= 16) c->kept_words[x->domain] = (c->kept_words[x->domain] + 15) & ~15u;
-                x->offset = c->kept_words[x->domain];
-                c->kept_words[x->domain] += words;
+            const uint32_t passing = backward(c, v) ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
+            x->record = (uint8_t)(w->passing[place[v]] ? passing : x->domain);
+            if (vpps_is_passing(x->record)) c->stages[i].passing = c->stages[w->last[v]].passing = true;
+            if (place[v] != v) {
+                x->offset = c->values[place[v]].offset;
+                continue;
             }
+            const uint32_t words = vpps_place_words(c, x);
+            uint32_t *at = &c->kept_words[x->record];
+            if (words >= 16) *at = (*at + 15) & ~15u;
+            x->offset = *at;
+            *at += words;
         }
     }
-    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) c->kept_words[d] = (c->kept_words[d] + 15) & ~15u;
+    for (uint32_t r = 0; r < VPPS_RECORDS; r++) c->kept_words[r] = (c->kept_words[r] + 15) & ~15u;
+}
+
+/* Stages that read what passes. */
+static void mark_readers(work *w) {
+    vpps_compiled_cell *c = w->c;
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        for (uint32_t k = 0; k < x->n_args && x->stage != VPPS_NONE; k++) {
+            const vpps_cell_value *a = &c->values[c->args[x->first_arg + k].value];
+            if (a->kept && vpps_is_passing(a->record)) c->stages[x->stage].passing = true;
+        }
+    }
+}
+
+static bool place_kept(work *w) {
+    const size_t n = w->c->n_values + (size_t)1;
+    uint32_t *follower = malloc(2 * n * sizeof *follower); /* who lies in a value's place now */
+    if (!follower) return false;
+    memset(follower, 0xff, 2 * n * sizeof *follower);
+    find_passing(w);
+    find_places(w, follower + n, follower);
+    place_in_records(w, follower + n);
+    mark_readers(w);
     free(follower);
     return true;
 }
@@ -368,7 +417,8 @@ vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c) {
     w.recurrent = calloc(n, 1);
     w.leads = calloc(n, 1);
     w.last = calloc(n, sizeof *w.last);
-    bool ok = w.recurrent && w.leads && w.last;
+    w.passing = calloc(n, 1);
+    bool ok = w.recurrent && w.leads && w.last && w.passing;
     if (ok) {
         for (uint32_t v = 0; v < c->n_values; v++) c->values[v].offset = VPPS_NONE;
         choose_parts(&w);
@@ -383,6 +433,7 @@ vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c) {
     free(w.recurrent);
     free(w.leads);
     free(w.last);
+    free(w.passing);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }
 

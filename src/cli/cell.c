@@ -137,24 +137,33 @@ static json_t *stages_json(const subject *s) {
     return list;
 }
 
+/* The pass that a kept value is there for, where it is one. */
+static json_t *passing_json(const vpps_cell_value *x) {
+    if (!vpps_is_passing(x->record)) return json_null();
+    return json_string(x->record == VPPS_RECORD_FORWARD ? "forward" : "backward");
+}
+
 static json_t *kept_json(const subject *s) {
     const vpps_compiled_cell *c = s->c;
     json_t *values = json_array();
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
         if (!x->kept) continue;
-        json_array_append_new(values, json_pack("{so sI sI sb so*}", "value", name_json(s, v), "at",
-                                                (json_int_t)x->offset, "words", (json_int_t)vpps_place_words(c, x),
-                                                "member", x->domain > 0, "list", list_json(s, x->domain)));
+        json_array_append_new(values,
+                              json_pack("{so sI sI so sb so*}", "value", name_json(s, v), "at", (json_int_t)x->offset,
+                                        "words", (json_int_t)vpps_place_words(c, x), "passing", passing_json(x),
+                                        "member", x->domain > 0, "list", list_json(s, x->domain)));
     }
     json_t *lists = c->n_lists > 1 ? json_array() : NULL;
     for (uint32_t d = 1; lists && d <= c->n_lists; d++) {
         const json_int_t words = c->kept_words[d];
         json_array_append_new(lists, json_pack("{sI sI}", "words", words, "bytes", 4 * words));
     }
-    return json_pack("{sI sI sI sI so* so}", "words", (json_int_t)c->kept_words[0], "bytes",
-                     4 * (json_int_t)c->kept_words[0], "member_words", (json_int_t)c->kept_words[1], "member_bytes",
-                     4 * (json_int_t)c->kept_words[1], "members", lists, "values", values);
+    return json_pack("{sI sI sI sI sI sI so* so}", "words", (json_int_t)c->kept_words[0], "bytes",
+                     4 * (json_int_t)c->kept_words[0], "passing_forward_bytes",
+                     4 * (json_int_t)c->kept_words[VPPS_RECORD_FORWARD], "passing_backward_bytes",
+                     4 * (json_int_t)c->kept_words[VPPS_RECORD_BACKWARD], "member_words", (json_int_t)c->kept_words[1],
+                     "member_bytes", 4 * (json_int_t)c->kept_words[1], "members", lists, "values", values);
 }
 
 static json_t *copies_json(const vpps_layout_copies *x) {

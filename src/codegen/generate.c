@@ -60,6 +60,10 @@ uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_com
     case VPPS_VALUE_PARAMETER: fprintf(out, "%uu", g->pool->values[x->param]); return 0;
     default: break;
     }
+    if (vpps_is_passing(x->record)) {
+        fprintf(out, "passing + (%s) * %uu", item, c->kept_words[x->record]);
+        return x->offset;
+    }
     fprintf(out, "k%u + (%s) * %uu", x->domain, item, c->kept_words[x->domain]);
     return x->offset;
 }

@@ -984,19 +984,36 @@ static void put_rows(const work *w) {
     }
 }
 
-static void put_contributions(const work *w) {
-    fprintf(w->out, "unsigned next = b->contributions;\n");
+/* Where the task's passing records and contributions lie, as if there were items from 0 on. */
+static void put_places(const work *w) {
+    enum { STAGE_PLACES = 5 }; /* behind block, stage, first, count */
+    const uint32_t passing = w->c->kept_words[vpps_passing_record(w->c, w->s.stage)];
+    const bool passes = w->c->stages[w->s.stage].passing;
+    bool contributes = false;
+    for (uint32_t j = 0; j < w->c->n_contributions; j++)
+        contributes |= value_of(w, w->c->contributions[j].value)->stage == w->s.stage;
+    if (passes || contributes) /* the script's STAGE is behind the WAIT, where the task waits */
+        fprintf(
+            w->out,
+            "const unsigned *const places = (const unsigned *)a.script + t.address + (t.wait == VPPS_KERNEL_NOTHING ? "
+            "%u : %u);\n",
+            STAGE_PLACES, 1 + vpps_tasks[VPPS_TASK_WAIT].words + STAGE_PLACES);
+    if (passes) fprintf(w->out, "const unsigned passing = places[0] - t.operands[1] * %uu;\n(void)passing;\n", passing);
+    if (!contributes) return;
+    fprintf(w->out, "unsigned next = places[1];\n");
     for (uint32_t j = 0; j < w->c->n_contributions; j++) {
         const vpps_cell_value *x = value_of(w, w->c->contributions[j].value);
-        char n[32];
+        const uint32_t words = vpps_value_words(x);
+        char first[48] = "t.operands[1]", n[96] = "t.operands[2]";
+        if (x->stage != w->s.stage) continue;
         if (x->domain) {
-            snprintf(n, sizeof n, "b->members[%u]", x->domain - 1);
-        } else {
-            snprintf(n, sizeof n, "b->n");
+            snprintf(first, sizeof first, "ls%u[t.operands[1]]", x->domain);
+            snprintf(n, sizeof n, "(ls%u[t.operands[1] + t.operands[2]] - %s)", x->domain, first);
         }
-        fprintf(w->out, "const unsigned c%u = next;\nnext += (%s * %uu + 15) & ~15u;\n(void)c%u;\n", j, n,
-                vpps_value_words(x), j);
+        fprintf(w->out, "const unsigned c%u = next - %s * %uu;\nnext += (%s * %uu + 15) & ~15u;\n", j, first, words, n,
+                words);
     }
+    fprintf(w->out, "(void)next;\n");
 }
 
 vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t stage, uint32_t number,
@@ -1018,7 +1035,7 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
             w.out,
             "const unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const part = shared + VPPS_SHARED_WEIGHTS;\n");
         put_rows(&w);
-        put_contributions(&w);
+        put_places(&w);
         if (w.s.rows) {
             fprintf(w.out, "const unsigned begin = t.operands[1], end = begin + t.operands[2];\n");
         } else {

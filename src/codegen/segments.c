@@ -77,7 +77,7 @@ static bool lies_over_read(const work *w, uint32_t v) {
         for (uint32_t k = 0; k < reader->n_args; k++) {
             const uint32_t u = c->args[reader->first_arg + k].value;
             const vpps_cell_value *y = &c->values[u];
-            if (made_here(w, u) || !y->kept || y->domain != x->domain) continue;
+            if (made_here(w, u) || !y->kept || y->record != x->record) continue;
             if (y->offset < x->offset + vpps_place_words(c, x) && x->offset < y->offset + vpps_place_words(c, y))
                 return true;
         }

@@ -328,6 +328,7 @@ static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) 
     stats->instructions = b->n_instructions;
     stats->script_bytes = b->script_words * 4;
     stats->pool_bytes = (uint64_t)(b->pool_words - h->plan.sharded) * 4;
+    stats->live_bytes = 4 * (b->parameter_words + b->live_words - h->plan.sharded);
     stats->groups = b->n_groups;
     stats->waves = b->n_waves;
     stats->steps = b->n_steps;

@@ -15,7 +15,7 @@ typedef struct vpps_task_note {
     uint64_t end_ns;
     const vpps_compiled_cell *cell; /* of STAGE and OUTER */
     uint32_t task;                  /* or VPPS_NOTE_BEGIN: the VP begins launch number operands[0] */
-    uint32_t operands[3];           /* the task's, without its block */
+    uint32_t operands[3];           /* the task's first, without its block */
 } vpps_task_note;
 
 enum { VPPS_NOTE_BEGIN = VPPS_TASK_COUNT };

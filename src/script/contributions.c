@@ -7,14 +7,15 @@ static bool reaches(const vpps_batch_work *w, const uint64_t *reads, uint32_t ve
     return vpps_reached(reads, w->vertices[vertex].gradients) >> index & 1;
 }
 
-/* A block's contributions to what one of its inputs or lookups reads. */
+/* A block's contributions to what one of its inputs or lookups reads; `at`, of the vertices that a task runs over. */
 typedef struct contribution {
     const vpps_block_work *block;
     const vpps_compiled_cell *cell;
     const vpps_cell_contribution *to;
     const uint64_t *reads; /* see vpps_reached */
     bool all;              /* every vertex makes it */
-    uint32_t at, stride, shares, share_words;
+    uint32_t number, stage, stride, shares;
+    uint32_t at, share_words; /* at: as if there were items from 0 on */
 } contribution;
 
 static contribution contribution_of(const vpps_batch_work *w, uint32_t i, uint32_t j) {
@@ -22,7 +23,6 @@ static contribution contribution_of(const vpps_batch_work *w, uint32_t i, uint32
     const vpps_type *type = w->used[b->type].type;
     const vpps_compiled_cell *c = w->used[b->type].cell;
     const vpps_cell_contribution *to = &c->contributions[j];
-    const vpps_block view = vpps_block_made(w, i);
     const uint64_t *reads = to->lookup ? type->reads_lookups : type->reads_inputs;
     const uint32_t shares = to->partial ? c->needs.group : 1;
     return (contribution){.block = b,
@@ -30,10 +30,10 @@ static contribution contribution_of(const vpps_batch_work *w, uint32_t i, uint32
                           .to = to,
                           .reads = reads,
                           .all = vpps_reached(reads, b->gradients) >> to->index & 1,
-                          .at = vpps_contribution_at(c, &view, j, 0),
+                          .number = j,
+                          .stage = c->values[to->value].stage,
                           .stride = vpps_value_words(&c->values[to->value]),
-                          .shares = shares,
-                          .share_words = (uint32_t)(vpps_contribution_words(c, &view, j) / shares)};
+                          .shares = shares};
 }
 
 /* An item's shares: counted, where `words` is NULL, else written at the cursor. */
@@ -44,34 +44,78 @@ static inline void take_shares(contribution x, uint32_t item, uint32_t *words, u
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* Contributions to other vertices' outputs. */
-static inline void each_input(vpps_batch_work *w, const contribution *x, uint32_t *words) {
+/* Every block's tasks, by stage and level. */
+static bool note_runs(vpps_batch_work *w) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < w->n_blocks; i++) {
+        vpps_block_work *b = &w->blocks[i];
+        b->runs = (uint32_t)n;
+        n += (size_t)w->used[b->type].cell->n_stages * vpps_max_u32(b->n_levels, 1);
+    }
+    if (!VPPS_RESERVE(w->runs, w->runs_capacity, n + 1)) return false;
+    for (uint32_t i = 0; i < w->n_tasks; i++) {
+        const vpps_task_work *t = &w->tasks[i];
+        const vpps_block_work *b = &w->blocks[t->block];
+        const uint32_t level = t->level == VPPS_NONE ? 0 : t->level;
+        w->runs[b->runs + t->stage * vpps_max_u32(b->n_levels, 1) + level] = i;
+    }
+    return true;
+}
+
+/* The task that makes the contributions of a level's vertices, and where they lie: then, the end of the task's vertices. */
+static uint32_t find_run(const vpps_batch_work *w, contribution *x, uint32_t level) {
+    const uint32_t at = x->cell->stages[x->stage].part == VPPS_PART_BACK_MAIN ? level : 0;
+    const vpps_task_work *t = &w->tasks[w->runs[x->block->runs + x->stage * vpps_max_u32(x->block->n_levels, 1) + at]];
+    const uint32_t domain = x->cell->values[x->to->value].domain;
+    uint32_t items[VPPS_DOMAINS], first = t->first;
+    vpps_items_of_task(w, t, items);
+    if (domain) first = w->rests[vpps_vertices_of(w, x->block)[t->first].vertex].first_member[domain - 1];
+    x->at = t->contributions + (uint32_t)vpps_contribution_at(x->cell, x->stage, items, x->number) - first * x->stride;
+    x->share_words = (uint32_t)(vpps_contribution_words(x->cell, items[domain], x->number) / x->shares);
+    return t->first + t->n;
+}
+
+/* Contributions to other vertices' outputs, of vertices [first, end). */
+static inline void each_input_of(vpps_batch_work *w, const contribution *x, uint32_t first, uint32_t end,
+                                 uint32_t *words) {
     const vpps_ordered_vertex *v = vpps_vertices_of(w, x->block);
     const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
     const vpps_read *sources = w->sources + place.n[0];
-    const uint32_t n = x->block->n;
     uint32_t *users = w->users;
     if (x->all && !x->cell->n_lists) { /* nearly always */
-        for (uint32_t p = 0; p < n; p++) take_shares(*x, p, words, &users[sources[v[p].first_source].output]);
+        for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &users[sources[v[p].first_source].output]);
         return;
     }
     const uint32_t domain = x->cell->values[x->to->value].domain;
-    for (uint32_t p = 0; p < n; p++) {
+    for (uint32_t p = first; p < end; p++) {
         if (!x->all && !reaches(w, x->reads, v[p].vertex, x->to->index)) continue;
         const vpps_vertex_rest *rest = &w->rests[v[p].vertex];
         const vpps_read *read = vpps_sources_of(w, &v[p], place);
-        const uint32_t first = domain ? rest->first_member[domain - 1] : p;
+        const uint32_t item = domain ? rest->first_member[domain - 1] : p;
         for (uint32_t m = 0; m < vpps_members(rest->members, domain); m++)
-            take_shares(*x, first + m, words, &users[read[m].output]);
+            take_shares(*x, item + m, words, &users[read[m].output]);
+    }
+}
+
+/* Writes a block's contributions to an input, level by level. */
+static void write_input(vpps_batch_work *w, contribution x, uint32_t *words) {
+    for (uint32_t level = 0, p = 0; p < x.block->n; level++) {
+        if (vpps_level_first(w, x.block, level + 1) == p) continue;
+        const uint32_t first = p;
+        p = find_run(w, &x, level);
+        each_input_of(w, &x, first, p, words);
     }
 }
 
 /* Contributions to tables' entries, written at their cursors; `use` goes on in entry_uses. */
-static void write_lookup(vpps_batch_work *w, const contribution *x, uint32_t *words, uint32_t *use) {
-    const vpps_ordered_vertex *v = vpps_vertices_of(w, x->block);
-    for (uint32_t p = 0; p < x->block->n; p++)
-        if (x->all || reaches(w, x->reads, v[p].vertex, x->to->index))
-            take_shares(*x, p, words, &w->entries[w->entry_uses[(*use)++]].at);
+static void write_lookup(vpps_batch_work *w, contribution x, uint32_t *words, uint32_t *use) {
+    const vpps_ordered_vertex *v = vpps_vertices_of(w, x.block);
+    for (uint32_t level = 0, p = 0; p < x.block->n; level++) {
+        if (vpps_level_first(w, x.block, level + 1) == p) continue;
+        for (const uint32_t end = find_run(w, &x, level); p < end; p++)
+            if (x.all || reaches(w, x.reads, v[p].vertex, x.to->index))
+                take_shares(x, p, words, &w->entries[w->entry_uses[(*use)++]].at);
+    }
 }
 
 /* Outputs with a gradient have no users yet. */
@@ -126,7 +170,6 @@ static bool find_entries_of(vpps_batch_work *w, const contribution *x) {
 
 /* The entries that get gradients, in the order of their first use. */
 static bool find_entries(vpps_batch_work *w) {
-    w->n_entries = w->n_entry_uses = 0;
     if (!open_tables(w)) return false;
     for (uint32_t i = 0; i < w->n_blocks; i++) {
         for (uint32_t j = 0; j < w->used[w->blocks[i].type].cell->n_contributions; j++) {
@@ -139,21 +182,25 @@ static bool find_entries(vpps_batch_work *w) {
 
 /* ---------------------------------------------------------------- both passes */
 
-/* How many contributions every output with a gradient, and every entry, gets. False: out of memory. */
-bool vpps_count_contributions(vpps_batch_work *w) {
+/* How many contributions every output with a gradient, and every entry, gets. */
+vpps_status vpps_count_contributions(vpps_batch_work *w) {
+    w->n_entries = w->n_entry_uses = 0;
+    if (!VPPS_RESERVE(w->users, w->users_capacity, w->n_outputs + 1u)) return vpps_no_memory();
+    memset(w->users, 0xff, w->n_outputs * sizeof *w->users);
+    if (!w->training) return VPPS_OK;
     open_users(w);
-    if (!find_entries(w)) return false;
+    if (!find_entries(w) || !note_runs(w)) return vpps_no_memory();
     for (uint32_t i = 0; i < w->n_blocks; i++) {
         for (uint32_t j = 0; j < w->used[w->blocks[i].type].cell->n_contributions; j++) {
             const contribution x = contribution_of(w, i, j);
-            if (!x.to->lookup) each_input(w, &x, NULL);
+            if (!x.to->lookup) each_input_of(w, &x, 0, x.block->n, NULL);
         }
     }
     for (uint32_t i = 0; i < w->n_seeds; i++) {
         uint32_t *users = &w->users[w->seeds[i].to.output];
         if (*users != VPPS_NONE) ++*users;
     }
-    return true;
+    return VPPS_OK;
 }
 
 /* Writes them at the cursors that counts have become. */
@@ -163,9 +210,9 @@ void vpps_write_contributions(vpps_batch_work *w, uint32_t *words) {
         for (uint32_t j = 0; j < w->used[w->blocks[i].type].cell->n_contributions; j++) {
             const contribution x = contribution_of(w, i, j);
             if (x.to->lookup) {
-                write_lookup(w, &x, words, &use);
+                write_lookup(w, x, words, &use);
             } else {
-                each_input(w, &x, words);
+                write_input(w, x, words);
             }
         }
     }

@@ -255,7 +255,7 @@ static void emit(vpps_batch *b, bool *ok, vpps_task task, const uint32_t *operan
     b->n_instructions++;
 }
 
-#define EMIT(task, ...) emit(b, ok, VPPS_TASK_##task, (const uint32_t[4]){__VA_ARGS__})
+#define EMIT(task, ...) emit(b, ok, VPPS_TASK_##task, (const uint32_t[6]){__VA_ARGS__})
 
 /* Where all VPs meet at a wave's end: before, or after, the parameters' gradients. Those of groups come before these. */
 static uint32_t common_barrier(const vpps_batch_work *w, uint32_t wave, bool after) {
@@ -310,7 +310,7 @@ static void encode_wave(vpps_batch *b, uint32_t wave, uint32_t g, uint32_t *task
             phase = t->phase;
             phase_start = i;
         }
-        EMIT(STAGE, t->block, t->stage, t->first, t->n);
+        EMIT(STAGE, t->block, t->stage, t->first, t->n, t->passing, t->contributions);
     }
     *task = i;
     barrier(b, common_barrier(w, wave, false), w->machine->n_vps, ok);
@@ -387,20 +387,14 @@ static void write_header(vpps_batch *b, vpps_task_header h) {
 
 static vpps_status place_rest(vpps_batch *b) {
     vpps_batch_work *w = b->work;
-    uint64_t words = 0;
-    for (uint32_t i = 0; i < w->n_entries; i++) {
-        const vpps_parameter_data *p = &w->g->model->params[w->entries[i].table];
-        words += (uint64_t)p->rows * p->cols;
-    }
-    w->entry_gradients = (uint32_t)w->next_word;
-    w->next_word = (w->next_word + words + 15) & ~(uint64_t)15;
     w->seeds_at = (uint32_t)w->next_word;
     w->next_word += count_seeds(w);
     if (w->next_word > w->machine->pool_words) {
         return vpps_fail(VPPS_POOL,
-                         "the batch needs %" PRIu64 " bytes of the pool, parameters included; there are %" PRIu64
-                         ". Use smaller batches, or a larger pool_bytes",
-                         w->next_word * 4, (uint64_t)w->machine->pool_words * 4);
+                         "the batch needs %" PRIu64
+                         " bytes of the pool in %u waves, parameters included; there are %" PRIu64
+                         ". Use smaller batches, or a larger pool_bytes: that many would do",
+                         w->next_word * 4, w->n_waves, (uint64_t)w->machine->pool_words * 4);
     }
     b->pool_words = (uint32_t)w->next_word;
     return VPPS_OK;
@@ -409,11 +403,7 @@ static vpps_status place_rest(vpps_batch *b) {
 vpps_status vpps_encode_batch(vpps_batch *b) {
     vpps_batch_work *w = b->work;
     bool is_ok = true, *ok = &is_ok;
-    if (!VPPS_RESERVE(w->users, w->users_capacity, w->n_outputs + 1u)) return vpps_no_memory();
-    memset(w->users, 0xff, w->n_outputs * sizeof *w->users);
-    w->n_entries = 0;
     if (!place_outputs(w)) return vpps_no_memory();
-    if (w->training && !vpps_count_contributions(w)) return vpps_no_memory();
     VPPS_TRY(place_rest(b));
     b->n_instructions = 0;
     b->script_words = 0;

@@ -23,9 +23,8 @@ typedef struct vpps_block {
     unsigned group;
     unsigned n; /* vertices */
     unsigned members[4];
-    unsigned kept[5];       /* offsets of the kept values of each domain: item i at + i * kept_words */
-    unsigned contributions; /* offset */
-    unsigned arrays;        /* address */
+    unsigned kept[5]; /* offsets of the kept values of each domain: item i at + i * kept_words */
+    unsigned arrays;  /* address */
 } vpps_block;
 
 /* Entries of a lookup table that the batch uses and trains. */

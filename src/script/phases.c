@@ -6,22 +6,25 @@
  */
 #include "script/work.h"
 
-static bool add_task(vpps_batch_work *w, uint32_t block, uint32_t stage, uint32_t phase, uint32_t first, uint32_t n) {
+static bool add_task(vpps_batch_work *w, uint32_t block, uint32_t stage, uint32_t phase, uint32_t level, uint32_t first,
+                     uint32_t n) {
     if (!n) return true;
     if (!VPPS_RESERVE(w->tasks, w->tasks_capacity, w->n_tasks + 1u)) return false;
-    w->tasks[w->n_tasks++] = (vpps_task_work){w->blocks[block].group, phase, block, stage, first, n};
+    w->tasks[w->n_tasks++] = (vpps_task_work){w->blocks[block].group, phase, block, stage, first, n, level, 0, 0};
     uint32_t *phases = &w->group_phases[w->blocks[block].group];
     *phases = vpps_max_u32(*phases, phase + 1);
     return true;
 }
 
-/* A part of a block's cell over [first, first + n), from `phase` on; the phase after its last one. */
-static uint32_t add_part(vpps_batch_work *w, uint32_t block, vpps_part part, uint32_t phase, uint32_t first, uint32_t n,
-                         bool *ok) {
+/* A part of a block's cell over a level, or all of them (VPPS_NONE), from `phase` on; the phase after its last one. */
+static uint32_t add_part(vpps_batch_work *w, uint32_t block, vpps_part part, uint32_t phase, uint32_t level, bool *ok) {
+    const vpps_block_work *b = &w->blocks[block];
+    const uint32_t first = level == VPPS_NONE ? 0 : vpps_level_first(w, b, level);
+    const uint32_t n = (level == VPPS_NONE ? b->n : vpps_level_first(w, b, level + 1)) - first;
     const vpps_compiled_cell *c = w->used[w->blocks[block].type].cell;
     for (uint32_t s = 0; s < c->n_stages; s++) {
         if (c->stages[s].part != part || !n) continue;
-        *ok = *ok && add_task(w, block, s, phase, first, n);
+        *ok = *ok && add_task(w, block, s, phase, level, first, n);
         phase++;
     }
     return phase;
@@ -36,10 +39,6 @@ static uint32_t last_level(const vpps_batch_work *w, uint32_t part, uint32_t pla
     for (uint32_t t = 0; t < w->n_used; t++)
         if (has_type(w, t, part)) levels = vpps_max_u32(levels, w->blocks[w->used[t].first_block + place].n_levels);
     return levels;
-}
-
-static uint32_t level_start(const vpps_batch_work *w, const vpps_block_work *b, uint32_t level) {
-    return level >= b->n_levels ? b->n : w->level_starts[b->levels + level];
 }
 
 /* Does a level's backward begin with rows that a VP makes of gradients in its own rows, which it has contributed itself? Then
@@ -75,7 +74,7 @@ static uint32_t add_pass(vpps_batch_work *w, uint32_t part, uint32_t place, bool
     for (uint32_t t = 0; t < w->n_used; t++) {
         if (!has_type(w, t, part)) continue;
         const uint32_t block = w->used[t].first_block + place;
-        end = vpps_max_u32(end, add_part(w, block, eager, start, 0, w->blocks[block].n, ok));
+        end = vpps_max_u32(end, add_part(w, block, eager, start, VPPS_NONE, ok));
     }
     phase = end;
     for (uint32_t i = 0; i < levels; i++) {
@@ -84,16 +83,14 @@ static uint32_t add_pass(vpps_batch_work *w, uint32_t part, uint32_t place, bool
         for (uint32_t t = 0; t < w->n_used; t++) {
             if (!has_type(w, t, part)) continue;
             const uint32_t block = w->used[t].first_block + place;
-            const vpps_block_work *b = &w->blocks[block];
-            const uint32_t first = level_start(w, b, level), next = level_start(w, b, level + 1);
-            end = vpps_max_u32(end, add_part(w, block, (vpps_part)(eager + 1), phase, first, next - first, ok));
+            end = vpps_max_u32(end, add_part(w, block, (vpps_part)(eager + 1), phase, level, ok));
         }
         phase = alone && i + 1 < levels && end > phase ? end - 1 : end;
     }
     for (uint32_t t = 0; t < w->n_used; t++) {
         if (!has_type(w, t, part)) continue;
         const uint32_t block = w->used[t].first_block + place;
-        end = vpps_max_u32(end, add_part(w, block, (vpps_part)(eager + 2), phase, 0, w->blocks[block].n, ok));
+        end = vpps_max_u32(end, add_part(w, block, (vpps_part)(eager + 2), phase, VPPS_NONE, ok));
     }
     return end;
 }

@@ -16,7 +16,6 @@ static void print_blocks(const vpps_batch *b, FILE *file) {
             if (c->n_lists > 1) fprintf(file, " of list %u", l);
         }
         fprintf(file, ", kept at %u (%u words each)", block->kept[0], c->kept_words[0]);
-        if (c->n_contributions) fprintf(file, ", contributions at %u", block->contributions);
         fputc('\n', file);
     }
 }
@@ -26,6 +25,12 @@ static void print_stage(const vpps_batch *b, const uint32_t *o, FILE *file) {
     const vpps_cell_stage *s = &c->stages[o[1]];
     fprintf(file, "STAGE      block %u (%s), stage %u (%s%s, by %s), vertices %u to %u", o[0], c->name, o[1],
             s->backward ? "backward " : "", vpps_part_name(s->part), vpps_split_name(s->split), o[2], o[2] + o[3] - 1);
+    if (s->passing) fprintf(file, ", passing values at %u", o[4]);
+    for (uint32_t j = 0; j < c->n_contributions; j++) {
+        if (c->values[c->contributions[j].value].stage != o[1]) continue;
+        fprintf(file, ", contributions at %u", o[5]);
+        break;
+    }
 }
 
 static void print_cost(const char *before, const vpps_task_cost *c, FILE *file) {
@@ -35,8 +40,12 @@ static void print_cost(const char *before, const vpps_task_cost *c, FILE *file) 
 
 vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file) {
     const vpps_task_header *h = vpps_task_header_of(b->script);
-    fprintf(file, "script: %u words, %u VPs in %u groups, %u waves, %u barriers, %u words of the pool\n", h->words,
-            h->n_vps, h->n_groups, b->n_waves, h->n_barriers, h->pool_words);
+    fprintf(file,
+            "script: %u words, %u VPs in %u groups, %u waves, %u barriers, %u words of the pool, %u of them "
+            "parameters'; of the "
+            "others, at most %" PRIu64 " are live at once\n",
+            h->words, h->n_vps, h->n_groups, b->n_waves, h->n_barriers, h->pool_words, b->parameter_words,
+            b->live_words);
     print_blocks(b, file);
     for (uint32_t i = 0; i < h->n_tables; i++) {
         const vpps_table *t = vpps_table_at(b->script, i);

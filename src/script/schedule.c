@@ -14,12 +14,40 @@ void vpps_batch_destroy(vpps_batch *b) {
     if (!b) return;
     vpps_batch_work *w = b->work;
     for (uint32_t i = 0; i < w->n_tables; i++) free(w->rows[i]);
-    void *parts[] = {w->vertices,     w->rests,      w->sources, w->output_of_node, w->sums,
-                     w->seeds,        w->requested,  w->used,    w->used_of_type,   w->used_of_cell,
-                     w->edges,        w->place,      w->blocks,  w->order,          w->unsorted,
-                     w->level_starts, w->tasks,      w->users,   w->group_phases,   w->rows,
-                     w->entries,      w->entry_uses, w->stack,   w->output_at,      w,
-                     b->script,       b->cells,      b};
+    void *parts[] = {w->vertices,
+                     w->rests,
+                     w->sources,
+                     w->output_of_node,
+                     w->sums,
+                     w->seeds,
+                     w->requested,
+                     w->used,
+                     w->used_of_type,
+                     w->used_of_cell,
+                     w->edges,
+                     w->place,
+                     w->blocks,
+                     w->order,
+                     w->unsorted,
+                     w->level_starts,
+                     w->tasks,
+                     w->users,
+                     w->group_phases,
+                     w->rows,
+                     w->entries,
+                     w->entry_uses,
+                     w->stack,
+                     w->output_at,
+                     w->runs,
+                     w->lives,
+                     w->level_ends,
+                     w->passing_at,
+                     w->passing_life,
+                     w->ends_of_type,
+                     w,
+                     b->script,
+                     b->cells,
+                     b};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
@@ -34,7 +62,8 @@ static uint64_t kept_words(const vpps_batch_work *w) {
     uint64_t words = 0;
     for (uint32_t t = 0; t < w->n_used; t++) {
         const vpps_used_type *u = &w->used[t];
-        for (uint32_t d = 0; d < VPPS_DOMAINS && u->needed; d++) words += u->items[d] * u->cell->kept_words[d];
+        for (uint32_t r = 0; r < VPPS_RECORDS && u->needed; r++)
+            words += u->items[vpps_domain_of(r)] * u->cell->kept_words[r];
     }
     return words;
 }
@@ -52,6 +81,7 @@ static vpps_status make_script(vpps_batch *b) {
         if (w->n_waves <= before) return status; /* there are no more components */
         before = w->n_waves;
         VPPS_TRY(vpps_choose_phases(w));
+        VPPS_TRY(vpps_count_contributions(w));
         VPPS_TRY(vpps_place_blocks(w));
         status = vpps_encode_batch(b);
         if (status != VPPS_POOL) return status;
@@ -79,6 +109,8 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
         if (w->used[t].needed) b->gathered_words += w->used[t].items[0] * vpps_gathered_words(w->used[t].cell);
     b->n_choices = 0;
     for (uint32_t part = 0; part < w->n_parts; part++) b->n_choices += vpps_types_of_part(w, part) > 1;
+    b->parameter_words = w->machine->batch;
+    b->live_words = w->live_words;
     b->n_groups = w->n_groups;
     b->n_waves = w->n_waves;
     b->n_vertices = w->n_vertices;

@@ -7,7 +7,7 @@
  *   policies.c  the policies; walk.c: through a graph batch by batch; automaton.c, learned.c: what is learned
  *   policy.c    compiled cells, levels, blocks
  *   phases.c    tasks: which stage of which block runs over which vertices, and in which phase
- *   memory.c    where blocks lie in the pool
+ *   memory.c    where a batch's tensors lie in the pool; allocate.c: by when they live
  *   contributions.c  lists of the gradients that are added up
  *   encode.c    the words: records, lists, instructions
  *   schedule.c  one after the other
@@ -61,6 +61,8 @@ typedef struct vpps_batch {
     uint32_t n_levels, n_phases, n_instructions, n_groups, n_waves, pool_words;
     uint32_t n_vertices, n_nodes; /* of the graph */
     uint32_t n_steps;             /* forward: vertices of one cell that run together */
+    uint32_t parameter_words;     /* of the pool */
+    uint64_t live_words;          /* of the rest: the most that tensors which live at once take */
     uint64_t gathered_words;      /* see vpps_gathered_words, of all vertices */
     uint32_t n_choices;           /* recurrences of several cells, where policies differ */
     struct vpps_batch_work *work; /* work.h */

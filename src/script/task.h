@@ -46,7 +46,7 @@ extern const vpps_task_row vpps_tasks[VPPS_TASK_COUNT];
 
 #define VPPS_TASK_MAGIC 0x544b5356u
 
-_Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_DOMAINS + 2) * sizeof(uint32_t),
+_Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_DOMAINS + 1) * sizeof(uint32_t),
                "words, nothing between");
 
 /* A block with its arrays found. */
@@ -90,22 +90,35 @@ static inline uint32_t vpps_items(const vpps_block *b, uint32_t domain) {
     return domain ? b->members[domain - 1] : b->n;
 }
 
-/* Words of contribution j of a block: its items' values, as often as there are VPs in a group where shares of rows are
- * added up. */
-static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, const vpps_block *b, uint32_t j) {
+/* The items of all domains that belong to vertices [first, first + n) of a block. */
+static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, uint32_t n, uint32_t *first_items,
+                                 uint32_t *items) {
+    first_items[0] = first;
+    items[0] = n;
+    for (uint32_t d = 1; d <= view->cell->n_lists; d++) {
+        first_items[d] = view->lists[d][first];
+        items[d] = view->lists[d][first + n] - first_items[d];
+    }
+}
+
+/* Words of contribution j of a STAGE, over so many items of its value's domain: their values, as often as there are VPs in a
+ * group where shares of rows are added up. */
+static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
-    const vpps_cell_value *v = &c->values[to->value];
-    const uint64_t words = (uint64_t)vpps_items(b, v->domain) * vpps_value_words(v);
+    const uint64_t words = (uint64_t)items * vpps_value_words(&c->values[to->value]);
     return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
 }
 
-/* Offset of contribution j's first item; of share `member` where it is partial. */
-static inline uint32_t vpps_contribution_at(const vpps_compiled_cell *c, const vpps_block *b, uint32_t j,
-                                            uint32_t member) {
-    uint64_t at = b->contributions;
-    for (uint32_t i = 0; i < j; i++) at += vpps_contribution_words(c, b, i);
-    if (c->contributions[j].partial) at += vpps_contribution_words(c, b, j) / c->needs.group * member;
-    return (uint32_t)at;
+/* Words from a STAGE's offset to its contribution j; j the cell's number of contributions: words of all that it contributes.
+ * What other stages contribute does not lie here. `items`: of each domain, that it runs over. */
+static inline uint64_t vpps_contribution_at(const vpps_compiled_cell *c, uint32_t stage, const uint32_t *items,
+                                            uint32_t j) {
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < j; i++) {
+        const vpps_cell_value *v = &c->values[c->contributions[i].value];
+        if (v->stage == stage) at += vpps_contribution_words(c, items[v->domain], i);
+    }
+    return at;
 }
 
 #endif

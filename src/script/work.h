@@ -2,6 +2,7 @@
 #ifndef VPPS_SCRIPT_WORK_H
 #define VPPS_SCRIPT_WORK_H
 
+#include "script/allocate.h"
 #include "script/script.h"
 #include "script/task.h"
 
@@ -66,13 +67,17 @@ typedef struct vpps_block_work {
     /* phases: the first with a task of it, the first and last with a backward one, the last with a forward one, and the end
      * of its wave, in which the parameters' gradients are made */
     uint32_t first_phase, first_backward, last_forward, last_backward, wave_end;
-    uint32_t kept[VPPS_DOMAINS], contributions;
+    uint32_t kept[VPPS_DOMAINS];
+    bool wide[2];  /* forward, backward: its passing records are those of all levels at once */
+    uint32_t runs; /* in `runs`: its tasks, by stage and level; those over all levels as of level 0 */
     uint32_t arrays;
 } vpps_block_work;
 
 typedef struct vpps_task_work {
     uint32_t group, phase;
     uint32_t block, stage, first, n;
+    uint32_t level;                  /* VPPS_NONE: all of the block's */
+    uint32_t passing, contributions; /* offsets */
 } vpps_task_work;
 
 typedef struct vpps_seed {
@@ -134,6 +139,11 @@ typedef struct vpps_batch_work {
     uint32_t n_blocks;
     vpps_ordered_vertex *order, *unsorted; /* vertices, by block and level */
     uint32_t *level_starts;
+    uint32_t *level_ends; /* like it: the last phase of a level's backward pass; then, that reads what it contributes */
+    /* likewise, of both passes: where a level's passing records lie; `passing_life`, in `lives`. Where a part over all levels
+     * needs them, those of all vertices are level 0's. */
+    uint32_t *passing_at, *passing_life;
+    const uint32_t **ends_of_type; /* in level_ends, of the blocks beside one */
     size_t n_level_starts;
 
     vpps_task_work *tasks;
@@ -141,7 +151,11 @@ typedef struct vpps_batch_work {
     uint32_t *group_phases; /* phases of each group, the ends of waves between them included */
     uint32_t n_phases;
 
-    uint64_t next_word; /* of the pool */
+    uint32_t *runs; /* numbers of tasks */
+    vpps_tensor_life *lives;
+
+    uint64_t next_word;  /* of the pool */
+    uint64_t live_words; /* see vpps_batch */
     uint32_t entry_gradients, seeds_at;
     uint32_t *output_at; /* offset of every needed output's value */
     uint32_t *users;     /* contributions to every output, then cursors; VPPS_NONE: it has no gradient */
@@ -155,8 +169,9 @@ typedef struct vpps_batch_work {
 
     size_t vertices_capacity, rests_capacity, sources_capacity, output_of_node_capacity, sums_capacity, seeds_capacity,
         requested_capacity, used_capacity, used_of_type_capacity, used_of_cell_capacity, edges_capacity, place_capacity,
-        blocks_capacity, order_capacity, unsorted_capacity, level_starts_capacity, tasks_capacity,
-        group_phases_capacity, users_capacity, output_at_capacity, entries_capacity, entry_uses_capacity,
+        blocks_capacity, order_capacity, unsorted_capacity, level_starts_capacity, level_ends_capacity,
+        ends_of_type_capacity, passing_at_capacity, passing_life_capacity, tasks_capacity, group_phases_capacity,
+        runs_capacity, lives_capacity, users_capacity, output_at_capacity, entries_capacity, entry_uses_capacity,
         stack_capacity;
 } vpps_batch_work;
 
@@ -169,7 +184,7 @@ bool vpps_deal_components(vpps_batch_work *w);
 vpps_status vpps_choose_steps(vpps_batch_work *w);
 vpps_status vpps_choose_phases(vpps_batch_work *w);
 vpps_status vpps_place_blocks(vpps_batch_work *w);
-bool vpps_count_contributions(vpps_batch_work *w);
+vpps_status vpps_count_contributions(vpps_batch_work *w);
 void vpps_write_contributions(vpps_batch_work *w, uint32_t *words);
 vpps_status vpps_encode_batch(vpps_batch *b);
 
@@ -178,6 +193,26 @@ static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "
 static inline bool vpps_reads(const vpps_batch_work *w, uint32_t reader, uint32_t read) {
     return w->edges[(size_t)reader * w->edge_words + read / 64] >> (read % 64) & 1;
 }
+
+/* A level's first vertex; behind the last level: how many there are. */
+static inline uint32_t vpps_level_first(const vpps_batch_work *w, const vpps_block_work *b, uint32_t level) {
+    return level >= b->n_levels ? b->n : w->level_starts[b->levels + level];
+}
+
+/* How many vertices and members a task runs over. */
+static inline void vpps_items_of_task(const vpps_batch_work *w, const vpps_task_work *t, uint32_t *items) {
+    const vpps_block_work *b = &w->blocks[t->block];
+    const uint32_t end = t->first + t->n, n_lists = w->used[b->type].cell->n_lists;
+    items[0] = t->n;
+    for (uint32_t d = 1; d <= n_lists; d++) {
+        const uint32_t next =
+            end < b->n ? w->rests[w->order[b->first + end].vertex].first_member[d - 1] : b->members[d - 1];
+        items[d] = next - w->rests[w->order[b->first + t->first].vertex].first_member[d - 1];
+    }
+}
+
+/* Is it run level by level? Other parts are run once, over all vertices. */
+static inline bool vpps_by_levels(uint32_t part) { return part == VPPS_PART_MAIN || part == VPPS_PART_BACK_MAIN; }
 
 static inline uint32_t vpps_n_sources(const vpps_vertex_work *v) { return v[1].first_source - v->first_source; }
 
@@ -209,11 +244,7 @@ static inline uint32_t vpps_row_of(const vpps_batch_work *w, const vpps_ordered_
 
 static inline vpps_block vpps_block_made(const vpps_batch_work *w, uint32_t i) {
     const vpps_block_work *b = &w->blocks[i];
-    vpps_block made = {.cell = w->used[b->type].cell_number,
-                       .group = b->group,
-                       .n = b->n,
-                       .contributions = b->contributions,
-                       .arrays = b->arrays};
+    vpps_block made = {.cell = w->used[b->type].cell_number, .group = b->group, .n = b->n, .arrays = b->arrays};
     memcpy(made.members, b->members, sizeof made.members);
     memcpy(made.kept, b->kept, sizeof made.kept);
     return made;

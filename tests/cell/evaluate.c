@@ -558,7 +558,7 @@ typedef struct machine {
     const vpps_compiled_cell *c;
     const vertex *x;
     results *r;
-    double *record[VPPS_DOMAINS]; /* kept values of the vertex, of its members */
+    double *record[VPPS_RECORDS]; /* kept values of the vertex, of its members; those that pass */
     double **tile;                /* what the VP has of each value in the stage; NULL: nothing */
     double **joined;              /* values read from the record when all is done */
     uint32_t stage;
@@ -574,7 +574,7 @@ static double *in_record(const machine *m, uint32_t v, uint32_t item, uint32_t s
     const vpps_cell_value *value = &m->c->values[v];
     ck_assert_msg(value->kept && value->offset != VPPS_NONE, "cell %s: value %u is not kept, and read in stage %u",
                   m->c->name, v, m->stage);
-    return m->record[value->domain] + (size_t)item * m->c->kept_words[value->domain] + value->offset +
+    return m->record[value->record] + (size_t)item * m->c->kept_words[value->record] + value->offset +
            (size_t)share * vpps_share_words(value);
 }
 
@@ -692,8 +692,10 @@ results *evaluate_stages(const vpps_compiled_cell *c, const vertex *x, bool reve
     const uint32_t group = c->needs.group;
     m.tile = need(calloc(c->n_values + 1u, sizeof *m.tile));
     m.joined = need(calloc(c->n_values + 1u, sizeof *m.joined));
-    for (uint32_t d = 0; d < VPPS_DOMAINS; d++)
-        m.record[d] = nothing((size_t)c->kept_words[d] * (d > c->n_lists ? 0 : vpps_members(x->members, d)));
+    for (uint32_t r = 0; r < VPPS_RECORDS; r++) {
+        const uint32_t d = vpps_domain_of(r);
+        m.record[r] = nothing((size_t)c->kept_words[r] * (d > c->n_lists ? 0 : vpps_members(x->members, d)));
+    }
     for (m.stage = 0; m.stage < c->n_stages; m.stage++) {
         const bool rows = c->stages[m.stage].split == VPPS_SPLIT_ROWS;
         for (uint32_t i = 0; i < (rows ? group : 1); i++) {
@@ -710,7 +712,7 @@ results *evaluate_stages(const vpps_compiled_cell *c, const vertex *x, bool reve
     forget(m.joined, c->n_values);
     free(m.tile);
     free(m.joined);
-    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) free(m.record[d]);
+    for (uint32_t r = 0; r < VPPS_RECORDS; r++) free(m.record[r]);
     return m.r;
 }
 

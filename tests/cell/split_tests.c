@@ -190,6 +190,7 @@ START_TEST(operands_of_products_stay)
                     const vpps_cell_arg *a = &c->args[value->first_arg + k];
                     for (uint32_t u = v; u < c->n_values && a->matrix != VPPS_NO_PARAM && c->values[a->value].kept; u++)
                         ck_assert_msg(!c->values[u].kept || c->values[u].stage != value->stage ||
+                                          c->values[u].record != c->values[a->value].record ||
                                           c->values[u].offset != c->values[a->value].offset,
                                       "%s: value %u takes the place of %u", c->name, u, a->value);
                 }

@@ -276,7 +276,8 @@ check "cell names the cells" says out "tree-lstm inner: "
 check "cell prints stages" grep -qE '^  stage 1: forward lazy, by vertices, [0-9,]+ flops a vertex$' out
 check "cell prints operations" grep -qE '^    t[0-9]+ += b_i \+ U_i_l in[0-9] \+ U_i_r in[0-9] +12 x 1$' out
 check "cell prints stacks" says out "stacked: 60 x 24 times ["
-check "cell prints what is kept" says out "  kept: 112 words a vertex, 448 bytes a vertex"
+check "cell prints what is kept" says out "  kept: 96 words a vertex, 384 bytes a vertex"
+check "cell prints what passes between stages" says out "  while a vertex runs backward: 16 words"
 check "cell prints gradients" grep -qE '^    U_i_l \+= t[0-9]+ in[0-9]\^T +12 x 12$' out
 check "cell: rows are shared out" exits 0 "$vpps" cell lstm-lm --examples 160 --hidden 256 --embed 256 --vps 2
 check "cell: eager by rows" grep -qE '^  stage 0: forward eager, by rows' out
@@ -291,7 +292,7 @@ check "cell --json: a stack" json out "${inner}['stages'][0]['products'][0]['row
 ${inner}['stages'][0]['products'][0]['cols'] == 24 and len(${inner}['stages'][0]['products'][0]['values']) == 5"
 check "cell --json: flops" json out "${inner}['flops']['forward']['vertex']['products'] == 2 * (60 * 24 + 10 * 12) and \
 ${inner}['flops']['parameters']['vertex']['products'] == 2 * (60 * 24 + 10 * 12)"
-check "cell --json: kept" json out "${inner}['kept']['bytes'] == 4 * ${inner}['kept']['words'] == 448 and \
+check "cell --json: kept" json out "${inner}['kept']['bytes'] == 4 * ${inner}['kept']['words'] == 384 and ${inner}['kept']['passing_backward_bytes'] == 64 and \
 any(v['again'] and not v['kept'] for s in ${inner}['stages'] for v in s['operations'])"
 check "cell --json: gradients" json out "len(${inner}['gradients']) == 17 and len(${inner}['contributions']) == 4"
 check "cell of a checkpoint's network" exits 0 "$vpps" cell tree-lstm --model whole.ckpt --vps 2

@@ -172,6 +172,9 @@ static void absent_stage(fixture *f) {
 static void too_many_vertices(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)[4]++; }
 static void vertices_beyond(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)[3] = WILD; }
 static void vertices_that_wrap(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)[3] = UINT32_MAX; }
+static void wild_contributions(fixture *f) {
+    for (uint32_t k = 0; k < 3; k++) of_last(f, VPPS_TASK_STAGE, k)[6] = UINT32_MAX;
+}
 static void gradients_of_absent_block(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)[1] = header(f)->n_blocks; }
 static void gradients_of_too_many(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)[3]++; }
 static void gradients_that_wrap(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)[2] = UINT32_MAX; }
@@ -214,6 +217,7 @@ static const fault faults[] = {
     FAULT(too_many_vertices, SCRIPT, "vertices from 0 on; block", false),
     FAULT(vertices_beyond, SCRIPT, "vertices from 1073741824 on; block", false),
     FAULT(vertices_that_wrap, SCRIPT, "vertices from 4294967295 on; block", false),
+    FAULT(wild_contributions, SCRIPT, "contributions at 4294967295; the pool has", false),
     FAULT(gradients_of_absent_block, SCRIPT, "; the script has", false),
     FAULT(gradients_of_too_many, SCRIPT, "vertices from 0 on; block", false),
     FAULT(gradients_that_wrap, SCRIPT, "vertices from 4294967295 on; block", false),
@@ -306,7 +310,6 @@ static void wild_arrays(fixture *f) { block(f, 0)->arrays = UINT32_MAX; }
 static void arrays_beyond(fixture *f) { block(f, 0)->arrays = header(f)->words - 1; }
 static void too_many_in_block(fixture *f) { block(f, 0)->n = UINT32_MAX; }
 static void wild_kept(fixture *f) { block(f, header(f)->n_blocks - 1)->kept[0] = UINT32_MAX; }
-static void wild_contributions(fixture *f) { block(f, header(f)->n_blocks - 1)->contributions = UINT32_MAX; }
 static void no_table(fixture *f) { table(f, 0)->param = f->net.b; }
 static void absent_parameter(fixture *f) { table(f, 0)->param = WILD; }
 static void too_many_entries(fixture *f) { table(f, 0)->n = UINT32_MAX; }
@@ -334,7 +337,6 @@ static void (*const refused[])(fixture *f) = {
     arrays_beyond,
     too_many_in_block,
     wild_kept,
-    wild_contributions,
     no_table,
     absent_parameter,
     too_many_entries,

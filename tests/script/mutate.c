@@ -107,7 +107,7 @@ static bool move(editor *e) {
 }
 
 static bool change_stage(editor *e) {
-    const uint32_t word = 1 + below(e, 4), by = by_one(e);
+    const uint32_t word = 1 + below(e, 6), by = by_one(e);
     return change(e, pick(e, STAGES), word, by);
 }
 
@@ -116,7 +116,7 @@ static bool cut_stage(editor *e) {
     const site *s = pick(e, STAGES);
     if (!s || e->script[s->at + 4] < 2) return false;
     const uint32_t *o = e->script + s->at, at = 1 + below(e, o[4] - 1);
-    const uint32_t second[] = {VPPS_TASK_STAGE, o[1], o[2], o[3] + at + by_one(e), o[4] - at};
+    const uint32_t second[] = {VPPS_TASK_STAGE, o[1], o[2], o[3] + at + by_one(e), o[4] - at, o[5], o[6]};
     e->script[s->at + 4] = at;
     return editor_splice(e, s->at + s->words, 0, second, VPPS_COUNT(second));
 }
@@ -175,17 +175,23 @@ static bool change_block(editor *e) {
     return true;
 }
 
-/* A block's values, or contributions, where another's are. */
+/* A block's values where another's are. */
 static bool overlap_blocks(editor *e) {
     uint32_t a, b;
     vpps_block *to = pick_block(e, &a), *from = pick_block(e, &b);
     if (!to || a == b) return false;
-    switch (below(e, 4)) {
-    case 0: to->kept[0] = from->kept[0]; break;
-    case 1: to->contributions = from->contributions; break;
-    case 2: to->kept[1] = from->kept[0]; break;
-    default: to->contributions = from->kept[0]; break;
-    }
+    to->kept[below(e, 3) == 0] = from->kept[0];
+    return true;
+}
+
+/* A task's passing values, or what it contributes, are where another's are, or where a block's values are. */
+static bool overlap_tasks(editor *e) {
+    uint32_t number;
+    const site *to = pick(e, STAGES), *from = pick(e, STAGES);
+    const vpps_block *b = pick_block(e, &number);
+    if (!to || !b || to == from) return false;
+    const uint32_t word = 5 + below(e, 2);
+    e->script[to->at + word] = below(e, 2) ? e->script[from->at + word] : b->kept[0];
     return true;
 }
 
@@ -374,6 +380,7 @@ const mutation mutations[] = {
     {"loss's term changed", change_term},
     {"block's description changed", change_block},
     {"blocks overlap", overlap_blocks},
+    {"passing values or contributions overlap", overlap_tasks},
     {"vertex changed", change_vertex},
     {"input's offset changed", change_input},
     {"lookup's offset changed", change_lookup},

@@ -29,6 +29,8 @@ typedef struct symbolic_machine {
     uint64_t salt;
     symbolic_tiles tiles;
     bool fault, hold;
+    uint64_t passing; /* of the STAGE at hand: the passing record of vertex */
+    uint32_t passing_first;
     uint32_t vp;
 
     /* writes that are not yet done */
@@ -62,7 +64,7 @@ uint64_t symbolic_number(float f);
 
 /* ---- symbolic_stage.c, symbolic_parameters.c: an instruction of VP m->vp */
 
-void symbolic_stage(symbolic_machine *m, uint32_t block, uint32_t stage, uint32_t first, uint32_t n);
+void symbolic_stage(symbolic_machine *m, const uint32_t *operands);
 void symbolic_constants(symbolic_machine *m, uint32_t address, uint32_t n);
 void symbolic_outer(symbolic_machine *m, uint32_t block, uint32_t first, uint32_t n);
 void symbolic_entries(symbolic_machine *m, uint32_t table);

@@ -28,7 +28,10 @@ uint64_t symbolic_place(symbolic_machine *m, const symbolic_block *b, uint32_t v
     case VPPS_VALUE_INPUT: return symbolic_word(m, b->inputs[x->index] + item);
     case VPPS_VALUE_LOOKUP: return symbolic_word(m, b->lookups[x->index] + item);
     case VPPS_VALUE_PARAMETER: return m->s->machine->values[x->param];
-    default: return (uint64_t)b->b.kept[x->domain] + (uint64_t)item * b->c->kept_words[x->domain] + x->offset;
+    default:
+        if (vpps_is_passing(x->record))
+            return m->passing + ((uint64_t)item - m->passing_first) * b->c->kept_words[x->record] + x->offset;
+        return (uint64_t)b->b.kept[x->domain] + (uint64_t)item * b->c->kept_words[x->domain] + x->offset;
     }
 }
 
@@ -103,17 +106,21 @@ static void store(symbolic_tile *t, uint32_t v) {
 static void contribute(symbolic_tile *t, uint32_t v) {
     const vpps_cell_value *x = value_of(t, v);
     const vpps_rows rows = symbolic_own(t, x);
-    uint64_t at = t->b->b.contributions;
+    uint64_t at = t->contributions;
     for (uint32_t j = 0; j < t->c->n_contributions; j++) {
         const vpps_cell_contribution *to = &t->c->contributions[j];
         const vpps_cell_value *y = value_of(t, to->value);
-        const uint64_t items = vpps_items(&t->b->b, y->domain), words = vpps_value_words(y);
+        if (y->stage != t->stage) continue;
+        const uint64_t first = y->domain ? symbolic_member(t, y->domain, t->task_first) : t->task_first;
+        const uint64_t end = t->task_first + (uint64_t)t->task_n;
+        const uint64_t items = y->domain ? symbolic_member(t, y->domain, (uint32_t)end) - first : t->task_n,
+                       words = vpps_value_words(y);
         const uint64_t share = (items * words + 15) / 16 * 16;
         for (uint32_t i = 0; i < t->n[x->domain] && to->value == v; i++)
             for (uint32_t e = rows.first; e < rows.end; e++)
-                symbolic_put(
-                    t->m, at + (to->partial ? t->member * share : 0) + (t->first[x->domain] + (uint64_t)i) * words + e,
-                    t->slot[v][(size_t)i * words + e]);
+                symbolic_put(t->m,
+                             at + (to->partial ? t->member * share : 0) + (t->first[x->domain] - first + i) * words + e,
+                             t->slot[v][(size_t)i * words + e]);
         at += share * (to->partial ? t->c->needs.group : 1);
     }
 }
@@ -160,18 +167,24 @@ static void run_tile(symbolic_tile *t) {
     free(t->slot);
 }
 
-void symbolic_stage(symbolic_machine *m, uint32_t block, uint32_t stage, uint32_t first, uint32_t n) {
+void symbolic_stage(symbolic_machine *m, const uint32_t *o) {
+    const uint32_t block = o[0], stage = o[1], first = o[2], n = o[3];
     if (block >= m->h.n_blocks || stage >= m->blocks[block].c->n_stages || first > m->blocks[block].b.n ||
         n > m->blocks[block].b.n - first) {
         m->fault = true;
         return;
     }
+    m->passing = o[4];
+    m->passing_first = first;
     const symbolic_block *b = &m->blocks[block];
     const uint32_t group = b->c->needs.group, member = m->vp % group;
     symbolic_tile t = {.m = m,
                        .b = b,
                        .c = b->c,
                        .stage = stage,
+                       .task_first = first,
+                       .task_n = n,
+                       .contributions = o[5],
                        .member = member,
                        .rows = b->c->stages[stage].split == VPPS_SPLIT_ROWS};
     const uint32_t begin = t.rows ? first : first + (uint32_t)((uint64_t)n * member / group);

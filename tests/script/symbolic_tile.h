@@ -10,6 +10,7 @@ typedef struct symbolic_tile {
     const vpps_compiled_cell *c;
     uint32_t stage, member;
     bool rows;
+    uint32_t task_first, task_n, contributions; /* of the STAGE */
     uint32_t first[VPPS_DOMAINS], n[VPPS_DOMAINS];
     uint64_t **slot; /* of values: items times words */
 } symbolic_tile;

@@ -182,7 +182,7 @@ START_TEST(a_stage_runs_twice)
     {
         batch b;
         open_recurrent(&b);
-        uint32_t number, copy[5];
+        uint32_t number, copy[7];
         block_of(&b, "rnn", &number);
         const site *s = stage_of(&b, number);
         memcpy(copy, b.e.script + s->at, sizeof copy);

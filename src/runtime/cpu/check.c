@@ -84,9 +84,7 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
     bool fits = view->end <= h->words;
     for (uint32_t d = 0; d < VPPS_DOMAINS; d++)
         fits = fits && inside(b->kept[d], (uint64_t)vpps_items(b, d) * c->kept_words[d], h->pool_words);
-    uint64_t contributed = 0;
-    for (uint32_t j = 0; fits && j < c->n_contributions; j++) contributed += vpps_contribution_words(c, b, j);
-    if (!fits || !inside(b->contributions, contributed, h->pool_words)) {
+    if (!fits) {
         return vpps_fail(VPPS_SCRIPT,
                          "script: block %u, %u vertices of %s, is not inside the script and its part of the pool",
                          number, b->n, c->name);
@@ -125,7 +123,16 @@ static bool check_stage(vpps_vp *vp, uint32_t at, const uint32_t *o, uint32_t gr
     } else if (view->block->group != group) {
         vpps_vp_fail(vp, VPPS_SCRIPT, at, "block %u is group %u's, not group %u's", o[0], view->block->group, group);
     } else {
-        return true;
+        uint32_t first[VPPS_DOMAINS], items[VPPS_DOMAINS];
+        vpps_items_of(view, o[2], o[3], first, items);
+        const vpps_compiled_cell *c = view->cell;
+        const uint32_t pool_words = vp->cpu->task_header.pool_words;
+        const uint64_t words = vpps_contribution_at(c, o[1], items, c->n_contributions);
+        const uint64_t passing =
+            c->stages[o[1]].passing ? (uint64_t)o[3] * c->kept_words[vpps_passing_record(c, o[1])] : 0;
+        if (inside(o[4], passing, pool_words) && inside(o[5], words, pool_words)) return true;
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "passing values at %u, contributions at %u; the pool has %u words", o[4],
+                     o[5], pool_words);
     }
     return false;
 }

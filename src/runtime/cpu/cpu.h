@@ -175,8 +175,8 @@ bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
  * batch with SCRIPT; a wait longer than the watchdog's time with STALL. */
 void vpps_vp_run(vpps_vp *vp);
 
-/* A stage of a block over vertices [first, first + n), the VP's share of it. */
-void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t stage, uint32_t first, uint32_t n);
+/* The VP's share of a STAGE with these operands. */
+void vpps_vp_stage(vpps_vp *vp, uint32_t address, const uint32_t *o);
 
 /* Zeroed memory, at the start of a page; pages come when they are touched. NULL: none. Unmapped with the same size. */
 void *vpps_map_pages(size_t bytes);
@@ -255,8 +255,8 @@ static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, u
     return vpps_rows_of(cpu->model->params[param].rows, VPPS_ROW_UNIT, cpu->n_vps, vp);
 }
 
-/* Where an item of a value lies in the pool: what the block's records name, or a kept value. `item` counts the block's
- * vertices or members. */
+/* Where an item of a value lies in the pool: what the block's records name, or a kept value that does not only pass. `item`
+ * counts the block's vertices or members. */
 static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_cell_value *x,
                                   uint32_t item) {
     switch (x->kind) {

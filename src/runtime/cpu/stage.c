@@ -17,6 +17,8 @@ typedef struct tile {
     uint32_t whole[VPPS_DOMAINS];                  /* of the whole tile */
     uint32_t before;                               /* the tile's vertices before the part */
     const uint32_t *live; /* vertices that run, which first[0] then counts; NULL: all, and it counts the block's */
+    float *passing, *contributions; /* of the task, and the items that it runs over: */
+    uint32_t task_first[VPPS_DOMAINS], task_items[VPPS_DOMAINS];
     float *region[VPPS_DOMAINS]; /* slots of vertices, of members */
 } tile;
 
@@ -58,7 +60,10 @@ static uint32_t vertex_of(const tile *t, uint32_t domain, uint32_t i) {
 /* Where item i of a value lies in the pool. */
 static float *in_memory(const tile *t, uint32_t v, uint32_t i) {
     const vpps_cell_value *x = &t->c->values[v];
-    return vpps_in_pool(t->vp->cpu, t->view, x, x->domain ? t->first[x->domain] + i : vertex_at(t, i));
+    const uint32_t item = x->domain ? t->first[x->domain] + i : vertex_at(t, i);
+    if (x->kept && vpps_is_passing(x->record))
+        return t->passing + (size_t)(item - t->task_first[0]) * t->c->kept_words[x->record] + x->offset;
+    return vpps_in_pool(t->vp->cpu, t->view, x, item);
 }
 
 static void load(const tile *t, uint32_t v) {
@@ -119,8 +124,10 @@ static void store(const tile *t, uint32_t v) {
 /* Where a contribution of the tile's items lies. */
 static float *contribution(const tile *t, uint32_t v, uint32_t j) {
     const vpps_cell_value *x = &t->c->values[v];
-    return t->pool + vpps_contribution_at(t->c, t->view->block, j, t->member) +
-           (size_t)t->first[x->domain] * vpps_value_words(x);
+    uint64_t at = vpps_contribution_at(t->c, t->stage_index, t->task_items, j);
+    if (t->c->contributions[j].partial)
+        at += vpps_contribution_words(t->c, t->task_items[x->domain], j) / t->c->needs.group * t->member;
+    return t->contributions + at + (size_t)(t->first[x->domain] - t->task_first[x->domain]) * vpps_value_words(x);
 }
 
 static void contribute(const tile *t, uint32_t v, uint32_t j) {
@@ -301,7 +308,7 @@ typedef struct spread {
 
 static spread spread_of(const tile *t, uint32_t v, bool in_slot, uint32_t width, uint32_t first) {
     if (in_slot) return (spread){slot_of(t, v), width, true};
-    return (spread){in_memory(t, v, 0) + first, t->c->kept_words[t->c->values[v].domain], false};
+    return (spread){in_memory(t, v, 0) + first, t->c->kept_words[t->c->values[v].record], false};
 }
 
 static float *vector_of(const tile *t, const spread *s, uint32_t i) {
@@ -694,9 +701,11 @@ static bool find_live(tile *t, uint32_t *first, uint32_t *end) {
     return true;
 }
 
-void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_t stage, uint32_t first, uint32_t n) {
+void vpps_vp_stage(vpps_vp *vp, uint32_t address, const uint32_t *o) {
     vpps_cpu *cpu = vp->cpu;
-    const vpps_block_view *view = &cpu->views[block_number];
+    const vpps_block_view *view = &cpu->views[o[0]];
+    const uint32_t stage = o[1], n = o[3];
+    uint32_t first = o[2];
     const vpps_compiled_cell *c = view->cell;
     tile t = {.vp = vp,
               .kernels = cpu->kernels,
@@ -705,9 +714,12 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
               .script = cpu->script,
               .pool = cpu->pool,
               .stage_index = stage,
+              .passing = cpu->pool + o[4],
+              .contributions = cpu->pool + o[5],
               .member = vp->index % c->needs.group,
               .rows = c->stages[stage].split == VPPS_SPLIT_ROWS};
     t.p = vpps_tiles_of(c, stage, t.member);
+    vpps_items_of(view, first, n, t.task_first, t.task_items);
     uint32_t end = first + n;
     if (!t.rows) {
         const uint32_t group = c->needs.group;

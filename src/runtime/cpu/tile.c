@@ -131,7 +131,7 @@ static bool made_in_memory(const work *w, uint32_t v, uint32_t place) {
     }
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_value *y = &c->values[c->args[x->first_arg + k].value];
-        if (y->kept && y->domain == x->domain && y->offset < x->offset + vpps_place_words(c, x) &&
+        if (y->kept && y->record == x->record && y->offset < x->offset + vpps_place_words(c, x) &&
             x->offset < y->offset + vpps_place_words(c, y)) {
             return false;
         }

@@ -31,7 +31,7 @@ static void note_task(const vpps_cpu *cpu, vpps_track *track, uint32_t task, con
     case VPPS_TASK_STAGE:
     case VPPS_TASK_OUTER:
         note.cell = cpu->views[o[0]].cell;
-        memcpy(note.operands, o + 1, (vpps_tasks[task].words - 1) * sizeof *o);
+        memcpy(note.operands, o + 1, vpps_min_u32(vpps_tasks[task].words - 1, VPPS_COUNT(note.operands)) * sizeof *o);
         break;
     case VPPS_TASK_ENTRIES: note.operands[0] = vpps_table_at(cpu->script, o[0])->param; break;
     case VPPS_TASK_WAIT: note.operands[0] = o[0]; break;
@@ -75,7 +75,7 @@ static void run_script(vpps_vp *vp) {
         const uint32_t task = script[at], *o = script + at + 1;
         switch (task) {
         case VPPS_TASK_END: return;
-        case VPPS_TASK_STAGE: vpps_vp_stage(vp, at, o[0], o[1], o[2], o[3]); break;
+        case VPPS_TASK_STAGE: vpps_vp_stage(vp, at, o); break;
         case VPPS_TASK_SIGNAL: signal_barrier(vp, o[0]); break;
         case VPPS_TASK_WAIT:
             if (!wait_for_barrier(vp, at, o[0], o[1])) return;

@@ -99,48 +99,40 @@ static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, ui
     return true;
 }
 
-/* Contributions lie one after the other, each a list of its items' values, rounded up; shares likewise. */
-static bool add_contributions(vpps_checker *c, vpps_checked_block *b, uint32_t number) {
+/* Bits for every item of every contribution, share after share. Where they lie its tasks say. */
+static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
-    uint64_t at = b->block->contributions;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
-        const vpps_cell_value *x = &cell->values[cell->contributions[j].value];
-        const uint32_t shares = cell->contributions[j].partial ? c->group_size : 1, n = items(b, x->domain);
-        b->contributions[j] = c->n_tensors;
-        for (uint32_t s = 0; s < shares; s++) {
-            if (at > UINT32_MAX) return vpps_refuse_vertex(c, b, 0, "its contributions lie outside the pool");
-            const vpps_tensor t = {.kind = VPPS_TENSOR_CONTRIBUTION,
-                                   .offset = (uint32_t)at,
-                                   .stride = vpps_value_words(x),
-                                   .words = vpps_value_words(x),
-                                   .items = n,
-                                   .block = number,
-                                   .index = j,
-                                   .share = s,
-                                   .first_bit = c->n_taken};
-            if (vpps_check_add_tensor(c, t) == VPPS_NONE) return false;
-            c->n_taken += n;
-            at += ((uint64_t)n * vpps_value_words(x) + 15) & ~(uint64_t)15;
-        }
+        const uint32_t domain = cell->values[cell->contributions[j].value].domain;
+        b->contribution_bits[j] = c->n_taken;
+        c->n_taken += (uint64_t)items(b, domain) * (cell->contributions[j].partial ? c->group_size : 1);
     }
-    return true;
 }
 
 static bool add_tensors(vpps_checker *c, vpps_checked_block *b, uint32_t number) {
     const vpps_compiled_cell *cell = b->cell->c;
     b->kept = vpps_check_zeros(c, cell->n_values, sizeof *b->kept);
+    b->passing = vpps_check_zeros(c, cell->n_values, sizeof *b->passing);
     b->contributions = vpps_check_zeros(c, cell->n_contributions, sizeof *b->contributions);
+    b->contribution_bits = vpps_check_zeros(c, cell->n_contributions, sizeof *b->contribution_bits);
     b->stage_bits = vpps_check_zeros(c, cell->n_stages, sizeof *b->stage_bits);
-    if (!b->kept || !b->contributions || !b->stage_bits) return false;
+    if (!b->kept || !b->passing || !b->contributions || !b->contribution_bits || !b->stage_bits) return false;
     for (uint32_t v = 0; v < cell->n_values; v++) {
         b->kept[v] = VPPS_NONE;
-        if (cell->values[v].stage != VPPS_NONE && cell->values[v].kept && !add_kept(c, b, number, v)) return false;
+        if (cell->values[v].stage == VPPS_NONE || !cell->values[v].kept) continue;
+        if (!vpps_is_passing(cell->values[v].record)) {
+            if (!add_kept(c, b, number, v)) return false;
+            continue;
+        }
+        b->passing[v] = vpps_check_zeros(c, b->block->n, sizeof **b->passing);
+        if (!b->passing[v]) return false;
     }
     for (uint32_t s = 0; s < cell->n_stages; s++) {
         b->stage_bits[s] = c->n_ran;
         c->n_ran += b->block->n;
     }
-    return add_contributions(c, b, number);
+    count_contributions(c, b);
+    return true;
 }
 
 /* ---------------------------------------------------------------- vertices */

@@ -44,7 +44,7 @@ typedef struct vpps_checked_cell {
 
 /* ---- blocks */
 
-/* Values that lie in memory: item i's `words` at offset + i * stride. */
+/* Values that lie in memory: item first + i's `words` at offset + i * stride. */
 typedef enum vpps_tensor_kind {
     VPPS_TENSOR_INITIAL, /* what was there before: parameters below plan->batch, nothing above */
     VPPS_TENSOR_KEPT,
@@ -57,8 +57,9 @@ typedef enum vpps_tensor_kind {
 typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
+    uint32_t first;               /* item that lies at `offset` */
     uint32_t block, index, share; /* index: value, contribution, table; CONSTANT: bits */
-    uint64_t first_bit;           /* CONTRIBUTION: of its items, in `taken` */
+    uint64_t first_bit;           /* CONTRIBUTION: of the block's item 0, in `taken` */
 } vpps_tensor;
 
 typedef struct vpps_checked_block {
@@ -67,12 +68,14 @@ typedef struct vpps_checked_block {
     const uint32_t *vertices, *data;
     const uint32_t *lists[VPPS_DOMAINS]; /* starts of each list */
     const uint32_t **inputs, **lookups, **words, **gradient_starts, **gradients;
-    uint32_t **sources;      /* of each input: numbers of the outputs that its items read */
-    uint32_t **rows;         /* of each lookup */
-    uint32_t first_output;   /* output k of vertex p is number first_output + k * n + p */
-    uint32_t *kept;          /* first tensor of each value; VPPS_NONE: not kept */
-    uint32_t *contributions; /* first tensor of each */
-    uint64_t *stage_bits;    /* first bit of each stage's vertices, in `ran` */
+    uint32_t **sources;          /* of each input: numbers of the outputs that its items read */
+    uint32_t **rows;             /* of each lookup */
+    uint32_t first_output;       /* output k of vertex p is number first_output + k * n + p */
+    uint32_t *kept;              /* first tensor of each value; VPPS_NONE: not kept, or passing */
+    uint32_t **passing;          /* of each passing value: first tensor of every vertex's; 0: it was not made yet */
+    uint32_t *contributions;     /* first tensor of each, of the task at hand */
+    uint64_t *contribution_bits; /* first bit of each, in `taken` */
+    uint64_t *stage_bits;        /* first bit of each stage's vertices, in `ran` */
 } vpps_checked_block;
 
 /* Where an output lies, and which tensor must be there. */
@@ -276,7 +279,7 @@ void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset
 
 /* ---- tasks.c, parameters.c */
 
-bool vpps_check_stage(vpps_checker *c, uint32_t block, uint32_t stage, uint32_t first, uint32_t n);
+bool vpps_check_stage(vpps_checker *c, const uint32_t *operands);
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n);
 /* Offset, tensor of a value of a block for an item. */
 vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item);

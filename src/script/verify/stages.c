@@ -134,7 +134,7 @@ static uint32_t place_words(const vpps_compiled_cell *c, const vpps_cell_value *
 
 static bool meet(const stages *w, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &w->c->values[u], *b = &w->c->values[v];
-    if (u == v || !a->kept || a->domain != b->domain) return false;
+    if (u == v || !a->kept || a->record != b->record) return false;
     return a->offset < (uint64_t)b->offset + place_words(w->c, b) &&
            b->offset < (uint64_t)a->offset + place_words(w->c, a);
 }
@@ -144,8 +144,12 @@ static bool meet(const stages *w, uint32_t u, uint32_t v) {
 static bool check_kept(const stages *w, uint32_t s, uint32_t v) {
     const vpps_cell_value *x = &w->c->values[v];
     if (!x->kept) return true;
-    if ((uint64_t)x->offset + place_words(w->c, x) > w->c->kept_words[x->domain])
+    if (x->record >= VPPS_RECORDS || vpps_domain_of(x->record) != x->domain)
+        return refuse(w, v, "it is kept in another domain's record");
+    if ((uint64_t)x->offset + place_words(w->c, x) > w->c->kept_words[x->record])
         return refuse(w, v, "it is kept outside the record");
+    if (vpps_is_passing(x->record) && (w->stays[v] || x->record != vpps_passing_record(w->c, s)))
+        return refuse(w, v, "it passes, but is read after its vertex's pass");
     for (uint32_t u = 0; u < w->c->n_values; u++) {
         if (!meet(w, u, v)) continue;
         if (w->stays[u] && w->c->values[u].stage < s) return refuse(w, v, "it is kept in the place of what stays");

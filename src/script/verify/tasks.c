@@ -10,8 +10,9 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     if (x->kind == VPPS_VALUE_INPUT) return vpps_check_location(c, b->sources[x->index][item]);
     if (x->kind == VPPS_VALUE_LOOKUP) return (vpps_location){b->lookups[x->index][item], 0, words};
     if (x->kind == VPPS_VALUE_PARAMETER) return (vpps_location){c->plan->values[x->param], 0, words};
-    const vpps_tensor *t = &c->tensors[b->kept[value]];
-    return (vpps_location){t->offset + item * t->stride, b->kept[value], words};
+    const uint32_t tensor = b->passing[value] ? b->passing[value][item] : b->kept[value];
+    const vpps_tensor *t = &c->tensors[tensor];
+    return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
 }
 
 /* The work of one VP, or of a group where all do the same: items of all domains. */
@@ -19,12 +20,18 @@ typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
     uint32_t stage, member;
+    uint32_t task_first, passing; /* of the STAGE */
     uint32_t first[VPPS_DOMAINS], end[VPPS_DOMAINS];
 } share;
 
-static share share_of(const vpps_checker *c, const vpps_checked_block *b, uint32_t stage, uint32_t first, uint32_t n,
-                      uint32_t member) {
-    share s = {.b = b, .info = &b->cell->stages[stage], .stage = stage, .member = member};
+static share share_of(const vpps_checker *c, const vpps_checked_block *b, const uint32_t *o, uint32_t member) {
+    const uint32_t stage = o[1], first = o[2], n = o[3];
+    share s = {.b = b,
+               .info = &b->cell->stages[stage],
+               .stage = stage,
+               .member = member,
+               .task_first = first,
+               .passing = o[4]};
     s.first[0] = first;
     s.end[0] = first + n;
     if (!s.info->rows) { /* whole vertices */
@@ -47,12 +54,23 @@ static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
 
 /* ---------------------------------------------------------------- reads */
 
+/* Does a value that passes lie where this STAGE looks for it? */
+static bool is_where_expected(vpps_checker *c, const share *s, uint32_t value, uint32_t item, vpps_location at) {
+    const vpps_cell_value *x = &s->b->cell->c->values[value];
+    const uint64_t stride = s->b->cell->c->kept_words[x->record];
+    if (!at.tensor) return VPPS_REFUSE(c, "value %u of vertex %u was not made yet", value, item);
+    if (at.offset == s->passing + (item - s->task_first) * stride + x->offset) return true;
+    return VPPS_REFUSE(c, "value %u of vertex %u is read at %" PRIu64 "; it lies at %u", value, item,
+                       s->passing + (item - s->task_first) * stride + x->offset, at.offset);
+}
+
 static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *read) {
     const vpps_cell_value *x = &s->b->cell->c->values[read->value];
     const bool shares = read->extent == VPPS_EXTENT_SHARES;
     const vpps_rows rows = read->extent == VPPS_EXTENT_WHOLE ? (vpps_rows){0, vpps_value_words(x)} : rows_of(s, x);
     for (uint32_t item = s->first[x->domain]; item < s->end[x->domain]; item++) {
         const vpps_location at = vpps_check_operand(c, s->b, read->value, item);
+        if (s->b->passing[read->value] && !is_where_expected(c, s, read->value, item, at)) return false;
         for (uint32_t i = 0; i < (shares ? c->group_size : 1); i++)
             if (!vpps_check_read(c, at.offset + i * vpps_share_words(x) + rows.first, rows.end - rows.first,
                                  at.tensor + i))
@@ -130,7 +148,7 @@ static bool write_items(vpps_checker *c, const share *s, const vpps_cell_value *
     const vpps_rows rows = shares ? (vpps_rows){0, vpps_value_words(x)} : rows_of(s, x);
     const vpps_tensor *t = &c->tensors[tensor + (shares ? s->member : 0)];
     for (uint32_t item = s->first[x->domain]; item < s->end[x->domain]; item++)
-        if (!vpps_check_write(c, t->offset + item * t->stride + rows.first, rows.end - rows.first,
+        if (!vpps_check_write(c, t->offset + (item - t->first) * t->stride + rows.first, rows.end - rows.first,
                               (uint32_t)(t - c->tensors), item))
             return false;
     return true;
@@ -142,7 +160,10 @@ static bool write_stage(vpps_checker *c, const share *s) {
     for (uint32_t i = 0; i < stage->n; i++) {
         const uint32_t v = cell->order[stage->first + i];
         const vpps_cell_value *x = &cell->values[v];
-        if (x->kept && !write_items(c, s, x, s->b->kept[v])) return false;
+        if (x->kept && s->first[x->domain] < s->end[x->domain] &&
+            !write_items(c, s, x, s->b->passing[v] ? s->b->passing[v][s->first[0]] : s->b->kept[v])) {
+            return false;
+        }
         for (uint32_t j = 0; j < cell->n_contributions; j++)
             if (cell->contributions[j].value == v && !write_items(c, s, x, s->b->contributions[j])) return false;
     }
@@ -157,16 +178,74 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-bool vpps_check_stage(vpps_checker *c, uint32_t block, uint32_t stage, uint32_t first, uint32_t n) {
+/* What the task contributes lies one after the other, each a list of its items' values, rounded up; shares likewise. */
+static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const uint32_t *o) {
+    const vpps_compiled_cell *cell = b->cell->c;
+    uint64_t at = o[5];
+    for (uint32_t j = 0; j < cell->n_contributions; j++) {
+        const vpps_cell_value *x = &cell->values[cell->contributions[j].value];
+        if (x->stage != o[1]) continue;
+        const uint32_t *list = x->domain ? b->lists[x->domain] : NULL;
+        const uint32_t first = list ? list[o[2]] : o[2], n = list ? list[o[2] + o[3]] - first : o[3];
+        const uint32_t all = list ? b->block->members[x->domain - 1] : b->block->n;
+        b->contributions[j] = c->n_tensors;
+        for (uint32_t s = 0; s < (cell->contributions[j].partial ? c->group_size : 1); s++) {
+            if (at > UINT32_MAX) return VPPS_REFUSE(c, "its contributions lie outside the pool");
+            const vpps_tensor t = {.kind = VPPS_TENSOR_CONTRIBUTION,
+                                   .offset = (uint32_t)at,
+                                   .stride = vpps_value_words(x),
+                                   .words = vpps_value_words(x),
+                                   .items = n,
+                                   .first = first,
+                                   .block = o[0],
+                                   .index = j,
+                                   .share = s,
+                                   .first_bit = b->contribution_bits[j] + (uint64_t)s * all};
+            if (vpps_check_add_tensor(c, t) == VPPS_NONE) return false;
+            at += ((uint64_t)n * vpps_value_words(x) + 15) & ~(uint64_t)15;
+        }
+    }
+    return true;
+}
+
+/* What the task makes that passes. */
+static bool add_passing(vpps_checker *c, const vpps_checked_block *b, const uint32_t *o) {
+    const vpps_compiled_cell *cell = b->cell->c;
+    const vpps_cell_stage *stage = &cell->stages[o[1]];
+    for (uint32_t i = 0; i < stage->n; i++) {
+        const uint32_t v = cell->order[stage->first + i], shares = vpps_shares_of(cell, &cell->values[v]);
+        const vpps_cell_value *x = &cell->values[v];
+        if (!b->passing[v]) continue;
+        for (uint32_t p = o[2]; p < o[2] + o[3]; p++) b->passing[v][p] = c->n_tensors;
+        for (uint32_t s = 0; s < shares; s++) {
+            const uint64_t at = (uint64_t)o[4] + x->offset + (uint64_t)s * vpps_share_words(x);
+            if (at > UINT32_MAX) return VPPS_REFUSE(c, "its passing values lie outside the pool");
+            const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
+                                   .offset = (uint32_t)at,
+                                   .stride = cell->kept_words[x->record],
+                                   .words = vpps_value_words(x),
+                                   .items = o[3],
+                                   .first = o[2],
+                                   .block = o[0],
+                                   .index = v,
+                                   .share = s};
+            if (vpps_check_add_tensor(c, t) == VPPS_NONE) return false;
+        }
+    }
+    return true;
+}
+
+bool vpps_check_stage(vpps_checker *c, const uint32_t *o) {
+    const uint32_t block = o[0], stage = o[1], first = o[2], n = o[3];
     if (block >= c->header->n_blocks) return VPPS_REFUSE(c, "there is no block %u", block);
-    const vpps_checked_block *b = &c->blocks[block];
+    vpps_checked_block *b = &c->blocks[block];
     if (b->block->group != c->group) return VPPS_REFUSE(c, "block %u is of group %u", block, b->block->group);
     if (first > b->block->n || n > b->block->n - first || !n || stage >= b->cell->c->n_stages)
         return VPPS_REFUSE(c, "block %u has no such stage, or not so many vertices", block);
-    if (!run_once(c, b, stage, first, n)) return false;
+    if (!run_once(c, b, stage, first, n) || !add_passing(c, b, o) || !add_contributions(c, b, o)) return false;
     for (uint32_t write = 0; write < 2; write++) {
         for (uint32_t m = 0; m < c->group_size; m++) {
-            const share s = share_of(c, b, stage, first, n, m);
+            const share s = share_of(c, b, o, m);
             vpps_check_act(c, vp_of(c, m));
             if (!(write ? write_stage(c, &s) : read_stage(c, &s))) return false;
         }
@@ -247,9 +326,10 @@ uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint3
     char text[160];
     if (t->kind == VPPS_TENSOR_CONSTANT && output != VPPS_NONE && words == 1)
         return take_term(c, output, t->index) ? tensor : VPPS_NONE;
-    const uint32_t item = t->kind == VPPS_TENSOR_CONTRIBUTION ? (offset - t->offset) / t->stride : 0;
+    const uint32_t at = t->kind == VPPS_TENSOR_CONTRIBUTION ? (offset - t->offset) / t->stride : 0;
+    const uint32_t item = t->first + at;
     vpps_check_describe(c, tensor, offset, text, sizeof text);
-    if (t->kind != VPPS_TENSOR_CONTRIBUTION || t->offset + item * t->stride != offset || t->words != words ||
+    if (t->kind != VPPS_TENSOR_CONTRIBUTION || t->offset + at * t->stride != offset || t->words != words ||
         !is_for(c, t, item, output, table, row)) {
         vpps_check_record(c, "a gradient is the sum of what does not belong to it: word %u holds %s", offset, text);
         return VPPS_NONE;

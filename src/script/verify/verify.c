@@ -160,7 +160,7 @@ static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
 static bool run_task(vpps_checker *c, const uint32_t *task) {
     switch (*task) {
     case VPPS_TASK_END: c->streams[c->group].ended = true; return true;
-    case VPPS_TASK_STAGE: return vpps_check_stage(c, task[1], task[2], task[3], task[4]);
+    case VPPS_TASK_STAGE: return vpps_check_stage(c, task + 1);
     case VPPS_TASK_SIGNAL: return signal(c, task[1]);
     case VPPS_TASK_WAIT: return wait(c, task[1], task[2]);
     case VPPS_TASK_CONSTANTS: return vpps_check_constants(c, task[1], task[2]);

@@ -126,7 +126,7 @@ void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset
     const vpps_tensor *t = &c->tensors[tensor];
     const vpps_checked_block *b =
         t->kind == VPPS_TENSOR_KEPT || t->kind == VPPS_TENSOR_CONTRIBUTION ? &c->blocks[t->block] : NULL;
-    const uint32_t item = t->stride && offset >= t->offset ? (offset - t->offset) / t->stride : 0;
+    const uint32_t item = t->stride && offset >= t->offset ? t->first + (offset - t->offset) / t->stride : 0;
     switch (t->kind) {
     case VPPS_TENSOR_INITIAL:
         snprintf(text, size, "%s", offset < c->plan->batch ? "a parameter" : "what nobody wrote");
@@ -189,7 +189,7 @@ bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tens
 static bool in_own_record(const vpps_checker *c, const vpps_word *w, uint32_t offset, uint32_t tensor, uint32_t item) {
     const vpps_tensor *t = &c->tensors[w->tensor], *to = &c->tensors[tensor];
     return t->kind == VPPS_TENSOR_KEPT && to->kind == VPPS_TENSOR_KEPT && t->block == to->block &&
-           t->stride == to->stride && t->stride && (offset - t->offset) / t->stride == item;
+           t->stride == to->stride && t->stride && t->first + (offset - t->offset) / t->stride == item;
 }
 
 bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor, uint32_t item) {

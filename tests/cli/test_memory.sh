@@ -1,0 +1,42 @@
+#!/bin/bash
+# test_memory.sh - a batch takes hardly more of the pool than its tensors that are live at once; a limit is met by waves, and who
+# cannot meet it is told what would do.
+
+data=$(realpath -q "${VPPS_DATA:-../shared/data}")
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
+
+# near NETWORK OPTION...: of 128 examples, what the batch takes is at most a tenth more than the largest live set.
+near() {
+    exits 0 "$vpps" script "$@" --batch 128 --vps 2 &&
+        python3 - out <<'END'
+import re, sys
+head = re.search(r"(\d+) words of the pool, (\d+) of them parameters'; of the others, at most (\d+) are live", open(sys.argv[1]).readline())
+pool, parameters, live = map(int, head.groups())
+sys.exit(not live <= pool - parameters <= 1.1 * live)
+END
+}
+
+check "trees" near tree-lstm
+check "trees in waves" near tree-lstm --waves 3
+check "trees in groups" near tree-lstm --groups 2
+check "deep trees" near tree-gru --generate complete --leaves 64 --examples 200
+# near_on DATA NETWORK: the same on real data, where they are.
+near_on() {
+    if [ -r "$data/$1/train.txt" ]; then
+        check "$2 on $1" near "$2" --data "$data/$1"
+    else
+        skip "$2 on $1" "no data"
+    fi
+}
+near_on sst tree-lstm
+near_on wikiner bilstm-tagger
+near_on lattice_ids lattice-lstm
+
+check "a limit" exits 0 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes 2M
+check "is met by waves" grep -qE " [2-9] waves| [1-9][0-9]+ waves" out
+"$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes 256K 2>err
+check "what is too little is told" grep -qE "^vpps: the batch needs [0-9]+ bytes of the pool in 64 waves, .* there are 262144" err
+needed=$(sed -nE 's/.*needs ([0-9]+) bytes.*/\1/p' err)
+check "and what would do does" exits 0 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes "$needed"
+summary
