@@ -1,5 +1,6 @@
 /* generate_stage.c - a stage as a function of the kernel. See segments.h for what it is made of. */
 #include "codegen/generate_work.h"
+#include "script/task.h"
 
 #include <inttypes.h>
 

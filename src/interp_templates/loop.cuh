@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             }
             break;
         case VPPS_TASK_OUTER: vpps_run_outer(a, vpps_dynamic, t); break;
-        case VPPS_TASK_ENTRIES: vpps_entries(a, t.operands[0]); break;
+        case VPPS_TASK_ENTRIES: vpps_entries(a, t.operands[0], t.operands[1]); break;
         case VPPS_TASK_LOSS:
             if (blockIdx.x == 0) vpps_add_loss(a, t.operands[0], t.operands[1]);
             break;

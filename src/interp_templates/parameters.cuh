@@ -84,21 +84,22 @@ __device__ __forceinline__ unsigned vpps_spanned(unsigned kind) { return vpps_sp
 
 /* ---------------------------------------------------------------- gradients of entries */
 
-__device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned number) {
+__device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned number, unsigned address) {
     const unsigned *script = (const unsigned *)a.script;
     const vpps_table t = ((const vpps_table *)(script + vpps_header.tables))[number];
     const unsigned words = vpps_params[t.param].rows * vpps_params[t.param].cols;
-    const vpps_rows own = vpps_share_of(t.n, VPPS_VPS, blockIdx.x);
-    const unsigned *starts = script + t.rows + t.n, *lists = starts + t.n + 1;
+    const unsigned n = script[address];
+    const unsigned *entries = script + address + 1, *starts = entries + n, *lists = starts + n + 1;
+    const vpps_rows own = vpps_share_of(n, VPPS_VPS, blockIdx.x);
     float *pool = (float *)a.pool;
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < (own.end - own.first) * words; i += VPPS_THREADS) {
-        const unsigned entry = own.first + i / words, e = i % words, end = starts[entry + 1];
-        unsigned k = starts[entry];
+        const unsigned at = own.first + i / words, e = i % words, end = starts[at + 1];
+        unsigned k = starts[at];
         float sum = pool[lists[k] + e];
 #pragma unroll 1
         for (k++; k < end; k++) sum += pool[lists[k] + e];
-        pool[t.gradients + entry * words + e] = sum;
+        pool[t.gradients + entries[at] * words + e] = sum;
     }
 }
 

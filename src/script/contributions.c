@@ -107,17 +107,6 @@ static void write_input(vpps_batch_work *w, contribution x, uint32_t *words) {
     }
 }
 
-/* Contributions to tables' entries, written at their cursors; `use` goes on in entry_uses. */
-static void write_lookup(vpps_batch_work *w, contribution x, uint32_t *words, uint32_t *use) {
-    const vpps_ordered_vertex *v = vpps_vertices_of(w, x.block);
-    for (uint32_t level = 0, p = 0; p < x.block->n; level++) {
-        if (vpps_level_first(w, x.block, level + 1) == p) continue;
-        for (const uint32_t end = find_run(w, &x, level); p < end; p++)
-            if (x.all || reaches(w, x.reads, v[p].vertex, x.to->index))
-                take_shares(x, p, words, &w->entries[w->entry_uses[(*use)++]].at);
-    }
-}
-
 /* Outputs with a gradient have no users yet. */
 static void open_users(vpps_batch_work *w) {
     for (uint32_t i = 0; i < w->n_blocks; i++) {
@@ -145,7 +134,7 @@ static bool open_tables(vpps_batch_work *w) {
     return true;
 }
 
-/* Numbers the entries that a block's lookups contribute to, and counts what each gets. */
+/* Finds the entries that a block's lookups contribute to. */
 static bool find_entries_of(vpps_batch_work *w, const contribution *x) {
     const vpps_cell_lookup *l = &x->cell->lookups[x->to->index];
     const vpps_ordered_vertex *v = vpps_vertices_of(w, x->block);
@@ -160,9 +149,8 @@ static bool find_entries_of(vpps_batch_work *w, const contribution *x) {
         if (row->stamp != w->stamp) {
             if (!VPPS_RESERVE(w->entries, w->entries_capacity, w->n_entries + 1u)) return false;
             *row = (vpps_row_work){w->stamp, w->n_entries};
-            w->entries[w->n_entries++] = (vpps_entry){.table = l->table, .row = number};
+            w->entries[w->n_entries++] = (vpps_entry){.table = l->table, .row = number, .wave = VPPS_NONE};
         }
-        w->entries[row->entry].count += x->shares;
         w->entry_uses[w->n_entry_uses++] = row->entry;
     }
     return true;
@@ -172,17 +160,18 @@ static bool find_entries_of(vpps_batch_work *w, const contribution *x) {
 static bool find_entries(vpps_batch_work *w) {
     if (!open_tables(w)) return false;
     for (uint32_t i = 0; i < w->n_blocks; i++) {
+        w->blocks[i].first_use = w->n_entry_uses;
         for (uint32_t j = 0; j < w->used[w->blocks[i].type].cell->n_contributions; j++) {
             const contribution x = contribution_of(w, i, j);
             if (x.to->lookup && !find_entries_of(w, &x)) return false;
         }
     }
-    return true;
+    return VPPS_RESERVE(w->touched, w->touched_capacity, w->n_entries + 1u);
 }
 
 /* ---------------------------------------------------------------- both passes */
 
-/* How many contributions every output with a gradient, and every entry, gets. */
+/* How many contributions every output with a gradient gets, and which entries get some. */
 vpps_status vpps_count_contributions(vpps_batch_work *w) {
     w->n_entries = w->n_entry_uses = 0;
     if (!VPPS_RESERVE(w->users, w->users_capacity, w->n_outputs + 1u)) return vpps_no_memory();
@@ -205,15 +194,56 @@ vpps_status vpps_count_contributions(vpps_batch_work *w) {
 
 /* Writes them at the cursors that counts have become. */
 void vpps_write_contributions(vpps_batch_work *w, uint32_t *words) {
-    uint32_t use = 0;
     for (uint32_t i = 0; i < w->n_blocks; i++) {
         for (uint32_t j = 0; j < w->used[w->blocks[i].type].cell->n_contributions; j++) {
             const contribution x = contribution_of(w, i, j);
-            if (x.to->lookup) {
-                write_lookup(w, x, words, &use);
-            } else {
-                write_input(w, x, words);
+            if (!x.to->lookup) write_input(w, x, words);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- entries, wave by wave */
+
+/* Counts what a block contributes to entries; or, where `words` is not NULL, writes it at their cursors. In the order in which the
+ * entries were found. */
+static inline void use_entries_of(vpps_batch_work *w, uint32_t i, uint32_t *words) {
+    const vpps_block_work *b = &w->blocks[i];
+    const vpps_ordered_vertex *v = vpps_vertices_of(w, b);
+    const uint32_t *use = w->entry_uses + b->first_use;
+    for (uint32_t j = 0; j < w->used[b->type].cell->n_contributions; j++) {
+        contribution x = contribution_of(w, i, j);
+        for (uint32_t level = 0, p = 0, end = b->n; x.to->lookup && p < b->n; level++) {
+            if (words && vpps_level_first(w, b, level + 1) == p) continue;
+            if (words) end = find_run(w, &x, level);
+            for (; p < end; p++) {
+                if (!x.all && !reaches(w, x.reads, v[p].vertex, x.to->index)) continue;
+                vpps_entry *e = &w->entries[*use];
+                if (words) {
+                    take_shares(x, p, words, &e->at);
+                } else if (e->wave == b->wave) {
+                    e->count += x.shares;
+                } else {
+                    e->wave = b->wave;
+                    e->count = e->made + x.shares;
+                    w->touched[w->n_touched++] = *use;
+                }
+                use++;
             }
         }
     }
+}
+
+/* Finds the entries that a wave contributes to, and counts how much to each. Where there is one wave, they are all, in their order:
+ * then, who adds an entry's gradient up is who owns it. */
+void vpps_touch_entries(vpps_batch_work *w, uint32_t wave) {
+    w->n_touched = 0;
+    for (uint32_t i = 0; i < w->n_blocks; i++)
+        if (w->blocks[i].wave == wave) use_entries_of(w, i, NULL);
+}
+
+/* Writes the wave's contributions to entries at their cursors. */
+void vpps_write_entries(vpps_batch_work *w, uint32_t wave, uint32_t *words) {
+    for (uint32_t i = 0; i < w->n_blocks; i++)
+        if (w->blocks[i].wave == wave) use_entries_of(w, i, words);
+    for (uint32_t i = 0; i < w->n_touched; i++) w->entries[w->touched[i]].made = true;
 }

@@ -115,8 +115,8 @@ static void cost_OUTER(const costing *w, const uint32_t *o) {
 
 static void cost_ENTRIES(const costing *w, const uint32_t *o) {
     const vpps_table *t = vpps_table_at(w->b->script, o[0]);
-    const uint32_t *starts = w->b->script + t->rows + t->n;
-    add_words(w, ((uint64_t)t->n + starts[t->n]) * elems_of(w, t->param));
+    const vpps_entry_sums s = vpps_sums_at(w->b->script, o[1]);
+    add_words(w, ((uint64_t)s.n + s.starts[s.n]) * elems_of(w, t->param));
 }
 
 /* Elements of everything that has a gradient. */

@@ -217,32 +217,62 @@ static uint32_t encode_tables(vpps_batch *b, uint32_t *n_tables, bool *ok) {
     uint32_t t = 0, gradients = w->entry_gradients;
     for (uint32_t p = 0; p < model->n_params && *ok && t < *n_tables; p++) {
         uint32_t n = 0;
-        uint64_t count = 0;
-        for (uint32_t i = 0; i < w->n_entries; i++) {
-            if (w->entries[i].table != p) continue;
-            n++;
-            count += w->entries[i].count;
-        }
+        for (uint32_t i = 0; i < w->n_entries; i++)
+            if (w->entries[i].table == p) w->entries[i].number = n++;
         if (!n) continue;
-        const uint32_t rows = take_words(b, 2 * (uint64_t)n + 1 + count, ok);
+        const uint32_t rows = take_words(b, n, ok);
         if (!*ok) return tables;
-        uint32_t at = 0, k = 0;
-        for (uint32_t i = 0; i < w->n_entries; i++) {
-            vpps_entry *e = &w->entries[i];
-            if (e->table != p) continue;
-            b->script[rows + k] = e->row;
-            b->script[rows + n + k] = at;
-            e->at = rows + 2 * n + 1 + at;
-            at += e->count;
-            k++;
-        }
-        b->script[rows + 2 * n] = at;
+        for (uint32_t i = 0; i < w->n_entries; i++)
+            if (w->entries[i].table == p) b->script[rows + w->entries[i].number] = w->entries[i].row;
         const vpps_table table = {.param = p, .n = n, .gradients = gradients, .rows = rows};
         memcpy(b->script + tables + (size_t)t * VPPS_TABLE_WORDS, &table, sizeof table);
         gradients += n * model->params[p].rows * model->params[p].cols;
         t++;
     }
     return tables;
+}
+
+/* What a wave's ENTRIES of a table adds up, but for the wave's contributions, for which room is left; its address, or 0: the
+ * wave contributes nothing to the table. */
+static uint32_t encode_sums(vpps_batch *b, const vpps_table *t, bool *ok) {
+    vpps_batch_work *w = b->work;
+    uint32_t n = 0;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < w->n_touched; i++) {
+        const vpps_entry *e = &w->entries[w->touched[i]];
+        n += e->table == t->param;
+        if (e->table == t->param) count += e->count;
+    }
+    if (!n) return 0;
+    const uint32_t words = entry_words(w, t->param), address = take_words(b, 2 + 2 * (uint64_t)n + count, ok);
+    if (!*ok) return 0;
+    uint32_t *entries = b->script + address + 1, *starts = entries + n, at = 0;
+    b->script[address] = n;
+    for (uint32_t i = 0; i < w->n_touched; i++) {
+        vpps_entry *e = &w->entries[w->touched[i]];
+        if (e->table != t->param) continue;
+        *entries++ = e->number;
+        *starts++ = at;
+        e->at = address + 2 + 2 * n + at;
+        if (e->made) b->script[e->at++] = t->gradients + e->number * words;
+        at += e->count;
+    }
+    *starts = at;
+    return address;
+}
+
+/* Of every wave, each table's sums: their addresses go to sums[wave * n_tables + table]. */
+static void encode_entries(vpps_batch *b, uint32_t tables, uint32_t n_tables, uint32_t *sums, bool *ok) {
+    vpps_batch_work *w = b->work;
+    for (uint32_t wave = 0; wave < w->n_waves && n_tables && *ok; wave++) {
+        vpps_touch_entries(w, wave);
+        for (uint32_t i = 0; i < n_tables && *ok; i++) {
+            vpps_table t;
+            memcpy(&t, b->script + tables + (size_t)i * VPPS_TABLE_WORDS, sizeof t);
+            sums[(size_t)wave * n_tables + i] = encode_sums(b, &t, ok);
+        }
+        if (*ok) vpps_write_entries(w, wave, b->script);
+    }
 }
 
 /* ---------------------------------------------------------------- instructions */
@@ -323,19 +353,25 @@ static void encode_wave(vpps_batch *b, uint32_t wave, uint32_t g, uint32_t *task
     }
 }
 
+/* Where all VPs meet before the norm, where there are several waves: those who have added an entry's gradient up in the last one
+ * are not those who own it. Behind the barriers of waves. */
+static bool meets_before_norm(const vpps_batch_work *w, uint32_t n_tables) { return w->n_waves > 1 && n_tables; }
+
 /* What a group runs, each VP for its own rows and entries. `losses`: the addresses of the waves' terms, and the last one's
- * end. */
+ * end; `sums`: see encode_entries. */
 static void encode_group(vpps_batch *b, uint32_t g, uint32_t *task, uint32_t *barriers, const uint32_t *constants,
-                         const uint32_t *losses, uint32_t n_tables, bool *ok) {
+                         const uint32_t *losses, const uint32_t *sums, uint32_t n_tables, bool *ok) {
     const vpps_batch_work *w = b->work;
     if (constants[2 * g + 1]) EMIT(CONSTANTS, constants[2 * g], constants[2 * g + 1]);
     for (uint32_t wave = 0; wave < w->n_waves; wave++) {
         encode_wave(b, wave, g, task, barriers, ok);
         if (w->training && g == 0) EMIT(LOSS, losses[wave], (losses[wave + 1] - losses[wave]) / 2);
+        for (uint32_t i = 0; i < n_tables; i++)
+            if (sums[(size_t)wave * n_tables + i]) EMIT(ENTRIES, i, sums[(size_t)wave * n_tables + i]);
         if (w->training && wave + 1 < w->n_waves) barrier(b, common_barrier(w, wave, true), w->machine->n_vps, ok);
     }
     if (w->training) {
-        for (uint32_t i = 0; i < n_tables; i++) EMIT(ENTRIES, i);
+        if (meets_before_norm(w, n_tables)) barrier(b, common_barrier(w, w->n_waves, false), w->machine->n_vps, ok);
         if (w->request->guard || w->request->optimizer->clip > 0) EMIT(NORM, 0);
         /* the norm's parts; and gradients are made of parameters, too: a lookup's entry that a matrix is multiplied with */
         barrier(b, common_barrier(w, w->n_waves - 1, true), w->machine->n_vps, ok);
@@ -422,10 +458,13 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
         memcpy(b->script + h.blocks + (size_t)i * VPPS_BLOCK_WORDS, &block, sizeof block);
     }
     uint32_t *constants = calloc(2 * (size_t)w->n_groups + w->n_waves + 1, sizeof *constants);
-    uint32_t *losses = constants + 2 * (size_t)w->n_groups;
+    uint32_t *losses = constants + 2 * (size_t)w->n_groups, *sums = NULL;
     is_ok = is_ok && constants;
     if (w->training && is_ok) {
         h.tables = encode_tables(b, &h.n_tables, ok);
+        sums = calloc((size_t)w->n_waves * h.n_tables + 1, sizeof *sums);
+        is_ok = is_ok && sums;
+        encode_entries(b, h.tables, h.n_tables, sums, ok);
         if (is_ok) vpps_write_contributions(w, b->script);
         encode_seeds(b, constants, ok);
     }
@@ -433,11 +472,12 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
     uint32_t barriers = 0, task = 0;
     for (uint32_t g = 0; g < w->n_groups && is_ok; g++) {
         b->script[starts + g] = (uint32_t)b->script_words;
-        encode_group(b, g, &task, &barriers, constants, losses, h.n_tables, ok);
+        encode_group(b, g, &task, &barriers, constants, losses, sums, h.n_tables, ok);
     }
-    h.n_barriers = common_barrier(w, w->n_waves, false);
+    h.n_barriers = common_barrier(w, w->n_waves, false) + meets_before_norm(w, h.n_tables);
     if (is_ok) b->script[starts + w->n_groups] = (uint32_t)b->script_words;
     free(constants);
+    free(sums);
     if (!is_ok) return vpps_fail(VPPS_MEMORY, "schedule: out of memory, or a script of more than 2^32 words");
     write_header(b, h);
     return VPPS_OK;

@@ -27,12 +27,12 @@ typedef struct vpps_block {
     unsigned arrays;  /* address */
 } vpps_block;
 
-/* Entries of a lookup table that the batch uses and trains. */
+/* Entries of a lookup table that the batch trains. */
 typedef struct vpps_table {
     unsigned param;
     unsigned n;         /* entries */
     unsigned gradients; /* offset: entry after entry */
-    unsigned rows;      /* address: rows[n], starts[n + 1] relative to what follows: offsets of contributions */
+    unsigned rows;      /* address: rows[n] */
 } vpps_table;
 
 #endif

@@ -5,8 +5,9 @@
  *     gradients have read them
  *   the passing records of a level, or of all of a block's vertices: from the first stage of their pass that needs them to the
  *     last one
- *   what a task contributes: a level's contributions live until the vertices that they go to have added them up
- *   the gradients of tables' entries: from the last wave's end on
+ *   what a task contributes: a level's contributions live until the vertices that they go to have added them up, or, where
+ *     some go to tables' entries, until the wave's end
+ *   the gradients of tables' entries: from the first wave's end on
  *
  * Groups have phases of their own, so what two of them use may meet at any time: each has a part of the pool. */
 #include "script/work.h"
@@ -211,7 +212,7 @@ static uint32_t last_of_contributions(const vpps_batch_work *w, const vpps_task_
     const vpps_block_work *b = &w->blocks[t->block];
     const vpps_compiled_cell *c = w->used[b->type].cell;
     for (uint32_t j = 0; j < c->n_contributions; j++)
-        if (c->contributions[j].lookup && c->values[c->contributions[j].value].stage == t->stage) return UINT32_MAX;
+        if (c->contributions[j].lookup && c->values[c->contributions[j].value].stage == t->stage) return b->wave_end;
     if (t->level != VPPS_NONE) return vpps_max_u32(t->phase, w->level_ends[w->n_level_starts + b->levels + t->level]);
     uint32_t last = t->phase;
     for (uint32_t u = 0; u < w->n_used; u++) {
@@ -243,6 +244,14 @@ static uint64_t entry_words(const vpps_batch_work *w) {
     return words;
 }
 
+/* The first group's phase that is the end of the first wave. */
+static uint32_t first_wave_end(const vpps_batch_work *w) {
+    uint32_t end = w->group_phases[0] - 1;
+    for (uint32_t i = 0; i < w->n_blocks; i++)
+        if (w->blocks[i].group == 0) end = vpps_min_u32(end, w->blocks[i].wave_end);
+    return end;
+}
+
 /* Places a group's tensors from `base` on. False: out of memory. */
 static bool place_group(vpps_batch_work *w, uint32_t group, uint32_t *task, uint64_t base, uint64_t *words) {
     uint32_t n = 0;
@@ -256,7 +265,7 @@ static bool place_group(vpps_batch_work *w, uint32_t group, uint32_t *task, uint
         add_passing(w, &w->tasks[*task], &n);
         add_contributions(w, &w->tasks[*task], &n);
     }
-    if (group == 0) add_life(w, &n, entry_words(w), w->group_phases[0] - 1, UINT32_MAX, &w->entry_gradients);
+    if (group == 0) add_life(w, &n, entry_words(w), first_wave_end(w), UINT32_MAX, &w->entry_gradients);
     uint64_t live;
     if (!vpps_allocate(w->lives, n, words, &live)) return false;
     w->live_words += live;

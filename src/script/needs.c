@@ -120,7 +120,10 @@ static inline void note_read(vpps_batch_work *w, const vpps_read *x, uint32_t i)
     const vpps_compiled_cell *c = reader->type->base;
     const uint64_t in = (uint64_t)1 << (c->n_lists ? input_of(c, w->rests[x->reader].members, i) : i);
     const uint64_t output = (uint64_t)1 << (x->output - read->first_output);
-    set_bits(&w->edges[(size_t)v->type * w->edge_words + read->type / 64], (uint64_t)1 << (read->type % 64));
+    if (reader->noted != read->type) {
+        reader->noted = read->type;
+        set_bits(&w->edges[(size_t)v->type * w->edge_words + read->type / 64], (uint64_t)1 << (read->type % 64));
+    }
     need_output(source, read, output);
     if (source->part == reader->part) {
         set_bits(&reader->needs.recurrent_in, in);
@@ -178,6 +181,7 @@ bool vpps_find_needs(vpps_batch_work *w) {
     const size_t words = (size_t)w->n_used * w->edge_words;
     if (!VPPS_RESERVE(w->edges, w->edges_capacity, words + 1)) return false;
     memset(w->edges, 0, words * sizeof *w->edges);
+    for (uint32_t t = 0; t < w->n_used; t++) w->used[t].noted = VPPS_NONE;
     note_reads(w);
     if (!find_parts(w)) return false;
     find_differentiable(w);

@@ -36,6 +36,7 @@ void vpps_batch_destroy(vpps_batch *b) {
                      w->rows,
                      w->entries,
                      w->entry_uses,
+                     w->touched,
                      w->stack,
                      w->output_at,
                      w->runs,

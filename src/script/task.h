@@ -17,6 +17,12 @@
  *   data:                            addresses[n] of an input op's data
  *   for each list:                   starts[n + 1] in members, then for each of its inputs offsets[members]
  *   for each output with a gradient: starts[n + 1] relative to what follows: offsets of contributions
+ *
+ * At an ENTRIES' address lies what it adds up, of the entries that a wave contributes to:
+ *
+ *   n, entries[n]                    their numbers in the table
+ *   starts[n + 1]                    relative to what follows: offsets of contributions. The first is the entry's own gradient,
+ *                                    where an earlier wave has made it.
  */
 #ifndef VPPS_TASK_H
 #define VPPS_TASK_H
@@ -49,6 +55,12 @@ extern const vpps_task_row vpps_tasks[VPPS_TASK_COUNT];
 _Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_DOMAINS + 1) * sizeof(uint32_t),
                "words, nothing between");
 
+/* What an ENTRIES adds up: see above. */
+typedef struct vpps_entry_sums {
+    uint32_t n;
+    const uint32_t *entries, *starts, *offsets;
+} vpps_entry_sums;
+
 /* A block with its arrays found. */
 typedef struct vpps_block_view {
     const vpps_block *block;
@@ -79,6 +91,18 @@ static inline const vpps_block *vpps_block_at(const uint32_t *script, uint32_t i
 }
 static inline const vpps_table *vpps_table_at(const uint32_t *script, uint32_t i) {
     return (const vpps_table *)(const void *)(script + vpps_task_header_of(script)->tables) + i;
+}
+
+/* All of it must be inside the script. */
+static inline vpps_entry_sums vpps_sums_at(const uint32_t *script, uint32_t address) {
+    const uint32_t n = script[address], *entries = script + address + 1;
+    return (vpps_entry_sums){n, entries, entries + n, entries + 2 * (size_t)n + 1};
+}
+
+/* Is it? */
+static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint32_t address) {
+    const uint64_t last = address < words ? address + (uint64_t)1 + 2 * (uint64_t)script[address] : words;
+    return last < words && script[last] <= words - 1 - last;
 }
 
 /* Finds a block's arrays. It reads nothing behind the words that the header counts: an array that is not there is NULL. */

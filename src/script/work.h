@@ -54,6 +54,7 @@ typedef struct vpps_used_type {
     uint32_t first_block;           /* of place 0; VPPS_NONE: no vertex of it is needed */
     uint64_t items[VPPS_DOMAINS];   /* vertices that are needed, and members of their lists */
     uint32_t n_levels;              /* of these vertices */
+    uint32_t noted;                 /* the type that a vertex was last seen to read */
     uint64_t reached_from, reached; /* inputs that the outputs with a gradient of the last vertex are made of */
 } vpps_used_type;
 
@@ -68,8 +69,9 @@ typedef struct vpps_block_work {
      * of its wave, in which the parameters' gradients are made */
     uint32_t first_phase, first_backward, last_forward, last_backward, wave_end;
     uint32_t kept[VPPS_DOMAINS];
-    bool wide[2];  /* forward, backward: its passing records are those of all levels at once */
-    uint32_t runs; /* in `runs`: its tasks, by stage and level; those over all levels as of level 0 */
+    bool wide[2];       /* forward, backward: its passing records are those of all levels at once */
+    uint32_t runs;      /* in `runs`: its tasks, by stage and level; those over all levels as of level 0 */
+    uint32_t first_use; /* in `entry_uses` */
     uint32_t arrays;
 } vpps_block_work;
 
@@ -93,8 +95,10 @@ typedef struct vpps_loss_sum {
 
 /* An entry of a lookup table that the batch trains. */
 typedef struct vpps_entry {
-    uint32_t table, row, count; /* count: contributions */
-    uint32_t at;                /* cursor in the script */
+    uint32_t table, row, number; /* number: among the table's */
+    uint32_t wave, count;        /* contributions in this wave, the sum of earlier ones included */
+    uint32_t at;                 /* cursor in the script */
+    bool made;                   /* by an earlier wave */
 } vpps_entry;
 
 /* A row of a table: its entry, if the stamp is the batch's. */
@@ -163,6 +167,8 @@ typedef struct vpps_batch_work {
     uint32_t n_entries;
     uint32_t *entry_uses; /* entries that vertices contribute to, in the order of their contributions */
     uint32_t n_entry_uses;
+    uint32_t *touched; /* entries that a wave contributes to, in the order of their first use */
+    uint32_t n_touched;
     vpps_row_work **rows; /* per parameter */
     uint32_t n_tables, stamp;
     uint32_t *stack;
@@ -172,7 +178,7 @@ typedef struct vpps_batch_work {
         blocks_capacity, order_capacity, unsorted_capacity, level_starts_capacity, level_ends_capacity,
         ends_of_type_capacity, passing_at_capacity, passing_life_capacity, tasks_capacity, group_phases_capacity,
         runs_capacity, lives_capacity, users_capacity, output_at_capacity, entries_capacity, entry_uses_capacity,
-        stack_capacity;
+        touched_capacity, stack_capacity;
 } vpps_batch_work;
 
 vpps_status vpps_read_graph(vpps_batch_work *w);
@@ -186,6 +192,8 @@ vpps_status vpps_choose_phases(vpps_batch_work *w);
 vpps_status vpps_place_blocks(vpps_batch_work *w);
 vpps_status vpps_count_contributions(vpps_batch_work *w);
 void vpps_write_contributions(vpps_batch_work *w, uint32_t *words);
+void vpps_touch_entries(vpps_batch_work *w, uint32_t wave);
+void vpps_write_entries(vpps_batch_work *w, uint32_t wave, uint32_t *words);
 vpps_status vpps_encode_batch(vpps_batch *b);
 
 static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "schedule: out of memory"); }

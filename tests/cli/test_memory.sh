@@ -35,8 +35,10 @@ near_on lattice_ids lattice-lstm
 
 check "a limit" exits 0 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes 2M
 check "is met by waves" grep -qE " [2-9] waves| [1-9][0-9]+ waves" out
-"$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes 256K 2>err
-check "what is too little is told" grep -qE "^vpps: the batch needs [0-9]+ bytes of the pool in 64 waves, .* there are 262144" err
+"$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes 64K 2>err
+check "what is too little is told" grep -qE "^vpps: the batch needs [0-9]+ bytes of the pool in 64 waves, .* there are 65536" err
 needed=$(sed -nE 's/.*needs ([0-9]+) bytes.*/\1/p' err)
 check "and what would do does" exits 0 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes "$needed"
+check "waves leave nothing for the batch's end but a gradient an entry" exits 0 "$vpps" script tree-lstm \
+    --batch 2000 --hidden 32 --embed 32 --vps 2 --pool-bytes 1M
 summary

@@ -285,13 +285,16 @@ static bool change_table(editor *e) {
 
 static bool change_entries(editor *e) {
     const vpps_table *t = pick_table(e);
-    if (!t) return false;
-    uint32_t *rows = e->script + t->rows;
-    const uint32_t n = rows[2 * t->n];
-    switch (below(e, 3)) {
-    case 0: return change_array(e, rows, t->n);
-    case 1: return change_array(e, rows + t->n, t->n + 1);
-    default: return change_array(e, rows + 2 * t->n + 1, n);
+    const site *s = pick(e, 1 << VPPS_TASK_ENTRIES);
+    if (!t || !s) return false;
+    uint32_t *sums = e->script + e->script[s->at + 2];
+    const uint32_t n = sums[0];
+    switch (below(e, 5)) {
+    case 0: return change_array(e, e->script + t->rows, t->n);
+    case 1: return change_array(e, sums, 1);
+    case 2: return change_array(e, sums + 1, n);
+    case 3: return change_array(e, sums + 1 + n, n + 1);
+    default: return change_array(e, sums + 2 + 2 * n, sums[1 + 2 * n]);
     }
 }
 

@@ -8,7 +8,7 @@ static void compute(symbolic_machine *m, const uint32_t *o) {
     case VPPS_TASK_STAGE: symbolic_stage(m, o + 1); break;
     case VPPS_TASK_CONSTANTS: symbolic_constants(m, o[1], o[2]); break;
     case VPPS_TASK_OUTER: symbolic_outer(m, o[1], o[2], o[3]); break;
-    case VPPS_TASK_ENTRIES: symbolic_entries(m, o[1]); break;
+    case VPPS_TASK_ENTRIES: symbolic_entries(m, o[1], o[2]); break;
     case VPPS_TASK_LOSS: symbolic_loss(m, o[1], o[2]); break;
     case VPPS_TASK_NORM: symbolic_norm(m); break;
     case VPPS_TASK_UPDATE: symbolic_update(m); break;

@@ -67,7 +67,7 @@ uint64_t symbolic_number(float f);
 void symbolic_stage(symbolic_machine *m, const uint32_t *operands);
 void symbolic_constants(symbolic_machine *m, uint32_t address, uint32_t n);
 void symbolic_outer(symbolic_machine *m, uint32_t block, uint32_t first, uint32_t n);
-void symbolic_entries(symbolic_machine *m, uint32_t table);
+void symbolic_entries(symbolic_machine *m, uint32_t table, uint32_t address);
 void symbolic_loss(symbolic_machine *m, uint32_t address, uint32_t n);
 void symbolic_norm(symbolic_machine *m);
 void symbolic_update(symbolic_machine *m);

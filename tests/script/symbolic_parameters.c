@@ -63,19 +63,25 @@ static uint32_t entry_words(const symbolic_machine *m, const vpps_table *t) {
     return parameter(m, t->param)->rows * parameter(m, t->param)->cols;
 }
 
-void symbolic_entries(symbolic_machine *m, uint32_t number) {
+void symbolic_entries(symbolic_machine *m, uint32_t number, uint32_t address) {
     vpps_table t;
     vpps_rows own;
     if (!table_of(m, number, &t, &own)) return;
-    const uint64_t starts = (uint64_t)t.rows + t.n, lists = starts + t.n + 1;
+    const uint32_t n = symbolic_word(m, address);
+    const uint64_t starts = address + (uint64_t)1 + n, lists = starts + n + 1;
     const uint32_t words = entry_words(m, &t);
-    for (uint32_t i = own.first; i < own.end && !m->fault; i++) {
+    if (n > m->s->words) m->fault = true;
+    const uint32_t begin = (uint32_t)((uint64_t)n * m->vp / m->h.n_vps),
+                   stop = (uint32_t)((uint64_t)n * (m->vp + 1) / m->h.n_vps);
+    for (uint32_t i = begin; i < stop && !m->fault; i++) {
+        const uint32_t entry = symbolic_word(m, address + (uint64_t)1 + i);
+        if (entry >= t.n) m->fault = true;
         const uint32_t first = symbolic_word(m, starts + i), end = symbolic_word(m, starts + i + 1);
         if (end <= first || end - first > m->s->words) m->fault = true;
         for (uint32_t e = 0; e < words && !m->fault; e++) {
             uint64_t sum = 0;
             for (uint32_t k = first; k < end; k++) sum += symbolic_get(m, symbolic_word(m, lists + k) + (uint64_t)e);
-            symbolic_put(m, t.gradients + (uint64_t)i * words + e, sum);
+            symbolic_put(m, t.gradients + (uint64_t)entry * words + e, sum);
         }
     }
 }

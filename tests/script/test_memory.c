@@ -44,7 +44,7 @@ static void add_example(network_batch *b, const net_example *x) {
     ck_assert(VPPS_RESERVE(b->logits, b->logits_capacity, b->n + n));
     ck_assert(VPPS_RESERVE(b->losses, b->losses_capacity, b->n + n));
     vpps_node *logits = b->logits + b->n, *losses = b->losses + b->n;
-    TEST_OK(b->net->add(b->data, b->g, x, NET_HEADS_LABELLED, &(net_scores){logits, losses}));
+    TEST_OK(b->net->add(b->data, b->g, x, NET_HEADS_LABELLED, &(net_scores){.logits = logits, .nll = losses}));
     for (uint32_t i = 0; i < n; i++) {
         if (losses[i] == VPPS_NO_NODE) continue;
         b->logits[b->n] = logits[i];

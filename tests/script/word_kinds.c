@@ -44,13 +44,17 @@ void find_word_kinds(const subject *s, uint8_t *kinds) {
     set(kinds, h->tables, (size_t)h->n_tables * VPPS_TABLE_WORDS, WORD_TABLE);
     for (uint32_t i = 0; i < h->n_tables; i++) {
         const vpps_table *t = vpps_table_at(s->script, i);
-        set(kinds, t->rows, 2 * (size_t)t->n + 1 + s->script[t->rows + 2 * t->n], WORD_ENTRY);
+        set(kinds, t->rows, t->n, WORD_ENTRY);
     }
     for (uint32_t at = starts[0]; at < starts[h->n_groups]; at += 1 + vpps_tasks[s->script[at]].words) {
         const uint32_t *task = s->script + at;
         set(kinds, at, 1, WORD_OPCODE);
         set(kinds, at + 1u, vpps_tasks[*task].words, WORD_OPERAND);
         if (*task == VPPS_TASK_CONSTANTS) set(kinds, task[1], 2 * (size_t)task[2], WORD_CONSTANT);
+        if (*task == VPPS_TASK_ENTRIES) {
+            const vpps_entry_sums sums = vpps_sums_at(s->script, task[2]);
+            set(kinds, task[2], 2 + 2 * (size_t)sums.n + sums.starts[sums.n], WORD_ENTRY);
+        }
         if (*task == VPPS_TASK_LOSS) set(kinds, task[1], 2 * (size_t)task[2], WORD_TERM);
     }
 }

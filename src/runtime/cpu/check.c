@@ -48,9 +48,8 @@ static vpps_status check_table(const vpps_cpu *cpu, const vpps_task_header *h, c
         return vpps_fail(VPPS_SCRIPT, "script: table %u is parameter %u, which is no lookup table", i, t->param);
     }
     const vpps_parameter_data *p = &cpu->model->params[t->param];
-    const uint64_t n = t->n, arrays = t->rows + 2 * n + 1;
-    if (!inside(t->gradients, n * p->rows * p->cols, h->pool_words) || arrays > h->words ||
-        !inside(arrays, script[arrays - 1], h->words)) {
+    const uint64_t n = t->n;
+    if (!inside(t->gradients, n * p->rows * p->cols, h->pool_words) || !inside(t->rows, n, h->words)) {
         return vpps_fail(VPPS_SCRIPT, "script: table %u has %u entries at word %u, gradients at %u: not inside it", i,
                          t->n, t->rows, t->gradients);
     }
@@ -151,6 +150,20 @@ static bool check_pairs(vpps_vp *vp, uint32_t at, const uint32_t *o) {
     return false;
 }
 
+static bool check_entries(vpps_vp *vp, uint32_t at, const uint32_t *o) {
+    const vpps_task_header *h = &vp->cpu->task_header;
+    const uint32_t *script = vp->cpu->script;
+    if (!check_number(vp, at, "table", o[0], h->n_tables)) return false;
+    const uint32_t n = vpps_table_at(script, o[0])->n;
+    bool inside = vpps_sums_inside(script, h->words, o[1]);
+    const vpps_entry_sums s = inside ? vpps_sums_at(script, o[1]) : (vpps_entry_sums){0};
+    for (uint32_t i = 0; i < s.n && inside; i++)
+        inside = s.entries[i] < n && s.starts[i] < s.starts[i + 1] && s.starts[i + 1] <= s.starts[s.n];
+    if (inside) return true;
+    vpps_vp_fail(vp, VPPS_SCRIPT, at, "sums of table %u's entries at word %u: not inside it", o[0], o[1]);
+    return false;
+}
+
 static bool check_operands(vpps_vp *vp, uint32_t at, uint32_t group) {
     const vpps_task_header *h = &vp->cpu->task_header;
     const uint32_t *o = vp->cpu->script + at + 1;
@@ -161,7 +174,7 @@ static bool check_operands(vpps_vp *vp, uint32_t at, uint32_t group) {
     case VPPS_TASK_CONSTANTS:
     case VPPS_TASK_LOSS: return check_pairs(vp, at, o);
     case VPPS_TASK_OUTER: return check_vertices(vp, at, o[0], o[1], o[2]);
-    case VPPS_TASK_ENTRIES: return check_number(vp, at, "table", o[0], h->n_tables);
+    case VPPS_TASK_ENTRIES: return check_entries(vp, at, o);
     case VPPS_TASK_UPDATE:
         if (h->update) return true;
         vpps_vp_fail(vp, VPPS_SCRIPT, at, "UPDATE, but the script has no optimiser");

@@ -190,7 +190,7 @@ void vpps_choose_updates(vpps_cpu *cpu);
 
 /* The instructions on parameters. */
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t first, uint32_t n);
-void vpps_vp_entries(vpps_vp *vp, uint32_t number);
+void vpps_vp_entries(vpps_vp *vp, uint32_t number, uint32_t address);
 void vpps_vp_norm(vpps_vp *vp);
 void vpps_vp_update(vpps_vp *vp);
 

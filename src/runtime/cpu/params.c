@@ -354,17 +354,17 @@ static vpps_rows own_entries(const vpps_vp *vp, uint32_t n) {
     return (vpps_rows){(uint32_t)(n * (uint64_t)vp->index / n_vps), (uint32_t)(n * (vp->index + (uint64_t)1) / n_vps)};
 }
 
-void vpps_vp_entries(vpps_vp *vp, uint32_t number) {
+void vpps_vp_entries(vpps_vp *vp, uint32_t number, uint32_t address) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_table *t = vpps_table_at(cpu->script, number);
     const vpps_parameter_data *data = &cpu->model->params[t->param];
     const uint32_t words = data->rows * data->cols;
-    const uint32_t *starts = cpu->script + t->rows + t->n, *lists = starts + t->n + 1;
-    const vpps_rows own = own_entries(vp, t->n);
+    const vpps_entry_sums s = vpps_sums_at(cpu->script, address);
+    const vpps_rows own = own_entries(vp, s.n);
     for (uint32_t i = own.first; i < own.end; i++) {
-        float *to = cpu->pool + t->gradients + (size_t)i * words;
-        const uint32_t *list = lists + starts[i], n = starts[i + 1] - starts[i];
-        memcpy(to, cpu->pool + list[0], words * sizeof *to);
+        float *to = cpu->pool + t->gradients + (size_t)s.entries[i] * words;
+        const uint32_t *list = s.offsets + s.starts[i], n = s.starts[i + 1] - s.starts[i];
+        if (cpu->pool + list[0] != to) memcpy(to, cpu->pool + list[0], words * sizeof *to);
         for (uint32_t k = 1; k < n; k++) cpu->kernels->add(words, to, cpu->pool + list[k]);
     }
 }

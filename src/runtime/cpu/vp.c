@@ -85,7 +85,7 @@ static void run_script(vpps_vp *vp) {
                 memcpy(cpu->pool + script[o[0] + 2 * i], &script[o[0] + 2 * i + 1], sizeof(float));
             break;
         case VPPS_TASK_OUTER: vpps_vp_outer(vp, at, o[0], o[1], o[2]); break;
-        case VPPS_TASK_ENTRIES: vpps_vp_entries(vp, o[0]); break;
+        case VPPS_TASK_ENTRIES: vpps_vp_entries(vp, o[0], o[1]); break;
         case VPPS_TASK_LOSS:
             if (vp->index == 0) add_loss(vp, at, script + o[0], o[1]);
             break;

@@ -177,7 +177,7 @@ typedef struct vpps_checker {
     uint32_t *carried; /* (barrier, group): instructions of the group that come before its last signal */
     uint32_t *signals, *totals; /* by barrier: so far; in all */
     uint64_t *outer_done;       /* bits (group, output of a block's first kind): see parameters.c */
-    uint64_t *entries_done;     /* bits (group, table) */
+    uint8_t **entries_made;     /* by table, of each entry: has it a gradient, of waves so far? */
     uint32_t *matrix_read;      /* (parameter, group): place of the last instruction that reads it, + 1 */
     uint8_t *matrix_spent;      /* by parameter */
     vpps_word *pool;
@@ -288,7 +288,7 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
 uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint32_t output, uint32_t table,
                          uint32_t row);
 bool vpps_check_outer(vpps_checker *c, uint32_t block, uint32_t first, uint32_t n);
-bool vpps_check_entries(vpps_checker *c, uint32_t table);
+bool vpps_check_entries(vpps_checker *c, uint32_t table, uint32_t address);
 bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n);
 bool vpps_check_norm(vpps_checker *c);
 bool vpps_check_update(vpps_checker *c);

@@ -62,26 +62,53 @@ static vpps_rows own_entries(const vpps_checker *c, uint32_t n, uint32_t vp) {
     return (vpps_rows){(uint32_t)((uint64_t)n * vp / c->n_vps), (uint32_t)((uint64_t)n * (vp + 1) / c->n_vps)};
 }
 
-bool vpps_check_entries(vpps_checker *c, uint32_t number) {
+/* Adds up contributions, from the first list word on, to an entry's gradient; one that an earlier wave has made is the first of
+ * them. */
+static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint32_t *list, uint32_t n) {
+    const vpps_table *t = vpps_table_at(c->script, number);
+    const uint32_t tensor = c->table_tensors[number], words = c->tensors[tensor].words;
+    const uint32_t row = c->script[t->rows + entry], to = t->gradients + entry * words;
+    uint8_t *made = &c->entries_made[number][entry];
+    uint32_t *due = &c->due_entries[t->param][row], k = 0;
+    if (*made && (!n || list[0] != to))
+        return VPPS_REFUSE(c, "table %u, entry %u: what earlier waves added up is lost", number, row);
+    for (uint32_t e = 0; e < words && *made; e++) /* who made it comes before, as the words are written here */
+        if (c->pool[to + e].tensor != tensor)
+            return VPPS_REFUSE(c, "table %u, entry %u: what earlier waves added up is no longer there", number, row);
+    k += *made;
+    if (k == n || n - k > *due)
+        return VPPS_REFUSE(c, "table %u, entry %u: its gradient gets %u contributions; expected 1 to %u", number, row,
+                           n - k, *due);
+    *due -= n - k;
+    *made = 1;
+    for (; k < n; k++) {
+        const uint32_t part = vpps_check_take(c, list[k], words, VPPS_NONE, t->param, row);
+        if (part == VPPS_NONE || !vpps_check_read(c, list[k], words, part)) return false;
+    }
+    return vpps_check_write(c, to, words, tensor, entry);
+}
+
+bool vpps_check_entries(vpps_checker *c, uint32_t number, uint32_t address) {
     if (!c->training || c->streams[c->group].normed || c->streams[c->group].updated)
         return VPPS_REFUSE(c, "gradients after their norm or update");
     if (number >= c->header->n_tables) return VPPS_REFUSE(c, "there is no table %u", number);
-    const uint64_t bit = (uint64_t)c->group * c->header->n_tables + number;
-    if (vpps_bit(c->entries_done, bit)) return VPPS_REFUSE(c, "table %u is added up twice", number);
-    vpps_set_bit(c->entries_done, bit);
-    const vpps_table *t = vpps_table_at(c->script, number);
-    const uint32_t *rows = c->script + t->rows, *starts = rows + t->n, *list = starts + t->n + 1;
-    const uint32_t tensor = c->table_tensors[number], words = c->tensors[tensor].words;
+    const uint32_t *n = vpps_check_words(c, address, 1, "a number of entries"),
+                   entries = vpps_table_at(c->script, number)->n;
+    const uint32_t *entry =
+        n ? vpps_check_words(c, address + (uint64_t)1, 2 * (uint64_t)*n + 1, "sums of entries") : NULL;
+    if (!entry) return false;
+    const uint32_t *starts = entry + *n, *lists = starts + *n + 1;
+    if (!vpps_check_words(c, address + (uint64_t)2 + 2 * (uint64_t)*n, starts[*n], "an entry's contributions"))
+        return false;
+    for (uint32_t i = 0; i < *n; i++)
+        if (entry[i] >= entries || starts[i] > starts[i + 1] || starts[i + 1] > starts[*n])
+            return VPPS_REFUSE(c, "table %u: sum %u is of entry %u, words %u to %u; it has %u entries, %u words",
+                               number, i, entry[i], starts[i], starts[i + 1], entries, starts[*n]);
     for (uint32_t m = 0; m < c->group_size; m++) {
-        const vpps_rows own = own_entries(c, t->n, vp_of(c, m));
+        const vpps_rows own = own_entries(c, *n, vp_of(c, m));
         vpps_check_act(c, vp_of(c, m));
-        for (uint32_t i = own.first; i < own.end; i++) {
-            for (uint32_t k = starts[i]; k < starts[i + 1]; k++) {
-                const uint32_t part = vpps_check_take(c, list[k], words, VPPS_NONE, t->param, rows[i]);
-                if (part == VPPS_NONE || !vpps_check_read(c, list[k], words, part)) return false;
-            }
-            if (!vpps_check_write(c, t->gradients + i * words, words, tensor, i)) return false;
-        }
+        for (uint32_t i = own.first; i < own.end; i++)
+            if (!add_up(c, number, entry[i], lists + starts[i], starts[i + 1] - starts[i])) return false;
     }
     return true;
 }
@@ -164,9 +191,6 @@ static bool gradients_done(vpps_checker *c) {
             if (!vpps_bit(c->outer_done, outer_bit(c, b, p)))
                 return VPPS_REFUSE(c, "vertex %u of block %u is not in the parameters' gradients yet", p, i);
     }
-    for (uint32_t t = 0; t < c->header->n_tables; t++)
-        if (!vpps_bit(c->entries_done, (uint64_t)c->group * c->header->n_tables + t))
-            return VPPS_REFUSE(c, "table %u is not added up yet", t);
     return true;
 }
 
@@ -179,6 +203,9 @@ static bool each_entry(vpps_checker *c, bool update) {
             const vpps_rows own = own_entries(c, t->n, vp_of(c, m));
             vpps_check_act(c, vp_of(c, m));
             for (uint32_t k = own.first; k < own.end; k++) {
+                if (c->due_entries[t->param][rows[k]])
+                    return VPPS_REFUSE(c, "table %u, entry %u: %u contributions are not added up yet", i, rows[k],
+                                       c->due_entries[t->param][rows[k]]);
                 if (!vpps_check_read(c, t->gradients + k * words, words, tensor)) return false;
                 if (update && !vpps_check_write(c, c->plan->values[t->param] + rows[k] * words, words, 1, 0))
                     return false;

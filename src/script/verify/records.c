@@ -115,10 +115,8 @@ static bool check_table(vpps_checker *c, uint32_t number, const vpps_table *t) {
         return VPPS_REFUSE(c, "table %u: parameter %u gets no gradients of entries", number, t->param);
     for (uint32_t i = 0; i < number; i++)
         if (vpps_table_at(c->script, i)->param == t->param) return VPPS_REFUSE(c, "table %u is there twice", number);
-    const uint32_t *rows = vpps_check_words(c, t->rows, 2 * (uint64_t)t->n + 1, "a table's entries"),
-                   *starts = rows + t->n;
-    if (!rows || !vpps_check_words(c, t->rows + 2 * (uint64_t)t->n + 1, starts[t->n], "a table's contributions"))
-        return false;
+    const uint32_t *rows = vpps_check_words(c, t->rows, t->n, "a table's entries");
+    if (!rows) return false;
     uint32_t *due = c->due_entries[t->param];
     uint8_t *seen = vpps_check_zeros(c, table->count, 1);
     uint32_t n = 0;
@@ -127,9 +125,6 @@ static bool check_table(vpps_checker *c, uint32_t number, const vpps_table *t) {
         if (rows[i] >= table->count || seen[rows[i]] || !due[rows[i]])
             return VPPS_REFUSE(c, "table %u: entry %u is there twice, or gets no gradient", number, rows[i]);
         seen[rows[i]] = 1;
-        if (starts[i] > starts[i + 1] || starts[i + 1] > starts[t->n] || starts[i + 1] - starts[i] != due[rows[i]])
-            return VPPS_REFUSE(c, "table %u, entry %u: its gradient is the sum of %u contributions; expected %u",
-                               number, rows[i], starts[i + 1] - starts[i], due[rows[i]]);
     }
     for (uint32_t row = 0; row < table->count; row++) n += due[row] != 0;
     if (n != t->n) return VPPS_REFUSE(c, "table %u: %u entries; %u get gradients", number, t->n, n);
@@ -139,6 +134,8 @@ static bool check_table(vpps_checker *c, uint32_t number, const vpps_table *t) {
                                    .words = table->rows * table->cols,
                                    .items = t->n,
                                    .index = number};
+    c->entries_made[number] = vpps_check_zeros(c, t->n, sizeof *c->entries_made[number]);
+    if (!c->entries_made[number]) return false;
     return (c->table_tensors[number] = vpps_check_add_tensor(c, gradients)) != VPPS_NONE;
 }
 
@@ -148,7 +145,8 @@ bool vpps_check_tables(vpps_checker *c) {
     if (!vpps_check_words(c, c->header->tables, (uint64_t)n * (sizeof(vpps_table) / 4), "the tables")) return false;
     if (n && !c->training) return VPPS_REFUSE(c, "inference has tables with gradients");
     c->table_tensors = vpps_check_zeros(c, n, sizeof *c->table_tensors);
-    if (!c->table_tensors) return false;
+    c->entries_made = vpps_check_zeros(c, n, sizeof *c->entries_made);
+    if (!c->table_tensors || !c->entries_made) return false;
     for (uint32_t i = 0; i < n; i++)
         if (!check_table(c, i, vpps_table_at(c->script, i))) return false;
     for (uint32_t p = 0; c->training && p < c->g->model->n_params; p++) due += c->due_entries[p] != NULL;

@@ -114,13 +114,11 @@ static bool open_streams(vpps_checker *c) {
     c->signals = vpps_check_zeros(c, c->header->n_barriers, sizeof *c->signals);
     c->totals = vpps_check_zeros(c, c->header->n_barriers, sizeof *c->totals);
     c->outer_done = vpps_check_zeros(c, bits, sizeof *c->outer_done);
-    c->entries_done =
-        vpps_check_zeros(c, vpps_bit_words((uint64_t)c->n_groups * c->header->n_tables), sizeof *c->entries_done);
     c->matrix_read = vpps_check_zeros(c, (uint64_t)c->g->model->n_params * c->n_groups, sizeof *c->matrix_read);
     c->matrix_spent = vpps_check_zeros(c, c->g->model->n_params, 1);
     c->touched = vpps_check_zeros(c, c->g->model->n_params, sizeof *c->touched);
-    if (!c->streams || !c->known || !c->carried || !c->signals || !c->totals || !c->outer_done || !c->entries_done ||
-        !c->matrix_read || !c->matrix_spent || !c->touched) {
+    if (!c->streams || !c->known || !c->carried || !c->signals || !c->totals || !c->outer_done || !c->matrix_read ||
+        !c->matrix_spent || !c->touched) {
         return false;
     }
     for (uint32_t g = 0; g < c->n_groups; g++) {
@@ -165,7 +163,7 @@ static bool run_task(vpps_checker *c, const uint32_t *task) {
     case VPPS_TASK_WAIT: return wait(c, task[1], task[2]);
     case VPPS_TASK_CONSTANTS: return vpps_check_constants(c, task[1], task[2]);
     case VPPS_TASK_OUTER: return vpps_check_outer(c, task[1], task[2], task[3]);
-    case VPPS_TASK_ENTRIES: return vpps_check_entries(c, task[1]);
+    case VPPS_TASK_ENTRIES: return vpps_check_entries(c, task[1], task[2]);
     case VPPS_TASK_LOSS: return vpps_check_loss(c, task[1], task[2]);
     case VPPS_TASK_NORM: return vpps_check_norm(c);
     case VPPS_TASK_UPDATE: return vpps_check_update(c);
