@@ -24,7 +24,7 @@
 static vpps_status describe_machine(const gpu_settings *settings) {
     vpps_driver *driver;
     vpps_machine m;
-    VPPS_TRY(gpu_driver_of(settings->device)->open(&driver, &m));
+    VPPS_TRY(gpu_driver_of(settings->device)->open(&driver, 0, &m));
     driver->table->close(driver);
     fprintf(stderr, "%s, sm_%u, %u SMs; %s\n", m.name, m.arch, m.sms,
             settings->trees ? settings->trees : "generated ListOps");
@@ -49,7 +49,7 @@ static vpps_status run(const gpu_settings *settings) {
 static const char *find_device(void) {
     vpps_driver *driver;
     vpps_machine machine;
-    if (vpps_driver_cuda.open(&driver, &machine) != VPPS_OK) {
+    if (vpps_driver_cuda.open(&driver, 0, &machine) != VPPS_OK) {
         fprintf(stderr, "%s\n", vpps_error_message());
         return NULL;
     }

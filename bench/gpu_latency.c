@@ -110,7 +110,7 @@ static vpps_status measure(bench *b, bool simt) {
 vpps_status gpu_bench_latency(const gpu_settings *settings) {
     vpps_machine machine;
     bench b = {0};
-    VPPS_TRY(gpu_driver_of(settings->device)->open(&b.driver, &machine));
+    VPPS_TRY(gpu_driver_of(settings->device)->open(&b.driver, 0, &machine));
     b.shape = (vpps_launch_shape){machine.sms, THREADS, 0};
     const vpps_status status = measure(&b, strcmp(settings->device, "simt") == 0);
     b.driver->table->close(b.driver);

@@ -49,7 +49,7 @@ static vpps_status examine(vpps_machine *machine, json_t *settings, char *text, 
     setenv("GPUMODEL_HELP", "1", 1);
     fflush(stderr);
     dup2(fileno(told), STDERR_FILENO);
-    const vpps_status status = vpps_driver_cuda.open(&driver, machine);
+    const vpps_status status = vpps_driver_cuda.open(&driver, 0, machine);
     dup2(before, STDERR_FILENO);
     unsetenv("GPUMODEL_HELP");
     close(before);

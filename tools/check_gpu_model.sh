@@ -63,7 +63,7 @@ train() {
     local log=$work/$1.$2.jsonl sizes=(--hidden 20) help
     help=$("$vpps" train "$1" --help) # whole: a pipe that is left early is a failure
     if [[ $help == *' --embed='* ]]; then sizes+=(--embed 12); fi
-    timeout --kill-after=10 "$limit" "$vpps" train "$1" --device "$2" --no-tuning --examples 2 --batch 1 --max-batches 2 \
+    timeout --kill-after=10 "$limit" "$vpps" train "$1" --device "$2" --no-tuning --examples 6 --batch 1 --max-batches 2 \
         --eval-every 0 "${sizes[@]}" --log "$log" --quiet > "$work/$1.$2.output" 2>&1 < /dev/null || return 1
     sed -n 's/.*"batch":[0-9]*,"loss":\([^,]*\),.*"event":"batch".*/\1/p' "$log" > "$work/$1.$2"
 }
