@@ -104,11 +104,12 @@ typedef struct ends {
 static uint32_t start_of(const vpps_batch_work *w, uint32_t part, bool backward, const ends *e) {
     uint32_t start = e->begin;
     if (backward) start = vpps_max_u32(e->forward[part], 1); /* the loss's factors are stored in phase 0 */
+    const uint32_t *ended = backward ? e->backward : e->forward;
     for (uint32_t t = 0; t < w->n_used; t++) {
+        if (w->used[t].part != part) continue;
         for (uint32_t u = 0; u < w->n_used; u++) {
-            if (w->used[t].part == w->used[u].part || !vpps_reads(w, t, u)) continue;
-            if (!backward && w->used[t].part == part) start = vpps_max_u32(start, e->forward[w->used[u].part]);
-            if (backward && w->used[u].part == part) start = vpps_max_u32(start, e->backward[w->used[t].part]);
+            if (w->used[u].part == part || !(backward ? vpps_reads(w, u, t) : vpps_reads(w, t, u))) continue;
+            start = vpps_max_u32(start, ended[w->used[u].part]);
         }
     }
     return start;
