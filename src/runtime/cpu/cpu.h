@@ -114,7 +114,7 @@ struct vpps_cpu {
     vpps_cpu_precision precision;
     bool caller_works;
     uint32_t n_vps, n_states;
-    uint64_t watchdog_ns;
+    uint64_t watchdog_ns, spin_ns; /* spin_ns: a waiter spins so long before it sleeps */
     vpps_plan plan;
     vpps_task_plan machine;
     vpps_rows gradients; /* of vectors, in the pool */

@@ -177,7 +177,7 @@ static uint32_t cores_allowed(void) {
 }
 
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
-    enum { MAX_VPS = 1024, CLOSE_BYTES = 1 << 21, SPLIT_BYTES = 1 << 18, WAVE_BYTES = 1 << 25 };
+    enum { MAX_VPS = 1024, CLOSE_BYTES = 1 << 21, SPLIT_BYTES = 1 << 18, WAVE_BYTES = 1 << 25, SPIN_NS = 50 * 1000 };
     const uint32_t n_allowed = cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups) {
@@ -186,6 +186,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     if (cpu->n_vps > MAX_VPS) return vpps_fail(VPPS_ARGUMENT, "cpu: %u VPs; expected at most %d", cpu->n_vps, MAX_VPS);
     cpu->caller_works =
         options->caller == VPPS_CALLER_WORKS || (options->caller == VPPS_CALLER_AUTO && cpu->n_vps >= n_allowed);
+    cpu->spin_ns = cpu->n_vps > n_allowed ? 0 : SPIN_NS;
     cpu->watchdog_ns = (uint64_t)(options->watchdog_ms ? options->watchdog_ms : 10000) * 1000000;
     cpu->kernels = vpps_kernels_choose(options->portable);
     char why[128];

@@ -2,7 +2,8 @@
  *
  * A hand-over between two free cores takes 0.1 us, and what VPs wait for is mostly there within some 10 us, as is the next
  * script of a small batch; waking a sleeper takes as long. So a waiter spins, but briefly: on a busy machine the thread
- * waited for may want this very core, and gets it when the waiter sleeps (futex(2)).
+ * waited for may want this very core, and gets it when the waiter sleeps (futex(2)). With more VPs than cores it does, mostly, and a
+ * waiter sleeps at once.
  */
 #include "runtime/cpu/cpu.h"
 
@@ -17,7 +18,7 @@
 #define CPU_PAUSE() ((void)0)
 #endif
 
-enum { SPINS = 64, SPIN_NS = 50 * 1000, SLEEP_NS = 50 * 1000 * 1000, LONGEST_NS = 4 * SLEEP_NS };
+enum { SPINS = 64, SLEEP_NS = 50 * 1000 * 1000, LONGEST_NS = 4 * SLEEP_NS };
 
 /* The word's address as the system call wants it. */
 static long futex(atomic_uint *word, int operation, uint32_t value, const struct timespec *most) {
@@ -43,7 +44,7 @@ vpps_wait_end vpps_wait_for(vpps_cpu *cpu, atomic_uint *word, uint32_t least, ui
     if (reached(word, least)) return VPPS_WAIT_REACHED;
     const uint64_t start = vpps_now_ns();
     uint64_t waited = 0, last = start;
-    for (; last - start < SPIN_NS; last = vpps_now_ns()) {
+    for (; last - start < cpu->spin_ns; last = vpps_now_ns()) {
         for (uint32_t i = 0; i < SPINS; i++) {
             if (reached(word, least)) return VPPS_WAIT_REACHED;
             CPU_PAUSE();
