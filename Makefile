@@ -214,7 +214,8 @@ test: ## install what is missing, build and run every test
 
 # Programs, and scripts that take one core, run beside each other, the longest first, so that none is left alone at the end;
 # the other scripts run one by one.
-ONE_CORE_SH = tests/cli/test_tasks.sh
+ONE_CORE_SH = $(foreach t,cli/tasks build/gpu_check codegen/kernels cli/predict cli/options cli/files cli/completion, \
+                tests/$(dir $(t))test_$(notdir $(t)).sh)
 LONGEST     = gpu_test_gpu_agreement runtime_test_random io_test_io models_test_networks \
               runtime_test_large gpu_test_gpu_handle graph_test_ops
 FIRST       = $(foreach t,$(LONGEST),$(filter $(BUILD)/tests/$(t),$(TESTS))) $(ONE_CORE_SH)
@@ -250,7 +251,8 @@ ONE_THREAD      = cell_% io_% script_% runtime_test_kernels runtime_test_product
                   codegen_test_specialise
 NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) \
                     $(filter-out tests/cli/test_cli.sh tests/cli/test_trace.sh,$(CLI_TESTS)))
-SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(ORDERED) -- $(filter-out $(ONE_CORE_SH),$(CLI_TESTS)))
+SANITIZED_TESTS = $(filter-out $(NOT_THREADED) $(filter-out $(CLI_TESTS),$(ONE_CORE_SH)), \
+                    $(ORDERED) -- $(filter-out $(ONE_CORE_SH),$(CLI_TESTS)))
 sanitized-check: $(COMMAND) test-programs
 	$(Q)VPPS_TEST_SCALE=small CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 TSAN_OPTIONS=second_deadlock_stack=1 \
