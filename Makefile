@@ -104,6 +104,11 @@ endef
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(call compile,$(INCLUDES))
 
+# No fuzz target runs the CPU's kernels, which clang takes minutes to instrument.
+ifneq ($(findstring fuzzer,$(SANITIZE)),)
+$(BUILD)/obj/src/runtime/cpu/%.o: ALL_CFLAGS := $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(ALL_CFLAGS))
+endif
+
 # The kernel's static parts, embedded.
 $(BUILD)/obj/src/codegen/templates.o: src/codegen/templates.S $(TEMPLATES) $(BUILD)/flags
 	@mkdir -p $(@D)
