@@ -56,55 +56,57 @@ static void check_loss(float loss, double expected, const char *name, const vpps
                   name, o->optimizer.kind == VPPS_SGD ? "sgd" : "adam", o->vps, batch, (double)loss, expected);
 }
 
-static void check_losses(const golden *from, const double *expected, const vpps_options *o) {
-    const network *type = network_find(from->network);
+/* A network with the golden parameters, and what trains it. */
+typedef struct trained {
+    const network *type;
     vpps_model *model;
     vpps_graph *g;
     vpps_handle *h;
     void *net;
-    ck_assert_msg(type != NULL, "no network %s", from->network);
-    TEST_OK(vpps_model_create(&model, 1));
-    TEST_OK(type->create(&net, model, &from->config));
-    set_parameters(from, model);
-    TEST_OK(vpps_graph_create(&g, model));
-    TEST_OK(vpps_handle_create(&h, model, o));
+} trained;
+
+static void open_network(trained *t, const golden *from, const vpps_options *o) {
+    t->type = network_find(from->network);
+    ck_assert_msg(t->type != NULL, "no network %s", from->network);
+    TEST_OK(vpps_model_create(&t->model, 1));
+    TEST_OK(t->type->create(&t->net, t->model, &from->config));
+    set_parameters(from, t->model);
+    TEST_OK(vpps_graph_create(&t->g, t->model));
+    TEST_OK(vpps_handle_create(&t->h, t->model, o));
+}
+
+static void close_network(trained *t) {
+    t->type->destroy(t->net);
+    vpps_handle_destroy(t->h);
+    vpps_graph_destroy(t->g);
+    vpps_model_destroy(t->model);
+}
+
+static void check_losses(const golden *from, const double *expected, const vpps_options *o) {
+    trained t;
+    open_network(&t, from, o);
     for (uint32_t batch = 0; batch < GOLDEN_BATCHES; batch++) {
         float stale, latest;
-        TEST_OK(vpps_fb(h, g, add_batch(from, type, net, g, batch), &stale));
+        TEST_OK(vpps_fb(t.h, t.g, add_batch(from, t.type, t.net, t.g, batch), &stale));
         if (batch) check_loss(stale, expected[batch - 1], from->name, o, batch - 1); /* that of the batch before */
         if (batch % 3 != 0 && batch + 1 < GOLDEN_BATCHES) continue;                  /* leave this one in flight */
-        TEST_OK(vpps_sync_latest_loss(h, &latest));
+        TEST_OK(vpps_sync_latest_loss(t.h, &latest));
         check_loss(latest, expected[batch], from->name, o, batch);
     }
-    type->destroy(net);
-    vpps_handle_destroy(h);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
+    close_network(&t);
 }
 
 /* ---------------------------------------------------------------- precisions */
 
 /* The losses of so many batches, one after the other. */
 static void train(const golden *from, const vpps_options *o, uint32_t batches, float *losses) {
-    const network *type = network_find(from->network);
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_handle *h;
-    void *net;
-    ck_assert_msg(type != NULL, "no network %s", from->network);
-    TEST_OK(vpps_model_create(&model, 1));
-    TEST_OK(type->create(&net, model, &from->config));
-    set_parameters(from, model);
-    TEST_OK(vpps_graph_create(&g, model));
-    TEST_OK(vpps_handle_create(&h, model, o));
+    trained t;
+    open_network(&t, from, o);
     for (uint32_t batch = 0; batch < batches; batch++) {
-        TEST_OK(vpps_fb(h, g, add_batch(from, type, net, g, batch), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, &losses[batch]));
+        TEST_OK(vpps_fb(t.h, t.g, add_batch(from, t.type, t.net, t.g, batch), NULL));
+        TEST_OK(vpps_sync_latest_loss(t.h, &losses[batch]));
     }
-    type->destroy(net);
-    vpps_handle_destroy(h);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
+    close_network(&t);
 }
 
 /* ---------------------------------------------------------------- the suite */
