@@ -163,19 +163,7 @@ VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const 
                            uint32_t depth, const uint32_t *a, uint32_t row, const uint32_t *x, uint32_t j0,
                            product_start start, float *c, size_t ldc, uint32_t tail) {
     vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
-    for (uint32_t j = 0; j < columns; j++) {
-        for (uint32_t i = 0; i < height; i++) {
-            if (!start.at) {
-                sum[j][i] = (vector){0};
-            } else if (ragged && i + 1 == height) {
-                float pad[VECTOR] = {0};
-                memcpy(pad, start.at + j * start.ld + (size_t)i * VECTOR, tail * sizeof *c);
-                sum[j][i] = vector_load(pad);
-            } else {
-                sum[j][i] = vector_load(start.at + j * start.ld + (size_t)i * VECTOR);
-            }
-        }
-    }
+    product_begin(height, columns, ragged, start, tail, sum);
     const uint32_t depth_tiles = vpps_bf16_depth_tiles(depth);
     const uint32_t *rows[PRODUCT_HEIGHT];
     for (uint32_t i = 0; i < height; i++) {
@@ -209,17 +197,7 @@ VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const 
         }
         for (uint32_t i = 0; i < height; i++) rows[i] += parts * VPPS_BF16_TILE;
     }
-    for (uint32_t j = 0; j < columns; j++) {
-        for (uint32_t i = 0; i < height; i++) {
-            if (ragged && i + 1 == height) {
-                float pad[VECTOR];
-                vector_store(pad, sum[j][i]);
-                memcpy(c + j * ldc + (size_t)i * VECTOR, pad, tail * sizeof *c);
-            } else {
-                vector_store(c + j * ldc + (size_t)i * VECTOR, sum[j][i]);
-            }
-        }
-    }
+    product_end(height, columns, ragged, sum, c, ldc, tail);
 }
 
 VPPS_INLINE void bf16_columns(const uint32_t height, const uint32_t parts, uint32_t columns, bool ragged,

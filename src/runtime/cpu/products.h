@@ -20,6 +20,40 @@ typedef struct product_start {
     size_t ld;
 } product_start;
 
+/* What a tile's sums begin with: zero, or `start`. As in product_tile below. */
+VPPS_INLINE void product_begin(const uint32_t height, const uint32_t columns, const bool ragged, product_start start,
+                               uint32_t tail, vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT]) {
+    for (uint32_t j = 0; j < columns; j++) {
+        for (uint32_t i = 0; i < height; i++) {
+            if (!start.at) {
+                sum[j][i] = (vector){0};
+            } else if (ragged && i + 1 == height) {
+                float pad[VECTOR] = {0};
+                memcpy(pad, start.at + j * start.ld + (size_t)i * VECTOR, tail * sizeof *pad);
+                sum[j][i] = vector_load(pad);
+            } else {
+                sum[j][i] = vector_load(start.at + j * start.ld + (size_t)i * VECTOR);
+            }
+        }
+    }
+}
+
+/* Stores a tile's sums. */
+VPPS_INLINE void product_end(const uint32_t height, const uint32_t columns, const bool ragged,
+                             vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT], float *c, size_t ldc, uint32_t tail) {
+    for (uint32_t j = 0; j < columns; j++) {
+        for (uint32_t i = 0; i < height; i++) {
+            if (ragged && i + 1 == height) {
+                float pad[VECTOR];
+                vector_store(pad, sum[j][i]);
+                memcpy(c + j * ldc + (size_t)i * VECTOR, pad, tail * sizeof *pad);
+            } else {
+                vector_store(c + j * ldc + (size_t)i * VECTOR, sum[j][i]);
+            }
+        }
+    }
+}
+
 /* `height` vectors of rows, `columns` vectors x, elements [first, end) of them. The last vector of rows has `tail` rows
  * that are stored. height, columns and ragged are constants where this is inlined. A cache line of what comes next, from
  * `ahead` on, is fetched with every element. */
@@ -28,20 +62,8 @@ VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, con
                               product_start start, float *c, size_t ldc, uint32_t tail, uintptr_t ahead) {
     vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
     const float *xs[PRODUCT_COLUMNS];
-    for (uint32_t j = 0; j < columns; j++) {
-        xs[j] = x[j] + skip;
-        for (uint32_t i = 0; i < height; i++) {
-            if (!start.at) {
-                sum[j][i] = (vector){0};
-            } else if (ragged && i + 1 == height) {
-                float pad[VECTOR] = {0};
-                memcpy(pad, start.at + j * start.ld + (size_t)i * VECTOR, tail * sizeof *c);
-                sum[j][i] = vector_load(pad);
-            } else {
-                sum[j][i] = vector_load(start.at + j * start.ld + (size_t)i * VECTOR);
-            }
-        }
-    }
+    product_begin(height, columns, ragged, start, tail, sum);
+    for (uint32_t j = 0; j < columns; j++) xs[j] = x[j] + skip;
     const float *column = a + first * ld;
     for (uint32_t k = first; k < end; k++, column += ld, ahead += LINE_BYTES) {
         __builtin_prefetch((const void *)ahead, 0, 2); /* an address, which need not be one of an object */
@@ -52,17 +74,7 @@ VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, con
             for (uint32_t i = 0; i < height; i++) sum[j][i] = vector_multiply_add(rows[i], element, sum[j][i]);
         }
     }
-    for (uint32_t j = 0; j < columns; j++) {
-        for (uint32_t i = 0; i < height; i++) {
-            if (ragged && i + 1 == height) {
-                float pad[VECTOR];
-                vector_store(pad, sum[j][i]);
-                memcpy(c + j * ldc + (size_t)i * VECTOR, pad, tail * sizeof *c);
-            } else {
-                vector_store(c + j * ldc + (size_t)i * VECTOR, sum[j][i]);
-            }
-        }
-    }
+    product_end(height, columns, ragged, sum, c, ldc, tail);
 }
 
 VPPS_INLINE void product_columns(const uint32_t height, uint32_t columns, bool ragged, uint32_t first, uint32_t end,
