@@ -460,12 +460,14 @@ typedef enum vpps_caller {
  *   bf16x3  each operand as a sum of two bf16 numbers, and three products of these: some 16 bits of significand. A result is off by
  *           at most 2^-15 of the sum of its terms' magnitudes, and what adding them in fp32 costs
  *   bf16    each operand rounded to the nearest bf16, ties to even: 8 bits of significand, off by at most 2^-7 of that sum
- *   auto    bf16x3 where the hardware makes it faster than fp32, else fp32; the log says which
+ *   auto    bf16x3 where the hardware makes it faster than fp32, else fp32; the log says which. On a GPU "faster" is what a model
+ *           of one predicts, of batches of some examples; of single ones it predicts less than fp32
  * Parameters, the optimiser's state, sums, everything elementwise, products of two values, and losses are fp32 always, and so is
  * what is kept for backward, and what checkpoints hold. In the two of bf16 an operand below 2^-126 counts as zero; NaN gives NaN,
  * and an infinite operand something that is not finite. Bits are the same in every run, as in fp32; whether the machine has
- * instructions for it decides how sums are ordered, not how operands are rounded. Takes a second copy of the weights: as much memory
- * as theirs in bf16, twice that in bf16x3. A device that has fp32 alone refuses the others: today, all but "cpu". */
+ * instructions for it decides how sums are ordered, not how operands are rounded. On the CPU it takes a second copy of the weights: as
+ * much memory as theirs in bf16, twice that in bf16x3. On a GPU mma makes the products, of weights that lie rounded in registers (a
+ * tensor core cuts sums off where fp32 would round them); one before sm_80 has none, and is refused with DEVICE. */
 #define VPPS_PRECISION_TABLE(X)                                                                                        \
     X(FP32, "fp32")                                                                                                    \
     X(BF16X3, "bf16x3")                                                                                                \
@@ -633,7 +635,7 @@ typedef struct vpps_stats {
     bool decides;          /* does the device run argmax and lookup_at, with these tables? */
     const char *precision; /* of products: "fp32", "bf16x3", "bf16" */
     const char *
-        precision_unit; /* which instructions make them: "generic", "avx2", "avx512", "avx512bf16", "amx"; on a GPU "fp32" */
+        precision_unit; /* which instructions make them: "generic", "avx2", "avx512", "avx512bf16", "amx"; on a GPU "fp32", "mma" */
     const char *device; /* its name: "cpu", "cuda", "simt" */
     const char *policy; /* of the latest batch */
     /* With a communicator, over all batches of this handle: time that exchanges took, of gradients and of tables' entries,

@@ -5,7 +5,7 @@
 #
 #     tools/check_gpu_model.sh [NETWORK...]        make check-gpu-model
 #
-# BUILD: where the model is built, in gpumodel/. VPPS: the command. GPUMODEL_SMS, GPUMODEL_STORE_JITTER and the like are the
+# PRECISIONS: of products, each on both; "fp32 bf16x3" unless set. BUILD: where the model is built, in gpumodel/. VPPS: the command. GPUMODEL_SMS, GPUMODEL_STORE_JITTER and the like are the
 # model's own settings. What cannot be run here is skipped and counted so. Prints a line a network; the last line is
 # "N passed, N failed, N skipped".
 set -uo pipefail
@@ -20,6 +20,7 @@ limit=900      # seconds a network and device
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+read -r -a precisions <<< "${PRECISIONS:-fp32 bf16x3}"
 networks=("$@")
 [ $# -gt 0 ] || mapfile -t networks < <("$vpps" help | sed -n '/^Networks:/,/^$/s/^  \([a-z][a-z0-9-]*\) .*/\1/p')
 if [ "${#networks[@]}" -eq 0 ]; then
@@ -30,7 +31,7 @@ fi
 
 skip_all() {
     echo "skipped: $1"
-    echo "0 passed, 0 failed, ${#networks[@]} skipped"
+    echo "0 passed, 0 failed, $((${#networks[@]} * ${#precisions[@]})) skipped"
     exit 0
 }
 
@@ -58,14 +59,15 @@ esac
 
 # ---------------------------------------------------------------- training on it
 
-# NETWORK DEVICE: two batches of one example, of another size than a warp's or a CTA's; the losses are in NETWORK.DEVICE.
+# NETWORK DEVICE PRECISION: two batches of one example, of another size than a warp's or a CTA's; the losses are in
+# NETWORK.PRECISION.DEVICE.
 train() {
-    local log=$work/$1.$2.jsonl sizes=(--hidden 20) help
+    local run=$work/$1.$3.$2 sizes=(--hidden 20) help
     help=$("$vpps" train "$1" --help) # whole: a pipe that is left early is a failure
     if [[ $help == *' --embed='* ]]; then sizes+=(--embed 12); fi
     timeout --kill-after=10 "$limit" "$vpps" train "$1" --device "$2" --no-tuning --examples 6 --batch 1 --max-batches 2 \
-        --eval-every 0 "${sizes[@]}" --log "$log" --quiet > "$work/$1.$2.output" 2>&1 < /dev/null || return 1
-    sed -n 's/.*"batch":[0-9]*,"loss":\([^,]*\),.*"event":"batch".*/\1/p' "$log" > "$work/$1.$2"
+        --eval-every 0 --precision "$3" "${sizes[@]}" --log "$run.jsonl" --quiet > "$run.output" 2>&1 < /dev/null || return 1
+    sed -n 's/.*"batch":[0-9]*,"loss":\([^,]*\),.*"event":"batch".*/\1/p' "$run.jsonl" > "$run"
 }
 
 # Are the two columns of numbers equal, but for a share of their size?
@@ -76,39 +78,43 @@ agree() {
         END { exit bad || NR != 2 }'
 }
 
-# NETWORK
+# NETWORK PRECISION
 check() {
-    local start=$SECONDS
-    if ! train "$1" cpu; then
+    local start=$SECONDS run=$work/$1.$2
+    if ! train "$1" cpu "$2"; then
         {
-            echo "FAILED  $1 on the CPU"
-            tail -n 6 "$work/$1.cpu.output" | sed 's/^/    /'
-        } > "$work/$1.line"
-    elif ! train "$1" cuda; then
+            echo "FAILED  $1 in $2 on the CPU"
+            tail -n 6 "$run.cpu.output" | sed 's/^/    /'
+        } > "$run.line"
+    elif ! train "$1" cuda "$2"; then
         {
-            echo "FAILED  $1 on the model"
-            tail -n 6 "$work/$1.cuda.output" | sed 's/^/    /'
-        } > "$work/$1.line"
-    elif ! agree "$work/$1.cpu" "$work/$1.cuda"; then
+            echo "FAILED  $1 in $2 on the model"
+            tail -n 6 "$run.cuda.output" | sed 's/^/    /'
+        } > "$run.line"
+    elif ! agree "$run.cpu" "$run.cuda"; then
         {
-            echo "FAILED  $1: the losses differ: CPU, model"
-            paste "$work/$1.cpu" "$work/$1.cuda" | sed 's/^/    /'
-        } > "$work/$1.line"
+            echo "FAILED  $1 in $2: the losses differ: CPU, model"
+            paste "$run.cpu" "$run.cuda" | sed 's/^/    /'
+        } > "$run.line"
     else
-        printf 'ok      %-20s %4d s  %s\n' "$1" $((SECONDS - start)) "$(tr '\n' ' ' < "$work/$1.cuda")" > "$work/$1.line"
-        touch "$work/$1.good"
+        printf 'ok      %-20s %-7s %4d s  %s\n' "$1" "$2" $((SECONDS - start)) "$(tr '\n' ' ' < "$run.cuda")" > "$run.line"
+        touch "$run.good"
     fi
 }
 
 passed=0 failed=0
 for network in "${networks[@]}"; do
-    check "$network" &
-    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-$(nproc)}" ]; do wait -n; done
+    for precision in "${precisions[@]}"; do
+        check "$network" "$precision" &
+        while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-$(nproc)}" ]; do wait -n; done
+    done
 done
 wait
 for network in "${networks[@]}"; do
-    cat "$work/$network.line"
-    if [ -e "$work/$network.good" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    for precision in "${precisions[@]}"; do
+        cat "$work/$network.$precision.line"
+        if [ -e "$work/$network.$precision.good" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    done
 done
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

@@ -68,11 +68,11 @@ static json_t *matrices_json(const planner *x, const vpps_kernel_plan *p) {
     for (uint32_t i = 0; i < p->residents.n; i++) {
         const vpps_resident *m = &p->residents.list[i];
         const vpps_parameter_data *data = &x->session.model->params[m->matrix];
-        json_array_append_new(list,
-                              json_pack("{ss sI sI sb ss sI sI}", "name", data->name, "rows", (json_int_t)data->rows,
-                                        "cols", (json_int_t)data->cols, "transposed", (int)m->transposed, "level",
-                                        vpps_resident_levels[m->level], "rows_of_vp", (json_int_t)m->rows,
-                                        "words_of_thread", (json_int_t)m->rows * m->columns));
+        json_t *matrix = json_pack("{ss sI sI sb ss sI}", "name", data->name, "rows", (json_int_t)data->rows, "cols",
+                                   (json_int_t)data->cols, "transposed", (int)m->transposed, "level",
+                                   vpps_resident_levels[m->level], "rows_of_vp", (json_int_t)m->rows);
+        if (!p->parts) json_object_set_new(matrix, "words_of_thread", json_integer((json_int_t)m->rows * m->columns));
+        json_array_append_new(list, matrix);
     }
     for (uint32_t i = 0; i < x->session.model->n_params; i++) {
         const vpps_parameter_data *data = &x->session.model->params[i];
@@ -83,16 +83,32 @@ static json_t *matrices_json(const planner *x, const vpps_kernel_plan *p) {
     return list;
 }
 
+static json_t *fragments_json(const planner *x, const vpps_kernel_plan *p) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < p->residents.n_fragments; i++) {
+        const vpps_fragment *f = &p->residents.fragments[i];
+        char name[256];
+        vpps_name_fragment(x->session.model, f, name, sizeof name);
+        json_array_append_new(list, json_pack("{ss sI ss sI}", "rows_of", name, "cols", (json_int_t)f->length, "level",
+                                              vpps_resident_levels[f->level], "words_of_thread",
+                                              (json_int_t)vpps_fragment_words(f, p->parts)));
+    }
+    return list;
+}
+
 json_t *plan_json(const planner *x, const vpps_kernel_plan *p) {
     char arch[16];
     snprintf(arch, sizeof arch, "sm_%u", x->machine.arch);
-    return json_pack("{ss ss sI sI sI sI sI sI sI sI so sI sI sI so}", "machine", x->machine.name, "arch", arch, "sms",
-                     (json_int_t)x->machine.sms, "vps", (json_int_t)p->n_vps, "group", (json_int_t)p->group, "rpw",
-                     (json_int_t)p->row_unit, "threads", (json_int_t)p->threads, "cells", (json_int_t)p->n_cells,
-                     "stages", (json_int_t)p->first_stage[p->n_cells], "registers", (json_int_t)p->residents.registers,
+    json_t *fragments = p->parts ? fragments_json(x, p) : NULL; /* left out where there are none */
+    return json_pack("{ss ss ss sI sI sI sI sI sI sI sI so sI sI sI so so*}", "machine", x->machine.name, "precision",
+                     vpps_precision_names[x->layout.precision], "arch", arch, "sms", (json_int_t)x->machine.sms, "vps",
+                     (json_int_t)p->n_vps, "group", (json_int_t)p->group, "rpw", (json_int_t)p->row_unit, "threads",
+                     (json_int_t)p->threads, "cells", (json_int_t)p->n_cells, "stages",
+                     (json_int_t)p->first_stage[p->n_cells], "registers", (json_int_t)p->residents.registers,
                      "register_share", report_number(vpps_register_share(p, &x->machine)), "shared_bytes",
                      4 * (json_int_t)p->residents.shared_words, "tile_bytes", 4 * (json_int_t)p->tile_words,
-                     "script_bytes", 4 * (json_int_t)p->near_words, "matrices", matrices_json(x, p));
+                     "script_bytes", 4 * (json_int_t)p->near_words, "matrices", matrices_json(x, p), "fragments",
+                     fragments);
 }
 
 /* ---------------------------------------------------------------- output */

@@ -7,7 +7,7 @@
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
-#define TEMPLATES_BEHIND(X) X(device) X(common) X(whole) X(parameters)
+#define TEMPLATES_BEHIND(X) X(device) X(common) X(mma) X(whole) X(parameters)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE(X)
 TEMPLATES_BEHIND(X)
@@ -84,6 +84,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_STATES", p->n_states},
         {"VPPS_WEIGHTS", p->residents.registers},
         {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
+        {"VPPS_PARTS", p->parts},
         {"VPPS_HEADER_WORDS", VPPS_TASK_HEADER_WORDS},
     };
     for (size_t i = 0; i < VPPS_COUNT(constants); i++)
@@ -204,14 +205,83 @@ static void put_vector_loads(const vpps_generation *g) {
     fprintf(g->out, "shared[i] = from == VPPS_NONE ? 0.0f : ((const float *)a.pool)[from];\n}\n");
 }
 
+/* Where the rows of all fragments are. */
+static void put_weight_rows(const vpps_generation *g) {
+    const vpps_residents *r = &g->plan->residents;
+    fprintf(g->out, "\n__constant__ const vpps_weight_row vpps_weight_rows[] = {\n");
+    for (uint32_t i = 0; i < r->n_fragments; i++) {
+        for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
+            const vpps_weight_row *x = &r->fragments[i].rows[k];
+            if (x->matrix == VPPS_NO_PARAM) {
+                fprintf(g->out, "    {0, 0, 0, 0, 0},\n");
+                continue;
+            }
+            const vpps_parameter_data *p = &g->model->params[x->matrix];
+            fprintf(g->out, "    {%uu, %u, %u, %u, %u}, /* %s%s */\n", g->matrix_at[x->matrix],
+                    x->transposed ? p->cols : p->rows, x->row, x->transposed ? 1 : p->cols, x->transposed ? p->cols : 1,
+                    p->name, x->transposed ? ", transposed" : "");
+        }
+    }
+    fprintf(g->out, "    {0, 0, 0, 0, 0}};\n");
+}
+
+/* Rows that begin and end at a quad. */
+static bool has_quads(const vpps_generation *g, const vpps_fragment *f) {
+    enum { QUAD = 4 };
+    for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
+        const vpps_weight_row *x = &f->rows[k];
+        if (x->matrix != VPPS_NO_PARAM && (x->transposed || g->model->params[x->matrix].cols % QUAD)) return false;
+    }
+    return f->length % QUAD == 0;
+}
+
+/* A fragment's words: of each of the warp's steps, two of each part. To shared memory by a loop, as other weights. */
+static void put_fragment(const vpps_generation *g, uint32_t i) {
+    const vpps_fragment *f = &g->plan->residents.fragments[i];
+    const uint32_t parts = g->plan->parts, threads = g->plan->threads;
+    const bool shared = f->level == VPPS_RESIDENT_SHARED;
+    if (f->level == VPPS_RESIDENT_STREAM) return;
+    const bool whole = f->steps * VPPS_FRAGMENT_DEPTH * (threads / 32) <= f->length;
+    fprintf(g->out,
+            "{ const vpps_weight_row &r = vpps_weight_rows[%u + VPPS_LANE / 4];\nconst float *const row = "
+            "vpps_find_row(a, r, "
+            "member);\nconst unsigned words = r.element_words;\n",
+            i * VPPS_FRAGMENT_ROWS);
+    if (shared) fprintf(g->out, "#pragma unroll 1\nfor (unsigned step = 0; step < %u; step++) {\n", f->steps);
+    for (uint32_t s = 0; s < (shared ? 1 : f->steps); s++) {
+        char step[16] = "step";
+        if (!shared) snprintf(step, sizeof step, "%uu", s);
+        fprintf(
+            g->out,
+            "{ const vpps_quad q = vpps_four_weights<%s, %s, %u>(row, words, (VPPS_WARP * %u + %s) * 16 + "
+            "VPPS_LANE %% 4 * 4);\nconst vpps_split low = vpps_split_of(q.x, q.y), high = vpps_split_of(q.z, q.w);\n",
+            has_quads(g, f) ? "true" : "false", whole ? "true" : "false", f->length, f->steps, step);
+        for (uint32_t p = 0; p < parts; p++) {
+            for (uint32_t k = 0; k < 2; k++) {
+                const uint32_t word = f->at + (s * parts + p) * 2 + k;
+                if (shared) {
+                    fprintf(g->out, "(shared + threadIdx.x)[%u + step * %u]", word * threads, parts * 2 * threads);
+                } else {
+                    fprintf(g->out, "w[%u]", word);
+                }
+                fprintf(g->out, " = __uint_as_float(%s.part[%u]);\n", k ? "high" : "low", p);
+            }
+        }
+        fprintf(g->out, "}\n");
+    }
+    fprintf(g->out, shared ? "}\n}\n" : "}\n");
+}
+
 static void put_loads(const vpps_generation *g) {
     enum { QUAD = 4 };
     const vpps_residents *r = &g->plan->residents;
+    if (r->n_fragments) put_weight_rows(g);
     fprintf(g->out, "\n/* Every weight that stays close; zeros where a VP has fewer rows, or a row no such column. */\n"
                     "__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
                     "(&w)[VPPS_WEIGHTS + 1], "
                     "float *shared) {\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
-    for (uint32_t i = 0; i < r->n; i++) {
+    for (uint32_t i = 0; i < r->n_fragments; i++) put_fragment(g, i);
+    for (uint32_t i = 0; i < r->n && !r->parts; i++) {
         const vpps_resident *m = &r->list[i];
         const vpps_parameter_data *p = &g->model->params[m->matrix];
         const uint32_t rows = m->transposed ? p->cols : p->rows, cols = m->transposed ? p->rows : p->cols;
@@ -281,6 +351,7 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
     plan->threads = room->threads;
     plan->first_stage = calloc(plan->n_cells + 1u, sizeof *plan->first_stage);
     if (!plan->first_stage) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
+    plan->residents.parts = plan->parts;
     for (uint32_t c = 0; c < plan->n_cells; c++) {
         plan->first_stage[c + 1] = plan->first_stage[c] + plan->cells[c]->n_stages;
         VPPS_TRY(vpps_residents_add(&plan->residents, model, plan->cells[c], room->threads));

@@ -3,8 +3,11 @@
 #include "codegen/generate_work.h"
 
 enum {
-    MOST_SUMS = 32, /* in registers of a thread, at a time */
-    CHUNK = 32,     /* vectors whose factors are in shared memory */
+    MOST_SUMS = 32,     /* in registers of a thread, at a time */
+    CHUNK = 32,         /* vectors whose factors are in shared memory */
+    MOST_MMA_SUMS = 48, /* likewise, by mma */
+    DEPTH = 16,
+    TILE = 8, /* of mma: vectors; rows of dy */
     AT_ONCE =
         4 /* vectors whose loads overlap. Behind the last, factors are zeros: no loop is needed for what is left */
 };
@@ -126,24 +129,55 @@ static uint32_t place_in(uint32_t *list, uint32_t *n, uint32_t v) {
     return i;
 }
 
+/* Sums by mma: has the tile of slots a dy that is multiplied with x? */
+static bool is_used(const work *w, const group *g, uint32_t x, uint32_t tile) {
+    for (uint32_t i = 0; i < g->n; i++) {
+        const vpps_cell_outer *o = &w->c->outers[g->outers[i]];
+        uint32_t dy = 0;
+        while (g->dys[dy] != o->dy) dy++;
+        const uint32_t first = g->slot_of_dy[dy], end = first + most_rows_of_vp(w, w->c->values[o->dy].rows);
+        if (o->x == x && first < (tile + 1) * TILE && tile * TILE < end) return true;
+    }
+    return false;
+}
+
+static uint32_t tiles_of(const group *g) { return (g->slots + TILE - 1) / TILE; }
+
+/* Two products of 16 columns and 8 rows each time that the CTA's warps go over columns, of four sums of a thread. */
+static uint32_t mma_sums(const work *w, const group *g) {
+    uint32_t sums = 0;
+    for (uint32_t i = 0; i < g->n_xs; i++)
+        for (uint32_t t = 0; t < tiles_of(g); t++)
+            if (is_used(w, g, g->xs[i], t)) sums += 8 * columns_of(w, g->xs[i]);
+    return sums;
+}
+
+static void add_to_group(const work *w, group *g, uint32_t outer) {
+    const vpps_cell_outer *o = &w->c->outers[outer];
+    const uint32_t before = g->n_dys;
+    g->outers[g->n++] = outer;
+    g->sums += sums_of(w, outer);
+    place_in(g->xs, &g->n_xs, o->x);
+    const uint32_t at = place_in(g->dys, &g->n_dys, o->dy);
+    if (g->n_dys == before) return;
+    g->slot_of_dy[at] = g->slots;
+    g->slots += most_rows_of_vp(w, w->c->values[o->dy].rows);
+}
+
 /* False: it does not fit. */
 static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     const vpps_cell_value *dy = &w->c->values[o->dy], *x = &w->c->values[o->x];
-    const uint32_t sums = sums_of(w, outer), before = g->n_dys;
-    if (dy->cols != 1 || x->cols != 1 || dy->domain != x->domain || g->sums + sums > MOST_SUMS) return false;
+    if (dy->cols != 1 || x->cols != 1 || dy->domain != x->domain || g->n == MOST_SUMS) return false;
+    if (!w->g->plan->parts && g->sums + sums_of(w, outer) > MOST_SUMS) return false;
     if (g->n && g->domain != dy->domain) return false;
     for (uint32_t i = 0; i < g->n; i++)
         if (w->c->outers[g->outers[i]].param == o->param) return false; /* it adds to what is there */
-    g->domain = dy->domain;
-    g->outers[g->n++] = outer;
-    g->sums += sums;
-    place_in(g->xs, &g->n_xs, o->x);
-    const uint32_t at = place_in(g->dys, &g->n_dys, o->dy);
-    if (g->n_dys > before) {
-        g->slot_of_dy[at] = g->slots;
-        g->slots += most_rows_of_vp(w, dy->rows);
-    }
+    group joined = *g;
+    joined.domain = dy->domain;
+    add_to_group(w, &joined, outer);
+    if (w->g->plan->parts && mma_sums(w, &joined) > MOST_MMA_SUMS) return false;
+    *g = joined;
     return true;
 }
 
@@ -220,6 +254,158 @@ static void put_group(const work *w, const group *g) {
     fprintf(w->out, "__syncthreads();\n}\n");
 }
 
+/* ---------------------------------------------------------------- in bf16 */
+
+/* Words from one pair of vectors' factors to the next part's: lanes of a warp read four pairs of eight slots in different banks. */
+static uint32_t pair_stride(const work *w, const group *g) {
+    return tiles_of(g) * TILE + (w->g->plan->parts == 2 ? 2 : 4);
+}
+
+static uint32_t factor_words(const work *w, const group *g) {
+    if (!w->g->plan->parts) return CHUNK * ((g->slots + 3) / 4 * 4);
+    return CHUNK / 2 * w->g->plan->parts * pair_stride(w, g);
+}
+
+/* As put_factors, of two vectors in a word: a warp a dy, a lane two vectors. */
+static void put_pairs(const work *w, const group *g) {
+    const uint32_t warps = w->g->plan->threads / 32, parts = w->g->plan->parts, stride = pair_stride(w, g);
+    for (uint32_t i = 0; i < g->n_dys; i++) {
+        const uint32_t rows = w->c->values[g->dys[i]].rows;
+        fprintf(w->out,
+                "if (VPPS_WARP == %u && VPPS_LANE < %d) {\nconst unsigned even = from + 2 * VPPS_LANE, odd = even + "
+                "1;\nconst "
+                "float *const d0 = pool + (",
+                i % warps, CHUNK / 2);
+        put_vector(w, g->dys[i], "vpps_least(even, n - 1)");
+        fprintf(w->out, "), *const d1 = pool + (");
+        put_vector(w, g->dys[i], "vpps_least(odd, n - 1)");
+        fprintf(w->out, ");\nunsigned *const to = pairs + VPPS_LANE * %u;\n", parts * stride);
+        for (uint32_t r = 0; r < most_rows_of_vp(w, rows); r++) {
+            fprintf(
+                w->out,
+                "{ const bool own = %u < r%u.end - r%u.first;\nconst vpps_split s = vpps_split_of(own && even < n ? "
+                "d0[r%u.first + %u] : 0.0f, own && odd < n ? d1[r%u.first + %u] : 0.0f);\n",
+                r, rows, rows, rows, r, rows, r);
+            for (uint32_t p = 0; p < parts; p++)
+                fprintf(w->out, "to[%u] = s.part[%u];%s", p * stride + g->slot_of_dy[i] + r, p,
+                        p + 1 < parts ? " " : " }\n");
+        }
+        fprintf(w->out, "}\n");
+    }
+}
+
+/* Do the columns of x that a thread has begin and end at quads? */
+static bool has_quads(const work *w, uint32_t x) {
+    enum { QUAD = 4, ALIGNED = 16 };
+    return w->c->values[x].rows % QUAD == 0 && w->c->values[x].rows >= ALIGNED;
+}
+
+/* The warp's first column of round u, and the thread's. */
+static void put_columns(const work *w, uint32_t u) {
+    fprintf(w->out, "const unsigned first_column = VPPS_WARP * 32 + %u, column = first_column + VPPS_LANE / 4 * 4;\n",
+            u * w->g->plan->threads);
+}
+
+/* Adds up 16 vectors. */
+static void put_mma_sums(const work *w, const group *g) {
+    const uint32_t parts = w->g->plan->parts, stride = pair_stride(w, g);
+    for (uint32_t t = 0; t < tiles_of(g); t++) {
+        fprintf(w->out, "const unsigned b%u[%u] = {", t, 2 * parts);
+        for (uint32_t i = 0; i < 2 * parts; i++)
+            fprintf(w->out, "%sfactor[%u]", i ? ", " : "", (i % 2 * parts + i / 2) * stride + t * TILE);
+        fprintf(w->out, "};\n");
+    }
+    uint32_t q = 0;
+    for (uint32_t i = 0; i < g->n_xs; i++) {
+        const uint32_t x = g->xs[i], length = w->c->values[x].rows;
+        fprintf(w->out, "{\n");
+        for (uint32_t k = 0; k < 4; k++) {
+            char vector[80];
+            snprintf(vector, sizeof vector, "vpps_least(from + some + VPPS_LANE %% 4 * 4 + %u, n - 1)", k);
+            fprintf(w->out, "const float *const x%u = pool + (", k);
+            put_vector(w, x, vector);
+            fprintf(w->out, ");\n");
+        }
+        for (uint32_t u = 0; u < columns_of(w, x); u++) {
+            const char *four = has_quads(w, x) ? "true" : "false";
+            fprintf(w->out, "{ ");
+            put_columns(w, u);
+            fprintf(w->out, "if (first_column < %u) {\nvpps_words left, right;\nconst vpps_quad some_columns[4] = {",
+                    length);
+            for (uint32_t k = 0; k < 4; k++)
+                fprintf(w->out, "%svpps_four<%s, %s, %u>(x%u, column)", k ? ", " : "", four,
+                        length % 32 ? "false" : "true", length, k);
+            fprintf(w->out, "};\nvpps_turn_quads(some_columns, left, right);\n");
+            for (uint32_t t = 0; t < tiles_of(g); t++) {
+                if (!is_used(w, g, x, t)) continue;
+                fprintf(w->out, "vpps_add_products(q[%u], left, b%u);\nvpps_add_products(q[%u], right, b%u);\n", q, t,
+                        q + 1, t);
+                q += 2;
+            }
+            fprintf(w->out, "} }\n");
+        }
+        fprintf(w->out, "}\n");
+    }
+}
+
+/* Adds the sums of an outer's rows, which begin at q, to its gradient. */
+static void put_mma_rows(const work *w, const group *g, uint32_t outer, uint32_t x, uint32_t t, uint32_t q) {
+    const vpps_cell_outer *o = &w->c->outers[outer];
+    const uint32_t height = w->c->values[o->dy].rows, length = w->c->values[x].rows;
+    uint32_t dy = 0;
+    while (g->dys[dy] != o->dy) dy++;
+    for (uint32_t r = 0; r < most_rows_of_vp(w, height); r++) {
+        const uint32_t slot = g->slot_of_dy[dy] + r;
+        if (slot / TILE != t) continue;
+        fprintf(w->out,
+                "if (VPPS_LANE %% 4 == %u && %u < r%u.end - r%u.first) vpps_add_gradient<%s, %u>((float *)a.gradients "
+                "+ %uu + "
+                "(r%u.first + %u) * %u, column, %s%u], vpps_quad{q[%u][%u], q[%u][%u], q[%u][%u], q[%u][%u]});\n",
+                slot % TILE / 2, r, height, height, length % 4 ? "false" : "true", length, w->g->matrix_at[o->param],
+                height, r, length, first_of_param(w->c, outer) ? "vpps_touched[" : "1 || vpps_touched[", o->param, q,
+                slot % 2, q, 2 + slot % 2, q + 1, slot % 2, q + 1, 2 + slot % 2);
+    }
+}
+
+static void put_mma_group(const work *w, const group *g) {
+    const uint32_t parts = w->g->plan->parts, stride = pair_stride(w, g), n = mma_sums(w, g) / 4;
+    fprintf(w->out, "{\n");
+    put_range(w, &w->c->values[g->dys[0]]);
+    fprintf(
+        w->out,
+        "unsigned *const pairs = (unsigned *)factors;\nfloat q[%u][4];\n#pragma unroll\nfor (int k = 0; k < %u; k++) "
+        "q[k / 4][k %% 4] = 0.0f;\n",
+        n, 4 * n);
+    fprintf(w->out, "#pragma unroll 1\nfor (unsigned from = 0; from < n; from += %d) {\nif (from) __syncthreads();\n",
+            CHUNK);
+    put_pairs(w, g);
+    fprintf(w->out,
+            "__syncthreads();\n#pragma unroll 1\nfor (unsigned some = 0; some < %d && from + some < n; some += %d) "
+            "{\nconst "
+            "unsigned *const factor = pairs + (some / 2 + VPPS_LANE %% 4 * 2) * %u + VPPS_LANE / 4;\n",
+            CHUNK, DEPTH, parts * stride);
+    put_mma_sums(w, g);
+    fprintf(w->out, "}\n}\n");
+    uint32_t q = 0;
+    for (uint32_t i = 0; i < g->n_xs; i++) {
+        for (uint32_t u = 0; u < columns_of(w, g->xs[i]); u++) {
+            fprintf(w->out, "{ ");
+            put_columns(w, u);
+            fprintf(w->out, "(void)first_column;\n");
+            for (uint32_t t = 0; t < tiles_of(g); t++) {
+                if (!is_used(w, g, g->xs[i], t)) continue;
+                for (uint32_t k = 0; k < g->n; k++)
+                    if (w->c->outers[g->outers[k]].x == g->xs[i]) put_mma_rows(w, g, g->outers[k], g->xs[i], t, q);
+                q += 2;
+            }
+            fprintf(w->out, "}\n");
+        }
+    }
+    fprintf(w->out, "__syncthreads();\n}\n");
+}
+
+/* ---------------------------------------------------------------- all */
+
 /* Of one of them, some rows and columns at a time: where a VP has many. */
 static void put_blocks(const work *w, uint32_t i) {
     enum { ROWS = 8, COLUMNS = 4 };
@@ -248,7 +434,11 @@ static void put_blocks(const work *w, uint32_t i) {
     for (uint32_t r = 0; r < ROWS; r++) {
         fprintf(w->out, "{ const float y = row + %u < r%u.end - r%u.first ? pool[d + %u] : 0.0f;", r, height, height,
                 r);
-        for (uint32_t j = 0; j < columns; j++) fprintf(w->out, " q[%u] += y * x%u;", r * columns + j, j);
+        for (uint32_t j = 0; j < columns; j++) {
+            const uint32_t q = r * columns + j;
+            fprintf(w->out, w->g->plan->parts ? " q[%u] = vpps_multiply_add(y, x%u, q[%u]);" : " q[%u] += y * x%u;", q,
+                    j, q);
+        }
         fprintf(w->out, " }\n");
     }
     fprintf(w->out, "}\n");
@@ -263,18 +453,22 @@ static void put_blocks(const work *w, uint32_t i) {
     fprintf(w->out, "}\n}\n}\n");
 }
 
+static void end_group(work *w, group *g) {
+    if (g->n && w->g->plan->parts) put_mma_group(w, g);
+    if (g->n && !w->g->plan->parts) put_group(w, g);
+    w->shared_words = vpps_max_u32(w->shared_words, factor_words(w, g));
+    *g = (group){0};
+}
+
 /* As many at once as fit, in their order; what does not fit at all, by blocks. */
 static void put_matrices(work *w) {
     group g = {0};
     for (uint32_t i = 0; i < w->c->n_outers; i++) {
         if (w->c->outers[i].x == VPPS_NONE || join_group(w, &g, i)) continue;
-        if (g.n) put_group(w, &g);
-        w->shared_words = vpps_max_u32(w->shared_words, CHUNK * ((g.slots + 3) / 4 * 4));
-        g = (group){0};
+        end_group(w, &g);
         if (!join_group(w, &g, i)) put_blocks(w, i);
     }
-    if (g.n) put_group(w, &g);
-    w->shared_words = vpps_max_u32(w->shared_words, CHUNK * ((g.slots + 3) / 4 * 4));
+    end_group(w, &g);
 }
 
 uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number) {

@@ -13,6 +13,9 @@ typedef struct work {
     bool joined;         /* the segment finishes the products of the one before */
     uint32_t chunk;      /* items of a product at a time */
     uint32_t part_words; /* of shared memory, for the sums of warps */
+    uint8_t *streamed;   /* of every product by rows: one of its matrices is read from memory */
+    uint32_t *part_row;  /* of every other: its first row, among those of an item whose warps' sums are kept */
+    uint32_t *part_rows; /* of every segment: how many these are */
 } work;
 
 static const vpps_cell_value *value_of(const work *w, uint32_t v) { return &w->c->values[v]; }
@@ -654,9 +657,12 @@ static void put_matrices(const work *w, uint32_t v) {
         fprintf(w->out, " + column * %uu;\nconst float *m = (const float *)a.matrices + %uu + row * %uu;\n", length,
                 w->g->matrix_at[a->matrix], transposed ? 1 : m->cols);
         if (transposed) {
-            fprintf(w->out, "for (unsigned k = 0; k < %u; k++) sum += m[k * %uu] * x[k]; }\n", length, m->cols);
+            fprintf(w->out, "for (unsigned k = 0; k < %u; k++) sum = vpps_multiply_add(m[k * %uu], x[k], sum); }\n",
+                    length, m->cols);
         } else {
-            fprintf(w->out, "for (unsigned k = VPPS_LANE; k < %u; k += 32) sum += m[k] * x[k]; }\n", length);
+            fprintf(w->out,
+                    "for (unsigned k = VPPS_LANE; k < %u; k += 32) sum = vpps_multiply_add(m[k], x[k], sum); }\n",
+                    length);
         }
     }
     if (!transposed) fprintf(w->out, "sum = vpps_warp_sum(sum);\n");
@@ -791,8 +797,19 @@ static const vpps_resident *resident_of(const work *w, const vpps_cell_value *x,
     return vpps_resident_of(&w->g->plan->residents, matrix, x->kind == VPPS_VALUE_PRODUCT_T);
 }
 
-/* Is one of its matrices read from memory? */
-static bool is_streamed(const work *w, uint32_t v) {
+static bool is_streamed(const work *w, uint32_t v) { return w->streamed[v]; }
+
+/* Rows that are dealt, of the products whose matrices stay close. */
+static uint32_t list_outputs(const work *w, const vpps_segment *g, output *outputs) {
+    uint32_t all = 0;
+    for (uint32_t k = 0; k < g->n; k++) {
+        const uint32_t v = w->s.steps[g->first + k].value, width = vpps_segment_width(&w->s, v);
+        for (uint32_t r = 0; r < width && !is_streamed(w, v); r++) outputs[all++] = (output){v, r};
+    }
+    return all;
+}
+
+static bool has_streamed_matrix(const work *w, uint32_t v) {
     const vpps_cell_value *x = value_of(w, v);
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_param matrix = arg_of(w, x, k)->matrix;
@@ -801,16 +818,168 @@ static bool is_streamed(const work *w, uint32_t v) {
     return false;
 }
 
-/* Rows that are dealt, of the products whose matrices stay close. */
-static uint32_t list_outputs(const work *w, const vpps_segment *g, output *outputs) {
-    uint32_t all = 0;
-    for (uint32_t k = 0; k < g->n; k++) {
-        const uint32_t v = w->s.steps[g->first + k].value, width = vpps_segment_width(&w->s, v);
-        for (uint32_t r = 0; r < width && !is_streamed(w, v); r++, all++)
-            if (outputs) outputs[all] = (output){v, r};
-    }
-    return all;
+static const vpps_fragment *fragment_of(const work *w, const vpps_product_tile *tile, uint32_t operand,
+                                        uint32_t which) {
+    vpps_fragment weights;
+    if (!vpps_fragment_of(w->c, tile, operand, which, w->g->plan->threads, &weights)) return NULL;
+    return vpps_resident_fragment(&w->g->plan->residents, &weights);
 }
+
+static bool has_streamed_fragment(const work *w, const vpps_product_tile *tile) {
+    const vpps_fragment *f;
+    for (uint32_t v = 0; v < w->c->n_values; v++)
+        for (uint32_t k = 0; (f = fragment_of(w, tile, v, k)) != NULL; k++)
+            if (f->level == VPPS_RESIDENT_STREAM) return true;
+    return false;
+}
+
+/* The segment's tiles with a product whose weights stay close, the caller's to be freed. NULL: out of memory. */
+static vpps_product_tile *list_tiles(const work *w, const vpps_segment *g, uint32_t *n) {
+    uint32_t all;
+    vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &all);
+    *n = 0;
+    for (uint32_t t = 0; tiles && t < all; t++) {
+        bool any = false;
+        for (uint32_t i = 0; i < VPPS_FRAGMENT_ROWS && !any; i++)
+            any = tiles[t].rows[i].value != VPPS_NONE && !is_streamed(w, tiles[t].rows[i].value);
+        if (any) tiles[(*n)++] = tiles[t];
+    }
+    return tiles;
+}
+
+static bool place_tiles(const work *w, const vpps_segment *g) {
+    uint32_t n;
+    vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &n);
+    for (uint32_t t = 0; tiles && t < n; t++)
+        for (uint32_t i = 0; i < VPPS_FRAGMENT_ROWS && has_streamed_fragment(w, &tiles[t]); i++)
+            if (tiles[t].rows[i].value != VPPS_NONE) w->streamed[tiles[t].rows[i].value] = 1;
+    free(tiles);
+    tiles = list_tiles(w, g, &n);
+    if (!tiles) return false;
+    for (uint32_t k = 0; k < n * VPPS_FRAGMENT_ROWS; k++) {
+        const vpps_product_row *row = &tiles[k / VPPS_FRAGMENT_ROWS].rows[k % VPPS_FRAGMENT_ROWS];
+        if (row->value != VPPS_NONE && !row->row) w->part_row[row->value] = k;
+    }
+    w->part_rows[g - w->s.list] = n * VPPS_FRAGMENT_ROWS;
+    free(tiles);
+    return true;
+}
+
+/* Which products are streamed, and where the others' sums lie. */
+static bool place_products(const work *w) {
+    for (uint32_t i = 0; i < w->s.n; i++) {
+        const vpps_segment *g = &w->s.list[i];
+        w->part_rows[i] = 0;
+        if (g->kind != VPPS_SEGMENT_PRODUCTS) continue;
+        if (w->g->plan->parts) {
+            if (!place_tiles(w, g)) return false;
+            continue;
+        }
+        for (uint32_t k = 0; k < g->n; k++) {
+            const uint32_t v = w->s.steps[g->first + k].value;
+            w->streamed[v] = has_streamed_matrix(w, v);
+            w->part_row[v] = w->part_rows[i];
+            if (!is_streamed(w, v)) w->part_rows[i] += vpps_segment_width(&w->s, v);
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- products in bf16 */
+
+/* Does a value of the item begin at a multiple of four words, and end at one? Records and vectors of 16 words and more do, and entries
+ * of tables whose entries are such multiples. */
+static bool has_quads(const work *w, uint32_t v) {
+    enum { QUAD = 4, ALIGNED = 16 };
+    const vpps_cell_value *x = value_of(w, v);
+    return !in_slot(w, v) && x->cols == 1 && x->rows % QUAD == 0 && x->rows >= ALIGNED;
+}
+
+/* What the tiles' products make of one operand of 16 items. */
+static void put_operand_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand) {
+    const uint32_t length = value_of(w, operand)->rows, threads = w->g->plan->threads, parts = w->g->plan->parts;
+    const vpps_fragment *f = NULL;
+    for (uint32_t t = 0; t < n && !f; t++) f = fragment_of(w, &tiles[t], operand, 0);
+    if (!f) return;
+    const uint32_t elements = f->steps * VPPS_FRAGMENT_DEPTH, steps = f->steps;
+    fprintf(w->out, "if (VPPS_WARP * %u < %u) {\n", elements, length);
+    fprintf(w->out, "const float *const x0 = ");
+    put_pointer(w, operand, "vpps_least(at + VPPS_LANE / 4, n - 1)");
+    fprintf(w->out, ", *const x1 = ");
+    put_pointer(w, operand, "vpps_least(at + 8 + VPPS_LANE / 4, n - 1)");
+    fprintf(w->out, ";\n");
+    for (uint32_t s = 0; s < steps; s++) {
+        fprintf(
+            w->out,
+            "{ const vpps_words x = vpps_take<%s, %s, %u>(x0, x1, at + 8 < n, VPPS_WARP * %u + VPPS_LANE %% 4 * 4 + "
+            "%u);\n",
+            has_quads(w, operand) ? "true" : "false", elements * (threads / 32) <= length ? "true" : "false", length,
+            elements, s * VPPS_FRAGMENT_DEPTH);
+        for (uint32_t t = 0; t < n; t++) {
+            for (uint32_t k = 0; (f = fragment_of(w, &tiles[t], operand, k)) != NULL; k++) {
+                fprintf(w->out, "{ const unsigned b[%u] = {", 2 * parts);
+                for (uint32_t i = 0; i < 2 * parts; i++) {
+                    const uint32_t word = f->at + s * 2 * parts + i;
+                    if (f->level == VPPS_RESIDENT_REGISTERS) {
+                        fprintf(w->out, "%s__float_as_uint(w[%u])", i ? ", " : "", word);
+                    } else {
+                        fprintf(w->out, "%s__float_as_uint((shared + threadIdx.x)[%u])", i ? ", " : "", word * threads);
+                    }
+                }
+                fprintf(w->out, "};\nvpps_add_products(sums[%u], x, b); }\n", t);
+            }
+        }
+        fprintf(w->out, "}\n");
+    }
+    fprintf(w->out, "}\n");
+}
+
+/* Some tiles, the first of them number `first`: 16 items at a time, the sums of each warp's elements. */
+static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t all) {
+    const uint32_t stride = part_stride(w);
+    fprintf(
+        w->out,
+        "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += 16) {\nfloat sums[%u][4];\n#pragma unroll\nfor (int k = "
+        "0; k < %u; k++) sums[k / 4][k %% 4] = 0.0f;\n",
+        n, 4 * n);
+    for (uint32_t v = 0; v < w->c->n_values; v++) put_operand_tiles(w, tiles, n, v);
+    for (uint32_t half = 0; half < 2; half++) {
+        fprintf(w->out,
+                "if (at + %u + VPPS_LANE / 4 < n) {\nfloat *const to = part + ((at + %u + VPPS_LANE / 4) * %u + %u + "
+                "VPPS_LANE %% 4 * 2) * %u + VPPS_WARP;\n",
+                8 * half, 8 * half, all, first * VPPS_FRAGMENT_ROWS, stride);
+        for (uint32_t t = 0; t < n; t++)
+            for (uint32_t i = 0; i < 2; i++)
+                fprintf(w->out, "to[%u] = sums[%u][%u];\n", (t * VPPS_FRAGMENT_ROWS + i) * stride, t, 2 * half + i);
+        fprintf(w->out, "}\n");
+    }
+    fprintf(w->out, "}\n");
+}
+
+static bool put_all_tiles(const work *w, const vpps_segment *g) {
+    enum { MOST = 8 };
+    uint32_t n;
+    vpps_product_tile *tiles = list_tiles(w, g, &n);
+    if (!tiles) return false;
+    for (uint32_t first = 0; first < n; first += MOST)
+        put_tiles(w, tiles + first, vpps_min_u32(n - first, MOST), first, n * VPPS_FRAGMENT_ROWS);
+    free(tiles);
+    return true;
+}
+
+static bool put_all_passes(const work *w, const vpps_segment *g) {
+    enum { MOST = 32 };
+    const uint32_t all = w->part_rows[g - w->s.list];
+    output *outputs = calloc(all + 1u, sizeof *outputs);
+    if (!outputs) return false;
+    list_outputs(w, g, outputs);
+    for (uint32_t first = 0; first < all; first += MOST)
+        put_pass(w, outputs + first, vpps_min_u32(all - first, MOST), first, all);
+    free(outputs);
+    return true;
+}
+
+/* ---------------------------------------------------------------- finishing products */
 
 /* Product v's element e of an item: the warps' sums, which begin at word `at` of an item's. */
 static void put_sum(const work *w, uint32_t v, uint32_t at, uint32_t all) {
@@ -821,33 +990,34 @@ static void put_sum(const work *w, uint32_t v, uint32_t at, uint32_t all) {
 
 /* What the products of the segment before have become, of the thread's element. */
 static void put_joined(const work *w, const vpps_segment *products) {
-    const uint32_t all = list_outputs(w, products, NULL);
     fprintf(w->out, "const unsigned first_item = 0;\n");
-    for (uint32_t k = 0, at = 0; k < products->n; k++) {
+    for (uint32_t k = 0; k < products->n; k++) {
         const uint32_t v = w->s.steps[products->first + k].value;
-        put_sum(w, v, at, all);
+        put_sum(w, v, w->part_row[v], w->part_rows[products - w->s.list]);
         put_finished(w, v);
-        at += vpps_segment_width(&w->s, v);
     }
 }
 
-/* The warps' sums of the outputs: a thread finishes all of an item's rows with the same number. */
-static void put_sums(const work *w, const output *outputs, uint32_t all) {
-    for (uint32_t at = 0; at < all; at += vpps_segment_width(&w->s, outputs[at].value)) {
-        const uint32_t rows = value_of(w, outputs[at].value)->rows,
-                       width = vpps_segment_width(&w->s, outputs[at].value);
-        bool seen = false;
-        for (uint32_t k = 0; k < at && !seen; k++) seen = value_of(w, outputs[k].value)->rows == rows;
+/* The warps' sums: a thread finishes all of an item's rows with the same number. */
+static void put_sums(const work *w, const vpps_segment *g) {
+    for (uint32_t i = 0; i < g->n; i++) {
+        const uint32_t first = w->s.steps[g->first + i].value, rows = value_of(w, first)->rows,
+                       width = vpps_segment_width(&w->s, first);
+        bool seen = is_streamed(w, first);
+        for (uint32_t k = 0; k < i && !seen; k++) {
+            const uint32_t v = w->s.steps[g->first + k].value;
+            seen = value_of(w, v)->rows == rows && !is_streamed(w, v);
+        }
         if (seen) continue;
         fprintf(w->out, "#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n * %uu; i += VPPS_THREADS) {\n", width);
         fprintf(w->out,
                 "const unsigned item = first_item + i / %uu, e = i %% %uu;\nif (e < r%u.end - r%u.first) {\nconst "
                 "unsigned el = r%u.first + e;\n",
                 width, width, rows, rows, rows);
-        for (uint32_t k = at; k < all; k += vpps_segment_width(&w->s, outputs[k].value)) {
-            const uint32_t v = outputs[k].value;
-            if (value_of(w, v)->rows != rows) continue;
-            put_sum(w, v, k, all);
+        for (uint32_t k = i; k < g->n; k++) {
+            const uint32_t v = w->s.steps[g->first + k].value;
+            if (value_of(w, v)->rows != rows || is_streamed(w, v)) continue;
+            put_sum(w, v, w->part_row[v], w->part_rows[g - w->s.list]);
             put_finished(w, v);
             store_finished(w, v);
         }
@@ -871,11 +1041,11 @@ static void put_streamed(const work *w, uint32_t v) {
         const uint32_t cols = w->g->model->params[a->matrix].cols;
         fprintf(w->out, "{ const float *x = ");
         put_pointer(w, a->value, "item");
-        fprintf(w->out,
-                ", *m = (const float *)a.matrices + %uu + el * %uu;\nfor (unsigned k = VPPS_LANE; k < %u; k += 32) sum "
-                "+= m[k * "
-                "%uu] * x[k]; }\n",
-                w->g->matrix_at[a->matrix], transposed ? 1 : cols, value_of(w, a->value)->rows, transposed ? cols : 1);
+        fprintf(
+            w->out,
+            ", *m = (const float *)a.matrices + %uu + el * %uu;\nfor (unsigned k = VPPS_LANE; k < %u; k += 32) sum = "
+            "vpps_multiply_add(m[k * %uu], x[k], sum); }\n",
+            w->g->matrix_at[a->matrix], transposed ? 1 : cols, value_of(w, a->value)->rows, transposed ? cols : 1);
     }
     fprintf(w->out, "const float sum%u = vpps_warp_sum(sum);\nif (VPPS_LANE != 0) continue;\n", v);
     put_finished(w, v);
@@ -910,12 +1080,7 @@ static bool can_join(const work *w, uint32_t segment) {
 }
 
 static bool put_products(const work *w, const vpps_segment *g, bool joined) {
-    enum { MOST = 32 };
     const bool whole = is_whole_tile(w);
-    const uint32_t all = list_outputs(w, g, NULL);
-    output *outputs = malloc((all + 1u) * sizeof *outputs);
-    if (!outputs) return false;
-    list_outputs(w, g, outputs);
     if (whole) {
         fprintf(w->out, "{\nconst unsigned first_item = 0, n = n%u;\n", g->domain);
     } else {
@@ -925,18 +1090,16 @@ static bool put_products(const work *w, const vpps_segment *g, bool joined) {
     }
     fprintf(w->out, "{\nconst unsigned before = f%u;\nconst unsigned f%u = before + first_item;\n(void)f%u;\n",
             g->domain, g->domain, g->domain);
-    for (uint32_t first = 0; first < all; first += MOST)
-        put_pass(w, outputs + first, vpps_min_u32(all - first, MOST), first, all);
+    if (!(w->g->plan->parts ? put_all_tiles(w, g) : put_all_passes(w, g))) return false;
     fprintf(w->out, "}\n");
     for (uint32_t k = 0; k < g->n; k++)
         if (is_streamed(w, w->s.steps[g->first + k].value)) put_streamed(w, w->s.steps[g->first + k].value);
-    if (all && !joined) {
+    if (w->part_rows[g - w->s.list] && !joined) {
         fprintf(w->out, "__syncthreads();\n");
-        put_sums(w, outputs, all);
+        put_sums(w, g);
     }
     if (!whole) fprintf(w->out, "__syncthreads();\n");
     fprintf(w->out, "}\n");
-    free(outputs);
     return true;
 }
 
@@ -958,9 +1121,7 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
 static void choose_room(work *w, vpps_stage_room *room) {
     enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096 };
     uint32_t outputs = 0;
-    for (uint32_t k = 0; k < w->s.n; k++)
-        if (w->s.list[k].kind == VPPS_SEGMENT_PRODUCTS)
-            outputs = vpps_max_u32(outputs, list_outputs(w, &w->s.list[k], NULL));
+    for (uint32_t k = 0; k < w->s.n; k++) outputs = vpps_max_u32(outputs, w->part_rows[k]);
     const uint32_t part = part_stride(w) * outputs;
     *room = (vpps_stage_room){.tile = LISTS_TILE};
     w->chunk = part ? vpps_max_u32(1, vpps_min_u32(MOST, PART_WORDS / part)) : 1;
@@ -1023,7 +1184,12 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     uint8_t *loaded = calloc(c->n_values + 1u, 1);
     if (!loaded) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     vpps_status status = vpps_segments_make(&w.s, c, stage);
+    w.streamed = calloc(c->n_values + 1u, 1);
+    w.part_row = calloc(c->n_values + 1u, sizeof *w.part_row);
+    w.part_rows = calloc(w.s.n + 1u, sizeof *w.part_rows);
     bool ok = status == VPPS_OK;
+    if (ok) ok = w.streamed && w.part_row && w.part_rows && place_products(&w);
+    if (!ok && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     if (ok) {
         choose_room(&w, room);
         w.tile = room->tile;
@@ -1068,6 +1234,7 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
         if (!ok) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     }
     vpps_segments_free(&w.s);
-    free(loaded);
+    void *const parts[] = {loaded, w.streamed, w.part_row, w.part_rows};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     return status;
 }

@@ -28,6 +28,19 @@ bool vpps_in_memory(const vpps_kernel_plan *p, const vpps_model *model, vpps_par
            !vpps_resident_of(&p->residents, param, true);
 }
 
+void vpps_name_fragment(const vpps_model *model, const vpps_fragment *f, char *text, size_t bytes) {
+    size_t used = 0;
+    *text = '\0';
+    for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS && used < bytes; k++) {
+        const vpps_weight_row *x = &f->rows[k], *before = k ? x - 1 : NULL;
+        if (x->matrix == VPPS_NO_PARAM ||
+            (before && before->matrix == x->matrix && before->transposed == x->transposed))
+            continue;
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s%s", used ? ", " : "", model->params[x->matrix].name,
+                                 x->transposed ? "^T" : "");
+    }
+}
+
 double vpps_register_share(const vpps_kernel_plan *p, const vpps_machine *machine) {
     return (double)p->residents.registers * p->threads * p->n_vps / ((double)machine->sm_registers * machine->sms);
 }
@@ -47,6 +60,8 @@ static void print_head(const vpps_kernel_plan *p, const vpps_machine *machine, F
     fprintf(f, "\nVPs            %u CTAs of %u threads, in groups of %u that each have the model; rows by %u\n",
             p->n_vps, p->threads, p->group, p->row_unit);
     fprintf(f, "cells          %u, of %u stages\n", p->n_cells, p->first_stage[p->n_cells]);
+    static const char *const products[] = {"fp32", "bf16", "bf16x3"};
+    fprintf(f, "products       in %s\n", products[p->parts]);
     fprintf(f, "registers      %u of a thread for weights: %.1f %% of all SMs' register file\n", p->residents.registers,
             100 * vpps_register_share(p, machine));
     fputs("shared memory  ", f);
@@ -58,12 +73,26 @@ static void print_head(const vpps_kernel_plan *p, const vpps_machine *machine, F
     fputs(" for a script\n", f);
 }
 
-static void print_place(const vpps_resident *m, FILE *f) {
-    const uint32_t words = m->rows * m->columns;
-    if (m->level == VPPS_RESIDENT_STREAM) {
-        fputs("read at each use", f);
+static void print_place(uint32_t level, uint32_t at, uint32_t words, FILE *f) {
+    if (level == VPPS_RESIDENT_STREAM) {
+        fputs("read at each use\n", f);
     } else {
-        fprintf(f, "%u - %u of a thread", m->at, m->at + words - 1);
+        fprintf(f, "%u - %u of a thread\n", at, at + words - 1);
+    }
+}
+
+/* Of products in bf16: what lies where. */
+static void print_fragments(const vpps_kernel_plan *p, const vpps_model *model, FILE *f) {
+    char name[256];
+    fprintf(f, "\n%8s %8s %8s  %-10s %-20s %s\n", "fragment", "cols", "words", "level", "words", "8 rows of");
+    for (uint32_t i = 0; i < p->residents.n_fragments; i++) {
+        const vpps_fragment *x = &p->residents.fragments[i];
+        const uint32_t words = vpps_fragment_words(x, p->parts);
+        char place[40] = "read at each use";
+        if (x->level != VPPS_RESIDENT_STREAM)
+            snprintf(place, sizeof place, "%u - %u of a thread", x->at, x->at + words - 1);
+        vpps_name_fragment(model, x, name, sizeof name);
+        fprintf(f, "%8u %8u %8u  %-10s %-20s %s\n", i, x->length, words, vpps_resident_levels[x->level], place, name);
     }
 }
 
@@ -76,11 +105,14 @@ static void print_matrices(const vpps_kernel_plan *p, const vpps_model *model, F
             "level", "words");
     for (uint32_t i = 0; i < p->residents.n; i++) {
         const vpps_resident *m = &p->residents.list[i];
-        fprintf(f, "%-*s %-10s %8u %8u %9u %8u  %-10s ", width, model->params[m->matrix].name,
-                m->transposed ? "transposed" : "", rows_of(model, m), columns_of(model, m), m->rows,
-                m->rows * m->columns, vpps_resident_levels[m->level]);
-        print_place(m, f);
-        fputc('\n', f);
+        fprintf(f, "%-*s %-10s %8u %8u %9u ", width, model->params[m->matrix].name, m->transposed ? "transposed" : "",
+                rows_of(model, m), columns_of(model, m), m->rows);
+        if (p->parts) {
+            fprintf(f, "%8s  %-10s in fragments\n", "-", vpps_resident_levels[m->level]);
+            continue;
+        }
+        fprintf(f, "%8u  %-10s ", m->rows * m->columns, vpps_resident_levels[m->level]);
+        print_place(m->level, m->at, m->rows * m->columns, f);
     }
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *data = &model->params[i];
@@ -88,6 +120,7 @@ static void print_matrices(const vpps_kernel_plan *p, const vpps_model *model, F
         fprintf(f, "%-*s %-10s %8u %8u %9s %8s  %-10s by one VP, where it lies\n", width, data->name, "", data->rows,
                 data->cols, "-", "-", "memory");
     }
+    if (p->parts) print_fragments(p, model, f);
 }
 
 /* Matrices of equally many rows share them out alike: one column for each number of rows. True for the first such. */
@@ -125,9 +158,12 @@ static void print_vp(const vpps_kernel_plan *p, const vpps_model *model, uint32_
         const uint64_t held = (uint64_t)(own.end - own.first) * columns_of(model, m);
         words[m->level] += held;
         all += held;
-        room += (uint64_t)m->rows * m->columns * p->threads;
+        if (!p->parts) room += (uint64_t)m->rows * m->columns * p->threads;
         if (is_first_of_height(p, model, i)) fprintf(f, " %10u", own.end - own.first);
     }
+    for (uint32_t i = 0; i < p->residents.n_fragments; i++)
+        room +=
+            (uint64_t)p->residents.fragments[i].steps * (VPPS_FRAGMENT_ROWS * VPPS_FRAGMENT_DEPTH / 32) * p->threads;
     for (uint32_t level = 0; level < LEVELS; level++)
         if (has_level(p, level)) fprintf(f, " %10" PRIu64, words[level]);
     fprintf(f, " %6.1f %%\n", room ? 100 * (double)all / (double)room : 0);

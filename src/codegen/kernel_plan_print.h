@@ -10,6 +10,9 @@ extern const char *const vpps_resident_levels[]; /* names, in the order of vpps_
 /* Rows of it that a VP owns: a matrix's rows, or, transposed, its columns. */
 vpps_rows vpps_resident_rows(const vpps_kernel_plan *p, const vpps_model *model, const vpps_resident *m, uint32_t vp);
 
+/* The matrices whose rows a fragment has, as text. */
+void vpps_name_fragment(const vpps_model *model, const vpps_fragment *f, char *text, size_t bytes);
+
 /* Is that parameter a matrix of too few rows to be dealt, which one VP multiplies with where it lies? */
 bool vpps_in_memory(const vpps_kernel_plan *p, const vpps_model *model, vpps_param param);
 

@@ -31,10 +31,31 @@ static void write_text(FILE *f, const char *text) {
     }
 }
 
+/* What is drawn: matrices, or, of products in bf16, fragments. */
+static uint32_t count_parts(const vpps_residents *r) { return r->parts ? r->n_fragments : r->n; }
+static uint32_t level_of(const vpps_residents *r, uint32_t i) {
+    return r->parts ? r->fragments[i].level : r->list[i].level;
+}
+
 /* Hues as far apart as their number allows. */
 static void write_colour(const picture *a, uint32_t i) {
     const vpps_residents *r = &a->plan->residents;
-    fprintf(a->file, "hsl(%.0f,60%%,%d%%)", 360.0 * i / r->n, r->list[i].transposed ? 34 : 55);
+    const bool transposed = r->parts ? r->fragments[i].rows[0].transposed : r->list[i].transposed;
+    fprintf(a->file, "hsl(%.0f,60%%,%d%%)", 360.0 * i / count_parts(r), transposed ? 34 : 55);
+}
+
+/* All VPs' rows, padding among them. */
+static void draw_fragment(const picture *a, uint32_t i) {
+    const vpps_fragment *x = &a->plan->residents.fragments[i];
+    const double height = vpps_fragment_words(x, a->plan->parts) * unit_height;
+    char name[256];
+    fprintf(a->file, "<rect x='%d' y='%.1f' width='%.2f' height='%.1f' fill='", LEFT,
+            bottom_of(a) - x->at * unit_height - height, a->vp_width * a->plan->n_vps, height);
+    write_colour(a, i);
+    fputs("'><title>", a->file);
+    vpps_name_fragment(a->model, x, name, sizeof name);
+    write_text(a->file, name);
+    fputs("</title></rect>\n", a->file);
 }
 
 /* The rows that VPs own; what is left of a matrix's room is padding. */
@@ -62,8 +83,15 @@ static void draw_panel(const picture *a, vpps_resident_level level, const char *
     const double bottom = bottom_of(a);
     fprintf(f, "<rect x='%d' y='%.1f' width='%.1f' height='%.1f' fill='#e4e4e4'/>\n", LEFT, a->top,
             a->vp_width * a->plan->n_vps, a->units * unit_height);
-    for (uint32_t i = 0; i < a->plan->residents.n; i++)
-        if (a->plan->residents.list[i].level == level) draw_matrix(a, i);
+    const vpps_residents *r = &a->plan->residents;
+    for (uint32_t i = 0; i < count_parts(r); i++) {
+        if (level_of(r, i) != level) continue;
+        if (r->parts) {
+            draw_fragment(a, i);
+        } else {
+            draw_matrix(a, i);
+        }
+    }
     for (uint32_t u = 0; u <= a->units; u += 32)
         fprintf(f, "<text x='%d' y='%.1f' text-anchor='end'>%u</text>\n", LEFT - 6, bottom - u * unit_height + 4, u);
     uint32_t every = 1; /* 1, 2, 5, 10, 20, ... VPs between numbers, at least 30 pixels */
@@ -76,17 +104,24 @@ static void draw_panel(const picture *a, vpps_resident_level level, const char *
 
 static void draw_legend(const picture *a, double top) {
     const vpps_residents *r = &a->plan->residents;
-    for (uint32_t i = 0; i < r->n; i++) {
+    for (uint32_t i = 0; i < count_parts(r); i++) {
         const uint32_t columns = WIDTH / LEGEND_COLUMN;
         const uint32_t row = i / columns, column = i % columns;
         const double x = LEFT + column * (double)LEGEND_COLUMN, y = top + row * (double)LEGEND_ROW;
-        const vpps_parameter_data *p = &a->model->params[r->list[i].matrix];
         fprintf(a->file, "<rect x='%.1f' y='%.1f' width='12' height='12' fill='", x, y);
         write_colour(a, i);
         fprintf(a->file, "'/><text x='%.1f' y='%.1f'>", x + 17, y + 10);
+        const char *kept = level_of(r, i) == VPPS_RESIDENT_STREAM ? ", not kept" : "";
+        if (r->parts) {
+            char name[256];
+            vpps_name_fragment(a->model, &r->fragments[i], name, sizeof name);
+            write_text(a->file, name);
+            fprintf(a->file, "%s</text>\n", kept);
+            continue;
+        }
+        const vpps_parameter_data *p = &a->model->params[r->list[i].matrix];
         write_text(a->file, p->name);
-        fprintf(a->file, " %u x %u%s%s</text>\n", p->rows, p->cols, r->list[i].transposed ? ", transposed" : "",
-                r->list[i].level == VPPS_RESIDENT_STREAM ? ", not kept" : "");
+        fprintf(a->file, " %u x %u%s%s</text>\n", p->rows, p->cols, r->list[i].transposed ? ", transposed" : "", kept);
     }
 }
 
@@ -99,7 +134,7 @@ vpps_status vpps_kernel_plan_svg(const vpps_kernel_plan *p, const vpps_model *mo
     const uint32_t shared = p->residents.shared_words / p->threads;
     const double second = TOP + registers * unit_height + GAP;
     const double legend = (shared ? second + shared * unit_height + GAP : second);
-    const uint32_t rows = p->residents.n / (WIDTH / LEGEND_COLUMN) + 1;
+    const uint32_t rows = count_parts(&p->residents) / (WIDTH / LEGEND_COLUMN) + 1;
     const double height = legend + rows * (double)LEGEND_ROW + 30;
     fprintf(file,
             "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%.0f' viewBox='0 0 %d %.0f' "

@@ -13,11 +13,53 @@ const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpp
     return NULL;
 }
 
+const vpps_fragment *vpps_resident_fragment(const vpps_residents *r, const vpps_fragment *weights) {
+    for (uint32_t i = 0; i < r->n_fragments; i++)
+        if (vpps_same_weights(&r->fragments[i], weights)) return &r->fragments[i];
+    return NULL;
+}
+
 static bool add_vector(vpps_residents *r, vpps_param vector, uint32_t rows) {
     if (vector == VPPS_NO_PARAM || vpps_resident_vector_of(r, vector)) return true;
     if (!VPPS_RESERVE(r->vectors, r->vectors_capacity, r->n_vectors + 1u)) return false;
     r->vectors[r->n_vectors++] = (vpps_resident_vector){.vector = vector, .rows = rows};
     return true;
+}
+
+static bool add_fragment(vpps_residents *r, const vpps_fragment *f) {
+    if (vpps_resident_fragment(r, f)) return true;
+    if (!VPPS_RESERVE(r->fragments, r->fragments_capacity, r->n_fragments + 1u) || !r->fragments) return false;
+    r->fragments[r->n_fragments++] = *f;
+    return true;
+}
+
+/* Those of a segment of products. */
+static bool add_segment(vpps_residents *r, const vpps_segments *s, const vpps_segment *g, uint32_t threads) {
+    uint32_t n;
+    vpps_product_tile *tiles = vpps_tile_products(s, g, &n);
+    bool ok = tiles;
+    for (uint32_t v = 0; v < s->c->n_values && ok; v++) {
+        for (uint32_t t = 0; t < n && ok; t++) {
+            vpps_fragment f;
+            for (uint32_t k = 0; ok && vpps_fragment_of(s->c, &tiles[t], v, k, threads, &f); k++)
+                ok = add_fragment(r, &f);
+        }
+    }
+    free(tiles);
+    return ok;
+}
+
+static vpps_status add_fragments(vpps_residents *r, const vpps_compiled_cell *c, uint32_t threads) {
+    for (uint32_t i = 0; i < c->n_stages; i++) {
+        vpps_segments s;
+        vpps_status status = vpps_segments_make(&s, c, i);
+        for (uint32_t g = 0; g < s.n && status == VPPS_OK; g++)
+            if (s.list[g].kind == VPPS_SEGMENT_PRODUCTS && !add_segment(r, &s, &s.list[g], threads))
+                status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
+        vpps_segments_free(&s);
+        VPPS_TRY(status);
+    }
+    return VPPS_OK;
 }
 
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,
@@ -43,7 +85,38 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
                                               .columns = (columns + threads - 1) / threads};
         }
     }
-    return VPPS_OK;
+    return r->parts ? add_fragments(r, c, threads) : VPPS_OK;
+}
+
+/* So many words of each thread: in registers, else in shared memory, else nowhere. */
+static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t words, uint8_t *level) {
+    uint32_t at = 0;
+    if (words <= room->registers - r->registers) {
+        *level = VPPS_RESIDENT_REGISTERS;
+        at = r->registers;
+        r->registers += words;
+    } else if ((uint64_t)words * room->threads + r->shared_words <= room->shared_words) {
+        *level = VPPS_RESIDENT_SHARED;
+        at = r->shared_words / room->threads;
+        r->shared_words += words * room->threads;
+    } else {
+        *level = VPPS_RESIDENT_STREAM;
+    }
+    return at;
+}
+
+static void place_fragments(vpps_residents *r, const vpps_kernel_room *room) {
+    for (uint32_t i = 0; i < r->n; i++) r->list[i].level = VPPS_RESIDENT_REGISTERS;
+    for (uint32_t i = 0; i < r->n_fragments; i++) {
+        vpps_fragment *f = &r->fragments[i];
+        f->at = place(r, room, vpps_fragment_words(f, r->parts), &f->level);
+        for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
+            for (uint32_t m = 0; m < r->n; m++)
+                if (r->list[m].matrix == f->rows[k].matrix && r->list[m].transposed == f->rows[k].transposed &&
+                    r->list[m].level < f->level)
+                    r->list[m].level = f->level;
+        }
+    }
 }
 
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
@@ -51,25 +124,19 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
     for (uint32_t i = 0; i < r->n_vectors; at += r->vectors[i++].rows) r->vectors[i].at = at;
     r->registers = 0;
     r->shared_words = (at + room->threads - 1) / room->threads * room->threads;
+    if (r->parts) {
+        place_fragments(r, room);
+        return;
+    }
     for (uint32_t i = 0; i < r->n; i++) {
         vpps_resident *m = &r->list[i];
-        const uint32_t words = m->rows * m->columns;
-        if (words <= room->registers - r->registers) {
-            m->level = VPPS_RESIDENT_REGISTERS;
-            m->at = r->registers;
-            r->registers += words;
-        } else if ((uint64_t)words * room->threads + r->shared_words <= room->shared_words) {
-            m->level = VPPS_RESIDENT_SHARED;
-            m->at = r->shared_words / room->threads;
-            r->shared_words += words * room->threads;
-        } else {
-            m->level = VPPS_RESIDENT_STREAM;
-        }
+        m->at = place(r, room, m->rows * m->columns, &m->level);
     }
 }
 
 void vpps_residents_free(vpps_residents *r) {
     free(r->list);
     free(r->vectors);
+    free(r->fragments);
     *r = (vpps_residents){0};
 }

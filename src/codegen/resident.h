@@ -1,11 +1,13 @@
 /* resident.h - where the matrices that are dealt to a kernel's VPs lie while it runs.
  *
  * Thread t holds columns t, t + threads, ... of every row that its VP owns: `columns` registers for each of `rows` rows, padded with
- * zeros. A transposed matrix is one like others, whose rows are the columns. */
+ * zeros. A transposed matrix is one like others, whose rows are the columns.
+ *
+ * With products in bf16 they lie as fragments (fragments.h). A matrix's level is then the farthest of its fragments', and `at` is none. */
 #ifndef VPPS_RESIDENT_H
 #define VPPS_RESIDENT_H
 
-#include "codegen/segments.h"
+#include "codegen/fragments.h"
 
 typedef enum vpps_resident_level {
     VPPS_RESIDENT_REGISTERS,
@@ -36,6 +38,10 @@ typedef struct vpps_kernel_room {
 } vpps_kernel_room;
 
 typedef struct vpps_residents {
+    uint32_t parts; /* bf16 numbers whose sum an operand of products is: set by who adds; 0: it is in fp32 */
+    vpps_fragment *fragments;
+    size_t fragments_capacity;
+    uint32_t n_fragments;
     vpps_resident *list;
     vpps_resident_vector *vectors;
     uint32_t n, n_vectors, registers, shared_words;
@@ -50,6 +56,8 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);
+/* The fragment of these weights, or NULL. */
+const vpps_fragment *vpps_resident_fragment(const vpps_residents *r, const vpps_fragment *weights);
 const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed);
 void vpps_residents_free(vpps_residents *r);
 

@@ -4,8 +4,10 @@
 #include <stdio.h>
 
 void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes) {
-    snprintf(text, bytes, "%u cells, %u VPs of %u threads in groups of %u, rows by %u, %u registers for weights",
-             plan->n_cells, plan->n_vps, plan->threads, plan->group, plan->row_unit, plan->residents.registers);
+    static const char *const products[] = {"", ", products in bf16", ", products in bf16x3"};
+    snprintf(text, bytes, "%u cells, %u VPs of %u threads in groups of %u, rows by %u, %u registers for weights%s",
+             plan->n_cells, plan->n_vps, plan->threads, plan->group, plan->row_unit, plan->residents.registers,
+             products[plan->parts]);
 }
 
 vpps_status vpps_lay_out_matrices(const vpps_model *model, uint32_t *at, size_t *words) {
@@ -37,6 +39,7 @@ static void clear(vpps_kernel_plan *plan) {
                                     .row_unit = plan->row_unit,
                                     .optimizer = plan->optimizer,
                                     .n_states = plan->n_states,
+                                    .parts = plan->parts,
                                     .cells = plan->cells,
                                     .n_cells = plan->n_cells};
     vpps_kernel_plan_free(plan);

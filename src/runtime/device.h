@@ -47,7 +47,7 @@ typedef struct vpps_device_table {
     vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);
 
-    /* In what precision products are made, and by which instructions. NULL: a device that has fp32 alone. */
+    /* In what precision products are made, and by which instructions. */
     vpps_precision (*precision)(const vpps_device *d, const char **unit);
 
     /* NULL where there is nothing to choose. tuning: is the choice open? tune: takes the next choice where one is due, now that

@@ -48,18 +48,10 @@ static vpps_status check_options(const vpps_options *o) {
     return VPPS_OK;
 }
 
-static bool other_than_fp32(const vpps_options *o) {
-    return o->precision == VPPS_PRECISION_BF16X3 || o->precision == VPPS_PRECISION_BF16;
-}
-
 /* Creates the device of that name. */
 static vpps_status open_device(vpps_handle *h, const char *name) {
     for (size_t i = 0; i < VPPS_COUNT(devices); i++) {
         if (strcmp(devices[i]->name, name) != 0) continue;
-        if (!devices[i]->precision && other_than_fp32(&h->options)) {
-            return vpps_fail(VPPS_DEVICE, "device %s: multiplies in fp32 alone, not in %s; expected the cpu, or fp32",
-                             name, vpps_precision_names[h->options.precision]);
-        }
         return devices[i]->create(&h->device, h->model, &h->options, &h->plan);
     }
     return vpps_fail(VPPS_DEVICE, "device %s: unknown; there are: auto, cpu, cuda, simt", name);
@@ -122,9 +114,7 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     h->options.device = h->stats.device = h->device->table->name;
     h->stats.decides = h->device->table->decides && !h->plan.sharded;
     h->stats.vps = h->plan.n_vps;
-    h->stats.precision = h->stats.precision_unit = vpps_precision_names[VPPS_PRECISION_FP32];
-    if (h->device->table->precision)
-        h->stats.precision = vpps_precision_names[h->device->table->precision(h->device, &h->stats.precision_unit)];
+    h->stats.precision = vpps_precision_names[h->device->table->precision(h->device, &h->stats.precision_unit)];
     h->stats.caller_works = h->device->table->caller_works(h->device);
     const bool own_profile = h->device->table->tuning != NULL; /* and VPs that nobody follows but by their launches */
     if (!own_profile && options->groups == VPPS_GROUPS_PROFILE) vpps_profile_groups(&h->grouping, h->plan.n_vps);

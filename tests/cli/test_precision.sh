@@ -73,8 +73,22 @@ by_name() { # AVX512-BF16 makes products only where it is asked for, and there i
 }
 unset VPPS_ISA
 check "AVX512-BF16 is asked for by name" by_name
-check "another device refuses" fails_with 1 "device simt: multiplies in fp32 alone, not in bf16" \
-    "${train[@]}" --device simt --precision bf16
+on_gpu() { # the GPU's kernel, by software SIMT
+    exits 0 env VPPS_SIMT_SMS=4 "${train[@]}" --device simt --max-batches 1 --precision bf16 --json &&
+        json out "o['precision'] == 'bf16' and o['precision_unit'] == 'mma'" &&
+        exits 0 "$vpps" train tree-lstm --generate listops --examples 10 --hidden 24 --epochs 0 --device simt --precision auto &&
+        says err "multiplying in bf16x3: it is predicted to be faster"
+}
+check "the GPU's kernel has it" on_gpu
+planned() {
+    exits 0 "$vpps" plan tree-lstm --generate listops --precision bf16x3 --arch sm_80 --json &&
+        json out "o['plans'][0]['precision'] == 'bf16x3' and o['plans'][0]['fragments']" &&
+        exits 0 "$vpps" plan tree-lstm --generate listops --precision bf16x3 --arch sm_80 && says out "products       in bf16x3" &&
+        exits 0 "$vpps" kernel tree-lstm --generate listops --precision bf16 --arch sm_80 && says out "#define VPPS_PARTS 1u"
+}
+check "vpps plan and vpps kernel show it" planned
+check "GPUs before sm_80 refuse" fails_with 1 "a GPU of sm_75 does not multiply in bf16x3" \
+    "$vpps" plan tree-lstm --generate listops --precision bf16x3 --arch sm_75
 check "an unknown precision" fails_with 2 "--precision: 'fp8' is not one of fp32|bf16x3|bf16|auto" \
     "${train[@]}" --precision fp8
 shows() {

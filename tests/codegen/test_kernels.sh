@@ -2,8 +2,8 @@
 # test_kernels.sh - kernels of real networks, compiled by NVRTC, which needs no GPU: none has a frame, none spills, and each fits
 # its GPU. What a kernel computes is not looked at here. VPPS names the program (default: build/vpps).
 #
-# Everyday: a Tree-LSTM for the oldest and the newest architecture, and sm_90; with VPPS_TEST_SCALE=small for sm_90 alone. With
-# VPPS_TEST_SCALE=full: it for every architecture, larger ones and every network at its own sizes for sm_90. VPPS_TEST_ARCH=all,
+# Everyday: a Tree-LSTM for the oldest and the newest architecture, and sm_90, there in bf16x3, too; with VPPS_TEST_SCALE=small for sm_90
+# alone. With VPPS_TEST_SCALE=full: it for every architecture, larger ones and every network at its own sizes for sm_90, in each precision. VPPS_TEST_ARCH=all,
 # too, which takes an hour: the larger ones for every architecture, and matrices beyond the registers. Without NVRTC a line says so.
 # Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
@@ -33,7 +33,8 @@ assert kernels
 for k in kernels:
     assert 'error' not in k, k
     levels = {m['level'] for m in k['matrices']}
-    weights = sum(m['words_of_thread'] for m in k['matrices'] if m['level'] == 'registers')
+    weights = sum(m['words_of_thread'] for m in k.get('fragments', k['matrices']) if m.get('level') == 'registers')
+    assert ('fragments' in k) == (k['precision'] != 'fp32') == (k['precision'] in k['description']), k
     assert k['frame_bytes'] == 0 and k['spill_bytes'] == 0, k
     assert weights == k['registers'] < k['kernel_registers'] <= 255, k # weights are where the plan says
     assert -(-k['kernel_registers'] // 8) * 8 * k['threads'] <= 65536, k
@@ -67,6 +68,11 @@ if ! knows sm_90 || grep -q VPPS_NVRTC sm_90.err; then
     exit
 fi
 check "sm_90" clean sm_90
+compile bf16x3 "${small[@]}" --precision bf16x3 --arch sm_90
+wait
+check "sm_90, bf16x3" clean bf16x3 "k['precision'] == 'bf16x3'"
+check "before sm_80, bf16 is refused" fails_with 1 "a GPU of sm_75 does not multiply in bf16" \
+    "$vpps" kernel "${small[@]}" --precision bf16 --report --arch sm_75
 
 case ${VPPS_TEST_SCALE:-} in
 small) ;;
@@ -80,6 +86,14 @@ full)
         done
     done
     for network in $networks; do compile "$network" "$network" --arch sm_90; done
+    read -r -a with_mma <<<"$(printf '%s\n' "${architectures[@]}" | awk -F_ '$2 >= 80' | tr '\n' ' ')"
+    for precision in bf16x3 bf16; do
+        for arch in "${with_mma[@]}"; do compile "$precision-$arch" "${small[@]}" --precision $precision --arch "$arch"; done
+        for hidden in 256 512; do
+            compile "$precision-$hidden" tree-lstm --hidden $hidden --embed $hidden --precision $precision --arch sm_90
+        done
+        for network in $networks; do compile "$precision-$network" "$network" --precision $precision --arch sm_90; done
+    done
     compile few-sms bilstm-tagger --hidden 20 --embed 20 --sms 4 --arch sm_90 # a VP has many rows
     large=${every:+1024 2048}
     for hidden in $large; do compile "large-$hidden" tree-lstm --hidden "$hidden" --embed "$hidden" --arch sm_90; done
@@ -89,6 +103,12 @@ full)
         for optimizer in sgd adam; do check "hidden $hidden, $optimizer" clean "$hidden-$optimizer" "'registers' in levels"; done
     done
     for network in $networks; do check "$network" clean "$network"; done
+    for precision in bf16x3 bf16; do
+        for name in "${with_mma[@]}" 256 512 $networks; do
+            if grep -q "does not compile for" "$precision-$name.err"; then continue; fi
+            check "$name, $precision" clean "$precision-$name" "k['precision'] == '$precision'"
+        done
+    done
     check "a network on few multiprocessors" clean few-sms "levels > {'registers'}"
     for hidden in $large; do
         check "hidden $hidden" clean "large-$hidden" "levels == {'registers', 'shared', 'stream'}"

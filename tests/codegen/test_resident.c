@@ -144,6 +144,59 @@ static void check_places(const vpps_residents *r, const vpps_kernel_room *room) 
     free(shared);
 }
 
+/* ---------------------------------------------------------------- fragments, of products in bf16 */
+
+/* Every row that a VP may have is in one; their columns are for all warps together as many as rows have. */
+static void check_fragments(const gpu_batch *b, const vpps_kernel_plan *p, const vpps_residents *r) {
+    const uint32_t warps = p->threads / 32;
+    for (uint32_t i = 0; i < r->n; i++) {
+        const vpps_resident *m = &r->list[i];
+        for (uint32_t row = 0; row < m->rows; row++) {
+            bool found = false;
+            for (uint32_t k = 0; k < r->n_fragments * VPPS_FRAGMENT_ROWS && !found; k++) {
+                const vpps_fragment *f = &r->fragments[k / VPPS_FRAGMENT_ROWS];
+                const vpps_weight_row *x = &f->rows[k % VPPS_FRAGMENT_ROWS];
+                found = x->matrix == m->matrix && x->transposed == m->transposed && x->row == row;
+                if (found) MUST(f->length, ==, columns_of(b, m));
+            }
+            MUST(found, ==, true);
+        }
+    }
+    for (uint32_t i = 0; i < r->n_fragments; i++) {
+        const vpps_fragment *f = &r->fragments[i];
+        MUST(f->steps * VPPS_FRAGMENT_DEPTH * warps, >=, f->length);
+        MUST((f->steps - 1) * VPPS_FRAGMENT_DEPTH * warps, <, f->length);
+        ck_assert_ptr_eq(vpps_resident_fragment(r, f), f); /* none twice */
+    }
+}
+
+static void check_fragment_places(const vpps_residents *r, const vpps_kernel_room *room) {
+    uint8_t *registers = calloc(r->registers + 1u, 1), *shared = calloc(r->shared_words + 1u, 1);
+    MUST(r->registers, <=, room->registers);
+    for (uint32_t i = 0; i < r->n_vectors; i++) take(shared, r->shared_words, r->vectors[i].at, r->vectors[i].rows);
+    for (uint32_t i = 0; i < r->n_fragments; i++) {
+        const vpps_fragment *f = &r->fragments[i];
+        const uint32_t words = vpps_fragment_words(f, r->parts);
+        for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
+            if (f->rows[k].matrix != VPPS_NO_PARAM)
+                MUST(vpps_resident_of(r, f->rows[k].matrix, f->rows[k].transposed)->level, >=, f->level);
+        }
+        if (f->level == VPPS_RESIDENT_REGISTERS) {
+            take(registers, r->registers, f->at, words);
+            continue;
+        }
+        MUST(words, >, room->registers - r->registers);
+        if (f->level == VPPS_RESIDENT_SHARED) {
+            take(shared, r->shared_words, (uint64_t)f->at * room->threads, (uint64_t)words * room->threads);
+        } else {
+            MUST((uint64_t)words * room->threads + r->shared_words, >, room->shared_words);
+        }
+    }
+    for (uint32_t w = 0; w < r->registers; w++) MUST(registers[w], ==, 1);
+    free(registers);
+    free(shared);
+}
+
 /* ---------------------------------------------------------------- */
 
 static uint32_t seen[VPPS_RESIDENT_STREAM + 1], transposed;
@@ -165,6 +218,19 @@ static void check_batch(const gpu_batch *b) {
         }
     }
     vpps_kernel_plan_free(&p);
+    for (uint32_t parts = 1; parts <= 2; parts++) {
+        p = gpu_batch_plan(b);
+        r = &p.residents;
+        r->parts = parts;
+        for (uint32_t k = 0; k < p.n_cells; k++) TEST_OK(vpps_residents_add(r, b->model, p.cells[k], p.threads));
+        check_fragments(b, &p, r);
+        for (size_t k = 0; k < VPPS_COUNT(registers); k++) {
+            const vpps_kernel_room room = {p.threads, registers[k], shared[k % VPPS_COUNT(shared)], 0};
+            vpps_residents_place(r, &room);
+            check_fragment_places(r, &room);
+        }
+        vpps_kernel_plan_free(&p);
+    }
 }
 
 static gpu_shape draw_shape(uint64_t *random) {

@@ -88,11 +88,25 @@ static bool moderate(const double *x, size_t n) {
     return true;
 }
 
+/* Rounding to bf16 is far above that of sums: there are more ways to be off. */
+enum { MOST_RUNS = 3 * REF_NOISE_RUNS };
+static uint32_t noisy_runs(const gpu_episode *episode) {
+    return episode->precision == VPPS_PRECISION_FP32 ? REF_NOISE_RUNS : MOST_RUNS;
+}
+
+/* As stochastic arithmetic does for single precision (reference.h), eight times what rounding makes of an operand at most
+ * (runtime/cpu/bf16.h). */
+static double product_noise(const gpu_episode *episode) {
+    static const double noises[] = {[VPPS_PRECISION_BF16X3] = 8 * 0x1p-17, [VPPS_PRECISION_BF16] = 8 * 0x1p-8};
+    return noises[episode->precision];
+}
+
 static bool train(ref_model *m, const gpu_episode *episode, double noise, uint64_t noise_seed, double *loss) {
     for (uint32_t k = 0; k < episode->n_batches; k++) {
         const ref_mode mode = {.training = true,
                                .dropout_key = vpps_dropout_key(1234, k + 1),
                                .noise = noise,
+                               .product_noise = noise > 0 ? product_noise(episode) : 0,
                                .noise_seed = noise_seed + k};
         ref_run *r = ref_forward(episode->g[k], m, &mode);
         ck_assert_ptr_nonnull(r);
@@ -107,14 +121,16 @@ static bool train(ref_model *m, const gpu_episode *episode, double noise, uint64
     return true;
 }
 
-static void expect_inference(gpu_expectation *e, vpps_graph *g, const ref_model *start) {
+static void expect_inference(gpu_expectation *e, const gpu_episode *episode, const ref_model *start) {
+    vpps_graph *g = episode->g[0];
     ref_mode mode = {.training = false};
     e->inference = ref_forward(g, start, &mode);
     ck_assert_ptr_nonnull(e->inference);
     const size_t n = e->inference->first[e->inference->g->flat.n_nodes];
     e->inference_deviation = doubles(n);
-    for (uint32_t k = 0; k < REF_NOISE_RUNS; k++) {
+    for (uint32_t k = 0; k < noisy_runs(episode); k++) {
         mode.noise = REF_NOISE;
+        mode.product_noise = product_noise(episode);
         mode.noise_seed = k + 100;
         ref_run *r = ref_forward(g, start, &mode);
         ck_assert_ptr_nonnull(r);
@@ -140,14 +156,14 @@ static void allow_uncertain_steps(gpu_expectation *e, const gpu_episode *episode
 
 void gpu_expect(gpu_expectation *e, const gpu_episode *episode) {
     *e = (gpu_expectation){.model = ref_model_create(episode->model)};
-    ref_model *noisy[REF_NOISE_RUNS];
+    ref_model *noisy[MOST_RUNS];
     const size_t n = e->model->first[e->model->n];
-    for (uint32_t k = 0; k < REF_NOISE_RUNS; k++) noisy[k] = ref_model_copy(e->model);
+    for (uint32_t k = 0; k < noisy_runs(episode); k++) noisy[k] = ref_model_copy(e->model);
     e->deviation = doubles(n);
     for (int s = 0; s < 2; s++) e->state_deviation[s] = doubles(n);
-    expect_inference(e, episode->g[0], e->model);
+    expect_inference(e, episode, e->model);
     e->usable = e->usable && train(e->model, episode, 0, 0, e->loss);
-    for (uint32_t k = 0; k < REF_NOISE_RUNS; k++) {
+    for (uint32_t k = 0; k < noisy_runs(episode); k++) {
         double loss[GPU_BATCHES] = {0};
         if (e->usable) train(noisy[k], episode, REF_NOISE, (k + 1) * 1000, loss);
         ref_widen(e->deviation, e->model->values, noisy[k]->values, n);

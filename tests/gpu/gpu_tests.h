@@ -43,7 +43,8 @@ typedef struct gpu_episode {
     vpps_node loss[GPU_BATCHES];
     uint32_t n_batches;
     vpps_optimizer optimizer;
-    float *before; /* all parameters, before the first batch */
+    vpps_precision precision; /* of products */
+    float *before;            /* all parameters, before the first batch */
 } gpu_episode;
 
 typedef struct gpu_expectation {

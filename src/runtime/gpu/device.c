@@ -200,6 +200,12 @@ static bool gpu_caller_works(const vpps_device *d) {
     return false;
 }
 
+static vpps_precision gpu_precision(const vpps_device *d, const char **unit) {
+    const vpps_precision precision = ((const vpps_gpu *)d)->layout.precision;
+    *unit = precision == VPPS_PRECISION_FP32 ? vpps_precision_names[precision] : "mma";
+    return precision;
+}
+
 static const vpps_task_plan *gpu_tasks(const vpps_device *d) { return &((const vpps_gpu *)d)->layout.tasks; }
 
 /* ---------------------------------------------------------------- the profile */
@@ -251,6 +257,11 @@ static vpps_status set_up(vpps_gpu *gpu) {
         vpps_gpu_log(gpu, "%s drives a display: kernels of more than some seconds are ended", gpu->machine.name);
     vpps_gpu_layout *l = &gpu->layout;
     VPPS_TRY(vpps_gpu_lay_out(l, gpu->model, &gpu->options, &gpu->machine, gpu->table->name));
+    if (gpu->options.precision == VPPS_PRECISION_AUTO) {
+        const char *why;
+        VPPS_TRY(vpps_gpu_choose_precision(gpu->options.precision, &gpu->machine, &l->precision, &why));
+        vpps_gpu_log(gpu, "multiplying in %s: %s", vpps_precision_names[l->precision], why);
+    }
     if (l->plan.sharded) {
         return vpps_fail(VPPS_DEVICE,
                          "device %s: has whole lookup tables; with tables that are shared out, expected cpu",
@@ -311,7 +322,8 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
         .name = device_name, .find = find_device, .create = create_device, .destroy = gpu_destroy,                     \
         .machine = gpu_tasks, .launch = gpu_launch, .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read,      \
         .read_parameters = gpu_read_parameters, .write_parameters = gpu_write_parameters,                              \
-        .caller_works = gpu_caller_works, .tuning = gpu_tuning, .tune = gpu_tune, .trials = gpu_trials                 \
+        .caller_works = gpu_caller_works, .tuning = gpu_tuning, .tune = gpu_tune, .trials = gpu_trials,                \
+        .precision = gpu_precision                                                                                     \
     }
 
 const vpps_device_table vpps_device_cuda = GPU_DEVICE("cuda", vpps_cuda_find, create_cuda);

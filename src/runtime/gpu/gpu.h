@@ -32,9 +32,10 @@ typedef struct vpps_gpu_layout {
     vpps_plan plan;
     vpps_task_plan tasks;
     vpps_optimizer_kind optimizer;
-    uint32_t n_states;   /* of it */
-    vpps_rows gradients; /* of vectors, in the pool */
-    uint32_t *matrix_at; /* of every parameter: first word in the buffers of matrices */
+    uint32_t n_states;        /* of it */
+    vpps_precision precision; /* of products; never AUTO */
+    vpps_rows gradients;      /* of vectors, in the pool */
+    uint32_t *matrix_at;      /* of every parameter: first word in the buffers of matrices */
     size_t matrix_words;
 } vpps_gpu_layout;
 
@@ -101,7 +102,12 @@ typedef struct vpps_gpu {
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_plan *plan);
 
-/* Lays the model out for a device of that name. Fails with ARGUMENT, POOL, MEMORY. Free in any case. */
+/* The precision of products on a machine: what was asked for, or, asked for AUTO, what is taken; *why says what made the choice.
+ * Fails with DEVICE where the machine does not have it. */
+vpps_status vpps_gpu_choose_precision(vpps_precision asked, const vpps_machine *machine, vpps_precision *out,
+                                      const char **why);
+
+/* Lays the model out for a device of that name. Fails with ARGUMENT, DEVICE, POOL, MEMORY. Free in any case. */
 vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,
                              const vpps_machine *machine, const char *device);
 void vpps_gpu_layout_free(vpps_gpu_layout *layout);

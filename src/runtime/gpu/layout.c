@@ -11,6 +11,24 @@ static vpps_status check(const vpps_options *o, uint32_t n_vps, uint32_t groups,
                      device, o->rpw, o->threads, MOST_RPW, MOST_THREADS);
 }
 
+/* Software SIMT takes what the GPU would that it stands for. */
+vpps_status vpps_gpu_choose_precision(vpps_precision asked, const vpps_machine *machine, vpps_precision *out,
+                                      const char **why) {
+    enum { FIRST_MMA = 80 }; /* PTX ISA, "mma": .bf16 requires sm_80 or higher */
+    const bool has_mma = machine->arch >= FIRST_MMA;
+    *out = asked;
+    *why = "as asked";
+    if (asked == VPPS_PRECISION_AUTO) {
+        *out = has_mma ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
+        *why = has_mma ? "it is predicted to be faster than fp32, by a model of a GPU"
+                       : "GPUs before sm_80 do not multiply bf16";
+    } else if (asked != VPPS_PRECISION_FP32 && !has_mma) {
+        return vpps_fail(VPPS_DEVICE, "a GPU of sm_%u does not multiply in %s; expected sm_80 or later, or fp32",
+                         machine->arch, vpps_precision_names[asked]);
+    }
+    return VPPS_OK;
+}
+
 vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,
                              const vpps_machine *machine, const char *device) {
     enum { LEAST_ROWS = 32, SPLIT_ELEMS = 4096 };
@@ -18,7 +36,9 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
     const uint32_t groups = options->groups && options->groups != VPPS_GROUPS_PROFILE ? options->groups : 1;
     *out = (vpps_gpu_layout){.optimizer = options->optimizer.kind,
                              .n_states = vpps_optimizer_states(options->optimizer.kind)};
+    const char *why;
     VPPS_TRY(check(options, n_vps, groups, device));
+    VPPS_TRY(vpps_gpu_choose_precision(options->precision, machine, &out->precision, &why));
     VPPS_TRY(vpps_lay_out_pool(&out->plan, model, options, n_vps, device, &out->gradients));
     out->plan.n_vps = n_vps;
     out->matrix_at = calloc(model->n_params + 1, sizeof *out->matrix_at);

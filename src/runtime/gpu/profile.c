@@ -40,9 +40,9 @@ static vpps_status tuning_key(const vpps_gpu *gpu, char **shapes, char *toolchai
         fprintf(f, "%s %d %u %u %u\n", p->name, (int)p->kind, p->rows, p->cols, p->count);
     }
     if (fclose(f)) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
-    snprintf(toolchain, bytes, "%s, sm_%u, %u VPs in %u groups; rpw %u, threads %u, optimiser %d", gpu->machine.name,
-             gpu->machine.arch, gpu->layout.tasks.n_vps, gpu->layout.tasks.groups, o->rpw, o->threads,
-             (int)o->optimizer.kind);
+    snprintf(toolchain, bytes, "%s, sm_%u, %u VPs in %u groups; rpw %u, threads %u, optimiser %d, %s",
+             gpu->machine.name, gpu->machine.arch, gpu->layout.tasks.n_vps, gpu->layout.tasks.groups, o->rpw,
+             o->threads, (int)o->optimizer.kind, vpps_precision_names[gpu->layout.precision]);
     *key = (vpps_cache_key){"tuning", "the fastest choice", toolchain, *shapes, size};
     return VPPS_OK;
 }

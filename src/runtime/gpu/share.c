@@ -31,7 +31,8 @@ vpps_status vpps_gpu_open_share(vpps_gpu *gpu) {
     vpps_communicator *c = gpu->options.communicator;
     char machine[64];
     if (vpps_communicator_size(c) < 2) return VPPS_OK;
-    snprintf(machine, sizeof machine, "%s %u", gpu->table->name, gpu->layout.plan.n_vps);
+    snprintf(machine, sizeof machine, "%s %s %u", gpu->table->name, vpps_precision_names[gpu->layout.precision],
+             gpu->layout.plan.n_vps);
     VPPS_TRY(vpps_share_open(&gpu->share, gpu->model, machine, c));
     return connect_gpus(gpu, c);
 }

@@ -1,0 +1,223 @@
+/* mma.cuh - products of operands in bf16, where VPPS_PARTS says of how many bf16 numbers an operand is the sum: 1, or 2 (bf16x3).
+ * 0: products are in fp32.
+ *
+ * mma.sync.m16n8k16 (PTX ISA, "Warp-level matrix instructions"): a warp multiplies 16 vectors with 8 rows of weights, 16
+ * elements of each, and adds to sums in fp32. Lane l has of the vectors l / 4 and l / 4 + 8, and of the row l / 4, four elements as two
+ * words of two; of the sums those of the two vectors and the rows 2 (l % 4) and the next. Which four elements of the 16 is all the
+ * same, if it is for both operands: here they are side by side, the elements from 4 (l % 4) on.
+ *
+ * Operands are rounded as src/runtime/cpu/bf16.h has it. */
+#if VPPS_PARTS
+
+#ifndef VPPS_SIMT
+#define VPPS_FUNCTION __device__ __forceinline__
+#else
+#define VPPS_FUNCTION static __noinline__ /* the same would not fit on a thread's stack in each place that wants it */
+#endif
+
+/* Two numbers in bf16, the first in the lower half: of each part one word. */
+struct vpps_split {
+    unsigned part[VPPS_PARTS];
+};
+
+__device__ __forceinline__ float vpps_first_of(unsigned pair) { return __uint_as_float(pair << 16); }
+__device__ __forceinline__ float vpps_second_of(unsigned pair) { return __uint_as_float(pair & 0xffff0000u); }
+
+#ifndef VPPS_SIMT
+VPPS_FUNCTION unsigned vpps_pair(float first, float second) {
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
+}
+
+/* What is below 2^-126 becomes zero. */
+__device__ __forceinline__ float vpps_flushed(float x) {
+    asm("mul.rn.ftz.f32 %0, %1, 0f3F800000;" : "=f"(x) : "f"(x));
+    return x;
+}
+__device__ __forceinline__ float vpps_rest(float x, float high) {
+    asm("sub.rn.ftz.f32 %0, %1, %2;" : "=f"(x) : "f"(x), "f"(high));
+    return x;
+}
+
+/* Likewise; and nothing is beyond bf16's greatest number, so that rounding makes nothing infinite. An infinite number is left
+ * to the low part. */
+VPPS_FUNCTION float vpps_clamped(float x) {
+    asm("min.ftz.NaN.f32 %0, %1, 0f7F7F0000;" : "=f"(x) : "f"(x));
+    asm("max.ftz.NaN.f32 %0, %1, 0fFF7F0000;" : "=f"(x) : "f"(x));
+    return x;
+}
+
+VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+#else
+VPPS_FUNCTION unsigned vpps_nearest(float x) {
+    const unsigned u = __float_as_uint(x), magnitude = u & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return (u | 0x00400000u) >> 16;
+    if (magnitude < 0x00800000u) return (u & 0x80000000u) >> 16;
+    return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
+}
+VPPS_FUNCTION unsigned vpps_pair(float first, float second) {
+    return vpps_nearest(first) | vpps_nearest(second) << 16;
+}
+__device__ __forceinline__ float vpps_flushed(float x) { return x; } /* by rounding */
+__device__ __forceinline__ float vpps_rest(float x, float high) { return x - high; }
+VPPS_FUNCTION float vpps_clamped(float x) {
+    const float most = __uint_as_float(0x7f7f0000u);
+    return x > most ? most : x < -most ? -most : x;
+}
+
+/* Each lane's operands lie where the others read them: of two products in turn, so that lanes that have gone on write elsewhere. */
+__shared__ unsigned vpps_operands[VPPS_WARPS][2][32][6], vpps_turn[VPPS_WARPS][32];
+
+VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    const unsigned lane = VPPS_LANE, warp = VPPS_WARP, turn = vpps_turn[warp][lane] % 2;
+    unsigned *mine = vpps_operands[warp][turn][lane];
+    for (unsigned i = 0; i < 4; i++) mine[i] = a[i];
+    mine[4] = b0;
+    mine[5] = b1;
+    vpps_turn[warp][lane] = turn + 1;
+    __syncwarp();
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned row = i / 2, column = lane % 4 * 2 + i % 2;
+        for (unsigned k = 0; k < 4; k++) {
+            const unsigned *const left = vpps_operands[warp][turn][lane / 4 * 4 + k],
+                                  *const right = vpps_operands[warp][turn][column * 4 + k];
+            for (unsigned half = 0; half < 2; half++) {
+                const unsigned x = left[row + 2 * half], y = right[4 + half];
+                c[i] += vpps_first_of(x) * vpps_first_of(y);
+                c[i] += vpps_second_of(x) * vpps_second_of(y);
+            }
+        }
+    }
+}
+#endif
+
+VPPS_FUNCTION vpps_split vpps_split_of(float x, float y) {
+    vpps_split s;
+#if VPPS_PARTS == 1
+    s.part[0] = vpps_pair(vpps_flushed(x), vpps_flushed(y));
+#else
+    s.part[0] = vpps_pair(vpps_clamped(x), vpps_clamped(y));
+    s.part[1] = vpps_pair(vpps_rest(x, vpps_first_of(s.part[0])), vpps_rest(y, vpps_second_of(s.part[0])));
+#endif
+    return s;
+}
+
+/* One multiply-add of operands that are rounded alike, where there are too few for a warp. */
+VPPS_FUNCTION float vpps_multiply_add(float w, float x, float sum) {
+    const vpps_split s = vpps_split_of(w, x);
+#if VPPS_PARTS == 2
+    sum = fmaf(vpps_first_of(s.part[1]), vpps_second_of(s.part[0]), sum);
+    sum = fmaf(vpps_first_of(s.part[0]), vpps_second_of(s.part[1]), sum);
+#endif
+    return fmaf(vpps_first_of(s.part[0]), vpps_second_of(s.part[0]), sum);
+}
+
+/* What a lane has of 16 elements of vectors or rows: word `at` of each part, and the one two behind or one behind it. */
+struct vpps_words {
+    unsigned part[VPPS_PARTS][4];
+};
+VPPS_FUNCTION void vpps_put_words(vpps_words &to, unsigned at, unsigned next, vpps_quad q) {
+    const vpps_split low = vpps_split_of(q.x, q.y), high = vpps_split_of(q.z, q.w);
+#pragma unroll
+    for (int p = 0; p < VPPS_PARTS; p++) {
+        to.part[p][at] = low.part[p];
+        to.part[p][next] = high.part[p];
+    }
+}
+
+/* Four elements of a vector of LENGTH, zeros behind its end. QUADS: it begins at a quad, and ends at one. WHOLE: no end is near. */
+template <bool QUADS, bool WHOLE, unsigned LENGTH>
+VPPS_FUNCTION vpps_quad vpps_four(const float *x, unsigned element) {
+    if (QUADS) return WHOLE || element < LENGTH ? *(const vpps_quad *)(x + element) : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
+    return vpps_quad{WHOLE || element < LENGTH ? x[element] : 0.0f, WHOLE || element + 1 < LENGTH ? x[element + 1] : 0.0f,
+                     WHOLE || element + 2 < LENGTH ? x[element + 2] : 0.0f,
+                     WHOLE || element + 3 < LENGTH ? x[element + 3] : 0.0f};
+}
+
+/* 16 vectors' elements from `element` on, or 8 vectors'. */
+template <bool QUADS, bool WHOLE, unsigned LENGTH>
+VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, bool both, unsigned element) {
+    vpps_words to;
+    vpps_put_words(to, 0, 2, vpps_four<QUADS, WHOLE, LENGTH>(first, element));
+    if (both) {
+        vpps_put_words(to, 1, 3, vpps_four<QUADS, WHOLE, LENGTH>(second, element));
+    } else {
+#pragma unroll
+        for (int p = 0; p < VPPS_PARTS; p++) to.part[p][1] = to.part[p][3] = 0;
+    }
+    return to;
+}
+
+/* Adds products with 8 rows of weights; of each part two words, b0 b1. */
+VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, const unsigned (&b)[2 * VPPS_PARTS]) {
+#if VPPS_PARTS == 2
+    vpps_mma(sums, x.part[0], b[2], b[3]);
+    vpps_mma(sums, x.part[1], b[0], b[1]);
+#endif
+    vpps_mma(sums, x.part[0], b[0], b[1]);
+}
+
+/* A row of weights, of those that a VP of a group has: where its matrix begins, how many rows there are, in how many words they and
+ * their elements follow each other. Of no rows: zeros. */
+struct vpps_weight_row {
+    unsigned at, rows, number, row_words, element_words;
+};
+
+/* Where it begins; of a VP that has no such row, nowhere. */
+VPPS_FUNCTION const float *vpps_find_row(const vpps_arguments &a, const vpps_weight_row &r, unsigned member) {
+    const vpps_rows own = vpps_rows_of(r.rows, VPPS_GROUP, member);
+    return r.number < own.end - own.first
+               ? (const float *)a.matrices + (r.at + (unsigned long long)(own.first + r.number) * r.row_words)
+               : (const float *)0;
+}
+
+/* Four elements of it, zeros behind its end. QUADS: rows begin and end at one. WHOLE: no end is near. */
+template <bool QUADS, bool WHOLE, unsigned LENGTH>
+VPPS_FUNCTION vpps_quad vpps_four_weights(const float *row, unsigned element_words, unsigned element) {
+    vpps_quad q = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (!row) return q;
+    if (QUADS) return vpps_four<true, WHOLE, LENGTH>(row, element);
+    row += (unsigned long long)element * element_words;
+    if (WHOLE || element < LENGTH) q.x = row[0];
+    if (WHOLE || element + 1 < LENGTH) q.y = row[element_words];
+    if (WHOLE || element + 2 < LENGTH) q.z = row[2 * element_words];
+    if (WHOLE || element + 3 < LENGTH) q.w = row[3 * element_words];
+    return q;
+}
+
+/* 32 columns of 16 vectors, as 32 rows of whose elements there are 16: columns 4 (l / 4) and the next to `left`, the other two of
+ * each four to `right`. The quads are of the lane's four vectors, 4 (l % 4) and the following. */
+VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vpps_words &right) {
+    vpps_put_words(left, 0, 2, vpps_quad{q[0].x, q[1].x, q[2].x, q[3].x});
+    vpps_put_words(left, 1, 3, vpps_quad{q[0].y, q[1].y, q[2].y, q[3].y});
+    vpps_put_words(right, 0, 2, vpps_quad{q[0].z, q[1].z, q[2].z, q[3].z});
+    vpps_put_words(right, 1, 3, vpps_quad{q[0].w, q[1].w, q[2].w, q[3].w});
+}
+
+/* Sums of four columns of a row of a gradient, or what they add to it. */
+template <bool QUADS, unsigned LENGTH>
+VPPS_FUNCTION void vpps_add_gradient(float *row, unsigned column, bool add, vpps_quad q) {
+    if (QUADS) {
+        if (column >= LENGTH) return;
+        vpps_quad *const to = (vpps_quad *)(row + column);
+        if (add) {
+            const vpps_quad before = *to;
+            q = vpps_quad{before.x + q.x, before.y + q.y, before.z + q.z, before.w + q.w};
+        }
+        *to = q;
+    } else {
+        const float x[4] = {q.x, q.y, q.z, q.w};
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++)
+            if (column + i < LENGTH) row[column + i] = add ? row[column + i] + x[i] : x[i];
+    }
+}
+#else
+__device__ __forceinline__ float vpps_multiply_add(float w, float x, float sum) { return sum + w * x; }
+#endif
