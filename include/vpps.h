@@ -615,7 +615,7 @@ VPPS_API vpps_status vpps_write_parameters(vpps_handle *h);
 typedef struct vpps_stats {
     uint64_t batches;        /* training batches finished, since the model began (checkpoints carry it on) */
     uint64_t skipped;        /* of those, batches not applied since loss or gradient was not finite */
-    uint64_t nodes;          /* of the latest batch, and so are those below */
+    uint64_t nodes;          /* of the latest training batch, and so are those below */
     uint64_t levels, phases; /* phase: what runs between two barriers */
     uint64_t
         gathered_bytes; /* of operands that lie apart in the vertices' records, though operations that could run as one

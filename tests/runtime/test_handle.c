@@ -1,6 +1,7 @@
 /* test_handle.c - what vpps.h promises of a handle: losses one batch late, errors one batch late, and nothing lost. */
 #include "common/testing.h"
 #include "graph/model.h"
+#include "models.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
 
@@ -316,9 +317,9 @@ END_TEST
  * optimiser's state are written anew. */
 START_TEST(parameters_recover_when_they_are_pushed)
     {
-        small_network networks[2];
+        small_network pair[2];
         for (int k = 0; k < 2; k++) {
-            small_network *n = &networks[k];
+            small_network *n = &pair[k];
             vpps_handle *h;
             vpps_options o = sn_options(2, (vpps_optimizer_kind)_i);
             o.nonfinite = VPPS_NONFINITE_IGNORE;
@@ -332,8 +333,8 @@ START_TEST(parameters_recover_when_they_are_pushed)
             TEST_OK(vpps_read_parameters(h));
             vpps_handle_destroy(h);
         }
-        expect_same(&networks[0], &networks[1], true, "after NaN");
-        for (int k = 0; k < 2; k++) sn_close(&networks[k]);
+        expect_same(&pair[0], &pair[1], true, "after NaN");
+        for (int k = 0; k < 2; k++) sn_close(&pair[k]);
     }
 END_TEST
 
@@ -813,6 +814,51 @@ START_TEST(disassembly_is_text_and_runs_nothing)
     }
 END_TEST
 
+/* What an LSTM's operations would copy to run as one, so much a vertex: backward's, where values share places. */
+START_TEST(conflicts_of_backward_are_counted)
+    {
+        const network *net = network_find("lstm-lm");
+        const net_config config = {.words = 5, .classes = 5, .embed = 8, .hidden = 8};
+        const uint32_t words[] = {0, 1, 2, 3};
+        const net_example x = {.sentence = {.words = words, .n_words = 4}};
+        vpps_options o;
+        vpps_model *model;
+        vpps_handle *h;
+        vpps_graph *g;
+        void *data;
+        vpps_options_default(&o);
+        o.vps = 1;
+        TEST_OK(vpps_model_create(&model, 1));
+        TEST_OK(net->create(&data, model, &config));
+        TEST_OK(vpps_handle_create(&h, model, &o));
+        TEST_OK(vpps_graph_create(&g, model));
+        uint64_t bytes[3] = {0};
+        for (uint32_t n = 1; n <= 2; n++) {
+            vpps_node logits[3], nll[6];
+            float loss, *out = &loss;
+            vpps_stats stats;
+            vpps_graph_clear(g);
+            for (uint32_t i = 0; i < n; i++)
+                TEST_OK(net->add(data, g, &x, NET_HEADS_LABELLED, &(net_scores){.logits = logits, .nll = nll + 3 * i}));
+            const vpps_node sum = vpps_sum(g, 3 * n, nll);
+            TEST_OK(vpps_forward(h, g, 1, &sum, &out)); /* which is no training batch */
+            TEST_OK(vpps_handle_stats(h, &stats));
+            ck_assert_uint_eq(stats.gathered_bytes, bytes[n - 1]);
+            TEST_OK(vpps_fb(h, g, sum, NULL));
+            TEST_OK(vpps_sync_latest_loss(h, &loss));
+            TEST_OK(vpps_handle_stats(h, &stats));
+            bytes[n] = stats.gathered_bytes;
+        }
+        ck_assert_uint_eq(bytes[1],
+                          3 * 320); /* `vpps cell lstm-lm --embed 8 --hidden 8 --vps 1 --batch 4` says 320 a vertex */
+        ck_assert_uint_eq(bytes[2], 6 * 320);
+        net->destroy(data);
+        vpps_graph_destroy(g);
+        vpps_handle_destroy(h);
+        vpps_model_destroy(model);
+    }
+END_TEST
+
 /* Values that training would overwrite in place can all be read, in any order, any number of times. */
 START_TEST(forward_reads_every_node)
     {
@@ -912,6 +958,7 @@ int main(void) {
     tcase_add_test(t, shares_of_a_gradient_are_added_up);
     tcase_add_test(t, statistics_are_plausible);
     tcase_add_loop_test(t, every_batch_took_some_time, 0, 2);
+    tcase_add_test(t, conflicts_of_backward_are_counted);
     tcase_add_test(t, disassembly_is_text_and_runs_nothing);
     tcase_add_test(t, forward_reads_every_node);
     tcase_add_loop_test(t, forward_leaves_training_alone, 0, 2);
