@@ -2,7 +2,7 @@
 #ifndef VPPS_TESTS_CELL_TESTS_H
 #define VPPS_TESTS_CELL_TESTS_H
 
-#include <check.h>
+#include "common/testing.h"
 
 TCase *pass_tests(void);     /* every pass keeps values */
 TCase *simplify_tests(void); /* what simplify leaves out */

@@ -1,7 +1,8 @@
 /* threads.c - see threads.h. What one sends is copied by who receives it, between two meetings of all. */
 #include "comm/threads.h"
 
-#include <check.h>
+#include "common/testing.h"
+
 #include <pthread.h>
 
 enum { MOST = 8 };

@@ -3,9 +3,8 @@
 #define IO_TESTS_H
 
 #include "base/base.h"
+#include "common/testing.h"
 #include "vpps_data.h"
-
-#include <check.h>
 
 TCase *encoding_tests(void);
 TCase *compressed_tests(void);
