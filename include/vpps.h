@@ -536,6 +536,11 @@ typedef struct vpps_options {
     uint32_t waves;  /* parts of a batch that run one after the other, in the same memory; 0: as many as
                                  keep at most 32 MB each (GPU: one), more where the pool is too small. Never more than the batch
                                  has inputs, of which those that share a node, the loss's sum aside, are one */
+    uint32_t
+        slices; /* training: parts of a wave's heads, which are what only the loss reads, as classifiers, that run forward
+                                 and backward one after the other, in the same memory, between the rest's forward and backward;
+                                 0: one. More where the pool is too small and heads take a considerable part of it, before there
+                                 are more waves */
     const char *policy;  /* which vertices of a recurrence of several cells run together. NULL: "depth", those of one
                                  cell and depth; "agenda", "ratio", "fsm": as `vpps policy` tells, where fsm is learned
                                  on the first batch, in about a second at most, and kept in the cache of kernels; "auto":
@@ -630,7 +635,7 @@ typedef struct vpps_stats {
     uint64_t total_nodes, total_host_ns, total_device_ns; /* over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;
-    uint32_t groups, waves; /* of the latest batch: see vpps_options; where a device has none, 1 */
+    uint32_t groups, waves, slices; /* of the latest batch: see vpps_options; where a device has none, 1 */
     bool caller_works;
     bool decides;          /* does the device run argmax and lookup_at, with these tables? */
     const char *precision; /* of products: "fp32", "bf16x3", "bf16" */

@@ -197,6 +197,8 @@ static const cli_option table[] = {
           "Groups of virtual processors that share out a batch's inputs; 0: by an estimate of cost (GPU: one)"),
     COUNT("waves", waves, 0, U32_MAX, 0, ENGINE, 0,
           "Parts of a batch that run one after the other in the same memory; 0: by what they keep (GPU: one)"),
+    COUNT("slices", slices, 0, U32_MAX, 0, ENGINE, 0,
+          "Parts of each wave's classifiers that are trained one after the other in the same memory; 0: one"),
     CHOICE("policy", policy, policy_names, 0, ENGINE, 0,
            "Which vertices run together where several cells read each other; auto: by profile"),
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),

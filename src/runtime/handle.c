@@ -285,6 +285,7 @@ static vpps_status make_script_for(vpps_handle *h, const vpps_task_plan *machine
     VPPS_TRY(check_decided(h, g, training));
     request.groups = groups_for(h, training);
     request.waves = h->options.waves;
+    request.slices = h->options.slices;
     request.policy = policy_for(h, training);
     request.learned = &h->learned;
     VPPS_TRY(vpps_schedule_batch(b, &h->types, machine, g, &request));
@@ -321,6 +322,7 @@ static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) 
     stats->live_bytes = 4 * (b->parameter_words + b->live_words - h->plan.sharded);
     stats->groups = b->n_groups;
     stats->waves = b->n_waves;
+    stats->slices = b->n_slices;
     stats->steps = b->n_steps;
     stats->gathered_bytes = 4 * b->gathered_words;
     stats->policy = h->policy->name;

@@ -3,11 +3,6 @@
  * before kept its own. */
 #include "script/work.h"
 
-static uint32_t find_root(uint32_t *parent, uint32_t v) {
-    while (parent[v] != v) v = parent[v] = parent[parent[v]];
-    return v;
-}
-
 /* w->place becomes each vertex's parent, if it is not that already: a component's root is its first vertex. */
 static void join(vpps_batch_work *w) {
     if (w->n_components) return;
@@ -16,7 +11,7 @@ static void join(vpps_batch_work *w) {
     for (size_t s = 0; s < w->n_sources; s++) {
         const vpps_read *x = &w->sources[s];
         if (!w->vertices[x->reader].needed) continue;
-        const uint32_t a = find_root(parent, x->reader), b = find_root(parent, x->vertex);
+        const uint32_t a = vpps_find_root(parent, x->reader), b = vpps_find_root(parent, x->vertex);
         if (a != b) parent[a > b ? a : b] = a > b ? b : a;
     }
     for (uint32_t r = 0; r < w->n_vertices; r++) w->n_components += w->vertices[r].needed && parent[r] == r;
@@ -149,7 +144,7 @@ static void measure(const vpps_batch_work *w, component *all, uint32_t *index) {
     for (uint32_t r = 0; r < w->n_vertices; r++) {
         const vpps_vertex_work *v = &w->vertices[r];
         if (!v->needed) continue;
-        const uint32_t root = find_root(w->place, r); /* it is needed: all that a needed vertex reads is */
+        const uint32_t root = vpps_find_root(w->place, r); /* it is needed: all that a needed vertex reads is */
         if (root == r) {
             index[r] = n;
             all[n++] = (component){.root = r};
@@ -200,7 +195,7 @@ bool vpps_deal_components(vpps_batch_work *w) {
         deal(w, all, load);
         for (uint32_t i = 0; i < w->n_components; i++) index[all[i].root] = all[i].depth;
         for (uint32_t r = w->n_vertices; r-- > 0;) /* roots come first, so they are overwritten last */
-            w->place[r] = w->vertices[r].needed ? index[find_root(w->place, r)] : 0;
+            w->place[r] = w->vertices[r].needed ? index[vpps_find_root(w->place, r)] : 0;
         w->n_components = 0;
     }
     free(all);

@@ -149,7 +149,7 @@ static bool find_entries_of(vpps_batch_work *w, const contribution *x) {
         if (row->stamp != w->stamp) {
             if (!VPPS_RESERVE(w->entries, w->entries_capacity, w->n_entries + 1u)) return false;
             *row = (vpps_row_work){w->stamp, w->n_entries};
-            w->entries[w->n_entries++] = (vpps_entry){.table = l->table, .row = number, .wave = VPPS_NONE};
+            w->entries[w->n_entries++] = (vpps_entry){.table = l->table, .row = number, .slice = VPPS_NONE};
         }
         w->entry_uses[w->n_entry_uses++] = row->entry;
     }
@@ -202,7 +202,7 @@ void vpps_write_contributions(vpps_batch_work *w, uint32_t *words) {
     }
 }
 
-/* ---------------------------------------------------------------- entries, wave by wave */
+/* ---------------------------------------------------------------- entries, slice by slice */
 
 /* Counts what a block contributes to entries; or, where `words` is not NULL, writes it at their cursors. In the order in which the
  * entries were found. */
@@ -220,10 +220,10 @@ static inline void use_entries_of(vpps_batch_work *w, uint32_t i, uint32_t *word
                 vpps_entry *e = &w->entries[*use];
                 if (words) {
                     take_shares(x, p, words, &e->at);
-                } else if (e->wave == b->wave) {
+                } else if (e->slice == b->slice) {
                     e->count += x.shares;
                 } else {
-                    e->wave = b->wave;
+                    e->slice = b->slice;
                     e->count = e->made + x.shares;
                     w->touched[w->n_touched++] = *use;
                 }
@@ -233,17 +233,17 @@ static inline void use_entries_of(vpps_batch_work *w, uint32_t i, uint32_t *word
     }
 }
 
-/* Finds the entries that a wave contributes to, and counts how much to each. Where there is one wave, they are all, in their order:
+/* Finds the entries that a slice contributes to, and counts how much to each. Where there is one slice, they are all, in their order:
  * then, who adds an entry's gradient up is who owns it. */
-void vpps_touch_entries(vpps_batch_work *w, uint32_t wave) {
+void vpps_touch_entries(vpps_batch_work *w, uint32_t slice) {
     w->n_touched = 0;
-    for (uint32_t i = 0; i < w->n_blocks; i++)
-        if (w->blocks[i].wave == wave) use_entries_of(w, i, NULL);
+    for (uint32_t i = vpps_first_of_slice(w, slice); i < w->n_blocks; i = vpps_next_of_slice(w, i))
+        use_entries_of(w, i, NULL);
 }
 
-/* Writes the wave's contributions to entries at their cursors. */
-void vpps_write_entries(vpps_batch_work *w, uint32_t wave, uint32_t *words) {
-    for (uint32_t i = 0; i < w->n_blocks; i++)
-        if (w->blocks[i].wave == wave) use_entries_of(w, i, words);
+/* Writes the slice's contributions to entries at their cursors. */
+void vpps_write_entries(vpps_batch_work *w, uint32_t slice, uint32_t *words) {
+    for (uint32_t i = vpps_first_of_slice(w, slice); i < w->n_blocks; i = vpps_next_of_slice(w, i))
+        use_entries_of(w, i, words);
     for (uint32_t i = 0; i < w->n_touched; i++) w->entries[w->touched[i]].made = true;
 }

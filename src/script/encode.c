@@ -1,7 +1,6 @@
 /* encode.c - the words of a script: records of vertices, lists of contributions, instructions. See task.h. */
 #include "script/work.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 /* Room for n words at the script's end; their address. `ok` becomes false where there is none. */
@@ -232,8 +231,8 @@ static uint32_t encode_tables(vpps_batch *b, uint32_t *n_tables, bool *ok) {
     return tables;
 }
 
-/* What a wave's ENTRIES of a table adds up, but for the wave's contributions, for which room is left; its address, or 0: the
- * wave contributes nothing to the table. */
+/* What a slice's ENTRIES of a table adds up, but for the slice's contributions, for which room is left; its address, or 0: the
+ * slice contributes nothing to the table. */
 static uint32_t encode_sums(vpps_batch *b, const vpps_table *t, bool *ok) {
     vpps_batch_work *w = b->work;
     uint32_t n = 0;
@@ -261,17 +260,17 @@ static uint32_t encode_sums(vpps_batch *b, const vpps_table *t, bool *ok) {
     return address;
 }
 
-/* Of every wave, each table's sums: their addresses go to sums[wave * n_tables + table]. */
+/* Of every slice, each table's sums: their addresses go to sums[slice * n_tables + table]. */
 static void encode_entries(vpps_batch *b, uint32_t tables, uint32_t n_tables, uint32_t *sums, bool *ok) {
     vpps_batch_work *w = b->work;
-    for (uint32_t wave = 0; wave < w->n_waves && n_tables && *ok; wave++) {
-        vpps_touch_entries(w, wave);
+    for (uint32_t slice = 0; slice < vpps_all_slices(w) && n_tables && *ok; slice++) {
+        vpps_touch_entries(w, slice);
         for (uint32_t i = 0; i < n_tables && *ok; i++) {
             vpps_table t;
             memcpy(&t, b->script + tables + (size_t)i * VPPS_TABLE_WORDS, sizeof t);
-            sums[(size_t)wave * n_tables + i] = encode_sums(b, &t, ok);
+            sums[(size_t)slice * n_tables + i] = encode_sums(b, &t, ok);
         }
-        if (*ok) vpps_write_entries(w, wave, b->script);
+        if (*ok) vpps_write_entries(w, slice, b->script);
     }
 }
 
@@ -287,11 +286,11 @@ static void emit(vpps_batch *b, bool *ok, vpps_task task, const uint32_t *operan
 
 #define EMIT(task, ...) emit(b, ok, VPPS_TASK_##task, (const uint32_t[6]){__VA_ARGS__})
 
-/* Where all VPs meet at a wave's end: before, or after, the parameters' gradients. Those of groups come before these. */
-static uint32_t common_barrier(const vpps_batch_work *w, uint32_t wave, bool after) {
+/* Where all VPs meet at a slice's end: before, or after, the parameters' gradients. Those of groups come before these. */
+static uint32_t common_barrier(const vpps_batch_work *w, uint32_t slice, bool after) {
     uint32_t first = 0;
     for (uint32_t g = 0; g < w->n_groups; g++) first += w->group_phases[g];
-    return first + 2 * wave + after;
+    return first + 2 * slice + after;
 }
 
 static void barrier(vpps_batch *b, uint32_t number, uint32_t signals, bool *ok) {
@@ -327,12 +326,13 @@ static void encode_outers(vpps_batch *b, uint32_t first, uint32_t end, bool *ok)
     }
 }
 
-/* The tasks of a wave of a group, from *task on, and the gradients of parameters that are made between them. Where it ends,
+/* The tasks of a slice of a group, from *task on, and the gradients of parameters that are made between them. Where it ends,
  * all VPs meet. */
-static void encode_wave(vpps_batch *b, uint32_t wave, uint32_t g, uint32_t *task, uint32_t *barriers, bool *ok) {
+static void encode_slice(vpps_batch *b, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers, bool *ok) {
     const vpps_batch_work *w = b->work;
-    uint32_t i = *task, phase = wave && i < w->n_tasks ? w->tasks[i].phase : 0, phase_start = i;
-    for (; i < w->n_tasks && w->tasks[i].group == g && w->blocks[w->tasks[i].block].wave == wave; i++) {
+    const uint32_t end = w->n_blocks ? w->blocks[vpps_first_of_slice(w, slice) + g].slice_end : 0;
+    uint32_t i = *task, phase = slice && i < w->n_tasks ? w->tasks[i].phase : 0, phase_start = i;
+    for (; i < w->n_tasks && w->tasks[i].group == g && w->tasks[i].phase < end; i++) {
         const vpps_task_work *t = &w->tasks[i];
         if (t->phase != phase) {
             barrier(b, (*barriers)++, w->group_size, ok);
@@ -343,54 +343,56 @@ static void encode_wave(vpps_batch *b, uint32_t wave, uint32_t g, uint32_t *task
         EMIT(STAGE, t->block, t->stage, t->first, t->n, t->passing, t->contributions);
     }
     *task = i;
-    barrier(b, common_barrier(w, wave, false), w->machine->n_vps, ok);
+    barrier(b, common_barrier(w, slice, false), w->machine->n_vps, ok);
     if (!w->training) return;
     encode_outers(b, phase_start, i, ok);
-    for (uint32_t k = 0; k < w->n_blocks; k++) {
+    for (uint32_t k = vpps_first_of_slice(w, slice); k < w->n_blocks; k = vpps_next_of_slice(w, k)) {
         const vpps_block_work *block = &w->blocks[k];
-        if (block->wave == wave && block->n && w->used[block->type].cell->n_outers && !accumulates(w, k))
-            EMIT(OUTER, k, 0, block->n);
+        if (block->n && w->used[block->type].cell->n_outers && !accumulates(w, k)) EMIT(OUTER, k, 0, block->n);
     }
 }
 
-/* Where all VPs meet before the norm, where there are several waves: those who have added an entry's gradient up in the last one
- * are not those who own it. Behind the barriers of waves. */
-static bool meets_before_norm(const vpps_batch_work *w, uint32_t n_tables) { return w->n_waves > 1 && n_tables; }
+/* Where all VPs meet before the norm, where there are several slices: those who have added an entry's gradient up in the last one
+ * are not those who own it. Behind the barriers of slices. */
+static bool meets_before_norm(const vpps_batch_work *w, uint32_t n_tables) {
+    return vpps_all_slices(w) > 1 && n_tables;
+}
 
-/* What a group runs, each VP for its own rows and entries. `losses`: the addresses of the waves' terms, and the last one's
+/* What a group runs, each VP for its own rows and entries. `losses`: the addresses of the slices' terms, and the last one's
  * end; `sums`: see encode_entries. */
 static void encode_group(vpps_batch *b, uint32_t g, uint32_t *task, uint32_t *barriers, const uint32_t *constants,
                          const uint32_t *losses, const uint32_t *sums, uint32_t n_tables, bool *ok) {
     const vpps_batch_work *w = b->work;
+    const uint32_t n = vpps_all_slices(w);
     if (constants[2 * g + 1]) EMIT(CONSTANTS, constants[2 * g], constants[2 * g + 1]);
-    for (uint32_t wave = 0; wave < w->n_waves; wave++) {
-        encode_wave(b, wave, g, task, barriers, ok);
-        if (w->training && g == 0) EMIT(LOSS, losses[wave], (losses[wave + 1] - losses[wave]) / 2);
+    for (uint32_t slice = 0; slice < n; slice++) {
+        encode_slice(b, slice, g, task, barriers, ok);
+        if (w->training && g == 0) EMIT(LOSS, losses[slice], (losses[slice + 1] - losses[slice]) / 2);
         for (uint32_t i = 0; i < n_tables; i++)
-            if (sums[(size_t)wave * n_tables + i]) EMIT(ENTRIES, i, sums[(size_t)wave * n_tables + i]);
-        if (w->training && wave + 1 < w->n_waves) barrier(b, common_barrier(w, wave, true), w->machine->n_vps, ok);
+            if (sums[(size_t)slice * n_tables + i]) EMIT(ENTRIES, i, sums[(size_t)slice * n_tables + i]);
+        if (w->training && slice + 1 < n) barrier(b, common_barrier(w, slice, true), w->machine->n_vps, ok);
     }
     if (w->training) {
-        if (meets_before_norm(w, n_tables)) barrier(b, common_barrier(w, w->n_waves, false), w->machine->n_vps, ok);
+        if (meets_before_norm(w, n_tables)) barrier(b, common_barrier(w, n, false), w->machine->n_vps, ok);
         if (w->request->guard || w->request->optimizer->clip > 0) EMIT(NORM, 0);
         /* the norm's parts; and gradients are made of parameters, too: a lookup's entry that a matrix is multiplied with */
-        barrier(b, common_barrier(w, w->n_waves - 1, true), w->machine->n_vps, ok);
+        barrier(b, common_barrier(w, n - 1, true), w->machine->n_vps, ok);
         EMIT(UPDATE, 0);
     }
     EMIT(END, 0);
 }
 
-/* The loss's terms, wave after wave. */
+/* The loss's terms, slice after slice. */
 static void encode_losses(vpps_batch *b, uint32_t *losses, bool *ok) {
     const vpps_batch_work *w = b->work;
     losses[0] = take_words(b, 2 * (uint64_t)w->n_seeds, ok);
-    for (uint32_t wave = 0; wave < w->n_waves && *ok; wave++) {
-        losses[wave + 1] = losses[wave];
+    for (uint32_t slice = 0; slice < vpps_all_slices(w) && *ok; slice++) {
+        losses[slice + 1] = losses[slice];
         for (uint32_t i = 0; i < w->n_seeds; i++) {
             const vpps_seed *seed = &w->seeds[i];
-            if (w->place[seed->to.vertex] / w->n_groups != wave) continue;
-            b->script[losses[wave + 1]++] = w->output_at[seed->to.output];
-            b->script[losses[wave + 1]++] = float_bits(seed->factor);
+            if (w->place[seed->to.vertex] / w->n_groups != slice) continue;
+            b->script[losses[slice + 1]++] = w->output_at[seed->to.output];
+            b->script[losses[slice + 1]++] = float_bits(seed->factor);
         }
     }
 }
@@ -402,7 +404,7 @@ static void write_header(vpps_batch *b, vpps_task_header h) {
         const vpps_optimizer *o = request->optimizer;
         h.update = (uint32_t)o->kind + 1;
         h.guard = request->guard;
-        h.lasting = w->n_waves == 1;
+        h.lasting = vpps_all_slices(w) == 1;
         h.lr = o->lr;
         h.momentum = o->momentum;
         h.beta1 = o->beta1;
@@ -425,13 +427,7 @@ static vpps_status place_rest(vpps_batch *b) {
     vpps_batch_work *w = b->work;
     w->seeds_at = (uint32_t)w->next_word;
     w->next_word += count_seeds(w);
-    if (w->next_word > w->machine->pool_words) {
-        return vpps_fail(VPPS_POOL,
-                         "the batch needs %" PRIu64
-                         " bytes of the pool in %u waves, parameters included; there are %" PRIu64
-                         ". Use smaller batches, or a larger pool_bytes: that many would do",
-                         w->next_word * 4, w->n_waves, (uint64_t)w->machine->pool_words * 4);
-    }
+    if (w->next_word > w->machine->pool_words) return VPPS_POOL;
     b->pool_words = (uint32_t)w->next_word;
     return VPPS_OK;
 }
@@ -457,12 +453,12 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
         const vpps_block block = vpps_block_made(w, i);
         memcpy(b->script + h.blocks + (size_t)i * VPPS_BLOCK_WORDS, &block, sizeof block);
     }
-    uint32_t *constants = calloc(2 * (size_t)w->n_groups + w->n_waves + 1, sizeof *constants);
+    uint32_t *constants = calloc(2 * (size_t)w->n_groups + vpps_all_slices(w) + 1, sizeof *constants);
     uint32_t *losses = constants + 2 * (size_t)w->n_groups, *sums = NULL;
     is_ok = is_ok && constants;
     if (w->training && is_ok) {
         h.tables = encode_tables(b, &h.n_tables, ok);
-        sums = calloc((size_t)w->n_waves * h.n_tables + 1, sizeof *sums);
+        sums = calloc((size_t)vpps_all_slices(w) * h.n_tables + 1, sizeof *sums);
         is_ok = is_ok && sums;
         encode_entries(b, h.tables, h.n_tables, sums, ok);
         if (is_ok) vpps_write_contributions(w, b->script);
@@ -474,7 +470,7 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
         b->script[starts + g] = (uint32_t)b->script_words;
         encode_group(b, g, &task, &barriers, constants, losses, sums, h.n_tables, ok);
     }
-    h.n_barriers = common_barrier(w, w->n_waves, false) + meets_before_norm(w, h.n_tables);
+    h.n_barriers = common_barrier(w, vpps_all_slices(w), false) + meets_before_norm(w, h.n_tables);
     if (is_ok) b->script[starts + w->n_groups] = (uint32_t)b->script_words;
     free(constants);
     free(sums);

@@ -6,8 +6,8 @@
  *   the passing records of a level, or of all of a block's vertices: from the first stage of their pass that needs them to the
  *     last one
  *   what a task contributes: a level's contributions live until the vertices that they go to have added them up, or, where
- *     some go to tables' entries, until the wave's end
- *   the gradients of tables' entries: from the first wave's end on
+ *     some go to tables' entries, until the slice's end
+ *   the gradients of tables' entries: from the first slice's end on
  *
  * Groups have phases of their own, so what two of them use may meet at any time: each has a part of the pool. */
 #include "script/work.h"
@@ -36,30 +36,38 @@ static bool is_term(const vpps_batch_work *w, uint32_t block) {
     return false;
 }
 
-/* The block of another type in the same wave and group; NULL: there is none. */
-static const vpps_block_work *beside(const vpps_batch_work *w, const vpps_block_work *b, uint32_t type) {
-    if (w->used[type].first_block == VPPS_NONE) return NULL;
-    return &w->blocks[w->used[type].first_block + b->wave * w->n_groups + b->group];
+/* The block of another type, which b's type reads, in the same wave and group; and slice, if it has slices. */
+static const vpps_block_work *read_by(const vpps_batch_work *w, const vpps_block_work *b, uint32_t type) {
+    const uint32_t slice = w->used[type].head ? b->slice : vpps_last_slice(w, b->slice);
+    return &w->blocks[w->used[type].first_block + slice * w->n_groups + b->group];
 }
 
 static uint32_t last_of(const vpps_block_work *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
+/* The last phase of a type in the same wave and group; of heads that read another head, in the same slice. */
+static uint32_t last_of_readers(const vpps_batch_work *w, const vpps_block_work *b, uint32_t type) {
+    const bool slices = w->used[type].head && !w->used[b->type].head;
+    uint32_t last = 0;
+    for (uint32_t slice = slices ? b->slice + 1 - w->n_slices : b->slice; slice <= b->slice; slice++)
+        last = vpps_max_u32(last, last_of(&w->blocks[w->used[type].first_block + slice * w->n_groups + b->group]));
+    return last;
+}
+
 /* The last phase that reads a block's kept values. The update may read the factors of parameters' gradients, where there is
- * one wave; what the loss is the sum of is read where a wave ends. */
+ * one slice; what the loss is the sum of is read where a slice ends. */
 static uint32_t last_of_kept(const vpps_batch_work *w, uint32_t block) {
     const vpps_block_work *b = &w->blocks[block];
     uint32_t last = last_of(b);
     bool factors = w->used[b->type].cell->n_outers > 0;
     for (uint32_t t = 0; t < w->n_used; t++) {
-        const vpps_block_work *reader = vpps_reads(w, t, b->type) ? beside(w, b, t) : NULL;
-        if (!reader) continue;
-        last = vpps_max_u32(last, last_of(reader));
+        if (!vpps_reads(w, t, b->type)) continue;
+        last = vpps_max_u32(last, last_of_readers(w, b, t));
         factors |= w->used[t].cell->n_outers > 0;
     }
     if (keeps_request(w, block)) return UINT32_MAX;
     if (!w->training) return last;
-    if (factors) return w->n_waves == 1 ? UINT32_MAX : b->wave_end;
-    return is_term(w, block) ? b->wave_end : last;
+    if (factors) return vpps_all_slices(w) == 1 ? UINT32_MAX : b->slice_end;
+    return is_term(w, block) ? b->slice_end : last;
 }
 
 static void add_kept(vpps_batch_work *w, uint32_t block, uint32_t *n) {
@@ -163,7 +171,7 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
 static uint32_t find_ends(const vpps_batch_work *w, const vpps_block_work *b) {
     uint32_t latest = 0;
     for (uint32_t t = 0; t < w->n_used; t++) {
-        const vpps_block_work *to = vpps_reads(w, b->type, t) ? beside(w, b, t) : NULL;
+        const vpps_block_work *to = vpps_reads(w, b->type, t) ? read_by(w, b, t) : NULL;
         w->ends_of_type[t] = to ? w->level_ends + to->levels : NULL;
         if (to) latest = vpps_max_u32(latest, to->last_backward);
     }
@@ -207,18 +215,16 @@ static void note_last_reads(const vpps_batch_work *w, const vpps_block_work *b) 
     }
 }
 
-/* The last phase that reads what a task contributes. */
+/* The last phase that reads what a task contributes: to entries, where its slice ends; to vertices, maybe in a later slice. */
 static uint32_t last_of_contributions(const vpps_batch_work *w, const vpps_task_work *t) {
     const vpps_block_work *b = &w->blocks[t->block];
     const vpps_compiled_cell *c = w->used[b->type].cell;
-    for (uint32_t j = 0; j < c->n_contributions; j++)
-        if (c->contributions[j].lookup && c->values[c->contributions[j].value].stage == t->stage) return b->wave_end;
-    if (t->level != VPPS_NONE) return vpps_max_u32(t->phase, w->level_ends[w->n_level_starts + b->levels + t->level]);
     uint32_t last = t->phase;
-    for (uint32_t u = 0; u < w->n_used; u++) {
-        const vpps_block_work *to = vpps_reads(w, b->type, u) ? beside(w, b, u) : NULL;
-        if (to) last = vpps_max_u32(last, to->last_backward);
-    }
+    for (uint32_t j = 0; j < c->n_contributions; j++)
+        if (c->contributions[j].lookup && c->values[c->contributions[j].value].stage == t->stage) last = b->slice_end;
+    if (t->level != VPPS_NONE) return vpps_max_u32(last, w->level_ends[w->n_level_starts + b->levels + t->level]);
+    for (uint32_t u = 0; u < w->n_used; u++)
+        if (vpps_reads(w, b->type, u)) last = vpps_max_u32(last, read_by(w, b, u)->last_backward);
     return last;
 }
 
@@ -244,11 +250,11 @@ static uint64_t entry_words(const vpps_batch_work *w) {
     return words;
 }
 
-/* The first group's phase that is the end of the first wave. */
-static uint32_t first_wave_end(const vpps_batch_work *w) {
+/* The first group's phase that is the end of the first slice. */
+static uint32_t first_slice_end(const vpps_batch_work *w) {
     uint32_t end = w->group_phases[0] - 1;
     for (uint32_t i = 0; i < w->n_blocks; i++)
-        if (w->blocks[i].group == 0) end = vpps_min_u32(end, w->blocks[i].wave_end);
+        if (w->blocks[i].group == 0) end = vpps_min_u32(end, w->blocks[i].slice_end);
     return end;
 }
 
@@ -256,7 +262,7 @@ static uint32_t first_wave_end(const vpps_batch_work *w) {
 static bool place_group(vpps_batch_work *w, uint32_t group, uint32_t *task, uint64_t base, uint64_t *words) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < w->n_blocks; i++) {
-        if (w->blocks[i].group != group) continue;
+        if (w->blocks[i].group != group || !w->blocks[i].n) continue;
         find_wide(w, &w->blocks[i]);
         add_kept(w, i, &n);
     }
@@ -265,7 +271,7 @@ static bool place_group(vpps_batch_work *w, uint32_t group, uint32_t *task, uint
         add_passing(w, &w->tasks[*task], &n);
         add_contributions(w, &w->tasks[*task], &n);
     }
-    if (group == 0) add_life(w, &n, entry_words(w), first_wave_end(w), UINT32_MAX, &w->entry_gradients);
+    if (group == 0) add_life(w, &n, entry_words(w), first_slice_end(w), UINT32_MAX, &w->entry_gradients);
     uint64_t live;
     if (!vpps_allocate(w->lives, n, words, &live)) return false;
     w->live_words += live;
@@ -285,7 +291,8 @@ vpps_status vpps_place_blocks(vpps_batch_work *w) {
     }
     memset(w->passing_life, 0xff, n_passing * sizeof *w->passing_life);
     if (w->training && !note_ends(w)) return vpps_no_memory();
-    for (uint32_t i = 0; i < w->n_blocks && w->training; i++) note_last_reads(w, &w->blocks[i]);
+    for (uint32_t i = 0; i < w->n_blocks && w->training; i++)
+        if (w->blocks[i].n) note_last_reads(w, &w->blocks[i]);
     uint32_t task = 0;
     w->live_words = 0;
     w->entry_gradients = 0;

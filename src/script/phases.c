@@ -3,6 +3,9 @@
  * Forward goes through the strongly connected parts in order, backward in reverse. A part's work may begin in the phase
  * after the last one that writes what it reads; parts that do not read each other share phases. Inside a recurrence a
  * level's stages take a phase each.
+ *
+ * Slices of a wave run one after the other: heads forward and backward in each, everything else forward in the first and
+ * backward in the last.
  */
 #include "script/work.h"
 
@@ -65,7 +68,7 @@ static bool begins_alone(const vpps_batch_work *w, uint32_t part) {
     return true;
 }
 
-/* One of the two passes over a strongly connected part for a wave of a group. `start`: earliest phase. */
+/* One of the two passes over a strongly connected part for a slice of a group. `start`: earliest phase. */
 static uint32_t add_pass(vpps_batch_work *w, uint32_t part, uint32_t place, bool backward, uint32_t start, bool *ok) {
     const vpps_part eager = backward ? VPPS_PART_BACK_EAGER : VPPS_PART_EAGER;
     const uint32_t levels = last_level(w, part, place);
@@ -95,7 +98,7 @@ static uint32_t add_pass(vpps_batch_work *w, uint32_t part, uint32_t place, bool
     return end;
 }
 
-/* Where a part's forward, and backward, have ended: phases, by part, for one wave of a group; and where the wave began. */
+/* Where a part's forward, and backward, have ended: phases, by part, for one wave of a group; and where the slice began. */
 typedef struct ends {
     uint32_t *forward, *backward;
     uint32_t begin;
@@ -103,7 +106,8 @@ typedef struct ends {
 
 static uint32_t start_of(const vpps_batch_work *w, uint32_t part, bool backward, const ends *e) {
     uint32_t start = e->begin;
-    if (backward) start = vpps_max_u32(e->forward[part], 1); /* the loss's factors are stored in phase 0 */
+    if (backward)
+        start = vpps_max_u32(start, vpps_max_u32(e->forward[part], 1)); /* the loss's factors are stored in phase 0 */
     const uint32_t *ended = backward ? e->backward : e->forward;
     for (uint32_t t = 0; t < w->n_used; t++) {
         if (w->used[t].part != part) continue;
@@ -138,16 +142,27 @@ static bool sort_tasks(vpps_batch_work *w) {
     return ok;
 }
 
-/* One wave of a group, forward and backward. */
-static void add_wave(vpps_batch_work *w, uint32_t wave, uint32_t group, ends *e, bool *ok) {
-    const uint32_t place = wave * w->n_groups + group;
+static bool is_head(const vpps_batch_work *w, uint32_t part) {
+    for (uint32_t t = 0; t < w->n_used; t++)
+        if (has_type(w, t, part)) return w->used[t].head;
+    return false;
+}
+
+/* One slice of a group. */
+static void add_slice(vpps_batch_work *w, uint32_t slice, uint32_t group, ends *e, bool *ok) {
+    const uint32_t last = vpps_last_slice(w, slice), own = slice * w->n_groups + group,
+                   others = last * w->n_groups + group;
     e->begin = w->group_phases[group];
-    for (uint32_t part = 0; part < w->n_parts; part++)
-        e->forward[part] = add_pass(w, part, place, false, start_of(w, part, false, e), ok);
+    for (uint32_t part = 0; part < w->n_parts; part++) {
+        const bool head = is_head(w, part);
+        if (head || slice % w->n_slices == 0)
+            e->forward[part] = add_pass(w, part, head ? own : others, false, start_of(w, part, false, e), ok);
+    }
     for (uint32_t part = w->n_parts; w->training && part-- > 0;)
-        e->backward[part] = add_pass(w, part, place, true, start_of(w, part, true, e), ok);
-    for (uint32_t i = 0; i < w->n_blocks; i++)
-        if (w->blocks[i].wave == wave && w->blocks[i].group == group) w->blocks[i].wave_end = w->group_phases[group];
+        if (slice == last || is_head(w, part))
+            e->backward[part] = add_pass(w, part, own, true, start_of(w, part, true, e), ok);
+    for (uint32_t i = own; i < w->n_blocks; i += vpps_all_slices(w) * w->n_groups)
+        w->blocks[i].slice_end = w->group_phases[group];
     w->group_phases[group]++;
 }
 
@@ -176,9 +191,10 @@ vpps_status vpps_choose_phases(vpps_batch_work *w) {
     if (!memory) return vpps_no_memory();
     bool ok = true;
     ends e = {memory, memory + w->n_parts, 0};
-    for (uint32_t wave = 0; wave < w->n_waves; wave++)
-        for (uint32_t g = 0; ok && g < w->n_groups; g++) add_wave(w, wave, g, &e, &ok);
-    for (uint32_t g = 0; g < w->n_groups; g++) w->n_phases = vpps_max_u32(w->n_phases, w->group_phases[g] - w->n_waves);
+    for (uint32_t g = 0; g < w->n_groups; g++)
+        for (uint32_t slice = 0; ok && slice < vpps_all_slices(w); slice++) add_slice(w, slice, g, &e, &ok);
+    for (uint32_t g = 0; g < w->n_groups; g++)
+        w->n_phases = vpps_max_u32(w->n_phases, w->group_phases[g] - vpps_all_slices(w));
     free(memory);
     note_phases(w);
     return ok && sort_tasks(w) ? VPPS_OK : vpps_no_memory();

@@ -7,7 +7,7 @@
 
 /* Blocks in the order of parts; of one type, place after place. */
 static bool open_blocks(vpps_batch_work *w) {
-    const uint32_t n_places = w->n_waves * w->n_groups;
+    const uint32_t n_places = vpps_all_slices(w) * w->n_groups;
     w->n_blocks = 0;
     if (!VPPS_RESERVE(w->blocks, w->blocks_capacity, (size_t)w->n_used * n_places + 1)) return false;
     for (uint32_t part = 0; part < w->n_parts; part++) {
@@ -16,7 +16,7 @@ static bool open_blocks(vpps_batch_work *w) {
             w->used[t].first_block = w->n_blocks;
             for (uint32_t i = 0; i < n_places; i++)
                 w->blocks[w->n_blocks++] = (vpps_block_work){
-                    .type = t, .group = i % w->n_groups, .wave = i / w->n_groups, .gradients = UINT64_MAX};
+                    .type = t, .group = i % w->n_groups, .slice = i / w->n_groups, .gradients = UINT64_MAX};
         }
     }
     return true;
@@ -119,5 +119,6 @@ vpps_status vpps_choose_cells(vpps_batch_work *w, vpps_batch *b) {
 }
 
 vpps_status vpps_choose_steps(vpps_batch_work *w) {
-    return vpps_deal_components(w) && open_blocks(w) && make_blocks(w) ? VPPS_OK : vpps_no_memory();
+    return vpps_deal_components(w) && vpps_deal_heads(w) && open_blocks(w) && make_blocks(w) ? VPPS_OK
+                                                                                             : vpps_no_memory();
 }

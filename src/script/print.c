@@ -10,6 +10,7 @@ static void print_blocks(const vpps_batch *b, FILE *file) {
     for (uint32_t i = 0; i < h->n_blocks; i++) {
         const vpps_block *block = vpps_block_at(b->script, i);
         const vpps_compiled_cell *c = b->cells[block->cell];
+        if (!block->n) continue;
         fprintf(file, "block %u: %s, group %u, %u vertices", i, c->name, block->group, block->n);
         for (uint32_t l = 0; l < c->n_lists; l++) {
             fprintf(file, ", %u members", block->members[l]);
@@ -40,12 +41,13 @@ static void print_cost(const char *before, const vpps_task_cost *c, FILE *file) 
 
 vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file) {
     const vpps_task_header *h = vpps_task_header_of(b->script);
-    fprintf(file,
-            "script: %u words, %u VPs in %u groups, %u waves, %u barriers, %u words of the pool, %u of them "
-            "parameters'; of the "
-            "others, at most %" PRIu64 " are live at once\n",
-            h->words, h->n_vps, h->n_groups, b->n_waves, h->n_barriers, h->pool_words, b->parameter_words,
-            b->live_words);
+    fprintf(
+        file,
+        "script: %u words, %u VPs in %u groups, %u waves of %u slices, %u barriers, %u words of the pool, %u of them "
+        "parameters'; of the "
+        "others, at most %" PRIu64 " are live at once\n",
+        h->words, h->n_vps, h->n_groups, b->n_waves, b->n_slices, h->n_barriers, h->pool_words, b->parameter_words,
+        b->live_words);
     print_blocks(b, file);
     for (uint32_t i = 0; i < h->n_tables; i++) {
         const vpps_table *t = vpps_table_at(b->script, i);

@@ -2,7 +2,7 @@
  *
  *   read.c      what each vertex reads, what the loss is made of
  *   needs.c     what is needed, strongly connected parts of the cells' graph, levels
- *   components.c  the inputs' graphs, dealt to waves and groups
+ *   components.c  the inputs' graphs, dealt to waves and groups; slices.c: heads, dealt to slices of waves
  *   scopes.c    a batch as batching policies see it, and the levels that they choose
  *   policies.c  the policies; walk.c: through a graph batch by batch; automaton.c, learned.c: what is learned
  *   policy.c    compiled cells, levels, blocks
@@ -33,6 +33,7 @@ typedef struct vpps_batch_request {
     uint32_t step; /* number of this update, from 1 */
     uint64_t dropout_key;
     uint32_t groups, waves;    /* 0: by cost */
+    uint32_t slices;           /* of a wave, at least; 0: 1 */
     const vpps_policy *policy; /* of recurrences of several cells; NULL: the default */
     vpps_learned *learned;     /* where the policy's automata are; for one that is learned */
 } vpps_batch_request;
@@ -58,7 +59,7 @@ typedef struct vpps_batch {
     vpps_compiled_cell **cells; /* of the script's blocks, by number */
     uint32_t n_cells;
     size_t cells_capacity;
-    uint32_t n_levels, n_phases, n_instructions, n_groups, n_waves, pool_words;
+    uint32_t n_levels, n_phases, n_instructions, n_groups, n_waves, n_slices, pool_words;
     uint32_t n_vertices, n_nodes; /* of the graph */
     uint32_t n_steps;             /* forward: vertices of one cell that run together */
     uint32_t parameter_words;     /* of the pool */
@@ -72,7 +73,7 @@ vpps_status vpps_batch_create(vpps_batch **out);
 void vpps_batch_destroy(vpps_batch *b);
 
 /* Makes b->script for the graph. `types` is where compiled cells are kept; it outlives the script. Fails with the graph's
- * error, SHAPE, ARGUMENT, MEMORY, POOL (message: words asked for and words there are). */
+ * error, SHAPE, ARGUMENT, MEMORY, POOL (message: bytes that would do, and that there are). */
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request);
 

@@ -18,11 +18,11 @@
  *   for each list:                   starts[n + 1] in members, then for each of its inputs offsets[members]
  *   for each output with a gradient: starts[n + 1] relative to what follows: offsets of contributions
  *
- * At an ENTRIES' address lies what it adds up, of the entries that a wave contributes to:
+ * At an ENTRIES' address lies what it adds up, of the entries that a slice of a wave contributes to:
  *
  *   n, entries[n]                    their numbers in the table
  *   starts[n + 1]                    relative to what follows: offsets of contributions. The first is the entry's own gradient,
- *                                    where an earlier wave has made it.
+ *                                    where an earlier slice has made it.
  */
 #ifndef VPPS_TASK_H
 #define VPPS_TASK_H

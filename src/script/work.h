@@ -47,6 +47,7 @@ typedef struct vpps_used_type {
     uint32_t index; /* in vpps_types */
     uint32_t part;  /* strongly connected part, in topological order */
     bool needed;    /* a vertex of it is */
+    bool head;      /* see slices.c */
     bool trains, differentiable;
     vpps_cell_needs needs;
     vpps_compiled_cell *cell;
@@ -59,15 +60,15 @@ typedef struct vpps_used_type {
 } vpps_used_type;
 
 typedef struct vpps_block_work {
-    uint32_t type, group, wave;
+    uint32_t type, group, slice;
     uint32_t n, n_levels;
     uint32_t members[VPPS_CELL_LISTS];
     uint64_t gradients; /* outputs that have one in every vertex */
     uint32_t first;     /* in `order` */
     uint32_t levels;    /* in `level_starts`: n_levels + 1 */
     /* phases: the first with a task of it, the first and last with a backward one, the last with a forward one, and the end
-     * of its wave, in which the parameters' gradients are made */
-    uint32_t first_phase, first_backward, last_forward, last_backward, wave_end;
+     * of its slice, in which the parameters' gradients are made */
+    uint32_t first_phase, first_backward, last_forward, last_backward, slice_end;
     uint32_t kept[VPPS_DOMAINS];
     bool wide[2];       /* forward, backward: its passing records are those of all levels at once */
     uint32_t runs;      /* in `runs`: its tasks, by stage and level; those over all levels as of level 0 */
@@ -96,9 +97,9 @@ typedef struct vpps_loss_sum {
 /* An entry of a lookup table that the batch trains. */
 typedef struct vpps_entry {
     uint32_t table, row, number; /* number: among the table's */
-    uint32_t wave, count;        /* contributions in this wave, the sum of earlier ones included */
+    uint32_t slice, count;       /* contributions in this slice, the sum of earlier ones included */
     uint32_t at;                 /* cursor in the script */
-    bool made;                   /* by an earlier wave */
+    bool made;                   /* by an earlier slice */
 } vpps_entry;
 
 /* A row of a table: its entry, if the stamp is the batch's. */
@@ -134,10 +135,12 @@ typedef struct vpps_batch_work {
     uint64_t *edges;  /* used x used bits: row reads column */
     uint32_t edge_words;
 
-    /* Of each vertex: its wave times n_groups, plus its group; its parent in a component while n_components is not 0. */
+    /* Of each vertex: its slice times n_groups, plus its group; its parent in a component while n_components is not 0. A
+     * wave's slices run one after the other, and are numbered through all waves. Heads' vertices are shared out to them; all
+     * others belong to their wave's last: their forward runs in its first slice, their backward in its last. */
     uint32_t *place;
     uint32_t n_components;
-    uint32_t n_groups, group_size, n_waves;
+    uint32_t n_groups, group_size, n_waves, n_slices; /* n_slices: of a wave */
 
     vpps_block_work *blocks;
     uint32_t n_blocks;
@@ -152,7 +155,7 @@ typedef struct vpps_batch_work {
 
     vpps_task_work *tasks;
     uint32_t n_tasks;
-    uint32_t *group_phases; /* phases of each group, the ends of waves between them included */
+    uint32_t *group_phases; /* phases of each group, the ends of slices between them included */
     uint32_t n_phases;
 
     uint32_t *runs; /* numbers of tasks */
@@ -167,7 +170,7 @@ typedef struct vpps_batch_work {
     uint32_t n_entries;
     uint32_t *entry_uses; /* entries that vertices contribute to, in the order of their contributions */
     uint32_t n_entry_uses;
-    uint32_t *touched; /* entries that a wave contributes to, in the order of their first use */
+    uint32_t *touched; /* entries that a slice contributes to, in the order of their first use */
     uint32_t n_touched;
     vpps_row_work **rows; /* per parameter */
     uint32_t n_tables, stamp;
@@ -187,13 +190,16 @@ void vpps_count_vertices(vpps_batch_work *w);
 vpps_status vpps_choose_groups(vpps_batch_work *w);
 vpps_status vpps_choose_cells(vpps_batch_work *w, vpps_batch *b);
 bool vpps_deal_components(vpps_batch_work *w);
+void vpps_find_heads(vpps_batch_work *w);
+bool vpps_deal_heads(vpps_batch_work *w);
 vpps_status vpps_choose_steps(vpps_batch_work *w);
 vpps_status vpps_choose_phases(vpps_batch_work *w);
 vpps_status vpps_place_blocks(vpps_batch_work *w);
 vpps_status vpps_count_contributions(vpps_batch_work *w);
 void vpps_write_contributions(vpps_batch_work *w, uint32_t *words);
-void vpps_touch_entries(vpps_batch_work *w, uint32_t wave);
-void vpps_write_entries(vpps_batch_work *w, uint32_t wave, uint32_t *words);
+void vpps_touch_entries(vpps_batch_work *w, uint32_t slice);
+void vpps_write_entries(vpps_batch_work *w, uint32_t slice, uint32_t *words);
+/* POOL, without a message: the batch needs w->next_word words of the pool. */
 vpps_status vpps_encode_batch(vpps_batch *b);
 
 static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "schedule: out of memory"); }
@@ -226,6 +232,26 @@ static inline uint32_t vpps_n_sources(const vpps_vertex_work *v) { return v[1].f
 
 static inline uint32_t vpps_block_of(const vpps_batch_work *w, uint32_t vertex) {
     return w->used[w->vertices[vertex].type].first_block + w->place[vertex];
+}
+
+/* The first of those that v is joined with. */
+static inline uint32_t vpps_find_root(uint32_t *parent, uint32_t v) {
+    while (parent[v] != v) v = parent[v] = parent[parent[v]];
+    return v;
+}
+
+/* Of all waves. */
+static inline uint32_t vpps_all_slices(const vpps_batch_work *w) { return w->n_waves * w->n_slices; }
+
+/* The last slice of a slice's wave. */
+static inline uint32_t vpps_last_slice(const vpps_batch_work *w, uint32_t slice) {
+    return slice - slice % w->n_slices + w->n_slices - 1;
+}
+
+/* A slice's blocks, in their order: type after type, and of each those of all groups. The first is also the first type's. */
+static inline uint32_t vpps_first_of_slice(const vpps_batch_work *w, uint32_t slice) { return slice * w->n_groups; }
+static inline uint32_t vpps_next_of_slice(const vpps_batch_work *w, uint32_t block) {
+    return block + 1 + ((block + 1) % w->n_groups ? 0 : (vpps_all_slices(w) - 1) * w->n_groups);
 }
 
 /* What the given outputs of a type are made of: `reads` is its reads_inputs or reads_lookups. */

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_memory.sh - a batch takes hardly more of the pool than its tensors that are live at once; a limit is met by waves, and who
-# cannot meet it is told what would do.
+# test_memory.sh - a batch takes hardly more of the pool than its tensors that are live at once; a limit is met by slices and waves,
+# and who cannot meet it is told what would do.
 
 data=$(realpath -q "${VPPS_DATA:-../shared/data}")
 # shellcheck source=SCRIPTDIR/common.sh
@@ -39,6 +39,18 @@ check "is met by waves" grep -qE " [2-9] waves| [1-9][0-9]+ waves" out
 check "what is too little is told" grep -qE "^vpps: the batch needs [0-9]+ bytes of the pool in 64 waves, .* there are 65536" err
 needed=$(sed -nE 's/.*needs ([0-9]+) bytes.*/\1/p' err)
 check "and what would do does" exits 0 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes "$needed"
+check "one byte less does not" fails_with 1 "bytes of the pool" "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 \
+    --pool-bytes $((needed - 1))
+
+# sentences of 12 of 500 words
+awk 'BEGIN { for (i = 0; i < 128; i++) { for (k = 0; k < 12; k++) printf "w%d ", (i * 12 + k * k) % 500; print "" } }' >text
+check "a language model in slices" near lstm-lm --train text --hidden 16 --embed 16 --waves 1 --slices 5
+one=("$vpps" script lstm-lm --train text --batch 128 --hidden 16 --embed 16 --waves 1) # in one wave
+words=$("${one[@]}" | sed -nE '1s/.* ([0-9]+) words of the pool,.*/\1/p')
+check "half of what one wave takes" exits 0 "${one[@]}" --pool-bytes $((words * 2))
+check "is met by slices" grep -qE " 1 waves of [0-9]*[02468] slices" out
+check "too little for a sentence" fails_with 1 "in 128 waves, of 13 slices each, parameters included; there are 65536" "${one[@]}" \
+    --pool-bytes 64K
 check "waves leave nothing for the batch's end but a gradient an entry" exits 0 "$vpps" script tree-lstm \
     --batch 2000 --hidden 32 --embed 32 --vps 2 --pool-bytes 1M
 summary

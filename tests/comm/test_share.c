@@ -432,6 +432,7 @@ START_TEST(gradients_are_added_by_level_alike)
         r.options.gradients = VPPS_GRADIENTS_ACCUMULATE;
         check_like_one(r, 2);
         r.options.waves = 3;
+        r.options.slices = 2;
         r.options.groups = 2;
         check_like_one(r, 2);
     }

@@ -46,9 +46,10 @@ static void check_case(const rg_case *c, const gpu_layout *layout, uint32_t numb
     gpu_expectation e;
     gpu_expect(&e, &episode);
     if (e.usable) {
-        const vpps_options options = gpu_options(layout, VPPS_MOMENTUM);
+        vpps_options options = gpu_options(layout, VPPS_MOMENTUM);
+        options.slices = 1 + number % 3;
         vpps_handle *h = gpu_open(episode.model, &options);
-        snprintf(what, sizeof what, "random case %u, %s", number, gpu_layout_text(layout));
+        snprintf(what, sizeof what, "random case %u, %u slices, %s", number, options.slices, gpu_layout_text(layout));
         gpu_check_episode(&episode, &e, h, number % 2, what);
         (*usable)++;
     }

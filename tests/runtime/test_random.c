@@ -13,7 +13,7 @@
 /* ---------------------------------------------------------------- how a case is run */
 
 typedef struct configuration {
-    uint32_t vps, groups, waves;
+    uint32_t vps, groups, waves, slices;
     vpps_gradients gradients;
     bool portable, verify, forward;
     vpps_caller caller;
@@ -52,6 +52,7 @@ static configuration configuration_of(const rg_case *c, uint32_t k) {
     f.verify = !getenv("VPPS_TEST_UNVERIFIED");
     f.forward = bits / 4 % 2;
     f.waves = (uint32_t)(bits >> 8) % 4; /* 0: by what they keep */
+    f.slices = (uint32_t)(bits >> 14) % 4;
     f.groups = bits >> 10 & 1 ? f.vps : 0;
     f.policy = policies[(bits >> 12) % 4];
     f.caller = bits / 16 % 2 ? VPPS_CALLER_WORKS : VPPS_CALLER_FREE;
@@ -64,6 +65,7 @@ static vpps_options options_of(const configuration *f) {
     o.vps = f->vps;
     o.groups = f->groups;
     o.waves = f->waves;
+    o.slices = f->slices;
     o.policy = f->policy;
     o.gradients = f->gradients;
     o.portable = f->portable;
@@ -327,14 +329,15 @@ static void report(const rg_case *c, const configuration *f) {
     rg_shrink(&small, fails, &failed, 400);
     rg_built built;
     check_case(&small, f);
-    fprintf(
-        stderr,
-        "%u VPs, %u groups, %u waves, by %s, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s; a smaller case, which "
-        "fails by\n    %s\n",
-        f->vps, f->groups, f->waves, f->policy, f->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate",
-        f->portable ? ", portable" : "", f->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free",
-        (int)f->optimizer.kind, (double)f->optimizer.lr, (double)f->optimizer.weight_decay, (double)f->optimizer.clip,
-        f->forward ? ", vpps_forward first" : "", finding);
+    fprintf(stderr,
+            "%u VPs, %u groups, %u waves of %u slices, by %s, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s; a "
+            "smaller case, which "
+            "fails by\n    %s\n",
+            f->vps, f->groups, f->waves, f->slices, f->policy,
+            f->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate", f->portable ? ", portable" : "",
+            f->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free", (int)f->optimizer.kind,
+            (double)f->optimizer.lr, (double)f->optimizer.weight_decay, (double)f->optimizer.clip,
+            f->forward ? ", vpps_forward first" : "", finding);
     rg_build(&built, &small, stderr);
     rg_destroy(&built);
 }

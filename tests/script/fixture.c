@@ -48,7 +48,8 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
                              .epsilon = 1e-8f,
                              .weight_decay = 0.01f,
                              .clip = seed % 2 ? 5.0f : 0.0f}};
-    if (!machine_create(&j->machine, g->model, w.n_vps, w.split_elems, POOL_WORDS)) return VPPS_MEMORY;
+    if (!machine_create(&j->machine, g->model, w.n_vps, w.split_elems, w.pool_words ? w.pool_words : POOL_WORDS))
+        return VPPS_MEMORY;
     j->request = (vpps_batch_request){.loss = loss,
                                       .optimizer = &j->optimizer,
                                       .gradients = w.accumulate ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED,
@@ -56,7 +57,8 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
                                       .step = 3,
                                       .dropout_key = vpps_dropout_key(seed, 1),
                                       .groups = w.groups,
-                                      .waves = w.waves};
+                                      .waves = w.waves,
+                                      .slices = w.slices};
     if (w.inference) {
         const uint32_t n = w.wanted ? w.n_wanted : JOB_OUTPUTS;
         for (uint32_t i = 0; i < n; i++) j->outputs[i] = w.wanted ? w.wanted[i] : draw_node(g, &random);

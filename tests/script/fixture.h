@@ -33,9 +33,11 @@ static inline vpps_status verify_subject(const subject *s) {
 typedef struct way {
     uint32_t n_vps, groups; /* groups: 1, or as many as it says where the batch has several components */
     uint32_t waves;         /* likewise; 0: 1 */
+    uint32_t slices;        /* likewise, of a wave; 0: 1 */
     uint32_t split_elems;   /* 0: rows are shared out wherever they can be */
     bool accumulate;        /* gradients of parameters, level by level */
     bool inference;
+    uint32_t pool_words;     /* 0: many */
     const vpps_node *wanted; /* inference: outputs; NULL: some are drawn */
     uint32_t n_wanted;
 } way;

@@ -8,6 +8,7 @@ way way_of(uint32_t k) {
     return (way){.n_vps = vps[k % 8],
                  .groups = groups[k % 8],
                  .waves = 1 + (k + k / 8) % 3,
+                 .slices = 1 + (k / 3 + k / 8) % 3,
                  .split_elems = k / 8 == 1 ? UINT32_MAX : 0,
                  .accumulate = k / 8 == 2,
                  .inference = k / 8 == 3};
@@ -15,7 +16,7 @@ way way_of(uint32_t k) {
 
 const char *way_text(way w) {
     static char text[100];
-    snprintf(text, sizeof text, "%u VPs, %u groups, %u waves, %s%s", w.n_vps, w.groups, w.waves,
+    snprintf(text, sizeof text, "%u VPs, %u groups, %u waves of %u slices, %s%s", w.n_vps, w.groups, w.waves, w.slices,
              w.split_elems ? "vertices" : "rows",
              w.inference    ? ", inference"
              : w.accumulate ? ", gradients level by level"

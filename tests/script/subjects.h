@@ -5,7 +5,7 @@
 #include "fixture.h"
 #include "symbolic.h"
 
-/* All numbers of VPs and groups train by rows, by vertices, with gradients level by level, and infer; in one to three waves. */
+/* All numbers of VPs and groups train by rows, by vertices, with gradients level by level, and infer; in one to three waves of one to three slices. */
 enum { WAYS = 32, TRAINING_WAYS = 24 };
 
 way way_of(uint32_t k);
