@@ -382,7 +382,7 @@ START_TEST(gpus_before_sm_80_refuse)
         ck_assert_ptr_nonnull(strstr(why, "sm_80"));
         TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, &new, &p, &why));
         ck_assert_int_eq(p, VPPS_PRECISION_BF16X3);
-        ck_assert_ptr_nonnull(strstr(why, "predicted"));
+        ck_assert_ptr_nonnull(strstr(why, "predicts"));
     }
 END_TEST
 

@@ -20,7 +20,7 @@ vpps_status vpps_gpu_choose_precision(vpps_precision asked, const vpps_machine *
     *why = "as asked";
     if (asked == VPPS_PRECISION_AUTO) {
         *out = has_mma ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
-        *why = has_mma ? "it is predicted to be faster than fp32, by a model of a GPU"
+        *why = has_mma ? "a model of a GPU predicts it to be faster than fp32, but for single examples"
                        : "GPUs before sm_80 do not multiply bf16";
     } else if (asked != VPPS_PRECISION_FP32 && !has_mma) {
         return vpps_fail(VPPS_DEVICE, "a GPU of sm_%u does not multiply in %s; expected sm_80 or later, or fp32",
