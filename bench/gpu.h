@@ -3,17 +3,19 @@
 #define VPPS_BENCH_GPU_H
 
 #include "base/base.h"
+#include "runtime/device.h"
 #include "runtime/gpu/driver.h"
 
 #include <jansson.h>
 
 typedef struct gpu_settings {
-    const char *device;    /* "cuda", "simt" */
-    const char *trees;     /* file; NULL: generated ListOps */
-    const char *sentences; /* file; NULL: generated ones */
-    double seconds;        /* of training, for every batch size and round */
-    uint32_t most;         /* the largest batch that the model of a GPU trains */
-    const char *network;   /* the only one that it does; NULL: all */
+    const char *device;       /* "cuda", "simt" */
+    const char *trees;        /* file; NULL: generated ListOps */
+    const char *sentences;    /* file; NULL: generated ones */
+    double seconds;           /* of training, for every batch size and round */
+    uint32_t most;            /* the largest batch that the model of a GPU trains */
+    vpps_precision precision; /* of products there */
+    const char *network;      /* the only one that it does; NULL: all */
 } gpu_settings;
 
 /* Median, lowest and highest of n > 0 figures, which are sorted. */

@@ -1,7 +1,7 @@
 /* gpu_model.c - training on a model of a GPU, a library that stands in for the CUDA driver and executes the kernel's machine
  * code: what it predicts. Its time is simulated, and nothing of it was measured; the host's time is this machine's.
  *
- * SGD, fp32, the profile's first choice, loss at every labelled node or word. One batch goes ahead, whose time does not count; then
+ * SGD, the profile's first choice, loss at every labelled node or word. One batch goes ahead, whose time does not count; then
  * batches of together at least 8 examples.
  */
 #include "gpu.h"
@@ -106,6 +106,7 @@ static vpps_status predict(const gpu_settings *settings, size_t row, prediction 
     vpps_options_default(&options);
     options.device = "cuda";
     options.optimizer.lr = 0.01f;
+    options.precision = settings->precision;
     options.no_tuning = true;
     vpps_status status = strcmp(rows[row].network, "tree-lstm") == 0
                              ? workload_create(&w, settings->trees, hidden, hidden)
@@ -117,7 +118,8 @@ static vpps_status predict(const gpu_settings *settings, size_t row, prediction 
     return status;
 }
 
-static vpps_status report(size_t row, const prediction *p, const char *model, json_t *settings) {
+static vpps_status report(size_t row, vpps_precision precision, const prediction *p, const char *model,
+                          json_t *settings) {
     const uint32_t batch = rows[row].batch;
     const double rate = batch * 1e6 / p->device_us;
     fprintf(stderr, "| %s | %u | %u | %.1f | %.0f | %.1f | %.0f | %.1f |\n", rows[row].network, rows[row].hidden, batch,
@@ -125,6 +127,7 @@ static vpps_status report(size_t row, const prediction *p, const char *model, js
     json_t *o = json_pack("{ss sb ss sO ss si si si si}", "bench", "model", "predicted", 1, "model", model, "settings",
                           settings, "network", rows[row].network, "hidden", (int)rows[row].hidden, "batch", (int)batch,
                           "batches", (int)p->batches, "vps", (int)p->vps);
+    json_object_set_new(o, "precision", json_string(vpps_precision_names[precision]));
     json_object_set_new(o, "predicted_device_us", json_real(p->device_us));
     json_object_set_new(o, "predicted_sentences_per_s", json_real(rate));
     json_object_set_new(o, "host_us", json_real(p->host_us));
@@ -142,7 +145,7 @@ static vpps_status predict_all(const gpu_settings *settings, const char *model, 
         if (rows[row].batch > settings->most) continue;
         if (settings->network && strcmp(settings->network, rows[row].network) != 0) continue;
         VPPS_TRY(predict(settings, row, &p));
-        VPPS_TRY(report(row, &p, model, of_model));
+        VPPS_TRY(report(row, settings->precision, &p, model, of_model));
     }
     return VPPS_OK;
 }
@@ -154,7 +157,8 @@ vpps_status gpu_bench_model(const gpu_settings *settings) {
     if (!of_model) return vpps_fail(VPPS_MEMORY, "no memory for the model's settings");
     vpps_status status = examine(&machine, of_model, text, sizeof text);
     if (status == VPPS_OK) {
-        fprintf(stderr, "Predicted, not measured: %s, with %s. Training, SGD; %s; %s\n\n", machine.name, text,
+        fprintf(stderr, "Predicted, not measured: %s, with %s. Training, SGD, products in %s; %s; %s\n\n", machine.name,
+                text, vpps_precision_names[settings->precision],
                 settings->trees ? settings->trees : "generated ListOps",
                 settings->sentences ? settings->sentences : "generated sentences");
         status = predict_all(settings, machine.name, of_model);

@@ -29,6 +29,8 @@ refuses 1 'no GPU driver: /nowhere/libcuda.so' -- --model=/nowhere/libcuda.so
 refuses 2 'usage: bench_gpu' -- --model --static
 refuses 2 'usage: bench_gpu' -- --model --most 0
 refuses 2 'usage: bench_gpu' -- --model --device cuda
+refuses 2 'usage: bench_gpu' -- --model --precision fp8
+refuses 2 'usage: bench_gpu' -- --static --precision bf16
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]
