@@ -1,6 +1,6 @@
 /* test_cache.c - the kernel cache on disk: what goes in comes out, damage is seen, size is bounded, processes share it. */
-#include "cache_folder.h"
 #include "codegen/cache.h"
+#include "common/cache_folder.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -2,10 +2,10 @@
  *
  * Without NVRTC, the tests that compile check that its absence is reported, and say that they did not compile. Each
  * test is a process of its own, so each finds the library anew. */
-#include "cache_folder.h"
 #include "codegen/cache.h"
 #include "codegen/compile.h"
 #include "codegen/nvrtc.h"
+#include "common/cache_folder.h"
 #include "compile_elf.h"
 #include "plan/machine.h"
 

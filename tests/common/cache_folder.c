@@ -1,5 +1,5 @@
 /* cache_folder.c - see cache_folder.h. */
-#include "cache_folder.h"
+#include "common/cache_folder.h"
 
 #include <dirent.h>
 #include <ftw.h>
