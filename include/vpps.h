@@ -558,13 +558,18 @@ typedef struct vpps_options {
     vpps_precision precision;
     vpps_communicator *communicator; /* the processes that train together; it must outlive the handle, and nothing else
                                         uses it while a batch is in flight. NULL: this one alone */
-    bool portable;                   /* CPU: plain C instead of libxsmm and wide vectors */
+    bool portable;                   /* CPU: plain C instead of wide vectors */
     bool verify;  /* prove of every script, before it runs, that it does what its graph asks for (slow) */
     uint32_t rpw; /* GPU: consecutive rows of a matrix that are one VP's, 1 to 1,024; 0: by profile, on the batches that
                              are trained */
     uint32_t threads;      /* GPU: of a CTA, a multiple of 32 up to 1,024; 0: by profile */
     uint64_t trace_events; /* note what happens when, up to so many events of 32 bytes (vpps_trace_write); 0: none */
-    bool no_tuning;        /* GPU: take the first choice for what is 0, and measure nothing */
+    bool no_tuning;        /* GPU: take the first choice for what is 0, and measure nothing; CPU: take what is chosen
+                                     without measuring, whatever the cache has */
+    bool tune;             /* CPU: where the cache has no choice of how products are made on this machine, for such a
+                                     model and so many VPs, measure: some milliseconds a shape of matrix when the handle is created,
+                                     then how stages are shared out, on the batches that are trained; and keep it there, for all
+                                     handles to come but those with no_tuning. Another choice makes sums in another order */
     void (*log)(void *context,
                 const char *line); /* may be NULL: what a reader of the run wants to know: why a device was
                                                      chosen, kernels that were made or rejected, how the profile went */
@@ -651,7 +656,8 @@ typedef struct vpps_stats {
     double imbalance;
 } vpps_stats;
 
-/* GPU: one way to lay the model out; CPU: a number of groups, or a batching policy; and how fast it was. */
+/* GPU: one way to lay the model out; CPU: a number of groups, a batching policy, a way to share out stages or to make products;
+ * and how fast it was. */
 #define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
     X(WAITING, "waiting")   /* not tried (yet) */                                                                      \
     X(REJECTED, "rejected") /* its kernel spills registers, or could not be made */                                    \
@@ -667,7 +673,16 @@ typedef enum vpps_trial_state {
 
 typedef struct vpps_trial {
     uint32_t groups;    /* CPU: of a trial of groups; 0: of another */
-    const char *policy; /* CPU: of a trial of policies; the rest, but state, batches and ns_per_node, is a GPU's */
+    const char *policy; /* CPU: of a trial of policies; else NULL */
+    const char *split;  /* CPU: of a trial of stages; else NULL. VPs share out "rows", "vertices", or by the "size" of a
+                           cell's matrices one or the other */
+    /* CPU: of a trial of the products that a VP makes with a matrix of which it has so many rows; else NULL. "tile": forward,
+     * so many vectors at a time; backward, so many vectors: "rows", as the matrix lies, "copy", with a transposed copy;
+     * "transpose": making the copy, which pays from so many vectors of a batch on. */
+    const char *product;
+    uint32_t rows, cols, vectors;
+    double ns_per_vector; /* of "transpose": ns */
+    /* The rest, but state, batches and ns_per_node, is a GPU's. */
     uint32_t rpw, threads;
     vpps_trial_state state;
     uint32_t batches;    /* measured */

@@ -30,7 +30,7 @@ MAY_INCLUDE = {
                     "src/script/verify", "src/codegen", "src/runtime/comm"],
     "src/runtime/comm": ["include", "src/base"],
     "src/runtime/cpu": ["include", "src/base", "src/graph", "src/isa", "src/cell", "src/plan", "src/script",
-                        "src/runtime", "src/runtime/comm"],
+                        "src/codegen", "src/runtime", "src/runtime/comm"],
     "src/runtime/simt": ["include", "src/base", "src/interp_templates", "src/codegen"],
     "src/runtime/gpu": ["include", "src/base", "src/interp_templates", "src/graph", "src/isa", "src/cell", "src/plan",
                         "src/script", "src/codegen", "src/runtime", "src/runtime/comm", "src/runtime/simt"],

@@ -186,7 +186,6 @@ static const cli_option table[] = {
           "Consecutive rows of a matrix that are one virtual processor's; 0: measured while training"),
     COUNT("threads", threads, 0, 1024, 0, ENGINE | PLANS, 0,
           "Threads of a virtual processor, a multiple of 32; 0: measured while training"),
-    FLAG("no-tuning", no_tuning, 0, ENGINE & ~COMMAND_TUNE, "Take the first choice, and measure nothing"),
     FLAG("no-cache", no_cache, 0, COMMAND_KERNEL, "With --report: compile anew, and keep nothing on disk"),
 
     HEADING("Engine:"),
@@ -201,6 +200,8 @@ static const cli_option table[] = {
           "Parts of each wave's classifiers that are trained one after the other in the same memory; 0: one"),
     CHOICE("policy", policy, policy_names, 0, ENGINE, 0,
            "Which vertices run together where several cells read each other; auto: by profile"),
+    FLAG("no-tuning", no_tuning, 0, ENGINE & ~COMMAND_TUNE,
+         "Take the first choice, and measure nothing; CPU: whatever vpps tune has found"),
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
     CHOICE("communicator", communicator, "auto|mpi|none", 0, TRAIN, 0,
            "Train together with other processes, by MPI; auto: with those that mpirun or srun started"),

@@ -55,6 +55,7 @@ vpps_options session_options(const settings *s) {
     /* software SIMT's times say nothing of a GPU: it is tuned only when asked */
     const bool asked = s->command == COMMAND_TUNE || options_given(s, "rpw");
     o.no_tuning = s->no_tuning || (strcmp(s->device, "simt") == 0 && !asked);
+    o.tune = s->command == COMMAND_TUNE;
     return o;
 }
 

@@ -2,70 +2,136 @@
 #include "cli/trials.h"
 #include "base/base.h"
 
-enum { MAX_TRIALS = 64 };
-
 static const char *const states[] = {
 #define X(id, name) name,
     VPPS_TRIAL_STATE_TABLE(X)
 #undef X
 };
 
-json_t *trials_json(vpps_handle *h) {
-    vpps_trial trials[MAX_TRIALS];
-    uint32_t n = MAX_TRIALS;
-    bool done;
-    if (vpps_handle_trials(h, trials, &n, &done) != VPPS_OK || n == 0) return json_null();
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < n && i < MAX_TRIALS; i++) {
-        const vpps_trial *t = &trials[i];
-        json_t *ns = t->ns_per_node > 0 ? json_real(t->ns_per_node) : json_null();
-        json_array_append_new(list, json_pack("{ss si si so si si so}", "state", states[t->state], "rpw", (int)t->rpw,
-                                              "threads", (int)t->threads, "ns_per_node", ns, "batches", (int)t->batches,
-                                              "registers", (int)t->registers, "load_seconds",
-                                              report_number(t->load_seconds)));
-        if (t->groups) json_object_set_new(json_array_get(list, i), "groups", json_integer(t->groups));
-        if (t->policy) json_object_set_new(json_array_get(list, i), "policy", json_string(t->policy));
-    }
-    return json_pack("{sb so}", "done", (int)done, "trials", list);
+/* All trials, malloc'd, the caller's; NULL: there are none, or no memory for them. */
+static vpps_trial *all_trials(vpps_handle *h, uint32_t *n, bool *done) {
+    *n = 0;
+    if (vpps_handle_trials(h, NULL, n, done) != VPPS_OK || !*n) return NULL;
+    vpps_trial *trials = calloc(*n, sizeof *trials);
+    if (trials && vpps_handle_trials(h, trials, n, done) == VPPS_OK) return trials;
+    free(trials);
+    return NULL;
 }
 
-/* A CPU's trials: what is fastest depends on the batch's size, so it is told rather than kept. */
+static json_t *number_or_null(double x) { return x > 0 ? json_real(x) : json_null(); }
+
+static json_t *product_json(const vpps_trial *t) {
+    json_t *vectors = t->vectors < UINT32_MAX ? json_integer(t->vectors) : json_null(); /* a copy never pays */
+    return json_pack("{ss ss si si so so}", "state", states[t->state], "product", t->product, "rows", (int)t->rows,
+                     "cols", (int)t->cols, "vectors", vectors, "ns_per_vector", number_or_null(t->ns_per_vector));
+}
+
+static json_t *split_json(const vpps_trial *t) {
+    return json_pack("{ss ss so si}", "state", states[t->state], "split", t->split, "ns_per_node",
+                     number_or_null(t->ns_per_node), "batches", (int)t->batches);
+}
+
+static json_t *trial_json(const vpps_trial *t) {
+    json_t *row = json_pack("{ss si si so si si so}", "state", states[t->state], "rpw", (int)t->rpw, "threads",
+                            (int)t->threads, "ns_per_node", number_or_null(t->ns_per_node), "batches", (int)t->batches,
+                            "registers", (int)t->registers, "load_seconds", report_number(t->load_seconds));
+    if (t->groups) json_object_set_new(row, "groups", json_integer(t->groups));
+    if (t->policy) json_object_set_new(row, "policy", json_string(t->policy));
+    return row;
+}
+
+json_t *trials_json(vpps_handle *h) {
+    uint32_t n;
+    bool done;
+    vpps_trial *trials = all_trials(h, &n, &done);
+    if (!trials) return json_null();
+    json_t *list = json_array(), *splits = json_array(), *products = json_array();
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_trial *t = &trials[i];
+        if (t->product) {
+            json_array_append_new(products, product_json(t));
+        } else if (t->split) {
+            json_array_append_new(splits, split_json(t));
+        } else {
+            json_array_append_new(list, trial_json(t));
+        }
+    }
+    free(trials);
+    json_t *all = json_pack("{sb so}", "done", (int)done, "trials", list);
+    if (json_array_size(splits)) json_object_set(all, "splits", splits);
+    if (json_array_size(products)) json_object_set(all, "products", products);
+    json_decref(splits);
+    json_decref(products);
+    return all;
+}
+
+static const char *note_of(const vpps_trial *t) {
+    return t->state == VPPS_TRIAL_REMEMBERED ? "  chosen by an earlier run"
+           : t->state == VPPS_TRIAL_CURRENT  ? "  chosen"
+                                             : "";
+}
+
+static const char *describe_product(const vpps_trial *t) {
+    return !strcmp(t->product, "tile")   ? "forward, so many vectors at a time"
+           : !strcmp(t->product, "rows") ? "backward, rows as they lie"
+           : !strcmp(t->product, "copy") ? "backward, a transposed copy"
+                                         : "making the copy, for so many a batch";
+}
+
+static void print_products(const vpps_trial *trials, uint32_t n, FILE *file) {
+    if (n)
+        fprintf(file, "%5s %7s  %-36s %8s %12s\n", "rows", "columns", "products of one VP", "vectors", "ns a vector");
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_trial *t = &trials[i];
+        char vectors[16] = "-"; /* a copy never pays */
+        if (t->vectors < UINT32_MAX) snprintf(vectors, sizeof vectors, "%u", t->vectors);
+        fprintf(file, "%5u %7u  %-36s %8s %12.1f%s\n", t->rows, t->cols, describe_product(t), vectors, t->ns_per_vector,
+                note_of(t));
+    }
+    if (n) fputc('\n', file);
+}
+
+/* A CPU's trials: of products and stages the choice is kept; which groups and policy are the fastest depends on the batch's size,
+ * so they are told. */
 static void print_cpu(const vpps_trial *trials, uint32_t n, FILE *file) {
-    fprintf(file, "%-13s %12s %8s\n", "", "ns a node", "batches");
+    uint32_t n_products = 0;
+    while (n_products < n && trials[n_products].product) n_products++;
+    print_products(trials, n_products, file);
+    trials += n_products;
+    n -= n_products;
+    if (!n) return;
+    fprintf(file, "%-24s %12s %8s\n", "", "ns a node", "batches");
     for (uint32_t i = 0; i < n; i++) {
         const vpps_trial *t = &trials[i];
         char what[64], ns[32] = "-";
         if (t->policy) {
             snprintf(what, sizeof what, "policy %s", t->policy);
+        } else if (t->split) {
+            snprintf(what, sizeof what, "stages shared by %s", t->split);
         } else {
             snprintf(what, sizeof what, "groups %u", t->groups);
         }
         if (t->ns_per_node > 0) snprintf(ns, sizeof ns, "%.1f", t->ns_per_node);
-        fprintf(file, "%-13s %12s %8u%s\n", what, ns, t->batches, t->state == VPPS_TRIAL_CURRENT ? "  chosen" : "");
+        fprintf(file, "%-24s %12s %8u%s\n", what, ns, t->batches, note_of(t));
     }
-    fputs("train with", file);
+    uint32_t told = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (trials[i].state != VPPS_TRIAL_CURRENT) continue;
+        if (trials[i].state != VPPS_TRIAL_CURRENT || trials[i].split) continue;
+        if (!told++) fputs("train with", file);
         if (trials[i].policy) {
             fprintf(file, " --policy %s", trials[i].policy);
         } else {
             fprintf(file, " --groups %u", trials[i].groups);
         }
     }
-    fputc('\n', file);
+    if (told) fputc('\n', file);
 }
 
-void trials_print(vpps_handle *h, FILE *file) {
-    vpps_trial trials[MAX_TRIALS];
-    uint32_t n = MAX_TRIALS, waiting = 0;
-    bool done, remembered = false;
-    if (vpps_handle_trials(h, trials, &n, &done) != VPPS_OK || !n) return;
-    if (trials[0].groups || trials[0].policy) {
-        print_cpu(trials, vpps_min_u32(n, MAX_TRIALS), file);
-        return;
-    }
+static void print_gpu(const vpps_trial *trials, uint32_t n, bool done, FILE *file) {
+    uint32_t waiting = 0;
+    bool remembered = false;
     fprintf(file, "%4s %8s %12s %10s %8s\n", "rpw", "threads", "ns a node", "registers", "ready s");
-    for (uint32_t i = 0; i < n && i < MAX_TRIALS; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const vpps_trial *t = &trials[i];
         char ns[32] = "-";
         if (t->state == VPPS_TRIAL_WAITING) {
@@ -82,4 +148,17 @@ void trials_print(vpps_handle *h, FILE *file) {
                                                   : "");
     }
     if (waiting && !remembered) fprintf(file, "%u other choices were not tried\n", waiting);
+}
+
+void trials_print(vpps_handle *h, FILE *file) {
+    uint32_t n;
+    bool done;
+    vpps_trial *trials = all_trials(h, &n, &done);
+    if (!trials) return;
+    if (trials[0].rpw || trials[0].threads) {
+        print_gpu(trials, n, done, file);
+    } else {
+        print_cpu(trials, n, file);
+    }
+    free(trials);
 }

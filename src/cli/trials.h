@@ -1,10 +1,10 @@
-/* trials.h - the plans that a GPU device measured: as JSON, and as a table. */
+/* trials.h - the choices that a device measured: as JSON, and as a table. */
 #ifndef VPPS_CLI_TRIALS_H
 #define VPPS_CLI_TRIALS_H
 
 #include "cli/json.h"
 
-/* {"done": ..., "trials": [...]}; null where the device has nothing to choose. */
+/* {"done": ..., "trials": [...]}, of a CPU also "splits" and "products"; null where the device has nothing to choose. */
 json_t *trials_json(vpps_handle *h);
 
 /* A line a trial that was tried; plans that were not are counted. */

@@ -21,7 +21,8 @@ typedef struct vpps_outcome {
 
 typedef struct vpps_device_table {
     const char *name;
-    bool decides; /* does it run argmax and lookup_at? */
+    bool decides;  /* does it run argmax and lookup_at? */
+    bool host_vps; /* are its VPs threads of this process, which can be followed, and grouped anew for every batch? */
 
     /* Is there such a machine at all? Fails with DEVICE, and the message says why not. NULL: always. */
     vpps_status (*find)(void);
@@ -34,7 +35,7 @@ typedef struct vpps_device_table {
     const vpps_task_plan *(*machine)(const vpps_device *d);
 
     /* Starts a batch's script, which must stay as it is until the batch is finished. Where the calling thread works as a VP, it
-     * is finished on return. Fails with MEMORY, and where there is a `tuning` with POOL (while it is true: another choice is
+     * is finished on return. Fails with MEMORY, and but for host_vps with POOL (while `tuning` is true: another choice is
      * due), when nothing was started and the parameters are as before. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d);                /* never blocks; true when nothing was launched */
@@ -51,7 +52,7 @@ typedef struct vpps_device_table {
     vpps_precision (*precision)(const vpps_device *d, const char **unit);
 
     /* NULL where there is nothing to choose. tuning: is the choice open? tune: takes the next choice where one is due, now that
-     * a batch was measured, with the parameters as they are. */
+     * a batch was measured, with the parameters as they are. trials: writes at most `room`, and returns how many there are. */
     bool (*tuning)(const vpps_device *d);
     vpps_status (*tune)(vpps_device *d);
     uint32_t (*trials)(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done);

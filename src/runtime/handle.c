@@ -116,10 +116,10 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     h->stats.vps = h->plan.n_vps;
     h->stats.precision = vpps_precision_names[h->device->table->precision(h->device, &h->stats.precision_unit)];
     h->stats.caller_works = h->device->table->caller_works(h->device);
-    const bool own_profile = h->device->table->tuning != NULL; /* and VPs that nobody follows but by their launches */
-    if (!own_profile && options->groups == VPPS_GROUPS_PROFILE) vpps_profile_groups(&h->grouping, h->plan.n_vps);
+    const bool host_vps = h->device->table->host_vps;
+    if (host_vps && options->groups == VPPS_GROUPS_PROFILE) vpps_profile_groups(&h->grouping, h->plan.n_vps);
     if (options->trace_events) {
-        status = vpps_trace_create(&h->trace, options->trace_events, own_profile ? 0 : h->plan.n_vps);
+        status = vpps_trace_create(&h->trace, options->trace_events, host_vps ? h->plan.n_vps : 0);
         if (status != VPPS_OK) {
             vpps_handle_destroy(h);
             return status;
@@ -248,15 +248,15 @@ static vpps_status verify_batch(const vpps_task_plan *machine, const vpps_batch 
     return status;
 }
 
-static uint32_t groups_for(vpps_handle *h, bool training) {
-    if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
-    return training && h->grouping.n ? vpps_profile_next(&h->grouping)->groups : 0;
-}
-
 /* Is the device's own choice still open? */
 static bool is_tuning(const vpps_handle *h) {
     const vpps_device_table *table = h->device->table;
     return table->tuning && table->tuning(h->device);
+}
+
+static uint32_t groups_for(vpps_handle *h, bool training) {
+    if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
+    return training && h->grouping.n && !is_tuning(h) ? vpps_profile_next(&h->grouping)->groups : 0;
 }
 
 static const vpps_policy *policy_for(vpps_handle *h, bool training) {
@@ -351,7 +351,7 @@ static vpps_status launch(vpps_handle *h, uint64_t batch) {
     h->device->vote = h->vote;
     const vpps_status status = table->launch(h->device, b);
     vpps_trace_span(h->trace, "launch", begin);
-    if (status == VPPS_MEMORY || (status == VPPS_POOL && table->tuning)) return status;
+    if (status == VPPS_MEMORY || (status == VPPS_POOL && !table->host_vps)) return status;
     if (status != VPPS_OK) break_handle(h, status, batch, vpps_error_message());
     return check_whole(h);
 }
@@ -546,11 +546,14 @@ vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, boo
     VPPS_NEED(done);
     const vpps_device_table *table = h->device->table;
     const uint32_t room = *n;
-    const uint32_t n_groupings = h->grouping.n;
-    *done = !vpps_profile_goes_on(&h->grouping) && !vpps_profile_goes_on(&h->batching);
-    *n = n_groupings + h->batching.n;
-    for (uint32_t i = 0; i < vpps_min_u32(room, *n); i++)
-        out[i] = i < n_groupings ? h->grouping.trials[i] : h->batching.trials[i - n_groupings];
-    if (table->trials) *n = table->trials(h->device, out, room, done);
+    *done = true;
+    *n = table->trials ? table->trials(h->device, out, room, done) : 0;
+    if (!table->host_vps) return VPPS_OK;
+    const vpps_profile *profiles[] = {&h->grouping, &h->batching};
+    for (size_t p = 0; p < VPPS_COUNT(profiles); p++) {
+        for (uint32_t i = 0; i < profiles[p]->n; i++, ++*n)
+            if (*n < room) out[*n] = profiles[p]->trials[i];
+        *done = *done && !vpps_profile_goes_on(profiles[p]);
+    }
     return VPPS_OK;
 }

@@ -21,6 +21,12 @@ void vpps_profile_policies(vpps_profile *p) {
         p->trials[p->n++] = (vpps_trial){.policy = policy->name, .state = VPPS_TRIAL_WAITING};
 }
 
+void vpps_profile_splits(vpps_profile *p) {
+    static const char *const splits[] = {"size", "rows", "vertices"};
+    *p = (vpps_profile){.margin = 0.1, .n = VPPS_COUNT(splits)};
+    for (uint32_t i = 0; i < p->n; i++) p->trials[i] = (vpps_trial){.split = splits[i], .state = VPPS_TRIAL_WAITING};
+}
+
 static int by_size(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;

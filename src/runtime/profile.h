@@ -24,6 +24,9 @@ void vpps_profile_groups(vpps_profile *p, uint32_t n_vps);
 /* The policies; what is faster than the default by less than batches differ is not taken. */
 void vpps_profile_policies(vpps_profile *p);
 
+/* How stages are shared out; the first is the default. Likewise. */
+void vpps_profile_splits(vpps_profile *p);
+
 /* The trial that the next batch runs, or, when all were measured, the fastest. Something must be profiled. */
 const vpps_trial *vpps_profile_next(vpps_profile *p);
 

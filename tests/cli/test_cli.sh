@@ -445,7 +445,7 @@ fi
 check "tune without a GPU" exits 1 env VPPS_LIBCUDA=/nowhere "$vpps" tune tree-lstm --examples 40
 check "tune without a GPU: the reason" says err "/nowhere"
 cpu_tune() {
-    local tune=("$vpps" tune tree-lstm --hidden 16 --embed 16 --examples 80 --batch 8 --device cpu --vps 2)
+    local tune=(env "VPPS_CACHE_DIR=$PWD/cpu-tune-cache" "$vpps" tune tree-lstm --hidden 16 --embed 16 --examples 80 --batch 8 --device cpu --vps 2)
     exits 0 "${tune[@]}" || return 1
     says out "groups" && says out "train with --groups" || return 1
     exits 0 "${tune[@]}" --json || return 1

@@ -9,6 +9,8 @@
  *   stage.c    running them, but for vertices whose condition does not hold
  *   params.c   parameters: their gradients and updates
  *   packs.c    operands of products in bf16
+ *   copies.c   transposed copies of matrices, for backward
+ *   tuning.c, measure.c  how products of each shape are made: chosen, and measured
  *   precision.c, amx.c  in what precision products are made, and by what
  *   share.c    gradients of other processes
  *   entries.c  lookup tables that are shared out over processes
@@ -17,6 +19,7 @@
 #ifndef VPPS_CPU_H
 #define VPPS_CPU_H
 
+#include "runtime/cpu/choices.h"
 #include "runtime/cpu/kernels.h"
 #include "runtime/cpu/precision.h"
 #include "runtime/cpu/tile.h"
@@ -31,10 +34,6 @@
 /* At most so many rows of a matrix, owned by one VP: column after column, padded with zero rows to a multiple of 16, so that
  * a product's operands follow each other in memory. Element (r, k) at k * ld + r - first_row. */
 enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
-
-/* From so many vertices of a block on, and so many vectors at a time, backward multiplies with a transposed copy. It depends on the
- * batch alone, not on batches before it, so that a resumed run gives the same bits. */
-enum { VPPS_VERTICES_FOR_COPY = 128, VPPS_VECTORS_FOR_COPY = 4 };
 
 typedef struct vpps_cpu vpps_cpu;
 typedef struct vpps_vp vpps_vp;
@@ -54,7 +53,8 @@ typedef struct vpps_cpu_matrix {
     /* Of each VP, a copy of all its rows in parts of 64 columns, each row after row: element (r, k) at
      * k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
-    bool has_transposed; /* a batch was large enough to want it: it is made anew with every update */
+    uint32_t wanted;     /* the latest launch that multiplies with the copies: its update makes them anew */
+    bool fresh;          /* they are of the values as they are */
     uint32_t **packed_t; /* of each VP, its rows transposed in bf16: the matrix's columns are rows, in pairs */
 } vpps_cpu_matrix;
 
@@ -112,6 +112,8 @@ struct vpps_cpu {
     const vpps_model *model;
     const vpps_kernels *kernels;
     vpps_cpu_precision precision;
+    vpps_cpu_choice *choices; /* of each matrix */
+    vpps_cpu_tuning tuning;
     bool caller_works;
     uint32_t n_vps, n_states;
     uint64_t watchdog_ns, spin_ns; /* spin_ns: a waiter spins so long before it sleeps */
@@ -139,14 +141,16 @@ struct vpps_cpu {
     size_t views_capacity;
     /* Of each matrix: outer products of the batch that add to its gradient; 1: the update may make it. */
     uint32_t *uses;
+    uint64_t *vectors;          /* of each matrix: that the batch multiplies with its transpose, in tasks of enough */
     vpps_row_segment *segments; /* what NORM and UPDATE take: the script's tables; then those of all processes */
     size_t segments_capacity;
     uint32_t n_segments;
     vpps_share *share;              /* NULL: this process is the only one */
     vpps_counter arrived, released; /* where VPs meet for it: VPs, counted through; batches */
     uint32_t shared_batches;
-    vpps_entries *entries; /* NULL: tables are whole */
-    uint32_t launch;       /* number of launches so far */
+    vpps_entries *entries;  /* NULL: tables are whole */
+    uint32_t launch;        /* number of launches so far */
+    uint32_t trained_nodes; /* of its graph; 0: inference */
     uint64_t start_ns;
     double loss;
     atomic_bool failed; /* set by the first VP that fails; all others stop */
@@ -268,8 +272,33 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
     }
 }
 
-/* Makes the transposed copies of a matrix, of the rows of all VPs, and keeps them up to date from now on. */
-void vpps_want_transposed(vpps_cpu *cpu, uint32_t param);
+/* Fills in cpu->choices, and the machine's split: by an earlier profile of such a machine and model, unless the options forbid it;
+ * with options->tune by a new one where there is none, whose part on batches goes on. Fails with MEMORY. */
+vpps_status vpps_cpu_choose(vpps_cpu *cpu, const vpps_options *options);
+
+/* For the device's table: see runtime/device.h. */
+bool vpps_cpu_is_tuning(const vpps_device *d);
+vpps_status vpps_cpu_tune(vpps_device *d);
+uint32_t vpps_cpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done);
+
+/* Appends a shape's trials, of a few ms: forward in tiles of each size, backward with the rows as they lie and with a copy for
+ * each number of vectors, and making the copy. Matrices of `working_set` bytes in all are taken in turn, as in training, so that
+ * they come from where they lie there. False: out of memory. */
+bool vpps_cpu_measure(vpps_cpu_tuning *t, const vpps_kernels *kernels, vpps_cpu_shape shape, size_t working_set);
+
+/* Decides with which matrices' transposed copies this launch multiplies, by its script alone, and makes those that are not
+ * fresh: see copies.c. */
+void vpps_choose_copies(vpps_cpu *cpu);
+
+/* Makes a VP's copy of its rows. */
+void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp);
+
+/* The vectors that one VP multiplies for value x, a product with transposed matrices, in a task of so many items. */
+static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const vpps_cell_value *x,
+                                            const uint32_t *items) {
+    const uint32_t n = items[x->domain] * x->cols;
+    return c->stages[x->stage].split == VPPS_SPLIT_ROWS ? n : n / c->needs.group;
+}
 
 /* The norm of the gradient, whose parts the VPs have published, added in their order; 0 where the script takes none. */
 double vpps_cpu_norm(const vpps_cpu *cpu);

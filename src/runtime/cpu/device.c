@@ -149,6 +149,9 @@ static void cpu_destroy(vpps_device *d) {
     free(cpu->counters);
     free(cpu->norms);
     free(cpu->uses);
+    free(cpu->vectors);
+    free(cpu->choices);
+    vpps_cpu_tuning_free(&cpu->tuning);
     free(cpu->views);
     free(cpu->segments);
     free(cpu->vps);
@@ -159,7 +162,9 @@ static vpps_status make_vps(vpps_cpu *cpu) {
     cpu->vps = calloc(cpu->n_vps, sizeof *cpu->vps);
     cpu->norms = calloc(cpu->n_vps, sizeof *cpu->norms);
     cpu->uses = calloc(cpu->model->n_params + 1, sizeof *cpu->uses);
-    bool ok = cpu->vps && cpu->norms && cpu->uses;
+    cpu->vectors = calloc(cpu->model->n_params + 1, sizeof *cpu->vectors);
+    cpu->choices = calloc(cpu->model->n_params + 1, sizeof *cpu->choices);
+    bool ok = cpu->vps && cpu->norms && cpu->uses && cpu->vectors && cpu->choices;
     for (uint32_t v = 0; ok && v < cpu->n_vps; v++) {
         cpu->vps[v].cpu = cpu;
         cpu->vps[v].index = v;
@@ -177,7 +182,7 @@ static uint32_t cores_allowed(void) {
 }
 
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
-    enum { MAX_VPS = 1024, CLOSE_BYTES = 1 << 21, SPLIT_BYTES = 1 << 18, WAVE_BYTES = 1 << 25, SPIN_NS = 50 * 1000 };
+    enum { MAX_VPS = 1024, CLOSE_BYTES = 1 << 21, WAVE_BYTES = 1 << 25, SPIN_NS = 50 * 1000 };
     const uint32_t n_allowed = cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups) {
@@ -210,9 +215,9 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .batch = cpu->plan.batch,
                                     .pool_words = cpu->plan.pool_words,
                                     .row_unit = VPPS_ROW_UNIT,
-                                    .split_elems = SPLIT_BYTES / 4,
                                     .close_elems = CLOSE_BYTES / 4,
                                     .wave_words = WAVE_BYTES / 4};
+    VPPS_TRY(vpps_cpu_choose(cpu, options));
     cpu_write_parameters(&cpu->device, model);
     return start_threads(cpu);
 }
@@ -254,18 +259,6 @@ static vpps_status need_counters(vpps_cpu *cpu, uint32_t n) {
     return VPPS_OK;
 }
 
-/* A copy of a matrix's transpose pays where many vectors are multiplied with it at a time. */
-static vpps_status prepare_block(vpps_cpu *cpu, vpps_compiled_cell *c, const vpps_block *block) {
-    VPPS_TRY(vpps_make_tiles(c));
-    if (block->n < VPPS_VERTICES_FOR_COPY || cpu->precision.parts) return VPPS_OK;
-    for (uint32_t v = 0; v < c->n_values; v++) {
-        const vpps_cell_value *x = &c->values[v];
-        if (x->kind != VPPS_VALUE_PRODUCT_T) continue;
-        for (uint32_t k = 0; k < x->n_args; k++) vpps_want_transposed(cpu, c->args[x->first_arg + k].matrix);
-    }
-    return VPPS_OK;
-}
-
 /* The rows that the script trains, table by table. */
 static vpps_status make_segments(vpps_cpu *cpu) {
     cpu->n_segments = cpu->task_header.n_tables;
@@ -289,7 +282,7 @@ static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps
         const vpps_block *block = vpps_block_at(script, i);
         vpps_view_block(script, block, batch->cells[block->cell], &cpu->views[i]);
         VPPS_TRY(vpps_check_block(&cpu->task_header, &cpu->views[i], i));
-        VPPS_TRY(prepare_block(cpu, batch->cells[block->cell], block));
+        VPPS_TRY(vpps_make_tiles(batch->cells[block->cell], cpu->choices));
     }
     return VPPS_OK;
 }
@@ -317,10 +310,12 @@ static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
     if (cpu->task_header.update)
         memset(cpu->pool + gradients.first, 0, (gradients.end - gradients.first) * sizeof(float));
     cpu->launch++;
+    vpps_choose_copies(cpu);
     cpu->loss = 0;
     cpu->squares = 0;
     cpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
     atomic_store(&cpu->failed, false);
+    cpu->trained_nodes = cpu->task_header.update ? batch->n_nodes : 0;
     cpu->start_ns = vpps_now_ns();
     cpu->wanted += cpu->n_vps;
     atomic_fetch_add(&cpu->epoch, 1);
@@ -373,6 +368,7 @@ static vpps_precision cpu_precision(const vpps_device *d, const char **unit) {
 
 const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .decides = true,
+                                           .host_vps = true,
                                            .create = cpu_create,
                                            .destroy = cpu_destroy,
                                            .machine = cpu_machine,
@@ -384,4 +380,7 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .read_parameters = cpu_read_parameters,
                                            .write_parameters = cpu_write_parameters,
                                            .caller_works = cpu_caller_works,
-                                           .precision = cpu_precision};
+                                           .precision = cpu_precision,
+                                           .tuning = vpps_cpu_is_tuning,
+                                           .tune = vpps_cpu_tune,
+                                           .trials = vpps_cpu_trials};

@@ -94,29 +94,6 @@ void vpps_free_matrices(vpps_cpu *cpu) {
     vpps_unmap_pages(cpu->pack_memory, cpu->pack_bytes);
 }
 
-static void transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
-    const vpps_cpu_matrix *m = &cpu->matrices[param];
-    const uint32_t cols = cpu->model->params[param].cols;
-    const vpps_rows own = vpps_rows_of_vp(cpu, param, vp);
-    for (uint32_t i = m->first_block[vp]; i < m->first_block[vp + 1]; i++) {
-        const vpps_matrix_block *b = &m->blocks[i];
-        float *to = m->transposed[vp] + (size_t)(b->first_row - own.first) * VPPS_BLOCK_ROWS;
-        for (uint32_t k = 0; k < cols; k += VPPS_BLOCK_ROWS)
-            cpu->kernels->transpose(b->rows, vpps_min_u32(cols - k, VPPS_BLOCK_ROWS), b->values + k * b->ld, b->ld,
-                                    to + (size_t)k * (own.end - own.first), VPPS_BLOCK_ROWS);
-    }
-}
-
-static void transpose_all(const vpps_cpu *cpu, uint32_t param) {
-    for (uint32_t v = 0; v < cpu->n_vps; v++) transpose_rows(cpu, param, v);
-}
-
-void vpps_want_transposed(vpps_cpu *cpu, uint32_t param) {
-    if (cpu->matrices[param].has_transposed) return;
-    cpu->matrices[param].has_transposed = true;
-    transpose_all(cpu, param);
-}
-
 void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, bool to_rows) {
     const uint32_t cols = cpu->model->params[param].cols;
     const vpps_cpu_matrix *m = &cpu->matrices[param];
@@ -138,7 +115,7 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, boo
             memset(values + k * block->ld + block->rows, 0, (block->ld - block->rows) * sizeof *values);
     }
     if (to_rows || state >= 0) return;
-    if (m->has_transposed) transpose_all(cpu, param);
+    cpu->matrices[param].fresh = false;
     vpps_pack_matrix(cpu, param);
 }
 
@@ -574,7 +551,7 @@ void vpps_vp_update(vpps_vp *vp) {
         } else if (!by_blocks) {
             update_run(cpu, &step, &r);
         }
-        if (cpu->matrices[p].has_transposed) transpose_rows(cpu, p, vp->index);
+        if (cpu->matrices[p].wanted == cpu->launch) vpps_transpose_rows(cpu, p, vp->index);
     }
     for (uint32_t i = 0; i < cpu->n_segments; i++) {
         const vpps_row_segment *s = &cpu->segments[i];

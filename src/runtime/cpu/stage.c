@@ -433,10 +433,14 @@ static bool find_terms(const tile *t, const vpps_cell_value *x, uint32_t n, bool
     return true;
 }
 
-static bool want_copies(const tile *t, const vpps_cell_value *x, uint32_t n) {
-    if (n < VPPS_VECTORS_FOR_COPY || t->view->block->n < VPPS_VERTICES_FOR_COPY) return false;
-    for (uint32_t i = 0; i < x->n_args; i++)
-        if (!t->vp->cpu->matrices[t->c->args[x->first_arg + i].matrix].has_transposed) return false;
+/* By the task, not the tile, so that tiles of another size give the same bits. */
+static bool want_copies(const tile *t, const vpps_cell_value *x) {
+    const vpps_cpu *cpu = t->vp->cpu;
+    const uint32_t n = vpps_vectors_of_task(t->c, x, t->task_items);
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const vpps_param matrix = t->c->args[x->first_arg + i].matrix;
+        if (cpu->matrices[matrix].wanted != cpu->launch || n < cpu->choices[matrix].few) return false;
+    }
     return true;
 }
 
@@ -477,7 +481,7 @@ static bool multiply_transposed(const tile *t, uint32_t v, uint32_t j) {
     const uint32_t n = t->n[x->domain] * x->cols, k = x->rows;
     if (!n) return true;
     if (t->vp->cpu->precision.parts) return multiply_transposed_bf16(t, x, n, c);
-    const bool copies = want_copies(t, x, n);
+    const bool copies = want_copies(t, x);
     uint32_t n_terms;
     if (!find_terms(t, x, n, copies, &n_terms)) return false;
     const vpps_product_term *terms = t->vp->terms;

@@ -6,6 +6,7 @@ typedef struct work {
     const vpps_cell_stage *stage;
     vpps_tile_program *p;
     uint32_t member, stage_index;
+    const vpps_cpu_choice *choices;
     uint32_t *last;    /* last place in the stage's order where a value is read from a slot */
     uint32_t *free_at; /* free ranges of slots, by width: pairs (at, width, domain) */
     uint32_t n_free;
@@ -179,6 +180,21 @@ static void add_value(work *w, uint32_t place) {
     release(w, v, place);
 }
 
+/* As many vectors at a time as its matrices want. */
+static uint32_t most_vectors(const work *w) {
+    uint32_t most = vpps_cpu_defaults.tile, least = UINT32_MAX;
+    for (uint32_t i = 0; i < w->p->n_ops; i++) {
+        const vpps_tile_op *op = &w->p->ops[i];
+        const vpps_cell_value *x = &w->c->values[op->value];
+        if (op->kind != VPPS_TILE_PRODUCT) continue;
+        for (uint32_t k = 0; k < x->n_args; k++) {
+            const vpps_param matrix = w->c->args[x->first_arg + k].matrix;
+            if (matrix != VPPS_NO_PARAM) least = vpps_min_u32(least, w->choices[matrix].tile);
+        }
+    }
+    return least == UINT32_MAX ? most : least;
+}
+
 /* Contributions of values that this stage does not make (a value handed on as it is): by the first stage of their part,
  * or, where they are made in another, by that one. Values that no stage makes are never contributed. */
 static void make(work *w) {
@@ -186,11 +202,11 @@ static void make(work *w) {
     for (uint32_t v = 0; v < w->c->n_values; v++) set_width(w, v);
     mark_last(w);
     for (uint32_t i = 0; i < w->stage->n && w->ok; i++) add_value(w, i);
-    enum { FLOATS = 48 * 1024, MOST = 96, LEAST_WITH_ARGMAX = 24 };
+    enum { FLOATS = 48 * 1024, LEAST_WITH_ARGMAX = 24 };
     uint32_t floats = p->floats[0] + 1;
     for (uint32_t d = 1; d < VPPS_DOMAINS; d++) floats += 4 * p->floats[d];
     p->tile = FLOATS / floats;
-    if (p->tile > MOST) p->tile = MOST;
+    p->tile = vpps_min_u32(p->tile, most_vectors(w));
     /* scores of many classes: their matrix is far larger than the tile, and is read once for each */
     for (uint32_t i = 0; i < p->n_ops; i++)
         if (p->ops[i].kind == VPPS_TILE_ARGMAX) p->tile = vpps_max_u32(p->tile, LEAST_WITH_ARGMAX);
@@ -209,7 +225,7 @@ static void free_tiles(void *program) {
     free(t);
 }
 
-vpps_status vpps_make_tiles(vpps_compiled_cell *c) {
+vpps_status vpps_make_tiles(vpps_compiled_cell *c, const vpps_cpu_choice *choices) {
     if (c->device_program) return VPPS_OK;
     vpps_tile_cell *t = calloc(1, sizeof *t);
     const size_t n = (size_t)c->n_stages * c->needs.group;
@@ -229,6 +245,7 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c) {
                       .p = p,
                       .member = m,
                       .stage_index = s,
+                      .choices = choices,
                       .last = last,
                       .free_at = free_at,
                       .ok = p->slots != NULL};

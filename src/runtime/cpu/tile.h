@@ -5,6 +5,7 @@
 #define VPPS_CPU_TILE_H
 
 #include "plan/plan.h"
+#include "runtime/cpu/choices.h"
 #include "script/task.h"
 
 #define VPPS_NO_SLOT UINT32_MAX
@@ -54,8 +55,8 @@ typedef struct vpps_tile_cell {
     uint32_t n;
 } vpps_tile_cell;
 
-/* Makes cell->device_program when it is not there yet. Fails with MEMORY. */
-vpps_status vpps_make_tiles(vpps_compiled_cell *cell);
+/* Makes cell->device_program when it is not there yet; choices: of each parameter. Fails with MEMORY. */
+vpps_status vpps_make_tiles(vpps_compiled_cell *cell, const vpps_cpu_choice *choices);
 
 static inline const vpps_tile_program *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member) {
     return &((const vpps_tile_cell *)c->device_program)->programs[stage * c->needs.group + member];

@@ -1,0 +1,68 @@
+/* copies.c - transposed copies of matrices. Backward multiplies with transposes: few vectors with the rows as they lie, many the
+ * faster with a copy, which every update has to make anew. So a batch has a matrix's copy where it multiplies enough vectors
+ * with it, in tasks of enough at a time. That depends on the batch's script and the choices alone, not on batches before it, so that
+ * a resumed run gives the same bits. */
+#include "runtime/cpu/cpu.h"
+
+void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
+    const vpps_cpu_matrix *m = &cpu->matrices[param];
+    const uint32_t cols = cpu->model->params[param].cols;
+    const vpps_rows own = vpps_rows_of_vp(cpu, param, vp);
+    for (uint32_t i = m->first_block[vp]; i < m->first_block[vp + 1]; i++) {
+        const vpps_matrix_block *b = &m->blocks[i];
+        float *to = m->transposed[vp] + (size_t)(b->first_row - own.first) * VPPS_BLOCK_ROWS;
+        for (uint32_t k = 0; k < cols; k += VPPS_BLOCK_ROWS)
+            cpu->kernels->transpose(b->rows, vpps_min_u32(cols - k, VPPS_BLOCK_ROWS), b->values + k * b->ld, b->ld,
+                                    to + (size_t)k * (own.end - own.first), VPPS_BLOCK_ROWS);
+    }
+}
+
+/* The vectors of a stage of a block over vertices [first, first + n). */
+static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t stage, uint32_t first, uint32_t n) {
+    const vpps_compiled_cell *c = view->cell;
+    const vpps_cell_stage *s = &c->stages[stage];
+    uint32_t first_items[VPPS_DOMAINS], items[VPPS_DOMAINS];
+    vpps_items_of(view, first, n, first_items, items);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const vpps_cell_value *x = &c->values[c->order[s->first + i]];
+        if (x->kind != VPPS_VALUE_PRODUCT_T) continue;
+        for (uint32_t k = 0; k < x->n_args; k++) {
+            const vpps_param matrix = c->args[x->first_arg + k].matrix;
+            if (vpps_vectors_of_task(c, x, items) >= cpu->choices[matrix].few)
+                cpu->vectors[matrix] += (uint64_t)items[x->domain] * x->cols;
+        }
+    }
+}
+
+/* The vectors of a group's instructions, up to the first that is none: the VPs tell what is wrong with it. */
+static void count_group(vpps_cpu *cpu, uint32_t at, uint32_t end) {
+    const uint32_t *script = cpu->script;
+    for (; at < end && script[at] < VPPS_TASK_COUNT; at += 1 + vpps_tasks[script[at]].words) {
+        const uint32_t *o = script + at + 1;
+        if (end - at - 1 < vpps_tasks[script[at]].words) return;
+        if (script[at] != VPPS_TASK_STAGE) continue;
+        if (o[0] >= cpu->task_header.n_blocks) return;
+        const vpps_block_view *view = &cpu->views[o[0]];
+        if (o[1] >= view->cell->n_stages || o[2] > view->block->n || o[3] > view->block->n - o[2]) return;
+        if (view->cell->stages[o[1]].backward) count_stage(cpu, view, o[1], o[2], o[3]);
+    }
+}
+
+void vpps_choose_copies(vpps_cpu *cpu) {
+    const vpps_task_header *h = &cpu->task_header;
+    const uint32_t *starts = cpu->script + VPPS_TASK_HEADER_WORDS, n_params = (uint32_t)cpu->model->n_params;
+    if (!h->update || cpu->precision.parts) return;
+    memset(cpu->vectors, 0, n_params * sizeof *cpu->vectors);
+    for (uint32_t g = 0; g < h->n_groups; g++) count_group(cpu, starts[g], starts[g + 1]);
+    for (uint32_t p = 0; p < n_params; p++) {
+        vpps_cpu_matrix *m = &cpu->matrices[p];
+        if (!m->blocks) continue;
+        if (cpu->vectors[p] < cpu->choices[p].pays) {
+            m->fresh = false; /* the update leaves them as they are */
+            continue;
+        }
+        for (uint32_t v = 0; v < cpu->n_vps && !m->fresh; v++) vpps_transpose_rows(cpu, p, v);
+        m->fresh = true;
+        m->wanted = cpu->launch;
+    }
+}
