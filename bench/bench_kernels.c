@@ -162,11 +162,15 @@ static void print_instructions(const vpps_kernels *kernels) {
 
 typedef struct product {
     const vpps_kernels *kernels;
-    uint32_t kind, n; /* 0 nn, 1 nt, 2 tn, 3 a gradient: ROWS x DEPTH, n deep */
+    uint32_t kind, n; /* 0 nn, 1 nt, 2 tn, 3 a gradient: ROWS x DEPTH, n deep; 4 blocks of rows, as stages multiply */
     const float *a, *b;
     float *c;
-    const void *code; /* libxsmm's */
+    const float *const *vectors; /* of b, for kind 4: they need not lie side by side */
+    float *gathered;             /* room for them to, as libxsmm wants */
+    const void *code;            /* libxsmm's */
 } product;
+
+enum { BLOCK = 64 };
 
 static void run_product(void *context) {
     const product *p = context;
@@ -174,6 +178,11 @@ static void run_product(void *context) {
     switch (p->kind) {
     case 0: k->gemm_nn(ROWS, p->n, DEPTH, p->a, ROWS, p->b, DEPTH, p->c, ROWS, true); break;
     case 1: k->gemm_nt(ROWS, p->n, DEPTH, p->a, ROWS, p->b, p->n, p->c, ROWS, true); break;
+    case 4:
+        for (uint32_t row = 0; row < ROWS; row += BLOCK)
+            k->product(BLOCK, p->n, DEPTH, p->a + (size_t)row * DEPTH, BLOCK, p->vectors, 0, NULL, 0, p->c + row, ROWS,
+                       p->a);
+        break;
     case 2: k->gemm_tn(ROWS, p->n, DEPTH, p->a, ROWS, p->b, ROWS, p->c, DEPTH, true); break;
     default: k->gemm_nt(ROWS, DEPTH, p->n, p->a, ROWS, p->b, DEPTH, p->c, ROWS, true); break;
     }
@@ -182,11 +191,11 @@ static void run_product(void *context) {
 #if VPPS_WITH_XSMM
 static libxsmm_smmfunction xsmm_kernel(uint32_t kind, uint32_t n) {
     const bool gradient = kind == 3;
-    const libxsmm_blasint m = ROWS, columns = (libxsmm_blasint)(gradient ? DEPTH : n);
-    const libxsmm_blasint k = (libxsmm_blasint)(gradient ? n : DEPTH), lda = ROWS, ldc = ROWS;
-    const libxsmm_blasint ldb = kind == 0 ? k : columns;
-    const float alpha = 1, beta = 1;
-    const int flags = kind == 0 ? LIBXSMM_GEMM_FLAG_NONE : LIBXSMM_GEMM_FLAG_TRANS_B;
+    const libxsmm_blasint m = kind == 4 ? BLOCK : ROWS, columns = (libxsmm_blasint)(gradient ? DEPTH : n);
+    const libxsmm_blasint k = (libxsmm_blasint)(gradient ? n : DEPTH), lda = m, ldc = ROWS;
+    const libxsmm_blasint ldb = kind == 0 || kind == 4 ? k : columns;
+    const float alpha = 1, beta = kind == 4 ? 0 : 1;
+    const int flags = kind == 0 || kind == 4 ? LIBXSMM_GEMM_FLAG_NONE : LIBXSMM_GEMM_FLAG_TRANS_B;
     const int prefetch = LIBXSMM_PREFETCH_NONE;
     return kind == 2 ? NULL : libxsmm_smmdispatch(m, columns, k, &lda, &ldb, &ldc, &alpha, &beta, &flags, &prefetch);
 }
@@ -194,18 +203,27 @@ static void run_xsmm(void *context) {
     const product *p = context;
     libxsmm_smmfunction code;
     memcpy(&code, &p->code, sizeof(code));
-    code(p->a, p->b, p->c);
+    if (p->kind != 4) {
+        code(p->a, p->b, p->c);
+        return;
+    }
+    for (uint32_t i = 0; i < p->n; i++) memcpy(p->gathered + (size_t)i * DEPTH, p->vectors[i], DEPTH * sizeof(float));
+    for (uint32_t row = 0; row < ROWS; row += BLOCK) code(p->a + (size_t)row * DEPTH, p->gathered, p->c + row);
 }
 #endif
 
 static void print_products(const vpps_kernels *kernels) {
-    static const char *const kinds[] = {"nn 128 x n x 256", "nt 128 x n x 256", "tn 256 x n x 128", "nt 128 x 256 x n"};
+    static const char *const kinds[] = {"nn 128 x n x 256", "nt 128 x n x 256", "tn 256 x n x 128", "nt 128 x 256 x n",
+                                        "2 blocks of 64 x n x 256"};
     static const uint32_t widths[] = {1, 2, 4, 8, 16, 32, 64};
     printf("products, GFLOP/s, %s\n", kernels->isa);
     float *a = buffer(ROWS * DEPTH, -1, 1), *b = buffer(DEPTH * DEPTH, -1, 1), *c = buffer(DEPTH * DEPTH, -1, 1);
-    for (uint32_t kind = 0; kind < 4; kind++)
+    float *gathered = buffer(DEPTH * DEPTH, -1, 1);
+    const float *vectors[MAX_COLUMNS];
+    for (int i = 0; i < MAX_COLUMNS; i++) vectors[i] = b + (size_t)i * DEPTH;
+    for (uint32_t kind = 0; kind < VPPS_COUNT(kinds); kind++)
         for (size_t i = 0; i < VPPS_COUNT(widths); i++) {
-            product p = {kernels, kind, widths[i], a, b, c, NULL};
+            product p = {kernels, kind, widths[i], a, b, c, vectors, gathered, NULL};
             const double flops = 2.0 * ROWS * DEPTH * widths[i];
             const figure f = time_job(run_product, &p);
             printf("  %s, n = %2u  %7.1f  (%.1f - %.1f)", kinds[kind], widths[i], flops / f.median, flops / f.high,
@@ -223,6 +241,7 @@ static void print_products(const vpps_kernels *kernels) {
     free(a);
     free(b);
     free(c);
+    free(gathered);
 }
 
 int main(int argc, char **argv) {
