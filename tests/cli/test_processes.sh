@@ -264,7 +264,8 @@ PY
             wait "$job"
             if [ -n "$pid" ]; then
                 if ! grep -qE "^vpps: rank $rank on [^ ]+ was ended by signal 9" long.err || ! once; then
-                    echo "kill $i, of rank $rank by $own"
+                    echo "kill $i, of rank $rank by $own:"
+                    cat long.err
                     return 1
                 fi
                 told=$((told + 1))
