@@ -348,13 +348,15 @@ static void make_parts(const work *w, uint32_t v) {
     fprintf(w->out, "}\n");
 }
 
-/* The first contribution, mostly the only one: loaded before it is asked for. */
-static void begin_gradient(const work *w, uint32_t v) {
+/* Where the first contribution, mostly the only one, lies; where there is none, what stands behind the lists. */
+static void find_gradient(const work *w, uint32_t v) {
     const uint32_t k = value_of(w, v)->index;
-    fprintf(w->out,
-            "unsigned g%u = gs%u[f0 + item];\nconst unsigned h%u = gs%u[f0 + item + 1];\nfloat v%u = 0.0f;\nif (g%u < "
-            "h%u) v%u = pool[ge%u[g%u] + el];\n",
-            v, k, v, k, v, v, v, v, k, v);
+    fprintf(w->out, "unsigned g%u = gs%u[f0 + item];\nconst unsigned h%u = gs%u[f0 + item + 1], i%u = ge%u[g%u];\n", v,
+            k, v, k, v, k, v);
+}
+
+static void begin_gradient(const work *w, uint32_t v) {
+    fprintf(w->out, "float v%u = 0.0f;\nif (g%u < h%u) v%u = pool[i%u + el];\n", v, v, v, v, v);
 }
 
 static void make_gradient(const work *w, uint32_t v) {
@@ -417,13 +419,21 @@ static bool has_positions(const work *w, uint32_t v) {
     return v + 1 < w->c->n_values && w->c->values[v + 1].kind == VPPS_VALUE_POSITIONS;
 }
 
-/* Operands that are read alike from memory, each once, before anything is stored. */
+static void put_gradients(const work *w, const vpps_segment *g, void (*put)(const work *, uint32_t)) {
+    for (uint32_t k = 0; k < g->n; k++) {
+        const vpps_step_of_segment *step = &w->s.steps[g->first + k];
+        if (step->kind == VPPS_STEP_MAKE && value_of(w, step->value)->kind == VPPS_VALUE_GRADIENT) put(w, step->value);
+    }
+}
+
+/* Operands that are read alike from memory, each once, before anything is stored. What lies far is loaded behind all that tells
+ * where it lies, or one would wait for the other. */
 static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded) {
     memset(loaded, 0, w->c->n_values);
+    put_gradients(w, g, find_gradient);
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_step_of_segment *step = &w->s.steps[g->first + k];
         const vpps_cell_value *x = value_of(w, step->value);
-        if (x->kind == VPPS_VALUE_GRADIENT && step->kind == VPPS_STEP_MAKE) begin_gradient(w, step->value);
         for (uint32_t i = 0; i < x->n_args && step->kind == VPPS_STEP_MAKE; i++) {
             const uint32_t u = arg_of(w, x, i)->value;
             if (loaded[u] || in_slot(w, u) || made_here(w, u) || !vpps_reads_alike(&w->s, step->value, i)) { continue; }
@@ -433,6 +443,7 @@ static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded)
             fprintf(w->out, ";\n");
         }
     }
+    put_gradients(w, g, begin_gradient);
 }
 
 /* Opens the loop over n items and their elements, which a tile of vertices may have fewer of than there are threads. Two braces
@@ -797,7 +808,12 @@ static const vpps_resident *resident_of(const work *w, const vpps_cell_value *x,
     return vpps_resident_of(&w->g->plan->residents, matrix, x->kind == VPPS_VALUE_PRODUCT_T);
 }
 
+/* Its matrices are read from memory, by warps or, where it is short, by threads. */
 static bool is_streamed(const work *w, uint32_t v) { return w->streamed[v]; }
+
+static bool is_short(const work *w, uint32_t v) {
+    return !w->g->plan->parts && vpps_product_is_short(w->c, value_of(w, v));
+}
 
 /* Rows that are dealt, of the products whose matrices stay close. */
 static uint32_t list_outputs(const work *w, const vpps_segment *g, output *outputs) {
@@ -877,7 +893,7 @@ static bool place_products(const work *w) {
         }
         for (uint32_t k = 0; k < g->n; k++) {
             const uint32_t v = w->s.steps[g->first + k].value;
-            w->streamed[v] = has_streamed_matrix(w, v);
+            w->streamed[v] = is_short(w, v) || has_streamed_matrix(w, v);
             w->part_row[v] = w->part_rows[i];
             if (!is_streamed(w, v)) w->part_rows[i] += vpps_segment_width(&w->s, v);
         }
@@ -988,12 +1004,50 @@ static void put_sum(const work *w, uint32_t v, uint32_t at, uint32_t all) {
             all, stride, at * stride);
 }
 
+/* Element `el` of a short product. */
+static void put_short_sum(const work *w, uint32_t v) {
+    const vpps_cell_value *x = value_of(w, v);
+    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
+    fprintf(w->out, "float sum%u = 0.0f;\n", v);
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = arg_of(w, x, k);
+        if (a->matrix == VPPS_NO_PARAM) continue;
+        const uint32_t cols = w->g->model->params[a->matrix].cols;
+        fprintf(w->out, "{ const float *const x = ");
+        put_pointer(w, a->value, "item");
+        fprintf(
+            w->out,
+            ", *const m = (const float *)a.matrices + %uu + el * %uu;\n#pragma unroll\nfor (unsigned k = 0; k < %u; "
+            "k++) sum%u += m[k * %uu] * x[k]; }\n",
+            w->g->matrix_at[a->matrix], transposed ? 1 : cols, value_of(w, a->value)->rows, v, transposed ? cols : 1);
+    }
+}
+
+/* A thread an element. */
+static void put_short(const work *w, uint32_t v) {
+    const uint32_t rows = value_of(w, v)->rows;
+    fprintf(
+        w->out,
+        "{\nconst unsigned width = r%u.end - r%u.first;\n#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n * "
+        "width; i += VPPS_THREADS) {\nconst unsigned item = first_item + i / width, e = i %% width, el = r%u.first + "
+        "e;\n",
+        rows, rows, rows);
+    put_short_sum(w, v);
+    put_finished(w, v);
+    store_finished(w, v);
+    fprintf(w->out, "}\n}\n");
+}
+
 /* What the products of the segment before have become, of the thread's element. */
 static void put_joined(const work *w, const vpps_segment *products) {
     fprintf(w->out, "const unsigned first_item = 0;\n");
     for (uint32_t k = 0; k < products->n; k++) {
         const uint32_t v = w->s.steps[products->first + k].value;
-        put_sum(w, v, w->part_row[v], w->part_rows[products - w->s.list]);
+        if (is_short(w, v)) {
+            put_short_sum(w, v);
+        } else {
+            put_sum(w, v, w->part_row[v], w->part_rows[products - w->s.list]);
+        }
         put_finished(w, v);
     }
 }
@@ -1066,7 +1120,7 @@ static bool can_join(const work *w, uint32_t segment) {
     const uint32_t rows = value_of(w, w->s.steps[next->first].value)->rows;
     for (uint32_t k = 0; k < g->n; k++) {
         const uint32_t v = w->s.steps[g->first + k].value;
-        if (value_of(w, v)->rows != rows || is_streamed(w, v)) return false;
+        if (value_of(w, v)->rows != rows || (is_streamed(w, v) && !is_short(w, v))) return false;
     }
     for (uint32_t k = 0; k < next->n; k++) {
         const vpps_step_of_segment *step = &w->s.steps[next->first + k];
@@ -1092,8 +1146,11 @@ static bool put_products(const work *w, const vpps_segment *g, bool joined) {
             g->domain, g->domain, g->domain);
     if (!(w->g->plan->parts ? put_all_tiles(w, g) : put_all_passes(w, g))) return false;
     fprintf(w->out, "}\n");
-    for (uint32_t k = 0; k < g->n; k++)
-        if (is_streamed(w, w->s.steps[g->first + k].value)) put_streamed(w, w->s.steps[g->first + k].value);
+    for (uint32_t k = 0; k < g->n; k++) {
+        const uint32_t v = w->s.steps[g->first + k].value;
+        if (is_streamed(w, v) && !is_short(w, v)) put_streamed(w, v);
+        if (is_short(w, v) && !joined) put_short(w, v);
+    }
     if (w->part_rows[g - w->s.list] && !joined) {
         fprintf(w->out, "__syncthreads();\n");
         put_sums(w, g);
@@ -1203,6 +1260,7 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
             "const unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const part = shared + VPPS_SHARED_WEIGHTS;\n");
         put_rows(&w);
         put_places(&w);
+
         if (w.s.rows) {
             fprintf(w.out, "const unsigned begin = t.operands[1], end = begin + t.operands[2];\n");
         } else {

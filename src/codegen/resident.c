@@ -19,6 +19,15 @@ const vpps_fragment *vpps_resident_fragment(const vpps_residents *r, const vpps_
     return NULL;
 }
 
+bool vpps_product_is_short(const vpps_compiled_cell *c, const vpps_cell_value *x) {
+    enum { SHORT = 8 };
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const vpps_cell_arg *a = &c->args[x->first_arg + i];
+        if (a->matrix != VPPS_NO_PARAM && c->values[a->value].rows > SHORT) return false;
+    }
+    return true;
+}
+
 static bool add_vector(vpps_residents *r, vpps_param vector, uint32_t rows) {
     if (vector == VPPS_NO_PARAM || vpps_resident_vector_of(r, vector)) return true;
     if (!VPPS_RESERVE(r->vectors, r->vectors_capacity, r->n_vectors + 1u)) return false;
@@ -71,9 +80,13 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
         if (!add_vector(r, x->param, vpps_most_rows(&c->needs, x->rows))) {
             return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
         }
+        const bool is_short = !r->parts && vpps_product_is_short(c, x);
         for (uint32_t i = 0; i < x->n_args; i++) {
             const vpps_param p = c->args[x->first_arg + i].matrix;
-            if (p == VPPS_NO_PARAM || vpps_resident_of(r, p, transposed)) continue;
+            if (p == VPPS_NO_PARAM) continue;
+            const vpps_resident *there = vpps_resident_of(r, p, transposed);
+            if (there) r->list[there - r->list].is_short &= is_short;
+            if (there) continue;
             const vpps_parameter_data *m = &model->params[p];
             const uint32_t columns = transposed ? m->rows : m->cols;
             if (!VPPS_RESERVE(r->list, r->capacity, r->n + 1u)) {
@@ -81,6 +94,7 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
             }
             r->list[r->n++] = (vpps_resident){.matrix = p,
                                               .transposed = transposed,
+                                              .is_short = is_short,
                                               .rows = vpps_most_rows(&c->needs, transposed ? m->cols : m->rows),
                                               .columns = (columns + threads - 1) / threads};
         }
@@ -130,7 +144,11 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
     }
     for (uint32_t i = 0; i < r->n; i++) {
         vpps_resident *m = &r->list[i];
-        m->at = place(r, room, m->rows * m->columns, &m->level);
+        if (m->is_short) {
+            m->level = VPPS_RESIDENT_STREAM;
+        } else {
+            m->at = place(r, room, m->rows * m->columns, &m->level);
+        }
     }
 }
 

@@ -18,6 +18,7 @@ typedef enum vpps_resident_level {
 typedef struct vpps_resident {
     vpps_param matrix;
     bool transposed;
+    bool is_short; /* only short products have it: it is read from memory */
     uint8_t level;
     uint32_t rows, columns; /* of a VP at most; of a thread */
     uint32_t at;            /* first register, first word in shared memory of each thread */
@@ -60,5 +61,9 @@ const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpp
 const vpps_fragment *vpps_resident_fragment(const vpps_residents *r, const vpps_fragment *weights);
 const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed);
 void vpps_residents_free(vpps_residents *r);
+
+/* Is every vector that the product multiplies a matrix with so short (a classifier's classes) that a thread does best to sum an
+ * element up alone? */
+bool vpps_product_is_short(const vpps_compiled_cell *c, const vpps_cell_value *x);
 
 #endif

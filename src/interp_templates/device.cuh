@@ -93,8 +93,8 @@ __device__ __forceinline__ bool vpps_wait(unsigned long long counters, unsigned 
         unsigned have;
 #pragma unroll 1
         for (unsigned i = 1; (have = VPPS_ACQUIRE_LOAD(counter)) < wanted; i++) {
+            if (i % 256) continue; /* asked again at once: what others have signalled is on its way */
             __nanosleep(16);
-            if (i % 256) continue;
             const unsigned long long now = VPPS_GLOBAL_TIMER();
             if (!start) start = now;
             if (now - start > watchdog_ns) vpps_report(failure, VPPS_FAILURE_STALL, address, barrier, have, wanted);

@@ -27,12 +27,25 @@ static uint32_t columns_of(const gpu_batch *b, const vpps_resident *m) {
 typedef struct wanted {
     vpps_param matrix;
     bool transposed;
+    bool is_short; /* every product with it has vectors of eight elements at most */
 } wanted;
 
-static bool knows(const wanted *list, uint32_t n, wanted w) {
-    for (uint32_t i = 0; i < n; i++)
-        if (list[i].matrix == w.matrix && list[i].transposed == w.transposed) return true;
+static bool knows(wanted *list, uint32_t n, wanted w) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i].matrix != w.matrix || list[i].transposed != w.transposed) continue;
+        list[i].is_short = list[i].is_short && w.is_short;
+        return true;
+    }
     return false;
+}
+
+static uint32_t longest_vector(const vpps_compiled_cell *c, const vpps_cell_value *x) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const vpps_cell_arg *a = &c->args[x->first_arg + i];
+        if (a->matrix != VPPS_NO_PARAM) most = vpps_max_u32(most, c->values[a->value].rows);
+    }
+    return most;
 }
 
 /* The matrices of products whose rows are shared out, each as often as it is transposed or not, as they come; and the vectors
@@ -56,7 +69,8 @@ static void check_list(const gpu_batch *b, const vpps_residents *r) {
                 n_vectors++;
             }
             for (uint32_t i = 0; i < x->n_args; i++) {
-                const wanted w = {c->args[x->first_arg + i].matrix, x->kind == VPPS_VALUE_PRODUCT_T};
+                const wanted w = {c->args[x->first_arg + i].matrix, x->kind == VPPS_VALUE_PRODUCT_T,
+                                  !r->parts && longest_vector(c, x) <= 8};
                 if (w.matrix == VPPS_NO_PARAM || knows(list, n, w)) continue;
                 MUST(n, <, MOST);
                 list[n++] = w;
@@ -68,6 +82,7 @@ static void check_list(const gpu_batch *b, const vpps_residents *r) {
     for (uint32_t i = 0; i < n; i++) {
         MUST(r->list[i].matrix, ==, list[i].matrix);
         MUST(r->list[i].transposed, ==, list[i].transposed);
+        MUST(r->list[i].is_short, ==, list[i].is_short);
         ck_assert_ptr_eq(vpps_resident_of(r, list[i].matrix, list[i].transposed), &r->list[i]);
     }
     free(vectors);
@@ -122,6 +137,10 @@ static void check_places(const vpps_residents *r, const vpps_kernel_room *room) 
     for (uint32_t i = 0; i < r->n; i++) {
         const vpps_resident *m = &r->list[i];
         const uint64_t words = (uint64_t)m->rows * m->columns, of_cta = words * room->threads;
+        if (m->is_short) { /* no room is for it */
+            MUST(m->level, ==, VPPS_RESIDENT_STREAM);
+            continue;
+        }
         if (m->level != VPPS_RESIDENT_STREAM) {
             MUST(m->at, >=, next[m->level]); /* in the order of adding */
             next[m->level] = m->at + (uint32_t)words;
