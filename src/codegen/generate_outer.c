@@ -198,6 +198,31 @@ static void put_factors(const work *w, const group *g, uint32_t stride) {
     }
 }
 
+/* An outer's sums, from q[*q] on, to where gradients lie: row by row and column by column of the thread. */
+static void put_stores(const work *w, uint32_t outer, uint32_t number, uint32_t *q) {
+    const vpps_cell_outer *o = &w->c->outers[outer];
+    const uint32_t height = w->c->values[o->dy].rows, length = w->c->values[o->x].rows, threads = w->g->plan->threads;
+    const uint32_t rows = most_rows_of_vp(w, height), columns = columns_of(w, o->x);
+    fprintf(w->out, "{\nfloat *const to = (float *)a.gradients + %uu + r%u.first * %uu + threadIdx.x;\n",
+            w->g->matrix_at[o->param], height, length);
+    for (uint32_t pass = 0; pass < 2; pass++) { /* what there is already is added first, all of it at once */
+        if (!pass) fprintf(w->out, "if (touched%u) {\n", number);
+        for (uint32_t k = 0; k < rows * columns; k++) {
+            const uint32_t row = k / columns, column = k % columns * threads;
+            fprintf(w->out, "if (%u < r%u.end - r%u.first", row, height, height);
+            if (column + threads > length) fprintf(w->out, " && threadIdx.x + %u < %u", column, length);
+            if (pass) {
+                fprintf(w->out, ") to[%u] = q[%u];\n", row * length + column, *q + k);
+            } else {
+                fprintf(w->out, ") q[%u] += to[%u];\n", *q + k, row * length + column);
+            }
+        }
+        if (!pass) fprintf(w->out, "}\n");
+    }
+    fprintf(w->out, "}\n");
+    *q += rows * columns;
+}
+
 static void put_group(const work *w, const group *g) {
     const vpps_compiled_cell *c = w->c;
     const uint32_t stride = (g->slots + 3) / 4 * 4, threads = w->g->plan->threads;
@@ -239,18 +264,16 @@ static void put_group(const work *w, const group *g) {
         }
     }
     fprintf(w->out, "}\n}\n}\n");
-    q = 0;
     for (uint32_t i = 0; i < g->n; i++) {
-        const vpps_cell_outer *o = &c->outers[g->outers[i]];
-        for (uint32_t r = 0; r < most_rows_of_vp(w, c->values[o->dy].rows); r++) {
-            for (uint32_t j = 0; j < columns_of(w, o->x); j++, q++) {
-                char row[16], column[48];
-                snprintf(row, sizeof row, "%uu", r);
-                snprintf(column, sizeof column, "threadIdx.x + %uu", j * threads);
-                put_add(w, g->outers[i], row, column, q);
-            }
+        const vpps_param param = c->outers[g->outers[i]].param;
+        if (first_of_param(c, g->outers[i])) {
+            fprintf(w->out, "const unsigned touched%u = vpps_touched[%u];\n", i, param);
+        } else {
+            fprintf(w->out, "const unsigned touched%u = 1;\n", i);
         }
     }
+    q = 0;
+    for (uint32_t i = 0; i < g->n; i++) put_stores(w, g->outers[i], i, &q);
     fprintf(w->out, "__syncthreads();\n}\n");
 }
 

@@ -1260,7 +1260,6 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
             "const unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const part = shared + VPPS_SHARED_WEIGHTS;\n");
         put_rows(&w);
         put_places(&w);
-
         if (w.s.rows) {
             fprintf(w.out, "const unsigned begin = t.operands[1], end = begin + t.operands[2];\n");
         } else {

@@ -26,7 +26,7 @@ static const struct fault {
      "const unsigned first = before * VPPS_ROW_BLOCK + 1,", false},
     {"a matrix's registers one off", "w[0] = ", "w[1] = ", false},
     {"gradients that go on from what was there", "*to = vpps_touched[", "*to = 1 + vpps_touched[", true},
-    {"gradients begun anew by every task", "? *to + q[", "? q[", true},
+    {"gradients begun anew by every task", "if (touched", "if (0 && touched", true},
     {"the first vertex of a task left out", "const unsigned begin = t.operands[1], end = begin +",
      "const unsigned begin = t.operands[1] + 1, end = t.operands[1] +", true},
     {"the barrier between products and their sums removed",
