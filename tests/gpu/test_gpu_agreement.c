@@ -285,6 +285,58 @@ START_TEST(dropout_masks_are_the_same_bits)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- what is multiplied with no member */
+
+/* U is multiplied with children only; a batch with some, then one without. What U was after each. */
+static void train_children(const char *device, float *after[2], uint32_t n) {
+    const gpu_layout layout = layouts[1];
+    const vpps_init init = {.kind = VPPS_INIT_CONSTANT, .a = 0.5f};
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    vpps_param v, U;
+    vpps_cell cell;
+    vpps_options o = gpu_options(&layout, VPPS_MOMENTUM);
+    o.optimizer = (vpps_optimizer){.kind = VPPS_MOMENTUM, .lr = 0.5f, .momentum = 0.5f};
+    o.device = device;
+    TEST_OK(vpps_model_create(&model, 1));
+    TEST_OK(vpps_add_vector(model, &v, "v", n, &init));
+    TEST_OK(vpps_add_matrix(model, &U, "U", n, n, NULL));
+    TEST_OK(vpps_cell_begin(model, "node", &g));
+    const vpps_node members = vpps_matvec(g, U, vpps_gather_list(g, 0, n, 1));
+    vpps_scatter(g, vpps_tanh(g, vpps_add(g, vpps_parameter(g, v), vpps_sum(g, 1, &members))));
+    TEST_OK(vpps_cell_end(g, &cell));
+    TEST_OK(vpps_handle_create(&h, model, &o));
+    TEST_OK(vpps_graph_create(&g, model));
+    for (uint32_t batch = 0; batch < 2; batch++) {
+        vpps_graph_clear(g);
+        vpps_vertex x = vpps_apply(g, &(vpps_application){.cell = cell});
+        if (!batch) x = vpps_apply(g, &(vpps_application){.cell = cell, .n_children = 1, .children = &x});
+        TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, vpps_scattered(g, x, 0)), NULL));
+        TEST_OK(vpps_read_parameters(h));
+        memcpy(after[batch], vpps_param_values(model, U), n * n * sizeof(float));
+    }
+    vpps_handle_destroy(h);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+}
+
+/* It is used all the same: its momentum carries it on. */
+START_TEST(what_is_multiplied_with_no_member_is_used)
+    {
+        enum { N = 12 };
+        static float values[2][2][N * N];
+        for (uint32_t d = 0; d < 2; d++)
+            train_children(d ? "cpu" : test_gpu_device(), (float *[]){values[d][0], values[d][1]}, N);
+        for (uint32_t i = 0; i < N * N; i++) {
+            for (uint32_t d = 0; d < 2; d++)
+                ck_assert_msg(values[d][1][i] != values[d][0][i], "element %u rests on device %u", i, d);
+            for (uint32_t batch = 0; batch < 2; batch++)
+                ck_assert_float_eq_tol(values[0][batch][i], values[1][batch][i], 1e-5f);
+        }
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- losses and gradients that are not finite */
 
 /* A batch of which something is not finite: the loss, or only its gradient, since the root has none at 0. */
@@ -430,6 +482,7 @@ static Suite *suite(void) {
                             {"long", long_scripts_agree, N_LAYOUTS, 1},
                             {"optimizers", optimizers_agree, VPPS_ADAMW + 1, VPPS_ADAMW + 1},
                             {"dropout", dropout_masks_are_the_same_bits, 1, 1},
+                            {"lists", what_is_multiplied_with_no_member_is_used, 1, 1},
                             {"nonfinite", what_is_not_finite_changes_nothing, N_LAYOUTS, 1},
                             {"trees", tree_lstms_agree, N_LAYOUTS, 1},
                             {"same bits", the_order_of_turns_does_not_matter, N_LAYOUTS, 2}};

@@ -262,11 +262,27 @@ static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, con
            vectors_of(view, o->dy, 0, n, &first);
 }
 
+/* What was multiplied with no vector, since all lists are empty, is used all the same (vpps_gather_list): its gradient is zero. */
+static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t count) {
+    const vpps_cpu *cpu = vp->cpu;
+    for (uint32_t i = 0; i < view->cell->n_outers; i++) {
+        const vpps_cell_outer *o = &view->cell->outers[i];
+        uint32_t first;
+        if (vectors_of(view, o->dy, at, count, &first) || vp->touched[o->param] == cpu->launch) continue;
+        const vpps_blocks own = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
+        for (uint32_t b = 0; b < own.n && o->x != VPPS_NONE; b++)
+            memset(own.blocks[b].gradient, 0,
+                   (size_t)own.blocks[b].ld * cpu->model->params[o->param].cols * sizeof(float));
+        vp->touched[o->param] = cpu->launch;
+    }
+}
+
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_t first, uint32_t n) {
     vpps_cpu *cpu = vp->cpu;
     const vpps_block_view *view = &cpu->views[block_number];
     const vpps_compiled_cell *c = view->cell;
     const uint32_t most = PACKED_VECTORS;
+    use_unmultiplied(vp, view, first, n);
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, most);
         size_t pointers = 0, floats = 0;
