@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { NEVER = UINT32_MAX };
+#define NEVER UINT32_MAX
 
 const vpps_cpu_choice vpps_cpu_defaults = {
 #define X(name, value, what) .name = value,
