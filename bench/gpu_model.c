@@ -69,7 +69,7 @@ typedef struct prediction {
     uint32_t batches;
     double device_us, host_us; /* a batch */
     double nodes, phases;
-    uint32_t vps;
+    uint32_t vps, groups;
 } prediction;
 
 static vpps_status train(vpps_handle *h, workload *w, uint32_t batch, prediction *p) {
@@ -95,6 +95,7 @@ static vpps_status train(vpps_handle *h, workload *w, uint32_t batch, prediction
     p->host_us += (double)(after.total_host_ns - before.total_host_ns) * 1e-3 / p->batches;
     p->nodes = (double)(after.total_nodes - before.total_nodes) / p->batches;
     p->vps = after.vps;
+    p->groups = after.groups;
     return VPPS_OK;
 }
 
@@ -107,6 +108,7 @@ static vpps_status predict(const gpu_settings *settings, size_t row, prediction 
     options.device = "cuda";
     options.optimizer.lr = 0.01f;
     options.precision = settings->precision;
+    options.groups = settings->groups;
     options.no_tuning = true;
     vpps_status status = strcmp(rows[row].network, "tree-lstm") == 0
                              ? workload_create(&w, settings->trees, hidden, hidden)
@@ -124,9 +126,9 @@ static vpps_status report(size_t row, vpps_precision precision, const prediction
     const double rate = batch * 1e6 / p->device_us;
     fprintf(stderr, "| %s | %u | %u | %.1f | %.0f | %.1f | %.0f | %.1f |\n", rows[row].network, rows[row].hidden, batch,
             p->device_us, rate, p->host_us, p->nodes, p->phases);
-    json_t *o = json_pack("{ss sb ss sO ss si si si si}", "bench", "model", "predicted", 1, "model", model, "settings",
-                          settings, "network", rows[row].network, "hidden", (int)rows[row].hidden, "batch", (int)batch,
-                          "batches", (int)p->batches, "vps", (int)p->vps);
+    json_t *o = json_pack("{ss sb ss sO ss si si si si si}", "bench", "model", "predicted", 1, "model", model,
+                          "settings", settings, "network", rows[row].network, "hidden", (int)rows[row].hidden, "batch",
+                          (int)batch, "batches", (int)p->batches, "vps", (int)p->vps, "groups", (int)p->groups);
     json_object_set_new(o, "precision", json_string(vpps_precision_names[precision]));
     json_object_set_new(o, "predicted_device_us", json_real(p->device_us));
     json_object_set_new(o, "predicted_sentences_per_s", json_real(rate));
@@ -142,7 +144,7 @@ static vpps_status predict_all(const gpu_settings *settings, const char *model, 
                     "device time | host us a "
                     "batch, here | nodes | phases |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     for (size_t row = 0; row < VPPS_COUNT(rows); row++) {
-        if (rows[row].batch > settings->most) continue;
+        if (rows[row].batch < settings->least || rows[row].batch > settings->most) continue;
         if (settings->network && strcmp(settings->network, rows[row].network) != 0) continue;
         VPPS_TRY(predict(settings, row, &p));
         VPPS_TRY(report(row, settings->precision, &p, model, of_model));
