@@ -71,7 +71,8 @@ static json_t *matrices_json(const planner *x, const vpps_kernel_plan *p) {
         json_t *matrix = json_pack("{ss sI sI sb ss sI}", "name", data->name, "rows", (json_int_t)data->rows, "cols",
                                    (json_int_t)data->cols, "transposed", (int)m->transposed, "level",
                                    vpps_resident_levels[m->level], "rows_of_vp", (json_int_t)m->rows);
-        if (!p->parts) json_object_set_new(matrix, "words_of_thread", json_integer((json_int_t)m->rows * m->columns));
+        if (!p->parts)
+            json_object_set_new(matrix, "words_of_thread", json_integer((json_int_t)vpps_words_of_thread(m)));
         json_array_append_new(list, matrix);
     }
     for (uint32_t i = 0; i < x->session.model->n_params; i++) {

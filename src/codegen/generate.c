@@ -114,72 +114,70 @@ static void put_entries(const vpps_generation *g) {
 
 /* ---------------------------------------------------------------- weights */
 
-static void put_weight_of_thread(const vpps_generation *g, const vpps_resident *m, uint32_t i) {
+/* Word i of the thread's. */
+static void put_weight(const vpps_generation *g, const vpps_resident *m, uint32_t i) {
     if (m->level == VPPS_RESIDENT_REGISTERS) {
         fprintf(g->out, "w[%u]", m->at + i);
     } else {
-        fprintf(g->out, "(shared + threadIdx.x)[%u]", (m->at + i) * g->plan->threads);
+        const uint32_t load = i / m->run * g->plan->threads * m->run + i % m->run;
+        fprintf(g->out, "(shared + threadIdx.x * %u)[%u]", m->run, m->at * g->plan->threads + load);
     }
 }
 
-/* Rows as they lie, or columns one by one. */
+/* To registers, `run` elements at a time: side by side where rows are, one by one where columns are. */
 static void put_load(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
-    const uint32_t stride = g->model->params[m->matrix].cols, threads = g->plan->threads;
-    fprintf(g->out, "const float *m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\n",
-            g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : stride);
-    for (uint32_t i = 0; i < m->rows * m->columns; i++) {
-        const uint32_t row = i / m->columns, column = i % m->columns * threads;
-        fprintf(g->out, "{ const bool there = %u < own.end - own.first", row);
-        if (column + threads > cols) fprintf(g->out, " && threadIdx.x + %u < %u", column, cols);
-        fprintf(g->out, ";\nconst float x = m[there ? %u + (threadIdx.x + %u) * %u : 0];\n",
-                row * (m->transposed ? 1 : stride), column, m->transposed ? stride : 1);
-        put_weight_of_thread(g, m, i);
-        fprintf(g->out, " = there ? x : 0.0f; }\n");
+    const uint32_t stride = g->model->params[m->matrix].cols, span = g->plan->threads / m->blocks;
+    const char *const type = vpps_run_type(m->run);
+    fprintf(
+        g->out,
+        "const float *m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\nconst unsigned block "
+        "= threadIdx.x / %u, first = threadIdx.x %% %u * %u;\n",
+        g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : stride, span, span, m->run);
+    for (uint32_t i = 0; i < vpps_words_of_thread(m); i += m->run) {
+        const uint32_t row = i / m->columns * m->blocks, column = i % m->columns * span;
+        fprintf(g->out,
+                "{ const unsigned row = block + %u, column = first + %u;\nconst bool there = row < own.end - own.first",
+                row, column);
+        if (column + span * m->run > cols) fprintf(g->out, " && column < %u", cols);
+        fprintf(g->out, ";\n");
+        if (!m->transposed)
+            fprintf(g->out, "const %s x = *(const %s *)(m + (there ? row * %u + column : 0));\n", type, type, stride);
+        for (uint32_t k = 0; k < m->run; k++) {
+            put_weight(g, m, i + k);
+            fprintf(g->out, " = there ? ");
+            if (m->transposed) {
+                fprintf(g->out, "m[row + (column + %u) * %u]", k, stride);
+            } else {
+                fprintf(g->out, "x%s", vpps_run_element(m->run, k));
+            }
+            fprintf(g->out, " : 0.0f;%s\n", k + 1 < m->run ? "" : " }");
+        }
     }
 }
 
-/* Likewise, to shared memory: by a loop. Straight-line code would begin with all loads at once, in registers that there are not. */
+/* Likewise, to shared memory: by a loop. Straight-line code would begin with all loads at once, in registers that there are not.
+ * Neighbouring threads load what lies side by side. */
 static void put_load_to_shared(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
-    const uint32_t stride = g->model->params[m->matrix].cols, columns = m->columns;
+    const uint32_t stride = g->model->params[m->matrix].cols, span = g->plan->threads / m->blocks;
+    const uint32_t height = vpps_rows_of_thread(m) * m->blocks, width = m->columns * span;
     fprintf(
         g->out,
         "const float *const m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\nfloat *const to "
-        "= shared + threadIdx.x + %uu;\n",
+        "= shared + %uu;\n",
         g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : stride, m->at * g->plan->threads);
+    fprintf(g->out, "#pragma unroll 4\nfor (unsigned i = threadIdx.x; i < %u; i += VPPS_THREADS) {\n", height * width);
+    if (m->transposed) {
+        fprintf(g->out, "const unsigned row = i %% %u, column = i / %u;\n", height, height);
+    } else {
+        fprintf(g->out, "const unsigned row = i / %u, column = i %% %u;\n", width, width);
+    }
     fprintf(
         g->out,
-        "#pragma unroll 4\nfor (unsigned i = 0; i < %u; i++) {\nconst unsigned row = i / %u, column = threadIdx.x + "
-        "i %% %u * VPPS_THREADS;\nconst bool there = row < own.end - own.first && column < %u;\nconst float x = "
-        "m[there ? row * %u + column * %u : 0];\nto[i * VPPS_THREADS] = there ? x : 0.0f;\n}\n",
-        m->rows * columns, columns, columns, cols, m->transposed ? 1 : stride, m->transposed ? stride : 1);
-}
-
-/* Columns that lie side by side, by the one or two quads that they are in: a column is a sector of its own. */
-static void put_load_by_quads(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
-    enum { QUAD = 4 };
-    const uint32_t stride = g->model->params[m->matrix].cols, threads = g->plan->threads;
-    fprintf(g->out,
-            "const unsigned from = vpps_least(own.first, %u), lead = from %% 4;\nconst bool two = lead + own.end - "
-            "own.first > "
-            "4;\nconst float *m = (const float *)a.matrices + %uu + (from - lead);\n",
-            rows - 1, g->matrix_at[m->matrix]);
-    for (uint32_t c = 0; c < m->columns; c++) {
-        fprintf(g->out,
-                "{ const unsigned column = threadIdx.x + %u;\nconst vpps_quad *const at = (const vpps_quad *)(m + "
-                "vpps_least(column, "
-                "%u) * %u);\nconst vpps_quad x = at[0];\nvpps_quad y = x;\nif (two) y = at[1];\n",
-                c * threads, cols - 1, stride);
-        for (uint32_t r = 0; r < m->rows; r++) {
-            put_weight_of_thread(g, m, r * m->columns + c);
-            fprintf(g->out, " = %u >= own.end - own.first || column >= %u ? 0.0f : ", r, cols);
-            for (uint32_t lead = 0; lead < QUAD; lead++) {
-                if (lead + 1 < QUAD) fprintf(g->out, "lead == %u ? ", lead);
-                fprintf(g->out, "%c.%c%s", "xy"[(lead + r) / QUAD], "xyzw"[(lead + r) % QUAD],
-                        lead + 1 < QUAD ? " : " : ";\n");
-            }
-        }
-        fprintf(g->out, "}\n");
-    }
+        "const bool there = row < own.end - own.first && column < %u;\nconst float x = m[there ? row * %u + column * "
+        "%u : 0];\nto[((row / %u * %u + column / %u) * VPPS_THREADS + row %% %u * %u + column %% %u / %u) * %u + "
+        "column %% %u] = there ? x : 0.0f;\n}\n",
+        cols, m->transposed ? 1 : stride, m->transposed ? stride : 1, m->blocks, m->columns / m->run, span * m->run,
+        m->blocks, span, span * m->run, m->run, m->run, m->run);
 }
 
 /* The VP's elements of the vectors that products start from: a thread an element. */
@@ -273,7 +271,6 @@ static void put_fragment(const vpps_generation *g, uint32_t i) {
 }
 
 static void put_loads(const vpps_generation *g) {
-    enum { QUAD = 4 };
     const vpps_residents *r = &g->plan->residents;
     if (r->n_fragments) put_weight_rows(g);
     fprintf(g->out, "\n/* Every weight that stays close; zeros where a VP has fewer rows, or a row no such column. */\n"
@@ -288,9 +285,7 @@ static void put_loads(const vpps_generation *g) {
         if (m->level == VPPS_RESIDENT_STREAM) continue;
         fprintf(g->out, "/* %s%s */\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\n", p->name,
                 m->transposed ? ", transposed" : "", rows);
-        if (m->transposed && p->cols % QUAD == 0 && m->rows <= QUAD) {
-            put_load_by_quads(g, m, rows, cols);
-        } else if (m->level == VPPS_RESIDENT_SHARED) {
+        if (m->level == VPPS_RESIDENT_SHARED) {
             put_load_to_shared(g, m, rows, cols);
         } else {
             put_load(g, m, rows, cols);

@@ -10,12 +10,12 @@ typedef struct work {
     vpps_segments s;
     FILE *out;
     uint32_t segment, tile;
-    bool joined;         /* the segment finishes the products of the one before */
-    uint32_t chunk;      /* items of a product at a time */
-    uint32_t part_words; /* of shared memory, for the sums of warps */
-    uint8_t *streamed;   /* of every product by rows: one of its matrices is read from memory */
-    uint32_t *part_row;  /* of every other: its first row, among those of an item whose warps' sums are kept */
-    uint32_t *part_rows; /* of every segment: how many these are */
+    bool joined;          /* the segment finishes the products of the one before */
+    uint32_t chunk;       /* items of a product at a time */
+    uint32_t part_words;  /* of shared memory, for the sums of warps */
+    uint8_t *streamed;    /* of every product by rows: one of its matrices is read from memory */
+    uint32_t *part_at;    /* of every other: where in an item's words its rows' sums begin */
+    uint32_t *item_words; /* of every segment: of an item, for the sums of all its products' rows */
 } work;
 
 static const vpps_cell_value *value_of(const work *w, uint32_t v) { return &w->c->values[v]; }
@@ -684,24 +684,128 @@ static void put_matrices(const work *w, uint32_t v) {
 
 /* ---------------------------------------------------------------- products by rows */
 
-/* An output: a row of one of the segment's products. */
+/* A thread's output: row block + row * blocks of those that the VP owns, of one of the segment's products. */
 typedef struct output {
     uint32_t value, row;
 } output;
 
-static void put_weight(const work *w, const vpps_resident *m, uint32_t row, uint32_t column) {
-    const uint32_t i = m->at + row * m->columns + column;
-    if (m->level == VPPS_RESIDENT_REGISTERS) {
-        fprintf(w->out, "w[%u]", i);
-    } else {
-        fprintf(w->out, "(shared + threadIdx.x)[%u]", i * w->g->plan->threads);
+/* Outputs that are made at once: their threads share out rows alike. */
+typedef struct pass {
+    const output *outputs;
+    uint32_t n, blocks, at, item_words; /* where their sums begin among an item's */
+} pass;
+
+static const vpps_resident *resident_of(const work *w, const vpps_cell_value *x, vpps_param matrix) {
+    return vpps_resident_of(&w->g->plan->residents, matrix, x->kind == VPPS_VALUE_PRODUCT_T);
+}
+
+static uint32_t blocks_of(const work *w, uint32_t v) {
+    return vpps_blocks_of_rows(vpps_segment_width(&w->s, v), w->g->plan->threads);
+}
+
+static uint32_t rows_of_thread(const work *w, uint32_t v) {
+    const uint32_t blocks = blocks_of(w, v);
+    return (vpps_segment_width(&w->s, v) + blocks - 1) / blocks;
+}
+
+static uint32_t warps_of_block(const work *w, uint32_t blocks) { return w->g->plan->threads / 32 / blocks; }
+
+/* Words of a row's sums of so many warps, side by side so that a thread loads four at once. The gap spreads them over banks. */
+static uint32_t part_stride(uint32_t warps) { return warps < 4 ? warps : warps == 4 ? 4 : (warps + 3) / 4 * 4 + 4; }
+
+/* Does a value of the item begin at a multiple of four words, and end at one? Records and vectors of 16 words and more do, and entries
+ * of tables whose entries are such multiples. */
+static bool has_quads(const work *w, uint32_t v) {
+    enum { QUAD = 4, ALIGNED = 16 };
+    const vpps_cell_value *x = value_of(w, v);
+    return !in_slot(w, v) && x->cols == 1 && x->rows % QUAD == 0 && x->rows >= ALIGNED;
+}
+
+/* The thread's columns of some items in round `round` over an operand: y0, y1 and so on. */
+static void put_columns(const work *w, const pass *p, uint32_t operand, uint32_t run, const char *round, bool whole,
+                        uint32_t vectors) {
+    const uint32_t words = w->g->plan->threads / p->blocks * run;
+    const char *const type = vpps_run_type(run);
+    fprintf(w->out, "const unsigned from = own + %s * %u;\n", round, words);
+    if (!whole) fprintf(w->out, "const bool there = from < %u;\n", value_of(w, operand)->rows);
+    for (uint32_t i = 0; i < vectors; i++) {
+        fprintf(w->out, "const %s y%u = ", type, i);
+        if (!whole) fprintf(w->out, "!there ? %s{0.0f} : ", type);
+        if (run == 1 || has_quads(w, operand)) {
+            fprintf(w->out, "*(const %s *)(x%u + from);\n", type, i);
+            continue;
+        }
+        fprintf(w->out, "%s", type);
+        for (uint32_t k = 0; k < run; k++) fprintf(w->out, "%sx%u[from + %u]", k ? ", " : "{", i, k);
+        fprintf(w->out, "};\n");
     }
 }
 
-/* One operand of a pass: its columns, times the rows of all matrices that it is multiplied with. */
-static void put_operand_products(const work *w, const output *outputs, uint32_t n, uint32_t operand, uint32_t vectors) {
-    const uint32_t length = value_of(w, operand)->rows, threads = w->g->plan->threads;
+/* Adds a matrix's row times these columns to the output's sums. */
+static void put_row_products(const work *w, const pass *p, uint32_t o, const vpps_resident *m, const char *round,
+                             uint32_t vectors) {
+    const uint32_t threads = w->g->plan->threads, at = p->outputs[o].row * m->columns;
+    const bool shared = m->level == VPPS_RESIDENT_SHARED;
+    const char *const type = vpps_run_type(m->run);
+    fprintf(w->out, "{");
+    if (shared) {
+        fprintf(w->out, " const %s weight = ((const %s *)(shared + %u) + threadIdx.x)[(%u + %s) * %u];", type, type,
+                m->at * threads, at / m->run, round, threads);
+    }
+    for (uint32_t k = 0; k < m->run; k++) {
+        for (uint32_t i = 0; i < vectors; i++) {
+            const char *const element = vpps_run_element(m->run, k);
+            fprintf(w->out, " q[%u] += ", i * p->n + o);
+            if (shared) {
+                fprintf(w->out, "weight%s", element);
+            } else {
+                fprintf(w->out, "w[%u + %s * %u]", m->at + at + k, round, m->run);
+            }
+            fprintf(w->out, " * y%u%s;", i, element);
+        }
+    }
+    fprintf(w->out, " }\n");
+}
+
+/* The matrices that the pass multiplies an operand with: all of one layout. NULL: none. *far: all are in shared memory. */
+static const vpps_resident *matrix_of(const work *w, const pass *p, uint32_t operand, bool *far) {
+    const vpps_resident *m = NULL;
+    *far = true;
+    for (uint32_t o = 0; o < p->n; o++) {
+        const vpps_cell_value *x = value_of(w, p->outputs[o].value);
+        for (uint32_t k = 0; k < x->n_args; k++) {
+            const vpps_cell_arg *a = arg_of(w, x, k);
+            if (a->matrix == VPPS_NO_PARAM || a->value != operand) continue;
+            m = resident_of(w, x, a->matrix);
+            *far &= m->level == VPPS_RESIDENT_SHARED;
+        }
+    }
+    return m;
+}
+
+static void put_round(const work *w, const pass *p, uint32_t operand, const char *round, bool whole, uint32_t run,
+                      uint32_t vectors) {
     fprintf(w->out, "{\n");
+    put_columns(w, p, operand, run, round, whole, vectors);
+    for (uint32_t o = 0; o < p->n; o++) {
+        const vpps_cell_value *x = value_of(w, p->outputs[o].value);
+        for (uint32_t k = 0; k < x->n_args; k++) {
+            const vpps_cell_arg *a = arg_of(w, x, k);
+            if (a->matrix != VPPS_NO_PARAM && a->value == operand)
+                put_row_products(w, p, o, resident_of(w, x, a->matrix), round, vectors);
+        }
+    }
+    fprintf(w->out, "}\n");
+}
+
+/* One operand of a pass: its columns, times the rows of all matrices that it is multiplied with. */
+static void put_operand_products(const work *w, const pass *p, uint32_t operand, uint32_t vectors) {
+    bool far;
+    const vpps_resident *m = matrix_of(w, p, operand, &far);
+    if (!m) return;
+    const uint32_t span = w->g->plan->threads / p->blocks, rounds = m->columns / m->run;
+    const uint32_t length = value_of(w, operand)->rows;
+    fprintf(w->out, "{\nconst unsigned own = threadIdx.x %% %u * %u;\n", span, m->run);
     for (uint32_t i = 0; i < vectors; i++) {
         char item[64];
         snprintf(item, sizeof item, "vpps_least(at + %uu, n - 1)", i);
@@ -709,63 +813,39 @@ static void put_operand_products(const work *w, const output *outputs, uint32_t 
         put_pointer(w, operand, item);
         fprintf(w->out, ";\n");
     }
-    for (uint32_t column = 0; column < (length + threads - 1) / threads; column++) {
-        const bool all = (column + 1) * threads <= length;
-        for (uint32_t i = 0; i < vectors; i++) {
-            fprintf(w->out, "const float x%u_%u = ", i, column);
-            if (!all) fprintf(w->out, "threadIdx.x + %u >= %uu ? 0.0f : ", column * threads, length);
-            fprintf(w->out, "(x%u + threadIdx.x)[%u];\n", i, column * threads);
-        }
-    }
-    for (uint32_t o = 0; o < n; o++) {
-        const vpps_cell_value *x = value_of(w, outputs[o].value);
-        for (uint32_t k = 0; k < x->n_args; k++) {
-            const vpps_cell_arg *a = arg_of(w, x, k);
-            if (a->matrix == VPPS_NO_PARAM || a->value != operand) continue;
-            const vpps_resident *m =
-                vpps_resident_of(&w->g->plan->residents, a->matrix, x->kind == VPPS_VALUE_PRODUCT_T);
-            for (uint32_t column = 0; column < m->columns; column++) {
-                fprintf(w->out, "{ const float weight = ");
-                put_weight(w, m, outputs[o].row, column);
-                fprintf(w->out, ";");
-                for (uint32_t i = 0; i < vectors; i++)
-                    fprintf(w->out, " q[%u] += weight * x%u_%u;", i * n + o, i, column);
-                fprintf(w->out, " }\n");
-            }
+    if (far &&
+        rounds > 1) { /* straight-line code would begin with all loads at once, in registers that there are not */
+        fprintf(w->out, "#pragma unroll 1\nfor (unsigned round = 0; round < %u; round++)\n", rounds);
+        put_round(w, p, operand, "round", m->columns * span <= length, m->run, vectors);
+    } else {
+        for (uint32_t k = 0; k < rounds; k++) {
+            char round[16];
+            snprintf(round, sizeof round, "%uu", k);
+            put_round(w, p, operand, round, (k + 1) * span * m->run <= length, m->run, vectors);
         }
     }
     fprintf(w->out, "}\n");
 }
 
-/* Words of an output's sums of all warps, side by side so that a thread loads four at once. The gap spreads them over banks. */
-static uint32_t part_stride(const work *w) { return (w->g->plan->threads / 32 + 3) / 4 * 4 + 4; }
-
-/* n outputs from the first on, of `vectors` at a time or of the only one: the sums of each warp's columns. */
-static void put_vectors(const work *w, const output *outputs, uint32_t n, uint32_t first, uint32_t all,
-                        uint32_t vectors, bool alone) {
+/* The outputs of `vectors` items at a time or of the only one: the sums of each warp's columns. */
+static void put_vectors(const work *w, const pass *p, uint32_t vectors, bool alone) {
     enum { MOST = 32 };
+    const uint32_t warps = warps_of_block(w, p->blocks);
     uint32_t folded = 1;
-    while (folded < vectors * n) folded *= 2;
+    while (folded < vectors * p->n) folded *= 2;
     if (alone) {
         fprintf(w->out, "{\nconst unsigned at = 0;\nfloat q[%u];\n", folded);
     } else {
         fprintf(w->out, "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += %u) {\nfloat q[%u];\n", vectors, folded);
     }
     fprintf(w->out, "#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\n", folded);
-    for (uint32_t v = 0; v < w->c->n_values; v++) {
-        bool used = false;
-        for (uint32_t o = 0; o < n && !used; o++) {
-            const vpps_cell_value *x = value_of(w, outputs[o].value);
-            for (uint32_t k = 0; k < x->n_args; k++)
-                used |= arg_of(w, x, k)->matrix != VPPS_NO_PARAM && arg_of(w, x, k)->value == v;
-        }
-        if (used) put_operand_products(w, outputs, n, v, vectors);
-    }
+    for (uint32_t v = 0; v < w->c->n_values; v++) put_operand_products(w, p, v, vectors);
     fprintf(
         w->out,
         "vpps_fold<%u>(q);\nconst unsigned k = VPPS_LANE / %u;\nif (VPPS_LANE %% %u == 0 && k < %u && at + k / %u < n) "
-        "part[((at + k / %u) * %u + %u + k %% %u) * %u + VPPS_WARP] = q[0];\n}\n",
-        folded, MOST / folded, MOST / folded, vectors * n, n, n, all, first, n, part_stride(w));
+        "part[(at + k / %u) * %u + %u + (k %% %u * %u + VPPS_WARP / %u) * %u + VPPS_WARP %% %u] = q[0];\n}\n",
+        folded, MOST / folded, MOST / folded, vectors * p->n, p->n, p->n, p->item_words, p->at, p->n, p->blocks, warps,
+        part_stride(warps), warps);
 }
 
 /* Element e of the VP's rows of product v, of its sum, which is without what it starts from. */
@@ -792,20 +872,16 @@ static void store_finished(const work *w, uint32_t v) {
 }
 
 /* Several vectors at a time, and one alone without work for others. */
-static void put_pass(const work *w, const output *outputs, uint32_t n, uint32_t first, uint32_t all) {
+static void put_pass(const work *w, const pass *p) {
     enum { MOST = 32, MOST_VECTORS = 4 };
-    const uint32_t vectors = vpps_max_u32(1, vpps_min_u32(MOST / n, MOST_VECTORS));
+    const uint32_t vectors = vpps_max_u32(1, vpps_min_u32(MOST / p->n, MOST_VECTORS));
     if (vectors > 1) {
         fprintf(w->out, "if (n == 1) {\n");
-        put_vectors(w, outputs, n, first, all, 1, true);
+        put_vectors(w, p, 1, true);
         fprintf(w->out, "} else {\n");
     }
-    put_vectors(w, outputs, n, first, all, vectors, false);
+    put_vectors(w, p, vectors, false);
     if (vectors > 1) fprintf(w->out, "}\n");
-}
-
-static const vpps_resident *resident_of(const work *w, const vpps_cell_value *x, vpps_param matrix) {
-    return vpps_resident_of(&w->g->plan->residents, matrix, x->kind == VPPS_VALUE_PRODUCT_T);
 }
 
 /* Its matrices are read from memory, by warps or, where it is short, by threads. */
@@ -813,16 +889,6 @@ static bool is_streamed(const work *w, uint32_t v) { return w->streamed[v]; }
 
 static bool is_short(const work *w, uint32_t v) {
     return !w->g->plan->parts && vpps_product_is_short(w->c, value_of(w, v));
-}
-
-/* Rows that are dealt, of the products whose matrices stay close. */
-static uint32_t list_outputs(const work *w, const vpps_segment *g, output *outputs) {
-    uint32_t all = 0;
-    for (uint32_t k = 0; k < g->n; k++) {
-        const uint32_t v = w->s.steps[g->first + k].value, width = vpps_segment_width(&w->s, v);
-        for (uint32_t r = 0; r < width && !is_streamed(w, v); r++) outputs[all++] = (output){v, r};
-    }
-    return all;
 }
 
 static bool has_streamed_matrix(const work *w, uint32_t v) {
@@ -864,6 +930,7 @@ static vpps_product_tile *list_tiles(const work *w, const vpps_segment *g, uint3
 }
 
 static bool place_tiles(const work *w, const vpps_segment *g) {
+    const uint32_t stride = part_stride(w->g->plan->threads / 32);
     uint32_t n;
     vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &n);
     for (uint32_t t = 0; tiles && t < n; t++)
@@ -874,9 +941,9 @@ static bool place_tiles(const work *w, const vpps_segment *g) {
     if (!tiles) return false;
     for (uint32_t k = 0; k < n * VPPS_FRAGMENT_ROWS; k++) {
         const vpps_product_row *row = &tiles[k / VPPS_FRAGMENT_ROWS].rows[k % VPPS_FRAGMENT_ROWS];
-        if (row->value != VPPS_NONE && !row->row) w->part_row[row->value] = k;
+        if (row->value != VPPS_NONE && !row->row) w->part_at[row->value] = k * stride;
     }
-    w->part_rows[g - w->s.list] = n * VPPS_FRAGMENT_ROWS;
+    w->item_words[g - w->s.list] = n * VPPS_FRAGMENT_ROWS * stride;
     free(tiles);
     return true;
 }
@@ -885,7 +952,7 @@ static bool place_tiles(const work *w, const vpps_segment *g) {
 static bool place_products(const work *w) {
     for (uint32_t i = 0; i < w->s.n; i++) {
         const vpps_segment *g = &w->s.list[i];
-        w->part_rows[i] = 0;
+        w->item_words[i] = 0;
         if (g->kind != VPPS_SEGMENT_PRODUCTS) continue;
         if (w->g->plan->parts) {
             if (!place_tiles(w, g)) return false;
@@ -894,22 +961,21 @@ static bool place_products(const work *w) {
         for (uint32_t k = 0; k < g->n; k++) {
             const uint32_t v = w->s.steps[g->first + k].value;
             w->streamed[v] = is_short(w, v) || has_streamed_matrix(w, v);
-            w->part_row[v] = w->part_rows[i];
-            if (!is_streamed(w, v)) w->part_rows[i] += vpps_segment_width(&w->s, v);
+        }
+        for (uint32_t blocks = w->g->plan->threads / 32; blocks; blocks--) {
+            for (uint32_t k = 0; k < g->n; k++) {
+                const uint32_t v = w->s.steps[g->first + k].value, warps = warps_of_block(w, blocks);
+                if (is_streamed(w, v) || blocks_of(w, v) != blocks) continue;
+                w->part_at[v] = w->item_words[i];
+                w->item_words[i] += rows_of_thread(w, v) * blocks * part_stride(warps);
+            }
+            w->item_words[i] = (w->item_words[i] + 3) / 4 * 4; /* where four sums begin at a quad */
         }
     }
     return true;
 }
 
 /* ---------------------------------------------------------------- products in bf16 */
-
-/* Does a value of the item begin at a multiple of four words, and end at one? Records and vectors of 16 words and more do, and entries
- * of tables whose entries are such multiples. */
-static bool has_quads(const work *w, uint32_t v) {
-    enum { QUAD = 4, ALIGNED = 16 };
-    const vpps_cell_value *x = value_of(w, v);
-    return !in_slot(w, v) && x->cols == 1 && x->rows % QUAD == 0 && x->rows >= ALIGNED;
-}
 
 /* What the tiles' products make of one operand of 16 items. */
 static void put_operand_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand) {
@@ -951,8 +1017,8 @@ static void put_operand_tiles(const work *w, const vpps_product_tile *tiles, uin
 }
 
 /* Some tiles, the first of them number `first`: 16 items at a time, the sums of each warp's elements. */
-static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t all) {
-    const uint32_t stride = part_stride(w);
+static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words) {
+    const uint32_t stride = part_stride(w->g->plan->threads / 32);
     fprintf(
         w->out,
         "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += 16) {\nfloat sums[%u][4];\n#pragma unroll\nfor (int k = "
@@ -961,9 +1027,9 @@ static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n,
     for (uint32_t v = 0; v < w->c->n_values; v++) put_operand_tiles(w, tiles, n, v);
     for (uint32_t half = 0; half < 2; half++) {
         fprintf(w->out,
-                "if (at + %u + VPPS_LANE / 4 < n) {\nfloat *const to = part + ((at + %u + VPPS_LANE / 4) * %u + %u + "
+                "if (at + %u + VPPS_LANE / 4 < n) {\nfloat *const to = part + (at + %u + VPPS_LANE / 4) * %u + (%u + "
                 "VPPS_LANE %% 4 * 2) * %u + VPPS_WARP;\n",
-                8 * half, 8 * half, all, first * VPPS_FRAGMENT_ROWS, stride);
+                8 * half, 8 * half, item_words, first * VPPS_FRAGMENT_ROWS, stride);
         for (uint32_t t = 0; t < n; t++)
             for (uint32_t i = 0; i < 2; i++)
                 fprintf(w->out, "to[%u] = sums[%u][%u];\n", (t * VPPS_FRAGMENT_ROWS + i) * stride, t, 2 * half + i);
@@ -978,30 +1044,45 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     vpps_product_tile *tiles = list_tiles(w, g, &n);
     if (!tiles) return false;
     for (uint32_t first = 0; first < n; first += MOST)
-        put_tiles(w, tiles + first, vpps_min_u32(n - first, MOST), first, n * VPPS_FRAGMENT_ROWS);
+        put_tiles(w, tiles + first, vpps_min_u32(n - first, MOST), first, w->item_words[g - w->s.list]);
     free(tiles);
     return true;
 }
 
-static bool put_all_passes(const work *w, const vpps_segment *g) {
+/* The outputs whose threads share out rows in so many blocks, of products whose matrices stay close. */
+static void put_passes(const work *w, const vpps_segment *g, uint32_t blocks, output *outputs) {
     enum { MOST = 32 };
-    const uint32_t all = w->part_rows[g - w->s.list];
+    uint32_t all = 0, at = VPPS_NONE;
+    for (uint32_t k = 0; k < g->n; k++) {
+        const uint32_t v = w->s.steps[g->first + k].value;
+        if (is_streamed(w, v) || blocks_of(w, v) != blocks) continue;
+        if (!all) at = w->part_at[v];
+        for (uint32_t r = 0; r < rows_of_thread(w, v); r++) outputs[all++] = (output){v, r};
+    }
+    for (uint32_t first = 0; first < all; first += MOST) {
+        const pass p = {outputs + first, vpps_min_u32(all - first, MOST), blocks,
+                        at + first * blocks * part_stride(warps_of_block(w, blocks)), w->item_words[g - w->s.list]};
+        put_pass(w, &p);
+    }
+}
+
+static bool put_all_passes(const work *w, const vpps_segment *g) {
+    uint32_t all = 0;
+    for (uint32_t k = 0; k < g->n; k++) all += rows_of_thread(w, w->s.steps[g->first + k].value);
     output *outputs = calloc(all + 1u, sizeof *outputs);
     if (!outputs) return false;
-    list_outputs(w, g, outputs);
-    for (uint32_t first = 0; first < all; first += MOST)
-        put_pass(w, outputs + first, vpps_min_u32(all - first, MOST), first, all);
+    for (uint32_t blocks = w->g->plan->threads / 32; blocks; blocks--) put_passes(w, g, blocks, outputs);
     free(outputs);
     return true;
 }
 
 /* ---------------------------------------------------------------- finishing products */
 
-/* Product v's element e of an item: the warps' sums, which begin at word `at` of an item's. */
-static void put_sum(const work *w, uint32_t v, uint32_t at, uint32_t all) {
-    const uint32_t stride = part_stride(w);
-    fprintf(w->out, "const float sum%u = vpps_sum_of_warps((part + ((item - first_item) * %u + e) * %u) + %u);\n", v,
-            all, stride, at * stride);
+/* Product v's element e of an item: the warps' sums. */
+static void put_sum(const work *w, uint32_t v, const vpps_segment *products) {
+    const uint32_t warps = w->g->plan->parts ? w->g->plan->threads / 32 : warps_of_block(w, blocks_of(w, v));
+    fprintf(w->out, "const float sum%u = vpps_sum_of_warps<%u>((part + (item - first_item) * %u + e * %u) + %u);\n", v,
+            warps, w->item_words[products - w->s.list], part_stride(warps), w->part_at[v]);
 }
 
 /* Element `el` of a short product. */
@@ -1046,7 +1127,7 @@ static void put_joined(const work *w, const vpps_segment *products) {
         if (is_short(w, v)) {
             put_short_sum(w, v);
         } else {
-            put_sum(w, v, w->part_row[v], w->part_rows[products - w->s.list]);
+            put_sum(w, v, products);
         }
         put_finished(w, v);
     }
@@ -1071,7 +1152,7 @@ static void put_sums(const work *w, const vpps_segment *g) {
         for (uint32_t k = i; k < g->n; k++) {
             const uint32_t v = w->s.steps[g->first + k].value;
             if (value_of(w, v)->rows != rows || is_streamed(w, v)) continue;
-            put_sum(w, v, w->part_row[v], w->part_rows[g - w->s.list]);
+            put_sum(w, v, g);
             put_finished(w, v);
             store_finished(w, v);
         }
@@ -1151,7 +1232,7 @@ static bool put_products(const work *w, const vpps_segment *g, bool joined) {
         if (is_streamed(w, v) && !is_short(w, v)) put_streamed(w, v);
         if (is_short(w, v) && !joined) put_short(w, v);
     }
-    if (w->part_rows[g - w->s.list] && !joined) {
+    if (w->item_words[g - w->s.list] && !joined) {
         fprintf(w->out, "__syncthreads();\n");
         put_sums(w, g);
     }
@@ -1177,9 +1258,8 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
 /* How many vertices a tile has, and where slots lie. */
 static void choose_room(work *w, vpps_stage_room *room) {
     enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096 };
-    uint32_t outputs = 0;
-    for (uint32_t k = 0; k < w->s.n; k++) outputs = vpps_max_u32(outputs, w->part_rows[k]);
-    const uint32_t part = part_stride(w) * outputs;
+    uint32_t part = 0;
+    for (uint32_t k = 0; k < w->s.n; k++) part = vpps_max_u32(part, w->item_words[k]);
     *room = (vpps_stage_room){.tile = LISTS_TILE};
     w->chunk = part ? vpps_max_u32(1, vpps_min_u32(MOST, PART_WORDS / part)) : 1;
     if (!w->c->n_lists && w->s.floats[0] <= LIMIT) {
@@ -1242,10 +1322,10 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     if (!loaded) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     vpps_status status = vpps_segments_make(&w.s, c, stage);
     w.streamed = calloc(c->n_values + 1u, 1);
-    w.part_row = calloc(c->n_values + 1u, sizeof *w.part_row);
-    w.part_rows = calloc(w.s.n + 1u, sizeof *w.part_rows);
+    w.part_at = calloc(c->n_values + 1u, sizeof *w.part_at);
+    w.item_words = calloc(w.s.n + 1u, sizeof *w.item_words);
     bool ok = status == VPPS_OK;
-    if (ok) ok = w.streamed && w.part_row && w.part_rows && place_products(&w);
+    if (ok) ok = w.streamed && w.part_at && w.item_words && place_products(&w);
     if (!ok && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     if (ok) {
         choose_room(&w, room);
@@ -1291,7 +1371,7 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
         if (!ok) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     }
     vpps_segments_free(&w.s);
-    void *const parts[] = {loaded, w.streamed, w.part_row, w.part_rows};
+    void *const parts[] = {loaded, w.streamed, w.part_at, w.item_words};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     return status;
 }

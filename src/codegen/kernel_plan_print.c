@@ -111,8 +111,8 @@ static void print_matrices(const vpps_kernel_plan *p, const vpps_model *model, F
             fprintf(f, "%8s  %-10s in fragments\n", "-", vpps_resident_levels[m->level]);
             continue;
         }
-        fprintf(f, "%8u  %-10s ", m->rows * m->columns, vpps_resident_levels[m->level]);
-        print_place(m->level, m->at, m->rows * m->columns, f);
+        fprintf(f, "%8u  %-10s ", vpps_words_of_thread(m), vpps_resident_levels[m->level]);
+        print_place(m->level, m->at, vpps_words_of_thread(m), f);
     }
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *data = &model->params[i];
@@ -158,7 +158,7 @@ static void print_vp(const vpps_kernel_plan *p, const vpps_model *model, uint32_
         const uint64_t held = (uint64_t)(own.end - own.first) * columns_of(model, m);
         words[m->level] += held;
         all += held;
-        if (!p->parts) room += (uint64_t)m->rows * m->columns * p->threads;
+        if (!p->parts) room += (uint64_t)vpps_words_of_thread(m) * p->threads;
         if (is_first_of_height(p, model, i)) fprintf(f, " %10u", own.end - own.first);
     }
     for (uint32_t i = 0; i < p->residents.n_fragments; i++)

@@ -67,7 +67,7 @@ static void draw_matrix(const picture *a, uint32_t i) {
     fputs("' d='", f);
     for (uint32_t vp = 0; vp < a->plan->n_vps; vp++) {
         const vpps_rows own = vpps_resident_rows(a->plan, a->model, m, vp);
-        const double height = (own.end - own.first) * m->columns * unit_height;
+        const double height = (double)(own.end - own.first) * m->columns / m->blocks * unit_height;
         if (height <= 0) continue;
         fprintf(f, "M%.2f %.1fh%.2fv-%.1fh-%.2fz", LEFT + vp * a->vp_width, bottom_of(a) - m->at * unit_height,
                 a->vp_width, height, a->vp_width);

@@ -28,6 +28,50 @@ bool vpps_product_is_short(const vpps_compiled_cell *c, const vpps_cell_value *x
     return true;
 }
 
+/* Of one vector a thread multiplies each of its rows with all its columns, and takes part in adding the products up over a warp: the fewer
+ * rows it has the better, as long as rows are not mostly padding. */
+uint32_t vpps_blocks_of_rows(uint32_t rows, uint32_t threads) {
+    enum { COLUMNS = 2 /* of a thread, of one block: of 512 and 256 threads */, SUMS = 4 /* instructions a row */ };
+    uint32_t best = 1, least = UINT32_MAX;
+    for (uint32_t blocks = 1; threads % (32 * blocks) == 0; blocks *= 2) {
+        const uint32_t cost = (rows + blocks - 1) / blocks * (COLUMNS * blocks + SUMS);
+        if (cost < least) {
+            best = blocks;
+            least = cost;
+        }
+    }
+    return best;
+}
+
+/* Columns side by side: the most of a load that leave a thread with no more columns than single ones do. */
+static uint32_t run_of_columns(uint32_t columns, uint32_t span) {
+    enum { QUAD = 4 };
+    const uint32_t singles = (columns + span - 1) / span;
+    uint32_t run = QUAD;
+    while (columns % run || singles % run) run /= 2;
+    return run;
+}
+
+const char *vpps_run_type(uint32_t run) {
+    static const char *const types[] = {"float", "vpps_pair", "", "vpps_quad"};
+    return types[run - 1];
+}
+
+const char *vpps_run_element(uint32_t run, uint32_t k) {
+    static const char *const names[] = {".x", ".y", ".z", ".w"};
+    return run == 1 ? "" : names[k];
+}
+
+static vpps_resident lay_out(vpps_param matrix, bool transposed, uint32_t rows, uint32_t columns, uint32_t threads) {
+    const uint32_t blocks = vpps_blocks_of_rows(rows, threads), span = threads / blocks;
+    return (vpps_resident){.matrix = matrix,
+                           .transposed = transposed,
+                           .rows = rows,
+                           .columns = (columns + span - 1) / span,
+                           .blocks = blocks,
+                           .run = run_of_columns(columns, span)};
+}
+
 static bool add_vector(vpps_residents *r, vpps_param vector, uint32_t rows) {
     if (vector == VPPS_NO_PARAM || vpps_resident_vector_of(r, vector)) return true;
     if (!VPPS_RESERVE(r->vectors, r->vectors_capacity, r->n_vectors + 1u)) return false;
@@ -88,15 +132,12 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
             if (there) r->list[there - r->list].is_short &= is_short;
             if (there) continue;
             const vpps_parameter_data *m = &model->params[p];
-            const uint32_t columns = transposed ? m->rows : m->cols;
             if (!VPPS_RESERVE(r->list, r->capacity, r->n + 1u)) {
                 return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
             }
-            r->list[r->n++] = (vpps_resident){.matrix = p,
-                                              .transposed = transposed,
-                                              .is_short = is_short,
-                                              .rows = vpps_most_rows(&c->needs, transposed ? m->cols : m->rows),
-                                              .columns = (columns + threads - 1) / threads};
+            const uint32_t rows = vpps_most_rows(&c->needs, transposed ? m->cols : m->rows);
+            r->list[r->n] = lay_out(p, transposed, rows, transposed ? m->rows : m->cols, threads);
+            r->list[r->n++].is_short = is_short;
         }
     }
     return r->parts ? add_fragments(r, c, threads) : VPPS_OK;
@@ -147,7 +188,7 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
         if (m->is_short) {
             m->level = VPPS_RESIDENT_STREAM;
         } else {
-            m->at = place(r, room, m->rows * m->columns, &m->level);
+            m->at = place(r, room, vpps_words_of_thread(m), &m->level);
         }
     }
 }

@@ -1,7 +1,9 @@
 /* resident.h - where the matrices that are dealt to a kernel's VPs lie while it runs.
  *
- * Thread t holds columns t, t + threads, ... of every row that its VP owns: `columns` registers for each of `rows` rows, padded with
- * zeros. A transposed matrix is one like others, whose rows are the columns.
+ * A CTA's threads form `blocks` of neighbours, which share out the rows that the VP owns: row r is of block r % blocks. The threads of a
+ * block, its span, share out a row's columns, `run` side by side at a time: thread p of them holds columns run * p and the next,
+ * then those run * span behind them, and so on. These are `columns` words of each of rows / blocks rows, padded with zeros. A
+ * transposed matrix is one like others, whose rows are the columns.
  *
  * With products in bf16 they lie as fragments (fragments.h). A matrix's level is then the farthest of its fragments', and `at` is none. */
 #ifndef VPPS_RESIDENT_H
@@ -21,6 +23,7 @@ typedef struct vpps_resident {
     bool is_short; /* only short products have it: it is read from memory */
     uint8_t level;
     uint32_t rows, columns; /* of a VP at most; of a thread */
+    uint32_t blocks, run;   /* of threads; of columns */
     uint32_t at;            /* first register, first word in shared memory of each thread */
 } vpps_resident;
 
@@ -48,6 +51,16 @@ typedef struct vpps_residents {
     uint32_t n, n_vectors, registers, shared_words;
     size_t capacity, vectors_capacity;
 } vpps_residents;
+
+/* Blocks of threads that share out so many rows of a VP; whole warps, alike for all matrices of so many rows. */
+uint32_t vpps_blocks_of_rows(uint32_t rows, uint32_t threads);
+
+static inline uint32_t vpps_rows_of_thread(const vpps_resident *m) { return (m->rows + m->blocks - 1) / m->blocks; }
+static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpps_rows_of_thread(m) * m->columns; }
+
+/* In a kernel's text: the type of so many columns side by side, and what names column k of them. */
+const char *vpps_run_type(uint32_t run);
+const char *vpps_run_element(uint32_t run, uint32_t k);
 
 /* Adds the matrices that the cell's stages multiply with row by row, and what such products start from. Fails with MEMORY. */
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,

@@ -14,6 +14,10 @@ struct __align__(16) vpps_quad {
     float x, y, z, w;
 };
 
+struct __align__(8) vpps_pair {
+    float x, y;
+};
+
 __shared__ vpps_task_header vpps_header;
 __shared__ float vpps_parts[32];                   /* of sums over the CTA */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1]; /* parameters whose gradient this VP has begun in this batch */
@@ -45,16 +49,16 @@ __device__ __forceinline__ float vpps_cta_sum(float x) {
     return x;
 }
 
-/* The sum of what each warp has put beside the other warps', in their order; it begins at a quad. */
-__device__ __forceinline__ float vpps_sum_of_warps(const float *part) {
+/* The sum of what each of some warps has put beside the others', in their order; four of them begin at a quad. */
+template <unsigned WARPS> __device__ __forceinline__ float vpps_sum_of_warps(const float *part) {
     float sum = 0.0f;
 #pragma unroll
-    for (unsigned k = 0; k + 4 <= VPPS_WARPS; k += 4) {
+    for (unsigned k = 0; k + 4 <= WARPS; k += 4) {
         const vpps_quad q = *(const vpps_quad *)(part + k);
         sum += (q.x + q.y) + (q.z + q.w);
     }
 #pragma unroll
-    for (unsigned k = VPPS_WARPS / 4 * 4; k < VPPS_WARPS; k++) sum += part[k];
+    for (unsigned k = WARPS / 4 * 4; k < WARPS; k++) sum += part[k];
     return sum;
 }
 

@@ -107,8 +107,14 @@ static void check_rows(const gpu_batch *b, const vpps_kernel_plan *p, const vpps
     }
     for (uint32_t row = 0; row < rows; row++) MUST(owners[row], ==, 1);
     MUST(m->rows, ==, most);
-    MUST((uint64_t)m->columns * p->threads, >=, columns);
-    MUST((uint64_t)(m->columns - 1) * p->threads, <, columns);
+    /* Blocks are whole warps; no thread has a column too many, and its columns and a row's are whole runs. */
+    MUST(p->threads % (m->blocks * 32), ==, 0);
+    const uint64_t span = p->threads / m->blocks;
+    MUST(m->columns * span, >=, columns);
+    MUST((m->columns - 1) * span, <, columns);
+    MUST(m->run, ==, m->run == 4 ? 4 : m->run == 2 ? 2 : 1);
+    MUST(m->columns % m->run, ==, 0);
+    MUST(columns % m->run, ==, 0);
     free(owners);
 }
 
@@ -136,7 +142,8 @@ static void check_places(const vpps_residents *r, const vpps_kernel_room *room) 
     MUST(r->shared_words, <=, front > room->shared_words ? front : room->shared_words);
     for (uint32_t i = 0; i < r->n; i++) {
         const vpps_resident *m = &r->list[i];
-        const uint64_t words = (uint64_t)m->rows * m->columns, of_cta = words * room->threads;
+        const uint64_t words = (uint64_t)((m->rows + m->blocks - 1) / m->blocks) * m->columns,
+                       of_cta = words * room->threads;
         if (m->is_short) { /* no room is for it */
             MUST(m->level, ==, VPPS_RESIDENT_STREAM);
             continue;
@@ -295,9 +302,10 @@ END_TEST
 /* Matrices get registers, then shared memory, as long as they fit, whatever came before them did. */
 START_TEST(a_smaller_one_may_still_fit)
     {
-        vpps_resident list[] = {{.matrix = 0, .rows = 3, .columns = 2}, {.matrix = 1, .rows = 5, .columns = 2},
-                                {.matrix = 2, .rows = 4, .columns = 1}, {.matrix = 3, .rows = 1, .columns = 1},
-                                {.matrix = 4, .rows = 2, .columns = 1}, {.matrix = 5, .rows = 8, .columns = 1}};
+        vpps_resident list[] = {
+            {.matrix = 0, .rows = 3, .columns = 2, .blocks = 1}, {.matrix = 1, .rows = 10, .columns = 2, .blocks = 2},
+            {.matrix = 2, .rows = 7, .columns = 1, .blocks = 2}, {.matrix = 3, .rows = 1, .columns = 1, .blocks = 1},
+            {.matrix = 4, .rows = 2, .columns = 1, .blocks = 1}, {.matrix = 5, .rows = 8, .columns = 1, .blocks = 1}};
         vpps_resident_vector vectors[] = {{.vector = 6, .rows = 20}, {.vector = 7, .rows = 20}};
         vpps_residents r = {.list = list, .vectors = vectors, .n = VPPS_COUNT(list), .n_vectors = VPPS_COUNT(vectors)};
         const vpps_kernel_room room = {.threads = 32, .registers = 10, .shared_words = 64 + 11 * 32};
@@ -318,6 +326,18 @@ START_TEST(a_smaller_one_may_still_fit)
     }
 END_TEST
 
+/* As many blocks as rows, unless threads are too few or padding would cost more than it saves. */
+START_TEST(rows_are_shared_out)
+    {
+        static const struct {
+            uint32_t rows, threads, blocks;
+        } want[] = {{1, 256, 1}, {2, 256, 2}, {3, 256, 4}, {4, 256, 4},   {8, 256, 8}, {64, 256, 8},
+                    {8, 32, 1},  {8, 384, 4}, {8, 96, 1},  {16, 512, 16}, {10, 256, 4}};
+        for (size_t i = 0; i < VPPS_COUNT(want); i++)
+            ck_assert_uint_eq(vpps_blocks_of_rows(want[i].rows, want[i].threads), want[i].blocks);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("resident");
     TCase *tests = tcase_create("resident");
@@ -325,6 +345,7 @@ int main(void) {
     tcase_add_loop_test(tests, drawn_models_hold_the_rules, 0, 4);
     tcase_add_loop_test(tests, tree_lstms_hold_the_rules, 0, 3);
     tcase_add_test(tests, a_smaller_one_may_still_fit);
+    tcase_add_test(tests, rows_are_shared_out);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }
