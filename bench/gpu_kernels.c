@@ -49,8 +49,8 @@ static vpps_status specialise(product *k) {
                                 .context = k};
     uint32_t registers = 0;
     VPPS_TRY(gpu_batch_make(b, TREES));
-    k->plan = vpps_gpu_kernel_plan(&b->layout, &b->choice, (const vpps_compiled_cell *const *)b->batch->cells,
-                                   b->batch->n_cells);
+    k->plan = vpps_gpu_kernel_plan(&b->layout, b->batch->n_groups, &b->choice,
+                                   (const vpps_compiled_cell *const *)b->batch->cells, b->batch->n_cells);
     const uint64_t start = vpps_now_ns();
     const vpps_status status = vpps_specialise(&s, &k->plan, &registers, &k->source, &k->report);
     k->all_seconds = (double)(vpps_now_ns() - start) * 1e-9;

@@ -530,9 +530,12 @@ typedef struct vpps_options {
                             without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
     uint32_t vps;    /* virtual processors; 0: one for every core the process may use, or multiprocessor of the GPU */
     uint32_t groups; /* groups of VPs, which divide vps and share out the inputs' graphs; each has the whole
-                                 model. 0: as many as cost least by an estimate (GPU: one). VPPS_GROUPS_PROFILE, cpu:
-                                 every number is tried on the batches that are trained, in turn, and the fastest taken;
-                                 sums are made in another order by another number, so bits then depend on times */
+                                 model. 0: as many as cost least by an estimate, which knows the model, the machine and
+                                 this batch alone; on a GPU as many as hold the model close and have four inputs each.
+                                 Another number has a kernel of its own there. VPPS_GROUPS_PROFILE: the numbers (GPU:
+                                 those that hold the model close) are tried on the batches that are trained, in turn, and
+                                 the fastest taken; sums are made in another order by another number, so bits then depend
+                                 on times */
     uint32_t waves;  /* parts of a batch that run one after the other, in the same memory; 0: as many as
                                  keep at most 32 MB each (GPU: one), more where the pool is too small. Never more than the batch
                                  has inputs, of which those that share a node, the loss's sum aside, are one */
@@ -656,8 +659,8 @@ typedef struct vpps_stats {
     double imbalance;
 } vpps_stats;
 
-/* GPU: one way to lay the model out; CPU: a number of groups, a batching policy, a way to share out stages or to make products;
- * and how fast it was. */
+/* A number of groups, a batching policy; GPU: one way to lay the model out; CPU: a way to share out stages or to make products; and
+ * how fast it was. */
 #define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
     X(WAITING, "waiting")   /* not tried (yet) */                                                                      \
     X(REJECTED, "rejected") /* its kernel spills registers, or could not be made */                                    \
@@ -672,8 +675,8 @@ typedef enum vpps_trial_state {
 } vpps_trial_state;
 
 typedef struct vpps_trial {
-    uint32_t groups;    /* CPU: of a trial of groups; 0: of another */
-    const char *policy; /* CPU: of a trial of policies; else NULL */
+    uint32_t groups;    /* of a trial of groups; 0: of another */
+    const char *policy; /* of a trial of policies; else NULL */
     const char *split;  /* CPU: of a trial of stages; else NULL. VPs share out "rows", "vertices", or by the "size" of a
                            cell's matrices one or the other */
     /* CPU: of a trial of the products that a VP makes with a matrix of which it has so many rows; else NULL. "tile": forward,

@@ -193,7 +193,7 @@ static const cli_option table[] = {
          "The device: auto, cpu, cuda, or simt, which runs a GPU's kernel on the CPU, slowly"),
     COUNT("vps", vps, 0, 4096, 0, ENGINE, 0, "Virtual processors; 0: one for every core allowed, or multiprocessor"),
     COUNT("groups", groups, 0, 4096, 0, ENGINE, 0,
-          "Groups of virtual processors that share out a batch's inputs; 0: by an estimate of cost (GPU: one)"),
+          "Groups of virtual processors that share out a batch's inputs; 0: by an estimate of cost"),
     COUNT("waves", waves, 0, U32_MAX, 0, ENGINE, 0,
           "Parts of a batch that run one after the other in the same memory; 0: by what they keep (GPU: one)"),
     COUNT("slices", slices, 0, U32_MAX, 0, ENGINE, 0,

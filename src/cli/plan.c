@@ -52,7 +52,8 @@ vpps_status planner_specialise(planner *x, uint32_t rpw, uint32_t threads, vpps_
     VPPS_TRY(vpps_handle_batch(x->session.handle, x->session.graph, x->loss, &x->layout.tasks, &b));
     vpps_trial choices[VPPS_GPU_TRIALS];
     vpps_gpu_choices(&o, choices);
-    *plan = vpps_gpu_kernel_plan(&x->layout, &choices[0], (const vpps_compiled_cell *const *)b->cells, b->n_cells);
+    *plan = vpps_gpu_kernel_plan(&x->layout, b->n_groups, &choices[0], (const vpps_compiled_cell *const *)b->cells,
+                                 b->n_cells);
     s->model = x->session.model;
     s->pool = &x->layout.plan;
     s->matrix_at = x->layout.matrix_at;

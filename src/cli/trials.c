@@ -91,14 +91,9 @@ static void print_products(const vpps_trial *trials, uint32_t n, FILE *file) {
     if (n) fputc('\n', file);
 }
 
-/* A CPU's trials: of products and stages the choice is kept; which groups and policy are the fastest depends on the batch's size,
- * so they are told. */
-static void print_cpu(const vpps_trial *trials, uint32_t n, FILE *file) {
-    uint32_t n_products = 0;
-    while (n_products < n && trials[n_products].product) n_products++;
-    print_products(trials, n_products, file);
-    trials += n_products;
-    n -= n_products;
+/* What ran batches in turn: of stages the choice is kept; which groups and policy are the fastest depends on the batch's size, so
+ * they are told. */
+static void print_turns(const vpps_trial *trials, uint32_t n, FILE *file) {
     if (!n) return;
     fprintf(file, "%-24s %12s %8s\n", "", "ns a node", "batches");
     for (uint32_t i = 0; i < n; i++) {
@@ -127,9 +122,10 @@ static void print_cpu(const vpps_trial *trials, uint32_t n, FILE *file) {
     if (told) fputc('\n', file);
 }
 
-static void print_gpu(const vpps_trial *trials, uint32_t n, bool done, FILE *file) {
+static void print_kernels(const vpps_trial *trials, uint32_t n, bool done, bool more, FILE *file) {
     uint32_t waiting = 0;
     bool remembered = false;
+    if (!n) return;
     fprintf(file, "%4s %8s %12s %10s %8s\n", "rpw", "threads", "ns a node", "registers", "ready s");
     for (uint32_t i = 0; i < n; i++) {
         const vpps_trial *t = &trials[i];
@@ -148,6 +144,7 @@ static void print_gpu(const vpps_trial *trials, uint32_t n, bool done, FILE *fil
                                                   : "");
     }
     if (waiting && !remembered) fprintf(file, "%u other choices were not tried\n", waiting);
+    if (more) fputc('\n', file);
 }
 
 void trials_print(vpps_handle *h, FILE *file) {
@@ -155,10 +152,12 @@ void trials_print(vpps_handle *h, FILE *file) {
     bool done;
     vpps_trial *trials = all_trials(h, &n, &done);
     if (!trials) return;
-    if (trials[0].rpw || trials[0].threads) {
-        print_gpu(trials, n, done, file);
-    } else {
-        print_cpu(trials, n, file);
-    }
+    uint32_t n_products = 0, n_kernels = 0; /* a device has one of these or none */
+    while (n_products < n && trials[n_products].product) n_products++;
+    while (n_kernels < n && trials[n_kernels].threads) n_kernels++;
+    const uint32_t first = n_products + n_kernels;
+    print_products(trials, n_products, file);
+    print_kernels(trials, n_kernels, done, first < n, file);
+    print_turns(trials + first, n - first, file);
     free(trials);
 }

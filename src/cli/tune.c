@@ -1,5 +1,5 @@
-/* tune.c - `vpps tune`: trains, on batches of the training data, until the fastest choice, on a CPU the fastest number of groups
- * of virtual processors, is found. What is found for a GPU is kept for later runs. */
+/* tune.c - `vpps tune`: trains, on batches of the training data, until the fastest choices are found, at last of the number of groups
+ * of virtual processors and of the policy. But for these, what is found is kept for later runs. */
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/failure.h"

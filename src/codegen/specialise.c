@@ -46,18 +46,22 @@ static void clear(vpps_kernel_plan *plan) {
     *plan = asked;
 }
 
+uint32_t vpps_shared_for_weights(const vpps_machine *machine) {
+    enum {
+        TILE_WORDS = 13312, /* at most */
+        STATIC_WORDS = 2048 /* about */
+    };
+    const uint32_t cta_words = machine->cta_shared_bytes / 4, other = TILE_WORDS + STATIC_WORDS;
+    return cta_words > other ? cta_words - other : 0;
+}
+
 /* With so many registers for weights at most. *clean: the kernel neither spills nor has a frame. */
 static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
                                  vpps_cubin_report *report, bool *clean) {
-    enum {
-        TILE_WORDS = 13312,  /* of shared memory: at most */
-        STATIC_WORDS = 2048, /* likewise, about */
-        NEAR_WORDS = 16384
-    };
-    const uint32_t cta_words = s->machine->cta_shared_bytes / 4, other = TILE_WORDS + STATIC_WORDS;
+    enum { NEAR_WORDS = 16384 };
     const vpps_kernel_room room = {.threads = plan->threads,
                                    .registers = registers,
-                                   .shared_words = cta_words > other ? cta_words - other : 0,
+                                   .shared_words = vpps_shared_for_weights(s->machine),
                                    .near_words = NEAR_WORDS};
     char description[192];
     clear(plan);

@@ -117,7 +117,10 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     h->stats.precision = vpps_precision_names[h->device->table->precision(h->device, &h->stats.precision_unit)];
     h->stats.caller_works = h->device->table->caller_works(h->device);
     const bool host_vps = h->device->table->host_vps;
-    if (host_vps && options->groups == VPPS_GROUPS_PROFILE) vpps_profile_groups(&h->grouping, h->plan.n_vps);
+    if (options->groups == VPPS_GROUPS_PROFILE) {
+        const uint32_t most = h->machine->most_groups;
+        vpps_profile_groups(&h->grouping, h->plan.n_vps, most ? most : h->plan.n_vps);
+    }
     if (options->trace_events) {
         status = vpps_trace_create(&h->trace, options->trace_events, host_vps ? h->plan.n_vps : 0);
         if (status != VPPS_OK) {
@@ -548,7 +551,6 @@ vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, boo
     const uint32_t room = *n;
     *done = true;
     *n = table->trials ? table->trials(h->device, out, room, done) : 0;
-    if (!table->host_vps) return VPPS_OK;
     const vpps_profile *profiles[] = {&h->grouping, &h->batching};
     for (size_t p = 0; p < VPPS_COUNT(profiles); p++) {
         for (uint32_t i = 0; i < profiles[p]->n; i++, ++*n)

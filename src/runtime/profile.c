@@ -4,11 +4,11 @@
 #include "base/base.h"
 #include "script/policies.h"
 
-void vpps_profile_groups(vpps_profile *p, uint32_t n_vps) {
+void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most) {
     *p = (vpps_profile){0};
-    for (uint32_t groups = 1; groups <= n_vps; groups++) {
+    for (uint32_t groups = 1; groups <= most; groups++) {
         if (n_vps % groups) continue;
-        if (p->n == VPPS_MOST_TRIALS) p->n--; /* groups of one VP come last */
+        if (p->n == VPPS_MOST_TRIALS) p->n--; /* the most come last */
         p->trials[p->n++] = (vpps_trial){.groups = groups, .state = VPPS_TRIAL_WAITING};
     }
     p->done = p->n == 1;

@@ -17,9 +17,9 @@ typedef struct vpps_profile {
     bool done;
 } vpps_profile;
 
-/* The numbers of groups that n_vps can be divided into; as many as there is room for, the few and large ones, and groups of
- * one. */
-void vpps_profile_groups(vpps_profile *p, uint32_t n_vps);
+/* The numbers of groups, up to `most`, that n_vps can be divided into; as many as there is room for, the few and large ones, and
+ * the most. */
+void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most);
 
 /* The policies; what is faster than the default by less than batches differ is not taken. */
 void vpps_profile_policies(vpps_profile *p);

@@ -81,23 +81,32 @@ static double cost_of_batch(const vpps_batch_work *w, const extent *e, uint32_t 
     return e->flops * (1 + half * groups / e->vectors) + (group_size > 1 ? e->levels * barrier : 0);
 }
 
-/* Groups of the size that costs least, if there are components enough to deal; as many groups as were asked for, if there are
- * as many components. Cells are those of one group. */
+/* How many groups cost least. */
+static uint32_t cheapest_groups(const vpps_batch_work *w) {
+    const uint32_t n_vps = w->machine->n_vps;
+    const extent e = extent_of(w);
+    uint32_t best = 1;
+    for (uint32_t groups = 2; groups <= n_vps; groups++)
+        if (n_vps % groups == 0 && cost_of_batch(w, &e, n_vps / groups) < cost_of_batch(w, &e, n_vps / best))
+            best = groups;
+    return best;
+}
+
+/* As many groups as were asked for, if there are components to deal; else as many as cost least, if there are enough of them.
+ * On a machine that tells how many groups keep the model close, more groups cost less: each VP reads fewer vectors, and waits for
+ * fewer VPs, as long as the components are many enough to be dealt evenly. Four are: predicted for a GPU, Tree-LSTMs with fewer
+ * inputs each took as long in half as many groups (bench/results/predicted-sm_90). Cells are those of one group. */
 static void choose_groups(vpps_batch_work *w) {
     enum { COMPONENTS_A_GROUP = 4 };
-    const uint32_t n_vps = w->machine->n_vps, always = w->machine->groups, asked = always ? always : w->request->groups;
-    uint32_t best = asked ? asked : 1;
-    if (!asked) {
-        const extent e = extent_of(w);
-        for (uint32_t groups = 2; groups <= n_vps; groups++)
-            if (n_vps % groups == 0 && cost_of_batch(w, &e, n_vps / groups) < cost_of_batch(w, &e, n_vps / best))
-                best = groups;
-    }
-    if (best == 1) return;
+    const uint32_t n_vps = w->machine->n_vps, most = w->machine->most_groups, always = w->machine->groups,
+                   asked = always ? always : w->request->groups;
+    uint32_t groups = asked ? asked : most ? most : cheapest_groups(w);
+    if (groups == 1) return;
     join(w);
-    if (!always && w->n_components < (asked ? 2 : COMPONENTS_A_GROUP * best)) return;
-    w->n_groups = best;
-    w->group_size = n_vps / best;
+    while (!asked && most && groups > 1 && (n_vps % groups || w->n_components < COMPONENTS_A_GROUP * groups)) groups--;
+    if (!always && w->n_components < (asked ? 2 : COMPONENTS_A_GROUP * groups)) return;
+    w->n_groups = groups;
+    w->group_size = n_vps / groups;
 }
 
 static vpps_status compile(vpps_batch_work *w) {

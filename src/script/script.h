@@ -44,7 +44,8 @@ typedef struct vpps_task_plan {
     const uint32_t *values;                     /* vector, lookup: offset of the values */
     uint32_t batch;                             /* first offset of a batch's tensors */
     uint32_t pool_words;                        /* there are */
-    uint32_t groups;                            /* of VPs, always; 0: by cost */
+    uint32_t groups;                            /* of VPs, always; 0: as the request says, or by cost */
+    uint32_t most_groups;                       /* that each keep the whole model close to their VPs; 0: not known */
     uint32_t row_unit, least_rows, split_elems; /* see vpps_cell_needs */
     bool columns;                               /* likewise */
     uint64_t wave_words;                        /* that a wave's vertices should keep at most; 0: no limit */

@@ -429,10 +429,11 @@ check "train takes them" exits 0 "${train[@]}" --max-batches 1 --eval-every 0 --
 tune=(env "VPPS_CACHE_DIR=$PWD/tune-cache" "$vpps" tune tree-lstm --hidden 16 --embed 16 --examples 40 --batch 2 --device simt)
 remembered() {
     exits 0 "${tune[@]}" --rpw 2 --json || return 1
-    json out "o['done'] and sum(t['state'] == 'current' and t['ns_per_node'] > 0 for t in o['trials']) == 1 and \
-[t['threads'] for t in o['trials']] == [256, 384, 512] and all(t['rpw'] == 2 and t['state'] != 'waiting' for t in o['trials'])" || return 1
+    json out "o['done'] and [t['threads'] for t in o['trials'] if t['rpw']] == [256, 384, 512] and \
+all(sum(t['state'] == 'current' and t['ns_per_node'] > 0 for t in o['trials'] if bool(t['rpw']) == kernel) == 1 for kernel in (0, 1)) and \
+all(t['rpw'] == 2 or t.get('groups') and t['state'] != 'waiting' for t in o['trials'])" || return 1
     exits 0 "${tune[@]}" --rpw 2 || return 1
-    says out "chosen by an earlier run"
+    says out "chosen by an earlier run" && says out "train with --groups"
 }
 if ! not_instrumented; then
     skip "tune finds a plan, and remembers it" "software SIMT cannot be followed by ThreadSanitizer"

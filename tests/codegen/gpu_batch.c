@@ -71,8 +71,8 @@ void gpu_batch_close(gpu_batch *b) {
 
 vpps_kernel_plan gpu_batch_plan(const gpu_batch *b) {
     const vpps_trial choice = {.rpw = b->layout.tasks.row_unit, .threads = b->threads};
-    return vpps_gpu_kernel_plan(&b->layout, &choice, (const vpps_compiled_cell *const *)b->batch->cells,
-                                b->batch->n_cells);
+    return vpps_gpu_kernel_plan(&b->layout, b->batch->n_groups, &choice,
+                                (const vpps_compiled_cell *const *)b->batch->cells, b->batch->n_cells);
 }
 
 vpps_specialiser gpu_batch_specialiser(const gpu_batch *b) {

@@ -338,6 +338,36 @@ START_TEST(rows_are_shared_out)
     }
 END_TEST
 
+/* The most groups that batches are given by themselves stream nothing, even with the registers that every kernel has for weights;
+ * where one group has to, there is one. */
+START_TEST(the_most_groups_keep_all_close)
+    {
+        enum { SMS = 132, REGISTERS = 96 };
+        static const struct {
+            uint32_t size, rpw, threads, groups;
+        } cases[] = {{64, 1, 256, 12}, {256, 1, 256, 4}, {256, 2, 256, 4}, {256, 8, 256, 4},
+                     {256, 1, 512, 2}, {300, 1, 256, 1}, {512, 1, 256, 1}, {1024, 1, 256, 1}};
+        gpu_shape shape = {.sms = SMS, .rpw = cases[_i].rpw, .threads = cases[_i].threads};
+        gpu_batch b;
+        gpu_batch_tree_lstm(&b, &shape, cases[_i].size, cases[_i].size);
+        ck_assert_uint_eq(b.batch->n_groups, 1); /* it is one tree */
+        ck_assert_uint_eq(b.layout.tasks.most_groups, cases[_i].groups);
+        gpu_batch_close(&b);
+        if ((shape.groups = cases[_i].groups) == 1) return;
+        gpu_batch_tree_lstm(&b, &shape, cases[_i].size, cases[_i].size);
+        ck_assert_uint_eq(b.batch->n_groups, shape.groups);
+        vpps_kernel_plan p = gpu_batch_plan(&b);
+        for (uint32_t k = 0; k < p.n_cells; k++)
+            TEST_OK(vpps_residents_add(&p.residents, b.model, p.cells[k], p.threads));
+        const vpps_kernel_room room = {p.threads, REGISTERS * 256 / p.threads, vpps_shared_for_weights(&b.machine), 0};
+        vpps_residents_place(&p.residents, &room);
+        for (uint32_t i = 0; i < p.residents.n; i++)
+            ck_assert(p.residents.list[i].is_short || p.residents.list[i].level != VPPS_RESIDENT_STREAM);
+        vpps_kernel_plan_free(&p);
+        gpu_batch_close(&b);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("resident");
     TCase *tests = tcase_create("resident");
@@ -346,6 +376,7 @@ int main(void) {
     tcase_add_loop_test(tests, tree_lstms_hold_the_rules, 0, 3);
     tcase_add_test(tests, a_smaller_one_may_still_fit);
     tcase_add_test(tests, rows_are_shared_out);
+    tcase_add_loop_test(tests, the_most_groups_keep_all_close, 0, 8);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -438,6 +438,130 @@ START_TEST(training_and_inference_have_kernels_of_their_own)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- groups of VPs */
+
+enum { SENTENCES = 16, SIZE = 64 };
+
+typedef struct chains {
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_param U;
+} chains;
+
+static void chains_open(chains *c) {
+    TEST_OK(vpps_model_create(&c->model, 5));
+    TEST_OK(vpps_add_matrix(c->model, &c->U, "U", SIZE, SIZE, NULL));
+    TEST_OK(vpps_graph_create(&c->g, c->model));
+}
+
+static void chains_close(chains *c) {
+    vpps_graph_destroy(c->g);
+    vpps_model_destroy(c->model);
+}
+
+/* Trains on a batch of so many recurrences. */
+static float chains_step(vpps_handle *h, chains *c, uint32_t n) {
+    vpps_node terms[SENTENCES];
+    float x[SIZE], loss;
+    vpps_graph_clear(c->g);
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = 0; k < SIZE; k++) x[k] = sinf((float)(i * SIZE + k));
+        vpps_node state = vpps_input(c->g, SIZE, 1, x);
+        for (uint32_t t = 0; t < 2 + i % 2; t++)
+            state = vpps_tanh(c->g, vpps_affine1(c->g, VPPS_NO_PARAM, c->U, state));
+        terms[i] = vpps_dot(c->g, state, state);
+    }
+    TEST_OK(vpps_fb(h, c->g, vpps_average(c->g, n, terms), NULL));
+    TEST_OK(vpps_sync_latest_loss(h, &loss));
+    return loss;
+}
+
+/* A handle on four VPs, and the CPU's. */
+static void open_grouped(chains *c, chains *same, uint32_t groups, story *s, vpps_handle **h, vpps_handle **reference) {
+    vpps_options o = options_for(test_gpu_device(), false), cpu = options_for("cpu", false);
+    setenv("VPPS_SIMT_SMS", "4", 1);
+    o.vps = 4;
+    o.rpw = 1;
+    o.threads = 256;
+    o.groups = groups;
+    o.log = note;
+    o.log_context = s;
+    o.optimizer.lr = cpu.optimizer.lr = 0.01f;
+    chains_open(c);
+    chains_open(same);
+    TEST_OK(vpps_handle_create(h, c->model, &o));
+    TEST_OK(vpps_handle_create(reference, same->model, &cpu));
+}
+
+static void close_grouped(chains *c, chains *same, vpps_handle *h, vpps_handle *reference) {
+    vpps_handle_destroy(h);
+    vpps_handle_destroy(reference);
+    chains_close(c);
+    chains_close(same);
+}
+
+/* Four inputs each; every number's kernel is made once. */
+START_TEST(groups_follow_the_batch)
+    {
+        static const struct {
+            uint32_t inputs, groups;
+        } batches[] = {{1, 1}, {16, 4}, {7, 1}, {8, 2}, {15, 2}, {16, 4}, {1, 1}};
+        chains c, same;
+        vpps_handle *h, *reference;
+        story *s = calloc(1, sizeof *s);
+        ck_assert_ptr_nonnull(s);
+        open_grouped(&c, &same, 0, s, &h, &reference);
+        for (size_t b = 0; b < VPPS_COUNT(batches); b++) {
+            vpps_stats stats;
+            const float expected = chains_step(reference, &same, batches[b].inputs);
+            ck_assert_float_eq_tol(chains_step(h, &c, batches[b].inputs), expected, 1e-4f);
+            TEST_OK(vpps_handle_stats(h, &stats));
+            ck_assert_uint_eq(stats.groups, batches[b].groups);
+        }
+        ck_assert_uint_gt(cells_of_kernel(s, 2), 0);
+        ck_assert_uint_eq(cells_of_kernel(s, 3), 0);
+        close_grouped(&c, &same, h, reference);
+        free(s);
+    }
+END_TEST
+
+/* Of one input, nothing but one group is tried; of some, all numbers are, in turn, and the fastest is taken. */
+START_TEST(groups_by_profile)
+    {
+        static const uint32_t groups[] = {1, 2, 4};
+        enum { NUMBERS = VPPS_COUNT(groups), BATCHES = NUMBERS * (VPPS_TRIAL_BATCHES + 1) };
+        const uint32_t inputs = _i ? 8 : 1;
+        chains c, same;
+        vpps_handle *h, *reference;
+        vpps_trial trials[1 + NUMBERS];
+        uint32_t n;
+        bool done;
+        story *s = calloc(1, sizeof *s);
+        ck_assert_ptr_nonnull(s);
+        open_grouped(&c, &same, VPPS_GROUPS_PROFILE, s, &h, &reference);
+        for (uint32_t b = 0; b <= BATCHES; b++) {
+            n = VPPS_COUNT(trials);
+            TEST_OK(vpps_handle_trials(h, trials, &n, &done));
+            ck_assert_uint_eq(n, 1 + NUMBERS); /* the first is of rows and threads */
+            ck_assert(done == (b == BATCHES));
+            const float expected = chains_step(reference, &same, inputs);
+            ck_assert_float_eq_tol(chains_step(h, &c, inputs), expected, 1e-4f);
+        }
+        vpps_stats stats;
+        TEST_OK(vpps_handle_stats(h, &stats));
+        for (uint32_t i = 0; i < NUMBERS; i++) {
+            const vpps_trial *t = &trials[1 + i];
+            ck_assert_uint_eq(t->groups, groups[i]);
+            ck_assert_uint_eq(t->batches, !i || _i ? VPPS_TRIAL_BATCHES : 0);
+            ck_assert((t->state == VPPS_TRIAL_CURRENT) == (stats.groups == groups[i]));
+        }
+        ck_assert((cells_of_kernel(s, NUMBERS - 1) > 0) == (_i > 0));
+        if (!_i) ck_assert_uint_eq(cells_of_kernel(s, 1), 0);
+        close_grouped(&c, &same, h, reference);
+        free(s);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- memory, devices */
 
 START_TEST(the_pool_grows_with_the_batch)
@@ -679,6 +803,8 @@ static Suite *make_suite(void) {
     tcase_add_test(t, a_choice_whose_kernels_spill_is_rejected);
     tcase_add_test(t, a_batch_without_a_kernel_leaves_the_handle_whole);
     tcase_add_test(t, without_any_kernel_there_is_a_reason);
+    tcase_add_test(t, groups_follow_the_batch);
+    tcase_add_loop_test(t, groups_by_profile, 0, 2);
     tcase_add_test(t, the_pool_grows_with_the_batch);
     tcase_add_test(t, too_small_a_pool_is_told);
     tcase_add_loop_test(t, a_checkpoint_moves_between_devices, 0, 2);

@@ -43,7 +43,7 @@ static void release(vpps_gpu_ahead *a) {
 }
 
 static vpps_gpu_ahead *start(vpps_gpu *gpu, const vpps_trial *choice) {
-    const vpps_gpu_kernel *k = &gpu->kernels[1];
+    const vpps_gpu_kernel *k = gpu->trained;
     vpps_gpu_ahead *a = calloc(1, sizeof *a);
     if (!a) return NULL;
     a->table = gpu->table;
@@ -56,7 +56,7 @@ static vpps_gpu_ahead *start(vpps_gpu *gpu, const vpps_trial *choice) {
         a->cells[i].needs.row_unit = choice->rpw;
         a->list[i] = &a->cells[i];
     }
-    a->plan = vpps_gpu_kernel_plan(&gpu->layout, choice, a->list, k->n_cells);
+    a->plan = vpps_gpu_kernel_plan(&gpu->layout, k->groups, choice, a->list, k->n_cells);
     a->plan.row_unit = choice->rpw;
     a->specialiser = (vpps_specialiser){.model = gpu->model,
                                         .pool = &gpu->layout.plan,

@@ -242,10 +242,6 @@ static void gpu_destroy(vpps_device *d) {
         gpu->table->close(gpu->driver);
     }
     vpps_gpu_layout_free(&gpu->layout);
-    for (size_t i = 0; i < VPPS_COUNT(gpu->kernels); i++) {
-        free(gpu->kernels[i].cells);
-        free(gpu->kernels[i].number);
-    }
     void *const parts[] = {gpu->rescued, gpu};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
@@ -289,7 +285,6 @@ vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, 
     gpu->table = driver;
     gpu->model = model;
     gpu->options = *options;
-    gpu->kernel = &gpu->kernels[0];
     const vpps_status status = set_up(gpu);
     if (status != VPPS_OK) {
         gpu_destroy(&gpu->device);

@@ -39,8 +39,11 @@ typedef struct vpps_gpu_layout {
     size_t matrix_words;
 } vpps_gpu_layout;
 
-/* A kernel, for all batches of one kind so far. */
+/* A kernel, for all batches of one kind so far, by so many groups. */
 typedef struct vpps_gpu_kernel {
+    struct vpps_gpu_kernel *next;
+    bool training;
+    uint32_t groups;
     const vpps_compiled_cell **cells; /* that it has */
     uint32_t n_cells;
     size_t cells_capacity;
@@ -66,8 +69,9 @@ typedef struct vpps_gpu {
     const vpps_model *model;
     vpps_options options;
     vpps_gpu_layout layout;
-    vpps_gpu_kernel kernels[2]; /* of inference, of training: their cells are others */
-    vpps_gpu_kernel *kernel;    /* of the latest batch's kind */
+    vpps_gpu_kernel *kernels; /* a list: cells of inference, and of other groups of VPs, are others */
+    vpps_gpu_kernel *kernel;  /* of the latest batch */
+    vpps_gpu_kernel *trained; /* of the latest training batch */
 
     vpps_gpu_buffer pool, script, counters, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
     float *rescued;         /* the pool's parameters while no room is found for a pool; else NULL */
@@ -138,8 +142,8 @@ vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
 /* ---- kernel.c */
 
-/* What a kernel of these cells is to be like, by one choice of the profile's: for vpps_specialise. */
-vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, const vpps_trial *choice,
+/* What a kernel of these cells, by so many groups, is to be like, by one choice of the profile's: for vpps_specialise. */
+vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
 /* gpu->kernel is one that has all cells of the batch, whose header is gpu->header, and knows their numbers in it. Fails with POOL:

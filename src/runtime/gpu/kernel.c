@@ -1,5 +1,6 @@
-/* kernel.c - the kernels of all cells that the batches had so far, one for training and one for inference. A batch with another cell
- * has its kernel made anew; a network has a few. */
+/* kernel.c - the kernels of all cells that the batches had so far, one for training and one for inference, by each number of groups.
+ * A batch with another cell has its kernel made anew; a network has a few. Weights are read anew by each launch, so another kernel
+ * costs its compilation, once. */
 #include "runtime/gpu/gpu.h"
 
 /* A kernel on its way. */
@@ -28,19 +29,21 @@ static void unload(vpps_gpu *gpu, vpps_gpu_kernel *k) {
 }
 
 void vpps_gpu_forget_kernels(vpps_gpu *gpu) {
-    for (size_t i = 0; i < VPPS_COUNT(gpu->kernels); i++) {
-        vpps_gpu_kernel *k = &gpu->kernels[i];
+    for (vpps_gpu_kernel *k = gpu->kernels, *next; k; k = next) {
+        next = k->next;
         unload(gpu, k);
-        k->n_cells = 0;
-        k->registers = 0;
+        free(k->cells);
+        free(k->number);
+        free(k);
     }
+    gpu->kernels = gpu->kernel = gpu->trained = NULL;
 }
 
-vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, const vpps_trial *choice,
+vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells) {
     static const uint32_t parts[] = {[VPPS_PRECISION_BF16X3] = 2, [VPPS_PRECISION_BF16] = 1};
     return (vpps_kernel_plan){.n_vps = layout->tasks.n_vps,
-                              .group = layout->tasks.n_vps / layout->tasks.groups,
+                              .group = layout->tasks.n_vps / groups,
                               .threads = choice->threads,
                               .row_unit = layout->tasks.row_unit,
                               .optimizer = layout->optimizer,
@@ -55,7 +58,8 @@ static vpps_status make(vpps_gpu *gpu) {
     loading l = {.gpu = gpu};
     vpps_cubin_report report;
     uint32_t registers = k->registers;
-    vpps_kernel_plan plan = vpps_gpu_kernel_plan(&gpu->layout, &gpu->trials[gpu->current], k->cells, k->n_cells);
+    vpps_kernel_plan plan =
+        vpps_gpu_kernel_plan(&gpu->layout, k->groups, &gpu->trials[gpu->current], k->cells, k->n_cells);
     const vpps_specialiser s = {.model = gpu->model,
                                 .pool = &gpu->layout.plan,
                                 .matrix_at = gpu->layout.matrix_at,
@@ -88,8 +92,20 @@ static uint32_t find_cell(const vpps_gpu_kernel *k, const vpps_compiled_cell *ce
     return i;
 }
 
+/* The kernel of such batches, or NULL: out of memory. */
+static vpps_gpu_kernel *kernel_of(vpps_gpu *gpu, bool training, uint32_t groups) {
+    vpps_gpu_kernel *k = gpu->kernels;
+    while (k && (k->training != training || k->groups != groups)) k = k->next;
+    if (k || !(k = calloc(1, sizeof *k))) return k;
+    *k = (vpps_gpu_kernel){.next = gpu->kernels, .training = training, .groups = groups};
+    return gpu->kernels = k;
+}
+
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
-    vpps_gpu_kernel *k = gpu->kernel = &gpu->kernels[gpu->header.update != 0];
+    const bool training = gpu->header.update != 0;
+    vpps_gpu_kernel *k = gpu->kernel = kernel_of(gpu, training, gpu->header.n_groups);
+    if (!k) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
+    if (training) gpu->trained = k;
     const uint32_t before = k->n_cells;
     if (!VPPS_RESERVE(k->number, k->number_capacity, batch->n_cells + 1u) ||
         !VPPS_RESERVE(k->cells, k->cells_capacity, k->n_cells + batch->n_cells + 1u)) {

@@ -3,7 +3,7 @@
 
 static vpps_status check(const vpps_options *o, uint32_t n_vps, uint32_t groups, const char *device) {
     enum { WARP = 32, MOST_THREADS = 1024, MOST_RPW = 1024 };
-    if (n_vps % groups) {
+    if (groups && n_vps % groups) {
         return vpps_fail(VPPS_ARGUMENT, "%s: %u groups of %u VPs; expected a divisor", device, groups, n_vps);
     }
     if (o->threads % WARP == 0 && o->threads <= MOST_THREADS && o->rpw <= MOST_RPW) return VPPS_OK;
@@ -29,11 +29,41 @@ vpps_status vpps_gpu_choose_precision(vpps_precision asked, const vpps_machine *
     return VPPS_OK;
 }
 
+/* Words of a VP's registers and shared memory that all matrices take, and their transposes, which backward multiplies with, where
+ * groups have so many VPs (codegen/resident.h). Rounded to bf16, two weights are a word, which is not counted on. */
+static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps_trial *choice) {
+    const vpps_cell_needs needs = {.group = group, .row_unit = choice->rpw};
+    uint64_t words = 0;
+    for (uint32_t p = 0; p < model->n_params; p++) {
+        const vpps_parameter_data *m = &model->params[p];
+        const uint32_t sizes[] = {m->rows, m->cols};
+        for (int t = 0; t < 2 && m->kind == VPPS_MATRIX; t++) {
+            const uint32_t rows = vpps_most_rows(&needs, sizes[t]), blocks = vpps_blocks_of_rows(rows, choice->threads);
+            const uint32_t span = choice->threads / blocks;
+            words += (uint64_t)((rows + blocks - 1) / blocks) * ((sizes[1 - t] + span - 1) / span) * choice->threads;
+        }
+    }
+    return words;
+}
+
+/* The most groups that need not stream what one group keeps. */
+static uint32_t most_groups(const vpps_model *model, const vpps_options *options, const vpps_machine *machine,
+                            uint32_t n_vps) {
+    enum { REGISTER_WORDS = 96 * 256 }; /* of weights: kernels that have so many do not spill */
+    const uint64_t room = REGISTER_WORDS + vpps_shared_for_weights(machine);
+    vpps_trial choices[VPPS_GPU_TRIALS];
+    vpps_gpu_choices(options, choices);
+    uint32_t most = 1;
+    for (uint32_t groups = 2; groups <= n_vps; groups++)
+        if (n_vps % groups == 0 && weight_words(model, n_vps / groups, &choices[0]) <= room) most = groups;
+    return most;
+}
+
 vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,
                              const vpps_machine *machine, const char *device) {
     enum { LEAST_ROWS = 32, SPLIT_ELEMS = 4096 };
     const uint32_t n_vps = options->vps ? vpps_min_u32(options->vps, machine->sms) : machine->sms;
-    const uint32_t groups = options->groups && options->groups != VPPS_GROUPS_PROFILE ? options->groups : 1;
+    const uint32_t groups = options->groups == VPPS_GROUPS_PROFILE ? 0 : options->groups;
     *out = (vpps_gpu_layout){.optimizer = options->optimizer.kind,
                              .n_states = vpps_optimizer_states(options->optimizer.kind)};
     const char *why;
@@ -49,6 +79,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
                                   .batch = out->plan.batch,
                                   .pool_words = out->plan.pool_words,
                                   .groups = groups,
+                                  .most_groups = most_groups(model, options, machine, n_vps),
                                   .row_unit = options->rpw ? options->rpw : 1,
                                   .least_rows = LEAST_ROWS,
                                   .columns = true,
