@@ -97,7 +97,7 @@ static const cli_option table[] = {
     CHOICE("split", split, "train|dev|test", 0, COMMAND_EVAL, 0, "The part of the data to measure"),
 
     HEADING("Training:"),
-    COUNT("batch", batch, 1, 1 << 20, 'b', ENGINE, FIXED, "Examples a batch"),
+    COUNT("batch", batch, 1, 1 << 20, 'b', ENGINE | PLANS, FIXED, "Examples a batch"),
     COUNT("epochs", epochs, 0, 1e6, 'e', TRAIN, SAVED, "Passes over the training part, resumed ones included"),
     COUNT("max-batches", max_batches, 0, U32_MAX, 0, TRAIN, 0, "Stop after N batches of this run; 0: no limit"),
     COUNT("eval-every", eval_every, 0, U32_MAX, 0, TRAIN, SAVED,
@@ -192,7 +192,7 @@ static const cli_option table[] = {
     TEXT("device", device, "NAME", 'd', ENGINE, 0,
          "The device: auto, cpu, cuda, or simt, which runs a GPU's kernel on the CPU, slowly"),
     COUNT("vps", vps, 0, 4096, 0, ENGINE, 0, "Virtual processors; 0: one for every core allowed, or multiprocessor"),
-    COUNT("groups", groups, 0, 4096, 0, ENGINE, 0,
+    COUNT("groups", groups, 0, 4096, 0, ENGINE | PLANS, 0,
           "Groups of virtual processors that share out a batch's inputs; 0: by an estimate of cost"),
     COUNT("waves", waves, 0, U32_MAX, 0, ENGINE, 0,
           "Parts of a batch that run one after the other in the same memory; 0: by what they keep (GPU: one)"),

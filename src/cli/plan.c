@@ -14,8 +14,12 @@
 /* ---------------------------------------------------------------- network and machine */
 
 vpps_status planner_open(planner *x, settings *s) {
+    const uint32_t groups = s->groups;
     x->settings = s;
-    return open_first_batch(&x->session, s, &x->corpus, &x->loss);
+    s->groups = 0; /* they are the GPU's, and the session's device is none */
+    const vpps_status status = open_first_batch(&x->session, s, &x->corpus, &x->loss);
+    s->groups = groups;
+    return status;
 }
 
 void planner_close(planner *x) {

@@ -370,6 +370,11 @@ check "plan --json: hidden 512 fills registers, then shared memory" json out "le
 o['plans'][0]['sms'] == 132 == o['plans'][0]['vps'] and 0.5 <= o['plans'][0]['register_share'] <= 0.75 and \
 [l for l in ('registers', 'shared', 'stream') if any(m['level'] == l for m in o['plans'][0]['matrices'])] == \
 ['registers', 'shared']"
+groups() { # BATCH GROUPS VPS: of a plan, the VPs of a group
+    exits 0 "${plan[@]}" --hidden 256 --embed 256 --batch "$1" --groups "$2" --json && json out "o['plans'][0]['group'] == $3"
+}
+check "plan: groups of VPs by the batch" eval "groups 7 0 132 && groups 8 0 66 && groups 16 0 33 && groups 16 2 66"
+check "plan: groups divide the VPs" fails_with 1 "5 groups of 132 VPs; expected a divisor" "${plan[@]}" --groups 5
 check "plan --all --json" exits 0 "${plan[@]}" --all --rpw 3 --threads 128 --json
 check "plan: options are kept" json out "[(p['rpw'], p['threads']) for p in o['plans']] == [(3, 128)]"
 check "plan --all" exits 0 "${plan[@]}" --all

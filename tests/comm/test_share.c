@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 enum { WORDS = 23, EMBED = 12, HIDDEN = 37, CLASSES = 5, EXAMPLES = 6, BATCHES = 5, PARAMS = 8, MOST = 4 };
+enum { MOST_EXAMPLES = 15 };
 
 /* ---------------------------------------------------------------- a network, and its examples */
 
@@ -123,7 +124,7 @@ static void train(vpps_communicator *c, void *argument) {
     TEST_OK(vpps_handle_create(&h, n.model, &options));
     if (r->from) TEST_OK(vpps_load(h, r->from));
     for (uint32_t b = 0; b < BATCHES; b++) {
-        vpps_node terms[EXAMPLES], loss = VPPS_NO_NODE;
+        vpps_node terms[MOST_EXAMPLES], loss = VPPS_NO_NODE;
         uint32_t own = 0;
         vpps_graph_clear(n.g);
         for (uint32_t i = 0; i < r->examples; i++) {
@@ -537,6 +538,17 @@ START_TEST(gpus_clip_by_the_norm_of_all)
     }
 END_TEST
 
+/* Eight examples run in two groups of VPs, seven in one. */
+START_TEST(gpus_of_other_groups_clip_alike)
+    {
+        NEED_SIMT();
+        run r = gpu_run_of(VPPS_ADAM);
+        r.options.optimizer.clip = 0.3f;
+        r.examples = MOST_EXAMPLES;
+        check_gpus(r, 2);
+    }
+END_TEST
+
 START_TEST(a_loss_of_one_gpu_that_is_not_finite_stops_all)
     {
         NEED_SIMT();
@@ -640,6 +652,7 @@ int main(int argc, char **argv) {
     tcase_add_test(cases, who_multiplies_in_another_precision_is_told);
     tcase_add_loop_test(cases, gpus_train_like_one, 0, VPPS_OPTIMIZERS);
     tcase_add_test(cases, gpus_clip_by_the_norm_of_all);
+    tcase_add_test(cases, gpus_of_other_groups_clip_alike);
     tcase_add_test(cases, a_loss_of_one_gpu_that_is_not_finite_stops_all);
     tcase_add_test(cases, a_gpu_that_steps_by_other_settings_is_told);
     tcase_add_test(cases, a_gpu_has_whole_tables);
