@@ -562,6 +562,33 @@ START_TEST(groups_by_profile)
     }
 END_TEST
 
+/* Four VPs hold a matrix of this size and its transpose, two do not. */
+START_TEST(groups_that_stream_are_not_tried)
+    {
+        enum { LARGE = 320 };
+        chains c;
+        vpps_handle *h;
+        vpps_param V;
+        vpps_trial trials[4];
+        uint32_t n = VPPS_COUNT(trials);
+        bool done;
+        vpps_options o = options_for(test_gpu_device(), false);
+        setenv("VPPS_SIMT_SMS", "4", 1);
+        o.vps = 4;
+        o.rpw = 1;
+        o.threads = LARGE;
+        o.groups = VPPS_GROUPS_PROFILE;
+        chains_open(&c);
+        TEST_OK(vpps_add_matrix(c.model, &V, "V", LARGE, LARGE, NULL));
+        TEST_OK(vpps_handle_create(&h, c.model, &o));
+        TEST_OK(vpps_handle_trials(h, trials, &n, &done));
+        ck_assert_uint_eq(n, 2);
+        ck_assert(done && trials[1].groups == 1 && trials[1].state == VPPS_TRIAL_CURRENT);
+        vpps_handle_destroy(h);
+        chains_close(&c);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- memory, devices */
 
 START_TEST(the_pool_grows_with_the_batch)
@@ -805,6 +832,7 @@ static Suite *make_suite(void) {
     tcase_add_test(t, without_any_kernel_there_is_a_reason);
     tcase_add_test(t, groups_follow_the_batch);
     tcase_add_loop_test(t, groups_by_profile, 0, 2);
+    tcase_add_test(t, groups_that_stream_are_not_tried);
     tcase_add_test(t, the_pool_grows_with_the_batch);
     tcase_add_test(t, too_small_a_pool_is_told);
     tcase_add_loop_test(t, a_checkpoint_moves_between_devices, 0, 2);

@@ -1,6 +1,7 @@
 /* test_waves.c - groups of VPs and waves: how a batch's inputs are dealt changes where and when they run, and nothing else. */
 #include "base/base.h"
 #include "common/testing.h"
+#include "runtime/profile.h"
 #include "small_network.h"
 
 #include <math.h>
@@ -232,6 +233,26 @@ START_TEST(groups_by_profile)
     }
 END_TEST
 
+/* Divisors, up to the most; of more than there is room for, the few and the most. */
+START_TEST(numbers_of_groups)
+    {
+        static const struct {
+            uint32_t vps, most, groups[VPPS_MOST_TRIALS + 1];
+        } cases[] = {{132, 4, {1, 2, 3, 4}},
+                     {132, 132, {1, 2, 3, 4, 6, 11, 12, 132}},
+                     {6, 5, {1, 2, 3}},
+                     {7, 6, {1}},
+                     {8, 1, {1}}};
+        for (size_t k = 0; k < VPPS_COUNT(cases); k++) {
+            vpps_profile p;
+            vpps_profile_groups(&p, cases[k].vps, cases[k].most);
+            for (uint32_t i = 0; i < p.n; i++) ck_assert_uint_eq(p.trials[i].groups, cases[k].groups[i]);
+            ck_assert_uint_eq(cases[k].groups[p.n], 0);
+            ck_assert(p.done == (p.n == 1));
+        }
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("waves");
     TCase *t = tcase_create("waves");
@@ -241,6 +262,7 @@ int main(void) {
     tcase_add_test(t, groups_are_equal);
     tcase_add_test(t, groups_by_cost);
     tcase_add_test(t, groups_by_profile);
+    tcase_add_test(t, numbers_of_groups);
     tcase_set_timeout(t, 60);
     suite_add_tcase(suite, t);
     return test_main(suite);
