@@ -30,29 +30,36 @@ vpps_status vpps_gpu_choose_precision(vpps_precision asked, const vpps_machine *
 }
 
 /* Words of a VP's registers and shared memory that all matrices take, and their transposes, which backward multiplies with, where
- * groups have so many VPs (codegen/resident.h). Rounded to bf16, two weights are a word, which is not counted on. */
+ * groups have so many VPs (codegen/resident.h), and room for the largest once more, as none is cut. Rounded to bf16, two weights are a
+ * word, which is not counted on. UINT64_MAX: a VP has more rows of a matrix than kernels for several groups are tried with. */
 static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps_trial *choice) {
+    enum { MOST_ROWS = 16 };
     const vpps_cell_needs needs = {.group = group, .row_unit = choice->rpw};
-    uint64_t words = 0;
+    uint64_t words = 0, largest = 0;
     for (uint32_t p = 0; p < model->n_params; p++) {
         const vpps_parameter_data *m = &model->params[p];
         const uint32_t sizes[] = {m->rows, m->cols};
         for (int t = 0; t < 2 && m->kind == VPPS_MATRIX; t++) {
             const uint32_t rows = vpps_most_rows(&needs, sizes[t]), blocks = vpps_blocks_of_rows(rows, choice->threads);
-            const uint32_t span = choice->threads / blocks;
-            words += (uint64_t)((rows + blocks - 1) / blocks) * ((sizes[1 - t] + span - 1) / span) * choice->threads;
+            const uint32_t span = choice->threads / blocks, columns = (sizes[1 - t] + span - 1) / span;
+            const uint64_t own = (uint64_t)((rows + blocks - 1) / blocks) * columns * choice->threads;
+            if (rows > MOST_ROWS) return UINT64_MAX;
+            words += own;
+            if (own > largest) largest = own;
         }
     }
-    return words;
+    return words + largest;
 }
 
 /* The most groups that need not stream what one group keeps. */
 static uint32_t most_groups(const vpps_model *model, const vpps_options *options, const vpps_machine *machine,
                             uint32_t n_vps) {
-    enum { REGISTER_WORDS = 96 * 256 }; /* of weights: kernels that have so many do not spill */
-    const uint64_t room = REGISTER_WORDS + vpps_shared_for_weights(machine);
+    enum { OTHERS = 160 /* registers of a thread that are not for weights, in kernels that do not spill */ };
     vpps_trial choices[VPPS_GPU_TRIALS];
     vpps_gpu_choices(options, choices);
+    const uint32_t others = OTHERS * choices[0].threads;
+    if (machine->sm_registers <= others) return 1;
+    const uint64_t room = machine->sm_registers - others + vpps_shared_for_weights(machine);
     uint32_t most = 1;
     for (uint32_t groups = 2; groups <= n_vps; groups++)
         if (n_vps % groups == 0 && weight_words(model, n_vps / groups, &choices[0]) <= room) most = groups;
