@@ -89,8 +89,8 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         }
         *registers = wanted;
         if (status != VPPS_OK || clean) return status;
-        if (plan->residents.registers < STEP) break;
-        wanted = plan->residents.registers - STEP;
+        if (wanted == 1) break;
+        wanted = plan->residents.registers > STEP ? plan->residents.registers - STEP : 1;
     }
     return vpps_fail(VPPS_POOL, "specialise: every kernel of the cells with %u threads spills", plan->threads);
 }
