@@ -60,6 +60,7 @@ static uint32_t rows_of(const gpu_batch *b, const vpps_resident *m) {
 static uint32_t columns_of(const gpu_batch *b, const vpps_resident *m) {
     return m->transposed ? b->model->params[m->matrix].rows : b->model->params[m->matrix].cols;
 }
+static uint32_t words_of_thread(const vpps_resident *m) { return (m->rows + m->blocks - 1) / m->blocks * m->columns; }
 
 /* ---------------------------------------------------------------- tables */
 
@@ -107,7 +108,7 @@ static void check_matrices(const char *text, const vpps_kernel_plan *p, const gp
         ck_assert_uint_eq(rows, rows_of(b, m));
         ck_assert_uint_eq(cols, columns_of(b, m));
         ck_assert_uint_eq(of_vp, m->rows);
-        ck_assert_uint_eq(words, m->rows * m->columns);
+        ck_assert_uint_eq(words, words_of_thread(m));
         ck_assert_str_eq(level, vpps_resident_levels[m->level]);
         snprintf(want, sizeof want, "%u - %u of a thread", m->at, m->at + words - 1);
         ck_assert_str_eq(place, m->level == VPPS_RESIDENT_STREAM ? "read at each use" : want);
@@ -168,7 +169,7 @@ static void check_vps(const char *text, const vpps_kernel_plan *p, const gpu_bat
             words[k] += vp < p->group ? n : 0;
         }
         for (uint32_t i = 0; i < p->residents.n; i++)
-            room += (uint64_t)p->residents.list[i].rows * p->residents.list[i].columns * p->threads;
+            room += (uint64_t)words_of_thread(&p->residents.list[i]) * p->threads;
         char fill[24];
         snprintf(fill, sizeof fill, " %6.1f %%\n", 100.0 * (double)own / (double)room);
         ck_assert_msg(strncmp(at, fill, strlen(fill)) == 0, "\"%.12s\" instead of \"%s\"", at, fill);
@@ -284,7 +285,7 @@ static void paint(const char *path, const vpps_kernel_plan *p, const gpu_batch *
         ck_assert(w == width && back == width && vp < VPS);
         const vpps_rows own = vpps_resident_rows(p, b->model, m, vp);
         ck_assert_uint_eq(first, m->at);
-        ck_assert_double_eq(height, (own.end - own.first) * m->columns * (double)WORD);
+        ck_assert_double_eq_tol(height, (double)(own.end - own.first) * m->columns * WORD / m->blocks, 0.1);
         for (uint32_t word = first; word < first + height / WORD; word++) {
             ck_assert_uint_lt(word, WORDS);
             grid[vp][word]++;

@@ -476,13 +476,13 @@ static float chains_step(vpps_handle *h, chains *c, uint32_t n) {
     return loss;
 }
 
-/* A handle on four VPs, and the CPU's. */
+/* A handle on 16 VPs, which have 16 rows each in four groups, and the CPU's. */
 static void open_grouped(chains *c, chains *same, uint32_t groups, story *s, vpps_handle **h, vpps_handle **reference) {
     vpps_options o = options_for(test_gpu_device(), false), cpu = options_for("cpu", false);
-    setenv("VPPS_SIMT_SMS", "4", 1);
-    o.vps = 4;
+    setenv("VPPS_SIMT_SMS", "16", 1);
+    o.vps = 16;
     o.rpw = 1;
-    o.threads = 256;
+    o.threads = 64;
     o.groups = groups;
     o.log = note;
     o.log_context = s;
