@@ -57,3 +57,18 @@ uint32_t vpps_process_number(void) {
     pthread_once(&once, watch_forks);
     return process_number;
 }
+
+void vpps_proc_value(const char *path, const char *key, char *value, size_t n) {
+    snprintf(value, n, "unknown");
+    FILE *f = fopen(path, "r");
+    if (!f) return;
+    char line[512];
+    while (fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, key, strlen(key)) != 0) continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        snprintf(value, n, "%.*s", (int)strcspn(colon, "\n"), colon);
+        break;
+    }
+    fclose(f);
+}

@@ -59,6 +59,9 @@ bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_byte
 #define VPPS_RESERVE(array, capacity, needed)                                                                          \
     ((needed) <= (capacity) || vpps_grow(&(array), &(capacity), (needed), sizeof(*(array))))
 
+/* The value of the first "KEY : VALUE" line of a file under /proc, cut to n bytes; "unknown" without. */
+void vpps_proc_value(const char *path, const char *key, char *value, size_t n);
+
 static inline uint64_t vpps_now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -89,22 +89,6 @@ static json_t *devices(void) {
 
 /* ---------------------------------------------------------------- the machine */
 
-/* The value of the first "KEY : VALUE" line of a file under /proc; "unknown" without. */
-static void proc_value(const char *path, const char *key, char *value, size_t n) {
-    snprintf(value, n, "unknown");
-    FILE *f = fopen(path, "r");
-    if (!f) return;
-    char line[512];
-    while (fgets(line, sizeof line, f)) {
-        const char *colon = strchr(line, ':');
-        if (!colon || strncmp(line, key, strlen(key)) != 0) continue;
-        colon += 1 + strspn(colon + 1, " \t");
-        snprintf(value, n, "%.*s", (int)strcspn(colon, "\n"), colon);
-        break;
-    }
-    fclose(f);
-}
-
 /* The first line of a small file; false without. */
 static bool first_line(const char *path, char *text, size_t n) {
     FILE *f = fopen(path, "r");
@@ -117,7 +101,7 @@ static bool first_line(const char *path, char *text, size_t n) {
 
 static json_t *processor(void) {
     char name[128];
-    proc_value("/proc/cpuinfo", "model name", name, sizeof name);
+    vpps_proc_value("/proc/cpuinfo", "model name", name, sizeof name);
     cpu_set_t set;
     CPU_ZERO(&set);
     const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;

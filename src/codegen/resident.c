@@ -1,10 +1,14 @@
 /* resident.c - see resident.h. */
 #include "codegen/resident.h"
 
-const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed) {
+static vpps_resident *find_resident(const vpps_residents *r, vpps_param matrix, bool transposed) {
     for (uint32_t i = 0; i < r->n; i++)
         if (r->list[i].matrix == matrix && r->list[i].transposed == transposed) return &r->list[i];
     return NULL;
+}
+
+const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed) {
+    return find_resident(r, matrix, transposed);
 }
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector) {
@@ -128,8 +132,8 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
         for (uint32_t i = 0; i < x->n_args; i++) {
             const vpps_param p = c->args[x->first_arg + i].matrix;
             if (p == VPPS_NO_PARAM) continue;
-            const vpps_resident *there = vpps_resident_of(r, p, transposed);
-            if (there) r->list[there - r->list].is_short &= is_short;
+            vpps_resident *there = find_resident(r, p, transposed);
+            if (there) there->is_short &= is_short;
             if (there) continue;
             const vpps_parameter_data *m = &model->params[p];
             if (!VPPS_RESERVE(r->list, r->capacity, r->n + 1u)) {
@@ -166,10 +170,8 @@ static void place_fragments(vpps_residents *r, const vpps_kernel_room *room) {
         vpps_fragment *f = &r->fragments[i];
         f->at = place(r, room, vpps_fragment_words(f, r->parts), &f->level);
         for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
-            for (uint32_t m = 0; m < r->n; m++)
-                if (r->list[m].matrix == f->rows[k].matrix && r->list[m].transposed == f->rows[k].transposed &&
-                    r->list[m].level < f->level)
-                    r->list[m].level = f->level;
+            vpps_resident *m = find_resident(r, f->rows[k].matrix, f->rows[k].transposed);
+            if (m && m->level < f->level) m->level = f->level;
         }
     }
 }

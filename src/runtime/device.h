@@ -67,6 +67,11 @@ struct vpps_device {
 /* By vpps_precision. */
 extern const char *const vpps_precision_names[];
 
+/* bf16 numbers whose sum an operand of a product is; 0: it is one of fp32. */
+static inline uint32_t vpps_precision_parts(vpps_precision p) {
+    return p == VPPS_PRECISION_BF16X3 ? 2 : p == VPPS_PRECISION_BF16 ? 1 : 0;
+}
+
 extern const vpps_device_table vpps_device_cpu, vpps_device_cuda, vpps_device_simt;
 
 #endif

@@ -32,14 +32,18 @@ static int by_size(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+double vpps_median(double *x, size_t n) {
+    qsort(x, n, sizeof *x, by_size);
+    return x[n / 2];
+}
+
 static void choose(vpps_profile *p) {
     uint32_t best = 0;
     for (uint32_t i = 0; i < p->n; i++) {
         vpps_trial *t = &p->trials[i];
         t->state = t->batches ? VPPS_TRIAL_MEASURED : VPPS_TRIAL_WAITING;
         if (!t->batches) continue;
-        qsort(p->ns[i], t->batches, sizeof p->ns[i][0], by_size);
-        t->ns_per_node = p->ns[i][t->batches / 2];
+        t->ns_per_node = vpps_median(p->ns[i], t->batches);
         const vpps_trial *b = &p->trials[best];
         const double margin = best ? 0 : p->margin;
         if (!b->batches || t->ns_per_node < b->ns_per_node * (1 - margin)) best = i;

@@ -34,6 +34,9 @@ const vpps_trial *vpps_profile_next(vpps_profile *p);
  * has inputs. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t device_ns);
 
+/* Of n > 0 numbers, which it sorts: the middle one, the larger of two. */
+double vpps_median(double *x, size_t n);
+
 static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && !p->done; }
 
 #endif

@@ -1,5 +1,6 @@
 /* measure.c - the short profile of products with matrices of one shape: what one VP multiplies, by itself. */
 #include "runtime/cpu/cpu.h"
+#include "runtime/profile.h"
 
 enum { VECTORS = 192, SLICES = 5, SLICE_NS = 100 * 1000, MOST_BYTES = 8 << 20 };
 
@@ -103,11 +104,6 @@ static void run_transpose(const stand *s, const float *matrix, float *copy, uint
 /* Numbers of vectors that each way is tried with. */
 static const uint32_t tiles[] = {24, 48, 96, 192}, counts[] = {1, 2, 3, 4, 6, 8, 16}, one[] = {1};
 
-static int by_size(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* ns a call: the median of some slices of time. */
 static double time_of(stand *s, void (*run)(const stand *, const float *, float *, uint32_t), uint32_t n) {
     double ns[SLICES];
@@ -120,8 +116,7 @@ static double time_of(stand *s, void (*run)(const stand *, const float *, float 
         }
         ns[i] = (double)(now - start) / (double)calls;
     }
-    qsort(ns, SLICES, sizeof *ns, by_size);
-    return ns[SLICES / 2];
+    return vpps_median(ns, SLICES);
 }
 
 bool vpps_cpu_measure(vpps_cpu_tuning *t, const vpps_kernels *kernels, vpps_cpu_shape shape, size_t working_set) {

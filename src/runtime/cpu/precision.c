@@ -7,8 +7,7 @@
 #include "base/base.h"
 #include "runtime/cpu/amx.h"
 #include "runtime/cpu/avx512_bf16.h"
-
-static uint32_t parts_of(vpps_precision p) { return p == VPPS_PRECISION_FP32 ? 0 : p == VPPS_PRECISION_BF16X3 ? 2 : 1; }
+#include "runtime/device.h"
 
 /* Instructions for bf16 beside the vectors' own. */
 typedef enum special_unit { NONE, AMX, AVX512_BF16 } special_unit;
@@ -41,7 +40,7 @@ vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_kernel
     if (asked == VPPS_PRECISION_FP32) return p;
     const special_unit found = find_unit(portable, why, why_bytes);
     if (asked == VPPS_PRECISION_AUTO) p.precision = found == AMX ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
-    p.parts = parts_of(p.precision);
+    p.parts = vpps_precision_parts(p.precision);
     if (!p.parts) return p;
     if (found == AMX) p.unit = (vpps_bf16_unit){"amx", vpps_amx_product, vpps_amx_open, vpps_amx_close};
     if (found == AVX512_BF16) p.unit = (vpps_bf16_unit){"avx512bf16", vpps_avx512_bf16_product, NULL, NULL};

@@ -42,24 +42,11 @@ static vpps_trial *trials_of(const vpps_cpu_tuning *t, vpps_cpu_shape s, uint32_
 
 /* ---------------------------------------------------------------- the cache */
 
-static void read_processor(char *name, size_t bytes) {
-    char line[256];
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    snprintf(name, bytes, "unknown processor");
-    while (f && fgets(line, sizeof line, f)) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || !colon) continue;
-        snprintf(name, bytes, "%.*s", (int)strcspn(colon + 1, "\n"), colon + 1);
-        break;
-    }
-    if (f) fclose(f);
-}
-
 /* What products depend on: the machine, these kernels, and the shapes. */
 static vpps_cache_key key_of(const vpps_cpu *cpu, char *toolchain, size_t bytes) {
     char processor[128];
-    read_processor(processor, sizeof processor);
-    snprintf(toolchain, bytes, "vpps " VPPS_VERSION ",%s, %s, %s by %s, %u VPs", processor, cpu->kernels->isa,
+    vpps_proc_value("/proc/cpuinfo", "model name", processor, sizeof processor);
+    snprintf(toolchain, bytes, "vpps " VPPS_VERSION ", %s, %s, %s by %s, %u VPs", processor, cpu->kernels->isa,
              vpps_precision_names[cpu->precision.precision], cpu->precision.unit.name, cpu->n_vps);
     return (vpps_cache_key){"tuning", "products of the CPU", toolchain, cpu->tuning.shapes,
                             cpu->tuning.n_shapes * sizeof *cpu->tuning.shapes};

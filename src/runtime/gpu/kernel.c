@@ -41,14 +41,13 @@ void vpps_gpu_forget_kernels(vpps_gpu *gpu) {
 
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells) {
-    static const uint32_t parts[] = {[VPPS_PRECISION_BF16X3] = 2, [VPPS_PRECISION_BF16] = 1};
     return (vpps_kernel_plan){.n_vps = layout->tasks.n_vps,
                               .group = layout->tasks.n_vps / groups,
                               .threads = choice->threads,
                               .row_unit = layout->tasks.row_unit,
                               .optimizer = layout->optimizer,
                               .n_states = layout->n_states,
-                              .parts = parts[layout->precision],
+                              .parts = vpps_precision_parts(layout->precision),
                               .cells = cells,
                               .n_cells = n_cells};
 }

@@ -4,6 +4,7 @@
 #include "runtime/gpu/gpu.h"
 
 #include "codegen/cache.h"
+#include "runtime/profile.h"
 
 #include <stdio.h>
 
@@ -110,11 +111,6 @@ vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made) {
     return VPPS_POOL;
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 void vpps_gpu_measure(vpps_gpu *gpu, uint64_t device_ns) {
     vpps_trial *t = &gpu->trials[gpu->current];
     if (gpu->chosen || gpu->due) return;
@@ -123,8 +119,7 @@ void vpps_gpu_measure(vpps_gpu *gpu, uint64_t device_ns) {
     gpu->ns[batch - VPPS_GPU_SKIPPED] = (double)device_ns / (gpu->nodes ? gpu->nodes : 1);
     if (batch + 1 < VPPS_GPU_SKIPPED + VPPS_GPU_MEASURED) return;
     t->batches = VPPS_GPU_MEASURED;
-    qsort(gpu->ns, VPPS_GPU_MEASURED, sizeof *gpu->ns, by_value);
-    t->ns_per_node = gpu->ns[VPPS_GPU_MEASURED / 2];
+    t->ns_per_node = vpps_median(gpu->ns, VPPS_GPU_MEASURED);
     gpu->due = true;
 }
 
