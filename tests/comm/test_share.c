@@ -543,9 +543,15 @@ START_TEST(gpus_of_other_groups_clip_alike)
     {
         NEED_SIMT();
         run r = gpu_run_of(VPPS_ADAM);
+        setenv("VPPS_SIMT_SMS", "6", 1); /* fewer, and a VP of a group would have more rows than it may */
+        r.options.vps = 6;
         r.options.optimizer.clip = 0.3f;
         r.examples = MOST_EXAMPLES;
         check_gpus(r, 2);
+        train_in(2, &r);
+        ck_assert_uint_eq(r.stats[0].groups, 2);
+        ck_assert_uint_eq(r.stats[1].groups, 1);
+        free_run(&r);
     }
 END_TEST
 

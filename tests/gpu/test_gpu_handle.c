@@ -562,10 +562,10 @@ START_TEST(groups_by_profile)
     }
 END_TEST
 
-/* Four VPs hold a matrix of this size and its transpose, two do not. */
+/* 40 VPs hold so many matrices of this size and their transposes, 16 rows of each on 20 do not fit. */
 START_TEST(groups_that_stream_are_not_tried)
     {
-        enum { LARGE = 320 };
+        enum { LARGE = 320, MATRICES = 7 };
         chains c;
         vpps_handle *h;
         vpps_param V;
@@ -573,13 +573,17 @@ START_TEST(groups_that_stream_are_not_tried)
         uint32_t n = VPPS_COUNT(trials);
         bool done;
         vpps_options o = options_for(test_gpu_device(), false);
-        setenv("VPPS_SIMT_SMS", "4", 1);
-        o.vps = 4;
+        setenv("VPPS_SIMT_SMS", "40", 1);
+        o.vps = 40;
         o.rpw = 1;
         o.threads = LARGE;
         o.groups = VPPS_GROUPS_PROFILE;
         chains_open(&c);
-        TEST_OK(vpps_add_matrix(c.model, &V, "V", LARGE, LARGE, NULL));
+        for (uint32_t i = 0; i < MATRICES; i++) {
+            char name[8];
+            snprintf(name, sizeof name, "V%u", i);
+            TEST_OK(vpps_add_matrix(c.model, &V, name, LARGE, LARGE, NULL));
+        }
         TEST_OK(vpps_handle_create(&h, c.model, &o));
         TEST_OK(vpps_handle_trials(h, trials, &n, &done));
         ck_assert_uint_eq(n, 2);
