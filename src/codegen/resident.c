@@ -66,14 +66,10 @@ const char *vpps_run_element(uint32_t run, uint32_t k) {
     return run == 1 ? "" : names[k];
 }
 
-static vpps_resident lay_out(vpps_param matrix, bool transposed, uint32_t rows, uint32_t columns, uint32_t threads) {
+vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, uint32_t threads) {
     const uint32_t blocks = vpps_blocks_of_rows(rows, threads), span = threads / blocks;
-    return (vpps_resident){.matrix = matrix,
-                           .transposed = transposed,
-                           .rows = rows,
-                           .columns = (columns + span - 1) / span,
-                           .blocks = blocks,
-                           .run = run_of_columns(columns, span)};
+    return (vpps_resident){
+        .rows = rows, .columns = (columns + span - 1) / span, .blocks = blocks, .run = run_of_columns(columns, span)};
 }
 
 static bool add_vector(vpps_residents *r, vpps_param vector, uint32_t rows) {
@@ -140,8 +136,11 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
                 return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
             }
             const uint32_t rows = vpps_most_rows(&c->needs, transposed ? m->cols : m->rows);
-            r->list[r->n] = lay_out(p, transposed, rows, transposed ? m->rows : m->cols, threads);
-            r->list[r->n++].is_short = is_short;
+            vpps_resident *made = &r->list[r->n++];
+            *made = vpps_lay_out_rows(rows, transposed ? m->rows : m->cols, threads);
+            made->matrix = p;
+            made->transposed = transposed;
+            made->is_short = is_short;
         }
     }
     return r->parts ? add_fragments(r, c, threads) : VPPS_OK;

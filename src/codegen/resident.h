@@ -55,6 +55,9 @@ typedef struct vpps_residents {
 /* Blocks of threads that share out so many rows of a VP; whole warps, alike for all matrices of so many rows. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, uint32_t threads);
 
+/* How a matrix lies of which a VP has so many rows at most, of no place yet. */
+vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, uint32_t threads);
+
 static inline uint32_t vpps_rows_of_thread(const vpps_resident *m) { return (m->rows + m->blocks - 1) / m->blocks; }
 static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpps_rows_of_thread(m) * m->columns; }
 

@@ -40,10 +40,10 @@ static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps
         const vpps_parameter_data *m = &model->params[p];
         const uint32_t sizes[] = {m->rows, m->cols};
         for (int t = 0; t < 2 && m->kind == VPPS_MATRIX; t++) {
-            const uint32_t rows = vpps_most_rows(&needs, sizes[t]), blocks = vpps_blocks_of_rows(rows, choice->threads);
-            const uint32_t span = choice->threads / blocks, columns = (sizes[1 - t] + span - 1) / span;
-            const uint64_t own = (uint64_t)((rows + blocks - 1) / blocks) * columns * choice->threads;
+            const uint32_t rows = vpps_most_rows(&needs, sizes[t]);
             if (rows > MOST_ROWS) return UINT64_MAX;
+            const vpps_resident laid_out = vpps_lay_out_rows(rows, sizes[1 - t], choice->threads);
+            const uint64_t own = (uint64_t)vpps_words_of_thread(&laid_out) * choice->threads;
             words += own;
             if (own > largest) largest = own;
         }
