@@ -22,6 +22,7 @@ PY
 }
 differ() { ! same "$1" "$2" 2>/dev/null; }
 
+unset VPPS_ISA
 in_each() { # PRECISION
     exits 0 "${train[@]}" --epochs 2 --precision "$1" --save "$1.ckpt" --log "$1.jsonl" --json --verify &&
         json out "o['precision'] == '$1' and o['precision_unit'] in ('generic', 'avx2', 'avx512', 'amx', 'avx512bf16')" &&
@@ -55,6 +56,13 @@ chooses() {
         says err "multiplying in"
 }
 check "auto says what it takes" chooses
+reasons() { # where there is no AMX, the log has the reason that doctor has
+    exits 0 "$vpps" doctor --json && json out "o['processor']['amx'] == 'ready'" && return
+    exits 0 "$vpps" doctor --json && local why &&
+        why=$(python3 -c "import json; print(json.load(open('out'))['processor']['amx'].split(': ', 1)[1])") &&
+        exits 0 "${train[@]}" --epochs 0 --precision auto && says err "multiplying in fp32: $why"
+}
+check "auto gives doctor's reason" reasons
 plain() {
     exits 0 "${train[@]}" --epochs 0 --precision auto --portable --json && json out "o['precision'] == 'fp32'"
 }
@@ -71,7 +79,6 @@ by_name() { # AVX512-BF16 makes products only where it is asked for, and there i
         VPPS_ISA=avx512bf16 exits 0 "${train[@]}" --epochs 0 --precision bf16 --portable --json &&
         json out "o['precision_unit'] == 'generic'"
 }
-unset VPPS_ISA
 check "AVX512-BF16 is asked for by name" by_name
 on_gpu() { # the GPU's kernel, by software SIMT
     exits 0 env VPPS_SIMT_SMS=4 "${train[@]}" --device simt --max-batches 1 --precision bf16 --json &&

@@ -9,22 +9,25 @@
 #include "runtime/cpu/avx512_bf16.h"
 #include "runtime/device.h"
 
+const vpps_bf16_hardware vpps_bf16_of_this_cpu = {vpps_amx_find, vpps_avx512_bf16_find};
+
 /* Instructions for bf16 beside the vectors' own. */
 typedef enum special_unit { NONE, AMX, AVX512_BF16 } special_unit;
 
-/* AMX where there is any, unless something else was asked for. */
-static special_unit find_unit(bool portable, char *why, size_t why_bytes) {
+/* AMX where there is any, unless something else was asked for that there is. */
+static special_unit find_unit(const vpps_bf16_hardware *hardware, const vpps_kernels *kernels, bool portable, char *why,
+                              size_t why_bytes) {
     const char *wanted = getenv("VPPS_ISA");
     if (!wanted) wanted = "";
-    if (!portable && !strcmp(wanted, "avx512bf16") && vpps_avx512_bf16_find() == VPPS_OK) {
-        snprintf(why, why_bytes, "AVX512-BF16 is asked for, and no faster than fp32 where it was measured");
-        return AVX512_BF16;
-    }
-    if (portable || (*wanted && strcmp(wanted, "amx") != 0)) {
+    if (portable || !strcmp(wanted, kernels->isa)) {
         snprintf(why, why_bytes, "%s is asked for", portable ? "plain C" : wanted);
         return NONE;
     }
-    if (vpps_amx_find() == VPPS_OK) {
+    if (!strcmp(wanted, "avx512bf16") && hardware->find_avx512_bf16() == VPPS_OK) {
+        snprintf(why, why_bytes, "AVX512-BF16 is asked for, and no faster than fp32 where it was measured");
+        return AVX512_BF16;
+    }
+    if (hardware->find_amx() == VPPS_OK) {
         snprintf(why, why_bytes, "AMX multiplies bf16 faster than vectors do fp32");
         return AMX;
     }
@@ -33,12 +36,12 @@ static special_unit find_unit(bool portable, char *why, size_t why_bytes) {
     return NONE;
 }
 
-vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_kernels *kernels, bool portable, char *why,
-                                         size_t why_bytes) {
+vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_bf16_hardware *hardware,
+                                         const vpps_kernels *kernels, bool portable, char *why, size_t why_bytes) {
     vpps_cpu_precision p = {.precision = asked, .unit = {kernels->isa, kernels->product_bf16, NULL, NULL}};
     snprintf(why, why_bytes, "as asked");
     if (asked == VPPS_PRECISION_FP32) return p;
-    const special_unit found = find_unit(portable, why, why_bytes);
+    const special_unit found = find_unit(hardware, kernels, portable, why, why_bytes);
     if (asked == VPPS_PRECISION_AUTO) p.precision = found == AMX ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
     p.parts = vpps_precision_parts(p.precision);
     if (!p.parts) return p;

@@ -19,9 +19,17 @@ typedef struct vpps_cpu_precision {
     vpps_bf16_unit unit;      /* in fp32 only its name */
 } vpps_cpu_precision;
 
+/* Asks the CPU for instructions for bf16. Each fails where they are not to be had, and the message says why. */
+typedef struct vpps_bf16_hardware {
+    vpps_status (*find_amx)(void);
+    vpps_status (*find_avx512_bf16)(void);
+} vpps_bf16_hardware;
+
+extern const vpps_bf16_hardware vpps_bf16_of_this_cpu;
+
 /* AUTO is bf16x3 where the hardware multiplies bf16 faster than fp32, else fp32; `why` (of why_bytes) then says what made the
  * choice. */
-vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_kernels *kernels, bool portable, char *why,
-                                         size_t why_bytes);
+vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_bf16_hardware *hardware,
+                                         const vpps_kernels *kernels, bool portable, char *why, size_t why_bytes);
 
 #endif
