@@ -80,6 +80,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_GROUP", p->group},
         {"VPPS_THREADS", p->threads},
         {"VPPS_ROW_BLOCK", p->row_unit},
+        {"VPPS_TEAMS", p->teams},
         {"VPPS_PARAMS", (uint32_t)g->model->n_params},
         {"VPPS_STATES", p->n_states},
         {"VPPS_WEIGHTS", p->residents.registers},
@@ -339,11 +340,30 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     return VPPS_OK;
 }
 
+/* A VP reads its part of each vector that gradients are made of, so the more teams the better, until it has more rows than a tile
+ * of mma, or fewer columns than a warp takes: of the largest matrix. */
+static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *model) {
+    enum { MOST = 8, COLUMNS = 32 };
+    const vpps_parameter_data *largest = NULL;
+    for (uint32_t i = 0; i < model->n_params; i++) {
+        const vpps_parameter_data *p = &model->params[i];
+        if (p->kind == VPPS_MATRIX && (!largest || vpps_param_elems(p) > vpps_param_elems(largest))) largest = p;
+    }
+    for (uint32_t teams = MOST; largest && teams > 1; teams /= 2) {
+        const vpps_cell_needs team = {.group = plan->n_vps / teams, .row_unit = plan->row_unit};
+        if (plan->n_vps % teams == 0 && largest->cols >= teams * COLUMNS &&
+            vpps_most_rows(&team, largest->rows) <= VPPS_FRAGMENT_ROWS)
+            return teams;
+    }
+    return 1;
+}
+
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
     *source = NULL;
     plan->tile_words = 0;
     plan->threads = room->threads;
+    plan->teams = plan->parts ? choose_teams(plan, model) : 1;
     plan->first_stage = calloc(plan->n_cells + 1u, sizeof *plan->first_stage);
     if (!plan->first_stage) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     plan->residents.parts = plan->parts;

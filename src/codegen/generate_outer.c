@@ -3,11 +3,12 @@
 #include "codegen/generate_work.h"
 
 enum {
-    MOST_SUMS = 32,     /* in registers of a thread, at a time */
-    CHUNK = 32,         /* vectors whose factors are in shared memory */
-    MOST_MMA_SUMS = 48, /* likewise, by mma */
+    MOST_SUMS = 32, /* in registers of a thread, at a time */
+    CHUNK = 32,     /* vectors whose factors are in shared memory */
     DEPTH = 16,
-    TILE = 8, /* of mma: vectors; rows of dy */
+    TILE = 8,            /* of mma: vectors; rows of dy */
+    BLOCK = 32,          /* columns of x that a warp multiplies with rows of dy */
+    TILE_THREADS = 1536, /* of a CTA, times tiles of these at a time: what there are registers for */
     AT_ONCE =
         4 /* vectors whose loads overlap. Behind the last, factors are zeros: no loop is needed for what is left */
 };
@@ -55,6 +56,12 @@ static uint32_t most_rows_of_vp(const work *w, uint32_t rows) {
     return vpps_most_rows(&all, rows);
 }
 
+/* Of a matrix, whose columns teams share out. */
+static uint32_t most_rows_of_team(const work *w, uint32_t rows) {
+    const vpps_cell_needs team = {.group = w->g->plan->n_vps / w->g->plan->teams, .row_unit = w->g->plan->row_unit};
+    return vpps_most_rows(&team, rows);
+}
+
 /* All outers of one vector: a warp a row, lanes go over the vectors. `before`: rows of other vectors, so that their warps are others. */
 static void put_vector_rows(const work *w, uint32_t first, uint32_t before) {
     const vpps_compiled_cell *c = w->c;
@@ -96,12 +103,13 @@ static void put_vectors(const work *w) {
 static void put_add(const work *w, uint32_t outer, const char *row, const char *column, uint32_t q) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     const uint32_t height = w->c->values[o->dy].rows, length = w->c->values[o->x].rows;
-    fprintf(w->out,
-            "if (%s < r%u.end - r%u.first && %s < %uu) {\nfloat *to = (float *)a.gradients + %uu + (r%u.first + %s) * "
-            "%uu + %s;\n*to = "
-            "%s%u] ? *to + q[%u] : q[%u];\n}\n",
-            row, height, height, column, length, w->g->matrix_at[o->param], height, row, length, column,
-            first_of_param(w->c, outer) ? "vpps_touched[" : "1 || vpps_touched[", o->param, q, q);
+    fprintf(
+        w->out,
+        "if (%s < m%u.end - m%u.first && %s < l%u.end) {\nfloat *to = (float *)a.gradients + %uu + (m%u.first + %s) * "
+        "%uu + %s;\n*to = "
+        "%s%u] ? *to + q[%u] : q[%u];\n}\n",
+        row, height, height, column, length, w->g->matrix_at[o->param], height, row, length, column,
+        first_of_param(w->c, outer) ? "vpps_touched[" : "1 || vpps_touched[", o->param, q, q);
 }
 
 /* Matrices whose gradients are summed up at once, in the registers of the columns' threads: their outers, and the different dy
@@ -129,29 +137,6 @@ static uint32_t place_in(uint32_t *list, uint32_t *n, uint32_t v) {
     return i;
 }
 
-/* Sums by mma: has the tile of slots a dy that is multiplied with x? */
-static bool is_used(const work *w, const group *g, uint32_t x, uint32_t tile) {
-    for (uint32_t i = 0; i < g->n; i++) {
-        const vpps_cell_outer *o = &w->c->outers[g->outers[i]];
-        uint32_t dy = 0;
-        while (g->dys[dy] != o->dy) dy++;
-        const uint32_t first = g->slot_of_dy[dy], end = first + most_rows_of_vp(w, w->c->values[o->dy].rows);
-        if (o->x == x && first < (tile + 1) * TILE && tile * TILE < end) return true;
-    }
-    return false;
-}
-
-static uint32_t tiles_of(const group *g) { return (g->slots + TILE - 1) / TILE; }
-
-/* Two products of 16 columns and 8 rows each time that the CTA's warps go over columns, of four sums of a thread. */
-static uint32_t mma_sums(const work *w, const group *g) {
-    uint32_t sums = 0;
-    for (uint32_t i = 0; i < g->n_xs; i++)
-        for (uint32_t t = 0; t < tiles_of(g); t++)
-            if (is_used(w, g, g->xs[i], t)) sums += 8 * columns_of(w, g->xs[i]);
-    return sums;
-}
-
 static void add_to_group(const work *w, group *g, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     const uint32_t before = g->n_dys;
@@ -176,7 +161,6 @@ static bool join_group(const work *w, group *g, uint32_t outer) {
     group joined = *g;
     joined.domain = dy->domain;
     add_to_group(w, &joined, outer);
-    if (w->g->plan->parts && mma_sums(w, &joined) > MOST_MMA_SUMS) return false;
     *g = joined;
     return true;
 }
@@ -279,42 +263,49 @@ static void put_group(const work *w, const group *g) {
 
 /* ---------------------------------------------------------------- in bf16 */
 
-/* Words from one pair of vectors' factors to the next part's: lanes of a warp read four pairs of eight slots in different banks. */
-static uint32_t pair_stride(const work *w, const group *g) {
-    return tiles_of(g) * TILE + (w->g->plan->parts == 2 ? 2 : 4);
-}
+/* Tiles of rows that a warp multiplies with BLOCK columns of the same x: numbers first to end of those of all dy that are multiplied
+ * with it. There are as many such warps as the VP's team has blocks of columns; number `slot` is the first. */
+typedef struct strip {
+    uint32_t x, first, end, blocks, slot;
+} strip;
 
-static uint32_t factor_words(const work *w, const group *g) {
-    if (!w->g->plan->parts) return CHUNK * ((g->slots + 3) / 4 * 4);
-    return CHUNK / 2 * w->g->plan->parts * pair_stride(w, g);
-}
+/* A tile of rows of an outer. */
+typedef struct row_tile {
+    uint32_t outer, number;
+} row_tile;
 
-/* As put_factors, of two vectors in a word: a warp a dy, a lane two vectors. */
-static void put_pairs(const work *w, const group *g) {
-    const uint32_t warps = w->g->plan->threads / 32, parts = w->g->plan->parts, stride = pair_stride(w, g);
-    for (uint32_t i = 0; i < g->n_dys; i++) {
-        const uint32_t rows = w->c->values[g->dys[i]].rows;
-        fprintf(w->out,
-                "if (VPPS_WARP == %u && VPPS_LANE < %d) {\nconst unsigned even = from + 2 * VPPS_LANE, odd = even + "
-                "1;\nconst "
-                "float *const d0 = pool + (",
-                i % warps, CHUNK / 2);
-        put_vector(w, g->dys[i], "vpps_least(even, n - 1)");
-        fprintf(w->out, "), *const d1 = pool + (");
-        put_vector(w, g->dys[i], "vpps_least(odd, n - 1)");
-        fprintf(w->out, ");\nunsigned *const to = pairs + VPPS_LANE * %u;\n", parts * stride);
-        for (uint32_t r = 0; r < most_rows_of_vp(w, rows); r++) {
-            fprintf(
-                w->out,
-                "{ const bool own = %u < r%u.end - r%u.first;\nconst vpps_split s = vpps_split_of(own && even < n ? "
-                "d0[r%u.first + %u] : 0.0f, own && odd < n ? d1[r%u.first + %u] : 0.0f);\n",
-                r, rows, rows, rows, r, rows, r);
-            for (uint32_t p = 0; p < parts; p++)
-                fprintf(w->out, "to[%u] = s.part[%u];%s", p * stride + g->slot_of_dy[i] + r, p,
-                        p + 1 < parts ? " " : " }\n");
-        }
-        fprintf(w->out, "}\n");
+/* Number k of those that are multiplied with x; false: there are not so many. */
+static bool find_tile(const work *w, const group *g, uint32_t x, uint32_t k, row_tile *out) {
+    for (uint32_t i = 0; i < g->n; i++) {
+        const vpps_cell_outer *o = &w->c->outers[g->outers[i]];
+        const uint32_t tiles = (most_rows_of_team(w, w->c->values[o->dy].rows) + TILE - 1) / TILE;
+        if (o->x != x) continue;
+        *out = (row_tile){g->outers[i], k};
+        if (k < tiles) return true;
+        k -= tiles;
     }
+    return false;
+}
+
+/* The first strip that ends behind tile k of x number i of the group, all warps numbered on; its x is NONE behind the last. */
+static strip next_strip(const work *w, const group *g, const strip *before) {
+    const uint32_t teams = w->g->plan->teams, most = vpps_max_u32(1, TILE_THREADS / w->g->plan->threads);
+    row_tile t;
+    uint32_t i = 0;
+    strip s = {.x = g->xs[0]};
+    if (before) {
+        while (g->xs[i] != before->x) i++;
+        s = (strip){.x = before->x, .first = before->end, .slot = before->slot + before->blocks};
+        if (!find_tile(w, g, s.x, s.first, &t)) {
+            s.first = 0;
+            s.x = ++i < g->n_xs ? g->xs[i] : VPPS_NONE;
+        }
+    }
+    if (s.x == VPPS_NONE) return s;
+    s.blocks = ((w->c->values[s.x].rows + BLOCK - 1) / BLOCK + teams - 1) / teams;
+    s.end = s.first;
+    while (s.end < s.first + most && find_tile(w, g, s.x, s.end, &t)) s.end++;
+    return s;
 }
 
 /* Do the columns of x that a thread has begin and end at quads? */
@@ -323,108 +314,111 @@ static bool has_quads(const work *w, uint32_t x) {
     return w->c->values[x].rows % QUAD == 0 && w->c->values[x].rows >= ALIGNED;
 }
 
-/* The warp's first column of round u, and the thread's. */
-static void put_columns(const work *w, uint32_t u) {
-    fprintf(w->out, "const unsigned first_column = VPPS_WARP * 32 + %u, column = first_column + VPPS_LANE / 4 * 4;\n",
-            u * w->g->plan->threads);
+/* A pointer to the value's item of the thread's vector k, but for so many words as are returned: added last, to an address, they are
+ * part of the load's instruction. */
+static uint32_t put_item(const work *w, uint32_t v, uint32_t k) {
+    char item[16];
+    snprintf(item, sizeof item, "first + v%u", k);
+    fprintf(w->out, "pool + (");
+    const uint32_t offset = vpps_generate_place(w->out, w->g, w->c, v, item);
+    fprintf(w->out, ")");
+    return offset;
 }
 
-/* Adds up 16 vectors. */
-static void put_mma_sums(const work *w, const group *g) {
-    const uint32_t parts = w->g->plan->parts, stride = pair_stride(w, g);
-    for (uint32_t t = 0; t < tiles_of(g); t++) {
-        fprintf(w->out, "const unsigned b%u[%u] = {", t, 2 * parts);
-        for (uint32_t i = 0; i < 2 * parts; i++)
-            fprintf(w->out, "%sfactor[%u]", i ? ", " : "", (i % 2 * parts + i / 2) * stride + t * TILE);
+/* The strip's sums of DEPTH vectors. */
+static void put_strip_sums(const work *w, const group *g, const strip *s) {
+    const uint32_t length = w->c->values[s->x].rows;
+    const char *four = has_quads(w, s->x) ? "true" : "false";
+    for (uint32_t k = 0; k < 4; k++) {
+        fprintf(w->out, "const vpps_quad x%u = vpps_four<%s, %s, %u>(", k, four, length % BLOCK ? "false" : "true",
+                length);
+        const uint32_t offset = put_item(w, s->x, k);
+        fprintf(w->out, " + %u, column);\n", offset);
+    }
+    row_tile t;
+    for (uint32_t k = s->first; k < s->end && find_tile(w, g, s->x, k, &t); k++) {
+        const uint32_t dy = w->c->outers[t.outer].dy, height = w->c->values[dy].rows;
+        fprintf(w->out,
+                "const unsigned row%u = vpps_least(m%u.first + VPPS_LANE / 4 + %u, %u);\nconst float d%u[4] = {",
+                k - s->first, height, t.number * TILE, height - 1, k - s->first);
+        for (uint32_t i = 0; i < 4; i++) {
+            fprintf(w->out, "%s(", i ? ", " : "");
+            const uint32_t offset = put_item(w, dy, i);
+            fprintf(w->out, " + row%u)[%u]", k - s->first, offset);
+        }
         fprintf(w->out, "};\n");
     }
-    uint32_t q = 0;
-    for (uint32_t i = 0; i < g->n_xs; i++) {
-        const uint32_t x = g->xs[i], length = w->c->values[x].rows;
-        fprintf(w->out, "{\n");
-        for (uint32_t k = 0; k < 4; k++) {
-            char vector[80];
-            snprintf(vector, sizeof vector, "vpps_least(from + some + VPPS_LANE %% 4 * 4 + %u, n - 1)", k);
-            fprintf(w->out, "const float *const x%u = pool + (", k);
-            put_vector(w, x, vector);
-            fprintf(w->out, ");\n");
-        }
-        for (uint32_t u = 0; u < columns_of(w, x); u++) {
-            const char *four = has_quads(w, x) ? "true" : "false";
-            fprintf(w->out, "{ ");
-            put_columns(w, u);
-            fprintf(w->out, "if (first_column < %u) {\nvpps_words left, right;\nconst vpps_quad some_columns[4] = {",
-                    length);
-            for (uint32_t k = 0; k < 4; k++)
-                fprintf(w->out, "%svpps_four<%s, %s, %u>(x%u, column)", k ? ", " : "", four,
-                        length % 32 ? "false" : "true", length, k);
-            fprintf(w->out, "};\nvpps_turn_quads(some_columns, left, right);\n");
-            for (uint32_t t = 0; t < tiles_of(g); t++) {
-                if (!is_used(w, g, x, t)) continue;
-                fprintf(w->out, "vpps_add_products(q[%u], left, b%u);\nvpps_add_products(q[%u], right, b%u);\n", q, t,
-                        q + 1, t);
-                q += 2;
-            }
-            fprintf(w->out, "} }\n");
-        }
+    fprintf(w->out, "vpps_words left, right;\nvpps_turn_quads({x0, x1, x2, x3}, left, right);\n");
+    for (uint32_t k = 0; k < s->end - s->first; k++)
+        fprintf(w->out, "vpps_add_factors(q[%u], q[%u], left, right, d%u, low, high);\n", 2 * k, 2 * k + 1, k);
+}
+
+/* Adds the strip's sums to gradients: a thread has four columns of two rows of each tile. */
+static void put_strip_stores(const work *w, const group *g, const strip *s) {
+    const uint32_t length = w->c->values[s->x].rows;
+    row_tile t;
+    for (uint32_t k = s->first; k < s->end && find_tile(w, g, s->x, k, &t); k++) {
+        const vpps_cell_outer *o = &w->c->outers[t.outer];
+        const uint32_t height = w->c->values[o->dy].rows, q = 2 * (k - s->first);
+        fprintf(
+            w->out,
+            "{ const unsigned row = %u + VPPS_LANE %% 4 * 2, rows = m%u.end - m%u.first;\nconst bool add = %spart || "
+            "vpps_touched[%u];\nfloat *const to = (float *)a.gradients + %uu + (m%u.first + row) * %u;\n",
+            t.number * TILE, height, height, first_of_param(w->c, t.outer) ? "" : "1 || ", o->param,
+            w->g->matrix_at[o->param], height, length);
+        for (uint32_t r = 0; r < 2; r++)
+            fprintf(w->out,
+                    "if (row + %u < rows) vpps_add_gradient<%s, %u>(to + %u, column, add, vpps_quad{q[%u][%u], "
+                    "q[%u][%u], q[%u][%u], q[%u][%u]});\n",
+                    r, length % 4 ? "false" : "true", length, r * length, q, r, q, 2 + r, q + 1, r, q + 1, 2 + r);
         fprintf(w->out, "}\n");
     }
 }
 
-/* Adds the sums of an outer's rows, which begin at q, to its gradient. */
-static void put_mma_rows(const work *w, const group *g, uint32_t outer, uint32_t x, uint32_t t, uint32_t q) {
-    const vpps_cell_outer *o = &w->c->outers[outer];
-    const uint32_t height = w->c->values[o->dy].rows, length = w->c->values[x].rows;
-    uint32_t dy = 0;
-    while (g->dys[dy] != o->dy) dy++;
-    for (uint32_t r = 0; r < most_rows_of_vp(w, height); r++) {
-        const uint32_t slot = g->slot_of_dy[dy] + r;
-        if (slot / TILE != t) continue;
+/* What the warps do that have a strip in round `round`, each for its columns. */
+static void put_strips(const work *w, const group *g, uint32_t round, uint32_t busy,
+                       void (*put)(const work *w, const group *g, const strip *s)) {
+    for (strip s = next_strip(w, g, NULL); s.x != VPPS_NONE; s = next_strip(w, g, &s)) {
+        const uint32_t length = w->c->values[s.x].rows, before = round * busy, end = s.slot + s.blocks;
+        if (s.slot >= before + busy || end <= before) continue;
         fprintf(w->out,
-                "if (VPPS_LANE %% 4 == %u && %u < r%u.end - r%u.first) vpps_add_gradient<%s, %u>((float *)a.gradients "
-                "+ %uu + "
-                "(r%u.first + %u) * %u, column, %s%u], vpps_quad{q[%u][%u], q[%u][%u], q[%u][%u], q[%u][%u]});\n",
-                slot % TILE / 2, r, height, height, length % 4 ? "false" : "true", length, w->g->matrix_at[o->param],
-                height, r, length, first_of_param(w->c, outer) ? "vpps_touched[" : "1 || vpps_touched[", o->param, q,
-                slot % 2, q, 2 + slot % 2, q + 1, slot % 2, q + 1, 2 + slot % 2);
+                "if (slot >= %uu && slot < %uu && l%u.first + (slot - %uu) * %d < l%u.end) {\nconst unsigned column = "
+                "l%u.first + (slot - %uu) * %d + VPPS_LANE / 4 * 4;\n",
+                s.slot, end, length, s.slot, BLOCK, length, length, s.slot, BLOCK);
+        put(w, g, &s);
+        fprintf(w->out, "}\n");
     }
 }
 
+/* Where there are warps enough for all strips several times, these share out the vectors, and add up in their order what they have. */
 static void put_mma_group(const work *w, const group *g) {
-    const uint32_t parts = w->g->plan->parts, stride = pair_stride(w, g), n = mma_sums(w, g) / 4;
-    fprintf(w->out, "{\n");
-    put_range(w, &w->c->values[g->dys[0]]);
-    fprintf(
-        w->out,
-        "unsigned *const pairs = (unsigned *)factors;\nfloat q[%u][4];\n#pragma unroll\nfor (int k = 0; k < %u; k++) "
-        "q[k / 4][k %% 4] = 0.0f;\n",
-        n, 4 * n);
-    fprintf(w->out, "#pragma unroll 1\nfor (unsigned from = 0; from < n; from += %d) {\nif (from) __syncthreads();\n",
-            CHUNK);
-    put_pairs(w, g);
-    fprintf(w->out,
-            "__syncthreads();\n#pragma unroll 1\nfor (unsigned some = 0; some < %d && from + some < n; some += %d) "
-            "{\nconst "
-            "unsigned *const factor = pairs + (some / 2 + VPPS_LANE %% 4 * 2) * %u + VPPS_LANE / 4;\n",
-            CHUNK, DEPTH, parts * stride);
-    put_mma_sums(w, g);
-    fprintf(w->out, "}\n}\n");
-    uint32_t q = 0;
-    for (uint32_t i = 0; i < g->n_xs; i++) {
-        for (uint32_t u = 0; u < columns_of(w, g->xs[i]); u++) {
-            fprintf(w->out, "{ ");
-            put_columns(w, u);
-            fprintf(w->out, "(void)first_column;\n");
-            for (uint32_t t = 0; t < tiles_of(g); t++) {
-                if (!is_used(w, g, g->xs[i], t)) continue;
-                for (uint32_t k = 0; k < g->n; k++)
-                    if (w->c->outers[g->outers[k]].x == g->xs[i]) put_mma_rows(w, g, g->outers[k], g->xs[i], t, q);
-                q += 2;
-            }
-            fprintf(w->out, "}\n");
-        }
+    const uint32_t warps = w->g->plan->threads / 32;
+    uint32_t slots = 0, tiles = 0;
+    for (strip s = next_strip(w, g, NULL); s.x != VPPS_NONE; s = next_strip(w, g, &s)) {
+        slots = s.slot + s.blocks;
+        tiles = vpps_max_u32(tiles, s.end - s.first);
     }
-    fprintf(w->out, "__syncthreads();\n}\n");
+    const uint32_t busy = vpps_max_u32(1, vpps_min_u32(slots, warps)), parts = warps / busy;
+    fprintf(w->out, "{\n");
+    put_range(w, &w->c->values[w->c->outers[g->outers[0]].dy]);
+    fprintf(w->out, "const unsigned own_part = VPPS_WARP / %u;\n", busy);
+    for (uint32_t round = 0; round * busy < slots; round++) {
+        fprintf(
+            w->out,
+            "{\nconst unsigned slot = own_part < %u ? VPPS_WARP %% %u + %u : VPPS_NONE;\nfloat q[%u][4];\n#pragma "
+            "unroll\nfor (int k = 0; k < %u; k++) q[k / 4][k %% 4] = 0.0f;\n#pragma unroll 1\nfor (unsigned from = "
+            "own_part * %d; from < n; from += %d) {\nconst unsigned at = from + VPPS_LANE %% 4 * 4;\nconst unsigned "
+            "v0 = vpps_least(at, n - 1), v1 = vpps_least(at + 1, n - 1), v2 = vpps_least(at + 2, n - 1), v3 = "
+            "vpps_least(at + 3, n - 1);\nconst unsigned low = vpps_pair_mask(at, n), high = vpps_pair_mask(at + 2, "
+            "n);\n",
+            parts, busy, round * busy, 2 * tiles, 8 * tiles, DEPTH, DEPTH * parts);
+        put_strips(w, g, round, busy, put_strip_sums);
+        fprintf(w->out, "}\n#pragma unroll 1\nfor (unsigned part = 0; part < %u; part++) {\nif (part == own_part) {\n",
+                parts);
+        put_strips(w, g, round, busy, put_strip_stores);
+        fprintf(w->out, "}\n__syncthreads();\n}\n}\n");
+    }
+    fprintf(w->out, "}\n");
 }
 
 /* ---------------------------------------------------------------- all */
@@ -439,23 +433,25 @@ static void put_blocks(const work *w, uint32_t i) {
     fprintf(w->out, "{\n");
     put_range(w, x);
     fprintf(w->out,
-            "#pragma unroll 1\nfor (unsigned row = 0; row < r%u.end - r%u.first; row += %d) {\n#pragma unroll 1\nfor "
+            "#pragma unroll 1\nfor (unsigned row = 0; row < m%u.end - m%u.first; row += %d) {\n#pragma unroll 1\nfor "
             "(unsigned column = "
-            "threadIdx.x; column < %u; column += %u * VPPS_THREADS) {\nfloat q[%u];\n#pragma unroll\nfor (int k = 0; k "
+            "l%u.first + threadIdx.x; column < l%u.end; column += %u * VPPS_THREADS) {\nfloat q[%u];\n#pragma "
+            "unroll\nfor (int k = 0; k "
             "< %u; k++) "
             "q[k] = 0.0f;\n",
-            height, height, ROWS, x->rows, columns, ROWS * columns, ROWS * columns);
+            height, height, ROWS, x->rows, x->rows, columns, ROWS * columns, ROWS * columns);
     fprintf(w->out, "#pragma unroll 1\nfor (unsigned k = 0; k < n * %uu; k++) {\nconst unsigned at = ", x->cols);
     put_vector(w, outer->x, "k");
-    fprintf(w->out, ", d = r%u.first + row + ", height);
+    fprintf(w->out, ", d = m%u.first + row + ", height);
     put_vector(w, outer->dy, "k");
     fprintf(w->out, ";\n");
     for (uint32_t j = 0; j < columns; j++)
-        fprintf(w->out,
-                "const float x%u = column + %u * VPPS_THREADS < %u ? pool[at + column + %u * VPPS_THREADS] : 0.0f;\n",
-                j, j, x->rows, j);
+        fprintf(
+            w->out,
+            "const float x%u = column + %u * VPPS_THREADS < l%u.end ? pool[at + column + %u * VPPS_THREADS] : 0.0f;\n",
+            j, j, x->rows, j);
     for (uint32_t r = 0; r < ROWS; r++) {
-        fprintf(w->out, "{ const float y = row + %u < r%u.end - r%u.first ? pool[d + %u] : 0.0f;", r, height, height,
+        fprintf(w->out, "{ const float y = row + %u < m%u.end - m%u.first ? pool[d + %u] : 0.0f;", r, height, height,
                 r);
         for (uint32_t j = 0; j < columns; j++) {
             const uint32_t q = r * columns + j;
@@ -479,7 +475,7 @@ static void put_blocks(const work *w, uint32_t i) {
 static void end_group(work *w, group *g) {
     if (g->n && w->g->plan->parts) put_mma_group(w, g);
     if (g->n && !w->g->plan->parts) put_group(w, g);
-    w->shared_words = vpps_max_u32(w->shared_words, factor_words(w, g));
+    if (!w->g->plan->parts) w->shared_words = vpps_max_u32(w->shared_words, CHUNK * ((g->slots + 3) / 4 * 4));
     *g = (group){0};
 }
 
@@ -494,6 +490,21 @@ static void put_matrices(work *w) {
     end_group(w, &g);
 }
 
+/* The VP's columns of matrices of each length. */
+static void put_lengths(const work *w) {
+    for (uint32_t i = 0; i < w->c->n_outers; i++) {
+        const uint32_t x = w->c->outers[i].x;
+        bool seen = x == VPPS_NONE;
+        for (uint32_t j = 0; j < i && !seen; j++) {
+            const uint32_t other = w->c->outers[j].x;
+            seen = other != VPPS_NONE && w->c->values[other].rows == w->c->values[x].rows;
+        }
+        if (!seen)
+            fprintf(w->out, "const vpps_rows l%u = vpps_matrix_columns(%u);\n(void)l%u;\n", w->c->values[x].rows,
+                    w->c->values[x].rows, w->c->values[x].rows);
+    }
+}
+
 uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number) {
     work w = {.g = g, .c = c, .out = g->out};
     fprintf(w.out,
@@ -506,8 +517,14 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
         const uint32_t rows = c->values[c->outers[i].dy].rows;
         bool seen = false;
         for (uint32_t j = 0; j < i && !seen; j++) seen = c->values[c->outers[j].dy].rows == rows;
-        if (!seen) fprintf(w.out, "const vpps_rows r%u = vpps_rows_of(%u, VPPS_VPS, blockIdx.x);\n", rows, rows);
+        if (!seen) {
+            fprintf(w.out,
+                    "const vpps_rows r%u = vpps_rows_of(%u, VPPS_VPS, blockIdx.x), m%u = vpps_matrix_rows(%u);\n", rows,
+                    rows, rows, rows);
+            fprintf(w.out, "(void)r%u, (void)m%u;\n", rows, rows);
+        }
     }
+    put_lengths(&w);
     put_vectors(&w);
     put_matrices(&w);
     fprintf(w.out, "__syncthreads();\nif (threadIdx.x == 0 && t.operands[2]) {\n");

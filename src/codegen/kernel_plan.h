@@ -14,6 +14,7 @@ typedef struct vpps_stage_room {
 typedef struct vpps_kernel_plan {
     uint32_t n_vps, group, threads;
     uint32_t row_unit; /* blocks of rows that are dealt */
+    uint32_t teams;    /* share out columns of gradients and updates of matrices: VP v is of team v % teams */
     vpps_optimizer_kind optimizer;
     uint32_t n_states; /* of it */
     uint32_t parts;    /* bf16 numbers whose sum an operand of products is: 2 in bf16x3, 1 in bf16; 0: it is in fp32 */

@@ -201,6 +201,25 @@ VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vp
     vpps_put_words(right, 1, 3, vpps_quad{q[0].w, q[1].w, q[2].w, q[3].w});
 }
 
+/* Of a word of two vectors, `at` and the next, those that are among n. */
+__device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
+    return at + 1 < n ? 0xffffffffu : at < n ? 0xffffu : 0u;
+}
+
+/* Adds products of 32 columns of 16 vectors with 8 rows of others, of which the lane has four vectors' elements of row l / 4. */
+VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
+                                    const vpps_words &right, const float (&d)[4], unsigned low_mask, unsigned high_mask) {
+    const vpps_split low = vpps_split_of(d[0], d[1]), high = vpps_split_of(d[2], d[3]);
+    unsigned b[2 * VPPS_PARTS];
+#pragma unroll
+    for (int p = 0; p < VPPS_PARTS; p++) {
+        b[2 * p] = low.part[p] & low_mask;
+        b[2 * p + 1] = high.part[p] & high_mask;
+    }
+    vpps_add_products(left_sums, left, b);
+    vpps_add_products(right_sums, right, b);
+}
+
 /* Sums of four columns of a row of a gradient, or what they add to it. */
 template <bool QUADS, unsigned LENGTH>
 VPPS_FUNCTION void vpps_add_gradient(float *row, unsigned column, bool add, vpps_quad q) {

@@ -29,10 +29,28 @@ __device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments
                            vpps_state_at(matrix ? a.states[1] : a.pool, p.states[1])}};
 }
 
-/* The VP's elements of a matrix or vector. */
+/* The VP's part of a matrix's gradient: its team's columns, by whole warps, of its rows among those that the team's VPs share out. */
+__device__ __forceinline__ vpps_rows vpps_matrix_rows(unsigned rows) {
+    return vpps_rows_of(rows, VPPS_VPS / VPPS_TEAMS, blockIdx.x / VPPS_TEAMS);
+}
+__device__ __forceinline__ vpps_rows vpps_matrix_columns(unsigned columns) {
+    if (VPPS_TEAMS == 1) return vpps_rows{0, columns};
+    const vpps_rows blocks = vpps_share_of((columns + 31) / 32, VPPS_TEAMS, blockIdx.x % VPPS_TEAMS);
+    return vpps_rows{vpps_least(32 * blocks.first, columns), vpps_least(32 * blocks.end, columns)};
+}
+
+__device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p) {
+    return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.cols) : vpps_rows{0, p.cols};
+}
+
+/* The first of the VP's elements of a matrix or vector, and as many behind it as there are, as if no other team's were between. */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
-    const vpps_rows own = vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
-    return vpps_rows{own.first * p.cols, own.end * p.cols};
+    const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
+    const vpps_rows own = matrix ? vpps_matrix_rows(p.rows) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
+    if (VPPS_TEAMS == 1) return vpps_rows{own.first * p.cols, own.end * p.cols};
+    const vpps_rows columns = vpps_own_columns(p);
+    const unsigned first = own.first * p.cols + columns.first;
+    return vpps_rows{first, first + (own.end - own.first) * (columns.end - columns.first)};
 }
 
 /* The VP's elements that have a gradient, of all parameters one behind the other, so that all threads have some at once: rows of
@@ -44,6 +62,23 @@ struct vpps_span {
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
+/* With several teams: where a parameter's begin, and how many words of other teams are behind so many of one row. */
+struct vpps_break {
+    unsigned first, columns, others;
+};
+__shared__ vpps_break vpps_breaks[VPPS_TEAMS > 1 ? 2 : 1][VPPS_TEAMS > 1 ? VPPS_PARAMS + 1 : 1];
+
+/* Where number i, of parameter `span`, lies. */
+template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(unsigned span, unsigned i) {
+    const unsigned words = KIND == VPPS_QUADS ? 4 : 1;
+    unsigned at = vpps_spans[KIND][span].at + words * i;
+    if (VPPS_TEAMS > 1) {
+        const vpps_break b = vpps_breaks[KIND][span];
+        at += (i - b.first) * words / b.columns * b.others;
+    }
+    return at;
+}
+
 /* All threads; ends with a barrier. */
 __device__ __forceinline__ void vpps_list_spans() {
 #pragma unroll 1
@@ -54,6 +89,11 @@ __device__ __forceinline__ void vpps_list_spans() {
         const bool quads = entry.kind == VPPS_IS_MATRIX && entry.cols % 4 == 0;
         vpps_spans[VPPS_QUADS][p] = vpps_span{quads ? n / 4 : 0, entry.values + own.first};
         vpps_spans[VPPS_SINGLES][p] = vpps_span{quads ? 0 : n, own.first};
+        if (VPPS_TEAMS > 1) {
+            const vpps_rows columns = vpps_own_columns(entry);
+            const unsigned length = columns.end - columns.first;
+            vpps_breaks[VPPS_QUADS][p] = vpps_breaks[VPPS_SINGLES][p] = vpps_break{0, length, entry.cols - length};
+        }
     }
     __syncthreads();
     if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* ends from numbers */
@@ -72,6 +112,7 @@ __device__ __forceinline__ void vpps_list_spans() {
                 if (p <= VPPS_PARAMS) {
                     vpps_spans[kind][p].end = before + end;
                     vpps_spans[kind][p].at -= (before + end - n) * (kind == VPPS_QUADS ? 4 : 1);
+                    if (VPPS_TEAMS > 1) vpps_breaks[kind][p].first = before + end - n;
                 }
                 before += __shfl_sync(0xffffffffu, end, 31);
             }
@@ -134,7 +175,7 @@ __device__ __forceinline__ void vpps_publish_norm(const vpps_arguments &a) {
                 continue;
             }
             while (i >= vpps_spans[VPPS_QUADS][span].end) span++;
-            g[u] = *(const vpps_quad *)((const float *)a.gradients + vpps_spans[VPPS_QUADS][span].at + 4 * i);
+            g[u] = *(const vpps_quad *)((const float *)a.gradients + vpps_spanned_at<VPPS_QUADS>(span, i));
         }
 #pragma unroll
         for (unsigned u = 0; u < AT_ONCE; u++)
@@ -144,7 +185,8 @@ __device__ __forceinline__ void vpps_publish_norm(const vpps_arguments &a) {
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < vpps_spanned(VPPS_SINGLES); i += VPPS_THREADS) {
         while (i >= vpps_spans[VPPS_SINGLES][span].end) span++;
-        const float g = vpps_parameter_of(a, vpps_params[span]).gradient[vpps_spans[VPPS_SINGLES][span].at + i];
+        const float g =
+            vpps_parameter_of(a, vpps_params[span]).gradient[vpps_spanned_at<VPPS_SINGLES>(span, i)];
         sum += g * g;
     }
 #pragma unroll 1
@@ -185,7 +227,7 @@ __device__ __forceinline__ void vpps_update_elements(const vpps_parameter &p, un
     }
 }
 
-/* The VP's rows of matrices. */
+/* The VP's quads of matrices. */
 __device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, float scale) {
     enum { AT_ONCE = 2 };
     const vpps_task_header h = vpps_header;
@@ -199,7 +241,7 @@ __device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, float
         for (unsigned u = 0; u < AT_ONCE; u++) {
             const unsigned i = vpps_least(first + u * VPPS_THREADS, n - 1);
             while (i >= vpps_spans[VPPS_QUADS][span].end) span++;
-            at[u] = vpps_spans[VPPS_QUADS][span].at + 4 * i;
+            at[u] = vpps_spanned_at<VPPS_QUADS>(span, i);
         }
 #pragma unroll
         for (unsigned u = 0; u < AT_ONCE; u++) {
@@ -228,7 +270,7 @@ __device__ __forceinline__ void vpps_update_singles(const vpps_arguments &a, flo
     for (unsigned i = threadIdx.x; i < vpps_spanned(VPPS_SINGLES); i += VPPS_THREADS) {
         while (i >= vpps_spans[VPPS_SINGLES][span].end) span++;
         const vpps_parameter p = vpps_parameter_of(a, vpps_params[span]);
-        const unsigned e = vpps_spans[VPPS_SINGLES][span].at + i;
+        const unsigned e = vpps_spanned_at<VPPS_SINGLES>(span, i);
         float *s0 = VPPS_STATES > 0 ? p.states[0] + e : (float *)0,
               *s1 = VPPS_STATES > 1 ? p.states[1] + e : (float *)0;
         VPPS_STEP(&vpps_header, scale * p.gradient[e], p.values + e, s0, s1);

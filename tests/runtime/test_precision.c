@@ -51,7 +51,8 @@ static void plain_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts
 
 START_TEST(a_precision_is_chosen)
     {
-        static const uint32_t parts[] = {[VPPS_PRECISION_FP32] = 0, [VPPS_PRECISION_BF16X3] = 2, [VPPS_PRECISION_BF16] = 1};
+        static const uint32_t parts[] = {
+            [VPPS_PRECISION_FP32] = 0, [VPPS_PRECISION_BF16X3] = 2, [VPPS_PRECISION_BF16] = 1};
         const vpps_bf16_hardware hardware = {cases[_i].has & AMX ? here : no_amx,
                                              cases[_i].has & AVX512_BF16 ? here : no_avx512_bf16};
         const vpps_kernels kernels = {.isa = "avx512", .product_bf16 = plain_product};
@@ -68,7 +69,8 @@ START_TEST(a_precision_is_chosen)
         ck_assert_str_eq(p.unit.name, cases[_i].unit);
         ck_assert_msg(strstr(why, cases[_i].why), "'%s' lacks '%s'", why, cases[_i].why);
         /* tiles are set up by every thread, and by whoever uses them alone */
-        ck_assert((p.unit.open != NULL) == !strcmp(p.unit.name, "amx") && (p.unit.close != NULL) == (p.unit.open != NULL));
+        ck_assert((p.unit.open != NULL) == !strcmp(p.unit.name, "amx") &&
+                  (p.unit.close != NULL) == (p.unit.open != NULL));
         ck_assert((p.unit.product == plain_product) == !strcmp(p.unit.name, "avx512"));
     }
 END_TEST
