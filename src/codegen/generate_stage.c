@@ -1257,13 +1257,14 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
 
 /* How many vertices a tile has, and where slots lie. */
 static void choose_room(work *w, vpps_stage_room *room) {
-    enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096 };
+    enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096, PASS = 16 /* of mma */ };
     uint32_t part = 0;
     for (uint32_t k = 0; k < w->s.n; k++) part = vpps_max_u32(part, w->item_words[k]);
     *room = (vpps_stage_room){.tile = LISTS_TILE};
     w->chunk = part ? vpps_max_u32(1, vpps_min_u32(MOST, PART_WORDS / part)) : 1;
     if (!w->c->n_lists && w->s.floats[0] <= LIMIT) {
-        room->tile = vpps_max_u32(1, vpps_min_u32(MOST, WORDS / (part + w->s.floats[0] + 1)));
+        const uint32_t words = part + w->s.floats[0] + 1, whole = vpps_min_u32(MOST, LIMIT / words) / PASS * PASS;
+        room->tile = w->g->plan->parts && whole ? whole : vpps_max_u32(1, vpps_min_u32(MOST, WORDS / words));
         w->chunk = room->tile;
         w->part_words = room->tile * part;
         room->shared_words = w->part_words + room->tile * w->s.floats[0];
