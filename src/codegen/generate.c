@@ -7,7 +7,7 @@
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
-#define TEMPLATES_BEHIND(X) X(device) X(common) X(mma) X(whole) X(parameters)
+#define TEMPLATES_BEHIND(X) X(device) X(common) X(outer) X(mma) X(whole) X(parameters)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE(X)
 TEMPLATES_BEHIND(X)
@@ -315,12 +315,18 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
                     "{\nswitch (t.task) {\n");
     for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
         fprintf(g->out, "case %u: vpps_stage_%u(a, w, shared, t); return true;\n", VPPS_TASK_COUNT + s, s);
-    fprintf(g->out, "default: return false;\n}\n}\n\n__device__ __forceinline__ void vpps_run_outer(const "
-                    "vpps_arguments &a, float *shared, const vpps_kernel_task &t) {\nconst vpps_block *b = "
-                    "vpps_block_of((const unsigned *)a.script, t.operands[0]);\nswitch (b->cell) {\n");
+    fprintf(g->out,
+            "default: return false;\n}\n}\n\n/* The gradients of a cell's parameters, of all tasks from this one on "
+            "that are "
+            "of this kind. How many they are. */\n__device__ __forceinline__ unsigned vpps_run_outer(const "
+            "vpps_arguments &a, float "
+            "*shared, const vpps_kernel_task *tasks) {\nconst unsigned *const script = (const unsigned "
+            "*)a.script, cell = vpps_block_of(script, tasks->operands[0])->cell;\nunsigned n = 1;\nwhile "
+            "(vpps_goes_on(tasks + n) && vpps_block_of(script, tasks[n].operands[0])->cell == cell) n++;\nswitch "
+            "(cell) {\n");
     for (uint32_t c = 0; c < plan->n_cells; c++)
-        if (plan->cells[c]->n_outers) fprintf(g->out, "case %u: vpps_outer_%u(a, shared, t); break;\n", c, c);
-    fprintf(g->out, "default: break;\n}\n}\n\n");
+        if (plan->cells[c]->n_outers) fprintf(g->out, "case %u: vpps_outer_%u(a, shared, tasks, n); break;\n", c, c);
+    fprintf(g->out, "default: break;\n}\nreturn n;\n}\n\n");
     return VPPS_OK;
 }
 
@@ -363,7 +369,7 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
     *source = NULL;
     plan->tile_words = 0;
     plan->threads = room->threads;
-    plan->teams = plan->parts ? choose_teams(plan, model) : 1;
+    plan->teams = choose_teams(plan, model);
     plan->first_stage = calloc(plan->n_cells + 1u, sizeof *plan->first_stage);
     if (!plan->first_stage) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     plan->residents.parts = plan->parts;

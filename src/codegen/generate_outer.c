@@ -1,27 +1,19 @@
 /* generate_outer.c - gradients of a cell's parameters, of some of its vertices, as a function of the kernel: sums of dy x^T over them,
- * of the rows that the VP owns among all VPs. */
-#include "codegen/generate_work.h"
+ * of the part that the VP has among all VPs. Tasks that follow each other, as groups' blocks do, are one sum. */
+#include "codegen/generate_outer.h"
 
 enum {
-    MOST_SUMS = 32, /* in registers of a thread, at a time */
-    CHUNK = 32,     /* vectors whose factors are in shared memory */
     DEPTH = 16,
-    TILE = 8,            /* of mma: vectors; rows of dy */
-    BLOCK = 32,          /* columns of x that a warp multiplies with rows of dy */
-    TILE_THREADS = 1536, /* of a CTA, times tiles of these at a time: what there are registers for */
-    AT_ONCE =
-        4 /* vectors whose loads overlap. Behind the last, factors are zeros: no loop is needed for what is left */
+    TILE = 8,           /* of mma: vectors; rows of dy */
+    BLOCK = 32,         /* columns of x that a warp multiplies with rows of dy */
+    TILE_THREADS = 1536 /* of a CTA, times tiles of these at a time: what there are registers for */
 };
 
-typedef struct work {
-    const vpps_generation *g;
-    const vpps_compiled_cell *c;
-    FILE *out;
-    uint32_t shared_words; /* that are needed */
-} work;
+typedef vpps_outer_work work;
 
-/* Vectors of a value: its items' columns. From `first` and n on, as numbers of the block. */
-static void put_range(const work *w, const vpps_cell_value *x) {
+void vpps_outer_vectors(const work *w, uint32_t v) {
+    const vpps_cell_value *x = &w->c->values[v];
+    vpps_generate_view(w->out, w->c, "t.operands[0]");
     if (x->domain) {
         fprintf(w->out,
                 "const unsigned first = ls%u[t.operands[1]], n = ls%u[t.operands[1] + t.operands[2]] - first;\n",
@@ -29,10 +21,17 @@ static void put_range(const work *w, const vpps_cell_value *x) {
     } else {
         fprintf(w->out, "const unsigned first = t.operands[1], n = t.operands[2];\n");
     }
+    fprintf(w->out, "(void)pool;\n");
 }
 
-/* Word 0 of vector k of the range: an index of the pool. */
-static void put_vector(const work *w, uint32_t v, const char *k) {
+/* A loop over the tasks, each with a value's vectors. */
+static void begin_tasks(const work *w, uint32_t v) {
+    fprintf(w->out,
+            "#pragma unroll 1\nfor (unsigned i = 0; i < n_tasks; i++) {\nconst vpps_kernel_task t = tasks[i];\n");
+    vpps_outer_vectors(w, v);
+}
+
+void vpps_outer_vector(const work *w, uint32_t v, const char *k) {
     const vpps_cell_value *x = &w->c->values[v];
     char item[64];
     if (x->cols == 1) {
@@ -45,21 +44,24 @@ static void put_vector(const work *w, uint32_t v, const char *k) {
     if (x->cols > 1) fprintf(w->out, " + k %% %uu * %uu", x->cols, x->rows);
 }
 
-static bool first_of_param(const vpps_compiled_cell *c, uint32_t i) {
-    for (uint32_t j = 0; j < i; j++)
-        if (c->outers[j].param == c->outers[i].param) return false;
+bool vpps_outer_is_first(const vpps_compiled_cell *c, uint32_t outer) {
+    for (uint32_t j = 0; j < outer; j++)
+        if (c->outers[j].param == c->outers[outer].param) return false;
     return true;
 }
 
-static uint32_t most_rows_of_vp(const work *w, uint32_t rows) {
-    const vpps_cell_needs all = {.group = w->g->plan->n_vps, .row_unit = w->g->plan->row_unit};
+static uint32_t most_rows(const work *w, uint32_t rows, uint32_t teams) {
+    const vpps_cell_needs all = {.group = w->g->plan->n_vps / teams, .row_unit = w->g->plan->row_unit};
     return vpps_most_rows(&all, rows);
 }
 
-/* Of a matrix, whose columns teams share out. */
-static uint32_t most_rows_of_team(const work *w, uint32_t rows) {
-    const vpps_cell_needs team = {.group = w->g->plan->n_vps / w->g->plan->teams, .row_unit = w->g->plan->row_unit};
-    return vpps_most_rows(&team, rows);
+uint32_t vpps_outer_rows(const work *w, uint32_t outer) {
+    return most_rows(w, w->c->values[w->c->outers[outer].dy].rows, w->g->plan->teams);
+}
+
+uint32_t vpps_outer_columns(const work *w, uint32_t outer) {
+    const uint32_t length = w->c->values[w->c->outers[outer].x].rows, teams = w->g->plan->teams;
+    return teams == 1 ? length : vpps_min_u32(length, ((length + BLOCK - 1) / BLOCK + teams - 1) / teams * BLOCK);
 }
 
 /* All outers of one vector: a warp a row, lanes go over the vectors. `before`: rows of other vectors, so that their warps are others. */
@@ -76,14 +78,13 @@ static void put_vector_rows(const work *w, uint32_t first, uint32_t before) {
     for (uint32_t i = first; i < c->n_outers; i++) {
         const vpps_cell_outer *outer = &c->outers[i];
         if (outer->param != param || outer->x != VPPS_NONE) continue;
-        fprintf(w->out, "{\n");
-        put_range(w, &c->values[outer->dy]);
+        begin_tasks(w, outer->dy);
         fprintf(w->out, "for (unsigned k = VPPS_LANE; k < n * %uu; k += 32) sum += pool[", c->values[outer->dy].cols);
-        put_vector(w, outer->dy, "k");
+        vpps_outer_vector(w, outer->dy, "k");
         fprintf(w->out, " + row];\n}\n");
     }
     fprintf(w->out,
-            "sum = vpps_warp_sum(sum);\nfloat *const to = pool + %uu + row;\nif (VPPS_LANE == 0) *to = "
+            "sum = vpps_warp_sum(sum);\nfloat *const to = (float *)a.pool + %uu + row;\nif (VPPS_LANE == 0) *to = "
             "vpps_touched[%u] ? *to "
             "+ sum : sum;\n}\n",
             w->g->pool->gradients[param], param);
@@ -93,9 +94,9 @@ static void put_vectors(const work *w) {
     const vpps_compiled_cell *c = w->c;
     uint32_t before = 0;
     for (uint32_t i = 0; i < c->n_outers; i++) {
-        if (c->outers[i].x != VPPS_NONE || !first_of_param(c, i)) continue;
+        if (c->outers[i].x != VPPS_NONE || !vpps_outer_is_first(c, i)) continue;
         put_vector_rows(w, i, before);
-        before += most_rows_of_vp(w, c->values[c->outers[i].dy].rows);
+        before += most_rows(w, c->values[c->outers[i].dy].rows, 1);
     }
 }
 
@@ -109,156 +110,31 @@ static void put_add(const work *w, uint32_t outer, const char *row, const char *
         "%uu + %s;\n*to = "
         "%s%u] ? *to + q[%u] : q[%u];\n}\n",
         row, height, height, column, length, w->g->matrix_at[o->param], height, row, length, column,
-        first_of_param(w->c, outer) ? "vpps_touched[" : "1 || vpps_touched[", o->param, q, q);
+        vpps_outer_is_first(w->c, outer) ? "vpps_touched[" : "1 || vpps_touched[", o->param, q, q);
 }
 
-/* Matrices whose gradients are summed up at once, in the registers of the columns' threads: their outers, and the different dy
- * and x of these. */
+/* Matrices whose gradients are summed up at once: their outers, and the different x of these. */
+enum { MOST_OUTERS = 32 };
 typedef struct group {
-    uint32_t outers[MOST_SUMS], n, sums;
-    uint32_t dys[MOST_SUMS], slot_of_dy[MOST_SUMS], n_dys, slots;
-    uint32_t xs[MOST_SUMS], n_xs;
+    uint32_t outers[MOST_OUTERS], n;
+    uint32_t xs[MOST_OUTERS], n_xs;
     uint32_t domain;
 } group;
-
-static uint32_t columns_of(const work *w, uint32_t x) {
-    return (w->c->values[x].rows + w->g->plan->threads - 1) / w->g->plan->threads;
-}
-
-static uint32_t sums_of(const work *w, uint32_t outer) {
-    const vpps_cell_outer *o = &w->c->outers[outer];
-    return most_rows_of_vp(w, w->c->values[o->dy].rows) * columns_of(w, o->x);
-}
-
-static uint32_t place_in(uint32_t *list, uint32_t *n, uint32_t v) {
-    uint32_t i = 0;
-    while (i < *n && list[i] != v) i++;
-    if (i == *n) list[(*n)++] = v;
-    return i;
-}
-
-static void add_to_group(const work *w, group *g, uint32_t outer) {
-    const vpps_cell_outer *o = &w->c->outers[outer];
-    const uint32_t before = g->n_dys;
-    g->outers[g->n++] = outer;
-    g->sums += sums_of(w, outer);
-    place_in(g->xs, &g->n_xs, o->x);
-    const uint32_t at = place_in(g->dys, &g->n_dys, o->dy);
-    if (g->n_dys == before) return;
-    g->slot_of_dy[at] = g->slots;
-    g->slots += most_rows_of_vp(w, w->c->values[o->dy].rows);
-}
 
 /* False: it does not fit. */
 static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     const vpps_cell_value *dy = &w->c->values[o->dy], *x = &w->c->values[o->x];
-    if (dy->cols != 1 || x->cols != 1 || dy->domain != x->domain || g->n == MOST_SUMS) return false;
-    if (!w->g->plan->parts && g->sums + sums_of(w, outer) > MOST_SUMS) return false;
+    if (dy->cols != 1 || x->cols != 1 || dy->domain != x->domain || g->n == MOST_OUTERS) return false;
     if (g->n && g->domain != dy->domain) return false;
     for (uint32_t i = 0; i < g->n; i++)
         if (w->c->outers[g->outers[i]].param == o->param) return false; /* it adds to what is there */
-    group joined = *g;
-    joined.domain = dy->domain;
-    add_to_group(w, &joined, outer);
-    *g = joined;
+    uint32_t i = 0;
+    while (i < g->n_xs && g->xs[i] != o->x) i++;
+    if (i == g->n_xs) g->xs[g->n_xs++] = o->x;
+    g->outers[g->n++] = outer;
+    g->domain = dy->domain;
     return true;
-}
-
-/* The VP's rows of all dy of up to CHUNK vectors to shared memory, zeros behind the last: a warp a dy, a lane a vector. */
-static void put_factors(const work *w, const group *g, uint32_t stride) {
-    const uint32_t warps = w->g->plan->threads / 32;
-    for (uint32_t i = 0; i < g->n_dys; i++) {
-        const vpps_cell_value *dy = &w->c->values[g->dys[i]];
-        fprintf(w->out, "if (VPPS_WARP == %u) {\nconst bool there = from + VPPS_LANE < n;\n", i % warps);
-        fprintf(w->out, "const float *const d = pool + (");
-        put_vector(w, g->dys[i], "vpps_least(from + VPPS_LANE, n - 1)");
-        fprintf(w->out, ");\n");
-        for (uint32_t r = 0; r < most_rows_of_vp(w, dy->rows); r++)
-            fprintf(w->out,
-                    "factors[VPPS_LANE * %u + %u] = there && %u < r%u.end - r%u.first ? d[r%u.first + %u] : 0.0f;\n",
-                    stride, g->slot_of_dy[i] + r, r, dy->rows, dy->rows, dy->rows, r);
-        fprintf(w->out, "}\n");
-    }
-}
-
-/* An outer's sums, from q[*q] on, to where gradients lie: row by row and column by column of the thread. */
-static void put_stores(const work *w, uint32_t outer, uint32_t number, uint32_t *q) {
-    const vpps_cell_outer *o = &w->c->outers[outer];
-    const uint32_t height = w->c->values[o->dy].rows, length = w->c->values[o->x].rows, threads = w->g->plan->threads;
-    const uint32_t rows = most_rows_of_vp(w, height), columns = columns_of(w, o->x);
-    fprintf(w->out, "{\nfloat *const to = (float *)a.gradients + %uu + r%u.first * %uu + threadIdx.x;\n",
-            w->g->matrix_at[o->param], height, length);
-    for (uint32_t pass = 0; pass < 2; pass++) { /* what there is already is added first, all of it at once */
-        if (!pass) fprintf(w->out, "if (touched%u) {\n", number);
-        for (uint32_t k = 0; k < rows * columns; k++) {
-            const uint32_t row = k / columns, column = k % columns * threads;
-            fprintf(w->out, "if (%u < r%u.end - r%u.first", row, height, height);
-            if (column + threads > length) fprintf(w->out, " && threadIdx.x + %u < %u", column, length);
-            if (pass) {
-                fprintf(w->out, ") to[%u] = q[%u];\n", row * length + column, *q + k);
-            } else {
-                fprintf(w->out, ") q[%u] += to[%u];\n", *q + k, row * length + column);
-            }
-        }
-        if (!pass) fprintf(w->out, "}\n");
-    }
-    fprintf(w->out, "}\n");
-    *q += rows * columns;
-}
-
-static void put_group(const work *w, const group *g) {
-    const vpps_compiled_cell *c = w->c;
-    const uint32_t stride = (g->slots + 3) / 4 * 4, threads = w->g->plan->threads;
-    fprintf(w->out, "{\n");
-    put_range(w, &c->values[g->dys[0]]);
-    fprintf(w->out, "float q[%u];\n#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\n", g->sums, g->sums);
-    fprintf(w->out, "#pragma unroll 1\nfor (unsigned from = 0; from < n; from += %d) {\nif (from) __syncthreads();\n",
-            CHUNK);
-    put_factors(w, g, stride);
-    fprintf(
-        w->out,
-        "__syncthreads();\nconst unsigned upto = vpps_least(n - from, %d);\n#pragma unroll 1\nfor (unsigned some = 0; "
-        "some < upto; some += %d) {\n#pragma unroll\nfor (unsigned j = 0; j < %d; j++) {\nconst unsigned k = some + "
-        "j;\n",
-        CHUNK, AT_ONCE, AT_ONCE);
-    for (uint32_t i = 0; i < g->n_xs; i++) {
-        const uint32_t x = g->xs[i], length = c->values[x].rows;
-        fprintf(w->out, "const float *const x%u = pool + (", i);
-        put_vector(w, x, "vpps_least(from + k, n - 1)");
-        fprintf(w->out, ") + threadIdx.x;\n");
-        for (uint32_t j = 0; j < columns_of(w, x); j++) {
-            fprintf(w->out, "const float x%u_%u = ", i, j);
-            if ((j + 1) * threads > length) fprintf(w->out, "threadIdx.x + %u >= %u ? 0.0f : ", j * threads, length);
-            fprintf(w->out, "x%u[%u];\n", i, j * threads);
-        }
-    }
-    for (uint32_t i = 0; i < stride; i += 4)
-        fprintf(w->out, "const vpps_quad d%u = *(const vpps_quad *)(factors + k * %u + %u);\n", i / 4, stride, i);
-    uint32_t q = 0;
-    for (uint32_t i = 0; i < g->n; i++) {
-        const vpps_cell_outer *o = &c->outers[g->outers[i]];
-        uint32_t dy = 0, x = 0;
-        while (g->dys[dy] != o->dy) dy++;
-        while (g->xs[x] != o->x) x++;
-        for (uint32_t r = 0; r < most_rows_of_vp(w, c->values[o->dy].rows); r++) {
-            const uint32_t slot = g->slot_of_dy[dy] + r;
-            for (uint32_t j = 0; j < columns_of(w, o->x); j++, q++)
-                fprintf(w->out, "q[%u] += d%u.%c * x%u_%u;\n", q, slot / 4, "xyzw"[slot % 4], x, j);
-        }
-    }
-    fprintf(w->out, "}\n}\n}\n");
-    for (uint32_t i = 0; i < g->n; i++) {
-        const vpps_param param = c->outers[g->outers[i]].param;
-        if (first_of_param(c, g->outers[i])) {
-            fprintf(w->out, "const unsigned touched%u = vpps_touched[%u];\n", i, param);
-        } else {
-            fprintf(w->out, "const unsigned touched%u = 1;\n", i);
-        }
-    }
-    q = 0;
-    for (uint32_t i = 0; i < g->n; i++) put_stores(w, g->outers[i], i, &q);
-    fprintf(w->out, "__syncthreads();\n}\n");
 }
 
 /* ---------------------------------------------------------------- in bf16 */
@@ -278,7 +154,7 @@ typedef struct row_tile {
 static bool find_tile(const work *w, const group *g, uint32_t x, uint32_t k, row_tile *out) {
     for (uint32_t i = 0; i < g->n; i++) {
         const vpps_cell_outer *o = &w->c->outers[g->outers[i]];
-        const uint32_t tiles = (most_rows_of_team(w, w->c->values[o->dy].rows) + TILE - 1) / TILE;
+        const uint32_t tiles = (vpps_outer_rows(w, g->outers[i]) + TILE - 1) / TILE;
         if (o->x != x) continue;
         *out = (row_tile){g->outers[i], k};
         if (k < tiles) return true;
@@ -308,12 +184,6 @@ static strip next_strip(const work *w, const group *g, const strip *before) {
     return s;
 }
 
-/* Do the columns of x that a thread has begin and end at quads? */
-static bool has_quads(const work *w, uint32_t x) {
-    enum { QUAD = 4, ALIGNED = 16 };
-    return w->c->values[x].rows % QUAD == 0 && w->c->values[x].rows >= ALIGNED;
-}
-
 /* A pointer to the value's item of the thread's vector k, but for so many words as are returned: added last, to an address, they are
  * part of the load's instruction. */
 static uint32_t put_item(const work *w, uint32_t v, uint32_t k) {
@@ -328,7 +198,7 @@ static uint32_t put_item(const work *w, uint32_t v, uint32_t k) {
 /* The strip's sums of DEPTH vectors. */
 static void put_strip_sums(const work *w, const group *g, const strip *s) {
     const uint32_t length = w->c->values[s->x].rows;
-    const char *four = has_quads(w, s->x) ? "true" : "false";
+    const char *four = vpps_has_quads(&w->c->values[s->x]) ? "true" : "false";
     for (uint32_t k = 0; k < 4; k++) {
         fprintf(w->out, "const vpps_quad x%u = vpps_four<%s, %s, %u>(", k, four, length % BLOCK ? "false" : "true",
                 length);
@@ -364,7 +234,7 @@ static void put_strip_stores(const work *w, const group *g, const strip *s) {
             w->out,
             "{ const unsigned row = %u + VPPS_LANE %% 4 * 2, rows = m%u.end - m%u.first;\nconst bool add = %spart || "
             "vpps_touched[%u];\nfloat *const to = (float *)a.gradients + %uu + (m%u.first + row) * %u;\n",
-            t.number * TILE, height, height, first_of_param(w->c, t.outer) ? "" : "1 || ", o->param,
+            t.number * TILE, height, height, vpps_outer_is_first(w->c, t.outer) ? "" : "1 || ", o->param,
             w->g->matrix_at[o->param], height, length);
         for (uint32_t r = 0; r < 2; r++)
             fprintf(w->out,
@@ -399,21 +269,23 @@ static void put_mma_group(const work *w, const group *g) {
         tiles = vpps_max_u32(tiles, s.end - s.first);
     }
     const uint32_t busy = vpps_max_u32(1, vpps_min_u32(slots, warps)), parts = warps / busy;
-    fprintf(w->out, "{\n");
-    put_range(w, &w->c->values[w->c->outers[g->outers[0]].dy]);
-    fprintf(w->out, "const unsigned own_part = VPPS_WARP / %u;\n", busy);
+    fprintf(w->out, "{\nconst unsigned own_part = VPPS_WARP / %u;\n", busy);
     for (uint32_t round = 0; round * busy < slots; round++) {
-        fprintf(
-            w->out,
-            "{\nconst unsigned slot = own_part < %u ? VPPS_WARP %% %u + %u : VPPS_NONE;\nfloat q[%u][4];\n#pragma "
-            "unroll\nfor (int k = 0; k < %u; k++) q[k / 4][k %% 4] = 0.0f;\n#pragma unroll 1\nfor (unsigned from = "
-            "own_part * %d; from < n; from += %d) {\nconst unsigned at = from + VPPS_LANE %% 4 * 4;\nconst unsigned "
-            "v0 = vpps_least(at, n - 1), v1 = vpps_least(at + 1, n - 1), v2 = vpps_least(at + 2, n - 1), v3 = "
-            "vpps_least(at + 3, n - 1);\nconst unsigned low = vpps_pair_mask(at, n), high = vpps_pair_mask(at + 2, "
-            "n);\n",
-            parts, busy, round * busy, 2 * tiles, 8 * tiles, DEPTH, DEPTH * parts);
+        fprintf(w->out,
+                "{\nconst unsigned slot = own_part < %u ? VPPS_WARP %% %u + %u : VPPS_NONE;\nfloat q[%u][4];\n#pragma "
+                "unroll\nfor (int k = 0; k < %u; k++) q[k / 4][k %% 4] = 0.0f;\n",
+                parts, busy, round * busy, 2 * tiles, 8 * tiles);
+        begin_tasks(w, w->c->outers[g->outers[0]].dy);
+        fprintf(w->out,
+                "#pragma unroll 1\nfor (unsigned from = own_part * %d; from < n; from += %d) {\nconst unsigned at = "
+                "from + VPPS_LANE %% 4 * 4;\nconst unsigned "
+                "v0 = vpps_least(at, n - 1), v1 = vpps_least(at + 1, n - 1), v2 = vpps_least(at + 2, n - 1), v3 = "
+                "vpps_least(at + 3, n - 1);\nconst unsigned low = vpps_pair_mask(at, n), high = vpps_pair_mask(at + 2, "
+                "n);\n",
+                DEPTH, DEPTH * parts);
         put_strips(w, g, round, busy, put_strip_sums);
-        fprintf(w->out, "}\n#pragma unroll 1\nfor (unsigned part = 0; part < %u; part++) {\nif (part == own_part) {\n",
+        fprintf(w->out,
+                "}\n}\n#pragma unroll 1\nfor (unsigned part = 0; part < %u; part++) {\nif (part == own_part) {\n",
                 parts);
         put_strips(w, g, round, busy, put_strip_stores);
         fprintf(w->out, "}\n__syncthreads();\n}\n}\n");
@@ -430,8 +302,6 @@ static void put_blocks(const work *w, uint32_t i) {
     const vpps_cell_value *x = &w->c->values[outer->x];
     const uint32_t height = w->c->values[outer->dy].rows, threads = w->g->plan->threads;
     const uint32_t columns = vpps_min_u32(COLUMNS, (x->rows + threads - 1) / threads);
-    fprintf(w->out, "{\n");
-    put_range(w, x);
     fprintf(w->out,
             "#pragma unroll 1\nfor (unsigned row = 0; row < m%u.end - m%u.first; row += %d) {\n#pragma unroll 1\nfor "
             "(unsigned column = "
@@ -440,10 +310,11 @@ static void put_blocks(const work *w, uint32_t i) {
             "< %u; k++) "
             "q[k] = 0.0f;\n",
             height, height, ROWS, x->rows, x->rows, columns, ROWS * columns, ROWS * columns);
+    begin_tasks(w, outer->x);
     fprintf(w->out, "#pragma unroll 1\nfor (unsigned k = 0; k < n * %uu; k++) {\nconst unsigned at = ", x->cols);
-    put_vector(w, outer->x, "k");
+    vpps_outer_vector(w, outer->x, "k");
     fprintf(w->out, ", d = m%u.first + row + ", height);
-    put_vector(w, outer->dy, "k");
+    vpps_outer_vector(w, outer->dy, "k");
     fprintf(w->out, ";\n");
     for (uint32_t j = 0; j < columns; j++)
         fprintf(
@@ -460,7 +331,7 @@ static void put_blocks(const work *w, uint32_t i) {
         }
         fprintf(w->out, " }\n");
     }
-    fprintf(w->out, "}\n");
+    fprintf(w->out, "}\n}\n");
     for (uint32_t r = 0; r < ROWS; r++) {
         for (uint32_t j = 0; j < columns; j++) {
             char at[32], column[64];
@@ -469,13 +340,16 @@ static void put_blocks(const work *w, uint32_t i) {
             put_add(w, i, at, column, r * columns + j);
         }
     }
-    fprintf(w->out, "}\n}\n}\n");
+    fprintf(w->out, "}\n}\n");
 }
 
 static void end_group(work *w, group *g) {
-    if (g->n && w->g->plan->parts) put_mma_group(w, g);
-    if (g->n && !w->g->plan->parts) put_group(w, g);
-    if (!w->g->plan->parts) w->shared_words = vpps_max_u32(w->shared_words, CHUNK * ((g->slots + 3) / 4 * 4));
+    if (g->n && w->g->plan->parts) {
+        put_mma_group(w, g);
+    } else if (g->n && !vpps_generate_outer_tiles(w, g->outers, g->n)) {
+        for (uint32_t i = 0; i < g->n; i++)
+            if (!vpps_generate_outer_tiles(w, &g->outers[i], 1)) put_blocks(w, g->outers[i]);
+    }
     *g = (group){0};
 }
 
@@ -500,7 +374,7 @@ static void put_lengths(const work *w) {
             seen = other != VPPS_NONE && w->c->values[other].rows == w->c->values[x].rows;
         }
         if (!seen)
-            fprintf(w->out, "const vpps_rows l%u = vpps_matrix_columns(%u);\n(void)l%u;\n", w->c->values[x].rows,
+            fprintf(w->out, "const vpps_rows l%u = vpps_matrix_columns(%u, vp);\n(void)l%u;\n", w->c->values[x].rows,
                     w->c->values[x].rows, w->c->values[x].rows);
     }
 }
@@ -509,27 +383,26 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
     work w = {.g = g, .c = c, .out = g->out};
     fprintf(w.out,
             "\n/* gradients of cell %s */\nVPPS_PART void vpps_outer_%u(const vpps_arguments &a, float "
-            "*shared, const vpps_kernel_task &t) {\n",
+            "*shared, const vpps_kernel_task *tasks, unsigned n_tasks) {\n",
             c->name, number);
-    vpps_generate_view(w.out, c, "t.operands[0]");
-    fprintf(w.out, "float *const factors = shared + VPPS_SHARED_WEIGHTS;\n(void)factors;\n");
+    fprintf(w.out, "float *const staged = shared + VPPS_SHARED_WEIGHTS;\nconst unsigned vp = vpps_vp();\n(void)staged, "
+                   "(void)vp;\n");
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const uint32_t rows = c->values[c->outers[i].dy].rows;
         bool seen = false;
         for (uint32_t j = 0; j < i && !seen; j++) seen = c->values[c->outers[j].dy].rows == rows;
         if (!seen) {
-            fprintf(w.out,
-                    "const vpps_rows r%u = vpps_rows_of(%u, VPPS_VPS, blockIdx.x), m%u = vpps_matrix_rows(%u);\n", rows,
-                    rows, rows, rows);
+            fprintf(w.out, "const vpps_rows r%u = vpps_rows_of(%u, VPPS_VPS, vp), m%u = vpps_matrix_rows(%u, vp);\n",
+                    rows, rows, rows, rows);
             fprintf(w.out, "(void)r%u, (void)m%u;\n", rows, rows);
         }
     }
     put_lengths(&w);
     put_vectors(&w);
     put_matrices(&w);
-    fprintf(w.out, "__syncthreads();\nif (threadIdx.x == 0 && t.operands[2]) {\n");
+    fprintf(w.out, "__syncthreads();\nif (threadIdx.x < n_tasks && tasks[threadIdx.x].operands[2]) {\n");
     for (uint32_t i = 0; i < c->n_outers; i++)
-        if (first_of_param(c, i)) fprintf(w.out, "vpps_touched[%u] = 1;\n", c->outers[i].param);
-    fprintf(w.out, "}\n(void)pool;\n}\n");
+        if (vpps_outer_is_first(c, i)) fprintf(w.out, "vpps_touched[%u] = 1;\n", c->outers[i].param);
+    fprintf(w.out, "}\n}\n");
     return w.shared_words;
 }

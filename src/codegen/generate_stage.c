@@ -715,11 +715,7 @@ static uint32_t part_stride(uint32_t warps) { return warps < 4 ? warps : warps =
 
 /* Does a value of the item begin at a multiple of four words, and end at one? Records and vectors of 16 words and more do, and entries
  * of tables whose entries are such multiples. */
-static bool has_quads(const work *w, uint32_t v) {
-    enum { QUAD = 4, ALIGNED = 16 };
-    const vpps_cell_value *x = value_of(w, v);
-    return !in_slot(w, v) && x->cols == 1 && x->rows % QUAD == 0 && x->rows >= ALIGNED;
-}
+static bool has_quads(const work *w, uint32_t v) { return !in_slot(w, v) && vpps_has_quads(value_of(w, v)); }
 
 /* The thread's columns of some items in round `round` over an operand: y0, y1 and so on. */
 static void put_columns(const work *w, const pass *p, uint32_t operand, uint32_t run, const char *round, bool whole,

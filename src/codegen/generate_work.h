@@ -27,6 +27,12 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
  * gsK and geK, kept values kD. */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
+/* Does a value's vector in memory begin and end at a quad? */
+static inline bool vpps_has_quads(const vpps_cell_value *x) {
+    enum { QUAD = 4, ALIGNED = 16 };
+    return x->cols == 1 && x->rows % QUAD == 0 && x->rows >= ALIGNED;
+}
+
 /* Where item ITEM of a value lies in memory, counted in the block: an index of the pool. Word 0 is as many words behind it as
  * are returned. */
 uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v,

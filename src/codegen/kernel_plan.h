@@ -4,6 +4,8 @@
 
 #include "codegen/resident.h"
 
+enum { VPPS_TILE_WORDS = 13312 /* of shared memory, for tiles at most */ };
+
 /* What a stage's tiles take. */
 typedef struct vpps_stage_room {
     uint32_t shared_words;

@@ -47,11 +47,8 @@ static void clear(vpps_kernel_plan *plan) {
 }
 
 uint32_t vpps_shared_for_weights(const vpps_machine *machine) {
-    enum {
-        TILE_WORDS = 13312, /* at most */
-        STATIC_WORDS = 2048 /* about */
-    };
-    const uint32_t cta_words = machine->cta_shared_bytes / 4, other = TILE_WORDS + STATIC_WORDS;
+    enum { STATIC_WORDS = 2048 /* about */ };
+    const uint32_t cta_words = machine->cta_shared_bytes / 4, other = VPPS_TILE_WORDS + STATIC_WORDS;
     return cta_words > other ? cta_words - other : 0;
 }
 

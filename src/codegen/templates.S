@@ -13,6 +13,7 @@ vpps_template_\name:
     template whole, "src/interp_templates/whole.cuh"
     template arguments, "src/interp_templates/arguments.cuh"
     template common, "src/interp_templates/common.cuh"
+    template outer, "src/interp_templates/outer.cuh"
     template mma, "src/interp_templates/mma.cuh"
     template math, "src/interp_templates/math.cuh"
     template functions, "src/isa/functions.h"

@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     __syncthreads();
     vpps_kernel_task t = vpps_load_task(next++);
     for (;;) {
-        const vpps_kernel_task following = vpps_load_task(next); /* there is one: the last ends the kernel */
+        vpps_kernel_task following = vpps_load_task(next); /* there is one: the last ends the kernel */
         if (t.wait != VPPS_KERNEL_NOTHING && !vpps_wait(a.counters, a.failure, a.watchdog_ns, t.address, t.wait, t.wanted))
             return;
         switch (t.task) {
@@ -55,7 +55,11 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
                         __uint_as_float(script[t.operands[0] + 2 * i + 1]);
             }
             break;
-        case VPPS_TASK_OUTER: vpps_run_outer(a, vpps_dynamic, t); break;
+        case VPPS_TASK_OUTER:
+            next += vpps_run_outer(a, vpps_dynamic, next - 1) - 1;
+            t.signal = next[-1].signal;
+            following = vpps_load_task(next);
+            break;
         case VPPS_TASK_ENTRIES: vpps_entries(a, t.operands[0], t.operands[1]); break;
         case VPPS_TASK_LOSS:
             if (blockIdx.x == 0) vpps_add_loss(a, t.operands[0], t.operands[1]);

@@ -29,24 +29,24 @@ __device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments
                            vpps_state_at(matrix ? a.states[1] : a.pool, p.states[1])}};
 }
 
-/* The VP's part of a matrix's gradient: its team's columns, by whole warps, of its rows among those that the team's VPs share out. */
-__device__ __forceinline__ vpps_rows vpps_matrix_rows(unsigned rows) {
-    return vpps_rows_of(rows, VPPS_VPS / VPPS_TEAMS, blockIdx.x / VPPS_TEAMS);
+/* A VP's part of a matrix's gradient: its team's columns, by whole warps, of its rows among those that the team's VPs share out. */
+__device__ __forceinline__ vpps_rows vpps_matrix_rows(unsigned rows, unsigned vp) {
+    return vpps_rows_of(rows, VPPS_VPS / VPPS_TEAMS, vp / VPPS_TEAMS);
 }
-__device__ __forceinline__ vpps_rows vpps_matrix_columns(unsigned columns) {
+__device__ __forceinline__ vpps_rows vpps_matrix_columns(unsigned columns, unsigned vp) {
     if (VPPS_TEAMS == 1) return vpps_rows{0, columns};
-    const vpps_rows blocks = vpps_share_of((columns + 31) / 32, VPPS_TEAMS, blockIdx.x % VPPS_TEAMS);
+    const vpps_rows blocks = vpps_share_of((columns + 31) / 32, VPPS_TEAMS, vp % VPPS_TEAMS);
     return vpps_rows{vpps_least(32 * blocks.first, columns), vpps_least(32 * blocks.end, columns)};
 }
 
 __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p) {
-    return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.cols) : vpps_rows{0, p.cols};
+    return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.cols, blockIdx.x) : vpps_rows{0, p.cols};
 }
 
 /* The first of the VP's elements of a matrix or vector, and as many behind it as there are, as if no other team's were between. */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
-    const vpps_rows own = matrix ? vpps_matrix_rows(p.rows) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
+    const vpps_rows own = matrix ? vpps_matrix_rows(p.rows, blockIdx.x) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
     if (VPPS_TEAMS == 1) return vpps_rows{own.first * p.cols, own.end * p.cols};
     const vpps_rows columns = vpps_own_columns(p);
     const unsigned first = own.first * p.cols + columns.first;

@@ -1,0 +1,32 @@
+/* generate_outer.h - what functions for gradients of parameters share. */
+#ifndef VPPS_GENERATE_OUTER_H
+#define VPPS_GENERATE_OUTER_H
+
+#include "codegen/generate_work.h"
+
+/* A function being written. The cell's outers are numbered as in its list. */
+typedef struct vpps_outer_work {
+    const vpps_generation *g;
+    const vpps_compiled_cell *c;
+    FILE *out;
+    uint32_t shared_words; /* that are needed */
+} vpps_outer_work;
+
+/* Declares where the arrays of task t's block lie and a value's vectors in them, its items' columns: n from number `first` on. */
+void vpps_outer_vectors(const vpps_outer_work *w, uint32_t v);
+
+/* Word 0 of vector k of the range: an index of the pool. */
+void vpps_outer_vector(const vpps_outer_work *w, uint32_t v, const char *k);
+
+/* Is it the first that adds to its parameter's gradient? */
+bool vpps_outer_is_first(const vpps_compiled_cell *c, uint32_t outer);
+
+/* Rows and columns of the outer's matrix that a VP has at most, as vpps_matrix_rows and vpps_matrix_columns in the kernel say. */
+uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
+uint32_t vpps_outer_columns(const vpps_outer_work *w, uint32_t outer);
+
+/* Writes the gradients in fp32 of outers list[0..n), of different matrices and of values with one column and the same domain. False: they
+ * need more shared memory than there is for tiles, and nothing was written. */
+bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
+
+#endif
