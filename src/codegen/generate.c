@@ -21,8 +21,8 @@ _Static_assert(VPPS_DOMAINS == VPPS_COUNT(((vpps_block *)NULL)->kept), "kept val
 
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block) {
     fprintf(out,
-            "const unsigned *const script = (const unsigned *)a.script;\nfloat *const pool = (float *)a.pool;\nconst "
-            "vpps_block *const b = vpps_block_of(script, %s);\n",
+            "VPPS_READ_PLACE;\nconst unsigned *const script = (const unsigned *)a.script;\nfloat *const pool = (float "
+            "*)a.pool;\nconst vpps_block *const b = vpps_block_of(script, %s);\n",
             block);
     fprintf(out, "const unsigned *array = script + b->arrays + b->n;\n");
     for (uint32_t d = 0; d <= c->n_lists; d++) fprintf(out, "const unsigned k%u = b->kept[%u];\n(void)k%u;\n", d, d, d);
@@ -86,6 +86,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_WEIGHTS", p->residents.registers},
         {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
         {"VPPS_PARTS", p->parts},
+        {"VPPS_LEAN", p->lean},
         {"VPPS_HEADER_WORDS", VPPS_TASK_HEADER_WORDS},
     };
     for (size_t i = 0; i < VPPS_COUNT(constants); i++)

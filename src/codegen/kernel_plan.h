@@ -20,6 +20,7 @@ typedef struct vpps_kernel_plan {
     vpps_optimizer_kind optimizer;
     uint32_t n_states; /* of it */
     uint32_t parts;    /* bf16 numbers whose sum an operand of products is: 2 in bf16x3, 1 in bf16; 0: it is in fp32 */
+    bool lean;         /* a thread keeps less beside the weights: see common.cuh */
     const vpps_compiled_cell *const *cells;
     uint32_t n_cells;
     vpps_residents residents;

@@ -5,9 +5,9 @@
 
 void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes) {
     static const char *const products[] = {"", ", products in bf16", ", products in bf16x3"};
-    snprintf(text, bytes, "%u cells, %u VPs of %u threads in groups of %u, rows by %u, %u registers for weights%s",
+    snprintf(text, bytes, "%u cells, %u VPs of %u threads in groups of %u, rows by %u, %u registers for weights%s%s",
              plan->n_cells, plan->n_vps, plan->threads, plan->group, plan->row_unit, plan->residents.registers,
-             products[plan->parts]);
+             plan->lean ? ", lean" : "", products[plan->parts]);
 }
 
 vpps_status vpps_lay_out_matrices(const vpps_model *model, uint32_t *at, size_t *words) {
@@ -40,6 +40,7 @@ static void clear(vpps_kernel_plan *plan) {
                                     .optimizer = plan->optimizer,
                                     .n_states = plan->n_states,
                                     .parts = plan->parts,
+                                    .lean = plan->lean,
                                     .cells = plan->cells,
                                     .n_cells = plan->n_cells};
     vpps_kernel_plan_free(plan);
@@ -73,9 +74,9 @@ static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *pl
 
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report) {
-    enum { MOST = 160, STEP = 16 };
+    enum { MOST = 160, STEP = 16, KEEPING = 2 /* kernels, before a thread is to keep less beside the weights */ };
     uint32_t wanted = *registers ? *registers : MOST;
-    for (;;) {
+    for (uint32_t tried = 1;; tried++) {
         char *text = NULL;
         bool clean = false;
         const vpps_status status = try_registers(s, plan, wanted, &text, report, &clean);
@@ -88,6 +89,7 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         if (status != VPPS_OK || clean) return status;
         if (wanted == 1) break;
         wanted = plan->residents.registers > STEP ? plan->residents.registers - STEP : 1;
+        plan->lean |= tried == KEEPING;
     }
     return vpps_fail(VPPS_POOL, "specialise: every kernel of the cells with %u threads spills", plan->threads);
 }

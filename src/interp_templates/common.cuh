@@ -6,6 +6,19 @@
 #define VPPS_PART static __noinline__ /* or a thread's stack would hold the values of all stages */
 #endif
 
+/* At the beginning of a task. What is derived from a thread's and a CTA's number is the same in every task, so that the compiler keeps it
+ * in registers from task to task: where the weights leave none for that, a lean kernel reads them anew. */
+#if VPPS_LEAN && !defined(VPPS_SIMT)
+struct vpps_index {
+    unsigned x;
+};
+#define VPPS_READ_PLACE                                                                                                \
+    const vpps_index threadIdx = {vpps_thread()}, blockIdx = {vpps_vp()};                                              \
+    (void)threadIdx, (void)blockIdx
+#else
+#define VPPS_READ_PLACE (void)0
+#endif
+
 #define VPPS_LANE (threadIdx.x % 32)
 #define VPPS_WARP (threadIdx.x / 32)
 

@@ -41,7 +41,8 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     __syncthreads();
     vpps_kernel_task t = vpps_load_task(next++);
     for (;;) {
-        vpps_kernel_task following = vpps_load_task(next); /* there is one: the last ends the kernel */
+        /* There is one: the last ends the kernel. A lean one reads it when it comes. */
+        vpps_kernel_task following = VPPS_LEAN ? t : vpps_load_task(next);
         if (t.wait != VPPS_KERNEL_NOTHING && !vpps_wait(a.counters, a.failure, a.watchdog_ns, t.address, t.wait, t.wanted))
             return;
         switch (t.task) {
@@ -58,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
         case VPPS_TASK_OUTER:
             next += vpps_run_outer(a, vpps_dynamic, next - 1) - 1;
             t.signal = next[-1].signal;
-            following = vpps_load_task(next);
+            if (!VPPS_LEAN) following = vpps_load_task(next);
             break;
         case VPPS_TASK_ENTRIES: vpps_entries(a, t.operands[0], t.operands[1]); break;
         case VPPS_TASK_LOSS:
@@ -73,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
         }
         __syncthreads(); /* what the task wrote is there for all threads */
         if (t.signal != VPPS_KERNEL_NOTHING) vpps_signal(a.counters, t.signal);
-        t = following;
+        t = VPPS_LEAN ? vpps_load_task(next) : following;
         next++;
     }
 }

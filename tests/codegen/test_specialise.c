@@ -23,6 +23,7 @@ typedef struct pretender {
     uint32_t bad, frame, spills; /* so many kernels; what they have */
     uint32_t seen, logged;
     uint32_t registers[MOST]; /* for weights, of those seen */
+    bool lean[MOST], begins_lean;
     char descriptions[MOST][192], lines[MOST][VPPS_MESSAGE_BYTES];
     char *latest; /* source */
     uint32_t cta_words;
@@ -36,12 +37,15 @@ static vpps_status pretend(void *context, const vpps_kernel_plan *p, const char 
     snprintf(text, sizeof text, "#define VPPS_WEIGHTS %uu\n", p->residents.registers);
     ck_assert_ptr_nonnull(strstr(source, text));
     ck_assert_ptr_nonnull(strstr(source, "vpps_kernel"));
+    ck_assert_ptr_nonnull(strstr(source, p->lean ? "#define VPPS_LEAN 1u\n" : "#define VPPS_LEAN 0u\n"));
+    ck_assert_int_eq(strstr(description, ", lean") != NULL, p->lean);
     vpps_kernel_describe(p, text, sizeof text);
     ck_assert_str_eq(description, text);
     ck_assert_uint_le(vpps_kernel_shared_bytes(p), 4 * x->cta_words);
     ck_assert_uint_eq(report->registers + report->frame_bytes + report->spill_bytes, 0); /* of no earlier kernel */
     snprintf(x->descriptions[x->seen], sizeof x->descriptions[0], "%s", description);
     x->registers[x->seen] = p->residents.registers;
+    x->lean[x->seen] = p->lean;
     free(x->latest);
     x->latest = strdup(source);
     const bool bad = x->seen++ < x->bad;
@@ -64,6 +68,7 @@ static vpps_status specialise_with(pretender *x, const gpu_batch *b, vpps_kernel
     s.context = x;
     x->cta_words = b->machine.cta_shared_bytes / 4;
     *plan = gpu_batch_plan(b);
+    plan->lean = x->begins_lean;
     return vpps_specialise(&s, plan, registers, source, report);
 }
 
@@ -115,16 +120,18 @@ START_TEST(kernels_get_smaller_until_one_is_clean)
                      x.spills);
             for (uint32_t i = 0; i < n; i++) {
                 ck_assert_uint_le(x.registers[i + 1] + 16, x.registers[i]);
+                ck_assert_int_eq(x.lean[i + 1], i + 1 >= 2);
                 ck_assert_msg(names_spills(x.lines[i]), "\"%s\"", x.lines[i]);
                 ck_assert_ptr_nonnull(strstr(x.lines[i], numbers));
                 ck_assert_ptr_nonnull(strstr(x.lines[i], x.descriptions[i]));
             }
+            ck_assert(!x.lean[0]);
             ck_assert_uint_eq(report.frame_bytes + report.spill_bytes, 0);
             ck_assert_uint_eq(plan.residents.registers, x.registers[n]); /* what comes out is what was compiled last */
             ck_assert_str_eq(source, x.latest);
 
             /* The next kernel begins where this one ended. */
-            pretender again = {0};
+            pretender again = {.begins_lean = plan.lean};
             vpps_kernel_plan second;
             const uint32_t learnt = registers;
             TEST_OK(specialise_with(&again, &b, &second, &registers, NULL, &report));
