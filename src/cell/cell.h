@@ -5,6 +5,7 @@
  *   simplify.c       equal values once, what nobody reads dropped; algebra.c: constants and algebra
  *   split.c          parts (eager, main, lazy: Cavs, section 3.4), stages, what is kept, in how many places
  *   arrange.c        in which order these lie: pq_layout.c, by a PQ tree (ED-Batch, section 3)
+ *   order.c          which stages wait for what other VPs did
  *
  * A compiled cell is the same for all devices. It knows nothing of batches: a value of a vertex lies at an offset in
  * the vertex's record of kept values, an input is where the batch's records say.
@@ -66,6 +67,9 @@ typedef enum vpps_part {
     VPPS_PARTS
 } vpps_part;
 
+/* Is it run level by level? Other parts are run once, over all vertices. */
+static inline bool vpps_by_levels(uint32_t part) { return part == VPPS_PART_MAIN || part == VPPS_PART_BACK_MAIN; }
+
 /* An operand: a value, or one element of it where the instruction wants a scalar. */
 typedef struct vpps_cell_arg {
     uint32_t value;
@@ -115,11 +119,20 @@ typedef struct vpps_cell_outer {
     uint32_t dy, x;
 } vpps_cell_outer;
 
+/* Sets of inputs or outputs, by their numbers: those of whose values a VP reads or makes no more than the rows that it owns, and the
+ * others. */
+typedef struct vpps_stage_set {
+    uint64_t own, whole;
+} vpps_stage_set;
+
 typedef struct vpps_cell_stage {
     uint8_t part, split;
     bool backward;
     bool passing;      /* reads or makes what lies in its pass's passing record */
     uint32_t first, n; /* in order[] */
+    uint32_t behind;   /* the last stage that all VPs must have run before, at a vertex; VPPS_NONE: there is none */
+    vpps_stage_set inputs, outputs;          /* that it reads; that it makes */
+    vpps_stage_set gradients, contributions; /* outputs whose gradients it sums up; inputs that it contributes to */
 } vpps_cell_stage;
 
 /* What the batch's types of vertices say about a cell: the key of a compiled one beside the cell itself. */
@@ -196,8 +209,8 @@ typedef struct vpps_compiled_cell {
     uint32_t n_contributions;
     vpps_cell_outer *outers;
     uint32_t n_outers;
-    vpps_cell_stage *stages;
-    uint32_t n_stages;
+    vpps_cell_stage *stages; /* part after part: those of each from the first one to the next part's */
+    uint32_t n_stages, first_stage[VPPS_PARTS + 1];
     uint32_t *order;                    /* values by stage */
     uint64_t flops[VPPS_DOMAINS];       /* of all passes: of a vertex, and of each member of its lists */
     uint32_t kept_words[VPPS_RECORDS];  /* of a vertex, of a member; of a vertex, passing */
@@ -290,6 +303,9 @@ vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);
 vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_arrange_cell(vpps_compiled_cell *c);
+void vpps_order_stages(vpps_compiled_cell *c);
+/* Does x read its argument i whole, where it makes rows? */
+bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i);
 
 /* Words of a vertex that lie apart, or in another order, though operations that could run as one read or make them. */
 static inline uint64_t vpps_gathered_words(const vpps_compiled_cell *c) {

@@ -136,9 +136,8 @@ static vpps_split wanted_split(const work *w, const vpps_cell_value *x) {
     }
 }
 
-/* Does x read argument i whole, though it makes rows? */
-static bool reads_whole(const vpps_cell_value *x, const vpps_cell_arg *a, uint32_t i) {
-    if (x->kind == VPPS_VALUE_PRODUCT || x->by_columns) return a->matrix != VPPS_NO_PARAM;
+bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i) {
+    if (x->kind == VPPS_VALUE_PRODUCT || x->by_columns) return c->args[x->first_arg + i].matrix != VPPS_NO_PARAM;
     if (x->kind != VPPS_VALUE_RUN) return false;
     const char *types = vpps_instructions[x->opcode].operands;
     uint32_t at = 0;
@@ -168,7 +167,7 @@ static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
         for (uint32_t i = 0; i < x->n_args && x->part == c->values[v].part; i++) {
             const vpps_cell_arg *a = &c->args[x->first_arg + i];
             if (a->value != v) continue;
-            if (x->split != VPPS_SPLIT_ROWS || reads_whole(x, a, i)) return false;
+            if (x->split != VPPS_SPLIT_ROWS || vpps_reads_whole(c, x, i)) return false;
             any = true;
         }
     }
@@ -218,7 +217,7 @@ static void number_stages(work *w) {
             const vpps_cell_value *a = &c->values[arg->value];
             if (a->split == VPPS_SPLIT_OFF || a->part != x->part) continue;
             bool later = a->split != x->split;
-            if (x->split == VPPS_SPLIT_ROWS) later |= vpps_makes_shares(a) || reads_whole(x, arg, i);
+            if (x->split == VPPS_SPLIT_ROWS) later |= vpps_makes_shares(a) || vpps_reads_whole(c, x, i);
             stage = vpps_max_u32(stage, a->stage + later);
         }
         while (stage < MOST - 1 && split_of[x->part][stage] && split_of[x->part][stage] != x->split) stage++;
@@ -236,6 +235,7 @@ static bool list_stages(work *w) {
     c->n_stages = 0;
     for (uint32_t part = 0; part < VPPS_PARTS; part++) {
         uint32_t most = 0;
+        c->first_stage[part] = c->n_stages;
         for (uint32_t v = 0; v < c->n_values; v++)
             if (c->values[v].part == part && c->values[v].stage != VPPS_NONE)
                 most = vpps_max_u32(most, (c->values[v].stage & 0xffffu) + 1);
@@ -253,6 +253,7 @@ static bool list_stages(work *w) {
             c->stages[c->n_stages++] = stage;
         }
     }
+    c->first_stage[VPPS_PARTS] = c->n_stages;
     for (uint32_t v = 0; v < c->n_values; v++)
         if (c->values[v].stage != VPPS_NONE) c->values[v].stage &= 0xffffu;
     return true;
@@ -310,7 +311,7 @@ static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
             const vpps_cell_arg *a = &c->args[x->first_arg + k];
             if (a->value != u) continue;
             if (a->matrix != VPPS_NO_PARAM) {
-                if (i > place || (x->split == VPPS_SPLIT_ROWS && reads_whole(x, a, k))) return false;
+                if (i > place || (x->split == VPPS_SPLIT_ROWS && vpps_reads_whole(c, x, k))) return false;
             } else {
                 if (i > place && !loaded) return false;
                 loaded = true;
@@ -446,6 +447,7 @@ vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, co
     VPPS_TRY(vpps_simplify(c));
     VPPS_TRY(vpps_split_cell(model, c));
     VPPS_TRY(vpps_arrange_cell(c));
+    vpps_order_stages(c);
     const vpps_cell_cost cost = vpps_cost_of_cell(model, c);
     for (uint32_t d = 0; d < VPPS_DOMAINS; d++) {
         c->flops[d] = cost.forward.products[d] + cost.forward.other[d] + cost.backward.products[d] +

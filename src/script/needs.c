@@ -96,11 +96,11 @@ static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, u
     return input;
 }
 
-/* An output that is read from outside, or by a needed vertex. */
-static inline void need_output(vpps_used_type *type, vpps_vertex_work *v, uint64_t output) {
+/* An output that is read from outside, or by a needed vertex; `read`: the type's set of those. */
+static inline void need_output(vpps_used_type *type, vpps_vertex_work *v, uint64_t *read, uint64_t output) {
     v->needed = true;
     type->needed = true;
-    set_bits(&type->needs.read_out, output);
+    set_bits(read, output);
 }
 
 static inline void give_gradient(vpps_used_type *type, vpps_vertex_work *v, uint64_t output) {
@@ -124,7 +124,7 @@ static inline void note_read(vpps_batch_work *w, const vpps_read *x, uint32_t i)
         reader->noted = read->type;
         set_bits(&w->edges[(size_t)v->type * w->edge_words + read->type / 64], (uint64_t)1 << (read->type % 64));
     }
-    need_output(source, read, output);
+    need_output(source, read, &source->linked, output);
     if (source->part == reader->part) {
         set_bits(&reader->needs.recurrent_in, in);
         set_bits(&source->needs.recurrent_out, output);
@@ -141,17 +141,19 @@ static void note_reads(vpps_batch_work *w) {
     for (uint32_t i = 0; i < w->n_seeds; i++) {
         vpps_vertex_work *v = &w->vertices[w->seeds[i].to.vertex];
         const uint64_t output = (uint64_t)1 << (w->seeds[i].to.output - v->first_output);
-        need_output(&w->used[v->type], v, output);
+        need_output(&w->used[v->type], v, &w->used[v->type].needs.read_out, output);
         if (w->used[v->type].differentiable) give_gradient(&w->used[v->type], v, output);
     }
     for (uint32_t i = 0; i < w->request->n_outputs && !w->training; i++) {
         vpps_vertex_work *v = &w->vertices[w->requested[i].vertex];
-        need_output(&w->used[v->type], v, (uint64_t)1 << (w->requested[i].output - v->first_output));
+        need_output(&w->used[v->type], v, &w->used[v->type].needs.read_out,
+                    (uint64_t)1 << (w->requested[i].output - v->first_output));
     }
     for (size_t s = w->n_sources; s-- > 0;) {
         const vpps_vertex_work *v = &w->vertices[w->sources[s].reader];
         if (v->needed) note_read(w, &w->sources[s], (uint32_t)s - v->first_source);
     }
+    for (uint32_t t = 0; t < w->n_used; t++) w->used[t].needs.read_out |= w->used[t].linked;
 }
 
 static void forget_gradients(vpps_batch_work *w) {

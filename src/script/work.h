@@ -50,6 +50,7 @@ typedef struct vpps_used_type {
     bool head;      /* see slices.c */
     bool trains, differentiable;
     vpps_cell_needs needs;
+    uint64_t linked; /* outputs that vertices read */
     vpps_compiled_cell *cell;
     uint32_t cell_number;
     uint32_t first_block;           /* of place 0; VPPS_NONE: no vertex of it is needed */
@@ -224,9 +225,6 @@ static inline void vpps_items_of_task(const vpps_batch_work *w, const vpps_task_
         items[d] = next - w->rests[w->order[b->first + t->first].vertex].first_member[d - 1];
     }
 }
-
-/* Is it run level by level? Other parts are run once, over all vertices. */
-static inline bool vpps_by_levels(uint32_t part) { return part == VPPS_PART_MAIN || part == VPPS_PART_BACK_MAIN; }
 
 static inline uint32_t vpps_n_sources(const vpps_vertex_work *v) { return v[1].first_source - v->first_source; }
 

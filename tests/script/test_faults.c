@@ -77,6 +77,57 @@ START_TEST(a_write_after_a_read)
     }
 END_TEST
 
+/* A recurrent net with a classifier of two rows at every step, of whole vertices, beside the net's rows. */
+static void open_classified(batch *b) {
+    static const float data[ROWS];
+    vpps_param w, s;
+    vpps_graph *r;
+    vpps_cell first, next;
+    TEST_OK(vpps_model_create(&b->model, 1));
+    TEST_OK(vpps_add_matrix(b->model, &w, "W", ROWS, ROWS, NULL));
+    TEST_OK(vpps_add_matrix(b->model, &s, "S", 2, ROWS, NULL));
+    vpps_node losses[STEPS];
+    vpps_cell *const cells[] = {&first, &next};
+    for (uint32_t i = 0; i < 2; i++) {
+        TEST_OK(vpps_cell_begin(b->model, i ? "next" : "first", &r));
+        vpps_node c = i ? vpps_gather(r, 0, 1, ROWS, 1) : vpps_pull(r, ROWS, 1);
+        const vpps_node gate = vpps_sigmoid(r, vpps_matvec(r, w, i ? vpps_gather(r, 0, 0, ROWS, 1) : c));
+        if (i) c = vpps_mul(r, c, gate);
+        const vpps_node h = vpps_tanh(r, i ? c : gate);
+        TEST_OK(vpps_scatter(r, h));
+        TEST_OK(vpps_scatter(r, i ? c : gate));
+        TEST_OK(vpps_scatter(r, vpps_cross_entropy(r, vpps_matvec(r, s, h), 1)));
+        TEST_OK(vpps_cell_end(r, cells[i]));
+    }
+    TEST_OK(vpps_graph_create(&b->g, b->model));
+    const vpps_node x = vpps_input(b->g, ROWS, 1, data);
+    vpps_vertex v = vpps_apply(b->g, &(vpps_application){.cell = first, .n_pulls = 1, .pulls = &x});
+    for (uint32_t i = 0; i < STEPS; i++) {
+        losses[i] = vpps_scattered(b->g, v, 2);
+        if (i + 1 < STEPS) v = vpps_apply(b->g, &(vpps_application){.cell = next, .n_children = 1, .children = &v});
+    }
+    open_batch(b, vpps_sum(b->g, STEPS, losses), (way){.n_vps = 2, .groups = 1});
+}
+
+/* Phases end only where a VP waits for another one. */
+START_TEST(every_barrier_is_needed)
+    {
+        batch b;
+        open_classified(&b);
+        uint32_t n = 0;
+        for (size_t i = 0; i < b.e.n_sites; i++) n += b.e.script[b.e.sites[i].at] == VPPS_TASK_WAIT;
+        close_batch(&b);
+        for (uint32_t i = 0; i < n; i++) {
+            open_classified(&b);
+            TEST_OK(verify_edited(&b));
+            const site *s = find(&b, VPPS_TASK_WAIT, i);
+            ck_assert(editor_splice(&b.e, s->at, s->words, NULL, 0));
+            TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
+            close_batch(&b);
+        }
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- results */
 
 START_TEST(the_loss_is_late)
@@ -260,6 +311,7 @@ int main(void) {
     tcase_add_test(t, a_wait_is_for_too_few_or_too_many);
     tcase_add_test(t, a_deadlock);
     tcase_add_test(t, a_write_after_a_read);
+    tcase_add_test(t, every_barrier_is_needed);
     tcase_add_test(t, the_loss_is_late);
     tcase_add_test(t, an_output_is_overwritten);
     tcase_add_test(t, a_contribution_is_taken_twice);

@@ -1,0 +1,119 @@
+/* order.c - which stages of a cell wait for what other VPs did: at the same vertices, by what stages read and overwrite of each
+ * other's values, and at others, by what they read of them and make for them. Where a VP reads what it has made itself, its own rows or
+ * the values of its own vertices, it need not wait.
+ */
+#include "cell/cell.h"
+
+/* What a VP reads or writes of a value in a stage. */
+typedef enum extent {
+    EXTENT_ROWS,     /* the rows that it owns */
+    EXTENT_VERTICES, /* all, of its own vertices */
+    EXTENT_OTHERS    /* what other VPs have as well */
+} extent;
+
+static bool has_own_rows(const vpps_compiled_cell *c, const vpps_cell_value *x) {
+    return vpps_rows_dealt(&c->needs, x->rows) && x->cols == 1;
+}
+
+static extent made(const vpps_compiled_cell *c, const vpps_cell_value *x) {
+    if (x->split == VPPS_SPLIT_VERTICES) return EXTENT_VERTICES;
+    return vpps_makes_shares(x) || !has_own_rows(c, x) ? EXTENT_OTHERS : EXTENT_ROWS;
+}
+
+/* Argument i of x. */
+static extent read(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i) {
+    const vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
+    if (vpps_makes_shares(a)) return EXTENT_OTHERS;
+    if (x->split == VPPS_SPLIT_VERTICES) return EXTENT_VERTICES;
+    return vpps_reads_whole(c, x, i) || !has_own_rows(c, a) ? EXTENT_OTHERS : EXTENT_ROWS;
+}
+
+/* ---------------------------------------------------------------- the same vertices */
+
+/* A value as a stage has it. */
+typedef struct access {
+    uint32_t value, stage;
+    extent extent;
+} access;
+
+/* b after a, if it is of a later stage. Vertices are shared out alike where stages run over the same ones. */
+static void put_behind(vpps_compiled_cell *c, access a, access b) {
+    if (a.stage >= b.stage) return;
+    const bool levels = vpps_by_levels(c->stages[a.stage].part) == vpps_by_levels(c->stages[b.stage].part);
+    const bool rows = c->values[a.value].rows == c->values[b.value].rows;
+    const bool alone = a.extent == b.extent && (a.extent == EXTENT_ROWS ? rows : a.extent == EXTENT_VERTICES && levels);
+    uint32_t *behind = &c->stages[b.stage].behind;
+    if (!alone && (*behind == VPPS_NONE || *behind < a.stage)) *behind = a.stage;
+}
+
+/* Do two kept values lie in the same words? */
+static bool meet(const vpps_compiled_cell *c, const vpps_cell_value *a, const vpps_cell_value *b) {
+    return a->kept && b->kept && a->record == b->record && a->offset < b->offset + vpps_place_words(c, b) &&
+           b->offset < a->offset + vpps_place_words(c, a);
+}
+
+/* An access to a value: what is later made in its words comes after it. */
+static void put_access(vpps_compiled_cell *c, access a) {
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        if (x->stage != VPPS_NONE && meet(c, &c->values[a.value], x))
+            put_behind(c, a, (access){v, x->stage, made(c, x)});
+    }
+}
+
+static void order_value(vpps_compiled_cell *c, uint32_t v) {
+    const vpps_cell_value *x = &c->values[v];
+    put_access(c, (access){v, x->stage, made(c, x)});
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const uint32_t value = c->args[x->first_arg + i].value;
+        const vpps_cell_value *a = &c->values[value];
+        if (a->stage == VPPS_NONE) continue;
+        const access b = {value, x->stage, read(c, x, i)};
+        put_behind(c, (access){value, a->stage, made(c, a)}, b);
+        put_access(c, b);
+    }
+}
+
+/* ---------------------------------------------------------------- other vertices */
+
+static void add(vpps_stage_set *set, extent e, uint32_t i) {
+    *(e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
+}
+
+/* Inputs that a stage reads which may be left out: the condition, and what its outputs are where that does not hold. */
+static void add_otherwise(vpps_compiled_cell *c) {
+    for (uint32_t s = 0; s < c->n_stages; s++)
+        if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, EXTENT_OTHERS, c->condition.input);
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        const vpps_cell_output *o = &c->outputs[k];
+        const uint32_t s = o->value == VPPS_NONE ? VPPS_NONE : c->values[o->value].stage;
+        if (s == VPPS_NONE || o->otherwise == VPPS_NONE || !vpps_stage_may_skip(c, &c->stages[s])) continue;
+        add(&c->stages[s].inputs, made(c, &c->values[o->value]), o->otherwise);
+    }
+}
+
+static void find_links(vpps_compiled_cell *c, uint32_t v) {
+    const vpps_cell_value *x = &c->values[v];
+    vpps_cell_stage *stage = &c->stages[x->stage];
+    if (x->kind == VPPS_VALUE_GRADIENT) add(&stage->gradients, made(c, x), x->index);
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        const vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
+        if (a->kind == VPPS_VALUE_INPUT) add(&stage->inputs, read(c, x, i), a->index);
+    }
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (c->outputs[k].value == v) add(&stage->outputs, made(c, x), k);
+    for (uint32_t j = 0; j < c->n_contributions; j++) {
+        const vpps_cell_contribution *to = &c->contributions[j];
+        if (to->value == v && !to->lookup) add(&stage->contributions, made(c, x), to->index);
+    }
+}
+
+void vpps_order_stages(vpps_compiled_cell *c) {
+    for (uint32_t s = 0; s < c->n_stages; s++) c->stages[s].behind = VPPS_NONE;
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        if (c->values[v].stage == VPPS_NONE) continue;
+        order_value(c, v);
+        find_links(c, v);
+    }
+    add_otherwise(c);
+}
