@@ -114,10 +114,9 @@ static void put_add(const work *w, uint32_t outer, const char *row, const char *
 }
 
 /* Matrices whose gradients are summed up at once: their outers, and the different x of these. */
-enum { MOST_OUTERS = 32 };
 typedef struct group {
-    uint32_t outers[MOST_OUTERS], n;
-    uint32_t xs[MOST_OUTERS], n_xs;
+    uint32_t outers[VPPS_MOST_OUTERS], n;
+    uint32_t xs[VPPS_MOST_OUTERS], n_xs;
     uint32_t domain;
 } group;
 
@@ -125,7 +124,7 @@ typedef struct group {
 static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     const vpps_cell_value *dy = &w->c->values[o->dy], *x = &w->c->values[o->x];
-    if (dy->cols != 1 || x->cols != 1 || dy->domain != x->domain || g->n == MOST_OUTERS) return false;
+    if (dy->cols != 1 || x->cols != 1 || dy->domain != x->domain || g->n == VPPS_MOST_OUTERS) return false;
     if (g->n && g->domain != dy->domain) return false;
     for (uint32_t i = 0; i < g->n; i++)
         if (w->c->outers[g->outers[i]].param == o->param) return false; /* it adds to what is there */

@@ -4,6 +4,8 @@
 
 #include "codegen/generate_work.h"
 
+enum { VPPS_MOST_OUTERS = 32 /* whose sums are made at once */ };
+
 /* A function being written. The cell's outers are numbered as in its list. */
 typedef struct vpps_outer_work {
     const vpps_generation *g;
@@ -25,7 +27,7 @@ bool vpps_outer_is_first(const vpps_compiled_cell *c, uint32_t outer);
 uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
 uint32_t vpps_outer_columns(const vpps_outer_work *w, uint32_t outer);
 
-/* Writes the gradients in fp32 of outers list[0..n), of different matrices and of values with one column and the same domain. False: they
+/* Writes the gradients in fp32 of outers list[0..n), VPPS_MOST_OUTERS at most, of different matrices and of values with one column and the same domain. False: they
  * need more shared memory than there is for tiles, and nothing was written. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 enum {
-    MOST_OUTERS = 64,
     MOST_UNITS = 256,
     MOST_SLOTS = 12, /* of a unit: a thread has four sums of each */
     AT_ONCE = 4,     /* vectors whose loads overlap. Behind the last, dy is zero: no loop is needed for what is left */
@@ -30,10 +29,10 @@ typedef struct tiles {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n;
-    uint32_t lanes, at_once;                             /* of a unit; units of a CTA */
-    uint32_t x_of[MOST_OUTERS], list_of[MOST_OUTERS];    /* the latter of an x */
-    uint32_t slot_of[MOST_OUTERS], n_slots[MOST_OUTERS]; /* an outer's first one; an x's */
-    uint32_t slots;                                      /* of a unit */
+    uint32_t lanes, at_once;                                       /* of a unit; units of a CTA */
+    uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];    /* the latter of an x */
+    uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS]; /* an outer's first one; an x's */
+    uint32_t slots;                                                /* of a unit */
     unit units[MOST_UNITS];
     uint32_t n_units;
 } tiles;
@@ -42,7 +41,7 @@ typedef struct tiles {
 typedef struct pass {
     uint32_t first, end; /* units */
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
-    uint32_t lists[MOST_OUTERS], list_at[MOST_OUTERS], n_lists;
+    uint32_t lists[VPPS_MOST_OUTERS], list_at[VPPS_MOST_OUTERS], n_lists;
     uint32_t words, slots, vectors;
 } pass;
 
@@ -290,7 +289,7 @@ static void put_pass(const tiles *t, const pass *p) {
 
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
     tiles t = {.w = w, .outers = list, .n = n};
-    if (n > MOST_OUTERS || !lay_out(&t)) return false;
+    if (!lay_out(&t)) return false;
     fprintf(w->out, "{\n");
     for (pass p = {0}; p.first < t.n_units; p.first = p.end) {
         fill(&t, &p);
