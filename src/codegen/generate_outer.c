@@ -59,9 +59,14 @@ uint32_t vpps_outer_rows(const work *w, uint32_t outer) {
     return most_rows(w, w->c->values[w->c->outers[outer].dy].rows, w->g->plan->teams);
 }
 
+/* Blocks of columns of a team at most. */
+static uint32_t blocks_of_team(const work *w, uint32_t length) {
+    return ((length + BLOCK - 1) / BLOCK + w->g->plan->teams - 1) / w->g->plan->teams;
+}
+
 uint32_t vpps_outer_columns(const work *w, uint32_t outer) {
-    const uint32_t length = w->c->values[w->c->outers[outer].x].rows, teams = w->g->plan->teams;
-    return teams == 1 ? length : vpps_min_u32(length, ((length + BLOCK - 1) / BLOCK + teams - 1) / teams * BLOCK);
+    const uint32_t length = w->c->values[w->c->outers[outer].x].rows;
+    return vpps_min_u32(length, blocks_of_team(w, length) * BLOCK);
 }
 
 /* All outers of one vector: a warp a row, lanes go over the vectors. `before`: rows of other vectors, so that their warps are others. */
@@ -164,7 +169,7 @@ static bool find_tile(const work *w, const group *g, uint32_t x, uint32_t k, row
 
 /* The first strip that ends behind tile k of x number i of the group, all warps numbered on; its x is NONE behind the last. */
 static strip next_strip(const work *w, const group *g, const strip *before) {
-    const uint32_t teams = w->g->plan->teams, most = vpps_max_u32(1, TILE_THREADS / w->g->plan->threads);
+    const uint32_t most = vpps_max_u32(1, TILE_THREADS / w->g->plan->threads);
     row_tile t;
     uint32_t i = 0;
     strip s = {.x = g->xs[0]};
@@ -177,7 +182,7 @@ static strip next_strip(const work *w, const group *g, const strip *before) {
         }
     }
     if (s.x == VPPS_NONE) return s;
-    s.blocks = ((w->c->values[s.x].rows + BLOCK - 1) / BLOCK + teams - 1) / teams;
+    s.blocks = blocks_of_team(w, w->c->values[s.x].rows);
     s.end = s.first;
     while (s.end < s.first + most && find_tile(w, g, s.x, s.end, &t)) s.end++;
     return s;

@@ -17,7 +17,7 @@ typedef struct vpps_outer_work {
 /* Declares where the arrays of task t's block lie and a value's vectors in them, its items' columns: n from number `first` on. */
 void vpps_outer_vectors(const vpps_outer_work *w, uint32_t v);
 
-/* Word 0 of vector k of the range: an index of the pool. */
+/* Word 0 of vector k of these: an index of the pool. */
 void vpps_outer_vector(const vpps_outer_work *w, uint32_t v, const char *k);
 
 /* Is it the first that adds to its parameter's gradient? */
@@ -27,8 +27,8 @@ bool vpps_outer_is_first(const vpps_compiled_cell *c, uint32_t outer);
 uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
 uint32_t vpps_outer_columns(const vpps_outer_work *w, uint32_t outer);
 
-/* Writes the gradients in fp32 of outers list[0..n), VPPS_MOST_OUTERS at most, of different matrices and of values with one column and the same domain. False: they
- * need more shared memory than there is for tiles, and nothing was written. */
+/* Writes the gradients in fp32 of outers list[0..n), VPPS_MOST_OUTERS at most, of different matrices and of values with one column
+ * and the same domain. False: they have more rows than a warp has lanes, or more parts than fit, and nothing was written. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 
 #endif

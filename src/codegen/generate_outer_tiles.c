@@ -247,12 +247,10 @@ static void put_units(const tiles *t, const pass *p) {
             if (first >= end) continue;
             fprintf(t->w->out,
                     "if (lane - %u < %u && lane + %u < m%u.end - m%u.first + %u) {\nto_row = %uu + "
-                    "(m%u.first + lane + %u - %u) * %u + l%u.first + %u;\nadd = ",
+                    "(m%u.first + lane + %u - %u) * %u + l%u.first + %u;\nadd = %svpps_touched[%u];\n}\n",
                     first - u->first, end - first, u->first, height, height, t->slot_of[i], t->w->g->matrix_at[param],
-                    height, u->first, t->slot_of[i], length, length, 4 * t->lanes * u->block);
-            fprintf(t->w->out,
-                    vpps_outer_is_first(t->w->c, t->outers[i]) ? "vpps_touched[%u];\n}\n" : "true; /* %u */\n}\n",
-                    param);
+                    height, u->first, t->slot_of[i], length, length, 4 * t->lanes * u->block,
+                    vpps_outer_is_first(t->w->c, t->outers[i]) ? "" : "1 || ", param);
         }
         fprintf(t->w->out, "}\n");
     }
@@ -278,13 +276,14 @@ static void put_pass(const tiles *t, const pass *p) {
             p->vectors, AT_ONCE - 1, AT_ONCE, AT_ONCE, p->vectors * p->words);
     put_columns(t, p);
     put_slots(t, p);
-    fprintf(out,
-            "from += %u;\nif (from >= n) from = 0, i++;\n}\nif (ready) vpps_add_outers<%u, %u>(staged + (turn ^ 1) * "
-            "%u, x_at + "
-            "lane * 4, d_at, ready, q);\nif (!more) break;\nready = coming;\n}\nvpps_store_slots<%u, %u, %s>((float "
-            "*)a.gradients, "
-            "to_row, add, lane * 4, columns, q);\n}\n",
-            p->vectors, p->slots, p->words, p->vectors * p->words, p->slots, t->lanes, quads ? "true" : "false");
+    fprintf(
+        out,
+        "from += %u;\nif (from >= n) from = 0, i++;\n}\nif (ready) vpps_add_outers<%u, %u, %d>(staged + (turn ^ 1) * "
+        "%u, x_at + "
+        "lane * 4, d_at, ready, q);\nif (!more) break;\nready = coming;\n}\nvpps_store_slots<%u, %u, %s>((float "
+        "*)a.gradients, "
+        "to_row, add, lane * 4, columns, q);\n}\n",
+        p->vectors, p->slots, p->words, AT_ONCE, p->vectors * p->words, p->slots, t->lanes, quads ? "true" : "false");
 }
 
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n) {

@@ -36,14 +36,14 @@ __device__ __forceinline__ void vpps_copy_columns(float *to, const float *from, 
     }
 }
 
-/* Adds products of slots and the thread's four columns, of n vectors of ROW words each, up to the next multiple of four. */
-template <unsigned SLOTS, unsigned ROW>
+/* Adds products of slots and the thread's four columns, of n vectors of ROW words each, up to the next multiple of AT_ONCE. */
+template <unsigned SLOTS, unsigned ROW, unsigned AT_ONCE>
 VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_at, unsigned n, float (&q)[4 * SLOTS]) {
     const float *const x = vectors + x_at, *const d = vectors + d_at;
 #pragma unroll 1
-    for (unsigned first = 0; first < n; first += 4) {
+    for (unsigned first = 0; first < n; first += AT_ONCE) {
 #pragma unroll
-        for (unsigned k = 0; k < 4; k++) {
+        for (unsigned k = 0; k < AT_ONCE; k++) {
             const vpps_quad columns = *(const vpps_quad *)(x + (first + k) * ROW);
             float slots[(SLOTS + 3) / 4 * 4];
 #pragma unroll

@@ -47,7 +47,6 @@ __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p)
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
     const vpps_rows own = matrix ? vpps_matrix_rows(p.rows, blockIdx.x) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
-    if (VPPS_TEAMS == 1) return vpps_rows{own.first * p.cols, own.end * p.cols};
     const vpps_rows columns = vpps_own_columns(p);
     const unsigned first = own.first * p.cols + columns.first;
     return vpps_rows{first, first + (own.end - own.first) * (columns.end - columns.first)};
