@@ -1,16 +1,17 @@
 /* bench_gpu.c - what VPPS does with a GPU: kernels and scripts, which can be made anywhere, and times, which cannot.
  *
  *     bench_gpu [--static] [--device cuda|simt] [--seconds S] [--data DIR]
- *     bench_gpu --model[=LIBRARY] [--network NAME] [--least N] [--most N] [--groups N] [--precision P] [--data DIR]
+ *     bench_gpu --model[=LIBRARY] [--network NAME] [--hidden N] [--least N] [--most N]
+ *               [--groups N] [--precision P] [--data DIR]
  *
  * --static: without a GPU, for sm_90 with 132 SMs; so it is where there is no GPU, unless a device is named. --seconds: of
  * training in each round and for each batch size (0.5). --data: folder with sst/train.txt ($VPPS_DATA); without that file
  * generated ListOps. `simt` is for trying this program out: its times are not a GPU's, and its networks are tiny.
  *
  * --model: what a model of a GPU predicts for training, batches of --least (1) to --most examples (16), of tree-lstm, and of
- * bilstm-tagger on DIR/wikiner/train.txt, or of the --network that is named, with so many --groups of VPs (as the device
- * chooses, unless given) and products in --precision fp32 (unless given), bf16x3 or bf16. LIBRARY stands in for
- * libcuda.so.1 ($VPPS_LIBCUDA unless given); its settings, which are in its environment variables, are written beside every figure.
+ * bilstm-tagger on DIR/wikiner/train.txt, or of the --network or the --hidden size that is named alone, with so many --groups of
+ * VPs (as the device chooses, unless given) and products in --precision fp32 (unless given), bf16x3 or bf16. LIBRARY stands in
+ * for libcuda.so.1 ($VPPS_LIBCUDA unless given); its settings, its environment variables, are written beside every figure.
  *
  * The parts that time a GPU have not been run on one yet.
  */
@@ -69,7 +70,7 @@ static bool read_options(int argc, char **argv, gpu_settings *o, choice *what) {
     static const struct option options[] = {{"static", 0, 0, 's'},    {"device", 1, 0, 'd'}, {"seconds", 1, 0, 't'},
                                             {"data", 1, 0, 'f'},      {"model", 2, 0, 'm'},  {"most", 1, 0, 'b'},
                                             {"groups", 1, 0, 'g'},    {"least", 1, 0, 'l'},  {"network", 1, 0, 'n'},
-                                            {"precision", 1, 0, 'p'}, {0, 0, 0, 0}};
+                                            {"precision", 1, 0, 'p'}, {"hidden", 1, 0, 'h'}, {0, 0, 0, 0}};
     *o = (gpu_settings){.seconds = 0.5, .most = 16};
     *what = (choice){.data = getenv("VPPS_DATA")};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -83,6 +84,7 @@ static bool read_options(int argc, char **argv, gpu_settings *o, choice *what) {
         case 'g': o->groups = (uint32_t)strtoul(optarg, NULL, 10); break;
         case 'b': o->most = (uint32_t)strtoul(optarg, NULL, 10); break;
         case 'n': o->network = optarg; break;
+        case 'h': o->hidden = (uint32_t)strtoul(optarg, NULL, 10); break;
         case 'p':
             while (o->precision < VPPS_PRECISION_AUTO && strcmp(optarg, vpps_precision_names[o->precision]) != 0)
                 o->precision++;
@@ -111,8 +113,8 @@ int main(int argc, char **argv) {
     char trees[4096], sentences[4096];
     if (!read_options(argc, argv, &settings, &what)) {
         fprintf(stderr, "usage: bench_gpu [--static | --device cuda|simt] [--seconds S] [--data DIR]\n"
-                        "       bench_gpu --model[=LIBRARY] [--network NAME] [--least N] [--most N] [--groups N] "
-                        "[--precision P] [--data DIR]\n");
+                        "       bench_gpu --model[=LIBRARY] [--network NAME] [--hidden N] [--least N] [--most N]\n"
+                        "                 [--groups N] [--precision P] [--data DIR]\n");
         return 2;
     }
     settings.trees = find_data(trees, sizeof trees, what.data, "sst/train.txt");

@@ -14,6 +14,7 @@ typedef struct gpu_settings {
     const char *sentences;    /* file; NULL: generated ones */
     double seconds;           /* of training, for every batch size and round */
     uint32_t least, most;     /* batches that the model of a GPU trains */
+    uint32_t hidden;          /* the only size that it does; 0: all */
     uint32_t groups;          /* of VPs there; 0: as the device chooses */
     vpps_precision precision; /* of products there */
     const char *network;      /* the only one that it does; NULL: all */

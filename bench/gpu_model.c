@@ -16,8 +16,9 @@ static const struct {
     const char *network;
     uint32_t hidden, batch;
 } rows[] = {
-    {"tree-lstm", 256, 1},   {"tree-lstm", 256, 16},    {"tree-lstm", 256, 128},
-    {"tree-lstm", 512, 128}, {"bilstm-tagger", 256, 1}, {"bilstm-tagger", 256, 128},
+    {"tree-lstm", 256, 1},     {"tree-lstm", 256, 16},     {"tree-lstm", 256, 128},
+    {"tree-lstm", 512, 1},     {"tree-lstm", 512, 16},     {"tree-lstm", 512, 128},
+    {"bilstm-tagger", 256, 1}, {"bilstm-tagger", 256, 16}, {"bilstm-tagger", 256, 128},
 };
 
 /* ---------------------------------------------------------------- the model */
@@ -146,6 +147,7 @@ static vpps_status predict_all(const gpu_settings *settings, const char *model, 
     for (size_t row = 0; row < VPPS_COUNT(rows); row++) {
         if (rows[row].batch < settings->least || rows[row].batch > settings->most) continue;
         if (settings->network && strcmp(settings->network, rows[row].network) != 0) continue;
+        if (settings->hidden && settings->hidden != rows[row].hidden) continue;
         VPPS_TRY(predict(settings, row, &p));
         VPPS_TRY(report(row, settings->precision, &p, model, of_model));
     }
