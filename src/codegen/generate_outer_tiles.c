@@ -194,35 +194,30 @@ static void put_columns(const tiles *t, const pass *p) {
     }
 }
 
-/* The VP's rows of dys: a lane a row. */
-static void put_slots(const tiles *t, const pass *p) {
-    uint32_t rows = 1, parts = 0;
-    for (uint32_t l = 0; l < p->n_lists; l++)
-        for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i), parts++) rows = vpps_max_u32(rows, rows_of(t, i));
-    const uint32_t vectors = WARP / rows, rounds = (p->vectors + vectors - 1) / vectors;
-    fprintf(
-        t->w->out,
-        "#pragma unroll 1\nfor (unsigned u = VPPS_WARP; u < %u; u += VPPS_WARPS) {\nconst unsigned part = u / %u, k = "
-        "u "
-        "%% %u * %u + VPPS_LANE / %u, row = VPPS_LANE %% %u;\nif (VPPS_LANE >= %u || k >= there) continue;\nunsigned "
-        "at = 0, slot = 0, rows = 0, own = 0;\n",
-        parts * rounds, rounds, rounds, vectors, rows, rows, vectors * rows);
-    parts = 0;
-    for (uint32_t l = 0; l < p->n_lists; l++) {
-        for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i), parts++) {
-            const uint32_t height = height_of(t, i);
-            fprintf(t->w->out, "if (part == %u) {\nat = ", parts);
-            vpps_outer_vector(t->w, outer_of(t, i)->dy, "vpps_least(from + k, n - 1)");
-            fprintf(t->w->out,
-                    " + m%u.first;\nslot = %u + (%u + row) / %u * %u + (%u + row) %% %u;\nrows = %u;\nown = "
-                    "m%u.end - m%u.first;\n}\n",
-                    height, p->list_at[l], t->slot_of[i], t->slots, quads_up(t->slots), t->slot_of[i], t->slots,
-                    rows_of(t, i), height, height);
-        }
-    }
+/* The VP's rows of a dy, the slots from `slot` on: a lane a row, by `n` warps from number `warp` on. */
+static void put_rows(const tiles *t, const pass *p, uint32_t i, uint32_t slot, uint32_t warp, uint32_t n) {
+    const uint32_t rows = rows_of(t, i), height = height_of(t, i), vectors = WARP / rows;
     fprintf(t->w->out,
-            "if (row < rows) vpps_copy_word(to + k * %u + slot, pool + at + row, row < own && from + k < n);\n}\n",
-            p->words);
+            "if (VPPS_WARP - %u < %u && VPPS_LANE < %u) {\nconst unsigned row = VPPS_LANE %% %u;\n"
+            "float *const slot = to + %u + (%u + row) / %u * %u + (%u + row) %% %u;\n#pragma unroll 1\n"
+            "for (unsigned k = (VPPS_WARP - %u) * %u + VPPS_LANE / %u; k < there; k += %u)\n"
+            "vpps_copy_word(slot + k * %u, pool + (",
+            warp, n, vectors * rows, rows, slot, t->slot_of[i], t->slots, quads_up(t->slots), t->slot_of[i], t->slots,
+            warp, vectors, rows, n * vectors, p->words);
+    vpps_outer_vector(t->w, outer_of(t, i)->dy, "vpps_least(from + k, n - 1)");
+    fprintf(t->w->out, " + m%u.first + row), row < m%u.end - m%u.first && from + k < n);\n}\n", height, height, height);
+}
+
+/* Warps share out the dys, and the vectors of one where there are more warps. */
+static void put_slots(const tiles *t, const pass *p) {
+    const uint32_t warps = t->w->g->plan->threads / WARP;
+    uint32_t dys = 0, k = 0;
+    for (uint32_t l = 0; l < p->n_lists; l++)
+        for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i)) dys++;
+    const uint32_t share = vpps_max_u32(1, warps / dys);
+    for (uint32_t l = 0; l < p->n_lists; l++)
+        for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i))
+            put_rows(t, p, i, p->list_at[l], k++ * share % warps, share);
 }
 
 /* What the thread's unit is, and in lane s of its lanes where the gradients of its slot s begin. */

@@ -13,6 +13,11 @@ typedef struct work {
     bool joined;          /* the segment finishes the products of the one before */
     uint32_t chunk;       /* items of a product at a time */
     uint32_t part_words;  /* of shared memory, for the sums of warps */
+    uint32_t near_at;     /* where in shared memory, behind the weights, operands of products are brought */
+    uint32_t near_item;   /* words there of an item, for the segment's operands; 0: they are read where they lie */
+    uint32_t near_turns;  /* of so many times NEAR_ITEMS items */
+    uint32_t near_words;  /* for all of them, at most */
+    uint32_t *near;       /* of every operand of the segment: where it begins there; VPPS_NONE: read where it lies */
     uint8_t *streamed;    /* of every product by rows: one of its matrices is read from memory */
     uint32_t *part_at;    /* of every other: where in an item's words its rows' sums begin */
     uint32_t *item_words; /* of every segment: of an item, for the sums of all its products' rows */
@@ -717,6 +722,9 @@ static uint32_t part_stride(uint32_t warps) { return warps < 4 ? warps : warps =
  * of tables whose entries are such multiples. */
 static bool has_quads(const work *w, uint32_t v) { return !in_slot(w, v) && vpps_has_quads(value_of(w, v)); }
 
+/* Are the words of an operand brought near? */
+static bool is_near(const work *w, uint32_t operand) { return w->near_item && w->near[operand] != VPPS_NONE; }
+
 /* The thread's columns of some items in round `round` over an operand: y0, y1 and so on. */
 static void put_columns(const work *w, const pass *p, uint32_t operand, uint32_t run, const char *round, bool whole,
                         uint32_t vectors) {
@@ -794,8 +802,36 @@ static void put_round(const work *w, const pass *p, uint32_t operand, const char
     fprintf(w->out, "}\n");
 }
 
-/* One operand of a pass: its columns, times the rows of all matrices that it is multiplied with. */
-static void put_operand_products(const work *w, const pass *p, uint32_t operand, uint32_t vectors) {
+static bool has_near(const work *w, const pass *p) {
+    bool far, any = false;
+    for (uint32_t v = 0; v < w->c->n_values && !any; v++) any = is_near(w, v) && matrix_of(w, p, v, &far);
+    return any;
+}
+
+/* Items at a time whose operands are brought near. */
+enum { NEAR_ITEMS = 4 };
+
+/* Begins to bring operands of `items` items from number `first` on to `to`. */
+static void put_copies(const work *w, const pass *p, const char *first, uint32_t items, const char *to) {
+    bool far;
+    char item[64];
+    snprintf(item, sizeof item, "vpps_least(%s + i / quads, n - 1)", first);
+    for (uint32_t v = 0; v < w->c->n_values; v++) {
+        if (!is_near(w, v) || !matrix_of(w, p, v, &far)) continue;
+        fprintf(
+            w->out,
+            "{\nconst unsigned quads = %u;\n#pragma unroll\nfor (unsigned k = 0; k < (%u * quads + VPPS_THREADS - 1) / "
+            "VPPS_THREADS; k++) {\nconst unsigned i = k * VPPS_THREADS + threadIdx.x;\nif (i < %u * quads) "
+            "vpps_copy_quad(%s + i / quads * %u + %u + i %% quads * 4, ",
+            value_of(w, v)->rows / 4, items, items, to, w->near_item, w->near[v]);
+        put_pointer(w, v, item);
+        fprintf(w->out, " + i %% quads * 4);\n}\n}\n");
+    }
+}
+
+/* One operand of a pass: its columns, times the rows of all matrices that it is multiplied with. `near`: operands that are brought
+ * near lie there, those of item `at` first. */
+static void put_operand_products(const work *w, const pass *p, uint32_t operand, uint32_t vectors, bool near) {
     bool far;
     const vpps_resident *m = matrix_of(w, p, operand, &far);
     if (!m) return;
@@ -804,9 +840,13 @@ static void put_operand_products(const work *w, const pass *p, uint32_t operand,
     fprintf(w->out, "{\nconst unsigned own = threadIdx.x %% %u * %u;\n", span, m->run);
     for (uint32_t i = 0; i < vectors; i++) {
         char item[64];
-        snprintf(item, sizeof item, "vpps_least(at + %uu, n - 1)", i);
         fprintf(w->out, "const float *const x%u = ", i);
-        put_pointer(w, operand, item);
+        if (near && is_near(w, operand)) {
+            fprintf(w->out, "there + %u", i * w->near_item + w->near[operand]);
+        } else {
+            snprintf(item, sizeof item, "vpps_least(at + %uu, n - 1)", i);
+            put_pointer(w, operand, item);
+        }
         fprintf(w->out, ";\n");
     }
     if (far &&
@@ -823,23 +863,18 @@ static void put_operand_products(const work *w, const pass *p, uint32_t operand,
     fprintf(w->out, "}\n");
 }
 
-/* The outputs of `vectors` items at a time or of the only one: the sums of each warp's columns. */
-static void put_vectors(const work *w, const pass *p, uint32_t vectors, bool alone) {
+/* The outputs of `vectors` items from number `at` on: the sums of each warp's columns. */
+static void put_vectors(const work *w, const pass *p, uint32_t vectors, bool near) {
     enum { MOST = 32 };
     const uint32_t warps = warps_of_block(w, p->blocks);
     uint32_t folded = 1;
     while (folded < vectors * p->n) folded *= 2;
-    if (alone) {
-        fprintf(w->out, "{\nconst unsigned at = 0;\nfloat q[%u];\n", folded);
-    } else {
-        fprintf(w->out, "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += %u) {\nfloat q[%u];\n", vectors, folded);
-    }
-    fprintf(w->out, "#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\n", folded);
-    for (uint32_t v = 0; v < w->c->n_values; v++) put_operand_products(w, p, v, vectors);
+    fprintf(w->out, "float q[%u];\n#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\n", folded, folded);
+    for (uint32_t v = 0; v < w->c->n_values; v++) put_operand_products(w, p, v, vectors, near);
     fprintf(
         w->out,
         "vpps_fold<%u>(q);\nconst unsigned k = VPPS_LANE / %u;\nif (VPPS_LANE %% %u == 0 && k < %u && at + k / %u < n) "
-        "part[(at + k / %u) * %u + %u + (k %% %u * %u + VPPS_WARP / %u) * %u + VPPS_WARP %% %u] = q[0];\n}\n",
+        "part[(at + k / %u) * %u + %u + (k %% %u * %u + VPPS_WARP / %u) * %u + VPPS_WARP %% %u] = q[0];\n",
         folded, MOST / folded, MOST / folded, vectors * p->n, p->n, p->n, p->item_words, p->at, p->n, p->blocks, warps,
         part_stride(warps), warps);
 }
@@ -867,16 +902,67 @@ static void store_finished(const work *w, uint32_t v) {
     }
 }
 
+/* The outputs of the only item. */
+static void put_single(const work *w, const pass *p) {
+    const bool near = has_near(w, p);
+    fprintf(w->out, "const unsigned at = 0;\n");
+    if (near) {
+        put_copies(w, p, "0u", 1, "near");
+        fprintf(w->out, "vpps_wait_for_copies();\n__syncthreads();\nconst float *const there = near;\n");
+    }
+    put_vectors(w, p, 1, near);
+}
+
+/* The outputs of `vectors` items at a time, of n. Their operands are brought near while those before are multiplied, if there is room
+ * for that. */
+static void put_several(const work *w, const pass *p, uint32_t vectors) {
+    if (!has_near(w, p)) {
+        fprintf(w->out, "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += %u) {\n", vectors);
+        put_vectors(w, p, vectors, false);
+        fprintf(w->out, "}\n");
+        return;
+    }
+    fprintf(w->out, "#pragma unroll 1\n");
+    if (w->near_turns > 1) {
+        const uint32_t words = NEAR_ITEMS * w->near_item;
+        fprintf(w->out,
+                "for (unsigned coming = 0; coming < n + %d; coming += %d) {\nif (coming) {\nvpps_wait_for_copies();\n"
+                "__syncthreads();\n}\nif (coming < n) {\nfloat *const to = near + coming / %d %% %u * %u;\n",
+                NEAR_ITEMS, NEAR_ITEMS, NEAR_ITEMS, w->near_turns, words);
+        put_copies(w, p, "coming", NEAR_ITEMS, "to");
+        fprintf(
+            w->out,
+            "}\nif (!coming) continue;\nconst unsigned first = coming - %d;\nconst float *const begin = near + first "
+            "/ %d %% %u * %u;\n",
+            NEAR_ITEMS, NEAR_ITEMS, w->near_turns, words);
+    } else {
+        fprintf(w->out, "for (unsigned first = 0; first < n; first += %d) {\nif (first) __syncthreads();\n",
+                NEAR_ITEMS);
+        put_copies(w, p, "first", NEAR_ITEMS, "near");
+        fprintf(w->out, "vpps_wait_for_copies();\n__syncthreads();\nconst float *const begin = near;\n");
+    }
+    if (vectors == NEAR_ITEMS) {
+        fprintf(w->out, "{\nconst unsigned at = first;\n");
+    } else {
+        fprintf(w->out, "#pragma unroll 1\nfor (unsigned at = first; at < vpps_least(first + %d, n); at += %u) {\n",
+                NEAR_ITEMS, vectors);
+    }
+    fprintf(w->out, "const float *const there = begin + (at - first) * %u;\n", w->near_item);
+    put_vectors(w, p, vectors, true);
+    fprintf(w->out, "}\n}\n");
+}
+
 /* Several vectors at a time, and one alone without work for others. */
 static void put_pass(const work *w, const pass *p) {
-    enum { MOST = 32, MOST_VECTORS = 4 };
-    const uint32_t vectors = vpps_max_u32(1, vpps_min_u32(MOST / p->n, MOST_VECTORS));
+    enum { MOST = 32 };
+    const uint32_t vectors = p->n > MOST / 2 ? 1 : p->n > MOST / NEAR_ITEMS ? 2 : NEAR_ITEMS;
+    if (has_near(w, p) && p->at) fprintf(w->out, "__syncthreads();\n"); /* what is near is not read any more */
     if (vectors > 1) {
         fprintf(w->out, "if (n == 1) {\n");
-        put_vectors(w, p, 1, true);
+        put_single(w, p);
         fprintf(w->out, "} else {\n");
     }
-    put_vectors(w, p, vectors, false);
+    put_several(w, p, vectors);
     if (vectors > 1) fprintf(w->out, "}\n");
 }
 
@@ -1210,8 +1296,27 @@ static bool can_join(const work *w, uint32_t segment) {
     return true;
 }
 
-static bool put_products(const work *w, const vpps_segment *g, bool joined) {
+/* Where the operands of the segment's products are brought, all of an item's one behind the other. */
+static void place_near(work *w, const vpps_segment *g) {
+    w->near_item = 0;
+    for (uint32_t v = 0; v < w->c->n_values; v++) w->near[v] = VPPS_NONE;
+    for (uint32_t k = 0; k < g->n && g->kind == VPPS_SEGMENT_PRODUCTS && !w->g->plan->parts; k++) {
+        const vpps_cell_value *x = value_of(w, w->s.steps[g->first + k].value);
+        for (uint32_t i = 0; i < x->n_args && !is_streamed(w, w->s.steps[g->first + k].value); i++) {
+            const vpps_cell_arg *a = arg_of(w, x, i);
+            if (a->matrix == VPPS_NO_PARAM || w->near[a->value] != VPPS_NONE || !has_quads(w, a->value)) continue;
+            if (resident_of(w, x, a->matrix)->level != VPPS_RESIDENT_SHARED) continue;
+            w->near[a->value] = w->near_item;
+            w->near_item += value_of(w, a->value)->rows;
+        }
+    }
+    w->near_turns = w->near_item ? vpps_min_u32(2, w->near_words / (NEAR_ITEMS * w->near_item)) : 0;
+    if (!w->near_turns) w->near_item = 0;
+}
+
+static bool put_products(work *w, const vpps_segment *g, bool joined) {
     const bool whole = is_whole_tile(w);
+    place_near(w, g);
     if (whole) {
         fprintf(w->out, "{\nconst unsigned first_item = 0, n = n%u;\n", g->domain);
     } else {
@@ -1252,7 +1357,7 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
 }
 
 /* How many vertices a tile has, and where slots lie. */
-static void choose_room(work *w, vpps_stage_room *room) {
+static void choose_tile(work *w, vpps_stage_room *room) {
     enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096, PASS = 16 /* of mma */ };
     uint32_t part = 0;
     for (uint32_t k = 0; k < w->s.n; k++) part = vpps_max_u32(part, w->item_words[k]);
@@ -1268,6 +1373,18 @@ static void choose_room(work *w, vpps_stage_room *room) {
     }
     room->shared_words = w->part_words = w->chunk * part;
     memcpy(room->scratch_words, w->s.floats, sizeof room->scratch_words);
+}
+
+static void choose_room(work *w, vpps_stage_room *room) {
+    uint32_t near = 0;
+    choose_tile(w, room);
+    w->near_at = (room->shared_words + 3) / 4 * 4;
+    w->near_words = VPPS_TILE_WORDS - vpps_min_u32(w->near_at, VPPS_TILE_WORDS);
+    for (uint32_t k = 0; k < w->s.n; k++) {
+        place_near(w, &w->s.list[k]);
+        near = vpps_max_u32(near, w->near_turns * NEAR_ITEMS * w->near_item);
+    }
+    if (near) room->shared_words = w->near_at + near;
 }
 
 static void put_rows(const work *w) {
@@ -1321,8 +1438,9 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     w.streamed = calloc(c->n_values + 1u, 1);
     w.part_at = calloc(c->n_values + 1u, sizeof *w.part_at);
     w.item_words = calloc(w.s.n + 1u, sizeof *w.item_words);
+    w.near = calloc(c->n_values + 1u, sizeof *w.near);
     bool ok = status == VPPS_OK;
-    if (ok) ok = w.streamed && w.part_at && w.item_words && place_products(&w);
+    if (ok) ok = w.streamed && w.part_at && w.item_words && w.near && place_products(&w);
     if (!ok && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     if (ok) {
         choose_room(&w, room);
@@ -1332,9 +1450,11 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
                 "(&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t) {\n",
                 c->name, stage, number);
         vpps_generate_view(w.out, c, "t.operands[0]");
-        fprintf(
-            w.out,
-            "const unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const part = shared + VPPS_SHARED_WEIGHTS;\n");
+        fprintf(w.out,
+                "const unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const part = shared + VPPS_SHARED_WEIGHTS, "
+                "*const "
+                "near = part + %u;\n",
+                w.near_at);
         put_rows(&w);
         put_places(&w);
         if (w.s.rows) {
@@ -1363,12 +1483,14 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
             if (w.segment) fprintf(w.out, "__syncthreads();\n"); /* slots, and sums of warps */
             ok = put_segment(&w, &w.s.list[w.segment], loaded);
         }
-        fprintf(w.out, "if (end - f0 > %u) __syncthreads();\n}\n(void)w, (void)pool, (void)part, (void)member;\n}\n",
-                room->tile);
+        fprintf(
+            w.out,
+            "if (end - f0 > %u) __syncthreads();\n}\n(void)w, (void)pool, (void)part, (void)near, (void)member;\n}\n",
+            room->tile);
         if (!ok) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     }
     vpps_segments_free(&w.s);
-    void *const parts[] = {loaded, w.streamed, w.part_at, w.item_words};
+    void *const parts[] = {loaded, w.streamed, w.part_at, w.item_words, w.near};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     return status;
 }
