@@ -129,12 +129,13 @@ static void put_weight(const vpps_generation *g, const vpps_resident *m, uint32_
 /* To registers, `run` elements at a time: side by side where rows are, one by one where columns are. */
 static void put_load(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
     const uint32_t stride = g->model->params[m->matrix].cols, span = g->plan->threads / m->blocks;
+    const uint32_t lanes = vpps_lanes_of_block(m->blocks);
     const char *const type = vpps_run_type(m->run);
     fprintf(
         g->out,
         "const float *m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\nconst unsigned block "
-        "= threadIdx.x / %u, first = threadIdx.x %% %u * %u;\n",
-        g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : stride, span, span, m->run);
+        "= VPPS_LANE / %u, first = (VPPS_WARP * %u + VPPS_LANE %% %u) * %u;\n",
+        g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : stride, lanes, lanes, lanes, m->run);
     for (uint32_t i = 0; i < vpps_words_of_thread(m); i += m->run) {
         const uint32_t row = i / m->columns * m->blocks, column = i % m->columns * span;
         fprintf(g->out,
@@ -162,6 +163,7 @@ static void put_load(const vpps_generation *g, const vpps_resident *m, uint32_t 
 static void put_load_to_shared(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
     const uint32_t stride = g->model->params[m->matrix].cols, span = g->plan->threads / m->blocks;
     const uint32_t height = vpps_rows_of_thread(m) * m->blocks, width = m->columns * span;
+    const uint32_t lanes = vpps_lanes_of_block(m->blocks);
     fprintf(
         g->out,
         "const float *const m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\nfloat *const to "
@@ -176,10 +178,11 @@ static void put_load_to_shared(const vpps_generation *g, const vpps_resident *m,
     fprintf(
         g->out,
         "const bool there = row < own.end - own.first && column < %u;\nconst float x = m[there ? row * %u + column * "
-        "%u : 0];\nto[((row / %u * %u + column / %u) * VPPS_THREADS + row %% %u * %u + column %% %u / %u) * %u + "
-        "column %% %u] = there ? x : 0.0f;\n}\n",
-        cols, m->transposed ? 1 : stride, m->transposed ? stride : 1, m->blocks, m->columns / m->run, span * m->run,
-        m->blocks, span, span * m->run, m->run, m->run, m->run);
+        "%u : 0];\nconst unsigned place = column %% %u / %u;\nto[((row / %u * %u + column / %u) * VPPS_THREADS + place "
+        "/ %u * "
+        "32 + row %% %u * %u + place %% %u) * %u + column %% %u] = there ? x : 0.0f;\n}\n",
+        cols, m->transposed ? 1 : stride, m->transposed ? stride : 1, span * m->run, m->run, m->blocks,
+        m->columns / m->run, span * m->run, lanes, m->blocks, lanes, lanes, m->run, m->run);
 }
 
 /* The VP's elements of the vectors that products start from: a thread an element. */

@@ -23,6 +23,8 @@ typedef struct work {
     uint32_t *item_words; /* of every segment: of an item, for the sums of all its products' rows */
 } work;
 
+static uint32_t quads_up(uint32_t n) { return (n + 3) / 4 * 4; }
+
 static const vpps_cell_value *value_of(const work *w, uint32_t v) { return &w->c->values[v]; }
 static const vpps_cell_arg *arg_of(const work *w, const vpps_cell_value *x, uint32_t i) {
     return &w->c->args[x->first_arg + i];
@@ -705,7 +707,8 @@ static const vpps_resident *resident_of(const work *w, const vpps_cell_value *x,
 }
 
 static uint32_t blocks_of(const work *w, uint32_t v) {
-    return vpps_blocks_of_rows(vpps_segment_width(&w->s, v), w->g->plan->threads);
+    return vpps_blocks_of_rows(vpps_segment_width(&w->s, v), value_of(w, v)->kind == VPPS_VALUE_PRODUCT_T,
+                               w->g->plan->threads);
 }
 
 static uint32_t rows_of_thread(const work *w, uint32_t v) {
@@ -713,10 +716,13 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
     return (vpps_segment_width(&w->s, v) + blocks - 1) / blocks;
 }
 
-static uint32_t warps_of_block(const work *w, uint32_t blocks) { return w->g->plan->threads / 32 / blocks; }
+static uint32_t warps_of(const work *w) { return w->g->plan->threads / 32; }
 
-/* Words of a row's sums of so many warps, side by side so that a thread loads four at once. The gap spreads them over banks. */
-static uint32_t part_stride(uint32_t warps) { return warps < 4 ? warps : warps == 4 ? 4 : (warps + 3) / 4 * 4 + 4; }
+/* Words of a row's sums of all warps, side by side so that a thread loads four at once. The gap spreads them over banks. */
+static uint32_t part_stride(const work *w) {
+    const uint32_t warps = warps_of(w);
+    return warps < 4 ? warps : warps == 4 ? 4 : quads_up(warps) + 4;
+}
 
 /* Does a value of the item begin at a multiple of four words, and end at one? Records and vectors of 16 words and more do, and entries
  * of tables whose entries are such multiples. */
@@ -836,8 +842,8 @@ static void put_operand_products(const work *w, const pass *p, uint32_t operand,
     const vpps_resident *m = matrix_of(w, p, operand, &far);
     if (!m) return;
     const uint32_t span = w->g->plan->threads / p->blocks, rounds = m->columns / m->run;
-    const uint32_t length = value_of(w, operand)->rows;
-    fprintf(w->out, "{\nconst unsigned own = threadIdx.x %% %u * %u;\n", span, m->run);
+    const uint32_t length = value_of(w, operand)->rows, lanes = vpps_lanes_of_block(p->blocks);
+    fprintf(w->out, "{\nconst unsigned own = (VPPS_WARP * %u + VPPS_LANE %% %u) * %u;\n", lanes, lanes, m->run);
     for (uint32_t i = 0; i < vectors; i++) {
         char item[64];
         fprintf(w->out, "const float *const x%u = ", i);
@@ -863,20 +869,33 @@ static void put_operand_products(const work *w, const pass *p, uint32_t operand,
     fprintf(w->out, "}\n");
 }
 
-/* The outputs of `vectors` items from number `at` on: the sums of each warp's columns. */
+/* The outputs of `vectors` items from number `at` on: the sums of each warp's columns. Lane l of a block is left with the sums number
+ * l / each * has and the next of all, `each` lanes with the same ones. */
 static void put_vectors(const work *w, const pass *p, uint32_t vectors, bool near) {
-    enum { MOST = 32 };
-    const uint32_t warps = warps_of_block(w, p->blocks);
+    const uint32_t lanes = vpps_lanes_of_block(p->blocks), n = vectors * p->n;
     uint32_t folded = 1;
-    while (folded < vectors * p->n) folded *= 2;
+    while (folded < n && folded < lanes) folded *= 2;
+    folded = (n + folded - 1) / folded * folded;
+    const uint32_t has = vpps_max_u32(1, folded / lanes), each = vpps_max_u32(1, lanes / folded);
     fprintf(w->out, "float q[%u];\n#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\n", folded, folded);
     for (uint32_t v = 0; v < w->c->n_values; v++) put_operand_products(w, p, v, vectors, near);
-    fprintf(
-        w->out,
-        "vpps_fold<%u>(q);\nconst unsigned k = VPPS_LANE / %u;\nif (VPPS_LANE %% %u == 0 && k < %u && at + k / %u < n) "
-        "part[(at + k / %u) * %u + %u + (k %% %u * %u + VPPS_WARP / %u) * %u + VPPS_WARP %% %u] = q[0];\n",
-        folded, MOST / folded, MOST / folded, vectors * p->n, p->n, p->n, p->item_words, p->at, p->n, p->blocks, warps,
-        part_stride(warps), warps);
+    fprintf(w->out, "vpps_fold<%u, %u>(q);\n", folded, lanes);
+    if (each > 1) fprintf(w->out, "if (VPPS_LANE %% %u == 0) {\n", each);
+    fprintf(w->out, "const unsigned place = VPPS_LANE %% %u / %u;\n", lanes, each);
+    for (uint32_t k = 0; k < has; k++) {
+        if (has % p->n == 0) { /* the lane's are of whole items */
+            fprintf(w->out, "{ const unsigned item = place * %u + %u, output = %u;\n", has / p->n, k / p->n, k % p->n);
+        } else {
+            fprintf(w->out, "{ const unsigned k = place * %u + %u, item = k / %u, output = k %% %u;\n", has, k, p->n,
+                    p->n);
+        }
+        fprintf(w->out,
+                "if (item < %u && at + item < n) part[(at + item) * %u + %u + (output * %u + VPPS_LANE / %u) * %u + "
+                "VPPS_WARP] = "
+                "q[%u]; }\n",
+                vectors, p->item_words, p->at, p->blocks, lanes, part_stride(w), k);
+    }
+    if (each > 1) fprintf(w->out, "}\n");
 }
 
 /* Element e of the VP's rows of product v, of its sum, which is without what it starts from. */
@@ -1012,7 +1031,7 @@ static vpps_product_tile *list_tiles(const work *w, const vpps_segment *g, uint3
 }
 
 static bool place_tiles(const work *w, const vpps_segment *g) {
-    const uint32_t stride = part_stride(w->g->plan->threads / 32);
+    const uint32_t stride = part_stride(w);
     uint32_t n;
     vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &n);
     for (uint32_t t = 0; tiles && t < n; t++)
@@ -1046,12 +1065,12 @@ static bool place_products(const work *w) {
         }
         for (uint32_t blocks = w->g->plan->threads / 32; blocks; blocks--) {
             for (uint32_t k = 0; k < g->n; k++) {
-                const uint32_t v = w->s.steps[g->first + k].value, warps = warps_of_block(w, blocks);
+                const uint32_t v = w->s.steps[g->first + k].value;
                 if (is_streamed(w, v) || blocks_of(w, v) != blocks) continue;
                 w->part_at[v] = w->item_words[i];
-                w->item_words[i] += rows_of_thread(w, v) * blocks * part_stride(warps);
+                w->item_words[i] += rows_of_thread(w, v) * blocks * part_stride(w);
             }
-            w->item_words[i] = (w->item_words[i] + 3) / 4 * 4; /* where four sums begin at a quad */
+            w->item_words[i] = quads_up(w->item_words[i]); /* where four sums begin at a quad */
         }
     }
     return true;
@@ -1100,7 +1119,7 @@ static void put_operand_tiles(const work *w, const vpps_product_tile *tiles, uin
 
 /* Some tiles, the first of them number `first`: 16 items at a time, the sums of each warp's elements. */
 static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words) {
-    const uint32_t stride = part_stride(w->g->plan->threads / 32);
+    const uint32_t stride = part_stride(w);
     fprintf(
         w->out,
         "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += 16) {\nfloat sums[%u][4];\n#pragma unroll\nfor (int k = "
@@ -1142,8 +1161,8 @@ static void put_passes(const work *w, const vpps_segment *g, uint32_t blocks, ou
         for (uint32_t r = 0; r < rows_of_thread(w, v); r++) outputs[all++] = (output){v, r};
     }
     for (uint32_t first = 0; first < all; first += MOST) {
-        const pass p = {outputs + first, vpps_min_u32(all - first, MOST), blocks,
-                        at + first * blocks * part_stride(warps_of_block(w, blocks)), w->item_words[g - w->s.list]};
+        const pass p = {outputs + first, vpps_min_u32(all - first, MOST), blocks, at + first * blocks * part_stride(w),
+                        w->item_words[g - w->s.list]};
         put_pass(w, &p);
     }
 }
@@ -1162,9 +1181,8 @@ static bool put_all_passes(const work *w, const vpps_segment *g) {
 
 /* Product v's element e of an item: the warps' sums. */
 static void put_sum(const work *w, uint32_t v, const vpps_segment *products) {
-    const uint32_t warps = w->g->plan->parts ? w->g->plan->threads / 32 : warps_of_block(w, blocks_of(w, v));
     fprintf(w->out, "const float sum%u = vpps_sum_of_warps<%u>((part + (item - first_item) * %u + e * %u) + %u);\n", v,
-            warps, w->item_words[products - w->s.list], part_stride(warps), w->part_at[v]);
+            warps_of(w), w->item_words[products - w->s.list], part_stride(w), w->part_at[v]);
 }
 
 /* Element `el` of a short product. */
@@ -1356,34 +1374,41 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
     }
 }
 
-/* How many vertices a tile has, and where slots lie. */
-static void choose_tile(work *w, vpps_stage_room *room) {
-    enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096, PASS = 16 /* of mma */ };
-    uint32_t part = 0;
-    for (uint32_t k = 0; k < w->s.n; k++) part = vpps_max_u32(part, w->item_words[k]);
-    *room = (vpps_stage_room){.tile = LISTS_TILE};
-    w->chunk = part ? vpps_max_u32(1, vpps_min_u32(MOST, PART_WORDS / part)) : 1;
-    if (!w->c->n_lists && w->s.floats[0] <= LIMIT) {
-        const uint32_t words = part + w->s.floats[0] + 1, whole = vpps_min_u32(MOST, LIMIT / words) / PASS * PASS;
-        room->tile = w->g->plan->parts && whole ? whole : vpps_max_u32(1, vpps_min_u32(MOST, WORDS / words));
-        w->chunk = room->tile;
-        w->part_words = room->tile * part;
-        room->shared_words = w->part_words + room->tile * w->s.floats[0];
-        return;
-    }
-    room->shared_words = w->part_words = w->chunk * part;
-    memcpy(room->scratch_words, w->s.floats, sizeof room->scratch_words);
-}
-
+/* How many vertices a tile has, and where slots lie; and how much is left to bring operands near. */
 static void choose_room(work *w, vpps_stage_room *room) {
-    uint32_t near = 0;
-    choose_tile(w, room);
-    w->near_at = (room->shared_words + 3) / 4 * 4;
-    w->near_words = VPPS_TILE_WORDS - vpps_min_u32(w->near_at, VPPS_TILE_WORDS);
+    enum {
+        WORDS = 6144,
+        MOST = 32,
+        LISTS_TILE = 8,
+        LIMIT = 12288,
+        PART_WORDS = 4096,
+        LEAST_WORDS = 3072, /* for tiles, where there are operands to be brought */
+        PASS = 16           /* of mma */
+    };
+    uint32_t part = 0, near = 0;
+    for (uint32_t k = 0; k < w->s.n; k++) part = vpps_max_u32(part, w->item_words[k]);
+    const uint32_t words = part + w->s.floats[0] + 1;
+    const bool in_tiles = !w->c->n_lists && w->s.floats[0] <= LIMIT;
+    const uint32_t least = in_tiles ? vpps_max_u32(LEAST_WORDS, words) : vpps_max_u32(PART_WORDS, part);
+    w->near_words = VPPS_TILE_WORDS - vpps_min_u32(quads_up(least), VPPS_TILE_WORDS);
     for (uint32_t k = 0; k < w->s.n; k++) {
         place_near(w, &w->s.list[k]);
         near = vpps_max_u32(near, w->near_turns * NEAR_ITEMS * w->near_item);
     }
+    const uint32_t limit = vpps_min_u32(LIMIT, VPPS_TILE_WORDS - near);
+    *room = (vpps_stage_room){.tile = LISTS_TILE};
+    if (in_tiles) {
+        const uint32_t whole = vpps_min_u32(MOST, limit / words) / PASS * PASS;
+        const uint32_t some = vpps_min_u32(MOST, vpps_min_u32(WORDS, limit) / words);
+        w->chunk = room->tile = w->g->plan->parts && whole ? whole : vpps_max_u32(1, some);
+        w->part_words = room->tile * part;
+        room->shared_words = w->part_words + room->tile * w->s.floats[0];
+    } else {
+        w->chunk = part ? vpps_max_u32(1, vpps_min_u32(MOST, PART_WORDS / part)) : 1;
+        room->shared_words = w->part_words = w->chunk * part;
+        memcpy(room->scratch_words, w->s.floats, sizeof room->scratch_words);
+    }
+    w->near_at = quads_up(room->shared_words);
     if (near) room->shared_words = w->near_at + near;
 }
 

@@ -34,9 +34,14 @@ bool vpps_product_is_short(const vpps_compiled_cell *c, const vpps_cell_value *x
 
 /* Of one vector a thread multiplies each of its rows with all its columns, and takes part in adding the products up over a warp: the fewer
  * rows it has the better, as long as rows are not mostly padding. */
-uint32_t vpps_blocks_of_rows(uint32_t rows, uint32_t threads) {
-    enum { COLUMNS = 2 /* of a thread, of one block: of 512 and 256 threads */, SUMS = 4 /* instructions a row */ };
+uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
+    enum {
+        COLUMNS = 2 /* of a thread, of one block: of 512 and 256 threads */,
+        SUMS = 4 /* instructions a row */,
+        MANY = 8
+    };
     uint32_t best = 1, least = UINT32_MAX;
+    if (transposed && rows >= MANY) rows /= 2;
     for (uint32_t blocks = 1; threads % (32 * blocks) == 0; blocks *= 2) {
         const uint32_t cost = (rows + blocks - 1) / blocks * (COLUMNS * blocks + SUMS);
         if (cost < least) {
@@ -66,8 +71,8 @@ const char *vpps_run_element(uint32_t run, uint32_t k) {
     return run == 1 ? "" : names[k];
 }
 
-vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, uint32_t threads) {
-    const uint32_t blocks = vpps_blocks_of_rows(rows, threads), span = threads / blocks;
+vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, bool transposed, uint32_t threads) {
+    const uint32_t blocks = vpps_blocks_of_rows(rows, transposed, threads), span = threads / blocks;
     return (vpps_resident){
         .rows = rows, .columns = (columns + span - 1) / span, .blocks = blocks, .run = run_of_columns(columns, span)};
 }
@@ -137,7 +142,7 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
             }
             const uint32_t rows = vpps_most_rows(&c->needs, transposed ? m->cols : m->rows);
             vpps_resident *made = &r->list[r->n++];
-            *made = vpps_lay_out_rows(rows, transposed ? m->rows : m->cols, threads);
+            *made = vpps_lay_out_rows(rows, transposed ? m->rows : m->cols, transposed, threads);
             made->matrix = p;
             made->transposed = transposed;
             made->is_short = is_short;

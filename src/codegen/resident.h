@@ -1,9 +1,10 @@
 /* resident.h - where the matrices that are dealt to a kernel's VPs lie while it runs.
  *
- * A CTA's threads form `blocks` of neighbours, which share out the rows that the VP owns: row r is of block r % blocks. The threads of a
- * block, its span, share out a row's columns, `run` side by side at a time: thread p of them holds columns run * p and the next,
- * then those run * span behind them, and so on. These are `columns` words of each of rows / blocks rows, padded with zeros. A
- * transposed matrix is one like others, whose rows are the columns.
+ * Every warp's lanes form `blocks` of neighbours, which share out the rows that the VP owns: row r is of block r % blocks. The lanes of
+ * a block, those of all warps one behind the other, are its span: they share out a row's columns, `run` side by side at a time. Thread
+ * p of them holds columns run * p and the next, then those run * span behind them, and so on. These are `columns` words of each of
+ * rows / blocks rows, padded with zeros. A transposed matrix is one like others, whose rows are the columns. So a warp has few
+ * columns of many rows: it reads little of a vector, and adds sums up over few lanes, and the warps' sums are added up in the end.
  *
  * With products in bf16 they lie as fragments (fragments.h). A matrix's level is then the farthest of its fragments', and `at` is none. */
 #ifndef VPPS_RESIDENT_H
@@ -23,7 +24,7 @@ typedef struct vpps_resident {
     bool is_short; /* only short products have it: it is read from memory */
     uint8_t level;
     uint32_t rows, columns; /* of a VP at most; of a thread */
-    uint32_t blocks, run;   /* of threads; of columns */
+    uint32_t blocks, run;   /* of lanes; of columns */
     uint32_t at;            /* first register, first word in shared memory of each thread */
 } vpps_resident;
 
@@ -52,13 +53,14 @@ typedef struct vpps_residents {
     size_t capacity, vectors_capacity;
 } vpps_residents;
 
-/* Blocks of threads that share out so many rows of a VP; whole warps, alike for all matrices of so many rows. */
-uint32_t vpps_blocks_of_rows(uint32_t rows, uint32_t threads);
+/* Blocks of lanes that share out so many rows of a VP, alike for all matrices of so many rows. */
+uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads);
 
 /* How a matrix lies of which a VP has so many rows at most, of no place yet. */
-vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, uint32_t threads);
+vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, bool transposed, uint32_t threads);
 
 static inline uint32_t vpps_rows_of_thread(const vpps_resident *m) { return (m->rows + m->blocks - 1) / m->blocks; }
+static inline uint32_t vpps_lanes_of_block(uint32_t blocks) { return 32 / blocks; }
 static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpps_rows_of_thread(m) * m->columns; }
 
 /* In a kernel's text: the type of so many columns side by side, and what names column k of them. */

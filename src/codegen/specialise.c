@@ -74,9 +74,9 @@ static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *pl
 
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report) {
-    enum { MOST = 160, STEP = 16, KEEPING = 2 /* kernels, before a thread is to keep less beside the weights */ };
+    enum { MOST = 160, STEP = 16 };
     uint32_t wanted = *registers ? *registers : MOST;
-    for (uint32_t tried = 1;; tried++) {
+    for (;;) {
         char *text = NULL;
         bool clean = false;
         const vpps_status status = try_registers(s, plan, wanted, &text, report, &clean);
@@ -89,7 +89,7 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         if (status != VPPS_OK || clean) return status;
         if (wanted == 1) break;
         wanted = plan->residents.registers > STEP ? plan->residents.registers - STEP : 1;
-        plan->lean |= tried == KEEPING;
+        plan->lean = true;
     }
     return vpps_fail(VPPS_POOL, "specialise: every kernel of the cells with %u threads spills", plan->threads);
 }

@@ -1,5 +1,5 @@
 /* specialise.h - from compiled cells to a kernel without spills: source, compile, and fewer weights in registers until one is
- * clean. After two that are not, the kernel is a lean one: what spills then is less often the weights' neighbours, which the
+ * clean. After one that is not, the kernel is a lean one: what spills then is less often the weights' neighbours, which the
  * compiler gives whatever registers the weights leave, than what it keeps from task to task. */
 #ifndef VPPS_SPECIALISE_H
 #define VPPS_SPECIALISE_H

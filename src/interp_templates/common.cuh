@@ -75,23 +75,25 @@ template <unsigned WARPS> __device__ __forceinline__ float vpps_sum_of_warps(con
     return sum;
 }
 
-/* Sums over the warp of N values of every lane, N a power of two up to 32: afterwards q[0] of lane l is the sum of value
- * l / (32 / N). Each step halves the values that a lane is left with. */
-template <int HALF, int MASK, int N> __device__ __forceinline__ void vpps_fold_from(float (&q)[N]) {
-    if constexpr (HALF > 0) {
-        const bool up = VPPS_LANE & MASK;
+/* Sums over LANES neighbouring lanes, a power of two, of COUNT values of each, a multiple of LANES or a power of two below:
+ * afterwards lane l of them has the sums of the COUNT / LANES values from l * COUNT / LANES on, or that of value l * COUNT / LANES. Each
+ * step halves the values that a lane is left with. */
+template <int COUNT, int LANES, int N> __device__ __forceinline__ void vpps_fold(float (&q)[N]) {
+    if constexpr (LANES > 1) {
+        constexpr int HALF = COUNT / 2, MASK = LANES / 2;
+        if constexpr (HALF > 0) {
+            const bool up = VPPS_LANE & MASK;
 #pragma unroll
-        for (int k = 0; k < HALF; k++) {
-            const float give = up ? q[k] : q[k + HALF], keep = up ? q[k + HALF] : q[k];
-            q[k] = keep + __shfl_xor_sync(0xffffffffu, give, MASK);
+            for (int k = 0; k < HALF; k++) {
+                const float give = up ? q[k] : q[k + HALF], keep = up ? q[k + HALF] : q[k];
+                q[k] = keep + __shfl_xor_sync(0xffffffffu, give, MASK);
+            }
+        } else {
+            q[0] += __shfl_xor_sync(0xffffffffu, q[0], MASK);
         }
-    } else {
-        q[0] += __shfl_xor_sync(0xffffffffu, q[0], MASK);
+        vpps_fold<(HALF > 0 ? HALF : 1), MASK>(q);
     }
-    if constexpr (MASK > 1) vpps_fold_from<HALF / 2, MASK / 2>(q);
 }
-
-template <int N> __device__ __forceinline__ void vpps_fold(float (&q)[N]) { vpps_fold_from<N / 2, 16>(q); }
 
 /* The vertex, counted from the first of n, that member number `at` of the block belongs to. */
 __device__ __forceinline__ unsigned vpps_vertex_of(const unsigned *starts, unsigned n, unsigned at) {

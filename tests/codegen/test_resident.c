@@ -326,15 +326,19 @@ START_TEST(a_smaller_one_may_still_fit)
     }
 END_TEST
 
-/* As many blocks as rows, unless threads are too few or padding would cost more than it saves. */
+/* As many blocks as rows, unless threads are too few or padding would cost more than it saves; half of them where rows are a
+ * transposed matrix's. */
 START_TEST(rows_are_shared_out)
     {
         static const struct {
             uint32_t rows, threads, blocks;
-        } want[] = {{1, 256, 1}, {2, 256, 2}, {3, 256, 4}, {4, 256, 4},   {8, 256, 8}, {64, 256, 8},
-                    {8, 32, 1},  {8, 384, 4}, {8, 96, 1},  {16, 512, 16}, {10, 256, 4}};
+            bool transposed;
+        } want[] = {{1, 256, 1, false}, {2, 256, 2, false},   {3, 256, 4, false},  {4, 256, 4, false},
+                    {8, 256, 8, false}, {64, 256, 8, false},  {8, 32, 1, false},   {8, 384, 4, false},
+                    {8, 96, 1, false},  {16, 512, 16, false}, {10, 256, 4, false}, {2, 256, 2, true},
+                    {4, 256, 4, true},  {8, 256, 4, true},    {16, 512, 8, true}};
         for (size_t i = 0; i < VPPS_COUNT(want); i++)
-            ck_assert_uint_eq(vpps_blocks_of_rows(want[i].rows, want[i].threads), want[i].blocks);
+            ck_assert_uint_eq(vpps_blocks_of_rows(want[i].rows, want[i].transposed, want[i].threads), want[i].blocks);
     }
 END_TEST
 

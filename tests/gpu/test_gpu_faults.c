@@ -7,34 +7,43 @@
 #include "runtime/handle.h"
 #include "runtime/simt/simt.h"
 
-enum { HIDDEN = 40, BATCHES = 2, WATCHDOG_MS = 200, SEEDS = 6 };
+enum { BATCHES = 2, WATCHDOG_MS = 200, SEEDS = 6 };
 
 static const struct fault {
     const char *what, *text, *with;
-    bool everywhere; /* in generated code: wherever the text is */
+    enum {
+        ONCE,
+        EVERYWHERE, /* in generated code: wherever the text is */
+        CROWDED     /* likewise, where registers do not hold all weights */
+    } where;
 } faults[] = {
-    {"the barrier behind every task removed", "__syncthreads(); /* what the task wrote", "/*", false},
-    {"signals removed", "vpps_signal(a.counters, t.signal);", ";", false},
-    {"waits removed", "!vpps_wait(a.counters, a.failure, a.watchdog_ns, t.address, t.wait, t.wanted)", "false", false},
+    {"the barrier behind every task removed", "__syncthreads(); /* what the task wrote", "/*", ONCE},
+    {"signals removed", "vpps_signal(a.counters, t.signal);", ";", ONCE},
+    {"waits removed", "!vpps_wait(a.counters, a.failure, a.watchdog_ns, t.address, t.wait, t.wanted)", "false", ONCE},
     {"a wait that lets one signal too few do", "VPPS_ACQUIRE_LOAD(counter)) < wanted;",
-     "VPPS_ACQUIRE_LOAD(counter)) + 1 < wanted;", false},
+     "VPPS_ACQUIRE_LOAD(counter)) + 1 < wanted;", ONCE},
     {"a shuffle between the wrong lanes", "keep + __shfl_xor_sync(0xffffffffu, give, MASK)",
-     "keep + __shfl_xor_sync(0xffffffffu, give, MASK ^ 1)", false},
+     "keep + __shfl_xor_sync(0xffffffffu, give, MASK ^ 1)", ONCE},
     {"half of the lanes in a shuffle's mask", "keep + __shfl_xor_sync(0xffffffffu, give, MASK)",
-     "keep + __shfl_xor_sync(0x0000ffffu, give, MASK)", false},
+     "keep + __shfl_xor_sync(0x0000ffffu, give, MASK)", ONCE},
     {"rows owned one off", "const unsigned first = before * VPPS_ROW_BLOCK,",
-     "const unsigned first = before * VPPS_ROW_BLOCK + 1,", false},
-    {"a matrix's registers one off", "w[0] = ", "w[1] = ", false},
-    {"gradients that go on from what was there", "*to = vpps_touched[", "*to = 1 + vpps_touched[", true},
-    {"gradients begun anew by every task", "add = vpps_touched[", "add = 0 & vpps_touched[", true},
+     "const unsigned first = before * VPPS_ROW_BLOCK + 1,", ONCE},
+    {"a matrix's registers one off", "w[0] = ", "w[1] = ", ONCE},
+    {"gradients that go on from what was there", "*to = vpps_touched[", "*to = 1 + vpps_touched[", EVERYWHERE},
+    {"gradients begun anew by every task", "add = vpps_touched[", "add = 0 & vpps_touched[", EVERYWHERE},
     {"the barrier before factors of gradients are used removed", "vpps_wait_for_copies();\n__syncthreads();",
-     "vpps_wait_for_copies();", true},
-    {"vectors behind the last added to gradients", "row < own && from + k < n", "row < own", true},
+     "vpps_wait_for_copies();", EVERYWHERE},
+    {"vectors behind the last added to gradients", " && from + k < n);", ");", EVERYWHERE},
+    {"the barrier before operands that were brought near are used removed",
+     "if (coming) {\nvpps_wait_for_copies();\n__syncthreads();", "if (coming) {", CROWDED},
+    {"operands brought to where those before are", "near + coming / 4 % 2 *", "near + coming / 4 % 1 *", CROWDED},
+    {"operands of a vertex alone brought beside their place", "vpps_copy_quad(near + i / quads",
+     "vpps_copy_quad(near + 4 + i / quads", CROWDED},
     {"the first vertex of a task left out", "const unsigned begin = t.operands[1], end = begin +",
-     "const unsigned begin = t.operands[1] + 1, end = t.operands[1] +", true},
+     "const unsigned begin = t.operands[1] + 1, end = t.operands[1] +", EVERYWHERE},
     {"the barrier between products and their sums removed",
      "__syncthreads();\n#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n0 * ",
-     "#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n0 * ", true},
+     "#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n0 * ", EVERYWHERE},
 };
 
 static const struct fault *planted; /* NULL: none */
@@ -56,15 +65,15 @@ static char *replace(const char *source, const char *text, const char *with, boo
 }
 
 /* No script is so short that it is copied to shared memory. */
-static const struct fault far_script = {"", "if (words > VPPS_NEAR_WORDS) return script;", "return script;", false};
+static const struct fault far_script = {"", "if (words > VPPS_NEAR_WORDS) return script;", "return script;", ONCE};
 
 /* The driver's own, with the fault in the source. */
 static vpps_status load(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                         vpps_kernel **out, vpps_cubin_report *report) {
     uint32_t found;
     if (!planted) return vpps_driver_simt.load(d, source, description, shape, out, report);
-    char *changed = replace(source, planted->text, planted->with, planted->everywhere, &found);
-    ck_assert_msg(found && (planted->everywhere || !strstr(strstr(source, planted->text) + 1, planted->text)),
+    char *changed = replace(source, planted->text, planted->with, planted->where != ONCE, &found);
+    ck_assert_msg(found && (planted->where != ONCE || !strstr(strstr(source, planted->text) + 1, planted->text)),
                   "%s: its text is not there, or not once", planted->what);
     const vpps_status status = vpps_driver_simt.load(d, changed, description, shape, out, report);
     free(changed);
@@ -76,7 +85,7 @@ typedef struct run {
     vpps_handle *handle;
 } run;
 
-static void open_run(run *r, const struct fault *fault) {
+static void open_run(run *r, const struct fault *fault, bool crowded) {
     static vpps_driver_table driver;
     vpps_options o;
     driver = vpps_driver_simt;
@@ -87,7 +96,9 @@ static void open_run(run *r, const struct fault *fault) {
     o.no_tuning = true;
     o.pool_bytes = 32 << 20;
     o.watchdog_ms = WATCHDOG_MS;
-    trees_open(&r->trees, HIDDEN, HIDDEN);
+    const uint32_t hidden = crowded ? 64 : 40;
+    setenv("VPPS_SIMT_SMS", crowded ? "2" : "4", 1);
+    trees_open(&r->trees, hidden, hidden);
     TEST_OK(vpps_handle_create(&r->handle, r->trees.model, &o));
     r->handle->device->table->destroy(r->handle->device);
     TEST_OK(vpps_gpu_create(&r->handle->device, &vpps_device_simt, &driver, r->trees.model, &o, &r->handle->plan));
@@ -100,14 +111,14 @@ static void close_run(run *r) {
 }
 
 /* Trains; the parameters afterwards, or NULL (and *message) when a batch failed. */
-static float *train(const struct fault *fault, uint32_t seed, size_t *n, char *message) {
+static float *train(const struct fault *fault, bool crowded, uint32_t seed, size_t *n, char *message) {
     char text[16];
     snprintf(text, sizeof text, "%u", seed);
     setenv("VPPS_SIMT_SEED", text, 1);
     run r = {0};
     float *values = NULL;
     *message = '\0';
-    open_run(&r, fault);
+    open_run(&r, fault, crowded);
     for (uint32_t batch = 0; batch < BATCHES && !*message; batch++) {
         vpps_status status = vpps_fb(r.handle, r.trees.g, trees_build(&r.trees, batch), NULL);
         if (status == VPPS_OK) status = vpps_sync_latest_loss(r.handle, NULL);
@@ -126,13 +137,12 @@ START_TEST(a_planted_fault_is_caught)
         const struct fault *fault = &faults[_i];
         char message[VPPS_MESSAGE_BYTES];
         size_t n = 0, same = 0;
-        setenv("VPPS_SIMT_SMS", "4", 1);
         vpps_simt_set_patience(300000000);
-        float *right = train(NULL, 0, &n, message);
+        float *right = train(NULL, fault->where == CROWDED, 0, &n, message);
         ck_assert_msg(right != NULL, "without a fault: %s", message);
         bool caught = false;
         for (uint32_t seed = 0; seed < SEEDS && !caught; seed++) {
-            float *values = train(fault, seed, &same, message);
+            float *values = train(fault, fault->where == CROWDED, seed, &same, message);
             caught = !values || memcmp(values, right, n * sizeof *right) != 0;
             if (caught) printf("%s: seed %u: %s\n", fault->what, seed, values ? "wrong parameters" : message);
             free(values);
@@ -147,10 +157,9 @@ START_TEST(without_faults_every_order_gives_the_same)
     {
         char message[VPPS_MESSAGE_BYTES];
         size_t n = 0;
-        setenv("VPPS_SIMT_SMS", "4", 1);
-        float *right = train(NULL, 0, &n, message);
+        float *right = train(NULL, _i, 0, &n, message);
         for (uint32_t seed = 1; seed < SEEDS; seed++) {
-            float *values = train(NULL, seed, &n, message);
+            float *values = train(NULL, _i, seed, &n, message);
             ck_assert_msg(values != NULL, "seed %u: %s", seed, message);
             ck_assert_msg(!memcmp(values, right, n * sizeof *right), "seed %u gives other parameters", seed);
             free(values);
@@ -163,8 +172,7 @@ START_TEST(a_script_beyond_shared_memory_gives_the_same)
     {
         char message[VPPS_MESSAGE_BYTES];
         size_t n = 0;
-        setenv("VPPS_SIMT_SMS", "4", 1);
-        float *near = train(NULL, 0, &n, message), *far = train(&far_script, 0, &n, message);
+        float *near = train(NULL, false, 0, &n, message), *far = train(&far_script, false, 0, &n, message);
         ck_assert_msg(near && far, "%s", message);
         ck_assert(!memcmp(near, far, n * sizeof *near));
         free(near);
@@ -202,9 +210,8 @@ START_TEST(a_broken_script_ends_with_a_reason)
         run r = {0};
         const vpps_batch *b;
         char text[64];
-        setenv("VPPS_SIMT_SMS", "4", 1);
         setenv("VPPS_SIMT_SEED", "0", 1);
-        open_run(&r, NULL);
+        open_run(&r, NULL, false);
         TEST_OK(vpps_handle_batch(r.handle, r.trees.g, trees_build(&r.trees, 0), NULL, &b));
         uint32_t *wait = find(b, VPPS_TASK_WAIT);
         const uint32_t wanted = wait[2];
@@ -227,7 +234,7 @@ static Suite *make_suite(void) {
     TCase *t = tcase_create("faults");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, a_planted_fault_is_caught, 0, (int)VPPS_COUNT(faults));
-    tcase_add_test(t, without_faults_every_order_gives_the_same);
+    tcase_add_loop_test(t, without_faults_every_order_gives_the_same, 0, 2);
     tcase_add_test(t, a_script_beyond_shared_memory_gives_the_same);
     tcase_add_test(t, a_broken_script_ends_with_a_reason);
     suite_add_tcase(suite, t);

@@ -42,7 +42,7 @@ static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps
         for (int t = 0; t < 2 && m->kind == VPPS_MATRIX; t++) {
             const uint32_t rows = vpps_most_rows(&needs, sizes[t]);
             if (rows > MOST_ROWS) return UINT64_MAX;
-            const vpps_resident laid_out = vpps_lay_out_rows(rows, sizes[1 - t], choice->threads);
+            const vpps_resident laid_out = vpps_lay_out_rows(rows, sizes[1 - t], t, choice->threads);
             const uint64_t own = (uint64_t)vpps_words_of_thread(&laid_out) * choice->threads;
             words += own;
             if (own > largest) largest = own;
