@@ -309,7 +309,7 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
             const uint32_t number = plan->first_stage[c] + s;
             vpps_stage_room *room = &plan->rooms[number];
             VPPS_TRY(vpps_generate_stage(g, plan->cells[c], s, number, room));
-            plan->tile_words = vpps_max_u32(plan->tile_words, (room->shared_words + 3) / 4 * 4);
+            plan->tile_words = vpps_max_u32(plan->tile_words, vpps_quads_up(room->shared_words));
         }
         if (plan->cells[c]->n_outers)
             plan->tile_words = vpps_max_u32(plan->tile_words, vpps_generate_outer(g, plan->cells[c], c));

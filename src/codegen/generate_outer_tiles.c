@@ -50,8 +50,6 @@ static uint32_t length_of(const tiles *t, uint32_t i) { return t->w->c->values[o
 static uint32_t height_of(const tiles *t, uint32_t i) { return t->w->c->values[outer_of(t, i)->dy].rows; }
 static uint32_t rows_of(const tiles *t, uint32_t i) { return vpps_outer_rows(t->w, t->outers[i]); }
 static uint32_t columns_of(const tiles *t, uint32_t i) { return vpps_outer_columns(t->w, t->outers[i]); }
-static uint32_t quads_up(uint32_t n) { return (n + 3) / 4 * 4; }
-
 static uint32_t next_of_x(const tiles *t, uint32_t i) {
     const uint32_t x = t->x_of[i];
     for (i++; i < t->n && t->x_of[i] != x; i++) {}
@@ -83,7 +81,7 @@ static void find_slots(tiles *t) {
 
 /* Words from the first slot of a list's to the end, a unit's slots beginning at a quad. */
 static uint32_t list_words(const tiles *t, uint32_t list) {
-    return (t->n_slots[list] + t->slots - 1) / t->slots * quads_up(t->slots);
+    return (t->n_slots[list] + t->slots - 1) / t->slots * vpps_quads_up(t->slots);
 }
 
 /* Those with most slots first, so that one pass's are alike. */
@@ -202,8 +200,8 @@ static void put_rows(const tiles *t, const pass *p, uint32_t i, uint32_t slot, u
             "float *const slot = to + %u + (%u + row) / %u * %u + (%u + row) %% %u;\n#pragma unroll 1\n"
             "for (unsigned k = (VPPS_WARP - %u) * %u + VPPS_LANE / %u; k < there; k += %u)\n"
             "vpps_copy_word(slot + k * %u, pool + (",
-            warp, n, vectors * rows, rows, slot, t->slot_of[i], t->slots, quads_up(t->slots), t->slot_of[i], t->slots,
-            warp, vectors, rows, n * vectors, p->words);
+            warp, n, vectors * rows, rows, slot, t->slot_of[i], t->slots, vpps_quads_up(t->slots), t->slot_of[i],
+            t->slots, warp, vectors, rows, n * vectors, p->words);
     vpps_outer_vector(t->w, outer_of(t, i)->dy, "vpps_least(from + k, n - 1)");
     fprintf(t->w->out, " + m%u.first + row), row < m%u.end - m%u.first && from + k < n);\n}\n", height, height, height);
 }
@@ -232,7 +230,7 @@ static void put_units(const tiles *t, const pass *p) {
         const unit *u = &t->units[k];
         const uint32_t list = list_in(p, t->list_of[u->x]), length = length_of(t, u->x);
         fprintf(t->w->out, "if (unit == %u) {\nx_at = %u, d_at = %u, columns = l%u.end - l%u.first;\n", k - p->first,
-                4 * t->lanes * block_in(p, u), p->list_at[list] + u->first / t->slots * quads_up(t->slots), length,
+                4 * t->lanes * block_in(p, u), p->list_at[list] + u->first / t->slots * vpps_quads_up(t->slots), length,
                 length);
         if (u->block) fprintf(t->w->out, "columns -= vpps_least(columns, %u);\n", 4 * t->lanes * u->block);
         for (uint32_t i = u->x; i < t->n; i = next_of_x(t, i)) {

@@ -23,8 +23,6 @@ typedef struct work {
     uint32_t *item_words; /* of every segment: of an item, for the sums of all its products' rows */
 } work;
 
-static uint32_t quads_up(uint32_t n) { return (n + 3) / 4 * 4; }
-
 static const vpps_cell_value *value_of(const work *w, uint32_t v) { return &w->c->values[v]; }
 static const vpps_cell_arg *arg_of(const work *w, const vpps_cell_value *x, uint32_t i) {
     return &w->c->args[x->first_arg + i];
@@ -721,7 +719,7 @@ static uint32_t warps_of(const work *w) { return w->g->plan->threads / 32; }
 /* Words of a row's sums of all warps, side by side so that a thread loads four at once. The gap spreads them over banks. */
 static uint32_t part_stride(const work *w) {
     const uint32_t warps = warps_of(w);
-    return warps < 4 ? warps : warps == 4 ? 4 : quads_up(warps) + 4;
+    return warps < 4 ? warps : warps == 4 ? 4 : vpps_quads_up(warps) + 4;
 }
 
 /* Does a value of the item begin at a multiple of four words, and end at one? Records and vectors of 16 words and more do, and entries
@@ -1070,7 +1068,7 @@ static bool place_products(const work *w) {
                 w->part_at[v] = w->item_words[i];
                 w->item_words[i] += rows_of_thread(w, v) * blocks * part_stride(w);
             }
-            w->item_words[i] = quads_up(w->item_words[i]); /* where four sums begin at a quad */
+            w->item_words[i] = vpps_quads_up(w->item_words[i]); /* where four sums begin at a quad */
         }
     }
     return true;
@@ -1390,7 +1388,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
     const uint32_t words = part + w->s.floats[0] + 1;
     const bool in_tiles = !w->c->n_lists && w->s.floats[0] <= LIMIT;
     const uint32_t least = in_tiles ? vpps_max_u32(LEAST_WORDS, words) : vpps_max_u32(PART_WORDS, part);
-    w->near_words = VPPS_TILE_WORDS - vpps_min_u32(quads_up(least), VPPS_TILE_WORDS);
+    w->near_words = VPPS_TILE_WORDS - vpps_min_u32(vpps_quads_up(least), VPPS_TILE_WORDS);
     for (uint32_t k = 0; k < w->s.n; k++) {
         place_near(w, &w->s.list[k]);
         near = vpps_max_u32(near, w->near_turns * NEAR_ITEMS * w->near_item);
@@ -1408,7 +1406,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
         room->shared_words = w->part_words = w->chunk * part;
         memcpy(room->scratch_words, w->s.floats, sizeof room->scratch_words);
     }
-    w->near_at = quads_up(room->shared_words);
+    w->near_at = vpps_quads_up(room->shared_words);
     if (near) room->shared_words = w->near_at + near;
 }
 

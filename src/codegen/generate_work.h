@@ -27,6 +27,9 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
  * gsK and geK, kept values kD. */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
+/* Words up to the next quad. */
+static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
+
 /* Does a value's vector in memory begin and end at a quad? */
 static inline bool vpps_has_quads(const vpps_cell_value *x) {
     enum { QUAD = 4, ALIGNED = 16 };
