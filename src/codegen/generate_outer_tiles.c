@@ -212,7 +212,7 @@ static void put_slots(const tiles *t, const pass *p) {
     uint32_t dys = 0, k = 0;
     for (uint32_t l = 0; l < p->n_lists; l++)
         for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i)) dys++;
-    const uint32_t share = vpps_max_u32(1, warps / dys);
+    const uint32_t share = dys && dys < warps ? warps / dys : 1;
     for (uint32_t l = 0; l < p->n_lists; l++)
         for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i))
             put_rows(t, p, i, p->list_at[l], k++ * share % warps, share);
