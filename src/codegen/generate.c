@@ -129,13 +129,14 @@ static void put_weight(const vpps_generation *g, const vpps_resident *m, uint32_
 /* To registers, `run` elements at a time: side by side where rows are, one by one where columns are. */
 static void put_load(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
     const uint32_t stride = g->model->params[m->matrix].cols, span = g->plan->threads / m->blocks;
-    const uint32_t lanes = vpps_lanes_of_block(m->blocks);
     const char *const type = vpps_run_type(m->run);
     fprintf(
         g->out,
         "const float *m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\nconst unsigned block "
-        "= VPPS_LANE / %u, first = (VPPS_WARP * %u + VPPS_LANE %% %u) * %u;\n",
-        g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : stride, lanes, lanes, lanes, m->run);
+        "= VPPS_LANE / %u, first = ",
+        g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : stride, vpps_lanes_of_block(m->blocks));
+    vpps_put_first_column(g->out, m);
+    fprintf(g->out, ";\n");
     for (uint32_t i = 0; i < vpps_words_of_thread(m); i += m->run) {
         const uint32_t row = i / m->columns * m->blocks, column = i % m->columns * span;
         fprintf(g->out,

@@ -153,8 +153,10 @@ static void put_operand_products(const work *w, const pass *p, uint32_t operand,
     const vpps_resident *m = matrix_of(w, p, operand, &far);
     if (!m) return;
     const uint32_t span = w->g->plan->threads / p->blocks, rounds = m->columns / m->run;
-    const uint32_t length = vpps_stage_value(w, operand)->rows, lanes = vpps_lanes_of_block(p->blocks);
-    fprintf(w->out, "{\nconst unsigned own = (VPPS_WARP * %u + VPPS_LANE %% %u) * %u;\n", lanes, lanes, m->run);
+    const uint32_t length = vpps_stage_value(w, operand)->rows;
+    fprintf(w->out, "{\nconst unsigned own = ");
+    vpps_put_first_column(w->out, m);
+    fprintf(w->out, ";\n");
     for (uint32_t i = 0; i < vectors; i++) {
         char item[64];
         fprintf(w->out, "const float *const x%u = ", i);
@@ -515,15 +517,18 @@ static void put_short_sum(const work *w, uint32_t v) {
     }
 }
 
-/* A thread an element. */
-static void put_short(const work *w, uint32_t v) {
-    const uint32_t rows = vpps_stage_value(w, v)->rows;
+/* Opens the loop of threads or warps, from `first` on, over all items' rows that the VP owns. Two braces close it. */
+static void open_rows(const work *w, uint32_t rows, const char *first, const char *step) {
     fprintf(
         w->out,
-        "{\nconst unsigned width = r%u.end - r%u.first;\n#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n * "
-        "width; i += VPPS_THREADS) {\nconst unsigned item = first_item + i / width, e = i %% width, el = r%u.first + "
-        "e;\n",
-        rows, rows, rows);
+        "{\nconst unsigned width = r%u.end - r%u.first;\n#pragma unroll 1\nfor (unsigned i = %s; i < n * width; i += "
+        "%s) {\nconst unsigned item = first_item + i / width, e = i %% width, el = r%u.first + e;\n",
+        rows, rows, first, step, rows);
+}
+
+/* A thread an element. */
+static void put_short(const work *w, uint32_t v) {
+    open_rows(w, vpps_stage_value(w, v)->rows, "threadIdx.x", "VPPS_THREADS");
     put_short_sum(w, v);
     put_finished(w, v);
     vpps_store_finished(w, v);
@@ -574,12 +579,8 @@ static void put_sums(const work *w, const vpps_segment *g) {
 static void put_streamed(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
     const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
-    fprintf(w->out,
-            "{\nconst unsigned width = r%u.end - r%u.first;\n#pragma unroll 1\nfor (unsigned i = VPPS_WARP; i < n * "
-            "width; i += "
-            "VPPS_WARPS) {\nconst unsigned item = first_item + i / width, e = i %% width, el = r%u.first + e;\nfloat "
-            "sum = 0.0f;\n",
-            x->rows, x->rows, x->rows);
+    open_rows(w, x->rows, "VPPS_WARP", "VPPS_WARPS");
+    fprintf(w->out, "float sum = 0.0f;\n");
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
         if (a->matrix == VPPS_NO_PARAM) continue;

@@ -12,6 +12,8 @@
 
 #include "codegen/fragments.h"
 
+#include <stdio.h>
+
 typedef enum vpps_resident_level {
     VPPS_RESIDENT_REGISTERS,
     VPPS_RESIDENT_SHARED, /* of the CTA, a word a thread side by side */
@@ -61,6 +63,10 @@ vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, bool transposed
 
 static inline uint32_t vpps_rows_of_thread(const vpps_resident *m) { return (m->rows + m->blocks - 1) / m->blocks; }
 static inline uint32_t vpps_lanes_of_block(uint32_t blocks) { return 32 / blocks; }
+
+/* In a kernel's text: the first column that a thread holds. */
+void vpps_put_first_column(FILE *out, const vpps_resident *m);
+
 static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpps_rows_of_thread(m) * m->columns; }
 
 /* In a kernel's text: the type of so many columns side by side, and what names column k of them. */
