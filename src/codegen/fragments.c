@@ -40,6 +40,32 @@ bool vpps_fragment_of(const vpps_compiled_cell *c, const vpps_product_tile *tile
     return any;
 }
 
+/* Does the value read v from its record otherwise than by products with rows that are dealt? */
+static bool reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *reader, uint32_t v) {
+    const bool product = vpps_is_product(reader) && c->stages[reader->stage].split == VPPS_SPLIT_ROWS;
+    bool reads = false;
+    for (uint32_t i = 0; i < reader->n_args && reader->stage != c->values[v].stage; i++) {
+        const vpps_cell_arg *a = &c->args[reader->first_arg + i];
+        reads |= a->value == v && (!product || a->matrix == VPPS_NO_PARAM);
+    }
+    return reads;
+}
+
+bool vpps_is_kept_in_parts(const vpps_compiled_cell *c, uint32_t v) {
+    const vpps_cell_value *x = &c->values[v];
+    bool kept = x->kept && x->cols == 1 && !vpps_makes_shares(x), multiplied = false;
+    for (uint32_t k = 0; k < c->n_outputs && kept; k++) kept = c->outputs[k].value != v;
+    for (uint32_t i = 0; i < c->n_values && kept; i++) kept = !reads_whole(c, &c->values[i], v);
+    for (uint32_t i = 0; i < c->n_outers && kept; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        if (o->x == VPPS_NONE || (o->x != v && o->dy != v)) continue;
+        const vpps_cell_value *other = &c->values[o->x == v ? o->dy : o->x];
+        kept = other->cols == 1 && other->domain == x->domain;
+        multiplied = true;
+    }
+    return kept && multiplied;
+}
+
 bool vpps_same_weights(const vpps_fragment *a, const vpps_fragment *b) {
     bool same = a->length == b->length;
     for (uint32_t i = 0; i < VPPS_FRAGMENT_ROWS && same; i++) {

@@ -373,8 +373,9 @@ static void make_element(const work *w, uint32_t v) {
 static void store(const work *w, uint32_t v, const char *from) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
     if (x->kept) {
+        const bool parts = w->g->plan->parts && vpps_is_kept_in_parts(w->c, v);
         put_memory(w, v, "item", "el");
-        fprintf(w->out, " = %s;\n", from);
+        fprintf(w->out, " = %s(%s);\n", parts ? "vpps_in_parts" : "", from);
     }
     for (uint32_t j = 0; j < w->c->n_contributions; j++) {
         if (w->c->contributions[j].value != v) continue;

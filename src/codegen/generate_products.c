@@ -389,6 +389,11 @@ bool vpps_place_products(const work *w) {
 
 /* ---------------------------------------------------------------- products in bf16 */
 
+/* Is what is read of the value its parts in bf16? */
+static bool in_parts(const work *w, uint32_t v) {
+    return w->g->plan->parts && !vpps_in_slot(w, v) && vpps_is_kept_in_parts(w->c, v);
+}
+
 /* What the tiles' products make of one operand of 16 items. */
 static void put_operand_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand) {
     const uint32_t length = vpps_stage_value(w, operand)->rows, threads = w->g->plan->threads,
@@ -406,9 +411,9 @@ static void put_operand_tiles(const work *w, const vpps_product_tile *tiles, uin
     for (uint32_t s = 0; s < steps; s++) {
         fprintf(
             w->out,
-            "{ const vpps_words x = vpps_take<%s, %s, %u>(x0, x1, at + 8 < n, VPPS_WARP * %u + VPPS_LANE %% 4 * 4 + "
+            "{ const vpps_words x = vpps_take<%s, %s, %s, %u>(x0, x1, at + 8 < n, VPPS_WARP * %u + VPPS_LANE %% 4 * 4 + "
             "%u);\n",
-            has_quads(w, operand) ? "true" : "false", elements * (threads / 32) <= length ? "true" : "false", length,
+            in_parts(w, operand) ? "true" : "false", has_quads(w, operand) ? "true" : "false", elements * (threads / 32) <= length ? "true" : "false", length,
             elements, s * VPPS_FRAGMENT_DEPTH);
         for (uint32_t t = 0; t < n; t++) {
             for (uint32_t k = 0; (f = fragment_of(w, &tiles[t], operand, k)) != NULL; k++) {
@@ -590,9 +595,9 @@ static void put_streamed(const work *w, uint32_t v) {
         fprintf(
             w->out,
             ", *m = (const float *)a.matrices + %uu + el * %uu;\nfor (unsigned k = VPPS_LANE; k < %u; k += 32) sum = "
-            "vpps_multiply_add(m[k * %uu], x[k], sum); }\n",
+            "vpps_multiply_add(m[k * %uu], %s(x[k]), sum); }\n",
             w->g->matrix_at[a->matrix], transposed ? 1 : cols, vpps_stage_value(w, a->value)->rows,
-            transposed ? cols : 1);
+            transposed ? cols : 1, in_parts(w, a->value) ? "vpps_whole_of" : "");
     }
     fprintf(w->out, "const float sum%u = vpps_warp_sum(sum);\nif (VPPS_LANE != 0) continue;\n", v);
     put_finished(w, v);

@@ -119,12 +119,43 @@ VPPS_FUNCTION float vpps_multiply_add(float w, float x, float sum) {
     return fmaf(vpps_first_of(s.part[0]), vpps_second_of(s.part[0]), sum);
 }
 
+/* Values that only products read are kept as their parts: the high one in a word's lower half, the other one in the upper. */
+VPPS_FUNCTION float vpps_in_parts(float x) {
+    const vpps_split s = vpps_split_of(x, 0.0f);
+#if VPPS_PARTS == 2
+    return __uint_as_float(s.part[0] | s.part[1] << 16);
+#else
+    return __uint_as_float(s.part[0]);
+#endif
+}
+VPPS_FUNCTION float vpps_whole_of(float kept) {
+    const unsigned word = __float_as_uint(kept);
+#if VPPS_PARTS == 2
+    return vpps_first_of(word) + vpps_second_of(word);
+#else
+    return vpps_first_of(word);
+#endif
+}
+
+/* Two numbers, which may have been kept in parts. */
+template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y) {
+    if (!IN_PARTS) return vpps_split_of(x, y);
+    const unsigned first = __float_as_uint(x), second = __float_as_uint(y);
+    vpps_split s;
+    s.part[0] = (first & 0xffffu) | second << 16;
+#if VPPS_PARTS == 2
+    s.part[1] = first >> 16 | (second & 0xffff0000u);
+#endif
+    return s;
+}
+
 /* What a lane has of 16 elements of vectors or rows: word `at` of each part, and the one two behind or one behind it. */
 struct vpps_words {
     unsigned part[VPPS_PARTS][4];
 };
+template <bool IN_PARTS>
 VPPS_FUNCTION void vpps_put_words(vpps_words &to, unsigned at, unsigned next, vpps_quad q) {
-    const vpps_split low = vpps_split_of(q.x, q.y), high = vpps_split_of(q.z, q.w);
+    const vpps_split low = vpps_parts_of<IN_PARTS>(q.x, q.y), high = vpps_parts_of<IN_PARTS>(q.z, q.w);
 #pragma unroll
     for (int p = 0; p < VPPS_PARTS; p++) {
         to.part[p][at] = low.part[p];
@@ -142,12 +173,12 @@ VPPS_FUNCTION vpps_quad vpps_four(const float *x, unsigned element) {
 }
 
 /* 16 vectors' elements from `element` on, or 8 vectors'. */
-template <bool QUADS, bool WHOLE, unsigned LENGTH>
+template <bool IN_PARTS, bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, bool both, unsigned element) {
     vpps_words to;
-    vpps_put_words(to, 0, 2, vpps_four<QUADS, WHOLE, LENGTH>(first, element));
+    vpps_put_words<IN_PARTS>(to, 0, 2, vpps_four<QUADS, WHOLE, LENGTH>(first, element));
     if (both) {
-        vpps_put_words(to, 1, 3, vpps_four<QUADS, WHOLE, LENGTH>(second, element));
+        vpps_put_words<IN_PARTS>(to, 1, 3, vpps_four<QUADS, WHOLE, LENGTH>(second, element));
     } else {
 #pragma unroll
         for (int p = 0; p < VPPS_PARTS; p++) to.part[p][1] = to.part[p][3] = 0;
@@ -194,11 +225,12 @@ VPPS_FUNCTION vpps_quad vpps_four_weights(const float *row, unsigned element_wor
 
 /* 32 columns of 16 vectors, as 32 rows of whose elements there are 16: columns 4 (l / 4) and the next to `left`, the other two of
  * each four to `right`. The quads are of the lane's four vectors, 4 (l % 4) and the following. */
+template <bool IN_PARTS>
 VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vpps_words &right) {
-    vpps_put_words(left, 0, 2, vpps_quad{q[0].x, q[1].x, q[2].x, q[3].x});
-    vpps_put_words(left, 1, 3, vpps_quad{q[0].y, q[1].y, q[2].y, q[3].y});
-    vpps_put_words(right, 0, 2, vpps_quad{q[0].z, q[1].z, q[2].z, q[3].z});
-    vpps_put_words(right, 1, 3, vpps_quad{q[0].w, q[1].w, q[2].w, q[3].w});
+    vpps_put_words<IN_PARTS>(left, 0, 2, vpps_quad{q[0].x, q[1].x, q[2].x, q[3].x});
+    vpps_put_words<IN_PARTS>(left, 1, 3, vpps_quad{q[0].y, q[1].y, q[2].y, q[3].y});
+    vpps_put_words<IN_PARTS>(right, 0, 2, vpps_quad{q[0].z, q[1].z, q[2].z, q[3].z});
+    vpps_put_words<IN_PARTS>(right, 1, 3, vpps_quad{q[0].w, q[1].w, q[2].w, q[3].w});
 }
 
 /* Of a word of two vectors, `at` and the next, those that are among n. */
@@ -207,9 +239,10 @@ __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
 }
 
 /* Adds products of 32 columns of 16 vectors with 8 rows of others, of which the lane has four vectors' elements of row l / 4. */
+template <bool IN_PARTS>
 VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
                                     const vpps_words &right, const float (&d)[4], unsigned low_mask, unsigned high_mask) {
-    const vpps_split low = vpps_split_of(d[0], d[1]), high = vpps_split_of(d[2], d[3]);
+    const vpps_split low = vpps_parts_of<IN_PARTS>(d[0], d[1]), high = vpps_parts_of<IN_PARTS>(d[2], d[3]);
     unsigned b[2 * VPPS_PARTS];
 #pragma unroll
     for (int p = 0; p < VPPS_PARTS; p++) {
