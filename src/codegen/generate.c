@@ -260,16 +260,16 @@ static void put_fragment(const vpps_generation *g, uint32_t i) {
             "{ const vpps_quad q = vpps_four_weights<%s, %s, %u>(row, words, (VPPS_WARP * %u + %s) * 16 + "
             "VPPS_LANE %% 4 * 4);\nconst vpps_split low = vpps_split_of(q.x, q.y), high = vpps_split_of(q.z, q.w);\n",
             has_quads(g, f) ? "true" : "false", whole ? "true" : "false", f->length, f->steps, step);
-        for (uint32_t p = 0; p < parts; p++) {
-            for (uint32_t k = 0; k < 2; k++) {
-                const uint32_t word = f->at + (s * parts + p) * 2 + k;
-                if (shared) {
-                    fprintf(g->out, "(shared + threadIdx.x)[%u + step * %u]", word * threads, parts * 2 * threads);
-                } else {
-                    fprintf(g->out, "w[%u]", word);
-                }
-                fprintf(g->out, " = __uint_as_float(%s.part[%u]);\n", k ? "high" : "low", p);
-            }
+        const uint32_t words = 2 * parts;
+        if (shared) {
+            const char *const type = vpps_run_type(words);
+            fprintf(g->out, "((%s *)(shared + %u) + threadIdx.x)[step * %u] = %s{", type, f->at * threads, threads,
+                    type);
+        }
+        for (uint32_t k = 0; k < words; k++) {
+            if (!shared) fprintf(g->out, "w[%u] = ", f->at + s * words + k);
+            fprintf(g->out, "__uint_as_float(%s.part[%u])%s", k % 2 ? "high" : "low", k / 2,
+                    shared ? k + 1 < words ? ", " : "};\n" : ";\n");
         }
         fprintf(g->out, "}\n");
     }

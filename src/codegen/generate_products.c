@@ -402,28 +402,38 @@ static void put_operand_tiles(const work *w, const vpps_product_tile *tiles, uin
     for (uint32_t t = 0; t < n && !f; t++) f = fragment_of(w, &tiles[t], operand, 0);
     if (!f) return;
     const uint32_t elements = f->steps * VPPS_FRAGMENT_DEPTH, steps = f->steps;
-    fprintf(w->out, "if (VPPS_WARP * %u < %u) {\n", elements, length);
+    if (elements * (threads / 32 - 1) < length) {
+        fprintf(w->out, "{\n");
+    } else {
+        fprintf(w->out, "if (VPPS_WARP * %u < %u) {\n", elements, length);
+    }
     fprintf(w->out, "const float *const x0 = ");
     vpps_put_pointer(w, operand, "vpps_least(at + VPPS_LANE / 4, n - 1)");
     fprintf(w->out, ", *const x1 = ");
     vpps_put_pointer(w, operand, "vpps_least(at + 8 + VPPS_LANE / 4, n - 1)");
     fprintf(w->out, ";\n");
     for (uint32_t s = 0; s < steps; s++) {
-        fprintf(
-            w->out,
-            "{ const vpps_words x = vpps_take<%s, %s, %s, %u>(x0, x1, at + 8 < n, VPPS_WARP * %u + VPPS_LANE %% 4 * 4 + "
-            "%u);\n",
-            in_parts(w, operand) ? "true" : "false", has_quads(w, operand) ? "true" : "false", elements * (threads / 32) <= length ? "true" : "false", length,
-            elements, s * VPPS_FRAGMENT_DEPTH);
+        fprintf(w->out,
+                "{ const vpps_words x = vpps_take<%s, %s, %s, %u>(x0, x1, VPPS_WARP * %u + VPPS_LANE %% 4 * 4 + "
+                "%u);\n",
+                in_parts(w, operand) ? "true" : "false", has_quads(w, operand) ? "true" : "false",
+                elements * (threads / 32) <= length ? "true" : "false", length, elements, s * VPPS_FRAGMENT_DEPTH);
         for (uint32_t t = 0; t < n; t++) {
             for (uint32_t k = 0; (f = fragment_of(w, &tiles[t], operand, k)) != NULL; k++) {
-                fprintf(w->out, "{ const unsigned b[%u] = {", 2 * parts);
-                for (uint32_t i = 0; i < 2 * parts; i++) {
-                    const uint32_t word = f->at + s * 2 * parts + i;
+                const uint32_t words = 2 * parts;
+                fprintf(w->out, "{ ");
+                if (f->level == VPPS_RESIDENT_SHARED) {
+                    const char *const type = vpps_run_type(words);
+                    fprintf(w->out, "const %s weights = ((const %s *)(shared + %u) + threadIdx.x)[%u];\n", type, type,
+                            f->at * threads, s * threads);
+                }
+                fprintf(w->out, "const unsigned b[%u] = {", words);
+                for (uint32_t i = 0; i < words; i++) {
+                    fprintf(w->out, "%s__float_as_uint(", i ? ", " : "");
                     if (f->level == VPPS_RESIDENT_REGISTERS) {
-                        fprintf(w->out, "%s__float_as_uint(w[%u])", i ? ", " : "", word);
+                        fprintf(w->out, "w[%u])", f->at + s * words + i);
                     } else {
-                        fprintf(w->out, "%s__float_as_uint((shared + threadIdx.x)[%u])", i ? ", " : "", word * threads);
+                        fprintf(w->out, "weights%s)", vpps_run_element(words, i));
                     }
                 }
                 fprintf(w->out, "};\nvpps_add_products(sums[%u], x, b); }\n", t);

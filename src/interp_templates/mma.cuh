@@ -24,7 +24,7 @@ __device__ __forceinline__ float vpps_first_of(unsigned pair) { return __uint_as
 __device__ __forceinline__ float vpps_second_of(unsigned pair) { return __uint_as_float(pair & 0xffff0000u); }
 
 #ifndef VPPS_SIMT
-VPPS_FUNCTION unsigned vpps_pair(float first, float second) {
+VPPS_FUNCTION unsigned vpps_rounded(float first, float second) {
     unsigned pair;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
     return pair;
@@ -62,7 +62,7 @@ VPPS_FUNCTION unsigned vpps_nearest(float x) {
     if (magnitude < 0x00800000u) return (u & 0x80000000u) >> 16;
     return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
 }
-VPPS_FUNCTION unsigned vpps_pair(float first, float second) {
+VPPS_FUNCTION unsigned vpps_rounded(float first, float second) {
     return vpps_nearest(first) | vpps_nearest(second) << 16;
 }
 __device__ __forceinline__ float vpps_flushed(float x) { return x; } /* by rounding */
@@ -101,10 +101,10 @@ VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, 
 VPPS_FUNCTION vpps_split vpps_split_of(float x, float y) {
     vpps_split s;
 #if VPPS_PARTS == 1
-    s.part[0] = vpps_pair(vpps_flushed(x), vpps_flushed(y));
+    s.part[0] = vpps_rounded(vpps_flushed(x), vpps_flushed(y));
 #else
-    s.part[0] = vpps_pair(vpps_clamped(x), vpps_clamped(y));
-    s.part[1] = vpps_pair(vpps_rest(x, vpps_first_of(s.part[0])), vpps_rest(y, vpps_second_of(s.part[0])));
+    s.part[0] = vpps_rounded(vpps_clamped(x), vpps_clamped(y));
+    s.part[1] = vpps_rounded(vpps_rest(x, vpps_first_of(s.part[0])), vpps_rest(y, vpps_second_of(s.part[0])));
 #endif
     return s;
 }
@@ -142,9 +142,9 @@ template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y
     if (!IN_PARTS) return vpps_split_of(x, y);
     const unsigned first = __float_as_uint(x), second = __float_as_uint(y);
     vpps_split s;
-    s.part[0] = (first & 0xffffu) | second << 16;
+    s.part[0] = __byte_perm(first, second, 0x5410);
 #if VPPS_PARTS == 2
-    s.part[1] = first >> 16 | (second & 0xffff0000u);
+    s.part[1] = __byte_perm(first, second, 0x7632);
 #endif
     return s;
 }
@@ -172,17 +172,12 @@ VPPS_FUNCTION vpps_quad vpps_four(const float *x, unsigned element) {
                      WHOLE || element + 3 < LENGTH ? x[element + 3] : 0.0f};
 }
 
-/* 16 vectors' elements from `element` on, or 8 vectors'. */
+/* Elements of two of 16 vectors, from `element` on. */
 template <bool IN_PARTS, bool QUADS, bool WHOLE, unsigned LENGTH>
-VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, bool both, unsigned element) {
+VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsigned element) {
     vpps_words to;
     vpps_put_words<IN_PARTS>(to, 0, 2, vpps_four<QUADS, WHOLE, LENGTH>(first, element));
-    if (both) {
-        vpps_put_words<IN_PARTS>(to, 1, 3, vpps_four<QUADS, WHOLE, LENGTH>(second, element));
-    } else {
-#pragma unroll
-        for (int p = 0; p < VPPS_PARTS; p++) to.part[p][1] = to.part[p][3] = 0;
-    }
+    vpps_put_words<IN_PARTS>(to, 1, 3, vpps_four<QUADS, WHOLE, LENGTH>(second, element));
     return to;
 }
 

@@ -183,6 +183,13 @@ static inline float __int_as_float(int bits) { return __uint_as_float((unsigned)
 static inline int __float_as_int(float x) { return (int)__float_as_uint(x); }
 
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+/* Four bytes of y and x, those of x being number 0 to 3: the selector's four digits say which, the lowest byte's first. */
+static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+    const unsigned long long bytes = (unsigned long long)y << 32 | x;
+    unsigned result = 0;
+    for (unsigned i = 0; i < 4; i++) result |= (unsigned)(bytes >> (selector >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return result;
+}
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __ffs(int x) { return __builtin_ffs(x); }
 static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
