@@ -147,7 +147,8 @@ static bool join_group(const work *w, group *g, uint32_t outer) {
 /* ---------------------------------------------------------------- in bf16 */
 
 /* Tiles of rows that a warp multiplies with BLOCK columns of the same x: numbers first to end of those of all dy that are multiplied
- * with it. There are as many such warps as the VP's team has blocks of columns; number `slot` is the first. */
+ * with it. There are as many such warps as the VP's team has blocks of columns; number `slot` is the first, of strips of as many
+ * tiles. */
 typedef struct strip {
     uint32_t x, first, end, blocks, slot;
 } strip;
@@ -170,9 +171,11 @@ static bool find_tile(const work *w, const group *g, uint32_t x, uint32_t k, row
     return false;
 }
 
-/* The first strip that ends behind tile k of x number i of the group, all warps numbered on; its x is NONE behind the last. */
-static strip next_strip(const work *w, const group *g, const strip *before) {
-    const uint32_t most = vpps_max_u32(1, TILE_THREADS / w->g->plan->threads);
+static uint32_t most_tiles(const work *w) { return vpps_max_u32(1, TILE_THREADS / w->g->plan->threads); }
+
+/* The strip behind this one, the first behind none, its warps numbered on; its x is NONE behind the last. */
+static strip any_next_strip(const work *w, const group *g, const strip *before) {
+    const uint32_t most = most_tiles(w);
     row_tile t;
     uint32_t i = 0;
     strip s = {.x = g->xs[0]};
@@ -188,6 +191,16 @@ static strip next_strip(const work *w, const group *g, const strip *before) {
     s.blocks = blocks_of_team(w, w->c->values[s.x].rows);
     s.end = s.first;
     while (s.end < s.first + most && find_tile(w, g, s.x, s.end, &t)) s.end++;
+    return s;
+}
+
+/* Likewise, of those of so many tiles. */
+static strip next_strip(const work *w, const group *g, const strip *before, uint32_t tiles) {
+    strip s = any_next_strip(w, g, before);
+    while (s.x != VPPS_NONE && s.end - s.first != tiles) {
+        const strip other = {s.x, s.first, s.end, 0, s.slot};
+        s = any_next_strip(w, g, &other);
+    }
     return s;
 }
 
@@ -256,12 +269,18 @@ static void put_strip_stores(const work *w, const group *g, const strip *s) {
     }
 }
 
-/* What the warps do that have a strip in round `round`, each for its columns. */
-static void put_strips(const work *w, const group *g, uint32_t round, uint32_t busy,
+/* Strips of so many tiles, for which there are warps at the same time: of slots first to end. Warps that are left share out the vectors
+ * with these: each strip has so many parts. */
+typedef struct strips {
+    uint32_t tiles, first, end, parts;
+} strips;
+
+/* What the warps do that have a strip, each for its columns. */
+static void put_strips(const work *w, const group *g, const strips *all,
                        void (*put)(const work *w, const group *g, const strip *s)) {
-    for (strip s = next_strip(w, g, NULL); s.x != VPPS_NONE; s = next_strip(w, g, &s)) {
-        const uint32_t length = w->c->values[s.x].rows, before = round * busy, end = s.slot + s.blocks;
-        if (s.slot >= before + busy || end <= before) continue;
+    for (strip s = next_strip(w, g, NULL, all->tiles); s.x != VPPS_NONE; s = next_strip(w, g, &s, all->tiles)) {
+        const uint32_t length = w->c->values[s.x].rows, end = s.slot + s.blocks;
+        if (s.slot >= all->end || end <= all->first) continue;
         fprintf(w->out,
                 "if (slot >= %uu && slot < %uu && l%u.first + (slot - %uu) * %d < l%u.end) {\nconst unsigned column = "
                 "l%u.first + (slot - %uu) * %d + VPPS_LANE / 4 * 4;\n",
@@ -271,37 +290,54 @@ static void put_strips(const work *w, const group *g, uint32_t round, uint32_t b
     }
 }
 
-/* Where there are warps enough for all strips several times, these share out the vectors, and add up in their order what they have. */
+/* Begins what only VPs do that have rows of one of the strips. */
+static void put_have_rows(const work *w, const group *g, const strips *all) {
+    row_tile t;
+    fprintf(w->out, "if (0");
+    for (strip s = next_strip(w, g, NULL, all->tiles); s.x != VPPS_NONE; s = next_strip(w, g, &s, all->tiles)) {
+        for (uint32_t k = s.first; k < s.end && find_tile(w, g, s.x, k, &t); k++) {
+            const uint32_t height = w->c->values[w->c->outers[t.outer].dy].rows;
+            fprintf(w->out, " || m%u.first + %u < m%u.end", height, t.number * TILE, height);
+        }
+    }
+    fprintf(w->out, ") {\n");
+}
+
+/* The sums of strips; their parts are added up in order. */
+static void put_sums_of_strips(const work *w, const group *g, const strips *all) {
+    const uint32_t busy = all->end - all->first;
+    put_have_rows(w, g, all);
+    fprintf(w->out,
+            "const unsigned own_part = VPPS_WARP / %u, slot = own_part < %u ? VPPS_WARP %% %u + %u : VPPS_NONE;\nfloat "
+            "q[%u][4];\n#pragma unroll\nfor (int k = 0; k < %u; k++) q[k / 4][k %% 4] = 0.0f;\n",
+            busy, all->parts, busy, all->first, 2 * all->tiles, 8 * all->tiles);
+    begin_tasks(w, w->c->outers[g->outers[0]].dy);
+    fprintf(w->out,
+            "#pragma unroll 1\nfor (unsigned from = own_part * %d; from < n; from += %d) {\nconst unsigned at = "
+            "from + VPPS_LANE %% 4 * 4;\nconst unsigned "
+            "v0 = vpps_least(at, n - 1), v1 = vpps_least(at + 1, n - 1), v2 = vpps_least(at + 2, n - 1), v3 = "
+            "vpps_least(at + 3, n - 1);\nconst unsigned low = vpps_pair_mask(at, n), high = vpps_pair_mask(at + 2, "
+            "n);\n",
+            DEPTH, DEPTH * all->parts);
+    put_strips(w, g, all, put_strip_sums);
+    fprintf(w->out, "}\n}\n#pragma unroll 1\nfor (unsigned part = 0; part < %u; part++) {\nif (part == own_part) {\n",
+            all->parts);
+    put_strips(w, g, all, put_strip_stores);
+    fprintf(w->out, "}\n__syncthreads();\n}\n}\n");
+}
+
+/* Strips of as many tiles at a time, so that warps have as much to do. */
 static void put_mma_group(const work *w, const group *g) {
     const uint32_t warps = w->g->plan->threads / 32;
-    uint32_t slots = 0, tiles = 0;
-    for (strip s = next_strip(w, g, NULL); s.x != VPPS_NONE; s = next_strip(w, g, &s)) {
-        slots = s.slot + s.blocks;
-        tiles = vpps_max_u32(tiles, s.end - s.first);
+    for (uint32_t tiles = most_tiles(w); tiles; tiles--) {
+        uint32_t slots = 0;
+        for (strip s = next_strip(w, g, NULL, tiles); s.x != VPPS_NONE; s = next_strip(w, g, &s, tiles))
+            slots = s.slot + s.blocks;
+        for (uint32_t first = 0; first < slots; first += warps) {
+            const uint32_t end = vpps_min_u32(slots, first + warps);
+            put_sums_of_strips(w, g, &(strips){tiles, first, end, warps / (end - first)});
+        }
     }
-    const uint32_t busy = vpps_max_u32(1, vpps_min_u32(slots, warps)), parts = warps / busy;
-    fprintf(w->out, "{\nconst unsigned own_part = VPPS_WARP / %u;\n", busy);
-    for (uint32_t round = 0; round * busy < slots; round++) {
-        fprintf(w->out,
-                "{\nconst unsigned slot = own_part < %u ? VPPS_WARP %% %u + %u : VPPS_NONE;\nfloat q[%u][4];\n#pragma "
-                "unroll\nfor (int k = 0; k < %u; k++) q[k / 4][k %% 4] = 0.0f;\n",
-                parts, busy, round * busy, 2 * tiles, 8 * tiles);
-        begin_tasks(w, w->c->outers[g->outers[0]].dy);
-        fprintf(w->out,
-                "#pragma unroll 1\nfor (unsigned from = own_part * %d; from < n; from += %d) {\nconst unsigned at = "
-                "from + VPPS_LANE %% 4 * 4;\nconst unsigned "
-                "v0 = vpps_least(at, n - 1), v1 = vpps_least(at + 1, n - 1), v2 = vpps_least(at + 2, n - 1), v3 = "
-                "vpps_least(at + 3, n - 1);\nconst unsigned low = vpps_pair_mask(at, n), high = vpps_pair_mask(at + 2, "
-                "n);\n",
-                DEPTH, DEPTH * parts);
-        put_strips(w, g, round, busy, put_strip_sums);
-        fprintf(w->out,
-                "}\n}\n#pragma unroll 1\nfor (unsigned part = 0; part < %u; part++) {\nif (part == own_part) {\n",
-                parts);
-        put_strips(w, g, round, busy, put_strip_stores);
-        fprintf(w->out, "}\n__syncthreads();\n}\n}\n");
-    }
-    fprintf(w->out, "}\n");
 }
 
 /* ---------------------------------------------------------------- all */
