@@ -254,12 +254,11 @@ static void put_strip_stores(const work *w, const group *g, const strip *s) {
     for (uint32_t k = s->first; k < s->end && find_tile(w, g, s->x, k, &t); k++) {
         const vpps_cell_outer *o = &w->c->outers[t.outer];
         const uint32_t height = w->c->values[o->dy].rows, q = 2 * (k - s->first);
-        fprintf(
-            w->out,
-            "{ const unsigned row = %u + VPPS_LANE %% 4 * 2, rows = m%u.end - m%u.first;\nconst bool add = %spart || "
-            "vpps_touched[%u];\nfloat *const to = (float *)a.gradients + %uu + (m%u.first + row) * %u;\n",
-            t.number * TILE, height, height, vpps_outer_is_first(w->c, t.outer) ? "" : "1 || ", o->param,
-            w->g->matrix_at[o->param], height, length);
+        fprintf(w->out,
+                "{ const unsigned row = %u + VPPS_LANE %% 4 * 2, rows = m%u.end - m%u.first;\nconst bool add = %s"
+                "vpps_touched[%u];\nfloat *const to = (float *)a.gradients + %uu + (m%u.first + row) * %u;\n",
+                t.number * TILE, height, height, vpps_outer_is_first(w->c, t.outer) ? "" : "1 || ", o->param,
+                w->g->matrix_at[o->param], height, length);
         for (uint32_t r = 0; r < 2; r++)
             fprintf(w->out,
                     "if (row + %u < rows) vpps_add_gradient<%s, %u>(to + %u, column, add, vpps_quad{q[%u][%u], "
@@ -303,8 +302,26 @@ static void put_have_rows(const work *w, const group *g, const strips *all) {
     fprintf(w->out, ") {\n");
 }
 
-/* The sums of strips; their parts are added up in order. */
-static void put_sums_of_strips(const work *w, const group *g, const strips *all) {
+/* Warps of the other parts leave their sums in shared memory, and those of the first add them to theirs, in order. */
+static void put_add_parts(work *w, const strips *all) {
+    const uint32_t busy = all->end - all->first, quads = 2 * all->tiles * 32;
+    w->shared_words = vpps_max_u32(w->shared_words, (all->parts - 1) * busy * quads * 4);
+    fprintf(
+        w->out,
+        "vpps_quad *const own = (vpps_quad *)staged + VPPS_WARP %% %u * %u + VPPS_LANE;\nif (own_part && own_part < "
+        "%u) {\n#pragma unroll\nfor (int k = 0; k < %u; k++) own[(own_part - 1) * %u + k * 32] = vpps_quad{q[k][0], "
+        "q[k][1], q[k][2], q[k][3]};\n}\n__syncthreads();\n",
+        busy, quads, all->parts, 2 * all->tiles, busy * quads);
+    fprintf(
+        w->out,
+        "#pragma unroll 1\nfor (unsigned part = 0; part < %u && !own_part; part++) {\n#pragma unroll\nfor (int k = 0; "
+        "k < %u; k++) {\nconst vpps_quad other = own[part * %u + k * 32];\nq[k][0] += other.x, q[k][1] += other.y, "
+        "q[k][2] += other.z, q[k][3] += other.w;\n}\n}\n",
+        all->parts - 1, 2 * all->tiles, busy * quads);
+}
+
+/* The sums of strips. */
+static void put_sums_of_strips(work *w, const group *g, const strips *all) {
     const uint32_t busy = all->end - all->first;
     put_have_rows(w, g, all);
     fprintf(w->out,
@@ -320,14 +337,15 @@ static void put_sums_of_strips(const work *w, const group *g, const strips *all)
             "n);\n",
             DEPTH, DEPTH * all->parts);
     put_strips(w, g, all, put_strip_sums);
-    fprintf(w->out, "}\n}\n#pragma unroll 1\nfor (unsigned part = 0; part < %u; part++) {\nif (part == own_part) {\n",
-            all->parts);
+    fprintf(w->out, "}\n}\n");
+    if (all->parts > 1) put_add_parts(w, all);
+    fprintf(w->out, "if (!own_part) {\n");
     put_strips(w, g, all, put_strip_stores);
-    fprintf(w->out, "}\n__syncthreads();\n}\n}\n");
+    fprintf(w->out, "}\n__syncthreads();\n}\n");
 }
 
 /* Strips of as many tiles at a time, so that warps have as much to do. */
-static void put_mma_group(const work *w, const group *g) {
+static void put_mma_group(work *w, const group *g) {
     const uint32_t warps = w->g->plan->threads / 32;
     for (uint32_t tiles = most_tiles(w); tiles; tiles--) {
         uint32_t slots = 0;
