@@ -217,7 +217,7 @@ static void put_weight_rows(const vpps_generation *g) {
         for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
             const vpps_weight_row *x = &r->fragments[i].rows[k];
             if (x->matrix == VPPS_NO_PARAM) {
-                fprintf(g->out, "    {0, 0, 0, 0, 0},\n");
+                fprintf(g->out, "    {0, 0, VPPS_NONE, 0, 0},\n");
                 continue;
             }
             const vpps_parameter_data *p = &g->model->params[x->matrix];
@@ -239,41 +239,93 @@ static bool has_quads(const vpps_generation *g, const vpps_fragment *f) {
     return f->length % QUAD == 0;
 }
 
-/* A fragment's words: of each of the warp's steps, two of each part. To shared memory by a loop, as other weights. */
-static void put_fragment(const vpps_generation *g, uint32_t i) {
-    const vpps_fragment *f = &g->plan->residents.fragments[i];
-    const uint32_t parts = g->plan->parts, threads = g->plan->threads;
-    const bool shared = f->level == VPPS_RESIDENT_SHARED;
-    if (f->level == VPPS_RESIDENT_STREAM) return;
-    const bool whole = f->steps * VPPS_FRAGMENT_DEPTH * (threads / 32) <= f->length;
-    fprintf(g->out,
-            "{ const vpps_weight_row &r = vpps_weight_rows[%u + VPPS_LANE / 4];\nconst float *const row = "
-            "vpps_find_row(a, r, "
-            "member);\nconst unsigned words = r.element_words;\n",
-            i * VPPS_FRAGMENT_ROWS);
-    if (shared) fprintf(g->out, "#pragma unroll 1\nfor (unsigned step = 0; step < %u; step++) {\n", f->steps);
-    for (uint32_t s = 0; s < (shared ? 1 : f->steps); s++) {
-        char step[16] = "step";
-        if (!shared) snprintf(step, sizeof step, "%uu", s);
-        fprintf(
-            g->out,
-            "{ const vpps_quad q = vpps_four_weights<%s, %s, %u>(row, words, (VPPS_WARP * %u + %s) * 16 + "
-            "VPPS_LANE %% 4 * 4);\nconst vpps_split low = vpps_split_of(q.x, q.y), high = vpps_split_of(q.z, q.w);\n",
-            has_quads(g, f) ? "true" : "false", whole ? "true" : "false", f->length, f->steps, step);
-        const uint32_t words = 2 * parts;
-        if (shared) {
-            const char *const type = vpps_run_type(words);
-            fprintf(g->out, "((%s *)(shared + %u) + threadIdx.x)[step * %u] = %s{", type, f->at * threads, threads,
-                    type);
-        }
-        for (uint32_t k = 0; k < words; k++) {
-            if (!shared) fprintf(g->out, "w[%u] = ", f->at + s * words + k);
-            fprintf(g->out, "__uint_as_float(%s.part[%u])%s", k % 2 ? "high" : "low", k / 2,
-                    shared ? k + 1 < words ? ", " : "};\n" : ";\n");
-        }
-        fprintf(g->out, "}\n");
+/* Rows of the parameters that the fragment's rows are of, and words from one of their elements to the next, where they are all alike;
+ * else 0. */
+static void find_alike(const vpps_generation *g, const vpps_fragment *f, uint32_t *rows, uint32_t *words) {
+    *rows = *words = VPPS_NONE;
+    for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
+        const vpps_weight_row *x = &f->rows[k];
+        if (x->matrix == VPPS_NO_PARAM) continue;
+        const vpps_parameter_data *p = &g->model->params[x->matrix];
+        const uint32_t its_rows = x->transposed ? p->cols : p->rows, its_words = x->transposed ? p->cols : 1;
+        *rows = *rows == VPPS_NONE || *rows == its_rows ? its_rows : 0;
+        *words = *words == VPPS_NONE || *words == its_words ? its_words : 0;
     }
-    fprintf(g->out, shared ? "}\n}\n" : "}\n");
+}
+
+/* A step of a fragment: the lane's four elements of a row. */
+typedef struct fragment_step {
+    uint32_t fragment, step;
+} fragment_step;
+
+static void put_step_load(const vpps_generation *g, fragment_step at, uint32_t number) {
+    const vpps_fragment *f = &g->plan->residents.fragments[at.fragment];
+    uint32_t rows, words;
+    find_alike(g, f, &rows, &words);
+    fprintf(g->out,
+            "const vpps_weight_row &r%u = vpps_weight_rows[%u + VPPS_LANE / 4];\nconst vpps_quad q%u = "
+            "vpps_four_weights<%s, %s, %u>(vpps_find_row(a, r%u, vpps_rows_of(",
+            number, at.fragment * VPPS_FRAGMENT_ROWS, number, has_quads(g, f) ? "true" : "false",
+            f->steps * VPPS_FRAGMENT_DEPTH * (g->plan->threads / 32) <= f->length ? "true" : "false", f->length,
+            number);
+    if (rows) {
+        fprintf(g->out, "%u", rows);
+    } else {
+        fprintf(g->out, "r%u.rows", number);
+    }
+    fprintf(g->out, ", VPPS_GROUP, member)), ");
+    if (words) {
+        fprintf(g->out, "%u", words);
+    } else {
+        fprintf(g->out, "r%u.element_words", number);
+    }
+    fprintf(g->out, ", (VPPS_WARP * %u + %u) * 16 + VPPS_LANE %% 4 * 4);\n", f->steps, at.step);
+}
+
+/* Two words of each part. */
+static void put_step_store(const vpps_generation *g, fragment_step at, uint32_t number) {
+    const vpps_fragment *f = &g->plan->residents.fragments[at.fragment];
+    const uint32_t words = 2 * g->plan->parts, threads = g->plan->threads;
+    const bool shared = f->level == VPPS_RESIDENT_SHARED;
+    fprintf(g->out, "{ const vpps_split low = vpps_split_of(q%u.x, q%u.y), high = vpps_split_of(q%u.z, q%u.w);\n",
+            number, number, number, number);
+    if (shared) {
+        const char *const type = vpps_run_type(words);
+        fprintf(g->out, "((%s *)(shared + %u) + threadIdx.x)[%u] = %s{", type, f->at * threads, at.step * threads,
+                type);
+    }
+    for (uint32_t k = 0; k < words; k++) {
+        if (!shared) fprintf(g->out, "w[%u] = ", f->at + at.step * words + k);
+        fprintf(g->out, "__uint_as_float(%s.part[%u])%s", k % 2 ? "high" : "low", k / 2,
+                !shared         ? ";\n"
+                : k + 1 < words ? ", "
+                                : "};\n");
+    }
+    fprintf(g->out, "}\n");
+}
+
+/* All loads at once. */
+static void put_steps(const vpps_generation *g, const fragment_step *at, uint32_t n) {
+    fprintf(g->out, "{\n");
+    for (uint32_t k = 0; k < n; k++) put_step_load(g, at[k], k);
+    for (uint32_t k = 0; k < n; k++) put_step_store(g, at[k], k);
+    fprintf(g->out, "}\n");
+}
+
+/* The words of all fragments, those of some steps at a time. */
+static void put_fragments(const vpps_generation *g) {
+    enum { AT_ONCE = 8 };
+    const vpps_residents *r = &g->plan->residents;
+    fragment_step at[AT_ONCE];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_fragments; i++) {
+        for (uint32_t s = 0; s < r->fragments[i].steps && r->fragments[i].level != VPPS_RESIDENT_STREAM; s++) {
+            at[n++] = (fragment_step){i, s};
+            if (n == AT_ONCE) put_steps(g, at, n);
+            n %= AT_ONCE;
+        }
+    }
+    if (n) put_steps(g, at, n);
 }
 
 static void put_loads(const vpps_generation *g) {
@@ -283,7 +335,7 @@ static void put_loads(const vpps_generation *g) {
                     "__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
                     "(&w)[VPPS_WEIGHTS + 1], "
                     "float *shared) {\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
-    for (uint32_t i = 0; i < r->n_fragments; i++) put_fragment(g, i);
+    put_fragments(g);
     for (uint32_t i = 0; i < r->n && !r->parts; i++) {
         const vpps_resident *m = &r->list[i];
         const vpps_parameter_data *p = &g->model->params[m->matrix];

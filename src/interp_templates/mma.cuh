@@ -196,9 +196,8 @@ struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Where it begins; of a VP that has no such row, nowhere. */
-VPPS_FUNCTION const float *vpps_find_row(const vpps_arguments &a, const vpps_weight_row &r, unsigned member) {
-    const vpps_rows own = vpps_rows_of(r.rows, VPPS_GROUP, member);
+/* Where it begins; of a VP that has no such row among its own ones, nowhere. */
+VPPS_FUNCTION const float *vpps_find_row(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own) {
     return r.number < own.end - own.first
                ? (const float *)a.matrices + (r.at + (unsigned long long)(own.first + r.number) * r.row_words)
                : (const float *)0;
