@@ -239,18 +239,21 @@ static bool has_quads(const vpps_generation *g, const vpps_fragment *f) {
     return f->length % QUAD == 0;
 }
 
-/* Rows of the parameters that the fragment's rows are of, and words from one of their elements to the next, where they are all alike;
- * else 0. */
-static void find_alike(const vpps_generation *g, const vpps_fragment *f, uint32_t *rows, uint32_t *words) {
-    *rows = *words = VPPS_NONE;
+/* In a kernel's text: rows of the parameters that the fragment's rows are of, and words from one of their elements to the next,
+ * where they are all alike; else what the row number so many says. */
+static void find_alike(const vpps_generation *g, const vpps_fragment *f, uint32_t number, char rows[32],
+                       char words[32]) {
+    uint32_t all_rows = VPPS_NONE, all_words = VPPS_NONE;
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
         const vpps_weight_row *x = &f->rows[k];
         if (x->matrix == VPPS_NO_PARAM) continue;
         const vpps_parameter_data *p = &g->model->params[x->matrix];
         const uint32_t its_rows = x->transposed ? p->cols : p->rows, its_words = x->transposed ? p->cols : 1;
-        *rows = *rows == VPPS_NONE || *rows == its_rows ? its_rows : 0;
-        *words = *words == VPPS_NONE || *words == its_words ? its_words : 0;
+        all_rows = all_rows == VPPS_NONE || all_rows == its_rows ? its_rows : 0;
+        all_words = all_words == VPPS_NONE || all_words == its_words ? its_words : 0;
     }
+    snprintf(rows, 32, all_rows ? "%u" : "r%u.rows", all_rows ? all_rows : number);
+    snprintf(words, 32, all_words ? "%u" : "r%u.element_words", all_words ? all_words : number);
 }
 
 /* A step of a fragment: the lane's four elements of a row. */
@@ -260,26 +263,16 @@ typedef struct fragment_step {
 
 static void put_step_load(const vpps_generation *g, fragment_step at, uint32_t number) {
     const vpps_fragment *f = &g->plan->residents.fragments[at.fragment];
-    uint32_t rows, words;
-    find_alike(g, f, &rows, &words);
-    fprintf(g->out,
-            "const vpps_weight_row &r%u = vpps_weight_rows[%u + VPPS_LANE / 4];\nconst vpps_quad q%u = "
-            "vpps_four_weights<%s, %s, %u>(vpps_find_row(a, r%u, vpps_rows_of(",
-            number, at.fragment * VPPS_FRAGMENT_ROWS, number, has_quads(g, f) ? "true" : "false",
-            f->steps * VPPS_FRAGMENT_DEPTH * (g->plan->threads / 32) <= f->length ? "true" : "false", f->length,
-            number);
-    if (rows) {
-        fprintf(g->out, "%u", rows);
-    } else {
-        fprintf(g->out, "r%u.rows", number);
-    }
-    fprintf(g->out, ", VPPS_GROUP, member)), ");
-    if (words) {
-        fprintf(g->out, "%u", words);
-    } else {
-        fprintf(g->out, "r%u.element_words", number);
-    }
-    fprintf(g->out, ", (VPPS_WARP * %u + %u) * 16 + VPPS_LANE %% 4 * 4);\n", f->steps, at.step);
+    char rows[32], words[32];
+    find_alike(g, f, number, rows, words);
+    fprintf(
+        g->out,
+        "const vpps_weight_row &r%u = vpps_weight_rows[%u + VPPS_LANE / 4];\nconst vpps_rows o%u = "
+        "vpps_rows_of(%s, VPPS_GROUP, member);\nconst vpps_quad q%u = vpps_four_weights<%s, %s, %u>(a, r%u, o%u, %s, "
+        "(VPPS_WARP * %u + %u) * 16 + VPPS_LANE %% 4 * 4);\n",
+        number, at.fragment * VPPS_FRAGMENT_ROWS, number, rows, number, has_quads(g, f) ? "true" : "false",
+        f->steps * VPPS_FRAGMENT_DEPTH * (g->plan->threads / 32) <= f->length ? "true" : "false", f->length, number,
+        number, words, f->steps, at.step);
 }
 
 /* Two words of each part. */
@@ -287,8 +280,11 @@ static void put_step_store(const vpps_generation *g, fragment_step at, uint32_t 
     const vpps_fragment *f = &g->plan->residents.fragments[at.fragment];
     const uint32_t words = 2 * g->plan->parts, threads = g->plan->threads;
     const bool shared = f->level == VPPS_RESIDENT_SHARED;
-    fprintf(g->out, "{ const vpps_split low = vpps_split_of(q%u.x, q%u.y), high = vpps_split_of(q%u.z, q%u.w);\n",
-            number, number, number, number);
+    fprintf(
+        g->out,
+        "{ const bool has = vpps_has_row(r%u, o%u);\nconst vpps_split low = vpps_split_of(has ? q%u.x : 0.0f, has ? "
+        "q%u.y : 0.0f), high = vpps_split_of(has ? q%u.z : 0.0f, has ? q%u.w : 0.0f);\n",
+        number, number, number, number, number, number);
     if (shared) {
         const char *const type = vpps_run_type(words);
         fprintf(g->out, "((%s *)(shared + %u) + threadIdx.x)[%u] = %s{", type, f->at * threads, at.step * threads,

@@ -196,19 +196,18 @@ struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Where it begins; of a VP that has no such row among its own ones, nowhere. */
-VPPS_FUNCTION const float *vpps_find_row(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own) {
-    return r.number < own.end - own.first
-               ? (const float *)a.matrices + (r.at + (unsigned long long)(own.first + r.number) * r.row_words)
-               : (const float *)0;
-}
+/* Has the VP such a row among its own ones? */
+VPPS_FUNCTION bool vpps_has_row(const vpps_weight_row &r, vpps_rows own) { return r.number < own.end - own.first; }
 
-/* Four elements of it, zeros behind its end. QUADS: rows begin and end at one. WHOLE: no end is near. */
+/* Four elements of it, zeros behind its end; of a VP that has no such row, of some other one, so that all loads are made without a
+ * branch. QUADS: rows begin and end at one. WHOLE: no end is near. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
-VPPS_FUNCTION vpps_quad vpps_four_weights(const float *row, unsigned element_words, unsigned element) {
-    vpps_quad q = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (!row) return q;
+VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
+                                          unsigned element_words, unsigned element) {
+    const float *row =
+        (const float *)a.matrices + (r.at + (vpps_has_row(r, own) ? own.first + r.number : 0) * r.row_words);
     if (QUADS) return vpps_four<true, WHOLE, LENGTH>(row, element);
+    vpps_quad q = {0.0f, 0.0f, 0.0f, 0.0f};
     row += (unsigned long long)element * element_words;
     if (WHOLE || element < LENGTH) q.x = row[0];
     if (WHOLE || element + 1 < LENGTH) q.y = row[element_words];
