@@ -141,6 +141,7 @@ static vpps_status report(size_t row, vpps_precision precision, const prediction
 
 static vpps_status predict_all(const gpu_settings *settings, const char *model, json_t *of_model) {
     prediction p;
+    bool any = false;
     fprintf(stderr, "| network | hidden | batch | predicted device us a batch | predicted sentences/s by "
                     "device time | host us a "
                     "batch, here | nodes | phases |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
@@ -148,10 +149,11 @@ static vpps_status predict_all(const gpu_settings *settings, const char *model, 
         if (rows[row].batch < settings->least || rows[row].batch > settings->most) continue;
         if (settings->network && strcmp(settings->network, rows[row].network) != 0) continue;
         if (settings->hidden && settings->hidden != rows[row].hidden) continue;
+        any = true;
         VPPS_TRY(predict(settings, row, &p));
         VPPS_TRY(report(row, settings->precision, &p, model, of_model));
     }
-    return VPPS_OK;
+    return any ? VPPS_OK : vpps_fail(VPPS_ARGUMENT, "--model has no row of this network, hidden size and batch");
 }
 
 vpps_status gpu_bench_model(const gpu_settings *settings) {

@@ -217,7 +217,7 @@ static void put_weight_rows(const vpps_generation *g) {
         for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
             const vpps_weight_row *x = &r->fragments[i].rows[k];
             if (x->matrix == VPPS_NO_PARAM) {
-                fprintf(g->out, "    {0, 0, VPPS_NONE, 0, 0},\n");
+                fprintf(g->out, "    {0, 0, 0, 0, 0},\n");
                 continue;
             }
             const vpps_parameter_data *p = &g->model->params[x->matrix];
@@ -280,11 +280,8 @@ static void put_step_store(const vpps_generation *g, fragment_step at, uint32_t 
     const vpps_fragment *f = &g->plan->residents.fragments[at.fragment];
     const uint32_t words = 2 * g->plan->parts, threads = g->plan->threads;
     const bool shared = f->level == VPPS_RESIDENT_SHARED;
-    fprintf(
-        g->out,
-        "{ const bool has = vpps_has_row(r%u, o%u);\nconst vpps_split low = vpps_split_of(has ? q%u.x : 0.0f, has ? "
-        "q%u.y : 0.0f), high = vpps_split_of(has ? q%u.z : 0.0f, has ? q%u.w : 0.0f);\n",
-        number, number, number, number, number, number);
+    fprintf(g->out, "{ const vpps_split low = vpps_split_of(q%u.x, q%u.y), high = vpps_split_of(q%u.z, q%u.w);\n",
+            number, number, number, number);
     if (shared) {
         const char *const type = vpps_run_type(words);
         fprintf(g->out, "((%s *)(shared + %u) + threadIdx.x)[%u] = %s{", type, f->at * threads, at.step * threads,

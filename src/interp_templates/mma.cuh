@@ -191,21 +191,18 @@ VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, cons
 }
 
 /* A row of weights, of those that a VP of a group has: where its matrix begins, how many rows there are, in how many words they and
- * their elements follow each other. Of no rows: zeros. */
+ * their elements follow each other. All 0: some numbers, whose sums nobody reads. */
 struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Has the VP such a row among its own ones? */
-VPPS_FUNCTION bool vpps_has_row(const vpps_weight_row &r, vpps_rows own) { return r.number < own.end - own.first; }
-
-/* Four elements of it, zeros behind its end; of a VP that has no such row, of some other one, so that all loads are made without a
- * branch. QUADS: rows begin and end at one. WHOLE: no end is near. */
+/* Four elements of it, zeros behind its end; of a VP that has no such row, of another one, whose sums nobody reads. QUADS: rows begin
+ * and end at one. WHOLE: no end is near. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
                                           unsigned element_words, unsigned element) {
-    const float *row =
-        (const float *)a.matrices + (r.at + (vpps_has_row(r, own) ? own.first + r.number : 0) * r.row_words);
+    const unsigned number = r.number < own.end - own.first ? own.first + r.number : 0;
+    const float *row = (const float *)a.matrices + (r.at + number * r.row_words);
     if (QUADS) return vpps_four<true, WHOLE, LENGTH>(row, element);
     vpps_quad q = {0.0f, 0.0f, 0.0f, 0.0f};
     row += (unsigned long long)element * element_words;

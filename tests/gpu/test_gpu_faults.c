@@ -9,13 +9,16 @@
 
 enum { BATCHES = 2, WATCHDOG_MS = 200, SEEDS = 6 };
 
+typedef enum where {
+    ONCE,
+    EVERYWHERE, /* in generated code: wherever the text is */
+    CROWDED,    /* likewise, where registers do not hold all weights */
+    IN_PARTS    /* likewise, where products are in bf16x3 */
+} where;
+
 static const struct fault {
     const char *what, *text, *with;
-    enum {
-        ONCE,
-        EVERYWHERE, /* in generated code: wherever the text is */
-        CROWDED     /* likewise, where registers do not hold all weights */
-    } where;
+    where where;
 } faults[] = {
     {"the barrier behind every task removed", "__syncthreads(); /* what the task wrote", "/*", ONCE},
     {"signals removed", "vpps_signal(a.counters, t.signal);", ";", ONCE},
@@ -44,6 +47,13 @@ static const struct fault {
     {"the barrier between products and their sums removed",
      "__syncthreads();\n#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n0 * ",
      "#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n0 * ", EVERYWHERE},
+    {"high parts of what is kept taken for low ones", "__byte_perm(first, second, 0x7632)",
+     "__byte_perm(first, second, 0x5410)", IN_PARTS},
+    {"what is kept in parts summed up as it is", "sum += vpps_whole_of(pool", "sum += (pool", IN_PARTS},
+    {"other warps' parts of gradients left out", "q[k][0] += other.x,", "q[k][0] += 0.0f,", IN_PARTS},
+    {"the barrier before parts of gradients are added removed",
+     "__syncthreads();\n#pragma unroll 1\nfor (unsigned part = 0;", "#pragma unroll 1\nfor (unsigned part = 0;",
+     IN_PARTS},
 };
 
 static const struct fault *planted; /* NULL: none */
@@ -85,7 +95,8 @@ typedef struct run {
     vpps_handle *handle;
 } run;
 
-static void open_run(run *r, const struct fault *fault, bool crowded) {
+static void open_run(run *r, const struct fault *fault, where kind) {
+    const bool crowded = kind == CROWDED;
     static vpps_driver_table driver;
     vpps_options o;
     driver = vpps_driver_simt;
@@ -96,6 +107,7 @@ static void open_run(run *r, const struct fault *fault, bool crowded) {
     o.no_tuning = true;
     o.pool_bytes = 32 << 20;
     o.watchdog_ms = WATCHDOG_MS;
+    o.precision = kind == IN_PARTS ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
     const uint32_t hidden = crowded ? 64 : 40;
     setenv("VPPS_SIMT_SMS", crowded ? "2" : "4", 1);
     trees_open(&r->trees, hidden, hidden);
@@ -111,14 +123,14 @@ static void close_run(run *r) {
 }
 
 /* Trains; the parameters afterwards, or NULL (and *message) when a batch failed. */
-static float *train(const struct fault *fault, bool crowded, uint32_t seed, size_t *n, char *message) {
+static float *train(const struct fault *fault, where kind, uint32_t seed, size_t *n, char *message) {
     char text[16];
     snprintf(text, sizeof text, "%u", seed);
     setenv("VPPS_SIMT_SEED", text, 1);
     run r = {0};
     float *values = NULL;
     *message = '\0';
-    open_run(&r, fault, crowded);
+    open_run(&r, fault, kind);
     for (uint32_t batch = 0; batch < BATCHES && !*message; batch++) {
         vpps_status status = vpps_fb(r.handle, r.trees.g, trees_build(&r.trees, batch), NULL);
         if (status == VPPS_OK) status = vpps_sync_latest_loss(r.handle, NULL);
@@ -138,11 +150,11 @@ START_TEST(a_planted_fault_is_caught)
         char message[VPPS_MESSAGE_BYTES];
         size_t n = 0, same = 0;
         vpps_simt_set_patience(300000000);
-        float *right = train(NULL, fault->where == CROWDED, 0, &n, message);
+        float *right = train(NULL, fault->where, 0, &n, message);
         ck_assert_msg(right != NULL, "without a fault: %s", message);
         bool caught = false;
         for (uint32_t seed = 0; seed < SEEDS && !caught; seed++) {
-            float *values = train(fault, fault->where == CROWDED, seed, &same, message);
+            float *values = train(fault, fault->where, seed, &same, message);
             caught = !values || memcmp(values, right, n * sizeof *right) != 0;
             if (caught) printf("%s: seed %u: %s\n", fault->what, seed, values ? "wrong parameters" : message);
             free(values);
@@ -157,9 +169,9 @@ START_TEST(without_faults_every_order_gives_the_same)
     {
         char message[VPPS_MESSAGE_BYTES];
         size_t n = 0;
-        float *right = train(NULL, _i, 0, &n, message);
+        float *right = train(NULL, (where)_i, 0, &n, message);
         for (uint32_t seed = 1; seed < SEEDS; seed++) {
-            float *values = train(NULL, _i, seed, &n, message);
+            float *values = train(NULL, (where)_i, seed, &n, message);
             ck_assert_msg(values != NULL, "seed %u: %s", seed, message);
             ck_assert_msg(!memcmp(values, right, n * sizeof *right), "seed %u gives other parameters", seed);
             free(values);
@@ -172,7 +184,7 @@ START_TEST(a_script_beyond_shared_memory_gives_the_same)
     {
         char message[VPPS_MESSAGE_BYTES];
         size_t n = 0;
-        float *near = train(NULL, false, 0, &n, message), *far = train(&far_script, false, 0, &n, message);
+        float *near = train(NULL, ONCE, 0, &n, message), *far = train(&far_script, ONCE, 0, &n, message);
         ck_assert_msg(near && far, "%s", message);
         ck_assert(!memcmp(near, far, n * sizeof *near));
         free(near);
@@ -211,7 +223,7 @@ START_TEST(a_broken_script_ends_with_a_reason)
         const vpps_batch *b;
         char text[64];
         setenv("VPPS_SIMT_SEED", "0", 1);
-        open_run(&r, NULL, false);
+        open_run(&r, NULL, ONCE);
         TEST_OK(vpps_handle_batch(r.handle, r.trees.g, trees_build(&r.trees, 0), NULL, &b));
         uint32_t *wait = find(b, VPPS_TASK_WAIT);
         const uint32_t wanted = wait[2];
@@ -234,7 +246,7 @@ static Suite *make_suite(void) {
     TCase *t = tcase_create("faults");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, a_planted_fault_is_caught, 0, (int)VPPS_COUNT(faults));
-    tcase_add_loop_test(t, without_faults_every_order_gives_the_same, 0, 2);
+    tcase_add_loop_test(t, without_faults_every_order_gives_the_same, EVERYWHERE, IN_PARTS + 1);
     tcase_add_test(t, a_script_beyond_shared_memory_gives_the_same);
     tcase_add_test(t, a_broken_script_ends_with_a_reason);
     suite_add_tcase(suite, t);
