@@ -51,7 +51,7 @@ static bool reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *read
     return reads;
 }
 
-bool vpps_is_kept_in_parts(const vpps_compiled_cell *c, uint32_t v) {
+bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v) {
     const vpps_cell_value *x = &c->values[v];
     bool kept = x->kept && x->cols == 1 && !vpps_makes_shares(x), multiplied = false;
     for (uint32_t k = 0; k < c->n_outputs && kept; k++) kept = c->outputs[k].value != v;

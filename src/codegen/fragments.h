@@ -44,9 +44,8 @@ vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment
 bool vpps_fragment_of(const vpps_compiled_cell *c, const vpps_product_tile *tile, uint32_t operand, uint32_t which,
                       uint32_t threads, vpps_fragment *out);
 
-/* Is the value kept as its bf16 parts, a word an element, so that who multiplies it need not round it? So are those that nobody but
- * products and gradients of parameters reads from the record. */
-bool vpps_is_kept_in_parts(const vpps_compiled_cell *c, uint32_t v);
+/* Does nobody read the value from the record but products, as tiles, and gradients of parameters? */
+bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
 /* Have they the same weights? */
 bool vpps_same_weights(const vpps_fragment *a, const vpps_fragment *b);

@@ -131,6 +131,11 @@ static void put_random(const work *w, const vpps_cell_value *x) {
 static void make_formula(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
     const char *types = vpps_instructions[x->opcode].operands;
+    static const struct {
+        char letter;
+        const char *otherwise;
+        void (*put)(const work *w, const vpps_cell_value *x);
+    } numbers[] = {{'f', "0.0f", vpps_put_f}, {'u', "0u", vpps_put_u}, {'e', "0.0f", put_random}};
     uint32_t arg = 0, tensors = 0;
     fprintf(w->out, "const float v%u = vpps_value_%s(", v, vpps_instructions[x->opcode].name);
     for (const char *t = types; *t == 't'; t++, tensors++) {
@@ -143,23 +148,13 @@ static void make_formula(const work *w, uint32_t v) {
     } else {
         fprintf(w->out, "0.0f");
     }
-    fprintf(w->out, ", ");
-    if (strchr(types, 'f')) {
-        vpps_put_f(w, x);
-    } else {
-        fprintf(w->out, "0.0f");
-    }
-    fprintf(w->out, ", ");
-    if (strchr(types, 'u')) {
-        vpps_put_u(w, x);
-    } else {
-        fprintf(w->out, "0u");
-    }
-    fprintf(w->out, ", ");
-    if (strchr(types, 'e')) {
-        put_random(w, x);
-    } else {
-        fprintf(w->out, "0.0f");
+    for (size_t i = 0; i < VPPS_COUNT(numbers); i++) {
+        fprintf(w->out, ", ");
+        if (strchr(types, numbers[i].letter)) {
+            numbers[i].put(w, x);
+        } else {
+            fprintf(w->out, "%s", numbers[i].otherwise);
+        }
     }
     fprintf(w->out, ");\n");
 }
@@ -373,7 +368,7 @@ static void make_element(const work *w, uint32_t v) {
 static void store(const work *w, uint32_t v, const char *from) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
     if (x->kept) {
-        const bool parts = w->g->plan->parts && vpps_is_kept_in_parts(w->c, v);
+        const bool parts = vpps_is_kept_in_parts(w->g, w->c, v);
         put_memory(w, v, "item", "el");
         fprintf(w->out, " = %s(%s);\n", parts ? "vpps_in_parts" : "", from);
     }

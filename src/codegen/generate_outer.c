@@ -69,8 +69,6 @@ uint32_t vpps_outer_columns(const work *w, uint32_t outer) {
     return vpps_min_u32(length, blocks_of_team(w, length) * BLOCK);
 }
 
-static bool in_parts(const work *w, uint32_t v) { return w->g->plan->parts && vpps_is_kept_in_parts(w->c, v); }
-
 /* All outers of one vector: a warp a row, lanes go over the vectors. `before`: rows of other vectors, so that their warps are others. */
 static void put_vector_rows(const work *w, uint32_t first, uint32_t before) {
     const vpps_compiled_cell *c = w->c;
@@ -87,7 +85,7 @@ static void put_vector_rows(const work *w, uint32_t first, uint32_t before) {
         if (outer->param != param || outer->x != VPPS_NONE) continue;
         begin_tasks(w, outer->dy);
         fprintf(w->out, "for (unsigned k = VPPS_LANE; k < n * %uu; k += 32) sum += %s(pool[", c->values[outer->dy].cols,
-                in_parts(w, outer->dy) ? "vpps_whole_of" : "");
+                vpps_is_kept_in_parts(w->g, w->c, outer->dy) ? "vpps_whole_of" : "");
         vpps_outer_vector(w, outer->dy, "k");
         fprintf(w->out, " + row]);\n}\n");
     }
@@ -239,11 +237,11 @@ static void put_strip_sums(const work *w, const group *g, const strip *s) {
         fprintf(w->out, "};\n");
     }
     fprintf(w->out, "vpps_words left, right;\nvpps_turn_quads<%s>({x0, x1, x2, x3}, left, right);\n",
-            in_parts(w, s->x) ? "true" : "false");
+            vpps_is_kept_in_parts(w->g, w->c, s->x) ? "true" : "false");
     for (uint32_t k = s->first; k < s->end && find_tile(w, g, s->x, k, &t); k++) {
         const uint32_t q = k - s->first;
         fprintf(w->out, "vpps_add_factors<%s>(q[%u], q[%u], left, right, d%u, low, high);\n",
-                in_parts(w, w->c->outers[t.outer].dy) ? "true" : "false", 2 * q, 2 * q + 1, q);
+                vpps_is_kept_in_parts(w->g, w->c, w->c->outers[t.outer].dy) ? "true" : "false", 2 * q, 2 * q + 1, q);
     }
 }
 

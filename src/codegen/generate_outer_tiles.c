@@ -50,6 +50,7 @@ static uint32_t length_of(const tiles *t, uint32_t i) { return t->w->c->values[o
 static uint32_t height_of(const tiles *t, uint32_t i) { return t->w->c->values[outer_of(t, i)->dy].rows; }
 static uint32_t rows_of(const tiles *t, uint32_t i) { return vpps_outer_rows(t->w, t->outers[i]); }
 static uint32_t columns_of(const tiles *t, uint32_t i) { return vpps_outer_columns(t->w, t->outers[i]); }
+
 static uint32_t next_of_x(const tiles *t, uint32_t i) {
     const uint32_t x = t->x_of[i];
     for (i++; i < t->n && t->x_of[i] != x; i++) {}

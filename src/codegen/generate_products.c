@@ -390,9 +390,7 @@ bool vpps_place_products(const work *w) {
 /* ---------------------------------------------------------------- products in bf16 */
 
 /* Is what is read of the value its parts in bf16? */
-static bool in_parts(const work *w, uint32_t v) {
-    return w->g->plan->parts && !vpps_in_slot(w, v) && vpps_is_kept_in_parts(w->c, v);
-}
+static bool in_parts(const work *w, uint32_t v) { return !vpps_in_slot(w, v) && vpps_is_kept_in_parts(w->g, w->c, v); }
 
 /* What the tiles' products make of one operand of 16 items. */
 static void put_operand_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand) {
@@ -512,23 +510,28 @@ static void put_sum(const work *w, uint32_t v, const vpps_segment *products) {
             warps_of(w), w->item_words[products - w->s.list], part_stride(w), w->part_at[v]);
 }
 
+/* Opens a block with x, an operand's item, and m, row `el` of the matrix that it is multiplied with. Words from one of the row's
+ * elements to the next. */
+static uint32_t open_matrix_row(const work *w, const vpps_cell_value *product, const vpps_cell_arg *a) {
+    const bool transposed = product->kind == VPPS_VALUE_PRODUCT_T;
+    const uint32_t cols = w->g->model->params[a->matrix].cols;
+    fprintf(w->out, "{ const float *const x = ");
+    vpps_put_pointer(w, a->value, "item");
+    fprintf(w->out, ", *const m = (const float *)a.matrices + %uu + el * %uu;\n", w->g->matrix_at[a->matrix],
+            transposed ? 1 : cols);
+    return transposed ? cols : 1;
+}
+
 /* Element `el` of a short product. */
 static void put_short_sum(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
-    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
     fprintf(w->out, "float sum%u = 0.0f;\n", v);
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
         if (a->matrix == VPPS_NO_PARAM) continue;
-        const uint32_t cols = w->g->model->params[a->matrix].cols;
-        fprintf(w->out, "{ const float *const x = ");
-        vpps_put_pointer(w, a->value, "item");
-        fprintf(
-            w->out,
-            ", *const m = (const float *)a.matrices + %uu + el * %uu;\n#pragma unroll\nfor (unsigned k = 0; k < %u; "
-            "k++) sum%u += m[k * %uu] * x[k]; }\n",
-            w->g->matrix_at[a->matrix], transposed ? 1 : cols, vpps_stage_value(w, a->value)->rows, v,
-            transposed ? cols : 1);
+        const uint32_t words = open_matrix_row(w, x, a);
+        fprintf(w->out, "#pragma unroll\nfor (unsigned k = 0; k < %u; k++) sum%u += m[k * %uu] * x[k]; }\n",
+                vpps_stage_value(w, a->value)->rows, v, words);
     }
 }
 
@@ -593,21 +596,15 @@ static void put_sums(const work *w, const vpps_segment *g) {
 /* A warp a row. */
 static void put_streamed(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
-    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
     open_rows(w, x->rows, "VPPS_WARP", "VPPS_WARPS");
     fprintf(w->out, "float sum = 0.0f;\n");
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
         if (a->matrix == VPPS_NO_PARAM) continue;
-        const uint32_t cols = w->g->model->params[a->matrix].cols;
-        fprintf(w->out, "{ const float *x = ");
-        vpps_put_pointer(w, a->value, "item");
-        fprintf(
-            w->out,
-            ", *m = (const float *)a.matrices + %uu + el * %uu;\nfor (unsigned k = VPPS_LANE; k < %u; k += 32) sum = "
-            "vpps_multiply_add(m[k * %uu], %s(x[k]), sum); }\n",
-            w->g->matrix_at[a->matrix], transposed ? 1 : cols, vpps_stage_value(w, a->value)->rows,
-            transposed ? cols : 1, in_parts(w, a->value) ? "vpps_whole_of" : "");
+        const uint32_t words = open_matrix_row(w, x, a);
+        fprintf(w->out,
+                "for (unsigned k = VPPS_LANE; k < %u; k += 32) sum = vpps_multiply_add(m[k * %uu], %s(x[k]), sum); }\n",
+                vpps_stage_value(w, a->value)->rows, words, in_parts(w, a->value) ? "vpps_whole_of" : "");
     }
     fprintf(w->out, "const float sum%u = vpps_warp_sum(sum);\nif (VPPS_LANE != 0) continue;\n", v);
     put_finished(w, v);

@@ -27,6 +27,12 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
  * gsK and geK, kept values kD. */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
+/* Is the value kept as its bf16 parts, a word an element, so that who multiplies it need not round it? So are, where products are in
+ * bf16, those that nobody but products and gradients of parameters reads from the record. */
+static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v) {
+    return g->plan->parts && vpps_only_products_read(c, v);
+}
+
 /* Words up to the next quad. */
 static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
 
