@@ -20,7 +20,10 @@ volatile pid_t guard;
 /* In memory of both: the child stops itself. NULL: there is no such memory. */
 static atomic_bool *shared;
 
-enum { BY_SIGNAL = 128 }; /* and its number: the exit code, as a shell has it */
+enum {
+    BY_SIGNAL = 128, /* and its number: the exit code, as a shell has it */
+    READER_MS = 1000 /* that a launcher is given to read a message */
+};
 
 static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
 
@@ -55,14 +58,22 @@ static void tell(long rank, int number) {
 
 /* Waits, not for long, until the launcher has read what was written: once this process ends it may stop reading. */
 static void wait_for_reader(int fd) {
-    enum { MOST_MS = 1000 };
-    for (int ms = 0; ms < MOST_MS; ms++) {
+    for (int ms = 0; ms < READER_MS; ms++) {
         int in_pipe = 0, in_socket = 0;
         if (ioctl(fd, FIONREAD, &in_pipe) || in_pipe < 0) in_pipe = 0;
         if (ioctl(fd, TIOCOUTQ, &in_socket) || in_socket < 0) in_socket = 0;
         if (!in_pipe && !in_socket) return;
         nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
     }
+}
+
+/* Waits for the end of all, which the launcher asks for once another process's guard has told of its child and ended. True: it
+ * came. */
+static bool all_are_asked_to_end(void) {
+    enum { MOST_MS = 2 * READER_MS };
+    for (int ms = 0; ms < MOST_MS && !asked_to_end[0]; ms++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    return asked_to_end[0] != 0;
 }
 
 static _Noreturn void watch_child(long rank, const sigset_t *before) {
@@ -74,7 +85,9 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
     sigprocmask(SIG_SETMASK, before, NULL);
     const int status = wait_for_child();
     if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
-    if (!asked_to_end[0]) {
+    /* A library of MPI that finds another process gone may abort its own: only a kill is no other's consequence. */
+    const bool first = WTERMSIG(status) == SIGKILL ? !asked_to_end[0] : !all_are_asked_to_end();
+    if (first) {
         tell(rank, WTERMSIG(status));
         wait_for_reader(STDERR_FILENO);
     }

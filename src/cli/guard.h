@@ -10,7 +10,8 @@
 #include <sys/types.h>
 
 /* Before there are threads: returns in the child, in which the run goes on; the guard ends as the child does, and when that was
- * killed it says so, by rank and host, once. Where no process can be made it returns here, and nothing guards. */
+ * killed it says so, by rank and host, once. A child that aborted because another process died is not told of. Where no process
+ * can be made it returns here, and nothing guards. */
 void guard_begin(long rank);
 
 /* The guard of this process; 0: there is none. */

@@ -23,7 +23,7 @@ for name in openmpi mpich; do
     if mpirun[$name]=$(program_of $name); then
         launchers+=("$name")
     else
-        skip "training by the mpirun of $name" "it is not installed" 4
+        skip "training by the mpirun of $name" "it is not installed" 13
     fi
 done
 
@@ -237,7 +237,25 @@ PY
         check "$name: and says whom" grep -qE "^vpps: rank 1 on $(hostname) was ended by signal 9" long.err
         check "$name: once" once
     done
+    # A library of MPI that reads another process's memory aborts its own when that process is gone.
+    abort_and_kill() {
+        local aborted
+        aborted=$(process 0 abort.ckpt) || { echo "no process of rank 0"; return 1; }
+        kill -s ABRT "$aborted"
+        sleep 0.2
+        hit KILL 1 abort.ckpt
+    }
+    for name in "${launchers[@]}"; do
+        check "$name: a run to abort a process of, and to kill another" begin abort.ckpt --watchdog-ms 30000
+        check "$name: it ends soon" abort_and_kill
+        check "$name: and says who was killed" grep -qE "^vpps: rank 1 on $(hostname) was ended by signal 9" long.err
+        check "$name: and nothing of the other" once
+    done
     name=$first
+    check "a run to abort a process of" begin abort.ckpt --watchdog-ms 30000
+    check "it ends soon" hit ABRT 2 abort.ckpt
+    check "and says whom" grep -qE "^vpps: rank 2 on $(hostname) was ended by signal 6" long.err
+    check "once" once
     check "fewer processes go on" exits 0 launch "$name" 2 "$vpps" train --resume kill.ckpt --max-batches 3 --save more.ckpt
     check "from a batch" says err "resumed from kill.ckpt after epoch"
     check "a run to end" begin term.ckpt --watchdog-ms 30000
@@ -278,7 +296,7 @@ PY
     if [ "${VPPS_TEST_SCALE:-}" = full ]; then kills=50; fi
     check "a checkpoint is whole after $kills kills" random_kills $kills
 else
-    skip "several processes" "there is no mpirun" 57
+    skip "several processes" "there is no mpirun" 59
 fi
 
 check "a communicator that is none" fails_with 2 "--communicator" "$vpps" train "${small[@]}" --communicator pigeons
