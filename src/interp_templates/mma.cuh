@@ -30,21 +30,14 @@ VPPS_FUNCTION unsigned vpps_rounded(float first, float second) {
     return pair;
 }
 
-/* What is below 2^-126 becomes zero. */
-__device__ __forceinline__ float vpps_flushed(float x) {
-    asm("mul.rn.ftz.f32 %0, %1, 0f3F800000;" : "=f"(x) : "f"(x));
-    return x;
+/* Likewise, but a finite number stays finite, and an infinite one becomes the greatest: what is left of it is infinite. */
+VPPS_FUNCTION unsigned vpps_rounded_finite(float first, float second) {
+    unsigned pair;
+    asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
 }
 __device__ __forceinline__ float vpps_rest(float x, float high) {
     asm("sub.rn.ftz.f32 %0, %1, %2;" : "=f"(x) : "f"(x), "f"(high));
-    return x;
-}
-
-/* Likewise; and nothing is beyond bf16's greatest number, so that rounding makes nothing infinite. An infinite number is left
- * to the low part. */
-VPPS_FUNCTION float vpps_clamped(float x) {
-    asm("min.ftz.NaN.f32 %0, %1, 0f7F7F0000;" : "=f"(x) : "f"(x));
-    asm("max.ftz.NaN.f32 %0, %1, 0fFF7F0000;" : "=f"(x) : "f"(x));
     return x;
 }
 
@@ -65,12 +58,11 @@ VPPS_FUNCTION unsigned vpps_nearest(float x) {
 VPPS_FUNCTION unsigned vpps_rounded(float first, float second) {
     return vpps_nearest(first) | vpps_nearest(second) << 16;
 }
-__device__ __forceinline__ float vpps_flushed(float x) { return x; } /* by rounding */
-__device__ __forceinline__ float vpps_rest(float x, float high) { return x - high; }
-VPPS_FUNCTION float vpps_clamped(float x) {
-    const float most = __uint_as_float(0x7f7f0000u);
-    return x > most ? most : x < -most ? -most : x;
+VPPS_FUNCTION unsigned vpps_finite(unsigned rounded) { return (rounded & 0x7fffu) == 0x7f80u ? rounded - 1 : rounded; }
+VPPS_FUNCTION unsigned vpps_rounded_finite(float first, float second) {
+    return vpps_finite(vpps_nearest(first)) | vpps_finite(vpps_nearest(second)) << 16;
 }
+__device__ __forceinline__ float vpps_rest(float x, float high) { return x - high; }
 
 /* Each lane's operands lie where the others read them: of two products in turn, so that lanes that have gone on write elsewhere. */
 __shared__ unsigned vpps_operands[VPPS_WARPS][2][32][6], vpps_turn[VPPS_WARPS][32];
@@ -101,9 +93,9 @@ VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, 
 VPPS_FUNCTION vpps_split vpps_split_of(float x, float y) {
     vpps_split s;
 #if VPPS_PARTS == 1
-    s.part[0] = vpps_rounded(vpps_flushed(x), vpps_flushed(y));
+    s.part[0] = vpps_rounded(x, y);
 #else
-    s.part[0] = vpps_rounded(vpps_clamped(x), vpps_clamped(y));
+    s.part[0] = vpps_rounded_finite(x, y);
     s.part[1] = vpps_rounded(vpps_rest(x, vpps_first_of(s.part[0])), vpps_rest(y, vpps_second_of(s.part[0])));
 #endif
     return s;
