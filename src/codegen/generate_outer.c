@@ -69,40 +69,109 @@ uint32_t vpps_outer_columns(const work *w, uint32_t outer) {
     return vpps_min_u32(length, blocks_of_team(w, length) * BLOCK);
 }
 
-/* All outers of one vector: a warp a row, lanes go over the vectors. `before`: rows of other vectors, so that their warps are others. */
-static void put_vector_rows(const work *w, uint32_t first, uint32_t before) {
-    const vpps_compiled_cell *c = w->c;
-    const vpps_param param = c->outers[first].param;
-    const uint32_t rows = c->values[c->outers[first].dy].rows, warps = w->g->plan->threads / 32;
-    fprintf(w->out,
-            "#pragma unroll 1\nfor (unsigned row = r%u.first + (VPPS_WARP + %uu) %% VPPS_WARPS; row < r%u.end; row += "
-            "VPPS_WARPS) "
-            "{\nfloat sum "
-            "= 0.0f;\n",
-            rows, warps - before % warps, rows);
-    for (uint32_t i = first; i < c->n_outers; i++) {
-        const vpps_cell_outer *outer = &c->outers[i];
-        if (outer->param != param || outer->x != VPPS_NONE) continue;
-        begin_tasks(w, outer->dy);
-        fprintf(w->out, "for (unsigned k = VPPS_LANE; k < n * %uu; k += 32) sum += %s(pool[", c->values[outer->dy].cols,
-                vpps_is_kept_in_parts(w->g, w->c, outer->dy) ? "vpps_whole_of" : "");
-        vpps_outer_vector(w, outer->dy, "k");
-        fprintf(w->out, " + row]);\n}\n");
+/* Do both lie alike, but for the words before their first rows? */
+static bool lie_alike(const work *w, uint32_t v, uint32_t other) {
+    const vpps_cell_value *x = &w->c->values[v], *y = &w->c->values[other];
+    if (v == other) return true;
+    return vpps_is_recorded(x) && vpps_is_recorded(y) && x->record == y->record && x->domain == y->domain &&
+           x->rows == y->rows && x->cols == y->cols &&
+           vpps_is_kept_in_parts(w->g, w->c, v) == vpps_is_kept_in_parts(w->g, w->c, other);
+}
+
+static bool is_one_sum(const work *w, uint32_t outer, uint32_t other) {
+    const vpps_cell_outer *o = &w->c->outers[outer], *p = &w->c->outers[other];
+    return p->x == VPPS_NONE && p->param == o->param && lie_alike(w, o->dy, p->dy);
+}
+
+static bool begins_sum(const work *w, uint32_t outer) {
+    for (uint32_t j = 0; j < outer; j++)
+        if (is_one_sum(w, outer, j)) return false;
+    return w->c->outers[outer].x == VPPS_NONE;
+}
+
+/* Sums that the same instructions make, by the outers they begin with. */
+typedef struct vectors {
+    uint32_t firsts[VPPS_MOST_OUTERS], n;
+} vectors;
+
+/* False: it is made otherwise than those that are there, or there are too many. */
+static bool join_vectors(const work *w, vectors *all, uint32_t first) {
+    const vpps_cell_outer *const outers = w->c->outers;
+    if (all->n == VPPS_MOST_OUTERS) return false;
+    if (all->n && !lie_alike(w, outers[all->firsts[0]].dy, outers[first].dy)) return false;
+    all->firsts[all->n++] = first;
+    return true;
+}
+
+/* A constant that depends on a number below n. */
+static void put_choice(const work *w, const char *name, const char *number, const uint32_t *values, uint32_t n) {
+    fprintf(w->out, "const unsigned %s = ", name);
+    for (uint32_t i = 0; i + 1 < n; i++) fprintf(w->out, "%s == %uu ? %uu : ", number, i, values[i]);
+    fprintf(w->out, "%uu;\n(void)%s;\n", values[n - 1], name);
+}
+
+/* The words before the first row of each term of all sums. */
+static void put_offsets(const work *w, const vectors *all) {
+    uint32_t n = 0;
+    fprintf(w->out, "const unsigned offset = ");
+    for (uint32_t i = 0; i < all->n; i++)
+        for (uint32_t k = all->firsts[i]; k < w->c->n_outers; k++)
+            if (is_one_sum(w, all->firsts[i], k))
+                fprintf(w->out, "j == %uu ? %uu : ", n++, w->c->values[w->c->outers[k].dy].offset);
+    fprintf(w->out, "0u;\n");
+}
+
+/* A warp a row of one of them, lanes go over dy's vectors. `before`: rows of other vectors, so that their warps are others. Returns
+ * how many there are. */
+static uint32_t put_rows_of_vectors(const work *w, const vectors *all, uint32_t before) {
+    const vpps_cell_outer *const outers = w->c->outers;
+    const uint32_t dy = outers[all->firsts[0]].dy, rows = w->c->values[dy].rows, warps = w->g->plan->threads / 32;
+    const uint32_t most = most_rows(w, rows, 1);
+    uint32_t begins[VPPS_MOST_OUTERS + 1] = {0}, params[VPPS_MOST_OUTERS], gradients[VPPS_MOST_OUTERS];
+    uint32_t adds[VPPS_MOST_OUTERS];
+    bool any_adds = false;
+    for (uint32_t i = 0; i < all->n; i++) {
+        const uint32_t first = all->firsts[i];
+        begins[i + 1] = begins[i];
+        for (uint32_t k = first; k < w->c->n_outers; k++) begins[i + 1] += is_one_sum(w, first, k);
+        params[i] = outers[first].param;
+        gradients[i] = w->g->pool->gradients[params[i]];
+        adds[i] = !vpps_outer_is_first(w->c, first);
+        any_adds |= adds[i] != 0;
     }
+    if (any_adds) fprintf(w->out, "__syncthreads();\n"); /* what they are added to is there */
+    fprintf(
+        w->out,
+        "#pragma unroll 1\nfor (unsigned at = (VPPS_WARP + %uu) %% VPPS_WARPS; at < %uu; at += VPPS_WARPS) {\nconst "
+        "unsigned which = at / %u, row = r%u.first + at %% %u;\nif (row >= r%u.end) continue;\nfloat sum = 0.0f;\n",
+        warps - before % warps, all->n * most, most, rows, most, rows);
+    put_choice(w, "begin", "which", begins, all->n);
+    put_choice(w, "end", "which", begins + 1, all->n);
+    put_choice(w, "gradient", "which", gradients, all->n);
+    put_choice(w, "param", "which", params, all->n);
+    put_choice(w, "adds", "which", adds, all->n);
+    fprintf(w->out, "#pragma unroll 1\nfor (unsigned j = begin; j < end; j++) {\n");
+    put_offsets(w, all);
+    begin_tasks(w, dy);
+    fprintf(w->out, "for (unsigned k = VPPS_LANE; k < n * %uu; k += 32) sum += %s(pool[", w->c->values[dy].cols,
+            vpps_is_kept_in_parts(w->g, w->c, dy) ? "vpps_whole_of" : "");
+    vpps_outer_vector(w, dy, "k");
     fprintf(w->out,
-            "sum = vpps_warp_sum(sum);\nfloat *const to = (float *)a.pool + %uu + row;\nif (VPPS_LANE == 0) *to = "
-            "vpps_touched[%u] ? *to "
-            "+ sum : sum;\n}\n",
-            w->g->pool->gradients[param], param);
+            " - %uu + offset + row]);\n}\n}\nsum = vpps_warp_sum(sum);\nfloat *const to = (float *)a.pool + gradient + "
+            "row;\nif (VPPS_LANE == 0) *to = adds || vpps_touched[param] ? *to + sum : sum;\n}\n",
+            w->c->values[dy].offset);
+    return all->n * most;
 }
 
 static void put_vectors(const work *w) {
-    const vpps_compiled_cell *c = w->c;
+    vectors all = {0};
     uint32_t before = 0;
-    for (uint32_t i = 0; i < c->n_outers; i++) {
-        if (c->outers[i].x != VPPS_NONE || !vpps_outer_is_first(c, i)) continue;
-        put_vector_rows(w, i, before);
-        before += most_rows(w, c->values[c->outers[i].dy].rows, 1);
+    for (uint32_t i = 0; i <= w->c->n_outers; i++) {
+        const bool begins = i < w->c->n_outers && begins_sum(w, i);
+        if (i < w->c->n_outers && (!begins || join_vectors(w, &all, i))) continue;
+        if (all.n) before += put_rows_of_vectors(w, &all, before);
+        all = (vectors){0};
+        if (begins) join_vectors(w, &all, i);
     }
 }
 
@@ -202,27 +271,64 @@ static strip next_strip(const work *w, const group *g, const strip *before, uint
     return s;
 }
 
-/* A pointer to the value's item of the thread's vector k, but for so many words as are returned: added last, to an address, they are
+/* Strips of so many tiles, for which there are warps at the same time: of slots first to end. Warps that are left share out the vectors
+ * with these: each strip has so many parts. */
+typedef struct strips {
+    uint32_t tiles, first, end, parts;
+} strips;
+
+static bool is_among(const strips *all, const strip *s) {
+    return s->slot < all->end && s->slot + s->blocks > all->first;
+}
+
+/* Do warps of both do the same, but for where x is? */
+static bool are_alike(const work *w, const group *g, const strip *a, const strip *b) {
+    const vpps_cell_value *x = &w->c->values[a->x], *other_x = &w->c->values[b->x];
+    if (x->rows != other_x->rows || vpps_has_quads(x) != vpps_has_quads(other_x) ||
+        vpps_is_kept_in_parts(w->g, w->c, a->x) != vpps_is_kept_in_parts(w->g, w->c, b->x))
+        return false;
+    for (uint32_t k = 0; k < a->end - a->first; k++) {
+        row_tile t, other;
+        if (!find_tile(w, g, a->x, a->first + k, &t) || !find_tile(w, g, b->x, b->first + k, &other) ||
+            w->c->outers[t.outer].dy != w->c->outers[other.outer].dy || t.number != other.number)
+            return false;
+    }
+    return true;
+}
+
+/* The value's item of the thread's vector k, in the pool, but for so many words as are returned: added last, to an address, they are
  * part of the load's instruction. */
 static uint32_t put_item(const work *w, uint32_t v, uint32_t k) {
     char item[16];
     snprintf(item, sizeof item, "first + v%u", k);
-    fprintf(w->out, "pool + (");
-    const uint32_t offset = vpps_generate_place(w->out, w->g, w->c, v, item);
-    fprintf(w->out, ")");
-    return offset;
+    return vpps_generate_place(w->out, w->g, w->c, v, item);
 }
 
-/* The strip's sums of DEPTH vectors. */
-static void put_strip_sums(const work *w, const group *g, const strip *s) {
+/* Begins what warps of the strip do, with the first of their columns. */
+static void put_columns_of(const work *w, const strip *s) {
+    fprintf(w->out, "if (slot >= %uu && slot < %uu) {\ncolumn = l%u.first + (slot - %uu) * %d;\n", s->slot,
+            s->slot + s->blocks, w->c->values[s->x].rows, s->slot, BLOCK);
+}
+
+/* The sums of DEPTH vectors of a strip and of those like it, which the same instructions make. */
+static void put_sums_of_alike(const work *w, const group *g, const strips *all, const strip *s) {
     const uint32_t length = w->c->values[s->x].rows;
     const char *four = vpps_has_quads(&w->c->values[s->x]) ? "true" : "false";
-    for (uint32_t k = 0; k < 4; k++) {
-        fprintf(w->out, "const vpps_quad x%u = vpps_four<%s, %s, %u>(", k, four, length % BLOCK ? "false" : "true",
-                length);
-        const uint32_t offset = put_item(w, s->x, k);
-        fprintf(w->out, " + %u, column);\n", offset);
+    fprintf(w->out, "{ unsigned column = VPPS_NONE, p0 = 0, p1 = 0, p2 = 0, p3 = 0;\n");
+    for (strip a = *s; a.x != VPPS_NONE; a = next_strip(w, g, &a, all->tiles)) {
+        if (!is_among(all, &a) || !are_alike(w, g, s, &a)) continue;
+        put_columns_of(w, &a);
+        for (uint32_t k = 0; k < 4; k++) {
+            fprintf(w->out, "p%u = ", k);
+            const uint32_t offset = put_item(w, a.x, k);
+            fprintf(w->out, " + %u;\n", offset);
+        }
+        fprintf(w->out, "}\n");
     }
+    fprintf(w->out, "if (column < l%u.end) {\ncolumn += VPPS_LANE / 4 * 4;\n", length);
+    for (uint32_t k = 0; k < 4; k++)
+        fprintf(w->out, "const vpps_quad x%u = vpps_four<%s, %s, %u>(pool + p%u, column);\n", k, four,
+                length % BLOCK ? "false" : "true", length, k);
     row_tile t;
     for (uint32_t k = s->first; k < s->end && find_tile(w, g, s->x, k, &t); k++) {
         const uint32_t dy = w->c->outers[t.outer].dy, height = w->c->values[dy].rows;
@@ -230,9 +336,9 @@ static void put_strip_sums(const work *w, const group *g, const strip *s) {
                 "const unsigned row%u = vpps_least(m%u.first + VPPS_LANE / 4 + %u, %u);\nconst float d%u[4] = {",
                 k - s->first, height, t.number * TILE, height - 1, k - s->first);
         for (uint32_t i = 0; i < 4; i++) {
-            fprintf(w->out, "%s(", i ? ", " : "");
+            fprintf(w->out, "%s(pool + (", i ? ", " : "");
             const uint32_t offset = put_item(w, dy, i);
-            fprintf(w->out, " + row%u)[%u]", k - s->first, offset);
+            fprintf(w->out, ") + row%u)[%u]", k - s->first, offset);
         }
         fprintf(w->out, "};\n");
     }
@@ -243,12 +349,27 @@ static void put_strip_sums(const work *w, const group *g, const strip *s) {
         fprintf(w->out, "vpps_add_factors<%s>(q[%u], q[%u], left, right, d%u, low, high);\n",
                 vpps_is_kept_in_parts(w->g, w->c, w->c->outers[t.outer].dy) ? "true" : "false", 2 * q, 2 * q + 1, q);
     }
+    fprintf(w->out, "} }\n");
+}
+
+/* Those of all strips, once for all that are alike. */
+static void put_strip_sums(const work *w, const group *g, const strips *all) {
+    for (strip s = next_strip(w, g, NULL, all->tiles); s.x != VPPS_NONE; s = next_strip(w, g, &s, all->tiles)) {
+        bool done = !is_among(all, &s);
+        for (strip a = next_strip(w, g, NULL, all->tiles); !done && a.slot != s.slot;
+             a = next_strip(w, g, &a, all->tiles))
+            done = is_among(all, &a) && are_alike(w, g, &a, &s);
+        if (!done) put_sums_of_alike(w, g, all, &s);
+    }
 }
 
 /* Adds the strip's sums to gradients: a thread has four columns of two rows of each tile. */
-static void put_strip_stores(const work *w, const group *g, const strip *s) {
+static void put_stores(const work *w, const group *g, const strip *s) {
     const uint32_t length = w->c->values[s->x].rows;
     row_tile t;
+    fprintf(w->out, "{ unsigned column = VPPS_NONE;\n");
+    put_columns_of(w, s);
+    fprintf(w->out, "}\nif (column < l%u.end) {\ncolumn += VPPS_LANE / 4 * 4;\n", length);
     for (uint32_t k = s->first; k < s->end && find_tile(w, g, s->x, k, &t); k++) {
         const vpps_cell_outer *o = &w->c->outers[t.outer];
         const uint32_t height = w->c->values[o->dy].rows, q = 2 * (k - s->first);
@@ -264,27 +385,7 @@ static void put_strip_stores(const work *w, const group *g, const strip *s) {
                     r, length % 4 ? "false" : "true", length, r * length, q, r, q, 2 + r, q + 1, r, q + 1, 2 + r);
         fprintf(w->out, "}\n");
     }
-}
-
-/* Strips of so many tiles, for which there are warps at the same time: of slots first to end. Warps that are left share out the vectors
- * with these: each strip has so many parts. */
-typedef struct strips {
-    uint32_t tiles, first, end, parts;
-} strips;
-
-/* What the warps do that have a strip, each for its columns. */
-static void put_strips(const work *w, const group *g, const strips *all,
-                       void (*put)(const work *w, const group *g, const strip *s)) {
-    for (strip s = next_strip(w, g, NULL, all->tiles); s.x != VPPS_NONE; s = next_strip(w, g, &s, all->tiles)) {
-        const uint32_t length = w->c->values[s.x].rows, end = s.slot + s.blocks;
-        if (s.slot >= all->end || end <= all->first) continue;
-        fprintf(w->out,
-                "if (slot >= %uu && slot < %uu && l%u.first + (slot - %uu) * %d < l%u.end) {\nconst unsigned column = "
-                "l%u.first + (slot - %uu) * %d + VPPS_LANE / 4 * 4;\n",
-                s.slot, end, length, s.slot, BLOCK, length, length, s.slot, BLOCK);
-        put(w, g, &s);
-        fprintf(w->out, "}\n");
-    }
+    fprintf(w->out, "} }\n");
 }
 
 /* Begins what only VPs do that have rows of one of the strips. */
@@ -334,11 +435,12 @@ static void put_sums_of_strips(work *w, const group *g, const strips *all) {
             "vpps_least(at + 3, n - 1);\nconst unsigned low = vpps_pair_mask(at, n), high = vpps_pair_mask(at + 2, "
             "n);\n",
             DEPTH, DEPTH * all->parts);
-    put_strips(w, g, all, put_strip_sums);
+    put_strip_sums(w, g, all);
     fprintf(w->out, "}\n}\n");
     if (all->parts > 1) put_add_parts(w, all);
     fprintf(w->out, "if (!own_part) {\n");
-    put_strips(w, g, all, put_strip_stores);
+    for (strip s = next_strip(w, g, NULL, all->tiles); s.x != VPPS_NONE; s = next_strip(w, g, &s, all->tiles))
+        if (is_among(all, &s)) put_stores(w, g, &s);
     fprintf(w->out, "}\n__syncthreads();\n}\n");
 }
 

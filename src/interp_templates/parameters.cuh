@@ -61,9 +61,10 @@ struct vpps_span {
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
-/* With several teams: where a parameter's begin, and how many words of other teams are behind so many of one row. */
+/* With several teams: where a parameter's begin, and how many words of other teams are behind so many of one row. `inverse` is
+ * 2^31 by columns, rounded up: 2 n times it by 2^32 is n by columns or one more, for any n below 2^31. */
 struct vpps_break {
-    unsigned first, columns, others;
+    unsigned first, columns, others, inverse;
 };
 __shared__ vpps_break vpps_breaks[VPPS_TEAMS > 1 ? 2 : 1][VPPS_TEAMS > 1 ? VPPS_PARAMS + 1 : 1];
 
@@ -73,7 +74,10 @@ template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(uns
     unsigned at = vpps_spans[KIND][span].at + words * i;
     if (VPPS_TEAMS > 1) {
         const vpps_break b = vpps_breaks[KIND][span];
-        at += (i - b.first) * words / b.columns * b.others;
+        const unsigned passed = (i - b.first) * words;
+        unsigned rows = __umulhi(2 * passed, b.inverse);
+        if (rows * b.columns > passed) rows--;
+        at += rows * b.others;
     }
     return at;
 }
@@ -91,7 +95,8 @@ __device__ __forceinline__ void vpps_list_spans() {
         if (VPPS_TEAMS > 1) {
             const vpps_rows columns = vpps_own_columns(entry);
             const unsigned length = columns.end - columns.first;
-            vpps_breaks[VPPS_QUADS][p] = vpps_breaks[VPPS_SINGLES][p] = vpps_break{0, length, entry.cols - length};
+            vpps_breaks[VPPS_QUADS][p] = vpps_breaks[VPPS_SINGLES][p] = vpps_break{
+                0, length, entry.cols - length, length ? (0x80000000u + length - 1) / length : 0};
         }
     }
     __syncthreads();
