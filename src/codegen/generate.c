@@ -416,6 +416,7 @@ static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *mod
 
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
+    enum { LEAN_FROM = 96 }; /* with more registers for weights what else is kept from task to task would spill */
     *source = NULL;
     plan->tile_words = 0;
     plan->threads = room->threads;
@@ -428,6 +429,7 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
         VPPS_TRY(vpps_residents_add(&plan->residents, model, plan->cells[c], room->threads));
     }
     vpps_residents_place(&plan->residents, room);
+    plan->lean = plan->residents.registers > LEAN_FROM;
     plan->near_words = room->shared_words - vpps_min_u32(plan->residents.shared_words, room->shared_words);
     plan->near_words = vpps_min_u32(plan->near_words, room->near_words) / 4 * 4;
     plan->rooms = calloc(plan->first_stage[plan->n_cells] + 1u, sizeof *plan->rooms);

@@ -1,6 +1,5 @@
 /* specialise.h - from compiled cells to a kernel without spills: source, compile, and fewer weights in registers until one is
- * clean. After one that is not, the kernel is a lean one: what spills then is less often the weights' neighbours, which the
- * compiler gives whatever registers the weights leave, than what it keeps from task to task. */
+ * clean. */
 #ifndef VPPS_SPECIALISE_H
 #define VPPS_SPECIALISE_H
 
@@ -22,10 +21,9 @@ typedef struct vpps_specialiser {
 } vpps_specialiser;
 
 /* Makes the kernel of a plan whose machine and cells are filled in; the rest is filled in here. *registers: that a thread may
- * have for weights, 0: as many as go; then, those with which neither a frame nor spills are left. plan->lean: whether the first
- * kernel is a lean one, too; then, whether the clean one is. *source (NULL: not wanted) is
- * the caller's, to be freed. Fails with POOL when no kernel is clean, and with what compile fails with. Free the plan with
- * vpps_kernel_plan_free in any case. */
+ * have for weights, 0: as many as go; then, those with which neither a frame nor spills are left. *source (NULL:
+ * not wanted) is the caller's, to be freed. Fails with POOL when no kernel is clean, and with what compile fails with. Free the
+ * plan with vpps_kernel_plan_free in any case. */
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report);
 

@@ -59,7 +59,6 @@ static vpps_status make(vpps_gpu *gpu) {
     uint32_t registers = k->registers;
     vpps_kernel_plan plan =
         vpps_gpu_kernel_plan(&gpu->layout, k->groups, &gpu->trials[gpu->current], k->cells, k->n_cells);
-    plan.lean = k->plan.lean;
     const vpps_specialiser s = {.model = gpu->model,
                                 .pool = &gpu->layout.plan,
                                 .matrix_at = gpu->layout.matrix_at,
