@@ -243,13 +243,14 @@ sanitize: ## every test program under the address and undefined, then the thread
 
 sanitize-address: ## the first of the two
 	$(Q)tools/setup.sh build test
-	$(submake) BUILD=$(BUILD)-asan SANITIZE=address,undefined $(SANITIZED) sanitized-check
+	$(submake) BUILD=$(BUILD)-asan SANITIZE=address,undefined $(SANITIZED) VPPS_CACHE_DIR=$(abspath $(BUILD)/cache) sanitized-check
 
 sanitize-thread: ## the second
 	$(Q)tools/setup.sh build test
 	$(submake) BUILD=$(BUILD)-tsan SANITIZE=thread $(SANITIZED) sanitized-check
 
-# Small test sizes and long time limits: a sanitizer costs a factor of 3 to 15.
+# Small test sizes and long time limits: a sanitizer costs a factor of 3 to 15. Kernels are not sanitized: those that `check` has
+# compiled serve.
 # Under the thread sanitizer only what has threads: software SIMT has stacks of its own, which it cannot follow, of the shell
 # tests two train with several, and the other programs have one.
 ONE_THREAD      = cell_% io_% script_% runtime_test_kernels runtime_test_products \
