@@ -10,11 +10,16 @@
 #include <stdio.h>
 
 /* Behind the architecture, which is a real one (sm_, not compute_), since only that yields a CUBIN. -v makes the log count
- * registers and spills. Not here: -G and --Ofast-compile, which put register arrays into local memory; and -jtd=0, which
- * makes jump tables of switches: it is undocumented, and a Tree-LSTM's kernel became 3 % smaller with the same registers
- * and time of compiling; what it does to time of running was not measured. */
-static const char *const common_options[] = {"-std=c++17", "--fmad=true", "-Xptxas", "-v"};
-enum { N_COMMON = VPPS_COUNT(common_options), N_OPTIONS = N_COMMON + 1, N_VERBOSE = 2 /* at the end */ };
+ * registers and spills. The last one makes one jump table of a switch, however many cases it has not (nvcc's documentation,
+ * --jump-table-density): a task's code is then found in fewer steps. An NVRTC that does not know it does without. Not here: -G and
+ * --Ofast-compile, which put register arrays into local memory. */
+static const char *const common_options[] = {"-std=c++17", "--fmad=true", "-Xptxas", "-v", "--jump-table-density=0"};
+enum {
+    N_COMMON = VPPS_COUNT(common_options),
+    N_OPTIONS = N_COMMON + 1,
+    N_KNOWN = N_OPTIONS - 1, /* to every NVRTC */
+    N_TERSE = N_KNOWN - 2
+};
 
 #define SOURCE_NAME "kernel.cu" /* in messages */
 
@@ -72,7 +77,7 @@ static vpps_status explain_refused(const compile_job *job, const char *log, int 
         return fail_refused(job, log, result);
     }
     char *terse = NULL;
-    if (nvrtc->nvrtcCompileProgram(program, N_OPTIONS - N_VERBOSE, job->options) != VPPS_NVRTC_SUCCESS) {
+    if (nvrtc->nvrtcCompileProgram(program, N_TERSE, job->options) != VPPS_NVRTC_SUCCESS) {
         terse = read_log(nvrtc, program);
     }
     const vpps_status status = fail_refused(job, terse, result);
@@ -121,6 +126,7 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
     int result = nvrtc->nvrtcCreateProgram(&program, job->source, SOURCE_NAME, 0, NULL, NULL);
     if (result != VPPS_NVRTC_SUCCESS) return fail_nvrtc(job, "no program", result);
     result = nvrtc->nvrtcCompileProgram(program, N_OPTIONS, job->options);
+    if (result == VPPS_NVRTC_INVALID_OPTION) result = nvrtc->nvrtcCompileProgram(program, N_KNOWN, job->options);
     char *log = read_log(nvrtc, program);
     vpps_status status =
         result == VPPS_NVRTC_SUCCESS ? fetch_code(job, program, cubin, bytes) : explain_refused(job, log, result);

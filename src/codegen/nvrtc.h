@@ -7,7 +7,8 @@
 
 typedef struct vpps_nvrtc_program *vpps_nvrtc_program; /* nvrtcProgram */
 
-enum { VPPS_NVRTC_SUCCESS = 0 }; /* of nvrtcResult; other values mean what nvrtcGetErrorString says */
+/* Of nvrtcResult; other values mean what nvrtcGetErrorString says. */
+enum { VPPS_NVRTC_SUCCESS = 0, VPPS_NVRTC_INVALID_OPTION = 5 };
 
 /* X(result, name, parameters) */
 #define VPPS_NVRTC_TABLE(X)                                                                                            \

@@ -123,6 +123,23 @@ START_TEST(the_version_that_the_driver_loads)
     }
 END_TEST
 
+/* 13 knows all options; 12 not the last. */
+START_TEST(an_option_that_is_not_known_is_left_out)
+    {
+        char folder[] = "/tmp/vpps-nvrtc-XXXXXX", command[64], *ptx = NULL;
+        vpps_cubin_report report;
+        add_versions(folder);
+        snprintf(command, sizeof command, "%s/lib64/libnvrtc.so.%d", folder, 12 + _i);
+        setenv("VPPS_NVRTC", command, 1);
+        const vpps_status status = vpps_compile_ptx("", 90, &ptx, &report);
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        ck_assert_int_eq(system(command), 0);
+        ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
+        ck_assert_str_eq(ptx, _i ? "6" : "5");
+        free(ptx);
+    }
+END_TEST
+
 START_TEST(version)
     {
         int major, minor;
@@ -577,6 +594,7 @@ int main(void) {
     tcase_add_test(tests, library_by_name);
     tcase_add_test(tests, another_library);
     tcase_add_loop_test(tests, the_version_that_the_driver_loads, 0, 4);
+    tcase_add_loop_test(tests, an_option_that_is_not_known_is_left_out, 0, 2);
     tcase_add_test(tests, version);
     tcase_add_test(tests, every_architecture);
     tcase_add_test(tests, spills_and_frames);

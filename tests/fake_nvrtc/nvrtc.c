@@ -1,8 +1,11 @@
-/* nvrtc.c - an NVRTC that compiles nothing: for tests of which library is taken. Its major version is the number at the end
- * of the name that it was loaded by, libnvrtc.so.12. */
+/* nvrtc.c - an NVRTC for tests of which library is taken, and of options that one does not know. Its major version is the number at
+ * the end of the name that it was loaded by, libnvrtc.so.12; 12 does not know --jump-table-density. Whatever it compiles becomes
+ * the options' number, as PTX. */
 #include "codegen/nvrtc.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
 
 #define X(result, name, parameters) VPPS_API result name parameters;
 VPPS_NVRTC_TABLE(X)
@@ -10,7 +13,11 @@ VPPS_NVRTC_TABLE(X)
 
 enum { REFUSED = 1 };
 
-const char *nvrtcGetErrorString(int result) { return result == REFUSED ? "the fake compiles nothing" : "no error"; }
+static char compiled[16]; /* the latest's options */
+
+const char *nvrtcGetErrorString(int result) {
+    return result == VPPS_NVRTC_SUCCESS ? "no error" : result == REFUSED ? "the fake refuses" : "an option";
+}
 
 int nvrtcVersion(int *major, int *minor) {
     Dl_info info;
@@ -33,15 +40,35 @@ int nvrtcGetSupportedArchs(int *architectures) {
 int nvrtcCreateProgram(vpps_nvrtc_program *program, const char *source, const char *name, int n_headers,
                        const char *const *headers, const char *const *include_names) {
     (void)source, (void)name, (void)n_headers, (void)headers, (void)include_names;
-    *program = NULL;
-    return REFUSED;
+    *program = (vpps_nvrtc_program)compiled;
+    return VPPS_NVRTC_SUCCESS;
 }
 
-int nvrtcDestroyProgram(vpps_nvrtc_program *program) { return *program ? REFUSED : VPPS_NVRTC_SUCCESS; }
+int nvrtcDestroyProgram(vpps_nvrtc_program *program) {
+    *program = NULL;
+    return VPPS_NVRTC_SUCCESS;
+}
 
 int nvrtcCompileProgram(vpps_nvrtc_program program, int n_options, const char *const *options) {
-    (void)program, (void)n_options, (void)options;
-    return REFUSED;
+    int major, minor;
+    (void)program;
+    nvrtcVersion(&major, &minor);
+    for (int i = 0; i < n_options; i++)
+        if (major < 13 && strstr(options[i], "--jump-table-density")) return VPPS_NVRTC_INVALID_OPTION;
+    snprintf(compiled, sizeof compiled, "%d", n_options);
+    return VPPS_NVRTC_SUCCESS;
+}
+
+int nvrtcGetPTXSize(vpps_nvrtc_program program, size_t *bytes) {
+    (void)program;
+    *bytes = strlen(compiled) + 1;
+    return VPPS_NVRTC_SUCCESS;
+}
+
+int nvrtcGetPTX(vpps_nvrtc_program program, char *ptx) {
+    (void)program;
+    strcpy(ptx, compiled);
+    return VPPS_NVRTC_SUCCESS;
 }
 
 #define NOTHING(function, type)                                                                                        \
@@ -51,7 +78,5 @@ int nvrtcCompileProgram(vpps_nvrtc_program program, int n_options, const char *c
     }
 NOTHING(nvrtcGetCUBINSize, size_t)
 NOTHING(nvrtcGetCUBIN, char)
-NOTHING(nvrtcGetPTXSize, size_t)
-NOTHING(nvrtcGetPTX, char)
 NOTHING(nvrtcGetProgramLogSize, size_t)
 NOTHING(nvrtcGetProgramLog, char)
