@@ -467,9 +467,9 @@ typedef enum vpps_caller {
  * the one or two bf16 numbers that products make of it, which gradients of biases then sum up, too. In the two of bf16 an operand
  * below 2^-126 counts as zero, on a GPU perhaps as the bf16 nearest to it; NaN gives NaN, and an infinite operand something that is
  * not finite. Bits are the same in every run, as in fp32; whether the machine has instructions for it decides how sums are ordered,
- * not how operands are rounded. On the CPU it takes a second copy of the weights: as
- * much memory as theirs in bf16, twice that in bf16x3. On a GPU mma makes the products, of weights that lie rounded in registers (a
- * tensor core cuts sums off where fp32 would round them); one before sm_80 has none, and is refused with DEVICE. */
+ * not how operands are rounded. On the CPU it takes a second copy of the weights: as much memory as theirs in bf16, twice that in
+ * bf16x3. On a GPU mma makes the products, of weights that lie rounded in registers (a tensor core cuts sums off where fp32 would
+ * round them); one before sm_80 has none, and is refused with DEVICE. */
 #define VPPS_PRECISION_TABLE(X)                                                                                        \
     X(FP32, "fp32")                                                                                                    \
     X(BF16X3, "bf16x3")                                                                                                \

@@ -259,6 +259,11 @@ static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, const vpps_c
     return vpps_rows_of(v->rows, needs->row_unit, needs->group, m);
 }
 
+/* Does a stage make it? Inputs, lookups and parameters lie where others left them. */
+static inline bool vpps_is_made(const vpps_cell_value *v) {
+    return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
+}
+
 /* Does every VP of a group make a share of the value, from its rows of the matrices? The shares' sum is the value. */
 static inline bool vpps_makes_shares(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS && !v->by_columns;

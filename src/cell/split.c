@@ -15,8 +15,6 @@ typedef struct work {
     uint8_t *passing;   /* kept values: only their own vertex reads them, in the pass that makes them */
 } work;
 
-static bool made(const vpps_cell_value *v) { return v->kind > VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER; }
-
 static bool backward(const vpps_compiled_cell *c, uint32_t v) { return v >= c->n_forward; }
 
 /* ---------------------------------------------------------------- parts */
@@ -180,7 +178,7 @@ static void choose_splits(work *w) {
     for (uint32_t v = 0; v < c->n_values; v++) rows = rows && c->values[v].cols == 1;
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
-        x->split = (uint8_t)(!made(x) ? VPPS_SPLIT_OFF : rows ? wanted_split(w, x) : VPPS_SPLIT_VERTICES);
+        x->split = (uint8_t)(!vpps_is_made(x) ? VPPS_SPLIT_OFF : rows ? wanted_split(w, x) : VPPS_SPLIT_VERTICES);
         x->by_columns = x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS && c->needs.columns;
     }
     split_as_read(c, VPPS_SPLIT_ROWS);
@@ -263,7 +261,7 @@ static bool list_stages(work *w) {
 
 static void keep(work *w, uint32_t v, uint32_t last) {
     vpps_cell_value *x = &w->c->values[v];
-    if (!made(x)) return;
+    if (!vpps_is_made(x)) return;
     w->last[v] = x->kept ? vpps_max_u32(w->last[v], last) : last;
     x->kept = true;
 }

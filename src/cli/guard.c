@@ -56,6 +56,9 @@ static void tell(long rank, int number) {
     fprintf(stderr, "vpps: rank %ld on %s was ended by signal %d (%s)\n", rank, host, number, strsignal(number));
 }
 
+/* Less than a second. */
+static void sleep_ms(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000 * 1000}, NULL); }
+
 /* Waits, not for long, until the launcher has read what was written: once this process ends it may stop reading. */
 static void wait_for_reader(int fd) {
     for (int ms = 0; ms < READER_MS; ms++) {
@@ -63,7 +66,7 @@ static void wait_for_reader(int fd) {
         if (ioctl(fd, FIONREAD, &in_pipe) || in_pipe < 0) in_pipe = 0;
         if (ioctl(fd, TIOCOUTQ, &in_socket) || in_socket < 0) in_socket = 0;
         if (!in_pipe && !in_socket) return;
-        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+        sleep_ms(1);
     }
 }
 
@@ -71,8 +74,7 @@ static void wait_for_reader(int fd) {
  * came. */
 static bool all_are_asked_to_end(void) {
     enum { MOST_MS = 2 * READER_MS };
-    for (int ms = 0; ms < MOST_MS && !asked_to_end[0]; ms++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    for (int ms = 0; ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);
     return asked_to_end[0] != 0;
 }
 
@@ -111,7 +113,7 @@ static bool is_stopped(pid_t pid) {
 /* A process that is stopped cannot hand that on. */
 static void *watch_guard(void *unused) {
     for (;;) {
-        nanosleep(&(struct timespec){.tv_nsec = 100 * 1000 * 1000}, NULL);
+        sleep_ms(100);
         if (!shared || !is_stopped(guard)) continue;
         atomic_store(shared, true);
         kill(getpid(), SIGSTOP);

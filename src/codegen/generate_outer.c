@@ -73,7 +73,7 @@ uint32_t vpps_outer_columns(const work *w, uint32_t outer) {
 static bool lie_alike(const work *w, uint32_t v, uint32_t other) {
     const vpps_cell_value *x = &w->c->values[v], *y = &w->c->values[other];
     if (v == other) return true;
-    return vpps_is_recorded(x) && vpps_is_recorded(y) && x->record == y->record && x->domain == y->domain &&
+    return vpps_is_made(x) && vpps_is_made(y) && x->record == y->record && x->domain == y->domain &&
            x->rows == y->rows && x->cols == y->cols &&
            vpps_is_kept_in_parts(w->g, w->c, v) == vpps_is_kept_in_parts(w->g, w->c, other);
 }

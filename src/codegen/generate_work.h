@@ -47,9 +47,4 @@ static inline bool vpps_has_quads(const vpps_cell_value *x) {
 uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v,
                              const char *item);
 
-/* Does it lie in the cell's record, so that another value of the record lies as far from it in each vertex? */
-static inline bool vpps_is_recorded(const vpps_cell_value *x) {
-    return x->kind != VPPS_VALUE_INPUT && x->kind != VPPS_VALUE_LOOKUP && x->kind != VPPS_VALUE_PARAMETER;
-}
-
 #endif

@@ -19,10 +19,6 @@ static bool refuse(const stages *w, uint32_t v, const char *what) {
     return VPPS_REFUSE(w->check, "cell %s, value %u: %s", w->c->name, v, what);
 }
 
-static bool is_made(const vpps_cell_value *x) {
-    return x->kind != VPPS_VALUE_INPUT && x->kind != VPPS_VALUE_LOOKUP && x->kind != VPPS_VALUE_PARAMETER;
-}
-
 /* ---------------------------------------------------------------- the order */
 
 static bool check_order(stages *w) {
@@ -39,14 +35,14 @@ static bool check_order(stages *w) {
             if (v >= c->n_values)
                 return VPPS_REFUSE(w->check, "cell %s: stage %u makes value %u, of %u", c->name, s, v, c->n_values);
             const vpps_cell_value *x = &c->values[v];
-            if (!is_made(x) || x->stage != s || x->split != stage->split || w->place[v] != VPPS_NONE)
+            if (!vpps_is_made(x) || x->stage != s || x->split != stage->split || w->place[v] != VPPS_NONE)
                 return refuse(w, v, "it is made in another stage, or twice");
             w->place[v] = i;
         }
     }
     for (uint32_t v = 0; v < c->n_values; v++) {
-        if (is_made(&c->values[v]) != (w->place[v] != VPPS_NONE)) return refuse(w, v, "no stage makes it");
-        if (!is_made(&c->values[v]) && c->values[v].stage != VPPS_NONE)
+        if (vpps_is_made(&c->values[v]) != (w->place[v] != VPPS_NONE)) return refuse(w, v, "no stage makes it");
+        if (!vpps_is_made(&c->values[v]) && c->values[v].stage != VPPS_NONE)
             return refuse(w, v, "a stage makes what is there");
     }
     return true;
@@ -90,13 +86,13 @@ static bool check_operand(stages *w, uint32_t s, uint32_t v, uint32_t i, vpps_st
     const bool pointer = by_pointer(x, arg), shares = vpps_makes_shares(a);
     const bool whole = (pointer && !vpps_makes_shares(x)) || (x->kind == VPPS_VALUE_RUN && letter_of(x, i) == 's');
     if (info->rows && a->cols != 1) return refuse(w, v, "rows are shared out of what has columns");
-    if (is_made(a) && a->stage == s) {
+    if (vpps_is_made(a) && a->stage == s) {
         if (w->place[arg->value] >= w->place[v]) return refuse(w, v, "it is made before what it is made of");
         if (shares) return refuse(w, v, "it reads a share where it wants the sum");
         if (info->rows && whole) return refuse(w, v, "it reads rows that other VPs make in the same stage");
         return true;
     }
-    if (is_made(a) && !a->kept) return refuse(w, arg->value, "another stage reads it, but it is not kept");
+    if (vpps_is_made(a) && !a->kept) return refuse(w, arg->value, "another stage reads it, but it is not kept");
     if (shares && pointer) return refuse(w, v, "it reads a share where it wants the sum");
     if (pointer || !w->loaded[arg->value]) w->last_read[arg->value] = w->place[v] + 1;
     if (!pointer) w->loaded[arg->value] = true;
@@ -161,7 +157,7 @@ static bool check_kept(const stages *w, uint32_t s, uint32_t v) {
 
 static bool check_kept_from(const stages *w, uint32_t v, const char *what) {
     const vpps_cell_value *x = &w->c->values[v];
-    if (is_made(x) && !x->kept) return refuse(w, v, what);
+    if (vpps_is_made(x) && !x->kept) return refuse(w, v, what);
     return !vpps_makes_shares(x) || refuse(w, v, "a share is read where the sum is wanted");
 }
 
@@ -185,7 +181,7 @@ static bool check_stays(stages *w) {
     for (uint32_t i = 0; i < c->n_contributions; i++) {
         const vpps_cell_contribution *to = &c->contributions[i];
         const vpps_cell_value *x = &c->values[to->value];
-        if (!is_made(x)) return refuse(w, to->value, "it is contributed, but no stage makes it");
+        if (!vpps_is_made(x)) return refuse(w, to->value, "it is contributed, but no stage makes it");
         if (to->partial != vpps_makes_shares(x))
             return refuse(w, to->value, "its shares are contributed as a whole, or the reverse");
         if (x->domain != (to->lookup ? 0 : c->input_domain[to->index]))
