@@ -88,6 +88,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_PARTS", p->parts},
         {"VPPS_LEAN", p->lean},
         {"VPPS_HEADER_WORDS", VPPS_TASK_HEADER_WORDS},
+        {"VPPS_TASK_COUNT", VPPS_TASK_COUNT},
     };
     for (size_t i = 0; i < VPPS_COUNT(constants); i++)
         fprintf(g->out, "#define %s %uu\n", constants[i].name, constants[i].value);
@@ -360,13 +361,15 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
         if (plan->cells[c]->n_outers)
             plan->tile_words = vpps_max_u32(plan->tile_words, vpps_generate_outer(g, plan->cells[c], c));
     }
-    fprintf(g->out, "\n/* False: there is no such stage. */\n__device__ __forceinline__ bool vpps_run_stage(const "
-                    "vpps_arguments &a, float (&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t) "
-                    "{\nswitch (t.task) {\n");
+    fprintf(g->out, "\n/* A task that is none of the loop's: a stage, or none. False: there is no such stage. "
+                    "*/\n__device__ __forceinline__ bool "
+                    "vpps_run_stage(const vpps_arguments &a, float (&w)[VPPS_WEIGHTS + 1], float *shared, const "
+                    "vpps_kernel_task &t) {\nswitch (t.task) {\n");
     for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
         fprintf(g->out, "case %u: vpps_stage_%u(a, w, shared, t); return true;\n", VPPS_TASK_COUNT + s, s);
     fprintf(g->out,
-            "default: return false;\n}\n}\n\n/* The gradients of a cell's parameters, of all tasks from this one on "
+            "case VPPS_KERNEL_NOTHING: vpps_await(a, t); return true;\ndefault: vpps_refuse(a, t); return "
+            "false;\n}\n}\n\n/* The gradients of a cell's parameters, of all tasks from this one on "
             "that are "
             "of this kind. How many they are. */\n__device__ __forceinline__ unsigned vpps_run_outer(const "
             "vpps_arguments &a, float "

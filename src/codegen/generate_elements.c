@@ -324,20 +324,28 @@ static void make_parts(const work *w, uint32_t v) {
     fprintf(w->out, "}\n");
 }
 
-/* Where the first contribution, mostly the only one, lies; where there is none, what stands behind the lists. */
+/* Where the first two contributions, mostly all that there are, lie; where there are fewer, what stands behind the lists. */
 static void find_gradient(const work *w, uint32_t v) {
     const uint32_t k = vpps_stage_value(w, v)->index;
-    fprintf(w->out, "unsigned g%u = gs%u[f0 + item];\nconst unsigned h%u = gs%u[f0 + item + 1], i%u = ge%u[g%u];\n", v,
-            k, v, k, v, k, v);
+    fprintf(
+        w->out,
+        "unsigned g%u = gs%u[f0 + item];\nconst unsigned h%u = gs%u[f0 + item + 1], i%u = ge%u[g%u], j%u = ge%u[g%u "
+        "+ 1];\n",
+        v, k, v, k, v, k, v, v, k, v);
 }
 
 static void begin_gradient(const work *w, uint32_t v) {
-    fprintf(w->out, "float v%u = 0.0f;\nif (g%u < h%u) v%u = pool[i%u + el];\n", v, v, v, v, v);
+    fprintf(w->out,
+            "float v%u = 0.0f, second%u = 0.0f;\nif (g%u < h%u) v%u = pool[i%u + el];\nif (g%u + 1 < h%u) second%u = "
+            "pool[j%u + el];\n",
+            v, v, v, v, v, v, v, v, v, v);
 }
 
 static void make_gradient(const work *w, uint32_t v) {
-    fprintf(w->out, "#pragma unroll 1\nfor (g%u++; g%u < h%u; g%u++) v%u += pool[ge%u[g%u] + el];\n", v, v, v, v, v,
-            vpps_stage_value(w, v)->index, v);
+    fprintf(w->out,
+            "if (g%u + 1 < h%u) v%u += second%u;\n#pragma unroll 1\nfor (g%u += 2; g%u < h%u; g%u++) v%u += "
+            "pool[ge%u[g%u] + el];\n",
+            v, v, v, v, v, v, v, v, v, vpps_stage_value(w, v)->index, v);
 }
 
 static void make_element(const work *w, uint32_t v) {
@@ -404,10 +412,10 @@ static void put_gradients(const work *w, const vpps_segment *g, void (*put)(cons
 }
 
 /* Operands that are read alike from memory, each once, before anything is stored. What lies far is loaded behind all that tells
- * where it lies, or one would wait for the other. */
-static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded) {
+ * where it lies, or one would wait for the other. `put` declares and loads value u. */
+static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded,
+                          void (*put)(const work *w, uint32_t u)) {
     memset(loaded, 0, w->c->n_values);
-    put_gradients(w, g, find_gradient);
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_step_of_segment *step = &w->s.steps[g->first + k];
         const vpps_cell_value *x = vpps_stage_value(w, step->value);
@@ -417,19 +425,34 @@ static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded)
                 continue;
             }
             loaded[u] = 1;
-            fprintf(w->out, "const float m%u = ", u);
-            put_memory(w, u, "item", "el");
-            fprintf(w->out, ";\n");
+            put(w, u);
         }
     }
-    put_gradients(w, g, begin_gradient);
+}
+
+static void declare_operand(const work *w, uint32_t u) { fprintf(w->out, "float m%u = 0.0f;\n", u); }
+
+static void load_declared(const work *w, uint32_t u) {
+    fprintf(w->out, "m%u = ", u);
+    put_memory(w, u, "item", "el");
+    fprintf(w->out, ";\n");
+}
+
+static void load_operand(const work *w, uint32_t u) {
+    fprintf(w->out, "const float ");
+    load_declared(w, u);
+}
+
+/* Is there a thread for every element of a tile? */
+static bool is_one_round(const work *w, uint32_t domain, uint32_t width) {
+    return !domain && w->tile * width <= w->g->plan->threads;
 }
 
 /* Opens the loop over n items and their elements, which a tile of vertices may have fewer of than there are threads. Two braces
  * close it. */
 static void open_elements(const work *w, const char *n, uint32_t domain, uint32_t rows, uint32_t width, bool dealt) {
     enum { SHORT = 4 /* times around: a compiler would make as many copies of a loop */ };
-    if (!domain && w->tile * width <= w->g->plan->threads) {
+    if (is_one_round(w, domain, width)) {
         fprintf(w->out, "{\nconst unsigned i = threadIdx.x;\n");
     } else {
         const bool short_loop = !domain && w->tile * width <= SHORT * w->g->plan->threads;
@@ -451,12 +474,27 @@ static void open_elements(const work *w, const char *n, uint32_t domain, uint32_
     fprintf(w->out, "(void)vx, (void)el, (void)e;\n");
 }
 
-void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
+static void open_segment(const work *w, const vpps_segment *g) {
     const uint32_t v = w->s.steps[g->first].value;
     char n[16];
     snprintf(n, sizeof n, "n%u", g->domain);
     open_elements(w, n, g->domain, vpps_stage_value(w, v)->rows, vpps_segment_width(&w->s, v), g->dealt);
-    load_operands(w, g, loaded);
+}
+
+bool vpps_put_early_loads(const work *w, const vpps_segment *g, uint8_t *loaded) {
+    if (!is_one_round(w, g->domain, vpps_segment_width(&w->s, w->s.steps[g->first].value))) return false;
+    load_operands(w, g, loaded, declare_operand);
+    open_segment(w, g);
+    load_operands(w, g, loaded, load_declared);
+    fprintf(w->out, "}\n}\n");
+    return true;
+}
+
+void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
+    open_segment(w, g);
+    put_gradients(w, g, find_gradient);
+    if (!w->loaded_early) load_operands(w, g, loaded, load_operand);
+    put_gradients(w, g, begin_gradient);
     if (w->joined) vpps_put_joined(w, g - 1);
     for (uint32_t pass = 0; pass < 2; pass++) { /* all is read, then all is stored */
         for (uint32_t k = 0; k < g->n; k++) {

@@ -196,16 +196,18 @@ static void put_vectors(const work *w, const pass *p, uint32_t vectors, bool nea
     if (each > 1) fprintf(w->out, "if (VPPS_LANE %% %u == 0) {\n", each);
     fprintf(w->out, "const unsigned place = VPPS_LANE %% %u / %u;\n", lanes, each);
     for (uint32_t k = 0; k < has; k++) {
+        fprintf(w->out, "{ const unsigned k = place * %u + %u, ", has, k);
         if (whole_items) {
-            fprintf(w->out, "{ const unsigned item = place * %u + %u, output = %u;\n", has / p->n, k / p->n, k % p->n);
+            fprintf(w->out, "item = place * %u + %u, output = %u;\n", has / p->n, k / p->n, k % p->n);
+        } else if (vectors == 2) {
+            fprintf(w->out, "item = k >= %u, output = item ? k - %u : k;\n", p->n, p->n);
         } else {
-            fprintf(w->out, "{ const unsigned k = place * %u + %u, item = k / %u, output = k %% %u;\n", has, k, p->n,
-                    p->n);
+            fprintf(w->out, "item = k / %u, output = k %% %u;\n", p->n, p->n);
         }
         fprintf(w->out,
-                "if (item < %u && at + item < n) part[(at + item) * %u + %u + (output * %u + VPPS_LANE / %u) * %u + "
+                "if (k < %u && at + item < n) part[(at + item) * %u + %u + (output * %u + VPPS_LANE / %u) * %u + "
                 "VPPS_WARP] = q[%u]; }\n",
-                vectors, p->item_words, p->at, p->blocks, lanes, part_stride(w), k);
+                n, p->item_words, p->at, p->blocks, lanes, part_stride(w), k);
     }
     if (each > 1) fprintf(w->out, "}\n");
 }
@@ -233,15 +235,15 @@ void vpps_store_finished(const work *w, uint32_t v) {
     }
 }
 
-/* The outputs of the only item. */
-static void put_single(const work *w, const pass *p) {
+/* The outputs of the only items: one, or up to two. */
+static void put_few(const work *w, const pass *p, uint32_t vectors) {
     const bool near = has_near(w, p);
     fprintf(w->out, "const unsigned at = 0;\n");
     if (near) {
-        put_copies(w, p, "0u", 1, "near");
+        put_copies(w, p, "0u", vectors, "near");
         fprintf(w->out, "vpps_wait_for_copies();\n__syncthreads();\nconst float *const there = near;\n");
     }
-    put_vectors(w, p, 1, near);
+    put_vectors(w, p, vectors, near);
 }
 
 /* The outputs of `vectors` items at a time, of n. Their operands are brought near while those before are multiplied, if there is room
@@ -283,14 +285,15 @@ static void put_several(const work *w, const pass *p, uint32_t vectors) {
     fprintf(w->out, "}\n}\n");
 }
 
-/* Several vectors at a time, and one alone without work for others. */
+/* Several vectors at a time, and one or two alone without work for others. */
 static void put_pass(const work *w, const pass *p) {
     enum { MOST = 32 };
     const uint32_t vectors = p->n > MOST / 2 ? 1 : p->n > MOST / VPPS_NEAR_ITEMS ? 2 : VPPS_NEAR_ITEMS;
     if (has_near(w, p) && p->at) fprintf(w->out, "__syncthreads();\n"); /* what is near is not read any more */
     if (vectors > 1) {
-        fprintf(w->out, "if (n == 1) {\n");
-        put_single(w, p);
+        const uint32_t few = vectors / 2;
+        fprintf(w->out, "if (n <= %u) {\n", few);
+        put_few(w, p, few);
         fprintf(w->out, "} else {\n");
     }
     put_several(w, p, vectors);

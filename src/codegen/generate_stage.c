@@ -4,12 +4,26 @@
 
 typedef vpps_stage_work work;
 
+/* Products, and what the next segment, which finishes them, reads. */
+static bool put_products(work *w, const vpps_segment *g, uint8_t *loaded) {
+    const bool joined = vpps_can_join(w, w->segment);
+    if (joined) {
+        w->segment++;
+        w->joined = true;
+        w->loaded_early = vpps_put_early_loads(w, g + 1, loaded);
+        w->segment--;
+        w->joined = false;
+    }
+    return vpps_put_products(w, g, joined);
+}
+
 static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
     w->joined = w->segment && vpps_can_join(w, w->segment - 1);
+    w->loaded_early &= w->joined;
     const uint32_t v = w->s.steps[g->first].value;
     switch (g->kind) {
     case VPPS_SEGMENT_ELEMENTS: vpps_put_elements(w, g, loaded); return true;
-    case VPPS_SEGMENT_PRODUCTS: return vpps_put_products(w, g, vpps_can_join(w, w->segment));
+    case VPPS_SEGMENT_PRODUCTS: return put_products(w, g, loaded);
     case VPPS_SEGMENT_WHOLE: vpps_put_whole(w, v); return true;
     case VPPS_SEGMENT_LISTS: vpps_put_lists(w, v); return true;
     default: vpps_put_matrices(w, v); return true;
@@ -131,7 +145,8 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
             fprintf(w.out, "const vpps_rows share = vpps_share_of(t.operands[2], VPPS_GROUP, member);\n"
                            "const unsigned begin = t.operands[1] + share.first, end = t.operands[1] + share.end;\n");
         }
-        fprintf(w.out, "#pragma unroll 1\nfor (unsigned f0 = begin; f0 < end; f0 += %u) {\n", room->tile);
+        fprintf(w.out, "vpps_await(a, t);\n#pragma unroll 1\nfor (unsigned f0 = begin; f0 < end; f0 += %u) {\n",
+                room->tile);
         fprintf(w.out, "const unsigned n0 = vpps_least(end - f0, %uu);\n", room->tile);
         for (uint32_t d = 1; d <= c->n_lists; d++)
             fprintf(w.out, "const unsigned f%u = ls%u[f0], n%u = ls%u[f0 + n0] - f%u;\n", d, d, d, d, d);

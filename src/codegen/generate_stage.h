@@ -14,6 +14,7 @@ typedef struct vpps_stage_work {
     FILE *out;
     uint32_t segment, tile;
     bool joined;          /* the segment finishes the products of the one before */
+    bool loaded_early;    /* and its operands were loaded before them */
     uint32_t chunk;       /* items of a product at a time */
     uint32_t part_words;  /* of shared memory, for the sums of warps */
     uint32_t near_at;     /* where in shared memory, behind the weights, operands of products are brought */
@@ -52,6 +53,9 @@ void vpps_put_u(const vpps_stage_work *w, const vpps_cell_value *x);
 /* Stores vV: in its slot, where a later segment reads it; and where it is kept and contributed. */
 void vpps_store_in_slot(const vpps_stage_work *w, uint32_t v);
 void vpps_store_made(const vpps_stage_work *w, uint32_t v);
+
+/* Loads the operands of a segment of elements before the products that it finishes, if there is a thread for each element. */
+bool vpps_put_early_loads(const vpps_stage_work *w, const vpps_segment *g, uint8_t *loaded);
 
 /* A segment of elements. `loaded`: a byte for each of the cell's values, to work with. */
 void vpps_put_elements(const vpps_stage_work *w, const vpps_segment *g, uint8_t *loaded);

@@ -44,6 +44,16 @@ __device__ __forceinline__ const vpps_block *vpps_block_of(const unsigned *scrip
                                      : (const vpps_block *)(script + vpps_header.blocks) + number;
 }
 
+/* Waits for what the task needs. A stage finds out where all lies before it does, so that its loads begin right behind. */
+__device__ __forceinline__ void vpps_await(const vpps_arguments &a, const vpps_kernel_task &t) {
+    if (t.wait != VPPS_KERNEL_NOTHING) vpps_wait(a.counters, a.failure, a.watchdog_ns, t.address, t.wait, t.wanted);
+}
+
+/* A task that the kernel does not know ends it. */
+__device__ __forceinline__ void vpps_refuse(const vpps_arguments &a, const vpps_kernel_task &t) {
+    if (threadIdx.x == 0) vpps_report(a.failure, VPPS_FAILURE_OPCODE, t.address, t.operands[0], 0, 0);
+}
+
 __device__ __forceinline__ unsigned vpps_least(unsigned a, unsigned b) { return a < b ? a : b; }
 
 /* Its share of n things that are dealt out whole. */

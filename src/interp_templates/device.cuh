@@ -39,7 +39,7 @@ __device__ __forceinline__ unsigned vpps_vp() { return blockIdx.x; }
 #define VPPS_NONE 0xffffffffu
 #define VPPS_WARPS (VPPS_THREADS / 32)
 
-__shared__ unsigned vpps_alive; /* 1 until this VP learns that one has failed */
+__shared__ unsigned vpps_alive; /* 1 until this VP learns that one has failed; thread 0's */
 
 struct vpps_rows {
     unsigned first, end;
@@ -82,11 +82,13 @@ __device__ __forceinline__ void vpps_report(unsigned long long failure, unsigned
     f->wanted = wanted;
 }
 
-/* Waits until the counter is at least `wanted`; false: the kernel must end. One thread polls; all learn. */
-__device__ __forceinline__ bool vpps_wait(unsigned long long counters, unsigned long long failure,
+/* Waits until the counter is at least `wanted`, or until a VP has failed. Then vpps_alive is 0 for good: the VP goes on with
+ * whatever it finds, without waiting or signalling, up to the end of its tasks or to the update, which it leaves out. One thread
+ * polls. */
+__device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned long long failure,
                                           unsigned long long watchdog_ns, unsigned address, unsigned barrier,
                                           unsigned wanted) {
-    if (vpps_thread() == 0) {
+    if (vpps_thread() == 0 && vpps_alive) {
         const unsigned *counter = (const unsigned *)counters + barrier * VPPS_COUNTER_WORDS;
         const unsigned *failed = &((const vpps_failure *)failure)->failed;
         unsigned long long start = 0;
@@ -105,9 +107,24 @@ __device__ __forceinline__ bool vpps_wait(unsigned long long counters, unsigned 
         }
     }
     __syncthreads();
-    return vpps_alive;
 }
 
-__device__ __forceinline__ void vpps_signal(unsigned long long counters, unsigned barrier) {
-    if (vpps_thread() == 0) VPPS_RELEASE_ADD((unsigned *)counters + barrier * VPPS_COUNTER_WORDS, 1u);
+/* What the VP adds one to when it signals, and by which thread if it does: no VP does that has failed. Both are found out here, and not
+ * behind the barrier that comes next. */
+struct vpps_signal {
+    unsigned *counter;
+    unsigned is_sent;
+};
+
+__device__ __forceinline__ vpps_signal vpps_signal_of(unsigned long long counters, unsigned barrier) {
+    vpps_signal s = {(unsigned *)counters + (unsigned long long)barrier * VPPS_COUNTER_WORDS,
+                     vpps_alive & (unsigned)(vpps_thread() == 0) & (unsigned)(barrier != VPPS_NONE)};
+#ifndef VPPS_SIMT
+    asm volatile("" : "+l"(s.counter), "+r"(s.is_sent));
+#endif
+    return s;
+}
+
+__device__ __forceinline__ void vpps_send(const vpps_signal &s) {
+    if (s.is_sent) VPPS_RELEASE_ADD(s.counter, 1u);
 }

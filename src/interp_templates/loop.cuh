@@ -1,13 +1,14 @@
 /* loop.cuh - the kernel: weights into registers, then task after task. */
 
-/* Copies a script that fits to shared memory, where each level's records are at hand: every wait forgets what L1 has of global
+/* Begins to copy a script that fits to shared memory, where each level's records are at hand: every wait forgets what L1 has of global
  * memory. Its address there, or where it was. */
 __device__ __forceinline__ unsigned long long vpps_near_script(unsigned long long script, unsigned words,
                                                                float *shared) {
     if (words > VPPS_NEAR_WORDS) return script;
-    vpps_quad *to = (vpps_quad *)(shared + VPPS_NEAR_AT);
+    float *const to = shared + VPPS_NEAR_AT;
 #pragma unroll 4
-    for (unsigned i = threadIdx.x; i < (words + 3) / 4; i += VPPS_THREADS) to[i] = ((const vpps_quad *)script)[i];
+    for (unsigned i = threadIdx.x; i < (words + 3) / 4; i += VPPS_THREADS)
+        vpps_copy_quad(to + 4 * i, (const float *)script + 4 * i);
     return (unsigned long long)to;
 }
 
@@ -24,6 +25,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_arguments a = arguments;
     a.script = vpps_near_script(a.script, a.words, vpps_dynamic);
     vpps_load_weights(a, w, vpps_dynamic);
+    vpps_wait_for_copies();
     if (threadIdx.x == 0) vpps_alive = 1;
     __syncthreads();
     const unsigned *script = (const unsigned *)a.script;
@@ -43,37 +45,39 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     for (;;) {
         /* There is one: the last ends the kernel. A lean one reads it when it comes. */
         vpps_kernel_task following = VPPS_LEAN ? t : vpps_load_task(next);
-        if (t.wait != VPPS_KERNEL_NOTHING && !vpps_wait(a.counters, a.failure, a.watchdog_ns, t.address, t.wait, t.wanted))
-            return;
-        switch (t.task) {
-        case VPPS_KERNEL_NOTHING: break;
-        case VPPS_TASK_END: return;
-        case VPPS_TASK_CONSTANTS:
-            if (blockIdx.x % VPPS_GROUP == 0) {
+        if (t.task >= VPPS_TASK_COUNT) { /* stages wait themselves */
+            if (!vpps_run_stage(a, w, vpps_dynamic, t)) return;
+        } else {
+            vpps_await(a, t);
+            switch (t.task) {
+            case VPPS_TASK_END: return;
+            case VPPS_TASK_CONSTANTS:
+                if (blockIdx.x % VPPS_GROUP == 0) {
 #pragma unroll 1
-                for (unsigned i = threadIdx.x; i < t.operands[1]; i += VPPS_THREADS)
-                    ((float *)a.pool)[script[t.operands[0] + 2 * i]] =
-                        __uint_as_float(script[t.operands[0] + 2 * i + 1]);
+                    for (unsigned i = threadIdx.x; i < t.operands[1]; i += VPPS_THREADS)
+                        ((float *)a.pool)[script[t.operands[0] + 2 * i]] =
+                            __uint_as_float(script[t.operands[0] + 2 * i + 1]);
+                }
+                break;
+            case VPPS_TASK_OUTER:
+                next += vpps_run_outer(a, vpps_dynamic, next - 1) - 1;
+                t.signal = next[-1].signal;
+                if (!VPPS_LEAN) following = vpps_load_task(next);
+                break;
+            case VPPS_TASK_ENTRIES: vpps_entries(a, t.operands[0], t.operands[1]); break;
+            case VPPS_TASK_LOSS:
+                if (blockIdx.x == 0) vpps_add_loss(a, t.operands[0], t.operands[1]);
+                break;
+            case VPPS_TASK_NORM:
+            case VPPS_TASK_UPDATE: /* the last: weights may go from the registers */
+                vpps_step(a, t, vpps_load_task(next));
+                return;
+            default: vpps_refuse(a, t); return;
             }
-            break;
-        case VPPS_TASK_OUTER:
-            next += vpps_run_outer(a, vpps_dynamic, next - 1) - 1;
-            t.signal = next[-1].signal;
-            if (!VPPS_LEAN) following = vpps_load_task(next);
-            break;
-        case VPPS_TASK_ENTRIES: vpps_entries(a, t.operands[0], t.operands[1]); break;
-        case VPPS_TASK_LOSS:
-            if (blockIdx.x == 0) vpps_add_loss(a, t.operands[0], t.operands[1]);
-            break;
-        case VPPS_TASK_NORM: vpps_publish_norm(a); break;
-        case VPPS_TASK_UPDATE: vpps_update(a); return; /* the last one: weights may go from the registers */
-        default:
-            if (vpps_run_stage(a, w, vpps_dynamic, t)) break;
-            if (threadIdx.x == 0) vpps_report(a.failure, VPPS_FAILURE_OPCODE, t.address, t.operands[0], 0, 0);
-            return;
         }
+        const vpps_signal signal = vpps_signal_of(a.counters, t.signal);
         __syncthreads(); /* what the task wrote is there for all threads */
-        if (t.signal != VPPS_KERNEL_NOTHING) vpps_signal(a.counters, t.signal);
+        vpps_send(signal);
         t = VPPS_LEAN ? vpps_load_task(next) : following;
         next++;
     }

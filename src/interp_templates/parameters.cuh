@@ -54,9 +54,9 @@ __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p
 
 /* The VP's elements that have a gradient, of all parameters one behind the other, so that all threads have some at once: rows of
  * matrices by quads, the rest one by one. Number i is of the first parameter whose end is beyond it, at its word or
- * element `at` + what i counts. */
+ * element `at` + what i counts; or none, from `limit` on: a parameter's numbers begin where a warp's do. */
 struct vpps_span {
-    unsigned end, at;
+    unsigned end, limit, at;
 };
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
@@ -90,8 +90,8 @@ __device__ __forceinline__ void vpps_list_spans() {
         const vpps_rows own = vpps_own_elements(entry);
         const unsigned n = vpps_touched[p] ? own.end - own.first : 0;
         const bool quads = entry.kind == VPPS_IS_MATRIX && entry.cols % 4 == 0;
-        vpps_spans[VPPS_QUADS][p] = vpps_span{quads ? n / 4 : 0, entry.values + own.first};
-        vpps_spans[VPPS_SINGLES][p] = vpps_span{quads ? 0 : n, own.first};
+        vpps_spans[VPPS_QUADS][p] = vpps_span{0, quads ? n / 4 : 0, entry.values + own.first};
+        vpps_spans[VPPS_SINGLES][p] = vpps_span{0, quads ? 0 : n, own.first};
         if (VPPS_TEAMS > 1) {
             const vpps_rows columns = vpps_own_columns(entry);
             const unsigned length = columns.end - columns.first;
@@ -106,7 +106,8 @@ __device__ __forceinline__ void vpps_list_spans() {
             unsigned before = 0;
 #pragma unroll 1
             for (unsigned first = 0; first <= VPPS_PARAMS; first += 32) {
-                const unsigned p = first + VPPS_LANE, n = p <= VPPS_PARAMS ? vpps_spans[kind][p].end : 0;
+                const unsigned p = first + VPPS_LANE;
+                const unsigned n = p <= VPPS_PARAMS ? (vpps_spans[kind][p].limit + 31) / 32 * 32 : 0;
                 unsigned end = n;
 #pragma unroll
                 for (unsigned step = 1; step < 32; step *= 2) {
@@ -114,9 +115,11 @@ __device__ __forceinline__ void vpps_list_spans() {
                     if (VPPS_LANE >= step) end += other;
                 }
                 if (p <= VPPS_PARAMS) {
+                    const unsigned begin = before + end - n;
                     vpps_spans[kind][p].end = before + end;
-                    vpps_spans[kind][p].at -= (before + end - n) * (kind == VPPS_QUADS ? 4 : 1);
-                    if (VPPS_TEAMS > 1) vpps_breaks[kind][p].first = before + end - n;
+                    vpps_spans[kind][p].limit += begin;
+                    vpps_spans[kind][p].at -= begin * (kind == VPPS_QUADS ? 4 : 1);
+                    if (VPPS_TEAMS > 1) vpps_breaks[kind][p].first = begin;
                 }
                 before += __shfl_sync(0xffffffffu, end, 31);
             }
@@ -126,6 +129,17 @@ __device__ __forceinline__ void vpps_list_spans() {
 }
 
 __device__ __forceinline__ unsigned vpps_spanned(unsigned kind) { return vpps_spans[kind][VPPS_PARAMS].end; }
+
+/* The parameter that number i is of, of a warp's 32, all of one; behind the last, VPPS_PARAMS, which has none. */
+template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsigned i) {
+    unsigned span = 0;
+#pragma unroll
+    for (unsigned first = 0; first < VPPS_PARAMS; first += 32) {
+        const unsigned p = first + VPPS_LANE;
+        span += __popc(__ballot_sync(0xffffffffu, p < VPPS_PARAMS && vpps_spans[KIND][p].end <= i));
+    }
+    return span;
+}
 
 /* ---------------------------------------------------------------- gradients of entries */
 
@@ -161,34 +175,27 @@ __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned 
     if (threadIdx.x == 0) ((vpps_failure *)a.failure)->loss += sum;
 }
 
-/* ---------------------------------------------------------------- norm */
+/* ---------------------------------------------------------------- norm and update */
 
-__device__ __forceinline__ void vpps_publish_norm(const vpps_arguments &a) {
-    enum { AT_ONCE = 4 };
-    vpps_list_spans();
+__device__ __forceinline__ float vpps_square(const vpps_quad &g) {
+    return g.x * g.x + g.y * g.y + g.z * g.z + g.w * g.w;
+}
+
+/* The squares of gradients that vpps_step does not keep: of quads from number `first` on, and of all that are no quads. */
+__device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a, unsigned first) {
     float sum = 0.0f;
-    unsigned span = 0;
 #pragma unroll 1
-    for (unsigned first = threadIdx.x; first < vpps_spanned(VPPS_QUADS); first += AT_ONCE * VPPS_THREADS) {
-        vpps_quad g[AT_ONCE];
-#pragma unroll
-        for (unsigned u = 0; u < AT_ONCE; u++) {
-            const unsigned i = first + u * VPPS_THREADS;
-            if (i >= vpps_spanned(VPPS_QUADS)) {
-                g[u] = vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
-                continue;
-            }
-            while (i >= vpps_spans[VPPS_QUADS][span].end) span++;
-            g[u] = *(const vpps_quad *)((const float *)a.gradients + vpps_spanned_at<VPPS_QUADS>(span, i));
-        }
-#pragma unroll
-        for (unsigned u = 0; u < AT_ONCE; u++)
-            sum += g[u].x * g[u].x + g[u].y * g[u].y + g[u].z * g[u].z + g[u].w * g[u].w;
+    for (; first < vpps_spanned(VPPS_QUADS); first += VPPS_THREADS) {
+        const unsigned i = first + threadIdx.x;
+        const unsigned span = vpps_span_of<VPPS_QUADS>(i);
+        if (i >= vpps_spans[VPPS_QUADS][span].limit) continue;
+        sum += vpps_square(*(const vpps_quad *)((const float *)a.gradients + vpps_spanned_at<VPPS_QUADS>(span, i)));
     }
-    span = 0;
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i < vpps_spanned(VPPS_SINGLES); i += VPPS_THREADS) {
-        while (i >= vpps_spans[VPPS_SINGLES][span].end) span++;
+    for (first = 0; first < vpps_spanned(VPPS_SINGLES); first += VPPS_THREADS) {
+        const unsigned i = first + threadIdx.x;
+        const unsigned span = vpps_span_of<VPPS_SINGLES>(i);
+        if (i >= vpps_spans[VPPS_SINGLES][span].limit) continue;
         const float g =
             vpps_parameter_of(a, vpps_params[span]).gradient[vpps_spanned_at<VPPS_SINGLES>(span, i)];
         sum += g * g;
@@ -202,22 +209,19 @@ __device__ __forceinline__ void vpps_publish_norm(const vpps_arguments &a) {
 #pragma unroll 1
         for (unsigned k = own.first * words + threadIdx.x; k < own.end * words; k += VPPS_THREADS) sum += g[k] * g[k];
     }
-    sum = vpps_cta_sum(sum);
-    if (threadIdx.x == 0) ((float *)a.pool)[a.norms + blockIdx.x] = sum;
+    return sum;
 }
-
-/* ---------------------------------------------------------------- update */
 
 /* What gradients are multiplied with, or a negative number: this batch must not update. All VPs come to the same. */
 __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
     vpps_failure *out = (vpps_failure *)a.failure;
-    if (!vpps_header.guard && !(vpps_header.clip > 0.0f)) return 1.0f;
+    const float loss = out->loss;
     float sum = 0.0f;
-#pragma unroll 1
-    for (unsigned v = threadIdx.x; v < VPPS_VPS; v += VPPS_THREADS) sum += ((const float *)a.pool)[a.norms + v];
-    const float norm = sqrtf(vpps_cta_sum(sum));
+#pragma unroll 4
+    for (unsigned v = VPPS_LANE; v < VPPS_VPS; v += 32) sum += ((const float *)a.pool)[a.norms + v]; /* every warp all */
+    const float norm = sqrtf(vpps_warp_sum(sum));
     if (threadIdx.x == 0 && blockIdx.x == 0) out->norm = norm;
-    if (vpps_header.guard && (!isfinite(out->loss) || !isfinite(norm))) return -1.0f;
+    if (vpps_header.guard && (!isfinite(loss) || !isfinite(norm))) return -1.0f;
     return vpps_header.clip > 0.0f && norm > vpps_header.clip ? vpps_header.clip / norm : 1.0f;
 }
 
@@ -231,66 +235,57 @@ __device__ __forceinline__ void vpps_update_elements(const vpps_parameter &p, un
     }
 }
 
-/* The VP's quads of matrices. */
-__device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, float scale) {
-    enum { AT_ONCE = 2 };
-    const vpps_task_header h = vpps_header;
-    const unsigned n = vpps_spanned(VPPS_QUADS);
-    unsigned span = 0;
-#pragma unroll 1
-    for (unsigned first = threadIdx.x; first < n; first += AT_ONCE * VPPS_THREADS) {
-        unsigned at[AT_ONCE];
-        vpps_quad g[AT_ONCE], w[AT_ONCE], s0[AT_ONCE], s1[AT_ONCE];
-#pragma unroll
-        for (unsigned u = 0; u < AT_ONCE; u++) {
-            const unsigned i = vpps_least(first + u * VPPS_THREADS, n - 1);
-            while (i >= vpps_spans[VPPS_QUADS][span].end) span++;
-            at[u] = vpps_spanned_at<VPPS_QUADS>(span, i);
-        }
-#pragma unroll
-        for (unsigned u = 0; u < AT_ONCE; u++) {
-            g[u] = *(const vpps_quad *)((const float *)a.gradients + at[u]);
-            w[u] = *(const vpps_quad *)((const float *)a.matrices + at[u]);
-            if (VPPS_STATES > 0) s0[u] = *(const vpps_quad *)((const float *)a.states[0] + at[u]);
-            if (VPPS_STATES > 1) s1[u] = *(const vpps_quad *)((const float *)a.states[1] + at[u]);
-        }
-#pragma unroll
-        for (unsigned u = 0; u < AT_ONCE; u++) {
-            VPPS_STEP(&h, scale * g[u].x, &w[u].x, &s0[u].x, &s1[u].x);
-            VPPS_STEP(&h, scale * g[u].y, &w[u].y, &s0[u].y, &s1[u].y);
-            VPPS_STEP(&h, scale * g[u].z, &w[u].z, &s0[u].z, &s1[u].z);
-            VPPS_STEP(&h, scale * g[u].w, &w[u].w, &s0[u].w, &s1[u].w);
-            if (first + u * VPPS_THREADS >= n) break;
-            *(vpps_quad *)((float *)a.matrices + at[u]) = w[u];
-            if (VPPS_STATES > 0) *(vpps_quad *)((float *)a.states[0] + at[u]) = s0[u];
-            if (VPPS_STATES > 1) *(vpps_quad *)((float *)a.states[1] + at[u]) = s1[u];
-        }
-    }
+/* A quad of a matrix: its parameters and states. */
+struct vpps_quads {
+    vpps_quad w, s0, s1;
+};
+
+__device__ __forceinline__ vpps_quads vpps_load_quads(const vpps_arguments &a, unsigned at) {
+    vpps_quads q;
+    q.w = *(const vpps_quad *)((const float *)a.matrices + at);
+    if (VPPS_STATES > 0) q.s0 = *(const vpps_quad *)((const float *)a.states[0] + at);
+    if (VPPS_STATES > 1) q.s1 = *(const vpps_quad *)((const float *)a.states[1] + at);
+    return q;
 }
 
-__device__ __forceinline__ void vpps_update_singles(const vpps_arguments &a, float scale) {
-    unsigned span = 0;
+__device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, const vpps_task_header &h, unsigned at,
+                                                  const vpps_quad &g, float scale, vpps_quads q) {
+    VPPS_STEP(&h, scale * g.x, &q.w.x, &q.s0.x, &q.s1.x);
+    VPPS_STEP(&h, scale * g.y, &q.w.y, &q.s0.y, &q.s1.y);
+    VPPS_STEP(&h, scale * g.z, &q.w.z, &q.s0.z, &q.s1.z);
+    VPPS_STEP(&h, scale * g.w, &q.w.w, &q.s0.w, &q.s1.w);
+    *(vpps_quad *)((float *)a.matrices + at) = q.w;
+    if (VPPS_STATES > 0) *(vpps_quad *)((float *)a.states[0] + at) = q.s0;
+    if (VPPS_STATES > 1) *(vpps_quad *)((float *)a.states[1] + at) = q.s1;
+}
+
+/* What vpps_step does not keep, likewise. */
+__device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, const vpps_task_header &h, unsigned first,
+                                                   float scale) {
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i < vpps_spanned(VPPS_SINGLES); i += VPPS_THREADS) {
-        while (i >= vpps_spans[VPPS_SINGLES][span].end) span++;
+    for (; first < vpps_spanned(VPPS_QUADS); first += VPPS_THREADS) {
+        const unsigned i = first + threadIdx.x;
+        const unsigned span = vpps_span_of<VPPS_QUADS>(i);
+        if (i >= vpps_spans[VPPS_QUADS][span].limit) continue;
+        const unsigned at = vpps_spanned_at<VPPS_QUADS>(span, i);
+        const vpps_quad g = *(const vpps_quad *)((const float *)a.gradients + at);
+        vpps_update_quads(a, h, at, g, scale, vpps_load_quads(a, at));
+    }
+#pragma unroll 1
+    for (first = 0; first < vpps_spanned(VPPS_SINGLES); first += VPPS_THREADS) {
+        const unsigned i = first + threadIdx.x;
+        const unsigned span = vpps_span_of<VPPS_SINGLES>(i);
+        if (i >= vpps_spans[VPPS_SINGLES][span].limit) continue;
         const vpps_parameter p = vpps_parameter_of(a, vpps_params[span]);
         const unsigned e = vpps_spanned_at<VPPS_SINGLES>(span, i);
         float *s0 = VPPS_STATES > 0 ? p.states[0] + e : (float *)0,
               *s1 = VPPS_STATES > 1 ? p.states[1] + e : (float *)0;
-        VPPS_STEP(&vpps_header, scale * p.gradient[e], p.values + e, s0, s1);
+        VPPS_STEP(&h, scale * p.gradient[e], p.values + e, s0, s1);
     }
-}
-
-__device__ __forceinline__ void vpps_update(const vpps_arguments &a) {
-    const float scale = vpps_scale(a);
-    if (scale < 0.0f) return;
-    vpps_list_spans();
-    vpps_update_quads(a, scale);
-    vpps_update_singles(a, scale);
 #pragma unroll 1
-    for (unsigned i = 0; i < vpps_header.n_tables; i++) {
+    for (unsigned i = 0; i < h.n_tables; i++) {
         const unsigned *script = (const unsigned *)a.script;
-        const vpps_table t = ((const vpps_table *)(script + vpps_header.tables))[i];
+        const vpps_table t = ((const vpps_table *)(script + h.tables))[i];
         const unsigned words = vpps_params[t.param].rows * vpps_params[t.param].cols;
         const vpps_rows own = vpps_share_of(t.n, VPPS_VPS, blockIdx.x);
         vpps_parameter p = vpps_parameter_of(a, vpps_params[t.param]);
@@ -299,4 +294,49 @@ __device__ __forceinline__ void vpps_update(const vpps_arguments &a) {
         for (unsigned k = own.first; k < own.end; k++)
             vpps_update_elements(p, script[t.rows + k] * words, k * words, words, scale);
     }
+}
+
+/* The last task, `update`: steps with the gradients, whose norm the one before it published, if there is one. `norm`: the first of
+ * both. A thread's first quads stay in registers from the norm to the update, and where they lie is found out once: loads of all
+ * that an update needs are under way before the VP waits for the others' norms. */
+__device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_kernel_task &norm, const vpps_kernel_task &update) {
+    enum { MOST = 8 - 2 * VPPS_STATES, ROOM = MOST * 256 / VPPS_THREADS, KEPT = ROOM < MOST ? ROOM : MOST };
+    vpps_list_spans();
+    unsigned at[KEPT];
+    vpps_quad g[KEPT];
+    vpps_quads q[KEPT];
+#pragma unroll
+    for (unsigned k = 0; k < KEPT; k++) {
+        const unsigned i = threadIdx.x + k * VPPS_THREADS, span = vpps_span_of<VPPS_QUADS>(i);
+        const unsigned there = vpps_spanned_at<VPPS_QUADS>(span, i);
+        at[k] = i < vpps_spans[VPPS_QUADS][span].limit ? there : VPPS_NONE;
+    }
+#pragma unroll
+    for (unsigned k = 0; k < KEPT; k++) {
+        g[k] = vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
+        if (at[k] == VPPS_NONE) continue;
+        g[k] = *(const vpps_quad *)((const float *)a.gradients + at[k]);
+        q[k] = vpps_load_quads(a, at[k]);
+    }
+    float scale = 1.0f;
+    if (norm.task == VPPS_TASK_NORM) {
+        if (update.task != VPPS_TASK_UPDATE) {
+            vpps_refuse(a, update);
+            return;
+        }
+        float sum = vpps_other_squares(a, KEPT * VPPS_THREADS);
+#pragma unroll
+        for (unsigned k = 0; k < KEPT; k++) sum += vpps_square(g[k]);
+        sum = vpps_cta_sum(sum);
+        if (threadIdx.x == 0) ((float *)a.pool)[a.norms + blockIdx.x] = sum;
+        vpps_send(vpps_signal_of(a.counters, norm.signal));
+        vpps_await(a, update);
+        scale = vpps_scale(a);
+    }
+    if (scale < 0.0f || !vpps_alive) return;
+    const vpps_task_header h = vpps_header;
+#pragma unroll
+    for (unsigned k = 0; k < KEPT; k++)
+        if (at[k] != VPPS_NONE) vpps_update_quads(a, h, at[k], g[k], scale, q[k]);
+    vpps_update_others(a, h, KEPT * VPPS_THREADS, scale);
 }

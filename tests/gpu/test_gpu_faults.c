@@ -21,8 +21,8 @@ static const struct fault {
     where where;
 } faults[] = {
     {"the barrier behind every task removed", "__syncthreads(); /* what the task wrote", "/*", ONCE},
-    {"signals removed", "vpps_signal(a.counters, t.signal);", ";", ONCE},
-    {"waits removed", "!vpps_wait(a.counters, a.failure, a.watchdog_ns, t.address, t.wait, t.wanted)", "false", ONCE},
+    {"signals removed", "vpps_send(signal);", "", ONCE},
+    {"waits removed", "if (t.wait != VPPS_KERNEL_NOTHING)", "if (0)", ONCE},
     {"a wait that lets one signal too few do", "VPPS_ACQUIRE_LOAD(counter)) < wanted;",
      "VPPS_ACQUIRE_LOAD(counter)) + 1 < wanted;", ONCE},
     {"a shuffle between the wrong lanes", "keep + __shfl_xor_sync(0xffffffffu, give, MASK)",
