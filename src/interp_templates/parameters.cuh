@@ -177,22 +177,11 @@ __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned 
 
 /* ---------------------------------------------------------------- norm and update */
 
-__device__ __forceinline__ float vpps_square(const vpps_quad &g) {
-    return g.x * g.x + g.y * g.y + g.z * g.z + g.w * g.w;
-}
-
-/* The squares of gradients that vpps_step does not keep: of quads from number `first` on, and of all that are no quads. */
-__device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a, unsigned first) {
+/* The squares of gradients that are no quads. */
+__device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
     float sum = 0.0f;
 #pragma unroll 1
-    for (; first < vpps_spanned(VPPS_QUADS); first += VPPS_THREADS) {
-        const unsigned i = first + threadIdx.x;
-        const unsigned span = vpps_span_of<VPPS_QUADS>(i);
-        if (i >= vpps_spans[VPPS_QUADS][span].limit) continue;
-        sum += vpps_square(*(const vpps_quad *)((const float *)a.gradients + vpps_spanned_at<VPPS_QUADS>(span, i)));
-    }
-#pragma unroll 1
-    for (first = 0; first < vpps_spanned(VPPS_SINGLES); first += VPPS_THREADS) {
+    for (unsigned first = 0; first < vpps_spanned(VPPS_SINGLES); first += VPPS_THREADS) {
         const unsigned i = first + threadIdx.x;
         const unsigned span = vpps_span_of<VPPS_SINGLES>(i);
         if (i >= vpps_spans[VPPS_SINGLES][span].limit) continue;
@@ -235,44 +224,63 @@ __device__ __forceinline__ void vpps_update_elements(const vpps_parameter &p, un
     }
 }
 
-/* A quad of a matrix: its parameters and states. */
+/* Quads of matrices, of which a thread has some at once: where they are, VPPS_NONE where there is none, their gradients, parameters
+ * and states. */
+enum {
+    VPPS_MOST_QUADS = 8 - 2 * VPPS_STATES,
+    VPPS_ROOM_FOR_QUADS = VPPS_MOST_QUADS * 256 / VPPS_THREADS,
+    VPPS_QUADS_AT_ONCE = VPPS_ROOM_FOR_QUADS < VPPS_MOST_QUADS ? VPPS_ROOM_FOR_QUADS : VPPS_MOST_QUADS
+};
 struct vpps_quads {
-    vpps_quad w, s0, s1;
+    unsigned at;
+    vpps_quad g, w, s0, s1;
 };
 
-__device__ __forceinline__ vpps_quads vpps_load_quads(const vpps_arguments &a, unsigned at) {
-    vpps_quads q;
-    q.w = *(const vpps_quad *)((const float *)a.matrices + at);
-    if (VPPS_STATES > 0) q.s0 = *(const vpps_quad *)((const float *)a.states[0] + at);
-    if (VPPS_STATES > 1) q.s1 = *(const vpps_quad *)((const float *)a.states[1] + at);
-    return q;
-}
-
-__device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, const vpps_task_header &h, unsigned at,
-                                                  const vpps_quad &g, float scale, vpps_quads q) {
-    VPPS_STEP(&h, scale * g.x, &q.w.x, &q.s0.x, &q.s1.x);
-    VPPS_STEP(&h, scale * g.y, &q.w.y, &q.s0.y, &q.s1.y);
-    VPPS_STEP(&h, scale * g.z, &q.w.z, &q.s0.z, &q.s1.z);
-    VPPS_STEP(&h, scale * g.w, &q.w.w, &q.s0.w, &q.s1.w);
-    *(vpps_quad *)((float *)a.matrices + at) = q.w;
-    if (VPPS_STATES > 0) *(vpps_quad *)((float *)a.states[0] + at) = q.s0;
-    if (VPPS_STATES > 1) *(vpps_quad *)((float *)a.states[1] + at) = q.s1;
-}
-
-/* What vpps_step does not keep, likewise. */
-__device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, const vpps_task_header &h, unsigned first,
-                                                   float scale) {
-#pragma unroll 1
-    for (; first < vpps_spanned(VPPS_QUADS); first += VPPS_THREADS) {
-        const unsigned i = first + threadIdx.x;
-        const unsigned span = vpps_span_of<VPPS_QUADS>(i);
-        if (i >= vpps_spans[VPPS_QUADS][span].limit) continue;
+/* Those from number `first` on; `all`: parameters and states as well as gradients. */
+__device__ __forceinline__ void vpps_load_quads(const vpps_arguments &a, unsigned first, bool all,
+                                                vpps_quads (&q)[VPPS_QUADS_AT_ONCE]) {
+#pragma unroll
+    for (unsigned k = 0; k < VPPS_QUADS_AT_ONCE; k++) {
+        const unsigned i = first + threadIdx.x + k * VPPS_THREADS, span = vpps_span_of<VPPS_QUADS>(i);
         const unsigned at = vpps_spanned_at<VPPS_QUADS>(span, i);
-        const vpps_quad g = *(const vpps_quad *)((const float *)a.gradients + at);
-        vpps_update_quads(a, h, at, g, scale, vpps_load_quads(a, at));
+        q[k].at = i < vpps_spans[VPPS_QUADS][span].limit ? at : VPPS_NONE;
     }
+#pragma unroll
+    for (unsigned k = 0; k < VPPS_QUADS_AT_ONCE; k++) {
+        q[k].g = vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
+        if (q[k].at == VPPS_NONE) continue;
+        q[k].g = *(const vpps_quad *)((const float *)a.gradients + q[k].at);
+        if (!all) continue;
+        q[k].w = *(const vpps_quad *)((const float *)a.matrices + q[k].at);
+        if (VPPS_STATES > 0) q[k].s0 = *(const vpps_quad *)((const float *)a.states[0] + q[k].at);
+        if (VPPS_STATES > 1) q[k].s1 = *(const vpps_quad *)((const float *)a.states[1] + q[k].at);
+    }
+}
+
+__device__ __forceinline__ float vpps_squares(const vpps_quads (&q)[VPPS_QUADS_AT_ONCE]) {
+    float sum = 0.0f;
+#pragma unroll
+    for (unsigned k = 0; k < VPPS_QUADS_AT_ONCE; k++)
+        sum += q[k].g.x * q[k].g.x + q[k].g.y * q[k].g.y + q[k].g.z * q[k].g.z + q[k].g.w * q[k].g.w;
+    return sum;
+}
+
+__device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, const vpps_task_header &h, float scale,
+                                                  vpps_quads &q) {
+    if (q.at == VPPS_NONE) return;
+    VPPS_STEP(&h, scale * q.g.x, &q.w.x, &q.s0.x, &q.s1.x);
+    VPPS_STEP(&h, scale * q.g.y, &q.w.y, &q.s0.y, &q.s1.y);
+    VPPS_STEP(&h, scale * q.g.z, &q.w.z, &q.s0.z, &q.s1.z);
+    VPPS_STEP(&h, scale * q.g.w, &q.w.w, &q.s0.w, &q.s1.w);
+    *(vpps_quad *)((float *)a.matrices + q.at) = q.w;
+    if (VPPS_STATES > 0) *(vpps_quad *)((float *)a.states[0] + q.at) = q.s0;
+    if (VPPS_STATES > 1) *(vpps_quad *)((float *)a.states[1] + q.at) = q.s1;
+}
+
+/* What is no quad, likewise. */
+__device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, const vpps_task_header &h, float scale) {
 #pragma unroll 1
-    for (first = 0; first < vpps_spanned(VPPS_SINGLES); first += VPPS_THREADS) {
+    for (unsigned first = 0; first < vpps_spanned(VPPS_SINGLES); first += VPPS_THREADS) {
         const unsigned i = first + threadIdx.x;
         const unsigned span = vpps_span_of<VPPS_SINGLES>(i);
         if (i >= vpps_spans[VPPS_SINGLES][span].limit) continue;
@@ -297,37 +305,28 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
 }
 
 /* The last task, `update`: steps with the gradients, whose norm the one before it published, if there is one. `norm`: the first of
- * both. A thread's first quads stay in registers from the norm to the update, and where they lie is found out once: loads of all
- * that an update needs are under way before the VP waits for the others' norms. */
+ * both. A thread's first quads stay in registers from the norm to the update, so that loads of all that their update needs are under
+ * way before the VP waits for the others' norms: the norm is of the last ones first. */
 __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_kernel_task &norm, const vpps_kernel_task &update) {
-    enum { MOST = 8 - 2 * VPPS_STATES, ROOM = MOST * 256 / VPPS_THREADS, KEPT = ROOM < MOST ? ROOM : MOST };
+    const unsigned group = VPPS_QUADS_AT_ONCE * VPPS_THREADS;
+    const bool clips = norm.task == VPPS_TASK_NORM;
+    if (clips && update.task != VPPS_TASK_UPDATE) {
+        vpps_refuse(a, update);
+        return;
+    }
     vpps_list_spans();
-    unsigned at[KEPT];
-    vpps_quad g[KEPT];
-    vpps_quads q[KEPT];
-#pragma unroll
-    for (unsigned k = 0; k < KEPT; k++) {
-        const unsigned i = threadIdx.x + k * VPPS_THREADS, span = vpps_span_of<VPPS_QUADS>(i);
-        const unsigned there = vpps_spanned_at<VPPS_QUADS>(span, i);
-        at[k] = i < vpps_spans[VPPS_QUADS][span].limit ? there : VPPS_NONE;
+    const unsigned n = vpps_spanned(VPPS_QUADS);
+    vpps_quads q[VPPS_QUADS_AT_ONCE];
+    float sum = 0.0f, scale = 1.0f;
+#pragma unroll 1
+    for (unsigned first = clips && n ? (n - 1) / group * group : 0;; first -= group) {
+        vpps_load_quads(a, first, first == 0, q);
+        if (first == 0) break;
+        sum += vpps_squares(q);
     }
-#pragma unroll
-    for (unsigned k = 0; k < KEPT; k++) {
-        g[k] = vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
-        if (at[k] == VPPS_NONE) continue;
-        g[k] = *(const vpps_quad *)((const float *)a.gradients + at[k]);
-        q[k] = vpps_load_quads(a, at[k]);
-    }
-    float scale = 1.0f;
-    if (norm.task == VPPS_TASK_NORM) {
-        if (update.task != VPPS_TASK_UPDATE) {
-            vpps_refuse(a, update);
-            return;
-        }
-        float sum = vpps_other_squares(a, KEPT * VPPS_THREADS);
-#pragma unroll
-        for (unsigned k = 0; k < KEPT; k++) sum += vpps_square(g[k]);
-        sum = vpps_cta_sum(sum);
+    if (clips) {
+        sum += vpps_other_squares(a);
+        sum = vpps_cta_sum(sum + vpps_squares(q));
         if (threadIdx.x == 0) ((float *)a.pool)[a.norms + blockIdx.x] = sum;
         vpps_send(vpps_signal_of(a.counters, norm.signal));
         vpps_await(a, update);
@@ -335,8 +334,12 @@ __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_ke
     }
     if (scale < 0.0f || !vpps_alive) return;
     const vpps_task_header h = vpps_header;
+#pragma unroll 1
+    for (unsigned first = 0;;) {
 #pragma unroll
-    for (unsigned k = 0; k < KEPT; k++)
-        if (at[k] != VPPS_NONE) vpps_update_quads(a, h, at[k], g[k], scale, q[k]);
-    vpps_update_others(a, h, KEPT * VPPS_THREADS, scale);
+        for (unsigned k = 0; k < VPPS_QUADS_AT_ONCE; k++) vpps_update_quads(a, h, scale, q[k]);
+        if ((first += group) >= n) break;
+        vpps_load_quads(a, first, true, q);
+    }
+    vpps_update_others(a, h, scale);
 }
