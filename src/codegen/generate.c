@@ -22,29 +22,29 @@ _Static_assert(VPPS_DOMAINS == VPPS_COUNT(((vpps_block *)NULL)->kept), "kept val
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block) {
     fprintf(out,
             "VPPS_READ_PLACE;\nconst unsigned *const script = (const unsigned *)a.script;\nfloat *const pool = (float "
-            "*)a.pool;\nconst vpps_block *const b = vpps_block_of(script, %s);\n",
+            "*)a.pool;\nconst vpps_block *const b = (const vpps_block *)a.blocks + %s;\n",
             block);
-    fprintf(out, "const unsigned *array = script + b->arrays + b->n;\n");
+    fprintf(out, "unsigned array = b->arrays + b->n;\n");
     for (uint32_t d = 0; d <= c->n_lists; d++) fprintf(out, "const unsigned k%u = b->kept[%u];\n(void)k%u;\n", d, d, d);
     for (uint32_t i = 0; i < c->n_inputs; i++)
         if (!c->input_domain[i])
-            fprintf(out, "const unsigned *const in%u = array;\narray += b->n;\n(void)in%u;\n", i, i);
+            fprintf(out, "const vpps_array in%u = {script, array};\narray += b->n;\n(void)in%u;\n", i, i);
     for (uint32_t i = 0; i < c->n_lookups; i++)
-        fprintf(out, "const unsigned *const lk%u = array;\narray += b->n;\n(void)lk%u;\n", i, i);
+        fprintf(out, "const vpps_array lk%u = {script, array};\narray += b->n;\n(void)lk%u;\n", i, i);
     for (uint32_t i = 0; i < c->n_words; i++)
-        fprintf(out, "const unsigned *const wd%u = array;\narray += b->n;\n(void)wd%u;\n", i, i);
-    if (c->is_data) fprintf(out, "const unsigned *const data = array;\narray += b->n;\n(void)data;\n");
+        fprintf(out, "const vpps_array wd%u = {script, array};\narray += b->n;\n(void)wd%u;\n", i, i);
+    if (c->is_data) fprintf(out, "const vpps_array data = {script, array};\narray += b->n;\n(void)data;\n");
     for (uint32_t d = 1; d <= c->n_lists; d++) {
-        fprintf(out, "const unsigned *const ls%u = array;\narray += b->n + 1;\n", d);
+        fprintf(out, "const vpps_array ls%u = {script, array};\narray += b->n + 1;\n", d);
         for (uint32_t i = 0; i < c->n_inputs; i++)
             if (c->input_domain[i] == d)
-                fprintf(out, "const unsigned *const in%u = array;\narray += b->members[%u];\n(void)in%u;\n", i, d - 1,
-                        i);
+                fprintf(out, "const vpps_array in%u = {script, array};\narray += b->members[%u];\n(void)in%u;\n", i,
+                        d - 1, i);
     }
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (!c->needs.training || !(c->needs.gradient_out >> k & 1)) continue;
         fprintf(out,
-                "const unsigned *const gs%u = array, *const ge%u = array + b->n + 1;\narray = ge%u + "
+                "const vpps_array gs%u = {script, array}, ge%u = {script, array + b->n + 1};\narray = ge%u.at + "
                 "gs%u[b->n];\n(void)ge%u;\n",
                 k, k, k, k, k);
     }
@@ -361,22 +361,16 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
         if (plan->cells[c]->n_outers)
             plan->tile_words = vpps_max_u32(plan->tile_words, vpps_generate_outer(g, plan->cells[c], c));
     }
-    fprintf(g->out, "\n/* A task that is none of the loop's: a stage, or none. False: there is no such stage. "
-                    "*/\n__device__ __forceinline__ bool "
-                    "vpps_run_stage(const vpps_arguments &a, float (&w)[VPPS_WEIGHTS + 1], float *shared, const "
-                    "vpps_kernel_task &t) {\nswitch (t.task) {\n");
+    fprintf(g->out, "\n#define VPPS_STAGE_CASES(a, w, shared, t)");
     for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
-        fprintf(g->out, "case %u: vpps_stage_%u(a, w, shared, t); return true;\n", VPPS_TASK_COUNT + s, s);
-    fprintf(g->out,
-            "case VPPS_KERNEL_NOTHING: vpps_await(a, t); return true;\ndefault: vpps_refuse(a, t); return "
-            "false;\n}\n}\n\n/* The gradients of a cell's parameters, of all tasks from this one on "
-            "that are "
-            "of this kind. How many they are. */\n__device__ __forceinline__ unsigned vpps_run_outer(const "
-            "vpps_arguments &a, float "
-            "*shared, const vpps_kernel_task *tasks) {\nconst unsigned *const script = (const unsigned "
-            "*)a.script, cell = vpps_block_of(script, tasks->operands[0])->cell;\nunsigned n = 1;\nwhile "
-            "(vpps_goes_on(tasks + n) && vpps_block_of(script, tasks[n].operands[0])->cell == cell) n++;\nswitch "
-            "(cell) {\n");
+        fprintf(g->out, " \\\n    case %u: vpps_stage_%u(a, w, shared, t); break;", VPPS_TASK_COUNT + s, s);
+    fprintf(g->out, "\n\n/* The gradients of a cell's parameters, of all tasks from "
+                    "this one on that are of this kind. How many they are. */\n__device__ __forceinline__ unsigned "
+                    "vpps_run_outer(const vpps_arguments &a, float *shared, const vpps_kernel_task *tasks) {\nconst "
+                    "vpps_block *const blocks = (const vpps_block "
+                    "*)a.blocks;\nconst unsigned cell = blocks[tasks->operands[0]].cell;\nunsigned n = 1;\nwhile "
+                    "(vpps_goes_on(tasks + n) && blocks[tasks[n].operands[0]].cell == cell) n++;\nswitch "
+                    "(cell) {\n");
     for (uint32_t c = 0; c < plan->n_cells; c++)
         if (plan->cells[c]->n_outers) fprintf(g->out, "case %u: vpps_outer_%u(a, shared, tasks, n); break;\n", c, c);
     fprintf(g->out, "default: break;\n}\nreturn n;\n}\n\n");

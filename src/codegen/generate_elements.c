@@ -467,7 +467,7 @@ static void open_elements(const work *w, const char *n, uint32_t domain, uint32_
         fprintf(w->out, ") {\nconst unsigned el = e;\n");
     }
     if (domain) {
-        fprintf(w->out, "const unsigned vx = vpps_vertex_of(ls%u + f0, n0, f%u + item);\n", domain, domain);
+        fprintf(w->out, "const unsigned vx = vpps_vertex_of(ls%u, f0, n0, f%u + item);\n", domain, domain);
     } else {
         fprintf(w->out, "const unsigned vx = item;\n");
     }

@@ -145,8 +145,10 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
             fprintf(w.out, "const vpps_rows share = vpps_share_of(t.operands[2], VPPS_GROUP, member);\n"
                            "const unsigned begin = t.operands[1] + share.first, end = t.operands[1] + share.end;\n");
         }
-        fprintf(w.out, "vpps_await(a, t);\n#pragma unroll 1\nfor (unsigned f0 = begin; f0 < end; f0 += %u) {\n",
-                room->tile);
+        fprintf(
+            w.out,
+            "vpps_await(a, t);\nif (begin >= end) return;\n#pragma unroll 1\nfor (unsigned f0 = begin;; f0 += %u) {\n",
+            room->tile);
         fprintf(w.out, "const unsigned n0 = vpps_least(end - f0, %uu);\n", room->tile);
         for (uint32_t d = 1; d <= c->n_lists; d++)
             fprintf(w.out, "const unsigned f%u = ls%u[f0], n%u = ls%u[f0 + n0] - f%u;\n", d, d, d, d, d);
@@ -166,10 +168,10 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
             if (w.segment) fprintf(w.out, "__syncthreads();\n"); /* slots, and sums of warps */
             ok = put_segment(&w, &w.s.list[w.segment], loaded);
         }
-        fprintf(
-            w.out,
-            "if (end - f0 > %u) __syncthreads();\n}\n(void)w, (void)pool, (void)part, (void)near, (void)member;\n}\n",
-            room->tile);
+        fprintf(w.out,
+                "if (end - f0 <= %u) break;\n__syncthreads();\n}\n(void)w, (void)pool, (void)part, (void)near, "
+                "(void)member;\n}\n",
+                room->tile);
         if (!ok) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     }
     vpps_segments_free(&w.s);

@@ -69,7 +69,7 @@ void vpps_put_whole(const work *w, uint32_t v) {
     snprintf(length, sizeof length, "%uu", vpps_value_words(vpps_stage_value(w, vpps_stage_arg(w, x, 0)->value)));
     fprintf(w->out, "#pragma unroll 1\nfor (unsigned item = VPPS_WARP; item < n%u; item += VPPS_WARPS) {\n", x->domain);
     if (x->domain) {
-        fprintf(w->out, "const unsigned vx = vpps_vertex_of(ls%u + f0, n0, f%u + item);\n", x->domain, x->domain);
+        fprintf(w->out, "const unsigned vx = vpps_vertex_of(ls%u, f0, n0, f%u + item);\n", x->domain, x->domain);
     } else {
         fprintf(w->out, "const unsigned vx = item;\n");
     }

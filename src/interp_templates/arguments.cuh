@@ -10,6 +10,7 @@ typedef struct vpps_arguments {
     unsigned long long entries;                        /* gradients of tables' entries, for norm and update */
     unsigned long long failure;                        /* a vpps_failure */
     unsigned long long watchdog_ns;
+    unsigned long long blocks; /* the script's descriptions of blocks: the kernel finds them, and brings them near */
     unsigned norms; /* offset in the pool of the VPs' sums of squares */
     unsigned scratch_words;
     unsigned tasks;   /* address in the script: of every group, its tasks' address */

@@ -6,19 +6,6 @@
 #define VPPS_PART static __noinline__ /* or a thread's stack would hold the values of all stages */
 #endif
 
-/* At the beginning of a task. What is derived from a thread's and a CTA's number is the same in every task, so that the compiler keeps it
- * in registers from task to task: where the weights leave none for that, a lean kernel reads them anew. */
-#if VPPS_LEAN && !defined(VPPS_SIMT)
-struct vpps_index {
-    unsigned x;
-};
-#define VPPS_READ_PLACE                                                                                                \
-    const vpps_index threadIdx = {vpps_thread()}, blockIdx = {vpps_vp()};                                              \
-    (void)threadIdx, (void)blockIdx
-#else
-#define VPPS_READ_PLACE (void)0
-#endif
-
 #define VPPS_LANE (threadIdx.x % 32)
 #define VPPS_WARP (threadIdx.x / 32)
 
@@ -35,14 +22,16 @@ __shared__ vpps_task_header vpps_header;
 __shared__ float vpps_parts[32];                   /* of sums over the CTA */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1]; /* parameters whose gradient this VP has begun in this batch */
 
-/* The first blocks of the script, as every task reads one. */
+/* The blocks of the script, as every task reads one, if they are no more. */
 enum { VPPS_NEAR_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_NEAR_BLOCKS];
 
-__device__ __forceinline__ const vpps_block *vpps_block_of(const unsigned *script, unsigned number) {
-    return number < VPPS_NEAR_BLOCKS ? vpps_blocks + number
-                                     : (const vpps_block *)(script + vpps_header.blocks) + number;
-}
+/* Words of the script, by address: where one lies takes an addition less than with a pointer of their own. */
+struct vpps_array {
+    const unsigned *script;
+    unsigned at;
+    __device__ __forceinline__ unsigned operator[](unsigned i) const { return script[at + i]; }
+};
 
 /* Waits for what the task needs. A stage finds out where all lies before it does, so that its loads begin right behind. */
 __device__ __forceinline__ void vpps_await(const vpps_arguments &a, const vpps_kernel_task &t) {
@@ -106,12 +95,12 @@ template <int COUNT, int LANES, int N> __device__ __forceinline__ void vpps_fold
 }
 
 /* The vertex, counted from the first of n, that member number `at` of the block belongs to. */
-__device__ __forceinline__ unsigned vpps_vertex_of(const unsigned *starts, unsigned n, unsigned at) {
+__device__ __forceinline__ unsigned vpps_vertex_of(const vpps_array &starts, unsigned first, unsigned n, unsigned at) {
     unsigned low = 0, high = n;
 #pragma unroll 1
     while (high - low > 1) {
         const unsigned middle = (low + high) / 2;
-        if (starts[middle] <= at) {
+        if (starts[first + middle] <= at) {
             low = middle;
         } else {
             high = middle;

@@ -36,10 +36,21 @@ __device__ __forceinline__ unsigned vpps_thread() { return threadIdx.x; }
 __device__ __forceinline__ unsigned vpps_vp() { return blockIdx.x; }
 #endif
 
+/* At the beginning of a task. What is derived from a thread's and a CTA's number is the same in every task, so that the compiler keeps it
+ * in registers from task to task: where the weights leave none for that, a lean kernel reads them anew. */
+#if VPPS_LEAN && !defined(VPPS_SIMT)
+struct vpps_index {
+    unsigned x;
+};
+#define VPPS_READ_PLACE                                                                                                \
+    const vpps_index threadIdx = {vpps_thread()}, blockIdx = {vpps_vp()};                                              \
+    (void)threadIdx, (void)blockIdx
+#else
+#define VPPS_READ_PLACE (void)0
+#endif
+
 #define VPPS_NONE 0xffffffffu
 #define VPPS_WARPS (VPPS_THREADS / 32)
-
-__shared__ unsigned vpps_alive; /* 1 until this VP learns that one has failed; thread 0's */
 
 struct vpps_rows {
     unsigned first, end;
@@ -70,7 +81,9 @@ __device__ __forceinline__ float vpps_warp_max(float x, unsigned lanes = 32) {
     return x;
 }
 
-/* The first failure is kept; every VP sees that there is one. */
+/* The first failure is kept. Who has failed, or learns that one has, goes on without waiting, with whatever it finds, and still signals:
+ * what came before a signal is seen behind the wait for it, so that every VP that comes to the update sees the failure, and updates
+ * nothing. */
 __device__ __forceinline__ void vpps_report(unsigned long long failure, unsigned kind, unsigned address, unsigned value,
                                             unsigned have, unsigned wanted) {
     vpps_failure *f = (vpps_failure *)failure;
@@ -82,43 +95,45 @@ __device__ __forceinline__ void vpps_report(unsigned long long failure, unsigned
     f->wanted = wanted;
 }
 
-/* Waits until the counter is at least `wanted`, or until a VP has failed. Then vpps_alive is 0 for good: the VP goes on with
- * whatever it finds, without waiting or signalling, up to the end of its tasks or to the update, which it leaves out. One thread
- * polls. */
+__device__ __forceinline__ bool vpps_has_failed(unsigned long long failure) {
+    return ((const vpps_failure *)failure)->failed;
+}
+
+/* Waits until the counter is at least `wanted`, or until a VP has failed. One thread polls. */
 __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned long long failure,
                                           unsigned long long watchdog_ns, unsigned address, unsigned barrier,
                                           unsigned wanted) {
-    if (vpps_thread() == 0 && vpps_alive) {
+    VPPS_READ_PLACE;
+    if (threadIdx.x == 0) {
         const unsigned *counter = (const unsigned *)counters + barrier * VPPS_COUNTER_WORDS;
         const unsigned *failed = &((const vpps_failure *)failure)->failed;
         unsigned long long start = 0;
-        unsigned have;
 #pragma unroll 1
-        for (unsigned i = 1; (have = VPPS_ACQUIRE_LOAD(counter)) < wanted; i++) {
-            if (i % 256) continue; /* asked again at once: what others have signalled is on its way */
+        for (;;) {
+            unsigned have = 0, polls = 256; /* at once: what others have signalled is on its way */
+#pragma unroll 2
+            while (have < wanted && polls--) have = VPPS_ACQUIRE_LOAD(counter);
+            if (have >= wanted) break;
             __nanosleep(16);
             const unsigned long long now = VPPS_GLOBAL_TIMER();
             if (!start) start = now;
             if (now - start > watchdog_ns) vpps_report(failure, VPPS_FAILURE_STALL, address, barrier, have, wanted);
-            if (VPPS_ACQUIRE_LOAD(failed)) {
-                vpps_alive = 0;
-                break;
-            }
+            if (VPPS_ACQUIRE_LOAD(failed)) break;
         }
     }
     __syncthreads();
 }
 
-/* What the VP adds one to when it signals, and by which thread if it does: no VP does that has failed. Both are found out here, and not
- * behind the barrier that comes next. */
+/* What the VP adds one to when it signals, and by which thread. Found out here, and not behind the barrier that comes next. */
 struct vpps_signal {
     unsigned *counter;
     unsigned is_sent;
 };
 
 __device__ __forceinline__ vpps_signal vpps_signal_of(unsigned long long counters, unsigned barrier) {
+    VPPS_READ_PLACE;
     vpps_signal s = {(unsigned *)counters + (unsigned long long)barrier * VPPS_COUNTER_WORDS,
-                     vpps_alive & (unsigned)(vpps_thread() == 0) & (unsigned)(barrier != VPPS_NONE)};
+                     (unsigned)(threadIdx.x == 0) & (unsigned)(barrier != VPPS_NONE)};
 #ifndef VPPS_SIMT
     asm volatile("" : "+l"(s.counter), "+r"(s.is_sent));
 #endif

@@ -26,7 +26,6 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     a.script = vpps_near_script(a.script, a.words, vpps_dynamic);
     vpps_load_weights(a, w, vpps_dynamic);
     vpps_wait_for_copies();
-    if (threadIdx.x == 0) vpps_alive = 1;
     __syncthreads();
     const unsigned *script = (const unsigned *)a.script;
     const vpps_kernel_task *next = (const vpps_kernel_task *)(script + script[a.tasks + blockIdx.x / VPPS_GROUP]);
@@ -36,18 +35,22 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     for (unsigned i = threadIdx.x; i <= VPPS_PARAMS; i += VPPS_THREADS)
         vpps_touched[i] = a.touched && i < VPPS_PARAMS ? script[a.touched + i] : 0;
     __syncthreads();
-    const unsigned blocks = vpps_least(vpps_header.n_blocks, VPPS_NEAR_BLOCKS) * (unsigned)(sizeof(vpps_block) / 4);
+    const unsigned *blocks = script + vpps_header.blocks;
+    if (vpps_header.n_blocks <= VPPS_NEAR_BLOCKS) {
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i < blocks; i += VPPS_THREADS)
-        ((unsigned *)vpps_blocks)[i] = script[vpps_header.blocks + i];
-    __syncthreads();
+        for (unsigned i = threadIdx.x; i < vpps_header.n_blocks * (unsigned)(sizeof(vpps_block) / 4); i += VPPS_THREADS)
+            ((unsigned *)vpps_blocks)[i] = blocks[i];
+        blocks = (const unsigned *)vpps_blocks;
+        __syncthreads();
+    }
+    a.blocks = (unsigned long long)blocks;
     vpps_kernel_task t = vpps_load_task(next++);
     for (;;) {
         /* There is one: the last ends the kernel. A lean one reads it when it comes. */
         vpps_kernel_task following = VPPS_LEAN ? t : vpps_load_task(next);
-        if (t.task >= VPPS_TASK_COUNT) { /* stages wait themselves */
-            if (!vpps_run_stage(a, w, vpps_dynamic, t)) return;
-        } else {
+        switch (t.task) {
+            VPPS_STAGE_CASES(a, w, vpps_dynamic, t) /* they wait themselves */
+        default:
             vpps_await(a, t);
             switch (t.task) {
             case VPPS_TASK_END: return;
@@ -72,6 +75,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             case VPPS_TASK_UPDATE: /* the last: weights may go from the registers */
                 vpps_step(a, t, vpps_load_task(next));
                 return;
+            case VPPS_KERNEL_NOTHING: break;
             default: vpps_refuse(a, t); return;
             }
         }

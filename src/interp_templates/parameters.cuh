@@ -332,7 +332,7 @@ __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_ke
         vpps_await(a, update);
         scale = vpps_scale(a);
     }
-    if (scale < 0.0f || !vpps_alive) return;
+    if (scale < 0.0f || vpps_has_failed(a.failure)) return;
     const vpps_task_header h = vpps_header;
 #pragma unroll 1
     for (unsigned first = 0;;) {
