@@ -45,17 +45,47 @@ static bool has_quads(const work *w, uint32_t v) {
 /* Are the words of an operand brought near? */
 static bool is_near(const work *w, uint32_t operand) { return w->near_item && w->near[operand] != VPPS_NONE; }
 
-/* The thread's columns of some items in round `round` over an operand: y0, y1 and so on. */
-static void put_columns(const work *w, const pass *p, uint32_t operand, uint32_t run, const char *round, bool whole,
-                        uint32_t vectors) {
-    const uint32_t words = w->g->plan->threads / p->blocks * run;
+/* An operand of a pass, in as many rounds as a thread has runs of columns. */
+typedef struct columns {
+    uint32_t operand, rounds;
+    const vpps_resident
+        *m; /* of the matrices that the pass multiplies it with, which have all one layout; NULL: there is none */
+    bool
+        looped; /* over rounds, as all are in shared memory: straight-line code would begin with all loads, in registers that there are not */
+} columns;
+
+static columns columns_of(const work *w, const pass *p, uint32_t operand) {
+    columns c = {.operand = operand, .looped = true};
+    for (uint32_t o = 0; o < p->n; o++) {
+        const vpps_cell_value *x = vpps_stage_value(w, p->outputs[o].value);
+        for (uint32_t k = 0; k < x->n_args; k++) {
+            const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
+            if (a->matrix == VPPS_NO_PARAM || a->value != operand) continue;
+            c.m = resident_of(w, x, a->matrix);
+            c.looped &= c.m->level == VPPS_RESIDENT_SHARED;
+        }
+    }
+    c.rounds = c.m ? c.m->columns / c.m->run : 0;
+    c.looped &= c.rounds > 1;
+    return c;
+}
+
+/* y<operand>[round][item]: the thread's columns. */
+static void declare_columns(const work *w, const columns *c, uint32_t rounds, uint32_t vectors) {
+    fprintf(w->out, "%s y%u[%u][%u];\n", vpps_run_type(c->m->run), c->operand, rounds, vectors);
+}
+
+/* Those of one round, of the items at x0, x1 and so on, to y<operand>[to]. */
+static void load_round(const work *w, const pass *p, const columns *c, const char *round, uint32_t to, bool whole,
+                       uint32_t vectors) {
+    const uint32_t run = c->m->run;
     const char *const type = vpps_run_type(run);
-    fprintf(w->out, "const unsigned from = own + %s * %u;\n", round, words);
-    if (!whole) fprintf(w->out, "const bool there = from < %u;\n", vpps_stage_value(w, operand)->rows);
+    fprintf(w->out, "{\nconst unsigned from = own + %s * %uu;\n", round, w->g->plan->threads / p->blocks * run);
+    if (!whole) fprintf(w->out, "const bool there = from < %u;\n", vpps_stage_value(w, c->operand)->rows);
     for (uint32_t i = 0; i < vectors; i++) {
-        fprintf(w->out, "const %s y%u = ", type, i);
+        fprintf(w->out, "y%u[%u][%u] = ", c->operand, to, i);
         if (!whole) fprintf(w->out, "!there ? %s{0.0f} : ", type);
-        if (run == 1 || has_quads(w, operand)) {
+        if (run == 1 || has_quads(w, c->operand)) {
             fprintf(w->out, "*(const %s *)(x%u + from);\n", type, i);
             continue;
         }
@@ -63,17 +93,18 @@ static void put_columns(const work *w, const pass *p, uint32_t operand, uint32_t
         for (uint32_t k = 0; k < run; k++) fprintf(w->out, "%sx%u[from + %u]", k ? ", " : "{", i, k);
         fprintf(w->out, "};\n");
     }
+    fprintf(w->out, "}\n");
 }
 
 /* Adds a matrix's row times these columns to the output's sums. */
-static void put_row_products(const work *w, const pass *p, uint32_t o, const vpps_resident *m, const char *round,
-                             uint32_t vectors) {
+static void put_row_products(const work *w, const pass *p, const columns *c, uint32_t o, const vpps_resident *m,
+                             const char *round, uint32_t from, uint32_t vectors) {
     const uint32_t threads = w->g->plan->threads, at = p->outputs[o].row * m->columns;
     const bool shared = m->level == VPPS_RESIDENT_SHARED;
     const char *const type = vpps_run_type(m->run);
     fprintf(w->out, "{");
     if (shared) {
-        fprintf(w->out, " const %s weight = ((const %s *)(shared + %u) + threadIdx.x)[(%u + %s) * %u];", type, type,
+        fprintf(w->out, " const %s weight = ((const %s *)(shared + %u) + threadIdx.x)[(%uu + %s) * %u];", type, type,
                 m->at * threads, at / m->run, round, threads);
     }
     for (uint32_t k = 0; k < m->run; k++) {
@@ -85,56 +116,37 @@ static void put_row_products(const work *w, const pass *p, uint32_t o, const vpp
             } else {
                 fprintf(w->out, "w[%u + %s * %u]", m->at + at + k, round, m->run);
             }
-            fprintf(w->out, " * y%u%s;", i, element);
+            fprintf(w->out, " * y%u[%u][%u]%s;", c->operand, from, i, element);
         }
     }
     fprintf(w->out, " }\n");
 }
 
-/* The matrices that the pass multiplies an operand with: all of one layout. NULL: none. *far: all are in shared memory. */
-static const vpps_resident *matrix_of(const work *w, const pass *p, uint32_t operand, bool *far) {
-    const vpps_resident *m = NULL;
-    *far = true;
+/* Times the rows of all matrices that the operand is multiplied with. */
+static void multiply_round(const work *w, const pass *p, const columns *c, const char *round, uint32_t from,
+                           uint32_t vectors) {
     for (uint32_t o = 0; o < p->n; o++) {
         const vpps_cell_value *x = vpps_stage_value(w, p->outputs[o].value);
         for (uint32_t k = 0; k < x->n_args; k++) {
             const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
-            if (a->matrix == VPPS_NO_PARAM || a->value != operand) continue;
-            m = resident_of(w, x, a->matrix);
-            *far &= m->level == VPPS_RESIDENT_SHARED;
+            if (a->matrix != VPPS_NO_PARAM && a->value == c->operand)
+                put_row_products(w, p, c, o, resident_of(w, x, a->matrix), round, from, vectors);
         }
     }
-    return m;
-}
-
-static void put_round(const work *w, const pass *p, uint32_t operand, const char *round, bool whole, uint32_t run,
-                      uint32_t vectors) {
-    fprintf(w->out, "{\n");
-    put_columns(w, p, operand, run, round, whole, vectors);
-    for (uint32_t o = 0; o < p->n; o++) {
-        const vpps_cell_value *x = vpps_stage_value(w, p->outputs[o].value);
-        for (uint32_t k = 0; k < x->n_args; k++) {
-            const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
-            if (a->matrix != VPPS_NO_PARAM && a->value == operand)
-                put_row_products(w, p, o, resident_of(w, x, a->matrix), round, vectors);
-        }
-    }
-    fprintf(w->out, "}\n");
 }
 
 static bool has_near(const work *w, const pass *p) {
-    bool far, any = false;
-    for (uint32_t v = 0; v < w->c->n_values && !any; v++) any = is_near(w, v) && matrix_of(w, p, v, &far);
+    bool any = false;
+    for (uint32_t v = 0; v < w->c->n_values && !any; v++) any = is_near(w, v) && columns_of(w, p, v).m;
     return any;
 }
 
 /* Begins to bring operands of `items` items from number `first` on to `to`. */
 static void put_copies(const work *w, const pass *p, const char *first, uint32_t items, const char *to) {
-    bool far;
     char item[64];
     snprintf(item, sizeof item, "vpps_least(%s + i / quads, n - 1)", first);
     for (uint32_t v = 0; v < w->c->n_values; v++) {
-        if (!is_near(w, v) || !matrix_of(w, p, v, &far)) continue;
+        if (!is_near(w, v) || !columns_of(w, p, v).m) continue;
         fprintf(
             w->out,
             "{\nconst unsigned quads = %u;\n#pragma unroll\nfor (unsigned k = 0; k < (%u * quads + VPPS_THREADS - 1) / "
@@ -146,52 +158,103 @@ static void put_copies(const work *w, const pass *p, const char *first, uint32_t
     }
 }
 
-/* One operand of a pass: its columns, times the rows of all matrices that it is multiplied with. `near`: operands that are brought
- * near lie there, those of item `at` first. */
-static void put_operand_products(const work *w, const pass *p, uint32_t operand, uint32_t vectors, bool near) {
-    bool far;
-    const vpps_resident *m = matrix_of(w, p, operand, &far);
-    if (!m) return;
-    const uint32_t span = w->g->plan->threads / p->blocks, rounds = m->columns / m->run;
-    const uint32_t length = vpps_stage_value(w, operand)->rows;
-    fprintf(w->out, "{\nconst unsigned own = ");
-    vpps_put_first_column(w->out, m);
+/* Where items from number `at` on lie, and the thread's first column. `near`: what is brought near begins with the first of them. */
+static void put_pointers(const work *w, const columns *c, const char *at, uint32_t vectors, bool near) {
+    fprintf(w->out, "const unsigned own = ");
+    vpps_put_first_column(w->out, c->m);
     fprintf(w->out, ";\n");
     for (uint32_t i = 0; i < vectors; i++) {
         char item[64];
         fprintf(w->out, "const float *const x%u = ", i);
-        if (near && is_near(w, operand)) {
-            fprintf(w->out, "there + %u", i * w->near_item + w->near[operand]);
+        if (near && is_near(w, c->operand)) {
+            fprintf(w->out, "there + %u", i * w->near_item + w->near[c->operand]);
         } else {
-            snprintf(item, sizeof item, "vpps_least(at + %uu, n - 1)", i);
-            vpps_put_pointer(w, operand, item);
+            snprintf(item, sizeof item, "vpps_least(%s + %uu, n - 1)", at, i);
+            vpps_put_pointer(w, c->operand, item);
         }
         fprintf(w->out, ";\n");
     }
-    if (far &&
-        rounds > 1) { /* straight-line code would begin with all loads at once, in registers that there are not */
-        fprintf(w->out, "#pragma unroll 1\nfor (unsigned round = 0; round < %u; round++)\n", rounds);
-        put_round(w, p, operand, "round", m->columns * span <= length, m->run, vectors);
-    } else {
-        for (uint32_t k = 0; k < rounds; k++) {
-            char round[16];
-            snprintf(round, sizeof round, "%uu", k);
-            put_round(w, p, operand, round, (k + 1) * span * m->run <= length, m->run, vectors);
-        }
+}
+
+static void load_columns(const work *w, const pass *p, const columns *c, const char *at, uint32_t vectors, bool near) {
+    const uint32_t span = w->g->plan->threads / p->blocks * c->m->run, length = vpps_stage_value(w, c->operand)->rows;
+    fprintf(w->out, "{\n");
+    put_pointers(w, c, at, vectors, near);
+    for (uint32_t k = 0; k < c->rounds; k++) {
+        char round[16];
+        snprintf(round, sizeof round, "%uu", k);
+        load_round(w, p, c, round, k, (k + 1) * span <= length, vectors);
     }
     fprintf(w->out, "}\n");
 }
 
+static void multiply_columns(const work *w, const pass *p, const columns *c, uint32_t vectors) {
+    for (uint32_t k = 0; k < c->rounds; k++) {
+        char round[16];
+        snprintf(round, sizeof round, "%uu", k);
+        multiply_round(w, p, c, round, k, vectors);
+    }
+}
+
+static void put_operand_products(const work *w, const pass *p, const columns *c, uint32_t vectors, bool near) {
+    fprintf(w->out, "{\n");
+    if (c->looped) {
+        put_pointers(w, c, "at", vectors, near);
+        fprintf(w->out, "#pragma unroll 1\nfor (unsigned round = 0; round < %u; round++) {\n", c->rounds);
+        declare_columns(w, c, 1, vectors);
+        load_round(w, p, c, "round", 0,
+                   c->m->columns * (w->g->plan->threads / p->blocks) <= vpps_stage_value(w, c->operand)->rows, vectors);
+        multiply_round(w, p, c, "round", 0, vectors);
+        fprintf(w->out, "}\n");
+    } else {
+        declare_columns(w, c, c->rounds, vectors);
+        load_columns(w, p, c, "at", vectors, near);
+        multiply_columns(w, p, c, vectors);
+    }
+    fprintf(w->out, "}\n");
+}
+
+/* Operands of the next items are loaded before what was made of these is summed up, where registers hold them. */
+static bool can_load_ahead(const work *w, const pass *p, uint32_t vectors) {
+    enum { MOST = 64, BESIDE = 136 }; /* words of operands; those and weights */
+    uint32_t words = 0;
+    bool looped = false;
+    for (uint32_t v = 0; v < w->c->n_values; v++) {
+        const columns c = columns_of(w, p, v);
+        looped |= c.m && c.looped;
+        if (c.m) words += c.m->columns * vectors;
+    }
+    return !looped && words <= MOST && words + w->g->plan->residents.registers <= BESIDE;
+}
+
+static void load_all_columns(const work *w, const pass *p, const char *at, uint32_t vectors) {
+    for (uint32_t v = 0; v < w->c->n_values; v++) {
+        const columns c = columns_of(w, p, v);
+        if (c.m) load_columns(w, p, &c, at, vectors, false);
+    }
+}
+
 /* The outputs of `vectors` items from number `at` on: the sums of each warp's columns. Each of so many holders among a block's lanes
  * is left with some of them, `each` lanes with the same ones. */
-static void put_vectors(const work *w, const pass *p, uint32_t vectors, bool near) {
+static void put_vectors(const work *w, const pass *p, uint32_t vectors, bool near, bool ahead) {
     const uint32_t lanes = vpps_lanes_of_block(p->blocks), n = vectors * p->n;
     uint32_t holders = 1;
     while (holders < n && holders < lanes) holders *= 2;
     const uint32_t has = (n + holders - 1) / holders, folded = holders * has, each = lanes / holders;
     const bool whole_items = p->n && has % p->n == 0;
     fprintf(w->out, "float q[%u];\n#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\n", folded, folded);
-    for (uint32_t v = 0; v < w->c->n_values; v++) put_operand_products(w, p, v, vectors, near);
+    for (uint32_t v = 0; v < w->c->n_values; v++) {
+        const columns c = columns_of(w, p, v);
+        if (c.m && ahead) multiply_columns(w, p, &c, vectors);
+        if (c.m && !ahead) put_operand_products(w, p, &c, vectors, near);
+    }
+    if (ahead) {
+        char next[32];
+        snprintf(next, sizeof next, "at + %u", vectors);
+        fprintf(w->out, "if (%s < n) {\n", next);
+        load_all_columns(w, p, next, vectors);
+        fprintf(w->out, "}\n");
+    }
     fprintf(w->out, "vpps_fold<%u, %u>(q);\n", folded, lanes);
     if (each > 1) fprintf(w->out, "if (VPPS_LANE %% %u == 0) {\n", each);
     fprintf(w->out, "const unsigned place = VPPS_LANE %% %u / %u;\n", lanes, each);
@@ -243,15 +306,21 @@ static void put_few(const work *w, const pass *p, uint32_t vectors) {
         put_copies(w, p, "0u", vectors, "near");
         fprintf(w->out, "vpps_wait_for_copies();\n__syncthreads();\nconst float *const there = near;\n");
     }
-    put_vectors(w, p, vectors, near);
+    put_vectors(w, p, vectors, near, false);
 }
 
 /* The outputs of `vectors` items at a time, of n. Their operands are brought near while those before are multiplied, if there is room
  * for that. */
 static void put_several(const work *w, const pass *p, uint32_t vectors) {
     if (!has_near(w, p)) {
+        const bool ahead = can_load_ahead(w, p, vectors);
+        for (uint32_t v = 0; v < w->c->n_values && ahead; v++) {
+            const columns c = columns_of(w, p, v);
+            if (c.m) declare_columns(w, &c, c.rounds, vectors);
+        }
+        if (ahead) load_all_columns(w, p, "0u", vectors);
         fprintf(w->out, "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += %u) {\n", vectors);
-        put_vectors(w, p, vectors, false);
+        put_vectors(w, p, vectors, false, ahead);
         fprintf(w->out, "}\n");
         return;
     }
@@ -281,7 +350,7 @@ static void put_several(const work *w, const pass *p, uint32_t vectors) {
                 VPPS_NEAR_ITEMS, vectors);
     }
     fprintf(w->out, "const float *const there = begin + (at - first) * %u;\n", w->near_item);
-    put_vectors(w, p, vectors, true);
+    put_vectors(w, p, vectors, true, false);
     fprintf(w->out, "}\n}\n");
 }
 

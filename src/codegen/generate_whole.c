@@ -132,10 +132,13 @@ void vpps_put_matrices(const work *w, uint32_t v) {
     const uint32_t words = vpps_value_words(x);
     fprintf(w->out, "#pragma unroll 1\nfor (unsigned i = %s; i < n%u * %uu; i += %s) {\n",
             transposed ? "threadIdx.x" : "VPPS_WARP", x->domain, words, transposed ? "VPPS_THREADS" : "VPPS_WARPS");
-    fprintf(w->out,
-            "const unsigned item = i / %uu, el = i %% %uu, row = el %% %uu, column = el / %uu;\n(void)column;\nfloat "
-            "sum = 0.0f;\n",
-            words, words, x->rows, x->rows);
+    fprintf(
+        w->out,
+        "const unsigned item = i / %uu, el = i %% %uu, row = el %% %uu, column = el / %uu;\n(void)column;\nconst float "
+        "first = 0.0f",
+        words, words, x->rows, x->rows);
+    put_start(w, x, "row", "el");
+    fprintf(w->out, ";\nfloat sum = 0.0f;\n");
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
         if (a->matrix == VPPS_NO_PARAM) continue;
@@ -146,16 +149,19 @@ void vpps_put_matrices(const work *w, uint32_t v) {
         fprintf(w->out, " + column * %uu;\nconst float *m = (const float *)a.matrices + %uu + row * %uu;\n", length,
                 w->g->matrix_at[a->matrix], transposed ? 1 : m->cols);
         if (transposed) {
-            fprintf(w->out, "for (unsigned k = 0; k < %u; k++) sum = vpps_multiply_add(m[k * %uu], x[k], sum); }\n",
-                    length, m->cols);
+            fprintf(
+                w->out,
+                "#pragma unroll 8\nfor (unsigned k = 0; k < %u; k++) sum = vpps_multiply_add(m[k * %uu], x[k], sum); "
+                "}\n",
+                length, m->cols);
         } else {
-            fprintf(w->out,
-                    "for (unsigned k = VPPS_LANE; k < %u; k += 32) sum = vpps_multiply_add(m[k], x[k], sum); }\n",
-                    length);
+            fprintf(
+                w->out,
+                "#pragma unroll 8\nfor (unsigned k = VPPS_LANE; k < %u; k += 32) sum = vpps_multiply_add(m[k], x[k], "
+                "sum); }\n",
+                length);
         }
     }
     if (!transposed) fprintf(w->out, "sum = vpps_warp_sum(sum);\n");
-    fprintf(w->out, "%ss%u[i] = sum", transposed ? "" : "if (VPPS_LANE == 0) ", v);
-    put_start(w, x, "row", "el");
-    fprintf(w->out, ";\n}\n");
+    fprintf(w->out, "%ss%u[i] = sum + first;\n}\n", transposed ? "" : "if (VPPS_LANE == 0) ", v);
 }

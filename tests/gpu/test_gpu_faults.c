@@ -34,6 +34,7 @@ static const struct fault {
     {"a matrix's registers one off", "w[0] = ", "w[1] = ", ONCE},
     {"gradients that go on from what was there", "adds || vpps_touched[", "1 || vpps_touched[", EVERYWHERE},
     {"the second of two vertices left out", "output = item ? k - ", "output = item ? 64 + k - ", EVERYWHERE},
+    {"operands of the next vertices not loaded", "if (at + 4 < n) {", "if (at + 5 < n) {", EVERYWHERE},
     {"a vector's gradient written for another", "const unsigned gradient = which == 0u ? ",
      "const unsigned gradient = which == 1u ? ", EVERYWHERE},
     {"gradients begun anew by every task", "add = vpps_touched[", "add = 0 & vpps_touched[", EVERYWHERE},
