@@ -221,13 +221,28 @@ static void expect(run *r, const vpps_batch *b, vpps_status status, const char *
     ck_assert_msg(vpps_now_ns() - start < 20000000000u, "took far longer than the watchdog's time");
 }
 
-START_TEST(a_broken_script_ends_with_a_reason)
+/* What the device has; the caller frees. */
+static float *values_of(run *r, size_t *n) {
+    TEST_OK(vpps_read_parameters(r->handle));
+    return gpu_values(r->trees.model, n);
+}
+
+static void expect_values(run *r, const float *values, bool same) {
+    size_t n;
+    float *now = values_of(r, &n);
+    ck_assert_msg(!memcmp(now, values, n * sizeof *now) == same, "parameters are %s", same ? "others" : "the same");
+    free(now);
+}
+
+START_TEST(a_broken_script_ends_with_a_reason_and_updates_nothing)
     {
         run r = {0};
         const vpps_batch *b;
         char text[64];
+        size_t n;
         setenv("VPPS_SIMT_SEED", "0", 1);
         open_run(&r, NULL, ONCE);
+        float *before = values_of(&r, &n);
         TEST_OK(vpps_handle_batch(r.handle, r.trees.g, trees_build(&r.trees, 0), NULL, &b));
         uint32_t *wait = find(b, VPPS_TASK_WAIT);
         const uint32_t wanted = wait[2];
@@ -235,12 +250,16 @@ START_TEST(a_broken_script_ends_with_a_reason)
                  wanted + 1);
         wait[2] = wanted + 1;
         expect(&r, b, VPPS_STALL, text);
+        expect_values(&r, before, true);
         wait[2] = wanted;
         uint32_t *update = find(b, VPPS_TASK_UPDATE);
         *update = 250;
         expect(&r, b, VPPS_SCRIPT, "task 250 is unknown");
+        expect_values(&r, before, true);
         *update = VPPS_TASK_UPDATE;
         expect(&r, b, VPPS_OK, ""); /* the device is as it was */
+        expect_values(&r, before, false);
+        free(before);
         close_run(&r);
     }
 END_TEST
@@ -252,7 +271,7 @@ static Suite *make_suite(void) {
     tcase_add_loop_test(t, a_planted_fault_is_caught, 0, (int)VPPS_COUNT(faults));
     tcase_add_loop_test(t, without_faults_every_order_gives_the_same, EVERYWHERE, IN_PARTS + 1);
     tcase_add_test(t, a_script_beyond_shared_memory_gives_the_same);
-    tcase_add_test(t, a_broken_script_ends_with_a_reason);
+    tcase_add_test(t, a_broken_script_ends_with_a_reason_and_updates_nothing);
     suite_add_tcase(suite, t);
     return suite;
 }
