@@ -45,13 +45,13 @@ static bool has_quads(const work *w, uint32_t v) {
 /* Are the words of an operand brought near? */
 static bool is_near(const work *w, uint32_t operand) { return w->near_item && w->near[operand] != VPPS_NONE; }
 
-/* An operand of a pass, in as many rounds as a thread has runs of columns. */
+/* An operand of a pass, in as many rounds as a thread has runs of columns. m: of the matrices that the pass multiplies it with, which
+ * have all one layout; NULL: there is none. looped: by a loop over rounds, as all are in shared memory; straight-line code
+ * would begin with all loads at once, in registers that there are not. */
 typedef struct columns {
     uint32_t operand, rounds;
-    const vpps_resident
-        *m; /* of the matrices that the pass multiplies it with, which have all one layout; NULL: there is none */
-    bool
-        looped; /* over rounds, as all are in shared memory: straight-line code would begin with all loads, in registers that there are not */
+    const vpps_resident *m;
+    bool looped;
 } columns;
 
 static columns columns_of(const work *w, const pass *p, uint32_t operand) {
@@ -235,7 +235,8 @@ static void load_all_columns(const work *w, const pass *p, const char *at, uint3
 }
 
 /* The outputs of `vectors` items from number `at` on: the sums of each warp's columns. Each of so many holders among a block's lanes
- * is left with some of them, `each` lanes with the same ones. */
+ * is left with some of them, `each` lanes with the same ones. `ahead`: their operands
+ * are loaded, and those of the next items are loaded here. */
 static void put_vectors(const work *w, const pass *p, uint32_t vectors, bool near, bool ahead) {
     const uint32_t lanes = vpps_lanes_of_block(p->blocks), n = vectors * p->n;
     uint32_t holders = 1;
