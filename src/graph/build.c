@@ -90,6 +90,26 @@ static bool check_size(vpps_graph *g, const vpps_signature *s) {
     return false;
 }
 
+/* A node that was found to fit. Of the losses of many vertices, which a sum takes, most are the same node of few cells. */
+typedef struct seen_node {
+    uint32_t cell, number; /* number: in the cell, or of the signature of a node that is in none; plus 1 */
+} seen_node;
+
+enum { SEEN_NODES = 4 };
+
+/* Is it known that the node fits, or will be when it was looked at? */
+static inline bool is_seen(const vpps_graph *g, vpps_node x, seen_node *seen) {
+    if (g->recording || x >= g->n_nodes) return false;
+    const vpps_record *r = &g->records[g->node_record[x]];
+    const bool plain = r->cell == VPPS_NODE_RECORD;
+    if (!plain && vpps_cell_of(g, r->cell)->n_lists) return false;
+    seen_node *s = &seen[r->cell % SEEN_NODES];
+    const seen_node now = {r->cell, 1 + (plain ? g->record_nodes[r->at].signature : x - r->first)};
+    if (s->cell == now.cell && s->number == now.number) return true;
+    *s = now;
+    return false;
+}
+
 /* Arguments' shapes into *s; false when an argument is missing or does not fit. */
 static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args) {
     const vpps_op_row *row = &vpps_ops[s->op];
@@ -103,13 +123,12 @@ static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const v
     }
     if (n && !args) return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: xs is NULL", row->name), false;
     vpps_signature first = {0};
-    const vpps_signature *last = NULL;
+    seen_node seen[SEEN_NODES] = {0};
     for (uint32_t i = 0; i < n; i++) {
         vpps_signature found;
         uint32_t domain;
+        if (row->shape == VPPS_SHAPE_EQUAL && is_seen(g, args[i], seen)) continue;
         const vpps_signature *a = vpps_plain_signature(g, args[i]);
-        if (a && a == last && row->shape == VPPS_SHAPE_EQUAL) continue; /* a sum of the losses of many vertices */
-        last = a;
         if (!a && !vpps_node_signature(g, row->name, args[i], &found, &domain)) return false;
         if (!apply_shape_rule(g, s, n, i, a ? a : &found, &first)) return false;
     }

@@ -3,18 +3,27 @@
  * before kept its own. */
 #include "script/work.h"
 
-/* w->place becomes each vertex's parent, if it is not that already: a component's root is its first vertex. */
-static void join(vpps_batch_work *w) {
-    if (w->n_components) return;
-    uint32_t *parent = w->place;
+/* w->place becomes the number of each needed vertex's component, if it is not that already: in the order of their first vertices. From
+ * the readers down, for then most of what is read hangs on nothing yet, and what hangs on a vertex hangs on its root. */
+static bool join(vpps_batch_work *w) {
+    if (w->n_components) return true;
+    uint32_t *parent = malloc((w->n_vertices + 1u) * sizeof *parent), *number = w->place;
+    if (!parent) return false;
     for (uint32_t r = 0; r < w->n_vertices; r++) parent[r] = r;
-    for (size_t s = 0; s < w->n_sources; s++) {
+    for (size_t s = w->n_sources; s-- > 0;) {
         const vpps_read *x = &w->sources[s];
-        if (!w->vertices[x->reader].needed) continue;
-        const uint32_t a = vpps_find_root(parent, x->reader), b = vpps_find_root(parent, x->vertex);
-        if (a != b) parent[a > b ? a : b] = a > b ? b : a;
+        const uint32_t a = parent[x->reader], b = parent[x->vertex];
+        if (a != b && w->needed[x->reader]) parent[vpps_find_root(parent, b)] = vpps_find_root(parent, a);
     }
-    for (uint32_t r = 0; r < w->n_vertices; r++) w->n_components += w->vertices[r].needed && parent[r] == r;
+    memset(number, 0xff, w->n_vertices * sizeof *number);
+    for (uint32_t r = 0; r < w->n_vertices; r++) {
+        if (!w->needed[r]) continue;
+        const uint32_t root = vpps_find_root(parent, parent[r]); /* it is needed: all that a needed vertex reads is */
+        if (number[root] == VPPS_NONE) number[root] = w->n_components++;
+        number[r] = number[root];
+    }
+    free(parent);
+    return true;
 }
 
 /* ---------------------------------------------------------------- groups */
@@ -27,11 +36,11 @@ void vpps_count_vertices(vpps_batch_work *w) {
     }
     for (uint32_t r = 0; r < w->n_vertices; r++) {
         const vpps_vertex_work *v = &w->vertices[r];
-        if (!v->needed) continue;
+        if (!w->needed[r]) continue;
         vpps_used_type *u = &w->used[v->type];
         u->items[0]++;
         u->n_levels = vpps_max_u32(u->n_levels, v->level + 1);
-        for (uint32_t l = 0; l < u->type->base->n_lists; l++) u->items[l + 1] += w->rests[r].members[l];
+        for (uint32_t l = 0; l < u->n_lists; l++) u->items[l + 1] += w->rests[r].members[l];
     }
 }
 
@@ -96,17 +105,18 @@ static uint32_t cheapest_groups(const vpps_batch_work *w) {
  * On a machine that tells how many groups keep the model close, more groups cost less: each VP reads fewer vectors, and waits for
  * fewer VPs, as long as the components are many enough to be dealt evenly. Four are: predicted for a GPU, Tree-LSTMs with fewer
  * inputs each took as long in half as many groups (bench/results/predicted-sm_90). Cells are those of one group. */
-static void choose_groups(vpps_batch_work *w) {
+static bool choose_groups(vpps_batch_work *w) {
     enum { COMPONENTS_A_GROUP = 4 };
     const uint32_t n_vps = w->machine->n_vps, most = w->machine->most_groups, always = w->machine->groups,
                    asked = always ? always : w->request->groups;
     uint32_t groups = asked ? asked : most ? most : cheapest_groups(w);
-    if (groups == 1) return;
-    join(w);
+    if (groups == 1) return true;
+    if (!join(w)) return false;
     while (!asked && most && groups > 1 && (n_vps % groups || w->n_components < COMPONENTS_A_GROUP * groups)) groups--;
-    if (!always && w->n_components < (asked ? 2 : COMPONENTS_A_GROUP * groups)) return;
+    if (!always && w->n_components < (asked ? 2 : COMPONENTS_A_GROUP * groups)) return true;
     w->n_groups = groups;
     w->group_size = n_vps / groups;
+    return true;
 }
 
 static vpps_status compile(vpps_batch_work *w) {
@@ -129,14 +139,14 @@ vpps_status vpps_choose_groups(vpps_batch_work *w) {
     w->n_components = 0;
     if (!VPPS_RESERVE(w->place, w->place_capacity, w->n_vertices + 1u)) return vpps_no_memory();
     VPPS_TRY(compile(w));
-    if (w->machine->n_vps > 1) choose_groups(w);
+    if (w->machine->n_vps > 1 && !choose_groups(w)) return vpps_no_memory();
     return w->n_groups > 1 ? compile(w) : VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- dealing */
 
 typedef struct component {
-    uint32_t root, depth;
+    uint32_t number, depth, place;
     uint64_t cost;
 } component;
 
@@ -144,21 +154,16 @@ typedef struct component {
 static int deeper_first(const void *a, const void *b) {
     const component *x = a, *y = b;
     if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
-    return x->root < y->root ? -1 : x->root > y->root;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The components by their roots, in the batch's order; sizes by the flops of their vertices' cells. */
-static void measure(const vpps_batch_work *w, component *all, uint32_t *index) {
-    uint32_t n = 0;
+/* The components in the batch's order; sizes by the flops of their vertices' cells. */
+static void measure(const vpps_batch_work *w, component *all) {
+    for (uint32_t i = 0; i < w->n_components; i++) all[i].number = i;
     for (uint32_t r = 0; r < w->n_vertices; r++) {
         const vpps_vertex_work *v = &w->vertices[r];
-        if (!v->needed) continue;
-        const uint32_t root = vpps_find_root(w->place, r); /* it is needed: all that a needed vertex reads is */
-        if (root == r) {
-            index[r] = n;
-            all[n++] = (component){.root = r};
-        }
-        component *x = &all[index[root]];
+        if (!w->needed[r]) continue;
+        component *x = &all[w->place[r]];
         x->depth = vpps_max_u32(x->depth, v->depth);
         const vpps_used_type *u = &w->used[v->type];
         x->cost += cost_of_item(u, 0);
@@ -183,7 +188,7 @@ static void deal(const vpps_batch_work *w, component *all, uint64_t *load) {
         for (uint32_t g = 1; g < w->n_groups; g++)
             if (load[g] < load[best]) best = g;
         load[best] += x->cost;
-        x->depth = wave * w->n_groups + best;
+        x->place = wave * w->n_groups + best;
     }
 }
 
@@ -193,22 +198,21 @@ bool vpps_deal_components(vpps_batch_work *w) {
         w->n_components = 0;
         return true;
     }
-    join(w);
+    if (!join(w)) return false;
     w->n_waves = vpps_min_u32(w->n_waves, w->n_components);
     component *all = calloc(w->n_components + 1u, sizeof *all);
-    uint32_t *index = calloc(w->n_vertices + 1u, sizeof *index);
+    uint32_t *places = calloc(w->n_components + 1u, sizeof *places);
     uint64_t *load = calloc(w->n_groups, sizeof *load);
-    const bool ok = all && index && load;
+    const bool ok = all && places && load;
     if (ok) {
-        measure(w, all, index);
+        measure(w, all);
         deal(w, all, load);
-        for (uint32_t i = 0; i < w->n_components; i++) index[all[i].root] = all[i].depth;
-        for (uint32_t r = w->n_vertices; r-- > 0;) /* roots come first, so they are overwritten last */
-            w->place[r] = w->vertices[r].needed ? index[vpps_find_root(w->place, r)] : 0;
+        for (uint32_t i = 0; i < w->n_components; i++) places[all[i].number] = all[i].place;
+        for (uint32_t r = 0; r < w->n_vertices; r++) w->place[r] = w->needed[r] ? places[w->place[r]] : 0;
         w->n_components = 0;
     }
     free(all);
-    free(index);
+    free(places);
     free(load);
     return ok;
 }

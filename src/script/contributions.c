@@ -80,20 +80,20 @@ static inline void each_input_of(vpps_batch_work *w, const contribution *x, uint
                                  uint32_t *words) {
     const vpps_ordered_vertex *v = vpps_vertices_of(w, x->block);
     const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
-    const vpps_read *sources = w->sources + place.n[0];
+    const uint32_t *sources = w->source_outputs + place.n[0];
     uint32_t *users = w->users;
     if (x->all && !x->cell->n_lists) { /* nearly always */
-        for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &users[sources[v[p].first_source].output]);
+        for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &users[sources[v[p].first_source]]);
         return;
     }
     const uint32_t domain = x->cell->values[x->to->value].domain;
     for (uint32_t p = first; p < end; p++) {
         if (!x->all && !reaches(w, x->reads, v[p].vertex, x->to->index)) continue;
         const vpps_vertex_rest *rest = &w->rests[v[p].vertex];
-        const vpps_read *read = vpps_sources_of(w, &v[p], place);
+        const uint32_t *read = w->source_outputs + vpps_source_at(w, &v[p], place);
         const uint32_t item = domain ? rest->first_member[domain - 1] : p;
         for (uint32_t m = 0; m < vpps_members(rest->members, domain); m++)
-            take_shares(*x, item + m, words, &users[read[m].output]);
+            take_shares(*x, item + m, words, &users[read[m]]);
     }
 }
 

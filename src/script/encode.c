@@ -81,9 +81,9 @@ static uint32_t *write_list(const vpps_batch_work *w, const vpps_block_work *b, 
         const vpps_input_place place = vpps_place_of_input(c, k);
         for (uint32_t p = 0; p < b->n; p++) {
             const vpps_vertex_rest *rest = &w->rests[v[p].vertex];
-            const vpps_read *sources = vpps_sources_of(w, &v[p], place);
+            const uint32_t *sources = w->source_outputs + vpps_source_at(w, &v[p], place);
             uint32_t *to = at + rest->first_member[list];
-            for (uint32_t m = 0; m < rest->members[list]; m++) to[m] = w->output_at[sources[m].output];
+            for (uint32_t m = 0; m < rest->members[list]; m++) to[m] = w->output_at[sources[m]];
         }
         at += b->members[list];
     }
@@ -94,7 +94,7 @@ static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
     vpps_batch_work *w = b->work;
     vpps_block_work *block = &w->blocks[i];
     const vpps_compiled_cell *c = w->used[block->type].cell;
-    const uint32_t n = block->n, *output_at = w->output_at;
+    const uint32_t n = block->n, *output_at = w->output_at, *outputs = w->source_outputs;
     const vpps_ordered_vertex *v = vpps_vertices_of(w, block);
     uint64_t words = (uint64_t)n * (1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data);
     for (uint32_t l = 0; l < c->n_lists; l++)
@@ -107,7 +107,7 @@ static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
     for (uint32_t k = 0; k < c->n_inputs; k++) {
         if (c->input_domain[k]) continue;
         const vpps_input_place place = vpps_place_of_input(c, k);
-        for (uint32_t p = 0; p < n; p++) at[p] = output_at[vpps_sources_of(w, &v[p], place)->output];
+        for (uint32_t p = 0; p < n; p++) at[p] = output_at[outputs[vpps_source_at(w, &v[p], place)]];
         at += n;
     }
     for (uint32_t k = 0; k < c->n_lookups; k++, at += n) write_entries(w, block, &c->lookups[k], at);
@@ -168,7 +168,7 @@ static void encode_seeds(vpps_batch *b, uint32_t *constants, bool *ok) {
         uint32_t n = 0, last = 0;
         for (uint32_t i = 0; i < w->n_seeds && *ok; i++) {
             const uint32_t output = w->seeds[i].to.output;
-            if (w->place[w->seeds[i].to.vertex] % w->n_groups != g) continue;
+            if (vpps_group_of(w, w->seeds[i].to.vertex) != g) continue;
             const uint32_t factor = float_bits(w->seeds[i].factor);
             if (!n || factor != last) {
                 const uint32_t at = take_words(b, 2, ok);
@@ -190,7 +190,7 @@ static uint32_t count_seeds(const vpps_batch_work *w) {
     for (uint32_t g = 0; g < w->n_groups; g++) {
         uint32_t n = 0, last = 0;
         for (uint32_t i = 0; i < w->n_seeds; i++) {
-            if (w->place[w->seeds[i].to.vertex] % w->n_groups != g) continue;
+            if (vpps_group_of(w, w->seeds[i].to.vertex) != g) continue;
             const uint32_t factor = float_bits(w->seeds[i].factor);
             n += !n || factor != last;
             last = factor;
@@ -209,7 +209,8 @@ static uint32_t encode_tables(vpps_batch *b, uint32_t *n_tables, bool *ok) {
     *n_tables = 0;
     for (uint32_t p = 0; p < model->n_params; p++) {
         bool any = false;
-        for (uint32_t i = 0; i < w->n_entries && !any; i++) any = w->entries[i].table == p;
+        for (uint32_t i = 0; i < w->n_entries && !any && model->params[p].kind == VPPS_LOOKUP; i++)
+            any = w->entries[i].table == p;
         *n_tables += any;
     }
     const uint32_t tables = take_words(b, (uint64_t)*n_tables * VPPS_TABLE_WORDS, ok);
@@ -390,7 +391,7 @@ static void encode_losses(vpps_batch *b, uint32_t *losses, bool *ok) {
         losses[slice + 1] = losses[slice];
         for (uint32_t i = 0; i < w->n_seeds; i++) {
             const vpps_seed *seed = &w->seeds[i];
-            if (w->place[seed->to.vertex] / w->n_groups != slice) continue;
+            if (w->place[seed->to.vertex] - slice * w->n_groups >= w->n_groups) continue; /* of another slice */
             b->script[losses[slice + 1]++] = w->output_at[seed->to.output];
             b->script[losses[slice + 1]++] = float_bits(seed->factor);
         }

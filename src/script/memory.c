@@ -184,7 +184,7 @@ static inline uint32_t last_of_input(const vpps_batch_work *w, const vpps_ordere
                                      const vpps_ordered_vertex *end, vpps_input_place place, uint32_t domain,
                                      uint32_t latest, uint32_t last) {
     for (const vpps_ordered_vertex *v = first; v < end && last < latest; v++) {
-        const vpps_read *read = vpps_sources_of(w, v, place);
+        const vpps_read *read = w->sources + vpps_source_at(w, v, place);
         const uint32_t n = domain ? w->rests[v->vertex].members[domain - 1] : 1;
         for (uint32_t m = 0; m < n; m++) {
             const vpps_vertex_work *to = &w->vertices[read[m].vertex];

@@ -81,11 +81,6 @@ static bool guessed_types(const vpps_batch_work *w) {
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Most bits are set already: then nothing is stored that the next one would wait for. */
-static inline void set_bits(uint64_t *set, uint64_t bits) {
-    if ((*set & bits) != bits) *set |= bits;
-}
-
 /* The input of a vertex with lists that its source number i belongs to. */
 static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, uint32_t i) {
     uint32_t input = 0;
@@ -97,61 +92,73 @@ static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, u
 }
 
 /* An output that is read from outside, or by a needed vertex; `read`: the type's set of those. */
-static inline void need_output(vpps_used_type *type, vpps_vertex_work *v, uint64_t *read, uint64_t output) {
-    v->needed = true;
-    type->needed = true;
-    set_bits(read, output);
+static inline void need_output(vpps_batch_work *w, uint32_t vertex, uint64_t *read, uint64_t output) {
+    w->needed[vertex] = true;
+    w->used[w->vertices[vertex].type].needed = true;
+    *read |= output;
 }
 
 static inline void give_gradient(vpps_used_type *type, vpps_vertex_work *v, uint64_t output) {
     v->gradients |= output;
-    set_bits(&type->needs.gradient_out, output);
+    type->needs.gradient_out |= output;
 }
 
-/* What it means for a needed reader, whose source number i this is, and for those who are read. */
-static inline void note_read(vpps_batch_work *w, const vpps_read *x, uint32_t i) {
+/* What it means that a needed vertex reads x, output k of another, as its input, for its type and for the one that is read. */
+static void note_types(vpps_batch_work *w, const vpps_read *x, uint32_t k, uint32_t input, vpps_noted_read *noted) {
     const vpps_vertex_work *v = &w->vertices[x->reader];
     vpps_vertex_work *read = &w->vertices[x->vertex];
     vpps_used_type *reader = &w->used[v->type], *source = &w->used[read->type];
-    if (v->gradients != reader->reached_from) {
-        reader->reached_from = v->gradients;
-        reader->reached = vpps_reached(reader->type->reads_inputs, v->gradients);
-    }
-    const vpps_compiled_cell *c = reader->type->base;
-    const uint64_t in = (uint64_t)1 << (c->n_lists ? input_of(c, w->rests[x->reader].members, i) : i);
-    const uint64_t output = (uint64_t)1 << (x->output - read->first_output);
-    if (reader->noted != read->type) {
-        reader->noted = read->type;
-        set_bits(&w->edges[(size_t)v->type * w->edge_words + read->type / 64], (uint64_t)1 << (read->type % 64));
-    }
-    need_output(source, read, &source->linked, output);
+    const uint64_t in = (uint64_t)1 << input, output = (uint64_t)1 << k;
+    *noted = (vpps_noted_read){v->gradients, 0, read->type, k};
+    w->edges[(size_t)v->type * w->edge_words + read->type / 64] |= (uint64_t)1 << (read->type % 64);
+    need_output(w, x->vertex, &source->linked, output);
     if (source->part == reader->part) {
-        set_bits(&reader->needs.recurrent_in, in);
-        set_bits(&source->needs.recurrent_out, output);
+        reader->needs.recurrent_in |= in;
+        source->needs.recurrent_out |= output;
     }
-    if (source->differentiable && (reader->reached & in)) {
-        set_bits(&reader->needs.gradient_in, in);
+    if (source->differentiable && (vpps_reached(reader->type->reads_inputs, v->gradients) & in)) {
+        reader->needs.gradient_in |= in;
+        noted->gives = output;
         give_gradient(source, read, output);
+    }
+}
+
+/* Source number s, of a needed vertex. */
+static inline void note_read(vpps_batch_work *w, size_t s) {
+    const vpps_read *x = &w->sources[s];
+    const vpps_vertex_work *v = &w->vertices[x->reader];
+    const vpps_used_type *reader = &w->used[v->type];
+    const uint32_t i = (uint32_t)s - v->first_source;
+    const uint32_t input = reader->n_lists ? input_of(reader->base, w->rests[x->reader].members, i) : i;
+    vpps_vertex_work *read = &w->vertices[x->vertex];
+    const uint32_t k = w->source_outputs[s] - read->first_output;
+    vpps_noted_read *noted =
+        &w->noted[VPPS_NOTED_TYPES * (reader->first_input + input) + read->type % VPPS_NOTED_TYPES];
+    if (noted->type == read->type && noted->output == k && noted->gradients == v->gradients) {
+        w->needed[x->vertex] = true;
+        read->gradients |= noted->gives;
+    } else {
+        note_types(w, x, k, input, noted);
     }
 }
 
 /* From the loss down; readers come behind what they read. A vertex's output has a gradient when it is a term of the loss, or
  * when a vertex reads it for an output that has one. What has none is neither computed nor counts as used. */
 static void note_reads(vpps_batch_work *w) {
+    for (uint32_t i = 0; i < VPPS_NOTED_TYPES * w->n_inputs; i++) w->noted[i].type = VPPS_NONE;
     for (uint32_t i = 0; i < w->n_seeds; i++) {
         vpps_vertex_work *v = &w->vertices[w->seeds[i].to.vertex];
         const uint64_t output = (uint64_t)1 << (w->seeds[i].to.output - v->first_output);
-        need_output(&w->used[v->type], v, &w->used[v->type].needs.read_out, output);
+        need_output(w, w->seeds[i].to.vertex, &w->used[v->type].needs.read_out, output);
         if (w->used[v->type].differentiable) give_gradient(&w->used[v->type], v, output);
     }
     for (uint32_t i = 0; i < w->request->n_outputs && !w->training; i++) {
-        vpps_vertex_work *v = &w->vertices[w->requested[i].vertex];
-        need_output(&w->used[v->type], v, &w->used[v->type].needs.read_out,
+        const vpps_vertex_work *v = &w->vertices[w->requested[i].vertex];
+        need_output(w, w->requested[i].vertex, &w->used[v->type].needs.read_out,
                     (uint64_t)1 << (w->requested[i].output - v->first_output));
     }
     for (size_t s = w->n_sources; s-- > 0;) {
-        const vpps_vertex_work *v = &w->vertices[w->sources[s].reader];
-        if (v->needed) note_read(w, &w->sources[s], (uint32_t)s - v->first_source);
+        if (w->needed[w->sources[s].reader]) note_read(w, s);
     }
     for (uint32_t t = 0; t < w->n_used; t++) w->used[t].needs.read_out |= w->used[t].linked;
 }
@@ -183,7 +190,6 @@ bool vpps_find_needs(vpps_batch_work *w) {
     const size_t words = (size_t)w->n_used * w->edge_words;
     if (!VPPS_RESERVE(w->edges, w->edges_capacity, words + 1)) return false;
     memset(w->edges, 0, words * sizeof *w->edges);
-    for (uint32_t t = 0; t < w->n_used; t++) w->used[t].noted = VPPS_NONE;
     note_reads(w);
     if (!find_parts(w)) return false;
     find_differentiable(w);

@@ -27,7 +27,7 @@ static bool fill_blocks(vpps_batch_work *w) {
     if (!VPPS_RESERVE(w->order, w->order_capacity, w->n_vertices + 1u)) return false;
     w->n_levels = 0;
     for (uint32_t r = 0; r < w->n_vertices; r++) {
-        if (!w->vertices[r].needed) continue;
+        if (!w->needed[r]) continue;
         w->blocks[vpps_block_of(w, r)].n++;
         w->n_levels = vpps_max_u32(w->n_levels, w->vertices[r].depth + 1);
     }
@@ -39,7 +39,7 @@ static bool fill_blocks(vpps_batch_work *w) {
     }
     for (uint32_t r = 0; r < w->n_vertices; r++) {
         const vpps_vertex_work *v = &w->vertices[r];
-        if (!v->needed) continue;
+        if (!w->needed[r]) continue;
         vpps_block_work *b = &w->blocks[vpps_block_of(w, r)];
         b->n_levels = vpps_max_u32(b->n_levels, v->level + 1);
         b->gradients &= v->gradients;

@@ -1,13 +1,29 @@
 /* read.c - the graph as vertices: what each reads, what the loss is made of. */
 #include "script/work.h"
 
-/* The output that a node is; VPPS_NONE: the node is inside a cell. */
-static vpps_output_ref output_of(const vpps_batch_work *w, vpps_node x) {
-    return (vpps_output_ref){w->output_of_node[x], w->g->node_record[x]};
+static const vpps_compiled_cell *cell_of(const vpps_batch_work *w, uint32_t vertex) {
+    return w->used[w->vertices[vertex].type].base;
 }
 
-static const vpps_compiled_cell *cell_of(const vpps_batch_work *w, uint32_t vertex) {
-    return w->used[w->vertices[vertex].type].type->base;
+/* The output that a node is; VPPS_NONE: the node is inside a cell. */
+static inline vpps_output_ref output_of(const vpps_batch_work *w, vpps_node x) {
+    const uint32_t r = w->g->node_record[x], node = x - w->g->records[r].first;
+    const vpps_used_type *type = &w->used[w->vertices[r].type];
+    const vpps_compiled_cell *c = type->base;
+    if (!c->n_lists) {
+        const uint32_t k = type->output_of[node];
+        return (vpps_output_ref){k < c->n_outputs ? w->vertices[r].first_output + k : VPPS_NONE, r};
+    }
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        uint32_t before = c->outputs[k].before[0];
+        for (uint32_t d = 1; d <= c->n_lists; d++) before += c->outputs[k].before[d] * w->rests[r].members[d - 1];
+        if (before == node) return (vpps_output_ref){w->vertices[r].first_output + k, r};
+    }
+    return (vpps_output_ref){VPPS_NONE, r};
+}
+
+static vpps_status fail_inside(vpps_node x) {
+    return vpps_fail(VPPS_ARGUMENT, "node %u is inside a vertex; push or scatter it to use it", x);
 }
 
 static const vpps_cell_value *value_of(const vpps_batch_work *w, vpps_output_ref x) {
@@ -21,10 +37,21 @@ static uint32_t use_type(vpps_batch_work *w, uint32_t index) {
     const size_t before = w->used_of_type_capacity;
     if (!VPPS_RESERVE(w->used_of_type, w->used_of_type_capacity, w->types->n_types)) return VPPS_NONE;
     for (size_t i = before; i < w->used_of_type_capacity; i++) w->used_of_type[i] = VPPS_NONE;
-    if (!VPPS_RESERVE(w->used, w->used_capacity, w->n_used + 1u)) return VPPS_NONE;
     if (w->used_of_type[index] != VPPS_NONE) return w->used_of_type[index];
     vpps_type *type = w->types->types[index];
-    vpps_used_type u = {.type = type, .index = index, .first_block = VPPS_NONE};
+    const uint32_t n_inputs = w->n_inputs + type->base->n_inputs;
+    if (!VPPS_RESERVE(w->used, w->used_capacity, w->n_used + 1u) ||
+        !VPPS_RESERVE(w->noted, w->noted_capacity, VPPS_NOTED_TYPES * (size_t)n_inputs + 1)) {
+        return VPPS_NONE;
+    }
+    vpps_used_type u = {.type = type,
+                        .base = type->base,
+                        .output_of = type->output_of,
+                        .n_lists = type->base->n_lists,
+                        .index = index,
+                        .first_block = VPPS_NONE,
+                        .first_input = w->n_inputs};
+    w->n_inputs = n_inputs;
     u.part = type->last_part;
     u.differentiable = type->last_differentiable;
     uint64_t frozen = 0;
@@ -42,8 +69,13 @@ static uint32_t use_type(vpps_batch_work *w, uint32_t index) {
 
 static vpps_status type_of_node(vpps_batch_work *w, const vpps_flat_node *node, const uint32_t *args, uint32_t *out) {
     const vpps_graph *g = w->g;
+    const bool equal = vpps_ops[g->signatures[node->signature].op].shape == VPPS_SHAPE_EQUAL; /* all arguments are */
     if (!VPPS_RESERVE(w->stack, w->stack_capacity, 2 * (size_t)node->n_args + 2)) return vpps_no_memory();
     for (uint32_t i = 0; i < node->n_args; i++) {
+        if (i && equal) {
+            memcpy(w->stack + 2 * i, w->stack, 2 * sizeof *w->stack);
+            continue;
+        }
         const vpps_record *r = &g->records[g->node_record[args[i]]];
         if (r->cell == VPPS_NODE_RECORD) {
             const vpps_signature *s = &g->signatures[g->record_nodes[r->at].signature];
@@ -52,9 +84,7 @@ static vpps_status type_of_node(vpps_batch_work *w, const vpps_flat_node *node, 
             continue;
         }
         const vpps_output_ref read = output_of(w, args[i]);
-        if (read.output == VPPS_NONE) {
-            return vpps_fail(VPPS_ARGUMENT, "node %u is inside a vertex; push or scatter it to use it", args[i]);
-        }
+        if (read.output == VPPS_NONE) return fail_inside(args[i]);
         const vpps_cell_value *x = value_of(w, read);
         w->stack[2 * i] = x->rows;
         w->stack[2 * i + 1] = x->cols;
@@ -78,18 +108,21 @@ static vpps_status used_of_record(vpps_batch_work *w, const vpps_record *record,
 
 /* Notes what vertex r reads, and where that puts it in the graph, and in its part as far as that is known: see needs.c. */
 static vpps_status read_sources(vpps_batch_work *w, uint32_t r, uint32_t n, const vpps_node *args) {
-    if (!VPPS_RESERVE(w->sources, w->sources_capacity, w->n_sources + n)) return vpps_no_memory();
+    if (!VPPS_RESERVE(w->sources, w->sources_capacity, w->n_sources + n) ||
+        !VPPS_RESERVE(w->source_outputs, w->source_outputs_capacity, w->n_sources + n)) {
+        return vpps_no_memory();
+    }
     vpps_read *sources = w->sources + w->n_sources;
+    uint32_t *outputs = w->source_outputs + w->n_sources;
     vpps_vertex_work *v = &w->vertices[r];
     const uint32_t part = w->used[v->type].part;
     uint32_t level = 0, depth = 0;
     for (uint32_t i = 0; i < n; i++) {
         const vpps_output_ref x = output_of(w, args[i]);
-        if (x.output == VPPS_NONE) {
-            return vpps_fail(VPPS_ARGUMENT, "node %u is inside a vertex; push or scatter it to use it", args[i]);
-        }
+        if (x.output == VPPS_NONE) return fail_inside(args[i]);
         const vpps_vertex_work *read = &w->vertices[x.vertex];
-        sources[i] = (vpps_read){x.output, x.vertex, r};
+        sources[i] = (vpps_read){x.vertex, r};
+        outputs[i] = x.output;
         depth = vpps_max_u32(depth, read->depth + 1);
         level = vpps_max_u32(level, w->used[read->type].part == part ? read->level + 1 : 0);
     }
@@ -105,7 +138,7 @@ static vpps_status read_vertex(vpps_batch_work *w, uint32_t r, uint64_t *dropout
     const vpps_flat_node *op = record->cell == VPPS_NODE_RECORD ? &g->record_nodes[record->at] : NULL;
     uint32_t t;
     VPPS_TRY(used_of_record(w, record, op, op ? g->words + op->args : NULL, &t));
-    const vpps_compiled_cell *c = w->used[t].type->base;
+    const vpps_compiled_cell *c = w->used[t].base;
     const uint32_t args = op ? op->args : record->at + vpps_list_words(w->used[t].type->cell);
     const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op's one list is its arguments */
     uint32_t n = op ? op->n_args : c->n_inputs;
@@ -115,12 +148,7 @@ static vpps_status read_vertex(vpps_batch_work *w, uint32_t r, uint64_t *dropout
                                         .first_output = w->n_outputs,
                                         .words = op ? op->imm : args + n};
     VPPS_TRY(read_sources(w, r, n, g->words + args));
-    for (uint32_t k = 0; k < c->n_outputs; k++) {
-        const vpps_cell_output *o = &c->outputs[k];
-        uint32_t at = o->before[0];
-        for (uint32_t d = 1; d <= c->n_lists; d++) at += o->before[d] * members[d - 1];
-        w->output_of_node[record->first + at] = w->n_outputs++;
-    }
+    w->n_outputs += c->n_outputs;
     if (c->n_lists || c->dropout_elems[0]) {
         vpps_vertex_rest *rest = &w->rests[r];
         *rest = (vpps_vertex_rest){.dropout = (uint32_t)*dropout};
@@ -141,12 +169,12 @@ static float float_of(uint32_t bits) {
     return f;
 }
 
-/* Is a vertex a sum of what it reads? The factors of its first argument and of the others. */
-static bool is_linear(const vpps_batch_work *w, uint32_t vertex, float *first, float *others) {
-    if (w->used[w->vertices[vertex].type].type->cell) return false;
-    const vpps_flat_node *node = &w->g->record_nodes[w->g->records[vertex].at];
+/* Is a record a sum of its arguments? The factors of the first and of the others. */
+static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float *others) {
+    if (g->records[record].cell != VPPS_NODE_RECORD) return false;
+    const vpps_flat_node *node = &g->record_nodes[g->records[record].at];
     *first = *others = 1;
-    switch (w->g->signatures[node->signature].op) {
+    switch (g->signatures[node->signature].op) {
     case VPPS_OP_ADD:
     case VPPS_OP_SUM: return true;
     case VPPS_OP_SUB: *others = -1; return true;
@@ -157,53 +185,77 @@ static bool is_linear(const vpps_batch_work *w, uint32_t vertex, float *first, f
     }
 }
 
-/* A term of the loss: a sum is taken apart next, everything else is a seed. */
-static bool add_term(vpps_batch_work *w, vpps_output_ref x, float factor, size_t *depth) {
+/* How many records are vertices: the last ones, from the loss down, are none if they are sums. The loss is taken apart into terms of
+ * what these read, and nothing else can read them. */
+static uint32_t count_records(const vpps_batch_work *w) {
+    const vpps_graph *g = w->g;
+    uint32_t n = (uint32_t)g->n_records;
     float first, others;
-    if (is_linear(w, x.vertex, &first, &others)) {
-        if (!VPPS_RESERVE(w->sums, w->sums_capacity, *depth + 1)) return false;
-        w->sums[(*depth)++] = (vpps_loss_sum){x.vertex, 0, factor * first, factor * others};
-        return true;
+    if (!w->training || w->request->loss >= g->n_nodes || g->node_record[w->request->loss] + 1 != n) return n;
+    while (n && is_linear(g, n - 1, &first, &others)) n--;
+    return n;
+}
+
+/* A term of the loss: a sum is taken apart next, everything else is a seed. */
+static vpps_status add_term(vpps_batch_work *w, vpps_node x, float factor, size_t *depth) {
+    float first, others;
+    const uint32_t record = w->g->node_record[x];
+    if (is_linear(w->g, record, &first, &others)) {
+        if (!VPPS_RESERVE(w->sums, w->sums_capacity, *depth + 1)) return vpps_no_memory();
+        w->sums[(*depth)++] = (vpps_loss_sum){record, 0, factor * first, factor * others};
+        return VPPS_OK;
     }
-    if (!VPPS_RESERVE(w->seeds, w->seeds_capacity, w->n_seeds + 1u)) return false;
-    w->seeds[w->n_seeds++] = (vpps_seed){x, factor};
-    return true;
+    const vpps_output_ref to = output_of(w, x);
+    if (to.output == VPPS_NONE) return fail_inside(x);
+    if (!VPPS_RESERVE(w->seeds, w->seeds_capacity, w->n_seeds + 1u)) return vpps_no_memory();
+    w->seeds[w->n_seeds++] = (vpps_seed){to, factor};
+    return VPPS_OK;
 }
 
 /* Takes the loss apart into terms of other vertices with constant factors: what joins the inputs' graphs is no
  * vertex, so each stays a component of its own, and nothing waits for all of them. */
-static vpps_status read_loss(vpps_batch_work *w, vpps_output_ref loss) {
+static vpps_status read_loss(vpps_batch_work *w) {
     size_t depth = 0;
-    bool ok = add_term(w, loss, 1, &depth);
-    while (ok && depth) {
+    VPPS_TRY(add_term(w, w->request->loss, 1, &depth));
+    while (depth) {
         vpps_loss_sum *sum = &w->sums[depth - 1];
-        const vpps_vertex_work *v = &w->vertices[sum->vertex];
+        const vpps_flat_node *node = &w->g->record_nodes[w->g->records[sum->record].at];
         const uint32_t i = sum->next++;
-        if (i < vpps_n_sources(v)) {
-            const vpps_read *x = &w->sources[v->first_source + i];
-            ok = add_term(w, (vpps_output_ref){x->output, x->vertex}, i ? sum->others : sum->first, &depth);
+        if (i < node->n_args) {
+            VPPS_TRY(add_term(w, w->g->words[node->args + i], i ? sum->others : sum->first, &depth));
         } else {
             depth--;
         }
     }
-    return ok ? VPPS_OK : vpps_no_memory();
+    return VPPS_OK;
 }
 
-static vpps_status check_loss(const vpps_batch_work *w, vpps_output_ref *loss) {
+static vpps_status check_loss(const vpps_batch_work *w) {
     const vpps_graph *g = w->g;
     const vpps_node x = w->request->loss;
     if (x >= g->n_nodes) {
         return vpps_fail(VPPS_ARGUMENT, "fb: the loss, %u, is not a node; the graph has %u", x, g->n_nodes);
     }
-    *loss = output_of(w, x);
-    if (loss->output == VPPS_NONE) return vpps_fail(VPPS_ARGUMENT, "fb: the loss is inside a vertex; push it");
-    const char *name = cell_of(w, loss->vertex)->name;
-    const vpps_cell_value *value = value_of(w, *loss);
-    if (value->rows != 1 || value->cols != 1) {
-        return vpps_fail(VPPS_SHAPE, "fb: the loss is %s, %u x %u; expected a scalar", name, value->rows, value->cols);
+    const vpps_record *record = &g->records[g->node_record[x]];
+    uint32_t rows, cols;
+    VPPS_TRY(vpps_node_shape(g, x, &rows, &cols));
+    const char *name;
+    bool is_made = true; /* by an operation */
+    if (record->cell == VPPS_NODE_RECORD) {
+        const vpps_op op = (vpps_op)g->signatures[g->record_nodes[record->at].signature].op;
+        name = vpps_ops[op].name;
+        is_made = vpps_ops[op].op_class != VPPS_CLASS_SOURCE;
+    } else {
+        const vpps_output_ref loss = output_of(w, x);
+        if (loss.output == VPPS_NONE) return vpps_fail(VPPS_ARGUMENT, "fb: the loss is inside a vertex; push it");
+        name = cell_of(w, loss.vertex)->name;
+        is_made = value_of(w, loss)->kind > VPPS_VALUE_PARAMETER;
     }
-    if (value->kind > VPPS_VALUE_PARAMETER) return VPPS_OK;
-    return vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", name);
+    if (rows != 1 || cols != 1) {
+        return vpps_fail(VPPS_SHAPE, "fb: the loss is %s, %u x %u; expected a scalar", name, rows, cols);
+    }
+    return is_made ? VPPS_OK
+                   : vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", name);
 }
 
 static vpps_status check_outputs(vpps_batch_work *w) {
@@ -225,26 +277,25 @@ static vpps_status check_outputs(vpps_batch_work *w) {
 
 vpps_status vpps_read_graph(vpps_batch_work *w) {
     const vpps_graph *g = w->g;
-    w->n_vertices = (uint32_t)g->n_records;
+    w->n_vertices = count_records(w);
     w->n_sources = 0;
     w->n_outputs = w->n_seeds = 0;
     for (uint32_t i = 0; i < w->n_used; i++) w->used_of_type[w->used[i].index] = VPPS_NONE;
-    w->n_used = 0;
+    w->n_used = w->n_inputs = 0;
     const size_t n_cells = g->model->n_cells;
     if (!VPPS_RESERVE(w->used_of_cell, w->used_of_cell_capacity, n_cells + 1) ||
         !VPPS_RESERVE(w->vertices, w->vertices_capacity, w->n_vertices + 1u) ||
         !VPPS_RESERVE(w->rests, w->rests_capacity, w->n_vertices + 1u) ||
-        !VPPS_RESERVE(w->output_of_node, w->output_of_node_capacity, g->n_nodes + 1u)) {
+        !VPPS_RESERVE(w->needed, w->needed_capacity, w->n_vertices + 1u)) {
         return vpps_no_memory();
     }
     memset(w->used_of_cell, 0xff, n_cells * sizeof *w->used_of_cell);
-    memset(w->output_of_node, 0xff, g->n_nodes * sizeof *w->output_of_node);
+    memset(w->needed, 0, w->n_vertices * sizeof *w->needed);
     uint64_t dropout = 0;
     for (uint32_t r = 0; r < w->n_vertices; r++) VPPS_TRY(read_vertex(w, r, &dropout));
     w->vertices[w->n_vertices].first_source = (uint32_t)w->n_sources;
     if (dropout > UINT32_MAX) return vpps_fail(VPPS_ARGUMENT, "graph: more than 2^32 elements under dropout");
     if (!w->training) return check_outputs(w);
-    vpps_output_ref loss;
-    VPPS_TRY(check_loss(w, &loss));
-    return read_loss(w, loss);
+    VPPS_TRY(check_loss(w));
+    return read_loss(w);
 }

@@ -18,8 +18,9 @@ void vpps_batch_destroy(vpps_batch *b) {
     for (uint32_t i = 0; i < w->n_tables; i++) free(w->rows[i]);
     void *parts[] = {w->vertices,
                      w->rests,
+                     w->needed,
                      w->sources,
-                     w->output_of_node,
+                     w->source_outputs,
                      w->sums,
                      w->seeds,
                      w->requested,
@@ -27,6 +28,7 @@ void vpps_batch_destroy(vpps_batch *b) {
                      w->used_of_type,
                      w->used_of_cell,
                      w->edges,
+                     w->noted,
                      w->place,
                      w->blocks,
                      w->order,
@@ -169,7 +171,7 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     b->n_groups = w->n_groups;
     b->n_waves = w->n_waves;
     b->n_slices = w->n_slices;
-    b->n_vertices = w->n_vertices;
+    b->n_vertices = (uint32_t)w->g->n_records;
     b->n_nodes = w->g->n_nodes;
     w->request = NULL; /* the caller's */
     return VPPS_OK;

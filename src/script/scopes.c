@@ -60,7 +60,7 @@ static bool find_heads(const vpps_batch_work *w, uint8_t *heads) {
     for (size_t s = 0; s < w->n_sources; s++) {
         const vpps_read *x = &w->sources[s];
         const vpps_vertex_work *v = &w->vertices[x->vertex];
-        if (w->vertices[x->reader].needed) read[v->type] |= (uint64_t)1 << (x->output - v->first_output);
+        if (w->needed[x->reader]) read[v->type] |= (uint64_t)1 << (w->source_outputs[s] - v->first_output);
     }
     bool ok = true;
     for (uint32_t t = 0; t < w->n_used && ok; t++)
@@ -199,7 +199,7 @@ vpps_status vpps_scope_of_part(const vpps_batch_work *w, uint32_t part, vpps_sco
     maker m;
     bool ok = open_maker(&m, w, out);
     for (uint32_t r = 0; r < w->n_vertices && ok; r++)
-        if (w->vertices[r].needed && w->used[w->vertices[r].type].part == part) ok = add_record(&m, r, false);
+        if (w->needed[r] && w->used[w->vertices[r].type].part == part) ok = add_record(&m, r, false);
     return close_maker(&m, ok);
 }
 
@@ -217,7 +217,7 @@ vpps_status vpps_scope_of_all(const vpps_batch_work *w, vpps_scope *out) {
     uint8_t *heads = calloc(w->n_vertices + (size_t)1, 1);
     bool ok = open_maker(&m, w, out) && heads && find_heads(w, heads);
     for (uint32_t r = 0; r < w->n_vertices && ok; r++)
-        if (w->vertices[r].needed && !does_nothing(w, &w->vertices[r])) ok = add_record(&m, r, heads[r]);
+        if (w->needed[r] && !does_nothing(w, &w->vertices[r])) ok = add_record(&m, r, heads[r]);
     free(heads);
     return close_maker(&m, ok);
 }

@@ -24,8 +24,7 @@ void vpps_find_heads(vpps_batch_work *w) {
 }
 
 static bool is_head(const vpps_batch_work *w, uint32_t vertex) {
-    const vpps_vertex_work *v = &w->vertices[vertex];
-    return v->needed && w->used[v->type].head;
+    return w->needed[vertex] && w->used[w->vertices[vertex].type].head;
 }
 
 /* Words that a vertex keeps; at least one. */

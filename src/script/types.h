@@ -12,8 +12,9 @@ typedef struct vpps_type {
     vpps_compiled_cell *base; /* lowered, not compiled: inputs and outputs */
     uint64_t reads_inputs[VPPS_CELL_MOST],
         reads_lookups[VPPS_CELL_MOST]; /* of each output: what its value is made of */
-    const vpps_cell_data *cell;        /* NULL: of a single op */
-    vpps_param *params;                /* that it reads, tables included */
+    uint8_t *output_of; /* without lists, of each of the vertex's nodes: the output that it is; else VPPS_CELL_MOST */
+    const vpps_cell_data *cell; /* NULL: of a single op */
+    vpps_param *params;         /* that it reads, tables included */
     uint32_t n_params;
     vpps_compiled_cell **compiled;
     uint32_t n_compiled;

@@ -9,12 +9,12 @@
 /* A vertex: a record of the graph. Passes over a batch's vertices are bound by memory, so this is only what most of them
  * read. */
 typedef struct vpps_vertex_work {
-    uint32_t needed : 1, type : 31; /* type: in `used` */
-    uint32_t first_source;          /* in `sources`: what it reads, input by input, up to the next one's first */
-    uint32_t first_output;          /* its outputs are numbered on from here */
-    uint32_t level, depth;          /* in its strongly connected part; in the whole graph */
-    uint32_t words;     /* of a cell: where its indices lie in the graph's words; of an op: its own number */
-    uint64_t gradients; /* bit k: output k has a gradient */
+    uint32_t type;         /* in `used` */
+    uint32_t first_source; /* in `sources`: what it reads, input by input, up to the next one's first */
+    uint32_t first_output; /* its outputs are numbered on from here */
+    uint32_t level, depth; /* in its strongly connected part; in the whole graph */
+    uint32_t words;        /* of a cell: where its indices lie in the graph's words; of an op: its own number */
+    uint64_t gradients;    /* bit k: output k has a gradient */
 } vpps_vertex_work;
 
 /* The rest of a vertex whose cell has lists or dropout. */
@@ -32,8 +32,7 @@ typedef struct vpps_output_ref {
 /* One thing that a vertex reads. Passes go over all of these rather than over vertices and what each reads: how many those
  * are varies, and no processor guesses it. */
 typedef struct vpps_read {
-    uint32_t output, vertex; /* as in vpps_output_ref */
-    uint32_t reader;
+    uint32_t vertex, reader;
 } vpps_read;
 
 /* A vertex in the order of its block, with what encoding asks of it. */
@@ -44,6 +43,9 @@ typedef struct vpps_ordered_vertex {
 /* A type in this batch. */
 typedef struct vpps_used_type {
     vpps_type *type;
+    const vpps_compiled_cell *base; /* this and the next two: the type's, for passes over vertices ask for them */
+    const uint8_t *output_of;
+    uint32_t n_lists;
     uint32_t index; /* in vpps_types */
     uint32_t part;  /* strongly connected part, in topological order */
     bool needed;    /* a vertex of it is */
@@ -53,12 +55,20 @@ typedef struct vpps_used_type {
     uint64_t linked; /* outputs that vertices read */
     vpps_compiled_cell *cell;
     uint32_t cell_number;
-    uint32_t first_block;           /* of place 0; VPPS_NONE: no vertex of it is needed */
-    uint64_t items[VPPS_DOMAINS];   /* vertices that are needed, and members of their lists */
-    uint32_t n_levels;              /* of these vertices */
-    uint32_t noted;                 /* the type that a vertex was last seen to read */
-    uint64_t reached_from, reached; /* inputs that the outputs with a gradient of the last vertex are made of */
+    uint32_t first_block;         /* of place 0; VPPS_NONE: no vertex of it is needed */
+    uint64_t items[VPPS_DOMAINS]; /* vertices that are needed, and members of their lists */
+    uint32_t n_levels;            /* of these vertices */
+    uint32_t first_input;         /* in `noted` */
 } vpps_used_type;
+
+/* Of an input of a type, and of types read that are equal modulo VPPS_NOTED_TYPES: the last read whose meaning was noted. Most are like
+ * it, and cost no branch that goes now this way, now that. */
+enum { VPPS_NOTED_TYPES = 4 };
+typedef struct vpps_noted_read {
+    uint64_t gradients;    /* of the reader */
+    uint64_t gives;        /* gradients of the vertex that is read */
+    uint32_t type, output; /* of that vertex */
+} vpps_noted_read;
 
 typedef struct vpps_block_work {
     uint32_t type, group, slice;
@@ -91,7 +101,7 @@ typedef struct vpps_seed {
 
 /* A sum in the loss, and which of its terms is the next. */
 typedef struct vpps_loss_sum {
-    uint32_t vertex, next;
+    uint32_t record, next;
     float first, others; /* factors of its terms in the loss */
 } vpps_loss_sum;
 
@@ -117,11 +127,14 @@ typedef struct vpps_batch_work {
 
     vpps_vertex_work *vertices; /* and one behind the last */
     vpps_vertex_rest *rests;
+    bool *
+        needed; /* by the loss, or the request; beside vertices: a store of a byte into what is read next would be waited for */
     uint32_t n_vertices;
     vpps_read *sources; /* reader after reader */
+    uint32_t *
+        source_outputs; /* of each: numbered as in vpps_output_ref; apart, for passes in the order of blocks read only these */
     size_t n_sources;
-    uint32_t *output_of_node; /* of every node, the output that it is; VPPS_NONE: it is inside a cell */
-    uint32_t n_outputs;
+    uint32_t n_outputs; /* numbered vertex after vertex */
     vpps_loss_sum *sums;
     vpps_seed *seeds;
     uint32_t n_seeds;
@@ -135,8 +148,10 @@ typedef struct vpps_batch_work {
     uint32_t n_steps; /* levels of blocks that have vertices */
     uint64_t *edges;  /* used x used bits: row reads column */
     uint32_t edge_words;
+    vpps_noted_read *noted; /* type after type */
+    uint32_t n_inputs;      /* of all types */
 
-    /* Of each vertex: its slice times n_groups, plus its group; its parent in a component while n_components is not 0. A
+    /* Of each vertex: its slice times n_groups, plus its group; its component's number while n_components is not 0. A
      * wave's slices run one after the other, and are numbered through all waves. Heads' vertices are shared out to them; all
      * others belong to their wave's last: their forward runs in its first slice, their backward in its last. */
     uint32_t *place;
@@ -177,12 +192,12 @@ typedef struct vpps_batch_work {
     uint32_t n_tables, stamp;
     uint32_t *stack;
 
-    size_t vertices_capacity, rests_capacity, sources_capacity, output_of_node_capacity, sums_capacity, seeds_capacity,
-        requested_capacity, used_capacity, used_of_type_capacity, used_of_cell_capacity, edges_capacity, place_capacity,
-        blocks_capacity, order_capacity, unsorted_capacity, level_starts_capacity, level_ends_capacity,
-        ends_of_type_capacity, passing_at_capacity, passing_life_capacity, tasks_capacity, group_phases_capacity,
-        runs_capacity, lives_capacity, users_capacity, output_at_capacity, entries_capacity, entry_uses_capacity,
-        touched_capacity, stack_capacity;
+    size_t vertices_capacity, rests_capacity, needed_capacity, sources_capacity, source_outputs_capacity, sums_capacity,
+        seeds_capacity, requested_capacity, used_capacity, used_of_type_capacity, used_of_cell_capacity, edges_capacity,
+        noted_capacity, place_capacity, blocks_capacity, order_capacity, unsorted_capacity, level_starts_capacity,
+        level_ends_capacity, ends_of_type_capacity, passing_at_capacity, passing_life_capacity, tasks_capacity,
+        group_phases_capacity, runs_capacity, lives_capacity, users_capacity, output_at_capacity, entries_capacity,
+        entry_uses_capacity, touched_capacity, stack_capacity;
 } vpps_batch_work;
 
 vpps_status vpps_read_graph(vpps_batch_work *w);
@@ -236,6 +251,11 @@ static inline uint32_t vpps_block_of(const vpps_batch_work *w, uint32_t vertex) 
 static inline uint32_t vpps_find_root(uint32_t *parent, uint32_t v) {
     while (parent[v] != v) v = parent[v] = parent[parent[v]];
     return v;
+}
+
+static inline uint32_t vpps_group_of(const vpps_batch_work *w, uint32_t vertex) {
+    return w->place[vertex] < w->n_groups ? w->place[vertex]
+                                          : w->place[vertex] % w->n_groups; /* nearly always the former */
 }
 
 /* Of all waves. */
@@ -294,12 +314,11 @@ static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, 
     return place;
 }
 
-static inline const vpps_read *vpps_sources_of(const vpps_batch_work *w, const vpps_ordered_vertex *v,
-                                               vpps_input_place place) {
-    const vpps_read *sources = w->sources + v->first_source + place.n[0];
+static inline size_t vpps_source_at(const vpps_batch_work *w, const vpps_ordered_vertex *v, vpps_input_place place) {
+    size_t at = (size_t)v->first_source + place.n[0];
     for (uint32_t d = 1; d <= place.n_lists; d++)
-        if (place.n[d]) sources += (size_t)place.n[d] * w->rests[v->vertex].members[d - 1];
-    return sources;
+        if (place.n[d]) at += (size_t)place.n[d] * w->rests[v->vertex].members[d - 1];
+    return at;
 }
 
 #endif
