@@ -160,44 +160,43 @@ static void encode_gradients(vpps_batch *b, uint32_t i, bool *ok) {
 
 /* ---------------------------------------------------------------- seeds: the loss's gradient */
 
-/* Every term's factor lies in the pool, as a contribution to the term. */
-static void encode_seeds(vpps_batch *b, uint32_t *constants, bool *ok) {
-    vpps_batch_work *w = b->work;
-    for (uint32_t g = 0; g < w->n_groups && *ok; g++) {
-        const uint32_t list = take_words(b, 0, ok);
-        uint32_t n = 0, last = 0;
-        for (uint32_t i = 0; i < w->n_seeds && *ok; i++) {
-            const uint32_t output = w->seeds[i].to.output;
-            if (vpps_group_of(w, w->seeds[i].to.vertex) != g) continue;
-            const uint32_t factor = float_bits(w->seeds[i].factor);
-            if (!n || factor != last) {
-                const uint32_t at = take_words(b, 2, ok);
-                if (!*ok) return;
-                b->script[at] = w->seeds_at++;
-                b->script[at + 1] = last = factor;
-                n++;
-            }
-            if (w->users[output] != VPPS_NONE) b->script[w->users[output]++] = w->seeds_at - 1;
-        }
-        constants[2 * g] = list;
-        constants[2 * g + 1] = n;
+/* How many constants there are, of all groups. */
+static bool count_constants(vpps_batch_work *w, uint32_t *n) {
+    if (!VPPS_RESERVE(w->constants, w->constants_capacity, w->n_groups)) return false;
+    memset(w->constants, 0, w->n_groups * sizeof *w->constants);
+    *n = 0;
+    for (uint32_t i = 0; i < w->n_seeds; i++) {
+        vpps_group_constants *c = &w->constants[vpps_group_of(w, w->seeds[i].to.vertex)];
+        const uint32_t factor = float_bits(w->seeds[i].factor);
+        if (c->n && factor == c->last) continue;
+        c->last = factor;
+        c->n++;
+        ++*n;
     }
+    return true;
 }
 
-/* How many constants there are: as encode_seeds will make them. */
-static uint32_t count_seeds(const vpps_batch_work *w) {
-    uint32_t all = 0;
-    for (uint32_t g = 0; g < w->n_groups; g++) {
-        uint32_t n = 0, last = 0;
-        for (uint32_t i = 0; i < w->n_seeds; i++) {
-            if (vpps_group_of(w, w->seeds[i].to.vertex) != g) continue;
-            const uint32_t factor = float_bits(w->seeds[i].factor);
-            n += !n || factor != last;
-            last = factor;
-        }
-        all += n;
+/* Every term's factor lies in the pool, as a contribution to the term. */
+static void encode_seeds(vpps_batch *b, bool *ok) {
+    vpps_batch_work *w = b->work;
+    for (uint32_t g = 0, at = w->seeds_at; g < w->n_groups; g++) {
+        vpps_group_constants *c = &w->constants[g];
+        c->list = take_words(b, 2 * (uint64_t)c->n, ok);
+        if (!*ok) return;
+        c->next = c->list;
+        c->at = at;
+        at += c->n;
     }
-    return all;
+    for (uint32_t i = 0; i < w->n_seeds; i++) {
+        vpps_group_constants *c = &w->constants[vpps_group_of(w, w->seeds[i].to.vertex)];
+        uint32_t *user = &w->users[w->seeds[i].to.output];
+        const uint32_t factor = float_bits(w->seeds[i].factor);
+        if (c->next == c->list || factor != c->last) {
+            b->script[c->next++] = c->at++;
+            b->script[c->next++] = c->last = factor;
+        }
+        if (*user != VPPS_NONE) b->script[(*user)++] = c->at - 1;
+    }
 }
 
 /* ---------------------------------------------------------------- tables */
@@ -361,11 +360,11 @@ static bool meets_before_norm(const vpps_batch_work *w, uint32_t n_tables) {
 
 /* What a group runs, each VP for its own rows and entries. `losses`: the addresses of the slices' terms, and the last one's
  * end; `sums`: see encode_entries. */
-static void encode_group(vpps_batch *b, uint32_t g, uint32_t *task, uint32_t *barriers, const uint32_t *constants,
-                         const uint32_t *losses, const uint32_t *sums, uint32_t n_tables, bool *ok) {
+static void encode_group(vpps_batch *b, uint32_t g, uint32_t *task, uint32_t *barriers, const uint32_t *losses,
+                         const uint32_t *sums, uint32_t n_tables, bool *ok) {
     const vpps_batch_work *w = b->work;
     const uint32_t n = vpps_all_slices(w);
-    if (constants[2 * g + 1]) EMIT(CONSTANTS, constants[2 * g], constants[2 * g + 1]);
+    if (w->constants[g].n) EMIT(CONSTANTS, w->constants[g].list, w->constants[g].n);
     for (uint32_t slice = 0; slice < n; slice++) {
         encode_slice(b, slice, g, task, barriers, ok);
         if (w->training && g == 0) EMIT(LOSS, losses[slice], (losses[slice + 1] - losses[slice]) / 2);
@@ -426,8 +425,10 @@ static void write_header(vpps_batch *b, vpps_task_header h) {
 
 static vpps_status place_rest(vpps_batch *b) {
     vpps_batch_work *w = b->work;
+    uint32_t n;
+    if (!count_constants(w, &n)) return vpps_no_memory();
     w->seeds_at = (uint32_t)w->next_word;
-    w->next_word += count_seeds(w);
+    w->next_word += n;
     if (w->next_word > w->machine->pool_words) return VPPS_POOL;
     b->pool_words = (uint32_t)w->next_word;
     return VPPS_OK;
@@ -454,26 +455,25 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
         const vpps_block block = vpps_block_made(w, i);
         memcpy(b->script + h.blocks + (size_t)i * VPPS_BLOCK_WORDS, &block, sizeof block);
     }
-    uint32_t *constants = calloc(2 * (size_t)w->n_groups + vpps_all_slices(w) + 1, sizeof *constants);
-    uint32_t *losses = constants + 2 * (size_t)w->n_groups, *sums = NULL;
-    is_ok = is_ok && constants;
+    uint32_t *losses = calloc(vpps_all_slices(w) + (size_t)1, sizeof *losses), *sums = NULL;
+    is_ok = is_ok && losses;
     if (w->training && is_ok) {
         h.tables = encode_tables(b, &h.n_tables, ok);
         sums = calloc((size_t)vpps_all_slices(w) * h.n_tables + 1, sizeof *sums);
         is_ok = is_ok && sums;
         encode_entries(b, h.tables, h.n_tables, sums, ok);
         if (is_ok) vpps_write_contributions(w, b->script);
-        encode_seeds(b, constants, ok);
+        encode_seeds(b, ok);
     }
     if (is_ok) encode_losses(b, losses, ok);
     uint32_t barriers = 0, task = 0;
     for (uint32_t g = 0; g < w->n_groups && is_ok; g++) {
         b->script[starts + g] = (uint32_t)b->script_words;
-        encode_group(b, g, &task, &barriers, constants, losses, sums, h.n_tables, ok);
+        encode_group(b, g, &task, &barriers, losses, sums, h.n_tables, ok);
     }
     h.n_barriers = common_barrier(w, vpps_all_slices(w), false) + meets_before_norm(w, h.n_tables);
     if (is_ok) b->script[starts + w->n_groups] = (uint32_t)b->script_words;
-    free(constants);
+    free(losses);
     free(sums);
     if (!is_ok) return vpps_fail(VPPS_MEMORY, "schedule: out of memory, or a script of more than 2^32 words");
     write_header(b, h);

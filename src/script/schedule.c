@@ -23,6 +23,7 @@ void vpps_batch_destroy(vpps_batch *b) {
                      w->source_outputs,
                      w->sums,
                      w->seeds,
+                     w->constants,
                      w->requested,
                      w->used,
                      w->used_of_type,

@@ -99,6 +99,12 @@ typedef struct vpps_seed {
     float factor;
 } vpps_seed;
 
+/* The constants of a group: factors of its terms in the loss, one for all of the same in a row. */
+typedef struct vpps_group_constants {
+    uint32_t n, last;        /* last: the bits of the one made last */
+    uint32_t list, next, at; /* words of the script; of the pool: where the next constant lies */
+} vpps_group_constants;
+
 /* A sum in the loss, and which of its terms is the next. */
 typedef struct vpps_loss_sum {
     uint32_t record, next;
@@ -138,7 +144,8 @@ typedef struct vpps_batch_work {
     vpps_loss_sum *sums;
     vpps_seed *seeds;
     uint32_t n_seeds;
-    vpps_output_ref *requested; /* outputs of the request */
+    vpps_group_constants *constants; /* of each group */
+    vpps_output_ref *requested;      /* outputs of the request */
     uint32_t n_requested;
 
     vpps_used_type *used;
@@ -193,11 +200,11 @@ typedef struct vpps_batch_work {
     uint32_t *stack;
 
     size_t vertices_capacity, rests_capacity, needed_capacity, sources_capacity, source_outputs_capacity, sums_capacity,
-        seeds_capacity, requested_capacity, used_capacity, used_of_type_capacity, used_of_cell_capacity, edges_capacity,
-        noted_capacity, place_capacity, blocks_capacity, order_capacity, unsorted_capacity, level_starts_capacity,
-        level_ends_capacity, ends_of_type_capacity, passing_at_capacity, passing_life_capacity, tasks_capacity,
-        group_phases_capacity, runs_capacity, lives_capacity, users_capacity, output_at_capacity, entries_capacity,
-        entry_uses_capacity, touched_capacity, stack_capacity;
+        seeds_capacity, constants_capacity, requested_capacity, used_capacity, used_of_type_capacity,
+        used_of_cell_capacity, edges_capacity, noted_capacity, place_capacity, blocks_capacity, order_capacity,
+        unsorted_capacity, level_starts_capacity, level_ends_capacity, ends_of_type_capacity, passing_at_capacity,
+        passing_life_capacity, tasks_capacity, group_phases_capacity, runs_capacity, lives_capacity, users_capacity,
+        output_at_capacity, entries_capacity, entry_uses_capacity, touched_capacity, stack_capacity;
 } vpps_batch_work;
 
 vpps_status vpps_read_graph(vpps_batch_work *w);
@@ -254,8 +261,8 @@ static inline uint32_t vpps_find_root(uint32_t *parent, uint32_t v) {
 }
 
 static inline uint32_t vpps_group_of(const vpps_batch_work *w, uint32_t vertex) {
-    return w->place[vertex] < w->n_groups ? w->place[vertex]
-                                          : w->place[vertex] % w->n_groups; /* nearly always the former */
+    const uint32_t place = w->place[vertex], n = w->n_groups;
+    return n && place >= n ? place % n : place; /* nearly always the latter */
 }
 
 /* Of all waves. */
