@@ -61,9 +61,10 @@ typedef struct vpps_used_type {
     uint32_t first_input;         /* in `noted` */
 } vpps_used_type;
 
-/* Of an input of a type, and of types read that are equal modulo VPPS_NOTED_TYPES: the last read whose meaning was noted. Most are like
- * it, and cost no branch that goes now this way, now that. */
+/* What reads of a type's input mean is noted apart for types that are read, by their numbers modulo this. */
 enum { VPPS_NOTED_TYPES = 4 };
+
+/* The last read whose meaning was noted: most are like it. */
 typedef struct vpps_noted_read {
     uint64_t gradients;    /* of the reader */
     uint64_t gives;        /* gradients of the vertex that is read */
@@ -133,12 +134,10 @@ typedef struct vpps_batch_work {
 
     vpps_vertex_work *vertices; /* and one behind the last */
     vpps_vertex_rest *rests;
-    bool *
-        needed; /* by the loss, or the request; beside vertices: a store of a byte into what is read next would be waited for */
+    bool *needed; /* by the loss or the request; apart: what is stored here is not what the next read loads */
     uint32_t n_vertices;
-    vpps_read *sources; /* reader after reader */
-    uint32_t *
-        source_outputs; /* of each: numbered as in vpps_output_ref; apart, for passes in the order of blocks read only these */
+    vpps_read *sources;       /* reader after reader */
+    uint32_t *source_outputs; /* of each, as in vpps_output_ref; apart: passes over blocks read nothing else */
     size_t n_sources;
     uint32_t n_outputs; /* numbered vertex after vertex */
     vpps_loss_sum *sums;
