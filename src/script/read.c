@@ -185,14 +185,12 @@ static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float 
     }
 }
 
-/* How many records are vertices: the last ones, from the loss down, are none if they are sums. The loss is taken apart into terms of
- * what these read, and nothing else can read them. */
+/* How many records are vertices: the last ones are none as long as they are sums. The loss is taken apart into terms of what these
+ * read, and nothing else that is needed reads them. */
 static uint32_t count_records(const vpps_batch_work *w) {
-    const vpps_graph *g = w->g;
-    uint32_t n = (uint32_t)g->n_records;
+    uint32_t n = (uint32_t)w->g->n_records;
     float first, others;
-    if (!w->training || w->request->loss >= g->n_nodes || g->node_record[w->request->loss] + 1 != n) return n;
-    while (n && is_linear(g, n - 1, &first, &others)) n--;
+    while (w->training && n && is_linear(w->g, n - 1, &first, &others)) n--;
     return n;
 }
 

@@ -957,6 +957,28 @@ START_TEST(errors_of_lists)
     }
 END_TEST
 
+/* Nodes that lie equally far into vertices of one cell are different nodes where the vertices' lists differ. */
+START_TEST(sums_tell_vertices_with_lists_apart)
+    {
+        network n = open_network();
+        vpps_graph *g = n.g, *r;
+        vpps_cell c;
+        TEST_OK(vpps_cell_begin(n.model, "parts", &r));
+        const vpps_node member = vpps_tanh(r, vpps_gather_list(r, 0, EMBED, 1)), all = vpps_sum(r, 1, &member);
+        TEST_OK(vpps_push(r, all));
+        TEST_OK(vpps_push(r, vpps_slice(r, all, 0, 1)));
+        TEST_OK(vpps_cell_end(r, &c));
+        const vpps_vertex leaf = vpps_source(g, 1, &(vpps_node){vpps_lookup(g, n.E, 0)}), children[] = {leaf, leaf};
+        const vpps_vertex one = vpps_apply(g, &(vpps_application){.cell = c, .n_children = 1, .children = children});
+        const vpps_vertex two = vpps_apply(g, &(vpps_application){.cell = c, .n_children = 2, .children = children});
+        const vpps_node slices[] = {vpps_pushed(g, one, 1), vpps_pushed(g, two, 1)};
+        ck_assert_uint_ne(vpps_sum(g, 2, slices), VPPS_NO_NODE);
+        const vpps_node mixed[] = {vpps_pushed(g, one, 1), vpps_pushed(g, two, 0)};
+        fails_sticky(g, vpps_sum(g, 2, mixed) == VPPS_NO_NODE, VPPS_SHAPE, "sum", "expected", "1 x 1");
+        close_network(&n);
+    }
+END_TEST
+
 START_TEST(errors_of_several_lists)
     {
         network n = open_network();
@@ -1020,6 +1042,7 @@ int main(void) {
     tcase_add_loop_test(t, lists_are_their_members, 0, (int)VPPS_COUNT(list_cells));
     tcase_add_test(t, errors_of_several_lists);
     tcase_add_test(t, errors_of_lists);
+    tcase_add_test(t, sums_tell_vertices_with_lists_apart);
     suite_add_tcase(s, t);
     return test_main(s);
 }
