@@ -21,6 +21,8 @@ out=$build/bench/results.md
     echo
     "$build/bench/bench_busy"
     echo
+    "$build/bench/bench_trace" ${trees:+"$trees"}
+    echo
     if command -v mpirun > /dev/null; then
         OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 2 "$build/bench/bench_processes" \
             ${trees:+--data "$trees"}

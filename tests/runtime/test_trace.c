@@ -1,5 +1,5 @@
-/* test_trace.c - a trace holds whole batches, tasks inside phases inside them; it changes no bit, has a limit, and costs next
- * to nothing. */
+/* test_trace.c - a trace holds whole batches, tasks inside phases inside them; it changes no bit, and has a limit. What it costs
+ * bench_trace measures. */
 #include "common/testing.h"
 #include "runtime/handle.h"
 #include "runtime/small_network.h"
@@ -253,67 +253,6 @@ START_TEST(any_name)
     }
 END_TEST
 
-static double least(const double *ns, uint32_t n) {
-    double x = ns[0];
-    for (uint32_t i = 1; i < n; i++) x = ns[i] < x ? ns[i] : x;
-    return x;
-}
-
-/* ns a note, of many runs of notes the one that other work disturbed least. */
-static double cost_of_a_note(void) {
-    enum { RUNS = 101, NOTES = 500 };
-    static vpps_task_note notes[NOTES];
-    double ns[RUNS];
-    for (int r = 0; r < RUNS; r++) {
-        vpps_track k = {notes, 0, NOTES};
-        const uint64_t begin = vpps_now_ns();
-        for (uint32_t i = 0; i < NOTES; i++)
-            vpps_trace_note(&k, (vpps_task_note){.task = VPPS_TASK_STAGE, .operands = {i, i, i}});
-        ns[r] = (double)(vpps_now_ns() - begin) / NOTES;
-    }
-    return least(ns, RUNS);
-}
-
-/* A network of hidden size 64 on sentences of some ten words: what its tasks' notes cost, as a share of the quickest batch.
- * (Two runs beside each other would say more of the machine than of the notes.) */
-START_TEST(costs_below_three_percent)
-    {
-        enum { HIDDEN = 64, RUNS = 60, SENTENCES = 16 };
-        vpps_model *model;
-        vpps_graph *g;
-        vpps_handle *h;
-        vpps_param words, wx, wh, b;
-        TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(vpps_add_lookup(model, &words, "words", SN_WORDS, HIDDEN, 1, NULL));
-        TEST_OK(vpps_add_matrix(model, &wx, "wx", HIDDEN, HIDDEN, NULL));
-        TEST_OK(vpps_add_matrix(model, &wh, "wh", HIDDEN, HIDDEN, NULL));
-        TEST_OK(vpps_add_vector(model, &b, "b", HIDDEN, NULL));
-        TEST_OK(vpps_graph_create(&g, model));
-        const vpps_options o = options_of(1000000);
-        TEST_OK(vpps_handle_create(&h, model, &o));
-        for (uint32_t k = 0; k < RUNS; k++) {
-            vpps_node terms[SENTENCES];
-            vpps_graph_clear(g);
-            for (uint32_t s = 0; s < SENTENCES; s++) {
-                vpps_node state = vpps_lookup(g, words, (k + s) % SN_WORDS);
-                for (uint32_t i = 0; i < 5 + (k + s) % 10; i++)
-                    state = vpps_tanh(g, vpps_affine2(g, b, wx, vpps_lookup(g, words, i), wh, state));
-                terms[s] = vpps_sum_elements(g, state);
-            }
-            TEST_OK(vpps_fb(h, g, vpps_average(g, SENTENCES, terms), NULL));
-        }
-        TEST_OK(vpps_sync_latest_loss(h, NULL));
-        ck_assert_uint_eq(h->trace->n_launches, RUNS);
-        double ns[RUNS];
-        for (uint32_t k = 0; k < RUNS; k++) ns[k] = (double)h->trace->launches[k].device_ns;
-        const double share = cost_of_a_note() * (double)h->trace->tracks[0].n / RUNS / least(ns, RUNS);
-        ck_assert_msg(share < 0.03, "notes take %.2f %% of a batch", 100 * share);
-        vpps_handle_destroy(h);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(model);
-    }
-END_TEST
-
 int main(void) {
     Suite *s = suite_create("trace");
     TCase *t = tcase_create("trace");
@@ -323,7 +262,6 @@ int main(void) {
     tcase_add_test(t, is_off_unless_asked_for);
     tcase_add_test(t, wrong_calls);
     tcase_add_test(t, any_name);
-    tcase_add_test(t, costs_below_three_percent);
     suite_add_tcase(s, t);
     return test_main(s);
 }
