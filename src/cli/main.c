@@ -62,6 +62,7 @@ static int unknown_network(const command *c, const char *word) {
 }
 
 int main(int argc, char **argv) {
+    setvbuf(stderr, NULL, _IOLBF, 0); /* a process that is killed leaves no half a line before another one's message */
     if (argc < 2) return report_usage(NULL, "a command is missing");
     if (is_help(argv[1]) || (strcmp(argv[1], "help") == 0 && argc == 2)) return print_overview();
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {

@@ -107,6 +107,19 @@ check "counts" json whole.json "o['sentences'] == 320 and o['batches'] == 20 and
 check "measures" json whole.json "min(o[k] for k in ('seconds', 'nodes', 'loss', 'host_ms_per_batch', \
 'device_ms_per_batch', 'script_bytes_per_batch', 'levels_per_batch', 'instructions_per_batch', 'pool_bytes')) > 0"
 check "plain lines on stderr" says err "epoch 2/2  loss"
+whole_lines() { # COMMAND...: what it writes to stderr, it writes by whole lines
+    python3 - "$@" <<'PY'
+import socket, subprocess, sys
+ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=its)
+its.close()
+writes = list(iter(lambda: ours.recv(1 << 16), b""))
+process.wait()
+assert len(writes) > 1 and all(w.endswith(b"\n") for w in writes), writes
+PY
+}
+check "a line in a write" whole_lines "${train[@]}" --max-batches 2
+check "of help after an error, too" whole_lines "${train[@]}" --bogus
 no_escapes() { ! grep -q $'[\r\033]' err; }
 check "no bar without a terminal" no_escapes
 check "checkpoint exists" test -s whole.ckpt

@@ -237,10 +237,13 @@ PY
         check "$name: and says whom" grep -qE "^vpps: rank 1 on $(hostname) was ended by signal 9" long.err
         check "$name: once" once
     done
-    # A library of MPI that reads another process's memory aborts its own when that process is gone.
+    # A library of MPI that reads another process's memory aborts its own when that process is gone. The one to kill is stopped
+    # first, so that it does not read.
     abort_and_kill() {
-        local aborted
+        local aborted killed
         aborted=$(process 0 abort.ckpt) || { echo "no process of rank 0"; return 1; }
+        killed=$(process 1 abort.ckpt) || { echo "no process of rank 1"; return 1; }
+        kill -s STOP "$killed"
         kill -s ABRT "$aborted"
         sleep 0.2
         hit KILL 1 abort.ckpt
