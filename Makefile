@@ -51,8 +51,8 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 SRC       := $(sort $(shell find src -name '*.c'))
 KERNELS   := src/runtime/cpu/kernels.c
 LIB_SRC   := $(filter-out $(KERNELS) src/cli/%,$(SRC))
-HOT       := $(filter src/cell/% src/script/% src/runtime/comm/% src/runtime/share.c src/runtime/cpu/avx512_bf16.c, \
-               $(LIB_SRC))
+HOT       := $(filter src/graph/% src/cell/% src/script/% src/runtime/comm/% src/runtime/share.c \
+               src/runtime/cpu/avx512_bf16.c, $(LIB_SRC))
 TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h
 LIB_OBJ   := $(call objects,$(LIB_SRC)) $(BUILD)/obj/src/codegen/templates.o \
              $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(BUILD)/obj/%_$(isa).o))
@@ -115,7 +115,7 @@ $(BUILD)/obj/src/codegen/templates.o: src/codegen/templates.S $(TEMPLATES) $(BUI
 	$(if $(Q),@echo "  AS    $(@:$(BUILD)/obj/%.o=%)")
 	$(Q)$(CC) -c -o $@ $<
 
-# The scheduler and encoder are the host's hot path; and a product by vectors is only that with its loops unrolled.
+# Graphs, the scheduler and the encoder are the host's hot path; and a product by vectors is only that with its loops unrolled.
 $(call objects,$(HOT)): $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(call compile,$(INCLUDES) $(subst -O2,-O3,$(filter -O2,$(CFLAGS))))
 

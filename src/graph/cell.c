@@ -205,12 +205,19 @@ static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, ui
     return x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : c->signatures[c->nodes[x].signature].rows;
 }
 
+static vpps_recorded_output output_of(const vpps_cell_data *c, uint32_t t) {
+    if (t & VPPS_CELL_INPUT) return (vpps_recorded_output){.node = VPPS_NO_NODE};
+    const vpps_signature *s = &c->signatures[c->nodes[t].signature];
+    return (vpps_recorded_output){t, s->rows, s->cols};
+}
+
 /* The model takes the cell that was recorded, and with it the recorder's signatures. */
 static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     vpps_model *model = recorder->model;
     vpps_cell_data *c = recorder->recording;
     c->index_limits = malloc((c->n_indices + 1u) * sizeof *c->index_limits);
-    if (!c->index_limits || !VPPS_RESERVE(model->cells, model->cells_capacity, model->n_cells + 1)) {
+    c->outputs = malloc((c->n_scattered + c->n_pushed + 1u) * sizeof *c->outputs);
+    if (!c->index_limits || !c->outputs || !VPPS_RESERVE(model->cells, model->cells_capacity, model->n_cells + 1)) {
         return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
     }
     c->signatures = recorder->signatures;
@@ -222,6 +229,8 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     if (!c->list_first_given) c->list_first = c->min_children;
     for (uint32_t i = 0; i < c->n_inputs; i++)
         if (c->inputs[i].domain && !c->inputs[i].pulled) c->inputs[i].child = c->list_first;
+    for (uint32_t k = 0; k < c->n_scattered; k++) c->outputs[k] = output_of(c, c->scattered[k]);
+    for (uint32_t k = 0; k < c->n_pushed; k++) c->outputs[c->n_scattered + k] = output_of(c, c->pushed[k]);
     memset(c->index_limits, 0xff, c->n_indices * sizeof *c->index_limits);
     for (uint32_t t = 0; t < c->n_nodes; t++) {
         if (!c->imm_pulled[t]) continue;
@@ -271,26 +280,24 @@ static vpps_node output_node(const vpps_graph *g, const vpps_vertex_data *v, uin
     return v->first + at + vpps_extra_nodes(c, output);
 }
 
-/* An output that is a node of the vertex's own cell, and its signature: the way without a search. False for sources, inputs
- * that are handed on, and what is not there. */
-static inline bool own_output(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed, vpps_node *x,
-                              const vpps_signature **s) {
-    if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return false;
+/* An output that is a node of the vertex's own cell: the way without a search. NULL for sources, inputs that are handed on,
+ * and what is not there. */
+static inline const vpps_recorded_output *own_output(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed,
+                                                     vpps_node *x) {
+    if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return NULL;
     const vpps_vertex_data *d = &g->vertices[v];
     const vpps_cell_data *c = vpps_cell_of(g, d->cell);
-    if (k >= (pushed ? c->n_pushed : c->n_scattered)) return false;
-    const uint32_t t = (pushed ? c->pushed : c->scattered)[k];
-    if (t & VPPS_CELL_INPUT) return false;
-    *x = c->n_lists ? output_node(g, d, t) : d->first + t;
-    *s = &c->signatures[c->nodes[t].signature];
-    return true;
+    if (k >= (pushed ? c->n_pushed : c->n_scattered)) return NULL;
+    const vpps_recorded_output *o = &c->outputs[pushed ? c->n_scattered + k : k];
+    if (o->node == VPPS_NO_NODE) return NULL;
+    *x = c->n_lists ? output_node(g, d, o->node) : d->first + o->node;
+    return o;
 }
 
-static vpps_node vertex_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k, bool pushed) {
-    vpps_node own;
-    const vpps_signature *s;
+/* The way with one: of any output, and what is wrong where there is none. Apart, so that callers need no frame for it. */
+static __attribute__((noinline)) vpps_node find_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k,
+                                                       bool pushed) {
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
-    if (own_output(g, v, k, pushed, &own, &s)) return own;
     if (v >= g->n_vertices) {
         return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u is not a vertex; the graph has %zu", what, v, g->n_vertices);
     }
@@ -304,6 +311,12 @@ static vpps_node vertex_output(vpps_graph *g, const char *what, vpps_vertex v, u
     }
     if (source) return g->words[d->at + 1 + k];
     return output_node(g, d, pushed ? c->pushed[k] : c->scattered[k]);
+}
+
+static inline vpps_node vertex_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k, bool pushed) {
+    vpps_node own;
+    if (g->status == VPPS_OK && own_output(g, v, k, pushed, &own)) return own;
+    return find_output(g, what, v, k, pushed);
 }
 
 vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k) {
@@ -343,11 +356,11 @@ vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes) {
     return add_vertex(g, (vpps_vertex_data){VPPS_SOURCE_VERTEX, at, g->n_nodes});
 }
 
-static bool check_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, const vpps_signature *s,
+static bool check_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, uint32_t rows, uint32_t cols,
                         uint32_t number) {
-    if (s->rows == in->rows && s->cols == in->cols) return true;
+    if (rows == in->rows && cols == in->cols) return true;
     vpps_graph_fail(g, VPPS_SHAPE, "apply %s: %s %u gives %u x %u; expected %u x %u", c->name,
-                    in->pulled ? "pulled node" : "child", number, s->rows, s->cols, in->rows, in->cols);
+                    in->pulled ? "pulled node" : "child", number, rows, cols, in->rows, in->cols);
     return false;
 }
 
@@ -359,20 +372,31 @@ static bool take_node(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_in
     *to = x;
     if (g->status != VPPS_OK) return false;
     const vpps_signature *s = vpps_plain_signature(g, x);
-    if (s) return check_input(g, c, in, s, number);
-    return vpps_node_signature(g, "apply", x, &found, &domain) && check_input(g, c, in, &found, number);
+    if (s) return check_input(g, c, in, s->rows, s->cols, number);
+    return vpps_node_signature(g, "apply", x, &found, &domain) && check_input(g, c, in, found.rows, found.cols, number);
 }
 
 static bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_vertex child,
                        uint32_t number, uint32_t *to) {
-    const vpps_signature *s;
-    if (own_output(g, child, in->output, false, to, &s)) return check_input(g, c, in, s, number);
-    return take_node(g, c, in, vertex_output(g, "apply", child, in->output, false), number, to);
+    const vpps_recorded_output *o = own_output(g, child, in->output, false, to);
+    if (o) return check_input(g, c, in, o->rows, o->cols, number);
+    return take_node(g, c, in, find_output(g, "apply", child, in->output, false), number, to);
 }
 
 /* Writes the inputs' nodes; the address behind them, or NULL when the graph has failed. */
 static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint32_t *record, const vpps_application *a,
                              uint32_t *to) {
+    if (!c->n_lists) {
+        for (const vpps_cell_input *in = c->inputs, *end = in + c->n_inputs; in < end; in++, to++) {
+            const vpps_recorded_output *o =
+                in->pulled ? NULL : own_output(g, a->children[in->child], in->output, false, to);
+            if (o && o->rows == in->rows && o->cols == in->cols) continue; /* the short way */
+            const bool ok = in->pulled ? take_node(g, c, in, a->pulls[in->child], in->child, to)
+                                       : take_child(g, c, in, a->children[in->child], in->child, to);
+            if (!ok) return NULL;
+        }
+        return to;
+    }
     uint32_t first[VPPS_DOMAINS] = {0}; /* children before a list's that are in lists */
     for (uint32_t d = 1; d < c->n_lists; d++) first[d + 1] = first[d] + (c->gathered[d] ? vpps_members(record, d) : 0);
     for (uint32_t i = 0; i < c->n_inputs; i++) {
@@ -447,6 +471,12 @@ static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_appl
     return check_members(g, c, members);
 }
 
+/* Is it a cell without lists, and are there as many? The short way: false says nothing. */
+static inline bool has_counts(const vpps_cell_data *c, const vpps_application *a) {
+    return !(c->n_lists | a->n_lists | a->n_members | a->n_pull_lists) && a->n_children == c->min_children &&
+           a->n_pulls == c->n_pulls && a->n_indices == c->n_indices;
+}
+
 /* Pulled indices are checked where the template uses them: a lookup's row, a loss's class. */
 static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t *indices) {
     bool ok = true;
@@ -473,7 +503,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     }
     const vpps_cell_data *c = vpps_cell_of(g, a->cell);
     uint32_t members[VPPS_CELL_LISTS] = {0};
-    if (!check_counts(g, c, a, members)) return VPPS_NO_VERTEX;
+    if (!has_counts(c, a) && !check_counts(g, c, a, members)) return VPPS_NO_VERTEX;
     if (!check_indices(g, c, a->indices)) return VPPS_NO_VERTEX;
     const uint32_t list_words = vpps_list_words(c);
     const uint64_t inputs = vpps_input_nodes(c, members);

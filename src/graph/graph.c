@@ -27,8 +27,9 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
 
 void vpps_free_cell(vpps_cell_data *c) {
     if (!c) return;
-    void *parts[] = {c->name, c->signatures, c->matrices,  c->nodes,  c->domain,    c->over_list,    c->imm_pulled,
-                     c->args, c->inputs,     c->scattered, c->pushed, c->otherwise, c->index_limits, c};
+    void *parts[] = {c->name,      c->signatures, c->matrices,  c->nodes,        c->domain,
+                     c->over_list, c->imm_pulled, c->args,      c->inputs,       c->scattered,
+                     c->pushed,    c->outputs,    c->otherwise, c->index_limits, c};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 

@@ -108,6 +108,12 @@ typedef struct vpps_cell_input {
     uint8_t domain; /* of a list; gathered, `child` is then the first that any list has (known when recording ends) */
 } vpps_cell_input;
 
+/* What a cell scatters or pushes, for who reads it at a vertex. */
+typedef struct vpps_recorded_output {
+    uint32_t node; /* of the template; VPPS_NO_NODE: an input is handed on */
+    uint32_t rows, cols;
+} vpps_recorded_output;
+
 /* A cell's vertices run where input number `input`, a scalar, is above 0, or, with `is`, nearer to `value` than 0.5. */
 typedef struct vpps_condition_data {
     bool there, is;
@@ -127,7 +133,8 @@ typedef struct vpps_cell_data {
     uint8_t *imm_pulled; /* is imm the number of a pulled index */
     uint32_t *args;
     vpps_cell_input *inputs;
-    uint32_t *scattered, *pushed; /* template nodes, or VPPS_CELL_INPUT | input */
+    uint32_t *scattered, *pushed;  /* template nodes, or VPPS_CELL_INPUT | input */
+    vpps_recorded_output *outputs; /* those scattered, then those pushed; once it is recorded */
     vpps_condition_data condition;
     uint32_t condition_node; /* that is above 0 where it holds: template node, or VPPS_CELL_INPUT | input */
     uint32_t

@@ -474,6 +474,24 @@ START_TEST(applying_checks_counts_and_shapes)
         two[1] = vpps_source(g, 2, (vpps_node[]){h, h});
         BAD(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 2, .children = two}), SHAPE, "inner",
             "17 x 1");
+        /* vertices of a cell that scatters words as they are, for children */
+        network on = n;
+        vpps_graph *r = begin_cell(&on, "words");
+        const vpps_node x = vpps_lookup(r, n.E, vpps_pull_index(r));
+        vpps_cell words;
+        TEST_OK(vpps_scatter(r, x));
+        TEST_OK(vpps_scatter(r, x));
+        TEST_OK(vpps_cell_end(r, &words));
+        FRESH;
+        two[1] = vpps_apply(g, &(vpps_application){.cell = words, .n_indices = 1, .indices = &word});
+        BAD(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 2, .children = two}), SHAPE, "inner",
+            "child 1 gives 17 x 1");
+        FRESH;
+        two[1] = vpps_apply(g, &(vpps_application){.cell = words, .n_indices = 1, .indices = &word});
+        BAD(vpps_apply(g,
+                       &(vpps_application){
+                           .cell = c.child_sum, .n_children = 2, .children = two, .n_indices = 1, .indices = &word}),
+            SHAPE, "child-sum", "17 x 1");
         FRESH;
         BAD(vpps_apply(g, &(vpps_application){.cell = 99}), ARGUMENT, "apply", "cell");
         FRESH;
