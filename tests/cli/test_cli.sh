@@ -118,7 +118,7 @@ process.wait()
 assert len(writes) > 1 and all(w.endswith(b"\n") for w in writes), writes
 PY
 }
-check "a line in a write" whole_lines "${train[@]}" --max-batches 2
+check "a line in a write" whole_lines "${train[@]}" --epochs 2
 check "of help after an error, too" whole_lines "${train[@]}" --bogus
 no_escapes() { ! grep -q $'[\r\033]' err; }
 check "no bar without a terminal" no_escapes
