@@ -218,25 +218,27 @@ test: ## install what is missing, build and run every test
 	$(Q)tools/setup.sh build test
 	$(submake) check
 
-# Programs, and scripts that take one core, run beside each other, the longest first, so that none is left alone at the end;
-# the other scripts run one by one.
-ONE_CORE_SH = $(foreach t,cli/tasks build/gpu_check codegen/kernels cli/predict cli/options cli/files cli/completion, \
-                tests/$(dir $(t))test_$(notdir $(t)).sh)
-LONGEST     = gpu_test_gpu_agreement runtime_test_random io_test_io models_test_networks \
-              runtime_test_large gpu_test_gpu_handle graph_test_ops
-FIRST       = $(foreach t,$(LONGEST),$(filter $(BUILD)/tests/$(t),$(TESTS))) $(ONE_CORE_SH)
-ORDERED     = $(FIRST) $(filter-out $(FIRST),$(TESTS))
+# Tests run beside each other, the longest first, so that none is left alone at the end; behind them, one by one, the scripts that call
+# make in the build folder.
+CLI_TESTS  := $(wildcard tests/cli/test_*.sh)
+PACKAGE_SH := tests/build/test_deb.sh
+MAKE_SH    := $(filter-out tests/build/test_gpu_check.sh $(PACKAGE_SH),$(filter tests/build/%,$(TEST_SH)))
+BESIDE      = $(TESTS) $(filter-out $(MAKE_SH) $(PACKAGE_SH),$(TEST_SH))
+LONGEST     = tests/cli/test_processes.sh tests/cli/test_tasks.sh tests/cli/test_cli.sh \
+              $(addprefix $(BUILD)/tests/,gpu_test_gpu_agreement gpu_test_gpu_precision runtime_test_random gpu_test_gpu_handle \
+                gpu_test_gpu_faults io_test_io models_test_networks runtime_test_large graph_test_ops) \
+              tests/cli/test_precision.sh tests/cli/test_options.sh tests/build/test_gpu_check.sh
+FIRST       = $(foreach t,$(LONGEST),$(filter $(t),$(BESIDE)))
+ORDERED     = $(FIRST) $(filter-out $(FIRST),$(BESIDE))
 
-PACKAGE_SH  = tests/build/test_deb.sh
 check: all test-programs bench-programs ## build and run every test but check-package's; installs nothing
-	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(ORDERED) -- $(filter-out $(ONE_CORE_SH) $(PACKAGE_SH),$(TEST_SH))
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(ORDERED) -- $(MAKE_SH)
 
 check-package: ## build the Debian package, install it and use it: a minute
 	$(Q)tools/setup.sh build test deb
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(PACKAGE_SH)
 
-SANITIZED := WERROR=$(WERROR) CFLAGS="-O1 -g"
-CLI_TESTS := $(wildcard tests/cli/test_*.sh)
+SANITIZED := WERROR=$(WERROR) CFLAGS="-O1 -g1"
 sanitize: ## every test program under the address and undefined, then the thread sanitizer
 	$(Q)$(MAKE) --no-print-directory sanitize-address
 	$(Q)$(MAKE) --no-print-directory sanitize-thread
@@ -260,8 +262,7 @@ ONE_THREAD      = cell_% io_% script_% runtime_test_kernels runtime_test_product
                   codegen_test_specialise
 NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) \
                     $(filter-out tests/cli/test_cli.sh tests/cli/test_trace.sh,$(CLI_TESTS)))
-SANITIZED_TESTS = $(filter-out $(NOT_THREADED) $(filter-out $(CLI_TESTS),$(ONE_CORE_SH)), \
-                    $(ORDERED) -- $(filter-out $(ONE_CORE_SH),$(CLI_TESTS)))
+SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(filter $(TESTS) $(CLI_TESTS),$(ORDERED)))
 sanitized-check: $(COMMAND) test-programs
 	$(Q)VPPS_TEST_SCALE=small CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0 \
