@@ -364,16 +364,11 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
     fprintf(g->out, "\n#define VPPS_STAGE_CASES(a, w, shared, t)");
     for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
         fprintf(g->out, " \\\n    case %u: vpps_stage_%u(a, w, shared, t); break;", VPPS_TASK_COUNT + s, s);
-    fprintf(g->out, "\n\n/* The gradients of a cell's parameters, of all tasks from "
-                    "this one on that are of this kind. How many they are. */\n__device__ __forceinline__ unsigned "
-                    "vpps_run_outer(const vpps_arguments &a, float *shared, const vpps_kernel_task *tasks) {\nconst "
-                    "vpps_block *const blocks = (const vpps_block "
-                    "*)a.blocks;\nconst unsigned cell = blocks[tasks->operands[0]].cell;\nunsigned n = 1;\nwhile "
-                    "(vpps_goes_on(tasks + n) && blocks[tasks[n].operands[0]].cell == cell) n++;\nswitch "
-                    "(cell) {\n");
+    fprintf(g->out, "\n\n/* X(the task's number, the function that makes gradients of a cell's parameters) */\n"
+                    "#define VPPS_OUTER_TABLE(X)");
     for (uint32_t c = 0; c < plan->n_cells; c++)
-        if (plan->cells[c]->n_outers) fprintf(g->out, "case %u: vpps_outer_%u(a, shared, tasks, n); break;\n", c, c);
-    fprintf(g->out, "default: break;\n}\nreturn n;\n}\n\n");
+        if (plan->cells[c]->n_outers) fprintf(g->out, " X(%u, vpps_outer_%u)", vpps_outer_task(plan, c), c);
+    fprintf(g->out, "\n\n");
     return VPPS_OK;
 }
 

@@ -3,6 +3,7 @@
 #define VPPS_KERNEL_PLAN_H
 
 #include "codegen/resident.h"
+#include "script/task.h"
 
 enum { VPPS_TILE_WORDS = 13312 /* of shared memory, for tiles at most */ };
 
@@ -29,6 +30,11 @@ typedef struct vpps_kernel_plan {
     uint32_t tile_words; /* of shared memory, for any stage */
     uint32_t near_words; /* likewise, for a copy of a script that is not longer */
 } vpps_kernel_plan;
+
+/* The kernel's number of the task that makes gradients of a cell's parameters: behind those of all stages. */
+static inline uint32_t vpps_outer_task(const vpps_kernel_plan *p, uint32_t cell) {
+    return VPPS_TASK_COUNT + p->first_stage[p->n_cells] + cell;
+}
 
 /* Dynamic shared memory of a CTA. */
 static inline uint32_t vpps_kernel_shared_bytes(const vpps_kernel_plan *p) {

@@ -19,7 +19,7 @@ typedef struct vpps_arguments {
 } vpps_arguments;
 
 /* What a group's VPs do one after the other, as the kernel reads it: wait, a task, signal. Made of a script's instructions; stages
- * are numbered through, behind the tasks' codes. Records begin at multiples of four words. */
+ * are numbered through, behind the tasks' codes, then cells whose gradients are summed up (codegen/kernel_plan.h). Records begin at multiples of four words. */
 typedef struct vpps_kernel_task {
     unsigned task, operands[3]; /* VPPS_KERNEL_NOTHING: none. Of a stage: block, first, count */
     unsigned wait, wanted;      /* a barrier and its signals; VPPS_KERNEL_NOTHING: none */

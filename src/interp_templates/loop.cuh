@@ -19,6 +19,17 @@ __device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_kernel_tas
                              __float_as_uint(b.z), __float_as_uint(b.w)};
 }
 
+/* All tasks from this one on that are of one kind are one sum: then t is the last of them, and `next` the one behind it. */
+#define VPPS_OUTER_CASE(task, make)                                                                                    \
+    case task: {                                                                                                       \
+        const unsigned n = vpps_tasks_of_sum(next - 1, task);                                                          \
+        make(a, vpps_dynamic, next - 1, n);                                                                            \
+        next += n - 1;                                                                                                 \
+        t.signal = next[-1].signal;                                                                                    \
+        if (!VPPS_LEAN) following = vpps_load_task(next);                                                              \
+        break;                                                                                                         \
+    }
+
 extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const vpps_arguments arguments) {
     VPPS_DYNAMIC_SHARED(vpps_dynamic);
     float w[VPPS_WEIGHTS + 1];
@@ -62,11 +73,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
                             __uint_as_float(script[t.operands[0] + 2 * i + 1]);
                 }
                 break;
-            case VPPS_TASK_OUTER:
-                next += vpps_run_outer(a, vpps_dynamic, next - 1) - 1;
-                t.signal = next[-1].signal;
-                if (!VPPS_LEAN) following = vpps_load_task(next);
-                break;
+                VPPS_OUTER_TABLE(VPPS_OUTER_CASE)
             case VPPS_TASK_ENTRIES: vpps_entries(a, t.operands[0], t.operands[1]); break;
             case VPPS_TASK_LOSS:
                 if (blockIdx.x == 0) vpps_add_loss(a, t.operands[0], t.operands[1]);

@@ -1,8 +1,11 @@
 /* outer.cuh - gradients of matrices: which tasks are one sum; in fp32, factors to shared memory, and sums of their products. */
 
-/* Is the task one for gradients, without a barrier before it? */
-__device__ __forceinline__ bool vpps_goes_on(const vpps_kernel_task *t) {
-    return t->task == VPPS_TASK_OUTER && t->wait == VPPS_KERNEL_NOTHING && t[-1].signal == VPPS_KERNEL_NOTHING;
+/* How many tasks from this one on are of one kind, without a barrier between them. */
+__device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_kernel_task *t, unsigned kind) {
+    unsigned n = 1;
+#pragma unroll 1
+    while ((t[n].task == kind) & (t[n].wait == VPPS_KERNEL_NOTHING) & (t[n - 1].signal == VPPS_KERNEL_NOTHING)) n++;
+    return n;
 }
 
 /* Copies that go on while the thread does. cp.async (PTX ISA, "Data Movement and Conversion Instructions") from sm_80 on. */

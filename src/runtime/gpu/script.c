@@ -20,6 +20,8 @@ static bool needs_next(const vpps_kernel_task *t, uint32_t instruction) {
 
 static void add(const vpps_gpu *gpu, const uint32_t *script, uint32_t at, vpps_kernel_task *t) {
     const uint32_t *o = script + at + 1;
+    const vpps_gpu_kernel *kernel = gpu->kernel;
+    const vpps_kernel_plan *plan = &kernel->plan;
     if (script[at] == VPPS_TASK_SIGNAL) {
         t->signal = o[0];
         return;
@@ -30,10 +32,11 @@ static void add(const vpps_gpu *gpu, const uint32_t *script, uint32_t at, vpps_k
         t->wanted = o[1];
     } else if (script[at] == VPPS_TASK_STAGE) {
         const vpps_block *block = vpps_block_at(script, o[0]);
-        t->task = VPPS_TASK_COUNT + gpu->kernel->plan.first_stage[gpu->kernel->number[block->cell]] + o[1];
+        t->task = VPPS_TASK_COUNT + plan->first_stage[kernel->number[block->cell]] + o[1];
         t->operands[0] = o[0], t->operands[1] = o[2], t->operands[2] = o[3];
     } else if (script[at] < VPPS_TASK_COUNT) {
-        t->task = script[at];
+        const bool outer = script[at] == VPPS_TASK_OUTER;
+        t->task = outer ? vpps_outer_task(plan, kernel->number[vpps_block_at(script, o[0])->cell]) : script[at];
         memcpy(t->operands, o, vpps_tasks[script[at]].words * sizeof *o);
     } else {
         t->task = VPPS_KERNEL_UNKNOWN;
