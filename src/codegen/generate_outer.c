@@ -150,21 +150,22 @@ static uint32_t put_rows_of_vectors(const work *w, const vectors *all, uint32_t 
     put_choice(w, "gradient", "which", gradients, all->n);
     put_choice(w, "param", "which", params, all->n);
     put_choice(w, "adds", "which", adds, all->n);
-    fprintf(w->out, "#pragma unroll 1\nfor (unsigned j = begin; j < end; j++) {\n");
+    fprintf(w->out, "float *const to = (float *)a.pool + gradient + row;\nconst float before = VPPS_LANE == 0 && (adds "
+                    "|| vpps_touched[param]) ? *to : 0.0f;\n#pragma unroll 1\nfor (unsigned j = begin; j < end; j++) {\n");
     put_offsets(w, all);
     begin_tasks(w, dy);
     fprintf(w->out, "for (unsigned k = VPPS_LANE; k < n * %uu; k += 32) sum += %s(pool[", w->c->values[dy].cols,
             vpps_is_kept_in_parts(w->g, w->c, dy) ? "vpps_whole_of" : "");
     vpps_outer_vector(w, dy, "k");
     fprintf(w->out,
-            " - %uu + offset + row]);\n}\n}\nsum = vpps_warp_sum(sum);\nfloat *const to = (float *)a.pool + gradient + "
-            "row;\nif (VPPS_LANE == 0) *to = adds || vpps_touched[param] ? *to + sum : sum;\n}\n",
+            " - %uu + offset + row]);\n}\n}\nsum = vpps_warp_sum(sum);\nif (VPPS_LANE == 0) *to = before + sum;\n}\n",
             w->c->values[dy].offset);
     return all->n * most;
 }
 
-static void put_vectors(const work *w) {
+void vpps_outer_sum_vectors(work *w) {
     vectors all = {0};
+    w->vectors_due = false;
     uint32_t before = 0;
     for (uint32_t i = 0; i <= w->c->n_outers; i++) {
         const bool begins = i < w->c->n_outers && begins_sum(w, i);
@@ -545,7 +546,7 @@ static void put_lengths(const work *w) {
 }
 
 uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number) {
-    work w = {.g = g, .c = c, .out = g->out};
+    work w = {.g = g, .c = c, .out = g->out, .vectors_due = true};
     fprintf(w.out,
             "\n/* gradients of cell %s */\nVPPS_PART void vpps_outer_%u(const vpps_arguments &a, float "
             "*shared, const vpps_kernel_task *tasks, unsigned n_tasks) {\n",
@@ -563,8 +564,9 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
         }
     }
     put_lengths(&w);
-    put_vectors(&w);
+    if (g->plan->parts) vpps_outer_sum_vectors(&w);
     put_matrices(&w);
+    if (w.vectors_due) vpps_outer_sum_vectors(&w);
     fprintf(w.out, "__syncthreads();\nif (threadIdx.x < n_tasks && tasks[threadIdx.x].operands[2]) {\n");
     for (uint32_t i = 0; i < c->n_outers; i++)
         if (vpps_outer_is_first(c, i)) fprintf(w.out, "vpps_touched[%u] = 1;\n", c->outers[i].param);

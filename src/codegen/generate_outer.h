@@ -11,6 +11,7 @@ typedef struct vpps_outer_work {
     const vpps_generation *g;
     const vpps_compiled_cell *c;
     FILE *out;
+    bool vectors_due;      /* the gradients of vectors are not written yet */
     uint32_t shared_words; /* that are needed */
 } vpps_outer_work;
 
@@ -19,6 +20,9 @@ void vpps_outer_vectors(const vpps_outer_work *w, uint32_t v);
 
 /* Word 0 of vector k of these: an index of the pool. */
 void vpps_outer_vector(const vpps_outer_work *w, uint32_t v, const char *k);
+
+/* The gradients of vectors, summed up by all warps: then they are not due any more. */
+void vpps_outer_sum_vectors(vpps_outer_work *w);
 
 /* Is it the first that adds to its parameter's gradient? */
 bool vpps_outer_is_first(const vpps_compiled_cell *c, uint32_t outer);

@@ -219,39 +219,90 @@ static void put_slots(const tiles *t, const pass *p) {
             put_rows(t, p, i, p->list_at[l], k++ * share % warps, share);
 }
 
-/* What the thread's unit is, and in lane s of its lanes where the gradients of its slot s begin. */
-static void put_units(const tiles *t, const pass *p) {
-    fprintf(t->w->out,
-            "const unsigned thread = vpps_thread(), unit = thread / %u, lane = thread %% %u;\nunsigned x_at = 0, d_at "
-            "= 0, columns = "
-            "0, to_row "
-            "= VPPS_NONE;\nbool add = false;\n",
-            t->lanes, t->lanes);
-    for (uint32_t k = p->first; k < p->end; k++) {
-        const unit *u = &t->units[k];
-        const uint32_t list = list_in(p, t->list_of[u->x]), length = length_of(t, u->x);
-        fprintf(t->w->out, "if (unit == %u) {\nx_at = %u, d_at = %u, columns = l%u.end - l%u.first;\n", k - p->first,
-                4 * t->lanes * block_in(p, u), p->list_at[list] + u->first / t->slots * vpps_quads_up(t->slots), length,
-                length);
-        if (u->block) fprintf(t->w->out, "columns -= vpps_least(columns, %u);\n", 4 * t->lanes * u->block);
-        for (uint32_t i = u->x; i < t->n; i = next_of_x(t, i)) {
-            const uint32_t first = vpps_max_u32(u->first, t->slot_of[i]);
-            const uint32_t end = vpps_min_u32(u->first + u->n, t->slot_of[i] + rows_of(t, i));
-            const uint32_t height = height_of(t, i), param = outer_of(t, i)->param;
-            if (first >= end) continue;
-            fprintf(t->w->out,
-                    "if (lane - %u < %u && lane + %u < m%u.end - m%u.first + %u) {\nto_row = %uu + "
-                    "(m%u.first + lane + %u - %u) * %u + l%u.first + %u;\nadd = %svpps_touched[%u];\n}\n",
-                    first - u->first, end - first, u->first, height, height, t->slot_of[i], t->w->g->matrix_at[param],
-                    height, u->first, t->slot_of[i], length, length, 4 * t->lanes * u->block,
-                    vpps_outer_is_first(t->w->c, t->outers[i]) ? "" : "1 || ", param);
-        }
-        fprintf(t->w->out, "}\n");
-    }
+/* The outer that a slot of an x belongs to. */
+static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
+    uint32_t i = x;
+    while (slot >= t->slot_of[i] + rows_of(t, i)) i = next_of_x(t, i);
+    return i;
 }
 
+/* A constant for every unit, or every slot of all of them, as `value` has it. */
+static void put_table(const tiles *t, const pass *p, const char *name, uint32_t slots,
+                      uint32_t (*value)(const tiles *t, const pass *p, const unit *u, uint32_t slot)) {
+    fprintf(t->w->out, "static __constant__ const unsigned %s[] = {", name);
+    for (uint32_t k = p->first; k < p->end; k++)
+        for (uint32_t s = 0; s < slots; s++)
+            fprintf(t->w->out, "%s%uu", k + s > p->first ? ", " : "", value(t, p, &t->units[k], s));
+    fprintf(t->w->out, "};\n");
+}
+
+/* Of a unit: where its columns of an x and its slots begin in a staged vector, the x's length, and the VP's columns before these. */
+static uint32_t x_at(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
+    (void)slot;
+    return 4 * t->lanes * block_in(p, u);
+}
+static uint32_t d_at(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
+    (void)slot;
+    return p->list_at[list_in(p, t->list_of[u->x])] + u->first / t->slots * vpps_quads_up(t->slots);
+}
+static uint32_t length(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
+    (void)p, (void)slot;
+    return length_of(t, u->x);
+}
+static uint32_t before(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
+    (void)p, (void)slot;
+    return 4 * t->lanes * u->block;
+}
+
+/* Of a slot: where its matrix's gradient begins; which of the VP's rows it is, of a matrix of so many, none of 0; and the parameter, to
+ * whose gradient it is added if there is one, VPPS_NONE: in any case. */
+static uint32_t matrix(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
+    (void)p;
+    return slot < u->n ? t->w->g->matrix_at[outer_of(t, outer_of_slot(t, u->x, u->first + slot))->param] : 0;
+}
+static uint32_t row(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
+    (void)p;
+    return slot < u->n ? u->first + slot - t->slot_of[outer_of_slot(t, u->x, u->first + slot)] : 0;
+}
+static uint32_t height(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
+    (void)p;
+    return slot < u->n ? height_of(t, outer_of_slot(t, u->x, u->first + slot)) : 0;
+}
+static uint32_t added_to(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
+    (void)p;
+    if (slot >= u->n) return 0;
+    const uint32_t i = outer_of_slot(t, u->x, u->first + slot);
+    return vpps_outer_is_first(t->w->c, t->outers[i]) ? outer_of(t, i)->param : VPPS_NONE;
+}
+
+/* What the thread's unit is, and in lane s of its lanes where the gradients of its slot s begin. */
+static void put_units(const tiles *t, const pass *p) {
+    const uint32_t units = p->end - p->first;
+    put_table(t, p, "xs", 1, x_at);
+    put_table(t, p, "ds", 1, d_at);
+    put_table(t, p, "lengths", 1, length);
+    put_table(t, p, "befores", 1, before);
+    put_table(t, p, "matrices", p->slots, matrix);
+    put_table(t, p, "rows", p->slots, row);
+    put_table(t, p, "heights", p->slots, height);
+    put_table(t, p, "params", p->slots, added_to);
+    fprintf(t->w->out,
+            "const unsigned thread = vpps_thread(), unit = thread / %u, lane = thread %% %u;\nconst unsigned number = "
+            "vpps_least(unit, %u), x_at = xs[number], d_at = ds[number];\nunsigned columns = 0, to_row = VPPS_NONE;\n"
+            "bool add = false;\nif (unit < %u) {\nconst vpps_rows l = vpps_matrix_columns(lengths[unit], vp);\ncolumns "
+            "= l.end - l.first;\ncolumns -= vpps_least(columns, befores[unit]);\n",
+            t->lanes, t->lanes, units - 1, units);
+    fprintf(t->w->out,
+            "if (lane < %u) {\nconst unsigned s = unit * %u + lane;\nconst vpps_rows m = vpps_matrix_rows(heights[s], "
+            "vp);\nif (rows[s] < m.end - m.first) {\nto_row = matrices[s] + (m.first + rows[s]) * lengths[unit] + "
+            "l.first + befores[unit];\nadd = params[s] == VPPS_NONE || vpps_touched[params[s]];\n}\n}\n}\n",
+            p->slots, p->slots);
+}
+
+/* The vectors' gradients are made while the first copies go on. */
 static void put_pass(const tiles *t, const pass *p) {
     FILE *out = t->w->out;
+    const bool vectors = t->w->vectors_due;
     bool quads = true;
     for (uint32_t k = p->first; k < p->end; k++) quads &= length_of(t, t->units[k].x) % 4 == 0;
     fprintf(out, "{\n");
@@ -259,9 +310,10 @@ static void put_pass(const tiles *t, const pass *p) {
     fprintf(
         out,
         "float q[%u];\n#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\nunsigned i = 0, from = 0, ready = "
-        "0;\n#pragma unroll 1\nfor (unsigned turn = 0;; turn ^= 1) {\nvpps_wait_for_copies();\n__syncthreads();\nconst "
+        "0;\n%s#pragma unroll 1\nfor (unsigned turn = 0;; turn ^= 1) "
+        "{\nvpps_wait_for_copies();\n__syncthreads();\nconst "
         "bool more = i < n_tasks;\nunsigned coming = 0;\nif (more) {\nconst vpps_kernel_task t = tasks[i];\n",
-        4 * p->slots, 4 * p->slots);
+        4 * p->slots, 4 * p->slots, vectors ? "bool first = true;\n" : "");
     vpps_outer_vectors(t->w, outer_of(t, 0)->dy);
     fprintf(out,
             "coming = vpps_least(n - from, %u);\nconst unsigned there = (coming + %d) / %d * %d;\nfloat *const to = "
@@ -270,14 +322,18 @@ static void put_pass(const tiles *t, const pass *p) {
             p->vectors, AT_ONCE - 1, AT_ONCE, AT_ONCE, p->vectors * p->words);
     put_columns(t, p);
     put_slots(t, p);
+    fprintf(out, "from += %u;\nif (from >= n) from = 0, i++;\n}\n", p->vectors);
+    if (vectors) {
+        fprintf(out, "if (first) {\n");
+        vpps_outer_sum_vectors(t->w);
+        fprintf(out, "}\nfirst = false;\n");
+    }
     fprintf(
         out,
-        "from += %u;\nif (from >= n) from = 0, i++;\n}\nif (ready) vpps_add_outers<%u, %u, %d>(staged + (turn ^ 1) * "
-        "%u, x_at + "
-        "lane * 4, d_at, ready, q);\nif (!more) break;\nready = coming;\n}\nvpps_store_slots<%u, %u, %s>((float "
-        "*)a.gradients, "
-        "to_row, add, lane * 4, columns, q);\n}\n",
-        p->vectors, p->slots, p->words, AT_ONCE, p->vectors * p->words, p->slots, t->lanes, quads ? "true" : "false");
+        "if (ready) vpps_add_outers<%u, %u, %d>(staged + (turn ^ 1) * %u, x_at + lane * 4, d_at, ready, q);\nif "
+        "(!more) break;\nready = coming;\n}\nvpps_store_slots<%u, %u, %s>((float *)a.gradients, to_row, add, lane * "
+        "4, columns, q);\n}\n",
+        p->slots, p->words, AT_ONCE, p->vectors * p->words, p->slots, t->lanes, quads ? "true" : "false");
 }
 
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
