@@ -106,15 +106,15 @@ json_t *plan_json(const planner *x, const vpps_kernel_plan *p) {
     char arch[16];
     snprintf(arch, sizeof arch, "sm_%u", x->machine.arch);
     json_t *fragments = p->parts ? fragments_json(x, p) : NULL; /* left out where there are none */
-    return json_pack("{ss ss ss sI sI sI sI sI sI sI sI so sI sI sI so so*}", "machine", x->machine.name, "precision",
-                     vpps_precision_names[x->layout.precision], "arch", arch, "sms", (json_int_t)x->machine.sms, "vps",
-                     (json_int_t)p->n_vps, "group", (json_int_t)p->group, "rpw", (json_int_t)p->row_unit, "threads",
-                     (json_int_t)p->threads, "cells", (json_int_t)p->n_cells, "stages",
-                     (json_int_t)p->first_stage[p->n_cells], "registers", (json_int_t)p->residents.registers,
+    return json_pack("{ss ss ss sI sI sI sI sI sI sI sI so sI sI sI sI so so*}", "machine", x->machine.name,
+                     "precision", vpps_precision_names[x->layout.precision], "arch", arch, "sms",
+                     (json_int_t)x->machine.sms, "vps", (json_int_t)p->n_vps, "group", (json_int_t)p->group, "rpw",
+                     (json_int_t)p->row_unit, "threads", (json_int_t)p->threads, "cells", (json_int_t)p->n_cells,
+                     "stages", (json_int_t)p->first_stage[p->n_cells], "registers", (json_int_t)p->residents.registers,
                      "register_share", report_number(vpps_register_share(p, &x->machine)), "shared_bytes",
                      4 * (json_int_t)p->residents.shared_words, "tile_bytes", 4 * (json_int_t)p->tile_words,
-                     "script_bytes", 4 * (json_int_t)p->near_words, "matrices", matrices_json(x, p), "fragments",
-                     fragments);
+                     "script_bytes", 4 * (json_int_t)p->near_words, "late_bytes", 4 * (json_int_t)p->staged_words,
+                     "matrices", matrices_json(x, p), "fragments", fragments);
 }
 
 /* ---------------------------------------------------------------- output */

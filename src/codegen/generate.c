@@ -89,6 +89,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_LEAN", p->lean},
         {"VPPS_HEADER_WORDS", VPPS_TASK_HEADER_WORDS},
         {"VPPS_TASK_COUNT", VPPS_TASK_COUNT},
+        {"VPPS_KERNEL_WEIGHTS", vpps_weights_task(p)},
     };
     for (size_t i = 0; i < VPPS_COUNT(constants); i++)
         fprintf(g->out, "#define %s %uu\n", constants[i].name, constants[i].value);
@@ -127,17 +128,51 @@ static void put_weight(const vpps_generation *g, const vpps_resident *m, uint32_
     }
 }
 
-/* To registers, `run` elements at a time: side by side where rows are, one by one where columns are. */
-static void put_load(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
-    const uint32_t stride = g->model->params[m->matrix].cols, span = g->plan->threads / m->blocks;
-    const char *const type = vpps_run_type(m->run);
-    fprintf(
-        g->out,
-        "const float *m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\nconst unsigned block "
-        "= VPPS_LANE / %u, first = ",
-        g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : stride, vpps_lanes_of_block(m->blocks));
+/* Backward's weights in fp32 may come late: what stays in registers by way of shared memory, if that has room for it. */
+static bool is_staged(const vpps_kernel_plan *p, const vpps_resident *m) {
+    return p->staged_words && m->transposed && m->level == VPPS_RESIDENT_REGISTERS;
+}
+
+static bool is_late(const vpps_kernel_plan *p, const vpps_resident *m) {
+    return !p->parts && (is_staged(p, m) || (m->transposed && m->level == VPPS_RESIDENT_SHARED));
+}
+
+static void plan_late_weights(vpps_kernel_plan *plan, const vpps_kernel_room *room) {
+    const vpps_residents *r = &plan->residents;
+    uint64_t words = 0;
+    for (uint32_t i = 0; i < r->n && !r->parts; i++)
+        if (r->list[i].transposed && r->list[i].level == VPPS_RESIDENT_REGISTERS)
+            words += (uint64_t)vpps_words_of_thread(&r->list[i]) * plan->threads;
+    if (words + r->shared_words + plan->near_words <= room->shared_words) plan->staged_words = (uint32_t)words;
+    for (uint32_t i = 0; i < r->n; i++) plan->late |= is_late(plan, &r->list[i]);
+}
+
+/* Opens a block with `m`, where the VP's first row is. */
+static void open_matrix(const vpps_generation *g, const vpps_resident *m) {
+    const vpps_parameter_data *p = &g->model->params[m->matrix];
+    const uint32_t rows = m->transposed ? p->cols : p->rows;
+    fprintf(g->out,
+            "/* %s%s */\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\nconst float *const m = (const "
+            "float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\n",
+            p->name, m->transposed ? ", transposed" : "", rows, g->matrix_at[m->matrix], rows - 1,
+            m->transposed ? 1 : p->cols);
+}
+
+/* And a thread's first column. */
+static void put_first(const vpps_generation *g, const vpps_resident *m) {
+    fprintf(g->out, "const unsigned block = VPPS_LANE / %u, first = ", vpps_lanes_of_block(m->blocks));
     vpps_put_first_column(g->out, m);
     fprintf(g->out, ";\n");
+}
+
+/* To registers, `run` elements at a time: side by side where rows are, one by one where columns are. `staged`: word `at` of the thread's
+ * in shared memory and the next ones, instead. */
+static void put_load(const vpps_generation *g, const vpps_resident *m, bool staged, uint32_t at) {
+    const vpps_parameter_data *p = &g->model->params[m->matrix];
+    const uint32_t stride = p->cols, cols = m->transposed ? p->rows : p->cols, span = g->plan->threads / m->blocks;
+    const char *const type = vpps_run_type(m->run);
+    open_matrix(g, m);
+    put_first(g, m);
     for (uint32_t i = 0; i < vpps_words_of_thread(m); i += m->run) {
         const uint32_t row = i / m->columns * m->blocks, column = i % m->columns * span;
         fprintf(g->out,
@@ -148,6 +183,11 @@ static void put_load(const vpps_generation *g, const vpps_resident *m, uint32_t 
         if (!m->transposed)
             fprintf(g->out, "const %s x = *(const %s *)(m + (there ? row * %u + column : 0));\n", type, type, stride);
         for (uint32_t k = 0; k < m->run; k++) {
+            if (staged) {
+                fprintf(g->out, "vpps_copy_word(staged + %uu, m + (there ? row + (column + %u) * %u : 0), there);\n",
+                        (at + i + k) * g->plan->threads, k, stride);
+                continue;
+            }
             put_weight(g, m, i + k);
             fprintf(g->out, " = there ? ");
             if (m->transposed) {
@@ -155,36 +195,36 @@ static void put_load(const vpps_generation *g, const vpps_resident *m, uint32_t 
             } else {
                 fprintf(g->out, "x%s", vpps_run_element(m->run, k));
             }
-            fprintf(g->out, " : 0.0f;%s\n", k + 1 < m->run ? "" : " }");
+            fprintf(g->out, " : 0.0f;\n");
         }
+        fprintf(g->out, "}\n");
     }
+    fprintf(g->out, "}\n");
 }
 
 /* Likewise, to shared memory: by a loop. Straight-line code would begin with all loads at once, in registers that there are not.
  * Neighbouring threads load what lies side by side. */
-static void put_load_to_shared(const vpps_generation *g, const vpps_resident *m, uint32_t rows, uint32_t cols) {
-    const uint32_t stride = g->model->params[m->matrix].cols, span = g->plan->threads / m->blocks;
+static void put_load_to_shared(const vpps_generation *g, const vpps_resident *m) {
+    const vpps_parameter_data *p = &g->model->params[m->matrix];
+    const uint32_t stride = p->cols, cols = m->transposed ? p->rows : p->cols, span = g->plan->threads / m->blocks;
     const uint32_t height = vpps_rows_of_thread(m) * m->blocks, width = m->columns * span;
     const uint32_t lanes = vpps_lanes_of_block(m->blocks);
-    fprintf(
-        g->out,
-        "const float *const m = (const float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\nfloat *const to "
-        "= shared + %uu;\n",
-        g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : stride, m->at * g->plan->threads);
-    fprintf(g->out, "#pragma unroll 4\nfor (unsigned i = threadIdx.x; i < %u; i += VPPS_THREADS) {\n", height * width);
+    open_matrix(g, m);
+    fprintf(g->out,
+            "float *const to = shared + %uu;\n#pragma unroll 4\nfor (unsigned i = threadIdx.x; i < %u; i += "
+            "VPPS_THREADS) {\n",
+            m->at * g->plan->threads, height * width);
     if (m->transposed) {
         fprintf(g->out, "const unsigned row = i %% %u, column = i / %u;\n", height, height);
     } else {
         fprintf(g->out, "const unsigned row = i / %u, column = i %% %u;\n", width, width);
     }
-    fprintf(
-        g->out,
-        "const bool there = row < own.end - own.first && column < %u;\nconst float x = m[there ? row * %u + column * "
-        "%u : 0];\nconst unsigned place = column %% %u / %u;\nto[((row / %u * %u + column / %u) * VPPS_THREADS + place "
-        "/ %u * "
-        "32 + row %% %u * %u + place %% %u) * %u + column %% %u] = there ? x : 0.0f;\n}\n",
-        cols, m->transposed ? 1 : stride, m->transposed ? stride : 1, span * m->run, m->run, m->blocks,
-        m->columns / m->run, span * m->run, lanes, m->blocks, lanes, lanes, m->run, m->run);
+    fprintf(g->out,
+            "const bool there = row < own.end - own.first && column < %u;\nconst unsigned place = column %% %u / "
+            "%u;\nvpps_copy_word(to + ((row / %u * %u + column / %u) * VPPS_THREADS + place / %u * 32 + row %% %u * %u + "
+            "place %% %u) * %u + column %% %u, m + (there ? row * %u + column * %u : 0), there);\n}\n}\n",
+            cols, span * m->run, m->run, m->blocks, m->columns / m->run, span * m->run, lanes, m->blocks, lanes, lanes,
+            m->run, m->run, m->transposed ? 1 : stride, m->transposed ? stride : 1);
 }
 
 /* The VP's elements of the vectors that products start from: a thread an element. */
@@ -325,27 +365,45 @@ static void put_fragments(const vpps_generation *g) {
 static void put_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     if (r->n_fragments) put_weight_rows(g);
-    fprintf(g->out, "\n/* Every weight that stays close; zeros where a VP has fewer rows, or a row no such column. */\n"
-                    "__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
+    fprintf(g->out, "\n/* Every weight that stays close, but for what comes late; zeros where a VP has fewer rows, or a row no such "
+                    "column. */\n__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
                     "(&w)[VPPS_WEIGHTS + 1], "
                     "float *shared) {\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
     put_fragments(g);
     for (uint32_t i = 0; i < r->n && !r->parts; i++) {
         const vpps_resident *m = &r->list[i];
-        const vpps_parameter_data *p = &g->model->params[m->matrix];
-        const uint32_t rows = m->transposed ? p->cols : p->rows, cols = m->transposed ? p->rows : p->cols;
-        if (m->level == VPPS_RESIDENT_STREAM) continue;
-        fprintf(g->out, "/* %s%s */\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\n", p->name,
-                m->transposed ? ", transposed" : "", rows);
-        if (m->level == VPPS_RESIDENT_SHARED) {
-            put_load_to_shared(g, m, rows, cols);
-        } else {
-            put_load(g, m, rows, cols);
-        }
-        fprintf(g->out, "}\n");
+        if (is_late(g->plan, m)) continue;
+        if (m->level == VPPS_RESIDENT_REGISTERS) put_load(g, m, false, 0);
+        if (m->level == VPPS_RESIDENT_SHARED) put_load_to_shared(g, m);
     }
     put_vector_loads(g);
     fprintf(g->out, "(void)member, (void)w, (void)shared;\n}\n");
+}
+
+/* What comes late: backward's weights. Columns lie far apart, so that most of what is read for them belongs to other VPs; so it is
+ * brought to shared memory while forward begins, and by vpps_take_late_weights from there to registers. */
+static void put_late_loads(const vpps_generation *g) {
+    const vpps_residents *r = &g->plan->residents;
+    uint32_t at = 0;
+    fprintf(g->out, "\n__device__ __forceinline__ void vpps_load_late_weights(const vpps_arguments &a, float *shared) "
+                    "{\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const staged = shared + "
+                    "VPPS_STAGED_AT + threadIdx.x;\n");
+    for (uint32_t i = 0; i < r->n && !r->parts; i++) {
+        const vpps_resident *m = &r->list[i];
+        if (!is_late(g->plan, m)) continue;
+        if (m->level == VPPS_RESIDENT_SHARED) put_load_to_shared(g, m);
+        if (m->level == VPPS_RESIDENT_REGISTERS) put_load(g, m, true, at), at += vpps_words_of_thread(m);
+    }
+    fprintf(g->out, "(void)member, (void)staged;\n}\n\n__device__ __forceinline__ void vpps_take_late_weights(float "
+                    "(&w)[VPPS_WEIGHTS + 1], float *shared) {\nconst float *const staged = shared + VPPS_STAGED_AT + "
+                    "threadIdx.x;\nvpps_wait_for_copies();\n");
+    at = 0;
+    for (uint32_t i = 0; i < r->n && !r->parts; i++) {
+        const vpps_resident *m = &r->list[i];
+        for (uint32_t k = 0; k < vpps_words_of_thread(m) && is_staged(g->plan, m); k++)
+            fprintf(g->out, "w[%u] = staged[%uu];\n", m->at + k, at++ * g->plan->threads);
+    }
+    fprintf(g->out, "(void)w, (void)staged;\n}\n");
 }
 
 /* ---------------------------------------------------------------- the kernel */
@@ -381,8 +439,10 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     TEMPLATES_BEHIND(X)
     put_loads(g);
     VPPS_TRY(put_stages(g, plan));
-    fprintf(g->out, "#define VPPS_NEAR_WORDS %uu\n#define VPPS_NEAR_AT %uu\n", plan->near_words,
-            plan->residents.shared_words + plan->tile_words);
+    const uint32_t near_at = plan->residents.shared_words + plan->tile_words;
+    fprintf(g->out, "#define VPPS_NEAR_WORDS %uu\n#define VPPS_NEAR_AT %uu\n#define VPPS_STAGED_AT %uu\n", plan->near_words,
+            near_at, near_at + plan->near_words);
+    put_late_loads(g);
     X(loop)
 #undef X
     return VPPS_OK;
@@ -424,6 +484,7 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
     plan->lean = plan->residents.registers > LEAN_FROM;
     plan->near_words = room->shared_words - vpps_min_u32(plan->residents.shared_words, room->shared_words);
     plan->near_words = vpps_min_u32(plan->near_words, room->near_words) / 4 * 4;
+    plan_late_weights(plan, room);
     plan->rooms = calloc(plan->first_stage[plan->n_cells] + 1u, sizeof *plan->rooms);
     if (!plan->rooms) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     size_t bytes = 0;

@@ -29,6 +29,8 @@ typedef struct vpps_kernel_plan {
     vpps_stage_room *rooms;
     uint32_t tile_words; /* of shared memory, for any stage */
     uint32_t near_words; /* likewise, for a copy of a script that is not longer */
+    bool late;             /* backward's weights come while forward begins: a task of their own takes them */
+    uint32_t staged_words; /* of shared memory, on their way to registers */
 } vpps_kernel_plan;
 
 /* The kernel's number of the task that makes gradients of a cell's parameters: behind those of all stages. */
@@ -36,9 +38,12 @@ static inline uint32_t vpps_outer_task(const vpps_kernel_plan *p, uint32_t cell)
     return VPPS_TASK_COUNT + p->first_stage[p->n_cells] + cell;
 }
 
+/* And of the one that takes late weights. */
+static inline uint32_t vpps_weights_task(const vpps_kernel_plan *p) { return vpps_outer_task(p, p->n_cells); }
+
 /* Dynamic shared memory of a CTA. */
 static inline uint32_t vpps_kernel_shared_bytes(const vpps_kernel_plan *p) {
-    return 4 * (p->residents.shared_words + p->tile_words + p->near_words);
+    return 4 * (p->residents.shared_words + p->tile_words + p->near_words + p->staged_words);
 }
 
 #endif

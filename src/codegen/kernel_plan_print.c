@@ -70,7 +70,10 @@ static void print_head(const vpps_kernel_plan *p, const vpps_machine *machine, F
     print_size(f, 4 * (uint64_t)p->tile_words);
     fputs(" for tiles, ", f);
     print_size(f, 4 * (uint64_t)p->near_words);
-    fputs(" for a script\n", f);
+    fputs(" for a script", f);
+    if (p->staged_words) fputs(", ", f);
+    if (p->staged_words) print_size(f, 4 * (uint64_t)p->staged_words);
+    fputs(p->staged_words ? " for late weights\n" : "\n", f);
 }
 
 static void print_place(uint32_t level, uint32_t at, uint32_t words, FILE *f) {

@@ -36,7 +36,10 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_arguments a = arguments;
     a.script = vpps_near_script(a.script, a.words, vpps_dynamic);
     vpps_load_weights(a, w, vpps_dynamic);
-    vpps_wait_for_copies();
+    vpps_close_copies();
+    vpps_load_late_weights(a, vpps_dynamic);
+    vpps_close_copies();
+    vpps_wait_for_copies_before();
     __syncthreads();
     const unsigned *script = (const unsigned *)a.script;
     const vpps_kernel_task *next = (const vpps_kernel_task *)(script + script[a.tasks + blockIdx.x / VPPS_GROUP]);
@@ -82,6 +85,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             case VPPS_TASK_UPDATE: /* the last: weights may go from the registers */
                 vpps_step(a, t, vpps_load_task(next));
                 return;
+            case VPPS_KERNEL_WEIGHTS: vpps_take_late_weights(w, vpps_dynamic); break;
             case VPPS_KERNEL_NOTHING: break;
             default: vpps_refuse(a, t); return;
             }

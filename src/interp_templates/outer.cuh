@@ -21,10 +21,15 @@ __device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
                  : "memory");
 }
 __device__ __forceinline__ void vpps_wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+/* What was begun up to here is one group; all groups but the last are there. */
+__device__ __forceinline__ void vpps_close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void vpps_wait_for_copies_before() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
 #else
 __device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) { *to = there ? *from : 0.0f; }
 __device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) { *(vpps_quad *)to = *(const vpps_quad *)from; }
 __device__ __forceinline__ void vpps_wait_for_copies() {}
+__device__ __forceinline__ void vpps_close_copies() {}
+__device__ __forceinline__ void vpps_wait_for_copies_before() {}
 #endif
 
 /* Four elements from `column` on of so many. QUADS: they lie at quads, and so does the end. */

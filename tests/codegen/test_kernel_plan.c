@@ -83,9 +83,12 @@ static void check_head(const char *text, const vpps_kernel_plan *p, const gpu_ba
     snprintf(line, sizeof line, "\nregisters      %u of a thread for weights: %.1f %% of all SMs' register file\n",
              p->residents.registers, 100.0 * p->residents.registers * p->threads / 65536);
     find(text, line);
-    snprintf(line, sizeof line,
-             "\nshared memory  %.1f KiB of weights a CTA, %.1f KiB for tiles, %.1f KiB for a script\n",
-             p->residents.shared_words / 256.0, p->tile_words / 256.0, p->near_words / 256.0);
+    int n = snprintf(line, sizeof line,
+                     "\nshared memory  %.1f KiB of weights a CTA, %.1f KiB for tiles, %.1f KiB for a script",
+                     p->residents.shared_words / 256.0, p->tile_words / 256.0, p->near_words / 256.0);
+    if (p->staged_words)
+        n += snprintf(line + n, sizeof line - (size_t)n, ", %.1f KiB for late weights", p->staged_words / 256.0);
+    snprintf(line + n, sizeof line - (size_t)n, "\n");
     find(text, line);
 }
 

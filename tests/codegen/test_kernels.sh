@@ -38,7 +38,7 @@ for k in kernels:
     assert k['frame_bytes'] == 0 and k['spill_bytes'] == 0, k
     assert weights == k['registers'] < k['kernel_registers'] <= 255, k # weights are where the plan says
     assert -(-k['kernel_registers'] // 8) * 8 * k['threads'] <= 65536, k
-    assert k['shared_bytes'] + k['tile_bytes'] + k['script_bytes'] == k['dynamic_shared_bytes'], k
+    assert sum(k[part] for part in ('shared_bytes', 'tile_bytes', 'script_bytes', 'late_bytes')) == k['dynamic_shared_bytes'], k
     assert k['static_shared_bytes'] + k['dynamic_shared_bytes'] <= shared_kib[int(k['arch'][3:])] * 1024, k
     assert all(line.startswith('rejected: ') for line in k['rejected']), k
     assert eval(expression), (expression, k)

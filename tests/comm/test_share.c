@@ -9,7 +9,7 @@
 #include <math.h>
 #include <unistd.h>
 
-enum { WORDS = 23, EMBED = 12, HIDDEN = 37, CLASSES = 5, EXAMPLES = 6, BATCHES = 5, PARAMS = 8, MOST = 4 };
+enum { WORDS = 23, EMBED = 12, HIDDEN = 67, CLASSES = 5, EXAMPLES = 6, BATCHES = 5, PARAMS = 8, MOST = 4 };
 enum { MOST_EXAMPLES = 15 };
 
 /* ---------------------------------------------------------------- a network, and its examples */
@@ -543,8 +543,8 @@ START_TEST(gpus_of_other_groups_clip_alike)
     {
         NEED_SIMT();
         run r = gpu_run_of(VPPS_ADAM);
-        setenv("VPPS_SIMT_SMS", "6", 1); /* fewer, and a VP of a group would have more rows than it may */
-        r.options.vps = 6;
+        setenv("VPPS_SIMT_SMS", "10", 1); /* fewer, and a VP of a group would have more rows than it may */
+        r.options.vps = 10;
         r.options.optimizer.clip = 0.3f;
         r.examples = MOST_EXAMPLES;
         check_gpus(r, 2);

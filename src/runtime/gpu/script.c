@@ -44,12 +44,25 @@ static void add(const vpps_gpu *gpu, const uint32_t *script, uint32_t at, vpps_k
     }
 }
 
-/* Instructions [at, end) of a group as tasks, and behind them `last`. How many; at most one more than there are instructions. */
-static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, uint32_t at, uint32_t end, uint32_t last,
-                            vpps_kernel_task *to) {
+static bool is_backward(const vpps_gpu *gpu, const uint32_t *script, uint32_t at) {
+    if (script[at] != VPPS_TASK_STAGE) return false;
+    const vpps_compiled_cell *c = gpu->kernel->cells[gpu->kernel->number[vpps_block_at(script, script[at + 1])->cell]];
+    return script[at + 2] < c->n_stages && c->stages[script[at + 2]].backward;
+}
+
+/* Instructions [at, end) of a group as tasks, and behind them `last`. `late`: weights are taken where VPs first wait for each other, or
+ * else before backward begins. How many; at most two more than there are instructions. */
+static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, uint32_t at, uint32_t end, bool late,
+                            uint32_t last, vpps_kernel_task *to) {
     uint32_t n = 0;
     to[0] = nothing;
     for (; at < end; at = following(script, at, end)) {
+        if (late && (script[at] == VPPS_TASK_WAIT || is_backward(gpu, script, at))) {
+            to[++n] = nothing;
+            to[n].task = vpps_weights_task(&gpu->kernel->plan);
+            to[n].address = at;
+            late = false;
+        }
         if (needs_next(&to[n], script[at])) to[++n] = nothing;
         add(gpu, script, at, &to[n]);
     }
@@ -96,7 +109,7 @@ static uint32_t write_groups(const vpps_gpu *gpu, const uint32_t *instructions, 
         const uint32_t step = find_step(instructions, starts[g], starts[g + 1]);
         const uint32_t first = which == STEP ? step : starts[g], end = which == GRADIENTS ? step : starts[g + 1];
         to[index + g] = at;
-        at += TASK_WORDS * write_tasks(gpu, instructions, first, end,
+        at += TASK_WORDS * write_tasks(gpu, instructions, first, end, which != STEP && gpu->kernel->plan.late,
                                        which == GRADIENTS ? VPPS_TASK_END : VPPS_KERNEL_UNKNOWN,
                                        (vpps_kernel_task *)(void *)(to + at));
     }
@@ -108,7 +121,7 @@ static uint32_t write_groups(const vpps_gpu *gpu, const uint32_t *instructions, 
 static uint64_t room_for_groups(const vpps_gpu *gpu, const uint32_t *instructions) {
     const uint32_t n_groups = gpu->header.n_groups, *starts = instructions + VPPS_TASK_HEADER_WORDS;
     uint64_t tasks = 1;
-    for (uint32_t g = 0; g < n_groups; g++) tasks += 1 + count_instructions(instructions, starts[g], starts[g + 1]);
+    for (uint32_t g = 0; g < n_groups; g++) tasks += 2 + count_instructions(instructions, starts[g], starts[g + 1]);
     return n_groups + ALIGNED_WORDS + tasks * TASK_WORDS;
 }
 
