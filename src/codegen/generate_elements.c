@@ -327,12 +327,13 @@ static void make_parts(const work *w, uint32_t v) {
 /* Where the first two contributions, mostly all that there are, lie; where there are fewer, what stands behind the lists. */
 static void find_gradient(const work *w, uint32_t v) {
     const uint32_t k = vpps_stage_value(w, v)->index;
-    fprintf(
-        w->out,
-        "unsigned g%u = gs%u[f0 + item];\nconst unsigned h%u = gs%u[f0 + item + 1], i%u = ge%u[g%u], j%u = ge%u[g%u "
-        "+ 1];\n",
-        v, k, v, k, v, k, v, v, k, v);
+    fprintf(w->out,
+            "unsigned g%u = gs%u[f0 + item];\nconst unsigned h%u = gs%u[f0 + item + 1];\nunsigned i%u = ge%u[g%u], j%u "
+            "= ge%u[g%u + 1];\n",
+            v, k, v, k, v, k, v, v, k, v);
 }
+
+static void know_gradient(const work *w, uint32_t v) { fprintf(w->out, "vpps_know(i%u), vpps_know(j%u);\n", v, v); }
 
 static void begin_gradient(const work *w, uint32_t v) {
     fprintf(w->out,
@@ -430,11 +431,34 @@ static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded,
     }
 }
 
+/* Does the script say where the value lies? */
+static bool has_place(const work *w, uint32_t u) {
+    const uint8_t kind = vpps_stage_value(w, u)->kind;
+    return kind == VPPS_VALUE_INPUT || kind == VPPS_VALUE_LOOKUP;
+}
+
+static void find_operand(const work *w, uint32_t u) {
+    char item[32];
+    if (!has_place(w, u)) return;
+    snprintf(item, sizeof item, "f%u + item", vpps_stage_value(w, u)->domain);
+    fprintf(w->out, "unsigned p%u = ", u);
+    vpps_generate_place(w->out, w->g, w->c, u, item);
+    fprintf(w->out, ";\n");
+}
+
+static void know_operand(const work *w, uint32_t u) {
+    if (has_place(w, u)) fprintf(w->out, "vpps_know(p%u);\n", u);
+}
+
 static void declare_operand(const work *w, uint32_t u) { fprintf(w->out, "float m%u = 0.0f;\n", u); }
 
 static void load_declared(const work *w, uint32_t u) {
     fprintf(w->out, "m%u = ", u);
-    put_memory(w, u, "item", "el");
+    if (has_place(w, u)) {
+        fprintf(w->out, "(pool + p%u + (el))[0]", u);
+    } else {
+        put_memory(w, u, "item", "el");
+    }
     fprintf(w->out, ";\n");
 }
 
@@ -485,6 +509,8 @@ bool vpps_put_early_loads(const work *w, const vpps_segment *g, uint8_t *loaded)
     if (!is_one_round(w, g->domain, vpps_segment_width(&w->s, w->s.steps[g->first].value))) return false;
     load_operands(w, g, loaded, declare_operand);
     open_segment(w, g);
+    load_operands(w, g, loaded, find_operand);
+    load_operands(w, g, loaded, know_operand);
     load_operands(w, g, loaded, load_declared);
     fprintf(w->out, "}\n}\n");
     return true;
@@ -493,7 +519,12 @@ bool vpps_put_early_loads(const work *w, const vpps_segment *g, uint8_t *loaded)
 void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
     open_segment(w, g);
     put_gradients(w, g, find_gradient);
-    if (!w->loaded_early) load_operands(w, g, loaded, load_operand);
+    if (!w->loaded_early) load_operands(w, g, loaded, find_operand);
+    put_gradients(w, g, know_gradient);
+    if (!w->loaded_early) {
+        load_operands(w, g, loaded, know_operand);
+        load_operands(w, g, loaded, load_operand);
+    }
     put_gradients(w, g, begin_gradient);
     if (w->joined) vpps_put_joined(w, g - 1);
     for (uint32_t pass = 0; pass < 2; pass++) { /* all is read, then all is stored */

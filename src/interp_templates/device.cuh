@@ -49,6 +49,16 @@ struct vpps_index {
 #define VPPS_READ_PLACE (void)0
 #endif
 
+/* Has the compiler find x before what is loaded behind this: else a load that must wait for x may wait, too, for all that were begun
+ * before it, as a thread counts few of them apart. (The assembler may still order otherwise.) */
+__device__ __forceinline__ void vpps_know(unsigned &x) {
+#ifndef VPPS_SIMT
+    asm volatile("" : "+r"(x)::"memory");
+#else
+    (void)x;
+#endif
+}
+
 #define VPPS_NONE 0xffffffffu
 #define VPPS_WARPS (VPPS_THREADS / 32)
 
