@@ -219,12 +219,13 @@ static void put_load_to_shared(const vpps_generation *g, const vpps_resident *m)
     } else {
         fprintf(g->out, "const unsigned row = i / %u, column = i %% %u;\n", width, width);
     }
-    fprintf(g->out,
-            "const bool there = row < own.end - own.first && column < %u;\nconst unsigned place = column %% %u / "
-            "%u;\nvpps_copy_word(to + ((row / %u * %u + column / %u) * VPPS_THREADS + place / %u * 32 + row %% %u * %u + "
-            "place %% %u) * %u + column %% %u, m + (there ? row * %u + column * %u : 0), there);\n}\n}\n",
-            cols, span * m->run, m->run, m->blocks, m->columns / m->run, span * m->run, lanes, m->blocks, lanes, lanes,
-            m->run, m->run, m->transposed ? 1 : stride, m->transposed ? stride : 1);
+    fprintf(
+        g->out,
+        "const bool there = row < own.end - own.first && column < %u;\nconst unsigned place = column %% %u / "
+        "%u;\nvpps_copy_word(to + ((row / %u * %u + column / %u) * VPPS_THREADS + place / %u * 32 + row %% %u * %u + "
+        "place %% %u) * %u + column %% %u, m + (there ? row * %u + column * %u : 0), there);\n}\n}\n",
+        cols, span * m->run, m->run, m->blocks, m->columns / m->run, span * m->run, lanes, m->blocks, lanes, lanes,
+        m->run, m->run, m->transposed ? 1 : stride, m->transposed ? stride : 1);
 }
 
 /* The VP's elements of the vectors that products start from: a thread an element. */
@@ -365,7 +366,8 @@ static void put_fragments(const vpps_generation *g) {
 static void put_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     if (r->n_fragments) put_weight_rows(g);
-    fprintf(g->out, "\n/* Every weight that stays close, but for what comes late; zeros where a VP has fewer rows, or a row no such "
+    fprintf(g->out, "\n/* Every weight that stays close, but for what comes late; zeros where a VP has fewer rows, or "
+                    "a row no such "
                     "column. */\n__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
                     "(&w)[VPPS_WEIGHTS + 1], "
                     "float *shared) {\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
@@ -440,8 +442,8 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     put_loads(g);
     VPPS_TRY(put_stages(g, plan));
     const uint32_t near_at = plan->residents.shared_words + plan->tile_words;
-    fprintf(g->out, "#define VPPS_NEAR_WORDS %uu\n#define VPPS_NEAR_AT %uu\n#define VPPS_STAGED_AT %uu\n", plan->near_words,
-            near_at, near_at + plan->near_words);
+    fprintf(g->out, "#define VPPS_NEAR_WORDS %uu\n#define VPPS_NEAR_AT %uu\n#define VPPS_STAGED_AT %uu\n",
+            plan->near_words, near_at, near_at + plan->near_words);
     put_late_loads(g);
     X(loop)
 #undef X

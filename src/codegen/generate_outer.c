@@ -150,8 +150,9 @@ static uint32_t put_rows_of_vectors(const work *w, const vectors *all, uint32_t 
     put_choice(w, "gradient", "which", gradients, all->n);
     put_choice(w, "param", "which", params, all->n);
     put_choice(w, "adds", "which", adds, all->n);
-    fprintf(w->out, "float *const to = (float *)a.pool + gradient + row;\nconst float before = VPPS_LANE == 0 && (adds "
-                    "|| vpps_touched[param]) ? *to : 0.0f;\n#pragma unroll 1\nfor (unsigned j = begin; j < end; j++) {\n");
+    fprintf(w->out,
+            "float *const to = (float *)a.pool + gradient + row;\nconst float before = VPPS_LANE == 0 && (adds "
+            "|| vpps_touched[param]) ? *to : 0.0f;\n#pragma unroll 1\nfor (unsigned j = begin; j < end; j++) {\n");
     put_offsets(w, all);
     begin_tasks(w, dy);
     fprintf(w->out, "for (unsigned k = VPPS_LANE; k < n * %uu; k += 32) sum += %s(pool[", w->c->values[dy].cols,

@@ -27,8 +27,8 @@ typedef struct vpps_kernel_plan {
     vpps_residents residents;
     uint32_t *first_stage; /* of each cell: the number of its first stage; n_cells + 1 */
     vpps_stage_room *rooms;
-    uint32_t tile_words; /* of shared memory, for any stage */
-    uint32_t near_words; /* likewise, for a copy of a script that is not longer */
+    uint32_t tile_words;   /* of shared memory, for any stage */
+    uint32_t near_words;   /* likewise, for a copy of a script that is not longer */
     bool late;             /* backward's weights come while forward begins: a task of their own takes them */
     uint32_t staged_words; /* of shared memory, on their way to registers */
 } vpps_kernel_plan;

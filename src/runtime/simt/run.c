@@ -228,7 +228,12 @@ static unsigned collective(vpps_simt_thread *self, vpps_simt_collective kind, un
     return t->result;
 }
 
-static unsigned long long now_ns(void) { return vpps_now_ns(); }
+/* The machine's time is that of the thread that is the machine: it stands still while other processes have the core. */
+static unsigned long long now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
+}
 
 /* ---------------------------------------------------------------- threads */
 
@@ -349,7 +354,7 @@ static vpps_status run_to_end(vpps_simt_grid *g) {
             if (c->finished < g->n_threads) g->order[left++] = c->number;
         }
         alive = left;
-        const uint64_t progress = g->library->port->progress + g->finished, now = vpps_now_ns();
+        const uint64_t progress = g->library->port->progress + g->finished, now = now_ns();
         if (progress != seen) idle = 0, since = now;
         seen = progress;
         if (++idle > IDLE_ROUNDS && now - since > atomic_load(&patience_ns)) return spinning(g, alive, now - since);
