@@ -18,13 +18,14 @@ enum { TRIALS = 21, TRIAL_NS = 300000, BLOCK = 64, MOST_VECTORS = 128, UNITS = 3
 typedef struct unit {
     const char *name;
     vpps_product_bf16 product;
+    vpps_pack_bf16 pack;
 } unit;
 
 typedef struct subject {
     const vpps_kernels *kernels;
     uint32_t rows, depth, n, parts; /* parts 0: fp32 */
     bool gradient;
-    vpps_product_bf16 product;
+    const unit *unit;
     const float *w;            /* blocks of 64 rows, column after column */
     const uint32_t *packed[3]; /* by parts */
     const float *x[MOST_VECTORS], *d[MOST_VECTORS];
@@ -65,22 +66,23 @@ static void fp32_gradient(const subject *s) {
 static void bf16_forward(const subject *s) {
     const uint32_t depth_tiles = vpps_bf16_depth_tiles(s->depth);
     const vpps_bf16_source source = {s->x, 0, s->n, s->depth, false};
-    s->kernels->pack_bf16(&source, s->parts, VPPS_BF16_AS_ROWS, depth_tiles, s->words);
+    s->unit->pack(&source, s->parts, VPPS_BF16_AS_ROWS, depth_tiles, s->words);
     for (uint32_t row = 0; row < s->rows; row += BLOCK)
-        s->product(BLOCK, s->n, s->depth, s->parts,
-                   s->packed[s->parts] + (size_t)row / BLOCK * vpps_bf16_words(BLOCK, s->depth, s->parts), s->words,
-                   NULL, 0, s->c + row, s->rows);
+        s->unit->product(BLOCK, s->n, s->depth, s->parts,
+                         s->packed[s->parts] + (size_t)row / BLOCK * vpps_bf16_words(BLOCK, s->depth, s->parts),
+                         s->words, NULL, 0, s->c + row, s->rows);
 }
 
 static void bf16_gradient(const subject *s) {
     const uint32_t depth_tiles = vpps_bf16_depth_tiles(s->n);
     const vpps_bf16_source source = {s->x, 0, s->depth, s->n, true};
     uint32_t *rows = s->words + vpps_bf16_words(s->depth, s->n, s->parts);
-    s->kernels->pack_bf16(&source, s->parts, VPPS_BF16_AS_ROWS, depth_tiles, s->words);
+    s->unit->pack(&source, s->parts, VPPS_BF16_AS_ROWS, depth_tiles, s->words);
     for (uint32_t row = 0; row < s->rows; row += BLOCK) {
         const vpps_bf16_source d = {s->d, row, BLOCK, s->n, true};
-        s->kernels->pack_bf16(&d, s->parts, VPPS_BF16_PAIRS, depth_tiles, rows);
-        s->product(BLOCK, s->depth, s->n, s->parts, rows, s->words, NULL, 0, s->c + (size_t)row * s->depth, BLOCK);
+        s->unit->pack(&d, s->parts, VPPS_BF16_PAIRS, depth_tiles, rows);
+        s->unit->product(BLOCK, s->depth, s->n, s->parts, rows, s->words, NULL, 0, s->c + (size_t)row * s->depth,
+                         BLOCK);
     }
 }
 
@@ -147,7 +149,7 @@ static void print_table(subject *s, const unit *units, uint32_t n_units) {
         for (uint32_t parts = 2; parts; parts--) {
             for (uint32_t u = 0; u < n_units; u++) {
                 s->parts = parts;
-                s->product = units[u].product;
+                s->unit = &units[u];
                 printf(" %.0f |", gflops(s));
             }
         }
@@ -185,11 +187,15 @@ static void measure(const vpps_kernels *kernels, uint32_t rows, uint32_t depth, 
 int main(int argc, char **argv) {
     static const char *shapes[] = {"640x512", "1280x512", "256x256"};
     const vpps_kernels *kernels = vpps_kernels_choose(false);
-    unit units[UNITS] = {{kernels->isa, kernels->product_bf16}};
+    unit units[UNITS] = {{kernels->isa, kernels->product_bf16, kernels->pack_bf16}};
     uint32_t n_units = 1;
-    if (vpps_avx512_bf16_find() == VPPS_OK) units[n_units++] = (unit){"avx512bf16", vpps_avx512_bf16_product};
+    vpps_pack_bf16 pack = kernels->pack_bf16;
+    if (vpps_avx512_bf16_find() == VPPS_OK) {
+        pack = vpps_avx512_bf16_pack;
+        units[n_units++] = (unit){"avx512bf16", vpps_avx512_bf16_product, pack};
+    }
     if (vpps_amx_find() == VPPS_OK) {
-        units[n_units++] = (unit){"amx", vpps_amx_product};
+        units[n_units++] = (unit){"amx", vpps_amx_product, pack};
         vpps_amx_open();
     }
     const char *const *asked = argc > 1 ? (const char *const *)argv + 1 : shapes;

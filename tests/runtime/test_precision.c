@@ -1,6 +1,7 @@
 /* test_precision.c - in what precision the CPU multiplies and by which instructions, as processors with and without AMX and AVX512-BF16,
  * options and the environment have it; and the reason that is given. */
 #include "common/testing.h"
+#include "runtime/cpu/avx512_bf16.h"
 #include "runtime/cpu/precision.h"
 #include "runtime/device.h"
 
@@ -49,13 +50,18 @@ static void plain_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts
     (void)m, (void)n, (void)depth, (void)parts, (void)a, (void)x, (void)from, (void)ld_from, (void)c, (void)ldc;
 }
 
+static void plain_pack(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
+                       uint32_t *to) {
+    (void)source, (void)parts, (void)form, (void)depth_tiles, (void)to;
+}
+
 START_TEST(a_precision_is_chosen)
     {
         static const uint32_t parts[] = {
             [VPPS_PRECISION_FP32] = 0, [VPPS_PRECISION_BF16X3] = 2, [VPPS_PRECISION_BF16] = 1};
         const vpps_bf16_hardware hardware = {cases[_i].has & AMX ? here : no_amx,
                                              cases[_i].has & AVX512_BF16 ? here : no_avx512_bf16};
-        const vpps_kernels kernels = {.isa = "avx512", .product_bf16 = plain_product};
+        const vpps_kernels kernels = {.isa = "avx512", .pack_bf16 = plain_pack, .product_bf16 = plain_product};
         char why[128] = "";
         if (cases[_i].isa) {
             setenv("VPPS_ISA", cases[_i].isa, 1);
@@ -72,6 +78,8 @@ START_TEST(a_precision_is_chosen)
         ck_assert((p.unit.open != NULL) == !strcmp(p.unit.name, "amx") &&
                   (p.unit.close != NULL) == (p.unit.open != NULL));
         ck_assert((p.unit.product == plain_product) == !strcmp(p.unit.name, "avx512"));
+        const bool by_avx512_bf16 = strcmp(p.unit.name, "avx512") && (cases[_i].has & AVX512_BF16);
+        ck_assert(p.unit.pack == (by_avx512_bf16 ? vpps_avx512_bf16_pack : plain_pack));
     }
 END_TEST
 

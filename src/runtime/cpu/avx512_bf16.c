@@ -6,9 +6,8 @@
  * Manual, volume 2, VDPBF16PS): an order and a rounding that bf16.h's bound allows. */
 #include "runtime/cpu/avx512_bf16.h"
 #include "base/base.h"
-#include "runtime/cpu/kernels.h"
 
-#if defined(__x86_64__) && ((defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10))
+#ifdef VPPS_HAS_AVX512_BF16
 
 #include <immintrin.h>
 

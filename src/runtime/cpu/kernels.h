@@ -71,6 +71,11 @@ static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t par
 typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a,
                                   const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc);
 
+/* Packs an operand, in one part or two. A group of 16 rows has depth_tiles tiles in `to`, of which those of the source's elements
+ * are written. */
+typedef void (*vpps_pack_bf16)(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form,
+                               uint32_t depth_tiles, uint32_t *to);
+
 typedef struct vpps_kernels {
     const char *isa;               /* "generic", "avx2", "avx512" */
     vpps_kernel run[VPPS_I_COUNT]; /* EW, REDUCE, ROW and MATMUL forms; else NULL */
@@ -98,10 +103,8 @@ typedef struct vpps_kernels {
     void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add);
 
-    /* The same with operands of bf16, in one part or two: see bf16.h. A group of 16 rows has depth_tiles tiles in `to`, of which
-     * those of the source's elements are written. */
-    void (*pack_bf16)(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
-                      uint32_t *to);
+    /* The same with operands of bf16: see bf16.h. */
+    vpps_pack_bf16 pack_bf16;
     vpps_product_bf16 product_bf16;
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */

@@ -53,8 +53,8 @@ void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpp
         const uint32_t n = vpps_min_u32(cols - k, COLUMNS);
         for (uint32_t i = 0; i < n; i++) columns[i] = b->values + (k + i) * b->ld;
         const vpps_bf16_source forward = {columns, 0, b->rows, n, true}, back = {columns, 0, n, b->rows, false};
-        cpu->kernels->pack_bf16(&forward, parts, VPPS_BF16_PAIRS, depth_tiles, to);
-        cpu->kernels->pack_bf16(&back, parts, VPPS_BF16_PAIRS, depth_tiles_t, to_t);
+        cpu->precision.unit.pack(&forward, parts, VPPS_BF16_PAIRS, depth_tiles, to);
+        cpu->precision.unit.pack(&back, parts, VPPS_BF16_PAIRS, depth_tiles_t, to_t);
         to += (size_t)parts * VPPS_BF16_TILE;
         to_t += (size_t)COLUMNS / VPPS_BF16_ROWS * depth_tiles_t * parts * VPPS_BF16_TILE;
     }
@@ -106,6 +106,6 @@ const uint32_t *vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_
     *p = (vpps_packed){vp->tile, vp->vector_words};
     vp->vector_words += words;
     const vpps_bf16_source s = {x, skip, n, depth, false};
-    cpu->kernels->pack_bf16(&s, parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(depth), vp->vectors + p->at);
+    cpu->precision.unit.pack(&s, parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(depth), vp->vectors + p->at);
     return vp->vectors + p->at;
 }

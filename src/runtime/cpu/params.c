@@ -159,8 +159,8 @@ static void pack_x(const vpps_vp *vp, uint32_t n, uint32_t k, const float *const
         return;
     }
     const vpps_bf16_source s = {x, 0, k, n, true};
-    cpu->kernels->pack_bf16(&s, cpu->precision.parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(n),
-                            (uint32_t *)(void *)vp->scratch);
+    cpu->precision.unit.pack(&s, cpu->precision.parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(n),
+                             (uint32_t *)(void *)vp->scratch);
 }
 
 /* add_outer in bf16: n is what sums are over. The block's padding is made zero. */
@@ -170,7 +170,7 @@ static void add_outer_bf16(const vpps_vp *vp, const vpps_matrix_block *block, ui
     const uint32_t parts = cpu->precision.parts;
     uint32_t *x = (uint32_t *)(void *)vp->scratch, *rows = x + vpps_bf16_words(k, n, parts);
     const vpps_bf16_source s = {d, block->first_row, block->rows, n, true};
-    cpu->kernels->pack_bf16(&s, parts, VPPS_BF16_PAIRS, vpps_bf16_depth_tiles(n), rows);
+    cpu->precision.unit.pack(&s, parts, VPPS_BF16_PAIRS, vpps_bf16_depth_tiles(n), rows);
     cpu->precision.unit.product((uint32_t)block->ld, k, n, parts, rows, x, add ? to : NULL, block->ld, to, block->ld);
 }
 

@@ -38,14 +38,20 @@ static special_unit find_unit(const vpps_bf16_hardware *hardware, const vpps_ker
 
 vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_bf16_hardware *hardware,
                                          const vpps_kernels *kernels, bool portable, char *why, size_t why_bytes) {
-    vpps_cpu_precision p = {.precision = asked, .unit = {kernels->isa, kernels->product_bf16, NULL, NULL}};
+    vpps_cpu_precision p = {.precision = asked,
+                            .unit = {kernels->isa, kernels->product_bf16, kernels->pack_bf16, NULL, NULL}};
     snprintf(why, why_bytes, "as asked");
     if (asked == VPPS_PRECISION_FP32) return p;
     const special_unit found = find_unit(hardware, kernels, portable, why, why_bytes);
     if (asked == VPPS_PRECISION_AUTO) p.precision = found == AMX ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
     p.parts = vpps_precision_parts(p.precision);
     if (!p.parts) return p;
-    if (found == AMX) p.unit = (vpps_bf16_unit){"amx", vpps_amx_product, vpps_amx_open, vpps_amx_close};
-    if (found == AVX512_BF16) p.unit = (vpps_bf16_unit){"avx512bf16", vpps_avx512_bf16_product, NULL, NULL};
+    if (found == AMX) {
+        p.unit = (vpps_bf16_unit){"amx", vpps_amx_product, kernels->pack_bf16, vpps_amx_open, vpps_amx_close};
+    } else if (found == AVX512_BF16) {
+        p.unit.name = "avx512bf16";
+        p.unit.product = vpps_avx512_bf16_product;
+    }
+    if (found != NONE && hardware->find_avx512_bf16() == VPPS_OK) p.unit.pack = vpps_avx512_bf16_pack;
     return p;
 }

@@ -4,11 +4,12 @@
 
 #include "runtime/cpu/kernels.h"
 
-/* What makes products of bf16 operands. A thread that calls `product` has called `open` before, and calls `close` when it
+/* What makes products of bf16 operands, and packs them. A thread that calls `product` has called `open` before, and calls `close` when it
  * has no more to do. Both may be NULL. */
 typedef struct vpps_bf16_unit {
     const char *name;
     vpps_product_bf16 product;
+    vpps_pack_bf16 pack;
     void (*open)(void);
     void (*close)(void);
 } vpps_bf16_unit;

@@ -1,0 +1,147 @@
+/* avx512_pack.c - packing of bf16 operands by AVX512-BF16: bit for bit what kernels' pack_bf16 does (bf16.h), which is its plain
+ * reference.
+ *
+ * vcvtne2ps2bf16 rounds as bf16.h defines it: to the nearest, ties to even, whatever the thread's rounding mode; subnormals become
+ * zeros of their sign, a NaN stays one (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2). Only what two
+ * parts have of their own, a finite high part and no low part of what is not finite, is put right afterwards, where there is
+ * any. */
+#include "base/base.h"
+#include "runtime/cpu/avx512_bf16.h"
+
+#ifdef VPPS_HAS_AVX512_BF16
+
+#include <immintrin.h>
+
+#define PACK_TARGET target("avx512f,avx512vl,avx512bw,avx512bf16")
+#define PACK_INLINE __attribute__((PACK_TARGET, always_inline)) static inline
+
+enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2 };
+
+/* 32 numbers in bf16, as halves in their order. */
+typedef struct halves {
+    __m512i high, low;
+} halves;
+
+PACK_INLINE __m512i nearest(__m512 first, __m512 second) { return (__m512i)_mm512_cvtne2ps_pbh(second, first); }
+
+PACK_INLINE __m512 widened(__m256i h) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16)); }
+
+PACK_INLINE __mmask32 not_finite(__m512i h) {
+    const __m512i exponent = _mm512_set1_epi16(0x7f80);
+    return _mm512_cmpeq_epi16_mask(_mm512_and_si512(h, exponent), exponent);
+}
+
+PACK_INLINE halves round_all(__m512 first, __m512 second, const uint32_t parts) {
+    halves h = {.high = nearest(first, second)};
+    if (parts == 1) return h;
+    const __mmask32 odd = not_finite(h.high);
+    __m512i cut = h.high;
+    if (__builtin_expect(odd != 0, 0)) { /* a number that was made infinite is cut off instead */
+        const __m512i upper = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29,
+                                               27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+        cut = _mm512_permutex2var_epi16(_mm512_castps_si512(first), upper, _mm512_castps_si512(second));
+        h.high = _mm512_mask_mov_epi16(h.high, odd & ~not_finite(cut), cut);
+    }
+    h.low = nearest(_mm512_sub_ps(first, widened(_mm512_castsi512_si256(h.high))),
+                    _mm512_sub_ps(second, widened(_mm512_extracti64x4_epi64(h.high, 1))));
+    if (__builtin_expect(odd != 0, 0)) h.low = _mm512_maskz_mov_epi16(~not_finite(cut), h.low);
+    return h;
+}
+
+/* The first `count` of 32, the others zero. */
+PACK_INLINE halves round_some(const float *x, uint32_t count, const uint32_t parts) {
+    const uint32_t mask = count < 32 ? (1u << count) - 1 : UINT32_MAX;
+    return round_all(_mm512_maskz_loadu_ps((__mmask16)mask, x), _mm512_maskz_loadu_ps((__mmask16)(mask >> 16), x + 16),
+                     parts);
+}
+
+/* 16 rows of 32 elements that lie side by side, as pairs: pair q of row i at out[i * 16 + q]. */
+PACK_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
+                            uint32_t *low) {
+    const uint32_t count = vpps_min_u32(s->depth - at, VPPS_BF16_DEPTH), rows = vpps_min_u32(s->rows - row, SIDE);
+    for (uint32_t i = 0; i < SIDE; i++) {
+        halves h = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+        if (i < rows) h = round_some(s->x[row + i] + s->skip + at, count, parts);
+        _mm512_storeu_si512(high + (size_t)i * PAIRS, h.high);
+        if (parts == 2) _mm512_storeu_si512(low + (size_t)i * PAIRS, h.low);
+    }
+}
+
+/* The same of 32 vectors with an element of each of the 16 rows: pair q of row i at out[q * 16 + i]. */
+PACK_INLINE void take_across(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
+                             uint32_t *low) {
+    const __m512i together = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
+                                              6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    const uint32_t count = vpps_min_u32(s->rows - row, SIDE), depth = vpps_min_u32(s->depth - at, VPPS_BF16_DEPTH);
+    const __mmask16 mask = (__mmask16)((1u << count) - 1);
+    for (uint32_t q = 0; q < PAIRS; q++) {
+        __m512 x[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
+        for (uint32_t e = 0; e < 2; e++)
+            if (2 * q + e < depth) x[e] = _mm512_maskz_loadu_ps(mask, s->x[at + 2 * q + e] + s->skip + row);
+        const halves h = round_all(x[0], x[1], parts);
+        _mm512_storeu_si512(high + (size_t)q * SIDE, _mm512_permutexvar_epi16(together, h.high));
+        if (parts == 2) _mm512_storeu_si512(low + (size_t)q * SIDE, _mm512_permutexvar_epi16(together, h.low));
+    }
+}
+
+/* Rows r, 4 + r, 8 + r and 12 + r of four columns. */
+PACK_INLINE __m512i four_rows(const uint32_t *from, uint32_t r, uint32_t column) {
+    const uint32_t *at = from + (size_t)r * SIDE + column;
+    __m512i v = _mm512_castsi128_si512(_mm_load_si128((const __m128i *)(const void *)at));
+    v = _mm512_inserti32x4(v, _mm_load_si128((const __m128i *)(const void *)(at + 4 * SIDE)), 1);
+    v = _mm512_inserti32x4(v, _mm_load_si128((const __m128i *)(const void *)(at + 8 * SIDE)), 2);
+    return _mm512_inserti32x4(v, _mm_load_si128((const __m128i *)(const void *)(at + 12 * SIDE)), 3);
+}
+
+PACK_INLINE void turn(const uint32_t *from, uint32_t *to) {
+    for (uint32_t column = 0; column < SIDE; column += 4) {
+        const __m512i a = four_rows(from, 0, column), b = four_rows(from, 1, column), c = four_rows(from, 2, column),
+                      d = four_rows(from, 3, column);
+        const __m512i ab = _mm512_unpacklo_epi32(a, b), ab_high = _mm512_unpackhi_epi32(a, b),
+                      cd = _mm512_unpacklo_epi32(c, d), cd_high = _mm512_unpackhi_epi32(c, d);
+        uint32_t *out = to + (size_t)column * SIDE;
+        _mm512_storeu_si512(out, _mm512_unpacklo_epi64(ab, cd));
+        _mm512_storeu_si512(out + SIDE, _mm512_unpackhi_epi64(ab, cd));
+        _mm512_storeu_si512(out + 2 * SIDE, _mm512_unpacklo_epi64(ab_high, cd_high));
+        _mm512_storeu_si512(out + 3 * SIDE, _mm512_unpackhi_epi64(ab_high, cd_high));
+    }
+}
+
+/* parts and across are constants where this is inlined. */
+PACK_INLINE void pack_tiles(const vpps_bf16_source *s, const uint32_t parts, const bool across, vpps_bf16_form form,
+                            uint32_t depth_tiles, uint32_t *to) {
+    const bool turned = across != (form == VPPS_BF16_PAIRS);
+    for (uint32_t row = 0; row < s->rows; row += SIDE) {
+        uint32_t *tile = to + (size_t)(row / SIDE) * depth_tiles * parts * VPPS_BF16_TILE;
+        for (uint32_t at = 0; at < s->depth; at += VPPS_BF16_DEPTH, tile += parts * VPPS_BF16_TILE) {
+            uint32_t aside[2][VPPS_BF16_TILE] __attribute__((aligned(64)));
+            uint32_t *high = turned ? aside[0] : tile, *low = turned ? aside[1] : tile + VPPS_BF16_TILE;
+            if (across)
+                take_across(s, row, at, parts, high, low);
+            else
+                take_along(s, row, at, parts, high, low);
+            for (uint32_t p = 0; turned && p < parts; p++) turn(aside[p], tile + (size_t)p * VPPS_BF16_TILE);
+        }
+    }
+}
+
+__attribute__((PACK_TARGET)) void vpps_avx512_bf16_pack(const vpps_bf16_source *s, uint32_t parts, vpps_bf16_form form,
+                                                        uint32_t depth_tiles, uint32_t *to) {
+    if (parts == 1 && s->across)
+        pack_tiles(s, 1, true, form, depth_tiles, to);
+    else if (parts == 1)
+        pack_tiles(s, 1, false, form, depth_tiles, to);
+    else if (s->across)
+        pack_tiles(s, 2, true, form, depth_tiles, to);
+    else
+        pack_tiles(s, 2, false, form, depth_tiles, to);
+}
+
+#else
+
+void vpps_avx512_bf16_pack(const vpps_bf16_source *s, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
+                           uint32_t *to) {
+    (void)s, (void)parts, (void)form, (void)depth_tiles, (void)to;
+}
+
+#endif
