@@ -67,10 +67,11 @@ static void bf16_forward(const subject *s) {
     const uint32_t depth_tiles = vpps_bf16_depth_tiles(s->depth);
     const vpps_bf16_source source = {s->x, 0, s->n, s->depth, false};
     s->unit->pack(&source, s->parts, VPPS_BF16_AS_ROWS, depth_tiles, s->words);
-    for (uint32_t row = 0; row < s->rows; row += BLOCK)
-        s->unit->product(BLOCK, s->n, s->depth, s->parts,
-                         s->packed[s->parts] + (size_t)row / BLOCK * vpps_bf16_words(BLOCK, s->depth, s->parts),
-                         s->words, NULL, 0, s->c + row, s->rows);
+    for (uint32_t row = 0; row < s->rows; row += BLOCK) {
+        const size_t at = (size_t)row / BLOCK * vpps_bf16_words(BLOCK, s->depth, s->parts);
+        const vpps_bf16_term term = {s->packed[s->parts] + at, 0, s->depth};
+        s->unit->product(BLOCK, s->n, s->parts, s->words, 1, &term, NULL, 0, s->c + row, s->rows);
+    }
 }
 
 static void bf16_gradient(const subject *s) {
@@ -81,8 +82,8 @@ static void bf16_gradient(const subject *s) {
     for (uint32_t row = 0; row < s->rows; row += BLOCK) {
         const vpps_bf16_source d = {s->d, row, BLOCK, s->n, true};
         s->unit->pack(&d, s->parts, VPPS_BF16_PAIRS, depth_tiles, rows);
-        s->unit->product(BLOCK, s->depth, s->n, s->parts, rows, s->words, NULL, 0, s->c + (size_t)row * s->depth,
-                         BLOCK);
+        const vpps_bf16_term term = {rows, 0, s->n};
+        s->unit->product(BLOCK, s->depth, s->parts, s->words, 1, &term, NULL, 0, s->c + (size_t)row * s->depth, BLOCK);
     }
 }
 

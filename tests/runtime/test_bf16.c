@@ -79,10 +79,10 @@ typedef struct unit {
 
 enum { AMX_MODEL = N_ISAS, AMX, AVX512_BF16, N_UNITS };
 
-static void product_by_amx(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
-                           const float *from, size_t ld_from, float *c, size_t ldc) {
+static void product_by_amx(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                           const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
     vpps_amx_open();
-    vpps_amx_product(m, n, depth, parts, a, x, from, ld_from, c, ldc);
+    vpps_amx_product(m, n, parts, x, n_terms, terms, from, ld_from, c, ldc);
     vpps_amx_close();
 }
 
@@ -280,8 +280,8 @@ static float *compute(vpps_product_bf16 product, const problem *p, uint32_t n) {
     const size_t elems = p->ldc * (n - 1) + p->a.source.rows;
     float *c = floats(elems);
     for (size_t i = 0; i < elems; i++) c[i] = p->added ? p->start[i] : NAN;
-    product(p->a.source.rows, n, p->a.source.depth, p->a.parts, p->a.packed, p->x.packed, p->added ? c : NULL, p->ldc,
-            c, p->ldc);
+    const vpps_bf16_term term = {p->a.packed, 0, p->a.source.depth};
+    product(p->a.source.rows, n, p->a.parts, p->x.packed, 1, &term, p->added ? c : NULL, p->ldc, c, p->ldc);
     return c;
 }
 
@@ -324,6 +324,47 @@ START_TEST(products_are_within_their_bound)
             release(few, p.ldc * (n - 1) + p.a.source.rows);
             release(c, p.ldc * (p.x.source.rows - 1) + p.a.source.rows);
             free_problem(&p);
+        }
+    }
+END_TEST
+
+/* A sum of products has the bits that it has when they are added one after the other. */
+START_TEST(terms_are_added_in_their_order)
+    {
+        enum { MOST_TERMS = 4 };
+        const unit u = unit_of(_i);
+        draw_seed();
+        for (int round = 0; u.product && round < (int)test_scaled(60); round++) {
+            const uint32_t m = draw_size(MOST_ROWS), n = draw_size(MOST_VECTORS), n_terms = 1 + below(MOST_TERMS);
+            const uint32_t parts = 1 + below(2);
+            float *start = drawn(m, -1, 1), *want = floats((size_t)m * n), *got = floats((size_t)m * n);
+            operand a[MOST_TERMS], x[MOST_TERMS];
+            vpps_bf16_term terms[MOST_TERMS];
+            size_t words = 0;
+            for (uint32_t i = 0; i < n_terms; i++) {
+                const uint32_t depth = draw_size(MOST_DEPTH);
+                a[i] = make_operand(m, depth, true, VPPS_BF16_PAIRS, parts, ordinary);
+                x[i] = make_operand(n, depth, false, VPPS_BF16_AS_ROWS, parts, ordinary);
+                pack(u.pack, &a[i]);
+                terms[i] = (vpps_bf16_term){a[i].packed, words, depth};
+                words += vpps_bf16_words(n, depth, parts);
+            }
+            uint32_t *vectors = aligned_alloc(64, words * sizeof *vectors);
+            ck_assert_ptr_nonnull(vectors);
+            for (uint32_t i = 0; i < n_terms; i++)
+                u.pack(&x[i].source, parts, VPPS_BF16_AS_ROWS, x[i].depth_tiles, vectors + terms[i].x_words);
+            for (uint32_t i = 0; i < n_terms; i++)
+                u.product(m, n, parts, vectors, 1, &terms[i], i ? want : start, i ? m : 0, want, m);
+            u.product(m, n, parts, vectors, n_terms, terms, start, 0, got, m);
+            ck_assert_msg(!memcmp(want, got, (size_t)m * n * sizeof *got),
+                          "%s: %u terms of %u rows and %u vectors differ from one after the other "
+                          "(VPPS_TEST_SEED=%llu)",
+                          u.name, n_terms, m, n, (unsigned long long)seed);
+            free(vectors);
+            for (uint32_t i = 0; i < n_terms; i++) free_operand(&a[i]), free_operand(&x[i]);
+            release(start, m);
+            release(want, (size_t)m * n);
+            release(got, (size_t)m * n);
         }
     }
 END_TEST
@@ -410,6 +451,7 @@ int main(void) {
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, operands_are_packed, 0, N_UNITS);
     tcase_add_loop_test(t, products_are_within_their_bound, 0, N_UNITS);
+    tcase_add_loop_test(t, terms_are_added_in_their_order, 0, N_UNITS);
     tcase_add_test(t, instruction_sets_give_the_same_bits);
     tcase_add_test(t, amx_is_its_model);
     tcase_add_loop_test(t, what_is_not_finite_shows, 0, N_UNITS);

@@ -45,9 +45,9 @@ static const struct {
     {VPPS_PRECISION_BF16, "avx512bf16", AMX | AVX512_BF16, true, VPPS_PRECISION_BF16, "avx512", "plain C is asked for"},
 };
 
-static void plain_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
-                          const float *from, size_t ld_from, float *c, size_t ldc) {
-    (void)m, (void)n, (void)depth, (void)parts, (void)a, (void)x, (void)from, (void)ld_from, (void)c, (void)ldc;
+static void plain_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                          const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
+    (void)m, (void)n, (void)parts, (void)x, (void)n_terms, (void)terms, (void)from, (void)ld_from, (void)c, (void)ldc;
 }
 
 static void plain_pack(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,

@@ -52,8 +52,9 @@ static bool trial_product(uint32_t n) {
         }
     }
     vpps_amx_open();
-    vpps_amx_product(ROWS, n, DEPTH, 1, a, x, NULL, 0, c, ROWS);
-    vpps_amx_product(ROWS, n, DEPTH, 1, a, x, c, ROWS, c, ROWS);
+    const vpps_bf16_term term = {a, 0, DEPTH};
+    vpps_amx_product(ROWS, n, 1, x, 1, &term, NULL, 0, c, ROWS);
+    vpps_amx_product(ROWS, n, 1, x, 1, &term, c, ROWS, c, ROWS);
     vpps_amx_close();
     for (uint32_t j = 0; j < n; j++) {
         for (uint32_t i = 0; i < ROWS; i++) {
@@ -106,11 +107,11 @@ __attribute__((target("amx-tile"))) void vpps_amx_open(void) {
 
 __attribute__((target("amx-tile"))) void vpps_amx_close(void) { _tile_release(); }
 
-__attribute__((target("amx-tile,amx-bf16"))) void vpps_amx_product(uint32_t m, uint32_t n, uint32_t depth,
-                                                                   uint32_t parts, const uint32_t *a, const uint32_t *x,
-                                                                   const float *from, size_t ld_from, float *c,
-                                                                   size_t ldc) {
-    amx_product(m, n, depth, parts, a, x, from, ld_from, c, ldc);
+__attribute__((target("amx-tile,amx-bf16"))) void vpps_amx_product(uint32_t m, uint32_t n, uint32_t parts,
+                                                                   const uint32_t *x, uint32_t n_terms,
+                                                                   const vpps_bf16_term *terms, const float *from,
+                                                                   size_t ld_from, float *c, size_t ldc) {
+    amx_product(m, n, parts, x, n_terms, terms, from, ld_from, c, ldc);
 }
 
 #else
@@ -122,9 +123,9 @@ vpps_status vpps_amx_find(void) {
 
 void vpps_amx_open(void) {}
 void vpps_amx_close(void) {}
-void vpps_amx_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
-                      const float *from, size_t ld_from, float *c, size_t ldc) {
-    (void)m, (void)n, (void)depth, (void)parts, (void)a, (void)x, (void)from, (void)ld_from, (void)c, (void)ldc;
+void vpps_amx_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                      const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
+    (void)m, (void)n, (void)parts, (void)x, (void)n_terms, (void)terms, (void)from, (void)ld_from, (void)c, (void)ldc;
 }
 
 #endif

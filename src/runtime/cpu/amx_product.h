@@ -57,15 +57,41 @@ static inline void amx_drain(const amx_sums *s, const float (*buffer)[VPPS_BF16_
 
 enum { AMX_LINE = 64 }; /* bytes of a packed tile's row */
 
-/* 32 rows with 32 vectors: two groups of 16 each, or one. w, x: their first tiles, the second group's `stride` words behind. */
-AMX_FUNCTION void amx_square(uint32_t heights, uint32_t widths, uint32_t depth_tiles, uint32_t parts, const uint32_t *w,
-                             const uint32_t *x, size_t stride, const amx_sums (*sums)[2]) {
-    const size_t low = parts == 2 ? VPPS_BF16_TILE : 0, step = (size_t)parts * VPPS_BF16_TILE;
+/* What is summed up, for rows from `row` on and vectors from j on. */
+typedef struct amx_terms {
+    uint32_t parts, n;
+    const vpps_bf16_term *terms;
+    const uint32_t *x;
+    uint32_t row, j;
+} amx_terms;
+
+/* A term's first tiles; those of the next 16 rows or vectors are `stride` words behind. */
+typedef struct amx_operands {
+    const uint32_t *w, *x;
+    uint32_t depth_tiles;
+    size_t stride;
+} amx_operands;
+
+static inline amx_operands amx_operands_of(const amx_terms *t, uint32_t i) {
+    const vpps_bf16_term *term = &t->terms[i];
+    const uint32_t depth_tiles = vpps_bf16_depth_tiles(term->depth);
+    const size_t stride = (size_t)depth_tiles * t->parts * VPPS_BF16_TILE;
+    return (amx_operands){term->a + t->row / VPPS_BF16_ROWS * stride,
+                          t->x + term->x_words + t->j / VPPS_BF16_ROWS * stride, depth_tiles, stride};
+}
+
+/* 32 rows with 32 vectors: two groups of 16 each, or one. */
+AMX_FUNCTION void amx_square(uint32_t heights, uint32_t widths, const amx_terms *t, const amx_sums (*sums)[2]) {
+    const size_t low = t->parts == 2 ? VPPS_BF16_TILE : 0, step = (size_t)t->parts * VPPS_BF16_TILE;
     AMX_BEGIN(0, &sums[0][0]);
     if (heights > 1) AMX_BEGIN(1, &sums[0][1]);
     if (widths > 1) AMX_BEGIN(2, &sums[1][0]);
     if (heights > 1 && widths > 1) AMX_BEGIN(3, &sums[1][1]);
-    for (uint32_t d = 0; d < depth_tiles; d++, w += step, x += step) {
+    for (uint32_t i = 0; i < t->n; i++) {
+        const amx_operands o = amx_operands_of(t, i);
+        const size_t stride = o.stride;
+        const uint32_t *w = o.w, *x = o.x;
+        for (uint32_t d = 0; d < o.depth_tiles; d++, w += step, x += step) {
 #define DOTS                                                                                                           \
     do {                                                                                                               \
         TILE_DOT(0, 4, 6);                                                                                             \
@@ -83,20 +109,21 @@ AMX_FUNCTION void amx_square(uint32_t heights, uint32_t widths, uint32_t depth_t
         TILE_LOAD(4, x + (at), AMX_LINE);                                                                              \
         if (widths > 1) TILE_LOAD(5, x + stride + (at), AMX_LINE);                                                     \
     } while (0)
-        VECTORS(0);
-        if (low) {
-            ROWS(low);
+            VECTORS(0);
+            if (low) {
+                ROWS(low);
+                DOTS;
+            }
+            ROWS(0);
             DOTS;
-        }
-        ROWS(0);
-        DOTS;
-        if (low) {
-            VECTORS(low);
-            DOTS;
-        }
+            if (low) {
+                VECTORS(low);
+                DOTS;
+            }
 #undef DOTS
 #undef ROWS
 #undef VECTORS
+        }
     }
     AMX_END(0, &sums[0][0]);
     if (heights > 1) AMX_END(1, &sums[0][1]);
@@ -105,16 +132,19 @@ AMX_FUNCTION void amx_square(uint32_t heights, uint32_t widths, uint32_t depth_t
 }
 
 /* 64 rows, four groups or fewer, with up to 16 vectors: each tile of them is loaded once for all rows. */
-AMX_FUNCTION void amx_tall(uint32_t heights, uint32_t depth_tiles, uint32_t parts, const uint32_t *w, const uint32_t *x,
-                           size_t stride, const amx_sums *sums) {
-    const size_t low = parts == 2 ? VPPS_BF16_TILE : 0, step = (size_t)parts * VPPS_BF16_TILE;
+AMX_FUNCTION void amx_tall(uint32_t heights, const amx_terms *t, const amx_sums *sums) {
+    const size_t low = t->parts == 2 ? VPPS_BF16_TILE : 0, step = (size_t)t->parts * VPPS_BF16_TILE;
     AMX_BEGIN(0, &sums[0]);
     if (heights > 1) AMX_BEGIN(1, &sums[1]);
     if (heights > 2) AMX_BEGIN(2, &sums[2]);
     if (heights > 3) AMX_BEGIN(3, &sums[3]);
-    for (uint32_t d = 0; d < depth_tiles; d++, w += step, x += step) {
-        TILE_LOAD(4, x, AMX_LINE);
-        if (low) TILE_LOAD(5, x + low, AMX_LINE);
+    for (uint32_t i = 0; i < t->n; i++) {
+        const amx_operands o = amx_operands_of(t, i);
+        const size_t stride = o.stride;
+        const uint32_t *w = o.w, *x = o.x;
+        for (uint32_t d = 0; d < o.depth_tiles; d++, w += step, x += step) {
+            TILE_LOAD(4, x, AMX_LINE);
+            if (low) TILE_LOAD(5, x + low, AMX_LINE);
 #define GROUP(g)                                                                                                       \
     if (heights > (g)) {                                                                                               \
         if (low) {                                                                                                     \
@@ -125,11 +155,12 @@ AMX_FUNCTION void amx_tall(uint32_t heights, uint32_t depth_tiles, uint32_t part
         TILE_DOT(g, 4, 7);                                                                                             \
         if (low) TILE_DOT(g, 5, 7);                                                                                    \
     }
-        GROUP(0)
-        GROUP(1)
-        GROUP(2)
-        GROUP(3)
+            GROUP(0)
+            GROUP(1)
+            GROUP(2)
+            GROUP(3)
 #undef GROUP
+        }
     }
     AMX_END(0, &sums[0]);
     if (heights > 1) AMX_END(1, &sums[1]);
@@ -138,11 +169,10 @@ AMX_FUNCTION void amx_tall(uint32_t heights, uint32_t depth_tiles, uint32_t part
 }
 
 /* A vpps_product_bf16. */
-AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a,
-                              const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
+AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                              const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
     enum { SIDE = VPPS_BF16_ROWS };
-    const uint32_t depth_tiles = vpps_bf16_depth_tiles(depth);
-    const size_t stride = (size_t)depth_tiles * parts * VPPS_BF16_TILE;
+    amx_terms t = {.parts = parts, .n = n_terms, .terms = terms, .x = x};
 #define SUMS(row, j)                                                                                                   \
     ((amx_sums){from ? from + (size_t)(j)*ld_from + (row) : NULL, ld_from, c + (size_t)(j)*ldc + (row), ldc,           \
                 vpps_min_u32(m - (row), SIDE), vpps_min_u32(n - (j), SIDE)})
@@ -151,7 +181,8 @@ AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t p
             const uint32_t heights = vpps_min_u32((m - row + SIDE - 1) / SIDE, 4);
             amx_sums sums[4] = {{0}};
             for (uint32_t i = 0; i < heights; i++) sums[i] = SUMS(row + i * SIDE, 0);
-            amx_tall(heights, depth_tiles, parts, a + row / SIDE * stride, x, stride, sums);
+            t.row = row;
+            amx_tall(heights, &t, sums);
         }
         return;
     }
@@ -162,8 +193,9 @@ AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t p
             amx_sums sums[2][2] = {{{0}}};
             for (uint32_t k = 0; k < widths; k++)
                 for (uint32_t i = 0; i < heights; i++) sums[k][i] = SUMS(row + i * SIDE, j + k * SIDE);
-            amx_square(heights, widths, depth_tiles, parts, a + row / SIDE * stride, x + j / SIDE * stride, stride,
-                       (const amx_sums(*)[2])sums);
+            t.row = row;
+            t.j = j;
+            amx_square(heights, widths, &t, (const amx_sums(*)[2])sums);
         }
     }
 #undef SUMS

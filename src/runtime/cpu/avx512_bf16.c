@@ -104,9 +104,8 @@ DOT_INLINE void dot_rows(const uint32_t parts, uint32_t height, uint32_t columns
 #undef ROWS
 }
 
-__attribute__((DOT_TARGET)) void vpps_avx512_bf16_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts,
-                                                          const uint32_t *a, const uint32_t *x, const float *from,
-                                                          size_t ld_from, float *c, size_t ldc) {
+DOT_INLINE void dot_term(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
+                         const float *from, size_t ld_from, float *c, size_t ldc) {
     const size_t stride = (size_t)vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
     const uint32_t groups = (n + COLUMNS - 1) / COLUMNS;
     for (uint32_t row = 0; row < m; row += HEIGHT * SIDE) {
@@ -131,6 +130,13 @@ __attribute__((DOT_TARGET)) void vpps_avx512_bf16_product(uint32_t m, uint32_t n
     }
 }
 
+__attribute__((DOT_TARGET)) void vpps_avx512_bf16_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x,
+                                                          uint32_t n_terms, const vpps_bf16_term *terms,
+                                                          const float *from, size_t ld_from, float *c, size_t ldc) {
+    for (uint32_t i = 0; i < n_terms; i++, from = c, ld_from = ldc)
+        dot_term(m, n, terms[i].depth, parts, terms[i].a, x + terms[i].x_words, from, ld_from, c, ldc);
+}
+
 #else
 
 vpps_status vpps_avx512_bf16_find(void) {
@@ -138,9 +144,9 @@ vpps_status vpps_avx512_bf16_find(void) {
                      "avx512bf16: this program was built for another CPU, or by a compiler that does not know it");
 }
 
-void vpps_avx512_bf16_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a,
-                              const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
-    (void)m, (void)n, (void)depth, (void)parts, (void)a, (void)x, (void)from, (void)ld_from, (void)c, (void)ldc;
+void vpps_avx512_bf16_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                              const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
+    (void)m, (void)n, (void)parts, (void)x, (void)n_terms, (void)terms, (void)from, (void)ld_from, (void)c, (void)ldc;
 }
 
 #endif

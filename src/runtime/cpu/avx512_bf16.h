@@ -13,8 +13,8 @@
 vpps_status vpps_avx512_bf16_find(void);
 
 /* A vpps_product_bf16 and a vpps_pack_bf16; once it was found. */
-void vpps_avx512_bf16_product(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a,
-                              const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc);
+void vpps_avx512_bf16_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                              const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc);
 void vpps_avx512_bf16_pack(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
                            uint32_t *to);
 

@@ -239,12 +239,15 @@ VPPS_INLINE void bf16_all(const uint32_t parts, uint32_t m, uint32_t n, uint32_t
     }
 }
 
-static void product_bf16(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
-                         const float *from, size_t ld_from, float *c, size_t ldc) {
-    if (parts == 1)
-        bf16_all(1, m, n, depth, a, x, from, ld_from, c, ldc);
-    else
-        bf16_all(2, m, n, depth, a, x, from, ld_from, c, ldc);
+static void product_bf16(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                         const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
+    for (uint32_t i = 0; i < n_terms; i++, from = c, ld_from = ldc) {
+        const vpps_bf16_term *t = &terms[i];
+        if (parts == 1)
+            bf16_all(1, m, n, t->depth, t->a, x + t->x_words, from, ld_from, c, ldc);
+        else
+            bf16_all(2, m, n, t->depth, t->a, x + t->x_words, from, ld_from, c, ldc);
+    }
 }
 
 #endif

@@ -91,6 +91,8 @@ struct vpps_vp {
     size_t d_at_capacity;
     vpps_product_term *terms;
     size_t terms_capacity;
+    vpps_bf16_term *bf16_terms;
+    size_t bf16_terms_capacity;
     double *sums; /* of squares, of an outer product's two values */
     size_t sums_capacity;
     uint64_t tile;     /* number of the tile at hand, from 1 on */
@@ -245,10 +247,11 @@ vpps_status vpps_make_packs(vpps_cpu *cpu);
 void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b);
 void vpps_pack_matrix(const vpps_cpu *cpu, uint32_t param);
 
-/* n vectors of `depth` elements, from x[i] + skip on, in bf16 rows. What was packed under the key since
- * vpps_forget_vectors is not packed again, unless the key is VPPS_NONE. NULL: out of memory. The next call may move it. */
-const uint32_t *vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x,
-                                  uint32_t skip);
+/* n vectors of `depth` elements, from x[i] + skip on, in bf16 rows, from word *at of vp->vectors on, which the next call may move.
+ * What was packed under the key since vpps_forget_vectors is not packed again, unless the key is VPPS_NONE. False: out of
+ * memory. */
+bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
+                       size_t *at);
 void vpps_forget_vectors(vpps_vp *vp);
 
 /* Copies a matrix's values (state < 0) or states between the blocks and rows lying one after the other. */

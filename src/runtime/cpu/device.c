@@ -134,6 +134,7 @@ static void cpu_destroy(vpps_device *d) {
         free(vp->packed);
         free(vp->pointers);
         free(vp->terms);
+        free(vp->bf16_terms);
         free(vp->sums);
         free(vp->d_at);
         free(vp->live);

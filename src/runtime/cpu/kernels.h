@@ -67,9 +67,17 @@ static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t par
     return ((size_t)rows + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS * vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
 }
 
-/* c[j] (m rows) = start + A x[j] for n vectors of `depth` elements: A in pairs, x in rows, sums in fp32; start as for `product`. */
-typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a,
-                                  const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc);
+/* A matrix and what it is multiplied with: m rows in pairs, n vectors in rows. */
+typedef struct vpps_bf16_term {
+    const uint32_t *a;
+    size_t x_words; /* the vectors lie so many words behind the first term's memory */
+    uint32_t depth;
+} vpps_bf16_term;
+
+/* c[j] (m rows) = start + the sum of the terms' A x[j], for n vectors: added in the terms' order, sums in fp32; start as for
+ * `product`. x: the memory of all terms' vectors. */
+typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                                  const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc);
 
 /* Packs an operand, in one part or two. A group of 16 rows has depth_tiles tiles in `to`, of which those of the source's elements
  * are written. */

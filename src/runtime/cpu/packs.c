@@ -88,24 +88,25 @@ static bool need_words(vpps_vp *vp, size_t words) {
     return true;
 }
 
-const uint32_t *vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x,
-                                  uint32_t skip) {
+bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
+                       size_t *at) {
     const vpps_cpu *cpu = vp->cpu;
     const size_t before = vp->packed_capacity;
     vpps_packed once = {0}, *p = &once;
     if (key != VPPS_NONE) {
-        if (!VPPS_RESERVE(vp->packed, vp->packed_capacity, (size_t)key + 1)) return NULL;
+        if (!VPPS_RESERVE(vp->packed, vp->packed_capacity, (size_t)key + 1)) return false;
         if (vp->packed_capacity > before)
             memset(vp->packed + before, 0, (vp->packed_capacity - before) * sizeof *vp->packed);
         p = &vp->packed[key];
     }
-    if (p->tile == vp->tile) return vp->vectors + p->at;
+    *at = p->at;
+    if (p->tile == vp->tile) return true;
     const uint32_t parts = cpu->precision.parts;
     const size_t words = vpps_bf16_words(n, depth, parts);
-    if (!need_words(vp, words)) return NULL;
-    *p = (vpps_packed){vp->tile, vp->vector_words};
+    if (!need_words(vp, words)) return false;
+    *p = (vpps_packed){vp->tile, *at = vp->vector_words};
     vp->vector_words += words;
     const vpps_bf16_source s = {x, skip, n, depth, false};
-    cpu->precision.unit.pack(&s, parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(depth), vp->vectors + p->at);
-    return vp->vectors + p->at;
+    cpu->precision.unit.pack(&s, parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(depth), vp->vectors + *at);
+    return true;
 }

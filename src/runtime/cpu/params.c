@@ -171,7 +171,8 @@ static void add_outer_bf16(const vpps_vp *vp, const vpps_matrix_block *block, ui
     uint32_t *x = (uint32_t *)(void *)vp->scratch, *rows = x + vpps_bf16_words(k, n, parts);
     const vpps_bf16_source s = {d, block->first_row, block->rows, n, true};
     cpu->precision.unit.pack(&s, parts, VPPS_BF16_PAIRS, vpps_bf16_depth_tiles(n), rows);
-    cpu->precision.unit.product((uint32_t)block->ld, k, n, parts, rows, x, add ? to : NULL, block->ld, to, block->ld);
+    const vpps_bf16_term term = {rows, 0, n};
+    cpu->precision.unit.product((uint32_t)block->ld, k, parts, x, 1, &term, add ? to : NULL, block->ld, to, block->ld);
 }
 
 /* block = or += sum over n vectors of d[v] x[v]^T, where x is packed in the VP's scratch. */

@@ -335,19 +335,36 @@ static void multiply_block(const tile *t, const vpps_matrix_block *block, uint32
     }
 }
 
-/* The same of blocks in bf16, with n vectors of value v: all packed once where they are one run. False: out of memory. */
-static bool multiply_bf16(const tile *t, vpps_blocks blocks, uint32_t v, uint32_t n, uint32_t k, uint32_t skip,
-                          const spread *from, const spread *c, uint32_t first_row) {
-    const vpps_cpu_precision *p = &t->vp->cpu->precision;
+/* All products of value x in bf16, whose sum leaves the unit once. A factor is packed once for all matrices where its vectors are
+ * one run. False: out of memory. */
+static bool multiply_bf16(const tile *t, const vpps_cell_value *x, uint32_t n, const spread *from, const spread *c,
+                          uint32_t first_row) {
+    vpps_vp *vp = t->vp;
+    const vpps_cpu_precision *p = &vp->cpu->precision;
+    const vpps_cell_arg *args = t->c->args + x->first_arg;
+    if (!VPPS_RESERVE(vp->bf16_terms, vp->bf16_terms_capacity, x->n_args)) return false;
     for (uint32_t i = 0, end; i < n; i = end) {
+        uint32_t n_terms = 0, n_blocks = 0, skip;
         end = run_end(t, from, c, i, n);
-        const uint32_t key = end - i == n ? v : VPPS_NONE;
-        const uint32_t *packed = vpps_pack_vectors(t->vp, key, end - i, k, t->vp->pointers + i, skip);
-        if (!packed) return false;
-        for (uint32_t b = 0; b < blocks.n; b++) {
-            const vpps_matrix_block *block = &blocks.blocks[b];
+        for (uint32_t k = 0; k < x->n_args; k++) {
+            if (args[k].matrix == VPPS_NO_PARAM) continue;
+            vpps_bf16_term *term = &vp->bf16_terms[n_terms++];
+            term->depth = vp->cpu->model->params[args[k].matrix].cols;
+            n_blocks = blocks_of(t, args[k].matrix).n;
+            point(t, args[k].value, false, vp->pointers, &skip);
+            if (!vpps_pack_vectors(vp, end - i == n ? args[k].value : VPPS_NONE, end - i, term->depth, vp->pointers + i,
+                                   skip, &term->x_words))
+                return false;
+        }
+        for (uint32_t b = 0; b < n_blocks; b++) {
+            const vpps_matrix_block *block = NULL;
+            for (uint32_t k = 0, term = 0; k < x->n_args; k++) {
+                if (args[k].matrix == VPPS_NO_PARAM) continue;
+                block = &blocks_of(t, args[k].matrix).blocks[b];
+                vp->bf16_terms[term++].a = block->packed;
+            }
             const uint32_t at = block->first_row - first_row;
-            p->unit.product(block->rows, end - i, k, p->parts, block->packed, packed,
+            p->unit.product(block->rows, end - i, p->parts, vp->vectors, n_terms, vp->bf16_terms,
                             from->at ? vector_of(t, from, i) + at : NULL, from->ld, vector_of(t, c, i) + at, c->ld);
         }
     }
@@ -369,6 +386,7 @@ static bool multiply(const tile *t, const vpps_tile_op *op) {
         if (a->matrix != VPPS_NO_PARAM) continue;
         from = spread_of(t, a->value, t->p->slots[a->value].at != VPPS_NO_SLOT, width, slot->first);
     }
+    if (cpu->precision.parts && matrix_from(t, x, 0)) return multiply_bf16(t, x, n, &from, &c, slot->first);
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
         if (a->matrix == VPPS_NO_PARAM) continue;
@@ -376,11 +394,6 @@ static bool multiply(const tile *t, const vpps_tile_op *op) {
         point(t, a->value, false, t->vp->pointers, &skip);
         const uint32_t cols = cpu->model->params[a->matrix].cols;
         const vpps_blocks blocks = blocks_of(t, a->matrix);
-        if (cpu->precision.parts) {
-            if (!multiply_bf16(t, blocks, a->value, n, cols, skip, &from, &c, slot->first)) return false;
-            from = c;
-            continue;
-        }
         for (uint32_t b = 0; b < blocks.n; b++) {
             const vpps_matrix_block *block = &blocks.blocks[b];
             const uint32_t at = block->first_row - slot->first;
@@ -448,11 +461,10 @@ static bool want_copies(const tile *t, const vpps_cell_value *x) {
 static bool multiply_transposed_bf16(const tile *t, const vpps_cell_value *x, uint32_t n, float *c) {
     vpps_vp *vp = t->vp;
     const vpps_cpu *cpu = vp->cpu;
-    const uint32_t k = x->rows, parts = cpu->precision.parts;
-    uint32_t share;
+    uint32_t share, n_terms = 0;
     const uint32_t first_vp = first_vp_of(t, &share);
-    bool begun = false;
-    if (!need_pointers(vp, n)) return false;
+    if (!need_pointers(vp, n) || !VPPS_RESERVE(vp->bf16_terms, vp->bf16_terms_capacity, (size_t)x->n_args * share))
+        return false;
     for (uint32_t i = 0; i < x->n_args; i++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + i];
         const uint32_t first = vpps_rows_of_vp(cpu, a->matrix, first_vp).first;
@@ -462,14 +474,17 @@ static bool multiply_transposed_bf16(const tile *t, const vpps_cell_value *x, ui
             const vpps_rows rows = vpps_rows_of_vp(cpu, a->matrix, v);
             const uint32_t depth = rows.end - rows.first, key = (1 + v - first_vp) * t->c->n_values + a->value;
             if (!depth) continue;
-            const uint32_t *d = vpps_pack_vectors(vp, key, n, depth, vp->pointers, skip + rows.first - first);
-            if (!d) return false;
-            cpu->precision.unit.product(k, n, depth, parts, cpu->matrices[a->matrix].packed_t[v], d, begun ? c : NULL,
-                                        k, c, k);
-            begun = true;
+            vpps_bf16_term *term = &vp->bf16_terms[n_terms++];
+            *term = (vpps_bf16_term){.a = cpu->matrices[a->matrix].packed_t[v], .depth = depth};
+            if (!vpps_pack_vectors(vp, key, n, depth, vp->pointers, skip + rows.first - first, &term->x_words))
+                return false;
         }
     }
-    if (!begun) memset(c, 0, (size_t)n * k * sizeof *c);
+    if (n_terms)
+        cpu->precision.unit.product(x->rows, n, cpu->precision.parts, vp->vectors, n_terms, vp->bf16_terms, NULL, 0, c,
+                                    x->rows);
+    else
+        memset(c, 0, (size_t)n * x->rows * sizeof *c);
     return true;
 }
 
