@@ -13,13 +13,22 @@ typedef union model_tile {
 } model_tile;
 
 static model_tile tiles[8];
+static int tile_rows[8] = {16, 16, 16, 16, 16, 16, 16, 16};
 
-static void load_tile(model_tile *t, const void *from, size_t bytes) {
-    for (int r = 0; r < 16; r++) memcpy(t->pairs[r], (const char *)from + r * bytes, sizeof t->pairs[r]);
+/* LDTILECFG; TILELOADD makes what is behind a tile's rows zero. */
+static void set_rows(uint32_t n) {
+    memset(tiles, 0, sizeof tiles);
+    for (int t = 0; t < 6; t++) tile_rows[t] = (int)n;
 }
 
-static void store_tile(const model_tile *t, void *to, size_t bytes) {
-    for (int r = 0; r < 16; r++) memcpy((char *)to + r * bytes, t->pairs[r], sizeof t->pairs[r]);
+static void load_tile(int t, const void *from, size_t bytes) {
+    memset(&tiles[t], 0, sizeof tiles[t]);
+    for (int r = 0; r < tile_rows[t]; r++)
+        memcpy(tiles[t].pairs[r], (const char *)from + r * bytes, sizeof tiles[t].pairs[r]);
+}
+
+static void store_tile(int t, void *to, size_t bytes) {
+    for (int r = 0; r < tile_rows[t]; r++) memcpy((char *)to + r * bytes, tiles[t].pairs[r], sizeof tiles[t].pairs[r]);
 }
 
 static float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
@@ -32,8 +41,9 @@ static float half_of(uint32_t pair, int odd) {
 }
 
 /* TDPBF16PS: even elements are summed apart from odd ones, then both are added to the sum. */
-static void dot_tiles(model_tile *sums, const model_tile *a, const model_tile *b) {
-    for (int m = 0; m < 16; m++) {
+static void dot_tiles(int to, const model_tile *a, const model_tile *b) {
+    model_tile *sums = &tiles[to];
+    for (int m = 0; m < tile_rows[to]; m++) {
         for (int n = 0; n < 16; n++) {
             float two[2] = {0, 0};
             for (int k = 0; k < 16; k++)
@@ -46,9 +56,10 @@ static void dot_tiles(model_tile *sums, const model_tile *a, const model_tile *b
 
 #define AMX_FUNCTION static
 #define TILE_ZERO(t) memset(&tiles[t], 0, sizeof tiles[t])
-#define TILE_LOAD(t, from, bytes) load_tile(&tiles[t], from, bytes)
-#define TILE_STORE(t, to, bytes) store_tile(&tiles[t], to, bytes)
-#define TILE_DOT(sums, rows, pairs) dot_tiles(&tiles[sums], &tiles[rows], &tiles[pairs])
+#define TILE_ROWS(n) set_rows(n)
+#define TILE_LOAD(t, from, bytes) load_tile(t, from, bytes)
+#define TILE_STORE(t, to, bytes) store_tile(t, to, bytes)
+#define TILE_DOT(sums, rows, pairs) dot_tiles(sums, &tiles[rows], &tiles[pairs])
 #include "runtime/cpu/amx_product.h"
 
 /* ---------------------------------------------------------------- numbers */
@@ -369,6 +380,110 @@ START_TEST(terms_are_added_in_their_order)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- transposed products of spread vectors */
+
+START_TEST(vectors_are_spread)
+    {
+        const bool here = vpps_avx512_bf16_find() == VPPS_OK;
+        if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
+        draw_seed();
+        for (int round = 0; round < (int)test_scaled(100); round++) {
+            const uint32_t n = draw_size(40), depth = draw_size(100), parts = 1 + below(2), groups = (depth + 15) / 16;
+            operand o = make_operand(n, depth, false, VPPS_BF16_AS_ROWS, parts, any_float);
+            pack(kernels_of(0)->pack_bf16, &o);
+            const size_t words = vpps_bf16_spread_words(n, depth, parts);
+            uint32_t *spread = malloc(words * sizeof *spread), *fast = malloc(words * sizeof *fast);
+            ck_assert(spread && fast);
+            memset(spread, 0xff, words * sizeof *spread);
+            amx_spread(n, depth, parts, o.packed, spread);
+            for (size_t w = 0; w < words; w++) {
+                const uint32_t part = w / 256 % parts, g = (uint32_t)(w / 256 / parts % groups);
+                const uint32_t j = (uint32_t)(w / 256 / parts / groups) * 8 + w % 16 / 2, e = 16 * g + w / 16 % 16;
+                const uint32_t u = j < n && e < depth ? bits(packed_element(&o, j, e, part)) : 0;
+                ck_assert_uint_eq(spread[w], w % 2 ? u : u >> 16);
+            }
+            if (here) vpps_avx512_bf16_spread(n, depth, parts, o.packed, fast);
+            ck_assert(!here || !memcmp(spread, fast, words * sizeof *fast));
+            free(spread);
+            free(fast);
+            free_operand(&o);
+        }
+    }
+END_TEST
+
+static void product_t_by_amx(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                             const vpps_bf16_term *terms, float *c, size_t ldc) {
+    vpps_amx_open();
+    vpps_amx_product_t(k, n, parts, x, n_terms, terms, c, ldc);
+    vpps_amx_close();
+}
+
+/* By the model, and by AMX, to the same bits; and a vector's do not depend on how many there are. */
+START_TEST(transposed_products_are_within_their_bound)
+    {
+        enum { MOST_TERMS = 3 };
+        const bool here = vpps_amx_find() == VPPS_OK;
+        if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
+        draw_seed();
+        for (int round = 0; round < (int)test_scaled(20) * N_KINDS; round++) {
+            const uint32_t k = draw_size(MOST_DEPTH), n = draw_size(20), n_terms = 1 + below(MOST_TERMS);
+            const uint32_t parts = 1 + below(2);
+            operand a[MOST_TERMS], x[MOST_TERMS];
+            vpps_bf16_term terms[MOST_TERMS];
+            size_t words = 0;
+            uint32_t depth = 0;
+            for (uint32_t i = 0; i < n_terms; i++) {
+                const uint32_t rows = draw_size(MOST_ROWS);
+                a[i] = make_operand(rows, k, true, VPPS_BF16_PAIRS, parts, kinds[round % N_KINDS]);
+                x[i] = make_operand(n, rows, false, VPPS_BF16_AS_ROWS, parts, kinds[round % N_KINDS]);
+                pack(kernels_of(0)->pack_bf16, &a[i]);
+                pack(kernels_of(0)->pack_bf16, &x[i]);
+                terms[i] = (vpps_bf16_term){a[i].packed, words, rows};
+                words += vpps_bf16_spread_words(n, rows, parts);
+                depth += rows;
+            }
+            uint32_t *spread = aligned_alloc(64, words * sizeof *spread);
+            ck_assert_ptr_nonnull(spread);
+            for (uint32_t i = 0; i < n_terms; i++)
+                amx_spread(n, terms[i].depth, parts, x[i].packed, spread + terms[i].x_words);
+            const size_t ldc = k + below(2) * below(9), elems = ldc * (n - 1) + k;
+            float *c = floats(elems), *real = floats(elems);
+            amx_product_t(k, n, parts, spread, n_terms, terms, c, ldc);
+            if (here) product_t_by_amx(k, n, parts, spread, n_terms, terms, real, ldc);
+            for (uint32_t j = 0; j < n; j++) {
+                ck_assert_msg(!here || !memcmp(c + j * ldc, real + j * ldc, k * sizeof *c),
+                              "vector %u is not the model's (VPPS_TEST_SEED=%llu)", j, (unsigned long long)seed);
+                for (uint32_t e = 0; e < k; e++) {
+                    double want = 0, sum = 0, operands = 0;
+                    for (uint32_t i = 0; i < n_terms; i++) {
+                        for (uint32_t r = 0; r < terms[i].depth; r++) {
+                            const double w = a[i].values[(size_t)r * k + e],
+                                         v = x[i].values[(size_t)j * terms[i].depth + r];
+                            want += w * v;
+                            sum += fabs(w * v);
+                            operands += fabs(w) + fabs(v);
+                        }
+                    }
+                    const double off = fabs((double)c[j * ldc + e] - want), most = bound(parts, depth, sum, operands);
+                    ck_assert_msg(off <= most,
+                                  "%u parts, element %u of vector %u is off by %g, at most %g "
+                                  "(VPPS_TEST_SEED=%llu)",
+                                  parts, e, j, off, most, (unsigned long long)seed);
+                }
+            }
+            const uint32_t few = 1 + below(vpps_min_u32(n, VPPS_BF16_SPREAD));
+            if (n_terms == 1) { /* the first vectors' tiles are the same */
+                amx_product_t(k, few, parts, spread, n_terms, terms, real, ldc);
+                for (uint32_t j = 0; j < few; j++) ck_assert(!memcmp(c + j * ldc, real + j * ldc, k * sizeof *c));
+            }
+            free(spread);
+            release(c, elems);
+            release(real, elems);
+            for (uint32_t i = 0; i < n_terms; i++) free_operand(&a[i]), free_operand(&x[i]);
+        }
+    }
+END_TEST
+
 /* Products of bf16 are exact, so all vectors' instruction sets round alike. */
 START_TEST(instruction_sets_give_the_same_bits)
     {
@@ -452,6 +567,8 @@ int main(void) {
     tcase_add_loop_test(t, operands_are_packed, 0, N_UNITS);
     tcase_add_loop_test(t, products_are_within_their_bound, 0, N_UNITS);
     tcase_add_loop_test(t, terms_are_added_in_their_order, 0, N_UNITS);
+    tcase_add_test(t, vectors_are_spread);
+    tcase_add_test(t, transposed_products_are_within_their_bound);
     tcase_add_test(t, instruction_sets_give_the_same_bits);
     tcase_add_test(t, amx_is_its_model);
     tcase_add_loop_test(t, what_is_not_finite_shows, 0, N_UNITS);

@@ -78,6 +78,8 @@ START_TEST(a_precision_is_chosen)
         ck_assert((p.unit.open != NULL) == !strcmp(p.unit.name, "amx") &&
                   (p.unit.close != NULL) == (p.unit.open != NULL));
         ck_assert((p.unit.product == plain_product) == !strcmp(p.unit.name, "avx512"));
+        ck_assert((p.unit.product_t != NULL) == !strcmp(p.unit.name, "amx") &&
+                  (p.unit.spread != NULL) == (p.unit.product_t != NULL));
         const bool by_avx512_bf16 = strcmp(p.unit.name, "avx512") && (cases[_i].has & AVX512_BF16);
         ck_assert(p.unit.pack == (by_avx512_bf16 ? vpps_avx512_bf16_pack : plain_pack));
     }

@@ -14,10 +14,35 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The operand of LDTILECFG: palette 1 has eight tiles of at most 16 rows of 64 bytes. */
+typedef struct tile_configuration {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} tile_configuration;
+_Static_assert(sizeof(tile_configuration) == 64, "as the manual has it");
+
+static _Thread_local uint32_t tile_rows; /* of tiles 0 to 5, as this thread has set them */
+
+__attribute__((target("amx-tile"))) static void set_rows(uint32_t rows) {
+    tile_configuration all = {.palette = 1};
+    for (int t = 0; t < 8; t++) {
+        all.bytes[t] = 64;
+        all.rows[t] = t < 6 ? (uint8_t)rows : 16;
+    }
+    __asm__ volatile("" ::: "memory");
+    _tile_loadconfig(&all);
+    tile_rows = rows;
+}
+
 #define AMX_FUNCTION __attribute__((target("amx-tile,amx-bf16"))) static inline
 #define TILE_ZERO(t) _tile_zero(t)
 #define TILE_LOAD(t, from, bytes) _tile_loadd(t, from, bytes)
 #define TILE_STORE(t, to, bytes) _tile_stored(t, to, bytes)
+#define TILE_ROWS(n)                                                                                                   \
+    do {                                                                                                               \
+        if (tile_rows != (n)) set_rows(n);                                                                             \
+    } while (0)
 #define TILE_DOT(sums, rows, pairs) _tile_dpbf16ps(sums, rows, pairs)
 #include "runtime/cpu/amx_product.h"
 
@@ -87,23 +112,7 @@ vpps_status vpps_amx_find(void) {
     return VPPS_OK;
 }
 
-/* The operand of LDTILECFG: palette 1 has eight tiles of at most 16 rows of 64 bytes. */
-typedef struct tile_configuration {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-} tile_configuration;
-_Static_assert(sizeof(tile_configuration) == 64, "as the manual has it");
-
-__attribute__((target("amx-tile"))) void vpps_amx_open(void) {
-    tile_configuration all = {.palette = 1};
-    for (int t = 0; t < 8; t++) {
-        all.bytes[t] = 64;
-        all.rows[t] = 16;
-    }
-    __asm__ volatile("" ::: "memory");
-    _tile_loadconfig(&all);
-}
+void vpps_amx_open(void) { set_rows(VPPS_BF16_ROWS); }
 
 __attribute__((target("amx-tile"))) void vpps_amx_close(void) { _tile_release(); }
 
@@ -112,6 +121,17 @@ __attribute__((target("amx-tile,amx-bf16"))) void vpps_amx_product(uint32_t m, u
                                                                    const vpps_bf16_term *terms, const float *from,
                                                                    size_t ld_from, float *c, size_t ldc) {
     amx_product(m, n, parts, x, n_terms, terms, from, ld_from, c, ldc);
+}
+
+void vpps_amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to) {
+    amx_spread(n, depth, parts, rows, to);
+}
+
+__attribute__((target("amx-tile,amx-bf16"))) void vpps_amx_product_t(uint32_t k, uint32_t n, uint32_t parts,
+                                                                     const uint32_t *x, uint32_t n_terms,
+                                                                     const vpps_bf16_term *terms, float *c,
+                                                                     size_t ldc) {
+    amx_product_t(k, n, parts, x, n_terms, terms, c, ldc);
 }
 
 #else
@@ -126,6 +146,15 @@ void vpps_amx_close(void) {}
 void vpps_amx_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                       const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
     (void)m, (void)n, (void)parts, (void)x, (void)n_terms, (void)terms, (void)from, (void)ld_from, (void)c, (void)ldc;
+}
+
+void vpps_amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to) {
+    (void)n, (void)depth, (void)parts, (void)rows, (void)to;
+}
+
+void vpps_amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                        const vpps_bf16_term *terms, float *c, size_t ldc) {
+    (void)k, (void)n, (void)parts, (void)x, (void)n_terms, (void)terms, (void)c, (void)ldc;
 }
 
 #endif

@@ -10,10 +10,13 @@ struct vpps_bf16_term; /* of kernels.h */
  * had. */
 vpps_status vpps_amx_find(void);
 
-/* Once it was found: what a thread does before its first product and after its last; and the product. */
+/* Once it was found: what a thread does before its first product and after its last; and the products. */
 void vpps_amx_open(void);
 void vpps_amx_close(void);
 void vpps_amx_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                       const struct vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc);
+void vpps_amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
+void vpps_amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                        const struct vpps_bf16_term *terms, float *c, size_t ldc);
 
 #endif

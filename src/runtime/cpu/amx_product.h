@@ -2,6 +2,7 @@
  * instruction that adds the product of 16 x 32 and 32 x 16 elements to 16 x 16 sums. Who includes this defines
  *
  *   TILE_ZERO(t)  TILE_LOAD(t, from, bytes from a row to the next)  TILE_STORE(t, to, bytes)  TILE_DOT(sums, rows, pairs)
+ *   TILE_ROWS(n)  tiles 0 to 5 have n rows from here on; all are zero then
  *
  * where tiles are literal numbers: amx.c as instructions, tests as what the manual says of them (Intel 64 and IA-32
  * Architectures Software Developer's Manual, volume 2, TDPBF16PS). A tile of sums has a vector a row: its rows lie in C as they
@@ -20,6 +21,7 @@ typedef struct amx_sums {
     float *c;
     size_t ldc;
     uint32_t rows, vectors;
+    bool whole; /* a tile has just as many */
 } amx_sums;
 
 static inline const float *amx_fill(const amx_sums *s, float (*buffer)[VPPS_BF16_ROWS]) {
@@ -33,13 +35,12 @@ static inline void amx_drain(const amx_sums *s, const float (*buffer)[VPPS_BF16_
     for (uint32_t j = 0; j < s->vectors; j++) memcpy(s->c + j * s->ldc, buffer[j], s->rows * sizeof(float));
 }
 
-#define AMX_WHOLE(s) ((s)->rows == VPPS_BF16_ROWS && (s)->vectors == VPPS_BF16_ROWS)
 #define AMX_BEGIN(t, s)                                                                                                \
     do {                                                                                                               \
         float buffer_[VPPS_BF16_ROWS][VPPS_BF16_ROWS] __attribute__((aligned(64)));                                    \
         if (!(s)->from)                                                                                                \
             TILE_ZERO(t);                                                                                              \
-        else if (AMX_WHOLE(s))                                                                                         \
+        else if ((s)->whole)                                                                                           \
             TILE_LOAD(t, (s)->from, (s)->ld_from * sizeof(float));                                                     \
         else                                                                                                           \
             TILE_LOAD(t, amx_fill(s, buffer_), sizeof *buffer_);                                                       \
@@ -47,7 +48,7 @@ static inline void amx_drain(const amx_sums *s, const float (*buffer)[VPPS_BF16_
 #define AMX_END(t, s)                                                                                                  \
     do {                                                                                                               \
         float buffer_[VPPS_BF16_ROWS][VPPS_BF16_ROWS] __attribute__((aligned(64)));                                    \
-        if (AMX_WHOLE(s)) {                                                                                            \
+        if ((s)->whole) {                                                                                              \
             TILE_STORE(t, (s)->c, (s)->ldc * sizeof(float));                                                           \
         } else {                                                                                                       \
             TILE_STORE(t, buffer_, sizeof *buffer_);                                                                   \
@@ -131,7 +132,8 @@ AMX_FUNCTION void amx_square(uint32_t heights, uint32_t widths, const amx_terms 
     if (heights > 1 && widths > 1) AMX_END(3, &sums[1][1]);
 }
 
-/* 64 rows, four groups or fewer, with up to 16 vectors: each tile of them is loaded once for all rows. */
+/* 64 rows, four groups or fewer, with up to 16 vectors, as many as tiles have rows: each tile of them is loaded once for all
+ * rows. */
 AMX_FUNCTION void amx_tall(uint32_t heights, const amx_terms *t, const amx_sums *sums) {
     const size_t low = t->parts == 2 ? VPPS_BF16_TILE : 0, step = (size_t)t->parts * VPPS_BF16_TILE;
     AMX_BEGIN(0, &sums[0]);
@@ -173,32 +175,121 @@ AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t parts, const uint
                               const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
     enum { SIDE = VPPS_BF16_ROWS };
     amx_terms t = {.parts = parts, .n = n_terms, .terms = terms, .x = x};
-#define SUMS(row, j)                                                                                                   \
+#define SUMS(row, j, tile_rows)                                                                                        \
     ((amx_sums){from ? from + (size_t)(j)*ld_from + (row) : NULL, ld_from, c + (size_t)(j)*ldc + (row), ldc,           \
-                vpps_min_u32(m - (row), SIDE), vpps_min_u32(n - (j), SIDE)})
-    if (n <= SIDE) {
-        for (uint32_t row = 0; row < m; row += 4 * SIDE) {
-            const uint32_t heights = vpps_min_u32((m - row + SIDE - 1) / SIDE, 4);
-            amx_sums sums[4] = {{0}};
-            for (uint32_t i = 0; i < heights; i++) sums[i] = SUMS(row + i * SIDE, 0);
-            t.row = row;
-            amx_tall(heights, &t, sums);
-        }
-        return;
-    }
+                vpps_min_u32(m - (row), SIDE), vpps_min_u32(n - (j), tile_rows),                                       \
+                m - (row) >= SIDE && n - (j) >= (tile_rows)})
+    const uint32_t last = n % (2 * SIDE), tall = last <= SIDE ? last : 0;
+    if (n > tall) TILE_ROWS(SIDE);
     for (uint32_t row = 0; row < m; row += 2 * SIDE) {
         const uint32_t heights = m - row > SIDE ? 2 : 1;
-        for (uint32_t j = 0; j < n; j += 2 * SIDE) {
+        for (uint32_t j = 0; j < n - tall; j += 2 * SIDE) {
             const uint32_t widths = n - j > SIDE ? 2 : 1;
             amx_sums sums[2][2] = {{{0}}};
             for (uint32_t k = 0; k < widths; k++)
-                for (uint32_t i = 0; i < heights; i++) sums[k][i] = SUMS(row + i * SIDE, j + k * SIDE);
+                for (uint32_t i = 0; i < heights; i++) sums[k][i] = SUMS(row + i * SIDE, j + k * SIDE, SIDE);
             t.row = row;
             t.j = j;
             amx_square(heights, widths, &t, (const amx_sums(*)[2])sums);
         }
     }
+    if (!tall) return;
+    TILE_ROWS(tall);
+    t.j = n - tall;
+    for (t.row = 0; t.row < m; t.row += 4 * SIDE) {
+        const uint32_t heights = vpps_min_u32((m - t.row + SIDE - 1) / SIDE, 4);
+        amx_sums sums[4] = {{0}};
+        for (uint32_t i = 0; i < heights; i++) sums[i] = SUMS(t.row + i * SIDE, t.j, tall);
+        amx_tall(heights, &t, sums);
+    }
 #undef SUMS
+}
+
+/* A vpps_spread_bf16. */
+static inline void amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to) {
+    enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2 };
+    const uint32_t groups = (depth + SIDE - 1) / SIDE;
+    const size_t stride = (size_t)vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
+    for (uint32_t first = 0; first < n; first += VPPS_BF16_SPREAD) {
+        const uint32_t end = vpps_min_u32(n, first + VPPS_BF16_SPREAD);
+        for (uint32_t g = 0; g < groups; g++) {
+            for (uint32_t p = 0; p < parts; p++, to += VPPS_BF16_TILE) {
+                memset(to, 0, VPPS_BF16_TILE * sizeof *to);
+                for (uint32_t j = first; j < end; j++) {
+                    const uint32_t *pairs = rows + j / SIDE * stride + (size_t)(g / 2 * parts + p) * VPPS_BF16_TILE +
+                                            (size_t)(j % SIDE) * PAIRS + (size_t)(g % 2) * (SIDE / 2);
+                    uint32_t *out = to + (size_t)2 * (j - first);
+                    for (uint32_t q = 0; q < SIDE / 2; q++, out += (size_t)2 * SIDE) {
+                        out[0] = pairs[q] & 0xffffu;
+                        out[1] = pairs[q] << 16;
+                        out[SIDE] = pairs[q] >> 16;
+                        out[SIDE + 1] = pairs[q] & 0xffff0000u;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* Elements 2 q and 2 q + 1 of 8 vectors or fewer lie side by side in row q of a tile: as many of `rows` as there are, into c. */
+static inline void amx_gather_pairs(const float (*tile)[VPPS_BF16_ROWS], uint32_t elems, uint32_t vectors, float *c,
+                                    size_t ldc) {
+    for (uint32_t j = 0; j < vectors; j++, c += ldc) {
+        for (uint32_t q = 0; q < elems / 2; q++) memcpy(c + (size_t)2 * q, &tile[q][2 * j], 2 * sizeof *c);
+        if (elems % 2) c[elems - 1] = tile[elems / 2][2 * j];
+    }
+}
+
+/* A vpps_product_t_bf16. Four tiles' columns of the matrices at a time. */
+AMX_FUNCTION void amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                                const vpps_bf16_term *terms, float *c, size_t ldc) {
+    enum { SIDE = VPPS_BF16_ROWS, WIDTH = 4 };
+    const uint32_t k_tiles = vpps_bf16_depth_tiles(k);
+    const size_t step = (size_t)parts * VPPS_BF16_TILE, low = parts == 2 ? VPPS_BF16_TILE : 0;
+    TILE_ROWS(SIDE);
+    for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
+        for (uint32_t d = 0; d < k_tiles; d += WIDTH) {
+            const uint32_t width = vpps_min_u32(k_tiles - d, WIDTH);
+            TILE_ZERO(0);
+            TILE_ZERO(1);
+            TILE_ZERO(2);
+            TILE_ZERO(3);
+            for (uint32_t i = 0; i < n_terms; i++) {
+                const uint32_t groups = (terms[i].depth + SIDE - 1) / SIDE;
+                const uint32_t *w = terms[i].a + d * step;
+                const uint32_t *v = x + terms[i].x_words + j / VPPS_BF16_SPREAD * groups * step;
+                for (uint32_t g = 0; g < groups; g++, w += k_tiles * step, v += step) {
+                    TILE_LOAD(4, v, AMX_LINE);
+                    if (low) TILE_LOAD(5, v + low, AMX_LINE);
+#define COLUMNS(t)                                                                                                     \
+    if (width > (t)) {                                                                                                 \
+        if (low) {                                                                                                     \
+            TILE_LOAD(6, w + (t)*step + low, AMX_LINE);                                                                \
+            TILE_DOT(t, 6, 4);                                                                                         \
+        }                                                                                                              \
+        TILE_LOAD(7, w + (t)*step, AMX_LINE);                                                                          \
+        if (low) TILE_DOT(t, 7, 5);                                                                                    \
+        TILE_DOT(t, 7, 4);                                                                                             \
+    }
+                    COLUMNS(0)
+                    COLUMNS(1)
+                    COLUMNS(2)
+                    COLUMNS(3)
+#undef COLUMNS
+                }
+            }
+            float sums[WIDTH][SIDE][SIDE] __attribute__((aligned(64)));
+            TILE_STORE(0, sums[0], AMX_LINE);
+            TILE_STORE(1, sums[1], AMX_LINE);
+            TILE_STORE(2, sums[2], AMX_LINE);
+            TILE_STORE(3, sums[3], AMX_LINE);
+            for (uint32_t t = 0; t < width; t++) {
+                const uint32_t at = (d + t) * VPPS_BF16_DEPTH;
+                amx_gather_pairs((const float(*)[SIDE])sums[t], vpps_min_u32(k - at, VPPS_BF16_DEPTH),
+                                 vpps_min_u32(n - j, VPPS_BF16_SPREAD), c + (size_t)j * ldc + at, ldc);
+            }
+        }
+    }
 }
 
 #endif

@@ -18,4 +18,7 @@ void vpps_avx512_bf16_product(uint32_t m, uint32_t n, uint32_t parts, const uint
 void vpps_avx512_bf16_pack(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
                            uint32_t *to);
 
+/* A vpps_spread_bf16. */
+void vpps_avx512_bf16_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
+
 #endif

@@ -1,5 +1,5 @@
-/* avx512_pack.c - packing of bf16 operands by AVX512-BF16: bit for bit what kernels' pack_bf16 does (bf16.h), which is its plain
- * reference.
+/* avx512_pack.c - packing and spreading of bf16 operands by AVX512-BF16: bit for bit what kernels' pack_bf16 (bf16.h) and amx_spread
+ * do, which are their plain references.
  *
  * vcvtne2ps2bf16 rounds as bf16.h defines it: to the nearest, ties to even, whatever the thread's rounding mode; subnormals become
  * zeros of their sign, a NaN stays one (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2). Only what two
@@ -137,7 +137,67 @@ __attribute__((PACK_TARGET)) void vpps_avx512_bf16_pack(const vpps_bf16_source *
         pack_tiles(s, 2, false, form, depth_tiles, to);
 }
 
+/* ---------------------------------------------------------------- spreading */
+
+/* 16 elements of eight vectors turned: number k has element k of all eight in its low half, element 8 + k in its high half. */
+PACK_INLINE void turn_halves(__m256i *v) {
+    __m256i two[8], four[8];
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < 4; i++) {
+        two[i] = _mm256_unpacklo_epi16(v[2 * i], v[2 * i + 1]);
+        two[4 + i] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
+    }
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < 4; i++) { /* of two pairs of vectors: elements 0 and 1, or 4 and 5; and the next two */
+        const __m256i a = two[i / 2 * 4 + i % 2 * 2], b = two[i / 2 * 4 + i % 2 * 2 + 1];
+        four[i] = _mm256_unpacklo_epi32(a, b);
+        four[4 + i] = _mm256_unpackhi_epi32(a, b);
+    }
+#pragma GCC unroll 2
+    for (uint32_t i = 0; i < 2; i++) {
+        v[4 * i] = _mm256_unpacklo_epi64(four[2 * i], four[2 * i + 1]);
+        v[4 * i + 1] = _mm256_unpackhi_epi64(four[2 * i], four[2 * i + 1]);
+        v[4 * i + 2] = _mm256_unpacklo_epi64(four[4 + 2 * i], four[4 + 2 * i + 1]);
+        v[4 * i + 3] = _mm256_unpackhi_epi64(four[4 + 2 * i], four[4 + 2 * i + 1]);
+    }
+}
+
+__attribute__((PACK_TARGET)) void vpps_avx512_bf16_spread(uint32_t n, uint32_t depth, uint32_t parts,
+                                                          const uint32_t *rows, uint32_t *to) {
+    const size_t stride = (size_t)vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
+    const uint32_t groups = (depth + SIDE - 1) / SIDE;
+    const __m512i first = _mm512_set_epi16(7, 0, 0, 7, 6, 0, 0, 6, 5, 0, 0, 5, 4, 0, 0, 4, 3, 0, 0, 3, 2, 0, 0, 2, 1, 0,
+                                           0, 1, 0, 0, 0, 0);
+    const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(8));
+    const __mmask32 outer = 0x99999999u; /* the first and the last of four halves */
+    for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
+        const uint32_t *from = rows + j / SIDE * stride + (size_t)(j % SIDE) * PAIRS;
+        for (uint32_t g = 0; g < groups; g++) {
+            for (uint32_t p = 0; p < parts; p++, to += VPPS_BF16_TILE) {
+                const uint32_t *pairs =
+                    from + (size_t)(g / 2 * parts + p) * VPPS_BF16_TILE + (size_t)(g % 2) * SIDE / 2;
+                __m256i v[VPPS_BF16_SPREAD];
+#pragma GCC unroll 8
+                for (uint32_t i = 0; i < VPPS_BF16_SPREAD; i++) /* behind the last vector they are zero */
+                    v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(pairs + (size_t)i * PAIRS));
+                turn_halves(v);
+#pragma GCC unroll 8
+                for (uint32_t i = 0; i < VPPS_BF16_SPREAD; i++) {
+                    const __m512i both = _mm512_castsi256_si512(v[i]);
+                    _mm512_storeu_si512(to + (size_t)i * SIDE, _mm512_maskz_permutexvar_epi16(outer, first, both));
+                    _mm512_storeu_si512(to + (size_t)(8 + i) * SIDE,
+                                        _mm512_maskz_permutexvar_epi16(outer, second, both));
+                }
+            }
+        }
+    }
+}
+
 #else
+
+void vpps_avx512_bf16_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to) {
+    (void)n, (void)depth, (void)parts, (void)rows, (void)to;
+}
 
 void vpps_avx512_bf16_pack(const vpps_bf16_source *s, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
                            uint32_t *to) {

@@ -12,6 +12,8 @@ const vpps_cpu_choice vpps_cpu_defaults = {
 #undef X
 };
 
+const vpps_cpu_choice vpps_cpu_spreads = {.tile = 96, .few = 9, .pays = 64};
+
 const char *const vpps_cpu_ways[VPPS_CPU_WAYS] = {
 #define X(name) #name,
     VPPS_CPU_WAY_TABLE(X)

@@ -23,6 +23,10 @@ typedef struct vpps_cpu_choice {
 
 extern const vpps_cpu_choice vpps_cpu_defaults;
 
+/* By a unit for bf16 that multiplies with transposes as they lie, some vectors in the time of one (`product_t`): where there is a
+ * copy it is as good for them, so `few` only tells which vectors pay for it. */
+extern const vpps_cpu_choice vpps_cpu_spreads;
+
 /* Ways to make products, as vpps_trial names them. */
 #define VPPS_CPU_WAY_TABLE(X) X(tile) X(rows) X(copy) X(transpose)
 

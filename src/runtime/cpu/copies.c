@@ -10,6 +10,10 @@ void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
     const vpps_rows own = vpps_rows_of_vp(cpu, param, vp);
     for (uint32_t i = m->first_block[vp]; i < m->first_block[vp + 1]; i++) {
         const vpps_matrix_block *b = &m->blocks[i];
+        if (cpu->precision.parts) {
+            vpps_pack_copy(cpu, param, vp, b);
+            continue;
+        }
         float *to = m->transposed[vp] + (size_t)(b->first_row - own.first) * VPPS_BLOCK_ROWS;
         for (uint32_t k = 0; k < cols; k += VPPS_BLOCK_ROWS)
             cpu->kernels->transpose(b->rows, vpps_min_u32(cols - k, VPPS_BLOCK_ROWS), b->values + k * b->ld, b->ld,
@@ -51,7 +55,7 @@ static void count_group(vpps_cpu *cpu, uint32_t at, uint32_t end) {
 void vpps_choose_copies(vpps_cpu *cpu) {
     const vpps_task_header *h = &cpu->task_header;
     const uint32_t *starts = cpu->script + VPPS_TASK_HEADER_WORDS, n_params = (uint32_t)cpu->model->n_params;
-    if (!h->update || cpu->precision.parts) return;
+    if (!h->update || (cpu->precision.parts && !cpu->precision.unit.product_t)) return;
     memset(cpu->vectors, 0, n_params * sizeof *cpu->vectors);
     for (uint32_t g = 0; g < h->n_groups; g++) count_group(cpu, starts[g], starts[g + 1]);
     for (uint32_t p = 0; p < n_params; p++) {

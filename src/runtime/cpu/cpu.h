@@ -55,7 +55,7 @@ typedef struct vpps_cpu_matrix {
     float **transposed;
     uint32_t wanted;     /* the latest launch that multiplies with the copies: its update makes them anew */
     bool fresh;          /* they are of the values as they are */
-    uint32_t **packed_t; /* of each VP, its rows transposed in bf16: the matrix's columns are rows, in pairs */
+    uint32_t **packed_t; /* in bf16 the copies are these: the matrix's columns are rows, in pairs */
 } vpps_cpu_matrix;
 
 /* Blocks of a VP, or of consecutive ones. */
@@ -247,11 +247,17 @@ vpps_status vpps_make_packs(vpps_cpu *cpu);
 void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b);
 void vpps_pack_matrix(const vpps_cpu *cpu, uint32_t param);
 
+/* The block's part of its VP's transposed copy in bf16. */
+void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b);
+
 /* n vectors of `depth` elements, from x[i] + skip on, in bf16 rows, from word *at of vp->vectors on, which the next call may move.
  * What was packed under the key since vpps_forget_vectors is not packed again, unless the key is VPPS_NONE. False: out of
  * memory. */
 bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
                        size_t *at);
+/* The same vectors spread, under two keys: for the rows that they are packed in first, and for what comes of them. */
+bool vpps_spread_vectors(vpps_vp *vp, uint32_t key, uint32_t spread_key, uint32_t n, uint32_t depth,
+                         const float *const *x, uint32_t skip, size_t *at);
 void vpps_forget_vectors(vpps_vp *vp);
 
 /* Copies a matrix's values (state < 0) or states between the blocks and rows lying one after the other. */
@@ -292,6 +298,12 @@ bool vpps_cpu_measure(vpps_cpu_tuning *t, const vpps_kernels *kernels, vpps_cpu_
 /* Decides with which matrices' transposed copies this launch multiplies, by its script alone, and makes those that are not
  * fresh: see copies.c. */
 void vpps_choose_copies(vpps_cpu *cpu);
+
+/* Does a VP multiply with copies in this launch? They are made anew with each block that is updated. */
+static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
+    const bool needed = cpu->precision.parts && !cpu->precision.unit.product_t;
+    return needed || cpu->matrices[param].wanted == cpu->launch;
+}
 
 /* Makes a VP's copy of its rows. */
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp);

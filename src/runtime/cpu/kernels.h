@@ -79,6 +79,25 @@ typedef struct vpps_bf16_term {
 typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                   const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc);
 
+/* Transposed products with a matrix's tiles as they lie, for few vectors. In a tile of pairs row q is, for 16 rows i of the matrix,
+ * elements 2 q and 2 q + 1 of row i. So a unit that multiplies it with pairs (x[i], 0) and (0, x[i]) has elements 2 q and
+ * 2 q + 1 of A^T x. Such are vectors that are "spread": tile g of the 8 vectors from 8 h on is number h * groups + g, each of
+ * `parts`, where word i * 16 + 2 j is element 16 g + i of vector 8 h + j in the low half, the next word the same in the high
+ * half. */
+enum { VPPS_BF16_SPREAD = 8 };
+static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t parts) {
+    return ((size_t)n + VPPS_BF16_SPREAD - 1) / VPPS_BF16_SPREAD * ((depth + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS) *
+           parts * VPPS_BF16_TILE;
+}
+
+/* Spreads n vectors of `depth` elements that are packed in rows. */
+typedef void (*vpps_spread_bf16)(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
+
+/* c[j] (k elements) = the sum of the terms' A^T x[j] for n spread vectors; depth: the rows of A, which has k columns. What is not
+ * finite in A shows in both elements of a pair. */
+typedef void (*vpps_product_t_bf16)(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                                    const vpps_bf16_term *terms, float *c, size_t ldc);
+
 /* Packs an operand, in one part or two. A group of 16 rows has depth_tiles tiles in `to`, of which those of the source's elements
  * are written. */
 typedef void (*vpps_pack_bf16)(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form,

@@ -40,24 +40,40 @@ vpps_status vpps_make_packs(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b) {
-    enum { COLUMNS = VPPS_BF16_DEPTH };
+/* Pointers to some columns of a block. Returns how many they are. */
+static uint32_t columns_from(const vpps_matrix_block *b, uint32_t k, uint32_t cols, const float **columns) {
+    const uint32_t n = vpps_min_u32(cols - k, VPPS_BF16_DEPTH);
+    for (uint32_t i = 0; i < n; i++) columns[i] = b->values + (k + i) * b->ld;
+    return n;
+}
+
+static void pack_forward(const vpps_cpu *cpu, uint32_t param, const vpps_matrix_block *b) {
+    const uint32_t parts = cpu->precision.parts, cols = cpu->model->params[param].cols;
+    uint32_t *to = b->packed;
+    for (uint32_t k = 0; k < cols; k += VPPS_BF16_DEPTH, to += (size_t)parts * VPPS_BF16_TILE) {
+        const float *columns[VPPS_BF16_DEPTH];
+        const vpps_bf16_source s = {columns, 0, b->rows, columns_from(b, k, cols, columns), true};
+        cpu->precision.unit.pack(&s, parts, VPPS_BF16_PAIRS, vpps_bf16_depth_tiles(cols), to);
+    }
+}
+
+void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b) {
     const uint32_t parts = cpu->precision.parts, cols = cpu->model->params[param].cols;
     const vpps_rows own = vpps_rows_of_vp(cpu, param, vp);
-    const uint32_t depth_tiles = vpps_bf16_depth_tiles(cols),
-                   depth_tiles_t = vpps_bf16_depth_tiles(own.end - own.first);
-    uint32_t *to = b->packed, *to_t = cpu->matrices[param].packed_t[vp];
-    to_t += (size_t)(b->first_row - own.first) / VPPS_BF16_DEPTH * parts * VPPS_BF16_TILE;
-    for (uint32_t k = 0; k < cols; k += COLUMNS) {
-        const float *columns[COLUMNS];
-        const uint32_t n = vpps_min_u32(cols - k, COLUMNS);
-        for (uint32_t i = 0; i < n; i++) columns[i] = b->values + (k + i) * b->ld;
-        const vpps_bf16_source forward = {columns, 0, b->rows, n, true}, back = {columns, 0, n, b->rows, false};
-        cpu->precision.unit.pack(&forward, parts, VPPS_BF16_PAIRS, depth_tiles, to);
-        cpu->precision.unit.pack(&back, parts, VPPS_BF16_PAIRS, depth_tiles_t, to_t);
-        to += (size_t)parts * VPPS_BF16_TILE;
-        to_t += (size_t)COLUMNS / VPPS_BF16_ROWS * depth_tiles_t * parts * VPPS_BF16_TILE;
+    const uint32_t depth_tiles = vpps_bf16_depth_tiles(own.end - own.first);
+    uint32_t *to = cpu->matrices[param].packed_t[vp];
+    to += (size_t)(b->first_row - own.first) / VPPS_BF16_DEPTH * parts * VPPS_BF16_TILE;
+    for (uint32_t k = 0; k < cols; k += VPPS_BF16_DEPTH) {
+        const float *columns[VPPS_BF16_DEPTH];
+        const vpps_bf16_source s = {columns, 0, columns_from(b, k, cols, columns), b->rows, false};
+        cpu->precision.unit.pack(&s, parts, VPPS_BF16_PAIRS, depth_tiles, to);
+        to += (size_t)VPPS_BF16_DEPTH / VPPS_BF16_ROWS * depth_tiles * parts * VPPS_BF16_TILE;
     }
+}
+
+void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b) {
+    pack_forward(cpu, param, b);
+    if (vpps_has_copies(cpu, param)) vpps_pack_copy(cpu, param, vp, b);
 }
 
 void vpps_pack_matrix(const vpps_cpu *cpu, uint32_t param) {
@@ -88,9 +104,8 @@ static bool need_words(vpps_vp *vp, size_t words) {
     return true;
 }
 
-bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
-                       size_t *at) {
-    const vpps_cpu *cpu = vp->cpu;
+/* Room for words under the key, where there is none of this tile yet; then *at. False: out of memory. */
+static bool find_room(vpps_vp *vp, uint32_t key, size_t words, bool *known, size_t *at) {
     const size_t before = vp->packed_capacity;
     vpps_packed once = {0}, *p = &once;
     if (key != VPPS_NONE) {
@@ -99,14 +114,34 @@ bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, co
             memset(vp->packed + before, 0, (vp->packed_capacity - before) * sizeof *vp->packed);
         p = &vp->packed[key];
     }
+    *known = p->tile == vp->tile;
+    if (!*known) {
+        if (!need_words(vp, words)) return false;
+        *p = (vpps_packed){vp->tile, vp->vector_words};
+        vp->vector_words += words;
+    }
     *at = p->at;
-    if (p->tile == vp->tile) return true;
-    const uint32_t parts = cpu->precision.parts;
-    const size_t words = vpps_bf16_words(n, depth, parts);
-    if (!need_words(vp, words)) return false;
-    *p = (vpps_packed){vp->tile, *at = vp->vector_words};
-    vp->vector_words += words;
+    return true;
+}
+
+bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
+                       size_t *at) {
+    const vpps_cpu_precision *p = &vp->cpu->precision;
+    bool known;
+    if (!find_room(vp, key, vpps_bf16_words(n, depth, p->parts), &known, at)) return false;
     const vpps_bf16_source s = {x, skip, n, depth, false};
-    cpu->precision.unit.pack(&s, parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(depth), vp->vectors + *at);
+    if (!known) p->unit.pack(&s, p->parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(depth), vp->vectors + *at);
+    return true;
+}
+
+bool vpps_spread_vectors(vpps_vp *vp, uint32_t key, uint32_t spread_key, uint32_t n, uint32_t depth,
+                         const float *const *x, uint32_t skip, size_t *at) {
+    const vpps_cpu_precision *p = &vp->cpu->precision;
+    size_t rows;
+    bool known;
+    if (!vpps_pack_vectors(vp, key, n, depth, x, skip, &rows) ||
+        !find_room(vp, spread_key, vpps_bf16_spread_words(n, depth, p->parts), &known, at))
+        return false;
+    if (!known) p->unit.spread(n, depth, p->parts, vp->vectors + rows, vp->vectors + *at);
     return true;
 }

@@ -568,7 +568,7 @@ void vpps_vp_update(vpps_vp *vp) {
         } else if (!by_blocks) {
             update_run(cpu, &step, &r);
         }
-        if (cpu->matrices[p].wanted == cpu->launch) vpps_transpose_rows(cpu, p, vp->index);
+        if (!cpu->precision.parts && vpps_has_copies(cpu, p)) vpps_transpose_rows(cpu, p, vp->index);
     }
     for (uint32_t i = 0; i < cpu->n_segments; i++) {
         const vpps_row_segment *s = &cpu->segments[i];

@@ -38,8 +38,9 @@ static special_unit find_unit(const vpps_bf16_hardware *hardware, const vpps_ker
 
 vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_bf16_hardware *hardware,
                                          const vpps_kernels *kernels, bool portable, char *why, size_t why_bytes) {
-    vpps_cpu_precision p = {.precision = asked,
-                            .unit = {kernels->isa, kernels->product_bf16, kernels->pack_bf16, NULL, NULL}};
+    vpps_cpu_precision p = {
+        .precision = asked,
+        .unit = {.name = kernels->isa, .product = kernels->product_bf16, .pack = kernels->pack_bf16}};
     snprintf(why, why_bytes, "as asked");
     if (asked == VPPS_PRECISION_FP32) return p;
     const special_unit found = find_unit(hardware, kernels, portable, why, why_bytes);
@@ -47,11 +48,20 @@ vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_bf16_h
     p.parts = vpps_precision_parts(p.precision);
     if (!p.parts) return p;
     if (found == AMX) {
-        p.unit = (vpps_bf16_unit){"amx", vpps_amx_product, kernels->pack_bf16, vpps_amx_open, vpps_amx_close};
+        p.unit = (vpps_bf16_unit){.name = "amx",
+                                  .product = vpps_amx_product,
+                                  .pack = kernels->pack_bf16,
+                                  .spread = vpps_amx_spread,
+                                  .product_t = vpps_amx_product_t,
+                                  .open = vpps_amx_open,
+                                  .close = vpps_amx_close};
     } else if (found == AVX512_BF16) {
         p.unit.name = "avx512bf16";
         p.unit.product = vpps_avx512_bf16_product;
     }
-    if (found != NONE && hardware->find_avx512_bf16() == VPPS_OK) p.unit.pack = vpps_avx512_bf16_pack;
+    if (found != NONE && hardware->find_avx512_bf16() == VPPS_OK) {
+        p.unit.pack = vpps_avx512_bf16_pack;
+        if (p.unit.spread) p.unit.spread = vpps_avx512_bf16_spread;
+    }
     return p;
 }

@@ -10,6 +10,8 @@ typedef struct vpps_bf16_unit {
     const char *name;
     vpps_product_bf16 product;
     vpps_pack_bf16 pack;
+    vpps_spread_bf16 spread;
+    vpps_product_t_bf16 product_t; /* NULL, and `spread`: it needs transposed copies */
     void (*open)(void);
     void (*close)(void);
 } vpps_bf16_unit;

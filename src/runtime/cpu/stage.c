@@ -452,7 +452,8 @@ static bool want_copies(const tile *t, const vpps_cell_value *x) {
     const uint32_t n = vpps_vectors_of_task(t->c, x, t->task_items);
     for (uint32_t i = 0; i < x->n_args; i++) {
         const vpps_param matrix = t->c->args[x->first_arg + i].matrix;
-        if (cpu->matrices[matrix].wanted != cpu->launch || n < cpu->choices[matrix].few) return false;
+        if (!vpps_has_copies(cpu, matrix)) return false;
+        if (!cpu->precision.parts && n < cpu->choices[matrix].few) return false;
     }
     return true;
 }
@@ -461,8 +462,9 @@ static bool want_copies(const tile *t, const vpps_cell_value *x) {
 static bool multiply_transposed_bf16(const tile *t, const vpps_cell_value *x, uint32_t n, float *c) {
     vpps_vp *vp = t->vp;
     const vpps_cpu *cpu = vp->cpu;
+    const bool copies = want_copies(t, x);
     uint32_t share, n_terms = 0;
-    const uint32_t first_vp = first_vp_of(t, &share);
+    const uint32_t first_vp = first_vp_of(t, &share), n_values = t->c->n_values;
     if (!need_pointers(vp, n) || !VPPS_RESERVE(vp->bf16_terms, vp->bf16_terms_capacity, (size_t)x->n_args * share))
         return false;
     for (uint32_t i = 0; i < x->n_args; i++) {
@@ -472,19 +474,25 @@ static bool multiply_transposed_bf16(const tile *t, const vpps_cell_value *x, ui
         point(t, a->value, true, vp->pointers, &skip);
         for (uint32_t v = first_vp; v < first_vp + share; v++) {
             const vpps_rows rows = vpps_rows_of_vp(cpu, a->matrix, v);
-            const uint32_t depth = rows.end - rows.first, key = (1 + v - first_vp) * t->c->n_values + a->value;
+            const uint32_t depth = rows.end - rows.first, at = skip + rows.first - first;
+            const uint32_t key = (1 + v - first_vp) * n_values + a->value, spread_key = key + share * n_values;
             if (!depth) continue;
+            const vpps_cpu_matrix *m = &cpu->matrices[a->matrix];
             vpps_bf16_term *term = &vp->bf16_terms[n_terms++];
-            *term = (vpps_bf16_term){.a = cpu->matrices[a->matrix].packed_t[v], .depth = depth};
-            if (!vpps_pack_vectors(vp, key, n, depth, vp->pointers, skip + rows.first - first, &term->x_words))
+            *term =
+                (vpps_bf16_term){.a = copies ? m->packed_t[v] : m->blocks[m->first_block[v]].packed, .depth = depth};
+            if (copies ? !vpps_pack_vectors(vp, key, n, depth, vp->pointers, at, &term->x_words)
+                       : !vpps_spread_vectors(vp, key, spread_key, n, depth, vp->pointers, at, &term->x_words))
                 return false;
         }
     }
-    if (n_terms)
-        cpu->precision.unit.product(x->rows, n, cpu->precision.parts, vp->vectors, n_terms, vp->bf16_terms, NULL, 0, c,
-                                    x->rows);
-    else
+    const vpps_cpu_precision *p = &cpu->precision;
+    if (!n_terms)
         memset(c, 0, (size_t)n * x->rows * sizeof *c);
+    else if (copies)
+        p->unit.product(x->rows, n, p->parts, vp->vectors, n_terms, vp->bf16_terms, NULL, 0, c, x->rows);
+    else
+        p->unit.product_t(x->rows, n, p->parts, vp->vectors, n_terms, vp->bf16_terms, c, x->rows);
     return true;
 }
 

@@ -96,7 +96,7 @@ static void take_ways(vpps_cpu *cpu) {
         if (cpu->model->params[p].kind != VPPS_MATRIX) continue;
         uint32_t n;
         vpps_trial *trials = trials_of(&cpu->tuning, shape_of(cpu, p), &n);
-        cpu->choices[p] = vpps_cpu_choose_ways(trials, n);
+        if (n) cpu->choices[p] = vpps_cpu_choose_ways(trials, n);
     }
 }
 
@@ -111,7 +111,8 @@ vpps_status vpps_cpu_choose(vpps_cpu *cpu, const vpps_options *options) {
     vpps_cpu_tuning *t = &cpu->tuning;
     t->log = options->log;
     t->log_context = options->log_context;
-    for (uint32_t p = 0; p < cpu->model->n_params; p++) cpu->choices[p] = vpps_cpu_defaults;
+    for (uint32_t p = 0; p < cpu->model->n_params; p++)
+        cpu->choices[p] = cpu->precision.unit.product_t ? vpps_cpu_spreads : vpps_cpu_defaults;
     vpps_profile_splits(&t->splits);
     take_split(cpu, &t->splits.trials[0]);
     if (cpu->n_vps == 1) t->splits.n = 0;
