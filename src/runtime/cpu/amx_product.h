@@ -247,9 +247,9 @@ AMX_FUNCTION void amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const ui
     const uint32_t k_tiles = vpps_bf16_depth_tiles(k);
     const size_t step = (size_t)parts * VPPS_BF16_TILE, low = parts == 2 ? VPPS_BF16_TILE : 0;
     TILE_ROWS(SIDE);
-    for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
-        for (uint32_t d = 0; d < k_tiles; d += WIDTH) {
-            const uint32_t width = vpps_min_u32(k_tiles - d, WIDTH);
+    for (uint32_t d = 0; d < k_tiles; d += WIDTH) { /* what is read of the matrices stays in L2 for the next vectors */
+        const uint32_t width = vpps_min_u32(k_tiles - d, WIDTH);
+        for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
             TILE_ZERO(0);
             TILE_ZERO(1);
             TILE_ZERO(2);
