@@ -135,6 +135,7 @@ static vpps_status run(const settings *o, workload *w, results *all) {
     options.vps = o->vps;
     options.optimizer.lr = 0.01f;
     options.precision = o->precision;
+    options.batch = o->batch;
     vpps_handle *h;
     VPPS_TRY(vpps_handle_create(&h, w->model, &options));
     vpps_status s = VPPS_OK;

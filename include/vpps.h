@@ -460,8 +460,9 @@ typedef enum vpps_caller {
  *   bf16x3  each operand as a sum of two bf16 numbers, and three products of these: some 16 bits of significand. A result is off by
  *           at most 2^-15 of the sum of its terms' magnitudes, and what adding them in fp32 costs
  *   bf16    each operand rounded to the nearest bf16, ties to even: 8 bits of significand, off by at most 2^-7 of that sum
- *   auto    bf16x3 where the hardware makes it faster than fp32, else fp32; the log says which. On a GPU "faster" is what a model
- *           of one predicts, of batches of some examples; of single ones it predicts less than fp32
+ *   auto    bf16x3 where the hardware makes it faster than fp32, else fp32; the log says which. On a CPU that is with AMX, and
+ *           batches of four inputs or more (options.batch), as measured: single ones train at 0.8 to 0.9 of fp32's speed. On a GPU it
+ *           is what a model of one predicts, of batches of some examples; of single ones it predicts less than fp32
  * Parameters, the optimiser's state, sums, everything elementwise, products of two values, and losses are fp32 always, and so is
  * what is kept for backward, and what checkpoints hold; but a GPU keeps what nobody reads but products and gradients of parameters as
  * the one or two bf16 numbers that products make of it, which gradients of biases then sum up, too. In the two of bf16 an operand
@@ -561,6 +562,7 @@ typedef struct vpps_options {
                                  display; and a batch of ten times that, at least of a minute, is a stall, too */
     uint64_t seed;        /* of dropout */
     vpps_precision precision;
+    uint32_t batch; /* inputs that a batch will have, by which VPPS_PRECISION_AUTO chooses; 0: not known, some */
     vpps_communicator *communicator; /* the processes that train together; it must outlive the handle, and nothing else
                                         uses it while a batch is in flight. NULL: this one alone */
     bool portable;                   /* CPU: plain C instead of wide vectors */

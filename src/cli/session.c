@@ -46,6 +46,7 @@ vpps_options session_options(const settings *s) {
     if (s->command == COMMAND_TUNE && !options_given(s, "policy")) o.policy = "auto";
     o.watchdog_ms = s->watchdog_ms;
     o.precision = (vpps_precision)s->precision;
+    o.batch = s->batch;
     o.seed = s->seed;
     o.portable = s->portable;
     o.verify = s->verify;

@@ -63,6 +63,10 @@ reasons() { # where there is no AMX, the log has the reason that doctor has
         exits 0 "${train[@]}" --epochs 0 --precision auto && says err "multiplying in fp32: $why"
 }
 check "auto gives doctor's reason" reasons
+small() { # with AMX, too
+    exits 0 "${train[@]}" --batch 1 --epochs 0 --precision auto --json && json out "o['precision'] == 'fp32'"
+}
+check "auto is fp32 where batches are small" small
 plain() {
     exits 0 "${train[@]}" --epochs 0 --precision auto --portable --json && json out "o['precision'] == 'fp32'"
 }

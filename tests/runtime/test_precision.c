@@ -18,31 +18,38 @@ static const struct {
     bool portable;
     vpps_precision precision;
     const char *unit, *why;
+    uint32_t batch; /* options.batch */
 } cases[] = {
-    {VPPS_PRECISION_AUTO, NULL, AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX multiplies bf16 faster"},
-    {VPPS_PRECISION_AUTO, NULL, 0, false, VPPS_PRECISION_FP32, "avx512", "no tiles: not here"},
-    {VPPS_PRECISION_AUTO, NULL, AVX512_BF16, false, VPPS_PRECISION_FP32, "avx512", "no tiles: not here"},
-    {VPPS_PRECISION_AUTO, "", AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX multiplies bf16 faster"},
-    {VPPS_PRECISION_AUTO, "amx", AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX multiplies bf16 faster"},
-    {VPPS_PRECISION_AUTO, "avx512", AMX, false, VPPS_PRECISION_FP32, "avx512", "avx512 is asked for"},
+    {VPPS_PRECISION_AUTO, NULL, AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX multiplies bf16 faster", 0},
+    {VPPS_PRECISION_AUTO, NULL, 0, false, VPPS_PRECISION_FP32, "avx512", "no tiles: not here", 0},
+    {VPPS_PRECISION_AUTO, NULL, AVX512_BF16, false, VPPS_PRECISION_FP32, "avx512", "no tiles: not here", 0},
+    {VPPS_PRECISION_AUTO, NULL, AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX multiplies bf16 faster", 4},
+    {VPPS_PRECISION_AUTO, NULL, AMX, false, VPPS_PRECISION_FP32, "avx512", "packing weights after every 3 takes", 3},
+    {VPPS_PRECISION_AUTO, NULL, AMX, false, VPPS_PRECISION_FP32, "avx512", "packing weights after every 1 takes", 1},
+    {VPPS_PRECISION_AUTO, NULL, 0, false, VPPS_PRECISION_FP32, "avx512", "no tiles: not here", 1},
+    {VPPS_PRECISION_BF16X3, NULL, AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX", 1},
+    {VPPS_PRECISION_AUTO, "", AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX multiplies bf16 faster", 0},
+    {VPPS_PRECISION_AUTO, "amx", AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX multiplies bf16 faster", 0},
+    {VPPS_PRECISION_AUTO, "avx512", AMX, false, VPPS_PRECISION_FP32, "avx512", "avx512 is asked for", 0},
     {VPPS_PRECISION_AUTO, "avx512bf16", AMX | AVX512_BF16, false, VPPS_PRECISION_FP32, "avx512",
-     "AVX512-BF16 is asked for, and no faster"},
-    {VPPS_PRECISION_AUTO, NULL, AMX, true, VPPS_PRECISION_FP32, "avx512", "plain C is asked for"},
+     "AVX512-BF16 is asked for, and no faster", 0},
+    {VPPS_PRECISION_AUTO, NULL, AMX, true, VPPS_PRECISION_FP32, "avx512", "plain C is asked for", 0},
     /* a name of what the processor lacks counts for nothing */
-    {VPPS_PRECISION_AUTO, "amx", 0, false, VPPS_PRECISION_FP32, "avx512", "no tiles: not here"},
-    {VPPS_PRECISION_AUTO, "avx512bf16", AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX multiplies bf16 faster"},
-    {VPPS_PRECISION_AUTO, "neon", AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX multiplies bf16 faster"},
-    {VPPS_PRECISION_AUTO, "neon", 0, false, VPPS_PRECISION_FP32, "avx512", "no tiles: not here"},
+    {VPPS_PRECISION_AUTO, "amx", 0, false, VPPS_PRECISION_FP32, "avx512", "no tiles: not here", 0},
+    {VPPS_PRECISION_AUTO, "avx512bf16", AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX multiplies bf16 faster", 0},
+    {VPPS_PRECISION_AUTO, "neon", AMX, false, VPPS_PRECISION_BF16X3, "amx", "AMX multiplies bf16 faster", 0},
+    {VPPS_PRECISION_AUTO, "neon", 0, false, VPPS_PRECISION_FP32, "avx512", "no tiles: not here", 0},
     /* what is asked for by name is made by what there is */
-    {VPPS_PRECISION_FP32, NULL, AMX | AVX512_BF16, false, VPPS_PRECISION_FP32, "avx512", "as asked"},
-    {VPPS_PRECISION_BF16, NULL, AMX, false, VPPS_PRECISION_BF16, "amx", "AMX"},
-    {VPPS_PRECISION_BF16X3, NULL, AMX | AVX512_BF16, false, VPPS_PRECISION_BF16X3, "amx", "AMX"},
-    {VPPS_PRECISION_BF16, NULL, AVX512_BF16, false, VPPS_PRECISION_BF16, "avx512", "no tiles: not here"},
-    {VPPS_PRECISION_BF16, "avx512bf16", AMX | AVX512_BF16, false, VPPS_PRECISION_BF16, "avx512bf16", "is asked for"},
-    {VPPS_PRECISION_BF16X3, "avx512bf16", AVX512_BF16, false, VPPS_PRECISION_BF16X3, "avx512bf16", "is asked for"},
-    {VPPS_PRECISION_BF16X3, "avx512bf16", 0, false, VPPS_PRECISION_BF16X3, "avx512", "no tiles: not here"},
-    {VPPS_PRECISION_BF16, "avx512", AMX, false, VPPS_PRECISION_BF16, "avx512", "avx512 is asked for"},
-    {VPPS_PRECISION_BF16, "avx512bf16", AMX | AVX512_BF16, true, VPPS_PRECISION_BF16, "avx512", "plain C is asked for"},
+    {VPPS_PRECISION_FP32, NULL, AMX | AVX512_BF16, false, VPPS_PRECISION_FP32, "avx512", "as asked", 0},
+    {VPPS_PRECISION_BF16, NULL, AMX, false, VPPS_PRECISION_BF16, "amx", "AMX", 0},
+    {VPPS_PRECISION_BF16X3, NULL, AMX | AVX512_BF16, false, VPPS_PRECISION_BF16X3, "amx", "AMX", 0},
+    {VPPS_PRECISION_BF16, NULL, AVX512_BF16, false, VPPS_PRECISION_BF16, "avx512", "no tiles: not here", 0},
+    {VPPS_PRECISION_BF16, "avx512bf16", AMX | AVX512_BF16, false, VPPS_PRECISION_BF16, "avx512bf16", "is asked for", 0},
+    {VPPS_PRECISION_BF16X3, "avx512bf16", AVX512_BF16, false, VPPS_PRECISION_BF16X3, "avx512bf16", "is asked for", 0},
+    {VPPS_PRECISION_BF16X3, "avx512bf16", 0, false, VPPS_PRECISION_BF16X3, "avx512", "no tiles: not here", 0},
+    {VPPS_PRECISION_BF16, "avx512", AMX, false, VPPS_PRECISION_BF16, "avx512", "avx512 is asked for", 0},
+    {VPPS_PRECISION_BF16, "avx512bf16", AMX | AVX512_BF16, true, VPPS_PRECISION_BF16, "avx512", "plain C is asked for",
+     0},
 };
 
 static void plain_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
@@ -68,8 +75,8 @@ START_TEST(a_precision_is_chosen)
         } else {
             unsetenv("VPPS_ISA");
         }
-        const vpps_cpu_precision p =
-            vpps_choose_precision(cases[_i].asked, &hardware, &kernels, cases[_i].portable, why, sizeof why);
+        const vpps_cpu_precision p = vpps_choose_precision(cases[_i].asked, cases[_i].batch, &hardware, &kernels,
+                                                           cases[_i].portable, why, sizeof why);
         ck_assert_str_eq(vpps_precision_names[p.precision], vpps_precision_names[cases[_i].precision]);
         ck_assert_uint_eq(p.parts, parts[p.precision]);
         ck_assert_str_eq(p.unit.name, cases[_i].unit);
@@ -92,7 +99,7 @@ START_TEST(a_reason_may_be_cut_short)
         const vpps_kernels kernels = {.isa = "generic", .product_bf16 = plain_product};
         char why[9] = "";
         unsetenv("VPPS_ISA");
-        vpps_choose_precision(VPPS_PRECISION_AUTO, &hardware, &kernels, false, why, sizeof why);
+        vpps_choose_precision(VPPS_PRECISION_AUTO, 0, &hardware, &kernels, false, why, sizeof why);
         ck_assert_str_eq(why, "no tiles");
     }
 END_TEST
@@ -115,13 +122,14 @@ START_TEST(a_handle_says_which)
         unsetenv("VPPS_ISA");
         vpps_options_default(&o);
         o.precision = VPPS_PRECISION_AUTO;
+        o.batch = _i ? 1 : 0;
         o.vps = 1;
         o.log = hear;
         TEST_OK(vpps_model_create(&model, 1));
         TEST_OK(vpps_add_matrix(model, &(vpps_param){0}, "W", 4, 4, NULL));
         TEST_OK(vpps_handle_create(&h, model, &o));
         TEST_OK(vpps_handle_stats(h, &stats));
-        const vpps_cpu_precision p = vpps_choose_precision(VPPS_PRECISION_AUTO, &vpps_bf16_of_this_cpu,
+        const vpps_cpu_precision p = vpps_choose_precision(VPPS_PRECISION_AUTO, o.batch, &vpps_bf16_of_this_cpu,
                                                            vpps_kernels_choose(false), false, why, sizeof why);
         snprintf(want, sizeof want, "multiplying in %s: %s", vpps_precision_names[p.precision], why);
         ck_assert_str_eq(heard, want);
@@ -139,7 +147,7 @@ static Suite *suite(void) {
     TCase *t = tcase_create("precision");
     tcase_add_loop_test(t, a_precision_is_chosen, 0, VPPS_COUNT(cases));
     tcase_add_test(t, a_reason_may_be_cut_short);
-    tcase_add_test(t, a_handle_says_which);
+    tcase_add_loop_test(t, a_handle_says_which, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }

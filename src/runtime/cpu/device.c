@@ -196,8 +196,8 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     cpu->watchdog_ns = (uint64_t)(options->watchdog_ms ? options->watchdog_ms : 10000) * 1000000;
     cpu->kernels = vpps_kernels_choose(options->portable);
     char why[128];
-    cpu->precision = vpps_choose_precision(options->precision, &vpps_bf16_of_this_cpu, cpu->kernels, options->portable,
-                                           why, sizeof why);
+    cpu->precision = vpps_choose_precision(options->precision, options->batch, &vpps_bf16_of_this_cpu, cpu->kernels,
+                                           options->portable, why, sizeof why);
     if (options->precision == VPPS_PRECISION_AUTO && options->log) {
         char line[192];
         snprintf(line, sizeof line, "multiplying in %s: %s", vpps_precision_names[cpu->precision.precision], why);

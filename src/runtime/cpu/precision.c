@@ -11,6 +11,10 @@
 
 const vpps_bf16_hardware vpps_bf16_of_this_cpu = {vpps_amx_find, vpps_avx512_bf16_find};
 
+/* Inputs of a batch, from which on its products gain more in bf16x3 with AMX than packing weights in each update costs, and than is
+ * lost where fp32's weights alone stay in L2 (measured there, too, of ten networks). */
+enum { LEAST_BATCH = 4 };
+
 /* Instructions for bf16 beside the vectors' own. */
 typedef enum special_unit { NONE, AMX, AVX512_BF16 } special_unit;
 
@@ -36,7 +40,7 @@ static special_unit find_unit(const vpps_bf16_hardware *hardware, const vpps_ker
     return NONE;
 }
 
-vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_bf16_hardware *hardware,
+vpps_cpu_precision vpps_choose_precision(vpps_precision asked, uint32_t batch, const vpps_bf16_hardware *hardware,
                                          const vpps_kernels *kernels, bool portable, char *why, size_t why_bytes) {
     vpps_cpu_precision p = {
         .precision = asked,
@@ -44,7 +48,12 @@ vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_bf16_h
     snprintf(why, why_bytes, "as asked");
     if (asked == VPPS_PRECISION_FP32) return p;
     const special_unit found = find_unit(hardware, kernels, portable, why, why_bytes);
-    if (asked == VPPS_PRECISION_AUTO) p.precision = found == AMX ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
+    if (asked == VPPS_PRECISION_AUTO) {
+        const bool pays = !batch || batch >= LEAST_BATCH;
+        p.precision = found == AMX && pays ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
+        if (found == AMX && !pays)
+            snprintf(why, why_bytes, "packing weights after every %u takes longer than AMX saves", batch);
+    }
     p.parts = vpps_precision_parts(p.precision);
     if (!p.parts) return p;
     if (found == AMX) {

@@ -30,9 +30,9 @@ typedef struct vpps_bf16_hardware {
 
 extern const vpps_bf16_hardware vpps_bf16_of_this_cpu;
 
-/* AUTO is bf16x3 where the hardware multiplies bf16 faster than fp32, else fp32; `why` (of why_bytes) then says what made the
- * choice. */
-vpps_cpu_precision vpps_choose_precision(vpps_precision asked, const vpps_bf16_hardware *hardware,
+/* AUTO is bf16x3 where the hardware multiplies bf16 faster than fp32 and batches, of so many inputs (0: not known), are not too small
+ * for it, else fp32; `why` (of why_bytes) then says what made the choice. */
+vpps_cpu_precision vpps_choose_precision(vpps_precision asked, uint32_t batch, const vpps_bf16_hardware *hardware,
                                          const vpps_kernels *kernels, bool portable, char *why, size_t why_bytes);
 
 #endif
