@@ -31,20 +31,35 @@ PACK_INLINE __mmask32 not_finite(__m512i h) {
     return _mm512_cmpeq_epi16_mask(_mm512_and_si512(h, exponent), exponent);
 }
 
+/* The low parts of what was cut off to `high`. */
+PACK_INLINE __m512i low_of(__m512 first, __m512 second, __m512i high) {
+    return nearest(_mm512_sub_ps(first, widened(_mm512_castsi512_si256(high))),
+                   _mm512_sub_ps(second, widened(_mm512_extracti64x4_epi64(high, 1))));
+}
+
+/* A number that was made infinite is cut off instead; what is not finite has no low part. Far from the loops, which want the
+ * registers. */
+__attribute__((PACK_TARGET, noinline, cold)) static void put_right(const float *x, halves *h) {
+    const __m512 first = _mm512_loadu_ps(x), second = _mm512_loadu_ps(x + 16);
+    const __m512i upper = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
+                                           25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    const __m512i cut = _mm512_permutex2var_epi16(_mm512_castps_si512(first), upper, _mm512_castps_si512(second));
+    h->high = _mm512_mask_mov_epi16(h->high, not_finite(h->high) & ~not_finite(cut), cut);
+    h->low = _mm512_maskz_mov_epi16(~not_finite(cut), low_of(first, second, h->high));
+}
+
 PACK_INLINE halves round_all(__m512 first, __m512 second, const uint32_t parts) {
     halves h = {.high = nearest(first, second)};
     if (parts == 1) return h;
-    const __mmask32 odd = not_finite(h.high);
-    __m512i cut = h.high;
-    if (__builtin_expect(odd != 0, 0)) { /* a number that was made infinite is cut off instead */
-        const __m512i upper = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29,
-                                               27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-        cut = _mm512_permutex2var_epi16(_mm512_castps_si512(first), upper, _mm512_castps_si512(second));
-        h.high = _mm512_mask_mov_epi16(h.high, odd & ~not_finite(cut), cut);
+    h.low = low_of(first, second, h.high);
+    if (__builtin_expect(not_finite(h.high) != 0, 0)) {
+        float x[32];
+        _mm512_storeu_ps(x, first);
+        _mm512_storeu_ps(x + 16, second);
+        halves right = h;
+        put_right(x, &right);
+        h = right;
     }
-    h.low = nearest(_mm512_sub_ps(first, widened(_mm512_castsi512_si256(h.high))),
-                    _mm512_sub_ps(second, widened(_mm512_extracti64x4_epi64(h.high, 1))));
-    if (__builtin_expect(odd != 0, 0)) h.low = _mm512_maskz_mov_epi16(~not_finite(cut), h.low);
     return h;
 }
 
@@ -74,11 +89,12 @@ PACK_INLINE void take_across(const vpps_bf16_source *s, uint32_t row, uint32_t a
                                               6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
     const uint32_t count = vpps_min_u32(s->rows - row, SIDE), depth = vpps_min_u32(s->depth - at, VPPS_BF16_DEPTH);
     const __mmask16 mask = (__mmask16)((1u << count) - 1);
+    const float *const *x = s->x + at;
     for (uint32_t q = 0; q < PAIRS; q++) {
-        __m512 x[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
-        for (uint32_t e = 0; e < 2; e++)
-            if (2 * q + e < depth) x[e] = _mm512_maskz_loadu_ps(mask, s->x[at + 2 * q + e] + s->skip + row);
-        const halves h = round_all(x[0], x[1], parts);
+        __m512 even = _mm512_setzero_ps(), odd = even;
+        if (2 * q < depth) even = _mm512_maskz_loadu_ps(mask, x[2 * q] + s->skip + row);
+        if (2 * q + 1 < depth) odd = _mm512_maskz_loadu_ps(mask, x[2 * q + 1] + s->skip + row);
+        const halves h = round_all(even, odd, parts);
         _mm512_storeu_si512(high + (size_t)q * SIDE, _mm512_permutexvar_epi16(together, h.high));
         if (parts == 2) _mm512_storeu_si512(low + (size_t)q * SIDE, _mm512_permutexvar_epi16(together, h.low));
     }
