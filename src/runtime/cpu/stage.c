@@ -357,14 +357,15 @@ static bool multiply_bf16(const tile *t, const vpps_cell_value *x, uint32_t n, c
                 return false;
         }
         for (uint32_t b = 0; b < n_blocks; b++) {
-            const vpps_matrix_block *block = NULL;
-            for (uint32_t k = 0, term = 0; k < x->n_args; k++) {
+            uint32_t term = 0, rows = 0, at = 0; /* those of all matrices are the same */
+            for (uint32_t k = 0; k < x->n_args; k++) {
                 if (args[k].matrix == VPPS_NO_PARAM) continue;
-                block = &blocks_of(t, args[k].matrix).blocks[b];
+                const vpps_matrix_block *block = &blocks_of(t, args[k].matrix).blocks[b];
                 vp->bf16_terms[term++].a = block->packed;
+                rows = block->rows;
+                at = block->first_row - first_row;
             }
-            const uint32_t at = block->first_row - first_row;
-            p->unit.product(block->rows, end - i, p->parts, vp->vectors, n_terms, vp->bf16_terms,
+            p->unit.product(rows, end - i, p->parts, vp->vectors, n_terms, vp->bf16_terms,
                             from->at ? vector_of(t, from, i) + at : NULL, from->ld, vector_of(t, c, i) + at, c->ld);
         }
     }
