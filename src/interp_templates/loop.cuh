@@ -26,7 +26,6 @@ __device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_kernel_tas
         make(a, vpps_dynamic, next - 1, n);                                                                            \
         next += n - 1;                                                                                                 \
         t.signal = next[-1].signal;                                                                                    \
-        if (!VPPS_LEAN) following = vpps_load_task(next);                                                              \
         break;                                                                                                         \
     }
 
@@ -60,8 +59,6 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     a.blocks = (unsigned long long)blocks;
     vpps_kernel_task t = vpps_load_task(next++);
     for (;;) {
-        /* There is one: the last ends the kernel. A lean one reads it when it comes. */
-        vpps_kernel_task following = VPPS_LEAN ? t : vpps_load_task(next);
         switch (t.task) {
             VPPS_STAGE_CASES(a, w, vpps_dynamic, t) /* they wait themselves */
         default:
@@ -91,9 +88,8 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             }
         }
         const vpps_signal signal = vpps_signal_of(a.counters, t.signal);
+        t = vpps_load_task(next++); /* there is one: the last ends the kernel */
         __syncthreads(); /* what the task wrote is there for all threads */
         vpps_send(signal);
-        t = VPPS_LEAN ? vpps_load_task(next) : following;
-        next++;
     }
 }
