@@ -19,11 +19,10 @@ for doc in tutorial script; do
 done
 check "the picture is of that script" sh -c "'$repository/tools/script_svg.py' < script.txt | cmp - '$repository/doc/script.svg'"
 check "links lead somewhere" python3 - "$repository" <<'PY'
-import os, re, sys
-for name in ('README.md', 'doc/tutorial.md', 'doc/script.md', 'doc/own-network.md'):
-    path = os.path.join(sys.argv[1], name)
+import glob, os, re, sys
+for path in glob.glob(sys.argv[1] + '/doc/*.md') + [sys.argv[1] + '/README.md']:
     for link in re.findall(r'\]\(([^)#:]+)\)', open(path, encoding='utf-8').read()):
-        assert os.path.exists(os.path.join(os.path.dirname(path), link)), (name, link)
+        assert os.path.exists(os.path.join(os.path.dirname(path), link)), (path, link)
 PY
 cd "$work" || exit 1
 summary
