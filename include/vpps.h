@@ -381,6 +381,51 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
 VPPS_API vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k);
 VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
 
+/* ---- many at once
+ *
+ * For callers to whom a call is dear, above all other languages: whole batches of trees, chains, lattices and edge lists are
+ * built from arrays by a few calls. The graph is the same, bit by bit, as if each vertex or node had been made by a call of its own,
+ * in the order of the arrays. */
+
+/* The members that a list has at each vertex: vertex i has members first[i] to first[i + 1] - 1. */
+typedef struct vpps_members_of {
+    const uint32_t *first;       /* n + 1 numbers, from 0, never decreasing */
+    const vpps_vertex *children; /* first[n] vertices; NULL for a list that the cell does not gather */
+} vpps_members_of;
+
+/* n vertices of one cell. An array is NULL where the cell asks for none of its kind. */
+typedef struct vpps_applications {
+    vpps_cell cell;
+    uint32_t n;                              /* vertices; may be 0 */
+    uint32_t n_children, n_pulls, n_indices; /* of each vertex: children before those in lists, nodes, indices */
+    const vpps_vertex *children;             /* n x n_children, row after row, as are pulls and indices */
+    const vpps_node *pulls;
+    const uint32_t *indices;
+    uint32_t n_lists;
+    const vpps_members_of *lists; /* n_lists: one for each of the cell's lists */
+    uint32_t n_pull_lists;        /* in the order of the vpps_pull_list calls, each has as many nodes as its list */
+    const vpps_node *const *pull_lists; /* has members at all vertices together, in the order of the vertices */
+} vpps_applications;
+
+/* Applies a cell at n new vertices, whose numbers follow each other; the first one's number. A child may be a vertex of the
+ * same call that comes before its parent: vertex i of the call has the number vpps_graph_vertices(g) + i. VPPS_NO_VERTEX on
+ * failure (sticky), as vpps_apply fails, and with ARGUMENT (numbers in `first` that decrease); the message names the vertex. */
+VPPS_API vpps_vertex vpps_apply_many(vpps_graph *g, const vpps_applications *a);
+
+/* Vertices so far; the next one has this number. */
+VPPS_API uint32_t vpps_graph_vertices(const vpps_graph *g);
+
+/* n inputs of rows x cols each, from n * rows * cols floats, which are copied. Their numbers follow each other; the first one's
+ * number. VPPS_NO_NODE on failure (sticky), as vpps_input fails. */
+VPPS_API vpps_node vpps_input_many(vpps_graph *g, uint32_t n, uint32_t rows, uint32_t cols, const float *data);
+
+/* out[i] is the node that vertex vertices[i] pushed, or scattered, as number k. Fail (sticky) with the graph's error, ARGUMENT
+ * (no such vertex or output); then `out` is undefined. */
+VPPS_API vpps_status vpps_pushed_many(vpps_graph *g, uint32_t n, const vpps_vertex *vertices, uint32_t k,
+                                      vpps_node *out);
+VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_vertex *vertices, uint32_t k,
+                                         vpps_node *out);
+
 /* ---------------------------------------------------------------- cost
  *
  * What one training step on a graph costs at least, by this convention; a roofline is made of it.

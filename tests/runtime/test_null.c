@@ -102,6 +102,9 @@ START_TEST(calls_with_a_status)
         NULLS(vpps_poll_loss((void *)any, NULL, (void *)any));
         NULLS(vpps_poll_loss(NULL, (void *)any, (void *)any));
         NULLS(vpps_push(NULL, 1));
+        NULLS(vpps_pushed_many(NULL, 1, (void *)any, 0, (void *)any));
+        NULLS(vpps_pushed_many((void *)any, 1, NULL, 0, (void *)any));
+        NULLS(vpps_pushed_many((void *)any, 1, (void *)any, 0, NULL));
         NULLS(vpps_read_parameters(NULL));
         NULLS(vpps_save((void *)any, NULL, (void *)any, 1));
         NULLS(vpps_save(NULL, "x", (void *)any, 1));
@@ -109,6 +112,7 @@ START_TEST(calls_with_a_status)
         NULLS(vpps_condition(NULL, 1));
         NULLS(vpps_condition_is(NULL, 1, 1));
         NULLS(vpps_scatter_else(NULL, 1, 1));
+        NULLS(vpps_scattered_many(NULL, 1, (void *)any, 0, (void *)any));
         NULLS(vpps_shard_tables(NULL, (void *)any));
         NULLS(vpps_sentences_counts((void *)any, NULL));
         NULLS(vpps_sentences_counts(NULL, (void *)any));
@@ -186,6 +190,8 @@ START_TEST(calls_that_make_nodes)
         TEST_OK(vpps_model_create(&model, 1));
         TEST_OK(vpps_graph_create(&g, model));
         NO_NODE(vpps_input(NULL, 0, 0, (const void *)any));
+        NO_NODE(vpps_input_many(NULL, 0, 0, 0, (const void *)any));
+        NO_NODE(vpps_input_many(g, 1, 1, 1, NULL));
         NO_NODE(vpps_lookup(NULL, 0, 0));
         NO_NODE(vpps_parameter(NULL, 0));
         NO_NODE(vpps_constant(NULL, 0, 0, 0.5f));
@@ -258,6 +264,8 @@ START_TEST(calls_that_make_nodes)
         NO_NODE(vpps_pull_index(NULL));
         NO_NODE(vpps_apply(NULL, (const void *)any));
         NO_NODE(vpps_apply(g, NULL));
+        NO_NODE(vpps_apply_many(NULL, (const void *)any));
+        NO_NODE(vpps_apply_many(g, NULL));
         NO_NODE(vpps_while(NULL, (const void *)any, 1, NULL));
         NO_NODE(vpps_while(g, NULL, 1, NULL));
         NO_NODE(vpps_case(NULL, 1, (const void *)any));

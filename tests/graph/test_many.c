@@ -1,0 +1,253 @@
+/* test_many.c - vertices and nodes made many at once are those made one by one, to the last word; and the errors. */
+#include "common/testing.h"
+
+#include "graph/graph.h"
+
+enum { SIZE = 3, WORDS = 7, VERTICES = 12 };
+
+typedef struct network {
+    vpps_model *model;
+    vpps_param E, W;
+    vpps_cell word, join, several;
+} network;
+
+static network open_network(void) {
+    network n;
+    vpps_graph *g;
+    TEST_OK(vpps_model_create(&n.model, 3));
+    TEST_OK(vpps_add_lookup(n.model, &n.E, "E", WORDS, SIZE, 1, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.W, "W", SIZE, SIZE, NULL));
+
+    TEST_OK(vpps_cell_begin(n.model, "word", &g));
+    vpps_node x = vpps_lookup(g, n.E, vpps_pull_index(g));
+    TEST_OK(vpps_scatter(g, vpps_tanh(g, x)));
+    TEST_OK(vpps_push(g, vpps_cross_entropy(g, x, vpps_pull_index(g))));
+    TEST_OK(vpps_cell_end(g, &n.word));
+
+    TEST_OK(vpps_cell_begin(n.model, "join", &g));
+    x = vpps_matvec(g, n.W, vpps_gather(g, 0, 0, SIZE, 1));
+    x = vpps_add(g, x, vpps_gather(g, 1, 0, SIZE, 1));
+    TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_mul(g, x, vpps_pull(g, SIZE, 1)))));
+    TEST_OK(vpps_push(g, x));
+    TEST_OK(vpps_cell_end(g, &n.join));
+
+    /* child 0, a list of children with a scalar for each, a list of nodes, a list of children */
+    TEST_OK(vpps_cell_begin(n.model, "several", &g));
+    const vpps_node s = vpps_gather(g, 0, 0, SIZE, 1), left = vpps_gather_list_of(g, 0, 0, SIZE, 1);
+    const vpps_node weight = vpps_pull_list_of(g, 0, 1, 1), node = vpps_pull_list_of(g, 1, SIZE, 1);
+    const vpps_node right = vpps_gather_list_of(g, 2, 0, SIZE, 1);
+    x = vpps_weighted_sum_list(g, vpps_softmax_list(g, weight), left);
+    TEST_OK(vpps_scatter(g, vpps_sum(g, 4, (vpps_node[]){s, x, node, right})));
+    TEST_OK(vpps_push(g, x));
+    TEST_OK(vpps_cell_end(g, &n.several));
+    return n;
+}
+
+/* ---------------------------------------------------------------- the same graph, both ways */
+
+typedef struct rows {
+    uint32_t indices[VERTICES][2];
+    float data[VERTICES][SIZE];
+    vpps_vertex pairs[VERTICES][2];   /* of join: words, and joins before it */
+    uint32_t first[3][VERTICES + 1];  /* of several's lists */
+    vpps_vertex start[VERTICES];      /* child 0 */
+    vpps_vertex left[64], right[64];  /* members of lists 0 and 2 */
+    vpps_node weights[64], nodes[64]; /* pulled for lists 0 and 1 */
+} rows;
+
+static uint32_t draw(uint64_t *state, uint32_t below) { return (uint32_t)((*state = vpps_mix64(*state)) % below); }
+
+static rows draw_rows(uint64_t seed) {
+    rows r;
+    uint64_t state = seed;
+    for (uint32_t i = 0; i < VERTICES; i++) {
+        r.indices[i][0] = draw(&state, WORDS);
+        r.indices[i][1] = draw(&state, SIZE);
+        for (uint32_t k = 0; k < SIZE; k++) r.data[i][k] = (float)draw(&state, 100) * 0.01f;
+        for (uint32_t k = 0; k < 2; k++) r.pairs[i][k] = draw(&state, VERTICES + i); /* also of the same call */
+        r.start[i] = draw(&state, 2 * VERTICES + i);
+    }
+    for (uint32_t l = 0; l < 3; l++) {
+        r.first[l][0] = 0;
+        for (uint32_t i = 0; i < VERTICES; i++) {
+            r.first[l][i + 1] = r.first[l][i] + draw(&state, 4);
+            for (uint32_t k = r.first[l][i]; k < r.first[l][i + 1]; k++) {
+                if (l == 0) r.left[k] = draw(&state, 2 * VERTICES + i);
+                if (l == 2) r.right[k] = draw(&state, 2 * VERTICES + i);
+                if (l == 1) r.nodes[k] = draw(&state, VERTICES);
+                if (l == 0) r.weights[k] = UINT32_MAX; /* known once there are words */
+            }
+        }
+    }
+    return r;
+}
+
+static void build_many(const network *n, vpps_graph *g, rows *r, vpps_node *out) {
+    const vpps_node inputs = vpps_input_many(g, VERTICES, SIZE, 1, r->data[0]);
+    ck_assert_uint_eq(inputs, 0);
+    ck_assert_uint_eq(
+        vpps_apply_many(g,
+                        &(vpps_applications){.cell = n->word, .n = VERTICES, .n_indices = 2, .indices = r->indices[0]}),
+        0);
+    vpps_vertex all[3 * VERTICES];
+    vpps_node pulls[VERTICES], nll[VERTICES];
+    for (uint32_t i = 0; i < 3 * VERTICES; i++) all[i] = i;
+    for (uint32_t i = 0; i < VERTICES; i++) pulls[i] = inputs + i;
+    TEST_OK(vpps_pushed_many(g, VERTICES, all, 0, nll));
+    for (uint32_t k = 0; k < r->first[0][VERTICES]; k++) r->weights[k] = nll[k % VERTICES];
+    ck_assert_uint_eq(vpps_graph_vertices(g), VERTICES);
+    ck_assert_uint_eq(vpps_apply_many(g, &(vpps_applications){.cell = n->join,
+                                                              .n = VERTICES,
+                                                              .n_children = 2,
+                                                              .children = r->pairs[0],
+                                                              .n_pulls = 1,
+                                                              .pulls = pulls}),
+                      VERTICES);
+    const vpps_members_of lists[] = {{r->first[0], r->left}, {r->first[1], NULL}, {r->first[2], r->right}};
+    ck_assert_uint_eq(
+        vpps_apply_many(g, &(vpps_applications){.cell = n->several,
+                                                .n = VERTICES,
+                                                .n_children = 1,
+                                                .children = r->start,
+                                                .n_lists = 3,
+                                                .lists = lists,
+                                                .n_pull_lists = 2,
+                                                .pull_lists = (const vpps_node *[]){r->weights, r->nodes}}),
+        2 * VERTICES);
+    ck_assert_uint_eq(vpps_apply_many(g, &(vpps_applications){.cell = n->several}), 3 * VERTICES);
+    TEST_OK(vpps_scattered_many(g, 3 * VERTICES, all, 0, out));
+}
+
+static void build_each(const network *n, vpps_graph *g, const rows *r, vpps_node *out) {
+    vpps_node inputs[VERTICES];
+    for (uint32_t i = 0; i < VERTICES; i++) inputs[i] = vpps_input(g, SIZE, 1, r->data[i]);
+    for (uint32_t i = 0; i < VERTICES; i++)
+        vpps_apply(g, &(vpps_application){.cell = n->word, .n_indices = 2, .indices = r->indices[i]});
+    for (uint32_t i = 0; i < VERTICES; i++)
+        vpps_apply(g,
+                   &(vpps_application){
+                       .cell = n->join, .n_children = 2, .children = r->pairs[i], .n_pulls = 1, .pulls = &inputs[i]});
+    for (uint32_t i = 0; i < VERTICES; i++) {
+        vpps_vertex children[16] = {r->start[i]};
+        uint32_t members[3], c = 1;
+        for (uint32_t l = 0; l < 3; l++) members[l] = r->first[l][i + 1] - r->first[l][i];
+        for (uint32_t k = 0; k < members[0]; k++) children[c++] = r->left[r->first[0][i] + k];
+        for (uint32_t k = 0; k < members[2]; k++) children[c++] = r->right[r->first[2][i] + k];
+        vpps_apply(g, &(vpps_application){
+                          .cell = n->several,
+                          .n_children = c,
+                          .children = children,
+                          .n_pull_lists = 2,
+                          .pull_lists = (const vpps_node *[]){r->weights + r->first[0][i], r->nodes + r->first[1][i]},
+                          .n_lists = 3,
+                          .list_members = members});
+    }
+    for (uint32_t v = 0; v < 3 * VERTICES; v++) out[v] = vpps_scattered(g, v, 0);
+}
+
+START_TEST(many_is_each)
+    {
+        network n = open_network();
+        vpps_graph *a, *b;
+        TEST_OK(vpps_graph_create(&a, n.model));
+        TEST_OK(vpps_graph_create(&b, n.model));
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            rows r = draw_rows(seed);
+            vpps_node out_a[3 * VERTICES], out_b[3 * VERTICES];
+            vpps_graph_clear(a);
+            vpps_graph_clear(b);
+            build_many(&n, a, &r, out_a);
+            build_each(&n, b, &r, out_b);
+            TEST_OK(vpps_graph_status(a));
+            TEST_OK(vpps_graph_status(b));
+            ck_assert_mem_eq(out_a, out_b, sizeof out_a);
+            TEST_OK(vpps_graph_flatten(a));
+            TEST_OK(vpps_graph_flatten(b));
+            ck_assert_uint_eq(a->flat.n_nodes, b->flat.n_nodes);
+            ck_assert_uint_gt(a->flat.n_nodes, 100);
+            ck_assert_uint_eq(a->flat.n_args, b->flat.n_args);
+            ck_assert_mem_eq(a->flat.nodes, b->flat.nodes, a->flat.n_nodes * sizeof *a->flat.nodes);
+            ck_assert_mem_eq(a->flat.args, b->flat.args, a->flat.n_args * sizeof *a->flat.args);
+            ck_assert_uint_eq(a->n_data, b->n_data);
+            ck_assert_mem_eq(a->data, b->data, a->n_data * sizeof *a->data);
+        }
+        vpps_graph_destroy(a);
+        vpps_graph_destroy(b);
+        vpps_model_destroy(n.model);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- errors */
+
+#define FAILS(a, expected, text)                                                                                       \
+    do {                                                                                                               \
+        vpps_graph_clear(g);                                                                                           \
+        ck_assert_uint_eq(vpps_input_many(g, 2, SIZE, 1, data[0]), 0);                                                 \
+        ck_assert_uint_eq(vpps_apply_many(g, &(vpps_applications)a), VPPS_NO_VERTEX);                                  \
+        TEST_FAILS(vpps_graph_status(g), expected, text);                                                              \
+    } while (0)
+#define OF(...)                                                                                                        \
+    { __VA_ARGS__ }
+
+START_TEST(errors)
+    {
+        network n = open_network();
+        vpps_graph *g;
+        const float data[2][SIZE] = {{0}};
+        const uint32_t indices[] = {1, 1, WORDS, 0}, children[] = {0, 1, 7, 0}, down[] = {0, 2, 1}, up[] = {0, 0, 1},
+                       late[] = {1, 1, 1};
+        const vpps_node *const pulled[] = {children, children};
+        TEST_OK(vpps_graph_create(&g, n.model));
+        FAILS(OF(.cell = 99, .n = 1), VPPS_ARGUMENT, "no such cell");
+        FAILS(OF(.cell = n.word, .n = 2, .n_indices = 2), VPPS_ARGUMENT, "indices is NULL");
+        FAILS(OF(.cell = n.word, .n = 2, .n_indices = 2, .indices = indices), VPPS_ARGUMENT,
+              "vertex 1 of 2: apply word: index 7 for lookup; expected below 7");
+        FAILS(OF(.cell = n.word, .n = 2, .n_indices = 1, .indices = indices), VPPS_ARGUMENT, "vertex 0 of 2: ");
+        FAILS(OF(.cell = n.join, .n = 2, .n_children = 2, .children = children, .n_pulls = 1, .pulls = children),
+              VPPS_ARGUMENT, "vertex 0 of 2: apply: 0 is not a vertex"); /* itself */
+        const vpps_members_of good = {up, children}, bad = {down, children}, begins_late = {late, children};
+        const vpps_members_of none = {up, NULL}, nothing = {NULL, children};
+        const struct {
+            vpps_members_of lists[3];
+            const char *text;
+        } cases[] = {{{bad, good, good}, "list 0: first decreases from 2 to 1 at vertex 1"},
+                     {{good, begins_late, good}, "list 1: first does not begin with 0"},
+                     {{good, good, none}, "list 2: children is NULL"},
+                     {{good, nothing, good}, "list 1: first is NULL"}};
+        for (size_t i = 0; i < VPPS_COUNT(cases); i++)
+            FAILS(OF(.cell = n.several, .n = 2, .n_children = 1, .children = children, .n_lists = 3,
+                     .lists = cases[i].lists, .n_pull_lists = 2, .pull_lists = pulled),
+                  VPPS_ARGUMENT, cases[i].text);
+        FAILS(OF(.cell = n.several, .n = 2, .n_children = 1, .children = children, .n_lists = 2,
+                 .lists = cases[0].lists, .n_pull_lists = 2, .pull_lists = pulled),
+              VPPS_ARGUMENT, "members of 2 lists, 2 pulled lists; expected 3 and 2");
+        FAILS(OF(.cell = n.several, .n = 2, .n_children = 1, .children = children, .n_lists = 3), VPPS_ARGUMENT,
+              "lists is NULL");
+
+        vpps_graph_clear(g);
+        ck_assert_uint_eq(vpps_input_many(g, 1, SIZE, 1, NULL), VPPS_NO_NODE);
+        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "input_many: data is NULL");
+        vpps_graph_clear(g);
+        ck_assert_uint_eq(vpps_input_many(g, 0, SIZE, 1, NULL), 0);
+        vpps_node out[2];
+        TEST_OK(vpps_pushed_many(g, 0, NULL, 0, NULL));
+        vpps_apply_many(g, &(vpps_applications){.cell = n.word, .n = 1, .n_indices = 2, .indices = indices});
+        TEST_FAILS(vpps_pushed_many(g, 2, children, 0, out), VPPS_ARGUMENT, "1 is not a vertex");
+        vpps_graph_destroy(g);
+
+        TEST_OK(vpps_cell_begin(n.model, "recorder", &g));
+        ck_assert_uint_eq(vpps_apply_many(g, &(vpps_applications){.cell = n.word, .n = 1}), VPPS_NO_VERTEX);
+        TEST_FAILS(vpps_graph_status(g), VPPS_STATE, "a cell is being recorded");
+        vpps_graph_destroy(g);
+        vpps_model_destroy(n.model);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("graph: many");
+    TCase *t = tcase_create("many");
+    tcase_add_test(t, many_is_each);
+    tcase_add_test(t, errors);
+    suite_add_tcase(suite, t);
+    return test_main(suite);
+}
