@@ -4,13 +4,9 @@
 
 #include <math.h>
 
-static bool is_run(const vpps_cell_value *v, uint32_t opcode) {
-    return v->kind == VPPS_VALUE_RUN && v->opcode == opcode;
-}
+static bool is_constant(const vpps_cell_number *n) { return n->kind == VPPS_NUMBER_CONSTANT; }
 
-static bool static_scale(const vpps_cell_value *v) {
-    return is_run(v, VPPS_I_SCALE) && v->f_word == VPPS_NONE && !v->average;
-}
+static bool static_scale(const vpps_cell_value *v) { return vpps_is_run(v, VPPS_I_SCALE) && is_constant(&v->run.f); }
 
 /* The operation at hand: v, whose arguments are simple already. */
 typedef struct operation {
@@ -23,8 +19,8 @@ static const vpps_cell_value *arg(const operation *o, uint32_t k) { return &o->c
 
 static bool constant(const operation *o, uint32_t k, float *f) {
     const vpps_cell_value *x = arg(o, k);
-    if (!is_run(x, VPPS_I_FILL) || x->f_word != VPPS_NONE) return false;
-    *f = x->f;
+    if (!vpps_is_run(x, VPPS_I_FILL) || !is_constant(&x->run.f)) return false;
+    *f = x->run.f.real;
     return true;
 }
 
@@ -36,16 +32,18 @@ static vpps_cell_arg below(const operation *o, uint32_t k) {
     return a;
 }
 
-/* v becomes another instruction over the first n of its arguments. True, so that callers can say what they return. */
+/* v becomes another instruction over the first n of its arguments, with f where it has such an operand. True, so that callers can
+ * say what they return. */
 static bool become(const operation *o, uint32_t opcode, uint32_t n, float f) {
-    o->v->opcode = (uint8_t)opcode;
+    o->v->run = (vpps_cell_run){
+        .opcode = (uint8_t)opcode, .op = o->v->run.op, .recompute = o->v->run.recompute, .table = VPPS_NO_PARAM};
+    if (strchr(vpps_instructions[opcode].operands, 'f')) o->v->run.f = vpps_real_number(f);
     o->v->n_args = n;
-    o->v->f = f;
     return true;
 }
 
 static bool is_negation(const operation *o, uint32_t k) {
-    return is_run(arg(o, k), VPPS_I_NEG) && below(o, k).value != VPPS_NONE;
+    return vpps_is_run(arg(o, k), VPPS_I_NEG) && below(o, k).value != VPPS_NONE;
 }
 
 /* The lower value first, where the order does not matter: then equal sums are found to be equal. */
@@ -62,31 +60,32 @@ static bool simplify_neg(const operation *o, uint32_t *same) {
     const vpps_cell_value *x = arg(o, 0);
     float f;
     if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, -f);
-    if (!is_run(x, VPPS_I_NEG) && !static_scale(x)) return false;
+    if (!vpps_is_run(x, VPPS_I_NEG) && !static_scale(x)) return false;
     const vpps_cell_arg inner = below(o, 0);
     if (inner.value == VPPS_NONE) return false;
-    if (is_run(x, VPPS_I_NEG)) {
+    if (vpps_is_run(x, VPPS_I_NEG)) {
         *same = inner.value;
         return false;
     }
     o->args[0] = inner;
-    return become(o, VPPS_I_SCALE, 1, -x->f);
+    return become(o, VPPS_I_SCALE, 1, -x->run.f.real);
 }
 
 static bool simplify_scale(const operation *o, uint32_t *same) {
     float f;
     if (!static_scale(o->v)) return false;
-    if (o->v->f == 1) {
+    const float factor = o->v->run.f.real;
+    if (factor == 1) {
         *same = o->args[0].value;
         return false;
     }
-    if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, f * o->v->f);
-    if (o->v->f == -1) return become(o, VPPS_I_NEG, 1, 0);
+    if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, f * factor);
+    if (factor == -1) return become(o, VPPS_I_NEG, 1, 0);
     const bool scaled = static_scale(arg(o, 0));
     if (!scaled && !is_negation(o, 0)) return false;
     const vpps_cell_arg inner = below(o, 0);
     if (inner.value == VPPS_NONE) return false;
-    f = scaled ? o->v->f * arg(o, 0)->f : -o->v->f;
+    f = scaled ? factor * arg(o, 0)->run.f.real : -factor;
     o->args[0] = inner;
     return become(o, VPPS_I_SCALE, 1, f);
 }
@@ -95,7 +94,7 @@ static bool simplify_scale(const operation *o, uint32_t *same) {
 static bool fold_function(const operation *o) {
     float f;
     if (!constant(o, 0, &f)) return false;
-    switch (o->v->opcode) {
+    switch (o->v->run.opcode) {
     case VPPS_I_ONE_MINUS: return become(o, VPPS_I_FILL, 0, 1 - f);
     case VPPS_I_RECIPROCAL: return become(o, VPPS_I_FILL, 0, 1 / f);
     case VPPS_I_SQUARE: return become(o, VPPS_I_FILL, 0, f * f);
@@ -121,7 +120,6 @@ static bool simplify_add(const operation *o, uint32_t *same) {
         return become(o, VPPS_I_SUB, 2, 0);
     }
     sort_operands(o);
-    o->v->f = 0; /* as if it had never been a sum of two */
     return false;
 }
 
@@ -185,34 +183,11 @@ static bool leave_zeros_out(const operation *o) {
 
 static bool simplify_sum(const operation *o, uint32_t *same) {
     const vpps_cell_value *v = o->v;
-    if (v->f != 1 || v->average) return false;
+    if (!is_constant(&v->run.f) || v->run.f.real != 1) return false;
     if (leave_zeros_out(o)) return true;
     if (arg(o, 0)->domain != v->domain) return false;
     if (v->n_args == 1) *same = o->args[0].value;
     return v->n_args == 2 && arg(o, 1)->domain == v->domain && become(o, VPPS_I_ADD, 2, 0);
-}
-
-static bool simplify_run(const operation *o, uint32_t *same) {
-    float f;
-    switch (o->v->opcode) {
-    case VPPS_I_ADD: return simplify_add(o, same);
-    case VPPS_I_SUB: return simplify_sub(o, same);
-    case VPPS_I_MUL: return simplify_mul(o, same);
-    case VPPS_I_DIV: return simplify_div(o, same);
-    case VPPS_I_SUM: return simplify_sum(o, same);
-    default: break;
-    }
-    if (!o->v->n_args || arg(o, 0)->domain != o->v->domain) return false;
-    switch (o->v->opcode) {
-    case VPPS_I_COPY: *same = o->args[0].value; return false;
-    case VPPS_I_DROPOUT:
-        if (o->v->f == 0) *same = o->args[0].value;
-        return false;
-    case VPPS_I_NEG: return simplify_neg(o, same);
-    case VPPS_I_SCALE: return simplify_scale(o, same);
-    case VPPS_I_SCALE_BY: return constant(o, 1, &f) && become(o, VPPS_I_SCALE, 1, f);
-    default: return fold_function(o);
-    }
 }
 
 /* ---------------------------------------------------------------- parts of values */
@@ -236,25 +211,52 @@ static bool find_part(const operation *o, uint32_t *part, uint32_t *first) {
 
 static bool simplify_slice(const operation *o, uint32_t *same) {
     const vpps_cell_value *x = arg(o, 0);
-    if (x->domain != o->v->domain || x->over_list) return false;
-    if (o->v->index == 0 && x->rows == o->v->rows) {
+    uint32_t *row = &o->v->run.u.whole;
+    if (x->domain != o->v->domain || (x->kind == VPPS_VALUE_RUN && x->run.over_list)) return false;
+    if (*row == 0 && x->rows == o->v->rows) {
         *same = o->args[0].value;
-    } else if (x->kind == VPPS_VALUE_SLICE && below(o, 0).value != VPPS_NONE) {
-        o->v->index += x->index;
+    } else if (vpps_is_run(x, VPPS_I_SLICE) && below(o, 0).value != VPPS_NONE) {
+        *row += x->run.u.whole;
         o->args[0] = below(o, 0);
         return true;
-    } else if (x->kind == VPPS_VALUE_STACK) {
-        uint32_t part, first = o->v->index;
+    } else if (vpps_is_run(x, VPPS_I_STACK)) {
+        uint32_t part, first = *row;
         if (!find_part(o, &part, &first)) return false;
-        o->v->index = first;
+        *row = first;
         o->args[0].value = part;
         return true;
     }
     float f;
-    if (!constant(o, 0, &f)) return false;
-    o->v->kind = VPPS_VALUE_RUN;
-    o->v->index = 0;
-    return become(o, VPPS_I_FILL, 0, f);
+    return constant(o, 0, &f) && become(o, VPPS_I_FILL, 0, f);
+}
+
+/* ---------------------------------------------------------------- all rules */
+
+static bool simplify_run(const operation *o, uint32_t *same) {
+    float f;
+    switch (o->v->run.opcode) {
+    case VPPS_I_ADD: return simplify_add(o, same);
+    case VPPS_I_SUB: return simplify_sub(o, same);
+    case VPPS_I_MUL: return simplify_mul(o, same);
+    case VPPS_I_DIV: return simplify_div(o, same);
+    case VPPS_I_SUM: return simplify_sum(o, same);
+    case VPPS_I_SLICE: return simplify_slice(o, same);
+    default: break;
+    }
+    if (!o->v->n_args || arg(o, 0)->domain != o->v->domain) return false;
+    switch (o->v->run.opcode) {
+    case VPPS_I_COPY: *same = o->args[0].value; return false;
+    case VPPS_I_STACK:
+        if (o->v->n_args == 1) *same = o->args[0].value;
+        return false;
+    case VPPS_I_DROPOUT:
+        if (o->v->run.f.real == 0) *same = o->args[0].value; /* the probability, a constant */
+        return false;
+    case VPPS_I_NEG: return simplify_neg(o, same);
+    case VPPS_I_SCALE: return simplify_scale(o, same);
+    case VPPS_I_SCALE_BY: return constant(o, 1, &f) && become(o, VPPS_I_SCALE, 1, f);
+    default: return fold_function(o);
+    }
 }
 
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args) {
@@ -264,8 +266,6 @@ uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vp
     while (changed && same == VPPS_NONE) {
         changed = false;
         if (v->kind == VPPS_VALUE_RUN) changed = simplify_run(&o, &same);
-        if (v->kind == VPPS_VALUE_SLICE) changed = simplify_slice(&o, &same);
     }
-    if (v->kind == VPPS_VALUE_STACK && v->n_args == 1 && arg(&o, 0)->domain == v->domain) same = args[0].value;
     return same;
 }

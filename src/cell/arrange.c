@@ -16,8 +16,8 @@ typedef struct arranger {
 } arranger;
 
 static bool is_operation(const vpps_cell_value *x) {
-    return (x->kind == VPPS_VALUE_RUN || x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T) &&
-           !x->domain;
+    const bool run = x->kind == VPPS_VALUE_RUN && vpps_instructions[x->run.opcode].form < VPPS_FORM_PARTS;
+    return (run || vpps_is_product(x)) && !x->domain;
 }
 
 static void find_depths(arranger *a) {
@@ -52,9 +52,9 @@ static void find_variables(arranger *a) {
 static bool are_alike(const arranger *a, uint32_t v, uint32_t u) {
     const vpps_compiled_cell *c = a->c;
     const vpps_cell_value *x = &c->values[v], *y = &c->values[u];
-    if (a->depth[v] != a->depth[u] || x->kind != y->kind || x->opcode != y->opcode || x->rows != y->rows ||
-        x->cols != y->cols || x->n_args != y->n_args || (v >= c->n_forward) != (u >= c->n_forward) ||
-        !is_operation(y)) {
+    if (a->depth[v] != a->depth[u] || x->kind != y->kind || x->rows != y->rows || x->cols != y->cols ||
+        x->n_args != y->n_args || (v >= c->n_forward) != (u >= c->n_forward) || !is_operation(y) ||
+        (x->kind == VPPS_VALUE_RUN && x->run.opcode != y->run.opcode)) {
         return false;
     }
     for (uint32_t i = 0; i < x->n_args; i++) {

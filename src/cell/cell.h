@@ -22,20 +22,15 @@
 
 /* What makes a value. */
 typedef enum vpps_cell_kind {
-    VPPS_VALUE_INPUT,     /* input `index`: gathered or pulled, where the record says */
-    VPPS_VALUE_LOOKUP,    /* entry of a table, as lookup `index` of the record says */
+    VPPS_VALUE_INPUT,     /* gathered or pulled, where the record says */
+    VPPS_VALUE_LOOKUP,    /* an entry of a table, where the record says */
     VPPS_VALUE_DATA,      /* data of an input op, in the script */
-    VPPS_VALUE_PARAMETER, /* vector `param`, where it lies */
-    VPPS_VALUE_GRADIENT,  /* of output `index`: the sum of what its users contributed */
-    VPPS_VALUE_RUN,       /* instruction `opcode` of isa.def (forms EW, REDUCE, ROW, MATMUL) */
+    VPPS_VALUE_PARAMETER, /* a vector of the model */
+    VPPS_VALUE_GRADIENT,  /* of an output: the sum of what its users contributed */
+    VPPS_VALUE_RUN,       /* an instruction of isa.def */
     VPPS_VALUE_PRODUCT,   /* sum of matrices times values, plus a bias or a value made before */
     VPPS_VALUE_PRODUCT_T, /* sum of transposed matrices times values; made by rows, it is a partial sum, or by_columns */
-    VPPS_VALUE_SLICE,     /* rows from `index` on of its argument */
-    VPPS_VALUE_PLACE,     /* the argument as rows from `index` on, zero elsewhere: the gradient of a slice */
-    VPPS_VALUE_STACK,     /* the arguments on top of each other */
-    VPPS_VALUE_ARGMAX,    /* number of its argument's greatest element, and log softmax of that */
-    VPPS_VALUE_ENTRY,     /* entry of table `param`, as the argument, a scalar, says */
-    VPPS_VALUE_POSITIONS  /* the positions that its argument, a MAX_OF or MIN_OF, found */
+    VPPS_VALUE_POSITIONS  /* the positions that its argument, the value before it, a MAX_OF or MIN_OF, found */
 } vpps_cell_kind;
 
 /* How a stage's work is shared out inside a group of VPs. */
@@ -77,32 +72,74 @@ typedef struct vpps_cell_arg {
     vpps_param matrix; /* PRODUCT, PRODUCT_T: what multiplies the value; VPPS_NO_PARAM: a value to start from */
 } vpps_cell_arg;
 
-typedef struct vpps_cell_value {
-    uint8_t kind, opcode;
-    uint8_t domain; /* 0: one for each vertex; d: one for each member of the vertex's list d - 1 */
-    /* RUN: SOFTMAX and its gradient of all members' scalars, each member's the result; WEIGHTED_SUM of all members with a
+/* base + the sum over axes d of list[d] times the members of the vertex's list d - 1. */
+typedef struct vpps_cell_count {
+    uint32_t base, list[VPPS_DOMAINS]; /* list[0] is 0 */
+} vpps_cell_count;
+
+/* Does it depend on how many members lists have? */
+static inline bool vpps_counts_members(const vpps_cell_count *count) {
+    bool any = false;
+    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) any |= count->list[d] != 0;
+    return any;
+}
+
+/* Where a number among an instruction's operands comes from. */
+typedef enum vpps_number_kind {
+    VPPS_NUMBER_NONE,     /* the instruction has no such operand */
+    VPPS_NUMBER_CONSTANT, /* `real` of an f, `whole` of a u */
+    VPPS_NUMBER_WORD,     /* word `word` of the vertex's record */
+    VPPS_NUMBER_INVERSE,  /* f: 1 / count; 0 where the count is 0 */
+    VPPS_NUMBER_POSITION, /* u: count + the item's own number among its list's members */
+    VPPS_NUMBER_ELEMENT   /* e: word `word` + count + own number times the value's words */
+} vpps_number_kind;
+
+typedef struct vpps_cell_number {
+    uint8_t kind; /* vpps_number_kind: which of the others mean something */
+    float real;
+    uint32_t whole, word;
+    vpps_cell_count count;
+} vpps_cell_number;
+
+static inline vpps_cell_number vpps_real_number(float f) {
+    return (vpps_cell_number){.kind = VPPS_NUMBER_CONSTANT, .real = f};
+}
+static inline vpps_cell_number vpps_whole_number(uint32_t u) {
+    return (vpps_cell_number){.kind = VPPS_NUMBER_CONSTANT, .whole = u};
+}
+
+/* What an instruction does beside its arguments. */
+typedef struct vpps_cell_run {
+    uint8_t opcode; /* of isa.def */
+    uint8_t op;     /* in forward: the vpps_op that it is */
+    /* SOFTMAX and its gradient of all members' scalars, each member's the result; WEIGHTED_SUM of all members with a
      * weight each. STACK: of all members, and zeros below them; SLICE: the rows of such a stack that are the member's. */
     bool over_list;
-    bool kept;     /* lies in the record of kept values: another stage, vertex or the host's request reads it */
-    uint8_t split; /* vpps_split */
-    uint8_t part;  /* vpps_part */
+    bool recompute;        /* backward makes it a second time, so that forward's need not be kept */
+    vpps_param table;      /* ENTRY */
+    vpps_cell_number f, u; /* u: of letter u or e */
+} vpps_cell_run;
+
+typedef struct vpps_cell_value {
+    uint8_t kind;   /* vpps_cell_kind: which member of the union means something */
+    uint8_t domain; /* 0: one for each vertex; d: one for each member of the vertex's list d - 1 */
+    uint8_t split;  /* vpps_split */
+    uint8_t part;   /* vpps_part */
+    bool kept;      /* lies in the record of kept values: another stage, vertex or the host's request reads it */
+    uint8_t record; /* kept: of which it is a part: the domain's, or a passing one */
     uint32_t rows, cols;
-    uint32_t first_arg, n_args; /* in args: for RUN in the order of the tensor operands t s v i * of its instruction */
-    uint32_t index;             /* INPUT, LOOKUP, GRADIENT; SLICE, PLACE: first row */
-    vpps_param param;           /* PARAMETER; PRODUCT: bias; ENTRY: table */
-    float f;                    /* RUN: operand f, where f_word is VPPS_NONE */
-    uint32_t u;                 /* RUN: operand u, where u_word is VPPS_NONE */
-    uint32_t f_word, u_word, e_word; /* RUN: word of the vertex's record that f, u, e is; e: plus e_add elements */
-    uint32_t e_add;                  /* e: elements before it in the vertex, and for each member of each list: */
-    uint32_t e_list[VPPS_DOMAINS];   /* by the list's domain; the first is not used */
-    uint8_t op;                      /* RUN in forward: vpps_op */
-    bool average;    /* SUM over lists: f is 1 / number of operands; SCALE: 1 / (u + e_list times members) */
-    bool position;   /* u is an operand's position: plus e_list times members, plus the member's own number */
-    bool again;      /* backward makes it a second time, so that it need not be kept */
-    bool by_columns; /* PRODUCT_T by rows: whole, of the columns that a VP has as it has rows; in no shares */
-    uint32_t stage;
-    uint8_t record;  /* kept: of which it is a part: the domain's, or a passing one */
-    uint32_t offset; /* kept: word in the record */
+    uint32_t first_arg, n_args; /* in args: of a RUN in the order of the letters t s v * of its instruction */
+    uint32_t stage;             /* that makes it; VPPS_NONE: none does */
+    uint32_t offset;            /* kept: word in the record */
+    union {
+        uint32_t input;    /* INPUT */
+        uint32_t lookup;   /* LOOKUP */
+        uint32_t output;   /* GRADIENT */
+        vpps_param vector; /* PARAMETER */
+        vpps_cell_run run; /* RUN */
+        vpps_param bias;   /* PRODUCT: a vector, or VPPS_NO_PARAM */
+        bool by_columns;   /* PRODUCT_T by rows: whole, of the columns that a VP has as it has rows; in no shares */
+    };
 } vpps_cell_value;
 
 /* A gradient that a vertex contributes to what it read: an input, or a table's entry. */
@@ -226,11 +263,23 @@ static inline uint32_t vpps_passing_record(const vpps_compiled_cell *c, uint32_t
     return c->stages[stage].backward ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
 }
 
-/* Does one of its numbers depend on how many members lists have? */
-static inline bool vpps_counts_members(const vpps_cell_value *v) {
-    bool any = false;
-    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) any |= v->e_list[d] != 0;
-    return any;
+/* Is it made by this instruction? */
+static inline bool vpps_is_run(const vpps_cell_value *v, uint32_t opcode) {
+    return v->kind == VPPS_VALUE_RUN && v->run.opcode == opcode;
+}
+
+static inline bool vpps_is_product(const vpps_cell_value *v) {
+    return v->kind == VPPS_VALUE_PRODUCT || v->kind == VPPS_VALUE_PRODUCT_T;
+}
+
+/* The vector that a product starts from; VPPS_NO_PARAM: none. */
+static inline vpps_param vpps_bias_of(const vpps_cell_value *v) {
+    return v->kind == VPPS_VALUE_PRODUCT ? v->bias : VPPS_NO_PARAM;
+}
+
+/* The parameter that a value names beside its arguments' matrices: itself, its bias, its table; or VPPS_NO_PARAM. */
+static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
+    return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
 }
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }

@@ -12,9 +12,9 @@ typedef struct part {
 typedef struct work {
     const vpps_model *model;
     vpps_compiled_cell *c;
-    bool *needs;     /* forward values with a parameter that is trained, or an input with a gradient, below */
-    uint32_t *first; /* parts of each forward value's gradient, the newest first */
-    uint32_t *again; /* a second making of a forward value, or VPPS_NONE */
+    bool *needs;          /* forward values with a parameter that is trained, or an input with a gradient, below */
+    uint32_t *first;      /* parts of each forward value's gradient, the newest first */
+    uint32_t *recomputed; /* a second making of a forward value, or VPPS_NONE */
     part *parts;
     uint32_t n_parts;
     size_t parts_capacity;
@@ -36,9 +36,10 @@ static void mark_needs(work *w) {
     for (uint32_t v = 0; v < c->n_forward; v++) {
         const vpps_cell_value *x = &c->values[v];
         bool needs = false;
-        if (x->kind == VPPS_VALUE_INPUT) needs = c->needs.gradient_in >> x->index & 1;
-        if (x->kind == VPPS_VALUE_LOOKUP) needs = trained(w, c->lookups[x->index].table);
-        if (x->kind == VPPS_VALUE_PARAMETER || x->kind == VPPS_VALUE_PRODUCT) needs = trained(w, x->param);
+        if (x->kind == VPPS_VALUE_INPUT) needs = c->needs.gradient_in >> x->input & 1;
+        if (x->kind == VPPS_VALUE_LOOKUP) needs = trained(w, c->lookups[x->lookup].table);
+        if (x->kind == VPPS_VALUE_PARAMETER) needs = trained(w, x->vector);
+        if (x->kind == VPPS_VALUE_PRODUCT) needs = trained(w, x->bias);
         for (uint32_t i = 0; i < x->n_args; i++) {
             const vpps_cell_arg *a = &c->args[x->first_arg + i];
             needs |= w->needs[a->value] || trained(w, a->matrix);
@@ -47,16 +48,15 @@ static void mark_needs(work *w) {
     }
 }
 
-static vpps_cell_value like(const vpps_cell_value *shape, vpps_cell_kind kind, uint32_t opcode) {
-    return (vpps_cell_value){.kind = (uint8_t)kind,
-                             .opcode = (uint8_t)opcode,
-                             .domain = shape->domain,
-                             .rows = shape->rows,
-                             .cols = shape->cols,
-                             .param = VPPS_NO_PARAM,
-                             .f_word = VPPS_NONE,
-                             .u_word = VPPS_NONE,
-                             .e_word = VPPS_NONE};
+static vpps_cell_value like(const vpps_cell_value *shape, vpps_cell_kind kind) {
+    return (vpps_cell_value){.kind = (uint8_t)kind, .domain = shape->domain, .rows = shape->rows, .cols = shape->cols};
+}
+
+static vpps_cell_value run_like(const vpps_cell_value *shape, uint32_t opcode) {
+    vpps_cell_value v = like(shape, VPPS_VALUE_RUN);
+    v.run = (vpps_cell_run){.opcode = (uint8_t)opcode, .table = VPPS_NO_PARAM};
+    if (opcode == VPPS_I_SUM) v.run.f = vpps_real_number(1);
+    return v;
 }
 
 static uint32_t add_value(work *w, vpps_cell_value v) {
@@ -73,9 +73,7 @@ static void add_arg(work *w, uint32_t value, uint32_t element, vpps_param matrix
 
 static uint32_t add_up(work *w, const vpps_cell_value *shape, const uint32_t *values, uint32_t n) {
     if (n == 1) return values[0];
-    vpps_cell_value v = like(shape, VPPS_VALUE_RUN, n == 2 ? VPPS_I_ADD : VPPS_I_SUM);
-    v.f = 1;
-    const uint32_t sum = add_value(w, v);
+    const uint32_t sum = add_value(w, run_like(shape, n == 2 ? VPPS_I_ADD : VPPS_I_SUM));
     for (uint32_t i = 0; i < n; i++) add_arg(w, values[i], 0, VPPS_NO_PARAM);
     return sum;
 }
@@ -89,8 +87,8 @@ static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
     *product = *rest = VPPS_NONE;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (c->outputs[k].value != v || !(c->needs.gradient_out >> k & 1)) continue;
-        vpps_cell_value seed = like(&shape, VPPS_VALUE_GRADIENT, 0);
-        seed.index = k;
+        vpps_cell_value seed = like(&shape, VPPS_VALUE_GRADIENT);
+        seed.output = k;
         add_part(w, v, add_value(w, seed), VPPS_NO_PARAM);
     }
     if (!w->ok || !w->parts) return;
@@ -108,7 +106,7 @@ static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
     }
     free(values);
     if (!w->ok || !n_products) return;
-    *product = add_value(w, like(&shape, VPPS_VALUE_PRODUCT_T, 0));
+    *product = add_value(w, like(&shape, VPPS_VALUE_PRODUCT_T));
     for (uint32_t p = w->first[v]; p != VPPS_NONE; p = w->parts[p].next)
         if (w->parts[p].matrix != VPPS_NO_PARAM) add_arg(w, w->parts[p].value, 0, w->parts[p].matrix);
 }
@@ -118,8 +116,9 @@ static void contribute(work *w, const vpps_cell_value *to, uint32_t value) {
     if (value == VPPS_NONE) return;
     w->ok = w->ok && VPPS_RESERVE(c->contributions, c->contributions_capacity, c->n_contributions + 1u);
     if (!w->ok) return;
+    const bool lookup = to->kind == VPPS_VALUE_LOOKUP;
     c->contributions[c->n_contributions++] =
-        (vpps_cell_contribution){.lookup = to->kind == VPPS_VALUE_LOOKUP, .index = to->index, .value = value};
+        (vpps_cell_contribution){.lookup = lookup, .index = lookup ? to->lookup : to->input, .value = value};
 }
 
 static void add_outer(work *w, vpps_param param, uint32_t dy, uint32_t x) {
@@ -133,11 +132,11 @@ static void add_outer(work *w, vpps_param param, uint32_t dy, uint32_t x) {
 
 /* What reads y in backward: y, or a second making of it, where that costs less than keeping it: an elementwise function
  * of values that are there anyhow. */
-static uint32_t kept_or_again(work *w, uint32_t y) {
+static uint32_t kept_or_recomputed(work *w, uint32_t y) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value v = c->values[y];
-    if (y >= c->n_forward || v.kind != VPPS_VALUE_RUN || v.n_args != 1 || v.e_word != VPPS_NONE ||
-        vpps_instructions[v.opcode].form != VPPS_FORM_EW || strcmp(vpps_instructions[v.opcode].operands, "t") != 0) {
+    if (y >= c->n_forward || v.kind != VPPS_VALUE_RUN || vpps_instructions[v.run.opcode].form != VPPS_FORM_EW ||
+        strcmp(vpps_instructions[v.run.opcode].operands, "t") != 0) {
         return y;
     }
     const vpps_cell_arg a = c->args[v.first_arg];
@@ -147,32 +146,31 @@ static uint32_t kept_or_again(work *w, uint32_t y) {
         there |= c->outputs[k].value == a.value;
     }
     if (!there || c->values[a.value].domain != v.domain) return y;
-    if (w->again[y] == VPPS_NONE) {
+    if (w->recomputed[y] == VPPS_NONE) {
         vpps_cell_value copy = v;
         copy.n_args = 0;
-        copy.again = true;
-        w->again[y] = add_value(w, copy);
+        copy.run.recompute = true;
+        w->recomputed[y] = add_value(w, copy);
         add_arg(w, a.value, a.element, a.matrix);
     }
-    return w->again[y];
+    return w->recomputed[y];
 }
 
 /* The gradient of argument k of v, an instruction of form RUN with operands by the letters of its row. */
 static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32_t opcode, const char *letters) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value v = c->values[y];
-    const vpps_cell_arg *args = &c->args[v.first_arg];
-    const uint32_t n_args = v.n_args, arg = args[k].value;
-    const uint32_t a = args[0].value, b = n_args > 1 ? args[1].value : VPPS_NONE;
-    vpps_cell_value dx = like(&c->values[arg], VPPS_VALUE_RUN, opcode);
+    const uint32_t arg = c->args[v.first_arg + k].value, a = c->args[v.first_arg].value;
+    const uint32_t b = v.n_args > 1 ? c->args[v.first_arg + 1].value : VPPS_NONE;
+    vpps_cell_value dx = run_like(&c->values[arg], opcode);
     if (v.domain) dx.domain = v.domain; /* else the argument's, a list's where v is made of its members */
-    dx.over_list = v.over_list && opcode == VPPS_I_SOFTMAX_B;
+    dx.run.over_list = v.run.over_list && opcode == VPPS_I_SOFTMAX_B;
     uint32_t operands[8], elements[8] = {0}, n = 0;
     for (const char *letter = letters; *letter; letter++) {
         switch (*letter) {
-        case 'a': operands[n++] = kept_or_again(w, a); break;
-        case 'b': operands[n++] = kept_or_again(w, b); break;
-        case 'y': operands[n++] = kept_or_again(w, y); break;
+        case 'a': operands[n++] = kept_or_recomputed(w, a); break;
+        case 'b': operands[n++] = kept_or_recomputed(w, b); break;
+        case 'y': operands[n++] = kept_or_recomputed(w, y); break;
         case 'd': operands[n++] = d; break;
         case 'i': operands[n++] = y + 1; break; /* its positions come right behind it */
         case 'w':                               /* of a list of weights, the member's */
@@ -180,36 +178,17 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
             operands[n++] = a;
             break;
         case 'k':
-            dx.position = true;
-            for (uint32_t i = 0; i < k; i++) /* operands before it */
-                if (c->values[args[i].value].domain && !v.domain)
-                    dx.e_list[c->values[args[i].value].domain]++;
-                else
-                    dx.u++;
+            dx.run.u.kind = VPPS_NUMBER_POSITION;
+            for (uint32_t i = 0; i < k; i++) { /* operands before it */
+                const uint32_t domain = v.domain ? 0 : c->values[c->args[v.first_arg + i].value].domain;
+                *(domain ? &dx.run.u.count.list[domain] : &dx.run.u.count.base) += 1;
+            }
             break;
         case 'n':
-            dx.f = v.f;
-            dx.average = v.average;
-            for (uint32_t i = 0; i < n_args; i++) /* operands that are lists, and others */
-                if (c->values[args[i].value].domain)
-                    dx.e_list[c->values[args[i].value].domain]++;
-                else
-                    dx.u++;
-            break;
         case 'f':
-        case 'p':
-            dx.f = v.f;
-            dx.f_word = v.f_word;
-            break;
+        case 'p': dx.run.f = v.run.f; break;
         case 'u':
-            dx.u = v.u;
-            dx.u_word = v.u_word;
-            break;
-        case 'e':
-            dx.e_word = v.e_word;
-            dx.e_add = v.e_add;
-            memcpy(dx.e_list, v.e_list, sizeof dx.e_list);
-            break;
+        case 'e': dx.run.u = v.run.u; break;
         default: break; /* r: from the shapes */
         }
     }
@@ -221,9 +200,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
 /* A gradient made for every member of what the vertex has once is added up. */
 static uint32_t for_domain(work *w, uint32_t dx, uint32_t arg) {
     if (!w->ok || w->c->values[dx].domain == w->c->values[arg].domain) return dx;
-    vpps_cell_value sum = like(&w->c->values[arg], VPPS_VALUE_RUN, VPPS_I_SUM);
-    sum.f = 1;
-    const uint32_t at = add_value(w, sum);
+    const uint32_t at = add_value(w, run_like(&w->c->values[arg], VPPS_I_SUM));
     add_arg(w, dx, 0, VPPS_NO_PARAM);
     return at;
 }
@@ -234,9 +211,9 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     const uint32_t n = c->values[y].n_args - 1, first = c->values[y].first_arg;
     uint32_t *dots = malloc((n + 1u) * sizeof *dots);
     w->ok = w->ok && dots;
-    vpps_cell_value scalar = like(&c->values[y], VPPS_VALUE_RUN, VPPS_I_DOT);
+    vpps_cell_value scalar = run_like(&c->values[y], VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
-    if (c->values[y].over_list)
+    if (c->values[y].run.over_list)
         scalar.domain = c->values[c->args[first].value].domain; /* a member's weight gets its own */
     for (uint32_t i = 0; w->ok && i < n; i++) {
         dots[i] = add_value(w, scalar);
@@ -244,7 +221,7 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
         add_arg(w, c->args[first + 1 + i].value, 0, VPPS_NO_PARAM);
     }
     const uint32_t weights = c->args[first].value;
-    vpps_cell_value stack = like(&c->values[weights], VPPS_VALUE_STACK, 0);
+    vpps_cell_value stack = run_like(&c->values[weights], VPPS_I_STACK);
     stack.domain = c->values[y].domain;
     const uint32_t at = n == 1 && w->ok ? dots[0] : add_value(w, stack);
     for (uint32_t i = 0; n > 1 && w->ok && i < n; i++) add_arg(w, dots[i], 0, VPPS_NO_PARAM);
@@ -254,13 +231,14 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
 
 static void run_parts(work *w, uint32_t y, uint32_t d) {
     vpps_compiled_cell *c = w->c;
-    const vpps_op_instruction_row *op = &vpps_op_instructions[c->values[y].op];
+    const uint32_t number = c->values[y].run.op;
+    const vpps_op_instruction_row *op = &vpps_op_instructions[number];
     for (uint32_t k = 0; w->ok && k < c->values[y].n_args; k++) {
         const uint32_t arg = c->args[c->values[y].first_arg + k].value;
         if (!w->needs[arg]) continue;
-        const uint32_t which = vpps_ops[c->values[y].op].max_args == VPPS_MANY ? 0 : k;
+        const uint32_t which = vpps_ops[number].max_args == VPPS_MANY ? 0 : k;
         uint32_t dx;
-        if (c->values[y].op == VPPS_OP_WEIGHTED_SUM && k == 0) {
+        if (number == VPPS_OP_WEIGHTED_SUM && k == 0) {
             dx = weights_backward(w, y, d);
         } else {
             dx = run_backward(w, y, d, k, op->backward[which], op->backward_operands[which]);
@@ -271,7 +249,7 @@ static void run_parts(work *w, uint32_t y, uint32_t d) {
 
 static void product_parts(work *w, uint32_t y, uint32_t d) {
     vpps_compiled_cell *c = w->c;
-    add_outer(w, c->values[y].param, d, VPPS_NONE);
+    add_outer(w, c->values[y].bias, d, VPPS_NONE);
     for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
         const vpps_cell_arg a = c->args[c->values[y].first_arg + i];
         if (a.matrix != VPPS_NO_PARAM) add_outer(w, a.matrix, d, a.value);
@@ -279,16 +257,16 @@ static void product_parts(work *w, uint32_t y, uint32_t d) {
     }
 }
 
+/* Of a slice the gradient is placed, of a stack it is sliced. */
 static void slice_parts(work *w, uint32_t y, uint32_t d) {
     vpps_compiled_cell *c = w->c;
-    const bool slice = c->values[y].kind == VPPS_VALUE_SLICE;
-    uint32_t row = slice ? c->values[y].index : 0;
+    const bool slice = c->values[y].run.opcode == VPPS_I_SLICE, list = c->values[y].run.over_list;
+    uint32_t row = slice ? c->values[y].run.u.whole : 0;
     for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
         const uint32_t arg = c->args[c->values[y].first_arg + i].value;
-        vpps_cell_value v = like(&c->values[arg], slice ? VPPS_VALUE_PLACE : VPPS_VALUE_SLICE, 0);
-        const bool list = c->values[y].over_list; /* a member's rows follow from its number */
-        v.index = list ? 0 : row;
-        v.over_list = list;
+        vpps_cell_value v = run_like(&c->values[arg], slice ? VPPS_I_PLACE : VPPS_I_SLICE);
+        v.run.u = vpps_whole_number(list ? 0 : row); /* a member's rows follow from its number */
+        v.run.over_list = list;
         v.domain = list ? v.domain : c->values[y].domain;
         row += c->values[arg].rows;
         if (!w->needs[arg]) continue;
@@ -315,11 +293,11 @@ static void backward_of(work *w, uint32_t v) {
     switch (value.kind) {
     case VPPS_VALUE_INPUT:
     case VPPS_VALUE_LOOKUP: contribute(w, &value, d); break;
-    case VPPS_VALUE_PARAMETER: add_outer(w, value.param, d, VPPS_NONE); break;
-    case VPPS_VALUE_RUN: run_parts(w, v, d); break;
+    case VPPS_VALUE_PARAMETER: add_outer(w, value.vector, d, VPPS_NONE); break;
+    case VPPS_VALUE_RUN:
+        (vpps_ops[value.run.op].op_class == VPPS_CLASS_PARTS ? slice_parts : run_parts)(w, v, d);
+        break;
     case VPPS_VALUE_PRODUCT: product_parts(w, v, d); break;
-    case VPPS_VALUE_SLICE:
-    case VPPS_VALUE_STACK: slice_parts(w, v, d); break;
     default: break;
     }
 }
@@ -329,18 +307,18 @@ vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c) {
     const size_t n = c->n_forward + 1u;
     w.needs = calloc(n, sizeof *w.needs);
     w.first = malloc(n * sizeof *w.first);
-    w.again = malloc(n * sizeof *w.again);
-    w.ok = w.needs && w.first && w.again;
+    w.recomputed = malloc(n * sizeof *w.recomputed);
+    w.ok = w.needs && w.first && w.recomputed;
     if (w.ok) {
         memset(w.first, 0xff, n * sizeof *w.first);
-        memset(w.again, 0xff, n * sizeof *w.again);
+        memset(w.recomputed, 0xff, n * sizeof *w.recomputed);
         mark_needs(&w);
         for (uint32_t v = c->n_forward; w.ok && v-- > 0;)
             if (w.needs[v]) backward_of(&w, v);
     }
     free(w.needs);
     free(w.first);
-    free(w.again);
+    free(w.recomputed);
     free(w.parts);
     return w.ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }

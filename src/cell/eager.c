@@ -6,7 +6,7 @@
 static void mark_recurrent(const vpps_compiled_cell *c, uint8_t *recurrent) {
     for (uint32_t v = 0; v < c->n_forward; v++) {
         const vpps_cell_value *x = &c->values[v];
-        recurrent[v] = x->kind == VPPS_VALUE_INPUT && (c->needs.recurrent_in >> x->index & 1);
+        recurrent[v] = x->kind == VPPS_VALUE_INPUT && (c->needs.recurrent_in >> x->input & 1);
         for (uint32_t i = 0; i < x->n_args; i++) recurrent[v] |= recurrent[c->args[x->first_arg + i].value];
     }
 }
@@ -33,7 +33,7 @@ vpps_status vpps_separate_eager(vpps_compiled_cell *c) {
             for (uint32_t i = 0; ok && i < n_args; i++)
                 if (!recurrent[args[i].value])
                     ok = vpps_cell_add_arg(&to, map[args[i].value], args[i].element, args[i].matrix);
-            x.param = VPPS_NO_PARAM;
+            x.bias = VPPS_NO_PARAM;
         }
         map[v] = ok ? vpps_cell_add(&to, x) : VPPS_NONE;
         ok = map[v] != VPPS_NONE;

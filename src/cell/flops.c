@@ -5,11 +5,12 @@
 static uint64_t columns_of(const vpps_model *model, vpps_param p) { return model->params[p].cols; }
 
 static void add_run(const vpps_compiled_cell *c, const vpps_cell_value *x, vpps_cell_flops *sum) {
-    const vpps_instruction_row *row = &vpps_instructions[x->opcode];
+    const vpps_instruction_row *row = &vpps_instructions[x->run.opcode];
     const vpps_cell_value *first = x->n_args ? &c->values[c->args[x->first_arg].value] : x;
-    const uint64_t words = vpps_value_words(row->form == VPPS_FORM_REDUCE ? first : x);
+    const bool of_operand = row->form == VPPS_FORM_REDUCE || x->run.opcode == VPPS_I_ARGMAX;
+    const uint64_t words = vpps_value_words(of_operand ? first : x);
     if (row->form == VPPS_FORM_MATMUL) {
-        const uint32_t inner = x->opcode == VPPS_I_MATMUL_TN ? first->rows : first->cols;
+        const uint32_t inner = x->run.opcode == VPPS_I_MATMUL_TN ? first->rows : first->cols;
         sum->products[x->domain] += 2 * words * inner;
         return;
     }
@@ -28,11 +29,8 @@ void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, 
     const vpps_cell_value *x = &c->values[v];
     const uint64_t words = vpps_value_words(x);
     if (x->kind == VPPS_VALUE_RUN) add_run(c, x, sum);
-    if (x->kind == VPPS_VALUE_ARGMAX)
-        sum->other[x->domain] +=
-            vpps_ops[VPPS_OP_ARGMAX].flops * (uint64_t)vpps_value_words(&c->values[c->args[x->first_arg].value]);
-    if (x->kind != VPPS_VALUE_PRODUCT && x->kind != VPPS_VALUE_PRODUCT_T) return;
-    if (x->param != VPPS_NO_PARAM) sum->other[x->domain] += words;
+    if (!vpps_is_product(x)) return;
+    if (vpps_bias_of(x) != VPPS_NO_PARAM) sum->other[x->domain] += words;
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &c->args[x->first_arg + k];
         if (a->matrix == VPPS_NO_PARAM) { /* a value to start from */

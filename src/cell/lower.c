@@ -41,18 +41,9 @@ typedef struct lowering {
     } imm_kind; /* a constant; pulled index number imm; the vertex's own number */
 } lowering;
 
-static const vpps_cell_value blank = {
-    .f_word = VPPS_NONE, .u_word = VPPS_NONE, .e_word = VPPS_NONE, .param = VPPS_NO_PARAM};
-
-static vpps_cell_value value_of(const lowering *l, vpps_cell_kind kind, uint32_t opcode) {
-    vpps_cell_value v = blank;
-    v.kind = (uint8_t)kind;
-    v.opcode = (uint8_t)opcode;
-    v.domain = (uint8_t)l->domain;
-    v.over_list = l->over_list;
-    v.rows = l->s->rows;
-    v.cols = l->s->cols;
-    return v;
+static vpps_cell_value value_of(const lowering *l, vpps_cell_kind kind) {
+    return (vpps_cell_value){
+        .kind = (uint8_t)kind, .domain = (uint8_t)l->domain, .rows = l->s->rows, .cols = l->s->cols};
 }
 
 static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t value) {
@@ -75,25 +66,25 @@ static uint32_t lower_affine(const lowering *l) {
     uint32_t n_shared = 0, shared = VPPS_NONE;
     for (uint32_t i = 0; i < l->n_args; i++) n_shared += l->domain && !l->c->values[l->args[i]].domain;
     if (n_shared) {
-        vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT, 0);
+        vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT);
         v.domain = 0;
-        v.param = l->s->param;
+        v.bias = l->s->param;
         shared = vpps_cell_add(l->c, v);
         if (shared == VPPS_NONE) return shared;
         for (uint32_t i = 0; i < l->n_args; i++)
             if (!l->c->values[l->args[i]].domain && !vpps_cell_add_arg(l->c, l->args[i], 0, matrices[i]))
                 return VPPS_NONE;
     }
-    vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT, 0);
-    v.param = n_shared ? VPPS_NO_PARAM : l->s->param;
+    vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT);
+    v.bias = n_shared ? VPPS_NO_PARAM : l->s->param;
     const uint32_t product = vpps_cell_add(l->c, v);
     if (product == VPPS_NONE) return product;
     for (uint32_t i = 0; i < l->n_args; i++)
         if ((!n_shared || l->c->values[l->args[i]].domain) && !vpps_cell_add_arg(l->c, l->args[i], 0, matrices[i]))
             return VPPS_NONE;
     if (!n_shared) return product;
-    vpps_cell_value add = value_of(l, VPPS_VALUE_RUN, VPPS_I_ADD);
-    add.op = VPPS_OP_ADD;
+    vpps_cell_value add = value_of(l, VPPS_VALUE_RUN);
+    add.run = (vpps_cell_run){.opcode = VPPS_I_ADD, .op = VPPS_OP_ADD};
     const uint32_t sum = vpps_cell_add(l->c, add);
     if (sum == VPPS_NONE || !vpps_cell_add_arg(l->c, product, 0, VPPS_NO_PARAM) ||
         !vpps_cell_add_arg(l->c, shared, 0, VPPS_NO_PARAM)) {
@@ -102,41 +93,57 @@ static uint32_t lower_affine(const lowering *l) {
     return sum;
 }
 
+/* The op's integer, or the bits of its float. */
+static vpps_cell_number number_of(const lowering *l, bool real) {
+    vpps_cell_number number = {.kind = VPPS_NUMBER_WORD};
+    if (l->imm_kind == IMM_PULLED) {
+        number.word = word_of(l->c, VPPS_WORD_INDEX, l->imm);
+    } else if (l->imm_kind == IMM_OWN) {
+        number.word = word_of(l->c, VPPS_WORD_IMM, 0);
+    } else {
+        number = real ? vpps_real_number(bits_float(l->imm)) : vpps_whole_number(l->imm);
+    }
+    return number;
+}
+
+/* 1 / number of arguments, of which lists count as often as they have members. */
+static vpps_cell_number average_of(const lowering *l) {
+    vpps_cell_number f = {.kind = VPPS_NUMBER_INVERSE};
+    for (uint32_t i = 0; i < l->n_args; i++) {
+        const uint32_t domain = l->c->values[l->args[i]].domain;
+        *(domain ? &f.count.list[domain] : &f.count.base) += 1;
+    }
+    return vpps_counts_members(&f.count) ? f : vpps_real_number(1.0f / (float)l->n_args);
+}
+
+/* The number of its first element under dropout. */
+static vpps_cell_number dropout_of(const lowering *l) {
+    vpps_compiled_cell *c = l->c;
+    vpps_cell_number e = {.kind = VPPS_NUMBER_ELEMENT, .word = word_of(c, VPPS_WORD_DROPOUT, 0)};
+    e.count.base = (uint32_t)c->dropout_elems[0];
+    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) e.count.list[d] = (uint32_t)c->dropout_elems[d];
+    c->dropout_elems[l->domain] += vpps_words(l->s);
+    return e;
+}
+
 /* An op that is one instruction: operands by the letters of its row in ops.def. */
 static uint32_t lower_run(const lowering *l) {
     vpps_compiled_cell *c = l->c;
     const vpps_op_instruction_row *op = &vpps_op_instructions[l->s->op];
-    vpps_cell_value v = value_of(l, VPPS_VALUE_RUN, op->forward);
-    v.op = l->s->op;
+    vpps_cell_value v = value_of(l, VPPS_VALUE_RUN);
+    v.run = (vpps_cell_run){.opcode = op->forward, .op = l->s->op, .over_list = l->over_list, .table = l->s->param};
     for (const char *letter = op->forward_operands; *letter; letter++) {
         switch (*letter) {
-        case 'f':
-            if (l->imm_kind == IMM_OWN) {
-                v.f_word = word_of(c, VPPS_WORD_IMM, 0);
-            } else {
-                v.f = bits_float(l->imm);
-            }
-            break;
-        case 'p': v.f = l->s->op == VPPS_OP_DROPOUT && !l->training ? 0 : l->s->p; break;
-        case 'o': v.f = 1; break;
-        case 'n':
-            v.f = 1.0f / (float)l->n_args;
-            for (uint32_t i = 0; i < l->n_args; i++) v.average |= c->values[l->args[i]].domain > 0;
-            break;
-        case 'u':
-            v.u = l->imm;
-            if (l->imm_kind == IMM_PULLED) v.u_word = word_of(c, VPPS_WORD_INDEX, l->imm);
-            if (l->imm_kind == IMM_OWN) v.u_word = word_of(c, VPPS_WORD_IMM, 0);
-            break;
-        case 'e':
-            v.e_word = word_of(c, VPPS_WORD_DROPOUT, 0);
-            v.e_add = (uint32_t)c->dropout_elems[0];
-            for (uint32_t d = 1; d < VPPS_DOMAINS; d++) v.e_list[d] = (uint32_t)c->dropout_elems[d];
-            c->dropout_elems[l->domain] += vpps_words(l->s);
-            break;
+        case 'f': v.run.f = number_of(l, true); break;
+        case 'p': v.run.f = vpps_real_number(l->s->op == VPPS_OP_DROPOUT && !l->training ? 0 : l->s->p); break;
+        case 'o': v.run.f = vpps_real_number(1); break;
+        case 'n': v.run.f = average_of(l); break;
+        case 'u': v.run.u = number_of(l, false); break;
+        case 'e': v.run.u = dropout_of(l); break;
         default: break;
         }
     }
+    if (v.run.f.word == VPPS_NONE || v.run.u.word == VPPS_NONE) return VPPS_NONE; /* no room for a word */
     const uint32_t y = vpps_cell_add(c, v);
     if (y == VPPS_NONE) return y;
     for (const char *letter = op->forward_operands; *letter; letter++) {
@@ -148,41 +155,25 @@ static uint32_t lower_run(const lowering *l) {
         if (!ok) return VPPS_NONE;
     }
     if (!strchr(op->forward_operands, 'i')) return y;
-    const uint32_t positions = vpps_cell_add(c, value_of(l, VPPS_VALUE_POSITIONS, 0));
+    const uint32_t positions = vpps_cell_add(c, value_of(l, VPPS_VALUE_POSITIONS));
     return positions == VPPS_NONE || !vpps_cell_add_arg(c, y, 0, VPPS_NO_PARAM) ? VPPS_NONE : y;
-}
-
-static uint32_t lower_parts(const lowering *l) {
-    vpps_cell_value v = value_of(l, l->s->op == VPPS_OP_SLICE ? VPPS_VALUE_SLICE : VPPS_VALUE_STACK, 0);
-    v.index = l->s->op == VPPS_OP_SLICE ? l->imm : 0;
-    const uint32_t y = vpps_cell_add(l->c, v);
-    for (uint32_t i = 0; y != VPPS_NONE && i < l->n_args; i++)
-        if (!vpps_cell_add_arg(l->c, l->args[i], 0, VPPS_NO_PARAM)) return VPPS_NONE;
-    return y;
-}
-
-static uint32_t lower_decided(const lowering *l) {
-    vpps_cell_value v = value_of(l, l->s->op == VPPS_OP_ARGMAX ? VPPS_VALUE_ARGMAX : VPPS_VALUE_ENTRY, 0);
-    v.param = l->s->param;
-    const uint32_t y = vpps_cell_add(l->c, v);
-    return y == VPPS_NONE || !vpps_cell_add_arg(l->c, l->args[0], 0, VPPS_NO_PARAM) ? VPPS_NONE : y;
 }
 
 static uint32_t lower_source(const lowering *l) {
     vpps_compiled_cell *c = l->c;
-    vpps_cell_value v = value_of(l, VPPS_VALUE_PARAMETER, 0);
-    v.param = l->s->param;
+    vpps_cell_value v = value_of(l, VPPS_VALUE_PARAMETER);
     if (l->s->op == VPPS_OP_LOOKUP) {
         static const uint8_t kinds[] = {
             [IMM_STATIC] = VPPS_WORD_DROPOUT, [IMM_PULLED] = VPPS_WORD_INDEX, [IMM_OWN] = VPPS_WORD_IMM};
         if (c->n_lookups == VPPS_CELL_MOST) return VPPS_NONE;
         v.kind = VPPS_VALUE_LOOKUP;
-        v.param = VPPS_NO_PARAM;
-        v.index = c->n_lookups;
+        v.lookup = c->n_lookups;
         c->lookups[c->n_lookups++] = (vpps_cell_lookup){l->s->param, kinds[l->imm_kind], l->imm};
     } else if (l->s->op == VPPS_OP_INPUT) {
         v.kind = VPPS_VALUE_DATA;
         c->is_data = true;
+    } else {
+        v.vector = l->s->param;
     }
     return vpps_cell_add(c, v);
 }
@@ -192,8 +183,6 @@ static uint32_t lower(const lowering *l) {
     switch (vpps_ops[l->s->op].op_class) {
     case VPPS_CLASS_SOURCE: return lower_source(l);
     case VPPS_CLASS_AFFINE: return lower_affine(l);
-    case VPPS_CLASS_PARTS: return lower_parts(l);
-    case VPPS_CLASS_DECIDED: return lower_decided(l);
     default: return lower_run(l);
     }
 }
@@ -216,12 +205,8 @@ static vpps_status give_up(vpps_compiled_cell **out, vpps_status status, const c
 }
 
 static bool add_input(vpps_compiled_cell *c, const vpps_cell_input *in, uint8_t domain) {
-    vpps_cell_value v = blank;
-    v.kind = VPPS_VALUE_INPUT;
-    v.index = c->n_inputs;
-    v.domain = domain;
-    v.rows = in->rows;
-    v.cols = in->cols;
+    const vpps_cell_value v = {
+        .kind = VPPS_VALUE_INPUT, .domain = domain, .rows = in->rows, .cols = in->cols, .input = c->n_inputs};
     c->inputs[c->n_inputs] = *in;
     c->input_domain[c->n_inputs++] = domain;
     c->inputs_of[domain]++;

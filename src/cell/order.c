@@ -95,10 +95,10 @@ static void add_otherwise(vpps_compiled_cell *c) {
 static void find_links(vpps_compiled_cell *c, uint32_t v) {
     const vpps_cell_value *x = &c->values[v];
     vpps_cell_stage *stage = &c->stages[x->stage];
-    if (x->kind == VPPS_VALUE_GRADIENT) add(&stage->gradients, made(c, x), x->index);
+    if (x->kind == VPPS_VALUE_GRADIENT) add(&stage->gradients, made(c, x), x->output);
     for (uint32_t i = 0; i < x->n_args; i++) {
         const vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
-        if (a->kind == VPPS_VALUE_INPUT) add(&stage->inputs, read(c, x, i), a->index);
+        if (a->kind == VPPS_VALUE_INPUT) add(&stage->inputs, read(c, x, i), a->input);
     }
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->outputs[k].value == v) add(&stage->outputs, made(c, x), k);

@@ -138,6 +138,10 @@ static void print_stack(printer *p, uint32_t v) {
     fputc('\n', p->file);
 }
 
+static bool is_recomputed(const vpps_compiled_cell *c, uint32_t v) {
+    return c->values[v].kind == VPPS_VALUE_RUN && c->values[v].run.recompute;
+}
+
 static void print_value(printer *p, uint32_t v, int name_width, int text_width) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_value *x = &c->values[v];
@@ -150,7 +154,7 @@ static void print_value(printer *p, uint32_t v, int name_width, int text_width) 
     if (x->domain) print_domain(p, x->domain);
     free(text);
     if (x->kept) fputs(", kept", p->file);
-    if (x->again) fputs(", made again", p->file);
+    if (is_recomputed(c, v)) fputs(", recomputed", p->file);
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->outputs[k].value == v) fprintf(p->file, ", out%u", k);
     for (uint32_t i = 0; i < c->n_contributions; i++) {
@@ -187,7 +191,7 @@ static void print_stage(printer *p, uint32_t number) {
     measure(p, s, &name_width, &text_width);
     for (uint32_t i = 0; i < s->n; i++) {
         const uint32_t v = c->order[s->first + i];
-        if (c->values[v].kind == VPPS_VALUE_PRODUCT || c->values[v].kind == VPPS_VALUE_PRODUCT_T) print_stack(p, v);
+        if (vpps_is_product(&c->values[v])) print_stack(p, v);
     }
     for (uint32_t i = 0; i < s->n; i++) print_value(p, c->order[s->first + i], name_width, text_width);
 }
@@ -311,7 +315,6 @@ static void print_part(printer *p, const char *label, bool (*of)(const vpps_comp
 static uint32_t part_of(const vpps_compiled_cell *c, uint32_t v) { return c->values[v].part % VPPS_PART_BACK_EAGER; }
 static bool is_eager(const vpps_compiled_cell *c, uint32_t v) { return part_of(c, v) == VPPS_PART_EAGER; }
 static bool is_lazy(const vpps_compiled_cell *c, uint32_t v) { return part_of(c, v) == VPPS_PART_LAZY; }
-static bool is_again(const vpps_compiled_cell *c, uint32_t v) { return c->values[v].again; }
 
 static void print_cost(printer *p) {
     const vpps_cell_cost cost = vpps_cost_of_cell(p->model, p->c);
@@ -336,7 +339,7 @@ vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c
     for (uint32_t i = 0; i < c->n_stages; i++) print_stage(&p, i);
     print_part(&p, "eager", is_eager);
     print_part(&p, "lazy", is_lazy);
-    print_part(&p, "made again in backward", is_again);
+    print_part(&p, "recomputed in backward", is_recomputed);
     print_kept(&p);
     print_layout(&p);
     print_contributions(&p);

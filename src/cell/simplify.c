@@ -2,18 +2,33 @@
  * reads. Forward and backward together. */
 #include "cell/cell.h"
 
-static bool is_run(const vpps_cell_value *v, uint32_t opcode) {
-    return v->kind == VPPS_VALUE_RUN && v->opcode == opcode;
+static bool equal_numbers(const vpps_cell_number *a, const vpps_cell_number *b) {
+    return a->kind == b->kind && memcmp(&a->real, &b->real, sizeof a->real) == 0 && a->whole == b->whole &&
+           a->word == b->word && memcmp(&a->count, &b->count, sizeof a->count) == 0;
+}
+
+static bool equal_runs(const vpps_cell_run *a, const vpps_cell_run *b) {
+    return a->opcode == b->opcode && a->over_list == b->over_list && a->recompute == b->recompute &&
+           a->table == b->table && equal_numbers(&a->f, &b->f) && equal_numbers(&a->u, &b->u);
+}
+
+/* Do values of one kind differ in nothing but their arguments? */
+static bool equal_kind(const vpps_cell_value *a, const vpps_cell_value *b) {
+    switch (a->kind) {
+    case VPPS_VALUE_INPUT: return a->input == b->input;
+    case VPPS_VALUE_LOOKUP: return a->lookup == b->lookup;
+    case VPPS_VALUE_PARAMETER: return a->vector == b->vector;
+    case VPPS_VALUE_GRADIENT: return a->output == b->output;
+    case VPPS_VALUE_RUN: return equal_runs(&a->run, &b->run);
+    case VPPS_VALUE_PRODUCT: return a->bias == b->bias;
+    default: return true;
+    }
 }
 
 static bool equal(const vpps_compiled_cell *c, const vpps_cell_value *a, const vpps_cell_value *b,
                   const vpps_cell_arg *b_args) {
-    if (a->kind != b->kind || a->opcode != b->opcode || a->domain != b->domain || a->over_list != b->over_list ||
-        a->rows != b->rows || a->cols != b->cols || a->n_args != b->n_args || a->index != b->index ||
-        a->param != b->param || memcmp(&a->f, &b->f, sizeof a->f) != 0 || a->u != b->u || a->f_word != b->f_word ||
-        a->u_word != b->u_word || a->e_word != b->e_word || a->e_add != b->e_add ||
-        memcmp(a->e_list, b->e_list, sizeof a->e_list) != 0 || a->average != b->average || a->position != b->position ||
-        a->again != b->again) {
+    if (a->kind != b->kind || a->domain != b->domain || a->rows != b->rows || a->cols != b->cols ||
+        a->n_args != b->n_args || !equal_kind(a, b)) {
         return false;
     }
     for (uint32_t i = 0; i < a->n_args; i++) {
@@ -70,7 +85,8 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
             args[i].value = map[args[i].value];
         }
         uint32_t same = VPPS_NONE;
-        if (!keep && x.kind != VPPS_VALUE_POSITIONS && !is_run(&x, VPPS_I_MAX_OF) && !is_run(&x, VPPS_I_MIN_OF)) {
+        if (!keep && x.kind != VPPS_VALUE_POSITIONS && !vpps_is_run(&x, VPPS_I_MAX_OF) &&
+            !vpps_is_run(&x, VPPS_I_MIN_OF)) {
             const bool output = is_output(c, v);
             same = vpps_simplify_value(&to, &x, args);
             if (output && same != VPPS_NONE) { /* an output has a place of its own */

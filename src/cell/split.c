@@ -24,8 +24,8 @@ static void mark_recurrence(work *w) {
     const vpps_cell_needs *needs = &c->needs;
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
-        bool r = (x->kind == VPPS_VALUE_INPUT && (needs->recurrent_in >> x->index & 1)) ||
-                 (x->kind == VPPS_VALUE_GRADIENT && (needs->recurrent_out >> x->index & 1));
+        bool r = (x->kind == VPPS_VALUE_INPUT && (needs->recurrent_in >> x->input & 1)) ||
+                 (x->kind == VPPS_VALUE_GRADIENT && (needs->recurrent_out >> x->output & 1));
         for (uint32_t i = 0; i < x->n_args; i++) {
             const uint32_t a = c->args[x->first_arg + i].value;
             if (backward(c, v) == backward(c, a)) r |= w->recurrent[a];
@@ -57,10 +57,9 @@ static void choose_parts(work *w) {
         vpps_cell_value *x = &c->values[v];
         vpps_part part = VPPS_PART_MAIN;
         if (recurrent) {
-            const bool product = x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T;
             if (!w->leads[v])
                 part = VPPS_PART_LAZY;
-            else if (product && !w->recurrent[v])
+            else if (vpps_is_product(x) && !w->recurrent[v])
                 part = VPPS_PART_EAGER;
         }
         x->part = (uint8_t)(part + (backward(c, v) ? VPPS_PART_BACK_EAGER : 0));
@@ -101,8 +100,8 @@ static vpps_split product_split(const work *w, const vpps_cell_value *x) {
 
 /* An elementwise instruction whose operands are rows alike, or scalars. */
 static bool by_rows(const work *w, const vpps_cell_value *x) {
-    const char *types = vpps_instructions[x->opcode].operands;
-    if (vpps_instructions[x->opcode].form != VPPS_FORM_EW || !rows_enough(w, x->rows) || strchr(types, 'v'))
+    const char *types = vpps_instructions[x->run.opcode].operands;
+    if (vpps_instructions[x->run.opcode].form != VPPS_FORM_EW || !rows_enough(w, x->rows) || strchr(types, 'v'))
         return false;
     for (uint32_t i = 0; types[i] && i < x->n_args; i++)
         if (types[i] == 's' && w->c->values[w->c->args[x->first_arg + i].value].rows > 1) return false;
@@ -135,9 +134,10 @@ static vpps_split wanted_split(const work *w, const vpps_cell_value *x) {
 }
 
 bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i) {
-    if (x->kind == VPPS_VALUE_PRODUCT || x->by_columns) return c->args[x->first_arg + i].matrix != VPPS_NO_PARAM;
+    if (x->kind == VPPS_VALUE_PRODUCT || (x->kind == VPPS_VALUE_PRODUCT_T && x->by_columns))
+        return c->args[x->first_arg + i].matrix != VPPS_NO_PARAM;
     if (x->kind != VPPS_VALUE_RUN) return false;
-    const char *types = vpps_instructions[x->opcode].operands;
+    const char *types = vpps_instructions[x->run.opcode].operands;
     uint32_t at = 0;
     for (; *types; types++) {
         if (*types == '*') return false; /* and so are all that follow */
@@ -179,7 +179,7 @@ static void choose_splits(work *w) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
         x->split = (uint8_t)(!vpps_is_made(x) ? VPPS_SPLIT_OFF : rows ? wanted_split(w, x) : VPPS_SPLIT_VERTICES);
-        x->by_columns = x->kind == VPPS_VALUE_PRODUCT_T && x->split == VPPS_SPLIT_ROWS && c->needs.columns;
+        if (x->kind == VPPS_VALUE_PRODUCT_T) x->by_columns = x->split == VPPS_SPLIT_ROWS && c->needs.columns;
     }
     split_as_read(c, VPPS_SPLIT_ROWS);
     for (uint32_t v = c->n_values; v-- > 0;) /* or by rows, as all that reads it */

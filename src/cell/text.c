@@ -71,9 +71,9 @@ static void write_lookup(const writer *w, const vpps_cell_lookup *l) {
 static void write_name(const writer *w, uint32_t v) {
     const vpps_cell_value *x = &w->c->values[v];
     switch (x->kind) {
-    case VPPS_VALUE_INPUT: fprintf(w->out, "in%u", x->index); break;
-    case VPPS_VALUE_LOOKUP: write_lookup(w, &w->c->lookups[x->index]); break;
-    case VPPS_VALUE_PARAMETER: fputs(param_name(w, x->param), w->out); break;
+    case VPPS_VALUE_INPUT: fprintf(w->out, "in%u", x->input); break;
+    case VPPS_VALUE_LOOKUP: write_lookup(w, &w->c->lookups[x->lookup]); break;
+    case VPPS_VALUE_PARAMETER: fputs(param_name(w, x->vector), w->out); break;
     default: fprintf(w->out, "t%u", v); break;
     }
 }
@@ -83,7 +83,8 @@ static void write_arg(const writer *w, const vpps_cell_value *reader, const vpps
     const vpps_cell_value *x = &w->c->values[a->value];
     write_name(w, a->value);
     if (scalar && vpps_value_words(x) > 1) fprintf(w->out, "[%u]", a->element);
-    if (x->domain && (!reader->domain || reader->over_list)) fputs("...", w->out);
+    if (x->domain && (!reader->domain || (reader->kind == VPPS_VALUE_RUN && reader->run.over_list)))
+        fputs("...", w->out);
 }
 
 static const vpps_cell_arg *arg_of(const writer *w, const vpps_cell_value *x, uint32_t k) {
@@ -100,42 +101,43 @@ static void write_args(const writer *w, const vpps_cell_value *x, const char *be
 /* Is operand k of an instruction a scalar? */
 static bool is_scalar(const vpps_cell_value *x, uint32_t k) {
     uint32_t at = 0;
-    for (const char *type = vpps_instructions[x->opcode].operands; *type && *type != '*'; type++)
+    for (const char *type = vpps_instructions[x->run.opcode].operands; *type && *type != '*'; type++)
         if (strchr("tsv", *type) && at++ == k) return *type == 's';
     return false;
 }
 
 static void write_f(const writer *w, const vpps_cell_value *x) {
-    if (x->f_word != VPPS_NONE) {
-        write_word(w, x->f_word);
+    if (x->run.f.kind == VPPS_NUMBER_WORD) {
+        write_word(w, x->run.f.word);
     } else {
-        fprintf(w->out, "%g", (double)x->f);
+        fprintf(w->out, "%g", (double)x->run.f.real);
     }
 }
 
 /* "2 members + 1": what lists and the operands beside them come to; of several lists, "2 members of list 0". */
-static void write_count(const writer *w, const vpps_cell_value *x) {
+static void write_count(const writer *w, const vpps_cell_count *count) {
     const char *between = "";
     for (uint32_t d = 1; d < VPPS_DOMAINS; d++) {
-        if (!x->e_list[d]) continue;
+        if (!count->list[d]) continue;
         fputs(between, w->out);
-        if (x->e_list[d] > 1) fprintf(w->out, "%u ", x->e_list[d]);
+        if (count->list[d] > 1) fprintf(w->out, "%u ", count->list[d]);
         fputs("members", w->out);
         if (w->c->n_lists > 1) fprintf(w->out, " of list %u", d - 1);
         between = " + ";
     }
-    if (x->u || !*between) fprintf(w->out, "%s%u", between, x->u);
+    if (count->base || !*between) fprintf(w->out, "%s%u", between, count->base);
 }
 
 static void write_u(const writer *w, const vpps_cell_value *x) {
-    if (x->position) {
-        const bool first = !x->u && !vpps_counts_members(x);
-        if (!first || !x->domain) write_count(w, x);
+    const vpps_cell_number *u = &x->run.u;
+    if (u->kind == VPPS_NUMBER_POSITION) {
+        const bool first = !u->count.base && !vpps_counts_members(&u->count);
+        if (!first || !x->domain) write_count(w, &u->count);
         if (x->domain) fputs(first ? "member" : " + member", w->out);
-    } else if (x->u_word != VPPS_NONE) {
-        write_word(w, x->u_word);
+    } else if (u->kind == VPPS_NUMBER_WORD) {
+        write_word(w, u->word);
     } else {
-        fprintf(w->out, "%u", x->u);
+        fprintf(w->out, "%u", u->whole);
     }
 }
 
@@ -161,10 +163,10 @@ static void write_formula(const writer *w, const vpps_cell_value *x, const char 
 static void write_call(const writer *w, const vpps_cell_value *x) {
     uint32_t k = 0;
     const char *between = "";
-    for (const char *name = vpps_instructions[x->opcode].name; *name; name++)
+    for (const char *name = vpps_instructions[x->run.opcode].name; *name; name++)
         fputc(tolower((unsigned char)*name), w->out);
     fputc('(', w->out);
-    for (const char *type = vpps_instructions[x->opcode].operands; *type; type++) {
+    for (const char *type = vpps_instructions[x->run.opcode].operands; *type; type++) {
         if (*type == 'i' || *type == 'e') continue;
         const uint32_t end = strchr("tsv", *type) ? k + 1 : *type == '*' ? x->n_args : k;
         if (*type == 'f' || *type == 'u') {
@@ -182,25 +184,49 @@ static void write_call(const writer *w, const vpps_cell_value *x) {
 }
 
 static void write_sum(const writer *w, const vpps_cell_value *x) {
-    bool list = x->average;
+    const bool average = x->run.f.kind == VPPS_NUMBER_INVERSE, scaled = !average && x->run.f.real != 1;
+    bool list = average;
     for (uint32_t k = 0; k < x->n_args; k++) list |= w->c->values[arg_of(w, x, k)->value].domain != x->domain;
-    if (x->f != 1 && !x->average) fprintf(w->out, "%g * (", (double)x->f);
-    if (list) fputs(x->average ? "average(" : "sum(", w->out);
+    if (scaled) fprintf(w->out, "%g * (", (double)x->run.f.real);
+    if (list) fputs(average ? "average(" : "sum(", w->out);
     write_args(w, x, list ? ", " : " + ");
     if (list) fputc(')', w->out);
-    if (x->f != 1 && !x->average) fputc(')', w->out);
+    if (scaled) fputc(')', w->out);
+}
+
+/* Rows of values: of one, of a stack of some. */
+static void write_parts(const writer *w, const vpps_cell_value *x) {
+    const uint32_t first = x->run.u.whole;
+    const bool stack = x->run.opcode == VPPS_I_STACK;
+    fputs(stack ? "[" : x->run.opcode == VPPS_I_PLACE ? "0, but " : "", w->out);
+    write_args(w, x, "; ");
+    if (stack) {
+        fputs(x->run.over_list ? "; 0]" : "]", w->out);
+    } else if (x->run.opcode == VPPS_I_PLACE) {
+        fprintf(w->out, " from row %u on", first);
+    } else if (x->run.over_list) {
+        fputs("[member]", w->out);
+    } else {
+        fprintf(w->out, "[%u:%u]", first, first + x->rows);
+    }
 }
 
 static void write_run(const writer *w, const vpps_cell_value *x) {
-    if (x->opcode == VPPS_I_SUM) {
+    if (x->run.opcode == VPPS_I_SUM) {
         write_sum(w, x);
-    } else if (x->opcode == VPPS_I_SCALE && x->average) {
+    } else if (vpps_instructions[x->run.opcode].form == VPPS_FORM_PARTS) {
+        write_parts(w, x);
+    } else if (x->run.opcode == VPPS_I_ENTRY) {
+        fprintf(w->out, "%s[", param_name(w, x->run.table));
+        write_args(w, x, "");
+        fputc(']', w->out);
+    } else if (x->run.f.kind == VPPS_NUMBER_INVERSE) {
         write_args(w, x, "");
         fputs(" / (", w->out);
-        write_count(w, x);
+        write_count(w, &x->run.f.count);
         fputc(')', w->out);
-    } else if (formulas[x->opcode]) {
-        write_formula(w, x, formulas[x->opcode]);
+    } else if (formulas[x->run.opcode]) {
+        write_formula(w, x, formulas[x->run.opcode]);
     } else {
         write_call(w, x);
     }
@@ -208,8 +234,8 @@ static void write_run(const writer *w, const vpps_cell_value *x) {
 
 static void write_product(const writer *w, const vpps_cell_value *x) {
     const char *between = "";
-    if (x->param != VPPS_NO_PARAM) {
-        fputs(param_name(w, x->param), w->out);
+    if (vpps_bias_of(x) != VPPS_NO_PARAM) {
+        fputs(param_name(w, x->bias), w->out);
         between = " + ";
     }
     for (uint32_t k = 0; k < x->n_args; k++, between = " + ") {
@@ -225,38 +251,10 @@ static void write_value(const writer *w, uint32_t v) {
     const vpps_cell_value *x = &w->c->values[v];
     switch (x->kind) {
     case VPPS_VALUE_DATA: fputs("data", w->out); break;
-    case VPPS_VALUE_GRADIENT: fprintf(w->out, "gradient of out%u", x->index); break;
+    case VPPS_VALUE_GRADIENT: fprintf(w->out, "gradient of out%u", x->output); break;
     case VPPS_VALUE_RUN: write_run(w, x); break;
     case VPPS_VALUE_PRODUCT:
     case VPPS_VALUE_PRODUCT_T: write_product(w, x); break;
-    case VPPS_VALUE_SLICE:
-        write_args(w, x, "");
-        if (x->over_list) {
-            fputs("[member]", w->out);
-        } else {
-            fprintf(w->out, "[%u:%u]", x->index, x->index + x->rows);
-        }
-        break;
-    case VPPS_VALUE_PLACE:
-        fputs("0, but ", w->out);
-        write_args(w, x, "");
-        fprintf(w->out, " from row %u on", x->index);
-        break;
-    case VPPS_VALUE_STACK:
-        fputc('[', w->out);
-        write_args(w, x, "; ");
-        fputs(x->over_list ? "; 0]" : "]", w->out);
-        break;
-    case VPPS_VALUE_ARGMAX:
-        fputs("argmax(", w->out);
-        write_args(w, x, "");
-        fputc(')', w->out);
-        break;
-    case VPPS_VALUE_ENTRY:
-        fprintf(w->out, "%s[", param_name(w, x->param));
-        write_args(w, x, "");
-        fputc(']', w->out);
-        break;
     case VPPS_VALUE_POSITIONS:
         fputs("positions of ", w->out);
         write_args(w, x, "");

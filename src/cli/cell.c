@@ -91,14 +91,14 @@ static json_t *operation_json(const subject *s, uint32_t v) {
     return json_pack("{so so sI sI sb so* sb sb so}", "value", name_json(s, v), "is",
                      text_json(vpps_value_text(s->model, s->c, v)), "rows", (json_int_t)x->rows, "cols",
                      (json_int_t)x->cols, "member", x->domain > 0, "list", list_json(s, x->domain), "kept", x->kept,
-                     "again", x->again, "flops", flops_json(s, &flops));
+                     "recomputed", x->kind == VPPS_VALUE_RUN && x->run.recompute, "flops", flops_json(s, &flops));
 }
 
 /* The stack that begins with product v, or NULL. */
 static json_t *stack_json(const subject *s, uint32_t v) {
     const vpps_compiled_cell *c = s->c;
     const vpps_cell_value *x = &c->values[v];
-    if (x->kind != VPPS_VALUE_PRODUCT && x->kind != VPPS_VALUE_PRODUCT_T) return NULL;
+    if (!vpps_is_product(x)) return NULL;
     const vpps_cell_stack stack = vpps_stack_of(c, v);
     if (stack.first != v) return NULL;
     json_t *values = json_array(), *operands = json_array();

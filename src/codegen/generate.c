@@ -55,9 +55,9 @@ uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_com
                              const char *item) {
     const vpps_cell_value *x = &c->values[v];
     switch (x->kind) {
-    case VPPS_VALUE_INPUT: fprintf(out, "in%u[%s]", x->index, item); return 0;
-    case VPPS_VALUE_LOOKUP: fprintf(out, "lk%u[%s]", x->index, item); return 0;
-    case VPPS_VALUE_PARAMETER: fprintf(out, "%uu", g->pool->values[x->param]); return 0;
+    case VPPS_VALUE_INPUT: fprintf(out, "in%u[%s]", x->input, item); return 0;
+    case VPPS_VALUE_LOOKUP: fprintf(out, "lk%u[%s]", x->lookup, item); return 0;
+    case VPPS_VALUE_PARAMETER: fprintf(out, "%uu", g->pool->values[x->vector]); return 0;
     default: break;
     }
     if (vpps_is_passing(x->record)) {

@@ -57,7 +57,7 @@ static void put_operand(const work *w, const vpps_cell_value *x, uint32_t i) {
         }
         return;
     }
-    const char *types = vpps_instructions[x->opcode].operands;
+    const char *types = vpps_instructions[x->run.opcode].operands;
     uint32_t at = 0;
     bool scalar = false;
     for (; *types && *types != '*'; types++)
@@ -74,11 +74,11 @@ static void put_operand(const work *w, const vpps_cell_value *x, uint32_t i) {
 
 /* ---------------------------------------------------------------- numbers among operands */
 
-/* Members of all lists that are counted, each as often as e_list says. */
-static void put_before(const work *w, const vpps_cell_value *x) {
+/* Members of all lists that are counted, each as often as the count says. */
+static void put_before(const work *w, const vpps_cell_count *count) {
     fprintf(w->out, "0u");
     for (uint32_t d = 1; d <= w->c->n_lists; d++)
-        if (x->e_list[d]) fprintf(w->out, " + %uu * (ls%u[f0 + vx + 1] - ls%u[f0 + vx])", x->e_list[d], d, d);
+        if (count->list[d]) fprintf(w->out, " + %uu * (ls%u[f0 + vx + 1] - ls%u[f0 + vx])", count->list[d], d, d);
 }
 
 static void put_member(const work *w, const vpps_cell_value *x) {
@@ -90,36 +90,38 @@ static void put_member(const work *w, const vpps_cell_value *x) {
 }
 
 void vpps_put_f(const work *w, const vpps_cell_value *x) {
-    if (x->average && x->opcode == VPPS_I_SCALE) {
-        fprintf(w->out, "1.0f / (float)(%uu + ", x->u);
-        put_before(w, x);
+    const vpps_cell_number *f = &x->run.f;
+    if (f->kind == VPPS_NUMBER_INVERSE) {
+        fprintf(w->out, "1.0f / (float)(%uu + ", f->count.base);
+        put_before(w, &f->count);
         fprintf(w->out, ")");
-    } else if (x->f_word != VPPS_NONE) {
-        fprintf(w->out, "__uint_as_float(wd%u[f0 + vx])", x->f_word);
+    } else if (f->kind == VPPS_NUMBER_WORD) {
+        fprintf(w->out, "__uint_as_float(wd%u[f0 + vx])", f->word);
     } else {
         uint32_t bits;
-        memcpy(&bits, &x->f, sizeof bits);
+        memcpy(&bits, &f->real, sizeof bits);
         fprintf(w->out, "__uint_as_float(0x%08xu)", bits);
     }
 }
 
 void vpps_put_u(const work *w, const vpps_cell_value *x) {
-    if (x->u_word != VPPS_NONE) {
-        fprintf(w->out, "wd%u[f0 + vx]", x->u_word);
+    const vpps_cell_number *u = &x->run.u;
+    if (u->kind == VPPS_NUMBER_WORD) {
+        fprintf(w->out, "wd%u[f0 + vx]", u->word);
     } else {
-        fprintf(w->out, "%uu", x->u);
+        fprintf(w->out, "%uu", u->kind == VPPS_NUMBER_POSITION ? u->count.base : u->whole);
     }
-    if (!x->position) return;
+    if (u->kind != VPPS_NUMBER_POSITION) return;
     fprintf(w->out, " + ");
-    put_before(w, x);
+    put_before(w, &u->count);
     fprintf(w->out, " + ");
     put_member(w, x);
 }
 
 static void put_random(const work *w, const vpps_cell_value *x) {
     fprintf(w->out, "dropout_uniform(vpps_header.dropout_key[0], vpps_header.dropout_key[1], wd%u[f0 + vx] + %uu + ",
-            x->e_word, x->e_add);
-    put_before(w, x);
+            x->run.u.word, x->run.u.count.base);
+    put_before(w, &x->run.u.count);
     fprintf(w->out, " + ");
     put_member(w, x);
     fprintf(w->out, " * %uu + el)", vpps_value_words(x));
@@ -130,14 +132,14 @@ static void put_random(const work *w, const vpps_cell_value *x) {
 /* x, y, z, s, f, u, random of the formula. */
 static void make_formula(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
-    const char *types = vpps_instructions[x->opcode].operands;
+    const char *types = vpps_instructions[x->run.opcode].operands;
     static const struct {
         char letter;
         const char *otherwise;
         void (*put)(const work *w, const vpps_cell_value *x);
     } numbers[] = {{'f', "0.0f", vpps_put_f}, {'u', "0u", vpps_put_u}, {'e', "0.0f", put_random}};
     uint32_t arg = 0, tensors = 0;
-    fprintf(w->out, "const float v%u = vpps_value_%s(", v, vpps_instructions[x->opcode].name);
+    fprintf(w->out, "const float v%u = vpps_value_%s(", v, vpps_instructions[x->run.opcode].name);
     for (const char *t = types; *t == 't'; t++, tensors++) {
         put_operand(w, x, arg++);
         fprintf(w->out, ", ");
@@ -194,7 +196,7 @@ static void make_sum(const work *w, uint32_t v) {
         }
         fprintf(w->out, ";\n");
     }
-    if (!x->average) {
+    if (x->run.f.kind != VPPS_NUMBER_INVERSE) {
         fprintf(w->out, "v%u *= ", v);
         vpps_put_f(w, x);
         fprintf(w->out, ";\n");
@@ -212,7 +214,7 @@ static void make_weighted_sum(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
     const uint32_t weights = vpps_stage_arg(w, x, 0)->value;
     fprintf(w->out, "float v%u = 0.0f;\n", v);
-    if (x->over_list) {
+    if (x->run.over_list) {
         put_list_loop(w, vpps_stage_value(w, weights)->domain);
         fprintf(w->out, "v%u += ", v);
         vpps_put_at(w, weights, "m", "0u");
@@ -240,7 +242,7 @@ static void make_weighted_sum(const work *w, uint32_t v) {
 /* MAX_OF, MIN_OF, and the position of the first that has it. A NaN is the extreme. */
 static void make_extreme(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
-    const char sign = x->opcode == VPPS_I_MAX_OF ? '>' : '<';
+    const char sign = x->run.opcode == VPPS_I_MAX_OF ? '>' : '<';
     fprintf(w->out, "float v%u = 0.0f, v%u;\n{ unsigned k = 0, best = 0;\n", v, v + 1);
     for (uint32_t i = 0; i < x->n_args; i++) {
         if (goes_over(w, x, i)) put_list_loop(w, vpps_stage_value(w, vpps_stage_arg(w, x, i)->value)->domain);
@@ -258,14 +260,14 @@ static void make_extreme(const work *w, uint32_t v) {
 
 static void make_matmul(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v), *a = vpps_stage_value(w, vpps_stage_arg(w, x, 0)->value);
-    const uint32_t r = x->rows, c = x->cols, k = x->opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+    const uint32_t r = x->rows, c = x->cols, k = x->run.opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
     char left[64], right[64];
-    if (x->opcode == VPPS_I_MATMUL_TN) {
+    if (x->run.opcode == VPPS_I_MATMUL_TN) {
         snprintf(left, sizeof left, "el %% %uu * %uu + k", r, k);
     } else {
         snprintf(left, sizeof left, "k * %uu + el %% %uu", r, r);
     }
-    if (x->opcode == VPPS_I_MATMUL_NT) {
+    if (x->run.opcode == VPPS_I_MATMUL_NT) {
         snprintf(right, sizeof right, "k * %uu + el / %uu", c, r);
     } else {
         snprintf(right, sizeof right, "el / %uu * %uu + k", r, k);
@@ -283,7 +285,7 @@ static void make_parts(const work *w, uint32_t v) {
     char element[128];
     const vpps_cell_arg *a = vpps_stage_arg(w, x, 0);
     const vpps_cell_value *y = vpps_stage_value(w, a->value);
-    if (x->over_list && x->kind == VPPS_VALUE_STACK) {
+    if (x->run.over_list && x->run.opcode == VPPS_I_STACK) {
         snprintf(element, sizeof element, "el / %uu * %uu + el %% %uu", x->rows, y->rows, y->rows);
         fprintf(
             w->out,
@@ -296,7 +298,7 @@ static void make_parts(const work *w, uint32_t v) {
         fprintf(w->out, "; }\n");
         return;
     }
-    if (x->over_list) {
+    if (x->run.over_list) {
         snprintf(element, sizeof element, "el / %uu * %uu + el %% %uu + (f%u + item - ls%u[f0 + vx]) * %uu", x->rows,
                  y->rows, x->rows, x->domain, x->domain, x->rows);
         fprintf(w->out, "const float v%u = ", v);
@@ -309,10 +311,10 @@ static void make_parts(const work *w, uint32_t v) {
     for (uint32_t k = 0; k < x->n_args; k++) {
         a = vpps_stage_arg(w, x, k);
         y = vpps_stage_value(w, a->value);
-        if (x->kind == VPPS_VALUE_SLICE) {
-            snprintf(element, sizeof element, "column * %uu + row + %uu", y->rows, x->index);
+        if (x->run.opcode == VPPS_I_SLICE) {
+            snprintf(element, sizeof element, "column * %uu + row + %uu", y->rows, x->run.u.whole);
         } else {
-            const uint32_t first = x->kind == VPPS_VALUE_PLACE ? x->index : row;
+            const uint32_t first = x->run.opcode == VPPS_I_PLACE ? x->run.u.whole : row;
             snprintf(element, sizeof element, "column * %uu + row - %uu", y->rows, first);
             fprintf(w->out, "if (row - %uu < %uu) ", first, y->rows);
         }
@@ -326,7 +328,7 @@ static void make_parts(const work *w, uint32_t v) {
 
 /* Where the first two contributions, mostly all that there are, lie; where there are fewer, what stands behind the lists. */
 static void find_gradient(const work *w, uint32_t v) {
-    const uint32_t k = vpps_stage_value(w, v)->index;
+    const uint32_t k = vpps_stage_value(w, v)->output;
     fprintf(w->out,
             "unsigned g%u = gs%u[f0 + item];\nconst unsigned h%u = gs%u[f0 + item + 1];\nunsigned i%u = ge%u[g%u], j%u "
             "= ge%u[g%u + 1];\n",
@@ -346,7 +348,7 @@ static void make_gradient(const work *w, uint32_t v) {
     fprintf(w->out,
             "if (g%u + 1 < h%u) v%u += second%u;\n#pragma unroll 1\nfor (g%u += 2; g%u < h%u; g%u++) v%u += "
             "pool[ge%u[g%u] + el];\n",
-            v, v, v, v, v, v, v, v, v, vpps_stage_value(w, v)->index, v);
+            v, v, v, v, v, v, v, v, v, vpps_stage_value(w, v)->output, v);
 }
 
 static void make_element(const work *w, uint32_t v) {
@@ -356,17 +358,18 @@ static void make_element(const work *w, uint32_t v) {
         fprintf(w->out, "const float v%u = __uint_as_float(script[data[f0 + item] + el]);\n", v);
         return;
     case VPPS_VALUE_GRADIENT: make_gradient(w, v); return;
-    case VPPS_VALUE_RUN: break;
-    default: make_parts(w, v); return;
+    default: break;
     }
-    switch (x->opcode) {
+    switch (x->run.opcode) {
     case VPPS_I_SUM: make_sum(w, v); return;
     case VPPS_I_WEIGHTED_SUM: make_weighted_sum(w, v); return;
     case VPPS_I_MAX_OF:
     case VPPS_I_MIN_OF: make_extreme(w, v); return;
     default: break;
     }
-    if (vpps_instructions[x->opcode].form == VPPS_FORM_MATMUL) {
+    if (vpps_instructions[x->run.opcode].form == VPPS_FORM_PARTS) {
+        make_parts(w, v);
+    } else if (vpps_instructions[x->run.opcode].form == VPPS_FORM_MATMUL) {
         make_matmul(w, v);
     } else {
         make_formula(w, v);

@@ -280,8 +280,8 @@ static void put_vectors(const work *w, const pass *p, uint32_t vectors, bool nea
 static void put_finished(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
     fprintf(w->out, "const float v%u = sum%u", v, v);
-    if (x->param != VPPS_NO_PARAM)
-        fprintf(w->out, " + shared[%uu + e]", vpps_resident_vector_of(&w->g->plan->residents, x->param)->at);
+    if (vpps_bias_of(x) != VPPS_NO_PARAM)
+        fprintf(w->out, " + shared[%uu + e]", vpps_resident_vector_of(&w->g->plan->residents, x->bias)->at);
     for (uint32_t i = 0; i < x->n_args; i++) {
         const uint32_t u = vpps_stage_arg(w, x, i)->value;
         if (vpps_stage_arg(w, x, i)->matrix != VPPS_NO_PARAM) continue;

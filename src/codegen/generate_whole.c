@@ -11,7 +11,7 @@ static bool needs_top(uint32_t opcode) {
 static void put_arguments(const work *w, const vpps_cell_value *x) {
     uint32_t tensor = 0, scalar = 0;
     fprintf(w->out, "(totals");
-    for (const char *t = vpps_instructions[x->opcode].operands; *t; t++) {
+    for (const char *t = vpps_instructions[x->run.opcode].operands; *t; t++) {
         if (*t == 't') fprintf(w->out, ", p%u[k]", tensor++);
         if (*t == 's') fprintf(w->out, ", q%u", scalar++);
         if (*t == 'f') fprintf(w->out, ", f");
@@ -22,7 +22,7 @@ static void put_arguments(const work *w, const vpps_cell_value *x) {
 
 /* The sums over `length` elements of p0, p1 ..., by a warp. */
 static void put_totals(const work *w, const vpps_cell_value *x, const char *length) {
-    const char *name = vpps_instructions[x->opcode].name, *types = vpps_instructions[x->opcode].operands;
+    const char *name = vpps_instructions[x->run.opcode].name, *types = vpps_instructions[x->run.opcode].operands;
     if (strchr(types, 'u')) {
         fprintf(w->out, "const unsigned label = ");
         vpps_put_u(w, x);
@@ -34,7 +34,7 @@ static void put_totals(const work *w, const vpps_cell_value *x, const char *leng
         fprintf(w->out, ";\n");
     }
     fprintf(w->out, "vpps_totals totals = {0.0f, 0.0f};\n");
-    if (needs_top(x->opcode)) {
+    if (needs_top(x->run.opcode)) {
         fprintf(
             w->out,
             "totals.top = __uint_as_float(0xff800000u);\nfor (unsigned k = VPPS_LANE; k < %s; k += 32) totals.top = "
@@ -52,19 +52,19 @@ static void put_totals(const work *w, const vpps_cell_value *x, const char *leng
 
 static void put_values(const work *w, uint32_t v, const char *length, const char *to) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
-    if (vpps_instructions[x->opcode].form == VPPS_FORM_REDUCE) {
+    if (vpps_instructions[x->run.opcode].form == VPPS_FORM_REDUCE) {
         fprintf(w->out, "if (VPPS_LANE == 0) %s[0] = totals.sum;\n", to);
         return;
     }
     fprintf(w->out, "for (unsigned k = VPPS_LANE; k < %s; k += 32) %s[k] = vpps_value_%s", length, to,
-            vpps_instructions[x->opcode].name);
+            vpps_instructions[x->run.opcode].name);
     put_arguments(w, x);
     fprintf(w->out, ";\n");
 }
 
 void vpps_put_whole(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
-    const char *types = vpps_instructions[x->opcode].operands;
+    const char *types = vpps_instructions[x->run.opcode].operands;
     char length[32], to[64];
     snprintf(length, sizeof length, "%uu", vpps_value_words(vpps_stage_value(w, vpps_stage_arg(w, x, 0)->value)));
     fprintf(w->out, "#pragma unroll 1\nfor (unsigned item = VPPS_WARP; item < n%u; item += VPPS_WARPS) {\n", x->domain);
@@ -118,7 +118,7 @@ void vpps_put_lists(const work *w, uint32_t v) {
 /* ---------------------------------------------------------------- products by one VP */
 
 static void put_start(const work *w, const vpps_cell_value *x, const char *row, const char *element) {
-    if (x->param != VPPS_NO_PARAM) fprintf(w->out, " + pool[%uu + %s]", w->g->pool->values[x->param], row);
+    if (vpps_bias_of(x) != VPPS_NO_PARAM) fprintf(w->out, " + pool[%uu + %s]", w->g->pool->values[x->bias], row);
     for (uint32_t i = 0; i < x->n_args; i++) {
         if (vpps_stage_arg(w, x, i)->matrix != VPPS_NO_PARAM) continue;
         fprintf(w->out, " + ");

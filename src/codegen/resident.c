@@ -131,7 +131,7 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
         const vpps_cell_value *x = &c->values[v];
         const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
         if (!vpps_is_product(x) || x->split != VPPS_SPLIT_ROWS) continue;
-        if (!add_vector(r, x->param, vpps_most_rows(&c->needs, x->rows))) {
+        if (!add_vector(r, vpps_bias_of(x), vpps_most_rows(&c->needs, x->rows))) {
             return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
         }
         const bool is_short = !r->parts && vpps_product_is_short(c, x);

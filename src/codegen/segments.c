@@ -34,15 +34,15 @@ static vpps_segment_kind kind_of(const work *w, uint32_t v) {
     const vpps_cell_value *x = &w->c->values[v];
     if (vpps_is_product(x)) return w->s->rows ? VPPS_SEGMENT_PRODUCTS : VPPS_SEGMENT_MATRICES;
     if (x->kind != VPPS_VALUE_RUN) return VPPS_SEGMENT_ELEMENTS;
-    if (x->over_list && x->domain) return VPPS_SEGMENT_LISTS;
-    const vpps_form form = vpps_instructions[x->opcode].form;
+    if (x->run.over_list && x->domain) return VPPS_SEGMENT_LISTS;
+    const vpps_form form = vpps_instructions[x->run.opcode].form;
     return form == VPPS_FORM_REDUCE || form == VPPS_FORM_ROW ? VPPS_SEGMENT_WHOLE : VPPS_SEGMENT_ELEMENTS;
 }
 
 /* The letter of isa.def for argument i of a RUN. */
 static char letter_of(const vpps_cell_value *x, uint32_t i) {
     uint32_t at = 0;
-    for (const char *type = vpps_instructions[x->opcode].operands; *type; type++) {
+    for (const char *type = vpps_instructions[x->run.opcode].operands; *type; type++) {
         if (*type == '*') return '*';
         if (strchr("tsv", *type) && at++ == i) return *type;
     }
@@ -54,7 +54,7 @@ bool vpps_reads_alike(const vpps_segments *s, uint32_t v, uint32_t i) {
     const vpps_cell_arg *a = &s->c->args[x->first_arg + i];
     const vpps_cell_value *y = &s->c->values[a->value];
     if (x->kind == VPPS_VALUE_POSITIONS) return true;
-    if (x->kind != VPPS_VALUE_RUN || vpps_instructions[x->opcode].form != VPPS_FORM_EW) return false;
+    if (x->kind != VPPS_VALUE_RUN || vpps_instructions[x->run.opcode].form != VPPS_FORM_EW) return false;
     const char letter = letter_of(x, i);
     return y->domain == x->domain && !a->element && vpps_value_words(y) == vpps_value_words(x) &&
            (letter == 't' || letter == '*' || (letter == 's' && vpps_value_words(x) == 1));

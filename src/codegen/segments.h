@@ -66,8 +66,4 @@ static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {
 /* Is argument i of value v read at the reader's own item and element? */
 bool vpps_reads_alike(const vpps_segments *s, uint32_t v, uint32_t i);
 
-static inline bool vpps_is_product(const vpps_cell_value *x) {
-    return x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T;
-}
-
 #endif

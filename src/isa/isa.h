@@ -12,7 +12,14 @@ typedef enum vpps_opcode {
     VPPS_I_NONE = VPPS_I_COUNT /* an op that no instruction does */
 } vpps_opcode;
 
-typedef enum vpps_form { VPPS_FORM_EW, VPPS_FORM_REDUCE, VPPS_FORM_ROW, VPPS_FORM_MATMUL } vpps_form;
+typedef enum vpps_form {
+    VPPS_FORM_EW,
+    VPPS_FORM_REDUCE,
+    VPPS_FORM_ROW,
+    VPPS_FORM_MATMUL,
+    VPPS_FORM_PARTS,
+    VPPS_FORM_DECIDED
+} vpps_form;
 
 typedef struct vpps_instruction_row {
     const char *name;

@@ -63,13 +63,13 @@ static void add_operands(const costing *w, const part *p, uint32_t stage, uint32
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *s = &c->stages[stage];
     const vpps_cell_value *x = &c->values[c->order[s->first + k]];
-    const bool product = x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T;
+    const bool product = vpps_is_product(x);
     for (uint32_t i = 0; i < x->n_args; i++) {
         const vpps_cell_arg *a = &c->args[x->first_arg + i];
         if (c->values[a->value].stage != stage && first_use(c, s, k, i, false)) add_value(w, p, a->value);
         if (product && a->matrix != VPPS_NO_PARAM && first_use(c, s, k, i, true)) add_words(w, elems_of(w, a->matrix));
     }
-    if (product && x->param != VPPS_NO_PARAM) add_words(w, elems_of(w, x->param));
+    if (vpps_bias_of(x) != VPPS_NO_PARAM) add_words(w, elems_of(w, x->bias));
 }
 
 static void cost_STAGE(const costing *w, const uint32_t *o) {
@@ -83,7 +83,7 @@ static void cost_STAGE(const costing *w, const uint32_t *o) {
         add_operands(w, &p, o[1], k);
         if (x->kind == VPPS_VALUE_DATA) add_value(w, &p, v);
         if (x->kind == VPPS_VALUE_GRADIENT) {
-            const uint32_t *starts = p.view.gradient_starts[x->index] + p.first;
+            const uint32_t *starts = p.view.gradient_starts[x->output] + p.first;
             add_words(w, (uint64_t)(starts[p.n[0]] - starts[0]) * vpps_value_words(x));
         }
         if (x->kept) add_value(w, &p, v);

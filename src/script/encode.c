@@ -42,7 +42,7 @@ static bool place_outputs(vpps_batch_work *w) {
             const vpps_cell_value *x = &c->values[c->outputs[k].value];
             uint32_t *output_at = w->output_at + k;
             if (x->kind == VPPS_VALUE_LOOKUP) {
-                const vpps_cell_lookup *l = &c->lookups[x->index];
+                const vpps_cell_lookup *l = &c->lookups[x->lookup];
                 const uint32_t values = w->machine->values[l->table], words = entry_words(w, l->table);
                 for (uint32_t p = 0; p < b->n; p++)
                     output_at[v[p].first_output] = values + vpps_row_of(w, &v[p], l) * words;
@@ -50,7 +50,7 @@ static bool place_outputs(vpps_batch_work *w) {
             }
             const bool parameter = x->kind == VPPS_VALUE_PARAMETER;
             const uint32_t step = parameter ? 0 : c->kept_words[0];
-            uint32_t at = parameter ? w->machine->values[x->param] : b->kept[0] + x->offset;
+            uint32_t at = parameter ? w->machine->values[x->vector] : b->kept[0] + x->offset;
             for (uint32_t p = 0, n = b->n; p < n; p++, at += step) output_at[v[p].first_output] = at;
         }
     }

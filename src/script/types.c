@@ -73,7 +73,7 @@ static bool note_params(vpps_type *type) {
     const vpps_compiled_cell *c = type->base;
     bool ok = true;
     for (uint32_t i = 0; ok && i < c->n_lookups; i++) ok = note_param(type, c->lookups[i].table);
-    for (uint32_t i = 0; ok && i < c->n_values; i++) ok = note_param(type, c->values[i].param);
+    for (uint32_t i = 0; ok && i < c->n_values; i++) ok = note_param(type, vpps_param_of(&c->values[i]));
     for (uint32_t i = 0; ok && i < c->n_args; i++) ok = note_param(type, c->args[i].matrix);
     return ok;
 }
@@ -85,8 +85,8 @@ static bool find_reads(vpps_type *type) {
     if (!inputs) return false;
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
-        if (x->kind == VPPS_VALUE_INPUT) inputs[v] = (uint64_t)1 << x->index;
-        if (x->kind == VPPS_VALUE_LOOKUP) lookups[v] = (uint64_t)1 << x->index;
+        if (x->kind == VPPS_VALUE_INPUT) inputs[v] = (uint64_t)1 << x->input;
+        if (x->kind == VPPS_VALUE_LOOKUP) lookups[v] = (uint64_t)1 << x->lookup;
         for (uint32_t i = 0; i < x->n_args; i++) {
             inputs[v] |= inputs[c->args[x->first_arg + i].value];
             lookups[v] |= lookups[c->args[x->first_arg + i].value];

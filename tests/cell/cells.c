@@ -342,8 +342,8 @@ static void index_limits(const vpps_graph *g, const vpps_compiled_cell *c, uint3
     }
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
-        if (x->kind != VPPS_VALUE_RUN || x->u_word == VPPS_NONE) continue;
-        const vpps_cell_word *w = &c->words[x->u_word];
+        if (x->kind != VPPS_VALUE_RUN || x->run.u.kind != VPPS_NUMBER_WORD) continue;
+        const vpps_cell_word *w = &c->words[x->run.u.word];
         const uint32_t rows = c->values[c->args[x->first_arg].value].rows;
         if (w->kind == VPPS_WORD_INDEX) limits[w->value] = vpps_min_u32(limits[w->value], rows);
     }

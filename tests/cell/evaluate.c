@@ -68,12 +68,12 @@ static uint32_t row_of(const vpps_cell_lookup *l, const vertex *x) {
 static const double *given(const vpps_compiled_cell *c, const vertex *x, uint32_t v) {
     const vpps_cell_value *value = &c->values[v];
     switch (value->kind) {
-    case VPPS_VALUE_INPUT: return x->inputs[value->index];
+    case VPPS_VALUE_INPUT: return x->inputs[value->input];
     case VPPS_VALUE_LOOKUP: {
-        const vpps_cell_lookup *l = &c->lookups[value->index];
+        const vpps_cell_lookup *l = &c->lookups[value->lookup];
         return x->params[l->table] + row_of(l, x) * words_of(value);
     }
-    case VPPS_VALUE_PARAMETER: return x->params[value->param];
+    case VPPS_VALUE_PARAMETER: return x->params[value->vector];
     default: return NULL;
     }
 }
@@ -247,27 +247,35 @@ static double element(uint32_t opcode, const operands *o, size_t i, size_t n) {
     return NAN;
 }
 
+static uint32_t count_of(const vpps_cell_count *count, const vertex *x) {
+    uint32_t n = count->base;
+    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) n += count->list[d] * vpps_members(x->members, d);
+    return n;
+}
+
 /* Operands of item i of value v. args[k]: all items of argument k. */
 static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, uint32_t i,
                    operands *o) {
     const vpps_cell_value *value = &c->values[v];
-    uint32_t before = 0; /* for each member of the lists that are counted */
+    const vpps_cell_number *f = &value->run.f, *u = &value->run.u;
+    const uint32_t own = value->domain ? i : 0; /* number among the members */
     uint32_t n = 0, n_t = 0, n_s = 0;
-    *o = (operands){.f = (double)value->f, .u = value->u, .key = x->dropout_key};
-    if (value->f_word != VPPS_NONE) {
-        const uint32_t bits = word_of(c, x, value->f_word);
-        float f;
-        memcpy(&f, &bits, sizeof f);
-        o->f = (double)f;
+    *o = (operands){.f = (double)f->real, .u = u->whole, .key = x->dropout_key};
+    if (f->kind == VPPS_NUMBER_WORD) {
+        const uint32_t bits = word_of(c, x, f->word);
+        float number;
+        memcpy(&number, &bits, sizeof number);
+        o->f = (double)number;
     }
-    if (value->u_word != VPPS_NONE) o->u = word_of(c, x, value->u_word);
-    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) before += value->e_list[d] * vpps_members(x->members, d);
-    if (value->position) o->u += before + (value->domain ? i : 0);
-    if (value->e_word != VPPS_NONE) {
-        o->e = word_of(c, x, value->e_word) + value->e_add + before;
-        if (value->domain) o->e += i * (uint32_t)words_of(value);
+    if (f->kind == VPPS_NUMBER_INVERSE) {
+        const uint32_t count = count_of(&f->count, x);
+        o->f = count ? 1.0 / count : 0;
     }
-    for (const char *type = vpps_instructions[value->opcode].operands; *type; type++) {
+    if (u->kind == VPPS_NUMBER_WORD) o->u = word_of(c, x, u->word);
+    if (u->kind == VPPS_NUMBER_POSITION) o->u = count_of(&u->count, x) + own;
+    if (u->kind == VPPS_NUMBER_ELEMENT)
+        o->e = word_of(c, x, u->word) + count_of(&u->count, x) + own * (uint32_t)words_of(value);
+    for (const char *type = vpps_instructions[value->run.opcode].operands; *type; type++) {
         if (strchr("tsv", *type)) {
             const vpps_cell_arg *a = &c->args[value->first_arg + n];
             const vpps_cell_value *arg = &c->values[a->value];
@@ -286,29 +294,27 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
             }
         }
     }
-    if (value->average && value->opcode == VPPS_I_SUM) o->f = o->n_list ? 1.0 / o->n_list : 0;
-    if (value->average && value->opcode == VPPS_I_SCALE) o->f = 1.0 / (before + value->u);
-    if (vpps_instructions[value->opcode].form != VPPS_FORM_MATMUL) return;
+    if (vpps_instructions[value->run.opcode].form != VPPS_FORM_MATMUL) return;
     const vpps_cell_value *a = &c->values[c->args[value->first_arg].value];
     o->r = value->rows;
     o->c = value->cols;
-    o->k = value->opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+    o->k = value->run.opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
 }
 
 static void run(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
     const size_t n = words_of(value);
     operands o;
-    if (value->over_list && value->domain) { /* the members' scalars are one vector */
+    if (value->run.over_list && value->domain) { /* the members' scalars are one vector */
         const uint32_t members = vpps_members(x->members, value->domain);
         o = (operands){.t_elems = members};
         for (uint32_t k = 0; k < value->n_args; k++) o.t[k] = args[k];
-        for (uint32_t i = 0; i < members; i++) to[i] = element(value->opcode, &o, i, members);
+        for (uint32_t i = 0; i < members; i++) to[i] = element(value->run.opcode, &o, i, members);
         return;
     }
     for (uint32_t i = 0; i < vpps_members(x->members, value->domain); i++) {
         gather(c, x, v, args, i, &o);
-        for (size_t j = 0; j < n; j++) to[i * n + j] = element(value->opcode, &o, j, n);
+        for (size_t j = 0; j < n; j++) to[i * n + j] = element(value->run.opcode, &o, j, n);
     }
 }
 
@@ -319,7 +325,7 @@ static void positions(const vpps_compiled_cell *c, const vertex *x, uint32_t v, 
     operands o;
     for (uint32_t i = 0; i < vpps_members(x->members, value->domain); i++) {
         gather(c, x, v, args, i, &o);
-        for (size_t j = 0; j < n; j++) to[i * n + j] = extreme(&o, j, value->opcode == VPPS_I_MAX_OF);
+        for (size_t j = 0; j < n; j++) to[i * n + j] = extreme(&o, j, value->run.opcode == VPPS_I_MAX_OF);
     }
 }
 
@@ -338,7 +344,7 @@ static void product(const vpps_compiled_cell *c, const vertex *x, uint32_t v, co
     const uint32_t rows = value->rows, cols = value->cols, items = vpps_members(x->members, value->domain);
     for (uint32_t j = 0; j < items * cols; j++)
         for (uint32_t r = 0; r < rows; r++)
-            to[(size_t)j * rows + r] = value->param == VPPS_NO_PARAM ? 0 : x->params[value->param][r];
+            to[(size_t)j * rows + r] = value->bias == VPPS_NO_PARAM ? 0 : x->params[value->bias][r];
     for (uint32_t k = 0; k < value->n_args; k++) {
         const vpps_cell_arg *a = &c->args[value->first_arg + k];
         if (a->matrix == VPPS_NO_PARAM) {
@@ -372,7 +378,7 @@ static void product_t(const vpps_compiled_cell *c, const vertex *x, uint32_t v, 
 /* A stack of all members, zeros below them, or every member's rows of such a stack. */
 static void members(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *from, double *to) {
     const vpps_cell_value *value = &c->values[v], *arg = &c->values[c->args[value->first_arg].value];
-    const bool stack = value->kind == VPPS_VALUE_STACK;
+    const bool stack = value->run.opcode == VPPS_I_STACK;
     const uint32_t rows = stack ? arg->rows : value->rows, all = stack ? value->rows : arg->rows;
     memset(to, 0, vpps_members(x->members, value->domain) * words_of(value) * sizeof *to);
     for (uint32_t m = 0; m < vpps_members(x->members, stack ? arg->domain : value->domain); m++) {
@@ -388,11 +394,11 @@ static void members(const vpps_compiled_cell *c, const vertex *x, uint32_t v, co
 
 static void parts(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
-    if (value->over_list) {
+    if (value->run.over_list) {
         members(c, x, v, args[0], to);
         return;
     }
-    const uint32_t rows = value->rows;
+    const uint32_t rows = value->rows, opcode = value->run.opcode;
     for (uint32_t i = 0; i < vpps_members(x->members, value->domain); i++) {
         double *out = to + i * words_of(value);
         uint32_t first = 0;
@@ -401,11 +407,11 @@ static void parts(const vpps_compiled_cell *c, const vertex *x, uint32_t v, cons
             const vpps_cell_value *arg = &c->values[c->args[value->first_arg + k].value];
             const double *from = args[k] + (arg->domain && value->domain ? i : 0) * words_of(arg);
             for (uint32_t j = 0; j < value->cols; j++) {
-                for (uint32_t r = 0; r < (value->kind == VPPS_VALUE_SLICE ? rows : arg->rows); r++) {
-                    const uint32_t source = value->kind == VPPS_VALUE_SLICE ? value->index + r : r;
-                    const uint32_t place = value->kind == VPPS_VALUE_PLACE   ? value->index + r
-                                           : value->kind == VPPS_VALUE_STACK ? first + r
-                                                                             : r;
+                for (uint32_t r = 0; r < (opcode == VPPS_I_SLICE ? rows : arg->rows); r++) {
+                    const uint32_t source = opcode == VPPS_I_SLICE ? value->run.u.whole + r : r;
+                    const uint32_t place = opcode == VPPS_I_PLACE   ? value->run.u.whole + r
+                                           : opcode == VPPS_I_STACK ? first + r
+                                                                    : r;
                     out[(size_t)j * rows + place] = from[(size_t)j * arg->rows + source];
                 }
             }
@@ -421,14 +427,13 @@ static void make(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const
     const vpps_cell_value *value = &c->values[v];
     switch (value->kind) {
     case VPPS_VALUE_DATA: memcpy(to, x->data, words_of(value) * sizeof *to); break;
-    case VPPS_VALUE_GRADIENT: memcpy(to, x->gradients[value->index], words_of(value) * sizeof *to); break;
-    case VPPS_VALUE_RUN: run(c, x, v, args, to); break;
+    case VPPS_VALUE_GRADIENT: memcpy(to, x->gradients[value->output], words_of(value) * sizeof *to); break;
+    case VPPS_VALUE_RUN:
+        (vpps_instructions[value->run.opcode].form == VPPS_FORM_PARTS ? parts : run)(c, x, v, args, to);
+        break;
     case VPPS_VALUE_PRODUCT: product(c, x, v, args, to); break;
     case VPPS_VALUE_PRODUCT_T: product_t(c, x, v, vp, args, to); break;
     case VPPS_VALUE_POSITIONS: positions(c, x, c->args[value->first_arg].value, args, to); break;
-    case VPPS_VALUE_SLICE:
-    case VPPS_VALUE_PLACE:
-    case VPPS_VALUE_STACK: parts(c, x, v, args, to); break;
     default: ck_abort_msg("cell %s: value %u is of no kind that is made", c->name, v);
     }
 }
@@ -606,8 +611,7 @@ static const double *operand(machine *m, const vpps_cell_value *reader, const vp
     const double *g = given(m->c, m->x, a->value);
     if (g) return g;
     const bool here = m->c->values[a->value].stage == m->stage;
-    const bool by_pointer =
-        a->matrix != VPPS_NO_PARAM && (reader->kind == VPPS_VALUE_PRODUCT || reader->kind == VPPS_VALUE_PRODUCT_T);
+    const bool by_pointer = a->matrix != VPPS_NO_PARAM && vpps_is_product(reader);
     if (here || (m->tile[a->value] && !by_pointer)) {
         ck_assert_msg(m->tile[a->value], "cell %s: value %u is read in stage %u before it is made", m->c->name,
                       a->value, m->stage);

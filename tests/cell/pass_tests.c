@@ -37,8 +37,8 @@ static uint8_t *mark_recurrent(const vpps_compiled_cell *c) {
     if (!recurrent) abort();
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
-        recurrent[v] = (x->kind == VPPS_VALUE_INPUT && (c->needs.recurrent_in >> x->index & 1)) ||
-                       (x->kind == VPPS_VALUE_GRADIENT && (c->needs.recurrent_out >> x->index & 1));
+        recurrent[v] = (x->kind == VPPS_VALUE_INPUT && (c->needs.recurrent_in >> x->input & 1)) ||
+                       (x->kind == VPPS_VALUE_GRADIENT && (c->needs.recurrent_out >> x->output & 1));
         for (uint32_t k = 0; k < x->n_args; k++) {
             const uint32_t a = c->args[x->first_arg + k].value;
             if ((a < c->n_forward) == (v < c->n_forward)) recurrent[v] |= recurrent[a];

@@ -36,7 +36,7 @@ START_TEST(lstm_by_rows)
             "stage 1: forward main, by rows,",
             "stacked: 192 x 48 times [in1] gives",
             "tanh(",
-            "made again in backward: t",
+            "recomputed in backward: t",
             "stage 3: backward lazy, by rows, 15,360 flops a vertex\n",
             "product: 192 x 40 transposed times [",
             "48 x 1, kept, out0\n",

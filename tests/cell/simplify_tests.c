@@ -222,15 +222,9 @@ static const struct {
 };
 
 static uint32_t add_run(vpps_compiled_cell *c, uint32_t opcode, float f, uint32_t n, const uint32_t *args) {
-    const vpps_cell_value v = {.kind = VPPS_VALUE_RUN,
-                               .opcode = (uint8_t)opcode,
-                               .rows = HIDDEN,
-                               .cols = 1,
-                               .param = VPPS_NO_PARAM,
-                               .f = f,
-                               .f_word = VPPS_NONE,
-                               .u_word = VPPS_NONE,
-                               .e_word = VPPS_NONE};
+    vpps_cell_value v = {.kind = VPPS_VALUE_RUN, .rows = HIDDEN, .cols = 1};
+    v.run = (vpps_cell_run){.opcode = (uint8_t)opcode, .table = VPPS_NO_PARAM};
+    if (strchr(vpps_instructions[opcode].operands, 'f')) v.run.f = vpps_real_number(f);
     const uint32_t at = vpps_cell_add(c, v);
     for (uint32_t i = 0; i < n; i++) ck_assert(vpps_cell_add_arg(c, args[i], 0, VPPS_NO_PARAM));
     return at;
@@ -243,7 +237,7 @@ static vpps_compiled_cell *open_by_hand(void) {
     c->name = strdup("by hand");
     c->needs = (vpps_cell_needs){.read_out = 1, .group = 1};
     c->inputs[c->n_inputs++] = (vpps_cell_input){.rows = HIDDEN, .cols = 1, .pulled = true};
-    const vpps_cell_value x = {.kind = VPPS_VALUE_INPUT, .rows = HIDDEN, .cols = 1, .param = VPPS_NO_PARAM};
+    const vpps_cell_value x = {.kind = VPPS_VALUE_INPUT, .rows = HIDDEN, .cols = 1};
     ck_assert_uint_eq(vpps_cell_add(c, x), 0);
     return c;
 }
@@ -327,8 +321,7 @@ static vpps_compiled_cell *compile_tagger(const cells *x, bool training, uint64_
 
 static uint32_t count_runs(const vpps_compiled_cell *c, uint32_t opcode) {
     uint32_t n = 0;
-    for (uint32_t v = 0; v < c->n_values; v++)
-        n += c->values[v].kind == VPPS_VALUE_RUN && c->values[v].opcode == opcode;
+    for (uint32_t v = 0; v < c->n_values; v++) n += vpps_is_run(&c->values[v], opcode);
     return n;
 }
 
@@ -367,7 +360,7 @@ static bool logits_share(const vpps_compiled_cell *c) {
     bool shared = false;
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
-        if (x->kind == VPPS_VALUE_RUN && x->opcode == VPPS_I_CROSS_ENTROPY) logits = c->args[x->first_arg].value;
+        if (vpps_is_run(x, VPPS_I_CROSS_ENTROPY)) logits = c->args[x->first_arg].value;
     }
     ck_assert(logits != VPPS_NONE && c->values[logits].kept);
     for (uint32_t v = 0; v < c->n_values; v++)

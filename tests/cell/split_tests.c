@@ -15,10 +15,6 @@ static uint32_t count_stages(const vpps_compiled_cell *c, vpps_part part) {
     return n;
 }
 
-static bool is_run(const vpps_cell_value *x, uint32_t opcode) {
-    return x->kind == VPPS_VALUE_RUN && x->opcode == opcode;
-}
-
 static const char *matrix_of(const cells *x, const vpps_compiled_cell *c, const vpps_cell_value *value, uint32_t k) {
     const vpps_param p = c->args[value->first_arg + k].matrix;
     return p == VPPS_NO_PARAM ? "" : x->model->params[p].name;
@@ -129,7 +125,7 @@ START_TEST(classifier_is_lazy)
                 value->n_args && value->kind >= VPPS_VALUE_PRODUCT && value->kind <= VPPS_VALUE_PRODUCT_T
                     ? *matrix_of(&x, c, value, 0)
                     : 0;
-            if (is_run(value, VPPS_I_CROSS_ENTROPY)) n_lazy += value->part == VPPS_PART_LAZY;
+            if (vpps_is_run(value, VPPS_I_CROSS_ENTROPY)) n_lazy += value->part == VPPS_PART_LAZY;
             if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'C') n_eager += value->part == VPPS_PART_BACK_EAGER;
             if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'W') n_last += value->part == VPPS_PART_BACK_LAZY;
         }
@@ -143,7 +139,7 @@ END_TEST
 
 /* ---------------------------------------------------------------- what is kept */
 
-/* Places of 48 words: gates, whose gradients follow them there, and the outputs; tanh(c) is made again from c, in the stage
+/* Places of 48 words: gates, whose gradients follow them there, and the outputs; tanh(c) is recomputed from c, in the stage
  * that reads it. */
 START_TEST(kept_places)
     {
@@ -155,15 +151,16 @@ START_TEST(kept_places)
         for (size_t i = 0; i < VPPS_COUNT(expected); i++) {
             for (uint32_t group = 1; group <= 2; group++) {
                 vpps_compiled_cell *c = compiled(&x, expected[i].id, group);
-                uint32_t n_again = 0;
+                uint32_t n_recomputed = 0;
                 for (uint32_t v = 0; v < c->n_values; v++) {
                     const vpps_cell_value *value = &c->values[v];
-                    n_again += value->again;
-                    if (value->again) ck_assert(is_run(value, VPPS_I_TANH) && !value->kept && v >= c->n_forward);
-                    if (value->again) ck_assert_uint_eq(value->part, VPPS_PART_BACK_MAIN);
+                    const bool recomputed = value->kind == VPPS_VALUE_RUN && value->run.recompute;
+                    n_recomputed += recomputed;
+                    if (recomputed) ck_assert(vpps_is_run(value, VPPS_I_TANH) && !value->kept && v >= c->n_forward);
+                    if (recomputed) ck_assert_uint_eq(value->part, VPPS_PART_BACK_MAIN);
                     if (value->kept) ck_assert(value->kind != VPPS_VALUE_PRODUCT || value->part == VPPS_PART_EAGER);
                 }
-                ck_assert_msg(n_again == 1, "%s: %u values made again", c->name, n_again);
+                ck_assert_msg(n_recomputed == 1, "%s: %u values recomputed", c->name, n_recomputed);
                 ck_assert_msg(c->kept_words[0] == expected[i].places * HIDDEN, "%s: %u words kept; expected %u",
                               c->name, c->kept_words[0], expected[i].places * HIDDEN);
                 ck_assert_uint_eq(c->kept_words[1], 0);

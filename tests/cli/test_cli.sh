@@ -306,7 +306,7 @@ ${inner}['stages'][0]['products'][0]['cols'] == 24 and len(${inner}['stages'][0]
 check "cell --json: flops" json out "${inner}['flops']['forward']['vertex']['products'] == 2 * (60 * 24 + 10 * 12) and \
 ${inner}['flops']['parameters']['vertex']['products'] == 2 * (60 * 24 + 10 * 12)"
 check "cell --json: kept" json out "${inner}['kept']['bytes'] == 4 * ${inner}['kept']['words'] == 384 and ${inner}['kept']['passing_backward_bytes'] == 64 and \
-any(v['again'] and not v['kept'] for s in ${inner}['stages'] for v in s['operations'])"
+any(v['recomputed'] and not v['kept'] for s in ${inner}['stages'] for v in s['operations'])"
 check "cell --json: gradients" json out "len(${inner}['gradients']) == 17 and len(${inner}['contributions']) == 4"
 check "cell of a checkpoint's network" exits 0 "$vpps" cell tree-lstm --model whole.ckpt --vps 2
 if not_instrumented; then

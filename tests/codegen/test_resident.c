@@ -60,12 +60,13 @@ static void check_list(const gpu_batch *b, const vpps_residents *r) {
         const vpps_compiled_cell *c = gpu_batch_cell(b, k);
         for (uint32_t v = 0; v < c->n_values; v++) {
             const vpps_cell_value *x = &c->values[v];
-            const bool product = x->kind == VPPS_VALUE_PRODUCT || x->kind == VPPS_VALUE_PRODUCT_T;
+            const bool product = vpps_is_product(x);
             if (!product || x->split != VPPS_SPLIT_ROWS) continue;
-            if (x->param != VPPS_NO_PARAM && !vectors[x->param]) {
-                vectors[x->param] = true;
+            const vpps_param bias = vpps_bias_of(x);
+            if (bias != VPPS_NO_PARAM && !vectors[bias]) {
+                vectors[bias] = true;
                 MUST(n_vectors, <, r->n_vectors);
-                MUST(r->vectors[n_vectors].vector, ==, x->param);
+                MUST(r->vectors[n_vectors].vector, ==, bias);
                 n_vectors++;
             }
             for (uint32_t i = 0; i < x->n_args; i++) {

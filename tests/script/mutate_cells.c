@@ -59,10 +59,10 @@ static bool change_instruction(vpps_compiled_cell *c, const vpps_graph *g, uint6
     vpps_cell_value *x = pick_kind(c, VPPS_VALUE_RUN, random);
     uint32_t others[VPPS_I_COUNT], n = 0;
     for (uint32_t op = 0; x && op < VPPS_I_COUNT; op++) {
-        const vpps_instruction_row *row = &vpps_instructions[op], *now = &vpps_instructions[x->opcode];
-        if (op != x->opcode && row->form == now->form && !strcmp(row->operands, now->operands)) others[n++] = op;
+        const vpps_instruction_row *row = &vpps_instructions[op], *now = &vpps_instructions[x->run.opcode];
+        if (op != x->run.opcode && row->form == now->form && !strcmp(row->operands, now->operands)) others[n++] = op;
     }
-    if (n) x->opcode = (uint8_t)others[below(random, n)];
+    if (n) x->run.opcode = (uint8_t)others[below(random, n)];
     return n > 0;
 }
 
@@ -110,7 +110,7 @@ static bool change_element(vpps_compiled_cell *c, const vpps_graph *g, uint64_t 
     uint32_t user;
     vpps_cell_arg *a = pick_arg(c, &user, random);
     if (!a || c->values[user].kind != VPPS_VALUE_RUN ||
-        !strchr(vpps_instructions[c->values[user].opcode].operands, 's'))
+        !strchr(vpps_instructions[c->values[user].run.opcode].operands, 's'))
         return false;
     const uint32_t before = a->element;
     a->element = (a->element + 1) % vpps_value_words(&c->values[a->value]);
@@ -137,28 +137,34 @@ static bool change_matrix(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *
 static bool change_bias(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     vpps_cell_value *x = pick_kind(c, VPPS_VALUE_PRODUCT, random);
     if (!x) return false;
-    const vpps_param before = x->param;
+    const vpps_param before = x->bias;
     for (uint32_t p = 0, n = 0; p < g->model->n_params; p++) {
         const vpps_parameter_data *data = &g->model->params[p];
-        if (p != before && data->kind == VPPS_VECTOR && data->rows == x->rows && below(random, ++n) == 0) x->param = p;
+        if (p != before && data->kind == VPPS_VECTOR && data->rows == x->rows && below(random, ++n) == 0) x->bias = p;
     }
-    if (below(random, 3) == 0) x->param = VPPS_NO_PARAM;
-    return x->param != before;
+    if (below(random, 3) == 0) x->bias = VPPS_NO_PARAM;
+    return x->bias != before;
 }
 
 static bool change_number(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     (void)g;
     vpps_cell_value *x = pick_kind(c, VPPS_VALUE_RUN, random);
-    if (!x || !strpbrk(vpps_instructions[x->opcode].operands, "fue")) return false;
-    switch (below(random, 8)) {
-    case 0: x->f = x->f == 0 ? 1 : -x->f; break;
-    case 1: x->u++; break;
-    case 2: x->e_add += 1; break;
-    case 3: x->e_list[1 + below(random, c->n_lists ? c->n_lists : 1)] += 1; break;
-    case 4: x->average = !x->average; break;
-    case 5: x->position = !x->position; break;
-    case 6: x->u_word = x->u_word == VPPS_NONE && c->n_words ? 0 : VPPS_NONE; break;
-    default: x->f_word = x->f_word == VPPS_NONE && c->n_words ? 0 : VPPS_NONE; break;
+    if (!x || !strpbrk(vpps_instructions[x->run.opcode].operands, "fue")) return false;
+    const char *operands = vpps_instructions[x->run.opcode].operands;
+    const bool real = strchr(operands, 'f') && (!strpbrk(operands, "ue") || below(random, 2));
+    vpps_cell_number *n = real ? &x->run.f : &x->run.u;
+    if (below(random, 4) == 0) {
+        n->kind = n->kind != VPPS_NUMBER_CONSTANT ? VPPS_NUMBER_CONSTANT
+                  : c->n_words                    ? VPPS_NUMBER_WORD
+                  : real                          ? VPPS_NUMBER_INVERSE
+                                                  : VPPS_NUMBER_POSITION;
+    } else if (n->kind == VPPS_NUMBER_CONSTANT) {
+        n->real = n->real == 0 ? 1 : -n->real;
+        n->whole += below(random, 2) ? 1 : UINT32_MAX;
+    } else if (n->kind == VPPS_NUMBER_WORD) {
+        n->word = (n->word + 1) % c->n_words;
+    } else {
+        *(below(random, 2) ? &n->count.base : &n->count.list[1 + below(random, c->n_lists ? c->n_lists : 1)]) += 1;
     }
     return true;
 }
@@ -166,24 +172,26 @@ static bool change_number(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *
 static bool change_index(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     (void)g;
     vpps_cell_value *x = &c->values[below(random, c->n_values)];
-    const uint32_t counts[] = {
-        [VPPS_VALUE_INPUT] = c->n_inputs, [VPPS_VALUE_LOOKUP] = c->n_lookups, [VPPS_VALUE_GRADIENT] = c->n_outputs};
-    if (x->kind == VPPS_VALUE_SLICE || x->kind == VPPS_VALUE_PLACE)
-        return x->index += below(random, 2) ? 1 : UINT32_MAX, true;
-    if (x->kind > VPPS_VALUE_GRADIENT || counts[x->kind] < 2) return false;
-    const uint32_t before = x->index;
-    x->index = below(random, counts[x->kind]);
-    if (x->kind == VPPS_VALUE_GRADIENT && !(c->needs.gradient_out >> x->index & 1)) return false; /* it has no list */
-    return x->index != before;
+    uint32_t *number = x->kind == VPPS_VALUE_INPUT      ? &x->input
+                       : x->kind == VPPS_VALUE_LOOKUP   ? &x->lookup
+                       : x->kind == VPPS_VALUE_GRADIENT ? &x->output
+                                                        : NULL;
+    const uint32_t count = x->kind == VPPS_VALUE_INPUT    ? c->n_inputs
+                           : x->kind == VPPS_VALUE_LOOKUP ? c->n_lookups
+                                                          : c->n_outputs;
+    if (!number || count < 2) return false;
+    const uint32_t before = *number, after = below(random, count);
+    if (x->kind == VPPS_VALUE_GRADIENT && !(c->needs.gradient_out >> after & 1)) return false; /* it has no list */
+    *number = after;
+    return after != before;
 }
 
 /* An operation on a list becomes one on a member, or on the vertex, or the other way. */
 static bool change_over_list(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     (void)g;
-    static const vpps_cell_kind kinds[] = {VPPS_VALUE_RUN, VPPS_VALUE_STACK, VPPS_VALUE_SLICE};
-    vpps_cell_value *x = pick_kind(c, kinds[below(random, VPPS_COUNT(kinds))], random);
+    vpps_cell_value *x = pick_kind(c, VPPS_VALUE_RUN, random);
     if (!x) return false;
-    x->over_list = !x->over_list;
+    x->run.over_list = !x->run.over_list;
     return true;
 }
 
@@ -417,11 +425,14 @@ static bool change_needs(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *r
 static bool corrupt(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     (void)g;
     vpps_cell_value *x = &c->values[below(random, c->n_values)];
-    uint32_t user, *numbers[16] = {&x->index, &x->param, &x->stage}, n = 3;
+    uint32_t user, *numbers[16] = {&x->stage}, n = 1;
+    if (x->kind <= VPPS_VALUE_GRADIENT) numbers[n++] = &x->input; /* or another member of the union */
+    if (x->kind == VPPS_VALUE_PRODUCT) numbers[n++] = &x->bias;
+    if (x->kind == VPPS_VALUE_RUN) numbers[n++] = &x->run.table;
     vpps_cell_arg *a = pick_arg(c, &user, random);
     if (a) numbers[n++] = &a->value;
     if (a && a->matrix != VPPS_NO_PARAM) numbers[n++] = &a->matrix;
-    if (x->kind == VPPS_VALUE_RUN) numbers[n++] = below(random, 2) ? &x->f_word : &x->u_word;
+    if (x->kind == VPPS_VALUE_RUN) numbers[n++] = below(random, 2) ? &x->run.f.word : &x->run.u.word;
     if (c->n_stages) numbers[n++] = &c->order[below(random, c->stages[0].n)];
     if (c->n_stages) numbers[n++] = below(random, 2) ? &c->stages[0].first : &c->stages[0].n;
     if (c->n_outputs) numbers[n++] = &c->outputs[below(random, c->n_outputs)].value;

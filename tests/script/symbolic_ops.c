@@ -29,34 +29,43 @@ typedef struct operands {
     uint32_t n_t, n_s, n_list;
 } operands;
 
+static uint64_t count_of(const symbolic_tile *t, const vpps_cell_count *count, uint32_t p) {
+    uint64_t n = count->base;
+    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) n += (uint64_t)count->list[d] * symbolic_members(t, d, p);
+    return n;
+}
+
 static void gather(symbolic_tile *t, uint32_t v, uint32_t i, operands *o) {
     const vpps_cell_value *x = value_of(t, v);
     const uint32_t item = t->first[x->domain] + i, p = symbolic_vertex(t, x->domain, item);
     const uint32_t member = x->domain ? item - symbolic_member(t, x->domain, p) : 0;
     const uint32_t list = x->domain || !x->n_args ? x->domain : value_of(t, t->c->args[x->first_arg].value)->domain;
-    uint64_t before = 0;
-    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) before += (uint64_t)x->e_list[d] * symbolic_members(t, d, p);
+    const vpps_cell_number *f = &x->run.f, *u = &x->run.u;
     uint32_t n = 0;
-    float f = x->f;
-    *o = (operands){.u = x->u};
-    if (x->f_word != VPPS_NONE) {
-        const uint32_t bits = symbolic_word(t->m, t->b->words[x->f_word] + p);
-        memcpy(&f, &bits, sizeof f);
+    float number = f->real;
+    *o = (operands){.u = u->whole};
+    if (f->kind == VPPS_NUMBER_WORD) {
+        const uint32_t bits = symbolic_word(t->m, t->b->words[f->word] + p);
+        memcpy(&number, &bits, sizeof number);
     }
-    o->f = symbolic_number(f);
-    if (x->u_word != VPPS_NONE) o->u = symbolic_word(t->m, t->b->words[x->u_word] + p);
-    if (x->position) o->u += before + member;
-    if (x->e_word != VPPS_NONE)
-        o->e = symbolic_word(t->m, t->b->words[x->e_word] + p) + x->e_add + before +
+    if (f->kind == VPPS_NUMBER_INVERSE) {
+        const uint32_t count = (uint32_t)count_of(t, &f->count, p);
+        number = count ? 1.0f / (float)count : 0;
+    }
+    o->f = symbolic_number(number);
+    if (u->kind == VPPS_NUMBER_WORD) o->u = symbolic_word(t->m, t->b->words[u->word] + p);
+    if (u->kind == VPPS_NUMBER_POSITION) o->u = count_of(t, &u->count, p) + member;
+    if (u->kind == VPPS_NUMBER_ELEMENT)
+        o->e = symbolic_word(t->m, t->b->words[u->word] + p) + count_of(t, &u->count, p) +
                (uint64_t)member * vpps_value_words(x);
-    for (const char *type = vpps_instructions[x->opcode].operands; *type && !t->m->fault; type++) {
+    for (const char *type = vpps_instructions[x->run.opcode].operands; *type && !t->m->fault; type++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + n];
         if (strchr("tsv", *type)) {
             if (n++ >= x->n_args) {
                 t->m->fault = true;
                 return;
             }
-            const uint64_t *at = x->over_list ? list_operand(t, a, list, p) : operand(t, a, x->domain, i);
+            const uint64_t *at = x->run.over_list ? list_operand(t, a, list, p) : operand(t, a, x->domain, i);
             if (*type == 't') o->t[o->n_t++] = at + a->element;
             if (*type == 's') o->s[o->n_s++] = at[a->element];
             if (*type == 'v') o->v = at;
@@ -77,8 +86,6 @@ static void gather(symbolic_tile *t, uint32_t v, uint32_t i, operands *o) {
         }
     }
     if (n != x->n_args) t->m->fault = true;
-    if (x->average && x->opcode == VPPS_I_SUM) o->f = symbolic_number(o->n_list ? 1.0f / (float)o->n_list : 0);
-    if (x->average && x->opcode == VPPS_I_SCALE) o->f = symbolic_number(1.0f / (float)((uint32_t)before + x->u));
 }
 
 static uint64_t hash_of(const operands *o, uint32_t opcode, uint32_t e) {
@@ -131,11 +138,11 @@ static uint64_t product_element(const symbolic_tile *t, const vpps_cell_value *x
     const vpps_cell_value *a = value_of(t, t->c->args[x->first_arg].value),
                           *b = value_of(t, t->c->args[x->first_arg + 1].value);
     const uint32_t row = e % x->rows, col = e / x->rows;
-    const uint32_t k = x->opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+    const uint32_t k = x->run.opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < k; i++) {
-        const uint32_t p = x->opcode == VPPS_I_MATMUL_TN ? i + row * a->rows : row + i * a->rows;
-        const uint32_t q = x->opcode == VPPS_I_MATMUL_NT ? col + i * b->rows : i + col * b->rows;
+        const uint32_t p = x->run.opcode == VPPS_I_MATMUL_TN ? i + row * a->rows : row + i * a->rows;
+        const uint32_t q = x->run.opcode == VPPS_I_MATMUL_NT ? col + i * b->rows : i + col * b->rows;
         if (p >= vpps_value_words(a) || q >= vpps_value_words(b)) return t->m->fault = true, 0;
         sum += o->t[0][p] * o->t[1][q];
     }
@@ -144,8 +151,8 @@ static uint64_t product_element(const symbolic_tile *t, const vpps_cell_value *x
 
 static bool operands_fit(const symbolic_tile *t, uint32_t v) {
     const vpps_cell_value *x = value_of(t, v);
-    const vpps_form form = vpps_instructions[x->opcode].form;
-    const char *types = vpps_instructions[x->opcode].operands;
+    const vpps_form form = vpps_instructions[x->run.opcode].form;
+    const char *types = vpps_instructions[x->run.opcode].operands;
     if (strchr(types, 'i') && !(v + 1 < t->c->n_values && value_of(t, v + 1)->kind == VPPS_VALUE_POSITIONS &&
                                 vpps_value_words(value_of(t, v + 1)) == vpps_value_words(x))) {
         return false;
@@ -172,31 +179,31 @@ static bool operands_fit(const symbolic_tile *t, uint32_t v) {
 
 void symbolic_instruction(symbolic_tile *t, uint32_t v) {
     const vpps_cell_value *x = value_of(t, v);
-    const vpps_form form = vpps_instructions[x->opcode].form;
+    const vpps_form form = vpps_instructions[x->run.opcode].form;
     const vpps_rows rows = symbolic_own(t, x);
-    if (!operands_fit(t, v)) {
+    if (!operands_fit(t, v) || form == VPPS_FORM_DECIDED) {
         t->m->fault = true;
         return;
     }
     uint64_t *to = symbolic_slot(t, v),
-             *found = strchr(vpps_instructions[x->opcode].operands, 'i') ? symbolic_slot(t, v + 1) : NULL;
+             *found = strchr(vpps_instructions[x->run.opcode].operands, 'i') ? symbolic_slot(t, v + 1) : NULL;
     const uint32_t words = vpps_value_words(x);
     operands *o = symbolic_take(1, sizeof *o);
     for (uint32_t i = 0; i < t->n[x->domain] && !t->m->fault; i++, to += words) {
         gather(t, v, i, o);
         if (t->m->fault) break;
         const uint32_t p = symbolic_vertex(t, x->domain, t->first[x->domain] + i);
-        const uint32_t length = x->over_list && form == VPPS_FORM_ROW ? symbolic_members(t, x->domain, p)
+        const uint32_t length = x->run.over_list && form == VPPS_FORM_ROW ? symbolic_members(t, x->domain, p)
                                 : form == VPPS_FORM_REDUCE
                                     ? vpps_value_words(value_of(t, t->c->args[x->first_arg].value))
                                     : words;
-        if (form == VPPS_FORM_REDUCE) to[0] = whole(o, x->opcode, length);
-        const uint64_t all = form == VPPS_FORM_ROW ? whole(o, x->opcode, length) : 0;
+        if (form == VPPS_FORM_REDUCE) to[0] = whole(o, x->run.opcode, length);
+        const uint64_t all = form == VPPS_FORM_ROW ? whole(o, x->run.opcode, length) : 0;
         for (uint32_t e = rows.first; e < rows.end; e++) {
-            if (form == VPPS_FORM_EW) to[e] = elementwise(t, o, x->opcode, e);
+            if (form == VPPS_FORM_EW) to[e] = elementwise(t, o, x->run.opcode, e);
             if (form == VPPS_FORM_ROW)
-                to[e] =
-                    symbolic_mix(all, x->over_list ? t->first[x->domain] + i - symbolic_member(t, x->domain, p) : e);
+                to[e] = symbolic_mix(all,
+                                     x->run.over_list ? t->first[x->domain] + i - symbolic_member(t, x->domain, p) : e);
             if (form == VPPS_FORM_MATMUL) to[e] = product_element(t, x, o, e);
             if (found) found[(size_t)i * words + e] = symbolic_mix(31, to[e]);
         }
@@ -230,8 +237,8 @@ void symbolic_product(symbolic_tile *t, uint32_t v) {
     for (uint32_t i = 0; i < t->n[x->domain]; i++, to += words) {
         for (uint32_t e = rows.first; e < rows.end; e++) {
             to[e] = 0;
-            if (x->param != VPPS_NO_PARAM)
-                to[e] = symbolic_get(t->m, (uint64_t)t->m->s->machine->values[x->param] + e % x->rows);
+            if (x->bias != VPPS_NO_PARAM)
+                to[e] = symbolic_get(t->m, (uint64_t)t->m->s->machine->values[x->bias] + e % x->rows);
         }
         for (uint32_t k = 0; k < x->n_args; k++) { /* what the product starts from replaces the bias */
             const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
@@ -291,12 +298,12 @@ void symbolic_product_t(symbolic_tile *t, uint32_t v) {
 static void stack_members(symbolic_tile *t, uint32_t v) {
     const vpps_cell_value *x = value_of(t, v), *y = value_of(t, t->c->args[x->first_arg].value);
     const uint64_t *from = t->slot[t->c->args[x->first_arg].value];
-    const bool stack = x->kind == VPPS_VALUE_STACK;
+    const bool stack = x->run.opcode == VPPS_I_STACK;
     const uint32_t words = vpps_value_words(x), arg_words = vpps_value_words(y);
     const uint32_t rows = stack ? y->rows : x->rows, all = stack ? x->rows : y->rows;
     uint64_t *to = symbolic_slot(t, v);
     const uint32_t domain = stack ? y->domain : x->domain;
-    if (x->n_args != 1 || !domain || (stack ? x->domain : y->domain) || x->cols != y->cols || x->index) {
+    if (x->n_args != 1 || !domain || (stack ? x->domain : y->domain) || x->cols != y->cols || x->run.u.whole) {
         t->m->fault = true;
         return;
     }
@@ -322,7 +329,7 @@ static void stack_members(symbolic_tile *t, uint32_t v) {
 
 void symbolic_parts(symbolic_tile *t, uint32_t v) {
     const vpps_cell_value *x = value_of(t, v);
-    if (x->over_list) {
+    if (x->run.over_list) {
         stack_members(t, v);
         return;
     }
@@ -330,14 +337,14 @@ void symbolic_parts(symbolic_tile *t, uint32_t v) {
     const uint32_t words = vpps_value_words(x);
     for (uint32_t i = 0; i < t->n[x->domain]; i++, to += words) {
         uint32_t row = 0;
-        for (uint32_t e = 0; e < words && x->kind == VPPS_VALUE_PLACE; e++) to[e] = 0;
+        for (uint32_t e = 0; e < words && x->run.opcode == VPPS_I_PLACE; e++) to[e] = 0;
         for (uint32_t k = 0; k < x->n_args; k++) {
             const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
             const vpps_cell_value *y = value_of(t, a->value);
             const uint64_t *from = operand(t, a, x->domain, i);
-            const bool slice = x->kind == VPPS_VALUE_SLICE;
-            const uint32_t n = slice ? x->rows : y->rows, skip = slice ? x->index : 0;
-            const uint32_t place = slice ? 0 : x->kind == VPPS_VALUE_PLACE ? x->index : row;
+            const bool slice = x->run.opcode == VPPS_I_SLICE;
+            const uint32_t n = slice ? x->rows : y->rows, skip = slice ? x->run.u.whole : 0;
+            const uint32_t place = slice ? 0 : x->run.opcode == VPPS_I_PLACE ? x->run.u.whole : row;
             if (skip + n > y->rows || place + n > x->rows || y->cols < x->cols) t->m->fault = true;
             for (uint32_t e = 0; e < n * x->cols && !t->m->fault; e++)
                 to[e / n * x->rows + place + e % n] = from[e / n * y->rows + skip + e % n];

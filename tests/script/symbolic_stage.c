@@ -25,9 +25,9 @@ vpps_rows symbolic_own(const symbolic_tile *t, const vpps_cell_value *x) {
 uint64_t symbolic_place(symbolic_machine *m, const symbolic_block *b, uint32_t value, uint32_t item) {
     const vpps_cell_value *x = &b->c->values[value];
     switch (x->kind) {
-    case VPPS_VALUE_INPUT: return symbolic_word(m, b->inputs[x->index] + item);
-    case VPPS_VALUE_LOOKUP: return symbolic_word(m, b->lookups[x->index] + item);
-    case VPPS_VALUE_PARAMETER: return m->s->machine->values[x->param];
+    case VPPS_VALUE_INPUT: return symbolic_word(m, b->inputs[x->input] + item);
+    case VPPS_VALUE_LOOKUP: return symbolic_word(m, b->lookups[x->lookup] + item);
+    case VPPS_VALUE_PARAMETER: return m->s->machine->values[x->vector];
     default:
         if (vpps_is_passing(x->record))
             return m->passing + ((uint64_t)item - m->passing_first) * b->c->kept_words[x->record] + x->offset;
@@ -76,15 +76,15 @@ static void sum_gradients(symbolic_tile *t, uint32_t v) {
     uint64_t *to = symbolic_slot(t, v);
     const vpps_rows rows = symbolic_own(t, x);
     for (uint32_t i = 0; i < t->n[0]; i++, to += vpps_value_words(x)) {
-        const uint64_t starts = t->b->gradient_starts[x->index] + t->first[0] + i;
+        const uint64_t starts = t->b->gradient_starts[x->output] + t->first[0] + i;
         const uint32_t first = symbolic_word(t->m, starts), end = symbolic_word(t->m, starts + 1);
         for (uint32_t e = rows.first; e < rows.end; e++) to[e] = 0;
-        if (!t->b->gradient_starts[x->index] || end < first || end - first > t->m->s->words) {
+        if (!t->b->gradient_starts[x->output] || end < first || end - first > t->m->s->words) {
             t->m->fault = true;
             return;
         }
         for (uint32_t k = first; k < end; k++) {
-            const uint64_t from = symbolic_word(t->m, t->b->gradients[x->index] + k);
+            const uint64_t from = symbolic_word(t->m, t->b->gradients[x->output] + k);
             for (uint32_t e = rows.first; e < rows.end; e++) to[e] += symbolic_get(t->m, from + e);
         }
     }
@@ -140,12 +140,11 @@ static void make_value(symbolic_tile *t, uint32_t v) {
     switch (x->kind) {
     case VPPS_VALUE_DATA: load(t, v); break;
     case VPPS_VALUE_GRADIENT: sum_gradients(t, v); break;
-    case VPPS_VALUE_RUN: symbolic_instruction(t, v); break;
+    case VPPS_VALUE_RUN:
+        (vpps_instructions[x->run.opcode].form == VPPS_FORM_PARTS ? symbolic_parts : symbolic_instruction)(t, v);
+        break;
     case VPPS_VALUE_PRODUCT: symbolic_product(t, v); break;
     case VPPS_VALUE_PRODUCT_T: symbolic_product_t(t, v); break;
-    case VPPS_VALUE_SLICE:
-    case VPPS_VALUE_PLACE:
-    case VPPS_VALUE_STACK: symbolic_parts(t, v); break;
     case VPPS_VALUE_POSITIONS: t->m->fault |= !t->slot[v]; break;
     default: t->m->fault = true; break;
     }

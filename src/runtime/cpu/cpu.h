@@ -273,9 +273,9 @@ static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, u
 static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_cell_value *x,
                                   uint32_t item) {
     switch (x->kind) {
-    case VPPS_VALUE_INPUT: return cpu->pool + view->inputs[x->index][item];
-    case VPPS_VALUE_LOOKUP: return cpu->pool + view->lookups[x->index][item];
-    case VPPS_VALUE_PARAMETER: return cpu->pool + cpu->plan.values[x->param];
+    case VPPS_VALUE_INPUT: return cpu->pool + view->inputs[x->input][item];
+    case VPPS_VALUE_LOOKUP: return cpu->pool + view->lookups[x->lookup][item];
+    case VPPS_VALUE_PARAMETER: return cpu->pool + cpu->plan.values[x->vector];
     default:
         return cpu->pool + view->block->kept[x->domain] + (size_t)item * view->cell->kept_words[x->domain] + x->offset;
     }

@@ -368,8 +368,8 @@ static void update(uint32_t n, const vpps_step *step, float *w, const float *g, 
 #define KERNEL_REDUCE(id) id##_kernel
 #define KERNEL_ROW(id) id##_kernel
 #define KERNEL_MATMUL(id) id##_kernel
-#define KERNEL_SHARED(id) NULL
-#define KERNEL_CONTROL(id) NULL
+#define KERNEL_PARTS(id) NULL
+#define KERNEL_DECIDED(id) NULL
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)

@@ -105,7 +105,7 @@ typedef void (*vpps_pack_bf16)(const vpps_bf16_source *source, uint32_t parts, v
 
 typedef struct vpps_kernels {
     const char *isa;               /* "generic", "avx2", "avx512" */
-    vpps_kernel run[VPPS_I_COUNT]; /* EW, REDUCE, ROW and MATMUL forms; else NULL */
+    vpps_kernel run[VPPS_I_COUNT]; /* NULL for the forms PARTS and DECIDED */
 
     /* Matrices column after column with leading dimensions. C (m x n) = or += A (m x k) B (k x n); nt: B is n x k. */
     void (*gemm_nn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,

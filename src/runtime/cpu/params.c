@@ -231,7 +231,7 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, u
     if (value->kind == VPPS_VALUE_LOOKUP || value->kind == VPPS_VALUE_PARAMETER) return true;
     if (value->kind != VPPS_VALUE_INPUT) return false;
     for (uint32_t i = 0; i < vpps_items(view->block, value->domain); i++)
-        if (view->inputs[value->index][i] < cpu->plan.batch) return true;
+        if (view->inputs[value->input][i] < cpu->plan.batch) return true;
     return false;
 }
 

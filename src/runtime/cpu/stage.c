@@ -98,8 +98,8 @@ static void add_shares(const tile *t, uint32_t v) {
 static void add_gradients(const tile *t, uint32_t v) {
     const vpps_cell_value *x = &t->c->values[v];
     const vpps_tile_slot *slot = &t->p->slots[v];
-    const uint32_t *starts = t->view->gradient_starts[x->index] + t->first[0];
-    const uint32_t *entries = t->view->gradients[x->index];
+    const uint32_t *starts = t->view->gradient_starts[x->output] + t->first[0];
+    const uint32_t *entries = t->view->gradients[x->output];
     float *to = slot_of(t, v);
     for (uint32_t i = 0; i < t->n[0]; i++, to += slot->width) {
         const uint32_t n = starts[i + 1] - starts[i], *list = entries + starts[i];
@@ -159,27 +159,29 @@ static bool need_pointers(vpps_vp *vp, size_t n) { return VPPS_RESERVE(vp->point
 static bool gather_operands(const tile *t, uint32_t v, uint32_t i, vpps_operands *o) {
     const vpps_cell_value *x = &t->c->values[v];
     const vpps_cell_arg *args = &t->c->args[x->first_arg];
-    const char *types = vpps_instructions[x->opcode].operands;
+    const char *types = vpps_instructions[x->run.opcode].operands;
     const uint32_t item = x->domain ? t->first[x->domain] + i : vertex_at(t, i);
     const uint32_t vertex = x->domain ? t->first[0] + vertex_of(t, x->domain, i) : item;
     const uint32_t member = x->domain ? item - first_member(t, x->domain, vertex) : 0; /* counted in the vertex */
     uint32_t n = 0, n_t = 0, n_s = 0;
-    o->f = x->f;
-    o->u = x->u;
-    if (x->f_word != VPPS_NONE) memcpy(&o->f, &t->view->words[x->f_word][vertex], sizeof o->f);
-    if (x->u_word != VPPS_NONE) o->u = t->view->words[x->u_word][vertex];
-    uint32_t before = 0; /* for each member of the lists that is counted */
-    for (uint32_t d = 1; d <= t->c->n_lists; d++)
-        if (x->e_list[d]) before += x->e_list[d] * members_of(t, d, vertex);
-    if (x->position) o->u += before + member;
-    if (x->e_word != VPPS_NONE) {
-        o->e =
-            t->view->words[x->e_word][vertex] + x->e_add + before + t->p->slots[v].first + member * vpps_value_words(x);
+    const vpps_cell_number *f = &x->run.f, *u = &x->run.u;
+    uint32_t f_count = f->count.base, u_count = u->count.base;
+    for (uint32_t d = 1; d <= t->c->n_lists; d++) {
+        if (f->count.list[d]) f_count += f->count.list[d] * members_of(t, d, vertex);
+        if (u->count.list[d]) u_count += u->count.list[d] * members_of(t, d, vertex);
     }
+    o->f = f->real;
+    o->u = u->whole;
+    if (f->kind == VPPS_NUMBER_WORD) memcpy(&o->f, &t->view->words[f->word][vertex], sizeof o->f);
+    if (f->kind == VPPS_NUMBER_INVERSE) o->f = f_count ? 1.0f / (float)f_count : 0.0f;
+    if (u->kind == VPPS_NUMBER_WORD) o->u = t->view->words[u->word][vertex];
+    if (u->kind == VPPS_NUMBER_POSITION) o->u = u_count + member;
+    if (u->kind == VPPS_NUMBER_ELEMENT)
+        o->e = t->view->words[u->word][vertex] + u_count + t->p->slots[v].first + member * vpps_value_words(x);
     for (; *types; types++) {
         if (*types == 't') o->t[n_t++] = operand(t, &args[n++], x->domain, i);
         if (*types == 's') o->s[n_s++] = *operand(t, &args[n++], x->domain, i);
-        if (*types == 'v' && x->over_list) {
+        if (*types == 'v' && x->run.over_list) {
             const uint32_t domain = t->c->values[args[n].value].domain;
             o->weights = slot_of(t, args[n++].value) + (first_member(t, domain, vertex) - t->first[domain]);
         } else if (*types == 'v') {
@@ -206,9 +208,7 @@ static bool gather_operands(const tile *t, uint32_t v, uint32_t i, vpps_operands
                 list[o->n_list++] = slot_of(t, args[n].value) + (size_t)(first + m) * t->p->slots[args[n].value].width;
         }
         o->list = list;
-        if (x->average) o->f = o->n_list ? 1.0f / (float)o->n_list : 0.0f; /* the average of none is zero */
     }
-    if (x->average && x->opcode == VPPS_I_SCALE) o->f = 1.0f / (float)(before + x->u);
     return true;
 }
 
@@ -228,19 +228,19 @@ static bool run(const tile *t, const vpps_tile_op *op) {
     const uint32_t v = op->value;
     const vpps_cell_value *x = &t->c->values[v];
     const vpps_tile_slot *slot = &t->p->slots[v];
-    const vpps_kernel kernel = t->kernels->run[x->opcode];
+    const vpps_kernel kernel = t->kernels->run[x->run.opcode];
     const uint32_t n = t->n[x->domain], *key = t->vp->cpu->task_header.dropout_key;
     vpps_operands o = {.key = key[0] | (uint64_t)key[1] << 32};
     if (!n || !slot->width) return true;
-    if (x->over_list && x->domain) {
+    if (x->run.over_list && x->domain) {
         run_over_lists(t, v, kernel);
         return true;
     }
-    if (vpps_instructions[x->opcode].form == VPPS_FORM_MATMUL) {
+    if (vpps_instructions[x->run.opcode].form == VPPS_FORM_MATMUL) {
         const vpps_cell_value *a = &t->c->values[t->c->args[x->first_arg].value];
         o.r = x->rows;
         o.c = x->cols;
-        o.k = x->opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+        o.k = x->run.opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
     }
     float *to = slot_of(t, v);
     if (op->uniform) {
@@ -248,7 +248,7 @@ static bool run(const tile *t, const vpps_tile_op *op) {
         kernel(n * slot->width, false, to, &o);
         return true;
     }
-    const bool whole = vpps_instructions[x->opcode].form == VPPS_FORM_REDUCE;
+    const bool whole = vpps_instructions[x->run.opcode].form == VPPS_FORM_REDUCE;
     uint32_t length = slot->width;
     if (whole) length = vpps_value_words(&t->c->values[t->c->args[x->first_arg].value]);
     for (uint32_t i = 0; i < n; i++, to += slot->width) {
@@ -380,7 +380,7 @@ static bool multiply(const tile *t, const vpps_tile_op *op) {
     if (!n || !width) return true;
     const spread c = spread_of(t, op->value, op->index == VPPS_NO_SLOT, width, slot->first);
     spread from = {.in_slot = true}; /* what the sum starts from */
-    if (x->param != VPPS_NO_PARAM) from.at = t->pool + cpu->plan.values[x->param] + slot->first;
+    if (x->bias != VPPS_NO_PARAM) from.at = t->pool + cpu->plan.values[x->bias] + slot->first;
     if (!need_pointers(t->vp, n)) return false;
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
@@ -535,7 +535,7 @@ static void copy_members(const tile *t, uint32_t v) {
     const vpps_cell_value *x = &t->c->values[v];
     const vpps_cell_arg *a = &t->c->args[x->first_arg];
     const vpps_cell_value *y = &t->c->values[a->value];
-    const bool stack = x->kind == VPPS_VALUE_STACK;
+    const bool stack = x->run.opcode == VPPS_I_STACK;
     const size_t words = vpps_value_words(x), arg_words = vpps_value_words(y);
     const uint32_t rows = stack ? y->rows : x->rows, domain = stack ? y->domain : x->domain;
     float *to = slot_of(t, v);
@@ -561,7 +561,7 @@ static void copy_members(const tile *t, uint32_t v) {
 
 static void copy_parts(const tile *t, uint32_t v) {
     const vpps_cell_value *x = &t->c->values[v];
-    if (x->over_list) {
+    if (x->run.over_list) {
         copy_members(t, v);
         return;
     }
@@ -569,7 +569,7 @@ static void copy_parts(const tile *t, uint32_t v) {
     const uint32_t n = t->n[x->domain], words = vpps_value_words(x);
     for (uint32_t i = 0; i < n; i++, to += words) {
         uint32_t row = 0;
-        if (x->kind == VPPS_VALUE_PLACE) memset(to, 0, words * sizeof *to);
+        if (x->run.opcode == VPPS_I_PLACE) memset(to, 0, words * sizeof *to);
         for (uint32_t k = 0; k < x->n_args; k++) {
             const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
             const vpps_cell_value *y = &t->c->values[a->value];
@@ -577,9 +577,9 @@ static void copy_parts(const tile *t, uint32_t v) {
             for (uint32_t col = 0; col < x->cols; col++) {
                 float *out = to + (size_t)col * x->rows;
                 const float *in = from + (size_t)col * y->rows;
-                if (x->kind == VPPS_VALUE_SLICE) memcpy(out, in + x->index, x->rows * sizeof *to);
-                if (x->kind == VPPS_VALUE_PLACE) memcpy(out + x->index, in, y->rows * sizeof *to);
-                if (x->kind == VPPS_VALUE_STACK) memcpy(out + row, in, y->rows * sizeof *to);
+                if (x->run.opcode == VPPS_I_SLICE) memcpy(out, in + x->run.u.whole, x->rows * sizeof *to);
+                if (x->run.opcode == VPPS_I_PLACE) memcpy(out + x->run.u.whole, in, y->rows * sizeof *to);
+                if (x->run.opcode == VPPS_I_STACK) memcpy(out + row, in, y->rows * sizeof *to);
             }
             row += y->rows;
         }
@@ -616,8 +616,8 @@ static void find_argmax(const tile *t, uint32_t v) {
 static void look_up(const tile *t, uint32_t v) {
     const vpps_cell_value *x = &t->c->values[v];
     const vpps_cpu *cpu = t->vp->cpu;
-    const uint32_t words = vpps_value_words(x), last = cpu->model->params[x->param].count - 1;
-    const float *table = t->pool + cpu->plan.values[x->param];
+    const uint32_t words = vpps_value_words(x), last = cpu->model->params[x->run.table].count - 1;
+    const float *table = t->pool + cpu->plan.values[x->run.table];
     float *to = slot_of(t, v);
     for (uint32_t i = 0; i < t->n[x->domain]; i++, to += words) {
         const float number = *operand(t, &t->c->args[x->first_arg], x->domain, i);

@@ -14,9 +14,10 @@ typedef struct work {
 } work;
 
 static bool uniform(const vpps_compiled_cell *c, const vpps_cell_value *x) {
-    const vpps_instruction_row *row = &vpps_instructions[x->opcode];
-    if (row->form != VPPS_FORM_EW || x->f_word != VPPS_NONE || x->u_word != VPPS_NONE || x->e_word != VPPS_NONE ||
-        x->average || (x->position && (x->domain || vpps_counts_members(x)))) {
+    const vpps_instruction_row *row = &vpps_instructions[x->run.opcode];
+    const uint8_t f = x->run.f.kind, u = x->run.u.kind;
+    if (row->form != VPPS_FORM_EW || f > VPPS_NUMBER_CONSTANT || u == VPPS_NUMBER_WORD || u == VPPS_NUMBER_ELEMENT ||
+        (u == VPPS_NUMBER_POSITION && (x->domain || vpps_counts_members(&x->run.u.count)))) {
         return false;
     }
     for (const char *type = row->operands; *type; type++)
@@ -155,11 +156,6 @@ static void add_value(work *w, uint32_t place) {
         [VPPS_VALUE_RUN] = VPPS_TILE_RUN,
         [VPPS_VALUE_PRODUCT] = VPPS_TILE_PRODUCT,
         [VPPS_VALUE_PRODUCT_T] = VPPS_TILE_PRODUCT_T,
-        [VPPS_VALUE_SLICE] = VPPS_TILE_PARTS,
-        [VPPS_VALUE_PLACE] = VPPS_TILE_PARTS,
-        [VPPS_VALUE_STACK] = VPPS_TILE_PARTS,
-        [VPPS_VALUE_ARGMAX] = VPPS_TILE_ARGMAX,
-        [VPPS_VALUE_ENTRY] = VPPS_TILE_ENTRY,
     };
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &c->args[x->first_arg + k];
@@ -170,7 +166,11 @@ static void add_value(work *w, uint32_t place) {
         take_slot(w, v);
         if (v + 1 < c->n_values && c->values[v + 1].kind == VPPS_VALUE_POSITIONS) take_slot(w, v + 1);
     }
-    add_op(w, kinds[x->kind], v, where);
+    uint8_t kind = kinds[x->kind];
+    if (x->kind == VPPS_VALUE_RUN && vpps_instructions[x->run.opcode].form == VPPS_FORM_PARTS) kind = VPPS_TILE_PARTS;
+    if (vpps_is_run(x, VPPS_I_ARGMAX)) kind = VPPS_TILE_ARGMAX;
+    if (vpps_is_run(x, VPPS_I_ENTRY)) kind = VPPS_TILE_ENTRY;
+    add_op(w, kind, v, where);
     if (where == VPPS_NO_SLOT) {
         if (x->kept) add_op(w, VPPS_TILE_STORE, v, 0);
         for (uint32_t j = direct_contribution(w, v); j < c->n_contributions; j++)

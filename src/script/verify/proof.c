@@ -73,7 +73,7 @@ static uint32_t run_of(const vpps_proof *p, uint32_t opcode, uint32_t rows, uint
 /* The expression of an input, and how large it is. */
 static uint32_t input_of(const vpps_proof *p, uint32_t input, uint32_t *rows, uint32_t *cols) {
     for (uint32_t v = 0; v < p->c->n_values; v++) {
-        if (p->c->values[v].kind != VPPS_VALUE_INPUT || p->c->values[v].index != input) continue;
+        if (p->c->values[v].kind != VPPS_VALUE_INPUT || p->c->values[v].input != input) continue;
         *rows = p->c->values[v].rows;
         *cols = p->c->values[v].cols;
         return p->is[v];
@@ -225,7 +225,7 @@ static bool prove(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
         !check_condition(p))
         return false;
     for (uint32_t v = 0; v < c->n_values; v++)
-        if (c->values[v].kind == VPPS_VALUE_GRADIENT) cell->sums_gradient[c->values[v].index] = true;
+        if (c->values[v].kind == VPPS_VALUE_GRADIENT) cell->sums_gradient[c->values[v].output] = true;
     for (uint32_t i = 0; i < f->n_inputs; i++) {
         cell->input_rows[i] = f->inputs[i].rows;
         cell->input_cols[i] = f->inputs[i].cols;

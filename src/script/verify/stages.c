@@ -53,7 +53,7 @@ static bool check_order(stages *w) {
 /* The letter of argument i of a RUN. */
 static char letter_of(const vpps_cell_value *x, uint32_t i) {
     uint32_t at = 0;
-    for (const char *type = vpps_instructions[x->opcode].operands; *type; type++) {
+    for (const char *type = vpps_instructions[x->run.opcode].operands; *type; type++) {
         if (*type == '*') return '*';
         if (strchr("tsv", *type) && at++ == i) return *type;
     }
@@ -104,7 +104,7 @@ static bool check_operand(stages *w, uint32_t s, uint32_t v, uint32_t i, vpps_st
 /* Can a VP make its rows of x alone? */
 static bool check_rows(const stages *w, uint32_t v) {
     const vpps_cell_value *x = &w->c->values[v];
-    const char *types = x->kind == VPPS_VALUE_RUN ? vpps_instructions[x->opcode].operands : "";
+    const char *types = x->kind == VPPS_VALUE_RUN ? vpps_instructions[x->run.opcode].operands : "";
     bool ok = x->cols == 1;
     switch (x->kind) {
     case VPPS_VALUE_DATA:
@@ -112,7 +112,7 @@ static bool check_rows(const stages *w, uint32_t v) {
     case VPPS_VALUE_POSITIONS:
     case VPPS_VALUE_PRODUCT:
     case VPPS_VALUE_PRODUCT_T: break;
-    case VPPS_VALUE_RUN: ok = ok && vpps_instructions[x->opcode].form == VPPS_FORM_EW && !strchr(types, 'v'); break;
+    case VPPS_VALUE_RUN: ok = ok && vpps_instructions[x->run.opcode].form == VPPS_FORM_EW && !strchr(types, 'v'); break;
     default: ok = false;
     }
     for (uint32_t i = 0; ok && x->kind == VPPS_VALUE_RUN && i < x->n_args; i++) {
@@ -200,9 +200,9 @@ static bool read_otherwise(stages *w, uint32_t s, vpps_stage_info *info) {
     for (uint32_t v = 0; ok && v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
         if (x->kind != VPPS_VALUE_INPUT) continue;
-        if (x->index == c->condition.input) ok = add_read(w, v, VPPS_EXTENT_WHOLE, info);
+        if (x->input == c->condition.input) ok = add_read(w, v, VPPS_EXTENT_WHOLE, info);
         for (uint32_t k = 0; ok && k < c->n_outputs; k++)
-            if (vpps_offers(c, k) && c->values[c->outputs[k].value].stage == s && c->outputs[k].otherwise == x->index)
+            if (vpps_offers(c, k) && c->values[c->outputs[k].value].stage == s && c->outputs[k].otherwise == x->input)
                 ok = add_read(w, v, VPPS_EXTENT_OWN, info);
     }
     return ok;

@@ -7,9 +7,9 @@
 vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item) {
     const vpps_cell_value *x = &b->cell->c->values[value];
     const uint32_t words = vpps_value_words(x);
-    if (x->kind == VPPS_VALUE_INPUT) return vpps_check_location(c, b->sources[x->index][item]);
-    if (x->kind == VPPS_VALUE_LOOKUP) return (vpps_location){b->lookups[x->index][item], 0, words};
-    if (x->kind == VPPS_VALUE_PARAMETER) return (vpps_location){c->plan->values[x->param], 0, words};
+    if (x->kind == VPPS_VALUE_INPUT) return vpps_check_location(c, b->sources[x->input][item]);
+    if (x->kind == VPPS_VALUE_LOOKUP) return (vpps_location){b->lookups[x->lookup][item], 0, words};
+    if (x->kind == VPPS_VALUE_PARAMETER) return (vpps_location){c->plan->values[x->vector], 0, words};
     const uint32_t tensor = b->passing[value] ? b->passing[value][item] : b->kept[value];
     const vpps_tensor *t = &c->tensors[tensor];
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
@@ -85,15 +85,14 @@ static bool read_parameters(vpps_checker *c, const share *s, uint32_t v) {
     const vpps_cell_value *x = &cell->values[v];
     for (uint32_t i = 0; i < x->n_args; i++) {
         const vpps_param matrix = cell->args[x->first_arg + i].matrix;
-        if ((x->kind != VPPS_VALUE_PRODUCT && x->kind != VPPS_VALUE_PRODUCT_T) || matrix == VPPS_NO_PARAM) continue;
+        if (!vpps_is_product(x) || matrix == VPPS_NO_PARAM) continue;
         if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "it reads a matrix after its update");
         c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;
     }
-    if (x->kind != VPPS_VALUE_PRODUCT || x->param == VPPS_NO_PARAM || s->first[x->domain] == s->end[x->domain])
-        return true;
+    if (vpps_bias_of(x) == VPPS_NO_PARAM || s->first[x->domain] == s->end[x->domain]) return true;
     const vpps_rows rows = rows_of(s, x);
     const uint32_t end = rows.end < x->rows ? rows.end : x->rows;
-    return vpps_check_read(c, c->plan->values[x->param] + rows.first, end - rows.first, 0);
+    return vpps_check_read(c, c->plan->values[x->bias] + rows.first, end - rows.first, 0);
 }
 
 /* The parts of vertex p's gradient number k: each that is due, once. */
@@ -112,8 +111,8 @@ static bool read_gradient(vpps_checker *c, const share *s, uint32_t v) {
     const vpps_rows rows = rows_of(s, x);
     const bool first = !s->info->rows || s->member == 0;
     for (uint32_t p = s->first[0]; p < s->end[0]; p++) {
-        const uint32_t *starts = s->b->gradient_starts[x->index], *list = s->b->gradients[x->index];
-        if (first && !take_gradient(c, s->b, x->index, p, vpps_value_words(x))) return false;
+        const uint32_t *starts = s->b->gradient_starts[x->output], *list = s->b->gradients[x->output];
+        if (first && !take_gradient(c, s->b, x->output, p, vpps_value_words(x))) return false;
         for (uint32_t i = starts[p]; i < starts[p + 1]; i++)
             if (!vpps_check_read(c, list[i] + rows.first, rows.end - rows.first, c->pool[list[i]].tensor)) return false;
     }
