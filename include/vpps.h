@@ -650,6 +650,51 @@ VPPS_API void vpps_handle_destroy(vpps_handle *h);
  * this process has no part in the batch, and the graph is cleared. */
 VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
 
+/* ---------------------------------------------------------------- a training step in parts
+ *
+ *     vpps_backward(h, g, loss);                 once or more often: gradients add up on the device
+ *     vpps_read_gradients(h), ...                look at them, change them, write them back
+ *     vpps_update(h);                            the optimiser's step, which also sets the gradients to none
+ *
+ * vpps_backward and vpps_update give the bits of vpps_fb, which is the shorter and faster way to do both: one launch. The gradient
+ * of a sum of losses is the sum of their gradients: four graphs of eight inputs each, added up, train as one graph of 32 does. */
+
+/* Forward and backward of the graph: adds the gradients of `loss` to those that vpps_backward left since the latest update. Returns
+ * as vpps_fb does, before the batch is finished; vpps_poll_loss and vpps_sync_latest_loss tell its loss. Dropout draws other
+ * masks in each call. Fails as vpps_fb does, but a loss that is not finite is no failure before the update. */
+VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss);
+
+/* One step of the optimiser by the gradients that were added up, clipped by the norm of all; then there are none. It counts as one
+ * batch, whose loss is the sum of the losses of its calls of vpps_backward. Parameters without a gradient, and frozen ones, stay
+ * as they are. With a communicator gradients of all processes are added up first. Fails with STATE (no gradients), and as
+ * vpps_fb does; NONFINITE surfaces with a later call, and the gradients are gone. */
+VPPS_API vpps_status vpps_update(vpps_handle *h);
+
+/* Forgets the gradients since the latest update. */
+VPPS_API vpps_status vpps_zero_gradients(vpps_handle *h);
+
+/* The model's copy of a parameter's gradient, as it was when vpps_read_gradients was called. */
+typedef struct vpps_gradient {
+    float *values; /* matrix, vector: rows * cols, in the order of vpps_param_values; lookup: n * rows * cols, entry
+                                after entry. May be written. Zeros where a matrix or vector has no gradient. Owned by the model;
+                                valid until the next vpps_read_gradients */
+    const uint32_t *entries; /* lookup: the numbers of the entries that have a gradient, ascending; else NULL */
+    uint32_t n;              /* lookup: how many; else 1 */
+} vpps_gradient;
+
+/* Waits for the batch in flight, then copies the gradients to the model; or from the model to the device, where the update will
+ * take them: of a lookup table those of the entries that vpps_read_gradients found. With a communicator they are this process's.
+ * Fail with STATE (vpps_write_gradients: there are none to replace), MEMORY, DEVICE. */
+VPPS_API vpps_status vpps_read_gradients(vpps_handle *h);
+VPPS_API vpps_status vpps_write_gradients(vpps_handle *h);
+
+/* Fails with ARGUMENT (no such parameter), STATE (vpps_read_gradients was not called yet). */
+VPPS_API vpps_status vpps_param_gradient(vpps_model *model, vpps_param param, vpps_gradient *out);
+
+/* The Euclidean norm of the model's copy of a parameter's gradient; VPPS_NO_PARAM: of all parameters together. Fails with
+ * ARGUMENT. */
+VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param param, double *out);
+
 /* Has the latest batch finished? Never blocks. *done tells; *loss is set only when it is true. */
 VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
 

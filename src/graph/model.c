@@ -21,6 +21,8 @@ void vpps_model_destroy(vpps_model *model) {
     for (size_t i = 0; i < model->n_params; i++) {
         free(model->params[i].name);
         free(model->params[i].values);
+        free(model->params[i].gradient);
+        free(model->params[i].entries);
         for (int s = 0; s < VPPS_MAX_STATES; s++) free(model->params[i].states[s]);
     }
     free(model->params);

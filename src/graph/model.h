@@ -22,6 +22,13 @@ typedef struct vpps_parameter_data {
      * entries rank, rank + shards, ... alone; a device trains these, and has no copy. */
     float *values;
     float *states[VPPS_MAX_STATES]; /* optimiser state in the same order; NULL until pulled or loaded */
+    /* The gradients read last (vpps_read_gradients): of a matrix or vector in the order of its values; of a lookup table of the
+     * n_entries entries that have one, entry after entry. */
+    float *gradient;
+    uint32_t *entries; /* their numbers, ascending */
+    uint32_t n_entries;
+    bool has_gradient;
+    size_t gradient_capacity, entries_capacity;
 } vpps_parameter_data;
 
 struct vpps_model {
@@ -51,6 +58,16 @@ static inline size_t vpps_elems_held(const vpps_parameter_data *p) {
 
 /* Of an array of so many entries from entry `first` on, those that are here, into the entries here. */
 void vpps_take_entries(const vpps_parameter_data *p, const float *entries, uint32_t first, uint32_t n, float *held);
+
+/* Makes room for a matrix's or vector's gradient; zeros, unless it has one, which the caller writes. Fails with MEMORY. */
+vpps_status vpps_need_gradient(vpps_parameter_data *p, bool has_gradient);
+
+/* Copies the gradients of these entries of a lookup table, in the entries' order. Fails with MEMORY. */
+vpps_status vpps_take_entry_gradients(vpps_parameter_data *p, uint32_t n, const uint32_t *entries,
+                                      const float *gradients);
+
+/* Does the model's copy say that a matrix or vector has a gradient: was there one, or has the user written one? */
+bool vpps_writes_gradient(const vpps_parameter_data *p);
 
 /* Gives tables that are shared out so many arrays of state. Fails with MEMORY. */
 vpps_status vpps_need_states(vpps_model *model, uint32_t states);

@@ -46,6 +46,12 @@ typedef struct vpps_device_table {
     vpps_status (*forward_end)(vpps_device *d);                        /* see vpps_forward_end; NULL: nothing to do */
     vpps_status (*read_parameters)(vpps_device *d, vpps_model *model); /* parameters and optimiser state to the model */
     vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);
+
+    /* Gradients that batches of the part VPPS_STEP_GRADIENTS left. zero: forgets them. read: to the model, with which entries of tables
+     * have one; write: those that the model says, back. */
+    void (*zero_gradients)(vpps_device *d);
+    vpps_status (*read_gradients)(vpps_device *d, vpps_model *model);
+    vpps_status (*write_gradients)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);
 
     /* In what precision products are made, and by which instructions. */

@@ -172,6 +172,9 @@ static void break_handle(vpps_handle *h, vpps_status status, uint64_t batch, con
     snprintf(h->failure, sizeof h->failure, "%s: %s", what, message);
 }
 
+/* Does the latest training batch, whose outcome is there, step? */
+static bool stepped(const vpps_handle *h) { return h->latest_part != VPPS_STEP_GRADIENTS; }
+
 /* The device has not applied the latest batch where its loss or the norm of its gradient is not finite. */
 static void check_finite(vpps_handle *h) {
     const bool loss = !isfinite(h->latest.loss);
@@ -209,7 +212,9 @@ void vpps_handle_settle(vpps_handle *h) {
     const uint64_t own_ns =
         h->latest.device_ns - h->latest.shared.exchange_ns; /* without waiting for other processes */
     const bool grouped = vpps_profile_goes_on(&h->grouping);
-    if (grouped) {
+    if (h->latest_part != VPPS_STEP_WHOLE) {
+        /* a profile compares whole batches */
+    } else if (grouped) {
         const bool as_asked = h->stats.groups == h->grouping.trials[h->grouping.asked].groups;
         vpps_profile_note(&h->grouping, as_asked, h->stats.nodes, own_ns);
     } else {
@@ -218,7 +223,7 @@ void vpps_handle_settle(vpps_handle *h) {
     count_share(h);
     if (h->latest.status != VPPS_OK) {
         break_handle(h, h->latest.status, h->latest_number, h->latest.message);
-    } else if (h->options.nonfinite != VPPS_NONFINITE_IGNORE) {
+    } else if (h->options.nonfinite != VPPS_NONFINITE_IGNORE && stepped(h)) {
         check_finite(h);
     }
 }
@@ -301,15 +306,23 @@ static vpps_status make_script(vpps_handle *h, vpps_graph *g, const vpps_batch_r
     return make_script_for(h, h->machine, g, asked, host_ns);
 }
 
-static vpps_batch_request training_request(const vpps_handle *h, vpps_node loss) {
+/* Masks of dropout differ from process to process, and from call to call of vpps_backward; those of a batch's only or first call
+ * are those of vpps_fb. */
+static uint64_t dropout_key(const vpps_handle *h, uint64_t batch) {
+    const uint64_t seed = vpps_mix64(h->stats.rank) ^ vpps_mix64((uint64_t)h->n_backward << 32); /* mixed, 0 stays 0 */
+    return vpps_dropout_key(seed ^ h->options.seed, batch);
+}
+
+static vpps_batch_request training_request(const vpps_handle *h, vpps_node loss, vpps_step_part part) {
     uint64_t batch = h->model->batches + 1;
     return (vpps_batch_request){
         .loss = loss,
+        .part = part,
         .optimizer = &h->options.optimizer,
         .gradients = h->options.gradients,
         .guard = h->options.nonfinite != VPPS_NONFINITE_IGNORE,
         .step = (uint32_t)batch,
-        .dropout_key = vpps_dropout_key(vpps_mix64(h->stats.rank) ^ h->options.seed, batch), /* mixed, 0 stays 0 */
+        .dropout_key = dropout_key(h, batch),
     };
 }
 
@@ -367,17 +380,24 @@ static vpps_status start(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     VPPS_TRY(report(h));
     if (stale_loss) *stale_loss = h->latest.loss;
     vpps_status status;
-    while ((status = launch(h, batch)) == VPPS_POOL && is_tuning(h)) {
+    while ((status = launch(h, batch)) == VPPS_POOL && is_tuning(h) && !h->n_backward) {
         VPPS_TRY(tune(h));
         VPPS_TRY(make_script(h, g, request, host_ns));
     }
     return status;
 }
 
-vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_fb"));
-    VPPS_NEED(g);
-    if (stale_loss) *stale_loss = NAN;
+/* A training batch was launched. */
+static void note_flight(vpps_handle *h, uint64_t number, vpps_step_part part) {
+    h->latest_number = number;
+    h->latest_part = part;
+    h->in_flight = true;
+    h->next ^= 1;
+}
+
+/* Forward and backward of a graph, with an update or without. */
+static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_step_part part, float *stale_loss) {
+    const char *call = part == VPPS_STEP_WHOLE ? "fb" : "backward";
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(check_whole(h));
     if (loss == VPPS_NO_NODE &&
@@ -386,17 +406,78 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
         loss = vpps_zeros(g, 1, 1);
         VPPS_TRY(vpps_graph_status(g));
     }
-    if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "fb: no loss given");
-    VPPS_TRY(tune(h));
+    if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "%s: no loss given", call);
+    if (part == VPPS_STEP_WHOLE && h->n_backward) {
+        return vpps_fail(VPPS_STATE,
+                         "fb: gradients of %u calls of vpps_backward are there; expected vpps_update or "
+                         "vpps_zero_gradients before",
+                         h->n_backward);
+    }
+    if (!h->n_backward) VPPS_TRY(tune(h)); /* gradients are added up by one choice */
     VPPS_TRY(report(h));
-    const vpps_batch_request request = training_request(h, loss);
+    const vpps_batch_request request = training_request(h, loss, part);
     uint64_t host_ns;
     VPPS_TRY(start(h, g, &request, h->model->batches + 1, &host_ns, stale_loss));
     count_script(h, g, host_ns);
-    h->latest_number = ++h->model->batches;
-    h->in_flight = true;
-    h->next ^= 1;
     return VPPS_OK;
+}
+
+vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_fb"));
+    VPPS_NEED(g);
+    if (stale_loss) *stale_loss = NAN;
+    VPPS_TRY(train(h, g, loss, VPPS_STEP_WHOLE, stale_loss));
+    note_flight(h, ++h->model->batches, VPPS_STEP_WHOLE);
+    return VPPS_OK;
+}
+
+vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_backward"));
+    VPPS_NEED(g);
+    VPPS_TRY(train(h, g, loss, VPPS_STEP_GRADIENTS, NULL));
+    h->n_backward++;
+    note_flight(h, h->model->batches + 1, VPPS_STEP_GRADIENTS);
+    return VPPS_OK;
+}
+
+vpps_status vpps_update(vpps_handle *h) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_update"));
+    VPPS_TRY(check_whole(h));
+    if (!h->n_backward) return vpps_fail(VPPS_STATE, "update: there are no gradients; expected vpps_backward before");
+    vpps_batch_request request = training_request(h, VPPS_NO_NODE, VPPS_STEP_UPDATE);
+    request.groups = h->stats.groups;
+    VPPS_TRY(vpps_schedule_update(h->programs[h->next], h->machine, &request));
+    vpps_handle_settle(h);
+    VPPS_TRY(report(h));
+    VPPS_TRY(launch(h, h->model->batches + 1));
+    h->n_backward = 0;
+    note_flight(h, ++h->model->batches, VPPS_STEP_UPDATE);
+    return VPPS_OK;
+}
+
+vpps_status vpps_zero_gradients(vpps_handle *h) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_zero_gradients"));
+    vpps_handle_settle(h);
+    VPPS_TRY(check_whole(h));
+    h->n_backward = 0;
+    h->device->table->zero_gradients(h->device);
+    return VPPS_OK;
+}
+
+vpps_status vpps_read_gradients(vpps_handle *h) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_read_gradients"));
+    vpps_handle_settle(h);
+    VPPS_TRY(check_whole(h));
+    return h->device->table->read_gradients(h->device, h->model);
+}
+
+vpps_status vpps_write_gradients(vpps_handle *h) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_write_gradients"));
+    vpps_handle_settle(h);
+    VPPS_TRY(check_whole(h));
+    if (!h->n_backward)
+        return vpps_fail(VPPS_STATE, "write: there are no gradients to replace; expected vpps_backward before");
+    return h->device->table->write_gradients(h->device, h->model);
 }
 
 vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss) {
@@ -460,7 +541,7 @@ vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE
     VPPS_NEED(file);
     VPPS_TRY(vpps_graph_status(g));
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "disassemble: no loss given");
-    const vpps_batch_request request = training_request(h, loss);
+    const vpps_batch_request request = training_request(h, loss, VPPS_STEP_WHOLE);
     uint64_t host_ns;
     VPPS_TRY(make_script(h, g, &request, &host_ns));
     return vpps_print_batch(h->programs[h->next], g, file);
@@ -470,7 +551,7 @@ vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, con
                               const vpps_batch **out) {
     VPPS_TRY(vpps_graph_status(g));
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "batch: no loss given");
-    const vpps_batch_request request = training_request(h, loss);
+    const vpps_batch_request request = training_request(h, loss, VPPS_STEP_WHOLE);
     uint64_t host_ns;
     VPPS_TRY(make_script_for(h, machine ? machine : h->machine, g, &request, &host_ns));
     *out = h->programs[h->next];
@@ -539,7 +620,7 @@ vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
     VPPS_TRY(vpps_handle_check(h, "vpps_handle_stats"));
     VPPS_NEED(out);
     *out = h->stats;
-    out->batches = h->model->batches - h->in_flight;
+    out->batches = h->model->batches - (h->in_flight && stepped(h));
     return VPPS_OK;
 }
 

@@ -20,8 +20,10 @@ struct vpps_handle {
     bool in_flight;      /* a training batch was launched and its outcome is not taken yet */
     vpps_outcome latest; /* of the latest training batch taken */
     uint64_t latest_number;
-    bool pending;       /* the latest batch failed, and nobody was told yet */
-    vpps_status broken; /* not OK: the device failed, and nothing more runs; the message is in `failure` */
+    vpps_step_part latest_part; /* of the latest training batch launched */
+    uint32_t n_backward;        /* calls of vpps_backward since the latest update */
+    bool pending;               /* the latest batch failed, and nobody was told yet */
+    vpps_status broken;         /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
     uint32_t vote;

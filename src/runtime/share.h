@@ -14,6 +14,7 @@
 
 #include "graph/model.h"
 #include "runtime/comm/comm.h"
+#include "runtime/row_sums.h"
 #include "script/header.h"
 
 typedef struct vpps_share vpps_share;
@@ -25,14 +26,6 @@ typedef struct vpps_share_cost {
     uint64_t fetch_ns;            /* before the launch: entries of tables that are shared out */
     uint64_t slowest_ns, mean_ns; /* from the launch until a process had its gradients */
 } vpps_share_cost;
-
-/* Rows of a lookup table with their gradients, one after the other. */
-typedef struct vpps_row_segment {
-    vpps_param param;
-    uint32_t n;
-    const uint32_t *rows;
-    float *gradients;
-} vpps_row_segment;
 
 /* What this process made of a batch; afterwards, what all did. */
 typedef struct vpps_shared_batch {

@@ -1,7 +1,6 @@
 /* encode.c - the words of a script: records of vertices, lists of contributions, instructions. See task.h. */
+#include "script/step.h"
 #include "script/work.h"
-
-#include <math.h>
 
 /* Room for n words at the script's end; their address. `ok` becomes false where there is none. */
 static uint32_t take_words(vpps_batch *b, uint64_t n, bool *ok) {
@@ -355,7 +354,7 @@ static void encode_slice(vpps_batch *b, uint32_t slice, uint32_t g, uint32_t *ta
 /* Where all VPs meet before the norm, where there are several slices: those who have added an entry's gradient up in the last one
  * are not those who own it. Behind the barriers of slices. */
 static bool meets_before_norm(const vpps_batch_work *w, uint32_t n_tables) {
-    return vpps_all_slices(w) > 1 && n_tables;
+    return w->request->part == VPPS_STEP_WHOLE && vpps_all_slices(w) > 1 && n_tables;
 }
 
 /* What a group runs, each VP for its own rows and entries. `losses`: the addresses of the slices' terms, and the last one's
@@ -372,7 +371,7 @@ static void encode_group(vpps_batch *b, uint32_t g, uint32_t *task, uint32_t *ba
             if (sums[(size_t)slice * n_tables + i]) EMIT(ENTRIES, i, sums[(size_t)slice * n_tables + i]);
         if (w->training && slice + 1 < n) barrier(b, common_barrier(w, slice, true), w->machine->n_vps, ok);
     }
-    if (w->training) {
+    if (w->training && w->request->part == VPPS_STEP_WHOLE) {
         if (meets_before_norm(w, n_tables)) barrier(b, common_barrier(w, n, false), w->machine->n_vps, ok);
         if (w->request->guard || w->request->optimizer->clip > 0) EMIT(NORM, 0);
         /* the norm's parts; and gradients are made of parameters, too: a lookup's entry that a matrix is multiplied with */
@@ -401,19 +400,8 @@ static void write_header(vpps_batch *b, vpps_task_header h) {
     const vpps_batch_work *w = b->work;
     const vpps_batch_request *request = w->request;
     if (w->training) {
-        const vpps_optimizer *o = request->optimizer;
-        h.update = (uint32_t)o->kind + 1;
-        h.guard = request->guard;
-        h.lasting = vpps_all_slices(w) == 1;
-        h.lr = o->lr;
-        h.momentum = o->momentum;
-        h.beta1 = o->beta1;
-        h.beta2 = o->beta2;
-        h.epsilon = o->epsilon;
-        h.corrections[0] = (float)(1 / (1 - pow(o->beta1, request->step)));
-        h.corrections[1] = (float)(1 / (1 - pow(o->beta2, request->step)));
-        h.weight_decay = o->weight_decay;
-        h.clip = o->clip;
+        vpps_describe_step(&h, request);
+        h.lasting = request->part == VPPS_STEP_WHOLE && vpps_all_slices(w) == 1;
     }
     h.magic = VPPS_TASK_MAGIC;
     h.words = (uint32_t)b->script_words;

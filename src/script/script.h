@@ -11,6 +11,7 @@
  *   contributions.c  lists of the gradients that are added up
  *   encode.c    the words: records, lists, instructions
  *   schedule.c  one after the other
+ *   step.c      a script of the update alone
  *   cost.c      what the instructions cost
  *
  * Each hands its result to the next ones, which only read it.
@@ -22,11 +23,19 @@
 #include "script/policies.h"
 #include "script/types.h"
 
+/* Which part of a training step a script does. */
+typedef enum vpps_step_part {
+    VPPS_STEP_WHOLE,     /* forward, backward, update */
+    VPPS_STEP_GRADIENTS, /* forward, backward: the device keeps the gradients, and adds the next ones to them */
+    VPPS_STEP_UPDATE     /* the norm and the update, by the gradients that the device keeps */
+} vpps_step_part;
+
 /* What a script is to do. */
 typedef struct vpps_batch_request {
     vpps_node loss;           /* training; VPPS_NO_NODE: inference of `outputs` */
     const vpps_node *outputs; /* nodes whose values are read afterwards */
     uint32_t n_outputs;
+    vpps_step_part part;             /* training */
     const vpps_optimizer *optimizer; /* training */
     vpps_gradients gradients;
     bool guard;    /* no update when the loss or a gradient is not finite */
@@ -60,6 +69,7 @@ typedef struct vpps_batch {
     vpps_compiled_cell **cells; /* of the script's blocks, by number */
     uint32_t n_cells;
     size_t cells_capacity;
+    vpps_step_part part;
     uint32_t n_levels, n_phases, n_instructions, n_groups, n_waves, n_slices, pool_words;
     uint32_t n_vertices, n_nodes; /* of the graph */
     uint32_t n_steps;             /* forward: vertices of one cell that run together */
@@ -77,6 +87,9 @@ void vpps_batch_destroy(vpps_batch *b);
  * error, SHAPE, ARGUMENT, MEMORY, POOL (message: bytes that would do, and that there are). */
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request);
+
+/* Makes b->script the norm and the update, by request->groups equal groups of VPs. Fails with MEMORY. */
+vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, const vpps_batch_request *request);
 
 /* Offset where output number i of the request lies when the script has run. */
 uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);

@@ -64,6 +64,7 @@ typedef struct run {
     uint32_t bad_batch; /* one example's loss is bad_factor times what it is; from 1, 0: none */
     float bad_factor;
     bool freeze;
+    uint32_t parts;       /* calls of vpps_backward a batch; 0: vpps_fb */
     uint32_t other_rank;  /* whose learning rate is another; 0: none */
     bool other_precision; /* its precision is, rather */
     bool shard;
@@ -106,6 +107,27 @@ static void read_file(vpps_handle *trained, run *r, uint32_t rank) {
     close_net(&n);
 }
 
+/* Every `size`-th example of a batch from this process's first on, and of these every parts-th from `part` on: their losses. */
+static vpps_node add_examples(const net *n, const run *r, uint32_t b, uint32_t rank, uint32_t size, uint32_t part) {
+    vpps_node terms[MOST_EXAMPLES];
+    uint32_t own = 0;
+    vpps_graph_clear(n->g);
+    for (uint32_t i = 0; i < r->examples; i++) {
+        const bool bad = r->bad_batch == b + 1 && i == 1;
+        if (i % size != rank || (r->parts && i / size % r->parts != part)) continue;
+        terms[own++] = add_example(n, b, i, bad ? r->bad_factor : 1);
+    }
+    return own ? vpps_scale(n->g, vpps_sum(n->g, own, terms), 1.0f / (float)r->examples) : VPPS_NO_NODE;
+}
+
+static vpps_status step_in_parts(vpps_handle *h, const net *n, const run *r, uint32_t b, uint32_t rank, uint32_t size) {
+    for (uint32_t part = 0; part < r->parts; part++) {
+        const vpps_status status = vpps_backward(h, n->g, add_examples(n, r, b, rank, size, part));
+        if (status != VPPS_OK) return status;
+    }
+    return vpps_update(h);
+}
+
 static void train(vpps_communicator *c, void *argument) {
     run *r = argument;
     net n;
@@ -124,15 +146,8 @@ static void train(vpps_communicator *c, void *argument) {
     TEST_OK(vpps_handle_create(&h, n.model, &options));
     if (r->from) TEST_OK(vpps_load(h, r->from));
     for (uint32_t b = 0; b < BATCHES; b++) {
-        vpps_node terms[MOST_EXAMPLES], loss = VPPS_NO_NODE;
-        uint32_t own = 0;
-        vpps_graph_clear(n.g);
-        for (uint32_t i = 0; i < r->examples; i++) {
-            const bool bad = r->bad_batch == b + 1 && i == 1;
-            if (i % size == rank) terms[own++] = add_example(&n, b, i, bad ? r->bad_factor : 1);
-        }
-        if (own) loss = vpps_scale(n.g, vpps_sum(n.g, own, terms), 1.0f / (float)r->examples);
-        r->statuses[rank][b] = vpps_fb(h, n.g, loss, NULL);
+        r->statuses[rank][b] = r->parts ? step_in_parts(h, &n, r, b, rank, size)
+                                        : vpps_fb(h, n.g, add_examples(&n, r, b, rank, size, 0), NULL);
         if (r->statuses[rank][b] == VPPS_OK) r->statuses[rank][b] = vpps_sync_latest_loss(h, &r->losses[rank][b]);
         snprintf(r->messages[rank][b], VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
         if (r->statuses[rank][b] == VPPS_STATE) break;
@@ -185,6 +200,7 @@ static void check_close(const float *a, const float *b, size_t n, double toleran
 /* Trains in one process and in `processes`, twice. */
 static void check_like_one(run r, uint32_t processes) {
     run one = r, again = r;
+    one.parts = 0;
     train_in(0, &one);
     train_in(processes, &r);
     train_in(processes, &again);
@@ -489,6 +505,25 @@ START_TEST(who_multiplies_in_another_precision_is_told)
     }
 END_TEST
 
+/* Some parts of some processes have no example at all. */
+START_TEST(gradients_add_up_alike)
+    {
+        char file[64];
+        run r = run_of(2, VPPS_MOMENTUM);
+        r.parts = 2;
+        check_like_one(r, 2);
+        check_like_one(r, 4);
+        r.options.optimizer.clip = 0.3f;
+        r.freeze = true;
+        check_like_one(r, 3);
+        r.freeze = false;
+        r.shard = true;
+        r.file = file_named("parts", file);
+        check_like_one(r, 3);
+        unlink(file);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- GPUs */
 
 /* Their kernel, under software SIMT. */
@@ -535,6 +570,18 @@ START_TEST(gpus_clip_by_the_norm_of_all)
         check_gpus(r, 3);
         r.options.nonfinite = VPPS_NONFINITE_IGNORE; /* no norm is taken */
         check_gpus(r, 3);
+    }
+END_TEST
+
+START_TEST(gpus_add_gradients_up_alike)
+    {
+        NEED_SIMT();
+        run r = gpu_run_of(VPPS_MOMENTUM);
+        r.parts = 2;
+        r.options.optimizer.clip = 0.3f;
+        check_gpus(r, 2);
+        r.examples = 3;
+        check_gpus(r, 2);
     }
 END_TEST
 
@@ -653,6 +700,8 @@ int main(int argc, char **argv) {
     tcase_add_test(cases, a_batch_may_have_fewer_examples_than_processes);
     tcase_add_test(cases, what_is_frozen_stays);
     tcase_add_test(cases, gradients_are_added_by_level_alike);
+    tcase_add_test(cases, gradients_add_up_alike);
+    tcase_add_test(cases, gpus_add_gradients_up_alike);
     tcase_add_test(cases, a_loss_that_is_not_finite_stops_all);
     tcase_add_test(cases, who_steps_by_other_settings_is_told);
     tcase_add_test(cases, who_multiplies_in_another_precision_is_told);

@@ -15,7 +15,7 @@
 typedef struct configuration {
     uint32_t vps, groups, waves, slices;
     vpps_gradients gradients;
-    bool portable, verify, forward;
+    bool portable, verify, forward, parts; /* parts: vpps_backward and vpps_update for vpps_fb */
     vpps_caller caller;
     const char *policy;
     vpps_optimizer optimizer;
@@ -51,6 +51,7 @@ static configuration configuration_of(const rg_case *c, uint32_t k) {
     f.portable = bits % 3 == 0;
     f.verify = !getenv("VPPS_TEST_UNVERIFIED");
     f.forward = bits / 4 % 2;
+    f.parts = bits >> 18 & 1;
     f.waves = (uint32_t)(bits >> 8) % 4; /* 0: by what they keep */
     f.slices = (uint32_t)(bits >> 14) % 4;
     f.groups = bits >> 10 & 1 ? f.vps : 0;
@@ -264,6 +265,13 @@ static bool check_trained(const vpps_model *model, const expectation *e) {
     return true;
 }
 
+/* Trains batch number k; *stale: the loss of the batch before. */
+static bool step(vpps_handle *h, const rg_built *built, const configuration *f, uint32_t k, float *stale) {
+    if (!f->parts) return fine(vpps_fb(h, built->g[k], built->loss[k], stale), k ? "second vpps_fb" : "first vpps_fb");
+    if (k && !fine(vpps_sync_latest_loss(h, stale), "vpps_sync_latest_loss")) return false;
+    return fine(vpps_backward(h, built->g[k], built->loss[k]), "vpps_backward") && fine(vpps_update(h), "vpps_update");
+}
+
 /* Runs the case on the engine: false, and `finding` says why, when it is not as expected. */
 static bool run_engine(const rg_case *c, const configuration *f, const expectation *e) {
     rg_built built;
@@ -273,12 +281,12 @@ static bool run_engine(const rg_case *c, const configuration *f, const expectati
     bool good = fine(rg_build(&built, c, NULL), "building");
     good = good && fine(vpps_handle_create(&h, built.model, &options), "vpps_handle_create");
     if (good && f->forward) good = check_forward(h, &built, e, c->seed);
-    float stale = 0;
-    good = good && fine(vpps_fb(h, built.g[0], built.loss[0], &stale), "first vpps_fb");
+    float stale = NAN;
+    good = good && step(h, &built, f, 0, &stale);
     if (good && !isnan(stale)) good = wrong("the first stale loss is %g", (double)stale);
     uint32_t last = 0;
     if (good && built.g[1]) {
-        good = fine(vpps_fb(h, built.g[1], built.loss[1], &losses[0]), "second vpps_fb");
+        good = step(h, &built, f, 1, &losses[0]);
         last = 1;
     }
     good = good && fine(vpps_sync_latest_loss(h, &losses[last]), "vpps_sync_latest_loss");

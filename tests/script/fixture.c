@@ -51,6 +51,7 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
     if (!machine_create(&j->machine, g->model, w.n_vps, w.split_elems, w.pool_words ? w.pool_words : POOL_WORDS))
         return VPPS_MEMORY;
     j->request = (vpps_batch_request){.loss = loss,
+                                      .part = w.keeps ? VPPS_STEP_GRADIENTS : VPPS_STEP_WHOLE,
                                       .optimizer = &j->optimizer,
                                       .gradients = w.accumulate ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED,
                                       .guard = seed % 3 == 0,

@@ -36,6 +36,7 @@ typedef struct way {
     uint32_t slices;        /* likewise, of a wave; 0: 1 */
     uint32_t split_elems;   /* 0: rows are shared out wherever they can be */
     bool accumulate;        /* gradients of parameters, level by level */
+    bool keeps;             /* training: gradients are kept for a later update */
     bool inference;
     uint32_t pool_words;     /* 0: many */
     const vpps_node *wanted; /* inference: outputs; NULL: some are drawn */

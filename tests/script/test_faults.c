@@ -304,6 +304,54 @@ START_TEST(the_header_is_anothers)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- gradients that are kept */
+
+/* A script that keeps gradients for a later update makes all of them, and does not update. */
+START_TEST(kept_gradients)
+    {
+        static const uint32_t update = VPPS_TASK_UPDATE;
+        batch b;
+        vpps_param E, W;
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_add_lookup(b.model, &E, "E", 3, ROWS, 1, NULL));
+        TEST_OK(vpps_add_matrix(b.model, &W, "W", ROWS, ROWS, NULL));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node x = vpps_lookup(b.g, E, 1);
+        open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 2, .groups = 1, .keeps = true});
+        const site end = *find(&b, VPPS_TASK_END, 0), outer = *find(&b, VPPS_TASK_OUTER, 0),
+                   entries = *find(&b, VPPS_TASK_ENTRIES, 0);
+        uint32_t words[8];
+        ck_assert(editor_splice(&b.e, end.at, 0, &update, 1));
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "an update that nobody asks for");
+        ck_assert(editor_splice(&b.e, end.at, 1, NULL, 0));
+        TEST_OK(verify_edited(&b));
+        memcpy(words, b.e.script + entries.at, entries.words * sizeof *words);
+        ck_assert(editor_splice(&b.e, entries.at, entries.words, NULL, 0));
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "table 0, entry 1");
+        ck_assert(editor_splice(&b.e, entries.at, 0, words, entries.words));
+        TEST_OK(verify_edited(&b));
+        ck_assert(editor_splice(&b.e, outer.at, outer.words, NULL, 0));
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is not in the parameters' gradients yet");
+        close_batch(&b);
+    }
+END_TEST
+
+START_TEST(kept_gradients_are_not_left_to_an_update)
+    {
+        batch b;
+        vpps_param W;
+        float data[ROWS] = {0};
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_add_matrix(b.model, &W, "W", ROWS, ROWS, NULL));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node x = vpps_input(b.g, ROWS, 1, data);
+        open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 1, .groups = 1, .keeps = true});
+        editor_header(&b.e)->lasting = 1;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "left to an update that does not come");
+        close_batch(&b);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("faults");
     TCase *t = tcase_create("faults");
@@ -322,6 +370,8 @@ int main(void) {
     tcase_add_test(t, a_stage_never_runs);
     tcase_add_test(t, a_vertex_is_there_twice);
     tcase_add_test(t, the_header_is_anothers);
+    tcase_add_test(t, kept_gradients);
+    tcase_add_test(t, kept_gradients_are_not_left_to_an_update);
     suite_add_tcase(suite, t);
     return test_main(suite);
 }

@@ -56,6 +56,11 @@ void vpps_choose_copies(vpps_cpu *cpu) {
     const vpps_task_header *h = &cpu->task_header;
     const uint32_t *starts = cpu->script + VPPS_TASK_HEADER_WORDS, n_params = (uint32_t)cpu->model->n_params;
     if (!h->update || (cpu->precision.parts && !cpu->precision.unit.product_t)) return;
+    if (cpu->part == VPPS_STEP_UPDATE) { /* it makes those anew that the gradients were made with */
+        for (uint32_t p = 0; p < n_params; p++)
+            if (cpu->matrices[p].fresh) cpu->matrices[p].wanted = cpu->launch;
+        return;
+    }
     memset(cpu->vectors, 0, n_params * sizeof *cpu->vectors);
     for (uint32_t g = 0; g < h->n_groups; g++) count_group(cpu, starts[g], starts[g + 1]);
     for (uint32_t p = 0; p < n_params; p++) {

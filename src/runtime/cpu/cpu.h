@@ -9,6 +9,7 @@
  *   stage.c    running them, but for vertices whose condition does not hold
  *   params.c   parameters: their gradients and updates
  *   packs.c    operands of products in bf16
+ *   gradients.c  gradients that add up over launches
  *   copies.c   transposed copies of matrices, for backward
  *   tuning.c, measure.c  how products of each shape are made: chosen, and measured
  *   precision.c, amx.c  in what precision products are made, and by what
@@ -100,8 +101,8 @@ struct vpps_vp {
     size_t vector_words, vector_capacity;
     vpps_packed *packed; /* by key: vpps_pack_vectors */
     size_t packed_capacity;
-    uint32_t *touched;   /* of each parameter: launch that last added to the VP's part of its gradient */
-    uint32_t *by_update; /* likewise, or left the gradient to the update */
+    uint32_t *touched; /* of each parameter: the sum of gradients (cpu->sum) that the VP's part of its gradient is of */
+    uint32_t *by_update; /* of each parameter: launch that left the gradient to the update */
     uint32_t shared;     /* launch whose gradients are those of all processes */
 };
 
@@ -150,9 +151,17 @@ struct vpps_cpu {
     vpps_share *share;              /* NULL: this process is the only one */
     vpps_counter arrived, released; /* where VPs meet for it: VPs, counted through; batches */
     uint32_t shared_batches;
-    vpps_entries *entries;  /* NULL: tables are whole */
-    uint32_t launch;        /* number of launches so far */
-    uint32_t trained_nodes; /* of its graph; 0: inference */
+    vpps_entries *entries; /* NULL: tables are whole */
+    uint32_t launch;       /* number of launches so far */
+    vpps_step_part part;   /* of the latest launch */
+
+    /* gradients that add up over launches until an update */
+    uint32_t sum;            /* their number: the first launch of each sum counts on */
+    bool summing;            /* there are some */
+    bool untaken;            /* those of the latest launch are in the pool, and not in the next two */
+    double sum_loss;         /* of the launches that add up */
+    vpps_row_sums *row_sums; /* of tables' entries */
+    uint32_t trained_nodes;  /* of its graph; 0: inference */
     uint64_t start_ns;
     double loss;
     atomic_bool failed; /* set by the first VP that fails; all others stop */
@@ -260,8 +269,22 @@ bool vpps_spread_vectors(vpps_vp *vp, uint32_t key, uint32_t spread_key, uint32_
                          const float *const *x, uint32_t skip, size_t *at);
 void vpps_forget_vectors(vpps_vp *vp);
 
-/* Copies a matrix's values (state < 0) or states between the blocks and rows lying one after the other. */
-void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, bool to_rows);
+/* Copies a part of a matrix between the blocks and rows lying one after the other. `part`: VPPS_MATRIX_VALUES, ..._GRADIENT, or
+ * ..._STATES plus the state's number. */
+enum { VPPS_MATRIX_VALUES, VPPS_MATRIX_GRADIENT, VPPS_MATRIX_STATES };
+void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part, bool to_rows);
+
+/* Gradients that add up over launches: see gradients.c. Takes over what the latest launch added,
+ * before the next one, which has its place in the pool. Fails with MEMORY. */
+vpps_status vpps_take_gradients(vpps_cpu *cpu);
+/* For a launch that updates: cpu->segments and the loss are the sums'. Fails with MEMORY. */
+vpps_status vpps_open_update(vpps_cpu *cpu);
+/* For a launch that makes gradients: it begins a sum, or adds to the one that there is. */
+void vpps_open_sum(vpps_cpu *cpu);
+/* For the device's table: see runtime/device.h. */
+void vpps_cpu_zero_gradients(vpps_device *d);
+vpps_status vpps_cpu_read_gradients(vpps_device *d, vpps_model *model);
+vpps_status vpps_cpu_write_gradients(vpps_device *d, const vpps_model *model);
 
 /* The VP's rows of a parameter. */
 static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, uint32_t vp) {

@@ -76,7 +76,7 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model) {
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
         const bool matrix = data->kind == VPPS_MATRIX;
         if (matrix) {
-            vpps_copy_matrix(cpu, i, data->values, -1, true);
+            vpps_copy_matrix(cpu, i, data->values, VPPS_MATRIX_VALUES, true);
         } else {
             memcpy(data->values, cpu->pool + cpu->plan.values[i], bytes);
         }
@@ -85,7 +85,7 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model) {
             if (!data->states[s]) data->states[s] = malloc(bytes);
             if (!data->states[s]) return vpps_fail(VPPS_MEMORY, "parameter %s: out of memory", data->name);
             if (matrix) {
-                vpps_copy_matrix(cpu, i, data->states[s], s, true);
+                vpps_copy_matrix(cpu, i, data->states[s], VPPS_MATRIX_STATES + (uint32_t)s, true);
             } else {
                 memcpy(data->states[s], cpu->pool + cpu->plan.states[s][i], bytes);
             }
@@ -102,14 +102,14 @@ static vpps_status cpu_write_parameters(vpps_device *d, const vpps_model *model)
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
         const bool matrix = data->kind == VPPS_MATRIX;
         if (matrix) {
-            vpps_copy_matrix(cpu, i, data->values, -1, false);
+            vpps_copy_matrix(cpu, i, data->values, VPPS_MATRIX_VALUES, false);
         } else {
             memcpy(cpu->pool + cpu->plan.values[i], data->values, bytes);
         }
         for (int s = 0; s < VPPS_MAX_STATES; s++) {
             if (!data->states[s] || !has_state(cpu, i, s)) continue;
             if (matrix) {
-                vpps_copy_matrix(cpu, i, data->states[s], s, false);
+                vpps_copy_matrix(cpu, i, data->states[s], VPPS_MATRIX_STATES + (uint32_t)s, false);
             } else {
                 memcpy(cpu->pool + cpu->plan.states[s][i], data->states[s], bytes);
             }
@@ -142,6 +142,7 @@ static void cpu_destroy(vpps_device *d) {
         free(vp->by_update);
     }
     vpps_entries_close(cpu->entries);
+    vpps_row_sums_destroy(cpu->row_sums);
     vpps_share_close(cpu->share);
     vpps_unmap_pages(cpu->pool_memory, cpu->pool_bytes);
     pthread_mutex_destroy(&cpu->failure_lock);
@@ -208,6 +209,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     VPPS_TRY(vpps_lay_out_pool(&cpu->plan, model, options, cpu->n_vps, "cpu", &cpu->gradients));
     VPPS_TRY(map_pool(cpu, options->pool_bytes != 0));
     VPPS_TRY(make_vps(cpu));
+    VPPS_TRY(vpps_row_sums_create(&cpu->row_sums, model));
     VPPS_TRY(vpps_make_matrices(cpu, cpu->n_states));
     VPPS_TRY(vpps_make_packs(cpu));
     if (vpps_communicator_size(options->communicator) > 1) VPPS_TRY(vpps_cpu_open_share(cpu, options->communicator));
@@ -292,8 +294,9 @@ static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps
 /* The script, with what its vertices look up in tables that are shared out. */
 static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
     cpu->script = batch->script;
+    cpu->part = batch->part;
     cpu->task_header = *vpps_task_header_of(batch->script);
-    if (!cpu->entries) return view_blocks(cpu, batch->script, batch);
+    if (!cpu->entries || cpu->part == VPPS_STEP_UPDATE) return view_blocks(cpu, batch->script, batch);
     uint32_t *copy = vpps_entries_script(cpu->entries, batch);
     if (!copy) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for a script of %zu words", batch->script_words);
     cpu->script = copy;
@@ -305,19 +308,17 @@ static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     VPPS_TRY(vpps_check_script(cpu, batch));
     VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
+    VPPS_TRY(vpps_take_gradients(cpu));
     VPPS_TRY(take_script(cpu, batch));
-    VPPS_TRY(make_segments(cpu));
+    VPPS_TRY(cpu->part == VPPS_STEP_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));
     vpps_choose_updates(cpu);
-    const vpps_rows gradients = cpu->gradients; /* of vectors; matrices' are known by `touched` */
-    if (cpu->task_header.update)
-        memset(cpu->pool + gradients.first, 0, (gradients.end - gradients.first) * sizeof(float));
     cpu->launch++;
     vpps_choose_copies(cpu);
-    cpu->loss = 0;
+    if (cpu->part != VPPS_STEP_UPDATE && cpu->task_header.update) vpps_open_sum(cpu);
     cpu->squares = 0;
     cpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
     atomic_store(&cpu->failed, false);
-    cpu->trained_nodes = cpu->task_header.update ? batch->n_nodes : 0;
+    cpu->trained_nodes = cpu->task_header.update && cpu->part == VPPS_STEP_WHOLE ? batch->n_nodes : 0;
     cpu->start_ns = vpps_now_ns();
     cpu->wanted += cpu->n_vps;
     atomic_fetch_add(&cpu->epoch, 1);
@@ -340,8 +341,9 @@ static void cpu_wait(vpps_device *d, vpps_outcome *out) {
     wait_for_all(cpu);
     if (cpu->outcome.status == VPPS_OK && cpu->task_header.update) {
         cpu->outcome.loss = (float)cpu->loss;
-        cpu->outcome.norm = cpu->task_header.guard ? (float)vpps_cpu_norm(cpu) : 0;
-        if (cpu->share) cpu->outcome.shared = vpps_share_cost_of(cpu->share);
+        const bool steps = cpu->part != VPPS_STEP_GRADIENTS;
+        cpu->outcome.norm = cpu->task_header.guard && steps ? (float)vpps_cpu_norm(cpu) : 0;
+        if (cpu->share && steps) cpu->outcome.shared = vpps_share_cost_of(cpu->share);
         if (cpu->entries) vpps_entries_cost(cpu->entries, &cpu->outcome.shared);
     }
     *out = cpu->outcome;
@@ -381,6 +383,9 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .forward_end = cpu_forward_end,
                                            .read_parameters = cpu_read_parameters,
                                            .write_parameters = cpu_write_parameters,
+                                           .zero_gradients = vpps_cpu_zero_gradients,
+                                           .read_gradients = vpps_cpu_read_gradients,
+                                           .write_gradients = vpps_cpu_write_gradients,
                                            .caller_works = cpu_caller_works,
                                            .precision = cpu_precision,
                                            .tuning = vpps_cpu_is_tuning,

@@ -33,24 +33,22 @@ static bool cut_into_blocks(vpps_cpu *cpu, uint32_t param) {
     return true;
 }
 
-enum { VALUES, GRADIENT, STATES };
-
 static float **part_of(vpps_matrix_block *b, uint32_t part) {
-    if (part == VALUES) return &b->values;
-    return part == GRADIENT ? &b->gradient : &b->states[part - STATES];
+    if (part == VPPS_MATRIX_VALUES) return &b->values;
+    return part == VPPS_MATRIX_GRADIENT ? &b->gradient : &b->states[part - VPPS_MATRIX_STATES];
 }
 
 /* Deals the memory to the blocks: part by part, VP by VP, matrix by matrix; then to the copies. NULL: no memory yet. Returns
  * the floats it takes. */
 static size_t deal_memory(vpps_cpu *cpu, uint32_t states, float *memory) {
     size_t at = 0;
-    for (uint32_t part = 0; part <= STATES + states; part++) {
+    for (uint32_t part = 0; part <= VPPS_MATRIX_STATES + states; part++) {
         for (uint32_t v = 0; v < cpu->n_vps; v++) {
             for (uint32_t p = 0; p < cpu->model->n_params; p++) {
                 const vpps_cpu_matrix *m = &cpu->matrices[p];
                 const uint32_t cols = cpu->model->params[p].cols;
                 if (!m->blocks) continue;
-                if (part < STATES + states) {
+                if (part < VPPS_MATRIX_STATES + states) {
                     for (uint32_t b = m->first_block[v]; b < m->first_block[v + 1]; b++) {
                         if (memory) *part_of(&m->blocks[b], part) = memory + at;
                         at += m->blocks[b].ld * cols;
@@ -94,12 +92,12 @@ void vpps_free_matrices(vpps_cpu *cpu) {
     vpps_unmap_pages(cpu->pack_memory, cpu->pack_bytes);
 }
 
-void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, bool to_rows) {
+void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part, bool to_rows) {
     const uint32_t cols = cpu->model->params[param].cols;
     const vpps_cpu_matrix *m = &cpu->matrices[param];
     for (uint32_t b = 0; b < m->n_blocks; b++) {
-        const vpps_matrix_block *block = &m->blocks[b];
-        float *values = state < 0 ? block->values : block->states[state];
+        vpps_matrix_block *block = &m->blocks[b];
+        float *values = *part_of(block, part);
         for (uint32_t r = 0; r < block->rows; r++) {
             float *row = rows + (size_t)(block->first_row + r) * cols;
             for (uint32_t k = 0; k < cols; k++) {
@@ -114,7 +112,7 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, int state, boo
         for (uint32_t k = 0; k < cols; k++) /* the padding too: an update by what is not finite may have changed it */
             memset(values + k * block->ld + block->rows, 0, (block->ld - block->rows) * sizeof *values);
     }
-    if (to_rows || state >= 0) return;
+    if (to_rows || part != VPPS_MATRIX_VALUES) return;
     cpu->matrices[param].fresh = false;
     vpps_pack_matrix(cpu, param);
 }
@@ -203,11 +201,11 @@ static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, c
         const vpps_cell_outer *o = &c->outers[i];
         if (o->x != x || vp->by_update[o->param] == cpu->launch) continue;
         const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
-        const bool add = vp->touched[o->param] == cpu->launch;
+        const bool add = vp->touched[o->param] == cpu->sum;
         const float *const *d = vp->pointers + (size_t)vp->d_at[i] + first;
         for (uint32_t b = 0; b < blocks.n; b++)
             add_outer(vp, &blocks.blocks[b], n, k, d, blocks.blocks[b].gradient, add);
-        vp->touched[o->param] = cpu->launch;
+        vp->touched[o->param] = cpu->sum;
     }
 }
 
@@ -269,12 +267,12 @@ static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t 
     for (uint32_t i = 0; i < view->cell->n_outers; i++) {
         const vpps_cell_outer *o = &view->cell->outers[i];
         uint32_t first;
-        if (vectors_of(view, o->dy, at, count, &first) || vp->touched[o->param] == cpu->launch) continue;
+        if (vectors_of(view, o->dy, at, count, &first) || vp->touched[o->param] == cpu->sum) continue;
         const vpps_blocks own = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
         for (uint32_t b = 0; b < own.n && o->x != VPPS_NONE; b++)
             memset(own.blocks[b].gradient, 0,
                    (size_t)own.blocks[b].ld * cpu->model->params[o->param].cols * sizeof(float));
-        vp->touched[o->param] = cpu->launch;
+        vp->touched[o->param] = cpu->sum;
     }
 }
 
@@ -314,7 +312,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             uint32_t item;
             if (o->x != VPPS_NONE || !vectors_of(view, o->dy, at, count, &item)) continue;
             add_vector(vp, view, o, item, vectors_of(view, o->dy, at, count, &item) / c->values[o->dy].cols);
-            vp->touched[o->param] = cpu->launch;
+            vp->touched[o->param] = cpu->sum;
         }
         if (all) continue;
         size_t next = 0;
@@ -457,7 +455,7 @@ void vpps_vp_norm(vpps_vp *vp) {
     for (uint32_t b = 0; b < cpu->task_header.n_blocks; b++)
         if (cpu->views[b].block->n) sum += bounds(vp, &cpu->views[b]);
     for (uint32_t p = 0; p < cpu->model->n_params; p++) {
-        if (vp->touched[p] != cpu->launch) continue;
+        if (vp->touched[p] != cpu->sum) continue;
         const run r = run_of(vp, p);
         for (size_t at = 0; at < r.n; at += 1u << 20)
             sum += cpu->kernels->sum_squares(r.n - at < 1u << 20 ? (uint32_t)(r.n - at) : 1u << 20, r.g + at);
@@ -561,7 +559,7 @@ void vpps_vp_update(vpps_vp *vp) {
         if (cpu->views[b].block->n) update_by_blocks(vp, &cpu->views[b], &step);
     for (uint32_t p = 0; p < cpu->model->n_params; p++) {
         const bool by_blocks = vp->by_update[p] == cpu->launch;
-        if (vp->touched[p] != cpu->launch && !by_blocks) continue;
+        if (vp->touched[p] != cpu->sum && !by_blocks) continue;
         const run r = run_of(vp, p);
         if (!by_blocks && cpu->precision.parts && cpu->model->params[p].kind == VPPS_MATRIX) {
             update_packed(vp, p, &step);

@@ -29,7 +29,7 @@ static vpps_status reduce_matrices(vpps_cpu *cpu, vpps_communicator *c, const bo
             if (cpu->model->params[p].kind != VPPS_MATRIX || !dense[p]) continue;
             const vpps_run own = matrix_run(cpu, p, v);
             if (!own.n) continue;
-            if (cpu->vps[v].touched[p] != cpu->launch) memset(own.at, 0, own.n * sizeof *own.at);
+            if (cpu->vps[v].touched[p] != cpu->sum) memset(own.at, 0, own.n * sizeof *own.at);
             if (all.at && own.at != all.at + all.n) {
                 VPPS_TRY(c->table->allreduce(c, all.at, all.n));
                 all = (vpps_run){NULL, 0};
@@ -65,7 +65,7 @@ static vpps_status share_squares(vpps_cpu *cpu) {
 
 static vpps_status exchange(vpps_cpu *cpu) {
     bool *dense = vpps_share_dense(cpu->share);
-    for (uint32_t p = 0; p < cpu->model->n_params; p++) dense[p] = cpu->vps[0].touched[p] == cpu->launch;
+    for (uint32_t p = 0; p < cpu->model->n_params; p++) dense[p] = cpu->vps[0].touched[p] == cpu->sum;
     vpps_shared_batch batch = {.header = &cpu->task_header,
                                .start_ns = cpu->start_ns,
                                .vote = cpu->device.vote,
@@ -116,7 +116,7 @@ bool vpps_vp_share(vpps_vp *vp) {
     }
     const bool *dense = vpps_share_dense(cpu->share);
     for (uint32_t p = 0; p < cpu->model->n_params; p++)
-        if (cpu->model->params[p].kind != VPPS_LOOKUP && dense[p]) vp->touched[p] = cpu->launch;
+        if (cpu->model->params[p].kind != VPPS_LOOKUP && dense[p]) vp->touched[p] = cpu->sum;
     return !atomic_load(&cpu->failed);
 }
 

@@ -79,34 +79,61 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     return t->stop_clock(gpu->driver);
 }
 
-static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, bool steps) {
+static vpps_status clear_counters(vpps_gpu *gpu) {
     const size_t counters = ((size_t)gpu->header.n_barriers + 1) * VPPS_COUNTER_WORDS * sizeof(uint32_t);
-    vpps_gpu_script script;
-    VPPS_TRY(vpps_gpu_make_script(gpu, batch, steps, &script));
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->counters, counters));
-    VPPS_TRY(gpu->table->clear(gpu->driver, gpu->counters.address, counters));
+    return gpu->table->clear(gpu->driver, gpu->counters.address, counters);
+}
+
+static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, bool steps, bool adds) {
+    vpps_gpu_script script;
+    VPPS_TRY(vpps_gpu_make_script(gpu, batch, steps, adds, &script));
+    VPPS_TRY(clear_counters(gpu));
     return start(gpu, &script, gpu->pool.address);
+}
+
+/* Starts a batch that leaves its gradients. */
+static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
+    const bool adds = gpu->summing;
+    if (!adds) gpu->start_ns = vpps_now_ns();
+    VPPS_TRY(vpps_gpu_open_sum(gpu, batch));
+    VPPS_TRY(start_batch(gpu, batch, false, adds));
+    vpps_gpu_close_sum(gpu, batch);
+    return VPPS_OK;
+}
+
+/* Starts the norm and the update by the gradients that there are, with other processes' when they have come. `script` has these
+ * instructions. */
+static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double loss) {
+    vpps_gpu_script step;
+    VPPS_TRY(vpps_gpu_open_update(gpu));
+    if (gpu->share) VPPS_TRY(vpps_gpu_exchange(gpu, &loss));
+    VPPS_TRY(vpps_gpu_give_entries(gpu));
+    const vpps_failure begin = {.loss = (float)loss};
+    VPPS_TRY(clear_counters(gpu));
+    VPPS_TRY(gpu->table->write(gpu->driver, gpu->counters.address, &begin, sizeof begin));
+    VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
+    vpps_gpu_zero_gradients(&gpu->device); /* what the update reads stays as it is until the next launch */
+    return start(gpu, &step, gpu->entries.address);
 }
 
 /* A batch whose gradients are shared, in two launches: this waits for the first one, and for the other processes. */
 static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch) {
-    const vpps_driver_table *t = gpu->table;
     vpps_failure end;
-    vpps_gpu_script step;
-    gpu->start_ns = vpps_now_ns();
-    VPPS_TRY(vpps_gpu_clear_gradients(gpu));
-    VPPS_TRY(start_batch(gpu, batch, false));
-    VPPS_TRY(t->wait(gpu->driver, &gpu->gradients_ns));
-    VPPS_TRY(t->read(gpu->driver, &end, gpu->counters.address, sizeof end));
+    VPPS_TRY(start_gradients(gpu, batch));
+    VPPS_TRY(gpu->table->wait(gpu->driver, &gpu->gradients_ns));
+    VPPS_TRY(gpu->table->read(gpu->driver, &end, gpu->counters.address, sizeof end));
     if (end.failed) return VPPS_OK; /* the outcome will tell */
-    VPPS_TRY(vpps_gpu_exchange(gpu, batch, &end.loss));
-    VPPS_TRY(t->write(gpu->driver, gpu->counters.address, &end, sizeof end));
-    VPPS_TRY(vpps_gpu_make_step(gpu, batch, vpps_share_dense(gpu->share), gpu->segments, gpu->n_segments, &step));
-    return start(gpu, &step, gpu->entries.address);
+    VPPS_TRY(vpps_gpu_take_gradients(gpu));
+    return start_update(gpu, batch, (double)end.loss);
 }
 
 /* The kernel, and room for everything: nothing is started yet. */
 static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
+    if (batch->part == VPPS_STEP_UPDATE && gpu->trained) { /* its kernel knows all parameters */
+        gpu->kernel = gpu->trained;
+        return VPPS_OK;
+    }
     vpps_status status = vpps_gpu_need_cells(gpu, batch);
     if (status == VPPS_OK) status = need_scratch(gpu, batch); /* its tiles' */
     VPPS_TRY(vpps_gpu_note_kernel(gpu, status));
@@ -115,15 +142,22 @@ static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
 
 static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     vpps_gpu *gpu = (vpps_gpu *)d;
+    VPPS_TRY(vpps_gpu_take_gradients(gpu));
     memcpy(&gpu->header, batch->script, sizeof gpu->header);
+    gpu->part = batch->part;
     gpu->nodes = batch->n_nodes;
     VPPS_TRY(prepare(gpu, batch));
     gpu->gradients_ns = 0;
-    if (gpu->share && gpu->header.update) {
+    if (gpu->part == VPPS_STEP_UPDATE) {
+        gpu->launch_status = start_update(gpu, batch, gpu->sum_loss);
+        if (gpu->share && gpu->launch_status == VPPS_MEMORY) gpu->launch_status = VPPS_DEVICE;
+    } else if (gpu->part == VPPS_STEP_GRADIENTS) {
+        gpu->launch_status = start_gradients(gpu, batch);
+    } else if (gpu->share && gpu->header.update) {
         gpu->launch_status = start_shared(gpu, batch);
         if (gpu->launch_status == VPPS_MEMORY) gpu->launch_status = VPPS_DEVICE; /* others may have stepped */
     } else {
-        gpu->launch_status = start_batch(gpu, batch, true);
+        gpu->launch_status = start_batch(gpu, batch, true, false);
     }
     gpu->in_flight = gpu->launch_status != VPPS_MEMORY; /* memory is found before anything is started */
     return gpu->launch_status;
@@ -159,10 +193,14 @@ static vpps_status take_outcome(vpps_gpu *gpu, vpps_outcome *out) {
         tell_failure(gpu, &end, out);
     } else if (gpu->header.update) {
         out->loss = end.loss;
-        out->norm = end.norm;
         out->device_ns += gpu->gradients_ns;
+        if (gpu->part == VPPS_STEP_GRADIENTS) {
+            gpu->sum_loss += (double)end.loss;
+            return VPPS_OK;
+        }
+        out->norm = end.norm;
         if (gpu->share) out->shared = vpps_share_cost_of(gpu->share);
-        vpps_gpu_measure(gpu, out->device_ns);
+        if (gpu->part == VPPS_STEP_WHOLE) vpps_gpu_measure(gpu, out->device_ns);
     }
     return VPPS_OK;
 }
@@ -242,7 +280,8 @@ static void gpu_destroy(vpps_device *d) {
         gpu->table->close(gpu->driver);
     }
     vpps_gpu_layout_free(&gpu->layout);
-    void *const parts[] = {gpu->rescued, gpu};
+    vpps_row_sums_destroy(gpu->row_sums);
+    void *const parts[] = {gpu->rescued, gpu->dense, gpu->segments, gpu->rows, gpu};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
@@ -273,6 +312,9 @@ static vpps_status set_up(vpps_gpu *gpu) {
     VPPS_TRY(vpps_gpu_grow_pool(gpu, l->plan.batch + 1));
     VPPS_TRY(vpps_gpu_start_profile(gpu));
     VPPS_TRY(vpps_gpu_write_parameters(gpu, gpu->model));
+    VPPS_TRY(vpps_row_sums_create(&gpu->row_sums, gpu->model));
+    gpu->dense = calloc(gpu->model->n_params + 1, sizeof *gpu->dense);
+    if (!gpu->dense) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
     return vpps_gpu_open_share(gpu);
 }
 
@@ -317,8 +359,9 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
         .name = device_name, .find = find_device, .create = create_device, .destroy = gpu_destroy,                     \
         .machine = gpu_tasks, .launch = gpu_launch, .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read,      \
         .read_parameters = gpu_read_parameters, .write_parameters = gpu_write_parameters,                              \
-        .caller_works = gpu_caller_works, .tuning = gpu_tuning, .tune = gpu_tune, .trials = gpu_trials,                \
-        .precision = gpu_precision                                                                                     \
+        .zero_gradients = vpps_gpu_zero_gradients, .read_gradients = vpps_gpu_read_gradients,                          \
+        .write_gradients = vpps_gpu_write_gradients, .caller_works = gpu_caller_works, .tuning = gpu_tuning,           \
+        .tune = gpu_tune, .trials = gpu_trials, .precision = gpu_precision                                             \
     }
 
 const vpps_device_table vpps_device_cuda = GPU_DEVICE("cuda", vpps_cuda_find, create_cuda);

@@ -6,6 +6,7 @@
  *   memory.c       buffers; the pool, which grows with the batches
  *   parameters.c   to the model, and from it
  *   kernel.c       the kernels of all cells that batches had so far
+ *   gradients.c    gradients that add up over launches
  *   share.c        gradients of other processes
  *   script.c       scripts as the kernel reads them
  *   profile.c      which choice is the fastest
@@ -80,8 +81,14 @@ typedef struct vpps_gpu {
     size_t pinned_bytes[2];
     uint32_t next_pinned;
 
-    vpps_share *share;          /* NULL: this process is the only one */
-    vpps_communicator *gpus;    /* NULL: its communicator moves gradients, too */
+    vpps_share *share;       /* NULL: this process is the only one */
+    vpps_communicator *gpus; /* NULL: its communicator moves gradients, too */
+    bool summing;            /* gradients add up until an update; `dense` and row_sums tell which */
+    const uint32_t
+        *untaken; /* script of the latest launch that added to them, whose entries are not in row_sums; or NULL */
+    bool *dense;  /* parameters, no tables, that have a gradient */
+    vpps_row_sums *row_sums;    /* of tables' entries */
+    double sum_loss;            /* of the launches that add up */
     vpps_row_segment *segments; /* rows of tables with gradients: of this process, then of all */
     size_t segments_capacity;
     uint32_t n_segments;
@@ -90,6 +97,7 @@ typedef struct vpps_gpu {
     uint64_t start_ns, gradients_ns; /* when the batch was launched, and how long the kernel took up to the gradients */
 
     vpps_task_header header; /* of the batch in flight, or the latest */
+    vpps_step_part part;     /* likewise */
     uint32_t nodes;          /* likewise, of its graph */
     bool in_flight;
     vpps_status launch_status; /* a launch that failed half-way */
@@ -164,13 +172,13 @@ typedef struct vpps_gpu_script {
     uint32_t words;   /* of all */
 } vpps_gpu_script;
 
-/* It stays as it is until two more are made. Without `steps` it ends where all gradients are there. Fails with MEMORY. */
-vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, bool steps, vpps_gpu_script *out);
+/* Valid until the second following call. Without `steps` it ends where all gradients are there; with `adds` those that gpu->dense
+ * marks are added to. Fails with MEMORY. */
+vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, bool steps, bool adds, vpps_gpu_script *out);
 
-/* What is left then: the norm and the update, of parameters that are dense and of these rows, whose gradients follow each other.
- * Likewise. */
-vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, const bool *dense,
-                               const vpps_row_segment *segments, uint32_t n_segments, vpps_gpu_script *out);
+/* What is left then: the norm and the update, of parameters that gpu->dense marks and of the rows of gpu->segments, whose gradients
+ * follow each other. Likewise. */
+vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_script *out);
 
 /* ---- share.c */
 
@@ -181,12 +189,29 @@ void vpps_gpu_close_share(vpps_gpu *gpu);
 /* Which of its host's GPUs a process takes: they are counted through. */
 uint32_t vpps_gpu_number(const vpps_communicator *c);
 
-/* Before a batch whose gradients are to be shared: zeros where its own script makes none. */
-vpps_status vpps_gpu_clear_gradients(vpps_gpu *gpu);
+/* The gradients that this process has summed up become those of all processes, and so do its loss, gpu->dense and gpu->segments.
+ * Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
+vpps_status vpps_gpu_exchange(vpps_gpu *gpu, double *loss);
 
-/* The gradients that the batch has made become those of all processes, and its loss; the rows of tables are gpu->segments, their
- * gradients in gpu->entries. Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
-vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, float *loss);
+/* ---- gradients.c */
+
+/* Before a launch that makes gradients and leaves them: it begins a sum, or adds to the one that there is. After it was started:
+ * what it makes. Fails with DEVICE. */
+vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch);
+void vpps_gpu_close_sum(vpps_gpu *gpu, const vpps_batch *batch);
+
+/* Takes over what the latest launch added, before the next one, which has its place in the pool. Fails with MEMORY, DEVICE. */
+vpps_status vpps_gpu_take_gradients(vpps_gpu *gpu);
+
+/* Before an update: gpu->segments are the sums of tables that are not frozen, and gpu->dense is without what is frozen. Then their
+ * gradients to gpu->entries. Fail with MEMORY, DEVICE. */
+vpps_status vpps_gpu_open_update(vpps_gpu *gpu);
+vpps_status vpps_gpu_give_entries(vpps_gpu *gpu);
+
+/* For the device's table: see runtime/device.h. */
+void vpps_gpu_zero_gradients(vpps_device *d);
+vpps_status vpps_gpu_read_gradients(vpps_device *d, vpps_model *model);
+vpps_status vpps_gpu_write_gradients(vpps_device *d, const vpps_model *model);
 
 static inline uint32_t vpps_gpu_entry_words(const vpps_gpu *gpu, uint32_t param) {
     return gpu->model->params[param].rows * gpu->model->params[param].cols;

@@ -134,12 +134,29 @@ static vpps_status make_room(vpps_gpu *gpu, uint64_t words, uint32_t **out) {
     return VPPS_OK;
 }
 
-vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, bool steps, vpps_gpu_script *out) {
+/* Which parameters have a gradient, by words from address `at` on. The address behind them. */
+static uint32_t write_touched(const vpps_gpu *gpu, uint32_t *to, uint32_t at) {
+    for (size_t p = 0; p < gpu->model->n_params; p++) to[at++] = gpu->dense[p];
+    return at;
+}
+
+/* The address rounded up to where the script may end; what is between is zeroed. */
+static uint32_t fill_up(uint32_t *to, uint32_t at) {
+    while (at % ALIGNED_WORDS) to[at++] = 0;
+    return at;
+}
+
+vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, bool steps, bool adds, vpps_gpu_script *out) {
     uint32_t *script;
-    VPPS_TRY(make_room(gpu, batch->script_words + room_for_groups(gpu, batch->script), &script));
+    const uint64_t touched = adds ? gpu->model->n_params + ALIGNED_WORDS : 0;
+    VPPS_TRY(make_room(gpu, batch->script_words + room_for_groups(gpu, batch->script) + touched, &script));
     memcpy(script, batch->script, batch->script_words * sizeof *script);
     *out = (vpps_gpu_script){.copy = script, .tasks = (uint32_t)batch->script_words};
     out->words = write_groups(gpu, batch->script, steps ? WHOLE : GRADIENTS, script, out->tasks);
+    if (adds) {
+        out->touched = out->words;
+        out->words = fill_up(script, write_touched(gpu, script, out->touched));
+    }
     for (uint32_t i = 0; i < gpu->header.n_blocks; i++) {
         uint32_t *cell = script + gpu->header.blocks + (size_t)i * VPPS_BLOCK_WORDS + offsetof(vpps_block, cell) / 4;
         *cell = gpu->kernel->number[*cell];
@@ -147,34 +164,32 @@ vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, bool st
     return VPPS_OK;
 }
 
-vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, const bool *dense,
-                               const vpps_row_segment *segments, uint32_t n_segments, vpps_gpu_script *out) {
+vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_script *out) {
     uint32_t *script, gradients = 0;
     uint64_t rows = 0;
-    const uint32_t n_params = (uint32_t)gpu->model->n_params;
-    for (uint32_t i = 0; i < n_segments; i++) rows += segments[i].n;
+    const uint32_t n_params = (uint32_t)gpu->model->n_params, n_segments = gpu->n_segments;
+    for (uint32_t i = 0; i < n_segments; i++) rows += gpu->segments[i].n;
     VPPS_TRY(make_room(gpu,
                        VPPS_TASK_HEADER_WORDS + room_for_groups(gpu, batch->script) + n_params + rows +
                            (uint64_t)n_segments * VPPS_TABLE_WORDS + ALIGNED_WORDS,
                        &script));
     *out = (vpps_gpu_script){.copy = script, .tasks = VPPS_TASK_HEADER_WORDS};
     out->touched = write_groups(gpu, batch->script, STEP, script, out->tasks);
-    for (uint32_t p = 0; p < n_params; p++) script[out->touched + p] = dense[p];
+    const uint32_t tables = write_touched(gpu, script, out->touched);
     vpps_task_header *header = (vpps_task_header *)(void *)script;
     *header = gpu->header;
     header->n_blocks = 0;
-    header->tables = out->touched + n_params;
+    header->tables = tables;
     header->n_tables = n_segments;
     uint32_t at = header->tables + n_segments * VPPS_TABLE_WORDS;
     for (uint32_t i = 0; i < n_segments; i++) {
-        const vpps_row_segment *s = &segments[i];
+        const vpps_row_segment *s = &gpu->segments[i];
         const vpps_table t = {.param = s->param, .n = s->n, .gradients = gradients, .rows = at};
         memcpy(script + header->tables + i * VPPS_TABLE_WORDS, &t, sizeof t);
         memcpy(script + at, s->rows, s->n * sizeof *s->rows);
         at += s->n;
         gradients += s->n * vpps_gpu_entry_words(gpu, s->param);
     }
-    out->words = (at + ALIGNED_WORDS - 1) / ALIGNED_WORDS * ALIGNED_WORDS;
-    memset(script + at, 0, (out->words - at) * sizeof *script);
+    out->words = fill_up(script, at);
     return VPPS_OK;
 }

@@ -40,9 +40,7 @@ vpps_status vpps_gpu_open_share(vpps_gpu *gpu) {
 void vpps_gpu_close_share(vpps_gpu *gpu) {
     if (gpu->gpus) vpps_communicator_close(gpu->gpus);
     vpps_share_close(gpu->share);
-    free(gpu->segments);
     free(gpu->staged);
-    free(gpu->rows);
 }
 
 uint32_t vpps_gpu_number(const vpps_communicator *c) {
@@ -97,67 +95,8 @@ static vpps_status reduce(void *device, vpps_communicator *c) {
 
 /* ---------------------------------------------------------------- a batch */
 
-vpps_status vpps_gpu_clear_gradients(vpps_gpu *gpu) {
-    const vpps_rows vectors = gpu->layout.gradients;
-    VPPS_TRY(gpu->table->clear(gpu->driver, gpu->gradients.address, gpu->layout.matrix_words * sizeof(float)));
-    return gpu->table->clear(gpu->driver, gpu->pool.address + 4 * (uint64_t)vectors.first,
-                             (vectors.end - vectors.first) * sizeof(float));
-}
-
-/* The parameters whose gradients the script's outer products make. */
-static void mark_dense(vpps_gpu *gpu, const vpps_batch *batch) {
-    bool *dense = vpps_share_dense(gpu->share);
-    const uint32_t *script = batch->script, *starts = script + VPPS_TASK_HEADER_WORDS;
-    memset(dense, 0, gpu->model->n_params * sizeof *dense);
-    for (uint32_t at = starts[0]; at < starts[1]; at += 1 + vpps_tasks[script[at]].words) {
-        if (script[at] != VPPS_TASK_OUTER || !script[at + 3]) continue;
-        const vpps_compiled_cell *c = batch->cells[vpps_block_at(script, script[at + 1])->cell];
-        for (uint32_t i = 0; i < c->n_outers; i++) dense[c->outers[i].param] = true;
-    }
-}
-
-/* The rows that the script trains, copied to the host. */
-static vpps_status take_rows(vpps_gpu *gpu, const vpps_batch *batch) {
-    size_t words = 0;
-    gpu->n_segments = gpu->header.n_tables;
-    for (uint32_t i = 0; i < gpu->n_segments; i++) {
-        const vpps_table *t = vpps_table_at(batch->script, i);
-        words += (size_t)t->n * vpps_gpu_entry_words(gpu, t->param);
-    }
-    if (!VPPS_RESERVE(gpu->rows, gpu->rows_capacity, words + 1) ||
-        !VPPS_RESERVE(gpu->segments, gpu->segments_capacity, gpu->n_segments + 1u)) {
-        return no_memory(gpu);
-    }
-    float *to = gpu->rows;
-    for (uint32_t i = 0; i < gpu->n_segments; i++) {
-        const vpps_table *t = vpps_table_at(batch->script, i);
-        const size_t n = (size_t)t->n * vpps_gpu_entry_words(gpu, t->param);
-        gpu->segments[i] = (vpps_row_segment){t->param, t->n, batch->script + t->rows, to};
-        VPPS_TRY(gpu->table->read(gpu->driver, to, gpu->pool.address + 4 * (uint64_t)t->gradients, n * sizeof(float)));
-        to += n;
-    }
-    return VPPS_OK;
-}
-
-/* The rows of all processes, to the device. */
-static vpps_status give_rows(vpps_gpu *gpu) {
-    size_t words = 0;
-    for (uint32_t i = 0; i < gpu->n_segments; i++)
-        words += (size_t)gpu->segments[i].n * vpps_gpu_entry_words(gpu, gpu->segments[i].param);
-    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->entries, (words + 1) * sizeof(float)));
-    uint64_t to = gpu->entries.address;
-    for (uint32_t i = 0; i < gpu->n_segments; i++) {
-        const vpps_row_segment *s = &gpu->segments[i];
-        const size_t bytes = (size_t)s->n * vpps_gpu_entry_words(gpu, s->param) * sizeof(float);
-        VPPS_TRY(gpu->table->write(gpu->driver, to, s->gradients, bytes));
-        to += bytes;
-    }
-    return vpps_gpu_settle(gpu);
-}
-
-vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, float *loss) {
-    mark_dense(gpu, batch);
-    VPPS_TRY(take_rows(gpu, batch));
+vpps_status vpps_gpu_exchange(vpps_gpu *gpu, double *loss) {
+    memcpy(vpps_share_dense(gpu->share), gpu->dense, gpu->model->n_params * sizeof *gpu->dense);
     vpps_shared_batch shared = {.header = &gpu->header,
                                 .start_ns = gpu->start_ns,
                                 .vote = gpu->device.vote,
@@ -172,6 +111,7 @@ vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, float *los
     gpu->segments_capacity = shared.segments_capacity;
     VPPS_TRY(status);
     gpu->n_segments = shared.n_segments;
-    *loss = (float)shared.loss;
-    return give_rows(gpu);
+    memcpy(gpu->dense, vpps_share_dense(gpu->share), gpu->model->n_params * sizeof *gpu->dense);
+    *loss = shared.loss;
+    return VPPS_OK;
 }

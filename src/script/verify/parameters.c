@@ -194,6 +194,11 @@ static bool gradients_done(vpps_checker *c) {
     return true;
 }
 
+static bool entry_is_made(vpps_checker *c, uint32_t table, uint32_t row) {
+    const uint32_t due = c->due_entries[vpps_table_at(c->script, table)->param][row];
+    return !due || VPPS_REFUSE(c, "table %u, entry %u: %u contributions are not added up yet", table, row, due);
+}
+
 /* Calls the access for the gradients, or values, of the entries that each VP of the group owns. */
 static bool each_entry(vpps_checker *c, bool update) {
     for (uint32_t i = 0; i < c->header->n_tables; i++) {
@@ -203,9 +208,7 @@ static bool each_entry(vpps_checker *c, bool update) {
             const vpps_rows own = own_entries(c, t->n, vp_of(c, m));
             vpps_check_act(c, vp_of(c, m));
             for (uint32_t k = own.first; k < own.end; k++) {
-                if (c->due_entries[t->param][rows[k]])
-                    return VPPS_REFUSE(c, "table %u, entry %u: %u contributions are not added up yet", i, rows[k],
-                                       c->due_entries[t->param][rows[k]]);
+                if (!entry_is_made(c, i, rows[k])) return false;
                 if (!vpps_check_read(c, t->gradients + k * words, words, tensor)) return false;
                 if (update && !vpps_check_write(c, c->plan->values[t->param] + rows[k] * words, words, 1, 0))
                     return false;
@@ -215,9 +218,12 @@ static bool each_entry(vpps_checker *c, bool update) {
     return true;
 }
 
+/* Is there a norm and an update? */
+static bool steps(const vpps_checker *c) { return c->training && c->request->part == VPPS_STEP_WHOLE; }
+
 bool vpps_check_norm(vpps_checker *c) {
     vpps_stream *stream = &c->streams[c->group];
-    if (!c->training || stream->normed || stream->updated) return VPPS_REFUSE(c, "a norm that nobody asks for");
+    if (!steps(c) || stream->normed || stream->updated) return VPPS_REFUSE(c, "a norm that nobody asks for");
     stream->normed = true;
     stream->norm_place = stream->place;
     return gradients_done(c) && each_entry(c, false);
@@ -260,7 +266,7 @@ static bool update_parameter(vpps_checker *c, vpps_param p) {
 
 bool vpps_check_update(vpps_checker *c) {
     vpps_stream *stream = &c->streams[c->group];
-    if (!c->training || stream->updated) return VPPS_REFUSE(c, "an update that nobody asks for");
+    if (!steps(c) || stream->updated) return VPPS_REFUSE(c, "an update that nobody asks for");
     stream->updated = true;
     if (!gradients_done(c) || !knows_norms(c)) return false;
     act_together(c); /* a device may leave a gradient to the update */
@@ -287,6 +293,18 @@ static bool check_outputs(vpps_checker *c) {
     return true;
 }
 
+/* Are all gradients made that are kept for a later update? */
+static bool check_kept_gradients(vpps_checker *c) {
+    for (c->group = 0; c->group < c->n_groups; c->group++)
+        if (!gradients_done(c)) return false;
+    for (uint32_t i = 0; i < c->header->n_tables; i++) {
+        const vpps_table *t = vpps_table_at(c->script, i);
+        for (uint32_t k = 0; k < t->n; k++)
+            if (!entry_is_made(c, i, c->script[t->rows + k])) return false;
+    }
+    return true;
+}
+
 bool vpps_check_end(vpps_checker *c) {
     for (uint32_t i = 0; i < c->header->n_blocks; i++) {
         const vpps_checked_block *b = &c->blocks[i];
@@ -299,6 +317,7 @@ bool vpps_check_end(vpps_checker *c) {
     if (!c->training) return check_outputs(c);
     if (c->n_added < c->n_terms)
         return VPPS_REFUSE(c, "%u of the loss's %u terms are added up", c->n_added, c->n_terms);
+    if (!steps(c)) return check_kept_gradients(c);
     for (uint32_t g = 0; g < c->n_groups; g++)
         if (!c->streams[g].updated) return VPPS_REFUSE(c, "group %u never updates its parameters", g);
     return true;

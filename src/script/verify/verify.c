@@ -53,6 +53,8 @@ static bool check_optimizer(vpps_checker *c) {
                      same(h->weight_decay, o->weight_decay) && same(h->clip, o->clip) &&
                      same(h->corrections[0], corrections[0]) && same(h->corrections[1], corrections[1]);
     if (!all) return VPPS_REFUSE(c, "the header's optimiser is not the one asked for");
+    if (h->lasting && c->request->part != VPPS_STEP_WHOLE)
+        return VPPS_REFUSE(c, "gradients are left to an update that does not come");
     return !h->guard == !c->request->guard || VPPS_REFUSE(c, "the header's guard is not as asked for");
 }
 

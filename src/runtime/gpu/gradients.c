@@ -1,0 +1,148 @@
+/* gradients.c - gradients that add up over launches, until an update. Those of matrices and vectors stay on the device: a launch
+ * that adds to a sum is told which of them have begun. Those of tables' entries lie in the pool, where each batch has its own; they
+ * are taken to the host before the next batch needs the room. */
+#include "runtime/gpu/gpu.h"
+
+static vpps_status no_memory(const vpps_gpu *gpu) {
+    return vpps_fail(VPPS_MEMORY, "%s: out of memory for gradients", gpu->table->name);
+}
+
+/* Which matrices and vectors the script's outer products make gradients of. */
+static void mark_dense(vpps_gpu *gpu, const vpps_batch *batch) {
+    const uint32_t *script = batch->script, *starts = script + VPPS_TASK_HEADER_WORDS;
+    for (uint32_t at = starts[0]; at < starts[1]; at += 1 + vpps_tasks[script[at]].words) {
+        if (script[at] != VPPS_TASK_OUTER || !script[at + 3]) continue;
+        const vpps_compiled_cell *c = batch->cells[vpps_block_at(script, script[at + 1])->cell];
+        for (uint32_t i = 0; i < c->n_outers; i++) gpu->dense[c->outers[i].param] = true;
+    }
+}
+
+static vpps_status clear(vpps_gpu *gpu) {
+    const vpps_rows vectors = gpu->layout.gradients;
+    VPPS_TRY(gpu->table->clear(gpu->driver, gpu->gradients.address, gpu->layout.matrix_words * sizeof(float)));
+    return gpu->table->clear(gpu->driver, gpu->pool.address + 4 * (uint64_t)vectors.first,
+                             (vectors.end - vectors.first) * sizeof(float));
+}
+
+vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch) {
+    if (!gpu->summing) {
+        memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
+        if (gpu->share) VPPS_TRY(clear(gpu)); /* another process may have what this one has not */
+    }
+    gpu->summing = true;
+    gpu->untaken = batch->script;
+    return VPPS_OK;
+}
+
+void vpps_gpu_close_sum(vpps_gpu *gpu, const vpps_batch *batch) { mark_dense(gpu, batch); }
+
+/* The entries that the latest batch trained, with their gradients, which are copied to the host. */
+static vpps_status read_entries(vpps_gpu *gpu, const uint32_t *script) {
+    const vpps_task_header *h = vpps_task_header_of(script);
+    size_t words = 0;
+    for (uint32_t i = 0; i < h->n_tables; i++) {
+        const vpps_table *t = vpps_table_at(script, i);
+        words += (size_t)t->n * vpps_gpu_entry_words(gpu, t->param);
+    }
+    if (!VPPS_RESERVE(gpu->rows, gpu->rows_capacity, words + 1) ||
+        !VPPS_RESERVE(gpu->segments, gpu->segments_capacity, h->n_tables + 1u)) {
+        return no_memory(gpu);
+    }
+    float *to = gpu->rows;
+    for (uint32_t i = 0; i < h->n_tables; i++) {
+        const vpps_table *t = vpps_table_at(script, i);
+        const size_t n = (size_t)t->n * vpps_gpu_entry_words(gpu, t->param);
+        gpu->segments[i] = (vpps_row_segment){t->param, t->n, script + t->rows, to};
+        VPPS_TRY(gpu->table->read(gpu->driver, to, gpu->pool.address + 4 * (uint64_t)t->gradients, n * sizeof(float)));
+        to += n;
+    }
+    gpu->n_segments = h->n_tables;
+    return VPPS_OK;
+}
+
+vpps_status vpps_gpu_take_gradients(vpps_gpu *gpu) {
+    if (!gpu->untaken) return VPPS_OK;
+    VPPS_TRY(read_entries(gpu, gpu->untaken));
+    VPPS_TRY(vpps_row_sums_add(gpu->row_sums, gpu->segments, gpu->n_segments));
+    gpu->untaken = NULL;
+    return VPPS_OK;
+}
+
+vpps_status vpps_gpu_open_update(vpps_gpu *gpu) {
+    const uint32_t n = (uint32_t)gpu->model->n_params;
+    if (!VPPS_RESERVE(gpu->segments, gpu->segments_capacity, n + 1u)) return no_memory(gpu);
+    gpu->n_segments = 0;
+    for (uint32_t p = 0; p < n; p++) {
+        const vpps_row_segment s = vpps_row_sums_of(gpu->row_sums, p);
+        if (s.n && !gpu->model->params[p].frozen) gpu->segments[gpu->n_segments++] = s;
+        if (gpu->model->params[p].frozen) gpu->dense[p] = false;
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_gpu_give_entries(vpps_gpu *gpu) {
+    size_t words = 0;
+    for (uint32_t i = 0; i < gpu->n_segments; i++)
+        words += (size_t)gpu->segments[i].n * vpps_gpu_entry_words(gpu, gpu->segments[i].param);
+    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->entries, (words + 1) * sizeof(float)));
+    uint64_t to = gpu->entries.address;
+    for (uint32_t i = 0; i < gpu->n_segments; i++) {
+        const vpps_row_segment *s = &gpu->segments[i];
+        const size_t bytes = (size_t)s->n * vpps_gpu_entry_words(gpu, s->param) * sizeof(float);
+        VPPS_TRY(gpu->table->write(gpu->driver, to, s->gradients, bytes));
+        to += bytes;
+    }
+    return vpps_gpu_settle(gpu);
+}
+
+void vpps_gpu_zero_gradients(vpps_device *d) {
+    vpps_gpu *gpu = (vpps_gpu *)d;
+    vpps_row_sums_clear(gpu->row_sums);
+    gpu->summing = false;
+    gpu->untaken = NULL;
+    gpu->sum_loss = 0;
+}
+
+/* ---------------------------------------------------------------- to the model, and from it */
+
+/* Where a matrix's or vector's gradient lies. */
+static uint64_t gradient_at(const vpps_gpu *gpu, uint32_t p) {
+    if (gpu->model->params[p].kind == VPPS_MATRIX)
+        return gpu->gradients.address + 4 * (uint64_t)gpu->layout.matrix_at[p];
+    return gpu->pool.address + 4 * (uint64_t)gpu->layout.plan.gradients[p];
+}
+
+vpps_status vpps_gpu_read_gradients(vpps_device *d, vpps_model *model) {
+    vpps_gpu *gpu = (vpps_gpu *)d;
+    VPPS_TRY(vpps_gpu_take_gradients(gpu));
+    for (uint32_t p = 0; p < model->n_params; p++) {
+        vpps_parameter_data *data = &model->params[p];
+        if (data->kind == VPPS_LOOKUP) {
+            const vpps_row_segment s = vpps_row_sums_of(gpu->row_sums, p);
+            VPPS_TRY(vpps_take_entry_gradients(data, s.n, s.rows, s.gradients));
+            continue;
+        }
+        VPPS_TRY(vpps_need_gradient(data, gpu->summing && gpu->dense[p]));
+        if (!data->has_gradient) continue;
+        VPPS_TRY(
+            gpu->table->read(gpu->driver, data->gradient, gradient_at(gpu, p), vpps_param_elems(data) * sizeof(float)));
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_gpu_write_gradients(vpps_device *d, const vpps_model *model) {
+    vpps_gpu *gpu = (vpps_gpu *)d;
+    VPPS_TRY(vpps_gpu_take_gradients(gpu));
+    for (uint32_t p = 0; p < model->n_params; p++) {
+        const vpps_parameter_data *data = &model->params[p];
+        if (data->kind == VPPS_LOOKUP) {
+            vpps_row_sums_set(gpu->row_sums, p, data->n_entries, data->entries, data->gradient);
+            continue;
+        }
+        if (!vpps_writes_gradient(data)) continue;
+        VPPS_TRY(gpu->table->write(gpu->driver, gradient_at(gpu, p), data->gradient,
+                                   vpps_param_elems(data) * sizeof(float)));
+        gpu->dense[p] = true;
+    }
+    return vpps_gpu_settle(gpu);
+}

@@ -1,0 +1,11 @@
+/* step.h - the optimiser's step: what a script's header says of it, and the script that does nothing else. */
+#ifndef VPPS_SCRIPT_STEP_H
+#define VPPS_SCRIPT_STEP_H
+
+#include "script/script.h"
+#include "script/task.h"
+
+/* The optimiser, its numbers and the guard of a training request, into a header. */
+void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request);
+
+#endif

@@ -1,0 +1,406 @@
+/* test_steps.c - a training step in parts: vpps_backward, what can be done with gradients, vpps_update. */
+#include "common/reference.h"
+#include "common/testing.h"
+#include "graph/graph.h"
+#include "runtime/small_network.h"
+
+#include <math.h>
+
+/* ---------------------------------------------------------------- networks and handles */
+
+typedef struct setting {
+    const char *device;
+    uint32_t vps;
+    vpps_caller caller;
+    vpps_optimizer_kind optimizer;
+    float clip;
+    vpps_precision precision;
+    vpps_gradients gradients;
+    uint32_t waves;
+} setting;
+
+static const setting settings[] = {
+    {"cpu", 1, VPPS_CALLER_WORKS, VPPS_SGD, 0, VPPS_PRECISION_FP32, VPPS_GRADIENTS_DEFERRED, 0},
+    {"cpu", 2, VPPS_CALLER_FREE, VPPS_MOMENTUM, 0.5f, VPPS_PRECISION_FP32, VPPS_GRADIENTS_DEFERRED, 0},
+    {"cpu", 3, VPPS_CALLER_WORKS, VPPS_ADAM, 0, VPPS_PRECISION_FP32, VPPS_GRADIENTS_ACCUMULATE, 0},
+    {"cpu", 8, VPPS_CALLER_FREE, VPPS_ADAMW, 0.1f, VPPS_PRECISION_BF16, VPPS_GRADIENTS_DEFERRED, 0},
+    {"cpu", 2, VPPS_CALLER_WORKS, VPPS_ADAGRAD, 0, VPPS_PRECISION_BF16X3, VPPS_GRADIENTS_DEFERRED, 2},
+    {"simt", 2, VPPS_CALLER_AUTO, VPPS_ADAM, 0.5f, VPPS_PRECISION_FP32, VPPS_GRADIENTS_DEFERRED, 0},
+    {"simt", 4, VPPS_CALLER_AUTO, VPPS_SGD, 0, VPPS_PRECISION_BF16, VPPS_GRADIENTS_ACCUMULATE, 0},
+};
+enum { SETTINGS = VPPS_COUNT(settings) };
+
+static vpps_handle *open_handle(small_network *n, const setting *s) {
+    vpps_options o = sn_options(s->vps, s->optimizer);
+    vpps_handle *h;
+    sn_open(n, 1);
+    o.device = s->device;
+    o.caller = s->caller;
+    o.optimizer.clip = s->clip;
+    if (s->optimizer == VPPS_SGD) o.optimizer.weight_decay = 0;
+    o.precision = s->precision;
+    o.gradients = s->gradients;
+    o.waves = s->waves;
+    TEST_OK(vpps_handle_create(&h, n->model, &o));
+    return h;
+}
+
+static void close_handle(small_network *n, vpps_handle *h) {
+    vpps_handle_destroy(h);
+    sn_close(n);
+}
+
+/* The parameters as the handle has them; the caller frees. */
+static float *values_of(const small_network *n, vpps_handle *h, size_t *count) {
+    TEST_OK(vpps_read_parameters(h));
+    return sn_values(n, count);
+}
+
+static double largest_difference(const float *a, const float *b, size_t n) {
+    double most = 0;
+    for (size_t i = 0; i < n; i++) most = fmax(most, fabs((double)a[i] - (double)b[i]));
+    return most;
+}
+
+/* Compares the parameters of two handles: to the bit, where `most` is 0. */
+static void expect_alike(small_network *a, vpps_handle *ha, small_network *b, vpps_handle *hb, double most) {
+    size_t n, m;
+    float *x = values_of(a, ha, &n), *y = values_of(b, hb, &m);
+    ck_assert_uint_eq(n, m);
+    ck_assert_msg(most > 0 || !memcmp(x, y, n * sizeof *x), "bits differ, by %g at most", largest_difference(x, y, n));
+    ck_assert_msg(largest_difference(x, y, n) <= most, "parameters differ by %g", largest_difference(x, y, n));
+    free(x);
+    free(y);
+}
+
+/* Chains [first, first + count) of a fixed corpus, without dropout: a 32nd of the sum of their losses. */
+static vpps_node build_chains(const small_network *n, uint32_t first, uint32_t count) {
+    vpps_graph *g = n->g;
+    vpps_node terms[64];
+    vpps_graph_clear(g);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t random = (first + i) * 77 + 5;
+        vpps_node h =
+            vpps_tanh(g, vpps_affine1(g, n->b, n->W, vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS))));
+        for (uint32_t length = vpps_random_below(&random, 6); length > 0; length--) {
+            const vpps_node x = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
+            h = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, h));
+        }
+        terms[i] = vpps_cross_entropy(g, vpps_affine1(g, n->b_c, n->C, h), vpps_random_below(&random, SN_CLASSES));
+    }
+    return vpps_scale(g, vpps_sum(g, count, terms), 1.0f / 32);
+}
+
+/* ---------------------------------------------------------------- the same step */
+
+START_TEST(backward_and_update_give_the_bits_of_fb)
+    {
+        small_network a, b;
+        vpps_handle *whole = open_handle(&a, &settings[_i]), *parts = open_handle(&b, &settings[_i]);
+        for (uint32_t k = 0; k < 6; k++) {
+            float x, y;
+            TEST_OK(vpps_fb(whole, a.g, sn_build(&a, k, 1), NULL));
+            TEST_OK(vpps_backward(parts, b.g, sn_build(&b, k, 1)));
+            TEST_OK(vpps_sync_latest_loss(whole, &x));
+            TEST_OK(vpps_sync_latest_loss(parts, &y));
+            ck_assert_float_eq(x, y);
+            if (k % 2) { /* inference in between takes nothing away */
+                float value;
+                TEST_OK(vpps_forward(parts, b.g, 1, (vpps_node[]){sn_build(&b, k + 10, 1)}, (float *[]){&value}));
+            }
+            TEST_OK(vpps_update(parts));
+            TEST_OK(vpps_sync_latest_loss(parts, &y));
+            ck_assert_float_eq(x, y);
+        }
+        expect_alike(&a, whole, &b, parts, 0);
+        vpps_stats stats;
+        TEST_OK(vpps_handle_stats(parts, &stats));
+        ck_assert_uint_eq(stats.batches, 6);
+        close_handle(&a, whole);
+        close_handle(&b, parts);
+    }
+END_TEST
+
+START_TEST(gradients_add_up)
+    {
+        setting s = settings[_i];
+        s.optimizer = VPPS_MOMENTUM; /* Adam and Adagrad divide by a gradient's own size, and so enlarge its rounding */
+        small_network a, b;
+        vpps_handle *whole = open_handle(&a, &s), *parts = open_handle(&b, &s);
+        const double errors[] = {
+            [VPPS_PRECISION_FP32] = 1e-5, [VPPS_PRECISION_BF16X3] = 1e-5, [VPPS_PRECISION_BF16] = 2e-2};
+        const double error = errors[settings[_i].precision];
+        for (uint32_t k = 0; k < 4; k++) {
+            float x, y;
+            TEST_OK(vpps_fb(whole, a.g, build_chains(&a, 32 * k, 32), NULL));
+            for (uint32_t part = 0; part < 4; part++)
+                TEST_OK(vpps_backward(parts, b.g, build_chains(&b, 32 * k + 8 * part, 8)));
+            TEST_OK(vpps_update(parts));
+            TEST_OK(vpps_sync_latest_loss(whole, &x));
+            TEST_OK(vpps_sync_latest_loss(parts, &y));
+            ck_assert_float_eq_tol(x, y, error * fabs((double)x));
+        }
+        expect_alike(&a, whole, &b, parts, error);
+        close_handle(&a, whole);
+        close_handle(&b, parts);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- gradients that are read and written */
+
+/* The gradient of the sum of two graphs' losses, read, beside the reference's. */
+START_TEST(gradients_are_those_of_the_reference)
+    {
+        small_network n;
+        const setting *s = &settings[_i];
+        if (s->precision != VPPS_PRECISION_FP32) return;
+        vpps_handle *h = open_handle(&n, s);
+        ref_model *m = ref_model_create(n.model);
+        double *want = calloc(m->first[m->n], sizeof *want);
+        for (uint32_t part = 0; part < 2; part++) {
+            const vpps_node loss = build_chains(&n, 5 * part, 5);
+            const ref_mode mode = {.training = true};
+            ref_run *r = ref_forward(n.g, m, &mode);
+            ref_backward(r, m, loss);
+            for (size_t i = 0; i < m->first[m->n]; i++) want[i] += r->param_grads[i];
+            ref_run_destroy(r);
+            TEST_OK(vpps_backward(h, n.g, build_chains(&n, 5 * part, 5)));
+        }
+        TEST_OK(vpps_read_gradients(h));
+        double squares = 0;
+        for (vpps_param p = 0; p < SN_PARAMS; p++) {
+            vpps_param_info info;
+            vpps_gradient gradient;
+            TEST_OK(vpps_param_describe(n.model, p, &info));
+            TEST_OK(vpps_param_gradient(n.model, p, &gradient));
+            const size_t words = (size_t)info.rows * info.cols;
+            const double *of_p = want + m->first[p];
+            double of_param = 0;
+            ck_assert_int_eq(gradient.entries != NULL, info.kind == VPPS_LOOKUP);
+            uint32_t next = 0; /* entries that have none are zero in the reference */
+            for (uint32_t i = 0; i < gradient.n; i++) {
+                const uint32_t entry = gradient.entries ? gradient.entries[i] : 0;
+                for (; next < entry; next++)
+                    for (size_t k = 0; k < words; k++) ck_assert_double_eq(of_p[next * words + k], 0);
+                for (size_t k = 0; k < words; k++) {
+                    const double x = of_p[entry * words + k];
+                    ck_assert_double_eq_tol(x, (double)gradient.values[i * words + k], 1e-5);
+                    of_param += x * x;
+                }
+                next = entry + 1;
+            }
+            for (; next < info.count; next++)
+                for (size_t k = 0; k < words; k++) ck_assert_double_eq(of_p[next * words + k], 0);
+            double norm;
+            TEST_OK(vpps_gradient_norm(n.model, p, &norm));
+            ck_assert_double_eq_tol(norm, sqrt(of_param), 1e-4);
+            squares += of_param;
+        }
+        double norm;
+        TEST_OK(vpps_gradient_norm(n.model, VPPS_NO_PARAM, &norm));
+        ck_assert_double_eq_tol(norm, sqrt(squares), 1e-4);
+        free(want);
+        ref_model_destroy(m);
+        close_handle(&n, h);
+    }
+END_TEST
+
+/* Gradients doubled are a step twice as long, by plain SGD; entries and rows keep their places. */
+START_TEST(written_gradients_are_taken)
+    {
+        setting s = settings[_i];
+        s.optimizer = VPPS_SGD;
+        s.clip = 0;
+        small_network a, b;
+        vpps_handle *twice = open_handle(&a, &s), *doubled = open_handle(&b, &s);
+        for (uint32_t k = 0; k < 3; k++) {
+            TEST_OK(vpps_set_learning_rate(twice, 0.2f));
+            TEST_OK(vpps_set_learning_rate(doubled, 0.1f));
+            TEST_OK(vpps_fb(twice, a.g, build_chains(&a, 4 * k, 4), NULL));
+            TEST_OK(vpps_backward(doubled, b.g, build_chains(&b, 4 * k, 4)));
+            TEST_OK(vpps_read_gradients(doubled));
+            for (vpps_param p = 0; p < SN_PARAMS; p++) {
+                vpps_param_info info;
+                vpps_gradient gradient;
+                TEST_OK(vpps_param_describe(b.model, p, &info));
+                TEST_OK(vpps_param_gradient(b.model, p, &gradient));
+                for (size_t i = 0; i < gradient.n * (size_t)info.rows * info.cols; i++) gradient.values[i] *= 2;
+            }
+            TEST_OK(vpps_write_gradients(doubled));
+            TEST_OK(vpps_update(doubled));
+        }
+        expect_alike(&a, twice, &b, doubled, 0);
+        close_handle(&a, twice);
+        close_handle(&b, doubled);
+    }
+END_TEST
+
+/* A gradient that a graph does not give can be written: the parameter takes a step. */
+START_TEST(gradients_of_unused_parameters)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        vpps_graph_clear(n.g);
+        const vpps_node loss = vpps_sum_elements(n.g, vpps_parameter(n.g, n.b_c)); /* uses b_c only */
+        vpps_gradient gradient;
+        TEST_FAILS(vpps_param_gradient(n.model, n.U, &gradient), VPPS_STATE, "vpps_read_gradients");
+        TEST_OK(vpps_backward(h, n.g, loss));
+        TEST_OK(vpps_read_gradients(h));
+        size_t count, again;
+        float *before = values_of(&n, h, &count);
+        TEST_OK(vpps_param_gradient(n.model, n.U, &gradient));
+        for (uint32_t i = 0; i < SN_HIDDEN * SN_HIDDEN; i++) ck_assert_float_eq(gradient.values[i], 0);
+        gradient.values[3 * SN_HIDDEN + 1] = 1;
+        TEST_OK(vpps_param_gradient(n.model, n.E, &gradient));
+        ck_assert_uint_eq(gradient.n, 0);
+        TEST_OK(vpps_write_gradients(h));
+        TEST_OK(vpps_update(h));
+        float *after = values_of(&n, h, &again);
+        size_t at = 0;
+        for (vpps_param p = 0; p < SN_PARAMS; p++) {
+            const size_t elems = vpps_param_elems(&n.model->params[p]);
+            const bool changed = memcmp(before + at, after + at, elems * sizeof *after) != 0;
+            ck_assert_msg(changed == (p == n.U || p == n.b_c), "%s", n.model->params[p].name);
+            if (p == n.U) ck_assert_float_lt(after[at + 3 * SN_HIDDEN + 1], before[at + 3 * SN_HIDDEN + 1]);
+            at += elems;
+        }
+        free(before);
+        free(after);
+        close_handle(&n, h);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- what is forgotten, frozen, not finite */
+
+START_TEST(zeroed_gradients_leave_nothing)
+    {
+        small_network a, b;
+        vpps_handle *x = open_handle(&a, &settings[_i]), *y = open_handle(&b, &settings[_i]);
+        TEST_OK(vpps_backward(x, a.g, sn_build(&a, 3, 1)));
+        TEST_OK(vpps_backward(x, a.g, sn_build(&a, 4, 1)));
+        TEST_OK(vpps_zero_gradients(x));
+        TEST_FAILS(vpps_update(x), VPPS_STATE, "no gradients");
+        TEST_FAILS(vpps_write_gradients(x), VPPS_STATE, "no gradients");
+        TEST_OK(vpps_read_gradients(x));
+        double norm;
+        TEST_OK(vpps_gradient_norm(a.model, VPPS_NO_PARAM, &norm));
+        ck_assert_double_eq(norm, 0);
+        for (uint32_t k = 0; k < 2; k++) {
+            TEST_OK(vpps_backward(x, a.g, sn_build(&a, k, 1)));
+            TEST_OK(vpps_update(x));
+            TEST_OK(vpps_fb(y, b.g, sn_build(&b, k, 1), NULL));
+        }
+        expect_alike(&a, x, &b, y, 0);
+        close_handle(&a, x);
+        close_handle(&b, y);
+    }
+END_TEST
+
+START_TEST(frozen_between_backward_and_update)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        size_t count;
+        float *before = values_of(&n, h, &count);
+        TEST_OK(vpps_backward(h, n.g, build_chains(&n, 0, 8))); /* uses all */
+        TEST_OK(vpps_freeze(n.model, n.E, true));
+        TEST_OK(vpps_freeze(n.model, n.W, true));
+        TEST_OK(vpps_freeze(n.model, n.b, true));
+        TEST_OK(vpps_update(h));
+        float *after = values_of(&n, h, &count);
+        size_t at = 0;
+        for (vpps_param p = 0; p < SN_PARAMS; p++) {
+            const size_t elems = vpps_param_elems(&n.model->params[p]);
+            const bool frozen = p == n.E || p == n.W || p == n.b;
+            ck_assert_msg(!memcmp(before + at, after + at, elems * sizeof *after) == frozen, "%s",
+                          n.model->params[p].name);
+            at += elems;
+        }
+        free(before);
+        free(after);
+        close_handle(&n, h);
+    }
+END_TEST
+
+START_TEST(gradients_that_are_not_finite_change_nothing)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        size_t count, again;
+        float *before = values_of(&n, h, &count), loss;
+        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 1, 1)));
+        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 2, NAN)));
+        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        ck_assert_float_nan(loss);
+        TEST_OK(vpps_update(h));
+        TEST_FAILS(vpps_sync_latest_loss(h, &loss), VPPS_NONFINITE, "batch 1: the loss is");
+        float *after = values_of(&n, h, &again);
+        ck_assert_msg(!memcmp(before, after, count * sizeof *after), "parameters changed");
+        TEST_FAILS(vpps_update(h), VPPS_STATE, "no gradients");
+        TEST_OK(vpps_fb(h, n.g, sn_build(&n, 1, 1), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        ck_assert_float_finite(loss);
+        free(before);
+        free(after);
+        close_handle(&n, h);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- misuse */
+
+START_TEST(calls_in_a_wrong_order)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        vpps_gradient gradient;
+        double norm;
+        TEST_FAILS(vpps_update(h), VPPS_STATE, "vpps_backward");
+        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 2, 1)));
+        TEST_FAILS(vpps_fb(h, n.g, sn_build(&n, 2, 1), NULL), VPPS_STATE, "1 calls of vpps_backward");
+        TEST_FAILS(vpps_backward(h, n.g, VPPS_NO_NODE), VPPS_ARGUMENT, "no loss");
+        TEST_OK(vpps_update(h));
+        TEST_OK(vpps_fb(h, n.g, sn_build(&n, 2, 1), NULL));
+        TEST_FAILS(vpps_param_gradient(n.model, 99, &gradient), VPPS_ARGUMENT, "99 is not a parameter");
+        TEST_FAILS(vpps_gradient_norm(n.model, 99, &norm), VPPS_ARGUMENT, "99 is not a parameter");
+        close_handle(&n, h);
+    }
+END_TEST
+
+/* Masks of dropout differ from call to call, and those of the first are vpps_fb's. */
+START_TEST(dropout_differs_from_call_to_call)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        float loss[3];
+        for (uint32_t k = 0; k < 3; k++) {
+            TEST_OK(vpps_backward(h, n.g, sn_build(&n, 3, 1)));
+            TEST_OK(vpps_sync_latest_loss(h, &loss[k]));
+        }
+        ck_assert_float_ne(loss[0], loss[1]);
+        ck_assert_float_ne(loss[1], loss[2]);
+        TEST_OK(vpps_zero_gradients(h));
+        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 3, 1)));
+        float again;
+        TEST_OK(vpps_sync_latest_loss(h, &again));
+        ck_assert_float_eq(loss[0], again);
+        close_handle(&n, h);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("steps");
+    TCase *t = tcase_create("steps");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, backward_and_update_give_the_bits_of_fb, 0, SETTINGS);
+    tcase_add_loop_test(t, gradients_add_up, 0, SETTINGS);
+    tcase_add_loop_test(t, gradients_are_those_of_the_reference, 0, SETTINGS);
+    tcase_add_loop_test(t, written_gradients_are_taken, 0, SETTINGS);
+    tcase_add_loop_test(t, gradients_of_unused_parameters, 0, SETTINGS);
+    tcase_add_loop_test(t, zeroed_gradients_leave_nothing, 0, SETTINGS);
+    tcase_add_loop_test(t, frozen_between_backward_and_update, 0, SETTINGS);
+    tcase_add_loop_test(t, gradients_that_are_not_finite_change_nothing, 0, SETTINGS);
+    tcase_add_loop_test(t, calls_in_a_wrong_order, 0, SETTINGS);
+    tcase_add_loop_test(t, dropout_differs_from_call_to_call, 0, SETTINGS);
+    suite_add_tcase(suite, t);
+    return test_main(suite);
+}
