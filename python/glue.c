@@ -1,0 +1,198 @@
+/* glue.c - see glue.h. */
+#include <vpps_data.h>
+
+#include "glue.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+const char *glue_version(void) { return VPPS_VERSION; }
+
+/* ---------------------------------------------------------------- lifetimes */
+
+struct glue_model {
+    vpps_model *model;
+    atomic_uint users;
+};
+
+glue_model *glue_model_create(uint64_t seed, vpps_status *status) {
+    glue_model *m = calloc(1, sizeof *m);
+    *status = m ? vpps_model_create(&m->model, seed) : VPPS_MEMORY;
+    if (*status != VPPS_OK) {
+        free(m);
+        return NULL;
+    }
+    m->users = 1;
+    return m;
+}
+
+vpps_model *glue_model_get(glue_model *m) { return m->model; }
+
+static glue_model *keep(glue_model *m) {
+    atomic_fetch_add(&m->users, 1);
+    return m;
+}
+
+void glue_model_release(void *p) {
+    glue_model *m = p;
+    if (atomic_fetch_sub(&m->users, 1) > 1) return;
+    vpps_model_destroy(m->model);
+    free(m);
+}
+
+struct glue_graph {
+    vpps_graph *graph;
+    glue_model *model;
+};
+
+glue_graph *glue_graph_create(glue_model *m, vpps_status *status) {
+    glue_graph *g = calloc(1, sizeof *g);
+    *status = g ? vpps_graph_create(&g->graph, m->model) : VPPS_MEMORY;
+    if (*status != VPPS_OK) {
+        free(g);
+        return NULL;
+    }
+    g->model = keep(m);
+    return g;
+}
+
+vpps_graph *glue_graph_get(glue_graph *g) { return g->graph; }
+
+void glue_graph_destroy(void *p) {
+    glue_graph *g = p;
+    vpps_graph_destroy(g->graph);
+    glue_model_release(g->model);
+    free(g);
+}
+
+struct glue_handle {
+    vpps_handle *handle;
+    glue_model *model;
+};
+
+glue_handle *glue_handle_create(glue_model *m, const vpps_options *options, vpps_status *status) {
+    glue_handle *h = calloc(1, sizeof *h);
+    *status = h ? vpps_handle_create(&h->handle, m->model, options) : VPPS_MEMORY;
+    if (*status != VPPS_OK) {
+        free(h);
+        return NULL;
+    }
+    h->model = keep(m);
+    return h;
+}
+
+vpps_handle *glue_handle_get(glue_handle *h) { return h->handle; }
+
+void glue_handle_destroy(void *p) {
+    glue_handle *h = p;
+    vpps_handle_destroy(h->handle);
+    glue_model_release(h->model);
+    free(h);
+}
+
+struct glue_values {
+    float *values;
+    glue_model *model;
+};
+
+glue_values *glue_values_of(glue_model *m, vpps_param param) {
+    float *values = vpps_param_values(m->model, param);
+    glue_values *v = values ? calloc(1, sizeof *v) : NULL;
+    if (!v) return NULL;
+    v->values = values;
+    v->model = keep(m);
+    return v;
+}
+
+float *glue_values_get(glue_values *v) { return v->values; }
+
+void glue_values_release(void *p) {
+    glue_values *v = p;
+    glue_model_release(v->model);
+    free(v);
+}
+
+/* ---------------------------------------------------------------- graphs */
+
+uint64_t glue_shape(const vpps_graph *g, vpps_node x) {
+    uint32_t rows, cols;
+    return vpps_node_shape(g, x, &rows, &cols) == VPPS_OK ? (uint64_t)rows << 32 | cols : 0;
+}
+
+vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
+                       uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices) {
+    return vpps_apply(g, &(vpps_application){.cell = cell,
+                                             .n_children = n_children,
+                                             .children = children,
+                                             .n_pulls = n_pulls,
+                                             .pulls = pulls,
+                                             .n_indices = n_indices,
+                                             .indices = indices});
+}
+
+/* ---------------------------------------------------------------- text */
+
+void glue_free(void *p) { free(p); }
+
+/* Closes a file in memory; its text, or NULL. */
+static char *take_text(FILE *file, char **text, vpps_status *status) {
+    if (fclose(file) != 0 && *status == VPPS_OK) *status = VPPS_MEMORY;
+    if (*status == VPPS_OK) return *text;
+    free(*text);
+    return NULL;
+}
+
+char *glue_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, size_t *n, vpps_status *status) {
+    char *text = NULL;
+    FILE *file = open_memstream(&text, n);
+    *status = file ? vpps_disassemble(h, g, loss, file) : VPPS_MEMORY;
+    return file ? take_text(file, &text, status) : NULL;
+}
+
+char *glue_trace(vpps_handle *h, size_t *n, vpps_status *status) {
+    char *text = NULL;
+    FILE *file = open_memstream(&text, n);
+    *status = file ? vpps_trace_write(h, file) : VPPS_MEMORY;
+    return file ? take_text(file, &text, status) : NULL;
+}
+
+char *glue_treebank_text(const vpps_treebank *tb, uint32_t i, size_t *n, vpps_status *status) {
+    char *text = NULL;
+    FILE *file = open_memstream(&text, n);
+    *status = file ? vpps_treebank_write(tb, i, file) : VPPS_MEMORY;
+    return file ? take_text(file, &text, status) : NULL;
+}
+
+/* ---------------------------------------------------------------- data */
+
+uint64_t glue_treebank_nodes(const vpps_treebank *tb) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) n += vpps_treebank_tree(tb, i).n_nodes;
+    return n;
+}
+
+void glue_treebank_arrays(const vpps_treebank *tb, int64_t *first, int32_t *label, int64_t *left, int64_t *right,
+                          int64_t *word) {
+    int64_t at = 0;
+    for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
+        const vpps_tree tree = vpps_treebank_tree(tb, i);
+        first[i] = at;
+        for (uint32_t k = 0; k < tree.n_nodes; k++) {
+            const vpps_tree_node *node = &tree.nodes[k];
+            label[at + k] = node->label;
+            left[at + k] = node->left < 0 ? -1 : at + node->left;
+            right[at + k] = node->right < 0 ? -1 : at + node->right;
+            word[at + k] = node->word == VPPS_NO_WORD ? -1 : (int64_t)node->word;
+        }
+        at += tree.n_nodes;
+    }
+    first[vpps_treebank_size(tb)] = at;
+}
+
+bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out) {
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = glue_shape(g, nodes[i]);
+        if (!out[i]) return false;
+    }
+    return true;
+}

@@ -1,0 +1,51 @@
+/* What the Python package needs in C beside the public headers; cffi reads this file, too, so it has no directives.
+ *
+ * Python deletes objects in any order. A model therefore counts who uses it: its graphs, its handle, and arrays that show its
+ * parameters. The last one frees it. */
+
+typedef struct glue_model glue_model;
+
+/* Both return NULL on failure, with a status. */
+glue_model *glue_model_create(uint64_t seed, vpps_status *status);
+vpps_model *glue_model_get(glue_model *m);
+void glue_model_release(void *m);
+
+typedef struct glue_graph glue_graph;
+glue_graph *glue_graph_create(glue_model *m, vpps_status *status);
+vpps_graph *glue_graph_get(glue_graph *g);
+void glue_graph_destroy(void *g);
+
+typedef struct glue_handle glue_handle;
+glue_handle *glue_handle_create(glue_model *m, const vpps_options *options, vpps_status *status);
+vpps_handle *glue_handle_get(glue_handle *h);
+void glue_handle_destroy(void *h);
+
+/* The values of a parameter, which keep the model: an address for an array, and what releases it. */
+typedef struct glue_values glue_values;
+glue_values *glue_values_of(glue_model *m, vpps_param param);
+float *glue_values_get(glue_values *v);
+void glue_values_release(void *v);
+
+/* rows << 32 | cols of a node; 0: there is no such node. */
+uint64_t glue_shape(const vpps_graph *g, vpps_node x);
+
+/* One vertex. The same as vpps_apply, without a struct for Python to fill. */
+vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
+                       uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices);
+
+/* What these calls write to a file, as text that glue_free frees; NULL on failure. */
+char *glue_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, size_t *n, vpps_status *status);
+char *glue_trace(vpps_handle *h, size_t *n, vpps_status *status);
+char *glue_treebank_text(const vpps_treebank *tb, uint32_t i, size_t *n, vpps_status *status);
+void glue_free(void *p);
+
+/* All of a treebank's nodes, tree after tree, into arrays of as many: the children's numbers count from the first node of all, -1 is
+ * none; `first` has one number more than there are trees. */
+uint64_t glue_treebank_nodes(const vpps_treebank *tb);
+void glue_treebank_arrays(const vpps_treebank *tb, int64_t *first, int32_t *label, int64_t *left, int64_t *right,
+                          int64_t *word);
+
+const char *glue_version(void); /* of the header that this was compiled with */
+
+/* The shape of each node, as glue_shape tells it; false: one is no node. */
+bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out);

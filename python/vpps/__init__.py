@@ -1,0 +1,42 @@
+"""VPPS: trains dynamic neural networks, whose computation graph is different for every input.
+
+    model = vpps.Model(seed=1)           declare parameters, record cells
+    trainer = vpps.Trainer(model)        specialise the engine, once
+    graph = model.graph()
+    for batch in batches:
+        with graph:                      build this batch's graphs
+            loss = ...
+            trainer.step(loss)           forward, backward, update
+
+The names are those of the C library without their prefix.
+"""
+
+from . import data
+from ._arrays import ragged
+from ._vpps import ffi as _ffi
+from ._vpps import lib as _lib
+from .errors import (ArgumentError, DeviceError, Error, FileError, FormatError, NonfiniteError, OutOfMemoryError, PoolError,
+                     ScriptError, ShapeError, StallError, StateError)
+from .graph import Application, Cell, Cost, Graph, Members, Recorder, current
+from .metrics import Metrics, progress
+from .model import Gradient, Init, Lookup, Matrix, Model, Parameter, Vector, constant_init, glorot, normal, uniform
+from .node import Node, Nodes, Vertex, Vertices
+from .ops import *  # noqa: F403
+from .ops import __all__ as _ops
+from .trainer import PROFILE, Communicator, Stats, Trainer, Trial, checkpoint_metadata
+
+__version__: str = _ffi.string(_lib.vpps_version()).decode()
+
+
+def version() -> str:
+    """That of the library inside."""
+    return __version__
+
+
+__all__ = [
+    "Application", "ArgumentError", "Cell", "Communicator", "Cost", "DeviceError", "Error", "FileError", "FormatError", "Gradient", "Graph",
+    "Init", "Lookup", "Matrix", "Members", "Metrics", "Model", "Node", "Nodes", "NonfiniteError", "OutOfMemoryError", "PROFILE",
+    "Parameter", "PoolError", "Recorder", "ScriptError", "ShapeError", "StallError", "StateError", "Stats", "Trainer", "Trial",
+    "Vector", "Vertex", "Vertices", "checkpoint_metadata", "constant_init", "current", "data", "glorot", "normal", "progress",
+    "ragged", "uniform", "version", *_ops,
+]

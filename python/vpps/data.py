@@ -1,0 +1,675 @@
+"""Data sets: vocabularies, trees, sentences, lattices, pretrained vectors; and what measures results. Formats, and how text that does
+not fit is refused, are told by include/vpps_data.h. Files may be compressed by gzip or zstd.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._arrays import F32, U32, as_u32, encode, u32_pointer
+from ._vpps import ffi, lib
+from .errors import ArgumentError, check, created
+
+Path = Union[str, "os.PathLike[str]"]
+I64 = NDArray[np.int64]
+NO_WORD = 2**32 - 1
+
+
+def _new(create: Any, destroy: Any, *arguments: Any) -> Any:
+    """What create(out, ...) makes, freed when it is not used any more."""
+    kind = ffi.typeof(create).args[0].cname
+    out = ffi.new(kind)
+    check(create(out, *arguments))
+    return ffi.gc(out[0], destroy)
+
+
+def _counts(call: Any, c: Any, n: int) -> U32:
+    out = ffi.new("uint32_t **")
+    check(call(c, out))
+    return _take_u32(out[0], n)
+
+
+def _take_u32(p: Any, n: int) -> U32:
+    """A copy of n numbers that C made for us."""
+    kept = ffi.gc(p, lib.glue_free)
+    return np.frombuffer(ffi.buffer(kept, 4 * n), np.uint32).copy() if n else np.empty(0, np.uint32)
+
+
+def _copy_u32(p: Any, n: int) -> U32:
+    return np.frombuffer(ffi.buffer(p, 4 * n), np.uint32).copy() if n else np.empty(0, np.uint32)
+
+
+def _text(text: Union[str, bytes]) -> bytes:
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+
+# ---------------------------------------------------------------- vocabularies
+
+
+class Vocab:
+    """Words with ids from 0, in order of their first occurrence."""
+
+    def __init__(self, words: Sequence[str] = ()) -> None:
+        self._c = _new(lib.vpps_vocab_create, lib.vpps_vocab_destroy)
+        self._owner: object = None
+        for word in words:
+            self.add(word)
+
+    @classmethod
+    def _of(cls, c: Any, owner: object = None) -> Vocab:
+        v = cls.__new__(cls)
+        v._c = c
+        v._owner = owner  # what C keeps the vocabulary in
+        return v
+
+    @classmethod
+    def from_text(cls, text: str) -> Vocab:
+        """Back from `to_text`."""
+        return cls._of(_new(lib.vpps_vocab_from_text, lib.vpps_vocab_destroy, encode(text, "text")))
+
+    def to_text(self) -> str:
+        """All words, one a line, in order of their ids."""
+        out = ffi.new("char **")
+        check(lib.vpps_vocab_to_text(self._c, out))
+        text: bytes = ffi.string(ffi.gc(out[0], lib.glue_free))
+        return text.decode("utf-8", "surrogateescape")
+
+    def add(self, word: str) -> int:
+        """The id of a word, which is added when it is new."""
+        if self._owner is not None:
+            raise ArgumentError("add: the vocabulary belongs to data that were read; see cut")
+        data, id = _text(word), ffi.new("uint32_t *")
+        check(lib.vpps_vocab_add(self._c, data, len(data), id))
+        return int(id[0])
+
+    def find(self, word: str) -> int | None:
+        """The id of a word, or None."""
+        data = _text(word)
+        id: int = lib.vpps_vocab_find(self._c, data, len(data))
+        return None if id == NO_WORD else id
+
+    def word(self, id: int) -> str:
+        """The word of an id."""
+        p = lib.vpps_vocab_word(self._c, id) if 0 <= id < len(self) else ffi.NULL
+        if not p:
+            raise IndexError(f"word {id} of {len(self)}")
+        text: bytes = ffi.string(p)
+        return text.decode("utf-8", "surrogateescape")
+
+    __getitem__ = word
+
+    def __len__(self) -> int:
+        n: int = lib.vpps_vocab_size(self._c)
+        return n
+
+    def __contains__(self, word: str) -> bool:
+        return self.find(word) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return (self.word(i) for i in range(len(self)))
+
+    def cut(self, counts: ArrayLike | None = None, min_count: int = 1) -> Vocab:
+        """A network's vocabulary: <unk> with id 0, then the words with counts[id] >= min_count; counts None: all words."""
+        c = None if counts is None else as_u32(counts, "counts")
+        if c is not None and len(c) != len(self):
+            raise ArgumentError(f"cut: {len(c)} counts; expected {len(self)}, one a word")
+        pointer = ffi.NULL if c is None else u32_pointer(c)
+        return Vocab._of(_new(lib.vpps_vocab_cut, lib.vpps_vocab_destroy, self._c, pointer, min_count))
+
+    def map(self, to: Vocab, missing: int = 0) -> U32:
+        """ids[id here] = id in `to`, or `missing`."""
+        out = ffi.new("uint32_t **")
+        check(lib.vpps_vocab_map(self._c, to._c, missing, out))
+        return _take_u32(out[0], len(self))
+
+    def spellings(self) -> Spellings:
+        """The characters of each word that there is now."""
+        return Spellings(self)
+
+
+class Spellings:
+    """The characters of each word of a vocabulary, for networks that spell."""
+
+    def __init__(self, words: Vocab) -> None:
+        self._c = _new(lib.vpps_spellings_create, lib.vpps_spellings_destroy, words._c)
+        self.vocab = Vocab._of(lib.vpps_spellings_vocab(self._c), self)
+
+    def __getitem__(self, word: int) -> U32:
+        """Ids of the characters of a word, in `vocab`; none of an unknown word."""
+        n = ffi.new("uint32_t *")
+        return _copy_u32(lib.vpps_spellings_word(self._c, word, n), n[0])
+
+
+def characters(text: str) -> list[str]:
+    """The characters that a text splits into, as `Spellings` splits words."""
+    data, out = _text(text), []
+    at = 0
+    while at < len(data):
+        n: int = lib.vpps_utf8_character(data[at:at + 4], len(data) - at)
+        out.append(data[at:at + n].decode("utf-8", "surrogateescape"))
+        at += n
+    return out
+
+
+class VectorsInfo(NamedTuple):
+    """What a file of vectors holds; `words` 0: the form does not say."""
+
+    form: str
+    words: int
+    size: int
+
+
+class VectorsFound(NamedTuple):
+    """Of a vocabulary's words, how many have a vector in a file, and how many one made of n-grams."""
+
+    words: int
+    found: int
+    composed: int
+
+
+FORMS = {lib.VPPS_VECTORS_TEXT: "text", lib.VPPS_VECTORS_GLOVE: "glove", lib.VPPS_VECTORS_WORD2VEC: "word2vec",
+         lib.VPPS_VECTORS_FASTTEXT: "fasttext"}
+
+
+def describe_vectors(path: Path) -> VectorsInfo:
+    """What a file of word2vec, GloVe or fastText holds."""
+    info = ffi.new("vpps_vectors_info *")
+    check(lib.vpps_vectors_describe(os.fsencode(path), info))
+    return VectorsInfo(FORMS[info.form], info.words, info.size)
+
+
+def read_vectors(path: Path, words: Vocab, values: F32) -> VectorsFound:
+    """Sets values[id] of each word that the file has a vector for; `values` is len(words) x size, as `embedding.view()`."""
+    if values.dtype != np.float32 or values.ndim != 2 or len(values) != len(words) or not values.flags.c_contiguous:
+        raise ArgumentError(f"read_vectors: values of {values.shape}, {values.dtype}; expected contiguous float32, "
+                            f"{len(words)} x size")
+    found = ffi.new("vpps_vectors_found *")
+    check(lib.vpps_vectors_read(os.fsencode(path), words._c, values.shape[1], ffi.from_buffer("float[]", values), found))
+    return VectorsFound(found.words, found.found, found.composed)
+
+
+# ---------------------------------------------------------------- trees
+
+
+class Trees(NamedTuple):
+    """Many binary trees as arrays over all their nodes, children before parents: tree i is nodes first[i] to first[i + 1] - 1, its
+    root the last one. -1 stands for no label, no child, no word."""
+
+    first: I64
+    label: NDArray[np.int32]
+    left: I64
+    right: I64
+    word: I64
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    def take(self, which: ArrayLike) -> Trees:
+        """Some of the trees, side by side: a batch."""
+        which = np.asarray(which, np.int64)
+        size = self.first[which + 1] - self.first[which]
+        first = np.zeros(len(which) + 1, np.int64)
+        np.cumsum(size, out=first[1:])
+        move = np.repeat(first[:-1] - self.first[which], size)
+        at = np.arange(first[-1]) - move
+        left, right = self.left[at], self.right[at]
+        inner = left >= 0
+        left[inner] += move[inner]
+        right[inner] += move[inner]
+        return Trees(first, self.label[at], left, right, self.word[at])
+
+
+class Treebank:
+    """Labelled binary trees."""
+
+    def __init__(self) -> None:
+        self._c = _new(lib.vpps_treebank_create, lib.vpps_treebank_destroy)
+
+    def read(self, path: Path) -> Treebank:
+        """Appends the trees of a file in the brackets of the Stanford Sentiment Treebank, one a line."""
+        check(lib.vpps_treebank_read_file(self._c, os.fsencode(path)))
+        return self
+
+    def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Treebank:
+        """The same from a text; `name` stands for the file in messages."""
+        data = _text(text)
+        check(lib.vpps_treebank_read_text(self._c, encode(name, "name"), data, len(data)))
+        return self
+
+    def generate_listops(self, n: int, seed: int = 1, *, max_depth: int = 0, max_arguments: int = 0, min_leaves: int = 0,
+                         max_leaves: int = 0) -> Treebank:
+        """Appends n trees of ListOps (Nangia and Bowman 2018), labelled with their values; 0 stands for a default."""
+        o = ffi.new("vpps_listops *", {"seed": seed, "max_depth": max_depth, "max_arguments": max_arguments,
+                                       "min_leaves": min_leaves, "max_leaves": max_leaves})
+        check(lib.vpps_treebank_generate_listops(self._c, o, n))
+        return self
+
+    def generate_complete(self, n: int, seed: int = 1, *, leaves: int = 0) -> Treebank:
+        """Appends n complete binary trees."""
+        o = ffi.new("vpps_complete_trees *", {"seed": seed, "leaves": leaves})
+        check(lib.vpps_treebank_generate_complete(self._c, o, n))
+        return self
+
+    def __len__(self) -> int:
+        n: int = lib.vpps_treebank_size(self._c)
+        return n
+
+    @property
+    def vocab(self) -> Vocab:
+        """Of all words read."""
+        return Vocab._of(lib.vpps_treebank_vocab(self._c), self)
+
+    @property
+    def classes(self) -> int:
+        """1 + the largest label."""
+        n: int = lib.vpps_treebank_classes(self._c)
+        return n
+
+    def counts(self) -> U32:
+        """How often each word occurs."""
+        return _counts(lib.vpps_treebank_counts, self._c, len(self.vocab))
+
+    def line(self, i: int) -> int:
+        """The line that tree i begins in, from 1; 0: it was generated."""
+        n: int = lib.vpps_treebank_line(self._c, i)
+        return n
+
+    def text(self, i: int) -> str:
+        """Tree i as a line of text."""
+        n, status = ffi.new("size_t *"), ffi.new("vpps_status *")
+        p = ffi.gc(created(lib.glue_treebank_text(self._c, i, n, status), status), lib.glue_free)
+        data: bytes = ffi.buffer(p, n[0])[:]
+        return data.decode("utf-8", "surrogateescape")
+
+    def tree(self, i: int) -> Trees:
+        """Tree i alone."""
+        return self.arrays().take([i])
+
+    def arrays(self) -> Trees:
+        """All trees as arrays."""
+        n = lib.glue_treebank_nodes(self._c)
+        t = Trees(np.empty(len(self) + 1, np.int64), np.empty(n, np.int32), *(np.empty(n, np.int64) for _ in range(3)))
+        lib.glue_treebank_arrays(self._c, *(ffi.cast("void *", a.ctypes.data) for a in (t.first, t.label, t.left, t.right, t.word)))
+        return t
+
+
+class Constituents:
+    """n-ary trees of the Penn Treebank. `cut_labels`: NP-SBJ-1 is NP, and null elements are left out."""
+
+    def __init__(self, cut_labels: bool = True) -> None:
+        self._c = _new(lib.vpps_constituents_create, lib.vpps_constituents_destroy, cut_labels)
+
+    def read(self, path: Path) -> Constituents:
+        """Appends the trees of a file."""
+        check(lib.vpps_constituents_read_file(self._c, os.fsencode(path)))
+        return self
+
+    def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Constituents:
+        """The same from a text."""
+        data = _text(text)
+        check(lib.vpps_constituents_read_text(self._c, encode(name, "name"), data, len(data)))
+        return self
+
+    def __len__(self) -> int:
+        n: int = lib.vpps_constituents_size(self._c)
+        return n
+
+    @property
+    def vocab(self) -> Vocab:
+        """Of words."""
+        return Vocab._of(lib.vpps_constituents_vocab(self._c), self)
+
+    @property
+    def labels(self) -> Vocab:
+        """Of phrases and parts of speech."""
+        return Vocab._of(lib.vpps_constituents_labels(self._c), self)
+
+    def line(self, i: int) -> int:
+        """The line that tree i begins in, from 1."""
+        n: int = lib.vpps_constituents_line(self._c, i)
+        return n
+
+    def tree(self, i: int) -> tuple[U32, U32, U32, U32]:
+        """Of each node of tree i, in post-order: label, number of children, nodes of its subtree, word (NO_WORD: none). The last child
+        of node k is k - 1, the one before a child c is c minus the nodes of its subtree."""
+        t = lib.vpps_constituents_tree(self._c, i)
+        a = _copy_u32(t.nodes, 4 * t.n_nodes).reshape(-1, 4)
+        return a[:, 0], a[:, 1], a[:, 2], a[:, 3]
+
+    def binarise(self, treebank: Treebank, labels: Vocab, branching: Literal["left", "right"] = "left") -> None:
+        """Appends all trees as binary ones to `treebank`; `labels` grows."""
+        kind = lib.VPPS_LEFT_BRANCHING if branching == "left" else lib.VPPS_RIGHT_BRANCHING
+        check(lib.vpps_constituents_binarise(self._c, kind, labels._c, treebank._c))
+
+
+# ---------------------------------------------------------------- sentences
+
+
+class Sentence(NamedTuple):
+    """Ids of words, and of their tags where the text has some."""
+
+    words: U32
+    tags: U32 | None
+
+
+class Sentences(Sequence[Sentence]):
+    """Sequences of words, with tags, with a label, or with neither."""
+
+    def __init__(self) -> None:
+        self._c = _new(lib.vpps_sentences_create, lib.vpps_sentences_destroy)
+
+    def read_tagged(self, path: Path) -> Sentences:
+        """Appends lines of word|TAG tokens."""
+        check(lib.vpps_sentences_read_tagged_file(self._c, os.fsencode(path)))
+        return self
+
+    def read_tagged_text(self, text: Union[str, bytes], name: str = "<text>") -> Sentences:
+        """The same from a text."""
+        data = _text(text)
+        check(lib.vpps_sentences_read_tagged_text(self._c, encode(name, "name"), data, len(data)))
+        return self
+
+    def read_labelled(self, path: Path) -> Sentences:
+        """Appends lines of a label, a tab and a sentence."""
+        check(lib.vpps_sentences_read_labelled_file(self._c, os.fsencode(path)))
+        return self
+
+    def read_labelled_text(self, text: Union[str, bytes], name: str = "<text>") -> Sentences:
+        """The same from a text."""
+        data = _text(text)
+        check(lib.vpps_sentences_read_labelled_text(self._c, encode(name, "name"), data, len(data)))
+        return self
+
+    @staticmethod
+    def _columns(word: int, tag: int, tabs: bool, comments: bool, conllu: bool, word_name: str | None,
+                 tag_name: str | None) -> tuple[Any, Any]:
+        names = [ffi.NULL if n is None else ffi.new("char[]", encode(n, "name")) for n in (word_name, tag_name)]
+        return ffi.new("vpps_columns *", {"word": word, "tag": tag, "tabs": tabs, "comments": comments, "conllu": conllu,
+                                          "word_name": names[0], "tag_name": names[1]}), names
+
+    def read_columns(self, path: Path, *, word: int = 0, tag: int = 0, tabs: bool = False, comments: bool = False,
+                     conllu: bool = False, word_name: str | None = None, tag_name: str | None = None) -> Sentences:
+        """Appends CoNLL's columns: a token a line, a blank line between sentences; columns are numbered from 1, 0 stands for the first
+        (word) and the last (tag)."""
+        o, names = self._columns(word, tag, tabs, comments, conllu, word_name, tag_name)
+        check(lib.vpps_sentences_read_columns_file(self._c, os.fsencode(path), o))
+        del names
+        return self
+
+    def read_columns_text(self, text: Union[str, bytes], name: str = "<text>", *, word: int = 0, tag: int = 0, tabs: bool = False,
+                          comments: bool = False, conllu: bool = False, word_name: str | None = None,
+                          tag_name: str | None = None) -> Sentences:
+        """The same from a text."""
+        o, names = self._columns(word, tag, tabs, comments, conllu, word_name, tag_name)
+        data = _text(text)
+        check(lib.vpps_sentences_read_columns_text(self._c, encode(name, "name"), data, len(data), o))
+        del names
+        return self
+
+    def read_lines(self, path: Path, *, end_word: str | None = None, keep_empty: bool = False) -> Sentences:
+        """Appends plain text, a sentence a line; `end_word` is appended to each."""
+        o, keep = _lines(end_word, keep_empty)
+        check(lib.vpps_sentences_read_lines_file(self._c, os.fsencode(path), o))
+        del keep
+        return self
+
+    def read_lines_text(self, text: Union[str, bytes], name: str = "<text>", *, end_word: str | None = None,
+                        keep_empty: bool = False) -> Sentences:
+        """The same from a text."""
+        o, keep = _lines(end_word, keep_empty)
+        data = _text(text)
+        check(lib.vpps_sentences_read_lines_text(self._c, encode(name, "name"), data, len(data), o))
+        del keep
+        return self
+
+    def __len__(self) -> int:
+        n: int = lib.vpps_sentences_size(self._c)
+        return n
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        k = i + len(self) if i < 0 else i
+        if not 0 <= k < len(self):
+            raise IndexError(f"sentence {i} of {len(self)}")
+        s = lib.vpps_sentences_get(self._c, k)
+        return Sentence(_copy_u32(s.words, s.n_words), _copy_u32(s.tags, s.n_words) if s.tags else None)
+
+    def label(self, i: int) -> int | None:
+        """The label of a sentence, an id in `tag_vocab`."""
+        id: int = lib.vpps_sentences_label(self._c, i)
+        return None if id == NO_WORD else id
+
+    def line(self, i: int) -> int:
+        """The line that a sentence begins in, from 1; 0: it was generated."""
+        n: int = lib.vpps_sentences_line(self._c, i)
+        return n
+
+    @property
+    def total_words(self) -> int:
+        n: int = lib.vpps_sentences_total_words(self._c)
+        return n
+
+    @property
+    def vocab(self) -> Vocab:
+        """Of words."""
+        return Vocab._of(lib.vpps_sentences_vocab(self._c), self)
+
+    @property
+    def tag_vocab(self) -> Vocab:
+        """Of tags, or labels."""
+        return Vocab._of(lib.vpps_sentences_tag_vocab(self._c), self)
+
+    def counts(self) -> U32:
+        """How often each word occurs."""
+        return _counts(lib.vpps_sentences_counts, self._c, len(self.vocab))
+
+
+def _lines(end_word: str | None, keep_empty: bool) -> tuple[Any, Any]:
+    word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
+    return ffi.new("vpps_lines *", {"end_word": word, "keep_empty": keep_empty}), word
+
+
+def read_parallel(source_path: Path, target_path: Path, source: Sentences, target: Sentences, *, end_word: str | None = None,
+                  skip_empty: bool = False) -> None:
+    """Appends two files of plain text, whose lines are pairs; `end_word` is appended to the target's sentences."""
+    word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
+    o = ffi.new("vpps_parallel *", {"end_word": word, "skip_empty": skip_empty})
+    check(lib.vpps_sentences_read_parallel_files(source._c, target._c, os.fsencode(source_path), os.fsencode(target_path), o))
+
+
+def read_parallel_texts(source_text: Union[str, bytes], target_text: Union[str, bytes], source: Sentences, target: Sentences, *,
+                        end_word: str | None = None, skip_empty: bool = False) -> None:
+    """The same from texts."""
+    word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
+    o = ffi.new("vpps_parallel *", {"end_word": word, "skip_empty": skip_empty})
+    a, b = _text(source_text), _text(target_text)
+    check(lib.vpps_sentences_read_parallel_texts(source._c, target._c, b"<source>", a, len(a), b"<target>", b, len(b), o))
+
+
+def generate_language(n: int, seed: int = 1, *, characters: bool = False, tags: bool = False, labels: bool = False,
+                      end_word: str | None = None, translation: Sentences | None = None,
+                      lexicon: Vocab | None = None) -> Sentences:
+    """n sentences of a small language with names in them, to learn from when no data is at hand; their translations are appended to
+    `translation`, all words of the language to `lexicon`."""
+    s = Sentences()
+    word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
+    o = ffi.new("vpps_language *", {"seed": seed, "characters": characters, "tags": tags, "labels": labels, "end_word": word})
+    check(lib.vpps_sentences_generate(s._c, ffi.NULL if translation is None else translation._c,
+                                      ffi.NULL if lexicon is None else lexicon._c, o, n))
+    return s
+
+
+# ---------------------------------------------------------------- lattices
+
+
+class Lattice(NamedTuple):
+    """A lattice of characters and words: the arcs into node i are first_arc[i] to first_arc[i + 1] - 1; each comes from a node before
+    it, and is a character or a word. `tags` has one a node."""
+
+    tags: U32
+    first_arc: U32
+    source: U32
+    id: U32
+    is_character: NDArray[np.bool_]
+
+
+class Lattices(Sequence[Lattice]):
+    """Lattices of characters and words."""
+
+    def __init__(self) -> None:
+        self._c = _new(lib.vpps_lattices_create, lib.vpps_lattices_destroy)
+
+    def read(self, path: Path) -> Lattices:
+        """Appends lattices of ids from a file."""
+        check(lib.vpps_lattices_read_file(self._c, os.fsencode(path)))
+        return self
+
+    def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Lattices:
+        """The same from a text."""
+        data = _text(text)
+        check(lib.vpps_lattices_read_text(self._c, encode(name, "name"), data, len(data)))
+        return self
+
+    def build(self, characters: Sentences, lexicon: Vocab) -> Lattices:
+        """Appends the lattice of each sentence, whose words are characters: every word of the lexicon that some make is an arc."""
+        check(lib.vpps_lattices_build(self._c, characters._c, lexicon._c))
+        return self
+
+    def __len__(self) -> int:
+        n: int = lib.vpps_lattices_size(self._c)
+        return n
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        k = i + len(self) if i < 0 else i
+        if not 0 <= k < len(self):
+            raise IndexError(f"lattice {i} of {len(self)}")
+        l = lib.vpps_lattices_get(self._c, k)
+        first = _copy_u32(l.first_arc, l.n_nodes + 1)
+        arcs = [(a["from"], a["id"], a["c"]) for a in _arcs(l, int(first[-1]))]
+        a = np.array(arcs, np.uint32).reshape(-1, 3)
+        return Lattice(_copy_u32(l.tags, l.n_nodes), first, a[:, 0], a[:, 1], a[:, 2].astype(np.bool_))
+
+    def line(self, i: int) -> int:
+        """The line that a lattice begins in, from 1; 0: it was generated."""
+        n: int = lib.vpps_lattices_line(self._c, i)
+        return n
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """1 + the largest id of tags, of characters and of words."""
+        return (lib.vpps_lattices_tags(self._c), lib.vpps_lattices_characters(self._c), lib.vpps_lattices_words(self._c))
+
+
+def _arcs(l: Any, n: int) -> NDArray[Any]:
+    size = ffi.sizeof("vpps_lattice_arc")
+    kind = np.dtype({"names": ["from", "id", "c"], "formats": [np.uint32, np.uint32, np.bool_], "offsets":
+                     [ffi.offsetof("vpps_lattice_arc", f) for f in ("from", "id", "is_character")], "itemsize": size})
+    return np.frombuffer(ffi.buffer(l.arcs, n * size), kind) if n else np.empty(0, kind)
+
+
+def read_lexicon(path: Path, words: Vocab) -> None:
+    """Adds the words of a lexicon, lines "word frequency POS"."""
+    check(lib.vpps_lexicon_read_file(words._c, os.fsencode(path)))
+
+
+def read_lexicon_text(text: Union[str, bytes], words: Vocab, name: str = "<text>") -> None:
+    """The same from a text."""
+    data = _text(text)
+    check(lib.vpps_lexicon_read_text(words._c, encode(name, "name"), data, len(data)))
+
+
+# ---------------------------------------------------------------- metrics
+
+
+class Counts(NamedTuple):
+    """Chunks; `precision`, `recall` and `f1` go from 0 to 1."""
+
+    gold: int
+    predicted: int
+    correct: int
+
+    def _c(self) -> Any:
+        return ffi.new("vpps_f1_counts *", tuple(self))[0]
+
+    @property
+    def precision(self) -> float:
+        return float(lib.vpps_f1_precision(self._c()))
+
+    @property
+    def recall(self) -> float:
+        return float(lib.vpps_f1_recall(self._c()))
+
+    @property
+    def f1(self) -> float:
+        return float(lib.vpps_f1_score(self._c()))
+
+
+class F1:
+    """Precision and recall of chunks, as conlleval counts them. Tags are O, or B, I, E, S with a type after '-'."""
+
+    def __init__(self, tags: Vocab) -> None:
+        self._tags = tags
+        self._c = _new(lib.vpps_f1_create, lib.vpps_f1_destroy, tags._c)
+
+    def add(self, gold: ArrayLike, predicted: ArrayLike) -> None:
+        """Counts a sentence: tag ids of each word."""
+        a, b = as_u32(gold, "gold"), as_u32(predicted, "predicted")
+        if a.shape != b.shape or a.ndim != 1:
+            raise ArgumentError(f"add: {a.shape} gold and {b.shape} predicted tags; expected as many of both")
+        check(lib.vpps_f1_add(self._c, len(a), u32_pointer(a), u32_pointer(b)))
+
+    @property
+    def types(self) -> list[str]:
+        return [ffi.string(lib.vpps_f1_type(self._c, i)).decode() for i in range(lib.vpps_f1_types(self._c))]
+
+    def counts(self, kind: str | None = None) -> Counts:
+        """Of one type, or of all together."""
+        if kind is None:
+            c = lib.vpps_f1_all_counts(self._c)
+        else:
+            c = lib.vpps_f1_type_counts(self._c, self.types.index(kind))
+        return Counts(c.gold, c.predicted, c.correct)
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """How many tags were counted, and how many were right."""
+        right = ffi.new("uint64_t *")
+        n: int = lib.vpps_f1_tokens(self._c, right)
+        return n, right[0]
+
+
+class Bleu:
+    """Corpus BLEU with n-grams up to 4, one reference a sentence; words are compared by id."""
+
+    def __init__(self) -> None:
+        self._c = ffi.new("vpps_bleu *")
+
+    def add(self, hypothesis: ArrayLike, reference: ArrayLike) -> None:
+        """Counts a sentence."""
+        a, b = as_u32(hypothesis, "hypothesis"), as_u32(reference, "reference")
+        check(lib.vpps_bleu_add(self._c, len(a), u32_pointer(a), len(b), u32_pointer(b)))
+
+    def score(self, smoothing: Literal["none", "exp"] = "none") -> float:
+        """0 to 100."""
+        return float(lib.vpps_bleu_score(self._c, _smoothing(smoothing)))
+
+    @staticmethod
+    def signature(smoothing: Literal["none", "exp"] = "none") -> str:
+        """How a score was made, for beside it."""
+        text: bytes = ffi.string(lib.vpps_bleu_signature(_smoothing(smoothing)))
+        return text.decode()
+
+
+def _smoothing(name: str) -> int:
+    if name not in ("none", "exp"):
+        raise ArgumentError(f"smoothing: {name!r}; expected none or exp")
+    value: int = lib.VPPS_BLEU_NONE if name == "none" else lib.VPPS_BLEU_EXP
+    return value

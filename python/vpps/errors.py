@@ -1,0 +1,106 @@
+"""Exceptions: one class for each status of the library, with the library's message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._vpps import ffi, lib
+
+
+class Error(Exception):
+    """What every failure of the library is. `status` is its name there, as "SHAPE"."""
+
+    status = ""
+
+
+class ArgumentError(Error, ValueError):
+    """An argument is out of its range."""
+
+    status = "ARGUMENT"
+
+
+class ShapeError(Error, ValueError):
+    """Operand shapes do not fit."""
+
+    status = "SHAPE"
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """Memory is exhausted, the host's or the device's."""
+
+    status = "MEMORY"
+
+
+class PoolError(Error, MemoryError):
+    """The batch does not fit the device's pool."""
+
+    status = "POOL"
+
+
+class FileError(Error, OSError):
+    """A file could not be read or written."""
+
+    status = "IO"
+
+
+class FormatError(Error, ValueError):
+    """A file's content is not what its format asks for."""
+
+    status = "FORMAT"
+
+
+class DeviceError(Error, RuntimeError):
+    """The device is missing or failed."""
+
+    status = "DEVICE"
+
+
+class StallError(Error, RuntimeError):
+    """A device program stopped making progress."""
+
+    status = "STALL"
+
+
+class NonfiniteError(Error, ArithmeticError):
+    """The loss or its gradient is not finite."""
+
+    status = "NONFINITE"
+
+
+class ScriptError(Error, RuntimeError):
+    """A script failed verification."""
+
+    status = "SCRIPT"
+
+
+class StateError(Error, RuntimeError):
+    """The call does not fit the object's state."""
+
+    status = "STATE"
+
+
+CLASSES: dict[str, type[Error]] = {c.status: c for c in Error.__subclasses__()}
+
+
+def message() -> str:
+    """The message of this thread's last failed call."""
+    text: bytes = ffi.string(lib.vpps_error_message())
+    return text.decode(errors="replace")
+
+
+def error_of(status: int) -> Error:
+    """The exception for a status that is not OK."""
+    name: str = ffi.string(lib.vpps_status_name(status)).decode()
+    return CLASSES.get(name, Error)(message() or name)
+
+
+def check(status: int) -> None:
+    if status:
+        raise error_of(status)
+
+
+def created(pointer: Any, status: Any) -> Any:
+    """What a call made, or its failure."""
+    if not pointer:
+        raise error_of(status[0])
+    return pointer

@@ -1,0 +1,443 @@
+"""Graphs, which are built for every batch, and recorders, on which cells are recorded once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._arrays import U32, Floats, as_f32, as_u32, columns, encode, pointer, u32_pointer
+from ._vpps import ffi, lib
+from .errors import ArgumentError, Error, StateError, check, created
+from .node import NO_NODE, Epoch, Node, Nodes, Scalar, Vertex, Vertices, ids_of, made, made_id
+
+if TYPE_CHECKING:
+    from .model import Lookup, Model, Vector
+
+NO_VERTEX = 2**32 - 1
+
+Ids = Union[ArrayLike, Nodes, Vertices, Sequence[Node], Sequence[Vertex]]
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Builder] = []
+
+
+_current = _Current()
+
+
+def current() -> Builder:
+    """The graph or recorder that this thread builds on: that of the innermost `with graph:`, or the cell being recorded."""
+    if not _current.stack:
+        raise StateError("no graph is being built; expected `with graph:` around this, or a cell's function")
+    return _current.stack[-1]
+
+
+class Members(NamedTuple):
+    """One list of a cell, for all vertices of `Graph.apply`: vertex i has the members first[i] to first[i + 1] - 1 of `children`
+    (None: the cell gathers nothing from this list, it only pulls for it)."""
+
+    first: ArrayLike
+    children: Ids | None = None
+
+
+class Cost(NamedTuple):
+    """What one training step on a graph costs at least; include/vpps.h tells the convention."""
+
+    nodes: int
+    product_flops: int
+    other_flops: int
+    parameter_bytes: int
+    value_bytes: int
+
+
+class Builder:
+    """What graphs and recorders share: leaves."""
+
+    _epoch: Epoch
+
+    def input(self, data: Floats) -> Node:
+        """Numbers from outside, copied: a scalar, a vector or a matrix of rows x cols; any array, sequence or DLPack tensor."""
+        rows, cols, flat = columns(as_f32(data))
+        return made(self._epoch, lib.vpps_input(self._epoch.p, rows, cols, pointer(flat, "float[]")))
+
+    def constant(self, value: Scalar, rows: int = 1, cols: int = 1) -> Node:
+        """rows x cols elements of one number, without gradient."""
+        return made(self._epoch, lib.vpps_constant(self._epoch.p, rows, cols, value))
+
+    def zeros(self, rows: int = 1, cols: int = 1) -> Node:
+        """rows x cols zeros, without gradient."""
+        return made(self._epoch, lib.vpps_zeros(self._epoch.p, rows, cols))
+
+    def ones(self, rows: int = 1, cols: int = 1) -> Node:
+        """rows x cols ones, without gradient."""
+        return made(self._epoch, lib.vpps_ones(self._epoch.p, rows, cols))
+
+    def lookup(self, table: Lookup, index: int) -> Node:
+        """Entry `index` of a table, with the table's rows and cols; `table[index]` on the current graph is the same."""
+        return made(self._epoch, lib.vpps_lookup(self._epoch.p, table.id, index))
+
+    def lookup_at(self, table: Lookup, index: Node) -> Node:
+        """The entry whose number is the value of a scalar, as the device decides; for `Trainer.forward` only."""
+        return made(self._epoch, lib.vpps_lookup_at(self._epoch.p, table.id, index.id))
+
+    def parameter(self, vector: Vector) -> Node:
+        """A vector parameter as a node."""
+        return made(self._epoch, lib.vpps_parameter(self._epoch.p, vector.id))
+
+    def _push_current(self) -> None:
+        _current.stack.append(self)
+
+    def _pop_current(self) -> None:
+        if _current.stack and _current.stack[-1] is self:
+            _current.stack.pop()
+        else:
+            _current.stack.remove(self)
+
+    def __len__(self) -> int:
+        """Nodes so far, those inside applied cells included."""
+        n: int = lib.vpps_graph_size(self._epoch.p)
+        return n
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class Graph(Builder):
+    """A batch's vertices and nodes. `with graph:` clears it and makes it the one that operations without a node go to:
+
+        with graph:
+            loss = vpps.cross_entropy(W @ vpps.input(x), label)
+            trainer.step(loss)
+
+    One graph serves all batches; it keeps its memory. A graph belongs to one thread at a time. After a failed call it must be cleared.
+    """
+
+    def __init__(self, model: Model) -> None:
+        status = ffi.new("vpps_status *")
+        self.model = model
+        self._glue = ffi.gc(created(lib.glue_graph_create(model._glue, status), status), lib.glue_graph_destroy)
+        self._c = lib.glue_graph_get(self._glue)
+        self._epoch = Epoch(self._c, self)
+
+    def __enter__(self) -> Graph:
+        self.clear()
+        self._push_current()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._pop_current()
+
+    def clear(self) -> None:
+        """Forgets nodes, vertices and a failure; the memory stays. Nodes and vertices from before are of no use."""
+        self._epoch.end()
+        lib.vpps_graph_clear(self._c)
+        self._epoch = Epoch(self._c, self)
+
+    def status(self) -> None:
+        """Raises the first failure since the last clear, if there was one."""
+        check(lib.vpps_graph_status(self._c))
+
+    @property
+    def next_vertex(self) -> int:
+        """The number that the next vertex will have: what `children` of vertices in the same call of `apply` count from."""
+        n: int = lib.vpps_graph_vertices(self._c)
+        return n
+
+    def inputs(self, data: Floats) -> Nodes:
+        """Many inputs at once: n x rows, or n x rows x cols numbers, copied; n nodes."""
+        a = as_f32(data)
+        if a.ndim not in (2, 3):
+            raise ArgumentError(f"inputs: an array of {a.ndim} dimensions; expected n x rows, or n x rows x cols")
+        n, rows = a.shape[:2]
+        cols = a.shape[2] if a.ndim == 3 else 1
+        flat = np.ascontiguousarray(a if a.ndim == 2 else a.transpose(0, 2, 1))
+        first = made_id(self._epoch, lib.vpps_input_many(self._c, n, rows, cols, pointer(flat, "float[]")))
+        return Nodes(self._epoch, np.arange(first, first + n, dtype=np.uint32))
+
+    def source(self, *nodes: Node) -> Vertex:
+        """A vertex that scatters existing nodes, as a recurrence's initial state."""
+        return self._vertex(lib.vpps_source(self._c, len(nodes), [self._own(x).id for x in nodes]))
+
+    def _own(self, x: Node) -> Node:
+        if x._e is not self._epoch:
+            raise ArgumentError("a node of another graph, or of this one before it was cleared")
+        return x
+
+    def _vertex(self, v: int) -> Vertex:
+        if v == NO_VERTEX:
+            raise self._epoch.failure()
+        return Vertex(self._epoch, v)
+
+    def apply(self, cell: Cell, *, children: Ids | None = None, pulls: Ids | None = None, indices: ArrayLike | None = None,
+              lists: Sequence[Members | tuple[ArrayLike, Ids | None]] = (), pull_lists: Sequence[Ids] = (),
+              n: int | None = None) -> Vertices:
+        """Applies a cell at n new vertices, by one call however many there are.
+
+        children    n x (children gathered by number): Vertices or their numbers. A child may be a vertex of the same call that comes
+                    before its parent: the call's vertex i has the number `graph.next_vertex + i`.
+        pulls       n x (nodes pulled): Nodes or their numbers.
+        indices     n x (indices pulled): whole numbers from 0.
+        lists       for each of the cell's lists `Members(first, children)`, see there.
+        pull_lists  for each list pulled, the nodes for its members at all vertices together.
+        n           only needed where nothing above tells it.
+
+        Arrays of one column may have one dimension. Arrays of uint32 are used as they are, others are converted.
+        """
+        e = self._epoch
+        columns_of: list[U32 | None] = []
+        for what, x in (("children", children), ("pulls", pulls), ("indices", indices)):
+            a = None if x is None else ids_of(x, e, what)
+            if a is not None:
+                if a.ndim > 2:
+                    raise ArgumentError(f"{what}: an array of {a.ndim} dimensions; expected at most 2")
+                if n is not None and len(a) != n:
+                    raise ArgumentError(f"{what}: {len(a)} rows; expected {n}")
+                n = len(a)
+            columns_of.append(a)
+        members = [(as_u32(first, "first"), None if c is None else ids_of(c, e, "children of a list")) for first, c in lists]
+        if members and n is None:
+            n = max(len(members[0][0]) - 1, 0)
+        for first, of in members:
+            if first.ndim != 1 or len(first) != (n or 0) + 1:
+                raise ArgumentError(f"lists: {len(first)} numbers in first; expected {(n or 0) + 1}, one more than vertices")
+            if of is not None and len(of) != first[-1]:
+                raise ArgumentError(f"lists: {len(of)} children; expected {first[-1]}, the last number of first")
+        pulled = [ids_of(x, e, "pull_lists") for x in pull_lists]
+        if n is None:
+            raise ArgumentError("apply: no array tells how many vertices there are; expected n")
+        self._check_pulled(cell, pulled, members)
+        a = ffi.new("vpps_applications *")
+        keep: list[Any] = [u32_pointer(c) for c in columns_of]
+        a.cell, a.n = cell.id, n
+        a.children, a.pulls, a.indices = keep
+        a.n_children, a.n_pulls, a.n_indices = (0 if c is None else 1 if c.ndim == 1 else c.shape[1] for c in columns_of)
+        of_lists = ffi.new("vpps_members_of[]", max(len(members), 1))
+        for i, (first, of) in enumerate(members):
+            of_lists[i].first = u32_pointer(first)
+            of_lists[i].children = ffi.NULL if of is None else u32_pointer(of if of.size else np.zeros(1, np.uint32))
+        of_pulled = ffi.new("vpps_node *[]", [u32_pointer(p) for p in pulled] or 1)
+        a.n_lists, a.lists = len(members), of_lists
+        a.n_pull_lists, a.pull_lists = len(pulled), ffi.cast("const vpps_node *const *", of_pulled)
+        first_vertex: int = lib.vpps_apply_many(self._c, a)
+        if first_vertex == NO_VERTEX:
+            raise e.failure()
+        return Vertices(e, np.arange(first_vertex, first_vertex + n, dtype=np.uint32))
+
+    def _check_pulled(self, cell: Cell, pulled: list[U32], members: list[tuple[U32, U32 | None]]) -> None:
+        """C reads as many nodes as the list has members: are they there?"""
+        for k, p in enumerate(pulled):
+            if k < len(cell.pull_list_of) and cell.pull_list_of[k] < len(members):
+                expected = int(members[cell.pull_list_of[k]][0][-1])
+                if p.size != expected:
+                    raise ArgumentError(f"pull_lists: {p.size} nodes in number {k}; expected {expected}, one a member")
+
+    def apply_one(self, cell: Cell, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (), indices: Sequence[int] = (),
+                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Sequence[int] = ()) -> Vertex:
+        """Applies a cell at one new vertex; `cell(child, ..., pulls=..., indices=...)` on the current graph is the same. With
+        several lists, `list_members` tells how many members each has. Many vertices are cheaper by `apply`."""
+        e = self._epoch
+        for c in children:
+            if c._e is not e:
+                raise ArgumentError("a child of another graph, or of this one before it was cleared")
+        kids = [c.id for c in children]
+        nodes = [self._own(x).id for x in pulls]
+        if not cell.lists:
+            return self._vertex(lib.glue_apply(self._c, cell.id, len(kids), kids, len(nodes), nodes, len(indices),
+                                               list(indices)))
+        a, keep = _application(cell, kids, nodes, indices, [[self._own(x).id for x in row] for row in pull_lists], list_members)
+        v = lib.vpps_apply(self._c, a)
+        del keep
+        return self._vertex(v)
+
+    def loop(self, cell: Cell, start: Vertex, limit: int, *, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (),
+             indices: Sequence[int] = ()) -> Vertices:
+        """`vpps_while`: at most `limit` turns of a cell with a condition, each with the turn before as child 0, the first with
+        `start`, and all else the same. The vertices of all turns; the last one scatters the result."""
+        ids = [v.id for v in (start, *children)]
+        a, keep = _application(cell, ids, [self._own(x).id for x in pulls], indices, [], [])
+        turns = np.empty(max(limit, 1), np.uint32)
+        if lib.vpps_while(self._c, a, limit, u32_pointer(turns)) == NO_VERTEX:
+            raise self._epoch.failure()
+        del keep
+        return Vertices(self._epoch, turns)
+
+    def case(self, branches: Sequence[Application]) -> Vertex:
+        """`vpps_case`: one of several cells with conditions, the one whose condition holds. The vertex scatters what that scatters,
+        or zeros where none holds."""
+        made_of = [_application(b.cell, [v.id for v in b.children], [self._own(x).id for x in b.pulls], b.indices, [], [])
+                   for b in branches]
+        all_of = ffi.new("vpps_application[]", max(len(made_of), 1))
+        for i, (a, _) in enumerate(made_of):
+            all_of[i] = a[0]
+        v = lib.vpps_case(self._c, len(made_of), all_of)
+        del made_of
+        return self._vertex(v)
+
+    def nodes(self, ids: ArrayLike) -> Nodes:
+        """Nodes by their numbers."""
+        return Nodes(self._epoch, as_u32(ids, "nodes").reshape(-1))
+
+    def vertices(self, ids: ArrayLike) -> Vertices:
+        """Vertices by their numbers."""
+        return Vertices(self._epoch, as_u32(ids, "vertices").reshape(-1))
+
+    def cost(self) -> Cost:
+        """What one training step on the graph costs at least."""
+        c = ffi.new("vpps_cost *")
+        check(lib.vpps_graph_cost(self._c, c))
+        return Cost(*(getattr(c, name) for name in Cost._fields))
+
+
+class Application(NamedTuple):
+    """A cell and what a vertex of it is made of; a branch of `Graph.case`."""
+
+    cell: Cell
+    children: Sequence[Vertex] = ()
+    pulls: Sequence[Node] = ()
+    indices: Sequence[int] = ()
+
+
+def _application(cell: Cell, children: list[int], pulls: list[int], indices: Sequence[int], pull_lists: list[list[int]],
+                 list_members: Sequence[int]) -> tuple[Any, list[Any]]:
+    """The C struct, and what must live as long."""
+    if len({len(row) for row in pull_lists}) > 1 and not list_members:
+        raise ArgumentError("pull_lists of different lengths; expected list_members")
+    if list_members:
+        for k, row in enumerate(pull_lists):
+            if k < len(cell.pull_list_of) and cell.pull_list_of[k] < len(list_members):
+                if len(row) != list_members[cell.pull_list_of[k]]:
+                    raise ArgumentError(f"pull_lists: {len(row)} nodes in number {k}; expected "
+                                        f"{list_members[cell.pull_list_of[k]]}, one a member")
+    a = ffi.new("vpps_application *")
+    rows = [ffi.new("vpps_node[]", row or 1) for row in pull_lists]
+    keep = [ffi.new("vpps_vertex[]", children or 1), ffi.new("vpps_node[]", pulls or 1),
+            ffi.new("uint32_t[]", list(indices) or 1), ffi.new("vpps_node *[]", rows or 1),
+            ffi.new("uint32_t[]", list(list_members) or 1)]
+    a.cell = cell.id
+    a.n_children, a.children = len(children), keep[0]
+    a.n_pulls, a.pulls = len(pulls), keep[1]
+    a.n_indices, a.indices = len(indices), keep[2]
+    a.n_pull_lists, a.pull_lists = len(rows), ffi.cast("const vpps_node *const *", keep[3])
+    a.n_members = 0 if list_members else len(pull_lists[0]) if pull_lists else 0
+    a.n_lists, a.list_members = len(list_members), keep[4]
+    return a, [keep, rows]
+
+
+class Cell:
+    """A vertex function, recorded once; see `Model.cell`. Calling it applies it at one vertex of the current graph:
+    `rnn(before, indices=[word])`."""
+
+    def __init__(self, model: Model, id: int, name: str, lists: int, pull_list_of: list[int]) -> None:
+        self.model = model
+        self.id = id
+        self.name = name
+        self.lists = lists
+        self.pull_list_of = pull_list_of
+
+    def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Sequence[int] = (),
+                 pull_lists: Sequence[Sequence[Node]] = (), list_members: Sequence[int] = ()) -> Vertex:
+        g = current()
+        if not isinstance(g, Graph):
+            raise StateError(f"cell {self.name}: applied while a cell is recorded; expected a graph")
+        return g.apply_one(self, children, pulls, indices, pull_lists, list_members)
+
+    def __repr__(self) -> str:
+        return f"<cell {self.name}>"
+
+
+class Recorder(Builder):
+    """On which a cell's function records what a vertex does: operations, and the four verbs gather, pull, scatter, push. Lists hold
+    a value for every member, however many a vertex has; operations on them are mapped over the members."""
+
+    def __init__(self, model: Model, name: str) -> None:
+        out = ffi.new("vpps_graph **")
+        check(lib.vpps_cell_begin(model._c, encode(name, "name"), out))
+        self.model = model
+        self.name = name
+        self._c = out[0]
+        self._epoch = Epoch(self._c, self)
+        self._lists = 0
+        self._pull_list_of: list[int] = []
+
+    def gather(self, child: int, output: int, rows: int, cols: int = 1) -> Node:
+        """What child number `child` scatters as number `output`."""
+        return made(self._epoch, lib.vpps_gather(self._epoch.p, child, output, rows, cols))
+
+    def gather_list(self, output: int, rows: int, cols: int = 1, *, first: int = 0) -> Node:
+        """What every child from number `first` on scatters as number `output`: list 0."""
+        return self._list(0, lib.vpps_gather_list_from(self._epoch.p, first, output, rows, cols))
+
+    def gather_list_of(self, list: int, output: int, rows: int, cols: int = 1) -> Node:
+        """The same of one of several lists, numbered from 0."""
+        return self._list(list, lib.vpps_gather_list_of(self._epoch.p, list, output, rows, cols))
+
+    def pull(self, rows: int, cols: int = 1) -> Node:
+        """A node that is given when the cell is applied."""
+        return made(self._epoch, lib.vpps_pull(self._epoch.p, rows, cols))
+
+    def pull_list(self, rows: int, cols: int = 1) -> Node:
+        """A node for each member of list 0."""
+        return self.pull_list_of(0, rows, cols)
+
+    def pull_list_of(self, list: int, rows: int, cols: int = 1) -> Node:
+        """A node for each member of a list."""
+        x = self._list(list, lib.vpps_pull_list_of(self._epoch.p, list, rows, cols))
+        self._pull_list_of.append(list)
+        return x
+
+    def _list(self, list: int, x: int) -> Node:
+        node = made(self._epoch, x)
+        self._lists = max(self._lists, list + 1)
+        return node
+
+    def pull_index(self) -> int:
+        """A whole number that is given when the cell is applied: an index for a lookup, a label for a loss; for nothing else."""
+        return made_id(self._epoch, lib.vpps_pull_index(self._epoch.p))
+
+    def scatter(self, *xs: Node) -> None:
+        """Offers values to parents; outputs are numbered from 0, in order."""
+        for x in xs:
+            check(lib.vpps_scatter(self._epoch.p, self._own(x).id))
+
+    def push(self, *xs: Node) -> None:
+        """Offers values to the outside; numbered apart from those scattered."""
+        for x in xs:
+            check(lib.vpps_push(self._epoch.p, self._own(x).id))
+
+    def condition(self, scalar: Node, value: int | None = None) -> None:
+        """The cell's vertices run where a gathered or pulled scalar is above 0, or, with `value`, where it is that number."""
+        if value is None:
+            check(lib.vpps_condition(self._epoch.p, self._own(scalar).id))
+        else:
+            check(lib.vpps_condition_is(self._epoch.p, self._own(scalar).id, value))
+
+    def scatter_else(self, x: Node, otherwise: Node | None = None) -> None:
+        """Scatters x where the condition holds, else something gathered or pulled of the same shape, or zeros."""
+        other = NO_NODE if otherwise is None else self._own(otherwise).id
+        check(lib.vpps_scatter_else(self._epoch.p, self._own(x).id, other))
+
+    def _own(self, x: Node) -> Node:
+        if x._e is not self._epoch:
+            raise ArgumentError(f"cell {self.name}: a node that is not the cell's own")
+        return x
+
+    def _finish(self) -> Cell:
+        id = ffi.new("vpps_cell *")
+        self._epoch.end()
+        c, self._c = self._c, ffi.NULL
+        check(lib.vpps_cell_end(c, id))
+        return Cell(self.model, id[0], self.name, self._lists, self._pull_list_of)
+
+    def _drop(self) -> None:
+        self._epoch.end()
+        c, self._c = self._c, ffi.NULL
+        lib.vpps_graph_destroy(c)
+
+
+__all__ = ["Application", "Cell", "Cost", "Error", "Graph", "Members", "Recorder", "current"]

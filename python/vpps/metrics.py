@@ -1,0 +1,83 @@
+"""Where a training's numbers go: a CSV file, TensorBoard, a progress bar."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, TextIO, TypeVar, Union
+
+T = TypeVar("T")
+
+
+class Metrics:
+    """Writes numbers of each batch to `folder`/metrics.csv, and to TensorBoard's event files in it where the package tensorboardX is
+    installed (`pip install vpps[tensorboard]`); `tensorboard=True` insists on it, False leaves it out.
+
+        trainer = vpps.Trainer(model, on_step=vpps.Metrics("runs/1"))
+
+    The columns of the CSV file are those of the first row; other numbers are in the event files only. An existing file goes on.
+    """
+
+    def __init__(self, folder: Union[str, "os.PathLike[str]"], *, every: int = 1, tensorboard: bool | None = None) -> None:
+        """every: of so many batches, one is written."""
+        os.makedirs(folder, exist_ok=True)
+        self.path = os.path.join(folder, "metrics.csv")
+        self.every = every
+        self._columns: list[str] | None = None
+        if os.path.exists(self.path) and os.path.getsize(self.path):
+            with open(self.path, newline="", encoding="utf-8") as old:
+                self._columns = next(csv.reader(old))[1:]
+        self._file: TextIO = open(self.path, "a", newline="", encoding="utf-8")  # noqa: SIM115
+        self._csv = csv.writer(self._file)
+        self._events: Any = None
+        if tensorboard is not False:
+            try:
+                from tensorboardX import SummaryWriter
+
+                self._events = SummaryWriter(os.fspath(folder))
+            except ImportError:
+                if tensorboard:
+                    raise
+
+    def __call__(self, step: int, values: Mapping[str, float]) -> None:
+        """Notes numbers by name, as those of batch `step`."""
+        if step % self.every:
+            return
+        if self._columns is None:
+            self._columns = list(values)
+            self._csv.writerow(["step", *self._columns])
+        self._csv.writerow([step, *(values.get(name, "") for name in self._columns)])
+        self._file.flush()
+        if self._events is not None:
+            for name, value in values.items():
+                self._events.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        self._file.close()
+        if self._events is not None:
+            self._events.close()
+
+    def __enter__(self) -> Metrics:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def progress(items: Iterable[T], **options: Any) -> Iterable[T]:
+    """The items with tqdm's progress bar, in notebooks its widget; without tqdm (`pip install vpps[progress]`) as they are."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return items
+    bar: Iterable[T] = tqdm(items, **options)
+    return bar
+
+
+def read_csv(path: Union[str, "os.PathLike[str]"]) -> Iterator[dict[str, float]]:
+    """The rows of a metrics.csv as numbers."""
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            yield {k: float(v) for k, v in row.items() if v}

@@ -1,0 +1,337 @@
+"""Models: parameters and cells."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
+
+import numpy as np
+
+from ._arrays import F32, U32, Floats, as_f32, encode
+from ._vpps import ffi, lib
+from .errors import ArgumentError, FormatError, check, created
+from .graph import Builder, Cell, Graph, Recorder, current
+from .node import NO_PARAM, Affine, Epoch, Node, made
+
+if TYPE_CHECKING:
+    from .trainer import Communicator, Trainer
+
+
+class Init(NamedTuple):
+    """How a parameter begins; see `glorot`, `uniform`, `normal` and `constant_init`."""
+
+    kind: int
+    a: float = 0.0
+    b: float = 0.0
+
+
+def glorot() -> Init:
+    """Uniform in +-sqrt(6 / (rows + cols)), an entry of a table counting as rows x 1; vectors are zero. The default."""
+    return Init(lib.VPPS_INIT_GLOROT)
+
+
+def uniform(a: float, b: float) -> Init:
+    """Uniform in [a, b)."""
+    return Init(lib.VPPS_INIT_UNIFORM, a, b)
+
+
+def normal(mean: float, deviation: float) -> Init:
+    """Normal."""
+    return Init(lib.VPPS_INIT_NORMAL, mean, deviation)
+
+
+def constant_init(value: float) -> Init:
+    """All elements of one value; a plain number is the same."""
+    return Init(lib.VPPS_INIT_CONSTANT, value)
+
+
+InitLike = Union[Init, float, Floats, None]
+
+
+class Gradient(NamedTuple):
+    """Of a matrix or vector: `values` of its shape, `entries` None. Of a table: the numbers of the entries that have a gradient, and
+    their values, n x rows (x cols)."""
+
+    values: F32
+    entries: U32 | None = None
+
+
+class Parameter:
+    """A matrix, a vector or a lookup table of a model."""
+
+    def __init__(self, model: Model, id: int) -> None:
+        self.model = model
+        self.id = id
+
+    def _info(self) -> Any:
+        info = ffi.new("vpps_param_info *")
+        check(lib.vpps_param_describe(self.model._c, self.id, info))
+        return info
+
+    @property
+    def name(self) -> str:
+        name: bytes = ffi.string(self._info().name)
+        return name.decode()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(rows, cols) of a matrix, (rows,) of a vector, (count, rows) or (count, rows, cols) of a table."""
+        return self.view().shape
+
+    def view(self) -> F32:
+        """The model's own copy of the values, as an array that shows it: no copy. It is what the trainer had at the last
+        `Trainer.read_parameters`; what is written there counts after `Trainer.write_parameters`. It outlives the model."""
+        info = self._info()
+        glue = lib.glue_values_of(self.model._glue, self.id)
+        if not glue:
+            raise MemoryError(f"parameter {self.name}")
+        keep = ffi.gc(glue, lib.glue_values_release)
+        own = info.count if info.step <= 1 else max(0, -(-(info.count - info.first) // info.step))
+        values = ffi.gc(lib.glue_values_get(glue), lambda _, k=keep: None)
+        return self._shown(info, values, own)
+
+    @staticmethod
+    def _shown(info: Any, values: Any, own: int) -> F32:
+        """An array over values as the library has them; `own`: entries of a table."""
+        flat: F32 = np.frombuffer(ffi.buffer(values, 4 * own * info.rows * info.cols), np.float32)
+        entry = (info.rows,) if info.cols == 1 else (info.cols, info.rows)
+        shape: tuple[int, ...] = {lib.VPPS_MATRIX: (info.rows, info.cols), lib.VPPS_VECTOR: (info.rows,)}.get(
+            info.kind, (own, *entry))
+        values_of = flat.reshape(shape)
+        shown: F32 = values_of.transpose(0, 2, 1) if values_of.ndim == 3 else values_of
+        return shown
+
+    @property
+    def value(self) -> F32:
+        """A copy of the values, those of a trainer of the model if there is one; assigning sets them there and in the model."""
+        self.model._read()
+        copied: F32 = np.array(self.view())
+        return copied
+
+    @value.setter
+    def value(self, values: Floats) -> None:
+        new, view = as_f32(values), self.view()
+        if new.shape != view.shape:
+            raise ArgumentError(f"parameter {self.name}: values of shape {new.shape}; expected {view.shape}")
+        self.model._read()
+        view[...] = new
+        self.model._write()
+
+    def _gradient(self) -> tuple[F32, U32 | None]:
+        """The model's copy itself, valid until the next read_gradients."""
+        out, info = ffi.new("vpps_gradient *"), self._info()
+        check(lib.vpps_param_gradient(self.model._c, self.id, out))
+        if info.kind != lib.VPPS_LOOKUP:
+            return self._shown(info, out.values, 1), None
+        if not out.n:
+            return np.empty((0, *self.shape[1:]), np.float32), np.empty(0, np.uint32)
+        entries: U32 = np.frombuffer(ffi.buffer(out.entries, 4 * out.n), np.uint32).copy()
+        return self._shown(info, out.values, out.n), entries
+
+    @property
+    def gradient(self) -> Gradient:
+        """A copy of the gradient as it was at `Trainer.read_gradients`; zeros where a matrix or vector has none."""
+        values, entries = self._gradient()
+        return Gradient(np.array(values), entries)
+
+    def set_gradient(self, values: Floats) -> None:
+        """Replaces the model's copy of the gradient, of a table that of `gradient.entries`; `Trainer.write_gradients` takes it to
+        the device."""
+        new, (old, _) = as_f32(values), self._gradient()
+        if new.shape != old.shape:
+            raise ArgumentError(f"parameter {self.name}: a gradient of shape {new.shape}; expected {old.shape}")
+        old[...] = new
+
+    @property
+    def frozen(self) -> bool:
+        """Whether training leaves it as it is; assigning takes effect with the next batch."""
+        return bool(self._info().frozen)
+
+    @frozen.setter
+    def frozen(self, frozen: bool) -> None:
+        check(lib.vpps_freeze(self.model._c, self.id, frozen))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} {self.name} of shape {self.shape}>"
+
+
+class Matrix(Parameter):
+    """A rows x cols matrix. `W @ x` is its product with a node of `cols` rows; sums of such products, and a bias, are one operation."""
+
+    def __matmul__(self, x: Node) -> Node:
+        if not isinstance(x, Node):
+            return NotImplemented
+        return Affine(x._e, ((self, x),))
+
+
+class Vector(Parameter):
+    """A vector of `rows`. `x + b` adds it."""
+
+    def _node(self, e: Epoch) -> Node:
+        return made(e, lib.vpps_parameter(e.p, self.id))
+
+    def node(self) -> Node:
+        """As a node of the current graph, or of the cell being recorded."""
+        return current().parameter(self)
+
+
+class Lookup(Parameter):
+    """A table of `count` entries of rows x cols. `table[index]` is an entry, on the current graph or in the cell being recorded."""
+
+    def __getitem__(self, index: int) -> Node:
+        return current().lookup(self, index)
+
+    def __iter__(self) -> Iterator[Node]:
+        raise TypeError("a table is no sequence; index it")
+
+    def at(self, index: Node) -> Node:
+        """The entry whose number is the value of a scalar node; for `Trainer.forward` only."""
+        b: Builder = current()
+        return b.lookup_at(self, index)
+
+
+CLASSES: dict[int, type[Parameter]] = {lib.VPPS_MATRIX: Matrix, lib.VPPS_VECTOR: Vector, lib.VPPS_LOOKUP: Lookup}
+
+
+class Model:
+    """Parameters and cells. Equal seeds and declarations give equal initial values."""
+
+    def __init__(self, seed: int = 1) -> None:
+        status = ffi.new("vpps_status *")
+        self._glue = ffi.gc(created(lib.glue_model_create(seed, status), status), lib.glue_model_release)
+        self._c = lib.glue_model_get(self._glue)
+        self._trainer: weakref.ReferenceType[Trainer] | None = None
+
+    # ---- parameters
+
+    def _init(self, init: InitLike, shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[Any, Any]:
+        """The C struct, and the array that it points to; `order` is that of the axes in C."""
+        if init is None:
+            return ffi.NULL, None
+        if isinstance(init, Init):
+            return ffi.new("vpps_init *", {"kind": init.kind, "a": init.a, "b": init.b}), None
+        if isinstance(init, (int, float)):
+            return ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_CONSTANT, "a": init}), None
+        a = as_f32(init)
+        if a.shape != shape:
+            raise ArgumentError(f"initial values of shape {a.shape}; expected {shape}")
+        flat = np.ascontiguousarray(a.transpose(order))
+        return ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_VALUES, "values": ffi.from_buffer("float[]", flat)}), flat
+
+    def add_matrix(self, name: str, rows: int, cols: int, init: InitLike = None) -> Matrix:
+        """Declares a rows x cols matrix. `init`: an `Init`, a number, or rows x cols values; None: `glorot()`."""
+        i, keep = self._init(init, (rows, cols), (0, 1))
+        out = ffi.new("vpps_param *")
+        check(lib.vpps_add_matrix(self._c, out, encode(name, "name"), rows, cols, i))
+        del keep
+        return Matrix(self, out[0])
+
+    def add_vector(self, name: str, rows: int, init: InitLike = None) -> Vector:
+        """Declares a vector of `rows`; None: zeros."""
+        i, keep = self._init(init, (rows,), (0,))
+        out = ffi.new("vpps_param *")
+        check(lib.vpps_add_vector(self._c, out, encode(name, "name"), rows, i))
+        del keep
+        return Vector(self, out[0])
+
+    def add_lookup(self, name: str, count: int, rows: int, cols: int = 1, init: InitLike = None) -> Lookup:
+        """Declares a table of `count` entries of rows x cols; initial values are count x rows, or count x rows x cols."""
+        shape, order = ((count, rows), (0, 1)) if cols == 1 else ((count, rows, cols), (0, 2, 1))
+        i, keep = self._init(init, shape, order)
+        out = ffi.new("vpps_param *")
+        check(lib.vpps_add_lookup(self._c, out, encode(name, "name"), count, rows, cols, i))
+        del keep
+        return Lookup(self, out[0])
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """All parameters, in order of declaration."""
+        all_of: list[Parameter] = []
+        for id in range(lib.vpps_param_count(self._c)):
+            info = ffi.new("vpps_param_info *")
+            check(lib.vpps_param_describe(self._c, id, info))
+            all_of.append(CLASSES[info.kind](self, id))
+        return all_of
+
+    def parameter(self, name: str) -> Parameter:
+        """The parameter of that name."""
+        out = ffi.new("vpps_param *")
+        check(lib.vpps_param_find(self._c, encode(name, "name"), out))
+        p: Parameter = self.parameters[out[0]]
+        return p
+
+    def gradient_norm(self, parameter: Parameter | None = None) -> float:
+        """The Euclidean norm of a parameter's gradient, or of all together, as it was at `Trainer.read_gradients`."""
+        out = ffi.new("double *")
+        check(lib.vpps_gradient_norm(self._c, NO_PARAM if parameter is None else parameter.id, out))
+        norm: float = out[0]
+        return norm
+
+    def shard_tables(self, communicator: Communicator | None) -> None:
+        """Shares out the tables that are declared after this over the communicator's processes."""
+        check(lib.vpps_shard_tables(self._c, ffi.NULL if communicator is None else communicator._c))
+
+    def state_dict(self) -> dict[str, F32]:
+        """Copies of all values by name, for `safetensors.numpy.save_file` and the like."""
+        self._read()
+        return {p.name: np.ascontiguousarray(p.view()).copy() for p in self.parameters}
+
+    def load_state_dict(self, values: Mapping[str, Floats]) -> None:
+        """Takes all values by name, into the trainer too. All or nothing: fails where a name is missing or unknown, or a shape does
+        not fit."""
+        known = {p.name: p for p in self.parameters}
+        missing, unknown = sorted(known.keys() - values.keys()), sorted(values.keys() - known.keys())
+        if missing or unknown:
+            raise FormatError(f"load_state_dict: missing {missing}, unknown {unknown}")
+        arrays = {name: as_f32(v) for name, v in values.items()}
+        for name, a in arrays.items():
+            if a.shape != known[name].shape:
+                raise FormatError(f"load_state_dict: {name} has shape {a.shape}; expected {known[name].shape}")
+        self._read()
+        for name, a in arrays.items():
+            known[name].view()[...] = a
+        self._write()
+
+    def _read(self) -> None:
+        trainer = self._trainer() if self._trainer else None
+        if trainer is not None:
+            trainer.read_parameters()
+
+    def _write(self) -> None:
+        trainer = self._trainer() if self._trainer else None
+        if trainer is not None:
+            trainer.write_parameters()
+
+    # ---- cells and graphs
+
+    def cell(self, function: Callable[[Recorder], None]) -> Cell:
+        """Decorator: records the function, which is given a `Recorder`, as a cell of its name, once:
+
+            @model.cell
+            def rnn(c: vpps.Recorder) -> None:
+                h = vpps.tanh(Wx @ words[c.pull_index()] + Wh @ c.gather(0, 0, HIDDEN) + b)
+                c.scatter(h)
+        """
+        return self.named_cell(getattr(function, "__name__", "cell"))(function)
+
+    def named_cell(self, name: str) -> Callable[[Callable[[Recorder], None]], Cell]:
+        """The same with another name in messages and listings."""
+
+        def record(function: Callable[[Recorder], None]) -> Cell:
+            recorder = Recorder(self, name)
+            recorder._push_current()
+            try:
+                function(recorder)
+            except BaseException:
+                recorder._drop()
+                raise
+            finally:
+                recorder._pop_current()
+            return recorder._finish()
+
+        return record
+
+    def graph(self) -> Graph:
+        """An empty graph over the model's parameters."""
+        return Graph(self)

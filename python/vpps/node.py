@@ -1,0 +1,324 @@
+"""Nodes of a graph, and vertices, one by one or many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Union, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._arrays import U32, as_u32, u32_pointer
+from ._vpps import ffi, lib
+from .errors import ArgumentError, StateError, check, error_of, message
+
+if TYPE_CHECKING:
+    from .model import Matrix, Vector
+
+NO_NODE = 2**32 - 1
+NO_PARAM = 2**32 - 1
+
+
+class Epoch:
+    """What a graph is between two clears: its nodes hold it. `p` is the C graph, and NULL afterwards, so that a node that is used
+    too late fails."""
+
+    __slots__ = ("p", "owner")
+
+    def __init__(self, p: Any, owner: object) -> None:
+        self.p = p
+        self.owner = owner
+
+    def end(self) -> None:
+        self.p = ffi.NULL
+
+    def failure(self) -> Exception:
+        """The exception for a call that made no node."""
+        if not self.p:
+            return StateError("the node belongs to a graph that was cleared since, or to a cell that is recorded")
+        status = lib.vpps_graph_status(self.p)
+        return error_of(status) if status else ArgumentError(message())
+
+
+def made(e: Epoch, x: int) -> Node:
+    """The node that a call made, or its failure."""
+    if x == NO_NODE:
+        raise e.failure()
+    return Node(e, x)
+
+
+Scalar = Union[int, float]
+
+
+class Node:
+    """A value of a graph, or of a cell that is recorded: `rows` x `cols` numbers, a vector having one column, a scalar one of each.
+
+    `a + b`, `a - b`, `a * b` and `a / b` go element by element over equal shapes, with a number beside them too; `a * b` with a
+    scalar scales. `a @ b` is the product of two values, `W @ a` that of a parameter. `a[i:j]` is rows i to j - 1.
+    """
+
+    __slots__ = ("_e", "id")
+
+    def __init__(self, e: Epoch, id: int) -> None:
+        self._e = e
+        self.id = id
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, cols)."""
+        s: int = lib.glue_shape(self._e.p, self.id)
+        if not s:
+            raise self._e.failure()
+        return s >> 32, s & 0xFFFFFFFF
+
+    def __repr__(self) -> str:
+        if not self._e.p:
+            return f"<node {self.id} of a graph that was cleared>"
+        return "<node {} of {} x {}>".format(self.id, *self.shape)
+
+    def _like(self, value: Scalar) -> Node:
+        return made(self._e, lib.vpps_constant(self._e.p, *self.shape, value))
+
+    def _with(self, other: Operand, call: Any) -> Node:
+        e = self._e
+        if isinstance(other, Node):
+            if other._e is not e:
+                raise ArgumentError("nodes of two graphs, or of a graph before and after it was cleared")
+            return made(e, call(e.p, self.id, other.id))
+        if isinstance(other, (int, float, np.number)):
+            return made(e, call(e.p, self.id, self._like(float(other)).id))
+        as_node = getattr(other, "_node", None)
+        if as_node is None:
+            raise TypeError(f"a node and {type(other).__name__}; expected a node, a vector parameter or a number")
+        return made(e, call(e.p, self.id, as_node(e).id))
+
+    def __add__(self, other: Operand) -> Node:
+        if isinstance(other, (int, float)) and other == 0:
+            return self  # so that Python's sum() works
+        return self._with(other, lib.vpps_add)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> Node:
+        return self._with(other, lib.vpps_sub)
+
+    def __rsub__(self, other: Operand) -> Node:
+        if isinstance(other, (int, float)) and other == 1:
+            return made(self._e, lib.vpps_one_minus(self._e.p, self.id))
+        return (-self).__add__(other)
+
+    def __mul__(self, other: Operand) -> Node:
+        e = self._e
+        if isinstance(other, (int, float, np.number)):
+            return made(e, lib.vpps_scale(e.p, self.id, float(other)))
+        if isinstance(other, Node) and other._e is e:
+            a, b = self.shape, other.shape
+            if a != b and b == (1, 1):
+                return made(e, lib.vpps_scale_by(e.p, self.id, other.id))
+            if a != b and a == (1, 1):
+                return made(e, lib.vpps_scale_by(e.p, other.id, self.id))
+        return self._with(other, lib.vpps_mul)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Operand) -> Node:
+        e = self._e
+        if isinstance(other, (int, float, np.number)):
+            return self * (1.0 / float(other))
+        if isinstance(other, Node) and other._e is e and other.shape == (1, 1) != self.shape:
+            return made(e, lib.vpps_scale_by(e.p, self.id, lib.vpps_reciprocal(e.p, other.id)))
+        return self._with(other, lib.vpps_div)
+
+    def __rtruediv__(self, other: Scalar) -> Node:
+        x = made(self._e, lib.vpps_reciprocal(self._e.p, self.id))
+        return x if other == 1 else x * other
+
+    def __neg__(self) -> Node:
+        return made(self._e, lib.vpps_negate(self._e.p, self.id))
+
+    def __abs__(self) -> Node:
+        return made(self._e, lib.vpps_abs(self._e.p, self.id))
+
+    def __matmul__(self, other: Node) -> Node:
+        if not isinstance(other, Node):
+            return NotImplemented
+        return self._with(other, lib.vpps_matmul)
+
+    def __getitem__(self, rows: int | slice) -> Node:
+        n = self.shape[0]
+        if isinstance(rows, slice):
+            first, last, step = rows.indices(n)
+            if step != 1:
+                raise ArgumentError(f"rows in steps of {step}; expected 1")
+        else:
+            first = rows + n if rows < 0 else rows
+            last = first + 1
+            if not 0 <= first < n:
+                raise IndexError(f"row {rows} of {n}")
+        return made(self._e, lib.vpps_slice(self._e.p, self.id, first, max(last - first, 0)))
+
+    def __iter__(self) -> Iterator[Node]:
+        raise TypeError("a node is no sequence; slice it")
+
+    def __bool__(self) -> bool:
+        raise TypeError("a node has no value while the graph is built; see vpps.select, and conditions of cells")
+
+
+class Affine(Node):
+    """A sum of products with matrices, and a bias: one operation, made when it is used."""
+
+    __slots__ = ("_terms", "_bias", "_made")
+
+    def __init__(self, e: Epoch, terms: tuple[tuple[Matrix, Node], ...], bias: Vector | None = None) -> None:
+        self._e = e
+        self._terms = terms
+        self._bias = bias
+        self._made: int | None = None
+
+    @property
+    def id(self) -> int:  # type: ignore[override]
+        if self._made is None:
+            matrices = [w.id for w, _ in self._terms]
+            xs = [x.id for _, x in self._terms]
+            bias = NO_PARAM if self._bias is None else self._bias.id
+            self._made = made_id(self._e, lib.vpps_affine(self._e.p, bias, len(xs), matrices, xs))
+        return self._made
+
+    def __add__(self, other: Operand) -> Node:
+        from .model import Vector
+
+        if self._made is None:
+            if isinstance(other, Affine) and other._made is None and other._e is self._e:
+                if self._bias is None or other._bias is None:
+                    return Affine(self._e, self._terms + other._terms, self._bias or other._bias)
+            elif isinstance(other, Vector) and self._bias is None:
+                return Affine(self._e, self._terms, other)
+        return super().__add__(other)
+
+    __radd__ = __add__
+
+
+Operand = Union[Node, "Vector", Scalar]
+
+
+def made_id(e: Epoch, x: int) -> int:
+    if x == NO_NODE:
+        raise e.failure()
+    return x
+
+
+def epoch_of(nodes: Sequence[Node], what: str) -> Epoch:
+    """That of all nodes."""
+    if not nodes:
+        raise ArgumentError(f"{what}: no nodes; expected at least one")
+    e = nodes[0]._e
+    for x in nodes:
+        if x._e is not e:
+            raise ArgumentError(f"{what}: nodes of two graphs, or of a graph before and after it was cleared")
+    return e
+
+
+class Nodes:
+    """Many nodes of a graph: `ids` has their numbers. Indexing by a number gives a node, by a slice, an array or a mask, nodes."""
+
+    __slots__ = ("_e", "ids")
+
+    def __init__(self, e: Epoch, ids: U32) -> None:
+        self._e = e
+        self.ids = ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, i: int) -> Node: ...
+
+    @overload
+    def __getitem__(self, i: slice | ArrayLike) -> Nodes: ...
+
+    def __getitem__(self, i: Any) -> Node | Nodes:
+        got = self.ids[i]
+        return Node(self._e, int(got)) if np.ndim(got) == 0 else Nodes(self._e, np.ascontiguousarray(got))
+
+    def __iter__(self) -> Iterator[Node]:
+        return (Node(self._e, int(i)) for i in self.ids)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} nodes>"
+
+
+class Vertex:
+    """A cell applied once: what it scatters is for its parents, what it pushes for everybody."""
+
+    __slots__ = ("_e", "id")
+
+    def __init__(self, e: Epoch, id: int) -> None:
+        self._e = e
+        self.id = id
+
+    def scattered(self, k: int = 0) -> Node:
+        """The node scattered as number k."""
+        return made(self._e, lib.vpps_scattered(self._e.p, self.id, k))
+
+    def pushed(self, k: int = 0) -> Node:
+        """The node pushed as number k."""
+        return made(self._e, lib.vpps_pushed(self._e.p, self.id, k))
+
+    def __repr__(self) -> str:
+        return f"<vertex {self.id}>"
+
+
+class Vertices:
+    """Many vertices of a graph: `ids` has their numbers. They are what children are given by in later calls."""
+
+    __slots__ = ("_e", "ids")
+
+    def __init__(self, e: Epoch, ids: U32) -> None:
+        self._e = e
+        self.ids = ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, i: int) -> Vertex: ...
+
+    @overload
+    def __getitem__(self, i: slice | ArrayLike) -> Vertices: ...
+
+    def __getitem__(self, i: Any) -> Vertex | Vertices:
+        got = self.ids[i]
+        return Vertex(self._e, int(got)) if np.ndim(got) == 0 else Vertices(self._e, np.ascontiguousarray(got))
+
+    def _outputs(self, k: int, call: Any) -> Nodes:
+        out = np.empty(len(self.ids), np.uint32)
+        if not self._e.p:
+            raise self._e.failure()
+        check(call(self._e.p, len(out), u32_pointer(self.ids), k, u32_pointer(out)))
+        return Nodes(self._e, out)
+
+    def scattered(self, k: int = 0) -> Nodes:
+        """The nodes scattered as number k, one a vertex."""
+        return self._outputs(k, lib.vpps_scattered_many)
+
+    def pushed(self, k: int = 0) -> Nodes:
+        """The nodes pushed as number k, one a vertex."""
+        return self._outputs(k, lib.vpps_pushed_many)
+
+    def __iter__(self) -> Iterator[Vertex]:
+        return (Vertex(self._e, int(i)) for i in self.ids)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} vertices>"
+
+
+def ids_of(x: Any, e: Epoch, what: str) -> U32:
+    """Numbers of nodes or vertices: Nodes, Vertices, one or a list of either, or an array of numbers."""
+    if isinstance(x, (Nodes, Vertices, Node, Vertex)):
+        if x._e is not e:
+            raise ArgumentError(f"{what}: of another graph, or of a graph before it was cleared")
+        return x.ids if isinstance(x, (Nodes, Vertices)) else np.array([x.id], np.uint32)
+    if isinstance(x, (list, tuple)) and x and isinstance(x[0], (Node, Vertex, Nodes, Vertices, list, tuple)):
+        return np.stack([ids_of(y, e, what) for y in x]) if not isinstance(x[0], (Node, Vertex)) else np.concatenate(
+            [ids_of(y, e, what) for y in x])
+    return as_u32(x, what)

@@ -1,0 +1,515 @@
+"""The engine: a model specialised for a device, that trains and infers."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from types import TracebackType
+from typing import Any, Literal, Optional, TypeVar, Union, overload
+
+import numpy as np
+
+from ._arrays import F32, encode, u32_pointer
+from ._vpps import ffi, lib
+from .errors import ArgumentError, StateError, check, created
+from .graph import Graph
+from .model import Model
+from .node import Epoch, Node, Nodes, epoch_of
+
+Path = Union[str, "os.PathLike[str]"]
+PROFILE = 2**32 - 1
+
+
+def _names(prefix: str) -> dict[str, int]:
+    """The members of an enum by their names in small letters."""
+    return {n[len(prefix):].lower(): getattr(lib, n) for n in dir(lib) if n.startswith(prefix)}
+
+
+ENUMS: dict[str, dict[str, int]] = {
+    "optimizer": {n: getattr(lib, f"VPPS_{n.upper()}") for n in ("sgd", "momentum", "adagrad", "adam", "adamw")},
+    "gradients": _names("VPPS_GRADIENTS_"),
+    "nonfinite": _names("VPPS_NONFINITE_"),
+    "caller": _names("VPPS_CALLER_"),
+    "precision": _names("VPPS_PRECISION_"),
+}
+ENUMS["nonfinite"] = {n: v for n, v in ENUMS["nonfinite"].items()}
+
+
+def _choice(what: str, name: str) -> int:
+    if name not in ENUMS[what]:
+        raise ArgumentError(f"{what}: {name!r}; expected one of {', '.join(sorted(ENUMS[what]))}")
+    return ENUMS[what][name]
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What `Trainer.stats` tells; the fields of vpps_stats, which include/vpps.h describes."""
+
+    batches: int
+    skipped: int
+    nodes: int
+    levels: int
+    phases: int
+    gathered_bytes: int
+    steps: int
+    instructions: int
+    script_bytes: int
+    pool_bytes: int
+    live_bytes: int
+    host_ns: int
+    device_ns: int
+    total_nodes: int
+    total_host_ns: int
+    total_device_ns: int
+    peak_pool_bytes: int
+    vps: int
+    groups: int
+    waves: int
+    slices: int
+    caller_works: bool
+    decides: bool
+    precision: Optional[str]
+    precision_unit: Optional[str]
+    device: Optional[str]
+    policy: Optional[str]
+    rank: int
+    processes: int
+    total_exchange_ns: int
+    total_sent_bytes: int
+    imbalance: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What was tried to find the fastest way; the fields of vpps_trial, which include/vpps.h describes."""
+
+    groups: int
+    policy: Optional[str]
+    split: Optional[str]
+    product: Optional[str]
+    rows: int
+    cols: int
+    vectors: int
+    ns_per_vector: float
+    rpw: int
+    threads: int
+    state: str
+    batches: int
+    ns_per_node: float
+    registers: int
+    load_seconds: float
+
+
+TRIAL_STATES = {v: n for n, v in _names("VPPS_TRIAL_").items()}
+
+T = TypeVar("T")
+
+
+def _fields(of: type[T], c: Any) -> T:
+    """A dataclass of a C struct's fields of the same names."""
+    values: dict[str, Any] = {}
+    for f in fields(of):  # type: ignore[arg-type]
+        v = getattr(c, f.name)
+        if isinstance(v, ffi.CData):
+            v = ffi.string(v).decode() if v else None
+        elif f.name == "state":
+            v = TRIAL_STATES[v]
+        values[f.name] = v
+    return of(**values)
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def glue_log(context: Any, line: Any) -> None:
+    ffi.from_handle(context)(ffi.string(line).decode(errors="replace"))
+
+
+class Communicator:
+    """Processes that train one model together; see vpps_communicator_open in include/vpps.h."""
+
+    def __init__(self, kind: str = "mpi", comm: int = 0, watchdog_ms: int = 0) -> None:
+        """`comm`: the address of an MPI_Comm, as mpi4py's `MPI._addressof(comm)`; 0: MPI_COMM_WORLD."""
+        out = ffi.new("vpps_communicator **")
+        check(lib.vpps_communicator_open(out, encode(kind, "kind"), ffi.cast("void *", comm), watchdog_ms))
+        self._c = out[0]
+
+    @property
+    def rank(self) -> int:
+        """The number of this process, from 0."""
+        n: int = lib.vpps_communicator_rank(self._c)
+        return n
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+        n: int = lib.vpps_communicator_size(self._c)
+        return n
+
+    def close(self) -> None:
+        """In all processes together; the trainers that use it must be closed."""
+        c, self._c = self._c, ffi.NULL
+        lib.vpps_communicator_close(c)
+
+    def __enter__(self) -> Communicator:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+StepCallback = Callable[[int, Mapping[str, float]], None]
+
+
+class Trainer:
+    """A model specialised for a device (the C library's handle): it trains the model's graphs.
+
+    Numbers that are 0 and names that are None are chosen by the library; vpps_options in include/vpps.h tells what each is. `log` is
+    given what a reader of the run wants to know, line by line; `on_step` the number and loss of each batch, see `vpps.Metrics`.
+
+    A model has one trainer at a time. Calls from several threads wait for each other; another thread may build another graph
+    meanwhile. While a batch is scheduled and runs, Python's other threads run.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        optimizer: Literal["sgd", "momentum", "adagrad", "adam", "adamw"] = "sgd",
+        lr: float | None = None,
+        momentum: float | None = None,
+        beta1: float | None = None,
+        beta2: float | None = None,
+        epsilon: float | None = None,
+        weight_decay: float | None = None,
+        clip: float | None = None,
+        device: str = "cpu",
+        vps: int = 0,
+        groups: int = 0,
+        waves: int = 0,
+        slices: int = 0,
+        policy: str | None = None,
+        pool_bytes: int = 0,
+        gradients: Literal["deferred", "accumulate"] | None = None,
+        nonfinite: Literal["stop", "skip", "ignore"] | None = None,
+        caller: Literal["auto", "works", "free"] | None = None,
+        watchdog_ms: int = 0,
+        seed: int | None = None,
+        precision: Literal["fp32", "bf16x3", "bf16", "auto"] | None = None,
+        batch: int = 0,
+        communicator: Communicator | None = None,
+        portable: bool = False,
+        verify: bool = False,
+        rpw: int = 0,
+        threads: int = 0,
+        trace_events: int = 0,
+        no_tuning: bool = False,
+        tune: bool = False,
+        log: Callable[[str], None] | None = None,
+        on_step: StepCallback | None = None,
+    ) -> None:
+        o = ffi.new("vpps_options *")
+        lib.vpps_options_default(o)
+        o.optimizer.kind = _choice("optimizer", optimizer)
+        for name, number in (("lr", lr), ("momentum", momentum), ("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon),
+                             ("weight_decay", weight_decay), ("clip", clip)):
+            if number is not None:
+                setattr(o.optimizer, name, number)
+        for name, choice in (("gradients", gradients), ("nonfinite", nonfinite), ("caller", caller), ("precision", precision)):
+            if choice is not None:
+                setattr(o, name, _choice(name, choice))
+        for name, value in (("vps", vps), ("groups", groups), ("waves", waves), ("slices", slices), ("pool_bytes", pool_bytes),
+                            ("watchdog_ms", watchdog_ms), ("batch", batch), ("rpw", rpw), ("threads", threads),
+                            ("trace_events", trace_events), ("portable", portable), ("verify", verify),
+                            ("no_tuning", no_tuning), ("tune", tune)):
+            if value:
+                setattr(o, name, value)
+        if seed is not None:
+            o.seed = seed
+        keep = [ffi.new("char[]", encode(text, "name")) if text is not None else ffi.NULL for text in (device, policy)]
+        o.device, o.policy = keep
+        o.communicator = ffi.NULL if communicator is None else communicator._c
+        self._log = ffi.new_handle(log) if log else None
+        if log:
+            o.log, o.log_context = lib.glue_log, self._log
+        status = ffi.new("vpps_status *")
+        self.model = model
+        self._communicator = communicator
+        self._glue = ffi.gc(created(lib.glue_handle_create(model._glue, o, status), status), lib.glue_handle_destroy)
+        self._handle = lib.glue_handle_get(self._glue)
+        self._lock = threading.RLock()
+        self._on_step = on_step
+        self._lr = float(o.optimizer.lr)
+        model._trainer = weakref.ref(self)
+
+    # ---- lifetime
+
+    @property
+    def _c(self) -> Any:
+        if not self._handle:
+            raise StateError("the trainer is closed")
+        return self._handle
+
+    def close(self) -> None:
+        """Waits for the batch in flight and frees the engine; the model keeps the values that it had here. Otherwise this happens
+        when nothing refers to the trainer any more, without the copying back."""
+        if not self._handle:
+            return
+        with self._lock:
+            try:
+                self.read_parameters()
+            finally:
+                self._handle = ffi.NULL
+                self.model._trainer = None
+                ffi.release(self._glue)
+
+    def __enter__(self) -> Trainer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # ---- training
+
+    def step(self, loss: Node) -> float:
+        """One training step: forward, gradients of `loss` (a scalar), update. The loss of the batch before; NaN at the first: a batch
+        may still run when this returns, and the graph may be cleared all the same. An error of an earlier batch is raised here.
+
+        Ctrl-C during a batch is raised when the batch is done: it counts, and training can go on."""
+        g = _graph_of(loss, "step")
+        stale = ffi.new("float *")
+        with self._lock:
+            check(lib.vpps_fb(self._c, g, loss.id, stale))
+            value: float = stale[0]
+            if self._on_step is not None:
+                done = self.stats().batches
+                if value == value:
+                    self._on_step(done, {"loss": value, "lr": self._lr})
+        return value
+
+    fb = step
+
+    def idle_step(self, graph: Graph) -> float:
+        """With a communicator: this process has no part in the batch; `graph` is empty. The loss of the batch before."""
+        stale = ffi.new("float *")
+        with self._lock:
+            check(lib.vpps_fb(self._c, graph._c, 2**32 - 1, stale))
+        value: float = stale[0]
+        return value
+
+    def backward(self, loss: Node) -> None:
+        """Forward, and gradients of `loss` (a scalar), added to those since the latest `update`. `sync_latest_loss` tells the loss.
+
+        `backward` and `update` give the bits of `step`, which is the faster way to do both."""
+        g = _graph_of(loss, "backward")
+        with self._lock:
+            check(lib.vpps_backward(self._c, g, loss.id))
+
+    def update(self) -> None:
+        """One step of the optimiser by the gradients that were added up; then there are none. It counts as one batch."""
+        with self._lock:
+            check(lib.vpps_update(self._c))
+
+    def zero_gradients(self) -> None:
+        """Forgets the gradients since the latest update."""
+        with self._lock:
+            check(lib.vpps_zero_gradients(self._c))
+
+    def read_gradients(self) -> None:
+        """Waits for the batch in flight, and copies the gradients into the model: `Parameter.gradient`, `Model.gradient_norm`."""
+        with self._lock:
+            check(lib.vpps_read_gradients(self._c))
+
+    def write_gradients(self) -> None:
+        """Copies the gradients from the model, where `Parameter.set_gradient` changed them, for the next update."""
+        with self._lock:
+            check(lib.vpps_write_gradients(self._c))
+
+    def poll_loss(self) -> float | None:
+        """The loss of the latest batch, or None while it runs; never waits."""
+        done, loss = ffi.new("bool *"), ffi.new("float *")
+        check(lib.vpps_poll_loss(self._c, done, loss))
+        return float(loss[0]) if done[0] else None
+
+    def sync_latest_loss(self) -> float:
+        """Waits for the latest batch; its loss."""
+        loss = ffi.new("float *")
+        with self._lock:
+            check(lib.vpps_sync_latest_loss(self._c, loss))
+        value: float = loss[0]
+        return value
+
+    loss = sync_latest_loss
+
+    @property
+    def lr(self) -> float:
+        """The learning rate; assigning takes effect with the next batch."""
+        return self._lr
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        self.set_learning_rate(lr)
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Takes effect with the next batch."""
+        with self._lock:
+            check(lib.vpps_set_learning_rate(self._c, lr))
+            self._lr = float(lr)
+
+    def read_parameters(self) -> None:
+        """Waits for the batch in flight, and copies parameters and the optimiser's state into the model."""
+        with self._lock:
+            check(lib.vpps_read_parameters(self._c))
+
+    def write_parameters(self) -> None:
+        """Waits for the batch in flight, and copies parameters and the optimiser's state from the model."""
+        with self._lock:
+            check(lib.vpps_write_parameters(self._c))
+
+    # ---- inference
+
+    @overload
+    def forward(self, nodes: Node | Nodes) -> F32: ...
+
+    @overload
+    def forward(self, nodes: Sequence[Node]) -> list[F32]: ...
+
+    def forward(self, nodes: Node | Nodes | Sequence[Node]) -> F32 | list[F32]:
+        """Values, without dropout and without an update: of a node as an array of shape (), (rows,) or (rows, cols); of n `Nodes` of
+        equal shapes as one array with n before that; of a list of nodes as a list of arrays. Waits for the batch in flight."""
+        if isinstance(nodes, Nodes):
+            return self._forward_many(nodes)
+        if isinstance(nodes, Node):
+            return self._forward([nodes])[0]
+        return self._forward(list(nodes))
+
+    def value(self, node: Node) -> float:
+        """The value of a scalar."""
+        return float(self.forward(node))
+
+    def _run(self, e: Epoch, n: int, ids: Any, addresses: np.ndarray[Any, Any]) -> None:
+        g = _graph_of(Node(e, 0), "forward")
+        outs = ffi.cast("float *const *", ffi.from_buffer(addresses))
+        with self._lock:
+            check(lib.vpps_forward(self._c, g, n, ids, outs))
+
+    def _forward(self, nodes: list[Node]) -> list[F32]:
+        e = epoch_of(nodes, "forward")
+        shapes = [x.shape for x in nodes]
+        outs = [np.empty((cols, rows), np.float32) for rows, cols in shapes]
+        self._run(e, len(nodes), [x.id for x in nodes], np.array([o.ctypes.data for o in outs], np.uintp))
+        return [_shaped(o) for o in outs]
+
+    def _forward_many(self, nodes: Nodes) -> F32:
+        e, n = nodes._e, len(nodes)
+        if not n:
+            return np.empty((0,), np.float32)
+        shapes = np.empty(n, np.uint64)
+        if not lib.glue_shapes(e.p, n, u32_pointer(nodes.ids), ffi.from_buffer("uint64_t[]", shapes)):
+            raise e.failure()
+        if (shapes != shapes[0]).any():
+            raise ArgumentError("forward: nodes of several shapes; expected one, or a list of nodes")
+        rows, cols = int(shapes[0]) >> 32, int(shapes[0]) & 0xFFFFFFFF
+        out = np.empty((n, cols, rows), np.float32)
+        step = np.arange(n, dtype=np.uintp) * np.uintp(4 * rows * cols)
+        self._run(e, n, u32_pointer(nodes.ids), np.uintp(out.ctypes.data) + step)
+        return out[:, 0, 0] if rows == cols == 1 else out[:, 0] if cols == 1 else out.transpose(0, 2, 1)
+
+    def forward_end(self) -> None:
+        """With shared tables: after the last call of forward, in each process; see vpps_forward_end."""
+        with self._lock:
+            check(lib.vpps_forward_end(self._c))
+
+    # ---- checkpoints
+
+    def save(self, path: Path, metadata: Mapping[str, str] | None = None) -> None:
+        """Writes parameters, the optimiser's state and string metadata to a safetensors file, atomically."""
+        items = list((metadata or {}).items())
+        pairs = ffi.new("vpps_metadata[]", max(len(items), 1))
+        keep = []
+        for i, (key, value) in enumerate(items):
+            texts = [ffi.new("char[]", encode(t, "metadata")) for t in (key, value)]
+            pairs[i].key, pairs[i].value = texts
+            keep.append(texts)
+        with self._lock:
+            check(lib.vpps_save(self._c, os.fsencode(path), pairs, len(items)))
+        del keep
+
+    def load(self, path: Path) -> None:
+        """Reads such a file, or any safetensors file that has the model's parameters. All or nothing."""
+        with self._lock:
+            check(lib.vpps_load(self._c, os.fsencode(path)))
+
+    # ---- looking inside
+
+    def stats(self) -> Stats:
+        """Counters and times; never waits."""
+        s = ffi.new("vpps_stats *")
+        if hasattr(s, "size"):
+            s.size = ffi.sizeof(s[0])
+        check(lib.vpps_handle_stats(self._c, s))
+        return _fields(Stats, s)
+
+    def trials(self) -> tuple[list[Trial], bool]:
+        """What was tried so far to find the fastest way, and whether the choice is made."""
+        n, done = ffi.new("uint32_t *", 0), ffi.new("bool *")
+        check(lib.vpps_handle_trials(self._c, ffi.NULL, n, done))
+        room = ffi.new("vpps_trial[]", max(n[0], 1))
+        check(lib.vpps_handle_trials(self._c, room, n, done))
+        return [_fields(Trial, room[i]) for i in range(min(n[0], len(room)))], bool(done[0])
+
+    def disassemble(self, loss: Node) -> str:
+        """The script that `step(loss)` would run, as text."""
+        g = _graph_of(loss, "disassemble")
+        n, status = ffi.new("size_t *"), ffi.new("vpps_status *")
+        with self._lock:
+            return _text(lib.glue_disassemble(self._c, g, loss.id, n, status), n, status)
+
+    @contextmanager
+    def trace(self, name: str) -> Iterator[None]:
+        """A part of the program for the trace: `with trainer.trace("build"):`. Without `trace_events` it does nothing."""
+        check(lib.vpps_trace_begin(self._c, encode(name, "name")))
+        try:
+            yield
+        finally:
+            check(lib.vpps_trace_end(self._c))
+
+    def trace_json(self) -> str:
+        """What happened when, as JSON in Chrome's trace event format, which https://ui.perfetto.dev opens."""
+        n, status = ffi.new("size_t *"), ffi.new("vpps_status *")
+        with self._lock:
+            return _text(lib.glue_trace(self._c, n, status), n, status)
+
+
+def _graph_of(x: Node, what: str) -> Any:
+    """The C graph of a node that is neither of a cell nor of a graph before it was cleared."""
+    if not x._e.p:
+        raise x._e.failure()
+    if not isinstance(x._e.owner, Graph):
+        raise StateError(f"{what}: a node of a cell; expected one of a graph")
+    return x._e.p
+
+
+def _shaped(columns: F32) -> F32:
+    """cols x rows numbers as a value of its own number of dimensions."""
+    cols, rows = columns.shape
+    return columns.reshape(()) if rows == cols == 1 else columns[0] if cols == 1 else columns.T
+
+
+def _text(p: Any, n: Any, status: Any) -> str:
+    """Takes a text from C."""
+    p = ffi.gc(created(p, status), lib.glue_free)
+    data: bytes = ffi.buffer(p, n[0])[:]
+    return data.decode(errors="replace")
+
+
+def checkpoint_metadata(path: Path, key: str) -> str | None:
+    """One metadata value of a checkpoint; None: it has no such key."""
+    out = ffi.new("char **")
+    check(lib.vpps_checkpoint_metadata(os.fsencode(path), encode(key, "key"), out))
+    if not out[0]:
+        return None
+    text: bytes = ffi.string(ffi.gc(out[0], lib.glue_free))
+    return text.decode(errors="replace")

@@ -1,0 +1,58 @@
+"""A small network that tests share: a recurrent classifier of sequences."""
+
+import numpy as np
+
+import vpps
+
+WORDS, DIM, HIDDEN, CLASSES = 11, 5, 7, 3
+
+
+class Small:
+    def __init__(self, seed=1, **options):
+        self.model = m = vpps.Model(seed)
+        self.E = m.add_lookup("E", WORDS, DIM)
+        self.W, self.U = m.add_matrix("W", HIDDEN, DIM), m.add_matrix("U", HIDDEN, HIDDEN)
+        self.b = m.add_vector("b", HIDDEN)
+        self.C, self.c = m.add_matrix("C", CLASSES, HIDDEN), m.add_vector("c", CLASSES)
+
+        @m.cell
+        def start(c: vpps.Recorder) -> None:
+            c.scatter(vpps.tanh(self.W @ self.E[c.pull_index()] + self.b))
+
+        @m.cell
+        def turn(c: vpps.Recorder) -> None:
+            c.scatter(vpps.tanh(self.W @ self.E[c.pull_index()] + self.U @ c.gather(0, 0, HIDDEN) + self.b))
+
+        @m.cell
+        def head(c: vpps.Recorder) -> None:
+            scores = self.C @ c.gather(0, 0, HIDDEN) + self.c
+            c.push(vpps.cross_entropy(scores, c.pull_index()), scores)
+
+        self.start, self.turn, self.head = start, turn, head
+        self.graph = m.graph()
+        self.trainer = None
+        self.options = options
+
+    def train(self):
+        self.trainer = vpps.Trainer(self.model, **self.options)
+        return self
+
+    def draw(self, rng, n=4, longest=6):
+        return [(rng.integers(WORDS, size=rng.integers(1, longest + 1)), int(rng.integers(CLASSES))) for _ in range(n)]
+
+    def loss(self, batch):
+        """On the current graph."""
+        losses = []
+        for words, label in batch:
+            v = self.start(indices=[int(words[0])])
+            for w in words[1:]:
+                v = self.turn(v, indices=[int(w)])
+            losses.append(self.head(v, indices=[label]).pushed())
+        return vpps.average(losses)
+
+    def step(self, batch):
+        with self.graph:
+            self.trainer.step(self.loss(batch))
+
+    def values(self):
+        return np.concatenate([p.value.reshape(-1) for p in self.model.parameters])

@@ -1,0 +1,395 @@
+"""Operations, operators, cells and bulk building, against numpy and against each other."""
+
+import numpy as np
+import pytest
+from small import CLASSES, HIDDEN, WORDS, Small
+
+import vpps
+
+
+@pytest.fixture
+def model():
+    return vpps.Model(3)
+
+
+@pytest.fixture
+def trainer(model):
+    model.add_matrix("W", 3, 2)
+    model.add_vector("b", 3)
+    return vpps.Trainer(model)
+
+
+def run(trainer, build, *inputs):
+    with trainer.model.graph():
+        return trainer.forward(build(*(vpps.input(x) for x in inputs)))
+
+
+A = np.array([0.5, -1.5, 2.0], np.float32)
+B = np.array([2.0, 0.25, -1.0], np.float32)
+S = np.array(3.0, np.float32)
+
+
+@pytest.mark.parametrize("build, inputs, expected", [
+    (lambda a, b: a + b, (A, B), A + B),
+    (lambda a, b: a - b, (A, B), A - B),
+    (lambda a, b: a * b, (A, B), A * B),
+    (lambda a, b: a / b, (A, B), A / B),
+    (lambda a, s: a * s, (A, S), A * 3),
+    (lambda a, s: s * a, (A, S), A * 3),
+    (lambda a, s: a / s, (A, S), A / 3),
+    (lambda a: a + 2, (A,), A + 2),
+    (lambda a: 2 - a, (A,), 2 - A),
+    (lambda a: 1 - a, (A,), 1 - A),
+    (lambda a: a - 1.5, (A,), A - 1.5),
+    (lambda a: 3 * a, (A,), 3 * A),
+    (lambda a: a / 4, (A,), A / 4),
+    (lambda a: 6 / a, (A,), 6 / A),
+    (lambda a: -a, (A,), -A),
+    (lambda a: abs(a), (A,), np.abs(A)),
+    (lambda a: a[1:], (A,), A[1:]),
+    (lambda a: a[-1], (A,), A[-1]),
+    (lambda a: a[0:2], (A,), A[:2]),
+    (lambda a, b: sum([a, b]), (A, B), A + B),
+    (lambda a, b: vpps.max(a, b), (A, B), np.maximum(A, B)),
+    (lambda a, b: vpps.min(a, b), (A, B), np.minimum(A, B)),
+    (lambda a, b: vpps.average([a, b]), (A, B), (A + B) / 2),
+    (lambda a, b: vpps.max_of([a, b]), (A, B), np.maximum(A, B)),
+    (lambda a, b: vpps.min_of([a, b]), (A, B), np.minimum(A, B)),
+    (lambda a, b: vpps.dot(a, b), (A, B), A @ B),
+    (lambda a, b: vpps.squared_distance(a, b), (A, B), ((A - B) ** 2).sum()),
+    (lambda a, b: vpps.concat([a, b]), (A, B), np.concatenate([A, B])),
+    (lambda a, b: vpps.weighted_sum(a[0:2], [a, b]), (A, B), A[0] * A + A[1] * B),
+    (lambda a, b: vpps.select(a[0], a, b), (A, B), A),
+    (lambda a, b: vpps.when(a, a[1]), (A, B), 0 * A),
+    (lambda a: vpps.sum_elements(a), (A,), A.sum()),
+    (lambda a: vpps.softmax(a), (A,), np.exp(A) / np.exp(A).sum()),
+    (lambda a: vpps.log_softmax(a), (A,), A - np.log(np.exp(A).sum())),
+    (lambda a: vpps.cross_entropy(a, 1), (A,), np.log(np.exp(A).sum()) - A[1]),
+    (lambda a: vpps.hinge(a, 2), (A,), 0.0),
+    (lambda a: vpps.tanh(a), (A,), np.tanh(A)),
+    (lambda a: vpps.sigmoid(a), (A,), 1 / (1 + np.exp(-A))),
+    (lambda a: vpps.relu(a), (A,), np.maximum(A, 0)),
+    (lambda a: vpps.elu(a), (A,), np.where(A > 0, A, np.exp(A) - 1)),
+    (lambda a: vpps.exp(a), (A,), np.exp(A)),
+    (lambda a: vpps.log(vpps.square(a)), (A,), np.log(A * A)),
+    (lambda a: vpps.sqrt(vpps.abs(a)), (A,), np.sqrt(np.abs(A))),
+    (lambda a: vpps.dropout(a, 0.5), (A,), A),
+    (lambda a: vpps.argmax(a)[0], (A,), 2.0),
+    (lambda a, b: a @ b, (np.arange(6).reshape(2, 3), np.arange(12).reshape(3, 4)),
+     np.arange(6).reshape(2, 3) @ np.arange(12).reshape(3, 4)),
+])
+def test_values(trainer, build, inputs, expected):
+    got = run(trainer, build, *inputs)
+    assert got.dtype == np.float32 and got.shape == np.shape(expected)
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_sums_of_products_are_one_operation(trainer):
+    W, b = trainer.model.parameters
+    x = np.array([1.0, 2.0], np.float32)
+    with trainer.model.graph() as g:
+        y = W @ vpps.input(x) + W @ vpps.input(2 * x) + b
+        size = len(g)
+        value = trainer.forward(y)
+        assert len(g) == size + 1 and len(g) == 3
+        np.testing.assert_array_equal(value, trainer.forward(vpps.affine(b, W, vpps.input(x), W, vpps.input(2 * x))))
+        again = trainer.forward(y)  # made once
+        np.testing.assert_array_equal(value, again)
+    np.testing.assert_allclose(value, W.value @ x * 3 + b.value, rtol=1e-5)
+
+
+def test_inputs_of_any_layout(trainer, rng):
+    m = rng.standard_normal((4, 3)).astype(np.float32)
+    for x in (m, np.asfortranarray(m), m.astype(np.float64), m.tolist(), np.repeat(m, 2, axis=1)[:, ::2]):
+        np.testing.assert_array_equal(run(trainer, lambda a: a, x), m)
+    many = rng.standard_normal((6, 4, 3)).astype(np.float32)
+    with trainer.model.graph() as g:
+        np.testing.assert_array_equal(trainer.forward(g.inputs(many)), many)
+        np.testing.assert_array_equal(trainer.forward(g.inputs(many[:, :, 0])), many[:, :, 0])
+        assert len(g.inputs(np.zeros((0, 4)))) == 0
+    with pytest.raises(vpps.ArgumentError, match="3 dimensions"), trainer.model.graph():
+        vpps.input(many)
+
+
+def test_dlpack(trainer, rng):
+    class Tensor:  # as PyTorch's are: no sequence, no __array__
+        def __init__(self, a):
+            self.a = a
+
+        def __dlpack__(self, **options):
+            return self.a.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.a.__dlpack_device__()
+
+    m = rng.standard_normal((4, 3)).astype(np.float32)
+    np.testing.assert_array_equal(run(trainer, lambda a: a, Tensor(m)), m)
+    W = trainer.model.parameters[0]
+    W.value = Tensor(np.ones((3, 2), np.float32))
+    assert (W.value == 1).all()
+
+
+# ---------------------------------------------------------------- bulk building
+
+
+def bulk_loss(net, batch):
+    """`Small.loss` by three calls of apply, and one for the states in the middle."""
+    g = net.graph
+    words = np.concatenate([w for w, _ in batch])
+    first = np.cumsum([0] + [len(w) for w, _ in batch])
+    begins = np.isin(np.arange(len(words)), first[:-1])
+    starts = g.apply(net.start, indices=words[begins])
+    at = np.empty(len(words), np.uint32)
+    at[begins] = starts.ids
+    at[~begins] = g.next_vertex + np.arange((~begins).sum())
+    before = at[np.flatnonzero(~begins) - 1]
+    g.apply(net.turn, children=before, indices=words[~begins])
+    heads = g.apply(net.head, children=at[first[1:] - 1], indices=[label for _, label in batch])
+    return vpps.average(heads.pushed())
+
+
+def test_bulk_trains_as_one_by_one(rng):
+    nets = [Small().train(), Small().train()]
+    losses = [[], []]
+    for _ in range(20):
+        batch = nets[0].draw(rng)
+        for net, build, kept in zip(nets, (Small.loss, bulk_loss), losses):
+            with net.graph:
+                net.trainer.step(build(net, batch))
+            kept.append(net.trainer.loss())
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+    np.testing.assert_allclose(nets[0].values(), nets[1].values(), rtol=1e-4, atol=1e-6)
+
+
+def test_lists_in_bulk(rng):
+    """A graph network: each node sums its neighbours' states, times a weight of the edge."""
+    m = vpps.Model(1)
+    W = m.add_matrix("W", 4, 4)
+
+    @m.cell
+    def state(c: vpps.Recorder) -> None:
+        c.scatter(c.pull(4))
+
+    @m.cell
+    def node(c: vpps.Recorder) -> None:
+        h, weight = c.gather_list(0, 4, first=1), c.pull_list(1)
+        c.scatter(vpps.tanh(c.gather(0, 0, 4) + W @ vpps.sum(vpps.scale_by(h, weight))))
+
+    trainer = vpps.Trainer(m)
+    x = rng.standard_normal((5, 4)).astype(np.float32)
+    edges = [[1, 2], [], [0, 1, 3, 4], [3], [0]]
+    weights = rng.standard_normal(8).astype(np.float32)
+    with m.graph() as g:
+        states = g.apply(state, pulls=g.inputs(x))
+        first, neighbours = vpps.ragged(edges)
+        one_each = g.inputs(weights[:, None])
+        out = g.apply(node, children=states, lists=[vpps.Members(first, states[neighbours])], pull_lists=[one_each])
+        bulk = trainer.forward(out.scattered())
+        single = []
+        for i, (v, n) in enumerate(zip(states, edges)):
+            mine = list(one_each)[first[i]:first[i + 1]]
+            single.append(node(v, *(states[k] for k in n), pull_lists=[mine]).scattered())
+        one_by_one = np.stack(trainer.forward(single))
+    np.testing.assert_array_equal(bulk, one_by_one)
+    at, expected = 0, []
+    for i, n in enumerate(edges):
+        total = sum((weights[at + k] * x[j] for k, j in enumerate(n)), np.zeros(4, np.float32))
+        expected.append(np.tanh(x[i] + W.value @ total))
+        at += len(n)
+    np.testing.assert_allclose(bulk, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_bulk_counts_what_c_would_read_beyond(rng):
+    net = Small()
+    m = vpps.Model(1)
+
+    @m.cell
+    def listed(c: vpps.Recorder) -> None:
+        c.scatter(vpps.sum(c.gather_list(0, 2)) + vpps.sum(c.pull_list(2)))
+
+    @m.cell
+    def state(c: vpps.Recorder) -> None:
+        c.scatter(c.pull(2))
+
+    with m.graph() as g:
+        s = g.apply(state, pulls=g.inputs(np.zeros((3, 2))))
+        x = g.inputs(np.zeros((3, 2)))
+        for lists, pulled, text in [
+            ([([0, 2], s)], [x], "3 children; expected 2"),
+            ([([0, 3], s)], [x[:2]], "2 nodes in number 0; expected 3"),
+            ([([0, 2, 3], s)], [x], None),
+        ]:
+            if text is None:
+                assert len(g.apply(listed, lists=lists, pull_lists=pulled)) == 2
+                continue
+            with pytest.raises(vpps.ArgumentError, match=text):
+                g.apply(listed, lists=lists, pull_lists=pulled)
+        with pytest.raises(vpps.ArgumentError, match="2 nodes in number 0; expected 3"):
+            listed(*s, pull_lists=[list(x)[:2]], list_members=[3])
+    with net.graph as g:
+        for arguments, text in [
+            ({"indices": [-1]}, "-1; expected 0 to 4294967295"),
+            ({"indices": [2**40]}, "1099511627776; expected"),
+            ({"indices": [0.5]}, "expected whole numbers"),
+            ({"indices": [[[1]]]}, "3 dimensions"),
+            ({"indices": [1, 2], "n": 3}, "2 rows; expected 3"),
+            ({}, "expected n"),
+        ]:
+            with pytest.raises(vpps.ArgumentError, match=text):
+                g.apply(net.start, **arguments)
+        with pytest.raises(vpps.ArgumentError, match="vertex 1 of 2: apply start: index 11 for lookup; expected below 11"):
+            g.apply(net.start, indices=[0, WORDS])
+
+
+def test_nothing_in_bulk(rng):
+    net = Small()
+    with net.graph as g:
+        none = g.apply(net.start, indices=np.zeros(0, np.int64))
+        assert len(none) == 0 and len(none.scattered()) == 0
+        assert len(g.apply(net.turn, children=none, indices=[])) == 0
+        with pytest.raises(vpps.ArgumentError, match="no nodes"):
+            vpps.sum(none.scattered())
+
+
+# ---------------------------------------------------------------- conditions, loops
+
+
+def test_loops_and_cases():
+    m = vpps.Model(1)
+
+    @m.cell
+    def halve(c: vpps.Recorder) -> None:
+        left, x = c.gather(0, 0, 1), c.gather(0, 1, 2)
+        c.condition(left)
+        c.scatter_else(left - 1, left)
+        c.scatter_else(x * 0.5, x)
+
+    @m.cell
+    def one(c: vpps.Recorder) -> None:
+        which = c.pull(1)
+        c.condition(which, 1)
+        c.scatter_else(c.pull(2) * 10)
+
+    @m.cell
+    def two(c: vpps.Recorder) -> None:
+        which = c.pull(1)
+        c.condition(which, 2)
+        c.scatter_else(c.pull(2) * 100)
+
+    trainer = vpps.Trainer(m)
+    with m.graph() as g:
+        turns = g.loop(halve, g.source(vpps.input(3.0), vpps.input([8.0, 16.0])), 5)
+        np.testing.assert_array_equal(trainer.forward(turns[-1].scattered(1)), [1.0, 2.0])
+        for which, factor in ((1, 10), (2, 100), (3, 0)):
+            pulls = (vpps.input(which), vpps.input([1.0, 2.0]))
+            v = g.case([vpps.Application(one, pulls=pulls), vpps.Application(two, pulls=pulls)])
+            np.testing.assert_array_equal(trainer.forward(v.scattered()), [1.0 * factor, 2.0 * factor])
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_nodes_of_a_cleared_graph():
+    net = Small()
+    with net.graph:
+        x = vpps.input([1.0, 2.0])
+        v = net.start(indices=[1])
+        many = net.graph.apply(net.start, indices=[1, 2])
+    with net.graph:
+        y = vpps.input([1.0, 2.0])
+        for use in (lambda: vpps.tanh(x), lambda: x.shape, lambda: x[0], v.scattered, many.scattered):
+            with pytest.raises(vpps.StateError, match="graph that was cleared"):
+                use()
+        for use in (lambda: x + y, lambda: vpps.sum([x, y]), lambda: net.turn(v, indices=[1]),
+                    lambda: net.graph.apply(net.turn, children=many, indices=[0, 0])):
+            with pytest.raises(vpps.ArgumentError, match="cleared"):
+                use()
+        assert "cleared" in repr(x)
+
+
+def test_nodes_of_two_graphs():
+    net = Small()
+    other = net.model.graph()
+    with net.graph, other:
+        x, y = net.graph.input([1.0]), other.input([1.0])
+        with pytest.raises(vpps.ArgumentError, match="two graphs"):
+            x + y
+        with pytest.raises(vpps.ArgumentError, match="another graph"):
+            net.graph.source(y)
+
+
+def test_no_graph():
+    net = Small()
+    for use in (lambda: vpps.input([1.0]), lambda: net.E[1], lambda: net.start(indices=[1])):
+        with pytest.raises(vpps.StateError, match="no graph is being built"):
+            use()
+
+
+def test_errors_tell_the_librarys_message():
+    net = Small()
+    with net.graph:
+        x, y = vpps.input([1.0, 2.0]), vpps.input([1.0, 2.0, 3.0])
+        with pytest.raises(vpps.ShapeError, match="add: argument 1 is 3 x 1, argument 0 is 2 x 1; expected equal") as caught:
+            x + y
+        assert caught.value.status == "SHAPE" and isinstance(caught.value, ValueError)
+        with pytest.raises(vpps.ShapeError, match="add: argument 1"):  # the first error stays
+            vpps.tanh(x)
+        with pytest.raises(vpps.ShapeError, match="add: argument 1"):
+            net.graph.status()
+    with net.graph:
+        vpps.tanh(vpps.input([1.0]))
+        with pytest.raises(TypeError, match="node and str"):
+            vpps.input([1.0]) + "x"
+        with pytest.raises(TypeError):
+            bool(vpps.input([1.0]))
+        with pytest.raises(TypeError):
+            list(vpps.input([1.0]))
+        with pytest.raises(IndexError):
+            vpps.input([1.0])[1]
+        with pytest.raises(vpps.ArgumentError, match="steps of 2"):
+            vpps.input([1.0, 2.0])[::2]
+
+
+def test_a_cell_that_fails_is_dropped():
+    net = Small()
+    with pytest.raises(vpps.ShapeError, match="affine: matrix U"):
+        @net.model.cell
+        def wrong(c: vpps.Recorder) -> None:
+            c.scatter(net.U @ c.gather(0, 0, HIDDEN + 1) + net.b)
+
+    with pytest.raises(ZeroDivisionError):
+        @net.model.cell
+        def divides(c: vpps.Recorder) -> None:
+            c.pull_index()
+            1 / 0  # noqa: B018
+
+    kept = []
+
+    @net.model.cell
+    def keeps(c: vpps.Recorder) -> None:
+        kept.append(c.pull(2))
+        c.scatter(kept[0])
+
+    with pytest.raises(vpps.StateError, match="cell that is recorded"):
+        vpps.tanh(kept[0])
+    with net.graph:
+        with pytest.raises(vpps.ArgumentError, match="apply keeps: 0 children, 0 nodes, 0 indices; expected 0, 1, 0"):
+            keeps()
+
+
+def test_scores_of_many(rng):
+    net = Small().train()
+    batch = net.draw(rng, 6)
+    with net.graph:
+        loss = bulk_loss(net, batch)
+        assert loss.shape == (1, 1)
+        heads = net.graph.vertices(np.arange(net.graph.next_vertex - 6, net.graph.next_vertex))
+        scores = net.trainer.forward(heads.pushed(1))
+        assert scores.shape == (6, CLASSES)
+        nll = net.trainer.forward(heads.pushed(0))
+        assert nll.shape == (6,)
+        labels = np.array([label for _, label in batch])
+        np.testing.assert_allclose(nll, np.log(np.exp(scores).sum(1)) - scores[np.arange(6), labels], rtol=1e-4)
+        np.testing.assert_allclose(net.trainer.value(loss), nll.mean(), rtol=1e-5)
+        with pytest.raises(vpps.ArgumentError, match="several shapes"):
+            net.trainer.forward(net.graph.nodes([heads[0].pushed(0).id, heads[0].pushed(1).id]))

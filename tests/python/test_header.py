@@ -1,0 +1,79 @@
+"""Every public function of the headers is called by the package, or is listed here with the reason why not."""
+
+import re
+from dataclasses import fields
+from inspect import signature
+from pathlib import Path
+
+import vpps
+from vpps import errors, trainer
+from vpps._vpps import ffi, lib
+
+ROOT = Path(__file__).parents[2]
+
+LEFT_OUT = {
+    "vpps_affine1": "vpps.affine takes any number of products",
+    "vpps_affine2": "vpps.affine takes any number of products",
+    "vpps_gather_list": "Recorder.gather_list calls vpps_gather_list_from with child 0",
+    "vpps_pull_list": "Recorder.pull_list calls vpps_pull_list_of with list 0",
+}
+
+
+def header():
+    text = "".join((ROOT / "include" / name).read_text() for name in ("vpps.h", "vpps_data.h"))
+    return set(re.findall(r"^VPPS_API [^;(]*?\b(vpps_\w+)\(", text, re.MULTILINE))
+
+
+def called():
+    source = "".join(p.read_text() for p in (ROOT / "python").glob("vpps/*.py"))
+    glue = (ROOT / "python/glue.c").read_text()
+    return set(re.findall(r"\b_?lib\.(vpps_\w+)", source)) | set(re.findall(r"\b(vpps_\w+)\(", glue))
+
+
+def test_every_function_is_bound_or_left_out():
+    functions = header()
+    assert len(functions) > 200
+    assert functions - called() - LEFT_OUT.keys() == set()
+    assert called() & LEFT_OUT.keys() == set(), "listed as left out, but called"
+    assert LEFT_OUT.keys() - functions == set(), "listed as left out, but not in the headers"
+
+
+def test_cffi_knows_every_function():
+    assert {name for name in header() if not hasattr(lib, name)} == set()
+
+
+def test_every_status_has_an_exception():
+    statuses = [n for n in range(100) if ffi.string(lib.vpps_status_name(n)).decode() in errors.CLASSES]
+    text = (ROOT / "include/vpps.h").read_text()
+    table = re.search(r"VPPS_STATUS_TABLE\(X\)(.*?)typedef enum", text, re.DOTALL)[1]
+    names = re.findall(r'X\((\w+), "', table)
+    assert names[0] == "OK" and len(names) == len(statuses) + 1
+    assert set(names[1:]) == set(errors.CLASSES)
+
+
+def members(struct):
+    return {name for name, _ in ffi.typeof(struct).fields} - {"size"}
+
+
+def test_structs_have_all_their_fields():
+    assert members("vpps_stats") == {f.name for f in fields(vpps.Stats)}
+    assert members("vpps_trial") == {f.name for f in fields(vpps.Trial)}
+    assert members("vpps_cost") == set(vpps.Cost._fields)
+    parameters = set(signature(vpps.Trainer).parameters)
+    expected = members("vpps_options") - {"optimizer", "log_context"} | members("vpps_optimizer") - {"kind"} | {"optimizer"}
+    assert parameters - {"model", "on_step"} == expected
+
+
+def test_enums_have_all_their_names():
+    text = (ROOT / "include/vpps.h").read_text()
+    optimizers = re.findall(r'X\(\w+, "(\w+)", \d\)', text)
+    assert optimizers and set(trainer.ENUMS["optimizer"]) == set(optimizers)
+    assert set(trainer.ENUMS["precision"]) == {"fp32", "bf16x3", "bf16", "auto"}
+    assert set(trainer.ENUMS["nonfinite"]) == {"stop", "skip", "ignore"}
+    assert set(trainer.ENUMS["gradients"]) == {"deferred", "accumulate"}
+    assert set(trainer.ENUMS["caller"]) == {"auto", "works", "free"}
+
+
+def test_version_is_the_librarys():
+    version = re.search(r'#define VPPS_VERSION "(.*)"', (ROOT / "include/vpps.h").read_text())[1]
+    assert vpps.__version__ == vpps.version() == version == ffi.string(lib.glue_version()).decode()

@@ -1,0 +1,262 @@
+"""Objects may go in any order, and nothing is left; threads, fork and Ctrl-C."""
+
+import gc
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from small import Small
+
+import vpps
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(5))))
+def test_any_order_of_deletion(order, rng):
+    net = Small().train()
+    net.step(net.draw(rng))
+    with net.graph:
+        loss = net.loss(net.draw(rng))
+    things = [net.model, net.graph, net.trainer, net.W.view(), loss]
+    values = things[3].copy()
+    trainer_gone = False
+    net = None
+    for i in order:
+        things[i] = None
+        gc.collect()
+        trainer_gone |= i == 2
+        if things[3] is not None and trainer_gone:
+            assert (things[3] == values).all()
+
+
+def test_cycles_are_collected(rng):
+    """In a cycle Python deletes in any order it likes."""
+    import weakref
+
+    gone = []
+    for _ in range(20):
+        net = Small().train()
+        net.step(net.draw(rng))
+        net.cycle = [net, net.model, net.graph, net.trainer, net.W.view()]
+        gone.append(weakref.ref(net))
+        del net
+    gc.collect()
+    assert all(r() is None for r in gone)
+
+
+def test_a_view_outlives_its_model():
+    view = Small().W.view()
+    gc.collect()
+    vpps.Model(2)
+    assert np.isfinite(view).all() and view.shape == (7, 5)
+
+
+def test_at_exit(python):
+    """The interpreter ends with everything alive, in a cycle, and a batch in flight."""
+    python("""
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from small import Small
+net = Small(caller="free").train()
+net.step(net.draw(np.random.default_rng(1), 32, 20))
+net.me = net
+""", os.path.dirname(__file__))
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_ten_thousand_batches_leave_nothing(rng):
+    net = Small(vps=1).train()
+    batches = [net.draw(rng, 1, 2) for _ in range(50)]
+
+    def run(n):
+        for i in range(n):
+            net.step(batches[i % 50])
+            if i % 500 == 0:
+                net.model.state_dict()
+                net.trainer.stats()
+        net.trainer.loss()
+        gc.collect()
+
+    run(1000)
+    before, objects = resident(), len(gc.get_objects())
+    run(10000)
+    assert len(gc.get_objects()) - objects < 100
+    assert resident() - before < 4 << 20
+
+
+def test_models_leave_nothing(rng):
+    def run(n):
+        for _ in range(n):
+            net = Small(vps=1).train()
+            net.step(net.draw(rng, 1, 2))
+            del net
+        gc.collect()
+
+    run(30)
+    before = resident()
+    run(100)
+    assert resident() - before < 8 << 20
+
+
+# ---------------------------------------------------------------- threads
+
+
+def test_models_train_beside_each_other():
+    """Each thread a model; the same as one after the other."""
+
+    def train(results, i):
+        net = Small(seed=i + 1, vps=1).train()
+        rng = np.random.default_rng(i)
+        for _ in range(30):
+            net.step(net.draw(rng))
+        results[i] = net.values()
+
+    alone, together = [None] * 4, [None] * 4
+    for i in range(4):
+        train(alone, i)
+    threads = [threading.Thread(target=train, args=(together, i)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for a, b in zip(alone, together):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_two_threads_may_share_a_trainer(rng):
+    """Their steps wait for each other; each builds on a graph of its own, while the other's batch runs."""
+    net = Small(vps=1, lr=0.0).train()
+    batches = [net.draw(rng, 4) for _ in range(4)]
+    expected = []
+    for b in batches:
+        net.step(b)
+        expected.append(net.trainer.loss())
+    failures = []
+
+    def train(i):
+        try:
+            graph = net.model.graph()
+            for _ in range(100):
+                with graph:
+                    loss = net.loss(batches[i])
+                    net.trainer.step(loss)
+                    assert abs(float(net.trainer.forward(loss)) - expected[i]) < 1e-5
+        except BaseException as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=train, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures, failures
+    assert net.trainer.stats().batches == 404
+
+
+def long_batch(net, rng, n=400, longest=60):
+    batch = net.draw(rng, n, longest)
+    with net.graph:
+        return net.loss(batch)
+
+
+def wide(**options):
+    import small
+
+    hidden, small.HIDDEN = small.HIDDEN, 192
+    try:
+        return Small(vps=1, caller="works", **options).train()
+    finally:
+        small.HIDDEN = hidden
+
+
+def test_python_runs_while_a_batch_does(rng):
+    """Without the interpreter's lock released, the other thread would get no turn during a step."""
+    net = wide()
+    loss = long_batch(net, rng)
+    turns, end = [], threading.Event()
+
+    def count():
+        while not end.is_set():
+            turns.append(time.perf_counter())
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    while not turns:
+        time.sleep(0.001)
+    seen = False
+    for _ in range(100):  # a busy machine may leave the other thread without a core for a while
+        turns.clear()
+        begin = time.perf_counter()
+        net.trainer.step(loss)
+        done = time.perf_counter()
+        third = (done - begin) / 3
+        seen = any(begin + third < t < done - third for t in list(turns))
+        if seen:
+            break
+    end.set()
+    counter.join()
+    assert seen, "no turn in the middle of any step"
+
+
+def test_ctrl_c_in_a_batch(rng):
+    """It is raised when the batch is done: the batch counts, and training goes on as if nothing had been."""
+    seeds = [np.random.default_rng(5), np.random.default_rng(5)]
+    plain, interrupted = wide(), wide()
+    loss = long_batch(plain, seeds[0])
+    plain.trainer.step(loss)
+    loss = long_batch(interrupted, seeds[1])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.005, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        interrupted.trainer.step(loss)
+        time.sleep(30)  # where the batch was done before the signal came
+    interrupted.trainer.loss()
+    assert interrupted.trainer.stats().batches == 1
+    for net, seed in ((plain, seeds[0]), (interrupted, seeds[1])):
+        net.step(net.draw(seed, 4))
+    np.testing.assert_array_equal(plain.values(), interrupted.values())
+
+
+def test_fork(rng):
+    """A child cannot use its parent's trainer, and says so; it may have its own, and its end harms nobody."""
+    net = Small().train()
+    net.step(net.draw(rng))
+    before = net.values()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            with net.graph:
+                loss = net.loss(net.draw(rng))
+            try:
+                net.trainer.step(loss)
+            except vpps.StateError as e:
+                status = 2 if "fork" in str(e) else 3
+            own = Small().train()
+            own.step(own.draw(rng))
+            own.trainer.loss()
+            del net, own
+            gc.collect()
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    np.testing.assert_array_equal(net.values(), before)
+    net.step(net.draw(rng))
+    assert (net.values() != before).any()
+
+
+def test_import_is_quiet_and_quick():
+    done = subprocess.run([sys.executable, "-X", "importtime", "-c", "import vpps, sys; assert 'torch' not in sys.modules"],
+                          capture_output=True, text=True, check=True)
+    assert done.stdout == ""

@@ -1,0 +1,50 @@
+"""The trainer that README.md shows in Python: at most 30 lines, and the losses of the one in C, to the last bit."""
+
+import ctypes
+import os
+import random
+import re
+import subprocess
+
+import pytest
+
+
+def block(root, language):
+    return re.search(rf"^```{language}\n(.*?)^```", (root / "README.md").read_text(), re.MULTILINE | re.DOTALL)[1]
+
+
+def test_losses_are_those_in_c(root, build, tmp_path, capsys, monkeypatch):
+    code = block(root, "python")
+    assert len(code.splitlines()) <= 30
+    source = block(root, "c")
+    assert "loss %.4f" in source and "loss:.4f" in code
+    (tmp_path / "trainer.c").write_text(source.replace("loss %.4f", "loss %.9g"))
+    libraries = re.search(r"^LIBS\s*:= (.*)$", (root / "Makefile").read_text(), re.MULTILINE)[1].split()
+    subprocess.run([os.environ.get("CC", "cc"), "-O2", f"-I{root}/include", str(tmp_path / "trainer.c"),
+                    str(build / "libvpps.a"), *libraries, "-o", str(tmp_path / "trainer")], check=True)
+    expected = subprocess.run([str(tmp_path / "trainer")], capture_output=True, text=True, check=True).stdout
+    assert len(expected.splitlines()) == 6
+
+    libc = ctypes.CDLL(None)
+    libc.srand(1)  # as a C program begins
+
+    def randrange(a, b=None):
+        return libc.rand() % a if b is None else a + libc.rand() % (b - a)
+
+    monkeypatch.setattr(random, "randrange", randrange)
+    exec(compile(code.replace("loss:.4f", "loss:.9g"), "README.md", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize("name", ["README.md", "doc/python.md"])
+def test_names_in_documents_exist(root, name):
+    import vpps
+
+    text = (root / name).read_text()
+    for path in set(re.findall(r"\bvpps\.([a-zA-Z_]\w*(?:\.\w+)?)", text)):
+        at = vpps
+        for part in path.split("."):
+            if part in ("h", "so", "py", "c", "pc", "md", "doctor") or at is None:
+                break
+            assert hasattr(at, part), f"{name}: vpps.{path}"
+            at = getattr(at, part)

@@ -1,0 +1,308 @@
+"""Training, options, parameters and looking inside."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from small import HIDDEN, Small
+
+import vpps
+
+
+def test_it_learns(rng):
+    net = Small(optimizer="adam", lr=0.01).train()
+    batch = net.draw(rng, 8)
+    first = net.step(batch)
+    stale = []
+    for _ in range(400):
+        with net.graph:
+            stale.append(net.trainer.step(net.loss(batch)))
+    assert first is None and math.isfinite(stale[0])
+    assert net.trainer.loss() < 0.3 < stale[0]
+    assert net.trainer.poll_loss() == net.trainer.loss()
+    assert net.trainer.stats().batches == 401
+
+
+def test_the_first_stale_loss_is_nan(rng):
+    net = Small().train()
+    with pytest.raises(vpps.StateError):
+        net.trainer.loss()
+    with net.graph:
+        assert math.isnan(net.trainer.step(net.loss(net.draw(rng))))
+
+
+def test_gradients_are_central_differences(rng):
+    net = Small().train()
+    batch = net.draw(rng, 3, longest=3)
+    before = net.model.state_dict()
+
+    def loss_with(values):
+        net.model.load_state_dict(values)
+        with net.graph:
+            return float(net.trainer.forward(net.loss(batch)))
+
+    with net.graph:
+        net.trainer.backward(net.loss(batch))
+        net.trainer.read_gradients()
+    gradients = {}
+    for p in net.model.parameters:
+        g = p.gradient
+        gradients[p.name] = np.zeros(p.shape, np.float32)
+        gradients[p.name][... if g.entries is None else g.entries] = g.values
+        assert np.abs(g.values).max() > 0
+        assert net.model.gradient_norm(p) == pytest.approx(np.linalg.norm(g.values), rel=1e-5)
+    assert net.model.gradient_norm() == pytest.approx(np.sqrt(sum((g**2).sum() for g in gradients.values())), rel=1e-5)
+    checked = 0
+    for name, values in before.items():
+        for at in rng.choice(values.size, size=min(6, values.size), replace=False):
+            i = np.unravel_index(at, values.shape)
+            h = 1e-2
+            sides = []
+            for sign in (1, -1):
+                moved = {n: v.copy() for n, v in before.items()}
+                moved[name][i] += sign * h
+                sides.append(loss_with(moved))
+            assert (sides[0] - sides[1]) / (2 * h) == pytest.approx(gradients[name][i], rel=2e-2, abs=2e-4), (name, i)
+            checked += 1
+    assert checked >= 6 * 5
+
+
+def test_a_step_in_parts_is_a_step(rng):
+    whole, parts = Small(optimizer="adam").train(), Small(optimizer="adam").train()
+    for _ in range(5):
+        batch = whole.draw(rng)
+        whole.step(batch)
+        with parts.graph:
+            parts.trainer.backward(parts.loss(batch))
+            parts.trainer.update()
+        assert whole.trainer.loss() == parts.trainer.loss()
+    np.testing.assert_array_equal(whole.values(), parts.values())
+
+
+def test_gradients_add_up_and_can_be_changed(rng):
+    net = Small(lr=1.0).train()
+    batch = net.draw(rng)
+    with pytest.raises(vpps.StateError):
+        net.trainer.update()
+    with pytest.raises(vpps.StateError):
+        net.W.gradient  # noqa: B018
+    read = []
+    for _ in range(2):
+        with net.graph:
+            net.trainer.backward(net.loss(batch))
+        net.trainer.read_gradients()
+        read.append(net.W.gradient.values)
+    np.testing.assert_allclose(read[1], 2 * read[0], rtol=1e-5, atol=1e-7)
+    net.trainer.zero_gradients()
+    with pytest.raises(vpps.StateError):
+        net.trainer.update()
+    before = net.W.value
+    with net.graph:
+        net.trainer.backward(net.loss(batch))
+    net.trainer.read_gradients()
+    net.W.set_gradient(np.ones_like(before))
+    net.E.set_gradient(net.E.gradient.values * 0)
+    table = net.E.value
+    with pytest.raises(vpps.ArgumentError, match="a gradient of shape"):
+        net.W.set_gradient(np.ones(3))
+    net.trainer.write_gradients()
+    net.trainer.update()
+    np.testing.assert_allclose(net.W.value, before - 1, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(net.E.value, table)
+
+
+def test_parameters():
+    m = vpps.Model(1)
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    W = m.add_matrix("W", 2, 3, init=values)
+    F = m.add_matrix("F", 2, 3, init=np.asfortranarray(values))
+    b = m.add_vector("b", 4, init=0.5)
+    E = m.add_lookup("E", 5, 3, init=vpps.uniform(-1, 1))
+    T = m.add_lookup("T", 2, 2, 3, init=np.stack([values, values + 10]))
+    N = m.add_matrix("N", 50, 50, init=vpps.normal(1.0, 0.1))
+    assert [p.name for p in m.parameters] == ["W", "F", "b", "E", "T", "N"]
+    assert [type(p) for p in m.parameters] == [vpps.Matrix, vpps.Matrix, vpps.Vector, vpps.Lookup, vpps.Lookup, vpps.Matrix]
+    assert [p.shape for p in m.parameters] == [(2, 3), (2, 3), (4,), (5, 3), (2, 2, 3), (50, 50)]
+    np.testing.assert_array_equal(W.value, values)
+    np.testing.assert_array_equal(F.value, values)
+    np.testing.assert_array_equal(b.value, [0.5] * 4)
+    assert np.abs(E.value).max() <= 1 and np.abs(E.value).max() > 0
+    np.testing.assert_array_equal(T.value[1], values + 10)
+    assert abs(N.value.mean() - 1) < 0.02
+    assert m.parameter("b").id == b.id
+    trainer = vpps.Trainer(m)
+    with m.graph():
+        np.testing.assert_array_equal(trainer.forward(T[1]), values + 10)  # a node's columns are a table's
+        np.testing.assert_array_equal(trainer.forward(b.node()), [0.5] * 4)
+        np.testing.assert_array_equal(trainer.forward(E.at(vpps.input(3.0))), E.value[3])
+        np.testing.assert_array_equal(trainer.forward(W @ vpps.input([1.0, 0.0, 1.0])), values @ [1, 0, 1])
+    W.value = values * 2
+    with m.graph():
+        np.testing.assert_array_equal(trainer.forward(W @ vpps.input([1.0, 0.0, 1.0])), values @ [2, 0, 2])
+    b.view()[:] = 7
+    trainer.write_parameters()
+    with m.graph():
+        np.testing.assert_array_equal(trainer.forward(b.node()), [7] * 4)
+    with pytest.raises(vpps.ArgumentError, match=r"\(3, 2\); expected \(2, 3\)"):
+        W.value = values.T
+    with pytest.raises(vpps.ArgumentError, match=r"initial values of shape"):
+        vpps.Model(1).add_matrix("W", 3, 2, init=values)
+    with pytest.raises(vpps.StateError):
+        m.add_vector("late", 1)
+    for name in ("", "W", "a\0b", "__metadata__"):
+        with pytest.raises(vpps.ArgumentError):
+            other = vpps.Model(1)
+            other.add_vector("W", 1)
+            other.add_vector(name, 1)
+
+
+def test_values_are_the_trainers(rng):
+    net = Small().train()
+    before = net.W.value
+    net.step(net.draw(rng))
+    assert (net.W.value != before).any()  # a copy, and a fresh one
+
+
+def test_frozen(rng):
+    net = Small().train()
+    net.U.frozen = True
+    assert net.U.frozen and not net.W.frozen
+    u, w = net.U.value, net.W.value
+    net.step(net.draw(rng, longest=6))
+    np.testing.assert_array_equal(net.U.value, u)
+    assert (net.W.value != w).any()
+
+
+def test_learning_rate(rng):
+    net = Small(lr=0.0).train()
+    before = net.values()
+    net.step(net.draw(rng))
+    np.testing.assert_array_equal(net.values(), before)
+    net.trainer.lr = 0.25
+    assert net.trainer.lr == 0.25
+    net.step(net.draw(rng))
+    assert (net.values() != before).any()
+    with pytest.raises(vpps.ArgumentError):
+        net.trainer.lr = -1.0
+    assert net.trainer.lr == 0.25
+
+
+def test_options():
+    for wrong, error in [({"optimizer": "nadam"}, "expected one of adagrad, adam, adamw, momentum, sgd"),
+                         ({"precision": "fp16"}, "precision: 'fp16'"), ({"policy": "x"}, "x"),
+                         ({"lr": -1.0}, "learning rate|lr")]:
+        with pytest.raises(vpps.ArgumentError, match=error):
+            Small(**wrong).train()
+    with pytest.raises(vpps.DeviceError, match="tpu: unknown"):
+        Small(device="tpu").train()
+    with pytest.raises(TypeError):
+        Small(learning_rate=1.0).train()
+    net = Small(vps=1, groups=1, optimizer="adamw", weight_decay=0.1, clip=1.0, gradients="accumulate", nonfinite="skip",
+                caller="free", precision="bf16x3", policy="agenda", verify=True, seed=5).train()
+    stats = net.trainer.stats()
+    assert (stats.vps, stats.device, stats.precision, stats.caller_works) == (1, "cpu", "bf16x3", False)
+    with pytest.raises(vpps.StateError, match="one already"):
+        vpps.Trainer(net.model)
+
+
+def test_what_is_not_finite(rng):
+    net = Small().train()
+    net.W.value = np.full((HIDDEN, 5), np.nan)
+    net.step(net.draw(rng))
+    with pytest.raises(vpps.NonfiniteError, match="batch 1"):
+        net.trainer.loss()
+    skipping = Small(nonfinite="skip").train()
+    skipping.W.value = np.full((HIDDEN, 5), np.nan)
+    skipping.step(skipping.draw(rng))
+    skipping.trainer.read_parameters()
+    assert skipping.trainer.stats().skipped == 1
+
+
+def test_what_cannot_be_trained(rng):
+    net = Small().train()
+    with net.graph:
+        with pytest.raises(vpps.ShapeError, match="scalar"):
+            net.trainer.step(vpps.input([1.0, 2.0]))
+    other = Small()
+    with other.graph:
+        with pytest.raises(vpps.ArgumentError, match="another model"):
+            net.trainer.step(other.loss(other.draw(rng)))
+    with net.graph:
+        loss = net.loss(net.draw(rng))
+    net.graph.clear()
+    with pytest.raises(vpps.StateError, match="cleared"):
+        net.trainer.step(loss)
+    with pytest.raises(vpps.StateError, match="cleared"):
+        net.trainer.forward(loss)
+    net.trainer.close()
+    with net.graph:
+        with pytest.raises(vpps.StateError, match="closed"):
+            net.trainer.step(net.loss(net.draw(rng)))
+    net.trainer.close()
+
+
+def test_closing_keeps_what_was_learned(rng):
+    net = Small().train()
+    before = net.W.value
+    with net.trainer:
+        net.step(net.draw(rng))
+        trained = net.W.value
+    np.testing.assert_array_equal(net.W.value, trained)
+    assert (trained != before).any()
+    with vpps.Trainer(net.model):
+        np.testing.assert_array_equal(net.W.value, trained)
+
+
+def test_looking_inside(rng):
+    lines = []
+    net = Small(trace_events=10000, log=lines.append).train()
+    batch = net.draw(rng)
+    with net.graph:
+        with net.trainer.trace("build"):
+            loss = net.loss(batch)
+        assert "cross_entropy" in net.trainer.disassemble(loss) or "turn" in net.trainer.disassemble(loss)
+        cost = net.graph.cost()
+        net.trainer.step(loss)
+    assert cost.nodes > 10 and cost.product_flops > 1000
+    events = json.loads(net.trainer.trace_json())["traceEvents"]
+    assert any(e.get("name") == "build" for e in events)
+    stats = net.trainer.stats()
+    assert stats.nodes == cost.nodes and stats.policy == "depth"
+    trials, done = net.trainer.trials()
+    assert isinstance(trials, list) and isinstance(done, bool)
+    with pytest.raises(vpps.StateError):
+        Small().train().trainer.trace_json()
+
+
+def test_log_reaches_python():
+    lines = []
+    vpps.Trainer(Small().model, device="auto", log=lines.append)
+    assert any("cpu" in line for line in lines)
+
+
+def test_metrics(tmp_path, rng):
+    with vpps.Metrics(tmp_path / "run", every=2, tensorboard=False) as metrics:
+        net = Small(on_step=metrics, lr=0.5).train()
+        for _ in range(7):
+            net.step(net.draw(rng))
+        metrics(8, {"loss": 1.0, "other": 2.0})
+    from vpps.metrics import read_csv
+
+    rows = list(read_csv(tmp_path / "run/metrics.csv"))
+    assert [r["step"] for r in rows] == [2, 4, 6, 8] or [r["step"] for r in rows] == [2, 4, 6, 8]
+    assert all(r["lr"] == 0.5 and r["loss"] > 0 for r in rows[:-1]) and "other" not in rows[-1]
+    with vpps.Metrics(tmp_path / "run", tensorboard=False) as metrics:
+        metrics(10, {"loss": 3.0})
+    assert len(list(read_csv(tmp_path / "run/metrics.csv"))) == 5
+    assert list(vpps.progress(range(3), disable=True)) == [0, 1, 2]
+
+
+def test_tensorboard(tmp_path):
+    pytest.importorskip("tensorboardX")
+    with vpps.Metrics(tmp_path, tensorboard=True) as metrics:
+        metrics(1, {"loss": 0.5})
+    events = list(tmp_path.glob("events.out.tfevents.*"))
+    assert len(events) == 1 and b"loss" in events[0].read_bytes()
+
+

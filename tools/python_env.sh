@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Prints the Python that the package is built and tested with: $VPPS_PYTHON, or that of a virtual environment in BUILD/python-env,
+# made here with what the tests need from the package index. Fails, and tells why, where there is none.
+#
+#     tools/python_env.sh
+set -euo pipefail
+
+if [ -n "${VPPS_PYTHON:-}" ]; then
+    echo "$VPPS_PYTHON"
+    exit 0
+fi
+env=${BUILD:-build}/python-env wanted='cffi setuptools>=77 wheel numpy pytest mypy safetensors tensorboardX tqdm types-tqdm'
+python3 -c 'import venv, sys; sys.exit(sys.version_info < (3, 9))' 2> /dev/null ||
+    { echo "no Python from 3.9 on with venv" >&2; exit 1; }
+if [ "$(cat "$env/wanted" 2> /dev/null)" != "$wanted" ]; then
+    rm -rf "$env"
+    read -r -a names <<< "$wanted"
+    {
+        python3 -m venv "$env" && "$env/bin/python" -c 'import os, sysconfig, sys
+sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' &&
+            timeout 300 "$env/bin/pip" --quiet --disable-pip-version-check install "${names[@]}"
+    } >&2 || { echo "no environment for the tests: Python.h, or packages from the index, are missing" >&2; exit 1; }
+    echo "$wanted" > "$env/wanted"
+fi
+realpath -s "$env/bin/python"
