@@ -6,6 +6,7 @@
  *   split.c          parts (eager, main, lazy: Cavs, section 3.4), stages, what is kept, in how many places
  *   arrange.c        in which order these lie: pq_layout.c, by a PQ tree (ED-Batch, section 3)
  *   order.c          which stages wait for what other VPs did
+ *   program.c        what each stage does, step by step: program.h
  *
  * A compiled cell is the same for all devices. It knows nothing of batches: a value of a vertex lies at an offset in
  * the vertex's record of kept values, an input is where the batch's records say.
@@ -254,7 +255,8 @@ typedef struct vpps_compiled_cell {
     vpps_cell_copies as_made, arranged; /* with values in the order of their making, and in the one that was planned */
     uint64_t arrange_ns;                /* planning took */
     size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
-    void *device_program; /* what the device made of it; freed by device_free */
+    struct vpps_program *programs; /* of each stage: program.h */
+    void *device_program;          /* what the device made of it; freed by device_free */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 

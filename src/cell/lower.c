@@ -15,13 +15,6 @@ bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, 
     return true;
 }
 
-void vpps_compiled_cell_free(vpps_compiled_cell *c) {
-    if (!c) return;
-    if (c->device_free) c->device_free(c->device_program);
-    void *parts[] = {c->name, c->values, c->args, c->contributions, c->outers, c->stages, c->order, c};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
-}
-
 /* ---------------------------------------------------------------- one op */
 
 /* The op to lower: what it is applied to, and where its own number comes from. */

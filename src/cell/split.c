@@ -4,7 +4,7 @@
  * whole vectors, of which the VP has made its rows only: it begins a stage, and a product with a transposed matrix,
  * which leaves a share for every VP to add up, ends one. Where vertices are shared out a part is one stage.
  */
-#include "cell/flops.h"
+#include "cell/cell.h"
 
 typedef struct work {
     const vpps_model *model;
@@ -434,22 +434,4 @@ vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c) {
     free(w.last);
     free(w.passing);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
-}
-
-vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, const vpps_cell_needs *needs) {
-    c->needs = *needs;
-    for (uint32_t k = 0; k < c->n_outputs; k++)
-        if (!(needs->read_out >> k & 1)) c->outputs[k].value = VPPS_NONE;
-    VPPS_TRY(vpps_separate_eager(c));
-    if (needs->training) VPPS_TRY(vpps_differentiate(model, c));
-    VPPS_TRY(vpps_simplify(c));
-    VPPS_TRY(vpps_split_cell(model, c));
-    VPPS_TRY(vpps_arrange_cell(c));
-    vpps_order_stages(c);
-    const vpps_cell_cost cost = vpps_cost_of_cell(model, c);
-    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) {
-        c->flops[d] = cost.forward.products[d] + cost.forward.other[d] + cost.backward.products[d] +
-                      cost.backward.other[d] + cost.parameters.products[d] + cost.parameters.other[d];
-    }
-    return VPPS_OK;
 }

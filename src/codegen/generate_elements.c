@@ -410,7 +410,7 @@ static bool has_positions(const work *w, uint32_t v) {
 static void put_gradients(const work *w, const vpps_segment *g, void (*put)(const work *, uint32_t)) {
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_step_of_segment *step = &w->s.steps[g->first + k];
-        if (step->kind == VPPS_STEP_MAKE && vpps_stage_value(w, step->value)->kind == VPPS_VALUE_GRADIENT)
+        if (step->kind == VPPS_SEGMENT_STEP_MAKE && vpps_stage_value(w, step->value)->kind == VPPS_VALUE_GRADIENT)
             put(w, step->value);
     }
 }
@@ -423,7 +423,7 @@ static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded,
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_step_of_segment *step = &w->s.steps[g->first + k];
         const vpps_cell_value *x = vpps_stage_value(w, step->value);
-        for (uint32_t i = 0; i < x->n_args && step->kind == VPPS_STEP_MAKE; i++) {
+        for (uint32_t i = 0; i < x->n_args && step->kind == VPPS_SEGMENT_STEP_MAKE; i++) {
             const uint32_t u = vpps_stage_arg(w, x, i)->value;
             if (loaded[u] || vpps_in_slot(w, u) || made_here(w, u) || !vpps_reads_alike(&w->s, step->value, i)) {
                 continue;
@@ -534,11 +534,11 @@ void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
         for (uint32_t k = 0; k < g->n; k++) {
             const vpps_step_of_segment *step = &w->s.steps[g->first + k];
             const uint32_t u = step->value;
-            if (pass == 0 && step->kind == VPPS_STEP_LOAD) {
+            if (pass == 0 && step->kind == VPPS_SEGMENT_STEP_LOAD) {
                 fprintf(w->out, "const float v%u = ", u);
                 put_memory(w, u, "item", "el");
                 fprintf(w->out, ";\n");
-            } else if (pass == 0 && step->kind == VPPS_STEP_STORE) {
+            } else if (pass == 0 && step->kind == VPPS_SEGMENT_STEP_STORE) {
                 fprintf(w->out, "const float t%u = ", u);
                 if (made_here(w, u)) {
                     fprintf(w->out, "v%u", u);
@@ -548,10 +548,10 @@ void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
                 fprintf(w->out, ";\n");
             } else if (pass == 0) {
                 make_element(w, u);
-            } else if (step->kind == VPPS_STEP_LOAD) {
+            } else if (step->kind == VPPS_SEGMENT_STEP_LOAD) {
                 put_slot(w, u, "item", "e");
                 fprintf(w->out, " = v%u;\n", u);
-            } else if (step->kind == VPPS_STEP_STORE) {
+            } else if (step->kind == VPPS_SEGMENT_STEP_STORE) {
                 char name[16];
                 snprintf(name, sizeof name, "t%u", u);
                 store(w, u, name);

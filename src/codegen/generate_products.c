@@ -702,7 +702,7 @@ bool vpps_can_join(const work *w, uint32_t segment) {
     for (uint32_t k = 0; k < next->n; k++) {
         const vpps_step_of_segment *step = &w->s.steps[next->first + k];
         const vpps_cell_value *x = vpps_stage_value(w, step->value);
-        for (uint32_t i = 0; i < x->n_args && step->kind == VPPS_STEP_MAKE; i++) {
+        for (uint32_t i = 0; i < x->n_args && step->kind == VPPS_SEGMENT_STEP_MAKE; i++) {
             const bool product = w->s.made_in[vpps_stage_arg(w, x, i)->value] == segment;
             if (product && !vpps_reads_alike(&w->s, step->value, i)) return false;
         }

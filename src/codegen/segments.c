@@ -110,7 +110,7 @@ static bool same_space(const work *w, const vpps_segment *g, uint32_t v) {
 
 static void add_step(work *w, placed *steps, uint32_t *n, vpps_step_kind kind, uint32_t v, uint32_t segment) {
     steps[(*n)++] = (placed){{(uint8_t)kind, v}, segment};
-    if (kind != VPPS_STEP_STORE) w->s->made_in[v] = segment;
+    if (kind != VPPS_SEGMENT_STEP_STORE) w->s->made_in[v] = segment;
 }
 
 static uint32_t last_segment(const work *w) { return w->s->n - 1; }
@@ -151,7 +151,7 @@ static void load_arguments(work *w, placed *steps, uint32_t *n, uint32_t v) {
             w->again |= w->read_in[u] != VPPS_NONE; /* who read it before must know */
         }
         if (w->load[u]) {
-            add_step(w, steps, n, VPPS_STEP_LOAD, u, elements_for(w, u, false));
+            add_step(w, steps, n, VPPS_SEGMENT_STEP_LOAD, u, elements_for(w, u, false));
             w->s->slot[u] = 0;
         }
     }
@@ -167,13 +167,13 @@ static void place_product(work *w, placed *steps, uint32_t *n, uint32_t v) {
     }
     const bool hoisted = !later && w->products != last_segment(w);
     if (later) w->products = add_segment(w, VPPS_SEGMENT_PRODUCTS, v);
-    add_step(w, steps, n, VPPS_STEP_MAKE, v, w->products);
+    add_step(w, steps, n, VPPS_SEGMENT_STEP_MAKE, v, w->products);
     for (uint32_t i = 0; i < x->n_args; i++)
         if (w->c->args[x->first_arg + i].matrix == VPPS_NO_PARAM) note_read(w, v, i, w->products);
     w->s->late[v] = hoisted && lies_over_read(w, v);
     if (!w->s->late[v]) return;
     const uint32_t store = elements_for(w, v, false);
-    add_step(w, steps, n, VPPS_STEP_STORE, v, store);
+    add_step(w, steps, n, VPPS_SEGMENT_STEP_STORE, v, store);
     w->s->slot[v] = 0;
     w->s->last_read[v] = vpps_max_u32(w->s->last_read[v], store + 1);
 }
@@ -200,7 +200,7 @@ static void place(work *w, placed *steps, uint32_t *n, uint32_t v) {
         segment = add_segment(w, kind, v);
     }
     if (!w->ok) return;
-    add_step(w, steps, n, VPPS_STEP_MAKE, v, segment);
+    add_step(w, steps, n, VPPS_SEGMENT_STEP_MAKE, v, segment);
     const bool positions = v + 1 < c->n_values && c->values[v + 1].kind == VPPS_VALUE_POSITIONS;
     if (positions) w->s->made_in[v + 1] = segment;
     for (uint32_t i = 0; i < x->n_args; i++) note_read(w, v, i, segment);
@@ -209,7 +209,7 @@ static void place(work *w, placed *steps, uint32_t *n, uint32_t v) {
     w->s->last_read[v] = vpps_max_u32(w->s->last_read[v], segment + 1);
     if (!stored(c, v)) return;
     const uint32_t store = elements_for(w, v, false);
-    add_step(w, steps, n, VPPS_STEP_STORE, v, store);
+    add_step(w, steps, n, VPPS_SEGMENT_STEP_STORE, v, store);
     w->s->last_read[v] = vpps_max_u32(w->s->last_read[v], store + 1);
 }
 

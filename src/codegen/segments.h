@@ -17,9 +17,9 @@ typedef enum vpps_segment_kind {
 } vpps_segment_kind;
 
 typedef enum vpps_step_kind {
-    VPPS_STEP_LOAD,  /* from memory into a slot */
-    VPPS_STEP_MAKE,  /* and store, where it is a segment of elements or products */
-    VPPS_STEP_STORE, /* from a slot to where the value is kept and contributed */
+    VPPS_SEGMENT_STEP_LOAD,  /* from memory into a slot */
+    VPPS_SEGMENT_STEP_MAKE,  /* and store, where it is a segment of elements or products */
+    VPPS_SEGMENT_STEP_STORE, /* from a slot to where the value is kept and contributed */
 } vpps_step_kind;
 
 typedef struct vpps_step_of_segment {

@@ -24,16 +24,16 @@ void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
 /* The vectors of a stage of a block over vertices [first, first + n). */
 static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t stage, uint32_t first, uint32_t n) {
     const vpps_compiled_cell *c = view->cell;
-    const vpps_cell_stage *s = &c->stages[stage];
+    const vpps_program *p = &c->programs[stage];
     uint32_t first_items[VPPS_DOMAINS], items[VPPS_DOMAINS];
     vpps_items_of(view, first, n, first_items, items);
-    for (uint32_t i = 0; i < s->n; i++) {
-        const vpps_cell_value *x = &c->values[c->order[s->first + i]];
-        if (x->kind != VPPS_VALUE_PRODUCT_T) continue;
-        for (uint32_t k = 0; k < x->n_args; k++) {
-            const vpps_param matrix = c->args[x->first_arg + k].matrix;
-            if (vpps_vectors_of_task(c, x, items) >= cpu->choices[matrix].few)
-                cpu->vectors[matrix] += (uint64_t)items[x->domain] * x->cols;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const vpps_program_step *s = &p->steps[i];
+        if (s->kind != VPPS_STEP_PRODUCT || !s->product.transposed) continue;
+        for (uint32_t k = 0; k < s->n; k++) {
+            const vpps_param matrix = p->operands[s->first + k].matrix;
+            if (vpps_vectors_of_task(c, s, p->rows, items) >= cpu->choices[matrix].few)
+                cpu->vectors[matrix] += (uint64_t)items[s->axis] * s->to.cols;
         }
     }
 }

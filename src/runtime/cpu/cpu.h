@@ -5,8 +5,9 @@
  *   pages.c    memory
  *   check.c    may a script be run here?
  *   vp.c       a VP's loop over its tasks
- *   tile.c     stages of cells as programs over tiles
- *   stage.c    running them, but for vertices whose condition does not hold
+ *   stage.c      stages of cells, tile after tile, but for vertices whose condition does not hold
+ *   tile.c       how tiles are laid out: tile.h
+ *   steps.c, tile_products.c  the steps of a stage's program over a tile
  *   params.c   parameters: their gradients and updates
  *   packs.c    operands of products in bf16
  *   gradients.c  gradients that add up over launches
@@ -20,10 +21,10 @@
 #ifndef VPPS_CPU_H
 #define VPPS_CPU_H
 
+#include "cell/program.h"
 #include "runtime/cpu/choices.h"
 #include "runtime/cpu/kernels.h"
 #include "runtime/cpu/precision.h"
-#include "runtime/cpu/tile.h"
 #include "runtime/device.h"
 #include "runtime/layout.h"
 #include "runtime/share.h"
@@ -331,11 +332,11 @@ static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
 /* Makes a VP's copy of its rows. */
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp);
 
-/* The vectors that one VP multiplies for value x, a product with transposed matrices, in a task of so many items. */
-static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const vpps_cell_value *x,
+/* The vectors that one VP multiplies with transposed matrices for a product, in a task of so many items; `rows`: by rows. */
+static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const vpps_program_step *product, bool rows,
                                             const uint32_t *items) {
-    const uint32_t n = items[x->domain] * x->cols;
-    return c->stages[x->stage].split == VPPS_SPLIT_ROWS ? n : n / c->needs.group;
+    const uint32_t n = items[product->axis] * product->to.cols;
+    return rows ? n : n / c->needs.group;
 }
 
 /* The norm of the gradient, whose parts the VPs have published, added in their order; 0 where the script takes none. */

@@ -1,5 +1,5 @@
 /* device.c - the CPU device: memory, launching, parameters to and from the model. */
-#include "runtime/cpu/cpu.h"
+#include "runtime/cpu/tile.h"
 
 #include <math.h>
 #include <sched.h>

@@ -1,65 +1,93 @@
-/* tile.h - stages as programs over tiles: some vertices at a time, whose values between two operations stay in the
- * core's nearest caches. A value in a tile is an array, vertex after vertex (member after member): of the rows that the VP
- * owns where rows are shared out, else of the whole value. */
+/* tile.h - stages over tiles: some vertices at a time, whose values between two steps stay in the core's nearest caches. A slot of
+ * the stage's program (cell/program.h) is an array in a tile, item after item: of the rows that the VP owns where rows are shared
+ * out, else of whole values. */
 #ifndef VPPS_CPU_TILE_H
 #define VPPS_CPU_TILE_H
 
-#include "plan/plan.h"
-#include "runtime/cpu/choices.h"
-#include "script/task.h"
+#include "cell/program.h"
+#include "runtime/cpu/cpu.h"
 
-#define VPPS_NO_SLOT UINT32_MAX
-
-typedef enum vpps_tile_kind {
-    VPPS_TILE_LOAD,     /* value from memory into its slot */
-    VPPS_TILE_GRADIENT, /* sum of contributions */
-    VPPS_TILE_RUN,
-    VPPS_TILE_PRODUCT,
-    VPPS_TILE_PRODUCT_T,
-    VPPS_TILE_PARTS, /* SLICE, PLACE, STACK */
-    VPPS_TILE_ARGMAX,
-    VPPS_TILE_ENTRY,
-    VPPS_TILE_STORE,      /* value from its slot into the record of kept values */
-    VPPS_TILE_CONTRIBUTE, /* into the record of contributions, number `index` */
-    VPPS_TILE_ADD_SHARES  /* kept shares of a product with a transposed matrix, into its slot */
-} vpps_tile_kind;
-
-typedef struct vpps_tile_op {
-    uint8_t kind;
-    bool uniform; /* RUN: nothing differs between items, and all operands lie side by side: one call does them all */
-    uint32_t value;
-    /* CONTRIBUTE: number of the contribution. PRODUCT_T: of that which is made in its place, or VPPS_NO_SLOT: in the
-     * value's slot. PRODUCT: VPPS_NO_SLOT likewise; 0: it is made where it is kept. */
-    uint32_t index;
-} vpps_tile_op;
-
-/* A value's place in a tile: `at` floats times the number of items of its domain, in the region of its domain. */
 typedef struct vpps_tile_slot {
-    uint32_t at;    /* VPPS_NO_SLOT: in memory only */
-    uint32_t width; /* elements of an item */
-    uint32_t first; /* first of its elements that the VP owns */
+    size_t at;      /* floats before it, for each item of its axis, in the axis's region */
+    uint32_t width; /* floats of an item */
 } vpps_tile_slot;
 
-typedef struct vpps_tile_program {
-    vpps_tile_op *ops;
-    uint32_t n_ops;
-    vpps_tile_slot *slots;         /* of every value of the cell */
-    uint32_t floats[VPPS_DOMAINS]; /* of an item, in the region of its domain */
+/* How a program runs as one VP of a group has it. */
+typedef struct vpps_tile_layout {
+    vpps_tile_slot *slots;         /* of each slot of the program */
+    vpps_rows *own;                /* by `dealt` of operands: the VP's rows; own[0] is empty */
+    uint32_t floats[VPPS_DOMAINS]; /* of an item, in the region of its axis */
     uint32_t tile;                 /* vertices at a time */
-    size_t ops_capacity;
-} vpps_tile_program;
+} vpps_tile_layout;
 
-/* Programs of a cell's stages for every VP of a group: program of stage s and member m at s * group + m. */
-typedef struct vpps_tile_cell {
-    vpps_tile_program *programs;
-    uint32_t n;
-} vpps_tile_cell;
+/* The tile at hand, or a part of its vertices. */
+typedef struct vpps_tile {
+    vpps_vp *vp;
+    const vpps_kernels *kernels;
+    const vpps_compiled_cell *c;
+    const vpps_program *p;
+    const vpps_tile_layout *layout;
+    const vpps_block_view *view;
+    uint32_t stage, member;
+    uint32_t first[VPPS_DOMAINS], n[VPPS_DOMAINS]; /* items of the part: counted in the block; how many */
+    uint32_t whole[VPPS_DOMAINS];                  /* items of the whole tile */
+    uint32_t before;                               /* vertices of the tile before the part */
+    const uint32_t *live;         /* the block's vertices that run, in which first[0] counts; NULL: all of them run */
+    float *region[VPPS_DOMAINS];  /* of slots */
+    float *records[VPPS_RECORDS]; /* where item 0 of the block would have its record */
+    uint32_t task_first[VPPS_DOMAINS], task_items[VPPS_DOMAINS];
+    uint64_t contributions; /* of the task, in the pool */
+} vpps_tile;
 
-/* Makes cell->device_program when it is not there yet; choices: of each parameter. Fails with MEMORY. */
+/* Makes cell->device_program, the layouts of all its programs and all VPs of a group, when it is not there yet. choices: of each
+ * parameter. Fails with MEMORY. */
 vpps_status vpps_make_tiles(vpps_compiled_cell *cell, const vpps_cpu_choice *choices);
+const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member);
 
-static inline const vpps_tile_program *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member) {
-    return &((const vpps_tile_cell *)c->device_program)->programs[stage * c->needs.group + member];
+/* ---- operands: tile.c */
+
+/* The items of an operand, one after the other: item i at base + i * stride, or at base + offsets[i]; with `live`, at live[i] instead
+ * of i. */
+typedef struct vpps_span {
+    float *base;
+    size_t stride;
+    const uint32_t *offsets, *live;
+} vpps_span;
+
+/* The part's items of an operand, the VP's own rows of one that is dealt. Of shares: the VP's own, or, `first_share`, the first. */
+vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_share);
+
+static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {
+    const uint32_t item = w->live ? w->live[i] : i;
+    return w->base + (w->offsets ? w->offsets[item] : item * w->stride);
 }
+
+/* The part's items of a slot, side by side. */
+static inline float *vpps_slot_of(const vpps_tile *t, const vpps_operand *o) {
+    const vpps_tile_slot *slot = &t->layout->slots[o->at];
+    return t->region[o->axis] + slot->at * t->whole[o->axis] + (size_t)t->before * slot->width;
+}
+
+/* Elements that the VP has of an operand. */
+static inline uint32_t vpps_width_of(const vpps_tile *t, const vpps_operand *o) {
+    const vpps_rows own = t->layout->own[o->dealt];
+    return o->dealt ? own.end - own.first : vpps_operand_words(o);
+}
+static inline uint32_t vpps_first_of(const vpps_tile *t, const vpps_operand *o) {
+    return t->layout->own[o->dealt].first;
+}
+
+/* The block's vertex that is number i of the part. */
+static inline uint32_t vpps_vertex_at(const vpps_tile *t, uint32_t i) {
+    return t->live ? t->live[t->first[0] + i] : t->first[0] + i;
+}
+
+/* ---- steps: steps.c, tile_products.c. False: out of memory. */
+
+bool vpps_tile_step(const vpps_tile *t, const vpps_program_step *s);
+bool vpps_tile_product(const vpps_tile *t, const vpps_program_step *s);
+
+/* Runs all steps over the tile. */
+bool vpps_run_tile(vpps_tile *t);
 
 #endif

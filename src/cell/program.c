@@ -1,0 +1,350 @@
+/* program.c - see program.h: from a stage's values, in their order, to steps. A value is loaded when it is first read, since a later
+ * one may be stored in its place (split.c), and stored when it is made. */
+#include "cell/program.h"
+
+typedef struct builder {
+    const vpps_compiled_cell *c;
+    vpps_program *p;
+    uint32_t stage;
+    uint32_t *slot; /* of each value; VPPS_NONE: none now */
+    uint32_t *last; /* the last place in the stage's order where each value is read */
+    bool ok;
+} builder;
+
+uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint8_t dealt, uint32_t words) {
+    const vpps_slot slot = {axis, dealt, true, words};
+    for (uint32_t i = 0; i < slots->n; i++) {
+        vpps_slot *other = &slots->at[i];
+        if (other->taken || other->axis != axis || other->dealt != dealt || other->words != words) continue;
+        other->taken = true;
+        return i;
+    }
+    if (!VPPS_RESERVE(slots->at, slots->capacity, slots->n + 1u)) return VPPS_NONE;
+    slots->at[slots->n] = slot;
+    return slots->n++;
+}
+
+/* ---------------------------------------------------------------- operands */
+
+static const vpps_cell_value *value_at(const builder *b, uint32_t v) { return &b->c->values[v]; }
+static const vpps_cell_arg *arg_at(const builder *b, const vpps_cell_value *x, uint32_t k) {
+    return &b->c->args[x->first_arg + k];
+}
+static bool made_here(const builder *b, uint32_t v) { return value_at(b, v)->stage == b->stage; }
+
+/* Number of these rows among those that are dealt, + 1. */
+static uint8_t deal(builder *b, uint32_t rows) {
+    vpps_program *p = b->p;
+    uint32_t i = 0;
+    while (i < p->n_dealt && p->dealt[i] != rows) i++;
+    if (i < p->n_dealt) return (uint8_t)(i + 1);
+    b->ok = b->ok && i < UINT8_MAX && VPPS_RESERVE(p->dealt, p->dealt_capacity, i + 1u);
+    if (!b->ok) return 0;
+    p->dealt[p->n_dealt++] = rows;
+    return (uint8_t)p->n_dealt;
+}
+
+/* An operand without a place. */
+static vpps_operand shape_of(builder *b, uint32_t v) {
+    const vpps_cell_value *x = value_at(b, v);
+    vpps_operand o = {.axis = x->domain, .rows = x->rows, .cols = x->cols, .value = v, .matrix = VPPS_NO_PARAM};
+    const bool share = made_here(b, v) && vpps_makes_shares(x);
+    if (b->p->rows && vpps_rows_dealt(&b->c->needs, x->rows) && !share) o.dealt = deal(b, x->rows);
+    return o;
+}
+
+static vpps_operand in_slot(builder *b, uint32_t v) {
+    vpps_operand o = shape_of(b, v);
+    o.place = VPPS_PLACE_SLOT;
+    o.at = b->slot[v];
+    return o;
+}
+
+static vpps_operand kept_place(builder *b, uint32_t v) {
+    const vpps_cell_value *x = value_at(b, v);
+    vpps_operand o = shape_of(b, v);
+    o.place = VPPS_PLACE_RECORD;
+    o.record = x->record;
+    o.at = x->offset;
+    o.shares = vpps_makes_shares(x);
+    return o;
+}
+
+/* Where it lies outside of the tile. Data are read from the script by the stage that makes the value, and from the record by others. */
+static vpps_operand in_memory(builder *b, uint32_t v) {
+    const vpps_cell_value *x = value_at(b, v);
+    vpps_operand o = shape_of(b, v);
+    if (x->kind == VPPS_VALUE_INPUT) {
+        o.place = VPPS_PLACE_INPUT;
+        o.at = x->input;
+    } else if (x->kind == VPPS_VALUE_LOOKUP) {
+        o.place = VPPS_PLACE_ENTRY;
+        o.at = x->lookup;
+    } else if (x->kind == VPPS_VALUE_PARAMETER) {
+        o.place = VPPS_PLACE_PARAMETER;
+        o.at = x->vector;
+    } else if (x->kind == VPPS_VALUE_DATA && made_here(b, v)) {
+        o.place = VPPS_PLACE_DATA;
+    } else {
+        o = kept_place(b, v);
+    }
+    return o;
+}
+
+static vpps_operand contributed(builder *b, uint32_t v, uint32_t j) {
+    vpps_operand o = shape_of(b, v);
+    o.place = VPPS_PLACE_CONTRIBUTION;
+    o.at = j;
+    o.shares = b->c->contributions[j].partial;
+    return o;
+}
+
+/* ---------------------------------------------------------------- steps */
+
+static vpps_program_step *add_step(builder *b, vpps_step_kind kind, vpps_operand to) {
+    vpps_program *p = b->p;
+    b->ok = b->ok && VPPS_RESERVE(p->steps, p->steps_capacity, p->n + 1u);
+    if (!b->ok) return NULL;
+    p->steps[p->n] = (vpps_program_step){.kind = (uint8_t)kind, .axis = to.axis, .to = to, .first = p->n_operands};
+    return &p->steps[p->n++];
+}
+
+/* Of the step that was added last. */
+static void add_operand(builder *b, vpps_operand o) {
+    vpps_program *p = b->p;
+    b->ok = b->ok && VPPS_RESERVE(p->operands, p->operands_capacity, p->n_operands + 1u);
+    if (!b->ok) return;
+    p->operands[p->n_operands++] = o;
+    p->steps[p->n - 1].n++;
+}
+
+static void add_copy(builder *b, vpps_step_kind kind, vpps_operand to, vpps_operand from) {
+    if (add_step(b, kind, to)) add_operand(b, from);
+}
+
+static void take_slot(builder *b, uint32_t v) {
+    const vpps_operand o = shape_of(b, v);
+    if (b->slot[v] != VPPS_NONE || !b->ok) return;
+    b->slot[v] = vpps_take_slot(&b->p->slots, o.axis, o.dealt, vpps_operand_words(&o));
+    b->ok = b->slot[v] != VPPS_NONE;
+}
+
+/* Nobody reads it after this place. */
+static void release(builder *b, uint32_t v, uint32_t place) {
+    if (b->slot[v] == VPPS_NONE || b->last[v] > place || b->last[v] == VPPS_NONE) return;
+    vpps_release_slot(&b->p->slots, b->slot[v]);
+    b->last[v] = VPPS_NONE; /* once */
+}
+
+static void load(builder *b, uint32_t v) {
+    if (b->slot[v] != VPPS_NONE || made_here(b, v)) return;
+    take_slot(b, v);
+    if (b->ok) add_copy(b, VPPS_STEP_LOAD, in_slot(b, v), in_memory(b, v));
+}
+
+/* ---------------------------------------------------------------- instructions */
+
+/* How an argument of this letter is read. */
+static vpps_access access_of(const vpps_cell_value *x, const vpps_cell_value *y, char letter) {
+    const bool elements = vpps_instructions[x->run.opcode].form == VPPS_FORM_EW;
+    if (letter == 's') return VPPS_ACCESS_SCALAR;
+    if (y->domain && (x->run.over_list || (letter == '*' && !x->domain))) return VPPS_ACCESS_MEMBERS;
+    return letter == 'v' || !elements ? VPPS_ACCESS_WHOLE : VPPS_ACCESS_OWN;
+}
+
+static bool is_uniform(const vpps_program *p, const vpps_program_step *s) {
+    const vpps_cell_run *x = &s->run.of;
+    const uint8_t f = x->f.kind, u = x->u.kind;
+    if (vpps_instructions[x->opcode].form != VPPS_FORM_EW || s->run.scalars || s->run.weights) return false;
+    if (f > VPPS_NUMBER_CONSTANT || u == VPPS_NUMBER_WORD || u == VPPS_NUMBER_ELEMENT ||
+        (u == VPPS_NUMBER_POSITION && (s->axis || vpps_counts_members(&x->u.count)))) {
+        return false;
+    }
+    bool own = true;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const vpps_operand *o = &p->operands[s->first + i];
+        own = own && o->access == VPPS_ACCESS_OWN && o->axis == s->axis;
+    }
+    return own;
+}
+
+static void add_run(builder *b, uint32_t v) {
+    const vpps_cell_value *x = value_at(b, v);
+    vpps_program_step *s = add_step(b, VPPS_STEP_RUN, in_slot(b, v));
+    uint32_t k = 0;
+    if (!s) return;
+    s->run.of = x->run;
+    for (const char *letter = vpps_instructions[x->run.opcode].operands; *letter; letter++) {
+        s->run.tensors += *letter == 't';
+        s->run.scalars += *letter == 's';
+        s->run.weights += *letter == 'v';
+        if (*letter == 'i') s->run.positions = in_slot(b, v + 1);
+        const uint32_t end = *letter == '*' ? x->n_args : k + (strchr("tsv", *letter) != NULL);
+        for (; k < vpps_min_u32(end, x->n_args); k++) {
+            const vpps_cell_arg *a = arg_at(b, x, k);
+            vpps_operand o = in_slot(b, a->value);
+            o.access = (uint8_t)access_of(x, value_at(b, a->value), *letter);
+            o.element = a->element;
+            add_operand(b, o);
+        }
+    }
+    if (b->ok) s->run.uniform = is_uniform(b->p, s);
+}
+
+/* ---------------------------------------------------------------- products */
+
+static bool meet(const builder *b, const vpps_cell_value *x, const vpps_cell_value *y) {
+    return y->kept && y->record == x->record && y->offset < x->offset + vpps_place_words(b->c, x) &&
+           x->offset < y->offset + vpps_place_words(b->c, y);
+}
+
+/* The first contribution from number j on that is value v; the number of all: there is none. */
+static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
+    while (j < b->c->n_contributions && b->c->contributions[j].value != v) j++;
+    return j;
+}
+
+/* Where a product is made that its stage does not read again: in its place in the record, unless what it is made of lies there; a
+ * transposed one as its one contribution. Else in a slot. */
+static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
+    const vpps_cell_value *x = value_at(b, v);
+    const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
+    bool record = x->kind == VPPS_VALUE_PRODUCT && x->kept && x->cols == 1 && j == n;
+    for (uint32_t k = 0; k < x->n_args; k++) record = record && !meet(b, x, value_at(b, arg_at(b, x, k)->value));
+    const bool contribution =
+        x->kind == VPPS_VALUE_PRODUCT_T && !x->kept && j < n && next_contribution(b, v, j + 1) == n;
+    if (b->last[v] <= place && record) return kept_place(b, v);
+    if (b->last[v] <= place && contribution) return contributed(b, v, j);
+    take_slot(b, v);
+    return in_slot(b, v);
+}
+
+/* Is the value that a product starts from read where it lies? So it is if nothing else in the stage reads it, and it is a product's,
+ * so that vectors lie at equal distances. */
+static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
+    const vpps_cell_value *from = value_at(b, v);
+    return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&
+           from->cols == 1 && from->domain == x->domain;
+}
+
+static void add_product(builder *b, uint32_t v, uint32_t place) {
+    const vpps_cell_value *x = value_at(b, v);
+    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T, whole = !transposed || x->by_columns;
+    vpps_operand start = {.place = VPPS_PLACE_NONE, .matrix = VPPS_NO_PARAM};
+    if (vpps_bias_of(x) != VPPS_NO_PARAM) {
+        start = shape_of(b, v);
+        start.place = VPPS_PLACE_PARAMETER;
+        start.axis = 0;
+        start.at = x->bias;
+    }
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = arg_at(b, x, k);
+        if (a->matrix != VPPS_NO_PARAM || transposed) continue;
+        const bool memory = starts_in_memory(b, x, a->value, place);
+        if (!memory) load(b, a->value);
+        start = memory ? in_memory(b, a->value) : in_slot(b, a->value);
+    }
+    const vpps_operand to = place_of_product(b, v, place);
+    vpps_program_step *s = add_step(b, VPPS_STEP_PRODUCT, to);
+    if (!s) return;
+    s->product.transposed = transposed;
+    s->product.start = start;
+    for (uint32_t k = 0; k < x->n_args; k++) {
+        const vpps_cell_arg *a = arg_at(b, x, k);
+        if (a->matrix == VPPS_NO_PARAM && !transposed) continue;
+        vpps_operand o =
+            made_here(b, a->value) && b->slot[a->value] != VPPS_NONE ? in_slot(b, a->value) : in_memory(b, a->value);
+        o.access = whole ? VPPS_ACCESS_WHOLE : VPPS_ACCESS_OWN;
+        if (whole && o.place != VPPS_PLACE_SLOT) o.dealt = 0;
+        o.matrix = a->matrix;
+        add_operand(b, o);
+    }
+}
+
+/* ---------------------------------------------------------------- values */
+
+static bool has_positions(const builder *b, uint32_t v) {
+    return v + 1 < b->c->n_values && value_at(b, v + 1)->kind == VPPS_VALUE_POSITIONS;
+}
+
+/* From its slot to where it is kept and contributed. */
+static void add_stores(builder *b, uint32_t v) {
+    const vpps_cell_value *x = value_at(b, v);
+    if (x->kept) add_copy(b, VPPS_STEP_STORE, kept_place(b, v), in_slot(b, v));
+    for (uint32_t j = next_contribution(b, v, 0); j < b->c->n_contributions; j = next_contribution(b, v, j + 1))
+        add_copy(b, VPPS_STEP_CONTRIBUTE, contributed(b, v, j), in_slot(b, v));
+}
+
+static void make_value(builder *b, uint32_t v) {
+    const vpps_cell_value *x = value_at(b, v);
+    take_slot(b, v);
+    if (has_positions(b, v)) take_slot(b, v + 1);
+    if (!b->ok) return;
+    if (x->kind == VPPS_VALUE_RUN) {
+        add_run(b, v);
+    } else if (x->kind == VPPS_VALUE_GRADIENT) {
+        vpps_program_step *s = add_step(b, VPPS_STEP_GRADIENT, in_slot(b, v));
+        if (s) s->output = x->output;
+    } else {
+        add_copy(b, VPPS_STEP_LOAD, in_slot(b, v), in_memory(b, v));
+    }
+}
+
+static void add_value(builder *b, uint32_t place) {
+    const vpps_cell_stage *stage = &b->c->stages[b->stage];
+    const uint32_t v = b->c->order[stage->first + place];
+    const vpps_cell_value *x = value_at(b, v);
+    if (x->kind == VPPS_VALUE_POSITIONS) { /* made with the value before it, which took its slot */
+        add_stores(b, v);
+    } else if (vpps_is_product(x)) {
+        add_product(b, v, place);
+        if (b->slot[v] != VPPS_NONE) add_stores(b, v);
+    } else {
+        for (uint32_t k = 0; k < x->n_args; k++) load(b, arg_at(b, x, k)->value);
+        make_value(b, v);
+        add_stores(b, v);
+    }
+    for (uint32_t k = 0; k < x->n_args; k++) release(b, arg_at(b, x, k)->value, place);
+    release(b, v, place);
+}
+
+/* The places in the order where values are read for the last time, or made. */
+static void mark_last(builder *b) {
+    const vpps_cell_stage *stage = &b->c->stages[b->stage];
+    memset(b->last, 0, b->c->n_values * sizeof *b->last);
+    for (uint32_t i = 0; i < stage->n; i++) {
+        const uint32_t v = b->c->order[stage->first + i];
+        const vpps_cell_value *x = value_at(b, v);
+        b->last[v] = vpps_max_u32(b->last[v], i);
+        for (uint32_t k = 0; k < x->n_args; k++) b->last[arg_at(b, x, k)->value] = i;
+    }
+}
+
+vpps_status vpps_make_programs(vpps_compiled_cell *c) {
+    const size_t n = c->n_values + 1u;
+    builder b = {.c = c, .slot = malloc(n * sizeof *b.slot), .last = malloc(n * sizeof *b.last)};
+    vpps_free_programs(c);
+    c->programs = calloc(c->n_stages + 1u, sizeof *c->programs);
+    b.ok = b.slot && b.last && c->programs;
+    for (uint32_t s = 0; b.ok && s < c->n_stages; s++) {
+        b.p = &c->programs[s];
+        b.p->rows = c->stages[s].split == VPPS_SPLIT_ROWS;
+        b.stage = s;
+        memset(b.slot, 0xff, n * sizeof *b.slot);
+        mark_last(&b);
+        for (uint32_t i = 0; i < c->stages[s].n && b.ok; i++) add_value(&b, i);
+    }
+    free(b.slot);
+    free(b.last);
+    return b.ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
+}
+
+void vpps_free_programs(vpps_compiled_cell *c) {
+    for (uint32_t s = 0; c->programs && s < c->n_stages; s++) {
+        vpps_program *p = &c->programs[s];
+        void *parts[] = {p->steps, p->operands, p->slots.at, p->dealt};
+        for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    }
+    free(c->programs);
+    c->programs = NULL;
+}

@@ -1,0 +1,299 @@
+/* steps.c - the steps of a program over the items of a part of a tile, but for products. See tile.h. */
+#include "runtime/cpu/tile.h"
+
+/* A vertex's first member of a list, counted in the block, and how many it has. */
+static uint32_t first_member(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
+    return t->view->lists[axis][vertex];
+}
+static uint32_t members_of(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
+    return t->view->lists[axis][vertex + 1] - t->view->lists[axis][vertex];
+}
+
+static const vpps_operand *operands_of(const vpps_tile *t, const vpps_program_step *s) {
+    return t->p->operands + s->first;
+}
+
+/* ---------------------------------------------------------------- to and from memory */
+
+/* Shares are added up in the order of the VPs. */
+static void load(const vpps_tile *t, const vpps_program_step *s) {
+    const vpps_operand *o = operands_of(t, s);
+    const vpps_span from = vpps_span_of(t, o, true);
+    const uint32_t width = vpps_width_of(t, &s->to), n = t->n[s->axis];
+    const uint32_t shares = o->shares ? t->c->needs.group : 1;
+    const size_t share = o->shares ? vpps_share_words(&t->c->values[o->value]) : 0;
+    float *to = vpps_slot_of(t, &s->to);
+    for (uint32_t i = 0; i < n; i++, to += width) {
+        const float *x = vpps_span_at(&from, i);
+        memcpy(to, x, width * sizeof *to);
+        for (uint32_t m = 1; m < shares; m++) t->kernels->add(width, to, x + m * share);
+    }
+}
+
+/* In the order of the vertex's list. */
+static void add_gradients(const vpps_tile *t, const vpps_program_step *s) {
+    const uint32_t *starts = t->view->gradient_starts[s->output] + t->first[0];
+    const uint32_t *entries = t->view->gradients[s->output];
+    const uint32_t width = vpps_width_of(t, &s->to);
+    const float *pool = t->vp->cpu->pool + vpps_first_of(t, &s->to);
+    float *to = vpps_slot_of(t, &s->to);
+    for (uint32_t i = 0; i < t->n[0]; i++, to += width) {
+        const uint32_t n = starts[i + 1] - starts[i], *list = entries + starts[i];
+        if (!n) {
+            memset(to, 0, width * sizeof *to);
+            continue;
+        }
+        memcpy(to, pool + list[0], width * sizeof *to);
+        for (uint32_t k = 1; k < n; k++) t->kernels->add(width, to, pool + list[k]);
+    }
+}
+
+static void store(const vpps_tile *t, const vpps_program_step *s) {
+    const vpps_span to = vpps_span_of(t, &s->to, false);
+    const uint32_t width = vpps_width_of(t, &s->to), n = t->n[s->axis];
+    const float *from = vpps_slot_of(t, operands_of(t, s));
+    if (to.stride == width && !to.live) {
+        memcpy(to.base, from, (size_t)n * width * sizeof *from);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++, from += width) memcpy(vpps_span_at(&to, i), from, width * sizeof *from);
+}
+
+/* ---------------------------------------------------------------- instructions */
+
+/* An item of a step: of its list axis, or a vertex. */
+typedef struct item {
+    uint32_t number, vertex; /* counted in the part; in the block */
+    uint32_t in_part;        /* the vertex, counted in the part */
+    uint32_t member;         /* among those of its vertex's list; 0 of a vertex */
+} item;
+
+/* base + the members that are counted of the item's vertex. */
+static uint32_t count_of(const vpps_tile *t, const vpps_cell_count *count, uint32_t vertex) {
+    uint32_t n = count->base;
+    for (uint32_t d = 1; d <= t->c->n_lists; d++)
+        if (count->list[d]) n += count->list[d] * members_of(t, d, vertex);
+    return n;
+}
+
+static void set_numbers(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o) {
+    const vpps_cell_number *f = &s->run.of.f, *u = &s->run.of.u;
+    o->f = f->real;
+    o->u = u->whole;
+    if (f->kind == VPPS_NUMBER_WORD) memcpy(&o->f, &t->view->words[f->word][at->vertex], sizeof o->f);
+    if (f->kind == VPPS_NUMBER_INVERSE) {
+        const uint32_t n = count_of(t, &f->count, at->vertex);
+        o->f = n ? 1.0f / (float)n : 0.0f;
+    }
+    if (u->kind == VPPS_NUMBER_WORD) o->u = t->view->words[u->word][at->vertex];
+    if (u->kind == VPPS_NUMBER_POSITION) o->u = count_of(t, &u->count, at->vertex) + at->member;
+    if (u->kind == VPPS_NUMBER_ELEMENT)
+        o->e = t->view->words[u->word][at->vertex] + count_of(t, &u->count, at->vertex) + vpps_first_of(t, &s->to) +
+               at->member * vpps_operand_words(&s->to);
+}
+
+/* An operand's values of the item, its vertex, or the first of the vertex's members. */
+static float *operand_at(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
+    uint32_t number = at->number;
+    if (o->access == VPPS_ACCESS_MEMBERS)
+        number = first_member(t, o->axis, at->vertex) - t->first[o->axis];
+    else if (o->axis != axis)
+        number = at->in_part;
+    return vpps_slot_of(t, o) + (size_t)number * t->layout->slots[o->at].width;
+}
+
+/* False: out of memory. */
+static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k, const item *at, vpps_operands *o) {
+    vpps_vp *vp = t->vp;
+    o->n_list = 0;
+    for (; k < s->n; k++) {
+        const vpps_operand *x = operands_of(t, s) + k;
+        const uint32_t n = x->access == VPPS_ACCESS_MEMBERS ? members_of(t, x->axis, at->vertex) : 1;
+        if (!VPPS_RESERVE(vp->pointers, vp->pointers_capacity, (size_t)o->n_list + n + 1)) return false;
+        const float *values = operand_at(t, x, s->axis, at);
+        for (uint32_t m = 0; m < n; m++) vp->pointers[o->n_list++] = values + (size_t)m * t->layout->slots[x->at].width;
+    }
+    o->list = vp->pointers;
+    return true;
+}
+
+/* Operands of an item. False: out of memory. */
+static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o) {
+    const vpps_operand *x = operands_of(t, s);
+    uint32_t k = 0;
+    set_numbers(t, s, at, o);
+    for (uint32_t i = 0; i < s->run.tensors; i++, k++) o->t[i] = operand_at(t, &x[k], s->axis, at);
+    for (uint32_t i = 0; i < s->run.scalars; i++, k++) o->s[i] = operand_at(t, &x[k], s->axis, at)[x[k].element];
+    if (s->run.weights) o->weights = operand_at(t, &x[k++], s->axis, at);
+    if (s->run.positions.place) o->indices = (uint32_t *)(void *)operand_at(t, &s->run.positions, s->axis, at);
+    return k == s->n || set_list(t, s, k, at, o);
+}
+
+/* The next item; false: there are no more. Begin with number UINT32_MAX. */
+static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
+    if (++at->number >= t->n[axis]) return false;
+    if (!axis) {
+        at->in_part = at->number;
+        at->vertex = vpps_vertex_at(t, at->number);
+        return true;
+    }
+    if (!at->number) at->in_part = 0;
+    while (t->view->lists[axis][t->first[0] + at->in_part + 1] <= t->first[axis] + at->number) at->in_part++;
+    at->vertex = t->first[0] + at->in_part;
+    at->member = t->first[axis] + at->number - first_member(t, axis, at->vertex);
+    return true;
+}
+
+/* SOFTMAX and its gradient of each vertex's list of scalars, which lie side by side. */
+static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_kernel kernel) {
+    vpps_operands o = {0};
+    for (uint32_t i = 0; i < t->n[0]; i++) {
+        const uint32_t vertex = t->first[0] + i, n = members_of(t, s->axis, vertex);
+        const uint32_t first = first_member(t, s->axis, vertex) - t->first[s->axis]; /* in the tile */
+        for (uint32_t k = 0; k < s->n; k++) o.t[k] = vpps_slot_of(t, operands_of(t, s) + k) + first;
+        if (n) kernel(n, false, vpps_slot_of(t, &s->to) + first, &o);
+    }
+}
+
+/* Elements that the kernel takes of an item. */
+static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
+    const bool whole = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE;
+    return whole ? vpps_operand_words(operands_of(t, s)) : vpps_width_of(t, &s->to);
+}
+
+static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
+    const uint32_t opcode = s->run.of.opcode, width = vpps_width_of(t, &s->to), n = t->n[s->axis];
+    const uint32_t *key = t->vp->cpu->task_header.dropout_key;
+    const vpps_kernel kernel = t->kernels->run[opcode];
+    vpps_operands o = {.key = key[0] | (uint64_t)key[1] << 32};
+    if (!n || !width) return true;
+    if (s->run.of.over_list && s->axis) {
+        run_over_lists(t, s, kernel);
+        return true;
+    }
+    if (vpps_instructions[opcode].form == VPPS_FORM_MATMUL) {
+        const vpps_operand *a = operands_of(t, s);
+        o.r = s->to.rows;
+        o.c = s->to.cols;
+        o.k = opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+    }
+    const uint32_t length = s->run.uniform ? n * width : length_of(t, s);
+    float *to = vpps_slot_of(t, &s->to);
+    for (item at = {.number = UINT32_MAX}; next_item(t, s->axis, &at); to += width) {
+        if (!set_operands(t, s, &at, &o)) return false;
+        kernel(length, false, to, &o);
+        if (s->run.uniform) break;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- parts of values */
+
+/* Rows [to_row, to_row + n) of every column of a value are rows from from_row on of another one. */
+static void copy_rows(float *to, uint32_t to_rows, uint32_t to_row, const float *from, uint32_t from_rows,
+                      uint32_t from_row, uint32_t n, uint32_t cols) {
+    for (uint32_t col = 0; col < cols; col++)
+        memcpy(to + (size_t)col * to_rows + to_row, from + (size_t)col * from_rows + from_row, n * sizeof *to);
+}
+
+/* SLICE, PLACE, STACK. Over a list: a stack of the vertex's members, or the member's rows of such a stack. */
+static void copy_parts(const vpps_tile *t, const vpps_program_step *s) {
+    const uint32_t opcode = s->run.of.opcode, rows = s->to.rows, cols = s->to.cols, first = s->run.of.u.whole;
+    const bool slice = opcode == VPPS_I_SLICE, list = s->run.of.over_list;
+    float *to = vpps_slot_of(t, &s->to);
+    for (item at = {.number = UINT32_MAX}; next_item(t, s->axis, &at); to += (size_t)rows * cols) {
+        uint32_t row = first;
+        if (opcode == VPPS_I_PLACE || (list && !slice)) memset(to, 0, (size_t)rows * cols * sizeof *to);
+        for (uint32_t k = 0; k < s->n; k++) {
+            const vpps_operand *o = operands_of(t, s) + k;
+            const float *from = operand_at(t, o, s->axis, &at);
+            const uint32_t n = o->access == VPPS_ACCESS_MEMBERS ? members_of(t, o->axis, at.vertex) : 1;
+            if (slice) copy_rows(to, rows, 0, from, o->rows, list ? at.member * rows : first, rows, cols);
+            for (uint32_t m = 0; m < n && !slice; m++, row += o->rows)
+                copy_rows(to, rows, row, from + (size_t)m * vpps_operand_words(o), o->rows, 0, o->rows, cols);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- what values decide */
+
+/* The number of the greatest element, the first of equals; and log softmax of it, which is not finite where the vector is
+ * not. */
+static void argmax(const vpps_tile *t, const float *x, uint32_t n, float *to) {
+    float best = x[0], loss;
+    uint32_t at = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        if (!(x[i] > best)) continue;
+        best = x[i];
+        at = i;
+    }
+    const vpps_operands o = {.t = {x}, .u = at};
+    t->kernels->run[VPPS_I_CROSS_ENTROPY](n, false, &loss, &o);
+    to[0] = (float)at;
+    to[1] = -loss;
+}
+
+/* Whatever the number is, the entry is one of the table's. */
+static void look_up(const vpps_tile *t, vpps_param param, float number, uint32_t words, float *to) {
+    const vpps_cpu *cpu = t->vp->cpu;
+    const uint32_t last = cpu->model->params[param].count - 1;
+    const uint32_t entry = !(number > 0) ? 0 : number < (float)last ? (uint32_t)number : last;
+    memcpy(to, cpu->pool + cpu->plan.values[param] + (size_t)entry * words, words * sizeof *to);
+}
+
+static void decide(const vpps_tile *t, const vpps_program_step *s) {
+    const vpps_operand *o = operands_of(t, s);
+    const uint32_t words = vpps_operand_words(&s->to);
+    float *to = vpps_slot_of(t, &s->to);
+    for (item at = {.number = UINT32_MAX}; next_item(t, s->axis, &at); to += words) {
+        const float *x = operand_at(t, o, s->axis, &at);
+        if (s->run.of.opcode == VPPS_I_ARGMAX)
+            argmax(t, x, vpps_operand_words(o), to);
+        else
+            look_up(t, s->run.of.table, x[o->element], words, to);
+    }
+}
+
+/* ---------------------------------------------------------------- all */
+
+static bool run(const vpps_tile *t, const vpps_program_step *s) {
+    switch (vpps_instructions[s->run.of.opcode].form) {
+    case VPPS_FORM_PARTS: copy_parts(t, s); return true;
+    case VPPS_FORM_DECIDED: decide(t, s); return true;
+    default: return run_kernel(t, s);
+    }
+}
+
+bool vpps_tile_step(const vpps_tile *t, const vpps_program_step *s) {
+    switch (s->kind) {
+    case VPPS_STEP_LOAD: load(t, s); return true;
+    case VPPS_STEP_GRADIENT: add_gradients(t, s); return true;
+    case VPPS_STEP_RUN: return run(t, s);
+    case VPPS_STEP_PRODUCT: return vpps_tile_product(t, s);
+    default: store(t, s); return true;
+    }
+}
+
+/* Products take the whole tile. What is between them is done for some vertices at a time, whose values stay in L1, unless there are
+ * lists: their members are counted through the tile. */
+bool vpps_run_tile(vpps_tile *t) {
+    enum { L1_FLOATS = 8 * 1024, FEW = 4 };
+    const vpps_program_step *s = t->p->steps, *end = s + t->p->n;
+    const uint32_t first = t->first[0], n = t->n[0];
+    const uint32_t count = t->c->n_lists ? n : vpps_max_u32(FEW, L1_FLOATS / (t->layout->floats[0] + 1));
+    bool ok = true;
+    while (s < end && ok) {
+        const vpps_program_step *next = s;
+        while (next < end && next->kind != VPPS_STEP_PRODUCT) next++;
+        for (t->before = 0; t->before < n && s < next && ok; t->before += count) {
+            t->first[0] = first + t->before;
+            t->n[0] = vpps_min_u32(n - t->before, count);
+            for (const vpps_program_step *o = s; o < next && ok; o++) ok = vpps_tile_step(t, o);
+        }
+        t->first[0] = first;
+        t->n[0] = n;
+        t->before = 0;
+        for (s = next; s < end && s->kind == VPPS_STEP_PRODUCT && ok; s++) ok = vpps_tile_product(t, s);
+    }
+    return ok;
+}
