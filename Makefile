@@ -11,6 +11,7 @@ SANITIZE ?=
 RUN_ARGS ?=
 BENCH_ARGS ?=
 FUZZ_SECONDS ?= 20
+MUTANTS ?=
 GPU_STEPS ?=
 V       ?= 0
 ARCH    := $(shell uname -m)
@@ -77,7 +78,7 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh bench/recipe
 
 # ---------------------------------------------------------------- build
 
-.PHONY: all help run setup test check check-package check-kernels check-gpu-model sanitize sanitize-address sanitize-thread sanitized-check fuzz valgrind bench bench-models gpu-check gpu-prepare \
+.PHONY: all help run setup test check check-package check-kernels check-gpu-model sanitize sanitize-address sanitize-thread sanitized-check fuzz mutants valgrind bench bench-models gpu-check gpu-prepare \
         install uninstall deb format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -279,6 +280,10 @@ check-gpu-model: ## every network on a model of a GPU (GPU_MODEL), by the code t
 	$(submake) all
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) GPU_MODEL=$(GPU_MODEL) tools/check_gpu_model.sh
 
+mutants: ## plant the faults of tests/mutants/list.txt one by one and see which tests notice: an hour or more (MUTANTS="NAME ...")
+	$(submake) all test-programs
+	+$(Q)tests/mutants/run.py $(MUTANTS)
+
 fuzz: ## build every fuzz target with clang and run it for FUZZ_SECONDS
 	$(Q)tools/setup.sh build fuzz
 	$(submake) BUILD=$(BUILD)-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined $(SANITIZED) fuzz-programs
@@ -388,6 +393,7 @@ help: ## this text
 	    GPU_STEPS "steps of gpu-check, all unless given; see tools/gpu_check.sh" \
 	    GPU_MODEL "sources of the model for check-gpu-model ($(GPU_MODEL))" \
 	    FUZZ_SECONDS "time for each fuzz target ($(FUZZ_SECONDS))" \
+	    MUTANTS "mutants by the beginning of their names, all unless given; tests/mutants/run.py --help" \
 	    PREFIX "where install puts things ($(PREFIX))" \
 	    RUN_ARGS "more options for the training of make run" \
 	    V "1: show whole commands" \

@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Runs the mutants of list.txt: plants one fault at a time in a copy of the tree, builds it, and runs the tests that should notice.
+
+A mutant is seen if one of its tests fails, unseen if all pass. Results are kept in BUILD/mutants/results: a mutant whose entry, file
+and tests are as they were is not run again. The exit status is 0 if at least 95 % of the mutants that are not equivalent were seen.
+"""
+
+import argparse
+import hashlib
+import os
+import pathlib
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+LIST = pathlib.Path(__file__).with_name("list.txt")
+WANTED_PERCENT = 95
+BUILD_SECONDS = 1800
+UNMUTATED_SECONDS = 600
+
+
+class Mutant:
+    """One entry of the list: `find` occurs once in `file` and is replaced by `replace`; `tests` are source files in tests/."""
+
+    def __init__(self, name):
+        self.name, self.what, self.file = name, "", ""
+        self.find, self.replace, self.tests, self.equivalent = [], [], [], ""
+
+    def faults(self):
+        """What is wrong with the entry, as the tree is now."""
+        if not self.what or not self.file or not self.find or not (self.tests or self.equivalent):
+            return ["expected `what`, `file`, `find`, and `test` or `equivalent`"]
+        if not (TOP / self.file).is_file():
+            return [f"there is no {self.file}"]
+        count = (TOP / self.file).read_text().count("\n".join(self.find))
+        faults = [] if count == 1 else [f"its text occurs {count} times in {self.file}, expected once"]
+        return faults + [f"there is no tests/{t}" for t in self.tests if not (TOP / "tests" / t).is_file()]
+
+    def digest(self, tests):
+        """Changes with the entry, the file and the tests."""
+        h = hashlib.sha256(repr((self.name, self.find, self.replace)).encode())
+        for path in [self.file] + ["tests/" + t for t in tests]:
+            h.update((TOP / path).read_bytes())
+        return h.hexdigest()[:16]
+
+
+def read_list():
+    mutants, faults, names = [], [], set()
+    for number, line in enumerate(LIST.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith("[") and line.endswith("]"):
+            mutants.append(Mutant(line[1:-1]))
+            if line in names:
+                faults.append(f"{LIST}:{number}: a second {line}")
+            names.add(line)
+            continue
+        key, colon, value = line.partition(":")
+        value = value[1:] if value.startswith(" ") else value
+        if not mutants or not colon:
+            faults.append(f"{LIST}:{number}: expected [NAME] or KEY: VALUE")
+        elif key in ("what", "file", "equivalent"):
+            setattr(mutants[-1], key, value)
+        elif key in ("find", "replace"):
+            getattr(mutants[-1], key).append(value)
+        elif key == "test":
+            mutants[-1].tests += value.split()
+        else:
+            faults.append(f"{LIST}:{number}: unknown key {key}")
+    for m in mutants:
+        faults += [f"{m.name}: {fault}" for fault in m.faults()]
+    return mutants, faults
+
+
+def target_of(test):
+    """What has to be built for a test, and what is run."""
+    if test.endswith(".sh"):
+        return ["all"] + (["bench-programs"] if test.startswith("build/") else []), "tests/" + test
+    program = "build/tests/" + test[:-2].replace("/", "_")
+    return [program], program
+
+
+class Worker:
+    """A copy of the tree with what was built of it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def prepare(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        files = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=TOP, check=True,
+                               stdout=subprocess.PIPE).stdout
+        names = b"\0".join(f for f in files.split(b"\0") if f and (TOP / os.fsdecode(f)).exists())
+        self.copy(["--null", "--files-from=-"], names)
+        if (TOP / "build").is_dir():
+            self.copy(["--exclude=build/mutants", "build"], b"")
+
+    def copy(self, what, names):
+        """Copies files of the tree with their times, which make goes by."""
+        packed = subprocess.Popen(["tar", "-C", str(TOP), "-cf", "-", *what], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        unpack = subprocess.Popen(["tar", "-C", str(self.folder), "-xf", "-"], stdin=packed.stdout)
+        packed.stdin.write(names)
+        packed.stdin.close()
+        if unpack.wait() or packed.wait():
+            sys.exit(f"{self.folder}: copying the tree failed")
+
+    def call(self, command, seconds):
+        """Exit status (124: it took too long) and output."""
+        env = {**os.environ, "BUILD": "build", "VPPS": "build/vpps", "MAKE": "make", "TEST_LIMIT": str(int(seconds))}
+        env.pop("MAKEFLAGS", None)
+        env.setdefault("VPPS_DATA", str((TOP / "../shared/data").resolve()))
+        p = subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, start_new_session=True, text=True, errors="replace")
+        try:
+            out, _ = p.communicate(timeout=seconds + 30)
+            return p.returncode, out
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, 9)
+            return 124, p.communicate()[0]
+
+    def build(self, tests):
+        targets = sorted({t for test in tests for t in target_of(test)[0]})
+        return self.call(["make", "--no-print-directory", "BUILD=build", *targets], BUILD_SECONDS)
+
+    def test(self, test, seconds):
+        return self.call(["tools/run_tests.sh", target_of(test)[1]], seconds)
+
+    def run(self, mutant, seconds_of):
+        """Status, test and tail of the output."""
+        path = self.folder / mutant.file
+        original = path.read_text()
+        try:
+            path.write_text(original.replace("\n".join(mutant.find), "\n".join(mutant.replace)))
+            for test in mutant.tests:
+                code, out = self.build([test])
+                if code:
+                    return "does not build", "", out
+                code, out = self.test(test, 30 + 5 * seconds_of[test])
+                if code:
+                    return "seen", test, out
+            return "unseen", "", ""
+        finally:
+            path.write_text(original)
+
+
+def each(jobs, items, work):
+    """work(worker number, item) for every item, on that many threads."""
+    todo, failed = queue.Queue(), []
+    for item in items:
+        todo.put(item)
+
+    def loop(number):
+        while not failed:
+            try:
+                item = todo.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                work(number, item)
+            except BaseException as e:  # noqa: BLE001 - it is told and ends the run
+                failed.append(e)
+
+    threads = [threading.Thread(target=loop, args=(i,)) for i in range(jobs)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if failed:
+        raise failed[0]
+
+
+class Results:
+    def __init__(self, path, fresh):
+        self.path, self.known, self.lock = path, {}, threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if fresh:
+            path.unlink(missing_ok=True)
+        if path.exists():
+            for line in path.read_text().splitlines():
+                name, digest, status, test = line.split("\t")
+                self.known[name] = (digest, status, test)
+
+    def of(self, mutant):
+        """Status and test if nothing has changed since, else None."""
+        digest, status, test = self.known.get(mutant.name, ("", "", ""))
+        tests = [test] if test else mutant.tests
+        if not digest or not set(tests) <= set(mutant.tests) or digest != mutant.digest(tests):
+            return None
+        return status, test
+
+    def add(self, mutant, status, test):
+        with self.lock:
+            digest = mutant.digest([test] if test else mutant.tests)
+            self.known[mutant.name] = (digest, status, test)
+            with self.path.open("a") as f:
+                f.write(f"{mutant.name}\t{digest}\t{status}\t{test}\n")
+
+
+def unmutated(workers, mutants):
+    """Seconds that each test takes as it is; the tests that fail even so."""
+    tests = sorted({t for m in mutants for t in m.tests})
+    code, out = workers[0].build(tests)
+    if code:
+        sys.exit(f"the tree does not build:\n{out[-2000:]}")
+    for w in workers[1:]:
+        shutil.rmtree(w.folder / "build")
+        shutil.copytree(workers[0].folder / "build", w.folder / "build", symlinks=True)
+    seconds, broken = {}, set()
+
+    def work(number, test):
+        start = time.monotonic()
+        code, out = workers[number].test(test, UNMUTATED_SECONDS)
+        seconds[test] = time.monotonic() - start
+        if code:
+            broken.add(test)
+            print(f"tests/{test} fails without a mutant:\n{out[-1500:]}", flush=True)
+
+    each(len(workers), tests, work)
+    return seconds, broken
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("names", nargs="*", metavar="NAME", help="mutants whose names begin so (default: all)")
+    p.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants at a time (default: one a core)")
+    p.add_argument("--fresh", action="store_true", help="run those with a result again")
+    p.add_argument("--check", action="store_true", help="only check that every entry fits the tree")
+    p.add_argument("--verbose", action="store_true", help="print the end of what the test said")
+    a = p.parse_args()
+    mutants, faults = read_list()
+    if faults:
+        sys.exit("\n".join(faults))
+    if a.check:
+        print(f"{len(mutants)} mutants fit the tree")
+        return
+    mutants = [m for m in mutants if not a.names or any(m.name.startswith(n) for n in a.names)]
+    results = Results(TOP / "build/mutants/results", a.fresh)
+    todo = [m for m in mutants if not m.equivalent and results.of(m) is None]
+    if todo:
+        jobs = max(1, min(a.jobs, len(todo)))
+        workers = [Worker(TOP / "build/mutants" / f"tree{i}") for i in range(jobs)]
+        each(jobs, range(jobs), lambda _, i: workers[i].prepare())
+        seconds, broken = unmutated(workers, todo)
+
+        def work(number, m):
+            m.tests = [t for t in m.tests if t not in broken]
+            status, test, out = workers[number].run(m, seconds) if m.tests else ("unseen", "", "")
+            results.add(m, status, test)
+            print(f"{status:<8} {m.name:<36} {test}", flush=True)
+            if a.verbose or status == "does not build":
+                print("    " + "\n    ".join(out.splitlines()[-12:]), flush=True)
+
+        each(jobs, todo, work)
+        for w in workers:
+            shutil.rmtree(w.folder, ignore_errors=True)
+
+    print()
+    counts = {}
+    for m in mutants:
+        status, test = ("equivalent", m.equivalent) if m.equivalent else results.of(m) or ("unseen", "")
+        counts[status] = counts.get(status, 0) + 1
+        print(f"{status:<10} {m.name:<36} {test or m.what}")
+    unequal = len(mutants) - counts.get("equivalent", 0)
+    percent = 100 * counts.get("seen", 0) / max(1, unequal)
+    print("\n" + ", ".join(f"{n} {s}" for s, n in sorted(counts.items())) + f": {percent:.1f} % of {unequal} seen")
+    sys.exit(0 if percent >= WANTED_PERCENT else 1)
+
+
+if __name__ == "__main__":
+    main()
