@@ -711,8 +711,21 @@ VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, con
  * does nothing. Fails as vpps_forward does. */
 VPPS_API vpps_status vpps_forward_end(vpps_handle *h);
 
-/* Takes effect with the next batch, without re-specialising. Fails with ARGUMENT when negative or not finite. */
+/* Take effect with the next step, without re-specialising. Fail with ARGUMENT when negative or not finite; momentum is 0 to 1. */
 VPPS_API vpps_status vpps_set_learning_rate(vpps_handle *h, float lr);
+VPPS_API vpps_status vpps_set_momentum(vpps_handle *h, float momentum);
+VPPS_API vpps_status vpps_set_weight_decay(vpps_handle *h, float weight_decay);
+
+/* What a group of parameters steps by instead of the options' optimizer. NAN: as the optimizer has it. */
+typedef struct vpps_param_group {
+    float lr, momentum, weight_decay;
+} vpps_param_group;
+
+/* Makes these n parameters step so, from the next step on; `group` NULL: by the optimizer again. To keep parameters as they are, freeze
+ * them (vpps_freeze), which also saves their backward work. With a communicator all processes call it alike. Fails with ARGUMENT
+ * (a parameter that the model has not; a number out of its range), MEMORY. */
+VPPS_API vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps_param *params,
+                                          const vpps_param_group *group);
 
 /* Waits for the batch in flight, then copies parameters and optimiser state from the device to the model (read), or from
  * the model to the device (write). Fails with what made the handle useless (then the model is as it was), DEVICE, MEMORY. */

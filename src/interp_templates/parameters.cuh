@@ -214,12 +214,25 @@ __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
     return vpps_header.clip > 0.0f && norm > vpps_header.clip ? vpps_header.clip / norm : 1.0f;
 }
 
-__device__ __forceinline__ void vpps_update_elements(const vpps_parameter &p, unsigned values, unsigned gradient,
-                                                     unsigned n, float scale) {
+/* The numbers that a parameter steps by. */
+__device__ __forceinline__ vpps_task_header vpps_step_of(const vpps_arguments &a, const vpps_task_header &h,
+                                                         unsigned param) {
+    vpps_task_header own = h;
+    if (h.steps) {
+        const vpps_param_step step = ((const vpps_param_step *)((const unsigned *)a.script + h.steps))[param];
+        own.lr = step.lr;
+        own.momentum = step.momentum;
+        own.weight_decay = step.weight_decay;
+    }
+    return own;
+}
+
+__device__ __forceinline__ void vpps_update_elements(const vpps_task_header &h, const vpps_parameter &p,
+                                                     unsigned values, unsigned gradient, unsigned n, float scale) {
 #pragma unroll 2
     for (unsigned i = threadIdx.x; i < n; i += VPPS_THREADS) {
         float *w = p.values + values + i, *s0 = p.states[0], *s1 = p.states[1];
-        VPPS_STEP(&vpps_header, scale * p.gradient[gradient + i], w, s0 ? s0 + values + i : s0,
+        VPPS_STEP(&h, scale * p.gradient[gradient + i], w, s0 ? s0 + values + i : s0,
                   s1 ? s1 + values + i : s1);
     }
 }
@@ -288,7 +301,8 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
         const unsigned e = vpps_spanned_at<VPPS_SINGLES>(span, i);
         float *s0 = VPPS_STATES > 0 ? p.states[0] + e : (float *)0,
               *s1 = VPPS_STATES > 1 ? p.states[1] + e : (float *)0;
-        VPPS_STEP(&h, scale * p.gradient[e], p.values + e, s0, s1);
+        const vpps_task_header own = vpps_step_of(a, h, span);
+        VPPS_STEP(&own, scale * p.gradient[e], p.values + e, s0, s1);
     }
 #pragma unroll 1
     for (unsigned i = 0; i < h.n_tables; i++) {
@@ -298,9 +312,10 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
         const vpps_rows own = vpps_share_of(t.n, VPPS_VPS, blockIdx.x);
         vpps_parameter p = vpps_parameter_of(a, vpps_params[t.param]);
         p.gradient = (float *)a.entries + t.gradients;
+        const vpps_task_header step = vpps_step_of(a, h, t.param);
 #pragma unroll 1
         for (unsigned k = own.first; k < own.end; k++)
-            vpps_update_elements(p, script[t.rows + k] * words, k * words, words, scale);
+            vpps_update_elements(step, p, script[t.rows + k] * words, k * words, words, scale);
     }
 }
 
@@ -337,7 +352,14 @@ __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_ke
 #pragma unroll 1
     for (unsigned first = 0;;) {
 #pragma unroll
-        for (unsigned k = 0; k < VPPS_QUADS_AT_ONCE; k++) vpps_update_quads(a, h, scale, q[k]);
+        for (unsigned k = 0; k < VPPS_QUADS_AT_ONCE; k++) {
+            vpps_task_header own = h;
+            if (h.steps) { /* all lanes find the parameter together */
+                const unsigned span = vpps_span_of<VPPS_QUADS>(first + threadIdx.x + k * VPPS_THREADS);
+                if (q[k].at != VPPS_NONE) own = vpps_step_of(a, h, span);
+            }
+            vpps_update_quads(a, own, scale, q[k]);
+        }
         if ((first += group) >= n) break;
         vpps_load_quads(a, first, true, q);
     }

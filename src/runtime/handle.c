@@ -142,6 +142,8 @@ void vpps_handle_destroy(vpps_handle *h) {
     vpps_types_free(&h->types);
     vpps_learned_free(&h->learned);
     vpps_trace_destroy(h->trace);
+    free(h->groups);
+    free(h->steps);
     h->model->handles--;
     free(h);
 }
@@ -313,12 +315,25 @@ static uint64_t dropout_key(const vpps_handle *h, uint64_t batch) {
     return vpps_dropout_key(seed ^ h->options.seed, batch);
 }
 
-static vpps_batch_request training_request(const vpps_handle *h, vpps_node loss, vpps_step_part part) {
+/* What each parameter steps by; NULL: all by the optimizer. */
+static const vpps_param_step *steps_of_groups(vpps_handle *h) {
+    const vpps_optimizer *o = &h->options.optimizer;
+    for (size_t p = 0; h->groups && p < h->model->n_params; p++) {
+        const vpps_param_group *g = &h->groups[p];
+        h->steps[p] = (vpps_param_step){.lr = isnan(g->lr) ? o->lr : g->lr,
+                                        .momentum = isnan(g->momentum) ? o->momentum : g->momentum,
+                                        .weight_decay = isnan(g->weight_decay) ? o->weight_decay : g->weight_decay};
+    }
+    return h->steps;
+}
+
+static vpps_batch_request training_request(vpps_handle *h, vpps_node loss, vpps_step_part part) {
     uint64_t batch = h->model->batches + 1;
     return (vpps_batch_request){
         .loss = loss,
         .part = part,
         .optimizer = &h->options.optimizer,
+        .steps = steps_of_groups(h),
         .gradients = h->options.gradients,
         .guard = h->options.nonfinite != VPPS_NONFINITE_IGNORE,
         .step = (uint32_t)batch,
@@ -446,7 +461,7 @@ vpps_status vpps_update(vpps_handle *h) {
     if (!h->n_backward) return vpps_fail(VPPS_STATE, "update: there are no gradients; expected vpps_backward before");
     vpps_batch_request request = training_request(h, VPPS_NO_NODE, VPPS_STEP_UPDATE);
     request.groups = h->stats.groups;
-    VPPS_TRY(vpps_schedule_update(h->programs[h->next], h->machine, &request));
+    VPPS_TRY(vpps_schedule_update(h->programs[h->next], h->machine, h->model, &request));
     vpps_handle_settle(h);
     VPPS_TRY(report(h));
     VPPS_TRY(launch(h, h->model->batches + 1));
@@ -595,10 +610,62 @@ vpps_status vpps_trace_write(vpps_handle *h, FILE *file) {
 
 /* ---------------------------------------------------------------- settings and state */
 
+static vpps_status set_number(float x, float most, const char *what, float *out) {
+    if (!in_range(x, 0, most)) {
+        return most == 1 ? vpps_fail(VPPS_ARGUMENT, "%s %g; expected 0 to 1", what, (double)x)
+                         : vpps_fail(VPPS_ARGUMENT, "%s %g; expected 0 or more", what, (double)x);
+    }
+    *out = x;
+    return VPPS_OK;
+}
+
 vpps_status vpps_set_learning_rate(vpps_handle *h, float lr) {
     VPPS_TRY(vpps_handle_check(h, "vpps_set_learning_rate"));
-    if (!in_range(lr, 0, 1e30f)) return vpps_fail(VPPS_ARGUMENT, "learning rate %g; expected 0 or more", (double)lr);
-    h->options.optimizer.lr = lr;
+    return set_number(lr, 1e30f, "learning rate", &h->options.optimizer.lr);
+}
+
+vpps_status vpps_set_momentum(vpps_handle *h, float momentum) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_set_momentum"));
+    return set_number(momentum, 1, "momentum", &h->options.optimizer.momentum);
+}
+
+vpps_status vpps_set_weight_decay(vpps_handle *h, float weight_decay) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_set_weight_decay"));
+    return set_number(weight_decay, 1e30f, "weight decay", &h->options.optimizer.weight_decay);
+}
+
+/* Every parameter's group, of the optimizer's numbers at first. */
+static vpps_status need_groups(vpps_handle *h) {
+    if (h->groups) return VPPS_OK;
+    const size_t n = h->model->n_params;
+    vpps_param_group *groups = malloc((n + 1) * sizeof *groups);
+    vpps_param_step *steps = malloc((n + 1) * sizeof *steps);
+    if (!groups || !steps) {
+        free(groups);
+        free(steps);
+        return vpps_fail(VPPS_MEMORY, "parameters' groups: out of memory");
+    }
+    for (size_t p = 0; p < n; p++) groups[p] = (vpps_param_group){NAN, NAN, NAN};
+    h->groups = groups;
+    h->steps = steps;
+    return VPPS_OK;
+}
+
+vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps_param *params, const vpps_param_group *group) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_set_param_group"));
+    VPPS_NEED(params);
+    const vpps_param_group numbers = group ? *group : (vpps_param_group){NAN, NAN, NAN};
+    float checked;
+    if (!isnan(numbers.lr)) VPPS_TRY(set_number(numbers.lr, 1e30f, "group: learning rate", &checked));
+    if (!isnan(numbers.momentum)) VPPS_TRY(set_number(numbers.momentum, 1, "group: momentum", &checked));
+    if (!isnan(numbers.weight_decay))
+        VPPS_TRY(set_number(numbers.weight_decay, 1e30f, "group: weight decay", &checked));
+    for (uint32_t i = 0; i < n; i++)
+        if (params[i] >= h->model->n_params)
+            return vpps_fail(VPPS_ARGUMENT, "group: %u is not a parameter; the model has %zu", params[i],
+                             h->model->n_params);
+    VPPS_TRY(need_groups(h));
+    for (uint32_t i = 0; i < n; i++) h->groups[params[i]] = numbers;
     return VPPS_OK;
 }
 

@@ -15,6 +15,8 @@ struct vpps_handle {
     vpps_profile grouping, batching; /* of groups, and, when these are chosen, of policies */
     const vpps_policy *policy;       /* where none is profiled, or of vpps_forward */
     vpps_learned learned;            /* automata */
+    vpps_param_group *groups;        /* of each parameter; NULL: all step by the optimizer */
+    vpps_param_step *steps;          /* what they come to, of the latest request */
     vpps_batch *programs[2];
     uint32_t next;       /* program for the next batch; the other may be in flight */
     bool in_flight;      /* a training batch was launched and its outcome is not taken yet */

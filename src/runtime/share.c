@@ -57,11 +57,12 @@ static uint64_t hash_of_model(XXH3_state_t *h, const vpps_model *model, const ch
 }
 
 /* What all must have alike in a batch: the rule of the step, and what is frozen. */
-static uint64_t hash_of_step(const vpps_share *s, const vpps_task_header *h) {
+static uint64_t hash_of_step(const vpps_share *s, const vpps_task_header *h, const uint32_t *steps) {
     const float numbers[] = {h->corrections[0], h->corrections[1], h->lr,           h->momentum,
                              h->beta1,          h->beta2,          h->epsilon,      h->weight_decay,
                              h->clip,           (float)h->update,  (float)h->guard, (float)h->step};
     uint64_t hash = XXH3_64bits(numbers, sizeof numbers);
+    if (h->steps) hash ^= XXH3_64bits(steps, s->params->n_params * sizeof(vpps_param_step));
     for (size_t p = 0; p < s->params->n_params; p++) hash = vpps_mix64(hash ^ s->params->params[p].frozen);
     return hash;
 }
@@ -156,7 +157,7 @@ static void write_headers(vpps_share *s, const vpps_shared_batch *batch) {
     header *first = header_at(s, false, 0);
     memset(first, 0, s->header_bytes);
     *first = (header){.model = s->model,
-                      .step = hash_of_step(s, batch->header),
+                      .step = hash_of_step(s, batch->header, batch->steps),
                       .loss = batch->loss,
                       .busy_ns = vpps_now_ns() - batch->start_ns,
                       .vote = batch->vote};

@@ -30,6 +30,7 @@ typedef struct vpps_share_cost {
 /* What this process made of a batch; afterwards, what all did. */
 typedef struct vpps_shared_batch {
     const vpps_task_header *header; /* how it steps */
+    const uint32_t *steps;          /* likewise: the script at header->steps */
     uint64_t start_ns;              /* when it was launched */
     uint32_t vote;
     double loss;

@@ -454,6 +454,9 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
         encode_seeds(b, ok);
     }
     if (is_ok) encode_losses(b, losses, ok);
+    const uint32_t steps = w->training ? vpps_step_words(w->request, w->g->model) : 0;
+    if (steps) h.steps = take_words(b, steps, ok);
+    if (steps && is_ok) memcpy(b->script + h.steps, w->request->steps, steps * sizeof *b->script);
     uint32_t barriers = 0, task = 0;
     for (uint32_t g = 0; g < w->n_groups && is_ok; g++) {
         b->script[starts + g] = (uint32_t)b->script_words;

@@ -15,8 +15,14 @@ typedef struct vpps_task_header {
     unsigned step;             /* number of this update, from 1 */
     unsigned dropout_key[2];   /* low, high word */
     float corrections[2];      /* 1 / (1 - beta^step) of both betas */
+    unsigned steps; /* address of a vpps_param_step for each parameter; 0: the numbers below are those of all */
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
 } vpps_task_header;
+
+/* What a parameter steps by instead of the header's numbers. */
+typedef struct vpps_param_step {
+    float lr, momentum, weight_decay;
+} vpps_param_step;
 
 typedef struct vpps_block {
     unsigned cell; /* number in the batch's list of compiled cells */

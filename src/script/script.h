@@ -19,6 +19,7 @@
 #ifndef VPPS_SCRIPT_H
 #define VPPS_SCRIPT_H
 
+#include "script/header.h"
 #include "script/learned.h"
 #include "script/policies.h"
 #include "script/types.h"
@@ -37,6 +38,7 @@ typedef struct vpps_batch_request {
     uint32_t n_outputs;
     vpps_step_part part;             /* training */
     const vpps_optimizer *optimizer; /* training */
+    const vpps_param_step *steps;    /* training: what each parameter steps by; NULL: all by the optimizer */
     vpps_gradients gradients;
     bool guard;    /* no update when the loss or a gradient is not finite */
     uint32_t step; /* number of this update, from 1 */
@@ -89,7 +91,8 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
                                 const vpps_batch_request *request);
 
 /* Makes b->script the norm and the update, by request->groups equal groups of VPs. Fails with MEMORY. */
-vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, const vpps_batch_request *request);
+vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, const vpps_model *model,
+                                 const vpps_batch_request *request);
 
 /* Offset where output number i of the request lies when the script has run. */
 uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);

@@ -19,6 +19,11 @@ void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request) 
     h->clip = o->clip;
 }
 
+uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *model) {
+    if (!request->steps || request->part == VPPS_STEP_GRADIENTS) return 0;
+    return (uint32_t)(model->n_params * sizeof *request->steps / sizeof(uint32_t));
+}
+
 /* Every group's instructions are the same: publish the norm, meet, update. */
 static uint32_t write_group(uint32_t *to, const vpps_task_header *h) {
     uint32_t n = 0;
@@ -30,10 +35,11 @@ static uint32_t write_group(uint32_t *to, const vpps_task_header *h) {
     return n;
 }
 
-vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, const vpps_batch_request *request) {
+vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, const vpps_model *model,
+                                 const vpps_batch_request *request) {
     enum { GROUP_WORDS = 8 };
-    const uint32_t n_groups = request->groups;
-    const size_t most = VPPS_TASK_HEADER_WORDS + n_groups + 1 + (size_t)GROUP_WORDS * n_groups;
+    const uint32_t n_groups = request->groups, steps = vpps_step_words(request, model);
+    const size_t most = VPPS_TASK_HEADER_WORDS + n_groups + 1 + (size_t)GROUP_WORDS * n_groups + steps;
     if (!VPPS_RESERVE(b->script, b->script_capacity, most)) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
     vpps_task_header h = {
         .magic = VPPS_TASK_MAGIC,
@@ -52,6 +58,11 @@ vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, c
         h.words += write_group(b->script + h.words, &h);
     }
     starts[n_groups] = h.words;
+    if (steps) {
+        h.steps = h.words;
+        memcpy(b->script + h.words, request->steps, steps * sizeof *b->script);
+        h.words += steps;
+    }
     memcpy(b->script, &h, sizeof h);
     b->script_words = h.words;
     b->part = VPPS_STEP_UPDATE;

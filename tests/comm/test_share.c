@@ -67,6 +67,7 @@ typedef struct run {
     uint32_t parts;       /* calls of vpps_backward a batch; 0: vpps_fb */
     uint32_t other_rank;  /* whose learning rate is another; 0: none */
     bool other_precision; /* its precision is, rather */
+    bool other_group;     /* or that of its b */
     bool shard;
     const char *from; /* the checkpoint that it begins with; NULL: none */
     const char *file; /* where shards are saved */
@@ -137,7 +138,7 @@ static void train(vpps_communicator *c, void *argument) {
     options.communicator = c;
     const bool other = r->other_rank && rank == r->other_rank;
     if (other && r->other_precision) options.precision = VPPS_PRECISION_BF16;
-    if (other && !r->other_precision) options.optimizer.lr *= 2;
+    if (other && !r->other_precision && !r->other_group) options.optimizer.lr *= 2;
     open_net(&n, r->shard ? c : NULL);
     if (r->freeze) {
         TEST_OK(vpps_freeze(n.model, n.U, true));
@@ -145,6 +146,7 @@ static void train(vpps_communicator *c, void *argument) {
     }
     TEST_OK(vpps_handle_create(&h, n.model, &options));
     if (r->from) TEST_OK(vpps_load(h, r->from));
+    if (r->other_group) TEST_OK(vpps_set_param_group(h, 1, &n.b, &(vpps_param_group){other ? 0.1f : 0.2f, NAN, NAN}));
     for (uint32_t b = 0; b < BATCHES; b++) {
         r->statuses[rank][b] = r->parts ? step_in_parts(h, &n, r, b, rank, size)
                                         : vpps_fb(h, n.g, add_examples(&n, r, b, rank, size, 0), NULL);
@@ -480,6 +482,7 @@ START_TEST(who_steps_by_other_settings_is_told)
     {
         run r = run_of(1, VPPS_SGD);
         r.other_rank = 2;
+        r.other_group = _i;
         train_in(3, &r);
         for (uint32_t p = 0; p < 3; p++) {
             ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
@@ -703,7 +706,7 @@ int main(int argc, char **argv) {
     tcase_add_test(cases, gradients_add_up_alike);
     tcase_add_test(cases, gpus_add_gradients_up_alike);
     tcase_add_test(cases, a_loss_that_is_not_finite_stops_all);
-    tcase_add_test(cases, who_steps_by_other_settings_is_told);
+    tcase_add_loop_test(cases, who_steps_by_other_settings_is_told, 0, 2);
     tcase_add_test(cases, who_multiplies_in_another_precision_is_told);
     tcase_add_loop_test(cases, gpus_train_like_one, 0, VPPS_OPTIMIZERS);
     tcase_add_test(cases, gpus_clip_by_the_norm_of_all);

@@ -346,6 +346,91 @@ START_TEST(gradients_that_are_not_finite_change_nothing)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- groups of parameters */
+
+/* A learning rate of 0 for some is as if they were frozen, whose state goes on; the optimizer's own numbers in a group change no bit. */
+START_TEST(groups_step_by_their_own_numbers)
+    {
+        const setting *s = &settings[_i];
+        small_network a, b;
+        vpps_handle *x = open_handle(&a, s), *y = open_handle(&b, s);
+        const vpps_options o = sn_options(s->vps, s->optimizer);
+        const vpps_param still[] = {a.E, a.W, a.b}, rest[] = {a.U, a.C, a.b_c};
+        const float decay = s->optimizer == VPPS_SGD ? 0 : o.optimizer.weight_decay;
+        TEST_OK(vpps_set_param_group(x, 3, still, &(vpps_param_group){.lr = 0, .momentum = NAN, .weight_decay = NAN}));
+        TEST_OK(vpps_set_param_group(x, 3, rest, &(vpps_param_group){o.optimizer.lr, o.optimizer.momentum, decay}));
+        size_t count;
+        float *before = values_of(&a, x, &count);
+        for (uint32_t k = 0; k < 3; k++) {
+            TEST_OK(vpps_fb(x, a.g, build_chains(&a, 8 * k, 8), NULL));
+            if (k == 0) TEST_OK(vpps_fb(y, b.g, build_chains(&b, 0, 8), NULL));
+        }
+        float *after = values_of(&a, x, &count);
+        size_t at = 0;
+        for (vpps_param p = 0; p < SN_PARAMS; p++) {
+            const size_t elems = vpps_param_elems(&a.model->params[p]);
+            const bool stays = p == a.E || p == a.W || p == a.b;
+            ck_assert_msg(!memcmp(before + at, after + at, elems * sizeof *after) == stays, "%s",
+                          a.model->params[p].name);
+            at += elems;
+        }
+        free(before);
+        free(after);
+        close_handle(&a, x);
+        /* one step: those of the rest are as without groups, to the bit */
+        vpps_handle *z = open_handle(&a, s);
+        TEST_OK(vpps_set_param_group(z, 3, still, &(vpps_param_group){.lr = 0, .momentum = NAN, .weight_decay = NAN}));
+        TEST_OK(vpps_backward(z, a.g, build_chains(&a, 0, 8)));
+        TEST_OK(vpps_update(z));
+        float *own = values_of(&a, z, &count), *all = values_of(&b, y, &count);
+        at = 0;
+        for (vpps_param p = 0; p < SN_PARAMS; p++) {
+            const size_t elems = vpps_param_elems(&a.model->params[p]);
+            const bool stays = p == a.E || p == a.W || p == a.b;
+            ck_assert_msg(!memcmp(own + at, all + at, elems * sizeof *own) == !stays, "%s", a.model->params[p].name);
+            at += elems;
+        }
+        free(own);
+        free(all);
+        close_handle(&a, z);
+        close_handle(&b, y);
+    }
+END_TEST
+
+/* A group's learning rate of 0.2 is that of a handle of 0.2; taken back, the handle's counts again. */
+START_TEST(groups_are_like_handles)
+    {
+        const setting *s = &settings[_i];
+        small_network a, b;
+        vpps_handle *x = open_handle(&a, s), *y = open_handle(&b, s);
+        const vpps_param all[] = {a.E, a.W, a.U, a.b, a.C, a.b_c};
+        const vpps_param_group group = {0.2f, 0.5f, 0.125f};
+        TEST_OK(vpps_set_param_group(x, 6, all, &group));
+        TEST_OK(vpps_set_learning_rate(y, group.lr));
+        TEST_OK(vpps_set_momentum(y, group.momentum));
+        TEST_OK(vpps_set_weight_decay(y, group.weight_decay));
+        for (uint32_t k = 0; k < 3; k++) {
+            TEST_OK(vpps_fb(x, a.g, build_chains(&a, 8 * k, 8), NULL));
+            TEST_OK(vpps_fb(y, b.g, build_chains(&b, 8 * k, 8), NULL));
+        }
+        expect_alike(&a, x, &b, y, 0);
+        TEST_OK(vpps_set_param_group(x, 6, all, NULL));
+        TEST_OK(vpps_set_learning_rate(x, group.lr));
+        TEST_OK(vpps_set_momentum(x, group.momentum));
+        TEST_OK(vpps_set_weight_decay(x, group.weight_decay));
+        TEST_OK(vpps_fb(x, a.g, build_chains(&a, 0, 8), NULL));
+        TEST_OK(vpps_fb(y, b.g, build_chains(&b, 0, 8), NULL));
+        expect_alike(&a, x, &b, y, 0);
+        TEST_FAILS(vpps_set_param_group(x, 1, (vpps_param[]){77}, &group), VPPS_ARGUMENT, "77 is not a parameter");
+        TEST_FAILS(vpps_set_param_group(x, 1, all, &(vpps_param_group){-1, 0, 0}), VPPS_ARGUMENT, "learning rate -1");
+        TEST_FAILS(vpps_set_param_group(x, 1, all, &(vpps_param_group){0, 2, 0}), VPPS_ARGUMENT, "momentum 2");
+        TEST_FAILS(vpps_set_param_group(x, 1, all, &(vpps_param_group){0, 0, INFINITY}), VPPS_ARGUMENT, "decay inf");
+        TEST_FAILS(vpps_set_momentum(x, NAN), VPPS_ARGUMENT, "momentum nan");
+        close_handle(&a, x);
+        close_handle(&b, y);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- misuse */
 
 START_TEST(calls_in_a_wrong_order)
@@ -399,6 +484,8 @@ int main(void) {
     tcase_add_loop_test(t, zeroed_gradients_leave_nothing, 0, SETTINGS);
     tcase_add_loop_test(t, frozen_between_backward_and_update, 0, SETTINGS);
     tcase_add_loop_test(t, gradients_that_are_not_finite_change_nothing, 0, SETTINGS);
+    tcase_add_loop_test(t, groups_step_by_their_own_numbers, 0, SETTINGS);
+    tcase_add_loop_test(t, groups_are_like_handles, 0, SETTINGS);
     tcase_add_loop_test(t, calls_in_a_wrong_order, 0, SETTINGS);
     tcase_add_loop_test(t, dropout_differs_from_call_to_call, 0, SETTINGS);
     suite_add_tcase(suite, t);

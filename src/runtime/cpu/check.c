@@ -65,6 +65,8 @@ vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch) {
     }
     VPPS_TRY(check_machine(cpu, h));
     VPPS_TRY(check_parts(h, script, words));
+    if (h->steps && !inside(h->steps, cpu->model->n_params * sizeof(vpps_param_step) / sizeof *script, words))
+        return vpps_fail(VPPS_SCRIPT, "script: parameters' steps at word %u are not inside it", h->steps);
     for (uint32_t i = 0; i < h->n_tables; i++) VPPS_TRY(check_table(cpu, h, script, i));
     for (uint32_t i = 0; i < h->n_blocks; i++) {
         const vpps_block *b = vpps_block_at(script, i);

@@ -495,6 +495,19 @@ static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
     return true;
 }
 
+/* The numbers that a parameter steps by. */
+static vpps_step step_of(const vpps_cpu *cpu, const vpps_step *step, uint32_t param) {
+    vpps_step own = *step;
+    if (!cpu->task_header.steps) return own;
+    vpps_param_step numbers;
+    memcpy(&numbers, cpu->script + cpu->task_header.steps + param * (sizeof numbers / sizeof *cpu->script),
+           sizeof numbers);
+    own.lr = numbers.lr;
+    own.momentum = numbers.momentum;
+    own.weight_decay = numbers.weight_decay;
+    return own;
+}
+
 static void update_run(const vpps_cpu *cpu, const vpps_step *step, const run *r) {
     for (size_t at = 0; at < r->n; at += 1u << 20)
         cpu->kernels->update(r->n - at < 1u << 20 ? (uint32_t)(r->n - at) : 1u << 20, step, r->w + at, r->g + at,
@@ -525,11 +538,12 @@ static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpp
             }
             point(cpu, view, o->dy, first, n / c->values[o->dy].cols, d);
             const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
+            const vpps_step own = step_of(cpu, step, o->param);
             for (uint32_t b = 0; b < blocks.n; b++) {
                 const vpps_matrix_block *block = &blocks.blocks[b];
                 add_outer(vp, block, n, k, d, gradient, false);
                 const run r = {block->values, gradient, {block->states[0], block->states[1]}, block->ld * k};
-                update_run(cpu, step, &r);
+                update_run(cpu, &own, &r);
                 if (cpu->precision.parts) vpps_pack_block(cpu, o->param, vp->index, block);
             }
         }
@@ -561,10 +575,11 @@ void vpps_vp_update(vpps_vp *vp) {
         const bool by_blocks = vp->by_update[p] == cpu->launch;
         if (vp->touched[p] != cpu->sum && !by_blocks) continue;
         const run r = run_of(vp, p);
+        const vpps_step own = step_of(cpu, &step, p);
         if (!by_blocks && cpu->precision.parts && cpu->model->params[p].kind == VPPS_MATRIX) {
-            update_packed(vp, p, &step);
+            update_packed(vp, p, &own);
         } else if (!by_blocks) {
-            update_run(cpu, &step, &r);
+            update_run(cpu, &own, &r);
         }
         if (!cpu->precision.parts && vpps_has_copies(cpu, p)) vpps_transpose_rows(cpu, p, vp->index);
     }
@@ -572,9 +587,10 @@ void vpps_vp_update(vpps_vp *vp) {
         const vpps_row_segment *s = &cpu->segments[i];
         const uint32_t words = cpu->model->params[s->param].rows * cpu->model->params[s->param].cols;
         const vpps_rows own = own_entries(vp, s->n);
+        const vpps_step own_step = step_of(cpu, &step, s->param);
         for (uint32_t k = own.first; k < own.end; k++) {
             const run r = run_of_entry(cpu, s->param, s->rows[k], s->gradients + (size_t)k * words);
-            update_run(cpu, &step, &r);
+            update_run(cpu, &own_step, &r);
         }
     }
 }

@@ -102,12 +102,12 @@ static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
-/* Starts the norm and the update by the gradients that there are, with other processes' when they have come. `script` has these
- * instructions. */
+/* Starts the norm and the update by the gradients that there are, with other processes' when they have come. The batch's script has
+ * these instructions. */
 static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double loss) {
     vpps_gpu_script step;
     VPPS_TRY(vpps_gpu_open_update(gpu));
-    if (gpu->share) VPPS_TRY(vpps_gpu_exchange(gpu, &loss));
+    if (gpu->share) VPPS_TRY(vpps_gpu_exchange(gpu, batch, &loss));
     VPPS_TRY(vpps_gpu_give_entries(gpu));
     const vpps_failure begin = {.loss = (float)loss};
     VPPS_TRY(clear_counters(gpu));

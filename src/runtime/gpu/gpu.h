@@ -189,9 +189,10 @@ void vpps_gpu_close_share(vpps_gpu *gpu);
 /* Which of its host's GPUs a process takes: they are counted through. */
 uint32_t vpps_gpu_number(const vpps_communicator *c);
 
-/* The gradients that this process has summed up become those of all processes, and so do its loss, gpu->dense and gpu->segments.
+/* The gradients that this process has summed up become those of all processes, and so do its loss, gpu->dense and gpu->segments. `batch`
+ * says how all step.
  * Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
-vpps_status vpps_gpu_exchange(vpps_gpu *gpu, double *loss);
+vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *loss);
 
 /* ---- gradients.c */
 

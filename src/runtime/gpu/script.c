@@ -167,10 +167,11 @@ vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, bool st
 vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_script *out) {
     uint32_t *script, gradients = 0;
     uint64_t rows = 0;
+    const size_t step_words = gpu->header.steps ? gpu->model->n_params * sizeof(vpps_param_step) / sizeof *script : 0;
     const uint32_t n_params = (uint32_t)gpu->model->n_params, n_segments = gpu->n_segments;
     for (uint32_t i = 0; i < n_segments; i++) rows += gpu->segments[i].n;
     VPPS_TRY(make_room(gpu,
-                       VPPS_TASK_HEADER_WORDS + room_for_groups(gpu, batch->script) + n_params + rows +
+                       VPPS_TASK_HEADER_WORDS + room_for_groups(gpu, batch->script) + n_params + rows + step_words +
                            (uint64_t)n_segments * VPPS_TABLE_WORDS + ALIGNED_WORDS,
                        &script));
     *out = (vpps_gpu_script){.copy = script, .tasks = VPPS_TASK_HEADER_WORDS};
@@ -189,6 +190,11 @@ vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
         memcpy(script + at, s->rows, s->n * sizeof *s->rows);
         at += s->n;
         gradients += s->n * vpps_gpu_entry_words(gpu, s->param);
+    }
+    if (step_words) {
+        header->steps = at;
+        memcpy(script + at, batch->script + gpu->header.steps, step_words * sizeof *script);
+        at += (uint32_t)step_words;
     }
     out->words = fill_up(script, at);
     return VPPS_OK;

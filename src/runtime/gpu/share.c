@@ -95,9 +95,10 @@ static vpps_status reduce(void *device, vpps_communicator *c) {
 
 /* ---------------------------------------------------------------- a batch */
 
-vpps_status vpps_gpu_exchange(vpps_gpu *gpu, double *loss) {
+vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *loss) {
     memcpy(vpps_share_dense(gpu->share), gpu->dense, gpu->model->n_params * sizeof *gpu->dense);
     vpps_shared_batch shared = {.header = &gpu->header,
+                                .steps = batch->script + gpu->header.steps,
                                 .start_ns = gpu->start_ns,
                                 .vote = gpu->device.vote,
                                 .loss = *loss,

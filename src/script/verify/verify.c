@@ -55,6 +55,12 @@ static bool check_optimizer(vpps_checker *c) {
     if (!all) return VPPS_REFUSE(c, "the header's optimiser is not the one asked for");
     if (h->lasting && c->request->part != VPPS_STEP_WHOLE)
         return VPPS_REFUSE(c, "gradients are left to an update that does not come");
+    const size_t steps = c->request->part == VPPS_STEP_GRADIENTS || !c->request->steps
+                             ? 0
+                             : c->g->model->n_params * sizeof *c->request->steps;
+    const uint32_t *given = steps ? vpps_check_words(c, h->steps, steps / sizeof(uint32_t), "parameters' steps") : NULL;
+    if (!steps != !h->steps || (given && memcmp(given, c->request->steps, steps) != 0) || (steps && !given))
+        return VPPS_REFUSE(c, "what parameters step by is not what is asked for");
     return !h->guard == !c->request->guard || VPPS_REFUSE(c, "the header's guard is not as asked for");
 }
 
