@@ -14,7 +14,7 @@ FUZZ_SECONDS ?= 20
 MUTANTS ?=
 GPU_STEPS ?=
 V       ?= 0
-ARCH    := $(shell uname -m)
+ARCH    := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 XSMM    ?= $(if $(wildcard /usr/include/libxsmm.h),1,0)
 export VPPS_DATA ?= ../shared/data
 
@@ -41,7 +41,7 @@ CHECK_LIBS = $(or $(shell pkg-config --libs check 2>/dev/null),-lcheck)
 # The CPU kernels are compiled once an instruction set and chosen between at run time.
 # Optimised builds under a sanitizer take minutes for these files alone; then clang must not mind what stays scalar.
 KERNEL_FLAGS  := $(if $(SANITIZE),-O1 -Wno-pass-failed,-O3) -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp-simd
-KERNEL_ISAS   := generic $(if $(filter x86_64,$(ARCH)),avx2 avx512)
+KERNEL_ISAS   := $(if $(filter x86_64,$(ARCH)),generic avx2 avx512,$(if $(filter aarch64,$(ARCH)),neon,generic))
 FLAGS_avx2    := -mavx2 -mfma
 FLAGS_avx512  := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 
@@ -78,7 +78,7 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh bench/recipe
 
 # ---------------------------------------------------------------- build
 
-.PHONY: all help run setup test check check-package check-kernels check-gpu-model sanitize sanitize-address sanitize-thread sanitized-check fuzz mutants valgrind bench bench-models gpu-check gpu-prepare \
+.PHONY: all help run setup test check check-package check-kernels check-gpu-model check-portable sanitize sanitize-address sanitize-thread sanitized-check fuzz mutants valgrind bench bench-models gpu-check gpu-prepare \
         install uninstall deb format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -280,6 +280,11 @@ check-gpu-model: ## every network on a model of a GPU (GPU_MODEL), by the code t
 	$(submake) all
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) GPU_MODEL=$(GPU_MODEL) tools/check_gpu_model.sh
 
+check-portable: ## 64-bit ARM, x86 without AVX-512 and without AVX2, all emulated, and what clang builds: two minutes
+	$(Q)tools/setup.sh build test fuzz emulated
+	$(submake) all
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/check_portable.sh
+
 mutants: ## plant the faults of tests/mutants/list.txt one by one and see which tests notice: an hour or more (MUTANTS="NAME ...")
 	$(submake) all test-programs
 	+$(Q)tests/mutants/run.py $(MUTANTS)
@@ -378,7 +383,7 @@ lint: ## the order of includes, format-check, clang-tidy, shellcheck, mandoc
 	$(Q)mandoc -T lint -W warning doc/vpps.1
 
 clean: ## remove every build folder
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz build-gpu build-gpu-objects
+	rm -rf $(BUILD) $(BUILD)-arm64 $(BUILD)-clang $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz build-gpu build-gpu-objects
 
 help: ## this text
 	@echo "Targets:"

@@ -191,13 +191,14 @@ int main(int argc, char **argv) {
     unit units[UNITS] = {{kernels->isa, kernels->product_bf16, kernels->pack_bf16}};
     uint32_t n_units = 1;
     vpps_pack_bf16 pack = kernels->pack_bf16;
-    if (vpps_avx512_bf16_find() == VPPS_OK) {
-        pack = vpps_avx512_bf16_pack;
-        units[n_units++] = (unit){"avx512bf16", vpps_avx512_bf16_product, pack};
+    vpps_bf16_unit found;
+    if (vpps_avx512_bf16_find(&found) == VPPS_OK) {
+        pack = found.pack;
+        units[n_units++] = (unit){found.name, found.product, pack};
     }
-    if (vpps_amx_find() == VPPS_OK) {
-        units[n_units++] = (unit){"amx", vpps_amx_product, pack};
-        vpps_amx_open();
+    if (vpps_amx_find(&found) == VPPS_OK) {
+        units[n_units++] = (unit){found.name, found.product, pack};
+        found.open();
     }
     const char *const *asked = argc > 1 ? (const char *const *)argv + 1 : shapes;
     for (size_t i = 0; i < (argc > 1 ? (size_t)argc - 1 : VPPS_COUNT(shapes)); i++) {

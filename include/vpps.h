@@ -755,7 +755,7 @@ typedef struct vpps_stats {
     bool decides;          /* does the device run argmax and lookup_at, with these tables? */
     const char *precision; /* of products: "fp32", "bf16x3", "bf16" */
     const char *
-        precision_unit; /* which instructions make them: "generic", "avx2", "avx512", "avx512bf16", "amx"; on a GPU "fp32", "mma" */
+        precision_unit; /* which instructions make them: "generic", "avx2", "avx512", "neon", "avx512bf16", "amx"; on a GPU "fp32", "mma" */
     const char *device; /* its name: "cpu", "cuda", "simt" */
     const char *policy; /* of the latest batch */
     /* With a communicator, over all batches of this handle: time that exchanges took, of gradients and of tables' entries,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages that the given groups need and the machine lacks; asks nothing when all are there.
 #
-#     tools/setup.sh [build] [test] [bench] [deb] [users] [lint] [fuzz] [valgrind]
+#     tools/setup.sh [build] [test] [bench] [deb] [users] [lint] [fuzz] [valgrind] [emulated]
 set -euo pipefail
 
 packages_of() {
@@ -14,7 +14,11 @@ packages_of() {
     lint) echo clang-format clang-tidy shellcheck mandoc python3 ;;
     fuzz) echo clang libclang-rt-dev ;;
     valgrind) echo valgrind libc6-dbg ;;
-    *) echo "setup: unknown group '$1' (build, test, bench, deb, users, lint, fuzz, valgrind)" >&2; return 2 ;;
+    emulated) # other processors: a compiler and libraries for 64-bit ARM, and what runs them
+        echo qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+        printf '%s:arm64\n' libjansson-dev libxxhash-dev zlib1g-dev libzstd-dev check libsubunit-dev
+        ;;
+    *) echo "setup: unknown group '$1' (build, test, bench, deb, users, lint, fuzz, valgrind, emulated)" >&2; return 2 ;;
     esac
 }
 
@@ -30,10 +34,16 @@ if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
     exit 0
 fi
 
+# A name without an architecture means this machine's.
+native=$(dpkg --print-architecture)
 missing=()
 for package in "${wanted[@]}"; do
-    status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null || true)
-    [ "$status" = installed ] || missing+=("$package")
+    states=$(dpkg-query -W -f '${Architecture} ${db:Status-Status}\n' "${package%:*}" 2> /dev/null || true)
+    case $package in
+    *:*) regex="^${package#*:} installed$" ;;
+    *) regex="^($native|all) installed$" ;;
+    esac
+    grep -qE "$regex" <<< "$states" || missing+=("$package")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
@@ -52,6 +62,13 @@ fi
 install_missing() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
 }
+
+for package in "${missing[@]}"; do
+    foreign=${package##*:}
+    if [ "$foreign" != "$package" ] && ! dpkg --print-foreign-architectures | grep -qx "$foreign"; then
+        "${as_root[@]}" dpkg --add-architecture "$foreign"
+    fi
+done
 
 # The package lists are fetched only when there are none, or when they are too old to install from.
 if ! apt-cache show "${missing[@]}" > /dev/null 2>&1 || ! install_missing; then

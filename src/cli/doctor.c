@@ -8,6 +8,7 @@
 #include "cli/json.h"
 #include "codegen/compile.h"
 #include "runtime/cpu/amx.h"
+#include "runtime/cpu/processor.h"
 #include "runtime/gpu/cuda_api.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/compiler.h"
@@ -100,8 +101,8 @@ static bool first_line(const char *path, char *text, size_t n) {
 }
 
 static json_t *processor(void) {
-    char name[128];
-    vpps_proc_value("/proc/cpuinfo", "model name", name, sizeof name);
+    char name[VPPS_PROCESSOR_BYTES];
+    vpps_processor_name(name, sizeof name);
     cpu_set_t set;
     CPU_ZERO(&set);
     const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
@@ -121,14 +122,14 @@ static json_t *processor(void) {
     FEATURE("avx512bf16");
 #undef FEATURE
 #endif
-    const bool amx = vpps_amx_find() == VPPS_OK;
+    const bool amx = vpps_amx_find(NULL) == VPPS_OK;
     const char *message = amx ? "" : vpps_error_message(), *colon = strstr(message, ": ");
     json_t *amx_state = amx ? json_string("ready") : json_sprintf("not ready: %s", colon ? colon + 2 : message);
     struct utsname system = {0};
     uname(&system);
-    json_t *o =
-        json_pack("{ss ss si si so so}", "name", name, "architecture", system.machine, "cores",
-                  (int)sysconf(_SC_NPROCESSORS_ONLN), "cores_allowed", allowed, "features", features, "amx", amx_state);
+    json_t *o = json_pack("{ss ss si si so ss so}", "name", name, "architecture", system.machine, "cores",
+                          (int)sysconf(_SC_NPROCESSORS_ONLN), "cores_allowed", allowed, "features", features, "kernels",
+                          vpps_processor_kernels(), "amx", amx_state);
     char quota[64]; /* cgroup v2: "max 100000", or microseconds of processor time a period */
     if (first_line("/sys/fs/cgroup/cpu.max", quota, sizeof quota) && strncmp(quota, "max", 3) != 0) {
         double time, period;

@@ -29,6 +29,8 @@ says() {
 }
 
 unset VPPS_CXX
+says "which kernels are used?" '^ +kernels +(generic|avx2|avx512|neon)$' "$vpps" doctor
+says "those that are asked for" '^ +kernels +(generic|neon)$' env VPPS_ISA=generic "$vpps" doctor
 says "is there AMX?" '^ +amx +(ready|not ready: .+)$' "$vpps" doctor
 says "its JSON" '"amx":"(ready|not ready: [^"]+)"' "$vpps" doctor --json
 says "no driver" '^ +cuda +not ready: no GPU driver: /nowhere/libcuda.so.1: ' \

@@ -25,7 +25,7 @@ differ() { ! same "$1" "$2" 2>/dev/null; }
 unset VPPS_ISA
 in_each() { # PRECISION
     exits 0 "${train[@]}" --epochs 2 --precision "$1" --save "$1.ckpt" --log "$1.jsonl" --json --verify &&
-        json out "o['precision'] == '$1' and o['precision_unit'] in ('generic', 'avx2', 'avx512', 'amx', 'avx512bf16')" &&
+        json out "o['precision'] == '$1' and o['precision_unit'] in ('generic', 'avx2', 'avx512', 'neon', 'amx', 'avx512bf16')" &&
         json "$1.jsonl" "o['precision'] == '$1'"
 }
 for precision in fp32 bf16x3 bf16; do

@@ -741,7 +741,7 @@ static uint32_t to_scalar(builder *b, uint32_t x, uint32_t way) {
     case 1: return binary(b, "squared_distance", vpps_squared_distance, x, input(b, rows, cols, -1, 1), rows * cols);
     case 2:
         if (cols == 1) return classified(b, false, x, way / 4);
-        /* fall through */
+        __attribute__((fallthrough));
     default: return binary(b, "dot", vpps_dot, x, input(b, rows, cols, -1, 1), rows * cols);
     }
 }

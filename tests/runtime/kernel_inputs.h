@@ -11,9 +11,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { N_ISAS = 3 };
+#define X(isa, has) #isa,
+static const char *const isas[] = {VPPS_ISA_TABLE(X)};
+#undef X
+enum { N_ISAS = VPPS_COUNT(isas) };
 
-static const char *const isas[N_ISAS] = {"generic", "avx2", "avx512"};
 static uint64_t seed, state;
 
 static inline void draw_seed(void) {

@@ -90,25 +90,28 @@ typedef struct unit {
 
 enum { AMX_MODEL = N_ISAS, AMX, AVX512_BF16, N_UNITS };
 
+/* AMX's functions with the steps that a thread takes around them; all NULL where the CPU lacks it. */
+static vpps_bf16_unit amx;
+
 static void product_by_amx(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                            const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
-    vpps_amx_open();
-    vpps_amx_product(m, n, parts, x, n_terms, terms, from, ld_from, c, ldc);
-    vpps_amx_close();
+    amx.open();
+    amx.product(m, n, parts, x, n_terms, terms, from, ld_from, c, ldc);
+    amx.close();
 }
 
 /* One that this CPU lacks has no product. */
 static unit unit_of(int i) {
     if (i == AMX_MODEL) return (unit){"a model of AMX", kernels_of(0)->pack_bf16, amx_product};
     if (i == AMX) {
-        const bool here = vpps_amx_find() == VPPS_OK;
+        const bool here = vpps_amx_find(&amx) == VPPS_OK;
         if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
         return (unit){"AMX", kernels_of(0)->pack_bf16, here ? product_by_amx : NULL};
     }
     if (i == AVX512_BF16) {
-        const bool here = vpps_avx512_bf16_find() == VPPS_OK;
-        if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
-        return here ? (unit){"AVX512-BF16", vpps_avx512_bf16_pack, vpps_avx512_bf16_product} : (unit){0};
+        vpps_bf16_unit found = {0};
+        if (vpps_avx512_bf16_find(&found) != VPPS_OK) TEST_LEFT_OUT("%s", vpps_error_message());
+        return (unit){"AVX512-BF16", found.pack, found.product};
     }
     const vpps_kernels *kernels = kernels_to_try(i);
     return kernels ? (unit){isas[i], kernels->pack_bf16, kernels->product_bf16} : (unit){0};
@@ -384,7 +387,8 @@ END_TEST
 
 START_TEST(vectors_are_spread)
     {
-        const bool here = vpps_avx512_bf16_find() == VPPS_OK;
+        vpps_bf16_unit found;
+        const bool here = vpps_avx512_bf16_find(&found) == VPPS_OK;
         if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
         draw_seed();
         for (int round = 0; round < (int)test_scaled(100); round++) {
@@ -402,7 +406,7 @@ START_TEST(vectors_are_spread)
                 const uint32_t u = j < n && e < depth ? bits(packed_element(&o, j, e, part)) : 0;
                 ck_assert_uint_eq(spread[w], w % 2 ? u : u >> 16);
             }
-            if (here) vpps_avx512_bf16_spread(n, depth, parts, o.packed, fast);
+            if (here) found.spread(n, depth, parts, o.packed, fast);
             ck_assert(!here || !memcmp(spread, fast, words * sizeof *fast));
             free(spread);
             free(fast);
@@ -413,16 +417,16 @@ END_TEST
 
 static void product_t_by_amx(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                              const vpps_bf16_term *terms, float *c, size_t ldc) {
-    vpps_amx_open();
-    vpps_amx_product_t(k, n, parts, x, n_terms, terms, c, ldc);
-    vpps_amx_close();
+    amx.open();
+    amx.product_t(k, n, parts, x, n_terms, terms, c, ldc);
+    amx.close();
 }
 
 /* By the model, and by AMX, to the same bits; and a vector's do not depend on how many there are. */
 START_TEST(transposed_products_are_within_their_bound)
     {
         enum { MOST_TERMS = 3 };
-        const bool here = vpps_amx_find() == VPPS_OK;
+        const bool here = vpps_amx_find(&amx) == VPPS_OK;
         if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
         draw_seed();
         for (int round = 0; round < (int)test_scaled(20) * N_KINDS; round++) {

@@ -564,7 +564,7 @@ END_TEST
 START_TEST(portable_choice_is_generic)
     {
         setenv("VPPS_ISA", "avx512", 1);
-        ck_assert_str_eq(vpps_kernels_choose(true)->isa, "generic");
+        ck_assert_str_eq(vpps_kernels_choose(true)->isa, isas[0]);
         setenv("VPPS_ISA", "no such thing", 1);
         const vpps_kernels *best = vpps_kernels_choose(false);
         unsetenv("VPPS_ISA");

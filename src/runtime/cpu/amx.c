@@ -4,6 +4,7 @@
 #endif
 #include "runtime/cpu/amx.h"
 #include "base/base.h"
+#include "runtime/cpu/kernels.h"
 
 #if defined(__x86_64__) && ((defined(__clang__) && __clang_major__ >= 12) || (!defined(__clang__) && __GNUC__ >= 11))
 
@@ -46,6 +47,22 @@ __attribute__((target("amx-tile"))) static void set_rows(uint32_t rows) {
 #define TILE_DOT(sums, rows, pairs) _tile_dpbf16ps(sums, rows, pairs)
 #include "runtime/cpu/amx_product.h"
 
+static void open_tiles(void) { set_rows(VPPS_BF16_ROWS); }
+
+__attribute__((target("amx-tile"))) static void close_tiles(void) { _tile_release(); }
+
+#define AMX_TARGET __attribute__((target("amx-tile,amx-bf16"))) static
+
+AMX_TARGET void product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                        const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
+    amx_product(m, n, parts, x, n_terms, terms, from, ld_from, c, ldc);
+}
+
+AMX_TARGET void product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
+                          const vpps_bf16_term *terms, float *c, size_t ldc) {
+    amx_product_t(k, n, parts, x, n_terms, terms, c, ldc);
+}
+
 /* The state that an operating system keeps for a thread: XCR0. */
 static uint64_t kept_state(void) {
     uint32_t low, high;
@@ -76,11 +93,11 @@ static bool trial_product(uint32_t n) {
             x[tile + i % SIDE * PAIRS + q % PAIRS] = i < n ? trial_pair(i + 7, 2 * q) : 0;
         }
     }
-    vpps_amx_open();
+    open_tiles();
     const vpps_bf16_term term = {a, 0, DEPTH};
-    vpps_amx_product(ROWS, n, 1, x, 1, &term, NULL, 0, c, ROWS);
-    vpps_amx_product(ROWS, n, 1, x, 1, &term, c, ROWS, c, ROWS);
-    vpps_amx_close();
+    product(ROWS, n, 1, x, 1, &term, NULL, 0, c, ROWS);
+    product(ROWS, n, 1, x, 1, &term, c, ROWS, c, ROWS);
+    close_tiles();
     for (uint32_t j = 0; j < n; j++) {
         for (uint32_t i = 0; i < ROWS; i++) {
             float want = 0;
@@ -91,7 +108,7 @@ static bool trial_product(uint32_t n) {
     return true;
 }
 
-vpps_status vpps_amx_find(void) {
+vpps_status vpps_amx_find(vpps_bf16_unit *out) {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 }; /* linux/arch/x86/include/uapi/asm/prctl.h */
     const uint32_t tile = 1u << 24, bf16 = 1u << 22, osxsave = 1u << 27;
     const uint64_t tiles = 3u << 17; /* their configuration, their data */
@@ -109,52 +126,22 @@ vpps_status vpps_amx_find(void) {
     if (!trial_product(20) || !trial_product(5)) {
         return vpps_fail(VPPS_DEVICE, "amx: the CPU has it, and a trial product came out wrong");
     }
+    if (out)
+        *out = (vpps_bf16_unit){.name = "amx",
+                                .product = product,
+                                .spread = amx_spread,
+                                .product_t = product_t,
+                                .open = open_tiles,
+                                .close = close_tiles};
     return VPPS_OK;
-}
-
-void vpps_amx_open(void) { set_rows(VPPS_BF16_ROWS); }
-
-__attribute__((target("amx-tile"))) void vpps_amx_close(void) { _tile_release(); }
-
-__attribute__((target("amx-tile,amx-bf16"))) void vpps_amx_product(uint32_t m, uint32_t n, uint32_t parts,
-                                                                   const uint32_t *x, uint32_t n_terms,
-                                                                   const vpps_bf16_term *terms, const float *from,
-                                                                   size_t ld_from, float *c, size_t ldc) {
-    amx_product(m, n, parts, x, n_terms, terms, from, ld_from, c, ldc);
-}
-
-void vpps_amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to) {
-    amx_spread(n, depth, parts, rows, to);
-}
-
-__attribute__((target("amx-tile,amx-bf16"))) void vpps_amx_product_t(uint32_t k, uint32_t n, uint32_t parts,
-                                                                     const uint32_t *x, uint32_t n_terms,
-                                                                     const vpps_bf16_term *terms, float *c,
-                                                                     size_t ldc) {
-    amx_product_t(k, n, parts, x, n_terms, terms, c, ldc);
 }
 
 #else
 
-vpps_status vpps_amx_find(void) {
+vpps_status vpps_amx_find(vpps_bf16_unit *out) {
+    (void)out;
     return vpps_fail(VPPS_DEVICE,
                      "amx: this program was built for another CPU, or by a compiler that does not know it");
-}
-
-void vpps_amx_open(void) {}
-void vpps_amx_close(void) {}
-void vpps_amx_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
-                      const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
-    (void)m, (void)n, (void)parts, (void)x, (void)n_terms, (void)terms, (void)from, (void)ld_from, (void)c, (void)ldc;
-}
-
-void vpps_amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to) {
-    (void)n, (void)depth, (void)parts, (void)rows, (void)to;
-}
-
-void vpps_amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
-                        const vpps_bf16_term *terms, float *c, size_t ldc) {
-    (void)k, (void)n, (void)parts, (void)x, (void)n_terms, (void)terms, (void)c, (void)ldc;
 }
 
 #endif

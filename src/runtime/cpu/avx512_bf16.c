@@ -16,13 +16,6 @@
 
 enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2, HEIGHT = 4, COLUMNS = 6 };
 
-vpps_status vpps_avx512_bf16_find(void) {
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512bf16"))
-        return VPPS_OK;
-    return vpps_fail(VPPS_DEVICE, "avx512bf16: the CPU has no AVX512-BF16, or a hypervisor hides it");
-}
-
 /* Sums of up to 64 rows of up to six vectors: where the rows, `stride` words apart by 16, and the vectors' pairs begin, where
  * sums come from (NULL: zero) and go to. The last 16 rows have `tail`. */
 typedef struct sums {
@@ -130,23 +123,28 @@ DOT_INLINE void dot_term(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts,
     }
 }
 
-__attribute__((DOT_TARGET)) void vpps_avx512_bf16_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x,
-                                                          uint32_t n_terms, const vpps_bf16_term *terms,
-                                                          const float *from, size_t ld_from, float *c, size_t ldc) {
+__attribute__((DOT_TARGET)) static void product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x,
+                                                uint32_t n_terms, const vpps_bf16_term *terms, const float *from,
+                                                size_t ld_from, float *c, size_t ldc) {
     for (uint32_t i = 0; i < n_terms; i++, from = c, ld_from = ldc)
         dot_term(m, n, terms[i].depth, parts, terms[i].a, x + terms[i].x_words, from, ld_from, c, ldc);
 }
 
-#else
-
-vpps_status vpps_avx512_bf16_find(void) {
-    return vpps_fail(VPPS_DEVICE,
-                     "avx512bf16: this program was built for another CPU, or by a compiler that does not know it");
+vpps_status vpps_avx512_bf16_find(vpps_bf16_unit *out) {
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512bf16"))
+        return vpps_fail(VPPS_DEVICE, "avx512bf16: the CPU has no AVX512-BF16, or a hypervisor hides it");
+    *out = (vpps_bf16_unit){
+        .name = "avx512bf16", .product = product, .pack = vpps_avx512_bf16_pack, .spread = vpps_avx512_bf16_spread};
+    return VPPS_OK;
 }
 
-void vpps_avx512_bf16_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
-                              const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
-    (void)m, (void)n, (void)parts, (void)x, (void)n_terms, (void)terms, (void)from, (void)ld_from, (void)c, (void)ldc;
+#else
+
+vpps_status vpps_avx512_bf16_find(vpps_bf16_unit *out) {
+    (void)out;
+    return vpps_fail(VPPS_DEVICE,
+                     "avx512bf16: this program was built for another CPU, or by a compiler that does not know it");
 }
 
 #endif

@@ -186,15 +186,4 @@ __attribute__((PACK_TARGET)) void vpps_avx512_bf16_spread(uint32_t n, uint32_t d
     }
 }
 
-#else
-
-void vpps_avx512_bf16_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to) {
-    (void)n, (void)depth, (void)parts, (void)rows, (void)to;
-}
-
-void vpps_avx512_bf16_pack(const vpps_bf16_source *s, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
-                           uint32_t *to) {
-    (void)s, (void)parts, (void)form, (void)depth_tiles, (void)to;
-}
-
 #endif

@@ -207,7 +207,7 @@ VPPS_INLINE void bf16_all(const uint32_t parts, uint32_t m, uint32_t n, uint32_t
             switch (height) {
                 HEIGHT(1)
                 HEIGHT(2)
-#if defined(__AVX512F__)
+#if VECTOR_REGISTERS == 32
                 HEIGHT(3)
                 HEIGHT(4)
 #endif

@@ -15,6 +15,12 @@
 #include <arm_neon.h>
 #endif
 
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define VECTOR_REGISTERS 32
+#else
+#define VECTOR_REGISTERS 16
+#endif
+
 #if defined(__AVX512F__)
 enum { VECTOR = 16 };
 #elif defined(__AVX2__)
@@ -47,6 +53,8 @@ VPPS_INLINE vector vector_held(vector v) {
     __asm__("" : "+v"(v));
 #elif defined(__x86_64__)
     __asm__("" : "+x"(v));
+#elif defined(__aarch64__)
+    __asm__("" : "+w"(v));
 #endif
     return v;
 }
@@ -64,7 +72,7 @@ enum {
 };
 
 VPPS_INLINE uint32_t tile_height(uint32_t columns) {
-    if (VECTOR == 16) return columns <= 3 ? 8 : 4; /* 32 registers, else 16 */
+    if (VECTOR_REGISTERS == 32) return columns <= 3 ? 8 : 4;
     return columns == 1 ? 8 : columns <= 3 ? 4 : 2;
 }
 

@@ -103,8 +103,20 @@ typedef void (*vpps_product_t_bf16)(uint32_t k, uint32_t n, uint32_t parts, cons
 typedef void (*vpps_pack_bf16)(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form,
                                uint32_t depth_tiles, uint32_t *to);
 
+/* What makes products of bf16 operands, and packs them. A thread that calls `product` or `product_t` has called `open` before, and
+ * calls `close` when it has no more to do. Both may be NULL. */
+typedef struct vpps_bf16_unit {
+    const char *name;
+    vpps_product_bf16 product;
+    vpps_pack_bf16 pack;
+    vpps_spread_bf16 spread;
+    vpps_product_t_bf16 product_t; /* NULL: the unit needs transposed copies */
+    void (*open)(void);
+    void (*close)(void);
+} vpps_bf16_unit;
+
 typedef struct vpps_kernels {
-    const char *isa;               /* "generic", "avx2", "avx512" */
+    const char *isa;               /* of VPPS_ISA_TABLE */
     vpps_kernel run[VPPS_I_COUNT]; /* NULL for the forms PARTS and DECIDED */
 
     /* Matrices column after column with leading dimensions. C (m x n) = or += A (m x k) B (k x n); nt: B is n x k. */
@@ -141,8 +153,21 @@ typedef struct vpps_kernels {
     /* b (cols x rows) = a^T, both column after column */
 } vpps_kernels;
 
-/* The best of those compiled in that this CPU runs; `generic` when portable is true. The environment's VPPS_ISA may
- * ask for one by name (an unknown or unsupported one is ignored). Never NULL. */
+/* X(isa, does this processor have it?): the kernels that are compiled in, the slowest first. The Makefile names the same ones. */
+#if defined(__x86_64__)
+#define VPPS_ISA_TABLE(X)                                                                                              \
+    X(generic, true)                                                                                                   \
+    X(avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                                           \
+    X(avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&                               \
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+#elif defined(__aarch64__)
+#define VPPS_ISA_TABLE(X) X(neon, true)
+#else
+#define VPPS_ISA_TABLE(X) X(generic, true)
+#endif
+
+/* The fastest of VPPS_ISA_TABLE that this processor has, or the first when portable is true. The environment's VPPS_ISA may
+ * ask for one by name; a name that is unknown, or of what the processor lacks, is ignored. Never NULL. */
 const vpps_kernels *vpps_kernels_choose(bool portable);
 
 #endif

@@ -15,29 +15,32 @@ const vpps_bf16_hardware vpps_bf16_of_this_cpu = {vpps_amx_find, vpps_avx512_bf1
  * lost where fp32's weights alone stay in L2 (measured there, too, of ten networks). */
 enum { LEAST_BATCH = 4 };
 
-/* Instructions for bf16 beside the vectors' own. */
-typedef enum special_unit { NONE, AMX, AVX512_BF16 } special_unit;
-
-/* AMX where there is any, unless something else was asked for that there is. */
-static special_unit find_unit(const vpps_bf16_hardware *hardware, const vpps_kernels *kernels, bool portable, char *why,
-                              size_t why_bytes) {
+/* Fills in the unit: AMX where there is any, unless something else was asked for that there is. False: it stays as it is. */
+static bool find_unit(const vpps_bf16_hardware *hardware, bool portable, vpps_bf16_unit *unit, char *why,
+                      size_t why_bytes) {
+    vpps_bf16_unit vectors = *unit, packing;
     const char *wanted = getenv("VPPS_ISA");
     if (!wanted) wanted = "";
-    if (portable || !strcmp(wanted, kernels->isa)) {
+    if (portable || !strcmp(wanted, vectors.name)) {
         snprintf(why, why_bytes, "%s is asked for", portable ? "plain C" : wanted);
-        return NONE;
+        return false;
     }
-    if (!strcmp(wanted, "avx512bf16") && hardware->find_avx512_bf16() == VPPS_OK) {
+    if (!strcmp(wanted, "avx512bf16") && hardware->find_avx512_bf16(unit) == VPPS_OK) {
         snprintf(why, why_bytes, "AVX512-BF16 is asked for, and no faster than fp32 where it was measured");
-        return AVX512_BF16;
+        return true;
     }
-    if (hardware->find_amx() == VPPS_OK) {
-        snprintf(why, why_bytes, "AMX multiplies bf16 faster than vectors do fp32");
-        return AMX;
+    if (hardware->find_amx(unit) != VPPS_OK) {
+        const char *message = vpps_error_message(), *colon = strstr(message, ": ");
+        snprintf(why, why_bytes, "%s", colon ? colon + 2 : message);
+        return false;
     }
-    const char *message = vpps_error_message(), *colon = strstr(message, ": ");
-    snprintf(why, why_bytes, "%s", colon ? colon + 2 : message);
-    return NONE;
+    snprintf(why, why_bytes, "AMX multiplies bf16 faster than vectors do fp32");
+    unit->pack = vectors.pack;
+    if (hardware->find_avx512_bf16(&packing) == VPPS_OK) {
+        unit->pack = packing.pack;
+        unit->spread = packing.spread;
+    }
+    return true;
 }
 
 vpps_cpu_precision vpps_choose_precision(vpps_precision asked, uint32_t batch, const vpps_bf16_hardware *hardware,
@@ -47,30 +50,14 @@ vpps_cpu_precision vpps_choose_precision(vpps_precision asked, uint32_t batch, c
         .unit = {.name = kernels->isa, .product = kernels->product_bf16, .pack = kernels->pack_bf16}};
     snprintf(why, why_bytes, "as asked");
     if (asked == VPPS_PRECISION_FP32) return p;
-    const special_unit found = find_unit(hardware, kernels, portable, why, why_bytes);
+    vpps_bf16_unit unit = p.unit;
+    const bool found = find_unit(hardware, portable, &unit, why, why_bytes);
     if (asked == VPPS_PRECISION_AUTO) {
-        const bool pays = !batch || batch >= LEAST_BATCH;
-        p.precision = found == AMX && pays ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
-        if (found == AMX && !pays)
-            snprintf(why, why_bytes, "packing weights after every %u takes longer than AMX saves", batch);
+        const bool amx = found && unit.product_t, pays = !batch || batch >= LEAST_BATCH;
+        p.precision = amx && pays ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
+        if (amx && !pays) snprintf(why, why_bytes, "packing weights after every %u takes longer than AMX saves", batch);
     }
     p.parts = vpps_precision_parts(p.precision);
-    if (!p.parts) return p;
-    if (found == AMX) {
-        p.unit = (vpps_bf16_unit){.name = "amx",
-                                  .product = vpps_amx_product,
-                                  .pack = kernels->pack_bf16,
-                                  .spread = vpps_amx_spread,
-                                  .product_t = vpps_amx_product_t,
-                                  .open = vpps_amx_open,
-                                  .close = vpps_amx_close};
-    } else if (found == AVX512_BF16) {
-        p.unit.name = "avx512bf16";
-        p.unit.product = vpps_avx512_bf16_product;
-    }
-    if (found != NONE && hardware->find_avx512_bf16() == VPPS_OK) {
-        p.unit.pack = vpps_avx512_bf16_pack;
-        if (p.unit.spread) p.unit.spread = vpps_avx512_bf16_spread;
-    }
+    if (p.parts) p.unit = unit;
     return p;
 }

@@ -4,28 +4,16 @@
 
 #include "runtime/cpu/kernels.h"
 
-/* What makes products of bf16 operands, and packs them. A thread that calls `product` has called `open` before, and calls `close` when it
- * has no more to do. Both may be NULL. */
-typedef struct vpps_bf16_unit {
-    const char *name;
-    vpps_product_bf16 product;
-    vpps_pack_bf16 pack;
-    vpps_spread_bf16 spread;
-    vpps_product_t_bf16 product_t; /* NULL, and `spread`: it needs transposed copies */
-    void (*open)(void);
-    void (*close)(void);
-} vpps_bf16_unit;
-
 typedef struct vpps_cpu_precision {
     vpps_precision precision; /* never AUTO */
     uint32_t parts;           /* of an operand: 0 in fp32, 2 in bf16x3, 1 in bf16 */
     vpps_bf16_unit unit;      /* in fp32 only its name */
 } vpps_cpu_precision;
 
-/* Asks the CPU for instructions for bf16. Each fails where they are not to be had, and the message says why. */
+/* Asks the CPU for instructions for bf16: vpps_amx_find and vpps_avx512_bf16_find, or in tests what stands for them. */
 typedef struct vpps_bf16_hardware {
-    vpps_status (*find_amx)(void);
-    vpps_status (*find_avx512_bf16)(void);
+    vpps_status (*find_amx)(vpps_bf16_unit *out);
+    vpps_status (*find_avx512_bf16)(vpps_bf16_unit *out);
 } vpps_bf16_hardware;
 
 extern const vpps_bf16_hardware vpps_bf16_of_this_cpu;

@@ -10,7 +10,7 @@
 
 #include "runtime/cpu/gemm.h"
 
-enum { PRODUCT_COLUMNS = 6, PRODUCT_HEIGHT = VECTOR == 16 ? 4 : 2, CHUNK = 128, LINE_BYTES = 64 };
+enum { PRODUCT_COLUMNS = 6, PRODUCT_HEIGHT = VECTOR_REGISTERS == 32 ? 4 : 2, CHUNK = 128, LINE_BYTES = 64 };
 
 /* ---------------------------------------------------------------- C = B + A X */
 
@@ -118,7 +118,7 @@ static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t l
                     product_columns(2, columns, ragged, first, end, a + row, ld, x + j, skip, start, to, ldc, tail,
                                     ahead);
                     break;
-#if defined(__AVX512F__)
+#if VECTOR_REGISTERS == 32
                 case 3:
                     product_columns(3, columns, ragged, first, end, a + row, ld, x + j, skip, start, to, ldc, tail,
                                     ahead);
@@ -293,7 +293,7 @@ static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uin
             switch (height) {
             case 1: outer_columns(1, columns, n, rows_of_d, xs, stride, to, ld, add); break;
             case 2: outer_columns(2, columns, n, rows_of_d, xs, stride, to, ld, add); break;
-#if defined(__AVX512F__)
+#if VECTOR_REGISTERS == 32
             case 3: outer_columns(3, columns, n, rows_of_d, xs, stride, to, ld, add); break;
             case 4: outer_columns(4, columns, n, rows_of_d, xs, stride, to, ld, add); break;
 #endif

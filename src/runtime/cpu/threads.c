@@ -14,6 +14,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define CPU_PAUSE() _mm_pause()
+#elif defined(__aarch64__)
+#define CPU_PAUSE() __asm__ volatile("yield")
 #else
 #define CPU_PAUSE() ((void)0)
 #endif

@@ -2,6 +2,7 @@
 #include "runtime/cpu/cpu.h"
 
 #include "codegen/cache.h"
+#include "runtime/cpu/processor.h"
 
 #include <stdio.h>
 
@@ -44,8 +45,8 @@ static vpps_trial *trials_of(const vpps_cpu_tuning *t, vpps_cpu_shape s, uint32_
 
 /* What products depend on: the machine, these kernels, and the shapes. */
 static vpps_cache_key key_of(const vpps_cpu *cpu, char *toolchain, size_t bytes) {
-    char processor[128];
-    vpps_proc_value("/proc/cpuinfo", "model name", processor, sizeof processor);
+    char processor[VPPS_PROCESSOR_BYTES];
+    vpps_processor_identity(processor, sizeof processor);
     snprintf(toolchain, bytes, "vpps " VPPS_VERSION ", %s, %s, %s by %s, %u VPs", processor, cpu->kernels->isa,
              vpps_precision_names[cpu->precision.precision], cpu->precision.unit.name, cpu->n_vps);
     return (vpps_cache_key){"tuning", "products of the CPU", toolchain, cpu->tuning.shapes,

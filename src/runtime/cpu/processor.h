@@ -1,0 +1,19 @@
+/* processor.h - what this processor is, and which of the compiled kernels it runs. */
+#ifndef VPPS_CPU_PROCESSOR_H
+#define VPPS_CPU_PROCESSOR_H
+
+#include "base/base.h"
+
+/* Enough for any of these texts. */
+enum { VPPS_PROCESSOR_BYTES = 160 };
+
+/* Its model: "AMD EPYC 9B14", or on ARM, whose processors do not tell a name, "ARM implementer 0x41 part 0xd40". */
+void vpps_processor_name(char *text, size_t bytes);
+
+/* The same with its revision and microcode, where the system tells them: what was measured on such a processor holds for. */
+void vpps_processor_identity(char *text, size_t bytes);
+
+/* The name of the kernels that training uses: vpps_kernels_choose in kernels.h. */
+const char *vpps_processor_kernels(void);
+
+#endif
