@@ -11,7 +11,7 @@
 The names are those of the C library without their prefix.
 """
 
-from . import data
+from . import data, ops
 from ._arrays import ragged
 from ._vpps import ffi as _ffi
 from ._vpps import lib as _lib
@@ -22,7 +22,6 @@ from .metrics import Metrics, progress
 from .model import Gradient, Init, Lookup, Matrix, Model, Parameter, Vector, constant_init, glorot, normal, uniform
 from .node import Node, Nodes, Vertex, Vertices
 from .ops import *  # noqa: F403
-from .ops import __all__ as _ops
 from .trainer import PROFILE, Communicator, Stats, Trainer, Trial, checkpoint_metadata
 
 __version__: str = _ffi.string(_lib.vpps_version()).decode()
@@ -38,5 +37,6 @@ __all__ = [
     "Init", "Lookup", "Matrix", "Members", "Metrics", "Model", "Node", "Nodes", "NonfiniteError", "OutOfMemoryError", "PROFILE",
     "Parameter", "PoolError", "Recorder", "ScriptError", "ShapeError", "StallError", "StateError", "Stats", "Trainer", "Trial",
     "Vector", "Vertex", "Vertices", "checkpoint_metadata", "constant_init", "current", "data", "glorot", "normal", "progress",
-    "ragged", "uniform", "version", *_ops,
+    "ragged", "uniform", "version",
 ]
+__all__ += ops.__all__

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Union
 
 import numpy as np
@@ -196,7 +197,8 @@ def read_vectors(path: Path, words: Vocab, values: F32) -> VectorsFound:
 # ---------------------------------------------------------------- trees
 
 
-class Trees(NamedTuple):
+@dataclass(frozen=True)
+class Trees:
     """Many binary trees as arrays over all their nodes, children before parents: tree i is nodes first[i] to first[i + 1] - 1, its
     root the last one. -1 stands for no label, no child, no word."""
 
@@ -208,6 +210,11 @@ class Trees(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.first) - 1
+
+    def with_words(self, ids: ArrayLike) -> Trees:
+        """The same with other ids of words: ids[id here], as `Vocab.map` makes them."""
+        new = np.asarray(ids).astype(np.int64)
+        return replace(self, word=np.where(self.word >= 0, new[self.word], -1))
 
     def take(self, which: ArrayLike) -> Trees:
         """Some of the trees, side by side: a batch."""

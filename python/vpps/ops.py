@@ -331,4 +331,10 @@ def ones(rows: int = 1, cols: int = 1) -> Node:
     return current().ones(rows, cols)
 
 
-__all__ = [n for n, f in list(globals().items()) if callable(f) and getattr(f, "__module__", "") == __name__ and n[0] != "_"]
+__all__ = [
+    "affine", "matvec", "matmul", "add", "sub", "mul", "div", "max", "min", "sum", "average", "max_of", "min_of",
+    "negate", "one_minus", "reciprocal", "scale", "scale_by", "when", "select", "sigmoid", "tanh", "relu", "elu",
+    "gelu", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "dot", "squared_distance",
+    "sum_elements", "softmax", "log_softmax", "weighted_sum", "cross_entropy", "hinge", "binary_log_loss", "argmax",
+    "softmax_list", "weighted_sum_list", "concat_list", "input", "constant", "zeros", "ones",
+]
