@@ -72,8 +72,8 @@ FUZZERS    := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fu
 BENCHES    := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 BENCH_OBJ  := $(call objects,$(filter-out $(wildcard bench/bench_*.c),$(wildcard bench/*.c)))
 
-C_FILES    := $(SRC) $(sort $(shell find models tests bench -name '*.c'))
-H_FILES    := $(sort $(shell find include src models tests bench -name '*.h'))
+C_FILES    := $(SRC) $(sort $(shell find models tests bench examples python -name '*.c'))
+H_FILES    := $(sort $(shell find include src models tests bench examples python -name '*.h'))
 SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh bench/recipes/*.sh)
 
 # ---------------------------------------------------------------- build
@@ -235,6 +235,13 @@ ORDERED     = $(FIRST) $(filter-out $(FIRST),$(BESIDE))
 check: all test-programs bench-programs ## build and run every test but check-package's; installs nothing
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(ORDERED) -- $(MAKE_SH)
 
+.PHONY: examples
+examples: ## build and run every example of examples/, each to what it says that it reaches: some minutes
+	$(Q)tools/setup.sh build test
+	$(submake) all
+	$(Q)BUILD=$(BUILD) tests/examples/test_examples.sh
+	$(Q)BUILD=$(BUILD) VPPS_EXAMPLES=full tests/python/test_python.sh
+
 check-package: ## build the Debian package, install it and use it: a minute
 	$(Q)tools/setup.sh build test deb
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(PACKAGE_SH)
@@ -329,6 +336,7 @@ MANDIR  = $(DESTDIR)$(PREFIX)/share/man/man1
 BASHDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 FISHDIR = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 ZSHDIR  = $(DESTDIR)$(zshdir)
+EXAMPLEDIR = $(DESTDIR)$(PREFIX)/share/doc/vpps/examples
 
 # A program that is linked by pkg-config finds the library where the loader does not look by itself.
 RPATH     = $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$${libdir} )
@@ -350,6 +358,8 @@ install: all ## install into PREFIX, below DESTDIR when given
 	$(FILL) vpps.pc.in > $(LIBDIR)/pkgconfig/vpps.pc
 	$(FILL) vppsConfig.cmake.in > $(LIBDIR)/cmake/vpps/vppsConfig.cmake
 	$(FILL) vppsConfigVersion.cmake.in > $(LIBDIR)/cmake/vpps/vppsConfigVersion.cmake
+	install -d $(EXAMPLEDIR)
+	install -m 644 $(wildcard examples/*) $(EXAMPLEDIR)
 	$(COMMAND) completion bash > $(BASHDIR)/vpps
 	$(COMMAND) completion fish > $(FISHDIR)/vpps.fish
 	$(COMMAND) completion zsh > $(ZSHDIR)/_vpps
@@ -359,8 +369,8 @@ uninstall: ## remove what install put there
 	rm -f $(BINDIR)/vpps $(LIBDIR)/libvpps.a $(LIBDIR)/libvpps.so.$(VERSION) $(LIBDIR)/$(SONAME) \
 	    $(LIBDIR)/libvpps.so $(INCDIR)/vpps.h $(INCDIR)/vpps_data.h $(MANDIR)/vpps.1 $(LIBDIR)/pkgconfig/vpps.pc \
 	    $(LIBDIR)/cmake/vpps/vppsConfig.cmake $(LIBDIR)/cmake/vpps/vppsConfigVersion.cmake $(BASHDIR)/vpps \
-	    $(FISHDIR)/vpps.fish $(ZSHDIR)/_vpps
-	-rmdir $(LIBDIR)/cmake/vpps 2> /dev/null
+	    $(FISHDIR)/vpps.fish $(ZSHDIR)/_vpps $(patsubst examples/%,$(EXAMPLEDIR)/%,$(wildcard examples/*))
+	-rmdir $(LIBDIR)/cmake/vpps $(EXAMPLEDIR) 2> /dev/null
 
 deb: ## make Debian packages of library, headers and command in BUILD/deb, and check them with lintian
 	$(Q)tools/setup.sh build deb

@@ -28,8 +28,8 @@ def version() -> str:
 
 def variable(name: str) -> list:
     """The value of a variable of the Makefile, where it is not under a sanitizer."""
-    value = re.search(rf"^{name}\s*:?=\s*(.*)$", MAKEFILE, re.MULTILINE)[1]
-    return re.sub(r"\$\(if \$\(SANITIZE\),[^,]*,([^)]*)\)", r"\1", value).split()
+    value = re.search(rf"^{name}\s*:?=\s*(.*)$", MAKEFILE, re.MULTILINE)
+    return re.sub(r"\$\(if \$\(SANITIZE\),[^,]*,([^)]*)\)", r"\1", value[1]).split() if value else []
 
 
 def compiler() -> list:
@@ -78,9 +78,8 @@ def commands(out: Path) -> list:
         if source != kernels and "src/cli/" not in str(source):
             add(source, [])
     add(ROOT / "src/codegen/templates.S", [])
-    for isa in ["generic", *(["avx2", "avx512"] if os.uname().machine == "x86_64" else [])]:
-        flags = [] if isa == "generic" else variable(f"FLAGS_{isa}")
-        add(kernels, [*variable("KERNEL_FLAGS"), *flags, f"-DVPPS_KERNELS_ISA={isa}"], f"_{isa}")
+    for isa in {"x86_64": ["generic", "avx2", "avx512"], "aarch64": ["neon"]}.get(os.uname().machine, ["generic"]):
+        add(kernels, [*variable("KERNEL_FLAGS"), *variable(f"FLAGS_{isa}"), f"-DVPPS_KERNELS_ISA={isa}"], f"_{isa}")
     return made
 
 

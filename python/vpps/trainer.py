@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from types import TracebackType
@@ -17,7 +18,7 @@ from ._arrays import F32, encode, u32_pointer
 from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, check, created
 from .graph import Graph
-from .model import Model
+from .model import Model, Parameter
 from .node import Epoch, Node, Nodes, epoch_of
 
 Path = Union[str, "os.PathLike[str]"]
@@ -353,10 +354,30 @@ class Trainer:
         self.set_learning_rate(lr)
 
     def set_learning_rate(self, lr: float) -> None:
-        """Takes effect with the next batch."""
+        """Takes effect with the next step."""
         with self._lock:
             check(lib.vpps_set_learning_rate(self._c, lr))
             self._lr = float(lr)
+
+    def set_momentum(self, momentum: float) -> None:
+        """0 to 1; takes effect with the next step."""
+        with self._lock:
+            check(lib.vpps_set_momentum(self._c, momentum))
+
+    def set_weight_decay(self, weight_decay: float) -> None:
+        """Takes effect with the next step."""
+        with self._lock:
+            check(lib.vpps_set_weight_decay(self._c, weight_decay))
+
+    def set_param_group(self, parameters: Iterable[Parameter], *, lr: float | None = None, momentum: float | None = None,
+                        weight_decay: float | None = None) -> None:
+        """Makes these parameters step by numbers of their own, from the next step on; None: as the optimizer has it."""
+        ids = [p.id for p in parameters]
+        numbers = (lr, momentum, weight_decay)
+        group = ffi.NULL if numbers == (None, None, None) else ffi.new(
+            "vpps_param_group *", [math.nan if x is None else x for x in numbers])
+        with self._lock:
+            check(lib.vpps_set_param_group(self._c, len(ids), ids, group))
 
     def read_parameters(self) -> None:
         """Waits for the batch in flight, and copies parameters and the optimiser's state into the model."""

@@ -188,6 +188,24 @@ def test_learning_rate(rng):
     assert net.trainer.lr == 0.25
 
 
+def test_groups_of_parameters(rng):
+    net = Small(optimizer="momentum", lr=0.1).train()
+    net.trainer.set_param_group([net.W, net.U], lr=0.0)
+    net.trainer.set_momentum(0.5)
+    net.trainer.set_weight_decay(0.01)
+    w, c = net.W.value, net.C.value
+    net.step(net.draw(rng))
+    np.testing.assert_array_equal(net.W.value, w)
+    assert (net.C.value != c).any()
+    net.trainer.set_param_group([net.W])
+    net.step(net.draw(rng))
+    assert (net.W.value != w).any()
+    for call in (lambda: net.trainer.set_momentum(2.0), lambda: net.trainer.set_weight_decay(-1.0),
+                 lambda: net.trainer.set_param_group([net.W], lr=float("inf"))):
+        with pytest.raises(vpps.ArgumentError):
+            call()
+
+
 def test_options():
     for wrong, error in [({"optimizer": "nadam"}, "expected one of adagrad, adam, adamw, momentum, sgd"),
                          ({"precision": "fp16"}, "precision: 'fp16'"), ({"policy": "x"}, "x"),

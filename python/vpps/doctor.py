@@ -1,0 +1,110 @@
+"""Is the package in order on this machine? `python -m vpps.doctor [--json]` tells, and ends with status 1 if not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import sysconfig
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import vpps
+
+from . import _vpps
+from ._vpps import ffi, lib
+
+
+def _train(device: str) -> tuple[vpps.Trainer, float, float]:
+    """A recurrent network, 60 batches: its trainer, the first loss and the last."""
+    model = vpps.Model(seed=1)
+    table, w = model.add_lookup("E", 5, 8), model.add_matrix("W", 8, 8)
+    out = model.add_matrix("O", 2, 8)
+
+    @model.cell
+    def turn(c: vpps.Recorder) -> None:
+        c.scatter(vpps.tanh(w @ c.gather(0, 0, 8) + table[c.pull_index()]))
+
+    trainer = vpps.Trainer(model, optimizer="adam", lr=0.02, device=device, no_tuning=True)
+    graph, losses = model.graph(), []
+    for _ in range(60):
+        with graph:
+            nodes = []
+            for word in range(5):
+                v = graph.source(vpps.zeros(8))
+                for k in range(3):
+                    v = turn(v, indices=[(word + k) % 5])
+                nodes.append(vpps.cross_entropy(out @ v.scattered(), word % 2))
+            trainer.step(vpps.average(nodes))
+        losses.append(trainer.loss())
+    return trainer, losses[0], losses[-1]
+
+
+def _device(name: str) -> str:
+    trainer, first, last = _train(name)
+    stats = trainer.stats()
+    if not (np.isfinite(last) and last < 0.7 * first):
+        raise RuntimeError(f"a small network does not learn: loss {first:.3f}, then {last:.3f}")
+    return f"ready: {stats.precision_unit}, {stats.vps} virtual processors, learns (loss {first:.2f} to {last:.2f})"
+
+
+def _version() -> str:
+    header: str = ffi.string(lib.glue_version()).decode()
+    if header != vpps.__version__:
+        raise RuntimeError(f"compiled with the header of {header}, but the library is {vpps.__version__}")
+    return vpps.__version__
+
+
+def _optional(name: str) -> str:
+    try:
+        module = __import__(name)
+    except ImportError:
+        return "not installed"
+    return str(getattr(module, "__version__", "installed"))
+
+
+def examine() -> list[dict[str, Any]]:
+    """What there is: name, state, and whether it is in order; None: it need not be."""
+    found: list[dict[str, Any]] = []
+
+    def add(name: str, call: Callable[[], str], needed: bool = True) -> None:
+        try:
+            found.append({"name": name, "state": call(), "ok": True})
+        except Exception as e:
+            found.append({"name": name, "state": f"{type(e).__name__}: {e}" if needed else f"not ready: {e}",
+                          "ok": False if needed else None})
+
+    add("vpps", _version)
+    add("library", lambda: os.path.realpath(str(_vpps.__file__)))
+    add("python", lambda: f"{platform.python_implementation()} {platform.python_version()}, {sysconfig.get_platform()}")
+    add("cores", lambda: str(len(os.sched_getaffinity(0))))
+    for package in ("numpy", "cffi"):
+        add(package, lambda package=package: str(__import__(package).__version__))  # type: ignore[misc]
+    for package in ("safetensors", "tensorboardX", "tqdm"):
+        add(package, lambda package=package: _optional(package))  # type: ignore[misc]
+    add("device cpu", lambda: _device("cpu"))
+    add("device cuda", lambda: _device("cuda"), needed=False)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m vpps.doctor", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    o = parser.parse_args(arguments)
+    found = examine()
+    ok = all(f["ok"] is not False for f in found)
+    if o.json:
+        print(json.dumps({"ok": ok, "found": found}, indent=1))
+    else:
+        for f in found:
+            print(f"{'  ' if f['ok'] is not False else '! '}{f['name']:13} {f['state']}")
+        print("all is in order" if ok else "something is wrong: see the lines with !")
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

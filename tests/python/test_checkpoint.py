@@ -1,0 +1,82 @@
+"""Checkpoints, both ways with safetensors.numpy."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+from small import Small
+
+import vpps
+
+
+def tensors(path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    return safetensors.load_file(path)
+
+
+def test_what_is_saved_is_read_by_safetensors(tmp_path, rng):
+    net = Small(optimizer="adam").train()
+    for _ in range(3):
+        net.step(net.draw(rng))
+    net.trainer.save(tmp_path / "a.safetensors", {"words": "a\nb", "π": "ü"})
+    read = tensors(tmp_path / "a.safetensors")
+    for name, values in net.model.state_dict().items():
+        np.testing.assert_array_equal(read[name], values)
+    assert any(name.startswith("optimizer.0/") for name in read)
+    assert vpps.checkpoint_metadata(tmp_path / "a.safetensors", "words") == "a\nb"
+    assert vpps.checkpoint_metadata(tmp_path / "a.safetensors", "π") == "ü"
+    assert vpps.checkpoint_metadata(tmp_path / "a.safetensors", "none") is None
+
+
+def test_what_safetensors_saves_is_loaded(tmp_path, rng):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    from_net, to = Small(seed=1).train(), Small(seed=2).train()
+    from_net.step(from_net.draw(rng))
+    safetensors.save_file(from_net.model.state_dict(), tmp_path / "b.safetensors")
+    to.trainer.load(tmp_path / "b.safetensors")
+    np.testing.assert_array_equal(from_net.values(), to.values())
+    third = Small(seed=3)
+    third.model.load_state_dict(safetensors.load_file(tmp_path / "b.safetensors"))
+    np.testing.assert_array_equal(from_net.values(), third.values())
+
+
+def test_training_goes_on_as_if_it_had_not_ended(tmp_path):
+    rng = np.random.default_rng(1)
+    whole, first, second = (Small(optimizer="adam", seed=s).train() for s in (1, 1, 2))
+    batches = [whole.draw(rng) for _ in range(6)]
+    for b in batches:
+        whole.step(b)
+    for b in batches[:3]:
+        first.step(b)
+    first.trainer.save(tmp_path / "c.safetensors")
+    second.trainer.load(tmp_path / "c.safetensors")
+    for b in batches[3:]:
+        second.step(b)
+    np.testing.assert_array_equal(whole.values(), second.values())
+    assert second.trainer.stats().batches == 6
+
+
+def test_files_that_do_not_fit(tmp_path, rng):
+    net = Small().train()
+    before = net.values()
+    (tmp_path / "bad").write_bytes(b"\x10\0\0\0\0\0\0\0{}")
+    with pytest.raises(vpps.FormatError, match="bad: not a valid safetensors file"):
+        net.trainer.load(tmp_path / "bad")
+    with pytest.raises(vpps.FileError, match="missing: "):
+        net.trainer.load(tmp_path / "missing")
+    with pytest.raises(OSError):
+        net.trainer.save(tmp_path / "no" / "folder")
+    header = json.dumps({"W": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    (tmp_path / "other").write_bytes(struct.pack("<Q", len(header)) + header + b"\0\0\0\0")
+    with pytest.raises(vpps.FormatError):
+        net.trainer.load(tmp_path / "other")
+    with pytest.raises(vpps.FormatError, match=r"missing \['C'.*unknown \['X'\]"):
+        net.model.load_state_dict({"X": np.zeros(1)})
+    values = net.model.state_dict()
+    values["W"] = values["W"].T
+    with pytest.raises(vpps.FormatError, match=r"W has shape \(5, 7\); expected \(7, 5\)"):
+        net.model.load_state_dict(values)
+    with pytest.raises(vpps.ArgumentError, match="holds NUL"):
+        net.trainer.save(tmp_path / "d", {"a\0b": "c"})
+    np.testing.assert_array_equal(net.values(), before)
