@@ -2,16 +2,16 @@
 #ifndef VPPS_SAFETENSORS_FILE_H
 #define VPPS_SAFETENSORS_FILE_H
 
+#include "json.h"
 #include "safetensors.h"
 
 #include <endian.h>
-#include <jansson.h>
 
 _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "tensors are copied between file and memory as they are");
 
 struct vpps_safetensors {
     char *path;
-    json_t *header;                  /* owns all strings */
+    vpps_json header;                /* owns all strings */
     vpps_safetensors_info *infos;    /* in the order of their data */
     vpps_safetensors_info **by_name; /* in ascending order of names */
     size_t n_infos;

@@ -37,21 +37,22 @@ vpps_status vpps_safetensors_header_length(const char *path, const unsigned char
 }
 
 /* A tensor's shape: dims, n_dims, n_elems. */
-static vpps_status read_shape(const char *path, const json_t *shape, vpps_safetensors_info *info) {
-    size_t n_dims = json_array_size(shape);
-    if (!json_is_array(shape) || n_dims > VPPS_SAFETENSORS_DIMS) {
+static vpps_status read_shape(const char *path, const vpps_json *json, const vpps_json_value *shape,
+                              vpps_safetensors_info *info) {
+    if (!shape || shape->kind != VPPS_JSON_ARRAY || shape->n > VPPS_SAFETENSORS_DIMS) {
         return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected a shape of at most %d dimensions",
                                      VPPS_NAME_ARGS(info->name), VPPS_SAFETENSORS_DIMS);
     }
-    info->n_dims = (uint32_t)n_dims;
+    const vpps_json_value *dim = NULL;
+    info->n_dims = shape->n;
     info->n_elems = 1;
     for (size_t i = 0; i < VPPS_SAFETENSORS_DIMS; i++) {
-        const json_t *dim = i < n_dims ? json_array_get(shape, i) : NULL;
-        if (i < n_dims && (!json_is_integer(dim) || json_integer_value(dim) < 0)) {
+        if (i < shape->n) dim = vpps_json_next(json, shape, dim);
+        if (i < shape->n && (dim->kind != VPPS_JSON_INTEGER || dim->integer < 0)) {
             return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected dimension %zu to be an integer of at least 0",
                                          VPPS_NAME_ARGS(info->name), i);
         }
-        info->dims[i] = dim ? (uint64_t)json_integer_value(dim) : 1;
+        info->dims[i] = i < shape->n ? (uint64_t)dim->integer : 1;
         if (__builtin_mul_overflow(info->n_elems, info->dims[i], &info->n_elems)) {
             return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected fewer than 2^64 elements",
                                          VPPS_NAME_ARGS(info->name));
@@ -78,21 +79,25 @@ static vpps_status count_bytes(const char *path, const char *dtype, const vpps_s
 }
 
 /* One entry of the header; *begin is the offset of its data. */
-static vpps_status read_entry(const char *path, const char *name, const json_t *entry, uint64_t data_bytes,
-                              vpps_safetensors_info *info, uint64_t *begin) {
+static vpps_status read_entry(const char *path, const vpps_json *json, const vpps_json_value *entry,
+                              uint64_t data_bytes, vpps_safetensors_info *info, uint64_t *begin) {
+    const char *name = entry->key;
+    const vpps_json_value *dtype = vpps_json_get(json, entry, "dtype");
     info->name = name;
-    info->dtype = json_string_value(json_object_get(entry, "dtype"));
-    if (!info->dtype)
+    if (!dtype || dtype->kind != VPPS_JSON_STRING)
         return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected a dtype string", VPPS_NAME_ARGS(name));
-    VPPS_TRY(read_shape(path, json_object_get(entry, "shape"), info));
+    info->dtype = dtype->string;
+    VPPS_TRY(read_shape(path, json, vpps_json_get(json, entry, "shape"), info));
     VPPS_TRY(count_bytes(path, info->dtype, info, &info->n_bytes));
-    const json_t *offsets = json_object_get(entry, "data_offsets");
-    const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
-    if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(last)) {
+    const vpps_json_value *offsets = vpps_json_get(json, entry, "data_offsets");
+    const bool two = offsets && offsets->kind == VPPS_JSON_ARRAY && offsets->n == 2;
+    const vpps_json_value *first = two ? vpps_json_next(json, offsets, NULL) : NULL;
+    const vpps_json_value *last = two ? vpps_json_next(json, offsets, first) : NULL;
+    if (!two || first->kind != VPPS_JSON_INTEGER || last->kind != VPPS_JSON_INTEGER) {
         return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected data_offsets of two integers",
                                      VPPS_NAME_ARGS(name));
     }
-    json_int_t from = json_integer_value(first), to = json_integer_value(last);
+    const int64_t from = first->integer, to = last->integer;
     if (from < 0 || to < from || (uint64_t)to > data_bytes) {
         return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected data_offsets within %llu bytes, found [%lld, %lld]",
                                      VPPS_NAME_ARGS(name), (unsigned long long)data_bytes, (long long)from,
@@ -110,19 +115,17 @@ static int compare_pairs(const void *a, const void *b) {
     return strcmp(((const vpps_metadata *)a)->key, ((const vpps_metadata *)b)->key);
 }
 
-static vpps_status read_metadata(vpps_safetensors *file, json_t *object) {
-    const char *key;
-    json_t *value;
+static vpps_status read_metadata(vpps_safetensors *file, const vpps_json_value *object) {
     if (!object) return VPPS_OK;
-    if (!json_is_object(object))
+    if (object->kind != VPPS_JSON_OBJECT)
         return VPPS_FAIL_SAFETENSORS(file->path, "expected __metadata__ to be an %s", "object");
-    file->metadata = calloc(json_object_size(object) + 1, sizeof *file->metadata);
+    file->metadata = calloc(object->n + 1u, sizeof *file->metadata);
     if (!file->metadata) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
-    json_object_foreach(object, key, value) {
-        if (!json_is_string(value)) {
-            return VPPS_FAIL_SAFETENSORS(file->path, "expected metadata '%.*s' to be a string", VPPS_NAME_ARGS(key));
+    for (const vpps_json_value *v = NULL; (v = vpps_json_next(&file->header, object, v));) {
+        if (v->kind != VPPS_JSON_STRING) {
+            return VPPS_FAIL_SAFETENSORS(file->path, "expected metadata '%.*s' to be a string", VPPS_NAME_ARGS(v->key));
         }
-        file->metadata[file->n_metadata++] = (vpps_metadata){key, json_string_value(value)};
+        file->metadata[file->n_metadata++] = (vpps_metadata){v->key, v->string};
     }
     qsort(file->metadata, file->n_metadata, sizeof *file->metadata, compare_pairs);
     return VPPS_OK;
@@ -179,15 +182,14 @@ static vpps_status keep_tensors(vpps_safetensors *file, const placed *tensors, s
 }
 
 static vpps_status read_tensors(vpps_safetensors *file, uint64_t data_bytes) {
-    const char *name;
-    json_t *entry;
+    const vpps_json_value *root = &file->header.values[0];
     size_t n = 0;
-    placed *tensors = calloc(json_object_size(file->header) + 1, sizeof *tensors);
+    placed *tensors = calloc(root->n + 1u, sizeof *tensors);
     if (!tensors) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
     vpps_status status = VPPS_OK;
-    json_object_foreach(file->header, name, entry) {
-        if (strcmp(name, "__metadata__") == 0) continue;
-        status = read_entry(file->path, name, entry, data_bytes, &tensors[n].info, &tensors[n].begin);
+    for (const vpps_json_value *v = NULL; (v = vpps_json_next(&file->header, root, v));) {
+        if (strcmp(v->key, "__metadata__") == 0) continue;
+        status = read_entry(file->path, &file->header, v, data_bytes, &tensors[n].info, &tensors[n].begin);
         if (status != VPPS_OK) break;
         n++;
     }
@@ -199,19 +201,16 @@ static vpps_status read_tensors(vpps_safetensors *file, uint64_t data_bytes) {
 
 vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *header, size_t header_bytes,
                                           uint64_t data_bytes) {
-    json_error_t error;
+    vpps_json_error error;
     if (header_bytes == 0 || header[0] != '{') {
         return VPPS_FAIL_SAFETENSORS(file->path, "expected the header to begin with '%c'", '{');
     }
-    /* jansson refuses nesting beyond 2,048 levels, so a hostile header cannot exhaust the stack. */
-    file->header = json_loadb(header, header_bytes, JSON_REJECT_DUPLICATES, &error);
-    if (!file->header && json_error_code(&error) == json_error_out_of_memory) {
-        return vpps_fail(VPPS_MEMORY, "%s%s: out of memory in the header", VPPS_PATH_ARGS(file->path));
+    if (!vpps_json_parse(&file->header, header, header_bytes, &error)) {
+        if (error.memory)
+            return vpps_fail(VPPS_MEMORY, "%s%s: out of memory in the header", VPPS_PATH_ARGS(file->path));
+        return VPPS_FAIL_SAFETENSORS(file->path, "expected a header in JSON; line %u, column %u: expected %s",
+                                     error.line, error.column, error.expected);
     }
-    if (!file->header) {
-        return VPPS_FAIL_SAFETENSORS(file->path, "expected a header in JSON; line %d, column %d: %s", error.line,
-                                     error.column, error.text);
-    }
-    VPPS_TRY(read_metadata(file, json_object_get(file->header, "__metadata__")));
+    VPPS_TRY(read_metadata(file, vpps_json_get(&file->header, &file->header.values[0], "__metadata__")));
     return read_tensors(file, data_bytes);
 }

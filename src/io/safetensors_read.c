@@ -35,7 +35,7 @@ static vpps_status create(vpps_safetensors **out, const char *path) {
 
 void vpps_safetensors_close(vpps_safetensors *file) {
     if (!file) return;
-    json_decref(file->header);
+    vpps_json_free(&file->header);
     free(file->path);
     free(file->infos);
     free(file->by_name);

@@ -7,52 +7,56 @@
 
 #include <xxhash.h>
 
-/* Well-formed UTF-8 (RFC 3629, section 4), as jansson asks for: checked first, so that its refusal means memory. */
-static bool is_utf8(const char *text) {
-    const unsigned char *p = (const unsigned char *)text;
-    while (*p) {
-        unsigned char lead = *p++, low = 0x80, high = 0xbf;
-        int more = lead < 0x80 ? 0 : lead >= 0xc2 && lead <= 0xdf ? 1 : (lead & 0xf0) == 0xe0 ? 2 : 3;
-        if (more == 3 && (lead < 0xf0 || lead > 0xf4)) return false;
-        if (lead == 0xe0) low = 0xa0;  /* overlong */
-        if (lead == 0xed) high = 0x9f; /* surrogates */
-        if (lead == 0xf0) low = 0x90;
-        if (lead == 0xf4) high = 0x8f; /* beyond U+10FFFF */
-        for (; more > 0; more--, p++, low = 0x80, high = 0xbf) {
-            if (*p < low || *p > high) return false;
-        }
-    }
-    return true;
-}
-
 static vpps_status no_memory(const char *path) {
     return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for the header", VPPS_PATH_ARGS(path));
 }
 
-/* A name or key that can enter `object`. */
-static vpps_status check_name(const char *path, const json_t *object, const char *what, const char *name) {
-    if (!name || !*name || !is_utf8(name)) {
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Names that can be keys: UTF-8, and each there once. `names` is sorted by this. */
+static vpps_status check_names(const char *path, const char *what, const char **names, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (names[i] && *names[i] && vpps_is_utf8(names[i])) continue;
         return vpps_fail(VPPS_ARGUMENT, "%s%s: expected a %s of one or more UTF-8 characters", VPPS_PATH_ARGS(path),
                          what);
     }
-    if (json_object_get(object, name)) {
+    qsort(names, n, sizeof *names, compare_names);
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(names[i - 1], names[i]) != 0) continue;
         return vpps_fail(VPPS_ARGUMENT, "%s%s: expected every %s once, found '%.100s' twice", VPPS_PATH_ARGS(path),
-                         what, name);
+                         what, names[i]);
     }
     return VPPS_OK;
 }
 
-static vpps_status add_metadata(const char *path, json_t *header, const vpps_metadata *metadata, size_t m) {
-    json_t *object = json_object();
-    if (json_object_set_new(header, "__metadata__", object) != 0) return no_memory(path);
+static vpps_status check_all_names(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
+                                   const vpps_metadata *metadata, size_t m) {
+    const char **names = malloc((n + m + 1) * sizeof *names);
+    if (!names) return no_memory(path);
+    for (size_t i = 0; i < m; i++) names[i] = metadata[i].key;
+    vpps_status status = check_names(path, "metadata key", names, m);
+    for (size_t i = 0; i < n; i++) names[i] = tensors[i].name;
+    names[n] = "__metadata__";
+    if (status == VPPS_OK) status = check_names(path, "tensor name", names, n + 1);
+    free(names);
+    return status;
+}
+
+static vpps_status put_metadata(const char *path, FILE *header, const vpps_metadata *metadata, size_t m) {
+    fputs("{\"__metadata__\":{", header);
     for (size_t i = 0; i < m; i++) {
-        VPPS_TRY(check_name(path, object, "metadata key", metadata[i].key));
-        if (!metadata[i].value || !is_utf8(metadata[i].value)) {
+        if (!metadata[i].value || !vpps_is_utf8(metadata[i].value)) {
             return vpps_fail(VPPS_ARGUMENT, "%s%s: expected metadata '%.100s' to be UTF-8", VPPS_PATH_ARGS(path),
                              metadata[i].key);
         }
-        if (json_object_set_new(object, metadata[i].key, json_string(metadata[i].value)) != 0) return no_memory(path);
+        if (i) putc(',', header);
+        vpps_json_write_string(header, metadata[i].key);
+        putc(':', header);
+        vpps_json_write_string(header, metadata[i].value);
     }
+    putc('}', header);
     return VPPS_OK;
 }
 
@@ -75,61 +79,63 @@ static vpps_status count_bytes(const char *path, const vpps_safetensors_tensor *
     return VPPS_OK;
 }
 
-static vpps_status add_tensor(const char *path, json_t *header, const vpps_safetensors_tensor *t, bool from_source,
+static vpps_status put_tensor(const char *path, FILE *header, const vpps_safetensors_tensor *t, bool from_source,
                               uint64_t *end) {
-    uint64_t n_bytes, begin = *end;
-    VPPS_TRY(check_name(path, header, "tensor name", t->name)); /* __metadata__ is there already */
+    uint64_t n_bytes;
+    const uint64_t begin = *end;
     VPPS_TRY(count_bytes(path, t, from_source, &n_bytes));
     *end += n_bytes;
     if (*end > INT64_MAX) {
         return vpps_fail(VPPS_ARGUMENT, "%s%s: expected fewer than 2^63 bytes of tensors", VPPS_PATH_ARGS(path));
     }
-    json_t *shape = json_array();
-    for (uint32_t i = 0; shape && i < t->n_dims; i++) {
-        if (json_array_append_new(shape, json_integer((json_int_t)t->dims[i])) != 0) {
-            json_decref(shape);
-            return no_memory(path);
-        }
-    }
-    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", shape, "data_offsets", (json_int_t)begin,
-                              (json_int_t)*end);
-    return json_object_set_new(header, t->name, entry) == 0 ? VPPS_OK : no_memory(path);
+    putc(',', header);
+    vpps_json_write_string(header, t->name);
+    fputs(":{\"dtype\":\"F32\",\"shape\":[", header);
+    for (uint32_t i = 0; i < t->n_dims; i++) fprintf(header, "%s%llu", i ? "," : "", (unsigned long long)t->dims[i]);
+    fprintf(header, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)begin, (unsigned long long)*end);
+    return VPPS_OK;
+}
+
+static vpps_status put_header(const char *path, FILE *header, const vpps_safetensors_tensor *tensors, size_t n,
+                              const vpps_metadata *metadata, size_t m, bool from_source) {
+    uint64_t end = 0;
+    static const char length[8] = {0}; /* not known yet */
+    fwrite(length, 1, sizeof length, header);
+    VPPS_TRY(put_metadata(path, header, metadata, m));
+    for (size_t i = 0; i < n; i++) VPPS_TRY(put_tensor(path, header, &tensors[i], from_source, &end));
+    putc('}', header);
+    return VPPS_OK;
 }
 
 /* The file's first part: length, JSON, and spaces up to a multiple of 8 bytes, so that the data is aligned when the
  * file is mapped. */
-static vpps_status encode_header(const char *path, const json_t *header, char **out, size_t *n_bytes) {
-    size_t json_bytes = json_dumpb(header, NULL, 0, JSON_COMPACT);
-    size_t padded_bytes = (json_bytes + 7) / 8 * 8;
-    if (padded_bytes > VPPS_SAFETENSORS_HEADER_BYTES) {
-        return vpps_fail(VPPS_ARGUMENT, "%s%s: expected names and metadata of less than %u bytes, found %zu",
-                         VPPS_PATH_ARGS(path), VPPS_SAFETENSORS_HEADER_BYTES, json_bytes);
-    }
-    char *bytes = json_bytes ? malloc(8 + padded_bytes) : NULL;
-    if (!bytes) return no_memory(path);
-    uint64_t length = padded_bytes;
-    memcpy(bytes, &length, 8);
-    memset(bytes + 8, ' ', padded_bytes);
-    if (json_dumpb(header, bytes + 8, json_bytes, JSON_COMPACT) != json_bytes) {
-        free(bytes);
-        return no_memory(path);
-    }
-    *out = bytes;
-    *n_bytes = 8 + padded_bytes;
-    return VPPS_OK;
-}
-
 static vpps_status make_header(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                const vpps_metadata *metadata, size_t m, bool from_source, char **out, size_t *n_bytes) {
-    uint64_t end = 0;
-    json_t *header = json_object();
+    VPPS_TRY(check_all_names(path, tensors, n, metadata, m));
+    char *bytes = NULL;
+    FILE *header = open_memstream(&bytes, n_bytes);
     if (!header) return no_memory(path);
-    vpps_status status = add_metadata(path, header, metadata, m);
-    for (size_t i = 0; i < n && status == VPPS_OK; i++)
-        status = add_tensor(path, header, &tensors[i], from_source, &end);
-    if (status == VPPS_OK) status = encode_header(path, header, out, n_bytes);
-    json_decref(header);
-    return status;
+    vpps_status status = put_header(path, header, tensors, n, metadata, m, from_source);
+    fflush(header);
+    const size_t json_bytes = *n_bytes - 8;
+    while (status == VPPS_OK && *n_bytes % 8 && !ferror(header)) {
+        putc(' ', header);
+        fflush(header);
+    }
+    if (status == VPPS_OK && ferror(header)) status = no_memory(path);
+    if (fclose(header) != 0 && status == VPPS_OK) status = no_memory(path);
+    const uint64_t length = *n_bytes - 8;
+    if (status == VPPS_OK && length > VPPS_SAFETENSORS_HEADER_BYTES) {
+        status = vpps_fail(VPPS_ARGUMENT, "%s%s: expected names and metadata of less than %u bytes, found %zu",
+                           VPPS_PATH_ARGS(path), VPPS_SAFETENSORS_HEADER_BYTES, json_bytes);
+    }
+    if (status != VPPS_OK) {
+        free(bytes);
+        return status;
+    }
+    memcpy(bytes, &length, 8);
+    *out = bytes;
+    return VPPS_OK;
 }
 
 /* Room for pieces of a tensor that comes from a source. */

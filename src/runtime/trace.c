@@ -2,10 +2,10 @@
  * events (ph X) with times in microseconds. */
 #include "runtime/trace.h"
 #include "cell/print.h"
+#include "io/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 
 /* ---------------------------------------------------------------- noting */
 
@@ -92,11 +92,7 @@ typedef struct writer {
 
 /* A string of JSON. What is not UTF-8 has no place in it. */
 static void put_string(FILE *f, const char *text) {
-    json_t *string = json_string(text);
-    char *json = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
-    fputs(json ? json : "\"(not UTF-8)\"", f);
-    free(json);
-    json_decref(string);
+    vpps_json_write_string(f, vpps_is_utf8(text) ? text : "(not UTF-8)");
 }
 
 static void put_track(writer *w, uint32_t track, const char *name) {

@@ -25,6 +25,7 @@ TCase *bleu_tests(void);
 TCase *safetensors_tests(void);
 TCase *hostile_tests(void);
 TCase *atomic_tests(void);
+TCase *json_tests(void);
 
 /* The call succeeds; if not, its message is shown. */
 #define CHECK_OK(call)                                                                                                 \
