@@ -1,7 +1,7 @@
 """Builds the extension vpps._vpps: what cffi makes of the public headers, and the library's own objects in it.
 
-Without VPPS_LIBRARY the library's sources are compiled here, by a C compiler alone. VPPS_LIBRARY=build/libvpps.a takes the archive
-that make has built.
+Without VPPS_LIBRARY the library's sources are compiled here, by a C compiler alone: python/standins has what they need of xxhash,
+zlib and libzstd. VPPS_LIBRARY=build/libvpps.a takes the archive that make has built.
 """
 import os
 import re
@@ -66,7 +66,7 @@ def write_binding(work: Path) -> Path:
 def commands(out: Path) -> list:
     """Every object of the library with the command that makes it, as the Makefile would, -O3 throughout."""
     common = [*compiler(), "-std=c11", "-D_GNU_SOURCE=", "-O3", "-g0", "-fPIC", "-fvisibility=hidden", "-pthread",
-              f"-I{ROOT}/include", f"-I{ROOT}/src", "-c"]
+              f"-I{ROOT}/python/standins", f"-I{ROOT}/include", f"-I{ROOT}/src", "-c"]
     made = []
 
     def add(source: Path, flags: list, suffix: str = "") -> None:
@@ -103,7 +103,10 @@ class BuildExtension(build_ext):
         work.mkdir(parents=True, exist_ok=True)
         ext.sources = [os.path.relpath(write_binding(work))]
         library = os.environ.get("VPPS_LIBRARY")
-        ext.extra_objects = [library] if library else compile_library(work / "library")
+        if library:
+            ext.extra_objects, ext.libraries = [library], [x[2:] for x in variable("LIBS")]
+        else:
+            ext.extra_objects = compile_library(work / "library")
         ext.depends = ext.extra_objects
         super().build_extension(ext)
 
@@ -122,5 +125,5 @@ setup(
     ext_modules=[Extension("vpps._vpps", [], include_dirs=["include", "python"], py_limited_api=True,
                            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden"],
                            extra_link_args=["-pthread", "-Wl,--as-needed", "-Wl,--exclude-libs,ALL"],
-                           libraries=["jansson", "xxhash", "z", "zstd", "dl", "m"])],
+                           libraries=["dl", "m"])],
 )
