@@ -194,6 +194,7 @@ static void print_stage(printer *p, uint32_t number) {
         if (vpps_is_product(&c->values[v])) print_stack(p, v);
     }
     for (uint32_t i = 0; i < s->n; i++) print_value(p, c->order[s->first + i], name_width, text_width);
+    vpps_print_steps(p->file, p->model, c, number);
 }
 
 /* ---------------------------------------------------------------- what lies in memory */

@@ -2,7 +2,7 @@
 #ifndef VPPS_CELL_PRINT_H
 #define VPPS_CELL_PRINT_H
 
-#include "cell/cell.h"
+#include "cell/program.h"
 
 /* These are text that the caller frees; NULL: out of memory. A value: "t12", "in0", a parameter's name, "E[index0]". */
 char *vpps_value_name(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v);
@@ -16,6 +16,13 @@ char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint
 /* "eager", "main", "lazy"; "rows", "vertices". */
 const char *vpps_part_name(uint32_t part);
 const char *vpps_split_name(uint32_t split);
+
+/* "run"; "s3", "in0", "W_i in0", "record 48". */
+const char *vpps_step_name(uint32_t kind);
+char *vpps_operand_text(const vpps_model *model, const vpps_compiled_cell *c, const vpps_operand *o);
+
+/* A line for each step of a stage's program: "run        s3 = sigmoid s1". */
+void vpps_print_steps(FILE *out, const vpps_model *model, const vpps_compiled_cell *c, uint32_t stage);
 
 /* The whole cell. Fails with IO, MEMORY. */
 vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c, FILE *file);

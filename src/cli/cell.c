@@ -115,6 +115,29 @@ static json_t *stack_json(const subject *s, uint32_t v) {
                      "values", values);
 }
 
+static json_t *operand_json(const subject *s, const vpps_operand *o) {
+    return text_json(vpps_operand_text(s->model, s->c, o));
+}
+
+static json_t *steps_json(const subject *s, uint32_t stage) {
+    const vpps_program *p = &s->c->programs[stage];
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < p->n; i++) {
+        const vpps_program_step *step = &p->steps[i];
+        const bool run = step->kind == VPPS_STEP_RUN;
+        json_t *from = json_array();
+        if (step->kind == VPPS_STEP_PRODUCT && step->product.start.place)
+            json_array_append_new(from, operand_json(s, &step->product.start));
+        for (uint32_t k = 0; k < step->n; k++)
+            json_array_append_new(from, operand_json(s, &p->operands[step->first + k]));
+        json_array_append_new(list,
+                              json_pack("{ss so* so so so}", "step", vpps_step_name(step->kind), "instruction",
+                                        run ? json_string(vpps_instructions[step->run.of.opcode].name) : NULL, "value",
+                                        name_json(s, step->to.value), "to", operand_json(s, &step->to), "from", from));
+    }
+    return list;
+}
+
 static json_t *stages_json(const subject *s) {
     const vpps_compiled_cell *c = s->c;
     json_t *list = json_array();
@@ -129,10 +152,11 @@ static json_t *stages_json(const subject *s) {
             json_t *stack = stack_json(s, v);
             if (stack) json_array_append_new(products, stack);
         }
-        json_array_append_new(
-            list, json_pack("{ss ss ss so so so}", "direction", stage->backward ? "backward" : "forward", "part",
-                            vpps_part_name(stage->part), "split", vpps_split_name(stage->split), "flops",
-                            flops_json(s, &flops), "products", products, "operations", operations));
+        json_array_append_new(list,
+                              json_pack("{ss ss ss so so so so}", "direction", stage->backward ? "backward" : "forward",
+                                        "part", vpps_part_name(stage->part), "split", vpps_split_name(stage->split),
+                                        "flops", flops_json(s, &flops), "products", products, "operations", operations,
+                                        "steps", steps_json(s, i)));
     }
     return list;
 }

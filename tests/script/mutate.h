@@ -65,6 +65,7 @@ void find_word_kinds(const subject *s, uint8_t *kinds);
 typedef struct cell_mutation {
     const char *name;
     bool (*apply)(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random);
+    bool remake; /* the cell's programs are made anew afterwards */
 } cell_mutation;
 
 extern const cell_mutation cell_mutations[];

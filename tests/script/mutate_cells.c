@@ -1,5 +1,6 @@
 /* mutate_cells.c - the mutations of compiled cells: what a bug in a pass of the compiler would look like. Numbers stay in
  * range, as the interpreter wants them. */
+#include "cell/program.h"
 #include "mutate.h"
 
 static uint32_t below(uint64_t *random, uint32_t n) { return vpps_random_below(random, n); }
@@ -22,7 +23,10 @@ vpps_compiled_cell *copy_cell(const vpps_compiled_cell *c) {
     to->order = copy(c->order, c->n_values, sizeof *c->order);
     to->device_program = NULL;
     to->device_free = NULL;
-    return to;
+    to->programs = NULL;
+    if (vpps_make_programs(to) == VPPS_OK) return to;
+    vpps_compiled_cell_free(to);
+    return NULL;
 }
 
 /* ---------------------------------------------------------------- values */
@@ -421,18 +425,166 @@ static bool change_needs(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *r
     return true;
 }
 
+/* ---------------------------------------------------------------- programs */
+
+static vpps_program *pick_program(vpps_compiled_cell *c, uint64_t *random) {
+    return c->n_stages ? &c->programs[below(random, c->n_stages)] : NULL;
+}
+
+static vpps_program_step *pick_step(vpps_program *p, uint64_t *random) {
+    return p && p->n ? &p->steps[below(random, p->n)] : NULL;
+}
+
+/* A step of this kind; NULL: there is none. */
+static vpps_program_step *pick_step_of(vpps_program *p, vpps_step_kind kind, uint64_t *random) {
+    vpps_program_step *chosen = NULL;
+    for (uint32_t i = 0, n = 0; p && i < p->n; i++)
+        if (p->steps[i].kind == kind && below(random, ++n) == 0) chosen = &p->steps[i];
+    return chosen;
+}
+
+/* An operand of a step, or its result. */
+static vpps_operand *pick_operand(vpps_program *p, uint64_t *random) {
+    vpps_program_step *s = pick_step(p, random);
+    if (!s) return NULL;
+    const uint32_t i = below(random, s->n + 1);
+    return i == s->n ? &s->to : &p->operands[s->first + i];
+}
+
+static bool change_slot(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_program *p = pick_program(c, random);
+    vpps_operand *o = pick_operand(p, random);
+    if (!o || o->place != VPPS_PLACE_SLOT || p->slots.n < 2) return false;
+    o->at = (o->at + 1 + below(random, p->slots.n - 1)) % p->slots.n;
+    return true;
+}
+
+/* Two values that are in use at the same time get one slot. */
+static bool share_slot(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_program *p = pick_program(c, random);
+    if (!p || p->slots.n < 2) return false;
+    const uint32_t from = below(random, p->slots.n);
+    for (uint32_t to = 0; to < p->slots.n; to++) {
+        const vpps_slot *a = &p->slots.at[from], *b = &p->slots.at[to];
+        if (to == from || a->axis != b->axis || a->dealt != b->dealt || a->words != b->words) continue;
+        for (uint32_t i = 0; i < p->n_operands; i++)
+            if (p->operands[i].place == VPPS_PLACE_SLOT && p->operands[i].at == from) p->operands[i].at = to;
+        for (uint32_t i = 0; i < p->n; i++)
+            if (p->steps[i].to.place == VPPS_PLACE_SLOT && p->steps[i].to.at == from) p->steps[i].to.at = to;
+        return true;
+    }
+    return false;
+}
+
+static bool change_place(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_operand *o = pick_operand(pick_program(c, random), random);
+    if (!o || o->place == VPPS_PLACE_SLOT) return false;
+    o->at += below(random, 2) ? 1 : UINT32_MAX;
+    return true;
+}
+
+static bool change_access(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_operand *o = pick_operand(pick_program(c, random), random);
+    if (!o) return false;
+    o->access = (uint8_t)((o->access + 1 + below(random, VPPS_ACCESS_MEMBERS)) % (VPPS_ACCESS_MEMBERS + 1));
+    return true;
+}
+
+static bool change_dealt(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_program *p = pick_program(c, random);
+    vpps_operand *o = pick_operand(p, random);
+    if (!o || !p->n_dealt) return false;
+    o->dealt = (uint8_t)((o->dealt + 1 + below(random, p->n_dealt)) % (p->n_dealt + 1));
+    return true;
+}
+
+static bool change_shares(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_operand *o = pick_operand(pick_program(c, random), random);
+    if (!o || (o->place != VPPS_PLACE_RECORD && o->place != VPPS_PLACE_CONTRIBUTION)) return false;
+    o->shares = !o->shares;
+    return true;
+}
+
+static bool drop_step(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_program *p = pick_program(c, random);
+    vpps_program_step *s = pick_step(p, random);
+    if (!s) return false;
+    memmove(s, s + 1, (size_t)(p->steps + p->n - s - 1) * sizeof *s);
+    p->n--;
+    return true;
+}
+
+static bool exchange_steps(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_program *p = pick_program(c, random);
+    if (!p || p->n < 2) return false;
+    vpps_program_step *s = &p->steps[below(random, p->n - 1)], first = s[0];
+    s[0] = s[1];
+    s[1] = first;
+    return true;
+}
+
+static bool repeat_step(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_program *p = pick_program(c, random);
+    if (!p || p->n < 2) return false;
+    p->steps[below(random, p->n)] = p->steps[below(random, p->n)];
+    return true;
+}
+
+static bool change_uniform(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_program_step *s = pick_step_of(pick_program(c, random), VPPS_STEP_RUN, random);
+    if (!s) return false;
+    s->run.uniform = !s->run.uniform;
+    return true;
+}
+
+static bool change_counts(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_program_step *s = pick_step_of(pick_program(c, random), VPPS_STEP_RUN, random);
+    if (!s || s->n < 2) return false;
+    uint8_t *counts[] = {&s->run.tensors, &s->run.scalars, &s->run.weights};
+    *counts[below(random, 3)] += 1;
+    if (below(random, 2)) s->n--;
+    return true;
+}
+
+static bool change_product(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+    (void)g;
+    vpps_program *p = pick_program(c, random);
+    vpps_program_step *s = pick_step_of(p, VPPS_STEP_PRODUCT, random);
+    if (!s) return false;
+    if (below(random, 2)) {
+        s->product.transposed = !s->product.transposed;
+    } else if (s->product.start.place) {
+        s->product.start.place = VPPS_PLACE_NONE;
+    } else {
+        s->product.start = p->operands[s->first];
+    }
+    return true;
+}
+
 /* A number becomes any other. */
 static bool corrupt(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     (void)g;
     vpps_cell_value *x = &c->values[below(random, c->n_values)];
-    uint32_t user, *numbers[16] = {&x->stage}, n = 1;
+    uint32_t *numbers[24] = {&x->stage}, n = 1;
     if (x->kind <= VPPS_VALUE_GRADIENT) numbers[n++] = &x->input; /* or another member of the union */
-    if (x->kind == VPPS_VALUE_PRODUCT) numbers[n++] = &x->bias;
-    if (x->kind == VPPS_VALUE_RUN) numbers[n++] = &x->run.table;
-    vpps_cell_arg *a = pick_arg(c, &user, random);
-    if (a) numbers[n++] = &a->value;
-    if (a && a->matrix != VPPS_NO_PARAM) numbers[n++] = &a->matrix;
-    if (x->kind == VPPS_VALUE_RUN) numbers[n++] = below(random, 2) ? &x->run.f.word : &x->run.u.word;
+    vpps_program *p = pick_program(c, random);
+    vpps_program_step *s = pick_step(p, random);
+    vpps_operand *o = pick_operand(p, random);
+    if (o) numbers[n++] = &o->value, numbers[n++] = &o->at, numbers[n++] = &o->rows;
+    if (o && o->matrix != VPPS_NO_PARAM) numbers[n++] = &o->matrix;
+    if (s) numbers[n++] = below(random, 2) ? &s->first : &s->n;
+    if (s && s->kind == VPPS_STEP_RUN) numbers[n++] = below(random, 2) ? &s->run.of.f.word : &s->run.of.u.word;
     if (c->n_stages) numbers[n++] = &c->order[below(random, c->stages[0].n)];
     if (c->n_stages) numbers[n++] = below(random, 2) ? &c->stages[0].first : &c->stages[0].n;
     if (c->n_outputs) numbers[n++] = &c->outputs[below(random, c->n_outputs)].value;
@@ -449,34 +601,47 @@ static bool corrupt(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random
     return true;
 }
 
+/* Those of values are what a wrong pass would leave to the next one: programs are made anew. */
 const cell_mutation cell_mutations[] = {
-    {"value's instruction changed", change_instruction},
-    {"value's argument changed", change_argument},
-    {"value's arguments exchanged", exchange_arguments},
-    {"value's argument dropped", drop_argument},
-    {"scalar operand's element changed", change_element},
-    {"product's matrix changed", change_matrix},
-    {"product's bias changed", change_bias},
-    {"value's number changed", change_number},
-    {"value's index changed", change_index},
-    {"value made of a list, or not", change_over_list},
-    {"kept value's offset changed", change_offset},
-    {"kept where its stage reads", keep_over_read},
-    {"value no longer kept", drop_kept},
-    {"record smaller", shrink_record},
-    {"value moved to another stage", move_to_stage},
-    {"stages made one", merge_stages},
-    {"values exchanged in their stage", exchange_in_order},
-    {"rows and vertices exchanged", change_split},
-    {"contribution changed or dropped", change_contribution},
-    {"contribution made twice", double_contribution},
-    {"parameter's gradient changed or dropped", change_outer},
-    {"output changed", change_output},
-    {"lookup changed", change_lookup},
-    {"word changed", change_word},
-    {"value's shape changed", change_shape},
-    {"value's domain changed", change_domain},
-    {"needs changed", change_needs},
-    {"any number corrupted", corrupt},
+    {"value's instruction changed", change_instruction, true},
+    {"value's argument changed", change_argument, true},
+    {"value's arguments exchanged", exchange_arguments, true},
+    {"value's argument dropped", drop_argument, true},
+    {"scalar operand's element changed", change_element, true},
+    {"product's matrix changed", change_matrix, true},
+    {"product's bias changed", change_bias, true},
+    {"value's number changed", change_number, true},
+    {"value's index changed", change_index, true},
+    {"value made of a list, or not", change_over_list, true},
+    {"kept value's offset changed", change_offset, true},
+    {"kept where its stage reads", keep_over_read, true},
+    {"value no longer kept", drop_kept, true},
+    {"record smaller", shrink_record, true},
+    {"value moved to another stage", move_to_stage, true},
+    {"stages made one", merge_stages, true},
+    {"values exchanged in their stage", exchange_in_order, true},
+    {"rows and vertices exchanged", change_split, true},
+    {"contribution changed or dropped", change_contribution, true},
+    {"contribution made twice", double_contribution, true},
+    {"parameter's gradient changed or dropped", change_outer, true},
+    {"output changed", change_output, true},
+    {"lookup changed", change_lookup, true},
+    {"word changed", change_word, true},
+    {"value's shape changed", change_shape, true},
+    {"value's domain changed", change_domain, true},
+    {"needs changed", change_needs, false},
+    {"operand's slot changed", change_slot, false},
+    {"two slots made one", share_slot, false},
+    {"operand's place changed", change_place, false},
+    {"operand's access changed", change_access, false},
+    {"operand's rows dealt or not", change_dealt, false},
+    {"operand's shares changed", change_shares, false},
+    {"step dropped", drop_step, false},
+    {"steps exchanged", exchange_steps, false},
+    {"step repeated, another lost", repeat_step, false},
+    {"items all alike, or not", change_uniform, false},
+    {"operands counted as others", change_counts, false},
+    {"product transposed, or its start changed", change_product, false},
+    {"any number corrupted", corrupt, false},
 };
 const size_t n_cell_mutations = VPPS_COUNT(cell_mutations);

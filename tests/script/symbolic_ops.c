@@ -1,25 +1,7 @@
-/* symbolic_ops.c - what the operations of a stage make, in exact arithmetic where they are linear. */
+/* symbolic_ops.c - what the instructions and products of a stage make, in exact arithmetic where they are linear. */
 #include "symbolic_tile.h"
 
-/* ---------------------------------------------------------------- instructions */
-
-/* An argument's elements for item i (counted in the tile) of `domain`. */
-static const uint64_t *operand(const symbolic_tile *t, const vpps_cell_arg *a, uint32_t domain, uint32_t i) {
-    const vpps_cell_value *x = value_of(t, a->value);
-    uint32_t item = i;
-    if (x->domain != domain) item = domain ? symbolic_vertex(t, domain, t->first[domain] + i) - t->first[0] : 0;
-    static const uint64_t nothing;
-    if (item >= t->n[x->domain]) return t->m->fault = true, &nothing;
-    return t->slot[a->value] + (size_t)item * vpps_value_words(x);
-}
-
-/* An argument's first member of vertex p's list, whose domain it should have. */
-static const uint64_t *list_operand(const symbolic_tile *t, const vpps_cell_arg *a, uint32_t domain, uint32_t p) {
-    static const uint64_t nothing;
-    const vpps_cell_value *x = value_of(t, a->value);
-    if (x->domain != domain || !domain) return t->m->fault = true, &nothing;
-    return t->slot[a->value] + (size_t)(symbolic_member(t, domain, p) - t->first[domain]) * vpps_value_words(x);
-}
+/* ---------------------------------------------------------------- operands */
 
 enum { MOST_OPERANDS = 512 };
 
@@ -29,64 +11,113 @@ typedef struct operands {
     uint32_t n_t, n_s, n_list;
 } operands;
 
+/* An item of a step: its vertex, counted in the block, and its own number among the list's members. */
+typedef struct item {
+    uint32_t number, vertex, member;
+} item;
+
 static uint64_t count_of(const symbolic_tile *t, const vpps_cell_count *count, uint32_t p) {
     uint64_t n = count->base;
     for (uint32_t d = 1; d < VPPS_DOMAINS; d++) n += (uint64_t)count->list[d] * symbolic_members(t, d, p);
     return n;
 }
 
-static void gather(symbolic_tile *t, uint32_t v, uint32_t i, operands *o) {
-    const vpps_cell_value *x = value_of(t, v);
-    const uint32_t item = t->first[x->domain] + i, p = symbolic_vertex(t, x->domain, item);
-    const uint32_t member = x->domain ? item - symbolic_member(t, x->domain, p) : 0;
-    const uint32_t list = x->domain || !x->n_args ? x->domain : value_of(t, t->c->args[x->first_arg].value)->domain;
-    const vpps_cell_number *f = &x->run.f, *u = &x->run.u;
-    uint32_t n = 0;
+static uint32_t word_of(const symbolic_tile *t, uint32_t word, uint32_t p) {
+    if (word >= t->c->n_words) return t->m->fault = true, 0;
+    return symbolic_word(t->m, t->b->words[word] + p);
+}
+
+static void set_numbers(const symbolic_tile *t, const vpps_program_step *s, const item *at, operands *o) {
+    const vpps_cell_number *f = &s->run.of.f, *u = &s->run.of.u;
     float number = f->real;
-    *o = (operands){.u = u->whole};
+    o->u = u->whole;
     if (f->kind == VPPS_NUMBER_WORD) {
-        const uint32_t bits = symbolic_word(t->m, t->b->words[f->word] + p);
+        const uint32_t bits = word_of(t, f->word, at->vertex);
         memcpy(&number, &bits, sizeof number);
     }
     if (f->kind == VPPS_NUMBER_INVERSE) {
-        const uint32_t count = (uint32_t)count_of(t, &f->count, p);
+        const uint32_t count = (uint32_t)count_of(t, &f->count, at->vertex);
         number = count ? 1.0f / (float)count : 0;
     }
     o->f = symbolic_number(number);
-    if (u->kind == VPPS_NUMBER_WORD) o->u = symbolic_word(t->m, t->b->words[u->word] + p);
-    if (u->kind == VPPS_NUMBER_POSITION) o->u = count_of(t, &u->count, p) + member;
+    if (u->kind == VPPS_NUMBER_WORD) o->u = word_of(t, u->word, at->vertex);
+    if (u->kind == VPPS_NUMBER_POSITION) o->u = count_of(t, &u->count, at->vertex) + at->member;
     if (u->kind == VPPS_NUMBER_ELEMENT)
-        o->e = symbolic_word(t->m, t->b->words[u->word] + p) + count_of(t, &u->count, p) +
-               (uint64_t)member * vpps_value_words(x);
-    for (const char *type = vpps_instructions[x->run.opcode].operands; *type && !t->m->fault; type++) {
-        const vpps_cell_arg *a = &t->c->args[x->first_arg + n];
-        if (strchr("tsv", *type)) {
-            if (n++ >= x->n_args) {
-                t->m->fault = true;
-                return;
-            }
-            const uint64_t *at = x->run.over_list ? list_operand(t, a, list, p) : operand(t, a, x->domain, i);
-            if (*type == 't') o->t[o->n_t++] = at + a->element;
-            if (*type == 's') o->s[o->n_s++] = at[a->element];
-            if (*type == 'v') o->v = at;
+        o->e = word_of(t, u->word, at->vertex) + count_of(t, &u->count, at->vertex) +
+               (uint64_t)at->member * vpps_operand_words(&s->to);
+}
+
+/* The operand's item for an item of the step; of all members of a list, the first one. */
+static const uint64_t *operand(const symbolic_tile *t, const vpps_operand *o, uint32_t axis, const item *at,
+                               bool members) {
+    if (o->element && o->access != VPPS_ACCESS_SCALAR) return t->m->fault = true, NULL;
+    if (members) { /* of no member nothing is read */
+        const uint32_t first = symbolic_member(t, o->axis, at->vertex) - t->first[o->axis];
+        return symbolic_members(t, o->axis, at->vertex) ? symbolic_item(t, o, first) : NULL;
+    }
+    if (o->axis == axis) return symbolic_item(t, o, at->number);
+    if (o->axis) return t->m->fault = true, NULL;
+    return symbolic_item(t, o, at->vertex - t->first[0]);
+}
+
+/* Has it as many elements as the step's result has, of the same rows? */
+static bool is_like(const vpps_program_step *s, const vpps_operand *o) {
+    return vpps_operand_words(o) == vpps_operand_words(&s->to) && o->dealt == s->to.dealt;
+}
+
+/* Is all of it read, as many elements as the instruction takes? */
+static bool is_whole(const vpps_program_step *s, const vpps_operand *o, const vpps_operand *first) {
+    const vpps_form form = vpps_instructions[s->run.of.opcode].form;
+    const uint32_t words = vpps_operand_words(o);
+    if (o->access != VPPS_ACCESS_WHOLE || o->dealt) return false;
+    if (form == VPPS_FORM_REDUCE) return words == vpps_operand_words(first) && vpps_operand_words(&s->to) == 1;
+    return form != VPPS_FORM_ROW || words == vpps_operand_words(&s->to);
+}
+
+static void add_listed(const symbolic_tile *t, const vpps_program_step *s, const vpps_operand *x, const item *at,
+                       operands *o) {
+    const bool all = x->access == VPPS_ACCESS_MEMBERS;
+    const uint32_t n = all ? symbolic_members(t, x->axis, at->vertex) : 1;
+    if ((all ? !x->axis || s->axis : x->access != VPPS_ACCESS_OWN) || !is_like(s, x) || o->n_list + n > MOST_OPERANDS) {
+        t->m->fault = true;
+        return;
+    }
+    const uint64_t *first = operand(t, x, s->axis, at, all);
+    for (uint32_t m = 0; m < n && !t->m->fault; m++) o->list[o->n_list++] = first + (size_t)m * vpps_operand_words(x);
+}
+
+static void gather(const symbolic_tile *t, const vpps_program_step *s, const item *at, operands *o) {
+    const vpps_operand *x = &t->p->operands[s->first];
+    const bool elements = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_EW, list = s->run.of.over_list;
+    const uint32_t scalars = s->run.tensors, weights = scalars + s->run.scalars, rest = weights + s->run.weights;
+    *o = (operands){0};
+    set_numbers(t, s, at, o);
+    for (uint32_t k = 0; k < s->n && !t->m->fault; k++, x++) {
+        const uint32_t words = vpps_operand_words(x);
+        const bool members = x->access == VPPS_ACCESS_MEMBERS;
+        if (k >= rest) {
+            add_listed(t, s, x, at, o);
+            continue;
         }
-        for (; *type == '*' && n < x->n_args; n++, a++) {
-            const vpps_cell_value *y = value_of(t, a->value);
-            const bool all = y->domain && !x->domain;
-            const uint32_t members = all ? symbolic_members(t, y->domain, p) : 0;
-            if (o->n_list + (all ? members : 1) > MOST_OPERANDS) {
+        const uint64_t *of = operand(t, x, s->axis, at, members);
+        if (k < scalars) {
+            if (list       ? !members || words != 1
+                : elements ? x->access != VPPS_ACCESS_OWN || !is_like(s, x)
+                           : !is_whole(s, x, &t->p->operands[s->first]))
                 t->m->fault = true;
-                return;
-            }
-            if (!all) o->list[o->n_list++] = operand(t, a, x->domain, i);
-            for (uint32_t k = 0; all && k < members; k++)
-                o->list[o->n_list++] =
-                    t->slot[a->value] +
-                    (size_t)(symbolic_member(t, y->domain, p) - t->first[y->domain] + k) * vpps_value_words(y);
+            o->t[o->n_t++] = of;
+        } else if (k < weights) {
+            if (x->access != VPPS_ACCESS_SCALAR || x->element >= words || x->dealt) t->m->fault = true;
+            o->s[o->n_s++] = t->m->fault ? 0 : of[x->element];
+        } else {
+            if (list ? !members || words != 1 : x->access != VPPS_ACCESS_WHOLE || words + 1 < s->n || x->dealt)
+                t->m->fault = true;
+            o->v = of;
         }
     }
-    if (n != x->n_args) t->m->fault = true;
 }
+
+/* ---------------------------------------------------------------- instructions */
 
 static uint64_t hash_of(const operands *o, uint32_t opcode, uint32_t e) {
     uint64_t h = symbolic_mix(opcode, 1);
@@ -134,221 +165,182 @@ static uint64_t whole(const operands *o, uint32_t opcode, uint32_t words) {
     return opcode == VPPS_I_DOT || opcode == VPPS_I_SUM_ELEMENTS ? sum : h;
 }
 
-static uint64_t product_element(const symbolic_tile *t, const vpps_cell_value *x, const operands *o, uint32_t e) {
-    const vpps_cell_value *a = value_of(t, t->c->args[x->first_arg].value),
-                          *b = value_of(t, t->c->args[x->first_arg + 1].value);
-    const uint32_t row = e % x->rows, col = e / x->rows;
-    const uint32_t k = x->run.opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+static uint64_t matmul_element(const symbolic_tile *t, const vpps_program_step *s, const operands *o, uint32_t e) {
+    const vpps_operand *a = &t->p->operands[s->first], *b = a + 1;
+    const uint32_t opcode = s->run.of.opcode, row = e % s->to.rows, col = e / s->to.rows;
+    const uint32_t k = opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < k; i++) {
-        const uint32_t p = x->run.opcode == VPPS_I_MATMUL_TN ? i + row * a->rows : row + i * a->rows;
-        const uint32_t q = x->run.opcode == VPPS_I_MATMUL_NT ? col + i * b->rows : i + col * b->rows;
-        if (p >= vpps_value_words(a) || q >= vpps_value_words(b)) return t->m->fault = true, 0;
+        const uint32_t p = opcode == VPPS_I_MATMUL_TN ? i + row * a->rows : row + i * a->rows;
+        const uint32_t q = opcode == VPPS_I_MATMUL_NT ? col + i * b->rows : i + col * b->rows;
+        if (p >= vpps_operand_words(a) || q >= vpps_operand_words(b)) return t->m->fault = true, 0;
         sum += o->t[0][p] * o->t[1][q];
     }
     return sum;
 }
 
-static bool operands_fit(const symbolic_tile *t, uint32_t v) {
-    const vpps_cell_value *x = value_of(t, v);
-    const vpps_form form = vpps_instructions[x->run.opcode].form;
-    const char *types = vpps_instructions[x->run.opcode].operands;
-    if (strchr(types, 'i') && !(v + 1 < t->c->n_values && value_of(t, v + 1)->kind == VPPS_VALUE_POSITIONS &&
-                                vpps_value_words(value_of(t, v + 1)) == vpps_value_words(x))) {
-        return false;
+/* As many operands as letters, and places for results. */
+static bool letters_fit(const vpps_program_step *s) {
+    uint32_t tensors = 0, scalars = 0, weights = 0;
+    bool list = false, positions = false;
+    for (const char *l = vpps_instructions[s->run.of.opcode].operands; *l; l++) {
+        tensors += *l == 't', scalars += *l == 's', weights += *l == 'v';
+        list |= *l == '*';
+        positions |= *l == 'i';
     }
-    uint32_t n = 0;
-    for (const char *type = types; *type; type++) {
-        if (!strchr("tsv*", *type)) continue;
-        const uint32_t end = *type == '*' ? x->n_args : n + 1;
-        for (; n < end; n++) {
-            if (n >= x->n_args) return false;
-            const vpps_cell_arg *a = &t->c->args[x->first_arg + n];
-            const uint32_t words = vpps_value_words(value_of(t, a->value));
-            const bool equal = (*type == 't' || *type == '*') && form != VPPS_FORM_MATMUL;
-            const uint32_t want = form == VPPS_FORM_REDUCE
-                                      ? vpps_value_words(value_of(t, t->c->args[x->first_arg].value))
-                                      : vpps_value_words(x);
-            if (a->element >= words || (equal && (words != want || a->element)) ||
-                (*type == 'v' && words + 1 < x->n_args))
-                return false;
-        }
-    }
-    return n == x->n_args;
+    const uint32_t n = tensors + scalars + weights;
+    return s->run.tensors == tensors && s->run.scalars == scalars && s->run.weights == weights &&
+           (list ? s->n >= n : s->n == n) && positions == (s->run.positions.place != VPPS_PLACE_NONE) &&
+           s->to.place == VPPS_PLACE_SLOT;
 }
 
-void symbolic_instruction(symbolic_tile *t, uint32_t v) {
-    const vpps_cell_value *x = value_of(t, v);
-    const vpps_form form = vpps_instructions[x->run.opcode].form;
-    const vpps_rows rows = symbolic_own(t, x);
-    if (!operands_fit(t, v) || form == VPPS_FORM_DECIDED) {
-        t->m->fault = true;
-        return;
-    }
-    uint64_t *to = symbolic_slot(t, v),
-             *found = strchr(vpps_instructions[x->run.opcode].operands, 'i') ? symbolic_slot(t, v + 1) : NULL;
-    const uint32_t words = vpps_value_words(x);
+static void run_kernel(const symbolic_tile *t, const vpps_program_step *s) {
+    const uint32_t opcode = s->run.of.opcode, words = vpps_operand_words(&s->to);
+    const vpps_form form = vpps_instructions[opcode].form;
+    const vpps_rows rows = symbolic_own(t, &s->to);
     operands *o = symbolic_take(1, sizeof *o);
-    for (uint32_t i = 0; i < t->n[x->domain] && !t->m->fault; i++, to += words) {
-        gather(t, v, i, o);
-        if (t->m->fault) break;
-        const uint32_t p = symbolic_vertex(t, x->domain, t->first[x->domain] + i);
-        const uint32_t length = x->run.over_list && form == VPPS_FORM_ROW ? symbolic_members(t, x->domain, p)
-                                : form == VPPS_FORM_REDUCE
-                                    ? vpps_value_words(value_of(t, t->c->args[x->first_arg].value))
-                                    : words;
-        if (form == VPPS_FORM_REDUCE) to[0] = whole(o, x->run.opcode, length);
-        const uint64_t all = form == VPPS_FORM_ROW ? whole(o, x->run.opcode, length) : 0;
+    for (uint32_t i = 0; i < t->n[s->axis] && !t->m->fault; i++) {
+        const uint32_t number = t->first[s->axis] + i, p = symbolic_vertex(t, s->axis, number);
+        const item at = {i, p, s->axis ? number - symbolic_member(t, s->axis, p) : 0};
+        if (!i || !s->run.uniform) gather(t, s, &at, o);
+        uint64_t *to = symbolic_item(t, &s->to, i);
+        uint64_t *found = s->run.positions.place ? symbolic_item(t, &s->run.positions, i) : NULL;
+        if (t->m->fault || !to) break;
+        const bool list = s->run.of.over_list && s->axis;
+        const uint32_t length = list                       ? symbolic_members(t, s->axis, p)
+                                : form == VPPS_FORM_REDUCE ? vpps_operand_words(&t->p->operands[s->first])
+                                                           : words;
+        uint64_t *made = symbolic_take(words, sizeof *made); /* all is read before anything is written */
+        const uint64_t all = form == VPPS_FORM_ROW ? whole(o, opcode, length) : 0;
+        if (form == VPPS_FORM_REDUCE) made[0] = whole(o, opcode, length);
         for (uint32_t e = rows.first; e < rows.end; e++) {
-            if (form == VPPS_FORM_EW) to[e] = elementwise(t, o, x->run.opcode, e);
-            if (form == VPPS_FORM_ROW)
-                to[e] = symbolic_mix(all,
-                                     x->run.over_list ? t->first[x->domain] + i - symbolic_member(t, x->domain, p) : e);
-            if (form == VPPS_FORM_MATMUL) to[e] = product_element(t, x, o, e);
-            if (found) found[(size_t)i * words + e] = symbolic_mix(31, to[e]);
+            if (form == VPPS_FORM_EW) made[e] = elementwise(t, o, opcode, e);
+            if (form == VPPS_FORM_ROW) made[e] = symbolic_mix(all, list ? at.member : e);
+            if (form == VPPS_FORM_MATMUL) made[e] = matmul_element(t, s, o, e);
         }
+        for (uint32_t e = rows.first; e < rows.end; e++) {
+            to[e] = made[e];
+            if (found) found[e] = symbolic_mix(31, made[e]);
+        }
+        free(made);
+        if (s->run.uniform) /* the next item's operands follow this one's */
+            for (uint32_t k = 0; k < s->n; k++) {
+                const vpps_operand *x = &t->p->operands[s->first + k];
+                if (x->axis != s->axis || x->access != VPPS_ACCESS_OWN || form != VPPS_FORM_EW) t->m->fault = true;
+                if (k < s->run.tensors)
+                    o->t[k] += words;
+                else if (k - s->run.tensors < o->n_list)
+                    o->list[k - s->run.tensors] += words;
+            }
     }
     free(o);
 }
 
-/* ---------------------------------------------------------------- products */
-
-/* Element e of a factor, which is read where it lies. */
-static uint64_t factor(symbolic_tile *t, uint32_t v, uint32_t i, uint32_t e) {
-    const vpps_cell_value *x = value_of(t, v);
-    if (e >= vpps_value_words(x) || i >= t->n[x->domain]) return t->m->fault = true, 0;
-    if (x->stage == t->stage)
-        return t->slot[v] ? t->slot[v][(size_t)i * vpps_value_words(x) + e] : (t->m->fault = true, 0);
-    return symbolic_get(t->m, symbolic_place(t->m, t->b, v, t->first[x->domain] + i) + e);
-}
-
-static const vpps_parameter_data *matrix_of(const symbolic_tile *t, const vpps_cell_arg *a) {
-    const vpps_model *model = t->m->s->g->model;
-    if (a->matrix < model->n_params && model->params[a->matrix].kind == VPPS_MATRIX) return &model->params[a->matrix];
-    t->m->fault = true;
-    return NULL;
-}
-
-void symbolic_product(symbolic_tile *t, uint32_t v) {
-    const vpps_cell_value *x = value_of(t, v);
-    const vpps_rows rows = symbolic_own(t, x);
-    uint64_t *to = symbolic_slot(t, v);
-    const uint32_t words = vpps_value_words(x);
-    for (uint32_t i = 0; i < t->n[x->domain]; i++, to += words) {
-        for (uint32_t e = rows.first; e < rows.end; e++) {
-            to[e] = 0;
-            if (x->bias != VPPS_NO_PARAM)
-                to[e] = symbolic_get(t->m, (uint64_t)t->m->s->machine->values[x->bias] + e % x->rows);
-        }
-        for (uint32_t k = 0; k < x->n_args; k++) { /* what the product starts from replaces the bias */
-            const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
-            if (a->matrix != VPPS_NO_PARAM) continue;
-            if (value_of(t, a->value)->domain != x->domain || vpps_value_words(value_of(t, a->value)) != words)
-                t->m->fault = true;
-            for (uint32_t e = rows.first; e < rows.end && !t->m->fault; e++)
-                to[e] = t->slot[a->value][(size_t)i * words + e];
-        }
-        for (uint32_t k = 0; k < x->n_args && !t->m->fault; k++) {
-            const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
-            if (a->matrix == VPPS_NO_PARAM) continue;
-            const vpps_parameter_data *w = matrix_of(t, a);
-            if (!w || w->rows != x->rows || value_of(t, a->value)->domain != x->domain) {
-                t->m->fault = true;
-                return;
-            }
-            for (uint32_t e = rows.first; e < rows.end; e++) {
-                symbolic_read(t->m, &t->m->values[a->matrix][(size_t)(e % x->rows) * w->cols]);
-                for (uint32_t col = 0; col < w->cols; col++)
-                    to[e] += t->m->values[a->matrix][(size_t)(e % x->rows) * w->cols + col] *
-                             factor(t, a->value, i, e / x->rows * value_of(t, a->value)->rows + col);
-            }
-        }
-    }
-}
-
-void symbolic_product_t(symbolic_tile *t, uint32_t v) {
-    const vpps_cell_value *x = value_of(t, v);
-    uint64_t *to = symbolic_slot(t, v);
-    const uint32_t words = vpps_value_words(x);
-    for (uint32_t i = 0; i < t->n[x->domain]; i++, to += words) {
-        for (uint32_t e = 0; e < words; e++) to[e] = 0;
-        for (uint32_t k = 0; k < x->n_args && !t->m->fault; k++) {
-            const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
-            const vpps_parameter_data *w = matrix_of(t, a);
-            if (!w || w->cols != x->rows || value_of(t, a->value)->domain != x->domain ||
-                value_of(t, a->value)->rows != w->rows) {
-                t->m->fault = true;
-                return;
-            }
-            const vpps_rows rows =
-                t->rows ? vpps_rows_of(w->rows, 16, t->c->needs.group, t->member) : (vpps_rows){0, w->rows};
-            for (uint32_t r = rows.first; r < rows.end; r++) {
-                symbolic_read(t->m, &t->m->values[a->matrix][(size_t)r * w->cols]);
-                for (uint32_t col = 0; col < x->cols; col++) {
-                    const uint64_t d = factor(t, a->value, i, col * w->rows + r);
-                    for (uint32_t e = 0; e < w->cols; e++)
-                        to[col * w->cols + e] += t->m->values[a->matrix][(size_t)r * w->cols + e] * d;
-                }
-            }
-        }
-    }
-}
-
 /* The stack of each vertex's members, zeros below them, or each member's rows of it. */
-static void stack_members(symbolic_tile *t, uint32_t v) {
-    const vpps_cell_value *x = value_of(t, v), *y = value_of(t, t->c->args[x->first_arg].value);
-    const uint64_t *from = t->slot[t->c->args[x->first_arg].value];
-    const bool stack = x->run.opcode == VPPS_I_STACK;
-    const uint32_t words = vpps_value_words(x), arg_words = vpps_value_words(y);
-    const uint32_t rows = stack ? y->rows : x->rows, all = stack ? x->rows : y->rows;
-    uint64_t *to = symbolic_slot(t, v);
-    const uint32_t domain = stack ? y->domain : x->domain;
-    if (x->n_args != 1 || !domain || (stack ? x->domain : y->domain) || x->cols != y->cols || x->run.u.whole) {
+static void stack_members(const symbolic_tile *t, const vpps_program_step *s) {
+    const vpps_operand *x = &s->to, *y = &t->p->operands[s->first];
+    const bool stack = s->run.of.opcode == VPPS_I_STACK;
+    const uint32_t rows = stack ? y->rows : x->rows, all = stack ? x->rows : y->rows, axis = stack ? y->axis : x->axis;
+    if (s->n != 1 || !axis || (stack ? x->axis : y->axis) || x->cols != y->cols || s->run.of.u.whole ||
+        y->access != (stack ? VPPS_ACCESS_MEMBERS : VPPS_ACCESS_WHOLE)) {
         t->m->fault = true;
         return;
     }
-    for (uint32_t i = 0; i < t->n[0]; i++) {
-        const uint32_t p = t->first[0] + i, first = symbolic_member(t, domain, p),
-                       end = symbolic_member(t, domain, p + 1);
-        for (uint32_t e = 0; e < words && stack; e++) to[(size_t)i * words + e] = 0;
-        if (end < first || first < t->first[domain] || end - t->first[domain] > t->n[domain] ||
-            (uint64_t)(end - first) * rows > all) {
-            t->m->fault = true;
-            return;
-        }
-        for (uint32_t m = 0; m < end - first; m++) {
-            const size_t member = first - t->first[domain] + m;
-            for (uint32_t e = 0; e < rows * x->cols; e++) {
-                const uint32_t at = e / rows * all + m * rows + e % rows; /* in the stack */
-                if (stack) to[(size_t)i * words + at] = from[member * arg_words + e];
-                if (!stack) to[member * words + e] = from[(size_t)i * arg_words + at];
+    for (uint32_t i = 0; i < t->n[0] && !t->m->fault; i++) {
+        const uint32_t p = t->first[0] + i, first = symbolic_member(t, axis, p) - t->first[axis];
+        const uint32_t n = symbolic_members(t, axis, p);
+        uint64_t *stacked = stack ? symbolic_item(t, x, i) : symbolic_item(t, y, i);
+        if ((uint64_t)n * rows > all || !stacked) t->m->fault = true;
+        for (uint32_t e = 0; e < all * x->cols && stack && !t->m->fault; e++) stacked[e] = 0;
+        for (uint32_t m = 0; m < n && !t->m->fault; m++) {
+            uint64_t *member = symbolic_item(t, stack ? y : x, first + m);
+            for (uint32_t e = 0; e < rows * x->cols && member; e++) {
+                uint64_t *in_stack = &stacked[e / rows * all + m * rows + e % rows];
+                *(stack ? in_stack : &member[e]) = stack ? member[e] : *in_stack;
             }
         }
     }
 }
 
-void symbolic_parts(symbolic_tile *t, uint32_t v) {
-    const vpps_cell_value *x = value_of(t, v);
-    if (x->run.over_list) {
-        stack_members(t, v);
-        return;
-    }
-    uint64_t *to = symbolic_slot(t, v);
-    const uint32_t words = vpps_value_words(x);
-    for (uint32_t i = 0; i < t->n[x->domain]; i++, to += words) {
-        uint32_t row = 0;
-        for (uint32_t e = 0; e < words && x->run.opcode == VPPS_I_PLACE; e++) to[e] = 0;
-        for (uint32_t k = 0; k < x->n_args; k++) {
-            const vpps_cell_arg *a = &t->c->args[x->first_arg + k];
-            const vpps_cell_value *y = value_of(t, a->value);
-            const uint64_t *from = operand(t, a, x->domain, i);
-            const bool slice = x->run.opcode == VPPS_I_SLICE;
-            const uint32_t n = slice ? x->rows : y->rows, skip = slice ? x->run.u.whole : 0;
-            const uint32_t place = slice ? 0 : x->run.opcode == VPPS_I_PLACE ? x->run.u.whole : row;
-            if (skip + n > y->rows || place + n > x->rows || y->cols < x->cols) t->m->fault = true;
-            for (uint32_t e = 0; e < n * x->cols && !t->m->fault; e++)
-                to[e / n * x->rows + place + e % n] = from[e / n * y->rows + skip + e % n];
-            row += y->rows;
+static void copy_parts(const symbolic_tile *t, const vpps_program_step *s) {
+    const uint32_t opcode = s->run.of.opcode, first = s->run.of.u.whole;
+    const bool slice = opcode == VPPS_I_SLICE;
+    const vpps_operand *x = &s->to;
+    for (uint32_t i = 0; i < t->n[s->axis] && !t->m->fault; i++) {
+        const uint32_t p = symbolic_vertex(t, s->axis, t->first[s->axis] + i);
+        const item at = {i, p, 0};
+        uint64_t *to = symbolic_item(t, x, i);
+        uint32_t row = opcode == VPPS_I_PLACE ? first : 0;
+        for (uint32_t e = 0; e < vpps_operand_words(x) && opcode == VPPS_I_PLACE && to; e++) to[e] = 0;
+        for (uint32_t k = 0; k < s->n && !t->m->fault; k++) {
+            const vpps_operand *y = &t->p->operands[s->first + k];
+            const uint64_t *from = operand(t, y, s->axis, &at, false);
+            const uint32_t n = slice ? x->rows : y->rows, skip = slice ? first : 0;
+            if (skip > y->rows || n > y->rows - skip || row > x->rows || n > x->rows - row || y->cols < x->cols ||
+                !from || !to || y->access != VPPS_ACCESS_WHOLE || y->dealt) {
+                t->m->fault = true;
+                return;
+            }
+            for (uint32_t e = 0; e < n * x->cols; e++)
+                to[e / n * x->rows + row + e % n] = from[e / n * y->rows + skip + e % n];
+            row += slice ? 0 : n;
         }
     }
+}
+
+void symbolic_instruction(const symbolic_tile *t, const vpps_program_step *s) {
+    if (s->run.of.opcode >= VPPS_I_COUNT || !letters_fit(s) || (t->p->rows && s->to.cols != 1)) {
+        t->m->fault = true;
+        return;
+    }
+    const vpps_form form = vpps_instructions[s->run.of.opcode].form;
+    if (form == VPPS_FORM_DECIDED) {
+        t->m->fault = true;
+    } else if (form != VPPS_FORM_PARTS) {
+        run_kernel(t, s);
+    } else if (s->run.of.over_list) {
+        stack_members(t, s);
+    } else {
+        copy_parts(t, s);
+    }
+}
+
+/* ---------------------------------------------------------------- products */
+
+/* One factor's part of element e of item i: of a transposed matrix, the rows that the VP has of the factor. */
+static uint64_t factor(const symbolic_tile *t, const vpps_program_step *s, const vpps_operand *a, uint32_t i,
+                       uint32_t e) {
+    const vpps_model *model = t->m->s->g->model;
+    const uint32_t row = e % s->to.rows, col = e / s->to.rows;
+    const bool transposed = s->product.transposed;
+    const vpps_parameter_data *w = a->matrix < model->n_params ? &model->params[a->matrix] : NULL;
+    if (!w || w->kind != VPPS_MATRIX || (transposed ? w->cols : w->rows) != s->to.rows ||
+        (transposed ? w->rows : w->cols) != a->rows || a->axis != s->axis || a->cols != s->to.cols || a->shares)
+        return t->m->fault = true, 0;
+    if (t->p->rows && transposed != (a->access == VPPS_ACCESS_OWN)) return t->m->fault = true, 0;
+    if (!transposed && a->dealt) return t->m->fault = true, 0;
+    const vpps_rows own = symbolic_own(t, a);
+    uint64_t sum = 0;
+    for (uint32_t k = a->dealt ? own.first : 0; k < (a->dealt ? own.end : a->rows) && !t->m->fault; k++) {
+        uint64_t *weights = t->m->values[a->matrix];
+        const size_t at = transposed ? (size_t)k * w->cols + row : (size_t)row * w->cols + k;
+        if (transposed ? !row : !k) symbolic_read(t->m, &weights[transposed ? (size_t)k * w->cols : at]);
+        sum += weights[at] * symbolic_element(t, a, i, col * a->rows + k);
+    }
+    return sum;
+}
+
+uint64_t symbolic_product(const symbolic_tile *t, const vpps_program_step *s, uint32_t i, uint32_t e) {
+    const vpps_operand *start = &s->product.start;
+    uint64_t sum = 0;
+    if (start->place == VPPS_PLACE_PARAMETER) {
+        sum = symbolic_element(t, start, 0, e % s->to.rows);
+    } else if (start->place != VPPS_PLACE_NONE) {
+        if (start->axis != s->axis || vpps_operand_words(start) != vpps_operand_words(&s->to) ||
+            start->dealt != s->to.dealt || start->shares)
+            t->m->fault = true;
+        sum = symbolic_element(t, start, i, e);
+    }
+    for (uint32_t k = 0; k < s->n && !t->m->fault; k++) sum += factor(t, s, &t->p->operands[s->first + k], i, e);
+    return sum;
 }

@@ -1,4 +1,5 @@
 /* test_cell_faults.c - faults of the compiled cells that a script is run with, and what the checker says of them. */
+#include "cell/program.h"
 #include "faults.h"
 
 START_TEST(a_share_is_taken_for_the_sum)
@@ -117,6 +118,7 @@ START_TEST(rows_are_shared_out_of_a_softmax)
         for (uint32_t s = 0; s < changed->n_stages; s++) changed->stages[s].split = VPPS_SPLIT_ROWS;
         for (uint32_t v = 0; v < changed->n_values; v++)
             if (changed->values[v].stage != VPPS_NONE) changed->values[v].split = VPPS_SPLIT_ROWS;
+        TEST_OK(vpps_make_programs(changed));
         cells[block_of(&b, "softmax", &number)->cell] = changed;
         b.job.subject.cells = cells;
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its rows are shared out, but it wants more than rows");
@@ -161,6 +163,7 @@ START_TEST(a_stage_does_not_wait_for_rows)
             }
             c->stages[s - 1].n += c->stages[s].n;
             c->stages[s].n = 0;
+            TEST_OK(vpps_make_programs(c));
             if (verify_edited(&b) != VPPS_OK) {
                 rows |= strstr(vpps_error_message(), "it reads rows that other VPs make in the same stage") != NULL;
                 shares |= strstr(vpps_error_message(), "it reads a share where it wants the sum") != NULL;
@@ -209,6 +212,7 @@ START_TEST(a_value_is_kept_over_one_that_is_still_read)
             const uint32_t first = order[i];
             order[i] = order[i + 1];
             order[i + 1] = first;
+            TEST_OK(vpps_make_programs(c));
             if (verify_edited(&b) != VPPS_OK)
                 seen |= strstr(vpps_error_message(), "it is kept in the place of what is still read") != NULL;
             order[i + 1] = order[i];

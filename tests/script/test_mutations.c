@@ -1,6 +1,7 @@
 /* test_mutations.c - the checker refuses every wrong script, and every wrong compiled cell.
  *
  * What is wrong is not for the checker to say: a changed script that it accepts must make no difference (subjects.h). */
+#include "cell/program.h"
 #include "common/testing.h"
 #include "mutate.h"
 #include "subjects.h"
@@ -42,6 +43,7 @@ static bool try_cell(const subject *s, const symbolic_result *expected, uint32_t
     subject mutant = *s;
     mutant.cells = cells;
     const bool did = changed->n_values && cell_mutations[kind].apply(changed, s->g, random);
+    if (did && cell_mutations[kind].remake) TEST_OK(vpps_make_programs(changed));
     if (did && !judge(&mutant, expected, t)) printf("accepted: %s in cell %s\n", cell_mutations[kind].name, cell->name);
     vpps_compiled_cell_free(changed);
     free(cells);

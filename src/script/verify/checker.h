@@ -234,13 +234,12 @@ bool vpps_check_demands(vpps_checker *c);
 /* Once blocks are known: which outputs have gradients, of how many parts. */
 bool vpps_check_gradients(vpps_checker *c);
 
-/* ---- proof.c, stages.c */
+/* ---- proof.c, program.c */
 
 /* Proves a compiled cell, for a record. */
 bool vpps_check_cell(vpps_checker *c, vpps_checked_cell *cell, uint32_t record);
 /* Do two records ask for the same function? */
 bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b);
-bool vpps_check_stages(vpps_checker *c, vpps_checked_cell *cell);
 
 /* Does output k stay where others can read it? Not when the cell was compiled for a batch in which nobody does. */
 static inline bool vpps_offers(const vpps_compiled_cell *c, uint32_t k) {

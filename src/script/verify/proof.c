@@ -151,8 +151,6 @@ static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list 
     const vpps_compiled_cell *c = p->c;
     for (uint32_t i = 0; i < c->n_contributions; i++) {
         const vpps_cell_contribution *to = &c->contributions[i];
-        if (to->value >= c->n_values || to->index >= (to->lookup ? c->n_lookups : c->n_inputs))
-            return VPPS_REFUSE(p->check, "cell %s: contribution %u is to nothing", c->name, i);
         p->v = to->value;
         const uint32_t key = to->lookup ? vpps_proof_lookup(p, to->index) : to->index;
         if (p->check->status != VPPS_OK) return false;
@@ -221,7 +219,7 @@ static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *
 static bool prove(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     vpps_function_express(f, p->s);
-    if (!check_inputs(p, f) || !check_lookups(p) || !vpps_proof_express(p) || !check_outputs(p, f, cell) ||
+    if (!check_inputs(p, f) || !check_lookups(p) || !vpps_proof_run(p) || !check_outputs(p, f, cell) ||
         !check_condition(p))
         return false;
     for (uint32_t v = 0; v < c->n_values; v++)
@@ -237,12 +235,11 @@ static bool prove(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
 bool vpps_check_cell(vpps_checker *c, vpps_checked_cell *cell, uint32_t record) {
     vpps_function f = {0};
     vpps_expressions_clear(&c->expressions);
-    vpps_proof p = {.check = c, .c = cell->c, .s = &c->expressions};
+    vpps_proof p = {.check = c, .cell = cell, .c = cell->c, .s = &c->expressions};
     p.is = calloc(cell->c->n_values + 1u, sizeof *p.is);
     p.gradients = calloc(cell->c->n_values + 1u, sizeof *p.gradients);
     const bool open = p.is && p.gradients && open_function(c, &f, cell->c, record);
-    bool ok = open && prove(&p, &f, cell);
-    ok = ok && vpps_check_stages(c, cell);
+    const bool ok = open && prove(&p, &f, cell);
     if (!ok && c->status == VPPS_OK) c->status = VPPS_MEMORY;
     cell->record = record;
     vpps_function_free(&f);

@@ -1,5 +1,6 @@
 /* tasks.c - the instructions on vertices. A stage first reads all that it wants, then writes: a VP takes its vertices in
  * tiles, so what one vertex reads and another writes in the same stage has no order. */
+#include "cell/program.h"
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -79,20 +80,19 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
     return true;
 }
 
-/* Words that come with an instruction, beside operands: a bias; matrices are only remembered. */
-static bool read_parameters(vpps_checker *c, const share *s, uint32_t v) {
-    const vpps_compiled_cell *cell = s->b->cell->c;
-    const vpps_cell_value *x = &cell->values[v];
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        const vpps_param matrix = cell->args[x->first_arg + i].matrix;
-        if (!vpps_is_product(x) || matrix == VPPS_NO_PARAM) continue;
+/* Words that come with a product, beside factors: a bias; matrices are only remembered. */
+static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_step *product) {
+    const vpps_program *p = &s->b->cell->c->programs[s->stage];
+    for (uint32_t i = 0; i < product->n; i++) {
+        const vpps_param matrix = p->operands[product->first + i].matrix;
         if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "it reads a matrix after its update");
         c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;
     }
-    if (vpps_bias_of(x) == VPPS_NO_PARAM || s->first[x->domain] == s->end[x->domain]) return true;
-    const vpps_rows rows = rows_of(s, x);
-    const uint32_t end = rows.end < x->rows ? rows.end : x->rows;
-    return vpps_check_read(c, c->plan->values[x->bias] + rows.first, end - rows.first, 0);
+    const vpps_operand *start = &product->product.start;
+    if (start->place != VPPS_PLACE_PARAMETER || s->first[product->axis] == s->end[product->axis]) return true;
+    const vpps_rows rows =
+        start->dealt ? vpps_dealt_rows(s->b->cell->c, p, start->dealt, s->member) : (vpps_rows){0, start->rows};
+    return vpps_check_read(c, c->plan->values[start->at] + rows.first, rows.end - rows.first, 0);
 }
 
 /* The parts of vertex p's gradient number k: each that is due, once. */
@@ -106,13 +106,13 @@ static bool take_gradient(vpps_checker *c, const vpps_checked_block *b, uint32_t
     return true;
 }
 
-static bool read_gradient(vpps_checker *c, const share *s, uint32_t v) {
-    const vpps_cell_value *x = &s->b->cell->c->values[v];
+static bool read_gradient(vpps_checker *c, const share *s, const vpps_program_step *gradient) {
+    const vpps_cell_value *x = &s->b->cell->c->values[gradient->to.value];
     const vpps_rows rows = rows_of(s, x);
     const bool first = !s->info->rows || s->member == 0;
     for (uint32_t p = s->first[0]; p < s->end[0]; p++) {
-        const uint32_t *starts = s->b->gradient_starts[x->output], *list = s->b->gradients[x->output];
-        if (first && !take_gradient(c, s->b, x->output, p, vpps_value_words(x))) return false;
+        const uint32_t *starts = s->b->gradient_starts[gradient->output], *list = s->b->gradients[gradient->output];
+        if (first && !take_gradient(c, s->b, gradient->output, p, vpps_value_words(x))) return false;
         for (uint32_t i = starts[p]; i < starts[p + 1]; i++)
             if (!vpps_check_read(c, list[i] + rows.first, rows.end - rows.first, c->pool[list[i]].tensor)) return false;
     }
@@ -121,7 +121,7 @@ static bool read_gradient(vpps_checker *c, const share *s, uint32_t v) {
 
 static bool read_stage(vpps_checker *c, const share *s) {
     const vpps_checked_cell *cell = s->b->cell;
-    const vpps_cell_stage *stage = &cell->c->stages[s->stage];
+    const vpps_program *p = &cell->c->programs[s->stage];
     const bool many = s->info->rows && c->group_size > 1;
     for (uint32_t i = s->info->first; i < s->info->first + s->info->n; i++) {
         const vpps_cell_value *x = &cell->c->values[cell->reads[i].value];
@@ -132,10 +132,10 @@ static bool read_stage(vpps_checker *c, const share *s) {
         vpps_check_act(c, vp_of(c, s->member));
         if (!ok) return false;
     }
-    for (uint32_t i = 0; i < stage->n; i++) {
-        const uint32_t v = cell->c->order[stage->first + i];
-        if (cell->c->values[v].kind == VPPS_VALUE_GRADIENT && !read_gradient(c, s, v)) return false;
-        if (!read_parameters(c, s, v)) return false;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const vpps_program_step *step = &p->steps[i];
+        if (step->kind == VPPS_STEP_GRADIENT && !read_gradient(c, s, step)) return false;
+        if (step->kind == VPPS_STEP_PRODUCT && !read_parameters(c, s, step)) return false;
     }
     return true;
 }

@@ -1,0 +1,79 @@
+/* print_program.c - the steps of a stage's program as text. See print.h. */
+#include "cell/print.h"
+
+#include <ctype.h>
+
+static const char *const step_names[] = {
+    [VPPS_STEP_LOAD] = "load",       [VPPS_STEP_GRADIENT] = "gradient", [VPPS_STEP_RUN] = "run",
+    [VPPS_STEP_PRODUCT] = "product", [VPPS_STEP_STORE] = "store",       [VPPS_STEP_CONTRIBUTE] = "contribute",
+};
+
+const char *vpps_step_name(uint32_t kind) { return step_names[kind]; }
+
+/* "record 48", of members "record 48 of a member", or a record that only its own pass reads. */
+static void write_record(FILE *out, const vpps_operand *o) {
+    const char *pass = o->record == VPPS_RECORD_FORWARD ? "forward " : "backward ";
+    fprintf(out, "%srecord %u%s", vpps_is_passing(o->record) ? pass : "", o->at, o->axis ? " of a member" : "");
+}
+
+static void write_place(FILE *out, const vpps_model *model, const vpps_compiled_cell *c, const vpps_operand *o) {
+    switch (o->place) {
+    case VPPS_PLACE_SLOT: fprintf(out, "s%u", o->at); break;
+    case VPPS_PLACE_RECORD: write_record(out, o); break;
+    case VPPS_PLACE_INPUT: fprintf(out, "in%u", o->at); break;
+    case VPPS_PLACE_ENTRY: fprintf(out, "entry of %s", model->params[c->lookups[o->at].table].name); break;
+    case VPPS_PLACE_PARAMETER: fputs(model->params[o->at].name, out); break;
+    case VPPS_PLACE_DATA: fputs("data", out); break;
+    case VPPS_PLACE_CONTRIBUTION:
+        fprintf(out, c->contributions[o->at].lookup ? "lookup %u" : "in%u", c->contributions[o->at].index);
+        break;
+    default: fputs("0", out);
+    }
+}
+
+static void write_operand(FILE *out, const vpps_model *model, const vpps_compiled_cell *c, const vpps_operand *o) {
+    if (o->matrix != VPPS_NO_PARAM) fprintf(out, "%s ", model->params[o->matrix].name);
+    write_place(out, model, c, o);
+    if (o->access == VPPS_ACCESS_SCALAR && vpps_operand_words(o) > 1) fprintf(out, "[%u]", o->element);
+    if (o->access == VPPS_ACCESS_MEMBERS) fputs("...", out);
+    if (o->shares) fputs(", in shares", out);
+}
+
+char *vpps_operand_text(const vpps_model *model, const vpps_compiled_cell *c, const vpps_operand *o) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) return NULL;
+    write_operand(out, model, c, o);
+    const bool bad = ferror(out) != 0;
+    if (fclose(out) == 0 && !bad) return text;
+    free(text);
+    return NULL;
+}
+
+void vpps_print_steps(FILE *out, const vpps_model *model, const vpps_compiled_cell *c, uint32_t stage) {
+    const vpps_program *p = &c->programs[stage];
+    for (uint32_t i = 0; i < p->n; i++) {
+        const vpps_program_step *s = &p->steps[i];
+        const char *between = "";
+        fprintf(out, "      %-10s ", vpps_step_name(s->kind));
+        write_operand(out, model, c, &s->to);
+        fputs(" = ", out);
+        if (s->kind == VPPS_STEP_GRADIENT) fprintf(out, "out%u", s->output);
+        if (s->kind == VPPS_STEP_RUN) {
+            for (const char *name = vpps_instructions[s->run.of.opcode].name; *name; name++)
+                fputc(tolower((unsigned char)*name), out);
+            between = " ";
+        }
+        if (s->kind == VPPS_STEP_PRODUCT && s->product.start.place) {
+            write_operand(out, model, c, &s->product.start);
+            between = " + ";
+        }
+        for (uint32_t k = 0; k < s->n; k++) {
+            fputs(between, out);
+            write_operand(out, model, c, &p->operands[s->first + k]);
+            between = s->kind == VPPS_STEP_PRODUCT ? " + " : ", ";
+        }
+        fputs(s->kind == VPPS_STEP_PRODUCT && s->product.transposed ? ", transposed\n" : "\n", out);
+    }
+}

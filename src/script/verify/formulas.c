@@ -1,0 +1,304 @@
+/* formulas.c - the expressions that instructions and products of a program make of their operands'. */
+#include "script/verify/proof.h"
+
+/* ---------------------------------------------------------------- numbers of instructions */
+
+/* The word of the vertex's record that a number is; NULL: there is no such word. */
+static const vpps_cell_word *word_of(const vpps_proof *p, const vpps_cell_number *n) {
+    return n->word < p->c->n_words ? &p->c->words[n->word] : NULL;
+}
+
+static bool set_f(const vpps_proof *p, const vpps_cell_number *f, vpps_run *run) {
+    const vpps_cell_word *word = word_of(p, f);
+    switch (f->kind) {
+    case VPPS_NUMBER_CONSTANT:
+        run->f_source = VPPS_OPERAND_STATIC;
+        run->f = f->real;
+        return true;
+    case VPPS_NUMBER_WORD: run->f_source = VPPS_OPERAND_OWN; return word && word->kind == VPPS_WORD_IMM;
+    case VPPS_NUMBER_INVERSE:
+        run->average = true;
+        run->u = f->count.base;
+        memcpy(run->lists, f->count.list, sizeof run->lists);
+        return true;
+    default: return false;
+    }
+}
+
+static bool set_u(const vpps_proof *p, const vpps_cell_number *u, vpps_run *run) {
+    const vpps_cell_word *word = word_of(p, u);
+    switch (u->kind) {
+    case VPPS_NUMBER_CONSTANT:
+        run->u_source = VPPS_OPERAND_STATIC;
+        run->u = u->whole;
+        return true;
+    case VPPS_NUMBER_WORD:
+        if (!word || word->kind > VPPS_WORD_IMM) return false;
+        run->u_source = word->kind == VPPS_WORD_IMM ? VPPS_OPERAND_OWN : VPPS_OPERAND_INDEX;
+        run->u = word->kind == VPPS_WORD_IMM ? 0 : word->value;
+        return true;
+    case VPPS_NUMBER_POSITION:
+        run->u_source = VPPS_OPERAND_POSITION;
+        run->u = u->count.base;
+        memcpy(run->lists, u->count.list, sizeof run->lists);
+        run->domain = p->step->axis;
+        return true;
+    case VPPS_NUMBER_ELEMENT:
+        run->domain = p->step->axis;
+        run->e_add = u->count.base;
+        memcpy(run->lists, u->count.list, sizeof run->lists);
+        return word && word->kind == VPPS_WORD_DROPOUT;
+    default: return false;
+    }
+}
+
+/* By the letters of the instruction: those that it has must be there, others not. */
+static bool set_numbers(const vpps_proof *p, const char *letters, vpps_run *run) {
+    const vpps_cell_run *x = &p->step->run.of;
+    if (strchr(letters, 'f') ? !set_f(p, &x->f, run) : x->f.kind != VPPS_NUMBER_NONE) return false;
+    if (!strpbrk(letters, "ue")) return x->u.kind == VPPS_NUMBER_NONE;
+    return (strchr(letters, 'e') != NULL) == (x->u.kind == VPPS_NUMBER_ELEMENT) && set_u(p, &x->u, run);
+}
+
+/* ---------------------------------------------------------------- instructions */
+
+/* The letter of operand i. */
+static char letter_of(const vpps_proof *p, uint32_t i) {
+    const vpps_program_step *s = p->step;
+    const uint32_t scalars = s->run.tensors, weights = scalars + s->run.scalars, list = weights + s->run.weights;
+    return i < scalars ? 't' : i < weights ? 's' : i < list ? 'v' : '*';
+}
+
+/* As many operands as the instruction has letters. */
+static bool counts_fit(const vpps_proof *p, const char *letters) {
+    const vpps_program_step *s = p->step;
+    uint32_t tensors = 0, scalars = 0, weights = 0;
+    for (const char *l = letters; *l; l++) tensors += *l == 't', scalars += *l == 's', weights += *l == 'v';
+    const uint32_t all = tensors + scalars + weights;
+    return s->run.tensors == tensors && s->run.scalars == scalars && s->run.weights == weights &&
+           (strchr(letters, '*') ? s->n > all : s->n == all);
+}
+
+/* The list axis that an instruction over a list goes over. */
+static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
+
+/* May the instruction go over all members of a list? */
+static bool over_list_fits(const vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    const uint32_t opcode = s->run.of.opcode;
+    if (!s->n || !list_of(p)) return false;
+    if (opcode == VPPS_I_WEIGHTED_SUM) return !s->axis && s->n == 2;
+    return (opcode == VPPS_I_SOFTMAX || opcode == VPPS_I_SOFTMAX_B) && s->axis && vpps_operand_words(&s->to) == 1;
+}
+
+/* Are the elements that operand i is read by those that its letter asks for? */
+static bool fits(const vpps_proof *p, uint32_t i) {
+    const vpps_program_step *s = p->step;
+    const vpps_operand *a = vpps_proof_operand(p, i);
+    const vpps_form form = vpps_instructions[s->run.of.opcode].form;
+    const char letter = letter_of(p, i);
+    const uint32_t words = vpps_operand_words(a), made = vpps_operand_words(&s->to);
+    const bool members = a->access == VPPS_ACCESS_MEMBERS, rows_alike = a->dealt == s->to.dealt;
+    if (s->run.of.over_list)
+        return members && a->axis == list_of(p) && words == (letter == 'v' ? 1 : made) && rows_alike;
+    if (a->axis && a->axis != s->axis && !members) return false;
+    switch (letter) {
+    case 's': return a->access == VPPS_ACCESS_SCALAR && a->element < words && !a->dealt;
+    case 'v': return a->access == VPPS_ACCESS_WHOLE && words + 1 == s->n && !a->dealt;
+    case '*':
+        if (members ? !a->axis || s->axis : a->access != VPPS_ACCESS_OWN) return false;
+        return words == made && rows_alike;
+    default: break;
+    }
+    if (form == VPPS_FORM_EW) return a->access == VPPS_ACCESS_OWN && words == made && rows_alike;
+    if (a->access != VPPS_ACCESS_WHOLE || a->dealt) return false;
+    if (form == VPPS_FORM_ROW) return words == made;
+    return form != VPPS_FORM_REDUCE || (words == vpps_operand_words(vpps_proof_operand(p, 0)) && made == 1);
+}
+
+/* May one call of the instruction do all items? */
+static bool uniform_fits(const vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    const vpps_cell_number *f = &s->run.of.f, *u = &s->run.of.u;
+    const bool position = u->kind == VPPS_NUMBER_POSITION && !s->axis && !vpps_counts_members(&u->count);
+    bool ok = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_EW && f->kind <= VPPS_NUMBER_CONSTANT &&
+              (u->kind <= VPPS_NUMBER_CONSTANT || position);
+    for (uint32_t i = 0; ok && i < s->n; i++)
+        ok = vpps_proof_operand(p, i)->access == VPPS_ACCESS_OWN && vpps_proof_operand(p, i)->axis == s->axis;
+    return ok || !s->run.uniform;
+}
+
+static bool products_fit(const vpps_proof *p) {
+    const vpps_operand *x = &p->step->to, *a = vpps_proof_operand(p, 0), *b = vpps_proof_operand(p, 1);
+    const uint32_t opcode = p->step->run.of.opcode;
+    if (opcode == VPPS_I_MATMUL) return a->rows == x->rows && a->cols == b->rows && b->cols == x->cols;
+    if (opcode == VPPS_I_MATMUL_NT) return a->rows == x->rows && a->cols == b->cols && b->rows == x->cols;
+    return a->cols == x->rows && a->rows == b->rows && b->cols == x->cols;
+}
+
+static uint32_t express_instruction(const vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    const char *letters = vpps_instructions[s->run.of.opcode].operands;
+    vpps_cell_count count = {0};
+    vpps_term *operands = malloc((s->n + 1u) * sizeof *operands);
+    vpps_run run = {.opcode = s->run.of.opcode, .rows = s->to.rows, .cols = s->to.cols, .operands = operands};
+    bool ok = operands && (!s->run.of.over_list || over_list_fits(p)) && set_numbers(p, letters, &run);
+    if (s->run.of.over_list) run.domain = s->axis;
+    for (; ok && run.n < s->n; run.n++) {
+        const vpps_operand *a = vpps_proof_operand(p, run.n);
+        const bool all = a->access == VPPS_ACCESS_MEMBERS;
+        ok = fits(p, run.n);
+        operands[run.n] = (vpps_term){p->is[a->value], all ? VPPS_ALL_MEMBERS | a->axis : a->element};
+        if (letter_of(p, run.n) == '*') *(all ? &count.list[a->axis] : &count.base) += 1;
+    }
+    if (run.average && s->run.of.opcode == VPPS_I_SUM) ok = ok && !memcmp(&count, &s->run.of.f.count, sizeof count);
+    if (ok && vpps_instructions[s->run.of.opcode].form == VPPS_FORM_MATMUL) ok = products_fit(p);
+    ok = ok && uniform_fits(p);
+    const uint32_t is = ok ? vpps_express_run(p->s, &run) : VPPS_NONE;
+    if (!operands) p->s->failed = true;
+    free(operands);
+    return ok || p->s->failed ? is : vpps_proof_none(p, "its operands do not fit its instruction");
+}
+
+/* A stack of a list's members, or a member's rows of one. */
+static uint32_t express_members(const vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    const vpps_operand *x = &s->to, *a = vpps_proof_operand(p, 0);
+    const bool stack = s->run.of.opcode == VPPS_I_STACK;
+    const uint32_t list = stack ? a->axis : x->axis, access = stack ? VPPS_ACCESS_MEMBERS : VPPS_ACCESS_WHOLE;
+    if (s->n != 1 || !list || s->run.of.opcode == VPPS_I_PLACE || (stack ? x->axis : a->axis) || a->cols != x->cols ||
+        a->access != access || (stack ? x->rows % a->rows : a->rows % x->rows) || s->run.of.u.whole)
+        return vpps_proof_none(p, "it is no stack of members, nor a member's part of one");
+    const uint32_t of = p->is[a->value];
+    return stack ? vpps_express_members(p->s, x->rows, x->cols, of, list)
+                 : vpps_express_member(p->s, x->rows, x->cols, of, list);
+}
+
+static uint32_t express_parts(const vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    const vpps_operand *x = &s->to;
+    const uint32_t opcode = s->run.of.opcode, first = s->run.of.u.whole;
+    vpps_term *terms = vpps_express_room(p->s, s->n);
+    uint64_t rows = 0;
+    if (!terms) return VPPS_NONE;
+    if (!counts_fit(p, vpps_instructions[opcode].operands))
+        return vpps_proof_none(p, "it has too many parts, or too few");
+    if (s->run.of.over_list) return express_members(p);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const vpps_operand *a = vpps_proof_operand(p, i);
+        if ((a->axis && a->axis != x->axis) || a->cols != x->cols || a->access != VPPS_ACCESS_WHOLE || a->dealt)
+            return vpps_proof_none(p, "a part does not fit");
+        terms[i] = (vpps_term){p->is[a->value], 0};
+        rows += a->rows;
+    }
+    if (opcode == VPPS_I_STACK) {
+        if (rows != x->rows) return vpps_proof_none(p, "its parts have other rows");
+        return vpps_express_stack(p->s, x->rows, x->cols, s->n, terms);
+    }
+    const bool place = opcode == VPPS_I_PLACE;
+    const uint32_t large = place ? x->rows : (uint32_t)rows, small = place ? (uint32_t)rows : x->rows;
+    if (s->run.of.u.kind != VPPS_NUMBER_CONSTANT || first > large || small > large - first)
+        return vpps_proof_none(p, "its part is outside");
+    if (!place) return vpps_express_slice(p->s, x->rows, x->cols, terms[0].x, first);
+    if (large == small) return terms[0].x;
+    return vpps_express_of(p->s, VPPS_X_PLACE, x->rows, x->cols, terms[0].x, first, 0);
+}
+
+static uint32_t express_decided(const vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    const vpps_operand *a = vpps_proof_operand(p, 0);
+    const bool argmax = s->run.of.opcode == VPPS_I_ARGMAX;
+    const uint32_t access = argmax ? VPPS_ACCESS_WHOLE : VPPS_ACCESS_SCALAR;
+    if (s->n != 1 || a->axis != s->axis || a->cols != 1 || a->element || a->access != access || a->dealt ||
+        p->c->needs.training)
+        return vpps_proof_none(p, "what it is decided by does not fit");
+    const uint32_t of = p->is[a->value];
+    if (argmax) return vpps_express_of(p->s, VPPS_X_ARGMAX, 2, 1, of, 0, 0);
+    const vpps_parameter_data *table = vpps_proof_parameter(p, s->run.of.table, VPPS_LOOKUP);
+    if (!table || a->rows != 1) return vpps_proof_none(p, "it is no entry of a table, by a number");
+    return vpps_express_of(p->s, VPPS_X_ENTRY, table->rows, table->cols, of, s->run.of.table, 0);
+}
+
+/* Can a VP make its rows alone, where rows are shared out? */
+static bool rows_fit(const vpps_proof *p) {
+    const vpps_form form = vpps_instructions[p->step->run.of.opcode].form;
+    return !p->program->rows || (form == VPPS_FORM_EW && !p->step->run.weights) ||
+           vpps_proof_refuse(p, "its rows are shared out, but it wants more than rows");
+}
+
+uint32_t vpps_proof_run_formula(const vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    const uint32_t opcode = s->run.of.opcode;
+    if (opcode >= VPPS_I_COUNT) return vpps_proof_none(p, "it is no instruction");
+    if (!rows_fit(p)) return VPPS_NONE;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!vpps_proof_holds(p, vpps_proof_operand(p, i))) return VPPS_NONE;
+    if (s->to.place != VPPS_PLACE_SLOT) return vpps_proof_none(p, "an instruction's result is in no slot");
+    if (!counts_fit(p, vpps_instructions[opcode].operands))
+        return vpps_proof_none(p, "its operands do not fit its instruction");
+    switch (vpps_instructions[opcode].form) {
+    case VPPS_FORM_PARTS: return express_parts(p);
+    case VPPS_FORM_DECIDED: return express_decided(p);
+    default: return express_instruction(p);
+    }
+}
+
+/* ---------------------------------------------------------------- products */
+
+/* Does the factor's value lie where it is read, and does a VP read no more of it than it has? */
+static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
+    const bool slot = a->place == VPPS_PLACE_SLOT;
+    if (slot ? !vpps_proof_holds(p, a) : !vpps_proof_reads(p, a)) return false;
+    if (a->access == VPPS_ACCESS_WHOLE && a->dealt)
+        return vpps_proof_refuse(p, "it reads rows that other VPs make in the same stage");
+    if (a->shares) return vpps_proof_refuse(p, "it reads a share where it wants the sum");
+    const bool dealt = p->program->rows && vpps_rows_dealt(&p->c->needs, a->rows);
+    return a->access == VPPS_ACCESS_WHOLE || (a->access == VPPS_ACCESS_OWN && dealt == (a->dealt > 0)) ||
+           vpps_proof_refuse(p, "a factor of the product does not fit");
+}
+
+/* What the sum starts from: VPPS_NONE with nothing refused where it is zero. */
+static uint32_t express_start(vpps_proof *p) {
+    const vpps_operand *start = &p->step->product.start, *x = &p->step->to;
+    if (start->place == VPPS_PLACE_NONE) return VPPS_NONE;
+    if (p->step->product.transposed) return vpps_proof_none(p, "a transposed product starts from something");
+    if (start->rows != x->rows || start->dealt != x->dealt)
+        return vpps_proof_none(p, "what the product starts from does not fit");
+    if (start->place == VPPS_PLACE_PARAMETER && start->value == x->value) {
+        const vpps_parameter_data *bias = vpps_proof_parameter(p, start->at, VPPS_VECTOR);
+        if (!bias || bias->rows != x->rows || start->axis) return vpps_proof_none(p, "the product's bias does not fit");
+        return vpps_express(p->s, VPPS_X_PARAMETER, x->rows, x->cols, 0, start->at, 0, 0);
+    }
+    const bool slot = start->place == VPPS_PLACE_SLOT;
+    if (slot ? !vpps_proof_holds(p, start) : !vpps_proof_reads(p, start)) return VPPS_NONE;
+    if (start->axis != x->axis || start->cols != x->cols || start->shares)
+        return vpps_proof_none(p, "what the product starts from does not fit");
+    if (!slot && (start->place != VPPS_PLACE_RECORD || start->cols != 1))
+        return vpps_proof_none(p, "the vectors that it starts from are not at equal distances");
+    return p->is[start->value];
+}
+
+uint32_t vpps_proof_product_formula(vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    const vpps_operand *x = &s->to;
+    const bool transposed = s->product.transposed;
+    const uint32_t start = express_start(p);
+    vpps_term *terms = vpps_express_room(p->s, s->n + 1u);
+    uint32_t n = 0;
+    if (!terms || p->check->status != VPPS_OK) return VPPS_NONE;
+    if (start != VPPS_NONE) terms[n++] = vpps_plus(start);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const vpps_operand *a = vpps_proof_operand(p, i);
+        const vpps_parameter_data *m = vpps_proof_parameter(p, a->matrix, VPPS_MATRIX);
+        if (!reads_factor(p, a)) return VPPS_NONE;
+        const bool fit = m && a->axis == x->axis && a->cols == x->cols && (transposed ? m->cols : m->rows) == x->rows &&
+                         (transposed ? m->rows : m->cols) == a->rows;
+        /* a VP has as many rows of the result as of each matrix, of a share all: then it reads its own rows of the factors */
+        const bool own = transposed && vpps_proof_is_share(p, x->value);
+        if (!fit || (p->program->rows && own != (a->access == VPPS_ACCESS_OWN)))
+            return vpps_proof_none(p, "a factor of the product does not fit");
+        terms[n++] = vpps_plus(vpps_express_of(p->s, transposed ? VPPS_X_PRODUCT_T : VPPS_X_PRODUCT, x->rows, x->cols,
+                                               p->is[a->value], a->matrix, 0));
+    }
+    return n ? vpps_express_sum(p->s, x->rows, x->cols, n, terms) : vpps_proof_none(p, "a product of nothing");
+}

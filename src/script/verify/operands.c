@@ -1,0 +1,92 @@
+/* operands.c - does a step of a program find in slots, in records and elsewhere the values that its operands name? */
+#include "script/verify/proof.h"
+
+/* Does every VP make a share of it in this stage? Who loads it in another stage has the sum. */
+bool vpps_proof_is_share(const vpps_proof *p, uint32_t v) {
+    return vpps_proof_value(p, v)->stage == p->stage && vpps_makes_shares(vpps_proof_value(p, v));
+}
+
+const vpps_parameter_data *vpps_proof_parameter(const vpps_proof *p, vpps_param param, vpps_param_kind kind) {
+    const vpps_model *model = p->check->g->model;
+    return param < model->n_params && model->params[param].kind == kind ? &model->params[param] : NULL;
+}
+
+uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index) {
+    static const uint8_t sources[] = {[VPPS_WORD_INDEX] = VPPS_OPERAND_INDEX,
+                                      [VPPS_WORD_IMM] = VPPS_OPERAND_OWN,
+                                      [VPPS_WORD_DROPOUT] = VPPS_OPERAND_STATIC};
+    if (index >= p->c->n_lookups) return vpps_proof_none(p, "there is no such lookup");
+    const vpps_cell_lookup *l = &p->c->lookups[index];
+    const vpps_parameter_data *table = vpps_proof_parameter(p, l->table, VPPS_LOOKUP);
+    if (!table || l->kind > VPPS_WORD_DROPOUT) return vpps_proof_none(p, "it is no lookup of a table");
+    const uint32_t source = sources[l->kind];
+    return vpps_express(p->s, VPPS_X_LOOKUP, table->rows, table->cols, 0, l->table, source,
+                        source == VPPS_OPERAND_OWN ? 0 : l->value);
+}
+
+/* ---------------------------------------------------------------- operands */
+
+/* Is it an operand of a value of the cell, as large as that, and are its rows dealt as they must be? */
+bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
+    if (o->value >= p->c->n_values) return vpps_proof_refuse(p, "it is made of a value that there is not");
+    const vpps_cell_value *x = vpps_proof_value(p, o->value);
+    if (o->rows != x->rows || o->cols != x->cols || o->axis != x->domain || o->dealt > p->program->n_dealt ||
+        (o->dealt && (!p->program->rows || p->program->dealt[o->dealt - 1] != o->rows)))
+        return vpps_proof_refuse(p, "an operand is not as its value");
+    return !p->program->rows || o->cols == 1 || vpps_proof_refuse(p, "rows are shared out of what has columns");
+}
+
+/* Does the slot hold the operand's value, of the rows that the operand says? */
+bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o) {
+    if (!vpps_proof_is_sound(p, o)) return false;
+    if (o->place != VPPS_PLACE_SLOT || o->at >= p->program->slots.n || p->held[o->at] != o->value)
+        return vpps_proof_refuse(p, "it reads a slot that does not hold what it is made of");
+    const vpps_slot *slot = &p->program->slots.at[o->at];
+    if (slot->dealt != o->dealt) return vpps_proof_refuse(p, "it reads other rows than the slot has");
+    return !vpps_proof_is_share(p, o->value) || p->step->kind == VPPS_STEP_STORE ||
+           p->step->kind == VPPS_STEP_CONTRIBUTE || vpps_proof_refuse(p, "it reads a share where it wants the sum");
+}
+
+/* Is this the operand's place in the record, or where its kind of value comes from? */
+static bool is_its_place(const vpps_proof *p, const vpps_operand *o) {
+    const vpps_cell_value *x = vpps_proof_value(p, o->value);
+    switch (o->place) {
+    case VPPS_PLACE_INPUT:
+        return x->kind == VPPS_VALUE_INPUT && o->at == x->input && o->at < p->c->n_inputs &&
+               o->axis == p->c->input_domain[o->at];
+    case VPPS_PLACE_ENTRY:
+        return x->kind == VPPS_VALUE_LOOKUP && o->at == x->lookup && o->at < p->c->n_lookups && !o->axis;
+    case VPPS_PLACE_PARAMETER: return x->kind == VPPS_VALUE_PARAMETER && o->at == x->vector && !o->axis;
+    case VPPS_PLACE_RECORD: return vpps_is_made(x) && x->kept && o->record == x->record && o->at == x->offset;
+    default: return false;
+    }
+}
+
+bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent) {
+    vpps_checked_cell *cell = p->cell;
+    vpps_stage_info *info = &cell->stages[p->stage];
+    for (uint32_t i = info->first; i < info->first + info->n; i++)
+        if (cell->reads[i].value == value && cell->reads[i].extent == extent) return true;
+    if (!VPPS_RESERVE(cell->reads, cell->reads_capacity, cell->n_reads + 1u)) {
+        p->check->status = VPPS_MEMORY;
+        return false;
+    }
+    cell->reads[cell->n_reads++] = (vpps_stage_read){value, (uint8_t)extent};
+    info->n++;
+    return true;
+}
+
+/* An operand outside of the tile: what an earlier stage, another vertex or the model has left there. */
+bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o) {
+    if (!vpps_proof_is_sound(p, o)) return false;
+    const vpps_cell_value *x = vpps_proof_value(p, o->value);
+    if (!is_its_place(p, o)) return vpps_proof_refuse(p, "it reads what is not there");
+    if (vpps_is_made(x) && x->stage >= p->stage)
+        return vpps_proof_refuse(p, "it reads what its stage, or a later one, makes");
+    if (o->shares != vpps_makes_shares(x)) return vpps_proof_refuse(p, "it reads a share where it wants the sum");
+    const bool whole = p->program->rows && !o->dealt && vpps_rows_dealt(&p->c->needs, o->rows);
+    return vpps_proof_add_read(p, o->value,
+                               o->shares ? VPPS_EXTENT_SHARES
+                               : whole   ? VPPS_EXTENT_WHOLE
+                                         : VPPS_EXTENT_OWN);
+}

@@ -1,0 +1,359 @@
+/* program.c - runs the programs of a compiled cell with formulas instead of numbers: what each value is; whether each step finds in
+ * slots and records the values that it names; and whether VPs that nothing orders read what others make. See cell/program.h.
+ *
+ * A record holds what an earlier stage stored. Whether that stage ran before, and whether its words still hold the value, is not
+ * seen here but when a script's tasks are followed (tasks.c). */
+#include "script/verify/proof.h"
+
+/* ---------------------------------------------------------------- steps */
+
+/* Is what the step makes as its value should be, and made here, for the first time? `is`: the expression. */
+static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
+    const vpps_cell_value *x = vpps_proof_value(p, to->value);
+    if (p->check->status != VPPS_OK || p->s->failed) return false;
+    if (!vpps_is_made(x) || x->stage != p->stage || x->split != p->c->stages[p->stage].split ||
+        p->is[to->value] != VPPS_NONE)
+        return vpps_proof_refuse(p, "it is made in another stage, or twice");
+    const vpps_expression *e = &p->s->at[is];
+    if (e->rows * e->cols != vpps_value_words(x) || e->rows != x->rows)
+        return vpps_proof_refuse(p, "its shape is another");
+    if (e->domain && e->domain != x->domain)
+        return vpps_proof_refuse(p, "its members differ, yet there is one, or those of another list");
+    p->is[to->value] = is;
+    p->n_made++;
+    return true;
+}
+
+/* Puts a value into the slot, which is like it. */
+static bool fill(vpps_proof *p, const vpps_operand *to) {
+    if (!vpps_proof_is_sound(p, to)) return false;
+    const bool dealt =
+        p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
+    if (to->place != VPPS_PLACE_SLOT || to->at >= p->program->slots.n || dealt != (to->dealt > 0))
+        return vpps_proof_refuse(p, "its slot is not like it");
+    const vpps_slot *slot = &p->program->slots.at[to->at];
+    if (slot->axis != to->axis || slot->dealt != to->dealt || slot->words != vpps_operand_words(to))
+        return vpps_proof_refuse(p, "its slot is not like it");
+    p->held[to->at] = to->value;
+    return true;
+}
+
+/* A value is written to its place in the record: what lies there must have been read by then, and nothing else may be kept there that
+ * stays, or that the same stage makes. */
+static bool keep(vpps_proof *p, const vpps_operand *to) {
+    const vpps_cell_value *x = vpps_proof_value(p, to->value);
+    if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
+        return vpps_proof_refuse(p, "it is kept in another place, or twice");
+    if (to->shares != vpps_makes_shares(x))
+        return vpps_proof_refuse(p, "its shares are kept as a whole, or the reverse");
+    if (x->record >= VPPS_RECORDS || vpps_domain_of(x->record) != x->domain)
+        return vpps_proof_refuse(p, "it is kept in another list's record");
+    const uint64_t end = (uint64_t)x->offset + vpps_place_words(p->c, x);
+    if (end > p->c->kept_words[x->record]) return vpps_proof_refuse(p, "it is kept outside the record");
+    if (vpps_is_passing(x->record) && (p->stays[to->value] || x->record != vpps_passing_record(p->c, p->stage)))
+        return vpps_proof_refuse(p, "it passes, but is read after its vertex's pass");
+    for (uint32_t u = 0; u < p->c->n_values; u++) {
+        const vpps_cell_value *y = vpps_proof_value(p, u);
+        if (u == to->value || !y->kept || y->record != x->record ||
+            x->offset >= y->offset + (uint64_t)vpps_place_words(p->c, y) || y->offset >= end)
+            continue;
+        if (p->stays[u] && y->stage < p->stage) return vpps_proof_refuse(p, "it is kept in the place of what stays");
+        if (y->stage == p->stage) return vpps_proof_refuse(p, "a stage keeps two values in one place");
+        if (p->read_until[u] > p->number + (p->step->kind != VPPS_STEP_PRODUCT))
+            return vpps_proof_refuse(p, "it is kept in the place of what is still read");
+    }
+    return true;
+}
+
+static bool contribute(vpps_proof *p, const vpps_operand *to) {
+    const vpps_cell_contribution *c = to->at < p->c->n_contributions ? &p->c->contributions[to->at] : NULL;
+    if (!c || c->value != to->value || vpps_proof_value(p, to->value)->stage != p->stage || p->contributed[to->at]++)
+        return vpps_proof_refuse(p, "it is contributed to something else, or twice");
+    return to->shares == c->partial || vpps_proof_refuse(p, "its shares are contributed as a whole, or the reverse");
+}
+
+/* To where a product goes that its stage does not read again. */
+static bool place_product(vpps_proof *p, const vpps_operand *to) {
+    if (to->place == VPPS_PLACE_SLOT) return fill(p, to);
+    if (!vpps_proof_is_sound(p, to)) return false;
+    const bool dealt =
+        p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
+    if (dealt != (to->dealt > 0)) return vpps_proof_refuse(p, "its rows are not dealt as they are made");
+    if (to->place == VPPS_PLACE_RECORD && !p->step->product.transposed && to->cols == 1) return keep(p, to);
+    if (to->place == VPPS_PLACE_CONTRIBUTION && p->step->product.transposed) return contribute(p, to);
+    return vpps_proof_refuse(p, "a product goes nowhere");
+}
+
+/* Stores and contributions move all that the slot has. */
+static bool copy_out(vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    const vpps_operand *from = vpps_proof_operand(p, 0);
+    if (s->n != 1 || from->value != s->to.value || from->dealt != s->to.dealt || !vpps_proof_is_sound(p, &s->to))
+        return vpps_proof_refuse(p, "it stores another value");
+    if (!vpps_proof_holds(p, from)) return false;
+    if (s->kind == VPPS_STEP_STORE)
+        return s->to.place == VPPS_PLACE_RECORD ? keep(p, &s->to) : vpps_proof_refuse(p, "it is kept nowhere");
+    return s->to.place == VPPS_PLACE_CONTRIBUTION ? contribute(p, &s->to)
+                                                  : vpps_proof_refuse(p, "it is contributed to nothing");
+}
+
+static bool load(vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    const vpps_operand *from = vpps_proof_operand(p, 0);
+    if (s->n != 1 || from->value != s->to.value || from->dealt != s->to.dealt)
+        return vpps_proof_refuse(p, "it loads another value");
+    if (!vpps_proof_is_sound(p, from) || !fill(p, &s->to)) return false;
+    if (from->place != VPPS_PLACE_DATA) return vpps_proof_reads(p, from);
+    if (!p->c->is_data || s->axis || vpps_proof_value(p, from->value)->kind != VPPS_VALUE_DATA)
+        return vpps_proof_refuse(p, "data without any");
+    return make(p, &s->to, vpps_express(p->s, VPPS_X_DATA, s->to.rows, s->to.cols, 0, 0, 0, 0));
+}
+
+static bool sum_gradient(vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    if (s->output >= p->c->n_outputs || !p->c->needs.training || !(p->c->needs.gradient_out >> s->output & 1) || s->n ||
+        s->axis || vpps_proof_value(p, s->to.value)->kind != VPPS_VALUE_GRADIENT ||
+        vpps_proof_value(p, s->to.value)->output != s->output)
+        return vpps_proof_refuse(p, "there is no such gradient");
+    p->gradients[s->to.value] |= (uint64_t)1 << s->output;
+    return make(p, &s->to, vpps_express(p->s, VPPS_X_GRADIENT, s->to.rows, s->to.cols, 0, s->output, 0, 0)) &&
+           fill(p, &s->to);
+}
+
+/* Positions that an instruction found, beside its result. */
+static bool find_positions(vpps_proof *p) {
+    const vpps_operand *to = &p->step->run.positions, *of = &p->step->to;
+    const bool finds = strchr(vpps_instructions[p->step->run.of.opcode].operands, 'i');
+    if (!finds) return to->place == VPPS_PLACE_NONE || vpps_proof_refuse(p, "positions of what finds none");
+    if (!vpps_proof_is_sound(p, to) || vpps_proof_value(p, to->value)->kind != VPPS_VALUE_POSITIONS ||
+        to->rows != of->rows || to->cols != of->cols || to->axis != of->axis)
+        return vpps_proof_refuse(p, "positions do not follow what found them");
+    p->gradients[to->value] = p->gradients[of->value];
+    return make(p, to, vpps_express_of(p->s, VPPS_X_POSITIONS, to->rows, to->cols, p->is[of->value], 0, 0)) &&
+           fill(p, to);
+}
+
+static bool run_instruction(vpps_proof *p) {
+    const vpps_operand *to = &p->step->to;
+    if (vpps_proof_value(p, to->value)->kind != VPPS_VALUE_RUN)
+        return vpps_proof_refuse(p, "it is made by an instruction");
+    const uint32_t is = vpps_proof_run_formula(p);
+    if (!make(p, to, is)) return false;
+    for (uint32_t i = 0; i < p->step->n; i++)
+        if (vpps_proof_operand(p, i)->at == to->at)
+            return vpps_proof_refuse(p, "it is made in the slot of what it is made of");
+    return fill(p, to) && find_positions(p);
+}
+
+static bool multiply(vpps_proof *p) {
+    const vpps_operand *to = &p->step->to;
+    if (vpps_proof_value(p, to->value)->kind !=
+        (p->step->product.transposed ? VPPS_VALUE_PRODUCT_T : VPPS_VALUE_PRODUCT))
+        return vpps_proof_refuse(p, "it is made by a product");
+    const uint32_t is = vpps_proof_product_formula(p);
+    for (uint32_t i = 0; i < p->step->n && p->check->status == VPPS_OK; i++)
+        if (vpps_proof_operand(p, i)->place == VPPS_PLACE_SLOT && to->place == VPPS_PLACE_SLOT &&
+            vpps_proof_operand(p, i)->at == to->at)
+            return vpps_proof_refuse(p, "it is made in the slot of what it is made of");
+    return make(p, to, is) && place_product(p, to);
+}
+
+/* Notes the gradients of outputs that the operand, and so the step's result, is made of. */
+static bool follow(vpps_proof *p, const vpps_operand *o) {
+    if (o->value >= p->c->n_values || o->value == p->step->to.value || o->place == VPPS_PLACE_NONE) return true;
+    if (p->is[o->value] == VPPS_NONE) return vpps_proof_refuse(p, "it is made before what it is made of");
+    p->gradients[p->step->to.value] |= p->gradients[o->value];
+    return true;
+}
+
+static bool run_step(vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    p->v = s->to.value;
+    if (s->first > p->program->n_operands || s->n > p->program->n_operands - s->first || s->axis != s->to.axis)
+        return vpps_proof_refuse(p, "its step makes no sense");
+    if (!vpps_proof_is_sound(p, &s->to)) return false;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!follow(p, vpps_proof_operand(p, i))) return false;
+    switch (s->kind) {
+    case VPPS_STEP_RUN: return run_instruction(p);
+    case VPPS_STEP_PRODUCT: return follow(p, &s->product.start) && multiply(p);
+    case VPPS_STEP_GRADIENT: return sum_gradient(p);
+    case VPPS_STEP_LOAD: return load(p);
+    case VPPS_STEP_STORE:
+    case VPPS_STEP_CONTRIBUTE: return copy_out(p);
+    default: return vpps_proof_refuse(p, "its step is unknown");
+    }
+}
+
+/* ---------------------------------------------------------------- stages */
+
+/* The steps of the stage after which each value is not read from its record any more, counted from 1. */
+static void find_reads(const vpps_proof *p) {
+    memset(p->read_until, 0, p->c->n_values * sizeof *p->read_until);
+    for (uint32_t i = 0; i < p->program->n; i++) {
+        const vpps_program_step *s = &p->program->steps[i];
+        const vpps_operand *start = &s->product.start;
+        for (uint32_t k = s->first; k < s->first + s->n && k < p->program->n_operands; k++) {
+            const vpps_operand *o = &p->program->operands[k];
+            if (o->place == VPPS_PLACE_RECORD && o->value < p->c->n_values) p->read_until[o->value] = i + 1;
+        }
+        if (s->kind == VPPS_STEP_PRODUCT && start->place == VPPS_PLACE_RECORD && start->value < p->c->n_values)
+            p->read_until[start->value] = i + 1;
+    }
+}
+
+/* A stage that may be left out reads the condition, and what its outputs are where it does not hold. */
+static bool read_otherwise(vpps_proof *p) {
+    const vpps_compiled_cell *c = p->c;
+    if (!vpps_stage_may_skip(c, &c->stages[p->stage])) return true;
+    bool ok = true;
+    for (uint32_t v = 0; ok && v < c->n_values; v++) {
+        const vpps_cell_value *x = vpps_proof_value(p, v);
+        if (x->kind != VPPS_VALUE_INPUT) continue;
+        if (x->input == c->condition.input) ok = vpps_proof_add_read(p, v, VPPS_EXTENT_WHOLE);
+        for (uint32_t k = 0; ok && k < c->n_outputs; k++)
+            if (vpps_offers(c, k) && vpps_proof_value(p, c->outputs[k].value)->stage == p->stage &&
+                c->outputs[k].otherwise == x->input)
+                ok = vpps_proof_add_read(p, v, VPPS_EXTENT_OWN);
+    }
+    return ok;
+}
+
+/* Does the stage's list name what its steps made, and is that stored where it is kept? The scheduler goes by the list. */
+static bool check_list(vpps_proof *p) {
+    const vpps_compiled_cell *c = p->c;
+    const vpps_cell_stage *stage = &c->stages[p->stage];
+    bool ok = stage->first <= c->n_values && stage->n <= c->n_values - stage->first && stage->n == p->n_made;
+    for (uint32_t i = 0; ok && i < stage->n; i++) {
+        const uint32_t v = c->order[stage->first + i];
+        ok = v < c->n_values && vpps_proof_value(p, v)->stage == p->stage && vpps_is_made(vpps_proof_value(p, v)) &&
+             !p->listed[v]++;
+        if (ok && vpps_proof_value(p, v)->kept && !p->stored[v]) {
+            p->v = v;
+            return vpps_proof_refuse(p, "it is kept, but not stored");
+        }
+    }
+    return ok || VPPS_REFUSE(p->check, "cell %s: stage %u lists other values than it makes", c->name, p->stage);
+}
+
+static bool run_stage(vpps_proof *p) {
+    const vpps_cell_stage *stage = &p->c->stages[p->stage];
+    vpps_stage_info *info = &p->cell->stages[p->stage];
+    p->program = &p->c->programs[p->stage];
+    p->n_made = 0;
+    *info = (vpps_stage_info){.first = p->cell->n_reads, .rows = p->program->rows};
+    if (stage->split != (p->program->rows ? VPPS_SPLIT_ROWS : VPPS_SPLIT_VERTICES))
+        return VPPS_REFUSE(p->check, "cell %s: stage %u is shared out in two ways", p->c->name, p->stage);
+    p->held = malloc((p->program->slots.n + 1u) * sizeof *p->held);
+    if (!p->held) return p->check->status = VPPS_MEMORY, false;
+    memset(p->held, 0xff, p->program->slots.n * sizeof *p->held);
+    find_reads(p);
+    bool ok = true;
+    for (p->number = 0; ok && p->number < p->program->n; p->number++) {
+        p->step = &p->program->steps[p->number];
+        ok = run_step(p);
+    }
+    free(p->held);
+    return ok && check_list(p) && read_otherwise(p);
+}
+
+/* ---------------------------------------------------------------- what stays */
+
+static bool is_kept(vpps_proof *p, uint32_t v, const char *what) {
+    const vpps_cell_value *x = vpps_proof_value(p, v);
+    p->v = v;
+    if (vpps_is_made(x) && !x->kept) return vpps_proof_refuse(p, what);
+    return !vpps_makes_shares(x) || vpps_proof_refuse(p, "a share is read where the sum is wanted");
+}
+
+/* What is read after its vertex is done: outputs, and the factors of parameters' gradients. */
+static bool find_stays(vpps_proof *p) {
+    const vpps_compiled_cell *c = p->c;
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        const uint32_t v = c->outputs[k].value;
+        if (!vpps_offers(c, k) || v >= c->n_values) continue;
+        p->stays[v] = true;
+        p->v = v;
+        if (vpps_proof_value(p, v)->kind == VPPS_VALUE_INPUT) return vpps_proof_refuse(p, "an input is no output");
+        if (!is_kept(p, v, "it is an output, but not kept")) return false;
+    }
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const uint32_t both[] = {c->outers[i].dy, c->outers[i].x};
+        for (uint32_t k = 0; k < 2; k++) {
+            if (both[k] >= c->n_values) continue; /* none, or refused by who knows the gradients */
+            p->stays[both[k]] = true;
+            if (!is_kept(p, both[k], "a parameter's gradient wants it, but it is not kept")) return false;
+        }
+    }
+    return true;
+}
+
+static bool check_contributions(vpps_proof *p) {
+    const vpps_compiled_cell *c = p->c;
+    for (uint32_t i = 0; i < c->n_contributions; i++) {
+        const vpps_cell_contribution *to = &c->contributions[i];
+        if (to->value >= c->n_values || to->index >= (to->lookup ? c->n_lookups : c->n_inputs))
+            return VPPS_REFUSE(p->check, "cell %s: contribution %u is to nothing", c->name, i);
+        p->v = to->value;
+        if (!p->contributed[i]) return vpps_proof_refuse(p, "it is contributed, but by no step");
+        if (vpps_proof_value(p, to->value)->domain != (to->lookup ? 0 : c->input_domain[to->index]))
+            return vpps_proof_refuse(p, "it is contributed to a list, but is none, or the reverse");
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- all */
+
+/* What no stage makes. */
+static uint32_t express_given(const vpps_proof *p) {
+    const vpps_cell_value *x = vpps_proof_value(p, p->v);
+    if (x->stage != VPPS_NONE) return vpps_proof_none(p, "a stage makes what is there");
+    if (x->kind == VPPS_VALUE_LOOKUP) return vpps_proof_lookup(p, x->lookup);
+    if (x->kind == VPPS_VALUE_INPUT) {
+        if (x->input >= p->c->n_inputs) return vpps_proof_none(p, "there is no such input");
+        return vpps_express(p->s, VPPS_X_INPUT, x->rows, x->cols, x->domain, x->input, 0, 0);
+    }
+    const vpps_parameter_data *vector = vpps_proof_parameter(p, x->vector, VPPS_VECTOR);
+    if (!vector) return vpps_proof_none(p, "it is no vector of the model");
+    return vpps_express(p->s, VPPS_X_PARAMETER, vector->rows, 1, 0, x->vector, 0, 0);
+}
+
+static bool express_all_given(vpps_proof *p) {
+    for (p->v = 0; p->v < p->c->n_values; p->v++) {
+        const vpps_cell_value *x = vpps_proof_value(p, p->v);
+        p->is[p->v] = VPPS_NONE;
+        if (x->domain > p->c->n_lists || !x->rows || !x->cols || x->kind > VPPS_VALUE_POSITIONS)
+            return vpps_proof_refuse(p, "its description makes no sense");
+        if (vpps_is_made(x)) continue;
+        const uint32_t is = p->is[p->v] = express_given(p);
+        if (p->check->status != VPPS_OK || p->s->failed) return false;
+        if (p->s->at[is].rows != x->rows || p->s->at[is].cols != x->cols)
+            return vpps_proof_refuse(p, "its shape is another");
+    }
+    return true;
+}
+
+static bool run_program(vpps_proof *p) {
+    if (!express_all_given(p) || !find_stays(p)) return false;
+    for (p->stage = 0; p->stage < p->c->n_stages; p->stage++)
+        if (!run_stage(p)) return false;
+    for (p->v = 0; p->v < p->c->n_values; p->v++)
+        if (p->is[p->v] == VPPS_NONE) return vpps_proof_refuse(p, "no stage makes it");
+    return check_contributions(p);
+}
+
+bool vpps_proof_run(vpps_proof *p) {
+    const size_t n = p->c->n_values + 1u;
+    p->read_until = calloc(n, sizeof *p->read_until);
+    p->stored = calloc(n, 1);
+    p->listed = calloc(n, 1);
+    p->stays = calloc(n, 1);
+    p->contributed = calloc(p->c->n_contributions + 1u, 1);
+    p->cell->stages = calloc(p->c->n_stages + 1u, sizeof *p->cell->stages);
+    const bool ok = p->read_until && p->stored && p->listed && p->stays && p->contributed && p->cell->stages;
+    if (!ok) p->check->status = VPPS_MEMORY;
+    const bool proved = ok && run_program(p);
+    void *parts[] = {p->read_until, p->stored, p->listed, p->stays, p->contributed};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    return proved;
+}
