@@ -130,7 +130,7 @@ def main(arguments: list[str] | None = None) -> float:
         reached = net.accuracy(graph, trainer, dev)
         print(f"epoch {epoch}  loss {total / len(train):.3f}  accuracy {reached:.3f}")
     if o.save:
-        trainer.save(o.save, {"words": words.to_text()})
+        trainer.save(o.save, {"vocabulary": words.to_text()})
     return reached
 
 

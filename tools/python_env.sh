@@ -9,17 +9,20 @@ if [ -n "${VPPS_PYTHON:-}" ]; then
     echo "$VPPS_PYTHON"
     exit 0
 fi
-env=${BUILD:-build}/python-env wanted='cffi setuptools>=77 wheel numpy pytest mypy safetensors tensorboardX tqdm types-tqdm'
+env=${BUILD:-build}/python-env needed='cffi setuptools>=77 wheel numpy pytest mypy'
+useful='safetensors tensorboardX tqdm types-tqdm matplotlib tokenizers datasets' # tests that need one skip without it
 python3 -c 'import venv, sys; sys.exit(sys.version_info < (3, 9))' 2> /dev/null ||
     { echo "no Python from 3.9 on with venv" >&2; exit 1; }
-if [ "$(cat "$env/wanted" 2> /dev/null)" != "$wanted" ]; then
+if [ "$(cat "$env/wanted" 2> /dev/null)" != "$needed $useful" ]; then
     rm -rf "$env"
-    read -r -a names <<< "$wanted"
+    read -r -a names <<< "$needed"
+    read -r -a more <<< "$useful"
     {
         python3 -m venv "$env" && "$env/bin/python" -c 'import os, sysconfig, sys
 sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' &&
             timeout 300 "$env/bin/pip" --quiet --disable-pip-version-check install "${names[@]}"
     } >&2 || { echo "no environment for the tests: Python.h, or packages from the index, are missing" >&2; exit 1; }
-    echo "$wanted" > "$env/wanted"
+    timeout 300 "$env/bin/pip" --quiet --disable-pip-version-check install "${more[@]}" >&2 || echo "some packages are missing" >&2
+    echo "$needed $useful" > "$env/wanted"
 fi
 realpath -s "$env/bin/python"

@@ -9,11 +9,12 @@ passed=0 failed=0 skipped=0
 VPPS_LIBRARY=$BUILD/libvpps.a "$python" setup.py -q build --build-lib "$BUILD/python" --build-temp "$BUILD/python-temp" ||
     { echo "the package does not build"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 
-if "$python" -m mypy --cache-dir "$BUILD/mypy" python/vpps; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+if MYPYPATH=python "$python" -m mypy --cache-dir "$BUILD/mypy" python/vpps examples/*.py; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-PYTHONPATH=$(realpath "$BUILD/python") PYTHONDONTWRITEBYTECODE=1 "$python" -X faulthandler -m pytest -p no:cacheprovider -rs tests/python |
+PYTHONPATH=$(realpath "$BUILD/python") PYTHONDONTWRITEBYTECODE=1 HF_HOME=$(realpath -m "$BUILD/hf") HF_HUB_OFFLINE=1 \
+    "$python" -X faulthandler -m pytest -p no:cacheprovider -rs tests/python |
     tee "$log"
 of() { sed -nE "s/.*\\b([0-9]+) $1\\b.*/\\1/p" <<< "$(tail -n 1 "$log")" | grep . || echo 0; }
 passed=$((passed + $(of passed))) failed=$((failed + $(of failed) + $(of errors) + $(of error))) skipped=$((skipped + $(of skipped)))

@@ -1,0 +1,172 @@
+"""The examples in Python run, and reach what they say: shorter here, in full with VPPS_EXAMPLES=full."""
+
+import importlib.util
+import itertools
+import json
+import os
+import re
+import runpy
+import sys
+
+import numpy as np
+import pytest
+
+import vpps
+
+FULL = os.environ.get("VPPS_EXAMPLES") == "full"
+
+
+@pytest.fixture
+def example(root, monkeypatch):
+    """A module of examples/."""
+    monkeypatch.syspath_prepend(str(root / "examples"))
+
+    def load(name):
+        spec = importlib.util.spec_from_file_location(name, root / "examples" / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+def test_tree_lstm(example, tmp_path):
+    short = ["--epochs", "2", "--examples", "200", "--hidden", "48", "--save", str(tmp_path / "a")]
+    reached = example("tree_lstm").main([] if FULL else short)
+    assert reached > (0.87 if FULL else 0.75)
+    if not FULL:
+        assert vpps.checkpoint_metadata(tmp_path / "a", "vocabulary").startswith("<unk>")
+
+
+def test_tree_lstm_reads_the_stanford_trees(example, tmp_path):
+    (tmp_path / "train").write_text("(3 (2 a) (3 good))\n(1 (2 a) (1 (1 bad) (2 film)))\n" * 8)
+    assert example("tree_lstm").main(["--train", str(tmp_path / "train"), "--dev", str(tmp_path / "train"), "--epochs", "30",
+                                      "--hidden", "16", "--batch", "4"]) == 1.0
+
+
+def test_tree_lstm_is_that_of_the_command(example, build, tmp_path):
+    """Same names, same initial values: the command's checkpoint gives the command's accuracy."""
+    import subprocess
+
+    data = tmp_path / "data"
+    data.mkdir()
+    for part, seed in (("train", 1), ("dev", 2), ("test", 3)):
+        bank = vpps.data.Treebank().generate_listops(60, seed=seed, max_leaves=15)
+        (data / f"{part}.txt").write_text("".join(bank.text(i).strip() + "\n" for i in range(len(bank))))
+    subprocess.run([str(build / "vpps"), "train", "tree-lstm", "--data", str(data), "--hidden", "24", "--embed", "24", "--epochs", "2",
+                    "--save", str(tmp_path / "c"), "--quiet", "--min-count", "1"], check=True, capture_output=True)
+    told = json.loads(subprocess.run([str(build / "vpps"), "eval", "--model", str(tmp_path / "c"), "--test", str(data / "test.txt"), "--json"],
+                                     check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    words = vpps.data.Vocab.from_text(vpps.checkpoint_metadata(tmp_path / "c", "vocabulary"))
+    bank = vpps.data.Treebank().read(data / "test.txt")
+    model = vpps.Model(seed=9)
+    net = example("tree_lstm").TreeLstm(model, len(words), 10, 24, 24)
+    trainer = vpps.Trainer(model)
+    trainer.load(tmp_path / "c")
+    trees = bank.arrays()
+    mine = net.accuracy(model.graph(), trainer, trees.with_words(bank.vocab.map(words)))
+    assert mine == pytest.approx(told["accuracy"]["nodes"], abs=1e-6)
+
+
+def test_tagger_crf(example):
+    reached = example("tagger_crf").main([] if FULL else ["--epochs", "3", "--sentences", "600"])
+    assert reached > (0.9 if FULL else 0.5)
+
+
+def test_the_fields_loss_is_that_of_all_taggings(example, rng):
+    """The forward algorithm against the sum over all taggings, and Viterbi against the best of them."""
+    module = example("tagger_crf")
+    model, tags = vpps.Model(seed=1), 3
+    net = module.Tagger(model, 7, tags, 5, 6)
+    trainer = vpps.Trainer(model)
+    net.T.value = rng.standard_normal((1, tags, tags)) * 2
+    model.parameter("W_s").value = rng.standard_normal((tags, 12)) * 3
+    T, graph = net.T.value[0], model.graph()
+    sentences = [module.Sentence(rng.integers(7, size=n).astype(np.uint32), rng.integers(tags, size=n).astype(np.uint32))
+                 for n in (1, 2, 5, 4)]
+    with graph:
+        emitted, begin, end = net.emissions(graph, sentences)
+        emissions = trainer.forward(emitted.pushed(0))
+    with graph:
+        loss = trainer.value(net.loss(graph, sentences))
+    found = net.tag(graph, trainer, sentences)
+    losses = []
+    for s, b, mine in zip(sentences, begin, found):
+        scores = {}
+        for path in itertools.product(range(tags), repeat=len(s.words)):
+            scores[path] = sum(emissions[b + t, y] for t, y in enumerate(path)) + sum(T[y, x] for x, y in zip(path, path[1:]))
+        total = np.log(sum(np.exp(np.float64(v)) for v in scores.values()))
+        losses.append(total - scores[tuple(int(y) for y in s.tags)])
+        assert tuple(mine) == max(scores, key=scores.get)
+    assert loss == pytest.approx(np.mean(losses), rel=1e-4)
+
+
+def test_hugging_face(example, monkeypatch, tmp_path):
+    pytest.importorskip("datasets", reason="Hugging Face's datasets is not installed")
+    pytest.importorskip("tokenizers")
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+    assert example("hugging_face").main([] if FULL else ["--epochs", "2", "--rows", "1200"]) > (0.95 if FULL else 0.7)
+
+
+def test_torch_and_back(root, monkeypatch, capsys):
+    source = (root / "examples/evaluate_in_torch.py").read_text()
+    code = [line for line in source.split('"""', 2)[2].splitlines() if line.strip()]
+    assert len(code) <= 40
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    monkeypatch.syspath_prepend(str(root / "examples"))
+    runpy.run_path(str(root / "examples/evaluate_in_torch.py"))
+    assert len(re.findall("differ by", capsys.readouterr().out)) == 2
+
+
+def test_checkpoint_in_numpy(example, tmp_path):
+    """What evaluate_in_torch.py does, without PyTorch: the checkpoint's numbers and the equations give the same scores."""
+    load = pytest.importorskip("safetensors.numpy").load_file
+    bank = vpps.data.Treebank().generate_listops(5, seed=1, max_leaves=20)
+    t, model = bank.arrays(), vpps.Model(seed=1)
+    net, graph = example("tree_lstm").TreeLstm(model, len(bank.vocab), bank.classes, 12, 16), model.graph()
+    trainer = vpps.Trainer(model, optimizer="adam", lr=0.02)
+    for _ in range(10):
+        with graph:
+            trainer.step(net.loss(graph, t))
+    with graph:
+        here = trainer.forward(net.add(graph, t).pushed(0))
+    trainer.save(tmp_path / "a")
+    w, states = load(tmp_path / "a"), []
+
+    def sigmoid(x):
+        return 1 / (1 + np.exp(-x))
+
+    for word, left, right in zip(t.word, t.left, t.right):
+        if left < 0:
+            x = w["embedding"][word].reshape(-1)
+            i, o, u = (w[f"W_{g}"] @ x + w[f"b_{g}"] for g in "iou")
+            c = sigmoid(i) * np.tanh(u)
+        else:
+            (h_l, c_l), (h_r, c_r) = states[left], states[right]
+            i, o, u = (w[f"U_{g}_l"] @ h_l + w[f"U_{g}_r"] @ h_r + w[f"b_{g}"] for g in "iou")
+            f_l, f_r = (w[f"U_f_{g}l"] @ h_l + w[f"U_f_{g}r"] @ h_r + w["b_f"] for g in "lr")
+            c = sigmoid(i) * np.tanh(u) + sigmoid(f_l) * c_l + sigmoid(f_r) * c_r
+        states.append((sigmoid(o) * np.tanh(c), c))
+    there = np.stack([h for h, _ in states]) @ w["W_s"].T + w["b_s"]
+    assert np.abs(here - there).max() < 1e-5
+
+
+def test_notebook(root, monkeypatch, tmp_path):
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    notebook = json.loads((root / "examples/curve_and_trace.ipynb").read_text())
+    assert notebook["nbformat"] == 4 and all(not c.get("outputs") for c in notebook["cells"])
+    monkeypatch.syspath_prepend(str(root / "examples"))
+    monkeypatch.chdir(tmp_path)
+    state = {"__name__": "__main__"}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), "curve_and_trace.ipynb", "exec"), state)
+    assert len(pyplot.get_fignums()) == 2
+    assert state["losses"][-10:].mean() < 0.5 * state["losses"][:10].mean()
+    assert len(state["shown"]) > 20 and len(state["tracks"]) >= 2
+    pyplot.close("all")
+    sys.modules.pop("tree_lstm", None)
