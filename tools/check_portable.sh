@@ -47,14 +47,17 @@ END
 
 same_bits() { cmp "$work/$1" "$work/$2"; }
 
-kernel_tests=(runtime_test_kernels runtime_test_products runtime_test_bf16)
+kernel_tests=(runtime_test_kernels runtime_test_products runtime_test_bf16 codegen_test_instructions)
+
+# kernels_of COMMAND... TEST: of tests that have a GPU's kernels, too, those of the CPU alone.
+kernels_of() { case ${!#} in *_instructions) CK_RUN_CASE=cpu "$@" ;; *) "$@" ;; esac; }
 for isa in generic avx2; do # what this processor may lack is left out there
     check "training by $isa" trained "$isa" "$isa" env VPPS_ISA=$isa "$vpps"
 done
 
 check "building for ARM" built arm64 aarch64-linux-gnu-gcc "${kernel_tests[@]}"
 arm=(qemu-aarch64-static)
-for test in "${kernel_tests[@]}"; do check "$test on ARM" "${arm[@]}" "$build-arm64/tests/$test"; done
+for test in "${kernel_tests[@]}"; do check "$test on ARM" kernels_of "${arm[@]}" "$build-arm64/tests/$test"; done
 check "training on ARM" trained neon neon "${arm[@]}" "$build-arm64/vpps"
 check "its losses" same_losses generic neon
 
@@ -64,7 +67,7 @@ check "training on a processor without AVX2" trained nehalem generic qemu-x86_64
 check "its bits" same_bits generic nehalem
 
 check "building by clang" built clang clang "${kernel_tests[@]}"
-for test in "${kernel_tests[@]}"; do check "$test by clang" "$build-clang/tests/$test"; done
+for test in "${kernel_tests[@]}"; do check "$test by clang" kernels_of "$build-clang/tests/$test"; done
 tools/digests.py --no-scripts --vpps "$vpps" > "$work/gcc"
 check "bits of all networks by clang" diff "$work/gcc" <(tools/digests.py --no-scripts --vpps "$build-clang/vpps")
 

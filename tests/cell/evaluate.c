@@ -1,4 +1,5 @@
 #include "evaluate.h"
+#include "common/meaning.h"
 #include "common/testing.h"
 #include "plan/plan.h"
 
@@ -82,170 +83,11 @@ static const double *given(const vpps_compiled_cell *c, const vertex *x, uint32_
 
 enum { MOST_TENSORS = 512 };
 
-/* Operands of one item, in the letters of isa.def. */
+/* What the formulas of meanings.def read of one item. */
 typedef struct operands {
-    const double *t[3], *weights, *list[MOST_TENSORS];
-    size_t t_elems; /* of the first */
-    double s[2], f;
-    uint32_t u, e, n_list;
-    uint32_t r, k, c;
-    uint64_t key;
+    meaning_operands of;
+    const double *list[MOST_TENSORS];
 } operands;
-
-static double log_sum_exp(const double *x, size_t n) {
-    double top = x[0], sum = 0;
-    for (size_t i = 1; i < n; i++) top = fmax(top, x[i]);
-    for (size_t i = 0; i < n; i++) sum += exp(x[i] - top);
-    return top + log(sum);
-}
-
-static double dot(const double *x, const double *y, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += x[i] * y[i];
-    return sum;
-}
-
-static double gelu(double x) { return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
-static double gelu_slope(double x) {
-    const double k = sqrt(2 / M_PI), t = tanh(k * (x + 0.044715 * x * x * x));
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x);
-}
-
-static uint32_t extreme(const operands *o, size_t i, bool largest) {
-    uint32_t best = 0;
-    for (uint32_t m = 1; m < o->n_list; m++) {
-        const double x = o->list[m][i], y = o->list[best][i];
-        if (largest ? x > y : x < y) best = m;
-    }
-    return best;
-}
-
-static double sum_of_list(const operands *o, size_t i) {
-    double sum = 0;
-    for (uint32_t m = 0; m < o->n_list; m++) sum += (o->weights ? o->weights[m] : 1) * o->list[m][i];
-    return sum;
-}
-
-static double hinge(const operands *o) {
-    double sum = 0;
-    for (size_t j = 0; j < o->t_elems; j++)
-        if (j != o->u) sum += fmax(0, o->f - o->t[0][o->u] + o->t[0][j]);
-    return sum;
-}
-
-static double hinge_slope(const operands *o, size_t i) {
-    double violations = 0;
-    for (size_t j = 0; j < o->t_elems; j++) violations += j != o->u && o->f - o->t[0][o->u] + o->t[0][j] > 0;
-    if (i == o->u) return -violations;
-    return o->f - o->t[0][o->u] + o->t[0][i] > 0;
-}
-
-static double binary_log_loss(const operands *o) {
-    double sum = 0;
-    for (size_t i = 0; i < o->t_elems; i++) sum -= o->t[1][i] * log(o->t[0][i]) + (1 - o->t[1][i]) * log1p(-o->t[0][i]);
-    return sum;
-}
-
-static double squared_distance(const operands *o) {
-    double sum = 0;
-    for (size_t i = 0; i < o->t_elems; i++) sum += (o->t[0][i] - o->t[1][i]) * (o->t[0][i] - o->t[1][i]);
-    return sum;
-}
-
-static double sum_of(const double *x, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += x[i];
-    return sum;
-}
-
-/* Element i of a product of two matrices that lie column after column. */
-static double matmul(uint32_t opcode, const operands *o, size_t i) {
-    const size_t row = i % o->r, col = i / o->r;
-    double sum = 0;
-    for (size_t l = 0; l < o->k; l++) {
-        const double a = opcode == VPPS_I_MATMUL_TN ? o->t[0][l + row * o->k] : o->t[0][row + l * o->r];
-        const double b = opcode == VPPS_I_MATMUL_NT ? o->t[1][col + l * o->c] : o->t[1][l + col * o->k];
-        sum += a * b;
-    }
-    return sum;
-}
-
-static double element(uint32_t opcode, const operands *o, size_t i, size_t n) {
-    const double x = o->t[0] ? o->t[0][i < o->t_elems ? i : 0] : 0;
-#define Y o->t[1][i]
-#define Z o->t[2][i]
-    switch (opcode) {
-    case VPPS_I_FILL: return o->f;
-    case VPPS_I_COPY: return x;
-    case VPPS_I_NEG: return -x;
-    case VPPS_I_ONE_MINUS: return 1 - x;
-    case VPPS_I_RECIPROCAL: return 1 / x;
-    case VPPS_I_ADD: return x + Y;
-    case VPPS_I_SUB: return x - Y;
-    case VPPS_I_MUL: return x * Y;
-    case VPPS_I_DIV: return x / Y;
-    case VPPS_I_MAX: return x >= Y ? x : Y;
-    case VPPS_I_MIN: return x <= Y ? x : Y;
-    case VPPS_I_SCALE: return x * o->f;
-    case VPPS_I_SCALE_BY: return x * o->s[0];
-    case VPPS_I_WHEN: return o->s[0] > 0 ? x : 0;
-    case VPPS_I_ZERO: return 0;
-    case VPPS_I_BROADCAST: return o->s[0];
-    case VPPS_I_SUM: return o->f * sum_of_list(o, i);
-    case VPPS_I_WEIGHTED_SUM: return sum_of_list(o, i);
-    case VPPS_I_MAX_OF: return o->list[extreme(o, i, true)][i];
-    case VPPS_I_MIN_OF: return o->list[extreme(o, i, false)][i];
-    case VPPS_I_DROPOUT: return vpps_dropout_keeps(o->key, o->e + (uint32_t)i, (float)o->f) ? x / (1 - o->f) : 0;
-    case VPPS_I_SIGMOID: return 1 / (1 + exp(-x));
-    case VPPS_I_TANH: return tanh(x);
-    case VPPS_I_RELU: return x > 0 ? x : 0;
-    case VPPS_I_ELU: return x > 0 ? x : o->f * expm1(x);
-    case VPPS_I_GELU: return gelu(x);
-    case VPPS_I_EXP: return exp(x);
-    case VPPS_I_LOG: return log(x);
-    case VPPS_I_SQUARE: return x * x;
-    case VPPS_I_SQRT: return sqrt(x);
-    case VPPS_I_ABS: return fabs(x);
-    case VPPS_I_SIGMOID_B: return x * Y * (1 - Y);
-    case VPPS_I_TANH_B: return x * (1 - Y * Y);
-    case VPPS_I_RELU_B: return Y > 0 ? x : 0;
-    case VPPS_I_ELU_B: return Y > 0 ? x : x * (Y + o->f);
-    case VPPS_I_GELU_B: return x * gelu_slope(Y);
-    case VPPS_I_SQUARE_B: return 2 * x * Y;
-    case VPPS_I_SQRT_B: return x / (2 * Y);
-    case VPPS_I_ABS_B: return Y > 0 ? x : Y < 0 ? -x : 0;
-    case VPPS_I_RECIPROCAL_B: return -x * Y * Y;
-    case VPPS_I_DIV_B: return -(x * Y) / Z;
-    case VPPS_I_MAX_B0: return Y >= Z ? x : 0;
-    case VPPS_I_MAX_B1: return Y >= Z ? 0 : x;
-    case VPPS_I_MIN_B0: return Y <= Z ? x : 0;
-    case VPPS_I_MIN_B1: return Y <= Z ? 0 : x;
-    case VPPS_I_INDEX_B: return Y == (double)o->u ? x : 0;
-    case VPPS_I_SQUARED_DISTANCE_B: return 2 * o->s[0] * (x - Y);
-    case VPPS_I_BINARY_LOG_LOSS_BP: return o->s[0] * (x - Y) / (x * (1 - x));
-    case VPPS_I_BINARY_LOG_LOSS_BT: return o->s[0] * (log1p(-x) - log(x));
-    case VPPS_I_DOT: return dot(o->t[0], o->t[1], o->t_elems);
-    case VPPS_I_SQUARED_DISTANCE: return squared_distance(o);
-    case VPPS_I_SUM_ELEMENTS: return sum_of(o->t[0], o->t_elems);
-    case VPPS_I_CROSS_ENTROPY: return log_sum_exp(o->t[0], o->t_elems) - o->t[0][o->u];
-    case VPPS_I_HINGE: return hinge(o);
-    case VPPS_I_BINARY_LOG_LOSS: return binary_log_loss(o);
-    case VPPS_I_SOFTMAX: return exp(x - log_sum_exp(o->t[0], n));
-    case VPPS_I_LOG_SOFTMAX: return x - log_sum_exp(o->t[0], n);
-    case VPPS_I_SOFTMAX_B: return Y * (x - dot(o->t[0], o->t[1], n));
-    case VPPS_I_LOG_SOFTMAX_B: return x - exp(Y) * sum_of(o->t[0], n);
-    case VPPS_I_CROSS_ENTROPY_B: /* operands x loss d */
-        return o->s[1] * (exp(x - o->t[0][o->u] - o->s[0]) - (i == o->u ? 1 : 0));
-    case VPPS_I_HINGE_B: return o->s[0] * hinge_slope(o, i);
-    case VPPS_I_MATMUL:
-    case VPPS_I_MATMUL_NT:
-    case VPPS_I_MATMUL_TN: return matmul(opcode, o, i);
-    default: ck_abort_msg("instruction %d is not evaluated", (int)opcode);
-    }
-#undef Y
-#undef Z
-    return NAN;
-}
 
 static uint32_t count_of(const vpps_cell_count *count, const vertex *x) {
     uint32_t n = count->base;
@@ -255,12 +97,14 @@ static uint32_t count_of(const vpps_cell_count *count, const vertex *x) {
 
 /* Operands of item i of value v. args[k]: all items of argument k. */
 static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, uint32_t i,
-                   operands *o) {
+                   operands *to) {
     const vpps_cell_value *value = &c->values[v];
     const vpps_cell_number *f = &value->run.f, *u = &value->run.u;
     const uint32_t own = value->domain ? i : 0; /* number among the members */
-    uint32_t n = 0, n_t = 0, n_s = 0;
-    *o = (operands){.f = (double)f->real, .u = u->whole, .key = x->dropout_key};
+    const char *roles = meaning_of(value->run.opcode).roles;
+    meaning_operands *o = &to->of;
+    uint32_t n = 0;
+    *o = (meaning_operands){.f = (double)f->real, .u = u->whole, .key = x->dropout_key, .list = to->list};
     if (f->kind == VPPS_NUMBER_WORD) {
         const uint32_t bits = word_of(c, x, f->word);
         float number;
@@ -275,57 +119,55 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
     if (u->kind == VPPS_NUMBER_POSITION) o->u = count_of(&u->count, x) + own;
     if (u->kind == VPPS_NUMBER_ELEMENT)
         o->e = word_of(c, x, u->word) + count_of(&u->count, x) + own * (uint32_t)words_of(value);
-    for (const char *type = vpps_instructions[value->run.opcode].operands; *type; type++) {
+    for (const char *type = vpps_instructions[value->run.opcode].operands; *type; type++, roles++) {
         if (strchr("tsv", *type)) {
             const vpps_cell_arg *a = &c->args[value->first_arg + n];
             const vpps_cell_value *arg = &c->values[a->value];
             const double *from = args[n++] + (arg->domain && value->domain ? i : 0) * words_of(arg);
-            if (*type == 't' && !n_t) o->t_elems = words_of(arg);
-            if (*type == 't') o->t[n_t++] = from;
-            if (*type == 's') o->s[n_s++] = from[a->element];
-            if (*type == 'v') o->weights = from;
+            if (*type == 't' && !o->n) o->n = (uint32_t)words_of(arg);
+            *meaning_place(o, *roles) = *type == 's' ? from + a->element : from;
         }
         for (; *type == '*' && n < value->n_args; n++) {
             const vpps_cell_value *arg = &c->values[c->args[value->first_arg + n].value];
             const uint32_t all = value->domain ? 0 : arg->domain, first = arg->domain && value->domain ? i : 0;
             for (uint32_t m = 0; m < vpps_members(x->members, all); m++) {
                 if (o->n_list == MOST_TENSORS) ck_abort_msg("cell %s: too many operands", c->name);
-                o->list[o->n_list++] = args[n] + (first + m) * words_of(arg);
+                to->list[o->n_list++] = args[n] + (first + m) * words_of(arg);
             }
         }
     }
     if (vpps_instructions[value->run.opcode].form != VPPS_FORM_MATMUL) return;
     const vpps_cell_value *a = &c->values[c->args[value->first_arg].value];
-    o->r = value->rows;
-    o->c = value->cols;
-    o->k = value->run.opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+    o->rows = value->rows;
+    o->cols = value->cols;
+    o->inner = value->run.opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
 }
 
 static void run(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
-    const size_t n = words_of(value);
+    const uint32_t n = (uint32_t)words_of(value), members = vpps_members(x->members, value->domain);
     operands o;
     if (value->run.over_list && value->domain) { /* the members' scalars are one vector */
-        const uint32_t members = vpps_members(x->members, value->domain);
-        o = (operands){.t_elems = members};
-        for (uint32_t k = 0; k < value->n_args; k++) o.t[k] = args[k];
-        for (uint32_t i = 0; i < members; i++) to[i] = element(value->run.opcode, &o, i, members);
+        o.of = (meaning_operands){.n = members};
+        for (uint32_t k = 0; k < value->n_args; k++)
+            *meaning_place(&o.of, meaning_of(value->run.opcode).roles[k]) = args[k];
+        meaning_instruction(value->run.opcode, &o.of, members, to, NULL);
         return;
     }
-    for (uint32_t i = 0; i < vpps_members(x->members, value->domain); i++) {
+    for (uint32_t i = 0; i < members; i++) {
         gather(c, x, v, args, i, &o);
-        for (size_t j = 0; j < n; j++) to[i * n + j] = element(value->run.opcode, &o, j, n);
+        meaning_instruction(value->run.opcode, &o.of, n, to + (size_t)i * n, NULL);
     }
 }
 
 /* The positions that value v, a MAX_OF or MIN_OF with these operands, found. */
 static void positions(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
-    const size_t n = words_of(value);
+    const uint32_t n = (uint32_t)words_of(value);
     operands o;
     for (uint32_t i = 0; i < vpps_members(x->members, value->domain); i++) {
         gather(c, x, v, args, i, &o);
-        for (size_t j = 0; j < n; j++) to[i * n + j] = extreme(&o, j, value->run.opcode == VPPS_I_MAX_OF);
+        for (uint32_t j = 0; j < n; j++) to[i * n + j] = meaning_position(value->run.opcode, &o.of, j);
     }
 }
 
@@ -337,6 +179,12 @@ typedef struct who {
 
 static vpps_rows rows_of(const who *vp, uint32_t rows) {
     return vp->group == 1 ? (vpps_rows){0, rows} : vpps_rows_of(rows, 16, vp->group, vp->member);
+}
+
+static double dot(const double *x, const double *y, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
 }
 
 static void product(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {

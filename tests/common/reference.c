@@ -1,5 +1,7 @@
 #include "reference.h"
 
+#include "common/meaning.h"
+
 #include <math.h>
 
 #define SINGLE_EPSILON 0x1p-23
@@ -65,15 +67,6 @@ static double operand(ref_run *r, double x) {
     return x * (1 + r->mode.product_noise * (2 * (double)vpps_random_unit(&r->random) - 1));
 }
 
-/* Errors that are not relative to the result but to a constant inside the function: 1 - e^x, 1 + tanh. */
-static double absolute_error(const vpps_signature *s, double x, float f) {
-    switch ((vpps_op)s->op) {
-    case VPPS_OP_ELU: return (double)f;
-    case VPPS_OP_GELU: return fabs(x);
-    default: return 0;
-    }
-}
-
 /* ---------------------------------------------------------------- one node */
 
 typedef struct node_view {
@@ -113,29 +106,6 @@ static double *read_args(ref_run *r, const node_view *v, double *to) {
     return to;
 }
 
-static double gelu(double x) { return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
-static double gelu_slope(double x) {
-    const double c = sqrt(2 / M_PI), t = tanh(c * (x + 0.044715 * x * x * x));
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x);
-}
-
-static double log_sum_exp(const double *x, size_t n) {
-    double top = x[0], sum = 0;
-    for (size_t i = 1; i < n; i++) top = fmax(top, x[i]);
-    for (size_t i = 0; i < n; i++) sum += exp(x[i] - top);
-    return top + log(sum);
-}
-
-/* Which of the lists' members element i comes from: the first that is largest (or smallest). */
-static uint32_t selected(const double *a, uint32_t n, size_t elems, size_t i, bool largest) {
-    uint32_t best = 0;
-    for (uint32_t k = 1; k < n; k++) {
-        const double x = a[k * elems + i], y = a[best * elems + i];
-        if (largest ? x > y : x < y) best = k;
-    }
-    return best;
-}
-
 /* Matrix of argument k of an affine node, row after row. */
 static const double *matrix_of(const ref_run *r, const ref_model *m, const node_view *v, uint32_t k, uint32_t *cols,
                                size_t *first) {
@@ -168,150 +138,89 @@ static void affine(ref_run *r, const ref_model *m, const node_view *v, const dou
     }
 }
 
+/* Parts of arguments on top of each other at y, or (`backward`) parts of y to where they came from. */
+static void concat(const ref_run *r, const node_view *v, double *a, double *y, bool backward) {
+    uint32_t row = 0;
+    for (uint32_t k = 0; k < v->n_args; k++) {
+        const uint32_t its = (uint32_t)(elems_of(r, arg_of(r, v, k)) / v->s->cols);
+        for (uint32_t e = 0; e < its * v->s->cols; e++, a++) {
+            double *at = &y[row + e % its + (size_t)(e / its) * v->s->rows];
+            *(backward ? a : at) = *(backward ? at : a);
+        }
+        row += its;
+    }
+}
+
+/* Where element i of a slice lies in its argument of `na` elements. */
+static size_t in_slice(const node_view *v, size_t na, size_t i) {
+    return v->n->imm + i % v->s->rows + i / v->s->rows * (na / v->s->cols);
+}
+
+/* What the formulas of meanings.def read of a node whose arguments lie at `a`, one after the other. */
+static meaning_operands operands_of(const ref_run *r, const node_view *v, const double *a) {
+    const bool weighted = v->op == VPPS_OP_WEIGHTED_SUM;
+    const size_t na = elems_of(r, arg_of(r, v, 0));
+    meaning_operands o = {.a = a, .b = a + na, .n = (uint32_t)na, .key = r->mode.dropout_key};
+    o.list = r->list;
+    if (vpps_ops[v->op].max_args > 2) o.n_list = v->n_args - weighted;
+    for (uint32_t k = 0; k < o.n_list; k++) r->list[k] = (weighted ? o.b : a) + k * v->elems;
+    if (weighted) o.weights = a, o.n = (uint32_t)v->elems;
+    o.u = o.e = v->n->imm;
+    o.f = strchr(vpps_op_instructions[v->op].forward_operands, 'p') ? (double)v->s->p : (double)v->f;
+    if (v->op == VPPS_OP_DROPOUT && !r->mode.training) o.f = 0;
+    if (v->op == VPPS_OP_SUM) o.f = 1;
+    return o;
+}
+
+/* Sources, whose values have no error: data are single precision. */
+static bool take_source(const ref_run *r, const ref_model *m, const node_view *v, double *y) {
+    const double *values = v->s->param == VPPS_NO_PARAM ? NULL : m->values + m->first[v->s->param];
+    for (size_t i = 0; i < v->elems && v->op == VPPS_OP_INPUT; i++) y[i] = (double)r->g->data[v->n->imm + i];
+    for (size_t i = 0; i < v->elems && v->op == VPPS_OP_CONSTANT; i++) y[i] = (double)v->f;
+    if (v->op == VPPS_OP_LOOKUP) memcpy(y, values + v->n->imm * v->elems, v->elems * sizeof *y);
+    if (v->op == VPPS_OP_PARAMETER) memcpy(y, values, v->elems * sizeof *y);
+    if (v->op == VPPS_OP_LOOKUP_AT) {
+        const double number = r->values[r->first[arg_of(r, v, 0)]], last = m->model->params[v->s->param].count - 1.0;
+        memcpy(y, values + (size_t)fmin(fmax(number, 0), last) * v->elems, v->elems * sizeof *y);
+    }
+    return !v->n_args || v->op == VPPS_OP_LOOKUP_AT;
+}
+
+static void argmax(const double *a, size_t n, double *y) {
+    size_t best = 0;
+    double sum = 0;
+    for (size_t i = 1; i < n; i++)
+        if (a[i] > a[best]) best = i;
+    for (size_t i = 0; i < n; i++) sum += exp(a[i] - a[best]);
+    y[0] = (double)best;
+    y[1] = -log(sum);
+}
+
 static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     const node_view v = view(r, x);
-    const uint32_t rows = v.s->rows;
-    const size_t n = v.elems;
+    double *y = r->values + r->first[x];
     size_t total = 0;
+    if (take_source(r, m, &v, y)) return;
     for (uint32_t k = 0; k < v.n_args; k++) total += elems_of(r, arg_of(r, &v, k));
     scratch_room(r, total);
-    double *y = r->values + r->first[x];
-    const double *a = r->scratch;
-    read_args(r, &v, r->scratch);
-    const size_t na = v.n_args ? elems_of(r, arg_of(r, &v, 0)) : 0; /* elements of argument 0 */
-    const double *b = a + na;
-    const double keep = 1 - (double)v.s->p;
-
-#define EACH(expression)                                                                                               \
-    for (size_t i = 0; i < n; i++) y[i] = (expression);                                                                \
-    break
+    double *a = r->scratch;
+    read_args(r, &v, a);
+    meaning_operands o = operands_of(r, &v, a);
     switch (v.op) {
-    case VPPS_OP_INPUT: /* exact: the data is single precision */
-        for (size_t i = 0; i < n; i++) y[i] = (double)r->g->data[v.n->imm + i];
-        return;
-    case VPPS_OP_CONSTANT:
-        for (size_t i = 0; i < n; i++) y[i] = (double)v.f;
-        return;
-    case VPPS_OP_LOOKUP: memcpy(y, m->values + m->first[v.s->param] + v.n->imm * n, n * sizeof *y); return;
-    case VPPS_OP_PARAMETER: memcpy(y, m->values + m->first[v.s->param], n * sizeof *y); return;
     case VPPS_OP_AFFINE: affine(r, m, &v, a, y); break;
-    case VPPS_OP_MATMUL: {
-        const uint32_t inner = (uint32_t)(na / rows);
-        for (uint32_t j = 0; j < v.s->cols; j++) {
-            for (uint32_t i = 0; i < rows; i++) {
-                double sum = 0;
-                for (uint32_t l = 0; l < inner; l++) sum += a[i + (size_t)l * rows] * b[l + (size_t)j * inner];
-                y[i + (size_t)j * rows] = sum;
-            }
-        }
+    case VPPS_OP_CONCAT: concat(r, &v, a, y, false); break;
+    case VPPS_OP_SLICE:
+        for (size_t i = 0; i < v.elems; i++) y[i] = a[in_slice(&v, o.n, i)];
         break;
+    case VPPS_OP_ARGMAX: argmax(a, o.n, y); break;
+    default:
+        o.rows = v.s->rows, o.inner = o.n / v.s->rows, o.cols = v.s->cols; /* of a matmul */
+        meaning_forward(v.op, &o, (uint32_t)v.elems, y, NULL);
     }
-    case VPPS_OP_ADD: EACH(a[i] + b[i]);
-    case VPPS_OP_SUB: EACH(a[i] - b[i]);
-    case VPPS_OP_MUL: EACH(a[i] * b[i]);
-    case VPPS_OP_DIV: EACH(a[i] / b[i]);
-    case VPPS_OP_MAX: EACH(a[i] >= b[i] ? a[i] : b[i]);
-    case VPPS_OP_MIN: EACH(a[i] <= b[i] ? a[i] : b[i]);
-    case VPPS_OP_SUM:
-    case VPPS_OP_AVERAGE:
-        for (size_t i = 0; i < n; i++) {
-            y[i] = 0;
-            for (uint32_t k = 0; k < v.n_args; k++) y[i] += a[k * n + i];
-            if (v.op == VPPS_OP_AVERAGE) y[i] /= v.n_args;
-        }
-        break;
-    case VPPS_OP_MAX_OF: EACH(a[selected(a, v.n_args, n, i, true) * n + i]);
-    case VPPS_OP_MIN_OF: EACH(a[selected(a, v.n_args, n, i, false) * n + i]);
-    case VPPS_OP_NEGATE: EACH(-a[i]);
-    case VPPS_OP_ONE_MINUS: EACH(1 - a[i]);
-    case VPPS_OP_RECIPROCAL: EACH(1 / a[i]);
-    case VPPS_OP_SCALE: EACH((double)v.f * a[i]);
-    case VPPS_OP_SCALE_BY: EACH(a[i] * b[0]);
-    case VPPS_OP_WHEN: EACH(b[0] > 0 ? a[i] : 0);
-    case VPPS_OP_SIGMOID: EACH(1 / (1 + exp(-a[i])));
-    case VPPS_OP_TANH: EACH(tanh(a[i]));
-    case VPPS_OP_RELU: EACH(a[i] > 0 ? a[i] : 0);
-    case VPPS_OP_ELU: EACH(a[i] > 0 ? a[i] : (double)v.f * expm1(a[i]));
-    case VPPS_OP_GELU: EACH(gelu(a[i]));
-    case VPPS_OP_EXP: EACH(exp(a[i]));
-    case VPPS_OP_LOG: EACH(log(a[i]));
-    case VPPS_OP_SQUARE: EACH(a[i] * a[i]);
-    case VPPS_OP_SQRT: EACH(sqrt(a[i]));
-    case VPPS_OP_ABS: EACH(fabs(a[i]));
-    case VPPS_OP_DROPOUT:
-        for (size_t i = 0; i < n; i++) {
-            if (!r->mode.training) {
-                y[i] = a[i];
-            } else {
-                const bool kept = vpps_dropout_keeps(r->mode.dropout_key, v.n->imm + (uint32_t)i, v.s->p);
-                y[i] = kept ? a[i] / keep : 0;
-            }
-        }
-        break;
-    case VPPS_OP_CONCAT: {
-        uint32_t row = 0;
-        for (uint32_t k = 0; k < v.n_args; k++) {
-            const uint32_t its = (uint32_t)(elems_of(r, arg_of(r, &v, k)) / v.s->cols);
-            for (uint32_t j = 0; j < v.s->cols; j++) {
-                for (uint32_t i = 0; i < its; i++) y[row + i + (size_t)j * rows] = *a++;
-            }
-            row += its;
-        }
-        break;
-    }
-    case VPPS_OP_SLICE: EACH(a[v.n->imm + i % rows + i / rows * (na / v.s->cols)]);
-    case VPPS_OP_DOT:
-        y[0] = 0;
-        for (size_t i = 0; i < na; i++) y[0] += a[i] * b[i];
-        break;
-    case VPPS_OP_SQUARED_DISTANCE:
-        y[0] = 0;
-        for (size_t i = 0; i < na; i++) y[0] += (a[i] - b[i]) * (a[i] - b[i]);
-        break;
-    case VPPS_OP_ARGMAX: {
-        size_t best = 0;
-        for (size_t i = 1; i < na; i++)
-            if (a[i] > a[best]) best = i;
-        y[0] = (double)best;
-        y[1] = a[best] - log_sum_exp(a, na);
-        break;
-    }
-    case VPPS_OP_LOOKUP_AT: {
-        const double last = m->model->params[v.s->param].count - 1.0;
-        const size_t entry = (size_t)fmin(fmax(a[0], 0), last);
-        memcpy(y, m->values + m->first[v.s->param] + entry * n, n * sizeof *y);
-        return;
-    }
-    case VPPS_OP_SUM_ELEMENTS:
-        y[0] = 0;
-        for (size_t i = 0; i < na; i++) y[0] += a[i];
-        break;
-    case VPPS_OP_SOFTMAX: EACH(exp(a[i] - log_sum_exp(a, n)));
-    case VPPS_OP_LOG_SOFTMAX: EACH(a[i] - log_sum_exp(a, n));
-    case VPPS_OP_WEIGHTED_SUM:
-        for (size_t i = 0; i < n; i++) {
-            y[i] = 0;
-            for (uint32_t k = 0; k + 1 < v.n_args; k++) y[i] += a[k] * b[k * n + i];
-        }
-        break;
-    case VPPS_OP_CROSS_ENTROPY: y[0] = log_sum_exp(a, na) - a[v.n->imm]; break;
-    case VPPS_OP_HINGE:
-        y[0] = 0;
-        for (size_t j = 0; j < na; j++) {
-            if (j != v.n->imm) y[0] += fmax(0, (double)v.s->p - a[v.n->imm] + a[j]);
-        }
-        break;
-    case VPPS_OP_BINARY_LOG_LOSS:
-        y[0] = 0;
-        for (size_t i = 0; i < na; i++) y[0] -= b[i] * log(a[i]) + (1 - b[i]) * log1p(-a[i]);
-        break;
-    case VPPS_OP_COUNT: abort();
-    }
-#undef EACH
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < v.elems && r->mode.noise > 0; i++) {
+        const double slack = o.n == v.elems ? meaning_slack(v.op, a[i], o.f) : 0;
         y[i] = noisy(r, y[i]);
-        const double off = na == n ? absolute_error(v.s, r->scratch[i], v.f) : 0;
-        if (off > 0) y[i] += noisy(r, off) - off;
+        if (slack > 0) y[i] += noisy(r, slack) - slack;
     }
 }
 
@@ -328,6 +237,9 @@ ref_run *ref_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode) {
         r->first[x + 1] = r->first[x] + (size_t)s->rows * s->cols;
     }
     r->values = doubles(r->first[n]);
+    uint32_t most = 1;
+    for (uint32_t x = 0; x < n; x++) most = vpps_max_u32(most, g->flat.nodes[x].n_args);
+    r->list = need(calloc(most, sizeof *r->list));
     for (uint32_t x = 0; x < n; x++) forward_node(r, m, x);
     return r;
 }
@@ -340,6 +252,7 @@ void ref_run_destroy(ref_run *r) {
     free(r->param_grads);
     free(r->used);
     free(r->scratch);
+    free(r->list);
     free(r);
 }
 
@@ -372,150 +285,51 @@ static void affine_backward(ref_run *r, const ref_model *m, const node_view *v, 
     }
 }
 
+/* The gradient of argument k, by the formulas of meanings.def. */
+static void argument_gradient(const ref_run *r, const node_view *v, meaning_operands *o, uint32_t k, double *da) {
+    const uint32_t elems = (uint32_t)elems_of(r, arg_of(r, v, k)), rows = v->s->rows, cols = v->s->cols;
+    if (v->op == VPPS_OP_MATMUL) {
+        const uint32_t inner = o->n / rows;
+        o->rows = k ? inner : rows, o->inner = k ? rows : cols, o->cols = k ? cols : inner;
+    }
+    const bool weighted = v->op == VPPS_OP_WEIGHTED_SUM;
+    if (weighted || vpps_ops[v->op].max_args > 2) o->u = k - weighted;
+    meaning_gradient(v->op, weighted ? k > 0 : vpps_ops[v->op].max_args > 2 ? 0 : k, o, elems, da, NULL);
+}
+
 /* Adds the node's contributions to the gradients of its arguments and parameters. */
 static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
     const node_view v = view(r, x);
-    const uint32_t rows = v.s->rows;
     const size_t n = v.elems;
-    if (v.op == VPPS_OP_INPUT || v.op == VPPS_OP_CONSTANT) return;
     if (v.op == VPPS_OP_LOOKUP || v.op == VPPS_OP_PARAMETER) {
         const size_t at = m->first[v.s->param] + (v.op == VPPS_OP_LOOKUP ? v.n->imm * n : 0);
         for (size_t i = 0; i < n; i++) add_param_grad(r, at + i, r->grads[r->first[x] + i]);
-        return;
     }
+    if (!v.n_args || vpps_ops[v.op].op_class == VPPS_CLASS_DECIDED) return; /* no argument has a gradient */
     size_t total = 0;
     for (uint32_t k = 0; k < v.n_args; k++) total += elems_of(r, arg_of(r, &v, k));
     scratch_room(r, 2 * total + 2 * n);
-    const size_t na = elems_of(r, arg_of(r, &v, 0));
-    double *a = r->scratch, *b = a + na, *da = read_args(r, &v, a), *db = da + na, *y = da + total, *d = y + n;
+    double *a = r->scratch, *da = read_args(r, &v, a), *y = da + total, *d = y + n;
     memset(da, 0, total * sizeof *da);
     for (size_t i = 0; i < n; i++) y[i] = noisy(r, r->values[r->first[x] + i]);
     for (size_t i = 0; i < n; i++) d[i] = noisy(r, r->grads[r->first[x] + i]);
-    const double keep = 1 - (double)v.s->p;
-
-#define EACH(expression)                                                                                               \
-    for (size_t i = 0; i < na; i++) da[i] = (expression);                                                              \
-    break
-#define BOTH(first, second)                                                                                            \
-    for (size_t i = 0; i < na; i++) {                                                                                  \
-        da[i] = (first);                                                                                               \
-        db[i] = (second);                                                                                              \
-    }                                                                                                                  \
-    break
+    meaning_operands o = operands_of(r, &v, a);
+    o.y = y;
+    o.d = d;
+    double *to = da;
     switch (v.op) {
     case VPPS_OP_AFFINE: affine_backward(r, m, &v, a, d, da); break;
-    case VPPS_OP_MATMUL: {
-        const uint32_t inner = (uint32_t)(na / rows);
-        for (uint32_t j = 0; j < v.s->cols; j++) {
-            for (uint32_t i = 0; i < rows; i++) {
-                for (uint32_t l = 0; l < inner; l++) {
-                    da[i + (size_t)l * rows] += d[i + (size_t)j * rows] * b[l + (size_t)j * inner];
-                    db[l + (size_t)j * inner] += d[i + (size_t)j * rows] * a[i + (size_t)l * rows];
-                }
-            }
-        }
-        break;
-    }
-    case VPPS_OP_ADD: BOTH(d[i], d[i]);
-    case VPPS_OP_SUB: BOTH(d[i], -d[i]);
-    case VPPS_OP_MUL: BOTH(d[i] * b[i], d[i] * a[i]);
-    case VPPS_OP_DIV: BOTH(d[i] / b[i], -d[i] * a[i] / (b[i] * b[i]));
-    case VPPS_OP_MAX: BOTH(a[i] >= b[i] ? d[i] : 0, a[i] >= b[i] ? 0 : d[i]);
-    case VPPS_OP_MIN: BOTH(a[i] <= b[i] ? d[i] : 0, a[i] <= b[i] ? 0 : d[i]);
-    case VPPS_OP_SUM:
-    case VPPS_OP_AVERAGE:
-        for (size_t i = 0; i < total; i++) da[i] = v.op == VPPS_OP_SUM ? d[i % n] : d[i % n] / v.n_args;
-        break;
-    case VPPS_OP_MAX_OF:
-    case VPPS_OP_MIN_OF:
-        for (size_t i = 0; i < n; i++) da[selected(a, v.n_args, n, i, v.op == VPPS_OP_MAX_OF) * n + i] = d[i];
-        break;
-    case VPPS_OP_NEGATE: EACH(-d[i]);
-    case VPPS_OP_ONE_MINUS: EACH(-d[i]);
-    case VPPS_OP_RECIPROCAL: EACH(-d[i] * y[i] * y[i]);
-    case VPPS_OP_SCALE: EACH((double)v.f * d[i]);
-    case VPPS_OP_SCALE_BY:
-        for (size_t i = 0; i < na; i++) {
-            da[i] = d[i] * b[0];
-            db[0] += d[i] * a[i];
-        }
-        break;
-    case VPPS_OP_WHEN: EACH(b[0] > 0 ? d[i] : 0);
-    case VPPS_OP_SIGMOID: EACH(d[i] * y[i] * (1 - y[i]));
-    case VPPS_OP_TANH: EACH(d[i] * (1 - y[i] * y[i]));
-    case VPPS_OP_RELU: EACH(a[i] > 0 ? d[i] : 0);
-    case VPPS_OP_ELU: EACH(a[i] > 0 ? d[i] : d[i] * (y[i] + (double)v.f));
-    case VPPS_OP_GELU: EACH(d[i] * gelu_slope(a[i]));
-    case VPPS_OP_EXP: EACH(d[i] * y[i]);
-    case VPPS_OP_LOG: EACH(d[i] / a[i]);
-    case VPPS_OP_SQUARE: EACH(2 * d[i] * a[i]);
-    case VPPS_OP_SQRT: EACH(d[i] / (2 * y[i]));
-    case VPPS_OP_ABS: EACH(a[i] > 0 ? d[i] : a[i] < 0 ? -d[i] : 0);
-    case VPPS_OP_DROPOUT:
-        EACH(!r->mode.training                                                         ? d[i]
-             : vpps_dropout_keeps(r->mode.dropout_key, v.n->imm + (uint32_t)i, v.s->p) ? d[i] / keep
-                                                                                       : 0);
-    case VPPS_OP_CONCAT: {
-        uint32_t row = 0;
-        for (uint32_t k = 0; k < v.n_args; k++) {
-            const uint32_t its = (uint32_t)(elems_of(r, arg_of(r, &v, k)) / v.s->cols);
-            for (uint32_t j = 0; j < v.s->cols; j++) {
-                for (uint32_t i = 0; i < its; i++) *da++ = d[row + i + (size_t)j * rows];
-            }
-            row += its;
-        }
-        da -= total;
-        break;
-    }
+    case VPPS_OP_CONCAT: concat(r, &v, da, d, true); break;
     case VPPS_OP_SLICE:
-        for (size_t i = 0; i < n; i++) da[v.n->imm + i % rows + i / rows * (na / v.s->cols)] = d[i];
+        for (size_t i = 0; i < n; i++) da[in_slice(&v, o.n, i)] = d[i];
         break;
-    case VPPS_OP_DOT: BOTH(d[0] * b[i], d[0] * a[i]);
-    case VPPS_OP_SQUARED_DISTANCE: BOTH(2 * d[0] * (a[i] - b[i]), 2 * d[0] * (b[i] - a[i]));
-    case VPPS_OP_SUM_ELEMENTS: EACH(d[0]);
-    case VPPS_OP_SOFTMAX: {
-        double sum = 0;
-        for (size_t i = 0; i < n; i++) sum += d[i] * y[i];
-        EACH(y[i] * (d[i] - sum));
+    default:
+        for (uint32_t k = 0; k < v.n_args; k++, to += elems_of(r, arg_of(r, &v, k - 1)))
+            argument_gradient(r, &v, &o, k, to);
     }
-    case VPPS_OP_LOG_SOFTMAX: {
-        double sum = 0;
-        for (size_t i = 0; i < n; i++) sum += d[i];
-        EACH(d[i] - exp(y[i]) * sum);
-    }
-    case VPPS_OP_WEIGHTED_SUM:
-        for (uint32_t k = 0; k + 1 < v.n_args; k++) {
-            for (size_t i = 0; i < n; i++) {
-                da[k] += d[i] * b[k * n + i];
-                db[k * n + i] = d[i] * a[k];
-            }
-        }
-        break;
-    case VPPS_OP_CROSS_ENTROPY: {
-        const double lse = log_sum_exp(a, na);
-        EACH(d[0] * (exp(a[i] - lse) - (i == v.n->imm ? 1 : 0)));
-    }
-    case VPPS_OP_HINGE:
-        for (size_t j = 0; j < na; j++) {
-            if (j == v.n->imm || (double)v.s->p - a[v.n->imm] + a[j] <= 0) continue;
-            da[j] += d[0];
-            da[v.n->imm] -= d[0];
-        }
-        break;
-    case VPPS_OP_BINARY_LOG_LOSS: BOTH(d[0] * (a[i] - b[i]) / (a[i] * (1 - a[i])), d[0] * (log1p(-a[i]) - log(a[i])));
-    case VPPS_OP_INPUT:
-    case VPPS_OP_CONSTANT:
-    case VPPS_OP_LOOKUP:
-    case VPPS_OP_PARAMETER:
-    case VPPS_OP_ARGMAX:
-    case VPPS_OP_LOOKUP_AT: break; /* no gradient */
-    case VPPS_OP_COUNT: abort();
-    }
-#undef EACH
-#undef BOTH
     for (uint32_t k = 0; k < v.n_args; k++) {
-        const uint32_t to = arg_of(r, &v, k);
-        for (size_t i = r->first[to]; i < r->first[to + 1]; i++) r->grads[i] += noisy(r, *da++);
+        const uint32_t arg = arg_of(r, &v, k);
+        for (size_t i = r->first[arg]; i < r->first[arg + 1]; i++) r->grads[i] += noisy(r, *da++);
     }
 }
 
@@ -556,36 +370,7 @@ void ref_backward(ref_run *r, const ref_model *m, vpps_node loss) {
     free(needed);
 }
 
-/* ---------------------------------------------------------------- optimisers: the formulas of vpps.h */
-
-/* `left1`, `left2`: 1 - beta^t. */
-static void step_element(ref_model *m, size_t i, double g, const vpps_optimizer *o, double left1, double left2) {
-    const double lr = (double)o->lr, decay = (double)o->weight_decay, epsilon = (double)o->epsilon;
-    const double beta1 = (double)o->beta1, beta2 = (double)o->beta2;
-    double *w = &m->values[i], *s = &m->states[0][i], *s2 = &m->states[1][i];
-    if (o->kind != VPPS_ADAMW) g += decay * *w;
-    switch (o->kind) {
-    case VPPS_SGD: *w -= lr * g; break;
-    case VPPS_MOMENTUM:
-        *s = (double)o->momentum * *s + g;
-        *w -= lr * *s;
-        break;
-    case VPPS_ADAGRAD:
-        *s += g * g;
-        *w -= lr * g / (sqrt(*s) + epsilon);
-        break;
-    case VPPS_ADAM:
-    case VPPS_ADAMW: {
-        *s = beta1 * *s + (1 - beta1) * g;
-        *s2 = beta2 * *s2 + (1 - beta2) * g * g;
-        const double mean = *s / left1, square = *s2 / left2;
-        const double before = *w;
-        *w -= lr * mean / (sqrt(square) + epsilon);
-        if (o->kind == VPPS_ADAMW) *w -= lr * decay * before;
-        break;
-    }
-    }
-}
+/* ---------------------------------------------------------------- optimisers */
 
 void ref_step(ref_model *m, ref_run *r, const vpps_optimizer *o, uint64_t t) {
     double squares = 0, factor = 1;
@@ -597,13 +382,14 @@ void ref_step(ref_model *m, ref_run *r, const vpps_optimizer *o, uint64_t t) {
     }
     if (o->clip > 0 && sqrt(squares) > (double)o->clip) factor = (double)o->clip / sqrt(squares);
     factor = noisy(r, factor);
-    const double left1 = 1 - pow((double)o->beta1, (double)t), left2 = 1 - pow((double)o->beta2, (double)t);
+    const double left[] = {1 - pow((double)o->beta1, (double)t), 1 - pow((double)o->beta2, (double)t)};
     for (uint32_t p = 0; p < m->n; p++) {
         if (m->model->params[p].frozen) continue;
         for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
             if (!r->used[i]) continue;
             const double before = m->values[i];
-            step_element(m, i, noisy(r, factor * r->param_grads[i]), o, left1, left2);
+            meaning_step(o, left, noisy(r, factor * r->param_grads[i]), &m->values[i], &m->states[0][i],
+                         &m->states[1][i]);
             m->values[i] = noisy(r, before + noisy(r, m->values[i] - before));
             m->states[0][i] = noisy(r, m->states[0][i]);
             m->states[1][i] = noisy(r, m->states[1][i]);

@@ -3,21 +3,13 @@
  *
  * An operation's arguments are made from parameters, so all of them have gradients; the loss is the dot product of the
  * result with random numbers, so every element of it matters. */
+#include "common/meaning.h"
 #include "common/reference.h"
 #include "common/testing.h"
 
 #include <math.h>
 
 /* ---------------------------------------------------------------- where arguments come from */
-
-/* What an operation's argument may be: for finite differences it keeps away from kinks and poles. */
-typedef enum domain {
-    ANY,      /* [-1.5, 1.5] */
-    AWAY,     /* 0.2 <= |x| <= 1.5 */
-    POSITIVE, /* [0.3, 2] */
-    INSIDE,   /* [0.1, 0.9] */
-    GRID      /* multiples of 0.4, and argument k 0.1 k further: two arguments are never near each other */
-} domain;
 
 typedef struct builder {
     vpps_model *model;
@@ -28,7 +20,7 @@ typedef struct builder {
     uint32_t n_results;
 } builder;
 
-static float draw(builder *b, domain d, uint32_t k) {
+static float draw(builder *b, meaning_domain d, uint32_t k) {
     const float u = vpps_random_unit(&b->random), sign = vpps_random_below(&b->random, 2) ? 1.0f : -1.0f;
     switch (d) {
     case ANY: return 3 * u - 1.5f;
@@ -40,8 +32,8 @@ static float draw(builder *b, domain d, uint32_t k) {
     return 0;
 }
 
-static vpps_param make_param(builder *b, vpps_param_kind kind, uint32_t count, uint32_t rows, uint32_t cols, domain d,
-                             uint32_t k, float factor) {
+static vpps_param make_param(builder *b, vpps_param_kind kind, uint32_t count, uint32_t rows, uint32_t cols,
+                             meaning_domain d, uint32_t k, float factor) {
     char name[32];
     snprintf(name, sizeof name, "p%u", b->n_params++);
     const size_t n = (size_t)count * rows * cols;
@@ -67,7 +59,7 @@ static vpps_node constant(builder *b, uint32_t rows, uint32_t cols, float factor
 }
 
 /* Argument k of an operation: in turn a parameter (or a row of a table), and bias + W x with a small W x. */
-static vpps_node leaf(builder *b, uint32_t rows, uint32_t cols, domain d, uint32_t k) {
+static vpps_node leaf(builder *b, uint32_t rows, uint32_t cols, meaning_domain d, uint32_t k) {
     const uint32_t way = b->n_leaves++ % 3;
     if (way == 0 && cols == 1) return vpps_parameter(b->g, make_param(b, VPPS_VECTOR, 1, rows, 1, d, k, 1));
     if (way == 1) {
@@ -81,17 +73,8 @@ static vpps_node leaf(builder *b, uint32_t rows, uint32_t cols, domain d, uint32
 
 /* ---------------------------------------------------------------- the table */
 
-enum { VECTORS = 1, MATRICES = 2 };
-
-typedef struct op_case {
-    vpps_node (*unary)(vpps_graph *, vpps_node);
-    vpps_node (*binary)(vpps_graph *, vpps_node, vpps_node);
-    vpps_node (*many)(vpps_graph *, uint32_t, const vpps_node *);
-    vpps_node (*build)(builder *, uint32_t rows, uint32_t cols);
-    domain a, b;
-    int shapes;
-    double noise; /* rounding to be explained, in units in the last place of what the operation reads and writes */
-} op_case;
+/* A call with other arguments than nodes. */
+typedef vpps_node (*build_function)(builder *, uint32_t rows, uint32_t cols);
 
 static vpps_node build_input(builder *b, uint32_t rows, uint32_t cols) { return constant(b, rows, cols, 1); }
 static vpps_node build_constant(builder *b, uint32_t rows, uint32_t cols) {
@@ -121,18 +104,9 @@ static vpps_node build_affine(builder *b, uint32_t rows, uint32_t cols) {
     const vpps_param bias = biased ? make_param(b, VPPS_VECTOR, 1, rows, 1, ANY, 0, 1) : VPPS_NO_PARAM;
     return vpps_affine(b->g, bias, n, matrices, xs);
 }
-static vpps_node build_matmul(builder *b, uint32_t rows, uint32_t cols) {
-    const uint32_t inner = 1 + vpps_random_below(&b->random, 40);
-    const vpps_node x = leaf(b, rows, inner, ANY, 0);
-    return vpps_matmul(b->g, x, leaf(b, inner, cols, ANY, 1));
-}
 static vpps_node build_scale(builder *b, uint32_t rows, uint32_t cols) {
     const float factor = draw(b, AWAY, 0);
     return vpps_scale(b->g, leaf(b, rows, cols, ANY, 0), factor);
-}
-static vpps_node build_scale_by(builder *b, uint32_t rows, uint32_t cols) {
-    const vpps_node x = leaf(b, rows, cols, ANY, 0);
-    return vpps_scale_by(b->g, x, leaf(b, 1, 1, ANY, 1));
 }
 static vpps_node build_elu(builder *b, uint32_t rows, uint32_t cols) {
     const float alpha = draw(b, POSITIVE, 0);
@@ -141,14 +115,6 @@ static vpps_node build_elu(builder *b, uint32_t rows, uint32_t cols) {
 static vpps_node build_dropout(builder *b, uint32_t rows, uint32_t cols) {
     static const float rates[] = {0, 0.1f, 0.5f, 0.9f};
     return vpps_dropout(b->g, leaf(b, rows, cols, ANY, 0), rates[vpps_random_below(&b->random, 4)]);
-}
-static vpps_node build_concat(builder *b, uint32_t rows, uint32_t cols) {
-    vpps_node xs[4];
-    const uint32_t n = 1 + vpps_random_below(&b->random, 3);
-    xs[0] = leaf(b, rows, cols, ANY, 0);
-    for (uint32_t k = 1; k < n; k++) xs[k] = leaf(b, 1 + vpps_random_below(&b->random, 40), cols, ANY, k);
-    if (n == 3) xs[2] = xs[0]; /* one node twice */
-    return vpps_concat(b->g, n, xs);
 }
 static vpps_node build_slice(builder *b, uint32_t rows, uint32_t cols) {
     const uint32_t first = vpps_random_below(&b->random, 40), after = vpps_random_below(&b->random, 40);
@@ -170,10 +136,6 @@ static vpps_node build_hinge(builder *b, uint32_t rows, uint32_t cols) {
     return vpps_hinge(b->g, x, vpps_random_below(&b->random, rows), 0.7f);
 }
 
-static vpps_node build_when(builder *b, uint32_t rows, uint32_t cols) {
-    const vpps_node x = leaf(b, rows, cols, ANY, 0);
-    return vpps_when(b->g, x, leaf(b, 1, 1, AWAY, 1));
-}
 static vpps_node build_argmax(builder *b, uint32_t rows, uint32_t cols) {
     return vpps_argmax(b->g, leaf(b, rows, cols, ANY, 0));
 }
@@ -183,57 +145,24 @@ static vpps_node build_lookup_at(builder *b, uint32_t rows, uint32_t cols) {
     return vpps_lookup_at(b->g, table, vpps_constant(b->g, 1, 1, numbers[vpps_random_below(&b->random, 6)]));
 }
 
-static const op_case case_INPUT = {.build = build_input, .shapes = MATRICES, .noise = 1},
-                     case_LOOKUP = {.build = build_lookup, .shapes = MATRICES, .noise = 1},
-                     case_PARAMETER = {.build = build_parameter, .shapes = VECTORS, .noise = 1},
-                     case_CONSTANT = {.build = build_constant, .shapes = MATRICES, .noise = 1},
-                     case_AFFINE = {.build = build_affine, .shapes = MATRICES, .noise = 2},
-                     case_MATMUL = {.build = build_matmul, .shapes = MATRICES, .noise = 2},
-                     case_ADD = {.binary = vpps_add, .shapes = MATRICES, .noise = 1},
-                     case_SUB = {.binary = vpps_sub, .shapes = MATRICES, .noise = 1},
-                     case_MUL = {.binary = vpps_mul, .shapes = MATRICES, .noise = 1},
-                     case_DIV = {.binary = vpps_div, .b = POSITIVE, .shapes = MATRICES, .noise = 2},
-                     case_MAX = {.binary = vpps_max, .a = GRID, .b = GRID, .shapes = MATRICES, .noise = 1},
-                     case_MIN = {.binary = vpps_min, .a = GRID, .b = GRID, .shapes = MATRICES, .noise = 1},
-                     case_SUM = {.many = vpps_sum, .shapes = MATRICES, .noise = 1},
-                     case_AVERAGE = {.many = vpps_average, .shapes = MATRICES, .noise = 1},
-                     case_MAX_OF = {.many = vpps_max_of, .a = GRID, .shapes = MATRICES, .noise = 1},
-                     case_MIN_OF = {.many = vpps_min_of, .a = GRID, .shapes = MATRICES, .noise = 1},
-                     case_NEGATE = {.unary = vpps_negate, .shapes = MATRICES, .noise = 1},
-                     case_ONE_MINUS = {.unary = vpps_one_minus, .shapes = MATRICES, .noise = 1},
-                     case_RECIPROCAL = {.unary = vpps_reciprocal, .a = POSITIVE, .shapes = MATRICES, .noise = 2},
-                     case_SCALE = {.build = build_scale, .shapes = MATRICES, .noise = 1},
-                     case_SCALE_BY = {.build = build_scale_by, .shapes = MATRICES, .noise = 2},
-                     case_WHEN = {.build = build_when, .shapes = MATRICES, .noise = 1},
-                     case_ARGMAX = {.build = build_argmax, .shapes = VECTORS, .noise = 2},
-                     case_LOOKUP_AT = {.build = build_lookup_at, .shapes = MATRICES, .noise = 1},
-                     case_SIGMOID = {.unary = vpps_sigmoid, .shapes = MATRICES, .noise = 2},
-                     case_TANH = {.unary = vpps_tanh, .shapes = MATRICES, .noise = 2},
-                     case_RELU = {.unary = vpps_relu, .a = AWAY, .shapes = MATRICES, .noise = 1},
-                     case_ELU = {.build = build_elu, .shapes = MATRICES, .noise = 2},
-                     case_GELU = {.unary = vpps_gelu, .shapes = MATRICES, .noise = 2},
-                     case_EXP = {.unary = vpps_exp, .shapes = MATRICES, .noise = 2},
-                     case_LOG = {.unary = vpps_log, .a = POSITIVE, .shapes = MATRICES, .noise = 2},
-                     case_SQUARE = {.unary = vpps_square, .shapes = MATRICES, .noise = 1},
-                     case_SQRT = {.unary = vpps_sqrt, .a = POSITIVE, .shapes = MATRICES, .noise = 1},
-                     case_ABS = {.unary = vpps_abs, .a = AWAY, .shapes = MATRICES, .noise = 1},
-                     case_DROPOUT = {.build = build_dropout, .shapes = MATRICES, .noise = 1},
-                     case_CONCAT = {.build = build_concat, .shapes = MATRICES, .noise = 1},
-                     case_SLICE = {.build = build_slice, .shapes = MATRICES, .noise = 1},
-                     case_DOT = {.binary = vpps_dot, .shapes = MATRICES, .noise = 2},
-                     case_SQUARED_DISTANCE = {.binary = vpps_squared_distance, .shapes = MATRICES, .noise = 2},
-                     case_SUM_ELEMENTS = {.unary = vpps_sum_elements, .a = POSITIVE, .shapes = MATRICES, .noise = 2},
-                     case_SOFTMAX = {.unary = vpps_softmax, .shapes = VECTORS, .noise = 2},
-                     case_LOG_SOFTMAX = {.unary = vpps_log_softmax, .shapes = VECTORS, .noise = 2},
-                     case_WEIGHTED_SUM = {.build = build_weighted_sum, .shapes = MATRICES, .noise = 2},
-                     case_CROSS_ENTROPY = {.build = build_cross_entropy, .shapes = VECTORS, .noise = 2},
-                     case_HINGE = {.build = build_hinge, .shapes = VECTORS, .noise = 2},
-                     case_BINARY_LOG_LOSS = {
-                         .binary = vpps_binary_log_loss, .a = INSIDE, .b = INSIDE, .shapes = MATRICES, .noise = 2};
+/* Who makes an operation: the call of the library, where ops.def says that it takes nodes alone; else one of the above. */
+typedef struct op_case {
+    vpps_node (*unary)(vpps_graph *, vpps_node);
+    vpps_node (*binary)(vpps_graph *, vpps_node, vpps_node);
+    vpps_node (*many)(vpps_graph *, uint32_t, const vpps_node *);
+    build_function build;
+} op_case;
 
-/* An operation without its case does not compile. */
-static const op_case *const cases[VPPS_OP_COUNT] = {
-#define OP(id, ...) [VPPS_OP_##id] = &case_##id,
+#define UNARY(name)                                                                                                    \
+    { .unary = vpps_##name }
+#define BINARY(name)                                                                                                   \
+    { .binary = vpps_##name }
+#define NARY(name)                                                                                                     \
+    { .many = vpps_##name }
+#define OWN(name)                                                                                                      \
+    { .build = build_##name }
+static const op_case cases[VPPS_OP_COUNT] = {
+#define OP(id, name, call, ...) [VPPS_OP_##id] = call(name),
 #include "graph/ops.def"
 #undef OP
 };
@@ -242,17 +171,24 @@ static const op_case *const cases[VPPS_OP_COUNT] = {
 
 /* Adds one instance of the operation and its term of the loss. */
 static void add_instance(builder *b, vpps_op op, uint32_t rows, uint32_t cols) {
-    const op_case *c = cases[op];
+    const op_case *c = &cases[op];
+    const meaning_domain domains[] = {meaning_cases[op].a, meaning_cases[op].b};
+    const vpps_shape_rule rule = vpps_ops[op].shape;
     vpps_node x;
     if (c->unary) {
-        x = c->unary(b->g, leaf(b, rows, cols, c->a, 0));
+        x = c->unary(b->g, leaf(b, rows, cols, domains[0], 0));
     } else if (c->binary) {
-        const vpps_node first = leaf(b, rows, cols, c->a, 0);
-        x = c->binary(b->g, first, leaf(b, rows, cols, c->b, 1));
+        const bool scaled = rule == VPPS_SHAPE_SCALED, product = rule == VPPS_SHAPE_PRODUCT;
+        const uint32_t inner = 1 + vpps_random_below(&b->random, 40);
+        const vpps_node first = leaf(b, rows, product ? inner : cols, domains[0], 0);
+        x = c->binary(b->g, first, leaf(b, product ? inner : scaled ? 1 : rows, scaled ? 1 : cols, domains[1], 1));
     } else if (c->many) {
         vpps_node xs[4];
+        const bool stacked = rule == VPPS_SHAPE_STACKED;
         const uint32_t n = 1 + vpps_random_below(&b->random, 4);
-        for (uint32_t k = 0; k < n; k++) xs[k] = leaf(b, rows, cols, c->a, k);
+        for (uint32_t k = 0; k < n; k++)
+            xs[k] = leaf(b, stacked && k ? 1 + vpps_random_below(&b->random, 40) : rows, cols, domains[0], k);
+        if (stacked && n > 2) xs[2] = xs[0]; /* one node twice */
         x = c->many(b->g, n, xs);
     } else {
         x = c->build(b, rows, cols);
@@ -284,7 +220,7 @@ static vpps_node build_graph(builder *b, vpps_op op, uint64_t seed, uint32_t row
         for (size_t i = 0; i < VPPS_COUNT(edges); i++) add_instance(b, op, edges[i], 1);
         add_instance(b, op, 2 + vpps_random_below(&b->random, 200), 1);
         add_instance(b, op, edges[vpps_random_below(&b->random, 4)], 1);
-        if (cases[op]->shapes == MATRICES) {
+        if (meaning_cases[op].shapes == MATRICES) {
             add_instance(b, op, 1, 3);
             add_instance(b, op, 33, 2);
             add_instance(b, op, 2 + vpps_random_below(&b->random, 20), 2 + vpps_random_below(&b->random, 20));
@@ -387,7 +323,7 @@ typedef struct expectation {
 static expectation expect(builder *b, const ref_model *m, ref_mode mode, vpps_node loss, vpps_op op) {
     expectation e;
     for (int k = -1; k < REF_NOISE_RUNS; k++) {
-        mode.noise = k < 0 ? 0 : cases[op]->noise;
+        mode.noise = k < 0 ? 0 : meaning_cases[op].noise;
         mode.noise_seed = (uint64_t)(k + 2);
         ref_run *r = ref_forward(b->g, m, &mode);
         ck_assert_ptr_nonnull(r);
@@ -498,7 +434,7 @@ START_TEST(engine_is_the_reference)
             const configuration c = {vps[k % 4], k & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED, k & 8};
             check_configuration(op, vpps_random(&random) % 1000000, 0, 0, &c);
             const uint32_t rows = 1 + vpps_random_below(&random, 64);
-            const bool matrix = cases[op]->shapes == MATRICES && vpps_random_below(&random, 2);
+            const bool matrix = meaning_cases[op].shapes == MATRICES && vpps_random_below(&random, 2);
             check_configuration(op, vpps_random(&random) % 1000000, rows,
                                 matrix ? 2 + vpps_random_below(&random, 8) : 1, &c);
         }

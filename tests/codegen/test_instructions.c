@@ -1,0 +1,584 @@
+/* test_instructions.c - every instruction of isa.def and every optimiser's step against what meanings.def says, as the CPU's kernels of
+ * each instruction set do them and as a GPU's kernel does them under software SIMT. Cases are made from isa.def, so none is left out.
+ *
+ * A pool holds the tensors of many cases. A device runs them; then all of the pool is compared, so that a write beside a result shows.
+ * The CPU reads operands that end where a page without access begins. VPPS_TEST_SEED repeats a run. */
+#include "codegen/ops_harness.h"
+#include "common/meaning.h"
+#include "runtime/kernel_inputs.h"
+
+/* ---------------------------------------------------------------- pools
+ *
+ * Checks of single words are written out: Check's assertions cost a system call each. */
+
+enum { MAX_CASES = 1024, MAX_TENSORS = 3, MEMBERS = 5, LONGEST = 1 << 15, GAP = 0x7fc0beef };
+
+/* Words that grow: a script, or a pool (whose words are floats' bits). */
+typedef struct words {
+    uint32_t *at;
+    size_t n, capacity;
+} words;
+
+static uint32_t append(words *w, uint32_t word) {
+    if (!VPPS_RESERVE(w->at, w->capacity, w->n + 1)) ck_abort_msg("out of memory");
+    w->at[w->n] = word;
+    return (uint32_t)w->n++;
+}
+
+static void copy_words(words *to, const words *from) {
+    to->n = 0;
+    for (size_t i = 0; i < from->n; i++) append(to, from->at[i]);
+}
+
+static float float_at(const words *w, size_t i) {
+    float x;
+    memcpy(&x, &w->at[i], sizeof x);
+    return x;
+}
+
+/* n elements drawn from [low, high), and a gap behind them. */
+static uint32_t tensor(words *pool, uint32_t n, float low, float high) {
+    const uint32_t offset = (uint32_t)pool->n;
+    for (uint32_t i = 0; i < n; i++) append(pool, bits(draw(low, high)));
+    append(pool, GAP);
+    return offset;
+}
+
+/* What the kernel of software SIMT is told, and what only the CPU does: lists, products, results that are added to what is there. */
+typedef struct test_case {
+    ops_case of;
+    uint32_t list[MEMBERS], weights, indices, key;
+    uint32_t rows, inner, cols;
+    bool accumulate;
+} test_case;
+
+typedef struct batch {
+    words pool;
+    test_case cases[MAX_CASES];
+    uint32_t n_cases;
+    vpps_task_header header;
+} batch;
+
+static void clear(batch *b) {
+    b->pool.n = b->n_cases = 0;
+    append(&b->pool, GAP);
+    b->header = (vpps_task_header){.dropout_key = {(uint32_t)vpps_random(&state), (uint32_t)vpps_random(&state)}};
+}
+
+static bool is_step(const test_case *c) { return c->of.what >= VPPS_I_COUNT; }
+static vpps_form form_of(const test_case *c) { return vpps_instructions[c->of.what].form; }
+static uint32_t results_of(const test_case *c) {
+    return c->of.items * (!is_step(c) && form_of(c) == VPPS_FORM_REDUCE ? 1 : c->of.length);
+}
+static const char *name_of(const test_case *c) {
+    static const char *const steps[] = {
+#define X(id, name, states) "step of " name,
+        VPPS_OPTIMIZER_TABLE(X)
+#undef X
+    };
+    return is_step(c) ? steps[c->of.what - VPPS_I_COUNT] : vpps_instructions[c->of.what].name;
+}
+
+/* ---------------------------------------------------------------- what a case must give */
+
+/* Operands of item i, from the pool. */
+static meaning_operands operands_of(const batch *b, const words *pool, const test_case *c, uint32_t i) {
+    static double room[4 + MEMBERS][LONGEST];
+    static const double *list[MEMBERS];
+    const vpps_instruction_row *row = &vpps_instructions[c->of.what];
+    const char *roles = meaning_of((vpps_opcode)c->of.what).roles;
+    meaning_operands o = {.n = c->of.length, .list = list, .u = c->of.u, .e = c->of.e + i * c->of.length};
+    uint32_t tensors = 0, scalars = 0, used = 0;
+    float f;
+    memcpy(&f, &c->of.f, sizeof f);
+    o.f = (double)f;
+    o.key = b->header.dropout_key[0] | (uint64_t)b->header.dropout_key[1] << 32;
+    o.rows = c->rows, o.inner = c->inner, o.cols = c->cols;
+    for (uint32_t k = 0; row->operands[k]; k++) {
+        const char letter = row->operands[k];
+        double *to = room[used];
+        if (letter == 't') {
+            const uint32_t n = o.inner && tensors < 2 ? o.inner * (tensors ? o.cols : o.rows) : c->of.length;
+            for (uint32_t e = 0; e < n; e++) {
+                const size_t at = c->of.t[tensors] + (size_t)i * c->of.length + e;
+                to[e] = roles[k] == 'i' ? pool->at[at] : (double)float_at(pool, at);
+            }
+            tensors++;
+        } else if (letter == 's') {
+            to[0] = (double)float_at(pool, c->of.s[scalars++] + i);
+        } else if (letter == 'v') {
+            for (uint32_t m = 0; m < MEMBERS; m++) to[m] = (double)float_at(pool, c->weights + m);
+        } else if (letter == '*') {
+            o.n_list = MEMBERS;
+            for (uint32_t m = 0; m < MEMBERS; m++) {
+                for (uint32_t e = 0; e < c->of.length; e++)
+                    room[4 + m][e] = (double)float_at(pool, c->list[m] + i * c->of.length + e);
+                list[m] = room[4 + m];
+            }
+            continue;
+        } else {
+            continue;
+        }
+        *meaning_place(&o, roles[k]) = to;
+        used++;
+    }
+    return o;
+}
+
+/* Adds a case. `over`: the tensor operand that the result lies over, from 0; others than there are: a place of its own. */
+static test_case *add_case(batch *b, uint32_t opcode, uint32_t length, uint32_t items, uint32_t over, bool accumulate) {
+    ck_assert_uint_lt(b->n_cases, MAX_CASES);
+    const vpps_instruction_row *row = &vpps_instructions[opcode];
+    const char *roles = meaning_of((vpps_opcode)opcode).roles;
+    test_case *c = &b->cases[b->n_cases++];
+    *c = (test_case){.of = {.what = opcode, .length = length, .items = items}, .accumulate = accumulate};
+    if (row->form == VPPS_FORM_MATMUL) { /* as many rows as divide the length */
+        c->rows = length % 11 == 0 ? 11 : length % 5 == 0 ? 5 : length % 2 ? 1 : length;
+        c->cols = length / c->rows;
+        c->inner = 1 + vpps_random_below(&state, 40);
+    }
+    c->of.to = tensor(&b->pool, results_of(c), -1, 1);
+    uint32_t tensors = 0, scalars = 0;
+    for (uint32_t k = 0; row->operands[k]; k++) {
+        const uint32_t n = !c->inner || tensors > 1 ? length : c->inner * (tensors ? c->cols : c->rows);
+        float low, high;
+        meaning_range((vpps_opcode)opcode, roles[k], &low, &high);
+        switch (row->operands[k]) {
+        case 't':
+            c->of.t[tensors] = tensor(&b->pool, n * items, low, high);
+            for (uint32_t e = 0; e < n * items && roles[k] == 'i'; e++) /* some positions, one of them looked for */
+                b->pool.at[c->of.t[tensors] + e] = vpps_random_below(&state, 3);
+            tensors++;
+            break;
+        case 's': c->of.s[scalars++] = tensor(&b->pool, items, low, high); break;
+        case 'f': c->of.f = bits(draw(0.1f, 0.9f)); break;
+        case 'e': c->of.e = (uint32_t)vpps_random(&state); break;
+        case 'u': c->of.u = vpps_random_below(&state, roles[k] == 'k' ? 3 : length); break;
+        case 'i': c->indices = tensor(&b->pool, length * items, 0, 1); break;
+        case 'v': c->weights = tensor(&b->pool, MEMBERS, low, high); break;
+        case '*':
+            for (uint32_t m = 0; m < MEMBERS; m++) c->list[m] = tensor(&b->pool, length * items, -3, 3);
+            memcpy(&b->pool.at[c->list[3]], &b->pool.at[c->list[1]], length * items * sizeof(uint32_t)); /* ties */
+            break;
+        default: ck_abort_msg("operand letter %c", row->operands[k]);
+        }
+    }
+    if (over < tensors && row->form != VPPS_FORM_REDUCE && row->form != VPPS_FORM_MATMUL) c->of.to = c->of.t[over];
+    return c;
+}
+
+/* A loss that is an operand of the gradient must be that of the other operands. */
+static void set_losses(batch *b, const test_case *c) {
+    const meaning_use use = meaning_of((vpps_opcode)c->of.what);
+    uint32_t scalars = 0;
+    for (uint32_t k = 0; vpps_instructions[c->of.what].operands[k]; k++) {
+        if (vpps_instructions[c->of.what].operands[k] != 's') continue;
+        for (uint32_t i = 0; i < c->of.items && use.roles[k] == 'y'; i++) {
+            double loss;
+            meaning_operands o = operands_of(b, &b->pool, c, i);
+            meaning_forward(use.op, &o, 1, &loss, NULL);
+            b->pool.at[c->of.s[scalars] + i] = bits((float)loss);
+        }
+        scalars++;
+    }
+}
+
+/* ---------------------------------------------------------------- devices */
+
+typedef struct device {
+    const char *name;
+    const vpps_kernels *cpu;
+    vpps_simt_kernel *simt;
+    const ops_machine *machine;
+    double absolute; /* what a function's result may be off, besides what is relative */
+} device;
+
+static bool can_run(const device *d, const test_case *c) {
+    return d->cpu || (!c->accumulate && (is_step(c) || ops_has(c->of.what)));
+}
+
+/* Memory that ends where a page without access begins. */
+static float *guarded(uint32_t number, uint32_t n) {
+    static float *end[6 + MEMBERS];
+    ck_assert_uint_lt(number, VPPS_COUNT(end));
+    ck_assert_uint_le(n, LONGEST);
+    if (!end[number]) end[number] = floats(LONGEST) + LONGEST;
+    return end[number] - n;
+}
+
+static float *take(uint32_t number, const words *pool, uint32_t at, uint32_t n) {
+    float *x = guarded(number, n);
+    memcpy(x, pool->at + at, n * sizeof *x);
+    return x;
+}
+
+static void run_instruction(const vpps_kernels *kernels, const batch *b, words *pool, const test_case *c, uint32_t i,
+                            bool cut) {
+    const uint32_t n = c->of.length, results = results_of(c) / c->of.items, first_result = c->of.to + i * results;
+    const char *letters = vpps_instructions[c->of.what].operands;
+    const float *list[MEMBERS], *part[MEMBERS];
+    vpps_operands o = {.u = c->of.u, .e = c->of.e + i * n, .r = c->rows, .k = c->inner, .c = c->cols};
+    o.key = b->header.dropout_key[0] | (uint64_t)b->header.dropout_key[1] << 32;
+    memcpy(&o.f, &c->of.f, sizeof o.f);
+    uint32_t tensors = 0, scalars = 0;
+    float *dst = NULL;
+    for (const char *letter = letters; *letter; letter++) {
+        if (*letter == 't') {
+            const uint32_t elems = c->inner && tensors < 2 ? c->inner * (tensors ? c->cols : c->rows) : n;
+            float *x = take(tensors, pool, c->of.t[tensors] + i * n, elems);
+            if (c->of.to == c->of.t[tensors]) dst = x;
+            o.t[tensors++] = x;
+        }
+        if (*letter == 's') o.s[scalars] = float_at(pool, c->of.s[scalars] + i), scalars++;
+        if (*letter == 'v') o.weights = take(3, pool, c->weights, MEMBERS);
+        if (*letter == 'i') o.indices = (uint32_t *)guarded(4, n);
+        if (*letter != '*') continue;
+        o.n_list = MEMBERS;
+        for (uint32_t m = 0; m < MEMBERS; m++) list[m] = take(6 + m, pool, c->list[m] + i * n, n);
+        o.list = list;
+    }
+    if (!dst) {
+        dst = take(5, pool, first_result - 1, results + 1) + 1;
+        dst[-1] = 42;
+    }
+    uint32_t *const indices = o.indices;
+    float *const result = dst;
+    for (uint32_t at = 0, count = n; at < n; at += count, dst += count) {
+        if (cut) count = 1 + vpps_random_below(&state, vpps_min_u32(n - at, 40)); /* as the scheduler cuts */
+        kernels->run[c->of.what](count, c->accumulate, dst, &o);
+        for (uint32_t t = 0; t < tensors; t++) o.t[t] += count;
+        for (uint32_t m = 0; m < o.n_list; m++) part[m] = o.list[m] + count;
+        o.list = memcpy(list, part, sizeof list);
+        o.e += count;
+        if (o.indices) o.indices += count;
+    }
+    if (result == guarded(5, results)) ck_assert_float_eq(result[-1], 42);
+    memcpy(pool->at + first_result, result, results * sizeof *result);
+    if (indices) memcpy(pool->at + c->indices + i * n, indices, n * sizeof *indices);
+}
+
+static uint32_t states_of(const test_case *c) {
+    static const uint32_t states[] = {
+#define X(id, name, states) states,
+        VPPS_OPTIMIZER_TABLE(X)
+#undef X
+    };
+    return states[c->of.what - VPPS_I_COUNT];
+}
+
+static void run_step(const vpps_kernels *kernels, const batch *b, words *pool, const test_case *c, bool cut) {
+    const vpps_task_header *h = &b->header;
+    const vpps_step step = {c->of.what - VPPS_I_COUNT,
+                            1,
+                            h->lr,
+                            h->momentum,
+                            h->beta1,
+                            h->beta2,
+                            h->epsilon,
+                            h->weight_decay,
+                            {h->corrections[0], h->corrections[1]}};
+    const uint32_t n = c->of.length, places[] = {c->of.to, c->of.t[1], c->of.t[2]};
+    const float *g = take(3, pool, c->of.t[0], n);
+    float *x[3] = {NULL};
+    for (uint32_t k = 0; k <= states_of(c); k++) x[k] = take(k, pool, places[k], n);
+    for (uint32_t at = 0, count = n; at < n; at += count) {
+        if (cut) count = 1 + vpps_random_below(&state, vpps_min_u32(n - at, 40));
+        kernels->update(count, &step, x[0] + at, g + at, x[1] ? x[1] + at : NULL, x[2] ? x[2] + at : NULL);
+    }
+    for (uint32_t k = 0; k <= states_of(c); k++) memcpy(pool->at + places[k], x[k], n * sizeof(float));
+}
+
+/* Executes the cases that the device has. `cut`: elements in pieces. */
+static void run_on(const device *d, const batch *b, words *pool, bool cut) {
+    words script = {0};
+    for (uint32_t i = 0; i < b->n_cases && d->cpu; i++) {
+        const test_case *c = &b->cases[i];
+        const bool cuts = cut && (is_step(c) || form_of(c) == VPPS_FORM_EW);
+        if (is_step(c)) run_step(d->cpu, b, pool, c, cuts);
+        for (uint32_t k = 0; k < c->of.items && !is_step(c); k++) run_instruction(d->cpu, b, pool, c, k, cuts);
+    }
+    if (d->cpu) return;
+    uint32_t header[VPPS_TASK_HEADER_WORDS], n = 0;
+    memcpy(header, &b->header, sizeof header);
+    for (uint32_t i = 0; i < VPPS_TASK_HEADER_WORDS; i++) append(&script, header[i]);
+    for (uint32_t i = 0; i < b->n_cases; i++) n += can_run(d, &b->cases[i]);
+    append(&script, n);
+    for (uint32_t i = 0; i < b->n_cases; i++) {
+        uint32_t words_of_case[OPS_CASE_WORDS];
+        memcpy(words_of_case, &b->cases[i].of, sizeof words_of_case);
+        for (uint32_t k = 0; k < OPS_CASE_WORDS && can_run(d, &b->cases[i]); k++) append(&script, words_of_case[k]);
+    }
+    const vpps_arguments a = {.pool = (uintptr_t)pool->at, .script = (uintptr_t)script.at};
+    TEST_OK(vpps_simt_run(d->simt, d->machine->n_vps, d->machine->threads, 0, &a, sizeof a, (uint32_t)state | 1));
+    free(script.at);
+}
+
+/* ---------------------------------------------------------------- comparing */
+
+/* Formulas that call no function have one result on every device, to the bit. */
+static bool calls_functions(uint32_t opcode) {
+    static const char *const formulas[VPPS_I_COUNT] = {
+#define EW(id, operands, cost, flops, formula) [VPPS_I_##id] = #formula,
+#define INSTR(id, form, operands, cost, flops) [VPPS_I_##id] = "sums: exp_of(...)",
+#include "isa/isa.def"
+#undef INSTR
+    };
+    static const char *const functions[] = {"_of(", "gelu_", "log("};
+    for (size_t i = 0; i < VPPS_COUNT(functions); i++)
+        if (strstr(formulas[opcode], functions[i])) return true;
+    return false;
+}
+
+static void check_element(const device *d, const test_case *c, uint32_t e, float got, double want, double allowed) {
+    if (close_to(got, want, allowed)) return;
+    ck_abort_msg("%s: %s%s, %u items of %u elements: element %u is %.9g, not %.9g (VPPS_TEST_SEED=%llu)", d->name,
+                 name_of(c), c->accumulate ? " accumulating" : "", c->of.items, c->of.length, e, (double)got, want,
+                 (unsigned long long)seed);
+}
+
+/* Compares a case's results in `got` with what its operands in `before` give, and takes them over into `want`. */
+static void check_instruction(const device *d, const batch *b, const test_case *c, const words *before,
+                              const words *got, words *want) {
+    static double results[LONGEST], terms[LONGEST];
+    const uint32_t n = results_of(c) / c->of.items;
+    for (uint32_t i = 0; i < c->of.items; i++) {
+        meaning_operands o = operands_of(b, before, c, i);
+        meaning_instruction((vpps_opcode)c->of.what, &o, n, results, terms);
+        for (uint32_t e = 0; e < n; e++) {
+            const size_t at = c->of.to + (size_t)i * n + e;
+            const double added = c->accumulate ? (double)float_at(before, at) : 0;
+            const double allowed = d->absolute + 2e-6 * (terms[e] + fabs(results[e] + added) + fabs(added));
+            check_element(d, c, i * n + e, float_at(got, at), results[e] + added, allowed);
+            want->at[at] = got->at[at];
+            if (!c->indices) continue;
+            const uint32_t position = meaning_position((vpps_opcode)c->of.what, &o, e), found = c->indices + i * n + e;
+            if (got->at[found] != position) ck_abort_msg("%s: %s finds %u", d->name, name_of(c), got->at[found]);
+            want->at[found] = position;
+        }
+    }
+}
+
+static void check_step(const device *d, const batch *b, const test_case *c, const words *before, const words *got,
+                       words *want) {
+    const vpps_task_header *h = &b->header;
+    const double left[] = {1 / (double)h->corrections[0], 1 / (double)h->corrections[1]};
+    const vpps_optimizer o = {.kind = (vpps_optimizer_kind)(c->of.what - VPPS_I_COUNT),
+                              .lr = h->lr,
+                              .momentum = h->momentum,
+                              .beta1 = h->beta1,
+                              .beta2 = h->beta2,
+                              .epsilon = h->epsilon,
+                              .weight_decay = h->weight_decay};
+    const uint32_t places[] = {c->of.to, c->of.t[1], c->of.t[2]};
+    for (uint32_t e = 0; e < c->of.length; e++) {
+        double x[3];
+        for (uint32_t k = 0; k < 3; k++) x[k] = (double)float_at(before, places[k] + e);
+        meaning_step(&o, left, (double)float_at(before, c->of.t[0] + e), &x[0], &x[1], &x[2]);
+        for (uint32_t k = 0; k <= states_of(c); k++) {
+            check_element(d, c, e, float_at(got, places[k] + e), x[k], 5 * d->absolute + 2e-6 * fabs(x[k]));
+            want->at[places[k] + e] = got->at[places[k] + e];
+        }
+    }
+}
+
+/* Number of the first word that differs, but between two that are no numbers; n: there is none. */
+static size_t first_difference(const words *x, const words *y) {
+    size_t w = 0;
+    while (w < x->n && (x->at[w] == y->at[w] || (isnan(float_at(x, w)) && isnan(float_at(y, w))))) w++;
+    return w;
+}
+
+/* Runs the batch and compares the whole pool. The bits of `like`, unless NULL, are those of elements whose formulas call nothing. */
+static void check_batch(const device *d, const batch *b, const words *like, words *pool) {
+    words want = {0}, in_pieces = {0};
+    copy_words(&want, &b->pool);
+    copy_words(pool, &b->pool);
+    run_on(d, b, pool, false);
+    for (uint32_t n = 0; n < b->n_cases; n++) {
+        const test_case *c = &b->cases[n];
+        if (!can_run(d, c)) continue;
+        if (is_step(c)) check_step(d, b, c, &b->pool, pool, &want);
+        if (!is_step(c)) check_instruction(d, b, c, &b->pool, pool, &want);
+        for (uint32_t e = 0; like && !is_step(c) && e < results_of(c) && !calls_functions(c->of.what); e++)
+            if (pool->at[c->of.to + e] != like->at[c->of.to + e] && !isnan(float_at(like, c->of.to + e)))
+                ck_abort_msg("%s: %s, element %u of %u is %.9g, on the CPU %.9g", d->name, name_of(c), e, c->of.length,
+                             (double)float_at(pool, c->of.to + e), (double)float_at(like, c->of.to + e));
+    }
+    for (size_t w = 0; w < want.n; w++)
+        if (pool->at[w] != want.at[w])
+            ck_abort_msg("%s: %s: word %zu of the pool is %x, not %x", d->name, name_of(&b->cases[0]), w, pool->at[w],
+                         want.at[w]);
+    if (d->cpu) {
+        copy_words(&in_pieces, &b->pool);
+        run_on(d, b, &in_pieces, true);
+        ck_assert_msg(first_difference(pool, &in_pieces) == pool->n, "%s: %s differs when it is cut", d->name,
+                      name_of(&b->cases[0]));
+        free(in_pieces.at);
+    }
+    free(want.at);
+}
+
+/* On the device, beside the CPU's first kernels. */
+static void check_on(const device *d, const batch *b) {
+    const device first = {.name = isas[0], .cpu = kernels_of(0), .absolute = 2e-6};
+    words like = {0}, pool = {0};
+    copy_words(&like, &b->pool);
+    if (d->cpu != first.cpu) run_on(&first, b, &like, false);
+    check_batch(d, b, d->cpu != first.cpu ? &like : NULL, &pool);
+    free(like.at);
+    free(pool.at);
+}
+
+/* ---------------------------------------------------------------- cases */
+
+static const uint32_t lengths[] = {1, 5, 15, 16, 17, 31, 33, 64, 100, 257, 512};
+
+static void add_drawn_cases(batch *b, uint32_t opcode) {
+    const bool product = vpps_instructions[opcode].form == VPPS_FORM_MATMUL;
+    for (uint32_t n = 0; n < VPPS_COUNT(lengths); n++) {
+        for (int accumulate = 0; accumulate < 2; accumulate++) {
+            add_case(b, opcode, lengths[n], 1, MAX_TENSORS, accumulate);
+            for (uint32_t over = 0; over < MAX_TENSORS; over++)
+                add_case(b, opcode, lengths[n], product ? 1 : 1 + n % 3, over, accumulate);
+        }
+        for (uint32_t items = 1; items < 40 && !product; items = items * 3 + 1)
+            add_case(b, opcode, lengths[n], items, items % 4, false);
+    }
+}
+
+static const float extremes[] = {0.0f,   -0.0f,   1e-40f,   -1e-40f,   0x1p-126f, 1.0f,  -1.0f,
+                                 100.0f, -100.0f, INFINITY, -INFINITY, NAN,       20.0f, -20.0f};
+
+/* Every pair of extreme inputs, through instructions that take elements one by one: NaN and infinities come out where the formula
+ * says, and only there. */
+static void add_extreme_case(batch *b, uint32_t opcode) {
+    enum { N = VPPS_COUNT(extremes) };
+    const char *roles = meaning_of((vpps_opcode)opcode).roles;
+    if (vpps_instructions[opcode].form != VPPS_FORM_EW) return;
+    const test_case *c = add_case(b, opcode, N * N, 1, MAX_TENSORS, false);
+    for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
+        for (uint32_t e = 0; e < N * N && roles[t] != 'i'; e++)
+            b->pool.at[c->of.t[t] + e] = bits(extremes[t == 0 ? e % N : t == 1 ? e / N : (e + 3) % N]);
+}
+
+/* Logits far apart, and elements that are not numbers. */
+static void add_extreme_vectors(batch *b, uint32_t opcode) {
+    static const float rows[][5] = {{3e4f, -3e4f, 0, -INFINITY, 2.9e4f},
+                                    {1, NAN, 2, 3, 4},
+                                    {INFINITY, 1, 2, 3, 4},
+                                    {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY},
+                                    {1, 0, 1, 0, 0.5f}};
+    const vpps_form form = vpps_instructions[opcode].form;
+    for (uint32_t r = 0; r < VPPS_COUNT(rows) && (form == VPPS_FORM_REDUCE || form == VPPS_FORM_ROW); r++) {
+        const test_case *c = add_case(b, opcode, 5, 1, MAX_TENSORS, false);
+        for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
+            for (uint32_t e = 0; e < 5; e++) b->pool.at[c->of.t[t] + e] = bits(rows[t ? VPPS_COUNT(rows) - 1 : r][e]);
+    }
+}
+
+/* Gradients of any kind among those of one length; moments, and Adagrad's sum, are not negative. */
+static void add_steps(batch *b, bool decays) {
+    static const float gradients[] = {0.0f, -0.0f, 1e-40f, 1e-20f, 1e10f, -1e10f, INFINITY, -INFINITY, NAN};
+    b->header.corrections[0] = 10, b->header.corrections[1] = 1000;
+    b->header.lr = 0.1f, b->header.momentum = 0.9f, b->header.beta1 = 0.9f, b->header.beta2 = 0.999f;
+    b->header.epsilon = 1e-8f, b->header.weight_decay = decays ? 0.01f : 0;
+    for (uint32_t kind = 0; kind < VPPS_OPTIMIZERS; kind++) {
+        for (uint32_t n = 0; n < VPPS_COUNT(lengths); n++) {
+            test_case *c = &b->cases[b->n_cases++];
+            *c = (test_case){.of = {.what = VPPS_I_COUNT + kind, .length = lengths[n], .items = 1}};
+            c->of.to = tensor(&b->pool, lengths[n], -1, 1);
+            for (uint32_t t = 0; t < 3; t++)
+                c->of.t[t] = tensor(&b->pool, lengths[n], t ? 0.01f : -2.0f, t ? 1.0f : 2.0f);
+            for (uint32_t e = 0; e < VPPS_COUNT(gradients) && lengths[n] == 100; e++)
+                b->pool.at[c->of.t[0] + e] = bits(gradients[e]);
+        }
+    }
+}
+
+static void check_device(const device *d) {
+    batch *b = calloc(1, sizeof *b);
+    ck_assert_ptr_nonnull(b);
+    draw_seed();
+    for (uint32_t opcode = 0; opcode < VPPS_I_COUNT; opcode++) {
+        if (vpps_instructions[opcode].form >= VPPS_FORM_PARTS) continue;
+        clear(b);
+        add_drawn_cases(b, opcode);
+        add_extreme_case(b, opcode);
+        add_extreme_vectors(b, opcode);
+        for (uint32_t i = 0; i < b->n_cases; i++) set_losses(b, &b->cases[i]);
+        check_on(d, b);
+    }
+    for (int decays = 0; decays < 2; decays++) {
+        clear(b);
+        add_steps(b, decays);
+        check_on(d, b);
+    }
+    free(b->pool.at);
+    free(b);
+}
+
+START_TEST(the_cpu_does_what_is_meant)
+    {
+        const device d = {.name = isas[_i], .cpu = kernels_to_try(_i), .absolute = 2e-6};
+        if (d.cpu) check_device(&d);
+    }
+END_TEST
+
+START_TEST(a_gpus_kernel_does_what_is_meant)
+    {
+        const device d = {
+            .name = "simt", .simt = ops_load(&ops_machines[_i]), .machine = &ops_machines[_i], .absolute = 1e-5};
+        if (d.simt) check_device(&d);
+        if (d.simt) vpps_simt_unload(d.simt);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- none is left out */
+
+START_TEST(every_instruction_has_what_runs_it)
+    {
+        static const uint32_t written_out[] = {
+            VPPS_I_SUM,    VPPS_I_MAX_OF,    VPPS_I_MIN_OF,   VPPS_I_WEIGHTED_SUM,
+            VPPS_I_MATMUL, VPPS_I_MATMUL_NT, VPPS_I_MATMUL_TN}; /* in each stage of a kernel, by the generator */
+        for (uint32_t opcode = 0; opcode < VPPS_I_COUNT; opcode++) {
+            const bool runs = vpps_instructions[opcode].form < VPPS_FORM_PARTS;
+            bool templates = runs;
+            for (size_t i = 0; i < VPPS_COUNT(written_out); i++) templates &= opcode != written_out[i];
+            ck_assert_msg(ops_has(opcode) == templates, "%s", vpps_instructions[opcode].name);
+            for (int isa = 0; isa < N_ISAS; isa++) {
+                const vpps_kernels *kernels = kernels_to_try(isa);
+                ck_assert_msg(!kernels || !kernels->run[opcode] == !runs, "%s", vpps_instructions[opcode].name);
+            }
+        }
+    }
+END_TEST
+
+/* Whoever decodes an instruction has so many places for operands of a kind. */
+START_TEST(operands_have_places)
+    {
+        const vpps_operands o = {.n_list = 0};
+        const vpps_instruction_row *row = &vpps_instructions[_i];
+        size_t tensors = 0, scalars = 0, others = 0;
+        for (const char *letter = row->operands; *letter; letter++) {
+            tensors += *letter == 't';
+            scalars += *letter == 's';
+            others += *letter != 't' && *letter != 's' && strchr(letter + 1, *letter) != NULL;
+        }
+        ck_assert_msg(tensors <= VPPS_COUNT(o.t) && scalars <= VPPS_COUNT(o.s) && !others,
+                      "%s: no place for all operands of \"%s\"", row->name, row->operands);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("instructions");
+    TCase *cpu = tcase_create("cpu"), *simt = tcase_create("simt");
+    tcase_set_timeout(cpu, 120);
+    tcase_set_timeout(simt, 120);
+    tcase_add_loop_test(cpu, the_cpu_does_what_is_meant, 0, N_ISAS);
+    tcase_add_test(cpu, every_instruction_has_what_runs_it);
+    tcase_add_loop_test(cpu, operands_have_places, 0, VPPS_I_COUNT);
+    tcase_add_loop_test(simt, a_gpus_kernel_does_what_is_meant, 0, N_OPS_MACHINES);
+    suite_add_tcase(suite, cpu);
+    suite_add_tcase(suite, simt);
+    return test_main(suite);
+}

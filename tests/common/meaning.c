@@ -1,0 +1,250 @@
+#include "common/meaning.h"
+#include "common/testing.h"
+
+#include <math.h>
+
+/* ---------------------------------------------------------------- what formulas call */
+
+/* Adds a term, and its size to those that rounding is measured by. */
+static double term(meaning_operands *o, double x) {
+    o->terms += fabs(x);
+    return x;
+}
+
+static double difference(meaning_operands *o, double x, double y) { return term(o, x) - term(o, y); }
+
+static double sum_times(meaning_operands *o, double factor, const double *x) {
+    double sum = 0;
+    for (uint32_t j = 0; j < o->n; j++) sum += term(o, factor * x[j]);
+    return sum;
+}
+
+static double sum(meaning_operands *o, const double *x) { return sum_times(o, 1, x); }
+
+static double dot(meaning_operands *o, const double *x, const double *y) {
+    double sum = 0;
+    for (uint32_t j = 0; j < o->n; j++) sum += term(o, x[j] * y[j]);
+    return sum;
+}
+
+static double squared_distance(meaning_operands *o) {
+    double sum = 0;
+    for (uint32_t j = 0; j < o->n; j++) sum += term(o, (o->a[j] - o->b[j]) * (o->a[j] - o->b[j]));
+    return sum;
+}
+
+static double sum_of_list(meaning_operands *o, uint32_t i) {
+    double sum = 0;
+    for (uint32_t m = 0; m < o->n_list; m++) sum += term(o, (o->weights ? o->weights[m] : 1) * o->list[m][i]);
+    return sum;
+}
+
+/* Element i of the product of two matrices that lie column after column, or of their transposes. */
+static double product(meaning_operands *o, const double *x, bool x_transposed, const double *y, bool y_transposed,
+                      uint32_t i) {
+    const uint32_t row = i % o->rows, col = i / o->rows;
+    double sum = 0;
+    for (uint32_t l = 0; l < o->inner; l++)
+        sum += term(o, (x_transposed ? x[l + row * o->inner] : x[row + l * o->rows]) *
+                           (y_transposed ? y[col + l * o->cols] : y[l + col * o->inner]));
+    return sum;
+}
+
+/* The list's member that has the greatest or least element i: the first of equal ones, or one that is not a number. */
+static uint32_t extreme(const meaning_operands *o, uint32_t i, bool greatest) {
+    uint32_t best = 0;
+    for (uint32_t m = 1; m < o->n_list; m++) {
+        const double x = o->list[m][i], y = o->list[best][i];
+        if ((greatest ? x > y : x < y) || (isnan(x) && !isnan(y))) best = m;
+    }
+    return best;
+}
+
+static uint32_t found(const meaning_operands *o, uint32_t i, bool greatest) {
+    return o->positions ? (uint32_t)o->positions[i] : extreme(o, i, greatest);
+}
+
+static double log_sum_exp(const meaning_operands *o) {
+    double top = -INFINITY, sum = 0;
+    for (uint32_t j = 0; j < o->n; j++) top = fmax(top, o->a[j]);
+    for (uint32_t j = 0; j < o->n; j++) sum += exp(o->a[j] - top);
+    return top + log(sum);
+}
+
+static double margin(const meaning_operands *o, uint32_t j) { return o->f - o->a[o->u] + o->a[j]; }
+
+static double hinge(meaning_operands *o) {
+    double sum = 0;
+    for (uint32_t j = 0; j < o->n; j++)
+        if (j != o->u && !(margin(o, j) < 0)) sum += term(o, margin(o, j));
+    return sum;
+}
+
+static double hinge_slope(const meaning_operands *o, uint32_t i) {
+    double violations = 0;
+    for (uint32_t j = 0; j < o->n; j++) violations += j != o->u && margin(o, j) > 0;
+    return i == o->u ? -violations : margin(o, i) > 0;
+}
+
+/* A factor of 0 wins over what is infinite. */
+static double over(double x, double y) { return x == 0 ? 0 : x / y; }
+static double times_log(double x, double y) { return x == 0 ? 0 : x * log(y); }
+
+static double binary_log_loss(meaning_operands *o) {
+    double sum = 0;
+    for (uint32_t j = 0; j < o->n; j++)
+        sum += term(o, -times_log(o->b[j], o->a[j]) - times_log(1 - o->b[j], 1 - o->a[j]));
+    return sum;
+}
+
+static double gelu(double x) { return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+static double gelu_slope(double x) {
+    if (fabs(x) > 50) return x > 0;
+    const double t = tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+}
+
+static double dropped(const meaning_operands *o, uint32_t i, double x) {
+    return vpps_dropout_keeps(o->key, o->e + i, (float)o->f) ? x / (1 - o->f) : 0;
+}
+
+/* ---------------------------------------------------------------- operations */
+
+#define A o->a[i]
+#define B o->b[i]
+#define Y o->y[i]
+#define D o->d[i]
+#define A0 o->a[0]
+#define B0 o->b[0]
+#define Y0 o->y[0]
+#define D0 o->d[0]
+#define F o->f
+#define K o->u
+#define LABEL o->a[o->u]
+#define I i
+#define ONE 1
+
+const meaning_case meaning_cases[VPPS_OP_COUNT] = {
+#define MEANING(id, a, b, shapes, noise, ...) [VPPS_OP_##id] = {a, b, shapes, noise},
+#include "common/meanings.def"
+#undef MEANING
+};
+
+/* An operation without its row does not compile. */
+enum {
+#define MEANING(id, ...) HAS_MEANING_##id,
+#include "common/meanings.def"
+#undef MEANING
+#define OP(id, ...) MEANING_OF_##id = HAS_MEANING_##id,
+#include "graph/ops.def"
+#undef OP
+};
+
+#define EACH(formula)                                                                                                  \
+    for (uint32_t i = 0; i < n; i++) {                                                                                 \
+        o->terms = 0;                                                                                                  \
+        to[i] = (formula);                                                                                             \
+        if (terms) terms[i] = o->terms;                                                                                \
+    }                                                                                                                  \
+    return;
+
+/* pass 0: forward; 1, 2: the gradient of argument 0 or 1. */
+static void evaluate(vpps_op op, uint32_t pass, meaning_operands *o, uint32_t n, double *to, double *terms) {
+    switch (3 * op + pass) {
+#define MEANING(id, a, b, shapes, noise, slack, numbers, forward, gradient0, gradient1)                                \
+    case 3 * VPPS_OP_##id: EACH(forward)                                                                               \
+    case 3 * VPPS_OP_##id + 1: EACH(gradient0)                                                                         \
+    case 3 * VPPS_OP_##id + 2:                                                                                         \
+        EACH(gradient1)
+#include "common/meanings.def"
+#undef MEANING
+    default: abort();
+    }
+}
+
+void meaning_forward(vpps_op op, meaning_operands *o, uint32_t n, double *to, double *terms) {
+    evaluate(op, 0, o, n, to, terms);
+}
+
+void meaning_gradient(vpps_op op, uint32_t argument, meaning_operands *o, uint32_t n, double *to, double *terms) {
+    evaluate(op, 1 + argument, o, n, to, terms);
+}
+
+double meaning_slack(vpps_op op, double a, double f) {
+    const meaning_operands operands = {.a = &a, .f = f}, *o = &operands;
+    const uint32_t i = 0;
+    (void)o, (void)i;
+    switch (op) {
+#define MEANING(id, a, b, shapes, noise, slack, ...)                                                                   \
+    case VPPS_OP_##id:                                                                                                 \
+        return slack;
+#include "common/meanings.def"
+#undef MEANING
+    default: return 0;
+    }
+}
+
+/* ---------------------------------------------------------------- instructions */
+
+meaning_use meaning_of(vpps_opcode opcode) {
+    for (uint32_t op = 0; op < VPPS_OP_COUNT; op++)
+        if (vpps_op_instructions[op].forward == opcode)
+            return (meaning_use){(vpps_op)op, -1, vpps_op_instructions[op].forward_operands};
+    for (uint32_t op = 0; op < VPPS_OP_COUNT; op++)
+        for (int k = 0; k < 2; k++)
+            if (vpps_op_instructions[op].backward[k] == opcode)
+                return (meaning_use){(vpps_op)op, k, vpps_op_instructions[op].backward_operands[k]};
+    ck_abort_msg("instruction %s is no operation's", vpps_instructions[opcode].name);
+}
+
+void meaning_instruction(vpps_opcode opcode, meaning_operands *o, uint32_t n, double *to, double *terms) {
+    const meaning_use use = meaning_of(opcode);
+    evaluate(use.op, (uint32_t)(1 + use.gradient), o, n, to, terms);
+}
+
+uint32_t meaning_position(vpps_opcode opcode, const meaning_operands *o, uint32_t i) {
+    return extreme(o, i, opcode == VPPS_I_MAX_OF);
+}
+
+const double **meaning_place(meaning_operands *o, char role) {
+    return role == 'a'   ? &o->a
+           : role == 'b' ? &o->b
+           : role == 'y' ? &o->y
+           : role == 'd' ? &o->d
+           : role == 'i' ? &o->positions
+           : role == 'v' ? &o->weights
+                         : NULL;
+}
+
+void meaning_range(vpps_opcode opcode, char role, float *low, float *high) {
+    const meaning_case *c = &meaning_cases[meaning_of(opcode).op];
+    const meaning_domain d = role == 'd' || role == 'v' ? ANY : role == 'b' ? c->b : c->a;
+    *low = d == POSITIVE ? 0.1f : d == INSIDE ? 0.02f : -3;
+    *high = d == INSIDE ? 0.98f : 3;
+}
+
+/* ---------------------------------------------------------------- optimisers */
+
+void meaning_step(const vpps_optimizer *o, const double left[2], double g, double *w, double *s0, double *s1) {
+    const double lr = (double)o->lr, decay = (double)o->weight_decay, epsilon = (double)o->epsilon;
+    const double beta1 = (double)o->beta1, beta2 = (double)o->beta2, before = *w;
+    if (o->kind != VPPS_ADAMW) g += decay * *w;
+    switch (o->kind) {
+    case VPPS_SGD: *w -= lr * g; return;
+    case VPPS_MOMENTUM:
+        *s0 = (double)o->momentum * *s0 + g;
+        *w -= lr * *s0;
+        return;
+    case VPPS_ADAGRAD:
+        *s0 += g * g;
+        *w -= lr * g / (sqrt(*s0) + epsilon);
+        return;
+    case VPPS_ADAM:
+    case VPPS_ADAMW:
+        *s0 = beta1 * *s0 + (1 - beta1) * g;
+        *s1 = beta2 * *s1 + (1 - beta2) * g * g;
+        *w -= lr * (*s0 / left[0]) / (sqrt(*s1 / left[1]) + epsilon);
+        if (o->kind == VPPS_ADAMW) *w -= lr * decay * before;
+        return;
+    }
+}

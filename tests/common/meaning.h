@@ -1,0 +1,71 @@
+/* meaning.h - what operations, instructions and optimisers mean, in double precision, and which numbers to try them on: the one oracle
+ * that every test of them asks. Operations' formulas are in meanings.def; an instruction means what the operation does whose row in
+ * ops.def names it. Nothing of the engine's arithmetic is shared. */
+#ifndef VPPS_TESTS_MEANING_H
+#define VPPS_TESTS_MEANING_H
+
+#include "isa/isa.h"
+
+/* What an argument may be. Finite differences keep away from kinks and poles. */
+typedef enum meaning_domain {
+    ANY,
+    AWAY,     /* from zero */
+    POSITIVE, /* and not near zero */
+    INSIDE,   /* (0, 1) */
+    GRID /* for finite differences: multiples of 0.4, argument k 0.1 k further, so that no two are near each other */
+} meaning_domain;
+
+enum { VECTORS = 1, MATRICES = 2 };
+
+/* How an operation is tried: see meanings.def. */
+typedef struct meaning_case {
+    meaning_domain a, b;
+    int shapes;
+    double noise;
+} meaning_case;
+
+extern const meaning_case meaning_cases[VPPS_OP_COUNT];
+
+/* What a formula reads; what it does not read may be NULL. */
+typedef struct meaning_operands {
+    const double *a, *b, *y, *d; /* argument 0 and 1, the result, its gradient */
+    const double *const *list;   /* the arguments of a list */
+    uint32_t n_list;
+    const double *weights;   /* of the list's members; NULL: 1 each */
+    const double *positions; /* of the list's greatest or least elements; NULL: they are looked for */
+    uint32_t n;              /* elements of whole vectors */
+    double f;                /* F; SUM: 1 where it is no instruction's */
+    uint32_t u;              /* K */
+    uint64_t key;            /* of dropout, and the number of the first element */
+    uint32_t e;
+    uint32_t rows, inner, cols; /* of a product: rows x inner times inner x cols */
+    double terms;               /* out: the sum of the sizes of what was summed up for the latest element */
+} meaning_operands;
+
+/* Elements 0 to n - 1 of the result, or of the gradient of an argument; of `terms`, unless NULL, too. */
+void meaning_forward(vpps_op op, meaning_operands *o, uint32_t n, double *to, double *terms);
+void meaning_gradient(vpps_op op, uint32_t argument, meaning_operands *o, uint32_t n, double *to, double *terms);
+/* An error that is not relative to the result, for argument a[0]. */
+double meaning_slack(vpps_op op, double a, double f);
+
+/* Where an instruction's meaning comes from: an operation's forward pass (gradient < 0), or the gradient of its argument 0 or 1.
+ * Operand k of the instruction (a letter of isa.def) is the operation's roles[k]: a b y d, or i, the positions. */
+typedef struct meaning_use {
+    vpps_op op;
+    int gradient;
+    const char *roles;
+} meaning_use;
+
+meaning_use meaning_of(vpps_opcode opcode);
+void meaning_instruction(vpps_opcode opcode, meaning_operands *o, uint32_t n, double *to, double *terms);
+/* The position that a MAX_OF or MIN_OF finds for element i. */
+uint32_t meaning_position(vpps_opcode opcode, const meaning_operands *o, uint32_t i);
+/* Where the operand of a role goes; NULL: it has no place, for another letter. */
+const double **meaning_place(meaning_operands *o, char role);
+/* The numbers that tests of instructions draw for an operand of that role: from [*low, *high). */
+void meaning_range(vpps_opcode opcode, char role, float *low, float *high);
+
+/* The optimiser's step of one weight w with gradient g: the formulas of vpps.h. s0, s1: its state. left: 1 - beta^t of both betas. */
+void meaning_step(const vpps_optimizer *o, const double left[2], double g, double *w, double *s0, double *s1);
+
+#endif
