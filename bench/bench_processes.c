@@ -113,7 +113,7 @@ static void print_row(uint32_t batch, uint32_t n, double *alone, double *togethe
 
 static vpps_status measure(const settings *o, vpps_communicator *c, way *alone, way *together, uint32_t batch) {
     double rates[2][MAX_ROUNDS], rate;
-    vpps_stats before, after;
+    vpps_stats before = {.size = sizeof before}, after = {.size = sizeof after};
     uint32_t batches = 1;
     if (!c->rank) {
         VPPS_TRY(train(alone->h, &alone->w, batch, 2, 0, 1, &rate)); /* warms up, and tells how many batches */

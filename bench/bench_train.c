@@ -74,7 +74,7 @@ static bool chosen(const settings *o, uint32_t i) { return !o->batch || batches[
 
 /* Sentences a second over about `seconds` of batches. */
 static vpps_status run_round(vpps_handle *h, workload *w, uint32_t batch, double seconds, results *r, uint32_t round) {
-    vpps_stats before;
+    vpps_stats before = {.size = sizeof before};
     VPPS_TRY(vpps_handle_stats(h, &before));
     uint64_t start = vpps_now_ns(), n = 0, build_ns = 0;
     do {
@@ -88,6 +88,7 @@ static vpps_status run_round(vpps_handle *h, workload *w, uint32_t batch, double
     float last;
     VPPS_TRY(vpps_sync_latest_loss(h, &last));
     double spent = (double)(vpps_now_ns() - start);
+    r->stats.size = sizeof r->stats;
     VPPS_TRY(vpps_handle_stats(h, &r->stats));
     r->rate[round] = (double)(n * batch) * 1e9 / spent;
     r->host_ns[round] = (double)(build_ns + r->stats.total_host_ns - before.total_host_ns) /
@@ -141,7 +142,7 @@ static vpps_status run(const settings *o, workload *w, results *all) {
     vpps_status s = VPPS_OK;
     for (uint32_t i = 0; i < N_BATCHES && s == VPPS_OK; i++)
         if (chosen(o, i)) s = run_round(h, w, batches[i], 0.5, &all[i], 0); /* warm up */
-    vpps_stats stats = {0};
+    vpps_stats stats = {.size = sizeof stats};
     if (s == VPPS_OK) s = vpps_handle_stats(h, &stats);
     for (uint32_t round = 0; round < o->rounds && s == VPPS_OK; round++) {
         double before = products[n++] = measure_products(stats.vps);

@@ -46,7 +46,7 @@ static uint32_t take(bench *b, uint32_t n) {
 
 /* Is how stages are shared out still being measured? */
 static bool is_tuning(vpps_handle *h) {
-    vpps_trial trials[256];
+    vpps_trial trials[256] = {{.size = sizeof *trials}};
     uint32_t n = VPPS_COUNT(trials), splits = 0, chosen = 0;
     bool done;
     if (vpps_handle_trials(h, trials, &n, &done) != VPPS_OK) return false;

@@ -5,7 +5,7 @@ vpps_status gpu_batch_open(gpu_batch *b, const char *trees, uint32_t hidden) {
     *b = (gpu_batch){0};
     vpps_options_default(&b->options);
     vpps_gpu_layout *layout = &b->layout;
-    vpps_trial choices[VPPS_GPU_TRIALS];
+    vpps_trial choices[VPPS_GPU_TRIALS] = {{.size = sizeof *choices}};
     VPPS_TRY(workload_create(&b->w, trees, hidden, hidden));
     VPPS_TRY(vpps_machine_named(&b->machine, "sm_90", 132));
     VPPS_TRY(vpps_gpu_lay_out(layout, b->w.model, &b->options, &b->machine, "bench"));

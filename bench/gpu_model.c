@@ -74,7 +74,7 @@ typedef struct prediction {
 } prediction;
 
 static vpps_status train(vpps_handle *h, workload *w, uint32_t batch, prediction *p) {
-    vpps_stats before, after = {0};
+    vpps_stats before = {.size = sizeof before}, after = before;
     vpps_node loss;
     float value;
     *p = (prediction){.batches = (EXAMPLES + batch - 1) / batch};

@@ -48,7 +48,7 @@ static vpps_status finish_profile(vpps_handle *h, workload *w, uint32_t batch) {
 }
 
 static vpps_status run_round(vpps_handle *h, workload *w, uint32_t batch, double seconds, results *r, int round) {
-    vpps_stats before;
+    vpps_stats before = {.size = sizeof before};
     float loss;
     uint64_t build_ns = 0, n = 0;
     VPPS_TRY(vpps_handle_stats(h, &before));
@@ -59,6 +59,7 @@ static vpps_status run_round(vpps_handle *h, workload *w, uint32_t batch, double
     } while ((double)(vpps_now_ns() - start) < seconds * 1e9);
     VPPS_TRY(vpps_sync_latest_loss(h, &loss));
     const double spent = (double)(vpps_now_ns() - start);
+    r->stats.size = sizeof r->stats;
     VPPS_TRY(vpps_handle_stats(h, &r->stats));
     const double host = (double)(build_ns + r->stats.total_host_ns - before.total_host_ns);
     r->rate[round] = (double)(n * batch) * 1e9 / spent;
@@ -103,7 +104,7 @@ static vpps_status report(const workload *w, gpu_speed speed, uint32_t batch, re
 }
 
 static vpps_status report_trials(vpps_handle *h) {
-    vpps_trial trials[128];
+    vpps_trial trials[128] = {{.size = sizeof *trials}};
     uint32_t n = VPPS_COUNT(trials);
     bool done;
     VPPS_TRY(vpps_handle_trials(h, trials, &n, &done));

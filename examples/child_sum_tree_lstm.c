@@ -77,16 +77,15 @@ static vpps_vertex add_formula(const network *n, vpps_graph *g, int depth, bool 
             *value = symbol == AND_NODE ? *value && operand : *value || operand;
         }
     }
-    return vpps_apply(
-        g, &(vpps_application){
-               .cell = n->node, .n_children = count, .children = children, .n_indices = 1, .indices = &symbol});
+    return vpps_apply(g, VPPS_APPLICATION(.cell = n->node, .n_children = count, .children = children, .n_indices = 1,
+                                          .indices = &symbol));
 }
 
 static vpps_vertex add_example(const network *n, vpps_graph *g, bool *value) {
     const vpps_vertex root = add_formula(n, g, DEPTH, value);
     const uint32_t label = *value;
     return vpps_apply(
-        g, &(vpps_application){.cell = n->head, .n_children = 1, .children = &root, .n_indices = 1, .indices = &label});
+        g, VPPS_APPLICATION(.cell = n->head, .n_children = 1, .children = &root, .n_indices = 1, .indices = &label));
 }
 
 static double accuracy(const network *n, vpps_handle *h, vpps_graph *g) {

@@ -102,7 +102,7 @@ static example draw_example(void) {
 /* The heads' first vertex; as many as nodes. */
 static vpps_vertex add(const network *n, vpps_graph *g, const example *x) {
     vpps_vertex at =
-        vpps_apply_many(g, &(vpps_applications){.cell = n->start, .n = x->n, .n_indices = 1, .indices = x->colour});
+        vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n->start, .n = x->n, .n_indices = 1, .indices = x->colour));
     vpps_vertex own[MOST_NODES], from[MOST_EDGES];
     vpps_node keys[MOST_EDGES], factors[MOST_EDGES];
     const uint32_t edges = x->first[x->n];
@@ -115,19 +115,13 @@ static vpps_vertex add(const network *n, vpps_graph *g, const example *x) {
         }
         const vpps_members_of list = {x->first, from};
         const vpps_node *const pulled[] = {keys, factors};
-        at = vpps_apply_many(g, &(vpps_applications){.cell = n->round[r],
-                                                     .n = x->n,
-                                                     .n_children = 1,
-                                                     .children = own,
-                                                     .n_lists = 1,
-                                                     .lists = &list,
-                                                     .n_pull_lists = 2,
-                                                     .pull_lists = pulled});
+        at = vpps_apply_many(g,
+                             VPPS_APPLICATIONS(.cell = n->round[r], .n = x->n, .n_children = 1, .children = own,
+                                               .n_lists = 1, .lists = &list, .n_pull_lists = 2, .pull_lists = pulled));
     }
     for (uint32_t v = 0; v < x->n; v++) own[v] = at + v;
-    return vpps_apply_many(
-        g, &(vpps_applications){
-               .cell = n->head, .n = x->n, .n_children = 1, .children = own, .n_indices = 1, .indices = x->label});
+    return vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n->head, .n = x->n, .n_children = 1, .children = own,
+                                                .n_indices = 1, .indices = x->label));
 }
 
 static double accuracy(const network *n, vpps_handle *h, vpps_graph *g) {

@@ -76,9 +76,8 @@ static void record(network *n) {
 }
 
 static vpps_vertex lstm(const network *n, vpps_graph *g, int which, vpps_vertex before, uint32_t number) {
-    return vpps_apply(
-        g, &(vpps_application){
-               .cell = n->lstm[which], .n_children = 1, .children = &before, .n_indices = 1, .indices = &number});
+    return vpps_apply(g, VPPS_APPLICATION(.cell = n->lstm[which], .n_children = 1, .children = &before, .n_indices = 1,
+                                          .indices = &number));
 }
 
 /* Reads the input; the last state. */
@@ -97,7 +96,7 @@ static vpps_node point(const network *n, vpps_graph *g, uint32_t length, const v
     for (uint32_t j = 0; j < length; j++) {
         const vpps_vertex both[] = {states[j], writer};
         scores[j] =
-            vpps_pushed(g, vpps_apply(g, &(vpps_application){.cell = n->score, .n_children = 2, .children = both}), 0);
+            vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = n->score, .n_children = 2, .children = both)), 0);
     }
     return vpps_concat(g, length, scores);
 }

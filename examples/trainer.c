@@ -47,8 +47,8 @@ int main(void) {
             for (int left = 1 + rand() % 25; left > 0; left--) {
                 uint32_t word = (uint32_t)rand() % WORDS;
                 found |= word == 7;
-                v = vpps_apply(g, &(vpps_application){
-                                      .cell = rnn, .n_children = 1, .children = &v, .n_indices = 1, .indices = &word});
+                v = vpps_apply(g, VPPS_APPLICATION(.cell = rnn, .n_children = 1, .children = &v, .n_indices = 1,
+                                                   .indices = &word));
             }
             losses[s] = vpps_cross_entropy(g, vpps_affine1(g, bo, wo, vpps_scattered(g, v, 0)), found);
         }

@@ -99,9 +99,8 @@ int main(int argc, char **argv) {
             vpps_vertex v = vpps_source(g, 2, start);
             for (int t = 0; t < WINDOW; t++) {
                 const uint32_t indices[] = {s->word, next_word(s)};
-                v = vpps_apply(
-                    g, &(vpps_application){
-                           .cell = n.lstm, .n_children = 1, .children = &v, .n_indices = 2, .indices = indices});
+                v = vpps_apply(g, VPPS_APPLICATION(.cell = n.lstm, .n_children = 1, .children = &v, .n_indices = 2,
+                                                   .indices = indices));
                 losses[count++] = vpps_pushed(g, v, 0);
                 s->word = indices[1];
             }

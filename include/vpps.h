@@ -22,6 +22,14 @@
  *     of no use in a child of fork(): calls with it fail with STATE there (destroying it is allowed).
  *   - A pointer that is NULL fails with ARGUMENT, unless a comment allows it.
  *   - Strings and arrays passed in are copied, unless a comment says otherwise.
+ *   - A struct that may get more members in a later version begins with its `size`, which the caller sets:
+ *
+ *         vpps_stats stats = {.size = sizeof stats};
+ *         vpps_apply(g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &word));
+ *
+ *     So a program that was compiled against an older header goes on with a newer library: members that it does not know are
+ *     taken for zero, or for what vpps_options_default sets. A size of zero, or one that is none of any version, fails with
+ *     ARGUMENT. Structs without a `size` never change.
  */
 #ifndef VPPS_H
 #define VPPS_H
@@ -98,6 +106,7 @@ typedef struct vpps_init {
 typedef enum vpps_param_kind { VPPS_MATRIX, VPPS_VECTOR, VPPS_LOOKUP } vpps_param_kind;
 
 typedef struct vpps_param_info {
+    size_t size;      /* sizeof(vpps_param_info) */
     const char *name; /* owned by the model */
     vpps_param_kind kind;
     uint32_t count; /* lookup: entries; else 1 */
@@ -343,6 +352,7 @@ VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
 
 /* What a vertex is made of. Each count must be what the cell asks for; arrays of none may be NULL. */
 typedef struct vpps_application {
+    size_t size; /* sizeof(vpps_application) */
     vpps_cell cell;
     uint32_t n_children;
     const vpps_vertex *children; /* in the order of their numbers in vpps_gather */
@@ -357,6 +367,9 @@ typedef struct vpps_application {
     uint32_t n_lists;
     const uint32_t *list_members;
 } vpps_application;
+
+/* A pointer to an application with its size set: vpps_apply(g, VPPS_APPLICATION(.cell = c, ...)). It lives as long as the block. */
+#define VPPS_APPLICATION(...) (&(vpps_application){.size = sizeof(vpps_application), __VA_ARGS__})
 
 /* The cell at a new vertex. VPPS_NO_VERTEX on failure (sticky, as for nodes): ARGUMENT (no such cell or vertex, wrong
  * counts, an index out of range), SHAPE, MEMORY. Costs one small record. */
@@ -395,6 +408,7 @@ typedef struct vpps_members_of {
 
 /* n vertices of one cell. An array is NULL where the cell asks for none of its kind. */
 typedef struct vpps_applications {
+    size_t size; /* sizeof(vpps_applications) */
     vpps_cell cell;
     uint32_t n;                              /* vertices; may be 0 */
     uint32_t n_children, n_pulls, n_indices; /* of each vertex: children before those in lists, nodes, indices */
@@ -406,6 +420,8 @@ typedef struct vpps_applications {
     uint32_t n_pull_lists;        /* in the order of the vpps_pull_list calls, each has as many nodes as its list */
     const vpps_node *const *pull_lists; /* has members at all vertices together, in the order of the vertices */
 } vpps_applications;
+
+#define VPPS_APPLICATIONS(...) (&(vpps_applications){.size = sizeof(vpps_applications), __VA_ARGS__})
 
 /* Applies a cell at n new vertices, whose numbers follow each other; the first one's number. A child may be a vertex of the
  * same call that comes before its parent: vertex i of the call has the number vpps_graph_vertices(g) + i. VPPS_NO_VERTEX on
@@ -440,6 +456,7 @@ VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_v
  *     another 8. A lookup and a vpps_parameter are their parameter, and no value beside it.
  * Every node is taken to be needed. A node has a gradient when a parameter that is not frozen is below it. */
 typedef struct vpps_cost {
+    size_t size;    /* sizeof(vpps_cost) */
     uint64_t nodes; /* vpps_graph_size */
     uint64_t product_flops, other_flops;
     uint64_t parameter_bytes, value_bytes;
@@ -479,6 +496,7 @@ typedef enum vpps_optimizer_kind {
 typedef struct vpps_optimizer {
     vpps_optimizer_kind kind;
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
+    float reserved[8]; /* zeros: room for numbers of later versions */
 } vpps_optimizer;
 
 typedef enum vpps_gradients {
@@ -574,6 +592,7 @@ VPPS_API uint32_t vpps_communicator_size(const vpps_communicator *c);
 VPPS_API vpps_status vpps_shard_tables(vpps_model *model, const vpps_communicator *c);
 
 typedef struct vpps_options {
+    size_t size;        /* sizeof(vpps_options): vpps_options_default sets it */
     const char *device; /* "cpu"; "cuda": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
                             without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
     uint32_t vps;    /* virtual processors; 0: one for every core the process may use, or multiprocessor of the GPU */
@@ -628,8 +647,11 @@ typedef struct vpps_options {
     void *log_context;
 } vpps_options;
 
-/* Defaults: cpu, all cores, fp32, SGD with lr 0.1, deferred gradients, stop at a loss or gradient that is not finite. */
-VPPS_API void vpps_options_default(vpps_options *options);
+/* vpps_options_default(&options) sets all of a vpps_options: cpu, all cores, fp32, SGD with lr 0.1, deferred gradients, stop at a loss
+ * or gradient that is not finite. It is a macro, which tells how large the caller's struct is: `size` is that of the struct. Fails
+ * with ARGUMENT (a size that no version has). */
+VPPS_API vpps_status vpps_options_init(vpps_options *options, size_t size);
+#define vpps_options_default(options) vpps_options_init((options), sizeof(vpps_options))
 
 /* A specialised engine for the model on a device; copies the parameters to it. `options` NULL means the defaults. The
  * model takes no further parameters while a handle exists; cells it takes at any time. Fails with ARGUMENT, DEVICE, POOL, MEMORY, STATE (the
@@ -675,6 +697,7 @@ VPPS_API vpps_status vpps_zero_gradients(vpps_handle *h);
 
 /* The model's copy of a parameter's gradient, as it was when vpps_read_gradients was called. */
 typedef struct vpps_gradient {
+    size_t size;   /* sizeof(vpps_gradient) */
     float *values; /* matrix, vector: rows * cols, in the order of vpps_param_values; lookup: n * rows * cols, entry
                                 after entry. May be written. Zeros where a matrix or vector has no gradient. Owned by the model;
                                 valid until the next vpps_read_gradients */
@@ -718,6 +741,7 @@ VPPS_API vpps_status vpps_set_weight_decay(vpps_handle *h, float weight_decay);
 
 /* What a group of parameters steps by instead of the options' optimizer. NAN: as the optimizer has it. */
 typedef struct vpps_param_group {
+    size_t size; /* sizeof(vpps_param_group) */
     float lr, momentum, weight_decay;
 } vpps_param_group;
 
@@ -733,6 +757,7 @@ VPPS_API vpps_status vpps_read_parameters(vpps_handle *h);
 VPPS_API vpps_status vpps_write_parameters(vpps_handle *h);
 
 typedef struct vpps_stats {
+    size_t size;             /* sizeof(vpps_stats) */
     uint64_t batches;        /* training batches finished, since the model began (checkpoints carry it on) */
     uint64_t skipped;        /* of those, batches not applied since loss or gradient was not finite */
     uint64_t nodes;          /* of the latest training batch, and so are those below */
@@ -782,6 +807,7 @@ typedef enum vpps_trial_state {
 } vpps_trial_state;
 
 typedef struct vpps_trial {
+    size_t size;        /* sizeof(vpps_trial) */
     uint32_t groups;    /* of a trial of groups; 0: of another */
     const char *policy; /* of a trial of policies; else NULL */
     const char *split;  /* CPU: of a trial of stages; else NULL. VPs share out "rows", "vertices", or by the "size" of a
@@ -802,7 +828,8 @@ typedef struct vpps_trial {
 } vpps_trial;
 
 /* The trials of the profile, at most *n, in the order of trying; *n is set to how many there are. *done: the choice is
- * made. A device without choices has none. */
+ * made. A device without choices has none. The first one's size, which the caller sets, is that of all; `out` may be NULL where
+ * *n is 0. */
 VPPS_API vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done);
 
 /* Never waits: what is counted of a batch in flight is its script. */

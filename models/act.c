@@ -104,7 +104,7 @@ static vpps_vertex read_word(const act_net *n, vpps_graph *g, uint32_t word, con
                              vpps_node cost) {
     const uint32_t limit = n->base.config.turns;
     const vpps_node x = part_embed(&n->words, g, word);
-    const vpps_vertex input = vpps_apply(g, &(vpps_application){.cell = n->input, .n_pulls = 1, .pulls = &x});
+    const vpps_vertex input = vpps_apply(g, VPPS_APPLICATION(.cell = n->input, .n_pulls = 1, .pulls = &x));
     const vpps_node first[VALUES] = {
         [LEFT] = b->one, [STATE] = state, [MEAN] = b->zeros, [REST] = b->one, [COST] = cost};
     vpps_vertex at = vpps_source(g, VALUES, first);
@@ -114,7 +114,7 @@ static vpps_vertex read_word(const act_net *n, vpps_graph *g, uint32_t word, con
         const vpps_node pulls[] = {vpps_pushed(g, input, part == 0), ends ? b->two : b->zero};
         const vpps_vertex before = at;
         const vpps_application turn = {
-            .cell = n->turn, .n_children = 1, .children = &before, .n_pulls = 2, .pulls = pulls};
+            .size = sizeof turn, .cell = n->turn, .n_children = 1, .children = &before, .n_pulls = 2, .pulls = pulls};
         if (turns) at = vpps_while(g, &turn, turns, NULL);
     }
     return at;

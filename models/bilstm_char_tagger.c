@@ -91,7 +91,7 @@ static vpps_status spell(bilstm_char_tagger_net *t, vpps_graph *g, const net_spe
     for (uint32_t j = 0; j < word->n; j++) b->x[j] = part_embed(&t->characters, g, word->characters[j]);
     bilstm_run(b, g, word->n);
     const vpps_vertex last[] = {b->forward_at[word->n - 1], b->backward_at[0]};
-    *x = vpps_pushed(g, vpps_apply(g, &(vpps_application){.cell = t->join, .n_children = 2, .children = last}), 0);
+    *x = vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = t->join, .n_children = 2, .children = last)), 0);
     return VPPS_OK;
 }
 

@@ -83,7 +83,7 @@ static vpps_vertex add_node(const lattice_gru_net *t, vpps_graph *g, const vpps_
         const vpps_node x = part_embed(arcs[a].is_character ? &t->characters : &t->words, g, arcs[a].id);
         steps[a] = part_recurrent_step(&t->encoder, g, at[arcs[a].from], x);
     }
-    return n == 1 ? steps[0] : vpps_apply(g, &(vpps_application){.cell = t->merge, .n_children = n, .children = steps});
+    return n == 1 ? steps[0] : vpps_apply(g, VPPS_APPLICATION(.cell = t->merge, .n_children = n, .children = steps));
 }
 
 static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d) {

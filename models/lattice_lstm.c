@@ -148,18 +148,12 @@ static vpps_vertex add_node(const lattice_lstm_net *t, vpps_graph *g, const vpps
     if (n == 1) return part_recurrent_step(&t->step, g, at[k - 1], x);
 
     shares[0] = vpps_apply(
-        g,
-        &(vpps_application){.cell = t->character, .n_children = 1, .children = &at[k - 1], .n_pulls = 1, .pulls = &x});
+        g, VPPS_APPLICATION(.cell = t->character, .n_children = 1, .children = &at[k - 1], .n_pulls = 1, .pulls = &x));
     for (uint32_t a = 1; a < n; a++) { /* an arc begins before its word's first character; a word has two at least */
-        shares[a] = vpps_apply(g, &(vpps_application){.cell = t->word,
-                                                      .n_children = 1,
-                                                      .children = &at[arcs[a].from + 1],
-                                                      .n_pulls = 1,
-                                                      .pulls = &x,
-                                                      .n_indices = 1,
-                                                      .indices = &arcs[a].id});
+        shares[a] = vpps_apply(g, VPPS_APPLICATION(.cell = t->word, .n_children = 1, .children = &at[arcs[a].from + 1],
+                                                   .n_pulls = 1, .pulls = &x, .n_indices = 1, .indices = &arcs[a].id));
     }
-    return vpps_apply(g, &(vpps_application){.cell = t->join, .n_children = n, .children = shares});
+    return vpps_apply(g, VPPS_APPLICATION(.cell = t->join, .n_children = n, .children = shares));
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {

@@ -21,7 +21,7 @@ typedef struct mv_rnn_net {
 
 /* Adds `factor` to the diagonal of a parameter's n x n matrix; of a table's, those that this process has. */
 static vpps_status add_identity(vpps_model *model, vpps_param param, uint32_t n, float factor) {
-    vpps_param_info info;
+    vpps_param_info info = {.size = sizeof info};
     float *values = vpps_param_values(model, param);
     const vpps_status s = vpps_param_describe(model, param, &info);
     if (s != VPPS_OK) return s;

@@ -87,9 +87,8 @@ void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vp
     scores->logits[k] = scores->nll[k] = VPPS_NO_NODE;
     if (heads != NET_HEADS_ALL && !knows(c, label)) return;
     const uint32_t index = knows(c, label) ? label : 0; /* without a label the nll is not used */
-    const vpps_vertex head = vpps_apply(
-        g, &(vpps_application){
-               .cell = c->cell, .n_pulls = c->n_pulls ? c->n_pulls : 1, .pulls = h, .n_indices = 1, .indices = &index});
+    const vpps_vertex head = vpps_apply(g, VPPS_APPLICATION(.cell = c->cell, .n_pulls = c->n_pulls ? c->n_pulls : 1,
+                                                            .pulls = h, .n_indices = 1, .indices = &index));
     take_scores(c, g, k, head, label, heads, scores);
 }
 
@@ -123,13 +122,12 @@ vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, 
         const uint32_t label = part_label(tree, k, heads);
         const uint32_t indices[] = {node->word, knows(classifier, label) ? label : 0};
         if (node->left < 0) {
-            at[k] = vpps_apply(g, &(vpps_application){.cell = leaf, .n_indices = 2, .indices = indices});
+            at[k] = vpps_apply(g, VPPS_APPLICATION(.cell = leaf, .n_indices = 2, .indices = indices));
         } else {
             const vpps_vertex children[] = {at[node->left], at[node->right]};
             const vpps_cell cell = inner[choose ? choose(tree, k) % n_inner : 0];
-            at[k] = vpps_apply(
-                g, &(vpps_application){
-                       .cell = cell, .n_children = 2, .children = children, .n_indices = 1, .indices = indices + 1});
+            at[k] = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = 2, .children = children, .n_indices = 1,
+                                                   .indices = indices + 1));
         }
         take_scores(classifier, g, k, at[k], label, heads, scores);
     }

@@ -11,11 +11,11 @@ vpps_status pyramid_add(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, vp
         const vpps_tree_node *node = &tree->nodes[k];
         scores->logits[k] = scores->nll[k] = VPPS_NO_NODE;
         if (node->left < 0)
-            at[n++] = vpps_apply(g, &(vpps_application){.cell = leaf, .n_indices = 1, .indices = &node->word});
+            at[n++] = vpps_apply(g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &node->word));
     }
     for (; n > 1; n--) { /* in place: at[i] is the left one of its last pair when it is replaced */
         for (uint32_t i = 0; i + 1 < n; i++)
-            at[i] = vpps_apply(g, &(vpps_application){.cell = inner, .n_children = 2, .children = &at[i]});
+            at[i] = vpps_apply(g, VPPS_APPLICATION(.cell = inner, .n_children = 2, .children = &at[i]));
     }
     const uint32_t root = tree->n_nodes - 1;
     const vpps_node h = vpps_scattered(g, at[0], 0);

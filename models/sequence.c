@@ -17,7 +17,7 @@ vpps_status part_embedding_record(part_embedding *e, const net_config *config, v
 }
 
 vpps_node part_embed(const part_embedding *e, vpps_graph *g, uint32_t index) {
-    return vpps_pushed(g, vpps_apply(g, &(vpps_application){.cell = e->cell, .n_indices = 1, .indices = &index}), 0);
+    return vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = e->cell, .n_indices = 1, .indices = &index)), 0);
 }
 
 /* ---------------------------------------------------------------- recurrent steps */
@@ -105,5 +105,5 @@ vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g) {
 
 vpps_vertex part_recurrent_step(const part_recurrent *r, vpps_graph *g, vpps_vertex before, vpps_node x) {
     return vpps_apply(
-        g, &(vpps_application){.cell = r->cell, .n_children = 1, .children = &before, .n_pulls = 1, .pulls = &x});
+        g, VPPS_APPLICATION(.cell = r->cell, .n_children = 1, .children = &before, .n_pulls = 1, .pulls = &x));
 }

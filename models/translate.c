@@ -140,14 +140,11 @@ static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word,
     p->step = part_recurrent_step(&t->decoder, g, p->step, part_embed(&t->target, g, word));
     const vpps_node s = vpps_scattered(g, p->step, 0);
     if (!t->base.config.attention) return s;
-    return vpps_pushed(g,
-                       vpps_apply(g, &(vpps_application){.cell = t->attention,
-                                                         .n_pulls = 1,
-                                                         .pulls = &s,
-                                                         .n_pull_lists = 1,
-                                                         .n_members = p->n_memory,
-                                                         .pull_lists = &p->memory}),
-                       0);
+    return vpps_pushed(
+        g,
+        vpps_apply(g, VPPS_APPLICATION(.cell = t->attention, .n_pulls = 1, .pulls = &s, .n_pull_lists = 1,
+                                       .n_members = p->n_memory, .pull_lists = &p->memory)),
+        0);
 }
 
 vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, translate_encode *encode, net_heads heads,
@@ -191,16 +188,11 @@ vpps_status translate_greedy(void *net, vpps_graph *g, const net_decoding *d, ne
     const vpps_vertex start = vpps_source(g, STATES + d->n_states, first);
     vpps_vertex *turns = malloc(out->limit * sizeof *turns);
     if (!turns) return VPPS_MEMORY;
-    const vpps_vertex last = vpps_while(g,
-                                        &(vpps_application){.cell = t->turn,
-                                                            .n_children = 1,
-                                                            .children = &start,
-                                                            .n_pulls = 1,
-                                                            .pulls = &end_word,
-                                                            .n_pull_lists = t->base.config.attention,
-                                                            .n_members = d->n_memory,
-                                                            .pull_lists = &d->memory},
-                                        out->limit, turns);
+    const vpps_vertex last = vpps_while(
+        g,
+        VPPS_APPLICATION(.cell = t->turn, .n_children = 1, .children = &start, .n_pulls = 1, .pulls = &end_word,
+                         .n_pull_lists = t->base.config.attention, .n_members = d->n_memory, .pull_lists = &d->memory),
+        out->limit, turns);
     for (uint32_t i = 0; i < out->limit; i++) out->words[i] = vpps_scattered(g, turns[i], WORD);
     out->log_p = vpps_scattered(g, last, LOG_P);
     free(turns);

@@ -121,13 +121,9 @@ uint64_t glue_shape(const vpps_graph *g, vpps_node x) {
 
 vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
                        uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices) {
-    return vpps_apply(g, &(vpps_application){.cell = cell,
-                                             .n_children = n_children,
-                                             .children = children,
-                                             .n_pulls = n_pulls,
-                                             .pulls = pulls,
-                                             .n_indices = n_indices,
-                                             .indices = indices});
+    return vpps_apply(g,
+                      VPPS_APPLICATION(.cell = cell, .n_children = n_children, .children = children, .n_pulls = n_pulls,
+                                       .pulls = pulls, .n_indices = n_indices, .indices = indices));
 }
 
 /* ---------------------------------------------------------------- text */

@@ -99,6 +99,13 @@ def check(status: int) -> None:
         raise error_of(status)
 
 
+def sized(type_name: str) -> Any:
+    """A new struct of the interface that begins with its size, which is set."""
+    x = ffi.new(f"{type_name} *")
+    x.size = ffi.sizeof(type_name)
+    return x
+
+
 def created(pointer: Any, status: Any) -> Any:
     """What a call made, or its failure."""
     if not pointer:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ._arrays import U32, Floats, as_f32, as_u32, columns, encode, pointer, u32_pointer
 from ._vpps import ffi, lib
-from .errors import ArgumentError, Error, StateError, check, created
+from .errors import ArgumentError, Error, StateError, check, created, sized
 from .node import NO_NODE, Epoch, Node, Nodes, Scalar, Vertex, Vertices, ids_of, made, made_id
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class Graph(Builder):
         if n is None:
             raise ArgumentError("apply: no array tells how many vertices there are; expected n")
         self._check_pulled(cell, pulled, members)
-        a = ffi.new("vpps_applications *")
+        a = sized("vpps_applications")
         keep: list[Any] = [u32_pointer(c) for c in columns_of]
         a.cell, a.n = cell.id, n
         a.children, a.pulls, a.indices = keep
@@ -273,6 +273,7 @@ class Graph(Builder):
         made_of = [_application(b.cell, [v.id for v in b.children], [self._own(x).id for x in b.pulls], b.indices, [], [])
                    for b in branches]
         all_of = ffi.new("vpps_application[]", max(len(made_of), 1))
+        all_of[0].size = ffi.sizeof("vpps_application")
         for i, (a, _) in enumerate(made_of):
             all_of[i] = a[0]
         v = lib.vpps_case(self._c, len(made_of), all_of)
@@ -289,7 +290,7 @@ class Graph(Builder):
 
     def cost(self) -> Cost:
         """What one training step on the graph costs at least."""
-        c = ffi.new("vpps_cost *")
+        c = sized("vpps_cost")
         check(lib.vpps_graph_cost(self._c, c))
         return Cost(*(getattr(c, name) for name in Cost._fields))
 
@@ -314,7 +315,7 @@ def _application(cell: Cell, children: list[int], pulls: list[int], indices: Seq
                 if len(row) != list_members[cell.pull_list_of[k]]:
                     raise ArgumentError(f"pull_lists: {len(row)} nodes in number {k}; expected "
                                         f"{list_members[cell.pull_list_of[k]]}, one a member")
-    a = ffi.new("vpps_application *")
+    a = sized("vpps_application")
     rows = [ffi.new("vpps_node[]", row or 1) for row in pull_lists]
     keep = [ffi.new("vpps_vertex[]", children or 1), ffi.new("vpps_node[]", pulls or 1),
             ffi.new("uint32_t[]", list(indices) or 1), ffi.new("vpps_node *[]", rows or 1),

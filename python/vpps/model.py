@@ -10,7 +10,7 @@ import numpy as np
 
 from ._arrays import F32, U32, Floats, as_f32, encode
 from ._vpps import ffi, lib
-from .errors import ArgumentError, FormatError, check, created
+from .errors import ArgumentError, FormatError, check, created, sized
 from .graph import Builder, Cell, Graph, Recorder, current
 from .node import NO_PARAM, Affine, Epoch, Node, made
 
@@ -65,7 +65,7 @@ class Parameter:
         self.id = id
 
     def _info(self) -> Any:
-        info = ffi.new("vpps_param_info *")
+        info = sized("vpps_param_info")
         check(lib.vpps_param_describe(self.model._c, self.id, info))
         return info
 
@@ -120,7 +120,7 @@ class Parameter:
 
     def _gradient(self) -> tuple[F32, U32 | None]:
         """The model's copy itself, valid until the next read_gradients."""
-        out, info = ffi.new("vpps_gradient *"), self._info()
+        out, info = sized("vpps_gradient"), self._info()
         check(lib.vpps_param_gradient(self.model._c, self.id, out))
         if info.kind != lib.VPPS_LOOKUP:
             return self._shown(info, out.values, 1), None
@@ -249,7 +249,7 @@ class Model:
         """All parameters, in order of declaration."""
         all_of: list[Parameter] = []
         for id in range(lib.vpps_param_count(self._c)):
-            info = ffi.new("vpps_param_info *")
+            info = sized("vpps_param_info")
             check(lib.vpps_param_describe(self._c, id, info))
             all_of.append(CLASSES[info.kind](self, id))
         return all_of

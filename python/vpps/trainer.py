@@ -16,7 +16,7 @@ import numpy as np
 
 from ._arrays import F32, encode, u32_pointer
 from ._vpps import ffi, lib
-from .errors import ArgumentError, StateError, check, created
+from .errors import ArgumentError, StateError, check, created, sized
 from .graph import Graph
 from .model import Model, Parameter
 from .node import Epoch, Node, Nodes, epoch_of
@@ -212,7 +212,7 @@ class Trainer:
         on_step: StepCallback | None = None,
     ) -> None:
         o = ffi.new("vpps_options *")
-        lib.vpps_options_default(o)
+        check(lib.vpps_options_init(o, ffi.sizeof("vpps_options")))
         o.optimizer.kind = _choice("optimizer", optimizer)
         for name, number in (("lr", lr), ("momentum", momentum), ("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon),
                              ("weight_decay", weight_decay), ("clip", clip)):
@@ -373,9 +373,10 @@ class Trainer:
                         weight_decay: float | None = None) -> None:
         """Makes these parameters step by numbers of their own, from the next step on; None: as the optimizer has it."""
         ids = [p.id for p in parameters]
-        numbers = (lr, momentum, weight_decay)
-        group = ffi.NULL if numbers == (None, None, None) else ffi.new(
-            "vpps_param_group *", [math.nan if x is None else x for x in numbers])
+        group: Any = ffi.NULL
+        if (lr, momentum, weight_decay) != (None, None, None):
+            group = sized("vpps_param_group")
+            group.lr, group.momentum, group.weight_decay = (math.nan if x is None else x for x in (lr, momentum, weight_decay))
         with self._lock:
             check(lib.vpps_set_param_group(self._c, len(ids), ids, group))
 
@@ -467,9 +468,7 @@ class Trainer:
 
     def stats(self) -> Stats:
         """Counters and times; never waits."""
-        s = ffi.new("vpps_stats *")
-        if hasattr(s, "size"):
-            s.size = ffi.sizeof(s[0])
+        s = sized("vpps_stats")
         check(lib.vpps_handle_stats(self._c, s))
         return _fields(Stats, s)
 
@@ -478,6 +477,7 @@ class Trainer:
         n, done = ffi.new("uint32_t *", 0), ffi.new("bool *")
         check(lib.vpps_handle_trials(self._c, ffi.NULL, n, done))
         room = ffi.new("vpps_trial[]", max(n[0], 1))
+        room[0].size = ffi.sizeof("vpps_trial")
         check(lib.vpps_handle_trials(self._c, room, n, done))
         return [_fields(Trial, room[i]) for i in range(min(n[0], len(room)))], bool(done[0])
 

@@ -72,3 +72,40 @@ void vpps_proc_value(const char *path, const char *key, char *value, size_t n) {
     }
     fclose(f);
 }
+
+/* ---------------------------------------------------------------- structs that begin with their size */
+
+static vpps_status check_size(size_t given, size_t least, const char *name) {
+    if (given >= least && given % sizeof(size_t) == 0) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "%s: its size is %zu; expected sizeof(%s), which is at least %zu", name, given,
+                     name, least);
+}
+
+static size_t size_of(const void *x) {
+    size_t size;
+    memcpy(&size, x, sizeof size);
+    return size;
+}
+
+vpps_status vpps_take_struct(void *own, size_t own_bytes, size_t least, const void *given, const char *name) {
+    const size_t size = size_of(given);
+    const unsigned char *bytes = given;
+    VPPS_TRY(check_size(size, least, name));
+    for (size_t i = own_bytes; i < size; i++)
+        if (bytes[i]) {
+            return vpps_fail(VPPS_ARGUMENT, "%s: byte %zu is set, which this version, %s, does not know", name, i,
+                             VPPS_VERSION);
+        }
+    memcpy(own, given, size < own_bytes ? size : own_bytes);
+    memcpy(own, &own_bytes, sizeof own_bytes);
+    return VPPS_OK;
+}
+
+vpps_status vpps_give_struct(void *to, const void *own, size_t own_bytes, size_t least, const char *name) {
+    const size_t size = size_of(to);
+    VPPS_TRY(check_size(size, least, name));
+    const size_t common = size < own_bytes ? size : own_bytes;
+    memcpy((char *)to + sizeof size, (const char *)own + sizeof size, common - sizeof size);
+    memset((char *)to + common, 0, size - common);
+    return VPPS_OK;
+}

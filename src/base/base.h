@@ -44,6 +44,16 @@ uint32_t vpps_process_number(void);
         }                                                                                                              \
     } while (0)
 
+/* Structs of the public interface that begin with their `size`, which differs from version to version. `own`: a struct as large as it
+ * is here, own_bytes; `least`: the size of its first version; `name`: for the message. Take: own becomes what the caller gave, and
+ * keeps what it has behind that. Give: the caller gets as much as it has room for; what it has beyond own becomes zero.
+ * Fail with ARGUMENT: a size that is less than the first version's, or members set that are not known here. */
+vpps_status vpps_take_struct(void *own, size_t own_bytes, size_t least, const void *given, const char *name);
+vpps_status vpps_give_struct(void *to, const void *own, size_t own_bytes, size_t least, const char *name);
+
+/* The size of a struct's first version, by its last member. */
+#define VPPS_LEAST(type, last) (offsetof(type, last) + sizeof(((type *)NULL)->last))
+
 #define VPPS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define VPPS_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VPPS_UNLIKELY(x) __builtin_expect(!!(x), 0)

@@ -248,7 +248,7 @@ static json_t *cell_json(const subject *s, uint64_t vertices, uint64_t members) 
 static vpps_status show(const session *x, const vpps_batch *b) {
     const settings *s = x->settings;
     const vpps_task_header *h = vpps_task_header_of(b->script);
-    vpps_stats stats;
+    vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(x->handle, &stats));
     if (!s->json) {
         printf("%s: %u cells for training, %u VPs in %u groups\n", s->network->name, b->n_cells, h->n_vps, h->n_groups);

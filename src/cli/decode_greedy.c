@@ -7,7 +7,7 @@
 
 bool decode_by_device(const decoder *d) {
     enum { MOST_WORDS = 1000 }; /* all turns lie in the pool */
-    vpps_stats stats;
+    vpps_stats stats = {.size = sizeof stats};
     return d->options.beam == 1 && d->options.max_words <= MOST_WORDS && d->net->greedy &&
            vpps_handle_stats(d->handle, &stats) == VPPS_OK && stats.decides;
 }

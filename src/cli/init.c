@@ -84,7 +84,7 @@ static bool has_such_rows(const vpps_safetensors_info *t, const vpps_param_info 
 }
 
 static vpps_status take_parameter(source *s, vpps_param param, init_found *found) {
-    vpps_param_info info;
+    vpps_param_info info = {.size = sizeof info};
     VPPS_TRY(vpps_param_describe(s->x->model, param, &info));
     const bool table = info.kind == VPPS_LOOKUP;
     const shape here = {table ? info.count : info.rows, table ? (uint64_t)info.rows * info.cols : info.cols};

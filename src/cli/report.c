@@ -190,7 +190,7 @@ vpps_status report_eval(session *x, const corpus *c, const measures *m, double s
         if (!s->quiet && x->classes) classes_print(x->classes, c->vocab[VOCAB_CLASSES], stdout);
         return flush_stdout();
     }
-    vpps_stats stats;
+    vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(x->handle, &stats));
     json_t *o = json_pack("{ss ss si ss ss ss}", "model", s->network->name, "device", stats.device, "vps",
                           (int)stats.vps, "file", s->model, "data", corpus_name(s), "split", split_names[s->split]);

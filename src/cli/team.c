@@ -143,7 +143,7 @@ char *team_options(const settings *s) {
 static uint64_t hash_of_parameters(vpps_model *model) {
     uint64_t hash = 0;
     for (vpps_param p = 0; p < vpps_param_count(model); p++) {
-        vpps_param_info info;
+        vpps_param_info info = {.size = sizeof info};
         if (vpps_param_describe(model, p, &info) != VPPS_OK || info.step > 1) continue; /* of those each has others */
         hash = XXH3_64bits_withSeed(vpps_param_values(model, p),
                                     (size_t)info.count * info.rows * info.cols * sizeof(float), hash + 1);

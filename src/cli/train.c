@@ -130,7 +130,7 @@ static vpps_status open_trainer(trainer *t) {
     const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples;
     VPPS_TRY(make_room(t));
 
-    vpps_stats stats;
+    vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
     progress_line(&t->progress, "%s on %s: %u %s, %u words, %u classes; %s with %u VPs", s->network->name, data, n,
                   task_for(s)->examples, s->net.words, s->net.classes, stats.device, stats.vps);
@@ -207,7 +207,7 @@ static vpps_status save(trainer *t) {
 static vpps_status count_cost(trainer *t, uint32_t sentences) {
     run_cost *c = &t->cost;
     if (c->nodes > COUNTED_NODES) return VPPS_OK;
-    vpps_cost cost;
+    vpps_cost cost = {.size = sizeof cost};
     VPPS_TRY(vpps_graph_cost(t->session.graph, &cost));
     c->batches++;
     c->sentences += sentences;
@@ -238,7 +238,7 @@ static vpps_status train_batch(trainer *t) {
     t->summary.sentences += n;
     t->batches++;
 
-    vpps_stats stats;
+    vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
     t->levels += stats.levels;
     t->steps += stats.steps;
@@ -381,7 +381,7 @@ static vpps_status finish_epoch(trainer *t, double rate) {
 
 static vpps_status summarize(trainer *t) {
     train_summary *u = &t->summary;
-    vpps_stats stats;
+    vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
     const double batches = t->batches ? (double)t->batches : 1;
     u->settings = t->s;

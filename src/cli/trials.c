@@ -13,6 +13,7 @@ static vpps_trial *all_trials(vpps_handle *h, uint32_t *n, bool *done) {
     *n = 0;
     if (vpps_handle_trials(h, NULL, n, done) != VPPS_OK || !*n) return NULL;
     vpps_trial *trials = calloc(*n, sizeof *trials);
+    if (trials) trials->size = sizeof *trials;
     if (trials && vpps_handle_trials(h, trials, n, done) == VPPS_OK) return trials;
     free(trials);
     return NULL;

@@ -44,7 +44,7 @@ static vpps_status read_shard(session *x, const corpus *c, const vpps_param_info
 vpps_status vectors_load(session *x, const corpus *c) {
     const settings *s = x->settings;
     vpps_param table;
-    vpps_param_info info;
+    vpps_param_info info = {.size = sizeof info};
     if (!s->vectors) return VPPS_OK;
     VPPS_TRY(vpps_param_find(x->model, s->network->embedding, &table));
     VPPS_TRY(vpps_param_describe(x->model, table, &info));

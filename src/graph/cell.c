@@ -492,10 +492,40 @@ static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t
     return true;
 }
 
+bool vpps_take_application(vpps_graph *g, const char *call, const vpps_application *given, vpps_application *own) {
+    *own = (vpps_application){0};
+    const vpps_status status =
+        given ? vpps_take_struct(own, sizeof *own, VPPS_LEAST(vpps_application, indices), given, "vpps_application")
+              : vpps_fail(VPPS_ARGUMENT, "a is NULL");
+    if (status != VPPS_OK) vpps_graph_fail(g, status, "%s: %s", call, vpps_error_message());
+    return status == VPPS_OK;
+}
+
+/* Is every array there that the application counts something in? */
+static bool has_arrays(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a) {
+    const char *missing = a->n_children && !a->children       ? "children"
+                          : a->n_pulls && !a->pulls           ? "pulls"
+                          : a->n_indices && !a->indices       ? "indices"
+                          : a->n_lists && !a->list_members    ? "list_members"
+                          : a->n_pull_lists && !a->pull_lists ? "pull_lists"
+                                                              : NULL;
+    for (uint32_t i = 0; !missing && i < c->n_inputs && a->n_pull_lists; i++) {
+        const vpps_cell_input *in = &c->inputs[i];
+        if (!in->pulled || !in->domain || a->pull_lists[in->child]) continue;
+        if (a->n_lists ? a->list_members[in->domain - 1] : a->n_members) missing = "a pulled list";
+    }
+    if (missing) vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %s is NULL", c->name, missing);
+    return !missing;
+}
+
 vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     VPPS_NEED_OR(VPPS_NO_VERTEX, g);
-    if (!a) return fail_vertex(g, VPPS_ARGUMENT, "apply: a is NULL");
     if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
+    vpps_application own;
+    if (VPPS_UNLIKELY(!a || a->size != sizeof *a)) { /* of another version */
+        if (!vpps_take_application(g, "apply", a, &own)) return VPPS_NO_VERTEX;
+        a = &own;
+    }
     if (g->recording) return fail_vertex(g, VPPS_STATE, "apply: a cell is being recorded");
     if (a->cell >= g->model->n_cells) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "apply: cell %u; the model has %zu", a->cell, g->model->n_cells);
@@ -503,6 +533,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     }
     const vpps_cell_data *c = vpps_cell_of(g, a->cell);
     uint32_t members[VPPS_CELL_LISTS] = {0};
+    if (!has_arrays(g, c, a)) return VPPS_NO_VERTEX;
     if (!has_counts(c, a) && !check_counts(g, c, a, members)) return VPPS_NO_VERTEX;
     if (!check_indices(g, c, a->indices)) return VPPS_NO_VERTEX;
     const uint32_t list_words = vpps_list_words(c);

@@ -102,7 +102,9 @@ static const vpps_cell_data *conditional(vpps_graph *g, const char *what, const 
 
 vpps_vertex vpps_while(vpps_graph *g, const vpps_application *a, uint32_t limit, vpps_vertex *turns) {
     VPPS_NEED_OR(VPPS_NO_VERTEX, g);
-    if (!a) return fail(g, VPPS_ARGUMENT, "while: a is NULL");
+    vpps_application turn;
+    if (!vpps_take_application(g, "while", a, &turn)) return VPPS_NO_VERTEX;
+    a = &turn;
     const vpps_cell_data *c = conditional(g, "while", a);
     if (!c) return VPPS_NO_VERTEX;
     const vpps_cell_input *condition = &c->inputs[c->condition.input];
@@ -111,10 +113,10 @@ vpps_vertex vpps_while(vpps_graph *g, const vpps_application *a, uint32_t limit,
         return VPPS_NO_VERTEX;
     }
     if (!limit || !a->n_children) return fail(g, VPPS_ARGUMENT, "while: expected a limit of 1 or more, and a child");
+    if (!a->children) return fail(g, VPPS_ARGUMENT, "while: children is NULL");
     vpps_vertex *children = malloc(a->n_children * sizeof *children);
     if (!children) return fail(g, VPPS_MEMORY, "graph: out of memory");
     memcpy(children, a->children, a->n_children * sizeof *children);
-    vpps_application turn = *a;
     turn.children = children;
     for (uint32_t i = 0; i < limit && children[0] != VPPS_NO_VERTEX; i++) {
         children[0] = vpps_apply(g, &turn);
@@ -135,8 +137,11 @@ vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application *branche
     vpps_vertex result = VPPS_NO_VERTEX;
     bool ok = vertices && parts;
     if (!ok) fail(g, VPPS_MEMORY, "graph: out of memory");
+    const size_t size = branches->size; /* of each */
     for (uint32_t i = 0; ok && i < n; i++) {
-        const vpps_cell_data *c = conditional(g, "case", &branches[i]);
+        vpps_application branch;
+        ok = vpps_take_application(g, "case", (const void *)((const char *)branches + i * size), &branch);
+        const vpps_cell_data *c = ok ? conditional(g, "case", &branch) : NULL;
         ok = c != NULL;
         if (ok && i && c->n_scattered != n_values) {
             vpps_graph_fail(g, VPPS_ARGUMENT, "case: cell %s scatters %u values; expected %u, as branch 0 does",
@@ -149,7 +154,7 @@ vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application *branche
             ok = false;
         }
         if (ok) n_values = c->n_scattered;
-        if (ok) vertices[i] = vpps_apply(g, &branches[i]);
+        if (ok) vertices[i] = vpps_apply(g, &branch);
         ok = ok && vertices[i] != VPPS_NO_VERTEX;
     }
     if (ok) sums = malloc((n_values + 1u) * sizeof *sums);

@@ -103,10 +103,14 @@ static void close_count(count *c) {
     free(c->first);
 }
 
+static vpps_status give(const vpps_cost *cost, vpps_cost *out) {
+    return vpps_give_struct(out, cost, sizeof *cost, sizeof *cost, "vpps_cost");
+}
+
 vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out) {
     VPPS_NEED(g);
     VPPS_NEED(out);
-    *out = (vpps_cost){0};
+    VPPS_TRY(give(&(vpps_cost){0}, out));
     VPPS_TRY(vpps_graph_flatten(g));
     count c;
     if (!open_count(&c, g)) {
@@ -115,7 +119,6 @@ vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out) {
     }
     for (uint32_t i = 0; i < g->flat.n_nodes; i++) count_node(&c, i);
     c.cost.nodes = g->flat.n_nodes;
-    *out = c.cost;
     close_count(&c);
-    return VPPS_OK;
+    return give(&c.cost, out);
 }

@@ -51,19 +51,23 @@ bool vpps_writes_gradient(const vpps_parameter_data *p) {
 
 static bool is_param(const vpps_model *model, vpps_param param) { return param < model->n_params; }
 
+static vpps_status give(const vpps_gradient *gradient, vpps_gradient *out) {
+    return vpps_give_struct(out, gradient, sizeof *gradient, sizeof *gradient, "vpps_gradient");
+}
+
 vpps_status vpps_param_gradient(vpps_model *model, vpps_param param, vpps_gradient *out) {
     VPPS_NEED(model);
     VPPS_NEED(out);
-    *out = (vpps_gradient){0};
+    VPPS_TRY(give(&(vpps_gradient){0}, out));
     if (!is_param(model, param))
         return vpps_fail(VPPS_ARGUMENT, "gradient: %u is not a parameter; the model has %zu", param, model->n_params);
     const vpps_parameter_data *p = &model->params[param];
     if (!p->gradient)
         return vpps_fail(VPPS_STATE, "gradient of %s: none was read; expected vpps_read_gradients before", p->name);
-    *out = (vpps_gradient){.values = p->gradient,
-                           .entries = p->kind == VPPS_LOOKUP ? p->entries : NULL,
-                           .n = p->kind == VPPS_LOOKUP ? p->n_entries : 1};
-    return VPPS_OK;
+    return give(&(vpps_gradient){.values = p->gradient,
+                                 .entries = p->kind == VPPS_LOOKUP ? p->entries : NULL,
+                                 .n = p->kind == VPPS_LOOKUP ? p->n_entries : 1},
+                out);
 }
 
 /* Of what was read; 0 where nothing was. */

@@ -257,6 +257,9 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t domain,
                               uint32_t most);
 
+/* An application as this version has it. False: the graph has failed; `call` is who asks. */
+bool vpps_take_application(vpps_graph *g, const char *call, const vpps_application *given, vpps_application *own);
+
 /* What a recorded cell scatters next, whatever its condition. */
 vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x);
 

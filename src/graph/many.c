@@ -105,7 +105,8 @@ static vpps_vertex apply_row(vpps_graph *g, const vpps_applications *a, const vp
 
 static vpps_vertex apply_rows(vpps_graph *g, const vpps_applications *a, const vpps_cell_data *c, row *r) {
     const vpps_vertex first = (vpps_vertex)g->n_vertices;
-    vpps_application one = {.cell = a->cell,
+    vpps_application one = {.size = sizeof one,
+                            .cell = a->cell,
                             .n_children = a->n_children,
                             .n_pulls = a->n_pulls,
                             .n_indices = a->n_indices,
@@ -120,11 +121,15 @@ static vpps_vertex apply_rows(vpps_graph *g, const vpps_applications *a, const v
 
 vpps_vertex vpps_apply_many(vpps_graph *g, const vpps_applications *a) {
     VPPS_NEED_OR(VPPS_NO_VERTEX, g);
-    if (!a) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply_many: a is NULL");
+    if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
+    vpps_applications own = {0};
+    const vpps_status status = a ? vpps_take_struct(&own, sizeof own, sizeof own, a, "vpps_applications")
+                                 : vpps_fail(VPPS_ARGUMENT, "a is NULL");
+    if (status != VPPS_OK) {
+        vpps_graph_fail(g, status, "apply_many: %s", vpps_error_message());
         return VPPS_NO_VERTEX;
     }
-    if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
+    a = &own;
     if (g->recording || a->cell >= g->model->n_cells) {
         vpps_graph_fail(g, g->recording ? VPPS_STATE : VPPS_ARGUMENT, "apply_many: %s",
                         g->recording ? "a cell is being recorded" : "the model has no such cell");

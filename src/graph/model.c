@@ -217,9 +217,15 @@ vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_
     VPPS_NEED(out);
     VPPS_TRY(check_param(model, param));
     const vpps_parameter_data *p = &model->params[param];
-    *out = (vpps_param_info){p->name, p->kind,   p->count, p->rows,
-                             p->cols, p->frozen, p->rank,  vpps_is_sharded(p) ? p->shards : 1};
-    return VPPS_OK;
+    const vpps_param_info info = {.name = p->name,
+                                  .kind = p->kind,
+                                  .count = p->count,
+                                  .rows = p->rows,
+                                  .cols = p->cols,
+                                  .frozen = p->frozen,
+                                  .first = p->rank,
+                                  .step = vpps_is_sharded(p) ? p->shards : 1};
+    return vpps_give_struct(out, &info, sizeof info, VPPS_LEAST(vpps_param_info, frozen), "vpps_param_info");
 }
 
 vpps_status vpps_param_find(const vpps_model *model, const char *name, vpps_param *out) {

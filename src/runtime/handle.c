@@ -14,16 +14,26 @@ const char *const vpps_precision_names[] = {
 #undef X
 };
 
-void vpps_options_default(vpps_options *options) {
-    *options = (vpps_options){
+static vpps_options default_options(void) {
+    return (vpps_options){
+        .size = sizeof(vpps_options),
         .device = "cpu",
-        .optimizer = {VPPS_SGD, 0.1f, 0.9f, 0.9f, 0.999f, 1e-8f, 0, 0},
+        .optimizer = {.kind = VPPS_SGD, .lr = 0.1f, .momentum = 0.9f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f},
         .gradients = VPPS_GRADIENTS_DEFERRED,
         .nonfinite = VPPS_NONFINITE_STOP,
         .caller = VPPS_CALLER_AUTO,
         .watchdog_ms = 10000,
         .seed = 1,
     };
+}
+
+enum { LEAST_OPTIONS = VPPS_LEAST(vpps_options, optimizer) };
+
+vpps_status vpps_options_init(vpps_options *options, size_t size) {
+    VPPS_NEED(options);
+    const vpps_options defaults = default_options();
+    memcpy(options, &size, sizeof size);
+    return vpps_give_struct(options, &defaults, sizeof defaults, LEAST_OPTIONS, "vpps_options");
 }
 
 static bool in_range(float x, float low, float high) { return x >= low && x <= high; }
@@ -84,9 +94,9 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     VPPS_NEED(out);
     *out = NULL;
     VPPS_NEED(model);
-    vpps_options defaults;
-    vpps_options_default(&defaults);
-    if (!options) options = &defaults;
+    vpps_options own = default_options();
+    if (options) VPPS_TRY(vpps_take_struct(&own, sizeof own, LEAST_OPTIONS, options, "vpps_options"));
+    options = &own;
     VPPS_TRY(check_options(options));
     if (model->handles) return vpps_fail(VPPS_STATE, "handle: the model has one already");
     VPPS_TRY(check_shards(model, options->communicator));
@@ -645,7 +655,9 @@ static vpps_status need_groups(vpps_handle *h) {
         free(steps);
         return vpps_fail(VPPS_MEMORY, "parameters' groups: out of memory");
     }
-    for (size_t p = 0; p < n; p++) groups[p] = (vpps_param_group){NAN, NAN, NAN};
+    for (size_t p = 0; p < n; p++)
+        groups[p] =
+            (vpps_param_group){.size = sizeof(vpps_param_group), .lr = NAN, .momentum = NAN, .weight_decay = NAN};
     h->groups = groups;
     h->steps = steps;
     return VPPS_OK;
@@ -654,7 +666,8 @@ static vpps_status need_groups(vpps_handle *h) {
 vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps_param *params, const vpps_param_group *group) {
     VPPS_TRY(vpps_handle_check(h, "vpps_set_param_group"));
     VPPS_NEED(params);
-    const vpps_param_group numbers = group ? *group : (vpps_param_group){NAN, NAN, NAN};
+    vpps_param_group numbers = {.lr = NAN, .momentum = NAN, .weight_decay = NAN};
+    if (group) VPPS_TRY(vpps_take_struct(&numbers, sizeof numbers, sizeof numbers, group, "vpps_param_group"));
     float checked;
     if (!isnan(numbers.lr)) VPPS_TRY(set_number(numbers.lr, 1e30f, "group: learning rate", &checked));
     if (!isnan(numbers.momentum)) VPPS_TRY(set_number(numbers.momentum, 1, "group: momentum", &checked));
@@ -686,24 +699,45 @@ vpps_status vpps_write_parameters(vpps_handle *h) {
 vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
     VPPS_TRY(vpps_handle_check(h, "vpps_handle_stats"));
     VPPS_NEED(out);
-    *out = h->stats;
-    out->batches = h->model->batches - (h->in_flight && stepped(h));
-    return VPPS_OK;
+    vpps_stats stats = h->stats;
+    stats.batches = h->model->batches - (h->in_flight && stepped(h));
+    return vpps_give_struct(out, &stats, sizeof stats, VPPS_LEAST(vpps_stats, policy), "vpps_stats");
+}
+
+/* Writes one trial to the caller's array, whose elements have the size that the first one says. */
+static vpps_status give_trial(const vpps_trial *trial, vpps_trial *out, uint32_t i) {
+    const size_t size = out->size;
+    void *to = (char *)out + i * size;
+    memcpy(to, &size, sizeof size);
+    return vpps_give_struct(to, trial, sizeof *trial, VPPS_LEAST(vpps_trial, load_seconds), "vpps_trial");
+}
+
+/* The device's trials; the caller frees. NULL: out of memory. */
+static vpps_trial *trials_of_device(vpps_handle *h, uint32_t *n, bool *done) {
+    const vpps_device_table *table = h->device->table;
+    *n = table->trials ? table->trials(h->device, NULL, 0, done) : 0;
+    vpps_trial *trials = malloc((*n + (size_t)1) * sizeof *trials);
+    if (trials && *n) table->trials(h->device, trials, *n, done);
+    return trials;
 }
 
 vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done) {
     VPPS_TRY(vpps_handle_check(h, "vpps_handle_trials"));
     VPPS_NEED(n);
     VPPS_NEED(done);
-    const vpps_device_table *table = h->device->table;
     const uint32_t room = *n;
+    if (room) VPPS_NEED(out);
     *done = true;
-    *n = table->trials ? table->trials(h->device, out, room, done) : 0;
+    vpps_trial *trials = trials_of_device(h, n, done);
+    if (!trials) return vpps_fail(VPPS_MEMORY, "trials: out of memory");
+    vpps_status status = VPPS_OK;
+    for (uint32_t i = 0; i < *n && i < room && status == VPPS_OK; i++) status = give_trial(&trials[i], out, i);
+    free(trials);
     const vpps_profile *profiles[] = {&h->grouping, &h->batching};
     for (size_t p = 0; p < VPPS_COUNT(profiles); p++) {
-        for (uint32_t i = 0; i < profiles[p]->n; i++, ++*n)
-            if (*n < room) out[*n] = profiles[p]->trials[i];
+        for (uint32_t i = 0; i < profiles[p]->n && status == VPPS_OK; i++, ++*n)
+            if (*n < room) status = give_trial(&profiles[p]->trials[i], out, *n);
         *done = *done && !vpps_profile_goes_on(profiles[p]);
     }
-    return VPPS_OK;
+    return status;
 }

@@ -477,18 +477,12 @@ static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const v
     for (uint32_t i = 0; i < c->n_pull_lists; i++) pull_lists[i] = lists[i];
     vpps_vertex children[MOST_CHILDREN];
     for (uint32_t k = 0; k < n_children; k++) children[k] = vpps_source(g, n_scattered[k], scattered[k]);
-    return vpps_apply(g, &(vpps_application){.cell = cell,
-                                             .n_children = n_children,
-                                             .children = children,
-                                             .n_pulls = c->n_pulls,
-                                             .pulls = pulls,
-                                             .n_indices = c->n_indices,
-                                             .indices = x->indices,
-                                             .n_pull_lists = c->n_pull_lists,
-                                             .n_members = c->n_pull_lists ? x->members[0] : 0,
-                                             .n_lists = c->n_lists > 1 ? c->n_lists : 0,
-                                             .list_members = x->members,
-                                             .pull_lists = pull_lists});
+    return vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = n_children, .children = children,
+                                          .n_pulls = c->n_pulls, .pulls = pulls, .n_indices = c->n_indices,
+                                          .indices = x->indices, .n_pull_lists = c->n_pull_lists,
+                                          .n_members = c->n_pull_lists ? x->members[0] : 0,
+                                          .n_lists = c->n_lists > 1 ? c->n_lists : 0, .list_members = x->members,
+                                          .pull_lists = pull_lists));
 }
 
 /* A sum over outputs of output times gradient, as a node. */

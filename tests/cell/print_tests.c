@@ -154,7 +154,7 @@ START_TEST(products_as_the_graph_counts)
         vpps_compiled_cell *base = cells_lower(x.g, cell, &needs), *c = cells_compile(x.g, cell, &needs);
         vertex *v = cells_vertex(x.g, cell, 3, 1);
         results_destroy(cells_reference(x.g, cell, v, base, UINT64_MAX));
-        vpps_cost graph;
+        vpps_cost graph = {.size = sizeof graph};
         TEST_OK(vpps_graph_cost(x.g, &graph));
         const vpps_cell_cost cost = vpps_cost_of_cell(x.model, c);
         uint64_t products = 0;

@@ -146,7 +146,9 @@ static void train(vpps_communicator *c, void *argument) {
     }
     TEST_OK(vpps_handle_create(&h, n.model, &options));
     if (r->from) TEST_OK(vpps_load(h, r->from));
-    if (r->other_group) TEST_OK(vpps_set_param_group(h, 1, &n.b, &(vpps_param_group){other ? 0.1f : 0.2f, NAN, NAN}));
+    if (r->other_group)
+        TEST_OK(vpps_set_param_group(h, 1, &n.b,
+                                     &(vpps_param_group){sizeof(vpps_param_group), other ? 0.1f : 0.2f, NAN, NAN}));
     for (uint32_t b = 0; b < BATCHES; b++) {
         r->statuses[rank][b] = r->parts ? step_in_parts(h, &n, r, b, rank, size)
                                         : vpps_fb(h, n.g, add_examples(&n, r, b, rank, size, 0), NULL);
@@ -154,6 +156,7 @@ static void train(vpps_communicator *c, void *argument) {
         snprintf(r->messages[rank][b], VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
         if (r->statuses[rank][b] == VPPS_STATE) break;
     }
+    r->stats[rank].size = sizeof *r->stats;
     TEST_OK(vpps_handle_stats(h, &r->stats[rank]));
     if (!r->other_rank) TEST_OK(vpps_read_parameters(h));
     if (r->shard && size > 1) {
@@ -392,7 +395,7 @@ static void declare_shards(vpps_communicator *c, void *argument) {
     (void)argument;
     net n;
     vpps_handle *h;
-    vpps_param_info info;
+    vpps_param_info info = {.size = sizeof info};
     open_net(&n, c);
     TEST_OK(vpps_param_describe(n.model, n.E, &info));
     ck_assert_uint_eq(info.count, WORDS);

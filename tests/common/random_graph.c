@@ -389,7 +389,8 @@ static void apply(builder *b, const rg_step *s) {
                 node_of(b, operand(b, cell->lists[k].rows, cell->lists[k].cols, s->pick[2] >> (k + m) % 28));
         lists[k] = members_of[k];
     }
-    const vpps_application a = {.cell = cell->cell,
+    const vpps_application a = {.size = sizeof a,
+                                .cell = cell->cell,
                                 .n_children = n,
                                 .children = children,
                                 .n_pulls = cell->n_pulls,

@@ -76,7 +76,7 @@ static void open(fixture *f, const network *net, const net_config *config, bool 
     TEST_OK(net->create(&f->d.instance, f->model, config));
     uint64_t random = test_seed() + 5;
     for (uint32_t p = 0; draw && p < vpps_param_count(f->model); p++) {
-        vpps_param_info info;
+        vpps_param_info info = {.size = sizeof info};
         TEST_OK(vpps_param_describe(f->model, p, &info));
         float *values = vpps_param_values(f->model, p);
         for (uint32_t i = 0; i < info.count * info.rows * info.cols; i++) {

@@ -22,7 +22,7 @@ static void set_parameters(const golden *from, vpps_model *model) {
     ck_assert_uint_eq(vpps_param_count(model), from->n_tensors);
     for (uint32_t t = 0; t < from->n_tensors; t++) {
         vpps_param p;
-        vpps_param_info info;
+        vpps_param_info info = {.size = sizeof info};
         TEST_OK(vpps_param_find(model, from->tensors[t].name, &p));
         TEST_OK(vpps_param_describe(model, p, &info));
         float *values = vpps_param_values(model, p);

@@ -105,7 +105,7 @@ START_TEST(shapes_agree)
         for (uint32_t i = 0; i < n && s->layouts[i].sms; i++) {
             const vpps_options options = gpu_options(&s->layouts[i], s->optimizer);
             vpps_handle *h = gpu_open(zoo.model, &options);
-            vpps_stats stats;
+            vpps_stats stats = {.size = sizeof stats};
             char what[192];
             TEST_OK(vpps_handle_stats(h, &stats));
             if (gpu_is_simulated()) ck_assert_uint_eq(stats.vps, s->layouts[i].sms);
@@ -310,8 +310,8 @@ static void train_children(const char *device, float *after[2], uint32_t n) {
     TEST_OK(vpps_graph_create(&g, model));
     for (uint32_t batch = 0; batch < 2; batch++) {
         vpps_graph_clear(g);
-        vpps_vertex x = vpps_apply(g, &(vpps_application){.cell = cell});
-        if (!batch) x = vpps_apply(g, &(vpps_application){.cell = cell, .n_children = 1, .children = &x});
+        vpps_vertex x = vpps_apply(g, VPPS_APPLICATION(.cell = cell));
+        if (!batch) x = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &x));
         TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, vpps_scattered(g, x, 0)), NULL));
         TEST_OK(vpps_read_parameters(h));
         memcpy(after[batch], vpps_param_values(model, U), n * n * sizeof(float));
@@ -369,7 +369,7 @@ START_TEST(what_is_not_finite_changes_nothing)
             TEST_OK(vpps_fb(h, g, build_bad(&zoo, g, bad[skip], gradient), NULL));
             const vpps_node next = zoo_build(&zoo, g, 2, 3, 0.1f);
             if (skip) {
-                vpps_stats stats;
+                vpps_stats stats = {.size = sizeof stats};
                 TEST_OK(vpps_sync_latest_loss(h, &loss));
                 ck_assert(!isfinite(loss) == !gradient);
                 TEST_OK(vpps_handle_stats(h, &stats));

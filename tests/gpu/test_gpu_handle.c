@@ -152,7 +152,7 @@ START_TEST(losses_come_one_batch_late)
         }
         while (!done) TEST_OK(vpps_poll_loss(h, &done, &loss));
         ck_assert_float_eq(loss, losses[3]);
-        vpps_stats stats;
+        vpps_stats stats = {.size = sizeof stats};
         TEST_OK(vpps_handle_stats(h, &stats));
         ck_assert_str_eq(stats.device, test_gpu_device());
         ck_assert(stats.device_ns > 0 && stats.vps > 0 && !stats.caller_works);
@@ -202,7 +202,7 @@ static uint32_t tune(story *s, vpps_trial *trials, uint32_t room, uint32_t *batc
 START_TEST(the_profile_finds_the_fastest_and_remembers_it)
     {
         char folder[64];
-        vpps_trial trials[64];
+        vpps_trial trials[64] = {{.size = sizeof *trials}};
         story *s = calloc(1, sizeof *s);
         uint32_t batches;
         ck_assert_ptr_nonnull(s);
@@ -222,7 +222,7 @@ START_TEST(the_profile_finds_the_fastest_and_remembers_it)
         for (uint32_t i = 0; i < s->n; i++) told += strstr(s->lines[i], "chosen: rpw") != NULL;
         ck_assert_uint_eq(told, 1);
 
-        vpps_trial again[64]; /* another handle takes it at once */
+        vpps_trial again[64] = {{.size = sizeof *again}}; /* another handle takes it at once */
         n = tune(s, again, 64, &batches);
         ck_assert_uint_eq(batches, 0);
         ck_assert_int_eq(again[chosen].state, VPPS_TRIAL_REMEMBERED);
@@ -275,7 +275,7 @@ START_TEST(a_choice_whose_kernels_spill_is_rejected)
     {
         char folder[64];
         gpu_trees t, same;
-        vpps_trial trials[8];
+        vpps_trial trials[8] = {{.size = sizeof *trials}};
         uint32_t n = 8;
         bool done;
         story *s = calloc(1, sizeof *s);
@@ -374,7 +374,7 @@ START_TEST(batches_go_on_while_the_next_kernel_is_made)
         enum { MEASURED = VPPS_GPU_SKIPPED + VPPS_GPU_MEASURED, MORE = 4 };
         static vpps_driver_table driver;
         gpu_trees t;
-        vpps_trial trials[8];
+        vpps_trial trials[8] = {{.size = sizeof *trials}};
         uint32_t n = 8;
         bool done;
         char folder[64];
@@ -512,7 +512,7 @@ START_TEST(groups_follow_the_batch)
         ck_assert_ptr_nonnull(s);
         open_grouped(&c, &same, 0, s, &h, &reference);
         for (size_t b = 0; b < VPPS_COUNT(batches); b++) {
-            vpps_stats stats;
+            vpps_stats stats = {.size = sizeof stats};
             const float expected = chains_step(reference, &same, batches[b].inputs);
             ck_assert_float_eq_tol(chains_step(h, &c, batches[b].inputs), expected, 1e-4f);
             TEST_OK(vpps_handle_stats(h, &stats));
@@ -533,7 +533,7 @@ START_TEST(groups_by_profile)
         const uint32_t inputs = _i ? 8 : 1;
         chains c, same;
         vpps_handle *h, *reference;
-        vpps_trial trials[1 + NUMBERS];
+        vpps_trial trials[1 + NUMBERS] = {{.size = sizeof *trials}};
         uint32_t n;
         bool done;
         story *s = calloc(1, sizeof *s);
@@ -547,7 +547,7 @@ START_TEST(groups_by_profile)
             const float expected = chains_step(reference, &same, inputs);
             ck_assert_float_eq_tol(chains_step(h, &c, inputs), expected, 1e-4f);
         }
-        vpps_stats stats;
+        vpps_stats stats = {.size = sizeof stats};
         TEST_OK(vpps_handle_stats(h, &stats));
         for (uint32_t i = 0; i < NUMBERS; i++) {
             const vpps_trial *t = &trials[1 + i];
@@ -569,7 +569,7 @@ START_TEST(groups_that_stream_are_not_tried)
         chains c;
         vpps_handle *h;
         vpps_param V;
-        vpps_trial trials[4];
+        vpps_trial trials[4] = {{.size = sizeof *trials}};
         uint32_t n = VPPS_COUNT(trials);
         bool done;
         vpps_options o = options_for(test_gpu_device(), false);
@@ -603,7 +603,7 @@ START_TEST(the_pool_grows_with_the_batch)
         trees_open(&t, HIDDEN, HIDDEN);
         vpps_handle *h = open_handle(&t, &o);
         step(h, &t, 0);
-        vpps_stats small, large;
+        vpps_stats small = {.size = sizeof small}, large = {.size = sizeof large};
         TEST_OK(vpps_handle_stats(h, &small));
         static float zeros[20000];
         vpps_graph_clear(t.g);
@@ -690,10 +690,10 @@ START_TEST(without_a_gpu_there_is_a_reason)
         ck_assert_uint_eq(s->n, 1);
         ck_assert_msg(strstr(s->lines[0], "using the cpu: cuda: ") && strstr(s->lines[0], "/nowhere"), "%s",
                       s->lines[0]);
-        vpps_stats stats;
+        vpps_stats stats = {.size = sizeof stats};
         TEST_OK(vpps_handle_stats(h, &stats));
         ck_assert_str_eq(stats.device, "cpu");
-        vpps_trial trial;
+        vpps_trial trial = {.size = sizeof trial};
         uint32_t n = 1;
         bool done;
         TEST_OK(vpps_handle_trials(h, &trial, &n, &done));
@@ -771,7 +771,7 @@ static vpps_node add_loop(vpps_graph *g, vpps_cell turn, const float *h) {
     const vpps_node first[] = {vpps_ones(g, 1, 1), vpps_input(g, HIDDEN, 1, h)};
     const vpps_vertex start = vpps_source(g, 2, first);
     return vpps_scattered(
-        g, vpps_while(g, &(vpps_application){.cell = turn, .n_children = 1, .children = &start}, 6, NULL), 1);
+        g, vpps_while(g, VPPS_APPLICATION(.cell = turn, .n_children = 1, .children = &start), 6, NULL), 1);
 }
 
 START_TEST(loops_go_on_as_long_as_on_the_cpu)

@@ -320,7 +320,7 @@ START_TEST(tree_lstms_agree)
             if (k) o.device = "cpu", o.groups = 0;
             trees_open(&t, cases[at].hidden, cases[at].embed);
             vpps_handle *h = gpu_open(t.model, &o);
-            vpps_stats stats;
+            vpps_stats stats = {.size = sizeof stats};
             TEST_OK(vpps_handle_stats(h, &stats));
             ck_assert_str_eq(stats.precision, vpps_precision_names[o.precision]);
             if (!k) ck_assert_str_eq(stats.precision_unit, "mma");

@@ -138,25 +138,23 @@ static state state_of(const network *n, const cells *c, vertex v) {
 
 static vertex add_leaf(const network *n, const cells *c, uint32_t word) {
     if (!c) return (vertex){.s = leaf_body(n, word)};
-    return (vertex){.v = vpps_apply(n->g, &(vpps_application){.cell = c->leaf, .n_indices = 1, .indices = &word})};
+    return (vertex){.v = vpps_apply(n->g, VPPS_APPLICATION(.cell = c->leaf, .n_indices = 1, .indices = &word))};
 }
 
 static vertex add_inner(const network *n, const cells *c, vertex l, vertex r) {
     if (!c) return (vertex){.s = inner_body(n, l.s, r.s)};
-    return (vertex){
-        .v = vpps_apply(n->g,
-                        &(vpps_application){.cell = c->inner, .n_children = 2, .children = (vpps_vertex[]){l.v, r.v}})};
+    return (vertex){.v = vpps_apply(n->g, VPPS_APPLICATION(.cell = c->inner, .n_children = 2,
+                                                           .children = (vpps_vertex[]){l.v, r.v}))};
 }
 
 static vpps_node add_head(const network *n, const cells *c, vertex v, uint32_t label) {
     const vpps_node h = state_of(n, c, v).h;
     vpps_node logits;
     if (!c) return head_body(n, h, label, &logits);
-    return vpps_pushed(
-        n->g,
-        vpps_apply(n->g,
-                   &(vpps_application){.cell = c->head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &label}),
-        1);
+    return vpps_pushed(n->g,
+                       vpps_apply(n->g, VPPS_APPLICATION(.cell = c->head, .n_pulls = 1, .pulls = &h, .n_indices = 1,
+                                                         .indices = &label)),
+                       1);
 }
 
 static vpps_node map(const network *n, vpps_node (*f)(vpps_graph *, vpps_node), vpps_node *xs, uint32_t k) {
@@ -170,10 +168,8 @@ static vertex add_child_sum(const network *n, const cells *c, uint32_t k, const 
     if (c) {
         vpps_vertex vs[8];
         for (uint32_t i = 0; i < k; i++) vs[i] = children[i].v;
-        const vertex v = {
-            .v = vpps_apply(
-                g, &(vpps_application){
-                       .cell = c->child_sum, .n_children = k, .children = vs, .n_indices = 1, .indices = &word})};
+        const vertex v = {.v = vpps_apply(g, VPPS_APPLICATION(.cell = c->child_sum, .n_children = k, .children = vs,
+                                                              .n_indices = 1, .indices = &word))};
         *pool = vpps_pushed(g, v.v, 0);
         return v;
     }
@@ -199,9 +195,8 @@ static vertex add_start(const network *n, const cells *c, vpps_node h, vpps_node
 
 static vertex add_step(const network *n, const cells *c, vertex v, vpps_node x) {
     if (c)
-        return (vertex){
-            .v = vpps_apply(n->g, &(vpps_application){
-                                      .cell = c->step, .n_children = 1, .children = &v.v, .n_pulls = 1, .pulls = &x})};
+        return (vertex){.v = vpps_apply(n->g, VPPS_APPLICATION(.cell = c->step, .n_children = 1, .children = &v.v,
+                                                               .n_pulls = 1, .pulls = &x))};
     return (vertex){.s = {vpps_tanh(n->g, vpps_affine2(n->g, n->b, n->W, x, n->U_l, v.s.h)), v.s.h}};
 }
 
@@ -366,7 +361,7 @@ static void add_gates(const network *n, vpps_cell cell, vpps_node *h) {
             gates_body(n, before, word, &h[t]);
         } else {
             v = vpps_apply(
-                n->g, &(vpps_application){.cell = cell, .n_children = 1, .children = &v, .n_pulls = 1, .pulls = &word});
+                n->g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &v, .n_pulls = 1, .pulls = &word));
             h[t] = vpps_scattered(n->g, v, 0);
         }
         before = h[t];
@@ -427,52 +422,51 @@ START_TEST(applying_checks_counts_and_shapes)
         vpps_vertex v, two[2];
 #define FRESH                                                                                                          \
     vpps_graph_clear(g);                                                                                               \
-    v = vpps_apply(g, &(vpps_application){.cell = c.leaf, .n_indices = 1, .indices = &word});                          \
+    v = vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf, .n_indices = 1, .indices = &word));                             \
     two[0] = two[1] = v;                                                                                               \
     TEST_OK(vpps_graph_status(g))
 #define BAD(call, status, a, b) fails_sticky(g, (call) == VPPS_NO_VERTEX, VPPS_##status, #call, a, b)
         FRESH;
-        BAD(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 1, .children = &v}), ARGUMENT, "inner",
+        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 1, .children = &v)), ARGUMENT, "inner",
             "1 children");
         FRESH;
         BAD(vpps_apply(
-                g,
-                &(vpps_application){.cell = c.leaf, .n_children = 1, .children = &v, .n_indices = 1, .indices = &word}),
+                g, VPPS_APPLICATION(.cell = c.leaf, .n_children = 1, .children = &v, .n_indices = 1, .indices = &word)),
             ARGUMENT, "leaf", "1 children");
         FRESH;
-        BAD(vpps_apply(g, &(vpps_application){.cell = c.leaf}), ARGUMENT, "leaf", "0 indices");
+        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf)), ARGUMENT, "leaf", "0 indices");
         FRESH;
-        BAD(vpps_apply(g, &(vpps_application){.cell = c.leaf, .n_indices = 1, .indices = &far}), ARGUMENT, "leaf",
+        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf, .n_indices = 1, .indices = &far)), ARGUMENT, "leaf",
             "lookup");
         FRESH;
-        BAD(vpps_apply(g, &(vpps_application){.cell = c.child_sum, .n_indices = 1, .indices = &word}), ARGUMENT,
+        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.child_sum, .n_indices = 1, .indices = &word)), ARGUMENT,
             "child-sum", "at least 1");
         FRESH;
-        BAD(vpps_apply(g, &(vpps_application){.cell = c.head, .n_indices = 1, .indices = &word}), ARGUMENT, "head",
+        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_indices = 1, .indices = &word)), ARGUMENT, "head",
             "0 nodes");
         FRESH;
         vpps_node h = vpps_scattered(g, v, 0);
         const uint32_t label = CLASSES;
-        BAD(vpps_apply(
-                g, &(vpps_application){.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &label}),
+        BAD(vpps_apply(g,
+                       VPPS_APPLICATION(.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &label)),
             ARGUMENT, "head", "cross_entropy");
         FRESH;
         h = vpps_lookup(g, n.E, 0);
-        BAD(vpps_apply(
-                g, &(vpps_application){.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &word}),
+        BAD(vpps_apply(g,
+                       VPPS_APPLICATION(.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &word)),
             SHAPE, "head", "17 x 1");
         FRESH;
         two[1] = 77;
-        BAD(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 2, .children = two}), ARGUMENT, "apply",
+        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), ARGUMENT, "apply",
             "77");
         FRESH;
         two[1] = vpps_source(g, 1, &(vpps_node){vpps_scattered(g, v, 0)});
-        BAD(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 2, .children = two}), ARGUMENT, "source",
+        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), ARGUMENT, "source",
             "output 1");
         FRESH;
         h = vpps_lookup(g, n.E, 0);
         two[1] = vpps_source(g, 2, (vpps_node[]){h, h});
-        BAD(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 2, .children = two}), SHAPE, "inner",
+        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner",
             "17 x 1");
         /* vertices of a cell that scatters words as they are, for children */
         network on = n;
@@ -483,17 +477,16 @@ START_TEST(applying_checks_counts_and_shapes)
         TEST_OK(vpps_scatter(r, x));
         TEST_OK(vpps_cell_end(r, &words));
         FRESH;
-        two[1] = vpps_apply(g, &(vpps_application){.cell = words, .n_indices = 1, .indices = &word});
-        BAD(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 2, .children = two}), SHAPE, "inner",
+        two[1] = vpps_apply(g, VPPS_APPLICATION(.cell = words, .n_indices = 1, .indices = &word));
+        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner",
             "child 1 gives 17 x 1");
         FRESH;
-        two[1] = vpps_apply(g, &(vpps_application){.cell = words, .n_indices = 1, .indices = &word});
-        BAD(vpps_apply(g,
-                       &(vpps_application){
-                           .cell = c.child_sum, .n_children = 2, .children = two, .n_indices = 1, .indices = &word}),
+        two[1] = vpps_apply(g, VPPS_APPLICATION(.cell = words, .n_indices = 1, .indices = &word));
+        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.child_sum, .n_children = 2, .children = two, .n_indices = 1,
+                                           .indices = &word)),
             SHAPE, "child-sum", "17 x 1");
         FRESH;
-        BAD(vpps_apply(g, &(vpps_application){.cell = 99}), ARGUMENT, "apply", "cell");
+        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = 99)), ARGUMENT, "apply", "cell");
         FRESH;
         BAD(vpps_pushed(g, v, 0), ARGUMENT, "leaf", "0");
         FRESH;
@@ -501,10 +494,10 @@ START_TEST(applying_checks_counts_and_shapes)
         /* a failed apply leaves nothing behind, and what was not made propagates */
         FRESH;
         const uint32_t size = vpps_graph_size(g);
-        v = vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 1, .children = two});
+        v = vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 1, .children = two));
         ck_assert_uint_eq(v, VPPS_NO_VERTEX);
         ck_assert_uint_eq(vpps_scattered(g, v, 0), VPPS_NO_NODE);
-        ck_assert_uint_eq(vpps_apply(g, &(vpps_application){.cell = c.inner, .n_children = 2, .children = two}),
+        ck_assert_uint_eq(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)),
                           VPPS_NO_VERTEX);
         TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "1 children");
         ck_assert_uint_eq(vpps_graph_size(g), size);
@@ -571,7 +564,7 @@ START_TEST(recorders_are_no_graphs)
         vpps_graph *r;
         vpps_cell c;
         TEST_OK(vpps_cell_begin(n.model, "apply inside", &r));
-        const vpps_application leaf = {.cell = known.leaf, .n_indices = 1, .indices = &word};
+        const vpps_application leaf = {.size = sizeof leaf, .cell = known.leaf, .n_indices = 1, .indices = &word};
         ck_assert_uint_eq(vpps_apply(r, &leaf), VPPS_NO_VERTEX);
         TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "apply");
 
@@ -629,7 +622,7 @@ START_TEST(pulled_indices_are_limited)
         ck_assert_ptr_nonnull(indices);
         indices[MOST - 1] = WORDS - 1;
         const vpps_node by_cell =
-            vpps_pushed(g, vpps_apply(g, &(vpps_application){.cell = 0, .n_indices = MOST, .indices = indices}), 0);
+            vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = 0, .n_indices = MOST, .indices = indices)), 0);
         const vpps_node nodes[] = {by_cell, vpps_sum_elements(g, vpps_lookup(g, n.E, WORDS - 1))};
         float values[2];
         vpps_handle *h;
@@ -773,7 +766,8 @@ static void attend(const network *n, vpps_cell cell, uint32_t members, vpps_node
         children[0] = vpps_source(g, 1, &s);
         for (uint32_t k = 0; k < members; k++) children[k + 1] = vpps_source(g, 1, &h[k]);
         const vpps_node *list = bias;
-        const vpps_application a = {.cell = cell,
+        const vpps_application a = {.size = sizeof a,
+                                    .cell = cell,
                                     .n_children = members + 1,
                                     .children = children,
                                     .n_pull_lists = 1,
@@ -836,7 +830,8 @@ static void take_several(const network *n, vpps_cell cell, uint32_t which, vpps_
         vpps_vertex children[2 * MOST];
         for (uint32_t k = 0; k < n_left; k++) children[k] = vpps_source(g, 1, &x[LEFT][k]);
         for (uint32_t k = 0; k < n_right; k++) children[n_left + k] = vpps_source(g, 1, &x[RIGHT][k]);
-        const vpps_application a = {.cell = cell,
+        const vpps_application a = {.size = sizeof a,
+                                    .cell = cell,
                                     .n_children = n_left + n_right,
                                     .children = children,
                                     .n_pulls = 1,
@@ -958,12 +953,8 @@ START_TEST(errors_of_lists)
     const vpps_vertex __VA_ARGS__
 #define BAD_LIST(count, lists, members, text)                                                                          \
     do {                                                                                                               \
-        APPLY(v = vpps_apply(g, &(vpps_application){.cell = attention,                                                 \
-                                                    .n_children = count,                                               \
-                                                    .children = children,                                              \
-                                                    .n_pull_lists = lists,                                             \
-                                                    .n_members = members,                                              \
-                                                    .pull_lists = &list}));                                            \
+        APPLY(v = vpps_apply(g, VPPS_APPLICATION(.cell = attention, .n_children = count, .children = children,         \
+                                                 .n_pull_lists = lists, .n_members = members, .pull_lists = &list)));  \
         fails_sticky(g, v == VPPS_NO_VERTEX, VPPS_ARGUMENT, "apply", "attention", text);                               \
     } while (0)
         BAD_LIST(0, 1, 0, "0 children");
@@ -987,8 +978,8 @@ START_TEST(sums_tell_vertices_with_lists_apart)
         TEST_OK(vpps_push(r, vpps_slice(r, all, 0, 1)));
         TEST_OK(vpps_cell_end(r, &c));
         const vpps_vertex leaf = vpps_source(g, 1, &(vpps_node){vpps_lookup(g, n.E, 0)}), children[] = {leaf, leaf};
-        const vpps_vertex one = vpps_apply(g, &(vpps_application){.cell = c, .n_children = 1, .children = children});
-        const vpps_vertex two = vpps_apply(g, &(vpps_application){.cell = c, .n_children = 2, .children = children});
+        const vpps_vertex one = vpps_apply(g, VPPS_APPLICATION(.cell = c, .n_children = 1, .children = children));
+        const vpps_vertex two = vpps_apply(g, VPPS_APPLICATION(.cell = c, .n_children = 2, .children = children));
         const vpps_node slices[] = {vpps_pushed(g, one, 1), vpps_pushed(g, two, 1)};
         ck_assert_uint_ne(vpps_sum(g, 2, slices), VPPS_NO_NODE);
         const vpps_node mixed[] = {vpps_pushed(g, one, 1), vpps_pushed(g, two, 0)};
@@ -1024,13 +1015,9 @@ START_TEST(errors_of_several_lists)
         const vpps_node node = vpps_lookup(g, n.E, 0), nodes[] = {node, node, node}, *list = nodes;                    \
         vpps_vertex children[5];                                                                                       \
         for (size_t i = 0; i < VPPS_COUNT(children); i++) children[i] = vpps_source(g, 1, &node);                      \
-        const vpps_vertex v = vpps_apply(g, &(vpps_application){.cell = c,                                             \
-                                                                .n_children = count,                                   \
-                                                                .children = children,                                  \
-                                                                .n_pull_lists = pulled,                                \
-                                                                .pull_lists = &list,                                   \
-                                                                .n_lists = lists,                                      \
-                                                                .list_members = (uint32_t[]){first, second}});         \
+        const vpps_vertex v = vpps_apply(                                                                              \
+            g, VPPS_APPLICATION(.cell = c, .n_children = count, .children = children, .n_pull_lists = pulled,          \
+                                .pull_lists = &list, .n_lists = lists, .list_members = (uint32_t[]){first, second}));  \
         fails_sticky(g, v == VPPS_NO_VERTEX, VPPS_ARGUMENT, "apply", "two", text);                                     \
     } while (0)
         BAD_LISTS(3, 0, 1, 1, 1, "members of 0 lists; expected 2");

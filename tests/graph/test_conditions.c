@@ -114,7 +114,12 @@ static lane make_lane(const network *n, uint32_t i) {
 }
 
 static vpps_application application_of(vpps_cell cell, const vpps_vertex *before, const vpps_node *pulls) {
-    return (vpps_application){.cell = cell, .n_children = 1, .children = before, .n_pulls = 2, .pulls = pulls};
+    return (vpps_application){.size = sizeof(vpps_application),
+                              .cell = cell,
+                              .n_children = 1,
+                              .children = before,
+                              .n_pulls = 2,
+                              .pulls = pulls};
 }
 
 typedef struct result {
@@ -308,7 +313,8 @@ static vpps_vertex add_case(vpps_graph *g, const vpps_cell *cells, float which, 
     const vpps_node pulls[] = {vpps_input(g, 1, 1, &which), vpps_input(g, SIZE, 1, x)};
     vpps_application branches[BRANCHES];
     for (uint32_t k = 0; k < BRANCHES; k++)
-        branches[k] = (vpps_application){.cell = cells[k], .n_pulls = 2, .pulls = pulls};
+        branches[k] =
+            (vpps_application){.size = sizeof(vpps_application), .cell = cells[k], .n_pulls = 2, .pulls = pulls};
     return vpps_case(g, BRANCHES, branches);
 }
 

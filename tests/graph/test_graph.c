@@ -110,7 +110,7 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_pull(g, 3, 1), STATE, "pull|cell")                                                                          \
     X(vpps_pull_index(g), STATE, "pull_index|cell")                                                                    \
     X(vpps_source(g, 1, ((vpps_node[]){77})), ARGUMENT, "source|77")                                                   \
-    X(vpps_apply(g, &(vpps_application){.cell = 0}), ARGUMENT, "apply|cell")
+    X(vpps_apply(g, VPPS_APPLICATION(.cell = 0)), ARGUMENT, "apply|cell")
 
 START_TEST(errors_name_operation_and_shapes)
     {
@@ -224,7 +224,7 @@ START_TEST(model_errors)
         const vpps_init none = {.kind = VPPS_INIT_VALUES};
         TEST_FAILS(vpps_add_vector(m, &p, "z", 3, &none), VPPS_ARGUMENT, "z");
         TEST_FAILS(vpps_freeze(m, 99, true), VPPS_ARGUMENT, "99");
-        vpps_param_info info;
+        vpps_param_info info = {.size = sizeof info};
         TEST_FAILS(vpps_param_describe(m, 99, &info), VPPS_ARGUMENT, "99");
         TEST_FAILS(vpps_param_find(m, "absent", &p), VPPS_ARGUMENT, "absent");
         ck_assert_ptr_null(vpps_param_values(m, 99));
@@ -349,13 +349,8 @@ static vpps_node rebuild(fixture *f, vpps_cell cell, uint32_t n) {
         const vpps_node z = vpps_concat(g, 2, (vpps_node[]){vpps_tanh(g, y), vpps_input(g, 2 + i % 3, 1, data)});
         const vpps_node start = vpps_scale(g, x, (float)i);
         const vpps_vertex from = i % 8 ? last : vpps_source(g, 1, &start);
-        last = vpps_apply(g, &(vpps_application){.cell = cell,
-                                                 .n_children = 1,
-                                                 .children = &from,
-                                                 .n_pulls = 1,
-                                                 .pulls = &x,
-                                                 .n_indices = 1,
-                                                 .indices = &(uint32_t){i % 6}});
+        last = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &from, .n_pulls = 1,
+                                              .pulls = &x, .n_indices = 1, .indices = &(uint32_t){i % 6}));
         terms[i % 64] = vpps_add(g, vpps_sum_elements(g, z), vpps_pushed(g, last, 0));
     }
     const vpps_node loss = vpps_sum(g, n < 64 ? n : 64, terms);

@@ -86,8 +86,7 @@ static void build_many(const network *n, vpps_graph *g, rows *r, vpps_node *out)
     const vpps_node inputs = vpps_input_many(g, VERTICES, SIZE, 1, r->data[0]);
     ck_assert_uint_eq(inputs, 0);
     ck_assert_uint_eq(
-        vpps_apply_many(g,
-                        &(vpps_applications){.cell = n->word, .n = VERTICES, .n_indices = 2, .indices = r->indices[0]}),
+        vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n->word, .n = VERTICES, .n_indices = 2, .indices = r->indices[0])),
         0);
     vpps_vertex all[3 * VERTICES];
     vpps_node pulls[VERTICES], nll[VERTICES];
@@ -96,25 +95,16 @@ static void build_many(const network *n, vpps_graph *g, rows *r, vpps_node *out)
     TEST_OK(vpps_pushed_many(g, VERTICES, all, 0, nll));
     for (uint32_t k = 0; k < r->first[0][VERTICES]; k++) r->weights[k] = nll[k % VERTICES];
     ck_assert_uint_eq(vpps_graph_vertices(g), VERTICES);
-    ck_assert_uint_eq(vpps_apply_many(g, &(vpps_applications){.cell = n->join,
-                                                              .n = VERTICES,
-                                                              .n_children = 2,
-                                                              .children = r->pairs[0],
-                                                              .n_pulls = 1,
-                                                              .pulls = pulls}),
+    ck_assert_uint_eq(vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n->join, .n = VERTICES, .n_children = 2,
+                                                           .children = r->pairs[0], .n_pulls = 1, .pulls = pulls)),
                       VERTICES);
     const vpps_members_of lists[] = {{r->first[0], r->left}, {r->first[1], NULL}, {r->first[2], r->right}};
     ck_assert_uint_eq(
-        vpps_apply_many(g, &(vpps_applications){.cell = n->several,
-                                                .n = VERTICES,
-                                                .n_children = 1,
-                                                .children = r->start,
-                                                .n_lists = 3,
-                                                .lists = lists,
-                                                .n_pull_lists = 2,
-                                                .pull_lists = (const vpps_node *[]){r->weights, r->nodes}}),
+        vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n->several, .n = VERTICES, .n_children = 1, .children = r->start,
+                                             .n_lists = 3, .lists = lists, .n_pull_lists = 2,
+                                             .pull_lists = (const vpps_node *[]){r->weights, r->nodes})),
         2 * VERTICES);
-    ck_assert_uint_eq(vpps_apply_many(g, &(vpps_applications){.cell = n->several}), 3 * VERTICES);
+    ck_assert_uint_eq(vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n->several)), 3 * VERTICES);
     TEST_OK(vpps_scattered_many(g, 3 * VERTICES, all, 0, out));
 }
 
@@ -122,25 +112,20 @@ static void build_each(const network *n, vpps_graph *g, const rows *r, vpps_node
     vpps_node inputs[VERTICES];
     for (uint32_t i = 0; i < VERTICES; i++) inputs[i] = vpps_input(g, SIZE, 1, r->data[i]);
     for (uint32_t i = 0; i < VERTICES; i++)
-        vpps_apply(g, &(vpps_application){.cell = n->word, .n_indices = 2, .indices = r->indices[i]});
+        vpps_apply(g, VPPS_APPLICATION(.cell = n->word, .n_indices = 2, .indices = r->indices[i]));
     for (uint32_t i = 0; i < VERTICES; i++)
-        vpps_apply(g,
-                   &(vpps_application){
-                       .cell = n->join, .n_children = 2, .children = r->pairs[i], .n_pulls = 1, .pulls = &inputs[i]});
+        vpps_apply(g, VPPS_APPLICATION(.cell = n->join, .n_children = 2, .children = r->pairs[i], .n_pulls = 1,
+                                       .pulls = &inputs[i]));
     for (uint32_t i = 0; i < VERTICES; i++) {
         vpps_vertex children[16] = {r->start[i]};
         uint32_t members[3], c = 1;
         for (uint32_t l = 0; l < 3; l++) members[l] = r->first[l][i + 1] - r->first[l][i];
         for (uint32_t k = 0; k < members[0]; k++) children[c++] = r->left[r->first[0][i] + k];
         for (uint32_t k = 0; k < members[2]; k++) children[c++] = r->right[r->first[2][i] + k];
-        vpps_apply(g, &(vpps_application){
-                          .cell = n->several,
-                          .n_children = c,
-                          .children = children,
-                          .n_pull_lists = 2,
-                          .pull_lists = (const vpps_node *[]){r->weights + r->first[0][i], r->nodes + r->first[1][i]},
-                          .n_lists = 3,
-                          .list_members = members});
+        vpps_apply(g, VPPS_APPLICATION(.cell = n->several, .n_children = c, .children = children, .n_pull_lists = 2,
+                                       .pull_lists = (const vpps_node *[]){r->weights + r->first[0][i],
+                                                                           r->nodes + r->first[1][i]},
+                                       .n_lists = 3, .list_members = members));
     }
     for (uint32_t v = 0; v < 3 * VERTICES; v++) out[v] = vpps_scattered(g, v, 0);
 }
@@ -183,11 +168,10 @@ END_TEST
     do {                                                                                                               \
         vpps_graph_clear(g);                                                                                           \
         ck_assert_uint_eq(vpps_input_many(g, 2, SIZE, 1, data[0]), 0);                                                 \
-        ck_assert_uint_eq(vpps_apply_many(g, &(vpps_applications)a), VPPS_NO_VERTEX);                                  \
+        ck_assert_uint_eq(vpps_apply_many(g, a), VPPS_NO_VERTEX);                                                      \
         TEST_FAILS(vpps_graph_status(g), expected, text);                                                              \
     } while (0)
-#define OF(...)                                                                                                        \
-    { __VA_ARGS__ }
+#define OF(...) VPPS_APPLICATIONS(__VA_ARGS__)
 
 START_TEST(errors)
     {
@@ -231,12 +215,12 @@ START_TEST(errors)
         ck_assert_uint_eq(vpps_input_many(g, 0, SIZE, 1, NULL), 0);
         vpps_node out[2];
         TEST_OK(vpps_pushed_many(g, 0, NULL, 0, NULL));
-        vpps_apply_many(g, &(vpps_applications){.cell = n.word, .n = 1, .n_indices = 2, .indices = indices});
+        vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n.word, .n = 1, .n_indices = 2, .indices = indices));
         TEST_FAILS(vpps_pushed_many(g, 2, children, 0, out), VPPS_ARGUMENT, "1 is not a vertex");
         vpps_graph_destroy(g);
 
         TEST_OK(vpps_cell_begin(n.model, "recorder", &g));
-        ck_assert_uint_eq(vpps_apply_many(g, &(vpps_applications){.cell = n.word, .n = 1}), VPPS_NO_VERTEX);
+        ck_assert_uint_eq(vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n.word, .n = 1)), VPPS_NO_VERTEX);
         TEST_FAILS(vpps_graph_status(g), VPPS_STATE, "a cell is being recorded");
         vpps_graph_destroy(g);
         vpps_model_destroy(n.model);

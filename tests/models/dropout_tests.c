@@ -68,7 +68,7 @@ static operand operand_of(const network *n, const char *matrix) {
 }
 
 static void check_changes(const fixture *f, vpps_param p, const float *before) {
-    vpps_param_info info;
+    vpps_param_info info = {.size = sizeof info};
     changes c = {0};
     const float *after = vpps_param_values(f->model, p);
     TEST_OK(vpps_param_describe(f->model, p, &info));
@@ -100,7 +100,7 @@ START_TEST(dropout_is_where_it_is_documented)
         fixture_open(&f, _i, &e, HIDDEN, EMBED, 0.6f);
         ck_assert_uint_le(vpps_param_count(f.model), VPPS_COUNT(before));
         for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
-            vpps_param_info info;
+            vpps_param_info info = {.size = sizeof info};
             TEST_OK(vpps_param_describe(f.model, p, &info));
             const size_t bytes = (size_t)info.count * info.rows * info.cols * sizeof *before[p];
             before[p] = malloc(bytes);

@@ -20,7 +20,7 @@ typedef struct trial {
 static void scatter_values(vpps_model *model) {
     uint64_t random = test_seed() + 29;
     for (vpps_param p = 0; p < vpps_param_count(model); p++) {
-        vpps_param_info info;
+        vpps_param_info info = {.size = sizeof info};
         float *values = vpps_param_values(model, p);
         TEST_OK(vpps_param_describe(model, p, &info));
         const size_t n = (size_t)info.count * info.rows * info.cols;
@@ -147,7 +147,7 @@ static void check_slope(trial *t, vpps_param p, net_heads heads, uint64_t *rando
     const size_t n = t->w.elements[p];
     double *before = malloc(n * sizeof *before), *direction = malloc(n * sizeof *direction);
     double got = 0, size = 0, loss[2];
-    vpps_param_info info;
+    vpps_param_info info = {.size = sizeof info};
     const double h = 1e-5;
     ck_assert(before && direction);
     memcpy(before, t->w.of[p], n * sizeof *before);

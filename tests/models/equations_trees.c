@@ -164,7 +164,7 @@ static vec applied(const meaning *m, vec x) {
 
 /* An entry lies column after column. */
 static meaning of_word(const weights *w, uint32_t word) {
-    vpps_param_info info;
+    vpps_param_info info = {.size = sizeof info};
     const double *values = values_of(w, "matrices", VPPS_LOOKUP, &info);
     meaning m = {.a = entry(w, "vectors", word)};
     for (uint32_t j = 0; j < m.a.n; j++) {
@@ -177,7 +177,7 @@ static meaning of_word(const weights *w, uint32_t word) {
 static meaning of_phrase(const weights *w, const meaning *a, const meaning *b) {
     const uint32_t n = a->a.n;
     meaning p = {.a = tanh_of(sum_of(times(w, "W_l", applied(b, a->a)), times(w, "W_r", applied(a, b->a))))};
-    vpps_param_info info;
+    vpps_param_info info = {.size = sizeof info};
     const double *W_M_l = values_of(w, "W_M_l", VPPS_MATRIX, &info), *W_M_r = values_of(w, "W_M_r", VPPS_MATRIX, &info);
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t j = 0; j < n; j++) {

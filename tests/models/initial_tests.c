@@ -151,7 +151,7 @@ START_TEST(parameters_begin_as_documented)
         uint32_t n_drawn = 0;
         fixture_open(&f, _i, &none, WIDE_HIDDEN, WIDE_EMBED, 0);
         for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
-            vpps_param_info info;
+            vpps_param_info info = {.size = sizeof info};
             TEST_OK(vpps_param_describe(f.model, p, &info));
             const size_t n = (size_t)info.count * info.rows * info.cols;
             const float *values = vpps_param_values(f.model, p);

@@ -143,7 +143,7 @@ START_TEST(ids_are_used_as_given)
         ref_run *r = run_forward(f.g, m, &(ref_mode){.training = false});
         ref_backward(r, m, loss);
         for (vpps_param p = 0; p < m->n; p++) {
-            vpps_param_info info;
+            vpps_param_info info = {.size = sizeof info};
             TEST_OK(vpps_param_describe(f.model, p, &info));
             if (info.kind != VPPS_LOOKUP) continue;
             check_table(&f, r, m->first[p], &info, &ids);

@@ -89,7 +89,7 @@ START_TEST(parameters_are_as_documented)
             uint64_t count = 0;
             fixture_open(&f, _i, NULL, sizes[i][0], sizes[i][1], 0);
             for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
-                vpps_param_info info;
+                vpps_param_info info = {.size = sizeof info};
                 TEST_OK(vpps_param_describe(f.model, p, &info));
                 count += (uint64_t)info.count * info.rows * info.cols;
             }
@@ -105,7 +105,7 @@ START_TEST(embeddings_are_named)
     {
         fixture f;
         vpps_param table;
-        vpps_param_info info;
+        vpps_param_info info = {.size = sizeof info};
         fixture_open(&f, _i, NULL, 5, 3, 0);
         TEST_OK(vpps_param_find(f.model, f.net->embedding, &table));
         TEST_OK(vpps_param_describe(f.model, table, &info));

@@ -79,7 +79,7 @@ void weights_copy(weights *w, vpps_model *model) {
     w->n = vpps_param_count(model);
     ck_assert_uint_le(w->n, MOST_WEIGHTS);
     for (vpps_param p = 0; p < w->n; p++) {
-        vpps_param_info info;
+        vpps_param_info info = {.size = sizeof info};
         const float *values = vpps_param_values(model, p);
         TEST_OK(vpps_param_describe(model, p, &info));
         w->elements[p] = (size_t)info.count * info.rows * info.cols;
@@ -103,7 +103,7 @@ const double *values_of(const weights *w, const char *name, vpps_param_kind kind
 }
 
 vec vector(const weights *w, const char *name) {
-    vpps_param_info info;
+    vpps_param_info info = {.size = sizeof info};
     const double *values = values_of(w, name, VPPS_VECTOR, &info);
     vec b = zeros(info.rows);
     for (uint32_t i = 0; i < info.rows; i++) b.at[i] = values[i];
@@ -111,7 +111,7 @@ vec vector(const weights *w, const char *name) {
 }
 
 vec entry(const weights *w, const char *table, uint32_t id) {
-    vpps_param_info info;
+    vpps_param_info info = {.size = sizeof info};
     const double *values = values_of(w, table, VPPS_LOOKUP, &info);
     vec x = zeros(info.rows);
     EXPECT(id < info.count && info.cols == 1, "entry %u of %s", id, table);
@@ -120,7 +120,7 @@ vec entry(const weights *w, const char *table, uint32_t id) {
 }
 
 vec times(const weights *w, const char *W, vec x) {
-    vpps_param_info info;
+    vpps_param_info info = {.size = sizeof info};
     const double *values = values_of(w, W, VPPS_MATRIX, &info);
     vec y = zeros(info.rows);
     EXPECT(info.cols == x.n, "%s has %u columns, not %u", W, info.cols, x.n);

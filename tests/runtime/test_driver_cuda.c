@@ -537,7 +537,7 @@ START_TEST(auto_is_the_cpu_only_without_a_gpu)
         char path[4096];
         vpps_model *model;
         vpps_handle *h;
-        vpps_stats stats;
+        vpps_stats stats = {.size = sizeof stats};
         vpps_param p;
         snprintf(path, sizeof path, "%s", getenv("VPPS_LIBCUDA"));
         TEST_OK(vpps_model_create(&model, 1));

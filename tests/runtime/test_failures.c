@@ -118,8 +118,8 @@ END_TEST
 static int use_in_child(vpps_handle *h, const small_network *n, vpps_node loss) {
     float value, *const outs[] = {&value};
     bool done;
-    vpps_stats stats;
-    vpps_trial trial;
+    vpps_stats stats = {.size = sizeof stats};
+    vpps_trial trial = {.size = sizeof trial};
     uint32_t trials = 1;
     if (!REFUSED(vpps_fb(h, n->g, loss, NULL))) return 1;
     if (!REFUSED(vpps_forward(h, n->g, 1, &loss, outs))) return 2;

@@ -63,7 +63,7 @@ START_TEST(losses_come_one_batch_late)
             }
         }
         TEST_OK(vpps_fb(h, n.g, known_loss(&n, 50), NULL)); /* the stale loss may be ignored */
-        vpps_stats stats;
+        vpps_stats stats = {.size = sizeof stats};
         TEST_OK(vpps_sync_latest_loss(h, &loss));
         ck_assert_float_eq(loss, 50);
         TEST_OK(vpps_handle_stats(h, &stats));
@@ -216,7 +216,7 @@ START_TEST(skips_a_nonfinite_loss)
             ck_assert(!isfinite(stale));
             for (uint32_t k = 1; k <= 2; k++) TEST_OK(vpps_fb(hw, witness.g, sn_build(&witness, k, 1), NULL));
             TEST_OK(vpps_fb(hw, witness.g, known_loss(&witness, 4), NULL));
-            vpps_stats stats;
+            vpps_stats stats = {.size = sizeof stats};
             TEST_OK(vpps_read_parameters(h));
             TEST_OK(vpps_read_parameters(hw));
             TEST_OK(vpps_handle_stats(h, &stats));
@@ -275,7 +275,7 @@ START_TEST(gradients_that_are_not_finite)
             if (stops) TEST_FAILS(vpps_fb(h, n.g, sn_build(&n, 4, 1), NULL), VPPS_NONFINITE, "batch 3: the gradient");
             if (!stops) TEST_OK(vpps_sync_latest_loss(h, &loss));
             ck_assert(isfinite(loss));
-            vpps_stats stats;
+            vpps_stats stats = {.size = sizeof stats};
             TEST_OK(vpps_handle_stats(h, &stats));
             ck_assert_uint_eq(stats.skipped, 1);
             TEST_OK(vpps_read_parameters(h));
@@ -559,7 +559,7 @@ START_TEST(the_pool_has_a_limit)
         for (int k = 0; k < 5; k++) {
             small_network n;
             vpps_handle *h;
-            vpps_stats stats;
+            vpps_stats stats = {.size = sizeof stats};
             vpps_options o = sn_options(2, VPPS_SGD);
             const uint64_t limits[] = {o.pool_bytes, needed, needed - 4, needed * 3 / 4, needed / 2 + 64};
             o.pool_bytes = limits[k];
@@ -693,7 +693,7 @@ static float *train_two_products(uint32_t vps) {
     TEST_OK(vpps_cell_end(r, &cell));
     TEST_OK(vpps_graph_create(&g, model));
     const vpps_node x = vpps_input(g, SIZE, 1, data);
-    const vpps_application a = {.cell = cell, .n_pulls = 1, .pulls = &x};
+    const vpps_application a = {.size = sizeof a, .cell = cell, .n_pulls = 1, .pulls = &x};
     const vpps_vertex v = vpps_apply(g, &a);
     TEST_OK(vpps_handle_create(&h, model, &o));
     TEST_OK(vpps_fb(h, g, vpps_scale(g, vpps_sum_elements(g, vpps_square(g, vpps_pushed(g, v, 0))), 0.01f), NULL));
@@ -727,7 +727,7 @@ START_TEST(statistics_are_plausible)
         small_network n;
         vpps_handle *h;
         const vpps_options o = sn_options(3, VPPS_SGD);
-        vpps_stats s;
+        vpps_stats s = {.size = sizeof s};
         sn_open(&n, 1);
         TEST_OK(vpps_handle_create(&h, n.model, &o));
         TEST_OK(vpps_handle_stats(h, &s));
@@ -769,7 +769,7 @@ START_TEST(every_batch_took_some_time)
         sn_open(&n, 1);
         TEST_OK(vpps_handle_create(&h, n.model, &o));
         for (uint32_t k = 1; k <= test_scaled(5000); k++) {
-            vpps_stats s;
+            vpps_stats s = {.size = sizeof s};
             TEST_OK(vpps_fb(h, n.g, known_loss(&n, 1), NULL));
             TEST_OK(vpps_sync_latest_loss(h, NULL));
             TEST_OK(vpps_handle_stats(h, &s));
@@ -787,7 +787,7 @@ START_TEST(disassembly_is_text_and_runs_nothing)
         small_network n;
         vpps_handle *h;
         const vpps_options o = sn_options(2, VPPS_SGD);
-        vpps_stats s;
+        vpps_stats s = {.size = sizeof s};
         char *text = NULL;
         size_t size = 0;
         sn_open(&n, 1);
@@ -836,7 +836,7 @@ START_TEST(conflicts_of_backward_are_counted)
         for (uint32_t n = 1; n <= 2; n++) {
             vpps_node logits[3], nll[6];
             float loss, *out = &loss;
-            vpps_stats stats;
+            vpps_stats stats = {.size = sizeof stats};
             vpps_graph_clear(g);
             for (uint32_t i = 0; i < n; i++)
                 TEST_OK(net->add(data, g, &x, NET_HEADS_LABELLED, &(net_scores){.logits = logits, .nll = nll + 3 * i}));

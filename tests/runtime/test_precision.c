@@ -150,7 +150,7 @@ START_TEST(a_handle_says_which)
         vpps_model *model;
         vpps_handle *h;
         vpps_options o;
-        vpps_stats stats;
+        vpps_stats stats = {.size = sizeof stats};
         char why[128], want[256];
         unsetenv("VPPS_ISA");
         vpps_options_default(&o);

@@ -71,7 +71,7 @@ START_TEST(a_resumed_run_gives_the_same_bits)
         free(text);
         TEST_OK(vpps_checkpoint_metadata(path_of("a.safetensors"), "absent", &text));
         ck_assert_ptr_null(text);
-        vpps_stats stats;
+        vpps_stats stats = {.size = sizeof stats};
         TEST_OK(vpps_handle_stats(ha, &stats));
         ck_assert_msg(stats.batches == 14, "the model has seen %llu batches, not 14",
                       (unsigned long long)stats.batches);

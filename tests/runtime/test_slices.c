@@ -63,6 +63,7 @@ static result train(way w) {
         TEST_OK(vpps_fb(h, g, build(net, data, g, b % 2), NULL));
         TEST_OK(vpps_sync_latest_loss(h, &r.losses[b]));
     }
+    r.stats.size = sizeof r.stats;
     TEST_OK(vpps_handle_stats(h, &r.stats));
     vpps_handle_destroy(h);
     net->destroy(data);

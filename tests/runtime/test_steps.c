@@ -113,7 +113,7 @@ START_TEST(backward_and_update_give_the_bits_of_fb)
             ck_assert_float_eq(x, y);
         }
         expect_alike(&a, whole, &b, parts, 0);
-        vpps_stats stats;
+        vpps_stats stats = {.size = sizeof stats};
         TEST_OK(vpps_handle_stats(parts, &stats));
         ck_assert_uint_eq(stats.batches, 6);
         close_handle(&a, whole);
@@ -169,8 +169,8 @@ START_TEST(gradients_are_those_of_the_reference)
         TEST_OK(vpps_read_gradients(h));
         double squares = 0;
         for (vpps_param p = 0; p < SN_PARAMS; p++) {
-            vpps_param_info info;
-            vpps_gradient gradient;
+            vpps_param_info info = {.size = sizeof info};
+            vpps_gradient gradient = {.size = sizeof gradient};
             TEST_OK(vpps_param_describe(n.model, p, &info));
             TEST_OK(vpps_param_gradient(n.model, p, &gradient));
             const size_t words = (size_t)info.rows * info.cols;
@@ -220,8 +220,8 @@ START_TEST(written_gradients_are_taken)
             TEST_OK(vpps_backward(doubled, b.g, build_chains(&b, 4 * k, 4)));
             TEST_OK(vpps_read_gradients(doubled));
             for (vpps_param p = 0; p < SN_PARAMS; p++) {
-                vpps_param_info info;
-                vpps_gradient gradient;
+                vpps_param_info info = {.size = sizeof info};
+                vpps_gradient gradient = {.size = sizeof gradient};
                 TEST_OK(vpps_param_describe(b.model, p, &info));
                 TEST_OK(vpps_param_gradient(b.model, p, &gradient));
                 for (size_t i = 0; i < gradient.n * (size_t)info.rows * info.cols; i++) gradient.values[i] *= 2;
@@ -242,7 +242,7 @@ START_TEST(gradients_of_unused_parameters)
         vpps_handle *h = open_handle(&n, &settings[_i]);
         vpps_graph_clear(n.g);
         const vpps_node loss = vpps_sum_elements(n.g, vpps_parameter(n.g, n.b_c)); /* uses b_c only */
-        vpps_gradient gradient;
+        vpps_gradient gradient = {.size = sizeof gradient};
         TEST_FAILS(vpps_param_gradient(n.model, n.U, &gradient), VPPS_STATE, "vpps_read_gradients");
         TEST_OK(vpps_backward(h, n.g, loss));
         TEST_OK(vpps_read_gradients(h));
@@ -357,8 +357,11 @@ START_TEST(groups_step_by_their_own_numbers)
         const vpps_options o = sn_options(s->vps, s->optimizer);
         const vpps_param still[] = {a.E, a.W, a.b}, rest[] = {a.U, a.C, a.b_c};
         const float decay = s->optimizer == VPPS_SGD ? 0 : o.optimizer.weight_decay;
-        TEST_OK(vpps_set_param_group(x, 3, still, &(vpps_param_group){.lr = 0, .momentum = NAN, .weight_decay = NAN}));
-        TEST_OK(vpps_set_param_group(x, 3, rest, &(vpps_param_group){o.optimizer.lr, o.optimizer.momentum, decay}));
+        TEST_OK(vpps_set_param_group(
+            x, 3, still,
+            &(vpps_param_group){.size = sizeof(vpps_param_group), .lr = 0, .momentum = NAN, .weight_decay = NAN}));
+        TEST_OK(vpps_set_param_group(
+            x, 3, rest, &(vpps_param_group){sizeof(vpps_param_group), o.optimizer.lr, o.optimizer.momentum, decay}));
         size_t count;
         float *before = values_of(&a, x, &count);
         for (uint32_t k = 0; k < 3; k++) {
@@ -379,7 +382,9 @@ START_TEST(groups_step_by_their_own_numbers)
         close_handle(&a, x);
         /* one step: those of the rest are as without groups, to the bit */
         vpps_handle *z = open_handle(&a, s);
-        TEST_OK(vpps_set_param_group(z, 3, still, &(vpps_param_group){.lr = 0, .momentum = NAN, .weight_decay = NAN}));
+        TEST_OK(vpps_set_param_group(
+            z, 3, still,
+            &(vpps_param_group){.size = sizeof(vpps_param_group), .lr = 0, .momentum = NAN, .weight_decay = NAN}));
         TEST_OK(vpps_backward(z, a.g, build_chains(&a, 0, 8)));
         TEST_OK(vpps_update(z));
         float *own = values_of(&a, z, &count), *all = values_of(&b, y, &count);
@@ -404,7 +409,7 @@ START_TEST(groups_are_like_handles)
         small_network a, b;
         vpps_handle *x = open_handle(&a, s), *y = open_handle(&b, s);
         const vpps_param all[] = {a.E, a.W, a.U, a.b, a.C, a.b_c};
-        const vpps_param_group group = {0.2f, 0.5f, 0.125f};
+        const vpps_param_group group = {sizeof group, 0.2f, 0.5f, 0.125f};
         TEST_OK(vpps_set_param_group(x, 6, all, &group));
         TEST_OK(vpps_set_learning_rate(y, group.lr));
         TEST_OK(vpps_set_momentum(y, group.momentum));
@@ -422,9 +427,12 @@ START_TEST(groups_are_like_handles)
         TEST_OK(vpps_fb(y, b.g, build_chains(&b, 0, 8), NULL));
         expect_alike(&a, x, &b, y, 0);
         TEST_FAILS(vpps_set_param_group(x, 1, (vpps_param[]){77}, &group), VPPS_ARGUMENT, "77 is not a parameter");
-        TEST_FAILS(vpps_set_param_group(x, 1, all, &(vpps_param_group){-1, 0, 0}), VPPS_ARGUMENT, "learning rate -1");
-        TEST_FAILS(vpps_set_param_group(x, 1, all, &(vpps_param_group){0, 2, 0}), VPPS_ARGUMENT, "momentum 2");
-        TEST_FAILS(vpps_set_param_group(x, 1, all, &(vpps_param_group){0, 0, INFINITY}), VPPS_ARGUMENT, "decay inf");
+        TEST_FAILS(vpps_set_param_group(x, 1, all, &(vpps_param_group){sizeof(vpps_param_group), -1, 0, 0}),
+                   VPPS_ARGUMENT, "learning rate -1");
+        TEST_FAILS(vpps_set_param_group(x, 1, all, &(vpps_param_group){sizeof(vpps_param_group), 0, 2, 0}),
+                   VPPS_ARGUMENT, "momentum 2");
+        TEST_FAILS(vpps_set_param_group(x, 1, all, &(vpps_param_group){sizeof(vpps_param_group), 0, 0, INFINITY}),
+                   VPPS_ARGUMENT, "decay inf");
         TEST_FAILS(vpps_set_momentum(x, NAN), VPPS_ARGUMENT, "momentum nan");
         close_handle(&a, x);
         close_handle(&b, y);
@@ -437,7 +445,7 @@ START_TEST(calls_in_a_wrong_order)
     {
         small_network n;
         vpps_handle *h = open_handle(&n, &settings[_i]);
-        vpps_gradient gradient;
+        vpps_gradient gradient = {.size = sizeof gradient};
         double norm;
         TEST_FAILS(vpps_update(h), VPPS_STATE, "vpps_backward");
         TEST_OK(vpps_backward(h, n.g, sn_build(&n, 2, 1)));

@@ -46,7 +46,7 @@ static void list_trials(const timing *x, vpps_trial *out) {
 START_TEST(times_ask_for_a_choice)
     {
         const timing *x = &cases[_i];
-        vpps_trial trials[TRIALS];
+        vpps_trial trials[TRIALS] = {{.size = sizeof *trials}};
         list_trials(x, trials);
         const vpps_cpu_choice c = vpps_cpu_choose_ways(trials, TRIALS);
         ck_assert_uint_eq(c.tile, x->choice.tile);
@@ -147,7 +147,7 @@ END_TEST
 
 /* Trials of products and of splits, and how many of them are in that state. */
 static uint32_t count_trials(vpps_handle *h, vpps_trial_state state, uint32_t *in_state, bool *done) {
-    vpps_trial trials[200];
+    vpps_trial trials[200] = {{.size = sizeof *trials}};
     uint32_t n = VPPS_COUNT(trials);
     TEST_OK(vpps_handle_trials(h, trials, &n, done));
     ck_assert_uint_le(n, VPPS_COUNT(trials));

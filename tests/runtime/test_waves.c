@@ -49,6 +49,7 @@ static result train(uint32_t vps, uint32_t groups, uint32_t waves, uint64_t pool
         r.status = vpps_fb(h, n.g, build(&n, k, logits), NULL);
         if (r.status == VPPS_OK) TEST_OK(vpps_sync_latest_loss(h, &r.losses[k]));
     }
+    r.stats.size = sizeof r.stats;
     TEST_OK(vpps_handle_stats(h, &r.stats));
     for (uint32_t i = 0; i < CHAINS; i++) outs[i] = r.logits[i];
     if (r.status == VPPS_OK) {
@@ -159,7 +160,7 @@ static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
     vpps_graph *g;
     vpps_handle *h;
     vpps_param U;
-    vpps_stats stats;
+    vpps_stats stats = {.size = sizeof stats};
     vpps_node terms[MOST];
     float *x = calloc(hidden, sizeof *x);
     ck_assert_ptr_nonnull(x);
@@ -208,7 +209,7 @@ START_TEST(groups_by_profile)
             o.groups = k ? VPPS_GROUPS_PROFILE : 1;
             sn_open(&n, 1);
             TEST_OK(vpps_handle_create(&h, n.model, &o));
-            vpps_trial trials[4];
+            vpps_trial trials[4] = {{.size = sizeof *trials}};
             uint32_t n_trials, current = 0;
             bool done = false;
             for (uint32_t b = 0; b < BATCHES; b++) {

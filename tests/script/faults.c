@@ -23,7 +23,7 @@ void open_recurrent(batch *b) {
     const vpps_node x = vpps_input(b->g, ROWS, 1, data);
     vpps_vertex h = vpps_source(b->g, 1, &x);
     for (uint32_t i = 0; i < STEPS; i++) {
-        const vpps_application a = {.cell = rnn, .n_children = 1, .children = &h};
+        const vpps_application a = {.size = sizeof a, .cell = rnn, .n_children = 1, .children = &h};
         h = vpps_apply(b->g, &a);
     }
     open_batch(b, vpps_sum_elements(b->g, vpps_scattered(b->g, h, 0)), (way){.n_vps = 2, .groups = 1});

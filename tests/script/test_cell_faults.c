@@ -67,7 +67,7 @@ START_TEST(products_of_products)
             TEST_OK(vpps_graph_create(&b.g, b.model));
             const float data[ROWS] = {0};
             const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-            const vpps_application a = {.cell = linear, .n_pulls = 1, .pulls = &x};
+            const vpps_application a = {.size = sizeof a, .cell = linear, .n_pulls = 1, .pulls = &x};
             const vpps_vertex v = vpps_apply(b.g, &a);
             open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, v, 0)), (way){.n_vps = n_vps, .groups = 1});
             close_batch(&b);
@@ -145,7 +145,7 @@ START_TEST(a_stage_does_not_wait_for_rows)
         TEST_OK(vpps_cell_end(r, &mlp));
         TEST_OK(vpps_graph_create(&b.g, b.model));
         const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-        const vpps_application a = {.cell = mlp, .n_pulls = 1, .pulls = &x};
+        const vpps_application a = {.size = sizeof a, .cell = mlp, .n_pulls = 1, .pulls = &x};
         open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, vpps_apply(b.g, &a), 0)),
                    (way){.n_vps = 2, .groups = 1});
         uint32_t block;
@@ -198,7 +198,7 @@ START_TEST(a_value_is_kept_over_one_that_is_still_read)
         TEST_OK(vpps_cell_end(r, &gates));
         TEST_OK(vpps_graph_create(&b.g, b.model));
         const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-        const vpps_application a = {.cell = gates, .n_pulls = 1, .pulls = &x};
+        const vpps_application a = {.size = sizeof a, .cell = gates, .n_pulls = 1, .pulls = &x};
         const vpps_vertex v = vpps_apply(b.g, &a);
         open_batch(&b, vpps_dot(b.g, vpps_pushed(b.g, v, 0), vpps_pushed(b.g, v, 1)), (way){.n_vps = 1, .groups = 1});
         uint32_t block;
@@ -242,7 +242,7 @@ START_TEST(a_condition_is_another)
         TEST_OK(vpps_graph_create(&b.g, b.model));
         const vpps_node start[] = {vpps_ones(b.g, 1, 1), vpps_ones(b.g, 1, 1), vpps_ones(b.g, 2, 1)};
         const vpps_vertex at = vpps_source(b.g, 3, start);
-        const vpps_application a = {.cell = cell, .n_children = 1, .children = &at};
+        const vpps_application a = {.size = sizeof a, .cell = cell, .n_children = 1, .children = &at};
         const vpps_vertex last = vpps_while(b.g, &a, 3, NULL);
         const vpps_node out[] = {vpps_scattered(b.g, last, 0), vpps_scattered(b.g, last, 1),
                                  vpps_scattered(b.g, last, 2)};

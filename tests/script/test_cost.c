@@ -60,7 +60,7 @@ static void open_classifier(batch *b, way w) {
     vpps_node losses[WORDS];
     for (uint32_t i = 0; i < WORDS; i++) {
         const uint32_t indices[] = {i % 5, i % CLASSES};
-        const vpps_application a = {.cell = cell, .n_indices = 2, .indices = indices};
+        const vpps_application a = {.size = sizeof a, .cell = cell, .n_indices = 2, .indices = indices};
         losses[i] = vpps_pushed(b->g, vpps_apply(b->g, &a), 0);
     }
     open_batch(b, vpps_sum(b->g, WORDS, losses), w);
@@ -73,7 +73,7 @@ START_TEST(as_the_graph_counts)
         static const way ways[] = {{.n_vps = 1, .groups = 1}, {.n_vps = 2, .groups = 1}, {.n_vps = 2, .groups = 2}};
         batch b;
         open_classifier(&b, ways[_i]);
-        vpps_cost graph;
+        vpps_cost graph = {.size = sizeof graph};
         TEST_OK(vpps_graph_cost(b.g, &graph));
         const vpps_task_cost tasks = vpps_cost_of_batch(b.job.batch, b.model);
         vpps_task_cost norm = {0};

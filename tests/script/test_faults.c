@@ -101,10 +101,10 @@ static void open_classified(batch *b) {
     }
     TEST_OK(vpps_graph_create(&b->g, b->model));
     const vpps_node x = vpps_input(b->g, ROWS, 1, data);
-    vpps_vertex v = vpps_apply(b->g, &(vpps_application){.cell = first, .n_pulls = 1, .pulls = &x});
+    vpps_vertex v = vpps_apply(b->g, VPPS_APPLICATION(.cell = first, .n_pulls = 1, .pulls = &x));
     for (uint32_t i = 0; i < STEPS; i++) {
         losses[i] = vpps_scattered(b->g, v, 2);
-        if (i + 1 < STEPS) v = vpps_apply(b->g, &(vpps_application){.cell = next, .n_children = 1, .children = &v});
+        if (i + 1 < STEPS) v = vpps_apply(b->g, VPPS_APPLICATION(.cell = next, .n_children = 1, .children = &v));
     }
     open_batch(b, vpps_sum(b->g, STEPS, losses), (way){.n_vps = 2, .groups = 1});
 }
