@@ -169,7 +169,7 @@ VPPS_API void vpps_graph_clear(vpps_graph *g);
 /* OK, or the first failure since the last clear (its message becomes vpps_error_message()). */
 VPPS_API vpps_status vpps_graph_status(const vpps_graph *g);
 
-/* Nodes so far, those inside applied cells included. */
+/* Nodes so far, those inside applied cells included: an op on a list once for each member. */
 VPPS_API uint32_t vpps_graph_size(const vpps_graph *g);
 
 /* Shape of a node. Fails with ARGUMENT. */
@@ -462,8 +462,7 @@ typedef struct vpps_cost {
     uint64_t parameter_bytes, value_bytes;
 } vpps_cost;
 
-/* Expands the graph, as vpps_fb does (and is free after it), then looks at each node and at each parameter's entries
- * once. Fails with the graph's error, STATE (a cell is being recorded), MEMORY. */
+/* Looks at each op once, inside a cell once for each vertex and each member of a list, and at each parameter's entries once. Fails with the graph's error, STATE (a cell is being recorded), MEMORY. */
 VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- handle */

@@ -209,13 +209,12 @@ typedef struct vpps_cell_lookup {
     uint32_t value;
 } vpps_cell_lookup;
 
-/* An output: node `node` of the cell, before which a vertex has so many of each domain, and extra ones (vpps_extra_nodes).
- * Value VPPS_NONE: nobody reads it. */
+/* An output, of the same number as in the recorded cell. Value VPPS_NONE: nobody reads it. */
 typedef struct vpps_cell_output {
-    uint32_t value, node;
-    uint32_t
-        otherwise; /* where the cell has a condition: the input that it is where that does not hold; VPPS_NONE: zeros */
-    uint32_t before[VPPS_DOMAINS];
+    uint32_t value;
+    uint32_t node; /* of the recorded cell */
+    /* Where the cell has a condition: the input that it is where that does not hold; VPPS_NONE: zeros. */
+    uint32_t otherwise;
 } vpps_cell_output;
 
 /* What would be copied so that operations of one kind could run as one: words of a vertex. */

@@ -212,7 +212,8 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
     if (status != VPPS_OK) return status;
     vpps_compiled_cell *c = *out;
     c->condition = cell->condition;
-    if (cell->n_inputs > VPPS_CELL_MOST) { return give_up(out, VPPS_ARGUMENT, "more than 64 inputs"); }
+    if (cell->n_inputs > VPPS_CELL_MOST) return give_up(out, VPPS_ARGUMENT, "more than 64 inputs");
+    if (cell->n_outputs > VPPS_CELL_MOST) return give_up(out, VPPS_ARGUMENT, "more than 64 outputs");
     uint32_t *of_node = calloc((size_t)cell->n_nodes + 1, sizeof *of_node);
     uint32_t *args = calloc((size_t)cell->n_args + 2, sizeof *args);
     bool ok = of_node && args;
@@ -221,7 +222,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
         ok = add_input(c, in, in->domain);
     }
     for (uint32_t t = 0; ok && t < cell->n_nodes; t++) {
-        const vpps_flat_node *node = &cell->nodes[t];
+        const vpps_op_node *node = &cell->nodes[t];
         const vpps_signature *s = &cell->signatures[node->signature];
         lowering l = {.c = c,
                       .s = s,
@@ -240,22 +241,11 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
         of_node[t] = lower(&l);
         ok = of_node[t] != VPPS_NONE;
     }
-    for (uint32_t k = 0; ok && k < cell->n_scattered + cell->n_pushed; k++) {
-        const uint32_t t = k < cell->n_scattered ? cell->scattered[k] : cell->pushed[k - cell->n_scattered];
-        if (t & VPPS_CELL_INPUT) continue; /* whoever reads it reads what the input reads */
-        bool known = false;
-        for (uint32_t i = 0; i < c->n_outputs; i++) known |= c->outputs[i].value == of_node[t];
-        if (known) continue;
-        if (c->n_outputs == VPPS_CELL_MOST) {
-            free(of_node);
-            free(args);
-            return give_up(out, VPPS_ARGUMENT, "more than 64 outputs");
-        }
-        vpps_cell_output o = {.value = of_node[t], .node = t, .otherwise = VPPS_NONE};
-        if (cell->condition.there && cell->otherwise[k] != VPPS_NO_NODE) o.otherwise = cell->otherwise[k];
-        for (uint32_t i = 0; i < t; i++) o.before[cell->domain[i]]++;
-        for (uint32_t i = 0; i <= t; i++) o.before[0] += vpps_extra_nodes(cell, i);
-        c->outputs[c->n_outputs++] = o;
+    for (uint32_t k = 0; ok && k < cell->n_outputs; k++) {
+        const uint32_t otherwise =
+            cell->condition.there ? cell->otherwise[k] : VPPS_NONE; /* all are scattered, once each */
+        c->outputs[c->n_outputs++] =
+            (vpps_cell_output){.value = of_node[cell->outputs[k]], .node = cell->outputs[k], .otherwise = otherwise};
     }
     free(of_node);
     free(args);

@@ -203,7 +203,7 @@ static vpps_status save(trainer *t) {
     return team_meet(&t->team);
 }
 
-/* After vpps_fb, which has expanded the graph already. */
+/* Adds what the batch costs, until enough nodes are counted. */
 static vpps_status count_cost(trainer *t, uint32_t sentences) {
     run_cost *c = &t->cost;
     if (c->nodes > COUNTED_NODES) return VPPS_OK;

@@ -92,7 +92,7 @@ static bool check_size(vpps_graph *g, const vpps_signature *s) {
 
 /* A node that was found to fit. Of the losses of many vertices, which a sum takes, most are the same node of few cells. */
 typedef struct seen_node {
-    uint32_t cell, number; /* number: in the cell, or of the signature of a node that is in none; plus 1 */
+    uint32_t cell, number; /* number: the output, or the signature of a node that is of no cell; plus 1 */
 } seen_node;
 
 enum { SEEN_NODES = 4 };
@@ -102,7 +102,6 @@ static inline bool is_seen(const vpps_graph *g, vpps_node x, seen_node *seen) {
     if (g->recording || x >= g->n_nodes) return false;
     const vpps_record *r = &g->records[g->node_record[x]];
     const bool plain = r->cell == VPPS_NODE_RECORD;
-    if (!plain && vpps_cell_of(g, r->cell)->n_lists) return false;
     seen_node *s = &seen[r->cell % SEEN_NODES];
     const seen_node now = {r->cell, 1 + (plain ? g->record_nodes[r->at].signature : x - r->first)};
     if (s->cell == now.cell && s->number == now.number) return true;

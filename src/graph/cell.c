@@ -205,10 +205,17 @@ static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, ui
     return x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : c->signatures[c->nodes[x].signature].rows;
 }
 
-static vpps_recorded_output output_of(const vpps_cell_data *c, uint32_t t) {
-    if (t & VPPS_CELL_INPUT) return (vpps_recorded_output){.node = VPPS_NO_NODE};
+/* What the cell scatters or pushes as this template node, or input: of a node, its output, which is listed where it is new. */
+static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
+    if (t & VPPS_CELL_INPUT) {
+        const vpps_cell_input *in = &c->inputs[t & ~VPPS_CELL_INPUT];
+        return (vpps_cell_offer){t, in->rows, in->cols};
+    }
     const vpps_signature *s = &c->signatures[c->nodes[t].signature];
-    return (vpps_recorded_output){t, s->rows, s->cols};
+    uint32_t k = 0;
+    while (k < c->n_outputs && c->outputs[k] != t) k++;
+    if (k == c->n_outputs) c->outputs[c->n_outputs++] = t;
+    return (vpps_cell_offer){k, s->rows, s->cols};
 }
 
 /* The model takes the cell that was recorded, and with it the recorder's signatures. */
@@ -217,7 +224,9 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     vpps_cell_data *c = recorder->recording;
     c->index_limits = malloc((c->n_indices + 1u) * sizeof *c->index_limits);
     c->outputs = malloc((c->n_scattered + c->n_pushed + 1u) * sizeof *c->outputs);
-    if (!c->index_limits || !c->outputs || !VPPS_RESERVE(model->cells, model->cells_capacity, model->n_cells + 1)) {
+    c->offers = malloc((c->n_scattered + c->n_pushed + 1u) * sizeof *c->offers);
+    if (!c->index_limits || !c->outputs || !c->offers ||
+        !VPPS_RESERVE(model->cells, model->cells_capacity, model->n_cells + 1)) {
         return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
     }
     c->signatures = recorder->signatures;
@@ -229,8 +238,8 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     if (!c->list_first_given) c->list_first = c->min_children;
     for (uint32_t i = 0; i < c->n_inputs; i++)
         if (c->inputs[i].domain && !c->inputs[i].pulled) c->inputs[i].child = c->list_first;
-    for (uint32_t k = 0; k < c->n_scattered; k++) c->outputs[k] = output_of(c, c->scattered[k]);
-    for (uint32_t k = 0; k < c->n_pushed; k++) c->outputs[c->n_scattered + k] = output_of(c, c->pushed[k]);
+    for (uint32_t k = 0; k < c->n_scattered; k++) c->offers[k] = offer_of(c, c->scattered[k]);
+    for (uint32_t k = 0; k < c->n_pushed; k++) c->offers[c->n_scattered + k] = offer_of(c, c->pushed[k]);
     memset(c->index_limits, 0xff, c->n_indices * sizeof *c->index_limits);
     for (uint32_t t = 0; t < c->n_nodes; t++) {
         if (!c->imm_pulled[t]) continue;
@@ -265,58 +274,46 @@ static uint32_t fail_vertex(vpps_graph *g, vpps_status status, const char *what)
     return VPPS_NO_VERTEX;
 }
 
-/* Node of a vertex's output, given as template node or cell input. */
-static vpps_node output_node(const vpps_graph *g, const vpps_vertex_data *v, uint32_t output) {
-    const vpps_cell_data *c = vpps_cell_of(g, v->cell);
-    const uint32_t *record = g->words + v->at;
+/* The node that an input of a vertex's cell reads. */
+static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uint32_t input) {
     uint32_t at = 0;
-    if (output & VPPS_CELL_INPUT) {
-        uint32_t input = output & ~VPPS_CELL_INPUT;
-        for (uint32_t i = 0; i < input; i++) at += vpps_members(record, c->inputs[i].domain);
-        return record[vpps_list_words(c) + at];
-    }
-    if (!c->n_lists) return v->first + output;
-    for (uint32_t t = 0; t < output; t++) at += vpps_extra_nodes(c, t) + vpps_members(record, c->domain[t]);
-    return v->first + at + vpps_extra_nodes(c, output);
+    for (uint32_t i = 0; i < input; i++) at += vpps_members(record, c->inputs[i].domain);
+    return record[vpps_list_words(c) + at];
 }
 
-/* An output that is a node of the vertex's own cell: the way without a search. NULL for sources, inputs that are handed on,
- * and what is not there. */
-static inline const vpps_recorded_output *own_output(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed,
-                                                     vpps_node *x) {
+/* The value that a vertex scatters or pushes as number k. NULL: the vertex is a source, or has none. */
+static inline const vpps_cell_offer *find_offer(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed) {
     if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return NULL;
-    const vpps_vertex_data *d = &g->vertices[v];
-    const vpps_cell_data *c = vpps_cell_of(g, d->cell);
+    const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);
     if (k >= (pushed ? c->n_pushed : c->n_scattered)) return NULL;
-    const vpps_recorded_output *o = &c->outputs[pushed ? c->n_scattered + k : k];
-    if (o->node == VPPS_NO_NODE) return NULL;
-    *x = c->n_lists ? output_node(g, d, o->node) : d->first + o->node;
-    return o;
+    return &c->offers[pushed ? c->n_scattered + k : k];
 }
 
-/* The way with one: of any output, and what is wrong where there is none. Apart, so that callers need no frame for it. */
+static inline vpps_node offered_node(const vpps_graph *g, vpps_vertex v, const vpps_cell_offer *offer) {
+    const vpps_vertex_data *d = &g->vertices[v];
+    if (!(offer->output & VPPS_CELL_INPUT)) return d->first + offer->output;
+    return input_node(vpps_cell_of(g, d->cell), g->words + d->at, offer->output & ~VPPS_CELL_INPUT);
+}
+
+/* What a source scatters, or what is wrong. Apart, so that callers need no frame for it. */
 static __attribute__((noinline)) vpps_node find_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k,
                                                        bool pushed) {
-    if (g->status != VPPS_OK) return VPPS_NO_NODE;
     if (v >= g->n_vertices) {
         return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u is not a vertex; the graph has %zu", what, v, g->n_vertices);
     }
     const vpps_vertex_data *d = &g->vertices[v];
-    bool source = d->cell == VPPS_SOURCE_VERTEX;
+    const bool source = d->cell == VPPS_SOURCE_VERTEX;
     const vpps_cell_data *c = source ? NULL : vpps_cell_of(g, d->cell);
-    uint32_t n = source ? (pushed ? 0 : g->words[d->at]) : pushed ? c->n_pushed : c->n_scattered;
-    if (k >= n) {
-        return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: output %u of vertex %u (%s), which has %u", what, k, v,
-                               source ? "source" : c->name, n);
-    }
-    if (source) return g->words[d->at + 1 + k];
-    return output_node(g, d, pushed ? c->pushed[k] : c->scattered[k]);
+    const uint32_t n = source ? (pushed ? 0 : g->words[d->at]) : pushed ? c->n_pushed : c->n_scattered;
+    if (source && k < n) return g->words[d->at + 1 + k];
+    return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: output %u of vertex %u (%s), which has %u", what, k, v,
+                           source ? "source" : c->name, n);
 }
 
 static inline vpps_node vertex_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k, bool pushed) {
-    vpps_node own;
-    if (g->status == VPPS_OK && own_output(g, v, k, pushed, &own)) return own;
-    return find_output(g, what, v, k, pushed);
+    if (g->status != VPPS_OK) return VPPS_NO_NODE;
+    const vpps_cell_offer *offer = find_offer(g, v, k, pushed);
+    return offer ? offered_node(g, v, offer) : find_output(g, what, v, k, pushed);
 }
 
 vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k) {
@@ -356,12 +353,16 @@ vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes) {
     return add_vertex(g, (vpps_vertex_data){VPPS_SOURCE_VERTEX, at, g->n_nodes});
 }
 
-static bool check_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, uint32_t rows, uint32_t cols,
-                        uint32_t number) {
-    if (rows == in->rows && cols == in->cols) return true;
+static __attribute__((noinline)) bool fail_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in,
+                                                 uint32_t rows, uint32_t cols, uint32_t number) {
     vpps_graph_fail(g, VPPS_SHAPE, "apply %s: %s %u gives %u x %u; expected %u x %u", c->name,
                     in->pulled ? "pulled node" : "child", number, rows, cols, in->rows, in->cols);
     return false;
+}
+
+static inline bool check_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, uint32_t rows,
+                               uint32_t cols, uint32_t number) {
+    return (rows == in->rows && cols == in->cols) || fail_input(g, c, in, rows, cols, number);
 }
 
 /* The node that an input of the cell reads, its shape checked against what the cell was recorded with. */
@@ -376,11 +377,12 @@ static bool take_node(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_in
     return vpps_node_signature(g, "apply", x, &found, &domain) && check_input(g, c, in, found.rows, found.cols, number);
 }
 
-static bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_vertex child,
-                       uint32_t number, uint32_t *to) {
-    const vpps_recorded_output *o = own_output(g, child, in->output, false, to);
-    if (o) return check_input(g, c, in, o->rows, o->cols, number);
-    return take_node(g, c, in, find_output(g, "apply", child, in->output, false), number, to);
+static inline bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_vertex child,
+                              uint32_t number, uint32_t *to) {
+    const vpps_cell_offer *offer = find_offer(g, child, in->output, false);
+    if (!offer) return take_node(g, c, in, find_output(g, "apply", child, in->output, false), number, to);
+    *to = offered_node(g, child, offer);
+    return check_input(g, c, in, offer->rows, offer->cols, number);
 }
 
 /* Writes the inputs' nodes; the address behind them, or NULL when the graph has failed. */
@@ -388,9 +390,6 @@ static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint3
                              uint32_t *to) {
     if (!c->n_lists) {
         for (const vpps_cell_input *in = c->inputs, *end = in + c->n_inputs; in < end; in++, to++) {
-            const vpps_recorded_output *o =
-                in->pulled ? NULL : own_output(g, a->children[in->child], in->output, false, to);
-            if (o && o->rows == in->rows && o->cols == in->cols) continue; /* the short way */
             const bool ok = in->pulled ? take_node(g, c, in, a->pulls[in->child], in->child, to)
                                        : take_child(g, c, in, a->children[in->child], in->child, to);
             if (!ok) return NULL;
@@ -538,14 +537,14 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     if (!check_indices(g, c, a->indices)) return VPPS_NO_VERTEX;
     const uint32_t list_words = vpps_list_words(c);
     const uint64_t inputs = vpps_input_nodes(c, members);
-    uint64_t n_nodes = (uint64_t)c->n_extra + c->n_of_domain[0];
-    for (uint32_t d = 1; d <= c->n_lists; d++) n_nodes += (uint64_t)c->n_of_domain[d] * members[d - 1];
+    uint64_t size = c->n_of_domain[0];
+    for (uint32_t d = 1; d <= c->n_lists; d++) size += (uint64_t)c->n_of_domain[d] * members[d - 1];
     if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + list_words + inputs + a->n_indices) ||
         !VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
-        !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + n_nodes)) {
+        !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + (size_t)c->n_outputs)) {
         return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
     }
-    if (g->n_nodes + n_nodes >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
+    if (g->size + size >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     const uint32_t at = (uint32_t)g->n_words, n_records = (uint32_t)g->n_records;
     uint32_t *words = g->words + at;
     memcpy(words, members, list_words * sizeof *words);
@@ -555,13 +554,13 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     const vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
     g->n_words = (size_t)(words - g->words);
-    if (n_nodes) { /* a cell without nodes only hands on its inputs */
+    if (c->n_nodes) { /* a cell without any only hands on its inputs */
         uint32_t *record_of = g->node_record + g->n_nodes;
-        for (uint64_t i = 0; i < n_nodes; i++) record_of[i] = n_records;
+        for (uint32_t k = 0; k < c->n_outputs; k++) record_of[k] = n_records;
         g->records[g->n_records++] = (vpps_record){a->cell, g->n_nodes, at};
-        g->n_nodes += (uint32_t)n_nodes;
+        g->n_nodes += c->n_outputs;
+        g->size += (uint32_t)size;
     }
     g->decides |= c->decides;
-    g->flattened = false;
     return v;
 }

@@ -1,19 +1,33 @@
-/* cost.c - what one training step on a graph costs at least: operations and bytes, counted from its flat form.
+/* cost.c - what one training step on a graph costs at least: operations and bytes, counted op by op, inside cells too.
  *
  * The convention is in vpps.h, at vpps_cost. A product is counted where its result is asked for: the gradient of a
  * value only where a parameter that is trained is below it, the gradient of a matrix only where it is trained.
  */
 #include "graph/graph.h"
 
-/* ---------------------------------------------------------------- the count */
+/* ---------------------------------------------------------------- one op */
 
 typedef struct count {
     const vpps_graph *g;
     uint8_t *gradient; /* of every node: is a parameter that is trained below it? */
+    uint8_t *
+        inside; /* likewise, of the vertex at hand: what each input reads, then each op; of a list, member after member */
+    size_t *at;        /* where each input's, then each op's are */
+    uint8_t *operands; /* likewise, of the operands of the op at hand */
     uint8_t *used;     /* entry by entry, one parameter after the other: was it counted already? */
     size_t *first;     /* each parameter's first entry in `used` */
     vpps_cost cost;
+    size_t inside_capacity, at_capacity, operands_capacity;
 } count;
+
+/* An op. The gradients of its n operands are in count->operands. */
+typedef struct op_view {
+    const vpps_signature *s;
+    const vpps_param *matrices; /* of an affine one */
+    uint32_t entry;             /* of a lookup */
+    uint32_t n, members;        /* members: values that it goes over, if it goes over a list or any number */
+    uint32_t rows, cols;        /* of the first operand */
+} op_view;
 
 /* An entry of a parameter is read once and, when it is trained, updated once, however often it is used. */
 static void use_parameter(count *c, vpps_param param, uint32_t entry) {
@@ -36,11 +50,12 @@ static void count_product(count *c, uint64_t multiply_adds, bool left_gradient, 
     c->cost.product_flops += 2 * multiply_adds * (1u + left_gradient + right_gradient);
 }
 
-static void count_affine(count *c, const vpps_signature *s, const uint32_t *args, uint8_t *gradient) {
+static void count_affine(count *c, const op_view *op, bool *gradient) {
+    const vpps_signature *s = op->s;
     const uint64_t words = vpps_words(s);
     for (uint32_t i = 0; i < s->n_matrices; i++) {
-        const vpps_param matrix = c->g->matrices[s->first_matrix + i];
-        count_product(c, words * c->g->model->params[matrix].cols, trained(c, matrix), c->gradient[args[i]]);
+        const vpps_param matrix = op->matrices[i];
+        count_product(c, words * c->g->model->params[matrix].cols, trained(c, matrix), c->operands[i]);
         use_parameter(c, matrix, 0);
         *gradient |= trained(c, matrix);
     }
@@ -50,38 +65,126 @@ static void count_affine(count *c, const vpps_signature *s, const uint32_t *args
     *gradient |= trained(c, s->param);
 }
 
-static void count_other(count *c, const vpps_signature *s, const vpps_flat_node *node, uint64_t first_words,
-                        bool gradient) {
-    const vpps_op_row *op = &vpps_ops[s->op];
-    uint64_t elems = op->per == VPPS_PER_ARGUMENT ? first_words : vpps_words(s);
-    if (op->per == VPPS_PER_MEMBER) elems *= node->n_args - (s->op == VPPS_OP_WEIGHTED_SUM);
-    c->cost.other_flops += elems * (op->flops + (gradient ? op->backward_flops : 0u));
+static void count_other(count *c, const op_view *op, bool gradient) {
+    const vpps_op_row *row = &vpps_ops[op->s->op];
+    uint64_t elems = row->per == VPPS_PER_ARGUMENT ? (uint64_t)op->rows * op->cols : vpps_words(op->s);
+    if (row->per == VPPS_PER_MEMBER) elems *= op->members;
+    c->cost.other_flops += elems * (row->flops + (gradient ? row->backward_flops : 0u));
 }
 
-static void count_node(count *c, uint32_t i) {
-    const vpps_flat *flat = &c->g->flat;
-    const vpps_flat_node *node = &flat->nodes[i];
-    const vpps_signature *s = &c->g->signatures[node->signature];
-    const uint32_t *args = flat->args + node->args;
-    uint8_t gradient = 0;
-    for (uint32_t k = 0; k < node->n_args; k++) gradient |= c->gradient[args[k]];
-    const vpps_signature *first = node->n_args ? &c->g->signatures[flat->nodes[args[0]].signature] : s;
-
+/* Counts an op. Has it a gradient? */
+static bool count_op(count *c, const op_view *op) {
+    const vpps_signature *s = op->s;
+    bool gradient = false;
+    for (uint32_t k = 0; k < op->n; k++) gradient |= c->operands[k];
     if (s->op == VPPS_OP_LOOKUP || s->op == VPPS_OP_PARAMETER) { /* the parameter itself, no value beside it */
-        use_parameter(c, s->param, s->op == VPPS_OP_LOOKUP ? node->imm : 0);
-        c->gradient[i] = trained(c, s->param);
-        return;
+        use_parameter(c, s->param, op->entry);
+        return trained(c, s->param);
     }
     if (s->op == VPPS_OP_AFFINE) {
-        count_affine(c, s, args, &gradient);
+        count_affine(c, op, &gradient);
     } else if (s->op == VPPS_OP_MATMUL) {
-        count_product(c, (uint64_t)vpps_words(s) * first->cols, c->gradient[args[0]], c->gradient[args[1]]);
+        count_product(c, (uint64_t)vpps_words(s) * op->cols, c->operands[0], c->operands[1]);
     } else {
-        count_other(c, s, node, vpps_words(first), gradient);
+        count_other(c, op, gradient);
     }
-    c->gradient[i] = gradient;
     c->cost.value_bytes += (uint64_t)vpps_words(s) * (gradient ? 16 : 8);
+    return gradient;
 }
+
+/* ---------------------------------------------------------------- vertices */
+
+static bool count_node(count *c, uint32_t r) {
+    const vpps_graph *g = c->g;
+    const vpps_op_node *node = &g->record_nodes[g->records[r].at];
+    const vpps_signature *s = &g->signatures[node->signature];
+    const vpps_node *args = g->words + node->args;
+    if (!VPPS_RESERVE(c->operands, c->operands_capacity, node->n_args + 1u)) return false;
+    for (uint32_t k = 0; k < node->n_args; k++) c->operands[k] = c->gradient[args[k]];
+    const vpps_signature *first = node->n_args ? vpps_plain_signature(g, args[0]) : s;
+    const op_view op = {.s = s,
+                        .matrices = g->matrices + s->first_matrix,
+                        .entry = node->imm,
+                        .n = node->n_args,
+                        .members = node->n_args - (s->op == VPPS_OP_WEIGHTED_SUM),
+                        .rows = first->rows,
+                        .cols = first->cols};
+    c->gradient[g->records[r].first] = count_op(c, &op);
+    return true;
+}
+
+/* An applied cell. */
+typedef struct vertex_view {
+    const vpps_cell_data *cell;
+    const uint32_t *members; /* of its lists */
+    const vpps_node *inputs;
+    const uint32_t *indices;
+} vertex_view;
+
+static uint32_t domain_of(const vpps_cell_data *c, uint32_t a) {
+    return a & VPPS_CELL_INPUT ? c->inputs[a & ~VPPS_CELL_INPUT].domain : c->domain[a];
+}
+
+/* Finds where the values of a vertex are, and takes over what it reads. False: out of memory. */
+static bool open_vertex(count *c, const vertex_view *v) {
+    const vpps_cell_data *cell = v->cell;
+    const uint32_t n = cell->n_inputs + cell->n_nodes;
+    size_t at = 0, n_read = 0;
+    if (!VPPS_RESERVE(c->at, c->at_capacity, n + 1u)) return false;
+    for (uint32_t i = 0; i < n; i++) {
+        c->at[i] = at;
+        at += vpps_members(v->members, domain_of(cell, i < cell->n_inputs ? VPPS_CELL_INPUT | i : i - cell->n_inputs));
+        if (i < cell->n_inputs) n_read = at;
+    }
+    if (!VPPS_RESERVE(c->inside, c->inside_capacity, at + 1)) return false;
+    for (size_t i = 0; i < n_read; i++) c->inside[i] = c->gradient[v->inputs[i]];
+    return true;
+}
+
+/* Op t of the vertex; `member`: of the list that its values are, if they are one. False: out of memory. */
+static bool count_inside(count *c, const vertex_view *v, uint32_t t, uint32_t member) {
+    const vpps_cell_data *cell = v->cell;
+    const vpps_op_node *node = &cell->nodes[t];
+    const vpps_signature *s = &cell->signatures[node->signature];
+    op_view op = {.s = s,
+                  .matrices = cell->matrices + s->first_matrix,
+                  .entry = cell->imm_pulled[t] ? v->indices[node->imm] : node->imm,
+                  .rows = s->rows,
+                  .cols = s->cols};
+    for (uint32_t i = 0; i < node->n_args; i++) {
+        const uint32_t a = cell->args[node->args + i], domain = domain_of(cell, a);
+        const bool own = domain && cell->domain[t] && !cell->over_list[t]; /* its own member's value, not all of them */
+        const uint32_t n = own ? 1 : vpps_members(v->members, domain), number = a & ~VPPS_CELL_INPUT;
+        const uint8_t *from = c->inside + c->at[a & VPPS_CELL_INPUT ? number : cell->n_inputs + number];
+        if (!VPPS_RESERVE(c->operands, c->operands_capacity, op.n + (size_t)n + 1)) return false;
+        memcpy(c->operands + op.n, from + (own ? member : 0), n);
+        op.n += n;
+        op.members = s->op == VPPS_OP_WEIGHTED_SUM && i == 0 ? 0 : op.members + n;
+        if (i) continue;
+        const vpps_signature *first = a & VPPS_CELL_INPUT ? NULL : &cell->signatures[cell->nodes[a].signature];
+        op.rows = first ? first->rows : cell->inputs[number].rows;
+        op.cols = first ? first->cols : cell->inputs[number].cols;
+    }
+    c->inside[c->at[cell->n_inputs + t] + member] = count_op(c, &op);
+    return true;
+}
+
+static bool count_vertex(count *c, uint32_t r) {
+    const vpps_record *record = &c->g->records[r];
+    const vpps_cell_data *cell = vpps_cell_of(c->g, record->cell);
+    vertex_view v = {.cell = cell, .members = c->g->words + record->at};
+    v.inputs = v.members + vpps_list_words(cell);
+    v.indices = v.inputs + vpps_input_nodes(cell, v.members);
+    if (!open_vertex(c, &v)) return false;
+    for (uint32_t t = 0; t < cell->n_nodes; t++)
+        for (uint32_t m = 0; m < vpps_members(v.members, cell->domain[t]); m++)
+            if (!count_inside(c, &v, t, m)) return false;
+    for (uint32_t k = 0; k < cell->n_outputs; k++)
+        c->gradient[record->first + k] = c->inside[c->at[cell->n_inputs + cell->outputs[k]]];
+    return true;
+}
+
+/* ---------------------------------------------------------------- the graph */
 
 static bool open_count(count *c, const vpps_graph *g) {
     const vpps_model *model = g->model;
@@ -93,14 +196,13 @@ static bool open_count(count *c, const vpps_graph *g) {
         entries += model->params[p].count;
     }
     c->used = calloc(entries + 1, 1);
-    c->gradient = malloc((size_t)g->flat.n_nodes + 1);
+    c->gradient = malloc((size_t)g->n_nodes + 1);
     return c->used && c->gradient;
 }
 
 static void close_count(count *c) {
-    free(c->gradient);
-    free(c->used);
-    free(c->first);
+    void *parts[] = {c->gradient, c->inside, c->at, c->operands, c->used, c->first};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
 static vpps_status give(const vpps_cost *cost, vpps_cost *out) {
@@ -111,14 +213,13 @@ vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out) {
     VPPS_NEED(g);
     VPPS_NEED(out);
     VPPS_TRY(give(&(vpps_cost){0}, out));
-    VPPS_TRY(vpps_graph_flatten(g));
+    VPPS_TRY(vpps_graph_status(g));
+    if (g->recording) return vpps_fail(VPPS_STATE, "graph: the cell %s is still being recorded", g->recording->name);
     count c;
-    if (!open_count(&c, g)) {
-        close_count(&c);
-        return vpps_fail(VPPS_MEMORY, "graph: no memory to count %u nodes", g->flat.n_nodes);
-    }
-    for (uint32_t i = 0; i < g->flat.n_nodes; i++) count_node(&c, i);
-    c.cost.nodes = g->flat.n_nodes;
+    bool ok = open_count(&c, g);
+    for (uint32_t r = 0; r < g->n_records && ok; r++)
+        ok = g->records[r].cell == VPPS_NODE_RECORD ? count_node(&c, r) : count_vertex(&c, r);
+    c.cost.nodes = g->size;
     close_count(&c);
-    return give(&c.cost, out);
+    return ok ? give(&c.cost, out) : vpps_fail(VPPS_MEMORY, "graph: no memory to count %u nodes", g->size);
 }

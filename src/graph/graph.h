@@ -1,9 +1,9 @@
-/* graph.h - the expression graph: records made by the op calls, and their expansion into flat nodes; and the model's
- * cells, which are recorded by the same calls on a graph of their own, the recorder.
+/* graph.h - the expression graph, and the model's cells, which are recorded by the same calls on a graph of their own, the
+ * recorder.
  *
- * A graph holds records: a node, or one applied cell. Node ids number the nodes of the expanded graph, so a record's
- * first node id is known when it is made. vpps_graph_flatten writes the flat arrays that the node-level scheduler reads;
- * the nodes of an applied cell come out exactly as if its ops had been called by hand at that place.
+ * A graph is a list of records, its vertices: each an op, or an applied cell. A node is an output of one of them: the result of
+ * the op, or one of the values that the cell scatters or pushes. Nodes are numbered record after record, output after output,
+ * so a record's first node is known when it is made. The values inside an applied cell have no numbers.
  */
 #ifndef VPPS_GRAPH_H
 #define VPPS_GRAPH_H
@@ -18,7 +18,7 @@ typedef enum vpps_op {
 #include "graph/ops.def"
 #undef OP
     VPPS_OP_COUNT,
-    VPPS_OP_GATHERED = VPPS_OP_COUNT /* stands for a cell's input while recording; never in a flat graph */
+    VPPS_OP_GATHERED = VPPS_OP_COUNT /* stands for a cell's input while recording; never in a graph */
 } vpps_op;
 
 typedef enum vpps_op_class {
@@ -78,24 +78,13 @@ typedef struct vpps_signature {
     float p; /* dropout: probability; hinge: margin */
 } vpps_signature;
 
-typedef struct vpps_flat_node {
+typedef struct vpps_op_node {
     uint32_t signature; /* index into the graph's or the cell's signatures */
-    uint32_t args;      /* first argument in flat->args */
+    uint32_t args;      /* first argument in the graph's `words`, or the cell's `args` */
     uint32_t n_args;
     uint32_t imm; /* lookup: row; cross_entropy, hinge: class; slice: first row; scale, elu, constant: float bits;
-                           input: first element in graph->data; dropout: number of its first element; concat over a
-                           list: most members */
-} vpps_flat_node;
-
-/* What scheduling reads: valid until the graph changes. args are node ids; an argument is always smaller than its
- * user. */
-typedef struct vpps_flat {
-    vpps_flat_node *nodes;
-    uint32_t n_nodes;
-    uint32_t *args;
-    size_t n_args;
-    size_t nodes_capacity, args_capacity;
-} vpps_flat;
+                     input: first element in graph->data; concat over a list: most members */
+} vpps_op_node;
 
 /* ---- cells */
 
@@ -108,11 +97,11 @@ typedef struct vpps_cell_input {
     uint8_t domain; /* of a list; gathered, `child` is then the first that any list has (known when recording ends) */
 } vpps_cell_input;
 
-/* What a cell scatters or pushes, for who reads it at a vertex. */
-typedef struct vpps_recorded_output {
-    uint32_t node; /* of the template; VPPS_NO_NODE: an input is handed on */
+/* A value that a cell scatters or pushes, for those who read it at a vertex. */
+typedef struct vpps_cell_offer {
+    uint32_t output; /* in `outputs`; or VPPS_CELL_INPUT | input, which is handed on */
     uint32_t rows, cols;
-} vpps_recorded_output;
+} vpps_cell_offer;
 
 /* A cell's vertices run where input number `input`, a scalar, is above 0, or, with `is`, nearer to `value` than 0.5. */
 typedef struct vpps_condition_data {
@@ -126,15 +115,18 @@ typedef struct vpps_cell_data {
     vpps_signature *signatures; /* of its nodes; while it is being recorded the recorder has them */
     vpps_param *matrices;
     uint32_t n_signatures;
-    vpps_flat_node *nodes; /* args point into `args`; imm of lookup, cross_entropy, hinge may be a pulled index */
-    uint8_t *domain;       /* of each node: one for the vertex, or for each member of a list */
+    vpps_op_node *nodes; /* args point into `args`; imm of lookup, cross_entropy, hinge may be a pulled index */
+    uint8_t *domain;     /* of each node: one for the vertex, or for each member of a list */
     uint8_t
         *over_list; /* SOFTMAX of a list of scalars; WEIGHTED_SUM of a list by a list of scalars; CONCAT of a list */
     uint8_t *imm_pulled; /* is imm the number of a pulled index */
     uint32_t *args;
     vpps_cell_input *inputs;
-    uint32_t *scattered, *pushed;  /* template nodes, or VPPS_CELL_INPUT | input */
-    vpps_recorded_output *outputs; /* those scattered, then those pushed; once it is recorded */
+    uint32_t *scattered, *pushed; /* template nodes, or VPPS_CELL_INPUT | input */
+    /* Once it is recorded: its outputs, the template nodes that are scattered or pushed, each once, in that order; and which of
+     * them each scattered, then each pushed value is. */
+    uint32_t *outputs;
+    vpps_cell_offer *offers;
     vpps_condition_data condition;
     uint32_t condition_node; /* that is above 0 where it holds: template node, or VPPS_CELL_INPUT | input */
     uint32_t
@@ -142,10 +134,8 @@ typedef struct vpps_cell_data {
                                 zeros */
     bool decides;   /* an operation of the class DECIDED is in it */
     uint32_t *index_limits; /* each pulled index must be below */
-    uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_pulls, n_pull_lists, n_indices;
+    uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
     uint32_t n_of_domain[VPPS_DOMAINS]; /* nodes */
-    uint32_t n_over_list;               /* nodes over lists */
-    uint32_t n_extra;                   /* nodes of a flat graph that stand before those over lists: vpps_extra_nodes */
     uint32_t min_children;              /* largest gathered child + 1 */
     uint32_t n_lists;                   /* gathered, or pulled, or both */
     uint32_t list_first;                /* the first child that any list has */
@@ -157,13 +147,6 @@ typedef struct vpps_cell_data {
     size_t nodes_capacity, domain_capacity, over_list_capacity, imm_pulled_capacity, args_capacity, inputs_capacity,
         scattered_capacity, pushed_capacity, otherwise_capacity; /* while recording */
 } vpps_cell_data;
-
-/* A flat graph has no lists: a softmax over one is there a stack of the members, its softmax, and a slice for each member; a
- * weighted sum has its weights stacked before it, a stack of members the zeros below them. So many nodes stand before the
- * node, or its members. */
-static inline uint32_t vpps_extra_nodes(const vpps_cell_data *c, uint32_t t) {
-    return c->over_list[t] ? (c->domain[t] ? 2 : 1) : 0;
-}
 
 /* The record of an applied cell begins with the members of its lists; without any, with a word that is not used. */
 static inline uint32_t vpps_list_words(const vpps_cell_data *c) { return c->n_lists ? c->n_lists : 1; }
@@ -183,7 +166,7 @@ static inline uint64_t vpps_input_nodes(const vpps_cell_data *c, const uint32_t 
 
 typedef struct vpps_record {
     uint32_t cell;  /* VPPS_NODE_RECORD, or the cell applied */
-    uint32_t first; /* id of its first node */
+    uint32_t first; /* its first node; its others follow */
     uint32_t at;    /* node record: in record_nodes; else in `words`: how many members each list has (vpps_list_words),
                        inputs (node ids; each list's members in a row), indices */
 } vpps_record;
@@ -194,7 +177,7 @@ typedef struct vpps_record {
 typedef struct vpps_vertex_data {
     uint32_t cell;  /* or VPPS_SOURCE_VERTEX */
     uint32_t at;    /* in `words`: of a cell, its record's; of a source, n and its nodes */
-    uint32_t first; /* id of its first node */
+    uint32_t first; /* its first node */
 } vpps_vertex_data;
 
 struct vpps_graph {
@@ -202,7 +185,8 @@ struct vpps_graph {
     uint32_t *node_record; /* of each node, the record that it belongs to */
     vpps_status status;    /* sticky */
     char message[VPPS_MESSAGE_BYTES];
-    uint32_t n_nodes; /* expanded */
+    uint32_t n_nodes;
+    uint32_t size; /* vpps_graph_size: ops, those inside applied cells included */
 
     vpps_signature *signatures;
     uint32_t n_signatures;
@@ -210,14 +194,10 @@ struct vpps_graph {
     uint32_t signature_table_size;
     vpps_param *matrices;
     size_t n_matrices;
-    uint32_t *cell_signatures; /* of the cells that were expanded so far: the graph's index of each of a cell's */
-    size_t n_cell_signatures;
-    uint32_t *cell_first; /* of each cell of the model: its first in cell_signatures; UINT32_MAX: not expanded yet */
-    size_t n_cell_first;
 
     vpps_record *records;
     size_t n_records;
-    vpps_flat_node *record_nodes;
+    vpps_op_node *record_nodes;
     size_t n_record_nodes;
     uint32_t *words; /* arguments of node records, inputs of applied cells */
     size_t n_words;
@@ -226,16 +206,12 @@ struct vpps_graph {
     float *data; /* of input nodes */
     size_t n_data;
 
-    uint64_t dropout_elems; /* in the flat form */
-    bool decides;           /* an operation of the class DECIDED is in it */
+    bool decides; /* an operation of the class DECIDED is in it */
 
     vpps_cell_data *recording; /* of a recorder: the cell; else NULL */
 
-    vpps_flat flat;
-    bool flattened;
-
     size_t signatures_capacity, matrices_capacity, records_capacity, record_nodes_capacity, words_capacity,
-        vertices_capacity, data_capacity, node_record_capacity, cell_signatures_capacity, cell_first_capacity;
+        vertices_capacity, data_capacity, node_record_capacity;
 };
 
 /* Frees a cell; NULL is allowed. */
@@ -266,14 +242,13 @@ vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x);
 /* An op takes members of two lists, which have the domains a and b. */
 vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b);
 
-/* Signature of a node that follows from its record alone. NULL: x is no node of the graph, or vpps_node_signature must work
- * it out, as for nodes of cells with lists and while a cell is recorded. */
+/* Signature of a node of a graph that is no recorder. NULL: x is none. */
 static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vpps_node x) {
     if (g->recording || x >= g->n_nodes) return NULL;
     const vpps_record *r = &g->records[g->node_record[x]];
     if (r->cell == VPPS_NODE_RECORD) return &g->signatures[g->record_nodes[r->at].signature];
     const vpps_cell_data *c = vpps_cell_of(g, r->cell);
-    return c->n_lists ? NULL : &c->signatures[c->nodes[x - r->first].signature];
+    return &c->signatures[c->nodes[c->outputs[x - r->first]].signature];
 }
 
 /* Signature of an existing node or cell input (rows, cols and op are valid; op may be VPPS_OP_GATHERED), and
@@ -285,9 +260,6 @@ bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_sign
 #define VPPS_PULLED_INDEX 0xffff0000u
 #define VPPS_MAX_PULLED_INDICES 0xffffu
 bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number);
-
-/* Writes g->flat; nothing to do when it is current. Fails with MEMORY, or the graph's error. */
-vpps_status vpps_graph_flatten(vpps_graph *g);
 
 static inline uint32_t vpps_words(const vpps_signature *s) { return s->rows * s->cols; }
 

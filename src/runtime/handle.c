@@ -354,7 +354,7 @@ static vpps_batch_request training_request(vpps_handle *h, vpps_node loss, vpps_
 static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) {
     vpps_stats *stats = &h->stats;
     const vpps_batch *b = h->programs[h->next];
-    stats->nodes = g->n_nodes;
+    stats->nodes = g->size;
     stats->levels = b->n_levels;
     stats->phases = b->n_phases;
     stats->instructions = b->n_instructions;
@@ -369,7 +369,7 @@ static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) 
     stats->policy = h->policy->name;
     if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* nothing to choose */
     stats->host_ns = host_ns;
-    stats->total_nodes += g->n_nodes;
+    stats->total_nodes += g->size;
     stats->total_host_ns += host_ns;
     if (stats->pool_bytes > stats->peak_pool_bytes) stats->peak_pool_bytes = stats->pool_bytes;
 }

@@ -1,35 +1,7 @@
 /* read.c - the graph as vertices: what each reads, what the loss is made of. */
 #include "script/work.h"
 
-static const vpps_compiled_cell *cell_of(const vpps_batch_work *w, uint32_t vertex) {
-    return w->used[w->vertices[vertex].type].base;
-}
-
-/* The output that a node is; VPPS_NONE: the node is inside a cell. */
-static inline vpps_output_ref output_of(const vpps_batch_work *w, vpps_node x) {
-    const uint32_t r = w->g->node_record[x], node = x - w->g->records[r].first;
-    const vpps_used_type *type = &w->used[w->vertices[r].type];
-    const vpps_compiled_cell *c = type->base;
-    if (!c->n_lists) {
-        const uint32_t k = type->output_of[node];
-        return (vpps_output_ref){k < c->n_outputs ? w->vertices[r].first_output + k : VPPS_NONE, r};
-    }
-    for (uint32_t k = 0; k < c->n_outputs; k++) {
-        uint32_t before = c->outputs[k].before[0];
-        for (uint32_t d = 1; d <= c->n_lists; d++) before += c->outputs[k].before[d] * w->rests[r].members[d - 1];
-        if (before == node) return (vpps_output_ref){w->vertices[r].first_output + k, r};
-    }
-    return (vpps_output_ref){VPPS_NONE, r};
-}
-
-static vpps_status fail_inside(vpps_node x) {
-    return vpps_fail(VPPS_ARGUMENT, "node %u is inside a vertex; push or scatter it to use it", x);
-}
-
-static const vpps_cell_value *value_of(const vpps_batch_work *w, vpps_output_ref x) {
-    const vpps_compiled_cell *c = cell_of(w, x.vertex);
-    return &c->values[c->outputs[x.output - w->vertices[x.vertex].first_output].value];
-}
+static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }
 
 /* ---------------------------------------------------------------- types */
 
@@ -46,7 +18,6 @@ static uint32_t use_type(vpps_batch_work *w, uint32_t index) {
     }
     vpps_used_type u = {.type = type,
                         .base = type->base,
-                        .output_of = type->output_of,
                         .n_lists = type->base->n_lists,
                         .index = index,
                         .first_block = VPPS_NONE,
@@ -67,35 +38,21 @@ static uint32_t use_type(vpps_batch_work *w, uint32_t index) {
     return w->used_of_type[index] = w->n_used++;
 }
 
-static vpps_status type_of_node(vpps_batch_work *w, const vpps_flat_node *node, const uint32_t *args, uint32_t *out) {
-    const vpps_graph *g = w->g;
-    const bool equal = vpps_ops[g->signatures[node->signature].op].shape == VPPS_SHAPE_EQUAL; /* all arguments are */
+static vpps_status type_of_node(vpps_batch_work *w, const vpps_op_node *node, const vpps_node *args, uint32_t *out) {
+    const bool equal = vpps_ops[w->g->signatures[node->signature].op].shape == VPPS_SHAPE_EQUAL; /* all arguments are */
     if (!VPPS_RESERVE(w->stack, w->stack_capacity, 2 * (size_t)node->n_args + 2)) return vpps_no_memory();
     for (uint32_t i = 0; i < node->n_args; i++) {
-        if (i && equal) {
-            memcpy(w->stack + 2 * i, w->stack, 2 * sizeof *w->stack);
-            continue;
-        }
-        const vpps_record *r = &g->records[g->node_record[args[i]]];
-        if (r->cell == VPPS_NODE_RECORD) {
-            const vpps_signature *s = &g->signatures[g->record_nodes[r->at].signature];
-            w->stack[2 * i] = s->rows;
-            w->stack[2 * i + 1] = s->cols;
-            continue;
-        }
-        const vpps_output_ref read = output_of(w, args[i]);
-        if (read.output == VPPS_NONE) return fail_inside(args[i]);
-        const vpps_cell_value *x = value_of(w, read);
-        w->stack[2 * i] = x->rows;
-        w->stack[2 * i + 1] = x->cols;
+        const vpps_signature *s = vpps_plain_signature(w->g, args[equal ? 0 : i]);
+        w->stack[2 * i] = s->rows;
+        w->stack[2 * i + 1] = s->cols;
     }
-    return vpps_type_of_op(w->types, g, node, w->stack, out);
+    return vpps_type_of_op(w->types, w->g, node, w->stack, out);
 }
 
 /* ---------------------------------------------------------------- vertices */
 
 /* The place in `used` of a record's type. */
-static vpps_status used_of_record(vpps_batch_work *w, const vpps_record *record, const vpps_flat_node *op,
+static vpps_status used_of_record(vpps_batch_work *w, const vpps_record *record, const vpps_op_node *op,
                                   const vpps_node *args, uint32_t *out) {
     uint32_t index;
     if (!op && w->used_of_cell[record->cell] != VPPS_NONE) return *out = w->used_of_cell[record->cell], VPPS_OK;
@@ -118,11 +75,10 @@ static vpps_status read_sources(vpps_batch_work *w, uint32_t r, uint32_t n, cons
     const uint32_t part = w->used[v->type].part;
     uint32_t level = 0, depth = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const vpps_output_ref x = output_of(w, args[i]);
-        if (x.output == VPPS_NONE) return fail_inside(args[i]);
-        const vpps_vertex_work *read = &w->vertices[x.vertex];
-        sources[i] = (vpps_read){x.vertex, r};
-        outputs[i] = x.output;
+        const uint32_t vertex = w->g->node_record[args[i]];
+        const vpps_vertex_work *read = &w->vertices[vertex];
+        sources[i] = (vpps_read){vertex, r};
+        outputs[i] = args[i];
         depth = vpps_max_u32(depth, read->depth + 1);
         level = vpps_max_u32(level, w->used[read->type].part == part ? read->level + 1 : 0);
     }
@@ -135,7 +91,7 @@ static vpps_status read_sources(vpps_batch_work *w, uint32_t r, uint32_t n, cons
 static vpps_status read_vertex(vpps_batch_work *w, uint32_t r, uint64_t *dropout) {
     const vpps_graph *g = w->g;
     const vpps_record *record = &g->records[r];
-    const vpps_flat_node *op = record->cell == VPPS_NODE_RECORD ? &g->record_nodes[record->at] : NULL;
+    const vpps_op_node *op = record->cell == VPPS_NODE_RECORD ? &g->record_nodes[record->at] : NULL;
     uint32_t t;
     VPPS_TRY(used_of_record(w, record, op, op ? g->words + op->args : NULL, &t));
     const vpps_compiled_cell *c = w->used[t].base;
@@ -145,10 +101,9 @@ static vpps_status read_vertex(vpps_batch_work *w, uint32_t r, uint64_t *dropout
     for (uint32_t d = 1; d <= c->n_lists && !op; d++) n += c->inputs_of[d] * members[d - 1] - c->inputs_of[d];
     w->vertices[r] = (vpps_vertex_work){.type = t,
                                         .first_source = (uint32_t)w->n_sources,
-                                        .first_output = w->n_outputs,
+                                        .first_output = record->first,
                                         .words = op ? op->imm : args + n};
     VPPS_TRY(read_sources(w, r, n, g->words + args));
-    w->n_outputs += c->n_outputs;
     if (c->n_lists || c->dropout_elems[0]) {
         vpps_vertex_rest *rest = &w->rests[r];
         *rest = (vpps_vertex_rest){.dropout = (uint32_t)*dropout};
@@ -172,7 +127,7 @@ static float float_of(uint32_t bits) {
 /* Is a record a sum of its arguments? The factors of the first and of the others. */
 static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float *others) {
     if (g->records[record].cell != VPPS_NODE_RECORD) return false;
-    const vpps_flat_node *node = &g->record_nodes[g->records[record].at];
+    const vpps_op_node *node = &g->record_nodes[g->records[record].at];
     *first = *others = 1;
     switch (g->signatures[node->signature].op) {
     case VPPS_OP_ADD:
@@ -203,10 +158,8 @@ static vpps_status add_term(vpps_batch_work *w, vpps_node x, float factor, size_
         w->sums[(*depth)++] = (vpps_loss_sum){record, 0, factor * first, factor * others};
         return VPPS_OK;
     }
-    const vpps_output_ref to = output_of(w, x);
-    if (to.output == VPPS_NONE) return fail_inside(x);
     if (!VPPS_RESERVE(w->seeds, w->seeds_capacity, w->n_seeds + 1u)) return vpps_no_memory();
-    w->seeds[w->n_seeds++] = (vpps_seed){to, factor};
+    w->seeds[w->n_seeds++] = (vpps_seed){output_of(w->g, x), factor};
     return VPPS_OK;
 }
 
@@ -217,7 +170,7 @@ static vpps_status read_loss(vpps_batch_work *w) {
     VPPS_TRY(add_term(w, w->request->loss, 1, &depth));
     while (depth) {
         vpps_loss_sum *sum = &w->sums[depth - 1];
-        const vpps_flat_node *node = &w->g->record_nodes[w->g->records[sum->record].at];
+        const vpps_op_node *node = &w->g->record_nodes[w->g->records[sum->record].at];
         const uint32_t i = sum->next++;
         if (i < node->n_args) {
             VPPS_TRY(add_term(w, w->g->words[node->args + i], i ? sum->others : sum->first, &depth));
@@ -235,25 +188,13 @@ static vpps_status check_loss(const vpps_batch_work *w) {
         return vpps_fail(VPPS_ARGUMENT, "fb: the loss, %u, is not a node; the graph has %u", x, g->n_nodes);
     }
     const vpps_record *record = &g->records[g->node_record[x]];
-    uint32_t rows, cols;
-    VPPS_TRY(vpps_node_shape(g, x, &rows, &cols));
-    const char *name;
-    bool is_made = true; /* by an operation */
-    if (record->cell == VPPS_NODE_RECORD) {
-        const vpps_op op = (vpps_op)g->signatures[g->record_nodes[record->at].signature].op;
-        name = vpps_ops[op].name;
-        is_made = vpps_ops[op].op_class != VPPS_CLASS_SOURCE;
-    } else {
-        const vpps_output_ref loss = output_of(w, x);
-        if (loss.output == VPPS_NONE) return vpps_fail(VPPS_ARGUMENT, "fb: the loss is inside a vertex; push it");
-        name = cell_of(w, loss.vertex)->name;
-        is_made = value_of(w, loss)->kind > VPPS_VALUE_PARAMETER;
+    const vpps_signature *s = vpps_plain_signature(g, x);
+    const bool op = record->cell == VPPS_NODE_RECORD, source = vpps_ops[s->op].op_class == VPPS_CLASS_SOURCE;
+    const char *name = op ? vpps_ops[s->op].name : vpps_cell_of(g, record->cell)->name;
+    if (s->rows != 1 || s->cols != 1) {
+        return vpps_fail(VPPS_SHAPE, "fb: the loss is %s, %u x %u; expected a scalar", name, s->rows, s->cols);
     }
-    if (rows != 1 || cols != 1) {
-        return vpps_fail(VPPS_SHAPE, "fb: the loss is %s, %u x %u; expected a scalar", name, rows, cols);
-    }
-    return is_made ? VPPS_OK
-                   : vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", name);
+    return source ? vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", name) : VPPS_OK;
 }
 
 static vpps_status check_outputs(vpps_batch_work *w) {
@@ -264,10 +205,7 @@ static vpps_status check_outputs(vpps_batch_work *w) {
         if (x >= w->g->n_nodes) {
             return vpps_fail(VPPS_ARGUMENT, "forward: %u is not a node; the graph has %u", x, w->g->n_nodes);
         }
-        w->requested[i] = output_of(w, x);
-        if (w->requested[i].output == VPPS_NONE) {
-            return vpps_fail(VPPS_ARGUMENT, "forward: node %u is inside a vertex; push it to read it", x);
-        }
+        w->requested[i] = output_of(w->g, x);
     }
     w->n_requested = request->n_outputs;
     return VPPS_OK;
@@ -277,7 +215,8 @@ vpps_status vpps_read_graph(vpps_batch_work *w) {
     const vpps_graph *g = w->g;
     w->n_vertices = count_records(w);
     w->n_sources = 0;
-    w->n_outputs = w->n_seeds = 0;
+    w->n_outputs = w->n_vertices < g->n_records ? g->records[w->n_vertices].first : g->n_nodes;
+    w->n_seeds = 0;
     for (uint32_t i = 0; i < w->n_used; i++) w->used_of_type[w->used[i].index] = VPPS_NONE;
     w->n_used = w->n_inputs = 0;
     const size_t n_cells = g->model->n_cells;

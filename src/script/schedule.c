@@ -174,7 +174,7 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     b->n_waves = w->n_waves;
     b->n_slices = w->n_slices;
     b->n_vertices = (uint32_t)w->g->n_records;
-    b->n_nodes = w->g->n_nodes;
+    b->n_nodes = w->g->size;
     w->request = NULL; /* the caller's */
     return VPPS_OK;
 }

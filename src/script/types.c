@@ -7,7 +7,7 @@ static void free_type(vpps_type *type) {
     if (!type) return;
     for (uint32_t i = 0; i < type->n_compiled; i++) vpps_compiled_cell_free(type->compiled[i]);
     vpps_compiled_cell_free(type->base);
-    void *parts[] = {type->output_of, type->key, type->params, type->compiled, type};
+    void *parts[] = {type->key, type->params, type->compiled, type};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
@@ -100,16 +100,6 @@ static bool find_reads(vpps_type *type) {
     return true;
 }
 
-static bool number_outputs(vpps_type *type) {
-    const vpps_compiled_cell *c = type->base;
-    const size_t n = type->cell ? type->cell->n_nodes : 1; /* without lists */
-    type->output_of = malloc(n + 1);
-    if (!type->output_of) return false;
-    memset(type->output_of, VPPS_CELL_MOST, n);
-    for (uint32_t k = 0; k < c->n_outputs && !c->n_lists; k++) type->output_of[c->outputs[k].before[0]] = (uint8_t)k;
-    return true;
-}
-
 /* Takes over `base`. */
 static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_cell_data *cell, const uint32_t *key,
                             uint32_t words, uint32_t *out) {
@@ -124,7 +114,7 @@ static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_
     type->hash = hash_words(key, words);
     type->key_words = words;
     type->key = calloc(words + 1u, sizeof *key);
-    bool ok = type->key && note_params(type) && find_reads(type) && number_outputs(type);
+    bool ok = type->key && note_params(type) && find_reads(type);
     if (ok) {
         memcpy(type->key, key, words * sizeof *key);
         ok = insert(t, type);
@@ -155,7 +145,7 @@ static bool as_list(const vpps_signature *s, uint32_t n) {
            (s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE || s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF);
 }
 
-vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_flat_node *node, const uint32_t *shapes,
+vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_op_node *node, const uint32_t *shapes,
                             uint32_t *out) {
     const vpps_signature *s = &g->signatures[node->signature];
     const bool list = as_list(s, node->n_args);

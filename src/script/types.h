@@ -12,9 +12,8 @@ typedef struct vpps_type {
     vpps_compiled_cell *base; /* lowered, not compiled: inputs and outputs */
     uint64_t reads_inputs[VPPS_CELL_MOST],
         reads_lookups[VPPS_CELL_MOST]; /* of each output: what its value is made of */
-    uint8_t *output_of; /* without lists, of each of the vertex's nodes: the output that it is; else VPPS_CELL_MOST */
-    const vpps_cell_data *cell; /* NULL: of a single op */
-    vpps_param *params;         /* that it reads, tables included */
+    const vpps_cell_data *cell;        /* NULL: of a single op */
+    vpps_param *params;                /* that it reads, tables included */
     uint32_t n_params;
     vpps_compiled_cell **compiled;
     uint32_t n_compiled;
@@ -41,7 +40,7 @@ void vpps_types_free(vpps_types *t);
 /* The type of a record. `shapes` are pairs of the record's arguments. Fail with MEMORY, ARGUMENT (more inputs, outputs or
  * indices than a compiled cell can have). */
 vpps_status vpps_type_of_cell(vpps_types *t, const vpps_model *model, uint32_t cell, uint32_t *out);
-vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_flat_node *node, const uint32_t *shapes,
+vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_op_node *node, const uint32_t *shapes,
                             uint32_t *out);
 
 /* The type compiled for these needs, made when it is not there yet. Fails with MEMORY. */

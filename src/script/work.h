@@ -11,7 +11,7 @@
 typedef struct vpps_vertex_work {
     uint32_t type;         /* in `used` */
     uint32_t first_source; /* in `sources`: what it reads, input by input, up to the next one's first */
-    uint32_t first_output; /* its outputs are numbered on from here */
+    uint32_t first_output; /* its first node */
     uint32_t level, depth; /* in its strongly connected part; in the whole graph */
     uint32_t words;        /* of a cell: where its indices lie in the graph's words; of an op: its own number */
     uint64_t gradients;    /* bit k: output k has a gradient */
@@ -25,7 +25,7 @@ typedef struct vpps_vertex_rest {
 } vpps_vertex_rest;
 
 typedef struct vpps_output_ref {
-    uint32_t output; /* numbered through */
+    vpps_node output;
     uint32_t vertex;
 } vpps_output_ref;
 
@@ -43,8 +43,7 @@ typedef struct vpps_ordered_vertex {
 /* A type in this batch. */
 typedef struct vpps_used_type {
     vpps_type *type;
-    const vpps_compiled_cell *base; /* this and the next two: the type's, for passes over vertices ask for them */
-    const uint8_t *output_of;
+    const vpps_compiled_cell *base; /* this and the next: the type's, for passes over vertices ask for them */
     uint32_t n_lists;
     uint32_t index; /* in vpps_types */
     uint32_t part;  /* strongly connected part, in topological order */
@@ -136,10 +135,10 @@ typedef struct vpps_batch_work {
     vpps_vertex_rest *rests;
     bool *needed; /* by the loss or the request; apart: what is stored here is not what the next read loads */
     uint32_t n_vertices;
-    vpps_read *sources;       /* reader after reader */
-    uint32_t *source_outputs; /* of each, as in vpps_output_ref; apart: passes over blocks read nothing else */
+    vpps_read *sources;        /* reader after reader */
+    vpps_node *source_outputs; /* of each, the node that it is; apart: passes over blocks read nothing else */
     size_t n_sources;
-    uint32_t n_outputs; /* numbered vertex after vertex */
+    uint32_t n_outputs; /* nodes of the vertices: the graph's first ones */
     vpps_loss_sum *sums;
     vpps_seed *seeds;
     uint32_t n_seeds;

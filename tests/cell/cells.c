@@ -494,8 +494,7 @@ static vpps_node loss_of(vpps_graph *g, vpps_vertex v, const vertex *x, const vp
     terms[n++] = input(g, 1, 1, &zero);
     for (uint32_t k = 0; k < base->n_outputs; k++) {
         const vpps_cell_output *o = &base->outputs[k];
-        outputs[k] = g->vertices[v].first;
-        for (uint32_t d = 0; d <= base->n_lists; d++) outputs[k] += o->before[d] * vpps_members(x->members, d);
+        outputs[k] = g->vertices[v].first + k;
         const vpps_cell_value *value = &base->values[o->value];
         const vpps_node d = input(g, value->rows, value->cols, x->gradients[k]);
         if (gradient_out >> k & 1) terms[n++] = vpps_dot(g, outputs[k], d);

@@ -72,22 +72,22 @@ static double operand(ref_run *r, double x) {
 typedef struct node_view {
     vpps_op op;
     const vpps_signature *s;
-    const vpps_flat_node *n;
+    const flat_node *n;
     uint32_t n_args;
     size_t elems;
     float f; /* imm as a float */
 } node_view;
 
 static node_view view(const ref_run *r, uint32_t x) {
-    const vpps_flat_node *n = &r->g->flat.nodes[x];
-    const vpps_signature *s = &r->g->signatures[n->signature];
+    const flat_node *n = &r->flat->nodes[x];
+    const vpps_signature *s = &n->s;
     node_view v = {(vpps_op)s->op, s, n, n->n_args, (size_t)s->rows * s->cols, 0};
     memcpy(&v.f, &n->imm, sizeof v.f);
     return v;
 }
 
-static uint32_t arg_of(const ref_run *r, const node_view *v, uint32_t k) { return r->g->flat.args[v->n->args + k]; }
-static size_t elems_of(const ref_run *r, uint32_t x) { return r->first[x + 1] - r->first[x]; }
+static uint32_t arg_of(const ref_run *r, const node_view *v, uint32_t k) { return r->flat->args[v->n->args + k]; }
+static size_t elems_of(const ref_run *r, uint32_t x) { return vpps_words(&r->flat->nodes[x].s); }
 
 /* A part of the scratch memory; pointers taken before stay valid within a node. */
 static void scratch_room(ref_run *r, size_t n) {
@@ -101,15 +101,14 @@ static void scratch_room(ref_run *r, size_t n) {
 static double *read_args(ref_run *r, const node_view *v, double *to) {
     for (uint32_t k = 0; k < v->n_args; k++) {
         const uint32_t a = arg_of(r, v, k);
-        for (size_t i = r->first[a]; i < r->first[a + 1]; i++) *to++ = noisy(r, r->values[i]);
+        for (size_t i = 0; i < elems_of(r, a); i++) *to++ = noisy(r, r->values[r->at[a] + i]);
     }
     return to;
 }
 
 /* Matrix of argument k of an affine node, row after row. */
-static const double *matrix_of(const ref_run *r, const ref_model *m, const node_view *v, uint32_t k, uint32_t *cols,
-                               size_t *first) {
-    const vpps_param p = r->g->matrices[v->s->first_matrix + k];
+static const double *matrix_of(const ref_model *m, const node_view *v, uint32_t k, uint32_t *cols, size_t *first) {
+    const vpps_param p = v->n->matrices[k];
     *cols = m->model->params[p].cols;
     *first = m->first[p];
     return m->values + m->first[p];
@@ -125,7 +124,7 @@ static void affine(ref_run *r, const ref_model *m, const node_view *v, const dou
     for (uint32_t k = 0; k < v->n_args; k++) {
         uint32_t cols;
         size_t first;
-        const double *w = matrix_of(r, m, v, k, &cols, &first);
+        const double *w = matrix_of(m, v, k, &cols, &first);
         for (uint32_t j = 0; j < c; j++) {
             for (uint32_t i = 0; i < rows; i++) {
                 for (uint32_t l = 0; l < cols; l++) {
@@ -180,7 +179,7 @@ static bool take_source(const ref_run *r, const ref_model *m, const node_view *v
     if (v->op == VPPS_OP_LOOKUP) memcpy(y, values + v->n->imm * v->elems, v->elems * sizeof *y);
     if (v->op == VPPS_OP_PARAMETER) memcpy(y, values, v->elems * sizeof *y);
     if (v->op == VPPS_OP_LOOKUP_AT) {
-        const double number = r->values[r->first[arg_of(r, v, 0)]], last = m->model->params[v->s->param].count - 1.0;
+        const double number = r->values[r->at[arg_of(r, v, 0)]], last = m->model->params[v->s->param].count - 1.0;
         memcpy(y, values + (size_t)fmin(fmax(number, 0), last) * v->elems, v->elems * sizeof *y);
     }
     return !v->n_args || v->op == VPPS_OP_LOOKUP_AT;
@@ -198,7 +197,7 @@ static void argmax(const double *a, size_t n, double *y) {
 
 static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     const node_view v = view(r, x);
-    double *y = r->values + r->first[x];
+    double *y = r->values + r->at[x];
     size_t total = 0;
     if (take_source(r, m, &v, y)) return;
     for (uint32_t k = 0; k < v.n_args; k++) total += elems_of(r, arg_of(r, &v, k));
@@ -224,29 +223,44 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     }
 }
 
+/* Nodes of the graph lie side by side, in their order; behind them those inside cells. */
+static void lay_out(ref_run *r) {
+    const flat_graph *f = r->flat;
+    r->first = need(calloc(r->g->n_nodes + 1u, sizeof *r->first));
+    r->at = need(malloc((f->n_nodes + 1u) * sizeof *r->at));
+    for (uint32_t x = 0; x < f->n_nodes; x++) r->at[x] = SIZE_MAX;
+    for (uint32_t x = 0; x < r->g->n_nodes; x++) {
+        r->at[f->of[x]] = r->first[x];
+        r->n_values = r->first[x + 1] = r->first[x] + elems_of(r, f->of[x]);
+    }
+    for (uint32_t x = 0; x < f->n_nodes; x++) {
+        if (r->at[x] != SIZE_MAX) continue;
+        r->at[x] = r->n_values;
+        r->n_values += elems_of(r, x);
+    }
+}
+
 ref_run *ref_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode) {
-    if (vpps_graph_flatten(g) != VPPS_OK) return NULL;
+    if (vpps_graph_status(g) != VPPS_OK) return NULL;
     ref_run *r = need(calloc(1, sizeof *r));
-    const uint32_t n = g->flat.n_nodes;
     r->g = g;
+    r->flat = flatten(g);
     r->mode = *mode;
     r->random = mode->noise_seed;
-    r->first = need(calloc((size_t)n + 1, sizeof *r->first));
-    for (uint32_t x = 0; x < n; x++) {
-        const vpps_signature *s = &g->signatures[g->flat.nodes[x].signature];
-        r->first[x + 1] = r->first[x] + (size_t)s->rows * s->cols;
-    }
-    r->values = doubles(r->first[n]);
+    lay_out(r);
+    r->values = doubles(r->n_values);
     uint32_t most = 1;
-    for (uint32_t x = 0; x < n; x++) most = vpps_max_u32(most, g->flat.nodes[x].n_args);
+    for (uint32_t x = 0; x < r->flat->n_nodes; x++) most = vpps_max_u32(most, r->flat->nodes[x].n_args);
     r->list = need(calloc(most, sizeof *r->list));
-    for (uint32_t x = 0; x < n; x++) forward_node(r, m, x);
+    for (uint32_t x = 0; x < r->flat->n_nodes; x++) forward_node(r, m, x);
     return r;
 }
 
 void ref_run_destroy(ref_run *r) {
     if (!r) return;
+    flat_graph_free(r->flat);
     free(r->first);
+    free(r->at);
     free(r->values);
     free(r->grads);
     free(r->param_grads);
@@ -269,7 +283,7 @@ static void affine_backward(ref_run *r, const ref_model *m, const node_view *v, 
     for (uint32_t k = 0; k < v->n_args; k++) {
         uint32_t cols;
         size_t first;
-        const double *w = matrix_of(r, m, v, k, &cols, &first);
+        const double *w = matrix_of(m, v, k, &cols, &first);
         for (uint32_t j = 0; j < c; j++) {
             for (uint32_t i = 0; i < rows; i++) {
                 const double di = d[i + (size_t)j * rows];
@@ -303,7 +317,7 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
     const size_t n = v.elems;
     if (v.op == VPPS_OP_LOOKUP || v.op == VPPS_OP_PARAMETER) {
         const size_t at = m->first[v.s->param] + (v.op == VPPS_OP_LOOKUP ? v.n->imm * n : 0);
-        for (size_t i = 0; i < n; i++) add_param_grad(r, at + i, r->grads[r->first[x] + i]);
+        for (size_t i = 0; i < n; i++) add_param_grad(r, at + i, r->grads[r->at[x] + i]);
     }
     if (!v.n_args || vpps_ops[v.op].op_class == VPPS_CLASS_DECIDED) return; /* no argument has a gradient */
     size_t total = 0;
@@ -311,8 +325,8 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
     scratch_room(r, 2 * total + 2 * n);
     double *a = r->scratch, *da = read_args(r, &v, a), *y = da + total, *d = y + n;
     memset(da, 0, total * sizeof *da);
-    for (size_t i = 0; i < n; i++) y[i] = noisy(r, r->values[r->first[x] + i]);
-    for (size_t i = 0; i < n; i++) d[i] = noisy(r, r->grads[r->first[x] + i]);
+    for (size_t i = 0; i < n; i++) y[i] = noisy(r, r->values[r->at[x] + i]);
+    for (size_t i = 0; i < n; i++) d[i] = noisy(r, r->grads[r->at[x] + i]);
     meaning_operands o = operands_of(r, &v, a);
     o.y = y;
     o.d = d;
@@ -329,13 +343,13 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
     }
     for (uint32_t k = 0; k < v.n_args; k++) {
         const uint32_t arg = arg_of(r, &v, k);
-        for (size_t i = r->first[arg]; i < r->first[arg + 1]; i++) r->grads[i] += noisy(r, *da++);
+        for (size_t i = 0; i < elems_of(r, arg); i++) r->grads[r->at[arg] + i] += noisy(r, *da++);
     }
 }
 
 /* Marks the parameters of the nodes that the loss depends on; needed[x] tells which nodes those are. */
 static void mark_used(ref_run *r, const ref_model *m, const uint8_t *needed) {
-    for (uint32_t x = 0; x < r->g->flat.n_nodes; x++) {
+    for (uint32_t x = 0; x < r->flat->n_nodes; x++) {
         if (!needed[x]) continue;
         const node_view v = view(r, x);
         if (v.op == VPPS_OP_LOOKUP) {
@@ -345,22 +359,22 @@ static void mark_used(ref_run *r, const ref_model *m, const uint8_t *needed) {
         }
         if (v.op != VPPS_OP_AFFINE) continue;
         for (uint32_t k = 0; k < v.n_args; k++) {
-            const vpps_param p = r->g->matrices[v.s->first_matrix + k];
+            const vpps_param p = v.n->matrices[k];
             memset(r->used + m->first[p], 1, m->first[p + 1] - m->first[p]);
         }
     }
 }
 
 void ref_backward(ref_run *r, const ref_model *m, vpps_node loss) {
-    const uint32_t n = r->g->flat.n_nodes;
+    const uint32_t n = r->flat->n_nodes, last = r->flat->of[loss];
     r->n_param_elems = m->first[m->n];
-    r->grads = doubles(r->first[n]);
+    r->grads = doubles(r->n_values);
     r->param_grads = doubles(r->n_param_elems);
     r->used = need(calloc(r->n_param_elems + 1, 1));
     uint8_t *needed = need(calloc((size_t)n + 1, 1));
-    needed[loss] = 1;
-    r->grads[r->first[loss]] = 1;
-    for (uint32_t x = loss + 1; x-- > 0;) {
+    needed[last] = 1;
+    r->grads[r->at[last]] = 1;
+    for (uint32_t x = last + 1; x-- > 0;) {
         if (!needed[x]) continue;
         const node_view v = view(r, x);
         for (uint32_t k = 0; k < v.n_args; k++) needed[arg_of(r, &v, k)] = 1;

@@ -1,4 +1,4 @@
-/* reference.h - what a training step must give: a plain double-precision evaluator of flat graphs, reverse-mode
+/* reference.h - what a training step must give: a plain double-precision evaluator of graphs, reverse-mode
  * gradients, and the optimisers. It reads the graph's structures and shares nothing else with the engine.
  *
  * Tolerance. How far may single precision be off? That depends on the graph: a sum that cancels, a division by
@@ -11,7 +11,7 @@
 #ifndef VPPS_TESTS_REFERENCE_H
 #define VPPS_TESTS_REFERENCE_H
 
-#include "graph/graph.h"
+#include "common/flat.h"
 
 /* A model's parameters and their optimiser state, all one after the other. */
 typedef struct ref_model {
@@ -37,8 +37,10 @@ typedef struct ref_mode {
  * param_grads and used go by ref_model's numbering. */
 typedef struct ref_run {
     const vpps_graph *g;
+    flat_graph *flat;
     ref_mode mode;
     size_t *first;
+    size_t *at, n_values; /* of every node of the flat graph: its first element; elements of all */
     double *values, *grads;
     double *param_grads;
     uint8_t *used; /* does the loss depend on this element (of a lookup table: on its row)? */
@@ -50,7 +52,7 @@ typedef struct ref_run {
     uint64_t random;
 } ref_run;
 
-/* Values of all nodes. The graph is flattened if it is not. NULL: the graph has an error. */
+/* Values of all nodes. NULL: the graph has an error. */
 ref_run *ref_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode);
 /* Gradients of the scalar `loss` with respect to all nodes and parameters. */
 void ref_backward(ref_run *r, const ref_model *m, vpps_node loss);

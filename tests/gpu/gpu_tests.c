@@ -112,7 +112,7 @@ static bool train(ref_model *m, const gpu_episode *episode, double noise, uint64
         ck_assert_ptr_nonnull(r);
         ref_backward(r, m, episode->loss[k]);
         loss[k] = r->values[r->first[episode->loss[k]]];
-        const size_t n = r->first[r->g->flat.n_nodes];
+        const size_t n = r->n_values;
         const bool good = moderate(r->values, n) && moderate(r->grads, n) && moderate(r->param_grads, r->n_param_elems);
         ref_step(m, r, &episode->optimizer, k + 1);
         ref_run_destroy(r);
@@ -126,7 +126,7 @@ static void expect_inference(gpu_expectation *e, const gpu_episode *episode, con
     ref_mode mode = {.training = false};
     e->inference = ref_forward(g, start, &mode);
     ck_assert_ptr_nonnull(e->inference);
-    const size_t n = e->inference->first[e->inference->g->flat.n_nodes];
+    const size_t n = e->inference->n_values;
     e->inference_deviation = doubles(n);
     for (uint32_t k = 0; k < noisy_runs(episode); k++) {
         mode.noise = REF_NOISE;
@@ -196,7 +196,7 @@ static void compare(const char *what, const char *of, const float *got, const do
 static void check_forward(vpps_handle *h, const gpu_episode *episode, const gpu_expectation *e, const char *what) {
     enum { NODES = 24 };
     const ref_run *r = e->inference;
-    vpps_node *all = calloc(4 * (size_t)r->g->flat.n_nodes + 1, sizeof *all);
+    vpps_node *all = calloc(4 * (size_t)r->flat->n_nodes + 1, sizeof *all);
     ck_assert_ptr_nonnull(all);
     const uint32_t n_nodes = rg_named_nodes(episode->g[0], all), n = vpps_min_u32(n_nodes, NODES);
     uint64_t random = n_nodes;
@@ -214,7 +214,7 @@ static void check_forward(vpps_handle *h, const gpu_episode *episode, const gpu_
         const size_t at = r->first[nodes[i]], elems = r->first[nodes[i] + 1] - at;
         char of[96];
         snprintf(of, sizeof of, "forward value of n%u (%s)", nodes[i],
-                 vpps_ops[r->g->signatures[r->g->flat.nodes[nodes[i]].signature].op].name);
+                 vpps_ops[vpps_plain_signature(r->g, nodes[i])->op].name);
         compare(what, of, outs[i], r->values + at, e->inference_deviation + at, elems);
         free(outs[i]);
     }

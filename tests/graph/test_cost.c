@@ -266,6 +266,36 @@ START_TEST(cells_cost_what_they_expand_to)
     }
 END_TEST
 
+/* Over a list of m scalars and as many vectors of 4: a softmax is one number a member; a weighted sum goes over the members; a stack
+ * has room for 5. */
+START_TEST(an_op_over_a_list_costs_its_members)
+    {
+        fixture f = open_fixture();
+        vpps_graph *r;
+        vpps_cell cell;
+        TEST_OK(vpps_cell_begin(f.model, "attention", &r));
+        const vpps_node h = vpps_gather_list(r, 0, 4, 1), w = vpps_softmax_list(r, vpps_gather_list(r, 1, 1, 1));
+        TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, w, h)));
+        TEST_OK(vpps_scatter(r, vpps_concat_list(r, h, 5)));
+        TEST_OK(vpps_cell_end(r, &cell));
+        for (uint32_t m = 0; m < 5; m++) {
+            vpps_vertex children[5];
+            vpps_graph_clear(f.g);
+            for (uint32_t k = 0; k < m; k++)
+                children[k] =
+                    vpps_source(f.g, 2, (vpps_node[]){vpps_parameter(f.g, f.b), vpps_input(f.g, 1, 1, numbers)});
+            vpps_apply(f.g, &(vpps_application){
+                                .size = sizeof(vpps_application), .cell = cell, .n_children = m, .children = children});
+            TEST_OK(vpps_graph_status(f.g));
+            const uint64_t gradient = m ? 8 : 0; /* of both results, by the vector b */
+            expect(f.g, "attention",
+                   (vpps_cost){0, 2 * m + m + 2, 0, (m ? 2 * 4 : 0) + 5 * m + 4 * m * (2 + 3), m ? 8 * 4 : 0,
+                               8 * m + 8 * m + (8 + gradient) * (4 + 20)});
+        }
+        close_fixture(&f);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- a network */
 
 enum { EMBED = 12, HIDDEN = 20, CLASSES = 10, TREES = 7 };
@@ -335,6 +365,7 @@ int main(void) {
     tcase_add_test(t, products_of_nodes);
     tcase_add_test(t, operations);
     tcase_add_test(t, cells_cost_what_they_expand_to);
+    tcase_add_test(t, an_op_over_a_list_costs_its_members);
     tcase_add_test(t, a_tree_lstm_costs_its_formula);
     tcase_add_test(t, errors);
     suite_add_tcase(suite, t);

@@ -1,4 +1,5 @@
 /* test_graph.c - the graph's and the model's interface: shapes, errors that stay, memory, initialisers. */
+#include "common/flat.h"
 #include "common/testing.h"
 #include "graph/graph.h"
 
@@ -195,7 +196,6 @@ START_TEST(first_error_stays)
         ck_assert_int_eq(vpps_param_find(f.model, "none", &p), VPPS_ARGUMENT); /* another message meanwhile */
         TEST_FAILS(vpps_graph_status(g), VPPS_SHAPE, "add");
         ck_assert_str_eq(vpps_error_message(), first);
-        TEST_FAILS(vpps_graph_flatten(g), VPPS_SHAPE, "add");
         vpps_graph_clear(g);
         TEST_OK(vpps_graph_status(g));
         ck_assert_uint_eq(vpps_graph_size(g), 0);
@@ -354,7 +354,7 @@ static vpps_node rebuild(fixture *f, vpps_cell cell, uint32_t n) {
         terms[i % 64] = vpps_add(g, vpps_sum_elements(g, z), vpps_pushed(g, last, 0));
     }
     const vpps_node loss = vpps_sum(g, n < 64 ? n : 64, terms);
-    TEST_OK(vpps_graph_flatten(g));
+    TEST_OK(vpps_graph_status(g));
     return loss;
 }
 
@@ -371,14 +371,13 @@ START_TEST(no_allocation_once_warm)
         TEST_OK(vpps_cell_end(r, &cell));
         rebuild(&f, cell, 500);
         const struct mallinfo2 before = mallinfo2();
-        const void *const arrays[] = {f.g->records,   f.g->record_nodes,   f.g->words,    f.g->vertices,
-                                      f.g->data,      f.g->signatures,     f.g->matrices, f.g->flat.nodes,
-                                      f.g->flat.args, f.g->signature_table};
+        const void *const arrays[] = {f.g->records,  f.g->record_nodes, f.g->words,
+                                      f.g->vertices, f.g->data,         f.g->signatures,
+                                      f.g->matrices, f.g->node_record,  f.g->signature_table};
         for (int i = 0; i < 50; i++) rebuild(&f, cell, 10 * (uint32_t)i + 10);
         const struct mallinfo2 after = mallinfo2();
-        const void *const now[] = {f.g->records,   f.g->record_nodes,   f.g->words,    f.g->vertices,
-                                   f.g->data,      f.g->signatures,     f.g->matrices, f.g->flat.nodes,
-                                   f.g->flat.args, f.g->signature_table};
+        const void *const now[] = {f.g->records,    f.g->record_nodes, f.g->words,       f.g->vertices,       f.g->data,
+                                   f.g->signatures, f.g->matrices,     f.g->node_record, f.g->signature_table};
         ck_assert_msg(!memcmp(arrays, now, sizeof now), "an array of the graph was allocated again");
         ck_assert_uint_eq(after.uordblks, before.uordblks);
         close_fixture(&f);
@@ -394,7 +393,7 @@ START_TEST(ever_new_shapes_do_not_grow)
         for (uint32_t i = 0; i < 3000; i++) {
             vpps_graph_clear(f.g);
             for (uint32_t k = 0; k < 20; k++) vpps_tanh(f.g, vpps_input(f.g, 1 + i * 20 + k, 1, data));
-            TEST_OK(vpps_graph_flatten(f.g));
+            TEST_OK(vpps_graph_status(f.g));
             if (i == 500) bytes = f.g->signatures_capacity;
         }
         ck_assert_uint_eq(f.g->signatures_capacity, bytes);
@@ -413,22 +412,15 @@ START_TEST(rebuilding_gives_the_same_graph)
         vpps_push(r, vpps_sum_elements(r, vpps_lookup(r, f.E, vpps_pull_index(r))));
         TEST_OK(vpps_cell_end(r, &cell));
         rebuild(&f, cell, 100);
-        const uint32_t n = f.g->flat.n_nodes;
-        const size_t n_args = f.g->flat.n_args;
-        vpps_flat_node *nodes = malloc(n * sizeof *nodes);
-        uint32_t *args = malloc(n_args * sizeof *args);
-        ck_assert(nodes && args);
-        memcpy(nodes, f.g->flat.nodes, n * sizeof *nodes);
-        memcpy(args, f.g->flat.args, n_args * sizeof *args);
+        flat_graph *before = flatten(f.g);
         rebuild(&f, cell, 37);
         rebuild(&f, cell, 100);
-        ck_assert_uint_eq(f.g->flat.n_nodes, n);
-        ck_assert_uint_eq(vpps_graph_size(f.g), n);
-        ck_assert_uint_eq(f.g->flat.n_args, n_args);
-        ck_assert_int_eq(memcmp(nodes, f.g->flat.nodes, n * sizeof *nodes), 0);
-        ck_assert_int_eq(memcmp(args, f.g->flat.args, n_args * sizeof *args), 0);
-        free(nodes);
-        free(args);
+        flat_graph *after = flatten(f.g);
+        ck_assert_uint_gt(before->n_nodes, 100);
+        ck_assert_uint_eq(flat_difference(before, after), UINT32_MAX);
+        ck_assert_uint_eq(vpps_graph_size(f.g), before->n_nodes);
+        flat_graph_free(before);
+        flat_graph_free(after);
         close_fixture(&f);
     }
 END_TEST

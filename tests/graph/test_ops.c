@@ -228,9 +228,8 @@ static vpps_node build_graph(builder *b, vpps_op op, uint64_t seed, uint32_t row
     }
     const vpps_node loss = vpps_sum(b->g, b->n_results, b->terms);
     TEST_OK(vpps_graph_status(b->g));
-    TEST_OK(vpps_graph_flatten(b->g));
     for (uint32_t i = 0; i < b->n_results; i++) {
-        const vpps_op got = (vpps_op)b->g->signatures[b->g->flat.nodes[b->results[i]].signature].op;
+        const vpps_op got = (vpps_op)vpps_plain_signature(b->g, b->results[i])->op;
         ck_assert_msg(got == op, "the call for %s made %s", vpps_ops[op].name, vpps_ops[got].name);
     }
     return loss;

@@ -123,7 +123,7 @@ static bool train(ref_model *m, const rg_built *built, const configuration *f, d
         if (!r) return false;
         ref_backward(r, m, built->loss[k]);
         loss[k] = r->values[r->first[built->loss[k]]];
-        const size_t n = r->first[r->g->flat.n_nodes];
+        const size_t n = r->n_values;
         const bool good = moderate(r->values, n) && moderate(r->grads, n) && moderate(r->param_grads, r->n_param_elems);
         ref_step(m, r, &f->optimizer, built->model->batches + k + 1);
         ref_run_destroy(r);
@@ -158,7 +158,7 @@ static void expect(expectation *e, const rg_built *built, const configuration *f
     ref_mode mode = {.training = false};
     e->inference = ref_forward(built->g[0], start, &mode);
     if (!e->inference) abort();
-    const size_t n_values = e->inference->first[e->inference->g->flat.n_nodes];
+    const size_t n_values = e->inference->n_values;
     e->inference_deviation = doubles(n_values);
     for (uint32_t k = 0; k < runs; k++) {
         mode.noise = REF_NOISE;
@@ -219,7 +219,7 @@ static bool check_forward(vpps_handle *h, const rg_built *built, const expectati
     uint64_t random = seed;
     vpps_node nodes[24];
     float *outs[24];
-    vpps_node *all = calloc(4 * (size_t)r->g->flat.n_nodes + 1, sizeof *all);
+    vpps_node *all = calloc(4 * (size_t)r->flat->n_nodes + 1, sizeof *all);
     if (!all) abort();
     const uint32_t n_nodes = rg_named_nodes(built->g[0], all), n = vpps_min_u32(n_nodes, 24);
     for (uint32_t i = 0; i < n; i++) {
@@ -233,7 +233,7 @@ static bool check_forward(vpps_handle *h, const rg_built *built, const expectati
         const size_t at = r->first[nodes[i]], elems = r->first[nodes[i] + 1] - at;
         char what[64];
         snprintf(what, sizeof what, "forward value of n%u (%s)", nodes[i],
-                 vpps_ops[r->g->signatures[r->g->flat.nodes[nodes[i]].signature].op].name);
+                 vpps_ops[vpps_plain_signature(r->g, nodes[i])->op].name);
         if (good) good = compare(what, outs[i], r->values + at, e->inference_deviation + at, elems);
         free(outs[i]);
     }

@@ -213,14 +213,13 @@ static inline uint64_t vpps_bit_words(uint64_t n) { return n / 64 + 1; }
 
 /* ---- demand.c: the graph */
 
-/* The record that a node belongs to, and its node of the record's function, counted without the list's members. False:
- * there is none. */
+/* The record that a node belongs to, and which node of the record's cell it is. False: there is none. */
 bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint32_t *node);
-/* A record's node ids that it reads, how many, its pulled indices, and the members of its lists (of an op, one of its
+/* The nodes that a record reads, how many, its pulled indices, and the members of its lists (of an op, one of its
  * arguments). */
 typedef struct vpps_record_view {
     const vpps_cell_data *cell; /* NULL: an op */
-    const vpps_flat_node *op;
+    const vpps_op_node *op;
     const vpps_signature *signature; /* of the op */
     const uint32_t *args, *indices;
     const uint32_t *members;

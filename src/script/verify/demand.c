@@ -31,21 +31,11 @@ bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint
     const vpps_record *of = &g->records[r];
     if (r >= g->n_records || of->first > x || (r + 1 < g->n_records && g->records[r + 1].first <= x)) return false;
     *node = 0;
-    if (of->cell == VPPS_NODE_RECORD) return true;
+    if (of->cell == VPPS_NODE_RECORD) return of->first == x;
     const vpps_cell_data *cell = vpps_cell_of(g, of->cell);
-    if (!cell->n_lists) {
-        *node = x - of->first;
-        return *node < cell->n_nodes;
-    }
-    uint64_t first = of->first;
-    for (; *node < cell->n_nodes; (*node)++) { /* nodes that are lists have members */
-        first += vpps_extra_nodes(cell, *node);
-        if (first > x) return false;
-        if (first == x && !cell->domain[*node]) return true;
-        first += vpps_members(g->words + of->at, cell->domain[*node]);
-        if (first > x) return false;
-    }
-    return false;
+    if (x - of->first >= cell->n_outputs) return false;
+    *node = cell->outputs[x - of->first];
+    return *node < cell->n_nodes;
 }
 
 const vpps_signature *vpps_check_signature(const vpps_graph *g, vpps_node x) {

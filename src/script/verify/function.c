@@ -89,7 +89,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
     }
     if (cell->n_args) memcpy(f->args, cell->args, cell->n_args * sizeof *f->args);
     for (uint32_t t = 0; t < cell->n_nodes; t++) {
-        const vpps_flat_node *node = &cell->nodes[t];
+        const vpps_op_node *node = &cell->nodes[t];
         f->nodes[t] = (vpps_function_node){.s = &cell->signatures[node->signature],
                                            .first = node->args,
                                            .n = node->n_args,
