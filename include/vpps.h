@@ -18,8 +18,9 @@
  *     vpps_graph_status(), vpps_fb() and vpps_forward() report that first error.
  *   - A value is rows x cols of float32; a vector has cols 1, a scalar is 1 x 1. A matrix-valued *node* lies
  *     column after column (each column is a vector); a *parameter* matrix is given and read row after row.
- *   - A model, its graphs and its handles belong to one thread at a time; different models are independent. A handle is
- *     of no use in a child of fork(): calls with it fail with STATE there (destroying it is allowed).
+ *   - A model, its graphs and its handles belong to one thread at a time; different models are independent. But while a batch
+ *     of one graph is trained or run in one thread, another may build another graph of the same model. A handle is of no use
+ *     in a child of fork(): calls with it fail with STATE there (destroying it is allowed).
  *   - A pointer that is NULL fails with ARGUMENT, unless a comment allows it.
  *   - Strings and arrays passed in are copied, unless a comment says otherwise.
  *   - A struct that may get more members in a later version begins with its `size`, which the caller sets:

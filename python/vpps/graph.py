@@ -242,14 +242,16 @@ class Graph(Builder):
         """Applies a cell at one new vertex; `cell(child, ..., pulls=..., indices=...)` on the current graph is the same. With
         several lists, `list_members` tells how many members each has. Many vertices are cheaper by `apply`."""
         e = self._epoch
-        for c in children:
-            if c._e is not e:
-                raise ArgumentError("a child of another graph, or of this one before it was cleared")
-        kids = [c.id for c in children]
-        nodes = [self._own(x).id for x in pulls]
+        kids = [c.id for c in children if c._e is e]
+        nodes = [x.id for x in pulls if x._e is e]
+        if len(kids) + len(nodes) < len(children) + len(pulls):
+            raise ArgumentError("a child or node of another graph, or of this one before it was cleared")
         if not cell.lists:
-            return self._vertex(lib.glue_apply(self._c, cell.id, len(kids), kids, len(nodes), nodes, len(indices),
-                                               list(indices)))
+            v: int = lib.glue_apply(e.p, cell.id, len(kids), kids, len(nodes), nodes, len(indices),
+                                    indices if isinstance(indices, (list, tuple)) else list(indices))
+            if v == NO_VERTEX:
+                raise e.failure()
+            return Vertex(e, v)
         a, keep = _application(cell, kids, nodes, indices, [[self._own(x).id for x in row] for row in pull_lists], list_members)
         v = lib.vpps_apply(self._c, a)
         del keep
@@ -343,7 +345,7 @@ class Cell:
 
     def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Sequence[int] = (),
                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Sequence[int] = ()) -> Vertex:
-        g = current()
+        g = _current.stack[-1] if _current.stack else current()
         if not isinstance(g, Graph):
             raise StateError(f"cell {self.name}: applied while a cell is recorded; expected a graph")
         return g.apply_one(self, children, pulls, indices, pull_lists, list_members)

@@ -3,6 +3,7 @@
 #include "common/testing.h"
 
 #include "graph/graph.h"
+#include <pthread.h>
 
 enum { SIZE = 3, WORDS = 7, VERTICES = 12 };
 
@@ -161,6 +162,59 @@ START_TEST(many_is_each)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- one thread trains, another builds */
+
+enum { BATCHES = 30 };
+
+typedef struct training {
+    const network *n;
+    vpps_graph *g;
+    vpps_handle *h;
+    vpps_status status;
+} training;
+
+static void *train(void *argument) {
+    training *t = argument;
+    for (uint32_t i = 0; i < BATCHES && t->status == VPPS_OK; i++) {
+        rows r = draw_rows(i);
+        vpps_node out[3 * VERTICES];
+        vpps_graph_clear(t->g);
+        build_many(t->n, t->g, &r, out);
+        const vpps_node loss = vpps_pushed(t->g, i % VERTICES, 0);
+        t->status = vpps_fb(t->h, t->g, loss, NULL);
+    }
+    return NULL;
+}
+
+START_TEST(another_thread_builds_meanwhile)
+    {
+        network n = open_network();
+        training t = {.n = &n};
+        vpps_graph *g;
+        pthread_t thread;
+        uint32_t nodes = 0;
+        TEST_OK(vpps_graph_create(&t.g, n.model));
+        TEST_OK(vpps_graph_create(&g, n.model));
+        TEST_OK(vpps_handle_create(&t.h, n.model, NULL));
+        ck_assert_int_eq(pthread_create(&thread, NULL, train, &t), 0);
+        for (uint32_t i = 0; i < BATCHES; i++) {
+            rows r = draw_rows(7);
+            vpps_node out[3 * VERTICES];
+            vpps_graph_clear(g);
+            build_many(&n, g, &r, out);
+            TEST_OK(vpps_graph_status(g));
+            if (i) ck_assert_uint_eq(vpps_graph_size(g), nodes);
+            nodes = vpps_graph_size(g);
+        }
+        ck_assert_int_eq(pthread_join(thread, NULL), 0);
+        ck_assert_msg(t.status == VPPS_OK, "%s", vpps_status_name(t.status));
+        vpps_handle_destroy(t.h);
+        vpps_graph_destroy(t.g);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(n.model);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- errors */
 
 #define FAILS(a, expected, text)                                                                                       \
@@ -230,6 +284,7 @@ int main(void) {
     Suite *suite = suite_create("graph: many");
     TCase *t = tcase_create("many");
     tcase_add_test(t, many_is_each);
+    tcase_add_test(t, another_thread_builds_meanwhile);
     tcase_add_test(t, errors);
     suite_add_tcase(suite, t);
     return test_main(suite);

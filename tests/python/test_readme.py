@@ -48,3 +48,9 @@ def test_names_in_documents_exist(root, name):
                 break
             assert hasattr(at, part), f"{name}: vpps.{path}"
             at = getattr(at, part)
+
+
+def test_the_documents_trainer_runs(root, capsys):
+    code = re.search(r"^```python\n(.*?)^```", (root / "doc/python.md").read_text(), re.MULTILINE | re.DOTALL)[1]
+    exec(compile(code, "doc/python.md", "exec"), {"__name__": "__main__"})
+    assert 0 < float(capsys.readouterr().out) < 2
