@@ -66,12 +66,13 @@ VPPS_API const vpps_vocab *vpps_treebank_vocab(const vpps_treebank *tb);
 /* 1 + the largest label, or as many labels as a generator gives; 0 when empty. */
 VPPS_API uint32_t vpps_treebank_classes(const vpps_treebank *tb);
 
-/* Append trees in the bracket format of the Stanford Sentiment Treebank (Socher et al. 2013), one a line:
- *     tree := '(' label ' ' word ')' | '(' label ' ' tree ' ' tree ')'       label := -1 .. 999
- * A word is any bytes but space, round brackets, CR, LF and NUL (brackets are written -LRB- and -RRB-); empty lines
- * are skipped, CR LF is accepted. Fails with IO (cannot be opened or read), FORMAT (message: file:line:column, the
- * column in bytes from 1, what was expected, what was found), MEMORY. On failure the treebank is as before. Nesting is
- * limited by memory only. `name` stands for the file in messages. */
+/* Append trees in the bracket format of the Stanford Sentiment Treebank (Socher et al. 2013):
+ *     tree := '(' label word ')' | '(' label tree tree ')'       label := -1 .. 999
+ * with white space between (also more than one, or none beside a bracket). A word is any bytes but white space, round
+ * brackets and NUL (brackets are written -LRB- and -RRB-). A tree begins a line, and goes on in those that follow unless
+ * '(' is their first character. Lines without anything are skipped. Fails with IO (cannot be opened or read), FORMAT
+ * (message: file:line:column, the column in bytes from 1, what was expected, what was found), MEMORY. On failure the
+ * treebank is as before. Nesting is limited by memory only. `name` stands for the file in messages. */
 VPPS_API vpps_status vpps_treebank_read_file(vpps_treebank *tb, const char *path);
 VPPS_API vpps_status vpps_treebank_read_text(vpps_treebank *tb, const char *name, const char *text, size_t len);
 
@@ -364,10 +365,16 @@ typedef struct vpps_constituent_tree {
 
 typedef struct vpps_constituents vpps_constituents;
 
-/* cut_labels: labels end before their first '-' or '=' that is not their first character, so that NP-SBJ-1 is NP (and
- * -LRB- is -LRB); null elements, leaves with the label -NONE-, are left out, and so are the constituents and trees that
- * have no words then. */
-VPPS_API vpps_status vpps_constituents_create(vpps_constituents **out, bool cut_labels);
+/* What becomes of labels. Function tags are what stands at a label's end behind '-' or '=', in capital letters and digits:
+ * NP-SBJ-1 without them is NP, but -LRB-, very-good and S|<VP-.> have none. Null elements are leaves with the label -NONE-
+ * whose word is 0 or begins with '*'; with them go the constituents and trees that have no words then. */
+typedef enum vpps_labels {
+    VPPS_LABELS_RAW,  /* everything stays as written */
+    VPPS_LABELS_CUT,  /* function tags and null elements are left out */
+    VPPS_LABELS_WHOLE /* null elements are left out, labels stay as written */
+} vpps_labels;
+
+VPPS_API vpps_status vpps_constituents_create(vpps_constituents **out, vpps_labels form);
 VPPS_API void vpps_constituents_destroy(vpps_constituents *c);
 VPPS_API uint32_t vpps_constituents_size(const vpps_constituents *c);
 /* Valid until the constituents grow; all zero for an i that is out of range. */
@@ -376,13 +383,17 @@ VPPS_API uint32_t vpps_constituents_line(const vpps_constituents *c, uint32_t i)
 VPPS_API const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c);   /* words */
 VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c);  /* phrases and parts of speech */
 
+/* Do the labels look like the Penn Treebank's: are there NP and VP, with function tags or without? */
+VPPS_API bool vpps_constituents_look_penn(const vpps_constituents *c);
+/* Leaves out the function tags of what was read so far, and makes the vocabulary of labels anew. Fails with MEMORY; all is
+ * then as before. */
+VPPS_API vpps_status vpps_constituents_cut(vpps_constituents *c);
+
 /* Append trees in the brackets of the Penn Treebank:
  *     tree := '(' label tree tree... ')' | '(' label word ')'
- * with spaces between (also more than one, or none beside a bracket). Labels and words are any bytes but space, round
- * brackets, CR, LF and NUL, and they do not begin with a tab. The outermost bracket's label may be missing: it is ROOT
- * then. A tree begins a line, and goes on in those that follow unless '(' is their first character. Empty lines are
- * skipped. Fails with IO, FORMAT (message as that of vpps_treebank_read_file), MEMORY; all is then as before. Nesting is
- * limited by memory only. */
+ * with white space between (also more than one, or none beside a bracket). Labels and words are any bytes but white
+ * space, round brackets and NUL. The outermost bracket's label may be missing: it is ROOT then. Lines and failures are as
+ * in vpps_treebank_read_file. */
 VPPS_API vpps_status vpps_constituents_read_file(vpps_constituents *c, const char *path);
 VPPS_API vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, const char *text, size_t len);
 

@@ -3,12 +3,12 @@
 
 #include "base/base.h"
 
-vpps_status vpps_constituents_create(vpps_constituents **out, bool cut_labels) {
+vpps_status vpps_constituents_create(vpps_constituents **out, vpps_labels form) {
     VPPS_NEED(out);
     *out = NULL;
     vpps_constituents *c = calloc(1, sizeof *c);
     if (!c) return vpps_fail(VPPS_MEMORY, "constituents: out of memory");
-    c->cut_labels = cut_labels;
+    c->form = form;
     vpps_status status = vpps_vocab_create(&c->vocab);
     if (status == VPPS_OK) status = vpps_vocab_create(&c->labels);
     if (status == VPPS_OK) {

@@ -6,7 +6,7 @@
 
 struct vpps_constituents {
     vpps_vocab *vocab, *labels;
-    bool cut_labels;
+    vpps_labels form;
     vpps_constituent *nodes; /* of all trees, one after the other */
     size_t nodes_capacity, n_nodes;
     struct vpps_constituent_range {
@@ -16,5 +16,8 @@ struct vpps_constituents {
     size_t trees_capacity;
     uint32_t n_trees;
 };
+
+/* How long a label is without the function tags and indices at its end. */
+size_t vpps_label_without_tags(const char *label, size_t len);
 
 #endif

@@ -1,13 +1,9 @@
-/* constituents_read.c - n-ary trees from brackets, in one pass and without recursion, as treebank_read.c does.
- *
- * A tree may go on in the lines that follow, as those of the Penn Treebank do, but not in one that has a bracket at its
- * margin: that begins the next tree, so a bracket that is missing is found where it should be.
- */
+/* constituents_read.c - n-ary trees from brackets, in one pass and without recursion, as treebank_read.c does. */
+#include "brackets.h"
 #include "constituents.h"
 
 #include "base/base.h"
 #include "file.h"
-#include "text.h"
 
 /* A bracket whose children are still being read. */
 typedef struct open_node {
@@ -17,57 +13,10 @@ typedef struct open_node {
 
 typedef struct bracket_reader {
     vpps_constituents *c;
-    vpps_text text;
-    vpps_line line;
-    const char *at; /* in the line */
-    bool in_tree;
+    vpps_brackets text;
     open_node *stack;
     size_t stack_capacity;
 } bracket_reader;
-
-static vpps_status fail_expected(const bracket_reader *r, const char *expected) {
-    return vpps_text_fail(&r->text, r->at, expected, NULL);
-}
-
-static bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-/* Goes to the next line that is not blank, if the tree may go on there; else nothing happens. */
-static void go_on_in_next_line(bracket_reader *r) {
-    vpps_line line = r->line;
-    while (vpps_text_next_line(&r->text, &line)) {
-        const char *at = line.begin;
-        while (at < line.end && is_blank(*at)) at++;
-        if (at == line.end) continue;
-        if (at == line.begin && *at == '(') return;
-        r->at = at;
-        r->line = line;
-        return;
-    }
-}
-
-static void skip_spaces(bracket_reader *r) {
-    while (r->at < r->line.end && is_blank(*r->at)) r->at++;
-    if (r->at == r->line.end && r->in_tree) go_on_in_next_line(r);
-}
-
-/* A label or a word, with the spaces behind it. */
-static size_t take_token(bracket_reader *r, const char **token) {
-    const char *p = r->at;
-    while (p < r->line.end && *p != ' ' && *p != '(' && *p != ')') p++;
-    *token = r->at;
-    const size_t len = (size_t)(p - r->at);
-    r->at = p;
-    skip_spaces(r);
-    return len;
-}
-
-static size_t label_length(const bracket_reader *r, const char *label, size_t len) {
-    if (!r->c->cut_labels) return len;
-    for (size_t i = 1; i < len; i++) {
-        if (label[i] == '-' || label[i] == '=') return i;
-    }
-    return len;
-}
 
 /* What a node is, before it is known whether it is a leaf. */
 typedef struct new_node {
@@ -75,26 +24,27 @@ typedef struct new_node {
     bool is_null; /* a null element, to be left out */
 } new_node;
 
-/* A trace, or a word that is not said (Bies et al. 1995, section 4). */
+/* A trace, or a word that is not said (Bies et al. 1995, section 4): *T*-1, *, 0. */
 static bool is_null_element(const bracket_reader *r, const char *label, size_t len) {
     static const char none[] = "-NONE-";
-    return r->c->cut_labels && len == sizeof none - 1 && memcmp(label, none, len) == 0;
+    if (r->c->form == VPPS_LABELS_RAW || len != sizeof none - 1 || memcmp(label, none, len) != 0) return false;
+    const char *word = r->text.at, *end = r->text.line.end;
+    if (word == end || *word == '*') return word < end;
+    return *word == '0' && (word + 1 == end || vpps_is_blank(word[1]) || word[1] == ')');
 }
 
-/* '(' label, with the spaces between and behind. The outermost bracket of a Penn tree has no label. */
+/* '(' label, with the white space between and behind. The outermost bracket of a Penn tree has no label. */
 static vpps_status read_label(bracket_reader *r, bool outermost, new_node *node) {
     static const char root[] = "ROOT";
     const char *token;
-    if (r->at == r->line.end || *r->at != '(') return fail_expected(r, "'('");
-    r->at++;
-    skip_spaces(r);
-    size_t len = take_token(r, &token);
-    if (len == 0 && outermost && r->at < r->line.end && *r->at == '(') token = root, len = sizeof root - 1;
-    if (len == 0) return fail_expected(r, "a label");
+    VPPS_TRY(vpps_brackets_take(&r->text, '(', "'('"));
+    size_t len = vpps_brackets_token(&r->text, &token);
+    if (len == 0 && outermost && vpps_brackets_peek(&r->text) == '(') token = root, len = sizeof root - 1;
+    if (len == 0) return vpps_brackets_fail(&r->text, "a label");
     node->is_null = is_null_element(r, token, len);
-    if (node->is_null && !(r->at < r->line.end && *r->at == '(')) return VPPS_OK;
-    node->is_null = false;
-    return vpps_vocab_add_unchecked(r->c->labels, token, label_length(r, token, len), &node->label);
+    if (node->is_null) return VPPS_OK;
+    if (r->c->form == VPPS_LABELS_CUT) len = vpps_label_without_tags(token, len);
+    return vpps_vocab_add_unchecked(r->c->labels, token, len, &node->label);
 }
 
 /* Appends a node whose subtree begins at node `first`. A tree's nodes are counted in 32 bits. */
@@ -110,11 +60,10 @@ static vpps_status add_node(vpps_constituents *c, vpps_constituent node, size_t 
 static vpps_status read_leaf(bracket_reader *r, const new_node *node, size_t tree_first) {
     const char *token;
     vpps_constituent leaf = {.label = node->label};
-    const size_t len = take_token(r, &token);
-    if (len == 0) return fail_expected(r, "a word or '('");
+    const size_t len = vpps_brackets_token(&r->text, &token);
+    if (len == 0) return vpps_brackets_fail(&r->text, "a word or '('");
     if (!node->is_null) VPPS_TRY(vpps_vocab_add_unchecked(r->c->vocab, token, len, &leaf.word));
-    if (r->at == r->line.end || *r->at != ')') return fail_expected(r, "')' after the word");
-    r->at++;
+    VPPS_TRY(vpps_brackets_take(&r->text, ')', "')' after the word"));
     return node->is_null ? VPPS_OK : add_node(r->c, leaf, r->c->n_nodes, tree_first);
 }
 
@@ -132,10 +81,9 @@ static vpps_status close_brackets(bracket_reader *r, size_t tree_first, bool chi
     while (*depth > 0) {
         open_node *top = &r->stack[*depth - 1];
         top->n_children += child;
-        skip_spaces(r);
-        if (r->at < r->line.end && *r->at == '(') return VPPS_OK;
-        if (r->at == r->line.end || *r->at != ')') return fail_expected(r, "'(' or ')'");
-        r->at++;
+        vpps_brackets_skip(&r->text);
+        if (vpps_brackets_peek(&r->text) == '(') return VPPS_OK;
+        VPPS_TRY(vpps_brackets_take(&r->text, ')', "'(' or ')'"));
         const vpps_constituent node = {.label = top->label, .n_children = top->n_children, .word = VPPS_NO_WORD};
         child = node.n_children > 0;
         if (child) VPPS_TRY(add_node(r->c, node, top->first, tree_first));
@@ -147,11 +95,10 @@ static vpps_status close_brackets(bracket_reader *r, size_t tree_first, bool chi
 static vpps_status read_tree(bracket_reader *r, uint32_t *n_leaves) {
     const size_t first = r->c->n_nodes;
     size_t depth = 0;
-    r->in_tree = true;
     do {
         new_node node = {0};
         VPPS_TRY(read_label(r, depth == 0, &node));
-        if (r->at < r->line.end && *r->at == '(') {
+        if (vpps_brackets_peek(&r->text) == '(') {
             VPPS_TRY(open_bracket(r, node.label, &depth));
             continue;
         }
@@ -159,9 +106,7 @@ static vpps_status read_tree(bracket_reader *r, uint32_t *n_leaves) {
         *n_leaves += !node.is_null;
         VPPS_TRY(close_brackets(r, first, !node.is_null, &depth));
     } while (depth > 0);
-    r->in_tree = false;
-    skip_spaces(r);
-    return r->at == r->line.end ? VPPS_OK : fail_expected(r, "end of line after the tree");
+    return vpps_brackets_end_tree(&r->text);
 }
 
 static vpps_status add_tree(vpps_constituents *c, size_t first, uint32_t n_leaves, uint32_t line) {
@@ -173,14 +118,10 @@ static vpps_status add_tree(vpps_constituents *c, size_t first, uint32_t n_leave
 }
 
 static vpps_status read_lines(bracket_reader *r) {
-    VPPS_TRY(vpps_text_check(&r->text));
-    while (vpps_text_next_line(&r->text, &r->line)) {
+    while (vpps_brackets_next_tree(&r->text)) {
         uint32_t n_leaves = 0;
         const size_t first = r->c->n_nodes;
-        const uint32_t number = r->line.number;
-        r->at = r->line.begin;
-        skip_spaces(r);
-        if (r->at == r->line.end) continue;
+        const uint32_t number = r->text.line.number;
         VPPS_TRY(read_tree(r, &n_leaves));
         if (n_leaves) VPPS_TRY(add_tree(r->c, first, n_leaves, number));
     }
@@ -190,10 +131,11 @@ static vpps_status read_lines(bracket_reader *r) {
 vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, const char *text, size_t len) {
     VPPS_NEED(c);
     VPPS_NEED(name);
-    bracket_reader r = {.c = c, .text = vpps_text_of(name, text, len, "()")};
+    bracket_reader r = {.c = c};
     const size_t n_nodes = c->n_nodes;
     const uint32_t n_trees = c->n_trees, n_words = vpps_vocab_size(c->vocab), n_labels = vpps_vocab_size(c->labels);
-    vpps_status status = read_lines(&r);
+    vpps_status status = vpps_brackets_open(&r.text, name, text, len);
+    if (status == VPPS_OK) status = read_lines(&r);
     free(r.stack);
     if (status != VPPS_OK) {
         c->n_nodes = n_nodes;

@@ -14,16 +14,14 @@ typedef struct number_reader {
     uint32_t line;       /* there, from 1 */
 } number_reader;
 
-static bool is_white(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-
 /* The next number; numbers are below UINT32_MAX, so that 1 + an id is one too. `what` is expected. */
 static vpps_status read_number(number_reader *r, const char *what, uint32_t *value) {
     const char *p = r->at;
-    while (p < r->text.end && is_white(*p)) p++;
+    while (p < r->text.end && vpps_is_space(*p)) p++;
     r->number = p;
     uint64_t v = 0;
     while (p < r->text.end && *p >= '0' && *p <= '9' && v < UINT32_MAX) v = v * 10 + (uint64_t)(*p++ - '0');
-    if (p == r->number || v >= UINT32_MAX || (p < r->text.end && !is_white(*p))) {
+    if (p == r->number || v >= UINT32_MAX || (p < r->text.end && !vpps_is_space(*p))) {
         return vpps_text_fail(&r->text, r->number, what, NULL);
     }
     *value = (uint32_t)v;
@@ -76,7 +74,7 @@ static vpps_status read_lattices(number_reader *r) {
     uint32_t n;
     VPPS_TRY(read_number(r, "the number of lattices", &n));
     for (uint32_t i = 0; i < n; i++) VPPS_TRY(read_lattice(r));
-    while (r->at < r->text.end && is_white(*r->at)) r->at++;
+    while (r->at < r->text.end && vpps_is_space(*r->at)) r->at++;
     if (r->at == r->text.end) return VPPS_OK;
     char expected[64];
     snprintf(expected, sizeof expected, "the end after %u lattice%s", n, n == 1 ? "" : "s");

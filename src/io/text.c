@@ -14,8 +14,8 @@ void vpps_text_found(const vpps_text *t, const char *at, char *found, size_t byt
     const unsigned char c = (unsigned char)*at;
     if (c == '\n' || (c == '\r' && t->end - at > 1 && at[1] == '\n')) {
         snprintf(found, bytes, "end of line");
-    } else if (c == ' ') {
-        snprintf(found, bytes, "a space");
+    } else if (c == ' ' || c == '\t') {
+        snprintf(found, bytes, c == ' ' ? "a space" : "a tab");
     } else if (c < 0x20 || c >= 0x7f) {
         snprintf(found, bytes, "byte 0x%02X", c);
     } else {
@@ -80,11 +80,18 @@ bool vpps_text_next_line(const vpps_text *t, vpps_line *line) {
 }
 
 bool vpps_text_next_word(const char **at, const char *end, const char **word, size_t *len) {
-    const char *p = *at;
-    while (p < end && *p == ' ') p++;
+    const char *p = vpps_skip_blanks(*at, end);
     *word = p;
-    while (p < end && *p != ' ') p++;
+    while (p < end && !vpps_is_blank(*p)) p++;
     *len = (size_t)(p - *word);
     *at = p;
     return *len > 0;
+}
+
+uint32_t vpps_text_count_words(const char *at, const char *end) {
+    const char *word;
+    size_t len;
+    uint32_t n = 0;
+    while (vpps_text_next_word(&at, end, &word, &len)) n++;
+    return n;
 }

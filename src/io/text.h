@@ -47,7 +47,31 @@ typedef struct vpps_line {
 /* Goes to the next line; false at the end of the text. */
 bool vpps_text_next_line(const vpps_text *t, vpps_line *line);
 
-/* The next run of bytes that are not spaces in *at .. end; *at goes behind it. False: there is none. */
+/* White space within a line: what parts words, columns and brackets in every form. The spaces that Unicode has beyond
+ * ASCII belong to words. */
+static inline bool vpps_is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
+static inline bool vpps_is_space(char c) { return vpps_is_blank(c) || c == '\n' || c == '\r'; }
+
+/* The first byte of at .. end that is not blank; `end`: there is none. */
+static inline const char *vpps_skip_blanks(const char *at, const char *end) {
+    while (at < end && vpps_is_blank(*at)) at++;
+    return at;
+}
+
+/* Where begin .. end ends without the blanks at its end. */
+static inline const char *vpps_trim_blanks(const char *begin, const char *end) {
+    while (end > begin && vpps_is_blank(end[-1])) end--;
+    return end;
+}
+
+static inline bool vpps_line_is_blank(const vpps_line *line) {
+    return vpps_skip_blanks(line->begin, line->end) == line->end;
+}
+
+/* The next word in *at .. end, a run of bytes that are not blank; *at goes behind it. False: there is none. */
 bool vpps_text_next_word(const char **at, const char *end, const char **word, size_t *len);
+
+/* How many words there are. */
+uint32_t vpps_text_count_words(const char *at, const char *end);
 
 #endif

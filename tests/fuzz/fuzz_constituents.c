@@ -62,7 +62,7 @@ static void check_binarised(const vpps_constituents *c, vpps_branching branching
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     static const char first[] = "(A (B b) (C c))";
     vpps_constituents *c;
-    require(vpps_constituents_create(&c, n % 2) == VPPS_OK);
+    require(vpps_constituents_create(&c, (vpps_labels)(n % 3)) == VPPS_OK);
     require(vpps_constituents_read_text(c, "first", first, sizeof first - 1) == VPPS_OK);
     if (vpps_constituents_read_text(c, "fuzz", (const char *)data, n) == VPPS_OK) {
         for (uint32_t i = 0; i < vpps_constituents_size(c); i++) check_tree(c, vpps_constituents_tree(c, i));

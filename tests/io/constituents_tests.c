@@ -1,9 +1,9 @@
 /* constituents_tests.c - n-ary trees: reading them, and making them binary so that nothing is lost. */
 #include "forms.h"
 
-static vpps_constituents *new_constituents(bool cut_labels) {
+static vpps_constituents *new_constituents(vpps_labels labels) {
     vpps_constituents *c;
-    CHECK_OK(vpps_constituents_create(&c, cut_labels));
+    CHECK_OK(vpps_constituents_create(&c, labels));
     return c;
 }
 
@@ -89,7 +89,8 @@ static const struct good_text {
     {"(ROOT (S (NP (DT The) (NN dog)) (VP (VBZ barks)) (. .)))\n", 1, NULL},
     {"( A  ( B b )(C c) ( D\xc2\xa0 d ) ) \r\n\n(-LRB- [)\r\n", 2, "(A (B b) (C c) (D\xc2\xa0 d))\n(-LRB- [)\n"},
     {"(A (A (A (A a))) (A (A a)))\n", 1, NULL},
-    {"(\xff \x01)\n(A\tB c)\n", 2, NULL},
+    {"(\xff \x01)\n", 1, NULL},
+    {"(A\tB)\n(S (NP\t(PRP\tit)\v) (VP\t\f(VBZ is)))\n", 2, "(A B)\n(S (NP (PRP it)) (VP (VBZ is)))\n"},
     {"( (S (A a) (B b)))\n((S a))\n(\n (A a))", 3, "(ROOT (S (A a) (B b)))\n(ROOT (S a))\n(ROOT (A a))\n"},
     {"\n( (S \n    (NP-SBJ \n      (NP (NNP A) )\r\n\n\t(, ,) )\n    (. .) ))\n( (X x) )\n", 2,
      "(ROOT (S (NP-SBJ (NP (NNP A)) (, ,)) (. .)))\n(ROOT (X x))\n"},
@@ -100,7 +101,7 @@ static const struct good_text {
 START_TEST(good_text)
     {
         const struct good_text *g = &good_texts[_i];
-        vpps_constituents *c = new_constituents(false);
+        vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
         size_t n;
         CHECK_OK(read_string(c, g->text));
         ck_assert_uint_eq(vpps_constituents_size(c), g->trees);
@@ -142,7 +143,7 @@ static const struct bad_text {
 
 START_TEST(bad_text)
     {
-        vpps_constituents *c = new_constituents(false);
+        vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
         CHECK_OK(read_string(c, "(X (Y x) (Z y))"));
         CHECK_STATUS(read_string(c, bad_texts[_i].text), VPPS_FORMAT);
         ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
@@ -158,12 +159,37 @@ END_TEST
 
 START_TEST(labels_are_cut)
     {
-        static const char text[] = "(S-TPC-1 (NP=2 (NN a)) (-LRB- [) (=X b) (A- c))\n";
-        vpps_constituents *c = new_constituents(true);
+        static const char text[] =
+            "(S-TPC-1 (NP=2 (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP-SBJ-TTL d) (very-good-1 e)))\n";
+        vpps_constituents *c = new_constituents(VPPS_LABELS_CUT);
         size_t n;
         CHECK_OK(read_string(c, text));
         char *written = constituents_text(c, &n);
-        ck_assert_str_eq(written, "(S (NP (NN a)) (-LRB [) (=X b) (A c))\n");
+        ck_assert_str_eq(written, "(S (NP (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP d) (very-good e)))\n");
+        free(written);
+        vpps_constituents_destroy(c);
+    }
+END_TEST
+
+/* Labels as written, of which function tags may be left out later; null elements are left out at once. */
+START_TEST(labels_are_cut_later)
+    {
+        static const char text[] = "(S (NP-SBJ-1 (NN a)) (VP-X (NP (-NONE- *T*-1) (-NONE- none)) (VP b)))\n";
+        vpps_constituents *c = new_constituents(VPPS_LABELS_WHOLE);
+        size_t n;
+        CHECK_OK(read_string(c, "(S (NP-SBJ a) (NP-OBJ b))"));
+        ck_assert(!vpps_constituents_look_penn(c)); /* no VP */
+        CHECK_OK(read_string(c, text));
+        ck_assert(vpps_constituents_look_penn(c));
+        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 9);
+        char *written = constituents_text(c, &n);
+        ck_assert_str_eq(written, "(S (NP-SBJ a) (NP-OBJ b))\n"
+                                  "(S (NP-SBJ-1 (NN a)) (VP-X (NP (-NONE- none)) (VP b)))\n");
+        free(written);
+        CHECK_OK(vpps_constituents_cut(c));
+        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 5);
+        written = constituents_text(c, &n);
+        ck_assert_str_eq(written, "(S (NP a) (NP b))\n(S (NP (NN a)) (VP (NP (-NONE- none)) (VP b)))\n");
         free(written);
         vpps_constituents_destroy(c);
     }
@@ -178,11 +204,11 @@ START_TEST(null_elements_are_left_out)
                                    "(-NONE- *)\n"
                                    "(-NONE- (A a))\n"
                                    "(NONE b)\n";
-        vpps_constituents *c = new_constituents(true);
+        vpps_constituents *c = new_constituents(VPPS_LABELS_CUT);
         size_t n;
         CHECK_OK(read_string(c, text));
         char *written = constituents_text(c, &n);
-        ck_assert_str_eq(written, "(ROOT (S (VP (VBD fell) (S (VP (TO to))))))\n(-NONE (A a))\n(NONE b)\n");
+        ck_assert_str_eq(written, "(ROOT (S (VP (VBD fell) (S (VP (TO to))))))\n(-NONE- (A a))\n(NONE b)\n");
         free(written);
         ck_assert_uint_eq(vpps_constituents_size(c), 3);
         ck_assert_uint_eq(vpps_constituents_tree(c, 0).n_leaves, 2);
@@ -255,7 +281,7 @@ static void check_binarised(const vpps_constituents *c, const char *const wanted
 START_TEST(binarised)
     {
         const struct binary_case *b = &binary_cases[_i];
-        vpps_constituents *c = new_constituents(false);
+        vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
         CHECK_OK(read_string(c, b->text));
         check_binarised(c, (const char *const[2]){b->left, b->right});
         vpps_constituents_destroy(c);
@@ -265,7 +291,7 @@ END_TEST
 /* The labels' ids are those the vocabulary has already; the treebank keeps what it held. */
 START_TEST(binarised_parts_share_labels)
     {
-        vpps_constituents *train = new_constituents(false), *dev = new_constituents(false);
+        vpps_constituents *train = new_constituents(VPPS_LABELS_RAW), *dev = new_constituents(VPPS_LABELS_RAW);
         vpps_treebank *tb;
         vpps_vocab *labels;
         CHECK_OK(vpps_treebank_create(&tb));
@@ -297,7 +323,7 @@ START_TEST(depth_is_limited_by_memory_only)
         fputs("(C c)", file);
         for (int i = 0; i < DEEP; i++) fputs(_i == 1 ? " (B b))" : ")", file);
         ck_assert_int_eq(fclose(file), 0);
-        vpps_constituents *c = new_constituents(false);
+        vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
         vpps_treebank *tb;
         vpps_vocab *labels;
         CHECK_OK(vpps_constituents_read_text(c, "deep", text, n));
@@ -346,7 +372,7 @@ START_TEST(treebanks)
         const struct treebank_file *f = &treebank_files[_i];
         const char *path = data_file("treebanks", f->name);
         if (!path) return;
-        vpps_constituents *c = new_constituents(false);
+        vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
         CHECK_OK(vpps_constituents_read_file(c, path));
         uint32_t leaves = 0, nodes = 0, shortest = UINT32_MAX, longest = 0, depth = 0, arity = 0, binary = 0, unary = 0;
         for (uint32_t i = 0; i < vpps_constituents_size(c); i++) {
@@ -409,7 +435,7 @@ START_TEST(treebanks_in_the_penn_form)
         const char *path = data_file("treebanks_in_the_penn_form", treebank_files[_i].name);
         if (!path) return;
         size_t n, n_penn, n_wanted, n_got;
-        vpps_constituents *c = new_constituents(true), *penn = new_constituents(true);
+        vpps_constituents *c = new_constituents(VPPS_LABELS_CUT), *penn = new_constituents(VPPS_LABELS_CUT);
         char *text = file_bytes(path, &n), *rewritten = penn_form(text, n, &n_penn);
         CHECK_OK(vpps_constituents_read_text(c, path, text, n));
         CHECK_OK(vpps_constituents_read_text(penn, "penn", rewritten, n_penn));
@@ -431,6 +457,7 @@ TCase *constituents_tests(void) {
     tcase_add_loop_test(tests, good_text, 0, (int)VPPS_COUNT(good_texts));
     tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_texts));
     tcase_add_test(tests, labels_are_cut);
+    tcase_add_test(tests, labels_are_cut_later);
     tcase_add_test(tests, null_elements_are_left_out);
     tcase_add_loop_test(tests, binarised, 0, (int)VPPS_COUNT(binary_cases));
     tcase_add_test(tests, binarised_parts_share_labels);

@@ -102,7 +102,7 @@ static vpps_status sentiment(const char *path, const char *text, size_t n, FILE 
 
 static vpps_status constituents(const char *path, const char *text, size_t n, FILE *out) {
     vpps_constituents *c;
-    CHECK_OK(vpps_constituents_create(&c, true));
+    CHECK_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
     const vpps_status status =
         path ? vpps_constituents_read_file(c, path) : vpps_constituents_read_text(c, "t", text, n);
     for (uint32_t i = 0; status == VPPS_OK && i < vpps_constituents_size(c); i++) {

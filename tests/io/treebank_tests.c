@@ -108,7 +108,10 @@ static const struct good_text {
     {"(0 a)\r\n\r\n(-1 b)\r\n", 2, "(0 a)\n(-1 b)\n"},
     {"(999 (0 -LRB-) (10 -RRB-))\n", 1, NULL},
     {"(2 8" NBSP "1\\/2)\n", 1, NULL},
-    {"(2 \xff\x01\t)\n", 1, NULL},
+    {"(2 \xff\x01)\n", 1, NULL},
+    {"(3\ta)\n", 1, "(3 a)\n"}, /* white space of any kind, and none beside brackets */
+    {" ( 3 \v (2\fa\t)(4  b ) ) \n", 1, "(3 (2 a) (4 b))\n"},
+    {"(3\n  (2 a)\r\n\n\t(4\n b)\n )\n(1 c)\n", 2, "(3 (2 a) (4 b))\n(1 c)\n"}, /* over several lines */
     {"(7 (-1 (-1 (-1 [MAX) (3 3)) (7 7)) (-1 ]))\n", 1, NULL},
     {"(1 (1 1) (-1 -1))\n\n\n(2 2)", 2, "(1 (1 1) (-1 -1))\n(2 2)\n"},
 };
@@ -132,10 +135,8 @@ static const struct bad_text {
 } bad_texts[] = {
     {"x", "t:1:1: expected '(', found 'x'"},
     {"(0 a)\n\xef\xbb\xbf(0 a)", "t:2:1: expected '(', found byte 0xEF"}, /* a mark is at the beginning only */
-    {" (0 a)", "t:1:1: expected '(', found a space"},
     {"(", "t:1:2: expected a label from -1 to 999, found end of file"},
     {"()", "t:1:2: expected a label from -1 to 999, found ')'"},
-    {"( 0 a)", "t:1:2: expected a label from -1 to 999, found a space"},
     {"(x a)", "t:1:2: expected a label from -1 to 999, found 'x'"},
     {"(-2 a)", "t:1:2: expected a label from -1 to 999, found '-2'"},
     {"(-10 a)", "t:1:2: expected a label from -1 to 999, found '-10'"},
@@ -143,30 +144,26 @@ static const struct bad_text {
     {"(1000 a)", "t:1:2: expected a label from -1 to 999, found '1000'"},
     {"(99999999999999999999 a)", "t:1:2: expected a label from -1 to 999, found '99999999999999999999'"},
     {"(007 a)", "t:1:2: expected a label from -1 to 999, found '007'"},
-    {"(3", "t:1:3: expected a space after the label, found end of file"},
-    {"(3a b)", "t:1:3: expected a space after the label, found 'a'"},
-    {"(3\ta)", "t:1:3: expected a space after the label, found byte 0x09"},
+    {"(3", "t:1:3: expected a word or '(', found end of file"},
+    {"(3a b)", "t:1:2: expected a label from -1 to 999, found '3a'"},
     {"(3 ", "t:1:4: expected a word or '(', found end of file"},
     {"(3 )", "t:1:4: expected a word or '(', found ')'"},
-    {"(3  a)", "t:1:4: expected a word or '(', found a space"},
     {"(3 \r\n", "t:1:4: expected a word or '(', found end of line"},
     {"(3 a", "t:1:5: expected ')' after the word, found end of file"},
-    {"(3 a b)", "t:1:5: expected ')' after the word, found a space"},
-    {"(3 a\n)", "t:1:5: expected ')' after the word, found end of line"},
+    {"(3 a b)", "t:1:6: expected ')' after the word, found 'b'"},
+    {"(3 a\n(1 b)", "t:1:5: expected ')' after the word, found end of line"},
     {"(3 a(2 b))", "t:1:5: expected ')' after the word, found '('"},
-    {"(3 a\r)", "t:1:5: expected ')' after the word, found byte 0x0D"},
-    {"(3 (2 a))", "t:1:9: expected a space and a second subtree, found ')'"},
-    {"(3 (2 a)(2 b))", "t:1:9: expected a space and a second subtree, found '('"},
-    {"(3 (2 a) b)", "t:1:10: expected '(', found 'b'"},
-    {"(3 (2 a)  (2 b))", "t:1:10: expected '(', found a space"},
+    {"(3 a\r)", "t:1:5: expected LF behind CR, found CR alone"},
+    {"(3 (2 a))", "t:1:9: expected a second subtree, found ')'"},
+    {"(3 (2 a) b)", "t:1:10: expected a second subtree, found 'b'"},
+    {"(3 (2 a)\n(2 b))", "t:1:9: expected a second subtree, found end of line"},
     {"(3 (2 a) (2 b)", "t:1:15: expected ')' after the second subtree, found end of file"},
-    {"(3 (2 a) (2 b) (2 c))", "t:1:15: expected ')' after the second subtree, found a space"},
+    {"(3 (2 a) (2 b) (2 c))", "t:1:16: expected ')' after the second subtree, found '('"},
     {"(0 a))", "t:1:6: expected end of line after the tree, found ')'"},
-    {"(0 a) ", "t:1:6: expected end of line after the tree, found a space"},
-    {"(0 a)\r", "t:1:6: expected end of line after the tree, found byte 0x0D"},
-    {"(0 a) (0 b)", "t:1:6: expected end of line after the tree, found a space"},
+    {"(0 a)\r", "t:1:6: expected LF behind CR, found CR alone"},
+    {"(0 a) (0 b)", "t:1:7: expected end of line after the tree, found '('"},
     {"(0 a)\n\n(1 b)\r\n(2 c\n", "t:4:5: expected ')' after the word, found end of line"},
-    {"(0 8" NBSP "1)\n(1 caf\xc3\xa9 x)", "t:2:9: expected ')' after the word, found a space"},
+    {"(0 8" NBSP "1)\n(1 caf\xc3\xa9 x)", "t:2:10: expected ')' after the word, found 'x'"},
 };
 
 START_TEST(bad_text)
@@ -185,7 +182,7 @@ START_TEST(nul_byte_is_refused)
     {
         vpps_treebank *tb = new_treebank();
         CHECK_STATUS(vpps_treebank_read_text(tb, "t", "(0 a\0b)", 7), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), "t:1:5: expected ')' after the word, found byte 0x00");
+        ck_assert_str_eq(vpps_error_message(), "t:1:5: expected text, found byte 0x00");
         vpps_treebank_destroy(tb);
     }
 END_TEST
@@ -330,7 +327,7 @@ START_TEST(trees_know_their_lines)
         vpps_constituents *c;
         vpps_vocab *labels;
         CHECK_OK(vpps_vocab_create(&labels));
-        CHECK_OK(vpps_constituents_create(&c, true));
+        CHECK_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
         CHECK_OK(read_string(tb, text));
         CHECK_OK(vpps_treebank_generate_listops(tb, NULL, 1));
         CHECK_OK(vpps_constituents_read_text(c, "t", names, sizeof names - 1));

@@ -45,7 +45,8 @@ START_TEST(calls_with_a_status)
         NULLS(vpps_constituents_binarise((void *)any, VPPS_LEFT_BRANCHING, (void *)any, NULL));
         NULLS(vpps_constituents_binarise((void *)any, VPPS_LEFT_BRANCHING, NULL, (void *)any));
         NULLS(vpps_constituents_binarise(NULL, VPPS_LEFT_BRANCHING, (void *)any, (void *)any));
-        NULLS(vpps_constituents_create(NULL, false));
+        NULLS(vpps_constituents_create(NULL, VPPS_LABELS_RAW));
+        NULLS(vpps_constituents_cut(NULL));
         NULLS(vpps_constituents_read_file((void *)any, NULL));
         NULLS(vpps_constituents_read_file(NULL, "x"));
         NULLS(vpps_constituents_read_text((void *)any, NULL, "x", 1));
