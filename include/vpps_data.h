@@ -181,7 +181,8 @@ VPPS_API vpps_status vpps_vectors_read(const char *path, const vpps_vocab *words
  * or with a label
  *
  * The readers append. They share these rules: lines end with LF or CR LF, the last one need not; a NUL, or a CR that no
- * LF follows, is an error; all other bytes that do not separate belong to words (a no-break space does, for one). All
+ * LF follows, is an error; white space (spaces, tabs, and the control characters VT and FF) parts words; all other bytes
+ * that do not separate belong to words (a no-break space does, for one). All
  * fail with IO (a file cannot be opened or read), FORMAT (message: file:line:column, the column in bytes from 1, what
  * was expected, what was found), STATE (the sentences before are tagged, labelled or neither, and these are not),
  * MEMORY; the sentences and vocabularies are then as before. `name` stands for the file in messages. */
@@ -206,30 +207,35 @@ VPPS_API const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s); /*
 VPPS_API uint32_t vpps_sentences_label(const vpps_sentences *s, uint32_t i);
 /* The line of its text that a sentence begins in, from 1; 0 for a generated one, and out of range. */
 VPPS_API uint32_t vpps_sentences_line(const vpps_sentences *s, uint32_t i);
+/* The line of word k of a tagged sentence; of another, and for a k that is out of range, as vpps_sentences_line. */
+VPPS_API uint32_t vpps_sentences_word_line(const vpps_sentences *s, uint32_t i, uint32_t k);
 /* As vpps_treebank_counts; a vocabulary's words that no sentence has count 0. */
 VPPS_API vpps_status vpps_sentences_counts(const vpps_sentences *s, uint32_t **counts);
 
-/* word|TAG (WikiNER): a sentence a line, tokens separated by spaces (one or more; at the ends of a line too), a token
- * split at its last '|'. Lines without tokens are skipped. */
+/* word|TAG (WikiNER): a sentence a line, tokens separated by white space (also more than one; at the ends of a line too), a
+ * token split at its last '|'. Lines without tokens are skipped. */
 VPPS_API vpps_status vpps_sentences_read_tagged_file(vpps_sentences *s, const char *path);
 VPPS_API vpps_status vpps_sentences_read_tagged_text(vpps_sentences *s, const char *name, const char *text, size_t len);
 
-/* A label, a tab and a sentence in each line, words separated by spaces (one or more; at the ends of either part, too);
- * a label may hold spaces. Lines without words are skipped. */
+/* A label, a tab and a sentence in each line, words separated by white space without another tab; it may also stand at
+ * the ends of either part. A label may hold spaces. Lines without words are skipped. */
 VPPS_API vpps_status vpps_sentences_read_labelled_file(vpps_sentences *s, const char *path);
 VPPS_API vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const char *name, const char *text,
                                                        size_t len);
 
-/* The columns of the CoNLL shared tasks: a token a line, one or more blank lines between sentences. Every line has as
- * many columns as the first. Lines whose first column is -DOCSTART- (CoNLL-2003) part sentences, too. */
+/* The columns of the CoNLL shared tasks: a token a line, one or more lines of nothing but white space between sentences.
+ * Every line has as many columns as the first; where word and tag are both given by numbers, the first line of its sentence.
+ * Lines whose first column is -DOCSTART- (CoNLL-2003) part sentences, too. White space around a column is left out. */
 typedef struct vpps_columns {
     uint32_t word; /* which column holds the word, from 1; 0: the first, in CoNLL-U FORM */
     uint32_t tag;  /* which the tag, from 1; 0: the last, in CoNLL-U UPOS */
-    bool tabs;     /* columns end at each single tab, and words may hold spaces; else at runs of tabs and spaces */
-    bool comments; /* lines that begin with '#' are left out; else they are tokens like others */
-    bool conllu;   /* CoNLL-U, which has tabs and comments: the lines of multiword tokens (ID 3-4) and of empty nodes
-                      (5.1) are left out. Its columns are ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or those
-                      that the first line names, as "# global.columns = ID FORM UPOS" (CoNLL-U Plus). */
+    bool tabs;     /* columns end at each single tab, and words may hold spaces; else at runs of white space */
+    bool comments; /* a line that begins with '#' is left out when its columns do not fit: when they are not as many as
+                      those of the lines that begin otherwise, or their ID is none; else it is a token like others */
+    bool conllu;   /* CoNLL-U, which has comments: the lines of multiword tokens (ID 3-4) and of empty nodes (5.1) are
+                      left out. Its columns are ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or those that the
+                      first line names, as "# global.columns = ID FORM UPOS" (CoNLL-U Plus). They end at tabs, or, where
+                      the first line with columns has no tab, at runs of white space. */
     const char *word_name, *tag_name; /* with conllu: a column's name, instead of its number; NULL: none */
 } vpps_columns;
 
@@ -238,20 +244,21 @@ VPPS_API vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const c
 VPPS_API vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                       const vpps_columns *columns);
 
-/* Plain text: a sentence a line, words separated by spaces (one or more; at the ends of a line too). */
+/* Plain text: a sentence a line, words separated by white space (also more than one; at the ends of a line too). */
 typedef struct vpps_lines {
-    const char *end_word; /* appended to every sentence, e.g. "<eos>"; NULL: nothing */
+    const char *end_word; /* appended to every sentence, e.g. "<eos>"; NULL: nothing. A line's last word that is the end
+                             word already is this one; elsewhere in a line it becomes the word "<unk>". */
     bool keep_empty;      /* a line without words is a sentence (of 0 words, or the end word); else it is skipped */
 } vpps_lines;
 
-/* `lines` NULL: all zero. Fails with ARGUMENT too (an end word that is empty or holds a space or line end). */
+/* `lines` NULL: all zero. Fails with ARGUMENT too (an end word that is empty or holds white space). */
 VPPS_API vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, const vpps_lines *lines);
 VPPS_API vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                     const vpps_lines *lines);
 
 /* Parallel text, two files of plain text: sentence i of `source` and of `target` are a pair. */
 typedef struct vpps_parallel {
-    const char *end_word; /* appended to every sentence of the target; NULL: nothing */
+    const char *end_word; /* appended to every sentence of the target, as in vpps_lines; NULL: nothing */
     bool skip_empty;      /* pairs with a line that has no words are left out; else the first one is FORMAT */
 } vpps_parallel;
 

@@ -24,6 +24,7 @@ void vpps_sentences_destroy(vpps_sentences *s) {
     vpps_vocab_destroy(s->tag_vocab);
     free(s->words);
     free(s->tags);
+    free(s->lines);
     free(s->ends);
     free(s);
 }
@@ -48,6 +49,11 @@ uint32_t vpps_sentences_label(const vpps_sentences *s, uint32_t i) {
 
 uint32_t vpps_sentences_line(const vpps_sentences *s, uint32_t i) { return i < s->n_sentences ? s->ends[i].line : 0; }
 
+uint32_t vpps_sentences_word_line(const vpps_sentences *s, uint32_t i, uint32_t k) {
+    const bool known = i < s->n_sentences && s->kind == VPPS_TAGGED && k < s->ends[i].end - first_word(s, i);
+    return known ? s->lines[first_word(s, i) + k] : vpps_sentences_line(s, i);
+}
+
 const vpps_vocab *vpps_sentences_vocab(const vpps_sentences *s) { return s->vocab; }
 
 const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s) { return s->tag_vocab; }
@@ -70,17 +76,22 @@ vpps_status vpps_sentences_begin(vpps_sentences *s, vpps_sentences_kind kind) {
                          kinds[s->kind], s->n_sentences, kinds[kind]);
     }
     s->kind = kind;
+    s->line = 0;
     return VPPS_OK;
 }
 
 vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t len, const char *tag, size_t tag_len) {
     const bool tagged = s->kind == VPPS_TAGGED;
     if (!VPPS_RESERVE(s->words, s->words_capacity, s->n_words + 1) ||
-        (tagged && !VPPS_RESERVE(s->tags, s->tags_capacity, s->n_words + 1))) {
+        (tagged && (!VPPS_RESERVE(s->tags, s->tags_capacity, s->n_words + 1) ||
+                    !VPPS_RESERVE(s->lines, s->lines_capacity, s->n_words + 1)))) {
         return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %zu words", s->n_words);
     }
     VPPS_TRY(vpps_vocab_add_unchecked(s->vocab, word, len, &s->words[s->n_words]));
-    if (tagged) VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, tag, tag_len, &s->tags[s->n_words]));
+    if (tagged) {
+        VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, tag, tag_len, &s->tags[s->n_words]));
+        s->lines[s->n_words] = s->line;
+    }
     s->n_words++;
     return VPPS_OK;
 }

@@ -10,8 +10,10 @@ typedef enum vpps_sentences_kind { VPPS_PLAIN, VPPS_TAGGED, VPPS_LABELLED } vpps
 
 struct vpps_sentences {
     vpps_vocab *vocab, *tag_vocab; /* the latter of labels, too */
-    uint32_t *words, *tags;        /* of all sentences, one after the other; tags only when tagged */
-    size_t words_capacity, tags_capacity, n_words;
+    uint32_t *words, *tags;        /* of all sentences, one after the other; tags only when tagged, */
+    uint32_t *lines;               /* as well as the words' lines */
+    size_t words_capacity, tags_capacity, lines_capacity, n_words;
+    uint32_t line; /* of the words that are added next; 0: none */
     struct vpps_sentence_end {
         size_t end; /* in words; a sentence begins where the one before ends */
         uint32_t line, label;
@@ -39,9 +41,31 @@ vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t 
 /* `line` is where it begins in its text, 0 without one; `label` VPPS_NO_WORD unless the sentences are labelled. */
 vpps_status vpps_sentences_end(vpps_sentences *s, uint32_t line, uint32_t label);
 
-/* A line of plain text as a sentence, with the end word when it is not NULL. Fails with MEMORY. */
+/* A line of plain text as a sentence, with the end word when it is not NULL (vpps_lines). Fails with MEMORY. */
 vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, const char *end_word);
-bool vpps_line_has_word(const vpps_line *line);
+
+/* Lines of tokens that are columns themselves, with '|' between: word|TAG, word|POS|TAG. A token with more than n of them has
+ * the rest in its first column. */
+typedef struct vpps_bars {
+    uint32_t n, word, tag; /* word and tag: columns from 1 */
+} vpps_bars;
+
+/* vpps_sentences_read_tagged_text for such columns. Fails with ARGUMENT when word and tag are not two of them. */
+vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name, const char *text, size_t len,
+                                            const vpps_bars *bars);
+
+/* What a reader of columns saw that a user may want to know. Lines: 0 for none. */
+typedef struct vpps_columns_seen {
+    uint32_t odd; /* the first line that begins with '#' and became a word, with a tag that no other line has */
+    uint32_t inside, n_inside; /* the first comment between the words of a sentence; how many there are */
+} vpps_columns_seen;
+
+/* vpps_sentences_read_columns_text, and what was seen. */
+vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name, const char *text, size_t len,
+                                             const vpps_columns *columns, vpps_columns_seen *seen);
+
+/* The names of columns in "# global.columns = ID FORM ...", the first line of CoNLL-U Plus; NULL: it is another line. */
+const char *vpps_conllu_plus(const vpps_line *first);
 
 /* Fails with ARGUMENT for an end word that text could not hold; NULL is none. */
 vpps_status vpps_sentences_check_end_word(const char *end_word);

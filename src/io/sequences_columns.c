@@ -12,11 +12,18 @@
 typedef struct column_reader {
     vpps_sentences *s;
     const vpps_text *t;
-    vpps_columns wanted; /* columns from 1; tag 0 until the first line is read */
-    uint32_t id;         /* CoNLL-U: the column of the ID, from 1; 0: there is none */
-    uint32_t n_columns;  /* of every line; 0: not known before the first */
-    uint32_t first_line; /* that says so; 0: CoNLL-U does */
-    uint32_t open;       /* the line of the sentence that is not complete yet; 0: there is none */
+    vpps_columns wanted;   /* columns from 1; tag 0 until the first line is read */
+    char separator;        /* that columns end at; a space: at runs of white space */
+    bool varies;           /* other sentences may have other numbers of columns */
+    uint32_t id;           /* CoNLL-U: the column of the ID, from 1; 0: there is none */
+    uint32_t n_columns;    /* of every line; 0: not known yet */
+    uint32_t first_line;   /* that says so; 0: CoNLL-U does */
+    uint32_t open;         /* the line of the sentence that is not complete yet; 0: there is none */
+    uint32_t last_columns; /* those of the sentence before, where they vary */
+    bool all_begin_hash;   /* no line behind here begins otherwise */
+    size_t *hash_words;    /* the words whose lines begin with '#' */
+    size_t hash_capacity, n_hash;
+    vpps_columns_seen seen;
 } column_reader;
 
 typedef struct column {
@@ -24,34 +31,100 @@ typedef struct column {
     size_t len;
 } column;
 
-static bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-/* The next column in *at .. end; *at goes behind it and its tab, or is NULL when it was the last. */
-static bool next_column(bool tabs, const char **at, const char *end, column *c) {
-    const char *p = *at;
-    if (!p) return false;
-    while (!tabs && p < end && is_blank(*p)) p++;
-    c->text = p;
-    while (p < end && *p != '\t' && (tabs || *p != ' ')) p++;
-    c->len = (size_t)(p - c->text);
-    *at = p < end ? p + 1 : NULL;
-    return tabs || c->len > 0;
+/* The next column in *at .. end; *at goes behind it and its separator, or is NULL when it was the last. */
+static bool next_column(char separator, const char **at, const char *end, column *c) {
+    if (!*at) return false;
+    if (separator == ' ') return vpps_text_next_word(at, end, &c->text, &c->len);
+    const char *stop = memchr(*at, separator, (size_t)(end - *at));
+    *c = (column){*at, (size_t)((stop ? stop : end) - *at)};
+    *at = stop ? stop + 1 : NULL;
+    return true;
 }
 
-static uint32_t count_columns(bool tabs, const char *line, const char *end) {
+static uint32_t count_columns(char separator, const vpps_line *line) {
+    const char *at = line->begin;
     column c;
     uint32_t n = 0;
-    while (next_column(tabs, &line, end, &c)) n++;
+    while (next_column(separator, &at, line->end, &c)) n++;
     return n;
 }
 
+static column trim(column c) {
+    const char *end = vpps_trim_blanks(c.text, c.text + c.len), *begin = vpps_skip_blanks(c.text, end);
+    return (column){begin, (size_t)(end - begin)};
+}
+
 static bool column_is(column c, const char *text) { return c.len == strlen(text) && memcmp(c.text, text, c.len) == 0; }
+
+/* ---------------------------------------------------------------- kinds of lines */
+
+/* The line between two documents of the CoNLL-2003 shared task, which may have other columns than words. */
+static bool is_document_start(const vpps_line *line) {
+    const char *at = line->begin;
+    column first;
+    return next_column(' ', &at, line->end, &first) && column_is(first, "-DOCSTART-");
+}
+
+/* The first line behind `line` (all zero: of the text) that has columns and does not begin with '#'; false: none has. */
+static bool find_plain_line(const vpps_text *t, vpps_line *line) {
+    while (vpps_text_next_line(t, line)) {
+        if (!vpps_line_is_blank(line) && *line->begin != '#' && !is_document_start(line)) return true;
+    }
+    return false;
+}
+
+/* A word's ID is a number, that of several words as they are written together a range, that of a word which is not
+ * written has a fraction: only the first one is a word. False: it is no ID. */
+static bool parse_id(column id, bool *is_word) {
+    const char *p = id.text, *end = id.text + id.len;
+    while (p < end && *p >= '0' && *p <= '9') p++;
+    *is_word = p == end && id.len > 0;
+    if (*is_word) return true;
+    const char *second = end;
+    if (p > id.text && p < end && (*p == '-' || *p == '.')) {
+        for (second = ++p; p < end && *p >= '0' && *p <= '9';) p++;
+    }
+    return p == end && p > second;
+}
+
+static bool has_id(const column_reader *r, const vpps_line *line) {
+    const char *at = line->begin;
+    column c;
+    bool is_word;
+    for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++) {
+        if (i == r->id) return parse_id(trim(c), &is_word);
+    }
+    return r->id == 0;
+}
+
+/* A line that begins with '#' is a comment where its columns do not fit those of the lines that do not. */
+static bool is_comment(column_reader *r, const vpps_line *line) {
+    if (!r->wanted.comments || *line->begin != '#') return false;
+    uint32_t expected = r->n_columns;
+    if (!expected) {
+        vpps_line plain = *line;
+        r->all_begin_hash = r->all_begin_hash || !find_plain_line(r->t, &plain);
+        expected = r->all_begin_hash ? r->last_columns : count_columns(r->separator, &plain);
+    }
+    if (!expected || (count_columns(r->separator, line) == expected && has_id(r, line))) return false;
+    if (r->open && !r->seen.n_inside++) r->seen.inside = line->number;
+    return true;
+}
 
 /* ---------------------------------------------------------------- names of columns */
 
 static const char conllu_names[] = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC";
 
-/* Which of the names, parted by spaces, it is, from 1, in capital letters or small ones; 0: none. */
+const char *vpps_conllu_plus(const vpps_line *first) {
+    static const char given[] = "global.columns";
+    if (first->begin == first->end || *first->begin != '#') return NULL;
+    const char *at = vpps_skip_blanks(first->begin + 1, first->end);
+    if ((size_t)(first->end - at) < sizeof given - 1 || memcmp(at, given, sizeof given - 1) != 0) return NULL;
+    at = vpps_skip_blanks(at + sizeof given - 1, first->end);
+    return at < first->end && *at == '=' ? vpps_skip_blanks(at + 1, first->end) : NULL;
+}
+
+/* Which of the names it is, from 1, in capital letters or small ones; 0: none. */
 static uint32_t find_name(const char *names, const char *end, const char *name) {
     const char *word;
     size_t len;
@@ -75,29 +148,28 @@ static vpps_status resolve(const column_reader *r, const char *names, const char
     return vpps_text_fail(r->t, r->t->begin, expected, found);
 }
 
-/* CoNLL-U's columns, or those that the text's first line names (CoNLL-U Plus). */
+/* CoNLL-U's columns, or those that the text's first line names (CoNLL-U Plus). Some programs write them with spaces
+ * between instead of tabs. */
 static vpps_status take_names(column_reader *r) {
-    static const char given[] = "# global.columns =";
     const char *names = conllu_names, *end = conllu_names + sizeof conllu_names - 1;
-    vpps_line line = {0};
-    if (vpps_text_next_line(r->t, &line) && (size_t)(line.end - line.begin) >= sizeof given - 1 &&
-        memcmp(line.begin, given, sizeof given - 1) == 0) {
-        names = line.begin + sizeof given - 1;
-        while (names < line.end && *names == ' ') names++;
-        end = line.end;
+    vpps_line first = {0}, plain = {0};
+    const char *given = vpps_text_next_line(r->t, &first) ? vpps_conllu_plus(&first) : NULL;
+    if (given) {
+        names = given;
+        end = first.end;
         r->first_line = 1;
     }
     VPPS_TRY(resolve(r, names, end, r->wanted.word_name, "FORM", &r->wanted.word));
     VPPS_TRY(resolve(r, names, end, r->wanted.tag_name, "UPOS", &r->wanted.tag));
     r->id = find_name(names, end, "ID");
-    const char *word;
-    size_t len;
-    while (vpps_text_next_word(&names, end, &word, &len)) r->n_columns++;
-    r->wanted.tabs = r->wanted.comments = true;
+    r->n_columns = vpps_text_count_words(names, end);
+    r->wanted.comments = true;
+    const bool spaces = find_plain_line(r->t, &plain) && !memchr(plain.begin, '\t', (size_t)(plain.end - plain.begin));
+    r->separator = spaces ? ' ' : '\t';
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- lines */
+/* ---------------------------------------------------------------- words */
 
 static vpps_status check_columns(const column_reader *r) {
     if (r->wanted.word != r->wanted.tag && r->wanted.word != UINT32_MAX) return VPPS_OK;
@@ -125,101 +197,134 @@ static vpps_status take_first_line(column_reader *r, const vpps_line *line, uint
     return VPPS_OK;
 }
 
-/* A word's ID is a number, that of several words as they are written together a range, that of a word which is not
- * written has a fraction: only the first one is a word. */
-static vpps_status read_id(const column_reader *r, column id, bool *is_word) {
-    const char *p = id.text, *end = id.text + id.len;
-    while (p < end && *p >= '0' && *p <= '9') p++;
-    *is_word = p == end && id.len > 0;
-    if (*is_word) return VPPS_OK;
-    const char *second = end;
-    if (p > id.text && p < end && (*p == '-' || *p == '.')) {
-        for (second = ++p; p < end && *p >= '0' && *p <= '9';) p++;
+static vpps_status check_count(const column_reader *r, const vpps_line *line, uint32_t n) {
+    if (n == r->n_columns) return VPPS_OK;
+    char expected[64];
+    if (r->first_line) {
+        snprintf(expected, sizeof expected, "%u columns as in line %u", r->n_columns, r->first_line);
+    } else {
+        snprintf(expected, sizeof expected, "the 10 columns of CoNLL-U%s",
+                 r->separator == '\t' ? ", with tabs between" : "");
     }
-    if (p == end && p > second) return VPPS_OK;
-    return vpps_text_fail(r->t, id.text, "a word's number, a range as 3-4, or an empty node as 5.1", NULL);
+    return fail_columns(r, line, expected, n);
+}
+
+static vpps_status add_word(column_reader *r, const vpps_line *line, column word, column tag) {
+    if (*line->begin == '#') {
+        if (!VPPS_RESERVE(r->hash_words, r->hash_capacity, r->n_hash + 1)) {
+            return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %zu words", r->s->n_words);
+        }
+        r->hash_words[r->n_hash++] = r->s->n_words;
+    }
+    if (!r->open) r->open = line->number;
+    r->s->line = line->number;
+    return vpps_sentences_add_word(r->s, word.text, word.len, tag.text, tag.len);
 }
 
 static vpps_status read_token_line(column_reader *r, const vpps_line *line) {
-    const uint32_t n = count_columns(r->wanted.tabs, line->begin, line->end);
+    const uint32_t n = count_columns(r->separator, line);
     if (!r->n_columns) VPPS_TRY(take_first_line(r, line, n));
-    if (n != r->n_columns) {
-        char expected[64];
-        if (r->first_line) {
-            snprintf(expected, sizeof expected, "%u columns as in line %u", r->n_columns, r->first_line);
-        } else {
-            snprintf(expected, sizeof expected, "the %u columns of CoNLL-U, with tabs between", r->n_columns);
-        }
-        return fail_columns(r, line, expected, n);
-    }
+    VPPS_TRY(check_count(r, line, n));
     const char *at = line->begin;
     column c, word = {at, 0}, tag = {at, 0};
     bool is_word = true;
-    for (uint32_t i = 1; next_column(r->wanted.tabs, &at, line->end, &c); i++) {
-        if (i == r->wanted.word) word = c;
-        if (i == r->wanted.tag) tag = c;
-        if (i == r->id) VPPS_TRY(read_id(r, c, &is_word));
+    for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++) {
+        if (i == r->wanted.word) word = trim(c).len ? trim(c) : c; /* a tokenizer's word may be a space */
+        if (i == r->wanted.tag) tag = trim(c);
+        if (i == r->id && !parse_id(trim(c), &is_word))
+            return vpps_text_fail(r->t, c.text, "a word's number, a range as 3-4, or an empty node as 5.1", NULL);
     }
     if (!is_word) return VPPS_OK;
     if (!word.len) return vpps_text_fail(r->t, word.text, "a word", NULL);
     if (!tag.len) return vpps_text_fail(r->t, tag.text, "a tag", NULL);
-    if (!r->open) r->open = line->number;
-    return vpps_sentences_add_word(r->s, word.text, word.len, tag.text, tag.len);
+    return add_word(r, line, word, tag);
 }
 
 static vpps_status end_open_sentence(column_reader *r) {
     const uint32_t line = r->open;
     r->open = 0;
+    if (r->varies && r->n_columns) {
+        r->last_columns = r->n_columns;
+        r->n_columns = 0;
+    }
     return line ? vpps_sentences_end(r->s, line, VPPS_NO_WORD) : VPPS_OK;
-}
-
-/* The line between two documents of the CoNLL-2003 shared task, which may have other columns than words. */
-static bool is_document_start(const column_reader *r, const vpps_line *line) {
-    const char *at = line->begin;
-    column first;
-    return next_column(r->wanted.tabs, &at, line->end, &first) && column_is(first, "-DOCSTART-");
 }
 
 static vpps_status read_columns(column_reader *r) {
     vpps_line line = {0};
-    VPPS_TRY(vpps_sentences_begin(r->s, VPPS_TAGGED));
     while (vpps_text_next_line(r->t, &line)) {
-        const char *p = line.begin;
-        while (!r->wanted.tabs && p < line.end && is_blank(*p)) p++;
-        if (p == line.end || is_document_start(r, &line)) {
+        if (vpps_line_is_blank(&line) || is_document_start(&line)) {
             VPPS_TRY(end_open_sentence(r));
-        } else if (!r->wanted.comments || *line.begin != '#') {
+        } else if (!is_comment(r, &line)) {
             VPPS_TRY(read_token_line(r, &line));
         }
     }
     return end_open_sentence(r);
 }
 
-/* ---------------------------------------------------------------- the public calls */
+/* ---------------------------------------------------------------- what was seen */
+
+/* The first line that begins with '#' and became a word with a tag that no other line has: perhaps a comment, as "# doc1" in
+ * two columns. Words that hold more than the '#' are taken for it only when the tag occurs once: #hashtags have their own. */
+static vpps_status find_odd_line(column_reader *r, size_t first_word) {
+    uint32_t *all, *begun;
+    const uint32_t n = vpps_vocab_size(r->s->tag_vocab);
+    if (!r->n_hash) return VPPS_OK;
+    all = calloc(2 * (size_t)n, sizeof *all);
+    if (!all) return vpps_fail(VPPS_MEMORY, "sentences: out of memory for %u tags", n);
+    begun = all + n;
+    for (size_t i = first_word; i < r->s->n_words; i++) all[r->s->tags[i]]++;
+    for (size_t i = 0; i < r->n_hash; i++) begun[r->s->tags[r->hash_words[i]]]++;
+    for (size_t i = 0; i < r->n_hash && !r->seen.odd; i++) {
+        const size_t w = r->hash_words[i];
+        const uint32_t tag = r->s->tags[w];
+        const bool own = all[tag] == begun[tag] && strcmp(vpps_vocab_word(r->s->tag_vocab, tag), "#") != 0;
+        const bool alone = strcmp(vpps_vocab_word(r->s->vocab, r->s->words[w]), "#") == 0 || all[tag] == 1;
+        if (own && alone) r->seen.odd = r->s->lines[w];
+    }
+    free(all);
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- the calls */
 
 static vpps_status read_text(column_reader *r) {
-    if ((r->wanted.word_name || r->wanted.tag_name) && !r->wanted.conllu) {
+    vpps_columns *wanted = &r->wanted;
+    if ((wanted->word_name || wanted->tag_name) && !wanted->conllu) {
         return vpps_fail(VPPS_ARGUMENT, "sentences: expected a column's number, found '%.40s': CoNLL-U's have names",
-                         r->wanted.word_name ? r->wanted.word_name : r->wanted.tag_name);
+                         wanted->word_name ? wanted->word_name : wanted->tag_name);
     }
     VPPS_TRY(vpps_text_check(r->t));
-    if (r->wanted.conllu) VPPS_TRY(take_names(r));
-    if (!r->wanted.word) r->wanted.word = 1;
+    r->separator = wanted->tabs ? '\t' : ' ';
+    r->varies = wanted->word && wanted->tag && !wanted->conllu;
+    if (wanted->conllu) VPPS_TRY(take_names(r));
+    if (!wanted->word) wanted->word = 1;
     VPPS_TRY(check_columns(r));
-    return read_columns(r);
+    VPPS_TRY(vpps_sentences_begin(r->s, VPPS_TAGGED));
+    const size_t first_word = r->s->n_words;
+    VPPS_TRY(read_columns(r));
+    return find_odd_line(r, first_word);
+}
+
+vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name, const char *text, size_t len,
+                                             const vpps_columns *columns, vpps_columns_seen *seen) {
+    const vpps_text t = vpps_text_of(name, text, len, "");
+    const vpps_sentences_mark before = vpps_sentences_extent(s);
+    column_reader r = {.s = s, .t = &t};
+    if (columns) r.wanted = *columns;
+    const vpps_status status = read_text(&r);
+    free(r.hash_words);
+    if (status != VPPS_OK) vpps_sentences_restore(s, before);
+    *seen = r.seen;
+    return status;
 }
 
 vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                              const vpps_columns *columns) {
     VPPS_NEED(s);
     VPPS_NEED(name);
-    const vpps_text t = vpps_text_of(name, text, len, "");
-    const vpps_sentences_mark before = vpps_sentences_extent(s);
-    column_reader r = {.s = s, .t = &t};
-    if (columns) r.wanted = *columns;
-    const vpps_status status = read_text(&r);
-    if (status != VPPS_OK) vpps_sentences_restore(s, before);
-    return status;
+    vpps_columns_seen seen;
+    return vpps_sentences_read_columns_seen(s, name, text, len, columns, &seen);
 }
 
 vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns) {

@@ -5,10 +5,15 @@
 #include "file.h"
 #include "text.h"
 
-static size_t count_lines(const vpps_text *t) {
+/* How many lines there are, and how many up to the last one that has something in it. */
+static size_t count_lines(const vpps_text *t, size_t *to_last) {
     vpps_line line = {0};
     size_t n = 0;
-    while (vpps_text_next_line(t, &line)) n++;
+    *to_last = 0;
+    while (vpps_text_next_line(t, &line)) {
+        n++;
+        if (!vpps_line_is_blank(&line)) *to_last = n;
+    }
     return n;
 }
 
@@ -19,8 +24,9 @@ static const char *short_name(const char *name) {
 }
 
 static vpps_status check_line_counts(const vpps_text *source, const vpps_text *target) {
-    const size_t n_source = count_lines(source), n_target = count_lines(target);
-    if (n_source == n_target) return VPPS_OK;
+    size_t last_source, last_target; /* blank lines at the end of one file belong to none of the other's */
+    const size_t n_source = count_lines(source, &last_source), n_target = count_lines(target, &last_target);
+    if (n_source == n_target || last_source == last_target) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "expected as many lines in both files, found %zu in %s and %zu in %s", n_source,
                      short_name(source->name), n_target, short_name(target->name));
 }
@@ -30,8 +36,8 @@ static vpps_status read_pairs(vpps_sentences *s, vpps_sentences *t, const vpps_t
     vpps_line line[2] = {0};
     VPPS_TRY(check_line_counts(source, target));
     while (vpps_text_next_line(source, &line[0]) && vpps_text_next_line(target, &line[1])) {
-        const bool in_source = vpps_line_has_word(&line[0]);
-        const bool in_target = vpps_line_has_word(&line[1]);
+        const bool in_source = !vpps_line_is_blank(&line[0]);
+        const bool in_target = !vpps_line_is_blank(&line[1]);
         if (in_source && in_target) {
             VPPS_TRY(vpps_sentences_add_line(s, &line[0], NULL));
             VPPS_TRY(vpps_sentences_add_line(t, &line[1], options->end_word));

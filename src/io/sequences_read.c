@@ -7,24 +7,50 @@
 
 /* ---------------------------------------------------------------- word|TAG */
 
-static vpps_status read_tagged_line(vpps_sentences *s, const vpps_text *t, const vpps_line *line) {
+/* Column `wanted`, from 1, of a token of bars + 1 columns, counted from its end: what is left belongs to the first. NULL:
+ * there are fewer. */
+static const char *find_column(const char *token, size_t len, uint32_t bars, uint32_t wanted, size_t *column_len) {
+    const char *end = token + len;
+    for (uint32_t column = bars + 1; column > 1; column--) {
+        const char *bar = memrchr(token, '|', (size_t)(end - token));
+        if (!bar) return NULL;
+        *column_len = (size_t)(end - bar - 1);
+        if (column == wanted) return bar + 1;
+        end = bar;
+    }
+    *column_len = (size_t)(end - token);
+    return token;
+}
+
+static vpps_status fail_bars(const vpps_text *t, const char *token, uint32_t bars) {
+    char expected[64];
+    snprintf(expected, sizeof expected, bars == 1 ? "word|TAG" : "%u columns with '|' between", bars + 1);
+    return vpps_text_fail(t, token, expected, NULL);
+}
+
+static vpps_status read_barred_line(vpps_sentences *s, const vpps_text *t, const vpps_line *line, const vpps_bars *b) {
     const char *at = line->begin, *token;
-    size_t len, before = s->n_words;
+    size_t len, before = s->n_words, word_len = 0, tag_len = 0;
+    s->line = line->number;
     while (vpps_text_next_word(&at, line->end, &token, &len)) {
-        const char *bar = memrchr(token, '|', len);
-        if (!bar) return vpps_text_fail(t, token, "word|TAG", NULL);
-        if (bar == token) return vpps_text_fail(t, token, "a word before '|'", NULL);
-        const size_t word_len = (size_t)(bar - token), tag_len = len - word_len - 1;
-        if (tag_len == 0) return vpps_text_fail(t, bar + 1, "a tag behind '|'", NULL);
-        VPPS_TRY(vpps_sentences_add_word(s, token, word_len, bar + 1, tag_len));
+        if (!find_column(token, len, b->n, 1, &word_len)) return fail_bars(t, token, b->n);
+        const char *word = find_column(token, len, b->n, b->word, &word_len);
+        const char *tag = find_column(token, len, b->n, b->tag, &tag_len);
+        if (word_len == 0) return vpps_text_fail(t, word, "a word before '|'", NULL);
+        if (tag_len == 0) return vpps_text_fail(t, tag, "a tag behind '|'", NULL);
+        VPPS_TRY(vpps_sentences_add_word(s, word, word_len, tag, tag_len));
     }
     return s->n_words > before ? vpps_sentences_end(s, line->number, VPPS_NO_WORD) : VPPS_OK;
 }
 
-static vpps_status read_tagged(vpps_sentences *s, const vpps_text *t) {
+static vpps_status read_barred(vpps_sentences *s, const vpps_text *t, const vpps_bars *b) {
     vpps_line line = {0};
+    if (b->word > b->n + 1 || b->tag > b->n + 1 || b->word == b->tag) {
+        return vpps_fail(VPPS_ARGUMENT, "%s%s: expected two of its %u columns, found %u for words and %u for tags",
+                         VPPS_PATH_ARGS(t->name), b->n + 1, b->word, b->tag);
+    }
     VPPS_TRY(vpps_sentences_begin(s, VPPS_TAGGED));
-    while (vpps_text_next_line(t, &line)) VPPS_TRY(read_tagged_line(s, t, &line));
+    while (vpps_text_next_line(t, &line)) VPPS_TRY(read_barred_line(s, t, &line, b));
     return VPPS_OK;
 }
 
@@ -33,15 +59,13 @@ static vpps_status read_tagged(vpps_sentences *s, const vpps_text *t) {
 static vpps_status read_labelled_line(vpps_sentences *s, const vpps_text *t, const vpps_line *line) {
     const char *tab = memchr(line->begin, '\t', (size_t)(line->end - line->begin));
     if (!tab) return vpps_text_fail(t, line->begin, "a label, a tab and a sentence", "no tab in the line");
-    const char *label = line->begin, *end = tab;
-    while (label < end && *label == ' ') label++;
-    while (end > label && end[-1] == ' ') end--;
+    const char *label = vpps_skip_blanks(line->begin, tab), *end = vpps_trim_blanks(label, tab);
     if (label == end) return vpps_text_fail(t, tab, "a label before the tab", "none");
     const char *second = memchr(tab + 1, '\t', (size_t)(line->end - tab - 1));
     if (second) return vpps_text_fail(t, second, "spaces between words", "a second tab");
-    const vpps_line sentence = {tab + 1, line->end, line->next, line->number};
-    if (!vpps_line_has_word(&sentence)) return vpps_text_fail(t, line->end, "a sentence behind the tab", NULL);
-    const char *at = sentence.begin, *word;
+    const char *at = tab + 1, *word;
+    if (vpps_skip_blanks(at, line->end) == line->end)
+        return vpps_text_fail(t, line->end, "a sentence behind the tab", NULL);
     size_t len;
     uint32_t id;
     VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, label, (size_t)(end - label), &id));
@@ -53,7 +77,7 @@ static vpps_status read_labelled(vpps_sentences *s, const vpps_text *t) {
     vpps_line line = {0};
     VPPS_TRY(vpps_sentences_begin(s, VPPS_LABELLED));
     while (vpps_text_next_line(t, &line)) {
-        if (vpps_line_has_word(&line)) VPPS_TRY(read_labelled_line(s, t, &line));
+        if (!vpps_line_is_blank(&line)) VPPS_TRY(read_labelled_line(s, t, &line));
     }
     return VPPS_OK;
 }
@@ -61,23 +85,26 @@ static vpps_status read_labelled(vpps_sentences *s, const vpps_text *t) {
 /* ---------------------------------------------------------------- plain lines */
 
 vpps_status vpps_sentences_check_end_word(const char *end_word) {
-    if (!end_word || (*end_word && !strpbrk(end_word, " \r\n"))) return VPPS_OK;
+    if (!end_word || (*end_word && !strpbrk(end_word, " \t\v\f\r\n"))) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "sentences: expected an end word without spaces and line ends, found '%.80s'",
                      end_word);
 }
 
 vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, const char *end_word) {
+    static const char unknown[] = "<unk>";
+    const size_t end_len = end_word ? strlen(end_word) : 0;
     const char *at = line->begin, *word;
     size_t len;
-    while (vpps_text_next_word(&at, line->end, &word, &len)) VPPS_TRY(vpps_sentences_add_word(s, word, len, NULL, 0));
-    if (end_word) VPPS_TRY(vpps_sentences_add_word(s, end_word, strlen(end_word), NULL, 0));
+    while (vpps_text_next_word(&at, line->end, &word, &len)) {
+        if (end_word && len == end_len && memcmp(word, end_word, len) == 0) {
+            if (vpps_skip_blanks(at, line->end) == line->end) break; /* the end that is added below */
+            word = unknown;
+            len = sizeof unknown - 1;
+        }
+        VPPS_TRY(vpps_sentences_add_word(s, word, len, NULL, 0));
+    }
+    if (end_word) VPPS_TRY(vpps_sentences_add_word(s, end_word, end_len, NULL, 0));
     return vpps_sentences_end(s, line->number, VPPS_NO_WORD);
-}
-
-bool vpps_line_has_word(const vpps_line *line) {
-    const char *at = line->begin;
-    while (at < line->end && *at == ' ') at++;
-    return at < line->end;
 }
 
 static vpps_status read_lines(vpps_sentences *s, const vpps_text *t, const vpps_lines *lines) {
@@ -85,7 +112,7 @@ static vpps_status read_lines(vpps_sentences *s, const vpps_text *t, const vpps_
     VPPS_TRY(vpps_sentences_check_end_word(lines->end_word));
     VPPS_TRY(vpps_sentences_begin(s, VPPS_PLAIN));
     while (vpps_text_next_line(t, &line)) {
-        if (!lines->keep_empty && !vpps_line_has_word(&line)) continue;
+        if (!lines->keep_empty && vpps_line_is_blank(&line)) continue;
         VPPS_TRY(vpps_sentences_add_line(s, &line, lines->end_word));
     }
     return VPPS_OK;
@@ -93,15 +120,20 @@ static vpps_status read_lines(vpps_sentences *s, const vpps_text *t, const vpps_
 
 /* ---------------------------------------------------------------- the public calls */
 
-vpps_status vpps_sentences_read_tagged_text(vpps_sentences *s, const char *name, const char *text, size_t len) {
-    VPPS_NEED(s);
-    VPPS_NEED(name);
+vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name, const char *text, size_t len,
+                                            const vpps_bars *bars) {
     const vpps_text t = vpps_text_of(name, text, len, "");
     const vpps_sentences_mark before = vpps_sentences_extent(s);
     vpps_status status = vpps_text_check(&t);
-    if (status == VPPS_OK) status = read_tagged(s, &t);
+    if (status == VPPS_OK) status = read_barred(s, &t, bars);
     if (status != VPPS_OK) vpps_sentences_restore(s, before);
     return status;
+}
+
+vpps_status vpps_sentences_read_tagged_text(vpps_sentences *s, const char *name, const char *text, size_t len) {
+    VPPS_NEED(s);
+    VPPS_NEED(name);
+    return vpps_sentences_read_barred_text(s, name, text, len, &(vpps_bars){1, 1, 2});
 }
 
 vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const char *name, const char *text, size_t len) {

@@ -1,4 +1,5 @@
 /* sentences_tests.c - readers of sentences: what is accepted, what is refused and with which words. */
+#include "io/sequences.h"
 #include "io_tests.h"
 
 #define NBSP "\xc2\xa0" /* U+00A0: part of a word */
@@ -39,7 +40,8 @@ static vpps_status read_as(vpps_sentences *s, int format, const void *options, c
     return vpps_sentences_read_lines_text(s, "t", text, len, options);
 }
 
-static const vpps_columns tabs = {.tabs = true}, comments = {.comments = true}, second = {.word = 2, .tag = 1},
+static const vpps_columns tabs = {.tabs = true}, comments = {.comments = true},
+                          varying = {.word = 2, .tag = 1, .comments = true}, second = {.word = 2, .tag = 1},
                           tabs_3 = {.tabs = true, .word = 1, .tag = 3}, conllu = {.conllu = true},
                           lemma_xpos = {.conllu = true, .word_name = "lemma", .tag_name = "XPOS"},
                           form_deprel = {.conllu = true, .word = 2, .tag_name = "DEPREL"},
@@ -58,15 +60,22 @@ static const struct good_case {
     {TAGGED, NULL, "a|X b|O\r\nc|O", "[a]X [b]O \n[c]O \n"},
     {TAGGED, NULL, "  a|X   b|O  \n\n", "[a]X [b]O \n"},
     {TAGGED, NULL, "||O a|b|I-X\n", "[|]O [a|b]I-X \n"},
-    {TAGGED, NULL, "8" NBSP "1|O \xff\t|O\n", "[8" NBSP "1]O [\xff\t]O \n"},
+    {TAGGED, NULL, "8" NBSP "1|O \xff|O\n", "[8" NBSP "1]O [\xff]O \n"},
+    {TAGGED, NULL, "Peter|B-PER\truns|O\v.|O\fx|O\t\n \t\n", "[Peter]B-PER [runs]O [.]O [x]O \n"},
     {COLUMNS, NULL, "", ""},
     {COLUMNS, NULL, "\n\n \t\n\n", ""},
     {COLUMNS, NULL, "a X\nb\t O\r\n\r\n\n\nc O", "[a]X [b]O \n[c]O \n"},
     {COLUMNS, NULL, "a NN X \n  b VB  O\n", "[a]X [b]O \n"},
     {COLUMNS, NULL, "# X\n#a O\n", "[#]X [#a]O \n"},
     {COLUMNS, &comments, "# sent 1\na X\n#\n# sent 2\nb O\n\n#c\n", "[a]X [b]O \n"},
+    {COLUMNS, &comments, "# of 4 words\na X\n# SYM\n\n#tag HT\n", "[a]X [#]SYM \n[#tag]HT \n"}, /* columns that fit */
+    {COLUMNS, &comments, "#a X\n#b O\n\n#c O\n", "[#a]X [#b]O \n[#c]O \n"},
     {COLUMNS, &second, "1 a z\n2 b z\n", "[a]1 [b]2 \n"},
+    {COLUMNS, &varying, "# x y\nX a\nO b\n\n# a b c d\nX c 1\n# d 1\n\nO e 1 2\n#end document\n",
+     "[a]X [b]O \n[c]X [d]# \n[e]O \n"},
     {COLUMNS, &tabs, "a b\tX\n \tO\n\nc" NBSP "\tO\n", "[a b]X [ ]O \n[c" NBSP "]O \n"},
+    {COLUMNS, &tabs, " a b \t X\n\t \t\n \nc\tO \n", "[a b]X \n[c]O \n"}, /* white space around columns, blank lines */
+    {COLUMNS, NULL, "a\vX\nb \f O\n", "[a]X [b]O \n"},
     {COLUMNS, &tabs_3, "a\t\tX\t\nb\t1\tO\t\n", "[a]X [b]O \n"},
     {COLUMNS, NULL, "-DOCSTART- -X- O\n\na X\nb O\n-DOCSTART-\nc O\n", "[a]X [b]O \n[c]O \n"},
     {COLUMNS, &tabs, "-DOCSTART-\tO\n\na b\tX\n", "[a b]X \n"},
@@ -77,6 +86,9 @@ static const struct good_case {
          U("2.1", "va", "ir", "VERB", "V") U("3", "10 000", "x", "NUM", "N") "\n# c\r\n\n" U("0.1", "e", "e", "X", "X")
              U("1", "#", "#", "SYM", "S"),
      "[a]ADP [el]DET [10 000]NUM \n[#]SYM \n"},
+    {COLUMNS, &conllu, "# text = a b\n1-2 ab _ _ _ _ _ _ _ _\n1  a a X X _ 0 root _ _\n2 b   b Y X _ 1 x _ _\n",
+     "[a]X [b]Y \n"},
+    {COLUMNS, &conllu, "#global.columns=FORM UPOS\n# c\na\tX\n#\tSYM\n", "[a]X [#]SYM \n"},
     {COLUMNS, &lemma_xpos, U("1", "goes", "go", "VERB", "VBZ"), "[go]VBZ \n"},
     {COLUMNS, &form_deprel, U("1", "goes", "go", "VERB", "VBZ"), "[goes]root \n"},
     {COLUMNS, &conllu, "# global.columns = UPOS ID FORM\nX\t1\ta\nY\t2-3\tbc\nZ\t2\tb\n", "[a]X [b]Z \n"},
@@ -84,13 +96,17 @@ static const struct good_case {
     {LABELLED, NULL, "", ""},
     {LABELLED, NULL, "\n  \n4\ta b\r\nvery good \t c  a \n\xff\tx", "[a] [b] 4\n[c] [a] very good\n[x] \xff\n"},
     {LABELLED, NULL, "a\ta\n", "[a] a\n"},
+    {LABELLED, NULL, "\v very good\f\ta\vb \f\n\t\n", "[a] [b] very good\n"},
     {LINES, NULL, "", ""},
     {LINES, NULL, " a b \n\n   \nc\r\n\r\nd", "[a] [b] \n[c] \n[d] \n"},
-    {LINES, NULL, "a\tb" NBSP "c \xff|\n", "[a\tb" NBSP "c] [\xff|] \n"},
+    {LINES, NULL, "a\tb" NBSP "c\v\xff|\f\n \t\n", "[a] [b" NBSP "c] [\xff|] \n"},
     {LINES, &keep, "\na\n  \n\nb", "\n[a] \n\n\n[b] \n"},
     {LINES, &keep, "\n", "\n"},
     {LINES, &eos, " a b \n\nc\n", "[a] [b] [<eos>] \n[c] [<eos>] \n"},
     {LINES, &keep_eos, "a\n\n", "[a] [<eos>] \n[<eos>] \n"},
+    {LINES, &eos, "a <eos>\n<eos> b <eos> c\n<eos>\nd <eos> <eos> \n<eos>d\n",
+     "[a] [<eos>] \n[<unk>] [b] [<unk>] [c] [<eos>] \n[<eos>] \n[d] [<unk>] [<eos>] \n[<eos>d] [<eos>] \n"},
+    {LINES, NULL, "a <eos> b <eos>\n", "[a] [<eos>] [b] [<eos>] \n"},
 };
 
 START_TEST(good_text)
@@ -124,18 +140,19 @@ static const struct bad_case {
     {COLUMNS, NULL, "a\n", 0, "t:1:1: expected at least 2 columns, found 1"},
     {COLUMNS, NULL, "\na X\nb\n", 0, "t:3:1: expected 2 columns as in line 2, found 1"},
     {COLUMNS, NULL, "a X\n\nb Y O\n", 0, "t:3:1: expected 2 columns as in line 1, found 3"},
-    {COLUMNS, &comments, "# a\na X\n #b\n", 0, "t:3:1: expected 2 columns as in line 2, found 1"},
+    {COLUMNS, &comments, "# a\na X\n #b\n", 0, "t:3:1: expected 2 columns as in line 1, found 1"},
+    {COLUMNS, &varying, "X a 1\nO b\n", 0, "t:2:1: expected 3 columns as in line 1, found 2"},
     {COLUMNS, &second, "a\n", 0, "t:1:1: expected at least 2 columns, found 1"},
     {COLUMNS, &tabs, "a X\n", 0, "t:1:1: expected at least 2 columns, found 1"},
-    {COLUMNS, &tabs, "a\tX\n\tO\n", 0, "t:2:1: expected a word, found byte 0x09"},
+    {COLUMNS, &tabs, "a\tX\n\tO\n", 0, "t:2:1: expected a word, found a tab"},
+    {COLUMNS, &tabs, "a\tX\nb\t \n", 0, "t:2:3: expected a tag, found a space"},
     {COLUMNS, &tabs, "a\tX\nb\t\n", 0, "t:2:3: expected a tag, found end of line"},
-    {COLUMNS, &tabs, "a\tX\n \n", 0, "t:2:1: expected 2 columns as in line 1, found 1"},
+    {COLUMNS, &tabs, "a\tX\nb O\n", 0, "t:2:1: expected 2 columns as in line 1, found 1"},
     {COLUMNS, &tabs_3, "a\t0\n", 0, "t:1:1: expected at least 3 columns, found 2"},
     {COLUMNS, NULL, "a X\n\0", 5, "t:2:1: expected text, found byte 0x00"},
     {COLUMNS, NULL, "-DOCSTART- -X- O\n\na X\nb X O\n", 0, "t:4:1: expected 2 columns as in line 3, found 3"},
     {COLUMNS, &conllu, "1\ta\tX\n", 0, "t:1:1: expected the 10 columns of CoNLL-U, with tabs between, found 3"},
-    {COLUMNS, &conllu, "1 a a X X _ 0 root _ _\n", 0,
-     "t:1:1: expected the 10 columns of CoNLL-U, with tabs between, found 1"},
+    {COLUMNS, &conllu, "1 a a X X _ 0 root _\n", 0, "t:1:1: expected the 10 columns of CoNLL-U, found 9"},
     {COLUMNS, &conllu, U("1", "a", "a", "X", "X") "\n" U("a", "a", "a", "X", "X"), 0,
      "t:3:1: expected a word's number, a range as 3-4, or an empty node as 5.1, found 'a'"},
     {COLUMNS, &conllu, U("1-", "a", "a", "X", "X"), 0,
@@ -143,8 +160,8 @@ static const struct bad_case {
     {COLUMNS, &conllu, U("1.2.3", "a", "a", "X", "X"), 0,
      "t:1:1: expected a word's number, a range as 3-4, or an empty node as 5.1, found '1.2.3'"},
     {COLUMNS, &conllu, U("", "a", "a", "X", "X"), 0,
-     "t:1:1: expected a word's number, a range as 3-4, or an empty node as 5.1, found byte 0x09"},
-    {COLUMNS, &conllu, U("1", "", "a", "X", "X"), 0, "t:1:3: expected a word, found byte 0x09"},
+     "t:1:1: expected a word's number, a range as 3-4, or an empty node as 5.1, found a tab"},
+    {COLUMNS, &conllu, U("1", "", "a", "X", "X"), 0, "t:1:3: expected a word, found a tab"},
     {COLUMNS, &no_such, U("1", "a", "a", "X", "X"), 0,
      "t:1:1: expected a column POS, found ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"},
     {COLUMNS, &conllu, "# global.columns = ID FORM XPOS\n", 0, "t:1:1: expected a column UPOS, found ID FORM XPOS"},
@@ -174,7 +191,7 @@ END_TEST
 
 START_TEST(bad_options)
     {
-        static const char *const end_words[] = {"", "a b", "a\n", "\r"};
+        static const char *const end_words[] = {"", "a b", "a\n", "\r", "a\tb"};
         static const vpps_columns equal[] = {{.tag = 1}, {.word = 3, .tag = 3}};
         vpps_sentences *s = new_sentences();
         for (size_t i = 0; i < VPPS_COUNT(end_words); i++) {
@@ -243,6 +260,80 @@ START_TEST(sentences_know_their_lines)
     }
 END_TEST
 
+/* The words of tagged sentences, too. */
+START_TEST(words_know_their_lines)
+    {
+        vpps_sentences *s = new_sentences();
+        static const char text[] = "# c c\n\na X\n#\nb O\n\nc O\n";
+        CHECK_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &comments));
+        CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "\na|X b|O\n", 9));
+        static const uint32_t lines[3][3] = {{3, 5, 3}, {7, 7, 7}, {2, 2, 2}};
+        for (uint32_t i = 0; i < 3; i++) {
+            for (uint32_t k = 0; k < 3; k++) ck_assert_uint_eq(vpps_sentences_word_line(s, i, k), lines[i][k]);
+        }
+        ck_assert_uint_eq(vpps_sentences_word_line(s, 3, 0), 0);
+        vpps_sentences_destroy(s);
+        s = new_sentences();
+        CHECK_OK(vpps_sentences_read_lines_text(s, "t", "\na b\n", 5, NULL));
+        ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 1), 2);
+        vpps_sentences_destroy(s);
+    }
+END_TEST
+
+/* Columns with '|' between them, as many as are said, from the end of the token. */
+START_TEST(barred_text)
+    {
+        static const struct {
+            vpps_bars bars;
+            const char *text, *shown, *message;
+        } cases[] = {{{1, 1, 2}, "a|X b|O\n", "[a]X [b]O \n", NULL},
+                     {{2, 1, 3}, "a|NN|X\t|||SYM|O\n", "[a]X [||]O \n", NULL},
+                     {{2, 1, 2}, "a|NN|X\n\nb|VB|O", "[a]NN \n[b]VB \n", NULL},
+                     {{2, 2, 1}, "a|NN|X", "[NN]a \n", NULL},
+                     {{2, 1, 3}, "a|NN|X b|O\n", NULL, "t:1:8: expected 3 columns with '|' between, found 'b|O'"},
+                     {{2, 1, 3}, "a|NN|X |NN|O\n", NULL, "t:1:8: expected a word before '|', found '|NN|O'"},
+                     {{2, 1, 2}, "a||X\n", NULL, "t:1:3: expected a tag behind '|', found '|X'"},
+                     {{2, 1, 1}, "a|b|X", NULL, "t: expected two of its 3 columns, found 1 for words and 1 for tags"},
+                     {{1, 1, 3}, "a|X", NULL, "t: expected two of its 2 columns, found 1 for words and 3 for tags"}};
+        for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
+            vpps_sentences *s = new_sentences();
+            const vpps_status status =
+                vpps_sentences_read_barred_text(s, "t", cases[i].text, strlen(cases[i].text), &cases[i].bars);
+            ck_assert_int_eq(status == VPPS_OK, cases[i].message == NULL);
+            ck_assert_str_eq(cases[i].message ? vpps_error_message() : show(s),
+                             cases[i].message ? cases[i].message : cases[i].shown);
+            vpps_sentences_destroy(s);
+        }
+    }
+END_TEST
+
+/* What a user should be told of lines that begin with '#'. */
+START_TEST(lines_that_begin_with_a_hash)
+    {
+        static const struct {
+            const char *text;
+            uint32_t odd, inside, n_inside;
+        } cases[] = {
+            {"a X\nb O\n", 0, 0, 0},
+            {"# doc1\na X\nb O\n", 1, 0, 0}, /* two columns, which fit */
+            {"a X\n\n#doc1 x\n\nb O\n", 3, 0, 0},
+            {"a X\n# O\nb O\n# #\n", 0, 0, 0},         /* words: their tags are others', or '#' */
+            {"#one HT\na X\n#two HT\nb O\n", 0, 0, 0}, /* hashtags have a tag of their own */
+            {"# one two\n# three\na X\nb O\n\n#\nc O\n", 2, 0, 0},
+            {"a X\n# one two\nb O\n#\nc O\n", 0, 2, 2}, /* comments between words */
+        };
+        for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
+            vpps_sentences *s = new_sentences();
+            vpps_columns_seen seen;
+            CHECK_OK(vpps_sentences_read_columns_seen(s, "t", cases[i].text, strlen(cases[i].text), &comments, &seen));
+            ck_assert_msg(seen.odd == cases[i].odd, "%s: %u", cases[i].text, seen.odd);
+            ck_assert_msg(seen.inside == cases[i].inside, "%s: %u", cases[i].text, seen.inside);
+            ck_assert_uint_eq(seen.n_inside, cases[i].n_inside);
+            vpps_sentences_destroy(s);
+        }
+    }
+END_TEST
+
 START_TEST(tags_for_all_or_none)
     {
         vpps_sentences *s = new_sentences();
@@ -279,7 +370,7 @@ START_TEST(parallel_text)
         } bad[] = {
             {"a\nb\n", "c\n", NULL, "expected as many lines in both files, found 2 in x and 1 in y"},
             {"a", "c\nd", &skip, "expected as many lines in both files, found 1 in x and 2 in y"},
-            {"", "\n", &skip, "expected as many lines in both files, found 0 in x and 1 in y"},
+            {"a\n\n", "c\n\n\nd", &skip, "expected as many lines in both files, found 2 in x and 4 in y"},
             {"a\n \nb\n", "c\nd\ne\n", NULL,
              "x:2:1: expected a sentence (its line in the other file), found a line without words"},
             {"a\nb\n", "c\n\r\n", NULL,
@@ -290,6 +381,7 @@ START_TEST(parallel_text)
         };
         vpps_sentences *a = new_sentences(), *b = new_sentences();
         CHECK_OK(read_pair(a, b, "", "", NULL));
+        CHECK_OK(read_pair(a, b, "", "\n \t\n", NULL)); /* blank lines at the end of one file */
         CHECK_OK(read_pair(a, b, "a b\nc", "d\r\ne f\r\n", &end));
         ck_assert_str_eq(show(a), "[a] [b] \n[c] \n");
         ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n");
@@ -297,7 +389,7 @@ START_TEST(parallel_text)
             CHECK_STATUS(read_pair(a, b, bad[i].x, bad[i].y, bad[i].options), VPPS_FORMAT);
             ck_assert_str_eq(vpps_error_message(), bad[i].message);
         }
-        CHECK_OK(read_pair(a, b, "g\n\nh\ni\n", "j\nk\n \nl\n", &skip));
+        CHECK_OK(read_pair(a, b, "g\n\nh\ni\n\n", "j\nk\n \nl\n", &skip));
         ck_assert_str_eq(show(a), "[a] [b] \n[c] \n[g] \n[i] \n");
         ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n[j] \n[l] \n");
         ck_assert_uint_eq(vpps_vocab_find(vpps_sentences_vocab(a), "h", 1), VPPS_NO_WORD);
@@ -349,6 +441,9 @@ TCase *sentences_tests(void) {
     tcase_add_test(tests, bad_options);
     tcase_add_test(tests, failure_changes_nothing);
     tcase_add_test(tests, sentences_know_their_lines);
+    tcase_add_test(tests, words_know_their_lines);
+    tcase_add_test(tests, barred_text);
+    tcase_add_test(tests, lines_that_begin_with_a_hash);
     tcase_add_test(tests, tags_for_all_or_none);
     tcase_add_test(tests, parallel_text);
     tcase_add_test(tests, files);
