@@ -40,6 +40,9 @@ vpps_status vpps_fasttext_look(vpps_stream *s, const char *bytes, size_t n, vpps
 /* Does a number stand between at and end, and nothing else? In C's form, whatever the locale; finite. */
 bool vpps_vectors_number(const char *at, const char *end, float *value);
 
+/* So many bytes a word has at most in the binary forms. */
+#define VPPS_VECTORS_LONGEST_WORD (1 << 16)
+
 /* Vectors of more elements are not read: no network has such a size. */
 #define VPPS_VECTORS_MOST 65536u
 

@@ -19,7 +19,7 @@
 
 #include <math.h>
 
-enum { SUPERVISED = 3, LONGEST_WORD = 1 << 16 };
+enum { SUPERVISED = 3 };
 
 static const char magic[] = {(char)0xba, 0x16, 0x4f, 0x2f};
 
@@ -186,7 +186,7 @@ static vpps_status read_entry(fasttext_reader *r, int32_t i) {
     enum { BEHIND = sizeof(int64_t) + 1 };
     const char *bytes, *nul;
     size_t n;
-    VPPS_TRY(vpps_stream_find(r->s, '\0', LONGEST_WORD, &bytes, &n, &nul));
+    VPPS_TRY(vpps_stream_find(r->s, '\0', VPPS_VECTORS_LONGEST_WORD, &bytes, &n, &nul));
     const size_t len = nul ? (size_t)(nul - bytes) : n;
     VPPS_TRY(vpps_stream_peek(r->s, len + 1 + BEHIND, &bytes, &n));
     if (!nul || n < len + 1 + BEHIND) return fail_model(r->s, "the rest of the dictionary", "end of file");

@@ -83,45 +83,70 @@ typedef struct line_reader {
     uint64_t number; /* of the line, from 1 */
 } line_reader;
 
-static bool is_separator(char c) { return c == ' ' || c == '\t'; }
-
 static vpps_status fail_at(const line_reader *r, const char *at, const char *expected, const char *found) {
     return vpps_fail(VPPS_FORMAT, "%s%s:%llu:%zu: expected %s, found %s", VPPS_PATH_ARGS(r->name),
                      (unsigned long long)r->number, (size_t)(at - r->line) + 1, expected, found);
 }
 
-/* Where the word ends: as many numbers as a vector has follow. */
-static vpps_status find_numbers(const line_reader *r, const char **numbers) {
-    uint32_t n = 0;
-    for (const char *p = r->end; p > r->line;) {
-        if (!is_separator(*--p)) continue;
-        *numbers = p;
-        if (++n == r->t->size && p > r->line) return VPPS_OK;
-    }
+static vpps_status fail_count(const line_reader *r, uint32_t n) {
     char expected[64], found[32];
     snprintf(expected, sizeof expected, "a word and %u numbers", r->t->size);
     snprintf(found, sizeof found, "%u number%s", n, n == 1 ? "" : "s");
     return fail_at(r, r->line, expected, found);
 }
 
+static vpps_status fail_number(const line_reader *r, const char *at) {
+    const vpps_text text = {r->name, r->line, r->end, ""};
+    char found[64];
+    vpps_text_found(&text, at, found, sizeof found);
+    return fail_at(r, at, "a number", found);
+}
+
+/* Is it what numbers are written with? */
+static bool is_numeric(char c) {
+    return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E';
+}
+
+/* Goes back from *at over the word that ends there; *odd: it has bytes that no number has. */
+static void skip_word_back(const char *begin, const char **at, bool *odd) {
+    for (; *at > begin && !vpps_is_blank((*at)[-1]); --*at) *odd |= !is_numeric((*at)[-1]);
+}
+
+/* Where the numbers begin: as many as a vector has, before the end of the line. Some of GloVe's words hold spaces, and are
+ * what stands before them; a number there is one too many. */
+static vpps_status find_numbers(const line_reader *r, const char **numbers) {
+    const char *at = r->end, *bad = NULL;
+    bool odd = false;
+    for (uint32_t n = 0; n < r->t->size; n++, odd = false) {
+        at = vpps_trim_blanks(r->line, at);
+        if (at == r->line) return fail_count(r, n);
+        skip_word_back(r->line, &at, &odd);
+        if (odd) bad = at;
+    }
+    const char *end = vpps_trim_blanks(r->line, at), *last = end;
+    if (end == r->line) return fail_count(r, r->t->size - (bad != NULL));
+    if (bad) return fail_number(r, bad);
+    *numbers = at;
+    float value;
+    skip_word_back(r->line, &last, &odd);
+    const bool more = vpps_trim_blanks(r->line, last) > r->line && !odd; /* a word of one piece may be a number */
+    return more && vpps_vectors_number(last, end, &value) ? fail_count(r, r->t->size + 1) : VPPS_OK;
+}
+
 static vpps_status read_numbers(const line_reader *r, const char *at, float *values) {
-    for (uint32_t i = 0; i < r->t->size; i++) {
-        const char *begin = ++at;
-        while (at < r->end && !is_separator(*at)) at++;
-        if (vpps_vectors_number(begin, at, &values[i])) continue;
-        const vpps_text text = {r->name, r->line, r->end, ""};
-        char found[64];
-        vpps_text_found(&text, begin, found, sizeof found);
-        return fail_at(r, begin, "a number", begin == r->end ? "end of line" : found);
+    const char *word;
+    size_t len;
+    for (uint32_t i = 0; vpps_text_next_word(&at, r->end, &word, &len); i++) {
+        if (!vpps_vectors_number(word, word + len, &values[i])) return fail_number(r, word);
     }
     return VPPS_OK;
 }
 
 static vpps_status read_line(line_reader *r) {
     const char *numbers = r->line;
-    while (r->end > r->line && is_separator(r->end[-1])) r->end--;
     VPPS_TRY(find_numbers(r, &numbers));
-    const uint32_t id = vpps_vectors_wanted(r->t, r->line, (size_t)(numbers - r->line));
+    const char *word = vpps_skip_blanks(r->line, numbers), *end = vpps_trim_blanks(word, numbers);
+    const uint32_t id = vpps_vectors_wanted(r->t, word, (size_t)(end - word));
     if (id == VPPS_NO_WORD) return VPPS_OK;
     r->t->has[id] = true;
     r->t->found.found++;
@@ -136,8 +161,18 @@ static vpps_status next_line(vpps_stream *s, line_reader *r) {
     if (!r->line) return VPPS_OK;
     if (r->number++ == 0 && len >= mark && memcmp(r->line, VPPS_BYTE_ORDER_MARK, mark) == 0)
         r->line += mark, len -= mark;
-    r->end = r->line + len;
+    r->end = vpps_trim_blanks(r->line, r->line + len);
     return VPPS_OK;
+}
+
+/* Goes behind blank lines, which only the end may follow. */
+static vpps_status skip_blank_lines(vpps_stream *s, line_reader *r) {
+    const uint64_t first = r->number;
+    if (!r->line || r->line < r->end) return VPPS_OK;
+    while (r->line && r->line == r->end) VPPS_TRY(next_line(s, r));
+    if (!r->line) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s%s:%llu:1: expected a word and its numbers, found an empty line",
+                     VPPS_PATH_ARGS(r->name), (unsigned long long)first);
 }
 
 vpps_status vpps_vectors_read_text(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t) {
@@ -145,12 +180,12 @@ vpps_status vpps_vectors_read_text(vpps_stream *s, const vpps_vectors_info *info
     uint64_t n = 0;
     const bool counted = info->form == VPPS_VECTORS_TEXT;
     if (counted) VPPS_TRY(next_line(s, &r));
-    VPPS_TRY(next_line(s, &r));
-    for (; r.line; n++) {
-        if (r.line == r.end) return fail_at(&r, r.line, "a word and its numbers", "an empty line");
+    for (;; n++) {
+        VPPS_TRY(next_line(s, &r));
+        VPPS_TRY(skip_blank_lines(s, &r));
+        if (!r.line) break;
         if (counted && n == info->words) return fail_at(&r, r.line, "as many words as line 1 says", "more");
         VPPS_TRY(read_line(&r));
-        VPPS_TRY(next_line(s, &r));
     }
     if (!counted || n == info->words) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%s%s:1:1: expected as many words as follow, %llu, found %llu",

@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-enum { LONGEST_WORD = 1 << 16 };
-
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "floats in files have the low byte first");
 
 static vpps_status fail_word(const vpps_stream *s, uint64_t number, const char *expected, const char *found) {
@@ -21,7 +19,7 @@ static vpps_status read_word(vpps_stream *s, uint64_t number, vpps_vectors_targe
     const size_t bytes = (size_t)t->size * sizeof(float);
     const char *at, *space;
     size_t n;
-    VPPS_TRY(vpps_stream_find(s, ' ', LONGEST_WORD, &at, &n, &space));
+    VPPS_TRY(vpps_stream_find(s, ' ', VPPS_VECTORS_LONGEST_WORD, &at, &n, &space));
     const size_t before = n && *at == '\n' ? 1 : 0;
     if (n == before) return fail_word(s, number, "a word and its vector", "end of file");
     if (!space) return fail_word(s, number, "a space behind the word", "none");

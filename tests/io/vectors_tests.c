@@ -57,14 +57,39 @@ static void check_asked(const char *name, const float *values, vpps_vectors_foun
     }
 }
 
-enum { TEXT, TEXT_TRAILING, TEXT_CR, TEXT_MARK, TEXT_TABS, GLOVE, GLOVE_CR, WORD2VEC, WORD2VEC_LINES, N_FORMS };
+enum {
+    TEXT,
+    TEXT_TRAILING,
+    TEXT_CR,
+    TEXT_MARK,
+    TEXT_TABS,
+    TEXT_ALIGNED,
+    TEXT_CAPITALS,
+    TEXT_BLANK_END,
+    GLOVE,
+    GLOVE_CR,
+    GLOVE_TABS,
+    GLOVE_WORD_TAB,
+    GLOVE_ALIGNED,
+    GLOVE_BLANK_END,
+    WORD2VEC,
+    WORD2VEC_LINES,
+    N_FORMS
+};
 static const char *const form_names[N_FORMS] = {"text",
                                                 "text with spaces at line ends",
                                                 "text with CR LF",
                                                 "text behind a mark",
                                                 "text with tabs",
+                                                "text with aligned numbers",
+                                                "text with capital E",
+                                                "text with blank lines at its end",
                                                 "GloVe",
                                                 "GloVe with CR LF",
+                                                "GloVe with tabs",
+                                                "GloVe with a tab behind the word",
+                                                "GloVe with aligned numbers",
+                                                "GloVe with blank lines at its end",
                                                 "word2vec",
                                                 "word2vec with line ends"};
 
@@ -80,22 +105,25 @@ static char *written(int way, size_t *n) {
             fputc(' ', file);
             fwrite(in_file[i].vector, sizeof(float), SIZE, file);
         }
+        const bool tabs = way == TEXT_TABS || way == GLOVE_TABS, aligned = way == TEXT_ALIGNED || way == GLOVE_ALIGNED;
         for (int k = 0; k < SIZE && !binary; k++) {
-            fprintf(file, "%c%.9g", way == TEXT_TABS ? '\t' : ' ', (double)in_file[i].vector[k]);
+            fputc(tabs || (way == GLOVE_WORD_TAB && k == 0) ? '\t' : ' ', file);
+            fprintf(file, aligned ? "% .9g " : way == TEXT_CAPITALS ? "%.9E" : "%.9g", (double)in_file[i].vector[k]);
         }
         if (way == TEXT_TRAILING) fputc(' ', file);
         if (cr) fputc('\r', file);
         if (way != WORD2VEC) fputc('\n', file);
     }
+    if (way == TEXT_BLANK_END || way == GLOVE_BLANK_END) fputs("\n \t\r\n\n", file);
     ck_assert_int_eq(fclose(file), 0);
     return bytes;
 }
 
 START_TEST(all_forms_give_the_same)
     {
-        static const vpps_vectors_form forms_told[N_FORMS] = {
-            VPPS_VECTORS_TEXT,  VPPS_VECTORS_TEXT,  VPPS_VECTORS_TEXT,     VPPS_VECTORS_TEXT,    VPPS_VECTORS_TEXT,
-            VPPS_VECTORS_GLOVE, VPPS_VECTORS_GLOVE, VPPS_VECTORS_WORD2VEC, VPPS_VECTORS_WORD2VEC};
+        const vpps_vectors_form told = _i >= WORD2VEC ? VPPS_VECTORS_WORD2VEC
+                                       : _i >= GLOVE  ? VPPS_VECTORS_GLOVE
+                                                      : VPPS_VECTORS_TEXT;
         vpps_vocab *words = vocab_of(ASKED, asked);
         vpps_vectors_found found = {0};
         vpps_vectors_info info;
@@ -107,7 +135,7 @@ START_TEST(all_forms_give_the_same)
         make_folder();
         write_file(in_folder("vectors"), bytes, n);
         CHECK_OK(vpps_vectors_describe(in_folder("vectors"), &info));
-        ck_assert_int_eq(info.form, forms_told[_i]);
+        ck_assert_int_eq(info.form, told);
         ck_assert_uint_eq(info.size, SIZE);
         ck_assert_uint_eq(info.words, info.form == VPPS_VECTORS_GLOVE ? 0 : IN_FILE);
         for (int i = 0; i < ASKED * SIZE; i++) values[i] = NOTHING;
@@ -121,10 +149,10 @@ START_TEST(all_forms_give_the_same)
     }
 END_TEST
 
-/* Some of GloVe's words hold spaces; of other words neither the numbers nor the spaces matter. */
+/* Some of GloVe's words hold spaces, also the first one. */
 START_TEST(words_with_spaces)
     {
-        static const char text[] = "the 0.5 -1\nat home 2 3\n. . . 4 5\nx 1e3 +.25\nbad not numbers\n";
+        static const char text[] = "the end 0.5 -1\nat home 2 3\n. . . 4 5\nx 1e3 +.25\n12 1 1\n";
         static const char *const words[] = {"at home", ". .", ". . .", "x", "at", "."};
         vpps_vocab *v = vocab_of(VPPS_COUNT(words), words);
         float values[VPPS_COUNT(words) * 2];
@@ -286,6 +314,13 @@ static const struct bad_vectors {
     {"dog 1 2\n\ncat 1 2\n", "t:2:1: expected a word and its numbers, found an empty line", 0},
     {"dog 1 2\ncat 1 nan\n", "t:2:7: expected a number, found 'nan'", 0},
     {"dog 1 2\n 1 2\n", "t:2:1: expected a word and 2 numbers, found 2 numbers", 0},
+    {"dog 1 2\nmouse 1 2 3\ncat 1 2\n", "t:2:1: expected a word and 2 numbers, found 3 numbers", 0},
+    {"2 2\ndog 1 2\nroute 66 1 2\n", "t:3:1: expected a word and 2 numbers, found 3 numbers", 0},
+    {"dog 1 2\nmouse 1 2,5\n", "t:2:9: expected a number, found '2,5'", 0}, /* a word that is not wanted */
+    {"dog\t1\t2\nmouse\t1\n", "t:2:1: expected a word and 2 numbers, found 1 number", 0},
+    {"1 2\ncat 1 2 3\n", "t:2:1: expected a word and 2 numbers, found 3 numbers", 0}, /* the header does not fit */
+    {"dog 1 2\ncat 1 2\n\n \nmouse 1 2\n", "t:3:1: expected a word and its numbers, found an empty line", 0},
+    {"2 2\ncat 1E\xff 2\ndog 1 2\n", "t:2:5: expected a number, found '1E'", 0},
     {"2 2\r\ncat 1 2\n", "t:1:1: expected as many words as follow, 1, found 2", 0},
     {"1 2\ncat 1 2\ndog 1 2\n", "t:3:1: expected as many words as line 1 says, found more", 0},
     {"2 2\ncat \0\0\x80?\0\0\x80?dog \0\0\x80?\0\0\x80", "t: word 2: expected all of its vector, found end of file",
@@ -320,6 +355,41 @@ START_TEST(missing_files_are_named)
         float values[2];
         CHECK_STATUS(vpps_vectors_read("no/such/file", v, 2, values, NULL), VPPS_IO);
         vpps_vocab_destroy(v);
+    }
+END_TEST
+
+/* What decides is the whole beginning of a file, not its first bytes. */
+static const struct form_case {
+    const char *name, *text;
+    size_t n; /* 0: up to the NUL */
+    vpps_vectors_form form;
+    uint32_t size;
+} form_cases[] = {
+    /* 0.01f is 0A D7 23 3C: a line feed behind the first word */
+    {"a float that holds a line feed",
+     "2 1\ncat \x0a\xd7\x23\x3c"
+     "dog \x0a\xd7\x23\x3c",
+     20, VPPS_VECTORS_WORD2VEC, 1},
+    {"with a line feed behind it", "1 2\ncat \x0a\xd7\x23\x3c\0\0\x80?\n", 17, VPPS_VECTORS_WORD2VEC, 2},
+    {"a header, then numbers in any form", "1 2\ncat 1.5E-2  -.5\n", 0, VPPS_VECTORS_TEXT, 2},
+    {"a header with tabs", "1\t2 \ncat\t1\t2\n", 0, VPPS_VECTORS_TEXT, 2},
+    {"a header alone", "0 2\n", 0, VPPS_VECTORS_TEXT, 2},
+    {"words that are numbers, without a header", "7 5\n8 6\n9 1.5\n", 0, VPPS_VECTORS_GLOVE, 1},
+    {"a word that is a number", "66 1 2\ncat 1 2\n", 0, VPPS_VECTORS_GLOVE, 2},
+    {"a first word with a space and a number", "route 66 1 2\ncat 1 2\ndog 3 4\n", 0, VPPS_VECTORS_GLOVE, 2},
+    {"a first line that is short", "cat 1\ndog 1 2\nmouse 1 2\n", 0, VPPS_VECTORS_GLOVE, 2},
+};
+
+START_TEST(the_whole_decides_the_form)
+    {
+        const struct form_case *c = &form_cases[_i];
+        vpps_stream *s;
+        vpps_vectors_info info;
+        CHECK_OK(vpps_stream_of(&s, "t", c->text, c->n ? c->n : strlen(c->text)));
+        CHECK_OK(vpps_vectors_look(s, &info));
+        ck_assert_msg(info.form == c->form && info.size == c->size, "%s: form %d of size %u", c->name, (int)info.form,
+                      info.size);
+        vpps_stream_close(s);
     }
 END_TEST
 
@@ -368,6 +438,7 @@ TCase *vectors_tests(void) {
     tcase_add_loop_test(tests, models_of_fasttext, 0, (int)VPPS_COUNT(golden_models));
     tcase_add_loop_test(tests, cut_models_are_refused, 0, (int)VPPS_COUNT(golden_models));
     tcase_add_loop_test(tests, spoilt_models_are_refused, 0, (int)VPPS_COUNT(spoilt));
+    tcase_add_loop_test(tests, the_whole_decides_the_form, 0, (int)VPPS_COUNT(form_cases));
     tcase_add_loop_test(tests, bad_vectors_are_refused, 0, (int)VPPS_COUNT(bad_vectors));
     tcase_add_test(tests, missing_files_are_named);
     tcase_add_loop_test(tests, many_vectors, 0, 2);
