@@ -419,17 +419,22 @@ VPPS_API vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps
 /* ---------------------------------------------------------------- metrics */
 
 /* Precision and recall of chunks (entities), as conlleval, the script of the CoNLL shared tasks, counts them (Tjong Kim
- * Sang and Buchholz 2000). Tags are O, or B, I, E, S with a type behind '-' ("I-PER"; a tag "I" has the type ""): IOB1,
- * IOB2, BIOES. A chunk ends behind E or S, before B, S or O, and where the type changes; it starts at B or S, behind E,
- * S or O, and where the type changes. It is found when both its ends and its type are. */
+ * Sang and Buchholz 2000). Tags are O, or a letter with a type behind '-' ("I-PER"; a tag "I" has the type ""): B, I, E, S
+ * of IOB1, IOB2 and IOBES; M of BMES is I, L and U of BILOU are E and S, W of BMEWO is S. A chunk ends behind E or S, before
+ * B, S or O, and where the type changes; it starts at B or S, behind E, S or O, and where the type changes. It is found
+ * when both its ends and its type are. A tag of no scheme is outside of chunks, as O is. */
 typedef struct vpps_f1 vpps_f1;
 
 typedef struct vpps_f1_counts {
     uint64_t gold, predicted, correct; /* chunks */
 } vpps_f1_counts;
 
+/* Are these tags of chunks? Others are few: less than twice as many as those of a scheme, or, where no tag has a type, less
+ * than half as many; and O is not the only one. */
+VPPS_API bool vpps_f1_applies(const vpps_vocab *tags);
+
 /* The tags' words are used as long as the vpps_f1 lives; ids that `tags` gets later are unknown to it. Fails with
- * ARGUMENT (a tag that is not such a one), MEMORY. */
+ * MEMORY. */
 VPPS_API vpps_status vpps_f1_create(vpps_f1 **out, const vpps_vocab *tags);
 VPPS_API void vpps_f1_destroy(vpps_f1 *f);
 /* Counts a sentence: n tag ids each. Fails with ARGUMENT (an id out of range); nothing is counted then. */

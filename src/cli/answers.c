@@ -1,6 +1,7 @@
 /* answers.c - see answers.h. */
 #include "cli/answers.h"
 #include "base/base.h"
+#include "io/chunks.h"
 
 #include <math.h>
 
@@ -117,58 +118,25 @@ json_t *answer_class(const answers *a, const float *logits, uint32_t classes) {
 
 /* ---------------------------------------------------------------- spans */
 
-/* A tag taken apart: 'O', or one of BIES and a type. */
-typedef struct tag {
-    char part;
-    const char *type;
-} tag;
-
-static bool read_tag(const char *text, tag *t) {
-    *t = (tag){*text, ""};
-    if (strcmp(text, "O") == 0) return true;
-    if (!*text || !strchr("BIES", *text) || (text[1] && text[1] != '-')) return false;
-    t->type = text[1] ? text + 2 : "";
-    return true;
-}
-
-/* Does a chunk end between two tags, or begin? By conlleval (Tjong Kim Sang and Buchholz 2000). */
-static bool ends(tag before, tag after) {
-    if (before.part == 'O') return false;
-    if (before.part == 'E' || before.part == 'S' || strchr("BSO", after.part)) return true;
-    return strcmp(before.type, after.type) != 0;
-}
-
-static bool begins(tag before, tag after) {
-    if (after.part == 'O') return false;
-    if (after.part == 'B' || after.part == 'S' || strchr("ESO", before.part)) return true;
-    return strcmp(before.type, after.type) != 0;
+static void add_span(json_t *spans, vpps_chunk_tag tag, uint32_t begin, uint32_t end, double score) {
+    json_array_append_new(spans, json_pack("{si si so so}", "begin", (int)begin, "end", (int)end, "type",
+                                           answer_text(tag.type, strlen(tag.type)), "score", report_number(score)));
 }
 
 json_t *answer_spans(const answers *a, const int32_t *tags, const float *const *logits, uint32_t classes, uint32_t n) {
+    if (!vpps_f1_applies(a->names)) return json_null();
     json_t *spans = json_array();
-    const tag outside = {'O', ""};
-    tag before = outside;
+    vpps_chunk_tag before = {'O', ""}, now;
     uint32_t begin = 0;
     double score = 1;
-    for (uint32_t k = 0; k <= n; k++) {
-        tag now = outside;
-        const char *name = k < n ? vpps_vocab_word(a->names, (uint32_t)tags[k]) : "O";
-        if (!name || !read_tag(name, &now)) {
-            json_decref(spans);
-            return json_null();
-        }
-        if (ends(before, now)) {
-            json_array_append_new(spans, json_pack("{si si so so}", "begin", (int)begin, "end", (int)k, "type",
-                                                   answer_text(before.type, strlen(before.type)), "score",
-                                                   report_number(score)));
-        }
-        const bool fresh = begins(before, now);
-        if (fresh) begin = k;
-        if (k < n) {
-            const double p = exp(-answer_nll(logits[k], classes, (uint32_t)tags[k]));
-            score = fresh ? p : fmin(score, p);
-        }
-        before = now;
+    for (uint32_t k = 0; k <= n; k++, before = now) {
+        vpps_chunk_tag_read(k < n ? vpps_vocab_word(a->names, (uint32_t)tags[k]) : "O", &now);
+        const bool goes_on = vpps_chunk_goes_on(before.part, now.part) && strcmp(before.type, now.type) == 0;
+        if (!goes_on && before.part != 'O') add_span(spans, before, begin, k, score);
+        if (k == n) break;
+        const double p = exp(-answer_nll(logits[k], classes, (uint32_t)tags[k]));
+        score = goes_on ? fmin(score, p) : p;
+        if (!goes_on) begin = k;
     }
     return spans;
 }

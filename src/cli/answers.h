@@ -50,8 +50,8 @@ json_t *answer_text(const char *text, size_t len);
 double answer_nll(const float *logits, uint32_t classes, uint32_t label);
 
 /* Tags as spans: [{"begin", "end", "type", "score"}, ...], words from begin up to end, by the rules of conlleval; the score
- * is the least of its tags'. Null where a tag is none of O, B-X, I-X, E-X, S-X. tags: n ids of classes; logits: of
- * each. */
+ * is the least of its tags'. Null where the network's tags are not those of chunks (vpps_f1_applies). tags: n ids of
+ * classes; logits: of each. */
 json_t *answer_spans(const answers *a, const int32_t *tags, const float *const *logits, uint32_t classes, uint32_t n);
 
 #endif

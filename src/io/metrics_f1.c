@@ -2,12 +2,13 @@
 #include "vpps_data.h"
 
 #include "base/base.h"
+#include "chunks.h"
 
 #define NO_TYPE UINT32_MAX
 
 /* A tag taken apart. */
 typedef struct tag_parts {
-    char prefix;   /* 'O', 'B', 'I', 'E' or 'S' */
+    char part;     /* as in vpps_chunk_tag */
     uint32_t type; /* NO_TYPE for O */
 } tag_parts;
 
@@ -37,13 +38,11 @@ static vpps_status find_type(vpps_f1 *f, const char *name, uint32_t *type) {
     return VPPS_OK;
 }
 
-static vpps_status take_apart(vpps_f1 *f, const char *tag, tag_parts *parts) {
-    *parts = (tag_parts){tag[0], NO_TYPE};
-    if (strcmp(tag, "O") == 0) return VPPS_OK;
-    if (!strchr("BIES", tag[0]) || (tag[1] != '\0' && tag[1] != '-')) {
-        return vpps_fail(VPPS_ARGUMENT, "F1: expected a tag O, or B, I, E, S with '-' and a type, found '%.80s'", tag);
-    }
-    return find_type(f, tag[1] ? tag + 2 : tag + 1, &parts->type);
+static vpps_status take_apart(vpps_f1 *f, const char *text, tag_parts *parts) {
+    vpps_chunk_tag tag;
+    vpps_chunk_tag_read(text, &tag);
+    *parts = (tag_parts){tag.part, NO_TYPE};
+    return tag.part == 'O' ? VPPS_OK : find_type(f, tag.type, &parts->type);
 }
 
 static vpps_status take_all_apart(vpps_f1 *f, const vpps_vocab *tags) {
@@ -52,6 +51,19 @@ static vpps_status take_all_apart(vpps_f1 *f, const vpps_vocab *tags) {
     if (!f->tags) return vpps_fail(VPPS_MEMORY, "F1: out of memory for %u tags", n);
     for (; f->n_tags < n; f->n_tags++) VPPS_TRY(take_apart(f, vpps_vocab_word(tags, f->n_tags), &f->tags[f->n_tags]));
     return VPPS_OK;
+}
+
+bool vpps_f1_applies(const vpps_vocab *tags) {
+    uint32_t good = 0, bad = 0, chunks = 0, typed = 0;
+    for (uint32_t i = 0; tags && i < vpps_vocab_size(tags); i++) {
+        vpps_chunk_tag tag;
+        const bool of_scheme = vpps_chunk_tag_read(vpps_vocab_word(tags, i), &tag);
+        good += of_scheme;
+        bad += !of_scheme;
+        chunks += tag.part != 'O';
+        typed += *tag.type != '\0';
+    }
+    return chunks > 0 && (typed ? 2 * good > bad : good > 2 * bad);
 }
 
 vpps_status vpps_f1_create(vpps_f1 **out, const vpps_vocab *tags) {
@@ -83,16 +95,13 @@ typedef struct chunk {
     uint32_t begin, end, type; /* words begin .. end */
 } chunk;
 
-/* Whether a chunk goes on from a tag to the next one: neither ends behind the first nor starts at the second. The
- * header's two rules agree on that between tags that are both inside. */
 static bool goes_on(tag_parts before, tag_parts tag) {
-    return tag.type == before.type && (before.prefix == 'B' || before.prefix == 'I') &&
-           (tag.prefix == 'I' || tag.prefix == 'E');
+    return tag.type == before.type && vpps_chunk_goes_on(before.part, tag.part);
 }
 
 /* The first chunk that begins at *at or behind it; *at goes to its end. False: there is none. */
 static bool next_chunk(const vpps_f1 *f, uint32_t n, const uint32_t *ids, uint32_t *at, chunk *c) {
-    while (*at < n && f->tags[ids[*at]].prefix == 'O') (*at)++;
+    while (*at < n && f->tags[ids[*at]].part == 'O') (*at)++;
     if (*at == n) return false;
     c->begin = *at;
     c->type = f->tags[ids[*at]].type;

@@ -84,25 +84,59 @@ static const struct hand_case {
     {"B I I O S", "B I E O B", 2, 2, 2}, /* no types */
     {"B-A-B I-A-B", "B-A I-A", 1, 1, 0}, /* a type ends with the tag, not at the next '-' */
     {"B- O", "B O", 1, 1, 1},
+    {"B-X L-X U-Y O W-Y", "B-X E-X S-Y O U-Y", 3, 3, 3}, /* BILOU and IOBES of the same chunks */
+    {"B-X M-X M-X E-X M-X", "B-X I-X I-X E-X I-X", 2, 2, 2},
+    {"B M E S B E", "B M E B E S", 3, 3, 1}, /* words of characters */
 };
 
+/* Chunks by each scheme's own rules, counted by seqeval in its strict mode (metrics_golden.py). */
+static const struct hand_case scheme_cases[] = {
+    /* clang-format off */
+    {"O O O O O O O I-Y B-Y", "O O O O O O O O I-Y", 2, 1, 1}, /* IOB1 */
+    {"O O O I-X I-Y I-Y B-Y I-Y I-Y O O", "O O O O I-Y I-Y B-Y I-Y I-Y O O", 3, 2, 2}, /* IOB1 */
+    {"O O O O I-Y I-Y I-Y B-Y I-Y", "O O O O I-X I-X I-X I-Y I-Y", 2, 2, 1}, /* IOB1 */
+    {"O O I-X I-X I-X O I-Y I-Y O O O I-Y", "O O I-X I-X I-X O O O O O O I-Y", 3, 2, 2}, /* IOB1 */
+    {"O O O O O O O B-Y B-Y", "O O O O O O O O B-Y", 2, 1, 1}, /* IOB2 */
+    {"O O O B-X B-Y I-Y B-Y I-Y I-Y O O", "O O O O B-Y I-Y B-Y I-Y I-Y O O", 3, 2, 2}, /* IOB2 */
+    {"O O O O B-Y I-Y I-Y B-Y I-Y", "O O O O B-X I-X I-X B-Y I-Y", 2, 2, 1}, /* IOB2 */
+    {"O O B-X I-X I-X O B-Y I-Y O O O B-Y", "O O B-X I-X I-X O O O O O O B-Y", 3, 2, 2}, /* IOB2 */
+    {"O O S-Y B-X I-X E-X B-X I-X E-X O O", "O O O B-X I-X E-X B-X I-X E-X O O", 3, 2, 2}, /* IOBES */
+    {"O O O B-Y I-Y E-Y O B-Y E-Y", "O O O B-Y E-Y O O S-Y O", 2, 2, 0}, /* IOBES */
+    {"O B-Y E-Y O O O O O O O O", "O O O O O O O O O O O", 1, 0, 0}, /* IOBES */
+    {"O O O O B-X I-X E-X B-Y I-Y E-Y S-X S-Y", "O O O O O O O B-X I-X E-X S-Y S-X", 4, 3, 0}, /* IOBES */
+    {"B-Y I-Y L-Y B-Y I-Y L-Y B-X L-X B-X I-X L-X", "O O O B-Y I-Y L-Y U-X O B-X L-X O", 4, 3, 1}, /* BILOU */
+    {"O O O O O O B-Y I-Y L-Y O", "O O O O O O B-Y I-Y L-Y O", 1, 1, 1}, /* BILOU */
+    {"B-X I-X L-X O O O O B-X I-X L-X", "B-X L-X O O O O O O O O", 2, 1, 0}, /* BILOU */
+    {"B-Y I-Y L-Y B-X L-X B-Y I-Y L-Y B-Y L-Y", "B-Y I-Y L-Y B-X L-X B-X I-X L-X U-Y O", 4, 4, 2}, /* BILOU */
+    {"B-Y E-Y S-X B-Y E-Y O O O B-X E-X", "B-Y E-Y O S-Y O O O O S-X O", 4, 3, 1}, /* BMES */
+    {"B-Y M-Y E-Y B-Y E-Y O O S-Y O O B-Y E-Y", "O O O B-Y E-Y O O S-Y O O S-Y O", 4, 3, 2}, /* BMES */
+    {"B-X M-X E-X B-Y E-Y B-Y M-Y E-Y B-Y M-Y E-Y", "B-X E-X O B-Y E-Y B-Y M-Y E-Y O O O", 4, 3, 2}, /* BMES */
+    {"O B-X M-X E-X O O O O B-Y E-Y S-X", "O B-X M-X E-X O O O O B-Y E-Y S-X", 3, 3, 3}, /* BMES */
+    /* clang-format on */
+};
+
+static void check_case(const struct hand_case *c) {
+    uint32_t gold[16], predicted[16];
+    uint64_t right;
+    vpps_vocab *v = vocab_of(0, NULL);
+    vpps_f1 *f;
+    const uint32_t n = parse(v, c->gold, gold);
+    ck_assert_uint_eq(parse(v, c->predicted, predicted), n);
+    CHECK_OK(vpps_f1_create(&f, v));
+    CHECK_OK(vpps_f1_add(f, n, gold, predicted));
+    check_counts(vpps_f1_all_counts(f), c->n_gold, c->n_predicted, c->n_correct);
+    ck_assert_uint_eq(vpps_f1_tokens(f, &right), n);
+    ck_assert_uint_le(right, n);
+    vpps_f1_destroy(f);
+    vpps_vocab_destroy(v);
+}
+
 START_TEST(by_hand)
-    {
-        const struct hand_case *c = &hand_cases[_i];
-        uint32_t gold[16], predicted[16];
-        uint64_t right;
-        vpps_vocab *v = vocab_of(0, NULL);
-        vpps_f1 *f;
-        const uint32_t n = parse(v, c->gold, gold);
-        ck_assert_uint_eq(parse(v, c->predicted, predicted), n);
-        CHECK_OK(vpps_f1_create(&f, v));
-        CHECK_OK(vpps_f1_add(f, n, gold, predicted));
-        check_counts(vpps_f1_all_counts(f), c->n_gold, c->n_predicted, c->n_correct);
-        ck_assert_uint_eq(vpps_f1_tokens(f, &right), n);
-        ck_assert_uint_le(right, n);
-        vpps_f1_destroy(f);
-        vpps_vocab_destroy(v);
-    }
+    { check_case(&hand_cases[_i]); }
+END_TEST
+
+START_TEST(by_the_rules_of_schemes)
+    { check_case(&scheme_cases[_i]); }
 END_TEST
 
 START_TEST(types_and_ratios)
@@ -144,18 +178,56 @@ START_TEST(types_and_ratios)
     }
 END_TEST
 
+/* Such a tag is outside of chunks, as O is, and the others count on. */
 START_TEST(tags_that_are_none)
     {
-        static const char *const bad[] = {"NNP", "BX", "b-X", "o", "OO", "O-X", "-X", "M-X", "Bx-X"};
+        static const char *const bad[] = {"NNP", "BX", "b-X", "o", "OO", "O-X", "-X", "N-X", "Bx-X", "0", "B_X", ""};
         for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
             vpps_f1 *f;
-            vpps_vocab *v = vocab_of(1, &bad[i]);
-            CHECK_STATUS(vpps_f1_create(&f, v), VPPS_ARGUMENT);
-            ck_assert_ptr_null(f);
-            CHECK_MESSAGE("F1: expected a tag O, or B, I, E, S with '-' and a type, found '");
-            CHECK_MESSAGE(bad[i]);
+            vpps_vocab *v = vocab_of(0, NULL);
+            uint32_t ids[4], odd = 0;
+            parse(v, "B-X I-X O S-Y", ids);
+            if (*bad[i]) CHECK_OK(vpps_vocab_add(v, bad[i], strlen(bad[i]), &odd));
+            CHECK_OK(vpps_f1_create(&f, v));
+            const uint32_t gold[] = {ids[0], *bad[i] ? odd : ids[2], ids[1], ids[3]},
+                           said[] = {ids[0], ids[2], ids[1], gold[1]};
+            CHECK_OK(vpps_f1_add(f, 4, gold, said)); /* X, none, X, Y against X, O, X, none */
+            check_counts(vpps_f1_all_counts(f), 3, 2, 2);
+            ck_assert_uint_eq(vpps_f1_types(f), 2);
+            vpps_f1_destroy(f);
             vpps_vocab_destroy(v);
         }
+    }
+END_TEST
+
+static const struct {
+    const char *tags;
+    bool applies;
+} tag_sets[] = {{"O B-X I-X", true},
+                {"I-X O", true},
+                {"B M E S", true},
+                {"O B-X 0", true}, /* one that is mistyped */
+                {"O B-X b-X BX 0", true},
+                {"O B-X b-X BX 0 1", false},
+                {"B M E S 0", true},
+                {"B M E S 0 b", false},
+                {"", false},
+                {"O", false},
+                {"O 0", false},
+                {"0 1", false},
+                {"NN VB DT", false},
+                {"NN VB I O S", false}, /* parts of speech of one letter, some of which are a scheme's */
+                {"N O S Z V L A R D P T X Y U E G M B", false},
+                {"B-LOC.NAM I-LOC.NAM O B-PER", true},
+                {"L-X U-X O", true}};
+
+START_TEST(sets_of_tags)
+    {
+        vpps_vocab *v = vocab_of(0, NULL);
+        uint32_t ids[32];
+        parse(v, tag_sets[_i].tags, ids);
+        ck_assert_msg(vpps_f1_applies(v) == tag_sets[_i].applies, "%s", tag_sets[_i].tags);
+        vpps_vocab_destroy(v);
     }
 END_TEST
 
@@ -278,8 +350,10 @@ TCase *f1_tests(void) {
     tcase_set_timeout(tests, 30);
     tcase_add_test(tests, every_transition);
     tcase_add_loop_test(tests, by_hand, 0, (int)VPPS_COUNT(hand_cases));
+    tcase_add_loop_test(tests, by_the_rules_of_schemes, 0, (int)VPPS_COUNT(scheme_cases));
     tcase_add_test(tests, types_and_ratios);
     tcase_add_test(tests, tags_that_are_none);
+    tcase_add_loop_test(tests, sets_of_tags, 0, (int)VPPS_COUNT(tag_sets));
     tcase_add_test(tests, as_conlleval);
     tcase_add_loop_test(tests, as_seqeval, 0, (int)VPPS_COUNT(goldens));
     return tests;

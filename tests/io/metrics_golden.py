@@ -6,6 +6,7 @@
 """
 from sacrebleu.metrics import BLEU
 from seqeval.metrics.sequence_labeling import get_entities
+from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
 MASK = (1 << 64) - 1
 
@@ -71,6 +72,66 @@ def f1(seed, n_tags, sentences, wrong):
           + ", ".join("{" + ", ".join(map(str, counts[t])) + "}" for t in "XY") + "},")
 
 
+# The letters of a chunk's begin, inside and end, and of a whole one; None: IOB.
+SCHEMES = {"IOB1": None, "IOB2": None, "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
+
+
+def draw_chunks(r, n):
+    """(begin, end, type) in n words, often side by side."""
+    chunks, at = [], 0
+    while at < n:
+        length = min(n - at, 1 + r.below(3))
+        if r.below(3):
+            chunks.append((at, at + length, "XY"[r.below(2)]))
+        at += length
+    return chunks
+
+
+def spoil(r, chunks):
+    """Some are gone, some of the other type, some shorter."""
+    for begin, end, kind in chunks:
+        what = r.below(6)
+        if what == 1:
+            kind = "XY"[kind == "X"]
+        elif what == 2:
+            end -= 1
+        if what and end > begin:
+            yield begin, end, kind
+
+
+def encode(chunks, n, scheme):
+    tags, letters, before = ["O"] * n, SCHEMES[scheme], None
+    for begin, end, kind in chunks:
+        for k in range(begin, end):
+            tags[k] = f"{letters[1] if letters else 'I'}-{kind}"
+        if letters:
+            tags[begin], tags[end - 1] = f"{letters[0]}-{kind}", f"{letters[2]}-{kind}"
+            if end - begin == 1:
+                tags[begin] = f"{letters[3]}-{kind}"
+        elif scheme == "IOB2" or before == (begin, kind):
+            tags[begin] = f"B-{kind}"
+        before = (end, kind)
+    return tags
+
+
+def strict(tags, scheme):
+    """seqeval's chunks by the rules of the scheme; it calls the inside of BMES I."""
+    rules = {"IOB1": IOB1, "IOB2": IOB2, "BILOU": BILOU}.get(scheme, IOBES)
+    entities = Entities([[t.replace("M-", "I-") for t in tags]], rules).entities[0]
+    return {(e.tag, e.start, e.end) for e in entities}
+
+
+def schemes(scheme, seed):
+    r = Random(seed)
+    n = 9 + r.below(4)
+    gold = draw_chunks(r, n)
+    predicted = spoil(r, gold)
+    tags = [encode(chunks, n, scheme) for chunks in (gold, predicted)]
+    g, p = (strict(t, scheme) for t in tags)
+    texts = ", ".join('"' + " ".join(t) + '"' for t in tags)
+    print(f"    {{{texts}, {len(g)}, {len(p)}, {len(g & p)}}}, /* {scheme} */")
+
+
 print("BLEU: seed, pairs, words, noise, matches, hypothesis words, reference words, none, exp")
 for case in ((1, 100, 1000, 10), (2, 100, 50, 30), (3, 20, 5, 40), (4, 3, 100, 60), (5, 1, 8, 50), (6, 200, 30000, 5),
              (7, 40, 3, 64)):
@@ -78,3 +139,7 @@ for case in ((1, 100, 1000, 10), (2, 100, 50, 30), (3, 20, 5, 40), (4, 3, 100, 6
 print("F1: seed, tags, sentences, percent drawn anew, gold, predicted, correct of X and of Y")
 for case in ((1, 5, 200, 20), (2, 9, 200, 20), (3, 3, 50, 60), (4, 9, 1000, 5)):
     f1(*case)
+print("F1 by the schemes' own rules: gold and predicted tags, chunks, those found, those right")
+for name in SCHEMES:
+    for number in range(4):
+        schemes(name, 10 * len(name) + 7 * number + ord(name[1]))

@@ -40,10 +40,7 @@ typedef struct tag_counter {
 
 static vpps_status open_counter(tag_counter *t, const corpus *c, const vpps_vocab *split_tags) {
     VPPS_TRY(all_tags(c, split_tags, &t->tags, &t->ids));
-    const vpps_status status = vpps_f1_create(&t->f1, t->tags);
-    if (status != VPPS_ARGUMENT) return status;
-    vpps_restore_message(""); /* such tags are no failure */
-    return VPPS_OK;
+    return vpps_f1_applies(c->vocab[VOCAB_CLASSES]) ? vpps_f1_create(&t->f1, t->tags) : VPPS_OK;
 }
 
 static void close_counter(tag_counter *t) {
