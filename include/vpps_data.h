@@ -263,8 +263,8 @@ typedef struct vpps_parallel {
 } vpps_parallel;
 
 /* `parallel` NULL: all zero. Fails as vpps_sentences_read_lines_file does, with FORMAT when one file has more lines
- * (the message gives both counts), with STATE unless both have equally many sentences before, with ARGUMENT when they
- * are the same. */
+ * (the message gives both counts; lines without words at the end of either do not count), with STATE unless both have
+ * equally many sentences before, with ARGUMENT when they are the same. */
 VPPS_API vpps_status vpps_sentences_read_parallel_files(vpps_sentences *source, vpps_sentences *target,
                                                         const char *source_path, const char *target_path,
                                                         const vpps_parallel *parallel);
@@ -339,9 +339,10 @@ VPPS_API uint32_t vpps_lattices_words(const vpps_lattices *l);
 VPPS_API vpps_status vpps_lattices_read_file(vpps_lattices *l, const char *path);
 VPPS_API vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const char *text, size_t len);
 
-/* Adds the words of a lexicon, lines "word frequency POS" with one space between (jieba's dictionaries; only the word
- * is used, the rest of the line may be missing), to a vocabulary. Fails with IO, FORMAT (no word, NUL, a CR without
- * LF), MEMORY; the vocabulary is then as before. */
+/* Adds the words of a lexicon to a vocabulary: the first column of each line, which ends at a tab, or in a line without
+ * one at white space ("word frequency POS" of jieba's dictionaries, "word<tab>frequency" of THULAC's; what follows the
+ * word may be missing). Lines of nothing but white space are skipped. Fails with IO, FORMAT (white space before a word,
+ * NUL, a CR without LF), MEMORY; the vocabulary is then as before. */
 VPPS_API vpps_status vpps_lexicon_read_file(vpps_vocab *words, const char *path);
 VPPS_API vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name, const char *text, size_t len);
 

@@ -4,17 +4,26 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <strings.h>
 #include <sys/stat.h>
 
-/* A file is a part when one of the words of its name (parted by '.', '_' and '-') begins with one of these. */
-static const char *const part_words[N_SPLITS][3] = {{"train"}, {"dev", "val"}, {"test"}};
+/* A file is a part when one of the words of its name (parted by '.', '_' and '-') is one of these, maybe with digits behind
+ * it: train, test2016. Capital letters do not count. */
+static const char *const part_words[N_SPLITS][12] = {
+    {"train", "training", "trainset", "traindata"},
+    {"dev", "devel", "development", "devset", "val", "valid", "validation", "valset", "testa" /* of CoNLL-2003 */},
+    {"test", "testing", "testset", "testdata", "testb"}};
 
 static bool is_part(const char *name, int part) {
     for (const char *word = name; *word; word += strspn(word, "._-")) {
-        for (int i = 0; i < 3 && part_words[part][i]; i++) {
-            if (strncmp(word, part_words[part][i], strlen(part_words[part][i])) == 0) return true;
+        const size_t len = strcspn(word, "._-");
+        size_t letters = len;
+        while (letters && word[letters - 1] >= '0' && word[letters - 1] <= '9') letters--;
+        for (int i = 0; part_words[part][i]; i++) {
+            const char *wanted = part_words[part][i];
+            if (letters == strlen(wanted) && strncasecmp(word, wanted, letters) == 0) return true;
         }
-        word += strcspn(word, "._-");
+        word += len;
     }
     return false;
 }
@@ -73,9 +82,8 @@ static vpps_status find_in_folder(const char *folder, int part, bool needed, con
     vpps_status status = find_one(folder, part, ending, false, path, n);
     if (status == VPPS_OK && !*path) status = find_one(folder, part, ending, true, path, n);
     if (status == VPPS_OK && !*path && needed) {
-        status =
-            vpps_fail(VPPS_IO, "%s: no file has a word in its name that begins with %s%s%s: the %s part is missing",
-                      folder, part_words[part][0], *ending ? " and ends in " : "", ending, split_names[part]);
+        status = vpps_fail(VPPS_IO, "%s: no file has the word %s in its name%s%s: the %s part is missing", folder,
+                           part_words[part][0], *ending ? " and ends in " : "", ending, split_names[part]);
     }
     return status;
 }

@@ -68,7 +68,7 @@ static const char generator_names[] = "listops|complete";
 static const cli_option table[] = {
     HEADING("Data:"),
     TEXT("data", data, "PATH", 0, DATA, PATHS,
-         "A file, or a folder with files that have train, dev (or val) and test in their names"),
+         "A file, or a folder with files that have the words train, dev (or val) and test in their names"),
     TEXT("train", parts[SPLIT_TRAIN], "PATH", 0, DATA, PATHS, "The training part: a file, or a folder whose files are read"),
     TEXT("dev", parts[SPLIT_DEV], "PATH", 0, DATA, PATHS, "The part that is measured while training"),
     TEXT("test", parts[SPLIT_TEST], "PATH", 0, DATA, PATHS, "The part that is measured, too"),

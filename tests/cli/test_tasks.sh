@@ -697,7 +697,7 @@ folder f train dev val
 check "dev and val" fails_with 1 "could both be the dev part: name one by --dev" "${train[@]}" --data f
 folder f constrain test
 check "no training part" fails_with 1 \
-    "f: no file has a word in its name that begins with train: the train part is missing" "${train[@]}" --data f
+    "f: no file has the word train in its name: the train part is missing" "${train[@]}" --data f
 check "only --test" fails_with 1 "no train data: --train FILE" "${train[@]}" --test f/test
 folder f train
 check "no dev and test part" exits 0 "${train[@]}" --data f --save f.ckpt
@@ -707,7 +707,7 @@ folder f train.de train.fr dev.en
 check "no pair" fails_with 1 "train.en: cannot be opened" "$vpps" train lstm-nmt --data f "${pairs[@]}"
 folder f train.fr
 check "no source" fails_with 1 \
-    "begins with train and ends in .de: the train part is missing" "$vpps" train lstm-nmt --data f "${pairs[@]}"
+    "has the word train in its name and ends in .de: the train part is missing" "$vpps" train lstm-nmt --data f "${pairs[@]}"
 
 # ---------------------------------------------------------------- pretrained vectors
 

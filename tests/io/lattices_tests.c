@@ -116,13 +116,13 @@ START_TEST(lexicon)
     {
         static const struct {
             const char *text, *message;
-        } bad[] = {{"a 1 n\n\nb 2 v\n", "t:2:1: expected a word, found end of line"},
-                   {"a 1 n\n b 2 v\n", "t:2:1: expected a word, found a space"},
+        } bad[] = {{"a 1 n\n b 2 v\n", "t:2:1: expected a word, found a space"},
+                   {"a 1 n\n\t2 v\n", "t:2:1: expected a word, found a tab"},
                    {"a\rb\n", "t:1:2: expected LF behind CR, found CR alone"}};
         vpps_vocab *v;
         char *words;
         CHECK_OK(vpps_vocab_create(&v));
-        static const char good[] = "ab 7 n\r\nc\na\tb 1 x\nab 9 v";
+        static const char good[] = "ab 7 n\r\nc\n\na b \t 1 x\n\r\ncd\t12\nab 9\tv\nef\v3\n \t\n\n";
         CHECK_OK(vpps_lexicon_read_text(v, "t", good, sizeof good - 1));
         for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
             CHECK_STATUS(vpps_lexicon_read_text(v, "t", bad[i].text, strlen(bad[i].text)), VPPS_FORMAT);
@@ -131,7 +131,7 @@ START_TEST(lexicon)
         CHECK_STATUS(vpps_lexicon_read_text(v, "t", "z\0", 2), VPPS_FORMAT);
         CHECK_STATUS(vpps_lexicon_read_file(v, "/nowhere/lexicon"), VPPS_IO);
         CHECK_OK(vpps_vocab_to_text(v, &words));
-        ck_assert_str_eq(words, "ab\nc\na\tb");
+        ck_assert_str_eq(words, "ab\nc\na b\ncd\nab 9\nef");
         free(words);
         vpps_vocab_destroy(v);
     }
