@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/task.h"
+#include "io/text.h"
 
 #include <math.h>
 
@@ -187,20 +188,22 @@ static vpps_status make_batch(generator *g, uint32_t first, uint32_t n) {
 /* ---------------------------------------------------------------- the command */
 
 static vpps_status read_prompt(generator *g) {
-    const char *at = g->s->prompt;
+    const char *at = g->s->prompt, *word;
+    size_t len;
     const vpps_vocab *words = g->c.vocab[VOCAB_WORDS];
     if (!at) return VPPS_OK;
     g->prompt = malloc((strlen(at) + 1) * sizeof *g->prompt);
     if (!g->prompt) return vpps_fail(VPPS_MEMORY, "no memory for the prompt");
-    while (*(at += strspn(at, " "))) {
-        const size_t len = strcspn(at, " ");
-        const uint32_t id = vpps_vocab_find(words, at, len);
-        if (id == VPPS_NO_WORD) {
-            return vpps_fail(VPPS_ARGUMENT, "--prompt: %s does not know the word '%.*s'", g->s->model,
-                             (int)(len < 64 ? len : 64), at);
+    const char *end = at + strlen(at);
+    while (vpps_text_next_word(&at, end, &word, &len)) {
+        const uint32_t id = vpps_vocab_find(words, word, len);
+        if (id == VPPS_NO_WORD || id == g->end_word) {
+            return vpps_fail(VPPS_ARGUMENT,
+                             id == VPPS_NO_WORD ? "--prompt: %s does not know the word '%.*s'"
+                                                : "--prompt: in %s the word '%.*s' marks the end of a sentence",
+                             g->s->model, (int)(len < 64 ? len : 64), word);
         }
         g->prompt[g->n_prompt++] = id;
-        at += len;
     }
     return VPPS_OK;
 }
@@ -211,9 +214,9 @@ static vpps_status generate(generator *g, settings *s) {
     VPPS_TRY(session_open(&g->x, s, &g->c));
     VPPS_TRY(vpps_load(g->x.handle, s->model));
     VPPS_TRY(answers_open(&g->answers, s, &g->c));
-    VPPS_TRY(read_prompt(g));
     g->end_word = vpps_vocab_find(g->c.vocab[VOCAB_WORDS], END_WORD, sizeof END_WORD - 1);
     if (g->end_word == VPPS_NO_WORD) g->end_word = 0;
+    VPPS_TRY(read_prompt(g));
     g->max_words = s->most_words ? s->most_words : DEFAULT_WORDS;
     g->choices = malloc(((size_t)g->c.classes + 1) * sizeof *g->choices);
     g->logits = malloc((size_t)s->batch * g->c.classes * sizeof *g->logits);

@@ -11,6 +11,7 @@
 #include "cli/lines.h"
 #include "cli/output_files.h"
 #include "cli/task.h"
+#include "io/text.h"
 
 #include <inttypes.h>
 #include <unistd.h>
@@ -144,19 +145,14 @@ static size_t count_pieces(const settings *s, const char *line, size_t len) {
     const net_kind kind = s->network->kind;
     size_t n = 1;
     if (kind == NET_LATTICES || kind == NET_LATTICE_PAIRS || s->network->spells) return len;
-    for (size_t i = 0; i < len; i++) n += line[i] == ' ' || line[i] == '(';
+    for (size_t i = 0; i < len; i++) n += vpps_is_blank(line[i]) || line[i] == '(';
     return n;
-}
-
-static bool is_blank(const char *line, size_t len) {
-    while (len && line[len - 1] == ' ') len--;
-    return len == 0;
 }
 
 /* Reads the line's example, behind those that wait. *added: it has one. */
 static vpps_status read_example(predictor *p, const char *line, size_t len, bool *added) {
     *added = false;
-    if (is_blank(line, len)) return VPPS_OK;
+    if (vpps_skip_blanks(line, line + len) == line + len) return VPPS_OK;
     VPPS_TRY(corpus_add_input(p->c, p->s, "stdin", line, len));
     const uint32_t n = corpus_read_so_far(&p->c->split[SPLIT_TEST]) - p->n_examples;
     if (n > 1) return vpps_fail(VPPS_FORMAT, "expected one example, found %u", n);

@@ -109,10 +109,10 @@ static vpps_status generate_lattice_pairs(corpus *c, const settings *s, corpus_s
 
 static vpps_status learn(corpus *c, const settings *s) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
-    VPPS_TRY(task_cut_words(&c->vocab[VOCAB_CLASSES], train->target, s->min_count));
+    VPPS_TRY(task_cut_words(&c->vocab[VOCAB_CLASSES], train->target, s->min_count, true));
     c->classes = vpps_vocab_size(c->vocab[VOCAB_CLASSES]);
     if (train->lattices) return lattice_learn(c, s);
-    return task_cut_words(&c->vocab[VOCAB_WORDS], train->sentences, s->min_count);
+    return task_cut_words(&c->vocab[VOCAB_WORDS], train->sentences, s->min_count, false);
 }
 
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
@@ -178,7 +178,8 @@ static vpps_status translate(session *x, corpus *c, const corpus_split *split, c
     return decode_batch(&d, n, source, &list, out);
 }
 
-/* Compared as words of the reference's text, so that a word the network does not know never matches. */
+/* Compared as words of the reference's text: an unknown word, which is printed as <unk>, matches where the reference says
+ * <unk> itself, and no other word. */
 static vpps_status add_to_bleu(vpps_bleu *b, const corpus_split *split, const uint32_t *examples, uint32_t n,
                                const decoded *d, const uint32_t *ids, uint32_t *hypothesis) {
     for (uint32_t i = 0; i < n; i++) {
@@ -195,7 +196,6 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
     uint32_t *ids, *hypothesis = NULL;
     size_t capacity = 0;
     VPPS_TRY(vpps_vocab_map(c->vocab[VOCAB_CLASSES], vpps_sentences_vocab(split->target), VPPS_NO_WORD, &ids));
-    ids[0] = VPPS_NO_WORD; /* <unk> */
     vpps_status status = VPPS_OK;
     for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
         const uint32_t n = vpps_min_u32(batch, split->n_examples - i);

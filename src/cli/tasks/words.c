@@ -32,10 +32,13 @@ vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
     return status;
 }
 
-vpps_status task_cut_words(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count) {
+vpps_status task_cut_words(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends) {
     uint32_t *counts;
     VPPS_TRY(vpps_sentences_counts(sentences, &counts));
-    const vpps_status status = vpps_vocab_cut(out, vpps_sentences_vocab(sentences), counts, min_count);
+    const vpps_vocab *words = vpps_sentences_vocab(sentences);
+    const uint32_t end = vpps_vocab_find(words, END_WORD, sizeof END_WORD - 1);
+    if (end != VPPS_NO_WORD && ends) counts[end] = UINT32_MAX;
+    const vpps_status status = vpps_vocab_cut(out, words, counts, min_count);
     free(counts);
     return status;
 }

@@ -12,8 +12,9 @@ vpps_status task_need_sentences(vpps_sentences **s);
 
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
-/* The words that sentences have min_count times at least, behind <unk>. */
-vpps_status task_cut_words(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count);
+/* The words that sentences have min_count times at least, behind <unk>. `ends`: they end in END_WORD, which is one of them
+ * however often it occurs. */
+vpps_status task_cut_words(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
 
 /* Ids of `from` in `to`, into split->ids[which]; VPPS_NO_WORD or 0 for what `to` does not know. */
 vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
