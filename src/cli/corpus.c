@@ -39,9 +39,14 @@ uint32_t corpus_read_so_far(const corpus_split *split) {
     return split->lattices ? vpps_lattices_size(split->lattices) : 0;
 }
 
-void corpus_place(const corpus_split *split, uint32_t i, char *text, size_t n) {
+const corpus_file *corpus_file_of(const corpus_split *split, uint32_t i) {
     const corpus_file *file = split->files;
     for (size_t k = 0; k < split->n_files && split->files[k].first <= i; k++) file = &split->files[k];
+    return file;
+}
+
+void corpus_place(const corpus_split *split, uint32_t i, char *text, size_t n) {
+    const corpus_file *file = corpus_file_of(split, i);
     const uint32_t line = split->sentences ? vpps_sentences_line(split->sentences, i)
                           : split->bank    ? vpps_treebank_line(split->bank, i)
                                            : vpps_lattices_line(split->lattices, i);
@@ -98,6 +103,7 @@ void corpus_close(corpus *c) {
     free(x->characters);
     free(x->spellings);
     for (uint32_t i = 0; i < c->n_texts; i++) free(c->texts[i]);
-    for (uint32_t i = 0; i < c->n_notes; i++) free(c->notes[i]);
+    for (size_t i = 0; i < c->n_notes; i++) free(c->notes[i]);
+    free(c->notes);
     memset(c, 0, sizeof *c);
 }

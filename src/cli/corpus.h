@@ -58,8 +58,8 @@ typedef struct corpus {
     corpus_scratch scratch;
     char *texts[OPTIONS_MAX]; /* options that a checkpoint gave as text; settings point to them */
     uint32_t n_texts;
-    char *notes[16]; /* corpus_notes.h */
-    uint32_t n_notes;
+    char **notes; /* corpus_notes.h */
+    size_t notes_capacity, n_notes;
 } corpus;
 
 extern const char *const vocab_names[N_VOCABS]; /* in a checkpoint's metadata */
@@ -69,6 +69,9 @@ extern const char *const vocab_names[N_VOCABS]; /* in a checkpoint's metadata */
 
 /* How many sentences, trees or lattices were read, not counting the target's. */
 uint32_t corpus_read_so_far(const corpus_split *split);
+
+/* The file of number i of them; NULL: they were generated. */
+const corpus_file *corpus_file_of(const corpus_split *split, uint32_t i);
 
 /* Where number i of them stands: "FILE:LINE". */
 void corpus_place(const corpus_split *split, uint32_t i, char *text, size_t n);

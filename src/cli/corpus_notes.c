@@ -1,16 +1,15 @@
 /* corpus_notes.c - see corpus_notes.h. */
 #include "cli/corpus_notes.h"
 #include "base/base.h"
+#include "io/chunks.h"
 #include "io/file.h"
 
 #include <stdarg.h>
 
-/* Keeps a line to be told. A line too many, or without memory, is not kept. */
-static void note(corpus *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void note(corpus *c, const char *format, ...) {
+void corpus_note(corpus *c, const char *format, ...) {
     va_list arguments;
     char *line = NULL;
-    if (c->n_notes == VPPS_COUNT(c->notes)) return;
+    if (!VPPS_RESERVE(c->notes, c->notes_capacity, c->n_notes + 1)) return;
     va_start(arguments, format);
     if (vasprintf(&line, format, arguments) >= 0) c->notes[c->n_notes++] = line;
     va_end(arguments);
@@ -44,8 +43,8 @@ void corpus_note_encoding(corpus *c, const char *name, const char *text, size_t 
     if (!lines) return;
     char others[64] = "";
     if (lines > 1) snprintf(others, sizeof others, ", nor are those of %zu more lines", lines - 1);
-    note(c, "%s%s:%zu:%zu: byte 0x%02X is not UTF-8%s: words are taken as bytes", VPPS_PATH_ARGS(name), first_line,
-         first_column, first, others);
+    corpus_note(c, "%s%s:%zu:%zu: byte 0x%02X is not UTF-8%s: words are taken as bytes", VPPS_PATH_ARGS(name),
+                first_line, first_column, first, others);
 }
 
 static bool find_in_file(const char *name, const char *word, char *place, size_t n) {
@@ -72,8 +71,7 @@ void corpus_find_word(const corpus *c, const char *word, char *place, size_t n) 
 
 /* ---------------------------------------------------------------- labels */
 
-/* Label k of number i of what was read, in the part's own ids (VPPS_NO_WORD: none); false: there are fewer. */
-static bool label_at(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label) {
+bool corpus_label(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label) {
     *label = VPPS_NO_WORD;
     if (split->bank) {
         const vpps_tree tree = vpps_treebank_tree(split->bank, i);
@@ -98,11 +96,25 @@ static uint32_t n_labels(const corpus_split *split) {
     return vpps_lattices_tags(split->lattices);
 }
 
-static void name_label(const corpus *c, const corpus_split *split, uint32_t label, char *name, size_t n) {
+void corpus_label_place(const corpus_split *split, uint32_t i, uint32_t k, char *text, size_t n) {
+    if (!split->sentences || split->target) {
+        corpus_place(split, i, text, n);
+        return;
+    }
+    const corpus_file *file = corpus_file_of(split, i);
+    snprintf(text, n, "%s:%u", file ? file->name : "generated", vpps_sentences_word_line(split->sentences, i, k));
+}
+
+/* NULL: it is a number. */
+static const char *label_word(const corpus *c, const corpus_split *split, uint32_t label) {
     const vpps_vocab *names = split->bank        ? c->vocab[VOCAB_CLASSES]
                               : split->sentences ? vpps_sentences_tag_vocab(split->sentences)
                                                  : NULL;
-    const char *word = names ? vpps_vocab_word(names, label) : NULL;
+    return names ? vpps_vocab_word(names, label) : NULL;
+}
+
+void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t label, char *name, size_t n) {
+    const char *word = label_word(c, split, label);
     if (word) {
         snprintf(name, n, "%.64s", word);
     } else {
@@ -121,30 +133,76 @@ static bool *find_known(const corpus *c, const corpus_split *split, uint32_t n) 
     }
     for (uint32_t i = 0; known && split->bank && train->present && i < vpps_treebank_size(train->bank); i++) {
         uint32_t label;
-        for (uint32_t k = 0; label_at(train, i, k, &label); k++) {
+        for (uint32_t k = 0; corpus_label(train, i, k, &label); k++) {
             if (label < n) known[label] = true;
         }
     }
     return known;
 }
 
-void corpus_note_labels(corpus *c, int which) {
-    const corpus_split *split = &c->split[which];
-    const uint32_t n = n_labels(split), n_read = corpus_read_so_far(split);
-    uint32_t unseen = 0, first = 0, first_label = 0, label;
-    bool *known = find_known(c, split, n);
-    for (uint32_t i = 0; known && n && i < n_read; i++) {
-        for (uint32_t k = 0; label_at(split, i, k, &label); k++) {
-            if (label == VPPS_NO_WORD || known[label]) continue;
-            if (!unseen++) first = i, first_label = label;
-            known[label] = true;
+/* A label that is odd, where it is first, and how many others are, too. */
+typedef struct odd_label {
+    uint32_t label, example, position, n;
+} odd_label;
+
+typedef struct odd_text {
+    char place[4096], name[72], others[64];
+} odd_text;
+
+/* The first label of those that `odd` has, and how many different ones of them occur. False: none does. */
+static bool find_odd_label(const corpus_split *split, bool *odd, odd_label *found) {
+    const uint32_t n_read = corpus_read_so_far(split);
+    *found = (odd_label){0};
+    for (uint32_t i = 0; i < n_read; i++) {
+        uint32_t label;
+        for (uint32_t k = 0; corpus_label(split, i, k, &label); k++) {
+            if (label == VPPS_NO_WORD || !odd[label]) continue;
+            if (!found->n++) found->example = i, found->position = k, found->label = label;
+            odd[label] = false;
         }
     }
-    free(known);
-    if (!unseen) return;
-    char place[4096], name[72], others[32] = "";
-    corpus_place(split, first, place, sizeof place);
-    name_label(c, split, first_label, name, sizeof name);
-    if (unseen > 1) snprintf(others, sizeof others, ", nor %u more", unseen - 1);
-    note(c, "%s: the training part has no label %s%s: it is never right", place, name, others);
+    return found->n > 0;
+}
+
+/* "FILE:LINE", the label's name, and ", nor 3 more" with the given words before the number. */
+static void describe_odd_label(const corpus *c, const corpus_split *split, const odd_label *found, const char *more,
+                               odd_text *text) {
+    corpus_label_place(split, found->example, found->position, text->place, sizeof text->place);
+    corpus_label_name(c, split, found->label, text->name, sizeof text->name);
+    text->others[0] = '\0';
+    if (found->n > 1) snprintf(text->others, sizeof text->others, ", %s %u more", more, found->n - 1);
+}
+
+void corpus_note_labels(corpus *c, int which) {
+    const corpus_split *split = &c->split[which];
+    const uint32_t n = n_labels(split);
+    bool *odd = n ? find_known(c, split, n) : NULL;
+    odd_label found;
+    odd_text text;
+    for (uint32_t label = 0; odd && label < n; label++) odd[label] = !odd[label];
+    if (odd && find_odd_label(split, odd, &found)) {
+        describe_odd_label(c, split, &found, "nor", &text);
+        corpus_note(c, "%s: the training part has no label %s%s: it is never right", text.place, text.name,
+                    text.others);
+    }
+    free(odd);
+}
+
+void corpus_note_tags(corpus *c, int which) {
+    const corpus_split *split = &c->split[which];
+    const uint32_t n = n_labels(split);
+    bool *odd = n && vpps_f1_applies(c->vocab[VOCAB_CLASSES]) ? calloc(n, sizeof *odd) : NULL;
+    odd_label found;
+    odd_text text;
+    for (uint32_t label = 0; odd && label < n; label++) {
+        const char *name = label_word(c, split, label);
+        vpps_chunk_tag tag;
+        odd[label] = name && !vpps_chunk_tag_read(name, &tag);
+    }
+    if (odd && find_odd_label(split, odd, &found)) {
+        describe_odd_label(c, split, &found, "as is the case with", &text);
+        corpus_note(c, "%s: tag '%s' is of no scheme (O, B-X, I-X and so on)%s: F1 takes it for O", text.place,
+                    text.name, text.others);
+    }
+    free(odd);
 }

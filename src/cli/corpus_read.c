@@ -1,6 +1,7 @@
 /* corpus_read.c - reading and generating, whatever the kind; what a kind means is in its task. */
 #include "cli/corpus_read.h"
 #include "base/base.h"
+#include "cli/corpus_form.h"
 #include "cli/corpus_notes.h"
 #include "cli/data_files.h"
 #include "cli/task.h"
@@ -77,7 +78,7 @@ static vpps_status read_files(corpus *c, const settings *s, corpus_split *split,
         return vpps_fail(VPPS_FORMAT, "%s: expected %s, found none", split->n_files == 1 ? split->files[0].name : path,
                          t->examples);
     }
-    return t->finish ? t->finish(c, split) : VPPS_OK;
+    return t->finish ? t->finish(c, s, split) : VPPS_OK;
 }
 
 /* False: a pair needs both, and they were not said. */
@@ -257,7 +258,9 @@ vpps_status corpus_open(corpus *c, settings *s) {
         VPPS_TRY(t->map(c, s, &c->split[i]));
         VPPS_TRY(list_usable(c, s, i));
         if (files && i != SPLIT_TRAIN) corpus_note_labels(c, i);
+        if (files && task_for(s)->classifies) corpus_note_tags(c, i);
     }
+    if (files && s->command == COMMAND_TRAIN) corpus_note_form(c, s);
     if (!files) VPPS_TRY(exclude_training_examples(c, s->network->kind));
     if (c->split[wanted].present) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "all generated %s %s occur in training, too", split_names[wanted], t->examples);
@@ -270,7 +273,7 @@ vpps_status corpus_add_input(corpus *c, const settings *s, const char *name, con
 
 vpps_status corpus_end_input(corpus *c, const settings *s) {
     corpus_split *split = &c->split[SPLIT_TEST];
-    if (task_for(s)->finish) VPPS_TRY(task_for(s)->finish(c, split));
+    if (task_for(s)->finish) VPPS_TRY(task_for(s)->finish(c, s, split));
     split->present = true;
     VPPS_TRY(task_for(s)->map(c, s, split));
     split->n_examples = split->n_all;

@@ -81,7 +81,7 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
 
 vpps_status session_open_on(session *x, settings *s, corpus *c) {
     VPPS_TRY(corpus_open(c, s));
-    for (uint32_t i = 0; i < c->n_notes; i++) tell(x, s, c->notes[i]);
+    for (size_t i = 0; i < c->n_notes; i++) tell(x, s, c->notes[i]);
     if (vectors_wanted(s)) VPPS_TRY(vectors_set_size(s));
     VPPS_TRY(session_open(x, s, c));
     if (vectors_wanted(s)) {

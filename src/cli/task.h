@@ -47,7 +47,7 @@ typedef struct task {
     vpps_status (*read)(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                         const task_text *target);
     /* Makes what all files of a part together make; may be NULL. */
-    vpps_status (*finish)(corpus *c, corpus_split *split);
+    vpps_status (*finish)(corpus *c, const settings *s, corpus_split *split);
     vpps_status (*generate)(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
     /* Makes the vocabularies, and classes, from the training part. */
     vpps_status (*learn)(corpus *c, const settings *s);

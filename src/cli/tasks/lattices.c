@@ -5,18 +5,37 @@
  */
 #include "base/base.h"
 #include "cli/answers.h"
+#include "cli/corpus_notes.h"
 #include "cli/session.h"
 #include "cli/tasks/lattice_data.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
+#include "io/file.h"
 
 /* ---------------------------------------------------------------- reading */
 
 /* Once: what a checkpoint has, or the file. */
 static vpps_status read_lexicon(corpus *c, const char *path) {
+    char *text;
+    size_t len;
     if (c->vocab[VOCAB_LEXICON]) return VPPS_OK;
     VPPS_TRY(vpps_vocab_create(&c->vocab[VOCAB_LEXICON]));
-    return vpps_lexicon_read_file(c->vocab[VOCAB_LEXICON], path);
+    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    corpus_note_encoding(c, path, text, len);
+    const vpps_status status = vpps_lexicon_read_text(c->vocab[VOCAB_LEXICON], path, text, len);
+    free(text);
+    return status;
+}
+
+/* A lexicon of another language or encoding finds nothing. */
+static void note_no_words(corpus *c, const settings *s, const corpus_split *split) {
+    if (split != &c->split[SPLIT_TRAIN] || vpps_lattices_words(split->lattices) > 0) return;
+    corpus_note(
+        c,
+        "warning: %s%s: none of its %u words is in the training part: no lattice has a word. Words are the first "
+        "column, and count when they have %d to %d characters",
+        VPPS_PATH_ARGS(s->lexicon), vpps_vocab_size(c->vocab[VOCAB_LEXICON]), VPPS_LATTICE_WORD_MIN,
+        VPPS_LATTICE_WORD_MAX);
 }
 
 /* Ids are rows of tables, up to the largest one: a damaged file must not take all memory. */
@@ -37,11 +56,14 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     VPPS_TRY(read_lexicon(c, s->lexicon));
     VPPS_TRY(task_need_sentences(&split->sentences));
     if (s->command == COMMAND_PREDICT) return task_read_characters(split->sentences, text);
-    return tags_read(split->sentences, s, text);
+    return tags_read(c, split->sentences, s, text);
 }
 
-static vpps_status finish(corpus *c, corpus_split *split) {
-    return split->sentences ? lattice_build(c, split) : lattice_number(split);
+static vpps_status finish(corpus *c, const settings *s, corpus_split *split) {
+    if (!split->sentences) return lattice_number(split);
+    VPPS_TRY(lattice_build(c, split));
+    note_no_words(c, s, split);
+    return VPPS_OK;
 }
 
 static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {

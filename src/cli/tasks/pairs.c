@@ -4,6 +4,7 @@
  */
 #include "base/base.h"
 #include "cli/answers.h"
+#include "cli/corpus_form.h"
 #include "cli/corpus_read.h"
 #include "cli/decode.h"
 #include "cli/session.h"
@@ -35,21 +36,23 @@ static vpps_status spell_out(const vpps_sentences *words, vpps_sentences *charac
     return status;
 }
 
-static vpps_status read_words(corpus_split *split, vpps_sentences *source, const task_text *text,
+static vpps_status read_words(corpus *c, corpus_split *split, vpps_sentences *source, const task_text *text,
                               const task_text *target) {
     const vpps_parallel parallel = {.end_word = END_WORD, .skip_empty = true};
     if (!target) return vpps_sentences_read_lines_text(source, text->name, text->text, text->len, NULL);
+    corpus_note_text(c, text->name, text->text, text->len);
+    corpus_note_text(c, target->name, target->text, target->len);
+    corpus_note_reserved(c, target->name, target->text, target->len);
     return vpps_sentences_read_parallel_texts(source, split->target, text->name, text->text, text->len, target->name,
                                               target->text, target->len, &parallel);
 }
 
 static vpps_status read_pairs(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                               const task_text *target) {
-    (void)c;
     (void)s;
     VPPS_TRY(task_need_sentences(&split->sentences));
     VPPS_TRY(task_need_sentences(&split->target));
-    return read_words(split, split->sentences, text, target);
+    return read_words(c, split, split->sentences, text, target);
 }
 
 /* Words for the lexicon. */
@@ -65,15 +68,15 @@ static vpps_status add_words(vpps_vocab **lexicon, const vpps_vocab *words) {
 
 static vpps_status read_lattice_pairs(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                                       const task_text *target) {
-    (void)c;
     (void)s;
     VPPS_TRY(task_need_sentences(&split->words));
     VPPS_TRY(task_need_sentences(&split->target));
-    return read_words(split, split->words, text, target);
+    return read_words(c, split, split->words, text, target);
 }
 
 /* The training part is read first, so that the lexicon is its. */
-static vpps_status finish_lattice_pairs(corpus *c, corpus_split *split) {
+static vpps_status finish_lattice_pairs(corpus *c, const settings *s, corpus_split *split) {
+    (void)s;
     const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
     if (training) VPPS_TRY(add_words(&c->vocab[VOCAB_LEXICON], vpps_sentences_vocab(split->words)));
     VPPS_TRY(task_need_sentences(&split->sentences));

@@ -12,13 +12,12 @@
 
 static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                              const task_text *target) {
-    (void)c;
     (void)target;
     VPPS_TRY(task_need_sentences(&split->sentences));
     if (s->command == COMMAND_PREDICT) {
         return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, NULL);
     }
-    return tags_read(split->sentences, s, text);
+    return tags_read(c, split->sentences, s, text);
 }
 
 static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {

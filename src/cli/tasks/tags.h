@@ -5,8 +5,8 @@
 #include "cli/task.h"
 
 /* Reads sentences with tags: word|TAG lines, columns, or CoNLL-U, whichever the text looks like, or what options say of
- * its columns. */
-vpps_status tags_read(vpps_sentences *s, const settings *options, const task_text *text);
+ * its columns. What is odd is noted in c. */
+vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text);
 
 /* A network's tags, its classes: those of the training part. */
 vpps_status tags_learn(corpus *c, const vpps_vocab *tags);

@@ -1,8 +1,12 @@
-/* tags_read.c - which of the forms of tagged sentences a text has: word|TAG lines, columns, CoNLL-U. */
+/* tags_read.c - which of the forms of tagged sentences a text has: word|TAG lines, columns, CoNLL-U. The whole text is
+ * looked at. */
 #include "base/base.h"
+#include "cli/corpus_notes.h"
 #include "cli/tasks/tags.h"
-#include "io/text.h"
+#include "io/file.h"
+#include "io/sequences.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* ---------------------------------------------------------------- columns that were asked for */
@@ -25,82 +29,159 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 /* ---------------------------------------------------------------- what a text looks like */
 
+#define MOST_BARS 8u /* of a token's columns */
+
 typedef struct look {
-    vpps_line first, token; /* the first line that has something in it, and the first of those that is no comment */
-    bool any, bars, tabs, comments, conllu;
+    uint64_t words, barred;         /* runs without white space, and those of them that are word|TAG */
+    uint64_t lines, begin_barred;   /* lines, and those of them whose first word is word|TAG */
+    uint64_t with_bars[MOST_BARS];  /* how many of the latter have so many '|' */
+    uint32_t first_line[MOST_BARS]; /* of these, the first one's */
+    bool tabs, conllu, plus;        /* tabs: in every line that may have columns */
+    bool numbers; /* so far every line begins with its number: from 0 or 1 in every sentence, or in all */
+    uint32_t number, first_number; /* the latest; the line of the first */
+    uint64_t n_following;          /* lines with the number that follows the one before */
 } look;
 
-static bool is_blank_line(const vpps_line *line) {
-    const char *at = line->begin;
-    while (at < line->end && (*at == ' ' || *at == '\t')) at++;
-    return at == line->end;
-}
-
-static uint32_t count_tabs(const vpps_line *line) {
-    uint32_t n = 0;
-    for (const char *at = line->begin; at < line->end; at++) n += *at == '\t';
-    return n;
-}
-
 /* Ten columns, the first one a word's number, or a range of them, and the head's a number, too, or missing. */
-static bool looks_like_conllu(const vpps_line *line) {
+static bool looks_like_conllu(const vpps_line *line, bool tabs) {
     enum { COLUMNS = 10, HEAD = 6 };
-    const char *at = line->begin;
-    if (count_tabs(line) != COLUMNS - 1) return false;
-    for (int i = 0; i <= HEAD; i++) {
-        const char *begin = at, *end = memchr(at, '\t', (size_t)(line->end - at));
-        while (at < end && ((*at >= '0' && *at <= '9') || (i == 0 && begin < at && (*at == '-' || *at == '.')))) at++;
-        const bool number = at == end && begin < end, missing = end == begin + 1 && *begin == '_';
-        if (i == 0 && !number) return false;
-        if (i == HEAD) return number || missing;
-        at = end + 1;
+    const char *at = line->begin, *end, *next;
+    for (int i = 0; i < COLUMNS; i++) {
+        if (!tabs) at = vpps_skip_blanks(at, line->end);
+        if (at == line->end) return false;
+        for (end = at; end < line->end && (tabs ? *end != '\t' : !vpps_is_blank(*end));) end++;
+        next = end < line->end ? end + 1 : end;
+        const char *p = at;
+        while (p < end && ((*p >= '0' && *p <= '9') || (i == 0 && at < p && (*p == '-' || *p == '.')))) p++;
+        const bool number = p == end && at < end, missing = end == at + 1 && *at == '_';
+        if ((i == 0 && !number) || (i == HEAD && !number && !missing)) return false;
+        at = next;
     }
-    return false;
+    return vpps_skip_blanks(at, line->end) == line->end;
 }
 
-/* Words split by spaces or tabs. */
-static uint32_t count_words(const vpps_line *line) {
+/* How many '|' a word has that is word|TAG, or has more columns; 0: it is not. */
+static uint32_t count_bars(const char *word, size_t len) {
     uint32_t n = 0;
-    bool inside = false;
-    for (const char *at = line->begin; at < line->end; at++) {
-        const bool blank = *at == ' ' || *at == '\t';
-        n += !blank && !inside;
-        inside = !blank;
-    }
-    return n;
+    const char *last = memrchr(word, '|', len);
+    if (!last || last == word || last + 1 == word + len) return 0;
+    for (size_t i = 0; i < len; i++) n += word[i] == '|';
+    return vpps_min_u32(n, MOST_BARS - 1);
 }
 
-/* A '#' begins a comment where the columns of its line are not those of the first line without one. */
-static look look_at(const vpps_text *t) {
-    look l = {.any = false};
-    vpps_line line = {0};
-    while (vpps_text_next_line(t, &line)) {
-        if (is_blank_line(&line)) continue;
-        if (!l.any) l.first = line;
-        l.any = true;
-        l.token = line;
-        if (*line.begin != '#') break;
+static void look_at_words(look *l, const vpps_line *line) {
+    const char *at = line->begin, *word;
+    size_t len;
+    l->lines++;
+    for (bool first = true; vpps_text_next_word(&at, line->end, &word, &len); first = false) {
+        const uint32_t bars = count_bars(word, len);
+        l->words++;
+        l->barred += bars > 0;
+        l->begin_barred += first && bars > 0;
+        if (!l->with_bars[bars]++) l->first_line[bars] = line->number;
     }
-    if (!l.any) return l;
-    const char *space = memchr(l.first.begin, ' ', (size_t)(l.first.end - l.first.begin));
-    const char *token_end = space ? space : l.first.end;
-    l.tabs = memchr(l.token.begin, '\t', (size_t)(l.token.end - l.token.begin)) != NULL;
-    l.bars = !l.tabs && memchr(l.first.begin, '|', (size_t)(token_end - l.first.begin)) != NULL;
-    l.conllu = l.tabs && looks_like_conllu(&l.token);
-    l.comments = *l.first.begin == '#' && count_words(&l.first) != count_words(&l.token);
+}
+
+/* How many '|' part the columns of a token: of word|POS|TAG nearly all have two. 0: the text is none of such words. Half of
+ * them are enough, also at the beginning of lines, so that a word that lacks its tag is found; where columns are asked for,
+ * nearly all must be. */
+static uint32_t bars_of(const look *l, bool asked) {
+    if (l->barred == 0 || 2 * l->barred < l->words || 2 * l->begin_barred < l->lines) return 0;
+    if (asked && 10 * l->barred < 9 * l->words) return 0;
+    for (uint32_t n = 2; n < MOST_BARS - 1; n++) {
+        if (10 * l->with_bars[n] >= 9 * l->barred) return n;
+    }
+    return 1;
+}
+
+/* Numbers that stand for no word of their own, as 3-4, do not count. */
+static void look_at_number(look *l, const vpps_line *line, bool begins) {
+    const char *at = line->begin, *word;
+    size_t len;
+    uint64_t value = 0;
+    vpps_text_next_word(&at, line->end, &word, &len);
+    bool plain = true;
+    for (size_t i = 0; i < len; i++) {
+        const bool digit = word[i] >= '0' && word[i] <= '9';
+        plain = plain && digit;
+        if (!digit && (i == 0 || (word[i] != '-' && word[i] != '.'))) l->numbers = false;
+        value = value * 10 + (uint64_t)(word[i] - '0');
+    }
+    if (len > 9) l->numbers = false;
+    if (!l->numbers || !plain) return;
+    const bool follows = l->first_number && value == (uint64_t)l->number + 1;
+    l->numbers = follows || (begins && value <= 1);
+    l->n_following += follows;
+    l->number = (uint32_t)value;
+    if (!l->first_number) l->first_number = line->number;
+}
+
+static look look_at(const vpps_text *t) {
+    look l = {.tabs = true, .numbers = true};
+    vpps_line line = {0}, first = {0};
+    bool begins = true;
+    while (vpps_text_next_line(t, &line)) {
+        if (line.number == 1) l.plus = vpps_conllu_plus(&line) != NULL;
+        begins = begins || vpps_line_is_blank(&line);
+        if (vpps_line_is_blank(&line)) continue;
+        look_at_words(&l, &line);
+        if (*line.begin == '#') continue;
+        if (!first.number) first = line;
+        look_at_number(&l, &line, begins);
+        begins = false;
+        l.tabs = l.tabs && memchr(line.begin, '\t', (size_t)(line.end - line.begin)) != NULL;
+    }
+    if (!first.number) l.tabs = t->begin < t->end && memchr(t->begin, '\t', (size_t)(t->end - t->begin)) != NULL;
+    l.conllu = l.plus || (first.number && looks_like_conllu(&first, l.tabs));
     return l;
 }
 
-vpps_status tags_read(vpps_sentences *s, const settings *options, const task_text *text) {
-    static const char global[] = "# global.columns =";
+/* ---------------------------------------------------------------- reading */
+
+static vpps_status read_columns(corpus *c, vpps_sentences *s, const task_text *text, const look *l,
+                                const vpps_columns *columns) {
+    vpps_columns_seen seen;
+    if (l->numbers && l->n_following && !columns->conllu && !columns->word) {
+        return vpps_fail(VPPS_FORMAT,
+                         "%s%s:%u:1: expected words in column 1, found the running numbers of the lines: which column "
+                         "has the words? --word-column 2",
+                         VPPS_PATH_ARGS(text->name), l->first_number);
+    }
+    VPPS_TRY(vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, columns, &seen));
+    if (seen.odd) {
+        corpus_note(c, "%s%s:%u: this line, which begins with '#', is read as a word: it has as many columns as others",
+                    VPPS_PATH_ARGS(text->name), seen.odd);
+    }
+    if (seen.n_inside) {
+        corpus_note(c,
+                    "%s%s:%u: this line inside a sentence is taken for a comment: it begins with '#', and has other "
+                    "columns; such lines: %u",
+                    VPPS_PATH_ARGS(text->name), seen.inside, seen.n_inside);
+    }
+    return VPPS_OK;
+}
+
+static vpps_status read_barred(corpus *c, vpps_sentences *s, const task_text *text, const look *l,
+                               const vpps_bars *bars) {
+    for (uint32_t n = bars->n + 1; n < MOST_BARS; n++) {
+        if (!l->first_line[n]) continue;
+        corpus_note(c, "%s%s:%u: this line has a word that holds a '|' itself; such words: %" PRIu64,
+                    VPPS_PATH_ARGS(text->name), l->first_line[n], l->with_bars[n]);
+        break;
+    }
+    return vpps_sentences_read_barred_text(s, text->name, text->text, text->len, bars);
+}
+
+vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text) {
     const vpps_text t = vpps_text_of(text->name, text->text, text->len, "");
+    VPPS_TRY(vpps_text_check(&t));
     const look l = look_at(&t);
-    const bool plus = (size_t)(t.end - t.begin) >= sizeof global - 1 && memcmp(t.begin, global, sizeof global - 1) == 0;
-    vpps_columns columns = {.tabs = l.tabs, .comments = l.comments, .conllu = l.conllu || plus};
+    vpps_columns columns = {.tabs = l.tabs, .comments = true, .conllu = l.conllu};
     VPPS_TRY(take_column("word-column", options->word_column, &columns.word, &columns.word_name));
     VPPS_TRY(take_column("tag-column", options->tag_column, &columns.tag, &columns.tag_name));
-    const bool asked = options->word_column || options->tag_column;
     if (columns.word_name || columns.tag_name) columns.conllu = true;
-    if (l.bars && !asked) return vpps_sentences_read_tagged_text(s, text->name, text->text, text->len);
-    return vpps_sentences_read_columns_text(s, text->name, text->text, text->len, &columns);
+    const uint32_t bars = bars_of(&l, columns.word || columns.tag);
+    if (columns.conllu || !bars) return read_columns(c, s, text, &l, &columns);
+    const vpps_bars barred = {bars, columns.word ? columns.word : 1, columns.tag ? columns.tag : bars + 1};
+    return read_barred(c, s, text, &l, &barred);
 }

@@ -2,6 +2,7 @@
 #include "cli/tasks/text.h"
 #include "base/base.h"
 #include "cli/answers.h"
+#include "cli/corpus_form.h"
 #include "cli/corpus_read.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
@@ -14,10 +15,12 @@
 static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                              const task_text *target) {
     const vpps_lines lines = {.end_word = END_WORD};
-    (void)c;
-    (void)s;
     (void)target;
     VPPS_TRY(task_need_sentences(&split->sentences));
+    if (s->command != COMMAND_PREDICT) {
+        corpus_note_text(c, text->name, text->text, text->len);
+        corpus_note_reserved(c, text->name, text->text, text->len);
+    }
     return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, &lines);
 }
 
