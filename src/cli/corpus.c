@@ -35,6 +35,7 @@ vpps_status corpus_check(const corpus *c, const settings *s, const char *path) {
 uint32_t corpus_read_so_far(const corpus_split *split) {
     if (split->words) return vpps_sentences_size(split->words);
     if (split->sentences) return vpps_sentences_size(split->sentences);
+    if (split->constituents) return vpps_constituents_size(split->constituents);
     if (split->bank) return vpps_treebank_size(split->bank);
     return split->lattices ? vpps_lattices_size(split->lattices) : 0;
 }
@@ -83,6 +84,7 @@ void corpus_clear_split(corpus_split *split) {
     free(split->starts);
     free(split->examples);
     vpps_treebank_destroy(split->bank);
+    vpps_constituents_destroy(split->constituents);
     vpps_sentences_destroy(split->sentences);
     vpps_sentences_destroy(split->target);
     vpps_sentences_destroy(split->words);

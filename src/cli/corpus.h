@@ -26,6 +26,7 @@ typedef struct corpus_split {
     size_t files_capacity, n_files;
     uint64_t content; /* a hash of the files' text, wherever they lie */
     vpps_treebank *bank;
+    vpps_constituents *constituents; /* trees with names, until all files are read: then they become the bank */
     vpps_sentences *sentences, *target;
     vpps_sentences *words; /* LATTICE_PAIRS: the sources, until all files are read */
     vpps_lattices *lattices;
@@ -55,6 +56,7 @@ typedef struct corpus {
     corpus_split split[N_SPLITS];
     vpps_vocab *vocab[N_VOCABS];
     uint32_t classes;
+    bool tags_known, keeps_tags; /* constituents: is it known whether labels keep their function tags, and do they? */
     corpus_scratch scratch;
     char *texts[OPTIONS_MAX]; /* options that a checkpoint gave as text; settings point to them */
     uint32_t n_texts;

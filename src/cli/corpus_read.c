@@ -252,6 +252,9 @@ vpps_status corpus_open(corpus *c, settings *s) {
                              c->classes, c->classes == 1 ? "" : "es");
         }
     }
+    if (s->function_tags == FUNCTION_TAGS_AUTO && c->tags_known) { /* what was decided is saved */
+        s->function_tags = c->keeps_tags ? FUNCTION_TAGS_KEEP : FUNCTION_TAGS_CUT;
+    }
     corpus_set_sizes(c, s);
     for (int i = 0; i < N_SPLITS; i++) {
         if (!c->split[i].present) continue;

@@ -84,6 +84,8 @@ static const cli_option table[] = {
             "Files of translations end in .ENDING, as en"),
     ROW_FOR(TREES, OPTION_CHOICE, "generate", generate, generator_names, 0, 0, 0, DATA, SOURCE,
             "Without data: ListOps trees, or complete trees with their most frequent word as the label"),
+    ROW_FOR(TREES, OPTION_CHOICE, "function-tags", function_tags, "auto|cut|keep", 0, 0, 0, DATA, FIXED,
+            "Labels with names: NP-SBJ is NP, or stays; auto: cut where there are NP and VP, as in the Penn Treebank"),
     COUNT("examples", examples, 1, 1e8, 0, DATA, SOURCE,
           "Generated training examples; dev and test get a tenth of that each, at least 100"),
     ROW_FOR(TREES, OPTION_U32, "leaves", leaves, "N", 1, 1e6, 0, DATA, FIXED, "Leaves of a generated complete tree"),

@@ -175,7 +175,7 @@ pairs=(--source de --target en)
 belongs() { # NETWORK OPTION...: these and no other kind's are in --help
     local network=$1 o
     shift
-    for o in generate leaves output lexicon source target beam max-words length-penalty attention steps \
+    for o in generate leaves function-tags output lexicon source target beam max-words length-penalty attention steps \
         character-embed mlp turns ponder loss word-column tag-column; do
         if [[ " $* " == *" $o "* ]]; then
             says out "--$o" || return 1
@@ -191,7 +191,7 @@ while read -r network options; do
     check "train $network --help" exits 0 "$vpps" train "$network" --help
     check "train $network --help: its options" belongs "$network" "${words[@]}"
 done <<'LIST'
-tree-gru generate leaves loss
+tree-gru generate leaves function-tags loss
 bilstm-tagger mlp word-column tag-column
 bilstm-char-tagger mlp character-embed word-column tag-column
 bilstm-classifier mlp

@@ -6,8 +6,11 @@
 #include "base/base.h"
 #include "cli/answers.h"
 #include "cli/classes.h"
+#include "cli/corpus_notes.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
+#include "io/file.h"
+#include "io/text.h"
 
 #include <math.h>
 
@@ -16,23 +19,45 @@ enum { ROOT, NODES };
 
 /* ---------------------------------------------------------------- reading */
 
-/* Does the first tree's label look like a name? */
+/* Is the label of the first tree a name, or no label at all? A number is the Stanford Sentiment Treebank's. */
 static bool is_constituents(const task_text *text) {
     const char *at = memchr(text->text, '(', text->len), *end = text->text + text->len;
     if (!at) return false;
-    do { at++; } while (at < end && *at == ' ');
-    return at < end && *at != '-' && (*at < '0' || *at > '9');
+    do { at++; } while (at < end && vpps_is_space(*at));
+    if (at < end && *at == '-') at++;
+    while (at < end && *at >= '0' && *at <= '9') at++;
+    return at == end || !(vpps_is_space(*at) || *at == ')') || !(at[-1] >= '0' && at[-1] <= '9');
 }
 
-static vpps_status read_constituents(corpus *c, corpus_split *split, const task_text *text) {
-    vpps_constituents *n_ary;
-    VPPS_TRY(vpps_constituents_create(&n_ary, true));
-    vpps_status status = vpps_constituents_read_text(n_ary, text->name, text->text, text->len);
-    if (status == VPPS_OK && !c->vocab[VOCAB_CLASSES]) status = vpps_vocab_create(&c->vocab[VOCAB_CLASSES]);
-    if (status == VPPS_OK) {
-        status = vpps_constituents_binarise(n_ary, VPPS_LEFT_BRANCHING, c->vocab[VOCAB_CLASSES], split->bank);
+/* Do labels lose their function tags? The training part decides, if the option does not. A checkpoint that does not say was
+ * made when all labels lost them. */
+static bool cuts_tags(const corpus *c, const settings *s, const corpus_split *split, bool training) {
+    if (s->function_tags != FUNCTION_TAGS_AUTO) return s->function_tags == FUNCTION_TAGS_CUT;
+    return training ? vpps_constituents_look_penn(split->constituents) : !c->keeps_tags;
+}
+
+/* Makes the trees of all files of a part binary. */
+static vpps_status finish(corpus *c, const settings *s, corpus_split *split) {
+    const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
+    if (!split->constituents) return VPPS_OK;
+    const uint32_t written = vpps_vocab_size(vpps_constituents_labels(split->constituents));
+    const bool cut = cuts_tags(c, s, split, training);
+    c->keeps_tags = !cut;
+    c->tags_known = true;
+    if (cut) VPPS_TRY(vpps_constituents_cut(split->constituents));
+    const uint32_t left = vpps_vocab_size(vpps_constituents_labels(split->constituents));
+    if (training && left < written) {
+        corpus_note(c,
+                    "%s%s: function tags are left out, NP-SBJ is NP: of %u labels as written, %u are left "
+                    "(--function-tags keep)",
+                    VPPS_PATH_ARGS(split->files[0].name), written, left);
     }
-    vpps_constituents_destroy(n_ary);
+    if (!c->vocab[VOCAB_CLASSES]) VPPS_TRY(vpps_vocab_create(&c->vocab[VOCAB_CLASSES]));
+    VPPS_TRY(vpps_treebank_create(&split->bank));
+    const vpps_status status =
+        vpps_constituents_binarise(split->constituents, VPPS_LEFT_BRANCHING, c->vocab[VOCAB_CLASSES], split->bank);
+    vpps_constituents_destroy(split->constituents);
+    split->constituents = NULL;
     return status;
 }
 
@@ -41,9 +66,12 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     (void)s;
     (void)target;
     /* What the training part's first file was, the others must be. */
-    const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS] && !split->bank;
+    const bool first = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS] && !split->bank;
+    if (split->constituents || c->vocab[VOCAB_CLASSES] || (first && is_constituents(text))) {
+        if (!split->constituents) VPPS_TRY(vpps_constituents_create(&split->constituents, VPPS_LABELS_WHOLE));
+        return vpps_constituents_read_text(split->constituents, text->name, text->text, text->len);
+    }
     if (!split->bank) VPPS_TRY(vpps_treebank_create(&split->bank));
-    if (c->vocab[VOCAB_CLASSES] || (training && is_constituents(text))) return read_constituents(c, split, text);
     return vpps_treebank_read_text(split->bank, text->name, text->text, text->len);
 }
 
@@ -271,6 +299,7 @@ const task task_trees = {
     .n_generated = 20000, /* listops: that train in a minute or so */
     .metrics = {{"root", "root", true, false, "trees"}, {"nodes", "all nodes", true, false, "labelled nodes"}},
     .read = read_part,
+    .finish = finish,
     .generate = generate,
     .learn = learn,
     .map = map,
