@@ -393,8 +393,8 @@ VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c);
 
 /* Do the labels look like the Penn Treebank's: are there NP and VP, with function tags or without? */
 VPPS_API bool vpps_constituents_look_penn(const vpps_constituents *c);
-/* Leaves out the function tags of what was read so far, and makes the vocabulary of labels anew. Fails with MEMORY; all is
- * then as before. */
+/* Leaves out the function tags of what was read so far; the vocabulary of labels gets new ids for those that are left. Fails
+ * with MEMORY; all is then as before. */
 VPPS_API vpps_status vpps_constituents_cut(vpps_constituents *c);
 
 /* Append trees in the brackets of the Penn Treebank:

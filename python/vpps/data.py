@@ -306,10 +306,12 @@ class Treebank:
 
 
 class Constituents:
-    """n-ary trees of the Penn Treebank. `cut_labels`: NP-SBJ-1 is NP, and null elements are left out."""
+    """n-ary trees of the Penn Treebank. `form` says what becomes of labels: "cut" leaves out function tags (NP-SBJ-1 is NP) and null
+    elements, "whole" only the latter, "raw" nothing."""
 
-    def __init__(self, cut_labels: bool = True) -> None:
-        self._c = _new(lib.vpps_constituents_create, lib.vpps_constituents_destroy, cut_labels)
+    def __init__(self, form: Literal["raw", "cut", "whole"] = "cut") -> None:
+        kind = {"raw": lib.VPPS_LABELS_RAW, "cut": lib.VPPS_LABELS_CUT, "whole": lib.VPPS_LABELS_WHOLE}[form]
+        self._c = _new(lib.vpps_constituents_create, lib.vpps_constituents_destroy, kind)
 
     def read(self, path: Path) -> Constituents:
         """Appends the trees of a file."""
@@ -335,6 +337,15 @@ class Constituents:
     def labels(self) -> Vocab:
         """Of phrases and parts of speech."""
         return Vocab._of(lib.vpps_constituents_labels(self._c), self)
+
+    @property
+    def look_penn(self) -> bool:
+        """Are there the labels NP and VP, as in the Penn Treebank?"""
+        return bool(lib.vpps_constituents_look_penn(self._c))
+
+    def cut(self) -> None:
+        """Leaves out the function tags of what was read so far; `labels` gets new ids for those that are left."""
+        check(lib.vpps_constituents_cut(self._c))
 
     def line(self, i: int) -> int:
         """The line that tree i begins in, from 1."""
@@ -455,6 +466,11 @@ class Sentences(Sequence[Sentence]):
     def line(self, i: int) -> int:
         """The line that a sentence begins in, from 1; 0: it was generated."""
         n: int = lib.vpps_sentences_line(self._c, i)
+        return n
+
+    def word_line(self, i: int, k: int) -> int:
+        """The line of word k of a tagged sentence."""
+        n: int = lib.vpps_sentences_word_line(self._c, i, k)
         return n
 
     @property
@@ -620,7 +636,13 @@ class Counts(NamedTuple):
 
 
 class F1:
-    """Precision and recall of chunks, as conlleval counts them. Tags are O, or B, I, E, S with a type after '-'."""
+    """Precision and recall of chunks, as conlleval counts them, by the tags of IOB1, IOB2, IOBES, BILOU or BMES. Other tags are
+    outside of chunks, as O is."""
+
+    @staticmethod
+    def applies(tags: Vocab) -> bool:
+        """Are most of these tags those of chunks?"""
+        return bool(lib.vpps_f1_applies(tags._c))
 
     def __init__(self, tags: Vocab) -> None:
         self._tags = tags

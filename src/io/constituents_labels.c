@@ -52,8 +52,7 @@ vpps_status vpps_constituents_cut(vpps_constituents *c) {
             : vpps_fail(VPPS_MEMORY, "constituents: out of memory for %u labels", vpps_vocab_size(c->labels));
     if (status == VPPS_OK) {
         for (size_t i = 0; i < c->n_nodes; i++) c->nodes[i].label = ids[c->nodes[i].label];
-        vpps_vocab_destroy(c->labels);
-        c->labels = labels;
+        vpps_vocab_replace(c->labels, labels);
     } else {
         vpps_vocab_destroy(labels);
     }

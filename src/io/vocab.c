@@ -161,6 +161,16 @@ void vpps_vocab_truncate(vpps_vocab *v, uint32_t size) {
     index_words(v);
 }
 
+void vpps_vocab_replace(vpps_vocab *v, vpps_vocab *by) {
+    block **last = &by->blocks;
+    while (*last) last = &(*last)->next;
+    *last = v->blocks;
+    free(v->words);
+    free(v->slots);
+    *v = *by;
+    free(by);
+}
+
 uint32_t vpps_vocab_find(const vpps_vocab *v, const char *word, size_t len) {
     if (!v->n_slots) return VPPS_NO_WORD;
     const slot *found = find_slot(v, word, len, hash_word(word, len));

@@ -10,4 +10,7 @@ vpps_status vpps_vocab_add_unchecked(vpps_vocab *v, const char *word, size_t len
 /* Forgets the words with ids from `size` on: how a failed reader puts the vocabulary back. Never fails. */
 void vpps_vocab_truncate(vpps_vocab *v, uint32_t size);
 
+/* Gives v the words of `by`, which goes, in place of its own. The text of its own stays as long as v. Never fails. */
+void vpps_vocab_replace(vpps_vocab *v, vpps_vocab *by);
+
 #endif

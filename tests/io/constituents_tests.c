@@ -186,7 +186,11 @@ START_TEST(labels_are_cut_later)
         ck_assert_str_eq(written, "(S (NP-SBJ a) (NP-OBJ b))\n"
                                   "(S (NP-SBJ-1 (NN a)) (VP-X (NP (-NONE- none)) (VP b)))\n");
         free(written);
+        const vpps_vocab *labels = vpps_constituents_labels(c);
+        const char *before = vpps_vocab_word(labels, 3); /* lives as long as the vocabulary */
         CHECK_OK(vpps_constituents_cut(c));
+        ck_assert_ptr_eq(vpps_constituents_labels(c), labels);
+        ck_assert_str_eq(before, "NP-SBJ-1");
         ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 5);
         written = constituents_text(c, &n);
         ck_assert_str_eq(written, "(S (NP a) (NP b))\n(S (NP (NN a)) (VP (NP (-NONE- none)) (VP b)))\n");
