@@ -31,11 +31,13 @@ def example(root, monkeypatch):
 
 
 def test_tree_lstm(example, tmp_path):
-    short = ["--epochs", "2", "--examples", "200", "--hidden", "48", "--save", str(tmp_path / "a")]
+    short = ["--epochs", "2", "--examples", "200", "--hidden", "48", "--save", str(tmp_path / "a"), "--log-dir", str(tmp_path / "b")]
     reached = example("tree_lstm").main([] if FULL else short)
     assert reached > (0.87 if FULL else 0.75)
     if not FULL:
         assert vpps.checkpoint_metadata(tmp_path / "a", "vocabulary").startswith("<unk>")
+        losses = [row["loss"] for row in vpps.metrics.read_csv(tmp_path / "b/metrics.csv")]
+        assert len(losses) == 25 and losses[-1] < losses[0]
 
 
 def test_tree_lstm_reads_the_stanford_trees(example, tmp_path):
