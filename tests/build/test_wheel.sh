@@ -7,9 +7,13 @@
 python=$(tools/python_env.sh) || { skip "the wheel" "no environment with packages from the index"; finish; exit; }
 check "an environment without packages" "$python" -m venv --clear "$work/build"
 check "auditwheel" "$work/build/bin/pip" --quiet --disable-pip-version-check install auditwheel
-git ls-files -z | xargs -0 cp --parents -t "$work" 2> /dev/null || cp -r include src python doc Makefile pyproject.toml setup.py "$work"
-build() { (cd "$work" && "$work/build/bin/pip" --quiet --disable-pip-version-check wheel --no-deps -w "$work/wheels" .); }
-check "pip builds a wheel" build
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work" 2> /dev/null || cp -r include src python doc Makefile pyproject.toml setup.py "$work"
+check "setuptools" "$work/build/bin/pip" --quiet --disable-pip-version-check install 'setuptools>=77' cffi
+sources() { (cd "$work" && "$work/build/bin/python" setup.py -q sdist -d "$work/sources"); }
+check "an archive of the sources" sources
+build() { (cd "$work/wheels" && "$work/build/bin/pip" --quiet --disable-pip-version-check wheel --no-deps "$work"/sources/vpps-*.tar.gz); }
+mkdir "$work/wheels"
+check "pip builds a wheel of it" build
 wheel=$(echo "$work"/wheels/vpps-*.whl)
 check "for every CPython from 3.9 on" grep -qE -- '-cp39-abi3-linux_' <<< "$wheel"
 manylinux() { "$work/build/bin/python" -m auditwheel show "$wheel" | tr '\n' ' ' | grep -E 'consistent with the following *platform tag: "manylinux_'; }
