@@ -226,7 +226,7 @@ PACKAGE_SH := tests/build/test_deb.sh tests/build/test_wheel.sh
 MAKE_SH    := $(filter-out tests/build/test_gpu_check.sh $(PACKAGE_SH),$(filter tests/build/%,$(TEST_SH)))
 BESIDE      = $(TESTS) $(filter-out $(MAKE_SH) $(PACKAGE_SH),$(TEST_SH))
 LONGEST     = tests/python/test_python.sh tests/cli/test_processes.sh tests/cli/test_tasks.sh tests/cli/test_cli.sh \
-              $(addprefix $(BUILD)/tests/,gpu_test_gpu_agreement gpu_test_gpu_precision runtime_test_random gpu_test_gpu_handle \
+              $(addprefix $(BUILD)/tests/,gpu_test_gpu_agreement runtime_test_random gpu_test_gpu_handle \
                 gpu_test_gpu_faults io_test_io models_test_networks runtime_test_large graph_test_ops) \
               tests/cli/test_precision.sh tests/cli/test_options.sh tests/build/test_gpu_check.sh
 FIRST       = $(foreach t,$(LONGEST),$(filter $(t),$(BESIDE)))

@@ -102,16 +102,15 @@ vpps_node zoo_build(const gpu_zoo *zoo, vpps_graph *g, uint32_t chains, uint64_t
     return vpps_scale_by(g, vpps_sum(g, chains + 2, terms), vpps_input(g, 1, 1, &factor));
 }
 
-void zoo_episode(const gpu_zoo *zoo, gpu_episode *episode, vpps_optimizer_kind optimizer, const uint32_t *chains,
-                 uint32_t n_batches) {
-    *episode = (gpu_episode){.model = zoo->model, .n_batches = n_batches, .optimizer = gpu_optimizer(optimizer)};
+void zoo_episode(const gpu_zoo *zoo, episode *x, const uint32_t *chains, uint32_t n_batches) {
+    *x = (episode){.model = zoo->model, .n_batches = n_batches};
     for (uint32_t k = 0; k < n_batches; k++) {
-        TEST_OK(vpps_graph_create(&episode->g[k], zoo->model));
-        episode->loss[k] = zoo_build(zoo, episode->g[k], chains[k], test_seed() * 100 + k, 0.1f);
-        TEST_OK(vpps_graph_status(episode->g[k]));
+        TEST_OK(vpps_graph_create(&x->g[k], zoo->model));
+        x->loss[k] = zoo_build(zoo, x->g[k], chains[k], test_seed() * 100 + k, 0.1f);
+        TEST_OK(vpps_graph_status(x->g[k]));
     }
 }
 
-void zoo_forget(gpu_episode *episode) {
-    for (uint32_t k = 0; k < GPU_BATCHES; k++) vpps_graph_destroy(episode->g[k]);
+void zoo_forget(episode *x) {
+    for (uint32_t k = 0; k < EPISODE_BATCHES; k++) vpps_graph_destroy(x->g[k]);
 }

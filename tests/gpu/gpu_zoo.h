@@ -4,7 +4,8 @@
 #ifndef VPPS_TESTS_GPU_ZOO_H
 #define VPPS_TESTS_GPU_ZOO_H
 
-#include "gpu_tests.h"
+#include "common/episode.h"
+#include "common/testing.h"
 
 enum { ZOO_SIZES = 4, ZOO_WORDS = 7, ZOO_OUTPUTS = 40 };
 
@@ -24,8 +25,7 @@ void zoo_close(gpu_zoo *zoo);
 vpps_node zoo_build(const gpu_zoo *zoo, vpps_graph *g, uint32_t chains, uint64_t seed, float factor);
 
 /* Some batches of different widths. Free with zoo_forget. */
-void zoo_episode(const gpu_zoo *zoo, gpu_episode *episode, vpps_optimizer_kind optimizer, const uint32_t *chains,
-                 uint32_t n_batches);
-void zoo_forget(gpu_episode *episode);
+void zoo_episode(const gpu_zoo *zoo, episode *x, const uint32_t *chains, uint32_t n_batches);
+void zoo_forget(episode *x);
 
 #endif

@@ -1,9 +1,8 @@
-/* test_gpu_agreement.c - the GPU device against the double-precision reference and against the CPU device: all operations
- * and random graphs, shapes of matrices in every layout, weights outside of registers, long scripts, optimisers,
- * dropout, Tree-LSTMs; and the same bits every time.
- */
-#include "common/random_graph.h"
-#include "gpu_tests.h"
+/* test_gpu_agreement.c - the GPU device against the double-precision reference and against the CPU device, in every precision: all
+ * operations and random graphs, shapes of matrices in every layout, weights outside of registers, long scripts, optimisers,
+ * dropout, Tree-LSTMs; and the same bits every time. */
+#include "common/episode.h"
+#include "common/gpu_tests.h"
 #include "gpu_trees.h"
 #include "gpu_zoo.h"
 
@@ -17,9 +16,23 @@
 static const gpu_layout layouts[] = {{4, 256, 1, 1}, {5, 384, 2, 1}, {6, 256, 4, 2}, {2, 512, 3, 1}};
 enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
 
+static const vpps_precision precisions[] = {VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
+enum { N_PRECISIONS = sizeof precisions / sizeof *precisions };
+
+/* Trains the episode with these options; the numbers must be in range, or `usable` is told. */
+static void check(const episode *x, const vpps_options *o, const gpu_layout *layout, int ways, bool *usable) {
+    expectation e = expect_of(x, o);
+    const char *finding = e.usable ? episode_check(x, &e, o, ways) : NULL;
+    ck_assert(e.usable || usable);
+    if (usable) *usable = e.usable;
+    ck_assert_msg(!finding, "%s, %u slices, optimiser %d, clip %g, %s: %s", vpps_precision_names[o->precision],
+                  o->slices, (int)o->optimizer.kind, (double)o->optimizer.clip, gpu_layout_text(layout), finding);
+    forget_expectation(&e);
+}
+
 /* ---------------------------------------------------------------- random graphs over all operations */
 
-enum { RANDOM_CASES = 40, EVERYDAY_CASES = 5 };
+enum { RANDOM_CASES = 40, EVERYDAY_CASES = 5, EVERYDAY_IN_BF16 = 2 };
 
 static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
     static const uint32_t sizes[N_LAYOUTS][RG_SIZES] = {
@@ -33,44 +46,31 @@ static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
     return c;
 }
 
-static void check_case(const rg_case *c, const gpu_layout *layout, uint32_t number, uint32_t *usable) {
-    rg_built built;
-    char what[192];
-    TEST_OK(rg_build(&built, c, NULL));
-    gpu_episode episode = {.model = built.model, .optimizer = gpu_optimizer(VPPS_MOMENTUM)};
-    for (uint32_t k = 0; k < 2 && built.g[k]; k++) {
-        episode.g[k] = built.g[k];
-        episode.loss[k] = built.loss[k];
-        episode.n_batches++;
-    }
-    gpu_expectation e;
-    gpu_expect(&e, &episode);
-    if (e.usable) {
-        vpps_options options = gpu_options(layout, VPPS_MOMENTUM);
-        options.slices = 1 + number % 3;
-        vpps_handle *h = gpu_open(episode.model, &options);
-        snprintf(what, sizeof what, "random case %u, %u slices, %s", number, options.slices, gpu_layout_text(layout));
-        gpu_check_episode(&episode, &e, h, number % 2, what);
-        (*usable)++;
-    }
-    gpu_forget(&e);
-    rg_destroy(&built);
-}
-
+/* In fp32 many in each layout, else one in each. */
 START_TEST(random_graphs_agree)
     {
-        const uint32_t cases = test_full() ? RANDOM_CASES : test_scaled(EVERYDAY_CASES);
-        uint32_t usable = 0;
+        const bool fp32 = _i < N_LAYOUTS;
+        const uint32_t layout = (uint32_t)_i % N_LAYOUTS, first = fp32 ? 0 : 5000 + (uint32_t)_i;
+        const uint32_t cases = !fp32 ? 1 : test_full() ? RANDOM_CASES : test_scaled(EVERYDAY_CASES);
+        uint32_t n_usable = 0;
         uint64_t seen = 0;
-        for (uint32_t i = 0; i < cases; i++) {
-            const rg_case c = draw_case((uint32_t)_i, i, &seen);
-            check_case(&c, &layouts[_i], i, &usable);
+        for (uint32_t i = first; i < first + cases; i++) {
+            const rg_case c = draw_case(layout, i, &seen);
+            rg_built built;
+            bool usable;
+            TEST_OK(rg_build(&built, &c, NULL));
+            const episode x = episode_of(&built);
+            vpps_options o = gpu_options(&layouts[layout], fp32 ? VPPS_MOMENTUM : VPPS_SGD);
+            o.precision = fp32 ? VPPS_PRECISION_FP32 : precisions[_i % N_PRECISIONS];
+            o.slices = fp32 ? 1 + i % 3 : 0;
+            check(&x, &o, &layouts[layout], i % 2, &usable);
+            n_usable += usable;
+            rg_destroy(&built);
         }
-        ck_assert_msg(usable * 10 >= cases * 9, "%u of %u cases have numbers in range", usable, cases);
+        if (fp32) ck_assert_msg(n_usable * 10 >= cases * 9, "%u of %u cases have numbers in range", n_usable, cases);
         if (cases < RANDOM_CASES) return;
-        for (uint32_t op = 0; op < VPPS_OP_COUNT; op++) {
+        for (uint32_t op = 0; op < VPPS_OP_COUNT; op++)
             ck_assert_msg(seen >> op & 1, "no case has a step %s", vpps_ops[op].name);
-        }
     }
 END_TEST
 
@@ -95,71 +95,66 @@ START_TEST(shapes_agree)
         static const uint32_t chains[] = {1, 3};
         const shapes *s = &all_shapes[_i];
         gpu_zoo zoo;
-        gpu_episode episode;
-        gpu_expectation e;
+        episode x;
         zoo_open(&zoo, s->size, 5);
-        zoo_episode(&zoo, &episode, s->optimizer, chains, VPPS_COUNT(chains));
-        gpu_expect(&e, &episode);
-        ck_assert(e.usable);
+        zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
         const uint32_t n = test_full() ? VPPS_COUNT(s->layouts) : 1;
         for (uint32_t i = 0; i < n && s->layouts[i].sms; i++) {
             const vpps_options options = gpu_options(&s->layouts[i], s->optimizer);
-            vpps_handle *h = gpu_open(zoo.model, &options);
+            vpps_handle *h;
             vpps_stats stats = {.size = sizeof stats};
-            char what[192];
+            TEST_OK(vpps_handle_create(&h, zoo.model, &options));
             TEST_OK(vpps_handle_stats(h, &stats));
             if (gpu_is_simulated()) ck_assert_uint_eq(stats.vps, s->layouts[i].sms);
-            snprintf(what, sizeof what, "sizes %u %u %u %u, %s", s->size[0], s->size[1], s->size[2], s->size[3],
-                     gpu_layout_text(&s->layouts[i]));
-            gpu_check_episode(&episode, &e, h, true, what);
+            vpps_handle_destroy(h);
+            check(&x, &options, &s->layouts[i], EPISODE_FORWARD, NULL);
         }
-        gpu_forget(&e);
-        zoo_forget(&episode);
+        zoo_forget(&x);
         zoo_close(&zoo);
     }
 END_TEST
 
 /* ---------------------------------------------------------------- weights outside of registers */
 
-/* How many matrices of the kernel in use lie where. */
+/* How many matrices, or fragments of them, of the kernel in use lie where. */
 static void count_levels(const vpps_handle *h, uint32_t *levels) {
     const vpps_residents *r = &((const vpps_gpu *)h->device)->kernel->plan.residents;
     for (uint32_t i = 0; i < r->n; i++) levels[r->list[i].level]++;
+    for (uint32_t i = 0; i < r->n_fragments; i++) levels[r->fragments[i].level]++;
 }
 
-START_TEST(weights_in_shared_memory_and_streamed_agree)
+/* Weights in registers; in shared memory, too; and streamed, too. */
+START_TEST(levels_agree)
     {
         static const struct {
-            uint32_t size[ZOO_SIZES];
+            vpps_precision precision;
+            uint32_t size[ZOO_SIZES], chains[2];
             gpu_layout layout;
+            vpps_resident_level farthest;
         } cases[] = {
-            {{65, 100, 1024, 200}, {2, 256, 1, 1}},
-            {{33, 40, 90, 2048}, {4, 384, 2, 1}},
+            {VPPS_PRECISION_FP32, {65, 100, 1024, 200}, {1, 2}, {2, 256, 1, 1}, VPPS_RESIDENT_STREAM},
+            {VPPS_PRECISION_BF16X3, {65, 100, 1024, 200}, {1, 9}, {2, 256, 1, 1}, VPPS_RESIDENT_STREAM},
+            {VPPS_PRECISION_FP32, {33, 40, 90, 2048}, {1, 2}, {4, 384, 2, 1}, VPPS_RESIDENT_STREAM},
+            {VPPS_PRECISION_BF16, {31, 33, 40, 7}, {1, 9}, {5, 256, 1, 1}, VPPS_RESIDENT_REGISTERS},
+            {VPPS_PRECISION_BF16X3, {33, 40, 80, 100}, {1, 9}, {4, 384, 2, 1}, VPPS_RESIDENT_SHARED},
         };
-        static const uint32_t chains[] = {1, 2};
         gpu_zoo zoo;
-        gpu_episode episode;
-        gpu_expectation e;
-        zoo_open(&zoo, cases[_i].size, 5);
-        zoo_episode(&zoo, &episode, VPPS_SGD, chains, 2);
-        gpu_expect(&e, &episode);
-        ck_assert(e.usable);
-        const vpps_options options = gpu_options(&cases[_i].layout, VPPS_SGD);
-        vpps_handle *h = gpu_open(zoo.model, &options);
+        episode x;
+        vpps_handle *h;
         uint32_t levels[VPPS_RESIDENT_STREAM + 1] = {0};
-        TEST_OK(vpps_fb(h, episode.g[0], episode.loss[0], NULL)); /* makes the kernel */
+        zoo_open(&zoo, cases[_i].size, 5);
+        zoo_episode(&zoo, &x, cases[_i].chains, 2);
+        vpps_options options = gpu_options(&cases[_i].layout, VPPS_SGD);
+        options.precision = cases[_i].precision;
+        check(&x, &options, &cases[_i].layout, EPISODE_FORWARD, NULL);
+        TEST_OK(vpps_handle_create(&h, zoo.model, &options));
+        TEST_OK(vpps_fb(h, x.g[0], x.loss[0], NULL)); /* makes the kernel */
         count_levels(h, levels);
         vpps_handle_destroy(h);
-        zoo.model->batches = 0;
-        if (gpu_is_simulated()) {
-            ck_assert_msg(levels[VPPS_RESIDENT_REGISTERS] && levels[VPPS_RESIDENT_SHARED] &&
-                              levels[VPPS_RESIDENT_STREAM],
-                          "matrices in registers: %u, in shared memory: %u, streamed: %u",
-                          levels[VPPS_RESIDENT_REGISTERS], levels[VPPS_RESIDENT_SHARED], levels[VPPS_RESIDENT_STREAM]);
-        }
-        gpu_check_episode(&episode, &e, gpu_open(zoo.model, &options), true, gpu_layout_text(&cases[_i].layout));
-        gpu_forget(&e);
-        zoo_forget(&episode);
+        for (uint32_t level = 0; level <= VPPS_RESIDENT_STREAM && gpu_is_simulated(); level++)
+            ck_assert_msg((levels[level] > 0) == (level <= cases[_i].farthest), "%u matrices at level %u",
+                          levels[level], level);
+        zoo_forget(&x);
         zoo_close(&zoo);
     }
 END_TEST
@@ -190,18 +185,14 @@ START_TEST(long_scripts_agree)
     {
         static const uint32_t size[] = {33, 33, 33, 33};
         gpu_zoo zoo;
-        gpu_expectation e;
         zoo_open(&zoo, size, 5);
-        gpu_episode episode = {.model = zoo.model, .n_batches = 1, .optimizer = gpu_optimizer(VPPS_SGD)};
-        TEST_OK(vpps_graph_create(&episode.g[0], zoo.model));
-        episode.loss[0] = build_long(&zoo, episode.g[0]);
-        TEST_OK(vpps_graph_status(episode.g[0]));
-        gpu_expect(&e, &episode);
-        ck_assert(e.usable);
+        episode x = {.model = zoo.model, .n_batches = 1};
+        TEST_OK(vpps_graph_create(&x.g[0], zoo.model));
+        x.loss[0] = build_long(&zoo, x.g[0]);
+        TEST_OK(vpps_graph_status(x.g[0]));
         const vpps_options options = gpu_options(&layouts[_i], VPPS_SGD);
-        gpu_check_episode(&episode, &e, gpu_open(zoo.model, &options), false, "a long script");
-        gpu_forget(&e);
-        zoo_forget(&episode);
+        check(&x, &options, &layouts[_i], 0, NULL);
+        zoo_forget(&x);
         zoo_close(&zoo);
     }
 END_TEST
@@ -211,29 +202,21 @@ END_TEST
 START_TEST(optimizers_agree)
     {
         static const uint32_t size[] = {31, 33, 40, 7}, chains[] = {3, 1, 5};
-        const vpps_optimizer_kind kind = (vpps_optimizer_kind)_i;
         const gpu_layout *layout = &layouts[_i % N_LAYOUTS];
         gpu_zoo zoo;
-        gpu_episode episode;
-        gpu_expectation e;
+        episode x;
         zoo_open(&zoo, size, 9);
-        zoo_episode(&zoo, &episode, kind, chains, 3);
+        zoo_episode(&zoo, &x, chains, 3);
         if (_i % 2) {
             const vpps_param frozen[] = {zoo.A[1], zoo.C[2], zoo.b[3], zoo.first_bias + 4, zoo.E};
             for (size_t i = 0; i < VPPS_COUNT(frozen); i++) TEST_OK(vpps_freeze(zoo.model, frozen[i], true));
         }
         for (int clipping = 0; clipping < 2; clipping++) { /* without, gradients leave the registers elsewhere */
-            episode.optimizer.clip = clipping ? 0.5f : 0;
-            gpu_expect(&e, &episode);
-            ck_assert(e.usable);
-            vpps_options options = gpu_options(layout, kind);
-            options.optimizer = episode.optimizer;
-            char what[64];
-            snprintf(what, sizeof what, "optimiser %d, clip %g", _i, (double)episode.optimizer.clip);
-            gpu_check_episode(&episode, &e, gpu_open(zoo.model, &options), false, what);
-            gpu_forget(&e);
+            vpps_options options = gpu_options(layout, (vpps_optimizer_kind)_i);
+            options.optimizer.clip = clipping ? 0.5f : 0;
+            check(&x, &options, layout, 0, NULL);
         }
-        zoo_forget(&episode);
+        zoo_forget(&x);
         zoo_close(&zoo);
     }
 END_TEST
@@ -360,12 +343,13 @@ START_TEST(what_is_not_finite_changes_nothing)
             o.optimizer.clip = skip ? 0.5f : 0;
             zoo_open(&zoo, size, 9);
             TEST_OK(vpps_graph_create(&g, zoo.model));
-            vpps_handle *h = gpu_open(zoo.model, &o);
+            vpps_handle *h;
+            TEST_OK(vpps_handle_create(&h, zoo.model, &o));
             size_t n;
             float loss, *before, *after;
             TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 2, 1, 0.1f), NULL));
             TEST_OK(vpps_read_parameters(h));
-            before = gpu_values(zoo.model, &n);
+            before = model_values(zoo.model, &n);
             TEST_OK(vpps_fb(h, g, build_bad(&zoo, g, bad[skip], gradient), NULL));
             const vpps_node next = zoo_build(&zoo, g, 2, 3, 0.1f);
             if (skip) {
@@ -379,14 +363,14 @@ START_TEST(what_is_not_finite_changes_nothing)
                            gradient ? "batch 2: the gradient" : "batch 2: the loss");
             }
             TEST_OK(vpps_read_parameters(h));
-            after = gpu_values(zoo.model, &n);
+            after = model_values(zoo.model, &n);
             ck_assert_msg(!memcmp(before, after, n * sizeof *before), "parameters have changed");
             TEST_OK(vpps_fb(h, g, next, NULL)); /* training goes on */
             TEST_OK(vpps_sync_latest_loss(h, &loss));
             ck_assert(isfinite(loss));
             TEST_OK(vpps_read_parameters(h));
             free(after);
-            after = gpu_values(zoo.model, &n);
+            after = model_values(zoo.model, &n);
             ck_assert(memcmp(before, after, n * sizeof *before) != 0);
             free(before);
             free(after);
@@ -399,70 +383,108 @@ END_TEST
 
 /* ---------------------------------------------------------------- Tree-LSTMs */
 
+/* Sums are made in another order, which in bf16 now and then rounds a later operand another way. Gradients of matrices in bf16 by one
+ * team of VPs, with more of them than a warp takes at a time; and by several: of columns that they share out evenly, and of
+ * others, whose parts end within a block, and within four. */
+static const struct {
+    vpps_precision precision;
+    uint32_t hidden, embed;
+    gpu_layout layout;
+    uint32_t teams;
+} trees_cases[] = {
+    {VPPS_PRECISION_FP32, 40, 24, {4, 256, 1, 1}, 0},     {VPPS_PRECISION_BF16X3, 40, 24, {4, 256, 1, 1}, 1},
+    {VPPS_PRECISION_BF16, 40, 24, {4, 256, 1, 1}, 1},     {VPPS_PRECISION_BF16X3, 32, 128, {16, 256, 1, 1}, 4},
+    {VPPS_PRECISION_BF16, 32, 128, {16, 256, 1, 1}, 4},   {VPPS_PRECISION_BF16X3, 72, 24, {2, 256, 1, 1}, 1},
+    {VPPS_PRECISION_BF16, 72, 24, {2, 256, 1, 1}, 1},     {VPPS_PRECISION_FP32, 48, 24, {5, 384, 2, 1}, 0},
+    {VPPS_PRECISION_FP32, 56, 24, {6, 256, 4, 2}, 0},     {VPPS_PRECISION_FP32, 64, 24, {2, 512, 3, 1}, 0},
+    {VPPS_PRECISION_BF16X3, 30, 150, {16, 128, 1, 2}, 4}, {VPPS_PRECISION_BF16, 30, 150, {16, 128, 1, 2}, 4},
+    {VPPS_PRECISION_BF16X3, 14, 70, {4, 256, 2, 1}, 2},   {VPPS_PRECISION_BF16, 14, 70, {4, 256, 2, 1}, 2},
+};
+
 START_TEST(tree_lstms_agree)
     {
-        enum { MOST = 50, SIMULATED = 20 };
-        const uint32_t on_cpu = gpu_is_simulated() ? SIMULATED : MOST;
-        const uint32_t on_gpu = gpu_is_simulated() ? 2 * test_scaled(SIMULATED / 2) : MOST;
-        const gpu_layout *layout = &layouts[_i];
-        double losses[2][MOST];
-        for (int k = 0; k < 2; k++) {
+        enum { MOST = 50, SIMULATED = 20, IN_BF16 = 8 };
+        const vpps_precision precision = trees_cases[_i].precision;
+        const gpu_layout *layout = &trees_cases[_i].layout;
+        const bool fp32 = precision == VPPS_PRECISION_FP32;
+        const uint32_t on_cpu = !fp32 ? IN_BF16 : gpu_is_simulated() ? SIMULATED : MOST;
+        const uint32_t on_gpu = fp32 && gpu_is_simulated() ? 2 * test_scaled(SIMULATED / 2) : on_cpu;
+        const double tolerance = precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-4;
+        double losses[3][MOST], most = 0;
+        for (int k = 0; k < (fp32 ? 2 : 3); k++) { /* here, on the CPU, on the CPU in fp32 */
             gpu_trees t;
+            vpps_handle *h;
+            vpps_stats stats = {.size = sizeof stats};
             vpps_options o = gpu_options(layout, VPPS_SGD);
-            o.optimizer.lr = 0.5f;
-            o.optimizer.clip = 0;
+            o.precision = k < 2 ? precision : VPPS_PRECISION_FP32;
+            o.optimizer.lr = fp32 ? 0.5f : 2; /* of a gradient that is cut to 0.2, so that the norm counts */
+            o.optimizer.clip = fp32 ? 0 : 0.2f;
             o.verify = false;
-            if (k) o.device = "cpu";
-            trees_open(&t, 40 + 8 * (uint32_t)_i, 24);
-            vpps_handle *h = gpu_open(t.model, &o);
+            if (k) o.device = "cpu", o.groups = fp32 ? o.groups : 0;
+            trees_open(&t, trees_cases[_i].hidden, trees_cases[_i].embed);
+            TEST_OK(vpps_handle_create(&h, t.model, &o));
+            TEST_OK(vpps_handle_stats(h, &stats));
+            ck_assert_str_eq(stats.precision, vpps_precision_names[o.precision]);
+            if (!k && !fp32) ck_assert_str_eq(stats.precision_unit, "mma");
             for (uint32_t batch = 0; batch < (k ? on_cpu : on_gpu); batch++) {
                 float loss;
                 TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch), NULL));
                 TEST_OK(vpps_sync_latest_loss(h, &loss));
                 losses[k][batch] = (double)loss;
             }
+            if (!k && !fp32 && gpu_is_simulated())
+                ck_assert_uint_eq(((const vpps_gpu *)h->device)->kernel->plan.teams, trees_cases[_i].teams);
             vpps_handle_destroy(h);
             trees_close(&t);
         }
         for (uint32_t batch = 0; batch < on_gpu; batch++) {
-            ck_assert_msg(fabs(losses[0][batch] - losses[1][batch]) <= 1e-4, "%s, batch %u: %.9g, on the CPU %.9g",
+            ck_assert_msg(fabs(losses[0][batch] - losses[1][batch]) <= tolerance,
+                          "%s, %s, batch %u: %.9g, on the CPU %.9g", vpps_precision_names[precision],
                           gpu_layout_text(layout), batch, losses[0][batch], losses[1][batch]);
+            if (!fp32) most = fmax(most, fabs(losses[0][batch] - losses[2][batch]));
         }
+        if (precision == VPPS_PRECISION_BF16) ck_assert_double_gt(most, 0); /* it is not fp32 */
         /* every third batch has the same trees */
-        ck_assert_msg(losses[1][18] < 0.97 * losses[1][0], "nothing was learnt: %g to %g", losses[1][0], losses[1][18]);
+        ck_assert_msg(!fp32 || losses[1][18] < 0.97 * losses[1][0], "nothing was learnt: %g to %g", losses[1][0],
+                      losses[1][18]);
     }
 END_TEST
 
 /* ---------------------------------------------------------------- the same bits every time */
 
-static float *train_with_seed(const gpu_layout *layout, const char *seed, size_t *n) {
-    static const uint32_t size[] = {31, 33, 40, 7};
-    gpu_zoo zoo;
-    vpps_graph *g;
-    setenv("VPPS_SIMT_SEED", seed, 1);
-    const vpps_options o = gpu_options(layout, VPPS_SGD);
-    zoo_open(&zoo, size, 9);
-    TEST_OK(vpps_graph_create(&g, zoo.model));
-    vpps_handle *h = gpu_open(zoo.model, &o);
-    for (uint32_t k = 0; k < 3; k++) TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 1 + 3 * k, k, 0.1f), NULL));
-    TEST_OK(vpps_read_parameters(h));
-    float *values = gpu_values(zoo.model, n);
-    vpps_handle_destroy(h);
-    vpps_graph_destroy(g);
-    zoo_close(&zoo);
-    return values;
-}
-
+/* Turns of CTAs and warps in another order, as software SIMT takes them by a seed. */
 START_TEST(the_order_of_turns_does_not_matter)
     {
-        static const char *const seeds[] = {"1", "7"};
-        size_t n;
-        float *first = train_with_seed(&layouts[_i], "0", &n);
+        static const struct {
+            vpps_precision precision;
+            uint32_t layout;
+        } cases[] = {{VPPS_PRECISION_FP32, 0}, {VPPS_PRECISION_BF16X3, 1}, {VPPS_PRECISION_FP32, 1},
+                     {VPPS_PRECISION_BF16, 1}, {VPPS_PRECISION_FP32, 2},   {VPPS_PRECISION_FP32, 3}};
+        static const char *const seeds[] = {"0", "1", "7"};
+        static const uint32_t size[] = {31, 33, 40, 7};
+        const gpu_layout *layout = &layouts[cases[_i].layout];
+        float *first = NULL;
         for (size_t i = 0; i < VPPS_COUNT(seeds); i++) {
-            float *other = train_with_seed(&layouts[_i], seeds[i], &n);
-            ck_assert_msg(!memcmp(first, other, n * sizeof *first), "%s: parameters differ with seed %s",
-                          gpu_layout_text(&layouts[_i]), seeds[i]);
-            free(other);
+            gpu_zoo zoo;
+            vpps_graph *g;
+            vpps_handle *h;
+            size_t n;
+            setenv("VPPS_SIMT_SEED", seeds[i], 1);
+            vpps_options o = gpu_options(layout, VPPS_SGD);
+            o.precision = cases[_i].precision;
+            zoo_open(&zoo, size, 9);
+            TEST_OK(vpps_graph_create(&g, zoo.model));
+            TEST_OK(vpps_handle_create(&h, zoo.model, &o));
+            for (uint32_t k = 0; k < 3; k++) TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 1 + 4 * k, k, 0.1f), NULL));
+            TEST_OK(vpps_read_parameters(h));
+            float *values = model_values(zoo.model, &n);
+            ck_assert_msg(!i || !memcmp(first, values, n * sizeof *first), "%s, %s: parameters differ with seed %s",
+                          vpps_precision_names[o.precision], gpu_layout_text(layout), seeds[i]);
+            if (i) free(values);
+            if (!i) first = values;
+            vpps_handle_destroy(h);
+            vpps_graph_destroy(g);
+            zoo_close(&zoo);
         }
         free(first);
     }
@@ -476,16 +498,16 @@ typedef struct group {
 } group;
 
 static Suite *suite(void) {
-    const group groups[] = {{"random", random_graphs_agree, N_LAYOUTS, N_LAYOUTS},
+    const group groups[] = {{"random", random_graphs_agree, N_LAYOUTS + RANDOM_CASES, N_LAYOUTS + EVERYDAY_IN_BF16},
                             {"shapes", shapes_agree, VPPS_COUNT(all_shapes), VPPS_COUNT(all_shapes)},
-                            {"levels", weights_in_shared_memory_and_streamed_agree, 2, 1},
+                            {"levels", levels_agree, 5, 2},
                             {"long", long_scripts_agree, N_LAYOUTS, 1},
                             {"optimizers", optimizers_agree, VPPS_ADAMW + 1, VPPS_ADAMW + 1},
                             {"dropout", dropout_masks_are_the_same_bits, 1, 1},
                             {"lists", what_is_multiplied_with_no_member_is_used, 1, 1},
                             {"nonfinite", what_is_not_finite_changes_nothing, N_LAYOUTS, 1},
-                            {"trees", tree_lstms_agree, N_LAYOUTS, 1},
-                            {"same bits", the_order_of_turns_does_not_matter, N_LAYOUTS, 2}};
+                            {"trees", tree_lstms_agree, VPPS_COUNT(trees_cases), 7},
+                            {"same bits", the_order_of_turns_does_not_matter, 6, 3}};
     Suite *s = suite_create("agreement");
     for (size_t i = 0; i < VPPS_COUNT(groups); i++) {
         TCase *t = tcase_create(groups[i].name);

@@ -1,7 +1,8 @@
 /* test_gpu_faults.c - faults planted in the kernel's source, and in scripts, must show under software SIMT: as a wrong
  * result, as a failure that says what is wrong, or as a stall; for the order of turns in which they do, if not for all. */
+#include "common/episode.h"
+#include "common/gpu_tests.h"
 #include "common/testing.h"
-#include "gpu_tests.h"
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
@@ -153,7 +154,7 @@ static float *train(const struct fault *fault, where kind, uint32_t seed, size_t
     }
     if (!*message) {
         TEST_OK(vpps_read_parameters(r.handle));
-        values = gpu_values(r.trees.model, n);
+        values = model_values(r.trees.model, n);
     }
     close_run(&r);
     return values;
@@ -235,7 +236,7 @@ static void expect(run *r, const vpps_batch *b, vpps_status status, const char *
 /* What the device has; the caller frees. */
 static float *values_of(run *r, size_t *n) {
     TEST_OK(vpps_read_parameters(r->handle));
-    return gpu_values(r->trees.model, n);
+    return model_values(r->trees.model, n);
 }
 
 static void expect_values(run *r, const float *values, bool same) {

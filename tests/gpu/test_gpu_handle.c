@@ -1,6 +1,6 @@
 /* test_gpu_handle.c - handles on the GPU device: life, pipeline, profile, memory, and moving between devices. */
+#include "common/gpu_tests.h"
 #include "common/testing.h"
-#include "gpu_tests.h"
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"

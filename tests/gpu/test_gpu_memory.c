@@ -1,7 +1,8 @@
 /* test_gpu_memory.c - a GPU that lacks memory: a batch or a kernel that finds no room is refused, and nothing else changes.
  * The driver is software SIMT's with a limit on what it allocates. */
+#include "common/episode.h"
+#include "common/gpu_tests.h"
 #include "common/testing.h"
-#include "gpu_tests.h"
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
@@ -114,7 +115,7 @@ static vpps_status run_large(vpps_handle *h, gpu_trees *t, float *sum) {
 
 static float *parameters(vpps_handle *h, const gpu_trees *t, size_t *n) {
     TEST_OK(vpps_read_parameters(h));
-    return gpu_values(t->model, n);
+    return model_values(t->model, n);
 }
 
 /* ---------------------------------------------------------------- the pool */
@@ -245,7 +246,7 @@ START_TEST(a_broken_handle_refuses_to_save)
         TEST_FAILS(vpps_read_parameters(h), VPPS_DEVICE, "forward: the test's device is gone");
         ck_assert_int_eq(stat(path, &file), 0);
         ck_assert_int_eq((int)file.st_size, 0);
-        float *after = gpu_values(t.model, &same);
+        float *after = model_values(t.model, &same);
         ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
         free(before);
         free(after);

@@ -1,11 +1,6 @@
 /* test_gpu_precision.c - products in bf16 and bf16x3 on the GPU device: each within the bound of src/runtime/cpu/bf16.h, operands rounded
- * to the CPU's bits, training against the double-precision reference and against the CPU device in the same precision, weights outside
- * of registers, the same bits every time, and which GPUs have it.
- */
-#include "common/random_graph.h"
-#include "gpu_tests.h"
-#include "gpu_trees.h"
-#include "gpu_zoo.h"
+ * to the CPU's bits; and which GPUs have it. (Training in them: test_gpu_agreement.c.) */
+#include "common/gpu_tests.h"
 
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
@@ -16,8 +11,6 @@
 
 static const vpps_precision precisions[] = {VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
 enum { N_PRECISIONS = sizeof precisions / sizeof *precisions };
-
-static const gpu_layout layouts[] = {{4, 256, 1, 1}, {5, 384, 2, 1}, {6, 256, 4, 2}, {2, 512, 3, 1}};
 
 static vpps_options options_in(vpps_precision precision, const gpu_layout *layout) {
     vpps_options o = gpu_options(layout, VPPS_SGD);
@@ -218,161 +211,6 @@ START_TEST(operands_are_rounded_as_on_the_cpu)
     }
 END_TEST
 
-/* ---------------------------------------------------------------- training */
-
-static void check_episode(gpu_episode *episode, const gpu_layout *layout, bool forward) {
-    gpu_expectation e;
-    gpu_expect(&e, episode);
-    if (e.usable) {
-        char what[160];
-        vpps_options o = options_in(episode->precision, layout);
-        o.optimizer = episode->optimizer;
-        snprintf(what, sizeof what, "%s, %s", vpps_precision_names[o.precision], gpu_layout_text(layout));
-        gpu_check_episode(episode, &e, gpu_open(episode->model, &o), forward, what);
-    }
-    gpu_forget(&e);
-}
-
-START_TEST(random_graphs_agree)
-    {
-        static const uint32_t sizes[][RG_SIZES] = {{33, 5, 64, 1}, {7, 31, 16, 40}, {32, 3, 65, 9}, {100, 2, 17, 33}};
-        const gpu_layout *layout = &layouts[_i % (int)VPPS_COUNT(layouts)];
-        rg_case c;
-        rg_built built;
-        rg_draw(&c, test_seed() * 1000003 + 5000 + (uint64_t)_i, 6 + (uint32_t)_i % 24);
-        memcpy(c.sizes, sizes[_i % (int)VPPS_COUNT(sizes)], sizeof c.sizes);
-        c.columns = 2;
-        c.alike = true;
-        TEST_OK(rg_build(&built, &c, NULL));
-        gpu_episode episode = {
-            .model = built.model, .optimizer = gpu_optimizer(VPPS_SGD), .precision = precisions[_i % N_PRECISIONS]};
-        for (uint32_t k = 0; k < 2 && built.g[k]; k++) {
-            episode.g[k] = built.g[k];
-            episode.loss[k] = built.loss[k];
-            episode.n_batches++;
-        }
-        check_episode(&episode, layout, _i % 2);
-        rg_destroy(&built);
-    }
-END_TEST
-
-/* Weights in registers; in shared memory, too; and streamed, too. */
-START_TEST(levels_agree)
-    {
-        static const struct {
-            uint32_t size[ZOO_SIZES];
-            gpu_layout layout;
-            vpps_resident_level farthest;
-        } cases[] = {
-            {{65, 100, 1024, 200}, {2, 256, 1, 1}, VPPS_RESIDENT_STREAM},
-            {{31, 33, 40, 7}, {5, 256, 1, 1}, VPPS_RESIDENT_REGISTERS},
-            {{33, 40, 80, 100}, {4, 384, 2, 1}, VPPS_RESIDENT_SHARED},
-        };
-        static const uint32_t chains[] = {1, 9};
-        gpu_zoo zoo;
-        gpu_episode episode;
-        zoo_open(&zoo, cases[_i].size, 5);
-        zoo_episode(&zoo, &episode, VPPS_SGD, chains, VPPS_COUNT(chains));
-        episode.precision = precisions[_i % N_PRECISIONS];
-        const vpps_options o = options_in(episode.precision, &cases[_i].layout);
-        vpps_handle *h = gpu_open(zoo.model, &o);
-        TEST_OK(vpps_fb(h, episode.g[0], episode.loss[0], NULL)); /* makes the kernel */
-        const vpps_residents *r = &((const vpps_gpu *)h->device)->kernel->plan.residents;
-        uint32_t levels[VPPS_RESIDENT_STREAM + 1] = {0};
-        for (uint32_t i = 0; i < r->n_fragments; i++) levels[r->fragments[i].level]++;
-        vpps_handle_destroy(h);
-        zoo.model->batches = 0;
-        if (gpu_is_simulated()) {
-            for (uint32_t level = 0; level <= VPPS_RESIDENT_STREAM; level++)
-                ck_assert_msg((levels[level] > 0) == (level <= cases[_i].farthest), "%u fragments at level %u",
-                              levels[level], level);
-        }
-        check_episode(&episode, &cases[_i].layout, true);
-        zoo_forget(&episode);
-        zoo_close(&zoo);
-    }
-END_TEST
-
-/* Sums are made in another order, which now and then rounds a later operand another way. Gradients of matrices by one team of VPs,
- * with more of them than a warp takes at a time; and by several: of columns that they share out evenly, and of others, whose
- * parts end within a block, and within four. */
-START_TEST(tree_lstms_agree)
-    {
-        enum { BATCHES = 8 };
-        static const struct {
-            uint32_t hidden, embed;
-            gpu_layout layout;
-            uint32_t teams;
-        } cases[] = {
-            {40, 24, {4, 256, 1, 1}, 1},   {32, 128, {16, 256, 1, 1}, 4}, {72, 24, {2, 256, 1, 1}, 1},
-            {30, 150, {16, 128, 1, 2}, 4}, {14, 70, {4, 256, 2, 1}, 2},
-        };
-        const vpps_precision precision = precisions[_i % N_PRECISIONS];
-        const double tolerance = precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-4;
-        const size_t at = (size_t)(_i / N_PRECISIONS);
-        double losses[3][BATCHES], most = 0;
-        for (int k = 0; k < 3; k++) { /* here, on the CPU, on the CPU in fp32 */
-            gpu_trees t;
-            vpps_options o = options_in(k < 2 ? precision : VPPS_PRECISION_FP32, &cases[at].layout);
-            o.optimizer.lr = 2; /* of a gradient that is cut to 0.2, so that the norm counts */
-            o.optimizer.clip = 0.2f;
-            o.verify = false;
-            if (k) o.device = "cpu", o.groups = 0;
-            trees_open(&t, cases[at].hidden, cases[at].embed);
-            vpps_handle *h = gpu_open(t.model, &o);
-            vpps_stats stats = {.size = sizeof stats};
-            TEST_OK(vpps_handle_stats(h, &stats));
-            ck_assert_str_eq(stats.precision, vpps_precision_names[o.precision]);
-            if (!k) ck_assert_str_eq(stats.precision_unit, "mma");
-            for (uint32_t batch = 0; batch < BATCHES; batch++) {
-                float loss;
-                TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch), NULL));
-                TEST_OK(vpps_sync_latest_loss(h, &loss));
-                losses[k][batch] = (double)loss;
-            }
-            if (!k && gpu_is_simulated())
-                ck_assert_uint_eq(((const vpps_gpu *)h->device)->kernel->plan.teams, cases[at].teams);
-            vpps_handle_destroy(h);
-            trees_close(&t);
-        }
-        for (uint32_t batch = 0; batch < BATCHES; batch++) {
-            ck_assert_msg(fabs(losses[0][batch] - losses[1][batch]) <= tolerance, "%s, batch %u: %.9g, on the CPU %.9g",
-                          vpps_precision_names[precision], batch, losses[0][batch], losses[1][batch]);
-            most = fmax(most, fabs(losses[0][batch] - losses[2][batch]));
-        }
-        if (precision == VPPS_PRECISION_BF16) ck_assert_double_gt(most, 0); /* it is not fp32 */
-    }
-END_TEST
-
-/* Turns of CTAs and warps in another order, as software SIMT takes them by a seed. */
-START_TEST(the_order_of_turns_does_not_matter)
-    {
-        static const char *const seeds[] = {"0", "3"};
-        static const uint32_t size[] = {31, 33, 40, 7};
-        float *values[2];
-        size_t n = 0;
-        for (size_t i = 0; i < VPPS_COUNT(seeds); i++) {
-            gpu_zoo zoo;
-            vpps_graph *g;
-            setenv("VPPS_SIMT_SEED", seeds[i], 1);
-            const vpps_options o = options_in(precisions[_i], &layouts[1]);
-            zoo_open(&zoo, size, 9);
-            TEST_OK(vpps_graph_create(&g, zoo.model));
-            vpps_handle *h = gpu_open(zoo.model, &o);
-            for (uint32_t k = 0; k < 2; k++) TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 1 + 8 * k, k, 0.1f), NULL));
-            TEST_OK(vpps_read_parameters(h));
-            values[i] = gpu_values(zoo.model, &n);
-            vpps_handle_destroy(h);
-            vpps_graph_destroy(g);
-            zoo_close(&zoo);
-        }
-        unsetenv("VPPS_SIMT_SEED");
-        ck_assert_msg(!memcmp(values[0], values[1], n * sizeof **values), "parameters differ");
-        free(values[0]);
-        free(values[1]);
-    }
-END_TEST
-
 /* ---------------------------------------------------------------- which GPUs */
 
 START_TEST(gpus_before_sm_80_refuse)
@@ -400,18 +238,11 @@ START_TEST(gpus_before_sm_80_refuse)
 END_TEST
 
 static Suite *suite(void) {
-    enum { CASES = 40, EVERYDAY_CASES = 2 };
-    const bool full = test_full();
     Suite *s = suite_create("precision");
     TCase *t = tcase_create("precision");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, products_are_within_their_bound, 0, 3 * N_PRECISIONS);
-    tcase_add_loop_test(t, operands_are_rounded_as_on_the_cpu, 0, full ? 2 * N_PRECISIONS : N_PRECISIONS + 1);
-    tcase_add_loop_test(t, random_graphs_agree, 0, full ? CASES : EVERYDAY_CASES);
-    tcase_add_loop_test(t, levels_agree, 0, full ? 3 : 1);
-    tcase_add_loop_test(t, tree_lstms_agree, 0, (full ? 5 : 3) * N_PRECISIONS);
-    if (gpu_is_simulated()) tcase_add_loop_test(t, the_order_of_turns_does_not_matter, 0, full ? N_PRECISIONS : 1);
-    if (!full) TEST_LEFT_OUT("%d of %d random graphs: VPPS_TEST_SCALE=full has them", CASES - EVERYDAY_CASES, CASES);
+    tcase_add_loop_test(t, operands_are_rounded_as_on_the_cpu, 0, test_full() ? 2 * N_PRECISIONS : N_PRECISIONS + 1);
     tcase_add_test(t, gpus_before_sm_80_refuse);
     suite_add_tcase(s, t);
     return s;

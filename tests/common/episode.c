@@ -1,0 +1,238 @@
+#include "common/episode.h"
+#include "common/testing.h"
+
+#include <math.h>
+
+static void *need(void *p) {
+    if (!p) abort();
+    return p;
+}
+static double *doubles(size_t n) { return need(calloc(n + 1, sizeof(double))); }
+
+episode episode_of(const rg_built *built) {
+    episode x = {.model = built->model};
+    for (; x.n_batches < VPPS_COUNT(built->g) && built->g[x.n_batches]; x.n_batches++) {
+        x.g[x.n_batches] = built->g[x.n_batches];
+        x.loss[x.n_batches] = built->loss[x.n_batches];
+    }
+    return x;
+}
+
+/* ---------------------------------------------------------------- what an episode must give */
+
+static bool moderate(const double *x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs(x[i]) < 1e6)) return false;
+    return true;
+}
+
+/* Rounding to bf16 is far above that of sums: there are more ways to be off. */
+enum { MOST_RUNS = 3 * REF_NOISE_RUNS };
+static uint32_t noisy_runs(const vpps_options *o) {
+    return o->precision == VPPS_PRECISION_FP32 ? REF_NOISE_RUNS : MOST_RUNS;
+}
+
+/* The reference's noise; number 0: exact. As stochastic arithmetic does for single precision (reference.h), products have eight times
+ * what rounding makes of an operand at most (runtime/cpu/bf16.h). */
+static ref_mode mode_of(const vpps_options *o, uint64_t number) {
+    static const double noises[] = {[VPPS_PRECISION_BF16X3] = 8 * 0x1p-17, [VPPS_PRECISION_BF16] = 8 * 0x1p-8};
+    if (!number) return (ref_mode){.training = false};
+    return (ref_mode){.noise = REF_NOISE, .product_noise = noises[o->precision], .noise_seed = number};
+}
+
+/* Trains m; false: numbers got out of hand. */
+static bool train(ref_model *m, const episode *x, const vpps_options *o, uint64_t number, double *loss) {
+    for (uint32_t k = 0; k < x->n_batches; k++) {
+        const uint64_t batch = x->model->batches + k + 1;
+        ref_mode mode = mode_of(o, number ? number + k : 0);
+        mode.training = true;
+        mode.dropout_key = vpps_dropout_key(o->seed, batch);
+        ref_run *r = need(ref_forward(x->g[k], m, &mode));
+        ref_backward(r, m, x->loss[k]);
+        loss[k] = r->values[r->first[x->loss[k]]];
+        const size_t n = r->n_values;
+        const bool good = moderate(r->values, n) && moderate(r->grads, n) && moderate(r->param_grads, r->n_param_elems);
+        ref_step(m, r, &o->optimizer, batch);
+        ref_run_destroy(r);
+        if (!good) return false;
+    }
+    return true;
+}
+
+static void expect_inference(expectation *e, const episode *x, const vpps_options *o) {
+    ref_mode mode = mode_of(o, 0);
+    e->inference = need(ref_forward(x->g[0], e->model, &mode));
+    const size_t n = e->inference->n_values;
+    e->inference_deviation = doubles(n);
+    for (uint32_t k = 0; k < noisy_runs(o); k++) {
+        mode = mode_of(o, k + 100);
+        ref_run *r = need(ref_forward(x->g[0], e->model, &mode));
+        ref_widen(e->inference_deviation, e->inference->values, r->values, n);
+        ref_run_destroy(r);
+    }
+    e->usable = moderate(e->inference->values, n);
+}
+
+/* Adagrad and Adam divide a gradient by its own size. Where it is mostly rounding, so is the step's sign, which few runs with noise
+ * may miss: any two steps are then as good. */
+static void allow_uncertain_steps(expectation *e, const vpps_optimizer *o) {
+    if (o->kind == VPPS_SGD || o->kind == VPPS_MOMENTUM) return;
+    for (size_t i = 0; i < e->model->first[e->model->n]; i++)
+        if (e->state_deviation[0][i] > 0.01 * fabs(e->model->states[0][i]))
+            e->deviation[i] = fmax(e->deviation[i], (double)o->lr);
+}
+
+expectation expect_of(const episode *x, const vpps_options *o) {
+    expectation e = {.model = ref_model_create(x->model)};
+    ref_model *noisy[MOST_RUNS];
+    const size_t n = e.model->first[e.model->n];
+    for (uint32_t k = 0; k < noisy_runs(o); k++) noisy[k] = ref_model_copy(e.model);
+    e.deviation = doubles(n);
+    for (int s = 0; s < 2; s++) e.state_deviation[s] = doubles(n);
+    expect_inference(&e, x, o);
+    e.usable = e.usable && train(e.model, x, o, 0, e.loss);
+    for (uint32_t k = 0; k < noisy_runs(o); k++) {
+        double loss[EPISODE_BATCHES] = {0};
+        if (e.usable) train(noisy[k], x, o, (k + 1) * 1000, loss);
+        ref_widen(e.deviation, e.model->values, noisy[k]->values, n);
+        for (int s = 0; s < 2; s++) ref_widen(e.state_deviation[s], e.model->states[s], noisy[k]->states[s], n);
+        ref_widen(e.loss_deviation, e.loss, loss, EPISODE_BATCHES);
+        ref_model_destroy(noisy[k]);
+    }
+    allow_uncertain_steps(&e, &o->optimizer);
+    return e;
+}
+
+void forget_expectation(expectation *e) {
+    ref_model_destroy(e->model);
+    ref_run_destroy(e->inference);
+    free(e->deviation);
+    free(e->inference_deviation);
+    for (int s = 0; s < 2; s++) free(e->state_deviation[s]);
+}
+
+/* ---------------------------------------------------------------- running and comparing */
+
+static char finding[1024]; /* what is wrong */
+
+static bool wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static bool wrong(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(finding, sizeof finding, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static bool fine(vpps_status status, const char *what) {
+    return status == VPPS_OK || wrong("%s: %s: %s", what, vpps_status_name(status), vpps_error_message());
+}
+
+static bool compare(const char *what, const float *got, const double *want, const double *deviation, size_t n) {
+    double bound = 0;
+    const size_t i = ref_compare(got, want, deviation, n, &bound);
+    return i == n || wrong("%s, element %zu of %zu: %.9g instead of %.9g (off by %.3g, allowed %.3g)", what, i, n,
+                           (double)got[i], want[i], fabs((double)got[i] - want[i]), bound);
+}
+
+/* Reads some nodes back, neighbours of each other among them. */
+static bool check_forward(vpps_handle *h, const episode *x, const expectation *e) {
+    enum { NODES = 24 };
+    const ref_run *r = e->inference;
+    vpps_node *all = need(calloc(4 * (size_t)r->flat->n_nodes + 1, sizeof *all)), nodes[NODES] = {0};
+    const uint32_t n_nodes = rg_named_nodes(x->g[0], all), n = vpps_min_u32(n_nodes, NODES);
+    uint64_t random = n_nodes;
+    float *outs[NODES] = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        nodes[i] = all[n == n_nodes ? i : vpps_random_below(&random, n_nodes)];
+        outs[i] = need(calloc(r->first[nodes[i] + 1] - r->first[nodes[i]], sizeof(float)));
+    }
+    free(all);
+    bool good = fine(vpps_forward(h, x->g[0], n, nodes, outs), "vpps_forward");
+    for (uint32_t i = 0; i < n; i++) {
+        const size_t at = r->first[nodes[i]], elems = r->first[nodes[i] + 1] - at;
+        char what[96];
+        snprintf(what, sizeof what, "forward value of n%u (%s)", nodes[i],
+                 vpps_ops[vpps_plain_signature(r->g, nodes[i])->op].name);
+        good = good && compare(what, outs[i], r->values + at, e->inference_deviation + at, elems);
+        free(outs[i]);
+    }
+    return good;
+}
+
+/* Entries of a lookup table one by one: their gradients differ in size. */
+static bool check_trained(const vpps_model *model, const expectation *e) {
+    for (uint32_t i = 0; i < model->n_params; i++) {
+        const vpps_parameter_data *p = &model->params[i];
+        const size_t elems = (size_t)p->rows * p->cols;
+        for (uint32_t row = 0; row < p->count; row++) {
+            const size_t at = row * elems, in_all = e->model->first[i] + at;
+            char of[96];
+            snprintf(of, sizeof of, "parameter %s%s, row %u", p->name, p->frozen ? " (frozen)" : "", row);
+            if (!compare(of, p->values + at, e->model->values + in_all, e->deviation + in_all, elems)) return false;
+            for (int s = 0; s < VPPS_MAX_STATES; s++) {
+                snprintf(of, sizeof of, "state %d of parameter %s, row %u", s, p->name, row);
+                if (p->states[s] && !compare(of, p->states[s] + at, e->model->states[s] + in_all,
+                                             e->state_deviation[s] + in_all, elems))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Trains batch number k; each loss comes with the next call: *stale is that of the batch before. */
+static bool step(vpps_handle *h, const episode *x, uint32_t k, int ways, float *stale) {
+    if (k == x->n_batches) return fine(vpps_sync_latest_loss(h, stale), "vpps_sync_latest_loss");
+    if (!(ways & EPISODE_PARTS)) return fine(vpps_fb(h, x->g[k], x->loss[k], stale), "vpps_fb");
+    if (k && !fine(vpps_sync_latest_loss(h, stale), "vpps_sync_latest_loss")) return false;
+    return fine(vpps_backward(h, x->g[k], x->loss[k]), "vpps_backward") && fine(vpps_update(h), "vpps_update");
+}
+
+static bool run(vpps_handle *h, const episode *x, const expectation *e, int ways) {
+    if (ways & EPISODE_FORWARD && !check_forward(h, x, e)) return false;
+    for (uint32_t k = 0; k <= x->n_batches; k++) {
+        float loss = NAN;
+        if (!step(h, x, k, ways, &loss)) return false;
+        if (!k && !isnan(loss)) return wrong("the first stale loss is %g", (double)loss);
+        if (k && !compare("a loss", &loss, &e->loss[k - 1], &e->loss_deviation[k - 1], 1)) return false;
+    }
+    return fine(vpps_read_parameters(h), "vpps_read_parameters") && check_trained(x->model, e);
+}
+
+static void restore(vpps_model *model, const float *values, uint64_t batches) {
+    for (uint32_t i = 0; i < model->n_params; i++) {
+        vpps_parameter_data *p = &model->params[i];
+        memcpy(p->values, values, vpps_param_elems(p) * sizeof *values);
+        values += vpps_param_elems(p);
+        for (int s = 0; s < VPPS_MAX_STATES; s++) {
+            free(p->states[s]);
+            p->states[s] = NULL;
+        }
+    }
+    model->batches = batches;
+}
+
+const char *episode_check(const episode *x, const expectation *e, const vpps_options *o, int ways) {
+    vpps_handle *h = NULL;
+    size_t count;
+    float *before = model_values(x->model, &count);
+    const uint64_t batches = x->model->batches;
+    const bool good = fine(vpps_handle_create(&h, x->model, o), "vpps_handle_create") && run(h, x, e, ways);
+    vpps_handle_destroy(h);
+    restore(x->model, before, batches);
+    free(before);
+    return good ? NULL : finding;
+}
+
+float *model_values(const vpps_model *model, size_t *count) {
+    *count = 0;
+    for (uint32_t p = 0; p < model->n_params; p++) *count += vpps_param_elems(&model->params[p]);
+    float *values = need(malloc((*count + 1) * sizeof *values)), *to = values;
+    for (uint32_t p = 0; p < model->n_params; p++) {
+        const size_t elems = vpps_param_elems(&model->params[p]);
+        memcpy(to, model->params[p].values, elems * sizeof *to);
+        to += elems;
+    }
+    return values;
+}

@@ -1,0 +1,43 @@
+/* episode.h - a training run of a few batches on any device, in any precision, beside the double-precision reference: losses,
+ * parameters and states must be what it says, as far as rounding lets them (reference.h). */
+#ifndef VPPS_TESTS_EPISODE_H
+#define VPPS_TESTS_EPISODE_H
+
+#include "common/random_graph.h"
+#include "common/reference.h"
+
+enum { EPISODE_BATCHES = 4 };
+
+/* Some batches, each a graph of the model. */
+typedef struct episode {
+    vpps_model *model;
+    vpps_graph *g[EPISODE_BATCHES];
+    vpps_node loss[EPISODE_BATCHES];
+    uint32_t n_batches;
+} episode;
+
+episode episode_of(const rg_built *built);
+
+/* What training from the model's present parameters must give, with these options' optimiser, precision and seed. */
+typedef struct expectation {
+    ref_model *model; /* after the last batch */
+    double *deviation, *state_deviation[2];
+    double loss[EPISODE_BATCHES], loss_deviation[EPISODE_BATCHES];
+    ref_run *inference; /* of the first batch's graph, before any update */
+    double *inference_deviation;
+    bool usable; /* the numbers stayed moderate */
+} expectation;
+
+expectation expect_of(const episode *x, const vpps_options *o);
+void forget_expectation(expectation *e);
+
+/* EPISODE_FORWARD: some nodes are read by vpps_forward first. EPISODE_PARTS: vpps_backward and vpps_update for vpps_fb. */
+enum { EPISODE_FORWARD = 1, EPISODE_PARTS = 2 };
+
+/* Trains on a handle with these options and compares. NULL, or what is wrong, until the next call. The model is left as it was. */
+const char *episode_check(const episode *x, const expectation *e, const vpps_options *o, int ways);
+
+/* All parameters, one after the other; the caller frees. */
+float *model_values(const vpps_model *model, size_t *count);
+
+#endif

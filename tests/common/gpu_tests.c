@@ -1,0 +1,66 @@
+/* gpu_tests.c - see gpu_tests.h. */
+#include "common/gpu_tests.h"
+
+#include "runtime/simt/fiber.h"
+#include "runtime/simt/simt.h"
+
+#include <stdio.h>
+
+bool gpu_is_simulated(void) { return !strcmp(test_gpu_device(), "simt"); }
+
+START_TEST(a_sanitizer_is_refused)
+    {
+        vpps_simt_kernel *kernel;
+        double seconds;
+        TEST_FAILS(vpps_simt_load(&kernel, "", "test", &seconds), VPPS_DEVICE, "ThreadSanitizer");
+    }
+END_TEST
+
+int gpu_main(Suite *(*make)(void)) {
+    if (!VPPS_SIMT_TSAN || !gpu_is_simulated()) return test_main(make());
+    Suite *suite = suite_create("gpu");
+    TCase *tests = tcase_create("refused");
+    tcase_add_test(tests, a_sanitizer_is_refused);
+    suite_add_tcase(suite, tests);
+    TEST_LEFT_OUT("software SIMT: its stacks cannot be followed by ThreadSanitizer");
+    return test_main(suite);
+}
+
+/* ---------------------------------------------------------------- layouts */
+
+vpps_optimizer gpu_optimizer(vpps_optimizer_kind kind) {
+    const bool divides = kind == VPPS_ADAM || kind == VPPS_ADAMW;
+    return (vpps_optimizer){.kind = kind,
+                            .lr = divides ? 0.01f : 0.05f,
+                            .momentum = 0.9f,
+                            .beta1 = 0.9f,
+                            .beta2 = 0.999f,
+                            .epsilon = kind == VPPS_ADAGRAD ? 1e-6f : 1e-8f,
+                            .weight_decay = 0.02f,
+                            .clip = 0.5f};
+}
+
+vpps_options gpu_options(const gpu_layout *layout, vpps_optimizer_kind optimizer) {
+    char sms[16];
+    vpps_options o;
+    snprintf(sms, sizeof sms, "%u", layout->sms);
+    setenv("VPPS_SIMT_SMS", sms, 1);
+    vpps_options_default(&o);
+    o.device = test_gpu_device();
+    o.pool_bytes = 64u << 20;
+    o.optimizer = gpu_optimizer(optimizer);
+    o.seed = 1234;
+    o.verify = true;
+    o.rpw = layout->rpw;
+    o.threads = layout->threads;
+    o.groups = layout->groups;
+    o.no_tuning = true;
+    return o;
+}
+
+const char *gpu_layout_text(const gpu_layout *layout) {
+    static char text[96];
+    snprintf(text, sizeof text, "%u SMs in %u groups, %u threads, rpw %u", layout->sms, layout->groups, layout->threads,
+             layout->rpw);
+    return text;
+}

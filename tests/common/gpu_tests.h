@@ -1,0 +1,29 @@
+/* gpu_tests.h - what tests on a GPU share: which device runs its kernels, and how it is laid out.
+ *
+ * The device is $VPPS_TEST_DEVICE: "simt" unless set, or "cuda". With software SIMT a test also says how many SMs there
+ * are; a GPU has as many as it has. */
+#ifndef VPPS_TESTS_GPU_TESTS_H
+#define VPPS_TESTS_GPU_TESTS_H
+
+#include "common/testing.h"
+
+bool gpu_is_simulated(void);
+
+/* Runs the suite that make() makes; under ThreadSanitizer, where software SIMT cannot be, checks that it says so. */
+int gpu_main(Suite *(*make)(void));
+
+/* ---------------------------------------------------------------- how the model is laid out */
+
+typedef struct gpu_layout {
+    uint32_t sms, threads, rpw, groups;
+} gpu_layout;
+
+/* Options for a layout: nothing left to choose, scripts verified. Sets the number of SMs of software SIMT. */
+vpps_options gpu_options(const gpu_layout *layout, vpps_optimizer_kind optimizer);
+
+/* An optimiser with everything it can have: decay, clipping. */
+vpps_optimizer gpu_optimizer(vpps_optimizer_kind kind);
+
+const char *gpu_layout_text(const gpu_layout *layout); /* until the next call */
+
+#endif
