@@ -29,8 +29,8 @@
  *         vpps_apply(g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &word));
  *
  *     So a program that was compiled against an older header goes on with a newer library: members that it does not know are
- *     taken for zero, or for what vpps_options_default sets. A size of zero, or one that is none of any version, fails with
- *     ARGUMENT. Structs without a `size` never change.
+ *     taken for zero, or for what vpps_options_default sets. A size of zero, or one that no version has (above 4,096 bytes, say),
+ *     fails with ARGUMENT. Structs without a `size` never change.
  */
 #ifndef VPPS_H
 #define VPPS_H

@@ -75,10 +75,13 @@ void vpps_proc_value(const char *path, const char *key, char *value, size_t n) {
 
 /* ---------------------------------------------------------------- structs that begin with their size */
 
+/* No version's struct is larger: a size above it is memory that was never set. */
+enum { MOST_BYTES = 4096 };
+
 static vpps_status check_size(size_t given, size_t least, const char *name) {
-    if (given >= least && given % sizeof(size_t) == 0) return VPPS_OK;
-    return vpps_fail(VPPS_ARGUMENT, "%s: its size is %zu; expected sizeof(%s), which is at least %zu", name, given,
-                     name, least);
+    if (given >= least && given <= MOST_BYTES && given % sizeof(size_t) == 0) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "%s: its size is %zu; expected sizeof(%s), which is at least %zu and at most %d",
+                     name, given, name, least, MOST_BYTES);
 }
 
 static size_t size_of(const void *x) {

@@ -67,7 +67,7 @@ START_TEST(results_of_other_sizes)
         expect_margin(&b, "vpps_gradient");
         ck_assert_uint_eq(gradient->n, 1);
         for (size_t i = sizeof *gradient; i < b.size; i++) ck_assert_uint_eq(b.bytes[i], 0);
-        static const size_t wrong[] = {0, 8, 17, UP_TO(vpps_stats, device)};
+        static const size_t wrong[] = {0, 8, 17, UP_TO(vpps_stats, device), 4104, SIZE_MAX / 8 * 8};
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
             vpps_stats *stats = of_size(&b, sizeof *stats);
             stats->size = wrong[i];
@@ -143,6 +143,10 @@ START_TEST(options_of_other_sizes)
         o->size = 0;
         TEST_FAILS(vpps_handle_create(&h, n.model, o), VPPS_ARGUMENT, "vpps_options: its size is 0");
         TEST_FAILS(vpps_options_init(o, 12), VPPS_ARGUMENT, "vpps_options: its size is 12");
+        /* memory that nobody set: the library must not look as far as such a size says */
+        o->size = (size_t)0xa5a5a5a5a5a5a5a0;
+        TEST_FAILS(vpps_handle_create(&h, n.model, o), VPPS_ARGUMENT, "at most 4096");
+        TEST_FAILS(vpps_options_init(o, 4104), VPPS_ARGUMENT, "vpps_options: its size is 4104");
         sn_close(&n);
     }
 END_TEST
@@ -178,10 +182,13 @@ START_TEST(applications_of_other_sizes)
         a->children = &v;
         v = vpps_apply(n.g, a); /* a list of one: the rest of the children */
         TEST_OK(vpps_graph_status(n.g));
-        a->size = 0;
-        ck_assert_uint_eq(vpps_apply(n.g, a), VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "apply: vpps_application: its size is 0");
-        vpps_graph_clear(n.g);
+        static const size_t wrong[] = {0, 4104};
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            a->size = wrong[i];
+            ck_assert_uint_eq(vpps_apply(n.g, a), VPPS_NO_VERTEX);
+            TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "apply: vpps_application: its size is ");
+            vpps_graph_clear(n.g);
+        }
         vpps_applications *many = of_size(&b, sizeof *many + 8);
         many->cell = twice;
         many->n = many->n_indices = 1;
