@@ -278,8 +278,9 @@ VPPS_API vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node ind
 
 /* Start recording a cell. *recorder is a graph for the op calls and the verbs, and for nothing else: what builds, runs or
  * clears graphs fails on it with STATE. Nodes made on it are the cell's own: nodes of other graphs are none of its, nor
- * its nodes theirs. `name` appears in messages and listings. Allowed while a handle exists, and while other cells are
- * being recorded. Fails with ARGUMENT (an empty name), MEMORY; then *recorder is NULL. */
+ * its nodes theirs. `name`, non-empty UTF-8 without control characters, appears in messages and listings; several cells
+ * may have one name. Allowed while a handle exists, and while other cells are being recorded. Fails with ARGUMENT (a bad name),
+ * MEMORY; then *recorder is NULL. */
 VPPS_API vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **recorder);
 
 /* Value number `output` that child number `child` scatters. */

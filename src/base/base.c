@@ -23,8 +23,9 @@ const char *vpps_version(void) { return VPPS_VERSION; }
 vpps_status vpps_fail(vpps_status status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    const int bytes = vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    if (bytes >= (int)sizeof message) vpps_drop_cut_character(message);
     return status;
 }
 
@@ -43,6 +44,16 @@ bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_byte
     memcpy(array, &grown, sizeof grown);
     *capacity = wanted;
     return true;
+}
+
+void vpps_drop_cut_character(char *text) {
+    const size_t n = strlen(text);
+    size_t at = n;
+    while (at && n - at < 3 && ((unsigned char)text[at - 1] & 0xc0) == 0x80) at--;
+    if (!at) return;
+    const unsigned char lead = (unsigned char)text[at - 1];
+    const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+    if (n - at + 1 < length) text[at - 1] = '\0';
 }
 
 /* ---------------------------------------------------------------- processes */

@@ -14,6 +14,9 @@ vpps_status vpps_fail(vpps_status status, const char *format, ...) __attribute__
 #define vpps_fail(status, ...) (vpps_fail(status, __VA_ARGS__), (status))
 #endif
 
+/* Of a text that was cut to its buffer: drops the last character of UTF-8 if some of its bytes are gone. */
+void vpps_drop_cut_character(char *text);
+
 /* Puts a message back that was copied from vpps_error_message() before (an asynchronous or sticky failure). */
 void vpps_restore_message(const char *text);
 

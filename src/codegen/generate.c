@@ -17,6 +17,17 @@ X(loop)
 _Static_assert(VPPS_CELL_LISTS == VPPS_COUNT(((vpps_block *)NULL)->members), "members of every list");
 _Static_assert(VPPS_DOMAINS == VPPS_COUNT(((vpps_block *)NULL)->kept), "kept values of every domain");
 
+void vpps_generate_name(FILE *out, const char *name) {
+    for (; *name; name++) fputc(*name == '*' ? '_' : *name, out);
+}
+
+/* A comment that names a parameter. */
+static void put_parameter_name(FILE *out, const vpps_parameter_data *p, bool transposed) {
+    fputs("/* ", out);
+    vpps_generate_name(out, p->name);
+    fputs(transposed ? ", transposed */" : " */", out);
+}
+
 /* ---------------------------------------------------------------- blocks */
 
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block) {
@@ -151,11 +162,11 @@ static void plan_late_weights(vpps_kernel_plan *plan, const vpps_kernel_room *ro
 static void open_matrix(const vpps_generation *g, const vpps_resident *m) {
     const vpps_parameter_data *p = &g->model->params[m->matrix];
     const uint32_t rows = m->transposed ? p->cols : p->rows;
+    put_parameter_name(g->out, p, m->transposed);
     fprintf(g->out,
-            "/* %s%s */\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\nconst float *const m = (const "
+            "\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\nconst float *const m = (const "
             "float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\n",
-            p->name, m->transposed ? ", transposed" : "", rows, g->matrix_at[m->matrix], rows - 1,
-            m->transposed ? 1 : p->cols);
+            rows, g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : p->cols);
 }
 
 /* And a thread's first column. */
@@ -242,11 +253,12 @@ static void put_vector_loads(const vpps_generation *g) {
     for (uint32_t i = 0; i < r->n_vectors; i++) {
         const vpps_resident_vector *x = &r->vectors[i];
         const vpps_parameter_data *p = &g->model->params[x->vector];
-        fprintf(g->out,
-                "/* %s */\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\nif (i - %u < own.end - "
-                "own.first) from = "
-                "%uu + own.first + (i - %u); }\n",
-                p->name, p->rows, x->at, g->pool->values[x->vector], x->at);
+        put_parameter_name(g->out, p, false);
+        fprintf(
+            g->out,
+            "\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\nif (i - %u < own.end - own.first) from "
+            "= %uu + own.first + (i - %u); }\n",
+            p->rows, x->at, g->pool->values[x->vector], x->at);
     }
     fprintf(g->out, "shared[i] = from == VPPS_NONE ? 0.0f : ((const float *)a.pool)[from];\n}\n");
 }
@@ -263,9 +275,10 @@ static void put_weight_rows(const vpps_generation *g) {
                 continue;
             }
             const vpps_parameter_data *p = &g->model->params[x->matrix];
-            fprintf(g->out, "    {%uu, %u, %u, %u, %u}, /* %s%s */\n", g->matrix_at[x->matrix],
-                    x->transposed ? p->cols : p->rows, x->row, x->transposed ? 1 : p->cols, x->transposed ? p->cols : 1,
-                    p->name, x->transposed ? ", transposed" : "");
+            fprintf(g->out, "    {%uu, %u, %u, %u, %u}, ", g->matrix_at[x->matrix], x->transposed ? p->cols : p->rows,
+                    x->row, x->transposed ? 1 : p->cols, x->transposed ? p->cols : 1);
+            put_parameter_name(g->out, p, x->transposed);
+            fputc('\n', g->out);
         }
     }
     fprintf(g->out, "    {0, 0, 0, 0, 0}};\n");

@@ -548,10 +548,12 @@ static void put_lengths(const work *w) {
 
 uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number) {
     work w = {.g = g, .c = c, .out = g->out, .vectors_due = true};
+    fputs("\n/* gradients of cell ", w.out);
+    vpps_generate_name(w.out, c->name);
     fprintf(w.out,
-            "\n/* gradients of cell %s */\nVPPS_PART void vpps_outer_%u(const vpps_arguments &a, float "
+            " */\nVPPS_PART void vpps_outer_%u(const vpps_arguments &a, float "
             "*shared, const vpps_kernel_task *tasks, unsigned n_tasks) {\n",
-            c->name, number);
+            number);
     fprintf(w.out, "float *const staged = shared + VPPS_SHARED_WEIGHTS;\nconst unsigned vp = vpps_vp();\n(void)staged, "
                    "(void)vp;\n");
     for (uint32_t i = 0; i < c->n_outers; i++) {

@@ -127,10 +127,12 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     if (ok) {
         choose_room(&w, room);
         w.tile = room->tile;
+        fputs("\n/* cell ", w.out);
+        vpps_generate_name(w.out, c->name);
         fprintf(w.out,
-                "\n/* cell %s, stage %u */\nVPPS_PART void vpps_stage_%u(const vpps_arguments &a, float "
+                ", stage %u */\nVPPS_PART void vpps_stage_%u(const vpps_arguments &a, float "
                 "(&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t) {\n",
-                c->name, stage, number);
+                stage, number);
         vpps_generate_view(w.out, c, "t.operands[0]");
         fprintf(w.out,
                 "const unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const part = shared + VPPS_SHARED_WEIGHTS, "

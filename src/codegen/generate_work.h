@@ -23,6 +23,9 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
 /* A function for the gradients of a cell's parameters: vpps_outer_NUMBER. Returns the words of shared memory that it takes. */
 uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number);
 
+/* A name that a user chose, for a comment, which an asterisk could end: written as an underscore. */
+void vpps_generate_name(FILE *out, const char *name);
+
 /* Declares where the arrays of a block lie (task.h): script, pool, b, inputs inK, lookups lkK, words wdK, data, lists lsD, gradients
  * gsK and geK, kept values kD. */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);

@@ -39,6 +39,7 @@ void vpps_name_fragment(const vpps_model *model, const vpps_fragment *f, char *t
         used += (size_t)snprintf(text + used, bytes - used, "%s%s%s", used ? ", " : "", model->params[x->matrix].name,
                                  x->transposed ? "^T" : "");
     }
+    if (used >= bytes) vpps_drop_cut_character(text);
 }
 
 double vpps_register_share(const vpps_kernel_plan *p, const vpps_machine *machine) {

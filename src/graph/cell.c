@@ -14,7 +14,7 @@ vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **re
     *recorder = NULL;
     VPPS_NEED(model);
     VPPS_NEED(name);
-    if (!*name) return vpps_fail(VPPS_ARGUMENT, "cell_begin: the name is empty");
+    VPPS_TRY(vpps_check_name("cell_begin", name));
     vpps_graph *g;
     VPPS_TRY(vpps_graph_create(&g, model));
     g->recording = calloc(1, sizeof *g->recording);

@@ -114,12 +114,24 @@ static bool is_utf8(const char *name) {
     return true;
 }
 
-static vpps_status check_name(const vpps_model *model, const char *name) {
-    if (!name || !*name) return vpps_fail(VPPS_ARGUMENT, "parameter: the name is empty");
+/* U+0000 to U+001F, U+007F to U+009F. */
+static bool is_control(const unsigned char *c) {
+    return *c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0);
+}
+
+vpps_status vpps_check_name(const char *what, const char *name) {
+    if (!*name) return vpps_fail(VPPS_ARGUMENT, "%s: the name is empty", what);
+    if (!is_utf8(name))
+        return vpps_fail(VPPS_ARGUMENT, "%s: the name is not UTF-8, which checkpoints and traces need", what);
     for (const char *c = name; *c; c++) {
-        if ((unsigned char)*c < 0x20) return vpps_fail(VPPS_ARGUMENT, "parameter: the name holds a control character");
+        if (is_control((const unsigned char *)c))
+            return vpps_fail(VPPS_ARGUMENT, "%s: the name holds a control character, byte %td", what, c - name);
     }
-    if (!is_utf8(name)) return vpps_fail(VPPS_ARGUMENT, "parameter: the name is not UTF-8, as a checkpoint needs it");
+    return VPPS_OK;
+}
+
+static vpps_status check_name(const vpps_model *model, const char *name) {
+    VPPS_TRY(vpps_check_name("parameter", name));
     if (is_of_checkpoint(name)) {
         return vpps_fail(VPPS_ARGUMENT, "parameter %s: a checkpoint has something else under this name", name);
     }

@@ -42,6 +42,9 @@ struct vpps_model {
     size_t n_cells, cells_capacity;
 };
 
+/* Is it a name: not empty, UTF-8, without control characters? `what` has it, for the message. Fails with ARGUMENT. */
+vpps_status vpps_check_name(const char *what, const char *name);
+
 /* Frees the model's cells (cell.c). */
 void vpps_free_cells(vpps_model *model);
 

@@ -595,7 +595,8 @@ vpps_status vpps_trace_begin(vpps_handle *h, const char *name) {
         return vpps_fail(VPPS_STATE, "trace: %.40s begins inside %d others; expected at most that", name, t->n_open);
     }
     vpps_span_note *span = &t->open[t->n_open++];
-    snprintf(span->name, sizeof span->name, "%s", name);
+    if (snprintf(span->name, sizeof span->name, "%s", name) >= (int)sizeof span->name)
+        vpps_drop_cut_character(span->name);
     span->begin_ns = vpps_now_ns();
     return VPPS_OK;
 }

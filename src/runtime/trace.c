@@ -82,6 +82,7 @@ void vpps_trace_span(vpps_trace *t, const char *name, uint64_t begin_ns) {
 /* ---------------------------------------------------------------- writing */
 
 enum { CALLER = 1, DEVICE = 2, FIRST_VP = 10 }; /* tracks' numbers in the file */
+enum { TASK_NAME_BYTES = 160 };
 
 typedef struct writer {
     FILE *file;
@@ -124,26 +125,33 @@ static void batch_name(const vpps_launch_note *l, char *name, size_t n) {
     }
 }
 
+/* "NAME, what", of a long name its beginning. */
+static void name_task(char name[TASK_NAME_BYTES], const char *of, const char *what) {
+    snprintf(name, TASK_NAME_BYTES - 32, "%s", of);
+    vpps_drop_cut_character(name);
+    strcat(strcat(name, ", "), what);
+}
+
 static void put_task(writer *w, uint32_t track, const vpps_task_note *note, uint64_t begin_ns) {
     const uint32_t *o = note->operands;
-    char name[160];
+    char name[TASK_NAME_BYTES];
     switch (note->task) {
     case VPPS_TASK_STAGE: {
         const vpps_cell_stage *s = &note->cell->stages[o[0]];
         const char *pass = s->backward ? "backward" : "forward";
-        snprintf(name, sizeof name, "%.128s, %s", note->cell->name, pass);
+        name_task(name, note->cell->name, pass);
         put_event(w, track, "stage", name, begin_ns, note->end_ns);
         fprintf(w->file, "\"stage\":%u,\"part\":\"%s\",\"pass\":\"%s\",\"split\":\"%s\",\"vertices\":%u}}", o[0],
                 vpps_part_name(s->part), pass, vpps_split_name(s->split), o[2]);
         break;
     }
     case VPPS_TASK_OUTER:
-        snprintf(name, sizeof name, "%.128s, gradients", note->cell->name);
+        name_task(name, note->cell->name, "gradients");
         put_event(w, track, "gradients", name, begin_ns, note->end_ns);
         fprintf(w->file, "\"vertices\":%u}}", o[1]);
         break;
     case VPPS_TASK_ENTRIES:
-        snprintf(name, sizeof name, "%.128s, gradients", w->model->params[o[0]].name);
+        name_task(name, w->model->params[o[0]].name, "gradients");
         put_event(w, track, "gradients", name, begin_ns, note->end_ns);
         fputs("}}", w->file);
         break;

@@ -821,6 +821,53 @@ START_TEST(loops_go_on_as_long_as_on_the_cpu)
     }
 END_TEST
 
+/* Names of parameters and cells change nothing: they are in the kernel's text, as comments. */
+START_TEST(names_are_only_comments)
+    {
+        static const char *const names[][5] = {
+            {"W", "U", "b", "cell", "head"},
+            {"enc*/W", "*/ } #error /*", "b \\", "*/ cell ?\?/", "// \xe2\x82\xac \"*/\""}};
+        static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16};
+        enum { IN = 16, STEPS = 2 };
+        float losses[2][STEPS], x[IN];
+        for (uint32_t i = 0; i < IN; i++) x[i] = 0.1f * (float)i - 0.5f;
+        for (uint32_t set = 0; set < 2; set++) {
+            vpps_model *model;
+            vpps_graph *g;
+            vpps_handle *h;
+            vpps_param W, U, b;
+            vpps_cell cell, head;
+            const char *const *name = names[set];
+            vpps_options o = options_for(test_gpu_device(), false);
+            o.precision = precisions[_i];
+            TEST_OK(vpps_model_create(&model, 4));
+            TEST_OK(vpps_add_matrix(model, &W, name[0], HIDDEN, IN, NULL));
+            TEST_OK(vpps_add_matrix(model, &U, name[1], HIDDEN, HIDDEN, NULL));
+            TEST_OK(vpps_add_vector(model, &b, name[2], HIDDEN, NULL));
+            TEST_OK(vpps_cell_begin(model, name[3], &g));
+            TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_affine1(g, b, W, vpps_pull(g, IN, 1)))));
+            TEST_OK(vpps_cell_end(g, &cell));
+            TEST_OK(vpps_cell_begin(model, name[4], &g));
+            TEST_OK(vpps_scatter(g, vpps_square(g, vpps_matvec(g, U, vpps_gather(g, 0, 0, HIDDEN, 1)))));
+            TEST_OK(vpps_cell_end(g, &head));
+            TEST_OK(vpps_graph_create(&g, model));
+            TEST_OK(vpps_handle_create(&h, model, &o));
+            for (uint32_t k = 0; k < STEPS; k++) {
+                vpps_graph_clear(g);
+                const vpps_node in = vpps_input(g, IN, 1, x);
+                const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in));
+                const vpps_vertex top = vpps_apply(g, VPPS_APPLICATION(.cell = head, .n_children = 1, .children = &v));
+                TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, vpps_scattered(g, top, 0)), NULL));
+                TEST_OK(vpps_sync_latest_loss(h, &losses[set][k]));
+            }
+            vpps_handle_destroy(h);
+            vpps_graph_destroy(g);
+            vpps_model_destroy(model);
+        }
+        ck_assert_mem_eq(losses[0], losses[1], sizeof losses[0]);
+    }
+END_TEST
+
 static Suite *make_suite(void) {
     Suite *suite = suite_create("gpu handle");
     TCase *t = tcase_create("handle");
@@ -843,6 +890,7 @@ static Suite *make_suite(void) {
     tcase_add_test(t, without_a_gpu_there_is_a_reason);
     tcase_add_test(t, waits_are_limited);
     tcase_add_test(t, loops_go_on_as_long_as_on_the_cpu);
+    tcase_add_loop_test(t, names_are_only_comments, 0, 2);
     suite_add_tcase(suite, t);
     return suite;
 }

@@ -505,6 +505,9 @@ START_TEST(recording_errors)
         TEST_FAILS(vpps_cell_begin(n.model, "", &r), VPPS_ARGUMENT, "name");
         ck_assert_ptr_null(r);
         TEST_FAILS(vpps_cell_begin(n.model, NULL, &r), VPPS_ARGUMENT, "name");
+        static const char *const no_names[] = {"two\nlines", "\x1b[2J", "\x7f", "\xc2\x80", "\xc3", "a\xff"};
+        for (size_t i = 0; i < VPPS_COUNT(no_names); i++)
+            TEST_FAILS(vpps_cell_begin(n.model, no_names[i], &r), VPPS_ARGUMENT, "cell_begin: the name");
         TEST_FAILS(vpps_cell_begin(NULL, "no model", &r), VPPS_ARGUMENT, "model");
         TEST_FAILS(vpps_cell_end(NULL, &c), VPPS_ARGUMENT, "cell_end");
         ck_assert_uint_eq(c, UINT32_MAX);

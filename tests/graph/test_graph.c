@@ -215,7 +215,17 @@ START_TEST(model_errors)
         ck_assert_uint_eq(p, VPPS_NO_PARAM);
         TEST_FAILS(vpps_add_vector(m, &p, "", 3, NULL), VPPS_ARGUMENT, "name");
         TEST_FAILS(vpps_add_vector(m, &p, NULL, 3, NULL), VPPS_ARGUMENT, "name");
-        TEST_FAILS(vpps_add_vector(m, &p, "a\nb", 3, NULL), VPPS_ARGUMENT, "control");
+        TEST_FAILS(vpps_add_vector(m, &p, "a\nb", 3, NULL), VPPS_ARGUMENT, "control character, byte 1");
+        TEST_FAILS(vpps_add_vector(m, &p, "\x7f", 3, NULL), VPPS_ARGUMENT, "control");
+        TEST_FAILS(vpps_add_vector(m, &p, "ab\xc2\x9b", 3, NULL), VPPS_ARGUMENT, "control character, byte 2");
+        TEST_FAILS(vpps_add_vector(m, &p, "\xff", 3, NULL), VPPS_ARGUMENT, "UTF-8");
+        char euros[602] = "a"; /* longer than a message, which is cut between two characters */
+        for (size_t i = 1; i < sizeof euros - 1; i += 3) memcpy(euros + i, "\xe2\x82\xac", 4);
+        TEST_OK(vpps_add_vector(m, &p, euros, 3, NULL));
+        TEST_FAILS(vpps_add_vector(m, &p, euros, 3, NULL), VPPS_ARGUMENT, "parameter a\xe2\x82\xac");
+        const char *message = vpps_error_message() + strlen("parameter a");
+        ck_assert_uint_gt(strlen(message), 400);
+        ck_assert_uint_eq(strlen(message) % 3, 0);
         TEST_FAILS(vpps_add_vector(m, &p, "z", 0, NULL), VPPS_ARGUMENT, "z");
         TEST_FAILS(vpps_add_matrix(m, &p, "z", 3, 0, NULL), VPPS_ARGUMENT, "z");
         TEST_FAILS(vpps_add_lookup(m, &p, "z", 0, 3, 1, NULL), VPPS_ARGUMENT, "z");
@@ -228,7 +238,7 @@ START_TEST(model_errors)
         TEST_FAILS(vpps_param_describe(m, 99, &info), VPPS_ARGUMENT, "99");
         TEST_FAILS(vpps_param_find(m, "absent", &p), VPPS_ARGUMENT, "absent");
         ck_assert_ptr_null(vpps_param_values(m, 99));
-        ck_assert_uint_eq(vpps_param_count(m), 6);
+        ck_assert_uint_eq(vpps_param_count(m), 7);
 
         TEST_OK(vpps_freeze(m, f.M, true));
         TEST_OK(vpps_param_find(m, "M", &p));

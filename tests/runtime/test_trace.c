@@ -253,6 +253,46 @@ START_TEST(any_name)
     }
 END_TEST
 
+/* Where a name is too long its beginning goes into the file, by whole characters. */
+START_TEST(long_names)
+    {
+        enum { BYTES = 402 };
+        small_network n;
+        vpps_graph *r;
+        vpps_cell cell;
+        vpps_handle *h;
+        char name[BYTES + 1] = "", kept[32] = "";
+        for (size_t i = 0; i < BYTES; i += 3) memcpy(name + i, "\xe2\x82\xac", 4);
+        memcpy(kept, name, 30); /* of 31 bytes */
+        sn_open(&n, 1);
+        TEST_OK(vpps_cell_begin(n.model, name, &r));
+        TEST_OK(vpps_scatter(r, vpps_lookup(r, n.E, vpps_pull_index(r))));
+        TEST_OK(vpps_cell_end(r, &cell));
+        const vpps_options o = options_of(1000);
+        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        TEST_OK(vpps_trace_begin(h, name));
+        TEST_OK(vpps_trace_end(h));
+        const uint32_t word = 1;
+        const vpps_vertex v = vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_indices = 1, .indices = &word));
+        TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, 0)), NULL));
+        json_t *trace = read_trace(h);
+        ck_assert_uint_eq(count(trace, CALLER, kept, NULL), 1);
+        uint32_t stages = 0;
+        size_t i;
+        json_t *event;
+        json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
+            ck_assert_ptr_null(strstr(text_of(event, "name"), "not UTF-8"));
+            if (strcmp(text_of(event, "cat"), "stage") != 0 || strncmp(text_of(event, "name"), kept, 30) != 0) continue;
+            ck_assert_ptr_nonnull(strstr(text_of(event, "name"), "\xe2\x82\xac, "));
+            stages++;
+        }
+        ck_assert_uint_gt(stages, 0);
+        json_decref(trace);
+        vpps_handle_destroy(h);
+        sn_close(&n);
+    }
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("trace");
     TCase *t = tcase_create("trace");
@@ -262,6 +302,7 @@ int main(void) {
     tcase_add_test(t, is_off_unless_asked_for);
     tcase_add_test(t, wrong_calls);
     tcase_add_test(t, any_name);
+    tcase_add_test(t, long_names);
     suite_add_tcase(s, t);
     return test_main(s);
 }
