@@ -50,14 +50,35 @@ def declarations(work: Path) -> str:
             "extern \"Python\" void glue_log(void *context, const char *line);\n")
 
 
+def keep_lock(binding: str, functions: set) -> str:
+    """What cffi generates gives the interpreter's lock away around every call; without that around calls of these functions."""
+    call = re.compile(r" *Py_BEGIN_ALLOW_THREADS\n(.*\n *\{ (?:result = )?(\w+)\(.*\n.*\n) *Py_END_ALLOW_THREADS\n")
+    kept = set()
+
+    def without(m: re.Match) -> str:
+        if m[2] not in functions:
+            return m[0]
+        kept.add(m[2])
+        return m[1]
+
+    result = call.sub(without, binding)
+    if kept != functions:
+        raise RuntimeError(f"cffi's code has another form: no call found of {sorted(functions - kept)}")
+    return result
+
+
 def write_binding(work: Path) -> Path:
     from cffi import FFI
 
+    cdef = declarations(work)
     ffi = FFI()
-    ffi.cdef(declarations(work))
+    ffi.cdef(cdef)
     ffi.set_source("vpps._vpps", '#include "glue.c"\n')
     source = work / "_vpps.c"
     ffi.emit_c_code(str(source))
+    # What looks at a graph, or adds to it, is done sooner than the lock is given away; and with it no two threads change one graph.
+    of_graphs = set(re.findall(r"\b(\w+)\s*\((?:const )?vpps_graph \*\w", cdef))
+    source.write_text(keep_lock(source.read_text(encoding="utf-8"), of_graphs), encoding="utf-8")
     return source
 
 

@@ -61,6 +61,13 @@ class Builder:
 
     _epoch: Epoch
 
+    @property
+    def _p(self) -> Any:
+        """The C graph; fails where there is none, or where a trainer reads it."""
+        if not self._epoch.p:
+            raise self._epoch.failure()
+        return self._epoch.p
+
     def input(self, data: Floats) -> Node:
         """Numbers from outside, copied: a scalar, a vector or a matrix of rows x cols; any array, sequence or DLPack tensor."""
         rows, cols, flat = columns(as_f32(data))
@@ -101,7 +108,7 @@ class Builder:
 
     def __len__(self) -> int:
         """Nodes so far, those inside applied cells included."""
-        n: int = lib.vpps_graph_size(self._epoch.p)
+        n: int = lib.vpps_graph_size(self._p)
         return n
 
     def __bool__(self) -> bool:
@@ -115,7 +122,8 @@ class Graph(Builder):
             loss = vpps.cross_entropy(W @ vpps.input(x), label)
             trainer.step(loss)
 
-    One graph serves all batches; it keeps its memory. A graph belongs to one thread at a time. After a failed call it must be cleared.
+    One graph serves all batches; it keeps its memory. A graph belongs to one thread at a time: while a trainer reads it, other threads'
+    calls on it raise StateError. After a failed call it must be cleared.
     """
 
     def __init__(self, model: Model) -> None:
@@ -123,7 +131,7 @@ class Graph(Builder):
         self.model = model
         self._glue = ffi.gc(created(lib.glue_graph_create(model._glue, status), status), lib.glue_graph_destroy)
         self._c = lib.glue_graph_get(self._glue)
-        self._epoch = Epoch(self._c, self)
+        self._epoch = Epoch(self._c, self._glue)
 
     def __enter__(self) -> Graph:
         self.clear()
@@ -137,16 +145,16 @@ class Graph(Builder):
         """Forgets nodes, vertices and a failure; the memory stays. Nodes and vertices from before are of no use."""
         self._epoch.end()
         lib.vpps_graph_clear(self._c)
-        self._epoch = Epoch(self._c, self)
+        self._epoch = Epoch(self._c, self._glue)
 
     def status(self) -> None:
         """Raises the first failure since the last clear, if there was one."""
-        check(lib.vpps_graph_status(self._c))
+        check(lib.vpps_graph_status(self._p))
 
     @property
     def next_vertex(self) -> int:
         """The number that the next vertex will have: what `children` of vertices in the same call of `apply` count from."""
-        n: int = lib.vpps_graph_vertices(self._c)
+        n: int = lib.vpps_graph_vertices(self._p)
         return n
 
     def inputs(self, data: Floats) -> Nodes:
@@ -157,12 +165,12 @@ class Graph(Builder):
         n, rows = a.shape[:2]
         cols = a.shape[2] if a.ndim == 3 else 1
         flat = np.ascontiguousarray(a if a.ndim == 2 else a.transpose(0, 2, 1))
-        first = made_id(self._epoch, lib.vpps_input_many(self._c, n, rows, cols, pointer(flat, "float[]")))
+        first = made_id(self._epoch, lib.vpps_input_many(self._p, n, rows, cols, pointer(flat, "float[]")))
         return Nodes(self._epoch, np.arange(first, first + n, dtype=np.uint32))
 
     def source(self, *nodes: Node) -> Vertex:
         """A vertex that scatters existing nodes, as a recurrence's initial state."""
-        return self._vertex(lib.vpps_source(self._c, len(nodes), [self._own(x).id for x in nodes]))
+        return self._vertex(lib.vpps_source(self._p, len(nodes), [self._own(x).id for x in nodes]))
 
     def _own(self, x: Node) -> Node:
         if x._e is not self._epoch:
@@ -224,7 +232,7 @@ class Graph(Builder):
         of_pulled = ffi.new("vpps_node *[]", [u32_pointer(p) for p in pulled] or 1)
         a.n_lists, a.lists = len(members), of_lists
         a.n_pull_lists, a.pull_lists = len(pulled), ffi.cast("const vpps_node *const *", of_pulled)
-        first_vertex: int = lib.vpps_apply_many(self._c, a)
+        first_vertex: int = lib.vpps_apply_many(self._p, a)
         if first_vertex == NO_VERTEX:
             raise e.failure()
         return Vertices(e, np.arange(first_vertex, first_vertex + n, dtype=np.uint32))
@@ -247,13 +255,13 @@ class Graph(Builder):
         if len(kids) + len(nodes) < len(children) + len(pulls):
             raise ArgumentError("a child or node of another graph, or of this one before it was cleared")
         if not cell.lists:
-            v: int = lib.glue_apply(e.p, cell.id, len(kids), kids, len(nodes), nodes, len(indices),
+            v: int = lib.glue_apply(self._p, cell.id, len(kids), kids, len(nodes), nodes, len(indices),
                                     indices if isinstance(indices, (list, tuple)) else list(indices))
             if v == NO_VERTEX:
                 raise e.failure()
             return Vertex(e, v)
         a, keep = _application(cell, kids, nodes, indices, [[self._own(x).id for x in row] for row in pull_lists], list_members)
-        v = lib.vpps_apply(self._c, a)
+        v = lib.vpps_apply(self._p, a)
         del keep
         return self._vertex(v)
 
@@ -264,7 +272,7 @@ class Graph(Builder):
         ids = [v.id for v in (start, *children)]
         a, keep = _application(cell, ids, [self._own(x).id for x in pulls], indices, [], [])
         turns = np.empty(max(limit, 1), np.uint32)
-        if lib.vpps_while(self._c, a, limit, u32_pointer(turns)) == NO_VERTEX:
+        if lib.vpps_while(self._p, a, limit, u32_pointer(turns)) == NO_VERTEX:
             raise self._epoch.failure()
         del keep
         return Vertices(self._epoch, turns)
@@ -278,7 +286,7 @@ class Graph(Builder):
         all_of[0].size = ffi.sizeof("vpps_application")
         for i, (a, _) in enumerate(made_of):
             all_of[i] = a[0]
-        v = lib.vpps_case(self._c, len(made_of), all_of)
+        v = lib.vpps_case(self._p, len(made_of), all_of)
         del made_of
         return self._vertex(v)
 
@@ -293,7 +301,7 @@ class Graph(Builder):
     def cost(self) -> Cost:
         """What one training step on the graph costs at least."""
         c = sized("vpps_cost")
-        check(lib.vpps_graph_cost(self._c, c))
+        check(lib.vpps_graph_cost(self._p, c))
         return Cost(*(getattr(c, name) for name in Cost._fields))
 
 
@@ -364,7 +372,7 @@ class Recorder(Builder):
         self.model = model
         self.name = name
         self._c = out[0]
-        self._epoch = Epoch(self._c, self)
+        self._epoch = Epoch(self._c)
         self._lists = 0
         self._pull_list_of: list[int] = []
 
@@ -406,24 +414,24 @@ class Recorder(Builder):
     def scatter(self, *xs: Node) -> None:
         """Offers values to parents; outputs are numbered from 0, in order."""
         for x in xs:
-            check(lib.vpps_scatter(self._epoch.p, self._own(x).id))
+            check(lib.vpps_scatter(self._p, self._own(x).id))
 
     def push(self, *xs: Node) -> None:
         """Offers values to the outside; numbered apart from those scattered."""
         for x in xs:
-            check(lib.vpps_push(self._epoch.p, self._own(x).id))
+            check(lib.vpps_push(self._p, self._own(x).id))
 
     def condition(self, scalar: Node, value: int | None = None) -> None:
         """The cell's vertices run where a gathered or pulled scalar is above 0, or, with `value`, where it is that number."""
         if value is None:
-            check(lib.vpps_condition(self._epoch.p, self._own(scalar).id))
+            check(lib.vpps_condition(self._p, self._own(scalar).id))
         else:
-            check(lib.vpps_condition_is(self._epoch.p, self._own(scalar).id, value))
+            check(lib.vpps_condition_is(self._p, self._own(scalar).id, value))
 
     def scatter_else(self, x: Node, otherwise: Node | None = None) -> None:
         """Scatters x where the condition holds, else something gathered or pulled of the same shape, or zeros."""
         other = NO_NODE if otherwise is None else self._own(otherwise).id
-        check(lib.vpps_scatter_else(self._epoch.p, self._own(x).id, other))
+        check(lib.vpps_scatter_else(self._p, self._own(x).id, other))
 
     def _own(self, x: Node) -> Node:
         if x._e is not self._epoch:

@@ -21,19 +21,28 @@ NO_PARAM = 2**32 - 1
 
 class Epoch:
     """What a graph is between two clears: its nodes hold it. `p` is the C graph, and NULL afterwards, so that a node that is used
-    too late fails."""
+    too late fails. `keeps` is what frees the C graph, which so lives as long as its nodes; None: `p` is a cell's recorder.
 
-    __slots__ = ("p", "owner")
+    It does not refer to the Graph object: a graph that nothing refers to is freed at once, without the garbage collector.
 
-    def __init__(self, p: Any, owner: object) -> None:
+    While a trainer reads the graph, other threads run: `running` is true and `p` NULL then, so that they cannot change it."""
+
+    __slots__ = ("p", "keeps", "running")
+
+    def __init__(self, p: Any, keeps: Any = None) -> None:
         self.p = p
-        self.owner = owner
+        self.keeps = keeps
+        self.running = False
 
     def end(self) -> None:
+        if self.running:
+            raise self.failure()
         self.p = ffi.NULL
 
     def failure(self) -> Exception:
         """The exception for a call that made no node."""
+        if self.running:
+            return StateError("another thread trains or runs the graph; expected a graph for each thread")
         if not self.p:
             return StateError("the node belongs to a graph that was cleared since, or to a cell that is recorded")
         status = lib.vpps_graph_status(self.p)

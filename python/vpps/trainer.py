@@ -19,7 +19,7 @@ from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, check, created, sized
 from .graph import Graph
 from .model import Model, Parameter
-from .node import Epoch, Node, Nodes, epoch_of
+from .node import NO_NODE, Epoch, Node, Nodes, epoch_of
 
 Path = Union[str, "os.PathLike[str]"]
 PROFILE = 2**32 - 1
@@ -272,6 +272,18 @@ class Trainer:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    # ---- calls
+
+    def _call(self, e: Epoch, what: str, call: Callable[[Any, Any], T]) -> T:
+        """Calls C with the handle and a graph, which is this thread's alone until the call returns."""
+        with self._lock:
+            g = _graph_of(e, what)
+            try:
+                e.p, e.running = ffi.NULL, True
+                return call(self._c, g)
+            finally:
+                e.p, e.running = g, False
+
     # ---- training
 
     def step(self, loss: Node) -> float:
@@ -279,10 +291,9 @@ class Trainer:
         may still run when this returns, and the graph may be cleared all the same. An error of an earlier batch is raised here.
 
         Ctrl-C during a batch is raised when the batch is done: it counts, and training can go on."""
-        g = _graph_of(loss, "step")
-        stale = ffi.new("float *")
+        stale, id = ffi.new("float *"), loss.id
         with self._lock:
-            check(lib.vpps_fb(self._c, g, loss.id, stale))
+            check(self._call(loss._e, "step", lambda h, g: lib.vpps_fb(h, g, id, stale)))
             value: float = stale[0]
             if self._on_step is not None:
                 done = self.stats().batches
@@ -295,8 +306,7 @@ class Trainer:
     def idle_step(self, graph: Graph) -> float:
         """With a communicator: this process has no part in the batch; `graph` is empty. The loss of the batch before."""
         stale = ffi.new("float *")
-        with self._lock:
-            check(lib.vpps_fb(self._c, graph._c, 2**32 - 1, stale))
+        check(self._call(graph._epoch, "idle_step", lambda h, g: lib.vpps_fb(h, g, NO_NODE, stale)))
         value: float = stale[0]
         return value
 
@@ -304,9 +314,8 @@ class Trainer:
         """Forward, and gradients of `loss` (a scalar), added to those since the latest `update`. `sync_latest_loss` tells the loss.
 
         `backward` and `update` give the bits of `step`, which is the faster way to do both."""
-        g = _graph_of(loss, "backward")
-        with self._lock:
-            check(lib.vpps_backward(self._c, g, loss.id))
+        id = loss.id
+        check(self._call(loss._e, "backward", lambda h, g: lib.vpps_backward(h, g, id)))
 
     def update(self) -> None:
         """One step of the optimiser by the gradients that were added up; then there are none. It counts as one batch."""
@@ -329,9 +338,10 @@ class Trainer:
             check(lib.vpps_write_gradients(self._c))
 
     def poll_loss(self) -> float | None:
-        """The loss of the latest batch, or None while it runs; never waits."""
+        """The loss of the latest batch, or None while it runs; never waits for it."""
         done, loss = ffi.new("bool *"), ffi.new("float *")
-        check(lib.vpps_poll_loss(self._c, done, loss))
+        with self._lock:
+            check(lib.vpps_poll_loss(self._c, done, loss))
         return float(loss[0]) if done[0] else None
 
     def sync_latest_loss(self) -> float:
@@ -412,10 +422,8 @@ class Trainer:
         return float(self.forward(node))
 
     def _run(self, e: Epoch, n: int, ids: Any, addresses: np.ndarray[Any, Any]) -> None:
-        g = _graph_of(Node(e, 0), "forward")
         outs = ffi.cast("float *const *", ffi.from_buffer(addresses))
-        with self._lock:
-            check(lib.vpps_forward(self._c, g, n, ids, outs))
+        check(self._call(e, "forward", lambda h, g: lib.vpps_forward(h, g, n, ids, outs)))
 
     def _forward(self, nodes: list[Node]) -> list[F32]:
         e = epoch_of(nodes, "forward")
@@ -467,35 +475,37 @@ class Trainer:
     # ---- looking inside
 
     def stats(self) -> Stats:
-        """Counters and times; never waits."""
+        """Counters and times; never waits for the batch in flight."""
         s = sized("vpps_stats")
-        check(lib.vpps_handle_stats(self._c, s))
+        with self._lock:
+            check(lib.vpps_handle_stats(self._c, s))
         return _fields(Stats, s)
 
     def trials(self) -> tuple[list[Trial], bool]:
         """What was tried so far to find the fastest way, and whether the choice is made."""
         n, done = ffi.new("uint32_t *", 0), ffi.new("bool *")
-        check(lib.vpps_handle_trials(self._c, ffi.NULL, n, done))
-        room = ffi.new("vpps_trial[]", max(n[0], 1))
-        room[0].size = ffi.sizeof("vpps_trial")
-        check(lib.vpps_handle_trials(self._c, room, n, done))
+        with self._lock:
+            check(lib.vpps_handle_trials(self._c, ffi.NULL, n, done))
+            room = ffi.new("vpps_trial[]", max(n[0], 1))
+            room[0].size = ffi.sizeof("vpps_trial")
+            check(lib.vpps_handle_trials(self._c, room, n, done))
         return [_fields(Trial, room[i]) for i in range(min(n[0], len(room)))], bool(done[0])
 
     def disassemble(self, loss: Node) -> str:
         """The script that `step(loss)` would run, as text."""
-        g = _graph_of(loss, "disassemble")
-        n, status = ffi.new("size_t *"), ffi.new("vpps_status *")
-        with self._lock:
-            return _text(lib.glue_disassemble(self._c, g, loss.id, n, status), n, status)
+        n, status, id = ffi.new("size_t *"), ffi.new("vpps_status *"), loss.id
+        return _text(self._call(loss._e, "disassemble", lambda h, g: lib.glue_disassemble(h, g, id, n, status)), n, status)
 
     @contextmanager
     def trace(self, name: str) -> Iterator[None]:
         """A part of the program for the trace: `with trainer.trace("build"):`. Without `trace_events` it does nothing."""
-        check(lib.vpps_trace_begin(self._c, encode(name, "name")))
+        with self._lock:
+            check(lib.vpps_trace_begin(self._c, encode(name, "name")))
         try:
             yield
         finally:
-            check(lib.vpps_trace_end(self._c))
+            with self._lock:
+                check(lib.vpps_trace_end(self._c))
 
     def trace_json(self) -> str:
         """What happened when, as JSON in Chrome's trace event format, which https://ui.perfetto.dev opens."""
@@ -504,13 +514,13 @@ class Trainer:
             return _text(lib.glue_trace(self._c, n, status), n, status)
 
 
-def _graph_of(x: Node, what: str) -> Any:
-    """The C graph of a node that is neither of a cell nor of a graph before it was cleared."""
-    if not x._e.p:
-        raise x._e.failure()
-    if not isinstance(x._e.owner, Graph):
+def _graph_of(e: Epoch, what: str) -> Any:
+    """The C graph, which is no cell's recorder, and was not cleared since."""
+    if not e.p:
+        raise e.failure()
+    if not e.keeps:
         raise StateError(f"{what}: a node of a cell; expected one of a graph")
-    return x._e.p
+    return e.p
 
 
 def _shaped(columns: F32) -> F32:

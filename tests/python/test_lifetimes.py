@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -16,28 +17,43 @@ from small import Small
 import vpps
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(5))))
-def test_any_order_of_deletion(order, rng):
-    net = Small().train()
-    net.step(net.draw(rng))
+@pytest.fixture
+def no_collector():
+    """Only counts of references free objects."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_any_order_of_deletion(rng, no_collector):
+    for order in itertools.permutations(range(5)):
+        net = Small(vps=1).train()
+        net.step(net.draw(rng))
+        with net.graph:
+            loss = net.loss(net.draw(rng))
+        things = [net.model, net.graph, net.trainer, net.W.view(), loss]
+        gone = [weakref.ref(x) for x in things[:3]]
+        values = things[3].copy()
+        del net
+        for i in order:
+            things[i] = None
+            if things[3] is not None and things[2] is None:
+                assert (things[3] == values).all()
+        assert all(r() is None for r in gone), order
+
+
+def test_nodes_outlive_their_graph(rng):
+    net = Small(vps=1).train()
     with net.graph:
         loss = net.loss(net.draw(rng))
-    things = [net.model, net.graph, net.trainer, net.W.view(), loss]
-    values = things[3].copy()
-    trainer_gone = False
-    net = None
-    for i in order:
-        things[i] = None
-        gc.collect()
-        trainer_gone |= i == 2
-        if things[3] is not None and trainer_gone:
-            assert (things[3] == values).all()
+    expected = net.trainer.forward(loss)
+    net.graph = None
+    assert loss.shape == (1, 1) and net.trainer.forward(loss) == expected
 
 
 def test_cycles_are_collected(rng):
     """In a cycle Python deletes in any order it likes."""
-    import weakref
-
     gone = []
     for _ in range(20):
         net = Small().train()
@@ -161,6 +177,48 @@ def test_two_threads_may_share_a_trainer(rng):
         t.join()
     assert not failures, failures
     assert net.trainer.stats().batches == 404
+
+
+def test_threads_that_build_one_graph():
+    """A graph is for one thread; where several build it, no node is lost all the same."""
+    net = Small(vps=1).train()
+    g, n = net.graph, 20000
+
+    def build():
+        x = g.zeros(2)
+        for _ in range(n):
+            vpps.tanh(x)
+
+    threads = [threading.Thread(target=build) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(g) == 4 * (n + 1)
+
+
+def test_a_graph_that_a_trainer_reads_is_not_changed(rng):
+    """Other threads run meanwhile: what they do to the graph is refused."""
+    net = Small(vps=1).train()
+    g = net.graph
+    with g:
+        loss = net.loss(net.draw(rng))
+        v, many = g.vertices([0])[0], g.vertices([0, 1])
+    uses = (lambda: vpps.tanh(loss), lambda: loss + 1, lambda: loss.shape, lambda: loss[0], lambda: g.zeros(2), lambda: g.input([1.0]),
+            lambda: g.inputs([[1.0]]), lambda: g.source(loss), lambda: g.apply(net.start, indices=[1]),
+            lambda: g.apply_one(net.start, indices=[1]), lambda: g.apply_one(net.turn, (v,), pull_lists=[[loss]]),
+            lambda: g.loop(net.turn, v, 2), lambda: g.case([]), v.scattered, v.pushed, many.scattered, many.pushed, g.clear,
+            g.__enter__, g.cost, g.status, lambda: g.next_vertex, lambda: len(g), lambda: net.trainer.step(loss),
+            lambda: net.trainer.forward(loss), lambda: net.trainer.forward(g.nodes([loss.id])))
+
+    def others(handle, graph):
+        for i, use in enumerate(uses):
+            with pytest.raises(vpps.StateError, match="another thread"):
+                use()
+                pytest.fail(f"use number {i}")
+
+    net.trainer._call(loss._e, "test", others)
+    net.trainer.step(loss)
 
 
 def long_batch(net, rng, n=400, longest=60):
