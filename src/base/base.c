@@ -1,6 +1,7 @@
 #include "base.h"
 #undef vpps_fail
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 
@@ -82,6 +83,15 @@ void vpps_proc_value(const char *path, const char *key, char *value, size_t n) {
         break;
     }
     fclose(f);
+}
+
+bool vpps_read_number(const char *text, uint64_t most, uint64_t *out) {
+    if (!*text || text[strspn(text, "0123456789")]) return false;
+    errno = 0;
+    const uint64_t value = strtoull(text, NULL, 10);
+    if (errno || value > most) return false;
+    *out = value;
+    return true;
 }
 
 /* ---------------------------------------------------------------- structs that begin with their size */

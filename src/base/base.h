@@ -72,6 +72,9 @@ bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_byte
 #define VPPS_RESERVE(array, capacity, needed)                                                                          \
     ((needed) <= (capacity) || vpps_grow(&(array), &(capacity), (needed), sizeof(*(array))))
 
+/* A whole number of decimal digits alone, up to `most`. False: the text is none, and *out is as it was. */
+bool vpps_read_number(const char *text, uint64_t most, uint64_t *out);
+
 /* The value of the first "KEY : VALUE" line of a file under /proc, cut to n bytes; "unknown" without. */
 void vpps_proc_value(const char *path, const char *key, char *value, size_t n);
 

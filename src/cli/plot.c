@@ -1,6 +1,7 @@
 /* plot.c - two panels over the epochs: the loss on top, what is measured below. */
 #include "cli/plot.h"
 #include "base/base.h"
+#include "cli/number.h"
 #include "io/output.h"
 
 #include <math.h>
@@ -20,20 +21,20 @@ static const char loss_colour[] = "#009e73";
 
 /* ---------------------------------------------------------------- points */
 
-/* Points are single floats, which text of nine digits brings back to the bit. */
 static vpps_status add_point(plot_curve *curve, double x, double y) {
-    if (!isfinite(y)) return VPPS_OK;
+    const plot_point point = {(float)x, (float)y};
+    if (!isfinite(point.y)) return VPPS_OK; /* nor is what no float can hold */
     if (!VPPS_RESERVE(curve->points, curve->capacity, curve->n + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu points of a curve", curve->n + 1);
     }
-    curve->points[curve->n++] = (plot_point){(double)(float)x, (double)(float)y};
+    curve->points[curve->n++] = point;
     return VPPS_OK;
 }
 
 static void join_neighbours(plot_curve *curve) {
     for (size_t i = 0; i < curve->n / 2; i++) {
         const plot_point a = curve->points[2 * i], b = curve->points[2 * i + 1];
-        curve->points[i] = (plot_point){(double)(float)((a.x + b.x) / 2), (double)(float)((a.y + b.y) / 2)};
+        curve->points[i] = (plot_point){(float)(((double)a.x + b.x) / 2), (float)(((double)a.y + b.y) / 2)};
     }
     curve->n /= 2;
 }
@@ -85,7 +86,8 @@ void plot_free(plot *p) {
 
 static void write_curve(FILE *f, const plot_curve *curve) {
     fprintf(f, "%zu\n", curve->n);
-    for (size_t i = 0; i < curve->n; i++) fprintf(f, "%.9g %.9g\n", curve->points[i].x, curve->points[i].y);
+    for (size_t i = 0; i < curve->n; i++)
+        fprintf(f, "%.9g %.9g\n", (double)curve->points[i].x, (double)curve->points[i].y);
 }
 
 vpps_status plot_to_text(const plot *p, char **text) {
@@ -113,7 +115,7 @@ static bool read_number(const char **at, double *x) {
 /* *good: was it a curve? */
 static vpps_status read_curve(const char **at, plot_curve *curve, bool *good) {
     double n, x, y;
-    *good = read_number(at, &n) && n >= 0 && n <= 1e9;
+    *good = read_number(at, &n) && n >= 0 && n <= 1e9 && n == floor(n);
     for (size_t i = 0; *good && i < (size_t)n; i++) {
         *good = read_number(at, &x) && read_number(at, &y);
         if (*good) VPPS_TRY(add_point(curve, x, y));
@@ -124,7 +126,8 @@ static vpps_status read_curve(const char **at, plot_curve *curve, bool *good) {
 vpps_status plot_from_text(plot *p, const char *name, const char *text) {
     double per, pending;
     bool good = read_number(&text, &per) && read_number(&text, &pending) && read_number(&text, &p->pending_x) &&
-                read_number(&text, &p->pending_y) && per >= 1 && per <= 0x1p31 && pending >= 0 && pending < per;
+                read_number(&text, &p->pending_y) && per >= 1 && per <= 0x1p31 && per == floor(per) && pending >= 0 &&
+                pending < per && pending == floor(pending);
     if (good) {
         p->per = (uint32_t)per;
         p->pending = (uint32_t)pending;
@@ -222,13 +225,13 @@ static size_t thin_out(const plot_curve *curve, size_t n_max, plot_point *out) {
     size_t n = 0;
     const size_t bucket = (curve->n + n_max - 1) / n_max;
     for (size_t i = 0; i < curve->n; i += bucket) {
-        plot_point sum = {0, 0};
+        double x = 0, y = 0;
         size_t k = 0;
         for (; k < bucket && i + k < curve->n; k++) {
-            sum.x += curve->points[i + k].x;
-            sum.y += curve->points[i + k].y;
+            x += (double)curve->points[i + k].x;
+            y += (double)curve->points[i + k].y;
         }
-        out[n++] = (plot_point){sum.x / (double)k, sum.y / (double)k};
+        out[n++] = (plot_point){(float)(x / (double)k), (float)(y / (double)k)};
     }
     return n;
 }
@@ -240,8 +243,8 @@ static void draw_loss(FILE *f, const panel *a, const plot_curve *loss) {
     for (size_t i = 0; i < n; i++) {
         const size_t r = i < reach ? i : n - 1 - i < reach ? n - 1 - i : reach; /* symmetric, so never shifted */
         double sum = 0;
-        for (size_t k = i - r; k <= i + r; k++) sum += raw[k].y;
-        smooth[i] = (plot_point){raw[i].x, sum / (double)(2 * r + 1)};
+        for (size_t k = i - r; k <= i + r; k++) sum += (double)raw[k].y;
+        smooth[i] = (plot_point){raw[i].x, (float)(sum / (double)(2 * r + 1))};
     }
     char style[96];
     snprintf(style, sizeof style, "stroke='%s' stroke-opacity='0.35'", loss_colour);
@@ -271,9 +274,10 @@ static void draw_legend(FILE *f, const panel *a, const plot *p) {
     for (int i = PLOT_CURVES - 1; i >= 0; i--) {
         const plot_curve *curve = &p->measures[i];
         if (!curve->n) continue;
-        char text[64];
-        const int len = snprintf(text, sizeof text, "%s, %s %.1f", split_labels[i / PLOT_METRICS],
-                                 p->task->metrics[i % PLOT_METRICS].text, curve->points[curve->n - 1].y);
+        char text[64], value[32];
+        number_text(curve->points[curve->n - 1].y, 1, value, sizeof value);
+        const int len = snprintf(text, sizeof text, "%s, %s %s", split_labels[i / PLOT_METRICS],
+                                 p->task->metrics[i % PLOT_METRICS].text, value);
         const double text_width = 6.6 * len;
         fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='end'>%s</text>", x, y + 4, text);
         fprintf(f, "<path d='M%.1f %.1fh22' stroke='%s' stroke-width='2'%s/>\n", x - text_width - 26, y,

@@ -5,7 +5,7 @@
 #include "cli/task.h"
 
 typedef struct plot_point {
-    double x, y; /* x in epochs */
+    float x, y; /* x in epochs. Text of nine digits brings them back to the bit */
 } plot_point;
 
 typedef struct plot_curve {

@@ -181,10 +181,8 @@ static vpps_status read_parameter(const vpps_safetensors *file, const vpps_param
 static vpps_status read_number(const vpps_safetensors *file, const char *path, const char *key, uint64_t *out) {
     const char *text = vpps_safetensors_metadata(file, key);
     if (!text) return VPPS_OK; /* weights from elsewhere */
-    char *end;
-    *out = strtoull(text, &end, 10);
-    if (end != text && !*end) return VPPS_OK;
-    return vpps_fail(VPPS_FORMAT, "%s: metadata %s is \"%.40s\"; expected a number", path, key, text);
+    if (vpps_read_number(text, UINT64_MAX, out)) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s: metadata %s is \"%.40s\"; expected a whole number", path, key, text);
 }
 
 static vpps_status read_all(const vpps_safetensors *file, const char *path, vpps_handle *h, contents *c,
