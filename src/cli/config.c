@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 
 json_t *config_value(const settings *s, const cli_option *o) {
     char text[4096];
@@ -32,15 +33,15 @@ static bool value_text(const cli_option *o, const json_t *value, char *text, siz
                (!flag || strcmp(string, "yes") == 0 || strcmp(string, "no") == 0);
     }
     if (json_is_boolean(value)) return snprintf(text, n, "%s", json_is_true(value) ? "yes" : "no") > 0 && flag;
+    if (!json_is_number(value) || flag || o->row.kind == OPTION_TEXT || o->row.kind == OPTION_CHOICE) return false;
+    const double x = json_number_value(value);
     if (json_is_integer(value)) {
-        return snprintf(text, n, "%" JSON_INTEGER_FORMAT, json_integer_value(value)) > 0 && !flag &&
-               o->row.kind != OPTION_TEXT;
+        snprintf(text, n, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    } else { /* JSON does not tell 2.0 from 2; beyond 2^53 a real is not exact */
+        snprintf(text, n, x == floor(x) && fabs(x) <= 0x1p53 ? "%.0f" : "%.9g", x + 0.0 /* -0.0 is 0 */);
     }
-    return json_is_real(value) && snprintf(text, n, "%.9g", json_real_value(value)) > 0 && o->row.kind == OPTION_F32;
+    return true;
 }
-
-/* The strings that settings point to from here on. */
-static json_t *root;
 
 static const cli_option *find_row(const settings *s, const char *name, size_t *at) {
     size_t n;
@@ -64,7 +65,8 @@ static vpps_status fail_unknown(const settings *s, const char *path, const char 
                      near.word);
 }
 
-static vpps_status take(settings *s, const char *path, const char *name, const json_t *value) {
+/* A file of options has given all that it lists; a run's log lists all there are, and has given what is not the default. */
+static vpps_status take(settings *s, const char *path, const char *name, const json_t *value, bool of_log) {
     char text[4096], before[4096], after[4096], expected[160];
     size_t at;
     const cli_option *o = find_row(s, name, &at);
@@ -83,41 +85,101 @@ static vpps_status take(settings *s, const char *path, const char *name, const j
         return vpps_fail(VPPS_ARGUMENT, "%s: \"%s\": '%.64s' is not %s", path, name, text, expected);
     }
     options_write(s, o, after, sizeof after);
-    s->given[at] = strcmp(before, after) != 0;
+    s->given[at] = !of_log || strcmp(before, after) != 0;
     return VPPS_OK;
 }
 
-/* A run's own files, which another run must not write, or go on from, unasked. */
-static bool is_of_run(const char *name) {
-    static const char *const names[] = {"save", "save-best", "resume", "log", "plot", "trace"};
-    for (size_t i = 0; i < VPPS_COUNT(names); i++) {
-        if (strcmp(names[i], name) == 0) return true;
-    }
-    return false;
+/* A run's own files, which another run must not write, or go on from, unasked; nor may it replace others' since that one might. */
+static bool is_of_run(const settings *s, const char *name) {
+    size_t at;
+    const cli_option *o = find_row(s, name, &at);
+    return o && ((o->flags & (OPTION_OUTPUT | OPTION_NAMES_NETWORK)) || strcmp(name, "force") == 0);
 }
 
-/* The file's first object. */
+/* ---------------------------------------------------------------- the network */
+
+static const char *const network_keys[] = {"network", "model"};
+
+/* Does a key name the network? "model" does in a log, in a command without --model, and where its value is a network's name:
+ * elsewhere it is a checkpoint. */
+static bool names_network(const settings *s, const char *key, const json_t *value, bool of_log) {
+    size_t at;
+    if (strcmp(key, "network") == 0) return true;
+    if (strcmp(key, "model") != 0) return false;
+    const cli_option *o = find_row(s, key, &at);
+    return of_log || !o || !(o->commands & s->command) ||
+           (json_is_string(value) && network_find(json_string_value(value)));
+}
+
+/* The name of the network under a key, NULL where the key names none. */
+static vpps_status read_network(const settings *s, const char *path, const json_t *object, const char *key, bool of_log,
+                                const char **name) {
+    const json_t *value = json_object_get(object, key);
+    *name = NULL;
+    if (!value || json_is_null(value) || !names_network(s, key, value, of_log)) return VPPS_OK;
+    if (!json_is_string(value)) return vpps_fail(VPPS_ARGUMENT, "%s: \"%s\" is not a string", path, key);
+    *name = json_string_value(value);
+    if (network_find(*name)) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "%s: \"%s\": '%.64s' is not a network", path, key, *name);
+}
+
+/* ---------------------------------------------------------------- the file */
+
+/* The file's first object, which is read once: it may come from a pipe, and settings point to its strings. */
 static vpps_status load(const char *path, json_t **out) {
+    static json_t *root;
     json_error_t error;
+    *out = root;
+    if (root) return VPPS_OK;
     FILE *f = fopen(path, "r");
     if (!f) return vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
-    *out = json_loadf(f, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
+    json_t *read = json_loadf(f, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
     fclose(f);
-    if (json_is_object(*out)) return VPPS_OK;
-    if (*out) return vpps_fail(VPPS_FORMAT, "%s: expected an object of options, or a run's log", path);
-    return vpps_fail(VPPS_FORMAT, "%s:%d:%d: %s", path, error.line, error.column, error.text);
+    if (!read) return vpps_fail(VPPS_FORMAT, "%s:%d:%d: %s", path, error.line, error.column, error.text);
+    if (!json_is_object(read)) {
+        json_decref(read);
+        return vpps_fail(VPPS_FORMAT, "%s: expected an object of options, or a run's log", path);
+    }
+    *out = root = read;
+    return VPPS_OK;
+}
+
+vpps_status config_find_network(const settings *s, const char *path, const network **found, char **checkpoint) {
+    json_t *object;
+    const char *name = NULL;
+    *found = NULL;
+    *checkpoint = NULL;
+    VPPS_TRY(load(path, &object));
+    const bool of_log = json_is_object(json_object_get(object, "options"));
+    vpps_status status = VPPS_OK;
+    for (size_t i = 0; i < VPPS_COUNT(network_keys) && status == VPPS_OK && !name; i++) {
+        status = read_network(s, path, object, network_keys[i], of_log, &name);
+    }
+    if (status == VPPS_OK && name) *found = network_find(name);
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n && !name && !of_log && status == VPPS_OK && !*checkpoint; i++) {
+        if (!rows[i].row.name || !(rows[i].flags & OPTION_NAMES_NETWORK) || !(rows[i].commands & s->command)) continue;
+        const char *file = json_string_value(json_object_get(object, rows[i].row.name));
+        if (file && *file && !(*checkpoint = strdup(file))) status = vpps_fail(VPPS_MEMORY, "no memory for %s", file);
+    }
+    return status;
 }
 
 vpps_status config_read(settings *s, const char *path) {
+    json_t *root, *value;
     VPPS_TRY(load(path, &root));
-    json_t *options = json_object_get(root, "options"), *value;
-    const char *model = json_string_value(json_object_get(root, "model")), *name;
+    json_t *options = json_object_get(root, "options");
+    const char *name;
     const bool of_log = json_is_object(options);
-    if (of_log && model && s->network && strcmp(model, s->network->name) != 0) {
-        return vpps_fail(VPPS_ARGUMENT, "%s: it is of a run of %.64s, not of %s", path, model, s->network->name);
+    for (size_t i = 0; i < VPPS_COUNT(network_keys); i++) {
+        VPPS_TRY(read_network(s, path, root, network_keys[i], of_log, &name));
+        if (!name || !s->network || strcmp(name, s->network->name) == 0) continue;
+        return vpps_fail(VPPS_ARGUMENT, "%s: its network is %s, not %s", path, name, s->network->name);
     }
     json_object_foreach(of_log ? options : root, name, value) {
-        if (!of_log || !is_of_run(name)) VPPS_TRY(take(s, path, name, value));
+        if (of_log ? is_of_run(s, name) : names_network(s, name, value, of_log)) continue;
+        VPPS_TRY(take(s, path, name, value, of_log));
     }
     return VPPS_OK;
 }

@@ -9,8 +9,14 @@
 json_t *config_value(const settings *s, const cli_option *o);
 
 /* Takes the options of the file that were not given before: an object of values by their names, or the first line of a run's
- * log, which has one as "options" (the files that the run wrote are left out then). Options of other commands are left out; a value that is the default counts as not
- * given. Fails with IO, FORMAT (not JSON, by line and column), ARGUMENT (not an option, not a value of it). */
+ * log, which has one as "options": then a value that is the default counts as not given, and the run's own files are left out.
+ * Options of other commands are left out. "network", or "model" in a command that has no checkpoint of that name, is the
+ * network's name. Fails with IO, FORMAT (not JSON, by line and column), ARGUMENT (not an option, not a value of it, another
+ * network than s's). */
 vpps_status config_read(settings *s, const char *path);
+
+/* Which network is meant by the file, for a command line that does not say: *found, by its name; or the one that *checkpoint
+ * holds, which is freed by the caller. Both NULL: it does not say. Fails as config_read does. */
+vpps_status config_find_network(const settings *s, const char *path, const network **found, char **checkpoint);
 
 #endif

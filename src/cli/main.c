@@ -1,6 +1,7 @@
 /* main.c - `vpps COMMAND [NETWORK] [OPTION...]`. */
 #include "base/base.h"
 #include "cli/commands.h"
+#include "cli/config.h"
 #include "cli/failure.h"
 #include "cli/help.h"
 #include "cli/parse.h"
@@ -32,11 +33,9 @@ static int network_missing(const command *c) {
     return EXIT_USAGE;
 }
 
-/* The network that a checkpoint on the command line holds, into s; else an exit code. */
-static int take_network(const command *c, settings *s, int argc, char **argv) {
+/* The network that a checkpoint holds, into s; else an exit code. */
+static int take_network_of(settings *s, const char *file) {
     char *name;
-    const char *file = options_find_checkpoint(s, argc, argv);
-    if (!file) return network_missing(c);
     const vpps_status status = vpps_checkpoint_metadata(file, "network", &name);
     if (status != VPPS_OK) {
         report_failure(status);
@@ -50,6 +49,23 @@ static int take_network(const command *c, settings *s, int argc, char **argv) {
     }
     free(name);
     return s->network ? 0 : EXIT_RUNTIME;
+}
+
+/* The network that a checkpoint on the command line holds, or a file of options names, into s; else an exit code. */
+static int take_network(const command *c, settings *s, int argc, char **argv) {
+    const char *file, *config;
+    char *checkpoint = NULL;
+    options_find_files(s, argc, argv, &file, &config);
+    if (!file && config) {
+        const vpps_status status = config_find_network(s, config, &s->network, &checkpoint);
+        if (status != VPPS_OK)
+            return status == VPPS_IO ? report_failure(status),
+                   EXIT_RUNTIME      : report_usage(c->name, "%s", vpps_error_message());
+        file = checkpoint;
+    }
+    const int code = s->network ? 0 : file ? take_network_of(s, file) : network_missing(c);
+    free(checkpoint);
+    return code;
 }
 
 static int unknown_network(const command *c, const char *word) {

@@ -197,6 +197,8 @@ static void check_together(const settings *s, const command *c) {
 void options_parse(settings *s, const command *c, int argc, char **argv) {
     set_defaults(s);
     parse_line(s, c, argc, argv);
+    if (!options_given(s, "examples"))
+        s->examples = 0; /* so that a file has given them, whatever the default becomes */
     const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
     if (status == VPPS_IO) {
         report_failure(status);
@@ -208,19 +210,20 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
 }
 
 /* Options of networks are not known yet, and passed over; a value of theirs is then an argument, which is none of ours. */
-const char *options_find_checkpoint(const settings *s, int argc, char **argv) {
+void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config) {
     getopt_table table = {.letters = "-"}; /* arguments stay where they are */
     size_t n;
     const cli_option *rows = options_rows(s, &n);
-    const char *file = NULL;
+    *checkpoint = *config = NULL;
     list_options(s, true, &table);
     optind = 0; /* GNU: from the beginning */
     opterr = 0;
     for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;) {
         for (size_t i = 0; i < n; i++) {
-            if (rows[i].key == key && (rows[i].flags & OPTION_NAMES_NETWORK)) file = optarg;
+            if (rows[i].key != key || !rows[i].row.name) continue;
+            if (rows[i].flags & OPTION_NAMES_NETWORK) *checkpoint = optarg;
+            if (strcmp(rows[i].row.name, "config") == 0) *config = optarg;
         }
     }
     optind = 0;
-    return file;
 }

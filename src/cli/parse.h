@@ -9,8 +9,8 @@
  * message on stderr). */
 void options_parse(settings *s, const command *c, int argc, char **argv);
 
-/* The file that --model, --resume (or another option with OPTION_NAMES_NETWORK) names on a command line whose network is
- * not known yet; NULL: none does. argv[0] is no option. */
-const char *options_find_checkpoint(const settings *s, int argc, char **argv);
+/* The files that --model, --resume (or another option with OPTION_NAMES_NETWORK) and --config name on a command line whose
+ * network is not known yet; NULL: it names none. argv[0] is no option. */
+void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config);
 
 #endif

@@ -118,16 +118,72 @@ check "wrong type: a flag" config '{"verify": 1}' ': "verify" is not true or fal
 check "wrong type: a number" config '{"clip": true}' ': "clip" is not a number'
 check "wrong type: a list" config '{"clip": [1]}' ': "clip" is not a number'
 check "wrong type: a text" config '{"save": 3}' ': "save" is not a string'
-check "a fraction for a whole number" config '{"leaves": 1.5}' ': "leaves" is not a number'
+check "a fraction for a whole number" config '{"leaves": 1.5}' ": \"leaves\": '1.5' is not a whole number from 1 to"
 check "out of range" config '{"dropout": 1.5}' ": \"dropout\": '1.5' is not a number from 0"
 check "no word of the list" config '{"optimizer": "sdg"}' ": \"optimizer\": 'sdg' is not one of sgd|"
 check "not JSON, by place" config '{"leaves": 3,
  x}' ':2:'
 check "no object" config '[1]' ': expected an object of options'
 check "twice the same" config '{"clip": 1, "clip": 2}' ':1:'
-check "another network's log" fails_with 2 "it is of a run of tree-lstm, not of rvnn" "$vpps" train rvnn --config a.jsonl
+check "another network's log" fails_with 2 "a.jsonl: its network is tree-lstm, not rvnn" "$vpps" train rvnn --config a.jsonl
 check "options that exclude each other" fails_with 2 "exclude each other" "$vpps" train tree-lstm --data x -c <(echo '{"generate": "complete"}')
 check "no such file" fails_with 1 "none.json: No such file" "${train[@]}" --config none.json
+
+# ---------------------------------------------------------------- numbers and the network's name in --config
+
+first=(--examples 40 --hidden 4 --embed 4 --vps 1 --eval-every 0 --max-batches 1 --quiet)
+takes() { # takes NUMBER: for a whole number it is 2
+    echo "{\"epochs\": $1}" >number.json
+    exits 0 "$vpps" train tree-lstm --config number.json "${first[@]}" --max-batches 0 --json && json out "o['epochs'] == 2"
+}
+for number in 2 2.0 2e0 0.2e1 20e-1 '"2"'; do check "the whole number $number" takes "$number"; done
+for number in 2.5 -1.0 1e20 2.0000001 1e-3 '"2.0"'; do
+    check "$number is none" config "{\"log-every\": $number}" ": \"log-every\": '"
+done
+check "a size of bytes as 1e9" exits 0 "$vpps" train tree-lstm -c <(echo '{"pool-bytes": 1e9}') "${first[@]}"
+check "a whole number for a real one" exits 0 "$vpps" train tree-lstm -c <(echo '{"lr": 1}') "${first[@]}"
+check "a number for a flag" config '{"verify": 1.0}' ': "verify" is not true or false'
+check "a number for a text" config '{"save": 1.0}' ': "save" is not a string'
+
+network() { # network TEXT: of a file of options
+    echo "$1" >network.json
+}
+network_is() { # network_is NAME OPTION...
+    exits 0 "$vpps" train "${@:2}" "${first[@]}" --json && json out "o['model'] == '$1'"
+}
+network '{"model": "bilstm-classifier", "epochs": 1}'
+check "another network" fails_with 2 "network.json: its network is bilstm-classifier, not bilstm-tagger" "$vpps" train \
+    bilstm-tagger --config network.json
+check "the network, from the file alone" network_is bilstm-classifier --config network.json
+check "as one word" network_is bilstm-classifier --config=network.json
+check "by its letter" network_is bilstm-classifier -cnetwork.json
+check "the same network in both" network_is bilstm-classifier bilstm-classifier -c network.json
+check "from a log" network_is tree-lstm --config a.jsonl
+check "from a pipe" network_is rvnn -c <(echo '{"network": "rvnn"}')
+check "of another command" exits 0 "$vpps" plan --config network.json
+network '{"network": "gcn"}'
+check "no such network" fails_with 2 "network.json: \"network\": 'gcn' is not a network" "$vpps" train -c network.json
+check "nor for a network that is named" fails_with 2 "'gcn' is not a network" "${train[@]}" -c network.json
+network '{"network": 3}'
+check "no name" fails_with 2 'network.json: "network" is not a string' "$vpps" train -c network.json
+network '{"network": "rvnn", "model": "tree-lstm"}'
+check "two networks" fails_with 2 "its network is" "$vpps" train -c network.json
+network '{"epochs": 1}'
+check "no network" fails_with 2 "the network's name must follow" "$vpps" train -c network.json
+held() { # a checkpoint tells the network; a file that contradicts is refused
+    exits 0 "$vpps" train tree-lstm "${first[@]}" --save held.ckpt && network '{"model": "held.ckpt"}' &&
+        exits 0 "$vpps" eval --config network.json && network '{"resume": "held.ckpt"}' &&
+        exits 0 "$vpps" train --config network.json --epochs 1 && network '{"network": "rvnn"}' &&
+        fails_with 2 "its network is rvnn, not tree-lstm" "$vpps" eval --model held.ckpt --config network.json
+}
+check "a checkpoint in the file of options" held
+own_files() { # a run with the options of another one's log leaves all files of that one as they are
+    "${train[@]}" --epochs 2 --save run.ckpt --save-best run-best.ckpt --log run.jsonl --plot run.svg --trace run.json --force \
+        --quiet && sha256sum run.ckpt run-best.ckpt run.jsonl run.svg run.json >run.sums &&
+        exits 0 "$vpps" train --config run.jsonl --epochs 3 --lr 0.02 --json && json out "o['epochs'] == 3 and o['save'] is None" &&
+        sha256sum --quiet -c run.sums
+}
+check "--config with a log leaves that run's files alone" own_files
 
 # ---------------------------------------------------------------- limits
 
