@@ -13,13 +13,19 @@
 #include "cli/corpus_notes.h"
 #include "cli/corpus_read.h"
 #include "cli/data_files.h"
+#include "cli/save_name.h"
 #include "cli/task.h"
+#include "io/descriptor.h"
+#include "io/safetensors.h"
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <unistd.h>
 
 enum { MAX_ENTRIES = OPTIONS_MAX + 24, VALUE_BYTES = 64 };
+
+#define NO_VALUE (-1.0) /* of train.best_dev; no measure is negative */
 
 typedef struct entry_list {
     vpps_metadata entries[MAX_ENTRIES];
@@ -81,6 +87,33 @@ static void add_data(entry_list *list, const corpus *c, const char *folder) {
     if (files && *folder) add_entry(list, "train.", "folder", folder);
 }
 
+static void add_number(entry_list *list, const char *key, uint64_t value) {
+    snprintf(add_entry(list, "train.", key, NULL), VALUE_BYTES, "%" PRIu64, value);
+}
+
+static void add_real(entry_list *list, const char *key, double value) {
+    snprintf(add_entry(list, "train.", key, NULL), VALUE_BYTES, "%.17g", value);
+}
+
+/* Without a metric train.best_metric is MAX_METRICS. */
+static void add_position(entry_list *list, const position *p) {
+    add_number(list, "epoch", p->epoch);
+    add_number(list, "batch", p->batch);
+    add_number(list, "trained", p->trained);
+    add_real(list, "loss_sum", p->loss_sum);
+    add_number(list, "n_losses", p->n_losses);
+    add_real(list, "best_dev", p->best.found ? p->best.value : NO_VALUE);
+    add_number(list, "best_metric", p->best.chosen ? p->best.metric : MAX_METRICS);
+    add_number(list, "best_epoch", p->best.epoch);
+    add_number(list, "best_batch", p->best.batch);
+    add_number(list, "best_since", p->best.since);
+}
+
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves) {
     const settings *s = x->settings;
     char folder[PATH_MAX], *curves_text;
@@ -100,15 +133,9 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
         }
     }
     snprintf(add_entry(&list, "", "classes", NULL), VALUE_BYTES, "%" PRIu32, c->classes);
-    snprintf(add_entry(&list, "train.", "epoch", NULL), VALUE_BYTES, "%" PRIu32, p->epoch);
-    snprintf(add_entry(&list, "train.", "batch", NULL), VALUE_BYTES, "%" PRIu32, p->batch);
-    snprintf(add_entry(&list, "train.", "trained", NULL), VALUE_BYTES, "%" PRIu64, p->trained);
-    snprintf(add_entry(&list, "train.", "loss_sum", NULL), VALUE_BYTES, "%.17g", p->loss_sum);
-    snprintf(add_entry(&list, "train.", "n_losses", NULL), VALUE_BYTES, "%" PRIu32, p->n_losses);
-    snprintf(add_entry(&list, "train.", "best_dev", NULL), VALUE_BYTES, "%.17g", p->best_dev);
-    snprintf(add_entry(&list, "train.", "best_metric", NULL), VALUE_BYTES, "%" PRIu32, p->best_metric);
-    snprintf(add_entry(&list, "train.", "best_epoch", NULL), VALUE_BYTES, "%" PRIu32, p->best_epoch);
+    add_position(&list, p);
     add_entry(&list, "train.", "curves", curves_text);
+    if (s->save && save_name_varies(s->save)) add_entry(&list, "train.", "save", last_part(s->save));
     add_data(&list, c, folder);
     char *words[N_VOCABS] = {NULL};
     vpps_status status = VPPS_OK;
@@ -132,31 +159,56 @@ static vpps_status need(const char *path, const char *key, char **value) {
     return vpps_fail(VPPS_FORMAT, "%s: no \"%s\" in its metadata: not a checkpoint of `vpps train`", path, key);
 }
 
-/* A number that must be there, in [0, limit]. */
-static vpps_status need_number(const char *path, const char *key, double limit, double *out) {
+static vpps_status fail_number(const char *path, const char *key, char *text, const char *expected) {
+    vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.32s\", not %s", path, key, text, expected);
+    free(text);
+    return VPPS_FORMAT;
+}
+
+/* A number that must be there: finite, and not negative unless it is NO_VALUE. */
+static vpps_status need_real(const char *path, const char *key, double *out) {
     char *text, *end;
     VPPS_TRY(need(path, key, &text));
     *out = strtod(text, &end);
-    const bool good = end != text && !*end && *out >= -1 && *out <= limit /* -1: no best yet */;
-    vpps_status status =
-        good ? VPPS_OK : vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.32s\", not a number that fits", path, key, text);
+    const bool good = end != text && !*end && isfinite(*out) && (*out >= 0 || *out == NO_VALUE);
+    if (!good) return fail_number(path, key, text, "a number that fits");
     free(text);
-    return status;
+    return VPPS_OK;
+}
+
+/* A whole number up to `most` that must be there. */
+static vpps_status need_number(const char *path, const char *key, uint64_t most, uint64_t *out) {
+    char *text;
+    VPPS_TRY(need(path, key, &text));
+    if (!vpps_read_number(text, most, out)) return fail_number(path, key, text, "a whole number that fits");
+    free(text);
+    return VPPS_OK;
 }
 
 static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
-    double x;
+    uint64_t x;
     VPPS_TRY(need_number(path, key, UINT32_MAX, &x));
-    if (x < 0) return vpps_fail(VPPS_FORMAT, "%s: \"%s\" is negative", path, key);
     *out = (uint32_t)x;
     return VPPS_OK;
 }
 
 /* What a resumed run takes from its command line beside its checkpoint. */
 typedef struct resuming {
-    bool by_content; /* the checkpoint knows what its data hold: where they lie does not matter */
-    bool from_files; /* they were files */
+    bool by_content;    /* the checkpoint knows what its data hold: where they lie does not matter */
+    bool from_files;    /* they were files */
+    FILE *before, *now; /* options that are given otherwise than when the checkpoint was made */
 } resuming;
+
+/* Does the command take a saved option from a checkpoint? How the engine works is of interest for going on alone. */
+static bool is_taken(const settings *s, const cli_option *o) {
+    return (o->flags & OPTION_SAVED) && (s->command == COMMAND_TRAIN || !(o->flags & OPTION_RESUMED));
+}
+
+static void note_change(const resuming *r, const char *name, const char *before, const char *now) {
+    const char *separator = ftell(r->now) ? ", " : "";
+    fprintf(r->before, "%s--%s %.200s", separator, name, before);
+    fprintf(r->now, "%s--%s %.200s", separator, name, now);
+}
 
 /* A path that was not given when the checkpoint was made. */
 static vpps_status check_new_text(const char *path, const settings *s, const cli_option *o, const resuming *r) {
@@ -183,12 +235,14 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
             c->texts[c->n_texts++] = value; /* the settings point to it */
             return VPPS_OK;
         }
-    } else if (s->command == COMMAND_TRAIN && (o->flags & OPTION_FIXED) &&
-               !(r->by_content && (o->flags & OPTION_CONTENT))) {
+    } else if (s->command == COMMAND_TRAIN && !(r->by_content && (o->flags & OPTION_CONTENT))) {
         options_write(s, o, now, sizeof now);
-        if (strcmp(now, value) != 0) {
+        const bool differs = strcmp(now, value) != 0;
+        if (differs && (o->flags & OPTION_FIXED)) {
             status = vpps_fail(VPPS_ARGUMENT, "%s was made with --%s %.200s: training cannot resume with %.200s", path,
                                o->row.name, value, now);
+        } else if (differs) {
+            note_change(r, o->row.name, value, now);
         }
     }
     free(value);
@@ -198,7 +252,7 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
 static vpps_status look_at_data(const char *path, const settings *s, resuming *r) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
-    *r = (resuming){false, false};
+    *r = (resuming){.from_files = false};
     for (size_t i = 0; i < n; i++) {
         char key[VALUE_BYTES], *value;
         if (!(rows[i].flags & OPTION_DATA) || rows[i].row.kind != OPTION_TEXT) continue;
@@ -246,18 +300,30 @@ static vpps_status find_paths(const char *path, settings *s, corpus *c) {
     return status;
 }
 
+/* A run that wrote a file an epoch goes on with that, in the folder of the file that it goes on from. */
+static vpps_status take_save_name(const char *path, settings *s, corpus *c) {
+    char *name, *whole;
+    uint32_t epoch;
+    if (s->command != COMMAND_TRAIN || s->save) return VPPS_OK;
+    VPPS_TRY(vpps_checkpoint_metadata(path, "train.save", &name));
+    const bool goes_on = name && save_name_matches(name, last_part(path), &epoch);
+    const int n = goes_on ? asprintf(&whole, "%.*s%s", (int)(last_part(path) - path), path, name) : 0;
+    free(name);
+    if (n < 0) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", path);
+    if (goes_on) s->save = c->texts[c->n_texts++] = whole;
+    return VPPS_OK;
+}
+
 /* Another source of examples on the command line replaces the checkpoint's files as a whole. */
-static vpps_status take_options(const char *path, settings *s, corpus *c) {
+static vpps_status take_all_options(const char *path, settings *s, corpus *c, resuming r) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
-    resuming r;
-    VPPS_TRY(look_at_data(path, s, &r));
     bool other_data = false;
     for (size_t i = 0; i < n; i++) other_data |= (rows[i].flags & OPTION_DATA) && s->given[i];
     /* Training resumes with the same parts, wherever they are: one of them may be named anew, or all by --data. */
     if (s->command == COMMAND_TRAIN) other_data = r.by_content && s->data;
     for (size_t i = 0; i < n; i++) {
-        if (!(rows[i].flags & OPTION_SAVED)) continue;
+        if (!is_taken(s, &rows[i])) continue;
         if (other_data && (rows[i].flags & OPTION_DATA) && rows[i].row.kind == OPTION_TEXT && !s->given[i]) continue;
         VPPS_TRY(take_option(path, s, c, &rows[i], s->given[i], &r));
     }
@@ -265,7 +331,28 @@ static vpps_status take_options(const char *path, settings *s, corpus *c) {
         return vpps_fail(VPPS_ARGUMENT, "%s was made with %s: training cannot resume with --generate", path,
                          corpus_name(s));
     }
+    VPPS_TRY(take_save_name(path, s, c));
     return find_paths(path, s, c);
+}
+
+/* What is given otherwise than the checkpoint has it, and may be, is told. */
+static vpps_status take_options(const char *path, settings *s, corpus *c) {
+    resuming r;
+    char *before = NULL, *now = NULL;
+    size_t before_bytes, now_bytes;
+    VPPS_TRY(look_at_data(path, s, &r));
+    r.before = open_memstream(&before, &before_bytes);
+    r.now = open_memstream(&now, &now_bytes);
+    vpps_status status = r.before && r.now ? take_all_options(path, s, c, r)
+                                           : vpps_fail(VPPS_MEMORY, "no memory for the options of %s", path);
+    if (r.before) fclose(r.before);
+    if (r.now) fclose(r.now);
+    if (status == VPPS_OK && *now) {
+        corpus_note(c, "%s%s was made with %s: it goes on with %s", VPPS_PATH_ARGS(path), before, now);
+    }
+    free(before);
+    free(now);
+    return status;
 }
 
 static vpps_status take_vocabularies(const char *path, corpus *c) {
@@ -280,22 +367,33 @@ static vpps_status take_vocabularies(const char *path, corpus *c) {
     return VPPS_OK;
 }
 
+/* Files of before there was "train.best_since" have counted epochs, and have a metric where they have a value. */
+static vpps_status take_best(const char *path, uint32_t epoch, best_measure *b) {
+    uint64_t number;
+    char *since;
+    VPPS_TRY(need_real(path, "train.best_dev", &b->value));
+    VPPS_TRY(need_number(path, "train.best_metric", MAX_METRICS, &number));
+    VPPS_TRY(need_u32(path, "train.best_epoch", &b->epoch));
+    VPPS_TRY(vpps_checkpoint_metadata(path, "train.best_since", &since));
+    free(since);
+    b->found = b->value >= 0;
+    b->chosen = since ? number < MAX_METRICS : b->found;
+    b->metric = (uint32_t)number;
+    b->since = b->found && epoch > b->epoch ? epoch - b->epoch : 0;
+    if (b->found && !b->chosen) return vpps_fail(VPPS_FORMAT, "%s: \"train.best_dev\" is of no metric", path);
+    if (!since) return VPPS_OK;
+    VPPS_TRY(need_u32(path, "train.best_batch", &b->batch));
+    return need_u32(path, "train.best_since", &b->since);
+}
+
 /* Where training stood. */
 static vpps_status take_position(const char *path, position *p) {
-    double trained;
     VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
     VPPS_TRY(need_u32(path, "train.batch", &p->batch));
-    VPPS_TRY(need_number(path, "train.trained", 9e15, &trained));
-    p->trained = (uint64_t)trained;
-    VPPS_TRY(need_number(path, "train.loss_sum", 1e300, &p->loss_sum));
+    VPPS_TRY(need_number(path, "train.trained", UINT64_MAX, &p->trained));
+    VPPS_TRY(need_real(path, "train.loss_sum", &p->loss_sum));
     VPPS_TRY(need_u32(path, "train.n_losses", &p->n_losses));
-    VPPS_TRY(need_number(path, "train.best_dev", 1e300, &p->best_dev));
-    VPPS_TRY(need_u32(path, "train.best_metric", &p->best_metric));
-    if (p->best_metric >= MAX_METRICS) {
-        return vpps_fail(VPPS_FORMAT, "%s: \"train.best_metric\" is %u, not below %d", path, p->best_metric,
-                         MAX_METRICS);
-    }
-    return need_u32(path, "train.best_epoch", &p->best_epoch);
+    return take_best(path, p->epoch, &p->best);
 }
 
 vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p) {
@@ -323,6 +421,41 @@ vpps_status checkpoint_curves(const char *path, plot *p) {
     const vpps_status status = plot_from_text(p, path, text);
     free(text);
     return status;
+}
+
+/* ---------------------------------------------------------------- the same run */
+
+/* Is the value of a key in the metadata of a run's checkpoints the same in all of them? */
+static bool is_of_run(const settings *s, const char *key) {
+    static const char option[] = "option.";
+    if (strncmp(key, option, sizeof option - 1) != 0) {
+        return strncmp(key, "train.", 6) != 0 && strncmp(key, "vpps.", 5) != 0;
+    }
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!rows[i].row.name || strcmp(rows[i].row.name, key + sizeof option - 1) != 0) continue;
+        return (rows[i].flags & OPTION_FIXED) && !(rows[i].flags & OPTION_CONTENT);
+    }
+    return false;
+}
+
+static bool has_all(const settings *s, const vpps_safetensors *a, const vpps_safetensors *b) {
+    for (size_t i = 0; i < vpps_safetensors_metadata_count(a); i++) {
+        const vpps_metadata entry = vpps_safetensors_metadata_at(a, i);
+        const char *there = vpps_safetensors_metadata(b, entry.key);
+        if (is_of_run(s, entry.key) && (!there || strcmp(there, entry.value) != 0)) return false;
+    }
+    return true;
+}
+
+bool checkpoint_same_run(const settings *s, const char *a, const char *b) {
+    vpps_safetensors *x = NULL, *y = NULL;
+    const bool same = vpps_safetensors_open_on_disk(&x, a) == VPPS_OK &&
+                      vpps_safetensors_open_on_disk(&y, b) == VPPS_OK && has_all(s, x, y) && has_all(s, y, x);
+    vpps_safetensors_close(x);
+    vpps_safetensors_close(y);
+    return same;
 }
 
 /* ---------------------------------------------------------------- the same data */

@@ -2,6 +2,7 @@
 #ifndef VPPS_CLI_CHECKPOINT_H
 #define VPPS_CLI_CHECKPOINT_H
 
+#include "cli/best.h"
 #include "cli/plot.h"
 #include "cli/session.h"
 
@@ -12,8 +13,7 @@ typedef struct position {
     uint64_t trained; /* examples, since the network's training began */
     double loss_sum;  /* over the finite losses of the epoch begun */
     uint32_t n_losses;
-    double best_dev; /* best value on dev, -1: none yet; of which metric, and the epoch it was seen after */
-    uint32_t best_metric, best_epoch;
+    best_measure best; /* on dev */
 } position;
 
 /* Can a checkpoint hold the vocabularies and the names of files? They are metadata, which is UTF-8. Fails with FORMAT. */
@@ -30,6 +30,9 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
 
 /* The curves of the run so far, into a plot without points; none where the checkpoint has none. */
 vpps_status checkpoint_curves(const char *path, plot *p);
+
+/* Are two files checkpoints of one run: of the same network, options that cannot change, words and data? */
+bool checkpoint_same_run(const settings *s, const char *a, const char *b);
 
 /* Are the data that were read those that the checkpoint was made with, wherever they lie? Fails with ARGUMENT. */
 vpps_status checkpoint_check_data(const char *path, const settings *s, const corpus *c);

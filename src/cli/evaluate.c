@@ -3,6 +3,7 @@
 #include "cli/checkpoint.h"
 #include "cli/classes.h"
 #include "cli/commands.h"
+#include "cli/measure.h"
 #include "cli/output_files.h"
 #include "cli/report.h"
 #include "io/output.h"
@@ -29,7 +30,7 @@ static vpps_status eval(settings *s, session *x, corpus *c, class_counts *classe
     VPPS_TRY(output_file_check(s->trace));
     VPPS_TRY(output_file_check(s->csv));
     VPPS_TRY(session_open_on(x, s, c));
-    VPPS_TRY(vpps_load(x->handle, s->model));
+    VPPS_TRY(session_load(x, s->model));
     if (task_for(s)->classifies) {
         VPPS_TRY(classes_open(classes, s->net.classes));
         x->classes = classes;
@@ -37,7 +38,8 @@ static vpps_status eval(settings *s, session *x, corpus *c, class_counts *classe
     measures m;
     corpus_split *split = &c->split[s->split];
     const uint64_t begin = vpps_now_ns();
-    VPPS_TRY(task_for(s)->measure(x, c, split, NULL, &m));
+    VPPS_TRY(measure_part(x, c, split, NULL, &m));
+    VPPS_TRY(session_check_scores(x));
     const double seconds = (double)(vpps_now_ns() - begin) * 1e-9;
     VPPS_TRY(session_write_trace(x));
     if (s->csv) VPPS_TRY(write_csv(x, c));

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/output_files.h"
+#include "cli/overwrite.h"
 #include "io/descriptor.h"
 #include "io/safetensors.h"
 
@@ -69,6 +70,7 @@ static vpps_status export(const settings *s) {
     vpps_safetensors *file;
     size_t n = 0;
     VPPS_TRY(output_files_check(s));
+    VPPS_TRY(overwrite_check_export(s, s->save));
     VPPS_TRY(vpps_safetensors_open(&file, s->model));
     const char *held = vpps_safetensors_metadata(file, "network");
     vpps_status status = vpps_safetensors_verify(file);

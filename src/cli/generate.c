@@ -102,7 +102,12 @@ static vpps_status add_step(generator *g, sentence *s, float *logits, vpps_node 
 static vpps_status take_word(generator *g, sentence *s, const float *logits) {
     if (s->fed <= g->n_prompt) return VPPS_OK; /* the next one is the prompt's */
     const uint32_t word = draw(g, logits, &s->random);
-    s->log_probability -= answer_nll(logits, g->c.classes, word);
+    const double nll = answer_nll(logits, g->c.classes, word);
+    if (!isfinite(nll)) {
+        g->x.nonfinite = true;
+        return session_check_scores(&g->x);
+    }
+    s->log_probability -= nll;
     if (word == g->end_word) {
         s->ended = true;
         return VPPS_OK;
@@ -212,7 +217,7 @@ static vpps_status generate(generator *g, settings *s) {
     VPPS_TRY(checkpoint_describe(s->model, s, &g->c, NULL));
     options_complete(s);
     VPPS_TRY(session_open(&g->x, s, &g->c));
-    VPPS_TRY(vpps_load(g->x.handle, s->model));
+    VPPS_TRY(session_load(&g->x, s->model));
     VPPS_TRY(answers_open(&g->answers, s, &g->c));
     g->end_word = vpps_vocab_find(g->c.vocab[VOCAB_WORDS], END_WORD, sizeof END_WORD - 1);
     if (g->end_word == VPPS_NO_WORD) g->end_word = 0;

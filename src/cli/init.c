@@ -1,18 +1,10 @@
 /* init.c - see init.h. */
 #include "cli/init.h"
 #include "base/base.h"
+#include "cli/finite.h"
+#include "cli/init_rows.h"
 #include "io/descriptor.h"
 #include "io/safetensors.h"
-
-/* Whose names the rows of a parameter have. A row of another vocabulary would be another word's. */
-static const struct {
-    const char *name;
-    int vocab;
-} tables[] = {
-    {"embedding", VOCAB_WORDS}, {"source", VOCAB_WORDS},   {"words", VOCAB_WORDS},
-    {"vectors", VOCAB_WORDS},   {"matrices", VOCAB_WORDS}, {"characters", VOCAB_CHARACTERS},
-    {"target", VOCAB_CLASSES},  {"W_s", VOCAB_CLASSES},    {"b_s", VOCAB_CLASSES},
-};
 
 typedef struct source {
     const session *x;
@@ -20,20 +12,10 @@ typedef struct source {
     const vpps_safetensors *file;
     vpps_vocab *vocab[N_VOCABS]; /* the file's; NULL: it has none */
     uint32_t *ids[N_VOCABS];     /* of a word here -> there */
+    init_rows *rows;             /* of each parameter */
     FILE *missing;               /* what was not taken, in words */
-    uint32_t n_missing;
+    uint32_t n_missing, n_matrices;
 } source;
-
-/* The vocabulary of a parameter's rows, N_VOCABS: it has none. A language model's classes are its words. */
-static int vocab_of(const source *s, const char *name) {
-    for (size_t i = 0; i < VPPS_COUNT(tables); i++) {
-        if (strcmp(tables[i].name, name) != 0) continue;
-        const bool says_words = tables[i].vocab == VOCAB_CLASSES && s->x->settings->network->kind == NET_TEXT;
-        const int vocab = says_words ? VOCAB_WORDS : tables[i].vocab;
-        return s->c->vocab[vocab] && s->vocab[vocab] ? vocab : N_VOCABS;
-    }
-    return N_VOCABS;
-}
 
 static vpps_status open_source(source *s) {
     for (int k = 0; k < N_VOCABS; k++) {
@@ -83,32 +65,61 @@ static bool has_such_rows(const vpps_safetensors_info *t, const vpps_param_info 
     return t->dims[1] * t->dims[2] == here->row_elems && (n_dims < 3 || t->dims[1] == p->cols);
 }
 
+/* Do the words of a vocabulary have the same numbers here and in the file? */
+static bool same_words(const source *s, int vocab) {
+    if (!s->c->vocab[vocab] || !s->vocab[vocab])
+        return !s->c->vocab[vocab] && !s->vocab[vocab]; /* numbers are their names */
+    const uint32_t n = vpps_vocab_size(s->c->vocab[vocab]);
+    bool same = n == vpps_vocab_size(s->vocab[vocab]);
+    for (uint32_t i = 0; i < n && same; i++) same = s->ids[vocab][i] == i;
+    return same;
+}
+
+/* Copies what fits of a tensor. Returns how many rows. */
+static uint64_t take_fitting(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, init_rows rows,
+                             const shape *here, char *to) {
+    const size_t bytes = here->row_elems * sizeof(float);
+    uint64_t taken = 0;
+    if (!has_such_rows(t, p, here)) return 0;
+    if (rows.vocab == N_VOCABS || same_words(s, rows.vocab)) {
+        if (t->dims[0] != here->rows) return 0;
+        for (; taken < here->rows; taken++) take_row(p, to, taken, t, taken, bytes);
+        return taken;
+    }
+    if (!rows.by_row || !s->c->vocab[rows.vocab] || !s->vocab[rows.vocab]) return 0;
+    return here->rows <= vpps_vocab_size(s->c->vocab[rows.vocab])
+               ? take_rows(s, rows.vocab, t, p, to, here->rows, bytes)
+               : 0;
+}
+
+/* Why nothing of it was taken. */
+static const char *why_not(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, init_rows rows,
+                           const shape *here) {
+    if (!t) return "";
+    if (!has_such_rows(t, p, here)) return " (of another shape)";
+    if (rows.vocab == N_VOCABS) return " (of another shape)";
+    return rows.by_row && s->vocab[rows.vocab] ? " (of other words)" : " (of words that the file does not tell)";
+}
+
 static vpps_status take_parameter(source *s, vpps_param param, init_found *found) {
     vpps_param_info info = {.size = sizeof info};
     VPPS_TRY(vpps_param_describe(s->x->model, param, &info));
     const bool table = info.kind == VPPS_LOOKUP;
     const shape here = {table ? info.count : info.rows, table ? (uint64_t)info.rows * info.cols : info.cols};
     const vpps_safetensors_info *t = vpps_safetensors_find(s->file, info.name);
-    const int vocab = vocab_of(s, info.name);
+    const init_rows rows = s->rows[param];
     const char *separator = s->n_missing ? ", " : "";
-    char *to = (char *)vpps_param_values(s->x->model, param);
-    uint64_t taken = 0;
+    const uint64_t taken = take_fitting(s, t, &info, rows, &here, (char *)vpps_param_values(s->x->model, param));
     found->parameters++;
-    if (has_such_rows(t, &info, &here)) {
-        if (vocab < N_VOCABS && here.rows <= vpps_vocab_size(s->c->vocab[vocab])) {
-            taken = take_rows(s, vocab, t, &info, to, here.rows, here.row_elems * sizeof(float));
-        } else if (vocab == N_VOCABS && t->dims[0] == here.rows) {
-            for (; taken < here.rows; taken++) take_row(&info, to, taken, t, taken, here.row_elems * sizeof(float));
-        }
-    }
     found->whole += taken == here.rows;
     found->partly += taken && taken < here.rows;
+    s->n_matrices += taken && info.kind == VPPS_MATRIX;
     if (taken == here.rows) return VPPS_OK;
     if (taken) {
         fprintf(s->missing, "%s%llu of %s's %llu rows", separator, (unsigned long long)(here.rows - taken), info.name,
                 (unsigned long long)here.rows);
     } else {
-        fprintf(s->missing, "%s%s%s", separator, info.name, t ? " (of another shape)" : "");
+        fprintf(s->missing, "%s%s%s", separator, info.name, why_not(s, t, &info, rows, &here));
     }
     s->n_missing++;
     return VPPS_OK;
@@ -121,26 +132,73 @@ static vpps_status take_all(source *s, init_found *found) {
     return VPPS_OK;
 }
 
-vpps_status init_load(session *x, const corpus *c, char *text, size_t n) {
+/* The sizes that the file says, as "--hidden 64, --embed 32". */
+static void print_sizes(const settings *s, const vpps_safetensors *file, FILE *f) {
+    const char *separator = "";
+    for (const option_row *o = s->network->options; o->name; o++) {
+        char key[96];
+        snprintf(key, sizeof key, "option.%s", o->name);
+        const char *value = o->fixed ? vpps_safetensors_metadata(file, key) : NULL;
+        if (value) fprintf(f, "%s--%s %s", separator, o->name, value), separator = ", ";
+    }
+}
+
+/* Fails where what was taken is no more of a network than its words. */
+static vpps_status check_taken(const source *s, const char *path) {
+    char *sizes = NULL;
+    size_t n;
+    if (s->n_matrices) return VPPS_OK;
+    FILE *f = open_memstream(&sizes, &n);
+    if (f) print_sizes(s->x->settings, s->file, f);
+    if (f) fclose(f);
+    vpps_fail(VPPS_FORMAT, "%s%s: has no matrix that fits %s%s%s", VPPS_PATH_ARGS(path), s->x->settings->network->name,
+              sizes && *sizes ? "; it was made with " : "", sizes ? sizes : "");
+    free(sizes);
+    return VPPS_FORMAT;
+}
+
+vpps_status init_take_sizes(settings *s) {
+    vpps_safetensors *file;
+    size_t n;
+    vpps_status status = VPPS_OK;
+    VPPS_TRY(vpps_safetensors_open_on_disk(&file, s->init));
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n && status == VPPS_OK; i++) {
+        char key[96], why[160];
+        if (!rows[i].of_network || !rows[i].row.fixed || s->given[i]) continue;
+        snprintf(key, sizeof key, "option.%s", rows[i].row.name);
+        const char *value = vpps_safetensors_metadata(file, key);
+        if (!value) continue;
+        if (!options_read(s, &rows[i], value, why, sizeof why))
+            status = vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.64s\", not %s", s->init, key, value, why);
+        s->given[i] = true;
+    }
+    vpps_safetensors_close(file);
+    return status;
+}
+
+vpps_status init_load(session *x, const corpus *c, char **text) {
     const char *path = x->settings->init;
     vpps_safetensors *file;
     char *missing = NULL;
     size_t missing_bytes = 0;
+    *text = NULL;
     VPPS_TRY(vpps_safetensors_open(&file, path));
     source s = {.x = x, .c = c, .file = file, .missing = open_memstream(&missing, &missing_bytes)};
     vpps_status status = s.missing ? vpps_safetensors_verify(file) : vpps_fail(VPPS_MEMORY, "no memory for --init");
+    if (status == VPPS_OK) status = init_find_rows(x, &s.rows);
     if (status == VPPS_OK) status = take_all(&s, &x->init);
     if (s.missing) fclose(s.missing);
-    if (status == VPPS_OK && !x->init.whole && !x->init.partly) {
-        status = vpps_fail(VPPS_FORMAT, "%s%s: has no parameter that fits %s", VPPS_PATH_ARGS(path),
-                           x->settings->network->name);
-    }
-    if (status == VPPS_OK) {
-        snprintf(text, n, "%s%s: took %u of %u parameters%s%.300s", VPPS_PATH_ARGS(path),
-                 x->init.whole + x->init.partly, x->init.parameters, s.n_missing ? ", but not " : "",
-                 missing ? missing : "");
+    if (status == VPPS_OK) status = check_taken(&s, path);
+    if (status == VPPS_OK) status = finite_check_parameters(x->model, path);
+    if (status == VPPS_OK &&
+        asprintf(text, "%s%s: took %u of %u parameters%s%s", VPPS_PATH_ARGS(path), x->init.whole + x->init.partly,
+                 x->init.parameters, s.n_missing ? ", but not " : "", missing ? missing : "") < 0) {
+        *text = NULL;
+        status = vpps_fail(VPPS_MEMORY, "no memory for --init");
     }
     free(missing);
+    free(s.rows);
     close_source(&s);
     vpps_safetensors_close(file);
     return status;

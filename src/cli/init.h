@@ -4,10 +4,15 @@
 
 #include "cli/session_state.h"
 
-/* Sets the parameters of x's model from the file that --init names, those whose names and shapes are in it; in tables of
- * words, characters and classes the rows of those that the file has, too, wherever they stand there. x->init tells how
- * many, `text` (of n bytes) in words which not. Before the handle is created. Fails with IO, FORMAT (also where nothing
- * fits), MEMORY. */
-vpps_status init_load(session *x, const corpus *c, char *text, size_t n);
+/* Takes the network's sizes that were not given from the file that --init names, if it says them; they count as given then.
+ * Before the data are read. Fails with IO, FORMAT, MEMORY. */
+vpps_status init_take_sizes(settings *s);
+
+/* Sets the parameters of x's model from the file that --init names, those whose names and shapes are in it. Where a row is a
+ * word's, a character's or a class's, rows go by these words, wherever they stand in the file; the others keep their first
+ * values. x->init tells how many parameters were taken, *text (to be freed by the caller in any case) in words which not.
+ * Before the handle is created. Fails with IO, FORMAT (no matrix fits: what is left is almost a fresh network), NONFINITE,
+ * MEMORY. */
+vpps_status init_load(session *x, const corpus *c, char **text);
 
 #endif

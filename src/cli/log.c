@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* /dev/stdout as it is, not opened anew: then what is printed to it does not overwrite the log. */
@@ -18,11 +19,24 @@ static FILE *open_file(const char *path, const char *mode) {
     return file;
 }
 
+/* Is there a file whose last line was not written whole? */
+static bool is_cut(const char *path) {
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) return false;
+    FILE *file = fopen(path, "r");
+    const bool cut = file && fseeko(file, -1, SEEK_END) == 0 && fgetc(file) != '\n';
+    if (file) fclose(file);
+    return cut;
+}
+
 vpps_status log_open(run_log *log, const char *path, bool append) {
     *log = (run_log){.path = path, .begin_ns = vpps_now_ns()};
     if (!path) return VPPS_OK;
+    log->was_cut = append && vpps_output_descriptor(path) < 0 && is_cut(path);
     log->file = open_file(path, append ? "a" : "w");
-    return log->file ? VPPS_OK : vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
+    if (!log->file) return vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
+    if (log->was_cut) fputc('\n', log->file); /* a failure shows with the first record */
+    return VPPS_OK;
 }
 
 void log_close(run_log *log) {
@@ -45,7 +59,8 @@ vpps_status log_start(run_log *log, const settings *s, uint32_t train_examples) 
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
         if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
-        json_object_set_new(options, rows[i].row.name, config_value(s, &rows[i]));
+        const bool unused = (rows[i].flags & OPTION_DATA) && rows[i].row.kind != OPTION_TEXT && options_name_files(s);
+        json_object_set_new(options, rows[i].row.name, unused ? json_null() : config_value(s, &rows[i]));
     }
     return write_event(log, "start",
                        json_pack("{ss ss si so}", "version", vpps_version(), "model", s->network->name, "examples",

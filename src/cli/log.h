@@ -4,10 +4,11 @@
 
 #include "cli/report.h"
 
-/* NULL path: a log that keeps nothing. `append` continues an existing file. Fails with IO. */
+/* NULL path: a log that keeps nothing. `append` continues an existing file, in a line of its own. Fails with IO. */
 typedef struct run_log {
     FILE *file;
     const char *path;
+    bool was_cut; /* the file that is continued did not end with a line */
     uint64_t begin_ns;
 } run_log;
 

@@ -16,6 +16,7 @@
 #define SHAPED (COMMAND_TRAIN | SHOWN | COMMAND_TUNE | PLANS)
 #define SAVED OPTION_SAVED
 #define FIXED (OPTION_SAVED | OPTION_FIXED)
+#define RESUMED (OPTION_SAVED | OPTION_RESUMED)
 #define SOURCE (FIXED | OPTION_DATA)
 #define PATHS (SOURCE | OPTION_CONTENT)
 #define CHECKPOINT (OPTION_INPUT | OPTION_NAMES_NETWORK)
@@ -62,7 +63,8 @@ static const char generator_names[] = "listops|complete";
     ROW(OPTION_CHOICE, name, field, words, 0, 0, key, commands, flags, help)
 #define TEXT(name, field, argument, key, commands, flags, help)                                                        \
     ROW(OPTION_TEXT, name, field, argument, 0, 0, key, commands, flags, help)
-#define FLAG(name, field, key, commands, help) ROW(OPTION_FLAG, name, field, NULL, 0, 0, key, commands, 0, help)
+#define FLAG(name, field, key, commands, flags, help)                                                                  \
+    ROW(OPTION_FLAG, name, field, NULL, 0, 0, key, commands, flags, help)
 
 /* clang-format off */
 static const cli_option table[] = {
@@ -105,7 +107,7 @@ static const cli_option table[] = {
     COUNT("eval-every", eval_every, 0, U32_MAX, 0, TRAIN, SAVED,
           "Evaluate dev and test every N epochs and at the end; 0: never"),
     COUNT("patience", patience, 0, U32_MAX, 0, TRAIN, SAVED,
-          "Stop when dev has been no better for N epochs; 0: do not"),
+          "Stop when N measurements of dev in a row were no better; 0: do not"),
     CHOICE("optimizer", optimizer, optimizer_names + 1, 0, TRAIN | COMMAND_KERNEL | COMMAND_TUNE, SAVED,
            "The rule of the update"),
     REAL("lr", lr, 0, 1e6, TRAIN, SAVED,
@@ -123,15 +125,17 @@ static const cli_option table[] = {
     TEXT("config", config, "FILE.json", 'c', ENGINE | PLANS, OPTION_INPUT,
          "Take options from a JSON object, or from the first line of a run's log; those given here win"),
     TEXT("model", model, "FILE", 'm', FROM_FILE, CHECKPOINT, "The checkpoint to use"),
-    TEXT("save", save, "FILE", 's', TRAIN, OPTION_OUTPUT, "Write a checkpoint after every epoch and when interrupted"),
+    TEXT("save", save, "FILE", 's', TRAIN, OPTION_OUTPUT, "Write a checkpoint after every epoch, at the end and when interrupted; {epoch} in the name stands for the epoch's number"),
     TEXT("save", save, "FILE", 's', COMMAND_EXPORT, OPTION_OUTPUT, "Write the parameters to this file"),
     TEXT("save-best", save_best, "FILE", 0, TRAIN, OPTION_OUTPUT,
-         "Write a checkpoint after every epoch that is the best on dev so far"),
+         "Write a checkpoint after every measurement of dev that is the best so far; {epoch} as for --save"),
     COUNT("save-every", save_every, 0, U32_MAX, 0, TRAIN, 0, "Write it after every N batches, too; 0: do not"),
     TEXT("resume", resume, "FILE", 'r', TRAIN, CHECKPOINT,
          "Continue from a checkpoint, with its options; --save is FILE unless given"),
     TEXT("init", init, "FILE", 0, TRAIN, OPTION_INPUT,
          "Begin a new run with the parameters of a checkpoint whose names and shapes fit"),
+    FLAG("force", force, 0, TRAIN | COMMAND_EXPORT, 0,
+         "Replace checkpoints and logs of other runs; without it a file that exists is an error"),
     TEXT("log", log, "FILE.jsonl", 0, TRAIN, OPTION_OUTPUT, "Write one JSON object a line: batches, epochs, the summary"),
     COUNT("log-every", log_every, 1, U32_MAX, 0, TRAIN, 0, "Log every Nth batch"),
     TEXT("plot", plot, "FILE.svg", 0, TRAIN, OPTION_OUTPUT, "Draw the loss and what is measured, after every epoch"),
@@ -143,11 +147,11 @@ static const cli_option table[] = {
     HEADING("Output:"),
     ROW_FOR(TREES, OPTION_CHOICE, "output", output, "tree|label", 0, 0, 'o', COMMAND_PREDICT, 0,
             "Print the tree with predicted labels, or the root's label alone"),
-    ROW_FOR(PAIRS, OPTION_U32, "beam", beam, "N", 1, 1000, 0, RESULTS, SAVED,
+    ROW_FOR(PAIRS, OPTION_U32, "beam", beam, "N", 1, 1000, 0, RESULTS, FIXED,
             "Hypotheses kept while translating; 1: greedy search"),
-    ROW_FOR(PAIRS, OPTION_U32, "max-words", max_words, "N", 0, 1e6, 0, RESULTS, SAVED,
+    ROW_FOR(PAIRS, OPTION_U32, "max-words", max_words, "N", 0, 1e6, 0, RESULTS, FIXED,
             "Words of a translation at most; 0: 10 and twice the source's length"),
-    ROW_FOR(PAIRS, OPTION_F32, "length-penalty", length_penalty, "X", 0, 10, 0, RESULTS, SAVED,
+    ROW_FOR(PAIRS, OPTION_F32, "length-penalty", length_penalty, "X", 0, 10, 0, RESULTS, FIXED,
             "With --beam: exponent of the length that log-probabilities are divided by"),
     ROW_FOR(CLASSES, OPTION_TEXT, "csv", csv, "FILE.csv", 0, 0, 0, COMMAND_EVAL, OPTION_OUTPUT,
             "Write each class's precision and recall, and which classes it was taken for"),
@@ -170,13 +174,13 @@ static const cli_option table[] = {
     ROW(OPTION_BYTES, "line-bytes", line_bytes, "BYTES", 0, 0, 0, COMMAND_PREDICT, 0,
         "The longest line that is read; a longer one is an error"),
     FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | COMMAND_CELL | COMMAND_POLICY |
-         PLANS,
+         PLANS, 0,
          "The last line on stdout is one JSON object"),
-    FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, "Print nothing but errors and what --json asks for"),
-    FLAG("all", all, 'a', COMMAND_PLAN, "List every choice that the profile tries, a line each"),
+    FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, 0, "Print nothing but errors and what --json asks for"),
+    FLAG("all", all, 'a', COMMAND_PLAN, 0, "List every choice that the profile tries, a line each"),
     COUNT("vps-shown", vps_shown, 0, U32_MAX, 0, COMMAND_PLAN, 0, "Virtual processors in the last table; 0: all"),
     TEXT("svg", svg, "FILE.svg", 0, COMMAND_PLAN, OPTION_OUTPUT, "Draw the register files"),
-    FLAG("report", report, 0, COMMAND_KERNEL,
+    FLAG("report", report, 0, COMMAND_KERNEL, 0,
          "Compile it, and print what the compiler says of it instead of the source"),
 
     HEADING("GPU:"),
@@ -184,36 +188,36 @@ static const cli_option table[] = {
          "The GPU's architecture; all: with --report, every one that can be compiled for (default: that of the GPU "
          "here, else sm_90)"),
     COUNT("sms", sms, 0, 4096, 0, PLANS, 0, "Streaming multiprocessors; 0: as many as the machine has"),
-    COUNT("rpw", rpw, 0, 1024, 0, ENGINE | PLANS, 0,
+    COUNT("rpw", rpw, 0, 1024, 0, ENGINE | PLANS, RESUMED,
           "Consecutive rows of a matrix that are one virtual processor's; 0: measured while training"),
-    COUNT("threads", threads, 0, 1024, 0, ENGINE | PLANS, 0,
+    COUNT("threads", threads, 0, 1024, 0, ENGINE | PLANS, RESUMED,
           "Threads of a virtual processor, a multiple of 32; 0: measured while training"),
-    FLAG("no-cache", no_cache, 0, COMMAND_KERNEL, "With --report: compile anew, and keep nothing on disk"),
+    FLAG("no-cache", no_cache, 0, COMMAND_KERNEL, 0, "With --report: compile anew, and keep nothing on disk"),
 
     HEADING("Engine:"),
-    TEXT("device", device, "NAME", 'd', ENGINE, 0,
+    TEXT("device", device, "NAME", 'd', ENGINE, RESUMED,
          "The device: auto, cpu, cuda, or simt, which runs a GPU's kernel on the CPU, slowly"),
-    COUNT("vps", vps, 0, 4096, 0, ENGINE, 0, "Virtual processors; 0: one for every core allowed, or multiprocessor"),
-    COUNT("groups", groups, 0, 4096, 0, ENGINE | PLANS, 0,
+    COUNT("vps", vps, 0, 4096, 0, ENGINE, RESUMED, "Virtual processors; 0: one for every core allowed, or multiprocessor"),
+    COUNT("groups", groups, 0, 4096, 0, ENGINE | PLANS, RESUMED,
           "Groups of virtual processors that share out a batch's inputs; 0: by an estimate of cost"),
-    COUNT("waves", waves, 0, U32_MAX, 0, ENGINE, 0,
+    COUNT("waves", waves, 0, U32_MAX, 0, ENGINE, RESUMED,
           "Parts of a batch that run one after the other in the same memory; 0: by what they keep (GPU: one)"),
-    COUNT("slices", slices, 0, U32_MAX, 0, ENGINE, 0,
+    COUNT("slices", slices, 0, U32_MAX, 0, ENGINE, RESUMED,
           "Parts of each wave's classifiers that are trained one after the other in the same memory; 0: one"),
-    CHOICE("policy", policy, policy_names, 0, ENGINE, 0,
+    CHOICE("policy", policy, policy_names, 0, ENGINE, RESUMED,
            "Which vertices run together where several cells read each other; auto: by profile"),
-    FLAG("no-tuning", no_tuning, 0, ENGINE & ~COMMAND_TUNE,
+    FLAG("no-tuning", no_tuning, 0, ENGINE & ~COMMAND_TUNE, RESUMED,
          "Take the first choice, and measure nothing; CPU: whatever vpps tune has found"),
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
     CHOICE("communicator", communicator, "auto|mpi|none", 0, TRAIN, 0,
            "Train together with other processes, by MPI; auto: with those that mpirun or srun started"),
-    FLAG("shard-tables", shard_tables, 0, TRAIN,
+    FLAG("shard-tables", shard_tables, 0, TRAIN, RESUMED,
          "Together with other processes: each keeps a share of the rows of lookup tables, and gets those that a batch uses"),
-    CHOICE("precision", precision, precision_names + 1, 0, ENGINE | PLANS, 0,
+    CHOICE("precision", precision, precision_names + 1, 0, ENGINE | PLANS, SAVED,
            "What products round their operands to; auto: bf16x3 where that is faster, else fp32"),
-    FLAG("portable", portable, 0, ENGINE, "Plain C instead of wide vectors"),
-    FLAG("verify", verify, 0, ENGINE, "Check every script before it runs (slow)"),
-    ROW(OPTION_BYTES, "pool-bytes", pool_bytes, "BYTES", 0, 0, 0, ENGINE, 0,
+    FLAG("portable", portable, 0, ENGINE, RESUMED, "Plain C instead of wide vectors"),
+    FLAG("verify", verify, 0, ENGINE, 0, "Check every script before it runs (slow)"),
+    ROW(OPTION_BYTES, "pool-bytes", pool_bytes, "BYTES", 0, 0, 0, ENGINE, RESUMED,
         "Memory for parameters and one batch, as 512M; 0: as much as offsets reach"),
     ROW(OPTION_U32, "watchdog-ms", watchdog_ms, "MS", 0, U32_MAX, 0, RUNS, 0,
         "A wait longer than this is an error; 0: 10000"),

@@ -80,7 +80,7 @@ typedef struct settings {
     uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;
     float length_penalty;
-    bool quiet, json;
+    bool quiet, json, force;
 
     bool given[OPTIONS_MAX]; /* row i of options_rows() was on the command line */
 } settings;
@@ -101,7 +101,8 @@ typedef struct cli_option {
 /* Flags: SAVED is kept in checkpoints; FIXED cannot change when training is resumed (the network's shape, and what
  * the position in the epoch counts); DATA says where examples come from. INPUT and OUTPUT: a file that is read, or written
  * (those of data are found by corpus_list_files). CONTENT: a path, which may change when training is resumed as long as
- * what it holds does not. NAMES_NETWORK: a checkpoint that tells which network is meant. */
+ * what it holds does not. NAMES_NETWORK: a checkpoint that tells which network is meant. RESUMED: how the engine works, which
+ * shapes the last bits of results: it is SAVED, and taken by --resume alone. */
 enum {
     OPTION_SAVED = 1,
     OPTION_FIXED = 2,
@@ -109,7 +110,8 @@ enum {
     OPTION_INPUT = 8,
     OPTION_OUTPUT = 16,
     OPTION_CONTENT = 32,
-    OPTION_NAMES_NETWORK = 64
+    OPTION_NAMES_NETWORK = 64,
+    OPTION_RESUMED = 128
 };
 
 /* The rows of s's network and of all commands, in a fixed order; *n of them, at most OPTIONS_MAX. */

@@ -2,6 +2,7 @@
 #include "cli/output_files.h"
 #include "base/base.h"
 #include "cli/corpus_read.h"
+#include "cli/save_name.h"
 #include "io/descriptor.h"
 #include "io/output.h"
 
@@ -51,12 +52,23 @@ static vpps_status find_place(const char *path, place *p) {
     return VPPS_OK;
 }
 
+static bool in_same_folder(const place *a, const place *b) {
+    return a->in_folder && b->in_folder && a->folder_device == b->folder_device && a->folder_inode == b->folder_inode;
+}
+
+/* Does a's name stand for a file an epoch, of which b is one? */
+static bool holds(const place *a, const place *b) {
+    uint32_t epoch;
+    return a->target && b->target && save_name_varies(a->path) && in_same_folder(a, b) &&
+           save_name_matches(last_part(a->target), last_part(b->target), &epoch);
+}
+
 static bool is_same(const place *a, const place *b) {
+    if (holds(a, b) || holds(b, a)) return true;
     if (a->exists != b->exists) return false;
     /* a device or a FIFO may be written twice: it loses nothing by that */
     if (a->exists) return a->regular && a->device == b->device && a->inode == b->inode;
-    return a->in_folder && b->in_folder && a->folder_device == b->folder_device && a->folder_inode == b->folder_inode &&
-           strcmp(last_part(a->target), last_part(b->target)) == 0;
+    return in_same_folder(a, b) && strcmp(last_part(a->target), last_part(b->target)) == 0;
 }
 
 /* Does the output lie in a folder whose files are read, or below it? */

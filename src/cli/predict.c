@@ -82,17 +82,22 @@ static vpps_status print_answers(predictor *p) {
     return flush_stdout();
 }
 
+/* Answers n examples of those that wait. Fails with NONFINITE where the network's scores are not finite. */
+static vpps_status answer(predictor *p, uint32_t first, uint32_t n) {
+    p->x->nonfinite = false;
+    VPPS_TRY(task_for(p->s)->predict(p->x, p->c, &p->c->split[SPLIT_TEST], first, n, &p->answers));
+    return session_check_scores(p->x);
+}
+
 /* One by one, after all together failed: whose fault was it? */
 static vpps_status answer_each(predictor *p) {
-    corpus_split *split = &p->c->split[SPLIT_TEST];
-    uint32_t answered = 0;
     answers_clear(&p->answers);
     for (size_t i = 0; i < p->n_lines; i++) {
         waiting *line = &p->lines[i];
         if (line->example == VPPS_NO_WORD) continue;
-        const vpps_status status = task_for(p->s)->predict(p->x, p->c, split, line->example, 1, &p->answers);
+        const vpps_status status = answer(p, line->example, 1);
         if (status == VPPS_OK) {
-            line->example = answered++;
+            line->example = (uint32_t)p->answers.n - 1; /* a failed one may have left its own */
             continue;
         }
         line->example = VPPS_NO_WORD;
@@ -120,11 +125,10 @@ static vpps_status forget_names(predictor *p) {
 }
 
 static vpps_status answer_all(predictor *p) {
-    corpus_split *split = &p->c->split[SPLIT_TEST];
     answers_clear(&p->answers);
     if (!p->n_examples) return VPPS_OK;
     VPPS_TRY(corpus_end_input(p->c, p->s));
-    const vpps_status status = task_for(p->s)->predict(p->x, p->c, split, 0, p->n_examples, &p->answers);
+    const vpps_status status = answer(p, 0, p->n_examples);
     return is_of_line(status) ? answer_each(p) : status;
 }
 
@@ -223,7 +227,7 @@ static vpps_status predict_whole(predictor *p) {
     for (uint32_t i = 0; i < split->n_examples; i += p->s->batch) {
         const uint32_t n = vpps_min_u32(p->s->batch, split->n_examples - i);
         answers_clear(&p->answers);
-        VPPS_TRY(task_for(p->s)->predict(p->x, p->c, split, i, n, &p->answers));
+        VPPS_TRY(answer(p, i, n));
         if (!VPPS_RESERVE(p->lines, p->capacity, n)) return vpps_fail(VPPS_MEMORY, "no memory for %u lattices", n);
         for (uint32_t k = 0; k < n; k++) p->lines[k].example = k;
         p->n_lines = n;
@@ -240,7 +244,7 @@ static vpps_status open_predictor(predictor *p, settings *s) {
     VPPS_TRY(output_files_check(s));
     VPPS_TRY(output_file_check(s->trace));
     VPPS_TRY(session_open(x, s, c));
-    VPPS_TRY(vpps_load(x->handle, s->model));
+    VPPS_TRY(session_load(x, s->model));
     VPPS_TRY(answers_open(&p->answers, s, c));
     if (!c->vocab[VOCAB_CLASSES] || s->network->kind != NET_TREES) return VPPS_OK;
     p->n_class_names = vpps_vocab_size(c->vocab[VOCAB_CLASSES]);

@@ -1,6 +1,7 @@
 /* progress.c - the progress bar. */
 #include "cli/progress.h"
 #include "base/base.h"
+#include "cli/number.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -72,7 +73,11 @@ void progress_update(progress *p, uint64_t done, double loss) {
     const double part = p->total ? (double)done / (double)p->total : 1;
     char left[16], share[16], rate_text[48], left_text[32], loss_text[32] = "";
     clock_text(rate > 0 ? (double)(p->total - done) / rate : 0, left, sizeof left);
-    if (!isnan(loss)) snprintf(loss_text, sizeof loss_text, "loss %.4f", loss);
+    if (!isnan(loss)) {
+        char value[16];
+        number_text(loss, 4, value, sizeof value);
+        snprintf(loss_text, sizeof loss_text, "loss %s", value);
+    }
     snprintf(share, sizeof share, "%3.0f%%", 100 * part);
     snprintf(rate_text, sizeof rate_text, "%.0f %s/s", rate, p->unit);
     snprintf(left_text, sizeof left_text, "%s left", left);

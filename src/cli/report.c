@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "cli/classes.h"
 #include "cli/corpus_read.h"
+#include "cli/number.h"
 #include "cli/trials.h"
 
 #include <inttypes.h>
@@ -18,8 +19,13 @@ json_t *report_measures(const task *t, const measures *m) {
 }
 
 void report_metric(const metric *kind, double value, char *text, size_t n) {
-    const double shown = kind->share ? 100 * value : value;
-    snprintf(text, n, kind->share ? "%s %.1f%%" : fabs(shown) < 1000 ? "%s %.2f" : "%s %.0f", kind->text, shown);
+    char number[32];
+    number_text(kind->share ? 100 * value : value, kind->share ? 1 : fabs(value) < 1000 ? 2 : 0, number, sizeof number);
+    snprintf(text, n, "%s %s%s", kind->text, number, kind->share && isfinite(value) ? "%" : "");
+}
+
+bool report_has(const measures *m, int i) {
+    return m->known && (!isnan(m->value[i]) || (m->nonfinite && m->counted[i]));
 }
 
 /* ---------------------------------------------------------------- train */
@@ -81,8 +87,8 @@ json_t *report_train_json(const train_summary *t) {
     set_result(o, task_for(s), final_measures(t));
     json_object_set_new(o, "dev", report_measures(task_for(s), &t->split[SPLIT_DEV]));
     json_object_set_new(o, "test", report_measures(task_for(s), &t->split[SPLIT_TEST]));
-    json_object_set_new(o, "best_dev", t->best_dev < 0 ? json_null() : report_number(t->best_dev));
-    json_object_set_new(o, "best_dev_epoch", t->best_dev < 0 ? json_null() : json_integer(t->best_epoch));
+    json_object_set_new(o, "best_dev", t->best.found ? report_number(t->best.value) : json_null());
+    json_object_set_new(o, "best_dev_epoch", t->best.found ? json_integer(t->best.epoch) : json_null());
     json_object_set_new(o, "host_ms_per_batch", report_number(t->host_ms_per_batch));
     json_object_set_new(o, "device_ms_per_batch", report_number(t->device_ms_per_batch));
     json_object_set_new(o, "build_ns_per_node", report_number(t->build_ns_per_node));
@@ -113,35 +119,33 @@ static void print_measures(const char *name, const task *t, const measures *m) {
     const char *separator = "(";
     printf("%-9s", name);
     for (int i = 0; i < MAX_METRICS && t->metrics[i].name; i++) {
-        if (isnan(m->value[i])) continue;
-        if (t->metrics[i].share) {
-            printf("%s%s %5.1f %%", i ? "   " : "  ", t->metrics[i].text, 100 * m->value[i]);
-        } else {
-            printf("%s%s %.2f", i ? "   " : "  ", t->metrics[i].text, m->value[i]);
-        }
+        char number[32];
+        if (!report_has(m, i)) continue;
+        number_text(t->metrics[i].share ? 100 * m->value[i] : m->value[i], t->metrics[i].share ? 1 : 2, number,
+                    sizeof number);
+        printf(t->metrics[i].share ? "%s%s %5s %%" : "%s%s %s", i ? "   " : "  ", t->metrics[i].text, number);
     }
     fputs("   ", stdout);
     for (int i = 0; i < MAX_METRICS && t->metrics[i].name; i++) {
-        if (isnan(m->value[i]) || !t->metrics[i].of) continue;
+        if (!report_has(m, i) || !t->metrics[i].of) continue;
         printf("%s%" PRIu64 " %s", separator, m->counted[i], t->metrics[i].of);
         separator = ", ";
     }
     puts(*separator == ',' ? ")" : "");
 }
 
-static void print_best(const task *t, const train_summary *u) {
-    if (u->best_dev < 0) return;
-    char text[64];
-    report_metric(&t->metrics[u->best_metric], u->best_dev, text, sizeof text);
-    printf("best dev   %s   after epoch %u\n", text, u->best_epoch);
+/* A value or a file, and when it was: after so many epochs, and batches of the next one. */
+static void print_when(const char *name, const char *what, uint32_t epoch, uint32_t batch) {
+    printf("%-9s  %s   after epoch %u", name, what, epoch);
+    if (batch) printf(" and batch %u of the next", batch);
+    putchar('\n');
 }
 
-/* Which epoch a file holds. */
-static void print_saved(const char *what, const saved_file *f) {
-    if (!f->path) return;
-    printf("%-9s  %s   after epoch %u", what, f->path, f->epoch);
-    if (f->batch) printf(" and batch %u of the next", f->batch);
-    putchar('\n');
+static void print_best(const task *t, const train_summary *u) {
+    if (!u->best.found) return;
+    char text[64];
+    report_metric(&t->metrics[u->best.metric], u->best.value, text, sizeof text);
+    print_when("best dev", text, u->best.epoch, u->best.batch);
 }
 
 vpps_status report_train(const train_summary *t) {
@@ -150,7 +154,11 @@ vpps_status report_train(const train_summary *t) {
     const task *kind = task_for(t->settings);
     printf("%-9s  %llu %s in %.1f s: %.0f a second\n", t->interrupted ? "stopped" : "trained",
            (unsigned long long)t->sentences, kind->examples, t->seconds, sentences_per_s(t));
-    if (isfinite(t->loss)) printf("loss       %.4f\n", t->loss);
+    if (t->batches) {
+        char loss[32];
+        number_text(t->loss, 4, loss, sizeof loss);
+        printf("loss       %s\n", loss);
+    }
     print_measures("dev", kind, &t->split[SPLIT_DEV]);
     print_measures("test", kind, &t->split[SPLIT_TEST]);
     print_best(kind, t);
@@ -170,11 +178,14 @@ vpps_status report_train(const train_summary *t) {
         printf("processes  %u   imbalance %.1f %%   exchange %.2f ms and %.1f KB a batch\n", t->processes,
                100 * t->imbalance, t->exchange_ms_per_batch, t->sent_bytes_per_batch / 1e3);
     }
-    if (t->out_of_patience) printf("patience   dev was best %u epochs ago\n", t->epoch - t->best_epoch);
-    print_saved("saved", &t->saved);
-    print_saved("best", &t->saved_best);
+    if (t->out_of_patience) {
+        printf("patience   dev has been no better for %u measurement%s\n", t->best.since,
+               t->best.since == 1 ? "" : "s");
+    }
+    if (t->saved.path) print_when("saved", t->saved.path, t->saved.epoch, t->saved.batch);
+    if (t->saved_best.path) print_when("best", t->saved_best.path, t->saved_best.epoch, t->saved_best.batch);
     if (t->settings->save_best && !t->saved_best.path) {
-        printf("best       %s was not written: no epoch of this run was the best\n", t->settings->save_best);
+        printf("best       %s was not written: no measurement of this run was the best\n", t->settings->save_best);
     }
     return flush_stdout();
 }

@@ -2,6 +2,7 @@
 #ifndef VPPS_CLI_REPORT_H
 #define VPPS_CLI_REPORT_H
 
+#include "cli/best.h"
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/session.h"
@@ -22,8 +23,7 @@ typedef struct train_summary {
     double seconds; /* of training, without evaluation and files */
     double loss;    /* mean of the last epoch's batches */
     measures split[N_SPLITS];
-    double best_dev;
-    uint32_t best_metric, best_epoch;
+    best_measure best;
     double host_ms_per_batch, device_ms_per_batch;
     double build_ns_per_node;                   /* the graph; host_ms is the script */
     double flops_per_sentence, bytes_per_batch; /* of the graphs, see vpps_cost; of the run's first batches */
@@ -44,6 +44,9 @@ json_t *report_measures(const task *t, const measures *m);
 
 /* A metric's value for people, e.g. "root 44.1%". */
 void report_metric(const metric *kind, double value, char *text, size_t n);
+
+/* Is there a value of metric i to print? One that is not finite is told. */
+bool report_has(const measures *m, int i);
 
 /* The object that `vpps train --json` ends with. */
 json_t *report_train_json(const train_summary *t);

@@ -2,6 +2,7 @@
 #include "cli/session.h"
 #include "base/base.h"
 #include "cli/corpus_read.h"
+#include "cli/finite.h"
 #include "cli/init.h"
 #include "cli/team.h"
 #include "cli/vectors.h"
@@ -66,13 +67,18 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
     if (s->shard_tables && x->team) VPPS_TRY(vpps_shard_tables(x->model, x->team->c));
     VPPS_TRY(s->network->create(&x->net, x->model, &s->net));
     VPPS_TRY(vectors_load(x, c));
-    char taken[512];
     if (s->init) {
-        VPPS_TRY(init_load(x, c, taken, sizeof taken));
-        tell(x, s, taken);
+        char *taken;
+        const vpps_status status = init_load(x, c, &taken);
+        if (taken) tell(x, s, taken);
+        free(taken);
+        VPPS_TRY(status);
     }
     vpps_options options = session_options(s);
-    options.communicator = x->team ? x->team->c : NULL;
+    if (x->team) {
+        options.communicator = x->team->c;
+        options.vps = team_vps(x->team, s);
+    }
     options.log = x->log ? x->log : tell_stderr;
     options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* it is only read */
     VPPS_TRY(vpps_handle_create(&x->handle, x->model, &options));
@@ -90,6 +96,17 @@ vpps_status session_open_on(session *x, settings *s, corpus *c) {
         tell(x, s, line);
     }
     return VPPS_OK;
+}
+
+vpps_status session_load(session *x, const char *path) {
+    VPPS_TRY(vpps_load(x->handle, path));
+    return finite_check_parameters(x->model, path);
+}
+
+vpps_status session_check_scores(const session *x) {
+    if (!x->nonfinite) return VPPS_OK;
+    return vpps_fail(VPPS_NONFINITE, "%s: the network's scores are not finite: it has no answer",
+                     x->settings->network->name);
 }
 
 void session_close(session *x) {
@@ -172,6 +189,7 @@ vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const 
     VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, &n_positions));
     const vpps_node node = sum_losses(x, n_positions, false, &n_losses);
     if (n_losses) VPPS_TRY(vpps_forward(x->handle, x->graph, 1, &node, &out));
+    x->nonfinite |= !isfinite(sum);
     *nll = (double)sum;
     *counted = n_losses;
     return VPPS_OK;
@@ -222,6 +240,7 @@ vpps_status session_logits(session *x, corpus *c, const corpus_split *split, con
         nodes[j++] = nodes[k];
     }
     if (status == VPPS_OK && n_heads) status = vpps_forward(x->handle, x->graph, n_heads, nodes, outs);
+    if (status == VPPS_OK) x->nonfinite |= !finite_all(out->values, (size_t)n_heads * classes);
     free(outs);
     return status;
 }
@@ -262,6 +281,7 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
         outs[n_nodes++] = &means[i];
     }
     if (status == VPPS_OK && n_nodes) status = vpps_forward(x->handle, x->graph, n_nodes, nodes, outs);
+    for (uint32_t i = 0; i < n_nodes && status == VPPS_OK; i++) x->nonfinite |= !isfinite(*outs[i]);
     free(nodes);
     free(outs);
     return status;

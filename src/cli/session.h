@@ -15,6 +15,13 @@ vpps_status session_open(session *x, const settings *s, const corpus *c);
 vpps_status session_open_on(session *x, settings *s, corpus *c);
 void session_close(session *x);
 
+/* Takes the parameters of a checkpoint. Fails as vpps_load does, and with NONFINITE, naming a parameter, where some are not
+ * finite: such a network has no answers, and cannot be trained. */
+vpps_status session_load(session *x, const char *path);
+
+/* Fails with NONFINITE where a score was not finite since x->nonfinite was last false. */
+vpps_status session_check_scores(const session *x);
+
 /* With --trace: writes what was noted, whole or not at all. Fails with IO. */
 vpps_status session_write_trace(session *x);
 

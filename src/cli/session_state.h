@@ -27,6 +27,7 @@ typedef struct session {
     struct class_counts *classes; /* where a measure counts which class is taken for which; NULL: nowhere */
     vpps_vectors_found vectors;   /* which words' embeddings were pretrained; all zero without --vectors */
     init_found init;
+    bool nonfinite; /* a score was not finite since this was last set to false */
 } session;
 
 #endif

@@ -1,8 +1,5 @@
-/* task.c - the table of kinds, and which of two networks is better. */
+/* task.c - the table of kinds. */
 #include "cli/task.h"
-#include "base/base.h"
-
-#include <math.h>
 
 static const task *const tasks[] = {
     [NET_TREES] = &task_trees,
@@ -15,12 +12,3 @@ static const task *const tasks[] = {
 };
 
 const task *task_of(net_kind kind) { return tasks[kind]; }
-
-uint32_t measures_first(const task *t, const measures *m) {
-    for (uint32_t i = 0; i < MAX_METRICS && t->metrics[i].name && m->known; i++) {
-        if (isfinite(m->value[i])) return i;
-    }
-    return MAX_METRICS;
-}
-
-bool metric_better(const metric *kind, double a, double b) { return kind->falls ? a < b : a > b; }

@@ -22,10 +22,11 @@ typedef struct metric {
 #define MAX_METRICS 4
 
 typedef struct measures {
-    bool known; /* false: nothing was measured */
+    bool known;     /* false: nothing was measured */
+    bool nonfinite; /* some of the network's scores were not finite */
     uint32_t examples;
-    double value[MAX_METRICS];     /* NaN: there was nothing to measure */
-    uint64_t counted[MAX_METRICS]; /* of how many */
+    double value[MAX_METRICS];     /* NaN: there was nothing to measure, or scores were not finite */
+    uint64_t counted[MAX_METRICS]; /* of how many; 0: there was nothing to measure */
 } measures;
 
 /* A file's text. */
@@ -38,7 +39,7 @@ typedef struct task {
     const char *examples;           /* in the plural */
     const char *generated;          /* the name of generated data; NULL: by s->generate */
     uint32_t n_generated;           /* how many to train on, when not said */
-    metric metrics[MAX_METRICS];    /* the first one tells which epoch was best; ends with a NULL name */
+    metric metrics[MAX_METRICS];    /* the first ones tell which epoch was best (best.h); ends with a NULL name */
     const char *(*signature)(void); /* how the first one is computed, as the field states it; or NULL */
     bool paired;                    /* a part is two files, of source and target */
     bool classifies;                /* measuring counts classes, where the session asks for it (classes.h) */
@@ -70,11 +71,5 @@ static inline const task *task_for(const settings *s) { return task_of(s->networ
 
 extern const task task_trees, task_tagging, task_sentences, task_text_model, task_lattices, task_pairs,
     task_lattice_pairs;
-
-/* The metric that tells which network is better: the first one with a value; MAX_METRICS: none has one. */
-uint32_t measures_first(const task *t, const measures *m);
-
-/* Is a better than b in a metric? */
-bool metric_better(const metric *kind, double a, double b);
 
 #endif

@@ -45,7 +45,7 @@ static bool runs_on_cpu(const settings *s) {
 }
 
 /* Cores for each process, as many in all: of the process that has the fewest. A GPU has multiprocessors of its own. */
-static vpps_status share_cores(const team *t, settings *s) {
+static vpps_status share_cores(team *t) {
     cpu_set_t own, *all = malloc(t->size * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
     CPU_ZERO(&own);
@@ -59,12 +59,14 @@ static vpps_status share_cores(const team *t, settings *s) {
         const uint32_t cores = (uint32_t)CPU_COUNT(&all[p]) / sharing;
         least = vpps_min_u32(least, cores ? cores : 1);
     }
-    if (!s->vps && runs_on_cpu(s)) s->vps = least;
+    t->cores = least;
     free(all);
     return status;
 }
 
-static vpps_status join(team *t, settings *s) {
+uint32_t team_vps(const team *t, const settings *s) { return s->vps || !runs_on_cpu(s) ? s->vps : t->cores; }
+
+static vpps_status join(team *t, const settings *s) {
     VPPS_TRY(vpps_communicator_open(&t->c, "mpi", NULL, s->watchdog_ms));
     t->rank = t->c->rank;
     t->size = t->c->size;
@@ -76,10 +78,10 @@ static vpps_status join(team *t, settings *s) {
                          started_together());
     }
     team_busy(t, true);
-    return share_cores(t, s);
+    return share_cores(t);
 }
 
-vpps_status team_open(team *t, settings *s) {
+vpps_status team_open(team *t, const settings *s) {
     *t = (team){.size = 1};
     if (s->communicator == COMMUNICATOR_NONE) return VPPS_OK;
     if (s->communicator == COMMUNICATOR_AUTO && started_together() < 2) return VPPS_OK;

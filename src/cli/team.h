@@ -10,7 +10,8 @@
 typedef struct team {
     vpps_communicator *c; /* NULL: one process */
     uint32_t rank, size;
-    bool agreed; /* the latest failure is that of all processes */
+    uint32_t cores; /* of each process: those that may use the same ones share them out */
+    bool agreed;    /* the latest failure is that of all processes */
     /* Of tables that are shared out every process has a part when the first one writes a checkpoint: to --save, --save-best. */
     bool saves, saves_best;
 } team;
@@ -19,9 +20,12 @@ typedef struct team {
 void team_guard(const settings *s);
 
 /* Joins the processes that the launcher started together, if it did and s does not say otherwise; they are busy then.
- * Without --vps, processes that may use the same cores share them out. Fails as vpps_communicator_open does. */
-vpps_status team_open(team *t, settings *s);
+ * Fails as vpps_communicator_open does. */
+vpps_status team_open(team *t, const settings *s);
 void team_close(team *t);
+
+/* How many VPs a process takes: --vps, or without it on a CPU its cores; 0: as many as the device has. */
+uint32_t team_vps(const team *t, const settings *s);
 
 /* All processes read, save or measure from here on, for as long as that takes; or no longer. */
 void team_busy(const team *t, bool busy);

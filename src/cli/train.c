@@ -6,13 +6,20 @@
 #include "base/base.h"
 #include "cli/checkpoint.h"
 #include "cli/commands.h"
+#include "cli/corpus_notes.h"
 #include "cli/corpus_read.h"
+#include "cli/init.h"
 #include "cli/interrupt.h"
 #include "cli/log.h"
+#include "cli/measure.h"
+#include "cli/number.h"
 #include "cli/output_files.h"
+#include "cli/overwrite.h"
 #include "cli/plot.h"
 #include "cli/progress.h"
+#include "cli/save_name.h"
 #include "cli/team.h"
+#include "io/descriptor.h"
 #include "runtime/handle.h"
 
 #include <math.h>
@@ -37,10 +44,13 @@ typedef struct trainer {
     plot plot;
     uint32_t *order;       /* the epoch's permutation of the training part */
     uint32_t *costs;       /* of its examples: see team_costs */
-    uint32_t *own;         /* of a batch, or of a part that is measured, this process's examples */
+    uint32_t *own;         /* of a batch, this process's examples */
     char *options;         /* what all processes must have alike */
     bool stop;             /* the processes have agreed to stop */
     uint64_t batches;      /* of this run */
+    bool measured;         /* so is the network as it is now */
+    bool saved;            /* by --save, with all that a resumed run needs */
+    char *saved_to[2];     /* the names that the latest files of --save and --save-best have */
     bool in_flight;        /* the latest batch's loss has not been taken yet */
     uint32_t flight_batch; /* its number in the epoch, from 1 */
     uint64_t levels, steps, instructions, script_bytes; /* summed over batches */
@@ -67,11 +77,14 @@ static void tell(void *context, const char *line) {
 static vpps_status open_files(trainer *t) {
     const settings *s = t->s;
     VPPS_TRY(output_files_check(s));
+    VPPS_TRY(overwrite_check_run(s, t->position.epoch));
     VPPS_TRY(output_file_check(s->save));
     VPPS_TRY(output_file_check(s->save_best));
     VPPS_TRY(output_file_check(s->plot));
     VPPS_TRY(output_file_check(s->trace));
-    return log_open(&t->log, s->log, s->resume != NULL);
+    VPPS_TRY(log_open(&t->log, s->log, s->resume != NULL));
+    if (t->log.was_cut) corpus_note(&t->corpus, "%s: its last line is cut: the log goes on in the next one", s->log);
+    return VPPS_OK;
 }
 
 /* What is decided by dev needs one. */
@@ -89,7 +102,7 @@ static vpps_status check_dev(const trainer *t) {
 static vpps_status take_up(trainer *t) {
     const char *path = t->s->resume;
     VPPS_TRY(checkpoint_check_data(path, t->s, &t->corpus));
-    VPPS_TRY(vpps_load(t->session.handle, path));
+    VPPS_TRY(session_load(&t->session, path));
     if (t->position.batch <= batches_per_epoch(t)) return checkpoint_curves(path, &t->plot);
     return vpps_fail(VPPS_FORMAT, "%s stands at batch %u of an epoch, but the data has %u: other data?", path,
                      t->position.batch, batches_per_epoch(t));
@@ -110,9 +123,10 @@ static vpps_status make_room(trainer *t) {
 
 static vpps_status open_trainer(trainer *t) {
     settings *s = t->s;
-    t->position.best_dev = -1;
     if (s->resume) VPPS_TRY(checkpoint_describe(s->resume, s, &t->corpus, &t->position));
+    if (s->init) VPPS_TRY(init_take_sizes(s));
     options_complete(s);
+    t->saved = s->resume && !options_given(s, "save");
     t->options = team_options(s);
     team_quieten(&t->team, s);
     VPPS_TRY(open_files(t));
@@ -152,6 +166,7 @@ static void close_trainer(trainer *t) {
     free(t->costs);
     free(t->own);
     free(t->options);
+    for (size_t i = 0; i < VPPS_COUNT(t->saved_to); i++) free(t->saved_to[i]);
     session_close(&t->session);
     corpus_close(&t->corpus);
 }
@@ -184,22 +199,31 @@ static vpps_status settle(trainer *t) {
     return take_loss(t, loss);
 }
 
-/* NULL path: nothing is saved, but where tables are shared out this process has a part in what the first one writes. */
-static vpps_status save_to(trainer *t, const char *path, bool has_part, saved_file *saved) {
-    if (!path && has_part) return vpps_save(t->session.handle, "", NULL, 0);
-    if (!path) return VPPS_OK;
+enum { SAVED_LAST, SAVED_BEST };
+
+/* NULL name: nothing is saved, but where tables are shared out this process has a part in what the first one writes. A file
+ * with the epoch in its name is that of the epoch that has begun, if one has. */
+static vpps_status save_to(trainer *t, const char *name, bool has_part, int which) {
+    if (!name && has_part) return vpps_save(t->session.handle, "", NULL, 0);
+    if (!name) return VPPS_OK;
     const uint64_t begin = vpps_now_ns();
+    const position *p = &t->position;
+    char *path = save_name_of(name, p->epoch + (p->batch > 0));
+    if (!path) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
+    free(t->saved_to[which]);
+    t->saved_to[which] = path;
     VPPS_TRY(vpps_trace_begin(t->session.handle, "save"));
-    VPPS_TRY(checkpoint_save(&t->session, path, &t->corpus, &t->position, &t->plot));
+    VPPS_TRY(checkpoint_save(&t->session, path, &t->corpus, p, &t->plot));
     VPPS_TRY(vpps_trace_end(t->session.handle));
-    *saved = (saved_file){path, t->position.epoch, t->position.batch};
+    *(which == SAVED_BEST ? &t->summary.saved_best : &t->summary.saved) = (saved_file){path, p->epoch, p->batch};
     t->eval_ns += vpps_now_ns() - begin;
     return VPPS_OK;
 }
 
 /* One process writes, all wait. */
 static vpps_status save(trainer *t) {
-    VPPS_TRY(save_to(t, t->s->save, t->team.saves, &t->summary.saved));
+    VPPS_TRY(save_to(t, t->s->save, t->team.saves, SAVED_LAST));
+    t->saved = true;
     return team_meet(&t->team);
 }
 
@@ -237,6 +261,7 @@ static vpps_status train_batch(trainer *t) {
     t->position.trained += n;
     t->summary.sentences += n;
     t->batches++;
+    t->measured = t->saved = false;
 
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
@@ -284,40 +309,23 @@ static vpps_status train_epoch(trainer *t) {
 
 /* ---------------------------------------------------------------- evaluation */
 
-/* A part, of which each process measures some examples: what they count is added up by the measures themselves. */
-static vpps_status measure(trainer *t, corpus_split *split, measures *m) {
-    const task *kind = task_for(t->s);
-    if (!t->team.c) return kind->measure(&t->session, &t->corpus, split, &interrupted, m);
-    corpus_split own = *split;
-    uint32_t *costs = NULL;
-    vpps_status status = team_costs(&t->team, &t->corpus, t->s->network->kind, split, &costs);
-    own.examples = t->own;
-    if (status == VPPS_OK)
-        status = team_deal(&t->team, costs, split->examples, split->n_examples, t->own, &own.n_examples);
-    free(costs);
-    VPPS_TRY(status);
-    VPPS_TRY(kind->measure(&t->session, &t->corpus, &own, &interrupted, m));
-    double known = m->known;
-    VPPS_TRY(team_sum(&t->team, 1, &known));
-    m->known = known == t->team.size;
-    m->examples = split->n_examples;
-    t->stop |= !m->known;
-    return VPPS_OK;
-}
-
-static vpps_status evaluate(trainer *t) {
+/* Measures dev and test. *best: the network is the best on dev so far, and was saved as such. */
+static vpps_status evaluate(trainer *t, bool *best) {
     const uint64_t begin = vpps_now_ns();
+    position *p = &t->position;
     VPPS_TRY(vpps_trace_begin(t->session.handle, "evaluate"));
     for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
         measures *m = &t->summary.split[i];
         if (!t->corpus.split[i].present) continue;
-        VPPS_TRY(measure(t, &t->corpus.split[i], m));
-        const double epoch = t->position.epoch + (double)t->position.batch / batches_per_epoch(t);
-        VPPS_TRY(plot_measures(&t->plot, i, epoch, m));
+        VPPS_TRY(measure_part(&t->session, &t->corpus, &t->corpus.split[i], &interrupted, m));
+        t->stop |= !m->known; /* in all processes */
+        VPPS_TRY(plot_measures(&t->plot, i, p->epoch + (double)p->batch / batches_per_epoch(t), m));
     }
     VPPS_TRY(vpps_trace_end(t->session.handle));
     t->eval_ns += vpps_now_ns() - begin;
-    return VPPS_OK;
+    t->measured = true;
+    *best = best_take(&p->best, task_for(t->s), &t->summary.split[SPLIT_DEV], p->epoch, p->batch, t->batches > 0);
+    return *best ? save_to(t, t->s->save_best, t->team.saves_best, SAVED_BEST) : VPPS_OK;
 }
 
 static void print_epoch(trainer *t, double loss, double rate) {
@@ -327,8 +335,8 @@ static void print_epoch(trainer *t, double loss, double rate) {
     for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
         const measures *m = &t->summary.split[i];
         bool named = false;
-        for (int k = 0; k < MAX_METRICS && kind->metrics[k].name && m->known; k++) {
-            if (isnan(m->value[k])) continue;
+        for (int k = 0; k < MAX_METRICS && kind->metrics[k].name; k++) {
+            if (!report_has(m, k)) continue;
             report_metric(&kind->metrics[k], m->value[k], value, sizeof value);
             len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %s", named ? "" : "  ",
                                     named ? "" : split_names[i], value);
@@ -336,25 +344,12 @@ static void print_epoch(trainer *t, double loss, double rate) {
             if (len >= sizeof text) len = sizeof text - 1;
         }
     }
-    progress_line(&t->progress, "epoch %u/%u  loss %.4f%s  %.0f %s/s", t->position.epoch, t->s->epochs, loss, text,
-                  rate, kind->examples);
+    number_text(loss, 4, value, sizeof value);
+    progress_line(&t->progress, "epoch %u/%u  loss %s%s  %.0f %s/s", t->position.epoch, t->s->epochs, value, text, rate,
+                  kind->examples);
 }
 
-/* Is the epoch that ended the best on dev so far? Then it is noted. */
-static bool note_best(position *p, const task *kind, const measures *dev) {
-    const uint32_t i = measures_first(kind, dev);
-    if (i == MAX_METRICS) return false;
-    if (p->best_dev >= 0 && !metric_better(&kind->metrics[i], dev->value[i], p->best_dev)) return false;
-    p->best_dev = dev->value[i];
-    p->best_metric = i;
-    p->best_epoch = p->epoch;
-    return true;
-}
-
-static bool out_of_patience(const trainer *t) {
-    const position *p = &t->position;
-    return t->s->patience && p->best_dev >= 0 && p->epoch - p->best_epoch >= t->s->patience;
-}
+static bool out_of_patience(const trainer *t) { return best_is_old(&t->position.best, t->s->patience); }
 
 /* After the last batch of an epoch: the position moves to the next one, which a checkpoint then names. */
 static vpps_status finish_epoch(trainer *t, double rate) {
@@ -366,14 +361,13 @@ static vpps_status finish_epoch(trainer *t, double rate) {
     p->n_losses = 0;
     for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
     const bool last = p->epoch == t->s->epochs;
-    if (t->s->eval_every && (p->epoch % t->s->eval_every == 0 || last)) VPPS_TRY(evaluate(t));
-    const measures *dev = &t->summary.split[SPLIT_DEV];
-    const bool best = note_best(p, task_for(t->s), dev);
+    bool best;
+    if (t->s->eval_every && (p->epoch % t->s->eval_every == 0 || last)) VPPS_TRY(evaluate(t, &best));
     t->summary.loss = loss;
     print_epoch(t, loss, rate);
-    VPPS_TRY(log_epoch(&t->log, p->epoch, loss, rate, task_for(t->s), dev, &t->summary.split[SPLIT_TEST]));
+    VPPS_TRY(log_epoch(&t->log, p->epoch, loss, rate, task_for(t->s), &t->summary.split[SPLIT_DEV],
+                       &t->summary.split[SPLIT_TEST]));
     if (t->s->plot) VPPS_TRY(plot_write(&t->plot, t->s->plot));
-    if (best) VPPS_TRY(save_to(t, t->s->save_best, t->team.saves_best, &t->summary.saved_best));
     return save(t);
 }
 
@@ -395,9 +389,7 @@ static vpps_status summarize(trainer *t) {
     u->sent_bytes_per_batch = (double)stats.total_sent_bytes / batches;
     u->skipped = stats.skipped;
     u->epoch = t->position.epoch;
-    u->best_dev = t->position.best_dev;
-    u->best_metric = t->position.best_metric;
-    u->best_epoch = t->position.best_epoch;
+    u->best = t->position.best;
     u->host_ms_per_batch = (double)stats.total_host_ns * 1e-6 / batches;
     u->device_ms_per_batch = (double)stats.total_device_ns * 1e-6 / batches;
     u->build_ns_per_node = stats.total_nodes ? (double)t->build_ns / (double)stats.total_nodes : 0;
@@ -430,6 +422,35 @@ static vpps_status begin_run(trainer *t) {
     return team_compare(&t->team, t->options, &t->corpus, t->session.model);
 }
 
+static void tell_nothing_left(trainer *t) {
+    const settings *s = t->s;
+    char line[512];
+    if (!s->resume) {
+        snprintf(line, sizeof line, "nothing is trained: --epochs is %u", s->epochs);
+    } else if (out_of_patience(t)) {
+        snprintf(line, sizeof line,
+                 "nothing is left to train: dev has been no better for %u measurements (--patience %u)",
+                 t->position.best.since, s->patience);
+    } else {
+        snprintf(line, sizeof line, "nothing is left to train: %s%s has %u epochs, and --epochs is %u",
+                 VPPS_PATH_ARGS(s->resume), t->position.epoch, s->epochs);
+    }
+    tell(t, line);
+}
+
+/* The network that the run ends with is saved and measured. A measurement that a longer run would not have made is kept in the
+ * file for a resumed run only where it is that of --save-best's file: else resuming makes no difference. */
+static vpps_status conclude(trainer *t) {
+    bool best;
+    if (!t->saved) VPPS_TRY(save(t));
+    if (!t->s->eval_every || stopped(t) || t->measured) return VPPS_OK;
+    for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
+    VPPS_TRY(evaluate(t, &best));
+    double kept = t->s->save_best != NULL;
+    VPPS_TRY(team_sum(&t->team, 1, &kept)); /* the first process alone knows */
+    return best && kept > 0 ? save(t) : VPPS_OK;
+}
+
 static vpps_status train(trainer *t) {
     VPPS_TRY(begin_run(t));
     const uint64_t begin = vpps_now_ns();
@@ -441,18 +462,10 @@ static vpps_status train(trainer *t) {
         if (t->position.batch < batches_per_epoch(t)) break;
         VPPS_TRY(finish_epoch(t, (double)(t->summary.sentences - examples_before) / seconds));
     }
-    const bool in_epoch = t->position.batch > 0;
-    if (in_epoch) {
-        t->summary.loss = mean_loss(t);
-        VPPS_TRY(save(t));
-    }
+    if (t->position.batch) t->summary.loss = mean_loss(t);
+    if (!t->batches && !stopped(t)) tell_nothing_left(t);
     t->summary.seconds = (double)(vpps_now_ns() - begin - t->eval_ns) * 1e-9;
-    /* The network as it is now has not been measured when training stopped within an epoch, or did nothing. */
-    const bool measured = t->summary.split[SPLIT_DEV].known || t->summary.split[SPLIT_TEST].known;
-    if (t->s->eval_every && !stopped(t) && (in_epoch || !measured)) {
-        for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
-        VPPS_TRY(evaluate(t));
-    }
+    VPPS_TRY(conclude(t));
     if (t->s->plot) VPPS_TRY(plot_write(&t->plot, t->s->plot));
     VPPS_TRY(session_write_trace(&t->session));
     return summarize(t);

@@ -194,7 +194,7 @@ check "the same with points joined" many
 
 # ---------------------------------------------------------------- resuming elsewhere
 
-first() { exits 0 "${train[@]}" --epochs 1 --save "$1" && exits 0 "${train[@]}" --epochs 2 --save two.ckpt; }
+first() { exits 0 "${train[@]}" --epochs 1 --force --save "$1" && exits 0 "${train[@]}" --epochs 2 --force --save two.ckpt; }
 tensors() { # the header and checksum of a file's tensors
     python3 - "$1" <<'PY'
 import json, sys
@@ -285,7 +285,7 @@ check "--init: other sizes are told" exits 0 "$vpps" train tree-lstm --data data
 check "--init: which" says err "embedding (of another shape)"
 nothing_fits() { # another network, of other sizes
     exits 0 "$vpps" train lstm-lm --examples 20 --hidden 3 --embed 3 --vps 1 --max-batches 1 --eval-every 0 --save lm.ckpt &&
-        fails_with 1 "has no parameter that fits" "${train[@]}" --init lm.ckpt --quiet
+        fails_with 1 "lm.ckpt: has no matrix that fits tree-lstm" "${train[@]}" --init lm.ckpt --quiet
 }
 check "--init: nothing fits" nothing_fits
 check "--init and --resume" fails_with 2 "not both" "$vpps" train tree-lstm --init base.ckpt --resume base.ckpt

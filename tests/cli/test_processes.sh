@@ -92,7 +92,7 @@ if [ ${#launchers[@]} -gt 0 ]; then
         check "$network with tables shared out" exits 0 launch "$name" 3 "$vpps" train "${kind[@]}" --shard-tables --log shards3.jsonl
         check "$network: the losses of whole tables" same_losses shards3.jsonl kind3.jsonl 1e-7
     done
-    check "three processes train again" exits 0 launch "$name" 3 "$vpps" train "${small[@]}" --quiet --log again.jsonl --save again.ckpt
+    check "three processes train again" exits 0 launch "$name" 3 "$vpps" train "${small[@]}" --quiet --force --log again.jsonl --save again.ckpt
     check "to the same bits" same_losses again.jsonl "$name.jsonl" 0
     check "and the same parameters" python3 - again.ckpt "$name.ckpt" <<'PY'
 import json, struct, sys
@@ -107,7 +107,7 @@ assert a and a == b
 PY
 
     # checkpoints: of three, gone on with by two, gone on with by one
-    check "more epochs in two processes" exits 0 launch "$name" 2 "$vpps" train --resume "$name.ckpt" --save two.ckpt --epochs 3
+    check "more epochs in two processes" exits 0 launch "$name" 2 "$vpps" train --resume "$name.ckpt" --force --save two.ckpt --epochs 3
     check "they go on where three ended" says err "epoch 3/3"
     check "and in one" exits 0 "$vpps" train --resume two.ckpt --epochs 4
     check "which goes on, too" says err "epoch 4/4"
@@ -115,12 +115,12 @@ PY
 
     # lookup tables shared out by rows
     sharded=("${small[@]}" --shard-tables --quiet)
-    check "tables shared out over three" exits 0 launch "$name" 3 "$vpps" train "${sharded[@]}" --log shards.jsonl --save shards.ckpt --save-best best.ckpt
+    check "tables shared out over three" exits 0 launch "$name" 3 "$vpps" train "${sharded[@]}" --force --log shards.jsonl --save shards.ckpt --save-best best.ckpt
     check "shards: the losses of one process" same_losses shards.jsonl 1.jsonl 1e-5
-    check "again" exits 0 launch "$name" 3 "$vpps" train "${sharded[@]}" --log again.jsonl --save again.ckpt
+    check "again" exits 0 launch "$name" 3 "$vpps" train "${sharded[@]}" --force --log again.jsonl --save again.ckpt
     check "to the same bits, shared out, too" same_losses again.jsonl shards.jsonl 0
     check "in the same file" cmp <(tail -c 10000 again.ckpt) <(tail -c 10000 shards.ckpt)
-    check "two processes go on from it" exits 0 launch "$name" 2 "$vpps" train --resume shards.ckpt --save two.ckpt --epochs 3 --shard-tables
+    check "two processes go on from it" exits 0 launch "$name" 2 "$vpps" train --resume shards.ckpt --force --save two.ckpt --epochs 3 --shard-tables
     check "where it ended" says err "epoch 3/3"
     check "and one, with whole tables" exits 0 "$vpps" train --resume two.ckpt --epochs 4
     check "the best of shards is measured by one" exits 0 "$vpps" eval --model best.ckpt --split dev

@@ -15,7 +15,7 @@ fit() {
     local name=$1
     shift
     rm -f "$name.jsonl"
-    exits 0 "$vpps" train "$1" "${small[@]}" --log "$name.jsonl" --save "$name.ckpt" "${@:2}" && cp out "$name.json"
+    exits 0 "$vpps" train "$1" "${small[@]}" --force --log "$name.jsonl" --save "$name.ckpt" "${@:2}" && cp out "$name.json"
 }
 
 # learns NAME EXPRESSION: the loss of NAME's last epoch is below 0.9 of the first, and the Python expression is true of
@@ -465,7 +465,7 @@ sed 's/B-LOC/B-NEW/' bars/ner.test.txt >foreign/test
 sed '1s/|O/|odd/' bars/ner.test.txt >foreign/dev
 check "tags unknown in training" fit foreign bilstm-tagger --data foreign --epochs 3
 told() { # NETWORK TEXT OPTION...: trains one epoch, and says the text on stderr
-    exits 0 "$vpps" train "$1" --vps 1 --hidden 8 --embed 8 --epochs 1 --log told.jsonl "${@:3}" && says err "$2" &&
+    exits 0 "$vpps" train "$1" --vps 1 --hidden 8 --embed 8 --epochs 1 --force --log told.jsonl "${@:3}" && says err "$2" &&
         says told.jsonl "$2"
 }
 line=$(grep -nm1 B-LOC bars/ner.test.txt | cut -d : -f 1)
@@ -741,7 +741,7 @@ same = [all(abs(a - b) < 1e-6 for a, b in zip(values[12 * i:12 * i + 12], wanted
 assert len(same) == 5 and (not any(same) if sys.argv[2] == '1' else all(same)), same
 PY
 }
-pretrained=(--vps 1 --quiet --json --hidden 16 --batch 8 --lr 0.01 --data bars --epochs 1)
+pretrained=(--force --vps 1 --quiet --json --hidden 16 --batch 8 --lr 0.01 --data bars --epochs 1)
 for form in glove.txt vectors.vec vectors.bin glove.txt.gz; do
     rm -f form.jsonl
     check "--vectors $form" exits 0 "$vpps" train bilstm-tagger "${pretrained[@]}" --vectors $form --log form.jsonl \

@@ -204,6 +204,11 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
         const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
         decoded d = {0};
         status = translate(x, c, split, split->examples + i, n, &d);
+        if (status == VPPS_NONFINITE) { /* the measures say so; other processes go on measuring */
+            x->nonfinite = true;
+            status = VPPS_OK;
+            continue;
+        }
         if (status == VPPS_OK && !VPPS_RESERVE(hypothesis, capacity, d.first[n] + 1)) {
             status = vpps_fail(VPPS_MEMORY, "no memory for %zu words", d.first[n]);
         }
@@ -229,6 +234,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     VPPS_TRY(session_add_up(x, 1, &b.reference_words));
     m->value[BLEU] = vpps_bleu_score(&b, VPPS_BLEU_NONE);
     m->counted[BLEU] = split->n_examples;
+    VPPS_TRY(session_add_up(x, 1, &m->counted[BLEU]));
     m->known = !(stop && *stop);
     return VPPS_OK;
 }

@@ -4,6 +4,7 @@
 #include "cli/answers.h"
 #include "cli/corpus_form.h"
 #include "cli/corpus_read.h"
+#include "cli/number.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
 #include "cli/team.h"
@@ -178,7 +179,9 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
     vpps_status status = session_mean_nll(x, c, split, split->examples + first, n, means);
     for (uint32_t i = 0; i < n && status == VPPS_OK; i++) {
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, first + i);
-        fprintf(a->file, "%.4f\t", exp((double)means[i]));
+        char perplexity[32];
+        number_text(exp((double)means[i]), 4, perplexity, sizeof perplexity);
+        fprintf(a->file, "%s\t", perplexity);
         for (uint32_t k = 0; k + 1 < sentence.n_words; k++) {
             fprintf(a->file, "%s%s", k ? " " : "", word_at(split, &sentence, k));
         }

@@ -1,0 +1,12 @@
+/* finite.h - values that a network which has diverged holds and gives. */
+#ifndef VPPS_CLI_FINITE_H
+#define VPPS_CLI_FINITE_H
+
+#include "vpps.h"
+
+bool finite_all(const float *values, size_t n);
+
+/* Fails with NONFINITE where a parameter of the model holds a value that is not finite; `path` names where it came from. */
+vpps_status finite_check_parameters(vpps_model *model, const char *path);
+
+#endif

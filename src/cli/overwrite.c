@@ -1,0 +1,84 @@
+/* overwrite.c - see overwrite.h. */
+#include "cli/overwrite.h"
+#include "base/base.h"
+#include "cli/checkpoint.h"
+#include "cli/save_name.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+/* Is there something that would be lost? Not of a device or a FIFO. */
+static bool holds_something(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+}
+
+static bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static vpps_status check_checkpoint(const settings *s, const char *option, const char *path) {
+    if (!holds_something(path)) return VPPS_OK;
+    if (!s->resume) {
+        return vpps_fail(VPPS_ARGUMENT,
+                         "--%s %s: the file exists already: --resume %s goes on with a run, --force "
+                         "replaces the file",
+                         option, path, path);
+    }
+    if (same_file(path, s->resume) || checkpoint_same_run(s, path, s->resume)) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "--%s %s: the file is not of the run of %s: --force replaces it", option, path,
+                     s->resume);
+}
+
+/* All files that the name stands for in epochs that are still to come. */
+static vpps_status check_epochs(const settings *s, const char *option, const char *name, uint32_t done) {
+    const char *slash = strrchr(name, '/');
+    char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup("");
+    DIR *list = folder ? opendir(*folder ? folder : ".") : NULL;
+    vpps_status status = folder ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
+    for (struct dirent *entry; list && status == VPPS_OK && (entry = readdir(list));) {
+        char *path;
+        uint32_t epoch;
+        if (asprintf(&path, "%s%s", folder, entry->d_name) < 0) {
+            status = vpps_fail(VPPS_MEMORY, "no memory for the name of %s", entry->d_name);
+            break;
+        }
+        const bool to_come = save_name_matches(name, path, &epoch) && (epoch > done || !s->resume);
+        if (to_come) status = check_checkpoint(s, option, path);
+        free(path);
+    }
+    if (list) closedir(list);
+    free(folder);
+    return status;
+}
+
+static vpps_status check_option(const settings *s, const char *option, const char *name, uint32_t done) {
+    if (!name) return VPPS_OK;
+    VPPS_TRY(save_name_check(option, name));
+    if (s->force) return VPPS_OK;
+    return save_name_varies(name) ? check_epochs(s, option, name, done) : check_checkpoint(s, option, name);
+}
+
+vpps_status overwrite_check_run(const settings *s, uint32_t epoch) {
+    VPPS_TRY(check_option(s, "save", s->save, epoch));
+    VPPS_TRY(check_option(s, "save-best", s->save_best, epoch));
+    if (!s->log || s->resume || s->force || !holds_something(s->log)) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT,
+                     "--log %s: the file exists already: --force replaces it, and a run that is resumed "
+                     "appends to it",
+                     s->log);
+}
+
+vpps_status overwrite_check_export(const settings *s, const char *path) {
+    char *epoch = NULL;
+    if (s->force || !holds_something(path)) return VPPS_OK;
+    const bool is_run = vpps_checkpoint_metadata(path, "train.epoch", &epoch) == VPPS_OK && epoch;
+    free(epoch);
+    vpps_restore_message("");
+    if (!is_run) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT,
+                     "--save %s: the file is a checkpoint that training can go on from: --force replaces "
+                     "it",
+                     path);
+}

@@ -1,0 +1,15 @@
+/* overwrite.h - a run does not replace the files of another one unasked. */
+#ifndef VPPS_CLI_OVERWRITE_H
+#define VPPS_CLI_OVERWRITE_H
+
+#include "cli/options.h"
+
+/* May a training run, at so many finished epochs, write its checkpoints and its log? A new run replaces no file that is not
+ * empty; a resumed one replaces checkpoints of its own run, and appends to the log; with --force all is replaced. To be asked
+ * before any file is opened. Fails with ARGUMENT, naming the file. */
+vpps_status overwrite_check_run(const settings *s, uint32_t epoch);
+
+/* May an export replace the file at `path`? All but a checkpoint that training can go on from. */
+vpps_status overwrite_check_export(const settings *s, const char *path);
+
+#endif
