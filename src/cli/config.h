@@ -8,8 +8,8 @@
 /* The row's value: a number, true or false, a string; null for a text that was not given. */
 json_t *config_value(const settings *s, const cli_option *o);
 
-/* Takes the options of the file that were not given before: an object of values by their names, or the first line of a run's
- * log, which has one as "options": then a value that is the default counts as not given, and the run's own files are left out.
+/* Takes the options of the file that were not given before: an object of values by their names, or the record of
+ * the start in a run's log, which has one as "options": then a value that is the default counts as not given, and the run's own files are left out.
  * Options of other commands are left out. "network", or "model" in a command that has no checkpoint of that name, is the
  * network's name. Fails with IO, FORMAT (not JSON, by line and column), ARGUMENT (not an option, not a value of it, another
  * network than s's). */

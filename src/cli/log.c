@@ -59,8 +59,8 @@ vpps_status log_start(run_log *log, const settings *s, uint32_t train_examples) 
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
         if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
-        const bool unused = (rows[i].flags & OPTION_DATA) && rows[i].row.kind != OPTION_TEXT && options_name_files(s);
-        json_object_set_new(options, rows[i].row.name, unused ? json_null() : config_value(s, &rows[i]));
+        json_t *value = options_unused(s, &rows[i]) ? json_null() : config_value(s, &rows[i]);
+        json_object_set_new(options, rows[i].row.name, value);
     }
     return write_event(log, "start",
                        json_pack("{ss ss si so}", "version", vpps_version(), "model", s->network->name, "examples",

@@ -18,6 +18,7 @@
 #define FIXED (OPTION_SAVED | OPTION_FIXED)
 #define RESUMED (OPTION_SAVED | OPTION_RESUMED)
 #define SOURCE (FIXED | OPTION_DATA)
+#define OF_FILES (FIXED | OPTION_FILES)
 #define PATHS (SOURCE | OPTION_CONTENT)
 #define CHECKPOINT (OPTION_INPUT | OPTION_NAMES_NETWORK)
 #define TREES (1u << NET_TREES)
@@ -74,19 +75,19 @@ static const cli_option table[] = {
     TEXT("train", parts[SPLIT_TRAIN], "PATH", 0, DATA, PATHS, "The training part: a file, or a folder whose files are read"),
     TEXT("dev", parts[SPLIT_DEV], "PATH", 0, DATA, PATHS, "The part that is measured while training"),
     TEXT("test", parts[SPLIT_TEST], "PATH", 0, DATA, PATHS, "The part that is measured, too"),
-    ROW_FOR(LATTICES, OPTION_TEXT, "lexicon", lexicon, "FILE", 0, 0, 0, SHAPED, FIXED | OPTION_INPUT | OPTION_CONTENT,
+    ROW_FOR(LATTICES, OPTION_TEXT, "lexicon", lexicon, "FILE", 0, 0, 0, SHAPED, OF_FILES | OPTION_INPUT | OPTION_CONTENT,
             "Words, one a line, that make lattices of sentences; without it files hold lattices of ids"),
-    ROW_FOR(TAGS, OPTION_TEXT, "word-column", word_column, "COLUMN", 0, 0, 0, DATA, FIXED,
+    ROW_FOR(TAGS, OPTION_TEXT, "word-column", word_column, "COLUMN", 0, 0, 0, DATA, OF_FILES,
             "The column of words: a number from 1, or a name of CoNLL-U's (default: 1, or FORM)"),
-    ROW_FOR(TAGS, OPTION_TEXT, "tag-column", tag_column, "COLUMN", 0, 0, 0, DATA, FIXED,
+    ROW_FOR(TAGS, OPTION_TEXT, "tag-column", tag_column, "COLUMN", 0, 0, 0, DATA, OF_FILES,
             "The column of tags: a number from 1, or a name of CoNLL-U's (default: the last, or UPOS)"),
-    ROW_FOR(PAIRS, OPTION_TEXT, "source", source, "ENDING", 0, 0, 0, DATA, FIXED,
+    ROW_FOR(PAIRS, OPTION_TEXT, "source", source, "ENDING", 0, 0, 0, DATA, OF_FILES,
             "Files of sources end in .ENDING, as de"),
-    ROW_FOR(PAIRS, OPTION_TEXT, "target", target, "ENDING", 0, 0, 0, DATA, FIXED,
+    ROW_FOR(PAIRS, OPTION_TEXT, "target", target, "ENDING", 0, 0, 0, DATA, OF_FILES,
             "Files of translations end in .ENDING, as en"),
     ROW_FOR(TREES, OPTION_CHOICE, "generate", generate, generator_names, 0, 0, 0, DATA, SOURCE,
             "Without data: ListOps trees, or complete trees with their most frequent word as the label"),
-    ROW_FOR(TREES, OPTION_CHOICE, "function-tags", function_tags, "auto|cut|keep", 0, 0, 0, DATA, FIXED,
+    ROW_FOR(TREES, OPTION_CHOICE, "function-tags", function_tags, "auto|cut|keep", 0, 0, 0, DATA, OF_FILES,
             "Labels with names: NP-SBJ is NP, or stays; auto: cut where there are NP and VP, as in the Penn Treebank"),
     COUNT("examples", examples, 1, 1e8, 0, DATA, SOURCE,
           "Generated training examples; dev and test get a tenth of that each, at least 100"),

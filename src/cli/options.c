@@ -15,6 +15,11 @@ bool options_name_files(const settings *s) {
     return any;
 }
 
+bool options_unused(const settings *s, const cli_option *o) {
+    const bool generates = (o->flags & OPTION_DATA) && o->row.kind != OPTION_TEXT;
+    return options_name_files(s) ? generates : (o->flags & OPTION_FILES) != 0;
+}
+
 bool options_given(const settings *s, const char *name) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);

@@ -102,7 +102,7 @@ typedef struct cli_option {
  * the position in the epoch counts); DATA says where examples come from. INPUT and OUTPUT: a file that is read, or written
  * (those of data are found by corpus_list_files). CONTENT: a path, which may change when training is resumed as long as
  * what it holds does not. NAMES_NETWORK: a checkpoint that tells which network is meant. RESUMED: how the engine works, which
- * shapes the last bits of results: it is SAVED, and taken by --resume alone. */
+ * shapes the last bits of results: it is SAVED, and taken by --resume alone. FILES: how files of data are read. */
 enum {
     OPTION_SAVED = 1,
     OPTION_FIXED = 2,
@@ -111,7 +111,8 @@ enum {
     OPTION_OUTPUT = 16,
     OPTION_CONTENT = 32,
     OPTION_NAMES_NETWORK = 64,
-    OPTION_RESUMED = 128
+    OPTION_RESUMED = 128,
+    OPTION_FILES = 256
 };
 
 /* The rows of s's network and of all commands, in a fixed order; *n of them, at most OPTIONS_MAX. */
@@ -119,6 +120,9 @@ const cli_option *options_rows(const settings *s, size_t *n);
 
 /* Does s name files, rather than have data generated? */
 bool options_name_files(const settings *s);
+
+/* Is the row of data that are generated, where s names files, or of files, where it names none? */
+bool options_unused(const settings *s, const cli_option *o);
 
 /* Was --NAME on the command line? */
 bool options_given(const settings *s, const char *name);

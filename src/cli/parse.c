@@ -185,10 +185,11 @@ static void check_together(const settings *s, const command *c) {
     if (options_given(s, "generate") && options_name_files(s)) {
         refuse(s, c, "--generate and --data (or --train, --dev, --test) exclude each other");
     }
-    static const char *const of_files[] = {"lexicon", "source", "target", "word-column", "tag-column", "function-tags"};
-    for (size_t i = 0; i < VPPS_COUNT(of_files); i++) {
-        if (!options_given(s, of_files[i]) || options_name_files(s) || s->model || s->resume) continue;
-        refuse(s, c, "--%s goes with --data or --train", of_files[i]);
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!s->given[i] || !(rows[i].flags & OPTION_FILES) || options_name_files(s) || s->model || s->resume) continue;
+        refuse(s, c, "--%s goes with --data or --train", rows[i].row.name);
     }
     if (s->freeze_vectors && !s->vectors && !s->resume) refuse(s, c, "--freeze-vectors goes with --vectors");
     if (s->init && s->resume) refuse(s, c, "--init begins a run, --resume goes on with one: not both");
