@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ._arrays import U32, Floats, as_f32, as_u32, columns, encode, pointer, u32_pointer
 from ._vpps import ffi, lib
 from .errors import ArgumentError, Error, StateError, check, created, sized
-from .node import NO_NODE, Epoch, Node, Nodes, Scalar, Vertex, Vertices, ids_of, made, made_id
+from .node import NODES, NO_NODE, VERTICES, Epoch, Node, Nodes, Scalar, Vertex, Vertices, ids_of, made, made_id, node_of
 
 if TYPE_CHECKING:
     from .model import Lookup, Model, Vector
@@ -60,6 +60,7 @@ class Builder:
     """What graphs and recorders share: leaves."""
 
     _epoch: Epoch
+    _not_own = "a node of another graph, or of this one before it was cleared"
 
     @property
     def _p(self) -> Any:
@@ -87,15 +88,22 @@ class Builder:
 
     def lookup(self, table: Lookup, index: int) -> Node:
         """Entry `index` of a table, with the table's rows and cols; `table[index]` on the current graph is the same."""
-        return made(self._epoch, lib.vpps_lookup(self._epoch.p, table.id, index))
+        return made(self._epoch, lib.vpps_lookup(self._epoch.p, table._of(self._epoch), index))
 
     def lookup_at(self, table: Lookup, index: Node) -> Node:
         """The entry whose number is the value of a scalar, as the device decides; for `Trainer.forward` only."""
-        return made(self._epoch, lib.vpps_lookup_at(self._epoch.p, table.id, index.id))
+        return made(self._epoch, lib.vpps_lookup_at(self._epoch.p, table._of(self._epoch), self._own(index).id))
 
     def parameter(self, vector: Vector) -> Node:
         """A vector parameter as a node."""
-        return made(self._epoch, lib.vpps_parameter(self._epoch.p, vector.id))
+        return made(self._epoch, lib.vpps_parameter(self._epoch.p, vector._of(self._epoch)))
+
+    def _own(self, x: Node | Vector) -> Node:
+        """A node of this graph or cell, or of a vector parameter."""
+        n = x if isinstance(x, Node) else x._node(self._epoch) if hasattr(x, "_node") else node_of(x, "operation")
+        if n._e is not self._epoch:
+            raise ArgumentError(self._not_own)
+        return n
 
     def _push_current(self) -> None:
         _current.stack.append(self)
@@ -131,7 +139,7 @@ class Graph(Builder):
         self.model = model
         self._glue = ffi.gc(created(lib.glue_graph_create(model._glue, status), status), lib.glue_graph_destroy)
         self._c = lib.glue_graph_get(self._glue)
-        self._epoch = Epoch(self._c, self._glue)
+        self._epoch = Epoch(self._c, self.model, self._glue)
 
     def __enter__(self) -> Graph:
         self.clear()
@@ -145,7 +153,7 @@ class Graph(Builder):
         """Forgets nodes, vertices and a failure; the memory stays. Nodes and vertices from before are of no use."""
         self._epoch.end()
         lib.vpps_graph_clear(self._c)
-        self._epoch = Epoch(self._c, self._glue)
+        self._epoch = Epoch(self._c, self.model, self._glue)
 
     def status(self) -> None:
         """Raises the first failure since the last clear, if there was one."""
@@ -168,14 +176,24 @@ class Graph(Builder):
         first = made_id(self._epoch, lib.vpps_input_many(self._p, n, rows, cols, pointer(flat, "float[]")))
         return Nodes(self._epoch, np.arange(first, first + n, dtype=np.uint32))
 
-    def source(self, *nodes: Node) -> Vertex:
+    def source(self, *nodes: Node | Vector) -> Vertex:
         """A vertex that scatters existing nodes, as a recurrence's initial state."""
         return self._vertex(lib.vpps_source(self._p, len(nodes), [self._own(x).id for x in nodes]))
 
-    def _own(self, x: Node) -> Node:
-        if x._e is not self._epoch:
-            raise ArgumentError("a node of another graph, or of this one before it was cleared")
-        return x
+    def _cell(self, cell: Cell) -> int:
+        """The cell's number, which means nothing to another model."""
+        if cell.model is not self.model:
+            raise ArgumentError(f"cell {cell.name} of another model")
+        return cell.id
+
+    def _vertices(self, vertices: Sequence[Vertex]) -> list[int]:
+        """Their numbers. Nodes have numbers, too, so whatever is no vertex is refused."""
+        for v in vertices:
+            if not isinstance(v, Vertex):
+                raise TypeError(f"a child that is {type(v).__name__}; expected a vertex, what calling a cell, or graph.source(), returns")
+            if v._e is not self._epoch:
+                raise ArgumentError("a child of another graph, or of this one before it was cleared")
+        return [v.id for v in vertices]
 
     def _vertex(self, v: int) -> Vertex:
         if v == NO_VERTEX:
@@ -197,10 +215,10 @@ class Graph(Builder):
 
         Arrays of one column may have one dimension. Arrays of uint32 are used as they are, others are converted.
         """
-        e = self._epoch
+        e, of_cell = self._epoch, self._cell(cell)
         columns_of: list[U32 | None] = []
-        for what, x in (("children", children), ("pulls", pulls), ("indices", indices)):
-            a = None if x is None else ids_of(x, e, what)
+        for what, x, kinds in (("children", children, VERTICES), ("pulls", pulls, NODES), ("indices", indices, (int, int))):
+            a = None if x is None else ids_of(x, e, what, kinds)
             if a is not None:
                 if a.ndim > 2:
                     raise ArgumentError(f"{what}: an array of {a.ndim} dimensions; expected at most 2")
@@ -208,7 +226,7 @@ class Graph(Builder):
                     raise ArgumentError(f"{what}: {len(a)} rows; expected {n}")
                 n = len(a)
             columns_of.append(a)
-        members = [(as_u32(first, "first"), None if c is None else ids_of(c, e, "children of a list")) for first, c in lists]
+        members = [(as_u32(first, "first"), None if c is None else ids_of(c, e, "children of a list", VERTICES)) for first, c in lists]
         if members and n is None:
             n = max(len(members[0][0]) - 1, 0)
         for first, of in members:
@@ -216,13 +234,13 @@ class Graph(Builder):
                 raise ArgumentError(f"lists: {len(first)} numbers in first; expected {(n or 0) + 1}, one more than vertices")
             if of is not None and len(of) != first[-1]:
                 raise ArgumentError(f"lists: {len(of)} children; expected {first[-1]}, the last number of first")
-        pulled = [ids_of(x, e, "pull_lists") for x in pull_lists]
+        pulled = [ids_of(x, e, "pull_lists", NODES) for x in pull_lists]
         if n is None:
             raise ArgumentError("apply: no array tells how many vertices there are; expected n")
         self._check_pulled(cell, pulled, members)
         a = sized("vpps_applications")
         keep: list[Any] = [u32_pointer(c) for c in columns_of]
-        a.cell, a.n = cell.id, n
+        a.cell, a.n = of_cell, n
         a.children, a.pulls, a.indices = keep
         a.n_children, a.n_pulls, a.n_indices = (0 if c is None else 1 if c.ndim == 1 else c.shape[1] for c in columns_of)
         of_lists = ffi.new("vpps_members_of[]", max(len(members), 1))
@@ -250,16 +268,17 @@ class Graph(Builder):
         """Applies a cell at one new vertex; `cell(child, ..., pulls=..., indices=...)` on the current graph is the same. With
         several lists, `list_members` tells how many members each has. Many vertices are cheaper by `apply`."""
         e = self._epoch
-        kids = [c.id for c in children if c._e is e]
-        nodes = [x.id for x in pulls if x._e is e]
-        if len(kids) + len(nodes) < len(children) + len(pulls):
-            raise ArgumentError("a child or node of another graph, or of this one before it was cleared")
+        kids = [c.id for c in children if isinstance(c, Vertex) and c._e is e]
+        if len(kids) < len(children):
+            self._vertices(children)
+        nodes = [self._own(x).id for x in pulls]
         if not cell.lists:
-            v: int = lib.glue_apply(self._p, cell.id, len(kids), kids, len(nodes), nodes, len(indices),
+            v: int = lib.glue_apply(self._p, self._cell(cell), len(kids), kids, len(nodes), nodes, len(indices),
                                     indices if isinstance(indices, (list, tuple)) else list(indices))
             if v == NO_VERTEX:
                 raise e.failure()
             return Vertex(e, v)
+        self._cell(cell)
         a, keep = _application(cell, kids, nodes, indices, [[self._own(x).id for x in row] for row in pull_lists], list_members)
         v = lib.vpps_apply(self._p, a)
         del keep
@@ -269,7 +288,8 @@ class Graph(Builder):
              indices: Sequence[int] = ()) -> Vertices:
         """`vpps_while`: at most `limit` turns of a cell with a condition, each with the turn before as child 0, the first with
         `start`, and all else the same. The vertices of all turns; the last one scatters the result."""
-        ids = [v.id for v in (start, *children)]
+        self._cell(cell)
+        ids = self._vertices((start, *children))
         a, keep = _application(cell, ids, [self._own(x).id for x in pulls], indices, [], [])
         turns = np.empty(max(limit, 1), np.uint32)
         if lib.vpps_while(self._p, a, limit, u32_pointer(turns)) == NO_VERTEX:
@@ -280,7 +300,9 @@ class Graph(Builder):
     def case(self, branches: Sequence[Application]) -> Vertex:
         """`vpps_case`: one of several cells with conditions, the one whose condition holds. The vertex scatters what that scatters,
         or zeros where none holds."""
-        made_of = [_application(b.cell, [v.id for v in b.children], [self._own(x).id for x in b.pulls], b.indices, [], [])
+        for b in branches:
+            self._cell(b.cell)
+        made_of = [_application(b.cell, self._vertices(b.children), [self._own(x).id for x in b.pulls], b.indices, [], [])
                    for b in branches]
         all_of = ffi.new("vpps_application[]", max(len(made_of), 1))
         all_of[0].size = ffi.sizeof("vpps_application")
@@ -371,8 +393,9 @@ class Recorder(Builder):
         check(lib.vpps_cell_begin(model._c, encode(name, "name"), out))
         self.model = model
         self.name = name
+        self._not_own = f"cell {name}: a node that is not the cell's own"
         self._c = out[0]
-        self._epoch = Epoch(self._c)
+        self._epoch = Epoch(self._c, model)
         self._lists = 0
         self._pull_list_of: list[int] = []
 
@@ -411,12 +434,12 @@ class Recorder(Builder):
         """A whole number that is given when the cell is applied: an index for a lookup, a label for a loss; for nothing else."""
         return made_id(self._epoch, lib.vpps_pull_index(self._epoch.p))
 
-    def scatter(self, *xs: Node) -> None:
+    def scatter(self, *xs: Node | Vector) -> None:
         """Offers values to parents; outputs are numbered from 0, in order."""
         for x in xs:
             check(lib.vpps_scatter(self._p, self._own(x).id))
 
-    def push(self, *xs: Node) -> None:
+    def push(self, *xs: Node | Vector) -> None:
         """Offers values to the outside; numbered apart from those scattered."""
         for x in xs:
             check(lib.vpps_push(self._p, self._own(x).id))
@@ -432,11 +455,6 @@ class Recorder(Builder):
         """Scatters x where the condition holds, else something gathered or pulled of the same shape, or zeros."""
         other = NO_NODE if otherwise is None else self._own(otherwise).id
         check(lib.vpps_scatter_else(self._p, self._own(x).id, other))
-
-    def _own(self, x: Node) -> Node:
-        if x._e is not self._epoch:
-            raise ArgumentError(f"cell {self.name}: a node that is not the cell's own")
-        return x
 
     def _finish(self) -> Cell:
         id = ffi.new("vpps_cell *")

@@ -12,7 +12,7 @@ from ._arrays import F32, U32, Floats, as_f32, encode
 from ._vpps import ffi, lib
 from .errors import ArgumentError, FormatError, check, created, sized
 from .graph import Builder, Cell, Graph, Recorder, current
-from .node import NO_PARAM, Affine, Epoch, Node, made
+from .node import NO_PARAM, Affine, Epoch, Node, made, node_of
 
 if TYPE_CHECKING:
     from .trainer import Communicator, Trainer
@@ -63,6 +63,12 @@ class Parameter:
     def __init__(self, model: Model, id: int) -> None:
         self.model = model
         self.id = id
+
+    def _of(self, e: Epoch) -> int:
+        """Its number, for a graph or a cell of the same model."""
+        if e.model is not self.model:
+            raise ArgumentError(f"parameter {self.name} of another model")
+        return self.id
 
     def _info(self) -> Any:
         info = sized("vpps_param_info")
@@ -159,17 +165,17 @@ class Parameter:
 class Matrix(Parameter):
     """A rows x cols matrix. `W @ x` is its product with a node of `cols` rows; sums of such products, and a bias, are one operation."""
 
-    def __matmul__(self, x: Node) -> Node:
-        if not isinstance(x, Node):
-            return NotImplemented
+    def __matmul__(self, x: Node | Vector) -> Node:
+        x = node_of(x, f"{self.name} @")
+        self._of(x._e)
         return Affine(x._e, ((self, x),))
 
 
 class Vector(Parameter):
-    """A vector of `rows`. `x + b` adds it."""
+    """A vector of `rows`. Where a node is expected it is one; `b.node()` has a node's operators."""
 
     def _node(self, e: Epoch) -> Node:
-        return made(e, lib.vpps_parameter(e.p, self.id))
+        return made(e, lib.vpps_parameter(e.p, self._of(e)))
 
     def node(self) -> Node:
         """As a node of the current graph, or of the cell being recorded."""
@@ -264,6 +270,8 @@ class Model:
     def gradient_norm(self, parameter: Parameter | None = None) -> float:
         """The Euclidean norm of a parameter's gradient, or of all together, as it was at `Trainer.read_gradients`."""
         out = ffi.new("double *")
+        if parameter is not None and parameter.model is not self:
+            raise ArgumentError(f"parameter {parameter.name} of another model")
         check(lib.vpps_gradient_norm(self._c, NO_PARAM if parameter is None else parameter.id, out))
         norm: float = out[0]
         return norm

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Union, overload
 
 import numpy as np
@@ -13,7 +13,7 @@ from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, check, error_of, message
 
 if TYPE_CHECKING:
-    from .model import Matrix, Vector
+    from .model import Matrix, Model, Vector
 
 NO_NODE = 2**32 - 1
 NO_PARAM = 2**32 - 1
@@ -27,10 +27,11 @@ class Epoch:
 
     While a trainer reads the graph, other threads run: `running` is true and `p` NULL then, so that they cannot change it."""
 
-    __slots__ = ("p", "keeps", "running")
+    __slots__ = ("p", "model", "keeps", "running")
 
-    def __init__(self, p: Any, keeps: Any = None) -> None:
+    def __init__(self, p: Any, model: Model, keeps: Any = None) -> None:
         self.p = p
+        self.model = model
         self.keeps = keeps
         self.running = False
 
@@ -63,10 +64,11 @@ class Node:
     """A value of a graph, or of a cell that is recorded: `rows` x `cols` numbers, a vector having one column, a scalar one of each.
 
     `a + b`, `a - b`, `a * b` and `a / b` go element by element over equal shapes, with a number beside them too; `a * b` with a
-    scalar scales. `a @ b` is the product of two values, `W @ a` that of a parameter. `a[i:j]` is rows i to j - 1.
+    scalar scales. `a @ b` is the product of two values, `W @ a` that of a parameter. `a[i:j]` is rows i to j - 1. `a**2` is the square.
     """
 
     __slots__ = ("_e", "id")
+    __array_ufunc__ = None  # NumPy's arrays leave operators to nodes, which refuse them
 
     def __init__(self, e: Epoch, id: int) -> None:
         self._e = e
@@ -98,7 +100,8 @@ class Node:
             return made(e, call(e.p, self.id, self._like(float(other)).id))
         as_node = getattr(other, "_node", None)
         if as_node is None:
-            raise TypeError(f"a node and {type(other).__name__}; expected a node, a vector parameter or a number")
+            raise TypeError(f"a node and {type(other).__name__}; expected a node, a vector parameter or a number, and vpps.input() "
+                            "around an array")
         return made(e, call(e.p, self.id, as_node(e).id))
 
     def __add__(self, other: Operand) -> Node:
@@ -145,6 +148,11 @@ class Node:
     def __neg__(self) -> Node:
         return made(self._e, lib.vpps_negate(self._e.p, self.id))
 
+    def __pow__(self, exponent: Scalar) -> Node:
+        if exponent == 2:
+            return made(self._e, lib.vpps_square(self._e.p, self.id))
+        raise ArgumentError(f"a node to the power of {exponent}; expected 2, or vpps.sqrt, vpps.reciprocal, vpps.exp")
+
     def __abs__(self) -> Node:
         return made(self._e, lib.vpps_abs(self._e.p, self.id))
 
@@ -187,9 +195,9 @@ class Affine(Node):
     @property
     def id(self) -> int:  # type: ignore[override]
         if self._made is None:
-            matrices = [w.id for w, _ in self._terms]
+            matrices = [w._of(self._e) for w, _ in self._terms]
             xs = [x.id for _, x in self._terms]
-            bias = NO_PARAM if self._bias is None else self._bias.id
+            bias = NO_PARAM if self._bias is None else self._bias._of(self._e)
             self._made = made_id(self._e, lib.vpps_affine(self._e.p, bias, len(xs), matrices, xs))
         return self._made
 
@@ -216,15 +224,30 @@ def made_id(e: Epoch, x: int) -> int:
     return x
 
 
-def epoch_of(nodes: Sequence[Node], what: str) -> Epoch:
-    """That of all nodes."""
-    if not nodes:
+def node_of(x: Any, what: str) -> Node:
+    """x, or a node of a vector parameter. Vertices have numbers, too, so whatever is no node is refused."""
+    if isinstance(x, Node):
+        return x
+    if hasattr(x, "_node"):
+        n: Node = x.node()
+        return n
+    hint = {"Vertex": "; its nodes are v.scattered() and v.pushed()", "Vertices": "; their nodes are v.scattered() and v.pushed()",
+            "Matrix": "; a matrix is only multiplied, W @ x", "Lookup": "; an entry of a table is table[index]",
+            "ndarray": "; vpps.input() makes one of an array", "float": "; vpps.constant() makes one of a number",
+            "int": "; vpps.constant() makes one of a number"}.get(type(x).__name__, "")
+    raise TypeError(f"{what}: {type(x).__name__}; expected a node{hint}")
+
+
+def same_graph(nodes: Iterable[Any], what: str) -> list[Node]:
+    """Nodes, at least one, all of one graph or recorder."""
+    checked = [x if isinstance(x, Node) else node_of(x, what) for x in nodes]
+    if not checked:
         raise ArgumentError(f"{what}: no nodes; expected at least one")
-    e = nodes[0]._e
-    for x in nodes:
+    e = checked[0]._e
+    for x in checked:
         if x._e is not e:
             raise ArgumentError(f"{what}: nodes of two graphs, or of a graph before and after it was cleared")
-    return e
+    return checked
 
 
 class Nodes:
@@ -321,13 +344,18 @@ class Vertices:
         return f"<{len(self)} vertices>"
 
 
-def ids_of(x: Any, e: Epoch, what: str) -> U32:
-    """Numbers of nodes or vertices: Nodes, Vertices, one or a list of either, or an array of numbers."""
+def ids_of(x: Any, e: Epoch, what: str, kinds: tuple[type, ...]) -> U32:
+    """Numbers of nodes or of vertices, as `kinds` says: one of these types, a list of them, or an array of numbers."""
     if isinstance(x, (Nodes, Vertices, Node, Vertex)):
+        if not isinstance(x, kinds):
+            raise TypeError(f"{what}: {type(x).__name__}; expected {kinds[1].__name__}")
         if x._e is not e:
             raise ArgumentError(f"{what}: of another graph, or of a graph before it was cleared")
         return x.ids if isinstance(x, (Nodes, Vertices)) else np.array([x.id], np.uint32)
     if isinstance(x, (list, tuple)) and x and isinstance(x[0], (Node, Vertex, Nodes, Vertices, list, tuple)):
-        return np.stack([ids_of(y, e, what) for y in x]) if not isinstance(x[0], (Node, Vertex)) else np.concatenate(
-            [ids_of(y, e, what) for y in x])
+        return np.stack([ids_of(y, e, what, kinds) for y in x]) if not isinstance(x[0], (Node, Vertex)) else np.concatenate(
+            [ids_of(y, e, what, kinds) for y in x])
     return as_u32(x, what)
+
+
+NODES, VERTICES = (Node, Nodes), (Vertex, Vertices)

@@ -1,4 +1,5 @@
-"""Operations, named as in the C library. Shapes are rows x cols; a vector has one column, a scalar one row too.
+"""Operations, named as in the C library. Shapes are rows x cols; a vector has one column, a scalar one row too. A vector
+parameter is a node wherever one is expected.
 
 In a cell an operation on a list (see `Recorder.gather_list`) is mapped over its members; `sum`, `average`, `max_of` and `min_of` of
 a list give one value.
@@ -15,28 +16,33 @@ from ._vpps import lib
 from .errors import ArgumentError
 from .graph import current
 from .model import Matrix, Vector
-from .node import NO_PARAM, Epoch, Node, Nodes, Scalar, epoch_of, made
+from .node import NO_PARAM, Epoch, Node, Nodes, Scalar, made, node_of, same_graph
 
-Many = Union[Node, Nodes, Sequence[Node]]
-
-
-def _one(x: Node, call: Any, *more: Any) -> Node:
-    return made(x._e, call(x._e.p, x.id, *more))
+Value = Union[Node, Vector]
+Many = Union[Value, Nodes, Sequence[Value]]
 
 
-def _two(a: Node, b: Node, call: Any) -> Node:
-    return made(epoch_of((a, b), "operation"), call(a._e.p, a.id, b.id))
+def _one(x: Value, call: Any, *more: Any) -> Node:
+    n = x if isinstance(x, Node) else node_of(x, "operation")
+    return made(n._e, call(n._e.p, n.id, *more))
+
+
+def _two(a: Value, b: Value, call: Any) -> Node:
+    x, y = same_graph((a, b), "operation")
+    return made(x._e, call(x._e.p, x.id, y.id))
 
 
 def _ids(xs: Many, what: str) -> tuple[Epoch, int, Any]:
     """Graph, number and ids of one node, of many, or of a list of nodes."""
-    if isinstance(xs, Node):
-        return xs._e, 1, [xs.id]
+    if isinstance(xs, (Node, Vector)):
+        x = node_of(xs, what)
+        return x._e, 1, [x.id]
     if isinstance(xs, Nodes):
         if not len(xs):
             raise ArgumentError(f"{what}: no nodes; expected at least one")
         return xs._e, len(xs), u32_pointer(xs.ids)
-    return epoch_of(xs, what), len(xs), [x.id for x in xs]
+    nodes = same_graph(xs, what)
+    return nodes[0]._e, len(nodes), [x.id for x in nodes]
 
 
 def _many(xs: Many, call: Any, what: str) -> Node:
@@ -47,26 +53,25 @@ def _many(xs: Many, call: Any, what: str) -> Node:
 # ---------------------------------------------------------------- products
 
 
-def affine(bias: Vector | None, *terms: Matrix | Node) -> Node:
+def affine(bias: Vector | None, *terms: Matrix | Value) -> Node:
     """bias + W0 @ x0 + W1 @ x1 + ..., as affine(b, W0, x0, W1, x1): one operation of at most 32 products. A bias is added to every
     column. `W0 @ x0 + W1 @ x1 + b` is the same."""
     matrices, xs = terms[::2], terms[1::2]
     if len(matrices) != len(xs) or not all(isinstance(w, Matrix) for w in matrices):
         raise ArgumentError("affine: expected a bias, then matrices and nodes in turn")
-    nodes = [x for x in xs if isinstance(x, Node)]
-    if len(nodes) != len(xs):
-        raise ArgumentError("affine: expected a bias, then matrices and nodes in turn")
-    e = epoch_of(nodes, "affine")
-    ids = [w.id for w in matrices if isinstance(w, Matrix)]
-    return made(e, lib.vpps_affine(e.p, NO_PARAM if bias is None else bias.id, len(ids), ids, [x.id for x in nodes]))
+    nodes = same_graph(xs, "affine")
+    e = nodes[0]._e
+    ids = [w._of(e) for w in matrices if isinstance(w, Matrix)]
+    return made(e, lib.vpps_affine(e.p, NO_PARAM if bias is None else bias._of(e), len(ids), ids, [x.id for x in nodes]))
 
 
-def matvec(w: Matrix, x: Node) -> Node:
+def matvec(w: Matrix, x: Value) -> Node:
     """W @ x of a parameter matrix: (r x k) times (k x c)."""
-    return made(x._e, lib.vpps_matvec(x._e.p, w.id, x.id))
+    n = node_of(x, "matvec")
+    return made(n._e, lib.vpps_matvec(n._e.p, w._of(n._e), n.id))
 
 
-def matmul(a: Node, b: Node) -> Node:
+def matmul(a: Value, b: Value) -> Node:
     """Product of two nodes: (r x k) times (k x c)."""
     return _two(a, b, lib.vpps_matmul)
 
@@ -74,32 +79,32 @@ def matmul(a: Node, b: Node) -> Node:
 # ---------------------------------------------------------------- element by element
 
 
-def add(a: Node, b: Node) -> Node:
+def add(a: Value, b: Value) -> Node:
     """a + b; equal shapes."""
     return _two(a, b, lib.vpps_add)
 
 
-def sub(a: Node, b: Node) -> Node:
+def sub(a: Value, b: Value) -> Node:
     """a - b; equal shapes."""
     return _two(a, b, lib.vpps_sub)
 
 
-def mul(a: Node, b: Node) -> Node:
+def mul(a: Value, b: Value) -> Node:
     """a * b, element by element; equal shapes."""
     return _two(a, b, lib.vpps_mul)
 
 
-def div(a: Node, b: Node) -> Node:
+def div(a: Value, b: Value) -> Node:
     """a / b, element by element; equal shapes."""
     return _two(a, b, lib.vpps_div)
 
 
-def max(a: Node, b: Node) -> Node:
+def max(a: Value, b: Value) -> Node:
     """The greater of each two elements; at a tie the gradient goes to a."""
     return _two(a, b, lib.vpps_max)
 
 
-def min(a: Node, b: Node) -> Node:
+def min(a: Value, b: Value) -> Node:
     """The lesser of each two elements; at a tie the gradient goes to a."""
     return _two(a, b, lib.vpps_min)
 
@@ -124,93 +129,93 @@ def min_of(xs: Many) -> Node:
     return _many(xs, lib.vpps_min_of, "min_of")
 
 
-def negate(x: Node) -> Node:
+def negate(x: Value) -> Node:
     """-x."""
     return _one(x, lib.vpps_negate)
 
 
-def one_minus(x: Node) -> Node:
+def one_minus(x: Value) -> Node:
     """1 - x."""
     return _one(x, lib.vpps_one_minus)
 
 
-def reciprocal(x: Node) -> Node:
+def reciprocal(x: Value) -> Node:
     """1 / x."""
     return _one(x, lib.vpps_reciprocal)
 
 
-def scale(x: Node, factor: Scalar) -> Node:
+def scale(x: Value, factor: Scalar) -> Node:
     """factor * x."""
     return _one(x, lib.vpps_scale, factor)
 
 
-def scale_by(x: Node, scalar: Node) -> Node:
+def scale_by(x: Value, scalar: Value) -> Node:
     """x times a node that is a scalar."""
     return _two(x, scalar, lib.vpps_scale_by)
 
 
-def when(x: Node, scalar: Node) -> Node:
+def when(x: Value, scalar: Value) -> Node:
     """x where the scalar is above 0, else zeros; the scalar has no gradient."""
     return _two(x, scalar, lib.vpps_when)
 
 
-def select(condition: Node, a: Node, b: Node) -> Node:
+def select(condition: Value, a: Value, b: Value) -> Node:
     """a where the scalar `condition` is above 0, else b; the gradient goes to the one that was taken."""
-    e = epoch_of((condition, a, b), "select")
-    return made(e, lib.vpps_select(e.p, condition.id, a.id, b.id))
+    c, x, y = same_graph((condition, a, b), "select")
+    return made(c._e, lib.vpps_select(c._e.p, c.id, x.id, y.id))
 
 
-def sigmoid(x: Node) -> Node:
+def sigmoid(x: Value) -> Node:
     """1 / (1 + e^-x)."""
     return _one(x, lib.vpps_sigmoid)
 
 
-def tanh(x: Node) -> Node:
+def tanh(x: Value) -> Node:
     """Hyperbolic tangent."""
     return _one(x, lib.vpps_tanh)
 
 
-def relu(x: Node) -> Node:
+def relu(x: Value) -> Node:
     """max(x, 0); gradient 0 at 0."""
     return _one(x, lib.vpps_relu)
 
 
-def elu(x: Node, alpha: Scalar = 1.0) -> Node:
+def elu(x: Value, alpha: Scalar = 1.0) -> Node:
     """x where it is above 0, else alpha (e^x - 1); alpha > 0."""
     return _one(x, lib.vpps_elu, alpha)
 
 
-def gelu(x: Node) -> Node:
+def gelu(x: Value) -> Node:
     """x Phi(x) in its tanh form (Hendrycks and Gimpel 2016)."""
     return _one(x, lib.vpps_gelu)
 
 
-def exp(x: Node) -> Node:
+def exp(x: Value) -> Node:
     """e^x."""
     return _one(x, lib.vpps_exp)
 
 
-def log(x: Node) -> Node:
+def log(x: Value) -> Node:
     """Natural logarithm."""
     return _one(x, lib.vpps_log)
 
 
-def square(x: Node) -> Node:
+def square(x: Value) -> Node:
     """x^2."""
     return _one(x, lib.vpps_square)
 
 
-def sqrt(x: Node) -> Node:
+def sqrt(x: Value) -> Node:
     """Square root."""
     return _one(x, lib.vpps_sqrt)
 
 
-def abs(x: Node) -> Node:
+def abs(x: Value) -> Node:
     """|x|; gradient 0 at 0."""
     return _one(x, lib.vpps_abs)
 
 
-def dropout(x: Node, p: float) -> Node:
+def dropout(x: Value, p: float) -> Node:
     """In training: zero with probability p, else x / (1 - p); 0 <= p < 1. In `Trainer.forward`: x."""
     return _one(x, lib.vpps_dropout, p)
 
@@ -223,7 +228,7 @@ def concat(xs: Many) -> Node:
     return _many(xs, lib.vpps_concat, "concat")
 
 
-def slice(x: Node, first: int, rows: int) -> Node:
+def slice(x: Value, first: int, rows: int) -> Node:
     """Rows first to first + rows - 1; x[first : first + rows] is the same."""
     return _one(x, lib.vpps_slice, first, rows)
 
@@ -231,53 +236,54 @@ def slice(x: Node, first: int, rows: int) -> Node:
 # ---------------------------------------------------------------- over all elements
 
 
-def dot(a: Node, b: Node) -> Node:
+def dot(a: Value, b: Value) -> Node:
     """Sum of a * b: a scalar."""
     return _two(a, b, lib.vpps_dot)
 
 
-def squared_distance(a: Node, b: Node) -> Node:
+def squared_distance(a: Value, b: Value) -> Node:
     """|a - b|^2: a scalar."""
     return _two(a, b, lib.vpps_squared_distance)
 
 
-def sum_elements(x: Node) -> Node:
+def sum_elements(x: Value) -> Node:
     """A scalar."""
     return _one(x, lib.vpps_sum_elements)
 
 
-def softmax(x: Node) -> Node:
+def softmax(x: Value) -> Node:
     """e^x / sum of e^x, of a vector."""
     return _one(x, lib.vpps_softmax)
 
 
-def log_softmax(x: Node) -> Node:
+def log_softmax(x: Value) -> Node:
     """log of softmax(x), of a vector."""
     return _one(x, lib.vpps_log_softmax)
 
 
-def weighted_sum(weights: Node, xs: Nodes | Sequence[Node]) -> Node:
+def weighted_sum(weights: Value, xs: Nodes | Sequence[Value]) -> Node:
     """Sum of weights[k] * xs[k]: attention; weights is a vector with an element for each x."""
     e, n, ids = _ids(xs, "weighted_sum")
-    if e is not weights._e:
+    w = node_of(weights, "weighted_sum")
+    if e is not w._e:
         raise ArgumentError("weighted_sum: nodes of two graphs")
-    return made(e, lib.vpps_weighted_sum(e.p, weights.id, n, ids))
+    return made(e, lib.vpps_weighted_sum(e.p, w.id, n, ids))
 
 
 # ---------------------------------------------------------------- losses
 
 
-def cross_entropy(x: Node, label: int) -> Node:
+def cross_entropy(x: Value, label: int) -> Node:
     """-log softmax(x)[label] of a vector of scores: a scalar. In a cell the label may be from `Recorder.pull_index`."""
     return _one(x, lib.vpps_cross_entropy, label)
 
 
-def hinge(x: Node, label: int, margin: float = 1.0) -> Node:
+def hinge(x: Value, label: int, margin: float = 1.0) -> Node:
     """Sum over j != label of max(0, margin - x[label] + x[j]): a scalar."""
     return _one(x, lib.vpps_hinge, label, margin)
 
 
-def binary_log_loss(p: Node, target: Node) -> Node:
+def binary_log_loss(p: Value, target: Value) -> Node:
     """-sum of target log p + (1 - target) log(1 - p), 0 < p < 1: a scalar."""
     return _two(p, target, lib.vpps_binary_log_loss)
 
@@ -285,7 +291,7 @@ def binary_log_loss(p: Node, target: Node) -> Node:
 # ---------------------------------------------------------------- what the device decides (Trainer.forward only)
 
 
-def argmax(x: Node) -> Node:
+def argmax(x: Value) -> Node:
     """Of a vector: the number of its greatest element, and log softmax of it; 2 x 1, without gradient."""
     return _one(x, lib.vpps_argmax)
 
@@ -293,17 +299,17 @@ def argmax(x: Node) -> Node:
 # ---------------------------------------------------------------- lists, in cells
 
 
-def softmax_list(scores: Node) -> Node:
+def softmax_list(scores: Value) -> Node:
     """Of a list of scalars: e^score / sum over the members of e^score; a list of scalars."""
     return _one(scores, lib.vpps_softmax_list)
 
 
-def weighted_sum_list(weights: Node, xs: Node) -> Node:
+def weighted_sum_list(weights: Value, xs: Value) -> Node:
     """Sum over the members of weight * x; weights are a list of scalars."""
     return _two(weights, xs, lib.vpps_weighted_sum_list)
 
 
-def concat_list(xs: Node, most: int) -> Node:
+def concat_list(xs: Value, most: int) -> Node:
     """A list's members on top of each other, zeros below them: `most` times a member's rows."""
     return _one(xs, lib.vpps_concat_list, most)
 

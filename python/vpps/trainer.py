@@ -18,8 +18,8 @@ from ._arrays import F32, encode, u32_pointer
 from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, check, created, sized
 from .graph import Graph
-from .model import Model, Parameter
-from .node import NO_NODE, Epoch, Node, Nodes, epoch_of
+from .model import Model, Parameter, Vector
+from .node import NO_NODE, Epoch, Node, Nodes, node_of, same_graph
 
 Path = Union[str, "os.PathLike[str]"]
 PROFILE = 2**32 - 1
@@ -291,6 +291,7 @@ class Trainer:
         may still run when this returns, and the graph may be cleared all the same. An error of an earlier batch is raised here.
 
         Ctrl-C during a batch is raised when the batch is done: it counts, and training can go on."""
+        loss = node_of(loss, "step")
         stale, id = ffi.new("float *"), loss.id
         with self._lock:
             check(self._call(loss._e, "step", lambda h, g: lib.vpps_fb(h, g, id, stale)))
@@ -314,6 +315,7 @@ class Trainer:
         """Forward, and gradients of `loss` (a scalar), added to those since the latest `update`. `sync_latest_loss` tells the loss.
 
         `backward` and `update` give the bits of `step`, which is the faster way to do both."""
+        loss = node_of(loss, "backward")
         id = loss.id
         check(self._call(loss._e, "backward", lambda h, g: lib.vpps_backward(h, g, id)))
 
@@ -382,7 +384,11 @@ class Trainer:
     def set_param_group(self, parameters: Iterable[Parameter], *, lr: float | None = None, momentum: float | None = None,
                         weight_decay: float | None = None) -> None:
         """Makes these parameters step by numbers of their own, from the next step on; None: as the optimizer has it."""
-        ids = [p.id for p in parameters]
+        ids = []
+        for p in parameters:
+            if p.model is not self.model:
+                raise ArgumentError(f"parameter {p.name} of another model")
+            ids.append(p.id)
         group: Any = ffi.NULL
         if (lr, momentum, weight_decay) != (None, None, None):
             group = sized("vpps_param_group")
@@ -403,17 +409,17 @@ class Trainer:
     # ---- inference
 
     @overload
-    def forward(self, nodes: Node | Nodes) -> F32: ...
+    def forward(self, nodes: Node | Vector | Nodes) -> F32: ...
 
     @overload
     def forward(self, nodes: Sequence[Node]) -> list[F32]: ...
 
-    def forward(self, nodes: Node | Nodes | Sequence[Node]) -> F32 | list[F32]:
+    def forward(self, nodes: Node | Vector | Nodes | Sequence[Node]) -> F32 | list[F32]:
         """Values, without dropout and without an update: of a node as an array of shape (), (rows,) or (rows, cols); of n `Nodes` of
         equal shapes as one array with n before that; of a list of nodes as a list of arrays. Waits for the batch in flight."""
         if isinstance(nodes, Nodes):
             return self._forward_many(nodes)
-        if isinstance(nodes, Node):
+        if isinstance(nodes, (Node, Vector)):
             return self._forward([nodes])[0]
         return self._forward(list(nodes))
 
@@ -425,8 +431,9 @@ class Trainer:
         outs = ffi.cast("float *const *", ffi.from_buffer(addresses))
         check(self._call(e, "forward", lambda h, g: lib.vpps_forward(h, g, n, ids, outs)))
 
-    def _forward(self, nodes: list[Node]) -> list[F32]:
-        e = epoch_of(nodes, "forward")
+    def _forward(self, values: list[Any]) -> list[F32]:
+        nodes = same_graph(values, "forward")
+        e = nodes[0]._e
         shapes = [x.shape for x in nodes]
         outs = [np.empty((cols, rows), np.float32) for rows, cols in shapes]
         self._run(e, len(nodes), [x.id for x in nodes], np.array([o.ctypes.data for o in outs], np.uintp))
@@ -493,6 +500,7 @@ class Trainer:
 
     def disassemble(self, loss: Node) -> str:
         """The script that `step(loss)` would run, as text."""
+        loss = node_of(loss, "disassemble")
         n, status, id = ffi.new("size_t *"), ffi.new("vpps_status *"), loss.id
         return _text(self._call(loss._e, "disassemble", lambda h, g: lib.glue_disassemble(h, g, id, n, status)), n, status)
 

@@ -46,6 +46,7 @@ S = np.array(3.0, np.float32)
     (lambda a: 6 / a, (A,), 6 / A),
     (lambda a: -a, (A,), -A),
     (lambda a: abs(a), (A,), np.abs(A)),
+    (lambda a: a**2, (A,), A * A),
     (lambda a: a[1:], (A,), A[1:]),
     (lambda a: a[-1], (A,), A[-1]),
     (lambda a: a[0:2], (A,), A[:2]),
@@ -316,6 +317,97 @@ def test_nodes_of_two_graphs():
             x + y
         with pytest.raises(vpps.ArgumentError, match="another graph"):
             net.graph.source(y)
+
+
+def test_only_nodes_are_nodes(rng):
+    """Nodes, vertices, cells and parameters have numbers; one is not taken for another."""
+    net = Small().train()
+    g = net.graph
+    with g:
+        x = vpps.input(np.zeros(HIDDEN))
+        v = net.start(indices=[1])
+        many = g.apply(net.start, indices=[1, 2])
+        for use, text in [
+            (lambda: vpps.tanh(v), "Vertex; expected a node; its nodes are v.scattered"),
+            (lambda: vpps.sum(many), "Vertex; expected a node"),
+            (lambda: vpps.add(x, v), "Vertex; expected a node"),
+            (lambda: vpps.select(x, x, v), "Vertex; expected a node"),
+            (lambda: vpps.weighted_sum(v, [x]), "Vertex; expected a node"),
+            (lambda: vpps.affine(None, net.U, v), "Vertex; expected a node"),
+            (lambda: net.U @ v, "U @: Vertex; expected a node"),
+            (lambda: vpps.tanh(net.W), "a matrix is only multiplied, W @ x"),
+            (lambda: vpps.tanh(net.E), r"an entry of a table is table\[index\]"),
+            (lambda: vpps.tanh(A), r"vpps.input\(\) makes one of an array"),
+            (lambda: vpps.tanh(1.0), r"vpps.constant\(\) makes one of a number"),
+            (lambda: x + np.zeros(HIDDEN), "node and ndarray"),
+            (lambda: np.zeros(HIDDEN) * x, "node and ndarray"),
+            (lambda: g.source(v), "Vertex; expected a node"),
+            (lambda: net.turn(x, indices=[1]), "a child that is Node; expected a vertex"),
+            (lambda: net.turn([v], indices=[1]), "a child that is list; expected a vertex"),
+            (lambda: g.loop(net.turn, x, 2, indices=[1]), "a child that is Node; expected a vertex"),
+            (lambda: g.case([vpps.Application(net.turn, [x], indices=[1])]), "a child that is Node; expected a vertex"),
+            (lambda: g.apply(net.turn, children=many.scattered(), indices=[1, 2]), "children: Nodes; expected Vertices"),
+            (lambda: g.apply(net.turn, children=[x, x], indices=[1, 2]), "children: Node; expected Vertices"),
+            (lambda: g.apply(net.start, indices=many), "indices: Vertices; expected int"),
+            (lambda: g.apply(net.start, indices=[1], pulls=v), "pulls: Vertex; expected Nodes"),
+            (lambda: net.trainer.step(v), "step: Vertex; expected a node"),
+            (lambda: net.trainer.backward(v), "backward: Vertex; expected a node"),
+            (lambda: net.trainer.forward([v]), "forward: Vertex; expected a node"),
+            (lambda: net.trainer.forward(many), "forward: Vertex; expected a node"),
+            (lambda: net.trainer.disassemble(v), "disassemble: Vertex; expected a node"),
+        ]:
+            with pytest.raises(TypeError, match=text):
+                use()
+        with pytest.raises(vpps.ArgumentError, match="to the power of 3"):
+            x**3
+        g.status()
+
+
+def test_nothing_of_another_model(rng):
+    """Its numbers would name something else here."""
+    net, other = Small().train(), Small()
+    with other.graph as g:
+        foreign = other.start(indices=[1])
+    with net.graph as g:
+        x = vpps.input(np.zeros(HIDDEN))
+        v = net.start(indices=[1])
+        for use in (lambda: other.start(indices=[1]), lambda: g.apply(other.start, indices=[1]), lambda: g.loop(other.turn, v, 2),
+                    lambda: g.case([vpps.Application(other.turn, [v])]), lambda: other.U @ x, lambda: net.U @ x + other.b,
+                    lambda: x + other.b, lambda: other.E[1], lambda: vpps.affine(other.b, net.U, x), lambda: vpps.matvec(other.U, x),
+                    lambda: other.E.at(x[0]), lambda: vpps.tanh(other.b), lambda: net.model.gradient_norm(other.W),
+                    lambda: net.trainer.set_param_group([other.W], lr=1.0)):
+            with pytest.raises(vpps.ArgumentError, match="(cell|parameter) \\w+ of another model"):
+                vpps.tanh(use()) and pytest.fail("taken")
+        for use in (lambda: net.turn(foreign, indices=[1]), lambda: g.loop(net.turn, foreign, 2, indices=[1])):
+            with pytest.raises(vpps.ArgumentError, match="another graph"):
+                use()
+        g.status()
+    with pytest.raises(vpps.ArgumentError, match="parameter U of another model"):
+        @net.model.cell
+        def mixed(c: vpps.Recorder) -> None:
+            c.scatter(vpps.tanh(other.U @ c.gather(0, 0, HIDDEN)))
+
+
+def test_vector_parameters_are_nodes(rng):
+    """A learned initial state, a learned key: where a node is expected, a vector parameter is one."""
+    m = vpps.Model(1)
+    b = m.add_vector("b", 3, init=[1.0, 2.0, 3.0])
+    W = m.add_matrix("W", 3, 3)
+
+    @m.cell
+    def turn(c: vpps.Recorder) -> None:
+        c.scatter(vpps.tanh(b) + c.gather(0, 0, 3), b)
+
+    trainer, value = vpps.Trainer(m), np.array([1.0, 2.0, 3.0], np.float32)
+    with m.graph() as g:
+        v = turn(g.source(b))
+        for build, expected in [
+            (vpps.tanh(b), np.tanh(value)), (W @ b, W.value @ value), (vpps.concat([b, vpps.input(A)]), np.concatenate([value, A])),
+            (vpps.dot(b, vpps.input(A)), value @ A), (vpps.sum(b), value), (vpps.weighted_sum(b, [b, b, b]), 6 * value),
+            (vpps.input(A) - b, A - value), (b * vpps.input(A), A * value), (b, value), (v.scattered(0), np.tanh(value) + value),
+            (v.scattered(1), value),
+        ]:
+            np.testing.assert_allclose(trainer.forward(build), expected, rtol=1e-5)
 
 
 def test_no_graph():

@@ -35,7 +35,7 @@ def test_any_order_of_deletion(rng, no_collector):
         things = [net.model, net.graph, net.trainer, net.W.view(), loss]
         gone = [weakref.ref(x) for x in things[:3]]
         values = things[3].copy()
-        del net
+        del net, loss
         for i in order:
             things[i] = None
             if things[3] is not None and things[2] is None:
