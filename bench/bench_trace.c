@@ -21,7 +21,7 @@ static double cost_of_a_note(void) {
         vpps_track k = {notes, 0, NOTES};
         const uint64_t begin = vpps_now_ns();
         for (uint32_t i = 0; i < NOTES; i++)
-            vpps_trace_note(&k, (vpps_task_note){.task = VPPS_TASK_STAGE, .operands = {i, i, i}});
+            vpps_trace_note(&k, (vpps_task_note){.kind = VPPS_TASK_STAGE, .stage = i, .number = i});
         ns[r] = (double)(vpps_now_ns() - begin) / NOTES;
     }
     sort_doubles(ns, RUNS);

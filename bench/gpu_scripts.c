@@ -36,7 +36,7 @@ static void note_script(const gpu_batch *b, uint32_t first, counts *c, int i) {
     c->vertices += made->n_vertices;
     c->task_words += starts[made->n_groups] - starts[0];
     c->words += made->script_words;
-    c->tasks += made->n_instructions;
+    c->tasks += made->n_tasks;
     c->levels += made->n_levels;
     c->phases += made->n_phases;
     c->tree_levels += highest;

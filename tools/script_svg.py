@@ -12,7 +12,7 @@ from html import escape
 
 WIDTH, LEFT, ROW, GAP, TOP = 720, 92, 22, 16, 30
 COLOURS = {"forward": "#c6dbef", "backward": "#fcbba1", "gradients": "#fee6ce", "update": "#c7e9c0", "other": "#e0e0e0"}
-TASK = re.compile(r"^ +\d+  ([A-Z]+)\s*(.*)$")
+TASK = re.compile(r"^ +\d*  ([A-Z]+)\s*(.*)$")
 STAGE = re.compile(r"block \d+ \((.*)\), stage \d+ \((backward )?(\w+), by (\w+)\), vertices (\d+) to (\d+)")
 
 

@@ -104,7 +104,8 @@ static void put_constants(const vpps_generation *g) {
     };
     for (size_t i = 0; i < VPPS_COUNT(constants); i++)
         fprintf(g->out, "#define %s %uu\n", constants[i].name, constants[i].value);
-    for (uint32_t i = 0; i < VPPS_TASK_COUNT; i++) fprintf(g->out, "#define VPPS_TASK_%s %uu\n", vpps_tasks[i].name, i);
+    for (uint32_t i = 0; i < VPPS_TASK_COUNT; i++)
+        fprintf(g->out, "#define VPPS_TASK_%s %uu\n", vpps_task_rows[i].name, i);
     vpps_emit_step(g->out, p->optimizer, "vpps_task_header");
 }
 

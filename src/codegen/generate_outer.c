@@ -26,8 +26,7 @@ void vpps_outer_vectors(const work *w, uint32_t v) {
 
 /* A loop over the tasks, each with a value's vectors. */
 static void begin_tasks(const work *w, uint32_t v) {
-    fprintf(w->out,
-            "#pragma unroll 1\nfor (unsigned i = 0; i < n_tasks; i++) {\nconst vpps_kernel_task t = tasks[i];\n");
+    fprintf(w->out, "#pragma unroll 1\nfor (unsigned i = 0; i < n_tasks; i++) {\nconst vpps_task t = tasks[i];\n");
     vpps_outer_vectors(w, v);
 }
 
@@ -552,7 +551,7 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
     vpps_generate_name(w.out, c->name);
     fprintf(w.out,
             " */\nVPPS_PART void vpps_outer_%u(const vpps_arguments &a, float "
-            "*shared, const vpps_kernel_task *tasks, unsigned n_tasks) {\n",
+            "*shared, const vpps_task *tasks, unsigned n_tasks) {\n",
             number);
     fprintf(w.out, "float *const staged = shared + VPPS_SHARED_WEIGHTS;\nconst unsigned vp = vpps_vp();\n(void)staged, "
                    "(void)vp;\n");

@@ -312,7 +312,7 @@ static void put_pass(const tiles *t, const pass *p) {
         "float q[%u];\n#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\nunsigned i = 0, from = 0, ready = "
         "0;\n%s#pragma unroll 1\nfor (unsigned turn = 0;; turn ^= 1) "
         "{\nvpps_wait_for_copies();\n__syncthreads();\nconst "
-        "bool more = i < n_tasks;\nunsigned coming = 0;\nif (more) {\nconst vpps_kernel_task t = tasks[i];\n",
+        "bool more = i < n_tasks;\nunsigned coming = 0;\nif (more) {\nconst vpps_task t = tasks[i];\n",
         4 * p->slots, 4 * p->slots, vectors ? "bool first = true;\n" : "");
     vpps_outer_vectors(t->w, outer_of(t, 0)->dy);
     fprintf(out,

@@ -81,21 +81,15 @@ static void put_rows(const work *w) {
 
 /* Where the task's passing records and contributions lie, as if there were items from 0 on. */
 static void put_places(const work *w) {
-    enum { STAGE_PLACES = 5 }; /* behind block, stage, first, count */
     const uint32_t passing = w->c->kept_words[vpps_passing_record(w->c, w->s.stage)];
     const bool passes = w->c->stages[w->s.stage].passing;
     bool contributes = false;
     for (uint32_t j = 0; j < w->c->n_contributions; j++)
         contributes |= vpps_stage_value(w, w->c->contributions[j].value)->stage == w->s.stage;
-    if (passes || contributes) /* the script's STAGE is behind the WAIT, where the task waits */
-        fprintf(
-            w->out,
-            "const unsigned *const places = (const unsigned *)a.script + t.address + (t.wait == VPPS_KERNEL_NOTHING ? "
-            "%u : %u);\n",
-            STAGE_PLACES, 1 + vpps_tasks[VPPS_TASK_WAIT].words + STAGE_PLACES);
-    if (passes) fprintf(w->out, "const unsigned passing = places[0] - t.operands[1] * %uu;\n(void)passing;\n", passing);
+    if (passes)
+        fprintf(w->out, "const unsigned passing = t.at->passing - t.operands[1] * %uu;\n(void)passing;\n", passing);
     if (!contributes) return;
-    fprintf(w->out, "unsigned next = places[1];\n");
+    fprintf(w->out, "unsigned next = t.at->contributions;\n");
     for (uint32_t j = 0; j < w->c->n_contributions; j++) {
         const vpps_cell_value *x = vpps_stage_value(w, w->c->contributions[j].value);
         const uint32_t words = vpps_value_words(x);

@@ -33,14 +33,27 @@ struct vpps_array {
     __device__ __forceinline__ unsigned operator[](unsigned i) const { return script[at + i]; }
 };
 
+/* What of a task a thread keeps in registers while the task runs. */
+struct vpps_kernel_task {
+    unsigned kind, operands[3];
+    unsigned wait, signals, signal;
+    const vpps_task *at; /* in the script */
+};
+
+__device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_task *t) {
+    const vpps_quad a = ((const vpps_quad *)t)[0], b = ((const vpps_quad *)t)[1];
+    return vpps_kernel_task{__float_as_uint(a.x), {__float_as_uint(a.y), __float_as_uint(a.z), __float_as_uint(a.w)},
+                             __float_as_uint(b.x), __float_as_uint(b.y), __float_as_uint(b.z), t};
+}
+
 /* Waits for what the task needs. A stage finds out where all lies before it does, so that its loads begin right behind. */
 __device__ __forceinline__ void vpps_await(const vpps_arguments &a, const vpps_kernel_task &t) {
-    if (t.wait != VPPS_KERNEL_NOTHING) vpps_wait(a.counters, a.failure, a.watchdog_ns, t.address, t.wait, t.wanted);
+    if (t.wait != VPPS_NO_BARRIER) vpps_wait(a.counters, a.failure, a.watchdog_ns, t.at, t.wait, t.signals);
 }
 
 /* A task that the kernel does not know ends it. */
 __device__ __forceinline__ void vpps_refuse(const vpps_arguments &a, const vpps_kernel_task &t) {
-    if (threadIdx.x == 0) vpps_report(a.failure, VPPS_FAILURE_OPCODE, t.address, t.operands[0], 0, 0);
+    if (threadIdx.x == 0) vpps_report(a.failure, VPPS_FAILURE_OPCODE, t.at->address, t.operands[0], 0, 0);
 }
 
 __device__ __forceinline__ unsigned vpps_least(unsigned a, unsigned b) { return a < b ? a : b; }

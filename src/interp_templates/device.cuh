@@ -111,7 +111,7 @@ __device__ __forceinline__ bool vpps_has_failed(unsigned long long failure) {
 
 /* Waits until the counter is at least `wanted`, or until a VP has failed. One thread polls. */
 __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned long long failure,
-                                          unsigned long long watchdog_ns, unsigned address, unsigned barrier,
+                                          unsigned long long watchdog_ns, const vpps_task *task, unsigned barrier,
                                           unsigned wanted) {
     VPPS_READ_PLACE;
     if (threadIdx.x == 0) {
@@ -127,7 +127,7 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
             __nanosleep(16);
             const unsigned long long now = VPPS_GLOBAL_TIMER();
             if (!start) start = now;
-            if (now - start > watchdog_ns) vpps_report(failure, VPPS_FAILURE_STALL, address, barrier, have, wanted);
+            if (now - start > watchdog_ns) vpps_report(failure, VPPS_FAILURE_STALL, task->address, barrier, have, wanted);
             if (VPPS_ACQUIRE_LOAD(failed)) break;
         }
     }
@@ -143,7 +143,7 @@ struct vpps_signal {
 __device__ __forceinline__ vpps_signal vpps_signal_of(unsigned long long counters, unsigned barrier) {
     VPPS_READ_PLACE;
     vpps_signal s = {(unsigned *)counters + (unsigned long long)barrier * VPPS_COUNTER_WORDS,
-                     (unsigned)(threadIdx.x == 0) & (unsigned)(barrier != VPPS_NONE)};
+                     (unsigned)(threadIdx.x == 0) & (unsigned)(barrier != VPPS_NO_BARRIER)};
 #ifndef VPPS_SIMT
     asm volatile("" : "+l"(s.counter), "+r"(s.is_sent));
 #endif

@@ -12,20 +12,13 @@ __device__ __forceinline__ unsigned long long vpps_near_script(unsigned long lon
     return (unsigned long long)to;
 }
 
-__device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_kernel_task *t) {
-    const vpps_quad a = ((const vpps_quad *)t)[0], b = ((const vpps_quad *)t)[1];
-    return vpps_kernel_task{__float_as_uint(a.x), {__float_as_uint(a.y), __float_as_uint(a.z), __float_as_uint(a.w)},
-                             __float_as_uint(b.x), __float_as_uint(b.y),
-                             __float_as_uint(b.z), __float_as_uint(b.w)};
-}
-
-/* All tasks from this one on that are of one kind are one sum: then t is the last of them, and `next` the one behind it. */
-#define VPPS_OUTER_CASE(task, make)                                                                                    \
-    case task: {                                                                                                       \
-        const unsigned n = vpps_tasks_of_sum(next - 1, task);                                                          \
-        make(a, vpps_dynamic, next - 1, n);                                                                            \
-        next += n - 1;                                                                                                 \
-        t.signal = next[-1].signal;                                                                                    \
+/* All tasks from this one on that are of one kind are one sum: then t is the last of them. */
+#define VPPS_OUTER_CASE(kind, make)                                                                                    \
+    case kind: {                                                                                                       \
+        const unsigned n = vpps_tasks_of_sum(t.at, kind);                                                              \
+        make(a, vpps_dynamic, t.at, n);                                                                                \
+        t.at += n - 1;                                                                                                 \
+        t.signal = t.at->signal;                                                                                       \
         break;                                                                                                         \
     }
 
@@ -41,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_wait_for_copies_before();
     __syncthreads();
     const unsigned *script = (const unsigned *)a.script;
-    const vpps_kernel_task *next = (const vpps_kernel_task *)(script + script[a.tasks + blockIdx.x / VPPS_GROUP]);
+    const vpps_task *first = (const vpps_task *)(script + script[VPPS_HEADER_WORDS + blockIdx.x / VPPS_GROUP]);
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < VPPS_HEADER_WORDS; i += VPPS_THREADS) ((unsigned *)&vpps_header)[i] = script[i];
 #pragma unroll 1
@@ -57,13 +50,13 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
         __syncthreads();
     }
     a.blocks = (unsigned long long)blocks;
-    vpps_kernel_task t = vpps_load_task(next++);
+    vpps_kernel_task t = vpps_load_task(first);
     for (;;) {
-        switch (t.task) {
+        switch (t.kind) {
             VPPS_STAGE_CASES(a, w, vpps_dynamic, t) /* they wait themselves */
         default:
             vpps_await(a, t);
-            switch (t.task) {
+            switch (t.kind) {
             case VPPS_TASK_END: return;
             case VPPS_TASK_CONSTANTS:
                 if (blockIdx.x % VPPS_GROUP == 0) {
@@ -80,15 +73,15 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
                 break;
             case VPPS_TASK_NORM:
             case VPPS_TASK_UPDATE: /* the last: weights may go from the registers */
-                vpps_step(a, t, vpps_load_task(next));
+                vpps_step(a, t, vpps_load_task(t.at + 1));
                 return;
             case VPPS_KERNEL_WEIGHTS: vpps_take_late_weights(w, vpps_dynamic); break;
-            case VPPS_KERNEL_NOTHING: break;
+            case VPPS_TASK_NOTHING: break;
             default: vpps_refuse(a, t); return;
             }
         }
         const vpps_signal signal = vpps_signal_of(a.counters, t.signal);
-        t = vpps_load_task(next++); /* there is one: the last ends the kernel */
+        t = vpps_load_task(t.at + 1); /* there is one: the last ends the kernel */
         __syncthreads(); /* what the task wrote is there for all threads */
         vpps_send(signal);
     }

@@ -1,10 +1,10 @@
 /* outer.cuh - gradients of matrices: which tasks are one sum; in fp32, factors to shared memory, and sums of their products. */
 
 /* How many tasks from this one on are of one kind, without a barrier between them. */
-__device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_kernel_task *t, unsigned kind) {
+__device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsigned kind) {
     unsigned n = 1;
 #pragma unroll 1
-    while ((t[n].task == kind) & (t[n].wait == VPPS_KERNEL_NOTHING) & (t[n - 1].signal == VPPS_KERNEL_NOTHING)) n++;
+    while ((t[n].kind == kind) & (t[n].wait == VPPS_NO_BARRIER) & (t[n - 1].signal == VPPS_NO_BARRIER)) n++;
     return n;
 }
 

@@ -324,8 +324,8 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
  * way before the VP waits for the others' norms: the norm is of the last ones first. */
 __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_kernel_task &norm, const vpps_kernel_task &update) {
     const unsigned group = VPPS_QUADS_AT_ONCE * VPPS_THREADS;
-    const bool clips = norm.task == VPPS_TASK_NORM;
-    if (clips && update.task != VPPS_TASK_UPDATE) {
+    const bool clips = norm.kind == VPPS_TASK_NORM;
+    if (clips && update.kind != VPPS_TASK_UPDATE) {
         vpps_refuse(a, update);
         return;
     }

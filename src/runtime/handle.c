@@ -357,7 +357,7 @@ static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) 
     stats->nodes = g->size;
     stats->levels = b->n_levels;
     stats->phases = b->n_phases;
-    stats->instructions = b->n_instructions;
+    stats->instructions = b->n_tasks;
     stats->script_bytes = b->script_words * 4;
     stats->pool_bytes = (uint64_t)(b->pool_words - h->plan.sharded) * 4;
     stats->live_bytes = 4 * (b->parameter_words + b->live_words - h->plan.sharded);
@@ -388,7 +388,7 @@ static vpps_status launch(vpps_handle *h, uint64_t batch) {
     const vpps_batch *b = h->programs[h->next];
     const vpps_device_table *table = h->device->table;
     const uint64_t begin = trace_clock(h);
-    if (h->trace) vpps_trace_launch(h->trace, batch, b->n_vertices, b->n_instructions);
+    if (h->trace) vpps_trace_launch(h->trace, batch, b->n_vertices, b->n_tasks);
     h->device->vote = h->vote;
     const vpps_status status = table->launch(h->device, b);
     vpps_trace_span(h->trace, "launch", begin);

@@ -34,7 +34,7 @@ void vpps_trace_destroy(vpps_trace *t) {
     free(t);
 }
 
-/* Groups have instructions of their own, so VPs may note fewer than there was room for. */
+/* Groups have tasks of their own, so VPs may note fewer than there was room for. */
 static uint64_t count_events(const vpps_trace *t) {
     uint64_t n = t->n_launches + t->n_spans;
     for (uint32_t v = 0; v < t->n_tracks; v++) n += t->tracks[v].n;
@@ -42,20 +42,21 @@ static uint64_t count_events(const vpps_trace *t) {
 }
 
 /* Is there room for a batch's events, in numbers and in memory? */
-static bool has_room(vpps_trace *t, uint64_t instructions) {
-    const uint64_t events = 1 + (instructions + 1) * t->n_tracks;
+static bool has_room(vpps_trace *t, uint64_t tasks) {
+    const uint64_t notes = 2 * tasks + 1; /* a task, the wait before it */
+    const uint64_t events = 1 + notes * t->n_tracks;
     if (t->full || count_events(t) + events > t->limit) return false;
     bool room = VPPS_RESERVE(t->launches, t->launches_capacity, t->n_launches + 1);
     for (uint32_t v = 0; v < t->n_tracks && room; v++) {
         vpps_track *k = &t->tracks[v];
-        room = VPPS_RESERVE(k->notes, k->capacity, k->n + instructions + 1);
+        room = VPPS_RESERVE(k->notes, k->capacity, k->n + notes);
     }
     return room;
 }
 
-void vpps_trace_launch(vpps_trace *t, uint64_t batch, uint32_t vertices, uint64_t instructions) {
-    const bool room = has_room(t, instructions);
-    t->noting = room && instructions;
+void vpps_trace_launch(vpps_trace *t, uint64_t batch, uint32_t vertices, uint64_t tasks) {
+    const bool room = has_room(t, tasks);
+    t->noting = room && tasks;
     t->full = !room;
     if (room) {
         t->launches[t->n_launches++] =
@@ -133,38 +134,37 @@ static void name_task(char name[TASK_NAME_BYTES], const char *of, const char *wh
 }
 
 static void put_task(writer *w, uint32_t track, const vpps_task_note *note, uint64_t begin_ns) {
-    const uint32_t *o = note->operands;
     char name[TASK_NAME_BYTES];
-    switch (note->task) {
+    switch (note->kind) {
     case VPPS_TASK_STAGE: {
-        const vpps_cell_stage *s = &note->cell->stages[o[0]];
+        const vpps_cell_stage *s = &note->cell->stages[note->stage];
         const char *pass = s->backward ? "backward" : "forward";
         name_task(name, note->cell->name, pass);
         put_event(w, track, "stage", name, begin_ns, note->end_ns);
-        fprintf(w->file, "\"stage\":%u,\"part\":\"%s\",\"pass\":\"%s\",\"split\":\"%s\",\"vertices\":%u}}", o[0],
-                vpps_part_name(s->part), pass, vpps_split_name(s->split), o[2]);
+        fprintf(w->file, "\"stage\":%u,\"part\":\"%s\",\"pass\":\"%s\",\"split\":\"%s\",\"vertices\":%u}}", note->stage,
+                vpps_part_name(s->part), pass, vpps_split_name(s->split), note->number);
         break;
     }
     case VPPS_TASK_OUTER:
         name_task(name, note->cell->name, "gradients");
         put_event(w, track, "gradients", name, begin_ns, note->end_ns);
-        fprintf(w->file, "\"vertices\":%u}}", o[1]);
+        fprintf(w->file, "\"vertices\":%u}}", note->number);
         break;
     case VPPS_TASK_ENTRIES:
-        name_task(name, w->model->params[o[0]].name, "gradients");
+        name_task(name, w->model->params[note->number].name, "gradients");
         put_event(w, track, "gradients", name, begin_ns, note->end_ns);
         fputs("}}", w->file);
         break;
-    case VPPS_TASK_WAIT:
+    case VPPS_NOTE_WAIT:
         put_event(w, track, "wait", "wait", begin_ns, note->end_ns);
-        fprintf(w->file, "\"barrier\":%u}}", o[0]);
+        fprintf(w->file, "\"barrier\":%u}}", note->number);
         break;
     default: {
         static const char *const names[VPPS_TASK_COUNT] = {[VPPS_TASK_CONSTANTS] = "constants",
                                                            [VPPS_TASK_LOSS] = "loss",
                                                            [VPPS_TASK_NORM] = "norm",
                                                            [VPPS_TASK_UPDATE] = "update"};
-        put_event(w, track, "task", names[note->task] ? names[note->task] : "task", begin_ns, note->end_ns);
+        put_event(w, track, "task", names[note->kind] ? names[note->kind] : "task", begin_ns, note->end_ns);
         fputs("}}", w->file);
     }
     }
@@ -173,7 +173,7 @@ static void put_task(writer *w, uint32_t track, const vpps_task_note *note, uint
 /* Tasks from `at` on, between two waits, inside a span that is their phase. What is behind them. */
 static size_t put_phase(writer *w, uint32_t track, const vpps_track *k, size_t at, size_t end, uint32_t phase) {
     size_t last = at;
-    while (last < end && k->notes[last].task != VPPS_TASK_WAIT) last++;
+    while (last < end && k->notes[last].kind != VPPS_NOTE_WAIT) last++;
     if (last > at) {
         char name[32];
         snprintf(name, sizeof name, "phase %u", phase);
@@ -189,9 +189,9 @@ static void put_vp(writer *w, uint32_t vp) {
     const uint32_t track = FIRST_VP + vp;
     char name[64];
     for (size_t at = 0, end; at < k->n; at = end) { /* at: the begin of a batch */
-        for (end = at + 1; end < k->n && k->notes[end].task != VPPS_NOTE_BEGIN;) end++;
+        for (end = at + 1; end < k->n && k->notes[end].kind != VPPS_NOTE_BEGIN;) end++;
         if (end == at + 1) continue;
-        const vpps_launch_note *l = &w->trace->launches[k->notes[at].operands[0]];
+        const vpps_launch_note *l = &w->trace->launches[k->notes[at].number];
         batch_name(l, name, sizeof name);
         put_event(w, track, "batch", name, k->notes[at].end_ns, k->notes[end - 1].end_ns);
         fprintf(w->file, "\"batch\":%" PRIu64 ",\"vertices\":%u}}", l->batch, l->vertices);

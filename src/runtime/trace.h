@@ -14,11 +14,15 @@
 typedef struct vpps_task_note {
     uint64_t end_ns;
     const vpps_compiled_cell *cell; /* of STAGE and OUTER */
-    uint32_t task;                  /* or VPPS_NOTE_BEGIN: the VP begins launch number operands[0] */
-    uint32_t operands[3];           /* the task's first, without its block */
+    uint32_t kind;                  /* of the task; or one of those below */
+    uint32_t stage;                 /* of STAGE */
+    uint32_t number;                /* STAGE, OUTER: of vertices; ENTRIES: the parameter */
 } vpps_task_note;
 
-enum { VPPS_NOTE_BEGIN = VPPS_TASK_COUNT };
+enum {
+    VPPS_NOTE_BEGIN = VPPS_TASK_COUNT, /* the VP begins launch `number` */
+    VPPS_NOTE_WAIT                     /* it has waited for barrier `number` */
+};
 
 typedef struct vpps_track {
     _Alignas(64) vpps_task_note *notes; /* a cache line each: VPs write to them */
@@ -60,8 +64,8 @@ typedef struct vpps_trace {
 vpps_status vpps_trace_create(vpps_trace **out, uint64_t limit, uint32_t n_vps);
 void vpps_trace_destroy(vpps_trace *t);
 
-/* A launch begins, of so many instructions, none if the VPs are not followed; it is over after device_ns. */
-void vpps_trace_launch(vpps_trace *t, uint64_t batch, uint32_t vertices, uint64_t instructions);
+/* A launch begins, of so many tasks, none if the VPs are not followed; it is over after device_ns. */
+void vpps_trace_launch(vpps_trace *t, uint64_t batch, uint32_t vertices, uint64_t tasks);
 void vpps_trace_landed(vpps_trace *t, uint64_t device_ns);
 
 /* The caller was busy from begin_ns until now. NULL: there is no trace. */
@@ -83,7 +87,7 @@ static inline void vpps_trace_note(vpps_track *k, vpps_task_note note) {
 }
 
 static inline void vpps_trace_begin_track(const vpps_trace *t, vpps_track *k) {
-    vpps_trace_note(k, (vpps_task_note){.task = VPPS_NOTE_BEGIN, .operands = {(uint32_t)t->n_launches - 1}});
+    vpps_trace_note(k, (vpps_task_note){.kind = VPPS_NOTE_BEGIN, .number = (uint32_t)t->n_launches - 1});
 }
 
 #endif

@@ -15,22 +15,23 @@ static uint64_t elems_of(const costing *w, vpps_param p) {
     return (uint64_t)w->model->params[p].rows * w->model->params[p].cols;
 }
 
-/* Vertices [first, first + n) of a block. */
-typedef struct part {
+/* The vertices of a task, first and count. */
+typedef struct span {
     vpps_block_view view;
     const vpps_compiled_cell *c;
     uint32_t first, n[VPPS_DOMAINS]; /* n: vertices, members of each list */
-} part;
+} span;
 
-static part part_of(const costing *w, uint32_t block, uint32_t first, uint32_t n) {
-    const vpps_block *at = vpps_block_at(w->b->script, block);
-    part p = {.c = w->b->cells[at->cell], .first = first, .n = {n}};
+static span span_of(const costing *w, const vpps_task *t) {
+    const uint32_t first = t->operands[1], n = t->operands[2];
+    const vpps_block *at = vpps_block_at(w->b->script, t->operands[0]);
+    span p = {.c = w->b->cells[at->cell], .first = first, .n = {n}};
     vpps_view_block(w->b->script, at, p.c, &p.view);
     for (uint32_t d = 1; d <= p.c->n_lists; d++) p.n[d] = p.view.lists[d][first + n] - p.view.lists[d][first];
     return p;
 }
 
-static void add_flops(const costing *w, const part *p, const vpps_cell_flops *flops) {
+static void add_flops(const costing *w, const span *p, const vpps_cell_flops *flops) {
     for (uint32_t domain = 0; domain < VPPS_DOMAINS; domain++) {
         w->sum->product_flops += p->n[domain] * flops->products[domain];
         w->sum->other_flops += p->n[domain] * flops->other[domain];
@@ -40,7 +41,7 @@ static void add_flops(const costing *w, const part *p, const vpps_cell_flops *fl
 /* ---------------------------------------------------------------- stages */
 
 /* A value of the part's items, in as many shares as there are. */
-static void add_value(const costing *w, const part *p, uint32_t v) {
+static void add_value(const costing *w, const span *p, uint32_t v) {
     const vpps_cell_value *x = &p->c->values[v];
     const uint64_t items = x->kind == VPPS_VALUE_PARAMETER ? 1 : p->n[x->domain];
     add_words(w, items * vpps_value_words(x) * vpps_shares_of(p->c, x));
@@ -59,7 +60,7 @@ static bool first_use(const vpps_compiled_cell *c, const vpps_cell_stage *s, uin
     return true;
 }
 
-static void add_operands(const costing *w, const part *p, uint32_t stage, uint32_t k) {
+static void add_operands(const costing *w, const span *p, uint32_t stage, uint32_t k) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *s = &c->stages[stage];
     const vpps_cell_value *x = &c->values[c->order[s->first + k]];
@@ -72,15 +73,15 @@ static void add_operands(const costing *w, const part *p, uint32_t stage, uint32
     if (vpps_bias_of(x) != VPPS_NO_PARAM) add_words(w, elems_of(w, x->bias));
 }
 
-static void cost_STAGE(const costing *w, const uint32_t *o) {
-    const part p = part_of(w, o[0], o[2], o[3]);
-    const vpps_cell_stage *s = &p.c->stages[o[1]];
+static void cost_STAGE(const costing *w, const vpps_task *t) {
+    const span p = span_of(w, t);
+    const vpps_cell_stage *s = &p.c->stages[t->stage];
     vpps_cell_flops flops = {{0}, {0}};
     for (uint32_t k = 0; k < s->n; k++) {
         const uint32_t v = p.c->order[s->first + k];
         const vpps_cell_value *x = &p.c->values[v];
         vpps_add_value_flops(w->model, p.c, v, &flops);
-        add_operands(w, &p, o[1], k);
+        add_operands(w, &p, t->stage, k);
         if (x->kind == VPPS_VALUE_DATA) add_value(w, &p, v);
         if (x->kind == VPPS_VALUE_GRADIENT) {
             const uint32_t *starts = p.view.gradient_starts[x->output] + p.first;
@@ -95,8 +96,8 @@ static void cost_STAGE(const costing *w, const uint32_t *o) {
 
 /* ---------------------------------------------------------------- parameters */
 
-static void cost_OUTER(const costing *w, const uint32_t *o) {
-    const part p = part_of(w, o[0], o[1], o[2]);
+static void cost_OUTER(const costing *w, const vpps_task *t) {
+    const span p = span_of(w, t);
     vpps_cell_flops flops = {{0}, {0}};
     for (uint32_t i = 0; i < p.c->n_outers; i++) {
         const vpps_cell_outer *outer = &p.c->outers[i];
@@ -113,10 +114,10 @@ static void cost_OUTER(const costing *w, const uint32_t *o) {
     add_flops(w, &p, &flops);
 }
 
-static void cost_ENTRIES(const costing *w, const uint32_t *o) {
-    const vpps_table *t = vpps_table_at(w->b->script, o[0]);
-    const vpps_entry_sums s = vpps_sums_at(w->b->script, o[1]);
-    add_words(w, ((uint64_t)s.n + s.starts[s.n]) * elems_of(w, t->param));
+static void cost_ENTRIES(const costing *w, const vpps_task *t) {
+    const vpps_table *table = vpps_table_at(w->b->script, t->operands[0]);
+    const vpps_entry_sums s = vpps_sums_at(w->b->script, t->operands[1]);
+    add_words(w, ((uint64_t)s.n + s.starts[s.n]) * elems_of(w, table->param));
 }
 
 /* Elements of everything that has a gradient. */
@@ -139,48 +140,47 @@ static uint64_t gradient_elems(const costing *w) {
     return elems;
 }
 
-static void cost_NORM(const costing *w, const uint32_t *o) {
-    (void)o;
+static void cost_NORM(const costing *w, const vpps_task *t) {
+    (void)t;
     w->sum->other_flops += 2 * gradient_elems(w);
     add_words(w, gradient_elems(w));
 }
 
 /* Plain SGD, whatever the optimiser; a weight is read and written, its gradient read. */
-static void cost_UPDATE(const costing *w, const uint32_t *o) {
-    (void)o;
+static void cost_UPDATE(const costing *w, const vpps_task *t) {
+    (void)t;
     w->sum->other_flops += 2 * gradient_elems(w);
     add_words(w, 3 * gradient_elems(w));
 }
 
 /* ---------------------------------------------------------------- the rest */
 
-static void cost_LOSS(const costing *w, const uint32_t *o) {
-    w->sum->other_flops += 2 * (uint64_t)o[1];
-    add_words(w, o[1]);
+static void cost_LOSS(const costing *w, const vpps_task *t) {
+    w->sum->other_flops += 2 * (uint64_t)t->operands[1];
+    add_words(w, t->operands[1]);
 }
 
-static void cost_WORDS(const costing *w, const uint32_t *o) { add_words(w, o[1]); }
+static void cost_WORDS(const costing *w, const vpps_task *t) { add_words(w, t->operands[1]); }
 
-static void cost_NOTHING(const costing *w, const uint32_t *o) { (void)w, (void)o; }
+static void cost_NOTHING(const costing *w, const vpps_task *t) { (void)w, (void)t; }
 
-static void (*const costs[VPPS_TASK_COUNT])(const costing *w, const uint32_t *o) = {
-#define TASK(id, words, who, cost, text) cost_##cost,
+static void (*const costs[VPPS_TASK_COUNT])(const costing *w, const vpps_task *t) = {
+#define TASK(id, operands, who, cost, text) cost_##cost,
 #include "script/tasks.def"
 #undef TASK
 };
 
-void vpps_add_task_cost(const vpps_batch *b, const vpps_model *model, uint32_t at, vpps_task_cost *sum) {
+void vpps_add_task_cost(const vpps_batch *b, const vpps_model *model, const vpps_task *t, vpps_task_cost *sum) {
     const costing w = {b, model, sum};
-    costs[b->script[at]](&w, b->script + at + 1);
+    costs[t->kind](&w, t);
 }
 
 vpps_task_cost vpps_cost_of_batch(const vpps_batch *b, const vpps_model *model) {
-    const vpps_task_header *h = vpps_task_header_of(b->script);
-    const uint32_t *starts = b->script + VPPS_TASK_HEADER_WORDS;
     vpps_task_cost sum = {0};
-    for (uint32_t group = 0; group < h->n_groups; group++) {
-        for (uint32_t at = starts[group]; at < starts[group + 1]; at += 1 + vpps_tasks[b->script[at]].words)
-            if (!group || vpps_tasks[b->script[at]].who == VPPS_BY_GROUP) vpps_add_task_cost(b, model, at, &sum);
+    for (uint32_t group = 0; group < vpps_task_header_of(b->script)->n_groups; group++) {
+        const vpps_task *end = vpps_end_of_tasks(b->script, group);
+        for (const vpps_task *t = vpps_first_task(b->script, group); t < end; t++)
+            if (!group || vpps_task_rows[t->kind].who == VPPS_BY_GROUP) vpps_add_task_cost(b, model, t, &sum);
     }
     return sum;
 }

@@ -10,10 +10,10 @@ typedef struct vpps_task_cost {
     uint64_t product_flops, other_flops, bytes;
 } vpps_task_cost;
 
-/* Adds the cost of the instruction at word `at`, which is whole and names what there is. */
-void vpps_add_task_cost(const vpps_batch *b, const vpps_model *model, uint32_t at, vpps_task_cost *sum);
+/* Adds the cost of a task of the batch's script, which names what there is. */
+void vpps_add_task_cost(const vpps_batch *b, const vpps_model *model, const vpps_task *t, vpps_task_cost *sum);
 
-/* Of the whole script. What all VPs do together stands in every group's instructions, and counts once. */
+/* Of the whole script. What all VPs do together stands in every group's tasks, and counts once. */
 vpps_task_cost vpps_cost_of_batch(const vpps_batch *b, const vpps_model *model);
 
 #endif

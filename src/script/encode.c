@@ -1,14 +1,7 @@
 /* encode.c - the words of a script: records of vertices, lists of contributions, instructions. See task.h. */
 #include "script/step.h"
 #include "script/work.h"
-
-/* Room for n words at the script's end; their address. `ok` becomes false where there is none. */
-static uint32_t take_words(vpps_batch *b, uint64_t n, bool *ok) {
-    const uint64_t at = b->script_words;
-    *ok = *ok && at + n < UINT32_MAX && VPPS_RESERVE(b->script, b->script_capacity, (size_t)(at + n));
-    if (*ok) b->script_words = (size_t)(at + n);
-    return (uint32_t)at;
-}
+#include "script/writer.h"
 
 static uint32_t float_bits(float f) {
     uint32_t bits;
@@ -89,8 +82,7 @@ static uint32_t *write_list(const vpps_batch_work *w, const vpps_block_work *b, 
     return at;
 }
 
-static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
-    vpps_batch_work *w = b->work;
+static void encode_block(vpps_batch_work *w, uint32_t i, vpps_writer *to) {
     vpps_block_work *block = &w->blocks[i];
     const vpps_compiled_cell *c = w->used[block->type].cell;
     const uint32_t n = block->n, *output_at = w->output_at, *outputs = w->source_outputs;
@@ -98,9 +90,9 @@ static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
     uint64_t words = (uint64_t)n * (1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data);
     for (uint32_t l = 0; l < c->n_lists; l++)
         words += (uint64_t)n + 1 + (uint64_t)c->inputs_of[l + 1] * block->members[l];
-    block->arrays = take_words(b, words, ok);
-    if (!*ok) return;
-    uint32_t *at = b->script + block->arrays;
+    block->arrays = vpps_write_room(to, words);
+    if (to->failed) return;
+    uint32_t *at = to->words + block->arrays;
     for (uint32_t p = 0; p < n; p++) at[p] = v[p].vertex;
     at += n;
     for (uint32_t k = 0; k < c->n_inputs; k++) {
@@ -116,33 +108,31 @@ static void encode_block(vpps_batch *b, uint32_t i, bool *ok) {
 }
 
 /* Data of input ops, copied as they lie in the graph. */
-static void encode_data(vpps_batch *b, uint32_t i, bool *ok) {
-    vpps_batch_work *w = b->work;
+static void encode_data(const vpps_batch_work *w, uint32_t i, vpps_writer *to) {
     const vpps_block_work *block = &w->blocks[i];
     const vpps_compiled_cell *c = w->used[block->type].cell;
-    if (!c->is_data || !*ok) return;
+    if (!c->is_data || to->failed) return;
     const uint32_t words = vpps_value_words(&c->values[c->outputs[0].value]), n = block->n;
-    const uint32_t data = take_words(b, (uint64_t)n * words, ok);
-    if (!*ok) return;
-    uint32_t *addresses = b->script + block->arrays + (size_t)n * (1 + c->n_words);
+    const uint32_t data = vpps_write_room(to, (uint64_t)n * words);
+    if (to->failed) return;
+    uint32_t *addresses = to->words + block->arrays + (size_t)n * (1 + c->n_words);
     for (uint32_t p = 0; p < n; p++) {
         addresses[p] = data + p * words;
-        memcpy(b->script + addresses[p], w->g->data + vpps_vertices_of(w, block)[p].words, words * sizeof(float));
+        memcpy(to->words + addresses[p], w->g->data + vpps_vertices_of(w, block)[p].words, words * sizeof(float));
     }
 }
 
 /* Starts of the lists of contributions to each output with a gradient; users become cursors. They must come right behind
  * the block's other arrays. */
-static void encode_gradients(vpps_batch *b, uint32_t i, bool *ok) {
-    vpps_batch_work *w = b->work;
+static void encode_gradients(vpps_batch_work *w, uint32_t i, vpps_writer *to) {
     const vpps_block_work *block = &w->blocks[i];
     const vpps_used_type *u = &w->used[block->type];
     const vpps_ordered_vertex *v = vpps_vertices_of(w, block);
     for (uint32_t k = 0; k < u->cell->n_outputs && u->needs.training; k++) {
         if (!(u->needs.gradient_out >> k & 1)) continue;
-        const uint32_t n = block->n, lists = take_words(b, (uint64_t)n + 1, ok) + n + 1;
-        if (!*ok) return;
-        uint32_t *starts = b->script + lists - n - 1;
+        const uint32_t n = block->n, lists = vpps_write_room(to, (uint64_t)n + 1) + n + 1;
+        if (to->failed) return;
+        uint32_t *starts = to->words + lists - n - 1;
         uint64_t at = 0;
         for (uint32_t p = 0; p < n; p++) {
             uint32_t *users = &w->users[v[p].first_output + k];
@@ -152,8 +142,8 @@ static void encode_gradients(vpps_batch *b, uint32_t i, bool *ok) {
             *users = (uint32_t)(lists + at - *users);
         }
         starts[n] = (uint32_t)at;
-        take_words(b, at, ok);
-        if (!*ok) return;
+        vpps_write_room(to, at);
+        if (to->failed) return;
     }
 }
 
@@ -176,12 +166,11 @@ static bool count_constants(vpps_batch_work *w, uint32_t *n) {
 }
 
 /* Every term's factor lies in the pool, as a contribution to the term. */
-static void encode_seeds(vpps_batch *b, bool *ok) {
-    vpps_batch_work *w = b->work;
+static void encode_seeds(vpps_batch_work *w, vpps_writer *to) {
     for (uint32_t g = 0, at = w->seeds_at; g < w->n_groups; g++) {
         vpps_group_constants *c = &w->constants[g];
-        c->list = take_words(b, 2 * (uint64_t)c->n, ok);
-        if (!*ok) return;
+        c->list = vpps_write_room(to, 2 * (uint64_t)c->n);
+        if (to->failed) return;
         c->next = c->list;
         c->at = at;
         at += c->n;
@@ -191,18 +180,17 @@ static void encode_seeds(vpps_batch *b, bool *ok) {
         uint32_t *user = &w->users[w->seeds[i].to.output];
         const uint32_t factor = float_bits(w->seeds[i].factor);
         if (c->next == c->list || factor != c->last) {
-            b->script[c->next++] = c->at++;
-            b->script[c->next++] = c->last = factor;
+            to->words[c->next++] = c->at++;
+            to->words[c->next++] = c->last = factor;
         }
-        if (*user != VPPS_NONE) b->script[(*user)++] = c->at - 1;
+        if (*user != VPPS_NONE) to->words[(*user)++] = c->at - 1;
     }
 }
 
 /* ---------------------------------------------------------------- tables */
 
 /* One description a table, its entries in the order of their first use. */
-static uint32_t encode_tables(vpps_batch *b, uint32_t *n_tables, bool *ok) {
-    vpps_batch_work *w = b->work;
+static uint32_t encode_tables(vpps_batch_work *w, uint32_t *n_tables, vpps_writer *to) {
     const vpps_model *model = w->g->model;
     *n_tables = 0;
     for (uint32_t p = 0; p < model->n_params; p++) {
@@ -211,19 +199,19 @@ static uint32_t encode_tables(vpps_batch *b, uint32_t *n_tables, bool *ok) {
             any = w->entries[i].table == p;
         *n_tables += any;
     }
-    const uint32_t tables = take_words(b, (uint64_t)*n_tables * VPPS_TABLE_WORDS, ok);
+    const uint32_t tables = vpps_write_room(to, (uint64_t)*n_tables * VPPS_TABLE_WORDS);
     uint32_t t = 0, gradients = w->entry_gradients;
-    for (uint32_t p = 0; p < model->n_params && *ok && t < *n_tables; p++) {
+    for (uint32_t p = 0; p < model->n_params && !to->failed && t < *n_tables; p++) {
         uint32_t n = 0;
         for (uint32_t i = 0; i < w->n_entries; i++)
             if (w->entries[i].table == p) w->entries[i].number = n++;
         if (!n) continue;
-        const uint32_t rows = take_words(b, n, ok);
-        if (!*ok) return tables;
+        const uint32_t rows = vpps_write_room(to, n);
+        if (to->failed) return tables;
         for (uint32_t i = 0; i < w->n_entries; i++)
-            if (w->entries[i].table == p) b->script[rows + w->entries[i].number] = w->entries[i].row;
+            if (w->entries[i].table == p) to->words[rows + w->entries[i].number] = w->entries[i].row;
         const vpps_table table = {.param = p, .n = n, .gradients = gradients, .rows = rows};
-        memcpy(b->script + tables + (size_t)t * VPPS_TABLE_WORDS, &table, sizeof table);
+        memcpy(to->words + tables + (size_t)t * VPPS_TABLE_WORDS, &table, sizeof table);
         gradients += n * model->params[p].rows * model->params[p].cols;
         t++;
     }
@@ -232,8 +220,7 @@ static uint32_t encode_tables(vpps_batch *b, uint32_t *n_tables, bool *ok) {
 
 /* What a slice's ENTRIES of a table adds up, but for the slice's contributions, for which room is left; its address, or 0: the
  * slice contributes nothing to the table. */
-static uint32_t encode_sums(vpps_batch *b, const vpps_table *t, bool *ok) {
-    vpps_batch_work *w = b->work;
+static uint32_t encode_sums(vpps_batch_work *w, const vpps_table *t, vpps_writer *to) {
     uint32_t n = 0;
     uint64_t count = 0;
     for (uint32_t i = 0; i < w->n_touched; i++) {
@@ -242,17 +229,17 @@ static uint32_t encode_sums(vpps_batch *b, const vpps_table *t, bool *ok) {
         if (e->table == t->param) count += e->count;
     }
     if (!n) return 0;
-    const uint32_t words = entry_words(w, t->param), address = take_words(b, 2 + 2 * (uint64_t)n + count, ok);
-    if (!*ok) return 0;
-    uint32_t *entries = b->script + address + 1, *starts = entries + n, at = 0;
-    b->script[address] = n;
+    const uint32_t words = entry_words(w, t->param), address = vpps_write_room(to, 2 + 2 * (uint64_t)n + count);
+    if (to->failed) return 0;
+    uint32_t *entries = to->words + address + 1, *starts = entries + n, at = 0;
+    to->words[address] = n;
     for (uint32_t i = 0; i < w->n_touched; i++) {
         vpps_entry *e = &w->entries[w->touched[i]];
         if (e->table != t->param) continue;
         *entries++ = e->number;
         *starts++ = at;
         e->at = address + 2 + 2 * n + at;
-        if (e->made) b->script[e->at++] = t->gradients + e->number * words;
+        if (e->made) to->words[e->at++] = t->gradients + e->number * words;
         at += e->count;
     }
     *starts = at;
@@ -260,41 +247,25 @@ static uint32_t encode_sums(vpps_batch *b, const vpps_table *t, bool *ok) {
 }
 
 /* Of every slice, each table's sums: their addresses go to sums[slice * n_tables + table]. */
-static void encode_entries(vpps_batch *b, uint32_t tables, uint32_t n_tables, uint32_t *sums, bool *ok) {
-    vpps_batch_work *w = b->work;
-    for (uint32_t slice = 0; slice < vpps_all_slices(w) && n_tables && *ok; slice++) {
+static void encode_entries(vpps_batch_work *w, uint32_t tables, uint32_t n_tables, uint32_t *sums, vpps_writer *to) {
+    for (uint32_t slice = 0; slice < vpps_all_slices(w) && n_tables && !to->failed; slice++) {
         vpps_touch_entries(w, slice);
-        for (uint32_t i = 0; i < n_tables && *ok; i++) {
+        for (uint32_t i = 0; i < n_tables && !to->failed; i++) {
             vpps_table t;
-            memcpy(&t, b->script + tables + (size_t)i * VPPS_TABLE_WORDS, sizeof t);
-            sums[(size_t)slice * n_tables + i] = encode_sums(b, &t, ok);
+            memcpy(&t, to->words + tables + (size_t)i * VPPS_TABLE_WORDS, sizeof t);
+            sums[(size_t)slice * n_tables + i] = encode_sums(w, &t, to);
         }
-        if (*ok) vpps_write_entries(w, slice, b->script);
+        if (!to->failed) vpps_write_entries(w, slice, to->words);
     }
 }
 
 /* ---------------------------------------------------------------- instructions */
-
-static void emit(vpps_batch *b, bool *ok, vpps_task task, const uint32_t *operands) {
-    const uint32_t at = take_words(b, 1 + vpps_tasks[task].words, ok);
-    if (!*ok) return;
-    b->script[at] = task;
-    for (uint32_t i = 0; i < vpps_tasks[task].words; i++) b->script[at + 1 + i] = operands[i];
-    b->n_instructions++;
-}
-
-#define EMIT(task, ...) emit(b, ok, VPPS_TASK_##task, (const uint32_t[6]){__VA_ARGS__})
 
 /* Where all VPs meet at a slice's end: before, or after, the parameters' gradients. Those of groups come before these. */
 static uint32_t common_barrier(const vpps_batch_work *w, uint32_t slice, bool after) {
     uint32_t first = 0;
     for (uint32_t g = 0; g < w->n_groups; g++) first += w->group_phases[g];
     return first + 2 * slice + after;
-}
-
-static void barrier(vpps_batch *b, uint32_t number, uint32_t signals, bool *ok) {
-    EMIT(SIGNAL, number);
-    EMIT(WAIT, number, signals);
 }
 
 /* Are the factors of all the cell's parameters' gradients there once a level's main part is done? */
@@ -316,38 +287,42 @@ static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
 }
 
 /* The gradients of parameters from tasks [first, end), which ended the phase before. */
-static void encode_outers(vpps_batch *b, uint32_t first, uint32_t end, bool *ok) {
-    const vpps_batch_work *w = b->work;
+static void encode_outers(const vpps_batch_work *w, uint32_t first, uint32_t end, vpps_writer *to) {
     for (uint32_t i = first; i < end; i++) {
         const vpps_task_work *t = &w->tasks[i];
         if (accumulates(w, t->block) && is_last_main(w->used[w->blocks[t->block].type].cell, t->stage))
-            EMIT(OUTER, t->block, t->first, t->n);
+            VPPS_WRITE_TASK(to, OUTER, t->block, t->first, t->n);
     }
 }
 
 /* The tasks of a slice of a group, from *task on, and the gradients of parameters that are made between them. Where it ends,
  * all VPs meet. */
-static void encode_slice(vpps_batch *b, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers, bool *ok) {
-    const vpps_batch_work *w = b->work;
+static void encode_slice(const vpps_batch_work *w, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers,
+                         vpps_writer *to) {
     const uint32_t end = w->n_blocks ? w->blocks[vpps_first_of_slice(w, slice) + g].slice_end : 0;
     uint32_t i = *task, phase = slice && i < w->n_tasks ? w->tasks[i].phase : 0, phase_start = i;
     for (; i < w->n_tasks && w->tasks[i].group == g && w->tasks[i].phase < end; i++) {
         const vpps_task_work *t = &w->tasks[i];
         if (t->phase != phase) {
-            barrier(b, (*barriers)++, w->group_size, ok);
-            encode_outers(b, phase_start, i, ok);
+            vpps_write_barrier(to, (*barriers)++, w->group_size);
+            encode_outers(w, phase_start, i, to);
             phase = t->phase;
             phase_start = i;
         }
-        EMIT(STAGE, t->block, t->stage, t->first, t->n, t->passing, t->contributions);
+        vpps_write_task(to, (vpps_task){.kind = VPPS_TASK_STAGE,
+                                        .operands = {t->block, t->first, t->n},
+                                        .stage = t->stage,
+                                        .passing = t->passing,
+                                        .contributions = t->contributions});
     }
     *task = i;
-    barrier(b, common_barrier(w, slice, false), w->machine->n_vps, ok);
+    vpps_write_barrier(to, common_barrier(w, slice, false), w->machine->n_vps);
     if (!w->training) return;
-    encode_outers(b, phase_start, i, ok);
+    encode_outers(w, phase_start, i, to);
     for (uint32_t k = vpps_first_of_slice(w, slice); k < w->n_blocks; k = vpps_next_of_slice(w, k)) {
         const vpps_block_work *block = &w->blocks[k];
-        if (block->n && w->used[block->type].cell->n_outers && !accumulates(w, k)) EMIT(OUTER, k, 0, block->n);
+        if (block->n && w->used[block->type].cell->n_outers && !accumulates(w, k))
+            VPPS_WRITE_TASK(to, OUTER, k, 0, block->n);
     }
 }
 
@@ -359,56 +334,53 @@ static bool meets_before_norm(const vpps_batch_work *w, uint32_t n_tables) {
 
 /* What a group runs, each VP for its own rows and entries. `losses`: the addresses of the slices' terms, and the last one's
  * end; `sums`: see encode_entries. */
-static void encode_group(vpps_batch *b, uint32_t g, uint32_t *task, uint32_t *barriers, const uint32_t *losses,
-                         const uint32_t *sums, uint32_t n_tables, bool *ok) {
-    const vpps_batch_work *w = b->work;
+static void encode_group(const vpps_batch_work *w, uint32_t g, uint32_t *task, uint32_t *barriers,
+                         const uint32_t *losses, const uint32_t *sums, uint32_t n_tables, vpps_writer *to) {
     const uint32_t n = vpps_all_slices(w);
-    if (w->constants[g].n) EMIT(CONSTANTS, w->constants[g].list, w->constants[g].n);
+    if (w->constants[g].n) VPPS_WRITE_TASK(to, CONSTANTS, w->constants[g].list, w->constants[g].n);
     for (uint32_t slice = 0; slice < n; slice++) {
-        encode_slice(b, slice, g, task, barriers, ok);
-        if (w->training && g == 0) EMIT(LOSS, losses[slice], (losses[slice + 1] - losses[slice]) / 2);
+        encode_slice(w, slice, g, task, barriers, to);
+        if (w->training && g == 0) VPPS_WRITE_TASK(to, LOSS, losses[slice], (losses[slice + 1] - losses[slice]) / 2);
         for (uint32_t i = 0; i < n_tables; i++)
-            if (sums[(size_t)slice * n_tables + i]) EMIT(ENTRIES, i, sums[(size_t)slice * n_tables + i]);
-        if (w->training && slice + 1 < n) barrier(b, common_barrier(w, slice, true), w->machine->n_vps, ok);
+            if (sums[(size_t)slice * n_tables + i]) VPPS_WRITE_TASK(to, ENTRIES, i, sums[(size_t)slice * n_tables + i]);
+        if (w->training && slice + 1 < n) vpps_write_barrier(to, common_barrier(w, slice, true), w->machine->n_vps);
     }
     if (w->training && w->request->part == VPPS_STEP_WHOLE) {
-        if (meets_before_norm(w, n_tables)) barrier(b, common_barrier(w, n, false), w->machine->n_vps, ok);
-        if (w->request->guard || w->request->optimizer->clip > 0) EMIT(NORM, 0);
+        if (meets_before_norm(w, n_tables)) vpps_write_barrier(to, common_barrier(w, n, false), w->machine->n_vps);
+        if (w->request->guard || w->request->optimizer->clip > 0) VPPS_WRITE_TASK(to, NORM, 0);
         /* the norm's parts; and gradients are made of parameters, too: a lookup's entry that a matrix is multiplied with */
-        barrier(b, common_barrier(w, n - 1, true), w->machine->n_vps, ok);
-        EMIT(UPDATE, 0);
+        vpps_write_barrier(to, common_barrier(w, n - 1, true), w->machine->n_vps);
+        VPPS_WRITE_TASK(to, UPDATE, 0);
     }
-    EMIT(END, 0);
+    VPPS_WRITE_TASK(to, END, 0);
 }
 
 /* The loss's terms, slice after slice. */
-static void encode_losses(vpps_batch *b, uint32_t *losses, bool *ok) {
-    const vpps_batch_work *w = b->work;
-    losses[0] = take_words(b, 2 * (uint64_t)w->n_seeds, ok);
-    for (uint32_t slice = 0; slice < vpps_all_slices(w) && *ok; slice++) {
+static void encode_losses(const vpps_batch_work *w, uint32_t *losses, vpps_writer *to) {
+    losses[0] = vpps_write_room(to, 2 * (uint64_t)w->n_seeds);
+    for (uint32_t slice = 0; slice < vpps_all_slices(w) && !to->failed; slice++) {
         losses[slice + 1] = losses[slice];
         for (uint32_t i = 0; i < w->n_seeds; i++) {
             const vpps_seed *seed = &w->seeds[i];
             if (w->place[seed->to.vertex] - slice * w->n_groups >= w->n_groups) continue; /* of another slice */
-            b->script[losses[slice + 1]++] = w->output_at[seed->to.output];
-            b->script[losses[slice + 1]++] = float_bits(seed->factor);
+            to->words[losses[slice + 1]++] = w->output_at[seed->to.output];
+            to->words[losses[slice + 1]++] = float_bits(seed->factor);
         }
     }
 }
 
-static void write_header(vpps_batch *b, vpps_task_header h) {
-    const vpps_batch_work *w = b->work;
+static void write_header(const vpps_batch_work *w, vpps_task_header h, vpps_writer *to) {
     const vpps_batch_request *request = w->request;
     if (w->training) {
         vpps_describe_step(&h, request);
         h.lasting = request->part == VPPS_STEP_WHOLE && vpps_all_slices(w) == 1;
     }
     h.magic = VPPS_TASK_MAGIC;
-    h.words = (uint32_t)b->script_words;
+    h.words = (uint32_t)to->n;
     h.step = request->step;
     h.dropout_key[0] = (uint32_t)request->dropout_key;
     h.dropout_key[1] = (uint32_t)(request->dropout_key >> 32);
-    memcpy(b->script, &h, sizeof h);
+    memcpy(to->words, &h, sizeof h);
 }
 
 static vpps_status place_rest(vpps_batch *b) {
@@ -422,51 +394,59 @@ static vpps_status place_rest(vpps_batch *b) {
     return VPPS_OK;
 }
 
-vpps_status vpps_encode_batch(vpps_batch *b) {
-    vpps_batch_work *w = b->work;
-    bool is_ok = true, *ok = &is_ok;
-    if (!place_outputs(w)) return vpps_no_memory();
-    VPPS_TRY(place_rest(b));
-    b->n_instructions = 0;
-    b->script_words = 0;
-    vpps_task_header h = {
-        .n_vps = w->machine->n_vps, .n_groups = w->n_groups, .n_blocks = w->n_blocks, .pool_words = b->pool_words};
-    take_words(b, VPPS_TASK_HEADER_WORDS, ok);
-    const uint32_t starts = take_words(b, w->n_groups + 1, ok);
-    h.blocks = take_words(b, (uint64_t)w->n_blocks * VPPS_BLOCK_WORDS, ok);
+/* `losses` and `sums`: see encode_group; zeros. */
+static void encode(vpps_batch_work *w, vpps_writer *to, uint32_t *losses, uint32_t *sums) {
+    vpps_task_header h = {.n_vps = w->machine->n_vps,
+                          .n_groups = w->n_groups,
+                          .n_blocks = w->n_blocks,
+                          .pool_words = (uint32_t)w->next_word};
+    vpps_write_room(to, VPPS_TASK_HEADER_WORDS);
+    const uint32_t starts = vpps_write_room(to, w->n_groups + 1);
+    h.blocks = vpps_write_room(to, (uint64_t)w->n_blocks * VPPS_BLOCK_WORDS);
     for (uint32_t i = 0; i < w->n_blocks; i++) {
-        encode_block(b, i, ok);
-        encode_gradients(b, i, ok);
+        encode_block(w, i, to);
+        encode_gradients(w, i, to);
     }
-    for (uint32_t i = 0; i < w->n_blocks; i++) encode_data(b, i, ok);
-    for (uint32_t i = 0; i < w->n_blocks && is_ok; i++) {
+    for (uint32_t i = 0; i < w->n_blocks; i++) encode_data(w, i, to);
+    for (uint32_t i = 0; i < w->n_blocks && !to->failed; i++) {
         const vpps_block block = vpps_block_made(w, i);
-        memcpy(b->script + h.blocks + (size_t)i * VPPS_BLOCK_WORDS, &block, sizeof block);
+        memcpy(to->words + h.blocks + (size_t)i * VPPS_BLOCK_WORDS, &block, sizeof block);
     }
-    uint32_t *losses = calloc(vpps_all_slices(w) + (size_t)1, sizeof *losses), *sums = NULL;
-    is_ok = is_ok && losses;
-    if (w->training && is_ok) {
-        h.tables = encode_tables(b, &h.n_tables, ok);
-        sums = calloc((size_t)vpps_all_slices(w) * h.n_tables + 1, sizeof *sums);
-        is_ok = is_ok && sums;
-        encode_entries(b, h.tables, h.n_tables, sums, ok);
-        if (is_ok) vpps_write_contributions(w, b->script);
-        encode_seeds(b, ok);
+    if (w->training) {
+        h.tables = encode_tables(w, &h.n_tables, to);
+        encode_entries(w, h.tables, h.n_tables, sums, to);
+        if (!to->failed) vpps_write_contributions(w, to->words);
+        encode_seeds(w, to);
     }
-    if (is_ok) encode_losses(b, losses, ok);
+    encode_losses(w, losses, to);
     const uint32_t steps = w->training ? vpps_step_words(w->request, w->g->model) : 0;
-    if (steps) h.steps = take_words(b, steps, ok);
-    if (steps && is_ok) memcpy(b->script + h.steps, w->request->steps, steps * sizeof *b->script);
+    if (steps) h.steps = vpps_write_room(to, steps);
+    if (steps && !to->failed) memcpy(to->words + h.steps, w->request->steps, steps * sizeof *to->words);
     uint32_t barriers = 0, task = 0;
-    for (uint32_t g = 0; g < w->n_groups && is_ok; g++) {
-        b->script[starts + g] = (uint32_t)b->script_words;
-        encode_group(b, g, &task, &barriers, losses, sums, h.n_tables, ok);
+    for (uint32_t g = 0; g < w->n_groups; g++) {
+        const uint32_t first = vpps_write_group(to);
+        if (!to->failed) to->words[starts + g] = first;
+        encode_group(w, g, &task, &barriers, losses, sums, h.n_tables, to);
     }
     h.n_barriers = common_barrier(w, vpps_all_slices(w), false) + meets_before_norm(w, h.n_tables);
-    if (is_ok) b->script[starts + w->n_groups] = (uint32_t)b->script_words;
+    if (to->failed) return;
+    to->words[starts + w->n_groups] = (uint32_t)to->n;
+    write_header(w, h, to);
+}
+
+vpps_status vpps_encode_batch(vpps_batch *b) {
+    vpps_batch_work *w = b->work;
+    if (!place_outputs(w)) return vpps_no_memory();
+    VPPS_TRY(place_rest(b));
+    const size_t n = vpps_all_slices(w) + (size_t)1, n_tables = w->g->model->n_params;
+    uint32_t *losses = calloc(n * (1 + n_tables), sizeof *losses);
+    if (!losses) return vpps_no_memory();
+    vpps_writer to = {.words = b->script, .capacity = b->script_capacity};
+    encode(w, &to, losses, losses + n);
     free(losses);
-    free(sums);
-    if (!is_ok) return vpps_fail(VPPS_MEMORY, "schedule: out of memory, or a script of more than 2^32 words");
-    write_header(b, h);
-    return VPPS_OK;
+    b->script = to.words;
+    b->script_words = to.n;
+    b->script_capacity = to.capacity;
+    b->n_tasks = to.n_tasks;
+    return to.failed ? vpps_fail(VPPS_MEMORY, "schedule: out of memory, or a script of more than 2^32 words") : VPPS_OK;
 }

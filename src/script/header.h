@@ -1,4 +1,4 @@
-/* header.h - what a script begins with, and what its blocks and tables are. Host and kernel read this file, so it includes nothing. */
+/* header.h - what a script begins with, and what its tasks, blocks and tables are. Host and kernel read this file, so it includes nothing. */
 #ifndef VPPS_SCRIPT_HEADER_H
 #define VPPS_SCRIPT_HEADER_H
 
@@ -32,6 +32,22 @@ typedef struct vpps_block {
     unsigned kept[5]; /* offsets of the kept values of each domain: item i at + i * kept_words */
     unsigned arrays;  /* address */
 } vpps_block;
+
+/* What the VPs of a group do next: they wait for a barrier, do it, and signal a barrier. Tasks lie at multiples of four words, which a
+ * GPU loads at once. */
+typedef struct vpps_task {
+    unsigned
+        kind; /* tasks.def. In a GPU's copy, kinds of stages and gradients are the kernel's: runtime/gpu/script.c */
+    unsigned operands[3];
+    unsigned wait, signals; /* goes on when this barrier has been signalled so often; VPPS_NO_BARRIER: at once */
+    unsigned signal;        /* adds one to this barrier's counter, after everything before; VPPS_NO_BARRIER: to none */
+    /* STAGE: the stage of the block's cell; offsets of its vertices' passing records, and of the gradients that it contributes */
+    unsigned stage, passing, contributions;
+    unsigned address; /* in the script that the host knows, for messages */
+    unsigned unused;
+} vpps_task;
+
+#define VPPS_NO_BARRIER 0xffffffffu
 
 /* Entries of a lookup table that the batch trains. */
 typedef struct vpps_table {

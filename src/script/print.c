@@ -1,4 +1,4 @@
-/* print.c - a script as text: header, blocks, then each group's instructions with what they cost, and the sum. */
+/* print.c - a script as text: header, blocks, then each group's tasks with what they cost, and the sum. */
 #include "cell/print.h"
 #include "script/cost.h"
 #include "script/work.h"
@@ -21,15 +21,17 @@ static void print_blocks(const vpps_batch *b, FILE *file) {
     }
 }
 
-static void print_stage(const vpps_batch *b, const uint32_t *o, FILE *file) {
-    const vpps_compiled_cell *c = b->cells[vpps_block_at(b->script, o[0])->cell];
-    const vpps_cell_stage *s = &c->stages[o[1]];
-    fprintf(file, "STAGE      block %u (%s), stage %u (%s%s, by %s), vertices %u to %u", o[0], c->name, o[1],
-            s->backward ? "backward " : "", vpps_part_name(s->part), vpps_split_name(s->split), o[2], o[2] + o[3] - 1);
-    if (s->passing) fprintf(file, ", passing values at %u", o[4]);
+static void print_stage(const vpps_batch *b, const vpps_task *t, FILE *file) {
+    const vpps_compiled_cell *c = b->cells[vpps_block_at(b->script, t->operands[0])->cell];
+    const vpps_cell_stage *s = &c->stages[t->stage];
+    const uint32_t first = t->operands[1], n = t->operands[2];
+    fprintf(file, "STAGE      block %u (%s), stage %u (%s%s, by %s), vertices %u to %u", t->operands[0], c->name,
+            t->stage, s->backward ? "backward " : "", vpps_part_name(s->part), vpps_split_name(s->split), first,
+            first + n - 1);
+    if (s->passing) fprintf(file, ", passing values at %u", t->passing);
     for (uint32_t j = 0; j < c->n_contributions; j++) {
-        if (c->values[c->contributions[j].value].stage != o[1]) continue;
-        fprintf(file, ", contributions at %u", o[5]);
+        if (c->values[c->contributions[j].value].stage != t->stage) continue;
+        fprintf(file, ", contributions at %u", t->contributions);
         break;
     }
 }
@@ -37,6 +39,26 @@ static void print_stage(const vpps_batch *b, const uint32_t *o, FILE *file) {
 static void print_cost(const char *before, const vpps_task_cost *c, FILE *file) {
     if (!c->bytes) return;
     fprintf(file, "%s%" PRIu64 " flops, %" PRIu64 " bytes", before, c->product_flops + c->other_flops, c->bytes);
+}
+
+static vpps_status print_task(const vpps_batch *b, const vpps_graph *g, const vpps_task *t, FILE *file) {
+    const uint32_t at = (uint32_t)((const uint32_t *)(const void *)t - b->script);
+    if (t->kind >= VPPS_TASK_COUNT) return vpps_fail(VPPS_SCRIPT, "word %u: task %u is unknown", at, t->kind);
+    const vpps_task_row *row = &vpps_task_rows[t->kind];
+    if (t->wait != VPPS_NO_BARRIER) fprintf(file, "%10sWAIT       barrier %u, %u signals\n", "", t->wait, t->signals);
+    fprintf(file, "%8u  ", at);
+    if (t->kind == VPPS_TASK_STAGE) {
+        print_stage(b, t, file);
+    } else {
+        fprintf(file, row->n_operands ? "%-10s" : "%s", row->name);
+        for (uint32_t i = 0; i < row->n_operands; i++) fprintf(file, " %u", t->operands[i]);
+    }
+    vpps_task_cost cost = {0};
+    if (g) vpps_add_task_cost(b, g->model, t, &cost);
+    print_cost(": ", &cost, file);
+    fputc('\n', file);
+    if (t->signal != VPPS_NO_BARRIER) fprintf(file, "%10sSIGNAL     barrier %u\n", "", t->signal);
+    return VPPS_OK;
 }
 
 vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file) {
@@ -59,24 +81,9 @@ vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *fil
         }
     }
     for (uint32_t group = 0; group < h->n_groups; group++) {
-        const uint32_t *starts = b->script + VPPS_TASK_HEADER_WORDS;
         fprintf(file, "group %u:\n", group);
-        for (uint32_t at = starts[group]; at < starts[group + 1];) {
-            const uint32_t task = b->script[at], *o = b->script + at + 1;
-            if (task >= VPPS_TASK_COUNT) return vpps_fail(VPPS_SCRIPT, "word %u: opcode %u is unknown", at, task);
-            fprintf(file, "%8u  ", at);
-            if (task == VPPS_TASK_STAGE) {
-                print_stage(b, o, file);
-            } else {
-                fprintf(file, vpps_tasks[task].words ? "%-10s" : "%s", vpps_tasks[task].name);
-                for (uint32_t i = 0; i < vpps_tasks[task].words; i++) fprintf(file, " %u", o[i]);
-            }
-            vpps_task_cost cost = {0};
-            if (g) vpps_add_task_cost(b, g->model, at, &cost);
-            print_cost(": ", &cost, file);
-            fputc('\n', file);
-            at += 1 + vpps_tasks[task].words;
-        }
+        const vpps_task *end = vpps_end_of_tasks(b->script, group);
+        for (const vpps_task *t = vpps_first_task(b->script, group); t < end; t++) VPPS_TRY(print_task(b, g, t, file));
     }
     if (g) {
         const vpps_task_cost cost = vpps_cost_of_batch(b, g->model);

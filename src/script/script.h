@@ -72,7 +72,7 @@ typedef struct vpps_batch {
     uint32_t n_cells;
     size_t cells_capacity;
     vpps_step_part part;
-    uint32_t n_levels, n_phases, n_instructions, n_groups, n_waves, n_slices, pool_words;
+    uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
     uint32_t n_vertices, n_nodes; /* of the graph */
     uint32_t n_steps;             /* forward: vertices of one cell that run together */
     uint32_t parameter_words;     /* of the pool */

@@ -1,6 +1,8 @@
 /* step.c - see step.h. */
 #include "script/step.h"
 
+#include "script/writer.h"
+
 #include <math.h>
 
 void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request) {
@@ -24,23 +26,17 @@ uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *mo
     return (uint32_t)(model->n_params * sizeof *request->steps / sizeof(uint32_t));
 }
 
-/* Every group's instructions are the same: publish the norm, meet, update. */
-static uint32_t write_group(uint32_t *to, const vpps_task_header *h) {
-    uint32_t n = 0;
-    if (h->guard || h->clip > 0) to[n++] = VPPS_TASK_NORM;
-    to[n++] = VPPS_TASK_SIGNAL, to[n++] = 0;
-    to[n++] = VPPS_TASK_WAIT, to[n++] = 0, to[n++] = h->n_vps;
-    to[n++] = VPPS_TASK_UPDATE;
-    to[n++] = VPPS_TASK_END;
-    return n;
+/* Every group does the same: publish the norm, meet, update. */
+static void write_tasks(const vpps_task_header *h, vpps_writer *to) {
+    if (h->guard || h->clip > 0) VPPS_WRITE_TASK(to, NORM, 0);
+    vpps_write_barrier(to, 0, h->n_vps);
+    VPPS_WRITE_TASK(to, UPDATE, 0);
+    VPPS_WRITE_TASK(to, END, 0);
 }
 
 vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, const vpps_model *model,
                                  const vpps_batch_request *request) {
-    enum { GROUP_WORDS = 8 };
-    const uint32_t n_groups = request->groups, steps = vpps_step_words(request, model);
-    const size_t most = VPPS_TASK_HEADER_WORDS + n_groups + 1 + (size_t)GROUP_WORDS * n_groups + steps;
-    if (!VPPS_RESERVE(b->script, b->script_capacity, most)) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+    const uint32_t n_groups = request->groups, n_steps = vpps_step_words(request, model);
     vpps_task_header h = {
         .magic = VPPS_TASK_MAGIC,
         .n_vps = machine->n_vps,
@@ -51,22 +47,24 @@ vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, c
         .tables = VPPS_TASK_HEADER_WORDS,
     };
     vpps_describe_step(&h, request);
-    uint32_t *starts = b->script + VPPS_TASK_HEADER_WORDS;
-    h.words = VPPS_TASK_HEADER_WORDS + n_groups + 1;
+    vpps_writer to = {.words = b->script, .capacity = b->script_capacity};
+    vpps_write_room(&to, VPPS_TASK_HEADER_WORDS);
+    const uint32_t starts = vpps_write_room(&to, n_groups + 1), steps = vpps_write_room(&to, n_steps);
+    if (n_steps && !to.failed) memcpy(to.words + steps, request->steps, n_steps * sizeof *to.words);
+    if (n_steps) h.steps = steps;
     for (uint32_t g = 0; g < n_groups; g++) {
-        starts[g] = h.words;
-        h.words += write_group(b->script + h.words, &h);
+        const uint32_t first = vpps_write_group(&to);
+        if (!to.failed) to.words[starts + g] = first;
+        write_tasks(&h, &to);
     }
-    starts[n_groups] = h.words;
-    if (steps) {
-        h.steps = h.words;
-        memcpy(b->script + h.words, request->steps, steps * sizeof *b->script);
-        h.words += steps;
-    }
-    memcpy(b->script, &h, sizeof h);
-    b->script_words = h.words;
+    b->script = to.words;
+    b->script_words = h.words = (uint32_t)to.n;
+    b->script_capacity = to.capacity;
+    if (to.failed) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+    to.words[starts + n_groups] = h.words;
+    memcpy(to.words, &h, sizeof h);
     b->part = VPPS_STEP_UPDATE;
     b->n_cells = b->n_vertices = b->n_nodes = 0;
-    b->n_instructions = n_groups * (h.guard || h.clip > 0 ? 5 : 4);
+    b->n_tasks = to.n_tasks;
     return VPPS_OK;
 }

@@ -1,8 +1,8 @@
 /* task.c - see task.h. */
 #include "script/task.h"
 
-const vpps_task_row vpps_tasks[VPPS_TASK_COUNT] = {
-#define TASK(id, words, who, cost, text) {#id, words, VPPS_BY_##who},
+const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT] = {
+#define TASK(id, operands, who, cost, text) {#id, operands, VPPS_BY_##who},
 #include "script/tasks.def"
 #undef TASK
 };

@@ -1,10 +1,11 @@
-/* task.h - the layout of a script: header, instructions, blocks, tables. One decoder for devices, printing and checks.
+/* task.h - the layout of a script: header, blocks, tables, lists, tasks. All devices, printing and checks read it as it is.
  *
  * A script is one buffer of 32-bit words; an address is an index into it, an offset one into the pool.
  *
  *   header (vpps_task_header)
- *   n_groups + 1 addresses: the instructions of group g are [starts[g], starts[g + 1])
- *   blocks, tables, lists
+ *   n_groups + 1 addresses: the tasks of group g are at [starts[g], starts[g + 1]); the last is an END
+ *   blocks, lists, tables
+ *   tasks (vpps_task), group after group
  *
  * A block is the vertices of one cell that one group runs: of one strongly connected part of the cells' graph, sorted by
  * level. They are numbered from 0, and so are the members of all their lists 0, of all their lists 1, and so on. Word arrays of
@@ -30,27 +31,27 @@
 #include "cell/cell.h"
 #include "script/header.h"
 
-typedef enum vpps_task {
+typedef enum vpps_task_kind {
 #define TASK(id, ...) VPPS_TASK_##id,
 #include "script/tasks.def"
 #undef TASK
     VPPS_TASK_COUNT
-} vpps_task;
+} vpps_task_kind;
 
 typedef enum vpps_task_doer {
     VPPS_BY_GROUP, /* the VPs of the group */
-    VPPS_BY_ALL    /* all VPs together: every group has the instruction */
+    VPPS_BY_ALL    /* all VPs together: every group has the task */
 } vpps_task_doer;
 
 typedef struct vpps_task_row {
     const char *name;
-    uint32_t words;
+    uint32_t n_operands;
     vpps_task_doer who;
 } vpps_task_row;
 
-extern const vpps_task_row vpps_tasks[VPPS_TASK_COUNT];
+extern const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT];
 
-#define VPPS_TASK_MAGIC 0x544b5356u
+#define VPPS_TASK_MAGIC 0x544b5357u
 
 _Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_DOMAINS + 1) * sizeof(uint32_t),
                "words, nothing between");
@@ -82,9 +83,27 @@ static inline const vpps_task_header *vpps_task_header_of(const uint32_t *script
 
 enum {
     VPPS_TASK_HEADER_WORDS = sizeof(vpps_task_header) / 4,
+    VPPS_TASK_WORDS = sizeof(vpps_task) / 4,
+    VPPS_TASK_ALIGNMENT = 4, /* words */
     VPPS_BLOCK_WORDS = sizeof(vpps_block) / 4,
     VPPS_TABLE_WORDS = sizeof(vpps_table) / 4
 };
+_Static_assert(VPPS_TASK_WORDS % VPPS_TASK_ALIGNMENT == 0, "tasks follow each other");
+
+/* Addresses of the groups' tasks. */
+static inline const uint32_t *vpps_task_starts(const uint32_t *script) { return script + VPPS_TASK_HEADER_WORDS; }
+
+static inline const vpps_task *vpps_task_at(const uint32_t *script, uint32_t address) {
+    return (const vpps_task *)(const void *)(script + address);
+}
+
+/* A group's tasks: from the first on, up to this one. */
+static inline const vpps_task *vpps_first_task(const uint32_t *script, uint32_t group) {
+    return vpps_task_at(script, vpps_task_starts(script)[group]);
+}
+static inline const vpps_task *vpps_end_of_tasks(const uint32_t *script, uint32_t group) {
+    return vpps_first_task(script, group + 1);
+}
 
 static inline const vpps_block *vpps_block_at(const uint32_t *script, uint32_t i) {
     return (const vpps_block *)(const void *)(script + vpps_task_header_of(script)->blocks) + i;

@@ -23,7 +23,7 @@ static const struct fault {
 } faults[] = {
     {"the barrier behind every task removed", "__syncthreads(); /* what the task wrote", "/*", ONCE},
     {"signals removed", "vpps_send(signal);", "", ONCE},
-    {"waits removed", "if (t.wait != VPPS_KERNEL_NOTHING)", "if (0)", ONCE},
+    {"waits removed", "if (t.wait != VPPS_NO_BARRIER)", "if (0)", ONCE},
     {"a wait that lets one signal too few do", "have = VPPS_ACQUIRE_LOAD(counter);",
      "have = VPPS_ACQUIRE_LOAD(counter) + 1;", ONCE},
     {"a shuffle between the wrong lanes", "keep + __shfl_xor_sync(0xffffffffu, give, MASK)",
@@ -210,12 +210,12 @@ END_TEST
 
 /* ---------------------------------------------------------------- broken scripts */
 
-/* The first instruction of that kind of the first group. */
-static uint32_t *find(const vpps_batch *b, vpps_task task) {
-    const uint32_t *starts = b->script + VPPS_TASK_HEADER_WORDS;
-    for (uint32_t *at = b->script + starts[0], *end = b->script + starts[1]; at < end; at += 1 + vpps_tasks[*at].words)
-        if (*at == task) return at;
-    ck_abort_msg("the script has no such instruction");
+/* The first task of that kind of the first group; VPPS_TASK_COUNT: that waits. */
+static vpps_task *find(const vpps_batch *b, vpps_task_kind kind) {
+    vpps_task *t = (vpps_task *)(void *)(b->script + vpps_task_starts(b->script)[0]);
+    for (; t < vpps_end_of_tasks(b->script, 0); t++)
+        if (t->kind == kind || (kind == VPPS_TASK_COUNT && t->wait != VPPS_NO_BARRIER)) return t;
+    ck_abort_msg("the script has no such task");
     return NULL;
 }
 
@@ -229,7 +229,7 @@ static void expect(run *r, const vpps_batch *b, vpps_status status, const char *
                   out.message);
     ck_assert_msg(strstr(out.message, text) != NULL, "\"%s\" lacks \"%s\"", out.message, text);
     if (status != VPPS_OK)
-        ck_assert_msg(strstr(out.message, "VP ") && strstr(out.message, "instruction at word "), "%s", out.message);
+        ck_assert_msg(strstr(out.message, "VP ") && strstr(out.message, "task at word "), "%s", out.message);
     ck_assert_msg(vpps_now_ns() - start < 20000000000u, "took far longer than the watchdog's time");
 }
 
@@ -256,19 +256,19 @@ START_TEST(a_broken_script_ends_with_a_reason_and_updates_nothing)
         open_run(&r, NULL, ONCE);
         float *before = values_of(&r, &n);
         TEST_OK(vpps_handle_batch(r.handle, r.trees.g, trees_build(&r.trees, 0), NULL, &b));
-        uint32_t *wait = find(b, VPPS_TASK_WAIT);
-        const uint32_t wanted = wait[2];
-        snprintf(text, sizeof text, "waited 0.2 s at barrier %u, which has %u of %u signals", wait[1], wanted,
+        vpps_task *waits = find(b, VPPS_TASK_COUNT);
+        const uint32_t wanted = waits->signals;
+        snprintf(text, sizeof text, "waited 0.2 s at barrier %u, which has %u of %u signals", waits->wait, wanted,
                  wanted + 1);
-        wait[2] = wanted + 1;
+        waits->signals = wanted + 1;
         expect(&r, b, VPPS_STALL, text);
         expect_values(&r, before, true);
-        wait[2] = wanted;
-        uint32_t *update = find(b, VPPS_TASK_UPDATE);
-        *update = 250;
-        expect(&r, b, VPPS_SCRIPT, "task 250 is unknown");
+        waits->signals = wanted;
+        vpps_task *update = find(b, VPPS_TASK_UPDATE);
+        update->kind = 250;
+        expect(&r, b, VPPS_SCRIPT, "250 is no known task");
         expect_values(&r, before, true);
-        *update = VPPS_TASK_UPDATE;
+        update->kind = VPPS_TASK_UPDATE;
         expect(&r, b, VPPS_OK, ""); /* the device is as it was */
         expect_values(&r, before, false);
         free(before);

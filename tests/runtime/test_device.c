@@ -104,7 +104,7 @@ static float run_whole(fixture *f) {
     return out.loss;
 }
 
-/* ---------------------------------------------------------------- finding and changing instructions */
+/* ---------------------------------------------------------------- finding and changing tasks */
 
 static vpps_task_header *header(fixture *f) { return (vpps_task_header *)(void *)f->batch->script; }
 static uint32_t *starts(fixture *f) { return f->batch->script + VPPS_TASK_HEADER_WORDS; }
@@ -115,77 +115,75 @@ static vpps_table *table(fixture *f, uint32_t i) {
     return (vpps_table *)(void *)(f->batch->script + header(f)->tables) + i;
 }
 
-/* The n-th instruction `task` of a group. */
-static uint32_t *find(fixture *f, uint32_t group, vpps_task task, uint32_t n) {
-    uint32_t *script = f->batch->script;
-    for (uint32_t at = starts(f)[group]; at < starts(f)[group + 1]; at += 1 + vpps_tasks[script[at]].words)
-        if (script[at] == task && n-- == 0) return script + at;
-    ck_abort_msg("group %u has too few %s", group, vpps_tasks[task].name);
+/* The n-th task of a kind of a group. */
+static vpps_task *find(fixture *f, uint32_t group, vpps_task_kind kind, uint32_t n) {
+    vpps_task *t = (vpps_task *)(void *)(f->batch->script + starts(f)[group]);
+    for (; t < vpps_end_of_tasks(f->batch->script, group); t++)
+        if (t->kind == kind && n-- == 0) return t;
+    ck_abort_msg("group %u has too few %s", group, vpps_task_rows[kind].name);
 }
 
-/* Takes an instruction out of the last group's, which are the script's last words. */
-static void take_out(fixture *f, uint32_t *at) {
-    const uint32_t words = 1 + vpps_tasks[*at].words, last = header(f)->n_groups;
-    uint32_t *end = f->batch->script + f->batch->script_words;
-    ck_assert_ptr_eq(f->batch->script + starts(f)[last], end);
-    memmove(at, at + words, (size_t)(end - at - words) * sizeof *at);
-    starts(f)[last] -= words;
-    header(f)->words -= words;
-    f->batch->script_words -= words;
+/* The n-th that waits, or (`signals`) signals; the last, where there are fewer. */
+static vpps_task *find_barrier(fixture *f, uint32_t group, bool signals, uint32_t n) {
+    vpps_task *t = (vpps_task *)(void *)(f->batch->script + starts(f)[group]), *found = NULL;
+    for (; t < vpps_end_of_tasks(f->batch->script, group); t++) {
+        if ((signals ? t->signal : t->wait) == VPPS_NO_BARRIER) continue;
+        found = t;
+        if (n-- == 0) break;
+    }
+    ck_assert_ptr_nonnull(found);
+    return found;
 }
 
 /* ---------------------------------------------------------------- faults that VPs find
  *
- * All are put into the last group's instructions: with several groups, the others' are right, and wait in vain. */
+ * All are put into the last group's tasks: with several groups, the others' are right, and wait in vain. */
 
 static uint32_t last_group(fixture *f) { return header(f)->n_groups - 1; }
-static uint32_t *of_last(fixture *f, vpps_task task, uint32_t n) { return find(f, last_group(f), task, n); }
-static uint32_t *loss_of(fixture *f) { return find(f, 0, VPPS_TASK_LOSS, 0); } /* the first VP of all adds it up */
+static vpps_task *of_last(fixture *f, vpps_task_kind kind, uint32_t n) { return find(f, last_group(f), kind, n); }
+static vpps_task *wait_of(fixture *f, uint32_t n) { return find_barrier(f, last_group(f), false, n); }
+static vpps_task *signal_of(fixture *f, uint32_t n) { return find_barrier(f, last_group(f), true, n); }
+static vpps_task *loss_of(fixture *f) { return find(f, 0, VPPS_TASK_LOSS, 0); } /* the first VP of all adds it up */
 
-static void drop_signal(fixture *f) { take_out(f, of_last(f, VPPS_TASK_SIGNAL, 1)); }
+static void drop_signal(fixture *f) { signal_of(f, 1)->signal = VPPS_NO_BARRIER; }
 static void drop_last_signal(fixture *f) { /* of all VPs, before the update */
-    uint32_t n = 0;
-    for (uint32_t at = starts(f)[last_group(f)]; at < starts(f)[last_group(f) + 1];) {
-        n += f->batch->script[at] == VPPS_TASK_SIGNAL;
-        at += 1 + vpps_tasks[f->batch->script[at]].words;
-    }
-    take_out(f, of_last(f, VPPS_TASK_SIGNAL, n - 1));
+    signal_of(f, UINT32_MAX)->signal = VPPS_NO_BARRIER;
 }
-static void wait_for_more(fixture *f) { of_last(f, VPPS_TASK_WAIT, 2)[2]++; }
-static void wait_for_all_there_can_be(fixture *f) { of_last(f, VPPS_TASK_WAIT, 0)[2] = INT32_MAX; }
-static void signal_another(fixture *f) { of_last(f, VPPS_TASK_SIGNAL, 0)[1]++; }
-static void wait_for_another(fixture *f) { of_last(f, VPPS_TASK_WAIT, 0)[1]++; }
-static void signal_absent(fixture *f) { of_last(f, VPPS_TASK_SIGNAL, 0)[1] = WILD; }
-static void wait_for_absent(fixture *f) { of_last(f, VPPS_TASK_WAIT, 1)[1] = header(f)->n_barriers; }
-static void unknown_opcode(fixture *f) { of_last(f, VPPS_TASK_WAIT, 0)[0] = VPPS_TASK_COUNT; }
-static void wild_opcode(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)[0] = WILD; }
-static void absent_block(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)[1] = header(f)->n_blocks; }
-static void wild_block(fixture *f) { of_last(f, VPPS_TASK_STAGE, 2)[1] = WILD; }
+static void wait_for_more(fixture *f) { wait_of(f, 2)->signals++; }
+static void wait_for_all_there_can_be(fixture *f) { wait_of(f, 0)->signals = INT32_MAX; }
+static void signal_another(fixture *f) { signal_of(f, 0)->signal++; }
+static void wait_for_another(fixture *f) { wait_of(f, 0)->wait++; }
+static void signal_absent(fixture *f) { signal_of(f, 0)->signal = WILD; }
+static void wait_for_absent(fixture *f) { wait_of(f, 1)->wait = header(f)->n_barriers; }
+static void unknown_kind(fixture *f) { wait_of(f, 0)->kind = VPPS_TASK_COUNT; }
+static void wild_kind(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->kind = WILD; }
+static void absent_block(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[0] = header(f)->n_blocks; }
+static void wild_block(fixture *f) { of_last(f, VPPS_TASK_STAGE, 2)->operands[0] = WILD; }
 static void foreign_block(fixture *f) {
-    uint32_t *stage = of_last(f, VPPS_TASK_STAGE, 0);
-    block(f, stage[1])->group = (last_group(f) + 1) % header(f)->n_groups;
+    vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);
+    block(f, stage->operands[0])->group = (last_group(f) + 1) % header(f)->n_groups;
 }
 static void absent_stage(fixture *f) {
-    uint32_t *stage = of_last(f, VPPS_TASK_STAGE, 1);
-    stage[2] = f->batch->cells[block(f, stage[1])->cell]->n_stages;
+    vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 1);
+    stage->stage = f->batch->cells[block(f, stage->operands[0])->cell]->n_stages;
 }
-static void too_many_vertices(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)[4]++; }
-static void vertices_beyond(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)[3] = WILD; }
-static void vertices_that_wrap(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)[3] = UINT32_MAX; }
+static void too_many_vertices(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[2]++; }
+static void vertices_beyond(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[1] = WILD; }
+static void vertices_that_wrap(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[1] = UINT32_MAX; }
 static void wild_contributions(fixture *f) {
-    for (uint32_t k = 0; k < 3; k++) of_last(f, VPPS_TASK_STAGE, k)[6] = UINT32_MAX;
+    for (uint32_t k = 0; k < 3; k++) of_last(f, VPPS_TASK_STAGE, k)->contributions = UINT32_MAX;
 }
-static void gradients_of_absent_block(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)[1] = header(f)->n_blocks; }
-static void gradients_of_too_many(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)[3]++; }
-static void gradients_that_wrap(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)[2] = UINT32_MAX; }
-static void absent_table(fixture *f) { of_last(f, VPPS_TASK_ENTRIES, 0)[1] = header(f)->n_tables; }
-static void constants_beyond(fixture *f) { of_last(f, VPPS_TASK_CONSTANTS, 0)[1] = header(f)->words - 1; }
-static void too_many_constants(fixture *f) { of_last(f, VPPS_TASK_CONSTANTS, 0)[2] = WILD * 2u; }
-static void loss_beyond(fixture *f) { loss_of(f)[1] = WILD; }
+static void gradients_of_absent_block(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)->operands[0] = header(f)->n_blocks; }
+static void gradients_of_too_many(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)->operands[2]++; }
+static void gradients_that_wrap(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)->operands[1] = UINT32_MAX; }
+static void absent_table(fixture *f) { of_last(f, VPPS_TASK_ENTRIES, 0)->operands[0] = header(f)->n_tables; }
+static void constants_beyond(fixture *f) { of_last(f, VPPS_TASK_CONSTANTS, 0)->operands[0] = header(f)->words - 1; }
+static void too_many_constants(fixture *f) { of_last(f, VPPS_TASK_CONSTANTS, 0)->operands[1] = WILD * 2u; }
+static void loss_beyond(fixture *f) { loss_of(f)->operands[0] = WILD; }
 static void update_in_inference(fixture *f) { header(f)->update = 0; }
-static void no_end(fixture *f) { of_last(f, VPPS_TASK_END, 0)[0] = VPPS_TASK_NORM; }
-static void early_end(fixture *f) { of_last(f, VPPS_TASK_STAGE, 1)[0] = VPPS_TASK_END; }
-static void cut_short(fixture *f) { of_last(f, VPPS_TASK_END, 0)[0] = VPPS_TASK_WAIT; }
+static void no_end(fixture *f) { of_last(f, VPPS_TASK_END, 0)->kind = VPPS_TASK_NORM; }
+static void early_end(fixture *f) { of_last(f, VPPS_TASK_STAGE, 1)->kind = VPPS_TASK_END; }
+static void cut_short(fixture *f) { starts(f)[last_group(f) + 1]--; }
 static void no_instructions(fixture *f) { starts(f)[last_group(f)] = starts(f)[last_group(f) + 1]; }
 
 typedef struct fault {
@@ -208,8 +206,8 @@ static const fault faults[] = {
     FAULT(wait_for_another, STALL, "barrier", false),
     FAULT(signal_absent, SCRIPT, "barrier 1073741824; the script has", false),
     FAULT(wait_for_absent, SCRIPT, "; the script has", false),
-    FAULT(unknown_opcode, SCRIPT, "is unknown", false),
-    FAULT(wild_opcode, SCRIPT, "opcode 1073741824 is unknown", false),
+    FAULT(unknown_kind, SCRIPT, "is unknown", false),
+    FAULT(wild_kind, SCRIPT, "task 1073741824 is unknown", false),
     FAULT(absent_block, SCRIPT, "; the script has", false),
     FAULT(wild_block, SCRIPT, "block 1073741824; the script has", false),
     FAULT(foreign_block, SCRIPT, "is group 0's, not group", true),
@@ -228,7 +226,7 @@ static const fault faults[] = {
     FAULT(update_in_inference, SCRIPT, "no optimiser", false),
     FAULT(no_end, SCRIPT, "expected END", false),
     FAULT(early_end, SCRIPT, "expected END", false),
-    FAULT(cut_short, SCRIPT, "WAIT is cut short: 0 of its 2 operands", false),
+    FAULT(cut_short, SCRIPT, "a task is cut short: 11 of its 12 words", false),
     FAULT(no_instructions, SCRIPT, "expected END", false),
 };
 enum { N_FAULTS = VPPS_COUNT(faults) };
@@ -242,8 +240,7 @@ static void expect_failure(fixture *f, const fault *b) {
     ck_assert_msg(out.status == b->status, "%s: %s instead of %s: %s", b->name, vpps_status_name(out.status),
                   vpps_status_name(b->status), out.message);
     uint32_t vp, word;
-    ck_assert_msg(sscanf(out.message, "VP %u, instruction at word %u: ", &vp, &word) == 2, "%s: %s", b->name,
-                  out.message);
+    ck_assert_msg(sscanf(out.message, "VP %u, task at word %u: ", &vp, &word) == 2, "%s: %s", b->name, out.message);
     ck_assert_msg(vp < f->options.vps && word >= starts(f)[0] && word <= f->batch->script_words, "%s: %s", b->name,
                   out.message);
     ck_assert_msg(strstr(out.message, b->text) != NULL, "%s: \"%s\" lacks \"%s\"", b->name, out.message, b->text);
@@ -374,13 +371,16 @@ START_TEST(wild_words_do_no_harm)
             const uint32_t wild[] = {0, 1, (uint32_t)vpps_random(&random), WILD, INT32_MAX, UINT32_MAX};
             const uint32_t value = wild[vpps_random_below(&random, VPPS_COUNT(wild))];
             const uint32_t group = vpps_random_below(&random, header(&f)->n_groups);
-            static const vpps_task tasks[] = {VPPS_TASK_STAGE, VPPS_TASK_OUTER, VPPS_TASK_ENTRIES, VPPS_TASK_LOSS};
-            const vpps_task task = tasks[vpps_random_below(&random, VPPS_COUNT(tasks))];
-            uint32_t *at = task == VPPS_TASK_LOSS ? loss_of(&f) : find(&f, group, task, 0),
-                     word = vpps_random_below(&random, 1 + vpps_tasks[task].words);
+            static const vpps_task_kind kinds[] = {VPPS_TASK_STAGE, VPPS_TASK_OUTER, VPPS_TASK_ENTRIES, VPPS_TASK_LOSS};
+            const vpps_task_kind kind = kinds[vpps_random_below(&random, VPPS_COUNT(kinds))];
+            vpps_task *t = kind == VPPS_TASK_LOSS ? loss_of(&f) : find(&f, group, kind, 0);
+            uint32_t *words[] = {&t->kind,  &t->operands[0], &t->operands[1],  &t->operands[2],
+                                 &t->stage, &t->passing,     &t->contributions};
+            const uint32_t n = kind == VPPS_TASK_STAGE ? VPPS_COUNT(words) : 1 + vpps_task_rows[kind].n_operands,
+                           word = vpps_random_below(&random, n);
             /* what only verify can tell is left as it is: other vertices, and fewer, that the block has */
-            if (value < 2 || (task == VPPS_TASK_LOSS && word == 1 && value < header(&f)->words)) continue;
-            at[word] = value;
+            if (value < 2 || (kind == VPPS_TASK_LOSS && word == 1 && value < header(&f)->words)) continue;
+            *words[word] = value;
             ck_assert_int_eq(run(&f).status, VPPS_SCRIPT);
         }
         ck_assert_float_eq(run_whole(&f), loss);

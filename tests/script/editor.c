@@ -1,14 +1,13 @@
-/* editor.c - see mutate.h. Streams come last in a script, so that they can grow and shrink. */
+/* editor.c - see mutate.h. Tasks come last in a script, so that they can become more and fewer. */
 #include "mutate.h"
 
 static bool find_sites(editor *e) {
-    const vpps_task_header *h = editor_header(e);
-    const uint32_t *starts = e->script + VPPS_TASK_HEADER_WORDS;
+    const uint32_t *starts = vpps_task_starts(e->script);
     e->n_sites = 0;
-    for (uint32_t g = 0; g < h->n_groups; g++) {
-        for (uint32_t at = starts[g]; at < starts[g + 1]; at += 1 + vpps_tasks[e->script[at]].words) {
+    for (uint32_t g = 0; g < editor_header(e)->n_groups; g++) {
+        for (uint32_t at = starts[g]; at < starts[g + 1]; at += VPPS_TASK_WORDS) {
             if (!VPPS_RESERVE(e->sites, e->sites_capacity, e->n_sites + 1)) return false;
-            e->sites[e->n_sites++] = (site){at, 1 + vpps_tasks[e->script[at]].words, g};
+            e->sites[e->n_sites++] = (site){at, g};
         }
     }
     return true;
@@ -27,15 +26,26 @@ void editor_close(editor *e) {
     free(e->sites);
 }
 
-bool editor_splice(editor *e, uint32_t at, uint32_t removed, const uint32_t *words, uint32_t n) {
-    if (!VPPS_RESERVE(e->script, e->capacity, e->words + n)) return false;
-    memmove(e->script + at + n, e->script + at + removed, (e->words - at - removed) * sizeof *e->script);
-    if (n) memcpy(e->script + at, words, n * sizeof *words);
-    e->words = e->words + n - removed;
-    vpps_task_header *h = editor_header(e);
+/* So many words more after address `at`. */
+static bool finish(editor *e, uint32_t at, int32_t words) {
     uint32_t *starts = e->script + VPPS_TASK_HEADER_WORDS;
-    for (uint32_t g = 0; g <= h->n_groups; g++)
-        if (starts[g] > at) starts[g] += n - removed;
-    h->words = (uint32_t)e->words;
+    e->words += (size_t)words;
+    for (uint32_t g = 0; g <= editor_header(e)->n_groups; g++)
+        if (starts[g] > at) starts[g] += (uint32_t)words;
+    editor_header(e)->words = (uint32_t)e->words;
     return find_sites(e);
+}
+
+bool editor_insert(editor *e, uint32_t at, const vpps_task *task) {
+    const vpps_task copy = *task; /* it may be one of the script */
+    if (!VPPS_RESERVE(e->script, e->capacity, e->words + VPPS_TASK_WORDS)) return false;
+    memmove(editor_task(e, at + VPPS_TASK_WORDS), editor_task(e, at), (e->words - at) * sizeof *e->script);
+    *editor_task(e, at) = copy;
+    return finish(e, at, VPPS_TASK_WORDS);
+}
+
+bool editor_remove(editor *e, uint32_t at) {
+    const uint32_t next = at + VPPS_TASK_WORDS;
+    memmove(editor_task(e, at), editor_task(e, next), (e->words - next) * sizeof *e->script);
+    return finish(e, at, -VPPS_TASK_WORDS);
 }

@@ -55,18 +55,25 @@ vpps_block *block_of(batch *b, const char *cell, uint32_t *number) {
     return found;
 }
 
-const site *find(const batch *b, vpps_task task, uint32_t n) {
+uint32_t find(batch *b, vpps_task_kind kind, uint32_t n) {
     for (size_t i = 0; i < b->e.n_sites; i++)
-        if (b->e.script[b->e.sites[i].at] == task && n-- == 0) return &b->e.sites[i];
-    ck_abort_msg("no such instruction");
-    return NULL;
+        if (editor_task(&b->e, b->e.sites[i].at)->kind == kind && n-- == 0) return b->e.sites[i].at;
+    ck_abort_msg("no such task");
+    return 0;
 }
 
-const site *stage_of(const batch *b, uint32_t block) {
+uint32_t find_wait(batch *b, uint32_t n) {
+    for (size_t i = 0; i < b->e.n_sites; i++)
+        if (editor_task(&b->e, b->e.sites[i].at)->wait != VPPS_NO_BARRIER && n-- == 0) return b->e.sites[i].at;
+    ck_abort_msg("no such wait");
+    return 0;
+}
+
+uint32_t stage_of(batch *b, uint32_t block) {
     for (size_t i = 0; i < b->e.n_sites; i++) {
-        const uint32_t *at = b->e.script + b->e.sites[i].at;
-        if (at[0] == VPPS_TASK_STAGE && at[1] == block) return &b->e.sites[i];
+        const vpps_task *t = editor_task(&b->e, b->e.sites[i].at);
+        if (t->kind == VPPS_TASK_STAGE && t->operands[0] == block) return b->e.sites[i].at;
     }
     ck_abort_msg("no such stage");
-    return NULL;
+    return 0;
 }

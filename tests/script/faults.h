@@ -25,8 +25,9 @@ vpps_status verify_edited(const batch *b);
 
 /* The last block of a cell with vertices. */
 vpps_block *block_of(batch *b, const char *cell, uint32_t *number);
-/* The n-th instruction of a kind, from 0; the first stage of a block. */
-const site *find(const batch *b, vpps_task task, uint32_t n);
-const site *stage_of(const batch *b, uint32_t block);
+/* The address of the n-th task of a kind, from 0; of the n-th that waits; of the first stage of a block. */
+uint32_t find(batch *b, vpps_task_kind kind, uint32_t n);
+uint32_t find_wait(batch *b, uint32_t n);
+uint32_t stage_of(batch *b, uint32_t block);
 
 #endif

@@ -6,49 +6,62 @@ static uint32_t below(editor *e, uint32_t n) { return vpps_random_below(&e->rand
 /* One more or one less. */
 static uint32_t by_one(editor *e) { return below(e, 2) ? 1 : UINT32_MAX; }
 
-/* ---------------------------------------------------------------- instructions */
+/* ---------------------------------------------------------------- tasks */
 
-static uint32_t task_at(const editor *e, const site *s) { return e->script[s->at]; }
-
-/* A random instruction of these kinds (bits); NULL: there is none. */
-static const site *pick(editor *e, uint32_t kinds) {
-    uint32_t n = 0;
-    const site *chosen = NULL;
-    for (size_t i = 0; i < e->n_sites; i++)
-        if (kinds >> task_at(e, &e->sites[i]) & 1 && below(e, ++n) == 0) chosen = &e->sites[i];
-    return chosen;
-}
+static vpps_task *task_of(editor *e, const site *s) { return editor_task(e, s->at); }
 
 enum {
-    SIGNALS = 1 << VPPS_TASK_SIGNAL,
-    WAITS = 1 << VPPS_TASK_WAIT,
     STAGES = 1 << VPPS_TASK_STAGE,
     CONSTANTS = 1 << VPPS_TASK_CONSTANTS,
     OUTERS = 1 << VPPS_TASK_OUTER,
     LOSSES = 1 << VPPS_TASK_LOSS,
     UPDATES = 1 << VPPS_TASK_NORM | 1 << VPPS_TASK_UPDATE | 1 << VPPS_TASK_ENTRIES | OUTERS | LOSSES,
     WORK = STAGES | CONSTANTS | UPDATES,
-    ANY = (1 << VPPS_TASK_COUNT) - 1
+    ANY = (1 << VPPS_TASK_COUNT) - 1,
+    WAITS = ANY + 1,    /* any that waits */
+    SIGNALS = 2 * WAITS /* any that signals */
 };
 
-static bool drop(editor *e, const site *s) { return s && editor_splice(e, s->at, s->words, NULL, 0); }
-
-static bool change(editor *e, const site *s, uint32_t word, uint32_t by) {
-    if (s) e->script[s->at + word] += by;
-    return s != NULL;
+static bool is_any_of(const vpps_task *t, uint32_t kinds) {
+    return kinds >> t->kind & 1 || (kinds & WAITS && t->wait != VPPS_NO_BARRIER) ||
+           (kinds & SIGNALS && t->signal != VPPS_NO_BARRIER);
 }
 
-static bool drop_signal(editor *e) { return drop(e, pick(e, SIGNALS)); }
-static bool drop_wait(editor *e) { return drop(e, pick(e, WAITS)); }
+/* A random task of these kinds (bits); NULL: there is none. */
+static const site *pick(editor *e, uint32_t kinds) {
+    uint32_t n = 0;
+    const site *chosen = NULL;
+    for (size_t i = 0; i < e->n_sites; i++)
+        if (is_any_of(task_of(e, &e->sites[i]), kinds) && below(e, ++n) == 0) chosen = &e->sites[i];
+    return chosen;
+}
+
+static bool drop(editor *e, const site *s) { return s && editor_remove(e, s->at); }
+
+static void wait_for_nothing(vpps_task *t) {
+    t->wait = VPPS_NO_BARRIER;
+    t->signals = 0;
+}
+
+static bool drop_signal(editor *e) {
+    const site *s = pick(e, SIGNALS);
+    if (s) task_of(e, s)->signal = VPPS_NO_BARRIER;
+    return s != NULL;
+}
+static bool drop_wait(editor *e) {
+    const site *s = pick(e, WAITS);
+    if (s) wait_for_nothing(task_of(e, s));
+    return s != NULL;
+}
 
 static bool drop_signal_and_lower_waits(editor *e) {
     const site *s = pick(e, SIGNALS);
     if (!s) return false;
-    const uint32_t barrier = e->script[s->at + 1], size = editor_header(e)->n_vps / editor_header(e)->n_groups;
-    drop(e, s);
+    const uint32_t barrier = task_of(e, s)->signal, size = editor_header(e)->n_vps / editor_header(e)->n_groups;
+    task_of(e, s)->signal = VPPS_NO_BARRIER;
     for (size_t i = 0; i < e->n_sites; i++) {
-        uint32_t *w = e->script + e->sites[i].at;
-        if (w[0] == VPPS_TASK_WAIT && w[1] == barrier) w[2] -= size;
+        vpps_task *t = task_of(e, &e->sites[i]);
+        if (t->wait == barrier) t->signals -= size;
     }
     return true;
 }
@@ -56,94 +69,143 @@ static bool drop_signal_and_lower_waits(editor *e) {
 /* A barrier less: its signal and its wait in one group. */
 static bool drop_barrier(editor *e) {
     const site *s = pick(e, WAITS);
-    if (!s || s == e->sites || task_at(e, s - 1) != VPPS_TASK_SIGNAL) return false;
-    return editor_splice(e, s[-1].at, s[-1].words + s->words, NULL, 0);
-}
-
-static bool lower_wait(editor *e) { return change(e, pick(e, WAITS), 2, UINT32_MAX); }
-static bool raise_wait(editor *e) { return change(e, pick(e, WAITS), 2, 1); }
-static bool other_wait(editor *e) { return change(e, pick(e, WAITS), 1, by_one(e)); }
-static bool other_signal(editor *e) { return change(e, pick(e, SIGNALS), 1, by_one(e)); }
-
-/* Exchanges an instruction with the next of its stream. */
-static bool exchange(editor *e, const site *s) {
-    uint32_t copy[16];
-    if (!s || s + 1 >= e->sites + e->n_sites || s[1].group != s->group) return false;
-    memcpy(copy, e->script + s->at, s->words * sizeof *copy);
-    memmove(e->script + s->at, e->script + s[1].at, s[1].words * sizeof *copy);
-    memcpy(e->script + s->at + s[1].words, copy, s->words * sizeof *copy);
+    if (!s || s == e->sites || task_of(e, s - 1)->signal == VPPS_NO_BARRIER) return false;
+    wait_for_nothing(task_of(e, s));
+    task_of(e, s - 1)->signal = VPPS_NO_BARRIER;
     return true;
 }
 
-static bool delay_wait(editor *e) { return exchange(e, pick(e, WAITS)); }
+static bool change_wait(editor *e, uint32_t barrier, uint32_t signals) {
+    const site *s = pick(e, WAITS);
+    if (!s) return false;
+    task_of(e, s)->wait += barrier;
+    task_of(e, s)->signals += signals;
+    return true;
+}
+static bool lower_wait(editor *e) { return change_wait(e, 0, UINT32_MAX); }
+static bool raise_wait(editor *e) { return change_wait(e, 0, 1); }
+static bool other_wait(editor *e) { return change_wait(e, by_one(e), 0); }
+static bool other_signal(editor *e) {
+    const site *s = pick(e, SIGNALS);
+    if (s) task_of(e, s)->signal += by_one(e);
+    return s != NULL;
+}
+
+/* The task after it in its group; NULL: there is none. */
+static const site *next_of(const editor *e, const site *s) {
+    return s && s + 1 < e->sites + e->n_sites && s[1].group == s->group ? s + 1 : NULL;
+}
+
+/* The next task waits instead. */
+static bool delay_wait(editor *e) {
+    const site *s = pick(e, WAITS), *next = next_of(e, s);
+    if (!next || task_of(e, next)->wait != VPPS_NO_BARRIER) return false;
+    task_of(e, next)->wait = task_of(e, s)->wait;
+    task_of(e, next)->signals = task_of(e, s)->signals;
+    wait_for_nothing(task_of(e, s));
+    return true;
+}
+
+/* The task before signals instead. */
 static bool hasten_signal(editor *e) {
     const site *s = pick(e, SIGNALS);
-    return s && s > e->sites && exchange(e, s - 1);
+    if (!s || s == e->sites || s[-1].group != s->group || task_of(e, s - 1)->signal != VPPS_NO_BARRIER) return false;
+    task_of(e, s - 1)->signal = task_of(e, s)->signal;
+    task_of(e, s)->signal = VPPS_NO_BARRIER;
+    return true;
 }
-static bool exchange_any(editor *e) { return exchange(e, pick(e, ANY)); }
+
+/* Exchanges a task with the next one of its group, with what they wait for and signal or (`bare`) without. */
+static bool exchange(editor *e, bool bare) {
+    const site *s = pick(e, ANY), *next = next_of(e, s);
+    if (!next) return false;
+    vpps_task *a = task_of(e, s), *b = task_of(e, next);
+    const vpps_task first = *a, second = *b;
+    *a = second;
+    *b = first;
+    if (!bare) return true;
+    a->wait = first.wait, a->signals = first.signals, a->signal = first.signal;
+    b->wait = second.wait, b->signals = second.signals, b->signal = second.signal;
+    return true;
+}
+static bool exchange_any(editor *e) { return exchange(e, false); }
+static bool exchange_bare(editor *e) { return exchange(e, true); }
 
 static bool drop_stage(editor *e) { return drop(e, pick(e, STAGES)); }
 static bool drop_update(editor *e) { return drop(e, pick(e, UPDATES)); }
 static bool drop_constants(editor *e) { return drop(e, pick(e, CONSTANTS)); }
 
-static bool duplicate(editor *e) {
+/* Nothing is done, but waits and signals stay. */
+static bool do_nothing(editor *e) {
     const site *s = pick(e, WORK);
-    uint32_t copy[16];
-    if (!s) return false;
-    memcpy(copy, e->script + s->at, s->words * sizeof *copy);
-    return editor_splice(e, s->at, 0, copy, s->words);
+    if (s) task_of(e, s)->kind = VPPS_TASK_NOTHING;
+    return s != NULL;
 }
 
-/* Takes an instruction from its place, and has it done in another. */
+static bool duplicate(editor *e) {
+    const site *s = pick(e, WORK);
+    if (!s) return false;
+    vpps_task copy = *task_of(e, s);
+    copy.signal = VPPS_NO_BARRIER;
+    return editor_insert(e, s->at, &copy);
+}
+
+/* Takes a task from its place, and has it done in another. */
 static bool move(editor *e) {
     const site *s = pick(e, WORK);
-    uint32_t copy[16];
     if (!s) return false;
-    const uint32_t words = s->words;
-    memcpy(copy, e->script + s->at, words * sizeof *copy);
+    const vpps_task task = *task_of(e, s);
     if (!drop(e, s)) return false;
     const site *to = pick(e, ANY);
-    return to && editor_splice(e, to->at, 0, copy, words);
+    return to && editor_insert(e, to->at, &task);
 }
 
 static bool change_stage(editor *e) {
-    const uint32_t word = 1 + below(e, 6), by = by_one(e);
-    return change(e, pick(e, STAGES), word, by);
+    const site *s = pick(e, STAGES);
+    if (!s) return false;
+    vpps_task *t = task_of(e, s);
+    uint32_t *words[] = {&t->operands[0], &t->operands[1], &t->operands[2], &t->stage, &t->passing, &t->contributions};
+    *words[below(e, VPPS_COUNT(words))] += by_one(e);
+    return true;
 }
 
 /* Leaves a vertex out, or cuts a stage in two of which the second begins one too early or too late. */
 static bool cut_stage(editor *e) {
     const site *s = pick(e, STAGES);
-    if (!s || e->script[s->at + 4] < 2) return false;
-    const uint32_t *o = e->script + s->at, at = 1 + below(e, o[4] - 1);
-    const uint32_t second[] = {VPPS_TASK_STAGE, o[1], o[2], o[3] + at + by_one(e), o[4] - at, o[5], o[6]};
-    e->script[s->at + 4] = at;
-    return editor_splice(e, s->at + s->words, 0, second, VPPS_COUNT(second));
+    if (!s || task_of(e, s)->operands[2] < 2) return false;
+    const uint32_t at = s->at;
+    vpps_task *first = task_of(e, s), second = *first;
+    const uint32_t n = 1 + below(e, first->operands[2] - 1);
+    second.operands[1] += n + by_one(e);
+    second.operands[2] -= n;
+    wait_for_nothing(&second);
+    first->operands[2] = n;
+    first->signal = VPPS_NO_BARRIER;
+    return editor_insert(e, at + VPPS_TASK_WORDS, &second);
 }
 
-static bool change_outer(editor *e) {
-    const uint32_t word = 1 + below(e, 3), by = by_one(e);
-    return change(e, pick(e, OUTERS), word, by);
+static bool change_operand(editor *e, uint32_t kinds, uint32_t n) {
+    const site *s = pick(e, kinds);
+    if (s) task_of(e, s)->operands[below(e, n)] += by_one(e);
+    return s != NULL;
 }
+static bool change_outer(editor *e) { return change_operand(e, OUTERS, 3); }
+static bool change_list_address(editor *e) { return change_operand(e, CONSTANTS | LOSSES, 2); }
 
-static bool change_list_address(editor *e) {
-    const uint32_t word = 1 + below(e, 2), by = by_one(e);
-    return change(e, pick(e, CONSTANTS | LOSSES), word, by);
-}
-
-static bool change_opcode(editor *e) {
+static bool change_kind(editor *e) {
     const site *s = pick(e, ANY);
-    const uint32_t task = below(e, VPPS_TASK_COUNT);
-    if (!s || task == e->script[s->at]) return false;
-    e->script[s->at] = task;
+    const uint32_t kind = below(e, VPPS_TASK_COUNT);
+    if (!s || kind == task_of(e, s)->kind) return false;
+    task_of(e, s)->kind = kind;
     return true;
 }
 
 /* A pair of a list of constants, or of the loss's terms: offset or value. */
 static bool change_pair(editor *e, uint32_t kinds) {
     const site *s = pick(e, kinds);
-    if (!s || !e->script[s->at + 2]) return false;
-    uint32_t *pair = e->script + e->script[s->at + 1] + 2 * (size_t)below(e, e->script[s->at + 2]);
+    if (!s || !task_of(e, s)->operands[1]) return false;
+    const uint32_t *o = task_of(e, s)->operands;
+    uint32_t *pair = e->script + o[0] + 2 * (size_t)below(e, o[1]);
     if (below(e, 2)) {
         pair[0] += by_one(e);
     } else {
@@ -190,8 +252,10 @@ static bool overlap_tasks(editor *e) {
     const site *to = pick(e, STAGES), *from = pick(e, STAGES);
     const vpps_block *b = pick_block(e, &number);
     if (!to || !b || to == from) return false;
-    const uint32_t word = 5 + below(e, 2);
-    e->script[to->at + word] = below(e, 2) ? e->script[from->at + word] : b->kept[0];
+    const bool passing = below(e, 2);
+    const vpps_task *other = task_of(e, from);
+    const uint32_t at = below(e, 2) ? (passing ? other->passing : other->contributions) : b->kept[0];
+    *(passing ? &task_of(e, to)->passing : &task_of(e, to)->contributions) = at;
     return true;
 }
 
@@ -287,7 +351,7 @@ static bool change_entries(editor *e) {
     const vpps_table *t = pick_table(e);
     const site *s = pick(e, 1 << VPPS_TASK_ENTRIES);
     if (!t || !s) return false;
-    uint32_t *sums = e->script + e->script[s->at + 2];
+    uint32_t *sums = e->script + task_of(e, s)->operands[1];
     const uint32_t n = sums[0];
     switch (below(e, 5)) {
     case 0: return change_array(e, e->script + t->rows, t->n);
@@ -366,15 +430,17 @@ const mutation mutations[] = {
     {"wait's count raised", raise_wait},
     {"wait's barrier changed", other_wait},
     {"signal's barrier changed", other_signal},
-    {"wait moved behind the next instruction", delay_wait},
-    {"signal moved before the last instruction", hasten_signal},
+    {"wait moved to the next task", delay_wait},
+    {"signal moved to the task before", hasten_signal},
     {"neighbours exchanged", exchange_any},
+    {"neighbours exchanged between their barriers", exchange_bare},
     {"stage dropped", drop_stage},
     {"gradient, norm, loss or update dropped", drop_update},
     {"constants dropped", drop_constants},
-    {"instruction duplicated", duplicate},
-    {"instruction moved", move},
-    {"opcode changed", change_opcode},
+    {"task done twice", duplicate},
+    {"task moved", move},
+    {"task not done", do_nothing},
+    {"task's kind changed", change_kind},
     {"stage's operand changed", change_stage},
     {"stage cut in two wrongly", cut_stage},
     {"outer's operand changed", change_outer},

@@ -4,9 +4,9 @@
 
 #include "fixture.h"
 
-/* An instruction in a group's stream. */
+/* A task of a group. */
 typedef struct site {
-    uint32_t at, words, group;
+    uint32_t at, group; /* at: its address */
 } site;
 
 /* A script that is being changed. */
@@ -19,12 +19,19 @@ typedef struct editor {
     uint64_t random;
 } editor;
 
-/* A copy of the subject's script, and where its instructions are. False: out of memory. */
+/* A copy of the subject's script, and where its tasks are. False: out of memory. */
 bool editor_open(editor *e, const subject *of, uint64_t seed);
 void editor_close(editor *e);
 
-/* Puts n words in the place of `removed` ones at `at`, in a group's stream; what comes behind moves. */
-bool editor_splice(editor *e, uint32_t at, uint32_t removed, const uint32_t *words, uint32_t n);
+/* The task at an address; it moves when the script grows. */
+static inline vpps_task *editor_task(editor *e, uint32_t at) {
+    void *task = e->script + at;
+    return task;
+}
+
+/* Puts a task before the one at `at`; takes that one out. What comes after it moves. */
+bool editor_insert(editor *e, uint32_t at, const vpps_task *task);
+bool editor_remove(editor *e, uint32_t at);
 
 static inline vpps_task_header *editor_header(editor *e) {
     void *at = e->script;
@@ -52,8 +59,9 @@ typedef enum word_kind {
     WORD_ENTRY,
     WORD_CONSTANT,
     WORD_TERM,
-    WORD_OPCODE,
+    WORD_KIND,
     WORD_OPERAND,
+    WORD_BARRIER,
     WORD_KINDS
 } word_kind;
 

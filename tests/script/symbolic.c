@@ -3,46 +3,60 @@
 
 /* ---------------------------------------------------------------- running */
 
-static void compute(symbolic_machine *m, const uint32_t *o) {
-    switch (o[0]) {
-    case VPPS_TASK_STAGE: symbolic_stage(m, o + 1); break;
-    case VPPS_TASK_CONSTANTS: symbolic_constants(m, o[1], o[2]); break;
-    case VPPS_TASK_OUTER: symbolic_outer(m, o[1], o[2], o[3]); break;
-    case VPPS_TASK_ENTRIES: symbolic_entries(m, o[1], o[2]); break;
-    case VPPS_TASK_LOSS: symbolic_loss(m, o[1], o[2]); break;
+static void compute(symbolic_machine *m, const vpps_task *t) {
+    const uint32_t *o = t->operands;
+    switch (t->kind) {
+    case VPPS_TASK_NOTHING: break;
+    case VPPS_TASK_STAGE: symbolic_stage(m, t); break;
+    case VPPS_TASK_CONSTANTS: symbolic_constants(m, o[0], o[1]); break;
+    case VPPS_TASK_OUTER: symbolic_outer(m, o[0], o[1], o[2]); break;
+    case VPPS_TASK_ENTRIES: symbolic_entries(m, o[0], o[1]); break;
+    case VPPS_TASK_LOSS: symbolic_loss(m, o[0], o[1]); break;
     case VPPS_TASK_NORM: symbolic_norm(m); break;
     case VPPS_TASK_UPDATE: symbolic_update(m); break;
     default: m->fault = true;
     }
 }
 
-/* One instruction of VP vp; false: it waits. */
+/* The task at an address of a group's; NULL: there is no whole one, or its barriers are none. */
+static const vpps_task *task_at(const symbolic_machine *m, uint32_t group, uint32_t at) {
+    const uint32_t end = vpps_task_starts(m->s->script)[group + 1];
+    if (at >= end || end - at < VPPS_TASK_WORDS) return NULL;
+    const vpps_task *t = vpps_task_at(m->s->script, at);
+    const bool barriers = (t->wait == VPPS_NO_BARRIER || t->wait < m->h.n_barriers) &&
+                          (t->signal == VPPS_NO_BARRIER || t->signal < m->h.n_barriers);
+    return barriers ? t : NULL;
+}
+
+/* One of the three parts of a task of VP vp: it waits, does it, signals. False: it must wait. */
 static bool step(symbolic_machine *m, uint32_t vp) {
-    const uint32_t end = m->s->script[VPPS_TASK_HEADER_WORDS + vp / m->group_size + 1], at = m->pc[vp];
-    const uint32_t task = at < end ? m->s->script[at] : VPPS_TASK_COUNT;
+    const vpps_task *t = task_at(m, vp / m->group_size, m->pc[vp]);
     m->vp = vp;
-    if (task >= VPPS_TASK_COUNT || vpps_tasks[task].words >= end - at) {
+    if (!t) {
         m->fault = true;
         return true;
     }
-    const uint32_t *o = m->s->script + at;
-    if (task == VPPS_TASK_END) {
+    if (t->wait != VPPS_NO_BARRIER && !m->passed[vp]) {
+        if (m->counters[t->wait] < t->signals) return false;
+        if (m->log) race_log_wait(m->log, vp, t->wait, t->signals);
+        m->passed[vp] = 1;
+        return true;
+    }
+    if (t->kind == VPPS_TASK_END) {
         m->done[vp] = 1;
         return true;
     }
-    if (task == VPPS_TASK_SIGNAL || task == VPPS_TASK_WAIT) {
-        if (o[1] >= m->h.n_barriers) {
-            m->fault = true;
-            return true;
-        }
-        if (task == VPPS_TASK_WAIT && m->counters[o[1]] < o[2]) return false;
-        if (task == VPPS_TASK_SIGNAL) m->counters[o[1]]++;
-        if (m->log && task == VPPS_TASK_SIGNAL) race_log_signal(m->log, vp, o[1]);
-        if (m->log && task == VPPS_TASK_WAIT) race_log_wait(m->log, vp, o[1], o[2]);
-    } else {
-        compute(m, o);
+    if (!m->computed[vp]) {
+        compute(m, t);
+        m->computed[vp] = 1;
+        if (t->signal != VPPS_NO_BARRIER) return true;
     }
-    m->pc[vp] += 1 + vpps_tasks[task].words;
+    if (t->signal != VPPS_NO_BARRIER) {
+        m->counters[t->signal]++;
+        if (m->log) race_log_signal(m->log, vp, t->signal);
+    }
+    m->passed[vp] = m->computed[vp] = 0;
+    m->pc[vp] += VPPS_TASK_WORDS;
     return true;
 }
 
@@ -151,6 +165,8 @@ static void prepare(symbolic_machine *m) {
     m->pc = symbolic_take(n_vps, sizeof *m->pc);
     m->counters = symbolic_take(m->h.n_barriers, sizeof *m->counters);
     m->done = symbolic_take(n_vps, 1);
+    m->passed = symbolic_take(n_vps, 1);
+    m->computed = symbolic_take(n_vps, 1);
     m->touched = symbolic_take(n_vps * n, 1);
     m->blocks = symbolic_take(m->h.n_blocks, sizeof *m->blocks);
     m->group_size = m->h.n_vps / m->h.n_groups;
@@ -164,7 +180,8 @@ static void release(symbolic_machine *m) {
         for (size_t p = 0; p < m->s->g->model->n_params; p++) free(arrays[i][p]);
         free(arrays[i]);
     }
-    void *blocks[] = {m->pool, m->norms, m->pc, m->counters, m->done, m->touched, m->blocks, m->pending};
+    void *blocks[] = {m->pool,   m->norms,    m->pc,      m->counters, m->done,
+                      m->passed, m->computed, m->touched, m->blocks,   m->pending};
     for (size_t i = 0; i < VPPS_COUNT(blocks); i++) free(blocks[i]);
 }
 
@@ -186,16 +203,14 @@ static symbolic_result run(const subject *s, symbolic_order order, race_log *log
 
 symbolic_result symbolic_run(const subject *s, symbolic_order order) { return run(s, order, NULL); }
 
-/* Signals count as far as a group's instructions can be read. */
+/* Signals count as far as a group's tasks can be read. */
 static void count_signals(race_log *log, const subject *s, const vpps_task_header *h) {
-    const uint32_t *starts = s->script + VPPS_TASK_HEADER_WORDS;
+    const symbolic_machine m = {.s = s, .h = *h};
     for (uint32_t g = 0; g < h->n_groups; g++) {
-        for (uint32_t at = starts[g]; at < starts[g + 1];) {
-            const uint32_t task = s->script[at];
-            if (task >= VPPS_TASK_COUNT || task == VPPS_TASK_END || vpps_tasks[task].words >= starts[g + 1] - at) break;
-            if (task == VPPS_TASK_SIGNAL) race_log_expect(log, s->script[at + 1], h->n_vps / h->n_groups);
-            at += 1 + vpps_tasks[task].words;
-        }
+        uint32_t at = vpps_task_starts(s->script)[g];
+        for (const vpps_task *t = task_at(&m, g, at); t && t->kind != VPPS_TASK_END;
+             t = task_at(&m, g, at += VPPS_TASK_WORDS))
+            if (t->signal != VPPS_NO_BARRIER) race_log_expect(log, t->signal, h->n_vps / h->n_groups);
     }
 }
 

@@ -25,7 +25,8 @@ typedef struct symbolic_machine {
     uint64_t *norms;
     uint64_t loss;
     uint32_t *pc, *counters;
-    uint8_t *done, *touched; /* touched: by (VP, parameter) */
+    uint8_t *done, *touched;    /* touched: by (VP, parameter) */
+    uint8_t *passed, *computed; /* by VP: of the task at hand, was its wait passed, was it done? */
     uint64_t salt;
     symbolic_tiles tiles;
     bool fault, hold;
@@ -62,9 +63,9 @@ void *symbolic_take(size_t n, size_t bytes);
 /* A number from the bits of a float: 1 and -1 are themselves. */
 uint64_t symbolic_number(float f);
 
-/* ---- symbolic_stage.c, symbolic_parameters.c: an instruction of VP m->vp */
+/* ---- symbolic_stage.c, symbolic_parameters.c: a task of VP m->vp */
 
-void symbolic_stage(symbolic_machine *m, const uint32_t *operands);
+void symbolic_stage(symbolic_machine *m, const vpps_task *t);
 void symbolic_constants(symbolic_machine *m, uint32_t address, uint32_t n);
 void symbolic_outer(symbolic_machine *m, uint32_t block, uint32_t first, uint32_t n);
 void symbolic_entries(symbolic_machine *m, uint32_t table, uint32_t address);

@@ -211,14 +211,14 @@ static void run_tile(symbolic_tile *t) {
     free(t->slot);
 }
 
-void symbolic_stage(symbolic_machine *m, const uint32_t *o) {
-    const uint32_t block = o[0], stage = o[1], first = o[2], n = o[3];
+void symbolic_stage(symbolic_machine *m, const vpps_task *task) {
+    const uint32_t block = task->operands[0], stage = task->stage, first = task->operands[1], n = task->operands[2];
     if (block >= m->h.n_blocks || stage >= m->blocks[block].c->n_stages || first > m->blocks[block].b.n ||
         n > m->blocks[block].b.n - first) {
         m->fault = true;
         return;
     }
-    m->passing = o[4];
+    m->passing = task->passing;
     m->passing_first = first;
     const symbolic_block *b = &m->blocks[block];
     const uint32_t group = b->c->needs.group, member = m->vp % group;
@@ -229,7 +229,7 @@ void symbolic_stage(symbolic_machine *m, const uint32_t *o) {
                        .stage = stage,
                        .task_first = first,
                        .task_n = n,
-                       .contributions = o[5],
+                       .contributions = task->contributions,
                        .member = member};
     const bool rows = t.p->rows;
     const uint32_t begin = rows ? first : first + (uint32_t)((uint64_t)n * member / group);

@@ -2,9 +2,9 @@
 #include "faults.h"
 #include "script/cost.h"
 
-static void check_cost(const batch *b, const site *s, uint64_t products, uint64_t other, uint64_t words) {
+static void check_cost(batch *b, uint32_t at, uint64_t products, uint64_t other, uint64_t words) {
     vpps_task_cost cost = {0};
-    vpps_add_task_cost(b->job.batch, b->model, s->at, &cost);
+    vpps_add_task_cost(b->job.batch, b->model, editor_task(&b->e, at), &cost);
     ck_assert_uint_eq(cost.product_flops, products);
     ck_assert_uint_eq(cost.other_flops, other);
     ck_assert_uint_eq(cost.bytes, 4 * words);
@@ -18,10 +18,11 @@ START_TEST(by_hand)
         open_recurrent(&b); /* h = tanh(W h + b), STEPS times; the loss is the sum of the last one's elements */
         uint32_t rnn;
         block_of(&b, "rnn", &rnn);
-        const site *forward = stage_of(&b, rnn), *backward = forward;
+        const uint32_t forward = stage_of(&b, rnn);
+        uint32_t backward = forward;
         for (size_t i = 0; i < b.e.n_sites; i++) {
-            const uint32_t *at = b.e.script + b.e.sites[i].at;
-            if (at[0] == VPPS_TASK_STAGE && at[1] == rnn) backward = &b.e.sites[i];
+            const vpps_task *t = editor_task(&b.e, b.e.sites[i].at);
+            if (t->kind == VPPS_TASK_STAGE && t->operands[0] == rnn) backward = b.e.sites[i].at;
         }
         /* a vertex reads W, b and the vector before, and keeps h */
         check_cost(&b, forward, 2 * MATRIX, 2 * ROWS, MATRIX + 3 * ROWS);
@@ -29,14 +30,14 @@ START_TEST(by_hand)
         check_cost(&b, backward, 2 * MATRIX, 3 * ROWS, MATRIX + 6 * ROWS);
         /* gradients of W and b from two vectors of each vertex */
         for (size_t i = 0; i < b.e.n_sites; i++) {
-            const uint32_t *at = b.e.script + b.e.sites[i].at;
-            if (at[0] == VPPS_TASK_OUTER && at[1] == rnn)
-                check_cost(&b, &b.e.sites[i], 2 * STEPS * MATRIX, STEPS * ROWS, MATRIX + ROWS + 2 * STEPS * ROWS);
+            const vpps_task *t = editor_task(&b.e, b.e.sites[i].at);
+            if (t->kind == VPPS_TASK_OUTER && t->operands[0] == rnn)
+                check_cost(&b, b.e.sites[i].at, 2 * STEPS * MATRIX, STEPS * ROWS, MATRIX + ROWS + 2 * STEPS * ROWS);
         }
         check_cost(&b, find(&b, VPPS_TASK_LOSS, 0), 0, 2, 1);
         check_cost(&b, find(&b, VPPS_TASK_NORM, 0), 0, 2 * (MATRIX + ROWS), MATRIX + ROWS);
         check_cost(&b, find(&b, VPPS_TASK_UPDATE, 0), 0, 2 * (MATRIX + ROWS), 3 * (MATRIX + ROWS));
-        check_cost(&b, find(&b, VPPS_TASK_SIGNAL, 0), 0, 0, 0);
+        check_cost(&b, find(&b, VPPS_TASK_END, 0), 0, 0, 0);
         close_batch(&b);
     }
 END_TEST
@@ -77,7 +78,7 @@ START_TEST(as_the_graph_counts)
         TEST_OK(vpps_graph_cost(b.g, &graph));
         const vpps_task_cost tasks = vpps_cost_of_batch(b.job.batch, b.model);
         vpps_task_cost norm = {0};
-        vpps_add_task_cost(b.job.batch, b.model, find(&b, VPPS_TASK_NORM, 0)->at, &norm);
+        vpps_add_task_cost(b.job.batch, b.model, editor_task(&b.e, find(&b, VPPS_TASK_NORM, 0)), &norm);
         ck_assert_uint_eq(tasks.product_flops, graph.product_flops);
         ck_assert_uint_eq(tasks.other_flops, graph.other_flops + norm.other_flops + WORDS + WORDS * ROWS);
         close_batch(&b);

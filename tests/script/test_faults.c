@@ -7,8 +7,7 @@ START_TEST(a_wait_is_missing)
     {
         batch b;
         open_recurrent(&b);
-        const site *s = find(&b, VPPS_TASK_WAIT, 1);
-        ck_assert(editor_splice(&b.e, s->at, s->words, NULL, 0));
+        editor_task(&b.e, find_wait(&b, 1))->wait = VPPS_NO_BARRIER;
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "(rnn)");
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
         close_batch(&b);
@@ -19,10 +18,10 @@ START_TEST(a_wait_is_for_too_few_or_too_many)
     {
         batch b;
         open_recurrent(&b);
-        const site *s = find(&b, VPPS_TASK_WAIT, 1);
-        b.e.script[s->at + 2] = 1; /* a signal comes, but whose? */
+        vpps_task *t = editor_task(&b.e, find_wait(&b, 1));
+        t->signals = 1; /* a signal comes, but whose? */
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
-        b.e.script[s->at + 2] = 3;
+        t->signals = 3;
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "waits for 3 signals, barrier 1 gets 2");
         close_batch(&b);
     }
@@ -32,10 +31,10 @@ START_TEST(a_deadlock)
     {
         batch b;
         open_recurrent(&b);
-        uint32_t *at = b.e.script + find(&b, VPPS_TASK_SIGNAL, 1)->at; /* with the wait behind it */
-        const uint32_t wait_first[] = {at[2], at[3], at[4], at[0], at[1]};
-        ck_assert_uint_eq(at[2], VPPS_TASK_WAIT);
-        memcpy(at, wait_first, sizeof wait_first);
+        vpps_task *waits = editor_task(&b.e, find_wait(&b, 1));
+        ck_assert(waits->wait == 1 && waits[-1].signal == 1);
+        waits[-1].signal = VPPS_NO_BARRIER; /* it signals after it has waited */
+        waits->signal = 1;
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "a deadlock: barrier 1 has 0 signals");
         close_batch(&b);
     }
@@ -58,7 +57,7 @@ START_TEST(a_write_after_a_read)
         uint32_t reader, writer, other;
         block_of(&b, "exp", &reader);
         block_of(&b, "square", &writer);
-        const bool exchanged = stage_of(&b, reader)->at > stage_of(&b, writer)->at;
+        const bool exchanged = stage_of(&b, reader) > stage_of(&b, writer);
         const vpps_block *read = block_of(&b, exchanged ? "abs" : "tanh", &other);
         vpps_block *written = block_of(&b, exchanged ? "exp" : "square", &writer);
         block_of(&b, exchanged ? "square" : "exp", &reader);
@@ -70,8 +69,12 @@ START_TEST(a_write_after_a_read)
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "which is read without a barrier between");
 
         const uint32_t barrier = editor_header(&b.e)->n_barriers++;
-        const uint32_t between[] = {VPPS_TASK_SIGNAL, barrier, VPPS_TASK_WAIT, barrier, 2};
-        ck_assert(editor_splice(&b.e, stage_of(&b, writer)->at, 0, between, VPPS_COUNT(between)));
+        vpps_task *t = editor_task(&b.e, stage_of(&b, writer));
+        const vpps_task between = {
+            .kind = VPPS_TASK_NOTHING, .wait = t->wait, .signals = t->signals, .signal = barrier};
+        t->wait = barrier;
+        t->signals = 2;
+        ck_assert(editor_insert(&b.e, stage_of(&b, writer), &between));
         TEST_OK(verify_edited(&b));
         close_batch(&b);
     }
@@ -115,13 +118,13 @@ START_TEST(every_barrier_is_needed)
         batch b;
         open_classified(&b);
         uint32_t n = 0;
-        for (size_t i = 0; i < b.e.n_sites; i++) n += b.e.script[b.e.sites[i].at] == VPPS_TASK_WAIT;
+        for (size_t i = 0; i < b.e.n_sites; i++) n += editor_task(&b.e, b.e.sites[i].at)->wait != VPPS_NO_BARRIER;
+        ck_assert_uint_gt(n, 2 * STEPS);
         close_batch(&b);
         for (uint32_t i = 0; i < n; i++) {
             open_classified(&b);
             TEST_OK(verify_edited(&b));
-            const site *s = find(&b, VPPS_TASK_WAIT, i);
-            ck_assert(editor_splice(&b.e, s->at, s->words, NULL, 0));
+            editor_task(&b.e, find_wait(&b, i))->wait = VPPS_NO_BARRIER;
             TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
             close_batch(&b);
         }
@@ -134,11 +137,13 @@ START_TEST(the_loss_is_late)
     {
         batch b;
         open_recurrent(&b); /* with a guard, for which every VP wants the loss */
-        uint32_t copy[3];
-        const site *s = find(&b, VPPS_TASK_LOSS, 0);
-        memcpy(copy, b.e.script + s->at, sizeof copy);
-        ck_assert(editor_splice(&b.e, s->at, s->words, NULL, 0));
-        ck_assert(editor_splice(&b.e, find(&b, VPPS_TASK_UPDATE, 0)->at, 0, copy, VPPS_COUNT(copy)));
+        vpps_task *loss = editor_task(&b.e, find(&b, VPPS_TASK_LOSS, 0));
+        vpps_task *update = editor_task(&b.e, find(&b, VPPS_TASK_UPDATE, 0)), late = *update;
+        late.kind = loss->kind;
+        memcpy(late.operands, loss->operands, sizeof late.operands);
+        loss->kind = VPPS_TASK_NOTHING;
+        update->wait = VPPS_NO_BARRIER;
+        ck_assert(editor_insert(&b.e, find(&b, VPPS_TASK_UPDATE, 0), &late));
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it reads the loss without a barrier between");
         close_batch(&b);
     }
@@ -210,8 +215,7 @@ START_TEST(the_losss_gradient_is_not_loaded)
     {
         batch b;
         open_recurrent(&b);
-        const site *s = find(&b, VPPS_TASK_CONSTANTS, 0);
-        ck_assert(editor_splice(&b.e, s->at, s->words, NULL, 0));
+        editor_task(&b.e, find(&b, VPPS_TASK_CONSTANTS, 0))->kind = VPPS_TASK_NOTHING;
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "holds what nobody wrote");
         close_batch(&b);
     }
@@ -233,11 +237,12 @@ START_TEST(a_stage_runs_twice)
     {
         batch b;
         open_recurrent(&b);
-        uint32_t number, copy[7];
+        uint32_t number;
         block_of(&b, "rnn", &number);
-        const site *s = stage_of(&b, number);
-        memcpy(copy, b.e.script + s->at, sizeof copy);
-        ck_assert(editor_splice(&b.e, s->at, 0, copy, VPPS_COUNT(copy)));
+        const uint32_t at = stage_of(&b, number);
+        vpps_task copy = *editor_task(&b.e, at);
+        copy.signal = VPPS_NO_BARRIER;
+        ck_assert(editor_insert(&b.e, at, &copy));
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "vertex 0 has run this stage");
         close_batch(&b);
     }
@@ -249,8 +254,7 @@ START_TEST(a_stage_never_runs)
         open_recurrent(&b);
         uint32_t number;
         block_of(&b, "sum_elements", &number);
-        const site *s = stage_of(&b, number);
-        ck_assert(editor_splice(&b.e, s->at, s->words, NULL, 0));
+        editor_task(&b.e, stage_of(&b, number))->kind = VPPS_TASK_NOTHING;
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "expected value 1 of sum_elements");
         close_batch(&b);
     }
@@ -309,7 +313,6 @@ END_TEST
 /* A script that keeps gradients for a later update makes all of them, and does not update. */
 START_TEST(kept_gradients)
     {
-        static const uint32_t update = VPPS_TASK_UPDATE;
         batch b;
         vpps_param E, W;
         TEST_OK(vpps_model_create(&b.model, 1));
@@ -318,19 +321,18 @@ START_TEST(kept_gradients)
         TEST_OK(vpps_graph_create(&b.g, b.model));
         const vpps_node x = vpps_lookup(b.g, E, 1);
         open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 2, .groups = 1, .keeps = true});
-        const site end = *find(&b, VPPS_TASK_END, 0), outer = *find(&b, VPPS_TASK_OUTER, 0),
-                   entries = *find(&b, VPPS_TASK_ENTRIES, 0);
-        uint32_t words[8];
-        ck_assert(editor_splice(&b.e, end.at, 0, &update, 1));
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "an update that nobody asks for");
-        ck_assert(editor_splice(&b.e, end.at, 1, NULL, 0));
-        TEST_OK(verify_edited(&b));
-        memcpy(words, b.e.script + entries.at, entries.words * sizeof *words);
-        ck_assert(editor_splice(&b.e, entries.at, entries.words, NULL, 0));
+        static const vpps_task update = {.kind = VPPS_TASK_UPDATE, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER};
+        const uint32_t end = find(&b, VPPS_TASK_END, 0);
+        vpps_task *entries = editor_task(&b.e, find(&b, VPPS_TASK_ENTRIES, 0));
+        entries->kind = VPPS_TASK_NOTHING;
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "table 0, entry 1");
-        ck_assert(editor_splice(&b.e, entries.at, 0, words, entries.words));
+        entries->kind = VPPS_TASK_ENTRIES;
         TEST_OK(verify_edited(&b));
-        ck_assert(editor_splice(&b.e, outer.at, outer.words, NULL, 0));
+        ck_assert(editor_insert(&b.e, end, &update));
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "an update that nobody asks for");
+        ck_assert(editor_remove(&b.e, end));
+        TEST_OK(verify_edited(&b));
+        editor_task(&b.e, find(&b, VPPS_TASK_OUTER, 0))->kind = VPPS_TASK_NOTHING;
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is not in the parameters' gradients yet");
         close_batch(&b);
     }

@@ -13,8 +13,9 @@ const char *const word_kind_names[WORD_KINDS] = {
     [WORD_ENTRY] = "a table's entries and contributions",
     [WORD_CONSTANT] = "a constant and its place",
     [WORD_TERM] = "a term of the loss",
-    [WORD_OPCODE] = "an instruction's opcode",
-    [WORD_OPERAND] = "an instruction's operand",
+    [WORD_KIND] = "a task's kind",
+    [WORD_OPERAND] = "a task's operand",
+    [WORD_BARRIER] = "a task's barrier",
 };
 
 static void set(uint8_t *kinds, size_t at, size_t n, word_kind kind) { memset(kinds + at, kind, n); }
@@ -35,7 +36,7 @@ static void set_block(const subject *s, uint8_t *kinds, const vpps_block *b) {
 
 void find_word_kinds(const subject *s, uint8_t *kinds) {
     const vpps_task_header *h = vpps_task_header_of(s->script);
-    const uint32_t *starts = s->script + VPPS_TASK_HEADER_WORDS;
+    const uint32_t *starts = vpps_task_starts(s->script);
     set(kinds, 0, s->words, WORD_REST);
     set(kinds, 0, VPPS_TASK_HEADER_WORDS, WORD_HEADER);
     set(kinds, VPPS_TASK_HEADER_WORDS, h->n_groups + 1u, WORD_START);
@@ -46,15 +47,19 @@ void find_word_kinds(const subject *s, uint8_t *kinds) {
         const vpps_table *t = vpps_table_at(s->script, i);
         set(kinds, t->rows, t->n, WORD_ENTRY);
     }
-    for (uint32_t at = starts[0]; at < starts[h->n_groups]; at += 1 + vpps_tasks[s->script[at]].words) {
-        const uint32_t *task = s->script + at;
-        set(kinds, at, 1, WORD_OPCODE);
-        set(kinds, at + 1u, vpps_tasks[*task].words, WORD_OPERAND);
-        if (*task == VPPS_TASK_CONSTANTS) set(kinds, task[1], 2 * (size_t)task[2], WORD_CONSTANT);
-        if (*task == VPPS_TASK_ENTRIES) {
-            const vpps_entry_sums sums = vpps_sums_at(s->script, task[2]);
-            set(kinds, task[2], 2 + 2 * (size_t)sums.n + sums.starts[sums.n], WORD_ENTRY);
+    for (uint32_t at = starts[0]; at < starts[h->n_groups]; at += VPPS_TASK_WORDS) {
+        const vpps_task *t = vpps_task_at(s->script, at);
+        const uint32_t *o = t->operands;
+        set(kinds, at, 1, WORD_KIND);
+        set(kinds, (size_t)(o - s->script), vpps_task_rows[t->kind].n_operands, WORD_OPERAND);
+        set(kinds, (size_t)(&t->wait - s->script), t->wait == VPPS_NO_BARRIER ? 1 : 2, WORD_BARRIER);
+        set(kinds, (size_t)(&t->signal - s->script), 1, WORD_BARRIER);
+        if (t->kind == VPPS_TASK_STAGE) set(kinds, (size_t)(&t->stage - s->script), 3, WORD_OPERAND);
+        if (t->kind == VPPS_TASK_CONSTANTS) set(kinds, o[0], 2 * (size_t)o[1], WORD_CONSTANT);
+        if (t->kind == VPPS_TASK_ENTRIES) {
+            const vpps_entry_sums sums = vpps_sums_at(s->script, o[1]);
+            set(kinds, o[1], 2 + 2 * (size_t)sums.n + sums.starts[sums.n], WORD_ENTRY);
         }
-        if (*task == VPPS_TASK_LOSS) set(kinds, task[1], 2 * (size_t)task[2], WORD_TERM);
+        if (t->kind == VPPS_TASK_LOSS) set(kinds, o[0], 2 * (size_t)o[1], WORD_TERM);
     }
 }

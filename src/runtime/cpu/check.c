@@ -1,4 +1,4 @@
-/* check.c - may a script be run here? Before it starts, a look at every block and table; before each instruction, at its
+/* check.c - may a script be run here? Before it starts, a look at every block and table; before each task, at its
  * numbers. That every offset in a block's arrays is the right one is for verify to prove. */
 #include "runtime/cpu/cpu.h"
 
@@ -35,8 +35,8 @@ static vpps_status check_parts(const vpps_task_header *h, const uint32_t *script
     const uint32_t *starts = script + VPPS_TASK_HEADER_WORDS;
     for (uint32_t g = 0; g < h->n_groups; g++) {
         if (starts[g] > starts[g + 1] || starts[g + 1] > words) {
-            return vpps_fail(VPPS_SCRIPT, "script: group %u's instructions are words %u to %u; it has %zu words", g,
-                             starts[g], starts[g + 1], words);
+            return vpps_fail(VPPS_SCRIPT, "script: group %u's tasks are words %u to %u; it has %zu words", g, starts[g],
+                             starts[g + 1], words);
         }
     }
     return VPPS_OK;
@@ -99,7 +99,7 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- instructions as they should be
+/* ---------------------------------------------------------------- tasks as they should be
  *
  * A few comparisons a task, none an element. */
 
@@ -116,24 +116,25 @@ static bool check_vertices(vpps_vp *vp, uint32_t at, uint32_t block, uint32_t fi
     return false;
 }
 
-static bool check_stage(vpps_vp *vp, uint32_t at, const uint32_t *o, uint32_t group) {
-    if (!check_vertices(vp, at, o[0], o[2], o[3])) return false;
+static bool check_stage(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_t group) {
+    const uint32_t *o = t->operands;
+    if (!check_vertices(vp, at, o[0], o[1], o[2])) return false;
     const vpps_block_view *view = &vp->cpu->views[o[0]];
-    if (o[1] >= view->cell->n_stages) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "stage %u; cell %s has %u", o[1], view->cell->name, view->cell->n_stages);
+    if (t->stage >= view->cell->n_stages) {
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "stage %u; cell %s has %u", t->stage, view->cell->name, view->cell->n_stages);
     } else if (view->block->group != group) {
         vpps_vp_fail(vp, VPPS_SCRIPT, at, "block %u is group %u's, not group %u's", o[0], view->block->group, group);
     } else {
         uint32_t first[VPPS_DOMAINS], items[VPPS_DOMAINS];
-        vpps_items_of(view, o[2], o[3], first, items);
+        vpps_items_of(view, o[1], o[2], first, items);
         const vpps_compiled_cell *c = view->cell;
         const uint32_t pool_words = vp->cpu->task_header.pool_words;
-        const uint64_t words = vpps_contribution_at(c, o[1], items, c->n_contributions);
+        const uint64_t words = vpps_contribution_at(c, t->stage, items, c->n_contributions);
         const uint64_t passing =
-            c->stages[o[1]].passing ? (uint64_t)o[3] * c->kept_words[vpps_passing_record(c, o[1])] : 0;
-        if (inside(o[4], passing, pool_words) && inside(o[5], words, pool_words)) return true;
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "passing values at %u, contributions at %u; the pool has %u words", o[4],
-                     o[5], pool_words);
+            c->stages[t->stage].passing ? (uint64_t)o[2] * c->kept_words[vpps_passing_record(c, t->stage)] : 0;
+        if (inside(t->passing, passing, pool_words) && inside(t->contributions, words, pool_words)) return true;
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "passing values at %u, contributions at %u; the pool has %u words",
+                     t->passing, t->contributions, pool_words);
     }
     return false;
 }
@@ -166,41 +167,41 @@ static bool check_entries(vpps_vp *vp, uint32_t at, const uint32_t *o) {
     return false;
 }
 
-static bool check_operands(vpps_vp *vp, uint32_t at, uint32_t group) {
-    const vpps_task_header *h = &vp->cpu->task_header;
-    const uint32_t *o = vp->cpu->script + at + 1;
-    switch (o[-1]) {
-    case VPPS_TASK_STAGE: return check_stage(vp, at, o, group);
-    case VPPS_TASK_SIGNAL:
-    case VPPS_TASK_WAIT: return check_number(vp, at, "barrier", o[0], h->n_barriers);
+static bool check_operands(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_t group) {
+    const uint32_t *o = t->operands;
+    switch (t->kind) {
+    case VPPS_TASK_STAGE: return check_stage(vp, at, t, group);
     case VPPS_TASK_CONSTANTS:
     case VPPS_TASK_LOSS: return check_pairs(vp, at, o);
     case VPPS_TASK_OUTER: return check_vertices(vp, at, o[0], o[1], o[2]);
     case VPPS_TASK_ENTRIES: return check_entries(vp, at, o);
     case VPPS_TASK_UPDATE:
-        if (h->update) return true;
+        if (vp->cpu->task_header.update) return true;
         vpps_vp_fail(vp, VPPS_SCRIPT, at, "UPDATE, but the script has no optimiser");
         return false;
     default: return true;
     }
 }
 
+static bool check_barrier(vpps_vp *vp, uint32_t at, uint32_t barrier) {
+    return barrier == VPPS_NO_BARRIER || check_number(vp, at, "barrier", barrier, vp->cpu->task_header.n_barriers);
+}
+
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group) {
-    const uint32_t task = vp->cpu->script[at];
-    if (task >= VPPS_TASK_COUNT) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "opcode %u is unknown", task);
+    const uint32_t left = end - at;
+    if (left < VPPS_TASK_WORDS) {
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "a task is cut short: %u of its %u words", left, VPPS_TASK_WORDS);
         return false;
     }
-    const uint32_t left = end - at - 1;
-    if (vpps_tasks[task].words > left) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s is cut short: %u of its %u operands", vpps_tasks[task].name, left,
-                     vpps_tasks[task].words);
+    const vpps_task *t = vpps_task_at(vp->cpu->script, at);
+    if (t->kind >= VPPS_TASK_COUNT) {
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "task %u is unknown", t->kind);
         return false;
     }
-    if ((task == VPPS_TASK_END) != (vpps_tasks[task].words == left)) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s with %u words to come; expected END as the group's last word",
-                     vpps_tasks[task].name, left - vpps_tasks[task].words);
+    if ((t->kind == VPPS_TASK_END) != (left == VPPS_TASK_WORDS)) {
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s with %u words to come; expected END as the group's last task",
+                     vpps_task_rows[t->kind].name, left - VPPS_TASK_WORDS);
         return false;
     }
-    return check_operands(vp, at, group);
+    return check_barrier(vp, at, t->wait) && check_barrier(vp, at, t->signal) && check_operands(vp, at, t, group);
 }

@@ -38,17 +38,16 @@ static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t sta
     }
 }
 
-/* The vectors of a group's instructions, up to the first that is none: the VPs tell what is wrong with it. */
+/* The vectors of a group's tasks, up to the first that is none: the VPs tell what is wrong with it. */
 static void count_group(vpps_cpu *cpu, uint32_t at, uint32_t end) {
-    const uint32_t *script = cpu->script;
-    for (; at < end && script[at] < VPPS_TASK_COUNT; at += 1 + vpps_tasks[script[at]].words) {
-        const uint32_t *o = script + at + 1;
-        if (end - at - 1 < vpps_tasks[script[at]].words) return;
-        if (script[at] != VPPS_TASK_STAGE) continue;
-        if (o[0] >= cpu->task_header.n_blocks) return;
-        const vpps_block_view *view = &cpu->views[o[0]];
-        if (o[1] >= view->cell->n_stages || o[2] > view->block->n || o[3] > view->block->n - o[2]) return;
-        if (view->cell->stages[o[1]].backward) count_stage(cpu, view, o[1], o[2], o[3]);
+    for (; end - at >= VPPS_TASK_WORDS; at += VPPS_TASK_WORDS) {
+        const vpps_task *t = vpps_task_at(cpu->script, at);
+        const uint32_t block = t->operands[0], first = t->operands[1], n = t->operands[2];
+        if (t->kind != VPPS_TASK_STAGE) continue;
+        if (block >= cpu->task_header.n_blocks) return;
+        const vpps_block_view *view = &cpu->views[block];
+        if (t->stage >= view->cell->n_stages || first > view->block->n || n > view->block->n - first) return;
+        if (view->cell->stages[t->stage].backward) count_stage(cpu, view, t->stage, first, n);
     }
 }
 

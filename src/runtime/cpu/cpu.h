@@ -183,16 +183,15 @@ struct vpps_cpu {
 vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch);
 vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number);
 
-/* Can the instruction at word `at` run? The group's instructions go on to `end`, where an END is the last. False: the VP has
- * failed with SCRIPT. */
+/* Can the group's task at word `at` run? Its tasks go on to `end`, where an END is the last. False: the VP has failed with SCRIPT. */
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 
-/* Runs the VP's part of the script. An instruction that is unknown, cut short, or that names what there is not ends the
+/* Runs the VP's part of the script. A task that is unknown, cut short, or that names what there is not ends the
  * batch with SCRIPT; a wait longer than the watchdog's time with STALL. */
 void vpps_vp_run(vpps_vp *vp);
 
-/* The VP's share of a STAGE with these operands. */
-void vpps_vp_stage(vpps_vp *vp, uint32_t address, const uint32_t *o);
+/* The VP's share of a STAGE. */
+void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task);
 
 /* Zeroed memory, at the start of a page; pages come when they are touched. NULL: none. Unmapped with the same size. */
 void *vpps_map_pages(size_t bytes);
@@ -204,7 +203,7 @@ bool vpps_vp_scratch(vpps_vp *vp, size_t floats);
 /* Decides which gradients are left to the update. */
 void vpps_choose_updates(vpps_cpu *cpu);
 
-/* The instructions on parameters. */
+/* The tasks on parameters. */
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t first, uint32_t n);
 void vpps_vp_entries(vpps_vp *vp, uint32_t number, uint32_t address);
 void vpps_vp_norm(vpps_vp *vp);
@@ -342,7 +341,7 @@ static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const v
 /* The norm of the gradient, whose parts the VPs have published, added in their order; 0 where the script takes none. */
 double vpps_cpu_norm(const vpps_cpu *cpu);
 
-/* Reports a failure, unless another VP was first, and stops the batch. `address`: of the instruction. */
+/* Reports a failure, unless another VP was first, and stops the batch. `address`: of the task. */
 void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -21,6 +21,6 @@ void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char 
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    snprintf(message, sizeof message, "VP %u, instruction at word %u: %s", vp->index, address, reason);
+    snprintf(message, sizeof message, "VP %u, task at word %u: %s", vp->index, address, reason);
     vpps_cpu_fail(vp->cpu, status, message);
 }

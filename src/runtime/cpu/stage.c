@@ -79,12 +79,13 @@ static bool open_tile(vpps_tile *t, uint32_t first, uint32_t n) {
     return true;
 }
 
-void vpps_vp_stage(vpps_vp *vp, uint32_t address, const uint32_t *o) {
+void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task) {
+    const uint32_t *o = task->operands;
     const vpps_cpu *cpu = vp->cpu;
     const vpps_block_view *view = &cpu->views[o[0]];
     const vpps_compiled_cell *c = view->cell;
-    const uint32_t stage = o[1], n = o[3], group = c->needs.group, member = vp->index % group;
-    uint32_t first = o[2], end = first + n;
+    const uint32_t stage = task->stage, n = o[2], group = c->needs.group, member = vp->index % group;
+    uint32_t first = o[1], end = first + n;
     vpps_tile t = {.vp = vp,
                    .kernels = cpu->kernels,
                    .c = c,
@@ -93,11 +94,11 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, const uint32_t *o) {
                    .view = view,
                    .stage = stage,
                    .member = member,
-                   .contributions = o[5]};
+                   .contributions = task->contributions};
     vpps_items_of(view, first, n, t.task_first, t.task_items);
     for (uint32_t d = 0; d <= c->n_lists; d++) t.records[d] = cpu->pool + view->block->kept[d];
     const uint32_t passing = vpps_passing_record(c, stage);
-    t.records[passing] = cpu->pool + o[4] - (size_t)first * c->kept_words[passing];
+    t.records[passing] = cpu->pool + task->passing - (size_t)first * c->kept_words[passing];
     if (!t.p->rows) {
         end = first + (uint32_t)((uint64_t)n * (member + 1) / group);
         first += (uint32_t)((uint64_t)n * member / group);

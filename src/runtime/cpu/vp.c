@@ -23,18 +23,18 @@ static void signal_barrier(vpps_vp *vp, uint32_t barrier) {
 
 /* ---------------------------------------------------------------- tracing */
 
-/* A task is over. A signal is no task of its own: it counts to the wait behind it. */
-static void note_task(const vpps_cpu *cpu, vpps_track *track, uint32_t task, const uint32_t *o) {
-    vpps_task_note note = {.task = task};
-    switch (task) {
-    case VPPS_TASK_SIGNAL: return;
+/* A task is over; its signal counts to the next wait. */
+static void note_task(const vpps_cpu *cpu, vpps_track *track, const vpps_task *t) {
+    vpps_task_note note = {.kind = t->kind};
+    switch (t->kind) {
     case VPPS_TASK_STAGE:
     case VPPS_TASK_OUTER:
-        note.cell = cpu->views[o[0]].cell;
-        memcpy(note.operands, o + 1, vpps_min_u32(vpps_tasks[task].words - 1, VPPS_COUNT(note.operands)) * sizeof *o);
+        note.cell = cpu->views[t->operands[0]].cell;
+        note.stage = t->stage;
+        note.number = t->operands[2];
         break;
-    case VPPS_TASK_ENTRIES: note.operands[0] = vpps_table_at(cpu->script, o[0])->param; break;
-    case VPPS_TASK_WAIT: note.operands[0] = o[0]; break;
+    case VPPS_TASK_ENTRIES: note.number = vpps_table_at(cpu->script, t->operands[0])->param; break;
+    case VPPS_TASK_NOTHING: return;
     default: break;
     }
     vpps_trace_note(track, note);
@@ -65,21 +65,23 @@ static void run_script(vpps_vp *vp) {
     const uint32_t *script = cpu->script;
     const uint32_t group_size = cpu->n_vps / cpu->task_header.n_groups, group = vp->index / group_size;
     const bool first = vp->index % group_size == 0;
-    uint32_t at = script[VPPS_TASK_HEADER_WORDS + group];
-    const uint32_t end = script[VPPS_TASK_HEADER_WORDS + group + 1];
+    uint32_t at = vpps_task_starts(script)[group];
+    const uint32_t end = vpps_task_starts(script)[group + 1];
     vpps_track *track = vpps_trace_track(cpu->device.trace, vp->index);
     if (track) vpps_trace_begin_track(cpu->device.trace, track);
-    if (at == end) vpps_vp_fail(vp, VPPS_SCRIPT, at, "group %u has no instructions; expected END", group);
-    while (!atomic_load_explicit(&cpu->failed, memory_order_relaxed)) {
+    if (at == end) vpps_vp_fail(vp, VPPS_SCRIPT, at, "group %u has no tasks; expected END", group);
+    for (; !atomic_load_explicit(&cpu->failed, memory_order_relaxed); at += VPPS_TASK_WORDS) {
         if (!vpps_check_task(vp, at, end, group)) return;
-        const uint32_t task = script[at], *o = script + at + 1;
-        switch (task) {
+        const vpps_task *t = vpps_task_at(script, at);
+        const uint32_t *o = t->operands;
+        if (t->wait != VPPS_NO_BARRIER) {
+            if (!wait_for_barrier(vp, at, t->wait, t->signals)) return;
+            if (track) vpps_trace_note(track, (vpps_task_note){.kind = VPPS_NOTE_WAIT, .number = t->wait});
+        }
+        switch (t->kind) {
         case VPPS_TASK_END: return;
-        case VPPS_TASK_STAGE: vpps_vp_stage(vp, at, o); break;
-        case VPPS_TASK_SIGNAL: signal_barrier(vp, o[0]); break;
-        case VPPS_TASK_WAIT:
-            if (!wait_for_barrier(vp, at, o[0], o[1])) return;
-            break;
+        case VPPS_TASK_NOTHING: break;
+        case VPPS_TASK_STAGE: vpps_vp_stage(vp, at, t); break;
         case VPPS_TASK_CONSTANTS:
             for (uint32_t i = 0; first && i < o[1]; i++)
                 memcpy(cpu->pool + script[o[0] + 2 * i], &script[o[0] + 2 * i + 1], sizeof(float));
@@ -99,8 +101,8 @@ static void run_script(vpps_vp *vp) {
             break;
         default: return; /* vpps_check_task lets none of these through */
         }
-        if (track) note_task(cpu, track, task, o);
-        at += 1 + vpps_tasks[task].words;
+        if (track) note_task(cpu, track, t);
+        if (t->signal != VPPS_NO_BARRIER) signal_barrier(vp, t->signal);
     }
 }
 

@@ -70,7 +70,6 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
         .watchdog_ns = vpps_driver_watchdog_ns(gpu->driver, gpu->options.watchdog_ms),
         .norms = gpu->layout.plan.norms,
         .scratch_words = gpu->scratch_words,
-        .tasks = script->tasks,
         .words = script->words,
         .touched = script->touched,
     };
@@ -103,7 +102,7 @@ static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
 }
 
 /* Starts the norm and the update by the gradients that there are, with other processes' when they have come. The batch's script has
- * these instructions. */
+ * these tasks. */
 static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double loss) {
     vpps_gpu_script step;
     VPPS_TRY(vpps_gpu_open_update(gpu));
@@ -175,12 +174,13 @@ static void tell_failure(const vpps_gpu *gpu, const vpps_failure *f, vpps_outcom
     if (f->failed == VPPS_FAILURE_STALL) {
         out->status = VPPS_STALL;
         snprintf(out->message, sizeof out->message,
-                 "VP %u, instruction at word %u: waited %.1f s at barrier %u, which has %u of %u signals", f->vp,
-                 f->address, seconds, f->value, f->have, f->wanted);
+                 "VP %u, task at word %u: waited %.1f s at barrier %u, which has %u of %u signals", f->vp, f->address,
+                 seconds, f->value, f->have, f->wanted);
     } else {
         out->status = VPPS_SCRIPT;
-        snprintf(out->message, sizeof out->message, "VP %u, instruction at word %u: task %u is unknown or cut short",
-                 f->vp, f->address, f->value);
+        snprintf(out->message, sizeof out->message,
+                 "VP %u, task at word %u: %u is no known task, or the script is cut short", f->vp, f->address,
+                 f->value);
     }
 }
 

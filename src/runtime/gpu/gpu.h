@@ -163,12 +163,11 @@ void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
 
-/* A copy of a batch's script in pinned memory, so that its way to the device need not be waited for, with cells by their numbers in
- * the kernel, and behind it where each group's tasks are, and these. */
+/* A copy of a batch's script in pinned memory, so that its way to the device need not be waited for, whose stages have the kernel's
+ * numbers. */
 typedef struct vpps_gpu_script {
     const uint32_t *copy;
-    uint32_t tasks;   /* address: of each group, its tasks' address */
-    uint32_t touched; /* likewise: of every parameter, non-zero if it has a gradient; 0: none has yet */
+    uint32_t touched; /* address: of every parameter, non-zero if it has a gradient; 0: none has yet */
     uint32_t words;   /* of all */
 } vpps_gpu_script;
 

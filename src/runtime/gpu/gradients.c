@@ -9,10 +9,10 @@ static vpps_status no_memory(const vpps_gpu *gpu) {
 
 /* Which matrices and vectors the script's outer products make gradients of. */
 static void mark_dense(vpps_gpu *gpu, const vpps_batch *batch) {
-    const uint32_t *script = batch->script, *starts = script + VPPS_TASK_HEADER_WORDS;
-    for (uint32_t at = starts[0]; at < starts[1]; at += 1 + vpps_tasks[script[at]].words) {
-        if (script[at] != VPPS_TASK_OUTER || !script[at + 3]) continue;
-        const vpps_compiled_cell *c = batch->cells[vpps_block_at(script, script[at + 1])->cell];
+    const vpps_task *end = vpps_end_of_tasks(batch->script, 0);
+    for (const vpps_task *t = vpps_first_task(batch->script, 0); t < end; t++) {
+        if (t->kind != VPPS_TASK_OUTER || !t->operands[2]) continue;
+        const vpps_compiled_cell *c = batch->cells[vpps_block_at(batch->script, t->operands[0])->cell];
         for (uint32_t i = 0; i < c->n_outers; i++) gpu->dense[c->outers[i].param] = true;
     }
 }

@@ -277,7 +277,7 @@ void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset
 
 /* ---- tasks.c, parameters.c */
 
-bool vpps_check_stage(vpps_checker *c, const uint32_t *operands);
+bool vpps_check_stage(vpps_checker *c, const vpps_task *t);
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n);
 /* Offset, tensor of a value of a block for an item. */
 vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item);

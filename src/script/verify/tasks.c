@@ -25,14 +25,14 @@ typedef struct share {
     uint32_t first[VPPS_DOMAINS], end[VPPS_DOMAINS];
 } share;
 
-static share share_of(const vpps_checker *c, const vpps_checked_block *b, const uint32_t *o, uint32_t member) {
-    const uint32_t stage = o[1], first = o[2], n = o[3];
+static share share_of(const vpps_checker *c, const vpps_checked_block *b, const vpps_task *t, uint32_t member) {
+    const uint32_t stage = t->stage, first = t->operands[1], n = t->operands[2];
     share s = {.b = b,
                .info = &b->cell->stages[stage],
                .stage = stage,
                .member = member,
                .task_first = first,
-               .passing = o[4]};
+               .passing = t->passing};
     s.first[0] = first;
     s.end[0] = first + n;
     if (!s.info->rows) { /* whole vertices */
@@ -178,14 +178,15 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
 }
 
 /* What the task contributes lies one after the other, each a list of its items' values, rounded up; shares likewise. */
-static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const uint32_t *o) {
+static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
-    uint64_t at = o[5];
+    const uint32_t *o = task->operands;
+    uint64_t at = task->contributions;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
         const vpps_cell_value *x = &cell->values[cell->contributions[j].value];
-        if (x->stage != o[1]) continue;
+        if (x->stage != task->stage) continue;
         const uint32_t *list = x->domain ? b->lists[x->domain] : NULL;
-        const uint32_t first = list ? list[o[2]] : o[2], n = list ? list[o[2] + o[3]] - first : o[3];
+        const uint32_t first = list ? list[o[1]] : o[1], n = list ? list[o[1] + o[2]] - first : o[2];
         const uint32_t all = list ? b->block->members[x->domain - 1] : b->block->n;
         b->contributions[j] = c->n_tensors;
         for (uint32_t s = 0; s < (cell->contributions[j].partial ? c->group_size : 1); s++) {
@@ -208,23 +209,24 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const uint
 }
 
 /* What the task makes that passes. */
-static bool add_passing(vpps_checker *c, const vpps_checked_block *b, const uint32_t *o) {
+static bool add_passing(vpps_checker *c, const vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
-    const vpps_cell_stage *stage = &cell->stages[o[1]];
+    const vpps_cell_stage *stage = &cell->stages[task->stage];
+    const uint32_t *o = task->operands;
     for (uint32_t i = 0; i < stage->n; i++) {
         const uint32_t v = cell->order[stage->first + i], shares = vpps_shares_of(cell, &cell->values[v]);
         const vpps_cell_value *x = &cell->values[v];
         if (!b->passing[v]) continue;
-        for (uint32_t p = o[2]; p < o[2] + o[3]; p++) b->passing[v][p] = c->n_tensors;
+        for (uint32_t p = o[1]; p < o[1] + o[2]; p++) b->passing[v][p] = c->n_tensors;
         for (uint32_t s = 0; s < shares; s++) {
-            const uint64_t at = (uint64_t)o[4] + x->offset + (uint64_t)s * vpps_share_words(x);
+            const uint64_t at = (uint64_t)task->passing + x->offset + (uint64_t)s * vpps_share_words(x);
             if (at > UINT32_MAX) return VPPS_REFUSE(c, "its passing values lie outside the pool");
             const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
                                    .offset = (uint32_t)at,
                                    .stride = cell->kept_words[x->record],
                                    .words = vpps_value_words(x),
-                                   .items = o[3],
-                                   .first = o[2],
+                                   .items = o[2],
+                                   .first = o[1],
                                    .block = o[0],
                                    .index = v,
                                    .share = s};
@@ -234,17 +236,17 @@ static bool add_passing(vpps_checker *c, const vpps_checked_block *b, const uint
     return true;
 }
 
-bool vpps_check_stage(vpps_checker *c, const uint32_t *o) {
-    const uint32_t block = o[0], stage = o[1], first = o[2], n = o[3];
+bool vpps_check_stage(vpps_checker *c, const vpps_task *t) {
+    const uint32_t block = t->operands[0], stage = t->stage, first = t->operands[1], n = t->operands[2];
     if (block >= c->header->n_blocks) return VPPS_REFUSE(c, "there is no block %u", block);
     vpps_checked_block *b = &c->blocks[block];
     if (b->block->group != c->group) return VPPS_REFUSE(c, "block %u is of group %u", block, b->block->group);
     if (first > b->block->n || n > b->block->n - first || !n || stage >= b->cell->c->n_stages)
         return VPPS_REFUSE(c, "block %u has no such stage, or not so many vertices", block);
-    if (!run_once(c, b, stage, first, n) || !add_passing(c, b, o) || !add_contributions(c, b, o)) return false;
+    if (!run_once(c, b, stage, first, n) || !add_passing(c, b, t) || !add_contributions(c, b, t)) return false;
     for (uint32_t write = 0; write < 2; write++) {
         for (uint32_t m = 0; m < c->group_size; m++) {
-            const share s = share_of(c, b, o, m);
+            const share s = share_of(c, b, t, m);
             vpps_check_act(c, vp_of(c, m));
             if (!(write ? write_stage(c, &s) : read_stage(c, &s))) return false;
         }

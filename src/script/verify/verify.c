@@ -84,28 +84,28 @@ static bool check_header(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- streams */
 
-/* The words of an instruction; NULL, and refused. */
-static const uint32_t *fetch(vpps_checker *c, const vpps_stream *s) {
+/* The next task of a stream; NULL, and refused: there is no whole one. */
+static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     c->at = s->at;
-    const uint32_t *task = &c->script[s->at];
-    if (s->at < s->end && *task < VPPS_TASK_COUNT && vpps_tasks[*task].words < s->end - s->at) return task;
-    vpps_check_record(c, s->at < s->end ? "it is no whole instruction" : "the group's instructions do not end");
+    if (s->end - s->at < VPPS_TASK_WORDS) {
+        vpps_check_record(c, s->at < s->end ? "it is no whole task" : "the group's tasks do not end");
+        return NULL;
+    }
+    const vpps_task *t = vpps_task_at(c->script, s->at);
+    if (t->signal == VPPS_NO_BARRIER || (t->signal < c->header->n_barriers && t->kind != VPPS_TASK_END)) return t;
+    vpps_check_record(c, t->kind == VPPS_TASK_END ? "an END signals" : "there is no barrier %u", t->signal);
     return NULL;
 }
 
-/* Counts what each barrier gets in all: on that it depends what a WAIT promises. */
+/* Counts what each barrier gets in all: on that it depends what a wait promises. */
 static bool count_signals(vpps_checker *c) {
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         vpps_stream s = c->streams[c->group];
-        for (;;) {
-            const uint32_t *task = fetch(c, &s);
-            if (!task) return false;
-            if (*task == VPPS_TASK_END) break;
-            if (*task == VPPS_TASK_SIGNAL) {
-                if (task[1] >= c->header->n_barriers) return VPPS_REFUSE(c, "there is no barrier %u", task[1]);
-                c->totals[task[1]] += c->group_size;
-            }
-            s.at += 1 + vpps_tasks[*task].words;
+        for (;; s.at += VPPS_TASK_WORDS) {
+            const vpps_task *t = fetch(c, &s);
+            if (!t) return false;
+            if (t->kind == VPPS_TASK_END) break;
+            if (t->signal != VPPS_NO_BARRIER) c->totals[t->signal] += c->group_size;
         }
     }
     return true;
@@ -131,7 +131,7 @@ static bool open_streams(vpps_checker *c) {
     }
     for (uint32_t g = 0; g < c->n_groups; g++) {
         if (starts[g] > starts[g + 1] || starts[g + 1] > c->words)
-            return VPPS_REFUSE(c, "group %u's instructions are words %u to %u", g, starts[g], starts[g + 1]);
+            return VPPS_REFUSE(c, "group %u's tasks are words %u to %u", g, starts[g], starts[g + 1]);
         c->streams[g] = (vpps_stream){.at = starts[g], .end = starts[g + 1]};
     }
     return count_signals(c);
@@ -139,17 +139,20 @@ static bool open_streams(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- barriers */
 
-static bool signal(vpps_checker *c, uint32_t barrier) {
+/* After the task that the group has done last. */
+static void signal(vpps_checker *c, uint32_t barrier) {
+    if (barrier == VPPS_NO_BARRIER) return;
     uint32_t *carried = c->carried + (size_t)barrier * c->n_groups;
     const uint32_t *known = c->known + (size_t)c->group * c->n_groups;
     for (uint32_t g = 0; g < c->n_groups; g++) carried[g] = vpps_max_u32(carried[g], known[g]);
     carried[c->group] = vpps_max_u32(carried[c->group], c->streams[c->group].place);
     c->signals[barrier] += c->group_size;
-    return true;
 }
 
-/* Passes a WAIT if it can be passed. What only some signals satisfy orders nothing: which of them came is luck. */
+/* Passes a wait if it can be passed. What only some signals satisfy orders nothing: which of them came is luck. */
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
+    c->streams[c->group].waiting = false;
+    if (barrier == VPPS_NO_BARRIER) return true;
     if (barrier >= c->header->n_barriers) return VPPS_REFUSE(c, "there is no barrier %u", barrier);
     if (signals > c->totals[barrier])
         return VPPS_REFUSE(c, "it waits for %u signals, barrier %u gets %u", signals, barrier, c->totals[barrier]);
@@ -163,19 +166,19 @@ static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
 
 /* ---------------------------------------------------------------- running */
 
-static bool run_task(vpps_checker *c, const uint32_t *task) {
-    switch (*task) {
+static bool run_task(vpps_checker *c, const vpps_task *t) {
+    const uint32_t *o = t->operands;
+    switch (t->kind) {
     case VPPS_TASK_END: c->streams[c->group].ended = true; return true;
-    case VPPS_TASK_STAGE: return vpps_check_stage(c, task + 1);
-    case VPPS_TASK_SIGNAL: return signal(c, task[1]);
-    case VPPS_TASK_WAIT: return wait(c, task[1], task[2]);
-    case VPPS_TASK_CONSTANTS: return vpps_check_constants(c, task[1], task[2]);
-    case VPPS_TASK_OUTER: return vpps_check_outer(c, task[1], task[2], task[3]);
-    case VPPS_TASK_ENTRIES: return vpps_check_entries(c, task[1], task[2]);
-    case VPPS_TASK_LOSS: return vpps_check_loss(c, task[1], task[2]);
+    case VPPS_TASK_NOTHING: return true;
+    case VPPS_TASK_STAGE: return vpps_check_stage(c, t);
+    case VPPS_TASK_CONSTANTS: return vpps_check_constants(c, o[0], o[1]);
+    case VPPS_TASK_OUTER: return vpps_check_outer(c, o[0], o[1], o[2]);
+    case VPPS_TASK_ENTRIES: return vpps_check_entries(c, o[0], o[1]);
+    case VPPS_TASK_LOSS: return vpps_check_loss(c, o[0], o[1]);
     case VPPS_TASK_NORM: return vpps_check_norm(c);
     case VPPS_TASK_UPDATE: return vpps_check_update(c);
-    default: return VPPS_REFUSE(c, "opcode %u is unknown", *task);
+    default: return VPPS_REFUSE(c, "task %u is unknown", t->kind);
     }
 }
 
@@ -183,11 +186,13 @@ static bool run_task(vpps_checker *c, const uint32_t *task) {
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
     while (!s->ended) {
-        const uint32_t *task = fetch(c, s);
-        if (!task || !run_task(c, task)) return false;
+        const vpps_task *t = fetch(c, s);
+        if (!t || !wait(c, t->wait, t->signals)) return false;
         if (s->waiting) return true;
-        s->at += 1 + vpps_tasks[*task].words;
+        if (!run_task(c, t)) return false;
+        s->at += VPPS_TASK_WORDS;
         s->place++;
+        signal(c, t->signal);
         *any = true;
     }
     return true;
@@ -203,9 +208,10 @@ static bool run(vpps_checker *c) {
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         const vpps_stream *s = &c->streams[c->group];
         c->at = s->at;
+        const uint32_t barrier = s->ended ? 0 : vpps_task_at(c->script, s->at)->wait;
         if (!s->ended)
-            return VPPS_REFUSE(c, "a deadlock: barrier %u has %u signals, and no more come", c->script[s->at + 1],
-                               c->signals[c->script[s->at + 1]]);
+            return VPPS_REFUSE(c, "a deadlock: barrier %u has %u signals, and no more come", barrier,
+                               c->signals[barrier]);
     }
     c->running = false;
     return vpps_check_end(c);
@@ -223,17 +229,18 @@ static bool check(vpps_checker *c) {
 }
 
 static void tell(const vpps_checker *c) {
-    const uint32_t task = c->at < c->words ? c->script[c->at] : VPPS_TASK_COUNT;
+    const vpps_task none = {.kind = VPPS_TASK_COUNT};
+    const bool whole = (uint64_t)c->at + VPPS_TASK_WORDS <= c->words;
+    const vpps_task *t = whole ? vpps_task_at(c->script, c->at) : &none;
+    const uint32_t *o = t->operands;
     if (!c->running || !c->streams) {
         vpps_fail(VPPS_SCRIPT, "script: %s", c->reason);
-    } else if (task == VPPS_TASK_STAGE && c->at + 4 < c->words && c->script[c->at + 1] < c->header->n_blocks &&
-               c->blocks[c->script[c->at + 1]].cell) {
+    } else if (t->kind == VPPS_TASK_STAGE && o[0] < c->header->n_blocks && c->blocks[o[0]].cell) {
         vpps_fail(VPPS_SCRIPT, "script: group %u, word %u, STAGE %u of block %u (%s), %u vertices from %u: %s",
-                  c->group, c->at, c->script[c->at + 2], c->script[c->at + 1],
-                  c->blocks[c->script[c->at + 1]].cell->c->name, c->script[c->at + 4], c->script[c->at + 3], c->reason);
+                  c->group, c->at, t->stage, o[0], c->blocks[o[0]].cell->c->name, o[2], o[1], c->reason);
     } else {
         vpps_fail(VPPS_SCRIPT, "script: group %u, word %u, %s: %s", c->group, c->at,
-                  task < VPPS_TASK_COUNT ? vpps_tasks[task].name : "?", c->reason);
+                  t->kind < VPPS_TASK_COUNT ? vpps_task_rows[t->kind].name : "?", c->reason);
     }
 }
 

@@ -1,0 +1,31 @@
+/* writer.h - the words of a script as they are written, one after the other, and its tasks with barriers between them. */
+#ifndef VPPS_SCRIPT_WRITER_H
+#define VPPS_SCRIPT_WRITER_H
+
+#include "script/task.h"
+
+typedef struct vpps_writer {
+    uint32_t *words;
+    size_t n, capacity;
+    bool failed; /* out of memory, or more than 2^32 words: then nothing is written any more */
+    uint32_t n_tasks;
+    /* of the group at hand */
+    uint32_t last;          /* address of the last task; 0: there is none yet */
+    uint32_t wait, signals; /* what the next one waits for; VPPS_NO_BARRIER: nothing */
+} vpps_writer;
+
+/* Room for n words at the end; their address. They may move until the next call. */
+uint32_t vpps_write_room(vpps_writer *w, uint64_t n);
+
+/* Tasks that are written next are a group's; the address of the first one. */
+uint32_t vpps_write_group(vpps_writer *w);
+
+/* Appends a task, whose barriers are set here. */
+void vpps_write_task(vpps_writer *w, vpps_task task);
+#define VPPS_WRITE_TASK(w, name, ...)                                                                                  \
+    vpps_write_task((w), (vpps_task){.kind = VPPS_TASK_##name, .operands = {__VA_ARGS__}})
+
+/* The group signals a barrier, and what comes next waits until it has been signalled so often. */
+void vpps_write_barrier(vpps_writer *w, uint32_t barrier, uint32_t signals);
+
+#endif
