@@ -58,7 +58,7 @@ vpps_status init_find_rows(const session *x, init_rows **out) {
     larger[VOCAB_CHARACTERS].characters++;
     larger[VOCAB_CLASSES].classes++;
     vpps_model *model = NULL;
-    *out = malloc(((size_t)n + 1) * sizeof **out);
+    *out = calloc((size_t)n + 1, sizeof **out);
     vpps_status status = *out ? make_model(net, &config, &model) : vpps_fail(VPPS_MEMORY, "no memory for --init");
     if (status == VPPS_OK && vpps_param_count(model) != n)
         status = vpps_fail(VPPS_ARGUMENT, "%s has other parameters with fewer words", net->name);

@@ -223,7 +223,7 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     vpps_model *model = recorder->model;
     vpps_cell_data *c = recorder->recording;
     c->index_limits = malloc((c->n_indices + 1u) * sizeof *c->index_limits);
-    c->outputs = malloc((c->n_scattered + c->n_pushed + 1u) * sizeof *c->outputs);
+    c->outputs = calloc(c->n_scattered + c->n_pushed + 1u, sizeof *c->outputs);
     c->offers = malloc((c->n_scattered + c->n_pushed + 1u) * sizeof *c->offers);
     if (!c->index_limits || !c->outputs || !c->offers ||
         !VPPS_RESERVE(model->cells, model->cells_capacity, model->n_cells + 1)) {

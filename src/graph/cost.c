@@ -99,7 +99,7 @@ static bool count_node(count *c, uint32_t r) {
     const vpps_op_node *node = &g->record_nodes[g->records[r].at];
     const vpps_signature *s = &g->signatures[node->signature];
     const vpps_node *args = g->words + node->args;
-    if (!VPPS_RESERVE(c->operands, c->operands_capacity, node->n_args + 1u)) return false;
+    if (!VPPS_RESERVE(c->operands, c->operands_capacity, node->n_args + 1u) || !c->operands) return false;
     for (uint32_t k = 0; k < node->n_args; k++) c->operands[k] = c->gradient[args[k]];
     const vpps_signature *first = node->n_args ? vpps_plain_signature(g, args[0]) : s;
     const op_view op = {.s = s,
@@ -130,7 +130,7 @@ static bool open_vertex(count *c, const vertex_view *v) {
     const vpps_cell_data *cell = v->cell;
     const uint32_t n = cell->n_inputs + cell->n_nodes;
     size_t at = 0, n_read = 0;
-    if (!VPPS_RESERVE(c->at, c->at_capacity, n + 1u)) return false;
+    if (!VPPS_RESERVE(c->at, c->at_capacity, n + 1u) || !c->at) return false;
     for (uint32_t i = 0; i < n; i++) {
         c->at[i] = at;
         at += vpps_members(v->members, domain_of(cell, i < cell->n_inputs ? VPPS_CELL_INPUT | i : i - cell->n_inputs));

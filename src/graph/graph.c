@@ -271,7 +271,8 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
 
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t domain,
                               uint32_t most) {
-    const uint32_t signature = intern(g, s, NULL);
+    static const vpps_param none = 0;
+    const uint32_t signature = intern(g, s, &none);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
     uint32_t *known = &g->recording->most_members[domain];
     if (most) *known = *known ? vpps_min_u32(*known, most) : most;

@@ -12,14 +12,14 @@ static vpps_status read_lexicon(vpps_vocab *words, const vpps_text *t) {
     vpps_line line = {0};
     VPPS_TRY(vpps_text_check(t));
     while (vpps_text_next_line(t, &line)) {
-        const char *end = line.end, *tab = memchr(line.begin, '\t', (size_t)(line.end - line.begin));
+        const char *tab = memchr(line.begin, '\t', (size_t)(line.end - line.begin)), *end = line.begin;
         uint32_t id;
         if (vpps_line_is_blank(&line)) continue;
         if (vpps_is_blank(*line.begin)) return vpps_text_fail(t, line.begin, "a word", NULL);
         if (tab) {
             end = vpps_trim_blanks(line.begin, tab);
         } else {
-            for (end = line.begin; end < line.end && !vpps_is_blank(*end);) end++;
+            while (end < line.end && !vpps_is_blank(*end)) end++;
         }
         VPPS_TRY(vpps_vocab_add_unchecked(words, line.begin, (size_t)(end - line.begin), &id));
     }

@@ -130,7 +130,8 @@ static void batch_name(const vpps_launch_note *l, char *name, size_t n) {
 static void name_task(char name[TASK_NAME_BYTES], const char *of, const char *what) {
     snprintf(name, TASK_NAME_BYTES - 32, "%s", of);
     vpps_drop_cut_character(name);
-    strcat(strcat(name, ", "), what);
+    const size_t n = strlen(name);
+    snprintf(name + n, TASK_NAME_BYTES - n, ", %s", what);
 }
 
 static void put_task(writer *w, uint32_t track, const vpps_task_note *note, uint64_t begin_ns) {
