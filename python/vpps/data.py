@@ -475,6 +475,7 @@ class Sentences(Sequence[Sentence]):
 
     @property
     def total_words(self) -> int:
+        """Words of all sentences together."""
         n: int = lib.vpps_sentences_total_words(self._c)
         return n
 
@@ -624,14 +625,17 @@ class Counts(NamedTuple):
 
     @property
     def precision(self) -> float:
+        """Right chunks of those predicted, 0 to 1."""
         return float(lib.vpps_f1_precision(self._c()))
 
     @property
     def recall(self) -> float:
+        """Right chunks of those there are, 0 to 1."""
         return float(lib.vpps_f1_recall(self._c()))
 
     @property
     def f1(self) -> float:
+        """The harmonic mean of precision and recall, 0 to 1."""
         return float(lib.vpps_f1_score(self._c()))
 
 
@@ -657,6 +661,7 @@ class F1:
 
     @property
     def types(self) -> list[str]:
+        """The types of chunks seen so far."""
         return [ffi.string(lib.vpps_f1_type(self._c, i)).decode() for i in range(lib.vpps_f1_types(self._c))]
 
     def counts(self, kind: str | None = None) -> Counts:

@@ -88,7 +88,10 @@ class Builder:
 
     def lookup(self, table: Lookup, index: int) -> Node:
         """Entry `index` of a table, with the table's rows and cols; `table[index]` on the current graph is the same."""
-        return made(self._epoch, lib.vpps_lookup(self._epoch.p, table._of(self._epoch), index))
+        try:
+            return made(self._epoch, lib.vpps_lookup(self._epoch.p, table._of(self._epoch), index))
+        except OverflowError:
+            raise ArgumentError(f"lookup: index {index}; expected 0 to {len(table.view()) - 1}") from None
 
     def lookup_at(self, table: Lookup, index: Node) -> Node:
         """The entry whose number is the value of a scalar, as the device decides; for `Trainer.forward` only."""
@@ -148,6 +151,9 @@ class Graph(Builder):
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self._pop_current()
+
+    def __repr__(self) -> str:
+        return f"<graph of {len(self)} nodes, {self.next_vertex} vertices>" if self._epoch.p else "<graph that a trainer reads>"
 
     def clear(self) -> None:
         """Forgets nodes, vertices and a failure; the memory stays. Nodes and vertices from before are of no use."""
@@ -263,7 +269,7 @@ class Graph(Builder):
                 if p.size != expected:
                     raise ArgumentError(f"pull_lists: {p.size} nodes in number {k}; expected {expected}, one a member")
 
-    def apply_one(self, cell: Cell, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (), indices: Sequence[int] = (),
+    def apply_one(self, cell: Cell, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (), indices: Sequence[int] | int = (),
                   pull_lists: Sequence[Sequence[Node]] = (), list_members: Sequence[int] = ()) -> Vertex:
         """Applies a cell at one new vertex; `cell(child, ..., pulls=..., indices=...)` on the current graph is the same. With
         several lists, `list_members` tells how many members each has. Many vertices are cheaper by `apply`."""
@@ -273,13 +279,18 @@ class Graph(Builder):
             self._vertices(children)
         nodes = [self._own(x).id for x in pulls]
         if not cell.lists:
-            v: int = lib.glue_apply(self._p, self._cell(cell), len(kids), kids, len(nodes), nodes, len(indices),
-                                    indices if isinstance(indices, (list, tuple)) else list(indices))
+            given = indices if isinstance(indices, (list, tuple)) else as_u32(indices, "indices").reshape(-1).tolist()
+            try:
+                v: int = lib.glue_apply(self._p, self._cell(cell), len(kids), kids, len(nodes), nodes, len(given), given)
+            except OverflowError:
+                as_u32(indices, f"apply {cell.name}: indices")
+                raise
             if v == NO_VERTEX:
                 raise e.failure()
             return Vertex(e, v)
         self._cell(cell)
-        a, keep = _application(cell, kids, nodes, indices, [[self._own(x).id for x in row] for row in pull_lists], list_members)
+        numbers = as_u32(indices, f"apply {cell.name}: indices").reshape(-1).tolist()
+        a, keep = _application(cell, kids, nodes, numbers, [[self._own(x).id for x in row] for row in pull_lists], list_members)
         v = lib.vpps_apply(self._p, a)
         del keep
         return self._vertex(v)
@@ -373,7 +384,7 @@ class Cell:
         self.lists = lists
         self.pull_list_of = pull_list_of
 
-    def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Sequence[int] = (),
+    def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Sequence[int] | int = (),
                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Sequence[int] = ()) -> Vertex:
         g = _current.stack[-1] if _current.stack else current()
         if not isinstance(g, Graph):

@@ -55,6 +55,7 @@ class Metrics:
                 self._events.add_scalar(name, value, step)
 
     def close(self) -> None:
+        """Ends both files."""
         self._file.close()
         if self._events is not None:
             self._events.close()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
-from ._arrays import F32, U32, Floats, as_f32, encode
+from ._arrays import F32, LARGEST, U32, Floats, as_f32, encode
 from ._vpps import ffi, lib
 from .errors import ArgumentError, FormatError, check, created, sized
 from .graph import Builder, Cell, Graph, Recorder, current
@@ -77,6 +77,7 @@ class Parameter:
 
     @property
     def name(self) -> str:
+        """The name that it was declared by, which checkpoints have."""
         name: bytes = ffi.string(self._info().name)
         return name.decode()
 
@@ -209,6 +210,9 @@ class Model:
         self._c = lib.glue_model_get(self._glue)
         self._trainer: weakref.ReferenceType[Trainer] | None = None
 
+    def __repr__(self) -> str:
+        return f"<model of {lib.vpps_param_count(self._c)} parameters>"
+
     # ---- parameters
 
     def _init(self, init: InitLike, shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[Any, Any]:
@@ -225,30 +229,32 @@ class Model:
         flat = np.ascontiguousarray(a.transpose(order))
         return ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_VALUES, "values": ffi.from_buffer("float[]", flat)}), flat
 
+    def _added(self, call: Any, name: str, sizes: tuple[int, ...], init: Any, keep: Any) -> int:
+        """The number of a new parameter; `keep` are the values that `init` points to."""
+        out = ffi.new("vpps_param *")
+        try:
+            check(call(self._c, out, encode(name, "name"), *sizes, init))
+        except OverflowError:
+            raise ArgumentError(f"parameter {name}: {' x '.join(map(str, sizes))}; expected 1 to {LARGEST}") from None
+        del keep
+        id: int = out[0]
+        return id
+
     def add_matrix(self, name: str, rows: int, cols: int, init: InitLike = None) -> Matrix:
         """Declares a rows x cols matrix. `init`: an `Init`, a number, or rows x cols values; None: `glorot()`."""
         i, keep = self._init(init, (rows, cols), (0, 1))
-        out = ffi.new("vpps_param *")
-        check(lib.vpps_add_matrix(self._c, out, encode(name, "name"), rows, cols, i))
-        del keep
-        return Matrix(self, out[0])
+        return Matrix(self, self._added(lib.vpps_add_matrix, name, (rows, cols), i, keep))
 
     def add_vector(self, name: str, rows: int, init: InitLike = None) -> Vector:
         """Declares a vector of `rows`; None: zeros."""
         i, keep = self._init(init, (rows,), (0,))
-        out = ffi.new("vpps_param *")
-        check(lib.vpps_add_vector(self._c, out, encode(name, "name"), rows, i))
-        del keep
-        return Vector(self, out[0])
+        return Vector(self, self._added(lib.vpps_add_vector, name, (rows,), i, keep))
 
     def add_lookup(self, name: str, count: int, rows: int, cols: int = 1, init: InitLike = None) -> Lookup:
         """Declares a table of `count` entries of rows x cols; initial values are count x rows, or count x rows x cols."""
         shape, order = ((count, rows), (0, 1)) if cols == 1 else ((count, rows, cols), (0, 2, 1))
         i, keep = self._init(init, shape, order)
-        out = ffi.new("vpps_param *")
-        check(lib.vpps_add_lookup(self._c, out, encode(name, "name"), count, rows, cols, i))
-        del keep
-        return Lookup(self, out[0])
+        return Lookup(self, self._added(lib.vpps_add_lookup, name, (count, rows, cols), i, keep))
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -330,7 +336,9 @@ class Model:
             recorder = Recorder(self, name)
             recorder._push_current()
             try:
-                function(recorder)
+                returned: object = function(recorder)  # type: ignore[func-returns-value]
+                if returned is not None:
+                    raise TypeError(f"cell {name}: its function returned {type(returned).__name__}; outputs are given to scatter() and push()")
             except BaseException:
                 recorder._drop()
                 raise

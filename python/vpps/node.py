@@ -163,6 +163,8 @@ class Node:
 
     def __getitem__(self, rows: int | slice) -> Node:
         n = self.shape[0]
+        if isinstance(rows, tuple):
+            raise TypeError("rows and columns; expected rows alone, x[i] or x[i:j]")
         if isinstance(rows, slice):
             first, last, step = rows.indices(n)
             if step != 1:
@@ -179,6 +181,12 @@ class Node:
 
     def __bool__(self) -> bool:
         raise TypeError("a node has no value while the graph is built; see vpps.select, and conditions of cells")
+
+    def __float__(self) -> float:
+        raise TypeError("a node has no value while the graph is built; trainer.forward(node) computes it")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("a node has no value while the graph is built; trainer.forward(node) computes it")
 
 
 class Affine(Node):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Union
 
 
-from ._arrays import u32_pointer
+from ._arrays import LARGEST, u32_pointer
 from ._vpps import lib
 from .errors import ArgumentError
 from .graph import current
@@ -24,7 +24,10 @@ Many = Union[Value, Nodes, Sequence[Value]]
 
 def _one(x: Value, call: Any, *more: Any) -> Node:
     n = x if isinstance(x, Node) else node_of(x, "operation")
-    return made(n._e, call(n._e.p, n.id, *more))
+    try:
+        return made(n._e, call(n._e.p, n.id, *more))
+    except OverflowError:
+        raise ArgumentError(f"{call.__name__[5:]}: {', '.join(map(str, more))}; expected whole numbers from 0 to {LARGEST}") from None
 
 
 def _two(a: Value, b: Value, call: Any) -> Node:

@@ -211,6 +211,8 @@ class Trainer:
         log: Callable[[str], None] | None = None,
         on_step: StepCallback | None = None,
     ) -> None:
+        if not isinstance(model, Model):
+            raise TypeError(f"a trainer of {type(model).__name__}; expected a model")
         o = ffi.new("vpps_options *")
         check(lib.vpps_options_init(o, ffi.sizeof("vpps_options")))
         o.optimizer.kind = _choice("optimizer", optimizer)
@@ -225,8 +227,10 @@ class Trainer:
                             ("watchdog_ms", watchdog_ms), ("batch", batch), ("rpw", rpw), ("threads", threads),
                             ("trace_events", trace_events), ("portable", portable), ("verify", verify),
                             ("no_tuning", no_tuning), ("tune", tune)):
-            if value:
+            try:
                 setattr(o, name, value)
+            except OverflowError:
+                raise ArgumentError(f"{name}: {value}; expected a whole number from 0 on") from None
         if seed is not None:
             o.seed = seed
         keep = [ffi.new("char[]", encode(text, "name")) if text is not None else ffi.NULL for text in (device, policy)]
@@ -244,6 +248,9 @@ class Trainer:
         self._on_step = on_step
         self._lr = float(o.optimizer.lr)
         model._trainer = weakref.ref(self)
+
+    def __repr__(self) -> str:
+        return f"<trainer of {self.model!r}>" if self._handle else "<trainer that is closed>"
 
     # ---- lifetime
 

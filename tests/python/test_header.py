@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import fields
-from inspect import signature
+from inspect import isclass, isfunction, signature
 from pathlib import Path
 
 import vpps
@@ -72,6 +72,22 @@ def test_enums_have_all_their_names():
     assert set(trainer.ENUMS["nonfinite"]) == {"stop", "skip", "ignore"}
     assert set(trainer.ENUMS["gradients"]) == {"deferred", "accumulate"}
     assert set(trainer.ENUMS["caller"]) == {"auto", "works", "free"}
+
+
+def test_everything_public_is_documented():
+    public = {name: getattr(vpps, name) for name in vpps.__all__}
+    public |= {f"data.{n}": x for n, x in vars(vpps.data).items() if getattr(x, "__module__", "") == "vpps.data" and n[0] != "_"}
+    checked, without = 0, []
+    for name, x in public.items():
+        parts = {name: x}
+        if isclass(x):
+            parts |= {f"{name}.{n}": m.fget if isinstance(m, property) else m for n, m in vars(x).items() if n[0] != "_"}
+        for n, part in parts.items():
+            if isclass(part) or isfunction(part):
+                checked += 1
+                if not part.__doc__:
+                    without.append(n)
+    assert without == [] and checked > 200
 
 
 def test_version_is_the_librarys():
