@@ -237,18 +237,20 @@ def wide(**options):
         small.HIDDEN = hidden
 
 
-def test_python_runs_while_a_batch_does(rng):
+def test_python_builds_a_graph_while_a_batch_runs(rng):
     """Without the interpreter's lock released, the other thread would get no turn during a step."""
     net = wide()
-    loss = long_batch(net, rng)
+    loss, other = long_batch(net, rng), net.model.graph()
     turns, end = [], threading.Event()
 
-    def count():
+    def build():
         while not end.is_set():
+            with other:
+                net.turn(net.start(indices=[1]), indices=[2])
             turns.append(time.perf_counter())
 
-    counter = threading.Thread(target=count)
-    counter.start()
+    builder = threading.Thread(target=build)
+    builder.start()
     while not turns:
         time.sleep(0.001)
     seen = False
@@ -262,7 +264,7 @@ def test_python_runs_while_a_batch_does(rng):
         if seen:
             break
     end.set()
-    counter.join()
+    builder.join()
     assert seen, "no turn in the middle of any step"
 
 
