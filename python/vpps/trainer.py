@@ -16,7 +16,7 @@ import numpy as np
 
 from ._arrays import F32, encode, u32_pointer
 from ._vpps import ffi, lib
-from .errors import ArgumentError, StateError, check, created, sized
+from .errors import ArgumentError, NonfiniteError, StateError, check, created, sized
 from .graph import Graph
 from .model import Model, Parameter, Vector
 from .node import NO_NODE, Epoch, Node, Nodes, node_of, same_graph
@@ -168,7 +168,8 @@ class Trainer:
     """A model specialised for a device (the C library's handle): it trains the model's graphs.
 
     Numbers that are 0 and names that are None are chosen by the library; vpps_options in include/vpps.h tells what each is. `log` is
-    given what a reader of the run wants to know, line by line; `on_step` the number and loss of each batch, see `vpps.Metrics`.
+    given what a reader of the run wants to know, line by line; `on_step` the number (from 1), the loss and the learning rate of each batch,
+    in order, see `vpps.Metrics`: when the next batch begins, or when `loss()` waits for it.
 
     A model has one trainer at a time. Calls from several threads wait for each other; another thread may build another graph
     meanwhile. While a batch is scheduled and runs, Python's other threads run.
@@ -247,6 +248,8 @@ class Trainer:
         self._lock = threading.RLock()
         self._on_step = on_step
         self._lr = float(o.optimizer.lr)
+        self._batches = 0  # training batches begun, those before a checkpoint included
+        self._untold: float | None = None  # the learning rate of the latest batch, where on_step does not know the batch yet
         model._trainer = weakref.ref(self)
 
     def __repr__(self) -> str:
@@ -301,20 +304,35 @@ class Trainer:
         loss = node_of(loss, "step")
         stale, id = ffi.new("float *"), loss.id
         with self._lock:
-            check(self._call(loss._e, "step", lambda h, g: lib.vpps_fb(h, g, id, stale)))
-            value: float = stale[0]
-            if self._on_step is not None:
-                done = self.stats().batches
-                if value == value:
-                    self._on_step(done, {"loss": value, "lr": self._lr})
+            self._begun(self._call(loss._e, "step", lambda h, g: lib.vpps_fb(h, g, id, stale)), stale)
+        value: float = stale[0]
         return value
 
     fb = step
 
+    def _begun(self, status: int, stale: Any) -> None:
+        """A batch has begun, or failed to; *stale is the loss of the one before."""
+        try:
+            check(status)
+        except NonfiniteError:  # of the batch before, which on_step is not told of
+            self._untold = None
+            raise
+        try:
+            self._tell(stale[0])
+        finally:
+            self._batches, self._untold = self._batches + 1, self._lr
+
+    def _tell(self, loss: float) -> None:
+        """Tells on_step of the latest batch, once."""
+        lr, self._untold = self._untold, None
+        if lr is not None and self._on_step is not None:
+            self._on_step(self._batches, {"loss": loss, "lr": lr})
+
     def idle_step(self, graph: Graph) -> float:
         """With a communicator: this process has no part in the batch; `graph` is empty. The loss of the batch before."""
         stale = ffi.new("float *")
-        check(self._call(graph._epoch, "idle_step", lambda h, g: lib.vpps_fb(h, g, NO_NODE, stale)))
+        with self._lock:
+            self._begun(self._call(graph._epoch, "idle_step", lambda h, g: lib.vpps_fb(h, g, NO_NODE, stale)), stale)
         value: float = stale[0]
         return value
 
@@ -324,12 +342,18 @@ class Trainer:
         `backward` and `update` give the bits of `step`, which is the faster way to do both."""
         loss = node_of(loss, "backward")
         id = loss.id
-        check(self._call(loss._e, "backward", lambda h, g: lib.vpps_backward(h, g, id)))
+        with self._lock:
+            if self._on_step is not None and self._untold is not None:
+                self.sync_latest_loss()
+            check(self._call(loss._e, "backward", lambda h, g: lib.vpps_backward(h, g, id)))
 
     def update(self) -> None:
         """One step of the optimiser by the gradients that were added up; then there are none. It counts as one batch."""
         with self._lock:
             check(lib.vpps_update(self._c))
+            self._batches, self._untold = self._batches + 1, self._lr
+            if self._on_step is not None:
+                self.sync_latest_loss()
 
     def zero_gradients(self) -> None:
         """Forgets the gradients since the latest update."""
@@ -358,6 +382,7 @@ class Trainer:
         loss = ffi.new("float *")
         with self._lock:
             check(lib.vpps_sync_latest_loss(self._c, loss))
+            self._tell(loss[0])
         value: float = loss[0]
         return value
 
@@ -485,6 +510,7 @@ class Trainer:
         """Reads such a file, or any safetensors file that has the model's parameters. All or nothing."""
         with self._lock:
             check(lib.vpps_load(self._c, os.fsencode(path)))
+            self._batches, self._untold = self.stats().batches, None
 
     # ---- looking inside
 

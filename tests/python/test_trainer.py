@@ -299,16 +299,56 @@ def test_log_reaches_python():
     assert any("cpu" in line for line in lines)
 
 
+@pytest.mark.parametrize("caller", ["works", "free"])
+def test_on_step_is_told_of_each_batch_once(tmp_path, rng, caller):
+    """Its number, its own loss and learning rate, whether the batch still runs when step returns or not."""
+    told, losses = [], []
+    net = Small(on_step=lambda n, values: told.append((n, values["loss"], values["lr"])), lr=0.5, caller=caller).train()
+    batches = [net.draw(rng) for _ in range(8)]
+    twin = Small(lr=0.5).train()
+    for i, b in enumerate(batches):
+        rate = 0.5 if i < 3 else 0.25
+        twin.trainer.lr = net.trainer.lr = rate
+        twin.step(b)
+        losses.append((i + 1, twin.trainer.loss(), rate))
+        if i == 5:
+            with net.graph:
+                net.trainer.backward(net.loss(b))
+                net.trainer.update()
+        else:
+            net.step(b)
+        assert told[:i] == losses[:i] and len(told) in (i, i + 1)
+    net.trainer.loss()
+    net.trainer.loss()
+    assert told == losses
+    net.trainer.save(tmp_path / "a")
+    net.trainer.load(tmp_path / "a")
+    net.step(batches[0])
+    net.trainer.loss()
+    assert [n for n, _, _ in told] == list(range(1, 10))
+
+
+def test_on_step_is_told_of_losses_that_are_not_finite(rng):
+    told = []
+    net = Small(on_step=lambda n, values: told.append((n, math.isfinite(values["loss"]))), nonfinite="skip").train()
+    for factor in (1.0, math.inf, 1.0):
+        with net.graph:
+            net.trainer.step(net.loss(net.draw(rng)) * factor)
+    net.trainer.loss()
+    assert told == [(1, True), (2, False), (3, True)]
+
+
 def test_metrics(tmp_path, rng):
     with vpps.Metrics(tmp_path / "run", every=2, tensorboard=False) as metrics:
         net = Small(on_step=metrics, lr=0.5).train()
-        for _ in range(7):
+        for _ in range(6):
             net.step(net.draw(rng))
+        net.trainer.loss()
         metrics(8, {"loss": 1.0, "other": 2.0})
     from vpps.metrics import read_csv
 
     rows = list(read_csv(tmp_path / "run/metrics.csv"))
-    assert [r["step"] for r in rows] == [2, 4, 6, 8] or [r["step"] for r in rows] == [2, 4, 6, 8]
+    assert [r["step"] for r in rows] == [2, 4, 6, 8]
     assert all(r["lr"] == 0.5 and r["loss"] > 0 for r in rows[:-1]) and "other" not in rows[-1]
     with vpps.Metrics(tmp_path / "run", tensorboard=False) as metrics:
         metrics(10, {"loss": 3.0})
