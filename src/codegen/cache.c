@@ -1,6 +1,6 @@
 /* cache.c - the folder of compiled kernels: finding it, reading and writing entries, keeping it small.
  *
- * Processes share the folder without locks. A reader has an open file, which stays whole when its name goes to another
+ * Processes read and write the folder without locks. A reader has an open file, which stays whole when its name goes to another
  * entry or to none; a writer's file has its final name only when it is complete. Entries are told apart by their names
  * alone, so that other files are never touched. */
 #include "codegen/cache.h"
@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 enum { DEFAULT_MIB = 512, TEMPORARY_TRIES = 100, STALE_SECONDS = 3600 };
@@ -299,6 +300,29 @@ vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_
     if (folder >= 0) close(folder);
     free(header);
     return status;
+}
+
+/* ---------------------------------------------------------------- lock */
+
+/* Of the folder itself. The system gives it back when the process ends. */
+int vpps_cache_lock(void) {
+    enum { TRIES = 1000 };
+    const struct timespec wait = {.tv_nsec = 1000 * 1000};
+    char path[PATH_MAX];
+    int folder = -1;
+    if (name_folder(path) != VPPS_OK || make_folder(path) != VPPS_OK || open_folder(path, &folder) != VPPS_OK)
+        return -1;
+    for (int i = 0; i < TRIES && folder >= 0; i++) {
+        if (flock(folder, LOCK_EX | LOCK_NB) == 0) return folder;
+        if (errno != EWOULDBLOCK && errno != EINTR) break;
+        nanosleep(&wait, NULL);
+    }
+    if (folder >= 0) close(folder);
+    return -1;
+}
+
+void vpps_cache_unlock(int lock) {
+    if (lock >= 0) close(lock);
 }
 
 /* ---------------------------------------------------------------- list, clear */

@@ -2,6 +2,7 @@
  * time a node are compared. */
 #include "runtime/profile.h"
 #include "base/base.h"
+#include "codegen/cache.h"
 #include "script/policies.h"
 
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most) {
@@ -67,4 +68,22 @@ void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t 
         t->state = VPPS_TRIAL_MEASURED;
     }
     if (p->batches == p->n * (VPPS_TRIAL_BATCHES + 1)) choose(p);
+}
+
+/* ---------------------------------------------------------------- for later runs */
+
+char *vpps_profile_recall(const vpps_cache_key *key) {
+    void *bytes = NULL;
+    size_t size = 0;
+    if (vpps_cache_read(key, &bytes, &size, NULL) != VPPS_OK || !bytes) return NULL;
+    char *text = realloc(bytes, size + 1);
+    if (text)
+        text[size] = '\0';
+    else
+        free(bytes);
+    return text;
+}
+
+vpps_status vpps_profile_keep(const vpps_cache_key *key, const char *text) {
+    return vpps_cache_write(key, text, strlen(text));
 }

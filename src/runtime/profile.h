@@ -3,6 +3,7 @@
 #ifndef VPPS_PROFILE_H
 #define VPPS_PROFILE_H
 
+#include "codegen/cache_key.h"
 #include "vpps.h"
 
 enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9 };
@@ -33,6 +34,11 @@ const vpps_trial *vpps_profile_next(vpps_profile *p);
 /* The batch that was given out last took so long; `as_asked`: it ran as its trial says, which may ask for more groups than it
  * has inputs. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t device_ns);
+
+/* The text that an earlier run kept under the key, malloc'd, the caller's. NULL: there is none. */
+char *vpps_profile_recall(const vpps_cache_key *key);
+/* Keeps it. Fails as vpps_cache_write does; a caller may go on without. */
+vpps_status vpps_profile_keep(const vpps_cache_key *key, const char *text);
 
 /* Of n > 0 numbers, which it sorts: the middle one, the larger of two. */
 double vpps_median(double *x, size_t n);
