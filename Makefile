@@ -189,7 +189,6 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
 $(BUILD)/bench/bench_kernels: LIBS += $(if $(filter 1,$(XSMM)),-lxsmm -lxsmmnoblas)
 $(BUILD)/obj/bench/bench_kernels.o: ALL_CFLAGS += -DVPPS_WITH_XSMM=$(XSMM)
 
-$(BUILD)/bench/bench_tuning: $(filter-out %/main.o,$(CLI_OBJ))
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BENCH_OBJ) $(MODEL_OBJ) $(LIB_A)
 	$(call link,)
 
@@ -316,7 +315,7 @@ bench: ## measure, and write the table of results
 
 bench-models: ## every network at batch sizes 1 to 128, beside the roofline (BENCH_ARGS="..." passes options)
 	$(Q)tools/setup.sh build
-	$(submake) all $(BUILD)/bench/bench_peak $(BUILD)/bench/bench_tuning
+	$(submake) all $(BUILD)/bench/bench_peak
 	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/models.py $(BENCH_ARGS)
 
 gpu-check: ## on a machine with an NVIDIA GPU: check VPPS there; see tools/gpu_check.sh

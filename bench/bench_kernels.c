@@ -123,7 +123,7 @@ static void print_limits(void) {}
 /* ---------------------------------------------------------------- instructions */
 
 typedef struct call {
-    vpps_kernel kernel;
+    vpps_cpu_kernel kernel;
     uint32_t n;
     float *dst;
     vpps_operands o;

@@ -2,7 +2,6 @@
 """Trains every network at every batch size, and prints sentences a second as the papers do, beside the roofline.
 
     python3 bench/models.py [--networks A,B] [--batches 1,2,...] [--seconds S] [--rounds N] [--quick] [--json FILE]
-                            [--tuning]
 
 Runs `vpps train` ($VPPS, default build/vpps) for about S seconds a figure, with the sizes of the literature and the
 data sets in $VPPS_DATA (default ../shared/data); where one is missing, with generated data, and says so. SGD, fp32,
@@ -15,8 +14,6 @@ in vpps.h says how; bytes are those of a machine that keeps nothing between two 
 weights may be above). The machine's two limits are measured in every round, by bench_peak, on all cores.
 
 With PyTorch (--torch PYTHON, or in this Python), models_torch.py measures two of the networks in the same rounds.
-
-With --tuning, another table: what `vpps tune` gains on this CPU, S seconds a figure, by bench_tuning, which see.
 """
 import argparse
 import json
@@ -186,21 +183,6 @@ def measure(o):
     return runs, peaks, peer_rates, failures
 
 
-# ---------------------------------------------------------------- what tuning gains
-
-def print_tuning(o):
-    print(f"{processor()}, about {o.seconds:g} s a figure. Sentences a second, and times the constants: median of the "
-          "batches (of the rates)\n")
-    header = ["network", "batch", "constants", "--no-tuning", "tuned", "--no-tuning, times", "tuned, times"]
-    print("| " + " | ".join(header) + " |")
-    print("| --- |" + " ---: |" * (len(header) - 1))
-    for name in o.networks:
-        arguments = command_of(o, name)[0][1:-4]  # but learning rate and seed, which `vpps tune` has not
-        with tempfile.TemporaryDirectory() as cache:
-            os.environ["VPPS_CACHE_DIR"] = cache
-            print(run([o.tuning_bench, str(o.seconds), *arguments]), end="", flush=True)
-
-
 # ---------------------------------------------------------------- results
 
 def spread(values):
@@ -326,11 +308,9 @@ def read_options():
     parser.add_argument("--quick", action="store_true", help="batches 1 and 128, one round, 0.3 s: a trial")
     parser.add_argument("--json", metavar="FILE", help="write everything there")
     parser.add_argument("--torch", metavar="PYTHON", help="a Python with PyTorch (default: this one, if it has)")
-    parser.add_argument("--tuning", action="store_true", help="what vpps tune gains")
     build = os.environ.get("BUILD", "build")
     parser.add_argument("--vpps", default=os.environ.get("VPPS", os.path.join(build, "vpps")), metavar="COMMAND")
     parser.add_argument("--peak", default=os.path.join(build, "bench", "bench_peak"), metavar="COMMAND")
-    parser.add_argument("--tuning-bench", default=os.path.join(build, "bench", "bench_tuning"), metavar="COMMAND")
     parser.add_argument("--data", default=os.environ.get("VPPS_DATA", "../shared/data"), metavar="DIR")
     o = parser.parse_args()
     o.seconds = o.seconds or (0.3 if o.quick else 2)
@@ -346,7 +326,7 @@ def read_options():
 
 def find_networks(o):
     """What the command lists, so that none is forgotten."""
-    for command in (o.vpps, o.tuning_bench if o.tuning else o.peak):
+    for command in (o.vpps, o.peak):
         if not shutil.which(command):
             raise Failure(f"{command} is missing: `make bench-models` builds it")
     listed = run([o.vpps, "--help"]).partition("Networks:\n")[2].partition("\n\n")[0]
@@ -364,9 +344,6 @@ def main():
         o.networks = find_networks(o)
         if o.json:
             open(o.json, "a", encoding="utf-8").close()  # what cannot be written fails before the measuring
-        if o.tuning:
-            print_tuning(o)
-            return 0
         summary = summarize(o, *measure(o))
     except (Failure, OSError) as error:
         sys.exit(f"models.py: {error}")

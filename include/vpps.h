@@ -524,9 +524,9 @@ typedef enum vpps_caller {
  *   bf16x3  each operand as a sum of two bf16 numbers, and three products of these: some 16 bits of significand. A result is off by
  *           at most 2^-15 of the sum of its terms' magnitudes, and what adding them in fp32 costs
  *   bf16    each operand rounded to the nearest bf16, ties to even: 8 bits of significand, off by at most 2^-7 of that sum
- *   auto    bf16x3 where the hardware makes it faster than fp32, else fp32; the log says which. On a CPU that is with AMX, and
- *           batches of four inputs or more (options.batch), as measured: single ones train at 0.8 to 0.9 of fp32's speed. On a GPU it
- *           is what a model of one predicts, of batches of some examples; of single ones it predicts less than fp32
+ *   auto    bf16x3 where it is faster than fp32, else fp32; the log says which. On a CPU by the rates that were measured on it, the
+ *           sizes of the model's matrices, and options.batch. On a GPU by what a model of one predicts, of batches of some examples;
+ *           of single ones it predicts less than fp32
  * Parameters, the optimiser's state, sums, everything elementwise, products of two values, and losses are fp32 always, and so is
  * what is kept for backward, and what checkpoints hold; but a GPU keeps what nobody reads but products and gradients of parameters as
  * the one or two bf16 numbers that products make of it, which gradients of biases then sum up, too. In the two of bf16 an operand
@@ -636,12 +636,10 @@ typedef struct vpps_options {
                              are trained */
     uint32_t threads;      /* GPU: of a CTA, a multiple of 32 up to 1,024; 0: by profile */
     uint64_t trace_events; /* note what happens when, up to so many events of 32 bytes (vpps_trace_write); 0: none */
-    bool no_tuning;        /* GPU: take the first choice for what is 0, and measure nothing; CPU: take what is chosen
-                                     without measuring, whatever the cache has */
-    bool tune;             /* CPU: where the cache has no choice of how products are made on this machine, for such a
-                                     model and so many VPs, measure: some milliseconds a shape of matrix when the handle is created,
-                                     then how stages are shared out, on the batches that are trained; and keep it there, for all
-                                     handles to come but those with no_tuning. Another choice makes sums in another order */
+    bool no_tuning; /* GPU: take the first choice for what is 0, and measure nothing. CPU: take a table's choice of how
+                       products are made, whatever was measured */
+    bool tune; /* CPU: where the cache has no fastest way to share out stages for such a model and so many VPs on this
+                  processor, try them on the batches that are trained, and keep the fastest in the cache */
     void (*log)(void *context,
                 const char *line); /* may be NULL: what a reader of the run wants to know: why a device was
                                                      chosen, kernels that were made or rejected, how the profile went */
@@ -813,12 +811,15 @@ typedef struct vpps_trial {
     const char *policy; /* of a trial of policies; else NULL */
     const char *split;  /* CPU: of a trial of stages; else NULL. VPs share out "rows", "vertices", or by the "size" of a
                            cell's matrices one or the other */
-    /* CPU: of a trial of the products that a VP makes with a matrix of which it has so many rows; else NULL. "tile": forward,
-     * so many vectors at a time; backward, so many vectors: "rows", as the matrix lies, "copy", with a transposed copy;
-     * "transpose": making the copy, which pays from so many vectors of a batch on. */
+    /* CPU: of a trial of products with matrices of 256 rows and columns, by one core; else NULL. "forward": the matrix, or a
+     * transposed copy of it, times `vectors` vectors at a time; "rows": the transposed matrix, read as it lies; "gradient": the
+     * matrix's gradient from so many vectors; "copy": making the transposed copy, or packing the weights in bf16. */
     const char *product;
-    uint32_t rows, cols, vectors;
-    double ns_per_vector; /* of "transpose": ns */
+    const char *unit;      /* of such a trial: the instructions, as vpps_stats names them */
+    const char *precision; /* "fp32", "bf16x3", "bf16" */
+    uint32_t vectors;
+    bool far;             /* the matrices come from farther than the core's own cache */
+    double ns_per_vector; /* of "copy": ns */
     /* The rest, but state, batches and ns_per_node, is a GPU's. */
     uint32_t rpw, threads;
     vpps_trial_state state;

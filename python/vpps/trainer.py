@@ -92,9 +92,10 @@ class Trial:
     policy: Optional[str]
     split: Optional[str]
     product: Optional[str]
-    rows: int
-    cols: int
+    unit: Optional[str]
+    precision: Optional[str]
     vectors: int
+    far: bool
     ns_per_vector: float
     rpw: int
     threads: int

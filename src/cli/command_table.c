@@ -41,7 +41,7 @@ const command commands[] = {
      "print a network's GPU kernel, or what the compiler says of it", "",
      "Print the CUDA C++ source of the kernel that the cells of the first training batch become; or compile it and report. "
      "Needs no GPU."},
-    {"tune", COMMAND_TUNE, OPERAND_NETWORK, NULL, command_tune, "find the fastest choice by training with each: a GPU's, or a CPU's, and of its products",
+    {"tune", COMMAND_TUNE, OPERAND_NETWORK, NULL, command_tune, "find the fastest choice by training with each: a GPU's, or a CPU's",
      "", "Measure the choices that there are on batches of the training data."},
     {"cache", COMMAND_CACHE, OPERAND_ACTION, "list|clear|path", run_cache,
      "list, clear or path: compiled kernels on disk", "",

@@ -7,8 +7,9 @@
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "codegen/compile.h"
-#include "runtime/cpu/amx.h"
+#include "runtime/cpu/probe.h"
 #include "runtime/cpu/processor.h"
+#include "runtime/device.h"
 #include "runtime/gpu/cuda_api.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/compiler.h"
@@ -122,14 +123,15 @@ static json_t *processor(void) {
     FEATURE("avx512bf16");
 #undef FEATURE
 #endif
-    const bool amx = vpps_amx_find(NULL) == VPPS_OK;
-    const char *message = amx ? "" : vpps_error_message(), *colon = strstr(message, ": ");
-    json_t *amx_state = amx ? json_string("ready") : json_sprintf("not ready: %s", colon ? colon + 2 : message);
+    const vpps_cpu_units *units = vpps_units_of_this_cpu();
+    json_t *amx_state = units->bf16[VPPS_BF16_AMX].product
+                            ? json_string("ready")
+                            : json_sprintf("not ready: %s", units->why_not[VPPS_BF16_AMX]);
     struct utsname system = {0};
     uname(&system);
     json_t *o = json_pack("{ss ss si si so ss so}", "name", name, "architecture", system.machine, "cores",
                           (int)sysconf(_SC_NPROCESSORS_ONLN), "cores_allowed", allowed, "features", features, "kernels",
-                          vpps_processor_kernels(), "amx", amx_state);
+                          vpps_kernels_choose(false)->isa, "amx", amx_state);
     char quota[64]; /* cgroup v2: "max 100000", or microseconds of processor time a period */
     if (first_line("/sys/fs/cgroup/cpu.max", quota, sizeof quota) && strncmp(quota, "max", 3) != 0) {
         double time, period;
@@ -163,11 +165,50 @@ static json_t *libraries(void) {
                      zlibVersion(), "zstd", ZSTD_versionString(), "glibc", gnu_get_libc_version());
 }
 
-/* The machine as {"devices": [...], "processor": {...}, "caches": {...}, "memory": {...}, "libraries": {...}}. NULL: out of
- * memory. */
-static json_t *examine(void) {
-    return json_pack("{so so so so so}", "devices", devices(), "processor", processor(), "caches", caches(), "memory",
-                     memory(), "libraries", libraries());
+/* ---------------------------------------------------------------- products of the CPU */
+
+/* GFLOP/s of the trial of a unit that makes products forward with the most vectors up to so many. */
+static double rate_of(const vpps_probe *p, const vpps_trial *unit, uint32_t vectors, bool far) {
+    const vpps_trial *best = NULL;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const vpps_trial *t = &p->trials[i];
+        if (t->unit == unit->unit && t->precision == unit->precision && t->far == far && t->vectors <= vectors &&
+            !strcmp(t->product, vpps_cpu_ways[VPPS_CPU_WAY_forward]) && (!best || t->vectors > best->vectors))
+            best = t;
+    }
+    return best ? 2.0 * VPPS_TRIAL_SIDE * VPPS_TRIAL_SIDE / best->ns_per_vector : 0;
+}
+
+/* Would training take this unit in its precision? */
+static bool is_taken(const vpps_probe *p, const vpps_trial *unit) {
+    const vpps_cpu_units *units = vpps_units_of_this_cpu();
+    vpps_cpu_problem problem = {.cache_bytes = SIZE_MAX, .wanted = getenv("VPPS_ISA")};
+    char why[160];
+    while (strcmp(vpps_precision_names[problem.asked], unit->precision) != 0) problem.asked++;
+    const vpps_cpu_choice c = vpps_cpu_choose(units, &problem, p->trials, p->n, why, sizeof why);
+    return vpps_cpu_is_chosen(units, &c, unit);
+}
+
+/* A row for each unit and precision, by its trial of one vector with weights from the core's cache. */
+static json_t *products(void) {
+    const vpps_probe *p = vpps_probe_processor();
+    json_t *rows = json_array();
+    for (uint32_t i = 0; i < p->n; i++) {
+        const vpps_trial *t = &p->trials[i];
+        if (t->far || t->vectors != 1 || strcmp(t->product, vpps_cpu_ways[VPPS_CPU_WAY_forward]) != 0) continue;
+        const bool taken = is_taken(p, t);
+        const double one = rate_of(p, t, 1, false), many = rate_of(p, t, UINT32_MAX, false),
+                     far = rate_of(p, t, 1, true);
+        json_t *state =
+            json_sprintf("%4.0f GFLOP/s with one vector, %4.0f with many, %4.0f with one and weights from memory%s",
+                         one, many, far, taken ? ": taken" : "");
+        json_array_append_new(rows, json_pack("{so ss ss sb sf sf sf so}", "name",
+                                              json_sprintf("%s %s", t->precision, t->unit), "precision", t->precision,
+                                              "unit", t->unit, "taken", (int)taken, "gflops_one", one, "gflops_many",
+                                              many, "gflops_one_far", far, "state", state));
+    }
+    if (*p->note) json_array_append_new(rows, json_pack("{ss ss}", "name", "note", "state", p->note));
+    return rows;
 }
 
 /* ---------------------------------------------------------------- as text */
@@ -211,6 +252,13 @@ static void print_machine(json_t *machine) {
         }
         if (json_is_object(members)) { json_object_foreach(members, key, value) print_value(key, value); }
     }
+}
+
+/* The machine as {"devices": [...], "processor": {...}, "products": [...], "caches": {...}, "memory": {...}, "libraries": {...}}.
+ * NULL: out of memory. */
+static json_t *examine(void) {
+    return json_pack("{so so so so so so}", "devices", devices(), "processor", processor(), "products", products(),
+                     "caches", caches(), "memory", memory(), "libraries", libraries());
 }
 
 int command_doctor(settings *s) {

@@ -208,7 +208,7 @@ static const cli_option table[] = {
     CHOICE("policy", policy, policy_names, 0, ENGINE, RESUMED,
            "Which vertices run together where several cells read each other; auto: by profile"),
     FLAG("no-tuning", no_tuning, 0, ENGINE & ~COMMAND_TUNE, RESUMED,
-         "Take the first choice, and measure nothing; CPU: whatever vpps tune has found"),
+         "Take the first choice, and measure nothing; CPU: that of a table"),
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
     CHOICE("communicator", communicator, "auto|mpi|none", 0, TRAIN, 0,
            "Train together with other processes, by MPI; auto: with those that mpirun or srun started"),

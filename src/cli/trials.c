@@ -22,9 +22,9 @@ static vpps_trial *all_trials(vpps_handle *h, uint32_t *n, bool *done) {
 static json_t *number_or_null(double x) { return x > 0 ? json_real(x) : json_null(); }
 
 static json_t *product_json(const vpps_trial *t) {
-    json_t *vectors = t->vectors < UINT32_MAX ? json_integer(t->vectors) : json_null(); /* a copy never pays */
-    return json_pack("{ss ss si si so so}", "state", states[t->state], "product", t->product, "rows", (int)t->rows,
-                     "cols", (int)t->cols, "vectors", vectors, "ns_per_vector", number_or_null(t->ns_per_vector));
+    return json_pack("{ss ss ss ss si sb so}", "state", states[t->state], "product", t->product, "unit", t->unit,
+                     "precision", t->precision, "vectors", (int)t->vectors, "far", t->far, "ns_per_vector",
+                     number_or_null(t->ns_per_vector));
 }
 
 static json_t *split_json(const vpps_trial *t) {
@@ -72,22 +72,13 @@ static const char *note_of(const vpps_trial *t) {
                                              : "";
 }
 
-static const char *describe_product(const vpps_trial *t) {
-    return !strcmp(t->product, "tile")   ? "forward, so many vectors at a time"
-           : !strcmp(t->product, "rows") ? "backward, rows as they lie"
-           : !strcmp(t->product, "copy") ? "backward, a transposed copy"
-                                         : "making the copy, for so many a batch";
-}
-
 static void print_products(const vpps_trial *trials, uint32_t n, FILE *file) {
     if (n)
-        fprintf(file, "%5s %7s  %-36s %8s %12s\n", "rows", "columns", "products of one VP", "vectors", "ns a vector");
+        fprintf(file, "%-12s %-7s %-9s %8s %6s %12s\n", "one core", "", "256 x 256", "vectors", "from", "ns a vector");
     for (uint32_t i = 0; i < n; i++) {
         const vpps_trial *t = &trials[i];
-        char vectors[16] = "-"; /* a copy never pays */
-        if (t->vectors < UINT32_MAX) snprintf(vectors, sizeof vectors, "%u", t->vectors);
-        fprintf(file, "%5u %7u  %-36s %8s %12.1f%s\n", t->rows, t->cols, describe_product(t), vectors, t->ns_per_vector,
-                note_of(t));
+        fprintf(file, "%-12s %-7s %-9s %8u %6s %12.1f%s\n", t->unit, t->precision, t->product, t->vectors,
+                t->far ? "memory" : "cache", t->ns_per_vector, note_of(t));
     }
     if (n) fputc('\n', file);
 }

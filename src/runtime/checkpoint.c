@@ -2,8 +2,8 @@
  *
  * Tensors: every parameter under its name (a matrix rows x cols; a vector rows; a table count x cols x rows, since an
  * entry lies column after column), and state K of the optimiser as optimizer.K/NAME. Metadata: vpps.version,
- * vpps.checksum (of all tensors), vpps.optimizer, vpps.batches (numbers the optimiser's steps and the dropout masks), vpps.seed (of dropout) and
- * vpps.random (of initialisers), so that a resumed run goes on to the same bits.
+ * vpps.checksum (of all tensors), vpps.optimizer, vpps.batches (numbers the optimiser's steps and the dropout masks), vpps.seed (of dropout),
+ * vpps.random (of initialisers) and vpps.products (how a CPU made them), so that a resumed run goes on to the same bits.
  */
 #include "io/safetensors.h"
 #include "runtime/handle.h"
@@ -79,7 +79,7 @@ static size_t list_tensors(const vpps_model *model, tensor_list *list) {
 }
 
 static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
-    enum { OWN = 6 };
+    enum { OWN = 7 };
     const vpps_model *model = h->model;
     tensor_list list;
     vpps_metadata *all = malloc((n + OWN) * sizeof *all);
@@ -93,6 +93,8 @@ static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metad
         vpps_fail(status, "save %s: out of memory", path);
     } else {
         char batches[24], seed[24], random[24], checksum[VPPS_CHECKSUM_BYTES] = "";
+        char products[VPPS_CHOICE_TEXT] = "";
+        if (h->device->table->choice) h->device->table->choice(h->device, products);
         snprintf(batches, sizeof batches, "%" PRIu64, model->batches);
         snprintf(seed, sizeof seed, "%" PRIu64, h->options.seed);
         snprintf(random, sizeof random, "%" PRIu64, model->random);
@@ -101,7 +103,8 @@ static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metad
                                         {"vpps.optimizer", optimizer_names[h->options.optimizer.kind]},
                                         {"vpps.batches", batches},
                                         {"vpps.seed", seed},
-                                        {"vpps.random", random}};
+                                        {"vpps.random", random},
+                                        {"vpps.products", products}};
         memcpy(all, own, sizeof own);
         if (n) memcpy(all + OWN, metadata, n * sizeof *metadata);
         vpps_table_source tables = {h->options.communicator, model, list.tables};
@@ -185,6 +188,15 @@ static vpps_status read_number(const vpps_safetensors *file, const char *path, c
     return vpps_fail(VPPS_FORMAT, "%s: metadata %s is \"%.40s\"; expected a whole number", path, key, text);
 }
 
+/* What made the file's run is taken up where this machine is like its. */
+static vpps_status take_choice(const vpps_safetensors *file, vpps_handle *h) {
+    const char *products = vpps_safetensors_metadata(file, "vpps.products");
+    if (!products || !h->device->table->take_choice || h->options.no_tuning) return VPPS_OK;
+    VPPS_TRY(h->device->table->take_choice(h->device, products));
+    vpps_handle_note_precision(h);
+    return VPPS_OK;
+}
+
 static vpps_status read_all(const vpps_safetensors *file, const char *path, vpps_handle *h, contents *c,
                             uint64_t *numbers) {
     const char *optimizer = vpps_safetensors_metadata(file, "vpps.optimizer");
@@ -226,6 +238,7 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     if (status == VPPS_OK) status = read_all(file, path, h, c, numbers);
     if (status == VPPS_OK)
         status = vpps_read_parameters(h); /* gives all state memory, also what the file does not have */
+    if (status == VPPS_OK) status = take_choice(file, h);
     if (status == VPPS_OK) {
         for (size_t i = 0; i < model->n_params; i++) adopt(&model->params[i], &c[i]);
         model->batches = numbers[0];

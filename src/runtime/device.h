@@ -10,6 +10,8 @@
 
 typedef struct vpps_device vpps_device;
 
+enum { VPPS_CHOICE_TEXT = 320 };
+
 /* How a batch ended. The message says what went wrong, without the batch's number. */
 typedef struct vpps_outcome {
     vpps_status status;
@@ -56,6 +58,12 @@ typedef struct vpps_device_table {
 
     /* In what precision products are made, and by which instructions. */
     vpps_precision (*precision)(const vpps_device *d, const char **unit);
+
+    /* What the bits of a batch depend on beside its script, as text of VPPS_CHOICE_TEXT bytes: kept in checkpoints. take_choice:
+     * takes one that is of such a machine, and that the options allow; write_parameters must follow. Fails with MEMORY, and nothing
+     * has changed. NULL: both, where bits do not depend on what was measured. */
+    void (*choice)(const vpps_device *d, char *text);
+    vpps_status (*take_choice)(vpps_device *d, const char *text);
 
     /* NULL where there is nothing to choose. tuning: is the choice open? tune: takes the next choice where one is due, now that
      * a batch was measured, with the parameters as they are. trials: writes at most `room`, and returns how many there are. */

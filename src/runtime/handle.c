@@ -90,6 +90,10 @@ static vpps_status check_shards(const vpps_model *model, const vpps_communicator
                      model->rank, model->shards, rank, size);
 }
 
+void vpps_handle_note_precision(vpps_handle *h) {
+    h->stats.precision = vpps_precision_names[h->device->table->precision(h->device, &h->stats.precision_unit)];
+}
+
 vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options) {
     VPPS_NEED(out);
     *out = NULL;
@@ -124,7 +128,7 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     h->options.device = h->stats.device = h->device->table->name;
     h->stats.decides = h->device->table->decides && !h->plan.sharded;
     h->stats.vps = h->plan.n_vps;
-    h->stats.precision = vpps_precision_names[h->device->table->precision(h->device, &h->stats.precision_unit)];
+    vpps_handle_note_precision(h);
     h->stats.caller_works = h->device->table->caller_works(h->device);
     const bool host_vps = h->device->table->host_vps;
     if (options->groups == VPPS_GROUPS_PROFILE) {

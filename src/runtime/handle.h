@@ -51,4 +51,7 @@ uint32_t vpps_handle_votes(const vpps_handle *h);
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
                               const vpps_batch **out);
 
+/* Tells the device's precision in the statistics. */
+void vpps_handle_note_precision(vpps_handle *h);
+
 #endif

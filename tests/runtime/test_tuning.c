@@ -1,163 +1,19 @@
-/* test_tuning.c - how the CPU's products are chosen: what times ask for, what the cache remembers and what it must not, and what no
- * choice changes. */
+/* test_tuning.c - the trials of this processor's products, which the cache remembers, and choices, which checkpoints do; how stages are
+ * shared out; and what no choice changes. */
 #include "common/cache_folder.h"
 #include "common/testing.h"
 #include "runtime/cpu/cpu.h"
+#include "runtime/cpu/probe.h"
 #include "runtime/handle.h"
 #include "runtime/small_network.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-/* ---------------------------------------------------------------- what times ask for */
+/* ---------------------------------------------------------------- trials */
 
-enum { TILES = 3, COUNTS = 3, TRIALS = TILES + 2 * COUNTS + 1 };
-static const uint32_t tiles[TILES] = {48, 96, 192}, counts[COUNTS] = {1, 4, 16};
-
-typedef struct timing {
-    double tile[TILES], rows[COUNTS], copy[COUNTS], transpose;
-    vpps_cpu_choice choice;
-} timing;
-
-#define DEFAULT_COPY {1000, 1000, 1000}, {400, 400, 400}, 6000
-static const timing cases[] = {
-    {{100, 100, 100}, DEFAULT_COPY, {96, 1, 21}},
-    {{98, 100, 98}, DEFAULT_COPY, {96, 1, 21}},                                 /* noise */
-    {{90, 100, 80}, DEFAULT_COPY, {192, 1, 21}},                                /* the fastest */
-    {{90, 100, 95}, {1000, 1000, 1000}, {900, 400, 400}, 6000, {48, 4, 21}},    /* few vectors: as they lie */
-    {{100, 100, 100}, {1000, 1000, 1000}, {400, 900, 400}, 6000, {96, 16, 21}}, /* from where on all are faster */
-    {{100, 100, 100}, {1000, 1000, 1000}, {400, 500, 600}, 6000, {96, 1, 31}},  /* by the least gain */
-    {{100, 100, 100}, {400, 400, 400}, {400, 400, 400}, 6000, {96, -1u, -1u}},  /* never */
-    {{100, 100, 100}, {400, 400, 400}, {400, 400, 900}, 6000, {96, -1u, -1u}},
-    {{100, 100, 100}, {1000, 1000, 1000}, {400, 400, 400}, 0.001, {96, 1, 1}},
-};
-
-static void list_trials(const timing *x, vpps_trial *out) {
-    uint32_t n = 0;
-    for (int i = 0; i < TILES; i++)
-        out[n++] = (vpps_trial){.product = "tile", .vectors = tiles[i], .ns_per_vector = x->tile[i]};
-    for (int i = 0; i < COUNTS; i++)
-        out[n++] = (vpps_trial){.product = "rows", .vectors = counts[i], .ns_per_vector = x->rows[i]};
-    for (int i = 0; i < COUNTS; i++)
-        out[n++] = (vpps_trial){.product = "copy", .vectors = counts[i], .ns_per_vector = x->copy[i]};
-    out[n++] = (vpps_trial){.product = "transpose", .vectors = 1, .ns_per_vector = x->transpose};
-    for (uint32_t i = 0; i < n; i++) out[i].rows = out[i].cols = 64;
-}
-
-START_TEST(times_ask_for_a_choice)
-    {
-        const timing *x = &cases[_i];
-        vpps_trial trials[TRIALS] = {{.size = sizeof *trials}};
-        list_trials(x, trials);
-        const vpps_cpu_choice c = vpps_cpu_choose_ways(trials, TRIALS);
-        ck_assert_uint_eq(c.tile, x->choice.tile);
-        ck_assert_uint_eq(c.few, x->choice.few);
-        ck_assert_uint_eq(c.pays, x->choice.pays);
-        uint32_t n_tiles = 0;
-        for (uint32_t i = 0; i < TRIALS; i++) n_tiles += i < TILES && trials[i].state == VPPS_TRIAL_CURRENT;
-        ck_assert_uint_eq(n_tiles, 1);
-        for (int i = 0; i < COUNTS; i++)
-            ck_assert_int_eq(trials[TILES + i].state == VPPS_TRIAL_CURRENT,
-                             trials[TILES + COUNTS + i].state != VPPS_TRIAL_CURRENT);
-        ck_assert_uint_eq(trials[TRIALS - 1].vectors, x->choice.pays);
-    }
-END_TEST
-
-START_TEST(without_times_the_table)
-    {
-        const vpps_cpu_choice c = vpps_cpu_choose_ways(NULL, 0);
-        ck_assert_int_eq(memcmp(&c, &vpps_cpu_defaults, sizeof c), 0);
-    }
-END_TEST
-
-/* ---------------------------------------------------------------- as text */
-
-static void open_tuning(vpps_cpu_tuning *t) {
-    *t = (vpps_cpu_tuning){.n_shapes = 1};
-    t->shapes = malloc(sizeof *t->shapes);
-    ck_assert_ptr_nonnull(t->shapes);
-    t->shapes[0] = (vpps_cpu_shape){64, 64};
-    vpps_profile_splits(&t->splits);
-}
-
-static bool reads(const char *text) {
-    vpps_cpu_tuning t;
-    open_tuning(&t);
-    char *copy = strdup(text);
-    ck_assert_ptr_nonnull(copy);
-    const bool ok = vpps_cpu_read_trials(&t, copy);
-    if (!ok) ck_assert_uint_eq(t.n_trials, 0);
-    free(copy);
-    vpps_cpu_tuning_free(&t);
-    return ok;
-}
-
-START_TEST(trials_are_text_and_back)
-    {
-        vpps_cpu_tuning t, back;
-        open_tuning(&t);
-        t.trials = calloc(TRIALS, sizeof *t.trials);
-        ck_assert_ptr_nonnull(t.trials);
-        t.n_trials = TRIALS;
-        list_trials(&cases[3], t.trials);
-        for (uint32_t i = 0; i < t.splits.n; i++) t.splits.trials[i].ns_per_node = 10.5 - i;
-        t.splits.trials[2].state = VPPS_TRIAL_CURRENT;
-        char *text = vpps_cpu_write_trials(&t);
-        ck_assert_ptr_nonnull(text);
-        open_tuning(&back);
-        ck_assert(vpps_cpu_read_trials(&back, text));
-        free(text);
-        ck_assert_uint_eq(back.n_trials, TRIALS);
-        for (uint32_t i = 0; i < TRIALS; i++) {
-            ck_assert_str_eq(back.trials[i].product, t.trials[i].product);
-            ck_assert_uint_eq(back.trials[i].vectors, t.trials[i].vectors);
-            ck_assert_double_eq(back.trials[i].ns_per_vector, t.trials[i].ns_per_vector);
-        }
-        ck_assert_int_eq(back.splits.trials[2].state, VPPS_TRIAL_REMEMBERED);
-        ck_assert_double_eq(back.splits.trials[1].ns_per_node, 9.5);
-        vpps_cpu_tuning_free(&t);
-        vpps_cpu_tuning_free(&back);
-    }
-END_TEST
-
-#define SPLITS "split size 3.0 *\nsplit rows 4.0\nsplit vertices 5.0\n"
-
-START_TEST(other_text_is_refused)
-    {
-        ck_assert(reads(SPLITS));
-        ck_assert(reads("product 64 64 tile 96 12.5\n" SPLITS));
-        static const char *const others[] = {
-            "",
-            "0 1",
-            "product 64 64 tile 96 12.5\n", /* no split is chosen */
-            SPLITS "split rows 4.0 *\n",    /* two are */
-            "split columns 4.0 *\n",
-            "split size 0 *\n",
-            "product 64 128 tile 96 12.5\n" SPLITS, /* another model's */
-            "product 64 64 guess 96 12.5\n" SPLITS,
-            "product 64 64 tile 96\n" SPLITS,
-            "product 64 64 tile 96 -12.5\n" SPLITS,
-            "product 64 64 tile 96 nan\n" SPLITS,
-            "product 64 64 tile 96 12.5 more\n" SPLITS,
-        };
-        for (size_t i = 0; i < VPPS_COUNT(others); i++) ck_assert_msg(!reads(others[i]), "%s", others[i]);
-    }
-END_TEST
-
-/* ---------------------------------------------------------------- a handle's */
-
-/* Trials of products and of splits, and how many of them are in that state. */
-static uint32_t count_trials(vpps_handle *h, vpps_trial_state state, uint32_t *in_state, bool *done) {
-    vpps_trial trials[200] = {{.size = sizeof *trials}};
-    uint32_t n = VPPS_COUNT(trials);
-    TEST_OK(vpps_handle_trials(h, trials, &n, done));
-    ck_assert_uint_le(n, VPPS_COUNT(trials));
-    *in_state = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        ck_assert(trials[i].product || trials[i].split);
-        *in_state += trials[i].state == state;
-    }
-    return n;
-}
+static vpps_cpu *cpu_of(vpps_handle *h) { return (vpps_cpu *)h->device; }
 
 static void open_with(small_network *n, vpps_handle **h, vpps_options o) {
     sn_open(n, 1);
@@ -171,78 +27,278 @@ static void open_handle(small_network *n, vpps_handle **h, uint32_t vps, bool tu
     open_with(n, h, o);
 }
 
-/* How many trials a handle of so many VPs has without measuring; `remembered` of them in that state. */
-static uint32_t known_trials(uint32_t vps, bool no_tuning, uint32_t *remembered) {
-    small_network n;
-    vpps_handle *h;
-    bool done;
-    open_handle(&n, &h, vps, false, no_tuning);
-    const uint32_t trials = count_trials(h, VPPS_TRIAL_REMEMBERED, remembered, &done);
-    ck_assert(done);
-    TEST_OK(vpps_fb(h, n.g, sn_build(&n, 0, 1), NULL));
-    vpps_handle_destroy(h);
-    sn_close(&n);
-    return trials;
+/* What a handle says of its trials. */
+typedef struct told {
+    uint32_t products, splits;                                   /* how many */
+    uint32_t current_products, remembered_products, kept_splits; /* in that state; remembered ones */
+    double ns;                                                   /* of all products together */
+} told;
+
+static told tell(vpps_handle *h, bool *done) {
+    vpps_trial trials[VPPS_CPU_TRIALS + VPPS_MOST_TRIALS] = {{.size = sizeof *trials}};
+    uint32_t n = VPPS_COUNT(trials);
+    told t = {0};
+    TEST_OK(vpps_handle_trials(h, trials, &n, done));
+    ck_assert_uint_le(n, VPPS_COUNT(trials));
+    for (uint32_t i = 0; i < n; i++) {
+        ck_assert(!trials[i].product != !trials[i].split);
+        t.products += trials[i].product != NULL;
+        t.splits += trials[i].split != NULL;
+        if (trials[i].product) {
+            ck_assert(trials[i].ns_per_vector > 0);
+            t.current_products += trials[i].state == VPPS_TRIAL_CURRENT;
+            t.remembered_products += trials[i].state == VPPS_TRIAL_REMEMBERED;
+            t.ns += trials[i].ns_per_vector;
+        } else {
+            t.kept_splits += trials[i].state == VPPS_TRIAL_REMEMBERED;
+        }
+    }
+    return t;
 }
 
-/* Trains with options.tune until the choice is made; the number of batches. */
-static uint32_t tune(uint32_t vps) {
-    small_network n;
-    vpps_handle *h;
-    uint32_t batches = 0, chosen;
-    bool done = false;
-    open_handle(&n, &h, vps, true, false);
-    for (; count_trials(h, VPPS_TRIAL_CURRENT, &chosen, &done), !done; batches++)
-        TEST_OK(vpps_fb(h, n.g, sn_build(&n, batches % 4, 1), NULL));
-    vpps_handle_destroy(h);
-    sn_close(&n);
-    return batches;
+/* In a process of its own, as trials are made once a process: trains until all choices are made, at least once. */
+static told run_process(uint32_t vps, bool tune, bool no_tuning, uint32_t *batches) {
+    int ends[2], status;
+    struct {
+        told t;
+        uint32_t batches;
+    } result = {{0}, 0};
+    ck_assert_int_eq(pipe(ends), 0);
+    const pid_t child = fork();
+    if (!child) {
+        small_network n;
+        vpps_handle *h;
+        bool done = false;
+        open_handle(&n, &h, vps, tune, no_tuning);
+        result.t = tell(h, &done);
+        for (; !done || !result.batches; tell(h, &done))
+            TEST_OK(vpps_fb(h, n.g, sn_build(&n, result.batches++ % 4, 1), NULL));
+        vpps_handle_destroy(h);
+        sn_close(&n);
+        _exit(write(ends[1], &result, sizeof result) != (ssize_t)sizeof result);
+    }
+    ck_assert_int_gt(child, 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(read(ends[0], &result, sizeof result), (ssize_t)sizeof result);
+    close(ends[0]);
+    close(ends[1]);
+    if (batches) *batches = result.batches;
+    return result.t;
 }
 
 START_TEST(the_cache_remembers)
     {
-        uint32_t remembered;
         char entry[600];
         cache_folder_make();
-        ck_assert_uint_eq(known_trials(2, false, &remembered), 0); /* training measures nothing */
+        const told none = run_process(1, false, true, NULL);
+        ck_assert_uint_eq(none.products + none.splits, 0);
         ck_assert_int_eq(cache_folder_count(NULL, 0), 0);
-        ck_assert_uint_gt(tune(2), 3 * VPPS_TRIAL_BATCHES);
+        const told first = run_process(1, false, false, NULL);
+        ck_assert_uint_gt(first.products, 10);
+        ck_assert_uint_gt(first.current_products, 1);
+        ck_assert_uint_eq(first.remembered_products + first.splits, 0);
         ck_assert_int_eq(cache_folder_count(entry, sizeof entry), 1);
-        ck_assert_uint_gt(known_trials(2, false, &remembered), 3);
-        ck_assert_uint_gt(remembered, 1);
-        ck_assert_uint_eq(tune(2), 0);                             /* it is known */
-        ck_assert_uint_eq(known_trials(2, true, &remembered), 0);  /* no_tuning */
-        ck_assert_uint_eq(known_trials(1, false, &remembered), 0); /* another number of VPs */
+        const told again = run_process(2, false, false, NULL); /* whatever the model and the VPs */
+        ck_assert_uint_eq(again.products, first.products);
+        ck_assert_uint_eq(again.remembered_products, first.current_products);
+        ck_assert_uint_eq(again.current_products, 0);
+        ck_assert_double_eq_tol(again.ns, first.ns, 0.01 * first.products);
 
         size_t bytes;
         char *file = cache_folder_load(entry, &bytes);
         file[bytes - 3] ^= 1;
         cache_folder_store(entry, file, bytes);
         free(file);
-        ck_assert_uint_eq(known_trials(2, false, &remembered), 0); /* damaged: as good as none */
-        ck_assert_uint_gt(tune(2), 0);
-        ck_assert_uint_gt(known_trials(2, false, &remembered), 3);
-        ck_assert_uint_eq(tune(1), 0); /* one VP: nothing to share out, so no batch is needed */
-        ck_assert_uint_gt(known_trials(1, false, &remembered), 3);
+        ck_assert_uint_gt(run_process(1, false, false, NULL).current_products, 1); /* damaged: as good as none */
+        ck_assert_uint_eq(run_process(1, false, false, NULL).current_products, 0);
         cache_folder_remove();
     }
 END_TEST
 
+/* Of processes that begin at the same time, one measures, and all choose by the same times. */
+START_TEST(processes_agree)
+    {
+        enum { PROCESSES = 4 };
+        int ends[2];
+        double ns[PROCESSES];
+        cache_folder_make();
+        ck_assert_int_eq(pipe(ends), 0);
+        for (int i = 0; i < PROCESSES; i++) {
+            if (fork()) continue;
+            const vpps_probe *p = vpps_probe_processor();
+            char *text = vpps_probe_write(p->trials, p->n);
+            double sum = 0;
+            for (uint32_t k = 0; text && text[k]; k++) sum += (k % 997 + 1) * (double)text[k];
+            _exit(write(ends[1], &sum, sizeof sum) != (ssize_t)sizeof sum);
+        }
+        for (int i = 0; i < PROCESSES; i++)
+            ck_assert_int_eq(read(ends[0], &ns[i], sizeof ns[i]), (ssize_t)sizeof ns[i]);
+        while (wait(NULL) > 0) {}
+        for (int i = 0; i < PROCESSES; i++) ck_assert(ns[i] > 0 && ns[i] == ns[0]);
+        cache_folder_remove();
+    }
+END_TEST
+
+static char heard[512];
+
+static void hear(void *context, const char *line) {
+    (void)context;
+    snprintf(heard, sizeof heard, "%s", line);
+}
+
+/* Handles of a process choose alike. */
 START_TEST(without_a_cache_it_goes_on)
     {
-        uint32_t remembered;
+        small_network n[2];
+        vpps_handle *h[2];
+        vpps_options o = sn_options(2, VPPS_SGD);
+        bool done;
         setenv("VPPS_CACHE_DIR", "/dev/null/nowhere", 1);
-        ck_assert_uint_gt(tune(2), 0);
-        ck_assert_uint_eq(known_trials(2, false, &remembered), 0);
+        o.log = hear;
+        open_with(&n[0], &h[0], o);
+        open_with(&n[1], &h[1], o);
+        const told a = tell(h[0], &done), b = tell(h[1], &done);
+        ck_assert_uint_gt(a.current_products, 0);
+        ck_assert_uint_eq(a.current_products, b.current_products);
+        ck_assert(a.ns == b.ns);
+        ck_assert_int_eq(memcmp(&cpu_of(h[0])->choice, &cpu_of(h[1])->choice, sizeof(vpps_cpu_choice)), 0);
+        for (int i = 0; i < 2; i++) {
+            TEST_OK(vpps_fb(h[i], n[i].g, sn_build(&n[i], 0, 1), NULL));
+            vpps_handle_destroy(h[i]);
+            sn_close(&n[i]);
+        }
+    }
+END_TEST
+
+START_TEST(splits_are_tried_and_remembered)
+    {
+        uint32_t batches;
+        cache_folder_make();
+        told t = run_process(2, true, false, &batches);
+        ck_assert_uint_eq(t.splits, 3);
+        ck_assert_uint_eq(t.kept_splits, 0);
+        ck_assert_uint_gt(batches, 3 * VPPS_TRIAL_BATCHES);
+        t = run_process(2, true, false, &batches);
+        ck_assert_uint_eq(t.kept_splits, 1);
+        ck_assert_uint_eq(batches, 1);                                        /* it is known */
+        ck_assert_uint_eq(run_process(2, false, false, NULL).kept_splits, 1); /* by training, too */
+        ck_assert_uint_eq(run_process(2, false, true, NULL).splits, 0);       /* no_tuning */
+        ck_assert_uint_eq(run_process(3, false, false, NULL).splits, 0);      /* another number of VPs */
+        ck_assert_uint_eq(run_process(1, true, false, &batches).splits, 0);   /* one VP: nothing to share out */
+        ck_assert_uint_eq(batches, 1);
+        cache_folder_remove();
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- choices in checkpoints */
+
+/* Saves a run that had that choice, and loads it into a new handle with the options; the choice that this has then. */
+static vpps_cpu_choice resume(vpps_cpu_choice of_run, vpps_options o, const char *path) {
+    small_network n;
+    vpps_handle *h;
+    vpps_options first = o;
+    first.precision = of_run.precision;
+    first.no_tuning = false;
+    open_with(&n, &h, first);
+    cpu_of(h)->choice = of_run;
+    TEST_OK(vpps_save(h, path, NULL, 0));
+    vpps_handle_destroy(h);
+    sn_close(&n);
+    open_with(&n, &h, o);
+    TEST_OK(vpps_load(h, path));
+    const vpps_cpu_choice c = cpu_of(h)->choice;
+    vpps_stats stats = {.size = sizeof stats};
+    TEST_OK(vpps_handle_stats(h, &stats));
+    ck_assert_str_eq(stats.precision, vpps_precision_names[c.precision]);
+    ck_assert_uint_eq(cpu_of(h)->precision.parts, vpps_precision_parts(c.precision));
+    vpps_handle_destroy(h);
+    sn_close(&n);
+    return c;
+}
+
+START_TEST(a_resumed_run_keeps_its_choice)
+    {
+        const char *path = cache_folder_make();
+        char file[600];
+        snprintf(file, sizeof file, "%s/run.safetensors", path);
+        unsetenv("VPPS_ISA");
+        vpps_options o = sn_options(2, VPPS_SGD);
+        const uint32_t last = vpps_units_of_this_cpu()->n_kernels - 1;
+        const vpps_cpu_choice odd = {.kernels = last / 2,
+                                     .unit = VPPS_BF16_VECTORS,
+                                     .precision = VPPS_PRECISION_FP32,
+                                     .tile = 54,
+                                     .few = 5,
+                                     .pays = 17};
+        vpps_cpu_choice c = resume(odd, o, file);
+        ck_assert_int_eq(memcmp(&c, &odd, sizeof c), 0);
+        o.no_tuning = true;
+        c = resume(odd, o, file);
+        ck_assert_uint_ne(c.pays, 17);
+        o.no_tuning = false;
+        o.precision = VPPS_PRECISION_BF16; /* is asked for by name */
+        c = resume(odd, o, file);
+        ck_assert_int_eq(c.precision, VPPS_PRECISION_BF16);
+        setenv("VPPS_ISA", vpps_units_of_this_cpu()->kernels[last]->isa, 1);
+        o.precision = VPPS_PRECISION_FP32;
+        c = resume(odd, o, file);
+        ck_assert_uint_eq(c.kernels, last);
+        cache_folder_remove();
+    }
+END_TEST
+
+/* A run with AUTO goes on in the precision that it had, to the bits that it would have had. */
+START_TEST(auto_goes_on_as_it_was)
+    {
+        const char *path = cache_folder_make();
+        char file[600];
+        small_network n[2];
+        vpps_handle *h[2];
+        snprintf(file, sizeof file, "%s/run.safetensors", path);
+        unsetenv("VPPS_ISA");
+        const vpps_precision was = _i ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
+        vpps_options o = sn_options(2, VPPS_SGD);
+        o.precision = was;
+        open_with(&n[0], &h[0], o);
+        for (uint32_t batch = 0; batch < 3; batch++) TEST_OK(vpps_fb(h[0], n[0].g, sn_build(&n[0], batch, 1), NULL));
+        TEST_OK(vpps_save(h[0], file, NULL, 0));
+        o.precision = VPPS_PRECISION_AUTO;
+        open_with(&n[1], &h[1], o);
+        vpps_cpu_choice other = cpu_of(h[1])->choice; /* whatever was chosen: now it is the other precision */
+        other.precision = _i ? VPPS_PRECISION_FP32 : VPPS_PRECISION_BF16X3;
+        char text[VPPS_CHOICE_TEXT], choice[VPPS_CHOICE_BYTES];
+        cpu_of(h[1])->choice = other;
+        vpps_cpu_choice_text(h[1]->device, text);
+        TEST_OK(vpps_cpu_take_choice(h[1]->device, text));
+        TEST_OK(vpps_load(h[1], file));
+        vpps_cpu_write_choice(cpu_of(h[1])->units, &cpu_of(h[1])->choice, choice);
+        ck_assert_msg(cpu_of(h[1])->precision.precision == was, "%s", choice);
+        float *values[2];
+        size_t count;
+        for (int i = 0; i < 2; i++) {
+            for (uint32_t batch = 3; batch < 6; batch++)
+                TEST_OK(vpps_fb(h[i], n[i].g, sn_build(&n[i], batch, 1), NULL));
+            TEST_OK(vpps_read_parameters(h[i]));
+            values[i] = sn_values(&n[i], &count);
+        }
+        ck_assert_int_eq(memcmp(values[0], values[1], count * sizeof(float)), 0);
+        for (int i = 0; i < 2; i++) {
+            free(values[i]);
+            vpps_handle_destroy(h[i]);
+            sn_close(&n[i]);
+        }
+        cache_folder_remove();
     }
 END_TEST
 
 /* ---------------------------------------------------------------- what no choice changes */
 
-static vpps_cpu *cpu_of(vpps_handle *h) { return (vpps_cpu *)h->device; }
-
-static void choose(vpps_handle *h, const small_network *n, vpps_cpu_choice c) {
-    for (uint32_t p = 0; p < n->model->n_params; p++) cpu_of(h)->choices[p] = c;
+static void choose(vpps_handle *h, uint32_t tile, uint32_t few, uint32_t pays) {
+    vpps_cpu_choice *c = &cpu_of(h)->choice;
+    c->tile = tile;
+    c->few = few;
+    c->pays = pays;
 }
 
 /* Is a matrix's copy multiplied with in the latest batch? */
@@ -253,7 +309,6 @@ static bool used_copies(vpps_handle *h, vpps_param matrix) {
 /* Small and large batches in turn, in fp32 and in bf16x3: a copy that is not made anew while batches do without it is made again when one wants it. */
 START_TEST(copies_are_of_the_values_as_they_are)
     {
-        const vpps_cpu_choice choice = {96, 1, 7};
         uint32_t with = 0, without = 0;
         small_network n, again;
         vpps_handle *h, *fresh;
@@ -261,9 +316,9 @@ START_TEST(copies_are_of_the_values_as_they_are)
         o.no_tuning = true;
         if (_i >= 3) o.precision = VPPS_PRECISION_BF16X3;
         open_with(&n, &h, o);
-        choose(h, &n, choice);
+        choose(h, 96, 1, 7);
         open_with(&again, &fresh, o);
-        choose(fresh, &again, choice);
+        choose(fresh, 96, 1, 7);
         for (uint32_t batch = 0; batch < 24; batch++) {
             TEST_OK(vpps_fb(h, n.g, sn_build(&n, batch, 1), NULL));
             TEST_OK(vpps_fb(fresh, again.g, sn_build(&again, batch, 1), NULL));
@@ -299,7 +354,7 @@ START_TEST(tiles_give_the_same_bits)
             small_network n;
             vpps_handle *h;
             open_handle(&n, &h, 1, false, true);
-            choose(h, &n, (vpps_cpu_choice){sizes[i], 2, 4});
+            choose(h, sizes[i], 2, 4);
             for (uint32_t batch = 0; batch < 8; batch++) TEST_OK(vpps_fb(h, n.g, sn_build(&n, batch, 1), NULL));
             TEST_OK(vpps_read_parameters(h));
             values[i] = sn_values(&n, &count);
@@ -316,12 +371,12 @@ int main(void) {
     Suite *s = suite_create("tuning");
     TCase *t = tcase_create("tuning");
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, times_ask_for_a_choice, 0, VPPS_COUNT(cases));
-    tcase_add_test(t, without_times_the_table);
-    tcase_add_test(t, trials_are_text_and_back);
-    tcase_add_test(t, other_text_is_refused);
     tcase_add_test(t, the_cache_remembers);
+    tcase_add_test(t, processes_agree);
     tcase_add_test(t, without_a_cache_it_goes_on);
+    tcase_add_test(t, splits_are_tried_and_remembered);
+    tcase_add_test(t, a_resumed_run_keeps_its_choice);
+    tcase_add_loop_test(t, auto_goes_on_as_it_was, 0, 2);
     tcase_add_loop_test(t, copies_are_of_the_values_as_they_are, 0, 6);
     tcase_add_test(t, tiles_give_the_same_bits);
     suite_add_tcase(s, t);

@@ -206,6 +206,7 @@ START_TEST(groups_by_profile)
             vpps_node logits[CHAINS];
             vpps_options o = sn_options(4, VPPS_SGD);
             o.optimizer.lr = 0.01f;
+            o.no_tuning = true; /* the only trials are those of groups */
             o.groups = k ? VPPS_GROUPS_PROFILE : 1;
             sn_open(&n, 1);
             TEST_OK(vpps_handle_create(&h, n.model, &o));

@@ -126,13 +126,12 @@ vpps_status vpps_amx_find(vpps_bf16_unit *out) {
     if (!trial_product(20) || !trial_product(5)) {
         return vpps_fail(VPPS_DEVICE, "amx: the CPU has it, and a trial product came out wrong");
     }
-    if (out)
-        *out = (vpps_bf16_unit){.name = "amx",
-                                .product = product,
-                                .spread = amx_spread,
-                                .product_t = product_t,
-                                .open = open_tiles,
-                                .close = close_tiles};
+    *out = (vpps_bf16_unit){.name = "amx",
+                            .product = product,
+                            .spread = amx_spread,
+                            .product_t = product_t,
+                            .open = open_tiles,
+                            .close = close_tiles};
     return VPPS_OK;
 }
 

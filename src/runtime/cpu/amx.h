@@ -2,12 +2,10 @@
 #ifndef VPPS_CPU_AMX_H
 #define VPPS_CPU_AMX_H
 
-#include "vpps.h"
+#include "runtime/cpu/kernels.h"
 
-struct vpps_bf16_unit; /* of kernels.h */
-
-/* Fills in *out (unless NULL) but for `pack`. Asks the CPU for AMX, and Linux for the permission to use it that a process needs.
+/* Fills in *out but for `pack`. Asks the CPU for AMX, and Linux for the permission to use it that a process needs.
  * Fails with DEVICE; the message says why AMX is not to be had. */
-vpps_status vpps_amx_find(struct vpps_bf16_unit *out);
+vpps_status vpps_amx_find(vpps_bf16_unit *out);
 
 #endif

@@ -1,147 +1,237 @@
-/* choices.c - see choices.h. */
+/* choices.c - see choices.h.
+ *
+ * The order of sums depends on the choice, and measured times are noisy. So a choice other than the table's must be clearly faster. */
 #include "runtime/cpu/choices.h"
-#include "base/base.h"
+#include "runtime/device.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define NEVER UINT32_MAX
 
-const vpps_cpu_choice vpps_cpu_defaults = {
+/* The fraction by which another unit, size of tiles, or way to multiply with transposes must be faster than the table's. */
+static const double unit_margin = 0.1, tile_margin = 0.1, copy_margin = 0.25;
+
+/* The estimate of a batch: each input brings VECTORS_OF_INPUT vectors to each matrix, one after the other (a sentence's tree has 20
+ * inner vertices); a batch of n inputs brings n vectors at a time. USUAL_BATCH stands for a batch of unknown size. */
+enum { VECTORS_OF_INPUT = 16, USUAL_BATCH = 16 };
+
+/* Without trials: batches from which on bf16x3 by AMX is faster than fp32. */
+enum { LEAST_BATCH = 4 };
+
+static const vpps_cpu_choice defaults = {
 #define X(name, value, what) .name = value,
     VPPS_CPU_CHOICE_TABLE(X)
 #undef X
 };
 
-const vpps_cpu_choice vpps_cpu_spreads = {.tile = 96, .few = 9, .pays = 64};
+/* The table for a unit with `product_t`, which multiplies up to 8 vectors with a transposed matrix as it lies in the time of one. */
+static const vpps_cpu_choice spreads = {.tile = 96, .few = 9, .pays = 64};
 
 const char *const vpps_cpu_ways[VPPS_CPU_WAYS] = {
-#define X(name) #name,
+#define X(name, what) #name,
     VPPS_CPU_WAY_TABLE(X)
 #undef X
 };
 
-void vpps_cpu_tuning_free(vpps_cpu_tuning *t) {
-    free(t->shapes);
-    free(t->trials);
+/* ---------------------------------------------------------------- looking trials up */
+
+/* The trials of one processor. */
+typedef struct trial_list {
+    const vpps_trial *at;
+    uint32_t n;
+} trial_list;
+
+/* A unit with a precision. */
+typedef struct maker {
+    const char *unit;
+    const char *precision;
+} maker;
+
+static bool is_of(const vpps_trial *t, maker m, vpps_cpu_way way, bool far) {
+    return !strcmp(t->product, vpps_cpu_ways[way]) && t->far == far && !strcmp(t->unit, m.unit) &&
+           !strcmp(t->precision, m.precision);
+}
+
+/* Of the trial with the most vectors up to so many; INFINITY: there is none. */
+static double ns_of(trial_list l, maker m, vpps_cpu_way way, uint32_t vectors, bool far) {
+    const vpps_trial *best = NULL;
+    for (uint32_t i = 0; i < l.n; i++) {
+        const vpps_trial *t = &l.at[i];
+        if (is_of(t, m, way, far) && t->vectors <= vectors && (!best || t->vectors > best->vectors)) best = t;
+    }
+    return best ? best->ns_per_vector : INFINITY;
+}
+
+/* ---------------------------------------------------------------- what a batch would take */
+
+/* ns for each matrix of VPPS_TRIAL_SIDE rows and columns: forward, backward, gradients, and packing weights once. */
+static double cost_of_batch(const vpps_cpu_problem *p, trial_list l, maker m, uint32_t parts) {
+    const uint32_t n = p->batch ? p->batch : USUAL_BATCH;
+    const double vectors = (double)VECTORS_OF_INPUT * n;
+    const size_t bytes = p->elems * (parts ? 2 * (size_t)parts : sizeof(float));
+    const bool far = bytes > p->cache_bytes / 4 * 3;
+    const double near_forward = ns_of(l, m, VPPS_CPU_WAY_forward, n, false);
+    const double forward = far ? ns_of(l, m, VPPS_CPU_WAY_forward, n, true) : near_forward;
+    const double copy = ns_of(l, m, VPPS_CPU_WAY_copy, 1, false), by_copy = forward + copy / vectors;
+    const double by_rows = ns_of(l, m, VPPS_CPU_WAY_rows, n, false) * (forward / near_forward);
+    const double gradient = ns_of(l, m, VPPS_CPU_WAY_gradient, UINT32_MAX, false);
+    return vectors * (forward + fmin(by_rows, by_copy) + gradient) + (parts ? copy : 0);
 }
 
 /* ---------------------------------------------------------------- choosing */
 
-static bool is_way(const vpps_trial *t, vpps_cpu_way way) { return !strcmp(t->product, vpps_cpu_ways[way]); }
-
-/* The trial of a way with so many vectors, 0: with any; or NULL. */
-static vpps_trial *find_trial(vpps_trial *trials, uint32_t n, vpps_cpu_way way, uint32_t vectors) {
-    for (uint32_t i = 0; i < n; i++)
-        if (is_way(&trials[i], way) && (!vectors || trials[i].vectors == vectors)) return &trials[i];
-    return NULL;
+static maker maker_of(const vpps_cpu_units *u, uint32_t kernels, uint32_t unit, vpps_precision precision) {
+    const bool fp32 = precision == VPPS_PRECISION_FP32;
+    return (maker){fp32 ? u->kernels[kernels]->isa : vpps_bf16_unit_of(u, kernels, (vpps_bf16_unit_id)unit).name,
+                   vpps_precision_names[precision]};
 }
 
-static void choose_tile(vpps_trial *trials, uint32_t n, vpps_cpu_choice *c) {
-    const double margin = 0.03;
-    const vpps_trial *usual = find_trial(trials, n, VPPS_CPU_WAY_tile, c->tile);
-    double least = usual ? usual->ns_per_vector * (1 - margin) : 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (!is_way(&trials[i], VPPS_CPU_WAY_tile) || !(trials[i].ns_per_vector < least)) continue;
-        least = trials[i].ns_per_vector;
-        c->tile = trials[i].vectors;
+static double cost(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l, uint32_t kernels, uint32_t unit,
+                   vpps_precision precision) {
+    return cost_of_batch(p, l, maker_of(u, kernels, unit, precision), vpps_precision_parts(precision));
+}
+
+static uint32_t choose_kernels(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l) {
+    uint32_t best = u->n_kernels - 1;
+    if (p->portable) return 0;
+    double least = cost(u, p, l, best, 0, VPPS_PRECISION_FP32) * (1 - unit_margin);
+    for (uint32_t i = 0; i < u->n_kernels; i++) {
+        if (p->wanted && !strcmp(p->wanted, u->kernels[i]->isa)) return i;
+        const double ns = cost(u, p, l, i, 0, VPPS_PRECISION_FP32);
+        if (!(ns < least)) continue;
+        least = ns;
+        best = i;
+    }
+    return best;
+}
+
+/* For products in bf16. */
+static uint32_t choose_unit(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l, uint32_t kernels,
+                            vpps_precision precision) {
+    uint32_t best = u->bf16[VPPS_BF16_AMX].product ? VPPS_BF16_AMX : VPPS_BF16_VECTORS;
+    if (p->portable || (p->wanted && !strcmp(p->wanted, u->kernels[kernels]->isa))) return VPPS_BF16_VECTORS;
+    double least = cost(u, p, l, kernels, best, precision) * (1 - unit_margin);
+    for (uint32_t i = 0; i < VPPS_BF16_UNITS; i++) {
+        if (i != VPPS_BF16_VECTORS && !u->bf16[i].product) continue;
+        if (p->wanted && i != VPPS_BF16_VECTORS && !strcmp(p->wanted, u->bf16[i].name)) return i;
+        const double ns = cost(u, p, l, kernels, i, precision);
+        if (!(ns < least)) continue;
+        least = ns;
+        best = i;
+    }
+    return best;
+}
+
+/* AUTO: bf16x3 where it is faster than fp32. */
+static vpps_precision choose_precision(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l,
+                                       const vpps_cpu_choice *c, char *why, size_t bytes) {
+    const char *fp32 = u->kernels[c->kernels]->isa,
+               *unit = maker_of(u, c->kernels, c->unit, VPPS_PRECISION_BF16X3).unit;
+    const double ratio = cost(u, p, l, c->kernels, c->unit, VPPS_PRECISION_BF16X3) /
+                         cost(u, p, l, c->kernels, c->unit, VPPS_PRECISION_FP32);
+    if (isfinite(ratio)) {
+        snprintf(why, bytes, "bf16x3 by %s takes %.2f of the time of fp32 by %s, as measured on this processor", unit,
+                 ratio, fp32);
+        return ratio < 1 - unit_margin / 2 ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
+    }
+    const bool large = !p->batch || p->batch >= LEAST_BATCH;
+    if (c->unit != VPPS_BF16_AMX) {
+        snprintf(why, bytes, "bf16x3 by %s is slower, unless measured otherwise", unit);
+        return VPPS_PRECISION_FP32;
+    }
+    snprintf(why, bytes, "AMX makes bf16x3 faster for batches of %d and more, unless measured otherwise", LEAST_BATCH);
+    return large ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
+}
+
+static void choose_tile(trial_list l, maker m, vpps_cpu_choice *c) {
+    double least = ns_of(l, m, VPPS_CPU_WAY_forward, c->tile, false) * (1 - tile_margin);
+    for (uint32_t i = 0; i < l.n; i++) {
+        const vpps_trial *t = &l.at[i];
+        if (!is_of(t, m, VPPS_CPU_WAY_forward, false) || t->vectors < c->tile / 4 || !(t->ns_per_vector < least))
+            continue;
+        least = t->ns_per_vector;
+        c->tile = t->vectors;
     }
 }
 
-/* From the numbers of vectors on where all that were tried are clearly faster with a copy; and how many vectors gain what the
- * copy costs twice, for it also displaces what products read from the caches. */
-static void choose_copy(vpps_trial *trials, uint32_t n, vpps_cpu_choice *c) {
-    const double clear = 0.25;
-    vpps_trial *transpose = find_trial(trials, n, VPPS_CPU_WAY_transpose, 0);
+/* few: the least number of vectors from which on every trial is clearly faster with a copy. pays: the number of vectors that gain
+ * twice what the copy costs, since a copy also displaces other operands from the caches. To keep noise out of it, pays is the table's
+ * number, halved or doubled until it is within a factor of two of that. */
+static void choose_copy(trial_list l, maker m, vpps_cpu_choice *c) {
     double gain = 0; /* ns a vector, the least */
-    if (!transpose) return;
-    c->few = c->pays = NEVER;
-    for (uint32_t i = n; i-- > 0;) {
-        const vpps_trial *copy = &trials[i], *rows = find_trial(trials, n, VPPS_CPU_WAY_rows, copy->vectors);
-        if (!is_way(copy, VPPS_CPU_WAY_copy) || !rows) continue;
-        const double g = rows->ns_per_vector - copy->ns_per_vector;
-        if (!(g > clear * rows->ns_per_vector)) break;
-        c->few = copy->vectors;
+    c->few = NEVER;
+    for (uint32_t i = l.n; i-- > 0;) {
+        const vpps_trial *t = &l.at[i];
+        if (!is_of(t, m, VPPS_CPU_WAY_rows, false)) continue;
+        const double g = t->ns_per_vector - ns_of(l, m, VPPS_CPU_WAY_forward, t->vectors, false);
+        if (!(g > copy_margin * t->ns_per_vector)) break;
+        c->few = t->vectors;
         if (gain <= 0 || g < gain) gain = g;
     }
-    if (c->few != NEVER && transpose->ns_per_vector < 1e6 * gain)
-        c->pays = 1 + (uint32_t)(2 * transpose->ns_per_vector / gain);
-    transpose->vectors = c->pays;
+    const double wanted = 2 * ns_of(l, m, VPPS_CPU_WAY_copy, 1, false) / gain;
+    if (c->few == NEVER || !(wanted < 1e6)) {
+        c->pays = NEVER;
+        return;
+    }
+    while (wanted > 2.0 * c->pays) c->pays *= 2;
+    while (wanted < c->pays / 2.0) c->pays /= 2;
 }
 
-static bool is_chosen(const vpps_trial *t, const vpps_cpu_choice *c) {
-    if (is_way(t, VPPS_CPU_WAY_tile)) return t->vectors == c->tile;
-    if (is_way(t, VPPS_CPU_WAY_rows)) return t->vectors < c->few;
-    if (is_way(t, VPPS_CPU_WAY_copy)) return t->vectors >= c->few;
-    return c->pays != NEVER;
-}
-
-vpps_cpu_choice vpps_cpu_choose_ways(vpps_trial *trials, uint32_t n) {
-    vpps_cpu_choice c = vpps_cpu_defaults;
-    choose_tile(trials, n, &c);
-    choose_copy(trials, n, &c);
-    for (uint32_t i = 0; i < n; i++)
-        trials[i].state = is_chosen(&trials[i], &c) ? VPPS_TRIAL_CURRENT : VPPS_TRIAL_MEASURED;
+vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *u, const vpps_cpu_problem *p, const vpps_trial *trials,
+                                uint32_t n, char *why, size_t bytes) {
+    const trial_list l = {trials, n};
+    const bool is_auto = p->asked == VPPS_PRECISION_AUTO;
+    vpps_cpu_choice c = defaults;
+    c.kernels = choose_kernels(u, p, l);
+    c.unit = choose_unit(u, p, l, c.kernels, is_auto ? VPPS_PRECISION_BF16X3 : p->asked);
+    c.precision = p->asked;
+    snprintf(why, bytes, "as asked");
+    if (is_auto) c.precision = choose_precision(u, p, l, &c, why, bytes);
+    const bool fp32 = c.precision == VPPS_PRECISION_FP32;
+    const vpps_cpu_choice *table = !fp32 && u->bf16[c.unit].product_t ? &spreads : &defaults;
+    c.tile = table->tile;
+    c.few = table->few;
+    c.pays = table->pays;
+    const maker m = maker_of(u, c.kernels, c.unit, c.precision);
+    if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* not measured */
+    choose_tile(l, m, &c);
+    choose_copy(l, m, &c);
     return c;
 }
 
-/* ---------------------------------------------------------------- trials as text */
-
-/* Lines: "product ROWS COLUMNS WAY VECTORS NS", "split NAME NS", of which "*" follows the chosen one. */
-char *vpps_cpu_write_trials(const vpps_cpu_tuning *t) {
-    char *text = NULL;
-    size_t size;
-    FILE *f = open_memstream(&text, &size);
-    if (!f) return NULL;
-    for (uint32_t i = 0; i < t->n_trials; i++) {
-        const vpps_trial *x = &t->trials[i];
-        fprintf(f, "product %u %u %s %u %.3f\n", x->rows, x->cols, x->product, x->vectors, x->ns_per_vector);
-    }
-    for (uint32_t i = 0; i < t->splits.n; i++) {
-        const vpps_trial *x = &t->splits.trials[i];
-        fprintf(f, "split %s %.3f%s\n", x->split, x->ns_per_node, x->state == VPPS_TRIAL_CURRENT ? " *" : "");
-    }
-    if (fclose(f)) return free(text), NULL;
-    return text;
-}
-
-static bool read_product(vpps_cpu_tuning *t, const char *line) {
-    vpps_trial x = {.state = VPPS_TRIAL_MEASURED};
-    char way[16];
-    int end = 0;
-    bool known = false;
-    if (sscanf(line, "product %u %u %15s %u %lf%n", &x.rows, &x.cols, way, &x.vectors, &x.ns_per_vector, &end) != 5 ||
-        line[end] || !(x.ns_per_vector > 0))
-        return false;
-    for (uint32_t i = 0; i < VPPS_CPU_WAYS; i++)
-        if (!strcmp(way, vpps_cpu_ways[i])) x.product = vpps_cpu_ways[i];
-    for (uint32_t i = 0; i < t->n_shapes; i++) known |= vpps_same_shape(t->shapes[i], (vpps_cpu_shape){x.rows, x.cols});
-    if (!known || !x.product || !VPPS_RESERVE(t->trials, t->trials_capacity, t->n_trials + 1u)) return false;
-    t->trials[t->n_trials++] = x;
+bool vpps_cpu_is_chosen(const vpps_cpu_units *u, const vpps_cpu_choice *c, const vpps_trial *t) {
+    const maker m = maker_of(u, c->kernels, c->unit, c->precision);
+    if (strcmp(t->unit, m.unit) != 0 || strcmp(t->precision, m.precision) != 0) return false;
+    if (!strcmp(t->product, vpps_cpu_ways[VPPS_CPU_WAY_rows])) return t->vectors < c->few;
     return true;
 }
 
-static bool read_split(vpps_cpu_tuning *t, const char *line) {
-    char name[16], chosen = 0;
-    double ns;
-    if (sscanf(line, "split %15s %lf %c", name, &ns, &chosen) < 2 || !(ns > 0)) return false;
-    for (uint32_t i = 0; i < t->splits.n; i++) {
-        vpps_trial *x = &t->splits.trials[i];
-        if (strcmp(x->split, name) != 0) continue;
-        x->ns_per_node = ns;
-        x->state = chosen == '*' ? VPPS_TRIAL_REMEMBERED : VPPS_TRIAL_MEASURED;
-        return true;
-    }
-    return false;
+/* ---------------------------------------------------------------- as text */
+
+void vpps_cpu_write_choice(const vpps_cpu_units *u, const vpps_cpu_choice *c, char *text) {
+    snprintf(text, VPPS_CHOICE_BYTES, "%s %s %s %u %u %u", u->kernels[c->kernels]->isa,
+             vpps_bf16_unit_of(u, c->kernels, (vpps_bf16_unit_id)c->unit).name, vpps_precision_names[c->precision],
+             c->tile, c->few, c->pays);
 }
 
-bool vpps_cpu_read_trials(vpps_cpu_tuning *t, char *text) {
-    bool ok = true;
-    t->n_trials = 0;
-    for (char *next, *line = strtok_r(text, "\n", &next); line && ok; line = strtok_r(NULL, "\n", &next))
-        ok = *line == 'p' ? read_product(t, line) : read_split(t, line);
-    uint32_t chosen = 0;
-    for (uint32_t i = 0; i < t->splits.n; i++) chosen += t->splits.trials[i].state == VPPS_TRIAL_REMEMBERED;
-    if (ok && chosen == (t->splits.n > 0)) return true;
-    t->n_trials = 0;
-    return false;
+bool vpps_cpu_read_choice(const vpps_cpu_units *u, const char *text, vpps_cpu_choice *out) {
+    char isa[16], unit[16], precision[16];
+    vpps_cpu_choice c = {.kernels = NEVER, .unit = NEVER, .precision = VPPS_PRECISION_AUTO};
+    int end = 0;
+    if (sscanf(text, "%15s %15s %15s %u %u %u%n", isa, unit, precision, &c.tile, &c.few, &c.pays, &end) != 6 ||
+        text[end] || !c.tile)
+        return false;
+    for (uint32_t i = 0; i < u->n_kernels; i++)
+        if (!strcmp(isa, u->kernels[i]->isa)) c.kernels = i;
+    if (c.kernels == NEVER) return false;
+    for (uint32_t i = 0; i < VPPS_BF16_UNITS; i++) {
+        const vpps_bf16_unit found = vpps_bf16_unit_of(u, c.kernels, (vpps_bf16_unit_id)i);
+        if (found.product && !strcmp(unit, found.name)) c.unit = i;
+    }
+    for (int i = 0; i < VPPS_PRECISION_AUTO; i++)
+        if (!strcmp(precision, vpps_precision_names[i])) c.precision = (vpps_precision)i;
+    if (c.unit == NEVER || c.precision == VPPS_PRECISION_AUTO) return false;
+    *out = c;
+    return true;
 }

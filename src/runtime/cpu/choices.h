@@ -1,68 +1,62 @@
-/* choices.h - how the CPU makes products: a choice for every shape of matrix, by what the trials of a short profile (`vpps tune`)
- * took, and these trials as text. tuning.c runs the profile, and keeps it in the cache.
- *
- * Without a profile's result choices are the table's. Training never measures them itself, so the same seed gives the same bits
- * until somebody tunes. */
+/* choices.h - which instructions make the CPU's products, in what precision, and how: chosen by what trials of a few ms measured on
+ * this processor (measure.c), or without them by a table. tuning.c keeps the trials, and sees to it that a run keeps its choice. */
 #ifndef VPPS_CPU_CHOICES_H
 #define VPPS_CPU_CHOICES_H
 
-#include "runtime/profile.h"
+#include "runtime/cpu/units.h"
+#include "vpps.h"
 
-/* X(choice, by default, what it is). Why these: bench/results/cpu-2core-avx512/tuning.md. */
+/* X(way, what it is): what is measured, as vpps_trial names it. One core multiplies matrices of VPPS_TRIAL_SIDE rows and columns. */
+#define VPPS_CPU_WAY_TABLE(X)                                                                                          \
+    X(forward, "forward, or backward by a copy")                                                                       \
+    X(rows, "backward, the matrix as it lies")                                                                         \
+    X(gradient, "gradient of the matrix")                                                                              \
+    X(copy, "another copy: transposed, or in bf16")
+
+#define X(name, what) VPPS_CPU_WAY_##name,
+typedef enum vpps_cpu_way { VPPS_CPU_WAY_TABLE(X) VPPS_CPU_WAYS } vpps_cpu_way;
+#undef X
+
+enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* enough for all units in all ways */ };
+
+extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
+
+/* X(number, its value without trials, what it is). */
 #define VPPS_CPU_CHOICE_TABLE(X)                                                                                       \
     X(tile, 96, "forward: vectors at a time")                                                                          \
     X(few, 3, "backward: vectors at a time, from which on a transposed copy is the faster way")                        \
     X(pays, 48, "backward: such vectors of a batch, from which on they pay for making the copy")
 
-/* Of the products with matrices of one shape. */
 typedef struct vpps_cpu_choice {
+    uint32_t kernels;         /* number in the units' kernels */
+    uint32_t unit;            /* number in the units' bf16; of no meaning in fp32 */
+    vpps_precision precision; /* never AUTO */
 #define X(name, value, what) uint32_t name;
     VPPS_CPU_CHOICE_TABLE(X)
 #undef X
 } vpps_cpu_choice;
 
-extern const vpps_cpu_choice vpps_cpu_defaults;
+/* What is to be chosen for. */
+typedef struct vpps_cpu_problem {
+    vpps_precision asked;
+    uint32_t batch;     /* inputs; 0: not known */
+    size_t elems;       /* of the matrices that are one VP's */
+    size_t cache_bytes; /* of the cache that is one core's */
+    bool portable;
+    const char *wanted; /* VPPS_ISA, the name of kernels or of a unit for bf16; an unknown one is ignored. NULL: none */
+} vpps_cpu_problem;
 
-/* By a unit for bf16 that multiplies with transposes as they lie, some vectors in the time of one (`product_t`): where there is a
- * copy it is as good for them, so `few` only tells which vectors pay for it. */
-extern const vpps_cpu_choice vpps_cpu_spreads;
+/* The choice by n trials; n = 0: by the table. `why` (of `bytes`) says what decided on the precision. */
+vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *units, const vpps_cpu_problem *problem, const vpps_trial *trials,
+                                uint32_t n, char *why, size_t bytes);
 
-/* Ways to make products, as vpps_trial names them. */
-#define VPPS_CPU_WAY_TABLE(X) X(tile) X(rows) X(copy) X(transpose)
+/* Was this trial of a unit, precision and way that the choice takes? */
+bool vpps_cpu_is_chosen(const vpps_cpu_units *units, const vpps_cpu_choice *choice, const vpps_trial *trial);
 
-#define X(name) VPPS_CPU_WAY_##name,
-typedef enum vpps_cpu_way { VPPS_CPU_WAY_TABLE(X) VPPS_CPU_WAYS } vpps_cpu_way;
-#undef X
-
-extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
-
-/* A shape: of one VP, which has `rows` rows of a matrix. */
-typedef struct vpps_cpu_shape {
-    uint32_t rows, cols;
-} vpps_cpu_shape;
-
-static inline bool vpps_same_shape(vpps_cpu_shape a, vpps_cpu_shape b) { return a.rows == b.rows && a.cols == b.cols; }
-
-typedef struct vpps_cpu_tuning {
-    vpps_cpu_shape *shapes; /* of the model's matrices */
-    uint32_t n_shapes;
-    vpps_trial *trials; /* of the products, shape by shape */
-    uint32_t n_trials;
-    size_t shapes_capacity, trials_capacity;
-    vpps_profile splits;                          /* by rows or by vertices, on the batches that are trained */
-    void (*log)(void *context, const char *line); /* the options' */
-    void *log_context;
-} vpps_cpu_tuning;
-
-void vpps_cpu_tuning_free(vpps_cpu_tuning *t);
-
-/* The choice that n trials, all of one shape, ask for, whose ways become CURRENT. Times must differ by more than noise for
- * another choice than the default. */
-vpps_cpu_choice vpps_cpu_choose_ways(vpps_trial *trials, uint32_t n);
-
-/* All trials as lines of text, malloc'd, the caller's; NULL: out of memory. And back: false, if the text, which is used up, is not
- * that of trials of these shapes and splits; then there are no trials of products. */
-char *vpps_cpu_write_trials(const vpps_cpu_tuning *t);
-bool vpps_cpu_read_trials(vpps_cpu_tuning *t, char *text);
+/* Writes a choice as "avx512 amx bf16x3 96 9 64" into text of VPPS_CHOICE_BYTES. Reading returns false, and leaves *out alone, if the
+ * text is not a choice that these units can carry out. */
+enum { VPPS_CHOICE_BYTES = 96 };
+void vpps_cpu_write_choice(const vpps_cpu_units *units, const vpps_cpu_choice *choice, char *text);
+bool vpps_cpu_read_choice(const vpps_cpu_units *units, const char *text, vpps_cpu_choice *out);
 
 #endif

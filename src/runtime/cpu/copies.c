@@ -32,7 +32,7 @@ static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t sta
         if (s->kind != VPPS_STEP_PRODUCT || !s->product.transposed) continue;
         for (uint32_t k = 0; k < s->n; k++) {
             const vpps_param matrix = p->operands[s->first + k].matrix;
-            if (vpps_vectors_of_task(c, s, p->rows, items) >= cpu->choices[matrix].few)
+            if (vpps_vectors_of_task(c, s, p->rows, items) >= cpu->choice.few)
                 cpu->vectors[matrix] += (uint64_t)items[s->axis] * s->to.cols;
         }
     }
@@ -65,7 +65,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
     for (uint32_t p = 0; p < n_params; p++) {
         vpps_cpu_matrix *m = &cpu->matrices[p];
         if (!m->blocks) continue;
-        if (cpu->vectors[p] < cpu->choices[p].pays) {
+        if (cpu->vectors[p] < cpu->choice.pays) {
             m->fresh = false; /* the update leaves them as they are */
             continue;
         }

@@ -12,8 +12,8 @@
  *   packs.c    operands of products in bf16
  *   gradients.c  gradients that add up over launches
  *   copies.c   transposed copies of matrices, for backward
- *   tuning.c, measure.c  how products of each shape are made: chosen, and measured
- *   precision.c, amx.c  in what precision products are made, and by what
+ *   units.c, amx.c, avx512_*.c  what this processor makes products with
+ *   measure.c, probe.c, choices.c, tuning.c  how fast that is, kept, what is chosen by it, and applied
  *   share.c    gradients of other processes
  *   entries.c  lookup tables that are shared out over processes
  *   failure.c  how a batch that cannot go on ends
@@ -24,14 +24,29 @@
 #include "cell/program.h"
 #include "runtime/cpu/choices.h"
 #include "runtime/cpu/kernels.h"
-#include "runtime/cpu/precision.h"
 #include "runtime/device.h"
 #include "runtime/layout.h"
+#include "runtime/profile.h"
 #include "runtime/share.h"
 #include "script/script.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+
+typedef struct vpps_cpu_precision {
+    vpps_precision precision; /* never AUTO */
+    uint32_t parts;           /* of an operand: 0 in fp32, 2 in bf16x3, 1 in bf16 */
+    vpps_bf16_unit unit;      /* in fp32 only its name */
+} vpps_cpu_precision;
+
+typedef struct vpps_cpu_tuning {
+    const struct vpps_probe *probe;               /* NULL: nothing was measured */
+    vpps_profile splits;                          /* by rows or by vertices, on the batches that are trained */
+    void (*log)(void *context, const char *line); /* the options' */
+    void *log_context;
+    vpps_precision asked; /* the options' */
+    bool portable;
+} vpps_cpu_tuning;
 
 /* At most so many rows of a matrix, owned by one VP: column after column, padded with zero rows to a multiple of 16, so that
  * a product's operands follow each other in memory. Element (r, k) at k * ld + r - first_row. */
@@ -114,9 +129,10 @@ typedef struct vpps_counter {
 struct vpps_cpu {
     vpps_device device;
     const vpps_model *model;
-    const vpps_kernels *kernels;
+    const vpps_cpu_units *units;
+    vpps_cpu_choice choice;
+    const vpps_kernels *kernels; /* and the next two: as it says */
     vpps_cpu_precision precision;
-    vpps_cpu_choice *choices; /* of each matrix */
     vpps_cpu_tuning tuning;
     bool caller_works;
     uint32_t n_vps, n_states;
@@ -304,19 +320,22 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
     }
 }
 
-/* Fills in cpu->choices, and the machine's split: by an earlier profile of such a machine and model, unless the options forbid it;
- * with options->tune by a new one where there is none, whose part on batches goes on. Fails with MEMORY. */
-vpps_status vpps_cpu_choose(vpps_cpu *cpu, const vpps_options *options);
+/* Takes a choice of kernels, precision and unit, by trials of this processor unless the options forbid it; before there are
+ * matrices. Fails as the communicator does. */
+vpps_status vpps_cpu_open_products(vpps_cpu *cpu, const vpps_options *options);
+
+/* For the device's table. */
+void vpps_cpu_choice_text(const vpps_device *d, char *text);
+vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text);
+
+/* How stages are shared out: as an earlier profile of such a machine and model has it, unless the options forbid it; with options->tune
+ * by a new one where there is none, on the batches that are trained. */
+void vpps_cpu_open_splits(vpps_cpu *cpu, const vpps_options *options);
 
 /* For the device's table: see runtime/device.h. */
 bool vpps_cpu_is_tuning(const vpps_device *d);
 vpps_status vpps_cpu_tune(vpps_device *d);
 uint32_t vpps_cpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done);
-
-/* Appends a shape's trials, of a few ms: forward in tiles of each size, backward with the rows as they lie and with a copy for
- * each number of vectors, and making the copy. Matrices of `working_set` bytes in all are taken in turn, as in training, so that
- * they come from where they lie there. False: out of memory. */
-bool vpps_cpu_measure(vpps_cpu_tuning *t, const vpps_kernels *kernels, vpps_cpu_shape shape, size_t working_set);
 
 /* Decides with which matrices' transposed copies this launch multiplies, by its script alone, and makes those that are not
  * fresh: see copies.c. */

@@ -152,8 +152,6 @@ static void cpu_destroy(vpps_device *d) {
     free(cpu->norms);
     free(cpu->uses);
     free(cpu->vectors);
-    free(cpu->choices);
-    vpps_cpu_tuning_free(&cpu->tuning);
     free(cpu->views);
     free(cpu->segments);
     free(cpu->vps);
@@ -165,8 +163,7 @@ static vpps_status make_vps(vpps_cpu *cpu) {
     cpu->norms = calloc(cpu->n_vps, sizeof *cpu->norms);
     cpu->uses = calloc(cpu->model->n_params + 1, sizeof *cpu->uses);
     cpu->vectors = calloc(cpu->model->n_params + 1, sizeof *cpu->vectors);
-    cpu->choices = calloc(cpu->model->n_params + 1, sizeof *cpu->choices);
-    bool ok = cpu->vps && cpu->norms && cpu->uses && cpu->vectors && cpu->choices;
+    bool ok = cpu->vps && cpu->norms && cpu->uses && cpu->vectors;
     for (uint32_t v = 0; ok && v < cpu->n_vps; v++) {
         cpu->vps[v].cpu = cpu;
         cpu->vps[v].index = v;
@@ -195,15 +192,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
         options->caller == VPPS_CALLER_WORKS || (options->caller == VPPS_CALLER_AUTO && cpu->n_vps >= n_allowed);
     cpu->spin_ns = cpu->n_vps > n_allowed ? 0 : SPIN_NS;
     cpu->watchdog_ns = (uint64_t)(options->watchdog_ms ? options->watchdog_ms : 10000) * 1000000;
-    cpu->kernels = vpps_kernels_choose(options->portable);
-    char why[128];
-    cpu->precision = vpps_choose_precision(options->precision, options->batch, &vpps_bf16_of_this_cpu, cpu->kernels,
-                                           options->portable, why, sizeof why);
-    if (options->precision == VPPS_PRECISION_AUTO && options->log) {
-        char line[192];
-        snprintf(line, sizeof line, "multiplying in %s: %s", vpps_precision_names[cpu->precision.precision], why);
-        options->log(options->log_context, line);
-    }
+    VPPS_TRY(vpps_cpu_open_products(cpu, options));
     cpu->n_states = vpps_optimizer_states(options->optimizer.kind);
     cpu->plan.n_vps = cpu->n_vps;
     VPPS_TRY(vpps_lay_out_pool(&cpu->plan, model, options, cpu->n_vps, "cpu", &cpu->gradients));
@@ -221,7 +210,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .row_unit = VPPS_ROW_UNIT,
                                     .close_elems = CLOSE_BYTES / 4,
                                     .wave_words = WAVE_BYTES / 4};
-    VPPS_TRY(vpps_cpu_choose(cpu, options));
+    vpps_cpu_open_splits(cpu, options);
     cpu_write_parameters(&cpu->device, model);
     return start_threads(cpu);
 }
@@ -286,7 +275,7 @@ static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps
         const vpps_block *block = vpps_block_at(script, i);
         vpps_view_block(script, block, batch->cells[block->cell], &cpu->views[i]);
         VPPS_TRY(vpps_check_block(&cpu->task_header, &cpu->views[i], i));
-        VPPS_TRY(vpps_make_tiles(batch->cells[block->cell], cpu->choices));
+        VPPS_TRY(vpps_make_tiles(batch->cells[block->cell], cpu->choice.tile));
     }
     return VPPS_OK;
 }
@@ -388,6 +377,8 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .write_gradients = vpps_cpu_write_gradients,
                                            .caller_works = cpu_caller_works,
                                            .precision = cpu_precision,
+                                           .choice = vpps_cpu_choice_text,
+                                           .take_choice = vpps_cpu_take_choice,
                                            .tuning = vpps_cpu_is_tuning,
                                            .tune = vpps_cpu_tune,
                                            .trials = vpps_cpu_trials};

@@ -25,7 +25,7 @@ typedef struct vpps_operands {
 } vpps_operands;
 
 /* dst (+)= instruction over n elements; for REDUCE dst is one element, for MATMUL forms n is r * c. */
-typedef void (*vpps_kernel)(uint32_t n, bool accumulate, float *dst, const vpps_operands *o);
+typedef void (*vpps_cpu_kernel)(uint32_t n, bool accumulate, float *dst, const vpps_operands *o);
 
 /* What an optimiser step needs besides w and g; the script's header with the clip factor and step worked in. */
 typedef struct vpps_step {
@@ -116,8 +116,8 @@ typedef struct vpps_bf16_unit {
 } vpps_bf16_unit;
 
 typedef struct vpps_kernels {
-    const char *isa;               /* of VPPS_ISA_TABLE */
-    vpps_kernel run[VPPS_I_COUNT]; /* NULL for the forms PARTS and DECIDED */
+    const char *isa;                   /* of VPPS_ISA_TABLE */
+    vpps_cpu_kernel run[VPPS_I_COUNT]; /* NULL for the forms PARTS and DECIDED */
 
     /* Matrices column after column with leading dimensions. C (m x n) = or += A (m x k) B (k x n); nt: B is n x k. */
     void (*gemm_nn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
@@ -165,6 +165,10 @@ typedef struct vpps_kernels {
 #else
 #define VPPS_ISA_TABLE(X) X(generic, true)
 #endif
+
+#define X(isa, has) extern const vpps_kernels vpps_kernels_##isa;
+VPPS_ISA_TABLE(X)
+#undef X
 
 /* The fastest of VPPS_ISA_TABLE that this processor has, or the first when portable is true. The environment's VPPS_ISA may
  * ask for one by name; a name that is unknown, or of what the processor lacks, is ignored. Never NULL. */

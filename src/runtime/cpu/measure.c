@@ -1,153 +1,256 @@
-/* measure.c - the short profile of products with matrices of one shape: what one VP multiplies, by itself. */
+/* measure.c - see measure.h. A trial's time is the thread's processor time, the least of ROUNDS rounds, so that other work on the
+ * machine adds little to it. */
+#include "runtime/cpu/measure.h"
 #include "runtime/cpu/cpu.h"
-#include "runtime/profile.h"
 
-enum { VECTORS = 192, SLICES = 5, SLICE_NS = 100 * 1000, MOST_BYTES = 8 << 20 };
+#include <math.h>
+#include <time.h>
 
-/* Matrices of a shape, their transposed copies, vectors and results. */
+enum {
+    SIDE = VPPS_TRIAL_SIDE,
+    WORDS = SIDE * SIDE, /* of a matrix, in fp32 or in two parts of bf16 */
+    BLOCK = VPPS_BLOCK_ROWS,
+    MOST_VECTORS = 192,
+    STRIDE = SIDE + 16, /* floats from a vector to the next */
+    GATES = 2,          /* matrices that meet the same vectors in bf16, one after the other, as a cell's gates do */
+    NEAR = 2,           /* as many matrices in turn stay in a core's own cache, */
+    FAR = 24,           /* and as many do not */
+    ROUNDS = 3,
+    SLICE_NS = 30 * 1000
+};
+static const uint64_t most_ns = 300 * 1000 * 1000; /* emulated, all trials would take many seconds */
+
+/* What is multiplied, by which unit. */
 typedef struct stand {
     const vpps_kernels *kernels;
-    vpps_cpu_shape shape;
-    uint32_t n, next; /* matrices; the one whose turn it is */
-    size_t words;     /* of a matrix, and of a copy */
-    float *matrices, *copies, *x, *c;
-    size_t bytes[4];
-    const float *xs[VECTORS];
+    vpps_bf16_unit unit;
+    uint32_t parts; /* 0: fp32, by the kernels */
+    uint32_t gates; /* matrices of a call: GATES; in fp32, where no vector is packed for several, 1 */
+    uint32_t n_matrices, next;
+    float *memory, *matrices, *copy, *x, *c, *scratch;
+    uint32_t *packed; /* the matrices, in `parts` */
+    uint32_t packed_parts;
+    const float *xs[MOST_VECTORS];
 } stand;
 
-static uint32_t whole(uint32_t n, uint32_t unit) { return (n + unit - 1) / unit * unit; }
+static size_t memory_bytes(void) { return ((size_t)2 * FAR * WORDS + 2 * WORDS + 8 * MOST_VECTORS * STRIDE) * 4; }
 
-static bool open_stand(stand *s, const vpps_kernels *kernels, vpps_cpu_shape shape, size_t working_set) {
-    const uint32_t width = whole(vpps_max_u32(shape.rows, shape.cols), VPPS_BLOCK_ROWS) + VPPS_ROW_UNIT;
-    *s = (stand){.kernels = kernels, .shape = shape};
-    s->words = (size_t)whole(shape.rows, VPPS_BLOCK_ROWS) * whole(shape.cols, VPPS_BLOCK_ROWS);
-    const size_t wanted = working_set < MOST_BYTES ? working_set : MOST_BYTES;
-    s->n = (uint32_t)(wanted / (s->words * sizeof(float))) + 1;
-    const size_t floats[] = {s->n * s->words, s->n * s->words, (size_t)VECTORS * width, (size_t)VECTORS * width};
-    float **parts[] = {&s->matrices, &s->copies, &s->x, &s->c};
-    bool ok = true;
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) {
-        s->bytes[i] = floats[i] * sizeof(float);
-        *parts[i] = vpps_map_pages(s->bytes[i]);
-        ok = ok && *parts[i];
-    }
-    for (size_t i = 0; ok && i < floats[0]; i++) s->matrices[i] = s->copies[i] = 0.01f * (float)(i % 7);
-    for (size_t i = 0; ok && i < floats[2]; i++) s->x[i] = 0.1f * (float)(i % 5);
-    for (uint32_t j = 0; ok && j < VECTORS; j++) s->xs[j] = s->x + (size_t)j * width;
-    return ok;
+static bool open_stand(stand *s) {
+    *s = (stand){.memory = vpps_map_pages(memory_bytes())};
+    if (!s->memory) return false;
+    s->matrices = s->memory;
+    s->packed = (uint32_t *)(void *)(s->matrices + (size_t)FAR * WORDS);
+    s->copy = s->matrices + (size_t)2 * FAR * WORDS;
+    s->x = s->copy + 2 * WORDS;
+    s->c = s->x + MOST_VECTORS * STRIDE;
+    s->scratch = s->c + MOST_VECTORS * STRIDE;
+    for (size_t i = 0; i < (size_t)FAR * WORDS; i++) s->matrices[i] = 0.01f * (float)(i % 7);
+    for (size_t i = 0; i < (size_t)MOST_VECTORS * STRIDE; i++) s->x[i] = 0.1f * (float)(i % 5);
+    for (uint32_t j = 0; j < MOST_VECTORS; j++) s->xs[j] = s->x + (size_t)j * STRIDE;
+    return true;
 }
 
-static void close_stand(const stand *s) {
-    float *parts[] = {s->matrices, s->copies, s->x, s->c};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) vpps_unmap_pages(parts[i], s->bytes[i]);
+/* ---------------------------------------------------------------- the ways, each with n vectors and a call's matrices */
+
+/* The matrix whose turn it is. */
+static size_t take_matrix(stand *s) {
+    s->next = (s->next + 1) % s->n_matrices;
+    return s->next;
 }
 
-/* ---------------------------------------------------------------- the ways, each once, with n vectors */
+static uint32_t *scratch_words(const stand *s) { return (uint32_t *)(void *)s->scratch; }
 
-/* The k-th block of rows of a matrix. */
-static const float *block_of(const stand *s, const float *matrix, uint32_t k) {
-    return matrix + (size_t)k * VPPS_BLOCK_ROWS * s->shape.cols;
-}
-static uint32_t rows_of(const stand *s, uint32_t k) {
-    return vpps_min_u32(s->shape.rows - k * VPPS_BLOCK_ROWS, VPPS_BLOCK_ROWS);
+static void pack_vectors(const stand *s, uint32_t n) {
+    const vpps_bf16_source source = {s->xs, 0, n, SIDE, false};
+    s->unit.pack(&source, s->parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(SIDE), scratch_words(s));
 }
 
-static void run_tile(const stand *s, const float *matrix, float *copy, uint32_t n) {
-    (void)copy;
-    const vpps_cpu_shape *shape = &s->shape;
-    for (uint32_t j = 0; j < VECTORS; j += n) {
-        for (uint32_t k = 0; k * VPPS_BLOCK_ROWS < shape->rows; k++) {
-            const float *a = block_of(s, matrix, k);
-            s->kernels->product(rows_of(s, k), vpps_min_u32(n, VECTORS - j), shape->cols, a, whole(rows_of(s, k), 16),
-                                s->xs + j, 0, NULL, 0, s->c + k * VPPS_BLOCK_ROWS, shape->rows,
-                                a + (size_t)VPPS_BLOCK_ROWS * shape->cols);
+static void run_forward(stand *s, uint32_t n) {
+    if (s->parts) pack_vectors(s, n);
+    for (uint32_t g = 0; g < s->gates; g++) {
+        const size_t matrix = take_matrix(s);
+        for (uint32_t row = 0; row < SIDE; row += BLOCK) {
+            const float *a = s->matrices + matrix * WORDS + (size_t)row * SIDE;
+            const vpps_bf16_term term = {s->packed + matrix * vpps_bf16_words(SIDE, SIDE, s->parts) +
+                                             vpps_bf16_words(row, SIDE, s->parts),
+                                         0, SIDE};
+            if (s->parts)
+                s->unit.product(BLOCK, n, s->parts, scratch_words(s), 1, &term, NULL, 0, s->c + row, STRIDE);
+            else
+                s->kernels->product(BLOCK, n, SIDE, a, BLOCK, s->xs, 0, NULL, 0, s->c + row, STRIDE, a + BLOCK * SIDE);
         }
     }
 }
 
-static void run_rows(const stand *s, const float *matrix, float *copy, uint32_t n) {
-    (void)copy;
-    enum { MOST = 64 };
-    vpps_product_term terms[MOST];
-    for (uint32_t k = 0, n_terms; k * VPPS_BLOCK_ROWS < s->shape.rows; k += n_terms) {
-        for (n_terms = 0; n_terms < MOST && (k + n_terms) * VPPS_BLOCK_ROWS < s->shape.rows; n_terms++) {
-            const uint32_t rows = rows_of(s, k + n_terms);
-            terms[n_terms] = (vpps_product_term){block_of(s, matrix, k + n_terms), whole(rows, 16), rows,
-                                                 (k + n_terms) * VPPS_BLOCK_ROWS, s->xs};
+static void run_rows(stand *s, uint32_t n) {
+    uint32_t *spread = scratch_words(s) + vpps_bf16_words(n, SIDE, s->parts);
+    if (s->parts) {
+        pack_vectors(s, n);
+        s->unit.spread(n, SIDE, s->parts, scratch_words(s), spread);
+    }
+    for (uint32_t g = 0; g < s->gates; g++) {
+        const size_t matrix = take_matrix(s);
+        if (s->parts) {
+            const vpps_bf16_term term = {s->packed + matrix * vpps_bf16_words(SIDE, SIDE, s->parts), 0, SIDE};
+            s->unit.product_t(SIDE, n, s->parts, spread, 1, &term, s->c, STRIDE);
+            continue;
         }
-        s->kernels->product_t(n, s->shape.cols, n_terms, terms, s->c, s->shape.cols, k > 0);
+        vpps_product_term terms[SIDE / BLOCK];
+        for (uint32_t b = 0; b < SIDE / BLOCK; b++)
+            terms[b] = (vpps_product_term){s->matrices + matrix * WORDS + (size_t)b * BLOCK * SIDE, BLOCK, BLOCK,
+                                           b * BLOCK, s->xs};
+        s->kernels->product_t(n, SIDE, SIDE / BLOCK, terms, s->c, STRIDE, false);
     }
 }
 
-static void run_copy(const stand *s, const float *matrix, float *copy, uint32_t n) {
-    (void)matrix;
-    const vpps_cpu_shape *shape = &s->shape;
-    for (uint32_t p = 0; p < shape->cols; p += VPPS_BLOCK_ROWS) {
-        const float *a = copy + (size_t)p * shape->rows;
-        s->kernels->product(vpps_min_u32(shape->cols - p, VPPS_BLOCK_ROWS), n, shape->rows, a, VPPS_BLOCK_ROWS, s->xs,
-                            0, NULL, 0, s->c + p, shape->cols, a + (size_t)VPPS_BLOCK_ROWS * shape->rows);
+static void run_gradient(stand *s, uint32_t n) {
+    uint32_t *rows = scratch_words(s) + vpps_bf16_words(SIDE, n, s->parts);
+    const vpps_bf16_source x = {s->xs, 0, SIDE, n, true};
+    if (s->parts)
+        s->unit.pack(&x, s->parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(n), scratch_words(s));
+    else
+        s->kernels->pack_outer(n, SIDE, s->xs, s->scratch);
+    for (uint32_t g = 0; g < s->gates; g++) {
+        for (uint32_t row = 0; row < SIDE; row += BLOCK) {
+            float *to = s->copy + (size_t)row * SIDE;
+            const vpps_bf16_source d = {s->xs, row, BLOCK, n, true};
+            const vpps_bf16_term term = {rows, 0, n};
+            if (!s->parts) {
+                s->kernels->outer(BLOCK, n, SIDE, s->xs, row, s->scratch, to, BLOCK, false);
+                continue;
+            }
+            s->unit.pack(&d, s->parts, VPPS_BF16_PAIRS, vpps_bf16_depth_tiles(n), rows);
+            s->unit.product(BLOCK, SIDE, s->parts, scratch_words(s), 1, &term, NULL, 0, to, BLOCK);
+        }
     }
 }
 
-static void run_transpose(const stand *s, const float *matrix, float *copy, uint32_t n) {
+/* In bf16: of a matrix whose rows are vectors, as in a pass that packs them for the first time. */
+static void copy_matrix(const stand *s, const float *matrix, uint32_t *to) {
+    const float *columns[SIDE];
+    for (uint32_t row = 0; row < SIDE; row += BLOCK) {
+        const float *a = matrix + (size_t)row * SIDE;
+        if (!s->parts) {
+            for (uint32_t k = 0; k < SIDE; k += BLOCK)
+                s->kernels->transpose(BLOCK, BLOCK, a + (size_t)k * BLOCK, BLOCK,
+                                      s->copy + (size_t)k * SIDE + (size_t)row * BLOCK, BLOCK);
+            continue;
+        }
+        for (uint32_t k = 0; k < SIDE; k++) columns[k] = a + (size_t)k * BLOCK;
+        const vpps_bf16_source source = {columns, 0, BLOCK, SIDE, true};
+        s->unit.pack(&source, s->parts, VPPS_BF16_PAIRS, vpps_bf16_depth_tiles(SIDE),
+                     to + vpps_bf16_words(row, SIDE, s->parts));
+    }
+}
+
+static void run_copy(stand *s, uint32_t n) {
     (void)n;
-    const vpps_cpu_shape *shape = &s->shape;
-    for (uint32_t k = 0; k * VPPS_BLOCK_ROWS < shape->rows; k++) {
-        const uint32_t ld = whole(rows_of(s, k), 16);
-        for (uint32_t p = 0; p < shape->cols; p += VPPS_BLOCK_ROWS)
-            s->kernels->transpose(
-                rows_of(s, k), vpps_min_u32(shape->cols - p, VPPS_BLOCK_ROWS), block_of(s, matrix, k) + (size_t)p * ld,
-                ld, copy + (size_t)p * shape->rows + (size_t)k * VPPS_BLOCK_ROWS * VPPS_BLOCK_ROWS, VPPS_BLOCK_ROWS);
-    }
+    for (uint32_t g = 0; g < s->gates; g++)
+        copy_matrix(s, s->matrices + take_matrix(s) * WORDS, (uint32_t *)(void *)s->copy);
 }
 
-/* Numbers of vectors that each way is tried with. */
-static const uint32_t tiles[] = {24, 48, 96, 192}, counts[] = {1, 2, 3, 4, 6, 8, 16}, one[] = {1};
+/* ---------------------------------------------------------------- measuring */
 
-/* ns a call: the median of some slices of time. */
-static double time_of(stand *s, void (*run)(const stand *, const float *, float *, uint32_t), uint32_t n) {
-    double ns[SLICES];
-    for (int i = 0; i < SLICES; i++) {
-        const uint64_t start = vpps_now_ns();
-        uint64_t now = start, calls = 0;
-        for (; now - start < SLICE_NS; now = vpps_now_ns(), calls++) {
-            run(s, s->matrices + s->next * s->words, s->copies + s->next * s->words, n);
-            s->next = (s->next + 1) % s->n;
+static uint64_t thread_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void (*const runs[VPPS_CPU_WAYS])(stand *s, uint32_t n) = {
+    [VPPS_CPU_WAY_forward] = run_forward,
+    [VPPS_CPU_WAY_rows] = run_rows,
+    [VPPS_CPU_WAY_gradient] = run_gradient,
+    [VPPS_CPU_WAY_copy] = run_copy,
+};
+
+/* Packs the matrices for the stand's unit, unless they are: the form is every unit's. */
+static void pack_matrices(stand *s) {
+    if (!s->parts || s->packed_parts == s->parts) return;
+    const size_t words = vpps_bf16_words(SIDE, SIDE, s->parts);
+    copy_matrix(s, s->matrices, s->packed);
+    for (uint32_t i = 1; i < FAR; i++) memcpy(s->packed + i * words, s->packed, words * sizeof *s->packed);
+    s->packed_parts = s->parts;
+}
+
+/* One slice of time of a trial. False: all take too long. */
+static bool measure(stand *s, vpps_cpu_way way, uint64_t *spent, vpps_trial *t) {
+    uint64_t passed;
+    uint32_t calls = 0;
+    s->n_matrices = t->far ? FAR : NEAR;
+    s->gates = s->parts ? GATES : 1;
+    if (s->unit.open) s->unit.open();
+    const uint64_t start = thread_ns();
+    do {
+        runs[way](s, t->vectors);
+        calls++;
+        passed = thread_ns() - start;
+    } while (passed < SLICE_NS);
+    if (s->unit.close) s->unit.close();
+    const double ns = (double)passed / calls / s->gates / (way == VPPS_CPU_WAY_copy ? 1 : t->vectors);
+    if (t->ns_per_vector <= 0 || ns < t->ns_per_vector) t->ns_per_vector = ns;
+    *spent += passed;
+    return *spent < most_ns;
+}
+
+static const struct plan {
+    vpps_cpu_way way;
+    bool far;
+    uint32_t fp32[12], bf16[12]; /* numbers of vectors, up to 0 */
+} plan[] = {
+    {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},
+    {VPPS_CPU_WAY_forward, true, {1, 4, 16}, {1, 4, 16}},
+    {VPPS_CPU_WAY_rows, false, {1, 2, 3, 4, 6, 8, 16}, {1, 4, 8, 16}},
+    {VPPS_CPU_WAY_gradient, false, {48}, {48}},
+    {VPPS_CPU_WAY_copy, false, {1}, {1}},
+};
+
+/* All trials of the stand's unit: in the first round they are added to the list. False: they take too long. */
+static bool measure_unit(stand *s, const char *unit, bool first, uint64_t *spent, vpps_trial *trials, uint32_t *n) {
+    static const vpps_precision of_parts[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16, VPPS_PRECISION_BF16X3};
+    pack_matrices(s);
+    for (size_t i = 0; i < VPPS_COUNT(plan); i++) {
+        const uint32_t *vectors = s->parts ? plan[i].bf16 : plan[i].fp32;
+        if (plan[i].way == VPPS_CPU_WAY_rows && s->parts && !s->unit.product_t) continue;
+        for (; *vectors; vectors++, ++*n) {
+            if (first)
+                trials[*n] = (vpps_trial){.product = vpps_cpu_ways[plan[i].way],
+                                          .unit = unit,
+                                          .precision = vpps_precision_names[of_parts[s->parts]],
+                                          .vectors = *vectors,
+                                          .far = plan[i].far,
+                                          .state = VPPS_TRIAL_MEASURED};
+            if (!measure(s, plan[i].way, spent, &trials[*n])) return false;
         }
-        ns[i] = (double)(now - start) / (double)calls;
     }
-    return vpps_median(ns, SLICES);
+    return true;
 }
 
-bool vpps_cpu_measure(vpps_cpu_tuning *t, const vpps_kernels *kernels, vpps_cpu_shape shape, size_t working_set) {
-    static const struct {
-        void (*run)(const stand *, const float *, float *, uint32_t);
-        const uint32_t *vectors;
-        size_t n_vectors;
-        uint32_t of_a_call; /* 0: the trial's */
-    } ways[VPPS_CPU_WAYS] = {
-        [VPPS_CPU_WAY_tile] = {run_tile, tiles, VPPS_COUNT(tiles), VECTORS},
-        [VPPS_CPU_WAY_rows] = {run_rows, counts, VPPS_COUNT(counts), 0},
-        [VPPS_CPU_WAY_copy] = {run_copy, counts, VPPS_COUNT(counts), 0},
-        [VPPS_CPU_WAY_transpose] = {run_transpose, one, 1, 1},
-    };
+static bool measure_units(stand *s, const vpps_cpu_units *u, bool first, uint64_t *spent, vpps_trial *trials,
+                          uint32_t *n) {
+    const uint32_t slow = u->n_kernels > 1; /* the first kernels are for processors without others */
+    *n = 0;
+    s->parts = 0;
+    s->unit = (vpps_bf16_unit){0};
+    for (uint32_t i = slow; i < u->n_kernels; i++) {
+        s->kernels = u->kernels[i];
+        if (!measure_unit(s, s->kernels->isa, first, spent, trials, n)) return false;
+    }
+    for (s->parts = 1; s->parts <= 2; s->parts++) {
+        for (uint32_t i = 0; i < VPPS_BF16_UNITS; i++) {
+            s->unit = vpps_bf16_unit_of(u, u->n_kernels - 1, (vpps_bf16_unit_id)i);
+            if (s->unit.product && !measure_unit(s, s->unit.name, first, spent, trials, n)) return false;
+        }
+    }
+    return true;
+}
+
+uint32_t vpps_cpu_measure(const vpps_cpu_units *units, vpps_trial *out) {
     stand s;
-    bool ok = open_stand(&s, kernels, shape, working_set);
-    for (size_t w = 0; w < VPPS_CPU_WAYS && ok; w++) {
-        for (size_t i = 0; i < ways[w].n_vectors && ok; i++) {
-            const uint32_t n = ways[w].vectors[i];
-            ok = VPPS_RESERVE(t->trials, t->trials_capacity, t->n_trials + 1u);
-            if (!ok) break;
-            t->trials[t->n_trials++] = (vpps_trial){
-                .product = vpps_cpu_ways[w],
-                .rows = shape.rows,
-                .cols = shape.cols,
-                .vectors = n,
-                .state = VPPS_TRIAL_MEASURED,
-                .ns_per_vector = time_of(&s, ways[w].run, n) / (ways[w].of_a_call ? ways[w].of_a_call : n),
-            };
-        }
-    }
-    close_stand(&s);
-    return ok;
+    uint32_t n = 0;
+    uint64_t spent = 0;
+    bool ok = open_stand(&s);
+    for (uint32_t round = 0; round < ROUNDS && ok; round++) ok = measure_units(&s, units, round == 0, &spent, out, &n);
+    vpps_unmap_pages(s.memory, memory_bytes());
+    return ok ? n : 0;
 }

@@ -27,16 +27,19 @@ static size_t deal_packs(vpps_cpu *cpu, uint32_t *memory) {
 
 vpps_status vpps_make_packs(vpps_cpu *cpu) {
     if (!cpu->precision.parts) return VPPS_OK;
-    for (uint32_t p = 0; p < cpu->model->n_params; p++) {
+    bool ok = true;
+    for (uint32_t p = 0; p < cpu->model->n_params && ok; p++) {
         vpps_cpu_matrix *m = &cpu->matrices[p];
-        if (!m->blocks) continue;
-        m->packed_t = calloc(cpu->n_vps, sizeof *m->packed_t);
-        if (!m->packed_t) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for the model's matrices");
+        if (m->blocks && !m->packed_t) m->packed_t = calloc(cpu->n_vps, sizeof *m->packed_t);
+        ok = !m->blocks || m->packed_t;
     }
-    cpu->pack_bytes = (deal_packs(cpu, NULL) + 16) * sizeof(uint32_t);
-    cpu->pack_memory = vpps_map_pages(cpu->pack_bytes);
-    if (!cpu->pack_memory) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for the model's matrices");
-    deal_packs(cpu, cpu->pack_memory);
+    const size_t bytes = (deal_packs(cpu, NULL) + 16) * sizeof(uint32_t);
+    uint32_t *memory = ok ? vpps_map_pages(bytes) : NULL;
+    if (!memory) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for the model's matrices");
+    vpps_unmap_pages(cpu->pack_memory, cpu->pack_bytes);
+    cpu->pack_memory = memory;
+    cpu->pack_bytes = bytes;
+    deal_packs(cpu, memory);
     return VPPS_OK;
 }
 

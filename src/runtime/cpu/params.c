@@ -38,8 +38,8 @@ static float **part_of(vpps_matrix_block *b, uint32_t part) {
     return part == VPPS_MATRIX_GRADIENT ? &b->gradient : &b->states[part - VPPS_MATRIX_STATES];
 }
 
-/* Deals the memory to the blocks: part by part, VP by VP, matrix by matrix; then to the copies. NULL: no memory yet. Returns
- * the floats it takes. */
+/* Deals the memory to the blocks: part by part, VP by VP, matrix by matrix; then to the copies, whose pages do not come where products
+ * are in bf16. NULL: no memory yet. Returns the floats it takes. */
 static size_t deal_memory(vpps_cpu *cpu, uint32_t states, float *memory) {
     size_t at = 0;
     for (uint32_t part = 0; part <= VPPS_MATRIX_STATES + states; part++) {
@@ -58,7 +58,7 @@ static size_t deal_memory(vpps_cpu *cpu, uint32_t states, float *memory) {
                 const vpps_rows rows = vpps_rows_of_vp(cpu, p, v);
                 const uint32_t parts = (cols + VPPS_BLOCK_ROWS - 1) / VPPS_BLOCK_ROWS;
                 if (memory) m->transposed[v] = memory + at;
-                if (!cpu->precision.parts) at += (size_t)parts * VPPS_BLOCK_ROWS * (rows.end - rows.first);
+                at += (size_t)parts * VPPS_BLOCK_ROWS * (rows.end - rows.first);
             }
         }
     }

@@ -1,6 +1,5 @@
 /* processor.c - see processor.h. Linux tells it all in /proc/cpuinfo, with other words on ARM. */
 #include "runtime/cpu/processor.h"
-#include "runtime/cpu/kernels.h"
 
 #include <stdio.h>
 
@@ -30,5 +29,3 @@ void vpps_processor_identity(char *text, size_t bytes) {
         if (is_known(value)) snprintf(text + used, bytes - used, ", %s %s", keys[i], value);
     }
 }
-
-const char *vpps_processor_kernels(void) { return vpps_kernels_choose(false)->isa; }

@@ -1,4 +1,4 @@
-/* processor.h - what this processor is, and which of the compiled kernels it runs. */
+/* processor.h - what this processor is. */
 #ifndef VPPS_CPU_PROCESSOR_H
 #define VPPS_CPU_PROCESSOR_H
 
@@ -12,8 +12,5 @@ void vpps_processor_name(char *text, size_t bytes);
 
 /* The same with its revision and microcode, where the system tells them: what was measured on such a processor holds for. */
 void vpps_processor_identity(char *text, size_t bytes);
-
-/* The name of the kernels that training uses: vpps_kernels_choose in kernels.h. */
-const char *vpps_processor_kernels(void);
 
 #endif

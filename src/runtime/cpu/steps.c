@@ -145,7 +145,7 @@ static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
 }
 
 /* SOFTMAX and its gradient of each vertex's list of scalars, which lie side by side. */
-static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_kernel kernel) {
+static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_cpu_kernel kernel) {
     vpps_operands o = {0};
     for (uint32_t i = 0; i < t->n[0]; i++) {
         const uint32_t vertex = t->first[0] + i, n = members_of(t, s->axis, vertex);
@@ -164,7 +164,7 @@ static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
 static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t opcode = s->run.of.opcode, width = vpps_width_of(t, &s->to), n = t->n[s->axis];
     const uint32_t *key = t->vp->cpu->task_header.dropout_key;
-    const vpps_kernel kernel = t->kernels->run[opcode];
+    const vpps_cpu_kernel kernel = t->kernels->run[opcode];
     vpps_operands o = {.key = key[0] | (uint64_t)key[1] << 32};
     if (!n || !width) return true;
     if (s->run.of.over_list && s->axis) {

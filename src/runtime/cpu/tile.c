@@ -13,22 +13,11 @@ const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stag
     return &((const tile_cell *)c->device_program)->layouts[stage * c->needs.group + member];
 }
 
-/* As many vectors at a time as the matrices want. */
-static uint32_t most_vectors(const vpps_program *p, const vpps_cpu_choice *choices) {
-    uint32_t least = UINT32_MAX;
-    for (uint32_t i = 0; i < p->n; i++) {
-        const vpps_program_step *s = &p->steps[i];
-        if (s->kind != VPPS_STEP_PRODUCT || s->product.transposed) continue;
-        for (uint32_t k = 0; k < s->n; k++) least = vpps_min_u32(least, choices[p->operands[s->first + k].matrix].tile);
-    }
-    return least == UINT32_MAX ? vpps_cpu_defaults.tile : least;
-}
-
-static void choose_tile(const vpps_program *p, const vpps_cpu_choice *choices, vpps_tile_layout *layout) {
+static void choose_tile(const vpps_program *p, uint32_t most, vpps_tile_layout *layout) {
     enum { FLOATS = 48 * 1024, LEAST_WITH_ARGMAX = 24, COLUMNS = 6 /* of a product's inner loop */ };
     uint32_t floats = layout->floats[0] + 1;
     for (uint32_t d = 1; d < VPPS_DOMAINS; d++) floats += 4 * layout->floats[d];
-    uint32_t tile = vpps_min_u32(FLOATS / floats, most_vectors(p, choices));
+    uint32_t tile = vpps_min_u32(FLOATS / floats, most);
     /* scores of many classes: their matrix is far larger than the tile, and is read once for each */
     for (uint32_t i = 0; i < p->n; i++)
         if (p->steps[i].kind == VPPS_STEP_RUN && p->steps[i].run.of.opcode == VPPS_I_ARGMAX)
@@ -37,7 +26,7 @@ static void choose_tile(const vpps_program *p, const vpps_cpu_choice *choices, v
     layout->tile = vpps_max_u32(tile, 1);
 }
 
-static bool lay_out(const vpps_compiled_cell *c, const vpps_program *p, uint32_t member, const vpps_cpu_choice *choices,
+static bool lay_out(const vpps_compiled_cell *c, const vpps_program *p, uint32_t member, uint32_t most,
                     vpps_tile_layout *layout) {
     layout->slots = calloc(p->slots.n + 1u, sizeof *layout->slots);
     layout->own = calloc(p->n_dealt + 1u, sizeof *layout->own);
@@ -50,7 +39,7 @@ static bool lay_out(const vpps_compiled_cell *c, const vpps_program *p, uint32_t
             (vpps_tile_slot){layout->floats[slot->axis], slot->dealt ? own.end - own.first : slot->words};
         layout->floats[slot->axis] += layout->slots[i].width;
     }
-    choose_tile(p, choices, layout);
+    choose_tile(p, most, layout);
     return true;
 }
 
@@ -64,14 +53,13 @@ static void free_tiles(void *program) {
     free(t);
 }
 
-vpps_status vpps_make_tiles(vpps_compiled_cell *c, const vpps_cpu_choice *choices) {
+vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
     if (c->device_program) return VPPS_OK;
     const uint32_t group = c->needs.group, n = c->n_stages * group;
     tile_cell *t = calloc(1, sizeof *t);
     if (t) t->layouts = calloc(n + 1u, sizeof *t->layouts);
     bool ok = t && t->layouts;
-    for (; ok && t->n < n; t->n++)
-        ok = lay_out(c, &c->programs[t->n / group], t->n % group, choices, &t->layouts[t->n]);
+    for (; ok && t->n < n; t->n++) ok = lay_out(c, &c->programs[t->n / group], t->n % group, most, &t->layouts[t->n]);
     if (!ok) {
         free_tiles(t);
         return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);

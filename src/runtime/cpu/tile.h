@@ -39,9 +39,9 @@ typedef struct vpps_tile {
     uint64_t contributions; /* of the task, in the pool */
 } vpps_tile;
 
-/* Makes cell->device_program, the layouts of all its programs and all VPs of a group, when it is not there yet. choices: of each
- * parameter. Fails with MEMORY. */
-vpps_status vpps_make_tiles(vpps_compiled_cell *cell, const vpps_cpu_choice *choices);
+/* Makes cell->device_program, the layouts of all its programs and all VPs of a group, when it is not there yet. most: vertices
+ * at a time. Fails with MEMORY. */
+vpps_status vpps_make_tiles(vpps_compiled_cell *cell, uint32_t most);
 const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member);
 
 /* ---- operands: tile.c */

@@ -182,7 +182,7 @@ static bool want_copies(const vpps_tile *t, const vpps_program_step *s) {
     for (uint32_t i = 0; i < s->n; i++) {
         const vpps_param matrix = operands_of(t, s)[i].matrix;
         if (!vpps_has_copies(cpu, matrix)) return false;
-        if (!cpu->precision.parts && n < cpu->choices[matrix].few) return false;
+        if (!cpu->precision.parts && n < cpu->choice.few) return false;
     }
     return true;
 }

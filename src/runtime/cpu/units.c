@@ -1,0 +1,56 @@
+/* units.c - see units.h. */
+#include "runtime/cpu/units.h"
+#include "runtime/cpu/amx.h"
+#include "runtime/cpu/avx512_bf16.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+const vpps_kernels *vpps_kernels_choose(bool portable) {
+    const char *wanted = getenv("VPPS_ISA");
+    const vpps_kernels *chosen = NULL;
+#define X(isa, has)                                                                                                    \
+    if (!portable && wanted && !strcmp(wanted, #isa) && (has)) return &vpps_kernels_##isa;                             \
+    if (!chosen || (!portable && (has))) chosen = &vpps_kernels_##isa;
+    VPPS_ISA_TABLE(X)
+#undef X
+    return chosen;
+}
+
+/* ---------------------------------------------------------------- what this processor has */
+
+static vpps_cpu_units here;
+
+/* Notes the latest error message, without the unit's name before it. */
+static void note_why_not(vpps_bf16_unit_id id) {
+    const char *message = vpps_error_message(), *colon = strstr(message, ": ");
+    snprintf(here.why_not[id], sizeof here.why_not[id], "%s", colon ? colon + 2 : message);
+}
+
+static void find(void) {
+    vpps_bf16_unit *dot = &here.bf16[VPPS_BF16_AVX512_BF16], *amx = &here.bf16[VPPS_BF16_AMX];
+#define X(isa, has)                                                                                                    \
+    if (has) here.kernels[here.n_kernels++] = &vpps_kernels_##isa;
+    VPPS_ISA_TABLE(X)
+#undef X
+    if (vpps_avx512_bf16_find(dot) != VPPS_OK) note_why_not(VPPS_BF16_AVX512_BF16);
+    if (vpps_amx_find(amx) != VPPS_OK) {
+        note_why_not(VPPS_BF16_AMX);
+        return;
+    }
+    const vpps_kernels *vectors = here.kernels[here.n_kernels - 1];
+    amx->pack = dot->pack ? dot->pack : vectors->pack_bf16;
+    if (dot->spread) amx->spread = dot->spread;
+}
+
+const vpps_cpu_units *vpps_units_of_this_cpu(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find);
+    return &here;
+}
+
+vpps_bf16_unit vpps_bf16_unit_of(const vpps_cpu_units *units, uint32_t kernels, vpps_bf16_unit_id id) {
+    const vpps_kernels *k = units->kernels[kernels];
+    if (id != VPPS_BF16_VECTORS) return units->bf16[id];
+    return (vpps_bf16_unit){.name = k->isa, .product = k->product_bf16, .pack = k->pack_bf16};
+}
