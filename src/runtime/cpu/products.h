@@ -138,89 +138,94 @@ static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t l
 
 /* ---------------------------------------------------------------- C (+)= sum of A^T D
  *
- * VECTOR sums at once: `width` columns of the blocks, VECTOR / width vectors d; the lanes are added up at the end. */
+ * A tile is `width` columns of the blocks times `others` vectors d: width * others <= VECTOR sums, which stay in registers while all
+ * terms' rows pass, VECTOR rows at a time. The lanes of each sum are added up at the end. */
 
-VPPS_INLINE void product_t_tile(const uint32_t width, uint32_t n, uint32_t k_first, uint32_t k, uint32_t n_terms,
-                                const vpps_product_term *terms, uint32_t j0, float *c, size_t ldc, bool add) {
-    const uint32_t others = VECTOR / width;
-    vector sum[VECTOR];
-    for (uint32_t i = 0; i < VECTOR; i++) sum[i] = (vector){0};
-    const bool few = k - k_first < width;
-    for (uint32_t t = 0; t < n_terms; t++) {
-        const vpps_product_term *term = &terms[t];
-        const float *columns[VECTOR], *ds[VECTOR];
-        for (uint32_t p = 0; p < width; p++)
-            columns[p] = term->a + (size_t)(few ? vpps_min_u32(k_first + p, k - 1) : k_first + p) * term->ld;
-        for (uint32_t j = 0; j < others; j++) ds[j] = term->x[j0 + vpps_min_u32(j, n - 1)] + term->skip;
-        const uint32_t whole = term->m - term->m % VECTOR;
-        if (others <= 2 && term->m == 4 * VECTOR && !few) { /* column after column, as they lie in memory */
-            vector d[2][4];
-            for (uint32_t j = 0; j < others; j++)
-                for (uint32_t r = 0; r < 4; r++) d[j][r] = vector_load(ds[j] + (size_t)r * VECTOR);
-            const float *column = columns[0];
+enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* in a tile, at most */ };
+
+/* Adds rows [r, r + VECTOR) of a tile, of which d has been loaded. */
+VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uint32_t last, const float *columns,
+                                size_t ld, const vector d[PRODUCT_T_VECTORS], vector sum[VECTOR]) {
 #pragma GCC unroll 16
-            for (uint32_t p = 0; p < width; p++, column += term->ld) {
+    for (uint32_t p = 0; p < width; p++) {
+        const vector column = vector_held(vector_load(columns + vpps_min_u32(p, last) * ld));
 #pragma GCC unroll 4
-                for (uint32_t r = 0; r < 4; r++) {
-                    const vector part = vector_held(vector_load(column + (size_t)r * VECTOR));
-#pragma GCC unroll 2
-                    for (uint32_t j = 0; j < others; j++)
-                        sum[j * width + p] = vector_multiply_add(part, d[j][r], sum[j * width + p]);
-                }
-            }
-            continue;
-        }
-        for (uint32_t r = 0; r < whole; r += VECTOR) {
-            vector d[VECTOR];
-            for (uint32_t j = 0; j < others; j++) d[j] = vector_load(ds[j] + r);
-            for (uint32_t p = 0; p < width; p++) {
-                const vector column = vector_held(vector_load(columns[p] + r));
-                for (uint32_t j = 0; j < others; j++)
-                    sum[j * width + p] = vector_multiply_add(column, d[j], sum[j * width + p]);
-            }
-        }
-        if (whole == term->m) continue;
-        for (uint32_t j = 0; j < others; j++) {
-            float pad[VECTOR] = {0};
-            memcpy(pad, ds[j] + whole, (term->m - whole) * sizeof *pad);
-            const vector d = vector_load(pad);
-            for (uint32_t p = 0; p < width; p++)
-                sum[j * width + p] = vector_multiply_add(vector_load(columns[p] + whole), d, sum[j * width + p]);
-        }
-    }
-    const vector totals = lane_sums(sum);
-    if (width == VECTOR && !few) {
-        float *to = c + k_first + j0 * ldc;
-        vector_store(to, add ? vector_load(to) + totals : totals);
-        return;
-    }
-    float sums[VECTOR];
-    vector_store(sums, totals);
-    const uint32_t count = vpps_min_u32(width, k - k_first);
-    for (uint32_t j = 0; j < others && j < n; j++) {
-        for (uint32_t p = 0; p < count; p++) {
-            float *to = c + k_first + p + (j0 + j) * ldc;
-            *to = add ? *to + sums[j * width + p] : sums[j * width + p];
-        }
+        for (uint32_t j = 0; j < others; j++)
+            sum[j * width + p] = vector_multiply_add(column, d[j], sum[j * width + p]);
     }
 }
 
-VPPS_INLINE void product_t_all(const uint32_t width, uint32_t n, uint32_t k, uint32_t n_terms,
-                               const vpps_product_term *terms, float *c, size_t ldc, bool add) {
-    for (uint32_t p = 0; p < k; p += width)
-        for (uint32_t j = 0; j < n; j += VECTOR / width)
-            product_t_tile(width, n - j, p, k, n_terms, terms, j, c, ldc, add);
+/* c[j0 + j][k_first + p] for j < others and p < count <= width. width, others and, where it is the width, count are constants where
+ * this is inlined. */
+VPPS_INLINE void product_t_tile(const uint32_t width, const uint32_t others, uint32_t count, uint32_t k_first,
+                                uint32_t n_terms, const vpps_product_term *terms, uint32_t j0, float *c, size_t ldc,
+                                bool add) {
+    vector sum[VECTOR], d[PRODUCT_T_VECTORS];
+    float sums[VECTOR];
+    for (uint32_t i = 0; i < VECTOR; i++) sum[i] = (vector){0};
+    for (uint32_t t = 0; t < n_terms; t++) {
+        const vpps_product_term *term = &terms[t];
+        const float *columns = term->a + (size_t)k_first * term->ld, *ds[PRODUCT_T_VECTORS];
+        uint32_t r = 0;
+        for (uint32_t j = 0; j < others; j++) ds[j] = term->x[j0 + j] + term->skip;
+        for (; r + VECTOR <= term->m; r += VECTOR) {
+#pragma GCC unroll 4
+            for (uint32_t j = 0; j < others; j++) d[j] = vector_held(vector_load(ds[j] + r));
+            product_t_rows(width, others, count - 1, columns + r, term->ld, d, sum);
+        }
+        if (r == term->m) continue;
+#pragma GCC unroll 4
+        for (uint32_t j = 0; j < others; j++) {
+            float pad[VECTOR] = {0};
+            memcpy(pad, ds[j] + r, (term->m - r) * sizeof *pad);
+            d[j] = vector_load(pad);
+        }
+        product_t_rows(width, others, count - 1, columns + r, term->ld, d, sum);
+    }
+    vector_store(sums, lane_sums(sum));
+#pragma GCC unroll 4
+    for (uint32_t j = 0; j < others; j++) {
+        float *to = c + k_first + (j0 + j) * ldc;
+        for (uint32_t p = 0; p < count; p++) to[p] = add ? to[p] + sums[j * width + p] : sums[j * width + p];
+    }
+}
+
+VPPS_INLINE void product_t_columns(const uint32_t width, const uint32_t others, uint32_t k_first, uint32_t k,
+                                   uint32_t n_terms, const vpps_product_term *terms, uint32_t j, float *c, size_t ldc,
+                                   bool add) {
+    if (k - k_first >= width)
+        product_t_tile(width, others, width, k_first, n_terms, terms, j, c, ldc, add);
+    else
+        product_t_tile(width, others, k - k_first, k_first, n_terms, terms, j, c, ldc, add);
 }
 
 /* c[j] (k elements) = or += sum over terms of block^T times x[j][skip ...], for n vectors. */
 static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add) {
-    if (n == 1)
-        product_t_all(VECTOR, n, k, n_terms, terms, c, ldc, add);
-    else if (n == 2 || VECTOR < 16)
-        product_t_all(VECTOR / 2, n, k, n_terms, terms, c, ldc, add);
-    else
-        product_t_all(VECTOR / 4, n, k, n_terms, terms, c, ldc, add);
+    enum { NARROW = VECTOR / PRODUCT_T_VECTORS };
+    const uint32_t groups = (n + PRODUCT_T_VECTORS - 1) / PRODUCT_T_VECTORS;
+    const uint32_t width = n == 1 ? VECTOR : n == 2 ? VECTOR / 2 : NARROW;
+    for (uint32_t p = 0; p < k; p += width) {
+        if (n == 1) {
+            product_t_columns(VECTOR, 1, p, k, n_terms, terms, 0, c, ldc, add);
+            continue;
+        }
+        if (n == 2) {
+            product_t_columns(VECTOR / 2, 2, p, k, n_terms, terms, 0, c, ldc, add);
+            continue;
+        }
+        for (uint32_t group = 0, j = 0, others; group < groups; group++, j += others) {
+            others = n / groups + (group < n % groups);
+            switch (others) {
+            case 1: product_t_columns(NARROW, 1, p, k, n_terms, terms, j, c, ldc, add); break;
+            case 2: product_t_columns(NARROW, 2, p, k, n_terms, terms, j, c, ldc, add); break;
+#if defined(__AVX512F__)
+            case 3: product_t_columns(NARROW, 3, p, k, n_terms, terms, j, c, ldc, add); break;
+            case 4: product_t_columns(NARROW, 4, p, k, n_terms, terms, j, c, ldc, add); break;
+#endif
+            }
+        }
+    }
 }
 
 /* ---------------------------------------------------------------- A (+)= sum of d x^T
