@@ -265,8 +265,8 @@ class Trainer:
         return self._handle
 
     def close(self) -> None:
-        """Waits for the batch in flight and frees the engine; the model keeps the values that it had here. Otherwise this happens
-        when nothing refers to the trainer any more, without the copying back."""
+        """Waits for the batch in flight and frees the engine; the model keeps the values and the optimiser's state that it had here.
+        The same happens when nothing refers to the trainer any more, but then errors of the latest batch are not raised."""
         if not self._handle:
             return
         with self._lock:

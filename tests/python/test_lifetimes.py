@@ -32,15 +32,35 @@ def test_any_order_of_deletion(rng, no_collector):
         net.step(net.draw(rng))
         with net.graph:
             loss = net.loss(net.draw(rng))
+        values = net.W.value
         things = [net.model, net.graph, net.trainer, net.W.view(), loss]
         gone = [weakref.ref(x) for x in things[:3]]
-        values = things[3].copy()
         del net, loss
         for i in order:
             things[i] = None
             if things[3] is not None and things[2] is None:
                 assert (things[3] == values).all()
         assert all(r() is None for r in gone), order
+
+
+def test_a_trainer_that_is_dropped_leaves_what_it_trained(rng):
+    """As after close: in the model's values, and in a trainer that goes on."""
+    nets = [Small(optimizer="adam").train() for _ in range(3)]
+    batches = [nets[0].draw(rng) for _ in range(6)]
+    for net in nets:
+        for b in batches[:3]:
+            net.step(b)
+    nets[1].trainer.close()
+    nets[2].trainer = None
+    expected = nets[0].values()
+    for net in nets[1:]:
+        np.testing.assert_array_equal(net.values(), expected)
+        net.train()
+    for net in nets:
+        for b in batches[3:]:
+            net.step(b)
+    for net in nets[1:]:
+        np.testing.assert_array_equal(net.values(), nets[0].values())
 
 
 def test_nodes_outlive_their_graph(rng):
