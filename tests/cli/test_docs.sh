@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_docs.sh - the documents. The ```console blocks of doc/tutorial.md and doc/script.md are run, one folder a file, and must print
+# test_docs.sh - the documents. The ```console blocks of tutorial.md, data.md, training.md and script.md in doc/ are run, one folder a file, and must print
 # what stands there, but for numbers, which depend on the machine. The ```c blocks of doc/library.md compile. Links lead somewhere, and
 # the book names every chapter.
 
@@ -16,7 +16,7 @@ compiles() {
     python3 "$repository/tests/common/compile_doc.py" "$1" -- "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -I"$repository/include"
 }
 check "doc/library.md compiles" compiles "$repository/doc/library.md"
-for doc in tutorial script; do
+for doc in tutorial data training script; do
     mkdir -p "$work/$doc"
     cd "$work/$doc" || exit 1
     check "doc/$doc.md" runs "$repository/doc/$doc.md"
@@ -30,9 +30,19 @@ in_summary() {
 check "the book has every chapter" in_summary
 check "links lead somewhere" python3 - "$repository" <<'PY'
 import glob, os, re, sys
+
+def text(path):
+    return open(path, encoding='utf-8').read()
+
+def anchors(path):
+    return {re.sub(r'[^\w -]', '', h.lower()).replace(' ', '-') for h in re.findall(r'^#+ (.*)$', text(path), re.M)}
+
 for path in glob.glob(sys.argv[1] + '/doc/*.md') + [sys.argv[1] + '/README.md']:
-    for link in re.findall(r'\]\(([^)#:]+)\)', open(path, encoding='utf-8').read()):
-        assert os.path.exists(os.path.join(os.path.dirname(path), link)), (path, link)
+    for link, anchor in re.findall(r'\]\(([^)#:]*)#?([^):]*)\)', text(path)):
+        to = os.path.join(os.path.dirname(path), link) if link else path
+        assert os.path.exists(to), (path, link)
+        assert not anchor or anchor in anchors(to), (path, link, anchor)
 PY
+check "README.md has at most 180 lines" test "$(wc -l < "$repository/README.md")" -le 180
 cd "$work" || exit 1
 summary
