@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .model import Lookup, Model, Vector
 
 NO_VERTEX = 2**32 - 1
+NONE: tuple[()] = ()
 
 Ids = Union[ArrayLike, Nodes, Vertices, Sequence[Node], Sequence[Vertex]]
 
@@ -33,9 +34,10 @@ _current = _Current()
 
 def current() -> Builder:
     """The graph or recorder that this thread builds on: that of the innermost `with graph:`, or the cell being recorded."""
-    if not _current.stack:
+    stack = _current.stack
+    if not stack:
         raise StateError("no graph is being built; expected `with graph:` around this, or a cell's function")
-    return _current.stack[-1]
+    return stack[-1]
 
 
 class Members(NamedTuple):
@@ -274,10 +276,10 @@ class Graph(Builder):
         """Applies a cell at one new vertex; `cell(child, ..., pulls=..., indices=...)` on the current graph is the same. With
         several lists, `list_members` tells how many members each has. Many vertices are cheaper by `apply`."""
         e = self._epoch
-        kids = [c.id for c in children if isinstance(c, Vertex) and c._e is e]
+        kids = [c.id for c in children if isinstance(c, Vertex) and c._e is e] if children else []
         if len(kids) < len(children):
             self._vertices(children)
-        nodes = [self._own(x).id for x in pulls]
+        nodes = [self._own(x).id for x in pulls] if pulls is not NONE else []
         if not cell.lists:
             given = indices if isinstance(indices, (list, tuple)) else as_u32(indices, "indices").reshape(-1).tolist()
             try:
@@ -386,7 +388,7 @@ class Cell:
 
     def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Sequence[int] | int = (),
                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Sequence[int] = ()) -> Vertex:
-        g = _current.stack[-1] if _current.stack else current()
+        g = current()
         if not isinstance(g, Graph):
             raise StateError(f"cell {self.name}: applied while a cell is recorded; expected a graph")
         return g.apply_one(self, children, pulls, indices, pull_lists, list_members)

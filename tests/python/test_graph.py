@@ -387,6 +387,7 @@ def test_common_mistakes_are_told():
             (lambda: np.asarray(x), TypeError, r"trainer.forward\(node\) computes it"),
             (lambda: leaf(indices=[-1]), ValueError, "apply leaf: indices: -1; expected 0"),
             (lambda: listed(v, indices=[2**32]), ValueError, "apply listed: indices: 4294967296; expected 0"),
+            (lambda: leaf(indices=[1], pulls=x), TypeError, "a node is no sequence"),
             (lambda: leaf(indices=0.5), ValueError, "indices: numbers of type float64; expected whole numbers"),
             (lambda: vpps.Trainer(g), TypeError, "a trainer of Graph; expected a model"),
             (lambda: vpps.Trainer(vpps.Model(1), vps=-1), ValueError, "vps: -1; expected a whole number from 0 on"),
