@@ -70,7 +70,7 @@ def main():
     for name in [] if a.table_only else a.names or RECIPES:
         script, *arguments = RECIPES[name]
         print(f"{name}: {script} {' '.join(arguments)}", file=sys.stderr)
-        files = ["--log", a.out / f"{name}.jsonl", "--plot", a.out / f"{name}.svg", "--log-every", "100"]
+        files = ["--force", "--log", a.out / f"{name}.jsonl", "--plot", a.out / f"{name}.svg", "--log-every", "100"]
         subprocess.run([HERE / script, *arguments, *files], check=True)
     table(a.out)
 

@@ -155,6 +155,36 @@ PY
     check "no data" ends_with '/nowhere: cannot be opened' launch "$name" 2 "$vpps" train tree-lstm --data /nowhere
     check "a loss that is not finite" ends_with 'parameters are as before this batch' \
         launch "$name" 3 "$vpps" train "${small[@]}" --lr 1e6 --weight-decay 1e6 --optimizer momentum --momentum 1 --clip 0 --eval-every 0
+    # a table that is written in several pieces, whose first entries are of different processes
+    pieces=(tree-lstm --hidden 4 --embed 65536 --examples 8 --batch 4 --epochs 0 --eval-every 0 --vps 1 --quiet)
+    tensors() { python3 -c 'import sys; b = open(sys.argv[1], "rb").read(); sys.stdout.buffer.write(b[8 + int.from_bytes(b[:8], "little"):])' "$1"; }
+    check "a large table in one process" exits 0 "$vpps" train "${pieces[@]}" --save pieces1.ckpt
+    check "a large table shared out over three" exits 0 launch "$name" 3 "$vpps" train "${pieces[@]}" --shard-tables --save pieces3.ckpt
+    check "has each entry in its place" cmp <(tensors pieces1.ckpt) <(tensors pieces3.ckpt)
+    python3 - shards.ckpt <<'PY'
+import sys
+b = bytearray(open(sys.argv[1], 'rb').read())
+b[-9] ^= 64
+open('flipped.ckpt', 'wb').write(b)
+PY
+    check "a damaged checkpoint, and shared tables" ends_with 'flipped.ckpt: its tensors have checksum' launch "$name" 2 "$vpps" train --resume \
+        flipped.ckpt --epochs 9 --shard-tables
+
+    # Two processes with one of two examples that are the same: with masks of their own they differ, and so does the mean loss from that
+    # of one of them alone, whose masks are the first process's.
+    for n in 1 2; do yes '(1 (0 a) (1 (0 b) (1 c)))' | head -n $n > same$n.txt; done
+    alone_and_two() { # LOG DROPOUT
+        local options=(tree-lstm --hidden 24 --embed 12 --batch 2 --epochs 1 --vps 1 --min-count 1 --lr 0 --eval-every 0 --quiet --dropout "$2")
+        exits 0 "$vpps" train "${options[@]}" --train same1.txt --log "$1-1.jsonl" &&
+            exits 0 launch "$name" 2 "$vpps" train "${options[@]}" --train same2.txt --log "$1-2.jsonl"
+    }
+    loss() { sed -n 's/.*"event":"batch".*"loss":\([^,}]*\).*/\1/p' "$1" | head -n 1; }
+    apart() { python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(abs(a - b) <= 1e-4 * abs(b))' "$(loss "$1")" "$(loss "$2")"; }
+    alike() { [ -n "$(loss "$1")" ] && ! apart "$@"; }
+    check "one example, and the same in each of two processes" alone_and_two plain 0
+    check "have the same loss" alike plain-2.jsonl plain-1.jsonl
+    check "the same with dropout" alone_and_two masks 0.5
+    check "each process has masks of its own" apart masks-2.jsonl masks-1.jsonl
     check "no other processes" exits 0 launch "$name" 1 "$vpps" train "${small[@]}" --epochs 1 --quiet
     check "each alone, where it is asked for" exits 0 launch "$name" 2 "$vpps" train "${small[@]}" --epochs 1 --communicator none
     check "then both print" test "$(grep -c '^trained' out)" = 2
@@ -261,6 +291,21 @@ PY
     check "once" once
     check "fewer processes go on" exits 0 launch "$name" 2 "$vpps" train --resume kill.ckpt --max-batches 3 --save more.ckpt
     check "from a batch" says err "resumed from kill.ckpt after epoch"
+    orphaned() { # the guard is killed: the process that it guards ends, too, whether or not the launcher knows of it
+        local trainer guard
+        trainer=$(process 1 orphan.ckpt) && guard=$(process 1 orphan.ckpt guard) || { echo "no process of rank 1"; return 1; }
+        kill -KILL "$guard"
+        for _ in $(seq 20); do # sooner than a launcher could
+            kill -0 "$trainer" 2> /dev/null || break
+            sleep 0.01
+        done
+        local rc=0
+        ! kill -0 "$trainer" 2> /dev/null || { echo "process $trainer is still there"; rc=1; }
+        wait "$job"
+        return $rc
+    }
+    check "a run to kill a guard of" begin orphan.ckpt --watchdog-ms 30000
+    check "its process ends with it" orphaned
     check "a run to end" begin term.ckpt --watchdog-ms 30000
     check "it ends soon" hit TERM 1 term.ckpt
     check "in good order" grep -q '^stopped' long.out

@@ -1,0 +1,113 @@
+#!/bin/bash
+# test_training.sh - what an epoch is: its order, its learning rate, its mean loss, dropout and the seed, and what dev is measured on.
+# VPPS names the program (default: build/vpps).
+
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
+
+python3 - <<'PY'
+import random
+r = random.Random(4)
+def tree(depth):
+    if depth == 0 or r.random() < 0.3:
+        w = r.choice('abcdefgh')
+        return ('0' if w < 'e' else '1'), w
+    a, b = tree(depth - 1), tree(depth - 1)
+    return max(a[0], b[0]), f'({a[0]} {a[1]}) ({b[0]} {b[1]})'
+for name, n in (('train', 24), ('dev', 9)):
+    with open(name, 'w') as f:
+        for _ in range(n): print('(%s %s)' % tree(3), file=f)
+PY
+# every label of `other` is wrong to a network that has learned `train`
+sed 's/(0 /(x /g; s/(1 /(0 /g; s/(x /(1 /g' train >other
+net=("$vpps" train tree-lstm --train train --hidden 8 --embed 6 --vps 1 --min-count 1 --quiet --json --force)
+check "a network to begin with" exits 0 "${net[@]}" --batch 4 --epochs 2 --eval-every 0 --save begin.ckpt
+still=("${net[@]}" --init begin.ckpt --lr 0 --eval-every 0)
+# losses LOG EXPRESSION: true of `l`, the losses of the batches, and `e`, those of the epochs
+losses() {
+    python3 - "$1" "$2" <<'PY'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+l, e = ([o['loss'] for o in rows if o['event'] == event] for event in ('batch', 'epoch'))
+if not eval(sys.argv[2]): sys.exit(f'not true: {sys.argv[2]} of batches {l}, epochs {e}')
+PY
+}
+# apart A B: the first losses of two logs differ by more than rounding does
+apart() {
+    python3 - "$@" <<'PY'
+import json, sys
+a, b = (next(o['loss'] for o in map(json.loads, open(f)) if o['event'] == 'batch') for f in sys.argv[1:])
+if abs(a - b) <= 1e-4 * abs(b): sys.exit(f'{a} and {b} are alike')
+PY
+}
+alike() { ! apart "$@"; }
+
+# ---------------------------------------------------------------- order and mean
+
+order() { # the same network over the same examples: another order in each epoch
+    exits 0 "${still[@]}" --batch 4 --epochs 2 --log order.jsonl && losses order.jsonl 'len(l) == 12 and sorted(l[:6]) != sorted(l[6:])' &&
+        losses order.jsonl 'abs(sum(l[:6]) - sum(l[6:])) < 1e-4 * sum(l[:6])' && losses order.jsonl 'len(set(l)) > 6'
+}
+check "each epoch has an order of its own" order
+check "an epoch's loss is the mean of its batches" losses order.jsonl 'all(abs(e[i] - sum(l[6 * i:6 * i + 6]) / 6) < 1e-5 * e[i] for i in (0, 1))'
+by_seed() {
+    exits 0 "${still[@]}" --batch 4 --epochs 1 --seed 2 --log seed2.jsonl && apart seed2.jsonl order.jsonl
+}
+check "which follows from the seed" by_seed
+resumed_mean() { # over the whole epoch, where a run stopped within it
+    exits 0 "${still[@]}" --batch 4 --epochs 1 --max-batches 4 --save stopped.ckpt --log mean.jsonl &&
+        exits 0 "$vpps" train --quiet --resume stopped.ckpt --log mean.jsonl && losses mean.jsonl 'len(l) == 6 and abs(e[-1] - sum(l) / 6) < 1e-5 * e[-1]'
+}
+check "of an epoch that was broken off, too" resumed_mean
+
+# ---------------------------------------------------------------- learning rate
+
+rates() { # the first epoch has --lr itself, the second one that times --lr-decay
+    local run=("${net[@]}" --init begin.ckpt --batch 4 --optimizer sgd --eval-every 0)
+    exits 0 "${run[@]}" --lr 0.5 --lr-decay 0.25 --epochs 2 --save decayed.ckpt && exits 0 "${run[@]}" --lr 0.5 --epochs 1 --save first.ckpt &&
+        exits 0 "$vpps" train --quiet --resume first.ckpt --lr 0.125 --epochs 2 --save second.ckpt --force &&
+        python3 - <<'PY'
+def tensors(path):
+    b = open(path, 'rb').read()
+    return b[8 + int.from_bytes(b[:8], 'little'):]
+assert tensors('decayed.ckpt') == tensors('second.ckpt') != tensors('first.ckpt')
+PY
+}
+check "--lr-decay begins with the second epoch" rates
+
+# ---------------------------------------------------------------- dropout
+
+check "no dropout" exits 0 "${still[@]}" --batch 24 --epochs 1 --log none.jsonl
+check "another seed without" exits 0 "${still[@]}" --batch 24 --epochs 1 --seed 2 --log none2.jsonl
+check "one batch has the loss of any order" alike none.jsonl none2.jsonl
+for dropout in 0.01 0.05 0.5; do
+    check "--dropout $dropout" exits 0 "${still[@]}" --batch 24 --epochs 1 --dropout $dropout --log drop.jsonl
+    check "--dropout $dropout drops something" apart drop.jsonl none.jsonl
+done
+check "--dropout 0.5 of another seed" exits 0 "${still[@]}" --batch 24 --epochs 1 --dropout 0.5 --seed 2 --log drop2.jsonl
+check "has other masks" apart drop2.jsonl drop.jsonl
+check "--dropout 0.5 for two epochs" exits 0 "${still[@]}" --batch 24 --epochs 2 --dropout 0.5 --log drop2.jsonl
+check "each batch has masks of its own" losses drop2.jsonl 'abs(l[0] - l[1]) > 1e-4 * l[0]'
+
+# ---------------------------------------------------------------- dev
+
+dev() { # dev is what is measured, not train: all is right there, and wrong here
+    exits 0 "${net[@]}" --dev train --test other --batch 4 --epochs 12 --lr 0.05 --save dev.ckpt --save-best dev-best.ckpt &&
+        json out "o['dev']['nodes'] > 0.9 and o['test']['nodes'] < 0.1 and o['best_dev'] > 0.9" &&
+        exits 0 "$vpps" eval --model dev-best.ckpt --split dev --json && json out "o['metrics']['root'] > 0.9" &&
+        exits 0 "${net[@]}" --dev other --batch 4 --epochs 12 --lr 0.05 && json out "o['dev']['nodes'] < 0.1"
+}
+check "dev and test are measured on their own data" dev
+first() { # from the first epoch on there is a best one
+    exits 0 "${net[@]}" --dev dev --batch 4 --epochs 1 --lr 0 --save-best first-best.ckpt && json out "o['best_dev_epoch'] == 1" &&
+        exits 0 "${net[@]}" --dev other --batch 4 --epochs 1 --lr 0.05 --save-best first-best.ckpt && json out "o['best_dev_epoch'] == 1"
+}
+check "the first measurement is the best so far, whatever it is" first
+new_dev() { # neither another dev part nor one where there was none: values of two parts cannot be compared
+    exits 0 "${net[@]}" --dev dev --batch 4 --epochs 1 --save with-dev.ckpt && fails_with 1 "training cannot resume with other" "$vpps" train \
+        --resume with-dev.ckpt --epochs 2 --dev other && exits 0 "${net[@]}" --batch 4 --epochs 1 --eval-every 0 --save without.ckpt &&
+        fails_with 1 "made without a part that is here" "$vpps" train --resume without.ckpt --epochs 2 --dev dev
+}
+check "a resumed run keeps its dev part" new_dev
+
+summary
