@@ -429,11 +429,11 @@ static void tell_nothing_left(trainer *t) {
         snprintf(line, sizeof line, "nothing is trained: --epochs is %u", s->epochs);
     } else if (out_of_patience(t)) {
         snprintf(line, sizeof line,
-                 "nothing is left to train: dev has been no better for %u measurements (--patience %u)",
-                 t->position.best.since, s->patience);
+                 "nothing is left to train: dev has been no better for %u measurement%s (--patience %u)",
+                 t->position.best.since, t->position.best.since == 1 ? "" : "s", s->patience);
     } else {
-        snprintf(line, sizeof line, "nothing is left to train: %s%s has %u epochs, and --epochs is %u",
-                 VPPS_PATH_ARGS(s->resume), t->position.epoch, s->epochs);
+        snprintf(line, sizeof line, "nothing is left to train: %s%s has %u epoch%s, and --epochs is %u",
+                 VPPS_PATH_ARGS(s->resume), t->position.epoch, t->position.epoch == 1 ? "" : "s", s->epochs);
     }
     tell(t, line);
 }

@@ -103,7 +103,7 @@ untrained() {
 check "--epochs 0 writes the network as it begins" untrained
 nothing_left() {
     exits 0 "${tree[@]}" --epochs 1 --save one.ckpt && exits 0 "$vpps" train --resume one.ckpt --save left.ckpt &&
-        says err "nothing is left to train: one.ckpt has 1 epochs, and --epochs is 1" && exits 0 "$vpps" eval --model left.ckpt &&
+        says err "nothing is left to train: one.ckpt has 1 epoch, and --epochs is 1" && exits 0 "$vpps" eval --model left.ckpt &&
         exits 0 "$vpps" train --resume p.ckpt --patience 2 && says err "nothing is left to train: dev has been no better for"
 }
 check "a resumed run with nothing left says so, and writes its file" nothing_left

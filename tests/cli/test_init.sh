@@ -64,9 +64,14 @@ lookup_alone() { # --embed fits, --hidden does not: next to nothing is left
         text.txt --min-count 1 --batch 4 --vps 1 --quiet "${fresh[@]}" --init lm.ckpt --hidden 7 --embed 5
 }
 check "nothing but a lookup fits" lookup_alone
-by_config() { # a file of options gives sizes, too
-    fails_with 1 "has no matrix that fits" "$vpps" train lstm-lm -c <(echo '{"hidden": 7}') --train text.txt --min-count 1 --quiet \
-        --init lm.ckpt
+by_config() { # a file of options gives sizes, too, also where they are the default
+    local default
+    default=$("$vpps" train lstm-lm --help | sed -n 's/.*--hidden=N .*(default: \([0-9]*\))$/\1/p')
+    [ "$default" -gt 7 ] || { echo "no default"; return 1; }
+    for hidden in 7 "$default"; do
+        fails_with 1 "has no matrix that fits" "$vpps" train lstm-lm -c <(echo "{\"hidden\": $hidden}") --train text.txt --min-count 1 \
+            --quiet --init lm.ckpt || return 1
+    done
 }
 check "sizes that --config gives" by_config
 whole_line() { # what was not taken is told to its end

@@ -3,43 +3,12 @@
 # run, checkpoints that any number of processes goes on from, and one message when a process dies, hangs or disagrees.
 # VPPS_TEST_SCALE=full: also networks of every kind, a first process that is stopped, and 50 kills at random instants, not 2.
 
+folder=$(realpath "$(dirname "$0")")
 # shellcheck source=SCRIPTDIR/common.sh
-source "$(dirname "$0")/common.sh"
+source "$folder/common.sh"
+# shellcheck source=SCRIPTDIR/launch.sh
+source "$folder/launch.sh" 13
 
-# A library that is loaded at run time keeps memory for ever.
-export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
-
-# The implementation's mpirun: under its own name where both are installed.
-program_of() {
-    local mark=HYDRA
-    [ "$1" = mpich ] || mark='Open MPI'
-    if command -v "mpirun.$1"; then return; fi
-    grep -q "$mark" <<< "$(mpirun --version 2> /dev/null)" && command -v mpirun
-}
-
-launchers=()
-declare -A mpirun
-for name in openmpi mpich; do
-    if mpirun[$name]=$(program_of $name); then
-        launchers+=("$name")
-    else
-        skip "training by the mpirun of $name" "it is not installed" 13
-    fi
-done
-
-# launch NAME PROCESSES COMMAND...: in at most a minute.
-launch() {
-    local name=$1 n=$2
-    local options=()
-    shift 2
-    if [ "$name" = openmpi ]; then
-        options=(--oversubscribe --bind-to none)
-        [ "$(id -u)" -ne 0 ] || options+=(--allow-run-as-root)
-    fi
-    timeout --kill-after=5 60 "${mpirun[$name]}" "${options[@]}" -n "$n" "$@" < /dev/null
-}
-
-net=(tree-lstm --hidden 24 --embed 12)
 small=("${net[@]}" --examples 150 --batch 16 --epochs 2 --vps 1)
 
 # same_losses A B TOLERANCE: logs of two runs have as many batches, and the same losses, and the same results at the end.
@@ -143,48 +112,12 @@ PY
     fi
 
     # disagreement, before anything is trained
-    ends_with() { # TEXT COMMAND...: fails, with one message of ours
-        local text=$1
-        shift
-        if "$@" > out 2> err; then echo "it did not fail: $*"; return 1; fi
-        says err "$text" && test "$(grep -c '^vpps: ' err)" = 1
-    }
     check "other options" ends_with 'rank 1 on' launch "$name" 1 "$vpps" train "${small[@]}" : -n 1 "$vpps" train "${small[@]}" --batch 8
     check "are named" says err '--batch is 8 here, and 16 at rank 0'
     check "other data" ends_with 'is' launch "$name" 1 "$vpps" train "${small[@]}" : -n 1 "$vpps" train "${small[@]}" --resume 1.ckpt --epochs 2
     check "no data" ends_with '/nowhere: cannot be opened' launch "$name" 2 "$vpps" train tree-lstm --data /nowhere
     check "a loss that is not finite" ends_with 'parameters are as before this batch' \
         launch "$name" 3 "$vpps" train "${small[@]}" --lr 1e6 --weight-decay 1e6 --optimizer momentum --momentum 1 --clip 0 --eval-every 0
-    # a table that is written in several pieces, whose first entries are of different processes
-    pieces=(tree-lstm --hidden 4 --embed 65536 --examples 8 --batch 4 --epochs 0 --eval-every 0 --vps 1 --quiet)
-    tensors() { python3 -c 'import sys; b = open(sys.argv[1], "rb").read(); sys.stdout.buffer.write(b[8 + int.from_bytes(b[:8], "little"):])' "$1"; }
-    check "a large table in one process" exits 0 "$vpps" train "${pieces[@]}" --save pieces1.ckpt
-    check "a large table shared out over three" exits 0 launch "$name" 3 "$vpps" train "${pieces[@]}" --shard-tables --save pieces3.ckpt
-    check "has each entry in its place" cmp <(tensors pieces1.ckpt) <(tensors pieces3.ckpt)
-    python3 - shards.ckpt <<'PY'
-import sys
-b = bytearray(open(sys.argv[1], 'rb').read())
-b[-9] ^= 64
-open('flipped.ckpt', 'wb').write(b)
-PY
-    check "a damaged checkpoint, and shared tables" ends_with 'flipped.ckpt: its tensors have checksum' launch "$name" 2 "$vpps" train --resume \
-        flipped.ckpt --epochs 9 --shard-tables
-
-    # Two processes with one of two examples that are the same: with masks of their own they differ, and so does the mean loss from that
-    # of one of them alone, whose masks are the first process's.
-    for n in 1 2; do yes '(1 (0 a) (1 (0 b) (1 c)))' | head -n $n > same$n.txt; done
-    alone_and_two() { # LOG DROPOUT
-        local options=(tree-lstm --hidden 24 --embed 12 --batch 2 --epochs 1 --vps 1 --min-count 1 --lr 0 --eval-every 0 --quiet --dropout "$2")
-        exits 0 "$vpps" train "${options[@]}" --train same1.txt --log "$1-1.jsonl" &&
-            exits 0 launch "$name" 2 "$vpps" train "${options[@]}" --train same2.txt --log "$1-2.jsonl"
-    }
-    loss() { sed -n 's/.*"event":"batch".*"loss":\([^,}]*\).*/\1/p' "$1" | head -n 1; }
-    apart() { python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(abs(a - b) <= 1e-4 * abs(b))' "$(loss "$1")" "$(loss "$2")"; }
-    alike() { [ -n "$(loss "$1")" ] && ! apart "$@"; }
-    check "one example, and the same in each of two processes" alone_and_two plain 0
-    check "have the same loss" alike plain-2.jsonl plain-1.jsonl
-    check "the same with dropout" alone_and_two masks 0.5
-    check "each process has masks of its own" apart masks-2.jsonl masks-1.jsonl
     check "no other processes" exits 0 launch "$name" 1 "$vpps" train "${small[@]}" --epochs 1 --quiet
     check "each alone, where it is asked for" exits 0 launch "$name" 2 "$vpps" train "${small[@]}" --epochs 1 --communicator none
     check "then both print" test "$(grep -c '^trained' out)" = 2
@@ -197,40 +130,7 @@ PY
     fi
 
     # processes that stop, die, or are asked to end
-    long=("${net[@]}" --examples 2000 --batch 16 --epochs 1000 --eval-every 0 --vps 1 --save-every 2 --watchdog-ms 2000)
 
-    # begin FILE [OPTION...]: starts three processes, and waits until there is a checkpoint.
-    begin() {
-        rm -f "$1"
-        launch "$name" 3 "$vpps" train "${long[@]}" --save "$@" > long.out 2> long.err &
-        job=$!
-        for _ in $(seq 200); do
-            [ ! -s "$1" ] || return 0
-            sleep 0.05
-        done
-        echo "no checkpoint"
-        cat long.err
-        return 1
-    }
-    # process RANK FILE [guard]: the process of that rank of the run that saves to FILE: the one that trains, or its guard. False:
-    # it is not there, or not both of them.
-    process() {
-        local p parent
-        declare -A found=()
-        for p in /proc/[0-9]*; do
-            if grep -qzFx -e "$2" "$p/cmdline" 2> /dev/null && grep -qzFx -e train "$p/cmdline" 2> /dev/null &&
-                grep -qzxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" "$p/environ" 2> /dev/null; then
-                found[${p#/proc/}]=$(sed -n 's/^PPid:[[:space:]]*//p' "$p/status" 2> /dev/null)
-            fi
-        done
-        for p in "${!found[@]}"; do
-            parent=${found[$p]}
-            if [ -z "$parent" ] || [ -z "${found[$parent]+there}" ]; then continue; fi
-            if [ "${3:-}" = guard ]; then echo "$parent"; else echo "$p"; fi
-            return
-        done
-        return 1
-    }
     # hit SIGNAL RANK FILE [guard]: and waits for the end of all; false if that takes more than 8 s.
     hit() {
         local pid since=$SECONDS
@@ -291,21 +191,6 @@ PY
     check "once" once
     check "fewer processes go on" exits 0 launch "$name" 2 "$vpps" train --resume kill.ckpt --max-batches 3 --save more.ckpt
     check "from a batch" says err "resumed from kill.ckpt after epoch"
-    orphaned() { # the guard is killed: the process that it guards ends, too, whether or not the launcher knows of it
-        local trainer guard
-        trainer=$(process 1 orphan.ckpt) && guard=$(process 1 orphan.ckpt guard) || { echo "no process of rank 1"; return 1; }
-        kill -KILL "$guard"
-        for _ in $(seq 20); do # sooner than a launcher could
-            kill -0 "$trainer" 2> /dev/null || break
-            sleep 0.01
-        done
-        local rc=0
-        ! kill -0 "$trainer" 2> /dev/null || { echo "process $trainer is still there"; rc=1; }
-        wait "$job"
-        return $rc
-    }
-    check "a run to kill a guard of" begin orphan.ckpt --watchdog-ms 30000
-    check "its process ends with it" orphaned
     check "a run to end" begin term.ckpt --watchdog-ms 30000
     check "it ends soon" hit TERM 1 term.ckpt
     check "in good order" grep -q '^stopped' long.out

@@ -68,6 +68,7 @@ typedef struct run {
     uint32_t other_rank;  /* whose learning rate is another; 0: none */
     bool other_precision; /* its precision is, rather */
     bool other_group;     /* or that of its b */
+    bool other_frozen;    /* or what it freezes */
     bool shard;
     const char *from; /* the checkpoint that it begins with; NULL: none */
     const char *file; /* where shards are saved */
@@ -138,12 +139,13 @@ static void train(vpps_communicator *c, void *argument) {
     options.communicator = c;
     const bool other = r->other_rank && rank == r->other_rank;
     if (other && r->other_precision) options.precision = VPPS_PRECISION_BF16;
-    if (other && !r->other_precision && !r->other_group) options.optimizer.lr *= 2;
+    if (other && !r->other_precision && !r->other_group && !r->other_frozen) options.optimizer.lr *= 2;
     open_net(&n, r->shard ? c : NULL);
     if (r->freeze) {
         TEST_OK(vpps_freeze(n.model, n.U, true));
         TEST_OK(vpps_freeze(n.model, n.E, true));
     }
+    if (other && r->other_frozen) TEST_OK(vpps_freeze(n.model, n.C, true));
     TEST_OK(vpps_handle_create(&h, n.model, &options));
     if (r->from) TEST_OK(vpps_load(h, r->from));
     if (r->other_group)
@@ -485,7 +487,8 @@ START_TEST(who_steps_by_other_settings_is_told)
     {
         run r = run_of(1, VPPS_SGD);
         r.other_rank = 2;
-        r.other_group = _i;
+        r.other_group = _i == 1;
+        r.other_frozen = _i == 2;
         train_in(3, &r);
         for (uint32_t p = 0; p < 3; p++) {
             ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
@@ -709,7 +712,7 @@ int main(int argc, char **argv) {
     tcase_add_test(cases, gradients_add_up_alike);
     tcase_add_test(cases, gpus_add_gradients_up_alike);
     tcase_add_test(cases, a_loss_that_is_not_finite_stops_all);
-    tcase_add_loop_test(cases, who_steps_by_other_settings_is_told, 0, 2);
+    tcase_add_loop_test(cases, who_steps_by_other_settings_is_told, 0, 3);
     tcase_add_test(cases, who_multiplies_in_another_precision_is_told);
     tcase_add_loop_test(cases, gpus_train_like_one, 0, VPPS_OPTIMIZERS);
     tcase_add_test(cases, gpus_clip_by_the_norm_of_all);

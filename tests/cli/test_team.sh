@@ -1,0 +1,65 @@
+#!/bin/bash
+# test_team.sh - training in several processes: what each of them has of its own, and who ends with whom. VPPS names the program
+# (default: build/vpps).
+
+folder=$(realpath "$(dirname "$0")")
+# shellcheck source=SCRIPTDIR/common.sh
+source "$folder/common.sh"
+# shellcheck source=SCRIPTDIR/launch.sh
+source "$folder/launch.sh" 10
+
+for name in "${launchers[@]:0:1}"; do
+    check "a run with shared tables" exits 0 launch "$name" 2 "$vpps" train "${net[@]}" --examples 40 --epochs 1 --vps 1 --shard-tables --quiet \
+        --save shards.ckpt
+    # a table that is written in several pieces, whose first entries are of different processes
+    pieces=(tree-lstm --hidden 4 --embed 65536 --examples 8 --batch 4 --epochs 0 --eval-every 0 --vps 1 --quiet)
+    tensors() { python3 -c 'import sys; b = open(sys.argv[1], "rb").read(); sys.stdout.buffer.write(b[8 + int.from_bytes(b[:8], "little"):])' "$1"; }
+    check "a large table in one process" exits 0 "$vpps" train "${pieces[@]}" --save pieces1.ckpt
+    check "a large table shared out over three" exits 0 launch "$name" 3 "$vpps" train "${pieces[@]}" --shard-tables --save pieces3.ckpt
+    check "has each entry in its place" cmp <(tensors pieces1.ckpt) <(tensors pieces3.ckpt)
+    python3 - shards.ckpt <<'PY'
+import sys
+b = bytearray(open(sys.argv[1], 'rb').read())
+b[-9] ^= 64
+open('flipped.ckpt', 'wb').write(b)
+PY
+    check "a damaged checkpoint, and shared tables" ends_with 'flipped.ckpt: its tensors have checksum' launch "$name" 2 "$vpps" train --resume \
+        flipped.ckpt --epochs 9 --shard-tables
+
+    # Two processes with one of two examples that are the same: with masks of their own they differ, and so does the mean loss from that
+    # of one of them alone, whose masks are the first process's.
+    for n in 1 2; do yes '(1 (0 a) (1 (0 b) (1 c)))' | head -n $n > same$n.txt; done
+    alone_and_two() { # LOG DROPOUT
+        local options=(tree-lstm --hidden 24 --embed 12 --batch 2 --epochs 1 --vps 1 --min-count 1 --lr 0 --eval-every 0 --quiet --dropout "$2")
+        exits 0 "$vpps" train "${options[@]}" --train same1.txt --log "$1-1.jsonl" &&
+            exits 0 launch "$name" 2 "$vpps" train "${options[@]}" --train same2.txt --log "$1-2.jsonl"
+    }
+    loss() { python3 -c 'import json, sys; print(next(o["loss"] for o in map(json.loads, open(sys.argv[1])) if o["event"] == "batch"))' "$1"; }
+    apart() { python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(abs(a - b) <= 1e-4 * abs(b))' "$(loss "$1")" "$(loss "$2")"; }
+    alike() { [ -n "$(loss "$1")" ] && ! apart "$@"; }
+    check "one example, and the same in each of two processes" alone_and_two plain 0
+    check "have the same loss" alike plain-2.jsonl plain-1.jsonl
+    check "the same with dropout" alone_and_two masks 0.5
+    check "each process has masks of its own" apart masks-2.jsonl masks-1.jsonl
+
+    orphaned() { # the guard is killed, while its launcher is stopped and ends nothing: the process that it guards ends with it
+        local trainer guard launcher rc=1
+        trainer=$(process 1 orphan.ckpt) || { echo "no process of rank 1"; return 1; }
+        guard=$(process 1 orphan.ckpt guard) || { echo "no guard of rank 1"; return 1; }
+        launcher=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$guard/status")
+        kill -STOP "$launcher"
+        kill -KILL "$guard"
+        for _ in $(seq 200); do
+            if ! grep -q '^State:[[:space:]]*[^Z]' "/proc/$trainer/status" 2> /dev/null; then rc=0 && break; fi
+            sleep 0.05
+        done
+        [ $rc -eq 0 ] || { echo "process $trainer is still there"; kill -KILL "$trainer"; }
+        kill -CONT "$launcher"
+        wait "$job"
+        return $rc
+    }
+    check "a run to kill a guard of" begin orphan.ckpt --watchdog-ms 30000
+    check "its process ends with it" orphaned
+done
+
+summary
