@@ -217,8 +217,8 @@ class Trees:
         return replace(self, word=np.where(self.word >= 0, new[self.word], -1))
 
     def take(self, which: ArrayLike) -> Trees:
-        """Some of the trees, side by side: a batch."""
-        which = np.asarray(which, np.int64)
+        """Some of the trees, side by side: a batch. `which` are numbers, from -1 backwards, or a mask."""
+        which = np.atleast_1d(np.arange(len(self))[np.asarray(which)])
         size = self.first[which + 1] - self.first[which]
         first = np.zeros(len(which) + 1, np.int64)
         np.cumsum(size, out=first[1:])

@@ -6,8 +6,39 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vpps._vpps import lib
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+class Recording:
+    """The library, which notes the names of the functions that the package takes from it."""
+
+    used: set = set()
+
+    def __getattr__(self, name):
+        self.used.add(name)
+        return getattr(lib, name)
+
+
+for module in list(sys.modules.values()):
+    if module.__name__.startswith("vpps.") and module.__name__ != "vpps._vpps" and getattr(module, "lib", None) is lib:
+        module.lib = Recording()
+
+
+def pytest_collection_modifyitems(session, config, items):
+    """What looks at all tests comes after them, and is left out where only some are run."""
+    last = [i for i in items if "functions_used" in getattr(i, "fixturenames", ())]
+    items[:] = [i for i in items if i not in last]
+    if config.args == ["tests/python"] and not config.option.keyword:
+        items += last
+
+
+@pytest.fixture
+def functions_used():
+    """Names of the library's functions that were used so far."""
+    return Recording.used
 
 
 @pytest.fixture

@@ -1,5 +1,11 @@
 """What the package says of data that were read: labels of trees, the lines of words, tags of chunks."""
 
+import gzip
+
+import numpy as np
+import pytest
+
+import vpps
 from vpps import data
 
 
@@ -28,3 +34,135 @@ def test_tags_of_chunks():
     f1 = data.F1(data.Vocab(["O", "B-X", "L-X", "0"]))
     f1.add([1, 2, 3], [1, 2, 0])
     assert f1.counts() == (1, 1, 1)
+
+
+# ---------------------------------------------------------------- every reader and measure, on a few lines
+
+
+def words(vocab):
+    return list(vocab)
+
+
+def test_vocabularies():
+    v = data.Vocab(["a", "b", "a", "ç"])
+    assert words(v) == ["a", "b", "ç"] and v.find("b") == 1 and v.find("x") is None and "a" in v and v[2] == "ç"
+    assert words(data.Vocab.from_text(v.to_text())) == words(v)
+    cut = v.cut([3, 1, 2], min_count=2)
+    assert words(cut) == ["<unk>", "a", "ç"]
+    np.testing.assert_array_equal(v.map(cut), [1, 0, 2])
+    np.testing.assert_array_equal(v.map(data.Vocab(), missing=7), [7, 7, 7])
+    with pytest.raises(IndexError, match="word 3 of 3"):
+        v[3]
+    assert data.characters("aç€x") == ["a", "ç", "€", "x"]
+    spelled = data.Vocab(["ab", "bç"]).spellings()
+    assert ["".join(spelled.vocab[i] for i in spelled[k]) for k in range(2)] == ["ab", "bç"]
+
+
+def test_trees(tmp_path):
+    text = "(3 (2 a) (1 (0 b) (4 c)))\n\n(1 d)\n"
+    with gzip.open(tmp_path / "trees.gz", "wt") as file:
+        file.write(text)
+    for bank in (data.Treebank().read_text(text), data.Treebank().read(tmp_path / "trees.gz")):
+        assert len(bank) == 2 and bank.classes == 5 and words(bank.vocab) == ["a", "b", "c", "d"]
+        np.testing.assert_array_equal(bank.counts(), [1, 1, 1, 1])
+        assert [bank.line(i) for i in range(2)] == [1, 3]
+        assert bank.text(0).strip() == "(3 (2 a) (1 (0 b) (4 c)))"
+        t = bank.arrays()
+        assert t.first.tolist() == [0, 5, 6] and t.label.tolist() == [2, 0, 4, 1, 3, 1]
+        assert t.left.tolist() == [-1, -1, -1, 1, 0, -1] and t.right.tolist() == [-1, -1, -1, 2, 3, -1]
+        assert t.word.tolist() == [0, 1, 2, -1, -1, 3]
+        assert bank.tree(1).word.tolist() == [3]
+        both = t.take([1, 0])
+        assert both.first.tolist() == [0, 1, 6] and both.left.tolist() == [-1, -1, -1, -1, 2, 1]
+        for which in ([-1], 1, [False, True], np.array([True]).repeat(2) & [False, True]):
+            assert t.take(which).word.tolist() == [3]
+        with pytest.raises(IndexError):
+            t.take([2])
+    complete = data.Treebank().generate_complete(2, leaves=8).arrays()
+    assert np.diff(complete.first).tolist() == [15, 15]
+    with pytest.raises(vpps.FormatError, match="mine:1"):
+        data.Treebank().read_text("(1 a", "mine")
+
+
+def test_constituents(tmp_path):
+    (tmp_path / "a.mrg").write_text("\n(S (NP (D the) (N cat)) (V sat))\n")
+    trees = data.Constituents().read(tmp_path / "a.mrg")
+    assert len(trees) == 1 and trees.line(0) == 2 and words(trees.vocab) == ["the", "cat", "sat"]
+    label, children, size, word = trees.tree(0)
+    assert [trees.labels[i] for i in label] == ["D", "N", "NP", "V", "S"] and children.tolist() == [0, 0, 2, 0, 2]
+    assert size.tolist() == [1, 1, 3, 1, 5] and word.tolist() == [0, 1, data.NO_WORD, 2, data.NO_WORD]
+    labels, bank = data.Vocab(), data.Treebank()
+    trees.binarise(bank, labels)
+    assert len(bank) == 1 and words(bank.vocab) == ["the", "cat", "sat"] and len(bank.arrays().label) == 5
+
+
+def test_sentences(tmp_path):
+    def file(text):
+        (tmp_path / "f").write_text(text)
+        return tmp_path / "f"
+
+    tagged = "a|X b|Y\na|Y\n"
+    for s in (data.Sentences().read_tagged_text(tagged), data.Sentences().read_tagged(file(tagged)),
+              data.Sentences().read_columns(file("a X\nb Y\n\na Y\n"))):
+        assert len(s) == 2 and s.total_words == 3 and words(s.vocab) == ["a", "b"] and words(s.tag_vocab) == ["X", "Y"]
+        assert [x.words.tolist() for x in s] == [[0, 1], [0]] and [x.tags.tolist() for x in s] == [[0, 1], [1]]
+        assert s.counts().tolist() == [2, 1] and s.line(1) in (2, 4) and s[-1].words.tolist() == [0] and len(s[0:2]) == 2
+        assert s.label(0) is None
+    labelled = "good\ta b\nbad\tb\n"
+    for s in (data.Sentences().read_labelled_text(labelled), data.Sentences().read_labelled(file(labelled))):
+        assert [s.tag_vocab[s.label(i)] for i in range(2)] == ["good", "bad"] and s[0].tags is None
+    lines = "a b\n\nc\n"
+    for s in (data.Sentences().read_lines_text(lines, end_word="."), data.Sentences().read_lines(file(lines), end_word=".")):
+        assert [[s.vocab[i] for i in x.words] for x in s] == [["a", "b", "."], ["c", "."]]
+    (tmp_path / "g").write_text("x\n\ny\n")
+    for read, arguments in ((data.read_parallel_texts, (lines, "x\n\ny\n")), (data.read_parallel, (file(lines), tmp_path / "g"))):
+        source, target = data.Sentences(), data.Sentences()
+        read(*arguments, source, target, end_word=".", skip_empty=True)
+        assert len(source) == len(target) == 2 and [target.vocab[i] for i in target[1].words] == ["y", "."]
+
+
+def test_lattices(tmp_path):
+    lexicon = data.Vocab()
+    data.read_lexicon_text("bc 3 n\n", lexicon)
+    (tmp_path / "lexicon").write_text("ab 1 n\n")
+    data.read_lexicon(tmp_path / "lexicon", lexicon)
+    assert words(lexicon) == ["bc", "ab"]
+    built = data.Lattices().build(data.Sentences().read_tagged_text("a|X b|X c|Y"), lexicon)
+    one = built[0]
+    assert len(built) == 1 and len(built[0:1]) == 1 and len(one.tags) + 1 == len(one.first_arc) and one.first_arc[-1] == 5
+    spanned = [(int(i), int(s)) for i in range(len(one.tags)) for s in one.source[one.first_arc[i]:one.first_arc[i + 1]]]
+    assert sum(one.is_character) == 3 and sorted(i - s for i, s in spanned) == [1, 1, 1, 2, 2]
+    assert built.sizes[0] == 2 and built.line(0) == 1
+
+
+def test_files_of_lattices(tmp_path):
+    with pytest.raises(vpps.FormatError, match="mine:1"):
+        data.Lattices().read_text("x", "mine")
+    (tmp_path / "bad").write_text("x")
+    with pytest.raises(vpps.FormatError, match="bad:1"):
+        data.Lattices().read(tmp_path / "bad")
+
+
+def test_vectors(tmp_path):
+    (tmp_path / "v").write_text("a 1 2\nc 3 4\n")
+    assert data.describe_vectors(tmp_path / "v") == ("glove", 0, 2)
+    values = np.zeros((2, 2), np.float32)
+    assert data.read_vectors(tmp_path / "v", data.Vocab(["b", "c"]), values) == (2, 1, 0)
+    assert values.tolist() == [[0, 0], [3, 4]]
+    with pytest.raises(vpps.ArgumentError, match="expected contiguous float32, 3 x size"):
+        data.read_vectors(tmp_path / "v", data.Vocab(["a", "b", "c"]), values)
+
+
+def test_measures():
+    tags = data.Vocab(["O", "B-X", "I-X", "B-Y"])
+    f1 = data.F1(tags)
+    f1.add([1, 2, 0, 3], [1, 2, 0, 1])
+    assert f1.tokens == (4, 3) and f1.types == ["X", "Y"] and f1.counts("Y") == (1, 0, 0)
+    assert (f1.counts().precision, f1.counts().recall, f1.counts().f1) == (0.5, 0.5, 0.5)
+    bleu = data.Bleu()
+    bleu.add([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
+    assert bleu.score() == pytest.approx(100) and "BLEU" in bleu.signature().upper()
+    bleu.add([1, 2, 3, 9, 5, 6], [1, 2, 3, 4, 5, 6])
+    assert 50 < bleu.score("exp") < 100
+    with pytest.raises(vpps.ArgumentError, match="expected none or exp"):
+        bleu.score("add")

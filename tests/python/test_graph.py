@@ -47,6 +47,9 @@ S = np.array(3.0, np.float32)
     (lambda a: -a, (A,), -A),
     (lambda a: abs(a), (A,), np.abs(A)),
     (lambda a: a**2, (A,), A * A),
+    (lambda a: vpps.gelu(a), (A,), 0.5 * A * (1 + np.tanh(np.sqrt(2 / np.pi) * (A + 0.044715 * A**3)))),
+    (lambda a: a + vpps.ones(3), (A,), A + 1),
+    (lambda a, b: vpps.binary_log_loss(a, b), (np.array([0.25, 0.5]), np.array([1.0, 0.0])), np.log(4) + np.log(2)),
     (lambda a: a[1:], (A,), A[1:]),
     (lambda a: a[-1], (A,), A[-1]),
     (lambda a: a[0:2], (A,), A[:2]),
@@ -198,6 +201,56 @@ def test_lists_in_bulk(rng):
         expected.append(np.tanh(x[i] + W.value @ total))
         at += len(n)
     np.testing.assert_allclose(bulk, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_attention_and_two_lists(rng):
+    """softmax_list, weighted_sum_list, concat_list, and a second list, against NumPy; their gradient against central differences."""
+    m = vpps.Model(1)
+    W = m.add_matrix("W", 4, 4)
+
+    @m.cell
+    def state(c: vpps.Recorder) -> None:
+        c.scatter(c.pull(4))
+
+    @m.cell
+    def attend(c: vpps.Recorder) -> None:
+        query = W @ c.gather(0, 0, 4)
+        keys = c.gather_list(0, 4, first=1)
+        c.push(vpps.weighted_sum_list(vpps.softmax_list(vpps.dot(keys, query)), keys))
+
+    @m.cell
+    def two(c: vpps.Recorder) -> None:
+        left, right, features = c.gather_list_of(0, 0, 4), c.gather_list_of(1, 0, 4), c.pull_list_of(1, 1)
+        c.push(vpps.concat([vpps.concat_list(left, 3), vpps.sum(right * features)]))
+
+    trainer, x = vpps.Trainer(m), rng.standard_normal((5, 4)).astype(np.float32)
+    lists = [[1, 2], [0, 2, 3, 4], [4]]
+    queries, first = [0, 1, 2], np.cumsum([0] + [len(k) for k in lists])
+
+    def attended(w):
+        out = []
+        for q, keys in zip(queries, lists):
+            e = np.exp([x[k] @ (w @ x[q]) for k in keys])
+            out.append((e / e.sum()) @ x[keys])
+        return np.stack(out)
+
+    def build(g):
+        states = g.apply(state, pulls=g.inputs(x))
+        return states, g.apply(attend, children=states[queries], lists=[(first, states[np.concatenate(lists)])])
+
+    with m.graph() as g:
+        states, v = build(g)
+        np.testing.assert_allclose(trainer.forward(v.pushed()), attended(W.value), rtol=1e-4, atol=1e-5)
+        v = two(states[0], states[3], states[1], states[2], pull_lists=[[vpps.input(2.0), vpps.input(3.0)]], list_members=[2, 2])
+        expected = np.concatenate([x[0], x[3], np.zeros(4), 2 * x[1] + 3 * x[2]])
+        np.testing.assert_allclose(trainer.forward(v.pushed()), expected, rtol=1e-5, atol=1e-6)
+        trainer.backward(vpps.sum_elements(vpps.sum(build(g)[1].pushed())))
+        trainer.read_gradients()
+    w, h = W.value.astype(np.float64), 1e-4
+    for i in np.ndindex(4, 4):
+        d = np.zeros((4, 4))
+        d[i] = h
+        assert W.gradient.values[i] == pytest.approx((attended(w + d).sum() - attended(w - d).sum()) / (2 * h), rel=1e-3, abs=1e-4)
 
 
 def test_bulk_counts_what_c_would_read_beyond(rng):

@@ -42,6 +42,15 @@ def test_cffi_knows_every_function():
     assert {name for name in header() if not hasattr(lib, name)} == set()
 
 
+IN_PROCESSES = {"vpps_communicator_open", "vpps_communicator_close", "vpps_communicator_rank", "vpps_communicator_size",
+                "vpps_shard_tables", "vpps_forward_end"}  # test_processes.py runs them elsewhere
+
+
+def test_every_function_that_is_bound_is_used_by_a_test(functions_used):
+    in_c = set(re.findall(r"\b(vpps_\w+)\(", (ROOT / "python/glue.c").read_text())) | {"vpps_version"}  # when vpps is imported
+    assert (header() & called()) - in_c - functions_used - IN_PROCESSES == set()
+
+
 def test_every_status_has_an_exception():
     statuses = [n for n in range(100) if ffi.string(lib.vpps_status_name(n)).decode() in errors.CLASSES]
     text = (ROOT / "include/vpps.h").read_text()
