@@ -1,6 +1,8 @@
-/* encode.c - the words of a script: records of vertices, lists of contributions, instructions. See task.h. */
+/* encode.c - see encode.h; task.h has the layout. */
+#include "script/encode.h"
+
+#include "script/contributions.h"
 #include "script/step.h"
-#include "script/work.h"
 #include "script/writer.h"
 
 static uint32_t float_bits(float f) {
@@ -23,8 +25,7 @@ static void write_entries(const vpps_batch_work *w, const vpps_block_work *b, co
 }
 
 /* Every block's outputs: where their values lie, in the block's record or where the parameter that it is lies. */
-static bool place_outputs(vpps_batch_work *w) {
-    if (!VPPS_RESERVE(w->output_at, w->output_at_capacity, w->n_outputs + 1u)) return false;
+static void place_outputs(const vpps_batch_work *w, uint32_t *all) {
     for (uint32_t i = 0; i < w->n_blocks; i++) {
         const vpps_block_work *b = &w->blocks[i];
         const vpps_compiled_cell *c = w->used[b->type].cell;
@@ -32,7 +33,7 @@ static bool place_outputs(vpps_batch_work *w) {
         for (uint32_t k = 0; k < c->n_outputs; k++) {
             if (c->outputs[k].value == VPPS_NONE) continue; /* nobody reads it */
             const vpps_cell_value *x = &c->values[c->outputs[k].value];
-            uint32_t *output_at = w->output_at + k;
+            uint32_t *output_at = all + k;
             if (x->kind == VPPS_VALUE_LOOKUP) {
                 const vpps_cell_lookup *l = &c->lookups[x->lookup];
                 const uint32_t values = w->machine->values[l->table], words = entry_words(w, l->table);
@@ -46,10 +47,11 @@ static bool place_outputs(vpps_batch_work *w) {
             for (uint32_t p = 0, n = b->n; p < n; p++, at += step) output_at[v[p].first_output] = at;
         }
     }
-    return true;
 }
 
-uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i) { return b->work->output_at[b->work->requested[i].output]; }
+uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i) {
+    return b->work->places.output_at[b->work->requested[i].output];
+}
 
 /* ---------------------------------------------------------------- blocks */
 
@@ -75,7 +77,7 @@ static uint32_t *write_list(const vpps_batch_work *w, const vpps_block_work *b, 
             const vpps_vertex_rest *rest = &w->rests[v[p].vertex];
             const uint32_t *sources = w->source_outputs + vpps_source_at(w, &v[p], place);
             uint32_t *to = at + rest->first_member[list];
-            for (uint32_t m = 0; m < rest->members[list]; m++) to[m] = w->output_at[sources[m]];
+            for (uint32_t m = 0; m < rest->members[list]; m++) to[m] = w->places.output_at[sources[m]];
         }
         at += b->members[list];
     }
@@ -85,7 +87,7 @@ static uint32_t *write_list(const vpps_batch_work *w, const vpps_block_work *b, 
 static void encode_block(vpps_batch_work *w, uint32_t i, vpps_writer *to) {
     vpps_block_work *block = &w->blocks[i];
     const vpps_compiled_cell *c = w->used[block->type].cell;
-    const uint32_t n = block->n, *output_at = w->output_at, *outputs = w->source_outputs;
+    const uint32_t n = block->n, *output_at = w->places.output_at, *outputs = w->source_outputs;
     const vpps_ordered_vertex *v = vpps_vertices_of(w, block);
     uint64_t words = (uint64_t)n * (1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data);
     for (uint32_t l = 0; l < c->n_lists; l++)
@@ -122,24 +124,25 @@ static void encode_data(const vpps_batch_work *w, uint32_t i, vpps_writer *to) {
     }
 }
 
-/* Starts of the lists of contributions to each output with a gradient; users become cursors. They must come right behind
- * the block's other arrays. */
+/* Starts of the lists of contributions to each output with a gradient, which follow the block's other arrays. */
 static void encode_gradients(vpps_batch_work *w, uint32_t i, vpps_writer *to) {
     const vpps_block_work *block = &w->blocks[i];
     const vpps_used_type *u = &w->used[block->type];
     const vpps_ordered_vertex *v = vpps_vertices_of(w, block);
+    const uint32_t *counts = w->contributions.counts;
+    uint32_t *list_at = w->places.list_at;
     for (uint32_t k = 0; k < u->cell->n_outputs && u->needs.training; k++) {
         if (!(u->needs.gradient_out >> k & 1)) continue;
+        const bool all = block->gradients >> k & 1;
         const uint32_t n = block->n, lists = vpps_write_room(to, (uint64_t)n + 1) + n + 1;
         if (to->failed) return;
         uint32_t *starts = to->words + lists - n - 1;
         uint64_t at = 0;
         for (uint32_t p = 0; p < n; p++) {
-            uint32_t *users = &w->users[v[p].first_output + k];
             starts[p] = (uint32_t)at;
-            if (*users == VPPS_NONE) continue;
-            at += *users;
-            *users = (uint32_t)(lists + at - *users);
+            if (!all && !(w->vertices[v[p].vertex].gradients >> k & 1)) continue;
+            list_at[v[p].first_output + k] = (uint32_t)(lists + at);
+            at += counts[v[p].first_output + k];
         }
         starts[n] = (uint32_t)at;
         vpps_write_room(to, at);
@@ -150,25 +153,24 @@ static void encode_gradients(vpps_batch_work *w, uint32_t i, vpps_writer *to) {
 /* ---------------------------------------------------------------- seeds: the loss's gradient */
 
 /* How many constants there are, of all groups. */
-static bool count_constants(vpps_batch_work *w, uint32_t *n) {
-    if (!VPPS_RESERVE(w->constants, w->constants_capacity, w->n_groups)) return false;
-    memset(w->constants, 0, w->n_groups * sizeof *w->constants);
-    *n = 0;
+static uint32_t count_constants(const vpps_batch_work *w, vpps_group_constants *constants) {
+    uint32_t n = 0;
+    memset(constants, 0, w->n_groups * sizeof *constants);
     for (uint32_t i = 0; i < w->n_seeds; i++) {
-        vpps_group_constants *c = &w->constants[vpps_group_of(w, w->seeds[i].to.vertex)];
+        vpps_group_constants *c = &constants[vpps_group_of(w, w->seeds[i].to.vertex)];
         const uint32_t factor = float_bits(w->seeds[i].factor);
         if (c->n && factor == c->last) continue;
         c->last = factor;
         c->n++;
-        ++*n;
+        n++;
     }
-    return true;
+    return n;
 }
 
 /* Every term's factor lies in the pool, as a contribution to the term. */
 static void encode_seeds(vpps_batch_work *w, vpps_writer *to) {
-    for (uint32_t g = 0, at = w->seeds_at; g < w->n_groups; g++) {
-        vpps_group_constants *c = &w->constants[g];
+    for (uint32_t g = 0, at = w->places.constants_at; g < w->n_groups; g++) {
+        vpps_group_constants *c = &w->places.constants[g];
         c->list = vpps_write_room(to, 2 * (uint64_t)c->n);
         if (to->failed) return;
         c->next = c->list;
@@ -176,40 +178,34 @@ static void encode_seeds(vpps_batch_work *w, vpps_writer *to) {
         at += c->n;
     }
     for (uint32_t i = 0; i < w->n_seeds; i++) {
-        vpps_group_constants *c = &w->constants[vpps_group_of(w, w->seeds[i].to.vertex)];
-        uint32_t *user = &w->users[w->seeds[i].to.output];
+        vpps_group_constants *c = &w->places.constants[vpps_group_of(w, w->seeds[i].to.vertex)];
+        uint32_t *list_at = &w->places.list_at[w->seeds[i].to.output];
         const uint32_t factor = float_bits(w->seeds[i].factor);
         if (c->next == c->list || factor != c->last) {
             to->words[c->next++] = c->at++;
             to->words[c->next++] = c->last = factor;
         }
-        if (*user != VPPS_NONE) to->words[(*user)++] = c->at - 1;
+        if (*list_at != VPPS_NONE) to->words[(*list_at)++] = c->at - 1;
     }
 }
 
 /* ---------------------------------------------------------------- tables */
 
 /* One description a table, its entries in the order of their first use. */
-static uint32_t encode_tables(vpps_batch_work *w, uint32_t *n_tables, vpps_writer *to) {
+static uint32_t encode_tables(const vpps_batch_work *w, uint32_t *n_tables, vpps_writer *to) {
     const vpps_model *model = w->g->model;
+    const vpps_contributions *all = &w->contributions;
     *n_tables = 0;
-    for (uint32_t p = 0; p < model->n_params; p++) {
-        bool any = false;
-        for (uint32_t i = 0; i < w->n_entries && !any && model->params[p].kind == VPPS_LOOKUP; i++)
-            any = w->entries[i].table == p;
-        *n_tables += any;
-    }
+    for (uint32_t p = 0; p < model->n_params; p++) *n_tables += all->tables[p].n > 0;
     const uint32_t tables = vpps_write_room(to, (uint64_t)*n_tables * VPPS_TABLE_WORDS);
     uint32_t t = 0, gradients = w->entry_gradients;
     for (uint32_t p = 0; p < model->n_params && !to->failed && t < *n_tables; p++) {
-        uint32_t n = 0;
-        for (uint32_t i = 0; i < w->n_entries; i++)
-            if (w->entries[i].table == p) w->entries[i].number = n++;
+        const uint32_t n = all->tables[p].n;
         if (!n) continue;
         const uint32_t rows = vpps_write_room(to, n);
         if (to->failed) return tables;
-        for (uint32_t i = 0; i < w->n_entries; i++)
-            if (w->entries[i].table == p) to->words[rows + w->entries[i].number] = w->entries[i].row;
+        for (uint32_t i = 0; i < all->n_entries; i++)
+            if (all->entries[i].table == p) to->words[rows + all->entries[i].number] = all->entries[i].row;
         const vpps_table table = {.param = p, .n = n, .gradients = gradients, .rows = rows};
         memcpy(to->words + tables + (size_t)t * VPPS_TABLE_WORDS, &table, sizeof table);
         gradients += n * model->params[p].rows * model->params[p].cols;
@@ -221,26 +217,29 @@ static uint32_t encode_tables(vpps_batch_work *w, uint32_t *n_tables, vpps_write
 /* What a slice's ENTRIES of a table adds up, but for the slice's contributions, for which room is left; its address, or 0: the
  * slice contributes nothing to the table. */
 static uint32_t encode_sums(vpps_batch_work *w, const vpps_table *t, vpps_writer *to) {
+    const vpps_entry *entries = w->contributions.entries;
+    const vpps_entry_lists *lists = &w->places.entries;
     uint32_t n = 0;
     uint64_t count = 0;
-    for (uint32_t i = 0; i < w->n_touched; i++) {
-        const vpps_entry *e = &w->entries[w->touched[i]];
-        n += e->table == t->param;
-        if (e->table == t->param) count += e->count;
+    for (uint32_t i = 0; i < lists->n_touched; i++) {
+        if (entries[lists->touched[i]].table != t->param) continue;
+        n++;
+        count += lists->of[lists->touched[i]].count;
     }
     if (!n) return 0;
     const uint32_t words = entry_words(w, t->param), address = vpps_write_room(to, 2 + 2 * (uint64_t)n + count);
     if (to->failed) return 0;
-    uint32_t *entries = to->words + address + 1, *starts = entries + n, at = 0;
+    uint32_t *numbers = to->words + address + 1, *starts = numbers + n, at = 0;
     to->words[address] = n;
-    for (uint32_t i = 0; i < w->n_touched; i++) {
-        vpps_entry *e = &w->entries[w->touched[i]];
+    for (uint32_t i = 0; i < lists->n_touched; i++) {
+        const vpps_entry *e = &entries[lists->touched[i]];
+        vpps_entry_list *list = &lists->of[lists->touched[i]];
         if (e->table != t->param) continue;
-        *entries++ = e->number;
+        *numbers++ = e->number;
         *starts++ = at;
-        e->at = address + 2 + 2 * n + at;
-        if (e->made) to->words[e->at++] = t->gradients + e->number * words;
-        at += e->count;
+        list->at = address + 2 + 2 * n + at;
+        if (list->made) to->words[list->at++] = t->gradients + e->number * words;
+        at += list->count;
     }
     *starts = at;
     return address;
@@ -249,17 +248,17 @@ static uint32_t encode_sums(vpps_batch_work *w, const vpps_table *t, vpps_writer
 /* Of every slice, each table's sums: their addresses go to sums[slice * n_tables + table]. */
 static void encode_entries(vpps_batch_work *w, uint32_t tables, uint32_t n_tables, uint32_t *sums, vpps_writer *to) {
     for (uint32_t slice = 0; slice < vpps_all_slices(w) && n_tables && !to->failed; slice++) {
-        vpps_touch_entries(w, slice);
+        vpps_touch_entries(w, &w->contributions, slice, &w->places.entries);
         for (uint32_t i = 0; i < n_tables && !to->failed; i++) {
             vpps_table t;
             memcpy(&t, to->words + tables + (size_t)i * VPPS_TABLE_WORDS, sizeof t);
             sums[(size_t)slice * n_tables + i] = encode_sums(w, &t, to);
         }
-        if (!to->failed) vpps_write_entries(w, slice, to->words);
+        if (!to->failed) vpps_write_entries(w, &w->contributions, slice, &w->places.entries, to->words);
     }
 }
 
-/* ---------------------------------------------------------------- instructions */
+/* ---------------------------------------------------------------- tasks */
 
 /* Where all VPs meet at a slice's end: before, or after, the parameters' gradients. Those of groups come before these. */
 static uint32_t common_barrier(const vpps_batch_work *w, uint32_t slice, bool after) {
@@ -337,7 +336,8 @@ static bool meets_before_norm(const vpps_batch_work *w, uint32_t n_tables) {
 static void encode_group(const vpps_batch_work *w, uint32_t g, uint32_t *task, uint32_t *barriers,
                          const uint32_t *losses, const uint32_t *sums, uint32_t n_tables, vpps_writer *to) {
     const uint32_t n = vpps_all_slices(w);
-    if (w->constants[g].n) VPPS_WRITE_TASK(to, CONSTANTS, w->constants[g].list, w->constants[g].n);
+    const vpps_group_constants *constants = &w->places.constants[g];
+    if (constants->n) VPPS_WRITE_TASK(to, CONSTANTS, constants->list, constants->n);
     for (uint32_t slice = 0; slice < n; slice++) {
         encode_slice(w, slice, g, task, barriers, to);
         if (w->training && g == 0) VPPS_WRITE_TASK(to, LOSS, losses[slice], (losses[slice + 1] - losses[slice]) / 2);
@@ -363,7 +363,7 @@ static void encode_losses(const vpps_batch_work *w, uint32_t *losses, vpps_write
         for (uint32_t i = 0; i < w->n_seeds; i++) {
             const vpps_seed *seed = &w->seeds[i];
             if (w->place[seed->to.vertex] - slice * w->n_groups >= w->n_groups) continue; /* of another slice */
-            to->words[losses[slice + 1]++] = w->output_at[seed->to.output];
+            to->words[losses[slice + 1]++] = w->places.output_at[seed->to.output];
             to->words[losses[slice + 1]++] = float_bits(seed->factor);
         }
     }
@@ -383,11 +383,27 @@ static void write_header(const vpps_batch_work *w, vpps_task_header h, vpps_writ
     memcpy(to->words, &h, sizeof h);
 }
 
-static vpps_status place_rest(vpps_batch *b) {
+/* Room for all. */
+static bool open_places(const vpps_batch_work *w, vpps_script_places *p) {
+    if (!VPPS_RESERVE(p->output_at, p->output_at_capacity, w->n_outputs + 1u) ||
+        !VPPS_RESERVE(p->list_at, p->list_at_capacity, w->n_outputs + 1u) ||
+        !VPPS_RESERVE(p->constants, p->constants_capacity, w->n_groups)) {
+        return false;
+    }
+    memset(p->list_at, 0xff, w->n_outputs * sizeof *p->list_at);
+    return vpps_open_entries(&w->contributions, &p->entries);
+}
+
+void vpps_script_places_free(vpps_script_places *p) {
+    void *parts[] = {p->output_at, p->list_at, p->constants, p->entries.of, p->entries.touched};
+    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    *p = (vpps_script_places){0};
+}
+
+static vpps_status place_constants(vpps_batch *b) {
     vpps_batch_work *w = b->work;
-    uint32_t n;
-    if (!count_constants(w, &n)) return vpps_no_memory();
-    w->seeds_at = (uint32_t)w->next_word;
+    const uint32_t n = count_constants(w, w->places.constants);
+    w->places.constants_at = (uint32_t)w->next_word;
     w->next_word += n;
     if (w->next_word > w->machine->pool_words) return VPPS_POOL;
     b->pool_words = (uint32_t)w->next_word;
@@ -415,7 +431,7 @@ static void encode(vpps_batch_work *w, vpps_writer *to, uint32_t *losses, uint32
     if (w->training) {
         h.tables = encode_tables(w, &h.n_tables, to);
         encode_entries(w, h.tables, h.n_tables, sums, to);
-        if (!to->failed) vpps_write_contributions(w, to->words);
+        if (!to->failed) vpps_write_contributions(w, &w->contributions, w->places.list_at, to->words);
         encode_seeds(w, to);
     }
     encode_losses(w, losses, to);
@@ -436,8 +452,9 @@ static void encode(vpps_batch_work *w, vpps_writer *to, uint32_t *losses, uint32
 
 vpps_status vpps_encode_batch(vpps_batch *b) {
     vpps_batch_work *w = b->work;
-    if (!place_outputs(w)) return vpps_no_memory();
-    VPPS_TRY(place_rest(b));
+    if (!open_places(w, &w->places)) return vpps_no_memory();
+    place_outputs(w, w->places.output_at);
+    VPPS_TRY(place_constants(b));
     const size_t n = vpps_all_slices(w) + (size_t)1, n_tables = w->g->model->n_params;
     uint32_t *losses = calloc(n * (1 + n_tables), sizeof *losses);
     if (!losses) return vpps_no_memory();

@@ -243,8 +243,8 @@ static void add_contributions(vpps_batch_work *w, vpps_task_work *t, uint32_t *n
 
 static uint64_t entry_words(const vpps_batch_work *w) {
     uint64_t words = 0;
-    for (uint32_t i = 0; i < w->n_entries; i++) {
-        const vpps_parameter_data *p = &w->g->model->params[w->entries[i].table];
+    for (uint32_t i = 0; i < w->contributions.n_entries; i++) {
+        const vpps_parameter_data *p = &w->g->model->params[w->contributions.entries[i].table];
         words += (uint64_t)p->rows * p->cols;
     }
     return words;

@@ -1,4 +1,6 @@
 /* schedule.c - the steps from a graph to a script, one after the other. */
+#include "script/contributions.h"
+#include "script/encode.h"
 #include "script/scopes.h"
 
 #include <inttypes.h>
@@ -15,45 +17,13 @@ vpps_status vpps_batch_create(vpps_batch **out) {
 void vpps_batch_destroy(vpps_batch *b) {
     if (!b) return;
     vpps_batch_work *w = b->work;
-    for (uint32_t i = 0; i < w->n_tables; i++) free(w->rows[i]);
-    void *parts[] = {w->vertices,
-                     w->rests,
-                     w->needed,
-                     w->sources,
-                     w->source_outputs,
-                     w->sums,
-                     w->seeds,
-                     w->constants,
-                     w->requested,
-                     w->used,
-                     w->used_of_type,
-                     w->used_of_cell,
-                     w->edges,
-                     w->noted,
-                     w->place,
-                     w->blocks,
-                     w->order,
-                     w->unsorted,
-                     w->level_starts,
-                     w->tasks,
-                     w->users,
-                     w->group_phases,
-                     w->rows,
-                     w->entries,
-                     w->entry_uses,
-                     w->touched,
-                     w->stack,
-                     w->output_at,
-                     w->runs,
-                     w->lives,
-                     w->level_ends,
-                     w->passing_at,
-                     w->passing_life,
-                     w->ends_of_type,
-                     w,
-                     b->script,
-                     b->cells,
-                     b};
+    vpps_contributions_free(&w->contributions);
+    vpps_script_places_free(&w->places);
+    void *parts[] = {w->vertices,     w->rests,        w->needed, w->sources,      w->source_outputs, w->sums,
+                     w->seeds,        w->requested,    w->used,   w->used_of_type, w->used_of_cell,   w->edges,
+                     w->noted,        w->place,        w->blocks, w->order,        w->unsorted,       w->level_starts,
+                     w->tasks,        w->group_phases, w->stack,  w->lives,        w->level_ends,     w->passing_at,
+                     w->passing_life, w->ends_of_type, w,         b->script,       b->cells,          b};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
@@ -105,7 +75,7 @@ static vpps_status try_once(vpps_batch *b) {
     vpps_batch_work *w = b->work;
     w->next_word = w->machine->batch;
     VPPS_TRY(vpps_choose_phases(w));
-    VPPS_TRY(vpps_count_contributions(w));
+    if (!vpps_count_contributions(w, &w->contributions)) return vpps_no_memory();
     VPPS_TRY(vpps_place_blocks(w));
     return vpps_encode_batch(b);
 }

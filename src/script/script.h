@@ -8,13 +8,13 @@
  *   policy.c    compiled cells, levels, blocks
  *   phases.c    tasks: which stage of which block runs over which vertices, and in which phase
  *   memory.c    where a batch's tensors lie in the pool; allocate.c: by when they live
- *   contributions.c  lists of the gradients that are added up
- *   encode.c    the words: records, lists, instructions
+ *   contributions.c  how much vertices contribute to which gradients, and the lists of where it lies
+ *   encode.c    the words: records, lists, tasks; writer.c: one after the other
  *   schedule.c  one after the other
  *   step.c      a script of the update alone
- *   cost.c      what the instructions cost
+ *   cost.c      what the tasks cost
  *
- * Each hands its result to the next ones, which only read it.
+ * Each hands its result to the next ones, which only read it: a value of values.h, or still members of work.h.
  */
 #ifndef VPPS_SCRIPT_H
 #define VPPS_SCRIPT_H

@@ -5,6 +5,7 @@
 #include "script/allocate.h"
 #include "script/script.h"
 #include "script/task.h"
+#include "script/values.h"
 
 /* A vertex: a record of the graph. Passes over a batch's vertices are bound by memory, so this is only what most of them
  * read. */
@@ -81,9 +82,7 @@ typedef struct vpps_block_work {
      * of its slice, in which the parameters' gradients are made */
     uint32_t first_phase, first_backward, last_forward, last_backward, slice_end;
     uint32_t kept[VPPS_DOMAINS];
-    bool wide[2];       /* forward, backward: its passing records are those of all levels at once */
-    uint32_t runs;      /* in `runs`: its tasks, by stage and level; those over all levels as of level 0 */
-    uint32_t first_use; /* in `entry_uses` */
+    bool wide[2]; /* forward, backward: its passing records are those of all levels at once */
     uint32_t arrays;
 } vpps_block_work;
 
@@ -99,30 +98,11 @@ typedef struct vpps_seed {
     float factor;
 } vpps_seed;
 
-/* The constants of a group: factors of its terms in the loss, one for all of the same in a row. */
-typedef struct vpps_group_constants {
-    uint32_t n, last;        /* last: the bits of the one made last */
-    uint32_t list, next, at; /* words of the script; of the pool: where the next constant lies */
-} vpps_group_constants;
-
 /* A sum in the loss, and which of its terms is the next. */
 typedef struct vpps_loss_sum {
     uint32_t record, next;
     float first, others; /* factors of its terms in the loss */
 } vpps_loss_sum;
-
-/* An entry of a lookup table that the batch trains. */
-typedef struct vpps_entry {
-    uint32_t table, row, number; /* number: among the table's */
-    uint32_t slice, count;       /* contributions in this slice, the sum of earlier ones included */
-    uint32_t at;                 /* cursor in the script */
-    bool made;                   /* by an earlier slice */
-} vpps_entry;
-
-/* A row of a table: its entry, if the stamp is the batch's. */
-typedef struct vpps_row_work {
-    uint32_t stamp, entry;
-} vpps_row_work;
 
 typedef struct vpps_batch_work {
     const vpps_task_plan *machine;
@@ -142,8 +122,7 @@ typedef struct vpps_batch_work {
     vpps_loss_sum *sums;
     vpps_seed *seeds;
     uint32_t n_seeds;
-    vpps_group_constants *constants; /* of each group */
-    vpps_output_ref *requested;      /* outputs of the request */
+    vpps_output_ref *requested; /* outputs of the request */
     uint32_t n_requested;
 
     vpps_used_type *used;
@@ -179,30 +158,20 @@ typedef struct vpps_batch_work {
     uint32_t *group_phases; /* phases of each group, the ends of slices between them included */
     uint32_t n_phases;
 
-    uint32_t *runs; /* numbers of tasks */
     vpps_tensor_life *lives;
 
     uint64_t next_word;  /* of the pool */
     uint64_t live_words; /* see vpps_batch */
-    uint32_t entry_gradients, seeds_at;
-    uint32_t *output_at; /* offset of every needed output's value */
-    uint32_t *users;     /* contributions to every output, then cursors; VPPS_NONE: it has no gradient */
-    vpps_entry *entries;
-    uint32_t n_entries;
-    uint32_t *entry_uses; /* entries that vertices contribute to, in the order of their contributions */
-    uint32_t n_entry_uses;
-    uint32_t *touched; /* entries that a slice contributes to, in the order of their first use */
-    uint32_t n_touched;
-    vpps_row_work **rows; /* per parameter */
-    uint32_t n_tables, stamp;
+    uint32_t entry_gradients;
+    vpps_contributions contributions;
+    vpps_script_places places;
     uint32_t *stack;
 
     size_t vertices_capacity, rests_capacity, needed_capacity, sources_capacity, source_outputs_capacity, sums_capacity,
-        seeds_capacity, constants_capacity, requested_capacity, used_capacity, used_of_type_capacity,
-        used_of_cell_capacity, edges_capacity, noted_capacity, place_capacity, blocks_capacity, order_capacity,
-        unsorted_capacity, level_starts_capacity, level_ends_capacity, ends_of_type_capacity, passing_at_capacity,
-        passing_life_capacity, tasks_capacity, group_phases_capacity, runs_capacity, lives_capacity, users_capacity,
-        output_at_capacity, entries_capacity, entry_uses_capacity, touched_capacity, stack_capacity;
+        seeds_capacity, requested_capacity, used_capacity, used_of_type_capacity, used_of_cell_capacity, edges_capacity,
+        noted_capacity, place_capacity, blocks_capacity, order_capacity, unsorted_capacity, level_starts_capacity,
+        level_ends_capacity, ends_of_type_capacity, passing_at_capacity, passing_life_capacity, tasks_capacity,
+        group_phases_capacity, lives_capacity, stack_capacity;
 } vpps_batch_work;
 
 vpps_status vpps_read_graph(vpps_batch_work *w);
@@ -216,12 +185,6 @@ bool vpps_deal_heads(vpps_batch_work *w);
 vpps_status vpps_choose_steps(vpps_batch_work *w);
 vpps_status vpps_choose_phases(vpps_batch_work *w);
 vpps_status vpps_place_blocks(vpps_batch_work *w);
-vpps_status vpps_count_contributions(vpps_batch_work *w);
-void vpps_write_contributions(vpps_batch_work *w, uint32_t *words);
-void vpps_touch_entries(vpps_batch_work *w, uint32_t slice);
-void vpps_write_entries(vpps_batch_work *w, uint32_t slice, uint32_t *words);
-/* POOL, without a message: the batch needs w->next_word words of the pool. */
-vpps_status vpps_encode_batch(vpps_batch *b);
 
 static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "schedule: out of memory"); }
 
