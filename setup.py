@@ -62,8 +62,8 @@ def keep_lock(binding: str, functions: set) -> str:
         return m[1]
 
     result = call.sub(without, binding)
-    if kept != functions:
-        raise RuntimeError(f"cffi's code has another form: no call found of {sorted(functions - kept)}")
+    if kept != functions:  # slower calls, and threads must keep off each other's graphs
+        print(f"warning: cffi's code has another form: these calls give the lock away: {sorted(functions - kept)}", file=sys.stderr)
     return result
 
 
