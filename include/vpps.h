@@ -21,7 +21,8 @@
  *   - A model, its graphs and its handles belong to one thread at a time; different models are independent. But while a batch
  *     of one graph is trained or run in one thread, another may build another graph of the same model. A handle is of no use
  *     in a child of fork(): calls with it fail with STATE there (destroying it is allowed).
- *   - A pointer that is NULL fails with ARGUMENT, unless a comment allows it.
+ *   - A pointer that is NULL fails with ARGUMENT, unless a comment allows it. An array of no elements may be NULL. Calls that return
+ *     neither a status nor a node answer NULL with 0, NULL, or what their comments say for an unknown one.
  *   - Strings and arrays passed in are copied, unless a comment says otherwise.
  *   - A struct that may get more members in a later version begins with its `size`, which the caller sets:
  *
@@ -717,10 +718,10 @@ VPPS_API vpps_status vpps_param_gradient(vpps_model *model, vpps_param param, vp
  * ARGUMENT. */
 VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param param, double *out);
 
-/* Has the latest batch finished? Never blocks. *done tells; *loss is set only when it is true. */
+/* Has the latest batch finished? Never blocks. *done tells; *loss (may be NULL) is set only when it is true. */
 VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
 
-/* Waits for the latest batch; its loss. Fails with STATE when no batch was ever enqueued, or with that batch's error. */
+/* Waits for the latest batch; its loss (may be NULL). Fails with STATE when no batch was ever enqueued, or with that batch's error. */
 VPPS_API vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss);
 
 /* Inference: computes the n given nodes and copies their values to outs[i] (rows * cols floats, column after

@@ -446,7 +446,7 @@ VPPS_API const char *vpps_f1_type(const vpps_f1 *f, uint32_t type);
 /* The counts of one type (all zero out of range); of all types together. */
 VPPS_API vpps_f1_counts vpps_f1_type_counts(const vpps_f1 *f, uint32_t type);
 VPPS_API vpps_f1_counts vpps_f1_all_counts(const vpps_f1 *f);
-/* How many tags were counted, and how many of them were right. */
+/* How many tags were counted, and how many of them were right (may be NULL). */
 VPPS_API uint64_t vpps_f1_tokens(const vpps_f1 *f, uint64_t *right);
 /* 0 to 1; 0 where nothing is to be divided by. */
 VPPS_API double vpps_f1_precision(vpps_f1_counts counts);

@@ -60,7 +60,10 @@ vpps_status vpps_graph_status(const vpps_graph *g) {
     return g->status;
 }
 
-uint32_t vpps_graph_size(const vpps_graph *g) { return g->recording ? g->recording->n_nodes : g->size; }
+uint32_t vpps_graph_size(const vpps_graph *g) {
+    if (!g) return 0;
+    return g->recording ? g->recording->n_nodes : g->size;
+}
 
 /* ---------------------------------------------------------------- signatures */
 

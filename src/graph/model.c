@@ -222,7 +222,7 @@ vpps_status vpps_freeze(vpps_model *model, vpps_param param, bool frozen) {
     return VPPS_OK;
 }
 
-uint32_t vpps_param_count(const vpps_model *model) { return (uint32_t)model->n_params; }
+uint32_t vpps_param_count(const vpps_model *model) { return model ? (uint32_t)model->n_params : 0; }
 
 vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_param_info *out) {
     VPPS_NEED(model);
@@ -250,5 +250,6 @@ vpps_status vpps_param_find(const vpps_model *model, const char *name, vpps_para
 }
 
 float *vpps_param_values(vpps_model *model, vpps_param param) {
+    VPPS_NEED_OR(NULL, model);
     return check_param(model, param) == VPPS_OK ? model->params[param].values : NULL;
 }

@@ -28,18 +28,18 @@ void vpps_constituents_destroy(vpps_constituents *c) {
     free(c);
 }
 
-uint32_t vpps_constituents_size(const vpps_constituents *c) { return c->n_trees; }
+uint32_t vpps_constituents_size(const vpps_constituents *c) { return c ? c->n_trees : 0; }
 
 vpps_constituent_tree vpps_constituents_tree(const vpps_constituents *c, uint32_t i) {
-    if (i >= c->n_trees) return (vpps_constituent_tree){0};
+    if (i >= vpps_constituents_size(c)) return (vpps_constituent_tree){0};
     const struct vpps_constituent_range *t = &c->trees[i];
     return (vpps_constituent_tree){c->nodes + t->first_node, t->n_nodes, t->n_leaves};
 }
 
 uint32_t vpps_constituents_line(const vpps_constituents *c, uint32_t i) {
-    return i < c->n_trees ? c->trees[i].line : 0;
+    return i < vpps_constituents_size(c) ? c->trees[i].line : 0;
 }
 
-const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c) { return c->vocab; }
+const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c) { return c ? c->vocab : NULL; }
 
-const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c) { return c->labels; }
+const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c) { return c ? c->labels : NULL; }

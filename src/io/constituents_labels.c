@@ -24,6 +24,7 @@ size_t vpps_label_without_tags(const char *label, size_t len) {
 }
 
 bool vpps_constituents_look_penn(const vpps_constituents *c) {
+    VPPS_NEED_OR(false, c);
     bool np = false, vp = false;
     for (uint32_t i = 0; i < vpps_vocab_size(c->labels); i++) {
         const char *label = vpps_vocab_word(c->labels, i);

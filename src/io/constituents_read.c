@@ -131,6 +131,7 @@ static vpps_status read_lines(bracket_reader *r) {
 vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, const char *text, size_t len) {
     VPPS_NEED(c);
     VPPS_NEED(name);
+    if (len) VPPS_NEED(text);
     bracket_reader r = {.c = c};
     const size_t n_nodes = c->n_nodes;
     const uint32_t n_trees = c->n_trees, n_words = vpps_vocab_size(c->vocab), n_labels = vpps_vocab_size(c->labels);

@@ -18,7 +18,7 @@ void vpps_lattices_destroy(vpps_lattices *l) {
     free(l);
 }
 
-uint32_t vpps_lattices_size(const vpps_lattices *l) { return l->n_lattices; }
+uint32_t vpps_lattices_size(const vpps_lattices *l) { return l ? l->n_lattices : 0; }
 
 /* Lattice i has one number more than nodes in first_arcs, and so has each before it. */
 static uint32_t *first_arcs_of(const vpps_lattices *l, uint32_t i) {
@@ -26,19 +26,21 @@ static uint32_t *first_arcs_of(const vpps_lattices *l, uint32_t i) {
 }
 
 vpps_lattice vpps_lattices_get(const vpps_lattices *l, uint32_t i) {
-    if (i >= l->n_lattices) return (vpps_lattice){0};
+    if (i >= vpps_lattices_size(l)) return (vpps_lattice){0};
     const struct vpps_lattice_range *r = &l->ranges[i];
     return (vpps_lattice){r->n_nodes, l->tags + r->first_node, first_arcs_of(l, i),
                           l->arcs ? l->arcs + r->first_arc : NULL};
 }
 
-uint32_t vpps_lattices_line(const vpps_lattices *l, uint32_t i) { return i < l->n_lattices ? l->ranges[i].line : 0; }
+uint32_t vpps_lattices_line(const vpps_lattices *l, uint32_t i) {
+    return i < vpps_lattices_size(l) ? l->ranges[i].line : 0;
+}
 
-uint32_t vpps_lattices_tags(const vpps_lattices *l) { return l->tag_ids; }
+uint32_t vpps_lattices_tags(const vpps_lattices *l) { return l ? l->tag_ids : 0; }
 
-uint32_t vpps_lattices_characters(const vpps_lattices *l) { return l->character_ids; }
+uint32_t vpps_lattices_characters(const vpps_lattices *l) { return l ? l->character_ids : 0; }
 
-uint32_t vpps_lattices_words(const vpps_lattices *l) { return l->word_ids; }
+uint32_t vpps_lattices_words(const vpps_lattices *l) { return l ? l->word_ids : 0; }
 
 vpps_lattices_mark vpps_lattices_extent(const vpps_lattices *l) {
     return (vpps_lattices_mark){l->n_nodes, l->n_arcs, l->n_lattices, l->tag_ids, l->character_ids, l->word_ids};

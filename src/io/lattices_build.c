@@ -29,6 +29,7 @@ static vpps_status read_lexicon(vpps_vocab *words, const vpps_text *t) {
 vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name, const char *text, size_t len) {
     VPPS_NEED(words);
     VPPS_NEED(name);
+    if (len) VPPS_NEED(text);
     const vpps_text t = vpps_text_of(name, text, len, "");
     const uint32_t before = vpps_vocab_size(words);
     vpps_status status = read_lexicon(words, &t);

@@ -84,6 +84,7 @@ static vpps_status read_lattices(number_reader *r) {
 vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const char *text, size_t len) {
     VPPS_NEED(l);
     VPPS_NEED(name);
+    if (len) VPPS_NEED(text);
     number_reader r = {.l = l, .text = vpps_text_of(name, text, len, "")};
     r.at = r.counted = r.text.begin;
     r.line = 1;

@@ -36,6 +36,8 @@ static uint64_t count_matches(uint32_t n, uint32_t n_hypothesis, const uint32_t 
 vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const uint32_t *hypothesis, uint32_t n_reference,
                           const uint32_t *reference) {
     VPPS_NEED(b);
+    if (n_hypothesis) VPPS_NEED(hypothesis);
+    if (n_reference) VPPS_NEED(reference);
     bool *taken = malloc(n_reference ? n_reference : 1);
     if (!taken) return vpps_fail(VPPS_MEMORY, "BLEU: out of memory for a sentence of %u words", n_reference);
     for (uint32_t n = 1; n <= ORDERS; n++) {
@@ -51,7 +53,7 @@ vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const uint32_t *h
 /* The geometric mean of the four precisions, times the brevity penalty. */
 double vpps_bleu_score(const vpps_bleu *b, vpps_bleu_smoothing smoothing) {
     double logs = 0, part = 1;
-    if (b->matches[0] == 0) return 0; /* then the longer ones have none either */
+    if (!b || b->matches[0] == 0) return 0; /* then the longer ones have none either */
     for (uint32_t n = 0; n < ORDERS; n++) {
         double matches = (double)b->matches[n];
         if (b->possible[n] == 0 || (matches == 0 && smoothing == VPPS_BLEU_NONE)) return 0;

@@ -55,7 +55,7 @@ static vpps_status take_all_apart(vpps_f1 *f, const vpps_vocab *tags) {
 
 bool vpps_f1_applies(const vpps_vocab *tags) {
     uint32_t good = 0, bad = 0, chunks = 0, typed = 0;
-    for (uint32_t i = 0; tags && i < vpps_vocab_size(tags); i++) {
+    for (uint32_t i = 0; i < vpps_vocab_size(tags); i++) {
         vpps_chunk_tag tag;
         const bool of_scheme = vpps_chunk_tag_read(vpps_vocab_word(tags, i), &tag);
         good += of_scheme;
@@ -131,6 +131,8 @@ static void count_chunks(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uin
 
 vpps_status vpps_f1_add(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uint32_t *predicted) {
     VPPS_NEED(f);
+    if (n) VPPS_NEED(gold);
+    if (n) VPPS_NEED(predicted);
     for (uint32_t i = 0; i < n; i++) {
         if (gold[i] >= f->n_tags || predicted[i] >= f->n_tags) {
             return vpps_fail(VPPS_ARGUMENT, "F1: expected tags below %u, found %u (gold) and %u (predicted) at word %u",
@@ -145,13 +147,13 @@ vpps_status vpps_f1_add(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uint
 
 /* ---------------------------------------------------------------- results */
 
-uint32_t vpps_f1_types(const vpps_f1 *f) { return f->n_types; }
+uint32_t vpps_f1_types(const vpps_f1 *f) { return f ? f->n_types : 0; }
 
-const char *vpps_f1_type(const vpps_f1 *f, uint32_t type) { return type < f->n_types ? f->types[type] : NULL; }
+const char *vpps_f1_type(const vpps_f1 *f, uint32_t type) { return type < vpps_f1_types(f) ? f->types[type] : NULL; }
 
 vpps_f1_counts vpps_f1_all_counts(const vpps_f1 *f) {
     vpps_f1_counts all = {0};
-    for (uint32_t t = 0; t < f->n_types; t++) {
+    for (uint32_t t = 0; t < vpps_f1_types(f); t++) {
         all.gold += f->counts[t].gold;
         all.predicted += f->counts[t].predicted;
         all.correct += f->counts[t].correct;
@@ -160,12 +162,12 @@ vpps_f1_counts vpps_f1_all_counts(const vpps_f1 *f) {
 }
 
 vpps_f1_counts vpps_f1_type_counts(const vpps_f1 *f, uint32_t type) {
-    return type < f->n_types ? f->counts[type] : (vpps_f1_counts){0};
+    return type < vpps_f1_types(f) ? f->counts[type] : (vpps_f1_counts){0};
 }
 
 uint64_t vpps_f1_tokens(const vpps_f1 *f, uint64_t *right) {
-    if (right) *right = f->right;
-    return f->tokens;
+    if (right) *right = f ? f->right : 0;
+    return f ? f->tokens : 0;
 }
 
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }

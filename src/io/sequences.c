@@ -29,34 +29,36 @@ void vpps_sentences_destroy(vpps_sentences *s) {
     free(s);
 }
 
-uint32_t vpps_sentences_size(const vpps_sentences *s) { return s->n_sentences; }
+uint32_t vpps_sentences_size(const vpps_sentences *s) { return s ? s->n_sentences : 0; }
 
-uint64_t vpps_sentences_total_words(const vpps_sentences *s) { return s->n_words; }
+uint64_t vpps_sentences_total_words(const vpps_sentences *s) { return s ? s->n_words : 0; }
 
 /* The first word of sentence i, or behind the last sentence. */
 static size_t first_word(const vpps_sentences *s, uint32_t i) { return i ? s->ends[i - 1].end : 0; }
 
 vpps_sentence vpps_sentences_get(const vpps_sentences *s, uint32_t i) {
-    if (i >= s->n_sentences) return (vpps_sentence){0};
+    if (i >= vpps_sentences_size(s)) return (vpps_sentence){0};
     const size_t first = first_word(s, i), end = s->ends[i].end;
     if (end == first) return (vpps_sentence){0}; /* there may be no array to point into */
     return (vpps_sentence){s->words + first, s->kind == VPPS_TAGGED ? s->tags + first : NULL, (uint32_t)(end - first)};
 }
 
 uint32_t vpps_sentences_label(const vpps_sentences *s, uint32_t i) {
-    return i < s->n_sentences ? s->ends[i].label : VPPS_NO_WORD;
+    return i < vpps_sentences_size(s) ? s->ends[i].label : VPPS_NO_WORD;
 }
 
-uint32_t vpps_sentences_line(const vpps_sentences *s, uint32_t i) { return i < s->n_sentences ? s->ends[i].line : 0; }
+uint32_t vpps_sentences_line(const vpps_sentences *s, uint32_t i) {
+    return i < vpps_sentences_size(s) ? s->ends[i].line : 0;
+}
 
 uint32_t vpps_sentences_word_line(const vpps_sentences *s, uint32_t i, uint32_t k) {
-    const bool known = i < s->n_sentences && s->kind == VPPS_TAGGED && k < s->ends[i].end - first_word(s, i);
+    const bool known = i < vpps_sentences_size(s) && s->kind == VPPS_TAGGED && k < s->ends[i].end - first_word(s, i);
     return known ? s->lines[first_word(s, i) + k] : vpps_sentences_line(s, i);
 }
 
-const vpps_vocab *vpps_sentences_vocab(const vpps_sentences *s) { return s->vocab; }
+const vpps_vocab *vpps_sentences_vocab(const vpps_sentences *s) { return s ? s->vocab : NULL; }
 
-const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s) { return s->tag_vocab; }
+const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s) { return s ? s->tag_vocab : NULL; }
 
 vpps_sentences_mark vpps_sentences_extent(const vpps_sentences *s) {
     return (vpps_sentences_mark){s->n_words, s->n_sentences, vpps_vocab_size(s->vocab), vpps_vocab_size(s->tag_vocab)};

@@ -323,6 +323,7 @@ vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name
                                              const vpps_columns *columns) {
     VPPS_NEED(s);
     VPPS_NEED(name);
+    if (len) VPPS_NEED(text);
     vpps_columns_seen seen;
     return vpps_sentences_read_columns_seen(s, name, text, len, columns, &seen);
 }

@@ -70,6 +70,8 @@ vpps_status vpps_sentences_read_parallel_texts(vpps_sentences *source, vpps_sent
     VPPS_NEED(target);
     VPPS_NEED(source_name);
     VPPS_NEED(target_name);
+    if (source_len) VPPS_NEED(source_text);
+    if (target_len) VPPS_NEED(target_text);
     static const vpps_parallel defaults = {0};
     const vpps_parallel *options = parallel ? parallel : &defaults;
     const vpps_text s = vpps_text_of(source_name, source_text, source_len, "");

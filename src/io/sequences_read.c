@@ -133,12 +133,14 @@ vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name,
 vpps_status vpps_sentences_read_tagged_text(vpps_sentences *s, const char *name, const char *text, size_t len) {
     VPPS_NEED(s);
     VPPS_NEED(name);
+    if (len) VPPS_NEED(text);
     return vpps_sentences_read_barred_text(s, name, text, len, &(vpps_bars){1, 1, 2});
 }
 
 vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const char *name, const char *text, size_t len) {
     VPPS_NEED(s);
     VPPS_NEED(name);
+    if (len) VPPS_NEED(text);
     const vpps_text t = vpps_text_of(name, text, len, "");
     const vpps_sentences_mark before = vpps_sentences_extent(s);
     vpps_status status = vpps_text_check(&t);
@@ -151,6 +153,7 @@ vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, 
                                            const vpps_lines *lines) {
     VPPS_NEED(s);
     VPPS_NEED(name);
+    if (len) VPPS_NEED(text);
     static const vpps_lines defaults = {0};
     const vpps_text t = vpps_text_of(name, text, len, "");
     const vpps_sentences_mark before = vpps_sentences_extent(s);

@@ -13,6 +13,7 @@ struct vpps_spellings {
 
 /* RFC 3629, section 4: the ranges of the second byte keep out overlong forms, surrogates and what is too large. */
 uint32_t vpps_utf8_character(const char *text, size_t len) {
+    VPPS_NEED_OR(0, text);
     const unsigned char first = (unsigned char)text[0];
     uint32_t n;
     unsigned char low = 0x80, high = 0xbf;
@@ -84,11 +85,12 @@ void vpps_spellings_destroy(vpps_spellings *s) {
 }
 
 const uint32_t *vpps_spellings_word(const vpps_spellings *s, uint32_t word, uint32_t *n) {
+    VPPS_NEED_OR(NULL, n);
     *n = 0;
-    if (word >= s->n_words) return NULL;
+    if (!s || word >= s->n_words) return NULL;
     const size_t first = word ? s->ends[word - 1] : 0;
     *n = (uint32_t)(s->ends[word] - first);
     return s->characters + first;
 }
 
-const vpps_vocab *vpps_spellings_vocab(const vpps_spellings *s) { return s->vocab; }
+const vpps_vocab *vpps_spellings_vocab(const vpps_spellings *s) { return s ? s->vocab : NULL; }

@@ -25,19 +25,21 @@ void vpps_treebank_destroy(vpps_treebank *tb) {
     free(tb);
 }
 
-uint32_t vpps_treebank_size(const vpps_treebank *tb) { return tb->n_trees; }
+uint32_t vpps_treebank_size(const vpps_treebank *tb) { return tb ? tb->n_trees : 0; }
 
 vpps_tree vpps_treebank_tree(const vpps_treebank *tb, uint32_t i) {
-    if (i >= tb->n_trees) return (vpps_tree){0};
+    if (i >= vpps_treebank_size(tb)) return (vpps_tree){0};
     const struct vpps_tree_range *t = &tb->trees[i];
     return (vpps_tree){tb->nodes + t->first_node, t->n_nodes, t->n_leaves};
 }
 
-uint32_t vpps_treebank_line(const vpps_treebank *tb, uint32_t i) { return i < tb->n_trees ? tb->trees[i].line : 0; }
+uint32_t vpps_treebank_line(const vpps_treebank *tb, uint32_t i) {
+    return i < vpps_treebank_size(tb) ? tb->trees[i].line : 0;
+}
 
-const vpps_vocab *vpps_treebank_vocab(const vpps_treebank *tb) { return tb->vocab; }
+const vpps_vocab *vpps_treebank_vocab(const vpps_treebank *tb) { return tb ? tb->vocab : NULL; }
 
-uint32_t vpps_treebank_classes(const vpps_treebank *tb) { return tb->classes; }
+uint32_t vpps_treebank_classes(const vpps_treebank *tb) { return tb ? tb->classes : 0; }
 
 vpps_treebank_mark vpps_treebank_extent(const vpps_treebank *tb) {
     return (vpps_treebank_mark){tb->n_nodes, tb->n_trees, vpps_vocab_size(tb->vocab), tb->classes};

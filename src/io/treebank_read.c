@@ -93,6 +93,7 @@ static vpps_status read_tree(reader *r) {
 vpps_status vpps_treebank_read_text(vpps_treebank *tb, const char *name, const char *text, size_t len) {
     VPPS_NEED(tb);
     VPPS_NEED(name);
+    if (len) VPPS_NEED(text);
     reader r = {.tb = tb};
     const vpps_treebank_mark before = vpps_treebank_extent(tb);
     vpps_status status = vpps_brackets_open(&r.text, name, text, len);

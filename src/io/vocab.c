@@ -147,6 +147,7 @@ vpps_status vpps_vocab_add_unchecked(vpps_vocab *v, const char *word, size_t len
 vpps_status vpps_vocab_add(vpps_vocab *v, const char *word, size_t len, uint32_t *id) {
     VPPS_NEED(v);
     VPPS_NEED(id);
+    if (len) VPPS_NEED(word);
     if (len == 0) return vpps_fail(VPPS_ARGUMENT, "vocabulary: expected a word, found an empty string");
     if (memchr(word, '\0', len) || memchr(word, '\n', len)) {
         return vpps_fail(VPPS_ARGUMENT, "vocabulary: expected a word without NUL and line feed bytes");
@@ -172,14 +173,16 @@ void vpps_vocab_replace(vpps_vocab *v, vpps_vocab *by) {
 }
 
 uint32_t vpps_vocab_find(const vpps_vocab *v, const char *word, size_t len) {
-    if (!v->n_slots) return VPPS_NO_WORD;
+    if (!v || !word || !v->n_slots) return VPPS_NO_WORD;
     const slot *found = find_slot(v, word, len, hash_word(word, len));
     return found->id_plus ? found->id_plus - 1 : VPPS_NO_WORD;
 }
 
-uint32_t vpps_vocab_size(const vpps_vocab *v) { return v->n_words; }
+uint32_t vpps_vocab_size(const vpps_vocab *v) { return v ? v->n_words : 0; }
 
-const char *vpps_vocab_word(const vpps_vocab *v, uint32_t id) { return id < v->n_words ? v->words[id].text : NULL; }
+const char *vpps_vocab_word(const vpps_vocab *v, uint32_t id) {
+    return id < vpps_vocab_size(v) ? v->words[id].text : NULL;
+}
 
 vpps_status vpps_vocab_to_text(const vpps_vocab *v, char **out) {
     VPPS_NEED(out);

@@ -536,7 +536,9 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     VPPS_NEED(outs);
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(check_whole(h));
-    if (!n || !nodes || !outs) return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given");
+    if (!n) return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given");
+    for (uint32_t i = 0; i < n; i++)
+        if (!outs[i]) return vpps_fail(VPPS_ARGUMENT, "forward: outs[%u] is NULL", i);
     const vpps_batch_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
     uint64_t host_ns;
     VPPS_TRY(start(h, g, &request, 0, &host_ns, NULL));
@@ -670,7 +672,7 @@ static vpps_status need_groups(vpps_handle *h) {
 
 vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps_param *params, const vpps_param_group *group) {
     VPPS_TRY(vpps_handle_check(h, "vpps_set_param_group"));
-    VPPS_NEED(params);
+    if (n) VPPS_NEED(params);
     vpps_param_group numbers = {.lr = NAN, .momentum = NAN, .weight_decay = NAN};
     if (group) VPPS_TRY(vpps_take_struct(&numbers, sizeof numbers, sizeof numbers, group, "vpps_param_group"));
     float checked;

@@ -1,0 +1,293 @@
+"""NULL in every pointer of every public function, and in every pointer inside a struct: no crash, and the answer that the
+conventions of vpps.h promise."""
+
+import re
+from pathlib import Path
+
+import pytest
+from vpps._vpps import ffi, lib
+
+ROOT = Path(__file__).parents[2]
+NO_ID = 2**32 - 1
+
+# Pointers that may be NULL, as the comments of their functions say.
+ALLOWED = {
+    "vpps_add_lookup": {"init"},
+    "vpps_add_matrix": {"init"},
+    "vpps_add_vector": {"init"},
+    "vpps_communicator_open": {"comm"},
+    "vpps_f1_tokens": {"right"},
+    "vpps_fb": {"stale_loss"},
+    "vpps_handle_create": {"options"},
+    "vpps_handle_trials": {"out"},
+    "vpps_poll_loss": {"loss"},
+    "vpps_sentences_generate": {"translation", "lexicon", "options"},
+    "vpps_sentences_read_columns_file": {"columns"},
+    "vpps_sentences_read_columns_text": {"columns"},
+    "vpps_sentences_read_lines_file": {"lines"},
+    "vpps_sentences_read_lines_text": {"lines"},
+    "vpps_sentences_read_parallel_files": {"parallel"},
+    "vpps_sentences_read_parallel_texts": {"parallel"},
+    "vpps_set_param_group": {"group"},
+    "vpps_shard_tables": {"c"},
+    "vpps_sync_latest_loss": {"loss"},
+    "vpps_treebank_generate_complete": {"options"},
+    "vpps_treebank_generate_listops": {"options"},
+    "vpps_vectors_read": {"found"},
+    "vpps_vocab_cut": {"counts"},
+    "vpps_while": {"turns"},
+}
+
+# What functions without a status return for NULL, if it is not zeros.
+RETURNED = {
+    "vpps_communicator_size": 1,
+    "vpps_pull_index": NO_ID,
+    "vpps_sentences_label": NO_ID,
+    "vpps_vocab_find": NO_ID,
+}
+
+
+class Function:
+    """One prototype of the headers."""
+
+    def __init__(self, returned, name, parameters):
+        self.returned, self.name, self.call = returned.strip(), name, getattr(lib, name)
+        self.parameters = [re.search(r"(\w+)$", p)[1] for p in parameters.split(",")]
+        self.types = ffi.typeof(self.call).args
+        self.pointers = {p for p, t in zip(self.parameters, self.types) if t.kind == "pointer"}
+
+    def answer(self, objects, nulls):
+        """What is returned when these pointers are NULL, and the message."""
+        objects.renew()
+        given = [ffi.NULL if p in nulls else objects.argument(t, p) for p, t in zip(self.parameters, self.types)]
+        result = self.call(*given)
+        return result, message()
+
+    def wanted(self):
+        if self.returned == "vpps_status":
+            return lib.VPPS_ARGUMENT
+        return RETURNED.get(self.name, NO_ID if self.returned in ("vpps_node", "vpps_vertex") else 0)
+
+
+class Objects:
+    """Arguments: a model with a handle, a graph, a recorder, and an empty object of each kind of data; zeros behind other pointers."""
+
+    def __init__(self, path):
+        self.made, self.kept, self.file = {}, [], open(path, "w")
+        self.model = self.make("vpps_model", lib.vpps_model_create, 1)
+        assert lib.vpps_add_vector(self.model, ffi.new("vpps_param *"), b"b", 2, ffi.NULL) == 0
+        options = ffi.new("vpps_options *")
+        assert lib.vpps_options_init(options, ffi.sizeof("vpps_options")) == 0
+        options.vps = 1
+        self.handle = self.make("vpps_handle", lib.vpps_handle_create, self.model, options)
+        self.graph = self.make("vpps_graph", lib.vpps_graph_create, self.model)
+        words = self.make("vpps_vocab", lib.vpps_vocab_create)
+        for kind in "treebank", "lattices":
+            self.make(f"vpps_{kind}", getattr(lib, f"vpps_{kind}_create"))
+        self.make("vpps_constituents", lib.vpps_constituents_create, 0)
+        self.make("vpps_spellings", lib.vpps_spellings_create, words)
+        self.make("vpps_f1", lib.vpps_f1_create, words)
+
+    def renew(self):
+        """An empty graph, a new recorder, empty sentences, and a message that speaks of no pointer."""
+        lib.vpps_graph_clear(self.graph)
+        self.made["recorder"] = self.out("vpps_graph", lambda out: lib.vpps_cell_begin(self.model, b"c", out))
+        self.make("vpps_sentences", lib.vpps_sentences_create)
+        self.made["target"] = self.made["translation"] = self.out("vpps_sentences", lib.vpps_sentences_create)
+        assert lib.vpps_param_find(self.model, b"none", ffi.new("vpps_param *")) == lib.VPPS_ARGUMENT
+
+    def out(self, kind, create):
+        out = ffi.new(f"{kind} **")
+        assert create(out) == 0, message()
+        return out[0]
+
+    def make(self, kind, create, *arguments):
+        self.made[kind] = self.out(kind, lambda out: create(out, *arguments))
+        return self.made[kind]
+
+    def argument(self, kind, name):
+        if kind.kind != "pointer":
+            return 1
+        if kind.item.kind == "pointer":
+            return self.keep(ffi.new("void *[16]"), kind)
+        target = kind.item.cname.removeprefix("struct ")
+        if target == "FILE":
+            return self.file
+        if name in self.made or target in self.made:
+            return self.made.get(name, self.made.get(target))
+        if target in ("void", "vpps_communicator"):
+            return self.keep(ffi.new("char[4096]"), kind)
+        if target == "char":
+            return self.keep(ffi.new("char[]", b"x"), kind)
+        many = self.keep(ffi.new(f"{kind.item.cname}[16]"), kind)
+        if kind.item.kind == "struct" and kind.item.fields[0][0] == "size":
+            many[0].size = ffi.sizeof(kind.item)
+        return many
+
+    def keep(self, memory, kind):
+        self.kept.append(memory)
+        return ffi.cast(kind, memory)
+
+
+def message():
+    return ffi.string(lib.vpps_error_message()).decode()
+
+
+def functions():
+    text = "".join((ROOT / "include" / name).read_text() for name in ("vpps.h", "vpps_data.h"))
+    found = [Function(*match) for match in re.findall(r"^VPPS_API ([^;(]*?)\b(vpps_\w+)\(([^;]*)\);", text, re.MULTILINE)]
+    assert len(found) == len(re.findall(r"^VPPS_API ", text, re.MULTILINE)) > 200
+    return [f for f in found if f.pointers]
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory):
+    return Objects(tmp_path_factory.mktemp("null") / "file")
+
+
+def is_zero(result):
+    if isinstance(result, ffi.CData) and ffi.typeof(result).kind == "struct":
+        return not any(bytes(ffi.buffer(ffi.new(f"{ffi.typeof(result).cname} *", result))))
+    return result in (0, None, ffi.NULL)
+
+
+@pytest.mark.parametrize("f", functions(), ids=lambda f: f.name)
+def test_functions(f, objects, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    allowed = ALLOWED.get(f.name, set())
+    assert allowed <= f.pointers
+    for nulls in [{p} for p in f.pointers] + [f.pointers]:
+        result, said = f.answer(objects, nulls)
+        if nulls <= allowed:
+            assert "NULL" not in said
+            continue
+        wanted = f.wanted()
+        assert is_zero(result) if wanted == 0 else result == wanted, (nulls, result, said)
+        if f.returned == "vpps_status" or wanted == NO_ID != RETURNED.get(f.name):
+            assert re.search("NULL|no handle given|without data", said), (nulls, said)
+
+
+# ---------------------------------------------------------------- pointers inside structs and arrays
+
+
+def cell(objects, record):
+    c = objects.out("vpps_graph", lambda out: lib.vpps_cell_begin(objects.model, b"c", out))
+    record(c)
+    out = ffi.new("vpps_cell *")
+    assert lib.vpps_cell_end(c, out) == 0, message()
+    return out[0]
+
+
+def plain_cell(c):
+    """Asks for a child, a node, an index, a list of children and a list of nodes."""
+    x = lib.vpps_add(c, lib.vpps_gather(c, 0, 0, 2, 1), lib.vpps_pull(c, 2, 1))
+    for many in lib.vpps_gather_list_of(c, 0, 0, 2, 1), lib.vpps_pull_list_of(c, 1, 2, 1):
+        x = lib.vpps_add(c, x, lib.vpps_sum(c, 1, [many]))
+    lib.vpps_scatter(c, x)
+    lib.vpps_push(c, lib.vpps_cross_entropy(c, x, lib.vpps_pull_index(c)))
+
+
+def case_cell(c):
+    """Asks for a child and a node, which is the condition."""
+    lib.vpps_condition(c, lib.vpps_pull(c, 1, 1))
+    lib.vpps_scatter_else(c, lib.vpps_tanh(c, lib.vpps_gather(c, 0, 0, 2, 1)), NO_ID)
+
+
+def while_cell(c):
+    """Asks for a child that scatters two values, and a node."""
+    lib.vpps_condition(c, lib.vpps_gather(c, 0, 1, 1, 1))
+    for i, rows in enumerate([2, 1]):
+        x = lib.vpps_gather(c, 0, i, rows, 1)
+        lib.vpps_scatter_else(c, lib.vpps_scale_by(c, x, lib.vpps_pull(c, 1, 1)), x)
+
+
+def application(objects, kind, **members):
+    """The struct, and what its pointers point to."""
+    kept = {}
+    for name, value in members.items():
+        if isinstance(value, list):
+            of = {"children": "vpps_vertex", "pulls": "vpps_node", "pull_lists": "vpps_node *"}
+            kept[name] = ffi.new("vpps_members_of[]" if name == "lists" else of.get(name, "uint32_t") + "[]", value)
+    return ffi.new(f"{kind} *", {"size": ffi.sizeof(kind)} | members | kept), kept
+
+
+@pytest.mark.parametrize("left_out", ["children", "pulls", "indices", "list_members", "pull_lists", "pull_lists[0]", None])
+def test_apply(objects, left_out):
+    objects.renew()
+    g, c = objects.graph, cell(objects, plain_cell)
+    zero = lib.vpps_zeros(g, 2, 1)
+    source, nodes = lib.vpps_source(g, 1, [zero]), ffi.new("vpps_node[]", [zero])
+    arrays = {"children": [source, source], "pulls": [zero], "indices": [0], "list_members": [1, 1],
+              "pull_lists": [ffi.NULL if left_out == "pull_lists[0]" else nodes]}
+    arrays.pop(left_out, None)
+    a, _kept = application(objects, "vpps_application", cell=c, n_children=2, n_pulls=1, n_indices=1, n_lists=2, n_pull_lists=1,
+                           **arrays)
+    vertex = lib.vpps_apply(g, a)
+    assert vertex != NO_ID if not left_out else vertex == NO_ID and message().endswith(" is NULL"), message()
+
+
+@pytest.mark.parametrize("left_out", ["children", "pulls", "indices", "lists", "pull_lists", "pull_lists[0]", "first",
+                                      "lists[0].children", None])
+def test_apply_many(objects, left_out):
+    objects.renew()
+    g, c = objects.graph, cell(objects, plain_cell)
+    zero = lib.vpps_zeros(g, 2, 1)
+    source, nodes = lib.vpps_source(g, 1, [zero]), ffi.new("vpps_node[]", [zero, zero])
+    first, children = ffi.new("uint32_t[]", [0, 1, 2]), ffi.new("vpps_vertex[]", [source, source])
+    members = {"first": ffi.NULL if left_out == "first" else first,
+               "children": ffi.NULL if left_out == "lists[0].children" else children}
+    arrays = {"children": [source] * 2, "pulls": [zero] * 2, "indices": [0] * 2, "lists": [members, {"first": first}],
+              "pull_lists": [ffi.NULL if left_out == "pull_lists[0]" else nodes]}
+    arrays.pop(left_out, None)
+    a, _kept = application(objects, "vpps_applications", cell=c, n=2, n_children=1, n_pulls=1, n_indices=1, n_lists=2, n_pull_lists=1,
+                           **arrays)
+    vertex = lib.vpps_apply_many(g, a)
+    assert vertex != NO_ID if not left_out else vertex == NO_ID and " is NULL" in message(), message()
+
+
+@pytest.mark.parametrize("left_out", ["children", "pulls", None])
+@pytest.mark.parametrize("call", ["case", "while"])
+def test_case_and_while(objects, call, left_out):
+    objects.renew()
+    g, c = objects.graph, cell(objects, case_cell if call == "case" else while_cell)
+    values = [lib.vpps_zeros(g, 2, 1), lib.vpps_ones(g, 1, 1)]
+    n_pulls = 1 if call == "case" else 2
+    arrays = {"children": [lib.vpps_source(g, 2, values)], "pulls": [values[1]] * n_pulls}
+    arrays.pop(left_out, None)
+    a, _kept = application(objects, "vpps_application", cell=c, n_children=1, n_pulls=n_pulls, **arrays)
+    vertex = lib.vpps_case(g, 1, a) if call == "case" else lib.vpps_while(g, a, 2, ffi.NULL)
+    assert vertex != NO_ID if not left_out else vertex == NO_ID and " is NULL" in message(), message()
+
+
+def test_forward(objects):
+    objects.renew()
+    zero, room = lib.vpps_zeros(objects.graph, 2, 1), ffi.new("float[2]")
+    assert lib.vpps_forward(objects.handle, objects.graph, 2, [zero, zero], [room, ffi.NULL]) == lib.VPPS_ARGUMENT
+    assert message() == "forward: outs[1] is NULL"
+    assert lib.vpps_forward(objects.handle, objects.graph, 2, [zero, zero], [room, room]) == 0
+
+
+def test_other_structs(objects, tmp_path):
+    model, init = objects.out("vpps_model", lambda out: lib.vpps_model_create(out, 1)), ffi.new("vpps_init *")
+    init.kind = lib.VPPS_INIT_VALUES
+    assert lib.vpps_add_vector(model, ffi.new("vpps_param *"), b"b", 2, init) == lib.VPPS_ARGUMENT
+    x = ffi.new("char[]", b"x")
+    for key, value in (x, ffi.NULL), (ffi.NULL, x):
+        one = ffi.new("vpps_metadata *", {"key": key, "value": value})
+        assert lib.vpps_save(objects.handle, str(tmp_path / "checkpoint").encode(), one, 1) == lib.VPPS_ARGUMENT
+    room, done = ffi.new("uint32_t *", 1), ffi.new("bool *")
+    assert lib.vpps_handle_trials(objects.handle, ffi.NULL, room, done) == lib.VPPS_ARGUMENT
+
+
+def test_arrays_of_no_elements(objects):
+    objects.renew()
+    none = ffi.NULL
+    for status in (lib.vpps_pushed_many(objects.graph, 0, none, 0, none), lib.vpps_scattered_many(objects.graph, 0, none, 0, none),
+                   lib.vpps_set_param_group(objects.handle, 0, none, none),
+                   lib.vpps_handle_trials(objects.handle, none, ffi.new("uint32_t *"), ffi.new("bool *")),
+                   lib.vpps_f1_add(objects.made["vpps_f1"], 0, none, none), lib.vpps_bleu_add(ffi.new("vpps_bleu *"), 0, none, 0, none),
+                   lib.vpps_treebank_read_text(objects.made["vpps_treebank"], b"x", none, 0),
+                   lib.vpps_vocab_map(objects.made["vpps_vocab"], objects.made["vpps_vocab"], 0, ffi.new("uint32_t **"))):
+        assert status == 0, message()
+    assert lib.vpps_source(objects.graph, 0, none) != NO_ID, message()
+    assert lib.vpps_input_many(objects.graph, 0, 1, 1, none) != NO_ID, message()
