@@ -2,8 +2,8 @@
  *
  * Independent of the engine; conventions (status, messages, ownership) are those of vpps.h.
  *
- * Text, of whatever form, is UTF-8 or at least a superset of ASCII. A byte order mark before it does not count (nor in the
- * columns of messages), lines end with LF or CR LF; UTF-16 is FORMAT. Files may be compressed by gzip or zstd, whatever
+ * Text, of whatever form, is UTF-8 or at least a superset of ASCII. A byte order mark at the beginning of a line does not count
+ * (nor in the columns of messages): joined files have several. Lines end with LF or CR LF; UTF-16 is FORMAT. Files may be compressed by gzip or zstd, whatever
  * their names: their first bytes tell. Damaged ones are FORMAT, with no line in the message.
  */
 #ifndef VPPS_DATA_H

@@ -5,6 +5,7 @@
 #include "io/file.h"
 
 #include <stdarg.h>
+#include <strings.h>
 
 void corpus_note(corpus *c, const char *format, ...) {
     va_list arguments;
@@ -188,9 +189,28 @@ void corpus_note_labels(corpus *c, int which) {
     free(odd);
 }
 
+/* O is a tag, but the others are none of chunks: b-per, B_PER, PER-B, PER. */
+static void note_other_scheme(corpus *c, const corpus_split *split, uint32_t n) {
+    const char *other = NULL;
+    bool has_o = false;
+    for (uint32_t label = 0; label < n; label++) {
+        const char *name = label_word(c, split, label);
+        const bool is_o = name && strcasecmp(name, "O") == 0;
+        has_o |= is_o;
+        if (!is_o && !other) other = name;
+    }
+    if (has_o && other) {
+        corpus_note(c,
+                    "%s%s: tags such as '%.64s' are of no scheme (O, B-X, I-X and so on): accuracy is measured, no F1",
+                    VPPS_PATH_ARGS(split->files[0].name), other);
+    }
+}
+
 void corpus_note_tags(corpus *c, int which) {
     const corpus_split *split = &c->split[which];
     const uint32_t n = n_labels(split);
+    if (which == SPLIT_TRAIN && split->sentences && !vpps_f1_applies(c->vocab[VOCAB_CLASSES]))
+        note_other_scheme(c, split, n);
     bool *odd = n && vpps_f1_applies(c->vocab[VOCAB_CLASSES]) ? calloc(n, sizeof *odd) : NULL;
     odd_label found;
     odd_text text;

@@ -14,11 +14,20 @@ typedef struct number_reader {
     uint32_t line;       /* there, from 1 */
 } number_reader;
 
+/* Goes over white space, and byte order marks in it. */
+static void skip_space(number_reader *r) {
+    const char *before;
+    do {
+        before = r->at;
+        while (r->at < r->text.end && vpps_is_space(*r->at)) r->at++;
+        r->at = vpps_skip_mark(r->at, r->text.end);
+    } while (r->at > before);
+}
+
 /* The next number; numbers are below UINT32_MAX, so that 1 + an id is one too. `what` is expected. */
 static vpps_status read_number(number_reader *r, const char *what, uint32_t *value) {
-    const char *p = r->at;
-    while (p < r->text.end && vpps_is_space(*p)) p++;
-    r->number = p;
+    skip_space(r);
+    const char *p = r->number = r->at;
     uint64_t v = 0;
     while (p < r->text.end && *p >= '0' && *p <= '9' && v < UINT32_MAX) v = v * 10 + (uint64_t)(*p++ - '0');
     if (p == r->number || v >= UINT32_MAX || (p < r->text.end && !vpps_is_space(*p))) {
@@ -74,7 +83,7 @@ static vpps_status read_lattices(number_reader *r) {
     uint32_t n;
     VPPS_TRY(read_number(r, "the number of lattices", &n));
     for (uint32_t i = 0; i < n; i++) VPPS_TRY(read_lattice(r));
-    while (r->at < r->text.end && vpps_is_space(*r->at)) r->at++;
+    skip_space(r);
     if (r->at == r->text.end) return VPPS_OK;
     char expected[64];
     snprintf(expected, sizeof expected, "the end after %u lattice%s", n, n == 1 ? "" : "s");

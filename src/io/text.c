@@ -28,8 +28,9 @@ void vpps_text_found(const vpps_text *t, const char *at, char *found, size_t byt
 }
 
 static const char *line_begin(const vpps_text *t, const char *at) {
-    while (at > t->begin && at[-1] != '\n') at--;
-    return at;
+    const char *begin = at;
+    while (begin > t->begin && begin[-1] != '\n') begin--;
+    return vpps_skip_mark(begin, at);
 }
 
 /* The line a byte is in, from 1. */
@@ -71,11 +72,11 @@ bool vpps_text_next_line(const vpps_text *t, vpps_line *line) {
     const char *begin = line->number ? line->next : t->begin;
     if (begin == t->end) return false;
     const char *lf = memchr(begin, '\n', (size_t)(t->end - begin));
-    line->begin = begin;
     line->end = lf ? lf : t->end;
+    line->begin = vpps_skip_mark(begin, line->end);
     line->next = lf ? lf + 1 : t->end;
     if (line->number < UINT32_MAX) line->number++;
-    if (lf && lf > begin && lf[-1] == '\r') line->end--;
+    if (lf && lf > line->begin && lf[-1] == '\r') line->end--;
     return true;
 }
 

@@ -14,13 +14,16 @@ typedef struct vpps_text {
 /* What some editors put before UTF-8 text. */
 #define VPPS_BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-/* The text behind its byte order mark, when it has one: columns are counted from there. A text of no bytes may be NULL. */
-static inline vpps_text vpps_text_of(const char *name, const char *text, size_t len, const char *stops) {
+/* Goes over a byte order mark. */
+static inline const char *vpps_skip_mark(const char *at, const char *end) {
     const size_t mark = sizeof VPPS_BYTE_ORDER_MARK - 1;
+    return (size_t)(end - at) >= mark && memcmp(at, VPPS_BYTE_ORDER_MARK, mark) == 0 ? at + mark : at;
+}
+
+/* The text without a byte order mark at its beginning: columns are counted from there. A text of no bytes may be NULL. */
+static inline vpps_text vpps_text_of(const char *name, const char *text, size_t len, const char *stops) {
     if (len == 0) text = "";
-    const char *end = text + len;
-    if (len >= mark && memcmp(text, VPPS_BYTE_ORDER_MARK, mark) == 0) text += mark;
-    return (vpps_text){name, text, end, stops};
+    return (vpps_text){name, vpps_skip_mark(text, text + len), text + len, stops};
 }
 
 /* What stands at `at`, in words: a whole token where there is one, since `'film'` tells more than `'f'`. */
@@ -38,7 +41,8 @@ vpps_status vpps_text_check_encoding(const vpps_text *t);
 /* Fails as vpps_text_check_encoding, and at the first NUL, or CR that no LF follows: then lines end where vpps_text_next_line says. */
 vpps_status vpps_text_check(const vpps_text *t);
 
-/* A line, without LF or CR LF. All zero is before the first. */
+/* A line, without LF or CR LF, and without a byte order mark at its beginning, which files that were joined have. All zero is
+ * before the first. */
 typedef struct vpps_line {
     const char *begin, *end, *next;
     uint32_t number; /* from 1; lines beyond 2^32 - 1 have that number */

@@ -148,8 +148,9 @@ vpps_status vpps_vectors_look(vpps_stream *s, vpps_vectors_info *info) {
     VPPS_TRY(vpps_stream_peek(s, LOOKED_AT, &bytes, &n));
     const bool whole = n < LOOKED_AT;
     if (vpps_fasttext_begins(bytes, n)) return vpps_fasttext_look(s, bytes, n, info);
-    const size_t mark = sizeof VPPS_BYTE_ORDER_MARK - 1;
-    if (n >= mark && memcmp(bytes, VPPS_BYTE_ORDER_MARK, mark) == 0) bytes += mark, n -= mark;
+    const char *end = bytes + n;
+    bytes = vpps_skip_mark(bytes, end);
+    n = (size_t)(end - bytes);
     const window all = {bytes, bytes + n, whole};
     const char *lf = n ? memchr(bytes, '\n', n) : NULL;
     size_t len = lf ? (size_t)(lf - bytes) : n;

@@ -155,13 +155,13 @@ static vpps_status read_line(line_reader *r) {
 
 /* The next line into r; r->line NULL: there is none. */
 static vpps_status next_line(vpps_stream *s, line_reader *r) {
-    const size_t mark = sizeof VPPS_BYTE_ORDER_MARK - 1;
     size_t len;
     VPPS_TRY(vpps_stream_line(s, &r->line, &len));
     if (!r->line) return VPPS_OK;
-    if (r->number++ == 0 && len >= mark && memcmp(r->line, VPPS_BYTE_ORDER_MARK, mark) == 0)
-        r->line += mark, len -= mark;
-    r->end = vpps_trim_blanks(r->line, r->line + len);
+    r->number++;
+    const char *end = r->line + len;
+    r->line = vpps_skip_mark(r->line, end);
+    r->end = vpps_trim_blanks(r->line, end);
     return VPPS_OK;
 }
 

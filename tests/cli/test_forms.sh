@@ -24,7 +24,7 @@ if not eval(sys.argv[2]):
     sys.exit(1)
 PY
 }
-quiet() { ! grep -v '^vpps: cpu\|^epoch\|^[a-z-]* on ' err | grep . || { echo "told:"; cat err; return 1; }; }
+quiet() { ! grep -v '^\(vpps: \)\?cpu\|^epoch\|^[a-z-]* on ' err | grep . || { echo "told:"; cat err; return 1; }; }
 # refuses TEXT NETWORK OPTION...
 refuses() { fails_with 1 "$1" "$vpps" train "$2" --vps 1 --hidden 4 --epochs 1 "${@:3}"; }
 
@@ -45,6 +45,13 @@ write('bars-tabs', bars(lambda w, t: f'{w}|{t}', '\t'))
 write('bars-3', bars(lambda w, t: f'{w}|NN|{t}'))
 write('bars-crlf', '\ufeff' + bars(lambda w, t: f'{w}|{t}').replace('\n', ' \r\n'))
 write('blanks', columns(lambda i, w, t: f'{w} {t}'))
+write('joined', ''.join('\ufeff' + part for part in columns(lambda i, w, t: f'{w} {t}').split('\n\n')[:-1]).replace('\ufeff', '\n\n\ufeff'))
+write('slashes', bars(lambda w, t: f'{w}/{t}'))
+write('slashes-alike', 'Ann/NN sees/VB Oslo/NN\nBob/NN runs/VB ./SYM\n')
+write('underscores', bars(lambda w, t: f'{w}_{t}'))
+for name, change in (('lower', str.lower), ('underscored', lambda t: t.replace('-', '_')), ('plain', lambda t: t[2:] or t),
+                     ('last', lambda t: '-'.join(reversed(t.split('-'))))):
+    write('tags-' + name, columns(lambda i, w, t: f'{w} {change(t)}'))
 write('tabs', columns(lambda i, w, t: f'{w}\t{t}'))
 write('tabs-blank', columns(lambda i, w, t: f' {w} \t{t}\t\n\t'.rstrip('\n\t')).replace('\n\n', '\n \t \n'))
 write('comments', '# a file of ten sentences\n' + columns(lambda i, w, t: f'{w} NN {t}', '# sentence\n'))
@@ -77,7 +84,7 @@ right() { # FILE OPTION...: the same words, tags and number of sentences
     learn bilstm-tagger --embed 4 --train "$@" && has vocabulary "x == $words" && has class_names "x == $tags" &&
         json out "o['sentences'] == 10" && quiet
 }
-for form in bars bars-tabs bars-3 bars-crlf blanks tabs tabs-blank comments conll2003 conllu conllu-spaces conllx; do
+for form in bars bars-tabs bars-3 bars-crlf blanks joined tabs tabs-blank comments conll2003 conllu conllu-spaces conllx; do
     check "$form" right $form
 done
 check "CoNLL-2009 by columns" right conll2009 --word-column 2 --tag-column 5
@@ -91,6 +98,11 @@ for form in conll2009 germeval cut; do
     check "$form: which option" says err "--word-column 2"
 done
 check "a column of numbers that is asked for" learn bilstm-tagger --embed 4 --train cut --word-column 1
+for form in slashes slashes-alike; do
+    check "$form" refuses "$form:1:1: expected word|TAG or columns, found words with '/', as in word/TAG" bilstm-tagger --train $form
+done
+check "underscores" refuses "underscores:1:1: expected word|TAG or columns, found words with '_', as in word_TAG" bilstm-tagger \
+    --train underscores
 check "bars: no such column" refuses "bars-3: expected two of its 3 columns" bilstm-tagger --train bars-3 --tag-column 4
 check "a dev part whose comments begin it" learn bilstm-tagger --embed 4 --train blanks --dev comments --word-column 1 \
     --tag-column 2
@@ -133,7 +145,7 @@ same_spans() { # what predict finds, and eval's counts of entities, are the same
     local scheme
     for scheme in tabs iobes bilou bmes; do
         exits 0 "$vpps" train bilstm-tagger --vps 1 --hidden 16 --embed 8 --batch 2 --epochs 40 --lr 0.02 --min-count 1 \
-            --quiet --train $scheme --save s.ckpt &&
+            --quiet --train $scheme --save s.ckpt --force &&
             exits 0 "$vpps" eval --model s.ckpt --data $scheme --json &&
             json out "sorted((e['name'], e['gold'], e['correct']) for e in o['entities']) == [('LOC', 5, 5), ('PER', 10, 10)]" &&
             printf 'Ann Li Wu sees Oslo\n' | "$vpps" predict --model s.ckpt --json >out &&
@@ -156,6 +168,10 @@ sed 's/B-PER/NNP/; s/I-PER/NNP/; s/B-LOC/NNP/; s/O$/S/' blanks >pos
 check "parts of speech are no chunks" learn bilstm-tagger --embed 4 --train pos --dev pos
 check "parts of speech are no chunks: no F1" json out "o['dev']['f1'] is None and o['dev']['accuracy'] > 0"
 check "parts of speech are no chunks: nothing is told" quiet
+for form in lower underscored plain last; do
+    check "tags-$form: no F1" told "are of no scheme (O, B-X, I-X and so on): accuracy is measured, no F1" bilstm-tagger --embed 4 \
+        --train tags-$form --dev tags-$form
+done
 
 # ---------------------------------------------------------------- trees
 
@@ -280,7 +296,7 @@ open('lexicon-latin1', 'wb').write(b'ab\nr\xf6t\n')
 PY
 lattices() { exits 0 "$vpps" train lattice-lstm --vps 1 --hidden 4 --embed 4 --epochs 1 --min-count 1 --train characters "$@"; }
 arcs() { # the lexicon's words are those of `lexicon`, and all of them are on arcs
-    lattices --save f.ckpt --lexicon "$1" && has lexicon "x == ['ab', 'cd', 'fgh']" &&
+    lattices --save f.ckpt --force --lexicon "$1" && has lexicon "x == ['ab', 'cd', 'fgh']" &&
         has vocabulary "x == ['<unk>', 'ab', 'cd', 'fgh']" && quiet
 }
 for file in lexicon lexicon-tabs; do check "$file" arcs $file; done
@@ -337,7 +353,7 @@ same_answer() { # white space of any kind parts words
         [ "$(sort -u out | grep -c .)" = 1 ] && [ "$(wc -l <out)" = 4 ]
 }
 check "tabs in predict's input" same_answer
-check "a tagger of characters" lattices --save f.ckpt --lexicon lexicon
+check "a tagger of characters" lattices --save f.ckpt --force --lexicon lexicon
 characters() {
     printf 'ab cd\na\tb\tcd\n' | "$vpps" predict --model f.ckpt >out && [ "$(sort -u out | wc -l)" = 1 ] && says out 'b|'
 }

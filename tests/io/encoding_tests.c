@@ -3,11 +3,11 @@
 
 #define MARK "\xef\xbb\xbf"
 
-/* The text behind a mark, or not, its lines ended by CR LF, or not. */
+/* The text with a mark before each line (there are several where files were joined), or not, its lines ended by CR LF, or not. */
 static char *written_otherwise(const char *text, size_t n, bool mark, bool cr, size_t *out_n) {
-    char *out = malloc(2 * n + sizeof MARK), *end = out;
-    if (mark) end = (char *)memcpy(end, MARK, 3) + 3;
+    char *out = malloc(4 * n + sizeof MARK), *end = out;
     for (size_t i = 0; i < n; i++) {
+        if (mark && (i == 0 || text[i - 1] == '\n')) end = (char *)memcpy(end, MARK, 3) + 3;
         if (cr && text[i] == '\n') *end++ = '\r';
         *end++ = text[i];
     }
@@ -72,6 +72,8 @@ START_TEST(columns_are_counted_from_behind_the_mark)
         CHECK_OK(vpps_sentences_create(&s));
         CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", MARK "a|O b", 8), VPPS_FORMAT);
         ck_assert_str_eq(vpps_error_message(), "t:1:5: expected word|TAG, found 'b'");
+        CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|O\n" MARK "b|O c", 12), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), "t:2:5: expected word|TAG, found 'c'");
         CHECK_OK(vpps_sentences_read_lines_text(s, "t", "a " MARK "\n", 6, NULL)); /* elsewhere it is a word */
         ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
         vpps_sentences_destroy(s);

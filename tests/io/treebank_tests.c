@@ -105,6 +105,7 @@ static const struct good_text {
     {"\n\r\n\n", 0, ""},
     {"(0 a)", 1, "(0 a)\n"},
     {"(0 a)\n", 1, NULL},
+    {"(0 a)\n\xef\xbb\xbf(1 b)\n", 2, "(0 a)\n(1 b)\n"}, /* joined files */
     {"(0 a)\r\n\r\n(-1 b)\r\n", 2, "(0 a)\n(-1 b)\n"},
     {"(999 (0 -LRB-) (10 -RRB-))\n", 1, NULL},
     {"(2 8" NBSP "1\\/2)\n", 1, NULL},
@@ -134,7 +135,7 @@ static const struct bad_text {
     const char *text, *message;
 } bad_texts[] = {
     {"x", "t:1:1: expected '(', found 'x'"},
-    {"(0 a)\n\xef\xbb\xbf(0 a)", "t:2:1: expected '(', found byte 0xEF"}, /* a mark is at the beginning only */
+    {"(0 a)\n \xef\xbb\xbf(0 a)", "t:2:2: expected '(', found byte 0xEF"}, /* a mark begins a line */
     {"(", "t:1:2: expected a label from -1 to 999, found end of file"},
     {"()", "t:1:2: expected a label from -1 to 999, found ')'"},
     {"(x a)", "t:1:2: expected a label from -1 to 999, found 'x'"},

@@ -34,6 +34,7 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 typedef struct look {
     uint64_t words, barred;         /* runs without white space, and those of them that are word|TAG */
     uint64_t lines, begin_barred;   /* lines, and those of them whose first word is word|TAG */
+    uint64_t slashed, underscored;  /* words that are word/TAG, and word_TAG */
     uint64_t with_bars[MOST_BARS];  /* how many of the latter have so many '|' */
     uint32_t first_line[MOST_BARS]; /* of these, the first one's */
     bool tabs, conllu, plus;        /* tabs: in every line that may have columns */
@@ -69,6 +70,9 @@ static uint32_t count_bars(const char *word, size_t len) {
     return vpps_min_u32(n, MOST_BARS - 1);
 }
 
+/* Is there such a byte in a word, not at its ends? */
+static bool is_parted(const char *word, size_t len, char by) { return len > 2 && memchr(word + 1, by, len - 2); }
+
 static void look_at_words(look *l, const vpps_line *line) {
     const char *at = line->begin, *word;
     size_t len;
@@ -78,6 +82,8 @@ static void look_at_words(look *l, const vpps_line *line) {
         l->words++;
         l->barred += bars > 0;
         l->begin_barred += first && bars > 0;
+        l->slashed += is_parted(word, len, '/');
+        l->underscored += is_parted(word, len, '_');
         if (!l->with_bars[bars]++) l->first_line[bars] = line->number;
     }
 }
@@ -92,6 +98,16 @@ static uint32_t bars_of(const look *l, bool asked) {
         if (10 * l->with_bars[n] >= 9 * l->barred) return n;
     }
     return 1;
+}
+
+/* Nearly all words are word/TAG, as NLTK writes them, or word_TAG, as Stanford's tagger does: the lines are no columns. */
+static vpps_status refuse_other_bars(const task_text *text, const look *l) {
+    const char by = 10 * l->slashed >= 9 * l->words ? '/' : '_';
+    if (l->tabs || l->words < 2 * l->lines || 10 * (by == '/' ? l->slashed : l->underscored) < 9 * l->words)
+        return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT,
+                     "%s%s:%u:1: expected word|TAG or columns, found words with '%c', as in word%cTAG: write '|'",
+                     VPPS_PATH_ARGS(text->name), l->first_line[0], by, by);
 }
 
 /* Numbers that stand for no word of their own, as 3-4, do not count. */
@@ -181,6 +197,7 @@ vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, con
     VPPS_TRY(take_column("tag-column", options->tag_column, &columns.tag, &columns.tag_name));
     if (columns.word_name || columns.tag_name) columns.conllu = true;
     const uint32_t bars = bars_of(&l, columns.word || columns.tag);
+    if (!bars && !columns.conllu && !columns.word && !columns.tag) VPPS_TRY(refuse_other_bars(text, &l));
     if (columns.conllu || !bars) return read_columns(c, s, text, &l, &columns);
     const vpps_bars barred = {bars, columns.word ? columns.word : 1, columns.tag ? columns.tag : bars + 1};
     return read_barred(c, s, text, &l, &barred);
