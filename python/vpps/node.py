@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NO_NODE = 2**32 - 1
 NO_PARAM = 2**32 - 1
+MOST_PRODUCTS = 32  # of one vpps_affine
 
 
 class Epoch:
@@ -214,7 +215,8 @@ class Affine(Node):
 
         if self._made is None:
             if isinstance(other, Affine) and other._made is None and other._e is self._e:
-                if self._bias is None or other._bias is None:
+                few = len(self._terms) + len(other._terms) <= MOST_PRODUCTS
+                if few and (self._bias is None or other._bias is None):
                     return Affine(self._e, self._terms + other._terms, self._bias or other._bias)
             elif isinstance(other, Vector) and self._bias is None:
                 return Affine(self._e, self._terms, other)

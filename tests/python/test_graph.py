@@ -102,6 +102,20 @@ def test_sums_of_products_are_one_operation(trainer):
     np.testing.assert_allclose(value, W.value @ x * 3 + b.value, rtol=1e-5)
 
 
+def test_sums_of_any_number_of_products(trainer):
+    """Beyond the 32 that one operation has, sums of several."""
+    W, b = trainer.model.parameters
+    x = np.array([1.0, 2.0], np.float32)
+    for n in (32, 33, 70):
+        with trainer.model.graph():
+            total = W @ vpps.input(x)
+            for k in range(1, n):
+                total = total + W @ vpps.input(k * x)
+            many = sum(W @ vpps.input(k * x) for k in range(1, n))
+            np.testing.assert_allclose(trainer.forward(total + b), W.value @ x * (1 + n * (n - 1) / 2) + b.value, rtol=1e-4)
+            np.testing.assert_allclose(trainer.forward(many), W.value @ x * (n * (n - 1) / 2), rtol=1e-4)
+
+
 def test_inputs_of_any_layout(trainer, rng):
     m = rng.standard_normal((4, 3)).astype(np.float32)
     for x in (m, np.asfortranarray(m), m.astype(np.float64), m.tolist(), np.repeat(m, 2, axis=1)[:, ::2]):
