@@ -3,11 +3,12 @@
  * before kept its own. */
 #include "script/work.h"
 
-/* w->place becomes the number of each needed vertex's component, if it is not that already: in the order of their first vertices. From
- * the readers down, for then most of what is read hangs on nothing yet, and what hangs on a vertex hangs on its root. */
-static bool join(vpps_batch_work *w) {
-    if (w->n_components) return true;
-    uint32_t *parent = malloc((w->n_vertices + 1u) * sizeof *parent), *number = w->place;
+/* Finds the batch's components, unless they are found already. Reads are joined from the last one on: then most vertices that are read
+ * have no parent yet, and paths stay short. */
+static bool find_components(const vpps_batch_work *w, vpps_components *c) {
+    if (c->n) return true;
+    if (!VPPS_RESERVE(c->of, c->of_capacity, w->n_vertices + 1u)) return false;
+    uint32_t *parent = malloc((w->n_vertices + 1u) * sizeof *parent), *number = c->of;
     if (!parent) return false;
     for (uint32_t r = 0; r < w->n_vertices; r++) parent[r] = r;
     for (size_t s = w->n_sources; s-- > 0;) {
@@ -19,7 +20,7 @@ static bool join(vpps_batch_work *w) {
     for (uint32_t r = 0; r < w->n_vertices; r++) {
         if (!w->needed[r]) continue;
         const uint32_t root = vpps_find_root(parent, parent[r]); /* it is needed: all that a needed vertex reads is */
-        if (number[root] == VPPS_NONE) number[root] = w->n_components++;
+        if (number[root] == VPPS_NONE) number[root] = c->n++;
         number[r] = number[root];
     }
     free(parent);
@@ -111,9 +112,9 @@ static bool choose_groups(vpps_batch_work *w) {
                    asked = always ? always : w->request->groups;
     uint32_t groups = asked ? asked : most ? most : cheapest_groups(w);
     if (groups == 1) return true;
-    if (!join(w)) return false;
-    while (!asked && most && groups > 1 && (n_vps % groups || w->n_components < COMPONENTS_A_GROUP * groups)) groups--;
-    if (!always && w->n_components < (asked ? 2 : COMPONENTS_A_GROUP * groups)) return true;
+    if (!find_components(w, &w->components)) return false;
+    while (!asked && most && groups > 1 && (n_vps % groups || w->components.n < COMPONENTS_A_GROUP * groups)) groups--;
+    if (!always && w->components.n < (asked ? 2 : COMPONENTS_A_GROUP * groups)) return true;
     w->n_groups = groups;
     w->group_size = n_vps / groups;
     return true;
@@ -136,7 +137,7 @@ static vpps_status compile(vpps_batch_work *w) {
 vpps_status vpps_choose_groups(vpps_batch_work *w) {
     w->n_groups = 1;
     w->group_size = w->machine->n_vps;
-    w->n_components = 0;
+    w->components.n = 0;
     if (!VPPS_RESERVE(w->place, w->place_capacity, w->n_vertices + 1u)) return vpps_no_memory();
     VPPS_TRY(compile(w));
     if (w->machine->n_vps > 1 && !choose_groups(w)) return vpps_no_memory();
@@ -159,11 +160,11 @@ static int deeper_first(const void *a, const void *b) {
 
 /* The components in the batch's order; sizes by the flops of their vertices' cells. */
 static void measure(const vpps_batch_work *w, component *all) {
-    for (uint32_t i = 0; i < w->n_components; i++) all[i].number = i;
+    for (uint32_t i = 0; i < w->components.n; i++) all[i].number = i;
     for (uint32_t r = 0; r < w->n_vertices; r++) {
         const vpps_vertex_work *v = &w->vertices[r];
         if (!w->needed[r]) continue;
-        component *x = &all[w->place[r]];
+        component *x = &all[w->components.of[r]];
         x->depth = vpps_max_u32(x->depth, v->depth);
         const vpps_used_type *u = &w->used[v->type];
         x->cost += cost_of_item(u, 0);
@@ -174,10 +175,10 @@ static void measure(const vpps_batch_work *w, component *all) {
 /* Components go to waves of equal cost, and in each to the group with the least so far. */
 static void deal(const vpps_batch_work *w, component *all, uint64_t *load) {
     uint64_t total = 0, before = 0;
-    for (uint32_t i = 0; i < w->n_components; i++) total += all[i].cost;
-    if (w->n_waves > 1) qsort(all, w->n_components, sizeof *all, deeper_first);
+    for (uint32_t i = 0; i < w->components.n; i++) total += all[i].cost;
+    if (w->n_waves > 1) qsort(all, w->components.n, sizeof *all, deeper_first);
     uint32_t last = 0;
-    for (uint32_t i = 0; i < w->n_components; i++) {
+    for (uint32_t i = 0; i < w->components.n; i++) {
         component *x = &all[i];
         const uint32_t wave =
             vpps_min_u32((uint32_t)((before + x->cost / 2) * w->n_waves / (total + 1)), w->n_waves - 1);
@@ -195,21 +196,19 @@ static void deal(const vpps_batch_work *w, component *all, uint64_t *load) {
 bool vpps_deal_components(vpps_batch_work *w) {
     if (w->n_groups == 1 && w->n_waves == 1) {
         memset(w->place, 0, w->n_vertices * sizeof *w->place);
-        w->n_components = 0;
         return true;
     }
-    if (!join(w)) return false;
-    w->n_waves = vpps_min_u32(w->n_waves, w->n_components);
-    component *all = calloc(w->n_components + 1u, sizeof *all);
-    uint32_t *places = calloc(w->n_components + 1u, sizeof *places);
+    if (!find_components(w, &w->components)) return false;
+    w->n_waves = vpps_min_u32(w->n_waves, w->components.n);
+    component *all = calloc(w->components.n + 1u, sizeof *all);
+    uint32_t *places = calloc(w->components.n + 1u, sizeof *places);
     uint64_t *load = calloc(w->n_groups, sizeof *load);
     const bool ok = all && places && load;
     if (ok) {
         measure(w, all);
         deal(w, all, load);
-        for (uint32_t i = 0; i < w->n_components; i++) places[all[i].number] = all[i].place;
-        for (uint32_t r = 0; r < w->n_vertices; r++) w->place[r] = w->needed[r] ? places[w->place[r]] : 0;
-        w->n_components = 0;
+        for (uint32_t i = 0; i < w->components.n; i++) places[all[i].number] = all[i].place;
+        for (uint32_t r = 0; r < w->n_vertices; r++) w->place[r] = w->needed[r] ? places[w->components.of[r]] : 0;
     }
     free(all);
     free(places);

@@ -19,11 +19,37 @@ void vpps_batch_destroy(vpps_batch *b) {
     vpps_batch_work *w = b->work;
     vpps_contributions_free(&w->contributions);
     vpps_script_places_free(&w->places);
-    void *parts[] = {w->vertices,     w->rests,        w->needed, w->sources,      w->source_outputs, w->sums,
-                     w->seeds,        w->requested,    w->used,   w->used_of_type, w->used_of_cell,   w->edges,
-                     w->noted,        w->place,        w->blocks, w->order,        w->unsorted,       w->level_starts,
-                     w->tasks,        w->group_phases, w->stack,  w->lives,        w->level_ends,     w->passing_at,
-                     w->passing_life, w->ends_of_type, w,         b->script,       b->cells,          b};
+    void *parts[] = {w->vertices,
+                     w->rests,
+                     w->needed,
+                     w->sources,
+                     w->source_outputs,
+                     w->sums,
+                     w->seeds,
+                     w->requested,
+                     w->used,
+                     w->used_of_type,
+                     w->used_of_cell,
+                     w->edges,
+                     w->noted,
+                     w->components.of,
+                     w->place,
+                     w->blocks,
+                     w->order,
+                     w->unsorted,
+                     w->level_starts,
+                     w->tasks,
+                     w->group_phases,
+                     w->stack,
+                     w->lives,
+                     w->level_ends,
+                     w->passing_at,
+                     w->passing_life,
+                     w->ends_of_type,
+                     w,
+                     b->script,
+                     b->cells,
+                     b};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 

@@ -5,6 +5,13 @@
 
 #include "base/base.h"
 
+/* The components of a batch's graph: needed vertices that are joined through reads. components.c */
+typedef struct vpps_components {
+    uint32_t *of; /* number of each needed vertex's component, in the order of their first vertices */
+    uint32_t n;   /* 0: they have not been looked for */
+    size_t of_capacity;
+} vpps_components;
+
 /* An entry of a lookup table that the batch trains. */
 typedef struct vpps_entry {
     uint32_t table, row;

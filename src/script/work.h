@@ -135,11 +135,11 @@ typedef struct vpps_batch_work {
     vpps_noted_read *noted; /* type after type */
     uint32_t n_inputs;      /* of all types */
 
-    /* Of each vertex: its slice times n_groups, plus its group; its component's number while n_components is not 0. A
-     * wave's slices run one after the other, and are numbered through all waves. Heads' vertices are shared out to them; all
-     * others belong to their wave's last: their forward runs in its first slice, their backward in its last. */
+    vpps_components components;
+    /* Of each vertex: its slice times n_groups, plus its group. Slices are numbered through all waves; those of a wave run one after the
+     * other. Vertices of heads are shared out to the slices; all others belong to their wave's last slice: their forward runs in the
+     * wave's first slice, their backward in its last. */
     uint32_t *place;
-    uint32_t n_components;
     uint32_t n_groups, group_size, n_waves, n_slices; /* n_slices: of a wave */
 
     vpps_block_work *blocks;
