@@ -9,6 +9,7 @@ typedef enum operand_kind { OPERAND_NONE, OPERAND_NETWORK, OPERAND_ACTION } oper
 
 typedef struct command {
     const char *name;
+    const char *group; /* of those from this one on, a heading in help; NULL: that of the one before */
     command_bit bit;
     operand_kind operand;
     const char *actions;     /* for OPERAND_ACTION, as "list|clear" */

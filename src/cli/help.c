@@ -43,11 +43,11 @@ void help_networks(FILE *f) {
 
 void help_overview(FILE *f) {
     fputs("Usage: vpps COMMAND [NETWORK] [OPTION...]\n"
-          "Train dynamic neural networks with virtual persistent processors.\n\n"
-          "Commands:\n",
+          "Train dynamic neural networks with virtual persistent processors.\n",
           f);
     for (const command *c = commands; c->name; c++) {
         char name[64];
+        if (c->group) fprintf(f, "\nCommands %s:\n", c->group);
         snprintf(name, sizeof name, "  %-10s %s", c->name, operand_names[c->operand]);
         row(f, name, c->summary, NETWORK_COLUMN);
     }

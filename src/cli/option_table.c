@@ -4,6 +4,7 @@
 #include "script/policies.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define TRAIN COMMAND_TRAIN
 #define PLANS (COMMAND_PLAN | COMMAND_KERNEL)
@@ -224,6 +225,37 @@ static const cli_option table[] = {
         "A wait longer than this is an error; 0: 10000"),
 };
 /* clang-format on */
+
+const option_alias option_aliases[] = {
+    {"batch-size", "batch", NULL},
+    {"clip-norm", "clip", NULL},
+    {"embed-size", "embed", NULL},
+    {"embedding-size", "embed", NULL},
+    {"grad-clip", "clip", NULL},
+    {"hidden-size", "hidden", NULL},
+    {"learning-rate", "lr", NULL},
+    {"max-epochs", "epochs", NULL},
+    {"num-epochs", "epochs", NULL},
+    {"valid", "dev", NULL},
+    {"validation", "dev", NULL},
+    {"bf16", NULL, "--precision bf16"},
+    {"checkpoint", NULL, "--save, --resume or --model"},
+    {"cpu", NULL, "--device cpu"},
+    {"cuda", NULL, "--device cuda"},
+    {"early-stopping", NULL, "--patience"},
+    {"fp16", NULL, "--precision bf16"},
+    {"gpu", NULL, "--device cuda"},
+    {"output", NULL, "--save"},
+    {"tensorboard", NULL, "--log or --plot"},
+    {0},
+};
+_Static_assert(VPPS_COUNT(option_aliases) == OPTION_ALIASES + 1, "options.h says how many there are");
+
+const option_alias *options_alias(const char *alias) {
+    for (const option_alias *a = option_aliases; a->alias; a++)
+        if (strcmp(a->alias, alias) == 0) return a;
+    return NULL;
+}
 
 const cli_option *options_rows(const settings *s, size_t *n) {
     static cli_option rows[OPTIONS_MAX];

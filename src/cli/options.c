@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <strings.h>
 
 const char *const split_names[N_SPLITS] = {"train", "dev", "test"};
 
@@ -141,7 +142,7 @@ bool options_read(settings *s, const cli_option *o, const char *text, char *why,
         const char *word;
         int len;
         for (uint32_t i = 0; choice_word(r->argument, i, &word, &len); i++) {
-            if (strlen(text) == (size_t)len && strncmp(text, word, (size_t)len) == 0) {
+            if (strlen(text) == (size_t)len && strncasecmp(text, word, (size_t)len) == 0) {
                 *(uint32_t *)v = i;
                 return true;
             }

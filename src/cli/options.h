@@ -115,6 +115,18 @@ enum {
     OPTION_FILES = 256
 };
 
+/* What people type for an option who come from elsewhere. */
+typedef struct option_alias {
+    const char *alias, *name; /* name NULL: it is no option, but the hint is */
+    const char *hint;
+} option_alias;
+
+extern const option_alias option_aliases[]; /* ends with a NULL alias */
+enum { OPTION_ALIASES = 20 };               /* how many there are */
+
+/* The alias of that name; NULL: there is none. */
+const option_alias *options_alias(const char *alias);
+
 /* The rows of s's network and of all commands, in a fixed order; *n of them, at most OPTIONS_MAX. */
 const cli_option *options_rows(const settings *s, size_t *n);
 

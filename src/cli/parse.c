@@ -10,6 +10,7 @@
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
+#include <strings.h>
 
 enum { KEY_HELP = 'h', KEY_USAGE = 0x1000 };
 
@@ -60,7 +61,9 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
         len += (size_t)snprintf(possible + len, sizeof possible - len, "%s--%s", matching++ ? ", " : "", row);
     }
     if (matching > 1) refuse(s, c, "--%s is ambiguous; possible are %s", name, possible);
-    commands_with(s, name, others, sizeof others);
+    const option_alias *alias = options_alias(name);
+    if (alias && alias->hint) refuse(s, c, "unrecognized option '%s'; did you mean %s?", word, alias->hint);
+    commands_with(s, alias ? alias->name : name, others, sizeof others);
     if (*others) refuse(s, c, "unrecognized option '%s', which is one of %s", word, others);
     if (near.word) refuse(s, c, "unrecognized option '%s'; did you mean --%s?", word, near.word);
     refuse(s, c, "unrecognized option '%s'", word);
@@ -94,7 +97,7 @@ static _Noreturn void show(const settings *s, const command *c, bool usage) {
 /* What getopt_long is told: zeroed before, but for letters' first characters. */
 typedef struct getopt_table {
     char letters[2 * OPTIONS_MAX + 8];
-    struct option list[OPTIONS_MAX + 3];
+    struct option list[OPTIONS_MAX + OPTION_ALIASES + 3];
 } getopt_table;
 
 /* Adds the options of s's command and network, or of all kinds of networks. Returns how many are listed. */
@@ -105,8 +108,11 @@ static size_t list_options(const settings *s, bool of_all_kinds, getopt_table *t
         const bool applies = of_all_kinds ? (rows[i].commands & s->command) != 0 : options_apply(s, &rows[i]);
         if (!rows[i].row.name || !applies) continue;
         const bool value = rows[i].row.kind != OPTION_FLAG;
-        t->list[n_long++] =
-            (struct option){rows[i].row.name, value ? required_argument : no_argument, NULL, rows[i].key};
+        const int has_value = value ? required_argument : no_argument;
+        t->list[n_long++] = (struct option){rows[i].row.name, has_value, NULL, rows[i].key};
+        for (const option_alias *a = option_aliases; a->alias; a++)
+            if (a->name && strcmp(a->name, rows[i].row.name) == 0)
+                t->list[n_long++] = (struct option){a->alias, has_value, NULL, rows[i].key};
         if (rows[i].key < 0x100) t->letters[n_short++] = (char)rows[i].key;
         if (rows[i].key < 0x100 && value) t->letters[n_short++] = ':';
     }
@@ -208,6 +214,7 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     if (status != VPPS_OK) refuse(s, c, "%s", vpps_error_message());
     check_together(s, c);
     if (!options_given(s, "examples")) s->examples = default_examples(s);
+    if (strcasecmp(s->device, "gpu") == 0) s->device = "cuda";
 }
 
 /* Options of networks are not known yet, and passed over; a value of theirs is then an argument, which is none of ours. */

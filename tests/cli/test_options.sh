@@ -10,7 +10,7 @@ train=("$vpps" train tree-lstm --examples 160 --hidden 12 --embed 8 --batch 16 -
 
 check "-h" exits 0 "$vpps" -h
 check "-h is the overview" says out "Usage: vpps COMMAND"
-names=$(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' out)
+names=$(sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' out)
 check "it lists commands" says out "  doctor "
 for command in $names; do
     check "$command -h" exits 0 "$vpps" "$command" -h
@@ -32,7 +32,7 @@ def lines(*arguments):
     return subprocess.run([sys.argv[1], *arguments, '--help'], capture_output=True, text=True, check=True).stdout.splitlines()
 overview = lines()
 networks = [l.split()[0] for l in overview[overview.index('Networks:') + 1:] if re.match(r'  \S', l)]
-commands = [l.split()[0] for l in overview[overview.index('Commands:') + 1:overview.index('Networks:')] if re.match(r'  \S', l)]
+commands = [l.split()[0] for l in overview[3:overview.index('Networks:')] if re.match(r'  \S', l)]
 assert len(networks) >= 16 and len(commands) >= 10, (networks, commands)
 for l in overview[3:overview.index('Networks:')] + overview[overview.index('Networks:') + 1:-3]:
     assert not l or re.match(r'(  \S|\S)', l) or re.match(r' {22}\S', l), l
@@ -60,7 +60,24 @@ check "an action behind options" exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps
 check "help of a command" fails_with 2 "did you mean 'train'?" "$vpps" help trian
 check "network" fails_with 2 "'treelstm' is not a network; did you mean 'tree-lstm'?" "$vpps" train treelstm
 check "the beginning of a network" fails_with 2 "did you mean 'bilstm-tagger'?" "$vpps" train bilstm
+groups() { diff <(grep -n '^Commands' out | cut -d: -f2) <(printf '%s\n' 'Commands to train and use networks' 'Commands to look into networks' 'Commands for this machine'); }
+check "help" exits 0 "$vpps" --help
+check "it has commands by what they are for" groups
 check "option" fails_with 2 "unrecognized option '--hiden'; did you mean --hidden?" "${train[@]}" --hiden 5
+aliased() { # aliased OPTION... -- EXPRESSION: what the log's first line says
+    local options=()
+    while [ "$1" != -- ]; do options+=("$1"); shift; done
+    exits 0 "${train[@]}" --max-batches 1 --eval-every 0 --quiet --force --log alias.jsonl "${options[@]}" &&
+        python3 -c "import json; o = json.loads(open('alias.jsonl').readline())['options']; assert $2, o"
+}
+check "names that others have" aliased --batch-size 3 --learning-rate=0.5 --grad-clip 2 --hidden-size 5 --embed-size 6 --num-epochs 1 -- \
+    "(o['batch'], o['lr'], o['clip'], o['hidden'], o['embed'], o['epochs']) == (3, 0.5, 2, 5, 6, 1)"
+check "words in capital letters" aliased --optimizer Adam --precision FP32 -- "o['optimizer'] == 'adam' and o['precision'] == 'fp32'"
+check "and in a file" aliased --config <(echo '{"learning-rate": 0.25, "optimizer": "SGD"}') -- "(o['lr'], o['optimizer']) == (0.25, 'sgd')"
+check "a name of others that this command lacks" fails_with 2 "'--learning-rate', which is one of train" "$vpps" eval tree-lstm --learning-rate 1
+check "no option, but there is one for it" fails_with 2 "'--gpu'; did you mean --device cuda?" "${train[@]}" --gpu
+check "and with a value" fails_with 2 "'--early-stopping=3'; did you mean --patience?" "${train[@]}" --early-stopping=3
+check "a device by another name" grep -q cuda <("${train[@]}" --device gpu 2>&1)
 check "option with a value" fails_with 2 "did you mean --dropout?" "${train[@]}" --droput=0.5
 check "swapped letters" fails_with 2 "did you mean --epochs?" "${train[@]}" --epcohs 5
 check "nothing near" fails_with 2 "unrecognized option '--zzzz'" "${train[@]}" --zzzz
