@@ -107,6 +107,7 @@ static void add_position(entry_list *list, const position *p) {
     add_number(list, "best_epoch", p->best.epoch);
     add_number(list, "best_batch", p->best.batch);
     add_number(list, "best_since", p->best.since);
+    add_number(list, "lr_drops", p->lr_drops);
 }
 
 static const char *last_part(const char *path) {
@@ -386,6 +387,15 @@ static vpps_status take_best(const char *path, uint32_t epoch, best_measure *b) 
     return need_u32(path, "train.best_since", &b->since);
 }
 
+/* Files of before there was --lr-schedule have none. */
+static vpps_status take_drops(const char *path, uint32_t *drops) {
+    char *text;
+    VPPS_TRY(vpps_checkpoint_metadata(path, "train.lr_drops", &text));
+    const bool known = text != NULL;
+    free(text);
+    return known ? need_u32(path, "train.lr_drops", drops) : VPPS_OK;
+}
+
 /* Where training stood. */
 static vpps_status take_position(const char *path, position *p) {
     VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
@@ -393,6 +403,7 @@ static vpps_status take_position(const char *path, position *p) {
     VPPS_TRY(need_number(path, "train.trained", UINT64_MAX, &p->trained));
     VPPS_TRY(need_real(path, "train.loss_sum", &p->loss_sum));
     VPPS_TRY(need_u32(path, "train.n_losses", &p->n_losses));
+    VPPS_TRY(take_drops(path, &p->lr_drops));
     return take_best(path, p->epoch, &p->best);
 }
 

@@ -14,6 +14,7 @@ typedef struct position {
     double loss_sum;  /* over the finite losses of the epoch begun */
     uint32_t n_losses;
     best_measure best; /* on dev */
+    uint32_t lr_drops; /* how often --lr-schedule plateau has lowered the learning rate */
 } position;
 
 /* Can a checkpoint hold the vocabularies and the names of files? They are metadata, which is UTF-8. Fails with FORMAT. */

@@ -71,11 +71,11 @@ vpps_status log_engine(run_log *log, const char *line) {
     return log->file ? write_event(log, "engine", json_pack("{ss}", "line", line)) : VPPS_OK;
 }
 
-vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss) {
+vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss, double rate) {
     if (!log->file) return VPPS_OK;
-    return write_event(
-        log, "batch",
-        json_pack("{si sI so}", "epoch", (int)epoch, "batch", (json_int_t)batch, "loss", report_number(loss)));
+    return write_event(log, "batch",
+                       json_pack("{si sI so so}", "epoch", (int)epoch, "batch", (json_int_t)batch, "loss",
+                                 report_number(loss), "lr", report_number(rate)));
 }
 
 vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double sentences_per_s, const task *t,

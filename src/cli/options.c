@@ -47,6 +47,8 @@ void options_complete(settings *s) {
         const bool adaptive = s->optimizer == VPPS_ADAM || s->optimizer == VPPS_ADAMW;
         s->lr = adaptive ? 0.002f : s->optimizer == VPPS_ADAGRAD ? 0.05f : 0.1f;
     }
+    const bool in_steps = s->lr_schedule == SCHEDULE_STEP || s->lr_schedule == SCHEDULE_PLATEAU;
+    if (in_steps && !(s->lr_decay < 1) && !options_given(s, "lr-decay")) s->lr_decay = 0.1f;
     if (s->resume && !s->save) s->save = s->resume;
 }
 

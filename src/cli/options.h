@@ -29,6 +29,9 @@ enum { FUNCTION_TAGS_AUTO, FUNCTION_TAGS_CUT, FUNCTION_TAGS_KEEP };
 
 #define OPTIONS_MAX 128 /* twice what there are */
 
+/* --lr-schedule, in the order of its words. */
+enum { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_STEP, SCHEDULE_PLATEAU };
+
 /* Everything the options say, with the defaults filled in. */
 typedef struct settings {
     command_bit command;
@@ -51,6 +54,8 @@ typedef struct settings {
     uint32_t batch, epochs, max_batches, eval_every, save_every;
     uint32_t optimizer; /* a vpps_optimizer_kind */
     float lr, lr_decay, momentum, weight_decay, clip;
+    uint32_t lr_schedule, lr_every, warmup;
+    const char *freeze;
     uint32_t gradients, nonfinite;
 
     const char *device;

@@ -166,6 +166,7 @@ static void set_defaults(settings *s) {
                     .optimizer = VPPS_ADAM,
                     .lr = NAN,
                     .lr_decay = 1,
+                    .lr_every = 1,
                     .momentum = 0.9f,
                     .clip = 5,
                     .device = "cpu",

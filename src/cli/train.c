@@ -18,6 +18,7 @@
 #include "cli/plot.h"
 #include "cli/progress.h"
 #include "cli/save_name.h"
+#include "cli/schedule.h"
 #include "cli/team.h"
 #include "io/descriptor.h"
 #include "runtime/handle.h"
@@ -53,6 +54,7 @@ typedef struct trainer {
     char *saved_to[2];     /* the names that the latest files of --save and --save-best have */
     bool in_flight;        /* the latest batch's loss has not been taken yet */
     uint32_t flight_batch; /* its number in the epoch, from 1 */
+    float flight_rate;     /* its learning rate */
     uint64_t levels, steps, instructions, script_bytes; /* summed over batches */
     uint64_t eval_ns;                                   /* spent on evaluation and files, to leave out of the rate */
     uint64_t build_ns;                                  /* spent on building graphs */
@@ -90,8 +92,9 @@ static vpps_status open_files(trainer *t) {
 /* What is decided by dev needs one. */
 static vpps_status check_dev(const trainer *t) {
     const settings *s = t->s;
-    const char *option = s->save_best ? "save-best" : "patience";
-    if (!s->save_best && !s->patience) return VPPS_OK;
+    const bool plateau = s->lr_schedule == SCHEDULE_PLATEAU;
+    const char *option = s->save_best ? "save-best" : s->patience ? "patience" : "lr-schedule plateau";
+    if (!s->save_best && !s->patience && !plateau) return VPPS_OK;
     if (!s->eval_every) return vpps_fail(VPPS_ARGUMENT, "--%s goes with --eval-every of 1 or more", option);
     if (t->corpus.split[SPLIT_DEV].present) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "--%s needs a dev part to measure, and %s has none: --dev FILE", option,
@@ -188,7 +191,7 @@ static vpps_status take_loss(trainer *t, float loss) {
     }
     VPPS_TRY(plot_loss(&t->plot, t->position.epoch + (double)batch / batches_per_epoch(t), (double)loss));
     if (batch % t->s->log_every != 0) return VPPS_OK;
-    return log_batch(&t->log, t->position.epoch + 1, batch, (double)loss);
+    return log_batch(&t->log, t->position.epoch + 1, batch, (double)loss, (double)t->flight_rate);
 }
 
 /* Waits for the batch in flight, if there is one. */
@@ -252,12 +255,16 @@ static vpps_status train_batch(trainer *t) {
     VPPS_TRY(team_deal(&t->team, t->costs, t->order + first, n, t->own, &n_own));
     if (n_own) VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->own, n_own, n, &loss));
     t->build_ns += vpps_now_ns() - begin;
+    const position *p = &t->position;
+    const float rate = schedule_rate(t->s, p->epoch, p->batch, batches_per_epoch(t), p->lr_drops);
+    VPPS_TRY(vpps_set_learning_rate(t->session.handle, rate));
     vpps_handle_vote(t->session.handle, interrupted != 0);
     VPPS_TRY(vpps_fb(t->session.handle, t->session.graph, loss, &stale));
     VPPS_TRY(count_cost(t, n_own));
     if (t->in_flight) VPPS_TRY(take_loss(t, stale));
     t->in_flight = true;
     t->flight_batch = ++t->position.batch;
+    t->flight_rate = rate;
     t->position.trained += n;
     t->summary.sentences += n;
     t->batches++;
@@ -274,12 +281,6 @@ static vpps_status train_batch(trainer *t) {
 
 static bool at_limit(const trainer *t) { return t->s->max_batches && t->batches >= t->s->max_batches; }
 
-/* It follows from the epoch alone, so that a resumed one has the same. */
-static vpps_status set_learning_rate(trainer *t) {
-    const double lr = (double)t->s->lr * pow((double)t->s->lr_decay, t->position.epoch);
-    return t->s->lr_decay < 1 ? vpps_set_learning_rate(t->session.handle, (float)lr) : VPPS_OK;
-}
-
 /* The rest of an epoch, or as much of it as the limits and signals leave. */
 static vpps_status train_epoch(trainer *t) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
@@ -288,7 +289,6 @@ static vpps_status train_epoch(trainer *t) {
     progress_begin(&t->progress, label, task_for(t->s)->examples, (uint64_t)t->position.batch * t->s->batch,
                    train->n_examples);
     corpus_shuffle(train, t->s->seed, t->position.epoch, t->order);
-    VPPS_TRY(set_learning_rate(t));
     VPPS_TRY(team_meet(&t->team));
     team_busy(&t->team, false);
     while (t->position.batch < batches_per_epoch(t) && !stopped(t) && !at_limit(t)) {
@@ -325,6 +325,7 @@ static vpps_status evaluate(trainer *t, bool *best) {
     t->eval_ns += vpps_now_ns() - begin;
     t->measured = true;
     *best = best_take(&p->best, task_for(t->s), &t->summary.split[SPLIT_DEV], p->epoch, p->batch, t->batches > 0);
+    if (t->batches && schedule_drops(t->s, &p->best)) p->lr_drops++;
     return *best ? save_to(t, t->s->save_best, t->team.saves_best, SAVED_BEST) : VPPS_OK;
 }
 

@@ -75,6 +75,73 @@ PY
 }
 check "--lr-decay begins with the second epoch" rates
 
+# rates_are LOG EXPRESSION: true of `r`, the learning rates of the batches
+rates_are() {
+    python3 - "$1" "$2" <<'PY'
+import json, math, sys
+r = [o['lr'] for o in map(json.loads, open(sys.argv[1])) if o['event'] == 'batch']
+near = lambda wanted: len(r) == len(wanted) and all(abs(a - b) <= 1e-6 * 0.5 for a, b in zip(r, wanted))
+if not eval(sys.argv[2]): sys.exit(f'not true: {sys.argv[2]} of {r}')
+PY
+}
+scheduled=("${net[@]}" --init begin.ckpt --batch 4 --optimizer sgd --lr 0.5 --eval-every 0) # of six batches an epoch
+# schedule EXPRESSION OPTION...: the rates of a run, of two epochs unless said; and a run with a break within an epoch has its bits
+schedule() {
+    local expression=$1
+    shift
+    rm -f whole.jsonl part.jsonl
+    exits 0 "${scheduled[@]}" --epochs 2 "$@" --log whole.jsonl --save whole.ckpt && rates_are whole.jsonl "$expression" &&
+        exits 0 "${scheduled[@]}" --epochs 2 "$@" --max-batches 4 --log part.jsonl --save part.ckpt &&
+        exits 0 "$vpps" train --quiet --resume part.ckpt --log part.jsonl && rates_are part.jsonl "$expression" &&
+        cmp <(tail -c 2000 part.ckpt) <(tail -c 2000 whole.ckpt)
+}
+check "the rate is constant" schedule 'near([0.5] * 12)'
+check "--lr-decay" schedule 'near([0.5] * 6 + [0.2] * 6)' --lr-decay 0.4
+check "linear" schedule 'near([0.5 * (1 - k / 12) for k in range(12)])' --lr-schedule linear
+check "cosine" schedule 'near([0.25 * (1 + math.cos(math.pi * k / 12)) for k in range(12)])' --lr-schedule cosine
+check "step" schedule 'near([0.5] * 12 + [0.05] * 12 + [0.005] * 6)' --lr-schedule step --lr-every 2 --epochs 5
+check "step by another factor" schedule 'near([0.5] * 6 + [0.25] * 6)' --lr-schedule step --lr-decay 0.5
+check "--warmup" schedule 'near([0.125, 0.25, 0.375, 0.5] + [0.5] * 8)' --warmup 4
+check "--warmup over the break, then linear" schedule 'near([0.1, 0.2, 0.3, 0.4, 0.5] + [0.5 * (1 - k / 7) for k in range(7)])' --warmup 5 \
+    --lr-schedule linear
+check "--warmup longer than the run" schedule 'near([0.5 * (k + 1) / 24 for k in range(12)])' --warmup 24 --lr-schedule cosine
+plateau() { # lr 0: dev is never better than after epoch 1; it is measured after every epoch
+    rm -f p.jsonl
+    local run=("${net[@]}" --init begin.ckpt --batch 24 --dev dev --lr-schedule plateau --lr-every 2 --lr-decay 0.5 --lr 1e-30 --epochs)
+    exits 0 "${run[@]}" 6 --save p.ckpt --log p.jsonl && rates_are p.jsonl '[round(x / 1e-30, 3) for x in r] == [1, 1, 1, .5, .5, .25]' &&
+        exits 0 "$vpps" train --quiet --resume p.ckpt --epochs 8 --log p.jsonl &&
+        rates_are p.jsonl '[round(x / 1e-30, 4) for x in r] == [1, 1, 1, .5, .5, .25, .25, .125]'
+}
+check "plateau" plateau
+check "plateau without dev" fails_with 1 "--lr-schedule plateau needs a dev part" "${net[@]}" --lr-schedule plateau
+check "plateau without measuring" fails_with 1 "goes with --eval-every of 1 or more" "${net[@]}" --dev dev --lr-schedule plateau --eval-every 0
+
+# ---------------------------------------------------------------- frozen parameters
+
+# frozen NAME...: which tensors of frozen.ckpt are those of begin.ckpt is exactly these
+frozen() {
+    python3 - "$@" <<'PY'
+import json, sys
+def load(path):
+    b = open(path, 'rb').read()
+    n = int.from_bytes(b[:8], 'little')
+    h = json.loads(b[8:8 + n])
+    return {k: b[8 + n + v['data_offsets'][0]:8 + n + v['data_offsets'][1]] for k, v in h.items() if k[:2] != '__' and '/' not in k}
+a, b = load('begin.ckpt'), load('frozen.ckpt')
+same = sorted(k for k in a if a[k] == b[k])
+assert same == sorted(sys.argv[1:]), same
+PY
+}
+frozen_run=("${net[@]}" --init begin.ckpt --batch 4 --epochs 1 --eval-every 0 --save frozen.ckpt)
+freezes() {
+    exits 0 "${frozen_run[@]}" && frozen && exits 0 "${frozen_run[@]}" --freeze embedding && frozen embedding &&
+        exits 0 "${frozen_run[@]}" --freeze embedding,W_s && frozen W_s embedding &&
+        exits 0 "$vpps" train --quiet --resume frozen.ckpt --epochs 2 && frozen W_s embedding &&
+        exits 0 "$vpps" train --quiet --resume frozen.ckpt --epochs 3 --freeze W_s && frozen W_s
+}
+check "--freeze keeps them, also in a resumed run" freezes
+check "--freeze of none" fails_with 1 "--freeze embeding: tree-lstm has no such parameter; did you mean embedding" "${frozen_run[@]}" --freeze embeding
+
 # ---------------------------------------------------------------- dropout
 
 check "no dropout" exits 0 "${still[@]}" --batch 24 --epochs 1 --log none.jsonl
