@@ -103,7 +103,8 @@ static uint32_t bars_of(const look *l, bool asked) {
 /* Nearly all words are word/TAG, as NLTK writes them, or word_TAG, as Stanford's tagger does: the lines are no columns. */
 static vpps_status refuse_other_bars(const task_text *text, const look *l) {
     const char by = 10 * l->slashed >= 9 * l->words ? '/' : '_';
-    if (l->tabs || l->words < 2 * l->lines || 10 * (by == '/' ? l->slashed : l->underscored) < 9 * l->words)
+    if (!l->words || l->tabs || l->words < 2 * l->lines ||
+        10 * (by == '/' ? l->slashed : l->underscored) < 9 * l->words)
         return VPPS_OK;
     return vpps_fail(VPPS_FORMAT,
                      "%s%s:%u:1: expected word|TAG or columns, found words with '%c', as in word%cTAG: write '|'",
