@@ -104,6 +104,13 @@ static bool make_room(vpps_share *s) {
     return ok;
 }
 
+vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]) {
+    if (vpps_communicator_size(c) < 2) return VPPS_OK;
+    VPPS_TRY(c->table->broadcast(c, text, VPPS_SHARE_TEXT, 0));
+    text[VPPS_SHARE_TEXT - 1] = '\0';
+    return VPPS_OK;
+}
+
 vpps_status vpps_share_open(vpps_share **out, const vpps_model *model, const char *machine, vpps_communicator *c) {
     vpps_share *s = calloc(1, sizeof *s);
     XXH3_state_t *hash = XXH3_createState();

@@ -45,6 +45,11 @@ typedef struct vpps_shared_batch {
     void *device;
 } vpps_shared_batch;
 
+/* What the first process has in `text` comes into that of all. Each process calls it once before vpps_share_open, whatever its
+ * device: that they differ is told there. Fails as the communicator does. */
+enum { VPPS_SHARE_TEXT = 96 };
+vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
+
 /* `machine` is what the gradients' bits and order depend on: all processes must have it alike. The model and the communicator must
  * outlive it. Fails with MEMORY. */
 vpps_status vpps_share_open(vpps_share **out, const vpps_model *model, const char *machine, vpps_communicator *c);

@@ -3,6 +3,7 @@
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/probe.h"
 #include "runtime/cpu/processor.h"
+#include "runtime/share.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,15 +38,18 @@ static void take(vpps_cpu *cpu, const vpps_cpu_choice *c) {
                                             cpu->precision.parts ? (vpps_bf16_unit_id)c->unit : VPPS_BF16_VECTORS);
 }
 
-/* All processes take the choice of the first one, where they can: their bits should not depend on whose times were better. */
-static vpps_status share_choice(vpps_communicator *c, const vpps_cpu_units *units, vpps_cpu_choice *choice) {
-    char text[VPPS_CHOICE_BYTES] = "";
+/* All processes take the choice of the first one, where they can: their bits should not depend on whose times were better. One that
+ * was asked for another precision, or has none of these units, keeps its own choice, and vpps_share_open tells. */
+static vpps_status share_choice(vpps_communicator *c, const vpps_cpu_units *units, vpps_precision asked,
+                                vpps_cpu_choice *choice) {
+    char text[VPPS_SHARE_TEXT] = "";
+    vpps_cpu_choice first;
+    _Static_assert((int)VPPS_CHOICE_BYTES <= (int)VPPS_SHARE_TEXT, "a choice has room");
     if (vpps_communicator_size(c) < 2) return VPPS_OK;
     vpps_cpu_write_choice(units, choice, text);
-    VPPS_TRY(c->table->broadcast(c, text, sizeof text, 0));
-    text[sizeof text - 1] = '\0';
-    vpps_cpu_read_choice(units, text,
-                         choice); /* else this process has none of these units, and vpps_share_open tells */
+    VPPS_TRY(vpps_share_text(c, text));
+    if (!vpps_cpu_read_choice(units, text, &first)) return VPPS_OK;
+    if (asked == VPPS_PRECISION_AUTO || asked == first.precision) *choice = first;
     return VPPS_OK;
 }
 
@@ -69,7 +73,7 @@ vpps_status vpps_cpu_open_products(vpps_cpu *cpu, const vpps_options *options) {
     if (probe && *probe->note) log_line(cpu, "cpu: %s", probe->note);
     vpps_cpu_choice c =
         vpps_cpu_choose(cpu->units, &problem, probe ? probe->trials : NULL, probe ? probe->n : 0, why, sizeof why);
-    VPPS_TRY(share_choice(options->communicator, cpu->units, &c));
+    VPPS_TRY(share_choice(options->communicator, cpu->units, options->precision, &c));
     take(cpu, &c);
     if (options->precision == VPPS_PRECISION_AUTO)
         log_line(cpu, "multiplying in %s: %s", vpps_precision_names[c.precision], why);
