@@ -102,6 +102,33 @@ START_TEST(product_over_nothing_is_zero)
     }
 END_TEST
 
+/* Small whole numbers, whose sums are exact in any order. */
+START_TEST(vectors_are_multiplied_with_each_other)
+    {
+        enum { MOST = 9, SKIP = 3 };
+        for (int isa = 0; isa < N_ISAS; isa++)
+            for (size_t s = 0; s < VPPS_COUNT(sizes) * MOST; s++) {
+                const vpps_kernels *kernels = kernels_to_try(isa);
+                if (!kernels) continue;
+                const uint32_t rows = sizes[s / MOST], n = (uint32_t)(s % MOST) + 1;
+                const float *x[MOST];
+                double g[MOST * MOST];
+                for (uint32_t i = 0; i < n; i++) {
+                    float *to = floats(SKIP + rows);
+                    for (uint32_t r = 0; r < SKIP + rows; r++) to[r] = (float)((i * 31 + r * r * 7) % 23) - 11;
+                    x[i] = to;
+                }
+                kernels->gram(n, rows, x, SKIP, g);
+                for (uint32_t i = 0; i < n; i++)
+                    for (uint32_t j = 0; j < n; j++) {
+                        double want = 0;
+                        for (uint32_t r = SKIP; r < SKIP + rows; r++) want += (double)x[i][r] * (double)x[j][r];
+                        ck_assert_double_eq(g[i * n + j], want);
+                    }
+            }
+    }
+END_TEST
+
 START_TEST(transpose_moves_every_element)
     {
         static const uint32_t lengths[] = {1, 15, 16, 33, 100};
@@ -159,6 +186,7 @@ int main(void) {
     tcase_add_test(tests, product_over_nothing_is_zero);
     tcase_add_test(tests, transpose_moves_every_element);
     tcase_add_test(tests, sums_of_squares_and_addition);
+    tcase_add_test(tests, vectors_are_multiplied_with_each_other);
     tcase_add_test(tests, portable_choice_is_generic);
     suite_add_tcase(suite, tests);
     return test_main(suite);

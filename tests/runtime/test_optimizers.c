@@ -248,6 +248,65 @@ START_TEST(clipping_is_by_the_global_norm)
     }
 END_TEST
 
+/* The gradient of W is the sum of n outer products d x^T; with W = 0, a rate of 1 and clipping to a quarter of the norm, which is
+ * taken in double here, W becomes the gradient's negative divided by 4. Of few vectors a CPU has the norm without the gradient. */
+START_TEST(clipping_is_by_the_norm_of_sums_of_outer_products)
+    {
+        enum { MOST = 70, ROWS_OF_W = 33, COLS_OF_W = 20 };
+        static const uint32_t counts[] = {1, 2, 5, 19, 64, 65, MOST};
+        static float d[MOST][ROWS_OF_W], x[MOST][COLS_OF_W];
+        static double gradient[COLS_OF_W][ROWS_OF_W];
+        const uint32_t n = counts[_i / 2];
+        const bool cancels = _i % 2; /* the second half of the terms takes away the first */
+        const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
+        uint64_t state = 5;
+        double norm = 0, bound[2] = {0};
+        memset(gradient, 0, sizeof gradient);
+        for (uint32_t i = 0; i < n; i++) {
+            const bool back = cancels && i >= n / 2 && n / 2;
+            for (uint32_t r = 0; r < ROWS_OF_W; r++)
+                d[i][r] = back ? -d[i - n / 2][r] : (float)vpps_random_below(&state, 2001) / 1000 - 1;
+            for (uint32_t c = 0; c < COLS_OF_W; c++)
+                x[i][c] = back ? x[i - n / 2][c] : (float)vpps_random_below(&state, 2001) / 1000 - 1;
+            for (uint32_t r = 0; r < ROWS_OF_W; r++) bound[0] += (double)d[i][r] * (double)d[i][r];
+            for (uint32_t c = 0; c < COLS_OF_W; c++) bound[1] += (double)x[i][c] * (double)x[i][c];
+            for (uint32_t c = 0; c < COLS_OF_W; c++)
+                for (uint32_t r = 0; r < ROWS_OF_W; r++) gradient[c][r] += (double)d[i][r] * (double)x[i][c];
+        }
+        for (uint32_t c = 0; c < COLS_OF_W; c++)
+            for (uint32_t r = 0; r < ROWS_OF_W; r++) norm += gradient[c][r] * gradient[c][r];
+        norm = sqrt(norm);
+        const double most = sqrt(bound[0] * bound[1]);
+        const double clip = norm > most / 100 ? norm / 4 : most / 1000; /* none, where all cancels */
+        for (uint32_t vps = 1; vps <= 3; vps++) {
+            vpps_model *model;
+            vpps_graph *g;
+            vpps_handle *h;
+            vpps_param W;
+            vpps_node terms[MOST];
+            vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = (float)clip}, 0);
+            o.vps = vps;
+            TEST_OK(vpps_model_create(&model, 1));
+            TEST_OK(vpps_add_matrix(model, &W, "W", ROWS_OF_W, COLS_OF_W, &zero));
+            TEST_OK(vpps_graph_create(&g, model));
+            TEST_OK(vpps_handle_create(&h, model, &o));
+            for (uint32_t i = 0; i < n; i++)
+                terms[i] = vpps_dot(g, vpps_input(g, ROWS_OF_W, 1, d[i]),
+                                    vpps_matvec(g, W, vpps_input(g, COLS_OF_W, 1, x[i])));
+            TEST_OK(vpps_fb(h, g, vpps_sum(g, n, terms), NULL));
+            TEST_OK(vpps_read_parameters(h));
+            const float *w = vpps_param_values(model, W);
+            const double factor = norm > clip ? clip / norm : 1;
+            for (uint32_t c = 0; c < COLS_OF_W; c++)
+                for (uint32_t r = 0; r < ROWS_OF_W; r++)
+                    ck_assert_double_eq_tol((double)w[r * COLS_OF_W + c], -factor * gradient[c][r], 1e-6 * most);
+            vpps_handle_destroy(h);
+            vpps_graph_destroy(g);
+            vpps_model_destroy(model);
+        }
+    }
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("optimizers");
     TCase *t = tcase_create("optimizers");
@@ -255,6 +314,7 @@ int main(void) {
     tcase_add_loop_test(t, steps_are_the_formulas, 0, 20);
     tcase_add_loop_test(t, what_is_not_used_is_not_touched, 0, 5);
     tcase_add_test(t, clipping_is_by_the_global_norm);
+    tcase_add_loop_test(t, clipping_is_by_the_norm_of_sums_of_outer_products, 0, 14);
     suite_add_tcase(s, t);
     return test_main(s);
 }

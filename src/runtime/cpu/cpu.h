@@ -112,6 +112,8 @@ struct vpps_vp {
     size_t bf16_terms_capacity;
     double *sums; /* of squares, of an outer product's two values */
     size_t sums_capacity;
+    double *grams; /* products of an outer product's vectors with each other */
+    size_t grams_capacity;
     uint64_t tile;     /* number of the tile at hand, from 1 on */
     uint32_t *vectors; /* its vectors in bf16 */
     size_t vector_words, vector_capacity;

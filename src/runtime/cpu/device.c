@@ -136,6 +136,7 @@ static void cpu_destroy(vpps_device *d) {
         free(vp->terms);
         free(vp->bf16_terms);
         free(vp->sums);
+        free(vp->grams);
         free(vp->d_at);
         free(vp->live);
         free(vp->touched);

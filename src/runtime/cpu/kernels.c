@@ -16,6 +16,7 @@
 
 #include "runtime/cpu/bf16.h"
 #include "runtime/cpu/gemm.h"
+#include "runtime/cpu/gram.h"
 #include "runtime/cpu/products.h"
 
 enum { BLOCK = 16, LANES = 64 };
@@ -398,6 +399,7 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .product_bf16 = product_bf16,
     .add = add,
     .sum_squares = sum_squares,
+    .gram = gram,
     .update = update,
     .transpose = transpose,
 };

@@ -148,6 +148,8 @@ typedef struct vpps_kernels {
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
     double (*sum_squares)(uint32_t n, const float *x);
+    /* g[i * n + j] = the product of elements [skip, skip + rows) of vectors x[i] and x[j], in double. */
+    void (*gram)(uint32_t n, uint32_t rows, const float *const *x, uint32_t skip, double *g);
     void (*update)(uint32_t n, const vpps_step *step, float *w, const float *g, float *s0, float *s1);
     void (*transpose)(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb);
     /* b (cols x rows) = a^T, both column after column */

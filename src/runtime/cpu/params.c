@@ -139,8 +139,9 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell
     for (uint32_t i = 0; i < vectors; i++) cpu->kernels->add(rows.end - rows.first, to, vp->pointers[i] + rows.first);
 }
 
-/* So many vectors are packed at a time: they stay in L2 while all matrices that they are multiplied with pass. */
-enum { PACKED_VECTORS = 4 * 128 };
+/* So many vectors are packed at a time: they stay in L2 while all matrices that they are multiplied with pass. GRAM_VECTORS: up to so
+ * many the norm of a matrix's gradient costs less by their products with each other than by the gradient. */
+enum { PACKED_VECTORS = 4 * 128, GRAM_VECTORS = 64 };
 
 /* Floats that vectors of k elements take packed, and what is multiplied with them; the scratch has a block's gradient behind. */
 static size_t packed_floats(const vpps_cpu *cpu, uint32_t k) {
@@ -217,8 +218,9 @@ static uint32_t vectors_of(const vpps_block_view *view, uint32_t value, uint32_t
     return (x->domain ? starts[at + count] - *first : count) * x->cols;
 }
 
-static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t floats) {
-    return VPPS_RESERVE(vp->pointers, vp->pointers_capacity, pointers) &&
+static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t floats, size_t grams) {
+    return VPPS_RESERVE(vp->grams, vp->grams_capacity, grams) &&
+           VPPS_RESERVE(vp->pointers, vp->pointers_capacity, pointers) &&
            VPPS_RESERVE(vp->sums, vp->sums_capacity, 2 * outers) && VPPS_RESERVE(vp->d_at, vp->d_at_capacity, outers) &&
            vpps_vp_scratch(vp, floats);
 }
@@ -234,11 +236,14 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, u
 }
 
 /* A matrix's gradient that few vectors of one block make is not written to memory: the update makes it, a block of rows at a
- * time, while it is in the cache. Clipping wants its norm before, and other processes want it all. */
+ * time, while it is in the cache. Clipping needs the gradient's norm before: of few vectors in fp32 it follows from the vectors; in
+ * bf16 it would be that of vectors that are not rounded. Other processes need the whole gradient. */
 void vpps_choose_updates(vpps_cpu *cpu) {
     const uint32_t n_params = (uint32_t)cpu->model->n_params, n_blocks = cpu->task_header.n_blocks;
+    const bool clip = cpu->task_header.clip > 0;
+    const uint32_t most = clip ? GRAM_VECTORS : PACKED_VECTORS;
     memset(cpu->uses, 0, n_params * sizeof *cpu->uses);
-    if (cpu->task_header.clip > 0 || !cpu->task_header.lasting || cpu->share) return;
+    if ((clip && cpu->precision.parts) || !cpu->task_header.lasting || cpu->share) return;
     for (uint32_t b = 0; b < n_blocks; b++)
         for (uint32_t i = 0; i < cpu->views[b].cell->n_outers && cpu->views[b].block->n; i++)
             cpu->uses[cpu->views[b].cell->outers[i].param]++;
@@ -248,8 +253,7 @@ void vpps_choose_updates(vpps_cpu *cpu) {
             const vpps_cell_outer *o = &view->cell->outers[i];
             uint32_t first;
             if (o->x == VPPS_NONE || cpu->uses[o->param] != 1) continue;
-            if (vectors_of(view, o->dy, 0, view->block->n, &first) > PACKED_VECTORS ||
-                reads_parameters(cpu, view, o->x))
+            if (vectors_of(view, o->dy, 0, view->block->n, &first) > most || reads_parameters(cpu, view, o->x))
                 cpu->uses[o->param] = 0;
         }
     }
@@ -259,6 +263,17 @@ static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, con
     uint32_t first; /* of no vectors, where all lists are empty, there is nothing to update by */
     return o->x != VPPS_NONE && cpu->uses[o->param] == 1 && n == view->block->n &&
            vectors_of(view, o->dy, 0, n, &first);
+}
+
+/* The most vectors that make a gradient of the block which the update makes; 0: it makes none. */
+static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view) {
+    uint32_t most = 0, first;
+    for (uint32_t i = 0; i < view->cell->n_outers; i++) {
+        const vpps_cell_outer *o = &view->cell->outers[i];
+        if (made_by_update(cpu, view, o, view->block->n))
+            most = vpps_max_u32(most, vectors_of(view, o->dy, 0, view->block->n, &first));
+    }
+    return most;
 }
 
 /* What was multiplied with no vector, since all lists are empty, is used all the same (vpps_gather_list): its gradient is zero. */
@@ -284,6 +299,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     use_unmultiplied(vp, view, first, n);
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, most);
+        const size_t side = cpu->task_header.clip > 0 && n == view->block->n ? most_by_update(cpu, view) : 0;
         size_t pointers = 0, floats = 0;
         for (uint32_t i = 0; i < c->n_outers; i++) {
             uint32_t item;
@@ -294,7 +310,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             const size_t wanted = packed_floats(cpu, k) + (size_t)k * VPPS_BLOCK_ROWS;
             if (wanted > floats) floats = wanted;
         }
-        if (!need_outer(vp, pointers + 1, c->n_outers, floats)) {
+        if (!need_outer(vp, pointers + 1, c->n_outers, floats, 2 * c->n_outers * side * side)) {
             vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
             return;
         }
@@ -449,11 +465,60 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     return total;
 }
 
+/* The products of the vectors with each other that outer product i of the block multiplies, of d (own rows) or of x, in its n * n
+ * doubles of vp->grams, or in those of an earlier one of the same value. */
+static const double *gram_of(vpps_vp *vp, const vpps_block_view *view, uint32_t i, bool of_x, size_t stride) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_cell_outer *outers = view->cell->outers;
+    const uint32_t value = of_x ? outers[i].x : outers[i].dy;
+    double *to = vp->grams + (2 * (size_t)i + of_x) * stride;
+    uint32_t first;
+    for (uint32_t j = 0; j < i; j++)
+        if (vp->by_update[outers[j].param] == cpu->launch && outers[j].x != VPPS_NONE &&
+            value == (of_x ? outers[j].x : outers[j].dy))
+            return vp->grams + (2 * (size_t)j + of_x) * stride;
+    const vpps_rows rows = of_x ? (vpps_rows){0, cpu->model->params[outers[i].param].cols}
+                                : vpps_rows_of_vp(cpu, outers[i].param, vp->index);
+    const uint32_t n = vectors_of(view, value, 0, view->block->n, &first);
+    point(cpu, view, value, first, n / view->cell->values[value].cols, vp->pointers);
+    cpu->kernels->gram(n, rows.end - rows.first, vp->pointers, rows.first, to);
+    return to;
+}
+
+/* The sum of the squares of the gradients of a block that the update makes: |sum over i of d_i x_i^T|^2 is the sum over i and j of
+ * (d_i d_j) (x_i x_j). A product of two floats is exact in double, and n^2 such terms of at most B^2 = sum |d_i|^2 sum |x_i|^2 in all
+ * are off by less than (rows + cols + n^2) 2^-53 B^2. So the norm is off by less than 2^-20 B for sums of up to 2^12 terms, where the
+ * gradient itself, made in float, may be off by n 2^-24 B. Of a B beyond float the gradient may not be finite. */
+static double squares_by_grams(vpps_vp *vp, const vpps_block_view *view) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_compiled_cell *c = view->cell;
+    const uint32_t side = most_by_update(cpu, view);
+    double total = 0;
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        uint32_t first;
+        if (vp->by_update[o->param] != cpu->launch || o->x == VPPS_NONE) continue;
+        const double *d = gram_of(vp, view, i, false, (size_t)side * side);
+        const double *x = gram_of(vp, view, i, true, (size_t)side * side);
+        const size_t n = vectors_of(view, o->dy, 0, view->block->n, &first);
+        double sum = 0, d_squares = 0, x_squares = 0;
+        for (size_t e = 0; e < n * n; e++) sum += d[e] * x[e];
+        for (size_t e = 0; e < n; e++) {
+            d_squares += d[e * (n + 1)];
+            x_squares += x[e * (n + 1)];
+        }
+        if (!(sqrt(d_squares * x_squares) <= (double)FLT_MAX)) sum = INFINITY;
+        total += sum < 0 ? 0 : sum;
+    }
+    return total;
+}
+
 void vpps_vp_norm(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
+    const bool clip = cpu->task_header.clip > 0;
     double sum = 0;
     for (uint32_t b = 0; b < cpu->task_header.n_blocks; b++)
-        if (cpu->views[b].block->n) sum += bounds(vp, &cpu->views[b]);
+        if (cpu->views[b].block->n) sum += clip ? squares_by_grams(vp, &cpu->views[b]) : bounds(vp, &cpu->views[b]);
     for (uint32_t p = 0; p < cpu->model->n_params; p++) {
         if (vp->touched[p] != cpu->sum) continue;
         const run r = run_of(vp, p);
