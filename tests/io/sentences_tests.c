@@ -334,6 +334,18 @@ START_TEST(lines_that_begin_with_a_hash)
     }
 END_TEST
 
+/* A comment of CoNLL-U may have as many columns as words have. */
+START_TEST(comments_of_ten_columns)
+    {
+        static const char text[] = "# a\tb\tc\td\te\tf\tg\th\ti\tj\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n";
+        const vpps_columns columns = {.conllu = true};
+        vpps_sentences *s = new_sentences();
+        CHECK_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &columns));
+        ck_assert_str_eq(show(s), "[a]X \n");
+        vpps_sentences_destroy(s);
+    }
+END_TEST
+
 START_TEST(tags_for_all_or_none)
     {
         vpps_sentences *s = new_sentences();
@@ -444,6 +456,7 @@ TCase *sentences_tests(void) {
     tcase_add_test(tests, words_know_their_lines);
     tcase_add_test(tests, barred_text);
     tcase_add_test(tests, lines_that_begin_with_a_hash);
+    tcase_add_test(tests, comments_of_ten_columns);
     tcase_add_test(tests, tags_for_all_or_none);
     tcase_add_test(tests, parallel_text);
     tcase_add_test(tests, files);
