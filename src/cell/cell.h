@@ -252,6 +252,7 @@ typedef struct vpps_compiled_cell {
     uint64_t flops[VPPS_DOMAINS];       /* of all passes: of a vertex, and of each member of its lists */
     uint32_t kept_words[VPPS_RECORDS];  /* of a vertex, of a member; of a vertex, passing */
     vpps_cell_copies as_made, arranged; /* with values in the order of their making, and in the one that was planned */
+    uint64_t last_used;            /* in which batch: types.h */
     uint64_t arrange_ns;                /* planning took */
     size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
     struct vpps_program *programs; /* of each stage: program.h */

@@ -40,6 +40,9 @@ typedef struct vpps_device_table {
      * is finished on return. Fails with MEMORY, and but for host_vps with POOL (while `tuning` is true: another choice is
      * due), when nothing was started and the parameters are as before. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
+    /* Compiled cells of earlier batches are about to be freed; nothing is in flight. NULL: the device holds none. */
+    void (*forget_cells)(vpps_device *d);
+
     bool (*finished)(vpps_device *d);                /* never blocks; true when nothing was launched */
     void (*wait)(vpps_device *d, vpps_outcome *out); /* of the latest launch */
 

@@ -298,6 +298,15 @@ static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool
                      h->stats.device);
 }
 
+/* Where there are too many types of vertices, those go that were not used for longest. The batch in flight has ended then. Gradients
+ * that add up, and a trace, may still ask for the cells of batches before. */
+static void drop_types(vpps_handle *h) {
+    if (!vpps_types_are_full(&h->types) || h->n_backward || h->trace) return;
+    vpps_handle_settle(h);
+    if (h->device->table->forget_cells) h->device->table->forget_cells(h->device);
+    vpps_types_drop(&h->types);
+}
+
 static vpps_status make_script_for(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
                                    const vpps_batch_request *asked, uint64_t *host_ns) {
     const uint64_t start = vpps_now_ns();
@@ -307,6 +316,7 @@ static vpps_status make_script_for(vpps_handle *h, const vpps_task_plan *machine
     if (g->model != h->model) return vpps_fail(VPPS_ARGUMENT, "the graph belongs to another model than the handle");
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(check_decided(h, g, training));
+    drop_types(h);
     request.groups = groups_for(h, training);
     request.waves = h->options.waves;
     request.slices = h->options.slices;

@@ -11,6 +11,7 @@ static uint32_t use_type(vpps_batch_work *w, uint32_t index) {
     for (size_t i = before; i < w->used_of_type_capacity; i++) w->used_of_type[i] = VPPS_NONE;
     if (w->used_of_type[index] != VPPS_NONE) return w->used_of_type[index];
     vpps_type *type = w->types->types[index];
+    type->last_used = w->types->n_batches;
     const uint32_t n_inputs = w->n_inputs + type->base->n_inputs;
     if (!VPPS_RESERVE(w->used, w->used_capacity, w->n_used + 1u) ||
         !VPPS_RESERVE(w->noted, w->noted_capacity, VPPS_NOTED_TYPES * (size_t)n_inputs + 1)) {

@@ -152,6 +152,7 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     w->g = g;
     w->types = types;
     w->training = request->loss != VPPS_NO_NODE;
+    types->n_batches++;
     b->part = request->part;
     VPPS_TRY(vpps_read_graph(w));
     VPPS_TRY(vpps_choose_cells(w, b));

@@ -1,7 +1,10 @@
 /* types.c - see types.h. */
 #include "script/types.h"
 
-enum { FEW_ARGUMENTS = 8 /* sums of more are compiled once, for any number */ };
+enum {
+    FEW_ARGUMENTS = 8, /* sums of more are compiled once, for any number */
+    MOST_KEPT = 1024   /* types and compiled cells */
+};
 
 static void free_type(vpps_type *type) {
     if (!type) return;
@@ -36,26 +39,84 @@ static uint32_t find(const vpps_types *t, uint64_t hash, const uint32_t *key, ui
     return VPPS_NONE;
 }
 
+/* There is a free place. */
+static void put(vpps_types *t, uint32_t index) {
+    const uint32_t mask = t->table_size - 1;
+    uint32_t at = (uint32_t)t->types[index]->hash & mask;
+    while (t->table[at]) at = (at + 1) & mask;
+    t->table[at] = index + 1;
+}
+
 static bool insert(vpps_types *t, vpps_type *type) {
     if (!VPPS_RESERVE(t->types, t->types_capacity, t->n_types + 1u)) return false;
     if (2 * (t->n_types + 1) > t->table_size) {
         const uint32_t size = t->table_size ? 2 * t->table_size : 64;
         uint32_t *table = calloc(size, sizeof *table);
         if (!table) return false;
-        for (uint32_t i = 0; i < t->n_types; i++) {
-            uint32_t at = (uint32_t)t->types[i]->hash & (size - 1);
-            while (table[at]) at = (at + 1) & (size - 1);
-            table[at] = i + 1;
-        }
         free(t->table);
         t->table = table;
         t->table_size = size;
+        for (uint32_t i = 0; i < t->n_types; i++) put(t, i);
     }
-    uint32_t at = (uint32_t)type->hash & (t->table_size - 1);
-    while (t->table[at]) at = (at + 1) & (t->table_size - 1);
     t->types[t->n_types] = type;
-    t->table[at] = ++t->n_types;
+    put(t, t->n_types++);
     return true;
+}
+
+/* ---------------------------------------------------------------- dropping types */
+
+static uint32_t most_kept(const vpps_types *t) { return t->most ? t->most : MOST_KEPT; }
+
+bool vpps_types_are_full(const vpps_types *t) { return t->n_types + t->n_compiled > most_kept(t); }
+
+static int by_number(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The batch that used half of all types and compiled cells last, or one before it used them; 0: out of memory. */
+static uint64_t median_use(const vpps_types *t) {
+    uint64_t n = 0, *uses = malloc((t->n_types + (size_t)t->n_compiled + 1) * sizeof *uses);
+    if (!uses) return 0;
+    for (uint32_t i = 0; i < t->n_types; i++) {
+        uses[n++] = t->types[i]->last_used;
+        for (uint32_t k = 0; k < t->types[i]->n_compiled; k++) uses[n++] = t->types[i]->compiled[k]->last_used;
+    }
+    if (n) qsort(uses, n, sizeof *uses, by_number);
+    const uint64_t median = n ? uses[n / 2] : 0;
+    free(uses);
+    return median;
+}
+
+static void drop_compiled(vpps_types *t, vpps_type *type, uint64_t last) {
+    uint32_t left = 0;
+    for (uint32_t k = 0; k < type->n_compiled; k++) {
+        if (type->compiled[k]->last_used > last)
+            type->compiled[left++] = type->compiled[k];
+        else
+            vpps_compiled_cell_free(type->compiled[k]);
+    }
+    t->n_compiled -= type->n_compiled - left;
+    type->n_compiled = left;
+}
+
+void vpps_types_drop(vpps_types *t) {
+    const uint64_t median = median_use(t), last = median < t->n_batches ? median : t->n_batches - 1;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < t->n_types; i++) {
+        vpps_type *type = t->types[i];
+        drop_compiled(t, type, last);
+        if (type->cell || type->last_used > last) {
+            if (type->cell) t->of_cell[type->key[1]] = left;
+            t->types[left++] = type;
+        } else {
+            free_type(type);
+        }
+    }
+    t->n_types = left;
+    memset(t->table, 0, t->table_size * sizeof *t->table);
+    for (uint32_t i = 0; i < left; i++) put(t, i);
+    t->most = vpps_max_u32(most_kept(t), 2 * (left + t->n_compiled)); /* a batch may have more than is usual */
 }
 
 /* ---------------------------------------------------------------- making a type */
@@ -194,7 +255,11 @@ static vpps_status lower_again(const vpps_type *type, bool training, vpps_compil
 vpps_status vpps_compiled_for(vpps_types *t, const vpps_model *model, vpps_type *type, const vpps_cell_needs *needs,
                               vpps_compiled_cell **out) {
     for (uint32_t i = 0; i < type->n_compiled; i++)
-        if (same_needs(&type->compiled[i]->needs, needs)) return *out = type->compiled[i], VPPS_OK;
+        if (same_needs(&type->compiled[i]->needs, needs)) {
+            *out = type->compiled[i];
+            (*out)->last_used = t->n_batches;
+            return VPPS_OK;
+        }
     const uint64_t start = vpps_now_ns();
     vpps_compiled_cell *c;
     VPPS_TRY(lower_again(type, needs->training, &c));
@@ -206,6 +271,8 @@ vpps_status vpps_compiled_for(vpps_types *t, const vpps_model *model, vpps_type 
         return status;
     }
     t->compile_ns += vpps_now_ns() - start;
+    c->last_used = t->n_batches;
     *out = type->compiled[type->n_compiled++] = c;
+    t->n_compiled++;
     return VPPS_OK;
 }

@@ -1,5 +1,5 @@
 /* types.h - the types of a model's vertices: its cells, and ops called outside cells, by what they do; with the compiled
- * cells of each. Kept from batch to batch. */
+ * cells of each. They are kept from batch to batch; a program that keeps inventing shapes makes the oldest ones go. */
 #ifndef VPPS_TYPES_H
 #define VPPS_TYPES_H
 
@@ -7,7 +7,8 @@
 
 typedef struct vpps_type {
     uint64_t hash;
-    uint32_t *key; /* what it is, in words */
+    uint64_t last_used; /* in which batch */
+    uint32_t *key;      /* what it is, in words */
     uint32_t key_words;
     vpps_compiled_cell *base; /* lowered, not compiled: inputs and outputs */
     uint64_t reads_inputs[VPPS_CELL_MOST],
@@ -30,12 +31,21 @@ typedef struct vpps_types {
     uint32_t *of_cell; /* types of the model's cells, or VPPS_NONE */
     size_t n_of_cell;
     size_t types_capacity, of_cell_capacity;
+    uint64_t n_batches;  /* scheduled so far */
+    uint32_t n_compiled; /* cells, of all types */
+    uint32_t most;       /* types and compiled cells, in all; 0: as many as is usual */
     uint32_t *key;
     size_t key_capacity;
     uint64_t compile_ns;
 } vpps_types;
 
 void vpps_types_free(vpps_types *t);
+
+/* Are there more types and compiled cells than are kept? Drop: half of them go, those that no batch has used for longest, but none of
+ * the latest batch's, nor types of the model's cells. Indices of types and pointers to compiled cells of batches before mean
+ * nothing then. */
+bool vpps_types_are_full(const vpps_types *t);
+void vpps_types_drop(vpps_types *t);
 
 /* The type of a record. `shapes` are pairs of the record's arguments. Fail with MEMORY, ARGUMENT (more inputs, outputs or
  * indices than a compiled cell can have). */

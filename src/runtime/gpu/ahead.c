@@ -44,7 +44,7 @@ static void release(vpps_gpu_ahead *a) {
 
 static vpps_gpu_ahead *start(vpps_gpu *gpu, const vpps_trial *choice) {
     const vpps_gpu_kernel *k = gpu->trained;
-    vpps_gpu_ahead *a = calloc(1, sizeof *a);
+    vpps_gpu_ahead *a = k ? calloc(1, sizeof *a) : NULL;
     if (!a) return NULL;
     a->table = gpu->table;
     a->driver = gpu->driver;

@@ -264,14 +264,19 @@ static uint32_t gpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room,
 
 /* ---------------------------------------------------------------- life */
 
+static void gpu_forget_cells(vpps_device *d) {
+    vpps_gpu *gpu = (vpps_gpu *)d;
+    vpps_gpu_stop_ahead(gpu);
+    vpps_gpu_forget_kernels(gpu);
+}
+
 static void gpu_destroy(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu) return;
     if (gpu->driver && gpu->in_flight) vpps_gpu_settle(gpu);
     vpps_gpu_close_share(gpu);
     if (gpu->driver) {
-        vpps_gpu_stop_ahead(gpu);
-        vpps_gpu_forget_kernels(gpu);
+        gpu_forget_cells(d);
         vpps_gpu_buffer *buffers[] = {&gpu->pool,      &gpu->script,    &gpu->counters, &gpu->matrices, &gpu->gradients,
                                       &gpu->states[0], &gpu->states[1], &gpu->scratch,  &gpu->entries};
         for (size_t i = 0; i < VPPS_COUNT(buffers); i++) vpps_gpu_release(gpu, buffers[i]);
@@ -327,6 +332,7 @@ vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, 
     gpu->table = driver;
     gpu->model = model;
     gpu->options = *options;
+    gpu->most_cells = VPPS_GPU_MOST_CELLS;
     const vpps_status status = set_up(gpu);
     if (status != VPPS_OK) {
         gpu_destroy(&gpu->device);
@@ -358,10 +364,11 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
     {                                                                                                                  \
         .name = device_name, .find = find_device, .create = create_device, .destroy = gpu_destroy,                     \
         .machine = gpu_tasks, .launch = gpu_launch, .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read,      \
-        .read_parameters = gpu_read_parameters, .write_parameters = gpu_write_parameters,                              \
-        .zero_gradients = vpps_gpu_zero_gradients, .read_gradients = vpps_gpu_read_gradients,                          \
-        .write_gradients = vpps_gpu_write_gradients, .caller_works = gpu_caller_works, .tuning = gpu_tuning,           \
-        .tune = gpu_tune, .trials = gpu_trials, .precision = gpu_precision                                             \
+        .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,                                      \
+        .write_parameters = gpu_write_parameters, .zero_gradients = vpps_gpu_zero_gradients,                           \
+        .read_gradients = vpps_gpu_read_gradients, .write_gradients = vpps_gpu_write_gradients,                        \
+        .caller_works = gpu_caller_works, .tuning = gpu_tuning, .tune = gpu_tune, .trials = gpu_trials,                \
+        .precision = gpu_precision                                                                                     \
     }
 
 const vpps_device_table vpps_device_cuda = GPU_DEVICE("cuda", vpps_cuda_find, create_cuda);

@@ -59,8 +59,8 @@ typedef struct vpps_gpu_kernel {
 
 typedef struct vpps_gpu_ahead vpps_gpu_ahead;
 
-/* Of the profile. The first batch after a change is not counted: caches are cold, and the kernel is new. */
-enum { VPPS_GPU_TRIALS = 8, VPPS_GPU_SKIPPED = 1, VPPS_GPU_MEASURED = 5 };
+/* Cells of one kernel; and of the profile: the first batch after a change is not counted: caches are cold, and the kernel is new. */
+enum { VPPS_GPU_MOST_CELLS = 128, VPPS_GPU_TRIALS = 8, VPPS_GPU_SKIPPED = 1, VPPS_GPU_MEASURED = 5 };
 
 typedef struct vpps_gpu {
     vpps_device device;
@@ -73,6 +73,7 @@ typedef struct vpps_gpu {
     vpps_gpu_kernel *kernels; /* a list: cells of inference, and of other groups of VPs, are others */
     vpps_gpu_kernel *kernel;  /* of the latest batch */
     vpps_gpu_kernel *trained; /* of the latest training batch */
+    uint32_t most_cells;      /* of a kernel, unless one batch has more */
 
     vpps_gpu_buffer pool, script, counters, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
     float *rescued;         /* the pool's parameters while no room is found for a pool; else NULL */
@@ -155,7 +156,7 @@ vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t gr
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
 /* gpu->kernel is one that has all cells of the batch, whose header is gpu->header, and knows their numbers in it. Fails with POOL:
- * all of them spill; and with what the driver's `load` fails with. Then the kernel is as before. */
+ * all of them spill; and with what the driver's `load` fails with. Then the kernel is as before, or gone. */
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch);
 
 /* None of their cells will come again: the choice changes. */

@@ -1,6 +1,7 @@
 /* kernel.c - the kernels of all cells that the batches had so far, one for training and one for inference, by each number of groups.
- * A batch with another cell has its kernel made anew; a network has a few. Weights are read anew by each launch, so another kernel
- * costs its compilation, once. */
+ * A batch with another cell has its kernel made anew; a network has a few. One with more cells than gpu->most_cells is made of its
+ * batch's alone, so that no compilation takes longer and longer. Weights are read anew by each launch, so another kernel costs its
+ * compilation, once. */
 #include "runtime/gpu/gpu.h"
 
 /* A kernel on its way. */
@@ -100,19 +101,29 @@ static vpps_gpu_kernel *kernel_of(vpps_gpu *gpu, bool training, uint32_t groups)
     return gpu->kernels = k;
 }
 
+/* The kernel's cells, and the batch's behind them, as far as they are new; its numbers in the kernel. */
+static void add_cells(vpps_gpu_kernel *k, const vpps_batch *batch) {
+    for (uint32_t i = 0; i < batch->n_cells; i++) {
+        k->number[i] = find_cell(k, batch->cells[i]);
+        if (k->number[i] == k->n_cells) k->cells[k->n_cells++] = batch->cells[i];
+    }
+}
+
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
     const bool training = gpu->header.update != 0;
     vpps_gpu_kernel *k = gpu->kernel = kernel_of(gpu, training, gpu->header.n_groups);
     if (!k) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
     if (training) gpu->trained = k;
-    const uint32_t before = k->n_cells;
+    uint32_t before = k->n_cells;
     if (!VPPS_RESERVE(k->number, k->number_capacity, batch->n_cells + 1u) ||
         !VPPS_RESERVE(k->cells, k->cells_capacity, k->n_cells + batch->n_cells + 1u)) {
         return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
     }
-    for (uint32_t i = 0; i < batch->n_cells; i++) {
-        k->number[i] = find_cell(k, batch->cells[i]);
-        if (k->number[i] == k->n_cells) k->cells[k->n_cells++] = batch->cells[i];
+    add_cells(k, batch);
+    if (k->n_cells > before && k->n_cells > gpu->most_cells) {
+        unload(gpu, k);
+        before = k->n_cells = 0;
+        add_cells(k, batch);
     }
     if (k->n_cells == before && k->loaded) return VPPS_OK;
     const vpps_status status = make(gpu);

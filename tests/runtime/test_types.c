@@ -1,0 +1,154 @@
+/* test_types.c - types of vertices that no batch uses any more are dropped: a program that keeps inventing shapes takes no more and
+ * more memory, and what comes again is made again. */
+#include "common/testing.h"
+#include "runtime/handle.h"
+
+#include <malloc.h>
+#include <math.h>
+
+enum { LENGTH = 512, ROWS = 5, KEPT = 1024 };
+
+typedef struct setting {
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    vpps_param table, W;
+    vpps_cell cell;
+} setting;
+
+static setting open_setting(bool verify, uint32_t trace_events) {
+    setting s;
+    vpps_graph *r;
+    vpps_options o;
+    TEST_OK(vpps_model_create(&s.model, 3));
+    TEST_OK(vpps_add_lookup(s.model, &s.table, "T", ROWS, LENGTH, 1, NULL));
+    TEST_OK(vpps_add_matrix(s.model, &s.W, "W", 4, LENGTH, NULL));
+    TEST_OK(vpps_cell_begin(s.model, "first", &r));
+    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, s.W, vpps_pull(r, LENGTH, 1)))));
+    TEST_OK(vpps_cell_end(r, &s.cell));
+    TEST_OK(vpps_graph_create(&s.g, s.model));
+    vpps_options_default(&o);
+    o.vps = 2;
+    o.optimizer.lr = 0;
+    o.verify = verify;
+    o.trace_events = trace_events;
+    TEST_OK(vpps_handle_create(&s.h, s.model, &o));
+    return s;
+}
+
+static void close_setting(setting *s) {
+    vpps_handle_destroy(s->h);
+    vpps_graph_destroy(s->g);
+    vpps_model_destroy(s->model);
+}
+
+static uint32_t kept(const setting *s) { return s->h->types.n_types + s->h->types.n_compiled; }
+
+/* A batch with a cell, and with kinds of vertices that depend on `kind`: two slices, and a sum over one. */
+static vpps_node build(const setting *s, uint32_t kind) {
+    vpps_graph *g = s->g;
+    vpps_graph_clear(g);
+    const vpps_node x = vpps_tanh(g, vpps_lookup(g, s->table, kind % ROWS));
+    const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = s->cell, .n_pulls = 1, .pulls = &x));
+    const uint32_t first = kind % (LENGTH - 8), n = 1 + kind / (LENGTH - 8) % 8;
+    const vpps_node parts[] = {vpps_sum_elements(g, vpps_scattered(g, v, 0)),
+                               vpps_sum_elements(g, vpps_square(g, vpps_slice(g, x, first, n))),
+                               vpps_sum_elements(g, vpps_slice(g, x, first + 1, 1))};
+    return vpps_sum(g, 3, parts);
+}
+
+static double loss_of(const setting *s, uint32_t kind) {
+    double w = 0, squares = 0, one = 0;
+    const float *row = vpps_param_values(s->model, s->table) + (size_t)(kind % ROWS) * LENGTH;
+    const float *W = vpps_param_values(s->model, s->W);
+    const uint32_t first = kind % (LENGTH - 8), n = 1 + kind / (LENGTH - 8) % 8;
+    for (uint32_t r = 0; r < 4; r++) {
+        double sum = 0;
+        for (uint32_t i = 0; i < LENGTH; i++) sum += (double)W[r * LENGTH + i] * tanh((double)row[i]);
+        w += tanh(sum);
+    }
+    for (uint32_t i = 0; i < n; i++) squares += pow(tanh((double)row[first + i]), 2);
+    one = tanh((double)row[first + 1]);
+    return w + squares + one;
+}
+
+/* Each batch is new, and runs while the next one is made. Every loss is right, the number of types has a limit, and so has memory. */
+START_TEST(ever_new_types_do_not_grow)
+    {
+        enum { BATCHES = 1500, TOLD = 7 };
+        setting s = open_setting(false, 0);
+        size_t used[2] = {0, 0};
+        for (uint32_t b = 0; b < BATCHES; b++) {
+            float stale;
+            TEST_OK(vpps_fb(s.h, s.g, build(&s, b), &stale));
+            if (b % TOLD == 1) ck_assert_float_eq_tol(stale, (float)loss_of(&s, b - 1), 1e-4f);
+            ck_assert_uint_le(kept(&s), KEPT + 16);
+            const size_t now = mallinfo2().uordblks;
+            if (b >= BATCHES / 3 && now > used[b >= 2 * BATCHES / 3]) used[b >= 2 * BATCHES / 3] = now;
+        }
+        ck_assert_msg(used[1] <= used[0] + used[0] / 20, "%zu bytes in use, %zu before", used[1], used[0]);
+        close_setting(&s);
+    }
+END_TEST
+
+/* The oldest go first; what comes again is compiled again, and the latest batch's types stay however many they are. */
+START_TEST(the_oldest_go)
+    {
+        setting s = open_setting(true, 0);
+        float first, again;
+        s.h->types.most = 40;
+        TEST_OK(vpps_fb(s.h, s.g, build(&s, 0), NULL));
+        TEST_OK(vpps_sync_latest_loss(s.h, &first));
+        for (uint32_t b = 1; b < 60; b++) {
+            const uint32_t before = kept(&s);
+            TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL));
+            TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL)); /* whose types are all known */
+            ck_assert_msg(kept(&s) <= 60, "%u are kept", kept(&s));
+            if (kept(&s) < before) ck_assert_uint_ge(kept(&s), 15); /* half of them */
+        }
+        TEST_OK(vpps_fb(s.h, s.g, build(&s, 0), NULL));
+        TEST_OK(vpps_sync_latest_loss(s.h, &again));
+        ck_assert_float_eq(first, again);
+        s.h->types.most = 2;
+        for (uint32_t b = 0; b < 20; b++) {
+            TEST_OK(vpps_fb(s.h, s.g, build(&s, b % 2), NULL));
+            TEST_OK(vpps_sync_latest_loss(s.h, &again));
+            ck_assert_float_eq_tol(again, (float)loss_of(&s, b % 2), 1e-4f);
+        }
+        ck_assert_uint_gt(kept(&s), 2);
+        close_setting(&s);
+    }
+END_TEST
+
+/* Between vpps_backward and vpps_update, and while a trace is kept, nothing is dropped that they may ask for. */
+START_TEST(what_may_be_asked_for_stays)
+    {
+        setting s = open_setting(true, 1 << 12);
+        s.h->types.most = 4;
+        for (uint32_t b = 0; b < 20; b++) TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL));
+        FILE *sink = fopen("/dev/null", "w");
+        TEST_OK(vpps_trace_write(s.h, sink));
+        fclose(sink);
+        close_setting(&s);
+        s = open_setting(true, 0);
+        s.h->types.most = 4;
+        for (uint32_t b = 0; b < 20; b++) TEST_OK(vpps_backward(s.h, s.g, build(&s, b)));
+        const uint32_t many = kept(&s);
+        ck_assert_uint_gt(many, 40);
+        TEST_OK(vpps_update(s.h));
+        TEST_OK(vpps_fb(s.h, s.g, build(&s, 0), NULL));
+        ck_assert_uint_lt(kept(&s), many);
+        close_setting(&s);
+    }
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("types");
+    TCase *t = tcase_create("types");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, ever_new_types_do_not_grow);
+    tcase_add_test(t, the_oldest_go);
+    tcase_add_test(t, what_may_be_asked_for_stays);
+    suite_add_tcase(s, t);
+    return test_main(s);
+}
