@@ -349,8 +349,9 @@ VPPS_API vpps_status vpps_condition_is(vpps_graph *recorder, vpps_node scalar, u
 VPPS_API vpps_status vpps_scatter_else(vpps_graph *recorder, vpps_node x, vpps_node otherwise);
 
 /* Finish recording: the model has a cell more, which lives as long as the model. The recorder is gone afterwards, also
- * on failure (vpps_graph_destroy drops a recording, too). Fails with the recording's first error, STATE (not a recorder;
- * it is left alone), MEMORY; then *out is UINT32_MAX and there is no cell. */
+ * on failure (vpps_graph_destroy drops a recording, too). Fails with the recording's first error, ARGUMENT (more than 64
+ * values that are gathered or pulled, nodes that are scattered or pushed, lookups, or pulled indices that are classes or
+ * rows), STATE (not a recorder; it is left alone), MEMORY; then *out is UINT32_MAX and there is no cell. */
 VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
 
 /* What a vertex is made of. Each count must be what the cell asks for; arrays of none may be NULL. */

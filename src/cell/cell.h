@@ -189,8 +189,6 @@ typedef struct vpps_cell_needs {
     uint32_t split_elems; /* elements of matrices from which on rows are shared out, not vertices */
 } vpps_cell_needs;
 
-enum { VPPS_CELL_MOST = 64 /* inputs, and outputs, of a compiled cell */ };
-
 /* Words of a vertex's record beside the places of what it reads. */
 typedef enum vpps_word_kind {
     VPPS_WORD_INDEX,  /* pulled index number `value` */
@@ -252,9 +250,9 @@ typedef struct vpps_compiled_cell {
     uint64_t flops[VPPS_DOMAINS];       /* of all passes: of a vertex, and of each member of its lists */
     uint32_t kept_words[VPPS_RECORDS];  /* of a vertex, of a member; of a vertex, passing */
     vpps_cell_copies as_made, arranged; /* with values in the order of their making, and in the one that was planned */
-    uint64_t last_used;            /* in which batch: types.h */
     uint64_t arrange_ns;                /* planning took */
     size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
+    uint64_t last_used;            /* in which batch: types.h */
     struct vpps_program *programs; /* of each stage: program.h */
     void *device_program;          /* what the device made of it; freed by device_free */
     void (*device_free)(void *program);

@@ -212,8 +212,6 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
     if (status != VPPS_OK) return status;
     vpps_compiled_cell *c = *out;
     c->condition = cell->condition;
-    if (cell->n_inputs > VPPS_CELL_MOST) return give_up(out, VPPS_ARGUMENT, "more than 64 inputs");
-    if (cell->n_outputs > VPPS_CELL_MOST) return give_up(out, VPPS_ARGUMENT, "more than 64 outputs");
     uint32_t *of_node = calloc((size_t)cell->n_nodes + 1, sizeof *of_node);
     uint32_t *args = calloc((size_t)cell->n_args + 2, sizeof *args);
     bool ok = of_node && args;
@@ -250,7 +248,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
     free(of_node);
     free(args);
     c->n_forward = c->n_values;
-    if (!ok) return give_up(out, VPPS_MEMORY, "out of memory, or more than 64 lookups or indices");
+    if (!ok) return give_up(out, VPPS_MEMORY, "out of memory");
     return VPPS_OK;
 }
 
@@ -261,7 +259,11 @@ vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, u
     vpps_compiled_cell *c = *out;
     bool ok = true;
     const uint32_t n_args = as_list && n ? 1 : n;
-    if (n_args > VPPS_CELL_MOST) return give_up(out, VPPS_ARGUMENT, "more than 64 arguments; apply it in steps");
+    if (n_args > VPPS_CELL_MOST) {
+        char what[96];
+        snprintf(what, sizeof what, "%u arguments; expected at most %d, so apply it in steps", n_args, VPPS_CELL_MOST);
+        return give_up(out, VPPS_ARGUMENT, what);
+    }
     uint32_t args[VPPS_CELL_MOST] = {0};
     for (uint32_t i = 0; ok && i < n_args; i++) {
         const vpps_cell_input in = {.rows = shapes[2 * i], .cols = shapes[2 * i + 1], .child = i, .pulled = true};

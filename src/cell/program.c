@@ -11,7 +11,7 @@ typedef struct builder {
     bool ok;
 } builder;
 
-uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint8_t dealt, uint32_t words) {
+uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words) {
     const vpps_slot slot = {axis, dealt, true, words};
     for (uint32_t i = 0; i < slots->n; i++) {
         vpps_slot *other = &slots->at[i];
@@ -33,15 +33,15 @@ static const vpps_cell_arg *arg_at(const builder *b, const vpps_cell_value *x, u
 static bool made_here(const builder *b, uint32_t v) { return value_at(b, v)->stage == b->stage; }
 
 /* Number of these rows among those that are dealt, + 1. */
-static uint8_t deal(builder *b, uint32_t rows) {
+static uint16_t deal(builder *b, uint32_t rows) {
     vpps_program *p = b->p;
     uint32_t i = 0;
     while (i < p->n_dealt && p->dealt[i] != rows) i++;
-    if (i < p->n_dealt) return (uint8_t)(i + 1);
-    b->ok = b->ok && i < UINT8_MAX && VPPS_RESERVE(p->dealt, p->dealt_capacity, i + 1u);
+    if (i < p->n_dealt) return (uint16_t)(i + 1);
+    b->ok = b->ok && i < UINT16_MAX && VPPS_RESERVE(p->dealt, p->dealt_capacity, i + 1u);
     if (!b->ok) return 0;
     p->dealt[p->n_dealt++] = rows;
-    return (uint8_t)p->n_dealt;
+    return (uint16_t)p->n_dealt;
 }
 
 /* An operand without a place. */

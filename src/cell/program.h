@@ -37,7 +37,7 @@ typedef struct vpps_operand {
     bool shares;           /* RECORD, CONTRIBUTION: one share for every VP of the group. Reading takes their sum */
     /* Number in the program's `dealt`, + 1, of the value's rows, where no more than the VP's own rows are read, made or in the slot. 0:
      * all rows. */
-    uint8_t dealt;
+    uint16_t dealt;
     uint32_t at;
     uint32_t element; /* SCALAR */
     uint32_t rows, cols;
@@ -75,9 +75,10 @@ typedef struct vpps_program_step {
 } vpps_program_step;
 
 typedef struct vpps_slot {
-    uint8_t axis, dealt; /* as of an operand */
-    bool taken;          /* while slots are assigned */
-    uint32_t words;      /* of a whole value */
+    uint8_t axis;   /* as of an operand */
+    uint16_t dealt; /* likewise */
+    bool taken;     /* while slots are assigned */
+    uint32_t words; /* of a whole value */
 } vpps_slot;
 
 typedef struct vpps_slots {
@@ -102,7 +103,7 @@ vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
 
 /* Slots are assigned as registers are: a slot that is released is taken by the next value like it. VPPS_NONE: out of memory. */
-uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint8_t dealt, uint32_t words);
+uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
 }

@@ -201,12 +201,14 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-static void number_stages(work *w) {
+/* Numbers the stages of each part from 0; values get the number of theirs. A part has at most as many stages as values. */
+static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
-    enum { MOST = 32 };
-    uint8_t split_of[VPPS_PARTS][MOST] = {{0}};
+    uint8_t *split_of = calloc(VPPS_PARTS, c->n_values + (size_t)1); /* stage s of part p: [p * n_values + s] */
+    if (!split_of) return false;
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
+        uint8_t *split = split_of + (size_t)x->part * c->n_values;
         x->stage = VPPS_NONE;
         if (x->split == VPPS_SPLIT_OFF) continue;
         uint32_t stage = 0;
@@ -218,42 +220,55 @@ static void number_stages(work *w) {
             if (x->split == VPPS_SPLIT_ROWS) later |= vpps_makes_shares(a) || vpps_reads_whole(c, x, i);
             stage = vpps_max_u32(stage, a->stage + later);
         }
-        while (stage < MOST - 1 && split_of[x->part][stage] && split_of[x->part][stage] != x->split) stage++;
-        split_of[x->part][stage] = x->split;
+        while (split[stage] && split[stage] != x->split) stage++;
+        split[stage] = x->split;
         if (x->kind == VPPS_VALUE_POSITIONS) stage = c->values[v - 1].stage;
         x->stage = stage;
     }
+    free(split_of);
+    return true;
 }
 
-/* Stages in the order of their running; values get the index of theirs. */
+/* Lists the stages in the order of their running; values get the index of theirs. */
 static bool list_stages(work *w) {
     vpps_compiled_cell *c = w->c;
-    if (!VPPS_RESERVE(c->order, c->order_capacity, c->n_values + 1u)) return false;
-    uint32_t at = 0;
+    uint32_t n_of[VPPS_PARTS] = {0};
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        if (x->stage != VPPS_NONE) n_of[x->part] = vpps_max_u32(n_of[x->part], x->stage + 1);
+    }
     c->n_stages = 0;
     for (uint32_t part = 0; part < VPPS_PARTS; part++) {
-        uint32_t most = 0;
         c->first_stage[part] = c->n_stages;
-        for (uint32_t v = 0; v < c->n_values; v++)
-            if (c->values[v].part == part && c->values[v].stage != VPPS_NONE)
-                most = vpps_max_u32(most, (c->values[v].stage & 0xffffu) + 1);
-        for (uint32_t s = 0; s < most; s++) {
-            vpps_cell_stage stage = {.part = (uint8_t)part, .backward = part >= VPPS_PART_BACK_EAGER, .first = at};
-            for (uint32_t v = 0; v < c->n_values; v++) {
-                if (c->values[v].part != part || c->values[v].stage != s) continue;
-                stage.split = c->values[v].split;
-                c->order[at++] = v;
-            }
-            stage.n = at - stage.first;
-            if (!stage.n) continue;
-            if (!VPPS_RESERVE(c->stages, c->stages_capacity, c->n_stages + 1u)) return false;
-            for (uint32_t i = 0; i < stage.n; i++) c->values[c->order[stage.first + i]].stage = 0x10000u | c->n_stages;
-            c->stages[c->n_stages++] = stage;
-        }
+        c->n_stages += n_of[part];
     }
     c->first_stage[VPPS_PARTS] = c->n_stages;
-    for (uint32_t v = 0; v < c->n_values; v++)
-        if (c->values[v].stage != VPPS_NONE) c->values[v].stage &= 0xffffu;
+    if (!VPPS_RESERVE(c->order, c->order_capacity, c->n_values + 1u) ||
+        !VPPS_RESERVE(c->stages, c->stages_capacity, c->n_stages + 1u)) {
+        return false;
+    }
+    memset(c->stages, 0, c->n_stages * sizeof *c->stages);
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        vpps_cell_value *x = &c->values[v];
+        if (x->stage == VPPS_NONE) continue;
+        x->stage += c->first_stage[x->part];
+        vpps_cell_stage *s = &c->stages[x->stage];
+        s->part = x->part;
+        s->split = x->split;
+        s->backward = x->part >= VPPS_PART_BACK_EAGER;
+        s->n++;
+    }
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < c->n_stages; i++) {
+        c->stages[i].first = at;
+        at += c->stages[i].n;
+        c->stages[i].n = 0;
+    }
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        if (c->values[v].stage == VPPS_NONE) continue;
+        vpps_cell_stage *s = &c->stages[c->values[v].stage];
+        c->order[s->first + s->n++] = v;
+    }
     return true;
 }
 
@@ -422,8 +437,7 @@ vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c) {
         for (uint32_t v = 0; v < c->n_values; v++) c->values[v].offset = VPPS_NONE;
         choose_parts(&w);
         choose_splits(&w);
-        number_stages(&w);
-        ok = list_stages(&w);
+        ok = number_stages(&w) && list_stages(&w);
     }
     if (ok) {
         choose_kept(&w);

@@ -218,6 +218,41 @@ static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
     return (vpps_cell_offer){k, s->rows, s->cols};
 }
 
+static uint8_t op_of(const vpps_cell_data *c, uint32_t t) { return c->signatures[c->nodes[t].signature].op; }
+
+/* Words of a vertex: each pulled index that is a class or a row of a value, and one for dropout. */
+static uint32_t count_numbers(const vpps_cell_data *c) {
+    uint32_t n = 0;
+    bool dropout = false;
+    for (uint32_t t = 0; t < c->n_nodes; t++) dropout |= op_of(c, t) == VPPS_OP_DROPOUT;
+    for (uint32_t i = 0; i < c->n_indices; i++) {
+        bool used = false;
+        for (uint32_t t = 0; t < c->n_nodes && !used; t++)
+            used = c->imm_pulled[t] && c->nodes[t].imm == i && op_of(c, t) != VPPS_OP_LOOKUP;
+        n += used;
+    }
+    return n + dropout;
+}
+
+/* Is there no more of anything than a compiled cell can have? */
+static vpps_status check_limits(const vpps_cell_data *c) {
+    uint32_t lookups = 0;
+    for (uint32_t t = 0; t < c->n_nodes; t++) lookups += op_of(c, t) == VPPS_OP_LOOKUP;
+    const struct {
+        const char *what;
+        uint32_t n;
+    } counts[] = {{"inputs, gathered and pulled", c->n_inputs},
+                  {"outputs, scattered and pushed", c->n_outputs},
+                  {"lookups", lookups},
+                  {"indices of classes and rows, and dropout", count_numbers(c)}};
+    for (size_t i = 0; i < VPPS_COUNT(counts); i++)
+        if (counts[i].n > VPPS_CELL_MOST) {
+            return vpps_fail(VPPS_ARGUMENT, "cell_end: cell %s has %u %s; expected at most %d", c->name, counts[i].n,
+                             counts[i].what, VPPS_CELL_MOST);
+        }
+    return VPPS_OK;
+}
+
 /* The model takes the cell that was recorded, and with it the recorder's signatures. */
 static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     vpps_model *model = recorder->model;
@@ -245,6 +280,11 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
         if (!c->imm_pulled[t]) continue;
         uint32_t *limit = &c->index_limits[c->nodes[t].imm];
         *limit = vpps_min_u32(*limit, index_limit(model, c, t));
+    }
+    const vpps_status status = check_limits(c);
+    if (status != VPPS_OK) {
+        vpps_free_cell(c);
+        return status;
     }
     *out = (vpps_cell)model->n_cells;
     model->cells[model->n_cells++] = c;

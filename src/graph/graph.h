@@ -51,6 +51,7 @@ enum {
     VPPS_MANY = 1 << 20,
     VPPS_MANY_PAIRS = 32,      /* of one affine node */
     VPPS_MANY_ELEMS = 1 << 22, /* a value has fewer */
+    VPPS_CELL_MOST = 64,       /* inputs, outputs, lookups and numbers in use of a cell: sets of them have 64 bits */
     VPPS_CELL_LISTS = 4,       /* of one cell; vpps_gather_list_of says so */
     VPPS_DOMAINS               /* what a value is one for: 0: the vertex; l + 1: a member of its list l */
 };

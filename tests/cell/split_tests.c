@@ -70,6 +70,44 @@ START_TEST(stages_by_vertices)
     }
 END_TEST
 
+/* A product of the one's before begins a stage each, however many there are; a stage's values are all made alike. */
+START_TEST(chains_of_any_length)
+    {
+        static const uint32_t lengths[] = {31, 32, 33, 150};
+        cells x = cells_open();
+        for (size_t i = 0; i < VPPS_COUNT(lengths); i++) {
+            vpps_graph *r;
+            vpps_cell cell;
+            TEST_OK(vpps_cell_begin(x.model, "chain", &r));
+            vpps_node at = vpps_pull(r, HIDDEN, 1);
+            for (uint32_t k = 0; k < lengths[i]; k++)
+                at = vpps_softmax(r, vpps_affine1(r, VPPS_NO_PARAM, cells_param(&x, "U_i"), at));
+            TEST_OK(vpps_scatter(r, at));
+            TEST_OK(vpps_cell_end(r, &cell));
+            vpps_cell_needs needs = cells_needs();
+            needs.group = 2;
+            vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
+            ck_assert_uint_eq(count_stages(c, VPPS_PART_MAIN),
+                              2 * lengths[i]); /* products by rows, softmax by vertices */
+            ck_assert_uint_ge(count_stages(c, VPPS_PART_BACK_MAIN), 2 * lengths[i] - 1);
+            uint32_t placed = 0;
+            for (uint32_t s = 0; s < c->n_stages; s++) {
+                const vpps_cell_stage *stage = &c->stages[s];
+                ck_assert_uint_eq(stage->first, placed);
+                placed += stage->n;
+                for (uint32_t k = 0; k < stage->n; k++) {
+                    const vpps_cell_value *value = &c->values[c->order[stage->first + k]];
+                    ck_assert_uint_eq(value->stage, s);
+                    ck_assert_uint_eq(value->split, stage->split);
+                    ck_assert_uint_eq(value->part, stage->part);
+                }
+            }
+            vpps_compiled_cell_free(c);
+        }
+        cells_close(&x);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- eager and lazy */
 
 /* All W x are made before the recurrence, U h in it; without a recurrence there is nothing to separate. */
@@ -259,6 +297,7 @@ TCase *split_tests(void) {
     TCase *t = tcase_create("split");
     tcase_add_test(t, stages_by_rows);
     tcase_add_test(t, stages_by_vertices);
+    tcase_add_test(t, chains_of_any_length);
     tcase_add_test(t, products_of_inputs_are_eager);
     tcase_add_test(t, classifier_is_lazy);
     tcase_add_test(t, kept_places);

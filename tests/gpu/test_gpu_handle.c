@@ -896,3 +896,108 @@ static Suite *make_suite(void) {
 }
 
 int main(void) { return gpu_main(make_suite); }
+/* ---------------------------------------------------------------- cells and graphs of any size */
+
+/* Losses of two steps with a cell of so many products, each of the one's before. */
+static void train_deep(const vpps_options *o, uint32_t products, float *losses) {
+    enum { WIDTH = 64, MATRICES = 3 };
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    vpps_cell cell;
+    vpps_param W[MATRICES], b;
+    char name[8];
+    float data[WIDTH];
+    for (uint32_t i = 0; i < WIDTH; i++) data[i] = 0.02f * (float)i - 0.6f;
+    TEST_OK(vpps_model_create(&model, 9));
+    for (uint32_t i = 0; i < MATRICES; i++) {
+        snprintf(name, sizeof name, "W%u", i);
+        TEST_OK(vpps_add_matrix(model, &W[i], name, WIDTH, WIDTH, NULL));
+    }
+    TEST_OK(vpps_add_vector(model, &b, "b", WIDTH, NULL));
+    TEST_OK(vpps_cell_begin(model, "deep", &g));
+    vpps_node x = vpps_pull(g, WIDTH, 1);
+    for (uint32_t i = 0; i < products; i++) x = vpps_tanh(g, vpps_affine1(g, b, W[i % MATRICES], x));
+    TEST_OK(vpps_scatter(g, x));
+    TEST_OK(vpps_cell_end(g, &cell));
+    TEST_OK(vpps_graph_create(&g, model));
+    TEST_OK(vpps_handle_create(&h, model, o));
+    for (uint32_t step = 0; step < 2; step++) {
+        vpps_graph_clear(g);
+        const vpps_node in = vpps_input(g, WIDTH, 1, data);
+        const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in));
+        TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, vpps_square(g, vpps_scattered(g, v, 0))), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, &losses[step]));
+    }
+    vpps_handle_destroy(h);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+}
+
+/* Where rows are shared out each product is a stage of its own: there may be any number of them. */
+START_TEST(cells_have_any_number_of_stages)
+    {
+        static const uint32_t products[] = {34, 40, 200};
+        const gpu_layout two = {2, 256, 4, 1};
+        const uint32_t n = products[_i];
+        float one_vp[2], losses[2];
+        const vpps_options gpu = gpu_options(&two, VPPS_SGD);
+        vpps_options o = options_for("cpu", false);
+        o.optimizer = gpu.optimizer;
+        o.vps = 1;
+        train_deep(&o, n, one_vp);
+        ck_assert(one_vp[0] > 1e-3f && one_vp[1] != one_vp[0]);
+        o.vps = 2;
+        train_deep(&o, n, losses);
+        for (uint32_t k = 0; k < 2; k++) ck_assert_float_eq_tol(losses[k], one_vp[k], 1e-3f * one_vp[k]);
+        if (n > 40) return; /* the kernel would take minutes to compile */
+        train_deep(&gpu, n, losses);
+        for (uint32_t k = 0; k < 2; k++) ck_assert_float_eq_tol(losses[k], one_vp[k], 1e-3f * one_vp[k]);
+    }
+END_TEST
+
+/* A batch whose vertices outside cells are of kinds that no batch had before: slices of ever other rows. */
+static vpps_node build_slices(vpps_graph *g, vpps_param table, uint32_t batch) {
+    vpps_node parts[3];
+    vpps_graph_clear(g);
+    const vpps_node x = vpps_tanh(g, vpps_lookup(g, table, batch % 5));
+    for (uint32_t i = 0; i < 3; i++)
+        parts[i] = vpps_sum_elements(g, vpps_square(g, vpps_slice(g, x, 3 * batch + i, 2)));
+    return vpps_sum(g, 3, parts);
+}
+
+/* Kernels have a limited number of cells, and a handle of types of vertices: losses are those of a handle without limits. */
+START_TEST(kernels_do_not_grow_for_ever)
+    {
+        enum { BATCHES = 5, LENGTH = 32, MOST = 8 };
+        float losses[2][BATCHES];
+        for (uint32_t limited = 0; limited < 2; limited++) {
+            vpps_model *model;
+            vpps_graph *g;
+            vpps_handle *h;
+            vpps_param table;
+            const vpps_options o = options_for(limited ? test_gpu_device() : "cpu", false);
+            TEST_OK(vpps_model_create(&model, 5));
+            TEST_OK(vpps_add_lookup(model, &table, "T", 5, LENGTH, 1, NULL));
+            TEST_OK(vpps_graph_create(&g, model));
+            TEST_OK(vpps_handle_create(&h, model, &o));
+            vpps_gpu *gpu = limited ? (vpps_gpu *)h->device : NULL;
+            if (gpu) gpu->most_cells = MOST;
+            for (uint32_t b = 0; b < BATCHES; b++) {
+                if (b == 3 && limited)
+                    h->types.most = MOST; /* from now on the oldest types go, and with them the kernels */
+                TEST_OK(vpps_fb(h, g, build_slices(g, table, b % 4), NULL));
+                TEST_OK(vpps_sync_latest_loss(h, &losses[limited][b]));
+                if (gpu) ck_assert_uint_le(gpu->kernel->n_cells, MOST + 2);
+            }
+            if (limited) ck_assert_uint_lt(h->types.n_types, 3 * BATCHES);
+            vpps_handle_destroy(h);
+            vpps_graph_destroy(g);
+            vpps_model_destroy(model);
+        }
+        for (uint32_t b = 0; b < BATCHES; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);
+    }
+END_TEST
+
+    tcase_add_loop_test(t, cells_have_any_number_of_stages, 0, 3);
+    tcase_add_test(t, kernels_do_not_grow_for_ever);

@@ -550,6 +550,66 @@ START_TEST(recording_errors)
     }
 END_TEST
 
+/* The most that a cell may have of everything, and one more: an error with its number. */
+START_TEST(limits_of_cells)
+    {
+        enum { MOST = VPPS_CELL_MOST };
+        static const char *const what[] = {"inputs", "outputs", "lookups", "indices"};
+        for (uint32_t kind = 0; kind < 4; kind++) {
+            for (uint32_t more = 0; more < 2; more++) {
+                network n = open_network();
+                vpps_graph *r;
+                vpps_cell cell;
+                vpps_handle *h;
+                vpps_options o;
+                vpps_node values[MOST + 1], ins[MOST + 1];
+                uint32_t indices[MOST + 1];
+                const uint32_t count = MOST + more;
+                TEST_OK(vpps_cell_begin(n.model, "many", &r));
+                const vpps_node x = kind ? vpps_pull(r, CLASSES, 1) : VPPS_NO_NODE;
+                for (uint32_t i = 0; i < count; i++) {
+                    indices[i] = i % CLASSES;
+                    if (kind == 0) values[i] = vpps_pull(r, CLASSES, 1);
+                    if (kind == 1) values[i] = vpps_scale(r, x, (float)(i + 1));
+                    if (kind == 2) values[i] = vpps_lookup(r, n.E, vpps_pull_index(r));
+                    if (kind == 3) values[i] = vpps_cross_entropy(r, x, vpps_pull_index(r));
+                }
+                for (uint32_t i = 0; i < count && kind == 1; i++) TEST_OK(vpps_scatter(r, values[i]));
+                if (kind != 1) TEST_OK(vpps_scatter(r, vpps_sum_elements(r, vpps_sum(r, count, values))));
+                if (more) {
+                    char number[16];
+                    snprintf(number, sizeof number, "has %d", MOST + 1);
+                    TEST_FAILS(vpps_cell_end(r, &cell), VPPS_ARGUMENT, what[kind]);
+                    ck_assert_ptr_nonnull(strstr(vpps_error_message(), number));
+                    ck_assert_ptr_nonnull(strstr(vpps_error_message(), "at most 64"));
+                    ck_assert_uint_eq(cell, UINT32_MAX);
+                    close_network(&n);
+                    continue;
+                }
+                TEST_OK(vpps_cell_end(r, &cell));
+                const float data[CLASSES] = {0.5f, -1, 2, 0.25f, 1};
+                for (uint32_t i = 0; i < count; i++) ins[i] = vpps_input(n.g, CLASSES, 1, data);
+                const uint32_t n_pulls = kind == 0 ? count : 1;
+                const vpps_vertex v =
+                    vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_pulls = n_pulls, .pulls = ins,
+                                                     .n_indices = kind > 1 ? count : 0, .indices = indices));
+                vpps_options_default(&o);
+                o.vps = 2;
+                o.verify = true;
+                float loss;
+                TEST_OK(vpps_handle_create(&h, n.model, &o));
+                TEST_OK(
+                    vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, kind == 1 ? count - 1 : 0)), NULL));
+                TEST_OK(vpps_sync_latest_loss(h, &loss));
+                if (kind == 0) ck_assert_float_eq_tol(loss, 2.75f * MOST, 1e-3f);
+                if (kind == 1) ck_assert_float_eq_tol(loss, 2.75f * MOST, 1e-3f);
+                vpps_handle_destroy(h);
+                close_network(&n);
+            }
+        }
+    }
+END_TEST
+
 /* A recorder records, and does nothing else. */
 START_TEST(recorders_are_no_graphs)
     {
@@ -1032,6 +1092,7 @@ int main(void) {
     tcase_add_test(t, shared_products_are_read_in_time);
     tcase_add_test(t, applying_checks_counts_and_shapes);
     tcase_add_test(t, recording_errors);
+    tcase_add_test(t, limits_of_cells);
     tcase_add_test(t, recorders_are_no_graphs);
     tcase_add_test(t, pulled_indices_are_limited);
     tcase_add_test(t, nodes_of_a_cell_stay_inside);
