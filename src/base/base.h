@@ -75,6 +75,12 @@ bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_byte
 /* A whole number of decimal digits alone, up to `most`. False: the text is none, and *out is as it was. */
 bool vpps_read_number(const char *text, uint64_t most, uint64_t *out);
 
+/* Can graphs and scripts, whose counts and positions have 32 bits, hold so many? Fails with ARGUMENT, naming `where` and `what`. */
+static inline vpps_status vpps_need_count(uint64_t n, const char *where, const char *what) {
+    if (VPPS_LIKELY(n < UINT32_MAX)) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "%s: 2^32 %s or more; expected smaller batches", where, what);
+}
+
 /* The value of the first "KEY : VALUE" line of a file under /proc, cut to n bytes; "unknown" without. */
 void vpps_proc_value(const char *path, const char *key, char *value, size_t n);
 

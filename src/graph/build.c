@@ -173,7 +173,8 @@ vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *d
                                rows, cols, data ? "" : " without data");
     }
     if (g->recording) return vpps_graph_fail(g, VPPS_STATE, "input: a cell takes data by vpps_pull, not by vpps_input");
-    if (g->n_data + n > UINT32_MAX || !VPPS_RESERVE(g->data, g->data_capacity, g->n_data + n)) {
+    if (!vpps_graph_holds(g, g->n_data + n, "numbers of inputs")) return VPPS_NO_NODE;
+    if (!VPPS_RESERVE(g->data, g->data_capacity, g->n_data + n)) {
         return vpps_graph_fail(g, VPPS_MEMORY, "input: out of memory");
     }
     memcpy(g->data + g->n_data, data, n * sizeof *data);

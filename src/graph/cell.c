@@ -366,6 +366,7 @@ vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k) {
 }
 
 static inline vpps_vertex add_vertex(vpps_graph *g, vpps_vertex_data v) {
+    if (!vpps_graph_holds(g, g->n_vertices + (uint64_t)1, "vertices")) return VPPS_NO_VERTEX;
     if (!VPPS_RESERVE(g->vertices, g->vertices_capacity, g->n_vertices + 1)) {
         return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
     }
@@ -378,6 +379,7 @@ vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes) {
     if (n && !nodes) return fail_vertex(g, VPPS_ARGUMENT, "source: nodes is NULL");
     if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
     if (g->recording) return fail_vertex(g, VPPS_STATE, "source: a cell is being recorded");
+    if (!vpps_graph_holds(g, g->n_words + (uint64_t)n + 1, "words")) return VPPS_NO_VERTEX;
     if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + n + 1)) {
         return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
     }
@@ -579,6 +581,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     const uint64_t inputs = vpps_input_nodes(c, members);
     uint64_t size = c->n_of_domain[0];
     for (uint32_t d = 1; d <= c->n_lists; d++) size += (uint64_t)c->n_of_domain[d] * members[d - 1];
+    if (!vpps_graph_holds(g, g->n_words + list_words + inputs + a->n_indices, "words")) return VPPS_NO_VERTEX;
     if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + list_words + inputs + a->n_indices) ||
         !VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
         !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + (size_t)c->n_outputs)) {

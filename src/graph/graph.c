@@ -257,6 +257,7 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
     if (vpps_ops[s->op].op_class == VPPS_CLASS_DECIDED) *(g->recording ? &g->recording->decides : &g->decides) = true;
     if (g->recording) return add_template_node(g, signature, n, args, imm, imm_pulled, domain, false);
     if (g->size >= VPPS_CELL_INPUT - 1) return vpps_graph_fail(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
+    if (!vpps_graph_holds(g, g->n_words + (uint64_t)n, "words")) return VPPS_NO_NODE;
     if (!VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
         !VPPS_RESERVE(g->record_nodes, g->record_nodes_capacity, g->n_record_nodes + 1) ||
         !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + 1u) ||

@@ -225,6 +225,13 @@ static inline const vpps_cell_data *vpps_cell_of(const vpps_graph *g, uint32_t c
 vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Can the graph have so many of its words, vertices or data? False: it has failed. */
+static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what) {
+    if (VPPS_LIKELY(vpps_need_count(n, "graph", what) == VPPS_OK)) return true;
+    vpps_graph_fail(g, VPPS_ARGUMENT, "%s", vpps_error_message());
+    return false;
+}
+
 /* Makes a node of a signature, in the graph or in the cell being recorded. `imm_pulled`: imm is a pulled index. */
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);

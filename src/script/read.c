@@ -66,6 +66,7 @@ static vpps_status used_of_record(vpps_batch_work *w, const vpps_record *record,
 
 /* Notes what vertex r reads, and where that puts it in the graph, and in its part as far as that is known: see needs.c. */
 static vpps_status read_sources(vpps_batch_work *w, uint32_t r, uint32_t n, const vpps_node *args) {
+    VPPS_TRY(vpps_need_count(w->n_sources + (uint64_t)n, "schedule", "values that vertices read"));
     if (!VPPS_RESERVE(w->sources, w->sources_capacity, w->n_sources + n) ||
         !VPPS_RESERVE(w->source_outputs, w->source_outputs_capacity, w->n_sources + n)) {
         return vpps_no_memory();

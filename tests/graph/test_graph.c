@@ -261,6 +261,35 @@ START_TEST(model_errors)
 END_TEST
 
 /* A message is a failure's: what succeeds leaves the last one as it is. */
+/* Positions in a graph have 32 bits: what does not fit is an error before anything is taken. */
+START_TEST(graphs_of_too_many_words)
+    {
+        fixture f = open_fixture();
+        vpps_graph *g = f.g;
+        vpps_graph_clear(g);
+        const vpps_node x = vpps_parameter(g, f.b);
+        const vpps_node three[] = {x, x, x};
+        g->n_words = UINT32_MAX - 3;
+        ck_assert_uint_eq(vpps_sum(g, 3, three), VPPS_NO_NODE);
+        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "graph: 2^32 words or more");
+        vpps_graph_clear(g);
+        g->n_words = UINT32_MAX - 4;
+        ck_assert_uint_eq(vpps_source(g, 3, three), VPPS_NO_VERTEX);
+        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "2^32 words");
+        vpps_graph_clear(g);
+        g->n_vertices = UINT32_MAX - 1;
+        ck_assert_uint_eq(vpps_source(g, 0, NULL), VPPS_NO_VERTEX);
+        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "2^32 vertices");
+        vpps_graph_clear(g);
+        g->n_data = UINT32_MAX - 2;
+        ck_assert_uint_eq(vpps_input(g, 2, 1, (const float[]){1, 2}), VPPS_NO_NODE);
+        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "2^32 numbers of inputs");
+        vpps_graph_clear(g);
+        ck_assert_uint_ne(vpps_input(g, 2, 1, (const float[]){1, 2}), VPPS_NO_NODE);
+        close_fixture(&f);
+    }
+END_TEST
+
 START_TEST(success_leaves_the_message)
     {
         vpps_model *m;
@@ -442,6 +471,7 @@ int main(void) {
     tcase_add_test(t, shapes_of_results);
     tcase_add_test(t, first_error_stays);
     tcase_add_test(t, model_errors);
+    tcase_add_test(t, graphs_of_too_many_words);
     tcase_add_test(t, success_leaves_the_message);
     tcase_add_test(t, initialisers);
     tcase_add_test(t, no_allocation_once_warm);
