@@ -27,7 +27,10 @@ static void *keep(void *object) {
 }
 static bool initialised;
 static struct CUctx_st primary;
-static _Thread_local vpps_cu_context current;
+static _Thread_local vpps_cu_context stack[8]; /* of contexts; the last one is current */
+static _Thread_local uint32_t n_current;
+
+static bool is_current(void) { return n_current && stack[n_current - 1] == &primary; }
 
 vpps_cu_result fake_check(bool context) {
     pthread_mutex_lock(&lock);
@@ -35,7 +38,7 @@ vpps_cu_result fake_check(bool context) {
     pthread_mutex_unlock(&lock);
     if (!ready) return CODE_NOT_INITIALIZED;
     if (!context) return VPPS_CU_SUCCESS;
-    return current && retained ? fake_error() : CODE_INVALID_CONTEXT;
+    return is_current() && retained ? fake_error() : CODE_INVALID_CONTEXT;
 }
 
 vpps_cu_result fake_check_release(void) {
@@ -156,7 +159,22 @@ vpps_cu_result cuDevicePrimaryCtxRelease_v2(vpps_cu_device device) {
 
 vpps_cu_result cuCtxSetCurrent(vpps_cu_context context) {
     ENTER(cuCtxSetCurrent, false);
-    current = context;
+    if (!n_current) n_current = 1;
+    stack[n_current - 1] = context;
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuCtxPushCurrent_v2(vpps_cu_context context) {
+    ENTER(cuCtxPushCurrent_v2, false);
+    if (n_current == VPPS_COUNT(stack)) return VPPS_CU_OUT_OF_MEMORY;
+    stack[n_current++] = context;
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuCtxPopCurrent_v2(vpps_cu_context *context) {
+    ENTER(cuCtxPopCurrent_v2, false);
+    if (!n_current) return CODE_INVALID_CONTEXT;
+    *context = stack[--n_current];
     return VPPS_CU_SUCCESS;
 }
 

@@ -20,6 +20,7 @@ enum {
 
 #define X(symbol, parameters) VPPS_API vpps_cu_result symbol parameters;
 VPPS_CUDA_FUNCTIONS(X)
+VPPS_CUDA_OPTIONAL_FUNCTIONS(X)
 #undef X
 
 extern fake_cuda_device fake_device;

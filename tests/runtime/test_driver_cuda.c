@@ -109,9 +109,9 @@ END_TEST
 
 START_TEST(open_cleans_up_after_any_failure)
     {
-        static const char *const functions[] = {"cuDeviceGetCount", "cuDeviceGet",     "cuDeviceGetAttribute",
-                                                "cuDeviceGetName",  "cuStreamCreate",  "cuDevicePrimaryCtxRetain",
-                                                "cuEventCreate",    "cuCtxSetCurrent", "cuEventCreate"};
+        static const char *const functions[] = {"cuDeviceGetCount", "cuDeviceGet",         "cuDeviceGetAttribute",
+                                                "cuDeviceGetName",  "cuStreamCreate",      "cuDevicePrimaryCtxRetain",
+                                                "cuEventCreate",    "cuCtxPushCurrent_v2", "cuEventCreate"};
         for (uint32_t i = 0; i < VPPS_COUNT(functions); i++) {
             fake->break_call(functions[i], i == VPPS_COUNT(functions) - 1 ? 2 : 1, 2); /* the second event, too */
             expect_no_gpu("CUDA_ERROR_OUT_OF_MEMORY (2, out of memory)");
@@ -241,6 +241,74 @@ START_TEST(any_thread_may_call)
         pthread_join(thread, &good);
         ck_assert_ptr_eq(good, d);
         close_driver(d);
+    }
+END_TEST
+
+/* Contexts of the calling thread, by the fake's own functions. */
+typedef struct contexts {
+    vpps_cu_result (*push)(vpps_cu_context context);
+    vpps_cu_result (*pop)(vpps_cu_context *context);
+} contexts;
+
+static contexts find_contexts(void) {
+    contexts c;
+    void *library = dlopen(getenv("VPPS_LIBCUDA"), RTLD_NOW | RTLD_LOCAL);
+    ck_assert_ptr_nonnull(library);
+    void *push = dlsym(library, "cuCtxPushCurrent_v2"), *pop = dlsym(library, "cuCtxPopCurrent_v2");
+    memcpy(&c.push, &push, sizeof push);
+    memcpy(&c.pop, &pop, sizeof pop);
+    return c;
+}
+
+/* The thread's only context is the caller's own. */
+static void expect_own_context(const contexts *c, const void *own) {
+    vpps_cu_context is = NULL, none = NULL;
+    ck_assert_uint_eq(c->pop(&is), VPPS_CU_SUCCESS);
+    ck_assert_ptr_eq(is, own);
+    ck_assert_uint_ne(c->pop(&none), VPPS_CU_SUCCESS);
+    c->push(is);
+}
+
+/* A program that uses CUDA itself finds its context current after every call, also after one that fails. */
+START_TEST(the_callers_context_comes_back)
+    {
+        int own;
+        vpps_driver *none = NULL;
+        vpps_machine machine;
+        uint64_t at, ns;
+        uint32_t word = 7;
+        void *pinned;
+        vpps_gpu_stream stream;
+        bool idle;
+        const contexts c = find_contexts();
+        fake->break_call("cuStreamCreate", 1, 2);
+        ck_assert_int_eq(cuda->open(&none, 0, &machine), VPPS_DEVICE);
+        ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS); /* none before, none now */
+        vpps_driver *d = open_driver();
+        ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS);
+        ck_assert_uint_eq(c.push((vpps_cu_context)(void *)&own), VPPS_CU_SUCCESS);
+#define KEEPS(call)                                                                                                    \
+    call;                                                                                                              \
+    expect_own_context(&c, &own)
+        KEEPS(TEST_OK(cuda->allocate(d, 4, &at)));
+        KEEPS(TEST_OK(cuda->allocate_host(d, 4, &pinned)));
+        KEEPS(ck_assert_uint_gt(cuda->free_bytes(d), 0));
+        KEEPS(TEST_OK(cuda->start_clock(d)));
+        KEEPS(TEST_OK(cuda->clear(d, at, 4)));
+        KEEPS(TEST_OK(cuda->write(d, at, &word, 4)));
+        KEEPS(TEST_OK(cuda->stop_clock(d)));
+        KEEPS(TEST_OK(cuda->read(d, &word, at, 4)));
+        KEEPS(cuda->finished(d));
+        KEEPS(TEST_OK(cuda->wait(d, &ns)));
+        cuda->stream(d, &stream);
+        KEEPS(TEST_OK(stream.idle(stream.context, &idle)));
+        fake->break_call("cuMemsetD32Async", 1, 1);
+        KEEPS(ck_assert_int_eq(cuda->clear(d, at, 4), VPPS_DEVICE));
+        KEEPS(ck_assert_int_eq(cuda->write(d, at, &word, 5), VPPS_DEVICE));
+        KEEPS(cuda->release_host(d, pinned));
+        KEEPS(cuda->release(d, at));
+        KEEPS(close_driver(d));
+#undef KEEPS
     }
 END_TEST
 
@@ -578,7 +646,7 @@ START_TEST(failing_calls_are_named)
 #define FAILS(function, call, text)                                                                                    \
     fake->break_call(function, 1, 1);                                                                                  \
     TEST_FAILS(call, VPPS_DEVICE, text ": CUDA_ERROR_INVALID_VALUE (1, invalid argument)")
-        FAILS("cuCtxSetCurrent", cuda->clear(d, at, 4), "the context");
+        FAILS("cuCtxPushCurrent_v2", cuda->clear(d, at, 4), "the context");
         FAILS("cuMemcpyHtoDAsync_v2", cuda->write(d, at, &word, 4), "a copy to the device");
         FAILS("cuMemcpyDtoHAsync_v2", cuda->read(d, &word, at, 4), "a copy from the device");
         FAILS("cuStreamSynchronize", cuda->read(d, &word, at, 4), "a copy from the device");
@@ -640,6 +708,7 @@ int main(void) {
     tcase_add_test(memory, memory_can_be_exhausted);
     tcase_add_test(memory, finished_never_blocks);
     tcase_add_test(memory, any_thread_may_call);
+    tcase_add_test(memory, the_callers_context_comes_back);
     suite_add_tcase(suite, memory);
     tcase_add_checked_fixture(kernels, load_fake, NULL);
     tcase_add_test(kernels, launches_pass_their_argument);

@@ -97,10 +97,16 @@ enum {
       (vpps_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                 \
        unsigned block_y, unsigned block_z, unsigned dynamic_shared_bytes, vpps_cu_stream stream, void **parameters))
 
+/* The same, of functions that a stand-in for the driver may lack: NULL then. */
+#define VPPS_CUDA_OPTIONAL_FUNCTIONS(X)                                                                                \
+    X(cuCtxPushCurrent_v2, (vpps_cu_context context))                                                                  \
+    X(cuCtxPopCurrent_v2, (vpps_cu_context * context))
+
 typedef struct vpps_cuda {
     void *library;
 #define X(symbol, parameters) vpps_cu_result(*symbol) parameters;
     VPPS_CUDA_FUNCTIONS(X)
+    VPPS_CUDA_OPTIONAL_FUNCTIONS(X)
 #undef X
 } vpps_cuda;
 

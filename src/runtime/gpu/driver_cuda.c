@@ -6,14 +6,29 @@
 
 #include <time.h>
 
-/* The context belongs to the calling thread only while it is current there. */
+static vpps_status fail_lost(const cuda_driver *d) {
+    return vpps_fail(VPPS_STALL, "cuda: the GPU did not finish within %.1f s", (double)d->base.limit_ns * 1e-9);
+}
+
+/* A caller that uses CUDA too has a context of its own: it lies below VPPS's on the thread's stack of contexts meanwhile. */
+static bool stacks_contexts(const cuda_driver *d) { return d->cuda.cuCtxPushCurrent_v2 && d->cuda.cuCtxPopCurrent_v2; }
+
 vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d) {
-    *d = (cuda_driver *)base;
-    if ((*d)->lost) {
-        return vpps_fail(VPPS_STALL, "cuda: the GPU did not finish within %.1f s", (double)base->limit_ns * 1e-9);
-    }
-    CUDA_TRY(*d, "the context", cuCtxSetCurrent((*d)->context));
+    cuda_driver *entered = (cuda_driver *)base;
+    *d = NULL;
+    if (entered->lost) return fail_lost(entered);
+    if (stacks_contexts(entered))
+        CUDA_TRY(entered, "the context", cuCtxPushCurrent_v2(entered->context));
+    else
+        CUDA_TRY(entered, "the context", cuCtxSetCurrent(entered->context));
+    *d = entered;
     return VPPS_OK;
+}
+
+void vpps_cuda_leave(cuda_driver **d) {
+    vpps_cu_context entered;
+    if (*d && stacks_contexts(*d)) (*d)->cuda.cuCtxPopCurrent_v2(&entered);
+    *d = NULL;
 }
 
 /* Waits for everything, at most limit_ns. CUDA has no wait with a limit: it is asked again and again, at first without a
@@ -29,7 +44,7 @@ static vpps_status synchronize(cuda_driver *d, const char *what) {
         if (code != VPPS_CU_NOT_READY || waited < EAGER_NS) continue;
         if (waited > d->base.limit_ns) {
             d->lost = true;
-            return vpps_cuda_enter(&d->base, &d);
+            return fail_lost(d);
         }
         nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
     }
@@ -131,7 +146,8 @@ static vpps_status set_up(cuda_driver *d, uint32_t number, vpps_machine *machine
     CUDA_TRY(d, "the driver's version", cuDriverGetVersion(&d->version));
     vpps_nvrtc_prefer(d->version / 1000);
     CUDA_TRY(d, "the context", cuDevicePrimaryCtxRetain(&d->context, d->device));
-    CUDA_TRY(d, "the context", cuCtxSetCurrent(d->context));
+    CUDA_DRIVER(entered);
+    VPPS_TRY(vpps_cuda_enter(&d->base, &entered));
     CUDA_TRY(d, "a stream", cuStreamCreate(&d->stream, VPPS_CU_STREAM_NON_BLOCKING));
     CUDA_TRY(d, "an event", cuEventCreate(&d->start, VPPS_CU_EVENT_DEFAULT));
     CUDA_TRY(d, "an event", cuEventCreate(&d->stop, VPPS_CU_EVENT_DEFAULT));
@@ -144,7 +160,8 @@ static void cuda_close(vpps_driver *base) {
     cuda_driver *d = (cuda_driver *)base;
     if (!d) return;
     if (d->context && !d->lost) {
-        d->cuda.cuCtxSetCurrent(d->context);
+        cuda_driver *entered;
+        (void)vpps_cuda_enter(base, &entered);
         if (d->stream) d->cuda.cuStreamSynchronize(d->stream);
         for (vpps_kernel *k = d->kernels, *next; k; k = next) {
             next = k->next;
@@ -156,7 +173,7 @@ static void cuda_close(vpps_driver *base) {
         if (d->start) d->cuda.cuEventDestroy_v2(d->start);
         if (d->stop) d->cuda.cuEventDestroy_v2(d->stop);
         if (d->stream) d->cuda.cuStreamDestroy_v2(d->stream);
-        d->cuda.cuCtxSetCurrent(NULL);
+        vpps_cuda_leave(&entered);
         d->cuda.cuDevicePrimaryCtxRelease_v2(d->device);
     }
     for (vpps_kernel *k = d->lost ? d->kernels : NULL, *next; k; k = next) {
@@ -186,7 +203,7 @@ static vpps_status cuda_open(vpps_driver **out, uint32_t number, vpps_machine *m
 
 /* The driver refuses to allocate nothing: one byte stands for it. */
 static vpps_status cuda_allocate(vpps_driver *base, size_t bytes, uint64_t *address) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     vpps_cu_address at;
     VPPS_TRY(vpps_cuda_enter(base, &d));
     if (!VPPS_RESERVE(d->memory.at, d->memory.room, d->memory.n + 1))
@@ -203,13 +220,13 @@ static vpps_status cuda_allocate(vpps_driver *base, size_t bytes, uint64_t *addr
 }
 
 static void cuda_release(vpps_driver *base, uint64_t address) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     if (vpps_cuda_enter(base, &d) == VPPS_OK) d->cuda.cuMemFree_v2(address);
-    holdings_forget(&d->memory, address);
+    holdings_forget(&((cuda_driver *)base)->memory, address);
 }
 
 static vpps_status cuda_allocate_host(vpps_driver *base, size_t bytes, void **out) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
     if (!VPPS_RESERVE(d->pinned.at, d->pinned.room, d->pinned.n + 1))
         return vpps_fail(VPPS_MEMORY, "cuda: no memory for the list of allocations");
@@ -221,27 +238,27 @@ static vpps_status cuda_allocate_host(vpps_driver *base, size_t bytes, void **ou
 }
 
 static void cuda_release_host(vpps_driver *base, void *memory) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     if (vpps_cuda_enter(base, &d) == VPPS_OK) d->cuda.cuMemFreeHost(memory);
-    holdings_forget(&d->pinned, (uintptr_t)memory);
+    holdings_forget(&((cuda_driver *)base)->pinned, (uintptr_t)memory);
 }
 
 static size_t cuda_free_bytes(vpps_driver *base) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     size_t left = 0, total;
     if (vpps_cuda_enter(base, &d) != VPPS_OK || d->cuda.cuMemGetInfo_v2(&left, &total) != VPPS_CU_SUCCESS) return 0;
     return left;
 }
 
 static vpps_status cuda_write(vpps_driver *base, uint64_t to, const void *from, size_t bytes) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
     if (bytes > 0) CUDA_TRY(d, "a copy to the device", cuMemcpyHtoDAsync_v2(to, from, bytes, d->stream));
     return VPPS_OK;
 }
 
 static vpps_status cuda_read(vpps_driver *base, void *to, uint64_t from, size_t bytes) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
     if (d->base.limit_ns) VPPS_TRY(synchronize(d, "a copy from the device")); /* the copy itself waits without one */
     if (bytes > 0) CUDA_TRY(d, "a copy from the device", cuMemcpyDtoHAsync_v2(to, from, bytes, d->stream));
@@ -249,7 +266,7 @@ static vpps_status cuda_read(vpps_driver *base, void *to, uint64_t from, size_t 
 }
 
 static vpps_status cuda_clear(vpps_driver *base, uint64_t address, size_t bytes) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
     if (bytes > 0) CUDA_TRY(d, "clearing device memory", cuMemsetD32Async(address, 0, bytes / 4, d->stream));
     return VPPS_OK;
@@ -258,7 +275,7 @@ static vpps_status cuda_clear(vpps_driver *base, uint64_t address, size_t bytes)
 /* ---------------------------------------------------------------- time */
 
 static vpps_status cuda_start_clock(vpps_driver *base) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
     CUDA_TRY(d, "the clock", cuEventRecord(d->start, d->stream));
     d->started = true;
@@ -267,7 +284,7 @@ static vpps_status cuda_start_clock(vpps_driver *base) {
 }
 
 static vpps_status cuda_stop_clock(vpps_driver *base) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
     CUDA_TRY(d, "the clock", cuEventRecord(d->stop, d->stream));
     d->stopped = d->started;
@@ -275,7 +292,7 @@ static vpps_status cuda_stop_clock(vpps_driver *base) {
 }
 
 static vpps_status stream_is_idle(void *context, bool *is_idle) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(context, &d));
     const vpps_cu_result code = d->cuda.cuStreamQuery(d->stream);
     *is_idle = code != VPPS_CU_NOT_READY;
@@ -288,12 +305,12 @@ static void cuda_stream(vpps_driver *base, vpps_gpu_stream *out) {
 
 /* What failed has finished: wait says how. */
 static bool cuda_finished(vpps_driver *base) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     return vpps_cuda_enter(base, &d) != VPPS_OK || d->cuda.cuEventQuery(d->stop) != VPPS_CU_NOT_READY;
 }
 
 static vpps_status cuda_wait(vpps_driver *base, uint64_t *device_ns) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     float milliseconds = 0;
     *device_ns = 0;
     VPPS_TRY(vpps_cuda_enter(base, &d));

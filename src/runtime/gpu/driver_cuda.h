@@ -41,8 +41,13 @@ typedef struct cuda_driver {
         if (code_ != VPPS_CU_SUCCESS) return vpps_cuda_failed(&(d)->cuda, what, code_);                                \
     } while (0)
 
-/* The driver, with its context current in the calling thread, whichever that is. */
+/* Makes the driver's context the calling thread's, whichever that is; *d is the driver. Fails with STALL (it is lost), DEVICE; then *d
+ * is NULL. Leave: the thread has the context again that was its own before; nothing for NULL. */
 vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d);
+void vpps_cuda_leave(cuda_driver **d);
+
+/* A driver to enter, which is left where its block ends. */
+#define CUDA_DRIVER(d) cuda_driver *d __attribute__((cleanup(vpps_cuda_leave))) = NULL
 
 /* driver_cuda_kernels.c: members of the table. */
 vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *description,

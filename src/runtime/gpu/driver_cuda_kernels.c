@@ -111,7 +111,7 @@ static vpps_status load_ptx(cuda_driver *d, const char *source, uint32_t arch, c
 
 vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *description,
                            const vpps_launch_shape *shape, vpps_kernel **out, vpps_cubin_report *report) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     uint32_t binary, virtual_arch;
     void *cubin;
     size_t bytes;
@@ -141,10 +141,10 @@ vpps_status vpps_cuda_prepare(vpps_driver *base, const char *source, const char 
 }
 
 void vpps_cuda_unload(vpps_driver *base, vpps_kernel *kernel) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     if (!kernel) return;
     if (vpps_cuda_enter(base, &d) == VPPS_OK) d->cuda.cuModuleUnload(kernel->module);
-    for (vpps_kernel **at = &d->kernels; *at; at = &(*at)->next)
+    for (vpps_kernel **at = &((cuda_driver *)base)->kernels; *at; at = &(*at)->next)
         if (*at == kernel) {
             *at = kernel->next;
             break;
@@ -159,7 +159,7 @@ static bool same_shape(const vpps_launch_shape *a, const vpps_launch_shape *b) {
 /* The driver copies the parameter before it returns; its size it knows from the kernel. */
 vpps_status vpps_cuda_launch(vpps_driver *base, vpps_kernel *kernel, const vpps_launch_shape *shape,
                              const void *arguments, size_t bytes) {
-    cuda_driver *d;
+    CUDA_DRIVER(d);
     void *parameters[] = {(void *)(uintptr_t)arguments};
     (void)bytes;
     VPPS_TRY(vpps_cuda_enter(base, &d));
