@@ -598,7 +598,9 @@ typedef struct vpps_options {
     size_t size;        /* sizeof(vpps_options): vpps_options_default sets it */
     const char *device; /* "cpu"; "cuda": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
                             without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
-    uint32_t vps;    /* virtual processors; 0: one for every core the process may use, or multiprocessor of the GPU */
+    uint32_t
+        vps; /* virtual processors; 0: one for every core that the process may use (by its affinity and the quota of its
+                       control group), or multiprocessor of the GPU */
     uint32_t groups; /* groups of VPs, which divide vps and share out the inputs' graphs; each has the whole
                                  model. 0: as many as cost least by an estimate, which knows the model, the machine and
                                  this batch alone; on a GPU as many as hold the model close and have four inputs each.

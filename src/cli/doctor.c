@@ -7,6 +7,7 @@
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "codegen/compile.h"
+#include "runtime/cpu/cores.h"
 #include "runtime/cpu/probe.h"
 #include "runtime/cpu/processor.h"
 #include "runtime/device.h"
@@ -132,13 +133,8 @@ static json_t *processor(void) {
     json_t *o = json_pack("{ss ss si si so ss so}", "name", name, "architecture", system.machine, "cores",
                           (int)sysconf(_SC_NPROCESSORS_ONLN), "cores_allowed", allowed, "features", features, "kernels",
                           vpps_kernels_choose(false)->isa, "amx", amx_state);
-    char quota[64]; /* cgroup v2: "max 100000", or microseconds of processor time a period */
-    if (first_line("/sys/fs/cgroup/cpu.max", quota, sizeof quota) && strncmp(quota, "max", 3) != 0) {
-        double time, period;
-        if (sscanf(quota, "%lf %lf", &time, &period) == 2 && period > 0) {
-            json_object_set_new(o, "cores_quota", report_number(time / period));
-        }
-    }
+    const double quota = vpps_cores_quota("");
+    if (quota > 0) json_object_set_new(o, "cores_quota", report_number(quota));
     return o;
 }
 

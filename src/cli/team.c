@@ -5,6 +5,7 @@
 #include "cli/guard.h"
 #include "cli/interrupt.h"
 #include "runtime/comm/comm.h"
+#include "runtime/cpu/cores.h"
 #include "runtime/gpu/driver.h"
 
 #include <inttypes.h>
@@ -44,19 +45,26 @@ static bool runs_on_cpu(const settings *s) {
     return !strcmp(s->device, "cpu") || (!strcmp(s->device, "auto") && vpps_cuda_find() != VPPS_OK);
 }
 
+/* Cores that a process may run on, and how many of them it may use at once. */
+typedef struct own_cores {
+    cpu_set_t set;
+    uint32_t n;
+} own_cores;
+
 /* Cores for each process, as many in all: of the process that has the fewest. A GPU has multiprocessors of its own. */
 static vpps_status share_cores(team *t) {
-    cpu_set_t own, *all = malloc(t->size * sizeof *all);
+    own_cores own, *all = malloc(t->size * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
-    CPU_ZERO(&own);
-    if (sched_getaffinity(0, sizeof own, &own)) CPU_SET(0, &own);
+    memset(&own, 0, sizeof own);
+    if (sched_getaffinity(0, sizeof own.set, &own.set)) CPU_SET(0, &own.set);
+    own.n = vpps_cores_allowed();
     const vpps_status status = vpps_comm_gather(t->c, &own, all, sizeof own);
     uint32_t least = UINT32_MAX;
     for (uint32_t p = 0; p < t->size && status == VPPS_OK; p++) {
         uint32_t sharing = 0;
         for (uint32_t q = 0; q < t->size; q++)
-            sharing += strcmp(t->c->hosts[p], t->c->hosts[q]) == 0 && CPU_EQUAL(&all[p], &all[q]);
-        const uint32_t cores = (uint32_t)CPU_COUNT(&all[p]) / sharing;
+            sharing += strcmp(t->c->hosts[p], t->c->hosts[q]) == 0 && CPU_EQUAL(&all[p].set, &all[q].set);
+        const uint32_t cores = all[p].n / sharing;
         least = vpps_min_u32(least, cores ? cores : 1);
     }
     t->cores = least;

@@ -1,8 +1,8 @@
 /* device.c - the CPU device: memory, launching, parameters to and from the model. */
+#include "runtime/cpu/cores.h"
 #include "runtime/cpu/tile.h"
 
 #include <math.h>
-#include <sched.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- threads */
@@ -175,15 +175,9 @@ static vpps_status make_vps(vpps_cpu *cpu) {
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cpu: out of memory");
 }
 
-static uint32_t cores_allowed(void) {
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed)) return 1;
-    return (uint32_t)CPU_COUNT(&allowed);
-}
-
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
     enum { MAX_VPS = 1024, CLOSE_BYTES = 1 << 21, WAVE_BYTES = 1 << 25, SPIN_NS = 50 * 1000 };
-    const uint32_t n_allowed = cores_allowed();
+    const uint32_t n_allowed = vpps_cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups) {
         return vpps_fail(VPPS_ARGUMENT, "cpu: %u groups of %u VPs; expected a divisor", options->groups, cpu->n_vps);

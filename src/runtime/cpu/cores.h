@@ -1,0 +1,14 @@
+/* cores.h - how many cores this process may use. */
+#ifndef VPPS_CORES_H
+#define VPPS_CORES_H
+
+#include "base/base.h"
+
+/* Processor time that the control groups of this process allow, in cores: the least quota of its own group and of those above
+ * it, in both versions of cgroups; 0: there is no quota. `root`: what all paths begin with, "" but in tests. */
+double vpps_cores_quota(const char *root);
+
+/* Cores that this process may run on, but no more than its quota, rounded down; at least 1. */
+uint32_t vpps_cores_allowed(void);
+
+#endif

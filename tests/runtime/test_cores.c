@@ -1,0 +1,119 @@
+/* test_cores.c - how many cores a process may use, by files as the kernel would write them. */
+#include "common/testing.h"
+#include "runtime/cpu/cores.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char root[] = "/tmp/vpps-test-cores-XXXXXX";
+
+/* Writes a file under `root`, with the folders above it. */
+static void put(const char *path, const char *text) {
+    char all[PATH_MAX];
+    snprintf(all, sizeof all, "%s%s", root, path);
+    for (char *slash = strchr(all + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(all, 0700);
+        *slash = '/';
+    }
+    FILE *f = fopen(all, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+#define V2 "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+#define V1                                                                                                             \
+    "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"                                      \
+    "34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+
+typedef struct quota_case {
+    const char *mounts, *groups;
+    struct {
+        const char *path, *text;
+    } files[4];
+    double cores; /* 0: no quota */
+} quota_case;
+
+static const quota_case cases[] = {
+    {"", "0::/\n", {{NULL, NULL}}, 0},
+    {V2, "0::/\n", {{NULL, NULL}}, 0},
+    {V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "max 100000\n"}}, 0},
+    {V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "150000 100000\n"}}, 1.5},
+    /* the process's own group, and those above it: the least counts */
+    {V2, "0::/a/b\n", {{"/sys/fs/cgroup/a/b/cpu.max", "300000 100000\n"}}, 3},
+    {V2,
+     "0::/a/b\n",
+     {{"/sys/fs/cgroup/a/b/cpu.max", "max 100000\n"}, {"/sys/fs/cgroup/a/cpu.max", "40000 20000\n"}},
+     2},
+    {V2,
+     "0::/a/b\n",
+     {{"/sys/fs/cgroup/a/b/cpu.max", "50000 100000\n"}, {"/sys/fs/cgroup/a/cpu.max", "400000 100000\n"}},
+     0.5},
+    {V2, "0::/a/b\n", {{"/sys/fs/cgroup/c/cpu.max", "50000 100000\n"}}, 0}, /* another's */
+    /* a container that sees its own group's folder only, by the path that it has outside, and a group below */
+    {"30 23 0:26 /docker/77 /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
+     "0::/docker/77/job\n",
+     {{"/sys/fs/cgroup/job/cpu.max", "200000 100000\n"}},
+     2},
+    {V2, "0::/docker/77\n", {{"/sys/fs/cgroup/cpu.max", "700000 100000\n"}}, 7},
+    /* version 1 */
+    {V1,
+     "3:cpuset:/x\n2:cpu,cpuacct:/job\n",
+     {{"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "250000\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"}},
+     2.5},
+    {V1,
+     "2:cpu,cpuacct:/job/part\n",
+     {{"/sys/fs/cgroup/cpu,cpuacct/job/part/cpu.cfs_quota_us", "-1\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/job/part/cpu.cfs_period_us", "100000\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "400000\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"}},
+     4},
+    {V1, "3:cpuset:/job\n", {{"/sys/fs/cgroup/cpuset/job/cpu.cfs_quota_us", "100000\n"}}, 0},
+    /* both, as systemd has them: version 2 without the controller */
+    {V1 V2, "2:cpu,cpuacct:/\n0::/user\n", {{"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"}}, 0},
+    /* files that say nothing */
+    {V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", ""}}, 0},
+    {V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "100000 0\n"}}, 0},
+    {"30 23\n - \n" V2, "\n::\n0::/\n", {{"/sys/fs/cgroup/cpu.max", "100000 50000\n"}}, 2},
+};
+
+START_TEST(quotas)
+    {
+        const quota_case *c = &cases[_i];
+        char command[64];
+        ck_assert_ptr_nonnull(mkdtemp(root));
+        put("/proc/self/mountinfo", c->mounts);
+        put("/proc/self/cgroup", c->groups);
+        for (size_t i = 0; i < VPPS_COUNT(c->files) && c->files[i].path; i++) put(c->files[i].path, c->files[i].text);
+        const double cores = vpps_cores_quota(root);
+        snprintf(command, sizeof command, "rm -r %s", root);
+        ck_assert_int_eq(system(command), 0);
+        ck_assert_msg(cores == c->cores, "%g cores, expected %g", cores, c->cores);
+    }
+END_TEST
+
+/* What the process has is never none, and no more than the machine. */
+START_TEST(cores_of_this_process)
+    {
+        const uint32_t n = vpps_cores_allowed();
+        const double quota = vpps_cores_quota("");
+        ck_assert_uint_ge(n, 1);
+        ck_assert_int_le((long)n, sysconf(_SC_NPROCESSORS_CONF));
+        if (quota >= 1) ck_assert(n <= quota);
+        ck_assert(vpps_cores_quota("/nowhere") == 0);
+    }
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("cores");
+    TCase *t = tcase_create("cores");
+    tcase_add_loop_test(t, quotas, 0, VPPS_COUNT(cases));
+    tcase_add_test(t, cores_of_this_process);
+    suite_add_tcase(s, t);
+    return test_main(s);
+}
