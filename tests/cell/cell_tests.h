@@ -7,6 +7,7 @@
 TCase *pass_tests(void);     /* every pass keeps values */
 TCase *simplify_tests(void); /* what simplify leaves out */
 TCase *split_tests(void);    /* parts, stages, what is kept */
+TCase *program_tests(void);  /* where programs and records hold values */
 TCase *layout_tests(void);   /* where values lie */
 TCase *print_tests(void);    /* cells as text */
 

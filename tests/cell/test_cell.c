@@ -7,6 +7,7 @@ int main(void) {
     suite_add_tcase(suite, pass_tests());
     suite_add_tcase(suite, simplify_tests());
     suite_add_tcase(suite, split_tests());
+    suite_add_tcase(suite, program_tests());
     suite_add_tcase(suite, layout_tests());
     suite_add_tcase(suite, print_tests());
     return test_main(suite);

@@ -1,4 +1,5 @@
 /* test_gpu_handle.c - handles on the GPU device: life, pipeline, profile, memory, and moving between devices. */
+#include "common/episode.h"
 #include "common/gpu_tests.h"
 #include "common/testing.h"
 #include "gpu_trees.h"
@@ -127,6 +128,50 @@ START_TEST(two_handles_at_once)
                 vpps_handle_destroy(h[i]);
                 trees_close(&t[i]);
             }
+        }
+    }
+END_TEST
+
+/* Two handles with a batch in flight each, on both devices: the losses and parameters of each alone, to the bit. */
+START_TEST(two_handles_in_flight)
+    {
+        enum { BATCHES = 4 };
+        gpu_trees t[2];
+        vpps_handle *h[2];
+        float alone[2][BATCHES], stale;
+        float *values[2] = {NULL, NULL};
+        size_t count;
+        const vpps_options o = options_for(_i ? "cpu" : test_gpu_device(), false);
+        for (uint32_t i = 0; i < 2; i++) {
+            trees_open(&t[i], i ? 40 : HIDDEN, HIDDEN);
+            h[i] = open_handle(&t[i], &o);
+            for (uint32_t b = 0; b < BATCHES; b++) alone[i][b] = step(h[i], &t[i], b);
+            TEST_OK(vpps_read_parameters(h[i]));
+            values[i] = model_values(t[i].model, &count);
+            vpps_handle_destroy(h[i]);
+            trees_close(&t[i]);
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            trees_open(&t[i], i ? 40 : HIDDEN, HIDDEN);
+            h[i] = open_handle(&t[i], &o);
+        }
+        for (uint32_t b = 0; b <= BATCHES; b++) {
+            for (uint32_t i = 0; i < 2; i++) {
+                if (b < BATCHES)
+                    TEST_OK(vpps_fb(h[i], t[i].g, trees_build(&t[i], b), &stale));
+                else
+                    TEST_OK(vpps_sync_latest_loss(h[i], &stale));
+                if (b) ck_assert_float_eq(stale, alone[i][b - 1]);
+            }
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            TEST_OK(vpps_read_parameters(h[i]));
+            float *now = model_values(t[i].model, &count);
+            ck_assert_mem_eq(now, values[i], count * sizeof *now);
+            free(now);
+            free(values[i]);
+            vpps_handle_destroy(h[i]);
+            trees_close(&t[i]);
         }
     }
 END_TEST
@@ -868,34 +913,6 @@ START_TEST(names_are_only_comments)
     }
 END_TEST
 
-static Suite *make_suite(void) {
-    Suite *suite = suite_create("gpu handle");
-    TCase *t = tcase_create("handle");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, creating_and_destroying_leaks_nothing);
-    tcase_add_test(t, two_handles_at_once);
-    tcase_add_test(t, losses_come_one_batch_late);
-    tcase_add_test(t, the_profile_finds_the_fastest_and_remembers_it);
-    tcase_add_test(t, batches_go_on_while_the_next_kernel_is_made);
-    tcase_add_test(t, training_and_inference_have_kernels_of_their_own);
-    tcase_add_test(t, a_choice_whose_kernels_spill_is_rejected);
-    tcase_add_test(t, a_batch_without_a_kernel_leaves_the_handle_whole);
-    tcase_add_test(t, without_any_kernel_there_is_a_reason);
-    tcase_add_test(t, groups_follow_the_batch);
-    tcase_add_loop_test(t, groups_by_profile, 0, 2);
-    tcase_add_test(t, groups_that_stream_are_not_tried);
-    tcase_add_test(t, the_pool_grows_with_the_batch);
-    tcase_add_test(t, too_small_a_pool_is_told);
-    tcase_add_loop_test(t, a_checkpoint_moves_between_devices, 0, 2);
-    tcase_add_test(t, without_a_gpu_there_is_a_reason);
-    tcase_add_test(t, waits_are_limited);
-    tcase_add_test(t, loops_go_on_as_long_as_on_the_cpu);
-    tcase_add_loop_test(t, names_are_only_comments, 0, 2);
-    suite_add_tcase(suite, t);
-    return suite;
-}
-
-int main(void) { return gpu_main(make_suite); }
 /* ---------------------------------------------------------------- cells and graphs of any size */
 
 /* Losses of two steps with a cell of so many products, each of the one's before. */
@@ -999,5 +1016,34 @@ START_TEST(kernels_do_not_grow_for_ever)
     }
 END_TEST
 
+static Suite *make_suite(void) {
+    Suite *suite = suite_create("gpu handle");
+    TCase *t = tcase_create("handle");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, creating_and_destroying_leaks_nothing);
+    tcase_add_test(t, two_handles_at_once);
+    tcase_add_loop_test(t, two_handles_in_flight, 0, 2);
+    tcase_add_test(t, losses_come_one_batch_late);
+    tcase_add_test(t, the_profile_finds_the_fastest_and_remembers_it);
+    tcase_add_test(t, batches_go_on_while_the_next_kernel_is_made);
+    tcase_add_test(t, training_and_inference_have_kernels_of_their_own);
+    tcase_add_test(t, a_choice_whose_kernels_spill_is_rejected);
+    tcase_add_test(t, a_batch_without_a_kernel_leaves_the_handle_whole);
+    tcase_add_test(t, without_any_kernel_there_is_a_reason);
+    tcase_add_test(t, groups_follow_the_batch);
+    tcase_add_loop_test(t, groups_by_profile, 0, 2);
+    tcase_add_test(t, groups_that_stream_are_not_tried);
+    tcase_add_test(t, the_pool_grows_with_the_batch);
+    tcase_add_test(t, too_small_a_pool_is_told);
+    tcase_add_loop_test(t, a_checkpoint_moves_between_devices, 0, 2);
+    tcase_add_test(t, without_a_gpu_there_is_a_reason);
+    tcase_add_test(t, waits_are_limited);
+    tcase_add_test(t, loops_go_on_as_long_as_on_the_cpu);
+    tcase_add_loop_test(t, names_are_only_comments, 0, 2);
     tcase_add_loop_test(t, cells_have_any_number_of_stages, 0, 3);
     tcase_add_test(t, kernels_do_not_grow_for_ever);
+    suite_add_tcase(suite, t);
+    return suite;
+}
+
+int main(void) { return gpu_main(make_suite); }

@@ -169,6 +169,22 @@ static void absent_stage(fixture *f) {
 }
 static void too_many_vertices(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[2]++; }
 static void vertices_beyond(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[1] = WILD; }
+/* Each of the two numbers is one that the block has; together they lead past its end. */
+static void vertices_past_the_end(fixture *f) {
+    vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);
+    stage->operands[1] = 1;
+    stage->operands[2] = block(f, stage->operands[0])->n;
+}
+static void first_at_the_end(fixture *f) {
+    vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);
+    stage->operands[1] = block(f, stage->operands[0])->n;
+    stage->operands[2] = 1;
+}
+static void gradients_past_the_end(fixture *f) {
+    vpps_task *outer = of_last(f, VPPS_TASK_OUTER, 0);
+    outer->operands[1] = 1;
+    outer->operands[2] = block(f, outer->operands[0])->n;
+}
 static void vertices_that_wrap(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[1] = UINT32_MAX; }
 static void wild_contributions(fixture *f) {
     for (uint32_t k = 0; k < 3; k++) of_last(f, VPPS_TASK_STAGE, k)->contributions = UINT32_MAX;
@@ -214,6 +230,9 @@ static const fault faults[] = {
     FAULT(absent_stage, SCRIPT, "stage ", false),
     FAULT(too_many_vertices, SCRIPT, "vertices from 0 on; block", false),
     FAULT(vertices_beyond, SCRIPT, "vertices from 1073741824 on; block", false),
+    FAULT(vertices_past_the_end, SCRIPT, "; block", false),
+    FAULT(first_at_the_end, SCRIPT, "; block", false),
+    FAULT(gradients_past_the_end, SCRIPT, "; block", false),
     FAULT(vertices_that_wrap, SCRIPT, "vertices from 4294967295 on; block", false),
     FAULT(wild_contributions, SCRIPT, "contributions at 4294967295; the pool has", false),
     FAULT(gradients_of_absent_block, SCRIPT, "; the script has", false),

@@ -1,0 +1,121 @@
+/* program_tests.c - that slots of programs, and places of records, hold what is read from them. */
+#include "cell/program.h"
+#include "cell_tests.h"
+#include "cells.h"
+#include "common/testing.h"
+
+/* ---------------------------------------------------------------- slots */
+
+/* What each slot of a program holds while it runs: a value; VPPS_NONE: nothing yet. */
+typedef struct holding {
+    const vpps_compiled_cell *c;
+    const vpps_program *p;
+    uint32_t stage, step;
+    uint32_t *value;
+} holding;
+
+static void read_slot(const holding *h, const vpps_operand *o) {
+    if (o->place != VPPS_PLACE_SLOT) return;
+    ck_assert_uint_lt(o->at, h->p->slots.n);
+    ck_assert_msg(h->value[o->at] == o->value, "%s, stage %u, step %u: slot %u holds value %u, not %u", h->c->name,
+                  h->stage, h->step, o->at, h->value[o->at], o->value);
+}
+
+static void write_slot(const holding *h, const vpps_operand *o) {
+    if (o->place != VPPS_PLACE_SLOT) return;
+    const vpps_slot *slot = &h->p->slots.at[o->at];
+    ck_assert_uint_eq(slot->axis, o->axis); /* room for one of each item */
+    ck_assert_uint_eq(slot->words, vpps_operand_words(o));
+    ck_assert_uint_eq(slot->dealt, o->dealt);
+    h->value[o->at] = o->value;
+}
+
+static void follow(const vpps_compiled_cell *c, uint32_t stage, uint32_t *of_lists) {
+    const vpps_program *p = &c->programs[stage];
+    holding h = {.c = c, .p = p, .stage = stage, .value = malloc((p->slots.n + 1u) * sizeof *h.value)};
+    ck_assert_ptr_nonnull(h.value);
+    memset(h.value, 0xff, p->slots.n * sizeof *h.value);
+    for (h.step = 0; h.step < p->n; h.step++) {
+        const vpps_program_step *s = &p->steps[h.step];
+        for (uint32_t i = 0; i < s->n; i++) {
+            const vpps_operand *o = &p->operands[s->first + i];
+            read_slot(&h, o);
+            *of_lists += o->place == VPPS_PLACE_SLOT && o->axis;
+            for (uint32_t k = 0; k < s->n; k++) /* a result is made in no slot that is still read */
+                ck_assert(s->to.place != VPPS_PLACE_SLOT || o->place != VPPS_PLACE_SLOT || o->at != s->to.at);
+        }
+        if (s->kind == VPPS_STEP_PRODUCT) read_slot(&h, &s->product.start);
+        write_slot(&h, &s->to);
+        if (s->kind == VPPS_STEP_RUN) write_slot(&h, &s->run.positions);
+    }
+    free(h.value);
+}
+
+/* Of every cell, in training and inference, by one VP and by several: of values of lists, too. */
+START_TEST(slots_hold_what_is_read)
+    {
+        cells x = cells_open();
+        uint32_t of_lists = 0;
+        for (uint32_t id = 0; id < N_CELLS; id++) {
+            for (uint32_t group = 1; group <= 3; group++) {
+                for (uint32_t recurrent = 0; recurrent < 3; recurrent++) {
+                    vpps_cell_needs needs = recurrent ? cells_recurrent(x.g, x.cell[id], group) : cells_needs();
+                    needs.group = group;
+                    if (recurrent == 2) needs.training = false, needs.gradient_in = needs.gradient_out = 0;
+                    vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
+                    for (uint32_t s = 0; s < c->n_stages; s++) follow(c, s, &of_lists);
+                    vpps_compiled_cell_free(c);
+                }
+            }
+        }
+        ck_assert_uint_gt(of_lists, 100);
+        cells_close(&x);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- places */
+
+/* Is b made after a, in the same pass, though it lies before it? Both are large, so that small ones' places behind them do not count. */
+static bool swapped(const vpps_compiled_cell *c, uint32_t a, uint32_t b) {
+    const vpps_cell_value *x = &c->values[a], *y = &c->values[b];
+    return x->kept && y->kept && x->record == y->record && vpps_place_words(c, x) >= 16 &&
+           vpps_place_words(c, y) >= 16 && y->offset < x->offset;
+}
+
+static bool has_swapped(const vpps_compiled_cell *c) {
+    for (uint32_t a = 0; a < c->n_values; a++)
+        for (uint32_t b = a + 1; b < c->n_values; b++)
+            if (swapped(c, a, b)) return true;
+    return false;
+}
+
+static uint64_t copied(const vpps_cell_copies *x) {
+    return x->forward.gathered + x->forward.scattered + x->backward.gathered + x->backward.scattered;
+}
+
+/* Where another order saves copies the places are in it, and not in the one in which values are made. */
+START_TEST(places_are_as_planned)
+    {
+        cells x = cells_open();
+        uint32_t better = 0, moved = 0;
+        for (uint32_t id = 0; id < N_CELLS; id++) {
+            const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[id], 1);
+            vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
+            ck_assert(copied(&c->arranged) <= copied(&c->as_made));
+            const bool planned = copied(&c->arranged) < copied(&c->as_made);
+            better += planned;
+            moved += planned && has_swapped(c);
+            vpps_compiled_cell_free(c);
+        }
+        ck_assert_uint_gt(better, 2);
+        ck_assert_uint_gt(moved, 0);
+        cells_close(&x);
+    }
+END_TEST
+
+TCase *program_tests(void) {
+    TCase *t = tcase_create("program");
+    tcase_add_test(t, slots_hold_what_is_read);
+    tcase_add_test(t, places_are_as_planned);
+    return t;
+}

@@ -1,0 +1,252 @@
+/* test_stale.c - what a device keeps beside the parameters (transposed and packed copies of matrices) follows them wherever they change;
+ * and what VPs share out is the same as by one VP.
+ */
+#include "common/testing.h"
+#include "graph/graph.h"
+
+#include <math.h>
+#include <unistd.h>
+
+enum { WORDS = 50, EMBED = 64, HIDDEN = 96, CLASSES = 5, SEQUENCES = 400, PARAMS = 5 };
+
+typedef struct network {
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_param p[PARAMS]; /* E, W, U, b, C */
+    vpps_handle *h;
+} network;
+
+static vpps_options options_of(uint32_t vps, vpps_precision precision) {
+    vpps_options o;
+    vpps_options_default(&o);
+    o.vps = vps;
+    o.no_tuning = true;
+    o.precision = precision;
+    o.optimizer = (vpps_optimizer){.kind = VPPS_MOMENTUM, .lr = 0.5f, .momentum = 0.9f};
+    return o;
+}
+
+static network open_network(uint64_t seed, const vpps_options *o) {
+    network n;
+    TEST_OK(vpps_model_create(&n.model, seed));
+    TEST_OK(vpps_add_lookup(n.model, &n.p[0], "E", WORDS, EMBED, 1, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.p[1], "W", HIDDEN, EMBED, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.p[2], "U", HIDDEN, HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(n.model, &n.p[3], "b", HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.p[4], "C", CLASSES, HIDDEN, NULL));
+    TEST_OK(vpps_graph_create(&n.g, n.model));
+    TEST_OK(vpps_handle_create(&n.h, n.model, o));
+    return n;
+}
+
+static void close_network(network *n) {
+    vpps_handle_destroy(n->h);
+    vpps_graph_destroy(n->g);
+    vpps_model_destroy(n->model);
+}
+
+/* Many vectors for each matrix, as many at a time. */
+static float train(const network *n, uint32_t batch) {
+    static vpps_node terms[SEQUENCES];
+    vpps_graph *g = n->g;
+    float loss;
+    vpps_graph_clear(g);
+    for (uint32_t i = 0; i < SEQUENCES; i++) {
+        vpps_node h = VPPS_NO_NODE;
+        for (uint32_t k = 0; k < 3; k++) {
+            const vpps_node x = vpps_lookup(g, n->p[0], (7 * i + 3 * k + batch) % WORDS);
+            h = vpps_tanh(g,
+                          k ? vpps_affine2(g, n->p[3], n->p[1], x, n->p[2], h) : vpps_affine1(g, n->p[3], n->p[1], x));
+        }
+        terms[i] = vpps_cross_entropy(g, vpps_affine1(g, VPPS_NO_PARAM, n->p[4], h), (i + batch) % CLASSES);
+    }
+    TEST_OK(vpps_fb(n->h, g, vpps_average(g, SEQUENCES, terms), NULL));
+    TEST_OK(vpps_sync_latest_loss(n->h, &loss));
+    return loss;
+}
+
+static void expect_equal(const network *a, const network *b) {
+    TEST_OK(vpps_read_parameters(a->h));
+    TEST_OK(vpps_read_parameters(b->h));
+    for (uint32_t p = 0; p < PARAMS; p++) {
+        const size_t bytes = vpps_param_elems(&a->model->params[a->p[p]]) * sizeof(float);
+        ck_assert_mem_eq(vpps_param_values(a->model, a->p[p]), vpps_param_values(b->model, b->p[p]), bytes);
+    }
+}
+
+/* ---------------------------------------------------------------- copies of matrices */
+
+static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
+enum { N_PRECISIONS = VPPS_COUNT(precisions), MOST_VPS = 3 };
+
+/* A checkpoint into a handle that has trained: from there on the losses and parameters are those of a fresh handle, to the bit. */
+START_TEST(loaded_after_training)
+    {
+        enum { BATCHES = 3 };
+        char path[] = "/tmp/vpps-test-stale-XXXXXX";
+        const int file = mkstemp(path);
+        ck_assert_int_ge(file, 0);
+        close(file);
+        const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
+        network used = open_network(1, &o);
+        train(&used, 0);
+        TEST_OK(vpps_save(used.h, path, NULL, 0));
+        for (uint32_t b = 1; b < 3; b++) train(&used, b);
+        TEST_OK(vpps_load(used.h, path));
+        network fresh = open_network(2, &o);
+        TEST_OK(vpps_load(fresh.h, path));
+        unlink(path);
+        float first = 0;
+        for (uint32_t b = 0; b < BATCHES; b++) {
+            const float loss = train(&used, 5 + b);
+            ck_assert_float_eq(loss, train(&fresh, 5 + b));
+            if (!b) first = loss;
+            if (b) ck_assert_float_ne(loss, first);
+        }
+        expect_equal(&used, &fresh);
+        close_network(&used);
+        close_network(&fresh);
+    }
+END_TEST
+
+/* Batch after batch, and with the parameters read and written back between batches, which no copy outlives. */
+START_TEST(copies_follow_updates)
+    {
+        const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
+        network a = open_network(1, &o), b = open_network(1, &o);
+        for (uint32_t batch = 0; batch < 4; batch++) {
+            ck_assert_float_eq(train(&a, batch), train(&b, batch));
+            TEST_OK(vpps_read_parameters(b.h));
+            TEST_OK(vpps_write_parameters(b.h));
+        }
+        expect_equal(&a, &b);
+        close_network(&a);
+        close_network(&b);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- dropout where rows are shared out */
+
+enum { WIDE = 272 };
+
+/* Each VP draws the masks of its own rows: every element is dropped, or not, as by the key and its number in the batch. */
+START_TEST(masks_of_shared_rows)
+    {
+        const float p = 0.5f;
+        vpps_model *model;
+        vpps_graph *g;
+        vpps_handle *h;
+        vpps_param W, b;
+        float data[WIDE], loss;
+        vpps_options o = options_of(1 + (uint32_t)_i, VPPS_PRECISION_FP32);
+        o.seed = 77;
+        o.verify = true;
+        for (uint32_t i = 0; i < WIDE; i++) data[i] = 0.01f * (float)(i % 37) - 0.2f;
+        TEST_OK(vpps_model_create(&model, 3));
+        TEST_OK(vpps_add_matrix(model, &W, "W", WIDE, WIDE, NULL));
+        TEST_OK(vpps_add_vector(model, &b, "b", WIDE, NULL));
+        float *bias = vpps_param_values(model, b);
+        for (uint32_t i = 0; i < WIDE; i++) bias[i] = 0.3f + 0.001f * (float)i;
+        double expected = 0;
+        const float *w = vpps_param_values(model, W);
+        for (uint32_t i = 0; i < WIDE; i++) {
+            double sum = (double)bias[i];
+            for (uint32_t k = 0; k < WIDE; k++) sum += (double)w[i * WIDE + k] * (double)data[k];
+            if (vpps_dropout_keeps(vpps_dropout_key(o.seed, 1), i, p)) expected += tanh(sum) / (1 - (double)p);
+        }
+        TEST_OK(vpps_graph_create(&g, model));
+        TEST_OK(vpps_handle_create(&h, model, &o));
+        const vpps_node y = vpps_tanh(g, vpps_affine1(g, b, W, vpps_input(g, WIDE, 1, data)));
+        TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, vpps_dropout(g, y, p)), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        ck_assert_float_eq_tol(loss, (float)expected, 1e-3f);
+        vpps_handle_destroy(h);
+        /* and in a cell, whose rows are shared out */
+        vpps_graph *r;
+        vpps_cell cell;
+        TEST_OK(vpps_cell_begin(model, "cell", &r));
+        TEST_OK(vpps_scatter(r, vpps_dropout(r, vpps_tanh(r, vpps_affine1(r, b, W, vpps_pull(r, WIDE, 1))), p)));
+        TEST_OK(vpps_cell_end(r, &cell));
+        o.optimizer.lr = 0;
+        TEST_OK(vpps_handle_create(&h, model, &o));
+        vpps_graph_clear(g);
+        const vpps_node in = vpps_input(g, WIDE, 1, data);
+        const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in));
+        model->batches = 0;
+        TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, vpps_scattered(g, v, 0)), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        ck_assert_float_eq_tol(loss, (float)expected, 1e-3f);
+        vpps_handle_destroy(h);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(model);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- frozen tables */
+
+/* A cell with a frozen table and one that learns, by every optimiser: the one stays to the bit, the other does not. */
+START_TEST(frozen_tables_in_cells_stay)
+    {
+        vpps_model *model;
+        vpps_graph *g, *r;
+        vpps_handle *h;
+        vpps_param fixed, learned, W;
+        vpps_cell cell;
+        float before[WORDS * EMBED], *values[2];
+        vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, VPPS_PRECISION_FP32);
+        o.optimizer.kind = (vpps_optimizer_kind)(_i % (VPPS_ADAMW + 1));
+        o.optimizer.beta1 = 0.9f;
+        o.optimizer.beta2 = 0.99f;
+        o.optimizer.epsilon = 1e-6f;
+        o.optimizer.weight_decay = 0.1f;
+        TEST_OK(vpps_model_create(&model, 4));
+        TEST_OK(vpps_add_lookup(model, &fixed, "fixed", WORDS, EMBED, 1, NULL));
+        TEST_OK(vpps_add_lookup(model, &learned, "learned", WORDS, EMBED, 1, NULL));
+        TEST_OK(vpps_add_matrix(model, &W, "W", HIDDEN, EMBED, NULL));
+        TEST_OK(vpps_freeze(model, fixed, true));
+        TEST_OK(vpps_cell_begin(model, "word", &r));
+        const uint32_t word = vpps_pull_index(r);
+        const vpps_node x = vpps_mul(r, vpps_lookup(r, fixed, word), vpps_lookup(r, learned, word));
+        TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, W, x))));
+        TEST_OK(vpps_cell_end(r, &cell));
+        TEST_OK(vpps_graph_create(&g, model));
+        values[0] = vpps_param_values(model, fixed);
+        values[1] = vpps_param_values(model, learned);
+        for (uint32_t t = 0; t < 2; t++) { /* frozen; then the other way round */
+            memcpy(before, values[t], sizeof before);
+            TEST_OK(vpps_handle_create(&h, model, &o));
+            for (uint32_t b = 0; b < 3; b++) {
+                vpps_node terms[8];
+                vpps_graph_clear(g);
+                for (uint32_t i = 0; i < 8; i++) {
+                    const uint32_t index = (i + b) % 6;
+                    const vpps_vertex v =
+                        vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_indices = 1, .indices = &index));
+                    terms[i] = vpps_sum_elements(g, vpps_square(g, vpps_scattered(g, v, 0)));
+                }
+                TEST_OK(vpps_fb(h, g, vpps_sum(g, 8, terms), NULL));
+            }
+            const float other = values[!t][0];
+            TEST_OK(vpps_read_parameters(h));
+            ck_assert_mem_eq(values[t], before, sizeof before);
+            ck_assert_float_ne(values[!t][0], other);
+            vpps_handle_destroy(h);
+            TEST_OK(vpps_freeze(model, fixed, false));
+            TEST_OK(vpps_freeze(model, learned, true));
+        }
+        vpps_graph_destroy(g);
+        vpps_model_destroy(model);
+    }
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("stale");
+    TCase *t = tcase_create("stale");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, loaded_after_training, 0, N_PRECISIONS * MOST_VPS);
+    tcase_add_loop_test(t, copies_follow_updates, 0, N_PRECISIONS * MOST_VPS);
+    tcase_add_loop_test(t, masks_of_shared_rows, 0, 5);
+    tcase_add_loop_test(t, frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1);
+    suite_add_tcase(s, t);
+    return test_main(s);
+}
