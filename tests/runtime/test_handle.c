@@ -356,12 +356,12 @@ START_TEST(wrong_calls)
         TEST_FAILS(vpps_fb(h, n.g, VPPS_NO_NODE, NULL), VPPS_ARGUMENT, "");
         TEST_FAILS(vpps_fb(h, n.g, 100000, NULL), VPPS_ARGUMENT, "100000");
         TEST_FAILS(vpps_fb(h, other.g, sn_build(&other, 1, 1), NULL), VPPS_ARGUMENT, "model");
-        float *outs[1] = {NULL}, value;
+        float value, *outs[1] = {&value};
         vpps_node node = 100000;
         TEST_FAILS(vpps_forward(h, n.g, 1, &node, outs), VPPS_ARGUMENT, "100000");
         node = VPPS_NO_NODE;
         ck_assert_int_eq(vpps_forward(h, n.g, 1, &node, outs), VPPS_ARGUMENT);
-        outs[0] = &value;
+        TEST_FAILS(vpps_forward(h, n.g, 1, &node, (float *[]){NULL}), VPPS_ARGUMENT, "outs[0] is NULL");
         node = sn_build(&other, 1, 1);
         TEST_FAILS(vpps_forward(h, other.g, 1, &node, outs), VPPS_ARGUMENT, "model");
         TEST_OK(vpps_fb(h, n.g, loss, NULL)); /* none of these has left a mark */
