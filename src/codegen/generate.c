@@ -7,10 +7,10 @@
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
-#define TEMPLATES_BEHIND(X) X(device) X(common) X(outer) X(mma) X(whole) X(parameters)
+#define TEMPLATES_AFTER(X) X(device) X(common) X(outer) X(mma) X(whole) X(products) X(stage) X(parameters)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE(X)
-TEMPLATES_BEHIND(X)
+TEMPLATES_AFTER(X)
 X(loop)
 #undef X
 
@@ -31,35 +31,21 @@ static void put_parameter_name(FILE *out, const vpps_parameter_data *p, bool tra
 /* ---------------------------------------------------------------- blocks */
 
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block) {
-    fprintf(out,
-            "VPPS_READ_PLACE;\nconst unsigned *const script = (const unsigned *)a.script;\nfloat *const pool = (float "
-            "*)a.pool;\nconst vpps_block *const b = (const vpps_block *)a.blocks + %s;\n",
-            block);
-    fprintf(out, "unsigned array = b->arrays + b->n;\n");
+    fprintf(out, "VPPS_VIEW(%s);\n", block);
     for (uint32_t d = 0; d <= c->n_lists; d++) fprintf(out, "const unsigned k%u = b->kept[%u];\n(void)k%u;\n", d, d, d);
     for (uint32_t i = 0; i < c->n_inputs; i++)
-        if (!c->input_domain[i])
-            fprintf(out, "const vpps_array in%u = {script, array};\narray += b->n;\n(void)in%u;\n", i, i);
-    for (uint32_t i = 0; i < c->n_lookups; i++)
-        fprintf(out, "const vpps_array lk%u = {script, array};\narray += b->n;\n(void)lk%u;\n", i, i);
-    for (uint32_t i = 0; i < c->n_words; i++)
-        fprintf(out, "const vpps_array wd%u = {script, array};\narray += b->n;\n(void)wd%u;\n", i, i);
-    if (c->is_data) fprintf(out, "const vpps_array data = {script, array};\narray += b->n;\n(void)data;\n");
+        if (!c->input_domain[i]) fprintf(out, "VPPS_ARRAY(in%u, b->n);\n", i);
+    for (uint32_t i = 0; i < c->n_lookups; i++) fprintf(out, "VPPS_ARRAY(lk%u, b->n);\n", i);
+    for (uint32_t i = 0; i < c->n_words; i++) fprintf(out, "VPPS_ARRAY(wd%u, b->n);\n", i);
+    if (c->is_data) fprintf(out, "VPPS_ARRAY(data, b->n);\n");
     for (uint32_t d = 1; d <= c->n_lists; d++) {
-        fprintf(out, "const vpps_array ls%u = {script, array};\narray += b->n + 1;\n", d);
+        fprintf(out, "VPPS_ARRAY(ls%u, b->n + 1);\n", d);
         for (uint32_t i = 0; i < c->n_inputs; i++)
-            if (c->input_domain[i] == d)
-                fprintf(out, "const vpps_array in%u = {script, array};\narray += b->members[%u];\n(void)in%u;\n", i,
-                        d - 1, i);
+            if (c->input_domain[i] == d) fprintf(out, "VPPS_ARRAY(in%u, b->members[%u]);\n", i, d - 1);
     }
-    for (uint32_t k = 0; k < c->n_outputs; k++) {
-        if (!c->needs.training || !(c->needs.gradient_out >> k & 1)) continue;
-        fprintf(out,
-                "const vpps_array gs%u = {script, array}, ge%u = {script, array + b->n + 1};\narray = ge%u.at + "
-                "gs%u[b->n];\n(void)ge%u;\n",
-                k, k, k, k, k);
-    }
-    fprintf(out, "(void)array;\n");
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (c->needs.training && (c->needs.gradient_out >> k & 1))
+            fprintf(out, "VPPS_GRADIENT_ARRAYS(gs%u, ge%u);\n", k, k);
 }
 
 uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v,
@@ -452,7 +438,7 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
 #define X(name) fputs(vpps_template_##name, g->out);
     TEMPLATES_BEFORE(X)
     vpps_emit_formulas(g->out);
-    TEMPLATES_BEHIND(X)
+    TEMPLATES_AFTER(X)
     put_loads(g);
     VPPS_TRY(put_stages(g, plan));
     const uint32_t near_at = plan->residents.shared_words + plan->tile_words;

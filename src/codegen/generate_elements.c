@@ -1,566 +1,376 @@
-/* generate_elements.c - values of a stage that are made element by element. See generate_stage.h. */
+/* generate_elements.c - values of a stage that are made element by element: a line for each step. See generate_stage.h. */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
 
-/* ---------------------------------------------------------------- where values lie */
+/* ---------------------------------------------------------------- operands */
 
-static void put_slot(const work *w, uint32_t v, const char *item, const char *element) {
-    fprintf(w->out, "s%u[(%s) * %u + (%s)]", v, item, vpps_segment_width(&w->s, v), element);
-}
-
-/* Item `item` of the tile, element `element` of the value. What differs between the values of an item is added last, to an
- * address: then it is part of the load's instruction. */
-static void put_memory(const work *w, uint32_t v, const char *item, const char *element) {
-    char at[128];
-    snprintf(at, sizeof at, "f%u + %s", vpps_stage_value(w, v)->domain, item);
-    fprintf(w->out, "(pool + (");
-    const uint32_t offset = vpps_generate_place(w->out, w->g, w->c, v, at);
-    fprintf(w->out, ") + (%s))[%u]", element, offset);
-}
-
-/* Does the loop over elements that is being written make it? */
-static bool made_here(const work *w, uint32_t v) {
-    const uint32_t made_in = w->s.made_in[v];
-    return made_in == w->segment || (w->joined && made_in + 1 == w->segment && vpps_is_product(vpps_stage_value(w, v)));
-}
-
-void vpps_put_at(const work *w, uint32_t v, const char *item, const char *element) {
-    if (vpps_in_slot(w, v)) {
-        put_slot(w, v, item, element);
-    } else {
-        put_memory(w, v, item, element);
-    }
-}
-
-void vpps_put_pointer(const work *w, uint32_t v, const char *item) {
-    fprintf(w->out, "&");
-    vpps_put_at(w, v, item, "0u");
-}
-
-const char *vpps_item_for(const work *w, const vpps_cell_value *x, uint32_t v) {
-    return vpps_stage_value(w, v)->domain == x->domain ? "item" : "vx";
-}
-
-/* The argument's element that belongs to the current one, or the one that is wanted always. */
-static void put_operand(const work *w, const vpps_cell_value *x, uint32_t i) {
-    const vpps_cell_arg *a = vpps_stage_arg(w, x, i);
-    const uint32_t v = a->value;
-    char element[32];
-    if (vpps_reads_alike(&w->s, (uint32_t)(x - w->c->values), i)) {
-        if (made_here(w, v)) {
-            fprintf(w->out, "v%u", v);
-        } else if (vpps_in_slot(w, v)) {
-            put_slot(w, v, "item", "e");
+/* The operand's element that belongs to the current one, or the one that is wanted always. */
+static void put_operand(const work *w, const vpps_program_step *s, uint32_t i) {
+    const vpps_operand *o = vpps_step_operand(w, s, i);
+    const char *item = vpps_item_for(s->axis, o);
+    char element[16];
+    if (vpps_reads_alike(s, o)) {
+        if (vpps_made_in_loop(w, o->value)) {
+            fprintf(w->out, "v%u", o->value);
+        } else if (vpps_in_slot(w, o->value)) {
+            vpps_put_slot(w, o->value, "item", "e");
         } else {
-            fprintf(w->out, "m%u", v);
+            fprintf(w->out, "m%u", o->value);
         }
-        return;
-    }
-    const char *types = vpps_instructions[x->run.opcode].operands;
-    uint32_t at = 0;
-    bool scalar = false;
-    for (; *types && *types != '*'; types++)
-        if (strchr("tsv", *types) && at++ == i) scalar = *types == 's';
-    if (scalar) {
-        snprintf(element, sizeof element, "%u", a->element);
-        vpps_put_at(w, v, vpps_item_for(w, x, v), element);
-    } else if (vpps_in_slot(w, v)) {
-        put_slot(w, v, vpps_item_for(w, x, v), "e");
+    } else if (o->access == VPPS_ACCESS_SCALAR) {
+        snprintf(element, sizeof element, "%uu", o->element);
+        vpps_put_at(w, o->value, item, element);
     } else {
-        put_memory(w, v, vpps_item_for(w, x, v), "el");
+        vpps_put_element(w, o->value, item, "e", "element");
     }
 }
 
-/* ---------------------------------------------------------------- numbers among operands */
+/* Member m of an operand. */
+static void put_member(const work *w, const vpps_operand *o) { vpps_put_element(w, o->value, "m", "e", "element"); }
 
-/* Members of all lists that are counted, each as often as the count says. */
-static void put_before(const work *w, const vpps_cell_count *count) {
-    fprintf(w->out, "0u");
-    for (uint32_t d = 1; d <= w->c->n_lists; d++)
-        if (count->list[d]) fprintf(w->out, " + %uu * (ls%u[f0 + vx + 1] - ls%u[f0 + vx])", count->list[d], d, d);
+/* Begins what is done for each member of an operand that goes over a list. A brace and a bracket close it. */
+static const char *const end_members = "; });\n";
+static void begin_members(const work *w, const vpps_operand *o) {
+    fprintf(w->out, "vpps_each_member(ls%u, f0 + item, f%u, [&](unsigned m) { ", o->axis, o->axis);
 }
 
-static void put_member(const work *w, const vpps_cell_value *x) {
-    if (x->domain) {
-        fprintf(w->out, "(f%u + item - ls%u[f0 + vx])", x->domain, x->domain);
+/* Calls `put` for a listed operand, of each member where it is a list. */
+static void put_listed(const work *w, const vpps_program_step *s, uint32_t i, const char *before, const char *after) {
+    const vpps_operand *o = vpps_step_operand(w, s, i);
+    const bool members = o->access == VPPS_ACCESS_MEMBERS;
+    if (members) begin_members(w, o);
+    fputs(before, w->out);
+    if (members) {
+        put_member(w, o);
     } else {
-        fprintf(w->out, "0u");
+        put_operand(w, s, i);
     }
+    fputs(after, w->out);
+    fputs(members ? end_members : ";\n", w->out);
 }
 
-void vpps_put_f(const work *w, const vpps_cell_value *x) {
-    const vpps_cell_number *f = &x->run.f;
-    if (f->kind == VPPS_NUMBER_INVERSE) {
-        fprintf(w->out, "1.0f / (float)(%uu + ", f->count.base);
-        put_before(w, &f->count);
-        fprintf(w->out, ")");
-    } else if (f->kind == VPPS_NUMBER_WORD) {
-        fprintf(w->out, "__uint_as_float(wd%u[f0 + vx])", f->word);
-    } else {
-        uint32_t bits;
-        memcpy(&bits, &f->real, sizeof bits);
-        fprintf(w->out, "__uint_as_float(0x%08xu)", bits);
-    }
-}
-
-void vpps_put_u(const work *w, const vpps_cell_value *x) {
-    const vpps_cell_number *u = &x->run.u;
-    if (u->kind == VPPS_NUMBER_WORD) {
-        fprintf(w->out, "wd%u[f0 + vx]", u->word);
-    } else {
-        fprintf(w->out, "%uu", u->kind == VPPS_NUMBER_POSITION ? u->count.base : u->whole);
-    }
-    if (u->kind != VPPS_NUMBER_POSITION) return;
-    fprintf(w->out, " + ");
-    put_before(w, &u->count);
-    fprintf(w->out, " + ");
-    put_member(w, x);
-}
-
-static void put_random(const work *w, const vpps_cell_value *x) {
-    fprintf(w->out, "dropout_uniform(vpps_header.dropout_key[0], vpps_header.dropout_key[1], wd%u[f0 + vx] + %uu + ",
-            x->run.u.word, x->run.u.count.base);
-    put_before(w, &x->run.u.count);
-    fprintf(w->out, " + ");
-    put_member(w, x);
-    fprintf(w->out, " * %uu + el)", vpps_value_words(x));
-}
-
-/* ---------------------------------------------------------------- elements */
+/* ---------------------------------------------------------------- steps */
 
 /* x, y, z, s, f, u, random of the formula. */
-static void make_formula(const work *w, uint32_t v) {
-    const vpps_cell_value *x = vpps_stage_value(w, v);
-    const char *types = vpps_instructions[x->run.opcode].operands;
+static void make_formula(const work *w, const vpps_program_step *s) {
+    const char *letters = vpps_instructions[s->run.of.opcode].operands;
+    uint32_t i = 0;
+    fprintf(w->out, "const float v%u = vpps_value_%s(", s->to.value, vpps_instructions[s->run.of.opcode].name);
+    for (uint32_t k = 0; k < 3; k++) {
+        if (k < s->run.tensors) {
+            put_operand(w, s, i++);
+        } else {
+            fputs("0.0f", w->out);
+        }
+        fputs(", ", w->out);
+    }
+    if (s->run.scalars) {
+        put_operand(w, s, i);
+    } else {
+        fputs("0.0f", w->out);
+    }
     static const struct {
         char letter;
         const char *otherwise;
-        void (*put)(const work *w, const vpps_cell_value *x);
-    } numbers[] = {{'f', "0.0f", vpps_put_f}, {'u', "0u", vpps_put_u}, {'e', "0.0f", put_random}};
-    uint32_t arg = 0, tensors = 0;
-    fprintf(w->out, "const float v%u = vpps_value_%s(", v, vpps_instructions[x->run.opcode].name);
-    for (const char *t = types; *t == 't'; t++, tensors++) {
-        put_operand(w, x, arg++);
-        fprintf(w->out, ", ");
-    }
-    for (; tensors < 3; tensors++) fprintf(w->out, "0.0f, ");
-    if (strchr(types, 's')) {
-        put_operand(w, x, arg++);
-    } else {
-        fprintf(w->out, "0.0f");
-    }
-    for (size_t i = 0; i < VPPS_COUNT(numbers); i++) {
-        fprintf(w->out, ", ");
-        if (strchr(types, numbers[i].letter)) {
-            numbers[i].put(w, x);
+        void (*put)(const work *w, const vpps_program_step *s);
+    } numbers[] = {{'f', "0.0f", vpps_put_f}, {'u', "0u", vpps_put_u}, {'e', "0.0f", vpps_put_random}};
+    for (size_t k = 0; k < VPPS_COUNT(numbers); k++) {
+        fputs(", ", w->out);
+        if (strchr(letters, numbers[k].letter)) {
+            numbers[k].put(w, s);
         } else {
-            fprintf(w->out, "%s", numbers[i].otherwise);
+            fputs(numbers[k].otherwise, w->out);
         }
     }
     fprintf(w->out, ");\n");
 }
 
-static void put_list_loop(const work *w, uint32_t domain) {
-    fprintf(w->out, "for (unsigned m = ls%u[f0 + item] - f%u; m < ls%u[f0 + item + 1] - f%u; m++) ", domain, domain,
-            domain, domain);
-}
-
-/* Member m of argument i. */
-static void put_member_operand(const work *w, const vpps_cell_value *x, uint32_t i) {
-    const uint32_t v = vpps_stage_arg(w, x, i)->value;
-    if (vpps_in_slot(w, v)) {
-        put_slot(w, v, "m", "e");
-    } else {
-        put_memory(w, v, "m", "el");
-    }
-}
-
-static bool goes_over(const work *w, const vpps_cell_value *x, uint32_t i) {
-    return !x->domain && vpps_stage_value(w, vpps_stage_arg(w, x, i)->value)->domain;
-}
-
-static void make_sum(const work *w, uint32_t v) {
-    const vpps_cell_value *x = vpps_stage_value(w, v);
-    uint32_t alone = 0;
-    fprintf(w->out, "float v%u = 0.0f;\n", v);
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        if (goes_over(w, x, i)) {
-            put_list_loop(w, vpps_stage_value(w, vpps_stage_arg(w, x, i)->value)->domain);
-            fprintf(w->out, "v%u += ", v);
-            put_member_operand(w, x, i);
-        } else {
-            alone++;
-            fprintf(w->out, "v%u += ", v);
-            put_operand(w, x, i);
-        }
-        fprintf(w->out, ";\n");
-    }
-    if (x->run.f.kind != VPPS_NUMBER_INVERSE) {
-        fprintf(w->out, "v%u *= ", v);
-        vpps_put_f(w, x);
-        fprintf(w->out, ";\n");
-        return;
-    }
-    fprintf(w->out, "{ const unsigned n = %uu", alone);
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        const uint32_t d = vpps_stage_value(w, vpps_stage_arg(w, x, i)->value)->domain;
-        if (goes_over(w, x, i)) fprintf(w->out, " + ls%u[f0 + item + 1] - ls%u[f0 + item]", d, d);
-    }
-    fprintf(w->out, "; v%u *= n ? 1.0f / (float)n : 0.0f; }\n", v);
-}
-
-static void make_weighted_sum(const work *w, uint32_t v) {
-    const vpps_cell_value *x = vpps_stage_value(w, v);
-    const uint32_t weights = vpps_stage_arg(w, x, 0)->value;
-    fprintf(w->out, "float v%u = 0.0f;\n", v);
-    if (x->run.over_list) {
-        put_list_loop(w, vpps_stage_value(w, weights)->domain);
-        fprintf(w->out, "v%u += ", v);
-        vpps_put_at(w, weights, "m", "0u");
-        fprintf(w->out, " * ");
-        put_member_operand(w, x, 1);
-        fprintf(w->out, ";\n");
-        return;
-    }
-    fprintf(w->out, "{ unsigned k = 0;\n");
-    for (uint32_t i = 1; i < x->n_args; i++) {
-        if (goes_over(w, x, i)) put_list_loop(w, vpps_stage_value(w, vpps_stage_arg(w, x, i)->value)->domain);
-        fprintf(w->out, "{ v%u += ", v);
-        vpps_put_at(w, weights, vpps_item_for(w, x, weights), "k");
-        fprintf(w->out, " * ");
-        if (goes_over(w, x, i)) {
-            put_member_operand(w, x, i);
-        } else {
-            put_operand(w, x, i);
-        }
-        fprintf(w->out, "; k++; }\n");
-    }
-    fprintf(w->out, "}\n");
-}
-
-/* MAX_OF, MIN_OF, and the position of the first that has it. A NaN is the extreme. */
-static void make_extreme(const work *w, uint32_t v) {
-    const vpps_cell_value *x = vpps_stage_value(w, v);
-    const char sign = x->run.opcode == VPPS_I_MAX_OF ? '>' : '<';
-    fprintf(w->out, "float v%u = 0.0f, v%u;\n{ unsigned k = 0, best = 0;\n", v, v + 1);
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        if (goes_over(w, x, i)) put_list_loop(w, vpps_stage_value(w, vpps_stage_arg(w, x, i)->value)->domain);
-        fprintf(w->out, "{ const float y = ");
-        if (goes_over(w, x, i)) {
-            put_member_operand(w, x, i);
-        } else {
-            put_operand(w, x, i);
-        }
-        fprintf(w->out, "; if (k == 0 || y %c v%u || (y != y && v%u == v%u)) { v%u = y; best = k; } k++; }\n", sign, v,
-                v, v, v);
-    }
-    fprintf(w->out, "v%u = __uint_as_float(best); }\n", v + 1);
-}
-
-static void make_matmul(const work *w, uint32_t v) {
-    const vpps_cell_value *x = vpps_stage_value(w, v), *a = vpps_stage_value(w, vpps_stage_arg(w, x, 0)->value);
-    const uint32_t r = x->rows, c = x->cols, k = x->run.opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
-    char left[64], right[64];
-    if (x->run.opcode == VPPS_I_MATMUL_TN) {
-        snprintf(left, sizeof left, "el %% %uu * %uu + k", r, k);
-    } else {
-        snprintf(left, sizeof left, "k * %uu + el %% %uu", r, r);
-    }
-    if (x->run.opcode == VPPS_I_MATMUL_NT) {
-        snprintf(right, sizeof right, "k * %uu + el / %uu", c, r);
-    } else {
-        snprintf(right, sizeof right, "el / %uu * %uu + k", r, k);
-    }
-    fprintf(w->out, "float v%u = 0.0f;\n#pragma unroll 1\nfor (unsigned k = 0; k < %u; k++) v%u += ", v, k, v);
-    vpps_put_at(w, vpps_stage_arg(w, x, 0)->value, vpps_item_for(w, x, vpps_stage_arg(w, x, 0)->value), left);
-    fprintf(w->out, " * ");
-    vpps_put_at(w, vpps_stage_arg(w, x, 1)->value, vpps_item_for(w, x, vpps_stage_arg(w, x, 1)->value), right);
+static void make_sum(const work *w, const vpps_program_step *s) {
+    char add[24];
+    snprintf(add, sizeof add, "v%u += ", s->to.value);
+    fprintf(w->out, "float v%u = 0.0f;\n", s->to.value);
+    for (uint32_t i = 0; i < s->n; i++) put_listed(w, s, i, add, "");
+    fprintf(w->out, "v%u *= ", s->to.value);
+    vpps_put_f(w, s);
     fprintf(w->out, ";\n");
 }
 
-/* Element `el` of the value is row el % rows of column el / rows. */
-static void make_parts(const work *w, uint32_t v) {
-    const vpps_cell_value *x = vpps_stage_value(w, v);
-    char element[128];
-    const vpps_cell_arg *a = vpps_stage_arg(w, x, 0);
-    const vpps_cell_value *y = vpps_stage_value(w, a->value);
-    if (x->run.over_list && x->run.opcode == VPPS_I_STACK) {
-        snprintf(element, sizeof element, "el / %uu * %uu + el %% %uu", x->rows, y->rows, y->rows);
-        fprintf(
-            w->out,
-            "float v%u = 0.0f;\n{ const unsigned m = ls%u[f0 + item] + el %% %uu / %uu;\nif (m < ls%u[f0 + item + 1]) "
-            "v%u = ",
-            v, y->domain, x->rows, y->rows, y->domain, v);
-        char item[48];
-        snprintf(item, sizeof item, "m - f%u", y->domain);
-        vpps_put_at(w, a->value, item, element);
-        fprintf(w->out, "; }\n");
-        return;
-    }
-    if (x->run.over_list) {
-        snprintf(element, sizeof element, "el / %uu * %uu + el %% %uu + (f%u + item - ls%u[f0 + vx]) * %uu", x->rows,
-                 y->rows, x->rows, x->domain, x->domain, x->rows);
-        fprintf(w->out, "const float v%u = ", v);
-        vpps_put_at(w, a->value, "vx", element);
-        fprintf(w->out, ";\n");
-        return;
-    }
-    fprintf(w->out, "float v%u = 0.0f;\n{ const unsigned row = el %% %uu, column = el / %uu;\n", v, x->rows, x->rows);
-    uint32_t row = 0;
-    for (uint32_t k = 0; k < x->n_args; k++) {
-        a = vpps_stage_arg(w, x, k);
-        y = vpps_stage_value(w, a->value);
-        if (x->run.opcode == VPPS_I_SLICE) {
-            snprintf(element, sizeof element, "column * %uu + row + %uu", y->rows, x->run.u.whole);
+/* Its weights are a vector of the vertex, or a member's scalar each. */
+static void make_weighted_sum(const work *w, const vpps_program_step *s) {
+    const vpps_operand *weights = vpps_step_operand(w, s, 0);
+    const uint32_t v = s->to.value;
+    const bool list = weights->access == VPPS_ACCESS_MEMBERS;
+    fprintf(w->out, "float v%u = 0.0f;\n", v);
+    if (!list) fprintf(w->out, "unsigned number%u = 0;\n", v);
+    for (uint32_t i = 1; i < s->n; i++) {
+        const vpps_operand *o = vpps_step_operand(w, s, i);
+        const bool members = o->access == VPPS_ACCESS_MEMBERS;
+        char number[24];
+        snprintf(number, sizeof number, "number%u++", v);
+        if (members) begin_members(w, o);
+        fprintf(w->out, "v%u += ", v);
+        vpps_put_at(w, weights->value, list ? "m" : vpps_item_for(s->axis, weights), list ? "0u" : number);
+        fprintf(w->out, " * ");
+        if (members) {
+            put_member(w, o);
         } else {
-            const uint32_t first = x->run.opcode == VPPS_I_PLACE ? x->run.u.whole : row;
-            snprintf(element, sizeof element, "column * %uu + row - %uu", y->rows, first);
-            fprintf(w->out, "if (row - %uu < %uu) ", first, y->rows);
+            put_operand(w, s, i);
         }
-        fprintf(w->out, "v%u = ", v);
-        vpps_put_at(w, a->value, vpps_item_for(w, x, a->value), element);
-        fprintf(w->out, ";\n");
-        row += y->rows;
+        fputs(members ? end_members : ";\n", w->out);
     }
-    fprintf(w->out, "}\n");
 }
 
-/* Where the first two contributions, mostly all that there are, lie; where there are fewer, what stands behind the lists. */
-static void find_gradient(const work *w, uint32_t v) {
-    const uint32_t k = vpps_stage_value(w, v)->output;
-    fprintf(w->out,
-            "unsigned g%u = gs%u[f0 + item];\nconst unsigned h%u = gs%u[f0 + item + 1];\nunsigned i%u = ge%u[g%u], j%u "
-            "= ge%u[g%u + 1];\n",
-            v, k, v, k, v, k, v, v, k, v);
+static void make_extreme(const work *w, const vpps_program_step *s) {
+    const uint32_t v = s->to.value;
+    char take[24];
+    snprintf(take, sizeof take, "x%u.take(", v);
+    fprintf(w->out, "vpps_extreme<%s> x%u;\n", s->run.of.opcode == VPPS_I_MAX_OF ? "true" : "false", v);
+    for (uint32_t i = 0; i < s->n; i++) put_listed(w, s, i, take, ")");
+    fprintf(w->out, "const float v%u = x%u.value, v%u = __uint_as_float(x%u.position);\n", v, v, s->run.positions.value,
+            v);
 }
 
-static void know_gradient(const work *w, uint32_t v) { fprintf(w->out, "vpps_know(i%u), vpps_know(j%u);\n", v, v); }
-
-static void begin_gradient(const work *w, uint32_t v) {
-    fprintf(w->out,
-            "float v%u = 0.0f, second%u = 0.0f;\nif (g%u < h%u) v%u = pool[i%u + el];\nif (g%u + 1 < h%u) second%u = "
-            "pool[j%u + el];\n",
-            v, v, v, v, v, v, v, v, v, v);
-}
-
-static void make_gradient(const work *w, uint32_t v) {
-    fprintf(w->out,
-            "if (g%u + 1 < h%u) v%u += second%u;\n#pragma unroll 1\nfor (g%u += 2; g%u < h%u; g%u++) v%u += "
-            "pool[ge%u[g%u] + el];\n",
-            v, v, v, v, v, v, v, v, v, vpps_stage_value(w, v)->output, v);
-}
-
-static void make_element(const work *w, uint32_t v) {
-    const vpps_cell_value *x = vpps_stage_value(w, v);
-    switch (x->kind) {
-    case VPPS_VALUE_DATA:
-        fprintf(w->out, "const float v%u = __uint_as_float(script[data[f0 + item] + el]);\n", v);
-        return;
-    case VPPS_VALUE_GRADIENT: make_gradient(w, v); return;
-    default: break;
-    }
-    switch (x->run.opcode) {
-    case VPPS_I_SUM: make_sum(w, v); return;
-    case VPPS_I_WEIGHTED_SUM: make_weighted_sum(w, v); return;
-    case VPPS_I_MAX_OF:
-    case VPPS_I_MIN_OF: make_extreme(w, v); return;
-    default: break;
-    }
-    if (vpps_instructions[x->run.opcode].form == VPPS_FORM_PARTS) {
-        make_parts(w, v);
-    } else if (vpps_instructions[x->run.opcode].form == VPPS_FORM_MATMUL) {
-        make_matmul(w, v);
+static void make_matmul(const work *w, const vpps_program_step *s) {
+    const vpps_operand *a = vpps_step_operand(w, s, 0), *b = vpps_step_operand(w, s, 1);
+    const uint32_t r = s->to.rows, c = s->to.cols, opcode = s->run.of.opcode;
+    const uint32_t k = opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+    char left[64], right[64];
+    if (opcode == VPPS_I_MATMUL_TN) {
+        snprintf(left, sizeof left, "element %% %uu * %uu + k", r, k);
     } else {
-        make_formula(w, v);
+        snprintf(left, sizeof left, "k * %uu + element %% %uu", r, r);
+    }
+    if (opcode == VPPS_I_MATMUL_NT) {
+        snprintf(right, sizeof right, "k * %uu + element / %uu", c, r);
+    } else {
+        snprintf(right, sizeof right, "element / %uu * %uu + k", r, k);
+    }
+    fprintf(w->out, "const float v%u = vpps_inner<%u>([&](unsigned k) { return ", s->to.value, k);
+    vpps_put_at(w, a->value, vpps_item_for(s->axis, a), left);
+    fprintf(w->out, "; }, [&](unsigned k) { return ");
+    vpps_put_at(w, b->value, vpps_item_for(s->axis, b), right);
+    fprintf(w->out, "; });\n");
+}
+
+/* A stack of the vertex's members, or a member's rows of one. */
+static void make_members(const work *w, const vpps_program_step *s) {
+    const vpps_operand *o = vpps_step_operand(w, s, 0);
+    const uint32_t v = s->to.value;
+    char element[128], item[48];
+    if (s->run.of.opcode == VPPS_I_STACK) {
+        snprintf(element, sizeof element, "element / %uu * %uu + element %% %uu", s->to.rows, o->rows, o->rows);
+        snprintf(item, sizeof item, "m%u - f%u", v, o->axis);
+        fprintf(w->out,
+                "const unsigned m%u = ls%u[f0 + item] + element %% %uu / %uu;\nfloat v%u = 0.0f;\nif (m%u < ls%u[f0 + "
+                "item + 1]) v%u = ",
+                v, o->axis, s->to.rows, o->rows, v, v, o->axis, v);
+    } else {
+        snprintf(element, sizeof element, "vpps_moved<%u, %u>(element, (f%u + item - ls%u[f0 + vx]) * %uu)", s->to.rows,
+                 o->rows, s->axis, s->axis, s->to.rows);
+        snprintf(item, sizeof item, "vx");
+        fprintf(w->out, "const float v%u = ", v);
+    }
+    vpps_put_at(w, o->value, item, element);
+    fprintf(w->out, ";\n");
+}
+
+/* Element `element` of the value is row element % rows of column element / rows. */
+static void make_parts(const work *w, const vpps_program_step *s) {
+    const uint32_t v = s->to.value, opcode = s->run.of.opcode, rows = s->to.rows;
+    uint32_t row = opcode == VPPS_I_STACK ? 0 : s->run.of.u.whole;
+    char element[64];
+    if (s->run.of.over_list) {
+        make_members(w, s);
+        return;
+    }
+    fprintf(w->out, "float v%u = 0.0f;\n", v);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const vpps_operand *o = vpps_step_operand(w, s, i);
+        if (opcode != VPPS_I_SLICE) fprintf(w->out, "if (element %% %uu - %uu < %uu) ", rows, row, o->rows);
+        snprintf(element, sizeof element,
+                 opcode == VPPS_I_SLICE ? "vpps_moved<%u, %u>(element, %uu)" : "vpps_moved<%u, %u>(element, 0u - %uu)",
+                 rows, o->rows, row);
+        fprintf(w->out, "v%u = ", v);
+        vpps_put_at(w, o->value, vpps_item_for(s->axis, o), element);
+        fprintf(w->out, ";\n");
+        row += o->rows;
     }
 }
 
-/* To where the value is kept and contributed, from `from`. */
-static void store(const work *w, uint32_t v, const char *from) {
-    const vpps_cell_value *x = vpps_stage_value(w, v);
-    if (x->kept) {
-        const bool parts = vpps_is_kept_in_parts(w->g, w->c, v);
-        put_memory(w, v, "item", "el");
-        fprintf(w->out, " = %s(%s);\n", parts ? "vpps_in_parts" : "", from);
-    }
-    for (uint32_t j = 0; j < w->c->n_contributions; j++) {
-        if (w->c->contributions[j].value != v) continue;
-        fprintf(w->out, "pool[c%u + (f%u + item) * %uu + el] = %s;\n", j, x->domain, vpps_value_words(x), from);
-    }
-}
-
-void vpps_store_in_slot(const work *w, uint32_t v) {
-    if (!vpps_in_slot(w, v) || w->s.last_read[v] <= w->segment + 1) return;
-    put_slot(w, v, "item", "e");
-    fprintf(w->out, " = v%u;\n", v);
-}
-
-void vpps_store_made(const work *w, uint32_t v) {
-    char name[16];
-    snprintf(name, sizeof name, "v%u", v);
-    vpps_store_in_slot(w, v);
-    store(w, v, name);
-}
-
-static bool has_positions(const work *w, uint32_t v) {
-    return v + 1 < w->c->n_values && w->c->values[v + 1].kind == VPPS_VALUE_POSITIONS;
-}
-
-static void put_gradients(const work *w, const vpps_segment *g, void (*put)(const work *, uint32_t)) {
-    for (uint32_t k = 0; k < g->n; k++) {
-        const vpps_step_of_segment *step = &w->s.steps[g->first + k];
-        if (step->kind == VPPS_SEGMENT_STEP_MAKE && vpps_stage_value(w, step->value)->kind == VPPS_VALUE_GRADIENT)
-            put(w, step->value);
+static void make_element(const work *w, const vpps_program_step *s) {
+    if (s->kind == VPPS_STEP_GRADIENT) {
+        fprintf(w->out, "const float v%u = g%u.total(pool, ge%u, element);\n", s->to.value, s->to.value, s->output);
+    } else if (s->kind == VPPS_STEP_LOAD) { /* data */
+        fprintf(w->out, "const float v%u = ", s->to.value);
+        vpps_put_memory(w, s->to.value, "item", "element");
+        fprintf(w->out, ";\n");
+    } else if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_PARTS) {
+        make_parts(w, s);
+    } else if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_MATMUL) {
+        make_matmul(w, s);
+    } else {
+        switch (s->run.of.opcode) {
+        case VPPS_I_SUM: make_sum(w, s); break;
+        case VPPS_I_WEIGHTED_SUM: make_weighted_sum(w, s); break;
+        case VPPS_I_MAX_OF:
+        case VPPS_I_MIN_OF: make_extreme(w, s); break;
+        default: make_formula(w, s);
+        }
     }
 }
 
-/* Operands that are read alike from memory, each once, before anything is stored. What lies far is loaded behind all that tells
- * where it lies, or one would wait for the other. `put` declares and loads value u. */
-static void load_operands(const work *w, const vpps_segment *g, uint8_t *loaded,
-                          void (*put)(const work *w, uint32_t u)) {
+/* ---------------------------------------------------------------- what is loaded before anything is made
+ *
+ * What is far is loaded after all that tells where it is, or one would wait for the other. */
+
+/* Calls `put` for each value that the segment's instructions read alike from memory. */
+static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, void (*put)(const work *w, uint32_t v)) {
     memset(loaded, 0, w->c->n_values);
     for (uint32_t k = 0; k < g->n; k++) {
-        const vpps_step_of_segment *step = &w->s.steps[g->first + k];
-        const vpps_cell_value *x = vpps_stage_value(w, step->value);
-        for (uint32_t i = 0; i < x->n_args && step->kind == VPPS_SEGMENT_STEP_MAKE; i++) {
-            const uint32_t u = vpps_stage_arg(w, x, i)->value;
-            if (loaded[u] || vpps_in_slot(w, u) || made_here(w, u) || !vpps_reads_alike(&w->s, step->value, i)) {
-                continue;
-            }
-            loaded[u] = 1;
-            put(w, u);
+        const vpps_program_step *s = vpps_step_of(w, g, k)->step;
+        for (uint32_t i = 0; s && s->kind == VPPS_STEP_RUN && i < s->n; i++) {
+            const vpps_operand *o = vpps_step_operand(w, s, i);
+            const uint32_t v = o->value;
+            if (loaded[v] || vpps_in_slot(w, v) || vpps_made_in_loop(w, v) || !vpps_reads_alike(s, o)) continue;
+            loaded[v] = 1;
+            put(w, v);
         }
     }
 }
 
-/* Does the script say where the value lies? */
-static bool has_place(const work *w, uint32_t u) {
-    const uint8_t kind = vpps_stage_value(w, u)->kind;
-    return kind == VPPS_VALUE_INPUT || kind == VPPS_VALUE_LOOKUP;
+/* The array of the script that says where the value is; NULL: none does. */
+static const char *array_of(const work *w, uint32_t v) {
+    const uint8_t place = w->s.memory[v]->place;
+    return place == VPPS_PLACE_INPUT ? "in" : place == VPPS_PLACE_ENTRY ? "lk" : NULL;
 }
 
-static void find_operand(const work *w, uint32_t u) {
-    char item[32];
-    if (!has_place(w, u)) return;
-    snprintf(item, sizeof item, "f%u + item", vpps_stage_value(w, u)->domain);
-    fprintf(w->out, "unsigned p%u = ", u);
-    vpps_generate_place(w->out, w->g, w->c, u, item);
-    fprintf(w->out, ";\n");
+static void find_operand(const work *w, uint32_t v) {
+    const vpps_operand *o = w->s.memory[v];
+    if (array_of(w, v)) fprintf(w->out, "unsigned p%u = %s%u[f%u + item];\n", v, array_of(w, v), o->at, o->axis);
 }
 
-static void know_operand(const work *w, uint32_t u) {
-    if (has_place(w, u)) fprintf(w->out, "vpps_know(p%u);\n", u);
+static void know_operand(const work *w, uint32_t v) {
+    if (array_of(w, v)) fprintf(w->out, "vpps_know(p%u);\n", v);
 }
 
-static void declare_operand(const work *w, uint32_t u) { fprintf(w->out, "float m%u = 0.0f;\n", u); }
+static void declare_operand(const work *w, uint32_t v) { fprintf(w->out, "float m%u = 0.0f;\n", v); }
 
-static void load_declared(const work *w, uint32_t u) {
-    fprintf(w->out, "m%u = ", u);
-    if (has_place(w, u)) {
-        fprintf(w->out, "(pool + p%u + (el))[0]", u);
+static void load_declared(const work *w, uint32_t v) {
+    fprintf(w->out, "m%u = ", v);
+    if (array_of(w, v)) {
+        fprintf(w->out, "vpps_at(pool, p%u, element)", v);
     } else {
-        put_memory(w, u, "item", "el");
+        vpps_put_memory(w, v, "item", "element");
     }
     fprintf(w->out, ";\n");
 }
 
-static void load_operand(const work *w, uint32_t u) {
+static void load_operand(const work *w, uint32_t v) {
     fprintf(w->out, "const float ");
-    load_declared(w, u);
+    load_declared(w, v);
 }
 
-/* Is there a thread for every element of a tile? */
-static bool is_one_round(const work *w, uint32_t domain, uint32_t width) {
-    return !domain && w->tile * width <= w->g->plan->threads;
+static void each_gradient(const work *w, const vpps_segment *g,
+                          void (*put)(const work *w, const vpps_program_step *s)) {
+    for (uint32_t k = 0; k < g->n; k++) {
+        const vpps_program_step *s = vpps_step_of(w, g, k)->step;
+        if (s && s->kind == VPPS_STEP_GRADIENT) put(w, s);
+    }
 }
 
-/* Opens the loop over n items and their elements, which a tile of vertices may have fewer of than there are threads. Two braces
- * close it. */
-static void open_elements(const work *w, const char *n, uint32_t domain, uint32_t rows, uint32_t width, bool dealt) {
-    enum { SHORT = 4 /* times around: a compiler would make as many copies of a loop */ };
-    if (is_one_round(w, domain, width)) {
-        fprintf(w->out, "{\nconst unsigned i = threadIdx.x;\n");
-    } else {
-        const bool short_loop = !domain && w->tile * width <= SHORT * w->g->plan->threads;
-        fprintf(w->out, "%sfor (unsigned i = threadIdx.x; i < %s * %uu; i += VPPS_THREADS) {\n",
-                short_loop ? "#pragma unroll 1\n" : "", n, width);
-    }
-    fprintf(w->out, "const unsigned item = i / %uu, e = i %% %uu;\n", width, width);
-    fprintf(w->out, "if (item < %s", n);
-    if (dealt) {
-        fprintf(w->out, " && e < r%u.end - r%u.first) {\nconst unsigned el = r%u.first + e;\n", rows, rows, rows);
-    } else {
-        fprintf(w->out, ") {\nconst unsigned el = e;\n");
-    }
-    if (domain) {
-        fprintf(w->out, "const unsigned vx = vpps_vertex_of(ls%u, f0, n0, f%u + item);\n", domain, domain);
-    } else {
-        fprintf(w->out, "const unsigned vx = item;\n");
-    }
-    fprintf(w->out, "(void)vx, (void)el, (void)e;\n");
+static void find_gradient(const work *w, const vpps_program_step *s) {
+    fprintf(w->out, "vpps_gradient g%u(gs%u, ge%u, f0 + item);\n", s->to.value, s->output, s->output);
+}
+static void know_gradient(const work *w, const vpps_program_step *s) { fprintf(w->out, "g%u.know();\n", s->to.value); }
+static void load_gradient(const work *w, const vpps_program_step *s) {
+    fprintf(w->out, "g%u.load(pool, element);\n", s->to.value);
 }
 
-static void open_segment(const work *w, const vpps_segment *g) {
-    const uint32_t v = w->s.steps[g->first].value;
-    char n[16];
-    snprintf(n, sizeof n, "n%u", g->domain);
-    open_elements(w, n, g->domain, vpps_stage_value(w, v)->rows, vpps_segment_width(&w->s, v), g->dealt);
+/* ---------------------------------------------------------------- segments */
+
+/* How often a thread comes to an element of a tile of vertices; 0: not known, or too often to matter. */
+static uint32_t rounds_of(const work *w, const vpps_segment *g, uint32_t width) {
+    enum { FEW = 4 /* a compiler would make as many copies of a loop */ };
+    const uint32_t threads = w->g->plan->threads, rounds = (w->tile * width + threads - 1) / threads;
+    return g->axis || rounds > FEW ? 0 : rounds;
+}
+
+/* Begins the loop over items and elements. A brace and a bracket close it. */
+static const char *const end_elements = "});\n";
+static void begin_elements(const work *w, const vpps_segment *g) {
+    const uint32_t v = vpps_step_of(w, g, 0)->value, width = vpps_segment_width(&w->s, v);
+    fprintf(w->out, "vpps_elements<%u, %u>(threadIdx.x, n%u, ", rounds_of(w, g, width), width, g->axis);
+    fprintf(w->out, g->dealt ? "r%u" : "vpps_rows{0, %u}", g->dealt ? vpps_stage_value(w, v)->rows : width);
+    fprintf(w->out, ", [&](unsigned item, unsigned e, unsigned element) {\n");
+    vpps_put_vertex(w, g->axis);
 }
 
 bool vpps_put_early_loads(const work *w, const vpps_segment *g, uint8_t *loaded) {
-    if (!is_one_round(w, g->domain, vpps_segment_width(&w->s, w->s.steps[g->first].value))) return false;
-    load_operands(w, g, loaded, declare_operand);
-    open_segment(w, g);
-    load_operands(w, g, loaded, find_operand);
-    load_operands(w, g, loaded, know_operand);
-    load_operands(w, g, loaded, load_declared);
-    fprintf(w->out, "}\n}\n");
+    if (rounds_of(w, g, vpps_segment_width(&w->s, vpps_step_of(w, g, 0)->value)) != 1) return false;
+    each_loaded(w, g, loaded, declare_operand);
+    begin_elements(w, g);
+    each_loaded(w, g, loaded, find_operand);
+    each_loaded(w, g, loaded, know_operand);
+    each_loaded(w, g, loaded, load_declared);
+    fputs(end_elements, w->out);
     return true;
 }
 
-void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
-    open_segment(w, g);
-    put_gradients(w, g, find_gradient);
-    if (!w->loaded_early) load_operands(w, g, loaded, find_operand);
-    put_gradients(w, g, know_gradient);
-    if (!w->loaded_early) {
-        load_operands(w, g, loaded, know_operand);
-        load_operands(w, g, loaded, load_operand);
-    }
-    put_gradients(w, g, begin_gradient);
-    if (w->joined) vpps_put_joined(w, g - 1);
-    for (uint32_t pass = 0; pass < 2; pass++) { /* all is read, then all is stored */
-        for (uint32_t k = 0; k < g->n; k++) {
-            const vpps_step_of_segment *step = &w->s.steps[g->first + k];
-            const uint32_t u = step->value;
-            if (pass == 0 && step->kind == VPPS_SEGMENT_STEP_LOAD) {
-                fprintf(w->out, "const float v%u = ", u);
-                put_memory(w, u, "item", "el");
-                fprintf(w->out, ";\n");
-            } else if (pass == 0 && step->kind == VPPS_SEGMENT_STEP_STORE) {
-                fprintf(w->out, "const float t%u = ", u);
-                if (made_here(w, u)) {
-                    fprintf(w->out, "v%u", u);
-                } else {
-                    put_slot(w, u, "item", "e");
-                }
-                fprintf(w->out, ";\n");
-            } else if (pass == 0) {
-                make_element(w, u);
-            } else if (step->kind == VPPS_SEGMENT_STEP_LOAD) {
-                put_slot(w, u, "item", "e");
-                fprintf(w->out, " = v%u;\n", u);
-            } else if (step->kind == VPPS_SEGMENT_STEP_STORE) {
-                char name[16];
-                snprintf(name, sizeof name, "t%u", u);
-                store(w, u, name);
-            } else {
-                vpps_store_made(w, u);
-                if (has_positions(w, u)) vpps_store_made(w, u + 1);
-            }
+/* What the steps read, and make. */
+static void put_makes(const work *w, const vpps_segment *g) {
+    for (uint32_t k = 0; k < g->n; k++) {
+        const vpps_segment_step *step = vpps_step_of(w, g, k);
+        const uint32_t v = step->value;
+        if (step->kind == VPPS_SEGMENT_MAKE) {
+            make_element(w, step->step);
+        } else if (step->kind == VPPS_SEGMENT_LOAD) {
+            fprintf(w->out, "const float v%u = ", v);
+            vpps_put_memory(w, v, "item", "element");
+            fprintf(w->out, ";\n");
+        } else if (vpps_made_in_loop(w, v)) {
+            fprintf(w->out, "const float t%u = v%u;\n", v, v);
+        } else {
+            fprintf(w->out, "const float t%u = ", v);
+            vpps_put_slot(w, v, "item", "e");
+            fprintf(w->out, ";\n");
         }
     }
-    for (uint32_t k = 0; w->joined && k < g[-1].n; k++) vpps_store_finished(w, w->s.steps[g[-1].first + k].value);
-    fprintf(w->out, "}\n}\n");
+}
+
+static void put_stores(const work *w, const vpps_segment *g) {
+    for (uint32_t k = 0; k < g->n; k++) {
+        const vpps_segment_step *step = vpps_step_of(w, g, k);
+        const uint32_t v = step->value;
+        if (step->kind == VPPS_SEGMENT_LOAD) {
+            vpps_put_slot(w, v, "item", "e");
+            fprintf(w->out, " = v%u;\n", v);
+        } else if (step->kind == VPPS_SEGMENT_STORE) {
+            char name[16];
+            snprintf(name, sizeof name, "t%u", v);
+            vpps_store_in_memory(w, v, name);
+        } else {
+            vpps_store_made(w, v);
+            const bool positions = step->step->kind == VPPS_STEP_RUN && step->step->run.positions.place;
+            if (positions) vpps_store_made(w, step->step->run.positions.value);
+        }
+    }
+}
+
+/* All is read, then all is stored. */
+void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
+    begin_elements(w, g);
+    each_gradient(w, g, find_gradient);
+    if (!w->loaded_early) each_loaded(w, g, loaded, find_operand);
+    each_gradient(w, g, know_gradient);
+    if (!w->loaded_early) {
+        each_loaded(w, g, loaded, know_operand);
+        each_loaded(w, g, loaded, load_operand);
+    }
+    each_gradient(w, g, load_gradient);
+    if (w->joined) vpps_put_joined(w, g - 1);
+    put_makes(w, g);
+    put_stores(w, g);
+    for (uint32_t k = 0; w->joined && k < g[-1].n; k++) vpps_store_finished(w, vpps_step_of(w, g - 1, k)->value);
+    fputs(end_elements, w->out);
 }

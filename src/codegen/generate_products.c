@@ -3,6 +3,10 @@
 
 typedef vpps_stage_work work;
 
+static inline const vpps_cell_arg *vpps_stage_arg(const work *w, const vpps_cell_value *x, uint32_t i) {
+    return &w->c->args[x->first_arg + i];
+}
+
 /* A thread's output: row block + row * blocks of those that the VP owns, of one of the segment's products. */
 typedef struct output {
     uint32_t value, row;
@@ -286,17 +290,9 @@ static void put_finished(const work *w, uint32_t v) {
         const uint32_t u = vpps_stage_arg(w, x, i)->value;
         if (vpps_stage_arg(w, x, i)->matrix != VPPS_NO_PARAM) continue;
         fprintf(w->out, " + ");
-        vpps_put_at(w, u, "item", vpps_in_slot(w, u) ? "e" : "el");
+        vpps_put_element(w, u, "item", "e", "element");
     }
     fprintf(w->out, ";\n");
-}
-
-void vpps_store_finished(const work *w, uint32_t v) {
-    if (w->s.late[v]) {
-        vpps_store_in_slot(w, v);
-    } else {
-        vpps_store_made(w, v);
-    }
 }
 
 /* The outputs of the only items: one, or up to two. */
@@ -590,7 +586,7 @@ static uint32_t open_matrix_row(const work *w, const vpps_cell_value *product, c
     const uint32_t cols = w->g->model->params[a->matrix].cols;
     fprintf(w->out, "{ const float *const x = ");
     vpps_put_pointer(w, a->value, "item");
-    fprintf(w->out, ", *const m = (const float *)a.matrices + %uu + el * %uu;\n", w->g->matrix_at[a->matrix],
+    fprintf(w->out, ", *const m = (const float *)a.matrices + %uu + element * %uu;\n", w->g->matrix_at[a->matrix],
             transposed ? 1 : cols);
     return transposed ? cols : 1;
 }
@@ -613,7 +609,7 @@ static void open_rows(const work *w, uint32_t rows, const char *first, const cha
     fprintf(
         w->out,
         "{\nconst unsigned width = r%u.end - r%u.first;\n#pragma unroll 1\nfor (unsigned i = %s; i < n * width; i += "
-        "%s) {\nconst unsigned item = first_item + i / width, e = i %% width, el = r%u.first + e;\n",
+        "%s) {\nconst unsigned item = first_item + i / width, e = i %% width, element = r%u.first + e;\n",
         rows, rows, first, step, rows);
 }
 
@@ -653,7 +649,7 @@ static void put_sums(const work *w, const vpps_segment *g) {
         fprintf(w->out, "#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n * %uu; i += VPPS_THREADS) {\n", width);
         fprintf(w->out,
                 "const unsigned item = first_item + i / %uu, e = i %% %uu;\nif (e < r%u.end - r%u.first) {\nconst "
-                "unsigned el = r%u.first + e;\n",
+                "unsigned element = r%u.first + e;\n",
                 width, width, rows, rows, rows);
         for (uint32_t k = i; k < g->n; k++) {
             const uint32_t v = w->s.steps[g->first + k].value;
@@ -691,7 +687,7 @@ static bool is_whole_tile(const work *w) { return !w->c->n_lists && w->chunk >= 
 bool vpps_can_join(const work *w, uint32_t segment) {
     const vpps_segment *g = &w->s.list[segment], *next = g + 1;
     if (g->kind != VPPS_SEGMENT_PRODUCTS || segment + 1 >= w->s.n || next->kind != VPPS_SEGMENT_ELEMENTS ||
-        !next->dealt || next->domain || g->domain || !is_whole_tile(w)) {
+        !next->dealt || next->axis || g->axis || !is_whole_tile(w)) {
         return false;
     }
     const uint32_t rows = vpps_stage_value(w, w->s.steps[next->first].value)->rows;
@@ -700,11 +696,10 @@ bool vpps_can_join(const work *w, uint32_t segment) {
         if (vpps_stage_value(w, v)->rows != rows || (is_streamed(w, v) && !is_short(w, v))) return false;
     }
     for (uint32_t k = 0; k < next->n; k++) {
-        const vpps_step_of_segment *step = &w->s.steps[next->first + k];
-        const vpps_cell_value *x = vpps_stage_value(w, step->value);
-        for (uint32_t i = 0; i < x->n_args && step->kind == VPPS_SEGMENT_STEP_MAKE; i++) {
-            const bool product = w->s.made_in[vpps_stage_arg(w, x, i)->value] == segment;
-            if (product && !vpps_reads_alike(&w->s, step->value, i)) return false;
+        const vpps_segment_step *step = &w->s.steps[next->first + k];
+        for (uint32_t i = 0; step->kind == VPPS_SEGMENT_MAKE && i < step->step->n; i++) {
+            const vpps_operand *o = vpps_step_operand(w, step->step, i);
+            if (w->s.made_in[o->value] == segment && !vpps_reads_alike(step->step, o)) return false;
         }
     }
     return true;
@@ -731,14 +726,14 @@ bool vpps_put_products(work *w, const vpps_segment *g, bool joined) {
     const bool whole = is_whole_tile(w);
     vpps_place_near(w, g);
     if (whole) {
-        fprintf(w->out, "{\nconst unsigned first_item = 0, n = n%u;\n", g->domain);
+        fprintf(w->out, "{\nconst unsigned first_item = 0, n = n%u;\n", g->axis);
     } else {
         fprintf(w->out, "#pragma unroll 1\nfor (unsigned first_item = 0; first_item < n%u; first_item += %u) {\n",
-                g->domain, w->chunk);
-        fprintf(w->out, "const unsigned n = vpps_least(n%u - first_item, %u);\n", g->domain, w->chunk);
+                g->axis, w->chunk);
+        fprintf(w->out, "const unsigned n = vpps_least(n%u - first_item, %u);\n", g->axis, w->chunk);
     }
-    fprintf(w->out, "{\nconst unsigned before = f%u;\nconst unsigned f%u = before + first_item;\n(void)f%u;\n",
-            g->domain, g->domain, g->domain);
+    fprintf(w->out, "{\nconst unsigned before = f%u;\nconst unsigned f%u = before + first_item;\n(void)f%u;\n", g->axis,
+            g->axis, g->axis);
     if (!(w->g->plan->parts ? put_all_tiles(w, g) : put_all_passes(w, g))) return false;
     fprintf(w->out, "}\n");
     for (uint32_t k = 0; k < g->n; k++) {

@@ -1,4 +1,10 @@
-/* generate_stage.h - what the parts of a stage's text hand to each other. See segments.h for what a stage is made of. */
+/* generate_stage.h - what the files that write a stage hand to each other. See segments.h for what a stage is made of.
+ *
+ *   generate_places.c    where values and numbers are, as expressions; stores
+ *   generate_products.c  segments of products of dealt rows      generate_whole.c  of whole vectors, of matrices of one VP
+ *   generate_elements.c  segments of elements
+ *   generate_stage.c     the stage's function
+ */
 #ifndef VPPS_GENERATE_STAGE_H
 #define VPPS_GENERATE_STAGE_H
 
@@ -17,7 +23,7 @@ typedef struct vpps_stage_work {
     bool loaded_early;    /* and its operands were loaded before them */
     uint32_t chunk;       /* items of a product at a time */
     uint32_t part_words;  /* of shared memory, for the sums of warps */
-    uint32_t near_at;     /* where in shared memory, behind the weights, operands of products are brought */
+    uint32_t near_at;     /* where in shared memory, after the weights, operands of products are brought */
     uint32_t near_item;   /* words there of an item, for the segment's operands; 0: they are read where they lie */
     uint32_t near_turns;  /* of so many times VPPS_NEAR_ITEMS items */
     uint32_t near_words;  /* for all of them, at most */
@@ -28,8 +34,19 @@ typedef struct vpps_stage_work {
 } vpps_stage_work;
 
 static inline const vpps_cell_value *vpps_stage_value(const vpps_stage_work *w, uint32_t v) { return &w->c->values[v]; }
-static inline const vpps_cell_arg *vpps_stage_arg(const vpps_stage_work *w, const vpps_cell_value *x, uint32_t i) {
-    return &w->c->args[x->first_arg + i];
+static inline const vpps_operand *vpps_step_operand(const vpps_stage_work *w, const vpps_program_step *s, uint32_t i) {
+    return vpps_operand_of(&w->s, s, i);
+}
+
+/* The value that a product starts from, or NULL: none, or a vector. */
+static inline const vpps_operand *vpps_start_of(const vpps_program_step *product) {
+    const vpps_operand *start = &product->product.start;
+    return start->place && start->value != product->to.value ? start : NULL;
+}
+
+/* Step k of a segment. */
+static inline const vpps_segment_step *vpps_step_of(const vpps_stage_work *w, const vpps_segment *g, uint32_t k) {
+    return &w->s.steps[g->first + k];
 }
 
 /* Has the value a slot? */
@@ -37,22 +54,57 @@ static inline bool vpps_in_slot(const vpps_stage_work *w, uint32_t v) {
     return w->s.slot[v] != VPPS_NONE && w->s.made_in[v] != VPPS_NONE;
 }
 
-/* generate_elements.c */
+/* Does the loop over elements that is being written make it? */
+bool vpps_made_in_loop(const vpps_stage_work *w, uint32_t v);
 
-/* Any element of any item, from where it lies; a pointer to the item's first. */
-void vpps_put_at(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
-void vpps_put_pointer(const vpps_stage_work *w, uint32_t v, const char *item);
+/* ---- generate_places.c
+ *
+ * Names in a kernel's text: f0, f1 ... the tile's first vertex and members of each list; n0, n1 ... how many; ls1 ... starts of lists;
+ * k0, k1 ... records; s5 the slot of value 5; v5 value 5 of the thread's element; item, e, element the item, the element among those
+ * that the VP has and among all; vx the item's vertex. */
 
-/* The item of an argument that the current one of a value has, where it is no list that is gone over. */
-const char *vpps_item_for(const vpps_stage_work *w, const vpps_cell_value *x, uint32_t v);
+/* Writes an element of an item, counted in the tile: where it is in memory; in its slot; in its slot or else in memory, which counts all
+ * elements. */
+void vpps_put_memory(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
+void vpps_put_slot(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
+void vpps_put_element(const vpps_stage_work *w, uint32_t v, const char *item, const char *in_slot,
+                      const char *in_memory);
+static inline void vpps_put_at(const vpps_stage_work *w, uint32_t v, const char *item, const char *element) {
+    vpps_put_element(w, v, item, element, element);
+}
+static inline void vpps_put_pointer(const vpps_stage_work *w, uint32_t v, const char *item) {
+    fputc('&', w->out);
+    vpps_put_at(w, v, item, "0u");
+}
 
-/* The numbers of an instruction: real, whole. */
-void vpps_put_f(const vpps_stage_work *w, const vpps_cell_value *x);
-void vpps_put_u(const vpps_stage_work *w, const vpps_cell_value *x);
+/* The item of an operand that belongs to the step's current one. */
+static inline const char *vpps_item_for(uint32_t axis, const vpps_operand *o) {
+    return o->axis == axis || !axis ? "item" : "vx";
+}
 
-/* Stores vV: in its slot, where a later segment reads it; and where it is kept and contributed. */
+/* Declares vx, where items are members. */
+void vpps_put_vertex(const vpps_stage_work *w, uint32_t axis);
+
+/* The numbers of an instruction: real, whole, in [0, 1). */
+void vpps_put_f(const vpps_stage_work *w, const vpps_program_step *s);
+void vpps_put_u(const vpps_stage_work *w, const vpps_program_step *s);
+void vpps_put_random(const vpps_stage_work *w, const vpps_program_step *s);
+
+/* Stores vV: in its slot, where a later segment reads it; and where it is kept and contributed, from `from`. */
 void vpps_store_in_slot(const vpps_stage_work *w, uint32_t v);
+void vpps_store_in_memory(const vpps_stage_work *w, uint32_t v, const char *from);
 void vpps_store_made(const vpps_stage_work *w, uint32_t v);
+
+/* A product's element e of the VP's rows that is done: not kept where a later segment stores it. */
+static inline void vpps_store_finished(const vpps_stage_work *w, uint32_t v) {
+    if (w->s.late[v]) {
+        vpps_store_in_slot(w, v);
+    } else {
+        vpps_store_made(w, v);
+    }
+}
+
+/* ---- generate_elements.c */
 
 /* Loads the operands of a segment of elements before the products that it finishes, if there is a thread for each element. */
 bool vpps_put_early_loads(const vpps_stage_work *w, const vpps_segment *g, uint8_t *loaded);
@@ -60,27 +112,27 @@ bool vpps_put_early_loads(const vpps_stage_work *w, const vpps_segment *g, uint8
 /* A segment of elements. `loaded`: a byte for each of the cell's values, to work with. */
 void vpps_put_elements(const vpps_stage_work *w, const vpps_segment *g, uint8_t *loaded);
 
-/* generate_whole.c: an instruction of whole vectors; of each vertex's list; a product that one VP makes alone. */
-void vpps_put_whole(const vpps_stage_work *w, uint32_t v);
-void vpps_put_lists(const vpps_stage_work *w, uint32_t v);
-void vpps_put_matrices(const vpps_stage_work *w, uint32_t v);
+/* ---- generate_whole.c: an instruction of whole vectors; of each vertex's list; a product that one VP makes alone */
 
-/* generate_products.c */
+void vpps_put_whole(const vpps_stage_work *w, const vpps_program_step *s);
+void vpps_put_lists(const vpps_stage_work *w, const vpps_program_step *s);
+void vpps_put_matrices(const vpps_stage_work *w, const vpps_program_step *s);
+
+/* ---- generate_products.c */
 
 /* Which products are streamed, and where the others' sums lie. False: out of memory. */
 bool vpps_place_products(const vpps_stage_work *w);
 
-/* Where the operands of the segment's products are brought, all of an item's one behind the other. */
+/* Where the operands of the segment's products are brought, all of an item's one after the other. */
 void vpps_place_near(vpps_stage_work *w, const vpps_segment *g);
 
-/* Can the segment behind products finish them? A thread of it has all rows of an item's products at its own element. */
+/* Can the segment after products finish them? A thread of it has all rows of an item's products at its own element. */
 bool vpps_can_join(const vpps_stage_work *w, uint32_t segment);
 
 /* A segment of products; joined: the next one finishes them. False: out of memory. */
 bool vpps_put_products(vpps_stage_work *w, const vpps_segment *g, bool joined);
 
-/* What the products of the segment before have become, of the thread's element; and to where it is wanted. */
+/* What the products of the segment before have become, of the thread's element. */
 void vpps_put_joined(const vpps_stage_work *w, const vpps_segment *products);
-void vpps_store_finished(const vpps_stage_work *w, uint32_t v);
 
 #endif

@@ -2,15 +2,15 @@
  * lies that the stage has read before. */
 #include "codegen/segments.h"
 
-typedef struct work {
+typedef struct builder {
     vpps_segments *s;
     const vpps_compiled_cell *c;
     uint8_t *load;     /* of every value: it is loaded into a slot */
     uint32_t *read_in; /* of every value in memory: the segment that reads it; VPPS_NONE: none yet */
     uint32_t products; /* the segment that takes products; VPPS_NONE: there is none */
-    bool again;        /* a value must be loaded that was not */
+    bool retry;        /* a value must be loaded that was not */
     bool ok;
-} work;
+} builder;
 
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows) {
     uint32_t most = 0;
@@ -26,282 +26,290 @@ uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v) {
     return vpps_is_dealt(s, v) ? vpps_most_rows(&s->c->needs, x->rows) : vpps_value_words(x);
 }
 
-/* ---------------------------------------------------------------- values */
+/* ---------------------------------------------------------------- steps */
 
-static bool made_here(const work *w, uint32_t v) { return w->c->values[v].stage == w->s->stage; }
+static bool made_here(const builder *b, uint32_t v) { return b->c->values[v].stage == b->s->stage; }
 
-static vpps_segment_kind kind_of(const work *w, uint32_t v) {
-    const vpps_cell_value *x = &w->c->values[v];
-    if (vpps_is_product(x)) return w->s->rows ? VPPS_SEGMENT_PRODUCTS : VPPS_SEGMENT_MATRICES;
-    if (x->kind != VPPS_VALUE_RUN) return VPPS_SEGMENT_ELEMENTS;
-    if (x->run.over_list && x->domain) return VPPS_SEGMENT_LISTS;
-    const vpps_form form = vpps_instructions[x->run.opcode].form;
+/* Does the step make a value, other than by a load of one that another stage made? */
+static bool makes(const builder *b, const vpps_program_step *step) {
+    return step->kind <= VPPS_STEP_PRODUCT && made_here(b, step->to.value);
+}
+
+static vpps_segment_kind kind_of(const builder *b, const vpps_program_step *step) {
+    if (step->kind == VPPS_STEP_PRODUCT) return b->s->p->rows ? VPPS_SEGMENT_PRODUCTS : VPPS_SEGMENT_MATRICES;
+    if (step->kind != VPPS_STEP_RUN) return VPPS_SEGMENT_ELEMENTS;
+    if (step->run.of.over_list && step->axis) return VPPS_SEGMENT_LISTS;
+    const vpps_form form = vpps_instructions[step->run.of.opcode].form;
     return form == VPPS_FORM_REDUCE || form == VPPS_FORM_ROW ? VPPS_SEGMENT_WHOLE : VPPS_SEGMENT_ELEMENTS;
 }
 
-/* The letter of isa.def for argument i of a RUN. */
-static char letter_of(const vpps_cell_value *x, uint32_t i) {
-    uint32_t at = 0;
-    for (const char *type = vpps_instructions[x->run.opcode].operands; *type; type++) {
-        if (*type == '*') return '*';
-        if (strchr("tsv", *type) && at++ == i) return *type;
+/* Calls `visit` for the operands of a step that makes a value, what a product starts from included. */
+static void each_operand(builder *b, const vpps_program_step *step, uint32_t segment,
+                         void (*visit)(builder *b, const vpps_program_step *step, const vpps_operand *o,
+                                       uint32_t segment)) {
+    const bool start = step->kind == VPPS_STEP_PRODUCT && step->product.start.place &&
+                       step->product.start.value != step->to.value; /* a bias is no value */
+    for (uint32_t i = 0; i < step->n && step->kind >= VPPS_STEP_RUN; i++)
+        visit(b, step, vpps_operand_of(b->s, step, i), segment);
+    if (start) visit(b, step, &step->product.start, segment);
+}
+
+/* Notes where values that the program loads, or that products read, are in memory. */
+static void find_memory(builder *b) {
+    const vpps_program *p = b->s->p;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const vpps_program_step *step = &p->steps[i];
+        const bool reads = step->kind == VPPS_STEP_LOAD || step->kind == VPPS_STEP_PRODUCT;
+        for (uint32_t k = 0; k < step->n && reads; k++) {
+            const vpps_operand *o = vpps_operand_of(b->s, step, k);
+            if (o->place != VPPS_PLACE_SLOT && !b->s->memory[o->value]) b->s->memory[o->value] = o;
+        }
+        if (step->kind == VPPS_STEP_PRODUCT && step->product.start.place > VPPS_PLACE_SLOT &&
+            step->product.start.value != step->to.value)
+            b->s->memory[step->product.start.value] = &step->product.start;
     }
-    return '?';
 }
 
-bool vpps_reads_alike(const vpps_segments *s, uint32_t v, uint32_t i) {
-    const vpps_cell_value *x = &s->c->values[v];
-    const vpps_cell_arg *a = &s->c->args[x->first_arg + i];
-    const vpps_cell_value *y = &s->c->values[a->value];
-    if (x->kind == VPPS_VALUE_POSITIONS) return true;
-    if (x->kind != VPPS_VALUE_RUN || vpps_instructions[x->run.opcode].form != VPPS_FORM_EW) return false;
-    const char letter = letter_of(x, i);
-    return y->domain == x->domain && !a->element && vpps_value_words(y) == vpps_value_words(x) &&
-           (letter == 't' || letter == '*' || (letter == 's' && vpps_value_words(x) == 1));
-}
-
-static bool stored(const vpps_compiled_cell *c, uint32_t v) {
-    if (c->values[v].kept) return true;
-    for (uint32_t j = 0; j < c->n_contributions; j++)
-        if (c->contributions[j].value == v) return true;
+/* Is it kept or contributed? */
+static bool stored(const builder *b, uint32_t v) {
+    const vpps_program *p = b->s->p;
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->steps[i].to.value == v && p->steps[i].to.place >= VPPS_PLACE_RECORD) return true;
     return false;
 }
 
 /* Could v be stored over something that the stage reads? */
-static bool lies_over_read(const work *w, uint32_t v) {
-    const vpps_compiled_cell *c = w->c;
+static bool lies_over_read(const builder *b, uint32_t v) {
+    const vpps_compiled_cell *c = b->c;
     const vpps_cell_value *x = &c->values[v];
-    const vpps_cell_stage *stage = &c->stages[w->s->stage];
-    for (uint32_t i = 0; i < stage->n && x->kept; i++) {
-        const vpps_cell_value *reader = &c->values[c->order[stage->first + i]];
-        for (uint32_t k = 0; k < reader->n_args; k++) {
-            const uint32_t u = c->args[reader->first_arg + k].value;
-            const vpps_cell_value *y = &c->values[u];
-            if (made_here(w, u) || !y->kept || y->record != x->record) continue;
-            if (y->offset < x->offset + vpps_place_words(c, x) && x->offset < y->offset + vpps_place_words(c, y))
-                return true;
-        }
+    for (uint32_t u = 0; u < c->n_values && x->kept; u++) {
+        const vpps_cell_value *y = &c->values[u];
+        if (!b->s->memory[u] || made_here(b, u) || !y->kept || y->record != x->record) continue;
+        if (y->offset < x->offset + vpps_place_words(c, x) && x->offset < y->offset + vpps_place_words(c, y))
+            return true;
     }
     return false;
 }
 
 /* ---------------------------------------------------------------- placing steps */
 
-static uint32_t add_segment(work *w, vpps_segment_kind kind, uint32_t v) {
-    vpps_segments *s = w->s;
-    const vpps_cell_value *x = &w->c->values[v];
-    w->ok = w->ok && VPPS_RESERVE(s->list, s->list_capacity, s->n + 1u);
-    if (!w->ok) return 0;
+static uint32_t add_segment(builder *b, vpps_segment_kind kind, uint32_t v) {
+    vpps_segments *s = b->s;
+    const vpps_cell_value *x = &b->c->values[v];
+    b->ok = b->ok && VPPS_RESERVE(s->list, s->list_capacity, s->n + 1u);
+    if (!b->ok) return 0;
     s->list[s->n] = (vpps_segment){(uint8_t)kind, x->domain, vpps_is_dealt(s, v), vpps_value_words(x), 0, 0};
     return s->n++;
 }
 
-/* Steps are listed as they come, with their segment in `first` until all are known. */
+static bool same_space(const builder *b, const vpps_segment *g, uint32_t v) {
+    const vpps_cell_value *x = &b->c->values[v];
+    return g->kind == VPPS_SEGMENT_ELEMENTS && g->axis == x->domain && g->words == vpps_value_words(x) &&
+           g->dealt == vpps_is_dealt(b->s, v);
+}
+
+/* A step and its segment's number: steps are sorted by segment once all segments are known. */
 typedef struct placed {
-    vpps_step_of_segment step;
+    vpps_segment_step step;
     uint32_t segment;
 } placed;
 
-static bool same_space(const work *w, const vpps_segment *g, uint32_t v) {
-    const vpps_cell_value *x = &w->c->values[v];
-    return g->kind == VPPS_SEGMENT_ELEMENTS && g->domain == x->domain && g->words == vpps_value_words(x) &&
-           g->dealt == vpps_is_dealt(w->s, v);
+typedef struct placing {
+    placed *steps;
+    uint32_t n;
+} placing;
+
+static void add_step(builder *b, placing *to, placed p) {
+    to->steps[to->n++] = p;
+    if (p.step.kind != VPPS_SEGMENT_STORE) b->s->made_in[p.step.value] = p.segment;
 }
 
-static void add_step(work *w, placed *steps, uint32_t *n, vpps_step_kind kind, uint32_t v, uint32_t segment) {
-    steps[(*n)++] = (placed){{(uint8_t)kind, v}, segment};
-    if (kind != VPPS_SEGMENT_STEP_STORE) w->s->made_in[v] = segment;
-}
-
-static uint32_t last_segment(const work *w) { return w->s->n - 1; }
+static uint32_t last_segment(const builder *b) { return b->s->n - 1; }
 
 /* The segment of elements that can take v now: the last one, or a new one. `apart`: it reads what that one makes at other
  * elements. */
-static uint32_t elements_for(work *w, uint32_t v, bool apart) {
-    if (w->s->n && !apart && same_space(w, &w->s->list[last_segment(w)], v)) return last_segment(w);
-    return add_segment(w, VPPS_SEGMENT_ELEMENTS, v);
+static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
+    if (b->s->n && !apart && same_space(b, &b->s->list[last_segment(b)], v)) return last_segment(b);
+    return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
 }
 
-/* Notes that a segment reads argument i of v. */
-static void note_read(work *w, uint32_t v, uint32_t i, uint32_t segment) {
-    const uint32_t u = w->c->args[w->c->values[v].first_arg + i].value;
-    vpps_segments *s = w->s;
+/* Notes that a segment reads an operand. */
+static void note_read(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
+    const uint32_t u = o->value;
+    vpps_segments *s = b->s;
     if (s->made_in[u] != VPPS_NONE) {
-        w->s->last_read[u] = vpps_max_u32(w->s->last_read[u], segment + 1);
-        if (s->made_in[u] != segment || !vpps_reads_alike(s, v, i)) s->slot[u] = 0; /* it needs one */
+        s->last_read[u] = vpps_max_u32(s->last_read[u], segment + 1);
+        if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0; /* it needs one */
         return;
     }
-    const bool movable = w->c->values[u].stage != VPPS_NONE;
-    if (w->read_in[u] != VPPS_NONE && w->read_in[u] != segment && movable && !w->load[u]) {
-        w->load[u] = 1;
-        w->again = true;
+    const bool movable = b->c->values[u].stage != VPPS_NONE;
+    if (b->read_in[u] != VPPS_NONE && b->read_in[u] != segment && movable && !b->load[u]) {
+        b->load[u] = 1;
+        b->retry = true;
     }
-    w->read_in[u] = segment;
+    b->read_in[u] = segment;
 }
 
-/* Vectors that matrices are multiplied with are read where they lie. */
-static void load_arguments(work *w, placed *steps, uint32_t *n, uint32_t v) {
-    const vpps_cell_value *x = &w->c->values[v];
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        const uint32_t u = w->c->args[x->first_arg + i].value;
-        const bool factor = w->c->args[x->first_arg + i].matrix != VPPS_NO_PARAM;
-        if (made_here(w, u) || w->s->made_in[u] != VPPS_NONE || (factor && w->s->rows)) continue;
-        if (kind_of(w, v) == VPPS_SEGMENT_LISTS && !w->load[u]) {
-            w->load[u] = 1;
-            w->again |= w->read_in[u] != VPPS_NONE; /* who read it before must know */
+/* Loads operands into slots. Vectors that are multiplied with dealt matrices are read where they are in memory. */
+static void load_operands(builder *b, placing *to, const vpps_program_step *step) {
+    const bool product = step->kind == VPPS_STEP_PRODUCT;
+    for (uint32_t i = 0; i <= step->n && step->kind >= VPPS_STEP_RUN; i++) {
+        if (i == step->n && (!product || !step->product.start.place || step->product.start.value == step->to.value))
+            break;
+        if (i < step->n && product && b->s->p->rows) continue;
+        const uint32_t u = i < step->n ? vpps_operand_of(b->s, step, i)->value : step->product.start.value;
+        if (made_here(b, u) || b->s->made_in[u] != VPPS_NONE) continue;
+        if (kind_of(b, step) == VPPS_SEGMENT_LISTS && !b->load[u]) {
+            b->load[u] = 1;
+            b->retry |= b->read_in[u] != VPPS_NONE; /* who read it before must know */
         }
-        if (w->load[u]) {
-            add_step(w, steps, n, VPPS_SEGMENT_STEP_LOAD, u, elements_for(w, u, false));
-            w->s->slot[u] = 0;
-        }
+        if (!b->load[u]) continue;
+        add_step(b, to, (placed){{VPPS_SEGMENT_LOAD, u, NULL}, elements_for(b, u, false)});
+        b->s->slot[u] = 0;
     }
 }
 
-static void place_product(work *w, placed *steps, uint32_t *n, uint32_t v) {
-    const vpps_cell_value *x = &w->c->values[v];
-    load_arguments(w, steps, n, v);
-    bool later = w->products == VPPS_NONE || w->s->list[w->products].domain != x->domain;
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        const uint32_t u = w->c->args[x->first_arg + i].value;
-        if (!later && w->s->made_in[u] != VPPS_NONE) later = w->s->made_in[u] >= w->products;
-    }
-    const bool hoisted = !later && w->products != last_segment(w);
-    if (later) w->products = add_segment(w, VPPS_SEGMENT_PRODUCTS, v);
-    add_step(w, steps, n, VPPS_SEGMENT_STEP_MAKE, v, w->products);
-    for (uint32_t i = 0; i < x->n_args; i++)
-        if (w->c->args[x->first_arg + i].matrix == VPPS_NO_PARAM) note_read(w, v, i, w->products);
-    w->s->late[v] = hoisted && lies_over_read(w, v);
-    if (!w->s->late[v]) return;
-    const uint32_t store = elements_for(w, v, false);
-    add_step(w, steps, n, VPPS_SEGMENT_STEP_STORE, v, store);
-    w->s->slot[v] = 0;
-    w->s->last_read[v] = vpps_max_u32(w->s->last_read[v], store + 1);
+static void note_slot(builder *b, uint32_t v, uint32_t segment) {
+    b->s->slot[v] = 0;
+    b->s->last_read[v] = vpps_max_u32(b->s->last_read[v], segment + 1);
 }
 
-static void place(work *w, placed *steps, uint32_t *n, uint32_t v) {
-    const vpps_compiled_cell *c = w->c;
-    const vpps_cell_value *x = &c->values[v];
-    const vpps_segment_kind kind = kind_of(w, v);
-    if (x->kind == VPPS_VALUE_POSITIONS) return; /* made with what found them */
+/* Ends the current segment of products, where the operand is made in it or after it. */
+static void note_later(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
+    (void)step;
+    if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) b->products = VPPS_NONE;
+}
+
+/* Into the current segment of products, if all operands are made before it; else into a new one. */
+static void place_product(builder *b, placing *to, const vpps_program_step *step) {
+    const uint32_t v = step->to.value;
+    load_operands(b, to, step);
+    if (b->products != VPPS_NONE && b->s->list[b->products].axis != step->axis) b->products = VPPS_NONE;
+    if (b->products != VPPS_NONE) each_operand(b, step, b->products, note_later);
+    const bool hoisted = b->products != VPPS_NONE && b->products != last_segment(b);
+    if (b->products == VPPS_NONE) b->products = add_segment(b, VPPS_SEGMENT_PRODUCTS, v);
+    add_step(b, to, (placed){{VPPS_SEGMENT_MAKE, v, step}, b->products});
+    if (step->product.start.place && step->product.start.value != v)
+        note_read(b, step, &step->product.start, b->products);
+    b->s->late[v] = hoisted && lies_over_read(b, v);
+    if (!b->s->late[v]) return;
+    const uint32_t store = elements_for(b, v, false);
+    add_step(b, to, (placed){{VPPS_SEGMENT_STORE, v, NULL}, store});
+    note_slot(b, v, store);
+}
+
+static void place(builder *b, placing *to, const vpps_program_step *step) {
+    const uint32_t v = step->to.value;
+    const vpps_segment_kind kind = kind_of(b, step);
     if (kind == VPPS_SEGMENT_PRODUCTS) {
-        place_product(w, steps, n, v);
+        place_product(b, to, step);
         return;
     }
-    load_arguments(w, steps, n, v);
+    load_operands(b, to, step);
     uint32_t segment;
     if (kind == VPPS_SEGMENT_ELEMENTS) {
         bool apart = false;
-        for (uint32_t i = 0; i < x->n_args; i++) {
-            const uint32_t u = c->args[x->first_arg + i].value;
-            apart |= w->s->n && w->s->made_in[u] == last_segment(w) && !vpps_reads_alike(w->s, v, i);
+        for (uint32_t i = 0; i < step->n && step->kind == VPPS_STEP_RUN; i++) {
+            const vpps_operand *o = vpps_operand_of(b->s, step, i);
+            apart |= b->s->n && b->s->made_in[o->value] == last_segment(b) && !vpps_reads_alike(step, o);
         }
-        segment = elements_for(w, v, apart);
+        segment = elements_for(b, v, apart);
     } else {
-        segment = add_segment(w, kind, v);
+        segment = add_segment(b, kind, v);
     }
-    if (!w->ok) return;
-    add_step(w, steps, n, VPPS_SEGMENT_STEP_MAKE, v, segment);
-    const bool positions = v + 1 < c->n_values && c->values[v + 1].kind == VPPS_VALUE_POSITIONS;
-    if (positions) w->s->made_in[v + 1] = segment;
-    for (uint32_t i = 0; i < x->n_args; i++) note_read(w, v, i, segment);
+    if (!b->ok) return;
+    add_step(b, to, (placed){{VPPS_SEGMENT_MAKE, v, step}, segment});
+    if (step->kind == VPPS_STEP_RUN && step->run.positions.place) b->s->made_in[step->run.positions.value] = segment;
+    each_operand(b, step, segment, note_read);
     if (kind == VPPS_SEGMENT_ELEMENTS) return;
-    w->s->slot[v] = 0;
-    w->s->last_read[v] = vpps_max_u32(w->s->last_read[v], segment + 1);
-    if (!stored(c, v)) return;
-    const uint32_t store = elements_for(w, v, false);
-    add_step(w, steps, n, VPPS_SEGMENT_STEP_STORE, v, store);
-    w->s->last_read[v] = vpps_max_u32(w->s->last_read[v], store + 1);
-}
-
-/* ---------------------------------------------------------------- slots */
-
-typedef struct range {
-    uint32_t at, width;
-    uint8_t domain;
-} range;
-
-static void give_slot(work *w, uint32_t v, range *free_ranges, uint32_t *n_free) {
-    const uint32_t width = vpps_segment_width(w->s, v);
-    const uint8_t domain = w->c->values[v].domain;
-    for (uint32_t i = 0; i < *n_free; i++) {
-        if (free_ranges[i].width != width || free_ranges[i].domain != domain) continue;
-        w->s->slot[v] = free_ranges[i].at;
-        free_ranges[i] = free_ranges[--*n_free];
-        return;
-    }
-    w->s->slot[v] = w->s->floats[domain];
-    w->s->floats[domain] += width;
-}
-
-/* As registers are given out: a value's slot is free after the last segment that reads it. */
-static bool give_slots(work *w) {
-    range *free_ranges = malloc((w->c->n_values + 1u) * sizeof *free_ranges);
-    uint32_t n_free = 0;
-    if (!free_ranges) return false;
-    for (uint32_t g = 0; g < w->s->n; g++) {
-        for (uint32_t v = 0; v < w->c->n_values; v++)
-            if (w->s->made_in[v] == g && w->s->slot[v] != VPPS_NONE) give_slot(w, v, free_ranges, &n_free);
-        for (uint32_t v = 0; v < w->c->n_values; v++) {
-            if (w->s->made_in[v] == VPPS_NONE || w->s->slot[v] == VPPS_NONE || w->s->last_read[v] != g + 1) continue;
-            free_ranges[n_free++] = (range){w->s->slot[v], vpps_segment_width(w->s, v), w->c->values[v].domain};
-        }
-    }
-    free(free_ranges);
-    return true;
+    note_slot(b, v, segment);
+    if (!stored(b, v)) return;
+    const uint32_t store = elements_for(b, v, false);
+    add_step(b, to, (placed){{VPPS_SEGMENT_STORE, v, NULL}, store});
+    note_slot(b, v, store);
 }
 
 /* ---------------------------------------------------------------- all */
 
-static bool list_steps(vpps_segments *s, const placed *steps, uint32_t n) {
-    if (!VPPS_RESERVE(s->steps, s->steps_capacity, n + 1u)) return false;
+/* A value's slot is free after the last segment that reads it. */
+static bool give_slots(builder *b) {
+    vpps_segments *s = b->s;
+    vpps_slots slots = {0};
+    bool ok = true;
+    for (uint32_t g = 0; g < s->n && ok; g++) {
+        for (uint32_t v = 0; v < b->c->n_values && ok; v++) {
+            if (s->made_in[v] != g || s->slot[v] == VPPS_NONE) continue;
+            s->slot[v] = vpps_take_slot(&slots, b->c->values[v].domain, 0, vpps_segment_width(s, v));
+            ok = s->slot[v] != VPPS_NONE;
+        }
+        for (uint32_t v = 0; v < b->c->n_values && ok; v++)
+            if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE && s->last_read[v] == g + 1)
+                vpps_release_slot(&slots, s->slot[v]);
+    }
+    uint32_t *before = calloc(slots.n + 1u, sizeof *before); /* floats before each slot */
+    ok = ok && before;
+    for (uint32_t i = 0; i < slots.n && ok; i++) {
+        before[i] = s->floats[slots.at[i].axis];
+        s->floats[slots.at[i].axis] += slots.at[i].words;
+    }
+    for (uint32_t v = 0; v < b->c->n_values && ok; v++)
+        if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE) s->slot[v] = before[s->slot[v]];
+    free(slots.at);
+    free(before);
+    return ok;
+}
+
+static bool list_steps(vpps_segments *s, const placing *from) {
+    if (!VPPS_RESERVE(s->steps, s->steps_capacity, from->n + 1u)) return false;
     s->n_steps = 0;
     for (uint32_t g = 0; g < s->n; g++) {
         s->list[g].first = s->n_steps;
-        for (uint32_t i = 0; i < n; i++)
-            if (steps[i].segment == g) s->steps[s->n_steps++] = steps[i].step;
+        for (uint32_t i = 0; i < from->n; i++)
+            if (from->steps[i].segment == g) s->steps[s->n_steps++] = from->steps[i].step;
         s->list[g].n = s->n_steps - s->list[g].first;
     }
     return true;
 }
 
-static bool make(work *w, placed *steps) {
-    const vpps_compiled_cell *c = w->c;
-    const vpps_cell_stage *stage = &c->stages[w->s->stage];
-    uint32_t n;
+static bool make(builder *b, placing *to) {
+    const vpps_program *p = b->s->p;
+    find_memory(b);
     do {
-        n = 0;
-        w->again = false;
-        w->s->n = 0;
-        w->products = VPPS_NONE;
-        for (uint32_t v = 0; v < c->n_values; v++) {
-            w->s->made_in[v] = w->s->slot[v] = w->read_in[v] = VPPS_NONE;
-            w->s->late[v] = 0;
-            w->s->last_read[v] = 0;
+        to->n = 0;
+        b->retry = false;
+        b->s->n = 0;
+        b->products = VPPS_NONE;
+        for (uint32_t v = 0; v < b->c->n_values; v++) {
+            b->s->made_in[v] = b->s->slot[v] = b->read_in[v] = VPPS_NONE;
+            b->s->late[v] = 0;
+            b->s->last_read[v] = 0;
         }
-        for (uint32_t i = 0; i < stage->n && w->ok; i++) place(w, steps, &n, c->order[stage->first + i]);
-    } while (w->again && w->ok);
-    if (!w->ok || !list_steps(w->s, steps, n) || !give_slots(w)) return false;
-    return true;
+        for (uint32_t i = 0; i < p->n && b->ok; i++)
+            if (makes(b, &p->steps[i])) place(b, to, &p->steps[i]);
+    } while (b->retry && b->ok);
+    return b->ok && list_steps(b->s, to) && give_slots(b);
 }
 
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage) {
     const size_t n = c->n_values + 1u;
-    *out = (vpps_segments){.c = c, .stage = stage, .rows = c->stages[stage].split == VPPS_SPLIT_ROWS};
+    *out = (vpps_segments){.c = c, .p = &c->programs[stage], .stage = stage};
+    out->memory = calloc(n, sizeof *out->memory);
     out->made_in = calloc(n, sizeof *out->made_in);
     out->slot = calloc(n, sizeof *out->slot);
     out->late = calloc(n, 1);
     out->last_read = calloc(n, sizeof *out->last_read);
-    work w = {.s = out, .c = c, .load = calloc(n, 1), .read_in = calloc(n, sizeof *w.read_in), .ok = true};
-    placed *steps = calloc(3 * n, sizeof *steps);
-    const bool ok = out->made_in && out->slot && out->late && out->last_read && w.load && w.read_in && steps;
-    const bool made = ok && make(&w, steps);
-    void *parts[] = {w.load, w.read_in, steps};
+    builder b = {.s = out, .c = c, .load = calloc(n, 1), .read_in = calloc(n, sizeof *b.read_in), .ok = true};
+    placing steps = {.steps = calloc(3 * n, sizeof *steps.steps)};
+    const bool ok =
+        out->memory && out->made_in && out->slot && out->late && out->last_read && b.load && b.read_in && steps.steps;
+    const bool made = ok && make(&b, &steps);
+    void *parts[] = {b.load, b.read_in, steps.steps};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     return made ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }
 
 void vpps_segments_free(vpps_segments *s) {
-    void *parts[] = {s->list, s->steps, s->made_in, s->slot, s->last_read, s->late};
+    void *parts[] = {s->list, s->steps, (void *)s->memory, s->made_in, s->slot, s->last_read, s->late};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     *s = (vpps_segments){0};
 }

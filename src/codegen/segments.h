@@ -1,12 +1,13 @@
-/* segments.h - how a kernel runs a stage: segments between barriers of the CTA.
+/* segments.h - how a kernel runs a stage's program: segments of steps, between barriers of the CTA.
  *
  * A stage goes over its vertices tile by tile. In a segment of elements a thread takes an item (a vertex or a member) and an element,
- * and makes all values of the segment there in registers. What another thread reads, or another segment, lies in a slot:
- * in shared memory, or, where tiles have lists of any length, in the VP's scratch memory. */
+ * and makes all values of the segment there in registers. What another thread reads, or another segment, is in a slot: in shared
+ * memory, or, where tiles have lists of any length, in the VP's scratch memory. A value from memory that one segment alone reads is
+ * read where it is, without the program's LOAD. */
 #ifndef VPPS_SEGMENTS_H
 #define VPPS_SEGMENTS_H
 
-#include "cell/cell.h"
+#include "cell/program.h"
 
 typedef enum vpps_segment_kind {
     VPPS_SEGMENT_ELEMENTS, /* a thread an element */
@@ -16,19 +17,20 @@ typedef enum vpps_segment_kind {
     VPPS_SEGMENT_MATRICES  /* products by one VP, of matrices in memory */
 } vpps_segment_kind;
 
-typedef enum vpps_step_kind {
-    VPPS_SEGMENT_STEP_LOAD,  /* from memory into a slot */
-    VPPS_SEGMENT_STEP_MAKE,  /* and store, where it is a segment of elements or products */
-    VPPS_SEGMENT_STEP_STORE, /* from a slot to where the value is kept and contributed */
-} vpps_step_kind;
+typedef enum vpps_segment_step_kind {
+    VPPS_SEGMENT_LOAD, /* from memory into a slot */
+    VPPS_SEGMENT_MAKE, /* and store, where it is a segment of elements or products */
+    VPPS_SEGMENT_STORE /* from a slot to where the value is kept and contributed */
+} vpps_segment_step_kind;
 
-typedef struct vpps_step_of_segment {
+typedef struct vpps_segment_step {
     uint8_t kind;
     uint32_t value;
-} vpps_step_of_segment;
+    const vpps_program_step *step; /* that makes the value; NULL unless it is MAKE */
+} vpps_segment_step;
 
 typedef struct vpps_segment {
-    uint8_t kind, domain;
+    uint8_t kind, axis;
     bool dealt;        /* ELEMENTS: of rows that are dealt, the VP's own ones */
     uint32_t words;    /* ELEMENTS: of an item's values */
     uint32_t first, n; /* steps */
@@ -36,15 +38,16 @@ typedef struct vpps_segment {
 
 typedef struct vpps_segments {
     const vpps_compiled_cell *c;
+    const vpps_program *p;
     uint32_t stage;
-    bool rows; /* rows are shared out, else vertices */
     vpps_segment *list;
-    vpps_step_of_segment *steps;
+    vpps_segment_step *steps;
     uint32_t n, n_steps;
-    uint32_t *made_in; /* of every value: the segment that makes or loads it; VPPS_NONE: read where it lies in memory */
-    uint32_t *slot;    /* of every value: floats of an item before it, among its domain's; VPPS_NONE: it needs none */
-    uint32_t *last_read;           /* of every value with a slot: the number after the last segment that reads it */
-    uint8_t *late;                 /* of every value: it must not be stored by the segment that makes it */
+    const vpps_operand **memory; /* of every value: where it is outside of the tile; NULL: nothing reads it there */
+    uint32_t *made_in;   /* of every value: the segment that makes or loads it; VPPS_NONE: read where it is in memory */
+    uint32_t *slot;      /* of every value: floats of an item before it, among its axis's; VPPS_NONE: it needs none */
+    uint32_t *last_read; /* of every value with a slot: the number after the last segment that reads it */
+    uint8_t *late;       /* of every value: it must not be stored by the segment that makes it */
     uint32_t floats[VPPS_DOMAINS]; /* of an item */
     size_t list_capacity, steps_capacity;
 } vpps_segments;
@@ -60,10 +63,20 @@ uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);
 
 static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {
-    return s->rows && vpps_rows_dealt(&s->c->needs, s->c->values[v].rows);
+    return s->p->rows && vpps_rows_dealt(&s->c->needs, s->c->values[v].rows);
 }
 
-/* Is argument i of value v read at the reader's own item and element? */
-bool vpps_reads_alike(const vpps_segments *s, uint32_t v, uint32_t i);
+/* Operand i of a step. */
+static inline const vpps_operand *vpps_operand_of(const vpps_segments *s, const vpps_program_step *step, uint32_t i) {
+    return &s->p->operands[step->first + i];
+}
+
+/* Is the operand read at the reader's own item and element? */
+static inline bool vpps_reads_alike(const vpps_program_step *step, const vpps_operand *o) {
+    const uint32_t words = vpps_operand_words(o);
+    const bool scalar = o->access == VPPS_ACCESS_SCALAR && !o->element && words == 1;
+    return step->kind == VPPS_STEP_RUN && vpps_instructions[step->run.of.opcode].form == VPPS_FORM_EW &&
+           o->axis == step->axis && words == vpps_operand_words(&step->to) && (o->access == VPPS_ACCESS_OWN || scalar);
+}
 
 #endif

@@ -14,6 +14,8 @@ vpps_template_\name:
     template arguments, "src/interp_templates/arguments.cuh"
     template common, "src/interp_templates/common.cuh"
     template outer, "src/interp_templates/outer.cuh"
+    template stage, "src/interp_templates/stage.cuh"
+    template products, "src/interp_templates/products.cuh"
     template mma, "src/interp_templates/mma.cuh"
     template math, "src/interp_templates/math.cuh"
     template functions, "src/isa/functions.h"

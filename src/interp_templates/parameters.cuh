@@ -63,7 +63,7 @@ __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
 /* With several teams: where a parameter's begin, and how many words of other teams are behind so many of one row. `inverse` is
  * 2^31 by columns, rounded up: 2 n times it by 2^32 is n by columns or one more, for any n below 2^31. */
-struct vpps_break {
+struct __align__(16) vpps_break {
     unsigned first, columns, others, inverse;
 };
 __shared__ vpps_break vpps_breaks[VPPS_TEAMS > 1 ? 2 : 1][VPPS_TEAMS > 1 ? VPPS_PARAMS + 1 : 1];

@@ -11,6 +11,31 @@ struct vpps_pick {
     float value;
 };
 
+/* Of `length` elements, by a warp: the greatest of x where TOP, and the sum of term(totals, k). */
+template <bool TOP, class TERM>
+__device__ __forceinline__ vpps_totals vpps_total(unsigned lane, unsigned length, const float *x, const TERM &term) {
+    vpps_totals totals = {0.0f, 0.0f};
+    if (TOP) {
+        totals.top = __uint_as_float(0xff800000u);
+        for (unsigned k = lane; k < length; k += 32) totals.top = fmaxf(totals.top, x[k]);
+        totals.top = vpps_warp_max(totals.top);
+    }
+    float sum = 0.0f;
+    for (unsigned k = lane; k < length; k += 32) sum += term(totals, k);
+    totals.sum = vpps_warp_sum(sum);
+    return totals;
+}
+
+/* The sum becomes finish(0), which may read it and the first elements. */
+template <class FINISH> __device__ __forceinline__ void vpps_finish(vpps_totals &totals, const FINISH &finish) {
+    totals.sum = finish(0);
+}
+
+/* body(k) for k below `length`, by the lanes of a warp. */
+template <class BODY> __device__ __forceinline__ void vpps_each_lane(unsigned lane, unsigned length, const BODY &body) {
+    for (unsigned k = lane; k < length; k += 32) body(k);
+}
+
 /* TERM is summed up over the elements; FINISH is what becomes of the sum, and the result for instructions to a scalar;
  * VALUE is an element of the result, with t.sum what FINISH made. */
 #define VPPS_REDUCE(ID, ARGUMENTS, TERM, FINISH)                                                                       \
