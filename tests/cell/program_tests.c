@@ -113,9 +113,44 @@ START_TEST(places_are_as_planned)
     }
 END_TEST
 
+/* Two tanh and two sigmoid functions, made in turn, and multiplied in pairs: each two lie next to each other. */
+START_TEST(operations_that_are_alike_lie_together)
+    {
+        cells x = cells_open();
+        vpps_graph *r;
+        vpps_cell cell;
+        TEST_OK(vpps_cell_begin(x.model, "turns", &r));
+        vpps_node in[4], made[4];
+        for (uint32_t k = 0; k < 4; k++) in[k] = vpps_pull(r, HIDDEN, 1);
+        for (uint32_t k = 0; k < 4; k++) made[k] = k % 2 ? vpps_sigmoid(r, in[k]) : vpps_tanh(r, in[k]);
+        for (uint32_t k = 0; k < 4; k++) TEST_OK(vpps_push(r, made[k])); /* so that they are kept */
+        TEST_OK(vpps_scatter(r, vpps_add(r, vpps_mul(r, made[0], made[1]), vpps_mul(r, made[2], made[3]))));
+        TEST_OK(vpps_cell_end(r, &cell));
+        const vpps_cell_needs needs = cells_needs();
+        vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
+        uint32_t n = 0, values[4];
+        for (uint32_t v = 0; v < c->n_forward; v++) {
+            const vpps_cell_value *value = &c->values[v];
+            if (value->kind != VPPS_VALUE_RUN || !value->kept || value->n_args != 1) continue;
+            ck_assert_uint_lt(n, 4);
+            values[n++] = v;
+        }
+        ck_assert_uint_eq(n, 4);
+        for (uint32_t k = 0; k < 2; k++) {
+            const vpps_cell_value *a = &c->values[values[k]], *b = &c->values[values[k + 2]];
+            ck_assert_uint_eq(a->run.opcode, b->run.opcode);
+            ck_assert_uint_eq(b->offset > a->offset ? b->offset - a->offset : a->offset - b->offset, HIDDEN);
+        }
+        ck_assert_uint_ne(c->values[values[0]].run.opcode, c->values[values[1]].run.opcode);
+        vpps_compiled_cell_free(c);
+        cells_close(&x);
+    }
+END_TEST
+
 TCase *program_tests(void) {
     TCase *t = tcase_create("program");
     tcase_add_test(t, slots_hold_what_is_read);
     tcase_add_test(t, places_are_as_planned);
+    tcase_add_test(t, operations_that_are_alike_lie_together);
     return t;
 }

@@ -108,6 +108,28 @@ START_TEST(chains_of_any_length)
     }
 END_TEST
 
+/* Forward a softmax, then a product of it; backward the product's transpose, then the softmax. A second softmax has a stage with the
+ * first in either pass: stages are numbered apart in each. */
+START_TEST(parts_have_stages_of_their_own)
+    {
+        cells x = cells_open();
+        vpps_graph *r;
+        vpps_cell cell;
+        TEST_OK(vpps_cell_begin(x.model, "two softmaxes", &r));
+        const vpps_node a = vpps_softmax(r, vpps_pull(r, HIDDEN, 1)), b = vpps_softmax(r, vpps_pull(r, HIDDEN, 1));
+        TEST_OK(vpps_scatter(r, vpps_affine1(r, VPPS_NO_PARAM, cells_param(&x, "U_i"), a)));
+        TEST_OK(vpps_push(r, b));
+        TEST_OK(vpps_cell_end(r, &cell));
+        vpps_cell_needs needs = cells_needs();
+        needs.group = 2;
+        vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
+        ck_assert_uint_eq(count_stages(c, VPPS_PART_MAIN), 2);
+        ck_assert_uint_eq(count_stages(c, VPPS_PART_BACK_MAIN), 2);
+        vpps_compiled_cell_free(c);
+        cells_close(&x);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- eager and lazy */
 
 /* All W x are made before the recurrence, U h in it; without a recurrence there is nothing to separate. */
@@ -298,6 +320,7 @@ TCase *split_tests(void) {
     tcase_add_test(t, stages_by_rows);
     tcase_add_test(t, stages_by_vertices);
     tcase_add_test(t, chains_of_any_length);
+    tcase_add_test(t, parts_have_stages_of_their_own);
     tcase_add_test(t, products_of_inputs_are_eager);
     tcase_add_test(t, classifier_is_lazy);
     tcase_add_test(t, kept_places);

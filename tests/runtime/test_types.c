@@ -6,14 +6,14 @@
 #include <malloc.h>
 #include <math.h>
 
-enum { LENGTH = 512, ROWS = 5, KEPT = 1024 };
+enum { LENGTH = 512, ROWS = 5, KEPT = 1024, LATE = 10 };
 
 typedef struct setting {
     vpps_model *model;
     vpps_graph *g;
     vpps_handle *h;
     vpps_param table, W;
-    vpps_cell cell;
+    vpps_cell cell, late;
 } setting;
 
 static setting open_setting(bool verify, uint32_t trace_events) {
@@ -26,6 +26,9 @@ static setting open_setting(bool verify, uint32_t trace_events) {
     TEST_OK(vpps_cell_begin(s.model, "first", &r));
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, s.W, vpps_pull(r, LENGTH, 1)))));
     TEST_OK(vpps_cell_end(r, &s.cell));
+    TEST_OK(vpps_cell_begin(s.model, "late", &r));
+    TEST_OK(vpps_scatter(r, vpps_square(r, vpps_affine1(r, VPPS_NO_PARAM, s.W, vpps_pull(r, LENGTH, 1)))));
+    TEST_OK(vpps_cell_end(r, &s.late));
     TEST_OK(vpps_graph_create(&s.g, s.model));
     vpps_options_default(&o);
     o.vps = 2;
@@ -44,17 +47,21 @@ static void close_setting(setting *s) {
 
 static uint32_t kept(const setting *s) { return s->h->types.n_types + s->h->types.n_compiled; }
 
-/* A batch with a cell, and with kinds of vertices that depend on `kind`: two slices, and a sum over one. */
+/* A batch with a cell, from LATE on with another one, too, and with kinds of vertices that depend on `kind`: two slices, and a sum
+ * over one. So the other cell's type comes behind types that are dropped. */
 static vpps_node build(const setting *s, uint32_t kind) {
     vpps_graph *g = s->g;
     vpps_graph_clear(g);
     const vpps_node x = vpps_tanh(g, vpps_lookup(g, s->table, kind % ROWS));
     const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = s->cell, .n_pulls = 1, .pulls = &x));
     const uint32_t first = kind % (LENGTH - 8), n = 1 + kind / (LENGTH - 8) % 8;
-    const vpps_node parts[] = {vpps_sum_elements(g, vpps_scattered(g, v, 0)),
-                               vpps_sum_elements(g, vpps_square(g, vpps_slice(g, x, first, n))),
-                               vpps_sum_elements(g, vpps_slice(g, x, first + 1, 1))};
-    return vpps_sum(g, 3, parts);
+    vpps_node parts[4] = {vpps_sum_elements(g, vpps_scattered(g, v, 0)),
+                          vpps_sum_elements(g, vpps_square(g, vpps_slice(g, x, first, n))),
+                          vpps_sum_elements(g, vpps_slice(g, x, first + 1, 1))};
+    if (kind < LATE) return vpps_sum(g, 3, parts);
+    const vpps_vertex late = vpps_apply(g, VPPS_APPLICATION(.cell = s->late, .n_pulls = 1, .pulls = &x));
+    parts[3] = vpps_sum_elements(g, vpps_scattered(g, late, 0));
+    return vpps_sum(g, 4, parts);
 }
 
 static double loss_of(const setting *s, uint32_t kind) {
@@ -65,7 +72,7 @@ static double loss_of(const setting *s, uint32_t kind) {
     for (uint32_t r = 0; r < 4; r++) {
         double sum = 0;
         for (uint32_t i = 0; i < LENGTH; i++) sum += (double)W[r * LENGTH + i] * tanh((double)row[i]);
-        w += tanh(sum);
+        w += tanh(sum) + (kind < LATE ? 0 : sum * sum);
     }
     for (uint32_t i = 0; i < n; i++) squares += pow(tanh((double)row[first + i]), 2);
     one = tanh((double)row[first + 1]);
