@@ -17,12 +17,14 @@ vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d) {
     cuda_driver *entered = (cuda_driver *)base;
     *d = NULL;
     if (entered->lost) return fail_lost(entered);
-    if (stacks_contexts(entered))
-        CUDA_TRY(entered, "the context", cuCtxPushCurrent_v2(entered->context));
-    else
-        CUDA_TRY(entered, "the context", cuCtxSetCurrent(entered->context));
-    *d = entered;
-    return VPPS_OK;
+    const vpps_cu_result code = stacks_contexts(entered) ? entered->cuda.cuCtxPushCurrent_v2(entered->context)
+                                                         : entered->cuda.cuCtxSetCurrent(entered->context);
+    if (code == VPPS_CU_SUCCESS) {
+        *d = entered;
+        return VPPS_OK;
+    }
+    vpps_cuda_failed(&entered->cuda, "the context", code);
+    return VPPS_DEVICE;
 }
 
 void vpps_cuda_leave(cuda_driver **d) {
@@ -168,6 +170,7 @@ static void cuda_close(vpps_driver *base) {
             d->cuda.cuModuleUnload(k->module);
             free(k);
         }
+        d->kernels = NULL;
         for (size_t i = 0; i < d->memory.n; i++) d->cuda.cuMemFree_v2(d->memory.at[i]);
         for (size_t i = 0; i < d->pinned.n; i++) d->cuda.cuMemFreeHost((void *)(uintptr_t)d->pinned.at[i]);
         if (d->start) d->cuda.cuEventDestroy_v2(d->start);
@@ -176,7 +179,7 @@ static void cuda_close(vpps_driver *base) {
         vpps_cuda_leave(&entered);
         d->cuda.cuDevicePrimaryCtxRelease_v2(d->device);
     }
-    for (vpps_kernel *k = d->lost ? d->kernels : NULL, *next; k; k = next) {
+    for (vpps_kernel *k = d->kernels, *next; k; k = next) {
         next = k->next;
         free(k);
     }
