@@ -4,7 +4,7 @@
 
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
-export VPPS_CACHE_DIR=$work/cache
+export VPPS_CACHE_DIR=$work/cache VPPS_PROBE_MS=100000 # whatever a sanitizer takes
 
 common=(tree-lstm --hidden 24 --embed 24 --examples 40 --batch 8 --device cpu --vps 2)
 train=("$vpps" train "${common[@]}" --max-batches 2 --eval-every 0)
@@ -12,6 +12,8 @@ lacks() { ! grep -qF -e "$2" "$1"; } # lacks FILE TEXT
 products="as measured on this processor"
 stages="as vpps tune has measured"
 
+check "no time to measure" exits 0 env VPPS_PROBE_MS=0 "${train[@]}"
+check "is told" grep -q "products were not measured" err
 check "--no-tuning" exits 0 "${train[@]}" --no-tuning
 check "measures nothing" lacks err "$products"
 check "and keeps nothing" test ! -e "$VPPS_CACHE_DIR"
