@@ -12,7 +12,7 @@ lacks() { ! grep -qF -e "$2" "$1"; } # lacks FILE TEXT
 products="as measured on this processor"
 stages="as vpps tune has measured"
 
-check "no time to measure" exits 0 env VPPS_PROBE_MS=0 "${train[@]}"
+check "no time to measure" exits 0 env VPPS_CACHE_DIR="$work/other" VPPS_PROBE_MS=0 "${train[@]}"
 check "is told" grep -q "products were not measured" err
 check "--no-tuning" exits 0 "${train[@]}" --no-tuning
 check "measures nothing" lacks err "$products"
