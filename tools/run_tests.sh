@@ -15,6 +15,7 @@ set -uo pipefail
 limit=${TEST_LIMIT:-600}
 export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-60}
 export VPPS_CACHE_DIR=${VPPS_CACHE_DIR:-$(realpath -m "${BUILD:-build}")/cache}
+export VPPS_PROBE_MS=${VPPS_PROBE_MS:-100000} # products are measured however slow a sanitizer or a machine is
 if [ -z "${VPPS_CXX:-}" ] && command -v clang++ > /dev/null; then export VPPS_CXX=clang++; fi # half of g++'s time
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -4,7 +4,7 @@
 
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
-export VPPS_CACHE_DIR=$work/cache VPPS_PROBE_MS=100000 # whatever a sanitizer takes
+export VPPS_CACHE_DIR=$work/cache
 
 common=(tree-lstm --hidden 24 --embed 24 --examples 40 --batch 8 --device cpu --vps 2)
 train=("$vpps" train "${common[@]}" --max-batches 2 --eval-every 0)
