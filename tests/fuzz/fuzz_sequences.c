@@ -65,10 +65,13 @@ static void check_same(const vpps_sentences *a, const vpps_sentences *b) {
     }
 }
 
-/* Does one of the words begin as a byte order mark does? At the beginning of a line it would be read as one. */
+/* Does one of the words begin as a byte order mark of UTF-8 or UTF-16 does? At the beginning of a line or of a file it would be read as
+ * one. */
 static bool begins_as_mark(const vpps_vocab *words) {
+    static const char *const marks[] = {"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"};
     for (uint32_t i = 0; i < vpps_vocab_size(words); i++)
-        if (strncmp(vpps_vocab_word(words, i), "\xef\xbb\xbf", 3) == 0) return true;
+        for (size_t k = 0; k < VPPS_COUNT(marks); k++)
+            if (strncmp(vpps_vocab_word(words, i), marks[k], strlen(marks[k])) == 0) return true;
     return false;
 }
 
