@@ -136,7 +136,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     }
     require(vpps_sentences_create(&s) == VPPS_OK);
     if (read_as(format, s, text, n - 1) == VPPS_OK) {
-        check_round_trip(format, s);
+        /* an end word that stands within a line is read as <unk>, which is written as another word */
+        if (format != LINES || !memmem(text, n - 1, "</s>", 4)) check_round_trip(format, s);
         check_spellings(s);
     } else {
         require(vpps_sentences_size(s) == 0 && vpps_sentences_total_words(s) == 0);
