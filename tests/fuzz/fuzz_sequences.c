@@ -125,6 +125,14 @@ static void check_parallel(const char *text, size_t n) {
     vpps_sentences_destroy(target);
 }
 
+/* What a line means may depend on the others, so that what was read, written by itself, is another text: an end word within a line is
+ * <unk>, a line with '#' or -DOCSTART- is a comment or a mark where its columns do not fit. */
+static bool depends_on_the_whole(int format, const char *text, size_t n) {
+    if (format == LINES) return memmem(text, n, "</s>", 4) != NULL;
+    const bool columns = format == COLUMNS || format == TABS || format == CONLLU;
+    return columns && (memchr(text, '#', n) || memmem(text, n, "-DOCSTART-", 10));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (n == 0) return 0;
     const int format = data[0] % (N_FORMATS + 1);
@@ -136,8 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     }
     require(vpps_sentences_create(&s) == VPPS_OK);
     if (read_as(format, s, text, n - 1) == VPPS_OK) {
-        /* an end word that stands within a line is read as <unk>, which is written as another word */
-        if (format != LINES || !memmem(text, n - 1, "</s>", 4)) check_round_trip(format, s);
+        if (!depends_on_the_whole(format, text, n - 1)) check_round_trip(format, s);
         check_spellings(s);
     } else {
         require(vpps_sentences_size(s) == 0 && vpps_sentences_total_words(s) == 0);
