@@ -127,12 +127,6 @@ static vpps_status read_network(const settings *s, const char *path, const json_
 
 /* ---------------------------------------------------------------- the file */
 
-/* Is it a record of a log that comes before that of the run's start? */
-static bool is_other_record(const json_t *o) {
-    const char *event = json_string_value(json_object_get(o, "event"));
-    return event && strcmp(event, "start") != 0;
-}
-
 /* The file's first object, of a log that of the run's start. It is read once: it may come from a pipe, and settings point to its
  * strings. */
 static vpps_status load(const char *path, json_t **out) {
@@ -142,10 +136,7 @@ static vpps_status load(const char *path, json_t **out) {
     if (root) return VPPS_OK;
     FILE *f = fopen(path, "r");
     if (!f) return vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
-    json_t *read;
-    while ((read = json_loadf(f, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error)) && is_other_record(read)) {
-        json_decref(read);
-    }
+    json_t *read = json_loadf(f, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
     fclose(f);
     if (!read) return vpps_fail(VPPS_FORMAT, "%s:%d:%d: %s", path, error.line, error.column, error.text);
     if (!json_is_object(read)) {

@@ -41,7 +41,8 @@ vpps_status log_open(run_log *log, const char *path, bool append) {
 
 void log_close(run_log *log) {
     if (log->file) fclose(log->file);
-    log->file = NULL;
+    json_decref(log->early);
+    *log = (run_log){0};
 }
 
 /* Writes an object, which it takes, with the common members in it. */
@@ -62,13 +63,21 @@ vpps_status log_start(run_log *log, const settings *s, uint32_t train_examples) 
         json_t *value = options_unused(s, &rows[i]) ? json_null() : config_value(s, &rows[i]);
         json_object_set_new(options, rows[i].row.name, value);
     }
-    return write_event(log, "start",
-                       json_pack("{ss ss si so}", "version", vpps_version(), "model", s->network->name, "examples",
-                                 (int)train_examples, "options", options));
+    VPPS_TRY(write_event(log, "start",
+                         json_pack("{ss ss si so}", "version", vpps_version(), "model", s->network->name, "examples",
+                                   (int)train_examples, "options", options)));
+    log->started = true;
+    json_t *line;
+    json_array_foreach(log->early, n, line) VPPS_TRY(log_engine(log, json_string_value(line)));
+    return VPPS_OK;
 }
 
 vpps_status log_engine(run_log *log, const char *line) {
-    return log->file ? write_event(log, "engine", json_pack("{ss}", "line", line)) : VPPS_OK;
+    if (!log->file) return VPPS_OK;
+    if (log->started) return write_event(log, "engine", json_pack("{ss}", "line", line));
+    if (!log->early) log->early = json_array();
+    return json_array_append_new(log->early, json_string(line)) == 0 ? VPPS_OK
+                                                                     : vpps_fail(VPPS_MEMORY, "no memory for the log");
 }
 
 vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss, double rate) {

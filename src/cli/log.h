@@ -1,4 +1,4 @@
-/* log.h - the run as JSON lines: objects whose "event" is start, batch, epoch or end. */
+/* log.h - the run as JSON lines: objects whose "event" is start, engine, batch, epoch or end. */
 #ifndef VPPS_CLI_LOG_H
 #define VPPS_CLI_LOG_H
 
@@ -8,13 +8,15 @@
 typedef struct run_log {
     FILE *file;
     const char *path;
-    bool was_cut; /* the file that is continued did not end with a line */
+    bool was_cut;  /* the file that is continued did not end with a line */
+    bool started;  /* the start has been written, which comes first */
+    json_t *early; /* what the engine told before; NULL: nothing */
     uint64_t begin_ns;
 } run_log;
 
 vpps_status log_open(run_log *log, const char *path, bool append);
 vpps_status log_start(run_log *log, const settings *s, uint32_t train_examples);
-/* What the engine tells of itself. */
+/* What the engine tells of itself; before the start it is kept until then. Fails with IO, MEMORY. */
 vpps_status log_engine(run_log *log, const char *line);
 
 vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss, double rate);

@@ -130,7 +130,8 @@ log_lines() {
     python3 - <<'PY'
 import json, collections
 lines = [json.loads(l) for l in open('whole.jsonl')]
-lines = [l for l in lines if l['event'] != 'engine'] # what it measured, in the first run alone
+assert lines[0]['event'] == 'start', lines[0]
+lines = [l for l in lines if l['event'] != 'engine'] # what it measured, in the first run on a machine
 n = collections.Counter(l['event'] for l in lines)
 assert n == {'start': 1, 'batch': 20, 'epoch': 2, 'end': 1}, n
 assert [l['batch'] for l in lines if l['event'] == 'batch'] == list(range(1, 11)) * 2
