@@ -58,17 +58,19 @@ static bool column_is(column c, const char *text) { return c.len == strlen(text)
 
 /* ---------------------------------------------------------------- kinds of lines */
 
-/* The line between two documents of the CoNLL-2003 shared task, which may have other columns than words. */
-static bool is_document_start(const vpps_line *line) {
+/* The line between two documents of the CoNLL-2003 shared task, which may have other columns than words. Where tabs part columns, a
+ * blank first one is a word. */
+static bool is_document_start(char separator, const vpps_line *line) {
     const char *at = line->begin;
     column first;
-    return next_column(' ', &at, line->end, &first) && column_is(first, "-DOCSTART-");
+    return next_column(' ', &at, line->end, &first) && column_is(first, "-DOCSTART-") &&
+           (separator == ' ' || !memchr(line->begin, separator, (size_t)(first.text - line->begin)));
 }
 
 /* The first line behind `line` (all zero: of the text) that has columns and does not begin with '#'; false: none has. */
-static bool find_plain_line(const vpps_text *t, vpps_line *line) {
+static bool find_plain_line(const vpps_text *t, char separator, vpps_line *line) {
     while (vpps_text_next_line(t, line)) {
-        if (!vpps_line_is_blank(line) && *line->begin != '#' && !is_document_start(line)) return true;
+        if (!vpps_line_is_blank(line) && *line->begin != '#' && !is_document_start(separator, line)) return true;
     }
     return false;
 }
@@ -103,7 +105,7 @@ static bool is_comment(column_reader *r, const vpps_line *line) {
     uint32_t expected = r->n_columns;
     if (!expected) {
         vpps_line plain = *line;
-        r->all_begin_hash = r->all_begin_hash || !find_plain_line(r->t, &plain);
+        r->all_begin_hash = r->all_begin_hash || !find_plain_line(r->t, r->separator, &plain);
         expected = r->all_begin_hash ? r->last_columns : count_columns(r->separator, &plain);
     }
     if (!expected || (count_columns(r->separator, line) == expected && has_id(r, line))) return false;
@@ -164,7 +166,8 @@ static vpps_status take_names(column_reader *r) {
     r->id = find_name(names, end, "ID");
     r->n_columns = vpps_text_count_words(names, end);
     r->wanted.comments = true;
-    const bool spaces = find_plain_line(r->t, &plain) && !memchr(plain.begin, '\t', (size_t)(plain.end - plain.begin));
+    const bool spaces =
+        find_plain_line(r->t, '\t', &plain) && !memchr(plain.begin, '\t', (size_t)(plain.end - plain.begin));
     r->separator = spaces ? ' ' : '\t';
     return VPPS_OK;
 }
@@ -253,7 +256,7 @@ static vpps_status end_open_sentence(column_reader *r) {
 static vpps_status read_columns(column_reader *r) {
     vpps_line line = {0};
     while (vpps_text_next_line(r->t, &line)) {
-        if (vpps_line_is_blank(&line) || is_document_start(&line)) {
+        if (vpps_line_is_blank(&line) || is_document_start(r->separator, &line)) {
             VPPS_TRY(end_open_sentence(r));
         } else if (!is_comment(r, &line)) {
             VPPS_TRY(read_token_line(r, &line));

@@ -79,6 +79,7 @@ static const struct good_case {
     {COLUMNS, &tabs_3, "a\t\tX\t\nb\t1\tO\t\n", "[a]X [b]O \n"},
     {COLUMNS, NULL, "-DOCSTART- -X- O\n\na X\nb O\n-DOCSTART-\nc O\n", "[a]X [b]O \n[c]O \n"},
     {COLUMNS, &tabs, "-DOCSTART-\tO\n\na b\tX\n", "[a b]X \n"},
+    {COLUMNS, &tabs, " \t-DOCSTART-\nb\tX\n -DOCSTART- X\nc\tX\n", "[ ]-DOCSTART- [b]X \n[c]X \n"},
     {COLUMNS, NULL, "a -DOCSTART-\n-DOCSTART O\n", "[a]-DOCSTART- [-DOCSTART]O \n"},
     {COLUMNS, &conllu, "", ""},
     {COLUMNS, &conllu,
