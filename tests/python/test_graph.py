@@ -179,14 +179,20 @@ def test_bulk_trains_as_one_by_one(rng):
     np.testing.assert_allclose(nets[0].values(), nets[1].values(), rtol=1e-4, atol=1e-6)
 
 
-def test_lists_in_bulk(rng):
-    """A graph network: each node sums its neighbours' states, times a weight of the edge."""
+def states_of_nodes():
+    """A model with a matrix, and a cell that holds a node's state."""
     m = vpps.Model(1)
-    W = m.add_matrix("W", 4, 4)
 
     @m.cell
     def state(c: vpps.Recorder) -> None:
         c.scatter(c.pull(4))
+
+    return m, m.add_matrix("W", 4, 4), state
+
+
+def test_lists_in_bulk(rng):
+    """A graph network: each node sums its neighbours' states, times a weight of the edge."""
+    m, W, state = states_of_nodes()
 
     @m.cell
     def node(c: vpps.Recorder) -> None:
@@ -219,12 +225,7 @@ def test_lists_in_bulk(rng):
 
 def test_attention_and_two_lists(rng):
     """softmax_list, weighted_sum_list, concat_list, and a second list, against NumPy; their gradient against central differences."""
-    m = vpps.Model(1)
-    W = m.add_matrix("W", 4, 4)
-
-    @m.cell
-    def state(c: vpps.Recorder) -> None:
-        c.scatter(c.pull(4))
+    m, W, state = states_of_nodes()
 
     @m.cell
     def attend(c: vpps.Recorder) -> None:
