@@ -373,9 +373,9 @@ typedef struct vpps_constituent_tree {
 
 typedef struct vpps_constituents vpps_constituents;
 
-/* What becomes of labels. Function tags are what stands at a label's end behind '-' or '=', in capital letters and digits:
- * NP-SBJ-1 without them is NP, but -LRB-, very-good and S|<VP-.> have none. Null elements are leaves with the label -NONE-
- * whose word is 0 or begins with '*'; with them go the constituents and trees that have no words then. */
+/* How a reader treats labels. A function tag is a suffix of capital letters and digits behind '-' or '=': NP-SBJ-1 becomes NP, but
+ * -LRB-, very-good and S|<VP-.> have no function tags. A null element is a leaf with the label -NONE- whose word is 0 or begins with
+ * '*'. A constituent or a tree that holds nothing but null elements is left out with them. */
 typedef enum vpps_labels {
     VPPS_LABELS_RAW,  /* everything stays as written */
     VPPS_LABELS_CUT,  /* function tags and null elements are left out */
@@ -420,10 +420,10 @@ VPPS_API vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps
 /* ---------------------------------------------------------------- metrics */
 
 /* Precision and recall of chunks (entities), as conlleval, the script of the CoNLL shared tasks, counts them (Tjong Kim
- * Sang and Buchholz 2000). Tags are O, or a letter with a type behind '-' ("I-PER"; a tag "I" has the type ""): B, I, E, S
- * of IOB1, IOB2 and IOBES; M of BMES is I, L and U of BILOU are E and S, W of BMEWO is S. A chunk ends behind E or S, before
- * B, S or O, and where the type changes; it starts at B or S, behind E, S or O, and where the type changes. It is found
- * when both its ends and its type are. A tag of no scheme is outside of chunks, as O is. */
+ * Sang and Buchholz 2000). A tag is O, or a letter and a type with '-' between them ("I-PER"; the tag "I" has the type ""). The letters
+ * are B, I, E and S of IOB1, IOB2 and IOBES. Other schemes are mapped to them: M of BMES to I, L and U of BILOU to E and S, W of BMEWO
+ * to S. A chunk starts at B or S, after E, S or O, and where the type changes. It ends after E or S, before B, S or O, and where the
+ * type changes. A predicted chunk is correct if its start, its end and its type are. A tag of no scheme counts as O. */
 typedef struct vpps_f1 vpps_f1;
 
 typedef struct vpps_f1_counts {

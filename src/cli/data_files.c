@@ -7,8 +7,8 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* A file is a part when one of the words of its name (parted by '.', '_' and '-') is one of these, maybe with digits behind
- * it: train, test2016. Capital letters do not count. */
+/* The words that mark a part. A file's name is split at '.', '_' and '-'; digits at the end of a word are ignored (test2016), and so is
+ * case. */
 static const char *const part_words[N_SPLITS][12] = {
     {"train", "training", "trainset", "traindata"},
     {"dev", "devel", "development", "devset", "val", "valid", "validation", "valset", "testa" /* of CoNLL-2003 */},

@@ -4,9 +4,9 @@
 
 #include "cli/options.h"
 
-/* May a training run, at so many finished epochs, write its checkpoints and its log? A new run replaces no file that is not
- * empty; a resumed one replaces checkpoints of its own run, and appends to the log; with --force all is replaced. To be asked
- * before any file is opened. Fails with ARGUMENT, naming the file. */
+/* May a training run that has finished `epoch` epochs write its checkpoints and its log? A new run replaces empty files only. A resumed
+ * run replaces the checkpoints of its own run and appends to the log. With --force every file may be replaced. Call it before a file is
+ * opened. Fails with ARGUMENT, naming the file. */
 vpps_status overwrite_check_run(const settings *s, uint32_t epoch);
 
 /* May an export replace the file at `path`? All but a checkpoint that training can go on from. */

@@ -75,7 +75,8 @@ static void put_rows(const work *w) {
     }
 }
 
-/* Where the task's passing records are, as if there were items from 0 on, and its contributions. */
+/* Declares where the task's passing records and contributions lie. `passing` is the address that the record of item 0 would have: the
+ * task may begin at a later item. */
 static void put_places(const work *w) {
     const uint32_t passing = w->c->kept_words[vpps_passing_record(w->c, w->s.stage)];
     const bool passes = w->c->stages[w->s.stage].passing;

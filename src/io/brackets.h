@@ -28,7 +28,7 @@ void vpps_brackets_skip(vpps_brackets *b);
 /* The next byte; a NUL at the end of the line. */
 static inline char vpps_brackets_peek(const vpps_brackets *b) { return b->at < b->line.end ? *b->at : '\0'; }
 
-/* A label or a word, with the white space behind it; its length, 0: there is none here. */
+/* Takes a label or a word and the white space behind it. Returns the length of the former; 0: a bracket or the end of the line is here. */
 size_t vpps_brackets_token(vpps_brackets *b, const char **token);
 
 /* Takes one of ( and ), with the white space behind it; fails with `expected` when something else is here. A bracket that

@@ -15,7 +15,7 @@ typedef struct contribution {
     const uint64_t *reads; /* see vpps_reached */
     bool all;              /* every vertex makes it */
     uint32_t number, stage, stride, shares;
-    uint32_t at, share_words; /* at: as if there were items from 0 on */
+    uint32_t at, share_words; /* at: where the contribution of item 0 would lie; the task may begin at a later item */
 } contribution;
 
 static contribution contribution_of(const vpps_batch_work *w, const vpps_contributions *all, uint32_t i, uint32_t j) {

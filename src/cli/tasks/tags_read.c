@@ -88,9 +88,9 @@ static void look_at_words(look *l, const vpps_line *line) {
     }
 }
 
-/* How many '|' part the columns of a token: of word|POS|TAG nearly all have two. 0: the text is none of such words. Half of
- * them are enough, also at the beginning of lines, so that a word that lacks its tag is found; where columns are asked for,
- * nearly all must be. */
+/* The number of '|' in a token: 1 for word|TAG, 2 where nearly all tokens are word|POS|TAG. 0: the text is not of this form. Half of the
+ * words, and half of the words that begin a line, must have a '|': a word that lacks its tag is then reported rather than read as
+ * columns. Where the user asked for columns, nine tenths must. */
 static uint32_t bars_of(const look *l, bool asked) {
     if (l->barred == 0 || 2 * l->barred < l->words || 2 * l->begin_barred < l->lines) return 0;
     if (asked && 10 * l->barred < 9 * l->words) return 0;

@@ -12,8 +12,8 @@ vpps_status task_need_sentences(vpps_sentences **s);
 
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
-/* The words that sentences have min_count times at least, behind <unk>. `ends`: they end in END_WORD, which is one of them
- * however often it occurs. */
+/* A vocabulary of <unk>, then of the words that occur at least min_count times. `ends`: sentences end in END_WORD, which is kept however
+ * rare it is. */
 vpps_status task_cut_words(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
 
 /* Ids of `from` in `to`, into split->ids[which]; VPPS_NO_WORD or 0 for what `to` does not know. */
