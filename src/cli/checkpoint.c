@@ -13,6 +13,7 @@
 #include "cli/corpus_notes.h"
 #include "cli/corpus_read.h"
 #include "cli/data_files.h"
+#include "cli/parse.h"
 #include "cli/save_name.h"
 #include "cli/task.h"
 #include "io/descriptor.h"
@@ -205,18 +206,34 @@ static bool is_taken(const settings *s, const cli_option *o) {
     return (o->flags & OPTION_SAVED) && (s->command == COMMAND_TRAIN || !(o->flags & OPTION_RESUMED));
 }
 
+/* `before` NULL: the option was not given when the checkpoint was made. */
 static void note_change(const resuming *r, const char *name, const char *before, const char *now) {
     const char *separator = ftell(r->now) ? ", " : "";
-    fprintf(r->before, "%s--%s %.200s", separator, name, before);
+    fprintf(r->before, "%s%s--%s%s%.200s", separator, before ? "" : "no ", name, before ? " " : "",
+            before ? before : "");
     fprintf(r->now, "%s--%s %.200s", separator, name, now);
 }
 
-/* A path that was not given when the checkpoint was made. */
-static vpps_status check_new_text(const char *path, const settings *s, const cli_option *o, const resuming *r) {
+static vpps_status fail_fixed(const char *path, const char *name, const char *before, const char *now) {
+    return vpps_fail(VPPS_ARGUMENT, "%s was made with --%s %.200s: training cannot resume with %.200s", path, name,
+                     before, now);
+}
+
+/* An option that is given, and that the checkpoint has not: a text that was not given when it was made, or a row that is newer than
+ * the file, which then was made with the row's default. */
+static vpps_status check_new(const char *path, const settings *s, const cli_option *o, const resuming *r) {
     const bool moved = r->by_content && r->from_files && (o->flags & OPTION_DATA);
-    if (s->command != COMMAND_TRAIN || o->row.kind != OPTION_TEXT || !(o->flags & OPTION_FIXED) || moved)
-        return VPPS_OK;
-    return vpps_fail(VPPS_ARGUMENT, "%s was made without --%s: training cannot resume with it", path, o->row.name);
+    const bool is_text = o->row.kind == OPTION_TEXT, fixed = o->flags & OPTION_FIXED;
+    char now[4096], before[4096];
+    if (s->command != COMMAND_TRAIN || moved) return VPPS_OK;
+    if (is_text && fixed)
+        return vpps_fail(VPPS_ARGUMENT, "%s was made without --%s: training cannot resume with it", path, o->row.name);
+    const settings defaults = options_defaults(s);
+    options_write(s, o, now, sizeof now);
+    options_write(&defaults, o, before, sizeof before);
+    if (is_text || (!fixed && strcmp(now, before) != 0)) note_change(r, o->row.name, is_text ? NULL : before, now);
+    if (is_text || !fixed || strcmp(now, before) == 0) return VPPS_OK;
+    return fail_fixed(path, o->row.name, before, now);
 }
 
 /* One saved option. Given on the command line: keep that, and check it where it must be the same. */
@@ -226,7 +243,7 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
     snprintf(key, sizeof key, "option.%s", o->row.name);
     VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
     if (!value) { /* a text that was not given, or a row newer than the file: the default */
-        return given ? check_new_text(path, s, o, r) : VPPS_OK;
+        return given ? check_new(path, s, o, r) : VPPS_OK;
     }
     vpps_status status = VPPS_OK;
     if (!given) {
@@ -240,8 +257,7 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
         options_write(s, o, now, sizeof now);
         const bool differs = strcmp(now, value) != 0;
         if (differs && (o->flags & OPTION_FIXED)) {
-            status = vpps_fail(VPPS_ARGUMENT, "%s was made with --%s %.200s: training cannot resume with %.200s", path,
-                               o->row.name, value, now);
+            status = fail_fixed(path, o->row.name, value, now);
         } else if (differs) {
             note_change(r, o->row.name, value, now);
         }

@@ -104,6 +104,8 @@ static const cli_option table[] = {
 
     HEADING("Training:"),
     COUNT("batch", batch, 1, 1 << 20, 'b', ENGINE | PLANS, FIXED, "Examples a batch"),
+    COUNT("accumulate", accumulate, 1, 4095, 0, TRAIN, FIXED,
+          "Add the gradients of N times --batch examples up before an update, in the memory of one --batch"),
     COUNT("epochs", epochs, 0, 1e6, 'e', TRAIN, SAVED, "Passes over the training part, resumed ones included"),
     COUNT("max-batches", max_batches, 0, U32_MAX, 0, TRAIN, 0, "Stop after N batches of this run; 0: no limit"),
     COUNT("eval-every", eval_every, 0, U32_MAX, 0, TRAIN, SAVED,
@@ -121,7 +123,9 @@ static const cli_option table[] = {
     COUNT("lr-every", lr_every, 1, U32_MAX, 0, TRAIN, SAVED,
           "Epochs between two steps; measurements of dev in a row that were no better before plateau lowers the rate"),
     COUNT("warmup", warmup, 0, U32_MAX, 0, TRAIN, SAVED, "Batches in which the learning rate rises to its first value"),
-    TEXT("freeze", freeze, "NAME,...", 0, TRAIN, SAVED, "Parameters that stay as they are, as embedding"),
+    TEXT("lr-of", lr_of, "NAME=X,...", 0, TRAIN, SAVED | OPTION_LIST,
+         "Learning rates that parameters have instead of --lr, as embedding=0.0005"),
+    TEXT("freeze", freeze, "NAME,...", 0, TRAIN, SAVED | OPTION_LIST, "Parameters that stay as they are, as embedding"),
     REAL("momentum", momentum, 0, 1, TRAIN, SAVED, "Factor of the momentum optimizer"),
     REAL("weight-decay", weight_decay, 0, 1e6, TRAIN, SAVED, "L2 penalty; decoupled for adamw"),
     REAL("clip", clip, 0, 1e9, TRAIN, SAVED, "Largest norm of all gradients together; 0: no limit"),
@@ -234,11 +238,13 @@ static const cli_option table[] = {
 /* clang-format on */
 
 const option_alias option_aliases[] = {
+    {"accumulate-grad-batches", "accumulate", NULL},
     {"batch-size", "batch", NULL},
     {"clip-norm", "clip", NULL},
     {"embed-size", "embed", NULL},
     {"embedding-size", "embed", NULL},
     {"grad-clip", "clip", NULL},
+    {"gradient-accumulation-steps", "accumulate", NULL},
     {"hidden-size", "hidden", NULL},
     {"learning-rate", "lr", NULL},
     {"max-epochs", "epochs", NULL},

@@ -51,11 +51,11 @@ typedef struct settings {
     uint64_t seed;
     uint32_t split;
 
-    uint32_t batch, epochs, max_batches, eval_every, save_every;
+    uint32_t batch, accumulate, epochs, max_batches, eval_every, save_every;
     uint32_t optimizer; /* a vpps_optimizer_kind */
     float lr, lr_decay, momentum, weight_decay, clip;
     uint32_t lr_schedule, lr_every, warmup;
-    const char *freeze;
+    const char *freeze, *lr_of; /* lists, with commas: parameters.h */
     uint32_t gradients, nonfinite;
 
     const char *device;
@@ -107,7 +107,8 @@ typedef struct cli_option {
  * the position in the epoch counts); DATA says where examples come from. INPUT and OUTPUT: a file that is read, or written
  * (those of data are found by corpus_list_files). CONTENT: a path, which may change when training is resumed as long as
  * what it holds does not. NAMES_NETWORK: a checkpoint that tells which network is meant. RESUMED: how the engine works, which
- * shapes the last bits of results: it is SAVED, and taken by --resume alone. FILES: how files of data are read. */
+ * shapes the last bits of results: it is SAVED, and taken by --resume alone. FILES: how files of data are read. LIST: a text of
+ * items with commas between; given more than once, the option has the items of all. */
 enum {
     OPTION_SAVED = 1,
     OPTION_FIXED = 2,
@@ -117,7 +118,8 @@ enum {
     OPTION_CONTENT = 32,
     OPTION_NAMES_NETWORK = 64,
     OPTION_RESUMED = 128,
-    OPTION_FILES = 256
+    OPTION_FILES = 256,
+    OPTION_LIST = 512
 };
 
 /* What people type for an option who come from elsewhere. */
@@ -127,7 +129,7 @@ typedef struct option_alias {
 } option_alias;
 
 extern const option_alias option_aliases[]; /* ends with a NULL alias */
-enum { OPTION_ALIASES = 20 };               /* how many there are */
+enum { OPTION_ALIASES = 22 };               /* how many there are */
 
 /* The alias of that name; NULL: there is none. */
 const option_alias *options_alias(const char *alias);

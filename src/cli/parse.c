@@ -71,12 +71,22 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
 
 /* ---------------------------------------------------------------- the line */
 
+/* The items given before, and those of `value`. The text lives as long as the process. */
+static const char *add_items(const settings *s, const command *c, const cli_option *o, const char *value) {
+    static char *lists[OPTIONS_MAX];
+    static size_t n;
+    if (n == OPTIONS_MAX) refuse(s, c, "--%s is given more than %d times", o->row.name, OPTIONS_MAX);
+    if (asprintf(&lists[n], "%s,%s", options_text(s, o), value) < 0) refuse(s, c, "no memory for --%s", o->row.name);
+    return lists[n++];
+}
+
 static void take(settings *s, const command *c, int key, const char *value) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
         if (!rows[i].row.name || rows[i].key != key || !options_apply(s, &rows[i])) continue;
         char why[160];
+        if ((rows[i].flags & OPTION_LIST) && s->given[i] && *value) value = add_items(s, c, &rows[i], value);
         if (!options_read(s, &rows[i], value ? value : "yes", why, sizeof why)) {
             refuse(s, c, "--%s: '%s' is not %s", rows[i].row.name, value, why);
         }
@@ -152,40 +162,42 @@ static uint32_t default_examples(const settings *s) {
     return complete ? COMPLETE_TREES : task_for(s)->n_generated;
 }
 
-static void set_defaults(settings *s) {
-    *s = (settings){.command = s->command,
-                    .network = s->network,
-                    .action = s->action,
-                    .leaves = 256,
-                    .min_count = s->network && s->network->spells ? 5 : 2,
-                    .seed = 1,
-                    .split = SPLIT_TEST,
-                    .batch = 32,
-                    .epochs = 10,
-                    .eval_every = 1,
-                    .optimizer = VPPS_ADAM,
-                    .lr = NAN,
-                    .lr_decay = 1,
-                    .lr_every = 1,
-                    .momentum = 0.9f,
-                    .clip = 5,
-                    .device = "cpu",
-                    .vps_shown = 16,
-                    .log_every = 1,
-                    .trace_events = 200000,
-                    .beam = 1,
-                    .top = 1,
-                    .line_bytes = 65536,
-                    .drawn_seed = 1,
-                    .count = 10,
-                    .temperature = 1,
-                    .top_p = 1,
-                    .length_penalty = 0.6f};
-    if (s->network) {
-        s->net = s->network->defaults;
-        s->generate = s->network->generator;
+settings options_defaults(const settings *s) {
+    settings d = {.command = s->command,
+                  .network = s->network,
+                  .action = s->action,
+                  .leaves = 256,
+                  .min_count = s->network && s->network->spells ? 5 : 2,
+                  .seed = 1,
+                  .split = SPLIT_TEST,
+                  .batch = 32,
+                  .accumulate = 1,
+                  .epochs = 10,
+                  .eval_every = 1,
+                  .optimizer = VPPS_ADAM,
+                  .lr = NAN,
+                  .lr_decay = 1,
+                  .lr_every = 1,
+                  .momentum = 0.9f,
+                  .clip = 5,
+                  .device = "cpu",
+                  .vps_shown = 16,
+                  .log_every = 1,
+                  .trace_events = 200000,
+                  .beam = 1,
+                  .top = 1,
+                  .line_bytes = 65536,
+                  .drawn_seed = 1,
+                  .count = 10,
+                  .temperature = 1,
+                  .top_p = 1,
+                  .length_penalty = 0.6f};
+    if (d.network) {
+        d.net = d.network->defaults;
+        d.generate = d.network->generator;
     }
-    s->examples = default_examples(s);
+    d.examples = default_examples(&d);
+    return d;
 }
 
 static void check_together(const settings *s, const command *c) {
@@ -203,7 +215,7 @@ static void check_together(const settings *s, const command *c) {
 }
 
 void options_parse(settings *s, const command *c, int argc, char **argv) {
-    set_defaults(s);
+    *s = options_defaults(s);
     parse_line(s, c, argc, argv);
     if (!options_given(s, "examples"))
         s->examples = 0; /* so that a file has given them, whatever the default becomes */

@@ -9,6 +9,9 @@
  * message on stderr). */
 void options_parse(settings *s, const command *c, int argc, char **argv);
 
+/* What options are that nothing says otherwise, for s's command, network and action. */
+settings options_defaults(const settings *s);
+
 /* The files that --model, --resume (or another option with OPTION_NAMES_NETWORK) and --config name on a command line whose
  * network is not known yet; NULL: it names none. argv[0] is no option. */
 void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config);

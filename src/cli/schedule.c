@@ -18,10 +18,10 @@ static double share_done(const settings *s, uint64_t done, uint64_t all) {
     return done < all ? (double)(done - s->warmup) / (double)(all - s->warmup) : 1;
 }
 
-float schedule_rate(const settings *s, uint32_t epoch, uint32_t batch, uint32_t batches, uint32_t drops) {
+float schedule_rate(const settings *s, float lr, uint32_t epoch, uint32_t batch, uint32_t batches, uint32_t drops) {
     const uint64_t done = (uint64_t)epoch * batches + batch, all = (uint64_t)s->epochs * batches;
     const double share = share_done(s, done, all), pi = 3.14159265358979323846;
-    double rate = (double)s->lr * pow((double)s->lr_decay, decays(s, epoch, drops));
+    double rate = (double)lr * pow((double)s->lr_decay, decays(s, epoch, drops));
     if (done < s->warmup) rate *= (double)(done + 1) / s->warmup;
     if (s->lr_schedule == SCHEDULE_LINEAR) rate *= 1 - share;
     if (s->lr_schedule == SCHEDULE_COSINE) rate *= (1 + cos(pi * share)) / 2;

@@ -4,7 +4,7 @@
 #include "cli/corpus_read.h"
 #include "cli/finite.h"
 #include "cli/init.h"
-#include "cli/suggest.h"
+#include "cli/parameters.h"
 #include "cli/team.h"
 #include "cli/vectors.h"
 #include "io/output.h"
@@ -62,30 +62,6 @@ vpps_options session_options(const settings *s) {
     return o;
 }
 
-/* The parameters that --freeze names. */
-static vpps_status freeze(const session *x) {
-    const char *end;
-    for (const char *name = x->settings->freeze; name && *name; name = *end ? end + 1 : end) {
-        char one[256];
-        vpps_param param;
-        end = name + strcspn(name, ",");
-        snprintf(one, sizeof one, "%.*s", (int)(end - name), name);
-        if (vpps_param_find(x->model, one, &param) == VPPS_OK) {
-            VPPS_TRY(vpps_freeze(x->model, param, true));
-            continue;
-        }
-        suggestion near = suggest_for(one);
-        for (vpps_param p = 0; p < vpps_param_count(x->model); p++) {
-            vpps_param_info info = {.size = sizeof info};
-            VPPS_TRY(vpps_param_describe(x->model, p, &info));
-            suggest_try(&near, info.name);
-        }
-        return vpps_fail(VPPS_ARGUMENT, "--freeze %s: %s has no such parameter%s%s", one, x->settings->network->name,
-                         near.word ? "; did you mean " : "", near.word ? near.word : "");
-    }
-    return VPPS_OK;
-}
-
 vpps_status session_open(session *x, const settings *s, const corpus *c) {
     x->settings = s;
     VPPS_TRY(vpps_model_create(&x->model, s->seed));
@@ -99,7 +75,8 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
         free(taken);
         VPPS_TRY(status);
     }
-    VPPS_TRY(freeze(x));
+    VPPS_TRY(parameters_freeze(x));
+    VPPS_TRY(parameters_take_rates(x));
     vpps_options options = session_options(s);
     if (x->team) {
         options.communicator = x->team->c;
@@ -143,6 +120,7 @@ void session_close(session *x) {
     free(x->scores.logits);
     free(x->scores.nll);
     free(x->costs);
+    free(x->rates);
     memset(x, 0, sizeof *x);
 }
 

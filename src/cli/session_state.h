@@ -11,6 +11,12 @@ typedef struct init_found {
     uint32_t partly;     /* taken for the words, characters or classes that the checkpoint has, too */
 } init_found;
 
+/* A parameter with a learning rate of its own. */
+typedef struct parameter_rate {
+    vpps_param param;
+    float lr; /* of the first batch, as --lr is */
+} parameter_rate;
+
 typedef struct session {
     const settings *settings;
     vpps_model *model;
@@ -27,6 +33,8 @@ typedef struct session {
     struct class_counts *classes; /* where a measure counts which class is taken for which; NULL: nowhere */
     vpps_vectors_found vectors;   /* which words' embeddings were pretrained; all zero without --vectors */
     init_found init;
+    parameter_rate *rates; /* of --lr-of, n_rates */
+    uint32_t n_rates;
     bool nonfinite; /* a score was not finite since this was last set to false */
 } session;
 

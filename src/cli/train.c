@@ -62,9 +62,15 @@ typedef struct trainer {
     train_summary summary;
 } trainer;
 
+/* Examples of an update, which is a batch wherever batches are counted: --accumulate times --batch. */
+static uint32_t batch_examples(const trainer *t) {
+    const uint64_t n = (uint64_t)t->s->batch * t->s->accumulate;
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
 static uint32_t batches_per_epoch(const trainer *t) {
-    const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples;
-    return n / t->s->batch + (n % t->s->batch != 0);
+    const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples, examples = batch_examples(t);
+    return n / examples + (n % examples != 0);
 }
 
 /* ---------------------------------------------------------------- set-up */
@@ -244,24 +250,78 @@ static vpps_status count_cost(trainer *t, uint32_t sentences) {
     return VPPS_OK;
 }
 
-static vpps_status train_batch(trainer *t) {
+/* The graph of this process's part of n examples from number `first` of the epoch on; *loss is their sum over `in_batch`. */
+static vpps_status build_graph(trainer *t, uint32_t first, uint32_t n, uint32_t in_batch, vpps_node *loss,
+                               uint32_t *n_own) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
-    const uint32_t first = t->position.batch * t->s->batch;
-    const uint32_t n = vpps_min_u32(t->s->batch, train->n_examples - first);
-    uint32_t n_own;
-    vpps_node loss = VPPS_NO_NODE;
-    float stale;
     const uint64_t begin = vpps_now_ns();
-    VPPS_TRY(team_deal(&t->team, t->costs, t->order + first, n, t->own, &n_own));
-    if (n_own) VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->own, n_own, n, &loss));
+    *loss = VPPS_NO_NODE;
+    VPPS_TRY(team_deal(&t->team, t->costs, t->order + first, n, t->own, n_own));
+    if (*n_own) VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->own, *n_own, in_batch, loss));
     t->build_ns += vpps_now_ns() - begin;
+    return VPPS_OK;
+}
+
+/* The learning rate of the next batch, which is handed to the engine with those of --lr-of. */
+static vpps_status set_rates(trainer *t, float *rate) {
+    const session *x = &t->session;
     const position *p = &t->position;
-    const float rate = schedule_rate(t->s, p->epoch, p->batch, batches_per_epoch(t), p->lr_drops);
-    VPPS_TRY(vpps_set_learning_rate(t->session.handle, rate));
-    vpps_handle_vote(t->session.handle, interrupted != 0);
+    const uint32_t batches = batches_per_epoch(t);
+    *rate = schedule_rate(t->s, t->s->lr, p->epoch, p->batch, batches, p->lr_drops);
+    VPPS_TRY(vpps_set_learning_rate(x->handle, *rate));
+    for (const parameter_rate *r = x->rates; r < x->rates + x->n_rates; r++) {
+        const vpps_param_group group = {.size = sizeof group,
+                                        .lr = schedule_rate(t->s, r->lr, p->epoch, p->batch, batches, p->lr_drops),
+                                        .momentum = NAN,
+                                        .weight_decay = NAN};
+        VPPS_TRY(vpps_set_param_group(x->handle, 1, &r->param, &group));
+    }
+    return VPPS_OK;
+}
+
+/* A graph was trained: notes what it took. */
+static vpps_status count_graph(trainer *t, uint32_t examples) {
+    vpps_stats stats = {.size = sizeof stats};
+    VPPS_TRY(count_cost(t, examples));
+    VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
+    t->levels += stats.levels;
+    t->steps += stats.steps;
+    t->instructions += stats.instructions;
+    t->script_bytes += stats.script_bytes;
+    return VPPS_OK;
+}
+
+/* Starts the batch of n examples from number `first` of the epoch on, and takes the loss of the one before. */
+static vpps_status step(trainer *t, uint32_t first, uint32_t n) {
+    vpps_node loss;
+    uint32_t n_own;
+    float stale;
+    VPPS_TRY(build_graph(t, first, n, n, &loss, &n_own));
     VPPS_TRY(vpps_fb(t->session.handle, t->session.graph, loss, &stale));
-    VPPS_TRY(count_cost(t, n_own));
-    if (t->in_flight) VPPS_TRY(take_loss(t, stale));
+    VPPS_TRY(count_graph(t, n_own));
+    return t->in_flight ? take_loss(t, stale) : VPPS_OK;
+}
+
+/* The same in graphs of --batch examples, whose gradients add up. */
+static vpps_status step_in_parts(trainer *t, uint32_t first, uint32_t n) {
+    vpps_node loss;
+    uint32_t n_own;
+    for (uint32_t done = 0; done < n; done += t->s->batch) {
+        VPPS_TRY(build_graph(t, first + done, vpps_min_u32(t->s->batch, n - done), n, &loss, &n_own));
+        VPPS_TRY(settle(t));
+        VPPS_TRY(vpps_backward(t->session.handle, t->session.graph, loss));
+        VPPS_TRY(count_graph(t, n_own));
+    }
+    return vpps_update(t->session.handle);
+}
+
+static vpps_status train_batch(trainer *t) {
+    const uint32_t first = t->position.batch * batch_examples(t);
+    const uint32_t n = vpps_min_u32(batch_examples(t), t->corpus.split[SPLIT_TRAIN].n_examples - first);
+    float rate;
+    VPPS_TRY(set_rates(t, &rate));
+    vpps_handle_vote(t->session.handle, interrupted != 0);
+    VPPS_TRY(t->s->accumulate > 1 ? step_in_parts(t, first, n) : step(t, first, n));
     t->in_flight = true;
     t->flight_batch = ++t->position.batch;
     t->flight_rate = rate;
@@ -269,13 +329,6 @@ static vpps_status train_batch(trainer *t) {
     t->summary.sentences += n;
     t->batches++;
     t->measured = t->saved = false;
-
-    vpps_stats stats = {.size = sizeof stats};
-    VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
-    t->levels += stats.levels;
-    t->steps += stats.steps;
-    t->instructions += stats.instructions;
-    t->script_bytes += stats.script_bytes;
     return VPPS_OK;
 }
 
@@ -286,14 +339,14 @@ static vpps_status train_epoch(trainer *t) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
     char label[32];
     snprintf(label, sizeof label, "epoch %u/%u", t->position.epoch + 1, t->s->epochs);
-    progress_begin(&t->progress, label, task_for(t->s)->examples, (uint64_t)t->position.batch * t->s->batch,
+    progress_begin(&t->progress, label, task_for(t->s)->examples, (uint64_t)t->position.batch * batch_examples(t),
                    train->n_examples);
     corpus_shuffle(train, t->s->seed, t->position.epoch, t->order);
     VPPS_TRY(team_meet(&t->team));
     team_busy(&t->team, false);
     while (t->position.batch < batches_per_epoch(t) && !stopped(t) && !at_limit(t)) {
         VPPS_TRY(train_batch(t));
-        const uint64_t done = (uint64_t)t->position.batch * t->s->batch;
+        const uint64_t done = (uint64_t)t->position.batch * batch_examples(t);
         progress_update(&t->progress, done < train->n_examples ? done : train->n_examples, mean_loss(t));
         if (t->s->save_every && t->batches % t->s->save_every == 0) {
             VPPS_TRY(settle(t));

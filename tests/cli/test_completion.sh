@@ -50,7 +50,7 @@ all() {
     check "$shell: networks" completes "$shell" "vpps eval lattice-" lattice-gru lattice-lstm
     check "$shell: actions" completes "$shell" "vpps cache " clear list path
     check "$shell: an option" completes "$shell" "vpps train tree-lstm --hid" "--hidden$sign"
-    check "$shell: options" completes "$shell" "vpps train tree-lstm --lr" "--lr$sign" "--lr-decay$sign" "--lr-every$sign" "--lr-schedule$sign"
+    check "$shell: options" completes "$shell" "vpps train tree-lstm --lr" "--lr$sign" "--lr-decay$sign" "--lr-every$sign" "--lr-of$sign" "--lr-schedule$sign"
     check "$shell: a network's own" completes "$shell" "vpps train lstm-nmt --att" --attention
     check "$shell: but not another's" completes "$shell" "vpps train lstm-lm --att" "${none[@]}"
     check "$shell: nor another command's" completes "$shell" "vpps eval tree-lstm --hid" "${none[@]}"
