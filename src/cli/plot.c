@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "cli/number.h"
 #include "io/output.h"
+#include "io/xml.h"
 
 #include <math.h>
 
@@ -169,25 +170,6 @@ static void widen(const plot_curve *curve, double *x_low, double *x_high, double
     }
 }
 
-/* As XML. A title may be cut within a character: what is not UTF-8 becomes a question mark. */
-static void escape(FILE *f, const char *text) {
-    for (uint32_t bytes; *text; text += bytes) {
-        bytes = vpps_utf8_character(text, strlen(text));
-        const unsigned char c = (unsigned char)*text;
-        switch (c) {
-        case '<': fputs("&lt;", f); break;
-        case '>': fputs("&gt;", f); break;
-        case '&': fputs("&amp;", f); break;
-        default:
-            if (bytes > 1) {
-                fprintf(f, "%.*s", (int)bytes, text);
-            } else {
-                fputc(c < 0x20 ? ' ' : c < 0x80 ? c : '?', f);
-            }
-        }
-    }
-}
-
 static void draw_axes(FILE *f, const panel *a, const char *y_title, bool x_labels) {
     const double step_y = tick_step(a->y_high - a->y_low, 6);
     const double step_x = fmax(tick_step(a->x_high - a->x_low, 12), a->x_high - a->x_low > 1.5 ? 1 : 0);
@@ -310,7 +292,7 @@ static void draw(FILE *f, const plot *p) {
             WIDTH, HEIGHT, WIDTH, HEIGHT);
     fprintf(f, "<rect width='%d' height='%d' fill='white'/>\n<text x='%d' y='26' font-size='15' font-weight='bold'>",
             WIDTH, HEIGHT, LEFT);
-    escape(f, p->title);
+    vpps_write_xml(f, p->title);
     fputs("</text>\n", f);
     draw_axes(f, &top, "training loss", false);
     draw_loss(f, &top, &p->loss);

@@ -1,6 +1,7 @@
 /* kernel_plan_svg.c - a plan as a picture: every VP a column, the words of one of its threads upwards, each matrix in its colour, a
  * transposed one in a darker tint. All rectangles of a matrix are one path, so that the picture of many VPs stays small. */
 #include "codegen/kernel_plan_print.h"
+#include "io/xml.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,17 +20,6 @@ typedef struct picture {
 } picture;
 
 static double bottom_of(const picture *a) { return a->top + a->units * unit_height; }
-
-static void write_text(FILE *f, const char *text) {
-    for (; *text; text++) {
-        switch (*text) {
-        case '<': fputs("&lt;", f); break;
-        case '>': fputs("&gt;", f); break;
-        case '&': fputs("&amp;", f); break;
-        default: fputc(*text, f);
-        }
-    }
-}
 
 /* What is drawn: matrices, or, of products in bf16, fragments. */
 static uint32_t count_parts(const vpps_residents *r) { return r->parts ? r->n_fragments : r->n; }
@@ -54,7 +44,7 @@ static void draw_fragment(const picture *a, uint32_t i) {
     write_colour(a, i);
     fputs("'><title>", a->file);
     vpps_name_fragment(a->model, x, name, sizeof name);
-    write_text(a->file, name);
+    vpps_write_xml(a->file, name);
     fputs("</title></rect>\n", a->file);
 }
 
@@ -73,7 +63,7 @@ static void draw_matrix(const picture *a, uint32_t i) {
                 a->vp_width, height, a->vp_width);
     }
     fputs("'><title>", f);
-    write_text(f, a->model->params[m->matrix].name);
+    vpps_write_xml(f, a->model->params[m->matrix].name);
     fprintf(f, "%s</title></path>\n", m->transposed ? ", transposed" : "");
 }
 
@@ -115,12 +105,12 @@ static void draw_legend(const picture *a, double top) {
         if (r->parts) {
             char name[256];
             vpps_name_fragment(a->model, &r->fragments[i], name, sizeof name);
-            write_text(a->file, name);
+            vpps_write_xml(a->file, name);
             fprintf(a->file, "%s</text>\n", kept);
             continue;
         }
         const vpps_parameter_data *p = &a->model->params[r->list[i].matrix];
-        write_text(a->file, p->name);
+        vpps_write_xml(a->file, p->name);
         fprintf(a->file, " %u x %u%s%s</text>\n", p->rows, p->cols, r->list[i].transposed ? ", transposed" : "", kept);
     }
 }
@@ -142,7 +132,7 @@ vpps_status vpps_kernel_plan_svg(const vpps_kernel_plan *p, const vpps_model *mo
             LEFT + WIDTH + RIGHT, height, LEFT + WIDTH + RIGHT, height);
     fprintf(file, "<rect width='%d' height='%.0f' fill='white'/>\n", LEFT + WIDTH + RIGHT, height);
     fprintf(file, "<text x='%d' y='26' font-size='15' font-weight='bold'>", LEFT);
-    write_text(file, machine->name);
+    vpps_write_xml(file, machine->name);
     fprintf(file, ": %u VPs of %u threads</text>\n", p->n_vps, p->threads);
     a.top = TOP;
     a.units = registers;
