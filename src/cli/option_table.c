@@ -192,7 +192,8 @@ static const cli_option table[] = {
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, 0, "Print nothing but errors and what --json asks for"),
     FLAG("all", all, 'a', COMMAND_PLAN, 0, "List every choice that the profile tries, a line each"),
     COUNT("vps-shown", vps_shown, 0, U32_MAX, 0, COMMAND_PLAN, 0, "Virtual processors in the last table; 0: all"),
-    TEXT("svg", svg, "FILE.svg", 0, COMMAND_PLAN, OPTION_OUTPUT, "Draw the register files"),
+    TEXT("svg", svg, "FILE.svg", 0, COMMAND_CELL | COMMAND_PLAN, OPTION_OUTPUT,
+         "Draw the cells, stage by stage, or what register files hold"),
     FLAG("report", report, 0, COMMAND_KERNEL, 0,
          "Compile it, and print what the compiler says of it instead of the source"),
 
