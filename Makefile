@@ -15,7 +15,6 @@ MUTANTS ?=
 GPU_STEPS ?=
 V       ?= 0
 ARCH    := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
-XSMM    ?= $(if $(wildcard /usr/include/libxsmm.h),1,0)
 export VPPS_DATA ?= ../shared/data
 
 VERSION := $(shell sed -n 's/^\#define VPPS_VERSION "\(.*\)"/\1/p' include/vpps.h)
@@ -184,10 +183,6 @@ $(BUILD)/obj/tests/comm/open_mpi_declarations.o: INCLUDES += $(addprefix -isyste
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
 	$(call link,-fsanitize=fuzzer)
-
-# libxsmm is measured beside the kernels where it is installed; its JIT may call a BLAS, for which the substitute serves.
-$(BUILD)/bench/bench_kernels: LIBS += $(if $(filter 1,$(XSMM)),-lxsmm -lxsmmnoblas)
-$(BUILD)/obj/bench/bench_kernels.o: ALL_CFLAGS += -DVPPS_WITH_XSMM=$(XSMM)
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BENCH_OBJ) $(MODEL_OBJ) $(LIB_A)
 	$(call link,)
@@ -413,5 +408,4 @@ help: ## this text
 	    V "1: show whole commands" \
 	    VPPS_DATA "folder of data sets for the tests that use them ($(VPPS_DATA))" \
 	    VPPS_TEST_SCALE "small: fewer random cases in the tests; full: more kernels" \
-	    WERROR "1: warnings are errors" \
-	    XSMM "1: bench_kernels measures libxsmm beside the kernels ($(XSMM))"
+	    WERROR "1: warnings are errors"

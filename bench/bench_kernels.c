@@ -1,30 +1,30 @@
-/* bench_kernels.c - what the CPU's kernels cost: every instruction's ns per 64 elements (isa.def's cost column), matrix
- * products in GFLOP/s beside libxsmm's, and the machine's own limits to hold them against.
+/* bench_kernels.c - what the CPU's kernels cost: the machine's limits to hold them against, every instruction, and products of a
+ * matrix with n vectors in each precision by everything here that makes them, on one core.
  *
- *     bench_kernels [limits] [instructions] [products]        all by default; VPPS_ISA chooses the kernels
+ *     bench_kernels [limits] [instructions] [products] [ROWSxDEPTH...]       all by default; VPPS_ISA chooses the kernels
  *
- * Every figure is the median of short trials, with the best and the 90th percentile.
+ * Every figure is the median of short trials, with the best and the 90th percentile or alone. Instructions: ns per 64 elements, beside
+ * isa.def's cost column. Products: GFLOP/s of 2 m n k operations, of 640x512, 1280x512 and 256x256 unless shapes are named. Matrices
+ * are packed before, as an update does it; in bf16 vectors are packed in the time that is measured, as a tile's are once for all
+ * matrices that they meet. A gradient is the sum of n vectors' products, of as many rows and columns; in fp32 its vectors are
+ * packed, too.
  */
+#include "base/base.h"
+#include "peak.h"
+#include "runtime/cpu/amx.h"
+#include "runtime/cpu/avx512_bf16.h"
 #include "runtime/cpu/kernels.h"
+#include "workload.h"
 
 #include <stdio.h>
 
-#if VPPS_WITH_XSMM
-#include <libxsmm.h>
-#endif
-
-enum { TRIALS = 41, TRIAL_NS = 200000, MAX_COLUMNS = 64, ROWS = 128, DEPTH = 256, ELEMS = 256 };
+enum { TRIALS = 41, TRIAL_NS = 200000, ELEMS = 256, BLOCK = 64, MOST_VECTORS = 128, UNITS = 3, PEAK_NS = 100000000 };
 
 typedef struct figure {
     double median, low, high; /* ns a call */
 } figure;
 
 typedef void (*job)(void *context);
-
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static figure time_job(job run, void *context) {
     double ns[TRIALS];
@@ -39,45 +39,31 @@ static figure time_job(job run, void *context) {
         for (uint64_t i = 0; i < calls; i++) run(context);
         ns[t] = (double)(vpps_now_ns() - start) / (double)calls;
     }
-    qsort(ns, TRIALS, sizeof(*ns), by_value);
+    sort_doubles(ns, TRIALS);
     return (figure){ns[TRIALS / 2], ns[0], ns[TRIALS - 1 - TRIALS / 10]};
+}
+
+static void *memory(size_t bytes) {
+    void *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (!p) exit(EXIT_FAILURE);
+    return p;
 }
 
 static float *buffer(size_t n, float low, float high) {
     static uint64_t state = 1;
-    float *x = aligned_alloc(64, (n * sizeof(float) + 63) / 64 * 64);
-    if (!x) exit(EXIT_FAILURE);
+    float *x = memory(n * sizeof *x);
     for (size_t i = 0; i < n; i++) x[i] = low + (high - low) * vpps_random_unit(&state);
     return x;
 }
 
 /* ---------------------------------------------------------------- the machine */
 
-#if defined(__x86_64__)
-enum { CHAINS = 12, STEPS = 256 };
-
-/* By hand, so that the compiler neither drops nor reorders it: 12 chains of multiply-adds. */
-#define FMA12(r)                                                                                                       \
-    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm1\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm2\n"                    \
-    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm3\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm4\n"                    \
-    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm5\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm6\n"                    \
-    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm7\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm8\n"                    \
-    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm9\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm10\n"                   \
-    "vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm11\n vfmadd231ps %%" r "mm0,%%" r "mm0,%%" r "mm12\n"
-#define CLOBBERS                                                                                                       \
-    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12"
-
-static void multiply_adds(void *context) {
-    const bool zmm = *(const bool *)context;
-    __asm__ volatile("vpxor %%xmm0,%%xmm0,%%xmm0\n" ::: "xmm0");
-    for (int i = 0; i < STEPS; i++) {
-        if (zmm)
-            __asm__ volatile(FMA12("z")::: CLOBBERS);
-        else
-            __asm__ volatile(FMA12("y")::: CLOBBERS);
-    }
+static void print_peak(void) {
+    printf("limits\n  multiply-adds (%s)   %7.1f GFLOP/s on one core, %.1f on %u\n", peak_isa(),
+           peak_gflops(1, PEAK_NS), peak_gflops(peak_cores(), PEAK_NS), peak_cores());
 }
 
+#if defined(__x86_64__)
 typedef struct region {
     const float *x;
     size_t bytes;
@@ -99,13 +85,9 @@ static void read_region(void *context) {
                              : "memory", "xmm0", "xmm1", "xmm2", "xmm3");
 }
 
-static void print_limits(void) {
-    bool zmm = __builtin_cpu_supports("avx512f");
-    if (!zmm && !__builtin_cpu_supports("fma")) return;
-    const figure f = time_job(multiply_adds, &zmm);
-    const double flops = 2.0 * CHAINS * STEPS * (zmm ? 16 : 8);
-    printf("limits of one core\n  multiply-adds      %7.1f GFLOP/s  (%.1f - %.1f)\n", flops / f.median, flops / f.high,
-           flops / f.low);
+static void print_reads(void) {
+    const bool zmm = __builtin_cpu_supports("avx512f");
+    if (!zmm && !__builtin_cpu_supports("avx2")) return;
     static const size_t kib[] = {16, 256, 512, 768, 1536, 4096, 16384, 262144};
     for (size_t i = 0; i < VPPS_COUNT(kib); i++) {
         region r = {buffer(kib[i] * 256, 0, 1), kib[i] * 1024, zmm};
@@ -117,7 +99,7 @@ static void print_limits(void) {
     }
 }
 #else
-static void print_limits(void) {}
+static void print_reads(void) {}
 #endif
 
 /* ---------------------------------------------------------------- instructions */
@@ -160,98 +142,187 @@ static void print_instructions(const vpps_kernels *kernels) {
 
 /* ---------------------------------------------------------------- products */
 
-typedef struct product {
+typedef struct unit {
+    const char *name;
+    vpps_product_bf16 product;
+    vpps_pack_bf16 pack;
+} unit;
+
+typedef struct subject {
     const vpps_kernels *kernels;
-    uint32_t kind, n; /* 0 nn, 1 nt, 2 tn, 3 a gradient: ROWS x DEPTH, n deep; 4 blocks of rows, as stages multiply */
-    const float *a, *b;
-    float *c;
-    const float *const *vectors; /* of b, for kind 4: they need not lie side by side */
-    float *gathered;             /* room for them to, as libxsmm wants */
-    const void *code;            /* libxsmm's */
-} product;
+    uint32_t rows, depth, n, parts; /* parts 0: fp32 */
+    bool gradient;
+    const unit *unit;
+    const float *w;            /* blocks of 64 rows, column after column */
+    const uint32_t *packed[3]; /* by parts */
+    const float *x[MOST_VECTORS], *d[MOST_VECTORS];
+    float *c, *scratch; /* scratch: the fp32 gradient's packed vectors */
+    uint32_t *words;
+} subject;
 
-enum { BLOCK = 64 };
-
-static void run_product(void *context) {
-    const product *p = context;
-    const vpps_kernels *k = p->kernels;
-    switch (p->kind) {
-    case 0: k->gemm_nn(ROWS, p->n, DEPTH, p->a, ROWS, p->b, DEPTH, p->c, ROWS, true); break;
-    case 1: k->gemm_nt(ROWS, p->n, DEPTH, p->a, ROWS, p->b, p->n, p->c, ROWS, true); break;
-    case 4:
-        for (uint32_t row = 0; row < ROWS; row += BLOCK)
-            k->product(BLOCK, p->n, DEPTH, p->a + (size_t)row * DEPTH, BLOCK, p->vectors, 0, NULL, 0, p->c + row, ROWS,
-                       p->a);
-        break;
-    case 2: k->gemm_tn(ROWS, p->n, DEPTH, p->a, ROWS, p->b, ROWS, p->c, DEPTH, true); break;
-    default: k->gemm_nt(ROWS, DEPTH, p->n, p->a, ROWS, p->b, DEPTH, p->c, ROWS, true); break;
+static void fp32_forward(const subject *s) {
+    for (uint32_t row = 0; row < s->rows; row += BLOCK) {
+        const float *block = s->w + (size_t)row * s->depth;
+        s->kernels->product(BLOCK, s->n, s->depth, block, BLOCK, s->x, 0, NULL, 0, s->c + row, s->rows,
+                            block + (size_t)BLOCK * s->depth);
     }
 }
 
-#if VPPS_WITH_XSMM
-static libxsmm_smmfunction xsmm_kernel(uint32_t kind, uint32_t n) {
-    const bool gradient = kind == 3;
-    const libxsmm_blasint m = kind == 4 ? BLOCK : ROWS, columns = (libxsmm_blasint)(gradient ? DEPTH : n);
-    const libxsmm_blasint k = (libxsmm_blasint)(gradient ? n : DEPTH), lda = m, ldc = ROWS;
-    const libxsmm_blasint ldb = kind == 0 || kind == 4 ? k : columns;
-    const float alpha = 1, beta = kind == 4 ? 0 : 1;
-    const int flags = kind == 0 || kind == 4 ? LIBXSMM_GEMM_FLAG_NONE : LIBXSMM_GEMM_FLAG_TRANS_B;
-    const int prefetch = LIBXSMM_PREFETCH_NONE;
-    return kind == 2 ? NULL : libxsmm_smmdispatch(m, columns, k, &lda, &ldb, &ldc, &alpha, &beta, &flags, &prefetch);
+static void fp32_gradient(const subject *s) {
+    s->kernels->pack_outer(s->n, s->depth, s->x, s->scratch);
+    for (uint32_t row = 0; row < s->rows; row += BLOCK)
+        s->kernels->outer(BLOCK, s->n, s->depth, s->d, row, s->scratch, s->c + (size_t)row * s->depth, BLOCK, false);
 }
-static void run_xsmm(void *context) {
-    const product *p = context;
-    libxsmm_smmfunction code;
-    memcpy(&code, &p->code, sizeof(code));
-    if (p->kind != 4) {
-        code(p->a, p->b, p->c);
-        return;
-    }
-    for (uint32_t i = 0; i < p->n; i++) memcpy(p->gathered + (size_t)i * DEPTH, p->vectors[i], DEPTH * sizeof(float));
-    for (uint32_t row = 0; row < ROWS; row += BLOCK) code(p->a + (size_t)row * DEPTH, p->gathered, p->c + row);
-}
-#endif
 
-static void print_products(const vpps_kernels *kernels) {
-    static const char *const kinds[] = {"nn 128 x n x 256", "nt 128 x n x 256", "tn 256 x n x 128", "nt 128 x 256 x n",
-                                        "2 blocks of 64 x n x 256"};
-    static const uint32_t widths[] = {1, 2, 4, 8, 16, 32, 64};
-    printf("products, GFLOP/s, %s\n", kernels->isa);
-    float *a = buffer(ROWS * DEPTH, -1, 1), *b = buffer(DEPTH * DEPTH, -1, 1), *c = buffer(DEPTH * DEPTH, -1, 1);
-    float *gathered = buffer(DEPTH * DEPTH, -1, 1);
-    const float *vectors[MAX_COLUMNS];
-    for (int i = 0; i < MAX_COLUMNS; i++) vectors[i] = b + (size_t)i * DEPTH;
-    for (uint32_t kind = 0; kind < VPPS_COUNT(kinds); kind++)
-        for (size_t i = 0; i < VPPS_COUNT(widths); i++) {
-            product p = {kernels, kind, widths[i], a, b, c, vectors, gathered, NULL};
-            const double flops = 2.0 * ROWS * DEPTH * widths[i];
-            const figure f = time_job(run_product, &p);
-            printf("  %s, n = %2u  %7.1f  (%.1f - %.1f)", kinds[kind], widths[i], flops / f.median, flops / f.high,
-                   flops / f.low);
-#if VPPS_WITH_XSMM
-            const libxsmm_smmfunction code = xsmm_kernel(kind, widths[i]);
-            if (code) {
-                memcpy(&p.code, &code, sizeof(code));
-                const figure g = time_job(run_xsmm, &p);
-                printf("   libxsmm %7.1f  (%.1f - %.1f)", flops / g.median, flops / g.high, flops / g.low);
-            }
-#endif
-            printf("\n");
+static void bf16_forward(const subject *s) {
+    const uint32_t depth_tiles = vpps_bf16_depth_tiles(s->depth);
+    const vpps_bf16_source source = {s->x, 0, s->n, s->depth, false};
+    s->unit->pack(&source, s->parts, VPPS_BF16_AS_ROWS, depth_tiles, s->words);
+    for (uint32_t row = 0; row < s->rows; row += BLOCK) {
+        const size_t at = (size_t)row / BLOCK * vpps_bf16_words(BLOCK, s->depth, s->parts);
+        const vpps_bf16_term term = {s->packed[s->parts] + at, 0, s->depth};
+        s->unit->product(BLOCK, s->n, s->parts, s->words, 1, &term, NULL, 0, s->c + row, s->rows);
+    }
+}
+
+static void bf16_gradient(const subject *s) {
+    const uint32_t depth_tiles = vpps_bf16_depth_tiles(s->n);
+    const vpps_bf16_source source = {s->x, 0, s->depth, s->n, true};
+    uint32_t *rows = s->words + vpps_bf16_words(s->depth, s->n, s->parts);
+    s->unit->pack(&source, s->parts, VPPS_BF16_AS_ROWS, depth_tiles, s->words);
+    for (uint32_t row = 0; row < s->rows; row += BLOCK) {
+        const vpps_bf16_source d = {s->d, row, BLOCK, s->n, true};
+        s->unit->pack(&d, s->parts, VPPS_BF16_PAIRS, depth_tiles, rows);
+        const vpps_bf16_term term = {rows, 0, s->n};
+        s->unit->product(BLOCK, s->depth, s->parts, s->words, 1, &term, NULL, 0, s->c + (size_t)row * s->depth, BLOCK);
+    }
+}
+
+static void run(void *context) {
+    const subject *s = context;
+    if (!s->parts)
+        s->gradient ? fp32_gradient(s) : fp32_forward(s);
+    else
+        s->gradient ? bf16_gradient(s) : bf16_forward(s);
+}
+
+static void print_gflops(subject *s) {
+    printf(" %.0f |", 2.0 * s->rows * s->depth * s->n / time_job(run, s).median);
+    fflush(stdout);
+}
+
+static void pack_weights(subject *s) {
+    for (uint32_t parts = 1; parts <= 2; parts++) {
+        const uint32_t depth_tiles = vpps_bf16_depth_tiles(s->depth);
+        const size_t words = vpps_bf16_words(BLOCK, s->depth, parts);
+        uint32_t *to = memory(s->rows / BLOCK * words * sizeof *to);
+        const float **columns = memory(s->depth * sizeof *columns);
+        for (uint32_t b = 0; b < s->rows / BLOCK; b++) {
+            for (uint32_t k = 0; k < s->depth; k++) columns[k] = s->w + ((size_t)b * s->depth + k) * BLOCK;
+            const vpps_bf16_source source = {columns, 0, BLOCK, s->depth, true};
+            s->kernels->pack_bf16(&source, parts, VPPS_BF16_PAIRS, depth_tiles, to + b * words);
         }
-    free(a);
-    free(b);
-    free(c);
-    free(gathered);
+        s->packed[parts] = to;
+        free(columns);
+    }
+}
+
+static void print_table(subject *s, const unit *units, uint32_t n_units) {
+    static const uint32_t widths[] = {1, 2, 4, 8, 16, 32, 64, 128};
+    printf("\n%s, %u x %u, GFLOP/s\n\n| n | fp32 (%s) |", s->gradient ? "gradient" : "product", s->rows, s->depth,
+           s->kernels->isa);
+    for (uint32_t parts = 2; parts; parts--)
+        for (uint32_t u = 0; u < n_units; u++) printf(" %s (%s) |", parts == 2 ? "bf16x3" : "bf16", units[u].name);
+    printf("\n| ---: | ---: |");
+    for (uint32_t u = 0; u < 2 * n_units; u++) printf(" ---: |");
+    printf("\n");
+    for (size_t i = 0; i < VPPS_COUNT(widths); i++) {
+        s->n = widths[i];
+        s->parts = 0;
+        printf("| %u |", s->n);
+        print_gflops(s);
+        for (uint32_t parts = 2; parts; parts--) {
+            for (uint32_t u = 0; u < n_units; u++) {
+                s->parts = parts;
+                s->unit = &units[u];
+                print_gflops(s);
+            }
+        }
+        printf("\n");
+    }
+}
+
+static void print_products(const vpps_kernels *kernels, uint32_t rows, uint32_t depth, const unit *units,
+                           uint32_t n_units) {
+    const uint32_t most = vpps_max_u32(rows, depth) + BLOCK;
+    subject s = {.kernels = kernels, .rows = rows, .depth = depth};
+    float *w = buffer((size_t)rows * depth, -0.5f, 0.5f),
+          *vectors = buffer((size_t)2 * MOST_VECTORS * (most + 16), -0.5f, 0.5f);
+    s.w = w;
+    for (uint32_t v = 0; v < MOST_VECTORS; v++) {
+        s.x[v] = vectors + (size_t)v * (most + 16);
+        s.d[v] = s.x[v] + (size_t)MOST_VECTORS * (most + 16);
+    }
+    s.c = buffer(vpps_max_u32(depth, MOST_VECTORS) * (size_t)rows, 0, 1);
+    s.scratch = buffer(MOST_VECTORS * kernels->outer_stride(depth), 0, 1);
+    s.words =
+        memory((vpps_bf16_words(most, MOST_VECTORS, 2) + vpps_bf16_words(MOST_VECTORS, most, 2) + VPPS_BF16_TILE) * 4);
+    pack_weights(&s);
+    for (int gradient = 0; gradient < 2; gradient++) {
+        s.gradient = gradient;
+        print_table(&s, units, n_units);
+    }
+    free(w);
+    free(vectors);
+    free(s.c);
+    free(s.scratch);
+    free(s.words);
+    for (uint32_t parts = 1; parts <= 2; parts++) free((void *)(uintptr_t)s.packed[parts]);
+}
+
+static bool read_shape(const char *text, uint32_t *rows, uint32_t *depth) {
+    int end = 0;
+    return sscanf(text, "%ux%u%n", rows, depth, &end) == 2 && !text[end] && *rows && *rows % BLOCK == 0 && *depth &&
+           *rows <= 8192 && *depth <= 8192;
 }
 
 int main(int argc, char **argv) {
-    const vpps_kernels *kernels = vpps_kernels_choose(false);
-    bool wanted[3] = {argc == 1, argc == 1, argc == 1};
     static const char *const parts[] = {"limits", "instructions", "products"};
-    for (int i = 1; i < argc; i++)
-        for (int p = 0; p < 3; p++) wanted[p] |= strcmp(argv[i], parts[p]) == 0;
-    if (wanted[0]) print_limits();
+    uint32_t shapes[64][2] = {{640, 512}, {1280, 512}, {256, 256}}, n_shapes = 0;
+    bool wanted[3] = {argc == 1, argc == 1, argc == 1};
+    for (int i = 1; i < argc; i++) {
+        uint32_t p = 0;
+        while (p < 3 && strcmp(argv[i], parts[p]) != 0) p++;
+        if (p < 3) {
+            wanted[p] = true;
+        } else if (n_shapes < VPPS_COUNT(shapes) && read_shape(argv[i], &shapes[n_shapes][0], &shapes[n_shapes][1])) {
+            n_shapes++;
+            wanted[2] = true;
+        } else {
+            fprintf(
+                stderr,
+                "bench_kernels: %s: expected limits, instructions, products, or ROWSxDEPTH, rows a multiple of %d\n",
+                argv[i], BLOCK);
+            return 2;
+        }
+    }
+    const vpps_kernels *kernels = vpps_kernels_choose(false);
+    unit units[UNITS] = {{kernels->isa, kernels->product_bf16, kernels->pack_bf16}};
+    uint32_t n_units = 1;
+    vpps_pack_bf16 pack = kernels->pack_bf16;
+    vpps_bf16_unit found;
+    if (vpps_avx512_bf16_find(&found) == VPPS_OK) {
+        pack = found.pack;
+        units[n_units++] = (unit){found.name, found.product, pack};
+    }
+    if (vpps_amx_find(&found) == VPPS_OK) {
+        units[n_units++] = (unit){found.name, found.product, pack};
+        found.open();
+    }
+    if (wanted[0]) print_peak();
+    if (wanted[0]) print_reads();
     if (wanted[1]) print_instructions(kernels);
-    if (wanted[2]) print_products(kernels);
+    for (uint32_t i = 0; wanted[2] && i < (n_shapes ? n_shapes : 3); i++)
+        print_products(kernels, shapes[i][0], shapes[i][1], units, n_units);
     return 0;
 }

@@ -8,7 +8,7 @@ packages_of() {
     case $1 in
     build) echo gcc libc6-dev make pkg-config libjansson-dev libxxhash-dev zlib1g-dev libzstd-dev ;;
     test) echo check libsubunit-dev python3 python3-venv python3-dev g++ clang librsvg2-bin openmpi-bin libopenmpi-dev mpich libmpich-dev ;;
-    bench) if [ "$(uname -m)" = x86_64 ]; then echo libxsmm-dev; fi ;; # a peer to measure the kernels beside
+    bench) echo python3 ;;
     deb) echo debhelper dpkg-dev fakeroot lintian ;;
     users) echo cmake fish zsh ;; # what tests try installed files with, where it is there
     lint) echo clang-format clang-tidy shellcheck mandoc python3 ;;
