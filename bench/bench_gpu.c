@@ -1,4 +1,4 @@
-/* bench_gpu.c - what VPPS does with a GPU: kernels and scripts, which can be made anywhere, and times, which cannot.
+/* bench_gpu.c - what VPPS does with a GPU: kernels, which can be made anywhere, and times, which cannot.
  *
  *     bench_gpu [--static] [--device cuda|simt] [--seconds S] [--data DIR]
  *     bench_gpu --model[=LIBRARY] [--network NAME] [--hidden N] [--least N] [--most N]
@@ -36,10 +36,9 @@ static vpps_status describe_machine(const gpu_settings *settings) {
 
 static vpps_status run(const gpu_settings *settings) {
     if (!settings->device) {
-        fprintf(stderr, "No GPU is used here: kernels and scripts for sm_90, 132 SMs; %s\n",
+        fprintf(stderr, "No GPU is used here: kernels for sm_90, 132 SMs; %s\n",
                 settings->trees ? settings->trees : "generated ListOps");
-        VPPS_TRY(gpu_bench_kernels(settings));
-        return gpu_bench_scripts(settings);
+        return gpu_bench_kernels(settings);
     }
     VPPS_TRY(describe_machine(settings));
     VPPS_TRY(gpu_bench_latency(settings));

@@ -1,85 +1,75 @@
-/* bench_host.c - what the host spends on a batch: building the graph, then making its script.
+/* bench_host.c - what the host spends on a batch: building the graph, then making its script, for the CPU and for a GPU.
  *
  *     bench_host [TREES.txt]        binary trees in brackets; without a file, generated ListOps
  *
- * Thread CPU time of both steps, microseconds a batch and nanoseconds a vertex: median, and 10th and 90th percentile, of
- * many batches after warm-up. What is asked for: 30 us at batch 1, 600 us at batch 128.
+ * Tree-LSTM, embedding and hidden 256; the CPU with a VP a core, and an sm_90 with 132 SMs, which need not be there. Thread CPU time,
+ * which other work on the machine disturbs little: medians of many batches after warm-up, and quartiles of the sum. Then what
+ * noting a task for a trace costs, of many runs the one that other work disturbed least.
  */
-#include "runtime/device.h"
-#include "workload.h"
+#include "maker.h"
+#include "peak.h"
+#include "runtime/trace.h"
 
-enum { EMBED = 256, HIDDEN = 256, REPEATS = 60, VPS = 2 };
+enum { SIZE = 256, REPEATS = 60, WARM_UP = 5 };
 
-static uint64_t thread_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-typedef struct maker {
-    vpps_batch *batch;
-    vpps_types types;
-    vpps_device *device; /* the CPU, for its plan */
-} maker;
-
-/* One batch; the two steps' microseconds. */
-static vpps_status run_batch(workload *w, maker *m, uint32_t n, double *build_us, double *script_us) {
-    vpps_options defaults;
-    vpps_options_default(&defaults);
-    vpps_batch_request request = {.optimizer = &defaults.optimizer, .guard = true, .step = 1};
-    const uint64_t t0 = thread_ns();
-    VPPS_TRY(workload_batch(w, n, &request.loss));
-    const uint64_t t1 = thread_ns();
-    VPPS_TRY(vpps_schedule_batch(m->batch, &m->types, vpps_device_cpu.machine(m->device), w->g, &request));
-    const uint64_t t2 = thread_ns();
-    *build_us = (double)(t1 - t0) * 1e-3;
-    *script_us = (double)(t2 - t1) * 1e-3;
-    return VPPS_OK;
-}
-
-static vpps_status measure(workload *w, maker *m, uint32_t n) {
-    enum { WARM_UP = 5 };
-    double build[REPEATS], script[REPEATS], both[REPEATS], vertices = 0;
+static vpps_status measure(maker *m, const char *what, uint32_t n) {
+    double build[REPEATS], script[REPEATS], both[REPEATS], vertices = 0, phases = 0, words = 0;
     for (uint32_t i = 0; i < REPEATS + WARM_UP; i++) {
-        double x = 0, y = 0;
-        VPPS_TRY(run_batch(w, m, n, &x, &y));
+        VPPS_TRY(maker_make(m, n));
         if (i < WARM_UP) continue;
-        build[i - WARM_UP] = x;
-        script[i - WARM_UP] = y;
-        both[i - WARM_UP] = x + y;
+        build[i - WARM_UP] = m->build_ns * 1e-3;
+        script[i - WARM_UP] = m->script_ns * 1e-3;
+        both[i - WARM_UP] = (m->build_ns + m->script_ns) * 1e-3;
         vertices += m->batch->n_vertices / (double)REPEATS;
+        phases += (double)m->batch->n_phases / REPEATS;
+        words += (double)m->batch->script_words / REPEATS;
     }
     sort_doubles(build, REPEATS);
     sort_doubles(script, REPEATS);
     sort_doubles(both, REPEATS);
-    printf("| %5u | %8.0f | %7.1f | %7.1f | %7.1f (%.1f - %.1f) | %6.1f | %7zu |\n", n, vertices, build[REPEATS / 2],
-           script[REPEATS / 2], both[REPEATS / 2], both[REPEATS / 10], both[REPEATS - 1 - REPEATS / 10],
-           both[REPEATS / 2] * 1e3 / vertices, m->batch->script_words * 4);
+    printf("| %s, %u VPs | %u | %.0f | %.1f | %.1f | %.1f (%.1f - %.1f) | %.1f | %.1f | %.1f |\n", what, m->plan->n_vps,
+           n, vertices, build[REPEATS / 2], script[REPEATS / 2], both[REPEATS / 2], both[REPEATS / 4],
+           both[3 * REPEATS / 4], both[REPEATS / 2] * 1e3 / vertices, phases, words * 4e-3);
     return VPPS_OK;
 }
 
-int main(int argc, char **argv) {
-    static const uint32_t batches[] = {1, 4, 16, 64, 128};
-    workload w;
-    maker m = {0};
-    vpps_status s = workload_create(&w, argc > 1 ? argv[1] : NULL, EMBED, HIDDEN);
-    vpps_options options;
-    vpps_plan plan;
-    vpps_options_default(&options);
-    options.vps = VPS;
-    if (s == VPPS_OK) s = vpps_batch_create(&m.batch);
-    if (s == VPPS_OK) s = vpps_device_cpu.create(&m.device, w.model, &options, &plan);
-    if (s == VPPS_OK) {
-        printf("Host, us a batch: median (10 %% - 90 %%) of %d batches; asked: 30 at batch 1, 600 at batch 128\n\n",
-               REPEATS);
-        printf("| batch | vertices | build | script | both (10 %% - 90 %%) | ns a vertex | script bytes |\n");
-        printf("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-        for (size_t i = 0; i < VPPS_COUNT(batches) && s == VPPS_OK; i++) s = measure(&w, &m, batches[i]);
+static vpps_status measure_all(maker *m, const char *what) {
+    static const uint32_t batches[] = {1, 16, 128};
+    for (size_t i = 0; i < VPPS_COUNT(batches); i++) VPPS_TRY(measure(m, what, batches[i]));
+    return VPPS_OK;
+}
+
+static double note_ns(void) {
+    enum { RUNS = 101, NOTES = 500 };
+    static vpps_task_note notes[NOTES];
+    double ns[RUNS];
+    for (int r = 0; r < RUNS; r++) {
+        vpps_track track = {notes, 0, NOTES};
+        const uint64_t begin = vpps_now_ns();
+        for (uint32_t i = 0; i < NOTES; i++)
+            vpps_trace_note(&track, (vpps_task_note){.kind = VPPS_TASK_STAGE, .stage = i, .number = i});
+        ns[r] = (double)(vpps_now_ns() - begin) / NOTES;
     }
+    sort_doubles(ns, RUNS);
+    return ns[0];
+}
+
+int main(int argc, char **argv) {
+    const char *trees = argc > 1 ? argv[1] : NULL;
+    maker cpu, gpu;
+    vpps_status s = maker_open_cpu(&cpu, trees, SIZE, peak_cores());
+    printf("Host, us a batch: medians of %d batches, and quartiles; Tree-LSTM %d on %s\n\n"
+           "| for | batch | vertices | build | script | both (quartiles) | ns a vertex | phases | script KB |\n"
+           "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+           REPEATS, SIZE, trees ? trees : "generated ListOps");
+    if (s == VPPS_OK) s = measure_all(&cpu, "CPU");
+    if (s == VPPS_OK) {
+        s = maker_open_gpu(&gpu, trees, SIZE);
+        if (s == VPPS_OK) s = measure_all(&gpu, "sm_90");
+        maker_close(&gpu);
+    }
+    maker_close(&cpu);
+    if (s == VPPS_OK) printf("\nNoting a task for a trace: %.0f ns\n", note_ns());
     if (s != VPPS_OK) fprintf(stderr, "bench_host: %s\n", vpps_error_message());
-    if (m.device) vpps_device_cpu.destroy(m.device);
-    vpps_batch_destroy(m.batch);
-    vpps_types_free(&m.types);
-    workload_destroy(&w);
     return s != VPPS_OK;
 }

@@ -41,15 +41,11 @@ gpu_speed gpu_speed_of(const char *device);
 /* The driver of a device's name. */
 const vpps_driver_table *gpu_driver_of(const char *device);
 
-vpps_status gpu_bench_kernels(const gpu_settings *settings);  /* gpu_kernels.c: no GPU needed, nor are the next */
-vpps_status gpu_bench_scripts(const gpu_settings *settings);  /* gpu_scripts.c */
+vpps_status gpu_bench_kernels(const gpu_settings *settings);  /* gpu_kernels.c: no GPU needed */
 vpps_status gpu_bench_latency(const gpu_settings *settings);  /* gpu_latency.c */
 vpps_status gpu_bench_training(const gpu_settings *settings); /* gpu_training.c */
 vpps_status gpu_bench_split(const gpu_settings *settings);    /* gpu_split.c */
 
 vpps_status gpu_bench_model(const gpu_settings *settings); /* gpu_model.c: on a model of a GPU */
-
-/* The sizes of the Tree-LSTM that are looked at without a GPU; the last is 0. */
-extern const uint32_t gpu_sizes[];
 
 #endif

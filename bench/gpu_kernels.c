@@ -1,17 +1,17 @@
 /* gpu_kernels.c - the Tree-LSTM's kernels for sm_90 with 132 SMs: where matrices lie, registers, how long compiling takes. */
 #include "codegen/kernel_plan_print.h"
 #include "gpu.h"
-#include "gpu_batch.h"
+#include "maker.h"
 
 #include <ftw.h>
 #include <unistd.h>
 
 enum { REPEATS = 3, TREES = 16 };
 
-const uint32_t gpu_sizes[] = {64, 128, 256, 384, 512, 1024, 2048, 0};
+static const uint32_t sizes[] = {64, 128, 256, 384, 512, 1024, 2048, 0};
 
 typedef struct product {
-    gpu_batch of;
+    maker of;
     vpps_kernel_plan plan;
     vpps_cubin_report report;
     char *source;
@@ -39,7 +39,7 @@ static void note_rejected(void *context, const char *line) {
 
 /* The kernel of the cells of a batch, as a device without a profile has it made. */
 static vpps_status specialise(product *k) {
-    gpu_batch *b = &k->of;
+    maker *b = &k->of;
     const vpps_specialiser s = {.model = b->w.model,
                                 .pool = &b->layout.plan,
                                 .matrix_at = b->layout.matrix_at,
@@ -48,7 +48,7 @@ static vpps_status specialise(product *k) {
                                 .log = note_rejected,
                                 .context = k};
     uint32_t registers = 0;
-    VPPS_TRY(gpu_batch_make(b, TREES));
+    VPPS_TRY(maker_make(b, TREES));
     k->plan = vpps_gpu_kernel_plan(&b->layout, b->batch->n_groups, &b->choice,
                                    (const vpps_compiled_cell *const *)b->batch->cells, b->batch->n_cells);
     const uint64_t start = vpps_now_ns();
@@ -122,12 +122,12 @@ static vpps_status report(uint32_t hidden, const product *k) {
 
 static vpps_status measure(const char *trees, uint32_t hidden) {
     product k = {0};
-    vpps_status status = gpu_batch_open(&k.of, trees, hidden);
+    vpps_status status = maker_open_gpu(&k.of, trees, hidden);
     if (status == VPPS_OK) status = specialise(&k);
     if (status == VPPS_OK) status = time_compiles(&k);
     if (status == VPPS_OK) status = report(hidden, &k);
     vpps_kernel_plan_free(&k.plan);
-    gpu_batch_close(&k.of);
+    maker_close(&k.of);
     free(k.source);
     return status;
 }
@@ -153,7 +153,7 @@ vpps_status gpu_bench_kernels(const gpu_settings *settings) {
     if (!mkdtemp(folder)) return vpps_fail(VPPS_IO, "%s cannot be made", folder);
     setenv("VPPS_CACHE_DIR", folder, 1);
     vpps_status status = VPPS_OK;
-    for (const uint32_t *hidden = gpu_sizes; *hidden && status == VPPS_OK; hidden++)
+    for (const uint32_t *hidden = sizes; *hidden && status == VPPS_OK; hidden++)
         status = measure(settings->trees, *hidden);
     char message[VPPS_MESSAGE_BYTES];
     snprintf(message, sizeof message, "%s", vpps_error_message());

@@ -1,5 +1,5 @@
 /* test_trace.c - a trace holds whole batches, tasks inside phases inside them; it changes no bit, and has a limit. What it costs
- * bench_trace measures. */
+ * bench_host measures. */
 #include "common/testing.h"
 #include "runtime/handle.h"
 #include "runtime/small_network.h"
