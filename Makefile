@@ -73,11 +73,11 @@ BENCH_OBJ  := $(call objects,$(filter-out $(wildcard bench/bench_*.c),$(wildcard
 
 C_FILES    := $(SRC) $(sort $(shell find models tests bench examples python -name '*.c'))
 H_FILES    := $(sort $(shell find include src models tests bench examples python -name '*.h'))
-SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/*.sh bench/recipes/*.sh)
+SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/recipes/*.sh)
 
 # ---------------------------------------------------------------- build
 
-.PHONY: all help run setup test check check-package check-kernels check-gpu-model check-portable sanitize sanitize-address sanitize-thread sanitized-check fuzz mutants valgrind bench bench-models gpu-check gpu-prepare \
+.PHONY: all help run setup test check check-package check-kernels check-gpu-model check-portable sanitize sanitize-address sanitize-thread sanitized-check fuzz mutants valgrind bench bench-all gpu-check gpu-prepare \
         install uninstall deb format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -183,6 +183,9 @@ $(BUILD)/obj/tests/comm/open_mpi_declarations.o: INCLUDES += $(addprefix -isyste
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
 	$(call link,-fsanitize=fuzzer)
+
+# Training speed is that of the command's own data and sessions.
+$(BUILD)/bench/bench_train: $(filter-out %/main.o,$(CLI_OBJ))
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BENCH_OBJ) $(MODEL_OBJ) $(LIB_A)
 	$(call link,)
@@ -303,15 +306,19 @@ valgrind: ## one small training run under valgrind
 	    --examples 16 --batch 4 --epochs 1 --hidden 16 --embed 16 --vps 2 --watchdog-ms 60000 \
 	    --save $(BUILD)/valgrind.safetensors
 
-bench: ## measure, and write the table of results
+bench: ## training speed of a few networks, beside PyTorch and DyNet: two minutes (BENCH_ARGS="..." passes options)
+	$(Q)tools/setup.sh build bench
+	$(submake) all $(BUILD)/bench/bench_train
+	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/train.py $(BENCH_ARGS)
+
+bench-all: ## training speed of every network, the host, kernels, processes, and kernels for a GPU
 	$(Q)tools/setup.sh build bench
 	$(submake) all bench-programs
-	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) bench/run.sh
-
-bench-models: ## every network at batch sizes 1 to 128, beside the roofline (BENCH_ARGS="..." passes options)
-	$(Q)tools/setup.sh build
-	$(submake) all $(BUILD)/bench/bench_peak
-	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/models.py $(BENCH_ARGS)
+	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/train.py --networks all --slow --details $(BENCH_ARGS)
+	$(Q)$(BUILD)/bench/bench_host $(wildcard $(VPPS_DATA)/sst/train.txt)
+	$(Q)$(BUILD)/bench/bench_kernels
+	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/processes.py --measure
+	$(Q)$(BUILD)/bench/bench_gpu --static --data $(VPPS_DATA) > $(BUILD)/bench/gpu.jsonl
 
 gpu-check: ## on a machine with an NVIDIA GPU: check VPPS there; see tools/gpu_check.sh
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) tools/gpu_check.sh $(GPU_STEPS)
@@ -394,7 +401,7 @@ help: ## this text
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 20
 	@echo "Variables (VARIABLE=value):"
 	@printf '  %-18s%s\n' \
-	    BENCH_ARGS "options of bench-models, as --quick or --torch PYTHON; bench/models.py --help" \
+	    BENCH_ARGS "options of bench and bench-all, as --torch PYTHON; bench/train.py --help" \
 	    BUILD "build folder ($(BUILD))" \
 	    CC "C compiler ($(CC))" \
 	    CFLAGS "optimisation and debugging ($(CFLAGS))" \

@@ -1,25 +1,30 @@
 #!/usr/bin/env python3
-"""The Tree-LSTM of models/tree_lstm.c in PyTorch, as a peer for bench_gpu: sentences a second by batch size.
+"""Two networks in PyTorch, on a GPU or on the CPU, as peers: sentences a second by batch size.
 
-    python3 bench/gpu_torch.py [--device cuda|cpu] [--seconds S] [--data DIR] [--hidden N] [--trees N] [--batches 1,2,...]
+    python3 bench/gpu_torch.py [--device cuda|cpu] [--network tree-lstm|bilstm-tagger] [--hidden N] [--batches 1,2,...]
+                               [--rounds N] [--seconds S] [--data DIR] [--trees N]
 
-Needs PyTorch; without it, or without a GPU unless --device cpu is given, it says so and ends well. DIR has sst/train.txt
-($VPPS_DATA). SGD with lr 0.01, fp32 (TF32 off), loss at every node, over the number of trees. Two ways:
+Needs PyTorch; without it, or without a GPU unless --device cpu is given, it says so and ends well. DIR has sst/train.txt and
+wikiner/train.txt ($VPPS_DATA). fp32 (TF32 off), SGD, the loss of a batch over its number of sentences; all layers of one size; a word
+that a batch does not use costs nothing. nn.LSTM has a second bias that the network of VPPS does not have. Two ways:
 
-    eager     one tree after the other, an operation a node: what a user writes first
-    batched   nodes of all trees of a batch by their height, an operation for all of one height, weights of a vertex's
-              gates joined into one matrix: what a user writes by hand when that is too slow
+    eager     one sentence after the other: what a user writes first. A vertex of a tree is an operation for each of its steps; a
+              sentence to tag is one call of nn.LSTM
+    batched   what a user writes by hand when that is too slow. Trees: vertices of all trees of a batch by their height, each height
+              at once, weights of a vertex's gates joined into one matrix; states that a vertex above still needs are carried
+              along. Sentences: packed into one call of nn.LSTM
 
-Before anything is timed, both must give the same loss and gradients. Batch sizes take turns, round by round. Every figure
-is a line of JSON, [median, lowest, highest] of the rounds. Reading trees is not timed; finding the heights and moving
-indices to the device is. On a busy CPU set OMP_NUM_THREADS=1: PyTorch's threads wait for each other at every operation.
+Before anything is timed, both must give the same loss and gradients. Batch sizes take turns, round by round; every figure is a line
+of JSON, [median, lowest, highest] of the rounds. On the CPU each figure is by one thread or by all, whichever is faster. Reading the
+data is not timed; making a batch of it, and moving that to the device, is. --serve: a worker for bench/train.py (see peers.py).
 """
 import argparse
 import json
 import os
 import statistics
 import sys
-import time
+
+from peers import RATE, rate_of, read_trees, serve
 
 try:
     import torch
@@ -29,62 +34,33 @@ except ImportError:
 CLASSES = 5
 
 
-# ---------------------------------------------------------------- trees
+# ---------------------------------------------------------------- tree-lstm
 
-def read_tree(line, words):
-    """Nodes in post-order: (label, word or -1, left, right)."""
-    nodes, open_nodes = [], []
-    for token in line.replace("(", " ( ").replace(")", " ) ").split():
-        if token == "(":
-            open_nodes.append([])
-        elif token == ")":
-            label, *rest = open_nodes.pop()
-            if isinstance(rest[0], str):
-                node = (int(label), words.setdefault(rest[0], len(words)), -1, -1)
-            else:
-                node = (int(label), -1, rest[0], rest[1])
-            nodes.append(node)
-            if open_nodes:
-                open_nodes[-1].append(len(nodes) - 1)
-        else:
-            open_nodes[-1].append(token)
-    return nodes
-
-
-def read_trees(path, limit):
-    words, trees = {}, []
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            if line.strip():
-                trees.append(read_tree(line, words))
-            if len(trees) == limit:
-                break
-    return trees, len(words)
-
-
-# ---------------------------------------------------------------- the network
-
-class TreeLstm:
+class Trees:
     """Gates of a leaf: i, o, u; of an inner vertex, from h of both children side by side: i, o, u, f_l, f_r. The biases of
     i, o and u are shared, and so is that of both f."""
 
-    def __init__(self, n_words, hidden, device):
+    def __init__(self, o):
+        self.examples, n_words = read_trees(os.path.join(o.data, "sst", "train.txt"), o.trees)
         generator = torch.Generator().manual_seed(1)
 
         def uniform(rows, cols):
             bound = (6 / (rows + cols)) ** 0.5
             values = (torch.rand(rows, cols, generator=generator) * 2 - 1) * bound
-            return values.to(device).requires_grad_()
+            return values.to(o.device).requires_grad_()
 
-        self.hidden, self.device = hidden, device
-        self.embedding = uniform(n_words, hidden)
-        self.leaf = uniform(3 * hidden, hidden)
-        self.inner = uniform(5 * hidden, 2 * hidden)
-        self.bias = torch.zeros(3 * hidden, device=device, requires_grad=True)
-        self.forget_bias = torch.ones(hidden, device=device, requires_grad=True)
-        self.classifier = uniform(CLASSES, hidden)
-        self.classifier_bias = torch.zeros(CLASSES, device=device, requires_grad=True)
+        self.hidden, self.device = o.hidden, o.device
+        self.embedding = uniform(n_words, o.hidden)
+        self.leaf = uniform(3 * o.hidden, o.hidden)
+        self.inner = uniform(5 * o.hidden, 2 * o.hidden)
+        self.bias = torch.zeros(3 * o.hidden, device=o.device, requires_grad=True)
+        self.forget_bias = torch.ones(o.hidden, device=o.device, requires_grad=True)
+        self.classifier = uniform(CLASSES, o.hidden)
+        self.classifier_bias = torch.zeros(CLASSES, device=o.device, requires_grad=True)
         self.parameters = [self.leaf, self.inner, self.bias, self.forget_bias, self.classifier, self.classifier_bias]
+
+    def lookup(self, words):
+        return torch.nn.functional.embedding(words, self.embedding, sparse=True)
 
     def leaves(self, x):
         i, o, u = torch.addmm(self.bias, x, self.leaf.t()).chunk(3, 1)
@@ -101,136 +77,184 @@ class TreeLstm:
         logits = torch.addmm(self.classifier_bias, h, self.classifier.t())
         return torch.nn.functional.cross_entropy(logits, labels, reduction="sum", ignore_index=-1)
 
-    def step(self, lr):
-        """SGD. The embedding's gradient is sparse: words that a batch does not use cost nothing."""
-        with torch.no_grad():
-            for p in self.parameters:
-                p.add_(p.grad, alpha=-lr)
-                p.grad = None
-            self.embedding.add_(self.embedding.grad, alpha=-lr)
-            self.embedding.grad = None
+    def eager(self, trees):
+        loss = 0
+        for tree in trees:
+            words = torch.tensor([word for _, word, left, _ in tree if left < 0], device=self.device)
+            labels = torch.tensor([label for label, *_ in tree], device=self.device)
+            x, states, n_leaves = self.lookup(words), [], 0
+            for k, (_, _, left, right) in enumerate(tree):
+                if left < 0:
+                    h, c = self.leaves(x[n_leaves:n_leaves + 1])
+                    n_leaves += 1
+                else:
+                    (h_l, c_l), (h_r, c_r) = states[left], states[right]
+                    h, c = self.vertices(torch.cat([h_l, h_r], 1), c_l, c_r)
+                states.append((h, c))
+                loss = loss + self.nll(h, labels[k:k + 1])
+        return loss / len(trees)
+
+    @staticmethod
+    def levels(trees):
+        """For every height: labels; words, or where the children's states are (left, right, left, ...); and which of the
+        states at hand are still needed after it."""
+        by_height = []
+        for number, tree in enumerate(trees):
+            height = []
+            for k, (_, _, left, right) in enumerate(tree):
+                height.append(0 if left < 0 else 1 + max(height[left], height[right]))
+                if height[k] == len(by_height):
+                    by_height.append([])
+                by_height[height[k]].append((number, k))
+        at_hand, levels = [], []
+        for level, vertices in enumerate(by_height):
+            labels = [trees[number][k][0] for number, k in vertices]
+            if level == 0:
+                levels.append((labels, [trees[number][k][1] for number, k in vertices], []))
+                at_hand = vertices
+                continue
+            place = {vertex: i for i, vertex in enumerate(at_hand)}
+            children = [place.pop((number, child)) for number, k in vertices for child in trees[number][k][2:]]
+            levels.append((labels, children, list(place.values())))
+            at_hand = list(place) + vertices
+        return levels
+
+    def batched(self, trees):
+        levels = self.levels(trees)
+        sizes = [len(part) for level in levels for part in level]
+        flat = torch.tensor([x for level in levels for part in level for x in part]).to(self.device, non_blocking=True)
+        parts = iter(flat.split(sizes))  # all indices are one copy to the device
+        all_h, labels, h, c = [], [], None, None
+        for level in range(len(levels)):
+            level_labels, indices, kept = next(parts), next(parts), next(parts)
+            labels.append(level_labels)
+            if level == 0:
+                h, c = self.leaves(self.lookup(indices))
+                all_h.append(h)
+                continue
+            n = len(level_labels)
+            both_c = c.index_select(0, indices).view(n, 2, self.hidden)
+            new_h, new_c = self.vertices(h.index_select(0, indices).view(n, 2 * self.hidden), both_c[:, 0], both_c[:, 1])
+            all_h.append(new_h)
+            h, c = torch.cat([h.index_select(0, kept), new_h]), torch.cat([c.index_select(0, kept), new_c])
+        return self.nll(torch.cat(all_h), torch.cat(labels)) / len(trees)
 
 
-def lookup(net, words):
-    return torch.nn.functional.embedding(words, net.embedding, sparse=True)
+# ---------------------------------------------------------------- bilstm-tagger
+
+class Tagger:
+    """Embedding, one LSTM each way, a hidden layer, a tag for every word."""
+
+    def __init__(self, o):
+        words, tags, self.examples = {}, {}, []
+        with open(os.path.join(o.data, "wikiner", "train.txt"), encoding="utf-8") as file:
+            for line in file:
+                pairs = [token.rsplit("|", 1) for token in line.split()]
+                if pairs:
+                    both = ([words.setdefault(w, len(words)) for w, _ in pairs], [tags.setdefault(t, len(tags)) for _, t in pairs])
+                    self.examples.append([torch.tensor(x, device=o.device) for x in both])
+        torch.manual_seed(1)
+        self.embedding = torch.empty(len(words), o.hidden).uniform_(-0.05, 0.05).to(o.device).requires_grad_()
+        self.lstm = torch.nn.LSTM(o.hidden, o.hidden, bidirectional=True).to(o.device)
+        self.head = torch.nn.Sequential(torch.nn.Linear(2 * o.hidden, o.hidden), torch.nn.Tanh(),
+                                        torch.nn.Linear(o.hidden, len(tags))).to(o.device)
+        self.parameters = [*self.lstm.parameters(), *self.head.parameters()]
+
+    def lookup(self, words):
+        return torch.nn.functional.embedding(words, self.embedding, sparse=True)
+
+    def nll(self, h, tags):
+        return torch.nn.functional.cross_entropy(self.head(h), tags, reduction="sum")
+
+    def eager(self, sentences):
+        return sum(self.nll(self.lstm(self.lookup(words))[0], tags) for words, tags in sentences) / len(sentences)
+
+    def batched(self, sentences):
+        words, tags = (torch.nn.utils.rnn.pack_sequence(x, enforce_sorted=False) for x in zip(*sentences))
+        h, _ = self.lstm(words._replace(data=self.lookup(words.data)))
+        return self.nll(h.data, tags.data) / len(sentences)
 
 
-def eager_loss(net, trees):
-    loss = 0
-    for tree in trees:
-        words = torch.tensor([word for _, word, left, _ in tree if left < 0], device=net.device)
-        labels = torch.tensor([label for label, *_ in tree], device=net.device)
-        x, states, n_leaves = lookup(net, words), [], 0
-        for k, (_, _, left, right) in enumerate(tree):
-            if left < 0:
-                h, c = net.leaves(x[n_leaves:n_leaves + 1])
-                n_leaves += 1
-            else:
-                (h_l, c_l), (h_r, c_r) = states[left], states[right]
-                h, c = net.vertices(torch.cat([h_l, h_r], 1), c_l, c_r)
-            states.append((h, c))
-            loss = loss + net.nll(h, labels[k:k + 1])
-    return loss / len(trees)
+NETWORKS = {"tree-lstm": Trees, "bilstm-tagger": Tagger}
 
 
-def levels_of(trees):
-    """For every height: labels; and words, or pairs of children, which are numbers in the order of the levels."""
-    places, levels = [], []
-    for number, tree in enumerate(trees):
-        heights = []
-        for label, word, left, right in tree:
-            height = 0 if left < 0 else 1 + max(heights[left], heights[right])
-            heights.append(height)
-            if height == len(levels):
-                levels.append(([], [], [], []))
-            level = levels[height]
-            level[0].append(label)
-            level[1].append(word)
-            level[2].append((number, left))
-            level[3].append((number, right))
-            places.append((height, len(level[0]) - 1))
-    starts, n = [], 0
-    for level in levels:
-        starts.append(n)
-        n += len(level[0])
-    first, total = [], 0
-    for tree in trees:
-        first.append(total)
-        total += len(tree)
+# ---------------------------------------------------------------- both
 
-    def place(child):
-        number, node = child
-        height, at = places[first[number] + node]
-        return starts[height] + at
-
-    return [(labels, words) if k == 0 else (labels, [place(x) for x in left], [place(x) for x in right])
-            for k, (labels, words, left, right) in enumerate(levels)]
-
-
-def batched_loss(net, trees):
-    levels = levels_of(trees)
-    flat = [x for level in levels for part in level for x in part]
-    indices, at = torch.tensor(flat).to(net.device, non_blocking=True), 0  # one copy
-    h = c = labels = None
-    for k, level in enumerate(levels):
-        n = len(level[0])
-        parts = [indices[at + i * n:at + (i + 1) * n] for i in range(len(level))]
-        at += n * len(level)
-        if k == 0:
-            labels, (h, c) = [parts[0]], net.leaves(lookup(net, parts[1]))
-            continue
-        labels.append(parts[0])
-        both = torch.cat([h.index_select(0, parts[1]), h.index_select(0, parts[2])], 1)
-        new_h, new_c = net.vertices(both, c.index_select(0, parts[1]), c.index_select(0, parts[2]))
-        h, c = torch.cat([h, new_h]), torch.cat([c, new_c])
-    return net.nll(h, torch.cat(labels)) / len(trees)
-
-
-LOSSES = {"eager": eager_loss, "batched": batched_loss}
-
-
-def check(net, trees):
+def check(net):
     """The two ways agree."""
-    results = []
-    for loss_of in LOSSES.values():
-        loss = loss_of(net, trees)
+    results, parameters = [], [*net.parameters, net.embedding]
+    for loss_of in (net.eager, net.batched):
+        loss = loss_of(net.examples[:8])
         loss.backward()
-        gradients = [p.grad for p in net.parameters] + [net.embedding.grad.to_dense()]
-        results.append([loss.detach()] + gradients)
-        for p in net.parameters + [net.embedding]:
+        results.append([loss.detach()] + [p.grad.to_dense() for p in parameters])
+        for p in parameters:
             p.grad = None
     for a, b in zip(*results):
         if not torch.allclose(a, b, rtol=1e-3, atol=1e-4):
-            raise SystemExit(f"the two ways differ: by {float((a - b).abs().max())} at most")
+            sys.exit(f"gpu_torch: the two ways differ, by {float((a - b).abs().max())} at most")
 
 
-# ---------------------------------------------------------------- timing
+def step_of(net, loss_of):
+    """A function that trains examples first to last, by SGD. The embedding's gradient is sparse."""
+    def step(first, last):
+        loss_of([net.examples[k % len(net.examples)] for k in range(first, last)]).backward()
+        with torch.no_grad():
+            for p in [*net.parameters, net.embedding]:
+                p.add_(p.grad, alpha=-RATE)
+                p.grad = None
+    return step
 
-def synchronize(device):
+
+def wait_for(device):
     if device == "cuda":
         torch.cuda.synchronize()
 
 
-def run_round(net, loss_of, trees, start, batch, seconds):
-    synchronize(net.device)
-    n, begin = 0, time.perf_counter()
-    while n == 0 or time.perf_counter() - begin < seconds:
-        loss_of(net, [trees[(start + n + k) % len(trees)] for k in range(batch)]).backward()
-        net.step(0.01)
-        n += batch
-    synchronize(net.device)
-    return n / (time.perf_counter() - begin), start + n
+def choose_threads(step, batch):
+    """One thread or all, whichever is faster."""
+    rates = {}
+    for threads in sorted({1, len(os.sched_getaffinity(0))}):
+        torch.set_num_threads(threads)
+        if not rates:
+            step(0, batch)
+        rates[threads] = rate_of(step, 0, batch, 0.15)[0]
+    best = max(rates, key=rates.get)
+    return {"threads": best, "use": lambda: torch.set_num_threads(best)}
+
+
+def measure(o, net):
+    steps = {"eager": step_of(net, net.eager), "batched": step_of(net, net.batched)}
+    if o.serve:
+        serve(steps, choose_threads if o.device == "cpu" else lambda step, batch: {}, lambda: wait_for(o.device))
+        return
+    rates = {(way, batch): [] for way in steps for batch in o.batches}
+    at = dict.fromkeys(rates, 0)
+    choices = {(way, batch): choose_threads(steps[way], batch) for way, batch in rates} if o.device == "cpu" else {}
+    for turn in range(o.rounds + 1):  # the first warms up
+        for way, batch in rates:
+            if choices:
+                choices[way, batch]["use"]()
+            wait_for(o.device)
+            rate, at[way, batch] = rate_of(steps[way], at[way, batch], batch, o.seconds, lambda: wait_for(o.device))
+            if turn:
+                rates[way, batch].append(rate)
+    for (way, batch), x in rates.items():
+        print(json.dumps({"bench": "torch", "torch": torch.__version__, "device": o.device, "network": o.network, "way": way,
+                          "hidden": o.hidden, "batch": batch,
+                          "sentences_per_s": [round(y, 2) for y in (statistics.median(x), min(x), max(x))]}))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--network", choices=NETWORKS, default="tree-lstm")
     parser.add_argument("--seconds", type=float, default=0.5, help="of each round")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--data", default=os.environ.get("VPPS_DATA", "."))
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--trees", type=int, default=-1, help="read so many only")
-    parser.add_argument("--batches", default="1,2,4,8,16,32,64,128")
+    parser.add_argument("--batches", default=[1, 2, 4, 8, 16, 32, 64, 128], type=lambda x: [int(y) for y in x.split(",")])
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     o = parser.parse_args()
     if torch is None:
         print("gpu_torch: PyTorch is not installed; nothing was measured", file=sys.stderr)
@@ -239,21 +263,10 @@ def main():
         print("gpu_torch: PyTorch finds no GPU; nothing was measured (--device cpu measures the CPU)", file=sys.stderr)
         return
     torch.backends.cuda.matmul.allow_tf32 = False
-    trees, n_words = read_trees(os.path.join(o.data, "sst", "train.txt"), o.trees)
-    net = TreeLstm(n_words, o.hidden, o.device)
-    check(net, trees[:8])
-    batches = [int(x) for x in o.batches.split(",")]
-    rates = {(way, batch): [] for way in LOSSES for batch in batches}
-    at = dict.fromkeys(rates, 0)
-    for turn in range(o.rounds + 1):  # the first warms up
-        for way, batch in rates:
-            rate, at[way, batch] = run_round(net, LOSSES[way], trees, at[way, batch], batch, o.seconds)
-            if turn:
-                rates[way, batch].append(rate)
-    for (way, batch), x in rates.items():
-        print(json.dumps({"bench": "torch", "torch": torch.__version__, "device": o.device, "way": way,
-                          "hidden": o.hidden, "batch": batch,
-                          "sentences_per_s": [round(y, 2) for y in (statistics.median(x), min(x), max(x))]}))
+    torch.backends.cudnn.allow_tf32 = False
+    net = NETWORKS[o.network](o)
+    check(net)
+    measure(o, net)
 
 
 if __name__ == "__main__":

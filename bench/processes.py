@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""On paper: what many processes would reach, from what bench_processes measured.
+"""Several processes: what they reach on this machine, and on paper what many would.
 
+    bench/processes.py --measure [--rounds N] [--seconds S]
     bench/processes.py [--rate SENTENCES] [--rate-2048 SENTENCES] [--message-us US] [--noise SHARE] [--shard-tables]
 
-A process is one core with one VP. What the options give was measured, and two rows of the networks, which are one machine's own; the
-others are assumed. A batch takes
+--measure: the Tree-LSTM on SST ($VPPS_DATA), hidden 256, as `vpps train` trains it: one process with a VP a core, and a process with one VP
+a core, started by mpirun, in turn, some S seconds each. Then bench_processes: the time of sums.
+
+On paper: a process is one core with one VP. What the options give was measured, and two rows of the networks, which are one machine's
+own; the others are assumed. A batch takes
 
     compute    (sentences of the slowest process) / rate
     matrices   two exchanges of all with all (see vpps_allreduce_by_exchange): 2 (P - 1) / P of the gradients' bytes, in
@@ -14,7 +18,63 @@ others are assumed. A batch takes
 """
 
 import argparse
+import json
 import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+# ---------------------------------------------------------------- measured
+
+BUILD = os.environ.get("BUILD", "build")
+MPIRUN = ["mpirun", "--bind-to", "none", "-n", str(len(os.sched_getaffinity(0)))]
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def run(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env={**os.environ, **ROOT})
+    if done.returncode:
+        sys.exit(f"processes.py: {' '.join(command)}: exit status {done.returncode}")
+    return done.stdout
+
+
+def train(launcher, vps, batch, n):
+    data = os.path.join(os.environ.get("VPPS_DATA", "../shared/data"), "sst")
+    command = [*launcher, os.environ.get("VPPS", os.path.join(BUILD, "vpps")), "train", "tree-lstm", "--optimizer", "sgd",
+               *(["--data", data] if os.path.isdir(data) else []), "--vps", str(vps), "--batch", str(batch), "--max-batches", str(n),
+               "--epochs", "100000", "--eval-every", "0", "--json", "--quiet"]
+    return json.loads(run(command).splitlines()[-1])
+
+
+def spread(values):
+    q1, median, q3 = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+    return f"{median:,.4g} ({q1:,.4g} - {q3:,.4g})"
+
+
+def measure(o):
+    if not shutil.which("mpirun"):
+        print("processes.py: mpirun is not installed; nothing was measured", file=sys.stderr)
+        return
+    cores = int(MPIRUN[-1])
+    print(f"Training, sentences a second: median (quartiles) of {o.rounds} rounds in turn\n\n| batch | one process, {cores} VPs | {cores} "
+          "processes | ratio | exchange ms a batch | sent MB a batch | imbalance |\n|" + " ---: |" * 7)
+    for batch in (32, 128, 512):
+        first = train([], cores, batch, 2)
+        n = max(2, round(o.seconds * first["sentences_per_s"] / batch))
+        alone, together = [], []
+        for _ in range(o.rounds):
+            alone.append(train([], cores, batch, n))
+            together.append(train(MPIRUN, 1, batch, n))
+        rates = [[x["sentences_per_s"] for x in way] for way in (alone, together)]
+        last = {key: statistics.median(x[key] for x in together) for key in ("exchange_ms_per_batch", "sent_bytes_per_batch", "imbalance")}
+        print(f"| {batch} | {spread(rates[0])} | {spread(rates[1])} | {spread([b / a for a, b in zip(*rates)])} | "
+              f"{last['exchange_ms_per_batch']:.1f} | {1e-6 * last['sent_bytes_per_batch']:.2f} | {100 * last['imbalance']:.1f} % |", flush=True)
+    print("\n" + run([*MPIRUN, os.path.join(BUILD, "bench", "bench_processes"), str(o.rounds)]))
+
+
+# ---------------------------------------------------------------- on paper
 
 NETWORKS = [  # name, bytes a second, seconds of latency
     ("shared memory, measured", 4.6e9, 0),
@@ -59,7 +119,13 @@ def main():
     parser.add_argument("--shard-tables", action="store_true", help="lookup tables shared out")
     parser.add_argument("--message-us", type=float, default=0.5, help="what starting and ending a message takes")
     parser.add_argument("--noise", type=float, default=0.04, help="by which the slowest of equal processes is behind the mean")
+    parser.add_argument("--measure", action="store_true", help="train on this machine instead")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5)
     o = parser.parse_args()
+    if o.measure:
+        measure(o)
+        return
     for hidden, rate in ((256, o.rate), (2048, o.rate_2048)):
         for name, batch_of, text in (("strong", lambda p: 512, "batch 512 in all"),
                                      ("weak", lambda p: 32 * p, "32 sentences a process")):

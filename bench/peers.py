@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Workers for bench/train.py: the Tree-LSTM trained from Python with VPPS and with DyNet.
+
+    python3 bench/peers.py vpps|dynet --data FOLDER        echo "16 0.5 batching" | ...
+
+All layers are 256 wide; fp32, SGD, the losses of all labelled nodes over the number of sentences, trees in the order of
+FOLDER/train.txt. Each line of standard input, "BATCH SECONDS WAY", is answered by a JSON object on a line. Ways of vpps: bulk (two
+calls for a batch) and each (a call for every vertex), by examples/tree_lstm.py. Ways of DyNet: batching (its automatic
+batching) and written (without). Reading the data is not timed; making a batch of it is.
+"""
+import argparse
+import json
+import os
+import sys
+import time
+
+SIZE, RATE = 256, 0.001
+
+
+def read_trees(path, limit=-1):
+    """Trees, each its nodes in post-order: (label, word or -1, left, right); and the number of words."""
+    words, trees = {}, []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            nodes, stack = [], []
+            for token in line.replace("(", " ( ").replace(")", " ) ").split():
+                if token == "(":
+                    stack.append([])
+                elif token == ")":
+                    label, *rest = stack.pop()
+                    leaf = isinstance(rest[0], str)
+                    nodes.append((int(label), words.setdefault(rest[0], len(words)), -1, -1) if leaf else
+                                 (int(label), -1, *rest))
+                    if stack:
+                        stack[-1].append(len(nodes) - 1)
+                else:
+                    stack[-1].append(token)
+            if nodes:
+                trees.append(nodes)
+            if len(trees) == limit:
+                break
+    return trees, len(words)
+
+
+def rate_of(step, first, batch, seconds, wait=lambda: None):
+    """Sentences a second of step(first, last), which trains examples by their numbers; and the number after the last one."""
+    n, begin = first, time.perf_counter()
+    while n == first or time.perf_counter() - begin < seconds:
+        step(n, n + batch)
+        n += batch
+    wait()
+    return (n - first) / (time.perf_counter() - begin), n
+
+
+def serve(ways, prepare=lambda step, batch: {}, wait=lambda: None):
+    """Answers standard input. ways: step functions by name. prepare warms one up and returns what its answers also have."""
+    at, also = {}, {}
+    for line in sys.stdin:
+        batch, seconds, way = line.split()
+        key, step = (way, batch), ways[way]
+        if key not in at:
+            also[key] = prepare(step, int(batch))
+            at[key] = rate_of(step, 0, int(batch), 0.05, wait)[1]
+        for name, value in also[key].items():
+            if callable(value):
+                value()
+        rate, at[key] = rate_of(step, at[key], int(batch), float(seconds), wait)
+        shown = {name: value for name, value in also[key].items() if not callable(value)}
+        print(json.dumps({"batch": int(batch), "way": way, "rate": rate, **shown}), flush=True)
+
+
+def vpps_ways(folder):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
+    import numpy as np
+    import vpps
+    from tree_lstm import TreeLstm
+    from vpps.data import Treebank
+
+    bank = Treebank().read(os.path.join(folder, "train.txt"))
+    trees = bank.arrays()
+    trees = trees.with_words(np.arange(len(bank.vocab)))
+    columns = [x.tolist() for x in (trees.first, trees.label, trees.left, trees.right, trees.word)]
+    model = vpps.Model(seed=1)
+    net = TreeLstm(model, len(bank.vocab), bank.classes, SIZE, SIZE)
+    trainer = vpps.Trainer(model, lr=RATE)
+    graph = model.graph()
+
+    def bulk(first, last):
+        with graph:
+            trainer.step(net.loss(graph, trees.take(np.arange(first, last) % len(trees))))
+
+    def each(begin, end):
+        first, label, left, right, word = columns
+        with graph:
+            losses, at = [], {}
+            for i in range(begin, end):
+                tree = i % len(trees)
+                for k in range(first[tree], first[tree + 1]):
+                    if left[k] < 0:
+                        at[k] = net.leaf(indices=(word[k], max(label[k], 0)))
+                    else:
+                        at[k] = net.inner(at[left[k]], at[right[k]], indices=(max(label[k], 0),))
+                    if label[k] >= 0:
+                        losses.append(at[k].pushed(1))
+            trainer.step(vpps.sum(losses) / (end - begin))
+
+    serve({"bulk": bulk, "each": each}, wait=trainer.loss)
+
+
+def dynet_ways(folder):
+    import dynet_config
+
+    dynet_config.set(mem=1024, random_seed=1)
+    import dynet as dy
+
+    trees, n_words = read_trees(os.path.join(folder, "train.txt"))
+    collection = dy.ParameterCollection()
+    embedding = collection.add_lookup_parameters((n_words, SIZE), init=dy.UniformInitializer(0.05))
+    W = {g: collection.add_parameters((SIZE, SIZE)) for g in "iou"}
+    U = {g + k: collection.add_parameters((SIZE, SIZE)) for g in ("i", "o", "fl", "fr", "u") for k in "lr"}
+    b = {g: collection.add_parameters(SIZE, init=dy.ConstInitializer(g == "f")) for g in "iofu"}
+    W_s, b_s = collection.add_parameters((5, SIZE)), collection.add_parameters(5, init=dy.ConstInitializer(0))
+    trainer = dy.SimpleSGDTrainer(collection, learning_rate=RATE)
+    trainer.set_clip_threshold(0)
+
+    def step(first, last, batching):
+        dy.renew_cg(autobatching=batching)
+        losses = []
+        for i in range(first, last):
+            at = []
+            for label, word, left, right in trees[i % len(trees)]:
+                if left < 0:
+                    x = dy.lookup(embedding, word)
+                    gate = [dy.logistic(dy.affine_transform([b[g], W[g], x])) for g in "io"]
+                    c = dy.cmult(gate[0], dy.tanh(dy.affine_transform([b["u"], W["u"], x])))
+                else:
+                    (h_l, c_l), (h_r, c_r) = at[left], at[right]
+                    total = {g: dy.affine_transform([b[g[0]], U[g + "l"], h_l, U[g + "r"], h_r])
+                             for g in ("i", "o", "fl", "fr", "u")}
+                    gate = [dy.logistic(total[g]) for g in ("i", "o", "fl", "fr")]
+                    c = dy.esum([dy.cmult(gate[0], dy.tanh(total["u"])), dy.cmult(gate[2], c_l),
+                                 dy.cmult(gate[3], c_r)])
+                h = dy.cmult(gate[1], dy.tanh(c))
+                at.append((h, c))
+                losses.append(dy.pickneglogsoftmax(dy.affine_transform([b_s, W_s, h]), label))
+        loss = dy.esum(losses) / (last - first)
+        loss.forward()
+        loss.backward()
+        trainer.update()
+
+    serve({"batching": lambda first, last: step(first, last, True),
+           "written": lambda first, last: step(first, last, False)})
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("package", choices=["vpps", "dynet"])
+    parser.add_argument("--data", required=True, metavar="FOLDER")
+    o = parser.parse_args()
+    {"vpps": vpps_ways, "dynet": dynet_ways}[o.package](o.data)

@@ -1,0 +1,61 @@
+#!/bin/bash
+# test_bench_train.sh - bench/train.py: its table and JSON file, what it leaves out, and what it refuses. BUILD: the build folder.
+# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
+
+build=${BUILD:-build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0
+failed=0
+
+check() {
+    local what=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $what"
+    fi
+}
+
+train() {
+    BUILD=$build python3 bench/train.py --rounds 2 --seconds 0.01 --batches 2 --data "$work" "$@" > "$work/out" 2> "$work/err"
+}
+fails() { ! "$@"; }
+lines() { [ "$(grep -cE "$2" "$3")" -eq "$1" ]; }
+
+check "trains two networks" train --networks tree-fc,act --with="--vps 1" --details --json "$work/bench.json"
+check "no data is missing where none is read" lines 0 missing "$work/err"
+check "a row for each network" lines 2 '^\| (tree-fc|act) \| VPPS \| [0-9.,]+ \([0-9.,]+ - [0-9.,]+\), [0-9]+ % \|$' "$work/out"
+check "a row for options, with the ratio" lines 2 '^\|  \| VPPS --vps 1 \| .* %, [0-9.]+ x \|$' "$work/out"
+check "details" lines 4 '^\| (tree-fc|act) \| VPPS.* \| 2 \|( [0-9.,]+ \|){8}$' "$work/out"
+check_json() {
+    python3 - "$work/bench.json" << 'PY'
+import json, sys
+o = json.load(open(sys.argv[1]))
+assert all(o[k] for k in ("machine", "commit", "date", "command")), o
+assert [(r["network"], r["way"], r["batch"]) for r in o["rows"]] == [
+    (n, w, 2) for n in ("tree-fc", "act") for w in ("VPPS", "VPPS --vps 1")], o["rows"]
+for r in o["rows"]:
+    assert 0 < r["rate"]["q1"] <= r["rate"]["median"] <= r["rate"]["q3"], r
+    assert r["share_of_peak"]["median"] > 0 and r["mflop_per_sentence"]["median"] > 0, r
+    assert r["vps"] == 1 or not r["way"].endswith("1"), r
+PY
+}
+check "the JSON file" check_json
+check "trains on generated data where a folder is missing" train --networks lstm-nmt
+check "which is told" grep -q "lstm-nmt: $work/multi30k is missing: generated data" "$work/err"
+check "an unknown network fails" fails train --networks nothing
+check "and is named" grep -q -- "--networks: nothing is not one of" "$work/err"
+check "a way that fails fails" fails train --networks tree-fc --with=--no-such-option
+check "its message" grep -q "tree-fc, VPPS --no-such-option: left out: .*no-such-option" "$work/err"
+check "the other way is measured" lines 1 '^\| tree-fc \| VPPS \| [0-9]' "$work/out"
+
+worker() { echo "$1" | "$build/bench/bench_train" tree-fc > "$work/out" 2> "$work/err"; }
+check "a batch of 0 fails" fails worker "0 1"
+check "what was expected" grep -q "expected BATCH SECONDS" "$work/err"
+check "an unknown network fails" fails "$build/bench/bench_train" nothing 2> /dev/null
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
