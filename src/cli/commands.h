@@ -4,7 +4,7 @@
 
 #include "cli/options.h"
 
-/* What must follow a command. */
+/* What may follow a command besides options. */
 typedef enum operand_kind { OPERAND_NONE, OPERAND_NETWORK, OPERAND_ACTION } operand_kind;
 
 typedef struct command {
@@ -12,10 +12,11 @@ typedef struct command {
     const char *group; /* of those from this one on, a heading in help; NULL: that of the one before */
     command_bit bit;
     operand_kind operand;
+    int most_files;          /* names of files that may follow */
     const char *actions;     /* for OPERAND_ACTION, as "list|clear" */
     int (*run)(settings *s); /* the process's exit code */
     const char *summary;     /* in the list of commands */
-    const char *arguments;   /* behind the options in the line of usage */
+    const char *arguments;   /* after the options in the line of usage */
     const char *text;        /* what --help begins with */
 } command;
 

@@ -31,13 +31,30 @@ static void row(FILE *f, const char *name, const char *text, int column) {
     wrap(f, text, column, column);
 }
 
-void help_networks(FILE *f) {
+static void list_networks(FILE *f) {
     char name[64], text[512];
     fputs("Networks:\n", f);
     for (const network *const *n = networks; *n; n++) {
         snprintf(name, sizeof name, "  %s", (*n)->name);
         snprintf(text, sizeof text, "%s (%s)", (*n)->summary, (*n)->source);
         row(f, name, text, NETWORK_COLUMN);
+    }
+}
+
+void help_network_names(FILE *f) {
+    static const char heading[] = "Networks: ";
+    const int indent = (int)sizeof heading - 1;
+    int at = fprintf(f, "%s", heading);
+    for (const network *const *n = networks; *n; n++) {
+        const bool first = n == networks;
+        const int len = (int)strlen((*n)->name) + 1; /* with its comma */
+        if (!first && at + 1 + len > WIDTH) {
+            fprintf(f, "\n%*s", indent, "");
+            at = indent;
+        } else if (!first) {
+            at += fprintf(f, " ");
+        }
+        at += fprintf(f, "%s%s", (*n)->name, n[1] ? "," : "\n");
     }
 }
 
@@ -52,16 +69,27 @@ void help_overview(FILE *f) {
         row(f, name, c->summary, NETWORK_COLUMN);
     }
     fputc('\n', f);
-    help_networks(f);
-    fputs("\n`vpps COMMAND NETWORK --help' lists a command's options; `vpps --version' prints the version.\n"
+    list_networks(f);
+    fputs("\n`vpps COMMAND --help' lists a command's options, `vpps COMMAND NETWORK --help' those\n"
+          "of a network, too; `vpps --version' prints the version.\n"
           "Exit status: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted.\n",
           f);
 }
 
-/* What the default is, behind the text; nothing where the text says it itself. */
+/* Has the option another default in other networks, of which none is named? */
+static bool default_unknown(const settings *s, const cli_option *o) {
+    const size_t offset = o->row.offset;
+    return !s->network && (offset == offsetof(settings, examples) || offset == offsetof(settings, min_count));
+}
+
+/* The option's text, and its default unless the text tells it. */
 static void describe(const settings *s, const cli_option *o, char *text, size_t n) {
     char value[128] = "";
-    if (o->row.kind != OPTION_FLAG && !strstr(o->row.help, "default")) options_write(s, o, value, sizeof value);
+    if (default_unknown(s, o)) {
+        snprintf(value, sizeof value, "by network");
+    } else if (o->row.kind != OPTION_FLAG && !strstr(o->row.help, "default")) {
+        options_write(s, o, value, sizeof value);
+    }
     snprintf(text, n, *value ? "%s (default: %s)" : "%s", o->row.help, value);
 }
 
@@ -73,28 +101,63 @@ static void print_option(FILE *f, int key, const char *name, const char *argumen
 }
 
 static void print_usage(FILE *f, const settings *s, const command *c) {
-    const char *behind = c->operand == OPERAND_ACTION ? c->actions : c->arguments;
-    fprintf(f, "Usage: vpps %s%s%s [OPTION...]", c->name, s->network ? " " : "", s->network ? s->network->name : "");
-    fprintf(f, *behind ? " %s\n" : "%s\n", behind);
+    const char *after = c->operand == OPERAND_ACTION ? c->actions : c->arguments;
+    const char *name = s->network                         ? s->network->name
+                       : c->operand != OPERAND_NETWORK    ? ""
+                       : strstr(c->arguments, "--model ") ? "[NETWORK]"
+                                                          : "NETWORK";
+    fprintf(f, "Usage: vpps %s%s%s [OPTION...]", c->name, *name ? " " : "", name);
+    fprintf(f, *after ? " %s\n" : "%s\n", after);
 }
 
-void help_options(FILE *f, const settings *s, const command *c) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    const char *group = "", *heading = "";
-    print_usage(f, s, c);
-    wrap(f, c->text, 0, 0);
+/* Prints the rows of one part under their headings, or prints nothing (f NULL). Returns how many there are. */
+static size_t print_rows(FILE *f, const settings *s, help_part part) {
+    size_t n, printed = 0;
+    const cli_option *rows = options_rows(s, &n), *group = NULL, *heading = NULL;
     for (size_t i = 0; i < n; i++) {
-        if (!rows[i].row.name) group = rows[i].row.help;
+        if (!rows[i].row.name) group = &rows[i];
         if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
-        if (strcmp(group, heading) != 0) fprintf(f, "\n%s\n", heading = group);
+        const bool common = !group || (group->commands & s->command);
+        if (common != (part == HELP_COMMON)) continue;
+        printed++;
+        if (!f) continue;
+        if (group != heading) fprintf(f, "\n%s\n", group->row.help);
+        heading = group;
         char text[512];
         describe(s, &rows[i], text, sizeof text);
         print_option(f, rows[i].key, rows[i].row.name, rows[i].row.argument, text);
     }
+    return printed;
+}
+
+bool help_has_engine(const settings *s) { return print_rows(NULL, s, HELP_ENGINE) > 0; }
+
+/* How to see the options that this help lacks. */
+static void print_more(FILE *f, const settings *s, const command *c) {
+    char text[256];
+    if (c->operand != OPERAND_NETWORK || s->network) return;
+    snprintf(text, sizeof text, "A network has options of its own: `vpps %s NETWORK --help' lists them, too%s.",
+             c->name,
+             strstr(c->arguments, "--model ") ? ", and so does `--model MODEL --help' for a checkpoint's" : "");
+    fputc('\n', f);
+    wrap(f, text, 0, 0);
+    fputc('\n', f);
+    help_network_names(f);
+}
+
+void help_options(FILE *f, const settings *s, const command *c, help_part part) {
+    print_usage(f, s, c);
+    wrap(f,
+         part == HELP_COMMON ? c->text
+                             : "Options that shape how the engine runs. Results are the same but for rounding.",
+         0, 0);
+    print_rows(f, s, part);
+    if (part == HELP_ENGINE) return;
     fputs("\nHelp:\n", f);
     print_option(f, 'h', "help", NULL, "Print this list");
+    if (help_has_engine(s)) print_option(f, 0, "help-engine", NULL, "Print the options that shape how the engine runs");
     print_option(f, 0, "usage", NULL, "Print the options' names only");
+    print_more(f, s, c);
     fputc('\n', f);
     wrap(f, "A long option may be cut short where it is still unique; its value may follow as a word of its own.", 0,
          0);

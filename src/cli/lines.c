@@ -4,15 +4,24 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define READ_BYTES 65536u
 
-void lines_open(line_reader *r, int fd, size_t limit) { *r = (line_reader){.fd = fd, .limit = limit}; }
+vpps_status lines_open(line_reader *r, const char *path, size_t limit) {
+    struct stat info;
+    *r = (line_reader){.name = "stdin", .limit = limit};
+    if (!path || strcmp(path, "-") == 0) return VPPS_OK;
+    r->name = path;
+    r->is_regular = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    return vpps_stream_open(&r->stream, path);
+}
 
 void lines_close(line_reader *r) {
+    if (r->stream) vpps_stream_close(r->stream);
     free(r->buffer);
-    *r = (line_reader){.fd = -1};
+    *r = (line_reader){0};
 }
 
 /* What is here of the line that is skipped goes. Has it ended? */
@@ -46,6 +55,25 @@ line_kind lines_next(line_reader *r, const char **line, size_t *len) {
     return *len <= r->limit ? LINE_WHOLE : LINE_TOO_LONG;
 }
 
+/* Up to `room` bytes; none at the end. */
+static vpps_status read_some(line_reader *r, char *to, size_t room, size_t *n) {
+    if (r->stream) {
+        const char *bytes;
+        VPPS_TRY(vpps_stream_peek(r->stream, 1, &bytes, n));
+        *n = *n < room ? *n : room;
+        if (*n) memcpy(to, bytes, *n);
+        vpps_stream_skip(r->stream, *n);
+        return VPPS_OK;
+    }
+    for (;;) {
+        const ssize_t got = read(STDIN_FILENO, to, room);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return vpps_fail(VPPS_IO, "stdin: %s", strerror(errno));
+        *n = (size_t)got;
+        return VPPS_OK;
+    }
+}
+
 vpps_status lines_fill(line_reader *r) {
     const size_t there = r->end - r->begin;
     if (there && r->begin) memmove(r->buffer, r->buffer + r->begin, there);
@@ -55,17 +83,15 @@ vpps_status lines_fill(line_reader *r) {
     if (!VPPS_RESERVE(r->buffer, r->capacity, there + READ_BYTES)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu bytes of input", there);
     }
-    for (;;) {
-        const ssize_t n = read(r->fd, r->buffer + r->end, r->capacity - r->end);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return vpps_fail(VPPS_IO, "stdin: %s", strerror(errno));
-        r->end += (size_t)n;
-        r->ended = n == 0;
-        return VPPS_OK;
-    }
+    size_t n;
+    VPPS_TRY(read_some(r, r->buffer + r->end, r->capacity - r->end, &n));
+    r->end += n;
+    r->ended = n == 0;
+    return VPPS_OK;
 }
 
 bool lines_ready(const line_reader *r) {
-    struct pollfd p = {.fd = r->fd, .events = POLLIN};
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (r->stream) return r->ended || r->is_regular;
     return r->ended || poll(&p, 1, 0) != 0; /* also an end, or an error, which reading then tells */
 }

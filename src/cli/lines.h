@@ -1,12 +1,14 @@
-/* lines.h - lines of a descriptor as they come, in bounded memory. */
+/* lines.h - lines of standard input or of a file as they come, in bounded memory. */
 #ifndef VPPS_CLI_LINES_H
 #define VPPS_CLI_LINES_H
 
-#include "vpps.h"
+#include "io/stream.h"
 
 typedef struct line_reader {
-    int fd;
-    size_t limit; /* bytes of a line at most */
+    const char *name;    /* in messages: "stdin", or the file's */
+    vpps_stream *stream; /* of a file; NULL: standard input */
+    bool is_regular;     /* a file that never waits for a writer */
+    size_t limit;        /* bytes of a line at most */
     char *buffer;
     size_t capacity, begin, end, searched;
     uint64_t number; /* of the latest line, from 1 */
@@ -20,13 +22,15 @@ typedef enum line_kind {
     LINE_END       /* there will be none */
 } line_kind;
 
-void lines_open(line_reader *r, int fd, size_t limit);
+/* Opens a file, which may be compressed; path NULL or "-": standard input. `path` must outlive the reader, which is to be closed in
+ * any case. Fails with IO, FORMAT, MEMORY. */
+vpps_status lines_open(line_reader *r, const char *path, size_t limit);
 void lines_close(line_reader *r);
 
 /* The next line of what is here; it stays until lines_fill. */
 line_kind lines_next(line_reader *r, const char **line, size_t *len);
 
-/* Reads more, waiting for it. Fails with IO, MEMORY. */
+/* Reads more, waiting for it. Fails with IO, MEMORY, FORMAT (a damaged compressed file). */
 vpps_status lines_fill(line_reader *r);
 
 /* Would lines_fill return at once? A file's always does; a pipe's or a terminal's when somebody has written. */

@@ -7,9 +7,11 @@
 #include "cli/parse.h"
 #include "cli/suggest.h"
 
+#include <unistd.h>
+
 static bool is_help(const char *word) {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "-?") == 0 ||
-           strcmp(word, "--usage") == 0;
+           strcmp(word, "--usage") == 0 || strcmp(word, "--help-engine") == 0;
 }
 
 static int print_overview(void) {
@@ -25,11 +27,12 @@ static int unknown_command(const char *word) {
 }
 
 static int network_missing(const command *c) {
+    if (strstr(c->arguments, "--model ")) return report_usage(c->name, "--model FILE is missing");
     fprintf(stderr, "vpps %s: the network's name must follow: vpps %s NETWORK [OPTION...]%s\n", c->name, c->name,
             c->bit & COMMAND_TUNE    ? ""
             : c->bit & COMMAND_TRAIN ? ", or --resume FILE"
                                      : ", or --model FILE");
-    help_networks(stderr);
+    help_network_names(stderr);
     return EXIT_USAGE;
 }
 
@@ -69,12 +72,26 @@ static int take_network(const command *c, settings *s, int argc, char **argv) {
 }
 
 static int unknown_network(const command *c, const char *word) {
+    const char *file = c->most_files ? ", nor a file that is there" : "";
     suggestion near = suggest_for(word);
     for (const network *const *n = networks; *n; n++) suggest_try(&near, (*n)->name);
-    fprintf(stderr, "vpps %s: '%s' is not a network", c->name, word);
-    fprintf(stderr, near.word ? "; did you mean '%s'?\n" : "%s\n", near.word ? near.word : "");
-    help_networks(stderr);
+    if (near.word) return report_usage(c->name, "'%s' is not a network%s; did you mean '%s'?", word, file, near.word);
+    fprintf(stderr, "vpps %s: '%s' is not a network%s\n", c->name, word, file);
+    help_network_names(stderr);
     return EXIT_USAGE;
+}
+
+/* The network that the command line names, directly or by a file, into s; else an exit code. *used: how many words of the
+ * line are done with. `word`: the one after the command; NULL: that one is an option. */
+static int find_network(const command *c, settings *s, const char *word, int argc, char **argv, int *used) {
+    if (word) s->network = network_find(word);
+    if (s->network) {
+        *used = 3;
+        return 0;
+    }
+    if (word && (!c->most_files || access(word, F_OK) != 0)) return unknown_network(c, word);
+    if (!word && argc > 2 && is_help(argv[2])) return 0; /* of all networks */
+    return take_network(c, s, argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv) {
@@ -97,14 +114,13 @@ int main(int argc, char **argv) {
     int used = 2;
     const char *word = argc > 2 && argv[2][0] != '-' ? argv[2] : NULL;
     if (c->operand == OPERAND_NETWORK) {
-        const bool help = argc > 2 && is_help(argv[2]);
-        const int code = word || help ? 0 : take_network(c, &s, argc - 1, argv + 1);
+        const int code = find_network(c, &s, word, argc, argv, &used);
         if (code) return code;
-        if (!s.network) s.network = word ? network_find(word) : networks[0]; /* help without a name: the first one's */
-        if (!s.network) return unknown_network(c, word);
     }
-    if (c->operand == OPERAND_ACTION) s.action = word;
-    if (c->operand != OPERAND_NONE && word) used = 3;
+    if (c->operand == OPERAND_ACTION && word) {
+        s.action = word;
+        used = 3;
+    }
     options_parse(&s, c, argc - used + 1, argv + used - 1);
     return c->run(&s);
 }

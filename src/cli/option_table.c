@@ -52,8 +52,9 @@ static void list_policies(void) {
 
 static const char generator_names[] = "listops|complete";
 
-#define HEADING(text)                                                                                                  \
-    { {NULL, NULL, text, OPTION_FLAG, 0, 0, 0, false}, 0, 0, 0, false, 0 }
+#define HEADING_FOR(commands, text)                                                                                    \
+    { {NULL, NULL, text, OPTION_FLAG, 0, 0, 0, false}, 0, commands, 0, false, 0 }
+#define HEADING(text) HEADING_FOR(~0u, text)
 #define ROW_FOR(kinds, kind, name, field, argument, low, high, key, commands, flags, help)                             \
     { {name, argument, help, kind, offsetof(settings, field), low, high, false}, key, commands, flags, false, kinds }
 #define ROW(...) ROW_FOR(0, __VA_ARGS__)
@@ -197,7 +198,16 @@ static const cli_option table[] = {
     FLAG("report", report, 0, COMMAND_KERNEL, 0,
          "Compile it, and print what the compiler says of it instead of the source"),
 
-    HEADING("GPU:"),
+    HEADING("Device:"),
+    TEXT("device", device, "NAME", 'd', ENGINE, RESUMED,
+         "The device: auto, cpu, cuda, or simt, which runs a GPU's kernel on the CPU, slowly"),
+    COUNT("vps", vps, 0, 4096, 0, ENGINE, RESUMED, "Virtual processors; 0: one for every core allowed, or multiprocessor"),
+    CHOICE("precision", precision, precision_names + 1, 0, ENGINE | PLANS, SAVED,
+           "What products round their operands to; auto: bf16x3 where that is faster, else fp32"),
+    CHOICE("communicator", communicator, "auto|mpi|none", 0, TRAIN, 0,
+           "Train together with other processes, by MPI; auto: with those that mpirun or srun started"),
+
+    HEADING_FOR(PLANS, "GPU:"),
     TEXT("arch", arch, "sm_90", 0, PLANS, 0,
          "The GPU's architecture; all: with --report, every one that can be compiled for (default: that of the GPU "
          "here, else sm_90)"),
@@ -208,10 +218,7 @@ static const cli_option table[] = {
           "Threads of a virtual processor, a multiple of 32; 0: measured while training"),
     FLAG("no-cache", no_cache, 0, COMMAND_KERNEL, 0, "With --report: compile anew, and keep nothing on disk"),
 
-    HEADING("Engine:"),
-    TEXT("device", device, "NAME", 'd', ENGINE, RESUMED,
-         "The device: auto, cpu, cuda, or simt, which runs a GPU's kernel on the CPU, slowly"),
-    COUNT("vps", vps, 0, 4096, 0, ENGINE, RESUMED, "Virtual processors; 0: one for every core allowed, or multiprocessor"),
+    HEADING_FOR(PLANS, "Engine:"),
     COUNT("groups", groups, 0, 4096, 0, ENGINE | PLANS, RESUMED,
           "Groups of virtual processors that share out a batch's inputs; 0: by an estimate of cost"),
     COUNT("waves", waves, 0, U32_MAX, 0, ENGINE, RESUMED,
@@ -223,12 +230,8 @@ static const cli_option table[] = {
     FLAG("no-tuning", no_tuning, 0, ENGINE & ~COMMAND_TUNE, RESUMED,
          "Take the first choice, and measure nothing; CPU: that of a table"),
     CHOICE("caller", caller, "auto|works|free", 0, RUNS, 0, "Is the calling thread a virtual processor?"),
-    CHOICE("communicator", communicator, "auto|mpi|none", 0, TRAIN, 0,
-           "Train together with other processes, by MPI; auto: with those that mpirun or srun started"),
     FLAG("shard-tables", shard_tables, 0, TRAIN, RESUMED,
          "Together with other processes: each keeps a share of the rows of lookup tables, and gets those that a batch uses"),
-    CHOICE("precision", precision, precision_names + 1, 0, ENGINE | PLANS, SAVED,
-           "What products round their operands to; auto: bf16x3 where that is faster, else fp32"),
     FLAG("portable", portable, 0, ENGINE, RESUMED, "Plain C instead of wide vectors"),
     FLAG("verify", verify, 0, ENGINE, 0, "Check every script before it runs (slow)"),
     ROW(OPTION_BYTES, "pool-bytes", pool_bytes, "BYTES", 0, 0, 0, ENGINE, RESUMED,
@@ -241,6 +244,7 @@ static const cli_option table[] = {
 const option_alias option_aliases[] = {
     {"accumulate-grad-batches", "accumulate", NULL},
     {"batch-size", "batch", NULL},
+    {"bs", "batch", NULL},
     {"clip-norm", "clip", NULL},
     {"embed-size", "embed", NULL},
     {"embedding-size", "embed", NULL},
@@ -248,6 +252,8 @@ const option_alias option_aliases[] = {
     {"gradient-accumulation-steps", "accumulate", NULL},
     {"hidden-size", "hidden", NULL},
     {"learning-rate", "lr", NULL},
+    {"load", "model", NULL},
+    {"load-model", "model", NULL},
     {"max-epochs", "epochs", NULL},
     {"num-epochs", "epochs", NULL},
     {"valid", "dev", NULL},
@@ -260,7 +266,9 @@ const option_alias option_aliases[] = {
     {"fp16", NULL, "--precision bf16"},
     {"gpu", NULL, "--device cuda"},
     {"output", NULL, "--save"},
+    {"num-workers", NULL, "--vps"},
     {"tensorboard", NULL, "--log or --plot"},
+    {"workers", NULL, "--vps"},
     {0},
 };
 _Static_assert(VPPS_COUNT(option_aliases) == OPTION_ALIASES + 1, "options.h says how many there are");

@@ -86,6 +86,8 @@ typedef struct settings {
     uint32_t beam, max_words;
     float length_penalty;
     bool quiet, json, force;
+    char **files; /* predict: what to read, in this order; n_files 0: standard input */
+    int n_files;
 
     bool given[OPTIONS_MAX]; /* row i of options_rows() was on the command line */
 } settings;
@@ -93,7 +95,7 @@ typedef struct settings {
 /* After parsing and after a checkpoint: fills in the defaults that depend on other options. */
 void options_complete(settings *s);
 
-/* A row without a name is a heading in --help. */
+/* A row without a name is a heading: its commands list the rows below it in --help, all others in --help-engine. */
 typedef struct cli_option {
     option_row row;
     int key;
@@ -129,7 +131,7 @@ typedef struct option_alias {
 } option_alias;
 
 extern const option_alias option_aliases[]; /* ends with a NULL alias */
-enum { OPTION_ALIASES = 22 };               /* how many there are */
+enum { OPTION_ALIASES = 27 };               /* how many there are */
 
 /* The alias of that name; NULL: there is none. */
 const option_alias *options_alias(const char *alias);
@@ -146,7 +148,7 @@ bool options_unused(const settings *s, const cli_option *o);
 /* Was --NAME on the command line? */
 bool options_given(const settings *s, const char *name);
 
-/* Does s's command and network have the row? */
+/* Does s's command and network have the row? Without a network: do all networks have it? */
 bool options_apply(const settings *s, const cli_option *o);
 
 /* A text option's value, NULL when it has none. */

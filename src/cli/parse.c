@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <strings.h>
 
-enum { KEY_HELP = 'h', KEY_USAGE = 0x1000 };
+enum { KEY_HELP = 'h', KEY_USAGE = 0x1000, KEY_HELP_ENGINE };
 
 /* ---------------------------------------------------------------- mistakes */
 
@@ -44,6 +44,16 @@ static void commands_with(const settings *s, const char *name, char *text, size_
     }
 }
 
+/* Do s's command and network have an option of that name? */
+static bool has_option(const settings *s, const char *name) {
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].row.name && strcmp(rows[i].row.name, name) == 0 && options_apply(s, &rows[i])) return true;
+    }
+    return false;
+}
+
 static _Noreturn void refuse_long(const settings *s, const command *c, const char *word) {
     char name[64], others[128], possible[256];
     size_t len = 0;
@@ -52,6 +62,10 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
     size_t n, matching = 0;
     const cli_option *rows = options_rows(s, &n);
     suggestion near = suggest_for(name);
+    const option_alias *alias = options_alias(name);
+    for (const option_alias *a = option_aliases; a->alias; a++) {
+        if (a->name && has_option(s, a->name)) suggest_try(&near, a->alias);
+    }
     for (size_t i = 0; i < n; i++) {
         const char *row = rows[i].row.name;
         if (!row || !options_apply(s, &rows[i])) continue;
@@ -61,7 +75,6 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
         len += (size_t)snprintf(possible + len, sizeof possible - len, "%s--%s", matching++ ? ", " : "", row);
     }
     if (matching > 1) refuse(s, c, "--%s is ambiguous; possible are %s", name, possible);
-    const option_alias *alias = options_alias(name);
     if (alias && alias->hint) refuse(s, c, "unrecognized option '%s'; did you mean %s?", word, alias->hint);
     commands_with(s, alias ? alias->name : name, others, sizeof others);
     if (*others) refuse(s, c, "unrecognized option '%s', which is one of %s", word, others);
@@ -95,11 +108,11 @@ static void take(settings *s, const command *c, int key, const char *value) {
     }
 }
 
-static _Noreturn void show(const settings *s, const command *c, bool usage) {
-    if (usage) {
+static _Noreturn void show(const settings *s, const command *c, int key) {
+    if (key == KEY_USAGE) {
         help_usage(stdout, s, c);
     } else {
-        help_options(stdout, s, c);
+        help_options(stdout, s, c, key == KEY_HELP_ENGINE ? HELP_ENGINE : HELP_COMMON);
     }
     exit(fflush(stdout) == 0 ? 0 : EXIT_RUNTIME);
 }
@@ -107,7 +120,7 @@ static _Noreturn void show(const settings *s, const command *c, bool usage) {
 /* What getopt_long is told: zeroed before, but for letters' first characters. */
 typedef struct getopt_table {
     char letters[2 * OPTIONS_MAX + 8];
-    struct option list[OPTIONS_MAX + OPTION_ALIASES + 3];
+    struct option list[OPTIONS_MAX + OPTION_ALIASES + 4];
 } getopt_table;
 
 /* Adds the options of s's command and network, or of all kinds of networks. Returns how many are listed. */
@@ -129,27 +142,47 @@ static size_t list_options(const settings *s, bool of_all_kinds, getopt_table *t
     return n_long;
 }
 
+/* The files that follow the options: predict reads them, eval measures the only one. */
+static void take_files(settings *s, const command *c, int n, char **files) {
+    static const char standard_input[] = "/dev/stdin";
+    s->files = files;
+    s->n_files = n;
+    if (n == 0 || c->bit != COMMAND_EVAL) return;
+    if (options_given(s, "test") || options_given(s, "split")) {
+        refuse(s, c, "'%s': a file is measured in place of --test: neither --test nor --split goes with it", files[0]);
+    }
+    size_t rows_n;
+    const cli_option *rows = options_rows(s, &rows_n);
+    for (size_t i = 0; i < rows_n; i++) {
+        if (!rows[i].row.name || strcmp(rows[i].row.name, "test") != 0) continue;
+        take(s, c, rows[i].key, strcmp(files[0], "-") == 0 ? standard_input : files[0]);
+    }
+}
+
 static void parse_line(settings *s, const command *c, int argc, char **argv) {
     getopt_table table = {.letters = ":h"}; /* ':' - getopt tells a value that is missing from an unknown option */
     size_t n_long = list_options(s, false, &table);
     table.list[n_long++] = (struct option){"help", no_argument, NULL, KEY_HELP};
     table.list[n_long++] = (struct option){"usage", no_argument, NULL, KEY_USAGE};
+    if (help_has_engine(s)) table.list[n_long] = (struct option){"help-engine", no_argument, NULL, KEY_HELP_ENGINE};
     opterr = 0;
     for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;) {
         const char *word = optind > 0 ? argv[optind - 1] : "";
         switch (key) {
         case KEY_HELP:
-        case KEY_USAGE: show(s, c, key == KEY_USAGE); break;
+        case KEY_HELP_ENGINE:
+        case KEY_USAGE: show(s, c, key); break;
         case ':': refuse(s, c, "%s: a value must follow", word); break;
         case '?':
-            if (optopt == '?' || strcmp(word, "-?") == 0) show(s, c, false);
+            if (optopt == '?' || strcmp(word, "-?") == 0) show(s, c, KEY_HELP);
             if (strncmp(word, "--", 2) == 0) refuse_long(s, c, word);
             refuse(s, c, "unrecognized option '-%c'", optopt);
         default: take(s, c, key, optarg);
         }
     }
     if (c->operand == OPERAND_ACTION && !s->action && optind < argc) s->action = argv[optind++];
-    if (optind < argc) refuse(s, c, "'%s': too many arguments", argv[optind]);
+    if (argc - optind > c->most_files) refuse(s, c, "'%s': too many arguments", argv[optind + c->most_files]);
+    take_files(s, c, argc - optind, argv + optind);
 }
 
 /* ---------------------------------------------------------------- defaults, and what goes together */

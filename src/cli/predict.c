@@ -1,4 +1,4 @@
-/* predict.c - `vpps predict`: what a checkpoint's network says of examples from stdin, a line out for each line in.
+/* predict.c - `vpps predict`: what a checkpoint's network says of examples from files or standard input, a line out for each line in.
  *
  * Lines become a batch as long as more are there; once a pipe or a terminal has none for now, what is there is run and
  * printed. So a program that writes a line gets its answer, and a file is run in whole batches. */
@@ -11,10 +11,10 @@
 #include "cli/lines.h"
 #include "cli/output_files.h"
 #include "cli/task.h"
+#include "io/descriptor.h"
 #include "io/text.h"
 
 #include <inttypes.h>
-#include <unistd.h>
 
 enum { ON_ERROR_STOP, ON_ERROR_SKIP };
 
@@ -43,15 +43,19 @@ typedef struct predictor {
 
 /* ---------------------------------------------------------------- lines that are wrong */
 
-/* The thread's message, of a text that was a line, with the line's own number. */
-static vpps_status place_failure(vpps_status status, uint64_t number) {
-    static const char first[] = "stdin:1:", any[] = "stdin: ";
+/* The name of a line's text in the messages of readers. */
+#define LINE_NAME "line"
+
+/* The thread's message, of a text that was a line, with the file and the line's own number. */
+static vpps_status place_failure(const predictor *p, vpps_status status, uint64_t number) {
+    static const char first[] = LINE_NAME ":1:", any[] = LINE_NAME ": ";
+    const char *name = p->reader.name;
     char why[VPPS_MESSAGE_BYTES];
     snprintf(why, sizeof why, "%s", vpps_error_message());
     if (strncmp(why, first, sizeof first - 1) == 0) {
-        return vpps_fail(status, "stdin:%" PRIu64 ":%.480s", number, why + sizeof first - 1);
+        return vpps_fail(status, "%s%s:%" PRIu64 ":%.480s", VPPS_PATH_ARGS(name), number, why + sizeof first - 1);
     }
-    return vpps_fail(status, "stdin:%" PRIu64 ": %.480s", number,
+    return vpps_fail(status, "%s%s:%" PRIu64 ": %.480s", VPPS_PATH_ARGS(name), number,
                      strncmp(why, any, sizeof any - 1) == 0 ? why + sizeof any - 1 : why);
 }
 
@@ -63,7 +67,7 @@ static bool is_of_line(vpps_status status) {
 
 /* OK: an empty line answers the bad one, and it was told. Else the failure. */
 static vpps_status fail_line(const predictor *p, vpps_status status, uint64_t number) {
-    place_failure(status, number);
+    place_failure(p, status, number);
     if (p->s->on_error == ON_ERROR_STOP || !is_of_line(status)) return status;
     report_failure(status);
     return VPPS_OK;
@@ -157,7 +161,7 @@ static size_t count_pieces(const settings *s, const char *line, size_t len) {
 static vpps_status read_example(predictor *p, const char *line, size_t len, bool *added) {
     *added = false;
     if (vpps_skip_blanks(line, line + len) == line + len) return VPPS_OK;
-    VPPS_TRY(corpus_add_input(p->c, p->s, "stdin", line, len));
+    VPPS_TRY(corpus_add_input(p->c, p->s, LINE_NAME, line, len));
     const uint32_t n = corpus_read_so_far(&p->c->split[SPLIT_TEST]) - p->n_examples;
     if (n > 1) return vpps_fail(VPPS_FORMAT, "expected one example, found %u", n);
     *added = n == 1;
@@ -201,7 +205,6 @@ static vpps_status take_line(predictor *p, line_kind kind, const char *text, siz
 static vpps_status predict_lines(predictor *p) {
     const char *line = NULL;
     size_t len = 0;
-    lines_open(&p->reader, STDIN_FILENO, p->s->line_bytes ? (size_t)p->s->line_bytes : SIZE_MAX / 4);
     for (;;) {
         const line_kind kind = lines_next(&p->reader, &line, &len);
         if (kind == LINE_END) return run_batch(p);
@@ -219,9 +222,8 @@ static vpps_status predict_lines(predictor *p) {
 /* Lattices of ids are numbers with white space between them, however many to a line. */
 static vpps_status predict_whole(predictor *p) {
     line_reader *r = &p->reader;
-    lines_open(r, STDIN_FILENO, SIZE_MAX / 4);
     do { VPPS_TRY(lines_fill(r)); } while (!r->ended);
-    VPPS_TRY(corpus_add_input(p->c, p->s, "stdin", r->buffer, r->end));
+    VPPS_TRY(corpus_add_input(p->c, p->s, r->name, r->buffer, r->end));
     VPPS_TRY(corpus_end_input(p->c, p->s));
     corpus_split *split = &p->c->split[SPLIT_TEST];
     for (uint32_t i = 0; i < split->n_examples; i += p->s->batch) {
@@ -233,7 +235,19 @@ static vpps_status predict_whole(predictor *p) {
         p->n_lines = n;
         VPPS_TRY(print_answers(p));
     }
+    corpus_clear_split(split);
+    p->n_lines = 0;
     return VPPS_OK;
+}
+
+/* Answers what is in a file; path NULL: on standard input. */
+static vpps_status predict_file(predictor *p, const char *path) {
+    const bool of_ids = p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON];
+    const size_t limit = p->s->line_bytes && !of_ids ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
+    vpps_status status = lines_open(&p->reader, path, limit);
+    if (status == VPPS_OK) status = of_ids ? predict_whole(p) : predict_lines(p);
+    lines_close(&p->reader);
+    return status;
 }
 
 static vpps_status open_predictor(predictor *p, settings *s) {
@@ -253,8 +267,8 @@ static vpps_status open_predictor(predictor *p, settings *s) {
 
 static vpps_status predict(predictor *p, settings *s) {
     VPPS_TRY(open_predictor(p, s));
-    const bool of_ids = s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON];
-    VPPS_TRY(of_ids ? predict_whole(p) : predict_lines(p));
+    if (s->n_files == 0) VPPS_TRY(predict_file(p, NULL));
+    for (int i = 0; i < s->n_files; i++) VPPS_TRY(predict_file(p, s->files[i]));
     return session_write_trace(p->x);
 }
 
@@ -266,7 +280,6 @@ int command_predict(settings *s) {
     const vpps_status status = predict(&p, s);
     if (status != VPPS_OK) report_failure(status);
     answers_close(&p.answers);
-    lines_close(&p.reader);
     free(p.lines);
     free(p.class_names);
     session_close(&x);

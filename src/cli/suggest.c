@@ -29,9 +29,12 @@ suggestion suggest_for(const char *typed) { return (suggestion){typed, NULL, SIZ
 
 void suggest_try(suggestion *s, const char *word) {
     const size_t len = strlen(s->typed), far = 1 + len / 4;
-    /* a beginning is near, but less so than a slip */
+    const size_t n = strlen(word);
+    /* A part of the word, or a word that begins with it, is near, but less so than a slip. */
     size_t d = distance(s->typed, word);
-    if (d > far && len >= 2 && strncmp(word, s->typed, len) == 0) d = far;
+    const bool part = len >= 2 && strncmp(word, s->typed, len) == 0,
+               inside = len >= 4 && strstr(word, s->typed) != NULL;
+    if (d > far && (part || inside || (n >= 4 && strncmp(s->typed, word, n) == 0))) d = far;
     if (d > far || d >= s->distance) return;
     s->distance = d;
     s->word = word;

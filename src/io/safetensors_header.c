@@ -26,7 +26,10 @@ vpps_status vpps_safetensors_header_length(const char *path, const unsigned char
     }
     *header_bytes = load_u64(first);
     if (*header_bytes > VPPS_SAFETENSORS_HEADER_BYTES) {
-        return VPPS_FAIL_SAFETENSORS(path, "expected a header of at most %u bytes, found %llu",
+        bool text = true; /* 8 printable characters: no size of a header that a file could have */
+        for (int i = 0; i < 8; i++) text = text && first[i] >= ' ' && first[i] <= '~';
+        if (text) return VPPS_FAIL_SAFETENSORS(path, "it begins with the text '%.8s'", (const char *)first);
+        return VPPS_FAIL_SAFETENSORS(path, "expected a header of at most %u bytes, found a size of %llu",
                                      VPPS_SAFETENSORS_HEADER_BYTES, (unsigned long long)*header_bytes);
     }
     if (*header_bytes > file_bytes - 8) {

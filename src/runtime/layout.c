@@ -64,8 +64,8 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
     if (options->pool_bytes && wanted <= next) {
         return vpps_fail(
             VPPS_POOL,
-            "%s: vectors and lookup tables take %llu bytes of the pool; pool_bytes is %llu. Expected more, "
-            "for a batch's tensors too, or 0, which sets no limit",
+            "%s: vectors and lookup tables take %llu bytes of the pool, and a batch's values come on top; expected a "
+            "larger pool_bytes than %llu, or 0, which sets no limit",
             device, (unsigned long long)(next - sharded) * 4, (unsigned long long)options->pool_bytes);
     }
     plan->pool_words = (uint32_t)(options->pool_bytes && wanted < most ? wanted : most);

@@ -135,11 +135,13 @@ static vpps_status make_script(vpps_batch *b) {
         vpps_find_heads(w);
         VPPS_TRY(take_apart(w, &p, &more));
     }
-    return vpps_fail(VPPS_POOL,
-                     "the batch needs %" PRIu64
-                     " bytes of the pool in %u waves, of %u slices each, parameters included; "
-                     "there are %" PRIu64 ". Use smaller batches, or a larger pool_bytes: that many would do",
-                     least.words * 4, least.waves, least.slices, (uint64_t)w->machine->pool_words * 4);
+    return vpps_fail(
+        VPPS_POOL,
+        "the batch needs %" PRIu64
+        " bytes of the pool, parameters included, even in %u wave%s of %u slice%s each; pool_bytes is %" PRIu64
+        ". Use smaller batches, or a pool_bytes of %" PRIu64 " or more",
+        least.words * 4, least.waves, least.waves == 1 ? "" : "s", least.slices, least.slices == 1 ? "" : "s",
+        (uint64_t)w->machine->pool_words * 4, least.words * 4);
 }
 
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,

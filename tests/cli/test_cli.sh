@@ -23,14 +23,14 @@ check "--version prints a version" grep -qE '^vpps [0-9]+\.[0-9]+' out
 
 every_option() { # what the manual promises
     local o
-    "$vpps" train tree-lstm --help >out
+    { "$vpps" train tree-lstm --help && "$vpps" train tree-lstm --help-engine; } >out
     for o in data generate device vps batch epochs max-batches hidden embed optimizer lr weight-decay clip dropout \
         seed save resume log plot quiet json loss momentum gradients nonfinite caller precision portable verify pool-bytes \
         watchdog-ms eval-every examples min-count train dev test generate leaves lr-decay; do
         says out "--$o" || return 1
     done
 }
-check "train --help names every option" every_option
+check "train --help and --help-engine name every option" every_option
 
 check "no command" fails_with 2 "command is missing" "$vpps"
 check "unknown command" fails_with 2 "'fly' is not a command" "$vpps" fly
@@ -442,10 +442,10 @@ check "kernel --arch all without --report" fails_with 2 "--arch all is for --rep
 
 gpu_options() { # where a network runs
     local o
-    "$vpps" train tree-lstm --help >out
+    "$vpps" train tree-lstm --help-engine >out
     for o in rpw threads no-tuning; do says out "--$o" || return 1; done
 }
-check "train --help names the options for GPUs" gpu_options
+check "train --help-engine names the options for GPUs" gpu_options
 check "train takes them" exits 0 "${train[@]}" --max-batches 1 --eval-every 0 --rpw 2 --threads 256 --no-tuning
 
 # tune on software SIMT (its times mean nothing, but all the steps are taken), and what train then says.

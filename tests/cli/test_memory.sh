@@ -36,7 +36,7 @@ near_on lattice_ids lattice-lstm
 check "a limit" exits 0 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes 2M
 check "is met by waves" grep -qE " [2-9] waves| [1-9][0-9]+ waves" out
 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes 64K 2>err
-check "what is too little is told" grep -qE "^vpps: the batch needs [0-9]+ bytes of the pool in 64 waves, .* there are 65536" err
+check "what is too little is told" grep -qE "^vpps: the batch needs [0-9]+ bytes of the pool, .* in 64 waves of .* pool_bytes is 65536" err
 needed=$(sed -nE 's/.*needs ([0-9]+) bytes.*/\1/p' err)
 check "and what would do does" exits 0 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes "$needed"
 check "one byte less does not" fails_with 1 "bytes of the pool" "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 \
@@ -49,7 +49,7 @@ one=("$vpps" script lstm-lm --train text --batch 128 --hidden 16 --embed 16 --wa
 words=$("${one[@]}" | sed -nE '1s/.* ([0-9]+) words of the pool,.*/\1/p')
 check "half of what one wave takes" exits 0 "${one[@]}" --pool-bytes $((words * 2))
 check "is met by slices" grep -qE " 1 waves of [0-9]*[02468] slices" out
-check "too little for a sentence" fails_with 1 "in 128 waves, of 13 slices each, parameters included; there are 65536" "${one[@]}" \
+check "too little for a sentence" fails_with 1 "parameters included, even in 128 waves of 13 slices each; pool_bytes is 65536. Use" "${one[@]}" \
     --pool-bytes 64K
 check "waves leave nothing for the batch's end but a gradient an entry" exits 0 "$vpps" script tree-lstm \
     --batch 2000 --hidden 32 --embed 32 --vps 2 --pool-bytes 1M

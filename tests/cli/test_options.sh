@@ -53,12 +53,43 @@ PY
 }
 check "help is aligned, of every command and network" aligned
 
+once() { # every option of --usage is in one of --help and --help-engine
+    for network in tree-lstm bilstm-tagger ''; do
+        for command in train eval predict generate script plan; do
+            # shellcheck disable=SC2086 # no network is no argument
+            { "$vpps" $command $network --help && { "$vpps" $command $network --help-engine || true; }; } 2>/dev/null |
+                sed -n 's/^  \(-., \|    \)--\([a-z-]*\).*/\2/p' | grep -v '^help\|^usage' | sort >listed
+            # shellcheck disable=SC2086
+            "$vpps" $command $network --usage | grep -o '\[--[a-z-]*' | sed 's/^\[--//' | sort >known
+            if ! [ -s known ] || ! cmp listed known; then diff listed known; echo "$command $network"; return 1; fi
+        done
+    done
+}
+check "--help and --help-engine have every option once" once
+for command in train eval predict generate export; do
+    check "$command --help without a network" exits 0 "$vpps" $command --help
+    check "says how to see a network's options" says out "\`vpps $command NETWORK --help'"
+    check "has no network's" test "$(grep -cE -e '--(hidden|generate|lexicon|beam)\b' out)" = 0
+done
+check "train --help" exits 0 "$vpps" train --help
+check "leaves the engine's options out" test "$(grep -c -e '--waves' out)" = 0
+check "--help-engine" exits 0 "$vpps" train --help-engine
+check "has them" says out "--waves"
+check "and no others" test "$(grep -c -e '--epochs' out)" = 0
+check "plan --help shows the GPU's" grep -q -e '--arch=' <("$vpps" plan --help)
+
 # ---------------------------------------------------------------- slips
 
 check "command" fails_with 2 "'trian' is not a command; did you mean 'train'?" "$vpps" trian
 check "an action behind options" exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps" cache --json list
 check "help of a command" fails_with 2 "did you mean 'train'?" "$vpps" help trian
 check "network" fails_with 2 "'treelstm' is not a network; did you mean 'tree-lstm'?" "$vpps" train treelstm
+check "and no list of networks" test "$(wc -l <err)" = 2
+check "a network that is like none" fails_with 2 "'qqq' is not a network" "$vpps" train qqq
+check "then their names are listed" says err "Networks: tree-lstm, "
+check "the end of a network" fails_with 2 "did you mean 'bilstm-tagger'?" "$vpps" train tagger
+check "a longer command" fails_with 2 "did you mean 'eval'?" "$vpps" evaluate
+check "another name's slip" fails_with 2 "did you mean --batch-size?" "${train[@]}" --batchsize 5
 check "the beginning of a network" fails_with 2 "did you mean 'bilstm-tagger'?" "$vpps" train bilstm
 groups() { diff <(grep -n '^Commands' out | cut -d: -f2) <(printf '%s\n' 'Commands to train and use networks' 'Commands to look into networks' 'Commands for this machine'); }
 check "help" exits 0 "$vpps" --help
@@ -205,10 +236,10 @@ check "--config with a log leaves that run's files alone" own_files
 # ---------------------------------------------------------------- limits
 
 for bytes in 1 2 3 4 1K; do
-    check "--pool-bytes $bytes is too little" fails_with 1 "Expected more" "${train[@]}" --quiet --pool-bytes $bytes
+    check "--pool-bytes $bytes is too little" fails_with 1 "larger pool_bytes" "${train[@]}" --quiet --pool-bytes $bytes
 done
-check "it says what there is and what is asked for" grep -qE 'take [0-9]+ bytes of the pool; pool_bytes is 1024\.' err
-check "--pool-bytes for a batch" fails_with 1 "Use smaller batches, or a larger pool_bytes" "${train[@]}" --quiet --pool-bytes 60K
+check "it says what there is and what is asked for" grep -qE 'take [0-9]+ bytes of the pool, and .* larger pool_bytes than 1024' err
+check "--pool-bytes for a batch" fails_with 1 "Use smaller batches, or a pool_bytes of" "${train[@]}" --quiet --pool-bytes 60K
 
 # ---------------------------------------------------------------- the progress bar
 

@@ -36,7 +36,7 @@ check "predict -mFILE" exits 0 "$vpps" predict -mtags.ckpt
 check "predict, the model last" exits 0 "$vpps" predict --on-error=skip --mod tags.ckpt
 check "eval without a name" exits 0 "$vpps" eval --split train --model tags.ckpt
 check "resume without a name" exits 0 "$vpps" train --quiet -r tags.ckpt --epochs 13 --save more.ckpt
-check "predict without a name or a model" fails_with 2 "or --model FILE" "$vpps" predict --on-error skip
+check "predict without a name or a model" fails_with 2 "--model FILE is missing" "$vpps" predict --on-error skip
 check "predict without a name, no checkpoint" fails_with 1 "none.ckpt: cannot be opened" "$vpps" predict --model none.ckpt
 check "another name than the checkpoint's" fails_with 1 "holds the network bilstm-tagger" "$vpps" predict lstm-lm \
     --model tags.ckpt
@@ -106,6 +106,37 @@ check "empty lines: labels" every_line labels.ckpt "ada sees rome ."
 check "empty lines: trees" every_line trees.ckpt "(-1 (3 3) (7 7))"
 empty_only() { printf '\n\n\n' | predict --model tags.ckpt && [ "$(wc -c <out)" = 3 ]; }
 check "empty lines only" empty_only
+
+# ---------------------------------------------------------------- files
+
+printf 'ada sees rome .\n' >one.txt
+printf 'bob .\n\nada\n' >two.txt
+gzip -k two.txt
+tagged() { printf 'ada|B-PER sees|O rome|B-LOC .|O\nbob|B-PER .|O\n\nada|B-PER\n'; }
+check "predict FILE..." exits 0 "$vpps" predict --model tags.ckpt one.txt two.txt
+check "answers all files" cmp out <(tagged)
+check "predict NETWORK --load MODEL FILE" exits 0 "$vpps" predict bilstm-tagger --load tags.ckpt one.txt two.txt.gz
+check "and compressed ones" cmp out <(tagged)
+check "predict FILE... --model MODEL" exits 0 "$vpps" predict one.txt two.txt --model tags.ckpt
+check "the files first" cmp out <(tagged)
+dash() { "$vpps" predict --model tags.ckpt one.txt - <two.txt >out 2>err && cmp out <(tagged); }
+check "- is standard input" dash
+check "a file that is missing" fails_with 1 "none.txt: cannot be opened" "$vpps" predict --model tags.ckpt none.txt
+check "neither a network nor a file" fails_with 2 "nor a file that is there; did you mean 'bilstm-tagger'?" "$vpps" predict \
+    bilstm-taggr --model tags.ckpt
+second() { # what was before it is answered
+    printf 'ada\n\na\0b\n' >bad.txt
+    ! predict --model tags.ckpt one.txt bad.txt && says err "vpps: bad.txt:3:2: expected text" && [ "$(wc -l <out)" = 3 ]
+}
+check "a bad line of the second file" second
+check "eval FILE" exits 0 "$vpps" eval --model tags.ckpt data/tags
+cp out by-file
+check "eval --test FILE" exits 0 "$vpps" eval --model tags.ckpt --test data/tags
+check "is the same" cmp out by-file
+from_stdin() { "$vpps" eval --model tags.ckpt - <data/tags >out 2>err && cmp out by-file; }
+check "eval -" from_stdin
+check "eval of two files" fails_with 2 "'data/tags': too many arguments" "$vpps" eval --model tags.ckpt data/tags data/tags
+check "eval FILE --split" fails_with 2 "neither --test nor --split" "$vpps" eval --model tags.ckpt data/tags --split dev
 
 # ---------------------------------------------------------------- bad lines
 

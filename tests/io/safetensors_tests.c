@@ -306,9 +306,9 @@ START_TEST(hostile_length)
         static const struct {
             uint64_t length;
             const char *message;
-        } cases[] = {{UINT64_MAX, "expected a header of at most 100000000 bytes, found 18446744073709551615"},
+        } cases[] = {{UINT64_MAX, "expected a header of at most 100000000 bytes, found a size of 18446744073709551615"},
                      {1ull << 63, "expected a header of at most 100000000 bytes"},
-                     {100000001, "expected a header of at most 100000000 bytes, found 100000001"},
+                     {100000001, "expected a header of at most 100000000 bytes, found a size of 100000001"},
                      {100000000, "expected a header of 100000000 bytes, found the end of the file after 62"},
                      {sizeof header - 1 + 9, "expected a header of 63 bytes, found the end of the file after 62"},
                      {sizeof header - 1 + 8, "expected a header in JSON"},
