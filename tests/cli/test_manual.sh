@@ -13,7 +13,9 @@ import re, subprocess, sys
 program, manual, what = sys.argv[1:]
 
 def help_of(*arguments):
-    return subprocess.run([program, *arguments, '--help'], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([program, *arguments, '--help'], capture_output=True, text=True, check=True).stdout
+    if '--help-engine' not in text: return text
+    return text + subprocess.run([program, *arguments, '--help-engine'], capture_output=True, text=True, check=True).stdout
 
 overview = help_of()
 page = open(manual, encoding='utf-8').read()
@@ -27,7 +29,7 @@ else:
     texts = [help_of(c) for c in commands] + [help_of(c, n) for c in takes for n in networks]
     shown = {(name, bool(value)) for text in texts for name, value in re.findall(r'^  (?:-., |    )--([\w-]+)(\[?=)?', text, re.M)}
     lines = re.findall(r'^\.It (Fl .*)$', page, re.M)
-    shown -= {('help', False), ('usage', False)}  # of every command; the manual has them before its lists
+    shown -= {('help', False), ('help-engine', False), ('usage', False)}  # of every command; the manual has them before its lists
     documented = {(name, bool(re.search(' (Ar|Cm) ', line))) for line in lines for name in re.findall(r'Fl -([a-z][\w-]+)', line)}
 assert len(shown) > 20, shown
 print('the manual lacks', sorted(shown - documented), 'and the help', sorted(documented - shown))
