@@ -677,17 +677,34 @@ VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, floa
 
 /* ---------------------------------------------------------------- a training step in parts
  *
- *     vpps_backward(h, g, loss);                 once or more often: gradients add up on the device
+ *     vpps_backward(h, g, loss, NULL);           once or more often: gradients add up on the device
  *     vpps_read_gradients(h), ...                look at them, change them, write them back
  *     vpps_update(h);                            the optimiser's step, which also sets the gradients to none
  *
  * vpps_backward and vpps_update give the bits of vpps_fb, which is the shorter and faster way to do both: one launch. The gradient
  * of a sum of losses is the sum of their gradients: four graphs of eight inputs each, added up, train as one graph of 32 does. */
 
+/* What a call of vpps_backward gives beside the gradients of parameters: values of nodes, as predictions while training, without a
+ * second forward. They are those of the training step: dropout is on, and parameters are as before the update. */
+typedef struct vpps_request {
+    size_t size; /* sizeof(vpps_request) */
+    uint32_t n_values;
+    const vpps_node *values;  /* any nodes of the graph, in any order, also the loss; a node may be named twice */
+    float *const *value_outs; /* value_outs[i], the caller's, receives rows * cols floats, column after column */
+} vpps_request;
+
+/* A pointer to a request with its size set: vpps_backward(h, g, loss, VPPS_REQUEST(.n_values = 1, ...)). It lives as long as the
+ * block. */
+#define VPPS_REQUEST(...) (&(vpps_request){.size = sizeof(vpps_request), __VA_ARGS__})
+
 /* Forward and backward of the graph: adds the gradients of `loss` to those that vpps_backward left since the latest update. Returns
- * as vpps_fb does, before the batch is finished; vpps_poll_loss and vpps_sync_latest_loss tell its loss. Dropout draws other
- * masks in each call. Fails as vpps_fb does, but a loss that is not finite is no failure before the update. */
-VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss);
+ * as vpps_fb does, before the batch is finished; vpps_poll_loss and vpps_sync_latest_loss tell its loss. With a request that names
+ * nodes it waits for the batch and copies what was asked for before it returns; `request` NULL asks for nothing. Dropout draws other
+ * masks in each call. Naming a sum that joins several inputs' losses makes them one component of the graph: groups of VPs and
+ * waves cannot share these inputs out then. The loss itself costs nothing.
+ * Fails as vpps_fb does, but a loss that is not finite is no failure before the update; and with ARGUMENT (a request's node that the
+ * graph has not; a list or a place that is NULL), when nothing was run. */
+VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request);
 
 /* One step of the optimiser by the gradients that were added up, clipped by the norm of all; then there are none. It counts as one
  * batch, whose loss is the sum of the losses of its calls of vpps_backward. Parameters without a gradient, and frozen ones, stay

@@ -346,7 +346,7 @@ class Trainer:
         with self._lock:
             if self._on_step is not None and self._untold is not None:
                 self.sync_latest_loss()
-            check(self._call(loss._e, "backward", lambda h, g: lib.vpps_backward(h, g, id)))
+            check(self._call(loss._e, "backward", lambda h, g: lib.vpps_backward(h, g, id, ffi.NULL)))
 
     def update(self) -> None:
         """One step of the optimiser by the gradients that were added up; then there are none. It counts as one batch."""

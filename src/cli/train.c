@@ -309,7 +309,7 @@ static vpps_status step_in_parts(trainer *t, uint32_t first, uint32_t n) {
     for (uint32_t done = 0; done < n; done += t->s->batch) {
         VPPS_TRY(build_graph(t, first + done, vpps_min_u32(t->s->batch, n - done), n, &loss, &n_own));
         VPPS_TRY(settle(t));
-        VPPS_TRY(vpps_backward(t->session.handle, t->session.graph, loss));
+        VPPS_TRY(vpps_backward(t->session.handle, t->session.graph, loss, NULL));
         VPPS_TRY(count_graph(t, n_own));
     }
     return vpps_update(t->session.handle);

@@ -158,6 +158,7 @@ void vpps_handle_destroy(vpps_handle *h) {
     vpps_trace_destroy(h->trace);
     free(h->groups);
     free(h->steps);
+    free(h->asked.nodes);
     h->model->handles--;
     free(h);
 }
@@ -434,7 +435,7 @@ static void note_flight(vpps_handle *h, uint64_t number, vpps_step_part part) {
     h->next ^= 1;
 }
 
-/* Forward and backward of a graph, with an update or without. */
+/* Forward and backward of a graph, with an update, or without and with what was asked for. */
 static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_step_part part, float *stale_loss) {
     const char *call = part == VPPS_STEP_WHOLE ? "fb" : "backward";
     VPPS_TRY(vpps_graph_status(g));
@@ -454,7 +455,11 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_ste
     }
     if (!h->n_backward) VPPS_TRY(tune(h)); /* gradients are added up by one choice */
     VPPS_TRY(report(h));
-    const vpps_batch_request request = training_request(h, loss, part);
+    vpps_batch_request request = training_request(h, loss, part);
+    if (part == VPPS_STEP_GRADIENTS) {
+        request.outputs = h->asked.nodes;
+        request.n_outputs = h->asked.n_values;
+    }
     uint64_t host_ns;
     VPPS_TRY(start(h, g, &request, h->model->batches + 1, &host_ns, stale_loss));
     count_script(h, g, host_ns);
@@ -470,13 +475,23 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
     return VPPS_OK;
 }
 
-vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss) {
+/* Waits for the batch in flight, and copies what was asked of it. */
+static vpps_status read_asked(vpps_handle *h, const vpps_graph *g) {
+    vpps_handle_settle(h);
+    VPPS_TRY(check_whole(h));
+    const vpps_status status = vpps_asked_read(&h->asked, h->device, h->programs[h->next ^ 1], g, h->latest.loss);
+    if (status != VPPS_OK) break_handle(h, status, h->latest_number, vpps_error_message());
+    return check_whole(h);
+}
+
+vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request) {
     VPPS_TRY(vpps_handle_check(h, "vpps_backward"));
     VPPS_NEED(g);
+    VPPS_TRY(vpps_asked_take(&h->asked, request, loss));
     VPPS_TRY(train(h, g, loss, VPPS_STEP_GRADIENTS, NULL));
     h->n_backward++;
     note_flight(h, h->model->batches + 1, VPPS_STEP_GRADIENTS);
-    return VPPS_OK;
+    return vpps_asked_nodes(&h->asked) ? read_asked(h, g) : VPPS_OK;
 }
 
 vpps_status vpps_update(vpps_handle *h) {

@@ -4,6 +4,7 @@
 
 #include "runtime/device.h"
 #include "runtime/policies.h"
+#include "runtime/request.h"
 
 struct vpps_handle {
     vpps_model *model;
@@ -24,6 +25,7 @@ struct vpps_handle {
     uint64_t latest_number;
     vpps_step_part latest_part; /* of the latest training batch launched */
     uint32_t n_backward;        /* calls of vpps_backward since the latest update */
+    vpps_asked asked;           /* of the latest call of vpps_backward */
     bool pending;               /* the latest batch failed, and nobody was told yet */
     vpps_status broken;         /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];

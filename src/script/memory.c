@@ -25,7 +25,7 @@ static vpps_tensor_life *add_life(vpps_batch_work *w, uint32_t *n, uint64_t word
 /* ---------------------------------------------------------------- kept values */
 
 static bool keeps_request(const vpps_batch_work *w, uint32_t block) {
-    for (uint32_t i = 0; i < w->n_requested && !w->training; i++)
+    for (uint32_t i = 0; i < w->n_requested; i++)
         if (vpps_block_of(w, w->requested[i].vertex) == block) return true;
     return false;
 }

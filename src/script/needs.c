@@ -152,7 +152,7 @@ static void note_reads(vpps_batch_work *w) {
         need_output(w, w->seeds[i].to.vertex, &w->used[v->type].needs.read_out, output);
         if (w->used[v->type].differentiable) give_gradient(&w->used[v->type], v, output);
     }
-    for (uint32_t i = 0; i < w->request->n_outputs && !w->training; i++) {
+    for (uint32_t i = 0; i < w->n_requested; i++) {
         const vpps_vertex_work *v = &w->vertices[w->requested[i].vertex];
         need_output(w, w->requested[i].vertex, &w->used[v->type].needs.read_out,
                     (uint64_t)1 << (w->requested[i].output - v->first_output));

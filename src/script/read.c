@@ -142,12 +142,13 @@ static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float 
     }
 }
 
-/* How many records are vertices: the last ones are none as long as they are sums. The loss is taken apart into terms of what these
- * read, and nothing else that is needed reads them. */
+/* How many records are vertices. In training the last ones are none as long as they are sums that the request does not name: the
+ * loss is taken apart into terms of what these read, and nothing else that is needed reads them. */
 static uint32_t count_records(const vpps_batch_work *w) {
     uint32_t n = (uint32_t)w->g->n_records;
     float first, others;
     while (w->training && n && is_linear(w->g, n - 1, &first, &others)) n--;
+    for (uint32_t i = 0; i < w->n_requested; i++) n = vpps_max_u32(n, w->requested[i].vertex + 1);
     return n;
 }
 
@@ -205,7 +206,8 @@ static vpps_status check_outputs(vpps_batch_work *w) {
     for (uint32_t i = 0; i < request->n_outputs; i++) {
         const vpps_node x = request->outputs[i];
         if (x >= w->g->n_nodes) {
-            return vpps_fail(VPPS_ARGUMENT, "forward: %u is not a node; the graph has %u", x, w->g->n_nodes);
+            return vpps_fail(VPPS_ARGUMENT, "%s: %u is not a node; the graph has %u",
+                             w->training ? "backward" : "forward", x, w->g->n_nodes);
         }
         w->requested[i] = output_of(w->g, x);
     }
@@ -215,6 +217,7 @@ static vpps_status check_outputs(vpps_batch_work *w) {
 
 vpps_status vpps_read_graph(vpps_batch_work *w) {
     const vpps_graph *g = w->g;
+    VPPS_TRY(check_outputs(w));
     w->n_vertices = count_records(w);
     w->n_sources = 0;
     w->n_outputs = w->n_vertices < g->n_records ? g->records[w->n_vertices].first : g->n_nodes;
@@ -234,7 +237,7 @@ vpps_status vpps_read_graph(vpps_batch_work *w) {
     for (uint32_t r = 0; r < w->n_vertices; r++) VPPS_TRY(read_vertex(w, r, &dropout));
     w->vertices[w->n_vertices].first_source = (uint32_t)w->n_sources;
     if (dropout > UINT32_MAX) return vpps_fail(VPPS_ARGUMENT, "graph: more than 2^32 elements under dropout");
-    if (!w->training) return check_outputs(w);
+    if (!w->training) return VPPS_OK;
     VPPS_TRY(check_loss(w));
     return read_loss(w);
 }

@@ -66,7 +66,7 @@ static bool find_heads(const vpps_batch_work *w, uint8_t *heads) {
     for (uint32_t t = 0; t < w->n_used && ok; t++)
         ok = !w->used[t].needed || find_lazy(w->used[t].type->base, read[t], &lazy[t]);
     for (uint32_t i = 0; i < w->n_seeds && ok; i++) note_lazy(w, lazy, w->seeds[i].to, heads);
-    for (uint32_t i = 0; i < w->n_requested && ok && !w->training; i++) note_lazy(w, lazy, w->requested[i], heads);
+    for (uint32_t i = 0; i < w->n_requested && ok; i++) note_lazy(w, lazy, w->requested[i], heads);
     free(read);
     return ok;
 }

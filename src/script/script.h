@@ -34,7 +34,7 @@ typedef enum vpps_step_part {
 /* What a script is to do. */
 typedef struct vpps_batch_request {
     vpps_node loss;           /* training; VPPS_NO_NODE: inference of `outputs` */
-    const vpps_node *outputs; /* nodes whose values are read afterwards */
+    const vpps_node *outputs; /* nodes whose values are read afterwards; none is the loss */
     uint32_t n_outputs;
     vpps_step_part part;             /* training */
     const vpps_optimizer *optimizer; /* training */

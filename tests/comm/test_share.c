@@ -124,7 +124,7 @@ static vpps_node add_examples(const net *n, const run *r, uint32_t b, uint32_t r
 
 static vpps_status step_in_parts(vpps_handle *h, const net *n, const run *r, uint32_t b, uint32_t rank, uint32_t size) {
     for (uint32_t part = 0; part < r->parts; part++) {
-        const vpps_status status = vpps_backward(h, n->g, add_examples(n, r, b, rank, size, part));
+        const vpps_status status = vpps_backward(h, n->g, add_examples(n, r, b, rank, size, part), NULL);
         if (status != VPPS_OK) return status;
     }
     return vpps_update(h);

@@ -40,8 +40,20 @@ static ref_mode mode_of(const vpps_options *o, uint64_t number) {
     return (ref_mode){.noise = REF_NOISE, .product_noise = noises[o->precision], .noise_seed = number};
 }
 
+/* Keeps an exact run of a batch; of one with noise, how far off that is. */
+static void note_training(expectation *e, uint32_t k, ref_run *r, bool exact) {
+    if (!exact) {
+        ref_widen(e->value_deviation[k], e->training[k]->values, r->values, r->n_values);
+        ref_run_destroy(r);
+        return;
+    }
+    e->training[k] = r;
+    e->value_deviation[k] = doubles(r->n_values);
+}
+
 /* Trains m; false: numbers got out of hand. */
-static bool train(ref_model *m, const episode *x, const vpps_options *o, uint64_t number, double *loss) {
+static bool train(ref_model *m, const episode *x, const vpps_options *o, uint64_t number, expectation *e,
+                  double *loss) {
     for (uint32_t k = 0; k < x->n_batches; k++) {
         const uint64_t batch = x->model->batches + k + 1;
         ref_mode mode = mode_of(o, number ? number + k : 0);
@@ -53,7 +65,7 @@ static bool train(ref_model *m, const episode *x, const vpps_options *o, uint64_
         const size_t n = r->n_values;
         const bool good = moderate(r->values, n) && moderate(r->grads, n) && moderate(r->param_grads, r->n_param_elems);
         ref_step(m, r, &o->optimizer, batch);
-        ref_run_destroy(r);
+        note_training(e, k, r, !number);
         if (!good) return false;
     }
     return true;
@@ -90,10 +102,10 @@ expectation expect_of(const episode *x, const vpps_options *o) {
     e.deviation = doubles(n);
     for (int s = 0; s < 2; s++) e.state_deviation[s] = doubles(n);
     expect_inference(&e, x, o);
-    e.usable = e.usable && train(e.model, x, o, 0, e.loss);
+    e.usable = e.usable && train(e.model, x, o, 0, &e, e.loss);
     for (uint32_t k = 0; k < noisy_runs(o); k++) {
         double loss[EPISODE_BATCHES] = {0};
-        if (e.usable) train(noisy[k], x, o, (k + 1) * 1000, loss);
+        if (e.usable) train(noisy[k], x, o, (k + 1) * 1000, &e, loss);
         ref_widen(e.deviation, e.model->values, noisy[k]->values, n);
         for (int s = 0; s < 2; s++) ref_widen(e.state_deviation[s], e.model->states[s], noisy[k]->states[s], n);
         ref_widen(e.loss_deviation, e.loss, loss, EPISODE_BATCHES);
@@ -109,6 +121,10 @@ void forget_expectation(expectation *e) {
     free(e->deviation);
     free(e->inference_deviation);
     for (int s = 0; s < 2; s++) free(e->state_deviation[s]);
+    for (int k = 0; k < EPISODE_BATCHES; k++) {
+        ref_run_destroy(e->training[k]);
+        free(e->value_deviation[k]);
+    }
 }
 
 /* ---------------------------------------------------------------- running and comparing */
@@ -135,29 +151,47 @@ static bool compare(const char *what, const float *got, const double *want, cons
                            (double)got[i], want[i], fabs((double)got[i] - want[i]), bound);
 }
 
-/* Reads some nodes back, neighbours of each other among them. */
-static bool check_forward(vpps_handle *h, const episode *x, const expectation *e) {
-    enum { NODES = 24 };
-    const ref_run *r = e->inference;
-    vpps_node *all = need(calloc(4 * (size_t)r->flat->n_nodes + 1, sizeof *all)), nodes[NODES] = {0};
-    const uint32_t n_nodes = rg_named_nodes(x->g[0], all), n = vpps_min_u32(n_nodes, NODES);
-    uint64_t random = n_nodes;
-    float *outs[NODES] = {0};
-    for (uint32_t i = 0; i < n; i++) {
-        nodes[i] = all[n == n_nodes ? i : vpps_random_below(&random, n_nodes)];
-        outs[i] = need(calloc(r->first[nodes[i] + 1] - r->first[nodes[i]], sizeof(float)));
+/* Nodes that are read back, neighbours of each other among them, and where to. */
+enum { NODES = 24 };
+typedef struct some_nodes {
+    vpps_node nodes[NODES];
+    float *outs[NODES];
+    uint32_t n;
+} some_nodes;
+
+/* At most `most` nodes of a run's graph. */
+static some_nodes draw_nodes(const ref_run *r, vpps_graph *g, uint32_t most, uint64_t random) {
+    some_nodes s = {.n = 0};
+    vpps_node *all = need(calloc(4 * (size_t)r->flat->n_nodes + 1, sizeof *all));
+    const uint32_t n_nodes = rg_named_nodes(g, all);
+    s.n = vpps_min_u32(n_nodes, most);
+    for (uint32_t i = 0; i < s.n; i++) {
+        s.nodes[i] = all[s.n == n_nodes ? i : vpps_random_below(&random, n_nodes)];
+        s.outs[i] = need(calloc(r->first[s.nodes[i] + 1] - r->first[s.nodes[i]], sizeof(float)));
     }
     free(all);
-    bool good = fine(vpps_forward(h, x->g[0], n, nodes, outs), "vpps_forward");
-    for (uint32_t i = 0; i < n; i++) {
-        const size_t at = r->first[nodes[i]], elems = r->first[nodes[i] + 1] - at;
-        char what[96];
-        snprintf(what, sizeof what, "forward value of n%u (%s)", nodes[i],
-                 vpps_ops[vpps_plain_signature(r->g, nodes[i])->op].name);
-        good = good && compare(what, outs[i], r->values + at, e->inference_deviation + at, elems);
-        free(outs[i]);
+    return s;
+}
+
+/* Compares what was read with `want`, and forgets it. */
+static bool check_nodes(some_nodes *s, bool good, const char *what, const ref_run *r, const double *want,
+                        const double *deviation) {
+    for (uint32_t i = 0; i < s->n; i++) {
+        const size_t at = r->first[s->nodes[i]], elems = r->first[s->nodes[i] + 1] - at;
+        char text[96];
+        snprintf(text, sizeof text, "%s of n%u (%s)", what, s->nodes[i],
+                 vpps_ops[vpps_plain_signature(r->g, s->nodes[i])->op].name);
+        good = good && compare(text, s->outs[i], want + at, deviation + at, elems);
+        free(s->outs[i]);
     }
     return good;
+}
+
+static bool check_forward(vpps_handle *h, const episode *x, const expectation *e) {
+    const ref_run *r = e->inference;
+    some_nodes s = draw_nodes(r, x->g[0], NODES, r->flat->n_nodes);
+    const bool good = fine(vpps_forward(h, x->g[0], s.n, s.nodes, s.outs), "vpps_forward");
+    return check_nodes(&s, good, "forward value", r, r->values, e->inference_deviation);
 }
 
 /* Entries of a lookup table one by one: their gradients differ in size. */
@@ -181,19 +215,31 @@ static bool check_trained(const vpps_model *model, const expectation *e) {
     return true;
 }
 
+/* Backward of batch number k; with a request, of a few nodes or many. */
+static bool step_backward(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, int ways) {
+    if (!(ways & EPISODE_REQUEST)) return fine(vpps_backward(h, x->g[k], x->loss[k], NULL), "vpps_backward");
+    const ref_run *r = e->training[k];
+    uint64_t random = vpps_mix64(r->n_values + k);
+    some_nodes values = draw_nodes(r, x->g[k], vpps_random_below(&random, NODES), random);
+    const vpps_request request = {
+        .size = sizeof request, .n_values = values.n, .values = values.nodes, .value_outs = values.outs};
+    const bool good = fine(vpps_backward(h, x->g[k], x->loss[k], &request), "vpps_backward");
+    return check_nodes(&values, good, "training value", r, r->values, e->value_deviation[k]);
+}
+
 /* Trains batch number k; each loss comes with the next call: *stale is that of the batch before. */
-static bool step(vpps_handle *h, const episode *x, uint32_t k, int ways, float *stale) {
+static bool step(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, int ways, float *stale) {
     if (k == x->n_batches) return fine(vpps_sync_latest_loss(h, stale), "vpps_sync_latest_loss");
     if (!(ways & EPISODE_PARTS)) return fine(vpps_fb(h, x->g[k], x->loss[k], stale), "vpps_fb");
     if (k && !fine(vpps_sync_latest_loss(h, stale), "vpps_sync_latest_loss")) return false;
-    return fine(vpps_backward(h, x->g[k], x->loss[k]), "vpps_backward") && fine(vpps_update(h), "vpps_update");
+    return step_backward(h, x, e, k, ways) && fine(vpps_update(h), "vpps_update");
 }
 
 static bool run(vpps_handle *h, const episode *x, const expectation *e, int ways) {
     if (ways & EPISODE_FORWARD && !check_forward(h, x, e)) return false;
     for (uint32_t k = 0; k <= x->n_batches; k++) {
         float loss = NAN;
-        if (!step(h, x, k, ways, &loss)) return false;
+        if (!step(h, x, e, k, ways, &loss)) return false;
         if (!k && !isnan(loss)) return wrong("the first stale loss is %g", (double)loss);
         if (k && !compare("a loss", &loss, &e->loss[k - 1], &e->loss_deviation[k - 1], 1)) return false;
     }

@@ -25,14 +25,17 @@ typedef struct expectation {
     double loss[EPISODE_BATCHES], loss_deviation[EPISODE_BATCHES];
     ref_run *inference; /* of the first batch's graph, before any update */
     double *inference_deviation;
+    ref_run *training[EPISODE_BATCHES]; /* of each batch's graph, in training */
+    double *value_deviation[EPISODE_BATCHES];
     bool usable; /* the numbers stayed moderate */
 } expectation;
 
 expectation expect_of(const episode *x, const vpps_options *o);
 void forget_expectation(expectation *e);
 
-/* EPISODE_FORWARD: some nodes are read by vpps_forward first. EPISODE_PARTS: vpps_backward and vpps_update for vpps_fb. */
-enum { EPISODE_FORWARD = 1, EPISODE_PARTS = 2 };
+/* EPISODE_FORWARD: some nodes are read by vpps_forward first. EPISODE_PARTS: vpps_backward and vpps_update for vpps_fb; and
+ * EPISODE_REQUEST: with a request of some nodes. */
+enum { EPISODE_FORWARD = 1, EPISODE_PARTS = 2, EPISODE_REQUEST = 4 };
 
 /* Trains on a handle with these options and compares. NULL, or what is wrong, until the next call. The model is left as it was. */
 const char *episode_check(const episode *x, const expectation *e, const vpps_options *o, int ways);

@@ -63,7 +63,7 @@ START_TEST(random_graphs_agree)
             vpps_options o = gpu_options(&layouts[layout], fp32 ? VPPS_MOMENTUM : VPPS_SGD);
             o.precision = fp32 ? VPPS_PRECISION_FP32 : precisions[_i % N_PRECISIONS];
             o.slices = fp32 ? 1 + i % 3 : 0;
-            check(&x, &o, &layouts[layout], i % 2, &usable);
+            check(&x, &o, &layouts[layout], i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST, &usable);
             n_usable += usable;
             rg_destroy(&built);
         }

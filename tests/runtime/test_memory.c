@@ -43,12 +43,29 @@ END_TEST
 /* ---------------------------------------------------------------- batches */
 
 typedef struct trained {
-    float loss, inferred, *values;
+    float loss, inferred, asked, *values;
     size_t n_values;
 } trained;
 
+/* Which call is refused memory. */
+typedef enum refused_call { REFUSED_FB, REFUSED_FORWARD, REFUSED_BACKWARD } refused_call;
+
+/* Gradients of one batch with a request; allocation k of it (0: of none) is refused and the call made again. */
+static bool train_with_request(const small_network *n, vpps_handle *h, uint32_t k, float *value) {
+    const vpps_node loss = sn_build(n, 3, 1);
+    const vpps_node nodes[] = {loss, 3}; /* 3: in the first chain */
+    float state[SN_HIDDEN], told;
+    float *const outs[] = {&told, state};
+    const vpps_request request = {sizeof request, 2, nodes, outs};
+    const bool came = k && REFUSING(k, vpps_backward(h, n->g, loss, &request));
+    if (came || !k) TEST_OK(vpps_backward(h, n->g, loss, &request));
+    *value = told + state[5];
+    return came;
+}
+
 /* One batch and one inference; allocation k of one of them (0: of none) is refused and the call made again. */
-static bool train(trained *t, uint32_t k, bool inferring) {
+static bool train(trained *t, uint32_t k, refused_call call) {
+    const bool inferring = call == REFUSED_FORWARD;
     small_network n;
     vpps_handle *h;
     vpps_options o = sn_options(2, VPPS_ADAM);
@@ -57,13 +74,19 @@ static bool train(trained *t, uint32_t k, bool inferring) {
     TEST_OK(vpps_handle_create(&h, n.model, &o));
     const vpps_node loss = sn_build(&n, 3, 1);
     bool came = false;
-    if (k && !inferring) came = REFUSING(k, vpps_fb(h, n.g, loss, NULL));
-    if (inferring || came || !k) TEST_OK(vpps_fb(h, n.g, loss, NULL));
+    t->asked = 0;
+    if (call == REFUSED_BACKWARD) {
+        came = train_with_request(&n, h, k, &t->asked);
+        TEST_OK(vpps_update(h));
+    } else {
+        if (k && !inferring) came = REFUSING(k, vpps_fb(h, n.g, loss, NULL));
+        if (inferring || came || !k) TEST_OK(vpps_fb(h, n.g, loss, NULL));
+    }
     TEST_OK(vpps_sync_latest_loss(h, &t->loss));
     float *const outs[] = {&t->inferred};
     const vpps_node other = sn_build(&n, 6, 1);
     if (k && inferring) came = REFUSING(k, vpps_forward(h, n.g, 1, &other, outs));
-    if (!inferring || came || !k) TEST_OK(vpps_forward(h, n.g, 1, &other, outs));
+    if (!inferring || !k || came) TEST_OK(vpps_forward(h, n.g, 1, &other, outs));
     TEST_OK(vpps_read_parameters(h));
     t->values = sn_values(&n, &t->n_values);
     vpps_handle_destroy(h);
@@ -74,13 +97,14 @@ static bool train(trained *t, uint32_t k, bool inferring) {
 START_TEST(a_batch_that_found_no_memory_can_be_run_again)
     {
         trained right, t;
-        train(&right, 0, false);
+        train(&right, 0, (refused_call)_i);
         bool more = true;
         uint32_t k = 1;
         for (; more; k++) {
-            more = train(&t, k, _i);
+            more = train(&t, k, (refused_call)_i);
             ck_assert_float_eq(t.loss, right.loss);
             ck_assert_float_eq(t.inferred, right.inferred);
+            ck_assert_float_eq(t.asked, right.asked);
             ck_assert_msg(!memcmp(t.values, right.values, right.n_values * sizeof(float)),
                           "other parameters after allocation %u was refused", k);
             free(t.values);
@@ -96,7 +120,7 @@ int main(void) {
     tcase_set_timeout(t, 60);
     if (CAN_REFUSE) {
         tcase_add_test(t, a_cell_is_recorded_whole_or_not_at_all);
-        tcase_add_loop_test(t, a_batch_that_found_no_memory_can_be_run_again, 0, 2);
+        tcase_add_loop_test(t, a_batch_that_found_no_memory_can_be_run_again, 0, 3);
     } else {
         REFUSING_LEFT_OUT();
     }

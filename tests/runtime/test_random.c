@@ -37,7 +37,8 @@ static configuration configuration_of(const rg_case *c, uint32_t k) {
     uint64_t random = vpps_mix64(c->seed + 5);
     const vpps_optimizer optimizer = draw_optimizer(&random);
     const uint64_t bits = vpps_random(&random) + k * 11;
-    configuration f = {.ways = (bits / 4 % 2 ? EPISODE_FORWARD : 0) | (bits >> 18 & 1 ? EPISODE_PARTS : 0)};
+    configuration f = {.ways = (bits / 4 % 2 ? EPISODE_FORWARD : 0) | (bits >> 18 & 1 ? EPISODE_PARTS : 0) |
+                               (bits >> 19 & 1 ? EPISODE_REQUEST : 0)};
     vpps_options *o = &f.options;
     vpps_options_default(o);
     o->optimizer = optimizer;
@@ -108,7 +109,7 @@ static void report(const rg_case *c, const configuration *f) {
     rg_built built;
     check_case(&small, f);
     fprintf(stderr,
-            "%u VPs, %u groups, %u waves of %u slices, by %s, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s%s; a "
+            "%u VPs, %u groups, %u waves of %u slices, by %s, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s%s%s; a "
             "smaller case, which "
             "fails by\n    %s\n",
             o->vps, o->groups, o->waves, o->slices, o->policy,
@@ -116,7 +117,7 @@ static void report(const rg_case *c, const configuration *f) {
             o->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free", (int)o->optimizer.kind,
             (double)o->optimizer.lr, (double)o->optimizer.weight_decay, (double)o->optimizer.clip,
             f->ways & EPISODE_FORWARD ? ", vpps_forward first" : "", f->ways & EPISODE_PARTS ? ", in parts" : "",
-            finding);
+            f->ways & EPISODE_REQUEST ? ", with a request" : "", finding);
     rg_build(&built, &small, stderr);
     rg_destroy(&built);
 }

@@ -102,7 +102,7 @@ START_TEST(backward_and_update_give_the_bits_of_fb)
         for (uint32_t k = 0; k < 6; k++) {
             float x, y;
             TEST_OK(vpps_fb(whole, a.g, sn_build(&a, k, 1), NULL));
-            TEST_OK(vpps_backward(parts, b.g, sn_build(&b, k, 1)));
+            TEST_OK(vpps_backward(parts, b.g, sn_build(&b, k, 1), NULL));
             TEST_OK(vpps_sync_latest_loss(whole, &x));
             TEST_OK(vpps_sync_latest_loss(parts, &y));
             ck_assert_float_eq(x, y);
@@ -136,7 +136,7 @@ START_TEST(gradients_add_up)
             float x, y;
             TEST_OK(vpps_fb(whole, a.g, build_chains(&a, 32 * k, 32), NULL));
             for (uint32_t part = 0; part < 4; part++)
-                TEST_OK(vpps_backward(parts, b.g, build_chains(&b, 32 * k + 8 * part, 8)));
+                TEST_OK(vpps_backward(parts, b.g, build_chains(&b, 32 * k + 8 * part, 8), NULL));
             TEST_OK(vpps_update(parts));
             TEST_OK(vpps_sync_latest_loss(whole, &x));
             TEST_OK(vpps_sync_latest_loss(parts, &y));
@@ -166,7 +166,7 @@ START_TEST(gradients_are_those_of_the_reference)
             ref_backward(r, m, loss);
             for (size_t i = 0; i < m->first[m->n]; i++) want[i] += r->param_grads[i];
             ref_run_destroy(r);
-            TEST_OK(vpps_backward(h, n.g, build_chains(&n, 5 * part, 5)));
+            TEST_OK(vpps_backward(h, n.g, build_chains(&n, 5 * part, 5), NULL));
         }
         TEST_OK(vpps_read_gradients(h));
         double squares = 0;
@@ -219,7 +219,7 @@ START_TEST(written_gradients_are_taken)
             TEST_OK(vpps_set_learning_rate(twice, 0.2f));
             TEST_OK(vpps_set_learning_rate(doubled, 0.1f));
             TEST_OK(vpps_fb(twice, a.g, build_chains(&a, 4 * k, 4), NULL));
-            TEST_OK(vpps_backward(doubled, b.g, build_chains(&b, 4 * k, 4)));
+            TEST_OK(vpps_backward(doubled, b.g, build_chains(&b, 4 * k, 4), NULL));
             TEST_OK(vpps_read_gradients(doubled));
             for (vpps_param p = 0; p < SN_PARAMS; p++) {
                 vpps_param_info info = {.size = sizeof info};
@@ -246,7 +246,7 @@ START_TEST(gradients_of_unused_parameters)
         const vpps_node loss = vpps_sum_elements(n.g, vpps_parameter(n.g, n.b_c)); /* uses b_c only */
         vpps_gradient gradient = {.size = sizeof gradient};
         TEST_FAILS(vpps_param_gradient(n.model, n.U, &gradient), VPPS_STATE, "vpps_read_gradients");
-        TEST_OK(vpps_backward(h, n.g, loss));
+        TEST_OK(vpps_backward(h, n.g, loss, NULL));
         TEST_OK(vpps_read_gradients(h));
         size_t count, again;
         float *before = values_of(&n, h, &count);
@@ -278,8 +278,8 @@ START_TEST(zeroed_gradients_leave_nothing)
     {
         small_network a, b;
         vpps_handle *x = open_handle(&a, &settings[_i]), *y = open_handle(&b, &settings[_i]);
-        TEST_OK(vpps_backward(x, a.g, sn_build(&a, 3, 1)));
-        TEST_OK(vpps_backward(x, a.g, sn_build(&a, 4, 1)));
+        TEST_OK(vpps_backward(x, a.g, sn_build(&a, 3, 1), NULL));
+        TEST_OK(vpps_backward(x, a.g, sn_build(&a, 4, 1), NULL));
         TEST_OK(vpps_zero_gradients(x));
         TEST_FAILS(vpps_update(x), VPPS_STATE, "no gradients");
         TEST_FAILS(vpps_write_gradients(x), VPPS_STATE, "no gradients");
@@ -288,7 +288,7 @@ START_TEST(zeroed_gradients_leave_nothing)
         TEST_OK(vpps_gradient_norm(a.model, VPPS_NO_PARAM, &norm));
         ck_assert_double_eq(norm, 0);
         for (uint32_t k = 0; k < 2; k++) {
-            TEST_OK(vpps_backward(x, a.g, sn_build(&a, k, 1)));
+            TEST_OK(vpps_backward(x, a.g, sn_build(&a, k, 1), NULL));
             TEST_OK(vpps_update(x));
             TEST_OK(vpps_fb(y, b.g, sn_build(&b, k, 1), NULL));
         }
@@ -304,7 +304,7 @@ START_TEST(frozen_between_backward_and_update)
         vpps_handle *h = open_handle(&n, &settings[_i]);
         size_t count;
         float *before = values_of(&n, h, &count);
-        TEST_OK(vpps_backward(h, n.g, build_chains(&n, 0, 8))); /* uses all */
+        TEST_OK(vpps_backward(h, n.g, build_chains(&n, 0, 8), NULL)); /* uses all */
         TEST_OK(vpps_freeze(n.model, n.E, true));
         TEST_OK(vpps_freeze(n.model, n.W, true));
         TEST_OK(vpps_freeze(n.model, n.b, true));
@@ -330,8 +330,8 @@ START_TEST(gradients_that_are_not_finite_change_nothing)
         vpps_handle *h = open_handle(&n, &settings[_i]);
         size_t count, again;
         float *before = values_of(&n, h, &count), loss;
-        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 1, 1)));
-        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 2, NAN)));
+        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 1, 1), NULL));
+        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 2, NAN), NULL));
         TEST_OK(vpps_sync_latest_loss(h, &loss));
         ck_assert_float_nan(loss);
         TEST_OK(vpps_update(h));
@@ -387,7 +387,7 @@ START_TEST(groups_step_by_their_own_numbers)
         TEST_OK(vpps_set_param_group(
             z, 3, still,
             &(vpps_param_group){.size = sizeof(vpps_param_group), .lr = 0, .momentum = NAN, .weight_decay = NAN}));
-        TEST_OK(vpps_backward(z, a.g, build_chains(&a, 0, 8)));
+        TEST_OK(vpps_backward(z, a.g, build_chains(&a, 0, 8), NULL));
         TEST_OK(vpps_update(z));
         float *own = values_of(&a, z, &count), *all = values_of(&b, y, &count);
         at = 0;
@@ -450,9 +450,9 @@ START_TEST(calls_in_a_wrong_order)
         vpps_gradient gradient = {.size = sizeof gradient};
         double norm;
         TEST_FAILS(vpps_update(h), VPPS_STATE, "vpps_backward");
-        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 2, 1)));
+        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 2, 1), NULL));
         TEST_FAILS(vpps_fb(h, n.g, sn_build(&n, 2, 1), NULL), VPPS_STATE, "1 calls of vpps_backward");
-        TEST_FAILS(vpps_backward(h, n.g, VPPS_NO_NODE), VPPS_ARGUMENT, "no loss");
+        TEST_FAILS(vpps_backward(h, n.g, VPPS_NO_NODE, NULL), VPPS_ARGUMENT, "no loss");
         TEST_OK(vpps_update(h));
         TEST_OK(vpps_fb(h, n.g, sn_build(&n, 2, 1), NULL));
         TEST_FAILS(vpps_param_gradient(n.model, 99, &gradient), VPPS_ARGUMENT, "99 is not a parameter");
@@ -468,13 +468,13 @@ START_TEST(dropout_differs_from_call_to_call)
         vpps_handle *h = open_handle(&n, &settings[_i]);
         float loss[3];
         for (uint32_t k = 0; k < 3; k++) {
-            TEST_OK(vpps_backward(h, n.g, sn_build(&n, 3, 1)));
+            TEST_OK(vpps_backward(h, n.g, sn_build(&n, 3, 1), NULL));
             TEST_OK(vpps_sync_latest_loss(h, &loss[k]));
         }
         ck_assert_float_ne(loss[0], loss[1]);
         ck_assert_float_ne(loss[1], loss[2]);
         TEST_OK(vpps_zero_gradients(h));
-        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 3, 1)));
+        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 3, 1), NULL));
         float again;
         TEST_OK(vpps_sync_latest_loss(h, &again));
         ck_assert_float_eq(loss[0], again);

@@ -139,7 +139,7 @@ START_TEST(what_may_be_asked_for_stays)
         close_setting(&s);
         s = open_setting(true, 0);
         s.h->types.most = 4;
-        for (uint32_t b = 0; b < 20; b++) TEST_OK(vpps_backward(s.h, s.g, build(&s, b)));
+        for (uint32_t b = 0; b < 20; b++) TEST_OK(vpps_backward(s.h, s.g, build(&s, b), NULL));
         const uint32_t many = kept(&s);
         ck_assert_uint_gt(many, 40);
         TEST_OK(vpps_update(s.h));

@@ -40,7 +40,7 @@ START_TEST(results_of_other_sizes)
         const vpps_options o = sn_options(2, VPPS_SGD);
         sn_open(&n, 1);
         TEST_OK(vpps_handle_create(&h, n.model, &o));
-        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 1, 1)));
+        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 1, 1), NULL));
         TEST_OK(vpps_read_gradients(h));
         TEST_OK(vpps_update(h));
         TEST_OK(vpps_sync_latest_loss(h, &loss));

@@ -150,7 +150,7 @@ bool vpps_check_demands(vpps_checker *c) {
     if (c->training && !find_terms(c)) return false;
     for (uint32_t i = 0; i < c->n_terms; i++)
         if (!mark(c, c->terms[i].node)) return false;
-    for (uint32_t i = 0; !c->training && i < c->request->n_outputs; i++)
+    for (uint32_t i = 0; i < c->request->n_outputs; i++)
         if (!mark(c, c->request->outputs[i])) return false;
     for (uint32_t r = c->n_records; r-- > 0;) {
         const vpps_record_view view = vpps_check_view(g, r);

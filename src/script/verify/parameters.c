@@ -314,7 +314,8 @@ bool vpps_check_end(vpps_checker *c) {
                     return VPPS_REFUSE(c, "block %u (cell %s): vertex %u never runs stage %u", i, b->cell->c->name, p,
                                        s);
     }
-    if (!c->training) return check_outputs(c);
+    if (!check_outputs(c)) return false;
+    if (!c->training) return true;
     if (c->n_added < c->n_terms)
         return VPPS_REFUSE(c, "%u of the loss's %u terms are added up", c->n_added, c->n_terms);
     if (!steps(c)) return check_kept_gradients(c);

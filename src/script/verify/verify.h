@@ -22,7 +22,7 @@
 
 #include "script/script.h"
 
-/* `outputs`: where the values of the request's outputs will be read when the script has run (inference; else NULL).
+/* `outputs`: where the values of the request's outputs will be read when the script has run.
  * `cells`: of the script's blocks. OK: the script does what the request asks of the graph, and nothing that it does depends on
  * the time that a VP takes. Fails with SCRIPT (the message tells the instruction, and what was expected) or MEMORY. */
 vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,

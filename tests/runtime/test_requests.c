@@ -1,0 +1,266 @@
+/* test_requests.c - what vpps_backward gives on request: values of nodes in the same step. */
+#include "common/testing.h"
+#include "graph/graph.h"
+#include "runtime/simt/fiber.h"
+#include "runtime/small_network.h"
+
+#include <math.h>
+
+typedef struct setting {
+    const char *device;
+    uint32_t vps, waves, slices;
+    vpps_precision precision;
+} setting;
+
+static const setting settings[] = {
+    {"cpu", 1, 0, 0, VPPS_PRECISION_FP32},   {"cpu", 2, 2, 0, VPPS_PRECISION_FP32},
+    {"cpu", 3, 0, 2, VPPS_PRECISION_FP32},   {"cpu", 8, 0, 0, VPPS_PRECISION_BF16},
+    {"cpu", 2, 0, 0, VPPS_PRECISION_BF16X3}, {"simt", 2, 0, 0, VPPS_PRECISION_FP32},
+    {"simt", 4, 2, 2, VPPS_PRECISION_BF16},
+};
+enum { SIMT_SETTINGS = 2 }; /* they are last */
+enum { SETTINGS = VPPS_COUNT(settings) - (VPPS_SIMT_TSAN ? SIMT_SETTINGS : 0) };
+
+static vpps_handle *open_handle(small_network *n, const setting *s) {
+    vpps_options o = sn_options(s->vps, VPPS_MOMENTUM);
+    vpps_handle *h;
+    sn_open(n, 1);
+    o.device = s->device;
+    o.waves = s->waves;
+    o.slices = s->slices;
+    o.precision = s->precision;
+    TEST_OK(vpps_handle_create(&h, n->model, &o));
+    return h;
+}
+
+static void close_handle(small_network *n, vpps_handle *h) {
+    vpps_handle_destroy(h);
+    sn_close(n);
+}
+
+/* ---------------------------------------------------------------- chains, whose nodes are known */
+
+enum { CHAINS = 6 };
+
+typedef struct chains {
+    vpps_node words[CHAINS], states[CHAINS], scores[CHAINS], terms[CHAINS], half, loss;
+} chains;
+
+/* Chains of some lengths with a classifier at their ends. */
+static chains build_chains(const small_network *n, uint32_t batch) {
+    vpps_graph *g = n->g;
+    chains c;
+    vpps_graph_clear(g);
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        uint64_t random = (batch * CHAINS + i) * 77 + 5;
+        c.words[i] = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
+        c.states[i] = vpps_tanh(g, vpps_affine1(g, n->b, n->W, c.words[i]));
+        for (uint32_t length = i; length > 0; length--) {
+            const vpps_node x = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
+            c.states[i] = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, c.states[i]));
+        }
+        c.scores[i] = vpps_affine1(g, n->b_c, n->C, c.states[i]);
+        c.terms[i] = vpps_cross_entropy(g, c.scores[i], vpps_random_below(&random, SN_CLASSES));
+    }
+    c.half = vpps_sum(g, CHAINS / 2, c.terms);
+    c.loss = vpps_scale(g, vpps_add(g, c.half, vpps_sum(g, CHAINS / 2, c.terms + CHAINS / 2)), 0.25f);
+    return c;
+}
+
+static void expect_near(const float *got, const float *want, size_t n, double error) {
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(fabs((double)got[i] - (double)want[i]) <= error * (1 + fabs((double)want[i])),
+                      "element %zu: %.9g; expected %.9g", i, (double)got[i], (double)want[i]);
+}
+
+/* The parameters as the handle has them; the caller frees. */
+static float *values_of(const small_network *n, vpps_handle *h, size_t *count) {
+    TEST_OK(vpps_read_parameters(h));
+    return sn_values(n, count);
+}
+
+/* Two handles have the same parameters, to the bit. */
+static void expect_alike(const small_network *a, vpps_handle *x, const small_network *b, vpps_handle *y) {
+    size_t n, m;
+    float *p = values_of(a, x, &n), *q = values_of(b, y, &m);
+    ck_assert_msg(n == m && !memcmp(p, q, n * sizeof *p), "parameters differ");
+    free(p);
+    free(q);
+}
+
+/* ---------------------------------------------------------------- values */
+
+/* They are what inference gives, where there is no dropout; and the step is the one without a request, to the bit. */
+START_TEST(values_of_the_step)
+    {
+        small_network a, b;
+        vpps_handle *h = open_handle(&a, &settings[_i]), *plain = open_handle(&b, &settings[_i]);
+        for (uint32_t batch = 0; batch < 3; batch++) {
+            float scores[CHAINS][SN_CLASSES], again[CHAINS][SN_CLASSES], state[SN_HIDDEN], state_again[SN_HIDDEN],
+                word[SN_EMBED];
+            float loss, told, want[CHAINS][SN_CLASSES], want_state[SN_HIDDEN], want_word[SN_EMBED];
+            const chains c = build_chains(&a, batch);
+            vpps_node nodes[2 * CHAINS + 4];
+            float *outs[2 * CHAINS + 4], *wants[CHAINS + 2];
+            for (uint32_t i = 0; i < CHAINS; i++) {
+                nodes[i] = c.scores[i];
+                outs[i] = scores[i];
+                wants[i] = want[i];
+                nodes[CHAINS + 4 + i] = c.scores[i];
+                outs[CHAINS + 4 + i] = again[i];
+            }
+            nodes[CHAINS] = nodes[CHAINS + 3] = c.states[CHAINS - 1];
+            outs[CHAINS] = state;
+            outs[CHAINS + 3] = state_again;
+            nodes[CHAINS + 1] = c.words[0];
+            outs[CHAINS + 1] = word;
+            nodes[CHAINS + 2] = c.loss;
+            outs[CHAINS + 2] = &loss;
+            wants[CHAINS] = want_state;
+            wants[CHAINS + 1] = want_word;
+            TEST_OK(vpps_forward(h, a.g, CHAINS + 2, nodes, wants));
+            TEST_OK(vpps_backward(h, a.g, c.loss,
+                                  VPPS_REQUEST(.n_values = 2 * CHAINS + 4, .values = nodes, .value_outs = outs)));
+            const double error = settings[_i].precision == VPPS_PRECISION_BF16 ? 2e-2 : 1e-5;
+            expect_near(scores[0], want[0], CHAINS * SN_CLASSES, error);
+            expect_near(state, want_state, SN_HIDDEN, error);
+            ck_assert_mem_eq(word, want_word, sizeof word);
+            ck_assert_mem_eq(scores, again, sizeof scores);
+            ck_assert_mem_eq(state, state_again, sizeof state);
+            TEST_OK(vpps_sync_latest_loss(h, &told));
+            ck_assert_float_eq(loss, told);
+            TEST_OK(vpps_update(h));
+            TEST_OK(vpps_backward(plain, b.g, build_chains(&b, batch).loss, NULL));
+            TEST_OK(vpps_update(plain));
+        }
+        expect_alike(&a, h, &b, plain);
+        close_handle(&a, h);
+        close_handle(&b, plain);
+    }
+END_TEST
+
+/* Sums that the loss is taken apart into, and what the loss does not depend on. */
+START_TEST(values_of_sums_and_of_the_rest)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        const chains c = build_chains(&n, 1);
+        const vpps_node aside = vpps_scale(n.g, vpps_add(n.g, c.half, c.loss), 2);
+        vpps_node nodes[CHAINS + 2];
+        float terms[CHAINS], half, twice, loss, *outs[CHAINS + 2], sum = 0, first = 0;
+        memcpy(nodes, c.terms, sizeof c.terms);
+        for (uint32_t i = 0; i < CHAINS; i++) outs[i] = &terms[i];
+        nodes[CHAINS] = c.half;
+        outs[CHAINS] = &half;
+        nodes[CHAINS + 1] = aside;
+        outs[CHAINS + 1] = &twice;
+        TEST_OK(
+            vpps_backward(h, n.g, c.loss, VPPS_REQUEST(.n_values = CHAINS + 2, .values = nodes, .value_outs = outs)));
+        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        for (uint32_t i = 0; i < CHAINS; i++) {
+            sum += terms[i];
+            if (i < CHAINS / 2) first += terms[i];
+        }
+        expect_near(&loss, (float[]){sum / 4}, 1, 1e-5);
+        expect_near(&half, &first, 1, 1e-5);
+        expect_near(&twice, (float[]){2 * (first + sum / 4)}, 1, 1e-5);
+        close_handle(&n, h);
+    }
+END_TEST
+
+/* Each call gives its own, between calls that add gradients up; frozen parameters change nothing of it. */
+START_TEST(values_while_gradients_add_up)
+    {
+        small_network a, b;
+        vpps_handle *h = open_handle(&a, &settings[_i]), *plain = open_handle(&b, &settings[_i]);
+        for (uint32_t batch = 0; batch < 6; batch++) {
+            float score[SN_CLASSES], want[SN_CLASSES];
+            if (batch == 3) {
+                TEST_OK(vpps_freeze(a.model, a.E, true));
+                TEST_OK(vpps_freeze(b.model, b.E, true));
+                TEST_OK(vpps_freeze(a.model, a.U, true));
+                TEST_OK(vpps_freeze(b.model, b.U, true));
+            }
+            const chains c = build_chains(&a, batch);
+            TEST_OK(vpps_forward(h, a.g, 1, &c.scores[4], (float *[]){want}));
+            TEST_OK(vpps_backward(
+                h, a.g, c.loss, VPPS_REQUEST(.n_values = 1, .values = &c.scores[4], .value_outs = (float *[]){score})));
+            expect_near(score, want, SN_CLASSES, settings[_i].precision == VPPS_PRECISION_BF16 ? 2e-2 : 1e-5);
+            TEST_OK(vpps_backward(plain, b.g, build_chains(&b, batch).loss, NULL));
+            if (batch % 2) {
+                TEST_OK(vpps_update(h));
+                TEST_OK(vpps_update(plain));
+            }
+        }
+        expect_alike(&a, h, &b, plain);
+        close_handle(&a, h);
+        close_handle(&b, plain);
+    }
+END_TEST
+
+/* A loss that is not finite is told by the update; what was asked for is there all the same. */
+START_TEST(values_of_a_step_that_is_not_finite)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        const chains c = build_chains(&n, 0);
+        const vpps_node loss = vpps_scale(n.g, c.loss, NAN);
+        float score[SN_CLASSES], value = 0;
+        const vpps_node nodes[] = {c.scores[1], loss};
+        TEST_OK(vpps_backward(h, n.g, loss,
+                              VPPS_REQUEST(.n_values = 2, .values = nodes, .value_outs = (float *[]){score, &value})));
+        ck_assert_float_nan(value);
+        for (uint32_t k = 0; k < SN_CLASSES; k++) ck_assert_float_finite(score[k]);
+        TEST_OK(vpps_update(h));
+        TEST_FAILS(vpps_sync_latest_loss(h, &value), VPPS_NONFINITE, "batch 1");
+        close_handle(&n, h);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- misuse */
+
+/* Nothing is run then: there are no gradients. */
+START_TEST(requests_that_make_no_sense)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        const chains c = build_chains(&n, 0);
+        float out[SN_HIDDEN];
+        float *const outs[] = {out, NULL};
+        const vpps_node nodes[] = {c.scores[0], 12345};
+        const vpps_node score = c.scores[0];
+        TEST_FAILS(vpps_backward(h, n.g, c.loss, &(vpps_request){.size = 0}), VPPS_ARGUMENT, "vpps_request");
+        TEST_FAILS(vpps_backward(h, n.g, c.loss, VPPS_REQUEST(.n_values = 1, .value_outs = outs)), VPPS_ARGUMENT,
+                   "1 values, but no list");
+        TEST_FAILS(vpps_backward(h, n.g, c.loss, VPPS_REQUEST(.n_values = 1, .values = &score)), VPPS_ARGUMENT,
+                   "1 values, but no list");
+        TEST_FAILS(vpps_backward(h, n.g, c.loss, VPPS_REQUEST(.n_values = 2, .values = nodes, .value_outs = outs)),
+                   VPPS_ARGUMENT, "values[1] is NULL");
+        TEST_FAILS(vpps_backward(h, n.g, c.loss,
+                                 VPPS_REQUEST(.n_values = 2, .values = nodes, .value_outs = (float *[]){out, out})),
+                   VPPS_ARGUMENT, "12345 is not a node");
+        TEST_FAILS(
+            vpps_backward(h, n.g, VPPS_NO_NODE, VPPS_REQUEST(.n_values = 1, .values = &score, .value_outs = outs)),
+            VPPS_ARGUMENT, "no loss is given");
+        TEST_FAILS(vpps_update(h), VPPS_STATE, "no gradients");
+        TEST_OK(vpps_backward(h, n.g, c.loss, VPPS_REQUEST(.n_values = 0)));
+        TEST_OK(vpps_update(h));
+        close_handle(&n, h);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("requests");
+    TCase *t = tcase_create("requests");
+    tcase_set_timeout(t, 120);
+    if (VPPS_SIMT_TSAN)
+        TEST_LEFT_OUT("requests: %d settings of software SIMT: ThreadSanitizer cannot follow its stacks",
+                      SIMT_SETTINGS);
+    tcase_add_loop_test(t, values_of_the_step, 0, SETTINGS);
+    tcase_add_loop_test(t, values_of_sums_and_of_the_rest, 0, SETTINGS);
+    tcase_add_loop_test(t, values_while_gradients_add_up, 0, SETTINGS);
+    tcase_add_loop_test(t, values_of_a_step_that_is_not_finite, 0, SETTINGS);
+    tcase_add_loop_test(t, requests_that_make_no_sense, 0, SETTINGS);
+    suite_add_tcase(suite, t);
+    return test_main(suite);
+}
