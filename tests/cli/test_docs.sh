@@ -24,12 +24,29 @@ for doc in tutorial data training script; do
     check "doc/$doc.md" runs "$repository/doc/$doc.md"
 done
 check "the picture is of that script" sh -c "'$repository/tools/script_svg.py' < script.txt | cmp - '$repository/doc/script.svg'"
+# SUMMARY.md as mdBook reads it: a title, then a list of links, two blanks deeper for a part of a chapter. Every chapter is in it once.
 in_summary() {
-    for file in "$repository"/doc/*.md; do
-        [ "${file##*/}" = SUMMARY.md ] || grep -qF "(${file##*/})" "$repository/doc/SUMMARY.md" || return 1
-    done
+    python3 - "$repository/doc" <<'PY'
+import os, re, sys
+lines = open(sys.argv[1] + '/SUMMARY.md', encoding='utf-8').read().splitlines()
+assert re.fullmatch('# .+', lines[0]) and lines[1] == '', lines[:2]
+depth, chapters = 0, []
+for line in lines[2:]:
+    match = re.fullmatch(r'((?:  )*)- \[([^\]]+)\]\(([\w-]+\.md)\)', line)
+    assert match and len(match[1]) // 2 <= depth + 1, line
+    depth = len(match[1]) // 2
+    chapters.append(match[3])
+    head = open(os.path.join(sys.argv[1], match[3]), encoding='utf-8').readline()
+    assert head == f'# {match[2]}\n', (line, head)
+assert sorted(chapters) == sorted(f for f in os.listdir(sys.argv[1]) if f.endswith('.md') and f != 'SUMMARY.md'), chapters
+PY
 }
-check "the book has every chapter" in_summary
+check "the book has every chapter, under its name" in_summary
+if command -v mdbook >/dev/null; then
+    check "mdbook makes it" mdbook build "$repository/doc" -d "$work/book"
+else
+    skip "mdbook makes the book" "there is no mdbook"
+fi
 check "links lead somewhere" python3 - "$repository" <<'PY'
 import glob, os, re, sys
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_manual.sh - the manual page and the help name the same commands, networks and options, and say of the same options that a value
-# follows.
+# test_manual.sh - the manual page and the help name the same commands, networks and options, and of each option the same choices, or that
+# a value follows.
 
 # shellcheck source=SCRIPTDIR/common.sh
 repository=$(realpath "$(dirname "$0")/../..")
@@ -27,17 +27,27 @@ if what == 'names':
 else:
     takes = [c for c in commands if re.search(rf'^  {c} .*NETWORK', of_commands, re.M)]
     texts = [help_of(c) for c in commands] + [help_of(c, n) for c in takes for n in networks]
-    shown = {(name, bool(value)) for text in texts for name, value in re.findall(r'^  (?:-., |    )--([\w-]+)(\[?=)?', text, re.M)}
-    lines = re.findall(r'^\.It (Fl .*)$', page, re.M)
-    shown -= {('help', False), ('help-engine', False), ('usage', False)}  # of every command; the manual has them before its lists
-    documented = {(name, bool(re.search(' (Ar|Cm) ', line))) for line in lines for name in re.findall(r'Fl -([a-z][\w-]+)', line)}
+    # (name, '' or 'value' or its choices)
+    kind = lambda value: value if '|' in value else value and 'value'
+    shown = {(name, kind(value)) for text in texts for name, value in re.findall(r'^  (?:-., |    )--([\w-]+)(?:\[?=(\S+))?', text, re.M)}
+    shown -= {('help', ''), ('help-engine', ''), ('usage', '')}  # of every command; the manual has them before its lists
+    documented = set()
+    for line in re.findall(r'^\.It (Fl .*)$', page, re.M):
+        value = re.search(r' (Ar|Cm) (.*)', line)
+        kinds = value and (value[2].replace(' ', '') if value[1] == 'Cm' else 'value') or ''
+        documented |= {(name, kinds) for name in re.findall(r'Fl -([a-z][\w-]+)', line)}
 assert len(shown) > 20, shown
 print('the manual lacks', sorted(shown - documented), 'and the help', sorted(documented - shown))
 sys.exit(shown != documented)
 PY
 same() { python3 compare.py "$vpps" "$repository/doc/vpps.1" "$1"; }
 check "commands and networks" same names
+in_networks_md() { diff <(sed -n '/^Networks:/,$s/^  \([a-z][a-z0-9-]*\).*/\1/p' help | sort) <(grep -E '^\| `' "$repository/doc/networks.md" | cut -d'|' -f2 | grep -oE '[a-z][a-z0-9-]+' | sort); }
+"$vpps" --help >help
+check "doc/networks.md has every network" in_networks_md
 check "options" same options
 sed '/^\.It Fl -svg/d' "$repository/doc/vpps.1" >less.1
+sed 's/^\(\.It Fl -policy Cm\) depth |/\1/' "$repository/doc/vpps.1" >fewer.1
+check "a choice that the manual lacks is found" sh -c "! python3 compare.py '$vpps' fewer.1 options"
 check "one that the manual lacks is found" sh -c "! python3 compare.py '$vpps' less.1 options && python3 compare.py '$vpps' less.1 names"
 summary
