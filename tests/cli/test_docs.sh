@@ -23,6 +23,7 @@ for doc in tutorial data training script; do
     cd "$work/$doc" || exit 1
     check "doc/$doc.md" runs "$repository/doc/$doc.md"
 done
+check "the picture is of those cells" cmp cell.svg "$repository/doc/cell.svg"
 check "the picture is of that script" sh -c "'$repository/tools/script_svg.py' < script.txt | cmp - '$repository/doc/script.svg'"
 # SUMMARY.md as mdBook reads it: a title, then a list of links, two blanks deeper for a part of a chapter. Every chapter is in it once.
 in_summary() {
