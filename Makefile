@@ -311,14 +311,13 @@ bench: ## training speed of a few networks, beside PyTorch and DyNet: two minute
 	$(submake) all $(BUILD)/bench/bench_train
 	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/train.py $(BENCH_ARGS)
 
-bench-all: ## training speed of every network, the host, kernels, processes, and kernels for a GPU
+bench-all: ## training speed of every network, the host, kernels, and processes
 	$(Q)tools/setup.sh build bench
 	$(submake) all bench-programs
 	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/train.py --networks all --slow --details $(BENCH_ARGS)
 	$(Q)$(BUILD)/bench/bench_host $(wildcard $(VPPS_DATA)/sst/train.txt)
 	$(Q)$(BUILD)/bench/bench_kernels
-	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/processes.py --measure
-	$(Q)$(BUILD)/bench/bench_gpu --static --data $(VPPS_DATA) > $(BUILD)/bench/gpu.jsonl
+	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/processes.py
 
 gpu-check: ## on a machine with an NVIDIA GPU: check VPPS there; see tools/gpu_check.sh
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) tools/gpu_check.sh $(GPU_STEPS)

@@ -1,4 +1,4 @@
-/* gpu.h - the parts of bench_gpu. Every measurement is a line of JSON on stdout; tables for people go to stderr. */
+/* gpu.h - the parts of bench_gpu. Every measurement is a JSON object on a line of stdout. */
 #ifndef VPPS_BENCH_GPU_H
 #define VPPS_BENCH_GPU_H
 
@@ -41,7 +41,6 @@ gpu_speed gpu_speed_of(const char *device);
 /* The driver of a device's name. */
 const vpps_driver_table *gpu_driver_of(const char *device);
 
-vpps_status gpu_bench_kernels(const gpu_settings *settings);  /* gpu_kernels.c: no GPU needed */
 vpps_status gpu_bench_latency(const gpu_settings *settings);  /* gpu_latency.c */
 vpps_status gpu_bench_training(const gpu_settings *settings); /* gpu_training.c */
 vpps_status gpu_bench_split(const gpu_settings *settings);    /* gpu_split.c */

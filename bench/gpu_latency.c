@@ -83,8 +83,6 @@ static vpps_status time_round(bench *b, uint32_t rounds, double share, gpu_figur
 }
 
 static vpps_status report(const char *what, const bench *b, gpu_figure f) {
-    const char *how = b->arguments.sleep ? "sleeping 16 ns between polls" : "polling";
-    fprintf(stderr, "%s, %u CTAs, %s: %.0f ns (%.0f - %.0f)\n", what, b->shape.ctas, how, f.median, f.low, f.high);
     return gpu_emit(json_pack("{ss ss si sb so}", "bench", "latency", "what", what, "ctas", (int)b->shape.ctas,
                               "sleeps", (int)b->arguments.sleep, "ns", gpu_figure_json(f)));
 }

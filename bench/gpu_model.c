@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { EXAMPLES = 8, SETTINGS = 64 };
+enum { EXAMPLES = 8 };
 
 static const struct {
     const char *network;
@@ -23,26 +23,21 @@ static const struct {
 
 /* ---------------------------------------------------------------- the model */
 
-/* Adds the settings that the model told: lines "GPUMODEL_NAME value what it is". The text is JSON's and the table's. */
-static void read_settings(FILE *told, json_t *settings, char *text, size_t bytes) {
+/* Adds the settings that the model told: lines "GPUMODEL_NAME value what it is". */
+static void read_settings(FILE *told, json_t *settings) {
     static const char prefix[] = "GPUMODEL_";
     char line[1024], name[64];
     double value;
-    size_t used = 0;
     rewind(told);
     while (fgets(line, sizeof line, told)) {
-        if (strncmp(line, prefix, strlen(prefix)) != 0 || sscanf(line, "%63s %lf", name, &value) != 2) continue;
-        json_object_set_new(settings, name + strlen(prefix), json_real(value));
-        if (used < bytes) {
-            used +=
-                (size_t)snprintf(text + used, bytes - used, "%s%s %g", used ? ", " : "", name + strlen(prefix), value);
-        }
+        if (strncmp(line, prefix, strlen(prefix)) == 0 && sscanf(line, "%63s %lf", name, &value) == 2)
+            json_object_set_new(settings, name + strlen(prefix), json_real(value));
     }
 }
 
 /* Opens the driver for the first time in this process, with its standard error in a file: the model says there how it is
- * set when it is asked for help. Fails with DEVICE: what is opened is no model. */
-static vpps_status examine(vpps_machine *machine, json_t *settings, char *text, size_t bytes) {
+ * set when GPUMODEL_HELP is. Fails with DEVICE: what is opened is no model. */
+static vpps_status examine(vpps_machine *machine, json_t *settings) {
     vpps_driver *driver = NULL;
     FILE *told = tmpfile();
     const int before = told ? dup(STDERR_FILENO) : -1;
@@ -55,7 +50,7 @@ static vpps_status examine(vpps_machine *machine, json_t *settings, char *text, 
     unsetenv("GPUMODEL_HELP");
     close(before);
     if (status == VPPS_OK) vpps_driver_cuda.close(driver);
-    read_settings(told, settings, text, bytes);
+    read_settings(told, settings);
     fclose(told);
     if (status == VPPS_OK && (!strstr(machine->name, "simulated") || json_object_size(settings) == 0)) {
         return vpps_fail(VPPS_DEVICE, "%s is no model of a GPU; --model=LIBRARY or VPPS_LIBCUDA names one",
@@ -123,16 +118,12 @@ static vpps_status predict(const gpu_settings *settings, size_t row, prediction 
 
 static vpps_status report(size_t row, vpps_precision precision, const prediction *p, const char *model,
                           json_t *settings) {
-    const uint32_t batch = rows[row].batch;
-    const double rate = batch * 1e6 / p->device_us;
-    fprintf(stderr, "| %s | %u | %u | %.1f | %.0f | %.1f | %.0f | %.1f |\n", rows[row].network, rows[row].hidden, batch,
-            p->device_us, rate, p->host_us, p->nodes, p->phases);
-    json_t *o = json_pack("{ss sb ss sO ss si si si si si}", "bench", "model", "predicted", 1, "model", model,
+    json_t *o = json_pack("{ss sb ss sO ss si si ss si si si}", "bench", "model", "predicted", 1, "model", model,
                           "settings", settings, "network", rows[row].network, "hidden", (int)rows[row].hidden, "batch",
-                          (int)batch, "batches", (int)p->batches, "vps", (int)p->vps, "groups", (int)p->groups);
-    json_object_set_new(o, "precision", json_string(vpps_precision_names[precision]));
+                          (int)rows[row].batch, "precision", vpps_precision_names[precision], "batches",
+                          (int)p->batches, "vps", (int)p->vps, "groups", (int)p->groups);
     json_object_set_new(o, "predicted_device_us", json_real(p->device_us));
-    json_object_set_new(o, "predicted_sentences_per_s", json_real(rate));
+    json_object_set_new(o, "predicted_sentences_per_s", json_real(rows[row].batch * 1e6 / p->device_us));
     json_object_set_new(o, "host_us", json_real(p->host_us));
     json_object_set_new(o, "nodes", json_real(p->nodes));
     json_object_set_new(o, "phases", json_real(p->phases));
@@ -142,9 +133,6 @@ static vpps_status report(size_t row, vpps_precision precision, const prediction
 static vpps_status predict_all(const gpu_settings *settings, const char *model, json_t *of_model) {
     prediction p;
     bool any = false;
-    fprintf(stderr, "| network | hidden | batch | predicted device us a batch | predicted sentences/s by "
-                    "device time | host us a "
-                    "batch, here | nodes | phases |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     for (size_t row = 0; row < VPPS_COUNT(rows); row++) {
         if (rows[row].batch < settings->least || rows[row].batch > settings->most) continue;
         if (settings->network && strcmp(settings->network, rows[row].network) != 0) continue;
@@ -157,15 +145,12 @@ static vpps_status predict_all(const gpu_settings *settings, const char *model, 
 }
 
 vpps_status gpu_bench_model(const gpu_settings *settings) {
-    char text[SETTINGS * 32] = "";
     vpps_machine machine;
     json_t *of_model = json_object();
     if (!of_model) return vpps_fail(VPPS_MEMORY, "no memory for the model's settings");
-    vpps_status status = examine(&machine, of_model, text, sizeof text);
+    vpps_status status = examine(&machine, of_model);
     if (status == VPPS_OK) {
-        fprintf(stderr, "Predicted, not measured: %s, with %s. Training, SGD, products in %s; %s; %s\n\n", machine.name,
-                text, vpps_precision_names[settings->precision],
-                settings->trees ? settings->trees : "generated ListOps",
+        fprintf(stderr, "Predicted, not measured; %s; %s\n", settings->trees ? settings->trees : "generated ListOps",
                 settings->sentences ? settings->sentences : "generated sentences");
         status = predict_all(settings, machine.name, of_model);
     }

@@ -85,15 +85,11 @@ static vpps_status measure(bench *b, uint32_t batch) {
         backward[i] = (all - to_loss - small_train + at_load) * 1e-3;
         total[i] = all * 1e-3;
     }
-    const gpu_figure parts[] = {gpu_figure_of(load, REPEATS), gpu_figure_of(forward, REPEATS),
-                                gpu_figure_of(backward, REPEATS), gpu_figure_of(update, REPEATS),
-                                gpu_figure_of(total, REPEATS)};
-    fprintf(stderr, "| %u | %.1f | %.1f | %.1f | %.1f | %.1f |\n", batch, parts[0].median, parts[1].median,
-            parts[2].median, parts[3].median, parts[4].median);
-    return gpu_emit(json_pack("{ss si so so so so so}", "bench", "split", "batch", (int)batch, "load_us",
-                              gpu_figure_json(parts[0]), "forward_us", gpu_figure_json(parts[1]), "backward_us",
-                              gpu_figure_json(parts[2]), "update_us", gpu_figure_json(parts[3]), "total_us",
-                              gpu_figure_json(parts[4])));
+    return gpu_emit(json_pack(
+        "{ss si so so so so so}", "bench", "split", "batch", (int)batch, "load_us",
+        gpu_figure_json(gpu_figure_of(load, REPEATS)), "forward_us", gpu_figure_json(gpu_figure_of(forward, REPEATS)),
+        "backward_us", gpu_figure_json(gpu_figure_of(backward, REPEATS)), "update_us",
+        gpu_figure_json(gpu_figure_of(update, REPEATS)), "total_us", gpu_figure_json(gpu_figure_of(total, REPEATS))));
 }
 
 vpps_status gpu_bench_split(const gpu_settings *settings) {
@@ -105,9 +101,6 @@ vpps_status gpu_bench_split(const gpu_settings *settings) {
     bench b = {0};
     vpps_options_default(&b.options);
     b.options.no_tuning = simt; /* the profile of the training before is remembered */
-    fprintf(stderr, "\nDevice time, us a batch, medians of %d; see gpu_split.c for how it is taken apart\n\n", REPEATS);
-    fprintf(stderr, "| batch | load | forward | backward | update | together |\n");
-    fprintf(stderr, "| ---: | ---: | ---: | ---: | ---: | ---: |\n");
     vpps_status status = workload_create(&b.w, settings->trees, size, size);
     if (status == VPPS_OK) status = vpps_batch_create(&b.batch);
     if (status == VPPS_OK) status = table->create(&b.device, b.w.model, &b.options, &plan);

@@ -26,11 +26,11 @@ refuses() {
 refuses 1 'Fake GPU is no model of a GPU' -- "--model=$build/tests/fake_cuda.so"
 refuses 1 'Fake GPU is no model of a GPU' "VPPS_LIBCUDA=$build/tests/fake_cuda.so" -- --model
 refuses 1 'no GPU driver: /nowhere/libcuda.so' -- --model=/nowhere/libcuda.so
-refuses 2 'usage: bench_gpu' -- --model --static
 refuses 2 'usage: bench_gpu' -- --model --most 0
 refuses 2 'usage: bench_gpu' -- --model --device cuda
 refuses 2 'usage: bench_gpu' -- --model --precision fp8
-refuses 2 'usage: bench_gpu' -- --static --precision bf16
+refuses 2 'usage: bench_gpu' -- --device simt --precision bf16
+refuses 1 'no GPU driver: /nowhere/libcuda.so' VPPS_LIBCUDA=/nowhere/libcuda.so --
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]
