@@ -224,7 +224,7 @@ def commit():
     def git(*words):
         return subprocess.run(["git", "-C", os.path.dirname(HERE), *words], capture_output=True, text=True, check=False)
 
-    dirty = git("diff", "--quiet", "HEAD", "--", "src", "models", "bench").returncode
+    dirty = git("diff", "--quiet", "HEAD", "--", "src", "models", "bench", ":(exclude)bench/results").returncode
     return (git("rev-parse", "--short", "HEAD").stdout.strip() or "unknown") + ("+" if dirty else "")
 
 
