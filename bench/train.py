@@ -15,7 +15,7 @@ gpu_torch.py for PyTorch. A peer is found in this Python or in the one that its 
 
     --with="OPTIONS"   also measures every network with these options of `vpps train`; words like NAME=VALUE are its environment
     --busy             beside a busy loop on each core
-    --slow             also the slow ways at every batch size: an operation or a vertex a call, as one writes it first
+    --slow             also the slow ways of the peers at every batch size: an operation a call, as one writes it first
 """
 import argparse
 import datetime
@@ -146,8 +146,7 @@ def find_peers(o, networks):
     if "tree-lstm" in have and found["vpps"]:
         worker = Worker([found["vpps"][0], os.path.join(HERE, "peers.py"), "vpps", "--data", sst], package)
         ways.append(Way("tree-lstm", "VPPS from Python", worker, "bulk"))
-        if o.slow:
-            ways.append(Way("tree-lstm", "VPPS from Python, a call for each vertex", worker, "each"))
+        ways.append(Way("tree-lstm", "VPPS from Python, a call for each vertex", worker, "each"))
     for network in have if found["torch"] else []:
         python, version = found["torch"]
         worker = Worker([python, os.path.join(HERE, "gpu_torch.py"), "--device", "cpu", "--serve", "--network", network, "--data",

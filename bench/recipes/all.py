@@ -39,8 +39,9 @@ def shown(measures):
 
 def table(out):
     lines = ["# What the recipes reach", "",
-             "`bench/recipes/all.py` runs them and writes this. Loss is the mean of the last epoch; s is the training's time,",
-             "without measuring, on a machine that did other work as well. The curve of each is NAME.svg; - means no such part.",
+             "`bench/recipes/all.py` runs them and writes this. Loss: the mean of the last epoch. s: seconds of training, without measuring,",
+             "on two cores of a machine that did other work as well. NAME.svg is a recipe's curve; `git log -1 NAME.jsonl` tells its commit. -: the",
+             "data has no such part.",
              "", "| recipe | command | epochs | loss | dev | test | best dev, after epoch | s |",
              "| --- | --- | ---: | ---: | --- | --- | --- | ---: |"]
     for name, command in RECIPES.items():
