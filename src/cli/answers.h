@@ -10,6 +10,8 @@
 /* A text for every example, without a line's end. */
 typedef struct answers {
     bool json;               /* objects, else the form that people read and the readers take */
+    bool gold;               /* what the text says is told, too */
+    bool rows;               /* of tagged words a row each (tags.h) */
     uint32_t top;            /* JSON: how many classes, the likeliest first; at most 1: none besides the likeliest */
     const vpps_vocab *names; /* of classes; NULL: they are numbers */
     FILE *file;              /* what is printed to it becomes the next answer */

@@ -2,6 +2,7 @@
 #ifndef VPPS_CLI_CORPUS_H
 #define VPPS_CLI_CORPUS_H
 
+#include "cli/input_form.h"
 #include "cli/options.h"
 
 /* The network's vocabularies; a kind of data has some of them. */
@@ -57,6 +58,7 @@ typedef struct corpus {
     vpps_vocab *vocab[N_VOCABS];
     uint32_t classes;
     bool tags_known, keeps_tags; /* constituents: is it known whether labels keep their function tags, and do they? */
+    input_reading input;         /* predict: how what is added is read */
     corpus_scratch scratch;
     char *texts[OPTIONS_MAX]; /* options that a checkpoint gave as text; settings point to them */
     uint32_t n_texts;

@@ -51,7 +51,8 @@ line_kind lines_next(line_reader *r, const char **line, size_t *len) {
     *len = stop - r->begin;
     r->begin = r->searched = lf ? stop + 1 : stop;
     r->number++;
-    if (lf && *len && (*line)[*len - 1] == '\r') --*len;
+    r->crlf = lf && *len && (*line)[*len - 1] == '\r';
+    *len -= r->crlf;
     return *len <= r->limit ? LINE_WHOLE : LINE_TOO_LONG;
 }
 

@@ -13,6 +13,7 @@ typedef struct line_reader {
     size_t capacity, begin, end, searched;
     uint64_t number; /* of the latest line, from 1 */
     bool ended, skipping;
+    bool crlf; /* the latest line ended in CR LF */
 } line_reader;
 
 typedef enum line_kind {

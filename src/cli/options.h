@@ -76,7 +76,10 @@ typedef struct settings {
     uint32_t classes_of; /* trees: roots, or all labelled nodes */
     const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;
     uint32_t patience;
-    uint32_t top, on_error; /* predict: classes shown; 0: stop, 1: skip */
+    uint32_t top, on_error;               /* predict: classes shown; 0: stop, 1: skip */
+    uint32_t input_format, output_format; /* an input_form, an output_form */
+    bool gold;
+    const char *tokenizer, *text_field, *label_field;
     uint64_t line_bytes;
     uint64_t drawn_seed; /* generate */
     uint32_t count, most_words;

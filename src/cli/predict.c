@@ -3,14 +3,17 @@
  * Lines become a batch as long as more are there; once a pipe or a terminal has none for now, what is there is run and
  * printed. So a program that writes a line gets its answer, and a file is run in whole batches. */
 #include "base/base.h"
-#include "cli/answers.h"
+#include "cli/answer_print.h"
 #include "cli/checkpoint.h"
 #include "cli/commands.h"
 #include "cli/corpus_read.h"
 #include "cli/failure.h"
-#include "cli/lines.h"
+#include "cli/fields.h"
+#include "cli/input.h"
 #include "cli/output_files.h"
+#include "cli/records.h"
 #include "cli/task.h"
+#include "cli/tokenize.h"
 #include "io/descriptor.h"
 #include "io/text.h"
 
@@ -21,10 +24,11 @@ enum { ON_ERROR_STOP, ON_ERROR_SKIP };
 /* So many words, brackets or characters make a batch, whatever --batch says: what a batch takes is bounded. */
 #define BATCH_PIECES 65536u
 
-/* A line of the batch. */
+/* An example of the batch. */
 typedef struct waiting {
-    uint64_t number;
-    uint32_t example; /* its number, and its answer's; VPPS_NO_WORD: an empty line, or a bad one, is answered by one */
+    uint64_t number;  /* of its first line */
+    uint32_t example; /* its number, and its answer's; VPPS_NO_WORD: it has none, as a blank line or a bad one */
+    asked asked;
 } waiting;
 
 typedef struct predictor {
@@ -32,11 +36,14 @@ typedef struct predictor {
     session *x;
     corpus *c;
     answers answers;
-    line_reader reader;
+    answer_printer printer;
+    record_reader reader;
+    field_reader fields;
     waiting *lines;
     size_t n_lines, capacity;
     uint32_t n_examples;
     size_t pieces;
+    char *plus;        /* the first line of CoNLL-U Plus, which names the columns; NULL: there is none */
     char *class_names; /* as the checkpoint has them; NULL: none */
     uint32_t n_class_names;
 } predictor;
@@ -46,17 +53,21 @@ typedef struct predictor {
 /* The name of a line's text in the messages of readers. */
 #define LINE_NAME "line"
 
-/* The thread's message, of a text that was a line, with the file and the line's own number. */
+/* The thread's message, of the text of an example, with the file and the line that it is about. Columns of a line mean something where
+ * the text was read as it stands. */
 static vpps_status place_failure(const predictor *p, vpps_status status, uint64_t number) {
-    static const char first[] = LINE_NAME ":1:", any[] = LINE_NAME ": ";
-    const char *name = p->reader.name;
+    const char *name = p->reader.lines.name, *about = vpps_error_message();
+    const bool as_it_stands = !fields_are(p->reader.form);
     char why[VPPS_MESSAGE_BYTES];
-    snprintf(why, sizeof why, "%s", vpps_error_message());
-    if (strncmp(why, first, sizeof first - 1) == 0) {
-        return vpps_fail(status, "%s%s:%" PRIu64 ":%.480s", VPPS_PATH_ARGS(name), number, why + sizeof first - 1);
-    }
-    return vpps_fail(status, "%s%s:%" PRIu64 ": %.480s", VPPS_PATH_ARGS(name), number,
-                     strncmp(why, any, sizeof any - 1) == 0 ? why + sizeof any - 1 : why);
+    uint64_t line = 1;
+    int used = 0;
+    if (sscanf(about, LINE_NAME ":%" SCNu64 "%n", &line, &used) < 1) line = 1;
+    about += used;
+    if (!used && strncmp(about, LINE_NAME, sizeof LINE_NAME - 1) == 0) about += sizeof LINE_NAME - 1;
+    if (*about == ':' && used && !as_it_stands) about += 1 + strspn(about + 1, "0123456789");
+    snprintf(why, sizeof why, "%s%s", *about == ':' ? "" : ": ", about);
+    return vpps_fail(status, "%s%s:%" PRIu64 "%.480s", VPPS_PATH_ARGS(name),
+                     as_it_stands ? number + line - 1 - (p->plus && number > 1) : number, why);
 }
 
 /* Is it the line's fault? */
@@ -75,15 +86,22 @@ static vpps_status fail_line(const predictor *p, vpps_status status, uint64_t nu
 
 /* ---------------------------------------------------------------- a batch */
 
-static vpps_status print_answers(predictor *p) {
+/* Prints the first n of those that wait, and forgets all. */
+static vpps_status print_answers(predictor *p, size_t n) {
+    vpps_status status = VPPS_OK;
     for (size_t i = 0; i < p->n_lines; i++) {
+        waiting *w = &p->lines[i];
         size_t len = 0;
-        const char *text = "";
-        if (p->lines[i].example != VPPS_NO_WORD) text = answers_get(&p->answers, p->lines[i].example, &len);
-        fwrite(text, 1, len, stdout);
-        putchar('\n');
+        const char *text = w->example == VPPS_NO_WORD ? NULL : answers_get(&p->answers, w->example, &len);
+        if (i < n && status == VPPS_OK) {
+            status = answer_print(&p->printer, &w->asked, text, len);
+            if (status != VPPS_OK) place_failure(p, status, w->number);
+        }
+        json_decref(w->asked.fields);
+        free(w->asked.text);
     }
-    return flush_stdout();
+    p->n_lines = 0;
+    return status == VPPS_OK ? flush_stdout() : status;
 }
 
 /* Answers n examples of those that wait. Fails with NONFINITE where the network's scores are not finite. */
@@ -109,9 +127,7 @@ static vpps_status answer_each(predictor *p) {
         if (failed == VPPS_OK) continue;
         char why[VPPS_MESSAGE_BYTES];
         snprintf(why, sizeof why, "%s", vpps_error_message());
-        p->n_lines = i; /* what was before it is answered */
-        VPPS_TRY(print_answers(p));
-        p->n_lines = 0;
+        VPPS_TRY(print_answers(p, i)); /* what was before it is answered */
         return vpps_fail(failed, "%s", why);
     }
     return VPPS_OK;
@@ -139,9 +155,12 @@ static vpps_status answer_all(predictor *p) {
 /* Answers the lines that wait. */
 static vpps_status run_batch(predictor *p) {
     vpps_status status = p->n_lines ? answer_all(p) : VPPS_OK;
-    if (status == VPPS_OK && p->n_lines) status = print_answers(p);
+    if (p->n_lines) {
+        const vpps_status printed = print_answers(p, status == VPPS_OK ? p->n_lines : 0);
+        if (status == VPPS_OK) status = printed;
+    }
     corpus_clear_split(&p->c->split[SPLIT_TEST]);
-    p->n_lines = p->pieces = 0;
+    p->pieces = 0;
     p->n_examples = 0;
     if (status == VPPS_OK) status = forget_names(p);
     return status;
@@ -157,11 +176,9 @@ static size_t count_pieces(const settings *s, const char *line, size_t len) {
     return n;
 }
 
-/* Reads the line's example, behind those that wait. *added: it has one. */
-static vpps_status read_example(predictor *p, const char *line, size_t len, bool *added) {
-    *added = false;
-    if (vpps_skip_blanks(line, line + len) == line + len) return VPPS_OK;
-    VPPS_TRY(corpus_add_input(p->c, p->s, LINE_NAME, line, len));
+/* Reads an example's text, after those that wait. *added: it has one. */
+static vpps_status read_example(predictor *p, const char *text, size_t len, bool *added) {
+    VPPS_TRY(corpus_add_input(p->c, p->s, LINE_NAME, text, len));
     const uint32_t n = corpus_read_so_far(&p->c->split[SPLIT_TEST]) - p->n_examples;
     if (n > 1) return vpps_fail(VPPS_FORMAT, "expected one example, found %u", n);
     *added = n == 1;
@@ -169,59 +186,155 @@ static vpps_status read_example(predictor *p, const char *line, size_t len, bool
     return VPPS_OK;
 }
 
-/* A line that cannot be read: what was read before it is answered first. */
-static vpps_status take_bad(predictor *p, vpps_status status, waiting *line) {
+/* The lines of a sentence of columns as they are read: below those that name columns, or, of words alone, with a column of no tags.
+ * NULL: no memory. */
+static char *column_text(const predictor *p, const record *r, size_t *len) {
+    char *text = NULL;
+    FILE *f = open_memstream(&text, len);
+    if (!f) return NULL;
+    if (p->plus && r->number > 1) fprintf(f, "%s\n", p->plus);
+    for (size_t i = 0; i < r->len; i++) {
+        if (r->text[i] == '\n' && p->c->input.words_only) fputs("\t_", f);
+        fputc(r->text[i], f);
+    }
+    if (p->c->input.words_only) fputs("\t_", f);
+    if (fclose(f) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+/* To be freed; NULL: no memory. */
+static char *copy_bytes(const char *bytes, size_t n) {
+    char *copy = malloc(n + 1);
+    if (copy && n) memcpy(copy, bytes, n);
+    return copy;
+}
+
+/* Keeps what printing needs of a record, and reads its example. */
+static vpps_status read_record(predictor *p, const record *r, asked *q, bool *added) {
+    const output_form out = p->printer.form;
+    char *text = NULL;
+    size_t len = 0;
+    *q = (asked){.blank = r->blank};
+    if (r->blank) return VPPS_OK;
+    const bool kept = p->reader.form == INPUT_COLUMNS ? out == OUTPUT_COLUMNS : out == OUTPUT_CSV || out == OUTPUT_TSV;
+    if (fields_are(p->reader.form)) {
+        VPPS_TRY(fields_read(&p->fields, r->text, r->len, &q->fields));
+        VPPS_TRY(fields_text(&p->fields, q->fields, &text, &len));
+    } else if (p->reader.form == INPUT_COLUMNS) {
+        text = column_text(p, r, &len);
+    } else {
+        text = p->reader.form == INPUT_TEXT ? tokenize_line(p->s, r->text, r->len, &len)
+                                            : copy_bytes(r->text, len = r->len);
+    }
+    if (kept && !q->fields) q->text = copy_bytes(r->text, q->len = r->len);
+    if (kept && !q->fields && !q->text) text = (free(text), NULL);
+    const vpps_status status = !text ? vpps_fail(VPPS_MEMORY, "no memory for an example")
+                               : len ? read_example(p, text, len, added)
+                                     : VPPS_OK;
+    free(text);
+    q->tag_column = p->c->input.words_only ? 0 : p->c->input.seen.tag;
+    q->separator = p->c->input.seen.separator;
+    q->keeps_tags = p->c->input.other_tags;
+    q->lines_before = p->plus && r->number > 1;
+    return status;
+}
+
+/* A record that cannot be read: what was read before it is answered first. */
+static vpps_status take_bad(predictor *p, vpps_status status, waiting *w) {
     char why[VPPS_MESSAGE_BYTES];
-    const vpps_status failed = fail_line(p, status, line->number);
+    const vpps_status failed = fail_line(p, status, w->number);
+    if (!w->asked.fields) {
+        free(w->asked.text);
+        w->asked.text = NULL;
+    }
     if (failed == VPPS_OK) return VPPS_OK;
     snprintf(why, sizeof why, "%s", vpps_error_message());
+    json_decref(w->asked.fields);
     p->n_lines--;
     VPPS_TRY(run_batch(p));
     return vpps_fail(failed, "%s", why);
 }
 
-static vpps_status take_line(predictor *p, line_kind kind, const char *text, size_t len) {
+static vpps_status take_record(predictor *p, line_kind kind, const record *r) {
     bool added = false;
+    if (kind == LINE_WHOLE && !r->blank && fields_are(p->reader.form) && fields_want_names(&p->fields)) {
+        const vpps_status status = fields_take_names(&p->fields, r->text, r->len);
+        return status == VPPS_OK ? status : place_failure(p, status, r->number);
+    }
     if (!VPPS_RESERVE(p->lines, p->capacity, p->n_lines + 1)) return vpps_fail(VPPS_MEMORY, "no memory for lines");
     /* a batch is no larger for its last line, unless that is its only one */
-    const size_t pieces = kind == LINE_WHOLE ? count_pieces(p->s, text, len) : 0;
+    const size_t pieces = kind == LINE_WHOLE ? count_pieces(p->s, r->text, r->len) : 0;
     if (p->n_examples && p->pieces + pieces > BATCH_PIECES) VPPS_TRY(run_batch(p));
-    waiting *line = &p->lines[p->n_lines++];
-    *line = (waiting){p->reader.number, VPPS_NO_WORD};
+    waiting *w = &p->lines[p->n_lines++];
+    *w = (waiting){.number = r->number, .example = VPPS_NO_WORD};
     const uint32_t before = p->n_examples;
-    const vpps_status status =
-        kind == LINE_WHOLE
-            ? read_example(p, text, len, &added)
-            : vpps_fail(VPPS_FORMAT, "expected a line of at most %" PRIu64 " bytes (--line-bytes)", p->s->line_bytes);
-    if (status != VPPS_OK) return take_bad(p, status, line);
+    const vpps_status status = kind == LINE_WHOLE
+                                   ? read_record(p, r, &w->asked, &added)
+                                   : vpps_fail(VPPS_FORMAT, "expected %s of at most %" PRIu64 " bytes (--line-bytes)",
+                                               p->reader.form == INPUT_COLUMNS ? "a sentence"
+                                               : p->reader.form == INPUT_CSV   ? "a record"
+                                                                               : "a line",
+                                               p->s->line_bytes);
+    if (status != VPPS_OK) return take_bad(p, status, w);
     if (added) {
-        line->example = before;
+        w->example = before;
         p->pieces += pieces;
     }
     const bool full = p->n_examples >= p->s->batch || p->n_lines >= 16 * (size_t)p->s->batch;
     return full ? run_batch(p) : VPPS_OK;
 }
 
-static vpps_status predict_lines(predictor *p) {
-    const char *line = NULL;
-    size_t len = 0;
+static vpps_status predict_records(predictor *p) {
+    record r = {0};
     for (;;) {
-        const line_kind kind = lines_next(&p->reader, &line, &len);
+        const line_kind kind = records_next(&p->reader, &r);
         if (kind == LINE_END) return run_batch(p);
         if (kind != LINE_NONE) {
-            VPPS_TRY(take_line(p, kind, line, len));
+            VPPS_TRY(take_record(p, kind, &r));
             continue;
         }
-        if (p->n_lines && !lines_ready(&p->reader)) VPPS_TRY(run_batch(p));
-        VPPS_TRY(lines_fill(&p->reader));
+        if (p->n_lines && !lines_ready(&p->reader.lines)) VPPS_TRY(run_batch(p));
+        VPPS_TRY(lines_fill(&p->reader.lines));
     }
+}
+
+/* ---------------------------------------------------------------- forms */
+
+/* Finds out which form a file has, and how its examples are read and answered. */
+static vpps_status find_form(predictor *p) {
+    const settings *s = p->s;
+    const char *text;
+    size_t len;
+    VPPS_TRY(records_look(&p->reader, &text, &len));
+    const task_text first = {p->reader.lines.name, text, len};
+    input_form form;
+    VPPS_TRY(input_find_form(p->c, s, &first, &form, &p->c->input));
+    p->reader.form = form;
+    fields_close(&p->fields);
+    if (fields_are(form)) fields_begin(&p->fields, s, form, &p->c->input);
+    free(p->plus);
+    p->plus = NULL;
+    const vpps_text t = vpps_text_of(first.name, text, len, "");
+    vpps_line line = {0};
+    if (form == INPUT_COLUMNS && vpps_text_next_line(&t, &line) && vpps_conllu_plus(&line)) {
+        p->plus = strndup(line.begin, (size_t)(line.end - line.begin));
+        if (!p->plus) return vpps_fail(VPPS_MEMORY, "no memory for the names of columns");
+    }
+    return answers_set_form(&p->answers, &p->printer, s, form);
+}
+
+static vpps_status predict_lines(predictor *p) {
+    const vpps_status status = find_form(p);
+    return status == VPPS_OK ? predict_records(p) : status;
 }
 
 /* ---------------------------------------------------------------- what has no lines */
 
 /* Lattices of ids are numbers with white space between them, however many to a line. */
 static vpps_status predict_whole(predictor *p) {
-    line_reader *r = &p->reader;
+    line_reader *r = &p->reader.lines;
+    p->reader.form = INPUT_TEXT;
     do { VPPS_TRY(lines_fill(r)); } while (!r->ended);
     VPPS_TRY(corpus_add_input(p->c, p->s, r->name, r->buffer, r->end));
     VPPS_TRY(corpus_end_input(p->c, p->s));
@@ -231,12 +344,11 @@ static vpps_status predict_whole(predictor *p) {
         answers_clear(&p->answers);
         VPPS_TRY(answer(p, i, n));
         if (!VPPS_RESERVE(p->lines, p->capacity, n)) return vpps_fail(VPPS_MEMORY, "no memory for %u lattices", n);
-        for (uint32_t k = 0; k < n; k++) p->lines[k].example = k;
+        for (uint32_t k = 0; k < n; k++) p->lines[k] = (waiting){.example = k};
         p->n_lines = n;
-        VPPS_TRY(print_answers(p));
+        VPPS_TRY(print_answers(p, n));
     }
     corpus_clear_split(split);
-    p->n_lines = 0;
     return VPPS_OK;
 }
 
@@ -244,9 +356,9 @@ static vpps_status predict_whole(predictor *p) {
 static vpps_status predict_file(predictor *p, const char *path) {
     const bool of_ids = p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON];
     const size_t limit = p->s->line_bytes && !of_ids ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
-    vpps_status status = lines_open(&p->reader, path, limit);
+    vpps_status status = records_open(&p->reader, path, limit);
     if (status == VPPS_OK) status = of_ids ? predict_whole(p) : predict_lines(p);
-    lines_close(&p->reader);
+    records_close(&p->reader);
     return status;
 }
 
@@ -279,7 +391,14 @@ int command_predict(settings *s) {
     predictor p = {.s = s, .x = &x, .c = &c};
     const vpps_status status = predict(&p, s);
     if (status != VPPS_OK) report_failure(status);
+    for (size_t i = 0; i < p.n_lines; i++) {
+        json_decref(p.lines[i].asked.fields);
+        free(p.lines[i].asked.text);
+    }
     answers_close(&p.answers);
+    answer_printer_close(&p.printer);
+    fields_close(&p.fields);
+    free(p.plus);
     free(p.lines);
     free(p.class_names);
     session_close(&x);

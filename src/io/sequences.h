@@ -58,11 +58,16 @@ vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name,
 typedef struct vpps_columns_seen {
     uint32_t odd; /* the first line that begins with '#' and became a word, with a tag that no other line has */
     uint32_t inside, n_inside; /* the first comment between the words of a sentence; how many there are */
+    uint32_t tag;              /* the column of tags, from 1; 0: no line had columns */
+    char separator;            /* between columns; a space: any white space */
 } vpps_columns_seen;
 
 /* vpps_sentences_read_columns_text, and what was seen. */
 vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name, const char *text, size_t len,
                                              const vpps_columns *columns, vpps_columns_seen *seen);
+
+/* Where column `wanted`, from 1, of a line stands; false: the line has fewer. */
+bool vpps_columns_find(char separator, const char *line, size_t len, uint32_t wanted, const char **at, size_t *n);
 
 /* The names of columns in "# global.columns = ID FORM ...", the first line of CoNLL-U Plus; NULL: it is another line. */
 const char *vpps_conllu_plus(const vpps_line *first);

@@ -319,7 +319,21 @@ vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name
     free(r.hash_words);
     if (status != VPPS_OK) vpps_sentences_restore(s, before);
     *seen = r.seen;
+    seen->tag = r.wanted.tag;
+    seen->separator = r.separator;
     return status;
+}
+
+bool vpps_columns_find(char separator, const char *line, size_t len, uint32_t wanted, const char **at, size_t *n) {
+    const char *next = line;
+    column c;
+    for (uint32_t i = 1; next_column(separator, &next, line + len, &c); i++) {
+        if (i != wanted) continue;
+        *at = c.text;
+        *n = c.len;
+        return true;
+    }
+    return false;
 }
 
 vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,

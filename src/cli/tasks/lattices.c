@@ -55,6 +55,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     if (!s->lexicon && !c->vocab[VOCAB_LEXICON]) return read_ids(split, text);
     VPPS_TRY(read_lexicon(c, s->lexicon));
     VPPS_TRY(task_need_sentences(&split->sentences));
+    if (s->command == COMMAND_PREDICT && c->input.form != READ_LINES) return tags_read_input(c, split->sentences, text);
     if (s->command == COMMAND_PREDICT) return task_read_characters(split->sentences, text);
     return tags_read(c, split->sentences, s, text);
 }
@@ -135,7 +136,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
         const uint32_t positions = vpps_lattices_get(split->lattices, i).n_nodes - 1;
         const vpps_vocab *characters = split->sentences ? vpps_sentences_vocab(split->sentences) : NULL;
         const uint32_t *ids = split->sentences ? vpps_sentences_get(split->sentences, i).words : NULL;
-        status = tags_answer(a, c, characters, ids, p.of + at, positions);
+        status = tags_answer(a, c, split->sentences, i, characters, ids, p.of + at, positions);
         at += positions;
     }
     position_logits_free(&p);
@@ -148,6 +149,7 @@ const task task_lattices = {
     .n_generated = 3000,
     .metrics = TAGS_METRICS,
     .classifies = true,
+    .look = tags_look,
     .read = read_part,
     .finish = finish,
     .generate = generate,

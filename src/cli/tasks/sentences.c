@@ -6,17 +6,41 @@
 #include "cli/task.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
+#include "io/text.h"
 
 #include <math.h>
 
 /* ---------------------------------------------------------------- reading */
 
+/* Do nearly all lines have a tab, most of them after one of the network's labels? */
+static bool is_labelled(const corpus *c, const vpps_text *t) {
+    uint64_t n = 0, tabs = 0, known = 0;
+    for (vpps_line line = {0}; vpps_text_next_line(t, &line);) {
+        const char *tab = memchr(line.begin, '\t', (size_t)(line.end - line.begin));
+        const char *label = vpps_skip_blanks(line.begin, line.end);
+        if (label == line.end) continue;
+        n++;
+        tabs += tab != NULL;
+        const char *end = tab ? vpps_trim_blanks(label, tab) : label;
+        known += end > label && vpps_vocab_find(c->vocab[VOCAB_CLASSES], label, (size_t)(end - label)) != VPPS_NO_WORD;
+    }
+    return n && 10 * tabs >= 9 * n && 2 * known >= n;
+}
+
+static vpps_status look(const corpus *c, const settings *s, input_form form, const task_text *first,
+                        input_reading *in) {
+    const vpps_text t = vpps_text_of(first->name, first->text, first->len, "");
+    (void)s;
+    const bool labelled = form == INPUT_LABELLED || (form == INPUT_AUTO && is_labelled(c, &t));
+    *in = (input_reading){.form = labelled ? READ_LABELLED : READ_LINES};
+    return VPPS_OK;
+}
+
 static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                              const task_text *target) {
-    (void)c;
     (void)target;
     VPPS_TRY(task_need_sentences(&split->sentences));
-    if (s->command == COMMAND_PREDICT) {
+    if (s->command == COMMAND_PREDICT && c->input.form == READ_LINES) {
         return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, NULL);
     }
     return vpps_sentences_read_labelled_text(split->sentences, text->name, text->text, text->len);
@@ -114,15 +138,27 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     return status;
 }
 
-/* In the form that is read: the label, a tab, the sentence. */
+/* The label that sentence i has in its text; NULL: it has none. */
+static const char *gold_label(const corpus_split *split, uint32_t i) {
+    const uint32_t label = vpps_sentences_label(split->sentences, i);
+    const char *name =
+        label == VPPS_NO_WORD ? NULL : vpps_vocab_word(vpps_sentences_tag_vocab(split->sentences), label);
+    return name && strcmp(name, "_") != 0 ? name : NULL;
+}
+
+/* In the form that is read: the label (before it, with a->gold, that of the text), a tab, the sentence. */
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     position_logits p;
     vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
     for (uint32_t i = 0; i < n && status == VPPS_OK; i++) {
+        const char *gold = gold_label(split, first + i);
         if (a->json) {
-            status = answers_end_json(a, answer_class(a, p.of[i], c->classes));
+            json_t *o = answer_class(a, p.of[i], c->classes);
+            if (a->gold) json_object_set_new(o, "gold", gold ? answer_text(gold, strlen(gold)) : json_null());
+            status = answers_end_json(a, o);
             continue;
         }
+        if (a->gold) fprintf(a->file, "%s\t", gold ? gold : "_");
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, first + i);
         fputs(vpps_vocab_word(c->vocab[VOCAB_CLASSES], likeliest_class(p.of[i], c->classes)), a->file);
         for (uint32_t k = 0; k < sentence.n_words; k++) {
@@ -141,6 +177,7 @@ const task task_sentences = {
     .n_generated = 5000,
     .classifies = true,
     .metrics = {{"accuracy", "accuracy", true, false, "sentences"}},
+    .look = look,
     .read = read_part,
     .generate = generate,
     .learn = learn,

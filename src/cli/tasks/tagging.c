@@ -14,6 +14,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
                              const task_text *target) {
     (void)target;
     VPPS_TRY(task_need_sentences(&split->sentences));
+    if (s->command == COMMAND_PREDICT && c->input.form != READ_LINES) return tags_read_input(c, split->sentences, text);
     if (s->command == COMMAND_PREDICT) {
         return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, NULL);
     }
@@ -124,7 +125,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
     size_t at = 0;
     for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
-        status = tags_answer(a, c, words, sentence.words, p.of + at, sentence.n_words);
+        status = tags_answer(a, c, split->sentences, i, words, sentence.words, p.of + at, sentence.n_words);
         at += sentence.n_words;
     }
     position_logits_free(&p);
@@ -137,6 +138,7 @@ const task task_tagging = {
     .n_generated = 5000,
     .metrics = TAGS_METRICS,
     .classifies = true,
+    .look = tags_look,
     .read = read_part,
     .generate = generate,
     .learn = learn,

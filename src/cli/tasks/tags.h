@@ -8,6 +8,14 @@
  * its columns. What is odd is noted in c. */
 vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text);
 
+/* For prediction: how sentences are read of which `text` is the first, the whole lines that are there. `form`: AUTO, TEXT,
+ * TAGGED or COLUMNS. Fails with ARGUMENT (--word-column, --tag-column). */
+vpps_status tags_look(const corpus *c, const settings *options, input_form form, const task_text *text,
+                      input_reading *in);
+
+/* Reads a sentence that is word|TAG or columns as c->input says. */
+vpps_status tags_read_input(corpus *c, vpps_sentences *s, const task_text *text);
+
 /* A network's tags, its classes: those of the training part. */
 vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
 
@@ -16,10 +24,11 @@ vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
 vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
                          const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
                          const volatile int *stop, measures *m);
-/* What a network says of n words: word|TAG with spaces between, or as JSON. logits: of each word's tags. `words` NULL: only
- * tags, and ids is not read. */
-vpps_status tags_answer(answers *a, const corpus *c, const vpps_vocab *words, const uint32_t *ids,
-                        const float *const *logits, uint32_t n);
+/* What a network says of the n words of sentence i: word|TAG with spaces between (word|GOLD|TAG with a->gold), as JSON, or (a->rows)
+ * "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. logits: of each word's tags. `words` NULL: only tags, and ids is not
+ * read. */
+vpps_status tags_answer(answers *a, const corpus *c, const vpps_sentences *s, uint32_t i, const vpps_vocab *words,
+                        const uint32_t *ids, const float *const *logits, uint32_t n);
 
 #define TAGS_METRICS                                                                                                   \
     {                                                                                                                  \

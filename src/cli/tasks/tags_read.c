@@ -189,6 +189,79 @@ static vpps_status read_barred(corpus *c, vpps_sentences *s, const task_text *te
     return vpps_sentences_read_barred_text(s, text->name, text->text, text->len, bars);
 }
 
+/* ---------------------------------------------------------------- for prediction */
+
+/* Does the text read as columns, and are most of its tags the network's? *some: any is. */
+static bool has_known_tags(const corpus *c, const task_text *text, const vpps_columns *columns, bool *some) {
+    vpps_sentences *s;
+    vpps_columns_seen seen;
+    uint64_t n = 0, known = 0;
+    bool varied = false;
+    *some = true;
+    if (vpps_sentences_create(&s) != VPPS_OK) return false;
+    const bool reads =
+        vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, columns, &seen) == VPPS_OK;
+    const vpps_vocab *tags = vpps_sentences_tag_vocab(s);
+    for (uint32_t i = 0; reads && i < vpps_sentences_size(s); i++) {
+        const vpps_sentence sentence = vpps_sentences_get(s, i);
+        for (uint32_t k = 0; k < sentence.n_words; k++) {
+            const char *tag = vpps_vocab_word(tags, sentence.tags[k]);
+            n++;
+            known +=
+                vpps_vocab_find(c->vocab[VOCAB_CLASSES], tag, strlen(tag)) != VPPS_NO_WORD || strcmp(tag, "_") == 0;
+            varied |= sentence.tags[k] != sentence.tags[0] || i > 0;
+        }
+    }
+    vpps_sentences_destroy(s);
+    if (reads && n) *some = known > 0;
+    return n && 10 * known >= 9 * n && (columns->tabs || varied);
+}
+
+/* Do all lines that have words have one? */
+static bool is_words_only(const vpps_text *t) {
+    vpps_line line = {0};
+    while (vpps_text_next_line(t, &line)) {
+        if (vpps_text_count_words(line.begin, line.end) > 1) return false;
+    }
+    return true;
+}
+
+vpps_status tags_look(const corpus *c, const settings *options, input_form form, const task_text *text,
+                      input_reading *in) {
+    const vpps_text t = vpps_text_of(text->name, text->text, text->len, "");
+    const look l = look_at(&t);
+    vpps_columns columns = {.tabs = l.tabs, .comments = true, .conllu = l.conllu};
+    VPPS_TRY(take_column("word-column", options->word_column, &columns.word, &columns.word_name));
+    VPPS_TRY(take_column("tag-column", options->tag_column, &columns.tag, &columns.tag_name));
+    if (columns.word_name || columns.tag_name) columns.conllu = true;
+    *in = (input_reading){.form = READ_LINES};
+    if (form == INPUT_TEXT) return VPPS_OK;
+    if (form == INPUT_TAGGED || (form == INPUT_AUTO && l.words && 10 * l.barred >= 9 * l.words)) {
+        const uint32_t n = vpps_max_u32(bars_of(&l, false), 1);
+        *in = (input_reading){.form = READ_BARRED,
+                              .bars = {n, columns.word ? columns.word : 1, columns.tag ? columns.tag : n + 1}};
+        return VPPS_OK;
+    }
+    bool some;
+    const bool known = has_known_tags(c, text, &columns, &some);
+    if (form == INPUT_AUTO && !l.conllu && !known) return VPPS_OK;
+    *in = (input_reading){.form = READ_COLUMNS, .columns = columns, .other_tags = !some};
+    if (!columns.conllu && !columns.word && !columns.tag && is_words_only(&t)) {
+        in->words_only = true;
+        in->columns = (vpps_columns){.word = 1, .tag = 2, .tabs = true};
+    }
+    return VPPS_OK;
+}
+
+vpps_status tags_read_input(corpus *c, vpps_sentences *s, const task_text *text) {
+    input_reading *in = &c->input;
+    if (in->form == READ_BARRED)
+        return vpps_sentences_read_barred_text(s, text->name, text->text, text->len, &in->bars);
+    return vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, &in->columns, &in->seen);
+}
+
+/* ---------------------------------------------------------------- for training */
+
 vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text) {
     const vpps_text t = vpps_text_of(text->name, text->text, text->len, "");
     VPPS_TRY(vpps_text_check(&t));

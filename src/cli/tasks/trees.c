@@ -232,7 +232,28 @@ static vpps_status print_tree(answers *a, vpps_tree tree, const vpps_vocab *word
         }
     }
     free(stack);
-    return answers_end(a);
+    return VPPS_OK;
+}
+
+/* The label that a node has in its text. */
+static json_t *gold_label(const answers *a, int32_t label) {
+    return label < 0 ? json_null() : answer_label(a, (uint32_t)label);
+}
+
+/* What the text has, before the network's answer and a tab. */
+static vpps_status print_gold(answers *a, vpps_tree tree, const vpps_vocab *words, bool whole) {
+    int32_t *labels = malloc(((size_t)tree.n_nodes + 1) * sizeof *labels);
+    if (!labels) return vpps_fail(VPPS_MEMORY, "no memory for a tree of %u nodes", tree.n_nodes);
+    for (uint32_t k = 0; k < tree.n_nodes; k++) labels[k] = tree.nodes[k].label;
+    vpps_status status = VPPS_OK;
+    if (whole) {
+        status = print_tree(a, tree, words, labels);
+    } else {
+        print_label(a, labels[tree.n_nodes - 1]);
+    }
+    fputc('\t', a->file);
+    free(labels);
+    return status;
 }
 
 /* The root's class, and those of all nodes that have one, with the words they span: from begin up to end. */
@@ -242,6 +263,7 @@ static vpps_status answer_json(answers *a, const corpus *c, vpps_tree tree, cons
     if (!begins) return vpps_fail(VPPS_MEMORY, "no memory for a tree of %u nodes", tree.n_nodes);
     const float *root = logits[tree.n_nodes - 1];
     json_t *o = root ? answer_class(a, root, c->classes) : json_object();
+    if (a->gold) json_object_set_new(o, "gold", gold_label(a, tree.nodes[tree.n_nodes - 1].label));
     json_t *all_words = json_array(), *nodes = json_array();
     for (uint32_t k = 0; k < tree.n_nodes; k++) { /* children first, leaves from left to right */
         const vpps_tree_node *node = &tree.nodes[k];
@@ -254,6 +276,7 @@ static vpps_status answer_json(answers *a, const corpus *c, vpps_tree tree, cons
         json_t *row = answer_class(a, logits[k], c->classes);
         json_object_set_new(row, "begin", json_integer(begins[k]));
         json_object_set_new(row, "end", json_integer(leaves));
+        if (a->gold) json_object_set_new(row, "gold", gold_label(a, node->label));
         json_array_append_new(nodes, row);
     }
     json_object_set_new(o, "words", all_words);
@@ -282,12 +305,14 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
     vpps_status status = session_predict(x, c, split, split->examples + first, n, NET_HEADS_ALL, &predicted, &capacity);
     for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
         const vpps_tree tree = vpps_treebank_tree(split->bank, i);
+        if (a->gold) status = print_gold(a, tree, vpps_treebank_vocab(split->bank), x->settings->output == OUTPUT_TREE);
+        if (status != VPPS_OK) break;
         if (x->settings->output == OUTPUT_TREE) {
             status = print_tree(a, tree, vpps_treebank_vocab(split->bank), predicted + at);
         } else {
             print_label(a, predicted[at + tree.n_nodes - 1]);
-            status = answers_end(a);
         }
+        if (status == VPPS_OK) status = answers_end(a);
         at += tree.n_nodes;
     }
     free(predicted);

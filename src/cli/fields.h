@@ -1,0 +1,32 @@
+/* fields.h - examples that are fields of a record: of JSONL an object, of CSV and TSV the fields by their names in the first
+ * record. */
+#ifndef VPPS_CLI_FIELDS_H
+#define VPPS_CLI_FIELDS_H
+
+#include "cli/corpus.h"
+#include "cli/csv.h"
+
+typedef struct field_reader {
+    const settings *s;
+    input_form form;
+    json_t *names; /* CSV, TSV: an array of strings; NULL: they are numbers, from 1 */
+} field_reader;
+
+static inline bool fields_are(input_form form) { return form == INPUT_JSONL || form == INPUT_CSV || form == INPUT_TSV; }
+
+/* Begins a file. How the texts of its examples are read goes into *in. */
+void fields_begin(field_reader *r, const settings *s, input_form form, input_reading *in);
+void fields_close(field_reader *r);
+
+/* Is the next record the names of fields? It then goes to fields_take_names. Fails with FORMAT. */
+bool fields_want_names(const field_reader *r);
+vpps_status fields_take_names(field_reader *r, const char *text, size_t len);
+
+/* A record as an object, to be freed. Fails with FORMAT, MEMORY. */
+vpps_status fields_read(const field_reader *r, const char *text, size_t len, json_t **object);
+
+/* The example's text, as r's reading wants it; empty: there is none. *text is to be freed. Fails with FORMAT (the field is
+ * missing, or no text), MEMORY. */
+vpps_status fields_text(const field_reader *r, const json_t *object, char **text, size_t *len);
+
+#endif

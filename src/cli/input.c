@@ -1,0 +1,91 @@
+/* input.c - see input.h. */
+#include "cli/input.h"
+#include "base/base.h"
+#include "io/descriptor.h"
+#include "io/text.h"
+
+#include <jansson.h>
+#include <strings.h>
+
+/* What a file's name says of its form, also when it is compressed. */
+static input_form form_of_name(const char *name) {
+    static const struct {
+        const char *ending;
+        input_form form;
+    } endings[] = {{".csv", INPUT_CSV},      {".tsv", INPUT_TSV},       {".jsonl", INPUT_JSONL},
+                   {".ndjson", INPUT_JSONL}, {".conll", INPUT_COLUMNS}, {".conllu", INPUT_COLUMNS},
+                   {".iob", INPUT_COLUMNS},  {".bio", INPUT_COLUMNS}};
+    size_t n = strlen(name);
+    if (n > 3 && strcasecmp(name + n - 3, ".gz") == 0) n -= 3;
+    if (n > 4 && strncasecmp(name + n - 4, ".zst", 4) == 0) n -= 4;
+    for (size_t i = 0; i < VPPS_COUNT(endings); i++) {
+        const size_t m = strlen(endings[i].ending);
+        if (n > m && strncasecmp(name + n - m, endings[i].ending, m) == 0) return endings[i].form;
+    }
+    return INPUT_AUTO;
+}
+
+/* Is the first line that is not blank a JSON object? */
+static bool is_json(const vpps_text *t) {
+    vpps_line line = {0};
+    while (vpps_text_next_line(t, &line)) {
+        if (vpps_line_is_blank(&line)) continue;
+        json_t *value = *line.begin == '{' ? json_loadb(line.begin, (size_t)(line.end - line.begin), 0, NULL) : NULL;
+        const bool object = json_is_object(value);
+        json_decref(value);
+        return object;
+    }
+    return false;
+}
+
+static bool has_tags(net_kind kind) { return kind == NET_TAGGING || kind == NET_LATTICES; }
+
+/* Does the network read the form? */
+static bool is_read(net_kind kind, input_form form) {
+    if (form == INPUT_TAGGED || form == INPUT_COLUMNS) return has_tags(kind);
+    return form != INPUT_LABELLED || kind == NET_SENTENCES;
+}
+
+static input_form form_of_reading(read_form form) {
+    static const input_form forms[] = {[READ_LINES] = INPUT_TEXT,
+                                       [READ_BARRED] = INPUT_TAGGED,
+                                       [READ_COLUMNS] = INPUT_COLUMNS,
+                                       [READ_LABELLED] = INPUT_LABELLED};
+    return forms[form];
+}
+
+static void tell(const task_text *first, const char *what) {
+    fprintf(stderr, "vpps: %s%s: read as %s (--input-format text reads lines of text)\n", VPPS_PATH_ARGS(first->name),
+            what);
+}
+
+vpps_status input_find_form(const corpus *c, const settings *s, const task_text *first, input_form *form,
+                            input_reading *in) {
+    static const char *const names[] = {"auto", "text", "tagged", "columns", "labelled", "jsonl", "csv", "tsv"};
+    const net_kind kind = s->network->kind;
+    const vpps_text t = vpps_text_of(first->name, first->text, first->len, "");
+    *form = s->input_format;
+    *in = (input_reading){.form = READ_LINES};
+    if (*form == INPUT_AUTO) *form = form_of_name(first->name);
+    if (!is_read(kind, *form)) {
+        return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s (--input-format)", VPPS_PATH_ARGS(first->name),
+                         s->network->name, names[*form]);
+    }
+    const bool open = *form == INPUT_AUTO; /* the lines tell */
+    if (open && is_json(&t)) *form = INPUT_JSONL;
+    if (*form == INPUT_JSONL || *form == INPUT_CSV || *form == INPUT_TSV) return VPPS_OK;
+    const task *of_kind = task_for(s);
+    if (of_kind->look) VPPS_TRY(of_kind->look(c, s, *form, first, in));
+    *form = form_of_reading(in->form);
+    if (s->gold && *form == INPUT_TEXT && kind != NET_TREES) {
+        return vpps_fail(VPPS_ARGUMENT, "%s%s: --gold needs examples with %s, found lines of text",
+                         VPPS_PATH_ARGS(first->name), has_tags(kind) ? "tags" : "labels");
+    }
+    if (*form == INPUT_TEXT || (!in->other_tags && (!open || s->gold))) return VPPS_OK;
+    tell(first, *form == INPUT_TAGGED     ? "word|TAG lines, whose tags are replaced"
+                : *form == INPUT_LABELLED ? "a label, a tab and a sentence a line; labels are replaced"
+                : in->other_tags          ? "columns; the tags come after them"
+                : in->words_only          ? "columns of words"
+                                          : "columns, whose tags are replaced");
+    return VPPS_OK;
+}

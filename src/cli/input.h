@@ -1,0 +1,12 @@
+/* input.h - which form the examples of a file have, by what was asked for, by its name, or by its first lines. */
+#ifndef VPPS_CLI_INPUT_H
+#define VPPS_CLI_INPUT_H
+
+#include "cli/task.h"
+
+/* `first`: the whole lines that are there. How examples are read goes into *in, unless they are fields (fields_begin). What was
+ * concluded from the lines is told on standard error. Fails with ARGUMENT where the network does not read the form. */
+vpps_status input_find_form(const corpus *c, const settings *s, const task_text *first, input_form *form,
+                            input_reading *in);
+
+#endif

@@ -1,0 +1,31 @@
+/* input_form.h - the forms of examples that `vpps predict` reads. */
+#ifndef VPPS_CLI_INPUT_FORM_H
+#define VPPS_CLI_INPUT_FORM_H
+
+#include "io/sequences.h"
+
+/* --input-format, in the order of its words. */
+typedef enum input_form {
+    INPUT_AUTO,
+    INPUT_TEXT,     /* the network's plain form, a line each: a sentence, or a tree in brackets */
+    INPUT_TAGGED,   /* word|TAG lines */
+    INPUT_COLUMNS,  /* a word a line, a blank line after each sentence */
+    INPUT_LABELLED, /* a label, a tab, a sentence */
+    INPUT_JSONL,
+    INPUT_CSV,
+    INPUT_TSV
+} input_form;
+
+/* How the text of one example is read, once what is around it was taken away. */
+typedef enum read_form { READ_LINES, READ_BARRED, READ_COLUMNS, READ_LABELLED } read_form;
+
+typedef struct input_reading {
+    read_form form;
+    vpps_columns columns;
+    vpps_bars bars;
+    bool words_only;        /* the columns have no tag: lines hold a word each */
+    bool other_tags;        /* the column of tags holds none that the network knows: it is kept */
+    vpps_columns_seen seen; /* of the example that was read last */
+} input_reading;
+
+#endif

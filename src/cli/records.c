@@ -1,0 +1,88 @@
+/* records.c - see records.h. */
+#include "cli/records.h"
+#include "base/base.h"
+#include "io/text.h"
+
+vpps_status records_open(record_reader *r, const char *path, size_t limit) {
+    *r = (record_reader){.form = INPUT_TEXT};
+    return lines_open(&r->lines, path, limit);
+}
+
+void records_close(record_reader *r) {
+    lines_close(&r->lines);
+    free(r->joined);
+    *r = (record_reader){.form = INPUT_TEXT};
+}
+
+vpps_status records_look(record_reader *r, const char **text, size_t *len) {
+    line_reader *l = &r->lines;
+    for (;;) {
+        const size_t there = l->end - l->begin;
+        *text = l->buffer ? l->buffer + l->begin : "";
+        const char *lf = there ? memrchr(*text, '\n', there) : NULL;
+        *len = lf ? (size_t)(lf - *text) + 1 : l->ended || there > l->limit ? there : 0;
+        if (*len || l->ended) return VPPS_OK;
+        VPPS_TRY(lines_fill(l));
+    }
+}
+
+/* Adds a line to the record, unless that becomes too long. */
+static void join(record_reader *r, const char *line, size_t len) {
+    if (!r->open) {
+        r->open = r->whole = true;
+        r->first = r->lines.number;
+        r->joined_len = 0;
+    }
+    r->whole = r->whole && r->joined_len + len <= r->lines.limit &&
+               VPPS_RESERVE(r->joined, r->capacity, r->joined_len + len + 1);
+    if (!r->whole) return;
+    if (len) memcpy(r->joined + r->joined_len, line, len);
+    r->joined_len += len;
+    r->joined[r->joined_len++] = '\n';
+}
+
+/* A field's line end is CR LF, as it was. */
+static void put_back_cr(record_reader *r) {
+    r->whole = VPPS_RESERVE(r->joined, r->capacity, r->joined_len + 1);
+    if (!r->whole) return;
+    r->joined[r->joined_len - 1] = '\r';
+    r->joined[r->joined_len++] = '\n';
+}
+
+static line_kind finish(record_reader *r, record *out) {
+    r->open = false;
+    *out = (record){r->joined, r->joined_len, r->first, false};
+    if (r->whole) out->len--; /* the last line's end */
+    return r->whole ? LINE_WHOLE : LINE_TOO_LONG;
+}
+
+static bool takes_lines(input_form form) { return form == INPUT_COLUMNS || form == INPUT_CSV; }
+
+line_kind records_next(record_reader *r, record *out) {
+    if (r->blank) {
+        r->blank = false;
+        *out = (record){"", 0, r->lines.number, true};
+        return LINE_WHOLE;
+    }
+    for (;;) {
+        const char *line = "";
+        size_t len = 0;
+        const line_kind kind = lines_next(&r->lines, &line, &len);
+        if (kind == LINE_END && r->open) return finish(r, out);
+        if (kind == LINE_NONE || kind == LINE_END) return kind;
+        const bool blank = kind == LINE_WHOLE && vpps_skip_blanks(line, line + len) == line + len;
+        *out = (record){line, len, r->lines.number, blank};
+        if (!takes_lines(r->form)) return kind;
+        if (r->form == INPUT_COLUMNS && blank) {
+            r->blank = r->open;
+            return r->open ? finish(r, out) : LINE_WHOLE;
+        }
+        if (r->form == INPUT_CSV && blank && !r->open) return LINE_WHOLE;
+        if (!r->open) r->state = CSV_BEGIN;
+        join(r, line, len);
+        if (kind == LINE_TOO_LONG) r->whole = false;
+        if (r->form != INPUT_CSV) continue;
+        if (!csv_goes_on(&r->state, line, kind == LINE_WHOLE ? len : 0)) return finish(r, out);
+        if (r->whole && r->lines.crlf) put_back_cr(r);
+    }
+}

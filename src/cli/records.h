@@ -1,0 +1,38 @@
+/* records.h - examples of a file as they come, in bounded memory: a line each, or the lines up to a blank one, or a record of
+ * CSV, whose quoted fields may hold line ends. */
+#ifndef VPPS_CLI_RECORDS_H
+#define VPPS_CLI_RECORDS_H
+
+#include "cli/csv.h"
+#include "cli/input_form.h"
+#include "cli/lines.h"
+
+typedef struct record {
+    const char *text; /* without the last line end; valid until the next record */
+    size_t len;
+    uint64_t number; /* of its first line, from 1 */
+    bool blank;      /* a blank line; of columns, one that ends a sentence */
+} record;
+
+typedef struct record_reader {
+    line_reader lines;
+    input_form form;
+    char *joined; /* lines of the record that has begun */
+    size_t joined_len, capacity;
+    uint64_t first;          /* the number of its first line */
+    bool open, whole, blank; /* it has begun; it is not too long; a blank line comes after it */
+    csv_state state;
+} record_reader;
+
+/* Opens a file as lines_open does. */
+vpps_status records_open(record_reader *r, const char *path, size_t limit);
+void records_close(record_reader *r);
+
+/* Waits for a whole line, or as many bytes as a line may have. The whole lines that are there, which stay: *len bytes. Fails as
+ * lines_fill. */
+vpps_status records_look(record_reader *r, const char **text, size_t *len);
+
+/* The next record of what is here, as lines_next: LINE_WHOLE, LINE_TOO_LONG (only its number), LINE_NONE, LINE_END. */
+line_kind records_next(record_reader *r, record *out);
+
+#endif

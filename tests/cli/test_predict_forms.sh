@@ -1,0 +1,208 @@
+#!/bin/bash
+# test_predict_forms.sh - `vpps predict` on the files that people have: tagged and labelled ones, columns, JSONL, CSV, text that is not
+# split into words. VPPS names the program (default: build/vpps).
+
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
+
+small=(--hidden 8 --embed 6 --batch 4 --vps 1 --eval-every 0 --quiet --min-count 1 --lr 0.02 --epochs 12)
+python3 - <<'PY'
+import random
+r = random.Random(1)
+names = {'ada': 'PER', 'bob': 'PER', 'oslo': 'LOC', 'rome': 'LOC'}
+tagged = []
+for _ in range(60):
+    words = [r.choice(list(names)), r.choice(['sees', 'likes']), r.choice(['the', 'a']), r.choice(list(names)), '.']
+    tagged.append([(w, f'B-{names[w]}' if w in names else 'O') for w in words])
+lines = [' '.join(f'{w}|{t}' for w, t in s) for s in tagged]
+open('tags', 'w').write('\n'.join(lines) + '\n')
+open('columns', 'w').write(''.join(''.join(f'{w} X {t}\n' for w, t in s) + '\n' for s in tagged))
+open('text', 'w').write('\n'.join(' '.join(w for w, _ in s) for s in tagged) + '\n')
+open('labels', 'w').write(''.join(('person' if 'PER' in s[0][1] else 'place') + '\t' + ' '.join(w for w, _ in s) + '\n' for s in tagged))
+PY
+check "a tagger" exits 0 "$vpps" train bilstm-tagger --train tags "${small[@]}" --save tags.ckpt
+check "a classifier" exits 0 "$vpps" train bilstm-classifier --train labels "${small[@]}" --save labels.ckpt
+check "a language model" exits 0 "$vpps" train lstm-lm --train text "${small[@]}" --epochs 1 --save text.ckpt
+check "a translator" exits 0 "$vpps" train lstm-nmt --examples 30 "${small[@]}" --epochs 1 --save pairs.ckpt
+check "a network on trees" exits 0 "$vpps" train tree-lstm --examples 60 "${small[@]}" --epochs 1 --save trees.ckpt
+check "a network on lattices" exits 0 "$vpps" train lattice-lstm --examples 60 "${small[@]}" --epochs 1 --save lattices.ckpt
+predict() { "$vpps" predict --vps 1 "$@" >out 2>err; }
+
+# gives TEXT OPTION... <INPUT: what predict prints, with printf's escapes.
+gives() {
+    local text=$1
+    shift
+    # shellcheck disable=SC2059 # escapes are wanted
+    predict "$@" && diff <(printf -- "$text") out
+}
+given() { # given INPUT TEXT OPTION...
+    local input=$1
+    shift
+    # shellcheck disable=SC2059
+    printf -- "$input" | gives "$@"
+}
+
+# ---------------------------------------------------------------- tags, columns, labels
+
+same() { predict "${@:2}" && cmp out "$1"; } # same FILE OPTION...: that is what predict prints
+check "word|TAG lines come back" same tags --model tags.ckpt tags
+check "it is told" says err "vpps: tags: read as word|TAG lines, whose tags are replaced (--input-format text"
+check "columns come back" same columns --model tags.ckpt columns
+check "columns as lines" same tags --model tags.ckpt columns --output-format text
+check "labelled lines come back" same labels --model labels.ckpt labels
+check "it is told, too" says err "vpps: labels: read as a label, a tab and a sentence a line"
+check "other tags are ignored" given 'ada|X sees|Y rome|Z\n' 'ada|B-PER sees|O rome|B-LOC\n' --model tags.ckpt
+check "--gold: both tags" given 'ada|O sees|O\n' 'ada|O|B-PER sees|O|O\n' --model tags.ckpt --gold
+check "--gold: both labels" given 'place\tada sees rome .\n' 'place\tperson\tada sees rome .\n' --model labels.ckpt --gold
+check "--gold: columns for conlleval" given 'ada X O\n\n\nbob X B-PER\n' 'ada X O B-PER\n\n\nbob X B-PER B-PER\n' --model tags.ckpt --gold
+matches() { # matches INPUT PATTERN OPTION...: the only line
+    # shellcheck disable=SC2059
+    printf "$1" | predict "${@:3}" && [ "$(wc -l <out)" = 1 ] && grep -qxP -e "$2" out && return
+    cat out err
+    return 1
+}
+check "--gold: trees" matches '(1 (2 3) (7 7))\n' '\(1 \(2 3\) \(7 7\)\)\t\(\d \(\d 3\) \(\d 7\)\)' --model trees.ckpt --gold
+check "--gold: labels of trees" matches '(1 (2 3) (7 7))\n' '1\t\d' --model trees.ckpt --gold -o label
+check "--gold needs some" fails_with 1 "text: --gold needs examples with tags, found lines of text" "$vpps" predict --model tags.ckpt \
+    --gold text
+check "lines of text stay lines of text" given 'ada .\nrome .\n' 'ada|B-PER .|O\nrome|B-LOC .|O\n' --model tags.ckpt
+check "--input-format text" matches 'ada|O\n' 'ada\|O\|[^|]+' --model tags.ckpt --input-format text
+check "words alone, as columns" given 'ada\nsees\n\nrome\n' 'ada\tB-PER\nsees\tO\n\nrome\tB-LOC\n' --model tags.ckpt --input-format columns
+check "--tag-column" given 'ada O X\nrome O Y\n' 'ada B-PER X\nrome B-LOC Y\n' --model tags.ckpt --input-format columns --tag-column 2
+check "tags that the network does not know stay" given 'ada NN\nrome NP\n' 'ada NN B-PER\nrome NP B-LOC\n' --model tags.ckpt \
+    --input-format columns
+check "comments and -DOCSTART- stay" given '-DOCSTART- X O\n\n# one\nada X O\nrome X B-LOC\n' \
+    '-DOCSTART- X O\n\n# one\nada X B-PER\nrome X B-LOC\n' --model tags.ckpt --input-format columns
+conllu() { printf '# text = ada\n1-2\tAda.\t_\t_\t_\t_\t_\t_\t_\t_\n1\tada\ta\t%s\tNN\t_\t2\tx\t_\t_\n2\trome\tb\t%s\tNP\t_\t0\ty\t_\t_\n\n' "$1" "$2"; }
+conllu _ _ >in.conllu
+conllu B-PER B-LOC >expected
+check "CoNLL-U" same expected --model tags.ckpt in.conllu
+plus() { printf '# global.columns = ID FORM UPOS\n1\tada\t%s\n\n1\trome\t%s\n' "$1" "$2"; }
+plus _ _ >plus.conllu
+plus B-PER B-LOC >expected
+check "CoNLL-U Plus" same expected --model tags.ckpt plus.conllu
+bad_columns() {
+    printf 'ada X O\n\nbob X O\nada O\n\nrome X O\n' >bad.conll
+    ! predict --model tags.ckpt bad.conll && says err "vpps: bad.conll:4:1: expected 3 columns as in line 1" && [ "$(wc -l <out)" = 2 ] &&
+        predict --model tags.ckpt bad.conll --on-error skip && [ "$(grep -c X out)" = 2 ] && [ "$(tail -n 1 out)" = 'rome X B-LOC' ]
+}
+check "a bad sentence of columns" bad_columns
+co_process() { # an answer when the sentence ends
+    python3 - "$vpps" <<'PY'
+import subprocess, sys
+p = subprocess.Popen([sys.argv[1], 'predict', '--model', 'tags.ckpt', '--vps', '1', '--input-format', 'columns'], stdin=subprocess.PIPE,
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+p.stdin.write(b'ada\tO\nsees\tO\n\n')
+assert [p.stdout.readline() for _ in range(3)] == [b'ada\tB-PER\n', b'sees\tO\n', b'\n']
+p.stdin.close()
+assert p.stdout.read() == b'' and p.wait() == 0
+PY
+}
+check "columns as they come" co_process
+long_sentence() {
+    { printf 'ada O\n\n'; for _ in $(seq 30); do printf 'ada O\n'; done; printf '\nrome O\n'; } >long
+    predict --model tags.ckpt --input-format columns --line-bytes 100 --on-error skip long &&
+        says err "vpps: long:3: expected a sentence of at most 100 bytes" && [ "$(tail -n 1 out)" = 'rome B-LOC' ]
+}
+check "a sentence beyond --line-bytes" long_sentence
+check "columns are for taggers" fails_with 1 "bilstm-classifier does not read columns" "$vpps" predict --model labels.ckpt \
+    --input-format columns labels
+check "nor are they printed" fails_with 1 "does not tag words: it prints no columns" "$vpps" predict --model labels.ckpt \
+    --output-format columns labels
+
+# ---------------------------------------------------------------- JSONL, CSV, TSV
+
+# What Python's json and csv write is read, and the other way round; texts have all that has to be quoted.
+records() {
+    python3 - "$vpps" <<'PY'
+import csv, io, json, subprocess, sys
+def predict(text, *options):
+    r = subprocess.run([sys.argv[1], 'predict', '--vps', '1', *options], input=text.encode(), capture_output=True)
+    assert r.returncode == 0, r.stderr
+    return r.stdout.decode()
+texts = ['ada sees rome .', 'rome , "a" sees\nada', 'bob\r\nsees', ' "oslo" ', '', "l'été, ö", 'a,b', '"', 'x\ty']
+rows = [{'id': str(i), 'text': t, 'label': 'place'} for i, t in enumerate(texts)]
+# JSONL
+for ascii in (True, False):
+    out = [json.loads(l) for l in predict(''.join(json.dumps(r, ensure_ascii=ascii) + '\n' for r in rows), '--model', 'labels.ckpt').splitlines()]
+    assert [o['id'] for o in out] == [r['id'] for r in rows] and [o['text'] for o in out] == texts
+    assert out[0]['label'] == 'person' and 0.5 < out[0]['score'] <= 1 and out[1]['label'] == 'place' and out[4] == {'id': '4', 'text': '', 'label': None}
+out = [json.loads(l) for l in predict(''.join(json.dumps(r) + '\n' for r in rows), '--model', 'labels.ckpt', '--gold').splitlines()]
+assert (out[0]['gold'], out[0]['label']) == ('place', 'person')
+# CSV, with both line ends and all quoted or few
+for dialect in ({}, {'lineterminator': '\n'}, {'quoting': csv.QUOTE_ALL}):
+    f = io.StringIO(newline='')
+    w = csv.DictWriter(f, ['id', 'text', 'label'], **dialect)
+    w.writeheader(); w.writerows(rows)
+    out = list(csv.DictReader(io.StringIO(predict(f.getvalue(), '--model', 'labels.ckpt', '--input-format', 'csv', '--gold'), newline='')))
+    assert [o['text'] for o in out] == texts, out
+    assert list(out[0]) == ['id', 'text', 'label', 'score', 'gold'] and out[0]['label'] == 'person' and out[0]['gold'] == 'place'
+    assert out[4]['score'] == out[4]['label'] == ''
+# taggers: text, or words as they are; tags as lists, as text, or as predict prints them
+out = json.loads(predict(json.dumps({'text': 'ada sees rome', 'n': 1.5, 'meta': {'a': [1]}}) + '\n', '--model', 'tags.ckpt'))
+assert out['words'] == ['ada', 'sees', 'rome'] and [t['label'] for t in out['tags']] == ['B-PER', 'O', 'B-LOC']
+assert out['n'] == 1.5 and out['meta'] == {'a': [1]} and out['spans'][1]['type'] == 'LOC'
+again = json.loads(predict(json.dumps(out) + '\n', '--model', 'tags.ckpt', '--gold'))
+assert [t['gold'] for t in again['tags']] == ['B-PER', 'O', 'B-LOC']
+out = json.loads(predict(json.dumps({'tokens': ['ada', 'New York', 'rome'], 'tags': ['O', 'O', 'O']}) + '\n', '--model', 'tags.ckpt', '--gold'))
+assert out['words'] == ['ada', 'New York', 'rome'] and [t['gold'] for t in out['tags']] == ['O'] * 3
+out = predict('words,gold\nada sees,O O\n', '--model', 'tags.ckpt', '--input-format', 'csv', '--gold')
+assert out == 'words,gold,tags\nada sees,O O,B-PER O\n', out
+# TSV, and a table without names
+assert predict('text\tid\nada "sees\t7\n', '--model', 'tags.ckpt', '--input-format', 'tsv').startswith('text\tid\twords\ttags\nada "sees\t7\tada "sees\tB-PER ')
+assert predict('1,ada sees\n', '--model', 'tags.ckpt', '--input-format', 'csv', '--text-field', '2').startswith('1,ada sees,ada sees,B-PER')
+# the other networks
+o = json.loads(predict('{"sentence": "ada sees"}\n', '--model', 'text.ckpt'))
+assert o['perplexity'] > 1 and o['sentence'] == 'ada sees'
+o = json.loads(predict('{"source": "a b", "target": "c"}\n', '--model', 'pairs.ckpt'))
+assert isinstance(o['translation'], str) and o['target'] == 'c'
+o = json.loads(predict('{"tree": "(1 (2 3) (7 7))"}\n', '--model', 'trees.ckpt', '--gold'))
+assert o['gold'] == 1 and len(o['nodes']) == 3 and o['nodes'][0]['gold'] == 2
+o = json.loads(predict('{"text": "ab c"}\n', '--model', 'lattices.ckpt'))
+assert o['words'] == ['a', 'b', 'c'] and len(o['tags']) == 3
+table = list(csv.DictReader(io.StringIO(predict('ada, "x"\nrome\n', '--model', 'text.ckpt', '--output-format', 'csv'))))
+assert [t['text'] for t in table] == ['ada, "x"', 'rome'] and float(table[0]['perplexity']) > 1
+assert predict('{"text":"ada sees"}\n', '--model', 'tags.ckpt', '--output-format', 'columns') == 'ada\tB-PER\nsees\tO\n\n'
+PY
+}
+check "records of Python's json and csv" records
+
+bad() { # bad FORM INPUT MESSAGE LINES: the message, after so many lines
+    # shellcheck disable=SC2059
+    printf "$2" | predict --model labels.ckpt --input-format "$1"
+    [ $? -eq 1 ] && says err "vpps: stdin:$3" && [ "$(wc -l <err)" = 1 ] && [ "$(wc -l <out)" = "$4" ]
+}
+check "JSONL: no JSON" bad jsonl '{"text": "ada"}\n{"text": }\n' "2: byte 11: not JSON: " 1
+check "JSONL: no object" bad jsonl '[1]\n' "1: expected a JSON object" 0
+check "JSONL: no text" bad jsonl '{"text": "ada"}\n{"id": 1, "a": 2}\n' "2: expected a field 'text', found id, a: --text-field" 1
+check "CSV: a quote is not closed" bad csv 'text\nada\n"bob\n\n' "3: field 1: expected a closing quote" 2
+check "CSV: more after a quote" bad csv 'text\n"a"b\n' "2: field 1: expected a comma or the record's end after the closing quote, found 'b'" 0
+check "CSV: fields" bad csv 'id,text\n"1\n2",ada\n3\n' "4: expected 2 fields, as there are names, found 1" 3
+check "CSV: no text" bad csv 'id,n\n1,2\n' "2: expected a field 'text', found id, n" 0
+check "CSV: not UTF-8" bad csv 'text\n\377\n' "2: field 1: expected text in UTF-8" 0
+check "--json is JSONL" matches '{"text":"ada"}\n' '\{"text":"ada","words":\["ada"\].*' --model tags.ckpt --json
+skips() { # each record has a row
+    printf 'id,text\n1,ada sees\n2\n3,rome\n' | predict --model labels.ckpt --input-format csv --on-error skip && [ "$(wc -l <err)" = 1 ] &&
+        [ "$(cut -d, -f1 out | tr '\n' ' ')" = 'id 1  3 ' ]
+}
+check "CSV: --on-error skip" skips
+by_name() {
+    printf 'text\nada\n' >some.csv
+    printf '{"text":"ada"}\n' >some.jsonl
+    gzip -k some.csv
+    predict --model labels.ckpt some.csv && [ "$(head -n 1 out)" = text,label,score ] && predict --model labels.ckpt some.csv.gz some.csv &&
+        [ "$(grep -c ada out)" = 2 ] && [ "$(grep -c text out)" = 1 ] && predict --model labels.ckpt some.jsonl && grep -q '^{"text":"ada","label":' out
+}
+check "forms by files' names" by_name
+
+# ---------------------------------------------------------------- words
+
+tokens() { printf '%s\n' "$1" | predict --model text.ckpt --tokenizer simple && diff <(printf '%s\n' "$2") <(cut -f2 out); }
+check "--tokenizer simple" tokens "Ada, (bob) \"sees\" it's e-mail: 3.14... a@b.org -- \$5 #x, U.S." \
+    "Ada , ( bob ) \" sees \" it's e-mail : 3.14 ... a@b.org -- \$5 #x , U.S ."
+# shellcheck disable=SC1111 # these quotes are meant
+check "beyond ASCII" tokens "„Été“ – l’été… 你好。" "„ Été “ – l’été … 你好 。"
+check "words stay" tokens "ada sees rome ." "ada sees rome ."
+check "of a field" matches '{"text":"ada, rome."}\n' 'ada\|\S+ ,\|\S+ rome\|\S+ \.\|\S+' --model tags.ckpt --tokenizer simple --output-format text
+
+summary
