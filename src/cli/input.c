@@ -1,6 +1,7 @@
 /* input.c - see input.h. */
 #include "cli/input.h"
 #include "base/base.h"
+#include "cli/tokenize.h"
 #include "io/descriptor.h"
 #include "io/text.h"
 
@@ -70,6 +71,13 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
     if (!is_read(kind, *form)) {
         return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s (--input-format)", VPPS_PATH_ARGS(first->name),
                          s->network->name, names[*form]);
+    }
+    const bool lines_alone = tokenizer_command(s) != NULL; /* they are read behind the command */
+    if (lines_alone && *form == INPUT_AUTO) *form = INPUT_TEXT;
+    if (lines_alone && *form != INPUT_TEXT) {
+        return vpps_fail(VPPS_ARGUMENT,
+                         "%s%s: a command of --tokenizer is given lines of text, not %s: --tokenizer simple",
+                         VPPS_PATH_ARGS(first->name), names[*form]);
     }
     const bool open = *form == INPUT_AUTO; /* the lines tell */
     if (open && is_json(&t)) *form = INPUT_JSONL;

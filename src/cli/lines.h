@@ -2,11 +2,13 @@
 #ifndef VPPS_CLI_LINES_H
 #define VPPS_CLI_LINES_H
 
-#include "io/stream.h"
+#include "cli/filter.h"
 
 typedef struct line_reader {
     const char *name;    /* in messages: "stdin", or the file's */
     vpps_stream *stream; /* of a file; NULL: standard input */
+    filter *filter;      /* a command that lines go through; NULL: none */
+    int fd;              /* standard input, or what the command prints */
     bool is_regular;     /* a file that never waits for a writer */
     size_t limit;        /* bytes of a line at most */
     char *buffer;
@@ -23,9 +25,11 @@ typedef enum line_kind {
     LINE_END       /* there will be none */
 } line_kind;
 
-/* Opens a file, which may be compressed; path NULL or "-": standard input. `path` must outlive the reader, which is to be closed in
- * any case. Fails with IO, FORMAT, MEMORY. */
-vpps_status lines_open(line_reader *r, const char *path, size_t limit);
+/* Opens a file, which may be compressed; path NULL or "-": standard input. Its lines go through a shell command where that is not NULL.
+ * Both must outlive the reader, which is to be closed in any case. Fails with IO, FORMAT, MEMORY. */
+vpps_status lines_open(line_reader *r, const char *path, const char *command, size_t limit);
+/* After the last line: fails with IO where the command did not do its work (filter_end). */
+vpps_status lines_end(line_reader *r);
 void lines_close(line_reader *r);
 
 /* The next line of what is here; it stays until lines_fill. */

@@ -289,7 +289,10 @@ static vpps_status predict_records(predictor *p) {
     record r = {0};
     for (;;) {
         const line_kind kind = records_next(&p->reader, &r);
-        if (kind == LINE_END) return run_batch(p);
+        if (kind == LINE_END) {
+            VPPS_TRY(run_batch(p));
+            return lines_end(&p->reader.lines);
+        }
         if (kind != LINE_NONE) {
             VPPS_TRY(take_record(p, kind, &r));
             continue;
@@ -356,7 +359,7 @@ static vpps_status predict_whole(predictor *p) {
 static vpps_status predict_file(predictor *p, const char *path) {
     const bool of_ids = p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON];
     const size_t limit = p->s->line_bytes && !of_ids ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
-    vpps_status status = records_open(&p->reader, path, limit);
+    vpps_status status = records_open(&p->reader, path, tokenizer_command(p->s), limit);
     if (status == VPPS_OK) status = of_ids ? predict_whole(p) : predict_lines(p);
     records_close(&p->reader);
     return status;

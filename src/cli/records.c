@@ -3,9 +3,9 @@
 #include "base/base.h"
 #include "io/text.h"
 
-vpps_status records_open(record_reader *r, const char *path, size_t limit) {
+vpps_status records_open(record_reader *r, const char *path, const char *command, size_t limit) {
     *r = (record_reader){.form = INPUT_TEXT};
-    return lines_open(&r->lines, path, limit);
+    return lines_open(&r->lines, path, command, limit);
 }
 
 void records_close(record_reader *r) {

@@ -25,7 +25,7 @@ typedef struct record_reader {
 } record_reader;
 
 /* Opens a file as lines_open does. */
-vpps_status records_open(record_reader *r, const char *path, size_t limit);
+vpps_status records_open(record_reader *r, const char *path, const char *command, size_t limit);
 void records_close(record_reader *r);
 
 /* Waits for a whole line, or as many bytes as a line may have. The whole lines that are there, which stay: *len bytes. Fails as

@@ -62,6 +62,8 @@ char *tokenize_simple(const char *text) {
 
 static bool splits(const settings *s) { return s->tokenizer && strcmp(s->tokenizer, "simple") == 0; }
 
+const char *tokenizer_command(const settings *s) { return splits(s) ? NULL : s->tokenizer; }
+
 char *tokenize_field(const settings *s, const char *text) { return splits(s) ? tokenize_simple(text) : strdup(text); }
 
 char *tokenize_line(const settings *s, const char *line, size_t len, size_t *words_len) {

@@ -10,6 +10,9 @@
  * beyond it, except quotes, dashes, ellipses and full-width marks. */
 char *tokenize_simple(const char *text);
 
+/* The shell command that lines of text go through; NULL: there is none. */
+const char *tokenizer_command(const settings *s);
+
 /* The text of a field, with --tokenizer simple as words; to be freed, NULL without memory. */
 char *tokenize_field(const settings *s, const char *text);
 
