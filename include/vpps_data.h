@@ -193,6 +193,8 @@ typedef struct vpps_sentence {
     const uint32_t *words; /* n_words ids in the vocabulary of words */
     const uint32_t *tags;  /* n_words ids in the vocabulary of tags; NULL when the text has no tags */
     uint32_t n_words;
+    const uint32_t
+        *heads; /* of dependency trees: which word each word depends on, counted from 1; 0 for a root. Else NULL */
 } vpps_sentence;
 
 VPPS_API vpps_status vpps_sentences_create(vpps_sentences **out);
@@ -207,7 +209,7 @@ VPPS_API const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s); /*
 VPPS_API uint32_t vpps_sentences_label(const vpps_sentences *s, uint32_t i);
 /* The line of its text that a sentence begins in, from 1; 0 for a generated one, and out of range. */
 VPPS_API uint32_t vpps_sentences_line(const vpps_sentences *s, uint32_t i);
-/* The line of word k of a tagged sentence; of another, and for a k that is out of range, as vpps_sentences_line. */
+/* The line of word k of a tagged sentence or a dependency tree; of another, and for a k that is out of range, as vpps_sentences_line. */
 VPPS_API uint32_t vpps_sentences_word_line(const vpps_sentences *s, uint32_t i, uint32_t k);
 /* As vpps_treebank_counts; a vocabulary's words that no sentence has count 0. */
 VPPS_API vpps_status vpps_sentences_counts(const vpps_sentences *s, uint32_t **counts);
@@ -243,6 +245,24 @@ typedef struct vpps_columns {
 VPPS_API vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns);
 VPPS_API vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                       const vpps_columns *columns);
+
+/* Dependency trees in CoNLL-U (universaldependencies.org/format.html): ten columns with single tabs between, a word a line,
+ * blank lines between sentences. The columns ID, FORM, HEAD and DEPREL are read. Lines that begin with '#' are comments; the lines of
+ * multiword tokens (ID 3-4) and of empty nodes (ID 5.1) are left out. The words of a sentence are numbered 1, 2, ...; a
+ * HEAD is the number of another word, or 0 for a root. Trees need not be projective. FORMAT: a HEAD that is no word's number, words
+ * that depend on each other in a circle. A tag of a sentence is a word's relation, its DEPREL. */
+typedef struct vpps_dependencies {
+    bool cut_subtypes; /* nsubj:pass is nsubj */
+    bool heads_only;   /* neither relations nor labels are read: the sentences have no tags */
+    const char *label; /* sentences are labelled instead of tagged: the label of a sentence is what its comment
+                          "# LABEL = ..." says, VPPS_NO_WORD without one. A sentence then has one root. NULL: they are not */
+} vpps_dependencies;
+
+/* `dependencies` NULL: all zero. */
+VPPS_API vpps_status vpps_sentences_read_dependencies_file(vpps_sentences *s, const char *path,
+                                                           const vpps_dependencies *dependencies);
+VPPS_API vpps_status vpps_sentences_read_dependencies_text(vpps_sentences *s, const char *name, const char *text,
+                                                           size_t len, const vpps_dependencies *dependencies);
 
 /* Plain text: a sentence a line, words separated by white space (also more than one; at the ends of a line too). */
 typedef struct vpps_lines {

@@ -429,6 +429,34 @@ class Sentences(Sequence[Sentence]):
         del names
         return self
 
+    @staticmethod
+    def _dependencies(cut_subtypes: bool, heads_only: bool, label: str | None) -> tuple[Any, Any]:
+        name = ffi.NULL if label is None else ffi.new("char[]", encode(label, "label"))
+        return ffi.new("vpps_dependencies *", {"cut_subtypes": cut_subtypes, "heads_only": heads_only, "label": name}), name
+
+    def read_dependencies(self, path: Path, *, cut_subtypes: bool = False, heads_only: bool = False,
+                          label: str | None = None) -> Sentences:
+        """Appends the dependency trees of a CoNLL-U file. Tags are relations, without subtypes where they are cut; with `label`,
+        sentences are labelled by their comments "# LABEL = ..." instead; with `heads_only` there is neither."""
+        o, keep = self._dependencies(cut_subtypes, heads_only, label)
+        check(lib.vpps_sentences_read_dependencies_file(self._c, os.fsencode(path), o))
+        del keep
+        return self
+
+    def read_dependencies_text(self, text: Union[str, bytes], name: str = "<text>", *, cut_subtypes: bool = False,
+                               heads_only: bool = False, label: str | None = None) -> Sentences:
+        """The same from a text."""
+        o, keep = self._dependencies(cut_subtypes, heads_only, label)
+        data = _text(text)
+        check(lib.vpps_sentences_read_dependencies_text(self._c, encode(name, "name"), data, len(data), o))
+        del keep
+        return self
+
+    def heads(self, i: int) -> U32 | None:
+        """Which word each word of sentence i depends on, counted from 1, 0 for a root; None: the sentences are no trees."""
+        s = lib.vpps_sentences_get(self._c, i)
+        return _copy_u32(s.heads, s.n_words) if s.heads else None
+
     def read_lines(self, path: Path, *, end_word: str | None = None, keep_empty: bool = False) -> Sentences:
         """Appends plain text, a sentence a line; `end_word` is appended to each."""
         o, keep = _lines(end_word, keep_empty)

@@ -24,6 +24,7 @@ void vpps_sentences_destroy(vpps_sentences *s) {
     vpps_vocab_destroy(s->tag_vocab);
     free(s->words);
     free(s->tags);
+    free(s->heads);
     free(s->lines);
     free(s->ends);
     free(s);
@@ -40,7 +41,8 @@ vpps_sentence vpps_sentences_get(const vpps_sentences *s, uint32_t i) {
     if (i >= vpps_sentences_size(s)) return (vpps_sentence){0};
     const size_t first = first_word(s, i), end = s->ends[i].end;
     if (end == first) return (vpps_sentence){0}; /* there may be no array to point into */
-    return (vpps_sentence){s->words + first, s->kind == VPPS_TAGGED ? s->tags + first : NULL, (uint32_t)(end - first)};
+    return (vpps_sentence){s->words + first, s->kind == VPPS_TAGGED ? s->tags + first : NULL, (uint32_t)(end - first),
+                           s->has_heads ? s->heads + first : NULL};
 }
 
 uint32_t vpps_sentences_label(const vpps_sentences *s, uint32_t i) {
@@ -51,8 +53,10 @@ uint32_t vpps_sentences_line(const vpps_sentences *s, uint32_t i) {
     return i < vpps_sentences_size(s) ? s->ends[i].line : 0;
 }
 
+static bool has_lines(const vpps_sentences *s) { return s->kind == VPPS_TAGGED || s->has_heads; }
+
 uint32_t vpps_sentences_word_line(const vpps_sentences *s, uint32_t i, uint32_t k) {
-    const bool known = i < vpps_sentences_size(s) && s->kind == VPPS_TAGGED && k < s->ends[i].end - first_word(s, i);
+    const bool known = i < vpps_sentences_size(s) && has_lines(s) && k < s->ends[i].end - first_word(s, i);
     return known ? s->lines[first_word(s, i) + k] : vpps_sentences_line(s, i);
 }
 
@@ -71,29 +75,34 @@ void vpps_sentences_restore(vpps_sentences *s, vpps_sentences_mark mark) {
     vpps_vocab_truncate(s->tag_vocab, mark.tag_vocab);
 }
 
-vpps_status vpps_sentences_begin(vpps_sentences *s, vpps_sentences_kind kind) {
-    static const char *const kinds[] = {"without tags", "with tags", "with labels"};
-    if (s->n_sentences && s->kind != kind) {
-        return vpps_fail(VPPS_STATE, "sentences: expected text %s, as the %u sentences before, found text %s",
-                         kinds[s->kind], s->n_sentences, kinds[kind]);
+static vpps_status begin(vpps_sentences *s, vpps_sentences_kind kind, bool has_heads) {
+    static const char *const kinds[] = {"without tags", "with tags", "with labels"}, *const trees[] = {"",
+                                                                                                       " and heads"};
+    if (s->n_sentences && (s->kind != kind || s->has_heads != has_heads)) {
+        return vpps_fail(VPPS_STATE, "sentences: expected text %s%s, as the %u sentences before, found text %s%s",
+                         kinds[s->kind], trees[s->has_heads], s->n_sentences, kinds[kind], trees[has_heads]);
     }
     s->kind = kind;
+    s->has_heads = has_heads;
     s->line = 0;
     return VPPS_OK;
 }
 
+vpps_status vpps_sentences_begin(vpps_sentences *s, vpps_sentences_kind kind) { return begin(s, kind, false); }
+
+vpps_status vpps_sentences_begin_trees(vpps_sentences *s, vpps_sentences_kind kind) { return begin(s, kind, true); }
+
 vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t len, const char *tag, size_t tag_len) {
     const bool tagged = s->kind == VPPS_TAGGED;
-    if (!VPPS_RESERVE(s->words, s->words_capacity, s->n_words + 1) ||
-        (tagged && (!VPPS_RESERVE(s->tags, s->tags_capacity, s->n_words + 1) ||
-                    !VPPS_RESERVE(s->lines, s->lines_capacity, s->n_words + 1)))) {
+    const size_t n = s->n_words + 1;
+    if (!VPPS_RESERVE(s->words, s->words_capacity, n) || (tagged && !VPPS_RESERVE(s->tags, s->tags_capacity, n)) ||
+        (s->has_heads && !VPPS_RESERVE(s->heads, s->heads_capacity, n)) ||
+        (has_lines(s) && !VPPS_RESERVE(s->lines, s->lines_capacity, n))) {
         return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %zu words", s->n_words);
     }
     VPPS_TRY(vpps_vocab_add_unchecked(s->vocab, word, len, &s->words[s->n_words]));
-    if (tagged) {
-        VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, tag, tag_len, &s->tags[s->n_words]));
-        s->lines[s->n_words] = s->line;
-    }
+    if (tagged) VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, tag, tag_len, &s->tags[s->n_words]));
+    if (has_lines(s)) s->lines[s->n_words] = s->line;
     s->n_words++;
     return VPPS_OK;
 }

@@ -11,8 +11,9 @@ typedef enum vpps_sentences_kind { VPPS_PLAIN, VPPS_TAGGED, VPPS_LABELLED } vpps
 struct vpps_sentences {
     vpps_vocab *vocab, *tag_vocab; /* the latter of labels, too */
     uint32_t *words, *tags;        /* of all sentences, one after the other; tags only when tagged, */
-    uint32_t *lines;               /* as well as the words' lines */
-    size_t words_capacity, tags_capacity, lines_capacity, n_words;
+    uint32_t *heads;               /* only of dependency trees */
+    uint32_t *lines;               /* the words' lines, where there are tags or heads */
+    size_t words_capacity, tags_capacity, heads_capacity, lines_capacity, n_words;
     uint32_t line; /* of the words that are added next; 0: none */
     struct vpps_sentence_end {
         size_t end; /* in words; a sentence begins where the one before ends */
@@ -21,6 +22,7 @@ struct vpps_sentences {
     size_t ends_capacity;
     uint32_t n_sentences;
     vpps_sentences_kind kind; /* means nothing before the first sentence */
+    bool has_heads;           /* neither */
 };
 
 /* The sentences' extent: what a failed reader puts back. */
@@ -34,6 +36,8 @@ void vpps_sentences_restore(vpps_sentences *s, vpps_sentences_mark mark);
 
 /* Before text is added: are the sentences of its kind? Fails with STATE. */
 vpps_status vpps_sentences_begin(vpps_sentences *s, vpps_sentences_kind kind);
+/* The same, of dependency trees: the head of a word that was added is set by the caller. */
+vpps_status vpps_sentences_begin_trees(vpps_sentences *s, vpps_sentences_kind kind);
 
 /* Adds a word (neither empty nor with NUL or LF), and its tag when the sentences are tagged, to the sentence that the
  * next vpps_sentences_end completes. Fail with MEMORY. */

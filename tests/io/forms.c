@@ -57,6 +57,14 @@ static vpps_status conllu(const char *path, const char *text, size_t n, FILE *ou
     return read_sentences(read_conllu, path, text, n, out);
 }
 
+static vpps_status read_dependencies(vpps_sentences *s, const char *path, const char *text, size_t n) {
+    return path ? vpps_sentences_read_dependencies_file(s, path, NULL)
+                : vpps_sentences_read_dependencies_text(s, "t", text, n, NULL);
+}
+static vpps_status dependencies(const char *path, const char *text, size_t n, FILE *out) {
+    return read_sentences(read_dependencies, path, text, n, out);
+}
+
 static vpps_status read_labelled(vpps_sentences *s, const char *path, const char *text, size_t n) {
     return path ? vpps_sentences_read_labelled_file(s, path) : vpps_sentences_read_labelled_text(s, "t", text, n);
 }
@@ -153,6 +161,8 @@ const form forms[] = {
     {"columns of blanks", "a x X\nb x O\n\nc x O\n", "weibo_ner/weiboNER.conll.dev", blanks},
     {"columns of tabs", "a b\tX\nc\tO\n\nd\tO\n", "weibo_ner/weiboNER_2nd_conll.test", tabs},
     {"columns of CoNLL-U", "# a\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n2-3\tbc\t_\t_\t_\t_\t_\t_\t_\t_\n", NULL, conllu},
+    {"dependency trees", "# a\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n\n1\tb\tb\tX\tX\t_\t0\troot\t_\t_\n", NULL,
+     dependencies},
     {"labelled lines", "x y\ta b\n\nz\tc d\n", NULL, labelled},
     {"lines", "a b\n\nc d\n", "ptb_lm/ptb.valid.txt", plain},
     {"parallel lines", "a b\n\nc d\n", "iwslt15_envi/tst2013.vi", parallel},

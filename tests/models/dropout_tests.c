@@ -9,8 +9,10 @@
  *
  * So few that some elements are dropped at every place where a parameter is used. */
 
+#define SENTENCE_OF(...)                                                                                               \
+    .words = (const uint32_t[]){__VA_ARGS__}, .n_words = sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)
 #define SENTENCE(...)                                                                                                  \
-    { .words = (const uint32_t[]){__VA_ARGS__}, .n_words = sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t) }
+    { SENTENCE_OF(__VA_ARGS__) }
 
 /* Two characters, which are a word. */
 static const vpps_lattice lattice = {3, (const uint32_t[]){0, 1, 0}, (const uint32_t[]){0, 0, 1, 3},
@@ -24,7 +26,7 @@ static const vpps_tree tree = {
 
 static const net_example shortest[] = {
     [NET_TREES] = {.tree = &tree},
-    [NET_TAGGING] = {.sentence = {(const uint32_t[]){0, 2}, (const uint32_t[]){1, 0}, 2},
+    [NET_TAGGING] = {.sentence = {SENTENCE_OF(0, 2), .tags = (const uint32_t[]){1, 0}},
                      .spellings = (const net_spelling[]){{NULL, 0}, {(const uint32_t[]){1}, 1}}},
     [NET_SENTENCES] = {.sentence = SENTENCE(1, 2), .label = 3},
     [NET_TEXT] = {.sentence = SENTENCE(1, 2)},

@@ -79,7 +79,8 @@ static void draw_example(draw *d, net_kind kind, drawn_examples *to, uint32_t i)
     to->of[i].lattice = (vpps_lattice){nodes, to->of[i].tags, to->of[i].first_arc, to->of[i].arcs};
     draw_ids(d, to->of[i].targets, targets, sizes->classes);
 
-    const vpps_sentence sentence = {to->of[i].words, kind == NET_TAGGING ? to->of[i].tags : NULL, words};
+    const vpps_sentence sentence = {
+        .words = to->of[i].words, .tags = kind == NET_TAGGING ? to->of[i].tags : NULL, .n_words = words};
     const vpps_sentence target = {.words = to->of[i].targets, .n_words = targets};
     const net_example all[] = {
         [NET_TREES] = {.tree = &to->of[i].tree},

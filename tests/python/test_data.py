@@ -121,6 +121,20 @@ def test_sentences(tmp_path):
         assert len(source) == len(target) == 2 and [target.vocab[i] for i in target[1].words] == ["y", "."]
 
 
+def test_dependency_trees(tmp_path):
+    rows = [(1, "It", 2, "nsubj:pass"), (2, "rains", 0, "root")]
+    text = "# mood = sad\n" + "".join(f"{i}\t{word}\t_\t_\t_\t_\t{head}\t{r}\t_\t_\n" for i, word, head, r in rows)
+    (tmp_path / "f").write_text(text)
+    for s in (data.Sentences().read_dependencies_text(text), data.Sentences().read_dependencies(tmp_path / "f")):
+        assert words(s.vocab) == ["It", "rains"] and words(s.tag_vocab) == ["nsubj:pass", "root"]
+        assert s.heads(0).tolist() == [2, 0] and s[0].tags.tolist() == [0, 1] and s.word_line(0, 1) == 3
+    assert words(data.Sentences().read_dependencies_text(text, cut_subtypes=True).tag_vocab) == ["nsubj", "root"]
+    labelled = data.Sentences().read_dependencies_text(text, label="mood")
+    assert labelled.tag_vocab[labelled.label(0)] == "sad" and labelled[0].tags is None
+    assert data.Sentences().read_dependencies_text(text, heads_only=True)[0].tags is None
+    assert data.Sentences().read_lines_text("a").heads(0) is None
+
+
 def test_lattices(tmp_path):
     lexicon = data.Vocab()
     data.read_lexicon_text("bc 3 n\n", lexicon)

@@ -24,6 +24,8 @@ ALLOWED = {
     "vpps_sentences_generate": {"translation", "lexicon", "options"},
     "vpps_sentences_read_columns_file": {"columns"},
     "vpps_sentences_read_columns_text": {"columns"},
+    "vpps_sentences_read_dependencies_file": {"dependencies"},
+    "vpps_sentences_read_dependencies_text": {"dependencies"},
     "vpps_sentences_read_lines_file": {"lines"},
     "vpps_sentences_read_lines_text": {"lines"},
     "vpps_sentences_read_parallel_files": {"parallel"},

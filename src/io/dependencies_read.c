@@ -1,0 +1,208 @@
+/* dependencies_read.c - dependency trees from CoNLL-U: words, their heads and relations, or a label of each sentence. */
+#include "sequences.h"
+
+#include "base/base.h"
+#include "file.h"
+
+enum { ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC, N_COLUMNS };
+
+typedef struct column {
+    const char *at;
+    size_t len;
+} column;
+
+typedef struct tree_reader {
+    vpps_sentences *s;
+    const vpps_text *t;
+    vpps_dependencies wanted;
+    size_t first;      /* number of the sentence's first word */
+    uint32_t line;     /* of it; 0: it has none yet */
+    const char **head; /* where the HEAD of each word of the sentence stands */
+    size_t head_capacity;
+    bool *seen;
+    size_t seen_capacity;
+    column label; /* of the sentence; at NULL: none yet */
+} tree_reader;
+
+/* ---------------------------------------------------------------- columns */
+
+static vpps_status split_line(const tree_reader *r, const vpps_line *line, column *columns) {
+    const char *at = line->begin;
+    char found[40];
+    uint32_t n = 0;
+    for (;; n++) {
+        const char *tab = memchr(at, '\t', (size_t)(line->end - at)), *end = tab ? tab : line->end;
+        if (n < N_COLUMNS) {
+            const char *begin = vpps_skip_blanks(at, end);
+            columns[n] = (column){begin, (size_t)(vpps_trim_blanks(begin, end) - begin)};
+        }
+        if (!tab) break;
+        at = tab + 1;
+    }
+    if (n + 1 == N_COLUMNS) return VPPS_OK;
+    snprintf(found, sizeof found, "%u", n + 1);
+    return vpps_text_fail(r->t, line->begin, "the 10 columns of CoNLL-U, with tabs between", found);
+}
+
+/* A whole number below 2^32 - 1. */
+static bool parse_number(column c, uint32_t *value) {
+    uint64_t v = 0;
+    for (size_t i = 0; i < c.len; i++) {
+        if (c.at[i] < '0' || c.at[i] > '9' || v >= UINT32_MAX) return false;
+        v = 10 * v + (uint64_t)(c.at[i] - '0');
+    }
+    *value = (uint32_t)v;
+    return c.len > 0 && v < UINT32_MAX;
+}
+
+/* Two numbers with a '-' (a multiword token) or a '.' (an empty node) between. */
+static bool is_no_word(column id) {
+    uint32_t number;
+    for (size_t i = 1; i + 1 < id.len; i++) {
+        if (id.at[i] != '-' && id.at[i] != '.') continue;
+        return parse_number((column){id.at, i}, &number) &&
+               parse_number((column){id.at + i + 1, id.len - i - 1}, &number);
+    }
+    return false;
+}
+
+/* ---------------------------------------------------------------- lines */
+
+/* "# NAME = LABEL" with the name that is wanted. */
+static vpps_status read_comment(tree_reader *r, const vpps_line *line) {
+    const char *equals = memchr(line->begin, '=', (size_t)(line->end - line->begin));
+    if (!r->wanted.label || r->wanted.heads_only || !equals) return VPPS_OK;
+    const char *name = vpps_skip_blanks(line->begin + 1, equals), *name_end = vpps_trim_blanks(name, equals);
+    const size_t len = strlen(r->wanted.label);
+    if ((size_t)(name_end - name) != len || memcmp(name, r->wanted.label, len) != 0) return VPPS_OK;
+    const char *value = vpps_skip_blanks(equals + 1, line->end), *end = vpps_trim_blanks(value, line->end);
+    if (value == end) return vpps_text_fail(r->t, value, "a label", NULL);
+    if (r->label.at) return vpps_text_fail(r->t, name, "one label for the sentence", "a second one");
+    r->label = (column){value, (size_t)(end - value)};
+    return VPPS_OK;
+}
+
+static vpps_status read_word(tree_reader *r, const vpps_line *line) {
+    column c[N_COLUMNS];
+    uint32_t number;
+    char expected[80];
+    VPPS_TRY(split_line(r, line, c));
+    if (is_no_word(c[ID])) return VPPS_OK;
+    const size_t n = r->line ? r->s->n_words - r->first : 0;
+    if (!parse_number(c[ID], &number) || number != n + 1) {
+        snprintf(expected, sizeof expected, "the word's number %zu, a range as 3-4, or an empty node as 5.1", n + 1);
+        return vpps_text_fail(r->t, c[ID].at, expected, NULL);
+    }
+    if (!c[FORM].len) return vpps_text_fail(r->t, c[FORM].at, "a word", NULL);
+    const bool relations = !r->wanted.heads_only && !r->wanted.label;
+    if (relations && (!c[DEPREL].len || (c[DEPREL].len == 1 && *c[DEPREL].at == '_')))
+        return vpps_text_fail(r->t, c[DEPREL].at, "a relation", NULL);
+    const char *colon = r->wanted.cut_subtypes ? memchr(c[DEPREL].at, ':', c[DEPREL].len) : NULL;
+    if (colon > c[DEPREL].at) c[DEPREL].len = (size_t)(colon - c[DEPREL].at);
+    if (!VPPS_RESERVE(r->head, r->head_capacity, n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %zu words", n);
+    if (!r->line) {
+        r->line = line->number;
+        r->first = r->s->n_words;
+    }
+    r->s->line = line->number;
+    VPPS_TRY(vpps_sentences_add_word(r->s, c[FORM].at, c[FORM].len, c[DEPREL].at, c[DEPREL].len));
+    r->head[n] = c[HEAD].at;
+    if (parse_number(c[HEAD], &r->s->heads[r->first + n]) && r->s->heads[r->first + n] != number) return VPPS_OK;
+    return vpps_text_fail(r->t, c[HEAD].at, "a head: the number of another word, or 0", NULL);
+}
+
+/* ---------------------------------------------------------------- sentences */
+
+/* Heads are words of the sentence; one root, where sentences are labelled. */
+static vpps_status check_heads(const tree_reader *r, const uint32_t *heads, size_t n) {
+    char expected[64];
+    size_t root = n;
+    for (size_t k = 0; k < n; k++) {
+        if (heads[k] > n) {
+            snprintf(expected, sizeof expected, "a head: 0 to %zu, the number of the last word", n);
+            return vpps_text_fail(r->t, r->head[k], expected, NULL);
+        }
+        if (heads[k]) continue;
+        if (r->wanted.label && root < n) {
+            snprintf(expected, sizeof expected, "one root, which is word %zu", root + 1);
+            return vpps_text_fail(r->t, r->head[k], expected, NULL);
+        }
+        root = k;
+    }
+    return VPPS_OK;
+}
+
+/* Every word leads to a root: from each, marks what leads there, as far as it is not marked already. */
+static vpps_status check_circles(tree_reader *r, const uint32_t *heads, size_t n) {
+    if (!VPPS_RESERVE(r->seen, r->seen_capacity, n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %zu words", n);
+    memset(r->seen, 0, (n + 1) * sizeof *r->seen);
+    for (size_t k = 1; k <= n; k++) {
+        size_t steps = 0, at = k;
+        for (; at && !r->seen[at]; at = heads[at - 1]) {
+            if (steps++ > n) return vpps_text_fail(r->t, r->head[at - 1], "a head that leads to a root", "a circle");
+        }
+        for (at = k; at && !r->seen[at]; at = heads[at - 1]) r->seen[at] = true;
+    }
+    return VPPS_OK;
+}
+
+static vpps_status end_sentence(tree_reader *r) {
+    const uint32_t line = r->line;
+    uint32_t label = VPPS_NO_WORD;
+    if (!line) return r->label.at ? vpps_text_fail(r->t, r->label.at, "a sentence below its label", "none") : VPPS_OK;
+    const uint32_t *heads = r->s->heads + r->first;
+    VPPS_TRY(check_heads(r, heads, r->s->n_words - r->first));
+    VPPS_TRY(check_circles(r, heads, r->s->n_words - r->first));
+    if (r->label.at) VPPS_TRY(vpps_vocab_add_unchecked(r->s->tag_vocab, r->label.at, r->label.len, &label));
+    r->line = 0;
+    r->label = (column){NULL, 0};
+    return vpps_sentences_end(r->s, line, label);
+}
+
+static vpps_status read_trees(tree_reader *r) {
+    vpps_line line = {0};
+    VPPS_TRY(vpps_text_check(r->t));
+    VPPS_TRY(vpps_sentences_begin_trees(r->s, r->wanted.heads_only ? VPPS_PLAIN
+                                              : r->wanted.label    ? VPPS_LABELLED
+                                                                   : VPPS_TAGGED));
+    while (vpps_text_next_line(r->t, &line)) {
+        if (vpps_line_is_blank(&line)) {
+            VPPS_TRY(end_sentence(r));
+        } else if (*line.begin == '#') {
+            VPPS_TRY(read_comment(r, &line));
+        } else {
+            VPPS_TRY(read_word(r, &line));
+        }
+    }
+    return end_sentence(r);
+}
+
+/* ---------------------------------------------------------------- the calls */
+
+vpps_status vpps_sentences_read_dependencies_text(vpps_sentences *s, const char *name, const char *text, size_t len,
+                                                  const vpps_dependencies *dependencies) {
+    VPPS_NEED(s);
+    VPPS_NEED(name);
+    if (len) VPPS_NEED(text);
+    const vpps_text t = vpps_text_of(name, text, len, "");
+    const vpps_sentences_mark before = vpps_sentences_extent(s);
+    tree_reader r = {.s = s, .t = &t};
+    if (dependencies) r.wanted = *dependencies;
+    const vpps_status status = read_trees(&r);
+    free(r.head);
+    free(r.seen);
+    if (status != VPPS_OK) vpps_sentences_restore(s, before);
+    return status;
+}
+
+vpps_status vpps_sentences_read_dependencies_file(vpps_sentences *s, const char *path,
+                                                  const vpps_dependencies *dependencies) {
+    VPPS_NEED(s);
+    VPPS_NEED(path);
+    char *text;
+    size_t len;
+    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    const vpps_status status = vpps_sentences_read_dependencies_text(s, path, text, len, dependencies);
+    free(text);
+    return status;
+}
