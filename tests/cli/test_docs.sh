@@ -64,6 +64,19 @@ for path in glob.glob(sys.argv[1] + '/doc/*.md') + [sys.argv[1] + '/README.md']:
         assert os.path.exists(to), (path, link)
         assert not anchor or anchor in anchors(to), (path, link, anchor)
 PY
+# README.md's commands on data of one's own, with small networks on small data; DIR is a folder of trees, for a language model of text.
+runs_readme() (
+    mkdir readme readme/trees readme/text && cd readme || return 1
+    for part in train dev test; do
+        printf '(3 (2 a) (4 (2 fine) (2 film)))\n(1 (2 a) (0 (1 dull) (2 film)))\n' >trees/$part.txt
+        printf 'a fine film\na dull film\n' >text/$part.txt
+    done
+    cp trees/test.txt trees.txt
+    sed -n '/^    build/{s|build/||g; p; }' "$repository/README.md" | sed -E 's/  +#.*//; /lstm-lm/s/DIR/text/; s/DIR/trees/
+        s/train [a-z][a-z-]+ /&--hidden 8 --embed 8 --min-count 1 --quiet /' >commands
+    [ "$(wc -l <commands)" -ge 5 ] && cat commands && bash -ex commands
+)
+check "README.md's commands run" runs_readme
 check "README.md has at most 180 lines" test "$(wc -l < "$repository/README.md")" -le 180
 cd "$work" || exit 1
 summary

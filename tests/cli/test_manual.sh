@@ -45,6 +45,8 @@ check "commands and networks" same names
 in_networks_md() { diff <(sed -n '/^Networks:/,$s/^  \([a-z][a-z0-9-]*\).*/\1/p' help | sort) <(grep -E '^\| `' "$repository/doc/networks.md" | cut -d'|' -f2 | grep -oE '[a-z][a-z0-9-]+' | sort); }
 "$vpps" --help >help
 check "doc/networks.md has every network" in_networks_md
+in_readme() { diff <(sed -n '/^Networks:/,$s/^  \([a-z][a-z0-9-]*\).*/\1/p' help | sort) <(sed -n '/^## Networks/,/^\*\*/s/^    \([a-z0-9, -]*[a-z]\)  .*/\1/p' "$repository/README.md" | tr -d ' ' | tr ',' '\n' | sort); }
+check "README.md has every network" in_readme
 check "options" same options
 sed '/^\.It Fl -svg/d' "$repository/doc/vpps.1" >less.1
 sed 's/^\(\.It Fl -policy Cm\) depth |/\1/' "$repository/doc/vpps.1" >fewer.1
