@@ -203,6 +203,7 @@ static const cli_option table[] = {
          PLANS, 0,
          "The last line on stdout is one JSON object"),
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, 0, "Print nothing but errors and what --json asks for"),
+    FLAG("verbose", verbose, 'v', TRAIN, 0, "Tell the engine's figures at the end, too: what a batch takes, and processes"),
     FLAG("all", all, 'a', COMMAND_PLAN, 0, "List every choice that the profile tries, a line each"),
     COUNT("vps-shown", vps_shown, 0, U32_MAX, 0, COMMAND_PLAN, 0, "Virtual processors in the last table; 0: all"),
     TEXT("svg", svg, "FILE.svg", 0, COMMAND_CELL | COMMAND_PLAN, OPTION_OUTPUT,

@@ -88,7 +88,7 @@ typedef struct settings {
     uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;
     float length_penalty;
-    bool quiet, json, force;
+    bool quiet, verbose, json, force;
     char **files; /* predict: what to read, in this order; n_files 0: standard input */
     int n_files;
 

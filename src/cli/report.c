@@ -24,6 +24,14 @@ void report_metric(const metric *kind, double value, char *text, size_t n) {
     snprintf(text, n, "%s %s%s", kind->text, number, kind->share && isfinite(value) ? "%" : "");
 }
 
+void report_loss(const task *t, double loss, double losses, char *text, size_t n) {
+    char number[32], each[32];
+    number_text(loss, 4, number, sizeof number);
+    number_text(loss / losses, 4, each, sizeof each);
+    const bool several = t->loss_of && losses > 1 && isfinite(loss);
+    snprintf(text, n, several ? "%s (%s a %s)" : "%s", number, each, t->loss_of);
+}
+
 bool report_has(const measures *m, int i) {
     return m->known && (!isnan(m->value[i]) || (m->nonfinite && m->counted[i]));
 }
@@ -128,7 +136,8 @@ static void print_measures(const char *name, const task *t, const measures *m) {
     fputs("   ", stdout);
     for (int i = 0; i < MAX_METRICS && t->metrics[i].name; i++) {
         if (!report_has(m, i) || !t->metrics[i].of) continue;
-        printf("%s%" PRIu64 " %s", separator, m->counted[i], t->metrics[i].of);
+        char text[64];
+        printf("%s%s", separator, number_of(m->counted[i], t->metrics[i].of, text, sizeof text));
         separator = ", ";
     }
     puts(*separator == ',' ? ")" : "");
@@ -152,12 +161,13 @@ vpps_status report_train(const train_summary *t) {
     if (t->settings->json) return report_json_line(report_train_json(t), stdout);
     if (t->settings->quiet) return VPPS_OK;
     const task *kind = task_for(t->settings);
-    printf("%-9s  %llu %s in %.1f s: %.0f a second\n", t->interrupted ? "stopped" : "trained",
-           (unsigned long long)t->sentences, kind->examples, t->seconds, sentences_per_s(t));
+    char text[96], time[32];
+    printf("%-9s  %s in %s: %.0f a second\n", t->interrupted ? "stopped" : "trained",
+           number_of(t->sentences, kind->examples, text, sizeof text), number_time(t->seconds, time, sizeof time),
+           sentences_per_s(t));
     if (t->batches) {
-        char loss[32];
-        number_text(t->loss, 4, loss, sizeof loss);
-        printf("loss       %s\n", loss);
+        report_loss(kind, t->loss, t->losses, text, sizeof text);
+        printf("loss       %s\n", text);
     }
     print_measures("dev", kind, &t->split[SPLIT_DEV]);
     print_measures("test", kind, &t->split[SPLIT_TEST]);
@@ -168,13 +178,14 @@ vpps_status report_train(const train_summary *t) {
     }
     if (kind->signature) printf("signature  %s\n", kind->signature());
     if (t->skipped)
-        printf("skipped    %llu batches with a loss or gradient that is not finite\n", (unsigned long long)t->skipped);
-    if (t->batches) {
+        printf("skipped    %s with a loss or gradient that is not finite\n",
+               number_of(t->skipped, "batches", text, sizeof text));
+    if (t->batches && t->settings->verbose) {
         printf("a batch    host %.2f ms   device %.2f ms   script %.1f KB   %.0f levels   %.0f instructions\n",
                t->host_ms_per_batch, t->device_ms_per_batch, t->script_bytes_per_batch / 1e3, t->levels_per_batch,
                t->instructions_per_batch);
     }
-    if (t->processes > 1) {
+    if (t->processes > 1 && t->settings->verbose) {
         printf("processes  %u   imbalance %.1f %%   exchange %.2f ms and %.1f KB a batch\n", t->processes,
                100 * t->imbalance, t->exchange_ms_per_batch, t->sent_bytes_per_batch / 1e3);
     }

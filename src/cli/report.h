@@ -22,6 +22,7 @@ typedef struct train_summary {
     uint32_t epoch; /* finished since training began */
     double seconds; /* of training, without evaluation and files */
     double loss;    /* mean of the last epoch's batches */
+    double losses;  /* that an example has, on average (task.loss_of) */
     measures split[N_SPLITS];
     best_measure best;
     double host_ms_per_batch, device_ms_per_batch;
@@ -44,6 +45,9 @@ json_t *report_measures(const task *t, const measures *m);
 
 /* A metric's value for people, e.g. "root 44.1%". */
 void report_metric(const metric *kind, double value, char *text, size_t n);
+
+/* A loss for people, the mean of examples' sums, and of what has one of its own: "3.8332 (0.1250 a node)". */
+void report_loss(const task *t, double loss, double losses, char *text, size_t n);
 
 /* Is there a value of metric i to print? One that is not finite is told. */
 bool report_has(const measures *m, int i);

@@ -183,6 +183,8 @@ vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, 
     uint32_t n_positions, counted;
     VPPS_TRY(add_examples(x, c, split, examples, n, (net_heads)x->settings->net.loss, &n_positions));
     *loss = vpps_scale(x->graph, sum_losses(x, n_positions, true, &counted), 1.0f / (float)in_batch);
+    x->trained_losses += counted;
+    x->trained_examples += n;
     return vpps_graph_status(x->graph);
 }
 

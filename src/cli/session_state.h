@@ -35,7 +35,8 @@ typedef struct session {
     init_found init;
     parameter_rate *rates; /* of --lr-of, n_rates */
     uint32_t n_rates;
-    bool nonfinite; /* a score was not finite since this was last set to false */
+    bool nonfinite;                            /* a score was not finite since this was last set to false */
+    uint64_t trained_losses, trained_examples; /* that session_add_batch has added */
 } session;
 
 #endif

@@ -38,6 +38,7 @@ typedef struct task_text {
 typedef struct task {
     const char *examples;           /* in the plural */
     const char *generated;          /* the name of generated data; NULL: by s->generate */
+    const char *loss_of;            /* what has a loss of its own in an example: "node"; NULL: the example alone */
     uint32_t n_generated;           /* how many to train on, when not said */
     metric metrics[MAX_METRICS];    /* the first ones tell which epoch was best (best.h); ends with a NULL name */
     const char *(*signature)(void); /* how the first one is computed, as the field states it; or NULL */

@@ -155,8 +155,12 @@ static vpps_status open_trainer(trainer *t) {
 
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
-    progress_line(&t->progress, "%s on %s: %u %s, %u words, %u classes; %s with %u VPs", s->network->name, data, n,
-                  task_for(s)->examples, s->net.words, s->net.classes, stats.device, stats.vps);
+    char examples[48], words[32], classes[32], vps[32];
+    progress_line(&t->progress, "%s on %s: %s, %s, %s; %s with %s", s->network->name, data,
+                  number_of(n, task_for(s)->examples, examples, sizeof examples),
+                  number_of(s->net.words, "words", words, sizeof words),
+                  number_of(s->net.classes, "classes", classes, sizeof classes), stats.device,
+                  number_of(stats.vps, "VPs", vps, sizeof vps));
     if (s->precision)
         progress_line(&t->progress, "products in %s (%s), all else in fp32", stats.precision, stats.precision_unit);
     if (t->position.epoch || t->position.batch) {
@@ -382,6 +386,14 @@ static vpps_status evaluate(trainer *t, bool *best) {
     return *best ? save_to(t, t->s->save_best, t->team.saves_best, SAVED_BEST) : VPPS_OK;
 }
 
+/* How many losses an example has, on average over this run, in all processes. */
+static vpps_status count_losses(trainer *t) {
+    double sums[2] = {(double)t->session.trained_losses, (double)t->session.trained_examples};
+    VPPS_TRY(team_sum(&t->team, 2, sums));
+    t->summary.losses = sums[1] > 0 ? sums[0] / sums[1] : 0;
+    return VPPS_OK;
+}
+
 static void print_epoch(trainer *t, double loss, double rate) {
     const task *kind = task_for(t->s);
     char text[256] = "", value[64];
@@ -398,7 +410,7 @@ static void print_epoch(trainer *t, double loss, double rate) {
             if (len >= sizeof text) len = sizeof text - 1;
         }
     }
-    number_text(loss, 4, value, sizeof value);
+    report_loss(kind, loss, t->summary.losses, value, sizeof value);
     progress_line(&t->progress, "epoch %u/%u  loss %s%s  %.0f %s/s", t->position.epoch, t->s->epochs, value, text, rate,
                   kind->examples);
 }
@@ -418,6 +430,7 @@ static vpps_status finish_epoch(trainer *t, double rate) {
     bool best;
     if (t->s->eval_every && (p->epoch % t->s->eval_every == 0 || last)) VPPS_TRY(evaluate(t, &best));
     t->summary.loss = loss;
+    VPPS_TRY(count_losses(t));
     print_epoch(t, loss, rate);
     VPPS_TRY(log_epoch(&t->log, p->epoch, loss, rate, task_for(t->s), &t->summary.split[SPLIT_DEV],
                        &t->summary.split[SPLIT_TEST]));
@@ -435,6 +448,7 @@ static vpps_status summarize(trainer *t) {
     u->settings = t->s;
     double nodes = (double)stats.total_nodes;
     VPPS_TRY(team_sum(&t->team, 1, &nodes));
+    VPPS_TRY(count_losses(t));
     u->batches = t->batches;
     u->nodes = (uint64_t)nodes;
     u->processes = t->team.size;

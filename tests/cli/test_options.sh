@@ -120,6 +120,30 @@ check "a flag with a value" fails_with 2 "--json takes no value" "${train[@]}" -
 check "a beginning of several" fails_with 2 "--e is ambiguous; possible are --embed, --examples, --epochs" "${train[@]}" --e 5
 check "a beginning of one" exits 0 "${train[@]}" --max-b 1 --quiet
 
+# ---------------------------------------------------------------- the summary
+
+check "a run" exits 0 "${train[@]}"
+check "has a loss per node" grep -qE '^loss       [0-9.]+ \([0-9.]+ a node\)$' out
+check "so has an epoch" grep -qE '^epoch 1/1  loss [0-9.]+ \([0-9.]+ a node\)  dev ' err
+check "the engine's figures are left out" test "$(grep -c '^a batch' out)" = 0
+check "--verbose" exits 0 "${train[@]}" --verbose
+check "tells them" grep -q '^a batch    host ' out
+printf '(1 (0 a) (0 b))\n' >one.txt
+check "one of each" exits 0 "$vpps" train tree-lstm --train one.txt --dev one.txt --min-count 1 --hidden 4 --vps 1 --epochs 1
+check "is said in the singular" grep -q 'one.txt: 1 tree, 3 words, 2 classes; cpu with 1 VP$' err
+check "at the end, too" grep -q '^trained    1 tree in ' out
+check "and of measures" grep -q '(1 tree, 3 labelled nodes)$' out
+per_node() { # where nothing is learned, the sum over three nodes is three times what each has
+    exits 0 "$vpps" train tree-lstm --train one.txt --min-count 1 --hidden 4 --vps 1 --epochs 1 --lr 0 --optimizer sgd &&
+        python3 -c "
+import re
+total, each = map(float, re.search(r'^loss +(\S+) \((\S+) a node\)$', open('out').read(), re.M).groups())
+assert abs(total - 3 * each) < 3e-4, (total, each)"
+}
+check "the loss of a node" per_node
+check "a network of roots has one loss a tree" exits 0 "$vpps" train tree-lstm --examples 20 --loss root --hidden 4 --epochs 1
+check "which is told once" grep -qE '^loss       [0-9.]+$' out
+
 # ---------------------------------------------------------------- the log, and back
 
 check "train --log" exits 0 "${train[@]}" --lr 0.1 --momentum 0.25 --log a.jsonl --quiet

@@ -145,6 +145,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
 
 const task task_lattices = {
     .examples = "lattices",
+    .loss_of = "tag",
     .generated = "generated lattices",
     .n_generated = 3000,
     .metrics = TAGS_METRICS,

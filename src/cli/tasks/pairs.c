@@ -271,6 +271,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
 
 const task task_pairs = {
     .examples = "pairs",
+    .loss_of = "word",
     .generated = "generated pairs",
     .n_generated = 5000,
     .metrics = PAIRS_METRICS,
@@ -287,6 +288,7 @@ const task task_pairs = {
 
 const task task_lattice_pairs = {
     .examples = "pairs",
+    .loss_of = "word",
     .generated = "generated pairs of lattices",
     .n_generated = 1000,
     .metrics = PAIRS_METRICS,

@@ -134,6 +134,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
 
 const task task_tagging = {
     .examples = "sentences",
+    .loss_of = "tag",
     .generated = "generated sentences",
     .n_generated = 5000,
     .metrics = TAGS_METRICS,

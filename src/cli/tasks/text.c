@@ -193,6 +193,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
 
 const task task_text_model = {
     .examples = "sentences",
+    .loss_of = "word",
     .generated = "generated sentences",
     .n_generated = 5000,
     .metrics = {TEXT_METRICS},

@@ -321,6 +321,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
 
 const task task_trees = {
     .examples = "trees",
+    .loss_of = "node",
     .n_generated = 20000, /* listops: that train in a minute or so */
     .metrics = {{"root", "root", true, false, "trees"}, {"nodes", "all nodes", true, false, "labelled nodes"}},
     .read = read_part,
